@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <utility>
 
 #include "base/status.h"
@@ -22,24 +21,18 @@ absl::Status FlockError() {
 
 int Operation(HostLock::Mode mode) { return mode == HostLock::Mode::kShared ? LOCK_SH : LOCK_EX; }
 
-absl::Status Flock(int fd, int operation) {
+// False: it would block, and the operation has LOCK_NB.
+absl::StatusOr<bool> Flock(int fd, int operation) {
   while (flock(fd, operation) != 0) {
-    if (errno != EINTR) return FlockError();
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<bool> TryFlock(int fd, int operation) {
-  while (flock(fd, operation | LOCK_NB) != 0) {
     if (errno == EWOULDBLOCK) return false;
     if (errno != EINTR) return FlockError();
   }
   return true;
 }
 
-absl::StatusOr<int> OpenOwnFile(const std::string& path) {
+absl::StatusOr<int> OpenOwnFile(const std::string& path, int flags = O_CREAT) {
   // NOFOLLOW and the owner check: /tmp is writable by all.
-  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  const int fd = open(path.c_str(), O_RDWR | flags | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) {
     return absl::UnavailableError(fmt::format("cannot open the host lock {}: {}", path, strerror(errno)));
   }
@@ -51,25 +44,42 @@ absl::StatusOr<int> OpenOwnFile(const std::string& path) {
   return fd;
 }
 
+// As Flock, of the file that has this name: `fd` is opened anew where its own was removed, and kept where that cannot
+// be done, as behind a wall: there it still keeps those apart who opened it before.
+absl::StatusOr<bool> LockFile(const std::string& path, int operation, int& fd) {
+  while (true) {
+    HONE_ASSIGN_OR_RETURN(const bool locked, Flock(fd, operation));
+    if (!locked) return false;
+    struct stat status;
+    if (fstat(fd, &status) != 0 || status.st_nlink > 0) break;
+    // A launcher has become another user: a file that it made, its agent could not use.
+    const absl::StatusOr<int> again = OpenOwnFile(path, status.st_uid == geteuid() ? O_CREAT : 0);
+    if (!again.ok()) break;
+    close(fd);  // and gives its lock back
+    fd = *again;
+  }
+  // Systems remove what is old from /tmp. A launcher that has become another user may not set the time, but its agent
+  // does with each self-test.
+  futimens(fd, nullptr);
+  return true;
+}
+
 }  // namespace
 
-std::string HostLock::DefaultPath() {
-  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
-  if (runtime != nullptr && access(runtime, W_OK) == 0) return fmt::format("{}/hone.lock", runtime);
-  return fmt::format("/tmp/hone-{}.lock", getuid());
-}
+std::string HostLock::DefaultPath() { return fmt::format("/tmp/hone-{}.lock", geteuid()); }
 
 absl::StatusOr<HostLock> HostLock::Open(const std::string& path) {
   HONE_ASSIGN_OR_RETURN(const int fd, OpenOwnFile(path));
-  HostLock lock(fd, -1);
-  HONE_ASSIGN_OR_RETURN(lock.queue_fd_, OpenOwnFile(path + ".queue"));
+  HostLock lock(path, fd);
+  HONE_ASSIGN_OR_RETURN(lock.queue_fd_, OpenOwnFile(lock.QueuePath()));
   return lock;
 }
 
 HostLock::HostLock(HostLock&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)), queue_fd_(std::exchange(other.queue_fd_, -1)) {}
+    : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)), queue_fd_(std::exchange(other.queue_fd_, -1)) {}
 
 HostLock& HostLock::operator=(HostLock&& other) noexcept {
+  std::swap(path_, other.path_);
   std::swap(fd_, other.fd_);
   std::swap(queue_fd_, other.queue_fd_);
   return *this;
@@ -81,16 +91,16 @@ HostLock::~HostLock() {
 }
 
 absl::Status HostLock::Lock(Mode mode) {
-  HONE_RETURN_IF_ERROR(Flock(queue_fd_, LOCK_EX));
-  const absl::Status status = Flock(fd_, Operation(mode));
+  HONE_RETURN_IF_ERROR(LockFile(QueuePath(), LOCK_EX, queue_fd_).status());
+  const absl::Status status = LockFile(path_, Operation(mode), fd_).status();
   flock(queue_fd_, LOCK_UN);
   return status;
 }
 
 absl::StatusOr<bool> HostLock::TryLock(Mode mode) {
-  HONE_ASSIGN_OR_RETURN(const bool first_in_queue, TryFlock(queue_fd_, LOCK_EX));
+  HONE_ASSIGN_OR_RETURN(const bool first_in_queue, LockFile(QueuePath(), LOCK_EX | LOCK_NB, queue_fd_));
   if (!first_in_queue) return false;
-  absl::StatusOr<bool> locked = TryFlock(fd_, Operation(mode));
+  absl::StatusOr<bool> locked = LockFile(path_, Operation(mode) | LOCK_NB, fd_);
   flock(queue_fd_, LOCK_UN);
   return locked;
 }

@@ -3,11 +3,14 @@
 // An agent holds it exclusively while it times, a compile worker holds it shared while it compiles. It is a flock on
 // one file per user, so that it also works between processes that know nothing of each other, and a process that dies
 // lets go of it. A second file is the queue: whoever waits in it holds back those who come later, so that an endless
-// stream of compilers cannot starve the agent. It is no security device: another user's processes are not held back.
+// stream of compilers cannot starve the agent. A file that was removed while nobody held the lock is made and found
+// again; who removes it under a holder lets others in beside him. It is no security device: another user's processes
+// are not held back.
 #ifndef HONE_BASE_HOST_LOCK_H_
 #define HONE_BASE_HOST_LOCK_H_
 
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 
@@ -17,7 +20,8 @@ class HostLock {
  public:
   enum class Mode { kShared, kExclusive };
 
-  // $XDG_RUNTIME_DIR/hone.lock, else /tmp/hone-<uid>.lock.
+  // /tmp/hone-<uid>.lock. Not in $XDG_RUNTIME_DIR: who is started by cron or as a service has none, and the folder is
+  // removed when the user's last session ends.
   static std::string DefaultPath();
 
   // Opens, and creates if needed, the two lock files (path and path.queue) without taking the lock. Errors: cannot
@@ -35,8 +39,11 @@ class HostLock {
   void Unlock();
 
  private:
-  HostLock(int fd, int queue_fd) : fd_(fd), queue_fd_(queue_fd) {}
-  int fd_, queue_fd_;
+  HostLock(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+  std::string QueuePath() const { return path_ + ".queue"; }
+
+  std::string path_;
+  int fd_, queue_fd_ = -1;
 };
 
 // Holds `lock` from construction to destruction; failing to take it leaves the work unprotected, never undone.

@@ -167,15 +167,18 @@ double MeasureFlops(ThreadPool& pool, const Yardstick& yardstick) {
   return yardstick.flops_per_round * static_cast<double>(kRounds * tasks) / seconds;
 }
 
-// Each task reads its own piece of `data` so often that waiting for a thread and filling the cache do not count.
-double MeasureRead(ThreadPool& pool, const Yardstick& yardstick, std::span<const uint64_t> data) {
+// Each task reads its own piece of `data` so often that waiting for a thread and filling the cache do not count. Where
+// there are not so many pieces, some tasks read the same one.
+double MeasureReadBy(ThreadPool& pool, const Yardstick& yardstick, std::span<const uint64_t> data) {
   constexpr int64_t kWordsPerTask = int64_t{4} << 20;
-  const int64_t piece = static_cast<int64_t>(data.size()) / pool.threads() / kReadWords * kReadWords;
+  const auto words = static_cast<int64_t>(data.size());
+  const int64_t pieces = std::min<int64_t>(pool.threads(), words / kReadWords);
+  const int64_t piece = words / pieces / kReadWords * kReadWords;
   const int64_t passes = std::max<int64_t>(1, kWordsPerTask / piece);
   std::atomic<uint64_t> sink = 0;
   auto task = [&](int64_t index) {
     for (int64_t pass = 0; pass < passes; ++pass) {
-      sink.store(yardstick.read(data.data() + index * piece, piece), std::memory_order_relaxed);
+      sink.store(yardstick.read(data.data() + index % pieces * piece, piece), std::memory_order_relaxed);
     }
   };
   const double seconds = BestSeconds([&] { ParallelFor(pool, pool.threads(), task); });
@@ -229,10 +232,15 @@ double Roofline::LeastSeconds(double flops, double bytes) const {
   return seconds;
 }
 
+double MeasureRead(ThreadPool& pool, std::span<const uint64_t> data) {
+  double best = 0;
+  for (const Yardstick& yardstick : Yardsticks()) best = std::max(best, MeasureReadBy(pool, yardstick, data));
+  return best;
+}
+
 Roofline MeasureRoofline(ThreadPool& pool) {
-  const std::vector<Yardstick> yardsticks = Yardsticks();
   Roofline roofline;
-  for (const Yardstick& yardstick : yardsticks) {
+  for (const Yardstick& yardstick : Yardsticks()) {
     roofline.flops_per_second = std::max(roofline.flops_per_second, MeasureFlops(pool, yardstick));
   }
   constexpr uint64_t kUnknownLevel2 = uint64_t{512} << 10;  // that of a small board
@@ -247,10 +255,7 @@ Roofline MeasureRoofline(ThreadPool& pool) {
   const size_t words = static_cast<size_t>(memory / 8);
   const auto data = std::make_unique<uint64_t[]>(words);  // written here, so that every page is there
   const auto add_level = [&](uint64_t limit, uint64_t working_set) {
-    const std::span<const uint64_t> part(data.get(), static_cast<size_t>(working_set / 8));
-    double best = 0;
-    for (const Yardstick& yardstick : yardsticks) best = std::max(best, MeasureRead(pool, yardstick, part));
-    roofline.levels.push_back({limit, best});
+    roofline.levels.push_back({limit, MeasureRead(pool, {data.get(), static_cast<size_t>(working_set / 8)})});
   };
   add_level(level2, level2 / 2);
   if (level3 > level2) add_level(level3, std::min(level3 / 2, memory));

@@ -7,6 +7,7 @@
 #define HONE_BASE_ROOFLINE_H_
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/thread_pool.h"
@@ -28,6 +29,9 @@ struct Roofline {
 };
 
 Roofline MeasureRoofline(ThreadPool& pool);
+
+// Bytes per second: all threads together read `data`, at least 512 bytes, again and again.
+double MeasureRead(ThreadPool& pool, std::span<const uint64_t> data);
 
 }  // namespace hone
 

@@ -1,5 +1,7 @@
 #include "base/thread_pool.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -7,6 +9,7 @@
 #include <mutex>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #ifdef __linux__
@@ -106,6 +109,7 @@ struct ThreadPool::State {
   HoneParallel parallel;  // first: parallel_for finds the State behind it
   std::mutex turn;        // one loop at a time
   std::vector<std::thread> workers;
+  const pid_t process = getpid();        // whose workers they are
   std::vector<int> caller;               // CPUs as fast as the workers'; empty: all are
   std::vector<std::vector<int>> places;  // the CPUs of each thread, as PlacesOf has them; none: any
   std::vector<bool> pinned;              // by CPU: whether a worker is held there; callers alone read it
@@ -174,6 +178,13 @@ struct ThreadPool::State {
     }
   }
 
+  // What is left of the workers in a child that was forked can be neither joined nor destroyed.
+  void ForgetWorkersOfParent() {
+    if (workers.empty() || process == getpid()) return;
+    static_cast<void>(new std::vector<std::thread>(std::move(workers)));
+    workers.clear();
+  }
+
   void MarkPinned(size_t thread) {
     if (places[thread].size() != 1) return;
     const int cpu = places[thread].front();
@@ -183,9 +194,10 @@ struct ThreadPool::State {
   bool IsPinned(int cpu) const { return cpu >= 0 && static_cast<size_t>(cpu) < pinned.size() && pinned[cpu]; }
 
   // A worker that is held on a CPU cannot leave it. A caller that the system has put there, too, would take turns with
-  // it while another CPU is idle, so it goes; afterwards it may run where it could before.
+  // it while another CPU is idle, so it goes; afterwards it may run where it could before. Some systems ask the kernel
+  // for the CPU, so it is asked for only where it matters.
   void LeaveCpuToWorker() const {
-    if (!IsPinned(CurrentCpu())) return;
+    if (pinned.empty() || !IsPinned(CurrentCpu())) return;
     std::vector<int> others = UsableCpus();
     std::erase_if(others, [this](int cpu) { return IsPinned(cpu); });
     const OnCpus moved(others);
@@ -250,13 +262,19 @@ ThreadPool::ThreadPool(int threads, const std::vector<CoreGroup>& groups) : stat
 }
 
 ThreadPool::~ThreadPool() {
+  ForgetWorkersOfParent();
   state_->stop.store(true);
   state_->epoch.fetch_add(2);
   state_->epoch.notify_all();
   for (std::thread& worker : state_->workers) worker.join();
 }
 
-int ThreadPool::threads() const { return static_cast<int>(state_->workers.size()) + 1; }
+void ThreadPool::ForgetWorkersOfParent() { state_->ForgetWorkersOfParent(); }
+
+int ThreadPool::threads() const {
+  state_->ForgetWorkersOfParent();
+  return static_cast<int>(state_->workers.size()) + 1;
+}
 
 const std::vector<int>& ThreadPool::cpus_of_caller() const { return state_->caller; }
 

@@ -36,6 +36,9 @@ class ThreadPool {
 
   int threads() const;
   HoneParallel* parallel();  // what kernels take; owned by the pool
+  // A child that was forked has none of its parent's workers. Before the first loop there; from then on, as with
+  // threads == 1, the caller works alone. Without it a loop may wait for ever.
+  void ForgetWorkersOfParent();
   // Where the machine has slower cores than the workers': the CPUs on which the caller keeps up with them; else empty.
   const std::vector<int>& cpus_of_caller() const;
 

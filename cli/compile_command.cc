@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -15,6 +14,7 @@
 #include "cli/model_options.h"
 #include "cli/option_checks.h"
 #include "cli/output.h"
+#include "cli/progress_line.h"
 #include "cli/record_source.h"
 #include "cli/records_lock.h"
 #include "cli/schedule_lookup.h"
@@ -130,26 +130,29 @@ absl::StatusOr<std::vector<package::KernelOptions>> Targets(const CompileOptions
   return targets;
 }
 
-// The file that a path names in the end; it need not be there.
-std::filesystem::path Meant(const std::string& path) {
-  std::error_code error;
-  const std::filesystem::path followed = package::FollowLinks(path);
-  const std::filesystem::path whole =
-      std::filesystem::weakly_canonical(std::filesystem::absolute(followed, error), error);
-  return error ? followed : whole;
-}
-
-// Nothing that is read may be written over.
+// Nothing that is read may be written over, and what cannot be written is told before the work.
 absl::Status CheckOutputs(const CompileOptions& options) {
-  HONE_ASSIGN_OR_RETURN(const std::filesystem::path records, options.source.File());
-  std::vector<std::string> inputs = options.model.Files();
-  inputs.insert(inputs.end(), {options.locked, records.string()});
-  HONE_RETURN_IF_ERROR(CheckIsNoInput(options.output, inputs));
-  if (options.header.empty()) return absl::OkStatus();
-  if (Meant(options.header) == Meant(options.output)) {
+  std::vector<std::string> inputs = options.model.Files(), outputs = {options.output};
+  inputs.push_back(options.locked);
+  if (!options.header.empty()) outputs.push_back(options.header);
+  for (const std::string& output : outputs) {
+    HONE_RETURN_IF_ERROR(CheckIsNoInput(output, inputs));
+    HONE_RETURN_IF_ERROR(options.source.CheckIsNoFileOfRecords(output));
+  }
+  if (outputs.size() > 1 && FileMeant(options.header) == FileMeant(options.output)) {
     return UsageError(fmt::format("-o and --header name one file, {}; give each its own", options.output));
   }
-  return CheckIsNoInput(options.header, inputs);
+  for (const std::string& output : outputs) HONE_RETURN_IF_ERROR(CheckCanBeMade(output));
+  return absl::OkStatus();
+}
+
+void ShowKernels(ProgressLine& line, std::vector<package::KernelOptions>& targets) {
+  for (size_t i = 0; i < targets.size(); ++i) {
+    const std::string which = targets.size() > 1 ? fmt::format("target {} of {}: ", i + 1, targets.size()) : "";
+    targets[i].progress = [&line, which](size_t done, size_t all) {
+      line.Show(fmt::format("{}{} of {} kernels are compiled", which, done, all));
+    };
+  }
 }
 
 absl::Status Compile(const CompileOptions& options) {
@@ -159,9 +162,12 @@ absl::Status Compile(const CompileOptions& options) {
     const absl::Status package = CheckIsNoInput(options.output, {external});
     return package.ok() ? CheckIsNoInput(options.header, {external}) : package;
   };
-  HONE_ASSIGN_OR_RETURN(const std::vector<package::KernelOptions> targets, Targets(options));
+  HONE_ASSIGN_OR_RETURN(std::vector<package::KernelOptions> targets, Targets(options));
+  ProgressLine line;
+  ShowKernels(line, targets);
   HONE_ASSIGN_OR_RETURN(const package::CompileSummary summary,
                         package::CompileModel(options.model.models.front(), import, targets, options.output));
+  line.Finish();
   if (!options.header.empty()) HONE_RETURN_IF_ERROR(package::WriteTextFile(summary.cpp_header, options.header));
   for (const std::string& warning : summary.warnings) PrintMessage(fmt::format("warning: {}\n", warning));
   return options.json ? PrintJson(ToJson(summary)) : PrintText(ToText(summary, options.output));

@@ -26,15 +26,15 @@ std::string CsvLine(const std::vector<std::string>& values) {
   return line + "\r\n";
 }
 
-absl::Status PrintCsv(const nlohmann::ordered_json& rows) {
-  std::string text;
+absl::Status PrintCsv(const nlohmann::ordered_json& rows, const nlohmann::ordered_json& like) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : like.items()) names.push_back(name);
+  std::string text = CsvLine(names);
   for (const nlohmann::ordered_json& row : rows) {
-    std::vector<std::string> names, values;
-    for (const auto& [name, value] : row.items()) {
-      names.push_back(name);
+    std::vector<std::string> values;
+    for (const nlohmann::ordered_json& value : row) {
       values.push_back(value.is_null() ? "" : value.is_string() ? value.get<std::string>() : value.dump());
     }
-    if (text.empty()) text += CsvLine(names);
     text += CsvLine(values);
   }
   return PrintText(text);

@@ -13,9 +13,9 @@ namespace hone::cli {
 // With its end.
 std::string CsvLine(const std::vector<std::string>& values);
 
-// Prints a list of objects that have the same fields, which are the columns. Null is empty; an empty list prints
-// nothing.
-absl::Status PrintCsv(const nlohmann::ordered_json& rows);
+// Prints a list of objects that have the same fields, which are the columns. Null is empty. like: an object with these
+// fields, whose names come first, also where there is no row.
+absl::Status PrintCsv(const nlohmann::ordered_json& rows, const nlohmann::ordered_json& like);
 
 }  // namespace hone::cli
 

@@ -90,7 +90,8 @@ absl::Status Watch(FarmOptions& options) {
     view.Show(heard);
     return absl::OkStatus();
   };
-  const auto jobs = client.Watch(std::move(meant), show, [] { return absl::OkStatus(); });
+  const auto away = [&](const absl::Status& status) { view.TellAway(status); };
+  const auto jobs = client.Watch(std::move(meant), show, [] { return absl::OkStatus(); }, away);
   view.Finish();
   HONE_RETURN_IF_ERROR(jobs.status());
   HONE_RETURN_IF_ERROR(options.json ? PrintJson(JobsToJson(*jobs)) : PrintText(JobsToText(*jobs)));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
+#include <utility>
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -16,10 +17,15 @@
 #include "transport/transport.h"
 
 namespace hone::cli {
+namespace {
+
+// Whether the tracker may answer if it is asked again. What was asked may have been done all the same.
+bool HadNoAnswer(const absl::Status& status) { return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status); }
+
+}  // namespace
 
 absl::StatusOr<v1::Job> JobClient::SubmitOne(const v1::JobSpec& spec) {
   grpc::ClientContext context;
-  context.set_wait_for_ready(true);
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
   v1::SubmitJobRequest request;
   *request.mutable_spec() = spec;
@@ -35,7 +41,7 @@ absl::StatusOr<v1::Job> JobClient::SubmitUntilTaken(const v1::JobSpec& spec,
   absl::Duration pause = absl::Milliseconds(100);
   while (true) {
     absl::StatusOr<v1::Job> job = SubmitOne(spec);
-    if (!absl::IsUnavailable(job.status())) return job;
+    if (!HadNoAnswer(job.status())) return job;
     if (!since.has_value()) {
       since = SteadyNow();
       PrintMessage(fmt::format("not taken yet, submitting it again: {}\n", std::string(job.status().message())));
@@ -56,10 +62,10 @@ absl::StatusOr<std::vector<v1::Job>> JobClient::Submit(const std::vector<v1::Job
       continue;
     }
     // Where no answer came, this one may be queued too, or there is no way to cancel the others now.
-    const bool unknown = absl::IsUnavailable(job.status()) || absl::IsDeadlineExceeded(job.status());
+    const bool unknown = HadNoAnswer(job.status());
     bool cancelled = true;
     for (const v1::Job& earlier : jobs) cancelled &= Cancel(earlier.id()).ok();
-    if (spec.group().empty() && absl::IsUnavailable(job.status())) {
+    if (spec.group().empty() && unknown) {
       return Annotate(job.status(),
                       "the job may be queued all the same, and will be tuned then; look for it with hone jobs before "
                       "you submit it again");
@@ -123,9 +129,10 @@ absl::StatusOr<std::vector<v1::Job>> JobClient::List(const v1::ListJobsRequest& 
 
 absl::StatusOr<std::vector<v1::Job>> JobClient::Watch(
     std::vector<v1::Job> jobs, const std::function<absl::Status(const v1::WatchJobResponse&)>& heard,
-    const std::function<absl::Status()>& idle) {
+    const std::function<absl::Status()>& idle, const std::function<void(const absl::Status&)>& away) {
   std::vector<int64_t> seen(jobs.size(), 0);
   std::vector<bool> ended(jobs.size(), false);
+  bool answers = true;
   const absl::Duration wait = absl::Seconds(1) / static_cast<int64_t>(std::max<size_t>(1, jobs.size()));
   while (std::find(ended.begin(), ended.end(), false) != ended.end()) {
     for (size_t i = 0; i < jobs.size(); ++i) {
@@ -139,13 +146,14 @@ absl::StatusOr<std::vector<v1::Job>> JobClient::Watch(
       request.mutable_max_wait()->set_seconds(absl::ToInt64Seconds(wait));
       request.mutable_max_wait()->set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(wait) % 1'000'000'000));
       v1::WatchJobResponse response;
-      const grpc::Status status = jobs_->Watch(&context, request, &response);
-      if (status.error_code() == grpc::StatusCode::UNAVAILABLE ||
-          status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
+      const absl::Status status = Annotate(FromGrpc(jobs_->Watch(&context, request, &response)), "tracker " + address_);
+      if (HadNoAnswer(status)) {
+        if (std::exchange(answers, false)) away(status);
         absl::SleepFor(absl::Milliseconds(300));  // the tracker is being started again
         continue;
       }
-      if (!status.ok()) return Annotate(FromGrpc(status), "tracker " + address_);
+      HONE_RETURN_IF_ERROR(status);
+      answers = true;
       for (const v1::JobEvent& event : response.events()) seen[i] = std::max(seen[i], event.sequence());
       HONE_RETURN_IF_ERROR(heard(response));
       jobs[i] = response.job();

@@ -40,10 +40,11 @@ class JobClient {
   absl::StatusOr<std::vector<v1::Job>> Meant(const std::string& id);
   // Follows the jobs until all have ended. `heard` is called about every second for each that has not, and `idle` as
   // often, also while there is no connection; either may end the watching with an error. Errors of the connection are
-  // waited out until then.
+  // waited out until then: `away` is told the first of them, and again only after there was an answer.
   absl::StatusOr<std::vector<v1::Job>> Watch(std::vector<v1::Job> jobs,
                                              const std::function<absl::Status(const v1::WatchJobResponse&)>& heard,
-                                             const std::function<absl::Status()>& idle);
+                                             const std::function<absl::Status()>& idle,
+                                             const std::function<void(const absl::Status&)>& away);
 
  private:
   absl::StatusOr<v1::Job> SubmitOne(const v1::JobSpec& spec);

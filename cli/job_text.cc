@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <utility>
 
@@ -12,6 +11,7 @@
 #include "absl/time/time.h"
 #include "base/one_line.h"
 #include "cli/output.h"
+#include "tracker/enum_name.h"
 #include "tracker/job_json.h"
 #include "tracker/queue/matches.h"
 
@@ -19,9 +19,7 @@ namespace hone::cli {
 namespace {
 
 std::string KindName(v1::FailureKind kind) {
-  std::string name = v1::FailureKind_Name(kind).substr(std::string("FAILURE_KIND_").size());
-  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
-  return name;
+  return tracker::EnumName(v1::FailureKind_Name(kind), "FAILURE_KIND_", kind);
 }
 
 double Milliseconds(double seconds) { return seconds * 1e3; }
@@ -136,11 +134,7 @@ absl::Status FailureAmong(const std::vector<v1::Job>& jobs) {
   return absl::OkStatus();
 }
 
-std::string StateName(v1::JobState state) {
-  std::string name = v1::JobState_Name(state).substr(std::string("JOB_STATE_").size());
-  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
-  return name;
-}
+std::string StateName(v1::JobState state) { return tracker::EnumName(v1::JobState_Name(state), "JOB_STATE_", state); }
 
 nlohmann::ordered_json JobToJson(const v1::Job& job) {
   const v1::JobProgress& p = job.progress();

@@ -6,19 +6,17 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <numeric>
+#include <utility>
 
 #include "absl/time/clock.h"
 #include "base/one_line.h"
 #include "cli/job_text.h"
 #include "cli/output.h"
+#include "cli/progress_line.h"
 
 namespace hone::cli {
 namespace {
-
-constexpr absl::Duration kBetweenPictures = absl::Milliseconds(250);
-constexpr absl::Duration kBetweenLines = absl::Seconds(10);
 
 std::string Times(double before, double after) { return after > 0 ? fmt::format("{:.2f}x", before / after) : "-"; }
 
@@ -122,12 +120,6 @@ Screen ScreenOf(int terminal) {
   return {.columns = size.ws_col, .rows = size.ws_row};
 }
 
-// Not on one that cannot move its cursor.
-bool CanRedraw(int terminal) {
-  const char* kind = std::getenv("TERM");
-  return isatty(terminal) == 1 && kind != nullptr && std::string_view(kind) != "dumb" && *kind != '\0';
-}
-
 }  // namespace
 
 std::optional<absl::Duration> TimeLeft(const v1::Job& job, absl::Time now) {
@@ -176,10 +168,11 @@ std::vector<std::string> Picture(const std::vector<v1::WatchJobResponse>& jobs, 
   return lines;
 }
 
-JobView::JobView(size_t jobs) : in_place_(CanRedraw(STDERR_FILENO)), several_(jobs > 1) {}
+JobView::JobView(size_t jobs, std::function<absl::Time()> steady)
+    : in_place_(CanRedraw(STDERR_FILENO)), several_(jobs > 1), steady_(std::move(steady)) {}
 
 void JobView::Show(const v1::WatchJobResponse& heard) {
-  const absl::Time now = absl::Now();
+  const absl::Time now = steady_();
   const std::string& id = heard.job().id();
   const bool ended = HasEnded(heard.job().state());
   if (!in_place_) {
@@ -188,7 +181,7 @@ void JobView::Show(const v1::WatchJobResponse& heard) {
     next = now + kBetweenLines;
     const std::string title =
         several_ ? fmt::format("{}: {}: ", TitleOf(heard.job().spec()), StateName(heard.job().state())) : "";
-    PrintMessage(OneLine(title + Line(heard, now)) + "\n");
+    PrintMessage(OneLine(title + Line(heard, absl::Now())) + "\n");
     return;
   }
   const auto known = std::find_if(newest_.begin(), newest_.end(),
@@ -198,23 +191,32 @@ void JobView::Show(const v1::WatchJobResponse& heard) {
   } else {
     *known = heard;
   }
-  if (now >= next_picture_ || ended) Redraw(now);
+  if (now >= next_picture_ || ended) Redraw();
 }
 
-void JobView::Redraw(absl::Time now) {
-  next_picture_ = now + kBetweenPictures;
+void JobView::Redraw() {
+  next_picture_ = steady_() + kBetweenPictures;
   // Back to the first line of the last picture, and everything below it away. All in one write: nothing flickers.
   std::string text = drawn_ > 0 ? fmt::format("\x1b[{}A\r\x1b[J", drawn_) : "\r\x1b[J";
-  const std::vector<std::string> lines = Picture(newest_, ScreenOf(STDERR_FILENO), now);
+  const std::vector<std::string> lines = Picture(newest_, ScreenOf(STDERR_FILENO), absl::Now());
   for (const std::string& line : lines) text += line + "\n";
   drawn_ = lines.size();
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
 void JobView::Finish() {
-  if (in_place_ && !newest_.empty()) Redraw(absl::Now());
+  if (in_place_ && !newest_.empty()) Redraw();
   newest_.clear();
   drawn_ = 0;
+}
+
+void JobView::Tell(std::string_view message) {
+  Finish();
+  PrintMessage(message);
+}
+
+void JobView::TellAway(const absl::Status& status) {
+  Tell(fmt::format("no answer, asking again: {}\n", std::string(status.message())));
 }
 
 }  // namespace hone::cli

@@ -6,12 +6,16 @@
 #define HONE_CLI_JOB_VIEW_H_
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "base/steady_time.h"
 #include "hone/v1/job.pb.h"
 
 namespace hone::cli {
@@ -35,18 +39,23 @@ std::vector<std::string> Picture(const std::vector<v1::WatchJobResponse>& jobs, 
 // of the object. What is shown after Finish is a new picture, below.
 class JobView {
  public:
-  explicit JobView(size_t jobs);  // how many will be shown
+  // jobs: how many will be shown; steady: the clock for when something is shown again, which nobody sets.
+  explicit JobView(size_t jobs, std::function<absl::Time()> steady = SteadyNow);
   ~JobView() { Finish(); }
   JobView(const JobView&) = delete;
   JobView& operator=(const JobView&) = delete;
 
   void Show(const v1::WatchJobResponse& heard);
   void Finish();
+  // Finishes, and says something else below the picture: a message, or that the tracker did not answer.
+  void Tell(std::string_view message);
+  void TellAway(const absl::Status& status);
 
  private:
-  void Redraw(absl::Time now);
+  void Redraw();
 
   const bool in_place_, several_;
+  const std::function<absl::Time()> steady_;
   std::vector<v1::WatchJobResponse> newest_;  // of each job, in the order they were first heard of
   std::map<std::string, absl::Time> next_;    // by job: when its next line is due
   absl::Time next_picture_ = absl::InfinitePast();

@@ -15,6 +15,7 @@
 
 #include "absl/time/clock.h"
 #include "base/status.h"
+#include "base/steady_time.h"
 #include "base/temporary_folder.h"
 #include "cli/output.h"
 
@@ -138,12 +139,13 @@ absl::Status LocalFarm::Spawn(Child& child) {
   arguments.push_back(nullptr);
   std::error_code error;
   child.logged = std::filesystem::exists(child.log, error) ? std::filesystem::file_size(child.log, error) : 0;
-  child.started = absl::Now();
+  child.started = SteadyNow();
   const int log = open(child.log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   const pid_t pid = fork();
   if (pid == 0) {
     setpgid(0, 0);  // Ctrl-C is for the command, which then ends its farm in order
     prctl(PR_SET_PDEATHSIG, SIGTERM);
+    signal(SIGPIPE, SIG_DFL);  // which this command ignores, and a program would inherit
     if (log >= 0) {
       dup2(log, STDOUT_FILENO);
       dup2(log, STDERR_FILENO);
@@ -158,8 +160,8 @@ absl::Status LocalFarm::Spawn(Child& child) {
 }
 
 absl::Status LocalFarm::AwaitTracker(const std::filesystem::path& serves) {
-  const absl::Time deadline = absl::Now() + kStartLimit;
-  while (absl::Now() < deadline) {
+  const absl::Time deadline = SteadyNow() + kStartLimit;
+  while (SteadyNow() < deadline) {
     if (std::filesystem::exists(serves)) return absl::OkStatus();
     int status = 0;
     if (waitpid(children_[0].pid, &status, WNOHANG) > 0) {
@@ -181,7 +183,7 @@ absl::Status LocalFarm::Check() {
     if (child.pid >= 0 && waitpid(child.pid, &status, WNOHANG) <= 0) continue;
     child.pid = -1;
     // What says by itself that it cannot begin, as without a driver, will say it again.
-    const bool at_once = WIFEXITED(status) && absl::Now() - child.started < kAtOnce;
+    const bool at_once = WIFEXITED(status) && SteadyNow() - child.started < kAtOnce;
     child.at_once = at_once ? child.at_once + 1 : 0;
     if (++child.restarts > options_.most_restarts || child.at_once > kMostAtOnce) {
       const std::string before =

@@ -52,7 +52,7 @@ class LocalFarm {
     std::vector<std::string> arguments;
     std::filesystem::path log;
     std::uintmax_t logged = 0;  // bytes that were there before it was started the last time
-    absl::Time started = {};
+    absl::Time started = {};    // SteadyNow
     pid_t pid = -1;
     int restarts = 0, at_once = 0;  // at_once: how often it ended by itself before it had done anything
   };

@@ -1,5 +1,6 @@
 // The `hone` command: adds every subcommand, parses, and turns the result into an exit code (cli/command.h).
 #include <fmt/format.h>
+#include <signal.h>
 #include <spdlog/sinks/ansicolor_sink.h>
 #include <spdlog/spdlog.h>
 
@@ -52,6 +53,7 @@ int FinishParsing(const CLI::App& app, const CLI::ParseError& error) {
 
 int main(int argc, char** argv) {
   hone::FillStandardStreams();
+  signal(SIGPIPE, SIG_IGN);  // a reader that has ended is an error of the write, which output.h reports or passes over
   // Standard output has what was asked for, and no warnings between: programs read it.
   spdlog::set_default_logger(
       std::make_shared<spdlog::logger>("", std::make_shared<spdlog::sinks::ansicolor_stderr_sink_mt>()));

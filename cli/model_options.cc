@@ -15,6 +15,7 @@
 #include "base/thread_pool.h"
 #include "cli/command.h"
 #include "cli/npy.h"
+#include "cli/option_checks.h"
 #include "deploy/runtime/dtype.h"
 
 namespace hone::cli {
@@ -87,7 +88,7 @@ void ModelOptions::AddInputsTo(CLI::App* command) {
       ->expected(1)
       ->take_all();
   command->add_option("--threads", threads, "threads that kernels use (default: the target's)")
-      ->check(CLI::Range(1, kMostThreads));
+      ->check(WholeUpTo(kMostThreads, 1));
 }
 
 void ModelOptions::AddTargetTo(CLI::App* command, Count target_count) {

@@ -17,10 +17,15 @@ absl::StatusOr<ModelRecords> FindModelRecords(const RecordsOptions& options, con
   if (!filter.device_fingerprint.empty()) place.device_fingerprint = filter.device_fingerprint;
   HONE_ASSIGN_OR_RETURN(std::vector<ModelWorkload> workloads,
                         WorkloadsOf(options.model, options.model.models.front(), targets.front()));
+  std::erase_if(workloads, [&filter](const ModelWorkload& workload) {
+    return !workload.digest.starts_with(filter.workload_digest) ||
+           workload.op.find(filter.operator_label) == std::string::npos;
+  });
   ModelRecords found = {.target = place.target};
   for (ModelWorkload& workload : workloads) {
     records::Filter of_workload = filter;
     of_workload.workload_digest = workload.digest;
+    of_workload.operator_label.clear();
     of_workload.target = place.target;
     of_workload.limit = SIZE_MAX;
     HONE_ASSIGN_OR_RETURN(std::vector<records::BestRecord> winners, source.AllBest(of_workload));
@@ -33,7 +38,12 @@ absl::StatusOr<ModelRecords> FindModelRecords(const RecordsOptions& options, con
 }
 
 absl::Status CheckRequired(const RecordsOptions& options, const ModelRecords& found) {
-  if (!options.require || found.missing == 0) return absl::OkStatus();
+  if (!options.require) return absl::OkStatus();
+  if (found.entries.empty()) {
+    return RecordsMissingError(
+        fmt::format("{} has no workload that the filter lets through", options.model.models.front()));
+  }
+  if (found.missing == 0) return absl::OkStatus();
   return RecordsMissingError(
       fmt::format("{} of the {} workloads of {} have no record for {}; `hone tune` measures them", found.missing,
                   found.entries.size(), options.model.models.front(), found.target));

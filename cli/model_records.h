@@ -22,8 +22,9 @@ struct ModelRecords {
   size_t missing = 0;
 };
 
-// For options.model, which is given. Only records that pass `filter` (its device and compiler) count; its target does
-// not matter. Of several, the nearest to the device that is asked for, else to this machine.
+// For options.model, which is given: of its workloads those whose digest and operator pass `filter`. Only records that
+// pass it (its device and compiler) count; its target does not matter. Of several, the nearest to the
+// device that is asked for, else to this machine.
 absl::StatusOr<ModelRecords> FindModelRecords(const RecordsOptions& options, const records::Filter& filter,
                                               const records::Source& source);
 

@@ -12,12 +12,14 @@ std::string NotEmpty(const std::string& text) {
   return text.empty() ? "it is empty, as a variable that is not set; give a value, or leave the option out" : "";
 }
 
-std::function<std::string(const std::string&)> WholeUpTo(uint64_t most) {
-  return [most](const std::string& text) {
+std::function<std::string(const std::string&)> WholeUpTo(uint64_t most, uint64_t least) {
+  return [most, least](const std::string& text) {
     uint64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    const bool whole = error == std::errc() && end == text.data() + text.size() && value <= most;
-    return whole ? std::string() : fmt::format("{} is no whole number from 0 to {}", text, most);
+    const bool whole = error == std::errc() && end == text.data() + text.size() && (text.size() == 1 || text[0] != '0');
+    if (whole && value >= least && value <= most) return std::string();
+    return fmt::format("{} is no whole number from {} to {}{}", text, least, most,
+                       text.size() > 1 && text[0] == '0' ? ", written without a 0 in front" : "");
   };
 }
 

@@ -13,8 +13,9 @@ namespace hone::cli {
 // something else than what was meant would be done.
 std::string NotEmpty(const std::string& text);
 
-// A whole number from 0 to `most`, in decimal digits. CLI11 makes the largest number of -1 and of what is too large.
-std::function<std::string(const std::string&)> WholeUpTo(uint64_t most);
+// A whole number from `least` to `most`, in decimal digits. CLI11 makes the largest number of -1 and of what is too
+// large, and takes 010 for 8.
+std::function<std::string(const std::string&)> WholeUpTo(uint64_t most, uint64_t least = 0);
 
 // For numbers with a range, of which nan is never outside.
 std::string NoNan(const std::string& text);

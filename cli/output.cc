@@ -6,11 +6,12 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
+#include <system_error>
 
 #include "base/one_line.h"
 #include "base/standard_streams.h"
 #include "cli/command.h"
+#include "deploy/package/atomic_file.h"
 #include "records/record.h"
 
 namespace hone::cli {
@@ -40,6 +41,25 @@ absl::Status CheckIsNoInput(const std::string& output, const std::vector<std::st
     return UsageError(fmt::format("{} is read by this command, too, and would be lost; write to another file", output));
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckCanBeMade(const std::string& output) {
+  std::error_code error;
+  const std::filesystem::file_status there = std::filesystem::status(output, error);
+  if (std::filesystem::is_directory(there)) {
+    return absl::FailedPreconditionError(fmt::format("cannot write '{}': it is a folder", output));
+  }
+  // Whoever reads a pipe would take the end of the attempt for the end of the output.
+  if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there)) return absl::OkStatus();
+  return package::AtomicFile::Create(output).status();
+}
+
+std::filesystem::path FileMeant(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path followed = package::FollowLinks(path);
+  const std::filesystem::path whole =
+      std::filesystem::weakly_canonical(std::filesystem::absolute(followed, error), error);
+  return error ? followed : whole;
 }
 
 }  // namespace hone::cli

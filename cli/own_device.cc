@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "absl/time/clock.h"
 #include "cli/farm_devices.h"
 #include "tracker/queue/matches.h"
 
@@ -12,12 +11,12 @@ void OwnDevice::Hear(const v1::Job& job) {
   const std::string& wanted = job.waiting_for();
   const bool absent = wanted.starts_with(tracker::kAbsentDevice) && wanted.find(tracker::kOutOfWork) == wanted.npos;
   wanted_ = absent ? wanted : "";
-  if (!absent) fitting_ = absl::Now();
+  if (!absent) fitting_ = SteadyNow();
 }
 
 absl::Status OwnDevice::Check() {
   const absl::StatusOr<v1::ListDevicesResponse> known = client_.Devices();
-  return Judge(known.ok() ? *known : v1::ListDevicesResponse(), absl::Now());
+  return Judge(known.ok() ? *known : v1::ListDevicesResponse(), SteadyNow());
 }
 
 absl::Status OwnDevice::Judge(const v1::ListDevicesResponse& known, absl::Time now) {

@@ -3,8 +3,8 @@
 #define HONE_CLI_OWN_DEVICE_H_
 
 #include "absl/status/status.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/steady_time.h"
 #include "cli/job_client.h"
 
 namespace hone::cli {
@@ -26,15 +26,15 @@ class OwnDevice {
   // To be called now and then. Unavailable, with the tracker's reason, once it has lasted too long; or
   // FailedPrecondition where the device is well, and cannot run what the job is for.
   absl::Status Check();
-  // The same of devices that the tracker knows at `now`.
+  // The same of devices that the tracker knows at `now`, by SteadyNow.
   absl::Status Judge(const v1::ListDevicesResponse& known, absl::Time now);
 
  private:
   JobClient& client_;
   const Limits limits_;
-  absl::Time well_ = absl::Now();     // when it was last
+  absl::Time well_ = SteadyNow();     // when it was last
   std::string wanted_;                // instead of it; empty: nothing
-  absl::Time fitting_ = absl::Now();  // when nothing was wanted instead
+  absl::Time fitting_ = SteadyNow();  // when nothing was wanted instead
 };
 
 }  // namespace hone::cli

@@ -1,9 +1,14 @@
 #include "cli/record_source.h"
 
+#include <fmt/format.h>
+
+#include <utility>
+
 #include "CLI/CLI.hpp"
 #include "base/status.h"
 #include "cli/command.h"
 #include "cli/option_checks.h"
+#include "cli/output.h"
 #include "cli/tracker_records.h"
 #include "records/default_path.h"
 
@@ -34,11 +39,28 @@ absl::StatusOr<std::unique_ptr<hone::records::Store>> RecordSourceOptions::OpenF
 }
 
 absl::StatusOr<std::unique_ptr<hone::records::Source>> RecordSourceOptions::OpenIfAny() const {
-  if (!given()) {
-    HONE_ASSIGN_OR_RETURN(const std::filesystem::path path, File());
-    if (!std::filesystem::exists(path)) return nullptr;
+  if (given()) return Open(hone::records::OpenMode::kReadOnly);
+  const absl::StatusOr<std::filesystem::path> path = File();
+  if (!path.ok()) return nullptr;  // an account without a home has no records of its own
+  absl::StatusOr<std::unique_ptr<hone::records::Store>> own =
+      hone::records::Store::Open(*path, hone::records::OpenMode::kReadOnly);
+  if (absl::IsNotFound(own.status())) return nullptr;  // also one that is empty, as after a first tune that was killed
+  HONE_RETURN_IF_ERROR(own.status());
+  return *std::move(own);
+}
+
+absl::Status RecordSourceOptions::CheckIsNoFileOfRecords(const std::string& output) const {
+  const absl::StatusOr<std::filesystem::path> path = File();
+  if (!path.ok() || path->empty()) return absl::OkStatus();
+  HONE_RETURN_IF_ERROR(CheckIsNoInput(output, {path->string()}));
+  const std::string meant = FileMeant(output).string(), records_file = FileMeant(path->string()).string();
+  for (const char* suffix : {"", ".lock", "-wal", "-shm"}) {
+    if (meant != records_file + suffix) continue;
+    return UsageError(
+        fmt::format("{} is a name of the records file {}, or of what is kept beside it; write to another file", output,
+                    records_file));
   }
-  return Open(hone::records::OpenMode::kReadOnly);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::filesystem::path> RecordSourceOptions::File() const {

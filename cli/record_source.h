@@ -29,12 +29,15 @@ struct RecordSourceOptions {
   // at the first question.
   absl::StatusOr<std::unique_ptr<records::Source>> Open(records::OpenMode mode) const;
   // To read schedules for a compilation. Null: nothing was given and nothing was ever tuned here, so that defaults are
-  // what there is. A file that was given must exist.
+  // what there is. A file that was given must exist, and have records or be ready for them.
   absl::StatusOr<std::unique_ptr<records::Source>> OpenIfAny() const;
   // The file alone, for what only a file can do. Usage error: a tracker was given.
   absl::StatusOr<std::unique_ptr<records::Store>> OpenFile(records::OpenMode mode) const;
   // Its path; empty where a tracker has the records.
   absl::StatusOr<std::filesystem::path> File() const;
+  // A usage error where what is to be written is that file, or one that a database keeps beside it: its lock, its log
+  // and the index of that, also where they are not there yet.
+  absl::Status CheckIsNoFileOfRecords(const std::string& output) const;
 };
 
 }  // namespace hone::cli

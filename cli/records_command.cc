@@ -86,9 +86,9 @@ class VerbAdder {
     AddFilter(prune, *options_);
     options_->model.AddTargetTo(prune, ModelOptions::Count::kOne);
     prune->add_option("--older-than", options_->older_than, "only records older than so many days")
-        ->check(CLI::Range(0, 36500));
+        ->check(WholeUpTo(36500));
     prune->add_option("--keep-best", options_->keep_best, "all but the fastest so many schedules of each key")
-        ->check(CLI::Range(int64_t{0}, int64_t{1} << 40));
+        ->check(WholeUpTo(uint64_t{1} << 40));
     prune->add_flag("--yes", options_->yes, "remove them");
   }
 

@@ -1,6 +1,7 @@
 #include "cli/records_exchange.h"
 
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -12,6 +13,7 @@
 #include "base/status.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "cli/progress_line.h"
 #include "deploy/package/atomic_file.h"
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"
@@ -29,13 +31,13 @@ using records::Source;
 
 absl::StatusOr<records::ExportReport> ExportToFile(const RecordsOptions& options, const Source& source,
                                                    const Filter& filter) {
-  std::error_code error;
-  HONE_ASSIGN_OR_RETURN(const fs::path records, options.source.File());
-  if (fs::equivalent(options.file, records, error)) {
-    return UsageError(fmt::format("{} is the records file itself; export to another file", options.file));
-  }
+  HONE_RETURN_IF_ERROR(options.source.CheckIsNoFileOfRecords(options.file));
   HONE_ASSIGN_OR_RETURN(package::AtomicFile file, package::AtomicFile::Create(options.file));
-  const auto write = [&file](const std::string& lines) {
+  ProgressLine line;
+  size_t bytes = 0;
+  const auto write = [&](const std::string& lines) {
+    bytes += lines.size();
+    line.Show(fmt::format("{:.0f} MB are written", static_cast<double>(bytes) * 1e-6));
     return file.Write({reinterpret_cast<const uint8_t*>(lines.data()), lines.size()});
   };
   HONE_ASSIGN_OR_RETURN(const records::ExportReport report, records::Export(source, filter, write));
@@ -104,7 +106,16 @@ absl::Status RunImport(const RecordsOptions& options) {
   HONE_RETURN_IF_ERROR(CheckIsNoInput(records.string(), {options.file}));
   HONE_ASSIGN_OR_RETURN(const auto source, options.source.Open(OpenMode::kReadWrite));
   const std::string name = from_stdin ? "standard input" : options.file;
-  const absl::StatusOr<records::ImportReport> imported = records::Import(*source, from_stdin ? std::cin : file);
+  // A tracker goes by its own clock.
+  const records::Instant latest =
+      options.source.tracker.given()
+          ? records::Instant::max()
+          : records::LatestSaid(std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now()));
+  ProgressLine line;
+  const auto show = [&line](size_t lines) { line.Show(fmt::format("{} lines are read", lines)); };
+  const absl::StatusOr<records::ImportReport> imported =
+      records::Import(*source, from_stdin ? std::cin : file, latest, show);
+  line.Finish();
   if (!imported.ok()) return Annotate(imported.status(), fmt::format("import of {}", name));
   const records::ImportReport& report = *imported;
   if (from_stdin && std::ferror(stdin) != 0) {  // which std::cin takes for the end
@@ -112,6 +123,12 @@ absl::Status RunImport(const RecordsOptions& options) {
         fmt::format("standard input cannot be read after {} lines; these were imported", report.lines));
   }
   HONE_RETURN_IF_ERROR(PrintReport(report, options.json));
+  if (report.to_come > 0) {
+    PrintMessage(
+        fmt::format("{} of the lines are of a time to come by this machine's clock, and count as of now; is "
+                    "the clock right?\n",
+                    report.to_come));
+  }
   if (report.rejected == 0) return absl::OkStatus();
   std::string message =
       fmt::format("{} of {} lines of {} were not imported; the others were", report.rejected, report.lines, name);

@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "cli/progress_line.h"
 #include "cli/records_show.h"
 #include "cli/schedule_lookup.h"
 #include "compiler/graph/plan.h"
@@ -54,8 +55,14 @@ absl::StatusOr<LockedProgram> LockProgram(const RecordsOptions& options, const r
     known[digest] = std::move(usable);
     return schedules;
   };
-  HONE_ASSIGN_OR_RETURN(const std::vector<package::CompiledKernel> kernels,
-                        package::CompileKernels(plan.workloads, {.target = target, .lookup = lookup}));
+  ProgressLine line;
+  const auto show = [&line](size_t done, size_t all) {
+    line.Show(fmt::format("{} of {} kernels are compiled", done, all));
+  };
+  HONE_ASSIGN_OR_RETURN(
+      const std::vector<package::CompiledKernel> kernels,
+      package::CompileKernels(plan.workloads, {.target = target, .lookup = lookup, .progress = show}));
+  line.Finish();
   LockedProgram program{place.target, {}};
   for (size_t i = 0; i < kernels.size(); ++i) {
     const package::CompiledKernel& kernel = kernels[i];
@@ -140,10 +147,9 @@ absl::StatusOr<package::KernelOptions> LockedTarget(const LockFile& lock, const 
 }  // namespace
 
 absl::Status RunLock(const RecordsOptions& options) {
-  HONE_ASSIGN_OR_RETURN(const std::filesystem::path records, options.source.File());
-  std::vector<std::string> inputs = options.model.Files();
-  inputs.push_back(records.string());
-  HONE_RETURN_IF_ERROR(CheckIsNoInput(options.file, inputs));
+  HONE_RETURN_IF_ERROR(CheckIsNoInput(options.file, options.model.Files()));
+  HONE_RETURN_IF_ERROR(options.source.CheckIsNoFileOfRecords(options.file));
+  HONE_RETURN_IF_ERROR(CheckCanBeMade(options.file));
   HONE_ASSIGN_OR_RETURN(const std::vector<target::Target> targets, options.model.Targets());
   HONE_ASSIGN_OR_RETURN(const records::Filter filter, options.ResolvedFilter());
   HONE_ASSIGN_OR_RETURN(const auto source, options.source.OpenIfAny());

@@ -23,6 +23,11 @@ absl::Status RunPrune(const RecordsOptions& options) {
     return UsageError("which rows may go? give --older-than DAYS, --keep-best N, or both");
   }
   HONE_ASSIGN_OR_RETURN(const records::Filter filter, options.ResolvedFilter());
+  if (options.yes) {
+    // To be written, it would be made, and one that is missing is mostly a name that was mistyped.
+    const absl::Status there = options.source.OpenFile(records::OpenMode::kReadOnly).status();
+    if (absl::IsNotFound(there)) return there;
+  }
   HONE_ASSIGN_OR_RETURN(const auto store, options.source.OpenFile(options.yes ? records::OpenMode::kReadWrite
                                                                               : records::OpenMode::kReadOnly));
   HONE_ASSIGN_OR_RETURN(const records::PruneReport report, store->Prune(filter, rule, options.yes));

@@ -44,6 +44,13 @@ ordered_json MissingFields(const ModelWorkload& workload) {
       {"workload", workload.digest}, {"operator", workload.op}, {"title", workload.title}, {"calls", workload.calls}};
 }
 
+ordered_json BestOfModelFields(const ModelWorkload& workload, const records::NearestRecord& record) {
+  ordered_json fields = BestFields(record.best);
+  fields["calls"] = workload.calls;
+  fields["match"] = records::ClosenessName(record.closeness);
+  return fields;
+}
+
 absl::Status PrintBestOfModel(const RecordsOptions& options, const ModelRecords& found) {
   ordered_json best = ordered_json::array(), missing = ordered_json::array();
   std::string text;
@@ -55,12 +62,10 @@ absl::Status PrintBestOfModel(const RecordsOptions& options, const ModelRecords&
       continue;
     }
     if (best.size() == options.filter.limit) continue;
-    ordered_json& fields = best.emplace_back(BestFields(record->best));
-    fields["calls"] = workload.calls;
-    fields["match"] = records::ClosenessName(record->closeness);
+    best.push_back(BestOfModelFields(workload, *record));
     text += BestText(record->best);
   }
-  if (options.csv) return PrintCsv(best);
+  if (options.csv) return PrintCsv(best, BestOfModelFields({}, {}));
   const size_t all = found.entries.size();
   if (!options.json) {
     HONE_RETURN_IF_ERROR(PrintText(text));
@@ -153,15 +158,19 @@ absl::Status QueryModel(const RecordsOptions& options, Filter filter, const reco
                         RowPrinter& printer) {
   HONE_ASSIGN_OR_RETURN(const ModelRecords found, FindModelRecords(options, filter, source));
   filter.target = found.target;
+  filter.operator_label.clear();
   ordered_json missing = ordered_json::array();
+  const size_t most = filter.limit;
+  size_t rows = 0;  // one more than that, if there are more
   for (const auto& [workload, record] : found.entries) {
     if (!record.has_value()) missing.push_back(MissingFields(workload));
+    if (rows > most) continue;
     filter.workload_digest = workload.digest;
-    HONE_RETURN_IF_ERROR(source.ForEach(filter, [&](const StoredRecord& stored) {
-      if (filter.limit != SIZE_MAX) --filter.limit;
-      return printer.Row(stored);
-    }));
+    if (most != SIZE_MAX) filter.limit = most - rows + 1;
+    HONE_RETURN_IF_ERROR(source.ForEach(
+        filter, [&](const StoredRecord& stored) { return ++rows > most ? absl::OkStatus() : printer.Row(stored); }));
   }
+  if (rows > most) PrintMessage(fmt::format("stopped at {} records; a larger --limit, or none, shows more\n", most));
   const size_t all = found.entries.size();
   HONE_RETURN_IF_ERROR(printer.End({{"target", found.target},
                                     {"workloads", all},
@@ -239,7 +248,7 @@ absl::Status RunBest(const RecordsOptions& options) {
       text += BestText(best);
     }
   }
-  if (options.csv) return PrintCsv(list);
+  if (options.csv) return PrintCsv(list, BestFields({}));
   if (options.json) return PrintJson({{"best", std::move(list)}});
   if (winners.empty()) PrintMessage("no verified timing matches\n");
   return PrintText(text);
@@ -247,6 +256,9 @@ absl::Status RunBest(const RecordsOptions& options) {
 
 absl::Status RunQuery(const RecordsOptions& options) {
   HONE_RETURN_IF_ERROR(CheckForm(options));
+  if (options.model.given() && options.filter.after_row > 0) {
+    return UsageError("--after is for records in the order they were made; with --model they come by workload");
+  }
   HONE_ASSIGN_OR_RETURN(const Filter filter, options.ResolvedFilter());
   HONE_ASSIGN_OR_RETURN(const auto source, options.source.Open(OpenMode::kReadOnly));
   RowPrinter printer(options);
@@ -276,7 +288,7 @@ absl::Status RunStats(const RecordsOptions& options) {
   if (options.csv) {
     ordered_json row = {{"records", stats.records}, {"workloads", stats.workloads}, {"devices", stats.devices}};
     row.update(failed);
-    return PrintCsv(ordered_json::array({row}));
+    return PrintCsv(ordered_json::array({row}), row);
   }
   if (options.json) {
     return PrintJson({{"records", stats.records},

@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "cli/progress_line.h"
 #include "compiler/ir/workload.h"
 #include "compiler/passes/pipeline.h"
 #include "compiler/schedule/apply.h"
@@ -91,8 +92,9 @@ absl::Status RunVerify(const RecordsOptions& options) {
   HONE_RETURN_IF_ERROR(store->CheckIntegrity());
   Findings findings;
   std::set<std::string> digests;
+  ProgressLine line;
   HONE_RETURN_IF_ERROR(store->EveryRow([&](const absl::StatusOr<records::StoredRecord>& row) {
-    ++findings.rows;
+    line.Show(fmt::format("{} rows are read", ++findings.rows));
     absl::Status status = row.status();
     if (row.ok() && !row->record.key.workload_digest.empty()) digests.insert(row->record.key.workload_digest);
     if (row.ok()) status = Annotate(records::Validate(row->record), fmt::format("row {}", row->row));
@@ -100,6 +102,7 @@ absl::Status RunVerify(const RecordsOptions& options) {
   }));
   HONE_ASSIGN_OR_RETURN(const std::set<std::string> good, GoodWorkloads(*store, digests, findings));
   HONE_RETURN_IF_ERROR(CheckWinners(*store, good, findings));
+  line.Finish();
   if (options.json) {
     HONE_RETURN_IF_ERROR(PrintJson({{"rows", findings.rows},
                                     {"unreadable_rows", findings.unreadable_rows},

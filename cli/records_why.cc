@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -47,36 +48,52 @@ std::string_view InWords(Verdict verdict) {
   return "";
 }
 
+// Of a row what decides: there may be very many, of which few are shown.
 struct Rival {
-  StoredRecord stored;
+  int64_t row;
   Verdict verdict;
   double seconds = 0;  // 0: it failed
 };
 
+records::Filter OfKey(const records::Key& key) {
+  return {.workload_digest = key.workload_digest,
+          .target = key.target,
+          .device_fingerprint = key.device_fingerprint,
+          .compiler_version = key.compiler_version};
+}
+
 // All rows of the winner's key. The winner first, then the timed ones, those that came nearest to winning before
 // others, and the faster before the slower.
 absl::StatusOr<std::vector<Rival>> RivalsOf(const records::Source& source, const records::Key& key) {
-  std::vector<StoredRecord> rows;
-  const records::Filter of_key = {.workload_digest = key.workload_digest,
-                                  .target = key.target,
-                                  .device_fingerprint = key.device_fingerprint,
-                                  .compiler_version = key.compiler_version};
-  HONE_RETURN_IF_ERROR(source.ForEach(of_key, [&](const StoredRecord& row) {
-    rows.push_back(row);
+  std::vector<records::Contender> contenders;
+  HONE_RETURN_IF_ERROR(source.ForEach(OfKey(key), [&](const StoredRecord& row) {
+    contenders.push_back(records::ContenderOf(row));
     return absl::OkStatus();
   }));
-  std::vector<records::Contender> contenders;
-  for (const StoredRecord& row : rows) contenders.push_back(records::ContenderOf(row));
   const std::vector<Verdict> verdicts = records::Explain(contenders);
   std::vector<Rival> rivals;
-  for (size_t i = 0; i < rows.size(); ++i) {
+  for (size_t i = 0; i < contenders.size(); ++i) {
     const double seconds = contenders[i].repeats.empty() ? 0 : Median(contenders[i].repeats);
-    rivals.push_back({std::move(rows[i]), verdicts[i], seconds});
+    rivals.push_back({contenders[i].row, verdicts[i], seconds});
   }
   std::sort(rivals.begin(), rivals.end(), [](const Rival& a, const Rival& b) {
-    return std::tuple(a.verdict, a.seconds, a.stored.row) < std::tuple(b.verdict, b.seconds, b.stored.row);
+    return std::tuple(a.verdict, a.seconds, a.row) < std::tuple(b.verdict, b.seconds, b.row);
   });
   return rivals;
+}
+
+// The whole of a row of that key.
+absl::StatusOr<records::Record> RowNumbered(const records::Source& source, const records::Key& key, int64_t row) {
+  records::Filter filter = OfKey(key);
+  filter.after_row = row - 1;
+  filter.limit = 1;
+  std::optional<records::Record> record;
+  HONE_RETURN_IF_ERROR(source.ForEach(filter, [&](const StoredRecord& stored) {
+    if (stored.row == row) record = stored.record;
+    return absl::OkStatus();
+  }));
+  if (record.has_value()) return *std::move(record);
+  return absl::NotFoundError(fmt::format("row {} of {} was removed meanwhile; ask again", row, source.name()));
 }
 
 std::string DecidedBy(const BestRecord& best) {
@@ -84,9 +101,8 @@ std::string DecidedBy(const BestRecord& best) {
                         : "races: nothing was compared in turns yet, which the end of a tune does";
 }
 
-ordered_json RivalToJson(const Rival& rival) {
-  const records::Record& record = rival.stored.record;
-  return {{"row", rival.stored.row},
+ordered_json RivalToJson(const Rival& rival, const records::Record& record) {
+  return {{"row", rival.row},
           {"verdict", records::VerdictName(rival.verdict)},
           {"median_ms", rival.seconds > 0 ? ordered_json(rival.seconds * 1e3) : ordered_json()},
           {"outcome", OutcomeText(record)},
@@ -97,10 +113,9 @@ ordered_json RivalToJson(const Rival& rival) {
           {"schedule", record.schedule}};
 }
 
-std::string RivalToText(const Rival& rival, double winner_seconds) {
-  const records::Record& record = rival.stored.record;
+std::string RivalToText(const Rival& rival, const records::Record& record, double winner_seconds) {
   const double more = rival.seconds > 0 ? (rival.seconds / winner_seconds - 1) * 100 : 0;
-  return fmt::format("      row {}  {}{}{}: {}\n", rival.stored.row, OutcomeText(record),
+  return fmt::format("      row {}  {}{}{}: {}\n", rival.row, OutcomeText(record),
                      rival.seconds > 0 ? fmt::format(" ({:+.1f}%)", more) : "",
                      record.is_default ? ", the default" : "", InWords(rival.verdict));
 }
@@ -144,8 +159,9 @@ absl::Status RunWhy(const RecordsOptions& options) {
     fields["contenders"] = ordered_json::array();
     text += BestText(best) + fmt::format("    decided by {}\n", DecidedBy(best));
     for (size_t i = 0; i < std::min(rivals.size(), most + 1); ++i) {
-      fields["contenders"].push_back(RivalToJson(rivals[i]));
-      text += RivalToText(rivals[i], best.median_seconds);
+      HONE_ASSIGN_OR_RETURN(const records::Record record, RowNumbered(*source, best.stored.record.key, rivals[i].row));
+      fields["contenders"].push_back(RivalToJson(rivals[i], record));
+      text += RivalToText(rivals[i], record, best.median_seconds);
     }
     for (const Verdict verdict : records::kAllVerdicts) {
       if (counts[verdict] > 0) text += fmt::format("    {}: {}\n", counts[verdict], InWords(verdict));

@@ -97,6 +97,7 @@ absl::Status WriteOutputs(const LoadedPackage& package, const std::string& path)
 
 absl::Status Run(const RunOptions& options) {
   HONE_RETURN_IF_ERROR(CheckIsNoInput(options.output, {options.package, options.input}));
+  HONE_RETURN_IF_ERROR(CheckCanBeMade(options.output));
   HONE_ASSIGN_OR_RETURN(LoadedPackage package, LoadedPackage::Load(options.package, options.threads));
   HONE_RETURN_IF_ERROR(SetInputs(package, options.input));
   HONE_RETURN_IF_ERROR(package.Run());
@@ -114,7 +115,7 @@ void AddRunCommand(CLI::App& app, absl::Status* result) {
       ->required()
       ->check(NotEmpty);
   command->add_option("--threads", options->threads, "threads that compute; 0: one per core of the fastest kind")
-      ->check(CLI::Range(0, HONE_MAX_THREADS));
+      ->check(WholeUpTo(HONE_MAX_THREADS));
   command->callback([options, result] { *result = Run(*options); });
 }
 

@@ -84,11 +84,30 @@ void SetWorkloads(const std::vector<ModelWorkload>& workloads, v1::JobSpec& spec
   spec.set_model_digest(Sha256Hex(all));
 }
 
+// Of what is to be tuned; when it ends is the same of all.
+absl::StatusOr<v1::JobSpec> MakeJobSpec(const ModelOptions& model, const std::string& path, const SearchOptions& search,
+                                        const Part& part) {
+  HONE_ASSIGN_OR_RETURN(const std::vector<ModelWorkload> workloads, WorkloadsOf(model, path, part.target));
+  v1::JobSpec spec;
+  spec.set_request_id(RandomId());
+  spec.set_name(OneLine(Printable(std::filesystem::path(path).filename().string())));  // it may be any bytes
+  spec.set_target(target::Print(part.target));
+  spec.set_threads(part.target.threads);
+  spec.set_seed(search.seed);
+  spec.set_priority(search.priority);
+  if (search.space != "all") (*spec.mutable_options())["space"] = search.space;
+  if (!search.without.empty()) (*spec.mutable_options())[std::string(tuner::kWithoutOption)] = search.without;
+  spec.mutable_devices()->Assign(part.devices.begin(), part.devices.end());
+  spec.set_device_kind(part.device_kind);
+  SetWorkloads(workloads, spec);
+  return spec;
+}
+
 }  // namespace
 
 void SearchOptions::AddTo(CLI::App* command) {
   command->add_option("--trials", trials, "most candidates to measure, of each job; 0 for no limit")
-      ->check(CLI::Range(int64_t{0}, int64_t{1} << 40));
+      ->check(WholeUpTo(uint64_t{1} << 40));
   command->add_option("--time", time, "longest time to tune, waiting not counted: 90s, 10m, 1h30m")->check(NotEmpty);
   command->add_option("--until", until, "when to end with what there is: 07:00, or 2027-01-31T07:00:00+01:00")
       ->check(NotEmpty);
@@ -129,32 +148,16 @@ absl::StatusOr<std::vector<Part>> PartsOf(const ModelOptions& model, const Searc
   return parts;
 }
 
-absl::StatusOr<v1::JobSpec> MakeJobSpec(const ModelOptions& model, const std::string& path, const SearchOptions& search,
-                                        const Part& part) {
-  HONE_ASSIGN_OR_RETURN(const std::vector<ModelWorkload> workloads, WorkloadsOf(model, path, part.target));
-  v1::JobSpec spec;
-  spec.set_request_id(RandomId());
-  spec.set_name(OneLine(Printable(std::filesystem::path(path).filename().string())));  // it may be any bytes
-  spec.set_target(target::Print(part.target));
-  spec.set_threads(part.target.threads);
-  spec.set_seed(search.seed);
-  spec.set_priority(search.priority);
-  if (search.space != "all") (*spec.mutable_options())["space"] = search.space;
-  if (!search.without.empty()) (*spec.mutable_options())[std::string(tuner::kWithoutOption)] = search.without;
-  spec.mutable_devices()->Assign(part.devices.begin(), part.devices.end());
-  spec.set_device_kind(part.device_kind);
-  HONE_RETURN_IF_ERROR(SetEnd(search, spec));
-  SetWorkloads(workloads, spec);
-  return spec;
-}
-
 absl::StatusOr<std::vector<v1::JobSpec>> MakeJobSpecs(const ModelOptions& model, const SearchOptions& search,
                                                       const std::vector<Part>& parts) {
+  v1::JobSpec end;  // read once: models take time, in which 07:00 may become that of the next day
+  HONE_RETURN_IF_ERROR(SetEnd(search, end));
   std::vector<v1::JobSpec> specs;
   HONE_ASSIGN_OR_RETURN(const std::vector<tuner::TiledTask> hints, ReadHintFiles(search.hints));
   for (const std::string& path : model.models) {
     for (const Part& part : parts) {
       HONE_ASSIGN_OR_RETURN(v1::JobSpec spec, MakeJobSpec(model, path, search, part));
+      spec.MergeFrom(end);
       if (!search.hints.empty()) HONE_RETURN_IF_ERROR(AddHints(hints, spec));
       specs.push_back(std::move(spec));
     }

@@ -47,10 +47,8 @@ inline bool AsksForKinds(const ModelOptions& model, const SearchOptions& search)
   return model.targets.empty() && !search.devices.empty();
 }
 
-// Imports a model: every distinct workload with its count.
-absl::StatusOr<v1::JobSpec> MakeJobSpec(const ModelOptions& model, const std::string& path, const SearchOptions& search,
-                                        const Part& part);
-// Of all models and parts, with the hints that there are; several are a group.
+// Of all models and parts, each with every distinct workload of its model and its count, and with the hints that there
+// are; several are a group. A time that is none is told before a model is read.
 absl::StatusOr<std::vector<v1::JobSpec>> MakeJobSpecs(const ModelOptions& model, const SearchOptions& search,
                                                       const std::vector<Part>& parts);
 

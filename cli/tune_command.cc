@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
-#include "absl/time/clock.h"
 #include "base/identity.h"
 #include "base/status.h"
+#include "base/steady_time.h"
 #include "cli/command.h"
 #include "cli/farm_devices.h"
 #include "cli/interrupts.h"
@@ -89,23 +89,23 @@ class Follower {
     const auto idle = [&]() -> absl::Status {
       if (const std::string_view why = stop(); !why.empty() && !cancelled) {
         cancelled = true;
-        view.Finish();
-        PrintMessage(why);
+        view.Tell(why);
         for (const v1::Job& job : jobs) HONE_RETURN_IF_ERROR(client_.Cancel(job.id()).status());
       }
       if (farm_ == nullptr) return absl::OkStatus();
       HONE_RETURN_IF_ERROR(farm_->Check());
       return device_.Check();
     };
-    absl::Time stored = absl::Now();
+    absl::Time stored = SteadyNow();
     const auto heard = [&](const v1::WatchJobResponse& response) -> absl::Status {
       view.Show(response);
       device_.Hear(response.job());
-      if (response.trouble().empty()) stored = absl::Now();
-      const bool give_up = farm_ != nullptr && absl::Now() - stored > kLongestTrouble;
+      if (response.trouble().empty()) stored = SteadyNow();
+      const bool give_up = farm_ != nullptr && SteadyNow() - stored > kLongestTrouble;
       return give_up ? absl::ResourceExhaustedError(response.trouble()) : absl::OkStatus();
     };
-    return client_.Watch(jobs, heard, idle);
+    const auto away = [&](const absl::Status& status) { view.TellAway(status); };
+    return client_.Watch(jobs, heard, idle, away);
   }
 
  private:

@@ -118,12 +118,12 @@ void AddUpCommand(CLI::App& app, absl::Status* result) {
   command
       ->add_option("--port", options->port,
                    "of the dashboard, on 127.0.0.1, for whoever has the printed address; 0: a free one")
-      ->check(CLI::Range(0, 65535))
+      ->check(WholeUpTo(65535))
       ->capture_default_str();
   command->add_option("--device", options->devices,
                       "what to measure on, as hone-agent has it (default: cpu); may be repeated");
   command->add_option("--threads", options->threads, "most threads a kernel may use (default: all CPUs)")
-      ->check(CLI::Range(0, kMostThreads));
+      ->check(WholeUpTo(kMostThreads));
   command->callback([options, result] { *result = Up(*options); });
 }
 

@@ -1,7 +1,6 @@
 #include "device_agent/child.h"
 
 #include <errno.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstddef>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "device_agent/namespaces.h"
 #include "device_agent/pass_files.h"
 #include "device_agent/sandbox.h"
 
@@ -24,11 +24,7 @@ constexpr double kOpenSeconds = 30;  // to start the device, and for its session
 absl::Status CloseOtherFiles(int channel) {
   HONE_ASSIGN_OR_RETURN(const MemoryFile nothing, MemoryFile::Holding("hone-nothing", ""));
   for (const int standard : {STDIN_FILENO, STDOUT_FILENO}) dup2(nothing.descriptor(), standard);
-  const auto close_range = [](unsigned from, unsigned to) {
-    if (from <= to) syscall(SYS_close_range, from, to, 0);
-  };
-  close_range(STDERR_FILENO + 1, static_cast<unsigned>(channel) - 1);
-  close_range(static_cast<unsigned>(channel) + 1, ~0u);
+  CloseFiles(STDERR_FILENO + 1, channel);
   return absl::OkStatus();
 }
 
@@ -58,8 +54,8 @@ bool LivesOn(const absl::Status& status) {
 absl::Status Child::Start() {
   HONE_RETURN_IF_ERROR(CloseOtherFiles(channel_));
   const SandboxPolicy policy = origin_.device->sandbox();
-  const absl::StatusOr<int> listener = ConfineChild(policy, {origin_.memory_limit, channel_});
-  if (origin_.filters_calls) HONE_RETURN_IF_ERROR(listener.status());
+  const absl::StatusOr<int> listener = ConfineChild(policy, {origin_.memory_limit, channel_, origin_.filter});
+  if (origin_.filter != CallFilter::kNone) HONE_RETURN_IF_ERROR(listener.status());
   filtered_ = listener.ok();
   listener_ = listener.value_or(-1);
   voice_.Confined(listener_);

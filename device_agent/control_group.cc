@@ -103,6 +103,7 @@ ControlGroup::ControlGroup(ControlGroup&& other) noexcept
     : folder_(std::exchange(other.folder_, {})), unlimited_(std::move(other.unlimited_)) {}
 
 ControlGroup& ControlGroup::operator=(ControlGroup&& other) noexcept {
+  if (folder_ == other.folder_) folder_.clear();  // made again under its name: it is the other's to end
   std::swap(folder_, other.folder_);
   std::swap(unlimited_, other.unlimited_);
   return *this;

@@ -32,11 +32,12 @@ struct DeviceFingerprint {
 
 struct SelfTestResult {
   bool passed = false;
-  std::string reason;  // why not
+  std::string reason;  // why it has not passed
   double reference_seconds = 0;
   double noise = 0;  // as a fraction
   std::optional<double> temperature_c;
   double peak_gflops = 0, bandwidth_gbps = 0;
+  bool busy = false;  // another process has the device for itself: nothing was measured
 };
 
 }  // namespace hone::agent

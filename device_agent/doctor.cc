@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "device_agent/driver_checks.h"
 #include "device_agent/identity_checks.h"
 #include "device_agent/machine_checks.h"
 
@@ -27,8 +28,10 @@ const char* VerdictName(Verdict verdict) {
 
 std::vector<Finding> Examine(const DoctorOptions& options) {
   std::vector<Finding> findings = CheckMachine(options.identity.string());
-  const std::vector<Finding> own = CheckIdentity(options.identity, options.tracker, options.renews_itself);
-  findings.insert(findings.end(), own.begin(), own.end());
+  for (const std::vector<Finding>& more :
+       {CheckDrivers(), CheckIdentity(options.identity, options.tracker, options.renews_itself)}) {
+    findings.insert(findings.end(), more.begin(), more.end());
+  }
   return findings;
 }
 

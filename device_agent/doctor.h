@@ -1,5 +1,5 @@
 // `hone-agent doctor` and `hone doctor`: says what spoils timings or security on this machine, and what mends it.
-// What is looked at: machine_checks.h, identity_checks.h.
+// What is looked at: machine_checks.h, driver_checks.h, identity_checks.h.
 #ifndef HONE_DEVICE_AGENT_DOCTOR_H_
 #define HONE_DEVICE_AGENT_DOCTOR_H_
 

@@ -74,14 +74,37 @@ T Draw(Random& random, double low, double high) {
   }
 }
 
-// True when y is an acceptable value where r is wanted. A comparison with NaN is false; infinity tolerates only itself.
-bool Acceptable(double y, double r, double rtol, double absolute) {
-  if (y == r || (std::isnan(y) && std::isnan(r))) return true;
-  return std::isfinite(r) && std::abs(y - r) <= rtol * std::abs(r) + absolute;
+// |y - r|. Of integers without rounding: from 2^53 on, several of them are one double.
+template <typename T>
+double ErrorOf(T y, T r) {
+  if constexpr (std::is_integral_v<T>) {
+    const auto wide_y = static_cast<uint64_t>(y), wide_r = static_cast<uint64_t>(r);
+    return static_cast<double>(y > r ? wide_y - wide_r : wide_r - wide_y);
+  } else {
+    return std::abs(static_cast<double>(y) - static_cast<double>(r));
+  }
 }
 
-// For messages: the sign of a NaN means nothing.
-double Shown(double value) { return std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : value; }
+// True when a value that is so far from r is acceptable where r is wanted: NaN where NaN is, infinity only for itself.
+template <typename T>
+bool Acceptable(T y, T r, double error, double rtol, double absolute) {
+  const auto wide_y = static_cast<double>(y), wide_r = static_cast<double>(r);
+  if constexpr (!std::is_integral_v<T>) {
+    if (wide_y == wide_r || (std::isnan(wide_y) && std::isnan(wide_r))) return true;
+  }
+  return std::isfinite(wide_r) && error <= rtol * std::abs(wide_r) + absolute;
+}
+
+// For messages. The sign of a NaN means nothing.
+template <typename T>
+std::string Shown(T value) {
+  if constexpr (std::is_integral_v<T>) {
+    return fmt::format("{}", value);
+  } else {
+    const auto wide = static_cast<double>(value);
+    return fmt::format("{:.9g}", std::isnan(wide) ? std::numeric_limits<double>::quiet_NaN() : wide);
+  }
+}
 
 // How two runs of elements differ.
 struct Difference {
@@ -93,9 +116,9 @@ template <typename T>
 void AddErrors(Difference& difference, const T* y, const T* r, int64_t begin, int64_t end, double rtol,
                double absolute) {
   for (int64_t i = begin; i < end; ++i) {
-    const double error = std::abs(static_cast<double>(y[i]) - static_cast<double>(r[i]));
+    const double error = ErrorOf(y[i], r[i]);
     if (error > difference.worst) difference.worst = error;
-    if (Acceptable(y[i], r[i], rtol, absolute)) continue;
+    if (Acceptable(y[i], r[i], error, rtol, absolute)) continue;
     if (difference.wrong++ == 0) difference.first = i;
   }
 }
@@ -159,8 +182,8 @@ Comparison CompareTyped(const VisitBuffer& buffer, const Tolerance& tolerance, c
   comparison.max_error = largest > 0 ? worst / largest : worst;
   if (wrong == 0) return comparison;
   if (!std::isfinite(static_cast<double>(y[first]))) comparison.max_error = std::numeric_limits<double>::infinity();
-  comparison.text = fmt::format("output '{}': {} of {} elements differ; element {} is {:.9g}, not {:.9g}", buffer.name,
-                                wrong, n, first, Shown(y[first]), Shown(r[first]));
+  comparison.text = fmt::format("output '{}': {} of {} elements differ; element {} is {}, not {}", buffer.name, wrong,
+                                n, first, Shown(y[first]), Shown(r[first]));
   return comparison;
 }
 

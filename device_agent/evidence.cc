@@ -13,7 +13,7 @@
 namespace hone::agent {
 namespace {
 
-constexpr size_t kMostZone = 4096 + 256;  // bytes on one side of a buffer
+constexpr size_t kMostZone = kLargestPage + 256;  // bytes on one side of a buffer
 constexpr size_t kLeastZone = 16;
 constexpr size_t kHeader = HONE_BUFFER_ALIGNMENT;
 

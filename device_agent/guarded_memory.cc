@@ -12,7 +12,7 @@
 namespace hone::agent {
 namespace {
 
-constexpr int64_t kPage = 4096;
+constexpr int64_t kLeastPage = 4096;
 constexpr int64_t kHugePage = 2 << 20;
 constexpr int64_t kGuard = HONE_REACH_BYTES;  // catches strides, costs address space only
 constexpr int64_t kCanary = 64;               // least on each side
@@ -54,11 +54,12 @@ std::optional<RegionTable::Hit> RegionTable::Locate(const void* address) const {
   return std::nullopt;
 }
 
-absl::StatusOr<GuardedBuffer> GuardedBuffer::Create(RegionTable& table, const std::string& name, int64_t bytes) {
+absl::StatusOr<GuardedBuffer> GuardedBuffer::Create(RegionTable& table, const std::string& name, int64_t bytes,
+                                                    int64_t page) {
   const int64_t front = kCanary * (1 + (table.NextColour() * 7) % 31);
-  const int64_t body = RoundUp(front + bytes + kCanary, kPage);
+  const int64_t body = RoundUp(front + bytes + kCanary, page);
   // Like the runtime: large buffers wish for huge pages, which need their alignment.
-  const int64_t alignment = bytes >= kHugePage ? kHugePage : kPage;
+  const int64_t alignment = bytes >= kHugePage ? kHugePage : page;
   const int64_t total = body + 2 * kGuard + alignment;
   void* mapping = mmap(nullptr, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapping == MAP_FAILED) {
@@ -119,7 +120,7 @@ absl::Status GuardedBuffer::OpenGuards() {
     return absl::ResourceExhaustedError(fmt::format("cannot open the guards of '{}'", region_.name));
   }
   // A page is there from the first time that it is read.
-  for (int64_t at = 0; at < kGuard; at += kPage) {
+  for (int64_t at = 0; at < kGuard; at += kLeastPage) {
     static_cast<void>(*static_cast<volatile const char*>(front + at));
     static_cast<void>(*static_cast<volatile const char*>(back + at));
   }
@@ -132,5 +133,6 @@ GuardZones GuardedBuffer::guards() const {
 }
 
 static_assert(kCanary % HONE_BUFFER_ALIGNMENT == 0);
+static_assert(kGuard % kLargestPage == 0 && kHugePage % kLargestPage == 0);
 
 }  // namespace hone::agent

@@ -9,6 +9,8 @@
 #ifndef HONE_DEVICE_AGENT_GUARDED_MEMORY_H_
 #define HONE_DEVICE_AGENT_GUARDED_MEMORY_H_
 
+#include <unistd.h>
+
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -20,7 +22,8 @@
 
 namespace hone::agent {
 
-inline constexpr char kGuardPattern = '\xc5';  // what guard zones hold: neither 0 nor a likely value of any type
+inline constexpr char kGuardPattern = '\xc5';      // what guard zones hold: neither 0 nor a likely value of any type
+inline constexpr int64_t kLargestPage = 64 << 10;  // of any system; those of a Raspberry Pi 5 are of 16 KiB
 
 // The bytes before a buffer and behind it that a kernel must leave alone.
 struct GuardZones {
@@ -66,9 +69,10 @@ class RegionTable {
 
 class GuardedBuffer {
  public:
-  // `bytes` of memory aligned to HONE_BUFFER_ALIGNMENT, zero. `table` must outlive the buffer.
-  // kResourceExhausted: the memory limit.
-  static absl::StatusOr<GuardedBuffer> Create(RegionTable& table, const std::string& name, int64_t bytes);
+  // `bytes` of memory aligned to HONE_BUFFER_ALIGNMENT, zero. `table` must outlive the buffer. page: bytes of one, no
+  // fewer than the system's and no more than kLargestPage. kResourceExhausted: the memory limit.
+  static absl::StatusOr<GuardedBuffer> Create(RegionTable& table, const std::string& name, int64_t bytes,
+                                              int64_t page = sysconf(_SC_PAGESIZE));
   GuardedBuffer(GuardedBuffer&& other) noexcept;
   GuardedBuffer& operator=(GuardedBuffer&& other) noexcept;
   ~GuardedBuffer();

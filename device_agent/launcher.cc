@@ -15,16 +15,22 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
+#include <condition_variable>
 #include <cstring>
+#include <mutex>
 #include <optional>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "base/cpu_cores.h"
 #include "base/frame.h"
 #include "base/host_lock.h"
 #include "base/status.h"
+#include "device_agent/cpu/host.h"
 #include "device_agent/device_convert.h"
+#include "device_agent/driver_folder.h"
 #include "device_agent/plausible.h"
 #include "device_agent/sandbox.h"
 #include "device_agent/visit.h"
@@ -35,10 +41,10 @@ namespace {
 
 constexpr int64_t kMostTasks = 4096;  // of a launcher: a thread pool for each process that builds or measures
 constexpr int kKeepSeconds = 60;      // what visits keep for the next one is given back when none comes for so long
+constexpr std::chrono::seconds kPatience(10);  // with a launcher that is to end its visit
 
 // What a launcher has of the agent's environment; a kernel can read all of it. Names, and beginnings that end in '_'.
-constexpr std::string_view kPassedOn[] = {"PATH", "LD_LIBRARY_PATH", "TMPDIR", "XDG_RUNTIME_DIR", "LANG", "LC_ALL",
-                                          "TZ",
+constexpr std::string_view kPassedOn[] = {"PATH", "LD_LIBRARY_PATH", "TMPDIR", "LANG", "LC_ALL", "TZ",
                                           // Of drivers, and of those that the tests have in place of drivers.
                                           "CUDA_", "NVIDIA_", "OCL_", "OPENCL_", "POCL_", "MESA_", "RUSTICL_", "HSA_",
                                           "ROC_", "GPU_", "IGC_", "NEO_", "HONE_FAKE_",
@@ -57,8 +63,6 @@ bool ReceiveMessage(int fd, google::protobuf::MessageLite* message) {
   std::string bytes;
   return ReceiveFrame(fd, &bytes) && message->ParseFromString(bytes);
 }
-
-int64_t MachineBytes() { return static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE); }
 
 bool IsPassedOn(std::string_view variable) {
   const std::string_view name = variable.substr(0, variable.find('='));
@@ -83,12 +87,30 @@ bool Comes(int fd, int seconds) {
   return poll(&waiting, 1, seconds * 1000) != 0;
 }
 
+// Ends the conversation with a launcher that is to end its visit and does not: it was stopped, or waits for a child
+// that cannot end, as one that hangs in a driver. False: it was over before.
+bool HangUp(int socket, const std::stop_token& over) {
+  std::mutex mutex;
+  std::unique_lock lock(mutex);
+  std::condition_variable_any().wait_for(lock, over, kPatience, [] { return false; });
+  if (over.stop_requested()) return false;
+  shutdown(socket, SHUT_RDWR);
+  return true;
+}
+
 // Of the first process of a namespace, where all that a driver started and forgot is among ours.
 void EndStrays() {
   if (getpid() != 1) return;
   kill(-1, SIGKILL);
   while (waitpid(-1, nullptr, 0) > 0 || errno == EINTR) {
   }
+}
+
+// False: no other batch may be measured.
+bool HasReset(const DriverFolder& kept) {
+  const absl::Status reset = kept.Reset();
+  if (!reset.ok()) spdlog::error("no launcher: {}", std::string(reset.message()));
+  return reset.ok();
 }
 
 void AddSensors(const Sensors& sensors, v1::BatchResult& result) {
@@ -127,7 +149,7 @@ void Launcher::MakeGroup() {
     return;
   }
   // The launcher keeps an eighth for its caches; the rest is for kernels that are built side by side, or for one.
-  const GroupLimits limits{.memory_bytes = MachineBytes() / 8 * 5, .tasks = kMostTasks};
+  const GroupLimits limits{.memory_bytes = HostMemory() / 8 * 5, .tasks = kMostTasks};
   std::string name = options_.device;
   std::replace(name.begin(), name.end(), '/', '_');
   group_ = (*options_.groups)->Make(name, limits);
@@ -197,19 +219,28 @@ absl::StatusOr<v1::Sandbox> Launcher::Open() {
 
 absl::StatusOr<v1::BatchResult> Launcher::Exchange(const v1::Batch& batch, const std::stop_token& stop) {
   if (pid_ < 0) HONE_RETURN_IF_ERROR(Start());
-  bool answered = false;
+  bool answered = false, hung_up = false;
   v1::BatchResult result;
   {
-    const std::stop_callback cancel(stop, [fd = cancel_[1]] { HONE_CHECK(write(fd, "c", 1) == 1); });
+    std::jthread patience;  // of somebody once the visit is to end
+    const std::stop_callback cancel(stop, [&] {
+      HONE_CHECK(write(cancel_[1], "c", 1) == 1);
+      patience = std::jthread([&](const std::stop_token& over) { hung_up = HangUp(channel_, over); });
+    });
     answered = SendMessage(channel_, batch) && ReceiveMessage(channel_, &result);
   }
-  if (answered) {
+  if (answered && !hung_up) {
     char byte;
     [[maybe_unused]] const ssize_t emptied = read(cancel_[0], &byte, 1);  // the callback wrote one at most
     return result;
   }
   Stop();
-  return absl::AbortedError("the launcher process ended during the visit");
+  if (!hung_up) return absl::AbortedError("the launcher process ended during the visit");
+  spdlog::warn("the launcher of {} did not end its visit within {} s: it was killed", options_.device,
+               kPatience.count());
+  v1::BatchResult cancelled;
+  cancelled.set_error(kCancelled);
+  return cancelled;
 }
 
 v1::BatchResult Launcher::Run(const v1::Batch& batch, const std::stop_token& stop) {
@@ -231,21 +262,24 @@ int LauncherMain(const Device& device, int channel, int cancel) {
   signal(SIGINT, SIG_IGN);       // a terminal's Ctrl-C is for the agent to act on
   auto lock = HostLock::Open();  // before confinement takes the files away
   if (!lock.ok()) spdlog::warn("timing may overlap compiling on this host: {}", std::string(lock.status().message()));
-  StayOnCpus(device.cpus());  // the children of visits, too
-  const absl::StatusOr<std::vector<SandboxLayer>> layers = ConfineLauncher(device.sandbox());
-  if (!layers.ok()) {
-    spdlog::error("no launcher of {}: {}", device.id(), std::string(layers.status().message()));
+  const int64_t memory = HostMemory();  // from files, too
+  StayOnCpus(device.cpus());            // the children of visits, too
+  const absl::StatusOr<Confinement> wall = ConfineLauncher(device.sandbox());
+  if (!wall.ok()) {
+    spdlog::error("no launcher of {}: {}", device.id(), std::string(wall.status().message()));
     return 1;
   }
-  for (const SandboxLayer& layer : *layers) {
+  for (const SandboxLayer& layer : wall->layers) {
     if (!layer.holds) spdlog::warn("launcher of {} without layer {}: {}", device.id(), Name(layer.layer), layer.detail);
   }
-  if (!SendMessage(channel, ToProto(*layers))) return 1;
+  DriverFolder kept(device.sandbox().writable);
+  if (!HasReset(kept)) return 1;  // a launcher that was killed may have left something of its batch
+  if (!SendMessage(channel, ToProto(wall->layers))) return 1;
   Visitor::Options options;
   // Half of the machine for one child: a kernel that eats memory fails before the machine does.
-  options.memory_limit = MachineBytes() / 2;
+  options.memory_limit = memory / 2;
   options.cache_bytes = options.memory_limit / 8;
-  options.filters_calls = Holds(*layers, Layer::kSystemCalls);
+  options.filter = wall->filter;
   const auto holding = [&](HostLock::Mode mode, const auto& work) {
     std::optional<ScopedHostLock> held;
     if (lock.ok()) held.emplace(*lock, mode);
@@ -268,8 +302,11 @@ int LauncherMain(const Device& device, int channel, int cancel) {
   mallopt(M_PERTURB, kWiped);
   while (serve()) {
     malloc_trim(0);  // children that are started ahead would have copies of what is free
+    if (!HasReset(kept)) return 1;
     // Beside what is compiled meanwhile: until the next batch is there, nobody measures.
-    holding(HostLock::Mode::kShared, [&] { visitor->StartAhead(); });
+    bool all_started = false;
+    holding(HostLock::Mode::kShared, [&] { all_started = visitor->StartAhead(); });
+    if (all_started) kept.Remember();  // else a driver may be writing still
     if (Comes(channel, kKeepSeconds)) continue;
     visitor.reset();
     EndStrays();

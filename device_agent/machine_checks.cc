@@ -12,6 +12,7 @@
 
 #include "base/cpu_cores.h"
 #include "base/machine_files.h"
+#include "device_agent/cpu/host.h"
 #include "device_agent/cpu/throttling.h"
 
 namespace hone::agent {
@@ -150,6 +151,17 @@ Finding CheckStolenTime(const std::string& root) {
           "give the virtual machine cores of its own, or measure on another machine"};
 }
 
+Finding CheckQuota(const std::string& root) {
+  // Who asks may be in another group than the service.
+  const double cpus = std::min(HostCpus(root), GroupCpus(root + "sys/fs/cgroup/system.slice/hone-agent.service"));
+  const size_t usable = UsableCpus().size();
+  if (cpus >= static_cast<double>(usable)) return Good("quota", "the CPUs may be used the whole time");
+  return {"quota", Verdict::kBad,
+          fmt::format("of {} CPUs, control groups allow the time of {:.1f}: threads stand still amid a timing", usable,
+                      cpus),
+          "give CPUs in place of their time: docker --cpuset-cpus, not --cpus; systemd AllowedCPUs=, not CPUQuota="};
+}
+
 Finding CheckNamespaces(const std::string& root) {
   const std::string kernel = root + "proc/sys/";
   for (const auto& [file, bad, mend] :
@@ -217,7 +229,7 @@ Finding CheckDisk(const std::string& folder, int64_t free_bytes) {
 std::vector<Finding> CheckMachine(const std::string& folder) {
   std::vector<Finding> findings;
   for (const auto check : {CheckGovernor, CheckTurbo, CheckThrottling, CheckSmt, CheckSwap, CheckLoad, CheckStolenTime,
-                           CheckNamespaces, CheckLandlock, CheckSystemCallFilter, CheckControlGroups}) {
+                           CheckQuota, CheckNamespaces, CheckLandlock, CheckSystemCallFilter, CheckControlGroups}) {
     findings.push_back(check("/"));
   }
   findings.push_back(CheckClock(KernelSynchronized()));

@@ -20,6 +20,7 @@ Finding CheckSmt(const std::string& root);         // hardware threads that shar
 Finding CheckSwap(const std::string& root);
 Finding CheckLoad(const std::string& root);        // others who compute now
 Finding CheckStolenTime(const std::string& root);  // cores that other virtual machines use too
+Finding CheckQuota(const std::string& root);       // cores that a container may use for a part of the time
 // What the layers of the wall need of the system (docs/SANDBOX.md): those of processes and files, and control groups.
 Finding CheckNamespaces(const std::string& root);
 Finding CheckLandlock(const std::string& root);

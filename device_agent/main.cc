@@ -69,19 +69,24 @@ struct Options {
 };
 
 // Measured while nothing else is timed or compiled on this host. `last`: the answer while another device of it is
-// measured, since waiting for that would keep the agent silent; null to wait.
+// measured, since waiting for that would keep the agent silent, or while another process has this device for itself,
+// which may be a child that waits for the next visit; null to wait for the first, and to tell the second.
 v1::SelfTest CheckedAlone(Device& device, int threads, const v1::SelfTest* last) {
+  const auto test = [&] {
+    const SelfTestResult result = device.SelfTest(threads);
+    return result.busy && last != nullptr ? *last : ToProto(result);
+  };
   absl::StatusOr<HostLock> lock = HostLock::Open();
   if (!lock.ok()) {
     spdlog::warn("testing {} beside others: {}", device.id(), std::string(lock.status().message()));
-    return ToProto(device.SelfTest(threads));
+    return test();
   }
   if (last != nullptr) {
     const absl::StatusOr<bool> locked = lock->TryLock(HostLock::Mode::kExclusive);
-    return locked.ok() && *locked ? ToProto(device.SelfTest(threads)) : *last;
+    return locked.ok() && *locked ? test() : *last;
   }
   const ScopedHostLock alone(*lock, HostLock::Mode::kExclusive);
-  return ToProto(device.SelfTest(threads));
+  return test();
 }
 
 // What clients tune for who ask for this device; "" where Hone makes no code for it.

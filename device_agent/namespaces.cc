@@ -107,8 +107,7 @@ bool HasCapabilities() {
 
 // The old process: nothing of the launcher's stays open, so that its end is seen at once.
 [[noreturn]] void AwaitEnd(pid_t pid, int alive) {
-  syscall(SYS_close_range, 0, alive - 1, 0);
-  syscall(SYS_close_range, alive + 1, ~0U, 0);
+  CloseFiles(0, alive);
   int status = 0;
   while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
@@ -166,6 +165,17 @@ SandboxLayer Enter(Layer layer, int flag) {
 void EndWith(pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   if (getppid() != parent) _exit(1);  // it died before the line above
+}
+
+void CloseFiles(int first, int kept) {
+  const bool before = kept == first || syscall(SYS_close_range, first, kept - 1, 0) == 0;
+  if (before && syscall(SYS_close_range, kept + 1, ~0U, 0) == 0) return;
+  // Systems before Linux 5.9, and containers that refuse it. Not by /proc/self/fd, which the wall may hide.
+  rlimit files{};
+  getrlimit(RLIMIT_NOFILE, &files);
+  for (int file = first; static_cast<rlim_t>(file) < files.rlim_cur; ++file) {
+    if (file != kept) close(file);
+  }
 }
 
 absl::Status EnterOwnWorld(const SandboxPolicy& policy, std::vector<SandboxLayer>& layers) {

@@ -25,6 +25,9 @@ absl::Status EnterOwnWorld(const SandboxPolicy& policy, std::vector<SandboxLayer
 // Who forks takes its own number before it does: a child that asks for its parent's may be an orphan already.
 void EndWith(pid_t parent);
 
+// Closes all files of this process from that number on, but one of them.
+void CloseFiles(int first, int kept);
+
 }  // namespace hone::agent
 
 #endif  // HONE_DEVICE_AGENT_NAMESPACES_H_

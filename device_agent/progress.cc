@@ -11,6 +11,7 @@ namespace {
 
 constexpr size_t kMostTimes = 512;        // of one candidate: far more than a visit takes
 constexpr size_t kMostReferences = 4096;  // of the device's own loop
+constexpr size_t kMostLoadTimes = 4096;   // as many as tell how long one takes
 
 // Positive and finite, and no more than there was time for.
 bool Plausible(const VisitMessage& message, double most_seconds) {
@@ -85,6 +86,10 @@ bool Progress::AddReference(const VisitMessage& message) {
   if (!Plausible(message, SecondsNow() - started_) || reference_.size() >= kMostReferences) return false;
   reference_.insert(reference_.end(), message.seconds, message.seconds + message.count);
   return true;
+}
+
+void Progress::AddLoad(double seconds) {
+  if (load_seconds_.size() < kMostLoadTimes) load_seconds_.push_back(seconds);
 }
 
 double Progress::load_seconds() const { return load_seconds_.empty() ? 0 : Median(load_seconds_); }

@@ -32,7 +32,7 @@ class Progress {
   // output nobody has found right, too many, or too long.
   bool AddTimes(const VisitMessage& message, double most_seconds);
   bool AddReference(const VisitMessage& message);
-  void AddLoad(double seconds) { load_seconds_.push_back(seconds); }
+  void AddLoad(double seconds);
 
   VisitResult Result() const;
   double load_seconds() const;  // of a candidate until it could be called: the median; 0 of none

@@ -13,6 +13,8 @@
 namespace hone::agent {
 namespace {
 
+constexpr size_t kMostEntries = 256;
+
 absl::StatusOr<MemoryFile> FilledInputs(const VisitBatch& batch, const DataLayout& layout) {
   HONE_ASSIGN_OR_RETURN(MemoryFile file, MemoryFile::Create("hone-inputs", std::max<int64_t>(layout.input_bytes, 1)));
   {
@@ -76,7 +78,7 @@ const ReferenceData* ReferenceCache::Add(const VisitBatch& batch, ReferenceData 
   const DataLayout layout = LayOut(batch);
   entries_.push_front({key, std::move(data), layout.input_bytes + layout.output_bytes});
   bytes_ += entries_.front().bytes;
-  while (bytes_ > capacity_ && entries_.size() > 1) Drop(std::prev(entries_.end()));
+  while (entries_.size() > 1 && (bytes_ > capacity_ || entries_.size() > kMostEntries)) Drop(std::prev(entries_.end()));
   return &entries_.front().data;
 }
 

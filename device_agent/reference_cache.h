@@ -30,8 +30,8 @@ class ReferenceCache {
 
   static std::string KeyOf(const VisitBatch& batch);
   const ReferenceData* Find(const std::string& key);  // nullptr when not there; makes it the youngest
-  // In the place of what the key has. Drops the oldest ones beyond the capacity, never the one just
-  // added.
+  // In the place of what the key has. Drops the oldest ones beyond the capacity, and beyond 256, as each has an open
+  // file; never the one just added.
   const ReferenceData* Add(const VisitBatch& batch, ReferenceData data);
 
  private:

@@ -1,25 +1,27 @@
 #include "device_agent/sandbox.h"
 
 #include <fmt/format.h>
-#include <signal.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <utility>
 
 #include "base/resource_limit.h"
 #include "base/status.h"
 #include "device_agent/landlock.h"
 #include "device_agent/namespaces.h"
+#include "device_agent/voice.h"
+#include "device_agent/watched_child.h"
 
 namespace hone::agent {
 namespace {
 
 constexpr uint64_t kMostFileBytes = 256 << 20;  // of what a driver keeps
+constexpr rlim_t kMostOpenFiles = 1024;         // of the launcher, so that its children can close all one by one
+constexpr double kTrySeconds = 30;
 
 constexpr std::array<std::pair<SandboxLevel, std::string_view>, 3> kLevels = {
     {{SandboxLevel::kNone, "none"}, {SandboxLevel::kFilter, "filter"}, {SandboxLevel::kWall, "wall"}}};
@@ -43,6 +45,37 @@ SandboxPolicy WithProc(SandboxPolicy policy, const char* part) {
   policy.readable.emplace_back(part);
   policy.nodes.emplace_back(part);
   return policy;
+}
+
+// Whether a child with that filter makes a call that only setting up needs, and goes on.
+bool SetsUp(const SandboxPolicy& policy, CallFilter filter) {
+  absl::StatusOr<WatchedChild> child = WatchedChild::Start([&](int channel) {
+    const absl::StatusOr<int> listener = ConfineChild(policy, {.channel = channel, .filter = filter});
+    if (!listener.ok() || (*listener >= 0) != (filter == CallFilter::kListener)) _exit(1);
+    const Voice voice(channel);
+    voice.Confined(*listener);
+    utsname name{};
+    uname(&name);
+    voice.Started();
+    _exit(0);
+  });
+  VisitMessage message;
+  while (child.ok() && child->Next(message, kTrySeconds, -1) == WatchedChild::Event::kMessage) {
+    if (message.type == VisitMessage::Type::kStarted) return true;
+  }
+  return false;
+}
+
+SandboxLayer LayerOf(CallFilter filter) {
+  switch (filter) {
+    case CallFilter::kNone:
+      return {Layer::kSystemCalls, false, "the system takes no filter (seccomp)"};
+    case CallFilter::kSignal:
+      return {Layer::kSystemCalls, true, "without a listener"};
+    case CallFilter::kListener:
+      break;
+  }
+  return {Layer::kSystemCalls, true, ""};
 }
 
 }  // namespace
@@ -116,24 +149,17 @@ std::string Missing(const std::vector<SandboxLayer>& layers, SandboxLevel level)
   return missing;
 }
 
-SandboxLayer TrySystemCalls(const SandboxPolicy& policy) {
-  enum { kNamed = 0, kBlind = 1, kOpen = 2 };
-  const pid_t pid = fork();
-  if (pid == 0) {
-    const absl::StatusOr<int> listener = ConfineChild(policy, {});
-    _exit(!listener.ok() ? kOpen : *listener >= 0 ? kNamed : kBlind);
+CallFilter TrySystemCalls(const SandboxPolicy& policy) {
+  for (const CallFilter filter : {CallFilter::kListener, CallFilter::kSignal}) {
+    if (SetsUp(policy, filter)) return filter;
   }
-  int status = 0;
-  while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
-  if (pid < 0 || !WIFEXITED(status) || WEXITSTATUS(status) == kOpen) {
-    return {Layer::kSystemCalls, false, "the system takes no filter (seccomp)"};
-  }
-  return {Layer::kSystemCalls, true, WEXITSTATUS(status) == kNamed ? "" : "without a listener"};
+  return CallFilter::kNone;
 }
 
-absl::StatusOr<std::vector<SandboxLayer>> ConfineLauncher(const SandboxPolicy& policy) {
-  std::vector<SandboxLayer> layers;
+absl::StatusOr<Confinement> ConfineLauncher(const SandboxPolicy& policy) {
+  LimitResource(RLIMIT_NOFILE, kMostOpenFiles);
+  Confinement confinement;
+  std::vector<SandboxLayer>& layers = confinement.layers;
   HONE_RETURN_IF_ERROR(EnterOwnWorld(policy, layers));
   // Its children are not there yet: each restricts itself to its own part.
   const absl::StatusOr<int> landlock = RestrictWithLandlock(WithProc(policy, "/proc"));
@@ -141,8 +167,9 @@ absl::StatusOr<std::vector<SandboxLayer>> ConfineLauncher(const SandboxPolicy& p
                     landlock.ok() ? fmt::format("version {}", *landlock) : std::string(landlock.status().message())});
   // Its children shall not read its memory and environment in /proc.
   prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-  layers.push_back(TrySystemCalls(policy));
-  return layers;
+  confinement.filter = TrySystemCalls(policy);
+  layers.push_back(LayerOf(confinement.filter));
+  return confinement;
 }
 
 absl::StatusOr<int> ConfineChild(const SandboxPolicy& policy, const ChildLimits& limits) {
@@ -159,7 +186,7 @@ absl::StatusOr<int> ConfineChild(const SandboxPolicy& policy, const ChildLimits&
   if (limits.memory_bytes > 0 && !policy.own_address_space) LimitMemory(limits.memory_bytes);
   // It also keeps files from moving between folders, as a driver's compiler must; a driver has no signals to others.
   if (policy.writable.empty()) KeepSignalsIn();
-  return AllowSystemCalls(policy.calls, limits.channel);
+  return AllowSystemCalls(limits.filter, policy.calls, limits.channel);
 }
 
 }  // namespace hone::agent

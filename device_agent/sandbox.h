@@ -71,16 +71,21 @@ bool Holds(const std::vector<SandboxLayer>& layers, Layer layer);
 // The layers that `level` lacks, in words; empty if none.
 std::string Missing(const std::vector<SandboxLayer>& layers, SandboxLevel level);
 
-// Whether this system filters the calls of confined children: by a child that tries, as whether there is a listener
-// shows only then.
-SandboxLayer TrySystemCalls(const SandboxPolicy& policy);
+// How this system filters the calls of confined children: by children that try, since only so it shows whether there is
+// a listener, and whether it lets calls go on.
+CallFilter TrySystemCalls(const SandboxPolicy& policy);
 
+struct Confinement {
+  std::vector<SandboxLayer> layers;
+  CallFilter filter = CallFilter::kNone;  // for the children
+};
 // For the launcher, a process with one thread. May return in another process, or an error: see EnterOwnWorld.
-absl::StatusOr<std::vector<SandboxLayer>> ConfineLauncher(const SandboxPolicy& policy);
+absl::StatusOr<Confinement> ConfineLauncher(const SandboxPolicy& policy);
 
 struct ChildLimits {
   int64_t memory_bytes = 0;  // address space; 0 for no limit
   int channel = -1;          // its socket to the launcher
+  CallFilter filter = CallFilter::kListener;
 };
 
 // For a child of the launcher, before it starts threads: own session, limits, no signals to others, few system calls.

@@ -17,7 +17,9 @@ namespace {
 constexpr absl::Duration kFirstPause = absl::Milliseconds(200);
 constexpr absl::Duration kLongestPause = absl::Seconds(10);
 constexpr absl::Duration kRefusedPause = absl::Seconds(2);
-constexpr int kMostResultsPerCall = 64;  // the rest goes with the next: a message has its limit
+// Of a call, and at least one; the rest goes with the next, since a message has its limit (kMaxMessageBytes).
+constexpr int kMostResults = 64;
+constexpr size_t kMostResultBytes = size_t{32} << 20;
 
 absl::Duration FromProto(const google::protobuf::Duration& d) {
   return absl::Seconds(d.seconds()) + absl::Nanoseconds(d.nanos());
@@ -181,13 +183,17 @@ v1::SynchronizeRequest SyncLoop::Request(bool leaving) {
     }
     idle |= !worker->busy();
   }
+  size_t bytes = 0;
   for (const auto& [id, result] : finished_) {
-    if (request.finished_size() == kMostResultsPerCall) break;
-    v1::LeaseResult& finished = *request.add_finished();
-    finished = result;
-    if (result.lease().epoch() != epoch_) continue;  // the tracker may know its lease no more
-    finished.clear_batch();
-    finished.clear_receipt();
+    v1::LeaseResult finished = result;
+    if (result.lease().epoch() == epoch_) {  // else the tracker may know its lease no more
+      finished.clear_batch();
+      finished.clear_receipt();
+    }
+    bytes += finished.ByteSizeLong();
+    const int before = request.finished_size();
+    if (before == kMostResults || (before > 0 && bytes > kMostResultBytes)) break;
+    *request.add_finished() = std::move(finished);
   }
   news_ = false;
   held_ = idle && finished_.empty() && !leaving;

@@ -39,6 +39,7 @@ constexpr SystemCall kRunning[] = {
     {"rseq", "a thread that starts, which may be late"},
     {"sched_setaffinity", "a thread that starts stays on its CPU"},
     {"sched_getaffinity", "the C library asks it at a thread's first allocation"},
+    {"getcpu", "a pool of threads asks it at each loop, on machines whose kernel does not answer in user space"},
     {"clock_gettime", "timing, on machines whose kernel does not answer in user space", {0, kFile, 1}},
     {"gettimeofday", "the same, of kernels that look at the clock"},
     {"getrandom", "the C library's heap"},
@@ -151,10 +152,12 @@ bool IsForSetup(const seccomp_data& data) {
 
 }  // namespace
 
-absl::StatusOr<int> AllowSystemCalls(std::span<const SystemCall> driver, int channel) {
+absl::StatusOr<int> AllowSystemCalls(CallFilter filter, std::span<const SystemCall> driver, int channel) {
   int listener = -1;
   const bool with_setup = !driver.empty() || kSanitized;
-  if (Load(SCMP_ACT_NOTIFY, with_setup, driver, channel, &listener) == 0) return listener;
+  if (filter == CallFilter::kListener && Load(SCMP_ACT_NOTIFY, with_setup, driver, channel, &listener) == 0) {
+    return listener;
+  }
   const int error = Load(SCMP_ACT_TRAP, true, driver, channel, &listener);
   if (error == 0) return -1;
   return absl::UnavailableError(fmt::format("seccomp: {}", strerror(error)));
@@ -179,11 +182,11 @@ absl::StatusOr<StoppedCall> ReceiveStoppedCall(int listener) {
   return StoppedCall{stopped->id, NameOfCall(stopped->data.nr), IsForSetup(stopped->data)};
 }
 
-void LetGoOn(int listener, const StoppedCall& call) {
+bool LetGoOn(int listener, const StoppedCall& call) {
   seccomp_notif_resp answer{};
   answer.id = call.id;
   answer.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
-  ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer);  // it may be gone by now
+  return ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer) == 0 || errno != EINVAL;  // it may be gone by now
 }
 
 std::string NameOfCall(int number) {

@@ -3,9 +3,9 @@
 //
 // A filter (seccomp) lets the calls through that running kernels need. What is not in it stops, and whoever holds the
 // listener is asked: a call that only setting up needs goes on until setting up is over; the rest is the end. So what
-// happens after is not in the hands of the code that made the call. Where the system has no listener to give, a
-// forbidden call raises SIGSYS instead, and a second filter ends setting up. Not here: what files and processes a call
-// that is allowed can reach (namespaces.h, landlock.h).
+// happens after is not in the hands of the code that made the call. Where the system has no listener to give, or one
+// that lets no call go on, a forbidden call raises SIGSYS instead, and a second filter ends setting up. Not here: what
+// files and processes a call that is allowed can reach (namespaces.h, landlock.h).
 #ifndef HONE_DEVICE_AGENT_SYSTEM_CALLS_H_
 #define HONE_DEVICE_AGENT_SYSTEM_CALLS_H_
 
@@ -33,10 +33,17 @@ struct SystemCall {
   int refused_with = 0;  // not 0: it fails with this error, and the child lives on
 };
 
+// What stops a call that is not allowed.
+enum class CallFilter {
+  kNone,      // nothing: the system takes no filter
+  kSignal,    // SIGSYS
+  kListener,  // whoever has the listener decides; where the system gives none, as kSignal
+};
+
 // For this process and all it starts, from now on. channel: the only socket it may speak on. driver: what the device's
 // driver calls beyond what setting up needs, at any time; if empty, setting up has an end. Returns the listener, which
 // is to be sent to the launcher, or -1 where a forbidden call raises SIGSYS. kUnavailable: no filter at all.
-absl::StatusOr<int> AllowSystemCalls(std::span<const SystemCall> driver, int channel);
+absl::StatusOr<int> AllowSystemCalls(CallFilter filter, std::span<const SystemCall> driver, int channel);
 
 // Setting up is over, for all threads: what only it needs is forbidden from now on. Where there is a listener, whoever
 // has it sees to that.
@@ -50,7 +57,8 @@ struct StoppedCall {
 };
 // kUnavailable: nobody stands there any more.
 absl::StatusOr<StoppedCall> ReceiveStoppedCall(int listener);
-void LetGoOn(int listener, const StoppedCall& call);
+// False where the system's listeners cannot do that (before Linux 5.5): the caller stands there for ever.
+bool LetGoOn(int listener, const StoppedCall& call);
 
 std::string NameOfCall(int number);  // "call 999" where it has none here
 

@@ -24,7 +24,6 @@ constexpr int kMaxLostRounds = 3;
 constexpr size_t kLeastBuilt = 2;     // candidates that a process of its own builds
 constexpr double kSlowToLoad = 1;     // seconds for all candidates of a visit, for which it is worth to start builders
 constexpr double kWorthBuilding = 5;  // seconds that are left: a driver's compiler takes one of them to start
-constexpr const char* kCancelled = "cancelled";
 
 constexpr size_t kMostAhead = 2;      // children: one for a reference, one that measures
 constexpr double kStartSeconds = 30;  // for the device of a child that is started ahead
@@ -63,23 +62,29 @@ absl::StatusOr<WatchedChild> Visitor::Fork(int threads) const {
     const ChildOrigin origin{.device = &device_,
                              .cold_numbers = &cold_numbers_,
                              .memory_limit = options_.memory_limit,
-                             .filters_calls = options_.filters_calls,
+                             .filter = options_.filter,
                              .threads = threads};
     RunChild(origin, channel);
   });
 }
 
-void Visitor::StartAhead() {
+bool Visitor::StartAhead() {
   std::vector<WatchedChild> starting;
   for (size_t i = 0; i < std::min(begun_, kMostAhead); ++i) {
     absl::StatusOr<WatchedChild> child = Fork(threads_);
     if (child.ok()) starting.push_back(*std::move(child));
   }
+  bool all = true;
   for (WatchedChild& child : starting) {
-    if (HasStarted(child)) ahead_.push_back(std::move(child));
+    if (HasStarted(child)) {
+      ahead_.push_back(std::move(child));
+    } else {
+      all = false;
+    }
   }
   ahead_threads_ = threads_;
   ahead_changes_ = cold_numbers_.changes();
+  return all;
 }
 
 absl::StatusOr<WatchedChild> Visitor::NextChild(int threads) {

@@ -16,19 +16,22 @@
 #include "device_agent/device.h"
 #include "device_agent/memory_file.h"
 #include "device_agent/reference_cache.h"
+#include "device_agent/system_calls.h"
 #include "device_agent/visit_batch.h"
 #include "device_agent/visit_task.h"
 #include "device_agent/watched_child.h"
 
 namespace hone::agent {
 
+inline constexpr char kCancelled[] = "cancelled";  // the error of a visit that was told to end
+
 class Visitor {
  public:
   struct Options {
     int64_t memory_limit = 0;  // of one child, bytes of address space; 0 for none
     int64_t cache_bytes = 512ll << 20;
-    bool filters_calls = true;  // false: the system has no filter of system calls, and children run without one
-    double grace_seconds = 3;   // that a running kernel gets when the time of its visit is over
+    CallFilter filter = CallFilter::kListener;  // of children; kNone: they run without one
+    double grace_seconds = 3;                   // that a running kernel gets when the time of its visit is over
   };
   // `device` must outlive the visitor.
   Visitor(const Device& device, const Options& options)
@@ -39,8 +42,8 @@ class Visitor {
   VisitResult Run(const VisitBatch& batch, int cancel_fd);
 
   // Starts as many children as the last visit began with, two at most, and waits until their devices are started. Not
-  // while anybody measures on this host. Those that the next visit does not need end with it.
-  void StartAhead();
+  // while anybody measures on this host. Those that the next visit does not need end with it. False: one did not start.
+  bool StartAhead();
 
  private:
   struct Course;

@@ -15,6 +15,7 @@
 #include "device_agent/device.h"
 #include "device_agent/evidence.h"
 #include "device_agent/memory_file.h"
+#include "device_agent/system_calls.h"
 #include "device_agent/visit_task.h"
 #include "device_agent/watched_child.h"
 
@@ -24,9 +25,9 @@ namespace hone::agent {
 struct ChildOrigin {
   const Device* device = nullptr;
   const ColdNumbers* cold_numbers = nullptr;
-  int64_t memory_limit = 0;   // bytes of address space; 0 for none
-  bool filters_calls = true;  // false: the system has no filter of system calls, as the tracker was told
-  int threads = 1;            // of its batch
+  int64_t memory_limit = 0;                   // bytes of address space; 0 for none
+  CallFilter filter = CallFilter::kListener;  // kNone: the system has none, as the tracker was told
+  int threads = 1;                            // of its batch
 };
 
 // What it is given when there is something to do.

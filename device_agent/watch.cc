@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include <algorithm>
-#include <cmath>
 #include <string_view>
 
 #include "device_agent/reference_loop.h"
@@ -14,7 +13,9 @@
 namespace hone::agent {
 namespace {
 
-constexpr int kMostSteps = 1000;  // of one candidate in one child: turns of all rounds are fewer than 100
+constexpr int kMostSteps = 1000;      // of one candidate in one child: turns of all rounds are fewer than 100
+constexpr double kSetUpSeconds = 31;  // of one step before there is a candidate, a reference's timeout not counted
+constexpr double kMostLoads = 3;  // of one candidate in one child, each as long as the device says: it may do it twice
 
 // Text of a child, for a proto string: printable ASCII whatever it was.
 std::string Clean(std::string_view text) {
@@ -54,7 +55,8 @@ Watch::Watch(Progress& progress, const VisitBatch& batch, const Device& device, 
       batch_(batch),
       load_seconds_(device.load_seconds()),
       options_(options),
-      begun_(SecondsNow()) {}
+      begun_(SecondsNow()),
+      spent_(batch.candidates.size() + 1) {}
 
 ChildEnd Watch::Follow(WatchedChild& child) {
   turn_begun_ = child.begun();
@@ -63,16 +65,18 @@ ChildEnd Watch::Follow(WatchedChild& child) {
     switch (child.Next(message, std::max(0.0, Left()), options_.cancel_fd)) {
       case WatchedChild::Event::kCancelled:
         return {ChildEnd::kCancelled, ""};
-      case WatchedChild::Event::kSilent:
-        child.Kill();
-        if (SecondsNow() >= options_.kill_at) return {ChildEnd::kOutOfTime, ""};
-        return Blamed(Silence());
       case WatchedChild::Event::kForbidden:
         return Forbidden(child);
       case WatchedChild::Event::kEnded:
         return Ended(child);
       case WatchedChild::Event::kMessage:
         if (const std::optional<ChildEnd> end = Take(message, child)) return *end;
+        if (Left() > 0) break;
+        [[fallthrough]];  // who always has something to say gets no more time than who is silent
+      case WatchedChild::Event::kSilent:
+        child.Kill();
+        if (SecondsNow() >= options_.kill_at) return {ChildEnd::kOutOfTime, ""};
+        return Blamed(Silence());
     }
   }
 }
@@ -111,7 +115,7 @@ std::optional<ChildEnd> Watch::Take(const VisitMessage& message, WatchedChild& c
       if (message.type == Type::kReady) child.EndSetup();
       return std::nullopt;
     case Type::kBegin:
-      if (const auto end = Begun(message)) break;
+      if (!Begun(message)) break;
       return std::nullopt;
     case Type::kFailed:
       if (message.candidate < 0) return ChildEnd{ChildEnd::kGiveUp, Clean(message.text, sizeof(message.text))};
@@ -139,47 +143,52 @@ std::optional<ChildEnd> Watch::Take(const VisitMessage& message, WatchedChild& c
   return Blamed({FailureKind::kCrashed, "broke the measuring process: what it says makes no sense"});
 }
 
-// An end of any kind: it takes more steps than there are.
-std::optional<ChildEnd> Watch::Begun(const VisitMessage& message) {
-  const double now = SecondsNow();
-  if (message.candidate != current_) {
-    spent_ = 0;
-    steps_ = 0;
-  } else if (!loading_) {
-    spent_ += now - begun_;
-  } else if (current_ >= 0 && options_.evidence != nullptr) {
-    progress_.AddLoad(now - begun_);
+// False: it makes no sense, or takes more steps than there are.
+bool Watch::Begun(const VisitMessage& message) {
+  // Once it works on candidates, it works on nothing else.
+  if (!progress_.Known(message.candidate) && (message.candidate != -1 || current_ >= 0)) return false;
+  const double now = SecondsNow(), seconds = now - begun_;
+  Spent& last = spent_[static_cast<size_t>(current_ + 1)];
+  (loading_ ? last.loading : last.calling) += seconds;
+  if (loading_ && message.candidate == current_ && current_ >= 0 && options_.evidence != nullptr) {
+    progress_.AddLoad(seconds);
   }
   begun_ = now;
   current_ = message.candidate;
   failed_one_ = false;
   loading_ = message.loading != 0;
   limit_ = Clamp(message.limit_seconds);
-  if (++steps_ > kMostSteps && current_ >= 0) return ChildEnd{ChildEnd::kReplace, ""};
-  return std::nullopt;
+  return ++spent_[static_cast<size_t>(current_ + 1)].steps <= kMostSteps;
 }
 
 // A broken child must not buy itself time, in one step or in many.
 double Watch::Clamp(double seconds) const {
   const VisitPolicy& policy = batch_.policy;
   const double most = loading_       ? load_seconds_
-                      : current_ < 0 ? 31 + policy.reference_timeout_seconds
+                      : current_ < 0 ? kSetUpSeconds + policy.reference_timeout_seconds
                                      : 2 + 16 * policy.timeout_seconds + 8 * policy.min_seconds_first;
   return seconds > 0 && seconds < most ? seconds : most;
 }
 
-// For all steps of a candidate in one child together: the two rounds' repeats, generously.
-double Watch::Allowance() const {
+// For all calls of a candidate in one child together: the two rounds' repeats, generously.
+double Watch::CallAllowance() const {
   const VisitPolicy& policy = batch_.policy;
   return 3 + 40 * policy.timeout_seconds + 16 * (policy.min_seconds_first + policy.final_seconds) +
          static_cast<double>(LayOut(batch_).output_bytes) * 1e-8;
 }
 
+// For all steps like the last one together, of the same candidate, or of none, in one child.
+double Watch::Allowance() const {
+  if (loading_) return kMostLoads * load_seconds_;
+  // The device is started, a session is opened, the reference is called.
+  if (current_ < 0) return 3 * (kSetUpSeconds + batch_.policy.reference_timeout_seconds);
+  return CallAllowance();
+}
+
 double Watch::Left() const {
   const double now = SecondsNow();
-  double left = std::min(limit_, options_.kill_at - now);
-  if (current_ >= 0 && !loading_) left = std::min(left, Allowance() - spent_ - (now - begun_));
-  return left;
+  const double before = loading_ ? spent().loading : spent().calling;
+  return std::min({limit_, options_.kill_at - now, Allowance() - before - (now - begun_)});
 }
 
 std::optional<VisitFailure> Watch::Look(const VisitMessage& message) {
@@ -249,13 +258,12 @@ std::optional<ChildEnd> Watch::TakeTimes(const VisitMessage& message, WatchedChi
   return std::nullopt;
 }
 
-// Only a visit whose time is over may leave candidates out.
+// Only a visit whose time is over, or would be with one more, may leave candidates out.
 std::optional<ChildEnd> Watch::TakeDone() const {
   const bool complete =
       options_.evidence == nullptr || (options_.expected == nullptr ? shown_ : progress_.Pending().empty());
-  if (complete || (options_.expected != nullptr && std::isfinite(options_.deadline))) {
-    return ChildEnd{ChildEnd::kDone, ""};
-  }
+  const double next = SecondsNow() + load_seconds_ + CallAllowance();
+  if (complete || (options_.expected != nullptr && next >= options_.deadline)) return ChildEnd{ChildEnd::kDone, ""};
   return std::nullopt;
 }
 

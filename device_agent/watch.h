@@ -3,8 +3,10 @@
 #ifndef HONE_DEVICE_AGENT_WATCH_H_
 #define HONE_DEVICE_AGENT_WATCH_H_
 
+#include <cstddef>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "device_agent/device.h"
 #include "device_agent/evidence.h"
@@ -40,15 +42,22 @@ class Watch {
   ChildEnd Ended(WatchedChild& child);
   ChildEnd Forbidden(WatchedChild& child);
   VisitFailure Silence() const;
-  std::optional<ChildEnd> Begun(const VisitMessage& message);
+  bool Begun(const VisitMessage& message);
   std::optional<ChildEnd> Take(const VisitMessage& message, WatchedChild& child);
   std::optional<ChildEnd> Judge(const VisitMessage& message, WatchedChild& child);
   std::optional<ChildEnd> TakeTimes(const VisitMessage& message, WatchedChild& child);
   std::optional<ChildEnd> TakeDone() const;
   std::optional<VisitFailure> Look(const VisitMessage& message);
   double Clamp(double seconds) const;
+  double CallAllowance() const;
   double Allowance() const;
   double Left() const;
+  // In this child, for one candidate, or for none.
+  struct Spent {
+    double calling = 0, loading = 0;  // seconds, without the last step
+    int steps = 0;
+  };
+  const Spent& spent() const { return spent_[static_cast<size_t>(current_ + 1)]; }
 
   Progress& progress_;
   const VisitBatch& batch_;
@@ -59,8 +68,7 @@ class Watch {
   // When the last candidate's turn was over, by our answer: the next one's cannot have begun before. A message says
   // less, as it may be read late.
   double turn_begun_ = 0;
-  double spent_ = 0;  // seconds of calls of current_, without the last step
-  int steps_ = 0;     // of current_
+  std::vector<Spent> spent_;  // for none, then by candidate
   int current_ = -1;
   bool loading_ = false;
   bool failed_one_ = false;

@@ -104,10 +104,7 @@ bool WatchedChild::Stopped() {
     close(std::exchange(listener_, -1));
     return false;
   }
-  if (setting_up_ && call->for_setup) {
-    LetGoOn(listener_, *call);
-    return false;
-  }
+  if (setting_up_ && call->for_setup && LetGoOn(listener_, *call)) return false;
   forbidden_ = call->name;
   return true;
 }
@@ -120,6 +117,7 @@ WatchedChild::Event WatchedChild::Next(VisitMessage& message, double seconds, in
     const int wait = static_cast<int>(std::ceil(std::min(left, 3600.0) * 1e3));
     const int ready = poll(files.data(), files.size(), wait);  // passes over files that are -1
     if (ready < 0 && errno == EINTR) continue;
+    if (files[1].revents != 0) return Event::kCancelled;  // first: a child may speak all the time
     if (files[0].revents != 0) {
       const ssize_t size = Receive(message);
       // Reset, once, where it has ended without reading its task: what it said before is still there.
@@ -128,7 +126,6 @@ WatchedChild::Event WatchedChild::Next(VisitMessage& message, double seconds, in
       if (size != sizeof(message)) message = VisitMessage{};  // of no type: it makes no sense
       return Event::kMessage;
     }
-    if (files[1].revents != 0) return Event::kCancelled;
     if (files[2].revents != 0 && Stopped()) return Event::kForbidden;
     if (left <= 0) return Event::kSilent;
   }

@@ -25,8 +25,8 @@ class WatchedChild {
   WatchedChild& operator=(WatchedChild&&) = delete;
   ~WatchedChild();  // kills it if it lives
 
-  // The next packet, or: nothing for `seconds` (kSilent), `cancel_fd` readable (kCancelled), the child is gone and
-  // every packet was read (kEnded), or it stands at a system call that it may not make (kForbidden).
+  // `cancel_fd` is readable (kCancelled), or else: the next packet, nothing for `seconds` (kSilent), the child is gone
+  // and every packet was read (kEnded), or it stands at a system call that it may not make (kForbidden).
   Event Next(VisitMessage& message, double seconds, int cancel_fd);
   const std::string& forbidden() const { return forbidden_; }  // the name of that call
   // From now on it may make only the calls that running kernels need.

@@ -2,11 +2,14 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <iterator>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "base/resource_limit.h"
 
@@ -48,6 +51,8 @@ std::optional<std::string> BinaryCache::Find(std::string_view key) const {
   if (header.key_bytes != key.size() || content.size() < key.size()) return std::nullopt;
   if (header.binary_bytes != content.size() - key.size() || header.checksum != Checksum(content)) return std::nullopt;
   if (content.substr(0, key.size()) != key) return std::nullopt;
+  std::error_code failed;  // then it only counts as used less lately
+  fs::last_write_time(PathOf(key), fs::file_time_type::clock::now(), failed);
   return std::string(content.substr(key.size()));
 }
 
@@ -55,7 +60,8 @@ void BinaryCache::Keep(std::string_view key, std::string_view binary) const {
   if (folder_.empty()) return;
   const std::string content = std::string(key) + std::string(binary);
   Header header;
-  if (sizeof header + content.size() > MostFileBytes()) return;  // a signal would end the program
+  const uint64_t bytes = sizeof header + content.size();
+  if (bytes > MostFileBytes() || bytes > most_bytes_) return;  // beyond the first a signal would end the program
   header.key_bytes = key.size();
   header.binary_bytes = binary.size();
   header.checksum = Checksum(content);
@@ -74,7 +80,34 @@ void BinaryCache::Keep(std::string_view key, std::string_view binary) const {
     }
   }
   fs::rename(part, path, failed);
-  if (failed) fs::remove(part, failed);
+  if (failed) {
+    fs::remove(part, failed);
+    return;
+  }
+  MakeRoom(path);
+}
+
+// Removes entries, and parts of such that were never complete, but not the latest entry. Others may do so, too: what is
+// gone is not missed.
+void BinaryCache::MakeRoom(const fs::path& latest) const {
+  std::vector<std::pair<fs::file_time_type, fs::path>> others;  // by when they were used
+  uint64_t all = 0;
+  std::error_code failed;
+  for (fs::directory_iterator file(folder_, failed), end; !failed && file != end; file.increment(failed)) {
+    const fs::path kind = file->path().extension();
+    if (kind != ".bin" && kind != ".part") continue;
+    std::error_code gone;
+    const uint64_t bytes = file->file_size(gone);
+    if (!gone) all += bytes;
+    const fs::file_time_type used = file->last_write_time(gone);
+    if (!gone && file->path() != latest) others.emplace_back(used, file->path());
+  }
+  std::sort(others.begin(), others.end());
+  for (const auto& [used, path] : others) {
+    if (all <= most_bytes_) return;
+    const uint64_t bytes = fs::file_size(path, failed);
+    if (!failed && fs::remove(path, failed)) all -= std::min(all, bytes);
+  }
 }
 
 }  // namespace hone::drivers

@@ -2,7 +2,7 @@
 //
 // An entry holds its whole key, so that a key that differs is a miss and never a wrong program, and a checksum, so that
 // a damaged entry is a miss too. Written to a file of its own and renamed: readers see whole entries, also from other
-// processes. Nothing is ever removed.
+// processes. What the folder may not hold any more goes: first what was not used for longest.
 #ifndef HONE_DRIVERS_BINARY_CACHE_H_
 #define HONE_DRIVERS_BINARY_CACHE_H_
 
@@ -11,13 +11,15 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace hone::drivers {
 
 class BinaryCache {
  public:
-  // An empty folder: nothing is found and nothing is kept.
-  explicit BinaryCache(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  // An empty folder: nothing is found and nothing is kept. most_bytes: of all entries together.
+  explicit BinaryCache(std::filesystem::path folder, uint64_t most_bytes = uint64_t{512} << 20)
+      : folder_(std::move(folder)), most_bytes_(most_bytes) {}
 
   // key: everything that the binary depends on.
   std::optional<std::string> Find(std::string_view key) const;
@@ -26,8 +28,10 @@ class BinaryCache {
 
  private:
   std::filesystem::path PathOf(std::string_view key) const;
+  void MakeRoom(const std::filesystem::path& latest) const;
 
   std::filesystem::path folder_;
+  uint64_t most_bytes_;
 };
 
 // FNV-1a over 64 bits: tells entries apart and finds damage; no protection against intent.

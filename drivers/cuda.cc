@@ -196,14 +196,31 @@ Error Library::ListDevices(std::vector<DeviceInfo>* devices) const {
   return count > 0 ? Error{} : Error{Trouble::kAbsent, "NVIDIA's driver knows no device"};
 }
 
+namespace {
+
+// All devices, and the place of the one that is meant.
+Error Choose(const Library& library, std::string_view selector, std::vector<DeviceInfo>* devices, size_t* chosen) {
+  if (Error e = library.ListDevices(devices); !e.ok()) return e;
+  std::vector<std::string> names;
+  for (const DeviceInfo& info : *devices) names.push_back(info.name);
+  return ChooseDevice("CUDA", selector, names, chosen);
+}
+
+}  // namespace
+
+Error Library::Find(std::string_view selector, DeviceInfo* info) const {
+  std::vector<DeviceInfo> devices;
+  size_t chosen = 0;
+  if (Error e = Choose(*this, selector, &devices, &chosen); !e.ok()) return e;
+  *info = std::move(devices[chosen]);
+  return {};
+}
+
 Error Library::Open(std::string_view selector, Device* device) const {
   std::vector<DeviceInfo> devices;
-  if (Error e = ListDevices(&devices); !e.ok()) return e;
-  std::vector<std::string> names;
-  for (const DeviceInfo& info : devices) names.push_back(info.name);
   size_t chosen = 0;
-  if (Error e = ChooseDevice("CUDA", selector, names, &chosen); !e.ok()) return e;
-  const std::string what = "cannot open the CUDA device '" + names[chosen] + "'";
+  if (Error e = Choose(*this, selector, &devices, &chosen); !e.ok()) return e;
+  const std::string what = "cannot open the CUDA device '" + devices[chosen].name + "'";
   auto context = std::make_shared<Context>();
   context->api = api_;
   if (Error e = Check(*api_, api_->cuDeviceGet(&context->device, static_cast<int>(chosen)), what); !e.ok()) return e;
@@ -269,15 +286,18 @@ Error Device::Build(std::string_view code, const BuildOptions& options, Program*
   Program built;
   built.context_ = context_;
   built.entries_ = assembled.entries_;
-  std::string binary;
-  if (auto found = cache.Find(key)) {
-    binary = *std::move(found);
-    built.from_cache_ = true;
-  } else {
+  // A driver may refuse what is kept, as after an update that left its version what it was: then it compiles again.
+  if (const auto binary = cache.Find(key)) {
+    const Error loaded = Load(context_, info_.name, *binary, &built.modules_);
+    if (!loaded.ok() && loaded.trouble != Trouble::kProgram) return loaded;
+    built.from_cache_ = loaded.ok();
+  }
+  if (!built.from_cache_) {
+    std::string binary;
     if (Error e = Compile(*context_, OneModule(ptx), info_.name, &binary, &built.log_); !e.ok()) return e;
+    if (Error e = Load(context_, info_.name, binary, &built.modules_); !e.ok()) return e;
     cache.Keep(key, binary);
   }
-  if (Error e = Load(context_, info_.name, binary, &built.modules_); !e.ok()) return e;
   *program = std::move(built);
   return {};
 }

@@ -12,10 +12,22 @@ constexpr bool IsInAll(std::string_view name) {
   return name != "cuGraphInstantiateWithFlags" && name != "cuLaunchKernelEx";
 }
 
+// One function they have under another name alone: CUDA 11.0 gave it a suffix, and did not change what it is called
+// with.
+void* FindFunction(void* library, std::string_view name) {
+  void* const found = dlsym(library, name.data());
+  if (found != nullptr || name != "cuDevicePrimaryCtxRelease_v2") return found;
+  return dlsym(library, "cuDevicePrimaryCtxRelease");
+}
+
+constexpr int kNewerPtx = 222;  // than the driver knows
+
 Trouble TroubleOf(int code) {
   switch (code) {
     case 2:  // out of memory
       return Trouble::kMemory;
+    case 46:  // a mode for one process, and another has it
+      return Trouble::kBusy;
     case 34:   // a toolkit's library that can only be linked with
     case 100:  // no device
       return Trouble::kAbsent;
@@ -23,7 +35,7 @@ Trouble TroubleOf(int code) {
     case 200:  // invalid image
     case 209:  // no binary for the device
     case 218:  // invalid PTX
-    case 222:  // PTX of a newer version
+    case kNewerPtx:
     case 500:  // not found
     case 701:  // too many resources for a launch
       return Trouble::kProgram;
@@ -52,8 +64,8 @@ Error LoadApi(const char* file, std::shared_ptr<const Api>* api) {
   }
   auto loaded = std::make_shared<Api>();
   const char* missing = nullptr;
-#define HONE_CUDA_FIND(name, ...)                                                 \
-  loaded->name = reinterpret_cast<decltype(loaded->name)>(dlsym(library, #name)); \
+#define HONE_CUDA_FIND(name, ...)                                                        \
+  loaded->name = reinterpret_cast<decltype(loaded->name)>(FindFunction(library, #name)); \
   if (loaded->name == nullptr && IsInAll(#name)) missing = #name;
   HONE_CUDA_FUNCTIONS(HONE_CUDA_FIND)
 #undef HONE_CUDA_FIND
@@ -70,7 +82,9 @@ Error Check(const Api& api, int code, const std::string& what) {
   if (code == kSuccess) return {};
   const char* name = nullptr;
   if (api.cuGetErrorName(code, &name) != kSuccess || name == nullptr) name = "CUDA error";
-  return {TroubleOf(code), what + ": " + name + " (" + std::to_string(code) + ")"};
+  Error error{TroubleOf(code), what + ": " + name + " (" + std::to_string(code) + ")"};
+  if (code == kNewerPtx) error.text += "; install a newer driver, or compile for an older architecture";
+  return error;
 }
 
 }  // namespace hone::drivers::cuda

@@ -15,6 +15,7 @@ enum class Trouble : uint8_t {
   kProgram,  // the source does not build, or the device refuses the kernel, its arguments or its launch
   kFault,    // a kernel went where it must not; nothing more can be done with the device in this process
   kTimeout,  // the deadline passed; what was launched may still be running
+  kBusy,     // another process has the device for itself
   kMemory,   // there is not as much, of the device's or of this machine's that the device reaches
   kDevice,   // everything else: a device that was lost, a driver that does not start
 };

@@ -10,6 +10,7 @@ namespace hone::drivers {
 
 struct OpenClDriver {
   using Library = opencl::Library;
+  using DeviceInfo = opencl::DeviceInfo;
   using Device = opencl::Device;
   using Buffer = opencl::Buffer;
   using Program = opencl::Program;
@@ -22,6 +23,7 @@ struct OpenClDriver {
 
 struct CudaDriver {
   using Library = cuda::Library;
+  using DeviceInfo = cuda::DeviceInfo;
   using Device = cuda::Device;
   using Buffer = cuda::Buffer;
   using Program = cuda::Program;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -182,89 +183,101 @@ std::string OptionsFor(const cuda::DeviceInfo&) { return {}; }
 template <typename Driver>
 class Yardstick {
  public:
-  Yardstick(const typename Driver::Device& device, const std::filesystem::path& folder)
+  Yardstick(const typename Driver::Device& device, const std::filesystem::path& folder,
+            std::chrono::duration<double> longest)
       : device_(device),
         folder_(folder),
+        longest_(std::chrono::duration_cast<Deadline::duration>(longest)),
         groups_(std::max<int64_t>(1, device.info().compute_units) * kGroupsPerUnit),
         shape_(ShapeOf(device.info())) {}
 
+  Error Measure(LaneRoofline* roofline) {
+    if (Error e = Build(); !e.ok()) return e;
+    if (Error e = Compute(&roofline->flops_per_second); !e.ok()) return e;
+    const int64_t cache = device_.info().cache_bytes / 2;
+    if (cache > 0) {
+      roofline->cache_bytes = cache;
+      if (Error e = Read(cache, kCachePasses, &roofline->cache_bytes_per_second); !e.ok()) return e;
+    }
+    const int64_t memory = std::min({std::max(kMemoryBytes, 8 * cache), kMostMemoryBytes, MostBytes(device_.info())});
+    return Read(memory, 1, &roofline->memory_bytes_per_second);
+  }
+
+ private:
   Error Build() {
     if (Error e = device_.Allocate(sizeof(float), &out_); !e.ok()) return e;
     if (Error e = device_.Allocate(2 * sizeof(int32_t), &sizes_); !e.ok()) return e;
     return device_.Build(kSource<Driver>, {.extra = OptionsFor(device_.info()), .cache_folder = folder_}, &program_);
   }
 
-  Error Compute(double* flops_per_second) const {
-    typename Driver::Kernel kernel;
-    if (Error e = program_.Find("hone_compute", &kernel); !e.ok()) return e;
-    if (Error e = kernel.SetArg(0, out_); !e.ok()) return e;
-    const int64_t lanes = std::min(shape_.compute_lanes, kernel.facts().max_group_lanes);
+  Error Compute(double* flops_per_second) {
+    if (Error e = program_.Find("hone_compute", &kernel_); !e.ok()) return e;
+    if (Error e = kernel_.SetArg(0, out_); !e.ok()) return e;
+    const int64_t lanes = std::min(shape_.compute_lanes, kernel_.facts().max_group_lanes);
     double seconds = 0;
-    if (Error e = Fastest({&kernel, groups_, lanes}, &seconds); !e.ok()) return e;
+    if (Error e = Fastest(lanes, &seconds); !e.ok()) return e;
     *flops_per_second = static_cast<double>(groups_ * lanes * shape_.chain) * kComputeSteps * kChains * 2 / seconds;
     return {};
   }
 
   // Reads about so many bytes, `passes` times.
-  Error Read(int64_t bytes, int64_t passes, double* bytes_per_second) const {
+  Error Read(int64_t bytes, int64_t passes, double* bytes_per_second) {
     const int64_t vector = shape_.read_width * static_cast<int64_t>(sizeof(float));
     const int64_t stretch = std::max<int64_t>(1, bytes / groups_ / vector);
     const auto all = static_cast<size_t>(stretch * groups_ * vector);
     const int32_t sizes[] = {static_cast<int32_t>(stretch), static_cast<int32_t>(passes)};
-    typename Driver::Kernel kernel;
-    typename Driver::Buffer in;
-    if (Error e = program_.Find("hone_read", &kernel); !e.ok()) return e;
-    if (Error e = device_.Allocate(all, &in); !e.ok()) return e;
-    if (Error e = device_.Fill(in, 0, all, std::byte{0}); !e.ok()) return e;
+    if (Error e = program_.Find("hone_read", &kernel_); !e.ok()) return e;
+    in_ = {};  // before there is another
+    if (Error e = device_.Allocate(all, &in_); !e.ok()) return e;
+    if (Error e = device_.Fill(in_, 0, all, std::byte{0}); !e.ok()) return e;
     if (Error e = device_.Write(sizes_, 0, std::as_bytes(std::span(sizes))); !e.ok()) return e;
-    if (Error e = kernel.SetArg(0, in); !e.ok()) return e;
-    if (Error e = kernel.SetArg(1, out_); !e.ok()) return e;
-    if (Error e = kernel.SetArg(2, sizes_); !e.ok()) return e;
-    const int64_t lanes = std::min(shape_.read_lanes, kernel.facts().max_group_lanes);
+    if (Error e = kernel_.SetArg(0, in_); !e.ok()) return e;
+    if (Error e = kernel_.SetArg(1, out_); !e.ok()) return e;
+    if (Error e = kernel_.SetArg(2, sizes_); !e.ok()) return e;
+    const int64_t lanes = std::min(shape_.read_lanes, kernel_.facts().max_group_lanes);
     double seconds = 0;
-    if (Error e = Fastest({&kernel, groups_, lanes}, &seconds); !e.ok()) return e;
+    if (Error e = Fastest(lanes, &seconds); !e.ok()) return e;
     *bytes_per_second = static_cast<double>(all) * static_cast<double>(passes) / seconds;
     return {};
   }
 
- private:
-  // Fewest seconds of the launch.
-  Error Fastest(const typename Driver::Launch& launch, double* seconds) const {
+  // Fewest seconds of the kernel.
+  Error Fastest(int64_t lanes, double* seconds) const {
+    const typename Driver::Launch launch{&kernel_, groups_, lanes};
     typename Driver::Timing timing;
-    const Deadline never = std::chrono::steady_clock::now() + std::chrono::hours(1);
-    if (Error e = device_.Run({&launch, 1}, never); !e.ok()) return e;  // builds, warms up
-    if (Error e = device_.Time({&launch, 1}, kRepeats, never, &timing); !e.ok()) return e;
+    const auto deadline = [&] { return std::chrono::steady_clock::now() + longest_; };
+    if (Error e = device_.Run({&launch, 1}, deadline()); !e.ok()) return e;  // builds, warms up
+    if (Error e = device_.Time({&launch, 1}, kRepeats, deadline(), &timing); !e.ok()) return e;
     *seconds = *std::min_element(timing.device_seconds.begin(), timing.device_seconds.end());
     if (!(*seconds > 0)) *seconds = timing.wall_seconds / kRepeats;
     return {};
   }
 
-  const typename Driver::Device& device_;
+  const typename Driver::Device device_;
   const std::filesystem::path folder_;
+  const Deadline::duration longest_;
   const int64_t groups_;
   const Shape shape_;
   typename Driver::Program program_;
-  typename Driver::Buffer out_, sizes_;
+  typename Driver::Kernel kernel_;  // the latest, and what it reads
+  typename Driver::Buffer in_, out_, sizes_;
 };
 
 }  // namespace
 
 template <typename Driver>
 Error MeasureRoofline(const typename Driver::Device& device, const std::filesystem::path& cache_folder,
-                      LaneRoofline* roofline) {
-  Yardstick<Driver> yardstick(device, cache_folder);
-  if (Error e = yardstick.Build(); !e.ok()) return e;
-  if (Error e = yardstick.Compute(&roofline->flops_per_second); !e.ok()) return e;
-  const int64_t cache = device.info().cache_bytes / 2;
-  if (cache > 0) {
-    roofline->cache_bytes = cache;
-    if (Error e = yardstick.Read(cache, kCachePasses, &roofline->cache_bytes_per_second); !e.ok()) return e;
-  }
-  const int64_t memory = std::min({std::max(kMemoryBytes, 8 * cache), kMostMemoryBytes, MostBytes(device.info())});
-  return yardstick.Read(memory, 1, &roofline->memory_bytes_per_second);
+                      LaneRoofline* roofline, std::chrono::duration<double> longest) {
+  auto yardstick = std::make_unique<Yardstick<Driver>>(device, cache_folder, longest);
+  const Error measured = yardstick->Measure(roofline);
+  // A driver waits for what runs before it gives back what that uses: for ever, here.
+  if (measured.trouble == Trouble::kTimeout) static_cast<void>(yardstick.release());
+  return measured;
 }
 
-template Error MeasureRoofline<OpenClDriver>(const opencl::Device&, const std::filesystem::path&, LaneRoofline*);
-template Error MeasureRoofline<CudaDriver>(const cuda::Device&, const std::filesystem::path&, LaneRoofline*);
+template Error MeasureRoofline<OpenClDriver>(const opencl::Device&, const std::filesystem::path&, LaneRoofline*,
+                                             std::chrono::duration<double>);
+template Error MeasureRoofline<CudaDriver>(const cuda::Device&, const std::filesystem::path&, LaneRoofline*,
+                                           std::chrono::duration<double>);
 
 }  // namespace hone::drivers

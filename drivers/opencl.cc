@@ -75,8 +75,8 @@ DeviceInfo Describe(const Api& api, cl_platform_id platform, cl_device_id device
 }
 
 struct Found {
-  cl_platform_id platform;
-  cl_device_id device;
+  cl_platform_id platform = nullptr;
+  cl_device_id device = nullptr;
 };
 
 Error FindDevices(const Api& api, std::vector<Found>* found) {
@@ -96,6 +96,18 @@ Error FindDevices(const Api& api, std::vector<Found>* found) {
     for (const cl_device_id device : devices) found->push_back({platform, device});
   }
   return found->empty() ? none : Error{};
+}
+
+// The one that is meant.
+Error Choose(const Api& api, std::string_view selector, Found* chosen) {
+  std::vector<Found> found;
+  if (Error e = FindDevices(api, &found); !e.ok()) return e;
+  std::vector<std::string> names;
+  for (const Found& one : found) names.push_back(Text(api.clGetDeviceInfo, one.device, CL_DEVICE_NAME));
+  size_t place = 0;
+  if (Error e = ChooseDevice("OpenCL", selector, names, &place); !e.ok()) return e;
+  *chosen = found[place];
+  return {};
 }
 
 std::string BuildLog(const Api& api, cl_program program, cl_device_id device) {
@@ -136,18 +148,21 @@ Error Library::ListDevices(std::vector<DeviceInfo>* devices) const {
   return {};
 }
 
+Error Library::Find(std::string_view selector, DeviceInfo* info) const {
+  Found found;
+  if (Error e = Choose(*api_, selector, &found); !e.ok()) return e;
+  *info = Describe(*api_, found.platform, found.device);
+  return {};
+}
+
 Error Library::Open(std::string_view selector, Device* device) const {
-  std::vector<Found> found;
-  if (Error e = FindDevices(*api_, &found); !e.ok()) return e;
-  std::vector<std::string> names;
-  for (const Found& one : found) names.push_back(Text(api_->clGetDeviceInfo, one.device, CL_DEVICE_NAME));
-  size_t chosen = 0;
-  if (Error e = ChooseDevice("OpenCL", selector, names, &chosen); !e.ok()) return e;
-  const cl_device_id id = found[chosen].device;
+  Found found;
+  if (Error e = Choose(*api_, selector, &found); !e.ok()) return e;
+  const cl_device_id id = found.device;
   Device opened;
   opened.api_ = api_;
   opened.device_ = id;
-  opened.info_ = Describe(*api_, found[chosen].platform, id);
+  opened.info_ = Describe(*api_, found.platform, id);
   cl_int code = CL_SUCCESS;
   const cl_context context = api_->clCreateContext(nullptr, 1, &id, nullptr, nullptr, &code);
   if (Error e = Check(code, "cannot open the OpenCL device '" + opened.info_.name + "'"); !e.ok()) return e;
@@ -294,12 +309,12 @@ Error Device::EnqueueCopy(const Buffer& from, const Buffer& to, size_t bytes) co
 }
 
 Error Device::Finish() const {
-  return Check(api_->clFinish(As<cl_command_queue>(queue_)), "the work on '" + info_.name + "' failed");
+  return CheckDone(api_->clFinish(As<cl_command_queue>(queue_)), "the work on '" + info_.name + "' failed");
 }
 
 Error Device::Write(const Buffer& buffer, size_t offset, std::span<const std::byte> from) const {
   if (from.empty()) return {};
-  return Check(
+  return CheckDone(
       api_->clEnqueueWriteBuffer(As<cl_command_queue>(queue_), As<cl_mem>(buffer.memory_), CL_TRUE, offset, from.size(),
                                  from.data(), 0, nullptr, nullptr),
       "cannot write " + std::to_string(from.size()) + " bytes to a buffer of " + std::to_string(buffer.bytes_));
@@ -307,9 +322,10 @@ Error Device::Write(const Buffer& buffer, size_t offset, std::span<const std::by
 
 Error Device::Read(const Buffer& buffer, size_t offset, std::span<std::byte> to) const {
   if (to.empty()) return {};
-  return Check(api_->clEnqueueReadBuffer(As<cl_command_queue>(queue_), As<cl_mem>(buffer.memory_), CL_TRUE, offset,
-                                         to.size(), to.data(), 0, nullptr, nullptr),
-               "cannot read " + std::to_string(to.size()) + " bytes of a buffer of " + std::to_string(buffer.bytes_));
+  return CheckDone(
+      api_->clEnqueueReadBuffer(As<cl_command_queue>(queue_), As<cl_mem>(buffer.memory_), CL_TRUE, offset, to.size(),
+                                to.data(), 0, nullptr, nullptr),
+      "cannot read " + std::to_string(to.size()) + " bytes of a buffer of " + std::to_string(buffer.bytes_));
 }
 
 Error Device::Fill(const Buffer& buffer, size_t offset, size_t bytes, std::byte value) const {
@@ -319,7 +335,7 @@ Error Device::Fill(const Buffer& buffer, size_t offset, size_t bytes, std::byte 
   const std::string what =
       "cannot fill " + std::to_string(bytes) + " bytes of a buffer of " + std::to_string(buffer.bytes_);
   if (Error e = Check(code, what); !e.ok()) return e;
-  return Check(api_->clFinish(As<cl_command_queue>(queue_)), what);
+  return CheckDone(api_->clFinish(As<cl_command_queue>(queue_)), what);
 }
 
 Error Device::Enqueue(const Launch& launch, std::shared_ptr<void>* event) const {
@@ -341,7 +357,8 @@ Error Device::Enqueue(const Launch& launch, std::shared_ptr<void>* event) const 
 // clWaitForEvents knows no deadline, so this asks, ever less often.
 Error Device::Wait(void* event, Until until, Deadline deadline) const {
   const cl_int awaited = until == Until::kBegun ? CL_RUNNING : CL_COMPLETE;  // states count down
-  if (Error e = Check(api_->clFlush(As<cl_command_queue>(queue_)), "cannot hand over the launches"); !e.ok()) return e;
+  const cl_int handed_over = api_->clFlush(As<cl_command_queue>(queue_));
+  if (Error e = CheckDone(handed_over, "cannot hand over the launches"); !e.ok()) return e;
   std::chrono::microseconds pause{0};
   while (true) {
     cl_int state = CL_QUEUED;
@@ -351,7 +368,11 @@ Error Device::Wait(void* event, Until until, Deadline deadline) const {
         !e.ok()) {
       return e;
     }
-    if (state < 0) return Check(state, "a launch failed on '" + info_.name + "'");
+    if (state < 0) {  // whatever number the driver gives: it took the launch, which then failed
+      Error failed = Check(state, "a launch failed on '" + info_.name + "'");
+      if (failed.trouble != Trouble::kMemory) failed.trouble = Trouble::kFault;
+      return failed;
+    }
     if (state <= awaited) return {};
     if (std::chrono::steady_clock::now() >= deadline) {
       return {Trouble::kTimeout, "the launches on '" + info_.name + "' did not end in time"};

@@ -172,8 +172,8 @@ class Library {
 
   // All devices of all platforms, in the library's order. kAbsent: there are none.
   Error ListDevices(std::vector<DeviceInfo>* devices) const;
-  // selector: empty for the first device, a number for its place in the list, or a part of its name with '-' for
-  // spaces, in any case; the first that matches. kAbsent: none does; the text names those there are.
+  // The device that selector means (choose_device.h). Find takes nothing of it, and so also finds one that is full.
+  Error Find(std::string_view selector, DeviceInfo* info) const;
   Error Open(std::string_view selector, Device* device) const;
 
  private:

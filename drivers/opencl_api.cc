@@ -81,4 +81,12 @@ Error Check(cl_int code, const std::string& what) {
   return {Trouble::kDevice, what + ": OpenCL error " + std::to_string(code)};
 }
 
+Error CheckDone(cl_int code, const std::string& what) {
+  Error error = Check(code, what);
+  if (code == CL_OUT_OF_RESOURCES || code == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST) {
+    error.trouble = Trouble::kFault;
+  }
+  return error;
+}
+
 }  // namespace hone::drivers::opencl

@@ -38,6 +38,10 @@ Error LoadApi(const char* file, std::shared_ptr<const Api>* api);
 // "what: CL_OUT_OF_RESOURCES (-5)", with the kind of trouble that the code stands for; ok for CL_SUCCESS.
 Error Check(cl_int code, const std::string& what);
 
+// The same, of a call that hands over what was launched, or waits for it. OpenCL has no code for a kernel that went
+// where it must not; there, those that drivers use for it are kFault.
+Error CheckDone(cl_int code, const std::string& what);
+
 }  // namespace hone::drivers::opencl
 
 #endif  // HONE_DRIVERS_OPENCL_API_H_

@@ -160,6 +160,14 @@ bool IsSignedBy(std::string_view pem, std::string_view authority_pem) {
 
 absl::Time RenewalTime(const CertificateFacts& facts) { return facts.from + (facts.until - facts.from) * 2 / 3; }
 
+std::string WhyNotYet(const CertificateFacts& facts, absl::Time now) {
+  if (now >= facts.from) return "";
+  return fmt::format(
+      "this machine's clock is behind: a certificate of its farm is good from {} on; set the clock (sudo timedatectl "
+      "set-ntp true)",
+      absl::FormatTime(facts.from, absl::UTCTimeZone()));
+}
+
 std::string MakeKey() {
   const auto key = Own(EVP_EC_gen("P-256"), EVP_PKEY_free);
   HONE_CHECK(key != nullptr);  // the library has the curve

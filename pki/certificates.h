@@ -36,6 +36,9 @@ bool IsSignedBy(std::string_view pem, std::string_view authority_pem);
 // A certificate is renewed when two thirds of its time are over.
 absl::Time RenewalTime(const CertificateFacts& facts);
 
+// What to tell people where `now`, by this machine's clock, is before the certificate's time; else empty.
+std::string WhyNotYet(const CertificateFacts& facts, absl::Time now);
+
 std::string MakeKey();
 
 // Signed with the key, which proves that whoever asks has it; no names. kInvalidArgument: no private key in the text.

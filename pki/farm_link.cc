@@ -8,7 +8,7 @@
 
 #include "absl/time/clock.h"
 #include "base/status.h"
-#include "pki/certificates.h"
+#include "base/steady_time.h"
 #include "pki/identity_folder.h"
 #include "pki/join.h"
 
@@ -46,7 +46,14 @@ absl::StatusOr<std::string> CheckCertificateIn(const std::filesystem::path& fold
                        HowToReplace(identity));
   };
   if (now >= facts.until) return absl::UnauthenticatedError(about("ended"));
+  if (std::string early = WhyNotYet(facts, now); !early.empty()) return early;
   return facts.until - now < (facts.until - facts.from) / 10 ? about("ends") : "";
+}
+
+bool RenewalTries::Due(const CertificateFacts& facts, absl::Time now, absl::Time steady) {
+  if (now < RenewalTime(facts) || steady < next_) return false;
+  next_ = steady + (facts.until - facts.from) / 100;
+  return true;
 }
 
 absl::StatusOr<std::unique_ptr<FarmLink>> FarmLink::Open(const std::string& address,
@@ -74,8 +81,8 @@ std::shared_ptr<grpc::Channel> FarmLink::channel() {
 
 std::shared_ptr<grpc::Channel> FarmLink::ConnectedChannel(absl::Duration patience, const std::stop_token& stop) {
   const std::shared_ptr<grpc::Channel> connected = channel();
-  const absl::Time until = absl::Now() + patience;
-  while (absl::Now() < until && !stop.stop_requested()) {
+  const absl::Time until = SteadyNow() + patience;
+  while (SteadyNow() < until && !stop.stop_requested()) {
     const auto slice = std::chrono::system_clock::now() + absl::ToChronoMilliseconds(kConnectSlice);
     if (connected->WaitForConnected(slice)) break;
   }
@@ -94,24 +101,21 @@ absl::Status FarmLink::Reopen() {
   return absl::OkStatus();
 }
 
-bool FarmLink::CheckOwn(absl::Time now) {
-  const absl::Status checked = CheckCertificateIn(folder_, now).status();
-  const std::string wrong(checked.message());
+void FarmLink::Say(const std::string& wrong) {
   if (!wrong.empty() && wrong != said_) spdlog::error("{}", wrong);
   said_ = wrong;
-  return !absl::IsUnauthenticated(checked);
 }
 
 absl::Duration FarmLink::RenewIfDue() {
   const absl::Time now = absl::Now();
-  if (!CheckOwn(now)) return kLongestPause;
+  const absl::Status checked = CheckCertificateIn(folder_, now).status();
   const absl::StatusOr<std::string> stored = ReadFile(Files().identity);
   const auto facts = stored.ok() ? ReadCertificate(*stored) : stored.status();
-  if (!facts.ok()) return kLongestPause;
+  Say(checked.ok() && facts.ok() ? WhyNotYet(*facts, now) : std::string(checked.message()));
+  if (absl::IsUnauthenticated(checked) || !facts.ok()) return kLongestPause;
   absl::Status done = *stored == shown_ ? absl::OkStatus() : Reopen();
   const absl::Duration life = facts->until - facts->from;
-  if (done.ok() && now >= RenewalTime(*facts) && now >= next_try_) {
-    next_try_ = now + life / 100;
+  if (done.ok() && tries_.Due(*facts, now, SteadyNow())) {
     done = Renew(channel(), folder_);
     if (done.ok()) done = Reopen();
     if (done.ok()) spdlog::info("the certificate was renewed");

@@ -17,16 +17,29 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "grpcpp/grpcpp.h"
+#include "pki/certificates.h"
 #include "transport/transport.h"
 
 namespace hone::pki {
 
 // Whether a tracker of the farm can take the certificate in the folder at `now`: of any other it ends the connection
-// without a word. Returns a warning for people, whose certificates nobody renews, when less than a tenth of its life is
-// left; else nothing.
+// without a word. Returns a warning where this machine's clock is behind, and for people, whose certificates nobody
+// renews, when less than a tenth of its life is left; else nothing.
 // kUnauthenticated: it has ended, or the authority beside it has not signed it; the text says how to get another one.
 // Others as IdentityIn (identity_folder.h).
 absl::StatusOr<std::string> CheckCertificateIn(const std::filesystem::path& folder, absl::Time now);
+
+// When to ask for a new certificate: from a time on that the system's clock says, as certificates go by it, and after
+// that with pauses that it cannot make longer, however it is set.
+class RenewalTries {
+ public:
+  // Whether to ask at this moment; if so, then not again for a hundredth of the certificate's life. now: by the
+  // system's clock; steady: SteadyNow().
+  bool Due(const CertificateFacts& facts, absl::Time now, absl::Time steady);
+
+ private:
+  absl::Time next_ = absl::InfinitePast();  // by the steady clock
+};
 
 class FarmLink {
  public:
@@ -50,14 +63,14 @@ class FarmLink {
   // Both by the thread of KeepFresh, and by Open before.
   absl::Status Reopen();
   absl::Duration RenewIfDue();  // and when to look again
-  // Whether a tracker may take the certificate in the folder; what is wrong with it is logged once.
-  bool CheckOwn(absl::Time now);
+  // Logs what is wrong with the certificate, once; empty: nothing is.
+  void Say(const std::string& wrong);
 
   const std::string address_;
   const std::filesystem::path folder_;
-  std::string shown_;                           // identity.pem as channel_ shows it
-  std::string said_;                            // what was wrong with it, when looked at last
-  absl::Time next_try_ = absl::InfinitePast();  // of renewal
+  std::string shown_;  // identity.pem as channel_ shows it
+  std::string said_;   // what was wrong with it, when looked at last
+  RenewalTries tries_;
   std::mutex mutex_;
   std::condition_variable ended_;
   bool ending_ = false;

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <string_view>
 
+#include "absl/time/clock.h"
 #include "base/status.h"
 #include "hone/v1/identity.grpc.pb.h"
 
@@ -119,10 +120,15 @@ absl::StatusOr<std::string> FetchAuthority(const std::string& address, const std
     return absl::UnavailableError(fmt::format("nobody answers at {}: is that the tracker's HOST:PORT?", address));
   }
   STACK_OF(X509)* chain = complete ? handshake.chain() : nullptr;
+  std::string early;  // why one of those up to the authority's is not good yet
   for (int i = 0; i < sk_X509_num(chain); ++i) {
     std::string pem = PemOf(sk_X509_value(chain, i));
     const auto facts = ReadCertificate(pem);
-    if (facts.ok() && facts->fingerprint == fingerprint) return pem;
+    if (!facts.ok()) continue;
+    if (early.empty()) early = WhyNotYet(*facts, absl::Now());
+    if (facts->fingerprint != fingerprint) continue;
+    if (!early.empty()) return absl::FailedPreconditionError(early);
+    return pem;
   }
   return absl::UnauthenticatedError(fmt::format(
       "what answers at {} is not of the farm that the token is for, so the token was not shown; check the address, and "

@@ -28,10 +28,12 @@ struct JoinOptions {
 
 // Fills the folder, which must not have an identity, and returns the name.
 // kAlreadyExists: there is one, or the name is taken. kUnauthenticated: the tracker is not of the token's farm, or
-// does not know the token. kUnavailable: no tracker there. Others as the tracker answers (hone/v1/identity.proto).
+// does not know the token. kUnavailable: no tracker there. kFailedPrecondition: by this machine's clock the tracker's
+// certificate is not good yet. Others as the tracker answers (hone/v1/identity.proto).
 absl::StatusOr<std::string> Join(const std::filesystem::path& folder, const JoinOptions& options);
 
 // The authority's certificate (PEM) that a tracker shows. kUnauthenticated: it shows none of that fingerprint.
+// kFailedPrecondition as Join.
 absl::StatusOr<std::string> FetchAuthority(const std::string& address, const std::string& fingerprint);
 
 // By the clock of the tracker. Errors as of hone/v1/identity.proto's WhoAmI.

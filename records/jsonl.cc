@@ -172,7 +172,7 @@ class LineReader {
 // Collects parsed records with their line numbers and appends them in batches.
 class Importer {
  public:
-  explicit Importer(Source& source) : source_(source) {}
+  Importer(Source& source, Instant latest) : source_(source), latest_(latest) {}
 
   absl::Status Line(size_t number, const std::string& line, bool too_long) {
     ++report_.lines;
@@ -185,6 +185,8 @@ class Importer {
       Reject(number, std::string(record.status().message()));
       return absl::OkStatus();
     }
+    if (record->measured_at > latest_) ++report_.to_come;
+    record->measured_at = std::min(record->measured_at, latest_);
     batch_.push_back(*std::move(record));
     numbers_.push_back(number);
     bytes_ += line.size();
@@ -216,6 +218,7 @@ class Importer {
   }
 
   Source& source_;
+  const Instant latest_;
   ImportReport report_;
   std::vector<Record> batch_;
   size_t bytes_ = 0;
@@ -270,14 +273,16 @@ absl::StatusOr<ExportReport> Export(const Source& source, Filter filter,
   return report;
 }
 
-absl::StatusOr<ImportReport> Import(Source& source, std::istream& in) {
-  Importer importer(source);
+absl::StatusOr<ImportReport> Import(Source& source, std::istream& in, Instant latest,
+                                    const std::function<void(size_t lines)>& progress) {
+  Importer importer(source, latest);
   LineReader reader(in);
   std::string line;
   size_t number = 1;
   for (; reader.Next(line); ++number) {
     if (line.find_first_not_of(" \t\r") == std::string::npos && !reader.TooLong()) continue;
     HONE_RETURN_IF_ERROR(importer.Line(number, line, reader.TooLong()));
+    if (progress) progress(number);
   }
   HONE_RETURN_IF_ERROR(importer.Flush());
   if (reader.failure() != 0) {

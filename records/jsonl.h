@@ -48,12 +48,15 @@ struct ImportReport {
   size_t appended = 0;
   size_t duplicates = 0;
   size_t rejected = 0;
+  size_t to_come = 0;                   // were measured after `latest`
   std::vector<BadLine> first_rejected;  // at most 100 of them
 };
 
-// Appends in batches. An error concerns the source, or a line of the stream that cannot be read (kUnavailable), never
-// what is in a line; what was imported before it stays.
-absl::StatusOr<ImportReport> Import(Source& source, std::istream& in);
+// Appends in batches; a record that was measured after `latest` (LatestSaid) has that as its time. An error concerns
+// the source, or a line of the stream that cannot be read (kUnavailable), never what is in a line; what was imported
+// before it stays. progress: is told how many lines were read, after each.
+absl::StatusOr<ImportReport> Import(Source& source, std::istream& in, Instant latest,
+                                    const std::function<void(size_t lines)>& progress = {});
 
 }  // namespace hone::records
 

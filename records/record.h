@@ -64,6 +64,10 @@ struct Failure {
 using Outcome = std::variant<Timing, Failure>;
 using Instant = std::chrono::sys_time<std::chrono::milliseconds>;
 
+// The latest that may be said at `now` of when something was measured: another clock may be ahead by so much. What
+// failed speaks against all timings before it, and so must not be of a time to come.
+constexpr Instant LatestSaid(Instant now) { return now + std::chrono::minutes(5); }
+
 struct Record {
   Key key;
   std::string measurement_id;  // unique for ever, chosen by whoever measured: a repeated one is the same measurement

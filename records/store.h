@@ -39,7 +39,7 @@ enum class OpenMode { kReadOnly, kReadWrite };
 // An answer of bounded size: at most 100,000 rows and Filter::byte_limit, but one row however much it weighs.
 struct Page {
   std::vector<StoredRecord> rows;
-  bool more = false;       // a limit ended it: ask again with after_row, the last row of this one
+  bool more = false;       // a limit ended it: ask again after (Newest: before) the last row of this one
   int64_t unreadable = 0;  // rows that were passed over
 };
 
@@ -85,12 +85,13 @@ class Store final : public Source {
   // A part of Visit.
   absl::StatusOr<Page> Query(const Filter& filter) const;
 
-  // At most so many of the rows that fit, spread evenly over the numbers that these have, the first and the last among
-  // them. Asks for each by itself, so it is for some hundred.
-  absl::StatusOr<std::vector<StoredRecord>> Sample(const Filter& filter, size_t rows) const;
+  // The same from the other end: the newest first, of the rows below that one.
+  absl::StatusOr<Page> Newest(const Filter& filter, int64_t before_row = INT64_MAX) const;
 
-  // All outcomes of one workload on every target and device, newest first: for a warm start or a cost model.
-  absl::StatusOr<std::vector<StoredRecord>> ForWorkload(std::string_view digest, size_t limit = 10000) const;
+  // At most so many of the rows that fit, spread evenly over the numbers that these have, the first and the last among
+  // them. measured_by: of which device or agent; "": of any. Asks for each by itself, so it is for some hundred.
+  absl::StatusOr<std::vector<StoredRecord>> Sample(const Filter& filter, size_t rows,
+                                                   const std::string& measured_by = "") const;
 
   // The workload's canonical text; kNotFound where the store never saw it.
   absl::StatusOr<std::string> WorkloadText(std::string_view digest) const;

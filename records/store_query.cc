@@ -50,11 +50,12 @@ Condition KeyCondition(const Filter& filter) {
     condition.And("m.workload_id IN (SELECT id FROM workloads WHERE instr(operator, ?) > 0)", filter.operator_label);
   }
   const auto text_is = [&condition](std::string_view column, const std::string& text) {
-    if (!text.empty()) condition.And(fmt::format("m.{} = {}", column, kTextId), text);
+    if (!text.empty()) condition.And(fmt::format("{} = {}", column, kTextId), text);
   };
-  text_is("target_id", filter.target);
-  text_is("device_id", filter.device_fingerprint);
-  text_is("compiler_id", filter.compiler_version);
+  text_is("m.target_id", filter.target);
+  // Of a workload, the index of keys is the one to search: a plus keeps the device's own, of all its rows, out of it.
+  text_is(filter.workload_digest.empty() ? "m.device_id" : "+m.device_id", filter.device_fingerprint);
+  text_is("m.compiler_id", filter.compiler_version);
   return condition;
 }
 
@@ -64,7 +65,7 @@ Condition RowCondition(const Filter& filter) {
   if (filter.outcomes == Filter::Outcomes::kFailed) condition.And("m.failure IS NOT NULL");
   if (filter.failure.has_value()) condition.And("m.failure = ?", std::string(FailureKindName(*filter.failure)));
   if (filter.confirmed_only) condition.And("m.confirmed = 1");
-  if (filter.after_row > 0) condition.And(fmt::format("m.id > {}", filter.after_row));
+  if (filter.after_row != 0) condition.And(fmt::format("m.id > {}", filter.after_row));
   return condition;
 }
 
@@ -83,6 +84,7 @@ size_t WeightOf(const Record& record) {
 
 struct Limits {
   size_t rows, bytes;
+  bool tells_more = true;  // whether there are more rows
 };
 
 // Reads rows until a limit is reached or none is left. Returns how many it has seen; one that cannot be read never
@@ -110,7 +112,7 @@ absl::StatusOr<Page> SelectRows(const Connection& connection, const Condition& c
                                 Limits limits, bool with_text) {
   limits.rows = std::min(limits.rows, kMaxRows);
   // Again with more ids, should those looked at have been rows that cannot be read.
-  for (size_t ids = limits.rows + 1;; ids *= 2) {
+  for (size_t ids = limits.rows + (limits.tells_more ? 1 : 0);; ids *= 2) {
     const std::string sql = fmt::format(
         "{} WHERE m.id IN (SELECT m.id FROM {} WHERE {} ORDER BY {} LIMIT {}) ORDER BY {}",
         SelectRow(with_text ? Scope::kAll : Scope::kWithoutText), condition.source, condition.sql, order, ids, order);
@@ -119,7 +121,8 @@ absl::StatusOr<Page> SelectRows(const Connection& connection, const Condition& c
     for (const std::string& parameter : condition.parameters) statement.Bind(++index, parameter);
     Page page;
     HONE_ASSIGN_OR_RETURN(const size_t seen, ReadRows(statement, limits, page));
-    if (page.more || seen < ids) return page;
+    const bool full = !limits.tells_more && page.rows.size() == limits.rows;
+    if (page.more || full || seen < ids) return page;
   }
 }
 
@@ -410,17 +413,18 @@ absl::StatusOr<int64_t> Store::Visit(const Filter& given,
 
 absl::Status Store::EveryRow(const std::function<void(const absl::StatusOr<StoredRecord>&)>& visit) const {
   HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
-  HONE_ASSIGN_OR_RETURN(const int64_t last, (*reader).QueryInt("SELECT coalesce(max(id), 0) FROM measurements"));
-  constexpr int64_t kIdsAtATime = 1000;  // so that no statement holds a state of the file for long
-  HONE_ASSIGN_OR_RETURN(Statement statement, (*reader).Prepare(SelectRow(Scope::kWithoutText) +
-                                                               " WHERE m.id > ?1 AND m.id <= ?2 ORDER BY m.id"));
-  for (int64_t after = 0; after < last; after += kIdsAtATime) {
+  // Not all at once, so that no statement holds a state of the file for long. Another program may have given any ids.
+  HONE_ASSIGN_OR_RETURN(Statement statement,
+                        (*reader).Prepare(fmt::format("{} WHERE m.id > ?1 ORDER BY m.id LIMIT {}",
+                                                      SelectRow(Scope::kWithoutText), kRowsAtATime)));
+  int64_t after = INT64_MIN;
+  for (size_t rows = kRowsAtATime; rows == kRowsAtATime;) {
     statement.Reset();
     statement.Bind(1, after);
-    statement.Bind(2, after + kIdsAtATime);
-    while (true) {
+    for (rows = 0;; ++rows) {
       HONE_ASSIGN_OR_RETURN(const bool more, statement.Step());
       if (!more) break;
+      after = statement.Int(0);
       visit(ReadRow(statement));
     }
   }
@@ -442,16 +446,29 @@ absl::StatusOr<Page> Store::Query(const Filter& filter) const {
   return SelectRows(*reader, RowCondition(filter), "m.id", limits, filter.with_workload_text);
 }
 
-absl::StatusOr<std::vector<StoredRecord>> Store::Sample(const Filter& filter, size_t rows) const {
+absl::StatusOr<Page> Store::Newest(const Filter& filter, int64_t before_row) const {
   HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
-  constexpr Limits kOne{1, SIZE_MAX};
-  HONE_ASSIGN_OR_RETURN(const Page newest, SelectRows(*reader, RowCondition(filter), "m.id DESC", kOne, false));
+  Condition condition = RowCondition(filter);
+  condition.And(fmt::format("m.id < {}", before_row));
+  return SelectRows(*reader, condition, "m.id DESC", {filter.limit, filter.byte_limit}, filter.with_workload_text);
+}
+
+absl::StatusOr<std::vector<StoredRecord>> Store::Sample(const Filter& filter, size_t rows,
+                                                        const std::string& measured_by) const {
+  HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
+  constexpr Limits kOne{1, SIZE_MAX, false};  // to look for a second one may take long
+  const auto condition = [&measured_by](const Filter& wanted) {
+    Condition rows_of = RowCondition(wanted);
+    if (!measured_by.empty()) rows_of.And(fmt::format("m.measured_by_id = {}", kTextId), measured_by);
+    return rows_of;
+  };
+  HONE_ASSIGN_OR_RETURN(const Page newest, SelectRows(*reader, condition(filter), "m.id DESC", kOne, false));
   std::vector<StoredRecord> sampled;
   if (newest.rows.empty() || rows == 0) return sampled;
   const int64_t last = newest.rows[0].row;
   Filter next = filter;
   while (sampled.size() < rows) {
-    HONE_ASSIGN_OR_RETURN(const Page page, SelectRows(*reader, RowCondition(next), "m.id", kOne, false));
+    HONE_ASSIGN_OR_RETURN(const Page page, SelectRows(*reader, condition(next), "m.id", kOne, false));
     if (page.rows.empty()) break;
     sampled.push_back(page.rows[0]);
     const int64_t first = sampled[0].row, row = page.rows[0].row;
@@ -461,14 +478,6 @@ absl::StatusOr<std::vector<StoredRecord>> Store::Sample(const Filter& filter, si
     next.after_row = std::max(row, wanted - 1);
   }
   return sampled;
-}
-
-absl::StatusOr<std::vector<StoredRecord>> Store::ForWorkload(std::string_view digest, size_t limit) const {
-  HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
-  Condition condition;
-  condition.And("m.workload_id = (SELECT id FROM workloads WHERE digest = ?)", std::string(digest));
-  HONE_ASSIGN_OR_RETURN(Page page, SelectRows(*reader, condition, "m.id DESC", {limit, SIZE_MAX}, /*with_text=*/false));
-  return std::move(page.rows);
 }
 
 absl::StatusOr<std::string> Store::WorkloadText(std::string_view digest) const {

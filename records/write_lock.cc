@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -22,6 +23,17 @@ std::string Holder(int descriptor) {
   std::array<char, 128> text;
   const ssize_t size = pread(descriptor, text.data(), text.size(), 0);
   return size > 0 ? std::string(text.data(), static_cast<size_t>(size)) : std::string("another process");
+}
+
+// Whether it is a lock as its holders write it, a new one, or one whose text a power cut took. Any other file of that
+// name is somebody's.
+bool IsLock(int descriptor) {
+  constexpr std::string_view kBeginning = "process ";
+  std::array<char, kBeginning.size()> text;
+  const ssize_t size = pread(descriptor, text.data(), text.size(), 0);
+  if (size < 0) return false;
+  const std::string_view there(text.data(), static_cast<size_t>(size));
+  return kBeginning.starts_with(there) || there.front() == '\0';
 }
 
 // Where it is there already, O_CREAT is left out: in a folder such as /tmp the kernel forbids it to all but its owner.
@@ -67,6 +79,11 @@ absl::StatusOr<WriteLock> WriteLock::Acquire(const std::filesystem::path& file, 
   const int descriptor = OpenLock(name);
   if (descriptor < 0) return CannotLock(name, file.string());
   WriteLock lock(descriptor);
+  if (!IsLock(descriptor)) {
+    return absl::FailedPreconditionError(
+        fmt::format("{} is to be the lock of {} {}, and has something else in it, which is kept; move it away", name,
+                    what, file.string()));
+  }
   ShareAsFile(descriptor, file.string());
   if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) {

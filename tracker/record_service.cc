@@ -23,7 +23,6 @@ namespace {
 
 constexpr size_t kPageRows = 1000;
 constexpr absl::Duration kPatience = absl::Seconds(30);  // for a list: compiling asks for each kernel at once
-constexpr std::chrono::minutes kClocksDiffer(5);         // by which another clock may be ahead
 
 // That no kernel came of a candidate. This a tuner sees for itself; what kernels do is for agents to say.
 bool NotBuilt(const v1::Outcome& outcome) {
@@ -48,8 +47,7 @@ absl::StatusOr<records::Record> RecordToKeep(const v1::Record& record, const std
     row.measured_by = caller->name;
     row.measured_at = now;
   }
-  // What failed speaks against all timings before it, and so must not be of a time to come.
-  row.measured_at = std::min<records::Instant>(row.measured_at, now + kClocksDiffer);
+  row.measured_at = std::min(row.measured_at, records::LatestSaid(now));
   return row;
 }
 

@@ -49,26 +49,6 @@ void HideEnds(const std::set<std::string>& unstored, v1::Job& job) {
   job.set_waiting_for("the tracker's disk, to store how the job ended");
 }
 
-// What is said of an ended job to who asked to be told. Its workloads may be many, and a receiver may be away for long.
-v1::Job ForNotice(const v1::Job& job) {
-  v1::Job told;
-  told.set_id(job.id());
-  told.set_state(job.state());
-  told.set_error(job.error());
-  *told.mutable_ended() = job.ended();
-  *told.mutable_notice() = job.notice();
-  told.mutable_spec()->set_group(job.spec().group());
-  told.mutable_spec()->set_name(job.spec().name());
-  told.mutable_spec()->set_target(job.spec().target());
-  told.mutable_spec()->set_notify_url(job.spec().notify_url());
-  const v1::JobProgress& progress = job.progress();
-  v1::JobProgress& reached = *told.mutable_progress();
-  reached.set_trials(progress.trials());
-  if (progress.has_latency_before_seconds()) reached.set_latency_before_seconds(progress.latency_before_seconds());
-  if (progress.has_latency_after_seconds()) reached.set_latency_after_seconds(progress.latency_after_seconds());
-  return told;
-}
-
 void HideEnds(const std::set<std::string>& unstored, v1::ListJobsResponse& response) {
   for (v1::Job& job : *response.mutable_jobs()) HideEnds(unstored, job);
 }
@@ -445,6 +425,11 @@ void Shell::GetJob(const std::string& job_id, Done<v1::Job> done) {
   turn.AnswerLook(std::move(done), farm_.GetJob(job_id, Now()));
 }
 
+void Shell::GetJobLine(const std::string& job_id, Done<v1::Job> done) {
+  Turn turn(this);
+  turn.AnswerLook(std::move(done), farm_.GetJobLine(job_id, Now()));
+}
+
 void Shell::ListJobs(const v1::ListJobsRequest& request, Done<v1::ListJobsResponse> done) {
   Turn turn(this);
   v1::ListJobsResponse response;
@@ -487,7 +472,7 @@ std::vector<v1::Job> Shell::JobsToTell() {
   Turn turn(this);  // which forgets the ends that have been stored
   std::vector<v1::Job> jobs;
   for (const v1::Job* job : farm_.jobs().ToTell()) {
-    if (!ends_on_their_way_.contains(job->id())) jobs.push_back(ForNotice(*job));
+    if (!ends_on_their_way_.contains(job->id())) jobs.push_back(JobBook::LineOf(*job));
   }
   return jobs;
 }

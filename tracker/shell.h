@@ -48,13 +48,14 @@ class Shell {
   // Returns, as CancelJob does, whether anything changed: not where there is such a job already, or it has ended.
   bool SubmitJob(const v1::JobSpec& spec, Done<v1::Job> done);
   void GetJob(const std::string& job_id, Done<v1::Job> done);
+  void GetJobLine(const std::string& job_id, Done<v1::Job> done);  // as JobBook::LineOf has it
   void ListJobs(const v1::ListJobsRequest& request, Done<v1::ListJobsResponse> done);
   void WatchJob(const v1::WatchJobRequest& request, Present present, Done<v1::WatchJobResponse> done);
   bool CancelJob(const std::string& job_id, Done<v1::Job> done);
   void Drain(const std::string& agent_id, const std::string& reason, Done<v1::DrainResponse> done);
   void Undrain(const std::string& agent_id, Done<v1::UndrainResponse> done);
-  // Ended jobs whose end is on the disk and to be told to somebody (JobSpec.notify_url), with what a notice says of
-  // them and no more; and what came of an attempt.
+  // Ended jobs whose end is on the disk and to be told to somebody (JobSpec.notify_url), as JobBook::LineOf has them;
+  // and what came of an attempt.
   std::vector<v1::Job> JobsToTell();
   void TakeNotice(const std::string& job_id, const v1::JobNotice& notice);
   v1::ListDevicesResponse ListDevices(const v1::ListDevicesRequest& request);

@@ -32,8 +32,11 @@ constexpr std::pair<const char*, int> kKeepalive[] = {{GRPC_ARG_KEEPALIVE_TIME_M
 // thousands of idle connections is asked this often.
 constexpr int kServerKeepaliveMs = 60'000;
 constexpr int kMinPingIntervalMs = 5'000;
-constexpr int kMinReconnectMs = 200;
-constexpr int kMaxReconnectMs = 10'000;
+// What one try to connect may take: TCP, TLS and HTTP/2, with a lost packet among them. To gRPC it is the argument
+// MIN_RECONNECT_BACKOFF; the pauses between two tries are the other ones.
+constexpr int kConnectMs = 3'000;
+constexpr int kFirstPauseMs = 200;
+constexpr int kLongestPauseMs = 10'000;
 // What a server gives to a connection. How many there are gRPC 1.51 does not limit; the system does (LimitNOFILE).
 constexpr int kHandshakeMs = 10'000;        // to get through TLS: who says nothing does not hold a descriptor for long
 constexpr int kCallsPerConnection = 100;    // at a time; more wait in the client
@@ -93,9 +96,9 @@ grpc::ChannelArguments ArgumentsOfChannels() {
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
   arguments.SetMaxSendMessageSize(kMaxMessageBytes);
   for (const auto& [name, value] : kKeepalive) arguments.SetInt(name, value);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kMinReconnectMs);
-  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kMinReconnectMs);
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMaxReconnectMs);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kConnectMs);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstPauseMs);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kLongestPauseMs);
   // Read by trackers, who cannot ask for it: a call says nothing else of who made the program.
   arguments.SetUserAgentPrefix(fmt::format("{}{}", kProtocolWord, kProtocolVersion));
   // A proxy from the environment has no business between the rooms of a farm.

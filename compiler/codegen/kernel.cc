@@ -32,14 +32,12 @@ bool Reads(const std::vector<ir::Func>& funcs, const ir::Buffer& buffer) {
   return reads;
 }
 
-// Most that is there at a time.
+// Of all buffers: each has a place of its own.
 int64_t SharedBytes(const ir::Stmt& s) {
-  int64_t inside = 0;
-  ir::ForEachChild(
-      s, [&](const ir::Stmt& child) { inside = std::max(inside, SharedBytes(child)); }, [](const ir::Expr&) {});
   const ir::Alloc* alloc = s.As<ir::Alloc>();
-  const bool shared = alloc != nullptr && ir::IsShared(alloc->buffer->scope);
-  return inside + (shared ? ir::NumBytes(*alloc->buffer) : 0);
+  int64_t bytes = alloc != nullptr && ir::IsShared(alloc->buffer->scope) ? ir::NumBytes(*alloc->buffer) : 0;
+  ir::ForEachChild(s, [&](const ir::Stmt& child) { bytes += SharedBytes(child); }, [](const ir::Expr&) {});
+  return bytes;
 }
 
 class InterfaceBuilder {

@@ -86,8 +86,8 @@ absl::StatusOr<std::vector<ir::Buffer>> EmitInto(const Graph& graph, const Node&
   for (ValueId id : node.inputs) args.constants.push_back(id == kAbsent ? nullptr : graph.values[id].data);
   const size_t before = builder.stages().size();
   absl::StatusOr<std::vector<ir::Buffer>> outputs = op->emit(args, builder);
+  HONE_RETURN_IF_ERROR(Annotate(args.attribute_error, NodeText(node)));  // what else is wrong may follow from it
   if (!outputs.ok()) return Annotate(outputs.status(), NodeText(node));
-  HONE_RETURN_IF_ERROR(Annotate(args.attribute_error, NodeText(node)));
   for (const ir::Stage& stage : builder.stages().subspan(before)) {
     HONE_RETURN_IF_ERROR(Annotate(CheckStage(stage), NodeText(node)));
   }

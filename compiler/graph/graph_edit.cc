@@ -34,6 +34,19 @@ std::vector<bool> LiveNodes(const Graph& graph) {
   return live;
 }
 
+void DropUnreadData(Graph& graph) {
+  std::vector<bool> read(graph.values.size(), false);
+  for (const Node& node : graph.nodes) {
+    for (ValueId id : node.inputs) {
+      if (id != kAbsent) read[id] = true;
+    }
+  }
+  for (ValueId id : graph.outputs) read[id] = true;
+  for (size_t id = 0; id < read.size(); ++id) {
+    if (!read[id]) graph.values[id].data = nullptr;
+  }
+}
+
 }  // namespace
 
 ValueId AddValue(Graph& graph, std::string_view name_hint, TensorType type, TensorData data) {
@@ -163,6 +176,7 @@ void Tidy(Graph& graph) {
   }
   HONE_CHECK(visited == graph.nodes.size());
   graph.nodes = std::move(sorted);
+  DropUnreadData(graph);
 }
 
 absl::Status ReplaceNodes(Graph& graph, const Lowering& lower) {
@@ -180,8 +194,8 @@ absl::Status ReplaceNodes(Graph& graph, const Lowering& lower) {
   return absl::OkStatus();
 }
 
-absl::Status LowerNodes(Graph& graph, absl::StatusOr<ValueId> (*lower)(Graph& graph, const Node& node)) {
-  return ReplaceNodes(graph, [lower](Graph& g, const Node& node) -> absl::StatusOr<std::vector<ValueId>> {
+absl::Status LowerNodes(Graph& graph, const std::function<absl::StatusOr<ValueId>(Graph&, const Node&)>& lower) {
+  return ReplaceNodes(graph, [&lower](Graph& g, const Node& node) -> absl::StatusOr<std::vector<ValueId>> {
     HONE_ASSIGN_OR_RETURN(const ValueId lowered, lower(g, node));
     return lowered == kAbsent ? std::vector<ValueId>{} : std::vector<ValueId>{lowered};
   });

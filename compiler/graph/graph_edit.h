@@ -61,7 +61,8 @@ void ReplaceUses(Graph& graph, ValueId from, ValueId to);
 // As ReplaceUses for many values at once; chains are followed.
 void ReplaceUses(Graph& graph, std::map<ValueId, ValueId> replacements);
 
-// Removes nodes none of whose outputs is used, and sorts the rest (stable).
+// Removes nodes none of whose outputs is used, and sorts the rest (stable). Constants that nobody reads lose their
+// data, which may be large.
 void Tidy(Graph& graph);
 
 // What `lower` makes of a node takes the place of its outputs, in their order, for every node that there is at first;
@@ -69,7 +70,7 @@ void Tidy(Graph& graph);
 using Lowering = std::function<absl::StatusOr<std::vector<ValueId>>(Graph& graph, const Node& node)>;
 absl::Status ReplaceNodes(Graph& graph, const Lowering& lower);
 // The same for the first output only; kAbsent leaves a node as it is.
-absl::Status LowerNodes(Graph& graph, absl::StatusOr<ValueId> (*lower)(Graph& graph, const Node& node));
+absl::Status LowerNodes(Graph& graph, const std::function<absl::StatusOr<ValueId>(Graph&, const Node&)>& lower);
 
 // True if the node is `op` of ai.onnx.
 inline bool Is(const Node& node, std::string_view op) { return node.domain.empty() && node.op == op; }

@@ -16,7 +16,7 @@
 namespace hone::graph {
 namespace {
 
-constexpr int64_t kOldestOpset = 7, kNewestOpset = 21;
+constexpr int64_t kOldestOpset = 7, kNewestOpset = 23;
 constexpr int kDeepestNesting = 64;       // of functions in functions and branches in branches
 constexpr size_t kMostNodes = 1'000'000;  // those of functions once per call: calls in calls multiply them
 constexpr int64_t kFoldSteps = 1 << 16;   // arithmetic on shapes; large constants are left to the passes
@@ -265,7 +265,8 @@ class Importer {
                                                   Scope& scope) {
     absl::StatusOr<RawNode> node = BindAttributes(raw, context);
     if (!node.ok()) return Annotate(node.status(), Describe(raw, index));
-    if (auto function = model_.functions.find({node->domain, node->op}); function != model_.functions.end()) {
+    if (auto function = model_.functions.find({node->domain, node->op, node->overload});
+        function != model_.functions.end()) {
       if (context.IsInside(function->second)) {
         return absl::InvalidArgumentError(
             fmt::format("{}: the function calls itself; export the model without recursion", Describe(raw, index)));

@@ -1,5 +1,5 @@
 // From the ONNX file to a Graph: names resolved, symbolic dimensions bound, types inferred, constant branches and
-// functions inlined, arithmetic on shapes folded, half precision widened to float32 by Casts.
+// functions inlined, arithmetic on shapes folded.
 //
 // Not here: reading bytes (onnx_reader.h), making the graph faster (passes/).
 #ifndef HONE_COMPILER_GRAPH_ONNX_IMPORT_H_

@@ -291,10 +291,30 @@ absl::StatusOr<RawAttribute> ReadRawAttribute(const onnx::AttributeProto& a, con
   return attribute;
 }
 
+// The texts and messages of a field that came after ONNX 1.12: older generated classes keep it among those that they do
+// not know.
+std::vector<std::string> UnknownTexts(const google::protobuf::UnknownFieldSet& unknown, int number) {
+  std::vector<std::string> texts;
+  for (int i = 0; i < unknown.field_count(); ++i) {
+    const google::protobuf::UnknownField& field = unknown.field(i);
+    if (field.number() != number || field.type() != google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED) continue;
+    texts.emplace_back(field.length_delimited());
+  }
+  return texts;
+}
+
+// Which of the functions of one name a function is, or a node calls. Of a field that is there twice the last counts.
+std::string ReadOverload(const google::protobuf::UnknownFieldSet& unknown, int number) {
+  const std::vector<std::string> overloads = UnknownTexts(unknown, number);
+  return overloads.empty() ? "" : overloads.back();
+}
+
 absl::StatusOr<RawNode> ReadNode(const onnx::NodeProto& proto, size_t index, const ExternalData& external) {
+  constexpr int kOverloadField = 8;
   RawNode node{.name = proto.name(),
                .op = proto.op_type(),
                .domain = NormalizeDomain(proto.domain()),
+               .overload = ReadOverload(proto.unknown_fields(), kOverloadField),
                .inputs = {proto.input().begin(), proto.input().end()},
                .outputs = {proto.output().begin(), proto.output().end()},
                .attributes = {}};
@@ -366,15 +386,10 @@ absl::StatusOr<RawFunction> ReadFunction(const onnx::FunctionProto& proto, const
                        .nodes = {},
                        .opsets = ReadOpsets(proto.opset_import())};
   HONE_ASSIGN_OR_RETURN(function.nodes, ReadNodes(proto.node(), external));
-  // Field 11, attribute_proto, came with ONNX 1.13; older generated classes keep it among the unknown fields.
   constexpr int kAttributeProtoField = 11;
-  const google::protobuf::UnknownFieldSet& unknown = proto.unknown_fields();
-  for (int i = 0; i < unknown.field_count(); ++i) {
-    const google::protobuf::UnknownField& field = unknown.field(i);
-    if (field.number() != kAttributeProtoField || field.type() != google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED)
-      continue;
+  for (const std::string& text : UnknownTexts(proto.unknown_fields(), kAttributeProtoField)) {
     onnx::AttributeProto a;
-    if (!a.ParseFromString(field.length_delimited())) return absl::InvalidArgumentError("a default value is damaged");
+    if (!a.ParseFromString(text)) return absl::InvalidArgumentError("a default value is damaged");
     HONE_ASSIGN_OR_RETURN(function.defaults[a.name()], ReadRawAttribute(a, external));
   }
   return function;
@@ -388,10 +403,16 @@ absl::StatusOr<RawModel> ReadModel(const onnx::ModelProto& proto, const External
   model.opsets = ReadOpsets(proto.opset_import());
   if (model.opsets.empty()) return absl::InvalidArgumentError("the model does not say which opset it uses");
   HONE_ASSIGN_OR_RETURN(model.graph, ReadGraph(proto.graph(), external));
+  constexpr int kOverloadField = 13;
   for (const onnx::FunctionProto& function : proto.functions()) {
     absl::StatusOr<RawFunction> raw = ReadFunction(function, external);
     if (!raw.ok()) return Annotate(raw.status(), fmt::format("function '{}'", function.name()));
-    model.functions[{NormalizeDomain(function.domain()), function.name()}] = *std::move(raw);
+    const std::tuple key(NormalizeDomain(function.domain()), function.name(),
+                         ReadOverload(function.unknown_fields(), kOverloadField));
+    if (!model.functions.emplace(key, *std::move(raw)).second) {
+      return absl::InvalidArgumentError(
+          fmt::format("function '{}' is defined twice; give each a name or an overload of its own", function.name()));
+    }
   }
   return model;
 }

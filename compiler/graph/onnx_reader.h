@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <variant>
 #include <vector>
 
@@ -32,7 +33,7 @@ struct RawAttribute {
 };
 
 struct RawNode {
-  std::string name, op, domain;              // domain "" is ai.onnx
+  std::string name, op, domain, overload;    // domain "" is ai.onnx; overload: of a function
   std::vector<std::string> inputs, outputs;  // "" where left out
   std::map<std::string, RawAttribute> attributes;
 };
@@ -70,8 +71,8 @@ struct RawFunction {
 };
 
 struct RawModel {
-  std::map<std::string, int64_t> opsets;                                 // by domain
-  std::map<std::pair<std::string, std::string>, RawFunction> functions;  // by domain and name
+  std::map<std::string, int64_t> opsets;                                               // by domain
+  std::map<std::tuple<std::string, std::string, std::string>, RawFunction> functions;  // by domain, name and overload
   RawGraph graph;
 };
 

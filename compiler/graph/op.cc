@@ -27,9 +27,7 @@ T ReadAttribute(const OpArgs& args, std::string_view name, T fallback, std::stri
   auto it = args.node.attributes.find(std::string(name));
   if (it == args.node.attributes.end()) return fallback;
   if (const T* value = std::get_if<T>(&it->second)) return *value;
-  if (args.attribute_error.ok()) {
-    args.attribute_error = absl::InvalidArgumentError(fmt::format("attribute '{}' must be {}", name, wanted));
-  }
+  args.WrongType(name, wanted);
   return fallback;
 }
 
@@ -77,6 +75,11 @@ std::string OpArgs::String(std::string_view name, std::string_view fallback) con
 
 std::vector<int64_t> OpArgs::Ints(std::string_view name, std::vector<int64_t> fallback) const {
   return ReadAttribute<std::vector<int64_t>>(*this, name, std::move(fallback), "a list of integers");
+}
+
+void OpArgs::WrongType(std::string_view name, std::string_view wanted) const {
+  if (!attribute_error.ok()) return;
+  attribute_error = absl::InvalidArgumentError(fmt::format("attribute '{}' must be {}", name, wanted));
 }
 
 std::string OpArgs::MustBeKnown(size_t i) {

@@ -42,7 +42,8 @@ struct OpArgs {
   const Node& node;
   std::vector<ir::Buffer> inputs;
   std::vector<TensorData> constants;  // per input; null where the value is not known at compile time
-  // The first attribute found with a wrong type; who calls the operator function checks it afterwards.
+  // The first attribute found with a wrong type; who calls the operator function checks it afterwards, and before what
+  // the function returns.
   mutable absl::Status attribute_error = absl::OkStatus();
 
   // Why input i, whose value is not known, had to be.
@@ -54,6 +55,8 @@ struct OpArgs {
   double Float(std::string_view name, double fallback) const;
   std::string String(std::string_view name, std::string_view fallback) const;
   std::vector<int64_t> Ints(std::string_view name, std::vector<int64_t> fallback) const;
+  // Sets attribute_error, unless it is set: the attribute must be what was wanted, "an integer" say.
+  void WrongType(std::string_view name, std::string_view wanted) const;
   // The integers of input i (int32 or int64), which must be constant (shapes, axes, pads); else InvalidArgument.
   absl::StatusOr<std::vector<int64_t>> ConstantInts(size_t i) const;
 };

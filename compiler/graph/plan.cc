@@ -42,6 +42,7 @@ class PlanBuilder {
     const Value& value = graph_.values[id];
     PlanTensor tensor{.name = value.name, .type = value.type, .data = value.data};
     if (auto source = alias_source_.find(id); source != alias_source_.end() && value.data == nullptr) {
+      HONE_CHECK(value.type.elements() == graph_.values[source->second].type.elements());
       tensor.alias_of = Root(TensorOf(source->second));
     }
     return tensors_[id] = AddTensor(std::move(tensor));
@@ -49,6 +50,11 @@ class PlanBuilder {
 
   absl::Status AddCall(const Cluster& cluster) {
     HONE_ASSIGN_OR_RETURN(Kernel kernel, BuildKernel(graph_, cluster));
+    // A kernel that makes another size than its tensor has would write over memory of others.
+    for (size_t i = 0; i < kernel.outputs.size(); ++i) {
+      const ir::BufferNode& made = *kernel.workload.outputs[i];
+      HONE_CHECK((graph_.values[kernel.outputs[i]].type == TensorType{made.dtype, made.shape}));
+    }
     const int next = static_cast<int>(plan_.workloads.size());
     auto [it, added] = workloads_.emplace(ir::WorkloadDigest(kernel.workload), next);
     if (added) plan_.workloads.push_back(std::move(kernel.workload));

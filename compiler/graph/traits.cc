@@ -6,7 +6,6 @@
 
 #include "base/status.h"
 #include "compiler/graph/emit.h"
-#include "compiler/graph/graph_edit.h"
 #include "compiler/graph/op_facts.h"
 #include "compiler/ir/match.h"
 
@@ -244,38 +243,6 @@ void FindSumApart(const EmittedNode& emitted, NodeTraits& traits) {
 }
 
 }  // namespace
-
-absl::StatusOr<bool> IsMadeOfSumsApart(const Graph& graph, ValueId id) {
-  const std::vector<int> producers = Producers(graph);
-  const std::vector<std::vector<int>> consumers = Consumers(graph);
-  if (consumers[id].size() != 1) return false;
-  int found = -1;
-  std::set<int> inside;
-  std::vector<ValueId> pending = {id};
-  while (!pending.empty()) {
-    const ValueId value = pending.back();
-    pending.pop_back();
-    if (value == kAbsent || graph.values[value].data != nullptr) continue;
-    const int maker = producers[value];
-    if (maker < 0 || IsOutput(graph, value)) return false;
-    if (!inside.insert(maker).second) continue;
-    HONE_ASSIGN_OR_RETURN(const NodeTraits traits, FindTraits(graph, graph.nodes[maker]));
-    if (traits.sums_apart && (found < 0 || found == maker)) {
-      found = maker;
-    } else if (traits.elementwise) {
-      pending.insert(pending.end(), graph.nodes[maker].inputs.begin(), graph.nodes[maker].inputs.end());
-    } else {
-      return false;
-    }
-  }
-  for (const int node : inside) {
-    for (const ValueId made : graph.nodes[node].outputs) {
-      if (made == id || made == kAbsent) continue;
-      if (!std::ranges::all_of(consumers[made], [&](int reader) { return inside.contains(reader); })) return false;
-    }
-  }
-  return found >= 0;
-}
 
 bool IsRowReduced(const std::vector<int64_t>& shape, const std::vector<int64_t>& row_shape, size_t outer) {
   if (shape.size() < outer || shape.size() > row_shape.size() || outer > row_shape.size()) return false;

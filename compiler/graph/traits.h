@@ -43,10 +43,6 @@ struct NodeTraits {
 
 absl::StatusOr<NodeTraits> FindTraits(const Graph& graph, const Node& node);
 
-// Whether the value is made by a node with the trait sums_apart and element-wise work on that alone, for one reader of
-// the value: nobody else reads anything on the way.
-absl::StatusOr<bool> IsMadeOfSumsApart(const Graph& graph, ValueId id);
-
 // True if shape is the first `outer` dimensions of row_shape, followed by ones at most.
 bool IsRowReduced(const std::vector<int64_t>& shape, const std::vector<int64_t>& row_shape, size_t outer);
 

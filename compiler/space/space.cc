@@ -215,7 +215,8 @@ absl::Status BuildSketch(const ir::Workload& workload, Sketch& sketch) {
 
 // Prepared stages run once, before the kernel: one element per lane will do.
 absl::Status SpreadPrepared(Sketch& sketch) {
-  for (const schedule::Step& step : schedule::SpreadOverLanes(sketch.state, kPreparedLanes)) {
+  const int64_t lanes = std::min<int64_t>(kPreparedLanes, sketch.target.hierarchy.max_lanes);
+  for (const schedule::Step& step : schedule::SpreadOverLanes(sketch.state, lanes)) {
     HONE_RETURN_IF_ERROR(sketch.Do(step));
   }
   return absl::OkStatus();
@@ -224,6 +225,7 @@ absl::Status SpreadPrepared(Sketch& sketch) {
 absl::Status BuildLaneTiles(const ir::Workload&, Sketch& sketch) {
   HONE_RETURN_IF_ERROR(InlineStages(sketch));
   HONE_RETURN_IF_ERROR(ScheduleReductions(sketch, ScheduleLaneTile));
+  HONE_RETURN_IF_ERROR(InlinePadding(sketch));  // what no tile has in shared memory
   HONE_RETURN_IF_ERROR(ScheduleRest(sketch, ScheduleLaneElementwise));
   return SpreadPrepared(sketch);
 }
@@ -239,6 +241,7 @@ absl::Status BuildLanes(const ir::Workload&, Sketch& sketch) {
   HONE_ASSIGN_OR_RETURN(const bool rows, ScheduleLaneRows(sketch));
   if (!rows) {
     HONE_RETURN_IF_ERROR(InlineRepeated(sketch));
+    HONE_RETURN_IF_ERROR(InlinePadding(sketch));
     HONE_RETURN_IF_ERROR(
         ScheduleReductions(sketch, [](Sketch& s, const std::string& reader, const std::string& stage,
                                       const std::string&) { return ScheduleLaneReduction(s, reader, stage); }));

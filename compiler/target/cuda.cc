@@ -37,7 +37,8 @@ struct Row {
 };
 
 constexpr int64_t kUnaskedSharedBytes = 48 << 10;
-constexpr int kMostLanes = 1024;  // of a group, on every architecture
+constexpr int kMostLanes = 1024;        // of a group, on every architecture
+constexpr double kFirstWithAlone = 12;  // version of CUDA, the first whose drivers compile what is for one architecture
 
 // In order: the first is what code that shall run everywhere is made for.
 constexpr Row kTable[] = {
@@ -147,17 +148,18 @@ absl::StatusOr<const Row*> FindArchitecture(std::string_view name) {
 }
 
 // The architecture and the size of the device that is meant. A device newer than the table runs code for the newest
-// that it has; what runs on one architecture alone is for devices of just that.
+// that it has; what runs on one architecture alone is for devices of just that, with a driver that knows it.
 absl::StatusOr<Target> OfDevice(const std::string& selector) {
-  HONE_ASSIGN_OR_RETURN(const auto device,
+  HONE_ASSIGN_OR_RETURN(const auto found,
                         FindDevice<drivers::CudaDriver>(selector, "give its architecture, as in cuda -arch=sm_87"));
-  if (!device.has_value()) return Typical();
-  const drivers::cuda::DeviceInfo& info = device->info();
+  if (!found.has_value()) return Typical();
+  const drivers::cuda::DeviceInfo& info = *found;
   const auto number = [](std::string_view name) { return std::atoi(name.substr(name.find('_') + 1).data()); };
+  const bool knows_alone = std::atof(info.driver_version.c_str()) >= kFirstWithAlone;
   const Row* best = nullptr;
   for (const Row& row : kTable) {
-    const bool runs =
-        row.alone ? number(row.name()) == number(info.architecture) : number(row.name()) <= number(info.architecture);
+    const bool runs = row.alone ? number(row.name()) == number(info.architecture) && knows_alone
+                                : number(row.name()) <= number(info.architecture);
     if (runs) best = &row;
   }
   if (best == nullptr) {

@@ -17,13 +17,13 @@ namespace hone::target {
 // InvalidArgument for a name that no device has, and for a driver that fails: code for another device would be the
 // wrong answer. Driver: of drivers/lane_drivers.h. elsewhere: what to write to compile for a device that is not here.
 template <typename Driver>
-absl::StatusOr<std::optional<typename Driver::Device>> FindDevice(const std::string& selector,
-                                                                  std::string_view elsewhere) {
+absl::StatusOr<std::optional<typename Driver::DeviceInfo>> FindDevice(const std::string& selector,
+                                                                      std::string_view elsewhere) {
   typename Driver::Library library;
-  typename Driver::Device device;
+  typename Driver::DeviceInfo info;
   drivers::Error error = Driver::Library::Load(&library);
-  if (error.ok()) error = library.Open(selector, &device);
-  if (error.ok()) return device;
+  if (error.ok()) error = library.Find(selector, &info);
+  if (error.ok()) return info;
   if (error.trouble == drivers::Trouble::kAbsent && selector.empty()) return std::nullopt;
   return absl::InvalidArgumentError(
       fmt::format("target: {}; to compile for a device that is not here, {}", error.text, elsewhere));

@@ -47,7 +47,7 @@ absl::Status AskDevice(Target& target) {
   for (const Number& number : Numbers(target)) elsewhere += fmt::format(" {}=", number.name);
   HONE_ASSIGN_OR_RETURN(const auto found, FindDevice<drivers::OpenClDriver>(target.device, elsewhere));
   if (!found.has_value()) return absl::OkStatus();
-  const drivers::opencl::DeviceInfo& info = found->info();
+  const drivers::opencl::DeviceInfo& info = *found;
   target.hierarchy.units = static_cast<int>(std::max<int64_t>(1, info.compute_units));
   target.hierarchy.max_lanes =
       static_cast<int>(std::clamp<int64_t>(info.max_group_lanes, 1, target.hierarchy.max_lanes));

@@ -14,13 +14,23 @@ export class ApiError extends Error {
   ) {
     super(message);
   }
+
+  /** It may work a moment later: nobody answered, or the tracker has too much to do. */
+  get passing(): boolean {
+    return this.status === 0 || this.status === 429 || this.status === 503;
+  }
+}
+
+/** The key of an address that the tracker printed, or one that stands alone; null of anything else. */
+export function keyIn(text: string): string | null {
+  return /^(?:.*#key=)?([0-9a-f]+)$/.exec(text)?.[1] ?? null;
 }
 
 /** Takes the key out of the address, so that it is in no history and no link that somebody copies. */
 export function takeKeyFromAddress(): void {
-  const found = /^#key=([0-9a-f]+)$/.exec(location.hash);
-  if (!found) return;
-  localStorage.setItem(keyName, found[1]!);
+  const key = keyIn(location.hash);
+  if (key === null) return;
+  setKey(key);
   history.replaceState(null, '', location.pathname + location.search);
 }
 
@@ -31,46 +41,70 @@ export function setKey(key: string): void {
 /** True where a person shows a key instead of a token. */
 export const usesKey = location.protocol === 'http:';
 
-function headers(more: Record<string, string>): Record<string, string> {
+function withKey(headers: Record<string, string>): Record<string, string> {
   const key = usesKey ? localStorage.getItem(keyName) : null;
-  return key ? { ...more, Authorization: `Bearer ${key}` } : more;
+  return key ? { ...headers, Authorization: `Bearer ${key}` } : headers;
 }
 
-async function send(method: string, path: string, more: Record<string, string>, body?: string, signal?: AbortSignal) {
-  let response: Response;
-  try {
-    response = await fetch(path, { method, headers: headers(more), body, signal, cache: 'no-store' });
-  } catch (error) {
-    if (signal?.aborted) throw error;
-    throw new ApiError(0, 'unavailable', 'The tracker does not answer.');
-  }
-  if (response.ok) return response;
+async function refusalOf(response: Response): Promise<ApiError> {
   const refusal = (await response.json().catch(() => null)) as { error?: { code: string; message: string } } | null;
-  throw new ApiError(
+  return new ApiError(
     response.status,
     refusal?.error?.code ?? 'internal',
     refusal?.error?.message ?? `The tracker answered with status ${response.status}.`,
   );
 }
 
-export async function ask<T>(path: string, signal?: AbortSignal): Promise<T> {
-  return (await (await send('GET', `/api/v1/${path}`, {}, undefined, signal)).json()) as T;
+interface Question {
+  headers?: Record<string, string>;
+  body?: string;
+  signal?: AbortSignal;
+}
+
+/** `take` reads the answer: one that breaks off in the middle is none. */
+async function send<T>(
+  method: string,
+  path: string,
+  { headers = {}, body, signal }: Question,
+  take: (response: Response) => T | Promise<T>,
+): Promise<T> {
+  try {
+    const response = await fetch(`/api/v1/${path}`, {
+      method,
+      headers: withKey(headers),
+      body,
+      signal,
+      cache: 'no-store',
+    });
+    if (response.ok) return await take(response);
+    throw await refusalOf(response);
+  } catch (error) {
+    if (error instanceof ApiError || signal?.aborted) throw error;
+    throw new ApiError(0, 'unavailable', 'The tracker does not answer.');
+  }
+}
+
+export function ask<T>(path: string, signal?: AbortSignal): Promise<T> {
+  return send<T>('GET', path, { signal }, (response) => response.json());
 }
 
 /** Asks for lines of text; `next` is the after_row of the page after it. */
-export async function askLines(path: string): Promise<{ text: string; next: string | null }> {
-  const response = await send('GET', `/api/v1/${path}`, {});
-  return { text: await response.text(), next: response.headers.get('Hone-After-Row') };
+export function askLines(path: string, signal: AbortSignal): Promise<{ text: string; next: string | null }> {
+  return send('GET', path, { signal }, async (response) => ({
+    text: await response.text(),
+    next: response.headers.get('Hone-After-Row'),
+  }));
 }
 
-export async function act<T>(method: 'POST' | 'DELETE', path: string, body?: object): Promise<T> {
-  const type: Record<string, string> = body ? { 'Content-Type': 'application/json' } : {};
-  return (await (await send(method, `/api/v1/${path}`, type, body && JSON.stringify(body))).json()) as T;
+export function act<T>(method: 'POST' | 'DELETE', path: string, body?: object): Promise<T> {
+  const question: Question = body
+    ? { headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) }
+    : {};
+  return send<T>(method, path, question, (response) => response.json());
 }
 
 /** The body of the stream of events, from what comes after the event of that id. */
-export async function openEvents(lastId: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
-  const more: Record<string, string> = lastId ? { 'Last-Event-ID': lastId } : {};
-  const response = await send('GET', '/api/v1/events', more, undefined, signal);
-  return response.body!;
+export function openEvents(lastId: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
+  const headers: Record<string, string> = lastId ? { 'Last-Event-ID': lastId } : {};
+  return send('GET', 'events', { headers, signal }, (response) => response.body!);
 }

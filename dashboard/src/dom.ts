@@ -60,10 +60,14 @@ export function morph(shown: Element, wanted: Element): void {
   morphAttributes(shown, wanted);
   if (islandOf(shown) !== null) return;
   const chosen = wanted instanceof HTMLSelectElement ? wanted.value : '';
+  const wantedKeys = new Set([...wanted.children].map(keyOf));
   const keyed = new Map<string, Element>();
-  for (const child of shown.children) {
+  for (const child of [...shown.children]) {
     const key = keyOf(child);
-    if (key !== null) keyed.set(key, child);
+    if (key === null) continue;
+    // What goes makes room first: what follows would lose the focus if it were moved instead.
+    if (wantedKeys.has(key)) keyed.set(key, child);
+    else child.remove();
   }
   let at = shown.firstChild;
   for (const next of [...wanted.childNodes]) {

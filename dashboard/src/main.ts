@@ -3,6 +3,7 @@ import './app.css';
 import { act, ApiError, ask, takeKeyFromAddress } from './api';
 import type { Change, Session } from './api_types';
 import { fragment, h, morph } from './dom';
+import { Loading } from './loading';
 import type { Farm, Page, Window } from './page';
 import { pageOf } from './routes';
 import { signIn } from './sign_in';
@@ -16,11 +17,14 @@ let farm: Farm;
 let stream: { stop(): void } | null = null;
 let streamState: StreamState = 'connecting';
 let page: Page | null = null;
+let loading: Loading | null = null; // of that page
 let leave = new AbortController();
 let said = '';
+let delay = ''; // why what is shown is not there yet, or may be old
 let trouble: ApiError | null = null;
 let loaded = false;
 let planned = false;
+let toFocus = false; // the heading, once the page is there
 let opened = 0; // pages so far: each has a tree of its own
 
 const views: [path: string, name: string][] = [
@@ -83,7 +87,7 @@ function content(): Node {
       { role: 'alert', class: 'trouble' },
       h('h1', { tabindex: -1 }, trouble.status === 404 ? 'Not there' : 'That did not work'),
       h('p', {}, trouble.message),
-      button('Try again', () => void load()),
+      button('Try again', () => loading?.load()),
     );
   }
   if (page === null || !loaded) return h('p', { class: 'note', role: 'status' }, 'Asking the tracker…');
@@ -92,12 +96,13 @@ function content(): Node {
 
 function render(): void {
   planned = false;
+  if (page === null) return; // who is to sign in has nothing else to see
   const storing = farm.overview?.storing ?? true;
   const frame = h(
     'div',
     { id: 'app' },
     header(),
-    h('p', { role: 'status', class: said ? 'said' : 'unseen' }, said),
+    h('p', { role: 'status', class: said || delay ? 'said' : 'unseen' }, [said, delay].filter(Boolean).join(' ')),
     storing
       ? null
       : h(
@@ -108,7 +113,17 @@ function render(): void {
     h('main', { id: 'main', tabindex: -1 }, h('div', { 'data-key': `page-${opened}` }, content())),
   );
   morph(app, frame);
-  if (page !== null && loaded) document.title = `${page.title()} – Hone`;
+  if (loaded) document.title = `${page.title()} – Hone`;
+  if (toFocus && (loaded || trouble !== null)) focusHeading();
+}
+
+/** A new view begins at its heading, also for those who do not see it. */
+function focusHeading(): void {
+  toFocus = false;
+  const heading = document.querySelector<HTMLElement>('main h1');
+  heading?.setAttribute('tabindex', '-1');
+  heading?.focus();
+  scrollTo(0, 0);
 }
 
 function show(): void {
@@ -121,24 +136,9 @@ function show(): void {
 
 function failed(error: unknown): void {
   if (error instanceof ApiError && error.status === 401) return askToSignIn(error.message);
+  delay = '';
   trouble = error instanceof ApiError ? error : new ApiError(0, 'internal', String(error));
   if (!(error instanceof ApiError)) console.error(error);
-  show();
-}
-
-async function load(): Promise<void> {
-  const loading = page;
-  trouble = null;
-  try {
-    await loading?.load();
-  } catch (error) {
-    if (loading !== page) return;
-    // What is shown stays, as long as it is only the connection that is gone.
-    if (!(loaded && error instanceof ApiError && error.status === 0)) failed(error);
-    return;
-  }
-  if (loading !== page) return;
-  loaded = true;
   show();
 }
 
@@ -146,7 +146,10 @@ function openPage(focus: boolean): void {
   leave.abort();
   leave = new AbortController();
   said = '';
+  delay = '';
+  trouble = null;
   loaded = false;
+  toFocus = focus;
   ++opened;
   const path = location.pathname
     .split('/')
@@ -165,6 +168,7 @@ function openPage(focus: boolean): void {
       show();
     },
     go,
+    reload: () => opening.load(),
     show,
     say(text) {
       said = text;
@@ -173,14 +177,22 @@ function openPage(focus: boolean): void {
     closed: leave.signal,
   };
   page = pageOf(window_);
-  void load().then(() => {
-    if (!focus) return;
-    render();
-    const heading = document.querySelector<HTMLElement>('main h1');
-    heading?.setAttribute('tabindex', '-1');
-    heading?.focus();
-    scrollTo(0, 0);
+  const opening = new Loading(page, leave.signal, {
+    loaded(meanwhile) {
+      trouble = null;
+      delay = '';
+      loaded = true;
+      for (const change of meanwhile) take(change);
+      show();
+    },
+    delayed(error) {
+      delay = `${error.message} It is asked again.`;
+      show();
+    },
+    failed,
   });
+  loading = opening;
+  opening.load();
   show();
 }
 
@@ -189,25 +201,35 @@ function go(path: string): void {
   openPage(true);
 }
 
-function apply(change: Change): void {
+function take(change: Change): void {
   for (const job of change.jobs?.changed ?? []) farm.jobs.set(job.job, job);
   for (const name of change.jobs?.gone ?? []) farm.jobs.delete(name);
   for (const device of change.devices?.changed ?? []) farm.devices.set(device.device, device);
   for (const name of change.devices?.gone ?? []) farm.devices.delete(name);
+  if (change.overview) farm.overview = change.overview;
+  if (loaded) page?.change?.(change);
+}
+
+function apply(change: Change): void {
+  loading?.note(change);
+  take(change);
   if (change.overview) {
-    farm.overview = change.overview;
     farm.rates.push({ at: Date.parse(change.overview.time), perSecond: change.overview.trials_per_second });
     if (farm.rates.length > keptRates) farm.rates.shift();
   }
-  page?.change?.(change);
   show();
 }
 
-function askToSignIn(why: string): void {
+function closePage(): void {
   stream?.stop();
   stream = null;
   leave.abort();
   page = null;
+  loading = null;
+}
+
+function askToSignIn(why: string): void {
+  closePage();
   document.title = 'Sign in – Hone';
   morph(
     app,
@@ -228,13 +250,19 @@ async function signOut(): Promise<void> {
   }
 }
 
+const startAgainAfter = 5_000;
+let startAgain = 0;
+
 async function start(): Promise<void> {
+  window.clearTimeout(startAgain);
   let session: Session;
   try {
     session = await ask<Session>('session');
   } catch (error) {
     const why = error instanceof ApiError ? error : new ApiError(0, 'internal', String(error));
     if (why.status === 401) return askToSignIn(why.message);
+    closePage();
+    if (why.passing) startAgain = window.setTimeout(() => void start(), startAgainAfter);
     morph(
       app,
       h(
@@ -251,15 +279,12 @@ async function start(): Promise<void> {
     );
     return;
   }
+  closePage();
   farm = { session, overview: null, jobs: new Map(), devices: new Map(), rates: [] };
   openPage(false);
-  let first = true;
   stream = followEvents({
-    reset() {
-      // The page that has just been opened asks anyway.
-      if (!first) void load();
-      first = false;
-    },
+    // The first one too: what changed between the page's question and the beginning of the stream is in neither.
+    reset: () => loading?.load(),
     change: apply,
     state(state) {
       streamState = state;
@@ -303,7 +328,6 @@ addEventListener('popstate', () => {
 addEventListener('hashchange', () => {
   if (!location.hash.startsWith('#key=')) return;
   takeKeyFromAddress();
-  stream?.stop();
   void start();
 });
 

@@ -20,6 +20,8 @@ export interface Window {
   /** Changes parameters of the address; '' removes one. The page is shown anew, and not made anew. */
   setQuery(parameters: Record<string, string>): void;
   go(path: string): void;
+  /** Has the page ask for all that is shown, soon; again where the tracker cannot answer for the moment. */
+  reload(): void;
   /** Has the page shown anew, soon. */
   show(): void;
   /** Says something at the top: what went wrong, or what was done. */
@@ -29,10 +31,10 @@ export interface Window {
 
 export interface Page {
   title(): string;
-  /** Asks for all that is shown; called at first, and when something was missed. */
+  /** Asks for all that is shown; called at first, and when something was missed, but once at a time. */
   load(): Promise<void>;
   render(): Child;
-  /** Called after the farm knows of the change. */
+  /** Called after the farm knows of the change, once the page has loaded. */
   change?(change: Change): void;
 }
 

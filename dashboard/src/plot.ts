@@ -7,6 +7,7 @@ import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import { h } from './dom';
 import { instant } from './format';
+import { nearestAtX } from './plot_points';
 
 export interface Series {
   name: string;
@@ -61,6 +62,9 @@ export class Plot {
   private shape = '';
   private data: PlotData = { label: '', x: [], series: [] };
   private zoomed = false;
+  // The point that is told of. uPlot's own knows an x alone, which many points may share.
+  private at: number | null = null;
+  private byKeys = false; // else by the pointer
   private readonly dark = matchMedia('(prefers-color-scheme: dark)');
 
   constructor(
@@ -70,6 +74,7 @@ export class Plot {
     this.canvas.tabIndex = 0;
     this.canvas.setAttribute('role', 'img');
     this.canvas.onkeydown = (event) => this.key(event);
+    this.canvas.addEventListener('mousemove', () => (this.byKeys = false), { capture: true });
     this.host = h(
       'figure',
       { class: 'plot', 'data-island': options.id },
@@ -137,9 +142,9 @@ export class Plot {
     );
     this.plot = new uPlot(this.settings(), this.columns(), this.canvas);
     this.plot.over.addEventListener('click', () => {
-      const at = this.plot?.cursor.idx;
-      if (at !== null && at !== undefined && !this.zoomed) this.options.open?.(at);
+      if (this.at !== null && !this.zoomed) this.options.open?.(this.at);
     });
+    this.plot.over.addEventListener('dblclick', () => (this.zoomed = false));
   }
 
   private settings(): uPlot.Options {
@@ -203,15 +208,8 @@ export class Plot {
       ],
       series: [{}, ...this.data.series.map((series) => this.drawn(series))],
       hooks: {
-        setCursor: [() => this.tell()],
+        setCursor: [(plot) => this.tell(plot)],
         setSelect: [(plot) => (this.zoomed = plot.select.width > 0 || this.zoomed)],
-        setScale: [
-          (plot, scale) => {
-            const { x } = this.data;
-            if (scale === 'x' && plot.scales.x!.min === x[0] && plot.scales.x!.max === x[x.length - 1])
-              this.zoomed = false;
-          },
-        ],
       },
     };
   }
@@ -243,9 +241,24 @@ export class Plot {
     }
   }
 
-  private tell(): void {
-    const at = this.plot?.cursor.idx;
-    const text = at === null || at === undefined || !this.options.describe ? '' : this.options.describe(at);
+  /** How far above or below the pointer a point is drawn. */
+  private distance(plot: uPlot, at: number): number {
+    let least = Infinity;
+    for (const series of this.data.series) {
+      const y = series.y[at];
+      if (series.kind !== 'dots' || y === null || y === undefined) continue;
+      const top = series.atTop ? plot.valToPos(topShare, 'top') : plot.valToPos(y, 'y');
+      least = Math.min(least, Math.abs(top - (plot.cursor.top ?? 0)));
+    }
+    return least;
+  }
+
+  private tell(plot: uPlot): void {
+    const { idx } = plot.cursor;
+    if (!this.byKeys)
+      this.at =
+        idx === null || idx === undefined ? null : nearestAtX(this.data.x, idx, (at) => this.distance(plot, at));
+    const text = this.at === null || !this.options.describe ? '' : this.options.describe(this.at);
     if (this.said.textContent !== text) this.said.textContent = text;
   }
 
@@ -253,7 +266,7 @@ export class Plot {
     const { plot } = this;
     const last = this.data.x.length - 1;
     if (plot === null || last < 0) return;
-    const now = plot.cursor.idx ?? -1;
+    const now = this.at ?? -1;
     const steps: Record<string, number> = {
       ArrowRight: now + 1,
       ArrowLeft: now - 1,
@@ -262,11 +275,12 @@ export class Plot {
       PageDown: now + 50,
       PageUp: now - 50,
     };
-    if (event.key === 'Enter' && now >= 0) this.options.open?.(now);
+    if (event.key === 'Enter' && this.at !== null) this.options.open?.(this.at);
     const next = steps[event.key];
     if (next === undefined) return;
     event.preventDefault();
-    const at = Math.min(last, Math.max(0, next));
-    plot.setCursor({ left: plot.valToPos(this.data.x[at]!, 'x'), top: plot.over.clientHeight / 2 });
+    this.at = Math.min(last, Math.max(0, next));
+    this.byKeys = true;
+    plot.setCursor({ left: plot.valToPos(this.data.x[this.at]!, 'x'), top: plot.over.clientHeight / 2 });
   }
 }

@@ -1,5 +1,5 @@
 // What is shown to somebody whom the tracker does not know: where to get in.
-import { act, ApiError, setKey, usesKey } from './api';
+import { act, ApiError, keyIn, setKey, usesKey } from './api';
 import { h } from './dom';
 
 export function signIn(why: string, done: () => void): HTMLElement {
@@ -8,8 +8,13 @@ export function signIn(why: string, done: () => void): HTMLElement {
   const submit = async (event: Event) => {
     event.preventDefault();
     const text = secret.value.trim();
+    const key = keyIn(text);
+    if (usesKey && key === null) {
+      answer.textContent = 'That is no key: one has the digits 0 to 9 and the letters a to f alone.';
+      return;
+    }
     try {
-      if (usesKey) setKey(text.replace(/^.*#key=/, ''));
+      if (usesKey) setKey(key!);
       else await act('POST', 'session', { token: text });
       done();
     } catch (error) {

@@ -101,7 +101,7 @@ export function followEvents(listener: StreamListener): { stop(): void } {
       try {
         await followOnce();
       } catch (error) {
-        if (error instanceof ApiError && error.status === 401) {
+        if (!stopped && error instanceof ApiError && error.status === 401) {
           listener.state('signed out');
           return;
         }

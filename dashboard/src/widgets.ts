@@ -99,6 +99,11 @@ export function button(text: string, act: () => void, attributes: Record<string,
   return h('button', { type: 'button', ...attributes, onclick: act }, text);
 }
 
+/** Stands beside what is shown from before the reader chose something else, until the answer comes. */
+export function formerChoice(): HTMLElement {
+  return h('p', { class: 'note', role: 'status' }, 'Asking the tracker; until then, what was chosen before.');
+}
+
 /** One of several, as a list to choose from. */
 export function choice(
   name: string,

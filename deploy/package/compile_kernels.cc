@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -94,7 +96,13 @@ absl::Status RunParallel(size_t count, int threads, const std::function<absl::St
   };
   {
     std::vector<std::jthread> workers;
-    for (size_t i = 1; i < std::min(count, static_cast<size_t>(threads)); ++i) workers.emplace_back(run);
+    for (size_t i = 1; i < std::min(count, static_cast<size_t>(threads)); ++i) {
+      try {
+        workers.emplace_back(run);
+      } catch (const std::system_error&) {
+        break;  // the system gives no more threads: work with those there are
+      }
+    }
     run();
   }
   for (const absl::Status& status : results) HONE_RETURN_IF_ERROR(status);
@@ -104,6 +112,8 @@ absl::Status RunParallel(size_t count, int threads, const std::function<absl::St
 absl::StatusOr<std::vector<CompiledKernel>> CompileKernels(std::span<const ir::Workload> workloads,
                                                            const KernelOptions& options) {
   std::vector<CompiledKernel> kernels(workloads.size());
+  std::mutex mutex;
+  size_t done = 0;
   HONE_RETURN_IF_ERROR(RunParallel(workloads.size(), options.threads, [&](size_t i) -> absl::Status {
     absl::StatusOr<CompiledKernel> kernel = KernelCompiler(workloads[i], i, options).Run();
     if (!kernel.ok()) {
@@ -112,6 +122,9 @@ absl::StatusOr<std::vector<CompiledKernel>> CompileKernels(std::span<const ir::W
     }
     kernels[i] = *std::move(kernel);
     if (!options.plain) kernels[i].assembled = codegen::Assemble(kernels[i].kernel.code, options.target);
+    const std::lock_guard lock(mutex);
+    ++done;
+    if (options.progress) options.progress(done, workloads.size());
     return absl::OkStatus();
   }));
   return kernels;

@@ -5,6 +5,7 @@
 #ifndef HONE_DEPLOY_PACKAGE_COMPILE_KERNELS_H_
 #define HONE_DEPLOY_PACKAGE_COMPILE_KERNELS_H_
 
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <span>
@@ -35,6 +36,8 @@ struct KernelOptions {
   bool pinned = false;           // the first schedule of `lookup` is used, and every workload has one; else an error
   bool plain = false;            // unscheduled loops for every workload: quick to compile, slow to run
   std::string reproducers = {};  // folder for what shows the failure of a pass again (pass_runner.h); empty: none
+  // Told of each kernel that was generated, how many that are and of how many. From several threads, one at a time.
+  std::function<void(size_t done, size_t all)> progress = {};
 };
 
 struct CompiledKernel {

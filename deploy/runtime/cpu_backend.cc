@@ -40,6 +40,7 @@ class CpuBackend : public Backend {
   }
 
   Fault Run(std::span<int64_t> nanoseconds) override {
+    pool_->ForgetWorkersOfParent();
     HoneParallel* parallel = pool_->parallel();
     const OnCpus with_workers(pool_->cpus_of_caller());
     if (nanoseconds.empty()) {

@@ -21,6 +21,7 @@ inline Fault ToFault(const drivers::Error& error) {
       return OutOfMemory(error.text + "; free memory of the device: end other programs, or free other models");
     case drivers::Trouble::kFault:
     case drivers::Trouble::kTimeout:
+    case drivers::Trouble::kBusy:
     case drivers::Trouble::kDevice:
       break;
   }

@@ -12,6 +12,8 @@
  * threads block the signals that are sent to the process: the program's own threads get them. No call changes what a
  * signal does, and none is a cancellation point: a thread that pthread_cancel asks to end ends its call first. The
  * CUDA context that a thread has as its current one is the same after a call.
+ * fork: where a CPU computes, the child has the model with its calling thread alone, until hone_set_threads gives it
+ * workers. A model that a device computes must not be used in the child, not even by hone_free.
  * Indices of inputs, outputs and calls count from 0. Everything a function hands out belongs to the model and lives
  * until hone_free. */
 #ifndef HONE_DEPLOY_RUNTIME_HONE_H_
@@ -129,7 +131,8 @@ HONE_API int32_t hone_threads(const HoneModel* model);
 HONE_API size_t hone_call_count(const HoneModel* model);
 HONE_API const char* hone_call_symbol(const HoneModel* model, size_t index); /* null if there is no such call */
 
-/* As hone_run, and writes the wall time of each call to nanoseconds[0 .. hone_call_count). */
+/* As hone_run, and writes the time of each call to nanoseconds[0 .. hone_call_count): by this machine's clock, or of a
+ * program for OpenCL or CUDA by the device's own, 0 for a call that has nothing to compute there. */
 HONE_API HoneStatus hone_run_profiled(HoneModel* model, int64_t* nanoseconds, size_t count);
 
 /* The package's description for people and tools, a JSON document of *bytes characters (also zero-terminated). */

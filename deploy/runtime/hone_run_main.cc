@@ -4,12 +4,16 @@
 //
 // A raw file holds exactly the tensor's bytes, row-major, little-endian. Prints the fastest and the median run, and the
 // target of the program that ran; on standard error why those before it in the package did not.
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <climits>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -98,6 +102,40 @@ bool IsRead(const std::string& path, const Arguments& arguments) {
                                                 [&](const NamedFile& input) { return same(input.second); });
 }
 
+// The file that a path leads to, by its whole name; it need not be there.
+std::filesystem::path FileMeant(std::filesystem::path path) {
+  constexpr int kMostLinks = 40;  // as the system follows
+  std::error_code error;
+  for (int i = 0; i < kMostLinks && std::filesystem::is_symlink(path, error); ++i) {
+    path = path.parent_path() / std::filesystem::read_symlink(path, error);
+  }
+  const std::filesystem::path whole = std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
+  return error ? path : whole;
+}
+
+// Whether bytes written there go somewhere else, as through a pipe or a device, instead of being kept.
+bool IsNoFile(const std::string& path) {
+  std::error_code missing;
+  const std::filesystem::file_status status = std::filesystem::status(path, missing);
+  return std::filesystem::exists(status) && !std::filesystem::is_regular_file(status) &&
+         !std::filesystem::is_directory(status);
+}
+
+// Why the outputs must not be written where they shall be; empty if they may.
+std::string FindOverwritten(const Arguments& arguments) {
+  for (auto output = arguments.outputs.begin(); output != arguments.outputs.end(); ++output) {
+    const auto& [name, file] = *output;
+    const std::string given = "--raw-out " + name + "=" + file + " would overwrite ";
+    if (IsRead(file, arguments)) return given + "what is read; give another file";
+    if (IsNoFile(file)) continue;
+    const std::filesystem::path meant = FileMeant(file);
+    const auto other = std::find_if(arguments.outputs.begin(), output,
+                                    [&](const NamedFile& each) { return FileMeant(each.second) == meant; });
+    if (other != output) return given + "output '" + other->first + "'; give each output a file of its own";
+  }
+  return "";
+}
+
 // The index of the port called `name`, or `count`.
 size_t FindPort(const HoneModel* model, size_t count, HoneStatus (*port_of)(const HoneModel*, size_t, HonePort*),
                 const std::string& name, HonePort* port) {
@@ -132,6 +170,31 @@ int ReadInput(HoneModel* model, const NamedFile& file) {
   return 0;
 }
 
+bool WriteAndClose(std::FILE* stream, const void* data, size_t bytes) {
+  if (stream == nullptr) return false;
+  const bool written = bytes == 0 || std::fwrite(data, 1, bytes, stream) == bytes;
+  return std::fclose(stream) == 0 && written;
+}
+
+// Whole or not at all: written beside the file that is there, then put in its place; into the file itself only where
+// nothing may be made beside it. Where it fails, errno says why.
+bool WriteFile(const std::string& path, const void* data, size_t bytes) {
+  const auto in_place = [&] { return WriteAndClose(std::fopen(path.c_str(), "wb"), data, bytes); };
+  if (IsNoFile(path)) return in_place();
+  const std::filesystem::path file = FileMeant(path);
+  std::string beside = file.parent_path() / ".hone-run.XXXXXX";
+  const int opened = mkstemp(beside.data());
+  if (opened < 0) return (errno == EACCES || errno == EROFS) && in_place();
+  const mode_t mask = umask(0);  // mkstemp makes it private
+  umask(mask);
+  const bool good = WriteAndClose(fdopen(opened, "wb"), data, bytes) && chmod(beside.c_str(), 0666 & ~mask) == 0 &&
+                    std::rename(beside.c_str(), file.c_str()) == 0;
+  const int reason = errno;
+  if (!good) unlink(beside.c_str());
+  errno = reason;
+  return good || (reason == EBUSY && in_place());  // a file that is mounted by itself
+}
+
 int WriteOutput(const HoneModel* model, const NamedFile& file) {
   HonePort port;
   const size_t count = hone_output_count(model);
@@ -139,11 +202,8 @@ int WriteOutput(const HoneModel* model, const NamedFile& file) {
   if (index == count) return Fail("the model has no output '" + file.first + "'");
   DLTensor view;
   if (hone_get_output(model, index, &view) != HONE_OK) return Fail(hone_error());
-  std::ofstream stream(file.second, std::ios::binary | std::ios::trunc);
-  if (port.bytes > 0) stream.write(static_cast<const char*>(view.data), static_cast<std::streamsize>(port.bytes));
-  stream.close();
-  if (!stream) return Fail("cannot write '" + file.second + "': " + std::strerror(errno));
-  return 0;
+  if (WriteFile(file.second, view.data, port.bytes)) return 0;
+  return Fail("cannot write '" + file.second + "': " + std::strerror(errno));
 }
 
 int RunModel(HoneModel* model, const Arguments& arguments) {
@@ -180,10 +240,7 @@ int main(int argc, char** argv) {
     std::fputs(kUsage, stderr);
     return kWrongUsage;
   }
-  for (const auto& [name, file] : arguments.outputs) {
-    if (!IsRead(file, arguments)) continue;
-    return Fail("--raw-out " + name + "=" + file + " would overwrite what is read; give another file", kWrongUsage);
-  }
+  if (const std::string wrong = FindOverwritten(arguments); !wrong.empty()) return Fail(wrong, kWrongUsage);
   const HoneLoadOptions options = {sizeof(HoneLoadOptions), arguments.threads, 0};
   HoneModel* model = nullptr;
   if (hone_load(arguments.package.c_str(), &options, &model) != HONE_OK) {

@@ -154,13 +154,13 @@ class LaneBackend : public Backend {
     return {};
   }
 
-  // By the device's clock, alone: waits for what is before it, and for it.
+  // By the device's clock, alone: waits for what is before it, and for it. 0 where there is nothing to launch.
   Error Time(const Call& call, int64_t* nanoseconds) const {
     if (Error error = device_.Finish(); !error.ok()) return error;
     Timing timing;
     constexpr auto kNever = drivers::Deadline::max();
     if (Error error = device_.Time(call.launches, 1, kNever, &timing); !error.ok()) return error;
-    *nanoseconds = std::llround(1e9 * timing.device_seconds[0]);
+    *nanoseconds = timing.device_seconds.empty() ? 0 : std::llround(1e9 * timing.device_seconds[0]);
     return {};
   }
 

@@ -43,6 +43,12 @@ std::string TypeText(DLDataType type) {
 std::span<const int64_t> ShapeOf(const DLTensor& tensor) { return {tensor.shape, static_cast<size_t>(tensor.ndim)}; }
 std::span<const int64_t> ShapeOf(const HonePort& port) { return {port.shape, static_cast<size_t>(port.ndim)}; }
 
+// Of a tensor or port that is the caller's.
+template <typename Given>
+bool HasShape(const Given& given) {
+  return given.ndim == 0 || (given.ndim > 0 && given.shape != nullptr);
+}
+
 std::string PortText(const HonePort& port) {
   return "'" + std::string(port.name) + "' " + TypeText(port.dtype) + " " + ShapeText(ShapeOf(port));
 }
@@ -130,7 +136,7 @@ Fault Model::CheckTensor(uint32_t tensor, const DLTensor& given) const {
   if (TypeText(given.dtype) != TypeText(port.dtype)) {
     return InvalidArgument(what + " has type " + TypeText(given.dtype) + ", the model wants " + TypeText(port.dtype));
   }
-  if (given.ndim < 0 || (given.ndim > 0 && given.shape == nullptr)) return InvalidArgument(what + " has no shape");
+  if (!HasShape(given)) return InvalidArgument(what + " has no shape");
   const std::span<const int64_t> wanted = ShapeOf(port);
   const std::span<const int64_t> found = ShapeOf(given);
   if (!std::equal(found.begin(), found.end(), wanted.begin(), wanted.end())) {
@@ -198,6 +204,10 @@ Fault Model::CheckPorts(std::span<const HonePort> wanted, std::span<const uint32
                            ", this program is made for " + std::to_string(wanted.size()) + advice);
   }
   for (size_t i = 0; i < ids.size(); ++i) {
+    if (wanted[i].name == nullptr || !HasShape(wanted[i])) {
+      return InvalidArgument(std::string(what) + " " + std::to_string(i) +
+                             " of those to compare with has no name or no shape");
+    }
     const std::string found = PortText(PortOf(ids[i]));
     if (found == PortText(wanted[i])) continue;
     return InvalidArgument(std::string(what) + " " + std::to_string(i) + " of the package is " + found +

@@ -1,5 +1,12 @@
 #include "device_agent/cpu/cpu_device.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/cpu_cores.h"
+#include "base/status.h"
 #include "device_agent/cpu/cpu_session.h"
 #include "device_agent/cpu/host.h"
 
@@ -9,9 +16,14 @@ namespace {
 // Nothing of a CPU needs to be started.
 class StartedCpu : public StartedDevice {
  public:
+  explicit StartedCpu(const CpuDevice& device) : device_(device) {}
   absl::StatusOr<std::unique_ptr<Session>> Open(const SessionOptions& options) override {
+    HONE_RETURN_IF_ERROR(device_.HasItsCpus());
     return CpuSession::Open(options);
   }
+
+ private:
+  const CpuDevice& device_;
 };
 
 }  // namespace
@@ -26,13 +38,32 @@ std::vector<int> CpuDevice::cpus() const {
   return chosen_.ok() && !chosen_->name.empty() ? chosen_->cores.Cpus() : std::vector<int>();
 }
 
+absl::Status CpuDevice::HasItsCpus() const {
+  if (!chosen_.ok()) return chosen_.status();
+  const std::vector<int> usable = UsableCpus(), own = chosen_->cores.Cpus();
+  const auto left = std::ranges::count_if(own, [&](int cpu) { return std::ranges::binary_search(usable, cpu); });
+  if (usable.empty() || left == std::ssize(own)) return absl::OkStatus();  // empty: nobody knows
+  return absl::UnavailableError(
+      fmt::format("only {} of its {} CPUs can be used: see why the others went offline, or start the agent again to "
+                  "measure on those that are left",
+                  left, own.size()));
+}
+
 SelfTestResult CpuDevice::SelfTest(int threads) {
+  const absl::Status complete = HasItsCpus();
   const OnCpus own(cpus());
-  return TestHost(threads);
+  SelfTestResult test = TestHost(threads);
+  if (test.passed && !complete.ok()) {
+    test.passed = false;
+    test.reason = std::string(complete.message());
+  }
+  return test;
 }
 
 Sensors CpuDevice::ReadSensors() const { return ReadHostSensors(); }
 
-absl::StatusOr<std::unique_ptr<StartedDevice>> CpuDevice::Start(int) const { return std::make_unique<StartedCpu>(); }
+absl::StatusOr<std::unique_ptr<StartedDevice>> CpuDevice::Start(int) const {
+  return std::make_unique<StartedCpu>(*this);
+}
 
 }  // namespace hone::agent

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "device_agent/cpu/host.h"
 #include "device_agent/device.h"
 
@@ -26,6 +28,8 @@ class CpuDevice : public Device {
   int Builders() const override { return 0; }
   bool IsBuilt(const VisitBatch&) const override { return true; }
   absl::StatusOr<std::unique_ptr<StartedDevice>> Start(int threads) const override;
+  // kUnavailable: some of its CPUs cannot be used any more by this thread; times would be those of another device.
+  absl::Status HasItsCpus() const;
 
  private:
   const std::string selector_;

@@ -1,10 +1,12 @@
-// The host's CPUs: what they are (fingerprint), how they fare (sensors), whether they are fit (self-test).
+// The host's CPUs: what they are (fingerprint), how they fare (sensors), whether they are fit (self-test); and how much
+// of the host its control groups leave to this process.
 //
 // Everything is read from the kernel's files; what a board does not tell stays empty. `root` is the folder under which
 // /proc and /sys are found, so that tests can show other boards.
 #ifndef HONE_DEVICE_AGENT_CPU_HOST_H_
 #define HONE_DEVICE_AGENT_CPU_HOST_H_
 
+#include <cstdint>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -32,6 +34,13 @@ DeviceFingerprint DetectHost(const std::string& root = "/");
 std::string FingerprintText(const DeviceFingerprint& fingerprint);
 
 Sensors ReadHostSensors(const std::string& root = "/");
+
+// What this process may use, as far as its control group and those above limit it, of either version. A group that an
+// agent has made for a part of itself (control_group.h) does not count: it is made of what the agent may use.
+int64_t HostMemory(const std::string& root = "/");  // bytes
+double HostCpus(const std::string& root = "/");  // of so many CPUs the whole time; infinite where that is not limited
+// What the folder of one group says of that.
+double GroupCpus(const std::filesystem::path& group);
 
 // Runs the reference loop, measures peak and bandwidth with `threads` threads. Takes some 50 ms; nothing else should
 // run.

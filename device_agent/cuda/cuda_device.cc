@@ -46,11 +46,7 @@ absl::StatusOr<DeviceFingerprint> CudaDevice::Fingerprint() {
 }
 
 SelfTestResult CudaDevice::SelfTest(int) {
-  SelfTestResult test;
-  const absl::StatusOr<drivers::cuda::Device> device = OpenCudaDriver(selector_);
-  const absl::Status status = device.ok() ? TestLanes<drivers::CudaDriver>(*device, folder_, test) : device.status();
-  test.passed = status.ok();
-  test.reason = std::string(status.message());
+  SelfTestResult test = SelfTestOf<drivers::CudaDriver>(OpenCudaDriver(selector_), folder_);
   test.temperature_c = ReadSensors().temperature_c;
   return test;
 }
@@ -65,6 +61,8 @@ SandboxPolicy CudaDevice::sandbox() const {
   SandboxPolicy policy;
   policy.readable = {"/sys/devices", "/sys/bus/pci", "/proc/cpuinfo", "/proc/meminfo", "/proc/devices", "/proc/modules",
                      "/proc/driver/nvidia", "/proc/driver/nvidia-uvm", "/proc/sys/vm", kOtherFolder,
+                     // Where NixOS has drivers, and all that they use.
+                     "/run/opengl-driver", "/nix/store",
                      // Which board it is: Jetson.
                      "/sys/firmware/devicetree", "/sys/module/tegra_fuse"};
   policy.writable = {folder_};

@@ -29,8 +29,11 @@ std::span<std::byte> BytesOf(std::vector<char>& memory) {
   return {reinterpret_cast<std::byte*>(memory.data()), memory.size()};
 }
 
+// Of a call that asks for memory, or is the first to use it: some drivers have it only then. More than a buffer may
+// have is refused as such. Whatever else fails says nothing of what the kernel asks for.
 absl::Status OutOfMemory(const drivers::Error& error) {
-  return error.ok() ? absl::OkStatus() : absl::ResourceExhaustedError(error.text);
+  const bool too_much = error.trouble == drivers::Trouble::kMemory || error.trouble == drivers::Trouble::kProgram;
+  return too_much ? absl::ResourceExhaustedError(error.text) : ToStatus(error);
 }
 
 }  // namespace
@@ -80,7 +83,7 @@ class LaneSession<Driver>::Kernel : public LoadedKernel {
       launches.insert(launches.end(), call.begin(), call.end());
     }
     typename Driver::Timing timing;
-    HONE_RETURN_IF_ERROR(ToStatus(device_.Time(launches, 1, NoDeadline(), &timing)));
+    HONE_RETURN_IF_ERROR(ToStatus(device_.Time(launches, 1, Within(kNoLimit), &timing)));
     return SecondsOf(timing) / static_cast<double>(calls);
   }
 
@@ -173,7 +176,7 @@ class LaneSession<Driver>::Kernel : public LoadedKernel {
   }
 
   absl::Status Run(const std::vector<typename Driver::Launch>& launches) const {
-    return ToStatus(device_.Run(launches, NoDeadline()));
+    return ToStatus(device_.Run(launches, Within(kNoLimit)));
   }
 
   absl::Status RunWithin(const std::vector<typename Driver::Launch>& launches) const {
@@ -200,7 +203,7 @@ class LaneSession<Driver>::Kernel : public LoadedKernel {
 template <typename Driver>
 absl::StatusOr<std::unique_ptr<StartedDevice>> StartedLanes<Driver>::Start(typename Driver::Device device,
                                                                            std::string folder) {
-  HONE_ASSIGN_OR_RETURN(ReferenceKernel<Driver> reference, ReferenceKernel<Driver>::Create(device, folder));
+  HONE_ASSIGN_OR_RETURN(ReferenceKernel<Driver> reference, ReferenceKernel<Driver>::Create(device, folder, kNoLimit));
   return std::unique_ptr<StartedDevice>(new StartedLanes(std::move(device), std::move(folder), std::move(reference)));
 }
 

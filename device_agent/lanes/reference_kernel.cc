@@ -71,6 +71,8 @@ absl::Status ToStatus(const drivers::Error& error) {
       return absl::OkStatus();
     case drivers::Trouble::kAbsent:
       return absl::UnavailableError(error.text);
+    case drivers::Trouble::kBusy:
+      return absl::FailedPreconditionError(error.text);
     case drivers::Trouble::kProgram:
       return absl::InvalidArgumentError(error.text);
     case drivers::Trouble::kTimeout:
@@ -83,12 +85,16 @@ absl::Status ToStatus(const drivers::Error& error) {
   return absl::InternalError(error.text);
 }
 
-drivers::Deadline NoDeadline() { return std::chrono::steady_clock::now() + std::chrono::hours(24); }
+drivers::Deadline Within(std::chrono::duration<double> longest) {
+  return std::chrono::steady_clock::now() + std::chrono::duration_cast<drivers::Deadline::duration>(longest);
+}
 
 template <typename Driver>
 absl::StatusOr<ReferenceKernel<Driver>> ReferenceKernel<Driver>::Create(const typename Driver::Device& device,
-                                                                        const std::string& folder) {
+                                                                        const std::string& folder,
+                                                                        std::chrono::duration<double> longest) {
   ReferenceKernel reference;
+  reference.longest_ = longest;
   reference.device_ = device;
   HONE_RETURN_IF_ERROR(
       ToStatus(device.Build(kSource<Driver>, {.extra = {}, .cache_folder = folder}, &reference.program_)));
@@ -104,10 +110,18 @@ typename Driver::Launch ReferenceKernel<Driver>::ToLaunch() const {
   return {&kernel_, kGroups, kLanes};
 }
 
+// A driver waits for what runs before it gives back what that uses: for ever, if it never ends. So a copy of all the
+// handles is kept until the process ends.
+template <typename Driver>
+absl::Status ReferenceKernel<Driver>::Ended(const drivers::Error& error) const {
+  if (error.trouble == drivers::Trouble::kTimeout) static_cast<void>(new ReferenceKernel(*this));
+  return ToStatus(error);
+}
+
 template <typename Driver>
 absl::Status ReferenceKernel<Driver>::Run() const {
   const typename Driver::Launch launch = ToLaunch();
-  return ToStatus(device_.Run({&launch, 1}, NoDeadline()));
+  return Ended(device_.Run({&launch, 1}, Within(longest_)));
 }
 
 template <typename Driver>
@@ -116,7 +130,7 @@ absl::StatusOr<double> ReferenceKernel<Driver>::Time() const {
   double best = 0;
   for (int i = 0; i < 3; ++i) {  // an interrupt is not taken for a slow clock
     typename Driver::Timing timing;
-    HONE_RETURN_IF_ERROR(ToStatus(device_.Time({&launch, 1}, 1, NoDeadline(), &timing)));
+    HONE_RETURN_IF_ERROR(Ended(device_.Time({&launch, 1}, 1, Within(longest_), &timing)));
     const double seconds = SecondsOf(timing);
     best = i == 0 ? seconds : std::min(best, seconds);
   }

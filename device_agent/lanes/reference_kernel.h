@@ -3,6 +3,7 @@
 #ifndef HONE_DEVICE_AGENT_LANES_REFERENCE_KERNEL_H_
 #define HONE_DEVICE_AGENT_LANES_REFERENCE_KERNEL_H_
 
+#include <chrono>
 #include <string>
 
 #include "absl/status/status.h"
@@ -11,12 +12,14 @@
 
 namespace hone::agent {
 
-// kUnavailable: no such library or device here. kInvalidArgument: the device refuses the program or the launch.
-// kDeadlineExceeded: it did not end in time and still runs. kInternal: the device or its driver failed.
+// kUnavailable: no such library or device here. kFailedPrecondition: another process has the device for itself.
+// kInvalidArgument: the device refuses the program or the launch. kDeadlineExceeded: it did not end in time and still
+// runs. kInternal: the device or its driver failed.
 absl::Status ToStatus(const drivers::Error& error);
 
-// Far enough away for anything that ends: what does not is the launcher's to end.
-drivers::Deadline NoDeadline();
+// Longer than anything takes that ends: what does not is the launcher's to end.
+inline constexpr std::chrono::hours kNoLimit{24};
+drivers::Deadline Within(std::chrono::duration<double> longest);
 
 // Seconds of the list, by the device's clock where that makes sense, else by ours.
 template <typename Timing>
@@ -29,19 +32,23 @@ double SecondsOf(const Timing& timing) {
   return seconds > 0 && seconds <= timing.wall_seconds ? seconds : timing.wall_seconds;
 }
 
-// The fixed kernel, in the language of each driver.
+// The fixed kernel, in the language of each driver. After kDeadlineExceeded it runs until the process ends.
 template <typename Driver>
 class ReferenceKernel {
  public:
-  static absl::StatusOr<ReferenceKernel> Create(const typename Driver::Device& device, const std::string& folder);
+  // longest: that one run of it may take.
+  static absl::StatusOr<ReferenceKernel> Create(const typename Driver::Device& device, const std::string& folder,
+                                                std::chrono::duration<double> longest);
   absl::StatusOr<double> Time() const;
   // Whether it computes what it should: false means a broken device.
   absl::StatusOr<bool> IsRight() const;
 
  private:
   absl::Status Run() const;
+  absl::Status Ended(const drivers::Error& error) const;
   typename Driver::Launch ToLaunch() const;
 
+  std::chrono::duration<double> longest_{};
   typename Driver::Device device_;
   typename Driver::Program program_;
   typename Driver::Kernel kernel_;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,11 +30,17 @@ inline std::string Word(std::string_view text) {
   return word.empty() ? "unknown" : word;
 }
 
+// That a kernel of the test may take, which takes milliseconds, and seconds where a driver compiles at its first
+// launch. The agent says nothing to its tracker while it tests, which takes it for lost after 15 s.
+inline constexpr std::chrono::seconds kLongestOfTest{10};
+
 // How fast and how steady the fixed kernel runs, and whether its result is right.
 template <typename Driver>
-absl::Status TestReference(const typename Driver::Device& device, const std::string& folder, SelfTestResult& test) {
+absl::Status TestReference(const typename Driver::Device& device, const std::string& folder,
+                           std::chrono::duration<double> longest, SelfTestResult& test) {
   constexpr int kLoops = 15;
-  HONE_ASSIGN_OR_RETURN(const ReferenceKernel<Driver> reference, ReferenceKernel<Driver>::Create(device, folder));
+  HONE_ASSIGN_OR_RETURN(const ReferenceKernel<Driver> reference,
+                        ReferenceKernel<Driver>::Create(device, folder, longest));
   std::vector<double> seconds;
   for (int i = 0; i < kLoops; ++i) {
     HONE_ASSIGN_OR_RETURN(seconds.emplace_back(), reference.Time());
@@ -50,13 +57,27 @@ absl::Status TestReference(const typename Driver::Device& device, const std::str
 // That, and what the device can do at best; which stays unknown where there is no room to measure it, since others may
 // have the memory.
 template <typename Driver>
-absl::Status TestLanes(const typename Driver::Device& device, const std::string& folder, SelfTestResult& test) {
-  HONE_RETURN_IF_ERROR(TestReference<Driver>(device, folder, test));
+absl::Status TestLanes(const typename Driver::Device& device, const std::string& folder,
+                       std::chrono::duration<double> longest, SelfTestResult& test) {
+  HONE_RETURN_IF_ERROR(TestReference<Driver>(device, folder, longest, test));
   drivers::LaneRoofline roofline;
-  if (!drivers::MeasureRoofline<Driver>(device, folder, &roofline).ok()) return absl::OkStatus();
+  const drivers::Error measured = drivers::MeasureRoofline<Driver>(device, folder, &roofline, longest);
+  if (measured.trouble == drivers::Trouble::kTimeout) return ToStatus(measured);
+  if (!measured.ok()) return absl::OkStatus();
   test.peak_gflops = roofline.flops_per_second * 1e-9;
   test.bandwidth_gbps = roofline.memory_bytes_per_second * 1e-9;
   return absl::OkStatus();
+}
+
+// All of it, on a device that was opened or could not be.
+template <typename Driver>
+SelfTestResult SelfTestOf(const absl::StatusOr<typename Driver::Device>& device, const std::string& folder) {
+  SelfTestResult test;
+  const absl::Status status = device.ok() ? TestLanes<Driver>(*device, folder, kLongestOfTest, test) : device.status();
+  test.passed = status.ok();
+  test.busy = absl::IsFailedPrecondition(status);
+  test.reason = std::string(status.message());
+  return test;
 }
 
 }  // namespace hone::agent

@@ -51,19 +51,16 @@ absl::StatusOr<DeviceFingerprint> OpenClDevice::Fingerprint() {
 }
 
 SelfTestResult OpenClDevice::SelfTest(int) {
-  SelfTestResult test;
-  const absl::StatusOr<drivers::opencl::Device> device = OpenOpenClDriver(selector_, folder_, 0);
-  const absl::Status status = device.ok() ? TestLanes<drivers::OpenClDriver>(*device, folder_, test) : device.status();
-  test.passed = status.ok();
-  test.reason = std::string(status.message());
-  return test;
+  return SelfTestOf<drivers::OpenClDriver>(OpenOpenClDriver(selector_, folder_, 0), folder_);
 }
 
 // Drivers look about them: what is installed, which CPUs and cards there are. PoCL's compiler runs the linker.
 SandboxPolicy OpenClDevice::sandbox() const {
   SandboxPolicy policy;
-  policy.readable = {"/etc/OpenCL",  "/usr/share/pocl", "/usr/share/locale", "/usr/bin/ld",
-                     "/sys/devices", "/sys/bus/pci",    "/proc/cpuinfo",     "/proc/self"};
+  policy.readable = {"/etc/OpenCL", "/usr/share/pocl", "/usr/share/locale", "/usr/bin/ld", "/sys/devices",
+                     "/sys/bus/pci", "/proc/cpuinfo", "/proc/self",
+                     // Where vendors have their drivers, and NixOS all of them and all that they use.
+                     "/opt/rocm", "/opt/amdgpu", "/opt/intel", "/run/opengl-driver", "/nix/store"};
   policy.writable = {folder_};
   policy.nodes = NodesOfOpenCl();
   policy.calls = kCallsOfDrivers;

@@ -1,8 +1,9 @@
 // hone-farm-chaos: a farm of real processes tunes jobs while its members are killed, stand still and are restarted, the
 // network goes and the disk is full; then the same jobs undisturbed. Both must try equally many schedules of each key.
 //
-// Needs root, for a network and a disk of its own. Prints JSON; exit code 1 where something was lost, came twice or
-// did not end.
+// Needs root, for a network and a disk of its own. Prints JSON; exit code 1 where something was lost, was counted twice
+// or did not end by itself.
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 #include <sys/mount.h>
 
@@ -10,8 +11,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <thread>
 
+#include "base/status.h"
 #include "base/temporary_folder.h"
 #include "tests/chaos/disturbances.h"
 #include "tests/chaos/farm.h"
@@ -34,23 +37,52 @@ struct Ended {
   double seconds = 0;
   std::map<RecordKey, Recorded> records;
   std::map<std::string, int> disturbances;
-  std::vector<std::string> jobs;  // those that did not succeed, and why
+  std::vector<std::string> jobs;   // those that did not succeed, and why
+  std::vector<std::string> twice;  // those that counted results twice, and how many
+
+  bool Well() const { return all && clean && jobs.empty() && twice.empty(); }
 };
 
 bool Open(const v1::Job& job) { return job.state() == v1::JOB_STATE_QUEUED || job.state() == v1::JOB_STATE_RUNNING; }
 
+std::vector<std::string> NotSucceeded(const std::vector<v1::Job>& jobs) {
+  std::vector<std::string> others;
+  for (const v1::Job& job : jobs) {
+    if (job.state() == v1::JOB_STATE_SUCCEEDED) continue;
+    others.push_back(job.spec().name() + ": " + v1::JobState_Name(job.state()) + " " + job.error() + job.waiting_for());
+  }
+  return others;
+}
+
+// Every trial is of another schedule, and on record. A job may know of fewer, where its tuner was killed before it
+// told.
+std::vector<std::string> CountedTwice(const std::vector<v1::Job>& jobs, const std::map<RecordKey, Recorded>& records) {
+  std::vector<std::string> twice;
+  for (const v1::Job& job : jobs) {
+    std::set<std::string> schedules;
+    for (const auto& [key, of_key] : records) {
+      if (std::get<0>(key) != job.spec().workloads(0).digest()) continue;
+      schedules.insert(of_key.schedules.begin(), of_key.schedules.end());
+    }
+    const int64_t trials = job.progress().trials(), recorded = std::ssize(schedules);
+    if (trials > recorded) twice.push_back(fmt::format("{}: {}", job.spec().name(), trials - recorded));
+  }
+  return twice;
+}
+
 // Until all jobs have ended.
 Ended Play(const Options& options, const std::filesystem::path& folder, bool disturbed) {
   std::filesystem::create_directories(folder / "disk");
-  const bool mounted = mount("tmpfs", (folder / "disk").c_str(), "tmpfs", 0, "size=200m") == 0;
+  HONE_CHECK(mount("tmpfs", (folder / "disk").c_str(), "tmpfs", 0, "size=200m") == 0);
   Ended ended;
   {
     Farm farm(folder, options.size);
     farm.SubmitJobs();
-    Disturbances disturbances(&farm, disturbed && mounted ? folder / "disk" : "", options.seed);
+    Disturbances disturbances(&farm, folder / "disk", options.seed);
     const Clock::time_point begun = Clock::now();
     const auto passed = [&] { return std::chrono::duration<double>(Clock::now() - begun).count(); };
     bool calm = !disturbed;
+    std::vector<v1::Job> jobs;
     while (!ended.all && passed() < options.seconds + options.patience) {
       if (!calm && passed() < options.seconds) disturbances.Tick(Clock::now());
       if (!calm && passed() >= options.seconds) {
@@ -58,14 +90,8 @@ Ended Play(const Options& options, const std::filesystem::path& folder, bool dis
         disturbances.EndAll();
         calm = true;
       }
-      const std::vector<v1::Job> jobs = farm.Jobs();
+      jobs = farm.Jobs();
       ended.all = static_cast<int>(jobs.size()) == options.size.jobs && std::none_of(jobs.begin(), jobs.end(), Open);
-      ended.jobs.clear();
-      for (const v1::Job& job : jobs) {
-        if (job.state() == v1::JOB_STATE_SUCCEEDED) continue;
-        ended.jobs.push_back(job.spec().name() + ": " + v1::JobState_Name(job.state()) + " " + job.error() +
-                             job.waiting_for());
-      }
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
     }
     ended.seconds = passed();
@@ -74,10 +100,12 @@ Ended Play(const Options& options, const std::filesystem::path& folder, bool dis
     std::this_thread::sleep_for(std::chrono::seconds(20));  // what boards still keep is told
     ended.clean = farm.Stop();
     ended.records = farm.Records();
+    ended.jobs = NotSucceeded(jobs);
+    ended.twice = CountedTwice(jobs, ended.records);
     std::error_code ignored;  // the disk goes with this process; the file is for who wants to know more
     std::filesystem::copy_file(folder / "disk" / "records.db", folder / "records.db", ignored);
   }
-  if (mounted) umount2((folder / "disk").c_str(), MNT_DETACH);
+  umount2((folder / "disk").c_str(), MNT_DETACH);
   return ended;
 }
 
@@ -88,9 +116,9 @@ json ToJson(const Ended& ended) {
     schedules.push_back(of_key.schedules.size());
   }
   return {
-      {"all_ended", ended.all},          {"processes_ended_well", ended.clean}, {"seconds", ended.seconds},
-      {"records_of_each_key", records},  {"schedules_of_each_key", schedules},  {"disturbances", ended.disturbances},
-      {"jobs_not_succeeded", ended.jobs}};
+      {"all_ended", ended.all},           {"processes_ended_well", ended.clean}, {"seconds", ended.seconds},
+      {"records_of_each_key", records},   {"schedules_of_each_key", schedules},  {"disturbances", ended.disturbances},
+      {"jobs_not_succeeded", ended.jobs}, {"results_counted_twice", ended.twice}};
 }
 
 int Run(const Options& options) {
@@ -109,7 +137,7 @@ int Run(const Options& options) {
                  });
   const json result = {{"disturbed", ToJson(disturbed)}, {"calm", ToJson(calm)}, {"same_trials", same}};
   std::puts(result.dump(2).c_str());
-  return disturbed.all && calm.all && disturbed.jobs.empty() && calm.jobs.empty() && same ? 0 : 1;
+  return disturbed.Well() && calm.Well() && same ? 0 : 1;
 }
 
 }  // namespace

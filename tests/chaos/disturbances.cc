@@ -89,7 +89,7 @@ void Disturbances::DropNetwork(Clock::time_point now) {
 }
 
 void Disturbances::FillDisk(Clock::time_point now) {
-  if (disk_.empty() || Disturbed("disk")) return;
+  if (Disturbed("disk")) return;
   const double seconds = Between(0.5, 25);
   spdlog::info("the tracker's disk is full for {:.0f} s", seconds);
   ++counts_["disk full"];

@@ -19,7 +19,7 @@ class Disturbances {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // disk: a file system of the tracker's own that may be filled; empty: there is none.
+  // disk: a file system of the tracker's own that may be filled.
   Disturbances(Farm* farm, std::filesystem::path disk, uint64_t seed);
 
   // Begins and ends what is due; to be called often.

@@ -69,6 +69,16 @@ export async function dress(page, look) {
 
 export const textOf = (page, selector) => page.$eval(selector, (element) => element.textContent);
 
+/** What the page shows under that name among its figures. */
+export const figureOf = (page, name) =>
+  page.evaluate(
+    (wanted) =>
+      [...document.querySelectorAll('.figures > div')]
+        .find((div) => div.querySelector('dt').textContent === wanted)
+        ?.querySelector('dd').textContent,
+    name,
+  );
+
 /** Opens an address of the dashboard, and waits until it shows what it has. */
 export async function visit(page, path) {
   await page.goto(base + path, { waitUntil: 'load' });

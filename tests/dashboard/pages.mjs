@@ -3,11 +3,13 @@ import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { keys, lateAnswer, refusals, refusedExport } from './answers.mjs';
 import {
   base,
   check,
   dress,
   eventually,
+  figureOf,
   finish,
   inspect,
   launch,
@@ -51,14 +53,7 @@ const ask = (path) =>
     `${base}/api/v1/${path}`,
   );
 const jobOf = (id) => ask(`jobs/${id}`);
-const figure = (name) =>
-  page.evaluate(
-    (wanted) =>
-      [...document.querySelectorAll('.figures > div')]
-        .find((div) => div.querySelector('dt').textContent === wanted)
-        ?.querySelector('dd').textContent,
-    name,
-  );
+const figure = (name) => figureOf(page, name);
 const clickText = (selector, text) =>
   page.evaluate(
     (s, t) => {
@@ -126,6 +121,19 @@ await page.waitForFunction(
   {},
   predictedPlot,
 );
+// A zoom ends with a double click, and then a click opens a trial.
+await page.$eval(predictedPlot, (plot) => plot.scrollIntoView({ block: 'center' }));
+const over = await (await page.$(`${predictedPlot} .u-over`)).boundingBox();
+const at = (share) => [over.x + over.width * share, over.y + over.height / 2];
+await page.mouse.move(...at(0.3));
+await page.mouse.down();
+await page.mouse.move(...at(0.7), { steps: 5 });
+await page.mouse.up();
+check((await page.title()).startsWith(workload.operator), 'a zoom opens a trial');
+await page.mouse.click(...at(0.5), { count: 2 });
+await page.mouse.click(...at(0.6));
+await eventually(async () => (await page.title()).startsWith('Candidate'), 'a click opens a trial after a zoom');
+await visit(page, workloadPath);
 await page.waitForSelector('.plot canvas');
 await page.focus('.plot .canvas');
 await page.keyboard.press('ArrowRight');
@@ -134,6 +142,18 @@ await page.keyboard.press('Enter');
 await page.waitForFunction(() => document.title.startsWith('Candidate'));
 const { points, best } = await ask(`workloads/${workload.digest}`);
 const others = points.filter((point) => point.kind === 'timed' && point.row !== best[0].row);
+
+// Against time, where the trials of one batch share an instant, the keys still go from trial to trial.
+await visit(page, `${workloadPath}&x=time`);
+const byTime = '[data-island=search-by-time]';
+await page.waitForSelector(`${byTime} canvas`);
+await page.focus(`${byTime} .canvas`);
+const reached = new Set();
+for (let i = 0; i < points.length; ++i) {
+  await page.keyboard.press('ArrowRight');
+  reached.add((await textOf(page, `${byTime} .said-of-plot`)).split(':')[0]);
+}
+check(reached.size === points.length, `the keys reach ${reached.size} of ${points.length} trials`);
 
 // A candidate beside another one.
 await visit(page, `/candidates/${best[0].row}`);
@@ -198,6 +218,32 @@ await eventually(
 
 check(!/usually (takes )?0/.test(await textOf(page, 'main')), 'what is not known is shown as 0');
 
+await visit(page, '/devices');
+check(
+  await page.evaluate(() => {
+    const names = [...document.querySelectorAll('main th')].map((heading) => heading.textContent);
+    const at = names.findIndex((name) => name.startsWith('Last seen'));
+    return document.querySelector('main tbody tr').children[at].textContent === '';
+  }),
+  'a device that is here has a time at which it was last seen',
+);
+
+// Rows above the one that has the focus go, and it keeps it.
+await visit(page, '/records');
+const { records } = await ask('records?limit=100');
+const stays = records.findLast((record) => record.workload.digest !== records[0].workload.digest);
+await page.focus(`tr[data-key="${stays.row}"] a`);
+await page.evaluate((digest) => {
+  const form = document.querySelector('form[role=search]');
+  form.elements.workload.value = digest;
+  form.requestSubmit();
+}, stays.workload.digest);
+await page.waitForFunction((row) => !document.querySelector(`tr[data-key="${row}"]`), {}, records[0].row);
+check(
+  (await page.evaluate(() => document.activeElement.closest('tr')?.getAttribute('data-key'))) === String(stays.row),
+  'a row that stays loses the focus',
+);
+
 // Records: found by a form, and the winners.
 await visit(page, '/records');
 await page.type('input[name=workload]', workload.digest.slice(0, 10));
@@ -258,10 +304,31 @@ for (const look of looks) {
   }
 }
 
+// Somebody without a key gives something else first.
+const stranger = await browser.createBrowserContext();
+const door = await openPage(stranger, undefined, /status of 401/);
+await door.goto(base);
+await door.waitForSelector('#secret');
+await door.type('#secret', `${base}/#key=…`);
+await door.keyboard.press('Enter');
+await eventually(
+  async () => (await textOf(door, '.sign-in [role=alert]')).includes('no key'),
+  'the page says that this is no key',
+);
+await door.$eval('#secret', (input) => (input.value = ''));
+await door.type('#secret', options.url);
+await door.keyboard.press('Enter');
+await eventually(async () => (await textOf(door, 'main h1')) === 'Overview', 'the printed address opens the page');
+await stranger.close();
+
+await refusals(browser);
+await refusedExport(browser);
+await keys(browser);
+
 // The job that runs is cancelled, after a question.
-await dress(page, looks[0]);
-await visit(page, `/jobs/${second}`);
-if (await clickText('button', 'Cancel the job…')) {
+async function cancel() {
+  await page.bringToFront();
+  check(await clickText('button', 'Cancel the job…'), 'the job can be cancelled');
   await page.waitForSelector('dialog[open]');
   await clickText('dialog[open] button', 'Back');
   check((await jobOf(second)).state !== 'cancelled', 'a job is cancelled by who thought better of it');
@@ -274,5 +341,9 @@ if (await clickText('button', 'Cancel the job…')) {
     'the page says that the job is cancelled',
   );
 }
+await page.bringToFront();
+await dress(page, looks[0]);
+await visit(page, `/jobs/${second}`);
+await lateAnswer(browser, second, await jobOf(second), cancel);
 await browser.close();
 finish('every page while a tune runs');

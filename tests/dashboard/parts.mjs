@@ -16,6 +16,11 @@ const bundled = await build({
       export * as format from './src/format';
       export { sorted } from './src/table';
       export { bestSoFar } from './src/best';
+      export { earlierBest, figuresOf } from './src/search_figures';
+      export { withJob, withOlder } from './src/job_list';
+      export { nearestAtX } from './src/plot_points';
+      export { ApiError, keyIn } from './src/api';
+      export { Loading } from './src/loading';
       export { predictedOf, rankCorrelation } from './src/predictions';
       export { countingRepeats, histogram } from './src/repeats';
       export { withParameters } from './src/parameters';
@@ -93,6 +98,125 @@ test('rows are sorted, and what is not known comes last, up and down', () => {
 test('the best so far is of verified times alone', () => {
   const point = (median_ms, verified = true) => ({ median_ms, verified });
   assert.deepEqual(parts.bestSoFar([point(null), point(5), point(1, false), point(7), point(3)]), [null, 5, 5, 5, 3]);
+});
+
+const trial = (row, median_ms, is_default = false) => ({ row, median_ms, is_default, verified: true });
+const winner = (row, median_ms, default_ms, records = 2) => ({ row, median_ms, default_ms, records });
+
+test('times of several devices or compilers make no figures', () => {
+  const two = {
+    points: [trial(1, 4000, true), trial(2, 1)],
+    older: false,
+    devices: new Set(['a', 'b']),
+    winners: [winner(1, 4000, 4000), winner(2, 1, 1)],
+  };
+  const job = { default_ms: 8, roofline_ms: 0.5, roofline_share: 0.5 };
+  const none = { oneKey: false, bestMs: null, defaultMs: null, rooflineMs: null, rooflineShare: null, count: 2 };
+  assert.deepEqual(parts.figuresOf(two, job), none);
+  assert.deepEqual(parts.figuresOf({ ...two, devices: new Set(['a']) }, job), none, 'two compilers');
+  const one = { ...two, devices: new Set(['a']), winners: [winner(2, 1, 4000)] };
+  const { oneKey, bestMs, defaultMs, rooflineMs } = parts.figuresOf(one, null);
+  assert.deepEqual([oneKey, bestMs, defaultMs, rooflineMs], [true, 1, 4000, null]);
+  const known = parts.figuresOf(one, job);
+  assert.deepEqual([known.defaultMs, known.rooflineMs, known.rooflineShare], [8, 0.5, 0.5], 'the job says more');
+});
+
+test('of more trials than are shown the figures are of all', () => {
+  const search = {
+    points: [trial(11, 5), trial(12, 4)],
+    older: true,
+    devices: new Set(['a']),
+    winners: [winner(3, 2, 8, 20_000)],
+  };
+  const { bestMs, defaultMs, count } = parts.figuresOf(search, null);
+  assert.deepEqual([bestMs, defaultMs, count], [2, 8, 20_000]);
+  assert.deepEqual(parts.bestSoFar(search.points, parts.earlierBest(search)), [2, 2]);
+  const inside = { ...search, winners: [winner(12, 4, 8, 20_000)] };
+  assert.equal(parts.earlierBest(inside), null, 'it is among those that are shown');
+  assert.equal(parts.figuresOf({ ...search, older: false }, null).count, 2);
+});
+
+test('a job that changed stands where it belongs, and no job stands twice', () => {
+  const job = (name, created, state = 'queued') => ({ job: name, created: `2026-01-0${created}T00:00:00.000Z`, state });
+  const names = (jobs) => jobs.map((one) => one.job).join('');
+  const list = [job('d', 4), job('c', 3)];
+  assert.equal(names(parts.withJob(list, job('e', 5), true)), 'edc', 'a new one');
+  assert.equal(names(parts.withJob(list, job('a', 1), true)), 'dc', 'it comes with the older ones');
+  assert.equal(names(parts.withJob(list, job('a', 1), false)), 'dca', 'there are no older ones');
+  assert.equal(parts.withJob(list, job('c', 3, 'running'), true)[1].state, 'running');
+  assert.equal(names(parts.withOlder(list, [job('c', 3), job('b', 2)])), 'dcb');
+});
+
+test('of points with the same x the nearest is meant', () => {
+  const x = [1, 2, 2, 2, 3];
+  const distances = [0, 5, 1, 3, 0];
+  for (const at of [1, 2, 3]) assert.equal(parts.nearestAtX(x, at, (i) => distances[i]), 2);
+  assert.equal(parts.nearestAtX(x, 0, (i) => distances[i]), 0);
+  assert.equal(parts.nearestAtX(x, 4, (i) => distances[i]), 4);
+  assert.equal(parts.nearestAtX(x, 3, () => Infinity), 1, 'none has a distance');
+});
+
+test('a key is what is nothing else', () => {
+  assert.equal(parts.keyIn('http://127.0.0.1:9191/#key=0af9'), '0af9');
+  assert.equal(parts.keyIn('#key=0af9'), '0af9');
+  assert.equal(parts.keyIn('0af9'), '0af9');
+  for (const other of ['', '#main', 'http://127.0.0.1:9191/#key=…', '#key=', 'a token'])
+    assert.equal(parts.keyIn(other), null);
+});
+
+// What a page that answers `load` so is told, until it has loaded `times` times or failed.
+function loadingOf(load, times) {
+  const told = { loaded: [], delayed: 0, failed: [] };
+  let loading;
+  const over = new Promise((resolve) => {
+    loading = new parts.Loading(
+      { load },
+      new AbortController().signal,
+      {
+        loaded: (meanwhile) => told.loaded.push(meanwhile) === times && resolve(),
+        delayed: () => ++told.delayed,
+        failed: (error) => resolve(told.failed.push(error)),
+      },
+      0,
+    );
+  });
+  return { loading, told, over };
+}
+
+test('what changes while a page loads is told after its answer', async () => {
+  let answer;
+  const { loading, told, over } = loadingOf(() => new Promise((resolve) => (answer = resolve)), 1);
+  loading.note('before');
+  loading.load();
+  loading.note('meanwhile');
+  answer();
+  await over;
+  assert.deepEqual(told.loaded, [['meanwhile']]);
+});
+
+test('a page that should load while it does loads once more', async () => {
+  let asked = 0;
+  const { loading, over } = loadingOf(async () => ++asked, 2);
+  loading.load();
+  loading.load();
+  loading.load();
+  await over;
+  assert.equal(asked, 2);
+});
+
+test('what is refused for the moment is asked for again, what is refused for good is not', async () => {
+  const refused = [0, 429, 503].map((status) => new parts.ApiError(status, '', ''));
+  const passing = loadingOf(async () => {
+    if (refused.length > 0) throw refused.shift();
+  }, 1);
+  passing.loading.load();
+  await passing.over;
+  assert.deepEqual([passing.told.delayed, passing.told.failed], [3, []]);
+  const gone = new parts.ApiError(404, '', '');
+  const lasting = loadingOf(() => Promise.reject(gone), 1);
+  lasting.loading.load();
+  await lasting.over;
+  assert.deepEqual([lasting.told.delayed, lasting.told.failed], [0, [gone]]);
 });
 
 test('of predictions those count that have a time beside them, and ranks are compared', () => {

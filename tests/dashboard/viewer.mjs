@@ -35,6 +35,24 @@ for (const path of ['jobs/j1/cancel', 'agents/board.one/drain', 'agents/board.on
   check(status === 403, `${path} answers a viewer with ${status}`);
 }
 check((await page.evaluate(() => document.cookie)) === '', 'a script can read the cookie');
+
+// The session ends while the stream of events goes on, and a view is opened: the form to sign in stays.
+await visit(page, '/');
+await eventually(async () => (await textOf(page, '.connection')) === 'live', 'the overview is live');
+const unknown = JSON.stringify({ error: { code: 'unauthenticated', message: 'The session has ended.' } });
+const refuse = (request) =>
+  request.url().startsWith(`${base}/api/v1/jobs`)
+    ? void request.respond({ status: 401, contentType: 'application/json', body: unknown })
+    : void request.continue();
+await page.setRequestInterception(true);
+page.on('request', refuse);
+await page.evaluate(() => document.querySelector('nav a[href="/jobs"]').click());
+await eventually(async () => (await page.$('#secret')) !== null, 'who is not known any more is asked to sign in');
+await new Promise((resolve) => setTimeout(resolve, 500));
+check((await page.$('#secret')) !== null, 'the form to sign in is drawn over');
+page.off('request', refuse);
+await page.setRequestInterception(false);
+await visit(page, '/');
 await page.evaluate(() =>
   [...document.querySelectorAll('button')].find((button) => button.textContent === 'Sign out').click(),
 );

@@ -208,6 +208,14 @@ TEST_F(JoinTest, AConnectionThatBreaksCostsNeitherTokenNorPatience) {
   EXPECT_GE(relay.connections(), 3) << said_;
 }
 
+// To connect takes several ways, one after the other; a call does not wait for a second try.
+TEST_F(JoinTest, ATrackerThatIsFarAwayAnswers) {
+  StartTracker();
+  const Relay relay(std::stoi(address_.substr(address_.rfind(':') + 1)), -1, std::chrono::milliseconds(100));
+  setenv("HONE_TRACKER", fmt::format("localhost:{}", relay.port()).c_str(), 1);
+  EXPECT_EQ(Hone({"devices"}), 0) << said_;
+}
+
 TEST_F(JoinTest, TheDoctorAsksTheTrackerAndEndsAsWhatItFinds) {
   StartTracker();
   ASSERT_EQ(RunProgram({HONE_AGENT_BINARY, "join", address_, "--token", Token("agent"), "--name", "board"}), 0)

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "absl/time/clock.h"
+#include "base/steady_time.h"
 #include "base/temporary_folder.h"
 #include "cli/own_device.h"
 #include "hone/v1/admin.grpc.pb.h"
@@ -108,7 +109,7 @@ TEST(LocalFarmTest, ADeviceThatComesLateIsNotJudgedByWhatWasHeardBefore) {
   v1::Job job;
   job.set_waiting_for("a device for architecture opencl");
   device.Hear(job);
-  const absl::Time comes = absl::Now() + absl::Minutes(2);
+  const absl::Time comes = SteadyNow() + absl::Minutes(2);
   EXPECT_TRUE(device.Judge({}, comes).ok());
   v1::ListDevicesResponse known;
   known.add_devices()->set_health(v1::DEVICE_HEALTH_GOOD);

@@ -1,4 +1,5 @@
-// A bad network between two programs: hands on every connection to a port of this machine, but for one that it drops.
+// A bad network between two programs: hands on every connection to a port of this machine, late, but for one that it
+// drops.
 #ifndef HONE_TESTS_FARM_RELAY_H_
 #define HONE_TESTS_FARM_RELAY_H_
 
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <thread>
 
 #include "base/status.h"
@@ -16,8 +18,9 @@ namespace hone::farm {
 
 class Relay {
  public:
-  // dropped: which connection, counted from 0, is closed as soon as it is made.
-  Relay(int port, int dropped) : to_(Loopback(port)), dropped_(dropped), listening_(socket(AF_INET, SOCK_STREAM, 0)) {
+  // dropped: which connection, counted from 0, is closed as soon as it is made; -1: none. delay: of whatever comes.
+  Relay(int port, int dropped, std::chrono::milliseconds delay = {})
+      : to_(Loopback(port)), dropped_(dropped), listening_(socket(AF_INET, SOCK_STREAM, 0)), delay_(delay) {
     sockaddr_in own = Loopback(0);
     socklen_t size = sizeof(own);
     HONE_CHECK(bind(listening_, reinterpret_cast<sockaddr*>(&own), size) == 0 && listen(listening_, 8) == 0);
@@ -53,12 +56,12 @@ class Relay {
       }
       const int server = socket(AF_INET, SOCK_STREAM, 0);
       HONE_CHECK(connect(server, reinterpret_cast<const sockaddr*>(&to_), sizeof(to_)) == 0);
-      std::thread([client, server] { HandOn(client, server); }).detach();
+      std::thread([client, server, delay = delay_] { HandOn(client, server, delay); }).detach();
     }
   }
 
   // Until either side ends.
-  static void HandOn(int client, int server) {
+  static void HandOn(int client, int server, std::chrono::milliseconds delay) {
     char bytes[4096];
     pollfd ends[2] = {{client, POLLIN, 0}, {server, POLLIN, 0}};
     bool open = true;
@@ -66,6 +69,7 @@ class Relay {
       for (int from = 0; from < 2 && open; ++from) {
         if (ends[from].revents == 0) continue;
         const ssize_t got = read(ends[from].fd, bytes, sizeof(bytes));
+        std::this_thread::sleep_for(delay);
         open = got > 0 && send(ends[1 - from].fd, bytes, static_cast<size_t>(got), MSG_NOSIGNAL) == got;
       }
     }
@@ -75,6 +79,7 @@ class Relay {
 
   const sockaddr_in to_;
   const int dropped_, listening_;
+  const std::chrono::milliseconds delay_;
   int port_ = 0;
   std::atomic<int> connections_ = 0;
   std::thread accepting_;

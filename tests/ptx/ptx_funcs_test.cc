@@ -106,6 +106,27 @@ TEST(PtxMasks, WritesAreThoseOfTheInterpreter) {
   }
 }
 
+// Quotients of up to 250 bits, of which a float has 53.
+TEST(PtxRemainders, AreExactHoweverLargeTheQuotientIs) {
+  Check(
+      "func f(x: f32[8], y: f32[16]) grid 1 lanes 4 {\n"
+      "  y[lane.id] = 1e30f32 * (x[lane.id] + 1.0f32) % 0.3f32\n"
+      "  y[lane.id + 4] = 1e36f32 * (x[lane.id] + 1.0f32) % (1e-37f32 * (x[lane.id + 4] + 1.0f32))\n"
+      "  y[lane.id + 8] = -1e10f32 * (x[lane.id] + 1.0f32) % 7.0f32\n"
+      "  y[lane.id + 12] = (x[lane.id] + 1.0f32) % (x[lane.id + 4] + 1.0f32)\n}",
+      "cuda:sm_75");
+}
+
+// Rows of 36 bytes: what a lane loads of its own begins on a multiple of 8, of its neighbours' on one of 4.
+TEST(PtxContracts, RowsBeginAnywhere) {
+  Check(
+      "func f(a: f16[288], b: f16[144], y: f32[128]) grid 1 lanes 32 { alloc t: f32[4] local {\n"
+      "  for i in 4 { t[i] = 0.0f32 }\n"
+      "  contract mma_f16 t[0 stride 2] += a[lane.id // 4 * 36 stride 18] * b[lane.id %% 4 * 36 stride 18]\n"
+      "  for i in 4 { y[lane.id * 4 + i] = t[i] }\n} }",
+      "cuda:sm_80", {1e-5, 1e-6});
+}
+
 // Rows that a group copies, or groups share, in up to as many buffers as bundles are told apart; all of a group's lanes
 // read what all others' copied.
 TEST(PtxGroupCopies, AreThoseOfTheInterpreter) {

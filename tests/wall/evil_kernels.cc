@@ -14,6 +14,9 @@ constexpr char kSource[] = R"(
 #define CALL(name, ...) KERNEL(do_##name) { syscall(SYS_##name, __VA_ARGS__); compute(b, N); }
 #define CALL_AS(name, call, ...) KERNEL(name) { syscall(SYS_##call, __VA_ARGS__); compute(b, N); }
 static int channel = -1, opened = 0;
+struct message { int type, candidate; double limit; int loading, kind, signal, is_write, place; long long distance;
+  long long calls; int interleaved, count; double seconds[64]; char text[192]; };
+static void say(struct message* m) { send(channel, m, sizeof *m, MSG_NOSIGNAL); }
 __attribute__((constructor)) static void load(void) {
   for (int fd = 3; fd < 32 && channel < 0; ++fd) {
     char path[64], target[64] = {0};
@@ -106,9 +109,6 @@ KERNEL(past_end) { compute(b, N); ((float*)b[2])[N] = 1.0f; }
 KERNEL(before_begin) { compute(b, N); ((char*)b[2])[-8] = 1; }
 KERNEL(write_input) { compute(b, N); ((float*)b[0])[3] = 0.0f; }
 /* Lies. */
-struct message { int type, candidate; double limit; int loading, kind, signal, is_write, place; long long distance;
-  long long calls; int interleaved, count; double seconds[64]; char text[192]; };
-static void say(struct message* m) { send(channel, m, sizeof *m, MSG_NOSIGNAL); }
 KERNEL(no_time) { struct message m = {TIMES}; m.calls = 1; m.count = 3; say(&m); for (;;) {} }
 KERNEL(time_before_proof) { struct message m = {TIMES}; m.calls = 1; m.count = 1; m.seconds[0] = 1e-9; say(&m);
   for (;;) {} }
@@ -118,6 +118,12 @@ KERNEL(done_early) { struct message m = {DONE}; say(&m); for (;;) {} }
 KERNEL(unknown_message) { struct message m = {77}; say(&m); for (;;) {} }
 KERNEL(extend_time) { struct message m = {BEGIN}; m.limit = 1e9; for (;;) { usleep_spin(); say(&m); } }
 KERNEL(flood) { struct message m = {BEGIN}; m.limit = 1e9; for (;;) say(&m); }
+KERNEL(flood_for_none) { struct message m = {BEGIN, -1}; for (;;) say(&m); }
+KERNEL(flood_in_turns) { struct message m = {BEGIN}; for (;; m.candidate = -1 - m.candidate) say(&m); }
+KERNEL(flood_for_two) { struct message m = {BEGIN}; for (;; m.candidate = 1 - m.candidate) say(&m); }
+KERNEL(flood_times) { static int calls; compute(b, N); if (++calls < 3) return;
+  struct message m = {TIMES}; m.calls = 1; m.count = 1; m.seconds[0] = 1e-9; say(&m); m.interleaved = 1;
+  for (;;) say(&m); }
 KERNEL(flood_setup) { struct message m = {READY}; for (;;) say(&m); }
 KERNEL(flood_failures) { struct message m = {FAILED}; for (;;) say(&m); }
 KERNEL(flood_proof) { struct message m = {SHOWN}; compute(b, N); for (;;) say(&m); }

@@ -15,8 +15,11 @@
 #include <map>
 #include <memory>
 #include <sstream>
+#include <stop_token>
+#include <string>
 #include <system_error>
 #include <thread>
+#include <vector>
 
 #include "base/temporary_folder.h"
 #include "device_agent/lanes/calls_of_drivers.h"
@@ -81,9 +84,11 @@ class WallTest : public testing::TestWithParam<Circumstances> {
     return batch;
   }
   v1::BatchResult Run(const v1::Batch& batch) { return launcher_->Run(batch, std::stop_token()); }
-  std::map<std::string, v1::Outcome> Measure(const std::vector<std::string>& kernels, double timeout_seconds = 0.3) {
+  std::map<std::string, v1::Outcome> Measure(const std::vector<std::string>& kernels, double timeout_seconds = 0.3,
+                                             double visit_seconds = 0) {
     v1::Batch batch = Batch(kernels);
     batch.mutable_policy()->set_timeout_seconds(timeout_seconds);
+    batch.mutable_policy()->set_visit_seconds(visit_seconds);
     const v1::BatchResult result = Run(batch);
     EXPECT_EQ(result.error(), "");
     std::map<std::string, v1::Outcome> outcomes;
@@ -141,18 +146,35 @@ TEST_P(WallTest, LiesAreFoundOut) {
       {"done_early", v1::FAILURE_KIND_CRASHED, "makes no sense"},
       {"extend_time", v1::FAILURE_KIND_RUN_TIMEOUT, "longer than"},
       {"flood", v1::FAILURE_KIND_CRASHED, "makes no sense"},
+      {"flood_for_none", v1::FAILURE_KIND_CRASHED, "makes no sense"},
+      {"flood_in_turns", v1::FAILURE_KIND_CRASHED, "makes no sense"},
+      {"flood_times", v1::FAILURE_KIND_RUN_TIMEOUT, "longer than"},
       {"flood_setup", v1::FAILURE_KIND_CRASHED, "makes no sense"},
       {"flood_failures", v1::FAILURE_KIND_COMPILE_ERROR, ""},  // as it says of itself
       {"flood_proof", v1::FAILURE_KIND_OUT_OF_BOUNDS_WRITE, ""},
   };
   for (const auto& [kernel, kind, text] : lies) {
-    const auto outcomes = Measure({kernel}, kernel == "extend_time" ? 0.05 : 0.3);
+    if (kernel == "flood_times" && !GetParam().forbidden.empty()) continue;  // takes seconds, and asks nothing of walls
+    const bool to_the_end = kernel == "extend_time" || kernel == "flood_times";  // of the time that all calls may take
+    const auto outcomes = Measure({kernel}, to_the_end ? 0.05 : 0.3);
     ASSERT_TRUE(outcomes.contains(kernel)) << kernel;
     ASSERT_TRUE(outcomes.at(kernel).has_failure()) << kernel << " was believed";
     EXPECT_EQ(outcomes.at(kernel).failure().kind(), kind) << kernel;
     EXPECT_THAT(outcomes.at(kernel).failure().text(), HasSubstr(text)) << kernel;
   }
   EXPECT_TRUE(Measure({"good"}).at("good").has_timing());
+}
+
+TEST_P(WallTest, NobodyGetsTimeByTurningToOthers) {
+  const auto outcomes = Measure({"flood_for_two", "good"});
+  EXPECT_THAT(outcomes.at("flood_for_two").failure().text(), HasSubstr("makes no sense"));
+  EXPECT_TRUE(outcomes.at("good").has_timing()) << outcomes.at("good").DebugString();
+}
+
+TEST_P(WallTest, AVisitThatHasTimeLeavesNobodyOut) {
+  const auto outcomes = Measure({"done_early"}, 0.3, 3600);
+  ASSERT_TRUE(outcomes.contains("done_early"));
+  EXPECT_THAT(outcomes.at("done_early").failure().text(), HasSubstr("makes no sense"));
 }
 
 // While an artifact is loaded, more calls are allowed.
@@ -162,12 +184,24 @@ TEST_P(WallTest, ConstructorsReachNothing) {
   EXPECT_THAT(error("open(VICTIM, O_WRONLY | O_TRUNC);"), HasSubstr("made the system call openat"));
   EXPECT_THAT(error("fork();"), HasSubstr("made the system call clone"));
   EXPECT_THAT(error("socket(AF_UNIX, SOCK_STREAM, 0);"), HasSubstr("made the system call socket"));
+  EXPECT_THAT(error("struct message m = {BEGIN, -1}; for (;;) say(&m);"), HasSubstr("makes no sense"));
   ExpectVictimUnharmed();
   if (GetParam().level != v1::SANDBOX_LEVEL_WALL) return;
   for (const char* path : {"VICTIM", "\"/etc/passwd\"", "\"/proc/1/environ\"", "\"/root\"", "\"/home\"", "\"/tmp\""}) {
     const v1::BatchResult result = Run(Batch({"if_opened"}, fmt::format("opened = open({}, O_RDONLY) >= 0;", path)));
     ASSERT_EQ(result.outcomes_size(), 1) << result.error();
     EXPECT_TRUE(result.outcomes(0).outcome().has_failure()) << path;
+  }
+}
+
+TEST_P(WallTest, OfTheLaunchersFilesOnlyTheChannelIsOpen) {
+  constexpr char kCount[] =
+      "for (int fd = 3; fd < 1024; ++fd) { char path[64], target[64] = {0}; sprintf(path, \"/proc/self/fd/%d\", fd);"
+      " if (readlink(path, target, 63) > 0 && !strncmp(target, \"socket:\", 7)) ++opened; } opened = opened == 1;";
+  for (int i = 0; i < 2; ++i) {  // the second time in a child that was started ahead
+    const v1::BatchResult result = Run(Batch({"if_opened"}, kCount));
+    ASSERT_EQ(result.outcomes_size(), 1) << result.error();
+    EXPECT_TRUE(result.outcomes(0).outcome().has_timing()) << "it has other sockets";
   }
 }
 
@@ -200,15 +234,16 @@ TEST_P(WallTest, NoBatchFindsAnEarlierOne) {
   EXPECT_FALSE(finds());
 }
 
-int ProcessesWith(const std::string& word) {
-  int count = 0;
+std::vector<pid_t> PidsWith(const std::string& word) {
+  std::vector<pid_t> pids;
   for (const auto& process : fs::directory_iterator("/proc")) {
     std::stringstream text;
     text << std::ifstream(process.path() / "cmdline").rdbuf();
-    count += text.str().find(word) != std::string::npos ? 1 : 0;
+    if (text.str().find(word) != std::string::npos) pids.push_back(std::stoi(process.path().filename().string()));
   }
-  return count;
+  return pids;
 }
+size_t ProcessesWith(const std::string& word) { return PidsWith(word).size(); }
 
 bool Eventually(const std::function<bool()>& condition) {
   for (int i = 0; i < 600; ++i) {
@@ -216,6 +251,18 @@ bool Eventually(const std::function<bool()>& condition) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
   return false;
+}
+
+TEST_P(WallTest, AStopEndsAFlood) {
+  v1::Batch batch = Batch({"flood_times"});
+  batch.mutable_policy()->set_timeout_seconds(1000);
+  std::stop_source stop;
+  std::jthread stopper([&] {
+    std::this_thread::sleep_for(std::chrono::seconds(1));  // so that it flows by then
+    stop.request_stop();
+  });
+  EXPECT_EQ(launcher_->Run(batch, stop.get_token()).error(), "cancelled");
+  EXPECT_GE(ProcessesWith("--launcher-folder=" + folder_.path().string()), 1U) << "the launcher had to be killed";
 }
 
 TEST_P(WallTest, NothingOutlivesAKilledAgent) {
@@ -233,6 +280,21 @@ TEST_P(WallTest, NothingOutlivesAKilledAgent) {
   kill(agent, SIGKILL);
   waitpid(agent, nullptr, 0);
   EXPECT_TRUE(Eventually([&] { return ProcessesWith(word) == 0; })) << ProcessesWith(word) << " live on";
+}
+
+TEST(LauncherThatHangs, IsKilledWhenItsVisitIsToEnd) {
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  Launcher launcher({.device = "cpu", .folder = folder.path(), .program = HONE_AGENT_BINARY});
+  ASSERT_TRUE(launcher.Open().ok());
+  const std::string word = "--launcher-folder=" + folder.path().string();
+  const std::vector<pid_t> processes = PidsWith(word);
+  ASSERT_FALSE(processes.empty());
+  for (const pid_t pid : processes) kill(pid, SIGSTOP);
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_EQ(launcher.Run(HandMadeBatch({"good"}), stop.get_token()).error(), "cancelled");
+  EXPECT_TRUE(Eventually([&] { return ProcessesWith(word) == 0; }));
+  EXPECT_EQ(launcher.Run(HandMadeBatch({"good"}), std::stop_token()).error(), "");
 }
 
 int StatusOfChild(const std::function<int()>& work) {
@@ -321,7 +383,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Circumstances{"UserWithoutLandlock", false, "landlock_create_ruleset", kWall},
                     Circumstances{"UserWithoutBoth", false, "unshare landlock_create_ruleset",
                                   v1::SANDBOX_LEVEL_FILTER},
-                    Circumstances{"UserWithoutListener", false, "listener", kWall}),
+                    Circumstances{"UserWithoutListener", false, "listener", kWall},
+                    Circumstances{"UserWithoutContinue", false, "continue", kWall},
+                    Circumstances{"UserWithoutCloseRange", false, "close_range", kWall}),
     [](const auto& info) { return info.param.name; });
 
 }  // namespace

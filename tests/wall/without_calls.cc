@@ -1,8 +1,10 @@
 // without-calls CALL... -- PROGRAM ARGUMENT...: runs the program where these system calls fail, as a system might have
-// it that forbids them. The word `listener` stands for filters that answer through a listener, `filters` for all.
+// it that forbids them. The word `listener` stands for filters that answer through a listener, `filters` for all, and
+// `continue` for listeners that let a call go on, which Linux has from 5.5.
 #include <errno.h>
 #include <linux/seccomp.h>
 #include <seccomp.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -19,6 +21,10 @@ int main(int argc, char** argv) {
       constexpr scmp_datum_t kFlag = SECCOMP_FILTER_FLAG_NEW_LISTENER;
       error = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EBUSY), SCMP_SYS(seccomp), 1,
                                SCMP_A1(SCMP_CMP_MASKED_EQ, kFlag, kFlag));
+    } else if (std::string_view(argv[at]) == "continue") {
+      constexpr scmp_datum_t kRequest = 0xffff'ffff;  // an ioctl takes no more bits of it
+      error = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EINVAL), SCMP_SYS(ioctl), 1,
+                               SCMP_A1(SCMP_CMP_MASKED_EQ, kRequest, SECCOMP_IOCTL_NOTIF_SEND));
     } else if (std::string_view(argv[at]) == "filters") {
       error = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(seccomp), 0);
       if (error == 0) {

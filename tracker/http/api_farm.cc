@@ -38,9 +38,11 @@ absl::StatusOr<HttpResponse> ShowMetrics(const Sources& sources, const Question&
 absl::StatusOr<HttpResponse> StreamEvents(const Sources& sources, const Question& question) {
   HttpResponse response{.type = "text/event-stream"};
   response.headers.emplace_back("X-Accel-Buffering", "no");
-  response.stream = [feed = sources.events, last = std::string(question.request.Header("last-event-id")),
+  const bool is_somebody = question.visitor.shown.has_value();  // on loopback all is this user's
+  response.stream = [feed = sources.events, who = is_somebody ? question.visitor.identity.name : "",
+                     last = std::string(question.request.Header("last-event-id")),
                      welcome = sources.visitors->WhileWelcome(question.visitor)](std::function<void(Chunk)> send) {
-    std::shared_ptr<void> subscription = feed->Subscribe(last, welcome, send);
+    std::shared_ptr<void> subscription = feed->Subscribe(who, last, welcome, send);
     if (subscription == nullptr) send(nullptr);  // too many watch: it ends, and the browser comes again
     return subscription;
   };

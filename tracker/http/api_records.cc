@@ -21,8 +21,10 @@ constexpr int64_t kUsualRows = 100, kMostRows = 1000;
 constexpr int64_t kUsualPoints = 2000, kMostPoints = 10'000;
 constexpr int64_t kUsualSamples = 300, kMostSamples = 1000;
 constexpr int64_t kMostExported = 10'000;
-constexpr size_t kPageBytes = 4 << 20;  // what rows of a page may weigh; one row comes however much it weighs
-constexpr size_t kMostWinners = 200;    // of one workload
+constexpr int64_t kMostTrials = 10'000;
+constexpr size_t kPageBytes = 4 << 20;    // what rows of a page may weigh; one row comes however much it weighs
+constexpr size_t kTrialBytes = 64 << 20;  // and those that importance is reckoned from
+constexpr size_t kMostWinners = 200;      // of one workload
 
 absl::StatusOr<records::Filter> FilterOf(const Question& question, int64_t usual, int64_t most) {
   records::Filter filter;
@@ -67,6 +69,14 @@ absl::StatusOr<records::KeyNumbers> ParseNumbers(const std::string& text) {
     at = last ? stopped : stopped + 1;
   }
   return numbers;
+}
+
+// Points of a workload: in the order measured, or the newest first.
+absl::StatusOr<records::Page> PointsOf(const records::Store& store, const records::Filter& filter,
+                                       const std::string& order, int64_t before_row) {
+  if (order == "newest") return store.Newest(filter, before_row > 0 ? before_row : INT64_MAX);
+  if (order.empty() && before_row == 0) return store.Query(filter);
+  return absl::InvalidArgumentError(fmt::format("order={}: it is newest, and only then there is a before_row", order));
 }
 
 // At least some winners, if there are any; `next` is null at the end.
@@ -122,8 +132,10 @@ absl::StatusOr<HttpResponse> ShowWorkload(const Sources& sources, const Question
   const std::string& digest = question.names[0];
   HONE_ASSIGN_OR_RETURN(records::Filter filter, FilterOf(question, kUsualPoints, kMostPoints));
   filter.workload_digest = digest;
+  HONE_ASSIGN_OR_RETURN(const int64_t before_row, question.Number("before_row", 0, 0, INT64_MAX));
   HONE_ASSIGN_OR_RETURN(const std::string text, sources.store->WorkloadText(digest));
-  HONE_ASSIGN_OR_RETURN(const records::Page page, sources.store->Query(filter));
+  HONE_ASSIGN_OR_RETURN(const records::Page page,
+                        PointsOf(*sources.store, filter, question.Parameter("order"), before_row));
   // A fingerprint is longer than all the rest of a point, and the same in most of them.
   Json points = Json::array(), devices = Json::array();
   std::map<std::string, size_t> numbers;
@@ -133,7 +145,7 @@ absl::StatusOr<HttpResponse> ShowWorkload(const Sources& sources, const Question
     points.push_back(PointToJson(row, known->second));
   }
   Json json = {{"points", std::move(points)}, {"devices", std::move(devices)}, {"more", page.more}};
-  if (filter.after_row > 0) return JsonResponse(json);
+  if (filter.after_row > 0 || before_row > 0) return JsonResponse(json);
   HONE_ASSIGN_OR_RETURN(const Json best, BestPageToJson(*sources.store, filter, {}, kMostWinners));
   json["workload"] = digest;
   json["operator"] = page.rows.empty() ? "" : page.rows[0].record.operator_label;
@@ -145,19 +157,17 @@ absl::StatusOr<HttpResponse> ShowWorkload(const Sources& sources, const Question
 
 absl::StatusOr<HttpResponse> ShowImportance(const Sources& sources, const Question& question) {
   const std::string& digest = question.names[0];
-  HONE_ASSIGN_OR_RETURN(const records::Filter filter, FilterOf(question, kMostPoints, kMostPoints));
+  HONE_ASSIGN_OR_RETURN(records::Filter filter, FilterOf(question, kMostTrials, kMostTrials));
+  filter.workload_digest = digest;
+  filter.outcomes = records::Filter::Outcomes::kTimed;
+  filter.byte_limit = kTrialBytes;
   HONE_RETURN_IF_ERROR(sources.store->WorkloadText(digest).status());
-  HONE_ASSIGN_OR_RETURN(const auto rows, sources.store->ForWorkload(digest, filter.limit));
+  HONE_ASSIGN_OR_RETURN(const records::Page page, sources.store->Newest(filter));
   std::vector<Trial> trials;
-  for (const records::StoredRecord& row : rows) {
+  for (const records::StoredRecord& row : page.rows) {
     const records::Key& key = row.record.key;
-    const Json median = MedianToJson(row.record);
-    const bool wanted = (filter.target.empty() || filter.target == key.target) &&
-                        (filter.device_fingerprint.empty() || filter.device_fingerprint == key.device_fingerprint) &&
-                        (filter.compiler_version.empty() || filter.compiler_version == key.compiler_version);
-    if (!wanted || median.is_null()) continue;
     trials.push_back({fmt::format("{}\n{}\n{}", key.target, key.device_fingerprint, key.compiler_version),
-                      row.record.decisions, median.get<double>() * 1e-3});
+                      row.record.decisions, MedianToJson(row.record).get<double>() * 1e-3});
   }
   Json decisions = Json::array();
   for (const DecisionImportance& decision : ImportanceOf(trials)) {
@@ -176,7 +186,8 @@ absl::StatusOr<HttpResponse> ShowImportance(const Sources& sources, const Questi
 absl::StatusOr<HttpResponse> ShowDrift(const Sources& sources, const Question& question) {
   HONE_ASSIGN_OR_RETURN(records::Filter filter, FilterOf(question, kUsualSamples, kMostSamples));
   filter.outcomes = records::Filter::Outcomes::kTimed;
-  HONE_ASSIGN_OR_RETURN(const auto rows, sources.store->Sample(filter, filter.limit));
+  HONE_ASSIGN_OR_RETURN(const auto rows,
+                        sources.store->Sample(filter, filter.limit, question.Parameter("measured_by")));
   Json points = Json::array();
   for (const records::StoredRecord& row : rows) points.push_back(DriftToJson(row));
   return JsonResponse({{"points", points}});

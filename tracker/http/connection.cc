@@ -131,9 +131,11 @@ void Connection<Stream>::TakeRequest(Error error) {
   if (error) return Leave();
   Tcp().expires_never();
   // Only the answer's arrival keeps the connection alive: nothing is read meanwhile.
-  host_.ask(Request(), [self = this->shared_from_this()](HttpResponse response) {
+  host_.ask(Request(), [self = this->shared_from_this()](HttpResponse response, std::shared_ptr<void> on_its_way) {
     asio::post(self->stream_.get_executor(),
-               [self, response = std::move(response)]() mutable { self->Answer(std::move(response)); });
+               [self, response = std::move(response), on_its_way = std::move(on_its_way)]() mutable {
+                 self->Answer(std::move(response), std::move(on_its_way));
+               });
   });
 }
 
@@ -163,10 +165,11 @@ HttpRequest Connection<Stream>::Request() const {
 }
 
 template <typename Stream>
-void Connection<Stream>::Answer(HttpResponse response) {
+void Connection<Stream>::Answer(HttpResponse response, std::shared_ptr<void> on_its_way) {
   if (!Tcp().socket().is_open()) return;
   if (parser_->get().method() == http::verb::head) return SendHead(response);
   if (response.stream != nullptr) return BeginStream(std::move(response));
+  on_its_way_ = std::move(on_its_way);
   Send(std::move(response));
 }
 
@@ -203,6 +206,7 @@ void Connection<Stream>::SendHead(const HttpResponse& response) {
 template <typename Stream>
 void Connection<Stream>::AfterAnswer(bool again) {
   message_.reset();
+  on_its_way_.reset();
   again ? ReadRequest() : Leave();
 }
 
@@ -243,9 +247,11 @@ template <typename Stream>
 void Connection<Stream>::Push(Chunk chunk) {
   if (ending_ || !Tcp().socket().is_open()) return;
   ending_ = chunk == nullptr;
-  if (chunks_.size() >= host_.limits.stream_backlog) return Close();
   if (ending_ && chunks_.empty()) return Close();
   if (ending_) return;
+  // By bytes: what somebody missed comes in many small pieces at once.
+  if (!chunks_.empty() && chunk_bytes_ + chunk->size() > host_.limits.stream_backlog) return Close();
+  chunk_bytes_ += chunk->size();
   chunks_.push_back(std::move(chunk));
   if (chunks_.size() == 1) WriteChunk();
 }
@@ -255,6 +261,7 @@ void Connection<Stream>::WriteChunk() {
   SetPatience();
   asio::async_write(stream_, asio::buffer(*chunks_.front()), [self = this->shared_from_this()](Error error, size_t) {
     if (error) return self->Close();
+    self->chunk_bytes_ -= self->chunks_.front()->size();
     self->chunks_.pop_front();
     if (!self->chunks_.empty()) return self->WriteChunk();
     if (self->ending_) self->Close();

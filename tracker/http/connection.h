@@ -24,8 +24,9 @@ using TlsStream = boost::beast::ssl_stream<boost::beast::tcp_stream>;
 // What a connection asks of its server.
 struct ConnectionHost {
   HttpLimits limits;
-  // Has the request answered; `done` is called once, by any thread.
-  std::function<void(HttpRequest request, std::function<void(HttpResponse)> done)> ask;
+  // Has the request answered; `done` is called once, by any thread. on_its_way: to be let go when the answer is taken.
+  using Done = std::function<void(HttpResponse answer, std::shared_ptr<void> on_its_way)>;
+  std::function<void(HttpRequest request, Done done)> ask;
   std::function<void()> closed;  // once, at its end
 };
 
@@ -55,7 +56,7 @@ class Connection final : public std::enable_shared_from_this<Connection<Stream>>
   void TakeRequest(Error error);
   void Refuse(int status, const char* why);
   HttpRequest Request() const;
-  void Answer(HttpResponse response);
+  void Answer(HttpResponse response, std::shared_ptr<void> on_its_way);
   void Send(HttpResponse response);
   void SendHead(const HttpResponse& response);
   void AfterAnswer(bool again);
@@ -74,9 +75,11 @@ class Connection final : public std::enable_shared_from_this<Connection<Stream>>
   boost::beast::flat_buffer buffer_;
   std::optional<Parser> parser_;
   std::optional<Message> message_;
+  std::shared_ptr<void> on_its_way_;  // the message
   std::optional<Head> head_;
   std::optional<boost::beast::http::response_serializer<boost::beast::http::empty_body>> head_serializer_;
   std::deque<Chunk> chunks_;  // the first one is being written
+  size_t chunk_bytes_ = 0;    // of all of them
   bool ending_ = false;       // nothing more comes into the stream
   std::array<char, 1024> ignored_;
   size_t drained_ = 0;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "absl/time/clock.h"
@@ -14,10 +13,11 @@ namespace {
 
 constexpr size_t kMostSubscribers = 1000;
 constexpr size_t kKept = 240;  // events: a minute of a busy farm
-constexpr absl::Duration kHeartbeat = absl::Seconds(15);
-constexpr absl::Duration kAllJobs = absl::Seconds(2);  // how often also what no event tells: what a job waits for
+constexpr auto kHeartbeat = std::chrono::seconds(15);
+constexpr auto kAllJobs = std::chrono::seconds(2);   // how often also what no event tells: what a job waits for
+constexpr auto kOverview = std::chrono::minutes(1);  // how often also what is never still: the time, room on the disk
 constexpr auto kTurn = std::chrono::milliseconds(250);
-constexpr double kShare = 10;
+constexpr int kShare = 10;
 
 std::string Framed(std::string_view name, const std::string& id, const std::string& data) {
   return fmt::format("event: {}\nid: {}\ndata: {}\n\n", name, id, data);
@@ -37,6 +37,12 @@ Chunk EventRing::Add(std::string_view name, const Json& data) {
     chunks_.pop_front();
   }
   return chunks_.back();
+}
+
+void EventRing::BeginAnew() {
+  ++last_;
+  bytes_ = 0;
+  chunks_.clear();
 }
 
 std::vector<Chunk> EventRing::After(std::string_view last_id) const {
@@ -95,17 +101,21 @@ void EventFeed::Loop() {
       wake_.wait(lock, [this] { return stopping_ || !subscribers_.empty(); });
       if (wake_.wait_for(lock, kTurn, [this] { return stopping_; })) return;
     }
-    Turn(absl::Now());
+    Turn(std::chrono::steady_clock::now(), absl::Now());
   }
 }
 
-std::shared_ptr<void> EventFeed::Subscribe(const std::string& last_id, Present welcome,
+std::shared_ptr<void> EventFeed::Subscribe(const std::string& who, const std::string& last_id, Present welcome,
                                            std::function<void(Chunk)> send) {
   const std::lock_guard lock(mutex_);
-  if (subscribers_.size() >= kMostSubscribers) return nullptr;
+  const auto of_his =
+      std::count_if(subscribers_.begin(), subscribers_.end(), [&](const auto& s) { return s.second->who == who; });
+  if (subscribers_.size() >= kMostSubscribers || (!who.empty() && of_his >= kMostOfOne)) return nullptr;
+  // While nobody watched, nobody looked: what came and went since then is in no event.
+  if (subscribers_.empty()) ring_.BeginAnew();
   for (const Chunk& missed : ring_.After(last_id)) send(missed);
   const int64_t number = ++last_subscriber_;
-  subscribers_[number] = std::make_shared<Subscriber>(Subscriber{std::move(welcome), std::move(send)});
+  subscribers_[number] = std::make_shared<Subscriber>(Subscriber{who, std::move(welcome), std::move(send)});
   wake_.notify_all();
   return {this, [number](EventFeed* feed) {
             const std::lock_guard lock(feed->mutex_);
@@ -132,13 +142,13 @@ void EventFeed::EndForThoseNotWelcome() {
   }
 }
 
-void EventFeed::Turn(absl::Time now) {
+void EventFeed::Turn(SteadyTime now, absl::Time time) {
   if (!Watched()) return;
   EndForThoseNotWelcome();
   Json event = Json::object();
-  TakeIfDue(jobs_look_, now, "jobs", event, [this, now] { return TakeJobs(now); });
+  TakeIfDue(jobs_look_, now, "jobs", event, [&] { return TakeJobs(now, time); });
   TakeIfDue(devices_look_, now, "devices", event, [this] { return TakeDevices(); });
-  TakeIfDue(overview_look_, now, "overview", event, [this] { return TakeOverview(); });
+  TakeIfDue(overview_look_, now, "overview", event, [&] { return TakeOverview(now); });
   const std::lock_guard lock(mutex_);
   Chunk chunk;
   if (!event.empty()) {
@@ -151,17 +161,19 @@ void EventFeed::Turn(absl::Time now) {
   for (const auto& [number, subscriber] : subscribers_) subscriber->send(chunk);
 }
 
-void EventFeed::TakeIfDue(Look& look, absl::Time now, const char* name, Json& event,
+void EventFeed::TakeIfDue(Look& look, SteadyTime now, const char* name, Json& event,
                           const std::function<Json()>& take) {
   if (now < look.due) return;
-  const absl::Time begun = absl::Now();
+  const SteadyTime begun = std::chrono::steady_clock::now();
   Json taken = take();
-  look.due = now + std::max(look.least, kShare * (absl::Now() - begun));
+  look.due = now + std::max<SteadyTime::duration>(look.least, kShare * (std::chrono::steady_clock::now() - begun));
   if (!taken.is_null()) event[name] = std::move(taken);
 }
 
-// Only jobs whose figures moved are asked for, and now and then all of them. One that ended is told once more.
-Json EventFeed::TakeJobs(absl::Time now) {
+// Only jobs whose figures moved are asked for, and now and then all of them. One that ended is told once more, and then
+// that it is gone; one that is open, but behind too many newer ones, is told once more too, and then when it runs or
+// ends.
+Json EventFeed::TakeJobs(SteadyTime now, absl::Time time) {
   const bool all = now >= all_jobs_due_;
   if (all) all_jobs_due_ = now + kAllJobs;
   std::map<std::string, std::string> signs = SignsOfOpenJobs(*shell_, kMostJobs);
@@ -170,15 +182,18 @@ Json EventFeed::TakeJobs(absl::Time now) {
     const auto before = job_signs_.find(id);
     if (all || before == job_signs_.end() || before->second != sign) asked.push_back(id);
   }
-  std::set<std::string> ended;
-  for (const auto& [id, sign] : job_signs_) {
-    if (!signs.contains(id)) ended.insert(id);
+  std::set<std::string> left = std::exchange(behind_, {});
+  for (const auto& [id, sign] : job_signs_) left.insert(id);
+  std::erase_if(left, [&](const std::string& id) { return signs.contains(id); });
+  if (!left.empty()) behind_ = OpenAmong(*shell_, left);
+  for (const std::string& id : left) {
+    if (job_signs_.contains(id) || !behind_.contains(id)) asked.push_back(id);
   }
-  asked.insert(asked.end(), ended.begin(), ended.end());
-  for (const v1::Job& job : GetJobs(*shell_, asked)) jobs_[job.id()] = JobToJson(job, now);
+  for (const v1::Job& job : GetJobs(*shell_, asked)) jobs_[job.id()] = JobToJson(job, time);
   job_signs_ = std::move(signs);
   Json taken = jobs_told_.Take(jobs_, {"seconds_left"});
-  for (const std::string& id : ended) jobs_.erase(id);
+  for (const std::string& id : left) jobs_.erase(id);
+  for (const std::string& id : behind_) jobs_told_.Forget(id);
   return taken;
 }
 
@@ -194,9 +209,11 @@ Json EventFeed::TakeDevices() {
   return devices_told_.Take(devices, {"last_seen"});
 }
 
-Json EventFeed::TakeOverview() {
+Json EventFeed::TakeOverview(SteadyTime now) {
   Json overview = OverviewToJson(*shell_, records_);
-  if (overview_told_.Take({{"", overview}}, {"time", "records_bytes", "disk_free_bytes"}).is_null()) return nullptr;
+  const bool changed = !overview_told_.Take({{"", overview}}, {"time", "records_bytes", "disk_free_bytes"}).is_null();
+  if (!changed && now < overview_due_) return nullptr;
+  overview_due_ = now + kOverview;
   return overview;
 }
 

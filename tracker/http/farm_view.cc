@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <future>
 #include <utility>
 
@@ -10,11 +11,12 @@
 
 namespace hone::tracker {
 
-// All asked for before the first is waited for, so that they share what they wait for. Those that went meanwhile lack.
+// All asked for before the first is waited for, so that they share what they wait for.
 std::vector<v1::Job> GetJobs(Shell& shell, const std::vector<std::string>& ids) {
   std::vector<std::promise<absl::StatusOr<v1::Job>>> promises(ids.size());
   for (size_t i = 0; i < ids.size(); ++i) {
-    shell.GetJob(ids[i], [&promise = promises[i]](absl::StatusOr<v1::Job> job) { promise.set_value(std::move(job)); });
+    shell.GetJobLine(ids[i],
+                     [&promise = promises[i]](absl::StatusOr<v1::Job> job) { promise.set_value(std::move(job)); });
   }
   std::vector<v1::Job> jobs;
   for (auto& promise : promises) {
@@ -39,15 +41,30 @@ std::map<std::string, std::string> SignsOfOpenJobs(Shell& shell, size_t most) {
   std::map<std::string, std::string> signs;
   v1::ListJobsRequest open;
   open.set_only_open(true);
-  open.set_limit(static_cast<int32_t>(most));
   shell.Look([&](const Farm& farm, absl::Time) {
-    for (const v1::Job* job : farm.jobs().List(open)) {
+    std::vector<const v1::Job*> jobs = farm.jobs().List(open);
+    const auto queued = std::stable_partition(jobs.begin(), jobs.end(),
+                                              [](const v1::Job* job) { return job->state() == v1::JOB_STATE_RUNNING; });
+    const auto running = static_cast<size_t>(queued - jobs.begin());
+    jobs.resize(std::max(running, std::min(most, jobs.size())));
+    for (const v1::Job* job : jobs) {
       const v1::JobProgress& progress = job->progress();
       signs[job->id()] = fmt::format("{} {} {} {} {}", static_cast<int>(job->state()), job->attempts(),
                                      progress.trials(), progress.seconds(), progress.activity());
     }
   });
   return signs;
+}
+
+std::set<std::string> OpenAmong(Shell& shell, const std::set<std::string>& ids) {
+  std::set<std::string> open;
+  shell.Look([&](const Farm& farm, absl::Time) {
+    for (const std::string& id : ids) {
+      const v1::Job* job = farm.jobs().Find(id);
+      if (job != nullptr && !JobBook::Ended(*job)) open.insert(id);
+    }
+  });
+  return open;
 }
 
 Json OverviewToJson(Shell& shell, const std::filesystem::path& records) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,11 +17,15 @@ namespace hone::tracker {
 
 inline constexpr size_t kMostJobs = 500;  // of a page, and those whose changes its events tell
 
-// Those that went meanwhile lack. May wait for a commit, for all of them once.
+// What JobBook::LineOf says of them; those that went meanwhile lack. May wait for a commit, for all of them once.
 std::vector<v1::Job> GetJobs(Shell& shell, const std::vector<std::string>& ids);
 
-// Open jobs, the newest first, with a text that changes with their state and progress.
+// All running jobs, and as many of the newest queued ones as make it `most`, with a text that changes with their state
+// and progress.
 std::map<std::string, std::string> SignsOfOpenJobs(Shell& shell, size_t most);
+
+// Those of the jobs that have not ended.
+std::set<std::string> OpenAmong(Shell& shell, const std::set<std::string>& ids);
 
 // What devices measure, by their name.
 std::map<std::string, Running> RunningOn(Shell& shell);

@@ -4,20 +4,22 @@
 #include <openssl/ssl.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <atomic>
+#include <boost/asio/ip/address.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <charconv>
 #include <map>
-#include <set>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/status.h"
 #include "pki/identity_folder.h"
+#include "tracker/http/answers.h"
 #include "tracker/http/connection.h"
 
 namespace hone::tracker {
@@ -35,6 +37,7 @@ using Error = boost::system::error_code;
 using asio::ip::tcp;
 
 constexpr int kHandlers = 4;
+constexpr size_t kNetworkBytes = 8;
 constexpr auto kAcceptPause = std::chrono::milliseconds(100);
 
 // As `before` where the files are as they were. No session is resumed: each handshake shows the certificate anew.
@@ -77,6 +80,16 @@ absl::StatusOr<tcp::endpoint> Resolve(asio::io_context& io, const std::string& l
 }
 
 }  // namespace
+
+std::string CountedAs(const std::string& address) {
+  Error error;
+  const asio::ip::address parsed = asio::ip::make_address(address, error);
+  if (error || !parsed.is_v6()) return address;
+  if (parsed.to_v6().is_v4_mapped()) return asio::ip::make_address_v4(asio::ip::v4_mapped, parsed.to_v6()).to_string();
+  auto bytes = parsed.to_v6().to_bytes();
+  std::fill(bytes.begin() + kNetworkBytes, bytes.end(), uint8_t{0});
+  return asio::ip::address_v6(bytes).to_string() + "/64";
+}
 
 class HttpServer::Core {
  public:
@@ -132,18 +145,18 @@ class HttpServer::Core {
     Error error;
     const tcp::endpoint peer = socket.remote_endpoint(error);
     if (error) return;
-    const std::string address = peer.address().to_string();
-    const auto known = of_address_.find(address);
+    const std::string address = peer.address().to_string(), counted = CountedAs(address);
+    const auto known = of_address_.find(counted);
     const int open = known == of_address_.end() ? 0 : known->second;
     if (connections_ >= options_.limits.connections || open >= options_.limits.connections_of_address) return;
     socket.set_option(tcp::no_delay(true), error);
-    ++of_address_[address];
+    ++of_address_[counted];
     ++connections_;
     const std::string text = fmt::format("{}:{}", peer.address().is_v6() ? "[" + address + "]" : address, peer.port());
     const ConnectionHost host = {
         .limits = options_.limits,
-        .ask = [this](HttpRequest request, auto done) { Ask(std::move(request), std::move(done)); },
-        .closed = [this, address, key = ++last_key_] { Forget(address, key); }};
+        .ask = [this, counted](HttpRequest request, auto done) { Ask(counted, std::move(request), std::move(done)); },
+        .closed = [this, counted, key = ++last_key_] { Forget(counted, key); }};
     if (options_.tls.none()) {
       Begin<PlainStream>(PlainStream(std::move(socket)), text, host, nullptr);
     } else {
@@ -171,15 +184,21 @@ class HttpServer::Core {
     });
   }
 
-  void Ask(HttpRequest request, std::function<void(HttpResponse)> done) {
+  void Ask(const std::string& address, HttpRequest request, ConnectionHost::Done done) {
     if (++questions_ > options_.limits.questions) {
       --questions_;
-      return done(ErrorResponse(absl::UnavailableError("too many questions at a time; ask again in a moment")));
+      done(ErrorResponse(absl::UnavailableError("too many questions at a time; ask again in a moment")), nullptr);
+      return;
     }
-    asio::post(handlers_, [this, request = std::move(request), done = std::move(done)] {
-      HttpResponse response = handler_(request);
+    asio::post(handlers_, [this, address, request = std::move(request), done = std::move(done)] {
+      // Looked at when its turn comes: else all who wait would be let through together.
+      HttpResponse response = answers_->TooMany(address, options_.limits)
+                                  ? ErrorResponse(absl::UnavailableError(
+                                        "too many answers are on their way to who does not read them; ask again later"))
+                                  : handler_(request);
+      std::shared_ptr<void> on_its_way = AnswersOnTheirWay::Count(answers_, address, response.body.size());
       --questions_;
-      done(std::move(response));
+      done(std::move(response), std::move(on_its_way));
     });
   }
 
@@ -206,6 +225,7 @@ class HttpServer::Core {
   int64_t last_key_ = 0;
   std::map<std::string, int> of_address_;
   std::map<int64_t, std::function<void()>> close_;
+  const std::shared_ptr<AnswersOnTheirWay> answers_ = std::make_shared<AnswersOnTheirWay>();
   asio::thread_pool handlers_;
   std::thread thread_;
 };

@@ -21,13 +21,22 @@ namespace hone::tracker {
 
 struct HttpLimits {
   int connections = 2000;
-  int connections_of_address = 1000;  // so that one machine cannot take all
+  int connections_of_address = 1000;  // so that one machine cannot take all (CountedAs)
   int questions = 64;                 // at a time, waiting ones among them; more are answered 503
+  // Of answers that were made and are not taken yet, and of those to one address; while there are more, questions are
+  // answered 503. Each is at most some MiB, so that this is hundreds of readers.
+  size_t answer_bytes = size_t{256} << 20, answer_bytes_of_address = size_t{128} << 20;
   uint32_t header_bytes = 16 << 10;
   uint64_t body_bytes = 64 << 10;
   absl::Duration patience = absl::Seconds(30);  // for a handshake, for a whole request, for taking an answer
-  size_t stream_backlog = 64;                   // pieces that wait for a slow reader; at more its stream ends
+  // Bytes of pieces that wait for a slow reader; at more his stream ends. Twice what the newest events may have that
+  // somebody missed (EventRing); pieces are the same in all streams.
+  size_t stream_backlog = size_t{64} << 20;
 };
+
+// What the connections of an address are counted under: itself, or of IPv6 its network of 64 bits, since one machine
+// may have all of that.
+std::string CountedAs(const std::string& address);
 
 class HttpServer {
  public:

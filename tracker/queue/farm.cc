@@ -549,6 +549,14 @@ absl::StatusOr<v1::Job> Farm::GetJob(const std::string& job_id, absl::Time now) 
   return Described(*job, now);
 }
 
+absl::StatusOr<v1::Job> Farm::GetJobLine(const std::string& job_id, absl::Time now) const {
+  const v1::Job* job = jobs_.Find(job_id);
+  if (job == nullptr) return absl::NotFoundError(fmt::format("there is no job '{}'", job_id));
+  v1::Job line = JobBook::LineOf(*job);
+  line.set_waiting_for(WaitingFor(*job, now));
+  return line;
+}
+
 std::vector<v1::Job> Farm::ListJobs(const v1::ListJobsRequest& request, absl::Time now) const {
   std::vector<v1::Job> list;
   size_t bytes = 0;

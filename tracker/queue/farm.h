@@ -78,6 +78,7 @@ class Farm {
   // --- clients and operators ----------------------------------------------------------------------------------------
   absl::StatusOr<v1::Job> SubmitJob(const v1::JobSpec& spec, absl::Time now);
   absl::StatusOr<v1::Job> GetJob(const std::string& job_id, absl::Time now) const;
+  absl::StatusOr<v1::Job> GetJobLine(const std::string& job_id, absl::Time now) const;  // as JobBook::LineOf has it
   std::vector<v1::Job> ListJobs(const v1::ListJobsRequest& request, absl::Time now) const;
   absl::StatusOr<v1::WatchJobResponse> WatchJob(const v1::WatchJobRequest& request, absl::Time now) const;
   absl::StatusOr<v1::Job> CancelJob(const std::string& job_id, absl::Time now);

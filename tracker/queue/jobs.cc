@@ -106,6 +106,41 @@ bool JobBook::Ended(const v1::Job& job) {
   return job.state() != v1::JOB_STATE_QUEUED && job.state() != v1::JOB_STATE_RUNNING;
 }
 
+v1::Job JobBook::LineOf(const v1::Job& job) {
+  v1::Job line;
+  line.set_id(job.id());
+  line.set_state(job.state());
+  line.set_error(job.error());
+  if (job.has_created()) *line.mutable_created() = job.created();
+  if (job.has_started()) *line.mutable_started() = job.started();
+  if (job.has_ended()) *line.mutable_ended() = job.ended();
+  if (job.has_notice()) *line.mutable_notice() = job.notice();
+
+  const v1::JobSpec& spec = job.spec();
+  v1::JobSpec& asked = *line.mutable_spec();
+  asked.set_name(spec.name());
+  asked.set_target(spec.target());
+  asked.set_group(spec.group());
+  asked.set_notify_url(spec.notify_url());
+  asked.set_submitted_by(spec.submitted_by());
+  asked.set_priority(spec.priority());
+  asked.set_trials(spec.trials());
+  *asked.mutable_devices() = spec.devices();
+  if (spec.has_time_budget()) *asked.mutable_time_budget() = spec.time_budget();
+  if (spec.has_until()) *asked.mutable_until() = spec.until();
+
+  const v1::JobProgress& progress = job.progress();
+  v1::JobProgress& reached = *line.mutable_progress();
+  reached.set_activity(progress.activity());
+  reached.set_trials(progress.trials());
+  reached.set_seconds(progress.seconds());
+  reached.set_trials_per_second(progress.trials_per_second());
+  *reached.mutable_failed() = progress.failed();
+  if (progress.has_latency_before_seconds()) reached.set_latency_before_seconds(progress.latency_before_seconds());
+  if (progress.has_latency_after_seconds()) reached.set_latency_after_seconds(progress.latency_after_seconds());
+  return line;
+}
+
 void JobBook::Restore(v1::Job job) {
   const std::string id = job.id();
   Entry& entry = jobs_[id];

@@ -105,6 +105,9 @@ class JobBook {
   std::vector<std::string> TakeForgotten();
 
   static bool Ended(const v1::Job& job);
+  // What a line of a list and a notice say of a job: not its workloads, whose texts may have megabytes, nor what is for
+  // its tuner alone.
+  static v1::Job LineOf(const v1::Job& job);
 
  private:
   struct Entry {

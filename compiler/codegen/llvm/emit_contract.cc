@@ -56,7 +56,10 @@ std::array<llvm::Value*, 2> Emitter::EmitQuarterRow(const ir::MatrixOperand& ope
   llvm::Value* const address = builder_.CreateGEP(element, Address(first.buffer, first.indices[0], element), offset);
   std::array<llvm::Value*, 2> words;
   if (operand.apart == 1) {
-    const llvm::Align align = std::min(AlignOf(*first.buffer, first.indices[0]), llvm::Align(8));
+    // The offset leads to another row than the lane's own: so many strides further, or back.
+    const auto stride = static_cast<uint64_t>(operand.stride * ir::SizeOf(first.buffer->dtype));
+    const llvm::Align own = llvm::commonAlignment(AlignOf(*first.buffer, first.indices[0]), stride);
+    const llvm::Align align = std::min(own, llvm::Align(8));
     auto* const load = builder_.CreateAlignedLoad(llvm::FixedVectorType::get(word, 2), address, align);
     Annotate(load, first.buffer.get());
     for (unsigned i = 0; i < 2; ++i) words[i] = builder_.CreateExtractElement(load, i);

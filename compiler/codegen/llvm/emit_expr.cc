@@ -229,12 +229,6 @@ llvm::Value* Emitter::EmitFloatBinary(const ir::Binary& binary, llvm::Value* a, 
       return builder_.CreateFDiv(a, b);
     case ir::BinaryOp::kMod:
       return func_.grid.defined() ? EmitWideFmod(builder_, a, b) : builder_.CreateFRem(a, b);
-    case ir::BinaryOp::kFloorDiv:
-      return builder_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, builder_.CreateFDiv(a, b));
-    case ir::BinaryOp::kFloorMod: {
-      llvm::Value* quotient = builder_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, builder_.CreateFDiv(a, b));
-      return builder_.CreateFSub(a, builder_.CreateFMul(quotient, b));
-    }
     case ir::BinaryOp::kEq:
       return builder_.CreateFCmpOEQ(a, b);
     case ir::BinaryOp::kNe:

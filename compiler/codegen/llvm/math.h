@@ -29,7 +29,8 @@ llvm::Value* EmitMaxOfX86(llvm::IRBuilder<>& builder, llvm::Value* x, llvm::Valu
 // right to about the last bit of f32; of f64 within some 1e-14 of the value (of pow, times the size of its exponent).
 // Sines and cosines are right below kMostAngle.
 llvm::Value* EmitWideFunction(llvm::IRBuilder<>& builder, ir::Intrinsic function, std::span<llvm::Value* const> args);
-// C's fmod, exact while the quotient is below 2^53.
+// C's fmod, exact; of f64 while the quotient is a number, below 2^1024. It takes turns: the builder stands in another
+// block after it.
 llvm::Value* EmitWideFmod(llvm::IRBuilder<>& builder, llvm::Value* x, llvm::Value* y);
 
 // The float whose first `bits` of fraction are those of x, rounded to nearest with ties away from zero; what comes

@@ -234,12 +234,24 @@ llvm::Value* Formulas::Acos(llvm::Value* x) {
   return If(domain, llvm::ConstantFP::getNaN(type_), angle);
 }
 
-// x - trunc(x / y) y; the rounded quotient may be one off.
+// x - trunc(x / y) y, in turns: a quotient has 53 bits, and of a larger one more than y, or less than -y, is left.
+// Every rest is exact. The last quotient may be one off. NaN ends the turns.
 llvm::Value* Formulas::Fmod(llvm::Value* x, llvm::Value* y) {
   llvm::Value* const a = Abs(x);
   llvm::Value* const m = Abs(y);
-  llvm::Value* const quotient = Unary(llvm::Intrinsic::trunc, Div(a, m));
-  llvm::Value* rest = Fma(b_.CreateFNeg(quotient), m, a);
+  llvm::BasicBlock* const before = b_.GetInsertBlock();
+  llvm::BasicBlock* const turn = llvm::BasicBlock::Create(b_.getContext(), "turn", before->getParent());
+  llvm::BasicBlock* const after = llvm::BasicBlock::Create(b_.getContext(), "rest", before->getParent());
+  b_.CreateBr(turn);
+  b_.SetInsertPoint(turn);
+  llvm::PHINode* const left = b_.CreatePHI(type_, 2);
+  llvm::Value* const quotient = Unary(llvm::Intrinsic::trunc, Div(left, m));
+  llvm::Value* rest = Fma(b_.CreateFNeg(quotient), m, left);
+  left->addIncoming(a, before);
+  left->addIncoming(rest, turn);
+  llvm::Value* const more = b_.CreateFCmpOGT(Abs(rest), m);
+  b_.CreateCondBr(type_->isVectorTy() ? b_.CreateOrReduce(more) : more, turn, after);
+  b_.SetInsertPoint(after);
   rest = If(Less(rest, 0), Add(rest, m), rest);
   rest = If(b_.CreateFCmpOGE(rest, m), Sub(rest, m), rest);
   rest = If(b_.CreateFCmpOLT(a, m), a, rest);  // also where m is infinite

@@ -21,7 +21,7 @@ OpResult CastTo(const OpArgs& args, StageBuilder& builder, DType dtype) {
 
 OpResult Cast(const OpArgs& args, StageBuilder& builder) {
   if (!HasAttribute(args, "to")) return Malformed("attribute to is missing");
-  if (FindAttribute<std::string>(args, "to") != nullptr) return Unsupported("a type by name, as before opset 6");
+  if (IsAttribute<std::string>(args, "to")) return Unsupported("a type by name, as before opset 6");
   HONE_ASSIGN_OR_RETURN(DType dtype, FromOnnxType(args.Int("to", 0)));
   return CastTo(args, builder, dtype);
 }

@@ -133,8 +133,12 @@ OpResult Compress(const OpArgs& args, StageBuilder& builder) {
   }
   Dims shape = flat ? Dims{0} : x->shape;
   shape[axis] = static_cast<int64_t>(kept.size());
+  Buffer table;  // in a stage of its own: the condition may be long
+  if (!kept.empty()) {
+    table = builder.Compute("kept", DType::kInt64, {shape[axis]}, [&](Indices i) { return Table(i[0], kept); });
+  }
   return Buffers{Map(builder, "compress", x->dtype, shape, [&](Indices i) {
-    Expr position = kept.empty() ? Expr(0) : Table(i[axis], kept);
+    Expr position = table == nullptr ? Expr(0) : MakeLoad(table, {i[axis]});
     if (flat) return Read(x, Unflatten(position, x->shape));
     Exprs source(i.begin(), i.end());
     source[axis] = position;

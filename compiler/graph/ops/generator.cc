@@ -37,7 +37,7 @@ OpResult ConstantOfShape(const OpArgs& args, StageBuilder& builder) {
   HONE_RETURN_IF_ERROR(CheckNotNegative(shape));
   Expr value = Number(DType::kFloat32, 0);
   DType dtype = DType::kFloat32;
-  if (const Constant* constant = FindAttribute<Constant>(args, "value")) {
+  if (const Constant* constant = FindAttribute<Constant>(args, "value", "a tensor")) {
     if (constant->type.elements() != 1 || constant->data == nullptr) {
       return Malformed("attribute value must be a tensor of one element");
     }

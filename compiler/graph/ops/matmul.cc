@@ -154,7 +154,10 @@ OpResult MatMulInteger(const OpArgs& args, StageBuilder& builder) {
 
 // Inputs: a, a_scale, a_zero_point, b, b_scale, b_zero_point, y_scale, y_zero_point.
 OpResult QLinearMatMul(const OpArgs& args, StageBuilder& builder) {
-  for (size_t i : {1, 6, 7}) HONE_RETURN_IF_ERROR(CheckScalar(args, i));
+  for (size_t i : {1, 6, 7}) {
+    if (Product(args.inputs[i]->shape) == 1) continue;
+    return Unsupported(fmt::format("input {} with one number per row; one for all is supported", i));
+  }
   const Dims& scale = args.inputs[4]->shape;
   const Buffer& b = args.inputs[3];
   if (Product(scale) != 1 && (Rank(b) < 2 || scale != Dims{b->shape.back()})) {

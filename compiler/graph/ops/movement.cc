@@ -378,6 +378,7 @@ OpResult SpaceToDepth(const OpArgs& args, StageBuilder& builder) {
 OpResult Trilu(const OpArgs& args, StageBuilder& builder) {
   const Buffer& x = args.inputs[0];
   if (Rank(x) < 2) return Malformed("input 0 must be at least a matrix");
+  if (args.Has(1) && Product(args.inputs[1]->shape) != 1) return Malformed("k (input 1) must be one number");
   const bool upper = args.Int("upper", 1) != 0;
   return Buffers{Map(builder, "trilu", x->dtype, x->shape, [&](Indices i) {
     Expr diagonal = args.Has(1) ? To(DType::kInt64, ReadScalar(args.inputs[1])) : Expr(0);

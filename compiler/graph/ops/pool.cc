@@ -159,9 +159,7 @@ Expr Root(const Expr& x, double p) {
 }
 
 absl::StatusOr<double> ReadP(const OpArgs& args) {
-  const double p = HasAttribute(args, "p") && FindAttribute<double>(args, "p") != nullptr
-                       ? args.Float("p", 2)
-                       : static_cast<double>(args.Int("p", 2));
+  const double p = IsAttribute<double>(args, "p") ? args.Float("p", 2) : static_cast<double>(args.Int("p", 2));
   if (!(p > 0)) return Malformed(fmt::format("attribute p is {}; it must be positive", p));
   return p;
 }
@@ -222,7 +220,8 @@ OpResult GlobalLpPool(const OpArgs& args, StageBuilder& builder) {
       args, builder, pool, [&](Expr x) { return AbsolutePower(x, p); }, [&](Expr sum) { return Root(sum, p); })};
 }
 
-// --- MaxUnpool: every output element asks which input of its plane goes there.
+// --- MaxUnpool: every output element asks which input of its plane goes there. Windows that overlap may have the same
+// maximum, whose index is there several times then: the last input that goes to an element counts.
 
 OpResult MaxUnpool(const OpArgs& args, StageBuilder& builder) {
   const Buffer& x = args.inputs[0];
@@ -252,15 +251,20 @@ OpResult MaxUnpool(const OpArgs& args, StageBuilder& builder) {
       return Malformed("the output shape (input 2) must have the rank, the batch and the channels of input 0");
     }
   }
-  const DType wide = ComputeType(x->dtype);
-  return Buffers{Reduce(builder, "unpool", x->dtype, shape, space, Reduction::kSum, [&](Indices i, Indices r) {
+  const DType wide = ComputeType(x->dtype), narrow = NarrowestIndex(Product(space));
+  const Buffer last = builder.Reduce("last", narrow, shape, space, Reduction::kMax, [&](Indices i, Indices r) {
     Exprs source = layout.Place(i[0], i[1], r);
     Expr inside = ir::MakeBool(true);
     for (size_t d = 2; d < shape.size(); ++d) {
       if (shape[d] > pooled[d]) inside = inside && i[d] < Expr(pooled[d]);
     }
     Expr here = Equals(To(DType::kInt64, Read(positions, source)), Flatten(i, pooled));
-    return MakeSelect(inside && here, Read(x, source), Number(wide, 0));
+    return MakeSelect(inside && here, To(narrow, Flatten(r, space)), Number(narrow, -1));
+  });
+  return Buffers{Map(builder, "unpool", x->dtype, shape, [&](Indices i) {
+    const Expr position = To(DType::kInt64, ReadHere(last, i));
+    const Exprs place = Unflatten(position, space);
+    return MakeSelect(position < Expr(0), Number(wide, 0), Read(x, layout.Place(i[0], i[1], place)));
   })};
 }
 

@@ -86,7 +86,8 @@ absl::StatusOr<Granularity> ReadGranularity(const OpArgs& args) {
   const Buffer& x = args.inputs[0];
   const Dims& scale = args.inputs[1]->shape;
   Granularity granularity;
-  if (args.Has(2) && args.inputs[2]->shape != scale && Product(args.inputs[2]->shape) != Product(scale)) {
+  const bool scalars = args.Has(2) && Product(scale) == 1 && Product(args.inputs[2]->shape) == 1;
+  if (args.Has(2) && !scalars && args.inputs[2]->shape != scale) {
     return Malformed("scale and zero point (inputs 1 and 2) differ in shape");
   }
   if (Product(scale) == 1) return granularity;
@@ -122,6 +123,12 @@ OpResult QuantizeLinear(const OpArgs& args, StageBuilder& builder) {
   }
   HONE_RETURN_IF_ERROR(CheckQuantizedType(dtype));
   const DType f32 = DType::kFloat32;
+  if (args.Int("precision", 0) != 0) {
+    HONE_ASSIGN_OR_RETURN(const DType precision, FromOnnxType(args.Int("precision", 0)));
+    if (precision != f32) {
+      return Unsupported(fmt::format("attribute precision is {}; the division is in f32", ir::Name(precision)));
+    }
+  }
   return Buffers{builder.Compute("quantize", dtype, x->shape, [&](Indices i) {
     Expr scale = ReadAs(f32, args.inputs[1], granularity.Place(args.inputs[1], i));
     Expr zero_point = args.Has(2) ? ReadAs(f32, args.inputs[2], granularity.Place(args.inputs[2], i)) : Number(f32, 0);
@@ -135,8 +142,13 @@ OpResult DequantizeLinear(const OpArgs& args, StageBuilder& builder) {
   if (!ir::IsFloat(dtype)) return Malformed("the scale (input 1) must be floats");
   if (args.Has(2) && args.inputs[2]->dtype != x->dtype) return Malformed("the zero point (input 2) differs in type");
   HONE_ASSIGN_OR_RETURN(Granularity granularity, ReadGranularity(args));
+  DType out = dtype;
+  if (args.Int("output_dtype", 0) != 0) {
+    HONE_ASSIGN_OR_RETURN(out, FromOnnxType(args.Int("output_dtype", 0)));
+    if (!ir::IsFloat(out)) return Malformed(fmt::format("attribute output_dtype is {}, no float", ir::Name(out)));
+  }
   const DType wide = ComputeType(dtype);
-  return Buffers{Map(builder, "dequantize", dtype, x->shape, [&](Indices i) {
+  return Buffers{Map(builder, "dequantize", out, x->shape, [&](Indices i) {
     // The difference of two 8-bit or 16-bit integers is exact in 32 bits; i32 has no zero point.
     Expr value = ReadHere(x, i);
     if (args.Has(2) && ir::SizeOf(x->dtype) < 4) {

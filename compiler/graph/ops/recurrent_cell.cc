@@ -18,7 +18,8 @@ namespace {
 // The values of activation_alpha or activation_beta that activations have not taken yet.
 class Coefficients {
  public:
-  Coefficients(const OpArgs& args, std::string_view name) : list_(FindAttribute<std::vector<double>>(args, name)) {}
+  Coefficients(const OpArgs& args, std::string_view name)
+      : list_(FindAttribute<std::vector<double>>(args, name, "a list of floats")) {}
   double Next(double fallback) { return list_ != nullptr && next_ < list_->size() ? (*list_)[next_++] : fallback; }
 
  private:
@@ -71,7 +72,9 @@ absl::StatusOr<RecurrentCell> ReadCell(const OpArgs& args, CellKind kind, int64_
   const std::vector<std::string> defaults = DefaultActivations(kind);
   std::vector<std::string> names;
   for (int64_t d = 0; d < directions; ++d) names.insert(names.end(), defaults.begin(), defaults.end());
-  if (const auto* given = FindAttribute<std::vector<std::string>>(args, "activations")) names = *given;
+  if (const auto* given = FindAttribute<std::vector<std::string>>(args, "activations", "a list of strings")) {
+    names = *given;
+  }
   const size_t count = defaults.size();
   if (names.size() != count * static_cast<size_t>(directions)) {
     return Malformed(

@@ -27,6 +27,7 @@ struct Settings {
   Mode mode = Mode::kNearest;
   std::string transform = "half_pixel";
   std::string rounding = "round_prefer_floor";
+  bool shrinks_by_ceil = false;  // instead, along axes with a scale below 1
   double cubic_a = -0.75;
   bool exclude_outside = false, antialias = false;
   double extrapolation = 0;
@@ -68,9 +69,10 @@ float Rounded(const std::string& rounding, float x) {
 
 Dims NearestSources(const Settings& settings, const Axis& axis) {
   Dims sources;
+  const std::string rounding = settings.shrinks_by_ceil && axis.scale < 1 ? "ceil" : settings.rounding;
   for (int64_t o = 0; o < axis.out; ++o) {
     // Clamped before it becomes an integer: infinity is none, and max makes 0 of what is not a number.
-    const float source = std::max(0.0f, Rounded(settings.rounding, Coordinate(settings, axis, o)));
+    const float source = std::max(0.0f, Rounded(rounding, Coordinate(settings, axis, o)));
     sources.push_back(static_cast<int64_t>(std::min(source, static_cast<float>(axis.in - 1))));
   }
   return sources;
@@ -255,6 +257,7 @@ absl::StatusOr<Settings> ReadSettings(const OpArgs& args) {
   const bool old = args.node.op == "Upsample" || args.node.opset < 11;
   settings.transform = args.String("coordinate_transformation_mode", old ? "asymmetric" : "half_pixel");
   settings.rounding = args.String("nearest_mode", old ? "floor" : "round_prefer_floor");
+  settings.shrinks_by_ceil = old;
   settings.cubic_a = args.Float("cubic_coeff_a", -0.75);
   settings.exclude_outside = args.Int("exclude_outside", 0) != 0;
   settings.antialias = args.Int("antialias", 0) != 0;
@@ -327,7 +330,7 @@ absl::StatusOr<std::vector<Axis>> ReadResizedAxes(const OpArgs& args, const Resi
     axes.push_back(axis);
   }
   HONE_ASSIGN_OR_RETURN(std::vector<double> scales, NumbersPerAxis(args, inputs.scales, axes.size()));
-  if (const auto* attribute = FindAttribute<std::vector<double>>(args, "scales")) {
+  if (const auto* attribute = FindAttribute<std::vector<double>>(args, "scales", "a list of floats")) {
     if (attribute->size() != axes.size()) return Malformed("attribute scales does not fit the rank");
     scales = *attribute;
   }

@@ -107,13 +107,22 @@ absl::StatusOr<std::vector<double>> ConstantNumbers(const OpArgs& args, size_t i
 absl::Status CheckConstantIndices(const OpArgs& args, size_t i, const Dims& extents);
 // Element i (which must be there) in ComputeType, with all the bits of a 64-bit integer.
 ir::Expr ConstantElement(const Constant& constant, size_t i);
-// nullptr if there is no such attribute or it is of another type.
-template <typename T>
-const T* FindAttribute(const OpArgs& args, std::string_view name) {
-  auto it = args.node.attributes.find(std::string(name));
-  return it == args.node.attributes.end() ? nullptr : std::get_if<T>(&it->second);
-}
 bool HasAttribute(const OpArgs& args, std::string_view name);
+// Whether there is such an attribute, of this type.
+template <typename T>
+bool IsAttribute(const OpArgs& args, std::string_view name) {
+  auto it = args.node.attributes.find(std::string(name));
+  return it != args.node.attributes.end() && std::holds_alternative<T>(it->second);
+}
+// nullptr if there is no such attribute. One of another type sets attribute_error, and is nullptr, too.
+template <typename T>
+const T* FindAttribute(const OpArgs& args, std::string_view name, std::string_view wanted) {
+  auto it = args.node.attributes.find(std::string(name));
+  if (it == args.node.attributes.end()) return nullptr;
+  const T* value = std::get_if<T>(&it->second);
+  if (value == nullptr) args.WrongType(name, wanted);
+  return value;
+}
 inline size_t Rank(const ir::Buffer& buffer) { return buffer->shape.size(); }
 
 absl::Status Malformed(std::string reason);    // InvalidArgument: the model breaks the operator's rules

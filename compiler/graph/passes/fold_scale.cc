@@ -132,18 +132,24 @@ class ChannelOf {
   int64_t inner_ = 1, modulo_ = 1, per_group_ = 0;
 };
 
-absl::StatusOr<ValueId> Rebuild(Graph& graph, const Layer& layer, const Affine& affine) {
-  Node node = layer.node;
-  const Value weights = graph.values[node.inputs[1]];
+ValueId ScaleWeights(Graph& graph, const Layer& layer, const std::vector<float>& scale) {
+  const ValueId id = layer.node.inputs[1];
+  if (std::all_of(scale.begin(), scale.end(), [](float s) { return s == 1; })) return id;
+  const Value weights = graph.values[id];
   std::vector<float> scaled = ReadConstant<float>(weights);
   const ChannelOf channel_of(layer, weights.type.shape);
-  for (size_t i = 0; i < scaled.size(); ++i) scaled[i] *= affine.scale[channel_of(static_cast<int64_t>(i))];
+  for (size_t i = 0; i < scaled.size(); ++i) scaled[i] *= scale[channel_of(static_cast<int64_t>(i))];
+  return AddConstant<float>(graph, weights.name, ir::DType::kFloat32, weights.type.shape, scaled);
+}
+
+absl::StatusOr<ValueId> Rebuild(Graph& graph, const Layer& layer, const Affine& affine) {
+  Node node = layer.node;
+  node.inputs[1] = ScaleWeights(graph, layer, affine.scale);
   std::vector<float> bias(layer.channels, 0.0f);
   const bool has_bias = HasInput(node, 2);
   if (has_bias) bias = ReadConstant<float>(graph.values[node.inputs[2]]);
   for (size_t c = 0; c < bias.size(); ++c) bias[c] = bias[c] * affine.scale[c] + affine.shift[c];
   node.inputs.resize(3);
-  node.inputs[1] = AddConstant<float>(graph, weights.name, ir::DType::kFloat32, weights.type.shape, scaled);
   node.inputs[2] = AddConstant<float>(graph, node.name + ".bias", ir::DType::kFloat32, {layer.channels}, bias);
   node.outputs = {kNewValue};
   HONE_ASSIGN_OR_RETURN(std::vector<ValueId> outputs, AddNode(graph, std::move(node)));

@@ -19,7 +19,8 @@ struct Phases {
 
 bool CanLowerConvTranspose(const Graph& graph, const Node& node) {
   if (!Is(node, "ConvTranspose") || StringAttribute(node, "layout", "NCHW") != "NHWC") return false;
-  if (graph.values[node.inputs[1]].data == nullptr || IntAttribute(node, "group", 1) != 1) return false;
+  const Value& weights = graph.values[node.inputs[1]];
+  if (weights.data == nullptr || weights.data->empty() || IntAttribute(node, "group", 1) != 1) return false;
   const std::string auto_pad = StringAttribute(node, "auto_pad", "NOTSET");
   if (auto_pad != "NOTSET" || node.attributes.contains("output_shape")) return false;
   const Ints dilations = IntsAttribute(node, "dilations"), strides = IntsAttribute(node, "strides");

@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include "base/status.h"
 #include "compiler/graph/graph_edit.h"
 #include "compiler/graph/passes/permute.h"
+#include "compiler/graph/passes/view.h"
 #include "compiler/graph/traits.h"
 
 namespace hone::graph {
@@ -52,7 +55,40 @@ std::vector<int64_t> Rows(const std::vector<int64_t>& shape, int64_t last) {
   return {rows, last};
 }
 
-absl::StatusOr<ValueId> LowerConv(Graph& graph, const Node& node) {
+// Whether the value is made by a node with the trait sums_apart and element-wise work on that alone, for one reader of
+// the value: nobody else reads anything on the way.
+absl::StatusOr<bool> IsMadeOfSumsApart(const Graph& graph, const View& view, ValueId id) {
+  if (view.ConsumersOf(id).size() != 1) return false;
+  const Node* found = nullptr;
+  std::set<const Node*> inside;
+  std::vector<ValueId> pending = {id};
+  while (!pending.empty()) {
+    const ValueId value = pending.back();
+    pending.pop_back();
+    if (value == kAbsent || graph.values[value].data != nullptr) continue;
+    const Node* maker = view.Producer(value);
+    if (maker == nullptr || IsOutput(graph, value)) return false;
+    if (!inside.insert(maker).second) continue;
+    HONE_ASSIGN_OR_RETURN(const NodeTraits traits, FindTraits(graph, *maker));
+    if (traits.sums_apart && (found == nullptr || found == maker)) {
+      found = maker;
+    } else if (traits.elementwise) {
+      pending.insert(pending.end(), maker->inputs.begin(), maker->inputs.end());
+    } else {
+      return false;
+    }
+  }
+  for (const Node* node : inside) {
+    for (const ValueId made : node->outputs) {
+      if (made == id || made == kAbsent) continue;
+      const auto reads_inside = [&](int reader) { return inside.contains(&graph.nodes[reader]); };
+      if (!std::ranges::all_of(view.ConsumersOf(made), reads_inside)) return false;
+    }
+  }
+  return found != nullptr;
+}
+
+absl::StatusOr<ValueId> LowerConv(Graph& graph, const View& view, const Node& node) {
   const auto all = [&](const char* name, int64_t wanted) {
     const std::vector<int64_t> values = IntsAttribute(node, name);
     return std::all_of(values.begin(), values.end(), [&](int64_t v) { return v == wanted; });
@@ -72,7 +108,7 @@ absl::StatusOr<ValueId> LowerConv(Graph& graph, const Node& node) {
     matrix_shape = Rows(input, weights[1]);
     // Pixels stay as they are where the kernel of a depthwise convolution can make the products, too.
     if (!graph.target.HasLanes()) {
-      HONE_ASSIGN_OR_RETURN(const bool after_depthwise, IsMadeOfSumsApart(graph, node.inputs[0]));
+      HONE_ASSIGN_OR_RETURN(const bool after_depthwise, IsMadeOfSumsApart(graph, view, node.inputs[0]));
       if (after_depthwise) matrix_shape = input;
     }
   } else if (input[0] == 1) {
@@ -105,15 +141,18 @@ absl::StatusOr<ValueId> FlattenMatMul(Graph& graph, const Node& node) {
   return AddReshape(graph, product, output);
 }
 
-absl::StatusOr<ValueId> LowerMatMul(Graph& graph, const Node& node) {
+absl::StatusOr<ValueId> LowerMatMul(Graph& graph, const View& view, const Node& node) {
   if (Is(node, "Gemm")) return LowerGemm(graph, node);
-  if (Is(node, "Conv")) return LowerConv(graph, node);
+  if (Is(node, "Conv")) return LowerConv(graph, view, node);
   if (Is(node, "MatMul")) return FlattenMatMul(graph, node);
   return kAbsent;
 }
 
 }  // namespace
 
-absl::Status LowerMatMuls(Graph& graph) { return LowerNodes(graph, LowerMatMul); }
+absl::Status LowerMatMuls(Graph& graph) {
+  const View view(graph);
+  return LowerNodes(graph, [&](Graph& g, const Node& node) { return LowerMatMul(g, view, node); });
+}
 
 }  // namespace hone::graph

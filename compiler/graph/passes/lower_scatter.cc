@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "compiler/graph/graph_edit.h"
+#include "compiler/graph/passes/view.h"
 
 namespace hone::graph {
 namespace {
@@ -127,14 +128,14 @@ absl::StatusOr<ValueId> LowerScatter(Graph& graph, const Node& node) {
 
 // A ScatterElements along the first axis whose indices are one of each row, expanded: a ScatterND of whole rows, which
 // looks for each row once and not for each of its elements.
-absl::StatusOr<ValueId> ScatterRows(Graph& graph, const Node& node) {
+absl::StatusOr<ValueId> ScatterRows(Graph& graph, const View& view, const Node& node) {
   if (!IsScatter(node) || Is(node, "ScatterND")) return kAbsent;
   const Ints shape = graph.values[node.inputs[0]].type.shape, updates = graph.values[node.inputs[1]].type.shape;
   if (shape.size() < 2 || AxisFromFront(IntAttribute(node, "axis", 0), shape.size()) != 0) return kAbsent;
   if (!std::equal(shape.begin() + 1, shape.end(), updates.begin() + 1)) return kAbsent;
-  const int producer = Producers(graph)[static_cast<size_t>(node.inputs[1])];
-  if (producer < 0 || !Is(graph.nodes[static_cast<size_t>(producer)], "Expand")) return kAbsent;
-  const ValueId rows = graph.nodes[static_cast<size_t>(producer)].inputs[0];
+  const Node* expand = view.Producer(node.inputs[1], "Expand");
+  if (expand == nullptr) return kAbsent;
+  const ValueId rows = expand->inputs[0];
   Ints expanded(shape.size(), 1);
   expanded[0] = updates[0];
   if (graph.values[rows].type.shape != expanded) return kAbsent;
@@ -148,7 +149,8 @@ absl::StatusOr<ValueId> ScatterRows(Graph& graph, const Node& node) {
 }  // namespace
 
 absl::Status LowerScatters(Graph& graph) {
-  HONE_RETURN_IF_ERROR(LowerNodes(graph, ScatterRows));
+  const View view(graph);
+  HONE_RETURN_IF_ERROR(LowerNodes(graph, [&](Graph& g, const Node& node) { return ScatterRows(g, view, node); }));
   return LowerNodes(graph, LowerScatter);
 }
 

@@ -84,6 +84,7 @@ class Matcher {
   Match Unary(ValueId x, ValueId result, std::string op, std::string domain,
               std::map<std::string, Attribute> attributes = {}) const {
     if (x == kAbsent || result == kAbsent || TypeOf(x) != TypeOf(result)) return std::nullopt;
+    if (!ir::IsFloat(TypeOf(x).dtype)) return std::nullopt;
     return Found{result, std::move(op), std::move(domain), {x}, std::move(attributes)};
   }
 
@@ -263,10 +264,12 @@ absl::Status RecognizePatterns(Graph& graph) {
       if (Match match = matcher.Find(node)) found.push_back(*std::move(match));
     }
   }
+  std::map<ValueId, ValueId> replacements;
   for (const Found& match : found) {
-    HONE_ASSIGN_OR_RETURN(const ValueId result, AddOp(graph, match.op, match.inputs, match.attributes, match.domain));
-    ReplaceUses(graph, match.value, result);
+    HONE_ASSIGN_OR_RETURN(replacements[match.value],
+                          AddOp(graph, match.op, match.inputs, match.attributes, match.domain));
   }
+  ReplaceUses(graph, std::move(replacements));  // in the new nodes, too: one may read what another takes the place of
   Tidy(graph);
   return absl::OkStatus();
 }

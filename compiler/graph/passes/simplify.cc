@@ -27,15 +27,19 @@ const TensorType& OutputType(const Graph& graph, const Node& node) { return grap
 // The rules below take a node and return the value that stands for its first output, or kUnchanged. They may append
 // nodes, which is why they copy the node that they look at.
 
-// x + 0, x - 0, x * 1, x / 1, x ^ 1, where the number does not widen x.
+// x + 0, x - 0, x * 1, x / 1, x ^ 1, where the number does not widen x. Of floats, x + 0 is 0 where x is -0; what
+// changes nothing is to add -0.
 ValueId DropNeutral(const Graph& graph, const Node& node) {
   if (node.inputs.size() != 2 || !node.domain.empty()) return kUnchanged;
   const bool commutes = node.op == "Add" || node.op == "Mul";
-  const double neutral = node.op == "Add" || node.op == "Sub" ? 0 : 1;
+  const bool adds = node.op == "Add";
+  const double neutral = adds || node.op == "Sub" ? 0 : 1;
   if (!commutes && node.op != "Sub" && node.op != "Div" && node.op != "Pow") return kUnchanged;
   for (size_t i = 0; i < (commutes ? 2u : 1u); ++i) {
     const std::optional<double> number = UniformValue(graph.values[node.inputs[1 - i]]);
-    if (number && *number == neutral && InputType(graph, node, i) == OutputType(graph, node)) return node.inputs[i];
+    if (!number || *number != neutral || InputType(graph, node, i) != OutputType(graph, node)) continue;
+    const bool negative = adds && ir::IsFloat(OutputType(graph, node).dtype);
+    if (std::signbit(*number) == negative) return node.inputs[i];
   }
   return kUnchanged;
 }
@@ -127,11 +131,13 @@ absl::StatusOr<ValueId> MergePad(Graph& graph, const View& view, const Node& nod
   const std::optional<std::vector<int64_t>> amounts = ZerosAdded(graph, view, *pad);
   const size_t rank = InputType(graph, node).shape.size(), spatial = rank - 2;
   if (!amounts || amounts->size() != 2 * rank) return kUnchanged;
-  if ((*amounts)[0] + (*amounts)[1] + (*amounts)[rank] + (*amounts)[rank + 1] != 0) return kUnchanged;
+  const bool channels_last = StringAttribute(node, "layout", "NCHW") == "NHWC";
+  const size_t channel = channels_last ? rank - 1 : 1, space = channels_last ? 1 : 2;
+  if ((*amounts)[0] + (*amounts)[channel] + (*amounts)[rank] + (*amounts)[rank + channel] != 0) return kUnchanged;
   std::vector<int64_t> pads = IntsAttribute(node, "pads", std::vector<int64_t>(2 * spatial, 0));
   for (size_t d = 0; d < spatial; ++d) {
-    pads[d] += (*amounts)[d + 2];
-    pads[spatial + d] += (*amounts)[rank + d + 2];
+    pads[d] += (*amounts)[space + d];
+    pads[spatial + d] += (*amounts)[rank + space + d];
   }
   Node merged = node;
   merged.inputs[0] = pad->inputs[0];

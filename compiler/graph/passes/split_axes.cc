@@ -76,7 +76,7 @@ absl::StatusOr<Values> SplitCumSum(Graph& graph, const Node& node) {
   const int64_t axis = AxisFromFront(given, type.shape.size());
   if (type.shape[static_cast<size_t>(axis)] <= kShort) return Values{};
   const Sums sums{axis, IntAttribute(node, "exclusive", 0), IntAttribute(node, "reverse", 0)};
-  if (ir::SizeOf(type.dtype) >= 4) {
+  if (!ir::IsFloat(type.dtype) || ir::SizeOf(type.dtype) >= 4) {  // integers wrap around in any order
     HONE_ASSIGN_OR_RETURN(const ValueId result, SumUp(graph, data, sums));
     return Values{result};
   }

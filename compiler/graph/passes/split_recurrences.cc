@@ -126,11 +126,13 @@ absl::StatusOr<Values> ChainOfDirection(Graph& graph, Node node) {
 // One direction of a node that has two.
 absl::StatusOr<Node> TakeDirection(Graph& graph, Node node, int64_t direction) {
   node.attributes["direction"] = std::string(direction == 0 ? "forward" : "reverse");
-  if (const auto it = node.attributes.find("activations"); it != node.attributes.end()) {
-    auto& names = std::get<std::vector<std::string>>(it->second);
-    const auto middle = names.begin() + static_cast<std::ptrdiff_t>(names.size() / 2);
-    names = direction == 0 ? std::vector<std::string>(names.begin(), middle)
-                           : std::vector<std::string>(middle, names.end());
+  const auto activations = node.attributes.find("activations");
+  auto* names =
+      activations == node.attributes.end() ? nullptr : std::get_if<std::vector<std::string>>(&activations->second);
+  if (names != nullptr) {
+    const auto middle = names->begin() + static_cast<std::ptrdiff_t>(names->size() / 2);
+    *names = direction == 0 ? std::vector<std::string>(names->begin(), middle)
+                            : std::vector<std::string>(middle, names->end());
   }
   const int64_t state_axis = IsBatchFirst(node) ? 1 : 0;
   const std::pair<size_t, int64_t> kParts[] = {{kWeights, 0},  {kRecurrentWeights, 0}, {kBias, 0},

@@ -10,8 +10,13 @@ template <typename T>
 std::optional<double> Uniform(const Value& value) {
   const std::vector<T> elements = ReadConstant<T>(value);
   if (elements.empty()) return std::nullopt;
-  if (!std::all_of(elements.begin(), elements.end(), [&](T e) { return e == elements[0]; })) return std::nullopt;
-  return static_cast<double>(elements[0]);
+  const auto first = static_cast<double>(elements[0]);
+  // By sign as well: -0 and 0 are equal, but adding the one is not adding the other.
+  const auto same = [&](T e) {
+    return e == elements[0] && std::signbit(static_cast<double>(e)) == std::signbit(first);
+  };
+  if (!std::all_of(elements.begin(), elements.end(), same)) return std::nullopt;
+  return first;
 }
 
 }  // namespace

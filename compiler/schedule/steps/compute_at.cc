@@ -169,9 +169,12 @@ class RegionInference {
       std::optional<Region> region = RegionOf(ir::Substitute(load.indices[d], reader.bindings), inner, state_, ranges_);
       const int64_t size = producer_.stage.axes[d].extent;
       // Partial results along memory ask themselves where the axis ends. Less than a vector is kept, which makes the
-      // last one whole.
-      const bool ends = std::ranges::any_of(
-          asked, [&](const ir::Expr& condition) { return ir::Equal(condition, load.indices[d] < ir::Expr(size)); });
+      // last one whole. What runs over an end of tiles is kept, too, and then not asked for.
+      const auto is_end = [&](const ir::Expr& condition) {
+        const auto same = [&](const ir::Expr& end) { return ir::Equal(end, condition); };
+        return ir::Equal(condition, load.indices[d] < ir::Expr(size)) && std::ranges::none_of(reader.ends, same);
+      };
+      const bool ends = std::ranges::any_of(asked, is_end);
       const bool beyond =
           region.has_value() && (region->max_extent - size) * ir::SizeOf(load.buffer->dtype) >= kLongestVector;
       if (ends && beyond && ir::IsZero(region->base)) region = Region{region->base, ir::Expr(size), size};

@@ -5,6 +5,11 @@
 #include "compiler/schedule/apply.h"
 
 namespace hone::schedule {
+namespace {
+
+constexpr int64_t kMostBeyond = 4096;  // elements of a group that is longer than its axis
+
+}  // namespace
 
 // t[.., i, ..] = v(i)  ==>  t[.., ix, iy, ..] = v(ix * factor + iy); t[.., e, ..]  ==>  t[.., e / factor, e % factor,
 // ..]. The last group has elements beyond the axis where the factor does not divide it: they are computed, not read.
@@ -23,6 +28,10 @@ absl::Status Apply(const SplitAxis& step, State& state) {
     return absl::NotFoundError(fmt::format("{} is no axis of stage {}", step.axis, step.stage));
   }
   if (step.factor < 1) return absl::FailedPreconditionError(fmt::format("factor {} is less than 1", step.factor));
+  if (step.factor > std::max(axis->extent, kMostBeyond)) {
+    return absl::FailedPreconditionError(
+        fmt::format("groups of {} are more than axis {} of {} needs", step.factor, step.axis, axis->extent));
+  }
   const auto place = axis - stage.axes.begin();
   const int64_t extent = axis->extent, groups = (extent + step.factor - 1) / step.factor;
   const ir::Axis outer{step.axis + "x", groups}, inner{step.axis + "y", step.factor};

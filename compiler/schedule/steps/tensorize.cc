@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "base/status.h"
 #include "compiler/schedule/apply.h"
@@ -9,13 +10,18 @@
 namespace hone::schedule {
 namespace {
 
-// Whether what is loaded is 0 wherever the guard does not hold: its stage computes select(guard && ..., x, 0).
-bool IsZeroBeyond(const State& state, const Nest& nest, const ir::Load& load, const ir::Expr& guard,
-                  const ir::Ranges& ranges) {
-  const Nest* source = state.FindNest(load.buffer.get());
+// What a stage is asked for beyond a guard, as it is computed as select(condition && ..., x, 0).
+struct Zeros {
+  Nest* source;
+  ir::Expr condition;  // in terms of its axes
+};
+
+// Empty if what is loaded is not surely 0 wherever the guard does not hold.
+std::optional<Zeros> ZerosBeyond(State& state, const Nest& nest, const ir::Load& load, const ir::Expr& guard) {
+  const ir::Ranges ranges = state.LoopRanges();
+  Nest* source = state.FindNest(load.buffer->name);
   const ir::Select* select = source == nullptr ? nullptr : source->stage.value.As<ir::Select>();
-  if (select == nullptr || source->stage.reduction != ir::Reduction::kNone || !ir::IsZero(select->on_false))
-    return false;
+  if (select == nullptr || source->stage.reduction != ir::Reduction::kNone || !ir::IsZero(select->on_false)) return {};
   ir::VarMap map;
   for (size_t d = 0; d < load.indices.size(); ++d) {
     map[source->stage.axes[d].name] = ir::Substitute(load.indices[d], nest.bindings);
@@ -23,25 +29,24 @@ bool IsZeroBeyond(const State& state, const Nest& nest, const ir::Load& load, co
   std::vector<ir::Expr> conditions;
   CollectConditions(select->condition, &conditions);
   const ir::Expr wanted = ir::Simplify(guard, ranges);
-  return std::any_of(conditions.begin(), conditions.end(), [&](const ir::Expr& c) {
-    return ir::Equal(ir::Simplify(ir::Substitute(c, map), ranges), wanted);
-  });
+  const auto found = std::ranges::find_if(
+      conditions, [&](const ir::Expr& c) { return ir::Equal(ir::Simplify(ir::Substitute(c, map), ranges), wanted); });
+  return found == conditions.end() ? std::nullopt : std::optional(Zeros{source, *found});
 }
 
 // The instruction does all its steps or none: a guard that tells them apart must not matter, and goes.
-absl::Status DropGuards(const State& state, const Factors& factors, Nest& nest, const InstructionLoops& loops) {
-  const ir::Ranges ranges = state.LoopRanges();
+absl::Status DropGuards(State& state, const Factors& factors, Nest& nest, const InstructionLoops& loops) {
   std::vector<ir::Expr> kept;
+  std::vector<Zeros> needed;
   for (const ir::Expr& guard : nest.guards) {
     const auto uses = [&](const std::string& loop) { return !loop.empty() && ir::UsesVar(guard, loop); };
     if (!uses(loops.m) && !uses(loops.n) && !uses(loops.chunks) && !uses(loops.k)) {
       kept.push_back(guard);
       continue;
     }
-    const bool adds_nothing =
-        !uses(loops.m) && !uses(loops.n) &&
-        (IsZeroBeyond(state, nest, factors.a, guard, ranges) || IsZeroBeyond(state, nest, factors.b, guard, ranges));
-    if (!adds_nothing) {
+    std::optional<Zeros> zeros = ZerosBeyond(state, nest, factors.a, guard);
+    if (!zeros.has_value()) zeros = ZerosBeyond(state, nest, factors.b, guard);
+    if (uses(loops.m) || uses(loops.n) || !zeros.has_value()) {
       return absl::FailedPreconditionError(
           "a condition holds for a part of the instruction only: pad an operand with zeros, by packing it");
     }
@@ -50,6 +55,11 @@ absl::Status DropGuards(const State& state, const Factors& factors, Nest& nest, 
       return absl::FailedPreconditionError(fmt::format(
           "the instruction would read {} beyond what is there: pack it, and place it afterwards", load->buffer->name));
     }
+    needed.push_back(*std::move(zeros));
+  }
+  // What would be asked for no more is read now.
+  for (const auto& [source, condition] : needed) {
+    std::erase_if(source->ends, [&](const ir::Expr& end) { return ir::Equal(end, condition); });
   }
   nest.guards = std::move(kept);
   return absl::OkStatus();

@@ -2,6 +2,7 @@
 
 #include "base/status.h"
 #include "compiler/space/sketch.h"
+#include "compiler/space/sketch/lanes.h"
 
 namespace hone::space {
 namespace {
@@ -76,12 +77,39 @@ bool IsLoadedAsCheaply(const ir::Stage& stage) {
   return large <= 1 && !HasCall(stage.value) && CountNodes(stage.value) <= kCheapNodes;
 }
 
-bool ShouldRepeat(const schedule::State& state, const Nest& nest) {
+// Whether it would be a launch of its own that computes element by element.
+bool IsOwnLaunch(const schedule::State& state, const Nest& nest) {
   const bool computes = nest.stage.reduction == ir::Reduction::kNone && !nest.prepared && nest.AtRoot();
-  if (!computes || nest.touched || state.IsOutput(nest.stage.buffer.get())) return false;
-  return IsLoadedAsCheaply(nest.stage) && std::ranges::all_of(state.nests, [&](const Nest& reader) {
-           return !ReadsSelf(reader, nest) || ReadsOnce(reader.stage, nest.stage.buffer.get());
-         });
+  return computes && !nest.touched && !state.IsOutput(nest.stage.buffer.get());
+}
+
+bool ShouldRepeat(const schedule::State& state, const Nest& nest) {
+  if (!IsOwnLaunch(state, nest) || !IsLoadedAsCheaply(nest.stage)) return false;
+  return std::ranges::all_of(state.nests, [&](const Nest& reader) {
+    return !ReadsSelf(reader, nest) || ReadsOnce(reader.stage, nest.stage.buffer.get());
+  });
+}
+
+// Whether it moves one buffer where its place is inside, and else has a constant or a number that is loaded.
+bool IsPadding(const ir::Stage& stage) {
+  const ir::Expr* value = &stage.value;
+  while (const ir::Cast* cast = value->As<ir::Cast>()) value = &cast->value;
+  const ir::Select* select = value->As<ir::Select>();
+  if (select == nullptr || LoadsFrom(select->condition, nullptr)) return false;
+  const auto moved =
+      std::ranges::count_if(LoadsOf(stage), [](const ir::Load& load) { return ir::NumElements(*load.buffer) > 1; });
+  return moved == 1 && IsMove(select->on_true) && IsMove(select->on_false);
+}
+
+// A window repeats the condition for each of its steps. Stages without reduction that steps were applied to may be
+// copies, which have no conditions.
+bool ShouldPadInPlace(const schedule::State& state, const Nest& nest) {
+  if (!IsOwnLaunch(state, nest) || !IsPadding(nest.stage)) return false;
+  return std::ranges::all_of(state.nests, [&](const Nest& reader) {
+    if (!ReadsSelf(reader, nest)) return true;
+    const bool may_ask = reader.stage.reduction != ir::Reduction::kNone || !reader.touched;
+    return may_ask && ReduceSteps(reader.stage) <= kUnrolledWindow && ReadsOnce(reader.stage, nest.stage.buffer.get());
+  });
 }
 
 // Until no stage is left that should disappear.
@@ -105,5 +133,6 @@ absl::Status InlineAll(Sketch& sketch, bool (*should)(const schedule::State& sta
 
 absl::Status InlineStages(Sketch& sketch) { return InlineAll(sketch, ShouldInline); }
 absl::Status InlineRepeated(Sketch& sketch) { return InlineAll(sketch, ShouldRepeat); }
+absl::Status InlinePadding(Sketch& sketch) { return InlineAll(sketch, ShouldPadInPlace); }
 
 }  // namespace hone::space

@@ -11,7 +11,6 @@ using schedule::Annotate;
 using schedule::Split;
 using schedule::Tail;
 
-constexpr int64_t kUnrolledWindow = 27;                     // steps of a reduction that are written out
 constexpr int64_t kFewElements = 4096;                      // results that do not keep all lanes busy, one each
 constexpr int64_t kLeastShared = 32;                        // steps that lanes share which have neighbouring results
 constexpr int64_t kLeastColumns = 8;                        // neighbouring results for which that is worth it
@@ -88,8 +87,8 @@ std::vector<std::string> LoopsOf(const Sketch& sketch, const std::string& stage,
 absl::Status ShareColumns(Sketch& sketch, const std::string& reader, const std::string& stage) {
   const ir::Axis longest = LongestReduced(sketch.Get(stage).stage);
   const int64_t most = sketch.target.hierarchy.max_lanes;
-  const int64_t x = std::min(most / 2, sketch.chooser.OneOf(reader + ".lanes_x", {8, 16, 32, 64}, 32));
-  const int64_t y = std::min(most / x, sketch.chooser.OneOf(reader + ".lanes_y", {2, 4, 8, 16}, 8));
+  const int64_t x = ChooseLanes(sketch, reader + ".lanes_x", {8, 16, 32, 64}, 32, most / 2);
+  const int64_t y = ChooseLanes(sketch, reader + ".lanes_y", {2, 4, 8, 16}, 8, most / x);
   const std::string column = LastAxis(sketch.Get(reader).stage)->name;
   HONE_RETURN_IF_ERROR(sketch.Do(schedule::Rfactor{stage, longest.name, std::min(y, longest.extent), true, true}));
   const std::string parts = PartsOf(sketch, stage);
@@ -122,7 +121,8 @@ absl::Status ShareColumns(Sketch& sketch, const std::string& reader, const std::
 
 // A lane for each element of the reader.
 absl::Status ReduceAlone(Sketch& sketch, const std::string& reader, const std::string& stage) {
-  const int64_t lanes = sketch.chooser.OneOf(reader + ".lanes", {32, 64, 128, 256}, 64);
+  const int64_t most = sketch.target.hierarchy.max_lanes;
+  const int64_t lanes = ChooseLanes(sketch, reader + ".lanes", {32, 64, 128, 256}, 64, most);
   const size_t axes = sketch.Get(reader).stage.axes.size();
   if (axes == 0) return absl::OkStatus();
   HONE_ASSIGN_OR_RETURN(const std::string all, FuseFrom(sketch, reader, 0, axes));

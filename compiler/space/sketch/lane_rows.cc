@@ -216,8 +216,8 @@ int64_t PreferredLanes(const Sketch& sketch, const Rows& rows) {
 }
 
 absl::StatusOr<RowPlan> SplitReductions(Sketch& sketch, const Rows& rows) {
-  const std::vector<int64_t> counts = {8, 16, 32, 64, 128, 256};
-  RowPlan plan{rows.common, sketch.chooser.OneOf(rows.prefix + "lanes", counts, PreferredLanes(sketch, rows))};
+  const int64_t preferred = PreferredLanes(sketch, rows), most = sketch.target.hierarchy.max_lanes;
+  RowPlan plan{rows.common, ChooseLanes(sketch, rows.prefix + "lanes", {8, 16, 32, 64, 128, 256}, preferred, most)};
   const int64_t merging = MergingLanes(sketch, rows, plan.lanes);
   plan.merges = merging > 0 && sketch.chooser.OneOf(rows.prefix + "merges", {0, 1}, 1) == 1;
   if (plan.merges) {

@@ -48,11 +48,11 @@ absl::Status SplitAxis(Sketch& sketch, const std::string& axis, int64_t lanes, i
 // every piece of memory that one of them touches, others use the rest at the same time.
 absl::Status ScheduleTurned(Sketch& sketch, const std::string& stage, const ir::Axis& turned) {
   const ir::Axis last = sketch.Get(stage).stage.axes.back();
-  const auto choose = [&](const std::string& name, const std::vector<int64_t>& options, int64_t preferred) {
-    return sketch.chooser.OneOf(stage + name, options, std::min(preferred, options.back()));
-  };
-  const int64_t height = choose(".height", BlockSizes(turned), 4), width = choose(".width", BlockSizes(last), 4);
-  const int64_t y = choose(".lanes_y", {4, 8, 16, 32}, 32 / height), x = choose(".lanes_x", {2, 4, 8}, 8);
+  const int64_t height = sketch.chooser.OneOf(stage + ".height", BlockSizes(turned), 4);
+  const int64_t width = sketch.chooser.OneOf(stage + ".width", BlockSizes(last), 4);
+  const int64_t most = sketch.target.hierarchy.max_lanes;
+  const int64_t y = ChooseLanes(sketch, stage + ".lanes_y", {4, 8, 16, 32}, 32 / height, most / 2);
+  const int64_t x = ChooseLanes(sketch, stage + ".lanes_x", {2, 4, 8}, 8, most / y);
   std::vector<std::string> groups;
   for (const ir::Axis& axis : sketch.Get(stage).stage.axes) {
     if (axis.name != turned.name && axis.name != last.name) groups.push_back(axis.name);
@@ -71,7 +71,26 @@ absl::Status ScheduleTurned(Sketch& sketch, const std::string& stage, const ir::
   return sketch.Do(Annotate{last.name + "ii", width > 1 ? ir::LoopKind::kVectorized : ir::LoopKind::kUnrolled});
 }
 
+// Of the widest elements that it moves along its last axis, as many as a lane loads or stores at once.
+int64_t PreferredWidth(const ir::Stage& s) {
+  constexpr int64_t kBytesAtOnce = 16, kMost = 8;
+  const ir::Ranges ranges = AxisRanges(s);
+  int64_t widest = ir::SizeOf(s.buffer->dtype);
+  for (const ir::Load& load : LoadsOf(s)) {
+    const bool moves = StrideOf(load, s.axes.back().name, ranges) != 0;
+    if (moves) widest = std::max<int64_t>(widest, ir::SizeOf(load.buffer->dtype));
+  }
+  return std::min(kMost, kBytesAtOnce / widest);
+}
+
 }  // namespace
+
+int64_t ChooseLanes(Sketch& sketch, const std::string& name, std::vector<int64_t> counts, int64_t preferred,
+                    int64_t most) {
+  std::erase_if(counts, [&](int64_t count) { return count > most; });
+  if (counts.empty()) counts.push_back(most);
+  return sketch.chooser.OneOf(name, std::move(counts), preferred);
+}
 
 absl::StatusOr<std::string> FuseFrom(Sketch& sketch, const std::string& stage, size_t first, size_t end) {
   std::vector<std::string> loops;
@@ -87,12 +106,13 @@ absl::Status ScheduleLaneElementwise(Sketch& sketch, const std::string& stage) {
   if (turned >= 0 && sketch.chooser.OneOf(stage + ".blocks", {0, 1}, pays ? 1 : 0) == 1) {
     return ScheduleTurned(sketch, stage, s.axes[static_cast<size_t>(turned)]);
   }
-  const int64_t lanes = sketch.chooser.OneOf(stage + ".lanes", {32, 64, 128, 256}, 64);
+  const int64_t most = sketch.target.hierarchy.max_lanes;
+  const int64_t lanes = ChooseLanes(sketch, stage + ".lanes", {32, 64, 128, 256}, 64, most);
   std::vector<int64_t> widths = {1};
   for (const int64_t w : {2, 4, 8}) {
     if (s.axes.back().extent % w == 0) widths.push_back(w);
   }
-  const int64_t width = sketch.chooser.OneOf(stage + ".width", widths, 4);
+  const int64_t width = sketch.chooser.OneOf(stage + ".width", widths, PreferredWidth(s));
   if (width > 1) {
     HONE_RETURN_IF_ERROR(sketch.Do(Split{s.axes.back().name, width, Tail::kMask}));
     HONE_RETURN_IF_ERROR(sketch.Do(Annotate{s.axes.back().name + "i", ir::LoopKind::kVectorized}));

@@ -3,11 +3,17 @@
 #ifndef HONE_COMPILER_SPACE_SKETCH_LANES_H_
 #define HONE_COMPILER_SPACE_SKETCH_LANES_H_
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "compiler/space/sketch.h"
 
 namespace hone::space {
+
+// lanes.cc: a number of lanes: one of `counts` that is at most `most`, or `most` where all are above it.
+int64_t ChooseLanes(Sketch& sketch, const std::string& name, std::vector<int64_t> counts, int64_t preferred,
+                    int64_t most);
 
 // lanes.cc: every element a lane's work; where loads lie across the results, blocks of elements are, so that lanes that
 // load together and lanes that store together find neighbours.
@@ -35,9 +41,14 @@ bool ReadsAlongResult(const ir::Stage& s);
 // before the kernel runs: nothing for tiles to use twice.
 bool IsVectorProduct(const schedule::State& state, const ir::Stage& s);
 
+inline constexpr int64_t kUnrolledWindow = 27;   // steps of a reduction that are written out
 inline constexpr int64_t kSharedReduction = 64;  // steps that are worth sharing among the lanes of a group
 // A row so long that several groups should share it, where there are not enough rows for all units.
 inline constexpr int64_t kApartReduction = 1 << 16;
+
+// inline.cc: padding that no step has placed and only windows of few steps read, disappears into these: a launch of its
+// own would bring all of it through memory.
+absl::Status InlinePadding(Sketch& sketch);
 
 // Axes [first, end) of the stage as one loop; its name.
 absl::StatusOr<std::string> FuseFrom(Sketch& sketch, const std::string& stage, size_t first, size_t end);

@@ -105,13 +105,22 @@ std::vector<ir::TensorInstruction> LaneInstructionsFor(const schedule::State& st
 
 int64_t MostWidth(ir::TensorInstruction instruction) { return ir::EntryOf(instruction).blocks ? 64 : 16; }
 
+bool HasPairs(int64_t size, int64_t lanes, int64_t extent) {
+  return size % 2 == 0 && Up(std::min(size * lanes, extent), lanes) % 2 == 0;
+}
+
 bool FitsInstruction(const LaneShape& s, const LaneWork& work, ir::TensorInstruction instruction) {
   const auto divides = [](int64_t size, int64_t extent) { return extent % size == 0; };
   const bool rows = (s.lanes_y * s.lanes_z) % ir::kBlockRows == 0 && (s.rows % 2 == 0 || s.more_rows % 2 == 0);
   const bool lanes = divides(s.lanes_y, ir::kBlockRows) || divides(ir::kBlockRows, s.lanes_y);
   const ir::TensorInstructionEntry& entry = ir::EntryOf(instruction);
   if (!rows || !lanes || s.width % 2 != 0 || s.lanes_x % ir::kLanesOfRow != 0) return false;
-  if (!entry.blocks) return true;
+  if (!entry.blocks) {
+    // Tiles are no longer than their axis, which must leave all lanes, and rows in pairs.
+    return 2 * s.lanes_x <= work.columns && s.lanes_y <= work.rows && s.lanes_z <= work.more_rows &&
+           (s.rows % 2 == 0 ? HasPairs(s.rows, s.lanes_y, work.rows)
+                            : HasPairs(s.more_rows, s.lanes_z, work.more_rows));
+  }
   // All lanes of a row are in one warp, a lane's rows come in pairs that are eight apart, and no tile runs over an end.
   return s.lanes_x == ir::kLanesOfRow && s.more_rows == 1 && s.lanes_z == 1 && s.lanes() % entry.lanes == 0 &&
          s.rows % 2 == 0 && divides(s.rows * s.lanes_y * work.sharing, work.rows) &&

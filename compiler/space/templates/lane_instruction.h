@@ -14,7 +14,7 @@ namespace hone::space {
 inline constexpr int64_t kStagedBytes = 128;  // of a row of an operand that are staged at once, where there is room
 
 // Those that multiply the stage's factors as they are, lanes' columns along the axis `vector` and steps along `step`;
-// none if the extents of these axes do not divide.
+// none if these do not divide the steps, nor, of those that read shared memory themselves, the columns.
 std::vector<ir::TensorInstruction> LaneInstructionsFor(const schedule::State& state, const ir::Stage& stage,
                                                        const std::string& vector, const std::string& step,
                                                        const target::Target& target);
@@ -26,8 +26,11 @@ int OwnDimension(const ir::Load& load, const std::string& axis);
 // Columns of a lane.
 int64_t MostWidth(ir::TensorInstruction instruction);
 
-// Whether the shape is one that lanes can have which run the instruction together, for a sum of these extents: nothing
-// is left over.
+// Whether so many rows of each of so many lanes, or what there is of them along a shorter axis, come in pairs.
+bool HasPairs(int64_t size, int64_t lanes, int64_t extent);
+
+// Whether the shape is one that lanes can have which run the instruction together, for a sum of these extents; where it
+// reads shared memory itself, nothing is left over.
 bool FitsInstruction(const LaneShape& shape, const LaneWork& work, ir::TensorInstruction instruction);
 
 // Of a launch that lays a buffer out anew.

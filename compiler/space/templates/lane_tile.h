@@ -98,6 +98,8 @@ class LaneTile {
   // Which operands go through shared memory: a stage that only this reduction reads (padding) is computed there,
   // anything else copied.
   absl::Status StageOperands();
+  // Whether a part of an instruction would read the load beyond an end: not of shared memory, where there is something.
+  bool RunsOver(const ir::Load& load) const;
   // Elements behind each row of the load's copy in shared memory, so that lanes which load together find theirs in
   // different banks.
   int64_t ChoosePad(const std::string& name, const ir::Load& load, bool along_vector);
@@ -130,15 +132,13 @@ class LaneTile {
   schedule::Schedule FillTogether(const std::string& name) const;
 
   // lane_tile_instruction.cc: what is different with a tensor instruction
-  // Whether a part of an instruction would read the load beyond an end: not of shared memory, where there is something.
-  bool RunsOver(const ir::Load& load) const;
   // Whether an instruction reads shared memory itself.
   bool HasBlocks() const { return instruction_.has_value() && ir::EntryOf(*instruction_).blocks; }
   // Which instruction is used, if one is; `shapes`, which are without, become those with it.
   void ChooseInstruction(Shapes* shapes);
   // How many groups along the rows share the copies of columns, which they all read; `shapes` become those with that.
   void ChooseSharing(Shapes* shapes);
-  // As ChooseTile, of what leaves nothing over and what lanes can have that run an instruction together.
+  // As ChooseTile, of what lanes can have that run an instruction together.
   absl::Status ChooseInstructionTile();
   // The steps of an instruction lie side by side in whatever is fixed, where it wants them to.
   absl::Status PackSteps();

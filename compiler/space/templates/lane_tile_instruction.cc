@@ -72,26 +72,30 @@ absl::Status LaneTile::ChooseInstructionTile() {
   };
   // Tiles of instructions that read shared memory themselves run over no end.
   const bool blocks = HasBlocks();
+  const auto has_lanes = [&](int64_t n, int64_t extent) { return blocks ? extent % n == 0 : n <= extent; };
   const auto may_tile = [&](int64_t tile, int64_t extent) {
     return blocks ? extent % tile == 0 : tile <= PowerOfTwo(extent);
   };
   const int64_t least_lanes = blocks ? ir::EntryOf(*instruction_).lanes / ir::kLanesOfRow : 1;
   lanes_x_ = choose("lanes_x", Powers(blocks ? ir::kLanesOfRow : most_lanes / ir::kBlockRows), shape_.lanes_x,
-                    [&](int64_t n) { return n % ir::kLanesOfRow == 0 && may_tile(2 * n, columns); });
+                    [&](int64_t n) { return n % ir::kLanesOfRow == 0 && has_lanes(2 * n, columns); });
   width_ = choose("width", Powers(std::min(MostWidth(*instruction_), elements)), shape_.width,
                   [&](int64_t n) { return n % 2 == 0 && may_tile(lanes_x_ * n, columns); });
   lanes_y_ = choose("lanes_y", LaneSizes(rows, most_lanes / lanes_x_), shape_.lanes_y, [&](int64_t n) {
-    return may_tile(n, rows) && n % least_lanes == 0 &&
-           (n % ir::kBlockRows == 0 || (ir::kBlockRows % n == 0 && may_tile(ir::kBlockRows / n, more_rows)));
+    return has_lanes(n, rows) && n % least_lanes == 0 &&
+           (n % ir::kBlockRows == 0 || (ir::kBlockRows % n == 0 && has_lanes(ir::kBlockRows / n, more_rows)));
   });
   lanes_z_ = choose("lanes_z", LaneSizes(blocks ? 1 : more_rows, most_lanes / lanes_x_ / lanes_y_), shape_.lanes_z,
-                    [&](int64_t n) { return may_tile(n, more_rows) && lanes_y_ * n % ir::kBlockRows == 0; });
-  const bool pairs_there = !blocks && may_tile(2 * lanes_z_, more_rows);
+                    [&](int64_t n) { return has_lanes(n, more_rows) && lanes_y_ * n % ir::kBlockRows == 0; });
+  const bool pairs_there = !blocks && HasPairs(2, lanes_z_, more_rows);
+  const auto pairs = [&](int64_t n) { return HasPairs(n, lanes_y_, rows); };
   rows_ = choose("rows", LaneSizes(left(rows, lanes_y_), std::min(kMostRows, elements / width_)), shape_.rows,
-                 [&](int64_t n) { return may_tile(lanes_y_ * n, rows) && (n % 2 == 0 || pairs_there); });
-  more_rows_ = choose(
-      "more_rows", LaneSizes(blocks ? 1 : left(more_rows, lanes_z_), std::min(kMostRows, elements / width_ / rows_)),
-      shape_.more_rows, [&](int64_t n) { return may_tile(lanes_z_ * n, more_rows) && (n % 2 == 0 || rows_ % 2 == 0); });
+                 [&](int64_t n) { return may_tile(lanes_y_ * n, rows) && (pairs(n) || (n % 2 == 1 && pairs_there)); });
+  more_rows_ = choose("more_rows",
+                      LaneSizes(blocks ? 1 : left(more_rows, lanes_z_), std::min(kMostRows, elements / width_ / rows_)),
+                      shape_.more_rows, [&](int64_t n) {
+                        return may_tile(lanes_z_ * n, more_rows) && (pairs(rows_) || HasPairs(n, lanes_z_, more_rows));
+                      });
   const LaneShape shape{width_, rows_, more_rows_, lanes_x_, lanes_y_, lanes_z_};
   if (FitsInstruction(shape, {columns, rows, more_rows}, *instruction_)) return absl::OkStatus();
   return absl::FailedPreconditionError("lanes in this shape cannot run the instruction together");

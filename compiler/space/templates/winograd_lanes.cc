@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/status.h"
+#include "compiler/space/sketch/lanes.h"
 #include "compiler/space/templates/winograd.h"
 
 namespace hone::space {
@@ -99,8 +100,8 @@ class WinogradLanes {
     HONE_RETURN_IF_ERROR(sketch_.Do(order));
     for (const std::string& loop : inside) HONE_RETURN_IF_ERROR(sketch_.Do(Annotate{loop, ir::LoopKind::kUnrolled}));
     HONE_ASSIGN_OR_RETURN(const std::string all, FuseAll(sketch_, around));
-    const int64_t lanes =
-        sketch_.chooser.OneOf(prefix_ + decision, {std::begin(kLanes), std::end(kLanes)}, kPreferredLanes);
+    const int64_t lanes = ChooseLanes(sketch_, prefix_ + decision, {std::begin(kLanes), std::end(kLanes)},
+                                      kPreferredLanes, sketch_.target.hierarchy.max_lanes);
     HONE_RETURN_IF_ERROR(sketch_.Do(Split{all, lanes, Tail::kMask}));
     HONE_RETURN_IF_ERROR(sketch_.Do(Annotate{all + "o", ir::LoopKind::kGroup}));
     HONE_RETURN_IF_ERROR(sketch_.Do(Annotate{all + "i", ir::LoopKind::kLane}));

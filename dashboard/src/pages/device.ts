@@ -46,12 +46,10 @@ export function devicePage(window: Window): Page {
     const shown = device();
     if (!shown) return;
     const answer = await ask<Drift>(
-      withParameters('records/drift', { device: shown.fingerprint, limit: mostSamples }),
+      withParameters('records/drift', { device: shown.fingerprint, measured_by: name, limit: mostSamples }),
       window.closed,
     );
-    drift = answer.points
-      .filter((point) => point.measured_by === name)
-      .sort((a, b) => Date.parse(a.at) - Date.parse(b.at));
+    drift = answer.points.sort((a, b) => Date.parse(a.at) - Date.parse(b.at));
     window.show();
   }
 

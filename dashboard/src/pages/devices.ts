@@ -6,7 +6,7 @@ import { count, duration, number, short } from '../format';
 import { addressOf } from '../links';
 import { may, type Page, type Window } from '../page';
 import { type Column, table } from '../table';
-import { badge, button, choice, confirmed, link, moment } from '../widgets';
+import { badge, button, choice, confirmed, link } from '../widgets';
 
 /** The one word for how a device is: what keeps it from work comes first. */
 export function stateOf(device: Device): string {
@@ -102,11 +102,12 @@ function columns(window: Window): Column<Device>[] {
     { name: 'Is a', by: (d) => d.model, cell: (d) => h('span', { class: 'long', title: d.model }, d.model) },
     {
       name: 'Last seen',
-      by: (d) => d.last_seen,
+      // The others are seen all the time, which no event tells.
+      by: (d) => (d.activity === 'offline' ? d.last_seen : null),
       cell: (d) =>
-        d.activity === 'offline'
-          ? `${duration((Date.now() - Date.parse(d.last_seen ?? '')) / 1000)} ago`
-          : moment(d.last_seen),
+        d.activity === 'offline' && d.last_seen
+          ? `${duration((Date.now() - Date.parse(d.last_seen)) / 1000)} ago`
+          : '',
     },
     ...(may(window.farm, 'drain') ? [{ name: 'Change', cell: (d: Device) => agentActions(window, d) }] : []),
   ];

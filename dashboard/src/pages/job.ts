@@ -106,7 +106,7 @@ export function jobPage(window: Window): Page {
     },
     change({ jobs }: Change) {
       const mine = jobs?.changed.find((changed) => changed.job === id);
-      if (!mine || job === undefined) return;
+      if (!mine) return;
       Object.assign(job, mine);
       refresh();
     },

@@ -1,13 +1,14 @@
 // All jobs, the newest first; those of one submission by a link.
-import { ask } from '../api';
+import { ApiError, ask } from '../api';
 import type { Job, Jobs } from '../api_types';
 import { fragment, h } from '../dom';
 import { count, duration, milliseconds, number, speedup } from '../format';
+import { withJob, withOlder } from '../job_list';
 import { addressOf } from '../links';
 import { type Page, type Window } from '../page';
 import { withParameters } from '../parameters';
 import { type Column, table } from '../table';
-import { badge, bar, button, choice, link, moment } from '../widgets';
+import { badge, bar, button, choice, formerChoice, link, moment } from '../widgets';
 
 const pageSize = 100;
 
@@ -80,26 +81,43 @@ export const jobColumns: Column<Job>[] = [
 export function jobsPage(window: Window): Page {
   let jobs: Job[] = [];
   let more = false;
+  let answered = ''; // the choice that `jobs` are of
   const query = () => ({ state: window.query('state') || 'all', group: window.query('group') });
+  const choiceNow = () => JSON.stringify(query());
+  const askFor = (after?: string) =>
+    ask<Jobs>(withParameters('jobs', { ...query(), limit: pageSize, after }), window.closed);
 
-  async function load(after?: string): Promise<Job[]> {
-    const page = await ask<Jobs>(withParameters('jobs', { ...query(), limit: pageSize, after }), window.closed);
-    more = page.more;
-    return page.jobs;
+  async function showOlder(): Promise<void> {
+    const chosen = choiceNow();
+    const last = jobs[jobs.length - 1]?.job;
+    try {
+      const page = await askFor(last);
+      // The list may have become another one meanwhile.
+      if (chosen !== answered || last !== jobs[jobs.length - 1]?.job) return;
+      jobs = withOlder(jobs, page.jobs);
+      more = page.more;
+    } catch (error) {
+      if (window.closed.aborted) return;
+      window.say(error instanceof ApiError ? error.message : String(error));
+    }
+    window.show();
   }
 
   return {
     title: () => 'Jobs',
     async load() {
-      jobs = await load();
+      const chosen = choiceNow();
+      const page = await askFor();
+      jobs = page.jobs;
+      more = page.more;
+      answered = chosen;
     },
     change({ jobs: changes }) {
+      const { state, group } = query();
       for (const job of changes?.changed ?? []) {
-        const at = jobs.findIndex((known) => known.job === job.job);
-        if (at >= 0) jobs[at] = job;
-        else if (!query().group || query().group === job.group) jobs.unshift(job);
+        if (!group || group === job.group) jobs = withJob(jobs, job, more);
       }
-      if (query().state === 'open') jobs = jobs.filter((job) => !changes?.gone.includes(job.job));
+      if (state === 'open') jobs = jobs.filter((job) => !changes?.gone.includes(job.job));
     },
     render() {
       const { state, group } = query();
@@ -117,9 +135,10 @@ export function jobsPage(window: Window): Page {
             state,
             (value) => {
               window.setQuery({ state: value });
-              void this.load().then(window.show);
+              window.reload();
             },
           ),
+          answered === choiceNow() ? null : formerChoice(),
           group ? h('p', {}, `Those of submission ${group}. `, link('/jobs', 'All')) : null,
         ),
         table({
@@ -131,16 +150,7 @@ export function jobsPage(window: Window): Page {
           sort: (order) => window.setQuery({ sort: order }),
           empty: 'There is no job. hone submit MODEL.onnx gives the farm one.',
         }),
-        more
-          ? button(
-              'Show older ones',
-              () =>
-                void load(jobs[jobs.length - 1]?.job).then((older) => {
-                  jobs.push(...older);
-                  window.show();
-                }),
-            )
-          : null,
+        more ? button('Show older ones', () => void showOlder()) : null,
       ];
     },
   };

@@ -122,7 +122,10 @@ export function overviewPage(window: Window): Page {
   return {
     title: () => 'Overview',
     async load() {
-      const [overview, devices] = await Promise.all([ask<Overview>('overview'), ask<Devices>('devices?limit=2000')]);
+      const [overview, devices] = await Promise.all([
+        ask<Overview>('overview', window.closed),
+        ask<Devices>('devices?limit=2000', window.closed),
+      ]);
       const { running: jobs, ...rest } = overview;
       farm.overview = rest;
       farm.jobs.clear();

@@ -104,6 +104,7 @@ export function recordsPage(window: Window): Page {
     try {
       await step();
     } catch (error) {
+      if (window.closed.aborted) return;
       window.say(error instanceof ApiError ? error.message : String(error));
     }
     window.show();
@@ -120,16 +121,23 @@ export function recordsPage(window: Window): Page {
   async function exportLines() {
     const parts: string[] = [];
     let after: string | null = null;
-    for (let page = 0; page < mostExported; ++page) {
-      exporting = `Page ${page + 1}…`;
-      window.show();
-      const lines = await askLines(withParameters('records/export', { ...filter(), after_row: after ?? undefined }));
-      parts.push(lines.text);
-      after = lines.next;
-      if (after === null) break;
+    try {
+      for (let page = 0; page < mostExported; ++page) {
+        exporting = `Page ${page + 1}…`;
+        window.show();
+        const lines = await askLines(
+          withParameters('records/export', { ...filter(), after_row: after ?? undefined }),
+          window.closed,
+        );
+        parts.push(lines.text);
+        after = lines.next;
+        if (after === null) break;
+      }
+    } finally {
+      exporting = '';
     }
-    exporting =
-      after === null ? '' : 'There are more than a browser should hold; hone records export --tracker has them all.';
+    if (after !== null)
+      exporting = 'There are more than a browser should hold; hone records export --tracker has them all.';
     const anchor = h('a', { download: 'records.jsonl' });
     anchor.href = URL.createObjectURL(new Blob(parts, { type: 'application/x-ndjson' }));
     anchor.click();

@@ -1,7 +1,17 @@
 // One workload: how its search went, trial by trial, and what won. The address may name the job that it is seen from,
 // which knows the roofline.
 import { ask } from '../api';
-import type { Best, Change, Importance, JobDetail, JobWorkload, NewPoints, Point, Workload } from '../api_types';
+import type {
+  Best,
+  BestPage,
+  Change,
+  Importance,
+  JobDetail,
+  JobWorkload,
+  NewPoints,
+  Point,
+  Workload,
+} from '../api_types';
 import { bestSoFar } from '../best';
 import { h } from '../dom';
 import { count, instant, milliseconds, number, percent, short, speedup, words } from '../format';
@@ -11,11 +21,12 @@ import { type Page, sparingly, type Window } from '../page';
 import { withParameters } from '../parameters';
 import { Plot, type PlotData, type Series } from '../plot';
 import { predictionPlot } from '../prediction_plot';
+import { earlierBest, figuresOf, type SearchFigures, type Trials } from '../search_figures';
 import { type Column, table } from '../table';
-import { bar, choice, code, facts, figures, link, moment, section } from '../widgets';
+import { bar, choice, code, facts, figures, formerChoice, link, moment, section } from '../widgets';
 
 const mostPoints = 10_000;
-const mostPages = 20;
+const mostWinners = 200;
 const oftenest = 1000;
 const rarely = 15_000;
 const listedPoints = 25;
@@ -25,10 +36,11 @@ const keyOf = (best: Best) => JSON.stringify([best.target, best.device, best.com
 
 export function workloadPage(window: Window): Page {
   const digest = window.path[1]!;
+  const path = `workloads/${encodeURIComponent(digest)}`;
   let workload: Workload;
-  let points: Point[] = [];
+  let trials: Trials = { points: [], older: false, devices: new Set(), winners: [] };
   let shown: Point[] = []; // as the plot has them
-  let ofJob: JobWorkload | null = null;
+  let ofJob: { target: string; workload: JobWorkload } | null = null;
   let trialsSeen = -1;
   let importance: Importance | null = null;
 
@@ -37,6 +49,8 @@ export function workloadPage(window: Window): Page {
     device: window.query('device'),
     compiler: window.query('compiler'),
   });
+  let answered = filter(); // the choice that `trials` are of
+  const isChosen = (chosen: ReturnType<typeof filter>) => JSON.stringify(chosen) === JSON.stringify(filter());
   const byTime = () => window.query('x') === 'time';
 
   const plot = new Plot(
@@ -75,7 +89,7 @@ export function workloadPage(window: Window): Page {
       point.confirmed ? 'final comparison' : '',
       point.kind === 'timed' && !point.verified ? 'not verified' : '',
     ];
-    return `Trial ${points.indexOf(point) + 1}: ${what}${notes
+    return `Trial ${trials.points.indexOf(point) + 1}: ${what}${notes
       .filter(Boolean)
       .map((note) => `, ${note}`)
       .join('')}; ${instant(point.at)} on ${point.measured_by}. Enter or a click shows it.`;
@@ -83,62 +97,105 @@ export function workloadPage(window: Window): Page {
   const predictions = predictionPlot(window);
   const open = (i: number) => shown[i] && window.go(addressOf.candidate(shown[i].row));
 
-  async function loadPoints(): Promise<void> {
-    const path = `workloads/${encodeURIComponent(digest)}`;
-    workload = await ask<Workload>(withParameters(path, { ...filter(), limit: mostPoints }), window.closed);
-    points = workload.points;
-    let { more } = workload;
-    for (let page = 0; more && page < mostPages; ++page) more = await addPoints();
+  async function loadTrials(): Promise<void> {
+    const chosen = filter();
+    const newest = { ...chosen, order: 'newest' };
+    const first = await ask<Workload>(withParameters(path, { ...newest, limit: mostPoints }), window.closed);
+    const points = [...first.points];
+    const devices = new Set(first.devices);
+    let older = first.more;
+    while (older && points.length < mostPoints) {
+      const last = points[points.length - 1];
+      if (last === undefined) break;
+      const page = await ask<NewPoints>(
+        withParameters(path, { ...newest, limit: mostPoints - points.length, before_row: last.row }),
+        window.closed,
+      );
+      if (page.points.length === 0) break;
+      points.push(...page.points);
+      for (const device of page.devices) devices.add(device);
+      older = page.more;
+    }
+    workload = first;
+    trials = { points: points.reverse(), older, devices, winners: first.best };
+    answered = chosen;
   }
 
+  /** Asks for a page of what is new. Returns whether there is more. */
   async function addPoints(): Promise<boolean> {
-    const after = points[points.length - 1]?.row;
-    if (after === undefined) return false;
-    const path = `workloads/${encodeURIComponent(digest)}`;
+    const before = trials.points;
+    const last = before[before.length - 1];
+    if (last === undefined) return false;
     const page = await ask<NewPoints>(
-      withParameters(path, { ...filter(), limit: mostPoints, after_row: after }),
+      withParameters(path, { ...answered, limit: mostPoints, after_row: last.row }),
       window.closed,
     );
-    points = [...points, ...page.points].slice(-mostPoints);
-    return page.more;
+    // Others may have come meanwhile, of another choice perhaps.
+    if (trials.points !== before) return false;
+    const points = [...before, ...page.points];
+    trials = {
+      points: points.slice(-mostPoints),
+      older: trials.older || points.length > mostPoints,
+      devices: new Set([...trials.devices, ...page.devices]),
+      winners: trials.winners,
+    };
+    return page.more && page.points.length > 0;
+  }
+
+  async function addAllPoints(): Promise<void> {
+    while (await addPoints());
   }
 
   async function loadJob(): Promise<void> {
     const id = window.query('job');
-    ofJob = null;
     if (!id) return;
     const job = await ask<JobDetail>(`jobs/${encodeURIComponent(id)}`, window.closed);
-    ofJob = job.workloads.find((known) => known.digest === digest) ?? null;
+    const mine = job.workloads.find((known) => known.digest === digest);
+    ofJob = mine ? { target: job.target, workload: mine } : null;
     trialsSeen = job.trials;
   }
 
-  async function loadImportance(): Promise<void> {
-    importance = await ask<Importance>(
-      withParameters(`workloads/${encodeURIComponent(digest)}/importance`, filter()),
-      window.closed,
-    );
+  async function loadDecisions(): Promise<void> {
+    const chosen = filter();
+    const decisions = await ask<Importance>(withParameters(`${path}/importance`, chosen), window.closed);
+    if (!isChosen(chosen)) return;
+    importance = decisions;
     window.show();
   }
-  // It reads all trials, so it is asked for less often than they.
-  const refreshImportance = sparingly(loadImportance, rarely, window.closed);
+
+  /** Winners come with the trials that a page begins with; later ones change them. */
+  async function loadWinners(): Promise<void> {
+    const chosen = filter();
+    const question = withParameters('records/best', { ...chosen, workload: digest, limit: mostWinners });
+    const winners = await ask<BestPage>(question, window.closed);
+    if (isChosen(chosen) && isChosen(answered)) trials = { ...trials, winners: winners.best };
+  }
+
+  /** What takes all trials to reckon. */
+  async function loadSums(): Promise<void> {
+    await Promise.all([loadWinners(), loadDecisions()]);
+    window.show();
+  }
+  const refreshSums = sparingly(loadSums, rarely, window.closed);
 
   const refresh = sparingly(
     async () => {
-      if (points.length === 0) await loadPoints();
-      else await Promise.all([addPoints(), loadJob()]);
+      if (trials.points.length === 0) return window.reload();
+      await Promise.all([addAllPoints(), loadJob()]);
       window.show();
-      refreshImportance();
+      refreshSums();
     },
     oftenest,
     window.closed,
   );
 
-  function defaultMs(): number | null {
-    const measured = points.filter((point) => point.is_default && point.median_ms !== null);
-    return ofJob?.default_ms ?? measured[measured.length - 1]?.median_ms ?? null;
+  /** What the job says, while no device is chosen: which one its own is, it does not say. */
+  function shownJob(): JobWorkload | null {
+    const { target, device, compiler } = answered;
+    return ofJob && !device && !compiler && (!target || target === ofJob.target) ? ofJob.workload : null;
   }
 
-  function series(): Series[] {
+  function series({ oneKey, defaultMs, rooflineMs }: SearchFigures): Series[] {
     const kinds = [...new Set(shown.map((point) => point.kind))].sort(
       (a, b) => Number(b === 'timed') - Number(a === 'timed') || a.localeCompare(b),
     );
@@ -151,29 +208,38 @@ export function workloadPage(window: Window): Page {
     }));
     const level = (name: string, colour: string, ms: number | null): Series[] =>
       ms === null ? [] : [{ name, colour, kind: 'line', dashed: true, y: shown.map(() => ms) }];
+    const best: Series = {
+      name: 'best so far',
+      colour: '--best',
+      kind: 'steps',
+      y: bestSoFar(shown, earlierBest(trials)),
+    };
     return [
       ...dots,
-      { name: 'best so far', colour: '--best', kind: 'steps', y: bestSoFar(shown) },
-      ...level('default schedule', '--warn', defaultMs()),
-      ...level('roofline', '--text', ofJob?.roofline_ms ?? null),
+      ...(oneKey ? [best] : []),
+      ...level('default schedule', '--warn', defaultMs),
+      ...level('roofline', '--text', rooflineMs),
     ];
   }
 
-  function search() {
+  function search(known: SearchFigures) {
+    const { points, older } = trials;
     if (points.length === 0)
       return h('p', { class: 'note' }, 'Nothing of it has been measured yet, or nothing with this target and device.');
     shown = byTime() ? [...points].sort((a, b) => Date.parse(a.at) - Date.parse(b.at)) : points;
-    const best = bestSoFar(points)[points.length - 1] ?? null;
     const failed = points.filter((point) => point.kind !== 'timed').length;
+    const times = known.oneKey
+      ? `the best so far takes ${milliseconds(known.bestMs)}, the default ${milliseconds(known.defaultMs)}`
+      : 'they are of several targets, devices or compilers';
     const data: PlotData = {
-      label: `${count(points.length)} trials, ${count(failed)} of them failed; the best so far takes ${milliseconds(best)}, the default ${milliseconds(defaultMs())}.`,
+      label: `${count(points.length)} trials, ${count(failed)} of them failed; ${times}.`,
       x: byTime() ? shown.map((point) => Date.parse(point.at) / 1000) : shown.map((_point, i) => i + 1),
-      series: series(),
+      series: series(known),
     };
     return [
       byTime() ? plotByTime.place(data) : plot.place(data),
       failed > 0 ? h('p', { class: 'note' }, 'Failures have no time: they stand at the upper edge.') : null,
-      points.length === mostPoints ? h('p', { class: 'note' }, `The newest ${count(mostPoints)} are shown.`) : null,
+      older ? h('p', { class: 'note' }, `The newest ${count(points.length)} are shown.`) : null,
     ];
   }
 
@@ -194,13 +260,14 @@ export function workloadPage(window: Window): Page {
     {
       name: 'Beside the best',
       cell: (p) =>
-        workload.best[0] && workload.best[0].row !== p.row
-          ? link(addressOf.compare(workload.best[0].row, p.row), `compare ${p.row}`)
+        trials.winners[0] && trials.winners[0].row !== p.row
+          ? link(addressOf.compare(trials.winners[0].row, p.row), `compare ${p.row}`)
           : '',
     },
   ];
 
   function listed() {
+    const { points } = trials;
     const fastest = points
       .filter((point) => point.median_ms !== null)
       .sort((a, b) => a.median_ms! - b.median_ms!)
@@ -275,7 +342,7 @@ export function workloadPage(window: Window): Page {
   }
 
   function chooseKey() {
-    const keys = new Map(workload.best.map((best) => [keyOf(best), best]));
+    const keys = new Map(trials.winners.map((best) => [keyOf(best), best]));
     const { target, device, compiler } = filter();
     const now = device || compiler ? JSON.stringify([target, device, compiler]) : target ? 'target' : '';
     const options: [string, string][] = [
@@ -286,47 +353,48 @@ export function workloadPage(window: Window): Page {
       options.push([key, `${best.target} on ${short(best.device, 60)}, ${best.compiler}`]);
     if (!options.some(([key]) => key === now)) options.push([now, `target ${target} on ${short(device, 60)}`]);
     return choice('Measured with', options, now, (key) => {
-      if (key === 'target') return;
-      const [wantedTarget, wantedDevice, wantedCompiler] = key
-        ? (JSON.parse(key) as [string, string, string])
-        : ['', '', ''];
+      const [wantedTarget, wantedDevice, wantedCompiler]: [string, string, string] =
+        key === 'target' ? [target, '', ''] : key ? JSON.parse(key) : ['', '', ''];
+      importance = null;
       window.setQuery({ target: wantedTarget, device: wantedDevice, compiler: wantedCompiler });
-      void loadPoints().then(window.show);
-      refreshImportance();
+      window.reload();
     });
   }
 
   return {
     title: () => workload.operator || short(digest),
     async load() {
-      await Promise.all([loadPoints(), loadJob()]);
-      refreshImportance();
+      await Promise.all([loadTrials(), loadJob()]);
+      void loadDecisions().catch(refreshSums);
     },
     change({ jobs }: Change) {
       const wanted = window.query('job');
       // Of records, no event tells; they grow with the trials of a job.
       const grown = jobs?.changed.some((job) => (wanted ? job.job === wanted && job.trials !== trialsSeen : true));
-      if (grown && workload !== undefined) refresh();
+      if (grown) refresh();
     },
     render() {
-      const best = bestSoFar(points)[points.length - 1] ?? null;
-      const usual = defaultMs();
+      const known = figuresOf(trials, shownJob());
+      const { bestMs, defaultMs, rooflineMs } = known;
       const job = window.query('job');
       return [
         h('h1', {}, workload.operator || short(digest)),
         job ? h('p', {}, link(addressOf.job(job), 'Its job')) : null,
         figures(
-          ['Best so far', milliseconds(best)],
-          ['Default', milliseconds(usual)],
-          ['Speed-up', speedup(usual, best)],
-          [
-            'Of roofline',
-            percent(ofJob?.roofline_share),
-            ofJob?.roofline_ms ? `which is ${milliseconds(ofJob.roofline_ms)}` : null,
-          ],
-          ['GFLOP/s', number(best ? workload.flops / best / 1e6 : null)],
-          ['Trials', count(points.length)],
+          ['Best so far', milliseconds(bestMs)],
+          ['Default', milliseconds(defaultMs)],
+          ['Speed-up', speedup(defaultMs, bestMs)],
+          ['Of roofline', percent(known.rooflineShare), rooflineMs ? `which is ${milliseconds(rooflineMs)}` : null],
+          ['GFLOP/s', number(bestMs ? workload.flops / bestMs / 1e6 : null)],
+          ['Trials', count(known.count)],
         ),
+        known.oneKey
+          ? null
+          : h(
+              'p',
+              { class: 'note' },
+              'These trials are of several targets, devices or compilers, whose times say nothing about each other. Choose one of them below for its figures.',
+            ),
         section(
           'Search',
           h(
@@ -342,20 +410,21 @@ export function workloadPage(window: Window): Page {
               (x) => window.setQuery({ x: x === 'time' ? x : '' }),
             ),
             chooseKey(),
+            isChosen(answered) ? null : formerChoice(),
           ),
-          search(),
+          search(known),
         ),
         section(
           'Winners',
           table({
             name: 'Winners',
             columns: winnerColumns,
-            rows: workload.best,
+            rows: trials.winners,
             key: (b) => String(b.row),
             empty: 'Nothing has won yet.',
           }),
         ),
-        section('Predicted against measured', predictions(points)),
+        section('Predicted against measured', predictions(trials.points)),
         section('Which decisions matter', decisions()),
         section('Trials', listed()),
         section(

@@ -3,12 +3,13 @@
 #
 # Compiles the model with exactly the schedules of the lock file (`hone records lock`) when the project is built: no
 # records and no network are needed. The first argument is a target of the project. It gets
-#   #include "NAME.h"   namespace NAME with a class Model: the inputs and outputs as typed members
+#   #include "NAME.h"   in C++: namespace NAME with a class Model, the inputs and outputs as typed members
 #   <hone.h>            and the runtime linked
 #   NAME.hone           the package, in CMAKE_CURRENT_BINARY_DIR and in the target's property HONE_PACKAGES, to be
 #                       installed beside the program
 # NAME is the model's file name without .onnx. TARGET picks among the lock file's targets; SHAPE and BIND are those that
-# the model was locked with. DEPENDS names what the model reads besides, say its external weights.
+# the model was locked with; a file that BIND names is relative to CMAKE_CURRENT_SOURCE_DIR, as the model is.
+# DEPENDS names what the model reads besides, say its external weights.
 function(hone_add_model target model)
   cmake_parse_arguments(PARSE_ARGV 2 ARG "" "LOCK" "TARGET;SHAPE;BIND;DEPENDS")
   if(ARG_UNPARSED_ARGUMENTS)
@@ -30,6 +31,12 @@ function(hone_add_model target model)
       list(APPEND options "${flag}" "${value}")
     endforeach()
   endforeach()
+  foreach(value IN LISTS ARG_BIND)
+    if(value MATCHES "=([^=]*\\.npy)$")
+      get_filename_component(file "${CMAKE_MATCH_1}" ABSOLUTE BASE_DIR "${CMAKE_CURRENT_SOURCE_DIR}")
+      list(APPEND ARG_DEPENDS "${file}")
+    endif()
+  endforeach()
   set(package "${CMAKE_CURRENT_BINARY_DIR}/${name}.hone")
   set(headers "${CMAKE_CURRENT_BINARY_DIR}/hone_models")
   file(MAKE_DIRECTORY "${headers}")
@@ -38,10 +45,14 @@ function(hone_add_model target model)
     COMMAND "${HONE_EXECUTABLE}" compile "${model}" --locked "${lock}" ${options} -o "${package}"
             --header "${headers}/${name}.h"
     DEPENDS "${model}" "${lock}" "${HONE_EXECUTABLE}" ${ARG_DEPENDS}
+    WORKING_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}"
     COMMENT "Compiling ${name} with Hone"
     VERBATIM)
   target_sources(${target} PRIVATE "${headers}/${name}.h")
-  target_include_directories(${target} PRIVATE "${headers}")
+  # Found where a program names it in quotes alone: <features.h> stays the system's, whatever a model is called.
+  target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:-iquote${headers}>")
+  # The compilers of other languages may not know that option.
+  target_include_directories(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA,HIP,OBJCXX>:${headers}>")
   target_link_libraries(${target} PRIVATE Hone::runtime)
   set_property(TARGET ${target} APPEND PROPERTY HONE_PACKAGES "${package}")
 endfunction()

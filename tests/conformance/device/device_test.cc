@@ -149,7 +149,7 @@ class DeviceTest : public testing::TestWithParam<Subject> {
   const std::unique_ptr<Device> device_ = GetParam().make();
   const std::string artifact_ = GetParam().artifact();
   // An emulator of another processor takes no filter; what it costs is for the wall's tests to say.
-  Visitor visitor_{*device_, {.filters_calls = TrySystemCalls(device_->sandbox()).holds}};
+  Visitor visitor_{*device_, {.filter = TrySystemCalls(device_->sandbox())}};
 };
 
 TEST_P(DeviceTest, SaysWhatItIs) {

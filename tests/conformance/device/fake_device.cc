@@ -67,6 +67,7 @@ const std::map<std::string, Function>& Functions() {
       {"reference", good},
       {"good", good},
       {"beside", good},
+      {"breaks", good},
       {"slowly_built", good},
       {"aligned", good},
       {"slow",
@@ -224,6 +225,7 @@ absl::StatusOr<std::unique_ptr<LoadedKernel>> FakeSession::Load(const VisitKerne
     for (const KernelLaunch& launch : *launches) {
       if (launch.function == "never_built") pause();  // a compiler that never ends
       if (launch.function == "beside") AwaitAnother(folder_);
+      if (launch.function == "breaks") std::ofstream(std::filesystem::path(folder_) / "broken").put('x');
       if (launch.function == "slowly_built") usleep(300'000);
       if (launch.lanes == 0) {
         return absl::InvalidArgumentError(fmt::format("'{}' is not to be launched on a grid", launch.function));

@@ -16,7 +16,8 @@ namespace hone::agent {
 class FakeDevice : public Device {
  public:
   // folder: where processes that build the function "beside" leave a file; it is built only beside another one. And
-  // where every process in which it was started leaves one: "started-PID". It does not start beside a file "broken".
+  // where every process in which it was started leaves one: "started-PID". It does not start beside a file "broken",
+  // which whoever builds the function "breaks" leaves.
   // built: whether it takes all batches for built already.
   explicit FakeDevice(int builders = 0, std::string folder = "", double load_seconds = 0.5, bool built = false)
       : builders_(builders), folder_(std::move(folder)), load_seconds_(load_seconds), built_(built) {}

@@ -1,10 +1,13 @@
 #include "base/host_lock.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdlib>
+#include <string>
 #include <thread>
 
 #include "base/temporary_folder.h"
@@ -50,6 +53,53 @@ TEST_F(HostLockTest, WaitingExclusiveHolderHoldsBackNewSharedOnes) {
   first.Unlock();
   waiting.join();
   EXPECT_EQ(third.TryLock(HostLock::Mode::kShared).value(), false);
+}
+
+TEST_F(HostLockTest, IsOneForAUserHoweverAProcessWasStarted) {
+  const std::string path = HostLock::DefaultPath();
+  const char* const set = std::getenv("XDG_RUNTIME_DIR");
+  const std::string before = set == nullptr ? "" : set;
+  setenv("XDG_RUNTIME_DIR", folder_.path().c_str(), 1);
+  EXPECT_EQ(HostLock::DefaultPath(), path);
+  unsetenv("XDG_RUNTIME_DIR");
+  EXPECT_EQ(HostLock::DefaultPath(), path);
+  if (set != nullptr) setenv("XDG_RUNTIME_DIR", before.c_str(), 1);
+}
+
+TEST_F(HostLockTest, AFileThatWasRemovedIsMadeAgain) {
+  HostLock first = OpenLock();
+  for (const char* name : {"lock", "lock.queue"}) ASSERT_EQ(unlink((folder_ / name).c_str()), 0);
+  HostLock second = OpenLock();
+  ASSERT_TRUE(first.Lock(HostLock::Mode::kExclusive).ok());
+  EXPECT_EQ(second.TryLock(HostLock::Mode::kShared).value(), false);
+  first.Unlock();
+  EXPECT_EQ(second.TryLock(HostLock::Mode::kExclusive).value(), true);
+  EXPECT_EQ(first.TryLock(HostLock::Mode::kShared).value(), false);
+}
+
+TEST_F(HostLockTest, WhoCannotMakeARemovedFileAgainGoesOnWithIt) {
+  HostLock first = OpenLock(), second = OpenLock();
+  for (const char* name : {"lock", "lock.queue"}) {
+    ASSERT_EQ(unlink((folder_ / name).c_str()), 0);
+    ASSERT_EQ(mkdir((folder_ / name).c_str(), 0700), 0);  // as good as out of reach
+  }
+  ASSERT_TRUE(first.Lock(HostLock::Mode::kExclusive).ok());
+  EXPECT_EQ(second.TryLock(HostLock::Mode::kExclusive).value(), false);
+}
+
+// Systems remove files of /tmp that nobody touched for some days.
+TEST_F(HostLockTest, WhatIsLockedIsNotOld) {
+  const timespec long_ago[2] = {{1000, 0}, {1000, 0}};
+  HostLock lock = OpenLock();
+  for (const char* name : {"lock", "lock.queue"}) {
+    ASSERT_EQ(utimensat(AT_FDCWD, (folder_ / name).c_str(), long_ago, 0), 0);
+  }
+  ASSERT_TRUE(lock.Lock(HostLock::Mode::kShared).ok());
+  for (const char* name : {"lock", "lock.queue"}) {
+    struct stat status;
+    ASSERT_EQ(stat((folder_ / name).c_str(), &status), 0);
+    EXPECT_GT(status.st_mtim.tv_sec, 1000) << name;
+  }
 }
 
 TEST_F(HostLockTest, RefusesALinkAndAMissingFolder) {

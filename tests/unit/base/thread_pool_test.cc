@@ -182,7 +182,9 @@ TEST(ThreadPool, EachThreadBeginsWithItsOwnPortionAndHelpsWithTheOthers) {
   }
 }
 
-TEST(ThreadPool, ZeroMeansOnePerCpu) { EXPECT_GE(ThreadPool(0).threads(), 1); }
+TEST(ThreadPool, ZeroMeansOneForEachOfTheFastestCoresOfThisMachine) {
+  EXPECT_EQ(static_cast<size_t>(ThreadPool(0).threads()), FindCoreGroups(UsableCpus()).at(0).cores.size());
+}
 
 TEST(ThreadPool, UnusedPoolStops) {
   for (int i = 0; i < 50; ++i) ThreadPool pool(4);

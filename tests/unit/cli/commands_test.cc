@@ -242,9 +242,19 @@ TEST_F(CommandsTest, ValuesThatWouldMeanSomethingElseAreRefused) {
        {"bench {tiny.hone} --seconds nan", "tune {no.onnx} --seed -1", "tune {no.onnx} --seed 99999999999999999999999",
         "tune {no.onnx} --time ''", "tune {no.onnx} --until ''", "tune {no.onnx} --records ''",
         "tune {no.onnx} --tracker ''", "records query --limit -1", "records query --after -1",
+        "tune {no.onnx} --seed 010", "tune {no.onnx} --trials 010", "tune {no.onnx} --threads 010",
+        "tune {no.onnx} --threads 0", "records query --limit 010", "bench {tiny.hone} --threads 0x2",
         "compile {no.onnx} -o ''", "compile {no.onnx} -o {a} --header {./a}"}) {
     const CommandResult result = Hone(arguments);
     EXPECT_EQ(result.exit_code, 2) << arguments << "\n" << result.output;
+  }
+}
+
+TEST_F(CommandsTest, ATimeThatIsNoneIsToldBeforeAnyModelIsRead) {
+  for (const char* arguments : {"tune {no.onnx} --time soon", "tune {no.onnx} --until soon"}) {
+    const CommandResult result = Hone(arguments);
+    EXPECT_EQ(result.exit_code, 2) << arguments;
+    EXPECT_THAT(result.output, HasSubstr("soon: write a")) << arguments;
   }
 }
 
@@ -265,6 +275,60 @@ TEST_F(CommandsTest, WhatIsReadIsNotWrittenOver) {
   }
   EXPECT_EQ(ReadWholeFile(File("a.npy")), "an array");
   EXPECT_FALSE(std::filesystem::exists(File("a.npy.lock")));
+}
+
+// Whether they are there or not: what one of them had in it would be lost, or would keep the records from being
+// written.
+TEST_F(CommandsTest, WhatIsKeptBesideTheRecordsIsNotWrittenOver) {
+  ASSERT_EQ(Hone("records import - --records {kept.db} < /dev/null").exit_code, 0);
+  std::filesystem::create_symlink(File("kept.db"), File("kept_link.db"));
+  for (const char* output : {"{kept.db.lock}", "{kept.db-wal}", "{./kept.db-shm}"}) {
+    for (const char* command :
+         {"compile {no.onnx} --records {kept.db} -o ", "compile {no.onnx} --records {kept_link.db} -o ",
+          "compile {no.onnx} --records {kept.db} -o {o} --header ",
+          "records lock --model {no.onnx} --records {kept.db} -o ", "records export --records {kept.db} -o "}) {
+      const CommandResult result = Hone(std::string(command) + output);
+      EXPECT_EQ(result.exit_code, 2) << command << output << "\n" << result.output;
+      EXPECT_THAT(result.output, HasSubstr("what is kept beside it")) << command << output;
+    }
+  }
+}
+
+TEST_F(CommandsTest, WhatCannotBeWrittenIsToldBeforeTheWork) {
+  for (const char* command : {"compile {no.onnx} -o ", "compile {no.onnx} -o {o.hone} --header ",
+                              "records lock --model {no.onnx} -o ", "run {no.hone} --output "}) {
+    const CommandResult missing = Hone(std::string(command) + "{nowhere/x}");
+    EXPECT_EQ(missing.exit_code, 1) << command;
+    EXPECT_THAT(missing.output, HasSubstr(File("nowhere/x") + "': No such file or directory")) << command;
+    EXPECT_THAT(Hone(std::string(command) + folder_->path().string()).output, HasSubstr("it is a folder")) << command;
+  }
+  EXPECT_FALSE(std::filesystem::exists(File("o.hone")));
+}
+
+// Those of the user, which are taken where no others are named.
+TEST_F(CommandsTest, RecordsThatAreNotThereAreNone) {
+  const std::string data = "XDG_DATA_HOME=" + File("own");
+  const std::string compile = " " HONE_PROGRAM " compile " + File("own.onnx") + " -o " + File("own.hone");
+  graph::GraphBuilder b;
+  b.Input("x", {3}).Node("Exp", {"x"}, {"y"}).Output("y");
+  tests::WriteWholeFile(File("own.onnx"), b.Model());
+  EXPECT_EQ(RunCommand("env -u XDG_DATA_HOME HOME=nowhere" + compile).exit_code, 0) << "there is no home";
+  EXPECT_EQ(RunCommand("env " + data + compile).exit_code, 0) << "nothing was tuned";
+  std::filesystem::create_directories(File("own/hone"));
+  tests::WriteWholeFile(File("own/hone/records.db"), "");
+  EXPECT_EQ(RunCommand("env " + data + compile).exit_code, 0) << "the first tune was killed";
+  std::filesystem::remove_all(File("own"));
+  std::filesystem::create_symlink(File("own"), File("own"));
+  const CommandResult loop = RunCommand("env " + data + compile);
+  EXPECT_EQ(loop.exit_code, 1);
+  EXPECT_THAT(loop.output, HasSubstr("is not the path of a records file: Too many levels of symbolic links"));
+  std::filesystem::remove(File("own"));
+}
+
+TEST_F(CommandsTest, WhereALockFileSaysAllNoHomeIsNeeded) {
+  const CommandResult result = RunCommand("env -u XDG_DATA_HOME HOME=nowhere " HONE_PROGRAM " compile " +
+                                          File("no.onnx") + " -o " + File("o.hone") + " --locked /dev/null");
+  EXPECT_THAT(result.output, HasSubstr("cannot read lock file /dev/null"));
 }
 
 TEST_F(CommandsTest, ExternalDataIsNotWrittenOver) {
@@ -333,6 +397,19 @@ TEST_F(CommandsTest, MessagesThatNobodyTakesAreLost) {
   EXPECT_EQ(RunCommand(HONE_PROGRAM " records best" + records).output, "no verified timing matches\n");
   EXPECT_EQ(RunCommand("(" HONE_PROGRAM " records best" + records + " 2> /dev/full)").exit_code, 0);
   EXPECT_EQ(RunCommand("(" HONE_PROGRAM " records best" + records + " 2>&-)").exit_code, 0);
+}
+
+// The messages are lost, and a result that nobody takes is a failure: no signal ends the command.
+TEST_F(CommandsTest, AReaderThatHasEndedIsNoSignal) {
+  const std::string records = " --records " + File("reader.db"), pipe = File("reader");
+  ASSERT_EQ(RunCommand(HONE_PROGRAM " records import -" + records + " < /dev/null").exit_code, 0);
+  ASSERT_EQ(RunCommand("mkfifo " + pipe).exit_code, 0);
+  // Descriptor 4 is the end to write of a pipe that nobody reads.
+  const std::string ended = "(exec 3<>" + pipe + " 4>" + pipe + " 3<&-; ";
+  EXPECT_EQ(RunCommand(ended + HONE_PROGRAM " records best" + records + " 2>&4)").exit_code, 0);
+  const CommandResult result = RunCommand(ended + HONE_PROGRAM " records stats" + records + " >&4)");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.output, HasSubstr("cannot write to standard output: Broken pipe"));
 }
 
 TEST_F(CommandsTest, WarningsAreNotAmongWhatWasAskedFor) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/temporary_folder.h"
+#include "cli/job_view.h"
 
 namespace hone::cli {
 namespace {
@@ -29,8 +30,17 @@ class TroubledTracker final : public v1::JobService::Service {
     return grpc::Status::OK;
   }
 
+  // Of watching as well; then the job has ended.
+  grpc::Status Watch(grpc::ServerContext*, const v1::WatchJobRequest* request,
+                     v1::WatchJobResponse* response) override {
+    if (++watches <= refusals) return {code, "no space left on the disk"};
+    response->mutable_job()->set_id(request->job_id());
+    response->mutable_job()->set_state(v1::JOB_STATE_SUCCEEDED);
+    return grpc::Status::OK;
+  }
+
   std::vector<std::string> requests;
-  int refusals = 0;
+  int refusals = 0, watches = 0;
   grpc::StatusCode code = grpc::StatusCode::UNAVAILABLE;
 };
 
@@ -79,6 +89,40 @@ TEST_F(JobClientTest, WhoGivesUpIsToldThatTheJobMayBeQueued) {
   EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("may be queued"), HasSubstr("hone jobs"),
                                                    HasSubstr("tracker test: no space left on the disk")));
   EXPECT_THAT(tracker_.requests, SizeIs(2));
+}
+
+TEST_F(JobClientTest, AnAnswerThatDoesNotComeIsWaitedForAndLeavesItOpenAsWell) {
+  tracker_.refusals = 2;
+  tracker_.code = grpc::StatusCode::DEADLINE_EXCEEDED;
+  const auto jobs = Submit(100);
+  EXPECT_TRUE(jobs.ok()) << jobs.status();
+  EXPECT_THAT(tracker_.requests, AllOf(SizeIs(3), Each("r1")));
+  tracker_.refusals = 100;
+  EXPECT_THAT(std::string(Submit(2).status().message()), AllOf(HasSubstr("may be queued"), HasSubstr("hone jobs")));
+}
+
+// Somebody who wants it to end is heard while nobody is there, and not only after all of a call's time.
+TEST_F(JobClientTest, WhereNobodyListensTheReasonIsTold) {
+  server_->Shutdown();
+  const absl::Status status = Submit(1).status();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_THAT(said_, HasSubstr("not taken yet, submitting it again: tracker test: "));
+}
+
+TEST_F(JobClientTest, ATrackerThatIsAwayIsToldOnce) {
+  tracker_.refusals = 2;
+  v1::Job job;
+  job.set_id("j1");
+  JobView view(1);
+  testing::internal::CaptureStderr();
+  const auto jobs = client_->Watch(
+      {job}, [](const v1::WatchJobResponse&) { return absl::OkStatus(); }, [] { return absl::OkStatus(); },
+      [&view](const absl::Status& status) { view.TellAway(status); });
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "no answer, asking again: tracker test: no space left on the disk\n");
+  ASSERT_TRUE(jobs.ok()) << jobs.status();
+  EXPECT_EQ(jobs->front().state(), v1::JOB_STATE_SUCCEEDED);
+  EXPECT_EQ(tracker_.watches, 3);
 }
 
 TEST_F(JobClientTest, WhatIsRefusedForGoodIsNotSubmittedAgain) {

@@ -174,6 +174,34 @@ TEST(JobViewTest, WritesLinesToATerminalThatCannotRedraw) {
   EXPECT_THAT(OnATerminal("dumb"), AllOf(HasSubstr("100 trials"), Not(HasSubstr("\x1b"))));
 }
 
+// Elsewhere a line every ten seconds, by the clock that nobody sets.
+TEST(JobViewTest, WhenALineIsDueTheSteadyClockSays) {
+  absl::Time steady = absl::UnixEpoch();
+  testing::internal::CaptureStderr();  // no terminal, from the beginning
+  JobView view(1, [&steady] { return steady; });
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  const auto said = [&view] {
+    testing::internal::CaptureStderr();
+    view.Show(Running());
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_THAT(said(), HasSubstr("100 trials"));
+  steady += absl::Seconds(9);
+  EXPECT_EQ(said(), "");
+  steady += absl::Seconds(1);
+  EXPECT_THAT(said(), HasSubstr("100 trials"));
+}
+
+TEST(JobToJsonTest, WhatOnlyANewerTrackerKnowsIsItsNumber) {
+  v1::Job job = Running().job();
+  job.set_state(static_cast<v1::JobState>(99));
+  job.mutable_progress()->mutable_failed(0)->set_kind(static_cast<v1::FailureKind>(99));
+  EXPECT_EQ(JobToJson(job)["state"], "99");
+  EXPECT_EQ(JobToJson(job)["failed"].dump(), R"({"99":10})");
+  EXPECT_EQ(Failures(job.progress()), "10% failed (10 99)");
+  EXPECT_THAT(JobsTable({job}), HasSubstr(" 99 "));
+}
+
 TEST(JobToJsonTest, SaysWhereTheTimeWent) {
   v1::Job job = Running().job();
   v1::TimeSpent& spent = *job.mutable_progress()->mutable_spent();

@@ -48,7 +48,9 @@ class ModelOptionsTest : public ::testing::Test {
     options.bindings = bindings;
     const absl::StatusOr<std::vector<Part>> parts = PartsOf(options, search_, {});
     if (!parts.ok()) return parts.status();
-    return MakeJobSpec(options, options.models.front(), search_, parts->front());
+    const absl::StatusOr<std::vector<v1::JobSpec>> specs = MakeJobSpecs(options, search_, *parts);
+    if (!specs.ok()) return specs.status();
+    return specs->front();
   }
   std::string Error(const std::vector<std::string>& bindings) const {
     return std::string(Job(bindings).status().message());
@@ -100,8 +102,9 @@ TEST_F(ModelOptionsTest, AJobHasANameOfOneLine) {
   const std::string odd = File("odd\n\x1b[1m.onnx");
   std::filesystem::copy_file(File("tile.onnx"), odd);
   ModelOptions options;
+  options.models = {odd};
   options.bindings = {"repeats=1,4"};
-  EXPECT_EQ(MakeJobSpec(options, odd, search_, PartsOf(options, search_, {})->front())->name(), "odd??[1m.onnx");
+  EXPECT_EQ(MakeJobSpecs(options, search_, *PartsOf(options, search_, {}))->front().name(), "odd??[1m.onnx");
 }
 
 TEST_F(ModelOptionsTest, FilesAreAllThatAreNamed) {

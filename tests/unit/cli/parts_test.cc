@@ -1,5 +1,5 @@
-// Random values, the arithmetic of repeated runs, what may be written where, signals, lock files, and the certificate
-// that is shown.
+// Random values, the arithmetic of repeated runs, what may be written where, signals, progress, lock files, and the
+// certificate that is shown.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,11 +16,16 @@
 #include "cli/interrupts.h"
 #include "cli/lock_file.h"
 #include "cli/output.h"
+#include "cli/progress_line.h"
 #include "cli/random_values.h"
 #include "cli/timed_runs.h"
 #include "cli/tracker_options.h"
+#include "compiler/graph/plan.h"
+#include "compiler/target/target.h"
+#include "deploy/package/compile_kernels.h"
 #include "deploy/runtime/dtype.h"
 #include "pki/tracker_folder.h"
+#include "tests/unit/graph/model_builder.h"
 
 namespace hone::cli {
 namespace {
@@ -73,6 +78,33 @@ TEST(InterruptsTest, TheSecondCtrlCInsistsAndSigtermAtOnce) {
   EXPECT_FALSE(interrupts.Seen()) << "what came before is over";
   raise(SIGTERM);
   EXPECT_TRUE(interrupts.Seen() && interrupts.Insists());
+}
+
+TEST(ProgressLineTest, WhereNothingCanBeDrawnItIsALineEveryTenSeconds) {
+  absl::Time steady = absl::UnixEpoch();
+  testing::internal::CaptureStderr();  // no terminal, from the beginning
+  {
+    ProgressLine line([&steady] { return steady; });
+    for (int kernel = 1; kernel <= 25; ++kernel, steady += absl::Seconds(1)) line.Show(fmt::format("{} of 25", kernel));
+  }
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "11 of 25\n21 of 25\n");
+}
+
+TEST(ProgressLineTest, EveryKernelThatIsCompiledIsTold) {
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  const std::string model = folder / "two.onnx";
+  graph::GraphBuilder b;
+  b.Input("x", {3}).Input("z", {5}).Node("Exp", {"x"}, {"y"}).Node("Exp", {"z"}, {"w"}).Output("y").Output("w");
+  std::ofstream(model, std::ios::binary) << b.Model();
+  const target::Target target = target::ParseTarget("cpu").value();
+  const absl::StatusOr<graph::Plan> plan = graph::BuildPlan(model, {}, target);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  std::vector<std::string> told;
+  const auto progress = [&told](size_t done, size_t all) { told.push_back(fmt::format("{} of {}", done, all)); };
+  const auto kernels =
+      package::CompileKernels(plan->workloads, {.target = target, .plain = true, .progress = progress});
+  ASSERT_TRUE(kernels.ok()) << kernels.status();
+  EXPECT_THAT(told, ::testing::ElementsAre("1 of 2", "2 of 2"));
 }
 
 // A lock file with a program for each of the targets, of one workload.

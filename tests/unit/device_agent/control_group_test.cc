@@ -78,6 +78,22 @@ TEST(ControlGroupFiles, LimitsAreWritten) {
   EXPECT_EQ(Read(made / "pids.max"), "100");
 }
 
+// As by a launcher whose first process could not be started.
+TEST(ControlGroupFiles, OneThatIsMadeAgainStays) {
+  const TemporaryFolder folder = *TemporaryFolder::Create();
+  const fs::path top = folder.path();
+  const auto groups = ControlGroups::Take(top);
+  ASSERT_TRUE(groups.ok()) << groups.status();
+  const fs::path made = top / ("hone-" + std::to_string(getpid()) + "-cpu");
+  auto group = groups->Make("cpu", {});
+  ASSERT_TRUE(group.ok()) << group.status();
+  group = groups->Make("cpu", {});
+  ASSERT_TRUE(group.ok()) << group.status();
+  EXPECT_TRUE(fs::exists(made));
+  group = absl::CancelledError("over");
+  EXPECT_FALSE(fs::exists(made));
+}
+
 TEST(ControlGroupFiles, WhatIsNotToBeWrittenIsAnError) {
   EXPECT_FALSE(ControlGroups::Take("/proc/sys/kernel").ok());
   EXPECT_FALSE(ControlGroups::Take("/no/such/folder").ok());

@@ -4,12 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "absl/time/clock.h"
 #include "base/temporary_folder.h"
+#include "device_agent/driver_checks.h"
 #include "device_agent/identity_checks.h"
 #include "device_agent/machine_checks.h"
 #include "pki/tracker_folder.h"
@@ -101,6 +103,16 @@ TEST_F(DoctorTest, SharedCores) {
   Expect(Verdict::kBad, CheckStolenTime(root_), "cores of its own");
 }
 
+TEST_F(DoctorTest, TimeOfCpusThatIsTakenAway) {
+  ExpectGood(CheckQuota(root_));
+  Put("proc/self/cgroup", "0::/");
+  Put("sys/fs/cgroup/cpu.max", "102400000 100000");  // 1024 of them
+  ExpectGood(CheckQuota(root_));
+  Put("sys/fs/cgroup/cpu.max", "50000 100000");
+  Expect(Verdict::kBad, CheckQuota(root_), "--cpuset-cpus");
+  EXPECT_THAT(CheckQuota(root_).what, HasSubstr("the time of 0.5:"));
+}
+
 TEST_F(DoctorTest, WhatTheWallNeeds) {
   Expect(Verdict::kBad, CheckNamespaces(root_), "CONFIG_USER_NS");
   Put("proc/sys/user/max_user_namespaces", "0");
@@ -137,6 +149,25 @@ TEST_F(DoctorTest, ClockAndDisk) {
   Expect(Verdict::kBad, CheckClock(false), "timedatectl set-ntp true");
   ExpectGood(CheckDisk("/x", int64_t{1} << 30));
   Expect(Verdict::kBad, CheckDisk("/x", int64_t{100} << 20), "sudo");
+}
+
+TEST_F(DoctorTest, DriversOfDevicesWithLanes) {
+  ExpectGood(CheckCuda(HONE_FAKE_CUDA));
+  EXPECT_EQ(CheckCuda(HONE_FAKE_CUDA).what, "Fake CUDA device (sm_87, CUDA 12.4)");
+  setenv("HONE_FAKE_CUDA_INIT", "999", 1);
+  const Finding ill = CheckCuda(HONE_FAKE_CUDA);
+  unsetenv("HONE_FAKE_CUDA_INIT");
+  Expect(Verdict::kNote, ill, "");
+  EXPECT_THAT(ill.what, HasSubstr("NVIDIA's driver does not start"));
+  const Finding absent = CheckCuda("libcuda-that-is-not-there.so");
+  Expect(Verdict::kNote, absent, "");
+  EXPECT_THAT(absent.what, HasSubstr("install NVIDIA's driver"));
+
+  ExpectGood(CheckOpenCl(HONE_FAKE_OPENCL));
+  EXPECT_THAT(CheckOpenCl(HONE_FAKE_OPENCL).what, HasSubstr("Plain-Device (Plain Platform"));
+  const Finding without = CheckOpenCl("libOpenCL-that-is-not-there.so");
+  Expect(Verdict::kNote, without, "");
+  EXPECT_THAT(without.what, HasSubstr("install an OpenCL loader"));
 }
 
 TEST_F(DoctorTest, TheTrackersClock) {

@@ -136,6 +136,22 @@ TEST(Compare, FloatsAreHeldToTheToleranceAsDoublesAre) {
   }
 }
 
+TEST(Compare, IntegersThatAreOneDoubleAreTwo) {
+  const std::vector<int64_t> reference{(int64_t{1} << 53) + 1, std::numeric_limits<int64_t>::min()};
+  std::vector<int64_t> output = reference;
+  const VisitBuffer buffer = BufferOf("i64", 2);
+  --output[0];
+  const Comparison wrong = Compare(buffer, {}, output.data(), reference.data());
+  EXPECT_FALSE(wrong.equal);
+  EXPECT_THAT(wrong.text, HasSubstr("element 0 is 9007199254740992, not 9007199254740993"));
+  EXPECT_GT(wrong.max_error, 0);
+  EXPECT_TRUE(Compare(buffer, ToleranceOf(1e-15, 0), output.data(), reference.data()).equal) << "within the tolerance";
+  output = {reference[0], std::numeric_limits<int64_t>::max()};
+  EXPECT_NEAR(Compare(buffer, {}, output.data(), reference.data()).max_error, 2, 1e-9);
+  const std::vector<uint64_t> most{std::numeric_limits<uint64_t>::max()}, less{most[0] - 1};
+  EXPECT_FALSE(Compare(BufferOf("u64", 1), {}, less.data(), most.data()).equal);
+}
+
 TEST(Compare, EveryTypeSeesADifference) {
   for (const char* type : {"bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"}) {
     const VisitBuffer buffer = BufferOf(type, 2);

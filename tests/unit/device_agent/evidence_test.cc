@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <filesystem>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -83,6 +85,26 @@ TEST_F(EvidenceTest, NoChildHasTheReferencesOutputs) {
   int status = 0;
   waitpid(pid, &status, 0);
   EXPECT_TRUE(!WIFEXITED(status) || WEXITSTATUS(status) != kRead) << "it read them";
+}
+
+TEST_F(EvidenceTest, ManySmallWorkloadsLeaveFilesToOpen) {
+  const auto open_files = [] { return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}); };
+  const auto before = open_files();
+  ReferenceCache cache(1 << 30);
+  for (VisitBuffer& buffer : batch_.buffers) {
+    buffer.elements = 16;
+    buffer.bytes = 64;
+  }
+  for (int i = 0; i < 2000; ++i) {
+    batch_.workload_digest = std::to_string(i);
+    absl::StatusOr<ReferenceData> data = ReferenceCache::Prepare(batch_);
+    ASSERT_TRUE(data.ok()) << data.status();
+    cache.Add(batch_, *std::move(data));
+  }
+  EXPECT_LE(open_files(), before + 256);
+  EXPECT_NE(cache.Find(ReferenceCache::KeyOf(batch_)), nullptr);
+  batch_.workload_digest = "0";
+  EXPECT_EQ(cache.Find(ReferenceCache::KeyOf(batch_)), nullptr);
 }
 
 TEST_F(EvidenceTest, NobodyChangesTheInputs) {

@@ -93,6 +93,7 @@ KERNEL(fork_process) { if (fork() >= 0) compute(b, N); }
 KERNEL(kill_parent) { if (kill(getppid(), 0) == 0) compute(b, N); }
 KERNEL(write_file) { if (open("/tmp/hone_escaped", O_CREAT | O_WRONLY, 0600) >= 0) compute(b, N); }
 KERNEL(read_file) { if (open("/etc/passwd", O_RDONLY) >= 0) compute(b, N); }
+KERNEL(ask_cpu) { unsigned cpu; syscall(SYS_getcpu, &cpu, 0, 0); compute(b, N); }
 KERNEL(run_program) { execl("/bin/true", "true", (char*)0); compute(b, N); raise(SIGUSR1); }
 KERNEL(eat_memory) { for (;;) { char* p = malloc(64 << 20); if (!p) break; memset(p, 1, 64 << 20); } }
 )";

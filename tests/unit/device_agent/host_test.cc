@@ -6,6 +6,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <limits>
+#include <string>
 #include <utility>
 
 #include "base/temporary_folder.h"
@@ -132,6 +134,46 @@ TEST_F(FakeRoot, SilentBoardHasEmptyFields) {
   EXPECT_EQ(fingerprint.governor, "");
   EXPECT_FALSE(fingerprint.text.empty());
   EXPECT_FALSE(ReadHostSensors(root_).temperature_c.has_value());
+}
+
+TEST_F(FakeRoot, MemoryIsWhatControlGroupsLeave) {
+  const std::string groups = "sys/fs/cgroup/";
+  const int64_t installed = HostMemory(root_);
+  EXPECT_GT(installed, 0);
+  Put("proc/self/cgroup", "0::/service/inner/hone-7-cpu\n");
+  Put(groups + "service/inner/hone-7-cpu/memory.max", "1000000\n");
+  Put(groups + "service/inner/memory.max", "max\n");
+  EXPECT_EQ(HostMemory(root_), installed) << "a launcher's part is no limit of its agent's";
+  Put(groups + "service/memory.max", "50000000\n");
+  EXPECT_EQ(HostMemory(root_), 50'000'000) << "of a group above";
+  Put(groups + "memory.max", "40000000\n");
+  EXPECT_EQ(HostMemory(root_), 40'000'000) << "of a container";
+  Put("proc/self/cgroup", "9:cpuset:/docker/1\n4:memory:/docker/1\n");
+  Put(groups + "memory/memory.limit_in_bytes", "9223372036854771712\n");
+  EXPECT_EQ(HostMemory(root_), installed);
+  Put(groups + "memory/memory.limit_in_bytes", "30000000\n");
+  EXPECT_EQ(HostMemory(root_), 30'000'000);
+  Put(groups + "memory/docker/1/memory.limit_in_bytes", "20000000\n");
+  EXPECT_EQ(HostMemory(root_), 20'000'000);
+}
+
+TEST_F(FakeRoot, CpusAreWhatControlGroupsLeave) {
+  const std::string groups = "sys/fs/cgroup/";
+  constexpr double kAll = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(HostCpus(root_), kAll);
+  Put("proc/self/cgroup", "0::/service/hone-agent.service\n");
+  Put(groups + "service/hone-agent.service/cpu.max", "max 100000\n");
+  EXPECT_EQ(HostCpus(root_), kAll);
+  Put(groups + "service/cpu.max", "250000 100000\n");
+  EXPECT_EQ(HostCpus(root_), 2.5);
+  Put(groups + "service/hone-agent.service/cpu.max", "50000 100000\n");
+  EXPECT_EQ(HostCpus(root_), 0.5);
+  Put("proc/self/cgroup", "5:cpu,cpuacct:/\n");
+  Put(groups + "cpu/cpu.cfs_quota_us", "-1\n");
+  Put(groups + "cpu/cpu.cfs_period_us", "100000\n");
+  EXPECT_EQ(HostCpus(root_), kAll);
+  Put(groups + "cpu/cpu.cfs_quota_us", "300000\n");
+  EXPECT_EQ(HostCpus(root_), 3);
 }
 
 TEST(Host, DigestCoversHardwareAndNotTheEnvironment) {

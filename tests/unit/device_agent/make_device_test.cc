@@ -33,6 +33,18 @@ TEST(MakeDevice, DriversReachAllTheirCards) {
   EXPECT_TRUE((*MakeDevice("cpu", ""))->sandbox().nodes.empty());
 }
 
+// Where they are installed, if not in the system's own folders.
+TEST(MakeDevice, DriversReachTheirFiles) {
+  for (const char* text : {"cuda", "opencl"}) {
+    const std::vector<std::string> files = (*MakeDevice(text, ""))->sandbox().readable;
+    for (const char* folder : {"/run/opengl-driver", "/nix/store"})
+      EXPECT_THAT(files, testing::Contains(folder)) << text;
+  }
+  for (const char* folder : {"/etc/OpenCL", "/opt/rocm", "/opt/amdgpu", "/opt/intel"}) {
+    EXPECT_THAT((*MakeDevice("opencl", ""))->sandbox().readable, testing::Contains(folder));
+  }
+}
+
 TEST(MakeDevice, SaysWhatThereIs) {
   for (const char* text : {"", "gpu", "openclx", "gpu:opencl"}) {
     const absl::Status status = MakeDevice(text, "").status();

@@ -44,6 +44,14 @@ TEST_P(GuardedMemoryTest, PlacesAreLocated) {
   EXPECT_FALSE(table_.Locate(nullptr).has_value());
 }
 
+TEST_P(GuardedMemoryTest, LiesOnWholePagesWhereTheyAreLarge) {
+  GuardedBuffer buffer = *GuardedBuffer::Create(table_, "b", GetParam(), kLargestPage);
+  EXPECT_EQ((buffer.region().body_end - buffer.region().body) % kLargestPage, 0);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer.region().body) % kLargestPage, 0U);
+  EXPECT_FALSE(BrokenGuard(buffer.guards()).has_value());
+  EXPECT_TRUE(buffer.OpenGuards().ok());
+}
+
 INSTANTIATE_TEST_SUITE_P(Sizes, GuardedMemoryTest, testing::Values(0, 1, 63, 64, 4000, 4096, 100'000, 3 << 20));
 
 TEST(GuardedMemoryDeathTest, GuardsAndReadOnlyBuffersFault) {

@@ -59,6 +59,9 @@ TEST_F(ProgressTest, NoNumberOfMessagesMakesAResultLarge) {
   int taken = 0;
   for (int i = 0; i < 100'000; ++i) taken += progress.AddReference(Times(1e-12)) ? 1 : 0;
   EXPECT_LE(taken, 10'000);
+  for (int i = 0; i < 10'000; ++i) progress.AddLoad(1);
+  for (int i = 0; i < 1'000'000; ++i) progress.AddLoad(2);
+  EXPECT_EQ(progress.load_seconds(), 1) << "what comes so late is not kept";
 }
 
 TEST(Plausible, NoKernelBeatsTheDevicesPeak) {

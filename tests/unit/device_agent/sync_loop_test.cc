@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "base/temporary_folder.h"
+#include "transport/transport.h"
 
 namespace hone::agent {
 namespace {
@@ -35,6 +36,7 @@ class PretendedTracker {
  public:
   absl::StatusOr<v1::SynchronizeResponse> Synchronize(const v1::SynchronizeRequest& request,
                                                       const std::stop_token& stop) {
+    if (request.ByteSizeLong() > size_t{kMaxMessageBytes}) return absl::ResourceExhaustedError("as gRPC does");
     std::unique_lock lock(mutex_);
     if (away_ && !request.leaving()) return absl::UnavailableError("the tracker is away");
     last_ = request;
@@ -404,6 +406,17 @@ TEST_F(SyncLoopOutboxTest, WhatWasNotAcknowledgedIsSentAgainByTheNextProcessWith
     tracker_.acknowledges_ = true;
   }
   ASSERT_TRUE(tracker_.Eventually([&] { return Open()->Read().empty(); }));
+}
+
+TEST_F(SyncLoopOutboxTest, WhatIsTooLargeForOneCallGoesWithSeveral) {
+  for (const char* id : {"good1", "good2"}) {
+    v1::LeaseResult result;
+    result.mutable_lease()->set_lease_id(id);
+    result.mutable_result()->add_outcomes()->set_candidate_id(std::string(40 << 20, 'c'));
+    ASSERT_TRUE(Open()->Keep(result).ok());
+  }
+  const OneDevice loop(tracker_, device_.Served(), Open(), "first");
+  EXPECT_TRUE(tracker_.Finished("good1") && tracker_.Finished("good2"));
 }
 
 TEST_F(SyncLoopOutboxTest, ErrorsAreNotKept) {

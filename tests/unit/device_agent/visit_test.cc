@@ -7,8 +7,10 @@
 
 #include <map>
 #include <thread>
+#include <vector>
 
 #include "absl/strings/str_replace.h"
+#include "base/cpu_cores.h"
 #include "device_agent/cpu/cpu_device.h"
 #include "device_agent/visit_convert.h"
 #include "tests/unit/device_agent/hand_made_kernels.h"
@@ -245,6 +247,27 @@ TEST_F(VisitTest, MissingFunctionIsACompileError) {
 TEST_F(VisitTest, ChildCanNeitherForkNorSignal) {
   FailureOf("fork_process");
   FailureOf("kill_parent");
+}
+
+// As a pool of threads does, where the C library has no other way to know.
+TEST_F(VisitTest, AKernelMayAskOnWhichCpuItRuns) {
+  const v1::Outcome outcome = Run(HandMadeBatch({"ask_cpu"})).at("ask_cpu");
+  EXPECT_TRUE(outcome.has_timing()) << outcome.DebugString();
+}
+
+TEST_F(VisitTest, CpusThatWentAwayMakeNoTimes) {
+  const std::vector<int> usable = UsableCpus();
+  if (usable.size() < 2) GTEST_SKIP() << "needs two CPUs";
+  {
+    const OnCpus fewer({usable.front()});  // than when the device was made
+    const v1::BatchResult result = MeasureBatch(visitor_, HandMadeBatch({"good"}), -1);
+    EXPECT_THAT(result.error(), HasSubstr("CPUs can be used"));
+    EXPECT_EQ(result.outcomes_size(), 0);
+    const SelfTestResult test = device_.SelfTest(1);
+    EXPECT_FALSE(test.passed);
+    EXPECT_THAT(test.reason, HasSubstr("CPUs can be used"));
+  }
+  EXPECT_TRUE(Run(HandMadeBatch({"good"})).at("good").has_timing());
 }
 
 TEST_F(VisitTest, MemoryIsLimited) {

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <chrono>
 #include <fstream>
+#include <string>
 
 #include "base/temporary_folder.h"
 
@@ -73,6 +75,36 @@ TEST_F(BinaryCacheTest, AnEntryOfAnotherKeyIsAMiss) {
   }
   fs::rename(one, two);
   EXPECT_EQ(cache_.Find("two"), std::nullopt);
+}
+
+TEST_F(BinaryCacheTest, HoldsNoMoreThanItMay) {
+  const BinaryCache cache(folder_.path(), 4000);
+  const std::string binary(900, 'b');
+  const auto bytes = [&] {
+    uintmax_t all = 0;
+    for (const auto& entry : fs::directory_iterator(folder_.path())) all += entry.file_size();
+    return all;
+  };
+  const auto set_used = [&](std::chrono::hours ago) {
+    for (const auto& entry : fs::directory_iterator(folder_.path())) {
+      fs::last_write_time(entry.path(), fs::file_time_type::clock::now() - ago);
+    }
+  };
+  for (int i = 0; i < 3; ++i) cache.Keep("early " + std::to_string(i), binary);
+  set_used(std::chrono::hours(2));
+  EXPECT_EQ(cache.Find("early 1"), binary);  // which is used now
+  for (int i = 0; i < 10; ++i) {
+    cache.Keep("late " + std::to_string(i), binary);
+    EXPECT_LE(bytes(), 4000U);
+    EXPECT_EQ(cache.Find("late " + std::to_string(i)), binary);
+    if (i != 2) continue;
+    EXPECT_EQ(cache.Find("early 0"), std::nullopt);
+    EXPECT_EQ(cache.Find("early 1"), binary) << "others were not used for longer";
+    EXPECT_EQ(cache.Find("early 2"), std::nullopt);
+  }
+  cache.Keep("larger than all", std::string(4000, 'b'));
+  EXPECT_EQ(cache.Find("larger than all"), std::nullopt);
+  EXPECT_EQ(cache.Find("late 9"), binary);
 }
 
 TEST(BinaryCache, AFolderThatCannotBeMadeKeepsNothing) {

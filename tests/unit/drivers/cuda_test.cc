@@ -8,10 +8,15 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <numeric>
 #include <string>
 #include <vector>
 
+#include "base/temporary_folder.h"
+#include "drivers/binary_cache.h"
 #include "drivers/lane_roofline.h"
 
 namespace hone::drivers::cuda {
@@ -33,6 +38,11 @@ class CudaTest : public ::testing::Test {
     ASSERT_TRUE(e.ok()) << e.text;
     e = library.Open("", &device_);
     ASSERT_TRUE(e.ok()) << e.text;
+  }
+
+  void TearDown() override {
+    GiveBack();
+    EXPECT_EQ(Call("hone_fake_cuda_alive"), 0) << "contexts, modules, events or graphs were not given back";
   }
 
   // y = 2 x + w, with x = 1 and w = 1.
@@ -255,6 +265,74 @@ TEST_F(CudaTest, TakesMachineCodeAndElseTheText) {
     EXPECT_FALSE(program.Find("good", &kernel).ok());
   }
   EXPECT_THAT(device_.Build(WithMachineCode("no PTX", {other}), {}, &program).text, HasSubstr("INVALID_PTX"));
+}
+
+// As of a driver that was updated and says that it has the version that it had.
+TEST_F(CudaTest, WhatIsKeptAndRefusedIsCompiledAgain) {
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  const BuildOptions options{.extra = {}, .cache_folder = folder.path()};
+  const auto from_cache = [&] {
+    Program program;
+    Kernel kernel;
+    const Error built = device_.Build(Module("good"), options, &program);
+    EXPECT_TRUE(built.ok() && program.Find("good", &kernel).ok()) << built.text;
+    return program.from_cache();
+  };
+  EXPECT_FALSE(from_cache());
+  EXPECT_TRUE(from_cache());
+  // The entry says what its key is, after how long that is (binary_cache.cc).
+  std::ifstream file(std::filesystem::directory_iterator(folder.path())->path(), std::ios::binary);
+  const std::string entry{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  uint64_t key_bytes = 0;
+  entry.copy(reinterpret_cast<char*>(&key_bytes), sizeof key_bytes, 8);
+  const std::string key = entry.substr(32, key_bytes);
+  ASSERT_THAT(key, HasSubstr("Fake CUDA device"));
+  BinaryCache(folder.path()).Keep(key, "machine code for sm_90 .entry good(");
+  EXPECT_FALSE(from_cache());
+  EXPECT_TRUE(from_cache());
+}
+
+TEST_F(CudaTest, OfPtxThatIsTooNewItSaysWhatToDo) {
+  std::string newer = Module("good");
+  newer.replace(newer.find("4.2"), 3, "8.0");
+  Program program;
+  EXPECT_TRUE(device_.Build(newer, {}, &program).ok());
+  setenv("HONE_FAKE_CUDA_VERSION", "11080", 1);
+  const Error e = device_.Build(newer, {}, &program);
+  unsetenv("HONE_FAKE_CUDA_VERSION");
+  EXPECT_EQ(e.trouble, Trouble::kProgram);
+  EXPECT_THAT(e.text, HasSubstr("CUDA_ERROR_UNSUPPORTED_PTX_VERSION (222); install a newer driver, or compile for an "
+                                "older architecture"));
+}
+
+// CUDA 10.2, of the Jetson Nano: it has no graphs as they are made here, no launches with attributes, and gives its
+// context back by a function of another name.
+TEST(OldCudaTest, RunsWithoutWhatCameLater) {
+  Library library;
+  const Error loaded = Library::Load(&library, HONE_FAKE_OLD_CUDA);
+  ASSERT_TRUE(loaded.ok()) << loaded.text;
+  Device device;
+  ASSERT_TRUE(library.Open("", &device).ok());
+  EXPECT_EQ(device.info().driver_version, "10.2");
+  std::string waits = Module("good");
+  waits.insert(waits.find("ret;"), "griddepcontrol.wait;\n  ");
+  Program program;
+  Kernel kernel;
+  ASSERT_TRUE(device.Build(waits, {}, &program).ok());
+  ASSERT_TRUE(program.Find("good", &kernel).ok());
+  std::vector<float> values(1000, 1);
+  Buffer x, y;
+  for (Buffer* buffer : {&x, &y}) {
+    ASSERT_TRUE(device.Allocate(4000, buffer).ok());
+    ASSERT_TRUE(device.Write(*buffer, 0, std::as_bytes(std::span(values))).ok());
+  }
+  const Buffer* const buffers[] = {&x, &x, &y};
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(kernel.SetArg(i, *buffers[i]).ok());
+  const Launch launch{&kernel, 8, 128};
+  ASSERT_TRUE(device.Run(std::vector<Launch>(3, launch), Deadline::max()).ok());
+  ASSERT_TRUE(device.Read(y, 0, std::as_writable_bytes(std::span(values))).ok());
+  EXPECT_THAT(values, Each(3.0F));
+  EXPECT_EQ(device.BeginGraph().trouble, Trouble::kAbsent);
 }
 
 TEST_F(CudaTest, ChecksRangesItself) {

@@ -7,8 +7,12 @@
 // begins with "machine code for sm_87". What works in a context fails where a thread has another one, or none.
 //
 // In the environment: HONE_FAKE_CUDA_ARCH is the architecture that the device has, "90"; else 87.
-// HONE_FAKE_CUDA_SHARED: the bytes that a group may ask for; else those of that architecture. HONE_FAKE_CUDA_MEMORY:
-// the bytes that an allocation may have. HONE_FAKE_CUDA_INIT: what cuInit answers.
+// HONE_FAKE_CUDA_VERSION: of CUDA, "11080"; before 12.0 it takes no PTX from 8.0 on. HONE_FAKE_CUDA_SHARED: the bytes
+// that a group may ask for; else those of that architecture. HONE_FAKE_CUDA_MEMORY: the bytes that an allocation may
+// have. HONE_FAKE_CUDA_INIT, HONE_FAKE_CUDA_RETAIN: what cuInit, and asking for the device's context, answer.
+// HONE_FAKE_CUDA_HANG: the name of a kernel that never ends either.
+//
+// Compiled with HONE_FAKE_OLD_CUDA it is the driver of CUDA 10.2, as far as that has other functions.
 #include <unistd.h>
 
 #include <chrono>
@@ -31,8 +35,8 @@ using Clock = std::chrono::steady_clock;
 using Work = std::function<int()>;
 using Handle = void*;
 
-constexpr int kInvalidContext = 201, kNoBinary = 209, kInvalidPtx = 218, kIllegalAddress = 700, kDestroyed = 709,
-              kMisalignedAddress = 716, kLaunchFailed = 719;
+constexpr int kInvalidContext = 201, kNoBinary = 209, kInvalidPtx = 218, kNewerPtx = 222, kIllegalAddress = 700,
+              kDestroyed = 709, kMisalignedAddress = 716, kLaunchFailed = 719;
 
 struct Grid {
   unsigned groups, lanes, shared;
@@ -60,6 +64,9 @@ struct State {
   bool launched = false;  // the latest that was handed over is a launch
   int overlapping = 0;    // launches that might
   Graph* recording = nullptr;
+  int launches = 0;  // that were not recorded
+  int graphs_made = 0, graphs_launched = 0;
+  int alive = 0;  // contexts, as often as they were asked for, modules, events and graphs that nobody has given back
   std::map<uintptr_t, size_t> memory;
   std::map<Handle, unsigned> asked_shared;  // bytes that launches of a function may have; others: what all have
 };
@@ -246,11 +253,14 @@ bool HasFunction(std::string_view name) { return Kernels().contains(std::string(
 // Kernels of the text: functions of this file, and all others as the machine runs them. False: it cannot read them.
 bool AddKernels(const std::string& text, Module* module) {
   constexpr char kEntry[] = ".entry ";
+  const char* const hangs = std::getenv("HONE_FAKE_CUDA_HANG");
   for (size_t at = text.find(kEntry); at != std::string::npos; at = text.find(kEntry, at + 1)) {
     const size_t begin = at + sizeof kEntry - 1;
     const auto known = Kernels().find(text.substr(begin, text.find('(', begin) - begin));
     const bool waits = text.substr(at, text.find(kEntry, at + 1) - at).find("griddepcontrol.wait") != std::string::npos;
-    if (known != Kernels().end()) module->kernels[known->first] = {known->second.run, known->second.arguments, waits};
+    if (known == Kernels().end()) continue;
+    const Kernel& run = hangs != nullptr && known->first == hangs ? Kernels().at("hang") : known->second;
+    module->kernels[known->first] = {run.run, known->second.arguments, waits};
   }
   if (text.starts_with("machine code")) return true;
   auto program = hone::ptx::Parse(text, [](std::string_view name) { return !HasFunction(name); });
@@ -273,6 +283,14 @@ int Architecture() {
   const char* const asked = std::getenv("HONE_FAKE_CUDA_ARCH");
   return asked != nullptr ? std::atoi(asked) : 87;
 }
+int Version() {
+#ifdef HONE_FAKE_OLD_CUDA
+  return 10020;
+#else
+  const char* const asked = std::getenv("HONE_FAKE_CUDA_VERSION");
+  return asked != nullptr ? std::atoi(asked) : 12040;
+#endif
+}
 int MostShared() {
   if (const char* const asked = std::getenv("HONE_FAKE_CUDA_SHARED")) return std::atoi(asked);
   const int architecture = Architecture();
@@ -280,6 +298,8 @@ int MostShared() {
 }
 
 void* At(unsigned long long place) { return reinterpret_cast<void*>(place); }
+
+int GiveContextBack() { return --TheState().alive, 0; }
 
 }  // namespace
 
@@ -289,10 +309,11 @@ int cuInit(unsigned) {
   const char* const asked = std::getenv("HONE_FAKE_CUDA_INIT");
   return asked != nullptr ? std::atoi(asked) : 0;
 }
-int cuDriverGetVersion(int* version) { return *version = 12040, 0; }
+int cuDriverGetVersion(int* version) { return *version = Version(), 0; }
 int cuGetErrorName(int code, const char** name) {
   *name = code == kIllegalAddress ? "CUDA_ERROR_ILLEGAL_ADDRESS"
           : code == kInvalidPtx   ? "CUDA_ERROR_INVALID_PTX"
+          : code == kNewerPtx     ? "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"
           : code == kDestroyed    ? "CUDA_ERROR_CONTEXT_IS_DESTROYED"
                                   : "an error";
   return 0;
@@ -321,10 +342,16 @@ int cuDeviceGetAttribute(int* value, int attribute, int) {
 }
 int cuDeviceTotalMem_v2(size_t* bytes, int) { return *bytes = size_t{1} << 30, 0; }
 int cuDevicePrimaryCtxRetain(Handle* context, int) {
+  if (const char* const asked = std::getenv("HONE_FAKE_CUDA_RETAIN")) return std::atoi(asked);
   TheState().destroyed = false;
+  ++TheState().alive;
   return *context = &TheState(), 0;
 }
-int cuDevicePrimaryCtxRelease_v2(int) { return 0; }
+#ifdef HONE_FAKE_OLD_CUDA
+int cuDevicePrimaryCtxRelease(int) { return GiveContextBack(); }
+#else
+int cuDevicePrimaryCtxRelease_v2(int) { return GiveContextBack(); }
+#endif
 int cuDevicePrimaryCtxReset_v2(int) { return TheState().destroyed = true, 0; }
 int cuCtxPushCurrent_v2(Handle context) {
   if (context == &TheState() && TheState().destroyed) return kDestroyed;
@@ -348,6 +375,7 @@ int cuLinkAddData_v2(Handle link, int, void* data, size_t, const char*, unsigned
   const std::string text = static_cast<const char*>(data);
   const size_t version = text.find(".version");
   if (version == std::string::npos || text.find(".version", version + 1) != std::string::npos) return kInvalidPtx;
+  if (Version() < 12000 && std::atof(text.c_str() + version + std::strlen(".version")) >= 8) return kNewerPtx;
   return *static_cast<std::string*>(link) = text, 0;
 }
 int cuLinkComplete(Handle link, void** code, size_t* bytes) {
@@ -364,12 +392,14 @@ int cuModuleLoadData(Handle* module, const void* code) {
   if (text.starts_with("\x7f")) return kNoBinary;  // that a toolkit made
   auto made = std::make_unique<Module>();
   if (!AddKernels(text, made.get())) return kInvalidPtx;
+  ++TheState().alive;
   return *module = made.release(), 0;
 }
 int cuModuleUnload(Handle module) {
   WaitForAll();
   auto* const made = static_cast<Module*>(module);
   for (auto& [name, kernel] : made->kernels) TheState().asked_shared.erase(&kernel);
+  --TheState().alive;
   return delete made, 0;
 }
 int cuModuleGetFunction(Handle* function, Handle module, const char* name) {
@@ -428,9 +458,14 @@ int cuStreamSynchronize(Handle) {
   return TheState().sticky;
 }
 int cuEventCreate(Handle* event, unsigned) {
-  return IsCurrent() ? *event = new Clock::time_point(), 0 : kInvalidContext;
+  if (!IsCurrent()) return kInvalidContext;
+  ++TheState().alive;
+  return *event = new Clock::time_point(), 0;
 }
-int cuEventDestroy_v2(Handle event) { return delete static_cast<Clock::time_point*>(event), 0; }
+int cuEventDestroy_v2(Handle event) {
+  --TheState().alive;
+  return delete static_cast<Clock::time_point*>(event), 0;
+}
 int cuEventRecord(Handle event, Handle) {
   TheState().launched = false;
   *static_cast<Clock::time_point*>(event) = Clock::now();
@@ -446,6 +481,7 @@ int cuLaunchKernel(Handle function, unsigned groups, unsigned, unsigned, unsigne
                    unsigned shared, Handle, void** arguments, void**) {
   const auto asked = TheState().asked_shared.find(function);
   if (lanes > 1024 || shared > (asked == TheState().asked_shared.end() ? 48U << 10 : asked->second)) return 1;
+  if (TheState().recording == nullptr) ++TheState().launches;
   std::vector<uint64_t> places;  // copied at once, as the driver does
   const Kernel& kernel = *static_cast<const Kernel*>(function);
   for (int i = 0; i < kernel.arguments; ++i) places.push_back(*static_cast<uint64_t*>(arguments[i]));
@@ -461,6 +497,7 @@ int cuLaunchKernel(Handle function, unsigned groups, unsigned, unsigned, unsigne
       true);
 }
 
+#ifndef HONE_FAKE_OLD_CUDA
 // With the attribute alone that lets a launch overlap the one before it, which must be one.
 int cuLaunchKernelEx(const hone::drivers::cuda::LaunchConfig* config, Handle function, void** arguments, void** extra) {
   const bool overlaps =
@@ -470,28 +507,41 @@ int cuLaunchKernelEx(const hone::drivers::cuda::LaunchConfig* config, Handle fun
   return cuLaunchKernel(function, config->groups[0], config->groups[1], config->groups[2], config->lanes[0],
                         config->lanes[1], config->lanes[2], config->shared_bytes, config->stream, arguments, extra);
 }
+int cuGraphInstantiateWithFlags(Handle* made, Handle graph, unsigned long long) {
+  ++TheState().graphs_made;
+  ++TheState().alive;
+  return *made = new Graph(*static_cast<Graph*>(graph)), 0;
+}
+#endif
+
 int hone_fake_cuda_overlapping() { return TheState().overlapping; }
+int hone_fake_cuda_launches() { return TheState().launches; }
+int hone_fake_cuda_graphs_made() { return TheState().graphs_made; }
+int hone_fake_cuda_graphs_launched() { return TheState().graphs_launched; }
+int hone_fake_cuda_alive() { return TheState().alive; }
 
 int cuStreamBeginCapture_v2(Handle, int) {
   if (!IsCurrent()) return kInvalidContext;
   TheState().launched = false;
+  ++TheState().alive;
   return TheState().recording = new Graph(), 0;
 }
 int cuStreamEndCapture(Handle, Handle* graph) {
   *graph = TheState().recording;
   return TheState().recording = nullptr, 0;
 }
-int cuGraphInstantiateWithFlags(Handle* made, Handle graph, unsigned long long) {
-  return *made = new Graph(*static_cast<Graph*>(graph)), 0;
-}
 int cuGraphLaunch(Handle graph, Handle) {
   if (!IsCurrent()) return kInvalidContext;
+  ++TheState().graphs_launched;
   for (const Work& work : static_cast<Graph*>(graph)->work) {
     if (const int error = Do(work); error != 0) return error;
   }
   return 0;
 }
-int cuGraphExecDestroy(Handle graph) { return delete static_cast<Graph*>(graph), 0; }
-int cuGraphDestroy(Handle graph) { return delete static_cast<Graph*>(graph), 0; }
+int cuGraphExecDestroy(Handle graph) {
+  --TheState().alive;
+  return delete static_cast<Graph*>(graph), 0;
+}
+int cuGraphDestroy(Handle graph) { return cuGraphExecDestroy(graph); }
 
 }  // extern "C"

@@ -1,13 +1,21 @@
-// A libOpenCL for tests of builds, with two devices: "Plain-Device", whose driver keeps nothing of what it has built,
-// and "Keeping-Device" of PoCL's platform, whose driver does. A program's binary is its source with a word before it.
-// Everything that a build does not need fails.
+// A libOpenCL for tests of builds and of faults, with two devices: "Plain-Device", whose driver keeps nothing of what
+// it has built, and "Keeping-Device" of PoCL's platform, whose driver does. A program's binary is its source with a
+// word before it; every program has the kernels of this file, which compute when they are launched.
+//
+// The kernel "fault" goes where it must not. As with NVIDIA's driver its event then says CL_OUT_OF_RESOURCES, and so
+// does every later call that needs the device.
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <cstring>
+#include <map>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace {
 
@@ -35,6 +43,54 @@ cl_int Answer(std::string_view text, size_t size, void* value, size_t* size_need
 }
 
 std::string* SourceOf(cl_program program) { return reinterpret_cast<std::string*>(program); }
+
+// A buffer, or a part of one.
+struct Memory {
+  std::shared_ptr<std::vector<char>> whole;
+  size_t begin = 0, bytes = 0;
+  char* data() const { return whole->data() + begin; }
+};
+struct FakeKernel {
+  std::string name;
+  std::map<cl_uint, const Memory*> arguments;
+};
+struct Event {
+  cl_int state = CL_COMPLETE;
+  std::chrono::steady_clock::time_point begin, end;
+};
+
+Memory* Of(cl_mem memory) { return reinterpret_cast<Memory*>(memory); }
+FakeKernel* Of(cl_kernel kernel) { return reinterpret_cast<FakeKernel*>(kernel); }
+Event* Of(cl_event event) { return reinterpret_cast<Event*>(event); }
+
+bool& HasFaulted() {  // of the process, as the driver's is
+  static bool faulted = false;
+  return faulted;
+}
+cl_int CodeNow() { return HasFaulted() ? CL_OUT_OF_RESOURCES : CL_SUCCESS; }
+
+cl_int CheckPart(cl_mem memory, size_t offset, size_t bytes) {
+  if (offset > Of(memory)->bytes || bytes > Of(memory)->bytes - offset) return CL_INVALID_VALUE;
+  return CodeNow();
+}
+
+void Launch(const FakeKernel& kernel, size_t lanes) {
+  if (kernel.name == "fault") {
+    HasFaulted() = true;
+  } else if (kernel.name == "hone_reference") {  // device_agent/lanes/reference_kernel.cc
+    auto* const y = reinterpret_cast<uint32_t*>(kernel.arguments.at(0)->data());
+    for (uint32_t lane = 0; lane < lanes; ++lane) {
+      uint32_t value = lane;
+      for (uint32_t i = 0; i < 20000; ++i) value = value * 1664525U + (value >> 7) + i;
+      y[lane] = value;
+    }
+  } else {  // the workload of tests/conformance/device
+    const auto floats = [&](cl_uint i) { return reinterpret_cast<float*>(kernel.arguments.at(i)->data()); };
+    for (size_t i = 0; i < std::min<size_t>(lanes, 1000); ++i) floats(2)[i] = 2 * floats(0)[i] + floats(1)[i];
+  }
+}
+
+constexpr std::string_view kKernels[] = {"reference", "good", "fault", "hone_reference"};
 
 }  // namespace
 
@@ -101,49 +157,91 @@ cl_int clGetProgramBuildInfo(cl_program, cl_device_id, cl_program_build_info, si
   return Answer("", size, value, needed);
 }
 
-cl_mem clCreateBuffer(cl_context, cl_mem_flags, size_t, void*, cl_int* code) {
-  *code = CL_INVALID_OPERATION;
-  return nullptr;
+cl_mem clCreateBuffer(cl_context, cl_mem_flags, size_t bytes, void*, cl_int* code) {
+  *code = CodeNow();
+  if (*code != CL_SUCCESS) return nullptr;
+  return reinterpret_cast<cl_mem>(new Memory{std::make_shared<std::vector<char>>(bytes), 0, bytes});
 }
-cl_mem clCreateSubBuffer(cl_mem, cl_mem_flags, cl_buffer_create_type, const void*, cl_int* code) {
-  *code = CL_INVALID_OPERATION;
-  return nullptr;
+cl_mem clCreateSubBuffer(cl_mem memory, cl_mem_flags, cl_buffer_create_type, const void* part, cl_int* code) {
+  const auto& [origin, bytes] = *static_cast<const cl_buffer_region*>(part);
+  *code = CheckPart(memory, origin, bytes);
+  if (*code != CL_SUCCESS) return nullptr;
+  return reinterpret_cast<cl_mem>(new Memory{Of(memory)->whole, Of(memory)->begin + origin, bytes});
 }
-cl_int clReleaseMemObject(cl_mem) { return CL_INVALID_OPERATION; }
-cl_kernel clCreateKernel(cl_program, const char*, cl_int* code) {
-  *code = CL_INVALID_KERNEL_NAME;
-  return nullptr;
+cl_int clReleaseMemObject(cl_mem memory) {
+  delete Of(memory);
+  return CL_SUCCESS;
 }
-cl_int clReleaseKernel(cl_kernel) { return CL_INVALID_OPERATION; }
-cl_int clGetKernelWorkGroupInfo(cl_kernel, cl_device_id, cl_kernel_work_group_info, size_t, void*, size_t*) {
-  return CL_INVALID_OPERATION;
+cl_kernel clCreateKernel(cl_program, const char* name, cl_int* code) {
+  *code = std::find(std::begin(kKernels), std::end(kKernels), name) == std::end(kKernels) ? CL_INVALID_KERNEL_NAME
+                                                                                          : CL_SUCCESS;
+  return *code == CL_SUCCESS ? reinterpret_cast<cl_kernel>(new FakeKernel{name, {}}) : nullptr;
 }
-cl_int clSetKernelArg(cl_kernel, cl_uint, size_t, const void*) { return CL_INVALID_OPERATION; }
-cl_int clEnqueueWriteBuffer(cl_command_queue, cl_mem, cl_bool, size_t, size_t, const void*, cl_uint, const cl_event*,
-                            cl_event*) {
-  return CL_INVALID_OPERATION;
+cl_int clReleaseKernel(cl_kernel kernel) {
+  delete Of(kernel);
+  return CL_SUCCESS;
 }
-cl_int clEnqueueReadBuffer(cl_command_queue, cl_mem, cl_bool, size_t, size_t, void*, cl_uint, const cl_event*,
-                           cl_event*) {
-  return CL_INVALID_OPERATION;
+cl_int clGetKernelWorkGroupInfo(cl_kernel, cl_device_id, cl_kernel_work_group_info what, size_t size, void* value,
+                                size_t*) {
+  std::memset(value, 0, size);
+  if (what == CL_KERNEL_WORK_GROUP_SIZE) *static_cast<size_t*>(value) = 256;
+  return CL_SUCCESS;
 }
-cl_int clEnqueueFillBuffer(cl_command_queue, cl_mem, const void*, size_t, size_t, size_t, cl_uint, const cl_event*,
-                           cl_event*) {
-  return CL_INVALID_OPERATION;
+cl_int clSetKernelArg(cl_kernel kernel, cl_uint index, size_t, const void* value) {
+  Of(kernel)->arguments[index] = Of(*static_cast<const cl_mem*>(value));
+  return CL_SUCCESS;
 }
-cl_int clEnqueueCopyBuffer(cl_command_queue, cl_mem, cl_mem, size_t, size_t, size_t, cl_uint, const cl_event*,
-                           cl_event*) {
-  return CL_INVALID_OPERATION;
+cl_int clEnqueueWriteBuffer(cl_command_queue, cl_mem memory, cl_bool, size_t offset, size_t bytes, const void* from,
+                            cl_uint, const cl_event*, cl_event*) {
+  const cl_int code = CheckPart(memory, offset, bytes);
+  if (code == CL_SUCCESS) std::memcpy(Of(memory)->data() + offset, from, bytes);
+  return code;
 }
-cl_int clEnqueueNDRangeKernel(cl_command_queue, cl_kernel, cl_uint, const size_t*, const size_t*, const size_t*,
-                              cl_uint, const cl_event*, cl_event*) {
-  return CL_INVALID_OPERATION;
+cl_int clEnqueueReadBuffer(cl_command_queue, cl_mem memory, cl_bool, size_t offset, size_t bytes, void* to, cl_uint,
+                           const cl_event*, cl_event*) {
+  const cl_int code = CheckPart(memory, offset, bytes);
+  if (code == CL_SUCCESS) std::memcpy(to, Of(memory)->data() + offset, bytes);
+  return code;
 }
-cl_int clGetEventInfo(cl_event, cl_event_info, size_t, void*, size_t*) { return CL_INVALID_OPERATION; }
-cl_int clGetEventProfilingInfo(cl_event, cl_profiling_info, size_t, void*, size_t*) { return CL_INVALID_OPERATION; }
-cl_int clReleaseEvent(cl_event) { return CL_INVALID_OPERATION; }
+cl_int clEnqueueFillBuffer(cl_command_queue, cl_mem memory, const void* value, size_t, size_t offset, size_t bytes,
+                           cl_uint, const cl_event*, cl_event*) {
+  const cl_int code = CheckPart(memory, offset, bytes);
+  if (code == CL_SUCCESS) std::memset(Of(memory)->data() + offset, *static_cast<const unsigned char*>(value), bytes);
+  return code;
+}
+cl_int clEnqueueCopyBuffer(cl_command_queue, cl_mem from, cl_mem to, size_t from_offset, size_t to_offset, size_t bytes,
+                           cl_uint, const cl_event*, cl_event*) {
+  const cl_int code = std::min(CheckPart(from, from_offset, bytes), CheckPart(to, to_offset, bytes));
+  if (code == CL_SUCCESS) std::memmove(Of(to)->data() + to_offset, Of(from)->data() + from_offset, bytes);
+  return code;
+}
+cl_int clEnqueueNDRangeKernel(cl_command_queue, cl_kernel kernel, cl_uint, const size_t*, const size_t* lanes,
+                              const size_t*, cl_uint, const cl_event*, cl_event* event) {
+  if (CodeNow() != CL_SUCCESS) return CodeNow();
+  const auto begin = std::chrono::steady_clock::now();
+  Launch(*Of(kernel), *lanes);
+  const cl_int state = HasFaulted() ? CL_OUT_OF_RESOURCES : CL_COMPLETE;
+  if (event != nullptr) {
+    *event = reinterpret_cast<cl_event>(new Event{state, begin, std::chrono::steady_clock::now()});
+  }
+  return CL_SUCCESS;
+}
+cl_int clGetEventInfo(cl_event event, cl_event_info, size_t, void* value, size_t*) {
+  *static_cast<cl_int*>(value) = Of(event)->state;
+  return CL_SUCCESS;
+}
+cl_int clGetEventProfilingInfo(cl_event event, cl_profiling_info what, size_t, void* value, size_t*) {
+  const auto when = what == CL_PROFILING_COMMAND_START ? Of(event)->begin : Of(event)->end;
+  const auto nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(when.time_since_epoch());
+  *static_cast<cl_ulong*>(value) = static_cast<cl_ulong>(nanoseconds.count());
+  return CL_SUCCESS;
+}
+cl_int clReleaseEvent(cl_event event) {
+  delete Of(event);
+  return CL_SUCCESS;
+}
 cl_int clFlush(cl_command_queue) { return CL_SUCCESS; }
-cl_int clFinish(cl_command_queue) { return CL_SUCCESS; }
+cl_int clFinish(cl_command_queue) { return CodeNow(); }
 
 }  // extern "C"
 // NOLINTEND

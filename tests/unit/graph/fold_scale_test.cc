@@ -1,3 +1,5 @@
+#include "compiler/graph/passes/fold_scale.h"
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/graph/model_builder.h"
@@ -73,6 +75,24 @@ TEST(FoldScale, ScaleAndShiftPerChannelGoIn) {
   b.Node("Conv", {"x", "w"}, {"c"}).Node("Mul", {"s", "c"}, {"m"}).Node("Sub", {"m", "t"}, {"y"}).Output("y");
   const Graph graph = ExpectPassesKeepMeaning(b.Model());
   EXPECT_EQ(Arithmetic(graph) + CountOps(graph, "Sub"), 0);
+}
+
+// Weights are large: a shift does not copy them, and scaled ones take the place of the others.
+TEST(FoldScale, WeightsAreThereOnce) {
+  for (const bool scaled : {false, true}) {
+    GraphBuilder b;
+    b.Input("x", {1, 2, 6, 6})
+        .Floats("w", {3, 2, 3, 3}, RandomFloats(54, 1))
+        .Floats("t", {3, 1, 1}, RandomFloats(3, 2));
+    b.Node("Conv", {"x", "w"}, {"c"}).Node(scaled ? "Mul" : "Add", {"c", "t"}, {"y"}).Output("y");
+    Graph graph = Import(b.Model());
+    const ValueId before = graph.nodes[0].inputs[1];
+    const TensorData weights = graph.values[before].data;
+    ASSERT_TRUE(FoldScale(graph).ok());
+    ASSERT_THAT(Ops(graph), testing::ElementsAre("Conv"));
+    EXPECT_EQ(graph.values[graph.nodes[0].inputs[1]].data == weights, !scaled);
+    EXPECT_EQ(graph.values[before].data == nullptr, scaled);
+  }
 }
 
 TEST(FoldScale, ScalePerPixelStays) {

@@ -70,6 +70,22 @@ TEST(Inline, FunctionsWithAttributesAndDefaults) {
   EXPECT_EQ(FloatAttribute(graph.nodes[1], "alpha", 0), 0.5);
 }
 
+TEST(Inline, OverloadsAreToldApart) {
+  // Field `overload` of FunctionProto is 13, of NodeProto 8.
+  const std::string first = Function("F", {"a"}, "b", {SerializeNode("Relu", {"a"}, {"b"})});
+  const std::string second =
+      Function("F", {"a"}, "b", {SerializeNode("Abs", {"a"}, {"b"})}) + Message().Text(13, "second").bytes();
+  const std::string both =
+      Function("Both", {"a"}, "c",
+               {SerializeNode("F", {"a"}, {"b"}, {}, "local"),
+                SerializeNode("F", {"b"}, {"c"}, {}, "local") + Message().Text(8, "second").bytes()});
+  GraphBuilder b;
+  b.Input("x", {3}).Node("Both", {"x"}, {"y"}, {}, "local").Output("y");
+  EXPECT_THAT(Ops(Import(b.Model(17, {first, second, both}))), ElementsAre("Relu", "Abs"));
+  EXPECT_THAT(std::string(ImportError(b.Model(17, {first, second, both, second})).message()),
+              HasSubstr("function 'F' is defined twice"));
+}
+
 TEST(Inline, FunctionsCallFunctionsWithOptionalInputsLeftOut) {
   const std::string inner =
       Function("Limit", {"a", "low", "high"}, "b", {SerializeNode("Clip", {"a", "low", "high"}, {"b"})});

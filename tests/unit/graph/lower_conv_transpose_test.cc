@@ -54,6 +54,15 @@ TEST(LowerConvTranspose, WhatFollowsIsPartOfTheKernel) {
               ElementsAre("transpose", "conv_transpose", "transpose"));
 }
 
+// The other convolution is what makes it worth while to change the layout.
+TEST(LowerConvTranspose, NoOutputChannelsStayNone) {
+  GraphBuilder b;
+  b.Input("x", {1, 8, 32, 32}).Floats("v", {16, 8, 3, 3}, RandomFloats(1152, 1)).Floats("w", {8, 0, 2, 2}, {});
+  b.Node("Conv", {"x", "v"}, {"y"}, {Attr("pads", Ints{1, 1, 1, 1})}).Output("y");
+  b.Node("ConvTranspose", {"x", "w"}, {"t"}, {Attr("strides", Ints{2, 2})}).Output("t");
+  EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(b.Model()), "ConvTranspose"), 1);
+}
+
 TEST(LowerConvTranspose, DilationsGroupsAndUnknownWeightsStay) {
   GraphBuilder b;
   b.Input("x", {1, 64, 5, 5}).Input("v", {64, 32, 3, 3});

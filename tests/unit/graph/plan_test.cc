@@ -133,6 +133,14 @@ TEST(Plan, ReshapesAreAliases) {
   EXPECT_THAT(y.type.shape, ElementsAre(3, 2));
 }
 
+TEST(Plan, KernelsFitTheirTensors) {
+  GraphBuilder b;
+  b.Input("x", {4}).Node("Exp", {"x"}, {"y"}).Output("y");
+  Graph graph = Import(b.Model());
+  graph.values[graph.outputs[0]].type.shape = {3};
+  EXPECT_DEATH(PlanOf(graph), "internal error");
+}
+
 TEST(Plan, MadeUpDataIsInRange) {
   GraphBuilder b;
   b.Input("table", {10, 4}).Input("ids", {3}, kInt64).Node("Gather", {"table", "ids"}, {"y"}).Output("y");

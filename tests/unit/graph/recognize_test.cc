@@ -77,6 +77,23 @@ TEST(Recognize, MishAndHardSwish) {
   EXPECT_THAT(Ops(ExpectPassesKeepMeaning(sigmoid.Model())), ElementsAre("HardSwish"));
 }
 
+TEST(Recognize, IntegersAreNoHardSwish) {
+  GraphBuilder b;
+  b.Input("x", {2, 8}, kInt32);
+  const std::vector<std::pair<std::string, int32_t>> numbers = {{"three", 3}, {"zero", 0}, {"six", 6}};
+  for (const auto& [name, value] : numbers) b.Initializer(Tensor<int32_t>(name, kInt32, {}, {value}));
+  b.Node("Add", {"x", "three"}, {"a"}).Node("Clip", {"a", "zero", "six"}, {"c"}).Node("Mul", {"x", "c"}, {"m"});
+  b.Node("Div", {"m", "six"}, {"d"}).Node("Cast", {"d"}, {"y"}, {Attr("to", kFloat)}).Output("y");
+  EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(b.Model()), "HardSwish"), 0);
+}
+
+TEST(Recognize, WhatOnePatternMakesIsWhatTheNextReads) {
+  GraphBuilder b = WithNumbers();
+  b.Node("Sigmoid", {"x"}, {"s"}).Node("Mul", {"x", "s"}, {"a"});
+  b.Node("Sigmoid", {"a"}, {"t"}).Node("Mul", {"a", "t"}, {"y"}).Output("y");
+  EXPECT_THAT(Ops(ExpectPassesKeepMeaning(b.Model())), ElementsAre("Silu", "Silu"));
+}
+
 TEST(Recognize, LayerNorm) {
   GraphBuilder b = WithNumbers();
   const std::vector<int64_t> last = {-1};

@@ -36,6 +36,26 @@ TEST(Simplify, NumbersThatWidenStay) {
   EXPECT_THAT(Ops(ExpectPassesKeepMeaning(b.Model())), ElementsAre("Add"));
 }
 
+// Of the reciprocals that follow, half would be minus infinity without the Add.
+TEST(Simplify, ZeroIsAddedToMinusZero) {
+  GraphBuilder b;
+  b.Input("x", {8}).Floats("zero", {}, {0}).Node("Mul", {"x", "zero"}, {"z"}).Node("Add", {"z", "zero"}, {"a"});
+  b.Node("Reciprocal", {"a"}, {"r"}).Node("Sign", {"r"}, {"y"}).Output("y");
+  EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(b.Model()), "Add"), 1);
+}
+
+TEST(Simplify, NumbersThatAddNothingGo) {
+  GraphBuilder b;
+  b.Input("x", {2}).Floats("minus_zero", {2}, {-0.0f, -0.0f}).Node("Add", {"x", "minus_zero"}, {"a"});
+  b.Node("Relu", {"a"}, {"y"}).Output("y");
+  b.Input("i", {2}, kInt64).Ints("zero", {0}).Node("Add", {"i", "zero"}, {"j"});
+  b.Node("Cast", {"j"}, {"z"}, {Attr("to", kFloat)}).Output("z");
+  EXPECT_THAT(Ops(ExpectPassesKeepMeaning(b.Model())), ElementsAre("Relu", "Cast"));
+  GraphBuilder mixed;
+  mixed.Input("x", {2}).Floats("zeros", {2}, {-0.0f, 0.0f}).Node("Add", {"x", "zeros"}, {"y"}).Output("y");
+  EXPECT_THAT(Ops(ExpectPassesKeepMeaning(mixed.Model())), ElementsAre("Add"));
+}
+
 TEST(Simplify, OutputThatIsAnInputKeepsItsName) {
   GraphBuilder b;
   b.Input("x", {3}).Node("Identity", {"x"}, {"y"}).Output("y");
@@ -85,6 +105,18 @@ TEST(Simplify, PadGoesIntoTheConvolution) {
   b.Input("x", {1, 2, 5, 5}).Floats("w", {3, 2, 3, 3}, RandomFloats(54, 1)).Ints("pads", {0, 0, 1, 2, 0, 0, 1, 0});
   b.Node("Pad", {"x", "pads"}, {"p"}).Node("Conv", {"p", "w"}, {"y"}).Output("y");
   EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(b.Model()), "Pad"), 0);
+}
+
+// As TensorFlow writes it: the data has its channels last, and so has the convolution once its layout is chosen.
+TEST(Simplify, PadOfChannelsLastKeepsItsAxes) {
+  for (const bool pool : {false, true}) {
+    GraphBuilder b;
+    b.Input("x", {1, 8, 20, 16}).Ints("pads", {0, 0, 1, 0, 0, 0, 1, 0}).Node("Pad", {"x", "pads"}, {"p"});
+    b.Node("Transpose", {"p"}, {"t"}, {Attr("perm", std::vector<int64_t>{0, 3, 1, 2})});
+    if (pool) b.Node("AveragePool", {"t"}, {"a"}, {Attr("kernel_shape", std::vector<int64_t>{3, 3})});
+    b.Floats("w", {32, 16, 3, 3}, RandomFloats(4608, 1)).Node("Conv", {pool ? "a" : "t", "w"}, {"y"}).Output("y");
+    EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(b.Model()), "Pad"), 0);
+  }
 }
 
 TEST(Simplify, PadGoesIntoTheAveragePoolThatCountsIt) {

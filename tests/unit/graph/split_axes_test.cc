@@ -31,6 +31,12 @@ TEST(SplitAxes, SumsOfBlocksMeanTheSame) {
   EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(CumSumModel({8, 512}, 1)), "CumSum"), 1) << "short enough";
 }
 
+TEST(SplitAxes, SumsOfBytesStayBytes) {
+  for (const int dtype : {kInt8, kUInt8}) {
+    EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(CumSumModel({1, 513}, 1, 0, 0, dtype)), "CumSum"), 2);
+  }
+}
+
 TEST(SplitAxes, ManySumsOfBlocksAreSplitAgain) {
   EXPECT_EQ(CountOps(Optimize(CumSumModel({1, 480000}, 1)), "CumSum"), 3);
 }

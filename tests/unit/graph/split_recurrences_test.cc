@@ -10,6 +10,7 @@ namespace hone::graph {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 constexpr int kBatch = 2, kUnits = 2, kInputs = 3;
 
@@ -87,6 +88,15 @@ TEST(SplitRecurrences, EachDirectionHasItsActivations) {
   Recurrence rnn{"RNN", 40, "bidirectional"};
   rnn.attributes = {names.bytes()};
   EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(ModelOf(rnn)), "RNN"), 4);
+}
+
+TEST(SplitRecurrences, ActivationsThatAreNoNamesAreRefused) {
+  Recurrence rnn{"RNN", 40, "bidirectional"};
+  for (const std::string& damaged : {Attr("activations", "Tanh"), Attr("activations", std::vector<int64_t>{1, 2})}) {
+    rnn.attributes = {damaged};
+    EXPECT_THAT(std::string(ImportError(ModelOf(rnn)).message()),
+                HasSubstr("attribute 'activations' must be a list of strings"));
+  }
 }
 
 TEST(SplitRecurrences, CoefficientsOfTwoDirectionsStayTogether) {

@@ -173,6 +173,19 @@ TEST(Contract, LanesThatRunOneTogetherStandInOrder) {
               HasSubstr("a tensor instruction of several lanes where lanes of a group may part"));
 }
 
+TEST(Contract, LanesLoadRowsAsTheyLie) {
+  const auto verdict = [](const std::string& scope) {
+    const auto func = ParseFunc(
+        "func f(w: f16[8,64], out: f32[32]) grid 1 lanes 32 { alloc a: f16[16,64] " + scope +
+        " { alloc t: f32[2,2] local { contract mma_f16 t[0, 0 stride 2] += a[lane.id // 4 %% 8, 0 stride 512] * "
+        "w[lane.id %% 4 * 2, 0 stride 64] out[lane.id] = t[0, 0] } } }");
+    EXPECT_TRUE(func.ok()) << func.status();
+    return std::string(Verify(*func, {256, 2048}).message());
+  };
+  EXPECT_EQ(verdict("shared"), "");
+  EXPECT_THAT(verdict("swizzled"), HasSubstr("mma_f16 takes rows as they lie, and 'a' is swizzled"));
+}
+
 // Two rows and two columns of one lane: 64 rows of 16 steps as blocks of eight rows of eight steps, padded.
 constexpr char kBlocks[] =
     "func f(x: f16[64,16], w: f16[8,16], out: f32[64,8]) grid 1 lanes 128 {\n"

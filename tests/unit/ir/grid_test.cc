@@ -120,6 +120,15 @@ TEST(GridVerifier, RefusesTooMuchSharedMemory) {
   EXPECT_EQ(Verdict(text, {.shared_bytes = 6144}), "");
 }
 
+TEST(GridVerifier, CountsSharedBuffersThatAreNeverThereTogether) {
+  const char* text =
+      "func f(out: i64[4]) grid 1 lanes 4 { alloc a: f32[512] shared { out[0] = 1 } alloc b: f32[1024] shared {"
+      " out[1] = 1 } }";
+  EXPECT_THAT(Verdict(text, {.shared_bytes = 4096}),
+              HasSubstr("alloc of 'b' takes the shared memory of a group to 6144 bytes; the target has 4096"));
+  EXPECT_EQ(Verdict(text, {.shared_bytes = 6144}), "");
+}
+
 TEST(GridVerifier, RefusesWhatBelongsToOtherFuncs) {
   EXPECT_THAT(Verdict("func f(out: i64[4]) { barrier }"), HasSubstr("a barrier in a func without a grid"));
   EXPECT_THAT(Verdict("func f(out: i64[4]) grid 1 lanes 4 { parallel i in 4 { out[i] = 1 } }"),

@@ -83,6 +83,30 @@ TEST(OpErrors, AttributesOutOfRange) {
                   "direction is 'sideways'");
 }
 
+TEST(OpErrors, AttributesOfAnotherKind) {
+  const Constant x = Counting({2}), cell = Counting({1, 1, 1});
+  ExpectMalformed({"ConstantOfShape", {Ints({1}, {2})}, {{"value", Attribute(1.0)}}},
+                  "attribute 'value' must be a tensor");
+  const std::map<std::string, Attribute> scales = {{"scales", IntList({2})}};
+  ExpectMalformed({"Upsample", {x}, scales, 7}, "attribute 'scales' must be a list of floats");
+  ExpectMalformed({"Upsample", {x, Floats({1}, {2})}, scales, 9}, "attribute 'scales' must be a list of floats");
+  for (const std::string name : {"activation_alpha", "activation_beta"}) {
+    ExpectMalformed({"RNN", {cell, cell, cell}, {{name, Int(1)}}, 14, 2},
+                    "attribute '" + name + "' must be a list of floats");
+  }
+  ExpectMalformed({"RNN", {cell, cell, cell}, {{"activations", std::string("Tanh")}}, 14, 2},
+                  "attribute 'activations' must be a list of strings");
+}
+
+TEST(OpErrors, ParametersOfAnotherShape) {
+  const Constant scale = Floats({6, 1}, {1, 1, 1, 1, 1, 1}), zero = Tensor(DType::kUInt8, {1, 6}, {1, 1, 1, 1, 1, 1});
+  const std::map<std::string, Attribute> blocks = {{"axis", Int(1)}, {"block_size", Int(4)}};
+  ExpectMalformed({"QuantizeLinear", {Counting({6, 4}), scale, zero}, blocks, 21}, "differ in shape");
+  const Constant bytes = Tensor(DType::kUInt8, {6, 4}, std::vector<double>(24, 1));
+  ExpectMalformed({"DequantizeLinear", {bytes, scale, zero}, blocks, 21}, "differ in shape");
+  ExpectMalformed({"Trilu", {Counting({2, 2}), Ints({0}, {})}}, "k (input 1) must be one number");
+}
+
 constexpr int64_t kLowest = std::numeric_limits<int64_t>::min(), kHighest = std::numeric_limits<int64_t>::max();
 
 TEST(OpErrors, PadsThatOverflowOrCropTooMuch) {
@@ -160,6 +184,11 @@ TEST(OpErrors, WhatWeDoNotSupport) {
                     "the activation 'Swirl'");
   ExpectUnsupported({"RNN", {Counting({20000, 1, 1}), Counting({1, 1, 1}), Counting({1, 1, 1})}, {}, 14, 2},
                     "unrolled");
+  const Constant bytes = Tensor(DType::kUInt8, {2, 2}, {1, 2, 3, 4}), zero = Tensor(DType::kUInt8, {}, {0});
+  const Constant rows = Floats({2}, {1, 2});
+  ExpectUnsupported({"QLinearMatMul", {bytes, rows, zero, bytes, x, zero, x, zero}}, "input 1 with one number per row");
+  ExpectUnsupported({"QLinearMatMul", {bytes, x, zero, bytes, x, zero, rows, zero}}, "input 6 with one number per row");
+  ExpectUnsupported({"QuantizeLinear", {x, x}, {{"precision", Int(10)}}, 23}, "attribute precision is f16");
   ExpectUnsupported({"NoSuchOperator", {x}}, "the operator is not supported");
 }
 

@@ -1,3 +1,5 @@
+#include "compiler/graph/emit.h"
+#include "compiler/ir/match.h"
 #include "gtest/gtest.h"
 #include "tests/unit/ops/op_case.h"
 
@@ -20,6 +22,26 @@ TEST(GatherOps, SelectByCondition) {
   ExpectOutput({"Compress", {x, Bools({5}, {0, 1, 0, 0, 1})}}, {2}, {1, 4});
   ExpectOutput({"Compress", {x, Bools({1}, {0})}, {{"axis", Int(0)}}}, {0, 3}, {});
   ExpectOutput({"NonZero", {Floats({2, 2}, {1, 0, 0, 2})}}, {2, 2}, {0, 1, 0, 1});
+}
+
+// A long condition does not make the expression of an element long.
+TEST(GatherOps, SelectByLongCondition) {
+  const Constant condition = Bools({1000}, std::vector<double>(1000, 1));
+  Graph graph;
+  graph.values.push_back({"x", {ir::DType::kFloat32, {1000, 2}}, nullptr});
+  graph.values.push_back({"condition", condition.type, condition.data});
+  graph.values.push_back({"y", {}, nullptr});
+  Node node;
+  node.op = "Compress";
+  node.opset = 11;
+  node.inputs = {0, 1};
+  node.outputs = {2};
+  node.attributes = {{"axis", Int(0)}};
+  const absl::StatusOr<EmittedNode> emitted = EmitNode(graph, node);
+  ASSERT_TRUE(emitted.ok()) << emitted.status();
+  int expressions = 0;
+  ir::ForEachExpr(emitted->stages.back().value, [&](const ir::Expr&) { ++expressions; });
+  EXPECT_LT(expressions, 20);
 }
 
 TEST(GatherOps, ReverseSequences) {

@@ -76,6 +76,14 @@ TEST(QuantizeOps, QuantizeAndBack) {
                {2, 2}, {4, 4, 2, 2});
 }
 
+TEST(QuantizeOps, TypesOfOpset23) {
+  const Constant x = Tensor(DType::kInt8, {2}, {1, 3}), scale = Tensor(DType::kFloat16, {}, {0.5});
+  const OpCase wide{"DequantizeLinear", {x, scale}, {{"output_dtype", Int(1)}}, 23};
+  ExpectNumbers(wide, {0.5, 1.5});
+  EXPECT_EQ(RunCase(wide).value()[0].type.dtype, DType::kFloat32);
+  ExpectNumbers({"QuantizeLinear", {Floats({2}, {1, 3}), Floats({}, {2})}, {{"precision", Int(1)}}, 23}, {0, 2});
+}
+
 TEST(QuantizeOps, Dynamic) {
   const OpCase quantize{"DynamicQuantizeLinear", {Floats({3}, {0, 51, 255})}, {}, 11, 3};
   ExpectOutput(quantize, {3}, {0, 51, 255}, 0);

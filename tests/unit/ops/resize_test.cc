@@ -27,6 +27,13 @@ TEST(ResizeOps, NearestNeighbours) {
   ExpectNumbers({"Upsample", {x}, {{"scales", std::vector<double>{2}}}, 7}, {1, 1, 2, 2, 3, 3, 4, 4});
 }
 
+// Before opset 11 there was no attribute for it: floors where an axis grows, ceilings where it shrinks.
+TEST(ResizeOps, NearestNeighboursOfOpset10) {
+  const Constant x = Floats({1, 1, 2, 4}, {1, 2, 3, 4, 5, 6, 7, 8});
+  ExpectOutput({"Resize", {x, Floats({4}, {1, 1, 0.6, 0.6})}, {}, 10}, {1, 1, 1, 2}, {1, 3});
+  ExpectNumbers({"Resize", {Floats({2}, {1, 2}), Floats({1}, {1.5})}, {}, 10}, {1, 1, 2});
+}
+
 // A scale that is not out / in, so that no closed form of the source index exists.
 TEST(ResizeOps, NearestNeighboursByTable) {
   ExpectNumbers({"Resize",

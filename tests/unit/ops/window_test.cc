@@ -149,6 +149,13 @@ TEST(PoolOps, AverageCountsWhatItShould) {
   ExpectOutput(pool({{"dilations", IntList({2})}, {"pads", IntList({2, 0})}}), {1, 1, 3}, {2, 4, 4});
 }
 
+// What windows that overlap have in common is there once.
+TEST(PoolOps, UnpoolingAssigns) {
+  ExpectOutput(
+      {"MaxUnpool", {Floats({1, 1, 2}, {5, 5}), Ints({1, 1, 2}, {1, 1})}, {{"kernel_shape", IntList({2})}}, 11},
+      {1, 1, 3}, {0, 5, 0});
+}
+
 TEST(PoolOps, OthersAndGlobalOnes) {
   const Constant x = Floats({1, 1, 2, 2}, {3, -4, 0, 5});
   ExpectOutput({"LpPool", {x}, {{"kernel_shape", IntList({1, 2})}}}, {1, 1, 2, 1}, {5, 5});

@@ -57,6 +57,12 @@ TEST(Certificates, ItIsRenewedWhenTwoThirdsAreOver) {
   EXPECT_EQ(RenewalTime(ReadCertificate(pem).value()), kNow + absl::Hours(20));
 }
 
+TEST(Certificates, OneOfTheFutureMeansAClockThatIsBehind) {
+  const CertificateFacts facts = ReadCertificate(Authority::Make(kDay)->certificate()).value();
+  EXPECT_EQ(WhyNotYet(facts, kDay.from), "");
+  EXPECT_THAT(WhyNotYet(facts, kDay.from - absl::Seconds(1)), HasSubstr("clock is behind"));
+}
+
 TEST(ReadCertificates, SoManyAreKeptAndNothingThatIsNone) {
   const Authority authority = Authority::Make(kDay).value();
   const std::string request = MakeRequest(MakeKey()).value();

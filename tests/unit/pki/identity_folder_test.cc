@@ -1,12 +1,20 @@
 #include "pki/identity_folder.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <spdlog/sinks/ringbuffer_sink.h>
+#include <spdlog/spdlog.h>
 #include <sys/stat.h>
+
+#include <memory>
 
 #include "absl/time/clock.h"
 #include "base/temporary_folder.h"
+#include "hone/v1/identity.grpc.pb.h"
 #include "pki/farm_link.h"
+#include "pki/join.h"
+#include "pki/token.h"
 #include "pki/tracker_folder.h"
 
 namespace hone::pki {
@@ -73,6 +81,7 @@ TEST(IdentityFolder, SaysWhetherATrackerCanTakeItsCertificate) {
   const Authority farm = Authority::Make({kToday, kToday + 999 * day}).value(),
                   other = Authority::Make({kToday, kToday + 999 * day}).value();
   ASSERT_TRUE(IssueIdentity(farm, own, {Role::kAgent, "board"}, "t:1", kToday).ok());
+  EXPECT_THAT(CheckCertificateIn(own, kToday - 300 * day).value(), HasSubstr("clock is behind"));
   EXPECT_EQ(CheckCertificateIn(own, kToday + 300 * day).value(), "");
   EXPECT_THAT(CheckCertificateIn(own, kToday + 340 * day).value(),
               AllOf(HasSubstr("ends at 2028-01-15"), HasSubstr("hone-agent join")));
@@ -96,6 +105,57 @@ TEST(FarmLink, DoesNotBeginWithACertificateThatHasEnded) {
   const Authority farm = Authority::Make({issued, issued + absl::Hours(24 * 999)}).value();
   ASSERT_TRUE(IssueIdentity(farm, folder / "own", {Role::kTuner, "t"}, "t:1", issued).ok());
   EXPECT_TRUE(absl::IsUnauthenticated(FarmLink::Open("localhost:1", folder / "own").status()));
+}
+
+TEST(FarmLink, TheLogNamesAClockThatIsBehind) {
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  const absl::Time issued = absl::Now() + absl::Hours(24 * 300);
+  const Authority farm = Authority::Make({issued, issued + absl::Hours(24 * 999)}).value();
+  ASSERT_TRUE(IssueIdentity(farm, folder / "own", {Role::kAgent, "board"}, "t:1", issued).ok());
+  const auto lines = std::make_shared<spdlog::sinks::ringbuffer_sink_mt>(100);
+  spdlog::default_logger()->sinks().push_back(lines);
+  {
+    const auto link = FarmLink::Open("localhost:1", folder / "own");
+    EXPECT_TRUE(link.ok()) << "it waits for the clock to be set: " << link.status();
+    for (int i = 0; i < 3000 && lines->last_raw().empty(); ++i) absl::SleepFor(absl::Milliseconds(10));
+  }
+  spdlog::default_logger()->sinks().pop_back();
+  ASSERT_FALSE(lines->last_formatted().empty());
+  EXPECT_THAT(lines->last_formatted().front(), HasSubstr("clock is behind"));
+}
+
+TEST(FarmLink, AWrongClockMakesNoPauseBetweenRenewalsLonger) {
+  const absl::Duration life = absl::Hours(300);
+  const CertificateFacts facts{.serial = "1", .uris = {}, .from = kToday, .until = kToday + life, .fingerprint = ""};
+  const absl::Time late = kToday + 0.9 * life, due = kToday + 0.7 * life, steady = absl::FromUnixSeconds(1000);
+  RenewalTries tries;
+  EXPECT_FALSE(tries.Due(facts, kToday, steady));
+  EXPECT_TRUE(tries.Due(facts, late, steady));
+  EXPECT_FALSE(tries.Due(facts, late, steady + life / 200));
+  EXPECT_TRUE(tries.Due(facts, due, steady + life / 100)) << "the clock was ahead at the first try";
+  EXPECT_FALSE(tries.Due(facts, due, steady + life / 100));
+}
+
+// Before it shows the token: the connection that it would go over cannot be made.
+TEST(Join, NamesAClockThatIsBehind) {
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  const std::filesystem::path pki = folder / "pki", own = folder / "own";
+  ASSERT_TRUE(MakeTrackerFolder(pki, {"localhost"}, absl::Now() + absl::Hours(24 * 300)).ok());
+  v1::JoinService::Service service;
+  int port = 0;
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort("localhost:0", ListenCredentials(FilesIn(pki), Strangers::kConnected).value(), &port);
+  builder.RegisterService(&service);
+  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  ASSERT_NE(server, nullptr);
+  const std::string authority = ReadFile(FilesIn(pki).authority).value();
+  const JoinOptions options{.token = {Role::kAgent, RandomSecret(), ReadCertificate(authority)->fingerprint},
+                            .name = "board",
+                            .host_name = "board",
+                            .settings = {fmt::format("localhost:{}", port), {}}};
+  const absl::Status joined = Join(own, options).status();
+  EXPECT_EQ(joined.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(joined.message()), HasSubstr("clock is behind"));
 }
 
 TEST(TrackerFolder, IsMadeOnceAndItsKeyIsSecret) {

@@ -98,13 +98,13 @@ TEST(ExportImportTest, CarriesAllRecordsAndMergesTwice) {
   const auto to = OpenOrDie(folder / "to.db");
   ASSERT_TRUE(to->Append(std::vector<Record>{records[0], SampleTiming(9999, "own", 1)}).ok());
   std::stringstream first(lines.str());
-  const auto report = Import(*to, first);
+  const auto report = Import(*to, first, Instant::max());
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_EQ(report->lines, 2500u);
   EXPECT_EQ(report->appended, 2499u);
   EXPECT_EQ(report->duplicates, 1u);
   std::stringstream second(lines.str());
-  EXPECT_EQ(Import(*to, second)->duplicates, 2500u);
+  EXPECT_EQ(Import(*to, second, Instant::max())->duplicates, 2500u);
   EXPECT_EQ(to->Summarize()->records, 2501);
   const auto rows = to->Query({.after_row = 2, .limit = 3000, .with_workload_text = true});
   ASSERT_THAT(rows->rows, SizeIs(2499));
@@ -163,10 +163,28 @@ TEST(ExportImportTest, AStreamThatFailsIsAnErrorThatNamesTheLine) {
   const auto store = OpenOrDie(folder / "records.db");
   BreakingOff buffer(RecordToJson(SampleTiming(1, "a", 1e-3)) + "\n{\"hone_rec");
   std::istream in(&buffer);
-  const absl::Status status = Import(*store, in).status();
+  const absl::Status status = Import(*store, in, Instant::max()).status();
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("line 2 cannot be read"));
   EXPECT_EQ(store->Summarize()->records, 1);
+}
+
+// A failure of the year 2100 would speak against every timing until then.
+TEST(ExportImportTest, NothingIsOfATimeToCome) {
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  const auto store = OpenOrDie(folder / "records.db");
+  const Instant now(std::chrono::milliseconds(1'800'000'000'000));
+  Record before = SampleTiming(1, "a", 1e-3), ahead = SampleTiming(2, "a", 1e-3);
+  before.measured_at = now + std::chrono::minutes(4);
+  ahead.measured_at = Instant(std::chrono::milliseconds(4'100'000'000'000));
+  std::stringstream lines(RecordToJson(before) + "\n" + RecordToJson(ahead) + "\n");
+  const ImportReport report = Import(*store, lines, LatestSaid(now)).value();
+  EXPECT_EQ(report.appended, 2u);
+  EXPECT_EQ(report.to_come, 1u);
+  const auto rows = store->Query({});
+  ASSERT_TRUE(rows.ok() && rows->rows.size() == 2) << rows.status();
+  EXPECT_EQ(rows->rows[0].record.measured_at, before.measured_at);
+  EXPECT_EQ(rows->rows[1].record.measured_at, now + std::chrono::minutes(5));
 }
 
 TEST(ExportImportTest, DamagedLinesAreNamedAndTheRestIsImported) {
@@ -181,7 +199,7 @@ TEST(ExportImportTest, DamagedLinesAreNamedAndTheRestIsImported) {
         << std::string((64 << 20) + 10, 'x') << "\n"                        // 5: far too long
         << std::string("\0\xFF{}", 4) << "\n"                               // 6: not text
         << RecordToJson(SampleTiming(4, "d", 1e-3));                        // 7, without a line end
-  const auto report = Import(*store, lines);
+  const auto report = Import(*store, lines, Instant::max());
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_EQ(report->lines, 6u);
   EXPECT_EQ(report->appended, 2u);

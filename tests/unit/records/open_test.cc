@@ -226,6 +226,21 @@ TEST_F(OpenTest, WhoMayWriteTheFileMayLockIt) {
   EXPECT_EQ(TryOpen(OpenMode::kReadWrite), absl::OkStatus());
 }
 
+TEST_F(OpenTest, AFileInThePlaceOfTheLockIsKept) {
+  Create();
+  const std::filesystem::path lock = File().string() + ".lock";
+  std::ofstream(lock) << "schedules";
+  std::filesystem::permissions(lock, std::filesystem::perms(0600));
+  const absl::Status status = TryOpen(OpenMode::kReadWrite);
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr(lock.string()), HasSubstr("move it away")));
+  std::stringstream text;
+  text << std::ifstream(lock).rdbuf();
+  EXPECT_EQ(text.str(), "schedules");
+  EXPECT_EQ(std::filesystem::status(lock).permissions(), std::filesystem::perms(0600));
+  EXPECT_TRUE(TryOpen(OpenMode::kReadOnly).ok());
+}
+
 TEST_F(OpenTest, ACopyWithItsLogInAFolderThatMayNotBeWritten) {
   if (geteuid() != 0) GTEST_SKIP() << "only root has folders that another user may not write";
   Create();

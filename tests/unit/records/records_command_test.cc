@@ -189,6 +189,44 @@ TEST_F(RecordsCommandTest, VerifyFindsATextWithOtherNamesUnderTheDigest) {
   EXPECT_EQ(Run({"verify"}), kSuccess) << error_;
 }
 
+TEST_F(RecordsCommandTest, VerifyEndsWhateverTheNumbersOfRows) {
+  for (const char* id : {"4611686018427387904", "-7"}) {
+    std::filesystem::remove(File());
+    Append({SampleFailure(1, "e", FailureKind::kCrashed)});
+    ASSERT_TRUE(records::Connection::Open(File(), SQLITE_OPEN_READWRITE, "")
+                    ->Execute(fmt::format("UPDATE measurements SET id = {}", id))
+                    .ok());
+    Run({"verify", "--json"});
+    EXPECT_EQ(json::parse(out_)["rows"], 1) << id;
+  }
+}
+
+TEST_F(RecordsCommandTest, PruneMakesNoFile) {
+  std::filesystem::remove(File());
+  EXPECT_EQ(Run({"prune", "--older-than", "1", "--yes"}), kWorkFailed);
+  EXPECT_THAT(error_, HasSubstr("there is no records file"));
+  EXPECT_FALSE(std::filesystem::exists(File()));
+}
+
+TEST_F(RecordsCommandTest, TablesHaveTheNamesOfTheirColumns) {
+  ASSERT_EQ(Run({"query", "--csv", "--limit", "0"}), kSuccess);
+  std::string names = "id";
+  for (const records::Column& column : records::kColumns) {
+    if (column.name != "text") names += fmt::format(",{}", column.name);
+  }
+  EXPECT_EQ(out_, names + "\r\n");
+  ASSERT_EQ(Run({"best", "--csv"}), kSuccess);
+  const std::string best = out_;
+  ASSERT_EQ(Run({"best", "--csv", "--workload", "other"}), kSuccess);
+  EXPECT_THAT(out_, AllOf(testing::StartsWith("workload,operator,target,"), testing::EndsWith(",measurement\r\n")));
+  EXPECT_THAT(best, testing::StartsWith(out_)) << "the same names without a row";
+}
+
+TEST_F(RecordsCommandTest, OfAModelRowsHaveNoNextPage) {
+  EXPECT_EQ(Run({"query", "--model", "m.onnx", "--after", "2"}), kWrongUsage);
+  EXPECT_THAT(error_, HasSubstr("with --model they come by workload"));
+}
+
 TEST_F(RecordsCommandTest, ErrorsSayWhatAndWhere) {
   EXPECT_EQ(Run({"import", (folder_ / "none.jsonl").string()}), kWorkFailed);
   EXPECT_THAT(error_, AllOf(HasSubstr("hone: cannot read"), HasSubstr("none.jsonl")));
@@ -199,7 +237,7 @@ TEST_F(RecordsCommandTest, ErrorsSayWhatAndWhere) {
   EXPECT_EQ(Run({"export", "-o", (folder_ / "none/lines").string()}), kWorkFailed);
   EXPECT_THAT(error_, HasSubstr("cannot create a file beside"));
   EXPECT_EQ(Run({"export", "-o", File().string()}), kWrongUsage);
-  EXPECT_THAT(error_, HasSubstr("the records file itself"));
+  EXPECT_THAT(error_, HasSubstr("is read by this command, too"));
   EXPECT_EQ(Run({"export", "--json"}), kWrongUsage);
   EXPECT_EQ(Run({}), kWrongUsage);
   EXPECT_EQ(Run({"forget"}), kWrongUsage);

@@ -128,6 +128,21 @@ TEST_F(StoreTest, ASampleIsSpreadOverAllRowsThatFit) {
   EXPECT_THAT(*store_->Sample({.target = "none"}, 5), IsEmpty());
 }
 
+TEST_F(StoreTest, ASampleOfOneBoardIsSpreadOverItsRows) {
+  std::vector<Record> records;
+  for (int i = 1; i <= 101; ++i) {
+    records.push_back(SampleTiming(i, "s", 1e-3));
+    records.back().measured_by = i % 10 == 1 ? "a/cpu" : "b/cpu";
+  }
+  Add(records);
+  const auto sampled = store_->Sample({}, 6, "a/cpu");
+  ASSERT_TRUE(sampled.ok()) << sampled.status();
+  std::vector<int64_t> numbers;
+  for (const StoredRecord& row : *sampled) numbers.push_back(row.row);
+  EXPECT_THAT(numbers, ElementsAre(1, 21, 41, 61, 81, 101));
+  EXPECT_THAT(*store_->Sample({}, 6, "nobody"), IsEmpty());
+}
+
 TEST_F(StoreTest, TheTextOfAKnownWorkloadNeedNotBeSentAgain) {
   Add({SampleTiming(1, "a", 1e-3)});
   Record again = SampleTiming(2, "b", 2e-3);
@@ -407,15 +422,25 @@ TEST_F(StoreTest, ManyAskAtOnce) {
   for (std::thread& thread : threads) thread.join();
 }
 
-TEST_F(StoreTest, ForWorkloadGivesEveryOutcomeNewestFirst) {
+TEST_F(StoreTest, TheNewestRowsComeFirstAndThoseBeforeThemNext) {
   Key elsewhere = SampleKey();
   elsewhere.target = "arm64";
   Key other = SampleKey();
-  other.workload_digest = "d1ge57 but longer";
+  other.workload_digest = "0ther";
   Add({SampleTiming(1, "a", 2e-3), SampleFailure(2, "b", FailureKind::kCrashed, elsewhere),
        SampleTiming(3, "c", 1e-3, other)});
-  EXPECT_THAT(Ids(*store_->ForWorkload("d1ge57")), ElementsAre("batch-7/2", "batch-7/1"));
-  EXPECT_THAT(Ids(*store_->ForWorkload("d1ge57", 1)), ElementsAre("batch-7/2"));
+  const Filter of_workload{.workload_digest = "d1ge57"};
+  EXPECT_THAT(Ids(store_->Newest(of_workload)->rows), ElementsAre("batch-7/2", "batch-7/1"));
+  EXPECT_FALSE(store_->Newest(of_workload)->more);
+  const Filter one{.workload_digest = "d1ge57", .limit = 1};
+  const Page newest = *store_->Newest(one);
+  EXPECT_THAT(Ids(newest.rows), ElementsAre("batch-7/2"));
+  EXPECT_TRUE(newest.more);
+  const Page before = *store_->Newest(one, newest.rows.back().row);
+  EXPECT_THAT(Ids(before.rows), ElementsAre("batch-7/1"));
+  EXPECT_FALSE(before.more);
+  EXPECT_THAT(Ids(store_->Newest({.outcomes = Filter::Outcomes::kTimed, .limit = 1})->rows), ElementsAre("batch-7/3"));
+  EXPECT_THAT(Ids(store_->Newest({.target = "arm64"})->rows), ElementsAre("batch-7/2"));
 }
 
 TEST_F(StoreTest, StatsCountByKind) {

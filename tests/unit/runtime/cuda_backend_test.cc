@@ -1,5 +1,5 @@
 // The tiny package on a CUDA device, through the C interface. The driver is a fake one, loaded before the runtime asks
-// for it by name, so this is a program of its own.
+// for it by name, so this is a program of its own, and one more for the driver of an old board.
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -32,6 +32,7 @@ class CudaBackendTest : public ::testing::Test {
   void TearDown() override {
     unsetenv("HONE_FAKE_CUDA_MEMORY");
     EXPECT_EQ(Current(), nullptr) << "the thread's context is not what it was";
+    EXPECT_EQ(Call("hone_fake_cuda_alive"), contexts_) << "contexts, modules, events or graphs were not given back";
   }
 
   // A function of the driver, as other libraries of the process call it.
@@ -50,6 +51,7 @@ class CudaBackendTest : public ::testing::Test {
     void* context = nullptr;
     unsigned long long place = 0;
     EXPECT_EQ(Call("cuDevicePrimaryCtxRetain", &context, 0), 0);
+    ++contexts_;
     EXPECT_EQ(Call("cuCtxPushCurrent_v2", context), 0);
     EXPECT_EQ(Call("cuMemAlloc_v2", &place, (kElements + 1) * sizeof(float)), 0);
     EXPECT_EQ(Call("cuCtxPopCurrent_v2", &context), 0);
@@ -60,11 +62,14 @@ class CudaBackendTest : public ::testing::Test {
     moved.device = {kDLCUDA, device};
     return moved;
   }
-  std::string Write() {
+  // What so many graphs are with this driver: it may know none.
+  static int Graphs(int count) { return dlsym(driver_, "cuGraphInstantiateWithFlags") != nullptr ? count : 0; }
+
+  std::string Write(const package::PackageProgram& program = TinyCudaProgram()) {
     package::PackageContents contents = TinyContents("");
     contents.programs = {};
     contents.metadata.programs = {};
-    AddProgram(contents, TinyCudaProgram(), "cuda -arch=sm_53");
+    AddProgram(contents, program, "cuda -arch=sm_53");
     WriteTinyPackage(folder_ / "tiny.hone", contents);
     return folder_ / "tiny.hone";
   }
@@ -77,6 +82,7 @@ class CudaBackendTest : public ::testing::Test {
   }
 
   static inline void* driver_ = nullptr;
+  static inline int contexts_ = 0;  // that the other library has asked for
   TemporaryFolder folder_ = TemporaryFolder::Create().value();
   const std::vector<float> x_ = TinyInput();
   FloatTensor input_{x_.data(), {kRows, kColumns}};
@@ -85,7 +91,12 @@ class CudaBackendTest : public ::testing::Test {
 TEST_F(CudaBackendTest, RunsAsOneGraphAgainAndAgain) {
   const LoadedModel model(Write());
   EXPECT_STREQ(hone_target(model), "cuda -arch=sm_53");
+  const int made = Call("hone_fake_cuda_graphs_made"), launched = Call("hone_fake_cuda_graphs_launched"),
+            launches = Call("hone_fake_cuda_launches");
   for (int i = 0; i < 3; ++i) ExpectItRuns(model);
+  EXPECT_EQ(Call("hone_fake_cuda_graphs_made") - made, Graphs(1));
+  EXPECT_EQ(Call("hone_fake_cuda_graphs_launched") - launched, Graphs(3));
+  EXPECT_EQ(Call("hone_fake_cuda_launches") - launches, Graphs(1) == 1 ? 0 : 3 * 3) << "by themselves";
 }
 
 TEST_F(CudaBackendTest, SeesWhatTheCallerWritesBetweenRuns) {
@@ -100,6 +111,18 @@ TEST_F(CudaBackendTest, ProfilesByTheDevicesClock) {
   ASSERT_EQ(hone_run_profiled(model, times, 2), HONE_OK) << hone_error();
   EXPECT_THAT(times, Each(Gt(-1)));
   EXPECT_THAT(OutputOf(model, 0), ElementsAreArray(TinyOutput()));
+}
+
+// As of a tensor without elements.
+TEST_F(CudaBackendTest, AKernelThatLaunchesNothingTakesNoTime) {
+  package::PackageProgram program = TinyCudaProgram();
+  LaunchNothingForY(program);
+  const LoadedModel model(Write(program));
+  ASSERT_EQ(hone_set_input(model, 0, &input_.tensor), HONE_OK);
+  int64_t times[2] = {-1, -1};
+  ASSERT_EQ(hone_run_profiled(model, times, 2), HONE_OK) << hone_error();
+  EXPECT_EQ(times[1], 0);
+  EXPECT_EQ(hone_run(model), HONE_OK) << hone_error();
 }
 
 TEST_F(CudaBackendTest, TakesAndGivesTensorsThatAreOnTheDevice) {
@@ -125,10 +148,15 @@ TEST_F(CudaBackendTest, TakesAndGivesTensorsThatAreOnTheDevice) {
   float* const z = OnDevice();
   const FloatTensor third_shape(z, {kRows, kColumns});
   const DLTensor bound_z = Tensor(third_shape, 0);
+  const int made = Call("hone_fake_cuda_graphs_made");
   ASSERT_EQ(hone_bind_output(model, 0, &bound_z), HONE_OK);
+  ASSERT_EQ(hone_run(model), HONE_OK) << hone_error();
+  EXPECT_THAT(std::vector<float>(z, z + kElements), ElementsAreArray(y, kElements));
+  EXPECT_EQ(Call("hone_fake_cuda_graphs_made"), made);
   ASSERT_EQ(hone_set_input(model, 0, &input_.tensor), HONE_OK);
   ASSERT_EQ(hone_run(model), HONE_OK) << hone_error();
   EXPECT_THAT(std::vector<float>(z, z + kElements), ElementsAreArray(TinyOutput()));
+  EXPECT_EQ(Call("hone_fake_cuda_graphs_made"), made + Graphs(1));
 }
 
 // The device copies them, so that views of larger tensors will do.

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -280,6 +282,14 @@ TEST_F(ModelTest, TellsWhichPortIsAnother) {
   outputs[0].dtype = {kDLInt, 32, 1};
   EXPECT_EQ(hone_check_ports(model, &x, 1, outputs.data(), 3), HONE_INVALID_ARGUMENT);
   EXPECT_THAT(hone_error(), HasSubstr("'y' f32 [4, 8], this program is made for 'y' i32 [4, 8]"));
+  HonePort nameless = x, shapeless = x, negative = x;
+  nameless.name = nullptr;
+  shapeless.shape = nullptr;
+  negative.ndim = -1;
+  for (const HonePort* port : {&nameless, &shapeless, &negative}) {
+    EXPECT_EQ(hone_check_ports(model, port, 1, outputs.data(), 3), HONE_INVALID_ARGUMENT);
+    EXPECT_STREQ(hone_error(), "input 0 of those to compare with has no name or no shape");
+  }
 }
 
 TEST_F(ModelTest, ACancelledThreadEndsItsCallsFirst) {
@@ -298,6 +308,34 @@ TEST_F(ModelTest, ACancelledThreadEndsItsCallsFirst) {
   void* result = nullptr;
   ASSERT_EQ(pthread_join(thread, &result), 0);
   EXPECT_EQ(result, path.data()) << "no call is a cancellation point";
+}
+
+TEST_F(ModelTest, AForkedChildHasItsModelsWithoutTheWorkers) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "under its sanitizer a forked child starts no threads";
+#endif
+  const LoadedModel model(Path(), 4), other(Path(), 4);
+  for (HoneModel* each : {static_cast<HoneModel*>(model), static_cast<HoneModel*>(other)}) {
+    ASSERT_EQ(hone_set_input(each, 0, &input_.tensor), HONE_OK);
+    ASSERT_EQ(hone_run(each), HONE_OK) << hone_error();
+  }
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);  // what waits for the parent's workers waits for ever
+    const auto runs = [&](int threads) {
+      return hone_threads(model) == threads && hone_run(model) == HONE_OK && OutputOf(model, 0) == TinyOutput();
+    };
+    const bool alone = runs(1);
+    const bool with_workers = hone_set_threads(model, 4) == HONE_OK && runs(4);
+    hone_free(model);
+    hone_free(other);
+    _exit(alone && with_workers ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  ASSERT_EQ(hone_run(model), HONE_OK) << hone_error();
+  EXPECT_EQ(hone_threads(model), 4);
 }
 
 TEST_F(ModelTest, RefusesTensorsOfAnotherTypeShapeOrPlace) {
@@ -476,6 +514,40 @@ TEST_F(ModelTest, HoneRunWritesOverNothingThatItReads) {
   }
   EXPECT_EQ(ReadWholeFile(in), x);
   EXPECT_EQ(ReadWholeFile(package), ReadWholeFile(Path()));
+}
+
+TEST_F(ModelTest, HoneRunWritesAnOutputWholeOrNotAtAll) {
+  const std::filesystem::path outputs = *folder_ / "outputs";
+  std::filesystem::create_directory(outputs);
+  const std::string in = *folder_ / "whole.bin", out = outputs / "y.bin", old = outputs / "old",
+                    pipe = outputs / "pipe";
+  WriteWholeFile(in, std::string(reinterpret_cast<const char*>(x_.data()), x_.size() * sizeof(float)));
+  WriteWholeFile(out, "of before");
+  const std::string run = std::string(HONE_RUN_PROGRAM) + " " + Path() + " --raw-in x=" + in + " --raw-out y=";
+  std::filesystem::create_hard_link(out, old);
+  const CommandResult good = RunCommand(run + out);
+  EXPECT_EQ(good.exit_code, 0) << good.output;
+  const std::string y = ReadWholeFile(out);
+  EXPECT_EQ(y.size(), TinyOutput().size() * sizeof(float));
+  EXPECT_EQ(ReadWholeFile(old), "of before") << "a full disk would have left half an output";
+  const std::string folder = outputs / "folder";
+  std::filesystem::create_directory(folder);
+  const CommandResult bad = RunCommand(run + folder);
+  EXPECT_EQ(bad.exit_code, 1);
+  EXPECT_EQ(bad.output, "hone-run: cannot write '" + folder + "': Is a directory\n");
+  EXPECT_EQ(RunCommand("ls -A " + outputs.string()).output, "folder\nold\ny.bin\n") << "something is left beside it";
+  const CommandResult piped =
+      RunCommand("(mkfifo " + pipe + "; timeout 60 cat " + pipe + " > " + out + " & " + run + pipe + "; wait)");
+  EXPECT_EQ(ReadWholeFile(out), y) << piped.output;
+}
+
+TEST_F(ModelTest, HoneRunWritesEachOutputIntoAFileOfItsOwn) {
+  const std::string out = *folder_ / "same.bin", also = *folder_ / "./same.bin";
+  const CommandResult result =
+      RunCommand(std::string(HONE_RUN_PROGRAM) + " " + Path() + " --raw-out y=" + out + " --raw-out x_out=" + also);
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.output,
+            "hone-run: --raw-out x_out=" + also + " would overwrite output 'y'; give each output a file of its own\n");
 }
 
 TEST_F(ModelTest, HoneRunFailsWhereItCannotPrint) {

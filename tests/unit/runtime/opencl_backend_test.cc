@@ -96,6 +96,15 @@ TEST_F(OpenClBackendTest, ProfilesByTheDevicesClock) {
   EXPECT_THAT(OutputOf(model, 0), ElementsAreArray(TinyOutput()));
 }
 
+// As of a tensor without elements.
+TEST_F(OpenClBackendTest, AKernelThatLaunchesNothingTakesNoTime) {
+  const LoadedModel model(Write(LaunchNothingForY));
+  ASSERT_EQ(hone_set_input(model, 0, &input_.tensor), HONE_OK);
+  int64_t times[2] = {-1, -1};
+  ASSERT_EQ(hone_run_profiled(model, times, 2), HONE_OK) << hone_error();
+  EXPECT_EQ(times[1], 0);
+}
+
 TEST_F(OpenClBackendTest, KeepsCompiledCodeUnlessTheDriverDoes) {
   const std::string path = Write();
   {

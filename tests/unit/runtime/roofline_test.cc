@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <limits>
+#include <vector>
 
 namespace hone {
 namespace {
@@ -36,6 +38,14 @@ TEST(RooflineTest, MeasuresThisMachine) {
 TEST(RooflineTest, ThreadsMayBeMoreThanCores) {
   ThreadPool pool(160);
   EXPECT_GT(MeasureRoofline(pool).levels.back().bytes_per_second, 1e6);
+}
+
+TEST(RooflineTest, ThreadsMayBeMoreThanThereIsToRead) {
+  ThreadPool pool(9);
+  const std::vector<uint64_t> words(3 * 64);
+  const double bytes_per_second = MeasureRead(pool, words);
+  EXPECT_GT(bytes_per_second, 1e6);
+  EXPECT_LT(bytes_per_second, 1e15);
 }
 
 }  // namespace

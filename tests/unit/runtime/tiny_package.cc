@@ -139,6 +139,15 @@ package::PackageProgram ProgramOfLaunches(CodeKind kind, const char* code) {
 package::PackageProgram TinyOpenClProgram() { return ProgramOfLaunches(CodeKind::kOpenCl, kOpenClCode); }
 package::PackageProgram TinyCudaProgram() { return ProgramOfLaunches(CodeKind::kPtx, kPtxCode); }
 
+void LaunchNothingForY(package::PackageProgram& program) {
+  for (package::PackageTensor& tensor : program.tensors) {
+    if (tensor.name == "y") tensor.shape = {0, kColumns};
+  }
+  KernelInterface& scale = program.kernels[1];
+  scale.buffers[1].shape = {0, kColumns};
+  scale.main = {};
+}
+
 void AddProgram(package::PackageContents& contents, package::PackageProgram program, const std::string& target) {
   contents.programs.push_back(std::move(program));
   contents.metadata.programs.push_back({target,

@@ -38,6 +38,8 @@ std::string CompileTinyKernels(const std::string& flags = "", const std::string&
 package::PackageProgram TinyProgram(std::string shared_object);
 package::PackageProgram TinyOpenClProgram();
 package::PackageProgram TinyCudaProgram();
+// As if y had no rows, and the kernel that writes it so no launches.
+void LaunchNothingForY(package::PackageProgram& program);
 void AddProgram(package::PackageContents& contents, package::PackageProgram program, const std::string& target);
 // One program, for this machine: target "cpu".
 package::PackageContents TinyContents(std::string shared_object);

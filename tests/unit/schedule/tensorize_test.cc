@@ -75,6 +75,22 @@ TEST(Tensorize, TailsOfTheReductionAreZeros) {
   }
 }
 
+// The zeros beyond the last step are in the copy's own question, which is asked, however what it reads is placed later.
+TEST(Tensorize, ZerosStayWhereTheirSourceIsPlacedAfterwards) {
+  const absl::StatusOr<ir::Workload> workload = ir::ParseWorkload(R"(workload "matmul"
+input x: i8[4,6] in [-1, 1]
+const w: i8[1,4,8] in [-1, 1]
+y: i8[4,6] over yi:4, yk:6 = x[yi, yk] + 3i8
+t: i32[4,4] over i:4, j:4 = sum k:6 of i32(y[i, k]) * i32(w[0, j, k])
+output t
+)");
+  ASSERT_TRUE(workload.ok()) << workload.status();
+  EXPECT_EQ(Check(*workload,
+                  "cache_read y t\npack w t 2/4 0 1 2%4\nsplit k 4 mask\nreorder i ko j ki\ncompute_at yrt ko\n"
+                  "tensorize t sdot\ncompute_at y yrt_0"),
+            absl::OkStatus());
+}
+
 TEST(Tensorize, BecomesOneStatement) {
   const State state =
       Replay(Product("u8", "i8", 8, kPlain), ParseSchedule(std::string(kTile) + "usdot").value()).value();

@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string Product(int m, int n, int k) {
+std::string MatrixProduct(int m, int n, int k) {
   return fmt::format(R"(workload "matmul"
 input x: f32[{0},{2}] in [-1, 1]
 input w: f32[{2},{1}] in [-1, 1]
@@ -45,9 +45,11 @@ struct Ends {
 };
 std::ostream& operator<<(std::ostream& out, const Ends& ends) { return out << ends.name; }
 
-const Ends kEnds[] = {{"columns", Product(512, 1000, 256)},      {"even_columns", Product(512, 510, 256)},
-                      {"odd_columns", Product(512, 255, 256)},   {"rows", Product(197, 768, 768)},
-                      {"image", PaddedConvolution(14, 64, 112)}, {"small_image", PaddedConvolution(7, 64, 96)}};
+const Ends kEnds[] = {
+    {"columns", MatrixProduct(512, 1000, 256)},    {"even_columns", MatrixProduct(512, 510, 256)},
+    {"odd_columns", MatrixProduct(512, 255, 256)}, {"one_tile_of_columns", MatrixProduct(512, 150, 256)},
+    {"rows", MatrixProduct(197, 768, 768)},        {"image", PaddedConvolution(14, 64, 112)},
+    {"small_image", PaddedConvolution(7, 64, 96)}};
 
 class LaneEnds : public ::testing::TestWithParam<Ends> {};
 
@@ -79,9 +81,24 @@ TEST_P(LaneEnds, AreNoHindranceForTensorInstructions) {
 INSTANTIATE_TEST_SUITE_P(Products, LaneEnds, ::testing::ValuesIn(kEnds),
                          [](const auto& test) { return test.param.name; });
 
+// Of odd rows and images some tile is as long as its axis, or a row of lanes, or leaves no pairs.
+TEST(LaneEndsOfAnySize, AreNoHindranceForTensorInstructions) {
+  for (const char* target : {"cuda:sm_80 -tf32", "cuda:sm_87 -tf32"}) {
+    for (int m = 9; m <= 140; ++m) {
+      EXPECT_THAT(schedule::Print(DefaultOf(MatrixProduct(m, 3072, 768), target).schedule), HasSubstr("tensorize"))
+          << target << ", " << m;
+    }
+    for (int size = 5; size <= 15; ++size) {
+      EXPECT_THAT(schedule::Print(DefaultOf(PaddedConvolution(size, 512, 512), target).schedule),
+                  HasSubstr("tensorize"))
+          << target << ", " << size;
+    }
+  }
+}
+
 TEST(LaneEnds, AreRight) {
   for (const char* target : {"cuda:sm_75", "cuda:sm_80 -tf32"}) {
-    for (const std::string& text : {Product(21, 38, 40), PaddedConvolution(5, 16, 12)}) {
+    for (const std::string& text : {MatrixProduct(21, 38, 40), PaddedConvolution(5, 16, 12)}) {
       const ir::Workload workload = ir::ParseWorkload(text).value();
       const Candidate candidate = DefaultOf(text, target);
       EXPECT_EQ(tests::CheckLowered(workload, candidate.schedule, target::ParseTarget(target).value(), {1e-3, 1e-3}),

@@ -346,6 +346,61 @@ TEST(LaneTile, LargeProductsTakeInstructionsWhereTheyMay) {
   EXPECT_THAT(schedule("f32", "cuda -arch=sm_90a -tf32"), HasSubstr("wgmma_tf32"));
 }
 
+TEST(LaneElementwise, ALaneMovesSixteenBytesOfTheWidestType) {
+  const auto width = [](const char* from, const char* to, const char* value) {
+    const auto workload = ir::ParseWorkload(fmt::format(R"(workload "elementwise"
+input x: {}[64,64] in [-1, 1]
+t: {}[64,64] over i:64, j:64 = {}
+output t
+)",
+                                                        from, to, value));
+    EXPECT_TRUE(workload.ok()) << workload.status();
+    const auto candidate = Default(*workload, target::ParseTarget("cuda:sm_80").value());
+    EXPECT_TRUE(candidate.ok()) << candidate.status();
+    return Print(candidate->decisions);
+  };
+  EXPECT_THAT(width("f16", "f16", "f16(f32(x[i, j]) * 2f32)"), HasSubstr("t.width=8"));
+  EXPECT_THAT(width("f32", "f16", "f16(x[i, j] * 2f32)"), HasSubstr("t.width=4"));
+  EXPECT_THAT(width("f32", "f32", "x[i, j] * 2f32"), HasSubstr("t.width=4"));
+  EXPECT_THAT(width("f64", "f64", "x[i, j] * 2f64"), HasSubstr("t.width=2"));
+}
+
+// Channels first: `value` is what padding has, `stage` the rest.
+ir::Workload PaddedWindows(const char* value, const char* stage) {
+  const auto workload = ir::ParseWorkload(fmt::format(R"(workload "pool"
+input x: f32[2,3,11,9] in [-1, 1]
+const w: f32[3,3,3] in [-1, 1]
+p: f32[2,3,13,11] over p0:2, p1:3, p2:13, p3:11 )"
+                                                      R"(= select(p2 >= 1 && p2 < 12 && p3 >= 1 && p3 < 10, )"
+                                                      R"(x[p0, p1, p2 - 1, p3 - 1], {})
+{}
+output t
+)",
+                                                      value, stage));
+  EXPECT_TRUE(workload.ok()) << workload.status();
+  return *workload;
+}
+
+TEST(LanePadding, OfSmallWindowsIsNoLaunchOfItsOwn) {
+  const target::Target target = target::ParseTarget("cuda:sm_80").value();
+  for (const ir::Workload& workload :
+       {PaddedWindows("-inf_f32",
+                      "t: f32[2,3,6,5] over n:2, c:3, h:6, v:5 = max kh:3, kw:3 of "
+                      "p[n, c, h * 2 + kh, v * 2 + kw]"),
+        PaddedWindows("0f32", "t: f32[2,3,11,9] over n:2, c:3, h:11, v:9 = sum kh:3, kw:3 of p[n, c, h + kh, v + kw]"),
+        PaddedWindows("0f32",
+                      "t: f32[2,3,11,9] over n:2, c:3, h:11, v:9 = sum kh:3, kw:3 of "
+                      "p[n, c, h + kh, v + kw] * w[c, kh, kw]")}) {
+    const auto candidate = Default(workload, target);
+    ASSERT_TRUE(candidate.ok()) << candidate.status();
+    SCOPED_TRACE(schedule::Print(candidate->schedule));
+    const auto module = passes::Lower(candidate->state, target, "k");
+    ASSERT_TRUE(module.ok()) << module.status();
+    EXPECT_EQ(module->main.size(), 1);
+    EXPECT_EQ(tests::CheckLowered(workload, candidate->schedule, target), absl::OkStatus());
+  }
+}
+
 // Three launches, where their transforms cost less than the products that they save.
 TEST(WinogradLanes, IsPreferredWhereItPays) {
   const auto schedule = [](int batch, int channels, int size, const std::string& target) {
@@ -609,6 +664,24 @@ TEST_P(LaneSpaceTest, WhatBuildsFitsTheTarget) {
     const absl::Status lowered = passes::Lower(candidate->state, target, "k", {.verify = true}).status();
     EXPECT_THAT(std::string(lowered.message()), Not(AnyOf(HasSubstr("lanes; the target"), HasSubstr("shared memory"))))
         << Print(candidate->decisions);
+  }
+}
+
+// Else the default is plainer than what the space would prefer.
+TEST_P(LaneSpaceTest, WhatIsPreferredFitsGroupsOfFewLanes) {
+  const ir::Workload workload = Parsed();
+  for (const char* text : {"cuda:sm_87 -lanes=32", "cuda:sm_87 -lanes=64"}) {
+    const target::Target target = target::ParseTarget(text).value();
+    const std::vector<const Entry*> fitting = Fitting(workload, target);
+    for (const Entry* entry : fitting) {
+      SCOPED_TRACE(fmt::format("{} {}", text, entry->name));
+      const Decisions given = {{std::string(kSpaceDecision), entry->id, {}}};
+      Chooser chooser(&given);
+      const auto candidate = Build(workload, target, fitting, chooser);
+      ASSERT_TRUE(candidate.ok()) << candidate.status();
+      EXPECT_EQ(passes::Lower(candidate->state, target, "k").status(), absl::OkStatus())
+          << schedule::Print(candidate->schedule);
+    }
   }
 }
 

@@ -112,6 +112,17 @@ TEST(Targets, CudaIsTheDeviceThatIsHere) {
     setenv("HONE_FAKE_CUDA_ARCH", device, 1);
     EXPECT_EQ(ParseTarget("cuda")->cpu, architecture) << device;
   }
+  setenv("HONE_FAKE_CUDA_ARCH", "90", 1);
+  setenv("HONE_FAKE_CUDA_VERSION", "11080", 1);
+  EXPECT_EQ(ParseTarget("cuda")->cpu, "sm_90") << "this driver compiles nothing for sm_90a";
+  setenv("HONE_FAKE_CUDA_VERSION", "12000", 1);
+  EXPECT_EQ(ParseTarget("cuda")->cpu, "sm_90a");
+  unsetenv("HONE_FAKE_CUDA_VERSION");
+  for (const char* full_or_busy : {"2", "46"}) {
+    setenv("HONE_FAKE_CUDA_RETAIN", full_or_busy, 1);
+    EXPECT_EQ(ParseTarget("cuda")->cpu, "sm_90a") << "nothing is run";
+  }
+  unsetenv("HONE_FAKE_CUDA_RETAIN");
   EXPECT_EQ(ParseTarget("cuda -device=fake")->device, "fake");
   EXPECT_EQ(TargetOfDevice("cuda:Fake CUDA", 4)->device, "Fake-CUDA");
   setenv("HONE_FAKE_CUDA_ARCH", "120", 1);

@@ -9,8 +9,11 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "tests/unit/tracker/http/site_fixture.h"
+#include "tracker/http/farm_view.h"
+#include "tracker/queue/times.h"
 
 namespace hone::tracker {
 namespace {
@@ -106,6 +109,16 @@ class ApiTest : public SiteTest {
                   shell_->SubmitBatch(submit, done);
                 }).ok());
     EXPECT_EQ(Synchronize("board", 50).leases_size(), 1);
+  }
+  // A record as that of the first candidate, of another device.
+  void AddRecord(const std::string& id, const std::string& fingerprint, const std::string& measured_by) {
+    records::Record record = store_->Query({.limit = 1})->rows.at(0).record;
+    record.measurement_id = id;
+    record.key.device_fingerprint = fingerprint;
+    record.measured_by = measured_by;
+    const std::vector<records::Record> one = {record};
+    const auto report = store_->Append(one);
+    ASSERT_TRUE(report.ok() && report->appended == 1) << report.status();
   }
 
   std::string job_;
@@ -217,6 +230,28 @@ TEST_F(ApiTest, JobsComeInPagesTheNewestFirst) {
   }
 }
 
+TEST_F(ApiTest, AListSaysOfAJobWhatTheJobSaysOfItselfWithoutItsWorkloads) {
+  v1::JobSpec spec = FullSpec();
+  spec.set_group("night");
+  spec.set_submitted_by("ann");
+  spec.set_priority(-1);
+  spec.mutable_time_budget()->set_seconds(60);
+  *spec.mutable_until() = ToProto(absl::Now() + absl::Hours(24));
+  const std::string full = SubmitJob(spec);
+  const Json jobs = GetJson("/api/v1/jobs")["jobs"];
+  ASSERT_THAT(jobs, SizeIs(2));
+  for (const Json& line : jobs) {
+    const Json whole = GetJson("/api/v1/jobs/" + line["job"].get<std::string>());
+    for (const auto& [field, value] : line.items()) EXPECT_EQ(whole[field], value) << field;
+  }
+  const std::vector<v1::Job> lines = GetJobs(*shell_, {job_, full});
+  ASSERT_THAT(lines, SizeIs(2));
+  for (const v1::Job& line : lines) {
+    EXPECT_TRUE(line.spec().workloads().empty());
+    EXPECT_TRUE(line.progress().workloads().empty());
+  }
+}
+
 TEST_F(ApiTest, ADeviceTellsWhatItMeasures) {
   const Json device = GetJson("/api/v1/devices")["devices"][0];
   EXPECT_EQ(device["device"], "board/cpu");
@@ -248,6 +283,44 @@ TEST_F(ApiTest, AWorkloadIsItsTrialsAndItsWinners) {
   EXPECT_FALSE(rest.contains("best"));
   EXPECT_EQ(Get("/api/v1/workloads/none").status, 404);
   EXPECT_THAT(GetJson("/api/v1/workloads/" + workload_ + "?kind=wrong_output")["points"], SizeIs(1));
+}
+
+TEST_F(ApiTest, TheNewestPointsOfAWorkloadComeFirstWhereAskedFor) {
+  const std::string newest = "/api/v1/workloads/" + workload_ + "?order=newest&limit=2";
+  const Json first = GetJson(newest);
+  ASSERT_THAT(first["points"], SizeIs(2));
+  EXPECT_EQ(first["points"][0]["row"], 3);
+  EXPECT_EQ(first["points"][1]["row"], 2);
+  EXPECT_TRUE(first["more"]);
+  EXPECT_EQ(first["best"][0]["records"], 3) << "of all, whichever points come";
+  const Json before = GetJson(newest + "&before_row=2");
+  ASSERT_THAT(before["points"], SizeIs(1));
+  EXPECT_EQ(before["points"][0]["row"], 1);
+  EXPECT_FALSE(before["more"]);
+  EXPECT_FALSE(before.contains("best"));
+  EXPECT_THAT(GetJson(newest + "&after_row=2")["points"], SizeIs(1));
+  for (const char* bad : {"order=oldest", "before_row=2", "order=newest&before_row=x"}) {
+    EXPECT_EQ(Get("/api/v1/workloads/" + workload_ + "?" + bad).status, 400) << bad;
+  }
+}
+
+TEST_F(ApiTest, NewerTrialsOfAnotherDeviceHideNoneThatAreAskedFor) {
+  AddRecord("older/1", "asked for", "a/cpu");
+  AddRecord("newer/1", "another", "b/cpu");
+  const std::string importance = "/api/v1/workloads/" + workload_ + "/importance?limit=1";
+  EXPECT_EQ(GetJson(importance)["trials"], 1);
+  EXPECT_EQ(GetJson(importance + "&device=asked+for")["trials"], 1);
+  EXPECT_EQ(GetJson(importance + "&device=none")["trials"], 0);
+}
+
+TEST_F(ApiTest, TheDriftOfOneAmongEqualBoardsIsItsOwn) {
+  const std::string fingerprint = store_->Query({.limit = 1})->rows.at(0).record.key.device_fingerprint;
+  for (int i = 0; i < 20; ++i) AddRecord("twin/" + std::to_string(i), fingerprint, "twin/cpu");
+  const Json points = GetJson("/api/v1/records/drift?limit=2&measured_by=board/cpu")["points"];
+  ASSERT_THAT(points, SizeIs(2));
+  for (const Json& point : points) EXPECT_EQ(point["measured_by"], "board/cpu");
+  EXPECT_THAT(GetJson("/api/v1/records/drift?measured_by=twin/cpu")["points"], SizeIs(20));
+  EXPECT_THAT(GetJson("/api/v1/records/drift?measured_by=nobody")["points"], SizeIs(0));
 }
 
 TEST_F(ApiTest, DecisionsSayWhatTheyAreWorthAndDevicesHowTheyDrift) {

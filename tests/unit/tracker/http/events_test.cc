@@ -3,15 +3,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <mutex>
+#include <chrono>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "tests/unit/tracker/http/site_fixture.h"
+#include "tracker/http/farm_view.h"
 
 namespace hone::tracker {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -69,19 +72,32 @@ class EventsTest : public SiteTest {
     bool welcome = true;
     std::shared_ptr<void> subscription;
   };
-  std::unique_ptr<Viewer> Watch(const std::string& last = "") {
+  std::unique_ptr<Viewer> Watch(const std::string& last = "", const std::string& who = "") {
     auto viewer = std::make_unique<Viewer>();
     viewer->subscription = events_.Subscribe(
-        last, [raw = viewer.get()] { return raw->welcome; },
+        who, last, [raw = viewer.get()] { return raw->welcome; },
         [raw = viewer.get()](Chunk chunk) { raw->chunks.push_back(std::move(chunk)); });
     return viewer;
   }
-  void Turn() { events_.Turn(now_ += absl::Hours(1)); }  // so that everything is due
+  void Turn() { events_.Turn(now_ += std::chrono::hours(1), absl::Now()); }  // so that everything is due
   static Json DataOf(const Chunk& chunk) {
     const size_t at = chunk->find("data: ");
     return at == std::string::npos ? Json() : Json::parse(chunk->substr(at + 6), nullptr, false);
   }
-  absl::Time now_ = absl::Now();
+  static std::string IdOf(const Chunk& chunk) {
+    const size_t at = chunk->find("id: ") + 4;
+    return chunk->substr(at, chunk->find('\n', at) - at);
+  }
+  // Of the job that Measure began.
+  void Report(int64_t trials) {
+    v1::ReportProgressRequest report;
+    *report.mutable_lease() = lease_;
+    report.mutable_progress()->set_trials(trials);
+    const auto response = Await<v1::ReportProgressResponse>(
+        [&](Done<v1::ReportProgressResponse> done) { shell_->ReportProgress(report, std::move(done)); });
+    EXPECT_TRUE(response.ok()) << response.status();
+  }
+  EventFeed::SteadyTime now_ = std::chrono::steady_clock::now();
 };
 
 TEST_F(EventsTest, WhoComesIsToldToAskAndThenWhatChanges) {
@@ -98,8 +114,89 @@ TEST_F(EventsTest, WhoComesIsToldToAskAndThenWhatChanges) {
   EXPECT_EQ(data["devices"]["changed"][0]["device"], "board/cpu");
   EXPECT_EQ(data["overview"]["jobs"]["queued"], 1);
   viewer->chunks.clear();
-  Turn();
+  events_.Turn(now_ + std::chrono::seconds(20), absl::Now());
   EXPECT_THAT(Texts(viewer->chunks), ElementsAre(": \n\n"));  // nothing changed
+}
+
+// The time and the room on the disk in it are never still, and change alone.
+TEST_F(EventsTest, OfAnIdleFarmTheOverviewIsToldEveryMinute) {
+  const auto viewer = Watch();
+  Turn();
+  viewer->chunks.clear();
+  events_.Turn(now_ + std::chrono::seconds(59), absl::Now());
+  EXPECT_THAT(Texts(viewer->chunks), ElementsAre(": \n\n"));
+  viewer->chunks.clear();
+  Turn();
+  ASSERT_THAT(viewer->chunks, SizeIs(1));
+  const Json data = DataOf(viewer->chunks[0]);
+  EXPECT_THAT(data, SizeIs(1));
+  EXPECT_TRUE(data.contains("overview"));
+}
+
+TEST_F(EventsTest, AClockThatIsSetBackHoldsNothingUp) {
+  const auto viewer = Watch();
+  Turn();
+  const std::string one = SubmitJob("one");
+  viewer->chunks.clear();
+  events_.Turn(now_ += std::chrono::hours(1), absl::Now() - absl::Hours(24));
+  ASSERT_THAT(viewer->chunks, SizeIs(1));
+  EXPECT_EQ(DataOf(viewer->chunks[0])["jobs"]["changed"][0]["job"], one);
+}
+
+TEST_F(EventsTest, JobsThatRunAreToldOfHoweverManyNewerOnesWait) {
+  const auto viewer = Watch();
+  const std::string waits = SubmitJob("waits");
+  const std::string running = Measure("board");
+  Turn();
+  for (size_t i = 0; i < kMostJobs; ++i) {
+    v1::JobSpec spec = SpecOf("newer" + std::to_string(i));
+    spec.set_submitted_by("user" + std::to_string(i / 50));  // none has more than he may
+    shell_->SubmitJob(spec, [](const absl::StatusOr<v1::Job>& job) { EXPECT_TRUE(job.ok()) << job.status(); });
+    if (i % 50 == 0) Report(1);  // so that its tuner is not taken for lost
+  }
+  SubmitJob("last");
+  Report(7);
+  viewer->chunks.clear();
+  Turn();
+  Turn();
+  Json gone = Json::array(), changed = Json::array();
+  for (const Chunk& chunk : viewer->chunks) {
+    Json data = DataOf(chunk);
+    for (const Json& name : data["jobs"]["gone"]) gone.push_back(name);
+    for (const Json& job : data["jobs"]["changed"]) {
+      if (job["job"] == running) changed.push_back(job["trials"]);
+    }
+  }
+  EXPECT_EQ(gone, Json::array()) << "all are open";
+  ASSERT_FALSE(changed.empty());
+  EXPECT_EQ(changed.back(), 7);
+
+  viewer->chunks.clear();
+  Post("/api/v1/jobs/" + waits + "/cancel", "");
+  Turn();
+  EXPECT_THAT(Texts(viewer->chunks), Contains(HasSubstr(waits))) << "that it ended, though it was behind the others";
+}
+
+TEST_F(EventsTest, WhoComesBackAfterNobodyWatchedIsToldToAsk) {
+  auto viewer = Watch();
+  Turn();
+  const std::string id = IdOf(viewer->chunks.back());
+  viewer->subscription.reset();
+  Post("/api/v1/jobs/" + SubmitJob("meanwhile") + "/cancel", "");
+  viewer = Watch(id);
+  EXPECT_THAT(Texts(viewer->chunks), ElementsAre(HasSubstr("event: reset")));
+}
+
+TEST_F(EventsTest, AnIdentityHasSoManyStreamsAndLeavesTheOthersTheirs) {
+  std::vector<std::unique_ptr<Viewer>> of_ann, of_this_user;
+  for (int i = 0; i < EventFeed::kMostOfOne; ++i) of_ann.push_back(Watch("", "ann"));
+  EXPECT_TRUE(of_ann.back()->subscription != nullptr);
+  EXPECT_TRUE(Watch("", "ann")->subscription == nullptr);
+  EXPECT_TRUE(Watch("", "bob")->subscription != nullptr);
+  of_ann.pop_back();
+  EXPECT_TRUE(Watch("", "ann")->subscription != nullptr);
+  for (int i = 0; i <= EventFeed::kMostOfOne; ++i) of_this_user.push_back(Watch());
+  EXPECT_TRUE(of_this_user.back()->subscription != nullptr);
 }
 
 TEST_F(EventsTest, AJobThatEndsIsToldOnceMoreAndThenItIsGone) {
@@ -127,7 +224,7 @@ TEST_F(EventsTest, ManyChangesAreOneEventAndItIsBuiltOnce) {
   ASSERT_THAT(second->chunks, SizeIs(1));
   EXPECT_EQ(first->chunks[0].get(), second->chunks[0].get());
   SubmitJob("later");
-  events_.Turn(now_ + absl::Milliseconds(100));  // too early
+  events_.Turn(now_ + std::chrono::milliseconds(100), absl::Now());  // too early
   EXPECT_THAT(first->chunks, SizeIs(1));
 }
 
@@ -135,8 +232,7 @@ TEST_F(EventsTest, WhoWasAwayGetsWhatWasMissed) {
   auto viewer = Watch();
   const auto other = Watch();
   Turn();
-  const std::string& seen = *viewer->chunks.back();
-  const std::string id = seen.substr(seen.find("id: ") + 4, seen.find('\n', seen.find("id: ")) - seen.find("id: ") - 4);
+  const std::string id = IdOf(viewer->chunks.back());
   viewer->subscription.reset();
   SubmitJob("meanwhile");
   Turn();

@@ -161,6 +161,30 @@ TEST(HttpServer, QuestionsThatWaitHoldUpNobodyElsesConnection) {
   EXPECT_EQ(second.ReceiveReply().body, "late");
 }
 
+TEST(HttpServer, AnswersThatNobodyReadsTakeSoMuchMemoryAndNoMore) {
+  const std::string large(64 << 20, 'x');  // more than sockets hold
+  const absl::Duration patience = absl::Hours(1);
+  for (const HttpLimits& limits : {HttpLimits{.answer_bytes = 1 << 20, .patience = patience},
+                                   HttpLimits{.answer_bytes_of_address = 1 << 20, .patience = patience}}) {
+    const auto server = Serve(
+        [&](const HttpRequest& request) { return HttpResponse{.body = request.target == "/large" ? large : "small"}; },
+        limits);
+    HttpClient idle(server->port());
+    idle.Send("GET /large HTTP/1.1\r\nHost: a\r\n\r\n");
+    EXPECT_TRUE(Eventually([&] { return HttpClient(server->port()).Ask("GET", "/").status == 503; }));
+    EXPECT_EQ(idle.ReceiveReply().body.size(), large.size());
+    EXPECT_TRUE(Eventually([&] { return HttpClient(server->port()).Ask("GET", "/").body == "small"; }));
+  }
+}
+
+TEST(HttpServer, CountsAnAddressOrTheNetworkThatAMachineHasOfIpv6) {
+  EXPECT_EQ(CountedAs("192.0.2.7"), "192.0.2.7");
+  EXPECT_EQ(CountedAs("::ffff:192.0.2.7"), "192.0.2.7");
+  EXPECT_EQ(CountedAs("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::/64");
+  EXPECT_EQ(CountedAs("2001:db8:1:2::9"), "2001:db8:1:2::/64");
+  EXPECT_EQ(CountedAs("2001:db8:1:3::9"), "2001:db8:1:3::/64");
+}
+
 // What a stream's subscribers get, by hand.
 struct Hand {
   std::mutex mutex;
@@ -216,6 +240,27 @@ TEST(HttpServer, AStreamCarriesWhatComesUntilEitherSideEndsIt) {
   EXPECT_TRUE(Eventually([&] { return hand.let_go.load(); }));
 }
 
+// What somebody missed comes before anything of it can have been taken.
+TEST(HttpServer, AStreamMayBeginWithAnyNumberOfSmallPieces) {
+  constexpr int kPieces = 300;
+  const auto server = Serve([](const HttpRequest&) {
+    HttpResponse response{.type = "text/event-stream"};
+    response.stream = [](const std::function<void(Chunk)>& send) -> std::shared_ptr<void> {
+      for (int i = 0; i < kPieces; ++i) send(std::make_shared<const std::string>(std::to_string(i) + "\n"));
+      return nullptr;
+    };
+    return response;
+  });
+  HttpClient client(server->port());
+  client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+  EXPECT_EQ(client.ReceiveHead().status, 200);
+  std::string line;
+  for (int i = 0; i < kPieces; ++i) {
+    ASSERT_TRUE(client.ReceiveLine(line)) << i;
+    EXPECT_EQ(line, std::to_string(i));
+  }
+}
+
 TEST(HttpServer, ToHeadAnswersWithoutAStream) {
   Hand hand;
   const auto server = Serve(hand.Handler());
@@ -233,7 +278,7 @@ TEST(HttpServer, ToHeadAnswersWithoutAStream) {
 // It must not fill the memory with what it does not take.
 TEST(HttpServer, AStreamEndsWhoseReaderDoesNotRead) {
   Hand hand;
-  const auto server = Serve(hand.Handler(), {.stream_backlog = 4});
+  const auto server = Serve(hand.Handler(), {.stream_backlog = 4 << 20});
   HttpClient client(server->port());
   client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
   ASSERT_TRUE(Eventually([&] { return hand.subscribed.load(); }));

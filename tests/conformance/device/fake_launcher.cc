@@ -1,0 +1,20 @@
+// hone-fake-launcher: the launcher of a device that keeps files in its folder, as those with a driver do. Takes what
+// the agent gives a launcher (device_agent/launcher.h).
+#include <string>
+#include <string_view>
+
+#include "device_agent/launcher.h"
+#include "tests/conformance/device/fake_device.h"
+
+int main(int argc, char** argv) {
+  const auto value = [&](std::string_view name) {
+    for (int i = 1; i < argc; ++i) {
+      const std::string_view argument = argv[i];
+      if (argument.starts_with(name)) return std::string(argument.substr(name.size()));
+    }
+    return std::string();
+  };
+  const hone::agent::FakeDevice device(0, value("--launcher-folder="));
+  return hone::agent::LauncherMain(device, std::stoi(value("--launcher-channel=")),
+                                   std::stoi(value("--launcher-cancel=")));
+}

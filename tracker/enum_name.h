@@ -1,0 +1,22 @@
+// Values of the protocol's enums as people, scripts and metrics read them: "queued", "wrong_output".
+#ifndef HONE_TRACKER_ENUM_NAME_H_
+#define HONE_TRACKER_ENUM_NAME_H_
+
+#include <string>
+#include <string_view>
+
+namespace hone::tracker {
+
+// "JOB_STATE_QUEUED" without "JOB_STATE_", in lower case. Of a value that only a newer program knows, which has no
+// name here, its number.
+inline std::string EnumName(std::string_view name, std::string_view prefix, int value) {
+  if (name.empty()) return std::to_string(value);
+  if (name.substr(0, prefix.size()) == prefix) name.remove_prefix(prefix.size());
+  std::string text;
+  for (const char c : name) text += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return text;
+}
+
+}  // namespace hone::tracker
+
+#endif  // HONE_TRACKER_ENUM_NAME_H_
