@@ -190,6 +190,13 @@ bool Reads(const ir::Stage& stage, const ir::BufferNode* buffer) {
   return reads;
 }
 
+ir::Ranges AxisRanges(const ir::Stage& stage) {
+  ir::Ranges ranges;
+  for (const ir::Axis& axis : stage.axes) ranges[axis.name] = {0, axis.extent - 1};
+  for (const ir::Axis& axis : stage.reduce_axes) ranges[axis.name] = {0, axis.extent - 1};
+  return ranges;
+}
+
 void CollectConditions(const ir::Expr& c, std::vector<ir::Expr>* conditions) {
   const ir::Binary* both = c.As<ir::Binary>();
   if (both == nullptr || both->op != ir::BinaryOp::kAnd) {

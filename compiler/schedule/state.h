@@ -113,6 +113,8 @@ bool IsFixed(const State& state, const ir::BufferNode* buffer);
 ir::Buffer FindRead(const ir::Stage& stage, std::string_view name);
 // Whether the value of a stage loads from the buffer.
 bool Reads(const ir::Stage& stage, const ir::BufferNode* buffer);
+// What the axes of the stage go through, those that it reduces, too.
+ir::Ranges AxisRanges(const ir::Stage& stage);
 // c itself, or what it joins with &&.
 void CollectConditions(const ir::Expr& c, std::vector<ir::Expr>* conditions);
 // Every load of `from` in e made into replacement(indices).

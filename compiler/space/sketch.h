@@ -36,7 +36,7 @@ std::vector<std::string> Readers(const schedule::State& state, const ir::BufferN
 int CountLoads(const schedule::State& state, const ir::BufferNode* buffer);
 // Steps of elements between neighbours along `axis` in the row-major buffer; nullopt if not affine in it.
 std::optional<int64_t> StrideOf(const ir::Load& load, const std::string& axis, const ir::Ranges& ranges);
-ir::Ranges AxisRanges(const ir::Stage& stage);
+using schedule::AxisRanges;
 std::vector<int64_t> ExtentsOf(const ir::Stage& stage);  // of its axes
 std::vector<ir::Load> LoadsOf(const ir::Stage& stage);
 // Whether the stage reads `buffer` only at its own axes, in order.

@@ -110,6 +110,11 @@ std::optional<Region> Union(const Region& a, const Region& b, const ir::Ranges& 
   return Region{first.base, extent, std::max(first.max_extent, second.max_extent + shift)};
 }
 
+// Whether the condition only tells where the nest's tiles end.
+bool IsEnd(const Nest& nest, const ir::Expr& condition) {
+  return std::ranges::any_of(nest.ends, [&](const ir::Expr& end) { return ir::Equal(end, condition); });
+}
+
 class RegionInference {
  public:
   RegionInference(const State& state, const Nest& producer, const Inside& inside)
@@ -170,11 +175,9 @@ class RegionInference {
       const int64_t size = producer_.stage.axes[d].extent;
       // Partial results along memory ask themselves where the axis ends. Less than a vector is kept, which makes the
       // last one whole. What runs over an end of tiles is kept, too, and then not asked for.
-      const auto is_end = [&](const ir::Expr& condition) {
-        const auto same = [&](const ir::Expr& end) { return ir::Equal(end, condition); };
-        return ir::Equal(condition, load.indices[d] < ir::Expr(size)) && std::ranges::none_of(reader.ends, same);
-      };
-      const bool ends = std::ranges::any_of(asked, is_end);
+      const bool ends = std::ranges::any_of(asked, [&](const ir::Expr& condition) {
+        return ir::Equal(condition, load.indices[d] < ir::Expr(size)) && !IsEnd(reader, condition);
+      });
       const bool beyond =
           region.has_value() && (region->max_extent - size) * ir::SizeOf(load.buffer->dtype) >= kLongestVector;
       if (ends && beyond && ir::IsZero(region->base)) region = Region{region->base, ir::Expr(size), size};
@@ -212,8 +215,7 @@ ir::Expr WithoutEnds(const State& state, const Nest& reader, const ir::Expr& e, 
   CollectConditions(select->condition, &asked);
   ir::Expr left;
   for (const ir::Expr& condition : asked) {
-    const auto same = [&](const ir::Expr& end) { return ir::Equal(end, condition); };
-    if (std::ranges::none_of(reader.ends, same)) left = And(left, condition);
+    if (!IsEnd(reader, condition)) left = And(left, condition);
   }
   return left.defined() ? ir::MakeSelect(left, select->on_true, select->on_false) : select->on_true;
 }

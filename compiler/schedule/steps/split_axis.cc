@@ -38,10 +38,7 @@ absl::Status Apply(const SplitAxis& step, State& state) {
   const ir::Expr factor(step.factor);
   std::vector<ir::Expr> ends = nest->ends;
   if (groups * step.factor > extent) {
-    ir::Ranges ranges;
-    for (const auto* axes : {&stage.axes, &stage.reduce_axes}) {
-      for (const ir::Axis& a : *axes) ranges[a.name] = {0, a.extent - 1};
-    }
+    ir::Ranges ranges = AxisRanges(stage);
     ranges[step.axis] = {0, groups * step.factor - 1};
     ends.push_back(ir::MakeVar(step.axis) < ir::Expr(extent));
     stage.value = ProtectLoads(stage.value, {{step.axis, ends.back()}}, ranges);

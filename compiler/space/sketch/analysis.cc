@@ -51,13 +51,6 @@ int CountLoads(const schedule::State& state, const ir::BufferNode* buffer) {
   return count;
 }
 
-ir::Ranges AxisRanges(const ir::Stage& stage) {
-  ir::Ranges ranges;
-  for (const ir::Axis& axis : stage.axes) ranges[axis.name] = {0, axis.extent - 1};
-  for (const ir::Axis& axis : stage.reduce_axes) ranges[axis.name] = {0, axis.extent - 1};
-  return ranges;
-}
-
 std::vector<int64_t> ExtentsOf(const ir::Stage& stage) {
   std::vector<int64_t> extents;
   for (const ir::Axis& axis : stage.axes) extents.push_back(axis.extent);

@@ -195,18 +195,17 @@ absl::Status LaneTile::ChooseTile() {
   if (instruction_.has_value()) return ChooseInstructionTile();
   const int64_t most_lanes = sketch_.target.hierarchy.max_lanes;
   const int64_t elements = sketch_.target.memory.registers_bytes / 8;  // half the registers for accumulators
-  const auto left = [](int64_t extent, int64_t taken) { return (extent + taken - 1) / taken; };
   width_ = ChooseNear("width", Powers(std::min<int64_t>({16, PowerOfTwo(Extent(vector_)), elements})),
                       HintedSize(vector_, shape_.width));
   rows_ = ChooseNear("rows", LaneSizes(Extent(row_), std::min<int64_t>(16, elements / width_)),
                      HintedSize(row_, shape_.rows));
-  lanes_x_ = ChooseNear("lanes_x", Powers(std::min<int64_t>(most_lanes, PowerOfTwo(left(Extent(vector_), width_)))),
+  lanes_x_ = ChooseNear("lanes_x", Powers(std::min<int64_t>(most_lanes, PowerOfTwo(Up(Extent(vector_), width_)))),
                         shape_.lanes_x);
-  lanes_y_ = ChooseNear("lanes_y", LaneSizes(left(Extent(row_), rows_), most_lanes / lanes_x_), shape_.lanes_y);
+  lanes_y_ = ChooseNear("lanes_y", LaneSizes(Up(Extent(row_), rows_), most_lanes / lanes_x_), shape_.lanes_y);
   if (second_ < 0) return absl::OkStatus();
   more_rows_ = ChooseNear("more_rows", LaneSizes(Extent(second_), std::min<int64_t>(16, elements / width_ / rows_)),
                           HintedSize(second_, shape_.more_rows));
-  lanes_z_ = ChooseNear("lanes_z", LaneSizes(left(Extent(second_), more_rows_), most_lanes / lanes_x_ / lanes_y_),
+  lanes_z_ = ChooseNear("lanes_z", LaneSizes(Up(Extent(second_), more_rows_), most_lanes / lanes_x_ / lanes_y_),
                         shape_.lanes_z);
   return absl::OkStatus();
 }

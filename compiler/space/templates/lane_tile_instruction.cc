@@ -65,7 +65,6 @@ absl::Status LaneTile::ChooseInstructionTile() {
   const int64_t most_lanes = sketch_.target.hierarchy.max_lanes;
   const int64_t elements = sketch_.target.memory.registers_bytes / 8;
   const int64_t columns = Extent(vector_), rows = Extent(row_), more_rows = Extent(second_);
-  const auto left = [](int64_t extent, int64_t taken) { return (extent + taken - 1) / taken; };
   const auto choose = [&](std::string_view name, std::vector<int64_t> options, int64_t preferred, const auto& fits) {
     std::erase_if(options, [&](int64_t size) { return !fits(size); });
     return options.empty() ? 1 : ChooseNear(name, options, preferred);
@@ -89,10 +88,10 @@ absl::Status LaneTile::ChooseInstructionTile() {
                     [&](int64_t n) { return has_lanes(n, more_rows) && lanes_y_ * n % ir::kBlockRows == 0; });
   const bool pairs_there = !blocks && HasPairs(2, lanes_z_, more_rows);
   const auto pairs = [&](int64_t n) { return HasPairs(n, lanes_y_, rows); };
-  rows_ = choose("rows", LaneSizes(left(rows, lanes_y_), std::min(kMostRows, elements / width_)), shape_.rows,
+  rows_ = choose("rows", LaneSizes(Up(rows, lanes_y_), std::min(kMostRows, elements / width_)), shape_.rows,
                  [&](int64_t n) { return may_tile(lanes_y_ * n, rows) && (pairs(n) || (n % 2 == 1 && pairs_there)); });
   more_rows_ = choose("more_rows",
-                      LaneSizes(blocks ? 1 : left(more_rows, lanes_z_), std::min(kMostRows, elements / width_ / rows_)),
+                      LaneSizes(blocks ? 1 : Up(more_rows, lanes_z_), std::min(kMostRows, elements / width_ / rows_)),
                       shape_.more_rows, [&](int64_t n) {
                         return may_tile(lanes_z_ * n, more_rows) && (pairs(rows_) || HasPairs(n, lanes_z_, more_rows));
                       });
