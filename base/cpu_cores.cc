@@ -1,6 +1,7 @@
 #include "base/cpu_cores.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <map>
@@ -108,6 +109,10 @@ std::vector<CoreGroup> FindCoreGroups(const std::vector<int>& usable, const std:
     std::sort(group.siblings.begin(), group.siblings.end());
   }
   return groups;
+}
+
+int ThreadsOf(const CoreGroup& group, double cpus) {
+  return static_cast<int>(std::min(static_cast<double>(group.cores.size()), std::ceil(cpus)));
 }
 
 OnCpus::OnCpus(const std::vector<int>& cpus) {

@@ -25,6 +25,10 @@ std::vector<int> UsableCpus();
 // root: the folder under which /sys is found.
 std::vector<CoreGroup> FindCoreGroups(const std::vector<int>& usable, const std::string& root = "/");
 
+// How many threads of a group work best together: one on each core, where they have the time of so many CPUs
+// (base/control_groups.h); more than these would only wait for each other.
+int ThreadsOf(const CoreGroup& group, double cpus);
+
 // While it lives, the calling thread runs on these CPUs only, as far as the system lets it; empty: as before.
 // Threads that it starts meanwhile inherit that, and keep it.
 class OnCpus {

@@ -11,6 +11,9 @@ namespace hone {
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}
+  // The n-th generator of a seed: what two of them draw has nothing to do with one another. Seeds that are chosen by
+  // hand may differ by a multiple of the step below, and then draw the same numbers, shifted.
+  static Random Nth(uint64_t seed, uint64_t n) { return Random(Random(seed + n).Next()); }
   uint64_t Next() {
     uint64_t z = (state_ += 0x9e3779b97f4a7c15ULL);
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;

@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/control_groups.h"
+
 #ifdef __linux__
 #include <sched.h>
 #include <signal.h>
@@ -233,14 +235,17 @@ struct ThreadPool::State {
   }
 };
 
-ThreadPool::ThreadPool(int threads) : ThreadPool(threads, FindCoreGroups(UsableCpus())) {}
+ThreadPool::ThreadPool(int threads)
+    : ThreadPool(threads, FindCoreGroups(UsableCpus()),
+                 threads > 0 ? std::numeric_limits<double>::infinity() : HostCpus()) {}
 
-ThreadPool::ThreadPool(int threads, const std::vector<CoreGroup>& groups) : state_(std::make_unique<State>()) {
+ThreadPool::ThreadPool(int threads, const std::vector<CoreGroup>& groups, double cpus)
+    : state_(std::make_unique<State>()) {
   static_assert(std::is_standard_layout_v<HoneParallel>);
   state_->parallel.parallel_for = &State::ParallelFor;
   const int available =
       groups.empty() ? std::max(1, static_cast<int>(std::thread::hardware_concurrency())) : NumberOfCpus(groups);
-  if (threads <= 0) threads = groups.empty() ? available : static_cast<int>(groups.front().cores.size());
+  if (threads <= 0) threads = groups.empty() ? available : ThreadsOf(groups.front(), cpus);
   if (groups.size() > 1 && threads <= static_cast<int>(groups.front().cores.size())) {
     state_->caller = groups.front().Cpus();
   }

@@ -13,6 +13,7 @@
 #ifndef HONE_BASE_THREAD_POOL_H_
 #define HONE_BASE_THREAD_POOL_H_
 
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -26,10 +27,11 @@ inline constexpr int kMostThreads = 1024;
 
 class ThreadPool {
  public:
-  // threads >= 1, the caller included; 0 means one for each core of the fastest kind that the process may run on.
+  // threads >= 1, the caller included; 0 means one for each core of the fastest kind that the process may run on, or as
+  // many as its control groups leave it CPUs, if these are fewer.
   explicit ThreadPool(int threads);
-  // On a machine of these groups of cores, for tests.
-  ThreadPool(int threads, const std::vector<CoreGroup>& groups);
+  // On a machine of these groups of cores, of which the process may use so many CPUs the whole time, for tests.
+  ThreadPool(int threads, const std::vector<CoreGroup>& groups, double cpus = std::numeric_limits<double>::infinity());
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <utility>
 
 #include "base/status.h"
 #include "cli/output.h"
@@ -45,7 +46,7 @@ absl::StatusOr<std::vector<tuner::TiledTask>> ReadHintFiles(const std::vector<st
     PrintMessage(ReportOf(file, *log));
     std::move(log->tasks.begin(), log->tasks.end(), std::back_inserter(tasks));
   }
-  return tasks;
+  return tuner::FastestFirst(std::move(tasks));
 }
 
 absl::Status AddHints(const std::vector<tuner::TiledTask>& tasks, v1::JobSpec& spec) {

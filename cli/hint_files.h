@@ -12,8 +12,8 @@
 
 namespace hone::cli {
 
-// Of all files. Says on standard error what was read of each, and which lines were not and why. NotFound, or an error
-// with a file's name, for one that cannot be read at all.
+// Of all files, the fastest first. Says on standard error what was read of each, and which lines were not and why.
+// NotFound, or an error with a file's name, for one that cannot be read at all.
 absl::StatusOr<std::vector<tuner::TiledTask>> ReadHintFiles(const std::vector<std::string>& files);
 
 // Gives the job's workloads the hints that are for them, and says on standard error how many have some.

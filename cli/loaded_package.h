@@ -15,8 +15,8 @@ namespace hone::cli {
 
 class LoadedPackage {
  public:
-  // Tells on standard error which of the package's programs were passed over. threads: 0 means one per core. Errors
-  // name `path`: NotFound (cannot be opened), DataLoss (damaged), FailedPrecondition (not for this machine),
+  // Tells on standard error which of the package's programs were passed over. threads: 0 as in base/thread_pool.h.
+  // Errors name `path`: NotFound (cannot be opened), DataLoss (damaged), FailedPrecondition (not for this machine),
   // ResourceExhausted (memory), InvalidArgument (threads).
   static absl::StatusOr<LoadedPackage> Load(const std::string& path, int threads);
 

@@ -114,7 +114,9 @@ void AddRunCommand(CLI::App& app, absl::Status* result) {
   command->add_option("--output", options->output, "where to write the outputs by name, a .npz file")
       ->required()
       ->check(NotEmpty);
-  command->add_option("--threads", options->threads, "threads that compute; 0: one per core of the fastest kind")
+  command
+      ->add_option("--threads", options->threads,
+                   "threads that compute; 0: one per core of the fastest kind, or per CPU that control groups leave")
       ->check(WholeUpTo(HONE_MAX_THREADS));
   command->callback([options, result] { *result = Run(*options); });
 }

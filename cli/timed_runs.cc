@@ -24,7 +24,9 @@ double SecondsSince(Clock::time_point start) { return std::chrono::duration<doub
 
 void TimedRunOptions::AddTo(CLI::App* command) {
   command->add_option("PACKAGE", package, "the package, as hone compile writes it")->required();
-  command->add_option("--threads", threads, "threads that compute; 0: one per core of the fastest kind")
+  command
+      ->add_option("--threads", threads,
+                   "threads that compute; 0: one per core of the fastest kind, or per CPU that control groups leave")
       ->check(WholeUpTo(HONE_MAX_THREADS));
   command->add_option("--seconds", seconds, "how long to measure")
       ->check(CLI::Range(0.0, 1e6))

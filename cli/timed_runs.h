@@ -18,7 +18,7 @@ namespace hone::cli {
 
 struct TimedRunOptions {
   std::string package;
-  int threads = 0;     // 0: one per core
+  int threads = 0;     // 0: as base/thread_pool.h says
   double seconds = 2;  // how long to measure
   bool json = false;
 

@@ -40,6 +40,8 @@ VisitFailure FailureOf(const absl::Status& status) {
         return FailureKind::kOutOfBoundsWrite;
       case absl::StatusCode::kDeadlineExceeded:
         return FailureKind::kRunTimeout;
+      case absl::StatusCode::kResourceExhausted:
+        return FailureKind::kLostDevice;
       default:
         return FailureKind::kCrashed;
     }

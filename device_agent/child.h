@@ -3,6 +3,7 @@
 #ifndef HONE_DEVICE_AGENT_CHILD_H_
 #define HONE_DEVICE_AGENT_CHILD_H_
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 
@@ -33,6 +34,7 @@ class Child {
 
   Voice& voice() { return voice_; }
   const Device& device() const { return *origin_.device; }
+  int64_t memory_limit() const { return origin_.memory_limit; }  // bytes; 0 for none
   // After Open.
   Session& session() { return *session_; }
   const VisitTask& task() const { return task_; }
@@ -60,7 +62,8 @@ class Child {
   std::unique_ptr<Session> session_;
 };
 
-// What an error of a kernel is: what the artifact lacks is the compiler's fault, the rest happened while running.
+// What an error of a kernel is: what the artifact lacks is the compiler's fault, that there is no memory nobody's, as
+// others may have it; the rest happened while running.
 VisitFailure FailureOf(const absl::Status& status);
 // Whether the session lives on after such an error of Load.
 bool LivesOn(const absl::Status& status);

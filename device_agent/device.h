@@ -25,12 +25,13 @@
 
 namespace hone::agent {
 
-// A kernel with its own packed buffers and workspace, and the session's inputs and outputs. An error of any call means
-// that the process is of no use any more.
+// A kernel with its own packed buffers and workspace, and the session's inputs and outputs. A workspace does not begin
+// as zeros, since it does not in a model. An error of any call means that the process is of no use any more.
 class LoadedKernel {
  public:
   virtual ~LoadedKernel() = default;
-  // Runs the launches of `prepare`, once, before all else.
+  // Runs the launches of `prepare`, once, before all else. kResourceExhausted: there was no memory; the process lives
+  // on without this kernel.
   virtual absl::Status Prepare() = 0;
   // Runs the launches of `main` and waits for their end.
   virtual absl::Status Call() = 0;
@@ -55,7 +56,8 @@ class Session {
   virtual absl::Status ClearOutputs() = 0;  // to bytes of 0xff
   // What the batch's output buffer of that index holds, to `to`, which is as large.
   virtual absl::Status CopyOutput(int buffer, std::span<char> to) = 0;
-  // Seconds of a fixed piece of work, the same in every build of the agent: shows when the device itself drifts.
+  // Seconds of a fixed piece of work, on all that kernels run on, the same in every build of the agent: shows when the
+  // device itself drifts.
   virtual absl::StatusOr<double> TimeReference() = 0;
 };
 

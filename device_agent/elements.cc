@@ -9,14 +9,13 @@
 #include <limits>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include "base/random.h"
 #include "base/status.h"
 
 namespace hone::agent {
 namespace {
-
-constexpr uint64_t kBufferStep = 0x9e3779b97f4a7c15ULL;
 
 struct Half {
   uint16_t bits;
@@ -170,12 +169,22 @@ double LargestFinite(const float* r, int64_t n) {
   return std::bit_cast<float>(largest);
 }
 
+// What an element may be off: a share of itself, and so much beside. Integers are right or wrong, but for floats that
+// were rounded, which may fall on the other side.
+template <typename T>
+std::pair<double, double> Allowed(const VisitBuffer& buffer, const Tolerance& tolerance, double largest) {
+  constexpr bool kInteger = std::is_integral_v<T>;
+  if (std::is_same_v<T, Bool> || (kInteger && !buffer.rounded)) return {0, 0};
+  return {tolerance.rtol, tolerance.atol * largest + (kInteger ? 1 : 0)};
+}
+
 template <typename T>
 Comparison CompareTyped(const VisitBuffer& buffer, const Tolerance& tolerance, const T* y, const T* r) {
   const int64_t n = buffer.elements;
   const double largest = LargestFinite(r, n);
+  const auto [rtol, absolute] = Allowed<T>(buffer, tolerance, largest);
   Difference difference;
-  AddErrors(difference, y, r, 0, n, tolerance.rtol, tolerance.atol * largest);
+  AddErrors(difference, y, r, 0, n, rtol, absolute);
   const auto [wrong, first, worst] = difference;
   Comparison comparison;
   comparison.equal = wrong == 0;
@@ -214,7 +223,7 @@ uint16_t FloatToHalf(float value) {
 }
 
 void Fill(const VisitBuffer& buffer, int position, uint64_t fill_seed, void* data) {
-  Random random(fill_seed + static_cast<uint64_t>(position) * kBufferStep);
+  Random random = Random::Nth(fill_seed, static_cast<uint64_t>(position));
   WithType(buffer.dtype, [&](auto zero) {
     using T = decltype(zero);
     T* elements = static_cast<T*>(data);

@@ -19,7 +19,8 @@ struct Comparison {
   double max_error = 0;  // largest |output - reference| over max|reference|; infinite when NaN meets a number
   std::string text;      // what differs first, for people; "" when equal
 };
-// Compares `output` with `reference`, both laid out as `buffer` says.
+// Compares `output` with `reference`, both laid out as `buffer` says. The tolerance is for floats, and for integers
+// that are rounded ones.
 Comparison Compare(const VisitBuffer& buffer, const Tolerance& tolerance, const void* output, const void* reference);
 
 float HalfToFloat(uint16_t half);

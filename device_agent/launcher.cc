@@ -31,7 +31,6 @@
 #include "device_agent/cpu/host.h"
 #include "device_agent/device_convert.h"
 #include "device_agent/driver_folder.h"
-#include "device_agent/plausible.h"
 #include "device_agent/sandbox.h"
 #include "device_agent/visit.h"
 #include "device_agent/visit_convert.h"
@@ -62,6 +61,18 @@ bool SendMessage(int fd, const google::protobuf::MessageLite& message) {
 bool ReceiveMessage(int fd, google::protobuf::MessageLite* message) {
   std::string bytes;
   return ReceiveFrame(fd, &bytes) && message->ParseFromString(bytes);
+}
+
+// As it lies in memory: both ends are this program.
+bool SendNumber(int fd, double number) {
+  return SendFrame(fd, std::string_view(reinterpret_cast<const char*>(&number), sizeof number));
+}
+
+bool ReceiveNumber(int fd, double& number) {
+  std::string bytes;
+  if (!ReceiveFrame(fd, &bytes) || bytes.size() != sizeof number) return false;
+  std::memcpy(&number, bytes.data(), sizeof number);
+  return true;
 }
 
 bool IsPassedOn(std::string_view variable) {
@@ -227,7 +238,8 @@ absl::StatusOr<v1::BatchResult> Launcher::Exchange(const v1::Batch& batch, const
       HONE_CHECK(write(cancel_[1], "c", 1) == 1);
       patience = std::jthread([&](const std::stop_token& over) { hung_up = HangUp(channel_, over); });
     });
-    answered = SendMessage(channel_, batch) && ReceiveMessage(channel_, &result);
+    const double peak = options_.peak_gflops ? options_.peak_gflops() : 0;
+    answered = SendNumber(channel_, peak) && SendMessage(channel_, batch) && ReceiveMessage(channel_, &result);
   }
   if (answered && !hung_up) {
     char byte;
@@ -247,7 +259,6 @@ v1::BatchResult Launcher::Run(const v1::Batch& batch, const std::stop_token& sto
   auto result = Exchange(batch, stop);
   if (result.ok()) {
     AddSensors(options_.sensors ? options_.sensors() : Sensors(), *result);
-    RefuseImplausible(batch, options_.peak_gflops, *result);
     return *std::move(result);
   }
   spdlog::error("{}", std::string(result.status().message()));
@@ -289,12 +300,13 @@ int LauncherMain(const Device& device, int channel, int cancel) {
   std::optional<Visitor> visitor;
   // False: the agent is gone. A batch and its result are given back here, before a child is started for the next one.
   const auto serve = [&] {
+    double peak = 0;
     v1::Batch batch;
     v1::BatchResult result;
-    if (!ReceiveMessage(channel, &batch)) return false;
+    if (!ReceiveNumber(channel, peak) || !ReceiveMessage(channel, &batch)) return false;
     if (!visitor.has_value()) visitor.emplace(device, options);
     holding(HostLock::Mode::kExclusive, [&] {
-      result = MeasureBatch(*visitor, batch, cancel);
+      result = MeasureBatch(*visitor, batch, cancel, peak);
       EndStrays();
     });
     return SendMessage(channel, result);

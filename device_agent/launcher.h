@@ -4,8 +4,8 @@
 // gRPC does not survive fork, and whoever forks for every visit must have one thread. So the agent starts itself once
 // more (exec, hence a clean process) as the launcher and speaks with it over a socket: a batch goes in, a result comes
 // out. If the launcher dies, the visit has an error and the next one gets a new launcher. What needs the whole system,
-// sensors and the device's measured speed, is added here, in the agent. Start at Launcher::Run (the agent's side) and
-// LauncherMain (the process itself).
+// as sensors do, is added here, in the agent. Start at Launcher::Run (the agent's side) and LauncherMain (the process
+// itself).
 #ifndef HONE_DEVICE_AGENT_LAUNCHER_H_
 #define HONE_DEVICE_AGENT_LAUNCHER_H_
 
@@ -38,7 +38,7 @@ class Launcher {
     std::string device, folder;              // as MakeDevice takes them
     std::string program = "/proc/self/exe";  // that runs LauncherMain
     std::function<Sensors()> sensors;        // read after every visit; may be empty
-    double peak_gflops = 0;                  // of the device; 0: not known, and no time is too short
+    std::function<double()> peak_gflops;     // of the device; empty, or 0: not known, and no time is too short
     // In one of which it lives with all that it starts; must outlive it. An error: why there are none.
     const absl::StatusOr<ControlGroups>* groups = nullptr;
   };

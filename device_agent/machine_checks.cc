@@ -10,9 +10,9 @@
 #include <sstream>
 #include <string_view>
 
+#include "base/control_groups.h"
 #include "base/cpu_cores.h"
 #include "base/machine_files.h"
-#include "device_agent/cpu/host.h"
 #include "device_agent/cpu/throttling.h"
 
 namespace hone::agent {

@@ -40,6 +40,7 @@
 #include "device_agent/launcher.h"
 #include "device_agent/make_device.h"
 #include "device_agent/outbox.h"
+#include "device_agent/plausible.h"
 #include "device_agent/service.h"
 #include "device_agent/sync_loop.h"
 #include "grpcpp/grpcpp.h"
@@ -157,10 +158,11 @@ class OwnDevice {
         visits_folder_(std::move(visits_folder)),
         device_(std::move(device)),
         state_(std::move(state)),
+        peak_(state_.self_test().peak_gflops()),
         launcher_({.device = text,
                    .folder = launcher_folder,
                    .sensors = [this] { return device_->ReadSensors(); },
-                   .peak_gflops = state_.self_test().peak_gflops(),
+                   .peak_gflops = [this] { return peak_.gflops(); },
                    .groups = &groups}) {}
   // What the system has for it, and whether that will do.
   absl::Status WallIn(SandboxLevel required) {
@@ -172,6 +174,7 @@ class OwnDevice {
   }
   v1::SelfTest CheckAgain() {
     *state_.mutable_self_test() = CheckedAlone(*device_, state_.threads(), &state_.self_test());
+    peak_.Add(state_.self_test().peak_gflops());
     return state_.self_test();
   }
 
@@ -179,6 +182,7 @@ class OwnDevice {
   const TemporaryFolder folder_, visits_folder_;
   const std::unique_ptr<Device> device_;
   v1::DeviceState state_;
+  MeasuredPeak peak_;
   std::optional<v1::Batch> golden_;
   Throttling throttling_;
   Launcher launcher_;  // ends before its folder goes

@@ -1,7 +1,5 @@
 #include "device_agent/plausible.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 namespace hone::agent {
@@ -29,20 +27,9 @@ double LeastSeconds(const v1::Batch& batch, double peak_gflops) {
   return std::max(computing, output_bytes / (peak * kBytesPerOperation));
 }
 
-void RefuseImplausible(const v1::Batch& batch, double peak_gflops, v1::BatchResult& result) {
-  const double least = LeastSeconds(batch, peak_gflops);
-  for (v1::CandidateOutcome& outcome : *result.mutable_outcomes()) {
-    const auto& seconds = outcome.outcome().timing().seconds();
-    if (!outcome.outcome().has_timing() || seconds.empty()) continue;
-    const double fastest = *std::min_element(seconds.begin(), seconds.end());
-    if (fastest >= least) continue;
-    v1::Failure failure;
-    failure.set_kind(v1::FAILURE_KIND_IMPOSSIBLE_TIME);
-    failure.set_text(
-        fmt::format("claims {:.3g} s for one call; with its peak of {:.4g} GFLOP/s the device needs more "
-                    "than {:.3g} s",
-                    fastest, peak_gflops, least));
-    *outcome.mutable_outcome()->mutable_failure() = failure;
+void MeasuredPeak::Add(double gflops) {
+  double known = gflops_;
+  while (gflops > known && !gflops_.compare_exchange_weak(known, gflops)) {
   }
 }
 

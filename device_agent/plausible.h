@@ -2,6 +2,8 @@
 #ifndef HONE_DEVICE_AGENT_PLAUSIBLE_H_
 #define HONE_DEVICE_AGENT_PLAUSIBLE_H_
 
+#include <atomic>
+
 #include "hone/v1/measure.pb.h"
 
 namespace hone::agent {
@@ -10,8 +12,17 @@ namespace hone::agent {
 // any reaches. 0 where the peak is not known.
 double LeastSeconds(const v1::Batch& batch, double peak_gflops);
 
-// Timings that are faster become failures of their kind.
-void RefuseImplausible(const v1::Batch& batch, double peak_gflops, v1::BatchResult& result);
+// The peak of a device: the highest that any of its tests has measured, since one that others disturb finds too little.
+// For several threads.
+class MeasuredPeak {
+ public:
+  explicit MeasuredPeak(double gflops) : gflops_(gflops) {}
+  void Add(double gflops);
+  double gflops() const { return gflops_; }  // 0: not known
+
+ private:
+  std::atomic<double> gflops_;
+};
 
 }  // namespace hone::agent
 

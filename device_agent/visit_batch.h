@@ -22,6 +22,7 @@ struct VisitBuffer {
   std::string dtype;                     // as in KernelBuffer
   int64_t elements = 0, bytes = 0;
   double low = 0, high = 0;
+  bool rounded = false;  // its integers are rounded sums of floats
 };
 
 struct VisitKernel {
@@ -60,6 +61,7 @@ struct VisitBatch {
   int threads = 1;
   VisitPolicy policy;
   bool final = false;
+  double least_seconds = 0;  // that a call of any of its kernels needs on this device; 0: not known
 };
 
 // Where each of the batch's buffers lies in its block: one for inputs and constants, another for outputs.
@@ -78,8 +80,9 @@ enum class FailureKind : int32_t {
   kOutOfBoundsWrite,
   kForbiddenCall,
   kImpossibleTime,
+  kLostDevice,  // there was no memory for it
 };
-inline constexpr FailureKind kLastFailureKind = FailureKind::kImpossibleTime;
+inline constexpr FailureKind kLastFailureKind = FailureKind::kLostDevice;
 
 struct VisitFailure {
   FailureKind kind = FailureKind::kCrashed;

@@ -14,6 +14,7 @@
 #include "base/kernel_interface.h"
 #include "base/status.h"
 #include "base/thread_pool.h"
+#include "device_agent/plausible.h"
 
 namespace hone::agent {
 namespace {
@@ -41,6 +42,7 @@ absl::StatusOr<VisitBuffer> ToVisit(const v1::Buffer& buffer) {
   result.bytes = buffer.bytes();
   result.low = buffer.low();
   result.high = buffer.high();
+  result.rounded = buffer.rounded();
   const int64_t size = BytesOfDType(result.dtype);
   const auto invalid = [&](const std::string& what) {
     return absl::InvalidArgumentError(fmt::format("buffer '{}' {}", buffer.name(), what));
@@ -126,6 +128,8 @@ v1::FailureKind ToProto(FailureKind kind) {
       return v1::FAILURE_KIND_FORBIDDEN_CALL;
     case FailureKind::kImpossibleTime:
       return v1::FAILURE_KIND_IMPOSSIBLE_TIME;
+    case FailureKind::kLostDevice:
+      return v1::FAILURE_KIND_LOST_DEVICE;
   }
   HONE_CHECK(false);
   return v1::FAILURE_KIND_UNSPECIFIED;
@@ -190,9 +194,12 @@ v1::BatchResult ToProto(const VisitBatch& batch, const VisitResult& result) {
   return proto;
 }
 
-v1::BatchResult MeasureBatch(Visitor& visitor, const v1::Batch& batch, int cancel_fd) {
-  const absl::StatusOr<VisitBatch> visit = ToVisit(batch);
-  if (visit.ok()) return ToProto(*visit, visitor.Run(*visit, cancel_fd));
+v1::BatchResult MeasureBatch(Visitor& visitor, const v1::Batch& batch, int cancel_fd, double peak_gflops) {
+  absl::StatusOr<VisitBatch> visit = ToVisit(batch);
+  if (visit.ok()) {
+    visit->least_seconds = LeastSeconds(batch, peak_gflops);
+    return ToProto(*visit, visitor.Run(*visit, cancel_fd));
+  }
   v1::BatchResult refused;
   refused.set_error(std::string(visit.status().message()));
   return refused;

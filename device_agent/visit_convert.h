@@ -15,8 +15,8 @@ namespace hone::agent {
 absl::StatusOr<VisitBatch> ToVisit(const v1::Batch& batch);
 v1::BatchResult ToProto(const VisitBatch& batch, const VisitResult& result);
 
-// One whole visit; never fails as a call: see BatchResult.error.
-v1::BatchResult MeasureBatch(Visitor& visitor, const v1::Batch& batch, int cancel_fd);
+// One whole visit; never fails as a call: see BatchResult.error. peak_gflops: as for LeastSeconds (plausible.h).
+v1::BatchResult MeasureBatch(Visitor& visitor, const v1::Batch& batch, int cancel_fd, double peak_gflops = 0);
 
 }  // namespace hone::agent
 

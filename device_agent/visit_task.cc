@@ -35,7 +35,7 @@ class Packer {
     One(values.size());
     for (const T& value : values) One(value);
   }
-  void One(const VisitBuffer& b) { All(b.name, b.role, b.dtype, b.elements, b.bytes, b.low, b.high); }
+  void One(const VisitBuffer& b) { All(b.name, b.role, b.dtype, b.elements, b.bytes, b.low, b.high, b.rounded); }
   void One(const VisitKernel& k) { All(Print(k.interface), k.code_offset, k.code_bytes); }
   void One(const VisitCandidate& c) { All(c.id, c.kernel); }
 
@@ -68,7 +68,7 @@ class Unpacker {
     One(size);
     for (size_t i = 0; i < size && good_; ++i) One(values.emplace_back());
   }
-  void One(VisitBuffer& b) { All(b.name, b.role, b.dtype, b.elements, b.bytes, b.low, b.high); }
+  void One(VisitBuffer& b) { All(b.name, b.role, b.dtype, b.elements, b.bytes, b.low, b.high, b.rounded); }
   void One(VisitKernel& k) {
     std::string text, error;
     All(text, k.code_offset, k.code_bytes);

@@ -12,6 +12,8 @@
 
 namespace hone::agent {
 
+inline constexpr double kSlack = 0.3;  // seconds: limits of calls are so much beyond what the policy allows
+
 // Send neither allocates nor locks: signal handlers use it.
 class Voice {
  public:

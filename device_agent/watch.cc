@@ -15,7 +15,9 @@ namespace {
 
 constexpr int kMostSteps = 1000;      // of one candidate in one child: turns of all rounds are fewer than 100
 constexpr double kSetUpSeconds = 31;  // of one step before there is a candidate, a reference's timeout not counted
-constexpr double kMostLoads = 3;  // of one candidate in one child, each as long as the device says: it may do it twice
+// Of one candidate in one child, as many times as long as the device says that one takes: where memory is short it is
+// loaded in every turn, mostly much faster than that.
+constexpr double kMostLoads = 3;
 
 // Text of a child, for a proto string: printable ASCII whatever it was.
 std::string Clean(std::string_view text) {
@@ -89,7 +91,9 @@ ChildEnd Watch::Forbidden(WatchedChild& child) {
 // It said of a candidate why it could not go on; else the system knows how it died.
 ChildEnd Watch::Ended(WatchedChild& child) {
   if (failed_one_) return {ChildEnd::kReplace, ""};
-  return Blamed({FailureKind::kCrashed, fmt::format("the process {}", child.Ending())});
+  const std::string text = fmt::format("the process {}", child.Ending());
+  if (!child.lost()) return Blamed({FailureKind::kCrashed, text});
+  return Blamed({FailureKind::kLostDevice, text + ", by the system, as it does where memory is short"});
 }
 
 VisitFailure Watch::Silence() const {
@@ -145,8 +149,10 @@ std::optional<ChildEnd> Watch::Take(const VisitMessage& message, WatchedChild& c
 
 // False: it makes no sense, or takes more steps than there are.
 bool Watch::Begun(const VisitMessage& message) {
-  // Once it works on candidates, it works on nothing else.
+  // Once it works on candidates, it works on nothing else, and on none that has failed: who ends with such a one would
+  // be replaced for ever.
   if (!progress_.Known(message.candidate) && (message.candidate != -1 || current_ >= 0)) return false;
+  if (progress_.Failed(message.candidate)) return false;
   const double now = SecondsNow(), seconds = now - begun_;
   Spent& last = spent_[static_cast<size_t>(current_ + 1)];
   (loading_ ? last.loading : last.calling) += seconds;
@@ -243,6 +249,16 @@ std::optional<ChildEnd> Watch::TakeTimes(const VisitMessage& message, WatchedChi
   if (!progress_.AddTimes(message, SecondsNow() - (first ? turn_begun_ : child.begun()))) {
     child.Kill();
     return Blamed({FailureKind::kImpossibleTime, "claims times that cannot be"});
+  }
+  const double fastest = *std::min_element(message.seconds, message.seconds + message.count);
+  if (fastest < batch_.least_seconds) {
+    child.Kill();
+    progress_.Fail(
+        message.candidate,
+        {FailureKind::kImpossibleTime,
+         fmt::format("claims {:.3g} s for one call; by its measured peak the device needs more than {:.3g} s", fastest,
+                     batch_.least_seconds)});
+    return ChildEnd{ChildEnd::kReplace, ""};
   }
   if (first) {
     if (std::optional<VisitFailure> beside = Look(message)) {

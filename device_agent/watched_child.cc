@@ -70,6 +70,8 @@ WatchedChild::WatchedChild(WatchedChild&& other) noexcept
       listener_(std::exchange(other.listener_, -1)),
       setting_up_(other.setting_up_),
       first_(other.first_),
+      killed_(other.killed_),
+      lost_(other.lost_),
       begun_(other.begun_),
       forbidden_(std::move(other.forbidden_)) {}
 
@@ -141,6 +143,7 @@ void WatchedChild::HandOver(std::span<const char> packet, std::span<const int> f
 }
 
 void WatchedChild::Kill() {
+  killed_ = true;
   // The group too, should the child have managed to fork; it leads one once it is confined.
   kill(-pid_, SIGKILL);
   kill(pid_, SIGKILL);
@@ -153,9 +156,13 @@ std::string WatchedChild::Ending() {
   const double deadline = SecondsNow() + 2;
   pid_t waited = 0;
   while ((waited = waitpid(pid, &status, WNOHANG)) == 0 || (waited < 0 && errno == EINTR)) {
-    if (SecondsNow() > deadline) kill(pid, SIGKILL);
+    if (SecondsNow() > deadline) {
+      killed_ = true;
+      kill(pid, SIGKILL);
+    }
     usleep(50);
   }
+  lost_ = !killed_ && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
   if (WIFSIGNALED(status)) return fmt::format("was killed by {}", SignalName(WTERMSIG(status)));
   return fmt::format("ended with status {}", WEXITSTATUS(status));
 }

@@ -40,6 +40,8 @@ class WatchedChild {
   void Kill();
   // After kEnded or Kill: "was killed by SIGSEGV", "ended with status 3". Waits for it.
   std::string Ending();
+  // After Ending, of one that nobody here has killed: the system did, as it does where memory is short.
+  bool lost() const { return lost_; }
 
  private:
   WatchedChild(pid_t pid, int channel) : pid_(pid), channel_(channel) {}
@@ -49,7 +51,7 @@ class WatchedChild {
   pid_t pid_;
   int channel_;
   int listener_ = -1;  // system_calls.h; of the child's first packet
-  bool setting_up_ = true, first_ = true;
+  bool setting_up_ = true, first_ = true, killed_ = false, lost_ = false;
   double begun_ = 0;
   std::string forbidden_;
 };

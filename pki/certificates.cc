@@ -57,9 +57,12 @@ bool IsP256(EVP_PKEY* key) {
          EVP_PKEY_get_group_name(key, group, sizeof(group), &size) == 1 && std::string_view(group) == "prime256v1";
 }
 
-absl::Time ToTime(const ASN1_TIME* time) {
+// Parsing takes what stands there, be it a time or not.
+absl::StatusOr<absl::Time> ToTime(const ASN1_TIME* time) {
   std::tm parts{};
-  HONE_CHECK(ASN1_TIME_to_tm(time, &parts) == 1);  // the certificate was parsed
+  if (ASN1_TIME_to_tm(time, &parts) != 1) {
+    return absl::InvalidArgumentError("the certificate's time cannot be read");
+  }
   return absl::FromTimeT(timegm(&parts));
 }
 
@@ -137,10 +140,11 @@ absl::Status LibraryError() { return absl::InternalError("the OpenSSL library ca
 absl::StatusOr<CertificateFacts> ReadCertificate(std::string_view pem) {
   const auto certificate = ParseCertificate(pem);
   if (certificate == nullptr) return absl::InvalidArgumentError("there is no certificate (PEM) in it");
+  HONE_ASSIGN_OR_RETURN(const absl::Time from, ToTime(X509_get0_notBefore(certificate.get())));
+  HONE_ASSIGN_OR_RETURN(const absl::Time until, ToTime(X509_get0_notAfter(certificate.get())));
   const auto serial = Own(ASN1_INTEGER_to_BN(X509_get0_serialNumber(certificate.get()), nullptr), BN_free);
   char* digits = BN_bn2hex(serial.get());
-  CertificateFacts facts{digits, NamesOf(certificate.get(), GEN_URI), ToTime(X509_get0_notBefore(certificate.get())),
-                         ToTime(X509_get0_notAfter(certificate.get())), FingerprintOf(certificate.get())};
+  CertificateFacts facts{digits, NamesOf(certificate.get(), GEN_URI), from, until, FingerprintOf(certificate.get())};
   OPENSSL_free(digits);
   return facts;
 }

@@ -27,7 +27,7 @@ struct CertificateFacts {
   std::string fingerprint;  // SHA-256 of its bytes, base64url without padding
 };
 
-// Of the first certificate in the text. kInvalidArgument: there is none.
+// Of the first certificate in the text. kInvalidArgument: there is none, or one without a time that can be read.
 absl::StatusOr<CertificateFacts> ReadCertificate(std::string_view pem);
 
 // Whether a certificate in `authority_pem` has the key that the first one in `pem` is signed with. Asks nothing else.

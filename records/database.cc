@@ -188,6 +188,15 @@ absl::StatusOr<Writer> OpenToWrite(const fs::path& path, const DatabaseKind& kin
   return Writer{std::move(lock), std::move(connection)};
 }
 
+absl::Status EmptyLog(const fs::path& path, const DatabaseKind& kind) {
+  const auto connection = Connection::Open(path, SQLITE_OPEN_READWRITE, "", kind.what);
+  if (!connection.ok()) return absl::OkStatus();
+  const auto blocked = connection->QueryInt("PRAGMA wal_checkpoint(TRUNCATE)");
+  if (!blocked.ok() || *blocked == 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      fmt::format("another program is reading the {} {}; end it, and try again", kind.what, path.string()));
+}
+
 absl::StatusOr<Connection> OpenToCopy(const fs::path& path, const DatabaseKind& kind, std::string_view uri_parameters) {
   HONE_ASSIGN_OR_RETURN(Connection connection, Connection::Open(path, SQLITE_OPEN_READONLY, uri_parameters, kind.what));
   HONE_RETURN_IF_ERROR(ConfigureCommon(connection));

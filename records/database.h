@@ -70,6 +70,10 @@ struct Writer {
 // Errors as Store's.
 absl::StatusOr<Writer> OpenToWrite(const std::filesystem::path& path, const DatabaseKind& kind);
 
+// Moves what the file's log has into the file, for whoever holds its lock and is not connected to it. That the file is
+// missing or cannot be read is no error. kFailedPrecondition: another program is reading it.
+absl::Status EmptyLog(const std::filesystem::path& path, const DatabaseKind& kind);
+
 // A connection that only reads, and never moves the log; uri_parameters as for Connection::Open. For one thread at a
 // time. Of any version; OpenToRead also requires that of today.
 absl::StatusOr<Connection> OpenToCopy(const std::filesystem::path& path, const DatabaseKind& kind,

@@ -43,7 +43,7 @@ struct Timing {
   int64_t calls_per_repeat = 0;     // calls in a row of which a repeat is the mean; 0: not known
   bool confirmed = false;           // taken in the final paired comparison (finalists and default in turns), not a race
   bool verified = false;            // the output was compared with a reference and agreed; unverified is never "best"
-  std::optional<double> tolerance;  // relative error that the comparison allowed
+  std::optional<double> tolerance;  // what an element may be off, as a share of itself; more by one of the largest
   std::optional<double> reference_seconds;    // the device's fixed reference kernel in the same visit: exposes drift
   std::optional<double> drift;                // its largest departure from that during the visit: 0.02 is 2%
   std::optional<double> max_error;            // largest difference from the reference's output, as share of its largest

@@ -7,6 +7,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/confirmation.h"
 #include "base/median.h"
 #include "base/status.h"
 

@@ -25,8 +25,6 @@ inline constexpr double kWorthwhile = 0.995;
 inline constexpr double kWorthwhileApart = 0.9;
 // Of the pairs of repeats that were taken in turns, the share in which the better schedule must have taken less time.
 inline constexpr double kMostPairs = 0.75;
-// Repeats taken in turns that compare anything: fewer may be luck.
-inline constexpr int64_t kFewestTurns = 3;
 
 // What deciding needs of a record.
 struct Contender {

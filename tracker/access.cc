@@ -5,6 +5,7 @@
 #include <grpc/grpc_security_constants.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "absl/time/clock.h"
@@ -142,13 +143,14 @@ absl::StatusOr<Shown> ShownIn(const grpc::AuthContext& context, const Membership
   return Shown{std::move(identity), std::move(certificate)};
 }
 
-Gate::Gate(const Membership* membership) : membership_(membership), calls_(kCallRate), wrong_tokens_(kWrongTokenRate) {}
+Gate::Gate(const Membership* membership, std::function<absl::Time()> steady)
+    : membership_(membership), steady_(std::move(steady)), calls_(kCallRate), wrong_tokens_(kWrongTokenRate) {}
 
 absl::Status Gate::Check(const Shown& shown, std::string_view method) {
   HONE_RETURN_IF_ERROR(membership_->members().Admit(shown.identity, shown.certificate, absl::Now()));
   HONE_RETURN_IF_ERROR(CheckRole(shown.identity.role, method));
   const std::lock_guard lock(mutex_);
-  if (calls_.Take(UriOf(shown.identity), absl::Now())) return absl::OkStatus();
+  if (calls_.Take(UriOf(shown.identity), steady_())) return absl::OkStatus();
   return absl::ResourceExhaustedError(fmt::format(
       "'{}' calls more than {:.0f} times a second; call less often, or share the work among more identities",
       shown.identity.name, kCallRate.per_second));
@@ -159,7 +161,7 @@ absl::Status Gate::CheckToken(const std::string& secret) {
   if (good.ok()) return good;
   // Good tokens always pass: whoever floods the tracker with wrong ones keeps nobody out.
   const std::lock_guard lock(mutex_);
-  if (wrong_tokens_.Take("", absl::Now())) return good;
+  if (wrong_tokens_.Take("", steady_())) return good;
   return absl::ResourceExhaustedError("too many wrong tokens were shown lately; try again in a minute");
 }
 

@@ -5,6 +5,7 @@
 #ifndef HONE_TRACKER_ACCESS_H_
 #define HONE_TRACKER_ACCESS_H_
 
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -12,6 +13,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/steady_time.h"
 #include "grpcpp/security/auth_context.h"
 #include "grpcpp/security/auth_metadata_processor.h"
 #include "tracker/allowance.h"
@@ -51,7 +54,8 @@ absl::StatusOr<Shown> ShownIn(const grpc::AuthContext& context, const Membership
 // it. Safe from any thread; it reads the register, which may wait for a disk.
 class Gate {
  public:
-  explicit Gate(const Membership* membership);
+  // steady: the time by a clock that nobody sets, for what may be done so often.
+  explicit Gate(const Membership* membership, std::function<absl::Time()> steady = SteadyNow);
 
   // kUnauthenticated: the certificate is over or revoked; kPermissionDenied: it has not the role; kResourceExhausted:
   // it calls too often.
@@ -65,6 +69,7 @@ class Gate {
 
  private:
   const Membership* const membership_;
+  const std::function<absl::Time()> steady_;
   std::mutex mutex_;
   Allowance calls_, wrong_tokens_;
 };

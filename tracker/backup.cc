@@ -30,9 +30,11 @@ struct Copied {
   fs::path file;          // in use
 };
 
+// In the order in which they are copied and put back. The state goes first: records as of a later moment have the
+// results of every job that has ended in it.
 std::vector<Copied> FilesOf(const TrackerFiles& files) {
-  std::vector<Copied> all = {{records::kRecordsFile, "records.db", files.records},
-                             {kFarmStateFile, "state.db", files.state}};
+  std::vector<Copied> all = {{kFarmStateFile, "state.db", files.state},
+                             {records::kRecordsFile, "records.db", files.records}};
   if (files.certificates.empty()) return all;
   all.push_back({kRegisterFile, "register.db", files.certificates / "register.db"});
   all.push_back({kAuditFile, "audit.db", files.certificates / "audit.db"});
@@ -78,18 +80,18 @@ fs::path ReplacedName(const fs::path& file) {
   }
 }
 
-// The log goes with its file: without it, the file lacks its newest rows.
+// Gives the file a second name, and leaves it the first until another takes its place: whoever is killed on the way
+// leaves no database missing. A log that the file still has goes with it, for it would be taken for the other's.
 absl::Status SetAside(const fs::path& file, std::vector<fs::path>* replaced) {
   if (!fs::exists(file)) return absl::OkStatus();
   const fs::path aside = ReplacedName(file);
-  std::error_code ignored;
-  fs::remove(file.string() + "-shm", ignored);
-  if (fs::exists(file.string() + "-wal")) {
-    HONE_RETURN_IF_ERROR(MoveFile(file.string() + "-wal", aside.string() + "-wal"));
-  }
-  HONE_RETURN_IF_ERROR(MoveFile(file, aside));
+  std::error_code error;
+  fs::create_hard_link(file, aside, error);
+  if (error) HONE_RETURN_IF_ERROR(MoveFile(file, aside));  // a file system without links
   replaced->push_back(aside);
-  return absl::OkStatus();
+  fs::remove(file.string() + "-shm", error);
+  if (!fs::exists(file.string() + "-wal")) return absl::OkStatus();
+  return MoveFile(file.string() + "-wal", aside.string() + "-wal");
 }
 
 // What is to take the file's place.
@@ -98,7 +100,7 @@ fs::path FreshName(const fs::path& file) { return file.string() + ".restored"; }
 void RemoveFresh(const std::vector<Copied>& all) {
   std::error_code ignored;
   for (const Copied& each : all) {
-    for (const char* suffix : {"", "-journal", "-wal", "-shm"}) {
+    for (const char* suffix : {"", "-journal", "-wal", "-shm", ".lock"}) {
       fs::remove(FreshName(each.file).string() + suffix, ignored);
     }
   }
@@ -107,6 +109,7 @@ void RemoveFresh(const std::vector<Copied>& all) {
 absl::Status CopyFresh(const fs::path& from, const std::vector<Copied>& all) {
   for (const Copied& each : all) {
     HONE_RETURN_IF_ERROR(records::CloseToOthers(each.file, each.kind));  // it stays, beside the restored one
+    HONE_RETURN_IF_ERROR(records::EmptyLog(each.file, each.kind));
     HONE_RETURN_IF_ERROR(CopyDatabase(from / each.name, each.kind, kImmutable, FreshName(each.file)));
   }
   return absl::OkStatus();
@@ -156,6 +159,7 @@ absl::Status RestoreBackup(const fs::path& from, const TrackerFiles& files, std:
   RemoveFresh(all);  // of one that was killed
   // All copies first, so that a damaged one or a full disk changes nothing.
   absl::Status done = CopyFresh(from, all);
+  if (done.ok() && !files.certificates.empty()) done = RevokeTokens(FreshName(files.certificates / "register.db"));
   if (done.ok()) done = PutInPlace(all, replaced);
   RemoveFresh(all);
   return done;

@@ -2,7 +2,8 @@
 //
 // A copy is a folder with one file of each database: records.db, state.db and, of a tracker on HOST:PORT, register.db
 // and audit.db. Keys and certificates are not in it: docs/howto/back-up-a-tracker.md says what to keep of them. Making
-// one only reads, from a process of its own; each file is as of one moment, complete and checked. Start at MakeBackup.
+// one only reads, from a process of its own; each file is as of one moment, complete and checked, and the records as of
+// a later one than the state. Start at MakeBackup.
 #ifndef HONE_TRACKER_BACKUP_H_
 #define HONE_TRACKER_BACKUP_H_
 
@@ -24,8 +25,11 @@ struct TrackerFiles {
 absl::Status MakeBackup(const TrackerFiles& files, const std::filesystem::path& to);
 
 // Puts what the folder has in place of the databases. What was there stays beside it as FILE.replaced-N, and is named
-// in `replaced`. kFailedPrecondition: one of them is in use, or the folder's are not ours, or newer; nothing was
-// changed. kDataLoss: the copy is damaged; nothing was changed.
+// in `replaced`. No token of the copy is good: which were spent or revoked since, it does not know. Killed at any
+// moment, on a file system with hard links, it leaves every database whole, as it was or as in the copy, and is to be
+// repeated. kFailedPrecondition: one
+// of them is in use, or the folder's are not ours, or newer; nothing was changed. kDataLoss: the copy is damaged;
+// nothing was changed.
 absl::Status RestoreBackup(const std::filesystem::path& from, const TrackerFiles& files,
                            std::vector<std::filesystem::path>* replaced);
 

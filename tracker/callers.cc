@@ -1,19 +1,18 @@
 #include "tracker/callers.h"
 
-#include <utility>
+#include <optional>
 
 #include "absl/time/clock.h"
 
 namespace hone::tracker {
 
-Present WhileWelcome(Shown shown, Register& members) {
-  return [shown = std::move(shown), &members, asked_at = int64_t{-1}]() mutable {
-    if (absl::Now() >= shown.certificate.until) return false;
-    const int64_t revocations = members.revocations();  // before Admit: one that comes between is asked about again
-    if (revocations == asked_at) return true;
-    if (!members.Admit(shown.identity, shown.certificate, absl::Now()).ok()) return false;
-    asked_at = revocations;
-    return true;
+// Whoever comes here was let in; but it may have been revoked since.
+Present WhileWelcome(const Shown& shown, Register& members) {
+  const int64_t revocation = members.RevocationOf(shown.identity.name);
+  if (revocation > 0 && !members.Admit(shown.identity, shown.certificate, absl::Now()).ok())
+    return [] { return false; };
+  return [name = shown.identity.name, until = shown.certificate.until, revocation, &members] {
+    return absl::Now() < until && members.RevocationOf(name) == revocation;
   };
 }
 
@@ -21,9 +20,14 @@ Present Callers::PresentIn(grpc::ServerContextBase* context) const {
   if (membership_ == nullptr) return [context] { return !context->IsCancelled(); };
   absl::StatusOr<Shown> shown = ShownIn(*context->auth_context(), *membership_);
   if (!shown.ok()) return [] { return false; };
-  return [context, welcome = WhileWelcome(*std::move(shown), membership_->members())] {
+  return [context, welcome = WhileWelcome(*shown, membership_->members())] {
     return !context->IsCancelled() && welcome();
   };
+}
+
+std::string Callers::WhoIn(const grpc::ServerContextBase& context) {
+  const std::optional<FarmIdentity> caller = CallerOf(*context.auth_context());
+  return caller.has_value() ? UriOf(*caller) : "";
 }
 
 void Callers::Note(const grpc::ServerContextBase& context, std::string_view method, std::string_view object,

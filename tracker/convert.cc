@@ -294,9 +294,9 @@ std::vector<records::Record> ToRecords(const std::string& farm_id, const Recorda
   record.mutable_key()->set_target(batch.target());
   record.mutable_key()->set_device_fingerprint(device.empty() ? "unknown device" : device);
   record.mutable_key()->set_compiler_version(batch.compiler_version());
-  record.set_batch_id(farm_id + "/" + recordable.batch_id);
+  record.set_batch_id(farm_id + "/" + recordable.visit_id);
   record.set_verified(true);  // what an agent reports as a timing has passed the comparison with the reference
-  record.set_tolerance(batch.tolerance().rtol());
+  record.set_tolerance(batch.tolerance().rtol());  // not atol, which workload and target say
   record.set_op(batch.op());
   record.set_workload(batch.workload());
   record.set_flops(batch.flops());
@@ -307,7 +307,7 @@ std::vector<records::Record> ToRecords(const std::string& farm_id, const Recorda
     const auto candidate = std::find_if(batch.candidates().begin(), batch.candidates().end(),
                                         [&](const v1::Candidate& c) { return c.id() == outcome.candidate_id(); });
     if (candidate == batch.candidates().end()) continue;
-    record.set_id(record.batch_id() + "/" + candidate->id());
+    record.set_id(fmt::format("{}/{}/{}", farm_id, recordable.batch_id, candidate->id()));
     record.set_schedule(candidate->schedule());
     record.set_decisions(candidate->decisions());
     record.set_is_default(candidate->is_default());

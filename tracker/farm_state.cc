@@ -34,6 +34,9 @@ CREATE TABLE receipt_key(key TEXT NOT NULL) STRICT;
 INSERT INTO receipt_key VALUES(lower(hex(randomblob(32))));
 )";
 
+// What a start is told by grows with every start, and is no time.
+constexpr char kStateVersion3[] = "ALTER TABLE starts ADD COLUMN at_ms INTEGER NOT NULL DEFAULT 0";
+
 // Empty where it is no hexadecimal text.
 std::string FromHex(const std::string& hex) {
   const auto digit = [](char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; };
@@ -86,6 +89,10 @@ absl::StatusOr<int64_t> UpgradeState(const records::Connection& connection, int6
     HONE_RETURN_IF_ERROR(connection.Execute(kStateVersion1));
     return 1;
   }
+  if (version == 2) {
+    HONE_RETURN_IF_ERROR(connection.Execute(kStateVersion3));
+    return 3;
+  }
   HONE_RETURN_IF_ERROR(connection.Execute(kStateVersion2));
   {
     HONE_ASSIGN_OR_RETURN(JobWriter writer, JobWriter::Prepare(connection));
@@ -135,7 +142,7 @@ constinit const records::DatabaseKind kFarmStateFile = {
     .when_held = "two trackers cannot share one: stop the other, or name another file with --state",
     .when_newer = "restore the backup from before the update",
     .application_id = 0x484F4E46,  // "HONF"
-    .version = 2,
+    .version = 3,
     .unmarked_table = "starts",
     .upgrade = UpgradeState,
     .secret = true,
@@ -177,8 +184,12 @@ absl::StatusOr<FarmState> FarmState::Open(const std::filesystem::path& path, abs
 absl::Status FarmState::Start(absl::Time now) {
   HONE_ASSIGN_OR_RETURN(records::Transaction transaction, records::Transaction::Begin(connection()));
   HONE_ASSIGN_OR_RETURN(const int64_t before, connection().QueryInt("SELECT coalesce(max(number), 0) FROM starts"));
+  HONE_ASSIGN_OR_RETURN(const int64_t at_ms, connection().QueryInt("SELECT coalesce(max(at_ms), 0) FROM starts"));
   const int64_t start = std::max(before + 1, absl::ToUnixSeconds(now) / 60);
-  HONE_RETURN_IF_ERROR(connection().Execute(fmt::format("DELETE FROM starts; INSERT INTO starts VALUES({})", start)));
+  latest_start_ = std::max(absl::FromUnixMillis(at_ms), now);
+  HONE_RETURN_IF_ERROR(
+      connection().Execute(fmt::format("DELETE FROM starts; INSERT INTO starts(number, at_ms) VALUES({}, {})", start,
+                                       absl::ToUnixMillis(latest_start_))));
   HONE_ASSIGN_OR_RETURN(farm_id_, connection().QueryText("SELECT id FROM farm"));
   HONE_ASSIGN_OR_RETURN(receipt_key_, connection().QueryText("SELECT key FROM receipt_key"));
   incarnation_ = static_cast<uint64_t>(start);

@@ -53,6 +53,8 @@ class FarmState {
 
   // Minutes since 1970, or one more than at the start before where that is more.
   uint64_t incarnation() const { return incarnation_; }
+  // The latest time of any start, this one among them: no clock that is right is behind it.
+  absl::Time latest_start() const { return latest_start_; }
   // Random, the same for as long as the file exists: what two farms measured has different ids wherever it meets.
   const std::string& farm_id() const { return farm_id_; }
   // A secret, the same for as long as the file exists: see tracker/queue/receipt.h.
@@ -76,6 +78,7 @@ class FarmState {
 
   std::unique_ptr<records::Writer> file_;
   uint64_t incarnation_ = 0;
+  absl::Time latest_start_;
   std::string farm_id_, receipt_key_;
 };
 

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <future>
+#include <string>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -11,7 +12,8 @@
 
 namespace hone::tracker {
 
-// Says whether the caller is still there, and welcome. Must be cheap: it is asked twice a second.
+// Says whether the caller is still there, and welcome. Asked twice a second, under locks: it must not wait for
+// anything.
 using Present = std::function<bool()>;
 
 // Takes the answer of a call, once, on any thread. Must not wait.
@@ -33,6 +35,7 @@ struct HeldCall {
   absl::Time until;
   Present present;
   Done<Response> done;
+  std::string who = {};  // whose calls are counted together
 };
 
 }  // namespace hone::tracker

@@ -172,7 +172,7 @@ absl::Status Run(const Options& options, const sigset_t& signals) {
                             .pki = options.pki,
                             .url_file = options.http_file,
                             .secret = state.receipt_key(),
-                            .not_before = absl::UnixEpoch() + absl::Minutes(state.incarnation())};
+                            .not_before = state.latest_start()};
   FarmOptions farm;
   farm.jobs.most_ended = options.keep_jobs;
   farm.devices.required_sandbox = options.required_sandbox;
@@ -232,7 +232,8 @@ void AddOptions(CLI::App& app, Options& options) {
   app.add_option("--certificate-life", options.certificate_life,
                  "how long a certificate of an agent or tuner is good, which renews it in time")
       ->capture_default_str();
-  app.add_option("--keep-jobs", options.keep_jobs, "how many jobs that have ended are kept, beside those that are open")
+  app.add_option("--keep-jobs", options.keep_jobs,
+                 "how many jobs that have ended are kept, beside those that are open or ended lately")
       ->check(CLI::Range(0, 1000000000))
       ->capture_default_str();
   app.add_option("--keep-jobs-for", options.keep_jobs_for, "and for how long after their end; records stay for ever")

@@ -151,10 +151,8 @@ class RecordServiceShell final : public v1::RecordService::Service {
 
  private:
   absl::StatusOr<std::unique_ptr<Streams::Stream>> OpenStream(grpc::ServerContext* context) {
-    const std::optional<FarmIdentity> caller = CallerOf(*context->auth_context());
     return streams_.Begin(
-        caller.has_value() ? UriOf(*caller) : "", callers_.PresentIn(context), [context] { context->TryCancel(); },
-        kPatience);
+        Callers::WhoIn(*context), callers_.PresentIn(context), [context] { context->TryCancel(); }, kPatience);
   }
   static grpc::Status StillThere(const Present& present) {
     return present() ? grpc::Status::OK

@@ -31,9 +31,12 @@ absl::StatusOr<int64_t> UpgradeRegister(const records::Connection& connection, i
 
 constexpr size_t kIdDigits = 8;
 constexpr size_t kLongestHost = 50;  // leaves room for what makes a name unique
+constexpr size_t kSuffixDigits = 4, kMostSuffixDigits = 12;
 constexpr absl::Duration kTokensKept = absl::Hours(24 * 30);
 // Of a certificate, at most so many. Its holder tries half as often (pki/farm_link.cc).
 constexpr int kRenewalsInLife = 200;
+// Stands behind who vouched for the certificate of a browser session. By this it is known as one.
+constexpr std::string_view kForSession = ", for a browser session";
 constexpr char kAsk[] = "ask an admin of the farm for a new one (hone token create)";
 
 std::string IdOf(const std::string& hash) { return hash.substr(0, kIdDigits); }
@@ -74,6 +77,12 @@ constinit const records::DatabaseKind kRegisterFile = {
     .upgrade = UpgradeRegister,
     .secret = true,
 };
+
+absl::Status RevokeTokens(const std::filesystem::path& path) {
+  HONE_ASSIGN_OR_RETURN(const records::Writer file, records::OpenToWrite(path, kRegisterFile));
+  HONE_RETURN_IF_ERROR(file.connection.Execute("UPDATE tokens SET revoked = 1"));
+  return file.connection.Execute("PRAGMA journal_mode = DELETE");
+}
 
 absl::StatusOr<std::unique_ptr<Register>> Register::Open(const std::filesystem::path& path) {
   HONE_ASSIGN_OR_RETURN(records::Writer file, records::OpenToWrite(path, kRegisterFile));
@@ -131,14 +140,17 @@ absl::StatusOr<std::string> Register::SignAndInsert(const FarmIdentity& identity
   return certificate;
 }
 
-// What cannot be shown any more takes room only; one row always stays, by which the name is known to be taken.
+// What cannot be shown any more takes room only. Of the identity a row stays, by which its name is known to be taken;
+// of sessions none.
 absl::Status Register::ForgetExpired(const FarmIdentity& identity, absl::Time now) const {
   HONE_ASSIGN_OR_RETURN(
       records::Statement remove,
-      connection_.Prepare("DELETE FROM certificates WHERE role = ?1 AND name = ?2 AND expires_ms < ?3"));
+      connection_.Prepare("DELETE FROM certificates WHERE expires_ms < ?3 AND ((role = ?1 AND name = ?2) OR "
+                          "vouched_by LIKE '%' || ?4)"));
   remove.Bind(1, Spelled(identity.role));
   remove.Bind(2, identity.name);
   remove.Bind(3, absl::ToUnixMillis(now));
+  remove.Bind(4, kForSession);
   return remove.Run();
 }
 
@@ -203,8 +215,15 @@ absl::StatusOr<int64_t> Register::Revoke(const std::string& name, absl::Time now
   HONE_RETURN_IF_ERROR(certificates.Run());
   const int64_t changed = connection_.Changes();
   HONE_RETURN_IF_ERROR(transaction.Commit());
-  ++revocations_;
+  const std::lock_guard revoked_lock(revoked_mutex_);
+  ++revoked_[name];
   return changed;
+}
+
+int64_t Register::RevocationOf(const std::string& name) const {
+  const std::lock_guard lock(revoked_mutex_);
+  const auto known = revoked_.find(name);
+  return known == revoked_.end() ? 0 : known->second;
 }
 
 absl::StatusOr<std::vector<v1::Identity>> Register::Identities() {
@@ -357,10 +376,10 @@ absl::StatusOr<std::string> Register::NameFor(const Wish& wish, const StoredToke
   const std::string host = NameOfHost(wish.host_name);
   name = host.empty() ? Spelled(token.role) : host;
   const std::string first = name;
-  while (true) {
+  for (size_t digits = kSuffixDigits;; digits = std::min(digits + 1, kMostSuffixDigits)) {
     HONE_ASSIGN_OR_RETURN(const bool taken, Taken(name));
     if (!taken) return name;
-    name = first + "-" + RandomId().substr(0, 4);
+    name = first + "-" + RandomId().substr(0, digits);
   }
 }
 
@@ -375,9 +394,9 @@ absl::StatusOr<Register::Enrolled> Register::Enrol(const Wish& wish, const Sign&
   Enrolled enrolled{{token.role, ""}, ""};
   HONE_ASSIGN_OR_RETURN(enrolled.identity.name, NameFor(wish, token));
   const std::string hash = Sha256Hex(wish.secret);
-  HONE_ASSIGN_OR_RETURN(
-      enrolled.certificate,
-      SignAndInsert(enrolled.identity, sign, fmt::format("token {} of {}", IdOf(hash), token.created_by), now));
+  const std::string vouched_by =
+      fmt::format("token {} of {}{}", IdOf(hash), token.created_by, wish.session ? kForSession : "");
+  HONE_ASSIGN_OR_RETURN(enrolled.certificate, SignAndInsert(enrolled.identity, sign, vouched_by, now));
   HONE_ASSIGN_OR_RETURN(records::Statement spend,
                         connection_.Prepare("UPDATE tokens SET uses_left = uses_left - 1 WHERE hash = ?"));
   spend.Bind(1, hash);

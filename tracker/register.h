@@ -9,9 +9,9 @@
 #ifndef HONE_TRACKER_REGISTER_H_
 #define HONE_TRACKER_REGISTER_H_
 
-#include <atomic>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -32,6 +32,9 @@ namespace hone::tracker {
 
 extern const records::DatabaseKind kRegisterFile;
 
+// Revokes all tokens of a register that nobody has open, and leaves it without a log. Errors as Open.
+absl::Status RevokeTokens(const std::filesystem::path& path);
+
 class Register {
  public:
   // kFailedPrecondition: another process has the file, or a newer Hone wrote it. kDataLoss: it is damaged.
@@ -48,8 +51,9 @@ class Register {
   absl::StatusOr<std::string> Renew(const FarmIdentity& identity, const pki::CertificateFacts& facts, const Sign& sign,
                                     absl::Time now);
 
-  // How often somebody was revoked since the start.
-  int64_t revocations() const { return revocations_; }
+  // A number that is another one once the name is revoked: 0 while nobody revoked it since the start. Waits for no
+  // disk.
+  int64_t RevocationOf(const std::string& name) const;
   // Refuses all certificates that there are of the name, and the tokens for it or made by it; how many certificates
   // those are. Who joined with one of these tokens before stays.
   absl::StatusOr<int64_t> Revoke(const std::string& name, absl::Time now);
@@ -74,6 +78,7 @@ class Register {
 
   struct Wish {
     std::string secret, role, name, host_name;
+    bool session = false;  // of a browser, which never comes back for its name: that is free when its time is over
   };
   struct Enrolled {
     FarmIdentity identity;
@@ -105,7 +110,8 @@ class Register {
                                             const std::string& vouched_by, absl::Time now) const;
 
   std::mutex mutex_;
-  std::atomic<int64_t> revocations_ = 0;
+  mutable std::mutex revoked_mutex_;        // held for moments
+  std::map<std::string, int64_t> revoked_;  // by name: how often since the start
   const records::Writer file_;
   const records::Connection& connection_ = file_.connection;
   // Asked at each call of everybody, where to prepare it took longer than to run it. Open sets it.

@@ -16,8 +16,9 @@ namespace {
 
 constexpr absl::Duration kLongestWait = absl::Seconds(20);
 constexpr absl::Duration kTick = absl::Milliseconds(500);
-constexpr absl::Duration kLookForAgents = absl::Seconds(2);  // thousands wait
-constexpr absl::Duration kLook = absl::Milliseconds(100);    // how exactly waiting calls are ended
+constexpr absl::Duration kLeastStep = absl::Milliseconds(100);  // of a clock
+constexpr absl::Duration kLookForAgents = absl::Seconds(2);     // thousands wait
+constexpr absl::Duration kLook = absl::Milliseconds(100);       // how exactly waiting calls are ended
 
 absl::Time DeadlineOf(const google::protobuf::Duration& max_wait, absl::Time now) {
   const absl::Duration asked = absl::Seconds(max_wait.seconds()) + absl::Nanoseconds(max_wait.nanos());
@@ -51,6 +52,10 @@ void HideEnds(const std::set<std::string>& unstored, v1::Job& job) {
 
 void HideEnds(const std::set<std::string>& unstored, v1::ListJobsResponse& response) {
   for (v1::Job& job : *response.mutable_jobs()) HideEnds(unstored, job);
+}
+
+void HideEnds(const std::set<std::string>& unstored, std::vector<v1::Job>& jobs) {
+  for (v1::Job& job : jobs) HideEnds(unstored, job);
 }
 
 void HideEnds(const std::set<std::string>& unstored, v1::WatchJobResponse& response) {
@@ -125,16 +130,18 @@ class Shell::Turn {
   std::vector<GroupCommit::Told> when_stored_;
 };
 
-Shell::Shell(FarmOptions options, FarmState state, records::Store* store)
-    : farm_id_(state.farm_id()),
+Shell::Shell(FarmOptions options, FarmState state, records::Store* store, Clocks clocks)
+    : clocks_(std::move(clocks)),
+      farm_id_(state.farm_id()),
       farm_(std::move(options), state.incarnation(), RandomId, state.receipt_key()),
       commit_(std::move(state), store) {}
 
-absl::StatusOr<std::unique_ptr<Shell>> Shell::Start(FarmOptions options, FarmState state, records::Store* store) {
-  HONE_ASSIGN_OR_RETURN(std::vector<v1::Job> jobs, state.TakeJobs(absl::Now()));
+absl::StatusOr<std::unique_ptr<Shell>> Shell::Start(FarmOptions options, FarmState state, records::Store* store,
+                                                    Clocks clocks) {
+  HONE_ASSIGN_OR_RETURN(std::vector<v1::Job> jobs, state.TakeJobs(clocks.wall()));
   HONE_ASSIGN_OR_RETURN(const auto drained, state.Drained());
   HONE_ASSIGN_OR_RETURN(auto health, state.Health());
-  std::unique_ptr<Shell> shell(new Shell(std::move(options), std::move(state), store));
+  std::unique_ptr<Shell> shell(new Shell(std::move(options), std::move(state), store, std::move(clocks)));
   for (const v1::Job& job : jobs) shell->specs_kept_.insert(job.id());
   shell->farm_.Restore(std::move(jobs), drained, std::move(health));
   shell->ticker_ = std::thread([raw = shell.get()] { raw->TickLoop(); });
@@ -154,10 +161,6 @@ void Shell::Stop() {
   for (HeldTuner& call : std::exchange(tuners_, {})) turn.Answer<v1::LeaseJobResponse>(call.done, Stopping());
   for (auto& [id, call] : std::exchange(batch_waits_, {})) turn.Answer<v1::WaitBatchResponse>(call.done, Stopping());
   for (auto& [id, call] : std::exchange(watches_, {})) turn.Answer<v1::WatchJobResponse>(call.done, Stopping());
-}
-
-absl::Time Shell::Now() const {
-  return started_ + absl::FromChrono(std::chrono::steady_clock::now() - started_steady_);
 }
 
 void Shell::TickLoop() {
@@ -180,8 +183,12 @@ void Shell::TickLoop() {
 
 // Tuners and watchers are few, and look whatever happened; agents are many.
 void Shell::Tick(Turn& turn) {
-  for (const std::string& agent_id : storing_) farm_.Hear(agent_id, Now());
-  farm_.Tick(Now());
+  const absl::Time now = Now();
+  // Two clocks are read one after the other: what is no step of one of them is not to change every time that is shown.
+  const absl::Duration ahead = clocks_.wall() - now;
+  if (absl::AbsDuration(ahead - farm_.jobs().wall_ahead()) > kLeastStep) farm_.SetWallAhead(ahead);
+  for (const std::string& agent_id : storing_) farm_.Hear(agent_id, now);
+  farm_.Tick(now);
   for (const auto& [job_id, call] : batch_waits_) turn.jobs.insert(job_id);
   for (const auto& [job_id, call] : watches_) turn.jobs.insert(job_id);
 }
@@ -261,20 +268,23 @@ GroupCommit::Changes Shell::TakeChanges(Turn& turn) {
 void Shell::DealWork(Turn& turn) {
   if (!farm_.trouble().empty()) return;  // none is given out now
   const auto held = [this](const std::string& agent_id) { return agents_.contains(agent_id); };
-  while (const auto agent_id = farm_.NextConcerned(held, Now())) Offer(turn, *agent_id);
+  while (const auto agent_id = farm_.NextConcerned(held, Now())) {
+    if (!Offer(turn, *agent_id)) farm_.PassBy();
+  }
 }
 
-void Shell::Offer(Turn& turn, const std::string& agent_id) {
+bool Shell::Offer(Turn& turn, const std::string& agent_id) {
   const auto held = agents_.find(agent_id);
-  if (held == agents_.end()) return;
+  if (held == agents_.end()) return false;
   absl::StatusOr<std::optional<v1::SynchronizeResponse>> offer = farm_.Offer(held->second.request, Now());
-  if (offer.ok() && !offer->has_value()) return;
+  if (offer.ok() && !offer->has_value()) return false;
   if (offer.ok()) {
     turn.Answer<v1::SynchronizeResponse>(std::move(held->second.done), **std::move(offer));
   } else {
     turn.Answer<v1::SynchronizeResponse>(std::move(held->second.done), offer.status());
   }
   agents_.erase(held);
+  return true;
 }
 
 // Each waiting tuner is asked once; what is queued goes to the first of them.
@@ -425,12 +435,13 @@ void Shell::GetJob(const std::string& job_id, Done<v1::Job> done) {
   turn.AnswerLook(std::move(done), farm_.GetJob(job_id, Now()));
 }
 
-void Shell::GetJobLine(const std::string& job_id, Done<v1::Job> done) {
+void Shell::GetJobLines(const std::vector<std::string>& ids, Done<std::vector<v1::Job>> done) {
   Turn turn(this);
-  turn.AnswerLook(std::move(done), farm_.GetJobLine(job_id, Now()));
+  turn.AnswerLook<std::vector<v1::Job>>(std::move(done), farm_.GetJobLines(ids, Now()));
 }
 
 void Shell::ListJobs(const v1::ListJobsRequest& request, Done<v1::ListJobsResponse> done) {
+  if (request.limit() < 0) return done(absl::InvalidArgumentError("a limit below 0 of jobs makes no sense"));
   Turn turn(this);
   v1::ListJobsResponse response;
   for (v1::Job& job : farm_.ListJobs(request, Now())) *response.add_jobs() = std::move(job);
@@ -448,14 +459,29 @@ absl::StatusOr<v1::WatchJobResponse> Shell::Watched(const v1::WatchJobRequest& r
   return response;
 }
 
-void Shell::WatchJob(const v1::WatchJobRequest& request, Present present, Done<v1::WatchJobResponse> done) {
+void Shell::EndFirstWatchOf(Turn& turn, const std::string& who) {
+  auto first = watches_.end();
+  int waiting = 0;
+  for (auto call = watches_.begin(); call != watches_.end(); ++call) {
+    if (call->second.who != who) continue;
+    ++waiting;
+    if (first == watches_.end() || call->second.until < first->second.until) first = call;
+  }
+  if (waiting < kQuotas.watches) return;
+  turn.AnswerLook(std::move(first->second.done), Watched(first->second.request));
+  watches_.erase(first);
+}
+
+void Shell::WatchJob(const v1::WatchJobRequest& request, const std::string& who, Present present,
+                     Done<v1::WatchJobResponse> done) {
   Turn turn(this);
   absl::StatusOr<v1::WatchJobResponse> response = Watched(request);
   const absl::Time until = DeadlineOf(request.max_wait(), Now());
   const bool news = !response.ok() || response->events_size() > 0 || EndIsNews(response->job());
   if (news || until <= Now() || stopping_) return turn.AnswerLook(std::move(done), std::move(response));
-  watches_.emplace(request.job_id(),
-                   HeldWatch{request, *std::move(response), until, std::move(present), std::move(done)});
+  EndFirstWatchOf(turn, who);
+  // With nothing to answer when time is up, which may have megabytes: the job is asked then.
+  watches_.emplace(request.job_id(), HeldWatch{request, {}, until, std::move(present), std::move(done), who});
 }
 
 bool Shell::CancelJob(const std::string& job_id, Done<v1::Job> done) {

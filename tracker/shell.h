@@ -7,7 +7,6 @@
 #ifndef HONE_TRACKER_SHELL_H_
 #define HONE_TRACKER_SHELL_H_
 
-#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <list>
@@ -22,6 +21,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "base/steady_time.h"
 #include "records/store.h"
 #include "tracker/farm_state.h"
 #include "tracker/group_commit.h"
@@ -30,10 +32,17 @@
 
 namespace hone::tracker {
 
+// What time it is. Leases go by the steady one, which no step of the system's clock moves; what people give and are
+// told goes by the wall's, which also goes on while the machine sleeps.
+struct Clocks {
+  std::function<absl::Time()> steady = SteadyNow, wall = absl::Now;
+};
+
 class Shell {
  public:
   // The store must outlive the shell.
-  static absl::StatusOr<std::unique_ptr<Shell>> Start(FarmOptions options, FarmState state, records::Store* store);
+  static absl::StatusOr<std::unique_ptr<Shell>> Start(FarmOptions options, FarmState state, records::Store* store,
+                                                      Clocks clocks = {});
   ~Shell();  // every call has its answer when it returns
   // Ends all waiting calls with kUnavailable and lets no new one wait.
   void Stop();
@@ -48,9 +57,11 @@ class Shell {
   // Returns, as CancelJob does, whether anything changed: not where there is such a job already, or it has ended.
   bool SubmitJob(const v1::JobSpec& spec, Done<v1::Job> done);
   void GetJob(const std::string& job_id, Done<v1::Job> done);
-  void GetJobLine(const std::string& job_id, Done<v1::Job> done);  // as JobBook::LineOf has it
+  void GetJobLines(const std::vector<std::string>& ids, Done<std::vector<v1::Job>> done);  // as Farm has them
   void ListJobs(const v1::ListJobsRequest& request, Done<v1::ListJobsResponse> done);
-  void WatchJob(const v1::WatchJobRequest& request, Present present, Done<v1::WatchJobResponse> done);
+  // who: so many calls of one identity wait (quotas.h); one more ends the one whose time is up first.
+  void WatchJob(const v1::WatchJobRequest& request, const std::string& who, Present present,
+                Done<v1::WatchJobResponse> done);
   bool CancelJob(const std::string& job_id, Done<v1::Job> done);
   void Drain(const std::string& agent_id, const std::string& reason, Done<v1::DrainResponse> done);
   void Undrain(const std::string& agent_id, Done<v1::UndrainResponse> done);
@@ -72,9 +83,9 @@ class Shell {
   using HeldBatchWait = HeldCall<v1::WaitBatchRequest, v1::WaitBatchResponse>;
   using HeldWatch = HeldCall<v1::WatchJobRequest, v1::WatchJobResponse>;
 
-  Shell(FarmOptions options, FarmState state, records::Store* store);
-  // A clock that no step of the system's clock moves: leases must not end because somebody set the time.
-  absl::Time Now() const;
+  Shell(FarmOptions options, FarmState state, records::Store* store, Clocks clocks);
+  // By the steady clock, from the time on the wall when the tracker started.
+  absl::Time Now() const { return started_ + (clocks_.steady() - started_steady_); }
   void TickLoop();
   void Tick(Turn& turn);
 
@@ -89,9 +100,10 @@ class Shell {
   GroupCommit::Changes TakeChanges(Turn& turn);
   void DealWork(Turn& turn);
   void DealJobs(Turn& turn);
-  void Offer(Turn& turn, const std::string& agent_id);
+  bool Offer(Turn& turn, const std::string& agent_id);  // whether it ended the call
   void AnswerBatchWaits(Turn& turn, const std::string& job_id);
   void AnswerWatches(Turn& turn, const std::string& job_id);
+  void EndFirstWatchOf(Turn& turn, const std::string& who);
   // Calls whose time is up; and, since that takes longer to see, those whose caller has gone.
   void EndOverdue(Turn& turn, bool look_for_callers);
   void EndOverdueAgents(Turn& turn);
@@ -101,8 +113,8 @@ class Shell {
   std::mutex mutex_;
   std::condition_variable stopped_;  // for the ticker
   bool stopping_ = false;
-  const absl::Time started_ = absl::Now();
-  const std::chrono::steady_clock::time_point started_steady_ = std::chrono::steady_clock::now();
+  const Clocks clocks_;
+  const absl::Time started_ = clocks_.wall(), started_steady_ = clocks_.steady();
   const std::string farm_id_;
   Farm farm_;
   std::set<std::string> specs_kept_;                        // jobs whose specification was handed over to be stored

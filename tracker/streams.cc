@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <condition_variable>
 #include <utility>
 
@@ -13,7 +12,7 @@
 namespace hone::tracker {
 namespace {
 
-constexpr auto kLookEvery = std::chrono::seconds(1);
+constexpr absl::Duration kLookEvery = absl::Seconds(1);
 
 }  // namespace
 
@@ -37,7 +36,20 @@ absl::StatusOr<std::unique_ptr<Streams::Stream>> Streams::Begin(std::string who,
     return std::count_if(open_.begin(), open_.end(), [&](const Stream* other) { return other->who_ == stream->who_; });
   };
   const auto room = [&] { return own() < kQuotas.streams && static_cast<int>(open_.size()) < kQuotas.streams_of_all; };
-  if (ended_.wait_for(lock, absl::ToChronoNanoseconds(patience), room)) {
+  if (!room() && static_cast<int>(waiting_.count(stream->who_)) >= kQuotas.stream_waits) {
+    return absl::ResourceExhaustedError(fmt::format("{} calls of '{}' wait to be sent lists of records; ask for fewer",
+                                                    kQuotas.stream_waits, stream->who_));
+  }
+  const auto waits = waiting_.insert(stream->who_);
+  const absl::Time until = SteadyNow() + patience;
+  bool is_there = true;
+  while (!room() && is_there && SteadyNow() < until) {
+    ended_.wait_for(lock, absl::ToChronoNanoseconds(std::min(kLookEvery, until - SteadyNow())));
+    is_there = stream->present_();
+  }
+  waiting_.erase(waits);
+  if (!is_there) return absl::CancelledError("the caller went away, or its certificate was revoked");
+  if (room()) {
     open_.insert(stream.get());
     return stream;
   }
@@ -64,7 +76,7 @@ void Streams::Loop(const std::stop_token& stop) {
   std::unique_lock lock(mutex);
   while (!stop.stop_requested()) {
     Look(SteadyNow());
-    stopped.wait_for(lock, stop, kLookEvery, [] { return false; });
+    stopped.wait_for(lock, stop, absl::ToChronoNanoseconds(kLookEvery), [] { return false; });
   }
 }
 

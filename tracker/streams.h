@@ -51,8 +51,9 @@ class Streams {
   // It has no thread until Start.
   void Start();
 
-  // present: asked every second, by one thread. cancel: ends the call; must not wait. kResourceExhausted: `who`, or all
-  // together, had as many open as they may for as long as `patience`.
+  // present: asked every second. cancel: ends the call; must not wait. kResourceExhausted: `who`, or all together, had
+  // as many open as they may for as long as `patience`, or as many calls of his wait for that already. kCancelled: the
+  // caller did not wait so long.
   absl::StatusOr<std::unique_ptr<Stream>> Begin(std::string who, Present present, std::function<void()> cancel,
                                                 absl::Duration patience = absl::ZeroDuration());
 
@@ -65,7 +66,8 @@ class Streams {
   std::mutex mutex_;
   std::condition_variable ended_;  // one of them
   std::set<Stream*> open_;
-  std::jthread thread_;  // ends first
+  std::multiset<std::string> waiting_;  // who
+  std::jthread thread_;                 // ends first
 };
 
 }  // namespace hone::tracker

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "compiler/codegen/codegen.h"
+#include "compiler/ir/match.h"
 #include "compiler/target/cpu_features.h"
 #include "compiler/version.h"
 
@@ -30,6 +32,37 @@ BatchBuffer Describe(const ir::BufferNode& buffer, BufferUse use) {
           .elements = ir::NumElements(buffer),
           .bytes = ir::NumBytes(buffer),
           .use = use};
+}
+
+// The buffers whose elements a value is computed of, and whether floats become integers on the way. What only says
+// where an element is read does not count.
+struct Sources {
+  std::vector<const ir::BufferNode*> read;
+  bool rounds = false;
+};
+void AddSources(const ir::Expr& value, Sources& sources) {
+  if (const auto* load = value.As<ir::Load>()) return sources.read.push_back(load->buffer.get());
+  const auto* cast = value.As<ir::Cast>();
+  sources.rounds |= cast != nullptr && ir::IsInt(value.type().dtype) && ir::IsFloat(cast->value.type().dtype);
+  ir::ForEachChild(value, [&](const ir::Expr& child) { AddSources(child, sources); });
+}
+
+// The buffers of integers that are rounded sums of floats: in another order of adding, some fall on the other side.
+std::set<const ir::BufferNode*> RoundedBuffers(const ir::Workload& workload) {
+  std::set<const ir::BufferNode*> inexact, rounded;
+  for (const ir::Stage& stage : workload.stages) {
+    Sources sources;
+    AddSources(stage.value, sources);
+    const auto reads = [&sources](const std::set<const ir::BufferNode*>& buffers) {
+      return std::ranges::any_of(sources.read, [&](const ir::BufferNode* buffer) { return buffers.contains(buffer); });
+    };
+    const ir::DType dtype = stage.buffer->dtype;
+    const bool adds = stage.reduction == ir::Reduction::kSum || stage.reduction == ir::Reduction::kProd;
+    if (reads(inexact) || (adds && ir::IsFloat(dtype))) inexact.insert(stage.buffer.get());
+    const bool rounds = reads(rounded) || (sources.rounds && reads(inexact));
+    if (rounds && ir::IsInt(dtype)) rounded.insert(stage.buffer.get());
+  }
+  return rounded;
 }
 
 // As the fingerprint says it: the machine's own name, and features as /proc/cpuinfo spells them.
@@ -62,13 +95,15 @@ Batch DescribeWorkload(const ir::Workload& workload, const target::Target& targe
     buffer.low = param.low;
     buffer.high = param.high;
   }
-  bool floats = false;
+  const std::set<const ir::BufferNode*> rounded = RoundedBuffers(workload);
+  bool inexact = false;
   for (const ir::Buffer& output : workload.outputs) {
-    batch.buffers.push_back(Describe(*output, BufferUse::kOutput));
-    floats |= ir::IsFloat(output->dtype);
+    BatchBuffer& buffer = batch.buffers.emplace_back(Describe(*output, BufferUse::kOutput));
+    buffer.rounded = rounded.contains(output.get());
+    inexact |= buffer.rounded || ir::IsFloat(output->dtype);
   }
   // Sums are taken in another order than the reference does: errors grow with the root of the number of terms.
-  if (floats) {
+  if (inexact) {
     batch.rtol = 1e-3;
     batch.atol = target::AllowsTf32(target) ? kTf32Error : std::clamp(1e-6 * std::sqrt(Depth(workload)), 1e-5, 1e-3);
   }

@@ -25,6 +25,7 @@ struct BatchBuffer {
   int64_t elements = 0, bytes = 0;
   BufferUse use = BufferUse::kInput;
   double low = 0, high = 0;  // of the values to fill it with; not for outputs
+  bool rounded = false;      // its integers are rounded sums of floats; of outputs alone
 };
 
 struct BatchKernel {
@@ -55,7 +56,7 @@ struct Batch {
   std::string workload_digest, workload, op;
   double flops = 0;
   std::vector<BatchBuffer> buffers;  // inputs and constants, then outputs
-  double rtol = 0, atol = 0;         // of outputs; both 0: they must be equal
+  double rtol = 0, atol = 0;         // of outputs that are floats, or rounded; both 0: they must be equal
   std::string target, compiler_version;
   int threads = 1;
   Requirements requirements;

@@ -31,7 +31,8 @@ struct BuildRequest {
 };
 
 struct BuildReply {
-  enum class Kind : int64_t { kStarted, kDone, kFailed };
+  // kNotTried: no worker began with it, which says nothing of what was to be built. The pool's, not in a message.
+  enum class Kind : int64_t { kStarted, kDone, kFailed, kNotTried };
   Kind kind = Kind::kDone;
   std::string bytes;              // the object, or what all objects were linked to
   std::string prepare;            // object of the kernel's `prepare` where it is one of its own, else empty

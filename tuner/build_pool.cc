@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <map>
 #include <optional>
@@ -28,8 +29,10 @@ namespace {
 
 // A compiler that wants more has lost its way.
 constexpr rlim_t kMemoryLimit = rlim_t{8} << 30;
-// A worker waits for whoever times on this machine; a visit never takes that long.
-constexpr absl::Duration kStartLimit = absl::Minutes(10);
+// A worker waits for whoever times on this machine; no visit takes that long (BatchQueue::RunLimit of the tracker).
+constexpr absl::Duration kBeginLimit = absl::Hours(2);
+constexpr absl::Duration kFirstPause = absl::Milliseconds(100), kLongestPause = absl::Seconds(2);  // of a worker
+constexpr std::chrono::milliseconds kAskWhetherOver{100};
 
 bool Readable(int fd, absl::Duration limit) {
   const absl::Time deadline = SteadyNow() + limit;
@@ -50,6 +53,27 @@ BuildReply Failed(BuildFailure failure, std::string text) {
   return reply;
 }
 
+BuildReply NotTried(std::string text) {
+  BuildReply reply;
+  reply.kind = BuildReply::Kind::kNotTried;
+  reply.text = std::move(text);
+  return reply;
+}
+
+// Cancelled: the job is over, and the reply is not there.
+template <typename Future>
+absl::Status Await(const Future& reply, const BuildJob& job) {
+  while (reply.wait_for(kAskWhetherOver) != std::future_status::ready) {
+    if (job.over && job.over()) return absl::CancelledError("nobody waits for this batch any more");
+  }
+  return absl::OkStatus();
+}
+
+bool HasFailed(const std::shared_future<BuildReply>& reply) {
+  return reply.wait_for(std::chrono::seconds(0)) == std::future_status::ready &&
+         reply.get().kind != BuildReply::Kind::kDone;
+}
+
 }  // namespace
 
 // One child process and the socket to it; started when first needed, and again after its death.
@@ -62,27 +86,28 @@ class BuildPool::Worker {
 
   BuildReply Do(const BuildRequest& request) {
     if (pid_ < 0) {
-      if (const absl::Status started = Start(); !started.ok()) {
-        return Failed(BuildFailure::kCompileError, std::string(started.message()));
-      }
+      if (const absl::Status started = Start(); !started.ok()) return NotTried(std::string(started.message()));
     }
-    if (!SendFrame(socket_, Encode(request))) return Died();
-    absl::Duration limit = kStartLimit;
+    bool begun = false;
+    if (!SendFrame(socket_, Encode(request))) return Died(begun);
+    absl::Duration limit = kBeginLimit;
     absl::Time started = SteadyNow();
     while (true) {
       if (!Readable(socket_, limit)) {
         Stop();
-        return Failed(BuildFailure::kCompileTimeout,
-                      fmt::format("not compiled after {:.3g} s", absl::ToDoubleSeconds(limit)));
+        const double seconds = absl::ToDoubleSeconds(limit);
+        return begun ? Failed(BuildFailure::kCompileTimeout, fmt::format("not compiled after {:.3g} s", seconds))
+                     : NotTried(fmt::format("others have timed on this machine for {:.3g} s", seconds));
       }
       std::string bytes;
-      if (!ReceiveFrame(socket_, &bytes)) return Died();
+      if (!ReceiveFrame(socket_, &bytes)) return Died(begun);
       std::optional<BuildReply> reply = DecodeReply(bytes);
-      if (!reply.has_value()) return Died();
+      if (!reply.has_value()) return Died(begun);
       if (reply->kind != BuildReply::Kind::kStarted) {
         reply->seconds = absl::ToDoubleSeconds(SteadyNow() - started);
         return *std::move(reply);
       }
+      begun = true;
       started = SteadyNow();
       limit = options_.compile_timeout;
     }
@@ -136,15 +161,22 @@ class BuildPool::Worker {
     return status;
   }
 
-  BuildReply Died() {
+  // Whether it is over by itself. What is left of it stays, so that its pid means nobody else yet.
+  bool Ended() const {
+    siginfo_t info = {};
+    return waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid_;
+  }
+
+  // begun: with what it had at hand.
+  BuildReply Died(bool begun) {
     // It closed its end by dying, so it is dead already, or will be of its own signal any moment.
-    int status = 0;
-    for (int i = 0; i < 100 && waitpid(pid_, &status, WNOHANG) == 0; ++i) absl::SleepFor(absl::Milliseconds(2));
+    for (int i = 0; i < 100 && !Ended(); ++i) absl::SleepFor(absl::Milliseconds(2));
+    const int status = Stop();
     const std::string how =
         WIFSIGNALED(status) ? fmt::format("was killed by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)))
                             : fmt::format("ended with status {}", WEXITSTATUS(status));
-    Stop();
-    return Failed(BuildFailure::kCompileError, "the compiler " + how);
+    return begun ? Failed(BuildFailure::kCompileError, "the compiler " + how)
+                 : NotTried(fmt::format("the compiler ({}) {} before it began", options_.command.front(), how));
   }
 
   const BuildOptions& options_;
@@ -170,23 +202,48 @@ BuildPool::~BuildPool() {
 void BuildPool::Run() {
   // The kernel ends the child when this thread ends, so the worker must not outlive it.
   Worker worker(options_);
+  absl::Duration pause = kFirstPause;
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
     if (queue_.empty()) return;
     BuildTask task = queue_.Pop();
     lock.unlock();
-    task.reply.set_value(worker.Do(task.request));
+    if (*task.unwanted) {
+      task.reply.set_value(NotTried("nobody waits for it any more"));
+    } else if (BuildReply reply = worker.Do(task.request); reply.kind != BuildReply::Kind::kNotTried) {
+      task.reply.set_value(std::move(reply));
+      pause = kFirstPause;
+    } else {
+      TryAgain(std::move(task), std::move(reply));
+      absl::SleepFor(pause);
+      pause = std::min(2 * pause, kLongestPause);
+    }
     lock.lock();
   }
 }
 
-std::future<BuildReply> BuildPool::Submit(BuildRequest request, const BuildOwner& owner) {
-  BuildTask task{std::move(request), {}};
+void BuildPool::TryAgain(BuildTask task, BuildReply reply) {
+  const absl::Time now = SteadyNow();
+  task.until = std::min(task.until, now + options_.start_patience);
+  {
+    const std::lock_guard guard(mutex_);
+    if (!stopping_ && now < task.until) {
+      queue_.Push(std::move(task));
+      changed_.notify_one();
+      return;
+    }
+  }
+  spdlog::warn("nothing was compiled for a batch: {}", reply.text);
+  task.reply.set_value(std::move(reply));
+}
+
+std::future<BuildReply> BuildPool::Submit(BuildRequest request, const BuildOwner& owner, Flag unwanted) {
+  BuildTask task{std::move(request), {}, owner, std::move(unwanted)};
   std::future<BuildReply> reply = task.reply.get_future();
   {
     const std::lock_guard guard(mutex_);
-    queue_.Push(std::move(task), owner);
+    queue_.Push(std::move(task));
   }
   changed_.notify_one();
   return reply;
@@ -199,26 +256,30 @@ absl::StatusOr<BuildReply> BuildPool::Reference(const BuildJob& job, double* sec
   bool first = false;
   {
     std::unique_lock lock(mutex_);
-    if (const auto found = references_.find(key); found != references_.end()) {
+    const auto found = references_.find(key);
+    if (found != references_.end() && !HasFailed(found->second)) {
       reply = found->second;
     } else {
       lock.unlock();
       first = true;
-      reply =
-          Submit({BuildRequest::Kind::kCompileReference, job.workload, job.target, "", "hone_reference", {}}, job.owner)
-              .share();
+      // Others may wait for it, too.
+      const auto wanted = std::make_shared<std::atomic<bool>>(false);
+      reply = Submit({BuildRequest::Kind::kCompileReference, job.workload, job.target, "", "hone_reference", {}},
+                     job.owner, wanted)
+                  .share();
       lock.lock();
       if (references_.insert_or_assign(key, reply).second) reference_keys_.push_back(key);
       while (reference_keys_.size() > kKeptReferences) ForgetReference(reference_keys_.front());
     }
   }
+  HONE_RETURN_IF_ERROR(Await(reply, job));
   *seconds = first ? reply.get().seconds : 0;
   if (reply.get().kind == BuildReply::Kind::kDone) return reply.get();
   {
     const std::lock_guard guard(mutex_);
     ForgetReference(key);
   }
-  return absl::InternalError("the reference kernel does not compile: " + reply.get().text);
+  return absl::InternalError("the reference kernel was not compiled: " + reply.get().text);
 }
 
 // By value: the key may be the one in the list. Under the lock.
@@ -228,6 +289,13 @@ void BuildPool::ForgetReference(std::string key) {
 }
 
 absl::StatusOr<BuiltBatch> BuildPool::Build(const BuildJob& job) {
+  const auto unwanted = std::make_shared<std::atomic<bool>>(false);
+  absl::StatusOr<BuiltBatch> batch = CompileAndLink(job, unwanted);
+  *unwanted = true;
+  return batch;
+}
+
+absl::StatusOr<BuiltBatch> BuildPool::CompileAndLink(const BuildJob& job, const Flag& unwanted) {
   BuiltBatch batch;
   HONE_ASSIGN_OR_RETURN(const BuildReply reference, Reference(job, &batch.seconds));
   std::vector<std::future<BuildReply>> replies;
@@ -238,7 +306,7 @@ absl::StatusOr<BuiltBatch> BuildPool::Build(const BuildJob& job) {
                               job.schedules[i],
                               fmt::format("hone_candidate_{}", i),
                               {}},
-                             job.owner));
+                             job.owner, unwanted));
   }
   batch.reference = reference.kernel;
   BuildRequest link;
@@ -247,10 +315,12 @@ absl::StatusOr<BuiltBatch> BuildPool::Build(const BuildJob& job) {
   link.objects.push_back(reference.bytes);
   std::map<std::string, std::string> prepares;  // objects by the function's name, which says what it does
   for (std::future<BuildReply>& future : replies) {
+    HONE_RETURN_IF_ERROR(Await(future, job));
     BuildReply reply = future.get();
     batch.seconds += reply.seconds;
     BuiltCandidate& candidate = batch.candidates.emplace_back();
     candidate.ok = reply.kind == BuildReply::Kind::kDone;
+    candidate.tried = reply.kind != BuildReply::Kind::kNotTried;
     candidate.failure = reply.failure;
     candidate.text = std::move(reply.text);
     candidate.kernel = std::move(reply.kernel);
@@ -259,9 +329,15 @@ absl::StatusOr<BuiltBatch> BuildPool::Build(const BuildJob& job) {
     link.objects.push_back(std::move(reply.bytes));
     if (!reply.prepare.empty()) prepares[candidate.kernel.prepare.front().function] = std::move(reply.prepare);
   }
+  const auto tried = [](const BuiltCandidate& candidate) { return candidate.tried; };
+  if (!batch.candidates.empty() && std::none_of(batch.candidates.begin(), batch.candidates.end(), tried)) {
+    return absl::UnavailableError("no candidate was compiled: " + batch.candidates.front().text);
+  }
   for (auto& [name, object] : prepares) link.objects.push_back(std::move(object));
   const size_t link_count = link.objects.size();
-  BuildReply linked = Submit(std::move(link), job.owner).get();
+  std::future<BuildReply> linking = Submit(std::move(link), job.owner, unwanted);
+  HONE_RETURN_IF_ERROR(Await(linking, job));
+  BuildReply linked = linking.get();
   batch.seconds += linked.seconds;
   if (linked.kind != BuildReply::Kind::kDone) return absl::InternalError("linking a batch failed: " + linked.text);
   if (linked.ranges.size() != link_count) return absl::InternalError("linking a batch lost some of its kernels");

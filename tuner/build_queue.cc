@@ -7,12 +7,12 @@
 
 namespace hone::tuner {
 
-void BuildQueue::Push(BuildTask task, const BuildOwner& owner) {
+void BuildQueue::Push(BuildTask task) {
   std::erase_if(turns_, [&](const auto& taken) { return taken.second <= turn_; });
-  int64_t& last = turns_[owner.job];
+  int64_t& last = turns_[task.owner.job];
   last = std::max(last, turn_) + 1;
   const bool compiles = task.request.kind != BuildRequest::Kind::kLink;
-  waiting_.emplace(Rank{compiles, -owner.priority, last, pushed_++}, std::move(task));
+  waiting_.emplace(Rank{compiles, -task.owner.priority, last, pushed_++}, std::move(task));
 }
 
 BuildTask BuildQueue::Pop() {

@@ -6,11 +6,14 @@
 #ifndef HONE_TUNER_BUILD_QUEUE_H_
 #define HONE_TUNER_BUILD_QUEUE_H_
 
+#include <atomic>
 #include <cstdint>
 #include <future>
 #include <map>
+#include <memory>
 #include <tuple>
 
+#include "absl/time/time.h"
 #include "tuner/build_message.h"
 
 namespace hone::tuner {
@@ -24,11 +27,14 @@ struct BuildOwner {
 struct BuildTask {
   BuildRequest request;
   std::promise<BuildReply> reply;
+  BuildOwner owner = {};
+  std::shared_ptr<const std::atomic<bool>> unwanted;  // true once nobody waits for the reply
+  absl::Time until = absl::InfiniteFuture();          // so long it is tried again where no worker can begin with it
 };
 
 class BuildQueue {
  public:
-  void Push(BuildTask task, const BuildOwner& owner);
+  void Push(BuildTask task);
   BuildTask Pop();  // there must be one
   bool empty() const { return waiting_.empty(); }
 

@@ -68,6 +68,7 @@ v1::Buffer ToProto(const BatchBuffer& buffer) {
   result.set_role(ToProto(buffer.use));
   result.set_low(buffer.low);
   result.set_high(buffer.high);
+  result.set_rounded(buffer.rounded);
   return result;
 }
 

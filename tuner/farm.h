@@ -56,6 +56,8 @@ class Farm {
   virtual ~Farm() = default;
   // Progress, and a sign of life.
   virtual absl::Status Report(const Progress& progress) = 0;
+  // A sign of life alone. Gives up after some seconds; whatever is wrong, another call says.
+  virtual void SayAlive() = 0;
   // Submits the batch and waits until it is measured. Its outcomes are in the records then.
   virtual absl::StatusOr<Measured> Measure(const Batch& batch) = 0;
   // A device that fulfils the requirements and may get work; nullopt if there is none now.

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 
 #include "absl/time/clock.h"
 #include "base/status.h"
+#include "base/steady_time.h"
 #include "transport/transport.h"
 #include "tuner/convert.h"
 
@@ -15,7 +17,14 @@ namespace {
 
 constexpr absl::Duration kQuotaPatience = absl::Minutes(2);  // what is too large alone never fits
 constexpr absl::Duration kMostWait = absl::Seconds(1);       // so that the job's clock is told soon that it stood still
+constexpr absl::Duration kCallLimit = absl::Seconds(40);     // a call that waits is answered sooner
+constexpr absl::Duration kLongestCall = absl::Hours(1);
+constexpr double kSlowLine = 64 << 10;                        // bytes a second
 constexpr absl::Duration kLongestOverdue = absl::Seconds(6);  // that a result is waited for when it is of no use
+constexpr absl::Duration kLongestSilence =
+    absl::Hours(2);  // of reports: then the tuner hangs, and another one may do it
+constexpr absl::Duration kHeartbeatPatience = absl::Seconds(5);  // the next one comes as soon
+constexpr size_t kMostScheduleBytes = size_t{4} << 20;           // of a report, of which a tracker takes 8 MiB
 
 absl::Duration DurationOf(const google::protobuf::Duration& duration) {
   return absl::Seconds(duration.seconds()) + absl::Nanoseconds(duration.nanos());
@@ -24,20 +33,27 @@ absl::Duration DurationOf(const google::protobuf::Duration& duration) {
 }  // namespace
 
 FarmClient::FarmClient(Channel channel, v1::JobLease lease, std::string address, Patience* patience)
-    : channel_(std::move(channel)), lease_(std::move(lease)), address_(std::move(address)), patience_(patience) {}
+    : channel_(std::move(channel)),
+      lease_(std::move(lease)),
+      address_(std::move(address)),
+      patience_(patience),
+      reported_(absl::ToUnixSeconds(SteadyNow())) {}
 
 // Calls again for as long as the tracker cannot be reached, or can store nothing.
-absl::Status FarmClient::Persist(const std::function<grpc::Status(grpc::ClientContext*)>& call) const {
+absl::Status FarmClient::Persist(const std::function<grpc::Status(grpc::ClientContext*)>& call, size_t bytes) const {
   const absl::Time quota_deadline = patience_->Now() + kQuotaPatience;
   absl::Duration pause = absl::Milliseconds(100);
+  absl::Duration limit = kCallLimit + absl::Seconds(static_cast<double>(bytes) / kSlowLine);
   std::optional<Patience::Wait> wait;
   while (!abandoned_) {
     grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(40));
+    context.set_deadline(std::chrono::system_clock::now() + absl::ToChronoNanoseconds(limit));
     const grpc::Status status = call(&context);
     if (status.ok()) return absl::OkStatus();
     const grpc::StatusCode code = status.error_code();
     const bool away = code == grpc::StatusCode::UNAVAILABLE || code == grpc::StatusCode::DEADLINE_EXCEEDED;
+    // A slow line may be to blame, and what took too long once would do so for ever.
+    if (code == grpc::StatusCode::DEADLINE_EXCEEDED) limit = std::min(2 * limit, kLongestCall);
     const bool quota = code == grpc::StatusCode::RESOURCE_EXHAUSTED && patience_->Now() <= quota_deadline;
     if (!away && !quota) return Annotate(FromGrpc(status), "tracker " + address_);
     if (away && !wait.has_value()) wait.emplace(*patience_);
@@ -48,14 +64,48 @@ absl::Status FarmClient::Persist(const std::function<grpc::Status(grpc::ClientCo
   return absl::CancelledError("the tuning of this job was given up");
 }
 
+// Some hundred schedules of kilobytes each, twice a second, would be most of what a tuner sends, though few change.
+v1::JobProgress FarmClient::WithoutWhatWasTold(const Progress& progress) {
+  v1::JobProgress report = ToProto(progress);
+  told_.resize(progress.workloads.size());
+  size_t room = kMostScheduleBytes;
+  for (size_t i = 0; i < told_.size(); ++i) {
+    v1::WorkloadProgress& workload = *report.mutable_workloads(static_cast<int>(i));
+    std::string& schedule = *workload.mutable_best_schedule();
+    if (schedule.size() > room) schedule.clear();
+    room -= schedule.size();
+    workload.set_same_schedule(!schedule.empty() && schedule == told_[i]);
+    if (workload.same_schedule()) {
+      schedule.clear();
+    } else {
+      told_[i] = schedule;
+    }
+  }
+  return report;
+}
+
 absl::Status FarmClient::Report(const Progress& progress) {
+  reported_ = absl::ToUnixSeconds(SteadyNow());
+  const std::lock_guard lock(reporting_);
   v1::ReportProgressRequest request;
   *request.mutable_lease() = lease_;
-  *request.mutable_progress() = ToProto(progress);
+  *request.mutable_progress() = WithoutWhatWasTold(progress);
   v1::ReportProgressResponse response;
-  HONE_RETURN_IF_ERROR(Persist([&](auto* context) { return Tuner()->ReportProgress(context, request, &response); }));
+  HONE_RETURN_IF_ERROR(Persist([&](auto* context) { return Tuner()->ReportProgress(context, request, &response); },
+                               request.ByteSizeLong()));
   patience_->SetWaitedForDevices(DurationOf(response.waited()));
   return response.cancelled() ? absl::CancelledError("the job was cancelled") : absl::OkStatus();
+}
+
+void FarmClient::SayAlive() {
+  const bool stuck = SteadyNow() - absl::FromUnixSeconds(reported_) > kLongestSilence;
+  if (abandoned_ || stuck) return;
+  v1::ReportProgressRequest request;
+  *request.mutable_lease() = lease_;
+  v1::ReportProgressResponse response;
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + absl::ToChronoNanoseconds(kHeartbeatPatience));
+  Tuner()->ReportProgress(&context, request, &response);
 }
 
 absl::Status FarmClient::GiveBack(const Requirements& needs) {
@@ -68,12 +118,14 @@ absl::Status FarmClient::GiveBack(const Requirements& needs) {
 }
 
 absl::Status FarmClient::Complete(const Progress& progress, const std::string& error) {
+  const std::lock_guard lock(reporting_);
   v1::CompleteJobRequest request;
   *request.mutable_lease() = lease_;
-  *request.mutable_progress() = ToProto(progress);
+  *request.mutable_progress() = WithoutWhatWasTold(progress);
   request.set_error(error);
   v1::CompleteJobResponse response;
-  return Persist([&](auto* context) { return Tuner()->CompleteJob(context, request, &response); });
+  return Persist([&](auto* context) { return Tuner()->CompleteJob(context, request, &response); },
+                 request.ByteSizeLong());
 }
 
 absl::StatusOr<std::string> FarmClient::Submit(const v1::Batch& batch, const std::string& client_id) {
@@ -82,7 +134,8 @@ absl::StatusOr<std::string> FarmClient::Submit(const v1::Batch& batch, const std
   request.set_client_batch_id(client_id);
   *request.mutable_batch() = batch;
   v1::SubmitBatchResponse response;
-  HONE_RETURN_IF_ERROR(Persist([&](auto* context) { return Tuner()->SubmitBatch(context, request, &response); }));
+  HONE_RETURN_IF_ERROR(Persist([&](auto* context) { return Tuner()->SubmitBatch(context, request, &response); },
+                               request.ByteSizeLong()));
   return response.batch_id();
 }
 

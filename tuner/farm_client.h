@@ -6,6 +6,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@ class FarmClient : public Farm {
   FarmClient(Channel channel, v1::JobLease lease, std::string address, Patience* patience);
 
   absl::Status Report(const Progress& progress) override;
+  void SayAlive() override;
   absl::StatusOr<Measured> Measure(const Batch& batch) override;
   absl::StatusOr<std::optional<FarmDevice>> FindDevice(const Requirements& requirements) override;
   absl::StatusOr<std::vector<PastTrial>> Records(const RecordKey& key) override;
@@ -40,8 +42,10 @@ class FarmClient : public Farm {
   absl::Status Complete(const Progress& progress, const std::string& error);
 
  private:
-  absl::Status Persist(const std::function<grpc::Status(grpc::ClientContext*)>& call) const;
+  // bytes: that the call sends, where they are many.
+  absl::Status Persist(const std::function<grpc::Status(grpc::ClientContext*)>& call, size_t bytes = 0) const;
   absl::StatusOr<std::string> Submit(const v1::Batch& batch, const std::string& client_id);
+  v1::JobProgress WithoutWhatWasTold(const Progress& progress);
 
   std::unique_ptr<v1::TunerService::Stub> Tuner() const { return v1::TunerService::NewStub(channel_()); }
   std::unique_ptr<v1::RecordService::Stub> RecordsStub() const { return v1::RecordService::NewStub(channel_()); }
@@ -51,6 +55,9 @@ class FarmClient : public Farm {
   const v1::JobLease lease_;
   const std::string address_;
   Patience* const patience_;
+  std::mutex reporting_;           // held until the tracker has answered: it knows reports by the one before
+  std::vector<std::string> told_;  // the schedules of the last report
+  std::atomic<int64_t> reported_;  // when the last report was begun, in seconds of the steady clock
   std::atomic<int64_t> next_batch_{0};
   std::atomic<bool> abandoned_{false};
 };

@@ -48,15 +48,18 @@ std::optional<space::TileHint> Matched(const std::vector<int64_t>& extents, cons
 
 }  // namespace
 
-std::vector<space::TileHint> HintsFor(const ir::Workload& workload, const std::vector<TiledTask>& tasks, size_t count) {
-  std::vector<TiledTask> sorted = tasks;
-  std::stable_sort(sorted.begin(), sorted.end(),
+std::vector<TiledTask> FastestFirst(std::vector<TiledTask> tasks) {
+  std::stable_sort(tasks.begin(), tasks.end(),
                    [](const TiledTask& a, const TiledTask& b) { return a.seconds < b.seconds; });
+  return tasks;
+}
+
+std::vector<space::TileHint> HintsFor(const ir::Workload& workload, const std::vector<TiledTask>& tasks, size_t count) {
   std::vector<space::TileHint> hints;
   for (const ir::Stage& stage : workload.stages) {
     if (stage.reduce_axes.empty()) continue;
     const std::vector<int64_t> extents = ExtentsOf(stage.axes), reduction = WithoutOnes(ExtentsOf(stage.reduce_axes));
-    for (const TiledTask& task : sorted) {
+    for (const TiledTask& task : tasks) {
       if (hints.size() == count) return hints;
       if (task.output.size() > 6 || WithoutOnes(task.reduction) != reduction) continue;
       const std::optional<space::TileHint> hint = Matched(extents, task.output);

@@ -14,7 +14,9 @@
 
 namespace hone::tuner {
 
-// At most `count`, of the fastest tasks, each once.
+std::vector<TiledTask> FastestFirst(std::vector<TiledTask> tasks);
+
+// At most `count`, of the first tasks that are the same, each once.
 std::vector<space::TileHint> HintsFor(const ir::Workload& workload, const std::vector<TiledTask>& tasks, size_t count);
 
 }  // namespace hone::tuner

@@ -54,12 +54,13 @@ struct Job {
   std::optional<double> seconds;  // of tuning
   uint64_t seed = 0;
   int priority = 0;
-  std::map<std::string, std::string> labels;   // that the device must have
-  std::vector<std::string> devices;            // names, one of which it must have; none: any
-  std::string device_digest;                   // of the kind of device that is to measure for it, or has; empty: any
-  absl::Time until = absl::InfiniteFuture();   // by the wall clock: ends then, whether it had to wait or not
-  std::map<std::string, std::string> options;  // one that the tuner does not know is an error
-  Progress earlier;                            // of attempts before this one
+  std::map<std::string, std::string> labels;    // that the device must have
+  std::vector<std::string> devices;             // names, one of which it must have; none: any
+  std::string device_digest;                    // of the kind of device that is to measure for it, or has; empty: any
+  absl::Duration heartbeat = absl::Seconds(5);  // so often the tuner gives a sign of life
+  absl::Time until = absl::InfiniteFuture();    // by the wall clock: ends then, whether it had to wait or not
+  std::map<std::string, std::string> options;   // one that the tuner does not know is an error
+  Progress earlier;                             // of attempts before this one
 };
 
 }  // namespace hone::tuner

@@ -17,7 +17,8 @@ namespace {
 
 constexpr size_t kPopulation = 24;
 constexpr size_t kDescendFrom = 4;
-constexpr size_t kTimedForPrediction = 32;  // the fastest: near them the next ones are chosen
+constexpr size_t kVaried = 4 * kPopulation;  // that may come into it, or among finalists, when others turn out slower
+constexpr size_t kTimedForPrediction = 32;   // the fastest: near them the next ones are chosen
 
 const space::Decision* Find(const space::Decisions& decisions, const std::string& name) {
   const auto it =
@@ -80,19 +81,23 @@ void Search::Observe(const std::string& schedule, std::optional<double> seconds,
   known.open = false;
   known.observed = true;
   news_ = true;
-  if (!seconds.has_value()) return;
-  // A candidate may be measured again later: the better of two times is nearer the truth.
-  if (!known.seconds.has_value() || *seconds < *known.seconds) {
-    known.seconds = seconds;
-    known.noise = noise;
-  }
-  if (!best_seconds_.has_value() || *seconds < *best_seconds_) best_seconds_ = seconds;
+  if (!seconds.has_value() || (known.seconds.has_value() && known.times > 1)) return;
+  known.seconds = seconds;
+  known.noise = noise;
+}
+
+void Search::Believe(const std::string& schedule, const Belief& belief) {
+  const auto it = known_.find(schedule);
+  if (it == known_.end() || !it->second.seconds.has_value() || belief.times < it->second.times) return;
+  it->second.seconds = belief.seconds;
+  it->second.times = belief.times;
 }
 
 void Search::Withdraw(const std::string& schedule) {
   const auto it = known_.find(schedule);
   if (it == known_.end() || !std::exchange(it->second.open, false)) return;
-  if (!std::exchange(it->second.withdrawn, true)) withdrawn_.push_back(schedule);
+  if (std::exchange(it->second.withdrawn, true)) return;
+  waiting_.insert(waiting_.begin() + static_cast<std::ptrdiff_t>(lost_++), schedule);
 }
 
 void Search::Condemn(const std::string& schedule) {
@@ -100,8 +105,7 @@ void Search::Condemn(const std::string& schedule) {
   const auto it = known_.find(schedule);
   if (it == known_.end() || !it->second.seconds.has_value()) return;
   it->second.seconds.reset();
-  const std::vector<const Known*> fastest = Fastest(1);
-  best_seconds_ = fastest.empty() ? std::nullopt : fastest.front()->seconds;
+  it->second.times = 1;
   best_at_last_check_ = 0;  // the next best is progress, though it is slower
 }
 
@@ -109,6 +113,25 @@ void Search::CollectSamples(int workload, std::vector<Sample>* samples) const {
   for (const auto& [text, known] : known_) {
     if (known.observed) samples->push_back({&known.proposal.features, workload, known.seconds, known.noise});
   }
+}
+
+void Search::Shrink() {
+  const std::vector<const Known*> fastest = Fastest(kVaried);
+  const std::set<const Known*> varied(fastest.begin(), fastest.end());
+  for (auto& [text, known] : known_) {
+    if (known.observed && !varied.contains(&known)) known.proposal.decisions = space::Decisions();
+  }
+}
+
+std::optional<double> Search::best_seconds() const {
+  const std::vector<const Known*> fastest = Fastest(1);
+  return fastest.empty() ? std::nullopt : fastest.front()->seconds;
+}
+
+std::optional<Belief> Search::Believed(const std::string& schedule) const {
+  const auto it = known_.find(schedule);
+  if (it == known_.end() || !it->second.seconds.has_value()) return std::nullopt;
+  return Belief{*it->second.seconds, it->second.times};
 }
 
 std::vector<const Search::Known*> Search::Fastest(size_t count) const {
@@ -158,15 +181,15 @@ std::vector<Search::Draw> Search::FirstDraws() {
   std::vector<Draw> draws;
   space::Chooser chooser;
   const absl::StatusOr<space::Candidate> preferred = space_(chooser);
+  if (options_.parts.preferred) draws.push_back({{}, false, Origin::kDefault});
+  if (options_.parts.relatives) {
+    for (const space::Decisions& relative : relatives_) draws.push_back({relative, false, Origin::kRelative});
+  }
   if (options_.parts.preferred) {
-    draws.push_back({{}, false, Origin::kDefault});
     const space::Decision* spaces =
         preferred.ok() ? Find(preferred->decisions, std::string(space::kSpaceDecision)) : nullptr;
     const std::vector<int64_t> ids = spaces == nullptr ? std::vector<int64_t>() : spaces->options;
     for (const int64_t id : ids) draws.push_back({{{spaces->name, id, {}}}, false, Origin::kDefault});
-  }
-  if (options_.parts.relatives) {
-    for (const space::Decisions& relative : relatives_) draws.push_back({relative, false, Origin::kRelative});
   }
   // Half at random over the whole space, half around the default, which is good by construction.
   for (int i = 0; i < options_.first_samples; ++i) {
@@ -221,7 +244,7 @@ std::vector<Proposal> Search::Build(const std::vector<Draw>& draws) {
   std::vector<std::optional<Proposal>> built(draws.size());
   const uint64_t seed = random_.Next();
   RunOnThreads(draws.size(), options_.threads, [&](size_t i) {
-    Random random(seed + i * 0x9e3779b97f4a7c15ULL);
+    Random random = Random::Nth(seed, i);
     space::Chooser chooser(&draws[i].given, draws[i].random ? &random : nullptr);
     absl::StatusOr<space::Candidate> candidate = space_(chooser);
     if (!candidate.ok()) return;
@@ -293,9 +316,10 @@ void Search::Take(std::vector<Proposal>& from, size_t count, size_t distance, st
 
 // Progress since the last round keeps a phase going; idle rounds end it. A round without any news is not idle.
 void Search::UpdatePhase() {
-  if (phase_ == Phase::kFirst || !best_seconds_.has_value() || !std::exchange(news_, false)) return;
-  const bool progress = best_at_last_check_ == 0 || *best_seconds_ < best_at_last_check_ * (1 - options_.progress);
-  if (progress) best_at_last_check_ = *best_seconds_;
+  const std::optional<double> best = best_seconds();
+  if (phase_ == Phase::kFirst || !best.has_value() || !std::exchange(news_, false)) return;
+  const bool progress = best_at_last_check_ == 0 || *best < best_at_last_check_ * (1 - options_.progress);
+  if (progress) best_at_last_check_ = *best;
   idle_rounds_ = progress ? 0 : idle_rounds_ + 1;
   if (idle_rounds_ <= options_.patience || (phase_ == Phase::kEvolve && !options_.parts.descent)) return;
   phase_ = phase_ == Phase::kEvolve ? Phase::kDescend : Phase::kDone;
@@ -303,14 +327,19 @@ void Search::UpdatePhase() {
 }
 
 std::vector<Proposal> Search::FirstBatch(size_t count, const CostModel& model) {
-  std::vector<Proposal> drawn = Build(FirstDraws()), chosen;
-  if (standard_.has_value() && !known_.contains(standard_->schedule)) chosen.push_back(*standard_);
+  std::vector<Proposal> chosen;
+  if (standard_.has_value() && known_.try_emplace(standard_->schedule).second) chosen.push_back(*standard_);
+  std::vector<Proposal> drawn = Build(FirstDraws());
   const auto fixed = std::stable_partition(drawn.begin(), drawn.end(), [](const Proposal& p) {
     return p.origin == Origin::kDefault || p.origin == Origin::kRelative;
   });
   std::vector<Proposal> ranked(std::make_move_iterator(fixed), std::make_move_iterator(drawn.end()));
   drawn.erase(fixed, drawn.end());
-  Take(drawn, std::max<size_t>(1, count / 2), 0, chosen);
+  Take(drawn, (count + 1) / 2, 0, chosen);
+  for (Proposal& late : drawn) {
+    waiting_.push_back(late.schedule);
+    known_[late.schedule].proposal = std::move(late);
+  }
   Rank(ranked, model);
   Take(ranked, count, 2, chosen);
   Take(ranked, count, 0, chosen);
@@ -336,10 +365,11 @@ std::vector<Proposal> Search::EvolvedBatch(size_t count, const CostModel& model)
   return chosen;
 }
 
-std::vector<Proposal> Search::TakeWithdrawn(size_t count) {
+std::vector<Proposal> Search::TakeWaiting(size_t count) {
   std::vector<Proposal> taken;
-  for (; taken.size() < count && !withdrawn_.empty(); withdrawn_.pop_front()) {
-    Known& known = known_.at(withdrawn_.front());
+  for (; taken.size() < count && !waiting_.empty(); waiting_.pop_front()) {
+    lost_ -= std::min<size_t>(lost_, 1);
+    Known& known = known_.at(waiting_.front());
     if (known.observed) continue;
     known.open = true;
     taken.push_back(known.proposal);
@@ -370,7 +400,7 @@ std::vector<Proposal> Search::ProposeNew(size_t count, const CostModel& model) {
 
 std::vector<Proposal> Search::Propose(size_t count, const CostModel& model) {
   UpdatePhase();
-  std::vector<Proposal> chosen = TakeWithdrawn(count);
+  std::vector<Proposal> chosen = TakeWaiting(count);
   if (chosen.size() < count) {
     std::vector<Proposal> fresh = ProposeNew(count - chosen.size(), model);
     std::move(fresh.begin(), fresh.end(), std::back_inserter(chosen));

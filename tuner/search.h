@@ -1,6 +1,6 @@
 // The search for the fastest schedule of one workload: it sees decisions, proposes candidates, and is told their times.
 //
-// First the default, the preferred candidate of every space, what relatives did well with, and the best of many random
+// First the default, what relatives did well with, the preferred candidate of every space, and the best of many random
 // candidates by the draft model, kept apart from one another. Then evolution: decisions of good candidates changed and
 // mixed, thousands judged by the cost model, a few of them tried. When that brings nothing more, coordinate descent
 // around the best, until no neighbour is left that promises anything. It measures nothing itself and knows no clock.
@@ -18,6 +18,7 @@
 
 #include "base/random.h"
 #include "compiler/space/space.h"
+#include "tuner/belief.h"
 #include "tuner/cost_model.h"
 #include "tuner/features.h"
 #include "tuner/search_parts.h"
@@ -55,16 +56,23 @@ class Search {
 
   // The untuned default, which races whether the space leads to it or not.
   void AddStandard(Proposal standard) { standard_ = std::move(standard); }
-  // Decisions that served a relative; the first batch has them, nearest first, as far as they fit.
+  // Decisions that served a relative. They have up to half of the first batch, nearest first; what finds no place there
+  // comes before anything new.
   void AddRelative(space::Decisions decisions) { relatives_.push_back(std::move(decisions)); }
+  // Of the workload itself, on another device or by another compiler: nearer than all others.
+  void AddNearest(space::Decisions decisions) { relatives_.insert(relatives_.begin(), std::move(decisions)); }
   // What was measured in an earlier run. It is not proposed again, and evolution starts from it.
   void Remember(const space::Decisions& decisions, const std::string& schedule, std::optional<double> seconds);
 
   // At most `count` candidates that were never proposed, the first one the default if it was not yet; before them those
-  // that were withdrawn. Fewer, or none, when the space or the search is at its end, or waits for outcomes.
+  // that wait. Fewer, or none, when the space or the search is at its end, or waits for outcomes.
   std::vector<Proposal> Propose(size_t count, const CostModel& model);
-  // The outcome of a proposal; empty seconds: it failed. noise: spread of its repeats as a fraction.
+  // The outcome of a proposal; empty seconds: it failed. noise: spread of its repeats as a fraction. Of several the
+  // newest counts, but none of them against what is believed after more.
   void Observe(const std::string& schedule, std::optional<double> seconds, double noise = 0);
+  // What is known better than by a proposal's outcome; of one that has no time, or of which more is known, it says
+  // nothing.
+  void Believe(const std::string& schedule, const Belief& belief);
   // A proposal that has no outcome: its batch was lost, or there was no time. It is proposed once more only, since it
   // may be why the batch was lost.
   void Withdraw(const std::string& schedule);
@@ -73,9 +81,13 @@ class Search {
   // Everything observed, for a cost model that is to know it under that number. Valid until the next call of a member
   // that is not const.
   void CollectSamples(int workload, std::vector<Sample>* samples) const;
+  // Forgets the decisions of all but the fastest, which alone are varied: with their options, they take most of the
+  // memory of what is known.
+  void Shrink();
 
   bool converged() const { return phase_ == Phase::kDone; }
-  std::optional<double> best_seconds() const { return best_seconds_; }
+  std::optional<double> best_seconds() const;
+  std::optional<Belief> Believed(const std::string& schedule) const;
   // The fastest ones, best first.
   std::vector<Proposal> Best(size_t count) const;
   size_t known() const { return known_.size(); }
@@ -101,6 +113,7 @@ class Search {
     bool withdrawn = false;  // before
     bool observed = false;
     std::optional<double> seconds;
+    int64_t times = 1;  // as of a Belief
     double noise = 0;
   };
 
@@ -114,7 +127,7 @@ class Search {
 
   // Builds the draws; what is invalid, known, or drawn twice is dropped.
   std::vector<Proposal> Build(const std::vector<Draw>& draws);
-  std::vector<Proposal> TakeWithdrawn(size_t count);
+  std::vector<Proposal> TakeWaiting(size_t count);
   std::vector<Proposal> ProposeNew(size_t count, const CostModel& model);
   std::vector<Proposal> FirstBatch(size_t count, const CostModel& model);
   std::vector<Proposal> EvolvedBatch(size_t count, const CostModel& model);
@@ -133,8 +146,8 @@ class Search {
   std::optional<Proposal> standard_;
   std::vector<space::Decisions> relatives_;
   std::map<std::string, Known> known_;  // by schedule text
-  std::deque<std::string> withdrawn_;   // schedules that are to be proposed once more
-  std::optional<double> best_seconds_;
+  std::deque<std::string> waiting_;     // schedules that go before anything new: withdrawn, or without a place before
+  size_t lost_ = 0;                     // of waiting_, those in front, which were withdrawn
   double best_at_last_check_ = 0;
   int idle_rounds_ = 0;
   bool news_ = false;  // an outcome since the phase was looked at

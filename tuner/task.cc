@@ -21,13 +21,16 @@ namespace hone::tuner {
 namespace {
 
 constexpr size_t kRelatives = 3;
+constexpr size_t kRepeatsThatTell = 3;                  // how noisy they are
+constexpr double kNoiseOfFew = 0.05;                    // at least, of fewer: a share of their median
 constexpr double kAsGood = 1.03;                        // of two that were confirmed: what another day may turn round
 constexpr int64_t kLeastTried = 64, kTriedInVain = 24;  // in all, and since the winner, when a search is at its end
 
 double NoiseOf(const std::vector<double>& repeats, double median) {
   std::vector<double> deviations;
   for (const double s : repeats) deviations.push_back(std::abs(s - median));
-  return median > 0 ? Median(std::move(deviations)) / median : 0;
+  const double noise = median > 0 ? Median(std::move(deviations)) / median : 0;
+  return repeats.size() < kRepeatsThatTell ? std::max(noise, kNoiseOfFew) : noise;
 }
 
 // Extents of the stage with most work: what makes two workloads of one operator alike.
@@ -61,38 +64,35 @@ records::Contender Confirmed(const Task& task, const std::string& schedule, cons
   return contender;
 }
 
-void TakeBest(Task& task, const Proposal& proposal, double seconds) {
-  task.best_seconds = seconds;
+bool InTurns(const Outcome& outcome) {
+  return records::TakenInTurns(outcome.seconds.size(), outcome.first_interleaved);
+}
+
+void TakeBest(Task& task, const Proposal& proposal, const Belief& belief) {
+  task.best_seconds = belief.seconds;
+  task.best_times = belief.times;
   task.best_schedule = proposal.schedule;
   task.best_decisions = proposal.decisions;
 }
 
-// Of those that still stand.
-void TakeNextBest(Task& task) {
-  task.best_seconds.reset();
-  task.best_schedule.clear();
-  task.best_decisions.clear();
-  task.confirmed = false;
-  const std::vector<Proposal> next = task.search->Best(1);
-  if (!next.empty()) TakeBest(task, next.front(), *task.search->best_seconds());
+}  // namespace
+
+void TakeFastest(Task& task) {
+  const std::vector<Proposal> fastest = task.search->Best(1);
+  if (fastest.empty()) return;
+  const Belief belief = *task.search->Believed(fastest.front().schedule);
+  if (task.best_seconds.has_value() && *task.best_seconds <= belief.seconds) return;
+  if (task.confirmed && fastest.front().schedule != task.best_schedule) {
+    if (task.best_schedule != task.standard.schedule) task.rivals.push_back(IncumbentOf(task));
+    task.confirmed = false;
+  }
+  TakeBest(task, fastest.front(), belief);
 }
+
+namespace {
 
 bool IsCondemned(const Outcome& outcome) {
   return outcome.failure.has_value() && records::SpeaksAgainst(outcome.failure->kind);
-}
-
-using PastVisit = std::vector<PastTrial*>;  // those with times
-
-std::vector<PastVisit> VisitsOf(std::vector<PastTrial>& past) {
-  std::vector<PastVisit> visits;
-  std::map<std::string_view, size_t> places;  // by batch
-  for (PastTrial& trial : past) {
-    if (trial.batch.empty() || SecondsOf(trial.outcome).value_or(0) <= 0) continue;
-    const auto [place, added] = places.try_emplace(trial.batch, visits.size());
-    if (added) visits.emplace_back();
-    visits[place->second].push_back(&trial);
-  }
-  return visits;
 }
 
 }  // namespace
@@ -147,39 +147,25 @@ std::optional<double> SecondsOf(const Outcome& outcome) {
   return Median(std::move(repeats));
 }
 
-void BringToOneSpeed(std::vector<PastTrial>& past, const std::string& winner) {
-  const std::vector<PastVisit> visits = VisitsOf(past);
-  std::map<std::string_view, double> known;  // seconds of a schedule, at the speed of the first visit
-  std::vector<double> drifts;                // of each visit: times the seconds of the first
-  double drift = 1, wanted = 1;
-  std::pair<bool, absl::Time> newest = {false, absl::InfinitePast()};  // of the winner: confirmed, measured at
-  for (const PastVisit& visit : visits) {
-    std::vector<double> ratios;
-    for (const PastTrial* trial : visit) {
-      const auto earlier = known.find(trial->schedule);
-      if (earlier != known.end()) ratios.push_back(*SecondsOf(trial->outcome) / earlier->second);
-    }
-    // One alone may have been disturbed.
-    if (ratios.size() == 1) drift = std::clamp(ratios.front(), kLeastDrift * drift, kMostDrift * drift);
-    if (ratios.size() > 1) drift = Median(std::move(ratios));
-    for (const PastTrial* trial : visit) {
-      known.try_emplace(trial->schedule, *SecondsOf(trial->outcome) / drift);
-      const std::pair<bool, absl::Time> when = {trial->confirmed, trial->measured_at};
-      if (trial->schedule != winner || when < newest) continue;
-      newest = when;
-      wanted = drift;
-    }
-    drifts.push_back(drift);
+double SlowestInTurns(const std::vector<const Outcome*>& outcomes) {
+  double slowest = 0;
+  for (const Outcome* outcome : outcomes) {
+    if (InTurns(*outcome)) slowest = std::max(slowest, *SecondsOf(*outcome));
   }
-  for (size_t i = 0; i < visits.size(); ++i) {
-    for (PastTrial* trial : visits[i]) {
-      for (double& seconds : trial->outcome.seconds) seconds *= wanted / drifts[i];
-    }
-  }
+  return slowest;
+}
+
+double SecondsBeside(const Outcome& outcome, double slowest) {
+  const double seconds = *SecondsOf(outcome);
+  return InTurns(outcome) ? seconds : std::max(seconds, slowest);
+}
+
+bool HasTaught(const PastTrial& past) {
+  return past.outcome.failure.has_value() || SecondsOf(past.outcome).has_value();
 }
 
 void Remember(Task& task, const PastTrial& past) {
-  task.remembered.insert(past.schedule);
+  if (!HasTaught(past)) return;
   const std::optional<double> seconds = SecondsOf(past.outcome);
   const bool standard = past.schedule == task.standard.schedule;
   if (standard && seconds.has_value() && (past.confirmed || !task.default_seconds.has_value())) {
@@ -187,8 +173,11 @@ void Remember(Task& task, const PastTrial& past) {
   }
   const absl::StatusOr<space::Decisions> decisions = space::ParseDecisions(past.decisions);
   if (decisions.ok()) task.search->Remember(*decisions, past.schedule, seconds);
+  if (past.confirmed && InTurns(past.outcome)) task.search->Believe(past.schedule, {*seconds, kConfirmed});
   if (IsCondemned(past.outcome)) task.search->Condemn(past.schedule);
 }
+
+Proposal IncumbentOf(const Task& task) { return {task.best_decisions, task.best_schedule, {}, Origin::kRelative, {}}; }
 
 namespace {
 
@@ -262,7 +251,7 @@ bool SearchedToTheEnd(const Task& task, const std::vector<PastTrial>& past) {
   bool found = false;
   std::set<const space::Entry*> searched;  // the default alone says nothing of its space
   for (const PastTrial& trial : past) {
-    if (trial.confirmed) continue;
+    if (trial.confirmed || !HasTaught(trial)) continue;
     const bool standard = trial.schedule == task.standard.schedule;
     const space::Entry* space = SpaceOf(task, trial);
     if (space != nullptr && !standard) searched.insert(space);
@@ -281,32 +270,72 @@ size_t Condemn(Task& task, const std::vector<Proposal>& proposals, const Outcome
     if (outcome == outcomes.end() || !IsCondemned(outcome->second)) continue;
     ++condemned;
     task.search->Condemn(proposals[i].schedule);
-    if (proposals[i].schedule == task.best_schedule) TakeNextBest(task);
+    if (proposals[i].schedule != task.best_schedule) continue;
+    task.confirmed = false;
+    task.best_seconds.reset();
+    task.best_schedule.clear();
+    task.best_decisions.clear();
+    TakeFastest(task);
   }
   return condemned;
 }
 
-void Observe(Task& task, const std::vector<Proposal>& proposals, const Outcomes& outcomes, double scale) {
+std::optional<double> MeetIncumbent(Task& task, const Proposal& incumbent, Belief then, const Outcomes& outcomes,
+                                    const std::string& id) {
+  const auto outcome = outcomes.find(id);
+  const std::optional<double> seconds = outcome == outcomes.end() ? std::nullopt : SecondsOf(outcome->second);
+  if (!seconds.has_value()) return task.pace.now();
+  const std::optional<double> pace = task.pace.Meet(then, *seconds);
+  if (!pace.has_value()) return std::nullopt;
+  task.search->Believe(incumbent.schedule, then);
+  if (incumbent.schedule == task.best_schedule) TakeBest(task, incumbent, then);
+  if (incumbent.schedule == task.standard.schedule) task.default_seconds = then.seconds;
+  return pace;
+}
+
+void Observe(Task& task, const std::vector<Proposal>& proposals, const Outcomes& outcomes, double pace) {
+  std::vector<const Outcome*> all;
+  for (size_t i = 0; i < proposals.size(); ++i) {
+    const auto outcome = outcomes.find(CandidateId(i));
+    if (outcome != outcomes.end()) all.push_back(&outcome->second);
+  }
+  const double slowest = SlowestInTurns(all);
   for (size_t i = 0; i < proposals.size(); ++i) {
     const auto outcome = outcomes.find(CandidateId(i));
     if (outcome == outcomes.end()) {
       task.search->Withdraw(proposals[i].schedule);
       continue;
     }
-    ++task.trials;
-    std::optional<double> seconds = SecondsOf(outcome->second);
-    if (!seconds.has_value()) {
+    const std::optional<double> timed = SecondsOf(outcome->second);
+    if (!timed.has_value()) {
       task.search->Observe(proposals[i].schedule, std::nullopt);
       continue;
     }
-    const double noise = NoiseOf(RepeatsOf(outcome->second), *seconds);
-    *seconds *= scale;
-    task.search->Observe(proposals[i].schedule, seconds, noise);
+    const double seconds = SecondsBeside(outcome->second, slowest) / pace;
+    task.search->Observe(proposals[i].schedule, seconds, NoiseOf(RepeatsOf(outcome->second), *timed));
     task.changed = true;
     if (proposals[i].schedule == task.standard.schedule) task.default_seconds = seconds;
-    if (!task.best_seconds.has_value() || *seconds < *task.best_seconds) TakeBest(task, proposals[i], *seconds);
+  }
+  TakeFastest(task);
+  task.search->Shrink();
+}
+
+namespace {
+
+// The device may be faster or slower than during the search. How much shows in the default, which was not chosen for a
+// lucky time.
+void BelieveConfirmed(Task& task, const std::vector<records::Contender>& contenders) {
+  const std::optional<Belief> standard = task.search->Believed(task.standard.schedule);
+  const auto timed = std::find_if(contenders.begin(), contenders.end(),
+                                  [](const records::Contender& c) { return c.is_default && c.confirmed; });
+  if (!standard.has_value() || timed == contenders.end()) return;
+  const double pace = Median(timed->repeats) / standard->seconds;
+  for (const records::Contender& c : contenders) {
+    if (c.confirmed) task.search->Believe(c.schedule, {Median(c.repeats) / pace, kConfirmed});
   }
 }
+
+}  // namespace
 
 bool Conclude(Task& task, const std::vector<Proposal>& finalists, const Outcomes& outcomes) {
   const size_t left = finalists.size() - Condemn(task, finalists, outcomes);
@@ -316,6 +345,7 @@ bool Conclude(Task& task, const std::vector<Proposal>& finalists, const Outcomes
     if (outcome == outcomes.end() || outcome->second.seconds.empty()) continue;
     contenders.push_back(Confirmed(task, finalists[i].schedule, outcome->second, i));
   }
+  BelieveConfirmed(task, contenders);
   const std::optional<records::Winner> winner = records::FindWinner(contenders);
   const bool best_is_default = task.best_schedule.empty() || task.best_schedule == task.standard.schedule;
   const bool alone = left == 1 && best_is_default;  // nothing to compare with
@@ -325,7 +355,7 @@ bool Conclude(Task& task, const std::vector<Proposal>& finalists, const Outcomes
                        [&task](const Proposal& finalist) { return finalist.schedule == task.best_schedule; });
   }
   if (winner->default_seconds.has_value()) task.default_seconds = winner->default_seconds;
-  TakeBest(task, finalists[static_cast<size_t>(contenders[winner->index].row)], winner->seconds);
+  TakeBest(task, finalists[static_cast<size_t>(contenders[winner->index].row)], {winner->seconds, kConfirmed});
   task.confirmed = alone || winner->default_seconds.has_value();
   task.changed = !task.confirmed;
   return true;

@@ -9,7 +9,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -17,6 +16,7 @@
 #include "compiler/ir/workload.h"
 #include "compiler/target/target.h"
 #include "tuner/batch.h"
+#include "tuner/belief.h"
 #include "tuner/farm.h"
 #include "tuner/job.h"
 #include "tuner/search.h"
@@ -33,16 +33,17 @@ struct Task {
   double expected_seconds = 0, least_seconds = 0;  // of the default, of anything: by the draft
 
   std::optional<double> default_seconds, best_seconds;
+  int64_t best_times = 1;  // as of a Belief
   std::string best_schedule;
   space::Decisions best_decisions;
-  int64_t trials = 0;                // in this job
-  std::set<std::string> remembered;  // schedules tried by earlier runs, on the same kind of device
-  bool confirmed = false;            // the winner has been compared in turns with the default
-  bool settled = false;              // earlier runs have searched to the end
-  bool changed = false;              // something was measured since; by an earlier run, too
-  std::vector<Proposal> rivals;      // of the winner, which it has yet to be compared with
-  int lost_batches = 0;              // in a row, that could not be measured at all
-  std::string trouble;               // why, of the last one; at the end also why else there is no time
+  Pace pace;                     // of the device, by what the search believes
+  int64_t trials = 0;            // in this job
+  bool confirmed = false;        // the winner has been compared in turns with the default
+  bool settled = false;          // earlier runs have searched to the end
+  bool changed = false;          // something was measured since; by an earlier run, too
+  std::vector<Proposal> rivals;  // of the winner, which it has yet to be compared with
+  int lost_batches = 0;          // in a row, that could not be measured at all
+  std::string trouble;           // why, of the last one; at the end also why else there is no time
 };
 
 // FailedPrecondition or InvalidArgument: the text is no workload, it is not the canonical one with the given digest, or
@@ -55,16 +56,22 @@ absl::StatusOr<Task> MakeTask(const JobWorkload& given, const target::Target& ta
 std::vector<double> RepeatsOf(const Outcome& outcome);
 std::optional<double> SecondsOf(const Outcome& outcome);
 
-// How much slower a visit was than another, by a kernel that ran in both: at least, and at most. More is a disturbance.
-inline constexpr double kLeastDrift = 0.8, kMostDrift = 1.25;
+// What the slowest of those took that were timed in turns with one another; 0: none was.
+double SlowestInTurns(const std::vector<const Outcome*>& outcomes);
+// Of one that has times, where the slowest in turns took so long: who was not timed in turns lost its place to those
+// that were, and by itself it may have been timed in a better moment; so it is not believed to be faster.
+double SecondsBeside(const Outcome& outcome, double slowest);
 
-// On other days the device was faster or slower. Brings the times of all visits to its speed when the winner was
-// confirmed: what a visit shares with earlier ones, such as the default and the incumbent, tells how fast it was.
-// winner: a schedule; empty: to the speed of the first visit. past: as below.
-void BringToOneSpeed(std::vector<PastTrial>& past, const std::string& winner);
-
+// Whether it has times or failed; else its visit was disturbed.
+bool HasTaught(const PastTrial& past);
 // Takes in a trial of an earlier run on this kind of device.
 void Remember(Task& task, const PastTrial& past);
+
+// The best is who is believed to be. A winner that was confirmed is compared with whoever follows it.
+void TakeFastest(Task& task);
+
+// The best so far, which runs beside the candidates.
+Proposal IncumbentOf(const Task& task);
 
 // Whether something was timed after the newest comparison, which decides alone: a run that was interrupted.
 // past: as below.
@@ -84,13 +91,18 @@ bool SearchedToTheEnd(const Task& task, const std::vector<PastTrial>& past);
 // them, the best of the rest follows it. Returns how many they are. The candidate ids of proposals are their places.
 size_t Condemn(Task& task, const std::vector<Proposal>& proposals, const Outcomes& outcomes);
 
-// Takes in the outcomes of proposals; those that have none are withdrawn. `scale` brings the times to the speed the
-// device had when the best was measured.
-void Observe(Task& task, const std::vector<Proposal>& proposals, const Outcomes& outcomes, double scale);
+// Takes in how the incumbent of a visit did, of which was believed what `then` says when the visit was put together:
+// another one may be the best by now. By what the visit's times are to be divided; nothing: it was disturbed.
+std::optional<double> MeetIncumbent(Task& task, const Proposal& incumbent, Belief then, const Outcomes& outcomes,
+                                    const std::string& id);
+
+// Takes in the outcomes of proposals, of a visit of that pace; those that have none are withdrawn.
+void Observe(Task& task, const std::vector<Proposal>& proposals, const Outcomes& outcomes, double pace);
 
 // Takes in a confirmation: the winner is who records/winner.h says. It is confirmed if it was compared with the
-// default, or is the default and nothing else is left; for some finalists there may have been no time. False: the best
-// was condemned, and what follows it was not compared.
+// default, or is the default and nothing else is left; for some finalists there may have been no time. What was
+// compared with the default the search believes from then on. False: the best was condemned, and what follows it was
+// not compared.
 bool Conclude(Task& task, const std::vector<Proposal>& finalists, const Outcomes& outcomes);
 
 // Best decisions of other tasks of the same operator, the most alike first.

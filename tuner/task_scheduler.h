@@ -1,9 +1,10 @@
 // Which workload of a model gets the next round of trials: the one where it should pay most.
 //
-// Every workload first, once. Then by expected gain for the whole model: how fast a workload has been improving lately,
-// how far it is from what the device can do at best, how often the model runs it. What is converged, or too small to
-// matter, gets no more. Pure state, no clock, no threads. Start with Next. The gradient follows the task scheduler of
-// Zheng et al., "Ansor", OSDI 2020, section 6.
+// Every workload first, once, those that take most of the model's time before the others, so that a budget which ends
+// meanwhile was spent on them. Then by expected gain for the whole model: how fast a workload has been improving
+// lately, how far it is from what the device can do at best, how often the model runs it. What is converged gets no
+// more, and what is too small to matter gets no more until all others are. Pure state, no clock, no threads. Start with
+// Next. The gradient follows the task scheduler of Zheng et al., "Ansor", OSDI 2020, section 6.
 #ifndef HONE_TUNER_TASK_SCHEDULER_H_
 #define HONE_TUNER_TASK_SCHEDULER_H_
 
@@ -17,16 +18,19 @@ namespace hone::tuner {
 class TaskScheduler {
  public:
   struct Task {
-    double count = 1;                                    // times the model runs it
-    double expected_seconds = 0;                         // of the default, by the draft
-    double least_seconds = 0;                            // no schedule can do better
+    double count = 1;             // times the model runs it
+    double expected_seconds = 0;  // of the default, by the draft
+    // Computing as the workload is written. Fewer operations (Winograd) or instructions for matrices may do better.
+    double least_seconds = 0;
     std::optional<double> known_seconds = std::nullopt;  // the best of earlier runs: its first round is behind it
+    int known_rounds = 1;                                // about as many as these runs have spent on it
   };
   struct Options {
     int64_t first_batch = 16;
     int64_t batch = 24;
-    double negligible_share = 0.003;  // of the model's time: one small batch and no more
-    bool by_gain = true;              // otherwise each in its turn
+    // Of the model's time: the smallest tasks that take no more together have a small first batch, and others go first.
+    double negligible_share = 0.02;
+    bool by_gain = true;  // otherwise each in its turn
   };
 
   TaskScheduler(std::vector<Task> tasks, Options options);
@@ -53,9 +57,11 @@ class TaskScheduler {
     bool held = false, closed = false;
   };
 
-  double Seconds(size_t task) const;  // best so far, else expected
-  double Share(size_t task) const;
-  double Gain(size_t task) const;
+  std::vector<double> Seconds() const;  // of all calls of each task in one run of the model
+  std::vector<bool> Negligible(const std::vector<double>& seconds) const;
+  std::optional<size_t> FirstRound(const std::vector<double>& seconds) const;
+  std::optional<size_t> NextRound(const std::vector<double>& seconds, const std::vector<bool>& negligible) const;
+  double Gain(size_t task, double seconds) const;
 
   const std::vector<Task> tasks_;
   const Options options_;

@@ -5,17 +5,23 @@
 
 #include <algorithm>
 #include <cmath>
+#include <condition_variable>
 #include <deque>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <numeric>
 #include <optional>
 #include <set>
+#include <stop_token>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/time/clock.h"
+#include "base/confirmation.h"
 #include "base/host_lock.h"
 #include "base/status.h"
 #include "base/steady_time.h"
@@ -23,6 +29,7 @@
 #include "tuner/budget.h"
 #include "tuner/cost_model.h"
 #include "tuner/draft_model.h"
+#include "tuner/one_speed.h"
 #include "tuner/pretrained.h"
 #include "tuner/search_parts.h"
 #include "tuner/task.h"
@@ -35,15 +42,15 @@ namespace {
 constexpr int kVisitsAhead = 3;         // one on a device, one compiled, one being compiled
 constexpr size_t kFinalists = 3;        // of a workload, confirmed in turns with the default
 constexpr double kFinalSeconds = 0.05;  // each
-constexpr double kSlowed = 1.3;    // the default, times what it took in the search: its confirmation is made once more
-constexpr double kFinalCalls = 5;  // of each finalist whose calls are slow: two to verify, three in turns
-constexpr double kOverdraft = 4;   // seconds that confirming may take beyond the budget
+constexpr double kSlowed = 1.3;   // the default, times what it took in the search: its confirmation is made once more
+constexpr double kOverdraft = 4;  // seconds that confirming may take beyond the budget
 constexpr double kLeastShare = 0.5;        // seconds of a visit where many share the time
 constexpr double kSharesAfterLoss = 4;     // of a workload whose batch was lost
 constexpr size_t kLeastTrained = 32;       // that a cost model learns from
 constexpr double kTrainGrowth = 1.3;       // samples per training, as a factor of those of the one before
 constexpr int64_t kDriverBatch = 64;       // of a device whose driver takes a second to start, for every visit
 constexpr int64_t kFirstDriverBatch = 32;  // of a workload, on such a device
+constexpr double kLeastFirstBatch = 4;     // of a workload, however small the budget
 constexpr int kMostLostBatches = 3;        // in a row, of one workload
 constexpr absl::Duration kReportEvery = absl::Seconds(1);
 constexpr const char* kUnmeasured =
@@ -74,6 +81,25 @@ class Undisturbed {
 
  private:
   std::optional<ScopedHostLock> lock_;
+};
+
+// Says that the tuner lives until it is destroyed: to wait for the lock, to read records or to learn may take longer
+// than a lease lasts without a sign of life.
+class Heartbeat {
+ public:
+  Heartbeat(Farm& farm, absl::Duration every)
+      : thread_([&farm, every](const std::stop_token& stop) {
+          std::mutex mutex;
+          std::condition_variable_any stopped;
+          std::unique_lock lock(mutex);
+          while (!stop.stop_requested()) {
+            farm.SayAlive();
+            stopped.wait_for(lock, stop, absl::ToChronoNanoseconds(every), [] { return false; });
+          }
+        }) {}
+
+ private:
+  std::jthread thread_;
 };
 
 class TuneLoop {
@@ -210,16 +236,26 @@ class TuneLoop {
     for (Task& task : tasks_) {
       HONE_ASSIGN_OR_RETURN(std::vector<PastTrial> past, farm_.Records(KeyOf(task)));
       HONE_ASSIGN_OR_RETURN(const auto best, farm_.Best(KeyOf(task)));
-      BringToOneSpeed(past, best.has_value() ? best->schedule : "");
+      BringToOneSpeed(past, best.has_value() && best->confirmed ? best->schedule : "", task.standard.schedule);
+      std::set<std::pair<std::string_view, std::string_view>> tried;  // schedule; its visit, too, if that was disturbed
       {
         const Undisturbed lock(lock_);
-        for (const PastTrial& trial : past) Remember(task, trial);
+        for (const PastTrial& trial : past) {
+          // The incumbent of a visit that was disturbed was no trial.
+          if (HasTaught(trial)) {
+            tried.emplace(trial.schedule, "");
+          } else if (!tried.contains({trial.schedule, ""})) {
+            tried.emplace(trial.schedule, trial.batch);
+          }
+          Remember(task, trial);
+        }
+        task.search->Shrink();
       }
       if (best.has_value()) UseBest(task, *best);
       task.changed = MeasuredSinceConfirmed(past);
       task.rivals = NotCompared(task, past, wall_clock_());
       task.settled = SearchedToTheEnd(task, past);
-      budget_.CountRemembered(static_cast<int64_t>(task.remembered.size()), task.confirmed);
+      budget_.CountRemembered(static_cast<int64_t>(tried.size()), task.confirmed);
     }
     budget_.SettleTrials();
     return absl::OkStatus();
@@ -229,10 +265,15 @@ class TuneLoop {
   static void UseBest(Task& task, const PastWinner& best) {
     const absl::StatusOr<space::Decisions> decisions = space::ParseDecisions(best.decisions);
     if (!best.exact) {
-      if (decisions.ok() && !decisions->empty()) task.search->AddRelative(*decisions);
+      if (decisions.ok() && !decisions->empty()) task.search->AddNearest(*decisions);
       return;
     }
+    task.pace.Forget();
+    // One that was never confirmed is, by the records, the least of all visits, of disturbed ones, too.
+    if (!best.confirmed) TakeFastest(task);
+    if (task.best_seconds.has_value()) return;
     task.best_seconds = best.seconds;
+    task.best_times = best.confirmed ? kConfirmed : 1;
     task.best_schedule = best.schedule;
     if (decisions.ok()) task.best_decisions = *decisions;
     // On another day the device was faster or slower: only what was measured beside the winner compares.
@@ -241,24 +282,29 @@ class TuneLoop {
   }
 
   absl::Status SearchAll() {
-    std::vector<TaskScheduler::Task> tasks;
-    for (const Task& task : tasks_) {
-      tasks.push_back({task.count, task.default_seconds.value_or(task.expected_seconds), task.least_seconds,
-                       task.confirmed ? task.best_seconds : std::nullopt});
-    }
     TaskScheduler::Options options;
     options.by_gain = parts_.scheduler;
     if (target_.HasLanes()) {
       options.first_batch = kFirstDriverBatch;
       options.batch = kDriverBatch;
     }
-    // A small budget is for everyone: no workload takes it all in its first round.
+    // A small budget is for many: no workload takes it all in its first round. One of too few trials is no search,
+    // since the first is the default, which is measured at the end anyway: rather, only the largest have a round.
     const double share = budget_.TrialsPerWorkload() * 0.75;
-    options.first_batch = static_cast<int64_t>(std::clamp(share, 1.0, static_cast<double>(options.first_batch)));
+    options.first_batch =
+        static_cast<int64_t>(std::clamp(share, kLeastFirstBatch, static_cast<double>(options.first_batch)));
+    std::vector<TaskScheduler::Task> tasks;
+    for (const Task& task : tasks_) {
+      const int64_t rounds = static_cast<int64_t>(task.search->known()) / options.batch;  // of earlier runs
+      tasks.push_back({task.count, task.expected_seconds, task.least_seconds, task.best_seconds,
+                       static_cast<int>(std::max<int64_t>(1, rounds))});
+    }
     TaskScheduler scheduler(std::move(tasks), options);
     for (size_t i = 0; i < tasks_.size(); ++i) {
       if (tasks_[i].settled) scheduler.Close(i);
     }
+    const bool all_settled = std::all_of(tasks_.begin(), tasks_.end(), [](const Task& task) { return task.settled; });
+    if (!all_settled) Learn();  // from what earlier runs have measured
     Visits visits(&farm_, &builders_, &clock_);
     const absl::Status status = SearchWith(scheduler, visits);
     if (!status.ok()) farm_.Abandon();  // nobody waits for what is under way
@@ -306,10 +352,13 @@ class TuneLoop {
       return;
     }
     visit.trials = static_cast<int64_t>(visit.proposals.size());
-    // What is best so far runs along: the ratio of its times tells how fast the device is today.
-    if (task.best_seconds.has_value()) visit.proposals.push_back(Incumbent(task));
+    // What is best so far runs along: its times tell how fast the device is today.
+    if (task.best_seconds.has_value()) {
+      visit.proposals.push_back(IncumbentOf(task));
+      visit.incumbent = {*task.best_seconds, task.best_times};
+    }
     FillBatch(task, visit);
-    if (task.best_seconds.has_value()) visit.batch.incumbent_id = CandidateId(visit.proposals.size() - 1);
+    if (visit.incumbent.has_value()) visit.batch.incumbent_id = CandidateId(visit.proposals.size() - 1);
     begun_ += visit.trials;
     LimitTime(task, visit);
     visits.Start(std::move(visit));
@@ -336,10 +385,6 @@ class TuneLoop {
     visit.batch.visit_seconds = std::max(kLeastShare, std::min(left, shares * left / static_cast<double>(unmeasured)));
   }
 
-  static Proposal Incumbent(const Task& task) {
-    return {task.best_decisions, task.best_schedule, {}, Origin::kRelative};
-  }
-
   void FillBatch(const Task& task, Visit& visit) const {
     visit.batch = task.description;
     visit.key = KeyOf(task);
@@ -357,31 +402,35 @@ class TuneLoop {
     visit.batch.timeout_seconds = std::clamp(expected * 8, 0.25, 20.0);
   }
 
-  // How much slower the device was during the visit than when the best was measured.
-  static double Drift(const Task& task, const Visit& visit) {
-    if (visit.proposals.size() == static_cast<size_t>(visit.trials) || !task.best_seconds.has_value()) return 1;
-    if (visit.proposals.back().schedule != task.best_schedule) return 1;  // another one is best meanwhile
-    const auto outcome = visit.outcomes.find(CandidateId(visit.proposals.size() - 1));
-    const auto seconds = outcome == visit.outcomes.end() ? std::nullopt : SecondsOf(outcome->second);
-    return seconds.has_value() ? std::clamp(*seconds / *task.best_seconds, kLeastDrift, kMostDrift) : 1;
+  // By what the times of the visit are to be divided. Of one that was disturbed there are none: those that seemed fast
+  // may not be, and the others may be.
+  static double PaceOf(Task& task, Visit& visit) {
+    if (!visit.incumbent.has_value()) return task.pace.now();
+    const std::optional<double> pace =
+        MeetIncumbent(task, visit.proposals.back(), *visit.incumbent, visit.outcomes, visit.batch.incumbent_id);
+    if (pace.has_value()) return *pace;
+    spdlog::info("a visit for {} {} was disturbed: its candidates are measured once more", task.workload.op,
+                 task.description.workload_digest.substr(0, 12));
+    std::erase_if(visit.outcomes, [](const auto& outcome) { return !outcome.second.failure.has_value(); });
+    return task.pace.now();
   }
 
   absl::Status TakeRound(TaskScheduler& scheduler, Visit& visit) {
     CountTime(visit);
     HONE_RETURN_IF_ERROR(visit.status);
     Task& task = tasks_[visit.task];
-    const double drift = Drift(task, visit);
+    CountTrials(task, visit);
     Condemn(task, visit.proposals, visit.outcomes);
+    const double pace = PaceOf(task, visit);
     visit.proposals.resize(static_cast<size_t>(visit.trials));
-    CountFailures(visit);
-    Observe(task, visit.proposals, visit.outcomes, 1 / drift);
+    Observe(task, visit.proposals, visit.outcomes, pace);
     NoteTrouble(task, visit);
     scheduler.Finish(visit.task, task.best_seconds);
     if (task.search->converged() || task.lost_batches >= kMostLostBatches) scheduler.Close(visit.task);
     return absl::OkStatus();
   }
 
-  void CountFailures(const Visit& visit) {
+  void CountTrials(Task& task, const Visit& visit) {
     for (size_t i = 0; i < static_cast<size_t>(visit.trials); ++i) {
       const auto outcome = visit.outcomes.find(CandidateId(i));
       if (outcome == visit.outcomes.end()) {
@@ -389,6 +438,7 @@ class TuneLoop {
         continue;
       }
       ++trials_;
+      ++task.trials;
       if (outcome->second.failure.has_value()) ++failed_[outcome->second.failure->kind];
     }
   }
@@ -404,18 +454,17 @@ class TuneLoop {
   // The model learns anew when there is a third more to learn from; until the first time the draft must do.
   void Learn() {
     if (!parts_.model) return;
-    if (static_cast<double>(begun_) < trained_at_ * kTrainGrowth || begun_ < static_cast<int64_t>(kLeastTrained))
-      return;
     std::vector<Sample> samples;
     for (size_t i = 0; i < tasks_.size(); ++i) tasks_[i].search->CollectSamples(static_cast<int>(i), &samples);
-    if (samples.size() < kLeastTrained) return;
+    const auto count = static_cast<double>(samples.size());
+    if (samples.size() < kLeastTrained || count < trained_at_ * kTrainGrowth) return;
     const Undisturbed lock(lock_);
     const Stopwatch watch(spent_.learning);
     BoostedModel::Options options;
     options.seed = job_.seed;
     absl::StatusOr<std::unique_ptr<BoostedModel>> trained =
         BoostedModel::Train(samples, options, pretrained_ != nullptr ? pretrained_ : draft_);
-    trained_at_ = static_cast<double>(begun_);
+    trained_at_ = count;
     if (trained.ok()) {
       boosted_ = *std::move(trained);
     } else {
@@ -434,14 +483,24 @@ class TuneLoop {
     return task.lost_batches < kMostLostBatches && (task.changed || !task.confirmed || !task.rivals.empty());
   }
 
+  // What a call takes of the default and of the best, as far as it is known.
+  struct CallSeconds {
+    double standard, best;
+  };
+  static CallSeconds CallsOf(const Task& task) {
+    const double standard = task.default_seconds.value_or(task.expected_seconds);
+    return {standard, task.best_seconds.value_or(standard)};
+  }
+
   // What confirming what has changed will take, about.
   double ConfirmSeconds() const {
     double seconds = 0;
     for (const Task& task : tasks_) {
       if (!NeedsConfirming(task)) continue;
-      const double best = task.best_seconds.value_or(task.expected_seconds);
-      const double each = std::max(kFinalSeconds, kFinalCalls * best);
-      seconds += 0.1 + static_cast<double>(kFinalists + 1) * each;
+      const auto [standard, best] = CallsOf(task);
+      const int turns = TurnsToConfirm(std::min(standard, best));
+      const auto each = [turns](double call) { return std::max(kFinalSeconds, CallsToConfirm(call, turns) * call); };
+      seconds += 0.1 + each(standard) + static_cast<double>(kFinalists) * each(best);
     }
     return seconds;
   }
@@ -466,7 +525,7 @@ class TuneLoop {
       for (; !waiting.empty() && visits.open() < kVisitsAhead; waiting.pop_front()) {
         const double share =
             absl::ToDoubleSeconds(deadline - clock_()) / static_cast<double>(waiting.size() + visits.open());
-        const auto finalists = static_cast<size_t>(FinalistsWithin(tasks_[waiting.front()], share));
+        const size_t finalists = FinalistsWithin(tasks_[waiting.front()], share);
         if (finalists == 0) continue;  // what was measured counts; another run confirms it
         Visit visit = Final(waiting.front(), finalists);
         visit.deadline = deadline;
@@ -491,11 +550,12 @@ class TuneLoop {
     }
   }
 
-  // How many finalists beside the default can be confirmed in so many seconds; 0: not even one.
-  static double FinalistsWithin(const Task& task, double seconds) {
-    const double best = task.best_seconds.value_or(task.expected_seconds);
-    if (seconds < 2 * kFinalCalls * best) return 0;
-    return std::clamp(seconds / (kFinalCalls * best) - 1, 1.0, static_cast<double>(kFinalists));
+  // How many finalists can be compared with the default in so many seconds, in few turns; 0: not even one.
+  static size_t FinalistsWithin(const Task& task, double seconds) {
+    const auto each = [](double call) { return call * CallsToConfirm(call, kFewestTurns); };
+    const auto [standard, best] = CallsOf(task);
+    const double finalists = (seconds - each(standard)) / each(best);
+    return finalists < 1 ? 0 : static_cast<size_t>(std::min(finalists, static_cast<double>(kFinalists)));
   }
 
   // The default goes first: should time run out, nothing else is worth much without it. Rivals that find no place are
@@ -510,7 +570,7 @@ class TuneLoop {
     task.rivals.erase(rivals, rest);
     for (Proposal& p : task.search->Best(finalists - (visit.proposals.size() - 1)))
       visit.proposals.push_back(std::move(p));
-    if (!task.best_schedule.empty()) visit.proposals.push_back(Incumbent(task));
+    if (!task.best_schedule.empty()) visit.proposals.push_back(IncumbentOf(task));
     // Each once, the first of its kind.
     std::vector<Proposal> distinct;
     for (Proposal& p : visit.proposals) {
@@ -563,8 +623,8 @@ class TuneLoop {
   std::vector<Task> tasks_;
   absl::Time started_ = absl::InfinitePast(), next_report_ = absl::InfinitePast();
   std::string activity_ = "starting";
-  int64_t trials_ = 0, begun_ = 0;  // of this attempt
-  double trained_at_ = 0;
+  int64_t trials_ = 0, begun_ = 0;                  // of this attempt
+  double trained_at_ = 0;                           // samples
   std::map<records::FailureKind, int64_t> failed_;  // of earlier attempts too
   TimeSpent spent_;                                 // likewise; what was drawn by this attempt, its searches know
   SearchParts parts_;
@@ -579,6 +639,7 @@ class TuneLoop {
 absl::Status TuneJob(const Job& job, Farm& farm, BuildPool& builders, Progress* progress, const Clock& clock,
                      const Clock& wall_clock) {
   TuneLoop loop(job, farm, builders, clock, wall_clock);
+  const Heartbeat heartbeat(farm, job.heartbeat);
   const absl::Status status = loop.Run();
   *progress = loop.Standing();
   if (status.ok()) progress->activity.clear();

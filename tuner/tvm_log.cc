@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
+#include <limits>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -18,7 +19,8 @@ using nlohmann::json;
 
 constexpr size_t kLongestLine = size_t{16} << 20;
 constexpr int64_t kLargestExtent = int64_t{1} << 31;
-constexpr double kLongestRun = 1e9;  // MetaSchedule writes 1e10 seconds for a failure
+constexpr double kMostPoints = 0x1p62;  // of all loops of an output together
+constexpr double kLongestRun = 1e9;     // MetaSchedule writes 1e10 seconds for a failure
 
 // Members and elements that may be missing, or of another type: null then.
 const json& At(const json& value, size_t index) {
@@ -58,10 +60,19 @@ absl::StatusOr<std::optional<double>> SecondsOf(const json& costs, const json& e
   return failed ? std::nullopt : std::optional(seconds);
 }
 
+// The largest number where it is more than that.
+int64_t Product(std::initializer_list<int64_t> factors) {
+  int64_t product = 1;
+  for (const int64_t factor : factors) {
+    if (__builtin_mul_overflow(product, factor, &product)) return std::numeric_limits<int64_t>::max();
+  }
+  return product;
+}
+
 // Of a knob: how much of the axis one lane (or, on a CPU, the innermost loop) computes. Four levels are those of a GPU:
 // groups, virtual threads, threads, and the loop inside.
 int64_t InnerOf(const std::vector<int64_t>& factors) {
-  return factors.size() == 4 ? factors[1] * factors[3] : factors.back();
+  return factors.size() == 4 ? Product({factors[1], factors[3]}) : factors.back();
 }
 
 class Knobs {
@@ -193,7 +204,7 @@ bool IsOutput(size_t levels) { return levels == 4 || levels == 5; }
 bool IsReduction(size_t levels) { return levels == 2 || levels == 3; }
 
 int64_t InnerOfLevels(const std::vector<int64_t>& factors) {
-  return factors.size() == 5 ? factors[1] * factors[3] * factors[4] : factors.back();
+  return factors.size() == 5 ? Product({factors[1], factors[3], factors[4]}) : factors.back();
 }
 
 void AddLoop(int64_t extent, const std::vector<int64_t>& factors, TiledTask& task) {
@@ -245,10 +256,13 @@ bool IsWorkloadOfMetaSchedule(const json& line) {
   return line.is_array() && line.size() == 2 && line[0].is_string() && line[1].is_string();
 }
 
-bool IsSensible(const TiledTask& task) {
-  return std::all_of(task.output.begin(), task.output.end(), [](const TiledAxis& axis) {
-    return axis.extent >= 1 && axis.inner >= 1 && axis.inner <= axis.extent;
-  });
+absl::Status CheckTiles(const TiledTask& task) {
+  double points = 1;
+  for (const TiledAxis& axis : task.output) {
+    if (axis.inner < 1 || axis.inner > axis.extent) return Unread("its tiles are larger than its loops");
+    points *= static_cast<double>(axis.extent);
+  }
+  return points > kMostPoints ? Unread("its loops are longer than any tensor") : absl::OkStatus();
 }
 
 absl::Status ReadLine(const json& line, TvmLog& log) {
@@ -263,7 +277,7 @@ absl::Status ReadLine(const json& line, TvmLog& log) {
     return absl::OkStatus();
   }
   HONE_ASSIGN_OR_RETURN(TiledTask task, autotvm ? ReadAutoTvm(line) : ansor ? ReadAnsor(line) : ReadMetaSchedule(line));
-  if (!IsSensible(task)) return Unread("its tiles are larger than its loops");
+  HONE_RETURN_IF_ERROR(CheckTiles(task));
   task.seconds = *seconds;
   log.tasks.push_back(std::move(task));
   return absl::OkStatus();
@@ -273,19 +287,19 @@ absl::Status ReadLine(const json& line, TvmLog& log) {
 
 absl::StatusOr<TvmLog> ReadTvmLog(std::istream& text) {
   TvmLog log;
-  std::string line;
-  for (int64_t number = 1; std::getline(text, line); ++number) {
-    if (line.size() > kLongestLine) {
-      return absl::ResourceExhaustedError(
-          fmt::format("line {} has {} bytes: this is no log of a tuner", number, line.size()));
-    }
-    if (line.find_first_not_of(" \t\r") == std::string::npos || line.starts_with('#')) continue;
+  const auto buffer = std::make_unique_for_overwrite<char[]>(kLongestLine + 1);
+  int64_t number = 1;
+  for (; text.getline(buffer.get(), kLongestLine + 1); ++number) {
+    const std::string_view line(buffer.get(), static_cast<size_t>(text.gcount()) - (text.eof() ? 0 : 1));
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos || line.starts_with('#')) continue;
     const json value = json::parse(line, nullptr, /*allow_exceptions=*/false);
     if (IsWorkloadOfMetaSchedule(value)) continue;
     const absl::Status read = value.is_discarded() ? Unread("it is not JSON") : ReadLine(value, log);
     if (!read.ok()) log.unread[std::string(read.message())].push_back(number);
   }
-  return log;
+  if (text.eof() || text.bad()) return log;
+  return absl::ResourceExhaustedError(
+      fmt::format("line {} has more than {} MiB: this is no log of a tuner", number, kLongestLine >> 20));
 }
 
 }  // namespace hone::tuner

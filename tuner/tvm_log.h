@@ -24,7 +24,8 @@ struct TiledAxis {
 
 // A schedule that ran without an error.
 struct TiledTask {
-  std::vector<TiledAxis> output;   // convolutions: batch, rows, columns, channels
+  // Convolutions: batch, rows, columns, channels. The product of all extents fits into int64_t.
+  std::vector<TiledAxis> output;
   std::vector<int64_t> reduction;  // extents of what is reduced over
   double seconds = 0;
 };

@@ -26,6 +26,7 @@ bool MustRace(const BatchCandidate& candidate, const Batch& batch) {
 }  // namespace
 
 Visits::~Visits() {
+  leaving_ = true;
   for (auto& [serial, thread] : threads_) thread.join();
 }
 
@@ -53,10 +54,12 @@ std::optional<Visit> Visits::Finished(absl::Duration wait) {
 }
 
 void Visits::Run(Visit& visit) {
-  if ((*clock_)() >= visit.deadline) return;
-  BuildJob job{visit.batch.workload, visit.batch.target, {}, {farm_, visit.batch.priority}};
+  const auto over = [this, &visit] { return leaving_ || (*clock_)() >= visit.deadline; };
+  if (over()) return;
+  BuildJob job{visit.batch.workload, visit.batch.target, {}, {farm_, visit.batch.priority}, over};
   for (const BatchCandidate& candidate : visit.batch.candidates) job.schedules.push_back(candidate.schedule);
   absl::StatusOr<BuiltBatch> built = builders_->Build(job);
+  if (absl::IsCancelled(built.status())) return;
   if (!built.ok()) {
     visit.error = std::string(built.status().message());
     return;
@@ -70,6 +73,7 @@ void Visits::Run(Visit& visit) {
   for (size_t i = 0; i < visit.batch.candidates.size(); ++i) {
     BatchCandidate candidate = visit.batch.candidates[i];
     BuiltCandidate& result = built->candidates[i];
+    if (!result.tried) continue;  // as if there had been no time for it
     if (result.ok && !(result.drawback.empty() || MustRace(candidate, visit.batch))) {
       result.ok = false;
       result.failure = BuildFailure::kScheduleIllegal;

@@ -5,6 +5,7 @@
 #ifndef HONE_TUNER_VISIT_H_
 #define HONE_TUNER_VISIT_H_
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -33,6 +34,7 @@ struct Visit {
   size_t task = 0;
   int64_t trials = 0;  // proposals; an incumbent measured along is none
   std::vector<Proposal> proposals;
+  std::optional<Belief> incumbent;               // of the last proposal, where it is one: what was believed of it
   Batch batch;                                   // everything but what building adds
   RecordKey key;                                 // of records of candidates that do not compile
   absl::Status status;                           // of the farm's calls, or of building as a whole
@@ -48,7 +50,7 @@ class Visits {
  public:
   // All must outlive this.
   Visits(Farm* farm, BuildPool* builders, const Clock* clock) : farm_(farm), builders_(builders), clock_(clock) {}
-  ~Visits();  // abandons what is under way: Abandon() of the farm first, if it is not to be waited for
+  ~Visits();  // nothing more is built; Abandon() of the farm first, if what is measured is not to be waited for
   Visits(const Visits&) = delete;
   Visits& operator=(const Visits&) = delete;
 
@@ -63,6 +65,7 @@ class Visits {
   Farm* const farm_;
   BuildPool* const builders_;
   const Clock* const clock_;
+  std::atomic<bool> leaving_{false};
   std::mutex mutex_;
   std::condition_variable over_;
   std::deque<std::pair<int64_t, Visit>> finished_;

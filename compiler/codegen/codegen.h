@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -20,6 +21,21 @@ enum class Effort : uint8_t {
   kKernel,     // what a tuned schedule wants: our short list of passes; multiply-adds are fused
   kReference,  // plain loops, made fast by LLVM's own standard passes; no fusing, so that it stays an independent
                // witness
+};
+
+// Names what this thread compiles, as long as it lives: where LLVM is at fault itself it ends the process, and what it
+// was about is all that can be told then.
+class Subject {
+ public:
+  explicit Subject(std::string name) : before_(std::exchange(current_, std::move(name))) {}
+  Subject(const Subject&) = delete;
+  Subject& operator=(const Subject&) = delete;
+  ~Subject() { current_ = std::move(before_); }
+  static const std::string& current() { return current_; }  // of this thread; empty if nothing is named
+
+ private:
+  static inline thread_local std::string current_;
+  std::string before_;
 };
 
 enum class Output : uint8_t { kObject, kAssembly, kLlvmIr };

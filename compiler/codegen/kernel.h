@@ -34,8 +34,9 @@ absl::StatusOr<Kernel> CompileKernel(const ir::Workload& workload, const schedul
                                      const target::Target& target, const std::string& name,
                                      const CompileOptions& options = {});
 
-// The schedule of the reference kernel: unscheduled loops, but with the last axis innermost where a stage reduces, so
-// that the standard passes of LLVM can vectorize it. Nothing of a space or a template.
+// The schedule of the reference kernel, and of one whose default does not work: unscheduled loops, but with the last
+// axis innermost where a stage reduces, so that the standard passes of LLVM can vectorize it. Nothing of a space or a
+// template.
 schedule::Schedule ReferenceSchedule(const ir::Workload& workload, const target::Target& target);
 // Plain loops: nothing that could fail to compile. With lanes, one element is one lane's work.
 schedule::Schedule PlainSchedule(const ir::Workload& workload, const target::Target& target);

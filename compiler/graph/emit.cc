@@ -38,6 +38,21 @@ absl::Status CheckStage(const ir::Stage& stage) {
   return absl::OkStatus();
 }
 
+// How often values of the stages are evaluated; INT64_MAX for what cannot be counted.
+int64_t EvaluationsOf(const std::vector<ir::Stage>& stages) {
+  int64_t steps = 0;
+  for (const ir::Stage& stage : stages) {
+    int64_t count = 1;
+    for (const auto* axes : {&stage.axes, &stage.reduce_axes}) {
+      for (const ir::Axis& axis : *axes) {
+        if (__builtin_mul_overflow(count, std::max<int64_t>(axis.extent, 1), &count)) return INT64_MAX;
+      }
+    }
+    if (__builtin_add_overflow(steps, count, &steps)) return INT64_MAX;
+  }
+  return steps;
+}
+
 absl::Status OutputNotMade(const Graph& graph, const Node& node, size_t output) {
   const ValueId id = node.outputs[output];
   const bool known = id >= 0 && static_cast<size_t>(id) < graph.values.size();
@@ -144,20 +159,12 @@ absl::StatusOr<bool> IsKnown(const Graph& graph, const Node& node) {
   return true;
 }
 
-absl::StatusOr<std::vector<Constant>> Evaluate(const Graph& graph, const Node& node, int64_t max_steps) {
+absl::StatusOr<std::vector<Constant>> Evaluate(const Graph& graph, const Node& node, int64_t max_steps,
+                                               int64_t* steps) {
   HONE_ASSIGN_OR_RETURN(EmittedNode emitted, EmitNode(graph, node));
-  int64_t steps = 0;
-  for (const ir::Stage& stage : emitted.stages) {
-    int64_t count = 1;
-    for (const auto* axes : {&stage.axes, &stage.reduce_axes}) {
-      for (const ir::Axis& axis : *axes) {
-        if (__builtin_mul_overflow(count, std::max<int64_t>(axis.extent, 1), &count)) count = max_steps;
-      }
-    }
-    if (__builtin_add_overflow(steps, count, &steps) || steps > max_steps) {
-      return absl::ResourceExhaustedError("too large to be computed while compiling");
-    }
-  }
+  const int64_t needed = EvaluationsOf(emitted.stages);
+  if (steps != nullptr) *steps = needed;
+  if (needed > max_steps) return absl::ResourceExhaustedError("too large to be computed while compiling");
   const std::set<const ir::BufferNode*> read = ReadBuffers(emitted);
   ir::Workload workload{.op = "constant", .params = {}, .stages = std::move(emitted.stages), .outputs = {}};
   std::vector<std::span<const std::byte>> params;

@@ -35,8 +35,10 @@ absl::StatusOr<std::vector<TensorType>> InferTypes(const Graph& graph, const Nod
 absl::StatusOr<bool> IsKnown(const Graph& graph, const Node& node);
 
 // The node's outputs (empty where absent) computed by the interpreter; the node must be known. ResourceExhausted
-// (nothing was computed) if it would take more than max_steps evaluations of a stage's value.
-absl::StatusOr<std::vector<Constant>> Evaluate(const Graph& graph, const Node& node, int64_t max_steps);
+// (nothing was computed) if it would take more than max_steps evaluations of a stage's value. `steps`, where it is
+// given, gets how many it takes either way.
+absl::StatusOr<std::vector<Constant>> Evaluate(const Graph& graph, const Node& node, int64_t max_steps,
+                                               int64_t* steps = nullptr);
 
 // InvalidArgument if a dimension is negative or the tensor would take more than 1 TiB. A dimension of 0 counts as 1: in
 // what passes, no product of dimensions overflows. Every tensor that a model names goes through it.

@@ -1,10 +1,12 @@
 #include "compiler/graph/graph_edit.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "base/status.h"
 #include "compiler/graph/emit.h"
+#include "compiler/graph/ops/vocabulary.h"
 #include "fmt/format.h"
 
 namespace hone::graph {
@@ -32,6 +34,31 @@ std::vector<bool> LiveNodes(const Graph& graph) {
     pending.insert(pending.end(), node.inputs.begin(), node.inputs.end());
   }
   return live;
+}
+
+// Moves the nodes that make the new values to where the old ones are made, and before them what they read.
+void TakePlaces(Graph& graph, const std::map<ValueId, ValueId>& replacements) {
+  const std::vector<int> producers = Producers(graph);
+  std::vector<int> places(graph.nodes.size());
+  std::iota(places.begin(), places.end(), 0);
+  const auto move_up = [&](ValueId made, int place) {
+    const int maker = made == kAbsent ? -1 : producers[made];
+    if (maker >= 0) places[maker] = std::min(places[maker], place);
+  };
+  for (const auto& [from, to] : replacements) {
+    if (producers[from] >= 0) move_up(to, producers[from]);
+  }
+  // What was appended comes after its inputs, so these are seen after it.
+  for (size_t i = places.size(); i-- > 0;) {
+    for (ValueId id : graph.nodes[i].inputs) move_up(id, places[i]);
+  }
+  if (std::is_sorted(places.begin(), places.end())) return;
+  std::vector<size_t> order(places.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return places[a] < places[b]; });
+  std::vector<Node> nodes;
+  for (size_t i : order) nodes.push_back(std::move(graph.nodes[i]));
+  graph.nodes = std::move(nodes);
 }
 
 void DropUnreadData(Graph& graph) {
@@ -87,6 +114,11 @@ absl::StatusOr<ValueId> AddOp(Graph& graph, std::string_view op, std::vector<Val
   return outputs[0];
 }
 
+absl::StatusOr<ValueId> AddCast(Graph& graph, ValueId value, ir::DType to) {
+  if (graph.values[value].type.dtype == to) return value;
+  return AddOp(graph, "Cast", {value}, {{"to", ToOnnxType(to)}});
+}
+
 absl::StatusOr<ValueId> AddReshape(Graph& graph, ValueId value, const std::vector<int64_t>& shape) {
   if (graph.values[value].type.shape == shape) return value;
   if (graph.values[value].data != nullptr) {
@@ -135,10 +167,12 @@ void ReplaceUses(Graph& graph, std::map<ValueId, ValueId> replacements) {
     for (auto it = replacements.find(id); it != replacements.end(); it = replacements.find(id)) id = it->second;
     return id;
   };
+  for (auto& [from, to] : replacements) to = resolve(to);
   for (Node& node : graph.nodes) {
     for (ValueId& id : node.inputs) id = resolve(id);
   }
   for (ValueId& id : graph.outputs) id = resolve(id);
+  TakePlaces(graph, replacements);
 }
 
 void Tidy(Graph& graph) {
@@ -179,15 +213,46 @@ void Tidy(Graph& graph) {
   DropUnreadData(graph);
 }
 
+Readers::Readers(const Graph& graph) {
+  CountNew(graph);
+  for (ValueId id : graph.outputs) ++reads_[id];
+}
+
+void Readers::CountNew(const Graph& graph) {
+  reads_.resize(graph.values.size(), 0);
+  for (; counted_ < graph.nodes.size(); ++counted_) {
+    for (ValueId id : graph.nodes[counted_].inputs) {
+      if (id != kAbsent) ++reads_[id];
+    }
+  }
+}
+
+void Readers::Redirect(const Graph& graph, ValueId from, ValueId to) {
+  CountNew(graph);
+  reads_[to] += reads_[from];
+}
+
+void Readers::Drop(Graph& graph, const Node& node) {
+  for (ValueId id : node.inputs) {
+    if (id != kAbsent && --reads_[id] == 0) graph.values[id].data = nullptr;
+  }
+}
+
 absl::Status ReplaceNodes(Graph& graph, const Lowering& lower) {
   const size_t count = graph.nodes.size();
   std::map<ValueId, ValueId> replacements;
+  Readers readers(graph);
   for (size_t i = 0; i < count; ++i) {
     const Node node = graph.nodes[i];  // which adding nodes would move
     HONE_ASSIGN_OR_RETURN(const std::vector<ValueId> lowered, lower(graph, node));
-    for (size_t k = 0; k < std::min(lowered.size(), node.outputs.size()); ++k) {
-      if (node.outputs[k] != kAbsent) replacements[node.outputs[k]] = lowered[k];
+    const auto left = node.outputs.begin() + static_cast<std::ptrdiff_t>(std::min(lowered.size(), node.outputs.size()));
+    for (auto output = node.outputs.begin(); output != left; ++output) {
+      if (*output == kAbsent) continue;
+      const ValueId made = lowered[static_cast<size_t>(output - node.outputs.begin())];
+      replacements[*output] = made;
+      readers.Redirect(graph, *output, made);
     }
+    if (std::all_of(left, node.outputs.end(), [](ValueId id) { return id == kAbsent; })) readers.Drop(graph, node);
   }
   ReplaceUses(graph, replacements);
   Tidy(graph);

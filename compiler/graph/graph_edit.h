@@ -42,6 +42,8 @@ absl::StatusOr<std::vector<ValueId>> AddNode(Graph& graph, Node node, const std:
 // The same for the common case: an operator of ai.onnx with one output.
 absl::StatusOr<ValueId> AddOp(Graph& graph, std::string_view op, std::vector<ValueId> inputs,
                               std::map<std::string, Attribute> attributes = {}, std::string_view domain = "");
+// Cast; the value itself if it is of that type already.
+absl::StatusOr<ValueId> AddCast(Graph& graph, ValueId value, ir::DType to);
 // Reshape to a shape with as many elements; the value itself if it has that shape already.
 absl::StatusOr<ValueId> AddReshape(Graph& graph, ValueId value, const std::vector<int64_t>& shape);
 
@@ -56,17 +58,36 @@ bool IsOutput(const Graph& graph, ValueId value);
 // Whether the node is given that input, which may be optional.
 bool HasInput(const Node& node, size_t input);
 
-// Every use of `from` (by nodes and as graph output) becomes a use of `to`.
+// Every use of `from` (by nodes and as graph output) becomes a use of `to`. The node that makes `to`, and what was
+// appended for it, moves to where `from` is made: at the end of the graph it would run after everything that is ready
+// sooner, whose results then need memory all that time.
 void ReplaceUses(Graph& graph, ValueId from, ValueId to);
 // As ReplaceUses for many values at once; chains are followed.
 void ReplaceUses(Graph& graph, std::map<ValueId, ValueId> replacements);
 
-// Removes nodes none of whose outputs is used, and sorts the rest (stable). Constants that nobody reads lose their
-// data, which may be large.
+// Removes nodes none of whose outputs is used. A node that comes before one of its inputs moves behind it; else the
+// order stays. Constants that nobody reads lose their data, which may be large.
 void Tidy(Graph& graph);
 
+// Who still reads a value, for a pass that replaces one node after the other: the weights that it has done with are
+// gone before it makes the next ones, not only when it tidies.
+class Readers {
+ public:
+  explicit Readers(const Graph& graph);
+  // What reads `from` will read `to`. Nodes that were appended since the last call count from here on.
+  void Redirect(const Graph& graph, ValueId from, ValueId to);
+  // The node has been replaced: constants that nobody else reads lose their data.
+  void Drop(Graph& graph, const Node& node);
+
+ private:
+  void CountNew(const Graph& graph);
+
+  std::vector<int64_t> reads_;  // per value
+  size_t counted_ = 0;          // the nodes up to here
+};
+
 // What `lower` makes of a node takes the place of its outputs, in their order, for every node that there is at first;
-// no values leave a node as it is. Tidies. The first error ends it.
+// no values leave a node as it is. Constants go with the last node that reads them. Tidies. The first error ends it.
 using Lowering = std::function<absl::StatusOr<std::vector<ValueId>>(Graph& graph, const Node& node)>;
 absl::Status ReplaceNodes(Graph& graph, const Lowering& lower);
 // The same for the first output only; kAbsent leaves a node as it is.

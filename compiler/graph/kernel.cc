@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "compiler/graph/emit.h"
 #include "compiler/graph/op.h"
+#include "compiler/graph/op_facts.h"
 #include "compiler/ir/match.h"
 #include "fmt/format.h"
 
@@ -91,6 +92,25 @@ ir::Expr NormalizeOwnPlace(const ir::Expr& e, const ir::Stage& stage) {
   return ir::MakeLoad(load->buffer, std::move(own), load->mask);
 }
 
+// Whether it loads one of the buffers, which has the stage's shape, cast perhaps.
+bool LoadsWhole(const ir::Expr& e, const ir::Stage& stage, const std::set<const ir::BufferNode*>& buffers) {
+  if (const auto* cast = e.As<ir::Cast>()) return LoadsWhole(cast->value, stage, buffers);
+  const auto* load = e.As<ir::Load>();
+  return load != nullptr && load->buffer->shape == stage.buffer->shape && buffers.contains(load->buffer.get());
+}
+
+// A residual may come first or second in the model. Here the summand or factor that the kernel makes itself comes first
+// and the one from outside after it, so that the kernels are equal.
+ir::Expr PutOwnFirst(const ir::Expr& e, const ir::Stage& stage, const std::set<const ir::BufferNode*>& made,
+                     const std::set<const ir::BufferNode*>& given) {
+  const ir::Expr mapped =
+      ir::MapChildren(e, [&](const ir::Expr& child) { return PutOwnFirst(child, stage, made, given); });
+  const auto* binary = mapped.As<ir::Binary>();
+  if (binary == nullptr || (binary->op != ir::BinaryOp::kAdd && binary->op != ir::BinaryOp::kMul)) return mapped;
+  if (!LoadsWhole(binary->a, stage, given) || !LoadsWhole(binary->b, stage, made)) return mapped;
+  return ir::MakeBinary(binary->op, binary->b, binary->a);
+}
+
 struct ParamRange {
   double low, high;
 };
@@ -127,8 +147,12 @@ class KernelBuilder {
     AddOutputs(kernel);
     workload_.stages = builder_.TakeStages();
     workload_.op = cluster_.op;
+    std::set<const ir::BufferNode*> made, given;
+    for (ValueId id : outside_) given.insert(buffers_[id].get());
     for (ir::Stage& stage : workload_.stages) {
       stage.value = NormalizeOwnPlace(EmbedImmediates(stage.value, immediates_), stage);
+      if (stage.reduction == ir::Reduction::kNone) stage.value = PutOwnFirst(stage.value, stage, made, given);
+      made.insert(stage.buffer.get());
     }
     DropUnread(workload_);
     AddParams();
@@ -141,9 +165,12 @@ class KernelBuilder {
  private:
   absl::Status Emit(const Node& node) {
     OpArgs args{.node = node, .inputs = {}, .constants = {}};
+    const bool floats_differ = FactsOf(node).floats_differ;
     for (ValueId id : node.inputs) {
       args.inputs.push_back(id == kAbsent ? nullptr : Input(id));
       args.constants.push_back(id == kAbsent ? nullptr : graph_.values[id].data);
+      const ir::Buffer& buffer = args.inputs.back();
+      if (floats_differ && buffer != nullptr && ir::IsFloat(buffer->dtype)) immediates_.erase(buffer.get());
     }
     NarrowRanges(args);
     HONE_ASSIGN_OR_RETURN(std::vector<ir::Buffer> outputs, EmitInto(graph_, node, args.inputs, builder_));

@@ -17,7 +17,8 @@ struct Kernel {
   std::vector<ValueId> outputs;  // per workload output
 };
 
-// Constants of one element become immediates. Errors come from the operators.
+// Constants of one element become immediates, but for floats that differ from layer to layer (op_facts.h). Errors come
+// from the operators.
 absl::StatusOr<Kernel> BuildKernel(const Graph& graph, const Cluster& cluster);
 
 }  // namespace hone::graph

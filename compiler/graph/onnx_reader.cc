@@ -25,6 +25,8 @@ absl::Status TooLarge() {
       "the file is larger than 2 GiB, which ONNX does not allow; save the model with external data");
 }
 
+absl::Status Damaged() { return absl::InvalidArgumentError("the file is damaged, cut off, or not an ONNX model"); }
+
 absl::StatusOr<ir::DType> ToDType(int onnx_type) {
   using T = onnx::TensorProto;
   switch (onnx_type) {
@@ -196,14 +198,16 @@ absl::StatusOr<TensorData> ReadExternalData(const onnx::TensorProto& tensor, int
   return TensorData(std::move(data));
 }
 
-absl::StatusOr<TensorData> ReadTensorData(const onnx::TensorProto& tensor, const TensorType& type,
+// Takes the bytes out of the tensor: a large model is not there twice.
+absl::StatusOr<TensorData> ReadTensorData(onnx::TensorProto& tensor, const TensorType& type,
                                           const ExternalData& external) {
   HONE_RETURN_IF_ERROR(CheckSize(type));
   const int64_t bytes = ByteSize(type);
   if (tensor.has_segment()) return absl::UnimplementedError("tensors in segments are not supported");
   if (tensor.data_location() == onnx::TensorProto::EXTERNAL) return ReadExternalData(tensor, bytes, external);
   if (!tensor.has_raw_data()) return ReadTypedData(tensor, type.dtype, bytes);
-  const std::string& raw = tensor.raw_data();
+  std::string raw;
+  raw.swap(*tensor.mutable_raw_data());
   if (static_cast<int64_t>(raw.size()) != bytes) {
     return absl::InvalidArgumentError(fmt::format("the shape needs {} bytes, {} are there", bytes, raw.size()));
   }
@@ -212,7 +216,7 @@ absl::StatusOr<TensorData> ReadTensorData(const onnx::TensorProto& tensor, const
   return TensorData(std::move(data));
 }
 
-absl::StatusOr<Constant> ReadTensor(const onnx::TensorProto& tensor, const ExternalData& external) {
+absl::StatusOr<Constant> ReadTensor(onnx::TensorProto& tensor, const ExternalData& external) {
   const std::string context = fmt::format("tensor '{}'", tensor.name());
   Constant constant;
   absl::StatusOr<ir::DType> dtype = ToDType(tensor.data_type());
@@ -228,7 +232,7 @@ absl::StatusOr<Constant> ReadTensor(const onnx::TensorProto& tensor, const Exter
   return constant;
 }
 
-absl::StatusOr<RawGraph> ReadGraph(const onnx::GraphProto& proto, const ExternalData& external);
+absl::StatusOr<RawGraph> ReadGraph(onnx::GraphProto& proto, const ExternalData& external);
 
 // What the attribute holds; old files leave out the type.
 onnx::AttributeProto::AttributeType AttributeType(const onnx::AttributeProto& a) {
@@ -244,7 +248,7 @@ onnx::AttributeProto::AttributeType AttributeType(const onnx::AttributeProto& a)
   return A::INTS;
 }
 
-absl::StatusOr<RawAttribute> ReadRawAttribute(const onnx::AttributeProto& a, const ExternalData& external) {
+absl::StatusOr<RawAttribute> ReadRawAttribute(onnx::AttributeProto& a, const ExternalData& external) {
   using A = onnx::AttributeProto;
   RawAttribute attribute;
   attribute.reference = a.ref_attr_name();
@@ -269,7 +273,7 @@ absl::StatusOr<RawAttribute> ReadRawAttribute(const onnx::AttributeProto& a, con
       break;
     case A::TENSOR: {
       if (!attribute.reference.empty()) break;
-      absl::StatusOr<Constant> tensor = ReadTensor(a.t(), external);
+      absl::StatusOr<Constant> tensor = ReadTensor(*a.mutable_t(), external);
       if (tensor.ok()) {
         attribute.value = *std::move(tensor);
       } else if (absl::IsUnimplemented(tensor.status())) {
@@ -281,7 +285,7 @@ absl::StatusOr<RawAttribute> ReadRawAttribute(const onnx::AttributeProto& a, con
     }
     case A::GRAPH: {
       if (!attribute.reference.empty()) break;
-      HONE_ASSIGN_OR_RETURN(RawGraph graph, ReadGraph(a.g(), external));
+      HONE_ASSIGN_OR_RETURN(RawGraph graph, ReadGraph(*a.mutable_g(), external));
       attribute.value = std::make_shared<const RawGraph>(std::move(graph));
       break;
     }
@@ -309,7 +313,7 @@ std::string ReadOverload(const google::protobuf::UnknownFieldSet& unknown, int n
   return overloads.empty() ? "" : overloads.back();
 }
 
-absl::StatusOr<RawNode> ReadNode(const onnx::NodeProto& proto, size_t index, const ExternalData& external) {
+absl::StatusOr<RawNode> ReadNode(onnx::NodeProto& proto, size_t index, const ExternalData& external) {
   constexpr int kOverloadField = 8;
   RawNode node{.name = proto.name(),
                .op = proto.op_type(),
@@ -318,7 +322,7 @@ absl::StatusOr<RawNode> ReadNode(const onnx::NodeProto& proto, size_t index, con
                .inputs = {proto.input().begin(), proto.input().end()},
                .outputs = {proto.output().begin(), proto.output().end()},
                .attributes = {}};
-  for (const onnx::AttributeProto& a : proto.attribute()) {
+  for (onnx::AttributeProto& a : *proto.mutable_attribute()) {
     absl::StatusOr<RawAttribute> attribute = ReadRawAttribute(a, external);
     if (!attribute.ok()) return Annotate(attribute.status(), Describe(node, index));
     node.attributes[a.name()] = *std::move(attribute);
@@ -327,9 +331,9 @@ absl::StatusOr<RawNode> ReadNode(const onnx::NodeProto& proto, size_t index, con
 }
 
 template <typename Protos>
-absl::StatusOr<std::vector<RawNode>> ReadNodes(const Protos& protos, const ExternalData& external) {
+absl::StatusOr<std::vector<RawNode>> ReadNodes(Protos& protos, const ExternalData& external) {
   std::vector<RawNode> nodes;
-  for (const onnx::NodeProto& proto : protos) {
+  for (onnx::NodeProto& proto : protos) {
     HONE_ASSIGN_OR_RETURN(RawNode node, ReadNode(proto, nodes.size(), external));
     nodes.push_back(std::move(node));
   }
@@ -355,15 +359,15 @@ absl::StatusOr<RawInput> ReadInput(const onnx::ValueInfoProto& proto) {
   return input;
 }
 
-absl::StatusOr<RawGraph> ReadGraph(const onnx::GraphProto& proto, const ExternalData& external) {
+absl::StatusOr<RawGraph> ReadGraph(onnx::GraphProto& proto, const ExternalData& external) {
   RawGraph graph;
   if (proto.sparse_initializer_size() > 0) return absl::UnimplementedError("sparse initializers are not supported");
-  for (const onnx::TensorProto& tensor : proto.initializer()) {
+  for (onnx::TensorProto& tensor : *proto.mutable_initializer()) {
     absl::StatusOr<Constant> constant = ReadTensor(tensor, external);
     if (!constant.ok() && !absl::IsUnimplemented(constant.status())) return constant.status();
     graph.initializers.push_back({tensor.name(), std::move(constant)});
   }
-  HONE_ASSIGN_OR_RETURN(graph.nodes, ReadNodes(proto.node(), external));
+  HONE_ASSIGN_OR_RETURN(graph.nodes, ReadNodes(*proto.mutable_node(), external));
   for (const onnx::ValueInfoProto& info : proto.input()) {
     HONE_ASSIGN_OR_RETURN(RawInput input, ReadInput(info));
     graph.inputs.push_back(std::move(input));
@@ -379,13 +383,13 @@ std::map<std::string, int64_t> ReadOpsets(const Opsets& opsets) {
   return versions;
 }
 
-absl::StatusOr<RawFunction> ReadFunction(const onnx::FunctionProto& proto, const ExternalData& external) {
+absl::StatusOr<RawFunction> ReadFunction(onnx::FunctionProto& proto, const ExternalData& external) {
   RawFunction function{.inputs = {proto.input().begin(), proto.input().end()},
                        .outputs = {proto.output().begin(), proto.output().end()},
                        .defaults = {},
                        .nodes = {},
                        .opsets = ReadOpsets(proto.opset_import())};
-  HONE_ASSIGN_OR_RETURN(function.nodes, ReadNodes(proto.node(), external));
+  HONE_ASSIGN_OR_RETURN(function.nodes, ReadNodes(*proto.mutable_node(), external));
   constexpr int kAttributeProtoField = 11;
   for (const std::string& text : UnknownTexts(proto.unknown_fields(), kAttributeProtoField)) {
     onnx::AttributeProto a;
@@ -395,16 +399,16 @@ absl::StatusOr<RawFunction> ReadFunction(const onnx::FunctionProto& proto, const
   return function;
 }
 
-absl::StatusOr<RawModel> ReadModel(const onnx::ModelProto& proto, const ExternalData& external) {
+absl::StatusOr<RawModel> ReadModel(onnx::ModelProto& proto, const ExternalData& external) {
   if (!proto.has_graph() || proto.graph().output_size() == 0) {
     return absl::InvalidArgumentError("this is not an ONNX model: it has no graph with outputs");
   }
   RawModel model;
   model.opsets = ReadOpsets(proto.opset_import());
   if (model.opsets.empty()) return absl::InvalidArgumentError("the model does not say which opset it uses");
-  HONE_ASSIGN_OR_RETURN(model.graph, ReadGraph(proto.graph(), external));
+  HONE_ASSIGN_OR_RETURN(model.graph, ReadGraph(*proto.mutable_graph(), external));
   constexpr int kOverloadField = 13;
-  for (const onnx::FunctionProto& function : proto.functions()) {
+  for (onnx::FunctionProto& function : *proto.mutable_functions()) {
     absl::StatusOr<RawFunction> raw = ReadFunction(function, external);
     if (!raw.ok()) return Annotate(raw.status(), fmt::format("function '{}'", function.name()));
     const std::tuple key(NormalizeDomain(function.domain()), function.name(),
@@ -427,9 +431,7 @@ std::string Describe(const RawNode& node, size_t index) {
 absl::StatusOr<RawModel> ReadOnnxBytes(std::string_view bytes, const std::string& folder, const ReadCheck& may_read) {
   if (bytes.size() > kMaxFileBytes) return TooLarge();
   onnx::ModelProto proto;
-  if (!proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    return absl::InvalidArgumentError("the file is damaged, cut off, or not an ONNX model");
-  }
+  if (!proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return Damaged();
   return ReadModel(proto, {folder, may_read});
 }
 
@@ -444,11 +446,11 @@ absl::StatusOr<RawModel> ReadOnnxFile(const std::string& path, const ReadCheck& 
   std::ifstream file(path, std::ios::binary);
   if (error || !file) return absl::InvalidArgumentError(fmt::format("{}: the file cannot be opened", path));
   if (size > kMaxFileBytes) return Annotate(TooLarge(), path);
-  std::string bytes(size, '\0');
-  if (!file.read(bytes.data(), static_cast<std::streamsize>(size))) {
-    return absl::InvalidArgumentError(fmt::format("{}: the file cannot be read", path));
-  }
-  absl::StatusOr<RawModel> model = ReadOnnxBytes(bytes, fs::path(path).parent_path().string(), may_read);
+  onnx::ModelProto proto;
+  const bool parsed = proto.ParseFromIstream(&file);
+  if (file.bad()) return absl::InvalidArgumentError(fmt::format("{}: the file cannot be read", path));
+  if (!parsed) return Annotate(Damaged(), path);
+  absl::StatusOr<RawModel> model = ReadModel(proto, {fs::path(path).parent_path().string(), may_read});
   return model.ok() ? std::move(model) : Annotate(model.status(), path);
 }
 

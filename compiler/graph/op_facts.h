@@ -1,8 +1,8 @@
 // What passes may know of an operator without knowing its name: stated in its row of the operator tables (op.h).
 //
 // Only what its expressions do not show: that a node reduces, works element by element on the shapes it has, or leaves
-// its input as it is, is found by looking at what it emits (traits.h). tests/unit/ops/facts_test.cc holds every fact
-// against the expressions of every operator. An operator without facts is right everywhere, but may be slower.
+// its input as it is, is found by looking at what it emits (traits.h). tests/unit/ops/facts_test.cc holds axes and
+// movement against the expressions of every operator. An operator without facts is right everywhere, but may be slower.
 // Start with OpFacts; FactsOf asks for those of a node.
 #ifndef HONE_COMPILER_GRAPH_OP_FACTS_H_
 #define HONE_COMPILER_GRAPH_OP_FACTS_H_
@@ -51,6 +51,9 @@ struct OpFacts {
   Axes axes = {};
   Movement movement = Movement::kNone;
   Label label = {};
+  // A float among its inputs, a scale or a slope, is another one in each layer: it stays a param of the kernel, so that
+  // layers of one shape are one workload.
+  bool floats_differ = false;
 };
 
 // Those of most operators: element by element, with numpy's broadcasting.

@@ -7,7 +7,7 @@
 namespace hone::ir {
 
 bool IsOfGroup(const Copy& copy) {
-  return copy.groups != 1 || copy.count * SizeOf(copy.buffer->dtype) > std::ranges::max(kCopyBytes);
+  return copy.groups != 1 || copy.count > std::ranges::max(kCopyBytes) / SizeOf(copy.buffer->dtype);
 }
 
 bool HasGroupCopies(const Stmt& s) {

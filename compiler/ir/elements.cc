@@ -29,20 +29,6 @@ double ReadFloat(DType dtype, const std::byte* bytes) {
   }
 }
 
-void WriteFloat(DType dtype, double value, std::byte* bytes) {
-  const auto write = [&](auto bits) { std::memcpy(bytes, &bits, sizeof bits); };
-  switch (dtype) {
-    case DType::kFloat16:
-      return write(HalfBits(value));
-    case DType::kBFloat16:
-      return write(BFloatBits(value));
-    case DType::kFloat32:
-      return write(static_cast<float>(value));
-    default:
-      return write(value);
-  }
-}
-
 }  // namespace
 
 Expr ReadElement(DType dtype, const std::byte* bytes) {
@@ -54,10 +40,24 @@ Expr ReadElement(DType dtype, const std::byte* bytes) {
 
 void WriteElement(const Expr& constant, std::byte* bytes) {
   const DType dtype = constant.type().dtype;
-  if (const FloatImm* number = constant.As<FloatImm>()) return WriteFloat(dtype, number->value, bytes);
+  if (const FloatImm* number = constant.As<FloatImm>()) return WriteElement(dtype, number->value, bytes);
   const IntImm* integer = constant.As<IntImm>();
   HONE_CHECK(integer != nullptr);
   std::memcpy(bytes, &integer->value, static_cast<size_t>(SizeOf(dtype)));
+}
+
+void WriteElement(DType float_type, double value, std::byte* bytes) {
+  const auto write = [&](auto bits) { std::memcpy(bytes, &bits, sizeof bits); };
+  switch (float_type) {
+    case DType::kFloat16:
+      return write(HalfBits(value));
+    case DType::kBFloat16:
+      return write(BFloatBits(value));
+    case DType::kFloat32:
+      return write(static_cast<float>(value));
+    default:
+      return write(value);
+  }
 }
 
 double ElementAsDouble(DType dtype, const std::byte* bytes) {

@@ -16,6 +16,8 @@ namespace hone::ir {
 Expr ReadElement(DType dtype, const std::byte* bytes);
 // The constant (an IntImm or FloatImm) to the SizeOf bytes that begin at `bytes`.
 void WriteElement(const Expr& constant, std::byte* bytes);
+// The same of a float type for a number, rounded once.
+void WriteElement(DType float_type, double value, std::byte* bytes);
 // The element as a number; 64-bit integers are rounded.
 double ElementAsDouble(DType dtype, const std::byte* bytes);
 // Whole elements drawn uniformly from [low, high], of integers those that are whole, of bool 0 and 1 whatever the

@@ -64,7 +64,10 @@ struct AccessCode {
   std::vector<const Code*> indices;
   std::vector<int64_t> extents;  // of the buffer; one for a flat index
   const Code* mask = nullptr;
+  bool elements_differ = false;  // in what the mask says of them
 
+  // Whether the mask leaves the element out. Where elements differ its indices are computed all the same.
+  bool IsMaskedOff(Frame& frame) const;
   // The element's place in the buffer, row-major; -1, and frame.failed set, if it is out of bounds or lanes race for
   // it.
   enum class Use : uint8_t { kRead, kWrite, kCopy };
@@ -117,7 +120,6 @@ class ExprCompiler {
  private:
   Code* Add(Run run);
   absl::Status CompileChildren(const Expr& e, Code* code);
-  absl::Status CheckComputable(const Expr& e) const;
 
   std::deque<Code> codes_;                                     // addresses stay
   std::map<std::string, std::vector<int>, std::less<>> vars_;  // innermost binding last

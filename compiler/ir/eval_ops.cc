@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "compiler/ir/eval_code.h"
 #include "compiler/ir/numeric.h"
+#include "compiler/ir/typing.h"
 
 namespace hone::ir::eval {
 namespace {
@@ -171,7 +172,7 @@ Value CastFloats(const Code& code, Frame& frame) { return Of(RoundTo(code.to, (*
 template <DType dtype>
 Value RunLoad(const Code& code, Frame& frame) {
   const AccessCode& access = code.access;
-  if (access.mask != nullptr && (*access.mask)(frame).i == 0) return Value{};
+  if (access.IsMaskedOff(frame)) return Value{};
   const int64_t offset = access.Offset(frame, AccessCode::Use::kRead);
   if (offset < 0) return Value{};
   return Read(dtype, frame.buffers[static_cast<size_t>(access.slot)] + offset * SizeOf(dtype));
@@ -291,6 +292,7 @@ Run PickUnary(UnaryOp op, DType operand) {
 }
 
 Run PickBinary(BinaryOp op, DType operand) {
+  HONE_CHECK(!IsStorageOnly(operand));
   Run run = nullptr;
   switch (operand) {
     case DType::kFloat32:

@@ -91,7 +91,7 @@ enum class Intrinsic : uint8_t {
 
 struct IntImm { Type type; int64_t value; };        // also bool (0, 1) and unsigned (bit pattern, zero-extended)
 struct FloatImm { Type type; double value; };       // rounded to type; a NaN is the quiet one
-struct Var { Type type; std::string name; };        // identity is the name; names are unique in a Func
+struct Var { Type type; std::string name; };        // identity is the name, which nothing in its scope binds again
 struct Cast { Type type; Expr value; };             // float to int truncates and saturates, NaN is 0; to bool: != 0
 struct Unary { UnaryOp op; Expr a; };
 struct Binary { BinaryOp op; Expr a, b; };

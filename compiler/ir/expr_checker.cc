@@ -35,14 +35,6 @@ std::optional<Type> DerivedType(const Expr& e) {
       [](const Broadcast& n) { return BroadcastType(n.value.type(), n.width); });
 }
 
-// float16 and bfloat16 may be loaded, selected, cast and inspected, not computed with.
-bool ComputesInStorageType(const Expr& e) {
-  if (const auto* unary = e.As<Unary>()) return IsStorageOnly(unary->a.type().dtype);
-  if (const auto* binary = e.As<Binary>()) return IsStorageOnly(binary->a.type().dtype);
-  const auto* call = e.As<Call>();
-  return call != nullptr && call->function != Intrinsic::kReinterpret && IsStorageOnly(call->type.dtype);
-}
-
 absl::Status CheckChildrenDefined(const Expr& e) {
   bool defined = true;
   ForEachChild(e, [&](const Expr& child) { defined = defined && child.defined(); });
@@ -51,6 +43,14 @@ absl::Status CheckChildrenDefined(const Expr& e) {
 }
 
 }  // namespace
+
+bool ComputesInStorageType(const Expr& e) {
+  if (const auto* unary = e.As<Unary>()) return IsStorageOnly(unary->a.type().dtype);
+  if (const auto* binary = e.As<Binary>()) return IsStorageOnly(binary->a.type().dtype);
+  if (const auto* ramp = e.As<Ramp>()) return IsStorageOnly(ramp->base.type().dtype);
+  const auto* call = e.As<Call>();
+  return call != nullptr && call->function != Intrinsic::kReinterpret && IsStorageOnly(call->type.dtype);
+}
 
 absl::Status IllegalExpr(const Expr& e, std::string_view message) {
   std::string text = Print(e);

@@ -35,6 +35,10 @@ class ExprChecker {
   Dialect dialect_;
 };
 
+// float16 and bfloat16 may be loaded, selected, cast and inspected, not computed with, as an operator, a function or a
+// ramp does.
+bool ComputesInStorageType(const Expr& e);
+
 // InvalidArgument naming the expression, cut to a readable length.
 absl::Status IllegalExpr(const Expr& e, std::string_view message);
 

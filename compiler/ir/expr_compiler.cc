@@ -23,10 +23,20 @@ Value RunVectorSelect(const Code& code, Frame& frame) {
   const Value on_true = (*code.b)(frame), on_false = (*code.c)(frame);
   return (*code.a)(frame).i != 0 ? on_true : on_false;
 }
+// Whether elements of a vector may take different ways by it.
+bool ElementsDiffer(const Expr& condition) {
+  return condition.type().width > 1 && condition.As<Broadcast>() == nullptr;
+}
 Value RunBroadcast(const Code& code, Frame& frame) { return (*code.a)(frame); }
 Value RunElement(const Code&, Frame& frame) { return {.i = frame.element}; }
 
 }  // namespace
+
+bool AccessCode::IsMaskedOff(Frame& frame) const {
+  if (mask == nullptr || (*mask)(frame).i != 0) return false;
+  for (size_t i = 0; elements_differ && i < indices.size(); ++i) (*indices[i])(frame);
+  return true;
+}
 
 int64_t AccessCode::Offset(Frame& frame, Use use) const {
   int64_t offset = 0;
@@ -122,6 +132,7 @@ absl::Status ExprCompiler::CompileAccess(const Buffer& buffer, const std::vector
   }
   if (mask.defined()) {
     HONE_ASSIGN_OR_RETURN(out->mask, Compile(mask));
+    out->elements_differ = ElementsDiffer(mask);
   }
   return absl::OkStatus();
 }
@@ -143,16 +154,8 @@ absl::Status ExprCompiler::CompileChildren(const Expr& e, Code* code) {
   return status;
 }
 
-absl::Status ExprCompiler::CheckComputable(const Expr& e) const {
-  DType operand = DType::kInt64;
-  if (const auto* unary = e.As<Unary>()) operand = unary->a.type().dtype;
-  if (const auto* binary = e.As<Binary>()) operand = binary->a.type().dtype;
-  if (!IsStorageOnly(operand)) return absl::OkStatus();
-  return IllegalExpr(e, "computes in a storage type; cast to f32 first");
-}
-
 absl::StatusOr<const Code*> ExprCompiler::Compile(const Expr& e) {
-  HONE_RETURN_IF_ERROR(CheckComputable(e));
+  if (ComputesInStorageType(e)) return IllegalExpr(e, "computes in a storage type; cast to f32 first");
   if (const Load* load = e.As<Load>()) {
     Code* code = Add(PickLoad(load->buffer->dtype));
     HONE_RETURN_IF_ERROR(CompileAccess(load->buffer, load->indices, load->mask, &code->access));
@@ -195,10 +198,7 @@ absl::StatusOr<const Code*> ExprCompiler::Compile(const Expr& e) {
       [&](const Cast& n) { return PickCast(n.value.type().dtype, n.type.dtype); },
       [&](const Unary& n) { return PickUnary(n.op, n.a.type().dtype); },
       [&](const Binary& n) { return PickBinary(n.op, n.a.type().dtype); },
-      [&](const Select& s) {
-        const bool elements_differ = s.condition.type().width > 1 && s.condition.As<Broadcast>() == nullptr;
-        return Run{elements_differ ? RunVectorSelect : RunSelect};
-      },
+      [](const Select& s) { return Run{ElementsDiffer(s.condition) ? RunVectorSelect : RunSelect}; },
       [&](const Call& n) {
         code->math = PickMath(n.function);
         return PickCall(n.function);

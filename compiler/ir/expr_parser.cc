@@ -1,8 +1,10 @@
 #include "compiler/ir/expr_parser.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <limits>
+#include <utility>
 
 #include "base/status.h"
 #include "compiler/ir/numeric.h"
@@ -14,7 +16,7 @@ namespace hone::ir {
 namespace {
 
 constexpr int kMaxDepth = 1000;
-constexpr int kMaxChain = 4096;  // operators in a row: a + b + c + ...
+constexpr int kMaxHeight = 4096;  // operators one around the other: of a + b + c + ... the last is around all others
 constexpr int64_t kMaxWidth = 4096;
 constexpr int64_t kMaxElements = int64_t{1} << 56;
 
@@ -98,6 +100,11 @@ absl::StatusOr<Expr> MakeIntLiteral(const Token& at, const std::string& digits, 
 absl::Status ExprParser::Enter() {
   if (++depth_ > kMaxDepth) return tokens_.Error(fmt::format("nested more than {} levels deep", kMaxDepth));
   return absl::OkStatus();
+}
+
+absl::Status ExprParser::Grow() {
+  if (++tallest_ <= kMaxHeight) return absl::OkStatus();
+  return tokens_.Error(fmt::format("more than {} operators one around the other", kMaxHeight));
 }
 
 std::optional<Type> ExprParser::BindVar(const std::string& name, Type type) {
@@ -211,15 +218,18 @@ absl::StatusOr<Expr> ExprParser::ParseExpr() {
 }
 
 absl::StatusOr<Expr> ExprParser::ParseBinary(int min_precedence) {
+  const int around = std::exchange(tallest_, 0);
   HONE_ASSIGN_OR_RETURN(Expr left, ParseUnary());
-  for (int length = 0;; ++length) {
+  while (true) {
     const InfixRow* row = FindInfix(tokens_.Peek());
-    if (row == nullptr || row->precedence < min_precedence) return left;
-    if (length == kMaxChain) return tokens_.Error(fmt::format("more than {} operators in a row", kMaxChain));
+    if (row == nullptr || row->precedence < min_precedence) break;
     const Token at = tokens_.Next();
-    HONE_ASSIGN_OR_RETURN(Expr right, ParseBinary(row->precedence + 1));
+    HONE_ASSIGN_OR_RETURN(Expr right, ParseBinary(row->precedence + 1));  // tallest_ is now that of both operands
+    HONE_RETURN_IF_ERROR(Grow());
     HONE_ASSIGN_OR_RETURN(left, MakeInfix(at, *row, std::move(left), std::move(right)));
   }
+  tallest_ = std::max(tallest_, around);
+  return left;
 }
 
 absl::StatusOr<Expr> ExprParser::ParseUnary() {
@@ -237,6 +247,7 @@ absl::StatusOr<Expr> ExprParser::ParseUnary() {
   HONE_RETURN_IF_ERROR(Enter());
   HONE_ASSIGN_OR_RETURN(Expr operand, ParseUnary());
   Leave();
+  HONE_RETURN_IF_ERROR(Grow());
   const UnaryOp op = at.text == "-" ? UnaryOp::kNeg : UnaryOp::kNot;
   const bool logical = operand.type().dtype == DType::kBool;
   if (!UnaryType(op, operand.type()) || (at.text == "!") != logical) {
@@ -288,7 +299,9 @@ absl::StatusOr<Expr> ExprParser::ParseWord() {
     if (token.text.starts_with("inf_") || token.text.starts_with("nan_")) return ParseNonFinite();
     if (tokens_.Sees("(", 1) || token.text == Name(Intrinsic::kReinterpret)) {
       tokens_.Next();
-      return ParseFunction(token);
+      HONE_ASSIGN_OR_RETURN(Expr call, ParseFunction(token));
+      HONE_RETURN_IF_ERROR(Grow());
+      return call;
     }
     if (IsReserved(token.text)) {
       return tokens_.Error(fmt::format("'{0}' is a reserved word; as a name write `{0}`", token.text));
@@ -296,6 +309,7 @@ absl::StatusOr<Expr> ExprParser::ParseWord() {
   }
   if (tokens_.Sees("[", 1)) {
     HONE_ASSIGN_OR_RETURN(Access access, ParseAccess());
+    HONE_RETURN_IF_ERROR(Grow());
     return MakeLoad(std::move(access.buffer), std::move(access.indices), std::move(access.mask));
   }
   const auto found = vars_.find(token.text);

@@ -50,11 +50,14 @@ class ExprParser {
   Buffer BindBuffer(const std::string& name, Buffer buffer);
   void RestoreBuffer(const std::string& name, Buffer before);
 
-  // Counts one more level of nesting; an error when the text is nested too deeply to be genuine.
+  // Counts one more level of nesting of the text; an error when the text is nested too deeply to be genuine.
   absl::Status Enter();
   void Leave() { --depth_; }
 
  private:
+  // Counts one more operator around the tallest expression that is there; an error where code that follows expressions
+  // down could run out of stack.
+  absl::Status Grow();
   // matrix: null where no matrix may stand; else its strides go there.
   absl::StatusOr<Access> ParseAccess(MatrixOperand* matrix);
   absl::StatusOr<Expr> ParseBinary(int min_precedence);
@@ -73,6 +76,7 @@ class ExprParser {
   std::map<std::string, Type, std::less<>> vars_;
   std::map<std::string, Buffer, std::less<>> buffers_;
   int depth_ = 0;
+  int tallest_ = 0;  // of the operands read so far: how many operators lie one around the other
 };
 
 }  // namespace hone::ir

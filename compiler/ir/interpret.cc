@@ -198,7 +198,11 @@ class StmtCompiler {
     HONE_ASSIGN_OR_RETURN(GroupExec body, CompileForGroup(alloc.body));
     return GroupExec([slot, bytes, buffer = alloc.buffer, body = std::move(body)](Group& group) {
       const bool shared = IsShared(buffer->scope);
-      Bytes memory(bytes * (shared ? 1 : group.lanes.size()), kUninitialized);
+      const size_t copies = shared ? 1 : group.lanes.size();
+      if (bytes > static_cast<size_t>(kMaxAllocBytes) / copies) {
+        return Fail(group, fmt::format("alloc of '{}' needs {} bytes of every lane", buffer->name, bytes));
+      }
+      Bytes memory(bytes * copies, kUninitialized);
       for (size_t lane = 0; lane < group.lanes.size(); ++lane) {
         group.lanes[lane].buffers[slot] = memory.data() + (shared ? 0 : lane * bytes);
       }
@@ -257,21 +261,24 @@ class StmtCompiler {
     HONE_ASSIGN_OR_RETURN(const Code* value, exprs_.Compile(store.value));
     const DType dtype = store.buffer->dtype;
     const int width = store.value.type().width;
-    const auto slot = static_cast<size_t>(exprs_.NewSlot(width));
-    return Exec([access = std::move(access), value, dtype, width, slot](Frame& frame) {
+    const auto slot = static_cast<size_t>(exprs_.NewSlot(width)), place = static_cast<size_t>(exprs_.NewSlot(width));
+    return Exec([access = std::move(access), value, dtype, width, slot, place](Frame& frame) {
       // All elements are read before any is written. One that is masked off computes its value all the same.
       for (frame.element = 0; frame.element < width; ++frame.element) {
         frame.vars[slot + static_cast<size_t>(frame.element)] = (*value)(frame);
       }
-      std::byte* data = frame.buffers[static_cast<size_t>(access.slot)];
-      for (frame.element = 0; frame.element < width && !frame.failed; ++frame.element) {
-        if (access.mask != nullptr && (*access.mask)(frame).i == 0) continue;
-        const int64_t offset = access.Offset(frame, AccessCode::Use::kWrite);
-        if (frame.failed) break;
-        eval::Write(dtype, frame.vars[slot + static_cast<size_t>(frame.element)], data + offset * SizeOf(dtype));
+      for (frame.element = 0; frame.element < width; ++frame.element) {
+        frame.vars[place + static_cast<size_t>(frame.element)].i =
+            access.IsMaskedOff(frame) ? -1 : access.Offset(frame, AccessCode::Use::kWrite);
       }
       frame.element = 0;
-      return !frame.failed;
+      if (frame.failed) return false;
+      std::byte* data = frame.buffers[static_cast<size_t>(access.slot)];
+      for (size_t i = 0; i < static_cast<size_t>(width); ++i) {
+        const int64_t offset = frame.vars[place + i].i;
+        if (offset >= 0) eval::Write(dtype, frame.vars[slot + i], data + offset * SizeOf(dtype));
+      }
+      return true;
     });
   }
 

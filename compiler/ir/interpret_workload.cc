@@ -15,19 +15,6 @@ using eval::Value;
 
 constexpr int64_t kMaxStageBytes = int64_t{1} << 34;
 
-BinaryOp CombineOp(Reduction reduction) {
-  switch (reduction) {
-    case Reduction::kProd:
-      return BinaryOp::kMul;
-    case Reduction::kMax:
-      return BinaryOp::kMax;
-    case Reduction::kMin:
-      return BinaryOp::kMin;
-    default:
-      return BinaryOp::kAdd;
-  }
-}
-
 // Counts the axes' variables through their extents, the last one fastest.
 class Odometer {
  public:
@@ -74,9 +61,10 @@ absl::Status RunStage(const Stage& stage, const Memory& memory, std::byte* out) 
   HONE_ASSIGN_OR_RETURN(const Code* value, compiler.Compile(stage.value));
   const Code* identity = nullptr;
   if (stage.reduction != Reduction::kNone) {
-    HONE_ASSIGN_OR_RETURN(identity, compiler.Compile(Identity(stage.reduction, {dtype, 1})));
+    const Expr first = Identity(stage.reduction, {dtype, 1});
+    HONE_ASSIGN_OR_RETURN(identity, compiler.Compile(first));
     const Code* so_far = compiler.CompileSlot(static_cast<int>(accumulator));
-    value = compiler.CompileBinary(CombineOp(stage.reduction), dtype, so_far, value);
+    value = compiler.CompileBinary(Combine(stage.reduction, first, first).As<Binary>()->op, dtype, so_far, value);
   }
   Frame frame;
   frame.vars.resize(static_cast<size_t>(compiler.var_slots()));

@@ -274,4 +274,10 @@ bool UsesVar(const Expr& e, std::string_view name) {
   return used;
 }
 
+bool HasLoad(const Expr& e) {
+  bool found = false;
+  ForEachExpr(e, [&](const Expr& x) { found = found || x.As<Load>() != nullptr; });
+  return found;
+}
+
 }  // namespace hone::ir

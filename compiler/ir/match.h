@@ -56,6 +56,7 @@ using VarMap = std::map<std::string, Expr, std::less<>>;
 Expr Substitute(const Expr& e, const VarMap& map);
 Stmt Substitute(const Stmt& s, const VarMap& map);
 bool UsesVar(const Expr& e, std::string_view name);
+bool HasLoad(const Expr& e);
 
 }  // namespace hone::ir
 

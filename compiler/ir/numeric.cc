@@ -97,6 +97,8 @@ int64_t WrapTo(DType int_type, int64_t value) {
   }
 }
 
+int64_t FloorDivide(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
+
 int64_t LowestInt(DType int_type) {
   if (!IsSignedInt(int_type)) return 0;
   return std::numeric_limits<int64_t>::min() >> (64 - 8 * SizeOf(int_type));

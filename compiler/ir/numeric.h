@@ -20,6 +20,9 @@ int64_t FloatToInt(DType int_type, double value);
 // The integer (read as int_type) in the float type, rounded once.
 double IntToFloat(DType int_type, int64_t value, DType float_type);
 
+// The quotient, rounded down; b > 0.
+int64_t FloorDivide(int64_t a, int64_t b);
+
 // The lowest and highest value; integers only.
 int64_t LowestInt(DType int_type);
 int64_t HighestInt(DType int_type);  // u64: the bit pattern of all ones

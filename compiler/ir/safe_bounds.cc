@@ -25,8 +25,6 @@ Interval Product(Interval a, Interval b) {
 
 Interval Hull(Interval a, Interval b) { return {std::min(a.low, b.low), std::max(a.high, b.high)}; }
 
-int64_t FloorDivide(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0); }
-
 Interval OfBinary(BinaryOp op, Interval a, Interval b) {
   const bool bounded = IsBounded(a) && IsBounded(b);
   const bool divides = b.IsPoint() && b.low > 0;
@@ -89,6 +87,8 @@ Interval OfNode(const Expr& e, const Ranges& ranges) {
 
 bool IsBounded(Interval i) { return i.low > -kUnbounded && i.high < kUnbounded; }
 bool FitsInt(Interval i) { return i.low >= INT32_MIN && i.high <= INT32_MAX; }
+
+bool HasSafeBounds(const Expr& e, const Ranges& ranges) { return IsBounded(OfNode(e, ranges)); }
 
 Interval SafeBoundsOf(const Expr& e, const Ranges& ranges) {
   const Interval result = OfNode(e, ranges);

@@ -12,6 +12,9 @@ namespace hone::ir {
 // wrap is unbounded.
 Interval SafeBoundsOf(const Expr& e, const Ranges& ranges);
 
+// Whether both ends are known; cheaper than to ask where they are.
+bool HasSafeBounds(const Expr& e, const Ranges& ranges);
+
 bool IsBounded(Interval i);
 bool FitsInt(Interval i);  // 32 bits
 

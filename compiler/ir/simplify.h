@@ -2,7 +2,8 @@
 //
 // Integer index expressions are brought into the form sum(coefficient * atom) + constant, in which split and fused loop
 // variables cancel; what cannot be taken apart (min, a floor division that does not come out) is an atom. Not a prover:
-// what it cannot decide it leaves alone. Values are never changed, only their form.
+// what it cannot decide it leaves alone. Values are never changed, only their form. Arithmetic on loop variables and
+// constants is taken not to wrap; on numbers that are loaded or converted it may.
 #ifndef HONE_COMPILER_IR_SIMPLIFY_H_
 #define HONE_COMPILER_IR_SIMPLIFY_H_
 
@@ -44,6 +45,9 @@ Interval BoundsOf(const Expr& index, const Ranges& ranges);
 Interval BoundsOf(const Linear& linear, const Ranges& ranges);
 // The value if the expression is the same constant for all values in ranges.
 std::optional<int64_t> ConstantValue(const Expr& index, const Ranges& ranges = {});
+
+// Of the variable that it binds.
+Interval RangeOf(const Let& let, const Ranges& ranges);
 
 Expr Simplify(const Expr& e, const Ranges& ranges = {});
 // Uses the ranges of the loops it passes; drops loops without iterations, branches not taken, and what is empty.

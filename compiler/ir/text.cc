@@ -119,7 +119,7 @@ void WriteStmt(const Stmt& s, int indent, Printer* out) {
       [&](const Merge& n) { WriteMerge(n, out); },
       [&](const Prefetch& n) {
         out->Write(fmt::format("prefetch {} ", n.count));
-        out->WriteName(n.buffer->name);
+        out->WriteBufferName(n.buffer);
         out->Write(" from ");
         out->Write(n.first);
       });

@@ -7,6 +7,9 @@
 namespace hone::ir {
 namespace {
 
+// More than any device has. Each lane is looked at when a func is verified.
+constexpr int64_t kMostLanes = int64_t{1} << 16, kMostGroups = int64_t{1} << 31;
+
 class FuncParser {
  public:
   explicit FuncParser(TokenStream tokens) : exprs_(std::move(tokens)), tokens_(exprs_.tokens()) {}
@@ -36,6 +39,9 @@ class FuncParser {
     HONE_RETURN_IF_ERROR(tokens_.Expect("lanes"));
     HONE_ASSIGN_OR_RETURN(grid->lanes, tokens_.ExpectInteger("the lanes of a group"));
     if (grid->groups < 1 || grid->lanes < 1) return tokens_.Error("a grid has at least one group of at least one lane");
+    if (grid->lanes > kMostLanes || grid->groups > kMostGroups) {
+      return tokens_.Error(fmt::format("a grid has at most {} groups of {} lanes", kMostGroups, kMostLanes));
+    }
     exprs_.BindVar(kGroupVar, kIndexType);
     exprs_.BindVar(kLaneVar, kIndexType);
     return absl::OkStatus();

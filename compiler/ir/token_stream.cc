@@ -20,7 +20,7 @@ int HexDigit(char c) {
 
 class Lexer {
  public:
-  explicit Lexer(std::string_view text) : text_(text) {}
+  Lexer(std::string_view text, size_t most) : text_(text), most_(most) {}
 
   absl::StatusOr<std::vector<Token>> Run() {
     std::vector<Token> tokens;
@@ -33,6 +33,7 @@ class Lexer {
         tokens.push_back(std::move(token));
         return tokens;
       }
+      if (tokens.size() == most_) return TokenStream::ErrorAt(token, fmt::format("more than {} tokens", most_));
       HONE_RETURN_IF_ERROR(Lex(&token));
       tokens.push_back(std::move(token));
     }
@@ -138,6 +139,7 @@ class Lexer {
   }
 
   std::string_view text_;
+  const size_t most_;
   size_t at_ = 0;
   size_t line_start_ = 0;
   int line_ = 1;
@@ -158,9 +160,9 @@ std::string Describe(const Token& token) {
 
 }  // namespace
 
-absl::StatusOr<TokenStream> TokenStream::Make(std::string_view text) {
+absl::StatusOr<TokenStream> TokenStream::Make(std::string_view text, size_t most) {
   TokenStream stream;
-  HONE_ASSIGN_OR_RETURN(stream.tokens_, Lexer(text).Run());
+  HONE_ASSIGN_OR_RETURN(stream.tokens_, Lexer(text, most).Run());
   return stream;
 }
 

@@ -24,8 +24,8 @@ struct Token {
 
 class TokenStream {
  public:
-  // Errors: InvalidArgument with line and column, as from every member below.
-  static absl::StatusOr<TokenStream> Make(std::string_view text);
+  // Errors: InvalidArgument with line and column, as from every member below; for more tokens than `most` too.
+  static absl::StatusOr<TokenStream> Make(std::string_view text, size_t most = SIZE_MAX);
 
   const Token& Peek(size_t ahead = 0) const;  // kEnd behind the last
   Token Next();

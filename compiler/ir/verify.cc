@@ -89,7 +89,7 @@ class FuncVerifier {
   absl::Status CheckMerge(const Merge& n) {
     for (const Expr& e : {n.place, n.part, n.value}) HONE_RETURN_IF_ERROR(exprs_.Check(e));
     if (n.mask.defined()) HONE_RETURN_IF_ERROR(exprs_.Check(n.mask));
-    if (IsStorageOnly(n.value.type().dtype)) return IllegalExpr(n.value, "computes in a storage type");
+    HONE_RETURN_IF_ERROR(CheckReduction(n.reduction, n.value.type()));
     if (n.parts >= 2 && n.parts <= kMostParts && std::has_single_bit(static_cast<uint64_t>(n.parts))) {
       return absl::OkStatus();
     }
@@ -153,8 +153,12 @@ class FuncVerifier {
       return Illegal("{} of {} '{}' are {} apart{}", chunk == 1 || whole ? "elements" : "chunks", what, buffer.name,
                      operand.apart, whole ? "; a row lies side by side" : "");
     }
+    const int64_t elements = NumElements(buffer);
+    if (std::max(operand.stride, operand.apart) > elements) {
+      return Illegal("the stride of {} is larger than buffer '{}'", what, buffer.name);
+    }
     const int64_t last = whole ? columns - 1 : (columns / chunk - 1) * operand.apart + chunk - 1;
-    if ((rows - 1) * operand.stride + last >= NumElements(buffer)) {
+    if ((rows - 1) * operand.stride + last >= elements) {
       return Illegal("{} of {} x {} elements, stride {}, is larger than buffer '{}'", what, rows, columns,
                      operand.stride, buffer.name);
     }
@@ -197,10 +201,11 @@ class FuncVerifier {
     if (from.scope != Scope::kParam && from.scope != Scope::kWorkspace) {
       return Illegal("from {} '{}': copies come from memory that all groups see", Name(from.scope), from.name);
     }
-    const int64_t size = SizeOf(to.dtype), bytes = copy.count * size;
+    const int64_t size = SizeOf(to.dtype);
+    const int64_t bytes = std::clamp<int64_t>(copy.count, 0, kMostCopyBytes + 1) * size;  // no more than can be refused
     if (IsOfGroup(copy)) {
-      const bool whole = copy.groups > 0 && bytes % (kGroupCopyAlignment * copy.groups) == 0;
-      if (!whole || bytes > kMostCopyBytes) {
+      const bool few = copy.groups > 0 && copy.groups <= kMostCopyBytes / kGroupCopyAlignment;
+      if (!few || bytes % (kGroupCopyAlignment * copy.groups) != 0 || bytes > kMostCopyBytes) {
         return Illegal("of {} bytes by {} groups; they share multiples of {} each, up to {}", bytes, copy.groups,
                        kGroupCopyAlignment, kMostCopyBytes);
       }

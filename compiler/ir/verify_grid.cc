@@ -17,6 +17,8 @@ namespace hone::ir {
 namespace {
 
 constexpr size_t kMostText = 120;
+// That give a variable in terms of lane.id and group.id. A chain of Lets, each twice the one before, doubles them.
+constexpr int64_t kMostOperations = int64_t{1} << 16;
 
 std::string Short(const Expr& e) {
   std::string text = Print(e);
@@ -86,19 +88,31 @@ class GridVerifier {
           return absl::OkStatus();
         },
         [&](const If& n) { return CheckIf(n); }, [&](const Alloc& n) { return CheckAlloc(n); },
-        [&](const Let& n) {
-          const Expr value = Substitute(n.value, of_ids_);
-          if (!IsDivergent(value) && !UsesVar(value, kGroupVar)) return Check(n.body);
-          of_ids_[n.var] = value;
-          const absl::Status status = Check(n.body);
-          of_ids_.erase(n.var);
-          return status;
-        },
-        [&](const Barrier&) { return Together("a barrier"); }, [&](const Contract& n) { return CheckContract(n); },
-        [&](const Settle&) { return Together("a settle"); },
+        [&](const Let& n) { return CheckLet(n); }, [&](const Barrier&) { return Together("a barrier"); },
+        [&](const Contract& n) { return CheckContract(n); }, [&](const Settle&) { return Together("a settle"); },
         [&](const Copy& n) { return IsOfGroup(n) ? CheckCopy(n) : absl::OkStatus(); },
         [&](const Commit&) { return Together("a commit"); }, [&](const Wait&) { return Together("a wait"); },
         [&](const Merge& n) { return CheckMerge(n); }, [](const Prefetch&) { return absl::OkStatus(); });
+  }
+
+  absl::Status CheckLet(const Let& let) {
+    int64_t size = 0;  // of the value in terms of lane.id and group.id, each part as often as it is in it
+    ForEachExpr(let.value, [&](const Expr& e) {
+      const Var* var = e.As<Var>();
+      const auto known = var == nullptr ? sizes_.end() : sizes_.find(var->name);
+      size += known == sizes_.end() ? 1 : known->second;
+    });
+    if (size > kMostOperations) {
+      return Illegal("'{}' takes more than {} operations on lane.id", let.var, kMostOperations);
+    }
+    const Expr value = Substitute(let.value, of_ids_);
+    if (!IsDivergent(value) && !UsesVar(value, kGroupVar)) return Check(let.body);
+    of_ids_[let.var] = value;
+    sizes_[let.var] = size;
+    const absl::Status status = Check(let.body);
+    of_ids_.erase(let.var);
+    sizes_.erase(let.var);
+    return status;
   }
 
   // Lanes that count bundles differently would wait for different ones.
@@ -118,7 +132,7 @@ class GridVerifier {
     int64_t row = 1;
     for (size_t d = indices.size(); d-- > 0;) {
       place.Add(ToLinear(Substitute(indices[d], of_ids_), {{id, {0, count - 1}}}), row);
-      row *= buffer.shape[d];
+      if (d > 0) row *= buffer.shape[d];
     }
     for (const auto& [atom, factor] : place.terms) {
       if (UsesVar(atom, id)) of_id.Add(atom, factor);
@@ -221,7 +235,7 @@ class GridVerifier {
     int64_t size = 1;
     for (size_t d = first.indices.size(); d-- > 0;) {
       place.Add(ToLinear(Substitute(Substitute(first.indices[d], of_ids_), {{kLaneVar, Expr(0)}}), {}), size);
-      size *= first.buffer->shape[d];
+      if (d > 0) size *= first.buffer->shape[d];
     }
     const int64_t period = kSwizzledRows * row;
     std::erase_if(place.terms, [&](const auto& term) { return IsMultipleOf(term.first * Expr(term.second), period); });
@@ -337,6 +351,7 @@ class GridVerifier {
   int swizzled_ = 0;            // buffers that are allocated around
   Ranges ranges_;               // of loops
   VarMap of_ids_;               // variables that lanes or groups may disagree about, in terms of lane.id and group.id
+  std::map<std::string, int64_t, std::less<>> sizes_;               // of these
   std::map<std::string, std::vector<int64_t>, std::less<>> moves_;  // by what moves, of every lane
   std::string why_divergent_;                                       // empty where all lanes of a group are
   int64_t shared_bytes_ = 0;

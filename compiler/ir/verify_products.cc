@@ -1,6 +1,7 @@
 // That nobody uses what instructions which go on by themselves may still be changing, and that all are waited for.
 // Whose operands change meanwhile is not told here: buffers are refilled in turns, which only running it shows.
 #include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -56,9 +57,8 @@ class ProductVerifier {
     }
     if (!running_.empty()) HONE_RETURN_IF_ERROR(CheckUses(s));
     if (const If* branch = s.As<If>()) return CheckIf(*branch);
+    if (s.As<For>() != nullptr) return CheckLoop(s);
     HONE_RETURN_IF_ERROR(CheckChildren(s));
-    // The next iteration comes to what this one leaves.
-    if (s.As<For>() != nullptr && !running_.empty()) HONE_RETURN_IF_ERROR(CheckChildren(s));
     const Alloc* alloc = s.As<Alloc>();
     return alloc == nullptr ? absl::OkStatus() : CheckEnd(alloc->buffer.get());
   }
@@ -67,6 +67,19 @@ class ProductVerifier {
     absl::Status status;
     ForEachChild(s, [&](const Stmt& child) { status.Update(Check(child)); }, [](const Expr&) {});
     return status;
+  }
+
+  // The next iteration comes to what this one leaves. A loop that was looked at with the same products under way leaves
+  // the same: else loops in loops would be looked at twice each, and double at every level.
+  absl::Status CheckLoop(const Stmt& s) {
+    const auto [known, is_new] = left_by_.try_emplace({&s.node(), running_});
+    if (is_new) {
+      HONE_RETURN_IF_ERROR(CheckChildren(s));
+      if (!running_.empty()) HONE_RETURN_IF_ERROR(CheckChildren(s));
+      known->second = running_;
+    }
+    running_ = known->second;
+    return absl::OkStatus();
   }
 
   absl::Status CheckIf(const If& branch) {
@@ -102,7 +115,9 @@ class ProductVerifier {
     return used ? Running(buffer, "ends") : absl::OkStatus();
   }
 
-  std::vector<const Contract*> running_;  // begun, and perhaps not done
+  using Products = std::vector<const Contract*>;
+  Products running_;                                                  // begun, and perhaps not done
+  std::map<std::pair<const StmtNode*, Products>, Products> left_by_;  // loops, by what ran when they began
 };
 
 }  // namespace

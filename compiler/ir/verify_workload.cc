@@ -85,11 +85,7 @@ class WorkloadVerifier {
       return Illegal("its value is {} but its buffer {}", ToString(stage.value.type()), ToString(place));
     }
     if (stage.reduction == Reduction::kNone) return absl::OkStatus();
-    const bool adds = stage.reduction == Reduction::kSum || stage.reduction == Reduction::kProd;
-    if (IsStorageOnly(place.dtype) || (adds && place.dtype == DType::kBool)) {
-      return Illegal("cannot reduce by {} in {}", Name(stage.reduction), ToString(place));
-    }
-    return absl::OkStatus();
+    return CheckReduction(stage.reduction, place);
   }
 
   ExprChecker exprs_{ExprChecker::Dialect::kWorkload};
@@ -97,6 +93,12 @@ class WorkloadVerifier {
 };
 
 }  // namespace
+
+absl::Status CheckReduction(Reduction reduction, Type type) {
+  const bool adds = reduction == Reduction::kSum || reduction == Reduction::kProd;
+  if (!IsStorageOnly(type.dtype) && !(adds && type.dtype == DType::kBool)) return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format("cannot reduce by {} in {}", Name(reduction), ToString(type)));
+}
 
 absl::Status Verify(const Workload& workload) {
   return Annotate(WorkloadVerifier().Run(workload), fmt::format("workload \"{}\"", workload.op));

@@ -26,6 +26,8 @@ struct Axis {
 enum class Reduction : uint8_t { kNone, kSum, kProd, kMax, kMin };
 Expr Identity(Reduction reduction, Type type);  // 0, 1, lowest, highest (-inf, inf for floats)
 Expr Combine(Reduction reduction, Expr a, Expr b);
+// OK where values of the type can be combined so.
+absl::Status CheckReduction(Reduction reduction, Type type);
 
 struct Stage {
   Buffer buffer;  // shape == extents of axes

@@ -9,6 +9,9 @@
 namespace hone::ir {
 namespace {
 
+// Many times what the largest workloads have. A token takes some 80 bytes, of a text that may be one character each.
+constexpr size_t kMostTokens = size_t{1} << 18;
+
 class WorkloadParser {
  public:
   explicit WorkloadParser(TokenStream tokens) : exprs_(std::move(tokens)), tokens_(exprs_.tokens()) {}
@@ -92,7 +95,7 @@ class WorkloadParser {
 }  // namespace
 
 absl::StatusOr<Workload> ParseWorkload(std::string_view text) {
-  HONE_ASSIGN_OR_RETURN(TokenStream tokens, TokenStream::Make(text));
+  HONE_ASSIGN_OR_RETURN(TokenStream tokens, TokenStream::Make(text, kMostTokens));
   HONE_ASSIGN_OR_RETURN(Workload workload, WorkloadParser(std::move(tokens)).Run());
   HONE_RETURN_IF_ERROR(Verify(workload));
   return workload;

@@ -3,7 +3,6 @@
 
 #include <fstream>
 #include <iostream>
-#include <iterator>
 #include <utility>
 
 #include "CLI/CLI.hpp"
@@ -15,16 +14,26 @@
 namespace hone::opt {
 namespace {
 
+// To the end. `read` reports what goes wrong by its state, where an iterator would throw.
+absl::StatusOr<std::string> ReadAll(std::istream& input, const std::string& path) {
+  std::string text;
+  char block[1 << 14];
+  do {
+    input.read(block, sizeof block);
+    text.append(block, static_cast<size_t>(input.gcount()));
+  } while (input);
+  if (input.eof()) return text;
+  return absl::NotFoundError(fmt::format("cannot read {}", path));
+}
+
 absl::StatusOr<std::string> ReadText(const std::string& path) {
-  if (path == "-") return std::string(std::istreambuf_iterator<char>(std::cin), {});
+  if (path == "-") return ReadAll(std::cin, "standard input");
   if (path.ends_with(".onnx")) {
     HONE_ASSIGN_OR_RETURN(const graph::Graph graph, graph::ImportOnnx(path, {}));
     return graph::Print(graph);
   }
   std::ifstream file(path, std::ios::binary);
-  std::string text(std::istreambuf_iterator<char>(file), {});
-  if (!file.good() && !file.eof()) return absl::NotFoundError(fmt::format("cannot read {}", path));
-  return text;
+  return ReadAll(file, path);
 }
 
 absl::Status Main(const std::string& path, const std::string& target, OptOptions options) {
@@ -34,8 +43,7 @@ absl::Status Main(const std::string& path, const std::string& target, OptOptions
   HONE_ASSIGN_OR_RETURN(const std::string text, ReadText(path));
   absl::StatusOr<std::string> result = Opt(text, options);
   if (!result.ok()) return Annotate(result.status(), path);
-  std::cout << *result;
-  return absl::OkStatus();
+  return WriteOut(*result) ? absl::OkStatus() : absl::UnavailableError("cannot write to standard output");
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <optional>
 
 #include "base/random.h"
 #include "base/status.h"
@@ -9,25 +11,36 @@
 #include "compiler/graph/interpret_plan.h"
 #include "compiler/graph/plan.h"
 #include "compiler/ir/elements.h"
+#include "compiler/ir/text.h"
 #include "fmt/format.h"
 
 namespace hone::opt {
 namespace {
 
-ir::Bytes RandomBytes(ir::DType dtype, int64_t elements, Random& random) {
+// Of one tensor: to interpret a larger one would take days, if memory did not end before.
+constexpr int64_t kMostBytes = int64_t{1} << 32;
+
+// Of the values that a tensor begins with.
+struct Range {
+  double low, high;
+};
+Range UsualRange(ir::DType dtype) { return {ir::IsFloat(dtype) ? -1.0 : 0.0, 1}; }
+
+absl::StatusOr<ir::Bytes> RandomBytes(ir::DType dtype, int64_t elements, Range range, Random& random) {
+  if (elements > kMostBytes / ir::SizeOf(dtype)) {
+    return absl::ResourceExhaustedError(fmt::format("a tensor of {} elements is too large to interpret", elements));
+  }
   ir::Bytes bytes(static_cast<size_t>(elements * ir::SizeOf(dtype)));
-  ir::FillRandom(dtype, ir::IsFloat(dtype) ? -1 : 0, 1, random, bytes);
+  ir::FillRandom(dtype, range.low, range.high, random, bytes);
   return bytes;
 }
 
-ir::Bytes RandomParam(const ir::BufferNode& buffer, const std::vector<ir::Param>& ranges, Random& random) {
-  for (const ir::Param& param : ranges) {
-    if (param.buffer->name != buffer.name) continue;
-    ir::Bytes bytes(static_cast<size_t>(ir::NumBytes(buffer)));
-    ir::FillRandom(buffer.dtype, param.low, param.high, random, bytes);
-    return bytes;
-  }
-  return RandomBytes(buffer.dtype, ir::NumElements(buffer), random);
+absl::StatusOr<ir::Bytes> RandomParam(const ir::BufferNode& buffer, const std::vector<ir::Param>& ranges,
+                                      Random& random) {
+  Range range = UsualRange(buffer.dtype);
+  const auto known = std::ranges::find_if(ranges, [&](const ir::Param& p) { return p.buffer->name == buffer.name; });
+  if (known != ranges.end()) range = {known->low, known->high};
+  return RandomBytes(buffer.dtype, ir::NumElements(buffer), range, random);
 }
 
 absl::Status RunFunc(const ir::Func& func, Tensors& params) {
@@ -36,19 +49,35 @@ absl::Status RunFunc(const ir::Func& func, Tensors& params) {
   return ir::Interpret(func, spans);
 }
 
-Tensors RandomParams(const ir::Func& func, uint64_t seed, const std::vector<ir::Param>& ranges) {
+absl::StatusOr<Tensors> RandomParams(const ir::Func& func, uint64_t seed, const std::vector<ir::Param>& ranges) {
   Random random(seed);
   Tensors params;
   for (const ir::Buffer& param : func.params) {
-    params.push_back({param->name, param->dtype, RandomParam(*param, ranges, random)});
+    HONE_ASSIGN_OR_RETURN(ir::Bytes bytes, RandomParam(*param, ranges, random));
+    params.push_back({param->name, param->dtype, std::move(bytes)});
   }
   return params;
+}
+
+// As text has constants; floats without their type.
+std::string Shown(ir::DType dtype, const std::byte* bytes) {
+  if (ir::IsFloat(dtype)) return fmt::format("{}", ir::ElementAsDouble(dtype, bytes));
+  return ir::Print(ir::ReadElement(dtype, bytes));
+}
+
+// Whether two elements have the same bits, or are both NaN, or are floats no further apart than allowed, if any are.
+bool IsSame(ir::DType dtype, const std::byte* expected, const std::byte* actual, std::optional<double> allowed) {
+  if (std::memcmp(expected, actual, static_cast<size_t>(ir::SizeOf(dtype))) == 0) return true;
+  if (!ir::IsFloat(dtype)) return false;
+  const double x = ir::ElementAsDouble(dtype, expected), y = ir::ElementAsDouble(dtype, actual);
+  if (std::isnan(x) && std::isnan(y)) return true;
+  return allowed.has_value() && (x == y || std::fabs(x - y) <= *allowed);
 }
 
 }  // namespace
 
 absl::StatusOr<Tensors> Meaning(const ir::Func& func, uint64_t seed, const std::vector<ir::Param>& ranges) {
-  Tensors params = RandomParams(func, seed, ranges);
+  HONE_ASSIGN_OR_RETURN(Tensors params, RandomParams(func, seed, ranges));
   HONE_RETURN_IF_ERROR(RunFunc(func, params));
   return params;
 }
@@ -57,7 +86,10 @@ absl::StatusOr<Tensors> Meaning(const ir::Workload& workload, uint64_t seed) {
   Random random(seed);
   std::vector<ir::Bytes> params;
   std::vector<std::span<const std::byte>> spans;
-  for (const ir::Param& param : workload.params) params.push_back(RandomParam(*param.buffer, workload.params, random));
+  for (const ir::Param& param : workload.params) {
+    HONE_ASSIGN_OR_RETURN(ir::Bytes bytes, RandomParam(*param.buffer, workload.params, random));
+    params.push_back(std::move(bytes));
+  }
   for (const ir::Bytes& bytes : params) spans.emplace_back(bytes);
   HONE_ASSIGN_OR_RETURN(std::vector<ir::Bytes> results, ir::Interpret(workload, spans));
   Tensors outputs;
@@ -70,7 +102,7 @@ absl::StatusOr<Tensors> Meaning(const ir::Workload& workload, uint64_t seed) {
 absl::StatusOr<Tensors> Meaning(const ir::Workload& workload, const ir::Func& prepare, const ir::Func& main,
                                 uint64_t seed) {
   // The params come first, in the order of the workload, so that they get the values that the workload got.
-  Tensors arguments = RandomParams(main, seed, workload.params);
+  HONE_ASSIGN_OR_RETURN(Tensors arguments, RandomParams(main, seed, workload.params));
   if (prepare.body.defined()) HONE_RETURN_IF_ERROR(RunFunc(prepare, arguments));
   HONE_RETURN_IF_ERROR(RunFunc(main, arguments));
   arguments.erase(arguments.begin(), arguments.end() - static_cast<ptrdiff_t>(workload.outputs.size()));
@@ -85,7 +117,8 @@ absl::StatusOr<Tensors> Meaning(const graph::Graph& graph, uint64_t seed) {
   std::vector<ir::Bytes> inputs;
   for (const graph::TensorId id : plan.inputs) {
     const graph::TensorType& type = plan.tensors[id].type;
-    inputs.push_back(RandomBytes(type.dtype, type.elements(), random));
+    HONE_ASSIGN_OR_RETURN(ir::Bytes bytes, RandomBytes(type.dtype, type.elements(), UsualRange(type.dtype), random));
+    inputs.push_back(std::move(bytes));
   }
   HONE_ASSIGN_OR_RETURN(std::vector<ir::Bytes> results, graph::InterpretPlan(plan, inputs));
   Tensors outputs;
@@ -112,11 +145,11 @@ absl::Status ExpectSame(const Tensors& expected, const Tensors& actual, double t
       const double x = std::fabs(ir::ElementAsDouble(e.dtype, &e.bytes[at]));
       if (std::isfinite(x)) largest = std::max(largest, x);
     }
-    const double allowed = ir::IsFloat(e.dtype) ? tolerance * largest : 0;
+    const std::optional<double> allowed = tolerance > 0 ? std::optional(tolerance * largest) : std::nullopt;
     for (size_t at = 0; at < e.bytes.size(); at += size) {
-      const double x = ir::ElementAsDouble(e.dtype, &e.bytes[at]), y = ir::ElementAsDouble(a.dtype, &a.bytes[at]);
-      if (x == y || (std::isnan(x) && std::isnan(y)) || std::fabs(x - y) <= allowed) continue;
-      return absl::DataLossError(fmt::format("element {} of {} is {}, should be {}", at / size, e.name, y, x));
+      if (IsSame(e.dtype, &e.bytes[at], &a.bytes[at], allowed)) continue;
+      return absl::DataLossError(fmt::format("element {} of {} is {}, should be {}", at / size, e.name,
+                                             Shown(a.dtype, &a.bytes[at]), Shown(e.dtype, &e.bytes[at])));
     }
   }
   return absl::OkStatus();

@@ -35,8 +35,8 @@ absl::StatusOr<Tensors> Meaning(const ir::Workload& workload, const ir::Func& pr
 // The outputs of the graph, which must be legal.
 absl::StatusOr<Tensors> Meaning(const graph::Graph& graph, uint64_t seed);
 
-// DataLoss naming the first element that differs by more than `tolerance` times the largest of its tensor; integers
-// must be equal.
+// DataLoss naming the first element that differs by more than `tolerance` times the largest of its tensor. Integers,
+// and with tolerance 0 floats too, must have the same bits; but NaNs are one.
 absl::Status ExpectSame(const Tensors& expected, const Tensors& actual, double tolerance);
 
 }  // namespace hone::opt

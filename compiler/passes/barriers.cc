@@ -94,25 +94,42 @@ bool HasSteps(const ir::Stmt& s) {
   return found;
 }
 
-// What comes before the first barrier on the way through `s`; false once there is one.
-bool Head(const ir::Stmt& s, Effects* effects) {
+bool RunsSurely(const ir::For& loop, const ir::Ranges& ranges) { return ir::BoundsOf(loop.extent, ranges).low >= 1; }
+
+ir::Ranges WithVarOf(const ir::For& loop, ir::Ranges ranges) {
+  ranges[loop.var] = {0, ir::BoundsOf(loop.extent, ranges).high - 1};
+  return ranges;
+}
+
+// What may come before the first barrier on the way through `s`; false once there is one whatever way is taken.
+bool Head(const ir::Stmt& s, const ir::Ranges& ranges, Effects* effects) {
   if (s.As<ir::Barrier>() != nullptr) return false;
   if (const ir::Block* block = s.As<ir::Block>()) {
     for (const ir::Stmt& child : block->stmts) {
-      if (!Head(child, effects)) return false;
+      if (!Head(child, ranges, effects)) return false;
     }
     return true;
   }
-  bool open = true;
+  const ir::For* loop = s.As<ir::For>();
+  const ir::If* branch = s.As<ir::If>();
+  const ir::Ranges inner = loop != nullptr ? WithVarOf(*loop, ranges) : ranges;
+  int open = 0, ways = 0;
   ir::ForEachChild(
-      s, [&](const ir::Stmt& child) { open = Head(child, effects) && open; },
+      s,
+      [&](const ir::Stmt& child) {
+        open += Head(child, inner, effects) ? 1 : 0;
+        ++ways;
+      },
       [&](const ir::Expr& e) { AddReads(e, effects); });
   if (ir::WrittenBy(s) != nullptr) effects->Add(EffectsOf(s));
-  return open;
+  const bool passes_by = branch != nullptr ? ways == 1 : loop != nullptr ? !RunsSurely(*loop, ranges) : ways == 0;
+  return open > 0 || passes_by;
 }
 
 class BarrierInserter {
  public:
+  explicit BarrierInserter(const ir::Ranges& ranges) : ranges_(ranges) {}
+
   ir::Stmt Insert(const ir::Stmt& s) {
     if (!HasSteps(s) && !IsPartOfSteps(s)) return Step(s);
     if (const ir::Block* block = s.As<ir::Block>()) {
@@ -158,11 +175,13 @@ class BarrierInserter {
   // The next iteration follows the last one, with its copies under way. What those write once they are waited for
   // meets what it should inside the body.
   ir::Stmt Loop(const ir::For& loop) {
+    const Effects before = since_;
+    const ir::Ranges around = std::exchange(ranges_, WithVarOf(loop, ranges_));
     const Buffers copied = EffectsOf(loop.body).copies;
     since_.copies.insert(copied.begin(), copied.end());
     ir::Stmt body = Insert(loop.body);
     Effects head;
-    Head(body, &head);
+    Head(body, ranges_, &head);
     if (since_.Before(head)) {
       std::vector<ir::Stmt> stmts;
       Append(body, &stmts);
@@ -170,6 +189,8 @@ class BarrierInserter {
       body = ir::MakeBlock(std::move(stmts));
       since_.Meet();
     }
+    ranges_ = around;
+    if (!RunsSurely(loop, ranges_)) since_.Add(before);
     return ir::MakeFor(loop.var, loop.extent, loop.kind, body);
   }
 
@@ -183,11 +204,12 @@ class BarrierInserter {
     return ir::MakeIf(branch.condition, then_case, else_case);
   }
 
-  Effects since_;  // what lanes did since the last barrier
+  Effects since_;      // what lanes may have done since the last barrier
+  ir::Ranges ranges_;  // of the variables around
 };
 
 }  // namespace
 
-ir::Stmt InsertBarriers(const ir::Stmt& s) { return BarrierInserter().Insert(s); }
+ir::Stmt InsertBarriers(const ir::Stmt& s, const ir::Ranges& ranges) { return BarrierInserter(ranges).Insert(s); }
 
 }  // namespace hone::passes

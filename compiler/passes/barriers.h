@@ -6,11 +6,13 @@
 #ifndef HONE_COMPILER_PASSES_BARRIERS_H_
 #define HONE_COMPILER_PASSES_BARRIERS_H_
 
+#include "compiler/ir/simplify.h"
 #include "compiler/ir/stmt.h"
 
 namespace hone::passes {
 
-ir::Stmt InsertBarriers(const ir::Stmt& s);
+// ranges: of what variables there are around it.
+ir::Stmt InsertBarriers(const ir::Stmt& s, const ir::Ranges& ranges);
 
 }  // namespace hone::passes
 

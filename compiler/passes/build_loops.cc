@@ -375,9 +375,14 @@ absl::Status CheckLegal(const State& state, const target::Target& target) {
     bool in_reduction = false;
     for (const Loop& loop : nest.loops) {
       in_reduction |= loop.reduce;
-      if (in_reduction && std::find(nest.shifted.begin(), nest.shifted.end(), loop.name) != nest.shifted.end()) {
+      if (std::ranges::find(nest.shifted, loop.name) == nest.shifted.end()) continue;
+      if (in_reduction) {
         return absl::FailedPreconditionError(
             fmt::format("tiles of loop {} overlap inside a reduction and would be added twice", loop.name));
+      }
+      if (loop.kind == ir::LoopKind::kParallel && nest.stage.reduction != ir::Reduction::kNone) {
+        return absl::FailedPreconditionError(
+            fmt::format("tiles of loop {} overlap: threads would add to the same elements", loop.name));
       }
     }
   }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <functional>
 #include <optional>
-#include <set>
 
 #include "compiler/ir/match.h"
 #include "compiler/ir/simplify.h"
@@ -11,15 +10,13 @@
 namespace hone::passes {
 namespace {
 
-using Names = std::set<std::string, std::less<>>;
-
 // min(full, rest) in a loop extent, where rest is `tail` in the last tile and at least `full` before.
 struct Minimum {
   ir::Expr expr, rest;
   int64_t full, tail;
 };
 
-std::optional<Minimum> AsMinimum(const ir::Expr& e) {
+std::optional<Minimum> AsMinimum(const ir::Expr& e, const ir::Ranges& ranges) {
   const ir::Binary* m = e.As<ir::Binary>();
   if (m == nullptr || m->op != ir::BinaryOp::kMin) return std::nullopt;
   const bool left = m->a.As<ir::IntImm>() != nullptr;
@@ -31,30 +28,30 @@ std::optional<Minimum> AsMinimum(const ir::Expr& e) {
     if (k % full->value != 0) return std::nullopt;
   }
   const int64_t tail = ((linear.constant % full->value) + full->value) % full->value;
-  if (tail == 0) return std::nullopt;
+  if (tail == 0 || ir::BoundsOf(rest, ranges).low < 1) return std::nullopt;
   return Minimum{e, rest, full->value, tail};
 }
 
-bool Bound(const ir::Expr& e, const Names& names) {
+bool Bound(const ir::Expr& e, const ir::Ranges& ranges) {
   bool bound = true;
   ir::ForEachExpr(e, [&](const ir::Expr& x) {
-    if (const ir::Var* v = x.As<ir::Var>()) bound &= names.count(v->name) > 0;
+    if (const ir::Var* v = x.As<ir::Var>()) bound &= ranges.contains(v->name);
   });
   return bound;
 }
 
-std::optional<Minimum> FindMinimum(const ir::Stmt& s, const Names& names) {
+std::optional<Minimum> FindMinimum(const ir::Stmt& s, const ir::Ranges& ranges) {
   std::optional<Minimum> found;
   if (const ir::For* loop = s.As<ir::For>()) {
     ir::ForEachExpr(loop->extent, [&](const ir::Expr& e) {
-      if (found.has_value() || !Bound(e, names)) return;
-      found = AsMinimum(e);
+      if (found.has_value() || !Bound(e, ranges)) return;
+      found = AsMinimum(e, ranges);
     });
   }
   ir::ForEachChild(
       s,
       [&](const ir::Stmt& child) {
-        if (!found.has_value()) found = FindMinimum(child, names);
+        if (!found.has_value()) found = FindMinimum(child, ranges);
       },
       [](const ir::Expr&) {});
   return found;
@@ -70,20 +67,21 @@ ir::Stmt Replace(const ir::Stmt& s, const ir::Expr& from, const ir::Expr& to) {
       [&](const ir::Expr& e) { return Replace(e, from, to); });
 }
 
-ir::Stmt PeelIn(const ir::Stmt& s, const Names& names) {
-  if (const auto m = FindMinimum(s, names)) {
+// ranges: of the variables of the loops around.
+ir::Stmt PeelIn(const ir::Stmt& s, const ir::Ranges& ranges) {
+  if (const auto m = FindMinimum(s, ranges)) {
     return PeelIn(ir::MakeIf(m->rest >= ir::Expr(m->full), Replace(s, m->expr, ir::Expr(m->full)),
                              Replace(s, m->expr, ir::Expr(m->tail))),
-                  names);
+                  ranges);
   }
   if (const ir::For* loop = s.As<ir::For>()) {
-    Names inner = names;
-    inner.insert(loop->var);
+    ir::Ranges inner = ranges;
+    inner[loop->var] = {0, ir::BoundsOf(loop->extent, ranges).high - 1};
     const ir::Stmt body = PeelIn(loop->body, inner);
     return body.SameHandle(loop->body) ? s : ir::MakeFor(loop->var, loop->extent, loop->kind, body);
   }
   return ir::MapChildren(
-      s, [&](const ir::Stmt& child) { return PeelIn(child, names); }, [](const ir::Expr& e) { return e; });
+      s, [&](const ir::Stmt& child) { return PeelIn(child, ranges); }, [](const ir::Expr& e) { return e; });
 }
 
 constexpr int64_t kMostEnds = 2;     // iterations that stand by themselves
@@ -142,17 +140,18 @@ ir::Stmt WithEnds(const ir::For& loop, int64_t extent, const ir::Ranges& ranges)
 }
 
 ir::Stmt PeelEndsIn(const ir::Stmt& s, const ir::Ranges& ranges) {
+  ir::Ranges inner = ranges;
+  if (const ir::Let* let = s.As<ir::Let>()) inner[let->var] = ir::RangeOf(*let, ranges);
   const ir::For* loop = s.As<ir::For>();
   if (loop == nullptr) {
     return ir::MapChildren(
-        s, [&](const ir::Stmt& child) { return PeelEndsIn(child, ranges); }, [](const ir::Expr& e) { return e; });
+        s, [&](const ir::Stmt& child) { return PeelEndsIn(child, inner); }, [](const ir::Expr& e) { return e; });
   }
   const ir::IntImm* extent = loop->extent.As<ir::IntImm>();
   if (extent != nullptr && loop->kind == ir::LoopKind::kSerial && StoresOf(loop->body) <= kMostCopied &&
       Asks(loop->body, loop->var)) {
     if (const ir::Stmt peeled = WithEnds(*loop, extent->value, ranges); peeled.defined()) return peeled;
   }
-  ir::Ranges inner = ranges;
   if (extent != nullptr) inner[loop->var] = {0, extent->value - 1};
   const ir::Stmt body = PeelEndsIn(loop->body, inner);
   return body.SameHandle(loop->body) ? s : ir::MakeFor(loop->var, loop->extent, loop->kind, body);

@@ -33,18 +33,19 @@ constexpr Pass<ir::Func> kPasses[] = {
     {"vectorize", OnBody<Vectorize>}, {"unroll", OnBody<Unroll>},     {"simplify", OnBody<Simplify>},
 };
 
+// The grid says which values group.id and lane.id have.
+ir::Ranges RangesOf(const ir::Grid& grid) {
+  if (!grid.defined()) return {};
+  return {{ir::kGroupVar, {0, grid.groups - 1}}, {ir::kLaneVar, {0, grid.lanes - 1}}};
+}
+
 absl::Status PlaceBarriers(ir::Func& func) {
-  func.body = InsertBarriers(func.body);
+  func.body = InsertBarriers(func.body, RangesOf(func.grid));
   return absl::OkStatus();
 }
 
-// The grid says which values group.id and lane.id have.
 absl::Status SimplifyGrid(ir::Func& func) {
-  ir::Ranges ranges;
-  if (func.grid.defined()) {
-    ranges = {{ir::kGroupVar, {0, func.grid.groups - 1}}, {ir::kLaneVar, {0, func.grid.lanes - 1}}};
-  }
-  func.body = ir::Simplify(func.body, ranges);
+  func.body = ir::Simplify(func.body, RangesOf(func.grid));
   return absl::OkStatus();
 }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "compiler/ir/match.h"
 #include "compiler/ir/simplify.h"
 
@@ -11,6 +13,12 @@ namespace {
 // A register tile has some hundred stores; far more than that only costs compile time and instruction cache.
 constexpr int64_t kMaxStatements = 4096;
 
+bool IsLeaf(const ir::Stmt& s) {
+  bool leaf = true;
+  ir::ForEachChild(s, [&](const ir::Stmt&) { leaf = false; }, [](const ir::Expr&) {});
+  return leaf;
+}
+
 struct Unroller {
   absl::Status status;
   int64_t statements = 0;
@@ -18,10 +26,10 @@ struct Unroller {
   ir::Stmt Run(const ir::Stmt& s, int64_t copies) {
     if (!status.ok()) return s;
     const ir::For* loop = s.As<ir::For>();
-    if (ir::WrittenBy(s) != nullptr) {
-      statements += copies;
-      if (statements > kMaxStatements)
-        status = absl::FailedPreconditionError("unrolled loops repeat more than 4096 statements");
+    if (IsLeaf(s)) statements += copies;
+    if (statements > kMaxStatements) {
+      status = absl::FailedPreconditionError("unrolled loops repeat more than 4096 statements");
+      return s;
     }
     if (loop == nullptr || loop->kind != ir::LoopKind::kUnrolled) {
       return ir::MapChildren(
@@ -32,7 +40,10 @@ struct Unroller {
       status = absl::FailedPreconditionError(fmt::format("unrolled loop {} has no constant extent", loop->var));
       return s;
     }
-    const ir::Stmt body = Run(loop->body, copies * extent->value);
+    if (extent->value <= 0) return ir::MakeBlock({});
+    // Bounded before they are multiplied.
+    const int64_t repeated = std::min(copies * std::min(extent->value, kMaxStatements + 1), kMaxStatements + 1);
+    const ir::Stmt body = Run(loop->body, repeated);
     if (!status.ok()) return s;
     std::vector<ir::Stmt> stmts;
     for (int64_t i = 0; i < extent->value; ++i) stmts.push_back(ir::Substitute(body, {{loop->var, ir::Expr(i)}}));

@@ -8,6 +8,34 @@
 namespace hone::passes {
 namespace {
 
+constexpr int64_t kMostVectorElements = 4096;  // as in text (docs/IR.md)
+
+// Whether it is as vectors are made of it: no vectors yet, and elements named by one index, as flatten leaves them.
+bool IsFlatAndScalar(const ir::Expr& e) {
+  bool flat = true;
+  ir::ForEachExpr(e, [&](const ir::Expr& below) {
+    const ir::Load* load = below.As<ir::Load>();
+    flat = flat && below.type().width == 1 && (load == nullptr || load->indices.size() == 1);
+  });
+  return flat;
+}
+bool IsFlatAndScalar(const ir::Stmt& s, const ir::Store& store) {
+  bool flat = store.indices.size() == 1;
+  ir::ForEachChild(s, [](const ir::Stmt&) {}, [&](const ir::Expr& e) { flat = flat && IsFlatAndScalar(e); });
+  return flat;
+}
+
+// Whether something in `s` writes to a buffer that the expression reads.
+bool WritesWhatIsRead(const ir::Stmt& s, const ir::Expr& read) {
+  bool writes = false;
+  ir::ForEachExpr(read, [&](const ir::Expr& e) {
+    const ir::Load* load = e.As<ir::Load>();
+    if (load == nullptr || writes) return;
+    writes = ir::AnyStmt(s, [&](const ir::Stmt& below) { return ir::WrittenBy(below) == load->buffer; });
+  });
+  return writes;
+}
+
 class LoopVectorizer {
  public:
   LoopVectorizer(std::string var, int width, ir::Ranges ranges)
@@ -20,7 +48,7 @@ class LoopVectorizer {
   ir::Stmt Run(const ir::Stmt& s, const ir::Expr& mask) {
     return ir::Match(
         s, [&](const ir::For& loop) { return RunFor(loop, mask); },
-        [&](const ir::Store& store) { return RunStore(store, mask); },
+        [&](const ir::Store& store) { return IsFlatAndScalar(s, store) ? RunStore(store, mask) : Fail(kNotFlat, s); },
         [&](const ir::Block& block) {
           std::vector<ir::Stmt> stmts;
           for (const ir::Stmt& child : block.stmts) stmts.push_back(Run(child, mask));
@@ -40,6 +68,8 @@ class LoopVectorizer {
   }
 
  private:
+  static constexpr std::string_view kNotFlat = "holds vectors, or elements that are not named by one index";
+
   ir::Stmt Fail(std::string_view what, const ir::Stmt& s) {
     if (status_.ok()) status_ = absl::FailedPreconditionError(fmt::format("vectorized loop {} {}", var_, what));
     return s;
@@ -51,7 +81,9 @@ class LoopVectorizer {
     if (ir::UsesVar(loop.extent, var_)) return Fail(fmt::format("decides the extent of loop {}", loop.var), same);
     if (const auto high = ir::BoundsOf(loop.extent, ranges_).high; high < ir::Interval::kUnbounded)
       ranges_[loop.var] = {0, high - 1};
-    return ir::MakeFor(loop.var, loop.extent, loop.kind, Run(loop.body, mask));
+    const ir::Stmt body = Run(loop.body, mask);
+    ranges_.erase(loop.var);  // a loop after this one may have a variable of the same name
+    return ir::MakeFor(loop.var, loop.extent, loop.kind, body);
   }
 
   ir::Stmt RunIf(const ir::If& branch, const ir::Expr& mask) {
@@ -59,6 +91,11 @@ class LoopVectorizer {
       return ir::MakeIf(branch.condition, Run(branch.then_case, mask),
                         branch.else_case.defined() ? Run(branch.else_case, mask) : ir::Stmt());
     }
+    // The condition becomes the mask of every store, and is computed for each of them; of one alone, before it writes.
+    const bool once = branch.then_case.As<ir::Store>() != nullptr && !branch.else_case.defined();
+    const ir::Stmt both = ir::MakeIf(branch.condition, branch.then_case, branch.else_case);
+    if (!IsFlatAndScalar(branch.condition)) return Fail(kNotFlat, both);
+    if (!once && WritesWhatIsRead(both, branch.condition)) return Fail("writes what its own conditions read", both);
     const ir::Expr condition = Wide(Vec(branch.condition, mask));
     const ir::Stmt then_case = Run(branch.then_case, And(mask, condition));
     if (!branch.else_case.defined()) return then_case;
@@ -66,9 +103,10 @@ class LoopVectorizer {
   }
 
   ir::Stmt RunStore(const ir::Store& store, const ir::Expr& mask) {
-    const ir::Expr index = Vec(store.indices[0], mask);
-    const ir::Expr value = Vec(store.value, mask);
     const ir::Expr own = store.mask.defined() ? Vec(store.mask, mask) : store.mask;
+    const bool guards_index = own.defined() && MayLeave(store.indices[0]);
+    const ir::Expr index = Vec(store.indices[0], guards_index ? And(mask, Wide(own)) : mask);
+    const ir::Expr value = Vec(store.value, mask);
     // A store that is the same for every element, and under no mask that differs between them, happens once.
     if (index.type().width == 1 && value.type().width == 1 && !mask.defined() &&
         (!own.defined() || own.type().width == 1)) {
@@ -79,8 +117,10 @@ class LoopVectorizer {
 
   // The load of every element; where `mask` is defined, only of those.
   ir::Expr VecLoad(const ir::Load& load, const ir::Expr& mask, const ir::Expr& outer) {
-    const ir::Expr own = load.mask.defined() ? And(mask, Wide(Vec(load.mask, outer))) : mask;
-    return ir::MakeLoad(load.buffer, {Wide(Vec(load.indices[0], outer))}, own);
+    const ir::Expr own = load.mask.defined() ? Wide(Vec(load.mask, outer)) : load.mask;
+    const bool guards_index = own.defined() && MayLeave(load.indices[0]);
+    const ir::Expr index = Wide(Vec(load.indices[0], guards_index ? And(outer, own) : outer));
+    return ir::MakeLoad(load.buffer, {index}, own.defined() ? And(mask, own) : mask);
   }
 
   ir::Expr And(const ir::Expr& mask, const ir::Expr& condition) {
@@ -166,8 +206,12 @@ class LoopVectorizer {
     const ir::Expr condition = Wide(Vec(select.condition, mask));
     const ir::Load* load = select.on_true.As<ir::Load>();
     if (load != nullptr && ir::IsZero(select.on_false) && ir::UsesVar(select.on_true, var_)) {
-      // Where its mask is false a load yields 0: the select is the mask.
-      return VecLoad(*load, And(mask, condition), mask);
+      // Where its mask is false a load yields 0: the select is the mask. Its index is computed for every element all
+      // the same, so loads in it that may leave their buffers need the mask too.
+      const bool guards_index = MayLeave(load->indices[0]) || (load->mask.defined() && MayLeave(load->mask));
+      const ir::Expr taken = And(mask, condition);
+      if (!guards_index) return VecLoad(*load, taken, mask);
+      if (condition.As<ir::Broadcast>() == nullptr) return VecLoad(*load, taken, taken);
     }
     if (condition.As<ir::Broadcast>() != nullptr) {
       return ir::MakeSelect(condition, Wide(Vec(select.on_true, mask)), Wide(Vec(select.on_false, mask)));
@@ -221,6 +265,11 @@ struct Vectorizer {
     const ir::IntImm* extent = loop->extent.As<ir::IntImm>();
     if (extent == nullptr) {
       status = absl::FailedPreconditionError(fmt::format("vectorized loop {} has no constant extent", loop->var));
+      return s;
+    }
+    if (extent->value < 2 || extent->value > kMostVectorElements) {
+      status = absl::FailedPreconditionError(fmt::format("vectorized loop {} has {} iterations; vectors have 2 to {}",
+                                                         loop->var, extent->value, kMostVectorElements));
       return s;
     }
     LoopVectorizer vectorizer(loop->var, static_cast<int>(extent->value), ranges);

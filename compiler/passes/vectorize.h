@@ -7,8 +7,9 @@
 
 namespace hone::passes {
 
-// Wants flattened, simplified statements. FailedPrecondition if a loop has no constant extent, or contains a loop whose
-// extent differs between elements, or another vectorized loop.
+// Wants flattened, simplified statements, without vectors in vectorized loops. FailedPrecondition if a loop has no
+// constant extent from 2 to 4096, or contains a loop whose extent differs between elements, another vectorized loop, or
+// a condition on elements that it changes.
 absl::StatusOr<ir::Stmt> Vectorize(const ir::Stmt& s);
 
 }  // namespace hone::passes

@@ -5,17 +5,12 @@
 #include <algorithm>
 
 #include "base/status.h"
+#include "compiler/ir/match.h"
 #include "compiler/ir/multiple.h"
 #include "compiler/ir/op_names.h"
 
 namespace hone::schedule {
 namespace {
-
-bool HasLoad(const ir::Expr& e) {
-  bool found = false;
-  ir::ForEachExpr(e, [&](const ir::Expr& x) { found |= x.As<ir::Load>() != nullptr; });
-  return found;
-}
 
 // select(condition, load, 0), or the load alone.
 struct Moved {
@@ -24,7 +19,7 @@ struct Moved {
 absl::StatusOr<Moved> MovedBy(const Nest& nest) {
   Moved moved{ir::Substitute(nest.stage.value, nest.bindings), {}};
   while (const ir::Select* select = moved.load.As<ir::Select>()) {
-    if (!ir::IsZero(select->on_false) || HasLoad(select->condition)) break;
+    if (!ir::IsZero(select->on_false) || ir::HasLoad(select->condition)) break;
     moved.condition = moved.condition.defined() ? moved.condition && select->condition : select->condition;
     moved.load = select->on_true;
   }

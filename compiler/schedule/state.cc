@@ -119,6 +119,20 @@ absl::Status CheckFree(const State& state, const Nest& nest, size_t position) {
   return absl::OkStatus();
 }
 
+absl::Status CheckUnscheduled(const State& state, const Nest& nest) {
+  const std::string& stage = nest.stage.buffer->name;
+  if (nest.touched || !nest.AtRoot()) {
+    return absl::FailedPreconditionError(fmt::format("stage {} has been scheduled already", stage));
+  }
+  for (const Nest& other : state.nests) {
+    if (other.at_stage != stage) continue;
+    return absl::FailedPreconditionError(
+        fmt::format("stage {} is computed inside stage {} already: place consumers before producers",
+                    other.stage.buffer->name, stage));
+  }
+  return absl::OkStatus();
+}
+
 namespace {
 
 // How many of the nest's stage there are in memory, one for each of several iterations.
@@ -171,6 +185,19 @@ ir::Buffer FindRead(const ir::Stage& stage, std::string_view name) {
     if (load != nullptr && load->buffer->name == name) found = load->buffer;
   });
   return found;
+}
+
+absl::StatusOr<ir::Buffer> FindSource(const State& state, const Nest& nest, std::string_view name) {
+  ir::Buffer source = FindRead(nest.stage, name);
+  if (source == nullptr) {
+    return absl::FailedPreconditionError(fmt::format("stage {} does not read {}", nest.stage.buffer->name, name));
+  }
+  const Nest* made = state.FindNest(source.get());
+  if (made != nullptr && !made->AtRoot()) {
+    return absl::FailedPreconditionError(
+        fmt::format("stage {} is computed inside loop {}: what copies it comes before", name, made->at_loop));
+  }
+  return source;
 }
 
 bool IsFixed(const State& state, const ir::BufferNode* buffer) {

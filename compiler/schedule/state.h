@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "compiler/ir/match.h"
 #include "compiler/ir/simplify.h"
 #include "compiler/ir/workload.h"
@@ -102,6 +103,9 @@ ir::Stage CopyStage(const std::string& name, const ir::Buffer& buffer);
 // that is computed inside this nest appear in that stage's region and cannot either: FailedPrecondition then.
 absl::Status CheckNoStatement(const Nest& nest, size_t position);
 absl::Status CheckFree(const State& state, const Nest& nest, size_t position);
+// A step that takes other stages in place of this one, or gives it a place, comes before its loop steps and before
+// others are computed inside it: FailedPrecondition then.
+absl::Status CheckUnscheduled(const State& state, const Nest& nest);
 // The shape in memory of what is stored of the nest's stage: rows with their padding; as many of it as the loop has
 // buffers, if it is copied there.
 std::vector<int64_t> StoredShape(const State& state, const Nest& nest);
@@ -111,6 +115,9 @@ std::vector<ir::Expr> StoredIndices(const State& state, const Nest& nest, std::v
 bool IsFixed(const State& state, const ir::BufferNode* buffer);
 // The buffer of that name that the value of a stage loads from; null if it does not.
 ir::Buffer FindRead(const ir::Stage& stage, std::string_view name);
+// As FindRead, to be copied at the root: FailedPrecondition where the stage does not load from it, or where it is
+// computed inside a loop.
+absl::StatusOr<ir::Buffer> FindSource(const State& state, const Nest& nest, std::string_view name);
 // Whether the value of a stage loads from the buffer.
 bool Reads(const ir::Stage& stage, const ir::BufferNode* buffer);
 // What the axes of the stage go through, those that it reduces, too.

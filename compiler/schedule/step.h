@@ -64,6 +64,8 @@ struct CacheWrite {
 struct CacheRead {
   std::string buffer, stage;
 };  // the stage reads a copy "<buffer>r<stage>" of the buffer
+// The most elements of a group of `split_axis`, or of a tile of `pack`, that is longer than what it divides.
+inline constexpr int64_t kMostBeyond = 4096;
 // An axis of a stage, and the dimension of its buffer, become two: "<axis>x", which counts groups of `factor`, and
 // "<axis>y", the place in one. So a loop can take every so many elements of it and store them side by side.
 struct SplitAxis {

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -63,6 +64,8 @@ int64_t PowerOfTwo(int64_t n);
 // so it does again, and perhaps at the same time, what the one before does: both threads then write the same lines,
 // which may take three times as long. Fewer tasks where that leaves the slowest thread clearly less to do.
 int64_t TaskSize(int64_t extent, int64_t tasks, int64_t threads);
+// Into how many tasks a loop may be split: so many, or a few for each thread.
+std::vector<int64_t> TaskCounts(std::set<int64_t> counts, int64_t threads);
 // Of `extent` iterations, `batch` times, in tasks of `size`: how many the thread does that does most.
 int64_t MostOfAThread(int64_t extent, int64_t size, int64_t batch, int64_t threads);
 inline constexpr double kClearly = 1.05;  // so many times less to do for it is worth another size
@@ -122,6 +125,12 @@ bool SharesRows(const ir::Stage& stage);
 // names the decisions.
 absl::Status ScheduleTiles(Sketch& sketch, const std::string& reader, const std::string& stage,
                            const std::string& prefix);
+// sketch/tile_choice.cc: whether the stage is a product whose results fill less than half a vector, and vectors of
+// partial results are better.
+bool PrefersPartialResults(const schedule::State& state, const ir::Stage& stage, const target::Target& target);
+// Such a product reads constants along the last axis that it sums over, for vectors of partial results: those that lie
+// across it are laid out anew before the kernel runs. Any other stage stays as it is.
+absl::Status LayAlongReduction(Sketch& sketch, const std::string& stage);
 // A reduction and who reads it in place, in whose tiles it can be computed.
 struct SharedTile {
   std::string reader, reduction;

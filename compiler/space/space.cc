@@ -122,10 +122,11 @@ bool PacksForOneUse(const schedule::State& state, const ir::Stage& s) {
 }
 
 // A small window along the vectors, as of a depthwise convolution with channels first, has nothing to pack: what the
-// sketch makes of it shares rows among windows.
+// sketch makes of it shares rows among windows. And the sketch can have vectors along what is summed over.
 bool PrefersRegisterTiles(const ir::Workload& workload, const target::Target& target) {
-  return !SomeReduction(workload, target, [](const schedule::State& state, const ir::Stage& s) {
-    return SharesRows(s) || PacksForOneUse(state, s);
+  return !SomeReduction(workload, target, [&](const schedule::State& state, const ir::Stage& s) {
+    const bool alone = std::ranges::count_if(state.nests, IsContraction, &Nest::stage) == 1;
+    return SharesRows(s) || PacksForOneUse(state, s) || (alone && PrefersPartialResults(state, s, target));
   });
 }
 

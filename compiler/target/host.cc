@@ -11,6 +11,7 @@
 #include <set>
 #include <vector>
 
+#include "base/control_groups.h"
 #include "base/cpu_cores.h"
 #include "base/machine_files.h"
 #include "compiler/target/cpu.h"
@@ -148,7 +149,7 @@ Target HostCpu(const std::string& root, std::optional<Arch> runs) {
     best_speed = speed;
   }
   Target target = CpuTarget(*best, present);
-  target.threads = groups.empty() ? 1 : static_cast<int>(groups.front().cores.size());
+  target.threads = groups.empty() ? 1 : ThreadsOf(groups.front(), HostCpus(root));
   ReadCaches(root, cpus, best_cpu, info.hypervisor, &target);
   return target;
 }

@@ -33,7 +33,7 @@ class KernelCompiler {
 
   absl::StatusOr<CompiledKernel> Run() {
     if (options_.plain) {
-      HONE_RETURN_IF_ERROR(Compile(codegen::PlainSchedule(workload_, options_.target)));
+      HONE_RETURN_IF_ERROR(Compile(codegen::PlainSchedule(workload_, options_.target), codegen::Effort::kReference));
       return std::move(result_);
     }
     HONE_RETURN_IF_ERROR(UseRecord());
@@ -42,7 +42,7 @@ class KernelCompiler {
     absl::Status status = candidate.ok() ? Compile(candidate->schedule) : candidate.status();
     if (!status.ok()) {
       Warn(fmt::format("its default schedule does not work, using plain loops: {}", std::string(status.message())));
-      HONE_RETURN_IF_ERROR(Compile(codegen::PlainSchedule(workload_, options_.target)));
+      HONE_RETURN_IF_ERROR(CompileLoops());
     }
     return std::move(result_);
   }
@@ -66,9 +66,18 @@ class KernelCompiler {
     return absl::OkStatus();
   }
 
-  absl::Status Compile(const schedule::Schedule& schedule) {
-    const auto effort = options_.plain ? codegen::Effort::kReference : codegen::Effort::kKernel;
-    const codegen::CompileOptions options{effort, Reproducing<ir::Func>(options_.reproducers), /*prepares=*/false};
+  // As they stand. For a CPU nobody vectorized these, which is left to LLVM; lanes have but one such schedule.
+  absl::Status CompileLoops() {
+    const schedule::Schedule plain = codegen::PlainSchedule(workload_, options_.target);
+    if (options_.target.HasLanes()) return Compile(plain);
+    const schedule::Schedule reference = codegen::ReferenceSchedule(workload_, options_.target);
+    if (Compile(reference, codegen::Effort::kReference).ok()) return absl::OkStatus();
+    return Compile(plain, codegen::Effort::kReference);
+  }
+
+  absl::Status Compile(const schedule::Schedule& schedule, codegen::Effort effort = codegen::Effort::kKernel) {
+    codegen::CompileOptions options{effort, Reproducing<ir::Func>(options_.reproducers), /*prepares=*/false};
+    options.passes.after = options_.after_pass;
     HONE_ASSIGN_OR_RETURN(result_.kernel,
                           codegen::CompileKernel(workload_, schedule, options_.target, symbol_, options));
     result_.schedule = schedule::Print(schedule);
@@ -115,11 +124,11 @@ absl::StatusOr<std::vector<CompiledKernel>> CompileKernels(std::span<const ir::W
   std::mutex mutex;
   size_t done = 0;
   HONE_RETURN_IF_ERROR(RunParallel(workloads.size(), options.threads, [&](size_t i) -> absl::Status {
+    const std::string name =
+        fmt::format("workload {} ({})", ir::WorkloadDigest(workloads[i]).substr(0, 12), workloads[i].op);
+    const codegen::Subject subject(name);
     absl::StatusOr<CompiledKernel> kernel = KernelCompiler(workloads[i], i, options).Run();
-    if (!kernel.ok()) {
-      return Annotate(kernel.status(),
-                      fmt::format("workload {} ({})", ir::WorkloadDigest(workloads[i]).substr(0, 12), workloads[i].op));
-    }
+    if (!kernel.ok()) return Annotate(kernel.status(), name);
     kernels[i] = *std::move(kernel);
     if (!options.plain) kernels[i].assembled = codegen::Assemble(kernels[i].kernel.code, options.target);
     const std::lock_guard lock(mutex);

@@ -38,6 +38,8 @@ struct KernelOptions {
   std::string reproducers = {};  // folder for what shows the failure of a pass again (pass_runner.h); empty: none
   // Told of each kernel that was generated, how many that are and of how many. From several threads, one at a time.
   std::function<void(size_t done, size_t all)> progress = {};
+  // Called after every pass over a kernel; an error is the pass's failure. From several threads.
+  std::function<absl::Status(const PassRun& run, const ir::Func& func)> after_pass = {};
 };
 
 struct CompiledKernel {

@@ -185,7 +185,7 @@ class Model {
   Model& operator=(const Model&) = delete;
   ~Model() { hone_free(model_); }
 
-  // threads: 0 is one per core. HONE_INVALID_ARGUMENT where the package is of a model with other inputs or outputs than
+  // threads: 0 is as in hone.h. HONE_INVALID_ARGUMENT where the package is of a model with other inputs or outputs than
   // this header: compile both together.
   HoneStatus Load(const char* package, int32_t threads = 0) {
     const HoneLoadOptions options = {sizeof(HoneLoadOptions), threads, 0};

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "base/thread_pool.h"
 #include "compiler/codegen/codegen.h"
+#include "compiler/ir/interpret.h"
 #include "compiler/passes/pipeline.h"
 
 namespace hone::package {
@@ -36,25 +37,43 @@ absl::StatusOr<const void*> Aligned(std::span<const uint8_t> bytes, std::vector<
   return copies.back().data();
 }
 
+// Slow, on any machine. Buffers that are no constants, which the func does not read, have pages all the same.
+absl::Status Interpret(const ir::Func& func, const std::vector<void*>& buffers) {
+  std::vector<runtime::Mapping> unread;
+  std::vector<std::span<std::byte>> args;
+  for (size_t i = 0; i < func.params.size(); ++i) {
+    const auto bytes = static_cast<size_t>(ir::NumBytes(*func.params[i]));
+    void* memory = buffers[i];
+    if (memory == nullptr) {
+      HONE_ASSIGN_OR_RETURN(unread.emplace_back(), Pages(bytes, "a buffer that is not read"));
+      memory = unread.back().data();
+    }
+    args.emplace_back(static_cast<std::byte*>(memory), bytes);
+  }
+  return ir::Interpret(func, args);
+}
+
 }  // namespace
 
-absl::StatusOr<ConstantPacker> ConstantPacker::Create(std::span<const CompiledKernel> kernels, int threads) {
+absl::StatusOr<ConstantPacker> ConstantPacker::Create(std::span<const CompiledKernel> kernels, int threads,
+                                                      const absl::StatusOr<target::Target>& host) {
   ConstantPacker packer(kernels);
   std::map<std::string, const ir::Func*> distinct;  // by name, which says what they do
   for (const CompiledKernel& kernel : kernels) {
     const ir::Func& prepare = kernel.kernel.prepare;
     if (prepare.body.defined()) distinct[prepare.name] = &prepare;
   }
-  if (distinct.empty()) return packer;
+  packer.interprets_ = !host.ok();
+  if (distinct.empty() || packer.interprets_) return packer;
   std::vector<const ir::Func*> preparing;
   for (const auto& [name, prepare] : distinct) preparing.push_back(prepare);
-  HONE_ASSIGN_OR_RETURN(const target::Target host, target::ParseTarget("cpu"));
   std::vector<std::string> objects(preparing.size());
   HONE_RETURN_IF_ERROR(RunParallel(preparing.size(), threads, [&](size_t i) -> absl::Status {
-    HONE_ASSIGN_OR_RETURN(objects[i], codegen::Emit({preparing[i], 1}, host));
+    const codegen::Subject subject(preparing[i]->name);
+    HONE_ASSIGN_OR_RETURN(objects[i], codegen::Emit({preparing[i], 1}, *host));
     return absl::OkStatus();
   }));
-  HONE_ASSIGN_OR_RETURN(const codegen::Artifact linked, codegen::Link(objects, host));
+  HONE_ASSIGN_OR_RETURN(const codegen::Artifact linked, codegen::Link(objects, *host));
   HONE_RETURN_IF_ERROR(ToStatus(runtime::CodeObject::Load(
       {reinterpret_cast<const uint8_t*>(linked.code.data()), linked.code.size()}, &packer.code_)));
   return packer;
@@ -66,9 +85,6 @@ absl::StatusOr<std::vector<runtime::Mapping>> ConstantPacker::Pack(
   if (interface.prepare.empty()) return std::vector<runtime::Mapping>();
   // Of the function for this machine, not of the launches of `interface`, which are the target's.
   const ir::Func& func = kernels_[kernel].kernel.prepare;
-  const std::string& function = func.name;
-  auto* const prepare = reinterpret_cast<HoneKernel>(code_.Find(function.c_str()));
-  if (prepare == nullptr) return absl::InternalError(fmt::format("no function {} after linking", function));
   std::vector<runtime::Mapping> copies, packed;
   std::vector<void*> buffers;
   for (const std::span<const uint8_t> param : params) {
@@ -81,11 +97,18 @@ absl::StatusOr<std::vector<runtime::Mapping>> ConstantPacker::Pack(
     buffers.push_back(pages.data());
     packed.push_back(std::move(pages));
   }
+  HONE_RETURN_IF_ERROR(interprets_ ? Interpret(func, buffers) : Run(func, buffers));
+  return packed;
+}
+
+absl::Status ConstantPacker::Run(const ir::Func& func, const std::vector<void*>& buffers) const {
+  auto* const prepare = reinterpret_cast<HoneKernel>(code_.Find(func.name.c_str()));
+  if (prepare == nullptr) return absl::InternalError(fmt::format("no function {} after linking", func.name));
   HONE_ASSIGN_OR_RETURN(const runtime::Mapping workspace,
                         Pages(static_cast<uint64_t>(passes::WorkspaceBytes(func)), "a workspace"));
   ThreadPool serial(1);
   prepare(buffers.data(), workspace.data(), serial.parallel());
-  return packed;
+  return absl::OkStatus();
 }
 
 }  // namespace hone::package

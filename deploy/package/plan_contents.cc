@@ -1,6 +1,10 @@
 #include "deploy/package/plan_contents.h"
 
+#include <algorithm>
+#include <iterator>
+#include <map>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "base/status.h"
@@ -75,25 +79,43 @@ class ContentsBuilder {
     return Add({.dtype = dtype, .shape = std::move(shape), .kind = TensorKind::kConstant, .data = bytes});
   }
 
+  // The bytes of the call's params, empty for one that is not a constant.
+  std::vector<Bytes> ParamsOf(const graph::PlanCall& call) const {
+    std::vector<Bytes> params;
+    for (size_t p = 0; p < plan_.workloads[call.workload].params.size(); ++p) {
+      const graph::PlanTensor& tensor = plan_.tensors[Root(call.arguments[p])];
+      params.push_back(tensor.data == nullptr ? Bytes() : BytesOfTensor(tensor.data));
+    }
+    return params;
+  }
+
+  // Layers may share weights: what the same function makes of the same bytes is made once.
   absl::Status PackConstants(int threads) {
     HONE_ASSIGN_OR_RETURN(const ConstantPacker packer, ConstantPacker::Create(kernels_, threads));
-    std::vector<std::vector<runtime::Mapping>> packed(plan_.calls.size());
-    HONE_RETURN_IF_ERROR(RunParallel(plan_.calls.size(), threads, [&](size_t i) -> absl::Status {
+    std::map<std::pair<std::string, std::vector<const uint8_t*>>, size_t> numbers;
+    std::vector<size_t> first;    // of the calls that pack alike, per number
+    std::vector<size_t> of_call;  // per call its number
+    for (size_t i = 0; i < plan_.calls.size(); ++i) {
       const graph::PlanCall& call = plan_.calls[i];
-      std::vector<Bytes> params;
-      for (size_t p = 0; p < plan_.workloads[call.workload].params.size(); ++p) {
-        const graph::PlanTensor& tensor = plan_.tensors[Root(call.arguments[p])];
-        params.push_back(tensor.data == nullptr ? Bytes() : BytesOfTensor(tensor.data));
-      }
-      HONE_ASSIGN_OR_RETURN(packed[i], packer.Pack(static_cast<size_t>(call.workload), params));
+      std::vector<const uint8_t*> params;
+      for (const Bytes bytes : ParamsOf(call)) params.push_back(bytes.data());
+      const std::string& function = kernels_[static_cast<size_t>(call.workload)].kernel.prepare.name;
+      const auto [it, added] = numbers.try_emplace({function, std::move(params)}, first.size());
+      if (added) first.push_back(i);
+      of_call.push_back(it->second);
+    }
+    std::vector<std::vector<runtime::Mapping>> packed(first.size());
+    HONE_RETURN_IF_ERROR(RunParallel(first.size(), threads, [&](size_t n) -> absl::Status {
+      const graph::PlanCall& call = plan_.calls[first[n]];
+      HONE_ASSIGN_OR_RETURN(packed[n], packer.Pack(static_cast<size_t>(call.workload), ParamsOf(call)));
       return absl::OkStatus();
     }));
-    packed_of_call_.resize(packed.size());
-    for (size_t i = 0; i < packed.size(); ++i) {
-      for (runtime::Mapping& mapping : packed[i]) {
-        packed_of_call_[i].push_back(mapping.bytes());
-        result_.packed.push_back(std::move(mapping));
-      }
+    for (const size_t n : of_call) {
+      std::vector<Bytes>& bytes = packed_of_call_.emplace_back();
+      for (const runtime::Mapping& mapping : packed[n]) bytes.push_back(mapping.bytes());
+    }
+    for (std::vector<runtime::Mapping>& mappings : packed) {
+      std::move(mappings.begin(), mappings.end(), std::back_inserter(result_.packed));
     }
     return absl::OkStatus();
   }

@@ -51,6 +51,11 @@ Fault CheckElf(std::span<const uint8_t> elf) {
   return {};
 }
 
+// Kernels call functions of the C library and name no library that has them: they are found where all of the process
+// looks, and a host that loaded this library for itself alone does not have them there. Without a library of that name
+// they are the C library's own.
+void ShowMathLibrary() { [[maybe_unused]] static void* const shown = dlopen("libm.so.6", RTLD_NOW | RTLD_GLOBAL); }
+
 // The system takes files in memory for files, too. Asked before, because what is too large is answered by a signal.
 Fault CheckFileLimit(size_t bytes) {
   const uint64_t most = MostFileBytes();
@@ -121,6 +126,7 @@ Fault CodeObject::LoadFrom(Placement placement, std::span<const uint8_t> elf, Co
   const bool in_memory = placement == Placement::kSealedMemory;
   Fault fault = in_memory ? PlaceInMemory(elf, &fd, &path) : PlaceInFile(elf, &fd, &path);
   if (fault.ok()) {
+    ShowMathLibrary();
     result.handle_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (result.handle_ == nullptr) {
       const char* reason = dlerror();

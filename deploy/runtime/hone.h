@@ -11,7 +11,9 @@
  * the system chooses among these cores, so that models of one process, or of several, find those that are idle. Worker
  * threads block the signals that are sent to the process: the program's own threads get them. No call changes what a
  * signal does, and none is a cancellation point: a thread that pthread_cancel asks to end ends its call first. The
- * CUDA context that a thread has as its current one is the same after a call.
+ * CUDA context that a thread has as its current one is the same after a call. Kernels of a CPU take some KiB of
+ * the stack of each thread that runs them, the caller's of hone_run among them, and up to about 1 MiB for each of their
+ * stages that others are computed inside of.
  * fork: where a CPU computes, the child has the model with its calling thread alone, until hone_set_threads gives it
  * workers. A model that a device computes must not be used in the child, not even by hone_free.
  * Indices of inputs, outputs and calls count from 0. Everything a function hands out belongs to the model and lives
@@ -53,7 +55,8 @@ typedef struct HoneModel HoneModel;
 
 typedef struct HoneLoadOptions {
   uint32_t struct_bytes; /* sizeof(HoneLoadOptions), so that later versions can add fields */
-  int32_t threads;       /* that compute, the caller of hone_run included; 0: one per core (of the fastest kind) */
+  int32_t threads;       /* that compute, the caller of hone_run included; 0: one per core (of the fastest kind), or per
+                            CPU of which control groups leave the process the time, if these are fewer */
   uint32_t flags;        /* HONE_LOAD_... or 0 */
 } HoneLoadOptions;
 

@@ -24,6 +24,7 @@ void PinToFirstCpu() {
 constexpr int64_t kLineBytes = 64;
 constexpr int64_t kMostWritten = 4 << 20;  // bytes; most of what is longer lies in no core's own cache
 constexpr int64_t kWriters = 16;           // tasks: about as finely as kernels share out what they write
+constexpr int kStale = 0xff;               // what a workspace holds before the first kernel writes it: NaN, if floats
 
 struct Lines {
   char* data;
@@ -69,7 +70,7 @@ class CpuSession::Kernel : public LoadedKernel {
     for (const GuardedBuffer& memory : packed_->buffers) buffers_.push_back(memory.data());
     buffers_.insert(buffers_.end(), outputs.begin(), outputs.end());
     if (interface_.workspace_bytes > 0) {
-      HONE_ASSIGN_OR_RETURN(workspace_, GuardedBuffer::Create(regions(), "workspace", interface_.workspace_bytes));
+      HONE_ASSIGN_OR_RETURN(workspace_, Workspace("workspace", interface_.workspace_bytes));
     }
     FindCold();
     return absl::OkStatus();
@@ -78,8 +79,8 @@ class CpuSession::Kernel : public LoadedKernel {
   absl::Status Prepare() override {
     if (std::exchange(packed_->filled, true)) return absl::OkStatus();
     if (!prepare_.empty()) {
-      HONE_ASSIGN_OR_RETURN(const GuardedBuffer workspace, GuardedBuffer::Create(regions(), "workspace of prepare",
-                                                                                 interface_.prepare_workspace_bytes));
+      HONE_ASSIGN_OR_RETURN(const GuardedBuffer workspace,
+                            Workspace("workspace of prepare", interface_.prepare_workspace_bytes));
       for (const HoneKernel launch : prepare_) launch(buffers_.data(), workspace.data(), session_.pool_->parallel());
       if (const auto at = BrokenGuard(workspace.guards())) {
         return absl::OutOfRangeError(WroteBeside("workspace of prepare", *at).text);
@@ -125,7 +126,12 @@ class CpuSession::Kernel : public LoadedKernel {
   absl::StatusOr<std::optional<VisitFailure>> ChangedInput() override { return std::nullopt; }
 
  private:
-  RegionTable& regions() const { return *session_.options_.regions; }
+  // In a package it is a part of the arena, which others have used before.
+  absl::StatusOr<GuardedBuffer> Workspace(const std::string& name, int64_t bytes) const {
+    HONE_ASSIGN_OR_RETURN(GuardedBuffer workspace, GuardedBuffer::Create(*session_.options_.regions, name, bytes));
+    memset(workspace.data(), kStale, static_cast<size_t>(bytes));
+    return workspace;
+  }
 
   void Run(const std::vector<void*>& buffers) {
     void* const workspace = workspace_.has_value() ? workspace_->data() : nullptr;
@@ -245,6 +251,14 @@ absl::Status CpuSession::CopyOutput(int buffer, std::span<char> to) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<double> CpuSession::TimeReference() { return ReferenceLoopSeconds(); }
+// On all cores at once, of which a kernel waits for the slowest.
+absl::StatusOr<double> CpuSession::TimeReference() {
+  std::vector<double> seconds(static_cast<size_t>(pool_->threads()));
+  pool_->parallel()->parallel_for(
+      pool_->parallel(),
+      [](void* closure, int64_t thread) { static_cast<double*>(closure)[thread] = ReferenceLoopSeconds(); },
+      seconds.data(), pool_->threads());
+  return *std::ranges::max_element(seconds);
+}
 
 }  // namespace hone::agent

@@ -35,12 +35,8 @@ std::string FingerprintText(const DeviceFingerprint& fingerprint);
 
 Sensors ReadHostSensors(const std::string& root = "/");
 
-// What this process may use, as far as its control group and those above limit it, of either version. A group that an
-// agent has made for a part of itself (control_group.h) does not count: it is made of what the agent may use.
-int64_t HostMemory(const std::string& root = "/");  // bytes
-double HostCpus(const std::string& root = "/");  // of so many CPUs the whole time; infinite where that is not limited
-// What the folder of one group says of that.
-double GroupCpus(const std::filesystem::path& group);
+// Bytes that this process may use, as far as its control groups limit it (base/control_groups.h).
+int64_t HostMemory(const std::string& root = "/");
 
 // Runs the reference loop, measures peak and bandwidth with `threads` threads. Takes some 50 ms; nothing else should
 // run.

@@ -77,8 +77,9 @@ absl::Status ToStatus(const drivers::Error& error) {
       return absl::InvalidArgumentError(error.text);
     case drivers::Trouble::kTimeout:
       return absl::DeadlineExceededError(error.text);
-    case drivers::Trouble::kFault:
     case drivers::Trouble::kMemory:
+      return absl::ResourceExhaustedError(error.text);
+    case drivers::Trouble::kFault:
     case drivers::Trouble::kDevice:
       break;
   }

@@ -14,7 +14,7 @@ namespace hone::agent {
 
 // kUnavailable: no such library or device here. kFailedPrecondition: another process has the device for itself.
 // kInvalidArgument: the device refuses the program or the launch. kDeadlineExceeded: it did not end in time and still
-// runs. kInternal: the device or its driver failed.
+// runs. kResourceExhausted: no memory. kInternal: the device or its driver failed.
 absl::Status ToStatus(const drivers::Error& error);
 
 // Longer than anything takes that ends: what does not is the launcher's to end.

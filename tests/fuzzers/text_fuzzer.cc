@@ -1,5 +1,5 @@
 // The texts that come with jobs and records, and those of hone-opt. What can be read and is printed can be read again,
-// and is printed the same.
+// and is printed the same; and the verifier ends on it.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "compiler/graph/text.h"
 #include "compiler/ir/text.h"
+#include "compiler/ir/verify.h"
 #include "compiler/ir/workload.h"
 #include "compiler/schedule/step.h"
 #include "compiler/target/target.h"
@@ -31,6 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   RoundTrip(text, ir::ParseFunc, [](const ir::Func& func) { return ir::Print(func); });
+  if (const auto func = ir::ParseFunc(text); func.ok()) static_cast<void>(ir::Verify(*func).ok());
   RoundTrip(text, ir::ParseWorkload, [](const ir::Workload& workload) { return ir::Print(workload); });
   RoundTrip(text, graph::ParseGraph, [](const graph::Graph& graph) { return graph::Print(graph); });
   RoundTrip(text, schedule::ParseSchedule, [](const schedule::Schedule& steps) { return schedule::Print(steps); });

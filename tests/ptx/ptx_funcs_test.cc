@@ -155,5 +155,12 @@ TEST(PtxGroupCopies, AreThoseOfTheInterpreter) {
   }
 }
 
+TEST(PtxFunctions, AcoshHasItsDigitsNearOne) {
+  Check(
+      "func f(x: f64[4], y: f64[4]) grid 1 lanes 4 {\n"
+      "  y[lane.id] = acosh(1.0f64 + (abs(x[lane.id]) + 1.0f64) * 1e-12f64)\n}",
+      "cuda:sm_75", {1e-14, 1e-300});
+}
+
 }  // namespace
 }  // namespace hone::codegen

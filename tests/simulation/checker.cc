@@ -20,6 +20,7 @@ constexpr absl::Duration kSurelyStored = absl::Seconds(20);
 constexpr absl::Duration kHalfLife = absl::Minutes(10);
 // What two ways to add up may differ by, in seconds: the queue lets time pass at every call, and this at leases.
 constexpr double kSlack = 3;
+constexpr absl::Duration kClockSlack = absl::Milliseconds(1);
 
 bool Lasting(const v1::LeaseResult& result) { return result.result().error().empty(); }
 
@@ -31,9 +32,11 @@ void Checker::TrackerStarts() {
   accepted_ = lost_ = 0;
   quarantines_.clear();
   had_.clear();
+  waited_.clear();
 }
 
 void Checker::Look(const tracker::Farm& farm, absl::Time now) {
+  stood_still_ = farm.stood_still();
   std::set<std::string> ended = live_;
   std::vector<const tracker::BatchQueue::Lease*> granted;
   for (const auto& [id, lease] : farm.batches().leases()) {
@@ -47,6 +50,7 @@ void Checker::Look(const tracker::Farm& farm, absl::Time now) {
   lost_ = counters.leases_lost();
   CheckLeases(farm);
   CheckWaits(farm, now);
+  CheckWaited(farm, now);
   NoteHealth(farm, now);
 }
 
@@ -81,7 +85,8 @@ void Checker::Grant(const tracker::Farm& farm, const tracker::BatchQueue::Lease&
   ++leases_;
   if (!here_
            .emplace(lease.id, Lease{lease.batch_id, job_id, name, lease.agent_id, lease.piece, true,
-                                    lease.kind + " " + farm.jobs().Find(job_id)->spec().submitted_by(), now})
+                                    lease.fingerprint.digest() + " " + farm.jobs().Find(job_id)->spec().submitted_by(),
+                                    now - stood_still_})
            .second) {
     world_->Violate("a lease came back to life: " + lease.id);
   }
@@ -117,6 +122,7 @@ void Checker::Grant(const tracker::Farm& farm, const tracker::BatchQueue::Lease&
 }
 
 double Checker::HadBy(const std::string& kind_and_user, absl::Time now) const {
+  now -= stood_still_;
   const auto decayed = [now](const Had& had) {
     return had.seconds * std::exp2(-absl::FDivDuration(now - had.at, kHalfLife));
   };
@@ -162,6 +168,21 @@ void Checker::CheckWaits(const tracker::Farm& farm, absl::Time now) {
   }
 }
 
+// A job waits no longer for its turn than time goes by, and not at all while the tracker stands still.
+void Checker::CheckWaited(const tracker::Farm& farm, absl::Time now) {
+  std::map<std::string, Waited> waited;
+  for (const v1::Job* job : farm.jobs().InState(v1::JOB_STATE_RUNNING)) {
+    const Waited is = {farm.batches().turns().Waited(job->id()), now - stood_still_};
+    const Waited was = waited_.try_emplace(job->id(), is).first->second;
+    if (is.time > was.time + (is.since - was.since) + kClockSlack) {
+      world_->Violate(fmt::format("{} waited for {} within {}", job->id(), absl::FormatDuration(is.time - was.time),
+                                  absl::FormatDuration(is.since - was.since)));
+    }
+    waited[job->id()] = is.time == was.time ? was : is;
+  }
+  waited_ = std::move(waited);
+}
+
 void Checker::End(const tracker::Farm& farm, const std::set<std::string>& ended, absl::Time now) {
   const v1::GetFarmResponse counters = farm.Counters(absl::InfinitePast());
   const int64_t accepted = counters.results_accepted() - accepted_;
@@ -172,7 +193,7 @@ void Checker::End(const tracker::Farm& farm, const std::set<std::string>& ended,
     lease.live = false;
     live_.erase(id);
     had_[lease.kind_and_user] = {};
-    had_[lease.kind_and_user] = {seconds - HadBy(lease.kind_and_user, now), now};
+    had_[lease.kind_and_user] = {seconds - HadBy(lease.kind_and_user, now), now - stood_still_};
     world_->Note(fmt::format("lease {:.8} of {} ends{}", id, lease.device, by_results ? " with a result" : ""));
     // What is accepted is recorded.
     const auto result = brought_.find(id);
@@ -205,14 +226,15 @@ void Checker::NoteHealth(const tracker::Farm& farm, absl::Time now) {
     const absl::Time retry_at = tracker::FromProto(device.record().retry_at());
     auto [seen, first] = quarantines_.try_emplace(name);
     if (first || seen->second.retry_at != retry_at) {
-      seen->second = {device.record().quarantine_reason(), begun, retry_at, world_->now()};
+      seen->second = {device.record().quarantine_reason(), begun, retry_at, world_->now() - stood_still_};
       world_->Note(fmt::format("{} is in quarantine: {}", name, seen->second.reason));
     }
-    if (!farm.trouble().empty()) seen->second.since = world_->now();
+    if (!farm.trouble().empty()) seen->second.since = world_->now() - stood_still_;
     // A clock that was set back takes the quarantine with it.
     const auto stored = stored_quarantines_.find(name);
     if (stored != stored_quarantines_.end() && begun < stored->second.begun) stored_quarantines_.erase(stored);
-    if (world_->now() - seen->second.since >= kSurelyStored) stored_quarantines_[name] = seen->second;
+    const absl::Duration running = world_->now() - stood_still_ - seen->second.since;
+    if (running >= kSurelyStored) stored_quarantines_[name] = seen->second;
   }
 }
 
@@ -232,7 +254,7 @@ void Checker::Answered(const v1::SynchronizeRequest& request, const v1::Synchron
     const std::string& id = result.lease().lease_id();
     const auto& acked = response.acked_lease_ids();
     if (!Lasting(result) || here_.contains(id) || std::find(acked.begin(), acked.end(), id) == acked.end()) continue;
-    MustBeRecorded(result, result.receipt().batch_id(), "its agent may forget it");
+    MustBeRecorded(result, tracker::BatchOfVisit(result.receipt().batch_id()), "its agent may forget it");
   }
 }
 

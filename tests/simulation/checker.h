@@ -60,16 +60,22 @@ class Checker {
     int64_t piece = 0;
     bool live = false;
     std::string kind_and_user;
-    absl::Time begun;  // by the tracker's clock
+    absl::Time begun;  // by the tracker's clock, as all that follows without the time in which it stood still
   };
   // Seconds that a user had of a kind of device, half of which count after ten minutes.
   struct Had {
     double seconds = 0;
     absl::Time at;
   };
+  // What a job had waited for its turn, and since when it is so much.
+  struct Waited {
+    absl::Duration time;
+    absl::Time since;
+  };
   double HadBy(const std::string& kind_and_user, absl::Time now) const;
   void CheckLeases(const tracker::Farm& farm);
   void CheckWaits(const tracker::Farm& farm, absl::Time now);
+  void CheckWaited(const tracker::Farm& farm, absl::Time now);
   void CheckTurn(const tracker::Farm& farm, const tracker::BatchQueue::Lease& lease, absl::Time now);
   void Grant(const tracker::Farm& farm, const tracker::BatchQueue::Lease& lease, absl::Time now);
   void End(const tracker::Farm& farm, const std::set<std::string>& ended, absl::Time now);
@@ -79,13 +85,15 @@ class Checker {
   struct Quarantine {
     std::string reason;
     absl::Time begun, retry_at;  // by the tracker's clock
-    absl::Duration since;        // by the world's time
+    absl::Duration since;        // by the world's time, but for standstills
   };
 
   World* const world_;
   std::map<std::string, Lease> here_;  // leases of this start of the tracker
   std::set<std::string> live_;
-  std::map<std::string, Had> had_;  // in this start, by kind of device and user, of leases that ended
+  std::map<std::string, Had> had_;        // in this start, by kind of device and user, of leases that ended
+  std::map<std::string, Waited> waited_;  // in this start, by job
+  absl::Duration stood_still_;            // the tracker, in this start
   int64_t accepted_ = 0, lost_ = 0, leases_ = 0, told_count_ = 0;
   std::map<std::string, v1::LeaseResult> brought_;       // by lease
   std::map<std::string, std::string> must_be_recorded_;  // batch id and candidate, to why

@@ -165,8 +165,9 @@ class Director {
       tracker_.Look([this](const tracker::Farm& farm, absl::Time now) {
         v1::ListJobsRequest open;
         open.set_only_open(true);
-        for (const v1::Job& job : farm.ListJobs(open, now)) {
-          world_->Note(fmt::format("{} is open, waiting for '{}'", job.id(), job.waiting_for()));
+        for (const v1::Job* job : farm.jobs().List(open)) {
+          world_->Note(
+              fmt::format("{} is open, waiting for '{}'", job->id(), farm.GetJob(job->id(), now)->waiting_for()));
         }
       });
       return world_->Violate(fmt::format("all is well again for {}, and {} jobs are open, {} results wait at agents",

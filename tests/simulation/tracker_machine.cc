@@ -75,6 +75,7 @@ std::shared_ptr<TrackerMachine::Run> TrackerMachine::Leave(bool power_cut) {
   power_cut ? disk_->CopyAfterPowerCut(run->folder, disk_folder_) : disk_->CopyAfterKill(run->folder, disk_folder_);
   machine_ = std::make_shared<Process>(*run->process);
   machine_->dead = false;
+  machine_->stopped_until = absl::ZeroDuration();
   disk_->trouble(run->folder) = {};
   SetDisk(trouble_chance_, trouble_code_);
   for (auto& [number, end] : std::exchange(run->calls, {})) end();

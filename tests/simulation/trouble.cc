@@ -89,6 +89,8 @@ void Trouble::AddTracker() {
     tracker.process().latest = world_->Between(0.01, 4);
     Later(1, 60, [&tracker] { tracker.process().late = 0; });
   });
+  Add("the tracker stands still",
+      [this, &tracker] { tracker.process().stopped_until = world_->now() + world_->Between(3, 90); });
   Add("a clock is set", [this, &tracker] {
     Process& process = world_->Chance(0.5) ? tracker.process() : AnAgent().process();
     process.wall += world_->Between(-7200, 7200);
@@ -182,6 +184,7 @@ void Trouble::Mend() {
   }
   cast_->tracker->SetDisk(0, SQLITE_FULL);
   cast_->tracker->process().late = 0;
+  cast_->tracker->process().stopped_until = absl::ZeroDuration();
   for (const auto& tuner : cast_->tuners) tuner->line = {};
   for (const auto& agent : cast_->agents) {
     agent->line = {};

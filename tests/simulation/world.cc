@@ -200,6 +200,7 @@ void World::Do(std::shared_ptr<Process> process, std::function<void()> body) {
 void World::MaybeLeave() {
   if (looking_ || running_->initializing > 0) return;
   const Process& process = *running_->process;
+  if (process.stopped_until > now_) return Sleep(process.stopped_until - now_);
   if (process.late > 0 && Chance(process.late)) return Sleep(process.latest * random_.Uniform());
   if (runnable_.empty() || random_.Below(4) != 0) return;
   Wake(running_);

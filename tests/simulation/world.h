@@ -35,6 +35,7 @@ struct Process {
   absl::Duration wall = absl::ZeroDuration();  // what its clock on the wall is off; may jump
   double late = 0;  // chance, where a fiber of it could be left, that it stands still for up to `latest`
   absl::Duration latest = absl::ZeroDuration();
+  absl::Duration stopped_until = absl::ZeroDuration();  // all of its fibers stand still there, by the world's time
   bool fsync_fails = false;
   bool dead = false;  // nothing that it does reaches anybody any more
 };

@@ -122,7 +122,7 @@ KERNEL(flood_for_none) { struct message m = {BEGIN, -1}; for (;;) say(&m); }
 KERNEL(flood_in_turns) { struct message m = {BEGIN}; for (;; m.candidate = -1 - m.candidate) say(&m); }
 KERNEL(flood_for_two) { struct message m = {BEGIN}; for (;; m.candidate = 1 - m.candidate) say(&m); }
 KERNEL(flood_times) { static int calls; compute(b, N); if (++calls < 3) return;
-  struct message m = {TIMES}; m.calls = 1; m.count = 1; m.seconds[0] = 1e-9; say(&m); m.interleaved = 1;
+  struct message m = {TIMES}; m.calls = 1; m.count = 1; m.seconds[0] = 1e-7; say(&m); m.interleaved = 1;
   for (;;) say(&m); }
 KERNEL(flood_setup) { struct message m = {READY}; for (;;) say(&m); }
 KERNEL(flood_failures) { struct message m = {FAILED}; for (;;) say(&m); }

@@ -58,8 +58,8 @@ class WallTest : public testing::TestWithParam<Circumstances> {
     if (getuid() == 0 && !GetParam().as_root) {
       ASSERT_EQ(chown(victim_.c_str(), kSomebody, kSomebody), 0);
     }
-    launcher_ = std::make_unique<Launcher>(
-        Launcher::Options{.device = "cpu", .folder = folder_.path(), .program = Program(), .peak_gflops = 50});
+    launcher_ = std::make_unique<Launcher>(Launcher::Options{
+        .device = "cpu", .folder = folder_.path(), .program = Program(), .peak_gflops = [] { return 50.0; }});
   }
   // A script that takes the agent's arguments.
   std::string Program() {

@@ -129,7 +129,7 @@ bool EventFeed::Watched() {
 }
 
 void EventFeed::EndForThoseNotWelcome() {
-  // The register may wait for a disk: asked without the lock, of those who are there now.
+  // What it asks is not its own: without the lock, of those who are there now.
   std::map<int64_t, std::shared_ptr<Subscriber>> here;
   {
     const std::lock_guard lock(mutex_);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <future>
 #include <utility>
 
 #include "absl/time/clock.h"
@@ -11,27 +10,18 @@
 
 namespace hone::tracker {
 
-// All asked for before the first is waited for, so that they share what they wait for.
 std::vector<v1::Job> GetJobs(Shell& shell, const std::vector<std::string>& ids) {
-  std::vector<std::promise<absl::StatusOr<v1::Job>>> promises(ids.size());
-  for (size_t i = 0; i < ids.size(); ++i) {
-    shell.GetJobLine(ids[i],
-                     [&promise = promises[i]](absl::StatusOr<v1::Job> job) { promise.set_value(std::move(job)); });
-  }
-  std::vector<v1::Job> jobs;
-  for (auto& promise : promises) {
-    absl::StatusOr<v1::Job> job = promise.get_future().get();
-    if (job.ok()) jobs.push_back(*std::move(job));
-  }
-  return jobs;
+  using Jobs = std::vector<v1::Job>;
+  return Await<Jobs>([&](Done<Jobs> done) { shell.GetJobLines(ids, std::move(done)); }).value_or(Jobs());
 }
 
 std::map<std::string, Running> RunningOn(Shell& shell) {
   std::map<std::string, Running> running;
   shell.Look([&running](const Farm& farm, absl::Time) {
     for (const auto& [id, lease] : farm.batches().leases()) {
-      running[NameOf(lease.agent_id, lease.device_id)] = {
-          farm.batches().JobOf(lease), farm.batches().Leased(lease).workload_digest(), lease.attempt, lease.started};
+      running[NameOf(lease.agent_id, lease.device_id)] = {farm.batches().JobOf(lease),
+                                                          farm.batches().Leased(lease).workload_digest(), lease.attempt,
+                                                          farm.OnTheWall(lease.started)};
     }
   });
   return running;

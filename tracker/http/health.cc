@@ -19,8 +19,7 @@ std::vector<HealthCheck> CheckHealth(const HealthFacts& facts) {
   if (facts.now + kClockSlack < facts.not_before) {
     checks[2].why = fmt::format(
         "the system's clock says {}, and the tracker was started at {} already: certificates are judged by a clock "
-        "that is "
-        "wrong; set it",
+        "that is wrong; set it",
         absl::FormatTime(facts.now, absl::UTCTimeZone()), absl::FormatTime(facts.not_before, absl::UTCTimeZone()));
   }
   return checks;

@@ -14,7 +14,7 @@ struct HealthFacts {
   std::string trouble;          // why nothing can be stored now; "" when it can
   int64_t disk_free_bytes = 0;  // of the records' file system
   absl::Time now;               // by the system's clock
-  absl::Time not_before;        // when the tracker started last, as its state file knows: no clock may be behind that
+  absl::Time not_before;        // the latest start of the tracker, as its state file knows: no clock may be behind that
 };
 
 struct HealthCheck {

@@ -154,7 +154,7 @@ absl::StatusOr<Register::Enrolled> Visitors::Enrol(const pki::Token& token, absl
   HONE_RETURN_IF_ERROR(gate_->CheckToken(token.secret));
   // The key is thrown away: what the session shows is the cookie.
   HONE_ASSIGN_OR_RETURN(const std::string request, pki::MakeRequest(pki::MakeKey()));
-  return membership_->members().Enrol({token.secret, std::string(Name(token.role)), "", "web"},
+  return membership_->members().Enrol({token.secret, std::string(Name(token.role)), "", "web", /*session=*/true},
                                       membership_->SignerOf(request, now, kSessionLife), now);
 }
 

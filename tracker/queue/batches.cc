@@ -9,6 +9,7 @@
 
 #include "base/kernel_interface.h"
 #include "base/status.h"
+#include "tracker/queue/cut.h"
 #include "tracker/queue/devices.h"
 #include "tracker/queue/matches.h"
 #include "tracker/queue/memory.h"
@@ -49,6 +50,14 @@ v1::Outcome LostDevice(const std::string& why) {
   v1::Outcome outcome;
   outcome.mutable_failure()->set_kind(v1::FAILURE_KIND_LOST_DEVICE);
   outcome.mutable_failure()->set_text(why);
+  return outcome;
+}
+
+// An outcome of one part of a batch, as an answer for all of it: its repeats were not taken beside those of the others.
+v1::Outcome NotInTurns(v1::Outcome outcome) {
+  if (!outcome.has_timing()) return outcome;
+  v1::Timing& timing = *outcome.mutable_timing();
+  timing.set_first_interleaved(timing.seconds_size());
   return outcome;
 }
 
@@ -103,22 +112,26 @@ BatchQueue::Order BatchQueue::OrderOf(const std::string& batch_id, const Entry& 
 }
 
 // bytes: of one more batch.
-absl::Status BatchQueue::CheckQuotas(const std::string& job_id, int64_t bytes) const {
+absl::Status BatchQueue::CheckQuotas(const Owner& owner, int64_t bytes) const {
   int open = 0;
+  int64_t of_job = bytes, of_tuner = bytes;
   for (const auto& [id, entry] : batches_) {
-    if (entry.job_id != job_id) continue;
+    if (entry.tuner == owner.tuner) of_tuner += entry.bytes;
+    if (entry.job_id != owner.job_id) continue;
     if (!entry.finished) ++open;
-    bytes += entry.bytes;
+    of_job += entry.bytes;
   }
   if (open >= options_.max_open_per_job) {
     return absl::ResourceExhaustedError(fmt::format(
-        "job '{}' has {} open batches, which is as many as it may have; wait for some first", job_id, open));
+        "job '{}' has {} open batches, which is as many as it may have; wait for some first", owner.job_id, open));
   }
-  if (bytes <= options_.max_open_bytes_per_job) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      fmt::format("with this one, the batches of job '{}' would take {} MiB of the tracker's memory, and may take {}; "
-                  "wait for some first, and acknowledge what is finished",
-                  job_id, bytes >> 20, options_.max_open_bytes_per_job >> 20));
+  const bool is_job = of_job > options_.max_open_bytes_per_job;
+  if (!is_job && of_tuner <= options_.max_open_bytes_per_tuner) return absl::OkStatus();
+  return absl::ResourceExhaustedError(fmt::format(
+      "with this one, the batches of {} '{}' would take {} MiB of the tracker's memory, and may take {}; "
+      "wait for some first, and acknowledge what is finished",
+      is_job ? "job" : "all jobs of tuner", is_job ? owner.job_id : owner.tuner, (is_job ? of_job : of_tuner) >> 20,
+      (is_job ? options_.max_open_bytes_per_job : options_.max_open_bytes_per_tuner) >> 20));
 }
 
 void BatchQueue::ForgetOldResult(const std::string& job_id) {
@@ -136,10 +149,11 @@ absl::StatusOr<std::string> BatchQueue::Submit(const Owner& owner, const std::st
                                                absl::Time now) {
   const std::string& job_id = owner.job_id;
   if (client_id.empty()) return absl::InvalidArgumentError("batch has no client_batch_id");
+  HONE_RETURN_IF_ERROR(CheckLength("client_batch_id", client_id));
   if (auto known = by_client_id_.find({job_id, client_id}); known != by_client_id_.end()) return known->second;
   HONE_RETURN_IF_ERROR(Validate(batch));
   const auto bytes = static_cast<int64_t>(MemoryOf(batch));
-  HONE_RETURN_IF_ERROR(CheckQuotas(job_id, bytes));
+  HONE_RETURN_IF_ERROR(CheckQuotas(owner, bytes));
   ForgetOldResult(job_id);
   const int64_t number = ++next_batch_;
   const std::string id = fmt::format("{}-b{}", job_id, draw_id_().substr(0, 16));
@@ -147,6 +161,7 @@ absl::StatusOr<std::string> BatchQueue::Submit(const Owner& owner, const std::st
   Entry& entry = batches_[id];
   entry.job_id = job_id;
   entry.user = owner.user;
+  entry.tuner = owner.tuner;
   entry.client_id = client_id;
   entry.number = number;
   entry.bytes = bytes;
@@ -174,15 +189,12 @@ void BatchQueue::Enqueue(const std::string& batch_id, Entry& entry, int64_t piec
   newly_queued_.push_back(*order_.insert(OrderOf(batch_id, entry, piece)).first);
 }
 
-std::optional<BatchQueue::Queued> BatchQueue::TakeQueued() {
-  while (!newly_queued_.empty()) {
-    const Order order = std::move(newly_queued_.front());
-    newly_queued_.pop_front();
-    if (!order_.contains(order)) continue;
-    const Entry& entry = batches_.at(order.batch_id);
-    return Queued{entry.batch.get(), &entry.pieces.at(order.piece).avoid};
-  }
-  return std::nullopt;
+std::optional<BatchQueue::Queued> BatchQueue::NewlyQueued() {
+  while (!newly_queued_.empty() && !order_.contains(newly_queued_.front())) newly_queued_.pop_front();
+  if (newly_queued_.empty()) return std::nullopt;
+  const Order& order = newly_queued_.front();
+  const Entry& entry = batches_.at(order.batch_id);
+  return Queued{entry.batch.get(), &entry.pieces.at(order.piece).avoid};
 }
 
 void BatchQueue::RemovePieces(const std::string& batch_id, Entry& entry) {
@@ -210,7 +222,7 @@ BatchQueue::Lease BatchQueue::EndLease(const std::string& lease_id) {
   const auto found = leases_.find(lease_id);
   Lease lease = std::move(found->second);
   leases_.erase(found);
-  turns_.Ended(JobOf(lease), lease.kind);
+  turns_.Ended(JobOf(lease), lease.fingerprint.digest());
   return lease;
 }
 
@@ -222,7 +234,7 @@ const BatchQueue::Lease* BatchQueue::Pick(Lease taker, const Fits& fits, absl::T
     std::vector<std::pair<double, std::set<Order>::iterator>> users;
     while (level != order_.end() && level->priority == priority) {
       const std::string& user = level->user;
-      users.emplace_back(turns_.UsedBy(user, taker.kind), level);
+      users.emplace_back(turns_.UsedBy(user, taker.fingerprint.digest()), level);
       level = std::find_if(level, order_.end(),
                            [&](const Order& other) { return other.priority != priority || other.user != user; });
     }
@@ -250,10 +262,11 @@ const BatchQueue::Lease* BatchQueue::LeasePiece(std::set<Order>::iterator order,
   lease.batch_id = order->batch_id;
   lease.piece = order->piece;
   lease.attempt = piece.attempts;
+  lease.visit = ++entry.visits;
   lease.run_limit = RunLimit(entry, piece);
   lease.waited = lease.started - entry.submitted;
   order_.erase(order);
-  turns_.Began(entry.job_id, lease.kind);
+  turns_.Began(entry.job_id, lease.fingerprint.digest());
   return &(leases_[piece.lease_id] = std::move(lease));
 }
 
@@ -295,7 +308,7 @@ std::set<std::string> BatchQueue::CandidatesOf(const Lease& lease) const {
 
 Recordable BatchQueue::ToRecord(const Lease& lease, const v1::BatchResult& result) const {
   const Entry& entry = batches_.at(lease.batch_id);
-  return Recordable{lease.batch_id, entry.job_id, entry.batch, result};
+  return Recordable{lease.batch_id, entry.job_id, entry.batch, result, VisitId(lease.batch_id, lease.visit)};
 }
 
 std::string BatchQueue::Missing(const Lease& lease, const v1::BatchResult& result) const {
@@ -324,10 +337,11 @@ std::map<std::string, std::string> BatchQueue::Finish(const Lease& lease_referen
   *entry.result.mutable_device() = result.device();
   entry.result.set_device_name(result.device_name());
   entry.result.set_visit_seconds(entry.result.visit_seconds() + result.visit_seconds());
+  const bool whole = static_cast<int>(piece.candidates.size()) == entry.batch->candidates_size();
   const std::map<std::string, const v1::Outcome*> by_id = ById(result);
   for (const int index : piece.candidates) {
     const auto found = by_id.find(entry.batch->candidates(index).id());
-    if (found != by_id.end()) entry.outcomes[index] = *found->second;
+    if (found != by_id.end()) entry.outcomes[index] = whole ? *found->second : NotInTurns(*found->second);
   }
   FinishIfDone(entry);
   return piece.avoid.devices;
@@ -405,21 +419,32 @@ void BatchQueue::Lose(const std::string& lease_id, const std::string& why, absl:
   // A half that is lost is split at once: it holds the culprit more often than not, and losses are dear. The last
   // candidate left gets a second chance, so that two unrelated losses do not condemn it.
   const int allowed = whole ? options_.max_attempts : piece.candidates.size() > 1 ? 1 : 2;
-  if (entry.losses >= options_.max_losses) return GiveUp(lease.batch_id, entry, lease.piece, why);
+  if (entry.losses >= options_.max_losses) return GiveUp(lease, entry, why);
   if (piece.attempts < allowed) return Enqueue(lease.batch_id, entry, lease.piece, now);
-  if (piece.candidates.size() == 1) return GiveUp(lease.batch_id, entry, lease.piece, why);
-  const auto middle = piece.candidates.begin() + static_cast<int64_t>(piece.candidates.size() / 2);
-  std::vector<int> front(piece.candidates.begin(), middle), back(middle, piece.candidates.end());
-  const std::set<std::string> lost_by = piece.avoid.agents;
-  entry.pieces.erase(lease.piece);
-  AddPiece(lease.batch_id, entry, std::move(front), lost_by, now);
-  AddPiece(lease.batch_id, entry, std::move(back), lost_by, now);
+  if (piece.candidates.size() == 1) return GiveUp(lease, entry, why);
+  Split(lease.batch_id, entry, lease.piece, now);
 }
 
-void BatchQueue::GiveUp(const std::string& batch_id, Entry& entry, int64_t number, const std::string& why) {
+// A confirmation that is split is none any more: its halves may be measured on different devices, one now and one
+// later.
+void BatchQueue::Split(const std::string& batch_id, Entry& entry, int64_t number, absl::Time now) {
+  if (entry.batch->final()) {
+    auto race = std::make_shared<v1::Batch>(*entry.batch);
+    race->set_final(false);
+    entry.batch = std::move(race);
+  }
   const Piece piece = entry.pieces.at(number);
-  Recordable record{batch_id, entry.job_id, entry.batch, entry.result};
-  record.result.clear_outcomes();
+  const auto middle = piece.candidates.begin() + static_cast<int64_t>(piece.candidates.size() / 2);
+  entry.pieces.erase(number);
+  AddPiece(batch_id, entry, {piece.candidates.begin(), middle}, piece.avoid.agents, now);
+  AddPiece(batch_id, entry, {middle, piece.candidates.end()}, piece.avoid.agents, now);
+}
+
+void BatchQueue::GiveUp(const Lease& lost, Entry& entry, const std::string& why) {
+  const Piece piece = entry.pieces.at(lost.piece);
+  Recordable record = ToRecord(lost, {});
+  *record.result.mutable_device() = lost.fingerprint;
+  record.result.set_device_name(NameOf(lost.agent_id, lost.device_id));
   for (const int index : piece.candidates) {
     entry.outcomes[index] =
         LostDevice(fmt::format("given up after {} devices were lost with its batch; the last: {}", entry.losses, why));
@@ -427,7 +452,7 @@ void BatchQueue::GiveUp(const std::string& batch_id, Entry& entry, int64_t numbe
     outcome->set_candidate_id(entry.batch->candidates(index).id());
     *outcome->mutable_outcome() = entry.outcomes[index];
   }
-  entry.pieces.erase(number);
+  entry.pieces.erase(lost.piece);
   gave_up_.push_back(std::move(record));
   innocent_.insert(innocent_.end(), entry.lost_on.begin(), entry.lost_on.end());
   entry.lost_on.clear();
@@ -488,6 +513,7 @@ void BatchQueue::GiveBack(absl::Duration stall) {
     for (auto& [number, piece] : entry.pieces) piece.absent_since += stall;
   }
   looked_ += stall;
+  turns_.GiveBack(stall);
 }
 
 absl::StatusOr<std::optional<v1::BatchResult>> BatchQueue::Result(const std::string& job_id,

@@ -26,16 +26,10 @@
 #include "hone/v1/measure.pb.h"
 #include "tracker/queue/draw_id.h"
 #include "tracker/queue/limits.h"
+#include "tracker/queue/receipt.h"
 #include "tracker/queue/turns.h"
 
 namespace hone::tracker {
-
-// Measured or given up under a batch; to be recorded.
-struct Recordable {
-  std::string batch_id, job_id;
-  std::shared_ptr<const v1::Batch> batch;
-  v1::BatchResult result;  // outcomes of some of the candidates
-};
 
 // Devices that a piece should not go to again while another could take it.
 struct Avoid {
@@ -50,9 +44,9 @@ class BatchQueue {
     std::string batch_id;
     int64_t piece = 0;
     std::string agent_id, device_id;
-    std::string kind;  // of the device: its fingerprint's digest
+    v1::DeviceFingerprint fingerprint;  // whose digest is the kind of device
     uint64_t epoch = 0;
-    int attempt = 0;
+    int attempt = 0, visit = 0;  // the second: which one for its batch, from 1
     absl::Time started;
     absl::Duration run_limit, waited;  // the second: since its batch was submitted
     bool answered = false;             // its result is there, and waits to be stored
@@ -62,7 +56,7 @@ class BatchQueue {
       : options_(options), draw_id_(std::move(draw_id)), turns_(options.share_half_life) {}
 
   struct Owner {
-    std::string job_id, user;
+    std::string job_id, user, tuner;  // tuner: the name that it shares with others
   };
   // Idempotent by (job, client id). Errors as in tuner.proto.
   absl::StatusOr<std::string> Submit(const Owner& owner, const std::string& client_id, v1::Batch batch, absl::Time now);
@@ -116,12 +110,14 @@ class BatchQueue {
   std::vector<std::string> TakeInnocent();  // the devices that were lost with these, once for each loss
   std::vector<Lease> TakeCancelled();       // leases ended by DropJob or a total limit since the last call
 
-  // A piece that was queued since the last call and still is; nullopt: no more. Valid until the next change.
+  // The first of the pieces that wait and that nobody has passed by since they were queued; nullopt: there is none.
+  // Valid until the next change.
   struct Queued {
     const v1::Batch* batch;
     const Avoid* avoid;
   };
-  std::optional<Queued> TakeQueued();
+  std::optional<Queued> NewlyQueued();
+  void PassBy() { newly_queued_.pop_front(); }  // that one
 
   int queued() const { return static_cast<int>(order_.size()); }  // pieces
   int running() const { return static_cast<int>(leases_.size()); }
@@ -139,7 +135,7 @@ class BatchQueue {
     absl::Time absent_since;  // while queued: since when no device is there for it
   };
   struct Entry {
-    std::string job_id, user, client_id;
+    std::string job_id, user, tuner, client_id;
     int64_t number = 0;
     std::shared_ptr<const v1::Batch> batch;  // null once finished
     absl::Time submitted;
@@ -148,7 +144,7 @@ class BatchQueue {
     int64_t bytes = 0;                  // of memory: the batch's, and of a finished one the result's
     std::map<int64_t, Piece> pieces;    // unfinished
     std::vector<v1::Outcome> outcomes;  // by candidate; unset while unknown
-    int losses = 0;
+    int visits = 0, losses = 0;
     std::vector<std::string> lost_on;  // names of the devices
     v1::BatchResult result;            // outcomes filled in when finished
     bool finished = false;
@@ -166,11 +162,12 @@ class BatchQueue {
   Lease EndLease(const std::string& lease_id);
   Order OrderOf(const std::string& batch_id, const Entry& entry, int64_t piece) const;
   void Enqueue(const std::string& batch_id, Entry& entry, int64_t piece, absl::Time now);
-  absl::Status CheckQuotas(const std::string& job_id, int64_t bytes) const;
+  absl::Status CheckQuotas(const Owner& owner, int64_t bytes) const;
   void ForgetOldResult(const std::string& job_id);
   void AddPiece(const std::string& batch_id, Entry& entry, std::vector<int> candidates, std::set<std::string> lost_by,
                 absl::Time now);
-  void GiveUp(const std::string& batch_id, Entry& entry, int64_t piece, const std::string& why);
+  void Split(const std::string& batch_id, Entry& entry, int64_t piece, absl::Time now);
+  void GiveUp(const Lease& lost, Entry& entry, const std::string& why);
   void FailBatch(const std::string& batch_id, Entry& entry, const std::string& error);
   void FinishIfDone(Entry& entry);
   static void Close(Entry& entry);

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <string_view>
 #include <utility>
 
 #include "base/protocol_version.h"
@@ -18,20 +17,14 @@ namespace hone::tracker {
 namespace {
 
 constexpr size_t kFormerBoots = 8;
-constexpr size_t kLongestName = 256;
 constexpr int kMostDevices = 64;                       // of one agent: machines have eight GPUs, rarely sixteen
 constexpr size_t kMostDeviceBytes = size_t{64} << 10;  // of a device's description, which has some kilobytes
 // Devices of one agent, with those that it had before, that are remembered: it may change its cards some times.
 constexpr size_t kMostKnown = 256;
 constexpr absl::Duration kLookForAway = absl::Minutes(1);  // nothing to a limit of weeks
 
-absl::Status TooLong(std::string_view what, const std::string& text) {
-  return absl::InvalidArgumentError(
-      fmt::format("{} '{}...' has {} bytes, and {} is the most", what, Cut(text, 40), text.size(), kLongestName));
-}
-
 absl::Status ValidateDevice(const v1::DeviceState& device) {
-  if (device.device_id().size() > kLongestName) return TooLong("device_id", device.device_id());
+  HONE_RETURN_IF_ERROR(CheckLength("device_id", device.device_id()));
   if (device.ByteSizeLong() <= kMostDeviceBytes) return absl::OkStatus();
   return absl::InvalidArgumentError(fmt::format("what is said of device '{}' has {} bytes, and {} is the most",
                                                 device.device_id(), device.ByteSizeLong(), kMostDeviceBytes));
@@ -55,9 +48,9 @@ absl::Status ChangeBoot(Agent& agent, const v1::SynchronizeRequest& request) {
 }  // namespace
 
 absl::Status Validate(const v1::SynchronizeRequest& request) {
-  if (request.agent_id().size() > kLongestName) return TooLong("agent_id", request.agent_id());
-  if (request.boot_id().size() > kLongestName) return TooLong("boot_id", request.boot_id());
-  if (request.agent_version().size() > kLongestName) return TooLong("agent_version", request.agent_version());
+  HONE_RETURN_IF_ERROR(CheckLength("agent_id", request.agent_id()));
+  HONE_RETURN_IF_ERROR(CheckLength("boot_id", request.boot_id()));
+  HONE_RETURN_IF_ERROR(CheckLength("agent_version", request.agent_version()));
   HONE_RETURN_IF_ERROR(CheckProtocol(request.protocol_version(), fmt::format("agent '{}'", request.agent_id())));
   if (request.agent_id().empty()) return absl::InvalidArgumentError("agent has no agent_id");
   if (request.boot_id().empty()) return absl::InvalidArgumentError("agent has no boot_id");

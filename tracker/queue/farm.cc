@@ -130,6 +130,7 @@ absl::Time Farm::Forward(absl::Time now) {
     jobs_.GiveBack(gap, now);
     devices_.GiveBack(gap, now);
     batches_.GiveBack(gap);
+    stood_still_ += gap;
     for (auto& [job_id, since] : absent_since_) since += gap;
   }
   last_now_ = std::max(last_now_, now);
@@ -154,9 +155,9 @@ std::optional<Recordable> Farm::Vouched(const v1::SynchronizeRequest& request, c
   for (const v1::Candidate& candidate : finished.batch().candidates()) candidates.insert(candidate.id());
   if (finished.result().outcomes_size() > static_cast<int>(candidates.size())) return std::nullopt;
   const v1::Receipt& receipt = finished.receipt();
-  Recordable recordable{receipt.batch_id(), receipt.job_id(),
+  Recordable recordable{BatchOfVisit(receipt.batch_id()), receipt.job_id(),
                         std::make_shared<const v1::Batch>(Description(finished.batch())),
-                        Taken(finished.result(), std::move(candidates))};
+                        Taken(finished.result(), std::move(candidates)), receipt.batch_id()};
   recordable.result.set_device_name(NameOf(request.agent_id(), receipt.device_id()));
   recordable.result.set_agent_version(request.agent_version());
   for (const v1::DeviceState& device : request.devices()) {
@@ -332,8 +333,8 @@ void Farm::LeaseWork(Agent& agent, v1::SynchronizeResponse& response, absl::Time
       return CanTake(agent, device, batch, avoid, now);
     };
     const BatchQueue::Lease* lease = batches_.Pick(
-        {.agent_id = agent.id, .device_id = id, .kind = device.state.fingerprint().digest(), .epoch = agent.epoch},
-        fits, now);
+        {.agent_id = agent.id, .device_id = id, .fingerprint = device.state.fingerprint(), .epoch = agent.epoch}, fits,
+        now);
     if (lease == nullptr) continue;
     device.lease_id = lease->id;
     if (lease->attempt == 1) lease_waits_.Add(absl::ToDoubleSeconds(lease->waited));
@@ -361,7 +362,7 @@ void Farm::Hear(const std::string& agent_id, absl::Time now) {
 std::optional<std::string> Farm::NextConcerned(const std::function<bool(const std::string&)>& held, absl::Time now) {
   now = Forward(now);
   const std::map<std::string, Agent>& agents = devices_.agents();
-  while (const std::optional<BatchQueue::Queued> piece = batches_.TakeQueued()) {
+  while (const std::optional<BatchQueue::Queued> piece = batches_.NewlyQueued()) {
     auto next = agents.upper_bound(last_concerned_);
     for (size_t seen = 0; seen < agents.size(); ++seen, ++next) {
       if (next == agents.end()) next = agents.begin();
@@ -374,6 +375,7 @@ std::optional<std::string> Farm::NextConcerned(const std::function<bool(const st
       last_concerned_ = id;
       return last_concerned_;
     }
+    PassBy();
   }
   return std::nullopt;
 }
@@ -398,7 +400,7 @@ void Farm::AddLease(const BatchQueue::Lease& lease, v1::SynchronizeResponse& res
   Set(proto->mutable_run_limit(), lease.run_limit);
   *proto->mutable_batch() = batches_.BatchOf(lease, last_now_);
   v1::Receipt receipt;
-  receipt.set_batch_id(lease.batch_id);
+  receipt.set_batch_id(VisitId(lease.batch_id, lease.visit));
   receipt.set_job_id(batches_.JobOf(lease));
   receipt.set_device_id(lease.device_id);
   *proto->mutable_receipt() = MakeReceipt(receipt_key_, lease.id, lease.agent_id, std::move(receipt), proto->batch());
@@ -449,6 +451,8 @@ absl::StatusOr<v1::LeaseJobResponse> Farm::LeaseJob(const v1::LeaseJobRequest& r
   now = Forward(now);
   HONE_RETURN_IF_ERROR(CheckProtocol(request.protocol_version(), fmt::format("tuner '{}'", request.tuner_id())));
   if (request.tuner_id().empty()) return absl::InvalidArgumentError("tuner has no tuner_id");
+  HONE_RETURN_IF_ERROR(CheckLength("tuner_id", request.tuner_id()));
+  HONE_RETURN_IF_ERROR(CheckLength("boot_id", request.boot_id()));
   HONE_RETURN_IF_ERROR(Storable());
   if (request.leaving()) {
     jobs_.Leave(request.tuner_id(), request.boot_id(), now);
@@ -465,7 +469,8 @@ absl::StatusOr<v1::LeaseJobResponse> Farm::LeaseJob(const v1::LeaseJobRequest& r
   *response.mutable_lease() = grant->lease;
   *response.mutable_job() = *grant->job;
   if (grant->job->spec().has_until()) {
-    Set(response.mutable_until_left(), std::max(absl::ZeroDuration(), FromProto(grant->job->spec().until()) - now));
+    Set(response.mutable_until_left(),
+        std::max(absl::ZeroDuration(), FromProto(grant->job->spec().until()) - OnTheWall(now)));
   }
   return response;
 }
@@ -495,7 +500,7 @@ absl::StatusOr<v1::SubmitBatchResponse> Farm::SubmitBatch(v1::SubmitBatchRequest
   request.mutable_batch()->set_priority(spec.priority());  // whatever a tuner says
   v1::SubmitBatchResponse response;
   HONE_ASSIGN_OR_RETURN(*response.mutable_batch_id(),
-                        batches_.Submit({job_id, spec.submitted_by()}, request.client_batch_id(),
+                        batches_.Submit({job_id, spec.submitted_by(), jobs_.TunerOf(job_id)}, request.client_batch_id(),
                                         std::move(*request.mutable_batch()), now));
   jobs_.Pin(job_id, needs);
   return response;
@@ -549,28 +554,29 @@ absl::StatusOr<v1::Job> Farm::GetJob(const std::string& job_id, absl::Time now) 
   return Described(*job, now);
 }
 
-absl::StatusOr<v1::Job> Farm::GetJobLine(const std::string& job_id, absl::Time now) const {
-  const v1::Job* job = jobs_.Find(job_id);
-  if (job == nullptr) return absl::NotFoundError(fmt::format("there is no job '{}'", job_id));
-  v1::Job line = JobBook::LineOf(*job);
-  line.set_waiting_for(WaitingFor(*job, now));
-  return line;
+std::vector<v1::Job> Farm::GetJobLines(const std::vector<std::string>& ids, absl::Time now) const {
+  std::vector<v1::Job> lines;
+  const Place place = InOrder();
+  for (const std::string& id : ids) {
+    const v1::Job* job = jobs_.Find(id);
+    if (job == nullptr) continue;
+    lines.push_back(JobBook::LineOf(*job));
+    lines.back().set_waiting_for(WaitingFor(*job, now, place));
+  }
+  return lines;
 }
 
-std::vector<v1::Job> Farm::ListJobs(const v1::ListJobsRequest& request, absl::Time now) const {
+std::vector<v1::Job> Farm::ListJobs(const v1::ListJobsRequest& request, absl::Time now) {
   std::vector<v1::Job> list;
+  const Place place = InOrder();
   size_t bytes = 0;
   for (const v1::Job* job : jobs_.List(request)) {
-    v1::Job described = Described(*job, now);
-    if (request.for_people()) {
-      for (v1::WorkloadSpec& workload : *described.mutable_spec()->mutable_workloads()) {
-        workload.clear_text();
-        workload.clear_hints();
-      }
-    }
-    bytes += described.ByteSizeLong();
-    if (bytes > kMostListBytes) break;
-    list.push_back(std::move(described));
+    list.push_back(request.for_people() ? jobs_.ForPeople(job->id()) : *job);
+    list.back().set_waiting_for(WaitingFor(*job, now, place));
+    bytes += list.back().ByteSizeLong();
+    if (bytes <= kMostListBytes) continue;
+    list.pop_back();
+    break;
   }
   return list;
 }
@@ -592,10 +598,9 @@ absl::StatusOr<v1::Job> Farm::CancelJob(const std::string& job_id, absl::Time no
   return Described(*job, now);
 }
 
-v1::Job Farm::Described(const v1::Job& job, absl::Time now) const {
-  v1::Job described = job;
-  described.set_waiting_for(WaitingFor(job, now));
-  return described;
+v1::Job Farm::Described(v1::Job job, absl::Time now) const {
+  job.set_waiting_for(WaitingFor(job, now, InOrder()));
+  return job;
 }
 
 v1::GetFarmResponse Farm::Counters(absl::Time now) const {

@@ -62,8 +62,10 @@ class Farm {
   // The agent's call is open, and will be answered as soon as its results are stored: it is not silent.
   void Hear(const std::string& agent_id, absl::Time now);
   // An agent to make an Offer to, among those whose calls are `held`: one with an idle device for a piece of work that
-  // was queued since the last call. Each piece is asked about once; nullopt: that was all.
+  // was queued lately. It may get another piece, whose turn it is; then this one is asked about again. Where the call
+  // stays held, PassBy. nullopt: that was all.
   std::optional<std::string> NextConcerned(const std::function<bool(const std::string&)>& held, absl::Time now);
+  void PassBy() { batches_.PassBy(); }
   // Something to say to an agent whose call is held back? nullopt: hold on. kAborted: a newer call overtook it.
   absl::StatusOr<std::optional<v1::SynchronizeResponse>> Offer(const v1::SynchronizeRequest& held, absl::Time now);
 
@@ -78,8 +80,9 @@ class Farm {
   // --- clients and operators ----------------------------------------------------------------------------------------
   absl::StatusOr<v1::Job> SubmitJob(const v1::JobSpec& spec, absl::Time now);
   absl::StatusOr<v1::Job> GetJob(const std::string& job_id, absl::Time now) const;
-  absl::StatusOr<v1::Job> GetJobLine(const std::string& job_id, absl::Time now) const;  // as JobBook::LineOf has it
-  std::vector<v1::Job> ListJobs(const v1::ListJobsRequest& request, absl::Time now) const;
+  // As JobBook::LineOf has them; those that there are.
+  std::vector<v1::Job> GetJobLines(const std::vector<std::string>& ids, absl::Time now) const;
+  std::vector<v1::Job> ListJobs(const v1::ListJobsRequest& request, absl::Time now);
   absl::StatusOr<v1::WatchJobResponse> WatchJob(const v1::WatchJobRequest& request, absl::Time now) const;
   absl::StatusOr<v1::Job> CancelJob(const std::string& job_id, absl::Time now);
   void TakeNotice(const std::string& job_id, const v1::JobNotice& notice) { jobs_.TakeNotice(job_id, notice); }
@@ -101,6 +104,12 @@ class Farm {
   // --- the shell ----------------------------------------------------------------------------------------------------
   // Lets time pass: silent agents and tuners, overdue leases. To be called about twice a second.
   void Tick(absl::Time now);
+  // By how much the clock on the wall is ahead of `now`, which goes by one that nobody sets. What people give and are
+  // told is by the wall's, and what is stored of jobs.
+  void SetWallAhead(absl::Duration ahead) { jobs_.SetWallAhead(ahead); }
+  absl::Time OnTheWall(absl::Time time) const { return time + jobs_.wall_ahead(); }
+  // How long the tracker did not run, all in all: no clock of anybody's did.
+  absl::Duration stood_still() const { return stood_still_; }
   std::vector<const v1::Job*> TakeChangedJobs() { return jobs_.TakeChanged(); }
   // Ids of jobs of which there is news for who watches them.
   std::set<std::string> TakeJobNews() { return jobs_.TakeNews(); }
@@ -136,10 +145,13 @@ class Farm {
   bool CanTake(const Agent& agent, const Device& device, const v1::Batch& batch, const Avoid& avoid,
                absl::Time now) const;
   bool AnotherCouldTake(const v1::Batch& batch, const Avoid& avoid, absl::Time now) const;
-  v1::Job Described(const v1::Job& job, absl::Time now) const;
+  v1::Job Described(v1::Job job, absl::Time now) const;
 
   // waits.cc: who waits for what, and what follows from it.
-  std::string WaitingFor(const v1::Job& job, absl::Time now) const;
+  // How many jobs go before one that waits for a tuner. All are put in order once, for as many questions as come.
+  using Place = std::function<int(const std::string& job_id)>;
+  Place InOrder() const;
+  std::string WaitingFor(const v1::Job& job, absl::Time now, const Place& place) const;
   std::string TurnOf(const v1::Job& job, absl::Time now) const;
   std::string Absent(const v1::Requirements& requirements, absl::Time now) const;
   const v1::Requirements* AbsentFor(const v1::Job& job, absl::Time now) const;
@@ -153,6 +165,7 @@ class Farm {
   const FarmOptions options_;
   const std::string receipt_key_;
   absl::Time last_now_ = absl::InfinitePast();
+  absl::Duration stood_still_;
   std::string trouble_;
   JobBook jobs_;
   DeviceRegistry devices_;

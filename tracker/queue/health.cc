@@ -191,6 +191,13 @@ bool FollowClock(v1::HealthRecord& health, absl::Time now) {
   return true;
 }
 
+void MoveTimes(v1::HealthRecord& health, absl::Duration ahead) {
+  const auto move = [ahead](google::protobuf::Timestamp& time) { time = ToProto(FromProto(time) + ahead); };
+  if (health.has_quarantined_since()) move(*health.mutable_quarantined_since());
+  if (health.has_retry_at()) move(*health.mutable_retry_at());
+  if (health.has_cooling_since()) move(*health.mutable_cooling_since());
+}
+
 std::string HealthProblem(const v1::HealthRecord& health, const v1::GoldenCheck* check, absl::Time now) {
   if (check != nullptr && !check->passed()) return fmt::format("its golden kernel fails: {}", check->reason());
   if (InQuarantine(health)) {

@@ -44,6 +44,9 @@ void ReleaseInTime(v1::HealthRecord& health, absl::Time now, const DeviceOptions
 // takes as long as it was to. False: it was not, and nothing changed.
 bool FollowClock(v1::HealthRecord& health, absl::Time now);
 
+// For people: the same by a clock that is so far ahead.
+void MoveTimes(v1::HealthRecord& health, absl::Duration ahead);
+
 // Why it gets no work, or "". `check`: the device's newest; null where it has no golden kernel.
 std::string HealthProblem(const v1::HealthRecord& health, const v1::GoldenCheck* check, absl::Time now);
 bool InQuarantine(const v1::HealthRecord& health);

@@ -96,6 +96,20 @@ absl::Status ValidateJob(const v1::JobSpec& spec) {
   return absl::OkStatus();
 }
 
+// A report with the schedules that it leaves out, since they are those of the one before it.
+v1::JobProgress InFull(v1::JobProgress report, const v1::JobProgress& before) {
+  for (int i = 0; i < report.workloads_size(); ++i) {
+    v1::WorkloadProgress& workload = *report.mutable_workloads(i);
+    if (!workload.same_schedule()) continue;
+    workload.clear_same_schedule();
+    if (i < before.workloads_size()) workload.set_best_schedule(before.workloads(i).best_schedule());
+  }
+  return report;
+}
+
+// NAME/ANYTHING: several tuners of one name.
+std::string NameOfTuner(const std::string& id) { return id.substr(0, id.find('/')); }
+
 absl::Status NoSuchJob(const std::string& job_id) {
   return absl::NotFoundError(fmt::format("there is no job '{}'; list the jobs to see their ids", job_id));
 }
@@ -151,6 +165,7 @@ void JobBook::Restore(v1::Job job) {
   entry.spec_bytes = MemoryOf(entry.job.spec());
   entry.progress_bytes = MemoryOf(entry.job.progress());
   entry.last_sequence = FirstSequence();
+  entry.ended = FromProto(entry.job.ended());  // at a start the queue's clock is that on the wall
   // A damaged one has lost what it was asked for by.
   if (const std::string& request = entry.job.spec().request_id(); !request.empty()) by_request_id_[request] = id;
 }
@@ -160,7 +175,7 @@ absl::StatusOr<const v1::Job*> JobBook::Submit(const v1::JobSpec& spec, absl::Ti
   if (auto known = by_request_id_.find(spec.request_id()); known != by_request_id_.end()) {
     return &jobs_.at(known->second).job;
   }
-  if (spec.has_until() && FromProto(spec.until()) <= now) {
+  if (spec.has_until() && FromProto(spec.until()) <= now + wall_ahead_) {
     return absl::InvalidArgumentError(fmt::format("the job shall end at {}, which is over; give a later time",
                                                   absl::FormatTime(FromProto(spec.until()), absl::UTCTimeZone())));
   }
@@ -177,7 +192,7 @@ absl::StatusOr<const v1::Job*> JobBook::Submit(const v1::JobSpec& spec, absl::Ti
   entry.job.set_id(id);
   *entry.job.mutable_spec() = spec;
   entry.spec_bytes = MemoryOf(entry.job.spec());
-  *entry.job.mutable_created() = ToProto(now);
+  *entry.job.mutable_created() = Stamp(now);
   by_request_id_[spec.request_id()] = id;
   SetState(entry, v1::JOB_STATE_QUEUED, now);
   return &entry.job;
@@ -242,12 +257,16 @@ const JobBook::Entry* JobBook::First(const std::map<std::string, int>& running, 
   return best;
 }
 
-int JobBook::Before(const std::string& job_id, const Used& used) const {
+std::map<std::string, int> JobBook::InOrder(const Used& used) const {
   const std::map<std::string, int> running = RunningByUser();
-  const Rank own = RankOf(jobs_.at(job_id), running, used);
-  return static_cast<int>(std::count_if(jobs_.begin(), jobs_.end(), [&](const auto& other) {
-    return Ready(other.second) && RankOf(other.second, running, used) < own;
-  }));
+  std::vector<std::pair<Rank, std::string>> ready;
+  for (const auto& [id, entry] : jobs_) {
+    if (Ready(entry)) ready.emplace_back(RankOf(entry, running, used), id);
+  }
+  std::sort(ready.begin(), ready.end());
+  std::map<std::string, int> places;
+  for (const auto& [rank, id] : ready) places.emplace(id, static_cast<int>(places.size()));
+  return places;
 }
 
 void JobBook::TakeBack(const std::string& tuner_id, const std::string& boot_id, absl::Time now) {
@@ -275,7 +294,7 @@ std::optional<JobBook::Grant> JobBook::Lease(const std::string& tuner_id, const 
   entry.lease_id = draw_id_();
   entry.epoch = incarnation_ << 32 | ++next_epoch_;
   entry.job.set_attempts(entry.job.attempts() + 1);
-  if (!entry.job.has_started()) *entry.job.mutable_started() = ToProto(now);
+  if (!entry.job.has_started()) *entry.job.mutable_started() = Stamp(now);
   SetState(entry, v1::JOB_STATE_RUNNING, now);
   return Grant{LeaseOf(entry), &entry.job};
 }
@@ -343,12 +362,13 @@ void JobBook::Preempt(absl::Time now, const Absent& absent, const Used& used) {
   ReturnJob(*last, now);
 }
 
+std::string JobBook::TunerOf(const std::string& job_id) const { return NameOfTuner(jobs_.at(job_id).tuner_id); }
+
 absl::Status JobBook::CheckQuota(const std::string& tuner_id) const {
-  const auto name_of = [](const std::string& id) { return id.substr(0, id.find('/')); };
-  const std::string name = name_of(tuner_id);
+  const std::string name = NameOfTuner(tuner_id);
   const auto leased = std::count_if(jobs_.begin(), jobs_.end(), [&](const auto& entry) {
     return entry.second.job.state() == v1::JOB_STATE_RUNNING && entry.second.tuner_id != tuner_id &&
-           name_of(entry.second.tuner_id) == name;
+           NameOfTuner(entry.second.tuner_id) == name;
   });
   if (leased < options_.max_leased) return absl::OkStatus();
   return absl::ResourceExhaustedError(
@@ -387,9 +407,9 @@ absl::StatusOr<bool> JobBook::Report(const v1::JobLease& lease, const v1::JobPro
   HONE_ASSIGN_OR_RETURN(const bool cancelled, Touch(lease, now));
   if (cancelled) return true;
   Entry& entry = jobs_.at(lease.job_id());
-  HONE_RETURN_IF_ERROR(CheckProgress(entry, progress));
-  if (progress.trials() > entry.job.progress().trials()) entry.job.set_fruitless(0);
-  SetProgress(entry, progress);
+  const bool fruitful = progress.trials() > entry.job.progress().trials();
+  HONE_RETURN_IF_ERROR(SetProgress(entry, progress));
+  if (fruitful) entry.job.set_fruitless(0);
   // What a person sees change every second is not worth a write of the whole job each time.
   if (now - entry.stored >= options_.store_progress_every) {
     entry.stored = now;
@@ -401,7 +421,8 @@ absl::StatusOr<bool> JobBook::Report(const v1::JobLease& lease, const v1::JobPro
   return false;
 }
 
-absl::Status JobBook::CheckProgress(const Entry& entry, const v1::JobProgress& progress) {
+absl::Status JobBook::SetProgress(Entry& entry, const v1::JobProgress& report) {
+  v1::JobProgress progress = InFull(report, entry.job.progress());
   if (progress.workloads_size() > entry.job.spec().workloads_size()) {
     return absl::InvalidArgumentError(fmt::format("progress of {} workloads, of which job '{}' has {}",
                                                   progress.workloads_size(), entry.job.id(),
@@ -411,21 +432,15 @@ absl::Status JobBook::CheckProgress(const Entry& entry, const v1::JobProgress& p
     return absl::InvalidArgumentError(
         fmt::format("progress of {} bytes, and {} is the most", bytes, kMostProgressBytes));
   }
-  return absl::OkStatus();
-}
-
-void JobBook::SetProgress(Entry& entry, const v1::JobProgress& progress) {
-  *entry.job.mutable_progress() = progress;
   entry.progress_bytes = MemoryOf(progress);
+  *entry.job.mutable_progress() = std::move(progress);
+  return absl::OkStatus();
 }
 
 absl::Status JobBook::Complete(const v1::CompleteJobRequest& request, absl::Time now) {
   HONE_ASSIGN_OR_RETURN(Entry * entry, Live(request.lease()));
   if (Ended(entry->job)) return absl::OkStatus();  // the call came twice, or the job was cancelled meanwhile
-  if (request.has_progress()) {
-    HONE_RETURN_IF_ERROR(CheckProgress(*entry, request.progress()));
-    SetProgress(*entry, request.progress());
-  }
+  if (request.has_progress()) HONE_RETURN_IF_ERROR(SetProgress(*entry, request.progress()));
   if (request.returned()) {
     HONE_RETURN_IF_ERROR(CheckNeeds(request.needs()));
     if (request.has_needs()) *entry->job.mutable_needs() = request.needs();
@@ -461,7 +476,8 @@ void JobBook::EndInTime(Entry& entry, absl::Time now) {
   const v1::JobSpec& spec = entry.job.spec();
   if (Ended(entry.job) || !spec.has_until()) return;
   const bool tuned = entry.job.state() == v1::JOB_STATE_RUNNING;
-  if (now < FromProto(spec.until()) + (tuned ? options_.until_grace : absl::ZeroDuration())) return;
+  const absl::Duration grace = tuned ? options_.until_grace : absl::ZeroDuration();
+  if (now + wall_ahead_ < FromProto(spec.until()) + grace) return;
   const v1::JobProgress& progress = entry.job.progress();
   const bool measured = progress.trials() > 0 || progress.has_latency_after_seconds();  // by earlier runs, too
   if (!measured) {
@@ -473,18 +489,26 @@ void JobBook::EndInTime(Entry& entry, absl::Time now) {
   SetState(entry, measured ? v1::JOB_STATE_SUCCEEDED : v1::JOB_STATE_FAILED, now);
 }
 
+// Its end is news for somebody who has not heard of it: who watches it now and then, or is to be told.
+bool JobBook::ToBeHeard(const Entry& ended, absl::Time now) const {
+  const bool tells = !ended.job.spec().notify_url().empty() && !ended.job.notice().closed();
+  return now - ended.ended <= (tells ? options_.keep_untold : options_.keep_news);
+}
+
 void JobBook::ForgetEnded(absl::Time now) {
   std::vector<std::pair<absl::Time, std::string>> ended;
   for (const auto& [id, entry] : jobs_) {
-    if (Ended(entry.job)) ended.emplace_back(FromProto(entry.job.ended()), id);
+    if (Ended(entry.job)) ended.emplace_back(entry.ended, id);
   }
   std::sort(ended.begin(), ended.end(), std::greater<>());
-  const auto kept = static_cast<size_t>(options_.most_ended);
+  const auto kept = static_cast<size_t>(options_.most_ended), news = static_cast<size_t>(options_.most_news);
   size_t bytes = 0;
   for (size_t i = 0; i < ended.size(); ++i) {
     const auto& [when, id] = ended[i];
     bytes += jobs_.at(id).spec_bytes + jobs_.at(id).progress_bytes;
-    if (i < kept && bytes <= options_.most_ended_bytes && now - when <= options_.keep_ended) continue;
+    const bool due = i >= kept || now - when > options_.keep_ended;
+    const bool to_be_heard = i < kept + news && ToBeHeard(jobs_.at(id), now);
+    if (bytes <= options_.most_ended_bytes && (!due || to_be_heard)) continue;
     by_request_id_.erase(jobs_.at(id).job.spec().request_id());
     jobs_.erase(id);
     changed_.erase(id);
@@ -518,7 +542,12 @@ void JobBook::ReturnJob(Entry& entry, absl::Time now) {
 }
 
 void JobBook::GiveBack(absl::Duration stall, absl::Time now) {
-  for (auto& [id, entry] : jobs_) entry.last_heard = std::min(now, entry.last_heard + stall);
+  for (auto& [id, entry] : jobs_) {
+    entry.last_heard = std::min(now, entry.last_heard + stall);
+    entry.ready += stall;
+  }
+  for (auto& [tuner, since] : left_) since += stall;
+  preempted_ += stall;
 }
 
 void JobBook::SetState(Entry& entry, v1::JobState state, absl::Time now) {
@@ -532,7 +561,8 @@ void JobBook::SetState(Entry& entry, v1::JobState state, absl::Time now) {
   event.set_state(state);
   AddEvent(entry, std::move(event), now);
   if (!Ended(entry.job)) return;
-  *entry.job.mutable_ended() = ToProto(now);
+  entry.ended = now;
+  *entry.job.mutable_ended() = Stamp(now);
   while (entry.events.size() > kKeptEventsAfterEnd) DropOldestEvent(entry);
 }
 
@@ -544,7 +574,7 @@ void JobBook::DropOldestEvent(Entry& entry) {
 void JobBook::AddEvent(Entry& entry, v1::JobEvent event, absl::Time now) {
   news_.insert(entry.job.id());
   event.set_sequence(++entry.last_sequence);
-  *event.mutable_time() = ToProto(now);
+  *event.mutable_time() = Stamp(now);
   entry.events_bytes += event.ByteSizeLong();
   entry.events.push_back(std::move(event));
   while (entry.events.size() > kKeptEvents || (entry.events.size() > 1 && entry.events_bytes > kKeptEventsBytes)) {
@@ -569,6 +599,25 @@ std::vector<const v1::Job*> JobBook::List(const v1::ListJobsRequest& request) co
   std::vector<const v1::Job*> jobs;
   for (const Entry* entry : entries) jobs.push_back(&entry->job);
   return jobs;
+}
+
+// The workloads lie aside while the rest is copied: a copy that their texts are cleared from keeps the room for them.
+v1::Job JobBook::ForPeople(const std::string& job_id) {
+  v1::Job& job = jobs_.at(job_id).job;
+  auto& workloads = *job.mutable_spec()->mutable_workloads();
+  google::protobuf::RepeatedPtrField<v1::WorkloadSpec> aside;
+  aside.Swap(&workloads);
+  v1::Job shown = job;
+  aside.Swap(&workloads);
+  for (const v1::WorkloadSpec& workload : workloads) {
+    v1::WorkloadSpec& line = *shown.mutable_spec()->add_workloads();
+    line.set_digest(workload.digest());
+    line.set_count(workload.count());
+    line.set_op(workload.op());
+    line.set_flops(workload.flops());
+    line.set_title(workload.title());
+  }
+  return shown;
 }
 
 std::vector<v1::JobEvent> JobBook::Events(const std::string& job_id, int64_t after) const {

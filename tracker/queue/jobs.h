@@ -55,8 +55,8 @@ class JobBook {
   // Why a queued job is not to be leased now; "" when it may be.
   void SetBlocked(const std::string& job_id, const std::string& why, absl::Time now);
   const std::string& blocked(const std::string& job_id) const { return jobs_.at(job_id).blocked; }
-  // How many queued jobs would be leased before this one.
-  int Before(const std::string& job_id, const Used& used) const;
+  // Of each job that waits for nothing but a tuner, how many would be leased before it.
+  std::map<std::string, int> InOrder(const Used& used) const;
   // What the job's devices must be from now on; later calls change nothing.
   void Pin(const std::string& job_id, const v1::Requirements& needs);
   // The kind of device that a tuner was told to take for a job that it holds; not stored: the first batch pins it.
@@ -77,11 +77,16 @@ class JobBook {
   absl::StatusOr<const v1::Job*> Cancel(const std::string& job_id, absl::Time now);
   // Ends the leases of silent tuners, and forgets jobs that ended long ago.
   void Expire(absl::Time now);
-  // The tracker stood still for so long: nobody was heard because nobody listened.
+  // The tracker stood still for so long: nobody was heard because nobody listened, and nobody waited for others.
   void GiveBack(absl::Duration stall, absl::Time now);
+  // By how much the clock on the wall is ahead of `now`. Times in jobs are by the wall's.
+  void SetWallAhead(absl::Duration ahead) { wall_ahead_ = ahead; }
+  absl::Duration wall_ahead() const { return wall_ahead_; }
 
   bool Knows(const std::string& request_id) const { return by_request_id_.contains(request_id); }
-  const v1::Job* Find(const std::string& job_id) const;                        // nullptr when unknown
+  const v1::Job* Find(const std::string& job_id) const;  // nullptr when unknown
+  std::string TunerOf(const std::string& job_id) const;  // that works on it: its name, which it shares with others
+  v1::Job ForPeople(const std::string& job_id);          // without the texts and hints of its workloads
   std::vector<const v1::Job*> List(const v1::ListJobsRequest& request) const;  // newest first
   std::vector<v1::JobEvent> Events(const std::string& job_id, int64_t after) const;
   // Whether the job has events after that number.
@@ -122,6 +127,7 @@ class JobBook {
     absl::Time leased = absl::InfinitePast();
     absl::Time ready = absl::InfinitePast();   // since when it waits for nothing but a tuner
     absl::Time stored = absl::InfinitePast();  // when its progress was handed over to be stored
+    absl::Time ended;                          // by the queue's clock: that on the wall may be set by years
     std::string blocked;                       // why it is not to be leased
     std::string kind;                          // of device, that its tuner was told
     std::deque<v1::JobEvent> events;
@@ -139,8 +145,7 @@ class JobBook {
   void EndInTime(Entry& entry, absl::Time now);
 
   absl::Status CheckOpen(const v1::JobSpec& spec) const;
-  static absl::Status CheckProgress(const Entry& entry, const v1::JobProgress& progress);
-  static void SetProgress(Entry& entry, const v1::JobProgress& progress);
+  static absl::Status SetProgress(Entry& entry, const v1::JobProgress& report);
   static void DropOldestEvent(Entry& entry);
   void TakeBack(const std::string& tuner_id, const std::string& boot_id, absl::Time now);
   absl::StatusOr<Entry*> Live(const v1::JobLease& lease);
@@ -149,6 +154,8 @@ class JobBook {
   void LoseTuner(Entry& entry, absl::Time now);
   void ReturnJob(Entry& entry, absl::Time now);
   void ForgetEnded(absl::Time now);
+  bool ToBeHeard(const Entry& ended, absl::Time now) const;
+  google::protobuf::Timestamp Stamp(absl::Time now) const { return ToProto(now + wall_ahead_); }
   static v1::JobLease LeaseOf(const Entry& entry);
   // Events are not stored: their numbers go on above all those of the incarnation before.
   int64_t FirstSequence() const { return static_cast<int64_t>(incarnation_ << 32); }
@@ -163,6 +170,7 @@ class JobBook {
   std::map<std::pair<std::string, std::string>, absl::Time> left_;  // tuner and boot, until its questions are over
   std::set<std::string> changed_, news_;
   absl::Time preempted_ = absl::InfinitePast();
+  absl::Duration wall_ahead_;
   std::vector<std::string> released_, forgotten_;
 };
 

@@ -36,6 +36,10 @@ struct JobOptions {
   int most_ended = 1000;                             // kept after their end, the newest: a year of a busy lab's nights
   size_t most_ended_bytes = size_t{256} << 20;       // of memory, with their specifications and last progress
   absl::Duration keep_ended = absl::Hours(24 * 90);  // long enough for a report of the quarter
+  // However few are kept, so long those whose end somebody may not have heard of: one who watches, and whose tracker or
+  // line is away for a while; or who is to be told (tracker/http/notifier.h), which is tried for a day.
+  absl::Duration keep_news = absl::Minutes(10), keep_untold = absl::Hours(24);
+  int most_news = 1000;  // of those, beside most_ended: nobody shall fill the book with jobs that he cancels
 };
 
 struct DeviceOptions {
@@ -86,6 +90,7 @@ struct BatchOptions {
   int max_open_per_job = kQuotas.open_batches;
   int max_finished_per_job = kQuotas.finished_batches;
   int64_t max_open_bytes_per_job = kQuotas.open_batch_bytes;
+  int64_t max_open_bytes_per_tuner = kQuotas.open_batch_bytes_of_tuner;
 };
 
 struct FarmOptions {

@@ -19,10 +19,13 @@ struct Quotas {
   // those calls that are lost on the way.
   int finished_batches = 1024;
   int64_t open_batch_bytes = int64_t{1} << 30;  // of one job: memory of the tracker for its batches and results
+  int64_t open_batch_bytes_of_tuner = int64_t{2} << 30;  // of all jobs that tuners of one name hold
   // Lists of records that are being sent, of one identity and of all: each holds a thread and up to 16 MiB of records
   // until it is read. One command has one, and a server that compiles many models some.
   int streams = 8;
   int streams_of_all = 48;
+  int stream_waits = 200;  // of one identity, for such a list: each holds a thread, and compiling asks from all cores
+  int watches = 200;       // of one identity that wait for news of a job. One command has one, and may watch 100 jobs
   // A tuner at full speed makes some ten calls a second, and compiling asks for each kernel of a model at once.
   double calls_per_second = 200;
   double calls_at_once = 1000;

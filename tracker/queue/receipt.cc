@@ -18,6 +18,12 @@ std::string Sign(const std::string& key, const v1::Receipt& receipt, const std::
 
 }  // namespace
 
+std::string VisitId(const std::string& batch_id, int visit) {
+  return visit == 1 ? batch_id : fmt::format("{}.{}", batch_id, visit);
+}
+
+std::string BatchOfVisit(const std::string& visit_id) { return visit_id.substr(0, visit_id.find('.')); }
+
 // No maps in it: their order is not that of the bytes.
 v1::Batch Description(const v1::Batch& batch) {
   v1::Batch description;

@@ -21,6 +21,10 @@ void Shares::Add(const std::string& user, absl::Duration time, absl::Time now) {
   std::erase_if(use_, [&](const auto& entry) { return Decayed(entry.second, now) < kNothing; });
 }
 
+void Shares::GiveBack(absl::Duration stall) {
+  for (auto& [user, use] : use_) use.at += stall;
+}
+
 double Shares::Of(const std::string& user, absl::Time now) const {
   const auto known = use_.find(user);
   return known == use_.end() ? 0 : Decayed(known->second, now);

@@ -19,6 +19,8 @@ class Shares {
 
   // `time` on one device, ending now.
   void Add(const std::string& user, absl::Duration time, absl::Time now);
+  // So long nothing was forgotten, since no clock ran.
+  void GiveBack(absl::Duration stall);
   // Seconds on devices, as they count now.
   double Of(const std::string& user, absl::Time now) const;
 

@@ -14,6 +14,11 @@ void Turns::Pass(absl::Time now) {
   }
 }
 
+void Turns::GiveBack(absl::Duration stall) {
+  passed_ += stall;
+  for (auto& [kind, shares] : shares_) shares.GiveBack(stall);
+}
+
 double Turns::UsedBy(const std::string& user, const std::string& kind) const {
   const auto found = shares_.find(kind);
   return found == shares_.end() ? 0 : found->second.Of(user, passed_);

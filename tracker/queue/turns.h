@@ -20,6 +20,8 @@ class Turns {
 
   // Time goes by: to be called before anything changes at `now`.
   void Pass(absl::Time now);
+  // The tracker stood still for so long, which counts for nobody. To be called before Pass.
+  void GiveBack(absl::Duration stall);
 
   void Queued(const std::string& job_id, const std::string& user);
   // kind: of the device, as its fingerprint's digest.

@@ -3,10 +3,13 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "tracker/queue/farm.h"
+#include "tracker/queue/health.h"
+#include "tracker/queue/times.h"
 
 namespace hone::tracker {
 namespace {
@@ -76,12 +79,19 @@ const v1::Requirements* Farm::AbsentFor(const v1::Job& job, absl::Time now) cons
   return nullptr;
 }
 
-std::string Farm::WaitingFor(const v1::Job& job, absl::Time now) const {
+Farm::Place Farm::InOrder() const {
+  return [this, places = std::optional<std::map<std::string, int>>()](const std::string& job_id) mutable {
+    if (!places.has_value()) places = jobs_.InOrder(Used());
+    return places->at(job_id);
+  };
+}
+
+std::string Farm::WaitingFor(const v1::Job& job, absl::Time now, const Place& place) const {
   if (!trouble_.empty() && !JobBook::Ended(job)) return fmt::format("the tracker's disk: {}", trouble_);
   if (job.state() == v1::JOB_STATE_QUEUED) {
     const std::string& blocked = jobs_.blocked(job.id());
     if (!blocked.empty()) return blocked;
-    const int before = jobs_.Before(job.id(), Used());
+    const int before = place(job.id());
     return before == 0 ? "a tuner" : fmt::format("a tuner; {} other{} first", before, before == 1 ? " goes" : "s go");
   }
   if (job.state() != v1::JOB_STATE_RUNNING) return "";
@@ -126,6 +136,10 @@ BatchQueue::Served Farm::Served(absl::Time now) const {
 // anywhere do not gather on one kind.
 std::vector<v1::Device> Farm::ListDevices(const v1::ListDevicesRequest& request, absl::Time now) {
   std::vector<v1::Device> list = devices_.List(request, now);
+  for (v1::Device& device : list) {
+    *device.mutable_last_seen() = ToProto(OnTheWall(FromProto(device.last_seen())));
+    if (device.has_record()) MoveTimes(*device.mutable_record(), jobs_.wall_ahead());
+  }
   if (!request.has_for_work()) return list;
   std::map<std::string, double> devices, jobs;
   for (const v1::Device& device : list) ++devices[device.state().fingerprint().digest()];

@@ -1,4 +1,6 @@
+#include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/IR/Intrinsics.h>
+#include <llvm/Target/TargetMachine.h>
 #include <llvm/TargetParser/Triple.h>
 
 #include <cmath>
@@ -13,10 +15,24 @@
 namespace hone::codegen {
 namespace {
 
-bool HasLoad(const ir::Expr& e) {
-  bool found = false;
-  ir::ForEachExpr(e, [&](const ir::Expr& x) { found |= x.As<ir::Load>() != nullptr; });
-  return found;
+// A scalar that is true if and only if all elements of the mask are; undefined where that is not seen.
+ir::Expr AllElements(const ir::Expr& mask, const ir::Ranges& ranges) {
+  if (const ir::Broadcast* same = mask.As<ir::Broadcast>()) return same->value;
+  const ir::Binary* binary = mask.As<ir::Binary>();
+  if (binary == nullptr) return {};
+  if (binary->op == ir::BinaryOp::kAnd) {
+    const ir::Expr a = AllElements(binary->a, ranges), b = AllElements(binary->b, ranges);
+    return a.defined() && b.defined() ? a && b : ir::Expr();
+  }
+  const ir::Ramp* ramp = binary->a.As<ir::Ramp>();
+  const ir::Broadcast* bound = binary->b.As<ir::Broadcast>();
+  const int64_t stride = ramp == nullptr ? 0 : ir::ConstantValue(ramp->stride).value_or(0);
+  const bool below = binary->op == ir::BinaryOp::kLt || binary->op == ir::BinaryOp::kLe;
+  const bool above = binary->op == ir::BinaryOp::kGt || binary->op == ir::BinaryOp::kGe;
+  if (bound == nullptr || stride <= 0 || (!below && !above) || ramp->base.type() != ir::kIndexType) return {};
+  if (!ir::IsBounded(ir::SafeBoundsOf(binary->a, ranges))) return {};  // it may wrap
+  const ir::Expr farthest = below ? ramp->base + ir::Expr(stride * (ramp->width - 1)) : ramp->base;
+  return ir::MakeBinary(binary->op, farthest, bound->value);
 }
 
 }  // namespace
@@ -109,24 +125,35 @@ llvm::Value* Emitter::EmitIntToFloat64(llvm::Value* value, ir::Type from) {
   return EmitCast(builder_.CreateSelect(builder_.CreateICmpULT(size, number(kExact)), value, odd), from, type);
 }
 
-// Saturating; NaN gives 0. LLVM would convert a vector element by element, to i32 too, so vectors of short integers are
-// clamped as floats first: what is left fits i32, for which there are instructions. The limits are exact in f32.
+// Saturating; NaN gives 0. LLVM would convert vectors for x86, and those of short integers for all CPUs, element by
+// element: they are clamped as floats first, and what is left is converted by one instruction, of short integers that
+// for i32.
 llvm::Value* Emitter::EmitFloatToInt(llvm::Value* value, ir::Type given, ir::Type result) {
   llvm::Type* type = TypeOf(result);
-  const bool is_signed = ir::IsSignedInt(result.dtype);
-  if (given.width == 1 || ir::SizeOf(result.dtype) > 2) {
+  const bool is_signed = ir::IsSignedInt(result.dtype), is_short = ir::SizeOf(result.dtype) <= 2;
+  if (given.width == 1 || (!is_short && !llvm::Triple(module_->getTargetTriple()).isX86())) {
     const auto id = is_signed ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
     return builder_.CreateIntrinsic(id, {type, value->getType()}, {value});
   }
   if (given.dtype == ir::DType::kFloat16) value = EmitCast(value, given, {ir::DType::kFloat32, given.width});
-  const double range = std::ldexp(1.0, 8 * static_cast<int>(ir::SizeOf(result.dtype)) - (is_signed ? 1 : 0));
+  const unsigned bits = type->getScalarSizeInBits();
+  const double range = std::ldexp(1.0, static_cast<int>(bits) - (is_signed ? 1 : 0));
+  const bool is_double = given.dtype == ir::DType::kFloat64;
+  const double highest = std::floor(is_double ? std::nextafter(range, 0.0) : std::nextafterf(range, 0.0F));
   llvm::Value* zero = llvm::Constant::getNullValue(value->getType());
   llvm::Value* low = llvm::ConstantFP::get(value->getType(), is_signed ? -range : 0.0);
-  llvm::Value* high = llvm::ConstantFP::get(value->getType(), range - 1);
-  value = builder_.CreateSelect(builder_.CreateFCmpORD(value, zero), value, zero);
-  value = builder_.CreateSelect(builder_.CreateFCmpOLT(value, low), low, value);
-  value = builder_.CreateSelect(builder_.CreateFCmpOGT(value, high), high, value);
-  return builder_.CreateTrunc(builder_.CreateFPToSI(value, TypeOf({ir::DType::kInt32, result.width})), type);
+  llvm::Value* high = llvm::ConstantFP::get(value->getType(), highest);
+  llvm::Value* clamped = builder_.CreateSelect(builder_.CreateFCmpORD(value, zero), value, zero);
+  clamped = builder_.CreateSelect(builder_.CreateFCmpOLT(clamped, low), low, clamped);
+  clamped = builder_.CreateSelect(builder_.CreateFCmpOGT(clamped, high), high, clamped);
+  if (is_short) {
+    return builder_.CreateTrunc(builder_.CreateFPToSI(clamped, TypeOf({ir::DType::kInt32, result.width})), type);
+  }
+  llvm::Value* whole = is_signed ? builder_.CreateFPToSI(clamped, type) : builder_.CreateFPToUI(clamped, type);
+  if (highest >= range - 1) return whole;  // the highest integer is a float, too
+  const llvm::APInt most = is_signed ? llvm::APInt::getSignedMaxValue(bits) : llvm::APInt::getMaxValue(bits);
+  llvm::Value* above = builder_.CreateFCmpOGT(value, high);  // and therefore beyond every integer
+  return builder_.CreateSelect(above, llvm::ConstantInt::get(type, most), whole);
 }
 
 llvm::Value* Emitter::EmitCast(llvm::Value* value, ir::Type given, ir::Type result) {
@@ -139,7 +166,12 @@ llvm::Value* Emitter::EmitCast(llvm::Value* value, ir::Type given, ir::Type resu
     llvm::Value* zero = llvm::Constant::getNullValue(value->getType());
     return ir::IsFloat(from) ? builder_.CreateFCmpUNE(value, zero) : builder_.CreateICmpNE(value, zero);
   }
-  if (ir::IsFloat(from) && ir::IsFloat(to)) return builder_.CreateFPCast(value, type);
+  if (ir::IsFloat(from) && ir::IsFloat(to)) {
+    // Else x86 would call a function of the compiler's library, which a machine may lack.
+    const bool called =
+        from == ir::DType::kFloat64 && to == ir::DType::kFloat16 && llvm::Triple(module_->getTargetTriple()).isX86();
+    return builder_.CreateFPCast(called ? EmitOddSingle(builder_, value) : value, type);
+  }
   if (ir::IsFloat(from)) return EmitFloatToInt(value, given, result);
   if (ir::IsFloat(to))
     return ir::IsSignedInt(from) ? builder_.CreateSIToFP(value, type) : builder_.CreateUIToFP(value, type);
@@ -336,9 +368,15 @@ llvm::Value* Emitter::EmitSelect(const ir::Select& select) {
     return EmitExpr(known->isOne() ? select.on_true : select.on_false);
   }
   const bool elements_differ = uniform == nullptr && select.on_true.type().width > 1;
-  if (elements_differ || (!HasLoad(select.on_true) && !HasLoad(select.on_false))) {
+  if (elements_differ || (!ir::HasLoad(select.on_true) && !ir::HasLoad(select.on_false))) {
     return builder_.CreateSelect(condition, EmitExpr(select.on_true), EmitExpr(select.on_false));
   }
+  return EmitEither(condition, [&] { return EmitExpr(select.on_true); }, [&] { return EmitExpr(select.on_false); });
+}
+
+// Runs one of the two; the value of that one. Where values are null, there is none.
+llvm::Value* Emitter::EmitEither(llvm::Value* condition, const std::function<llvm::Value*()>& then,
+                                 const std::function<llvm::Value*()>& otherwise) {
   llvm::BasicBlock* blocks[2] = {llvm::BasicBlock::Create(context_, "taken", function_),
                                  llvm::BasicBlock::Create(context_, "other", function_)};
   llvm::BasicBlock* join = llvm::BasicBlock::Create(context_, "join", function_);
@@ -347,27 +385,51 @@ llvm::Value* Emitter::EmitSelect(const ir::Select& select) {
   const auto before = emitted_;  // values of one arm do not dominate the other, nor what follows
   for (int i = 0; i < 2; ++i) {
     builder_.SetInsertPoint(blocks[i]);
-    values[i] = EmitExpr(i == 0 ? select.on_true : select.on_false);
+    values[i] = i == 0 ? then() : otherwise();
     blocks[i] = builder_.GetInsertBlock();
     builder_.CreateBr(join);
     emitted_ = before;
   }
   builder_.SetInsertPoint(join);
+  if (values[0] == nullptr) return nullptr;
   llvm::PHINode* phi = builder_.CreatePHI(values[0]->getType(), 2);
   phi->addIncoming(values[0], blocks[0]);
   phi->addIncoming(values[1], blocks[1]);
   return phi;
 }
 
+// Whether one instruction moves some elements of such a vector. Elsewhere LLVM asks for each element, and moves it
+// alone.
+bool Emitter::HasMaskedMoves(ir::Type type) {
+  llvm::Type* vector = llvm::FixedVectorType::get(MemoryTypeOf(type.dtype), type.width);
+  return machine_.getTargetTransformInfo(*function_).isLegalMaskedLoad(vector, llvm::Align(ir::SizeOf(type.dtype)));
+}
+
+// A move by `access`, which is told the mask, or null for all elements. Where elements would be moved one by one, it is
+// asked first whether all of them are wanted.
+llvm::Value* Emitter::EmitMasked(const ir::Expr& mask, ir::Type type,
+                                 const std::function<llvm::Value*(llvm::Value*)>& access) {
+  if (!mask.defined()) return access(nullptr);
+  llvm::Value* const wanted = EmitExpr(mask);
+  if (func_.grid.defined() || HasMaskedMoves(type)) return access(wanted);
+  const ir::Expr all = AllElements(mask, ranges_);
+  return EmitEither(
+      all.defined() ? EmitExpr(all) : builder_.CreateAndReduce(wanted), [&] { return access(nullptr); },
+      [&] { return access(wanted); });
+}
+
 // The constant part of the index goes last, so that neighbours share the rest.
-llvm::Value* Emitter::Address(const ir::Buffer& buffer, const ir::Expr& index, llvm::Type* element) {
+llvm::Value* Emitter::Address(const ir::Buffer& buffer, const ir::Expr& index, llvm::Type* element, bool masked) {
   llvm::Value* pointer = places_.at(buffer.get()).pointer;
   if (buffer->scope == ir::Scope::kSwizzled) return EmitSwizzled(*buffer, index);
   const ir::Binary* sum = index.As<ir::Binary>();
   const ir::IntImm* offset = sum != nullptr && (sum->op == ir::BinaryOp::kAdd || sum->op == ir::BinaryOp::kSub)
                                  ? sum->b.As<ir::IntImm>()
                                  : nullptr;
-  if (offset == nullptr) return builder_.CreateInBoundsGEP(element, pointer, EmitExpr(index));
+  if (offset == nullptr) {
+    llvm::Value* place = EmitExpr(index);  // with a mask perhaps of an element that is not there, and not wanted
+    return masked ? builder_.CreateGEP(element, pointer, place) : builder_.CreateInBoundsGEP(element, pointer, place);
+  }
   llvm::Value* base = builder_.CreateGEP(element, pointer, EmitExpr(sum->a));
   return builder_.CreateGEP(element, base,
                             builder_.getInt64(sum->op == ir::BinaryOp::kAdd ? offset->value : -offset->value));
@@ -402,13 +464,12 @@ llvm::Value* Emitter::EmitVectorLoad(const ir::Load& load, llvm::Type* element, 
   llvm::Value* mask = load.mask.defined() ? EmitExpr(load.mask) : nullptr;
   llvm::Value* zero = llvm::Constant::getNullValue(vector);
   const ir::Expr& index = load.indices[0];
-  llvm::Instruction* access = nullptr;
   if (const ir::Broadcast* broadcast = index.As<ir::Broadcast>()) {
-    llvm::Value* address = Address(load.buffer, broadcast->value, element);
+    llvm::Value* address = Address(load.buffer, broadcast->value, element, mask != nullptr);
     if (mask != nullptr) {  // where no mask is set the element may not exist; the buffer's first one does
       address = builder_.CreateSelect(builder_.CreateOrReduce(mask), address, places_.at(load.buffer.get()).pointer);
     }
-    access = builder_.CreateAlignedLoad(element, address, AlignOf(*load.buffer, broadcast->value));
+    llvm::Instruction* access = builder_.CreateAlignedLoad(element, address, AlignOf(*load.buffer, broadcast->value));
     Annotate(access, load.buffer.get());
     llvm::Value* splat = builder_.CreateVectorSplat(load.indices[0].type().width, access);
     return mask == nullptr ? splat : builder_.CreateSelect(mask, splat, zero);
@@ -419,25 +480,28 @@ llvm::Value* Emitter::EmitVectorLoad(const ir::Load& load, llvm::Type* element, 
     return EmitStridedLoad(load, Address(load.buffer, ramp->base, element), vector, static_cast<int>(stride));
   }
   if (stride == 1) {
-    llvm::Value* address = Address(load.buffer, ramp->base, element);
+    llvm::Value* address = Address(load.buffer, ramp->base, element, mask != nullptr);
     if (func_.grid.defined()) {
       return EmitParts(*load.buffer, address, vector, mask == nullptr ? AlignOf(*load.buffer, ramp->base) : align,
                        mask);
     }
-    access = mask == nullptr ? static_cast<llvm::Instruction*>(
-                                   builder_.CreateAlignedLoad(vector, address, AlignOf(*load.buffer, ramp->base)))
-                             : builder_.CreateMaskedLoad(vector, address, align, mask, zero);
-  } else {
-    llvm::Value* addresses = builder_.CreateGEP(element, places_.at(load.buffer.get()).pointer, EmitExpr(index));
-    access = builder_.CreateMaskedGather(vector, addresses, align, mask, zero);
+    return EmitMasked(load.mask, {load.buffer->dtype, index.type().width}, [&](llvm::Value* wanted) {
+      llvm::Instruction* const access =
+          wanted == nullptr ? static_cast<llvm::Instruction*>(builder_.CreateAlignedLoad(vector, address, align))
+                            : builder_.CreateMaskedLoad(vector, address, align, wanted, zero);
+      Annotate(access, load.buffer.get());
+      return access;
+    });
   }
+  llvm::Value* addresses = builder_.CreateGEP(element, places_.at(load.buffer.get()).pointer, EmitExpr(index));
+  llvm::Instruction* access = builder_.CreateMaskedGather(vector, addresses, align, mask, zero);
   Annotate(access, load.buffer.get());
   return access;
 }
 
 llvm::Value* Emitter::EmitLoad(const ir::Load& load) {
-  if (const ir::Expr condition = BranchOf(load.mask); condition.defined()) {
-    const ir::Type type{load.buffer->dtype, load.indices[0].type().width};
+  const ir::Type type{load.buffer->dtype, load.indices[0].type().width};
+  if (const ir::Expr condition = BranchOf(load.mask, type, load.indices[0]); condition.defined()) {
     return EmitGuarded(EmitExpr(condition), TypeOf(type), [&] { return EmitLoad({load.buffer, load.indices, {}}); });
   }
   llvm::Type* element = MemoryTypeOf(load.buffer->dtype);
@@ -500,14 +564,18 @@ llvm::Value* Emitter::EmitDouble(const ir::Call& call, const Values& args) {
   return func_.grid.defined() ? EmitWideFunction(builder_, call.function, args) : CallLibm(call, args);
 }
 
-// One call of the C library per element; functions have its names.
+// One call of the C library per element; functions have its names. None is asked for errno: a call is what its
+// arguments say, as an instruction is.
 llvm::Value* Emitter::CallLibm(const ir::Call& call, const Values& args) {
   std::string name(ir::Name(call.function));
   if (call.type.dtype == ir::DType::kFloat32) name += "f";
   llvm::Type* scalar = MemoryTypeOf(call.type.dtype);
   const std::vector<llvm::Type*> parameters(args.size(), scalar);
-  const llvm::FunctionCallee callee =
-      module_->getOrInsertFunction(name, llvm::FunctionType::get(scalar, parameters, false));
+  llvm::FunctionCallee callee = module_->getOrInsertFunction(name, llvm::FunctionType::get(scalar, parameters, false));
+  auto* const function = llvm::cast<llvm::Function>(callee.getCallee());
+  function->setDoesNotAccessMemory();
+  function->setDoesNotThrow();
+  function->setWillReturn();
   if (call.type.width == 1) return builder_.CreateCall(callee, args);
   llvm::Value* result = llvm::PoisonValue::get(TypeOf(call.type));
   for (int i = 0; i < call.type.width; ++i) {

@@ -301,9 +301,10 @@ llvm::Value* Emitter::EmitParts(const ir::BufferNode& buffer, llvm::Value* addre
   return llvm::concatenateVectors(builder_, parts);
 }
 
-// What a whole access hangs on: with a grid a branch, where one lane's elements agree on it. Else undefined.
-ir::Expr Emitter::BranchOf(const ir::Expr& mask) const {
-  if (!func_.grid.defined() || !mask.defined()) return {};
+// What a whole access to such elements hangs on: a branch, where they agree on it. Else undefined, and where a CPU
+// needs none.
+ir::Expr Emitter::BranchOf(const ir::Expr& mask, ir::Type type, const ir::Expr& index) {
+  if (!mask.defined() || (!func_.grid.defined() && HasMaskedMoves(type) && !ir::HasLoad(index))) return {};
   if (mask.type().width == 1) return mask;
   const ir::Broadcast* const uniform = mask.As<ir::Broadcast>();
   return uniform != nullptr ? uniform->value : ir::Expr();

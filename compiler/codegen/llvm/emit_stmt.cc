@@ -10,8 +10,10 @@
 
 namespace hone::codegen {
 
-Emitter::Emitter(llvm::Module* module, const ir::Func& func, bool fuse, const target::Target& target, Scaling scaling)
+Emitter::Emitter(llvm::Module* module, const ir::Func& func, bool fuse, const target::Target& target,
+                 const llvm::TargetMachine& machine, Scaling scaling)
     : module_(module),
+      machine_(machine),
       context_(module->getContext()),
       func_(func),
       fuse_(fuse),
@@ -78,7 +80,7 @@ void Emitter::EmitStmt(const ir::Stmt& s) {
       [&](const ir::If& branch) { EmitIf(branch); }, [&](const ir::Alloc& alloc) { EmitAlloc(alloc); },
       [&](const ir::Let& let) {
         variables_[let.var] = EmitExpr(let.value);
-        if (let.value.type() == ir::kIndexType) ranges_[let.var] = ir::BoundsOf(let.value, ranges_);
+        if (let.value.type() == ir::kIndexType) ranges_[let.var] = ir::RangeOf(let, ranges_);
         lets_[let.var] = ir::Substitute(let.value, lets_);
         EmitStmt(let.body);
         lets_.erase(let.var);
@@ -306,7 +308,8 @@ void Emitter::EmitAlloc(const ir::Alloc& alloc) {
 }
 
 void Emitter::EmitStore(const ir::Store& store) {
-  if (const ir::Expr condition = BranchOf(store.mask); condition.defined()) {
+  const ir::Type type{store.buffer->dtype, store.value.type().width};
+  if (const ir::Expr condition = BranchOf(store.mask, type, store.indices[0]); condition.defined()) {
     EmitGuarded(EmitExpr(condition), nullptr, [&] {
       EmitStore({store.buffer, store.indices, store.value, {}});
       return nullptr;
@@ -326,10 +329,15 @@ void Emitter::EmitStore(const ir::Store& store) {
     HONE_CHECK(mask == nullptr);
     access = builder_.CreateAlignedStore(value, Address(store.buffer, index, element), align);
   } else if (const ir::Ramp* ramp = index.As<ir::Ramp>(); ramp != nullptr && ir::ConstantValue(ramp->stride) == 1) {
-    llvm::Value* address = Address(store.buffer, ramp->base, element);
-    access = mask == nullptr ? static_cast<llvm::Instruction*>(
-                                   builder_.CreateAlignedStore(value, address, AlignOf(*store.buffer, ramp->base)))
-                             : builder_.CreateMaskedStore(value, address, align, mask);
+    llvm::Value* address = Address(store.buffer, ramp->base, element, mask != nullptr);
+    EmitMasked(store.mask, type, [&](llvm::Value* wanted) -> llvm::Value* {
+      Annotate(wanted == nullptr ? static_cast<llvm::Instruction*>(
+                                       builder_.CreateAlignedStore(value, address, AlignOf(*store.buffer, ramp->base)))
+                                 : builder_.CreateMaskedStore(value, address, align, wanted),
+               store.buffer.get());
+      return nullptr;
+    });
+    return emitted_.clear();
   } else {
     llvm::Value* addresses = builder_.CreateGEP(element, places_.at(store.buffer.get()).pointer, EmitExpr(index));
     if (mask == nullptr)

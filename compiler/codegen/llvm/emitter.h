@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "compiler/codegen/llvm/math.h"
+#include "compiler/codegen/llvm/setup.h"
 #include "compiler/codegen/shared_memory.h"
 #include "compiler/ir/match.h"
 #include "compiler/ir/simplify.h"
@@ -30,7 +31,8 @@ using Values = std::vector<llvm::Value*>;
 class Emitter {
  public:
   // fuse: multiply-adds may be contracted. All must outlive the emitter.
-  Emitter(llvm::Module* module, const ir::Func& func, bool fuse, const target::Target& target, Scaling scaling);
+  Emitter(llvm::Module* module, const ir::Func& func, bool fuse, const target::Target& target,
+          const llvm::TargetMachine& machine, Scaling scaling);
   void Run();
 
   // A strided load of up to so many elements' distance is loads of all that lies between, and shuffles.
@@ -48,16 +50,12 @@ class Emitter {
   // emit_stmt.cc
   llvm::Function* MakeFunction(const std::string& name, llvm::FunctionType* type, bool internal);
   void LoadParams(llvm::Value* buffers);
-  void EmitStmt(const ir::Stmt& s);
-  void EmitBlock(const ir::Block& block);
-  void EmitLoop(const ir::For& loop);
+  void EmitStmt(const ir::Stmt& s), EmitBlock(const ir::Block& block), EmitLoop(const ir::For& loop);
   bool EmitHorizontal(const ir::For& loop);
   void EmitParallel(const ir::For& loop);
   void EmitParallelBody(llvm::Function* body, const ir::For& loop, const std::vector<std::string>& captured,
                         const std::vector<const ir::BufferNode*>& locals);
-  void EmitIf(const ir::If& branch);
-  void EmitAlloc(const ir::Alloc& alloc);
-  void EmitStore(const ir::Store& store);
+  void EmitIf(const ir::If& branch), EmitAlloc(const ir::Alloc& alloc), EmitStore(const ir::Store& store);
 
   // emit_transposed.cc
   // Makes the strided loads of as many of the first `stmts` as are stores that read side by side; how many these are.
@@ -69,16 +67,14 @@ class Emitter {
   void WaitForLaunchBefore();
   llvm::Value* EmitShared(const ir::BufferNode& buffer);
   llvm::Value* EmitShared(llvm::Type* type, int64_t alignment, int64_t place);
-  void EmitBarrier();
-  void MeetGroup();
-  void AwaitGroups();
+  void EmitBarrier(), MeetGroup(), AwaitGroups();
   llvm::Value* EmitAssembly(const std::string& text, const Values& operands, llvm::Type* result = nullptr);
   void EmitPrefetch(const ir::Prefetch& prefetch);
   void EmitUnrolled(const ir::For& loop);
   bool EmitTurns(const ir::For& loop);
   void ForEachTurn(const ir::For& loop, const std::function<void()>& turn);
   ir::Expr WrittenOut(const ir::Expr& e) const;
-  ir::Expr BranchOf(const ir::Expr& mask) const;
+  ir::Expr BranchOf(const ir::Expr& mask, ir::Type type, const ir::Expr& index);
   llvm::Value* EmitNarrow(const ir::Expr& e, const ir::Binary& binary);
   llvm::Align AlignOf(const ir::BufferNode& buffer, const ir::Expr& first) const;
   llvm::Value* EmitParts(const ir::BufferNode& buffer, llvm::Value* address, llvm::FixedVectorType* vector,
@@ -146,6 +142,10 @@ class Emitter {
   llvm::Value* EmitMinMax(const ir::Binary& binary, llvm::Value* a, llvm::Value* b);
   llvm::Value* EmitFloatMinMax(bool is_min, llvm::Value* a, llvm::Value* b);
   llvm::Value* EmitSelect(const ir::Select& select);
+  llvm::Value* EmitEither(llvm::Value* condition, const std::function<llvm::Value*()>& then,
+                          const std::function<llvm::Value*()>& otherwise);
+  bool HasMaskedMoves(ir::Type type);
+  llvm::Value* EmitMasked(const ir::Expr& mask, ir::Type type, const std::function<llvm::Value*(llvm::Value*)>& access);
   llvm::Value* EmitLoad(const ir::Load& load);
   llvm::Value* EmitVectorLoad(const ir::Load& load, llvm::Type* element, llvm::FixedVectorType* vector);
   llvm::Value* EmitStridedLoad(const ir::Load& load, llvm::Value* address, llvm::FixedVectorType* vector, int stride);
@@ -153,13 +153,13 @@ class Emitter {
   llvm::Value* EmitSingle(const ir::Call& call, const Values& args);
   llvm::Value* EmitDouble(const ir::Call& call, const Values& args);
   llvm::Value* CallLibm(const ir::Call& call, const Values& args);
-  llvm::Value* Address(const ir::Buffer& buffer, const ir::Expr& index, llvm::Type* element);
+  llvm::Value* Address(const ir::Buffer& buffer, const ir::Expr& index, llvm::Type* element, bool masked = false);
   llvm::Value* EmitSwizzled(const ir::BufferNode& buffer, const ir::Expr& index);
-  llvm::Type* TypeOf(ir::Type type);
-  llvm::Type* MemoryTypeOf(ir::DType dtype);
+  llvm::Type *TypeOf(ir::Type type), *MemoryTypeOf(ir::DType dtype);
   void Annotate(llvm::Instruction* access, const ir::BufferNode* buffer);
 
   llvm::Module* module_;
+  const llvm::TargetMachine& machine_;
   llvm::LLVMContext& context_;
   const ir::Func& func_;
   const bool fuse_;

@@ -118,9 +118,12 @@ llvm::Value* EmitTanh(Builder& b, llvm::Value* x, Scaling scaling) {
   return WithSignOf(b, b.CreateSelect(b.CreateFCmpOLT(a, Const(x, 0.625)), small, large), x);  // of -0, too
 }
 
+// exp(-|x|), the small one of two exponentials, is finite: what it is divided by is no infinity where x is very
+// negative.
 llvm::Value* EmitSigmoid(Builder& b, llvm::Value* x, Scaling scaling) {
-  llvm::Value* e = EmitExp(b, b.CreateFNeg(x), scaling);
-  return b.CreateFDiv(Const(x, 1.0), b.CreateFAdd(Const(x, 1.0), e));
+  llvm::Value* e = EmitExp(b, b.CreateFNeg(Abs(b, x)), scaling);
+  llvm::Value* part = b.CreateSelect(b.CreateFCmpOLT(x, Const(x, 0.0)), e, Const(x, 1.0));
+  return b.CreateFDiv(part, b.CreateFAdd(Const(x, 1.0), e));
 }
 
 // |x| < 1: x * P(x^2), the series of erf. Elsewhere 1 - t * Q(t) * exp(-x^2) with t = 1 / (1 + p |x|): Abramowitz and
@@ -295,21 +298,24 @@ llvm::Value* EmitFromBFloat(Builder& b, llvm::Value* bits) {
   return b.CreateBitCast(b.CreateShl(wide, 16), floats);
 }
 
-llvm::Value* EmitToBFloat(Builder& b, llvm::Value* x) {
-  llvm::Type* floats = x->getType()->getWithNewType(b.getFloatTy());
-  llvm::Value* nearest = b.CreateFPCast(x, floats);
+llvm::Value* EmitOddSingle(Builder& b, llvm::Value* x) {
+  llvm::Value* nearest = b.CreateFPTrunc(x, x->getType()->getWithNewType(b.getFloatTy()));
   llvm::Value* bits = b.CreateBitCast(nearest, IntLike(b, nearest));
-  if (x->getType()->getScalarType()->isDoubleTy()) {
-    // Towards zero and, where that is not exact, odd: no tie of the second rounding, and on its own side of every one.
-    llvm::Value* back = b.CreateFPExt(nearest, x->getType());
-    llvm::Value* above = b.CreateFCmpOGT(Abs(b, back), Abs(b, x));
-    llvm::Value* odd = b.CreateOr(b.CreateSub(bits, b.CreateZExt(above, bits->getType())), 1);
-    bits = b.CreateSelect(b.CreateFCmpONE(back, x), odd, bits);
-  }
+  llvm::Value* back = b.CreateFPExt(nearest, x->getType());
+  llvm::Value* above = b.CreateFCmpOGT(Abs(b, back), Abs(b, x));
+  llvm::Value* odd = b.CreateOr(b.CreateSub(bits, b.CreateZExt(above, bits->getType())), 1);
+  return b.CreateBitCast(b.CreateSelect(b.CreateFCmpONE(back, x), odd, bits), nearest->getType());
+}
+
+llvm::Value* EmitToBFloat(Builder& b, llvm::Value* x) {
+  const bool is_double = x->getType()->getScalarType()->isDoubleTy();
+  llvm::Value* single =
+      is_double ? EmitOddSingle(b, x) : b.CreateFPCast(x, x->getType()->getWithNewType(b.getFloatTy()));
+  llvm::Value* bits = b.CreateBitCast(single, IntLike(b, single));
   llvm::Value* last = b.CreateAnd(b.CreateLShr(bits, 16), 1);
   llvm::Value* rounded = b.CreateAdd(b.CreateAdd(bits, llvm::ConstantInt::get(bits->getType(), 0x7FFF)), last);
   llvm::Value* quiet = b.CreateOr(bits, llvm::ConstantInt::get(bits->getType(), 0x400000));
-  llvm::Value* result = b.CreateSelect(b.CreateFCmpUNO(nearest, nearest), quiet, rounded);
+  llvm::Value* result = b.CreateSelect(b.CreateFCmpUNO(single, single), quiet, rounded);
   return b.CreateTrunc(b.CreateLShr(result, 16), bits->getType()->getWithNewType(b.getInt16Ty()));
 }
 

@@ -38,6 +38,10 @@ llvm::Value* EmitWideFmod(llvm::IRBuilder<>& builder, llvm::Value* x, llvm::Valu
 // conversion asks each number first whether it is finite. As bits.
 llvm::Value* EmitHalfMore(llvm::IRBuilder<>& builder, llvm::Value* x, int bits);
 
+// f64 as f32, towards zero and, where that is not exact, with an odd last bit: no tie of the rounding to a shorter
+// float that comes next, and on its own side of every one, so that both together are one rounding.
+llvm::Value* EmitOddSingle(llvm::IRBuilder<>& builder, llvm::Value* x);
+
 // bf16 is its bits, an i16, or a vector of them: LLVM's own type needs functions that no C library has, and makes its
 // back end for AVX512-BF16 fail. Both are exact: one rounding, ties to even.
 llvm::Value* EmitFromBFloat(llvm::IRBuilder<>& builder, llvm::Value* bits);  // to f32

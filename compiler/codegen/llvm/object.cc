@@ -54,7 +54,11 @@ void SetAttributes(llvm::Module* module, const target::Target& target) {
     if (function.isDeclaration()) continue;
     function.addFnAttr("target-cpu", target.cpu);
     if (!target.features.empty()) function.addFnAttr("target-features", LlvmFeatures(target));
-    if (!target.HasLanes()) function.addFnAttr("prefer-vector-width", std::to_string(target.vector_bits));
+    if (!target.HasLanes()) {
+      function.addFnAttr("prefer-vector-width", std::to_string(target.vector_bits));
+      // A large frame is touched page by page: where the stack ends a guard page is hit, never what lies behind it.
+      function.addFnAttr("probe-stack", "inline-asm");
+    }
     function.addFnAttr("no-builtins");
     function.addFnAttr("frame-pointer", "none");
   }
@@ -82,9 +86,9 @@ absl::StatusOr<std::string> EmitMachineCode(std::span<const ir::Func> funcs, con
   module.setTargetTriple(Triple(target));
   module.setDataLayout(machine->createDataLayout());
   const bool fuse = effort == Effort::kKernel;
-  if (target.HasLanes() && !fuse) machine->Options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
+  if (!fuse) machine->Options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
   const Scaling scaling = fuse && HasScalef(*machine) ? Scaling::kScalef : Scaling::kBits;
-  for (const ir::Func& func : funcs) Emitter(&module, func, fuse, target, scaling).Run();
+  for (const ir::Func& func : funcs) Emitter(&module, func, fuse, target, *machine, scaling).Run();
   SetAttributes(&module, target);
   std::string problem;
   llvm::raw_string_ostream problem_stream(problem);

@@ -1,12 +1,15 @@
 #include "compiler/codegen/llvm/setup.h"
 
+#include <fmt/format.h>
 #include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/MC/TargetRegistry.h>
+#include <llvm/Support/ErrorHandling.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/Target/TargetOptions.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <mutex>
 #include <vector>
 
@@ -15,10 +18,20 @@
 #include "compiler/target/cpu_features.h"
 
 namespace hone::codegen {
+namespace {
+
+// LLVM ends the process after it.
+void TellFatalError(void*, const char* reason, bool) {
+  const std::string& subject = Subject::current();
+  fmt::print(stderr, "LLVM failed{}: {}\n", subject.empty() ? "" : " while compiling " + subject, reason);
+}
+
+}  // namespace
 
 void InitializeLlvm() {
   static std::once_flag once;
   std::call_once(once, [] {
+    llvm::install_fatal_error_handler(TellFatalError);
     LLVMInitializeX86TargetInfo();
     LLVMInitializeX86Target();
     LLVMInitializeX86TargetMC();

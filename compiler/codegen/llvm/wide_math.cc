@@ -154,10 +154,12 @@ llvm::Value* Formulas::Asinh(llvm::Value* x) {
   return SignOf(If(Less(a, 0.15), small, large), x);
 }
 
+// Near 1 by its tangent, which has all digits there: a logarithm of what is near 1 has lost them.
 llvm::Value* Formulas::Acosh(llvm::Value* x) {
   llvm::Value* const root = Sqrt(Mul(Sub(x, Const(1)), Add(x, Const(1))));
   llvm::Value* const large = Add(Log(x), Const(std::numbers::ln2));
-  llvm::Value* const result = If(b_.CreateFCmpOGT(x, Const(1e150)), large, Log(Add(x, root)));
+  llvm::Value* const far = If(b_.CreateFCmpOGT(x, Const(1e150)), large, Log(Add(x, root)));
+  llvm::Value* const result = If(Less(x, 1.01), Atanh(Div(root, x)), far);
   return If(Less(x, 1), llvm::ConstantFP::getNaN(type_), result);
 }
 

@@ -149,7 +149,9 @@ std::string Prelude::FloatToInt(ir::Type from, ir::Type to) {
 std::string Prelude::Sigmoid(ir::Type type) {
   const char* one = type.dtype == DType::kFloat64 ? "1.0" : "1.0f";
   return Add("sigmoid", type,
-             fmt::format("static $T $N($T a) {{\n  return ($T)({0}) / (($T)({0}) + exp(-a));\n}}\n", one));
+             fmt::format("static $T $N($T a) {{\n  $T e = exp(-fabs(a));\n"
+                         "  return (a < ($T)(0) ? e : ($T)({0})) / (($T)({0}) + e);\n}}\n",
+                         one));
 }
 
 std::string Prelude::Round(DType to) {

@@ -57,16 +57,28 @@ OpResult Comparison(const OpArgs& args, StageBuilder& builder) {
   return Broadcast(args, builder, DType::kBool, [](Expr a, Expr b) { return MakeBinary(op, a, b); });
 }
 
+constexpr size_t kMostOperands = 64;  // of one stage: what walks over expressions goes as deep as they are
+
 // Any number of broadcast inputs, folded from the left.
 OpResult Variadic(const OpArgs& args, StageBuilder& builder, const Combine& combine, double divisor) {
   HONE_RETURN_IF_ERROR(CheckSameTypes(args));
   if (args.inputs.size() == 1) return Buffers{args.inputs[0]};
   HONE_ASSIGN_OR_RETURN(Dims shape, BroadcastAll(args));
-  const DType dtype = args.inputs[0]->dtype;
+  const DType dtype = args.inputs[0]->dtype, wide = ComputeType(dtype);
+  Buffer before;  // of the inputs up to `next`
+  size_t next = 0;
+  const auto fold_to = [&](size_t end, Indices i) {
+    Expr value = before == nullptr ? ReadBroadcast(args.inputs[next], i)
+                                   : combine(ReadHere(before, i), ReadBroadcast(args.inputs[next], i));
+    for (size_t k = next + 1; k < end; ++k) value = combine(value, ReadBroadcast(args.inputs[k], i));
+    return value;
+  };
+  for (; next + kMostOperands < args.inputs.size(); next += kMostOperands) {
+    before = Map(builder, args.node.op, wide, shape, [&](Indices i) { return fold_to(next + kMostOperands, i); });
+  }
   return Buffers{Map(builder, args.node.op, dtype, std::move(shape), [&](Indices i) {
-    Expr value = ReadBroadcast(args.inputs[0], i);
-    for (size_t k = 1; k < args.inputs.size(); ++k) value = combine(value, ReadBroadcast(args.inputs[k], i));
-    return divisor == 1 ? value : value / Number(ComputeType(dtype), divisor);
+    const Expr value = fold_to(args.inputs.size(), i);
+    return divisor == 1 ? value : value / Number(wide, divisor);
   })};
 }
 

@@ -186,7 +186,10 @@ std::string ConvLabel(const Graph& graph, const Node& node) {
 constexpr OpDef kConvOps[] = {
     {"Conv", Checked<Conv, 2, Elements::kFloat>, {.axes = {AxisForm::kLayout}, .label = {.of = ConvLabel}}},
     {"ConvInteger", Checked<ConvInteger, 2, Elements::kInteger>, {.axes = {AxisForm::kLayout}}, QuantizedRange},
-    {"QLinearConv", Checked<QLinearConv, 8, Elements::kInteger>, {.axes = {AxisForm::kLayout}}, QuantizedRange},
+    {"QLinearConv",
+     Checked<QLinearConv, 8, Elements::kInteger>,
+     {.axes = {AxisForm::kLayout}, .floats_differ = true},
+     QuantizedRange},
 };
 constexpr OpDef kGroupedConvOps[] = {
     {"GroupedConv", Checked<GroupedConv, 2, Elements::kFloat>, {.label = {.of = GroupedLabel}}},

@@ -181,7 +181,7 @@ constexpr OpDef kMatMulOps[] = {
     {"Gemm", Checked<Gemm, 2, Elements::kNumber>, {.label = {"matmul"}}},
     {"MatMul", Checked<MatMul, 2, Elements::kNumber>, {.label = {.of = MatMulLabel}}},
     {"MatMulInteger", Checked<MatMulInteger, 2, Elements::kInteger>, {}, QuantizedRange},
-    {"QLinearMatMul", Checked<QLinearMatMul, 8, Elements::kInteger>, {}, QuantizedRange},
+    {"QLinearMatMul", Checked<QLinearMatMul, 8, Elements::kInteger>, {.floats_differ = true}, QuantizedRange},
 };
 
 }  // namespace

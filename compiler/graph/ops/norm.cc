@@ -21,6 +21,18 @@ Dims AxesAfter(const Buffer& x, size_t first) {
   return axes;
 }
 
+// The dimension of the channels: the last one with attribute layout="NHWC", which the layout pass sets.
+size_t ChannelDimension(const OpArgs& args) {
+  return args.String("layout", "NCHW") == "NHWC" ? Rank(args.inputs[0]) - 1 : 1;
+}
+
+// All dimensions but batch and channels.
+Dims SpaceAxes(const Buffer& x, size_t channel) {
+  Dims axes = AxesAfter(x, 1);
+  axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(channel) - 1);
+  return axes;
+}
+
 double Count(const Buffer& x, const Dims& axes) {
   double count = 1;
   for (int64_t axis : axes) count *= static_cast<double>(x->shape[static_cast<size_t>(axis)]);
@@ -57,9 +69,10 @@ Buffer EmitInverseDeviation(StageBuilder& builder, const Buffer& variance, doubl
 absl::Status CheckPerChannel(const OpArgs& args, size_t first, size_t last) {
   const Buffer& x = args.inputs[0];
   if (Rank(x) < 2) return Malformed("input 0 must have at least the dimensions batch and channel");
+  const int64_t channels = x->shape[ChannelDimension(args)];
   for (size_t i = first; i <= last; ++i) {
-    if (args.inputs[i]->shape != Dims{x->shape[1]}) {
-      return Malformed(fmt::format("input {} must have one number per channel ({})", i, x->shape[1]));
+    if (args.inputs[i]->shape != Dims{channels}) {
+      return Malformed(fmt::format("input {} must have one number per channel ({})", i, channels));
     }
   }
   return absl::OkStatus();
@@ -70,7 +83,8 @@ Buffer EmitChannelScale(StageBuilder& builder, const OpArgs& args, const Buffer&
                         double epsilon) {
   const Buffer& x = args.inputs[0];
   const DType wide = ComputeType(x->dtype);
-  const Dims per_channel = {x->shape[1]};
+  const size_t channel = ChannelDimension(args);
+  const Dims per_channel = {x->shape[channel]};
   Buffer factor = Map(builder, "factor", wide, per_channel, [&](Indices i) {
     return ReadAs(wide, args.inputs[1], Own(i)) / Sqrt(ReadAs(wide, variance, Own(i)) + Number(wide, epsilon));
   });
@@ -78,7 +92,7 @@ Buffer EmitChannelScale(StageBuilder& builder, const OpArgs& args, const Buffer&
     return ReadAs(wide, args.inputs[2], Own(i)) - ReadAs(wide, mean, Own(i)) * ReadHere(factor, i);
   });
   return Map(builder, "batch_norm", x->dtype, x->shape,
-             [&](Indices i) { return ReadHere(x, i) * Read(factor, {i[1]}) + Read(offset, {i[1]}); });
+             [&](Indices i) { return ReadHere(x, i) * Read(factor, {i[channel]}) + Read(offset, {i[channel]}); });
 }
 
 OpResult BatchNormalization(const OpArgs& args, StageBuilder& builder) {
@@ -93,14 +107,15 @@ OpResult BatchNormalization(const OpArgs& args, StageBuilder& builder) {
   if (args.Int("training_mode", 0) == 0) {
     return Buffers{EmitChannelScale(builder, args, args.inputs[3], args.inputs[4], epsilon)};
   }
-  Dims axes = AxesAfter(x, 1);
-  axes[0] = 0;  // all but the channel
+  const size_t channel = ChannelDimension(args);
+  Dims axes = SpaceAxes(x, channel);
+  axes.insert(axes.begin(), 0);
   const Moments moments = EmitMoments(builder, x, axes, wide);
   auto per_channel = [&](std::string_view hint, const Buffer& kept, const Buffer* running) {
     const DType dtype = running != nullptr ? (*running)->dtype : wide;
-    return Map(builder, hint, dtype, {x->shape[1]}, [&](Indices i) {
+    return Map(builder, hint, dtype, {x->shape[channel]}, [&](Indices i) {
       Exprs source(Rank(x), Expr(0));
-      source[1] = i[0];
+      source[channel] = i[0];
       Expr value = Read(kept, std::move(source));
       if (running == nullptr) return value;
       return ReadAs(wide, *running, Own(i)) * Number(wide, momentum) + value * Number(wide, 1 - momentum);
@@ -120,12 +135,13 @@ OpResult InstanceNormalization(const OpArgs& args, StageBuilder& builder) {
   HONE_RETURN_IF_ERROR(CheckPerChannel(args, 1, 2));
   const Buffer& x = args.inputs[0];
   const DType wide = ComputeType(x->dtype);
-  const Moments moments = EmitMoments(builder, x, AxesAfter(x, 2), wide);
+  const size_t channel = ChannelDimension(args);
+  const Moments moments = EmitMoments(builder, x, SpaceAxes(x, channel), wide);
   Buffer inverse = EmitInverseDeviation(builder, moments.variance, args.Float("epsilon", 1e-5));
   return Buffers{Map(builder, "instance_norm", x->dtype, x->shape, [&](Indices i) {
     return (ReadHere(x, i) - ReadBroadcast(moments.mean, i)) * ReadBroadcast(inverse, i) *
-               ReadAs(wide, args.inputs[1], {i[1]}) +
-           ReadAs(wide, args.inputs[2], {i[1]});
+               ReadAs(wide, args.inputs[1], {i[channel]}) +
+           ReadAs(wide, args.inputs[2], {i[channel]});
   })};
 }
 
@@ -239,13 +255,14 @@ OpResult LRN(const OpArgs& args, StageBuilder& builder) {
   if (Rank(x) < 2) return Malformed("input 0 must have at least the dimensions batch and channel");
   const double alpha = args.Float("alpha", 1e-4), beta = args.Float("beta", 0.75), bias = args.Float("bias", 1.0);
   const DType wide = ComputeType(x->dtype);
+  const size_t channel = ChannelDimension(args);
   Dims before(Rank(x), 0), after(Rank(x), 0);
-  before[1] = (size - 1) / 2;
-  after[1] = size - 1 - before[1];
+  before[channel] = (size - 1) / 2;
+  after[channel] = size - 1 - before[channel];
   Buffer padded = PadWith(builder, x, before, after, Number(wide, 0));
   Buffer sum = Reduce(builder, "squares", wide, x->shape, {size}, Reduction::kSum, [&](Indices i, Indices r) {
     Exprs source(i.begin(), i.end());
-    source[1] = i[1] + r[0];
+    source[channel] = i[channel] + r[0];
     Expr value = Read(padded, std::move(source));
     return value * value;
   });
@@ -263,10 +280,15 @@ void VarianceRange(const OpArgs&, size_t input, double* low, double* high) {
 }
 
 constexpr OpDef kNormOps[] = {
-    {"BatchNormalization", Checked<BatchNormalization, 5, Elements::kFloat>, {}, VarianceRange},
+    {"BatchNormalization",
+     Checked<BatchNormalization, 5, Elements::kFloat>,
+     {.axes = {AxisForm::kLayout}},
+     VarianceRange},
     {"GroupNormalization", Checked<GroupNormalization, 3, Elements::kFloat>, {.label = {"group_norm"}}},
-    {"InstanceNormalization", Checked<InstanceNormalization, 3, Elements::kFloat>, {.label = {"instance_norm"}}},
-    {"LRN", Checked<LRN, 1, Elements::kFloat>},
+    {"InstanceNormalization",
+     Checked<InstanceNormalization, 3, Elements::kFloat>,
+     {.axes = {AxisForm::kLayout}, .label = {"instance_norm"}}},
+    {"LRN", Checked<LRN, 1, Elements::kFloat>, {.axes = {AxisForm::kLayout}}},
     {"LayerNormalization", Checked<LayerNormalization, 2, Elements::kFloat>, {.label = {"layer_norm"}}},
     {"LpNormalization", Checked<LpNormalization, 1, Elements::kFloat>},
     {"MeanVarianceNormalization", Checked<MeanVarianceNormalization, 1, Elements::kFloat>},

@@ -195,10 +195,12 @@ void ScaleRange(const OpArgs&, size_t input, double* low, double* high) {
   }
 }
 
+constexpr OpFacts kScaled = {.axes = {AxisForm::kAxis, 1}, .floats_differ = true};
+
 constexpr OpDef kQuantizeOps[] = {
-    {"DequantizeLinear", Checked<DequantizeLinear, 2, Elements::kInteger>, {}, ScaleRange},
+    {"DequantizeLinear", Checked<DequantizeLinear, 2, Elements::kInteger>, kScaled, ScaleRange},
     {"DynamicQuantizeLinear", Checked<DynamicQuantizeLinear, 1, Elements::kFloat>},
-    {"QuantizeLinear", Checked<QuantizeLinear, 2, Elements::kNumber>, {}, ScaleRange},
+    {"QuantizeLinear", Checked<QuantizeLinear, 2, Elements::kNumber>, kScaled, ScaleRange},
 };
 
 }  // namespace

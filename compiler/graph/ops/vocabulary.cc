@@ -61,6 +61,12 @@ absl::StatusOr<DType> FromOnnxType(int64_t onnx_type) {
   }
 }
 
+int64_t ToOnnxType(DType dtype) {
+  int64_t type = 1;
+  while (FromOnnxType(type).value_or(dtype == DType::kFloat32 ? DType::kBool : DType::kFloat32) != dtype) ++type;
+  return type;
+}
+
 DType NarrowestIndex(int64_t extent) {
   return extent <= std::numeric_limits<int32_t>::max() ? DType::kInt32 : DType::kInt64;
 }

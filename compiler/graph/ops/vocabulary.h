@@ -29,6 +29,7 @@ using OpResult = absl::StatusOr<Buffers>;
 
 ir::DType ComputeType(ir::DType storage);                   // f32 for f16 and bf16, else the type itself
 absl::StatusOr<ir::DType> FromOnnxType(int64_t onnx_type);  // TensorProto.DataType; Unimplemented for the others
+int64_t ToOnnxType(ir::DType dtype);
 // What counts to `extent`: i32 where it can, of which twice as many fit into a vector as of i64.
 ir::DType NarrowestIndex(int64_t extent);
 ir::Expr To(ir::DType dtype, ir::Expr value);  // a scalar cast, rounded once

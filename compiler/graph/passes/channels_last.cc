@@ -173,8 +173,11 @@ bool HasChannelsLastForm(const Graph& graph, const Node& node) {
   switch (form) {
     case AxisForm::kLayout:
       return WindowFits(graph, node);
-    case AxisForm::kAxis:
-      return PartsFit(graph, node, rank);
+    case AxisForm::kAxis: {
+      // An axis that the operator has no use for may be any number.
+      const int64_t axis = IntAttribute(node, "axis", FactsOf(node).axes.axis), dims = static_cast<int64_t>(rank);
+      return axis >= -dims && axis < dims && PartsFit(graph, node, rank);
+    }
     case AxisForm::kAxes:
       return RestConstant(graph, node, 1) && GivenOnce(node, 1, "axes") && IntAttribute(node, "keepdims", 1) == 1;
     case AxisForm::kSlice:
@@ -188,6 +191,10 @@ bool HasChannelsLastForm(const Graph& graph, const Node& node) {
     default:
       return false;
   }
+}
+
+bool ReadsChannelsLast(const Graph& graph, const Node& node, ValueId id) {
+  return HasLayout(graph, id, RankOf(graph, node));
 }
 
 absl::StatusOr<std::vector<ValueId>> AddChannelsLast(Graph& graph, const Node& node,

@@ -22,6 +22,9 @@ bool HasLayout(const Graph& graph, ValueId id);
 // Whether the node has that form: all its values of its rank change their order.
 bool HasChannelsLastForm(const Graph& graph, const Node& node);
 
+// Whether that form of the node reads that form of the value; what has another rank it reads as it is.
+bool ReadsChannelsLast(const Graph& graph, const Node& node, ValueId id);
+
 // Appends the node with its channels last and returns its outputs. `converted` gives that form of an input that
 // HasLayout.
 absl::StatusOr<std::vector<ValueId>> AddChannelsLast(Graph& graph, const Node& node,

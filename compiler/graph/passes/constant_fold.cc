@@ -7,11 +7,13 @@
 #include "compiler/graph/graph_edit.h"
 #include "compiler/graph/op_facts.h"
 #include "compiler/graph/passes/permute.h"
+#include "spdlog/spdlog.h"
 
 namespace hone::graph {
 namespace {
 
-constexpr int64_t kMaxSteps = int64_t{1} << 25;
+constexpr int64_t kMaxSteps = int64_t{1} << 25;        // of one node: a second
+constexpr int64_t kAllSteps = int64_t{1} << 30;        // of all nodes in one run of the pass
 constexpr int64_t kMaxGrowthBytes = int64_t{1} << 20;  // what a result may be larger than its inputs
 
 int64_t BytesOfValues(const Graph& graph, const std::vector<ValueId>& ids) {
@@ -20,40 +22,86 @@ int64_t BytesOfValues(const Graph& graph, const std::vector<ValueId>& ids) {
   return bytes;
 }
 
-absl::StatusOr<bool> FoldNode(Graph& graph, const Node& node) {
-  HONE_ASSIGN_OR_RETURN(const bool known, IsKnown(graph, node));
-  if (!known) return false;
-  if (IsView(node)) {
-    graph.values[node.outputs[0]].data = graph.values[node.inputs[0]].data;
-    return true;
+// Weights in a narrow type may become as many in a wide one: kept narrow, each run of the model would widen them.
+bool GrowsTooMuch(const Graph& graph, const Node& node) {
+  int64_t most = 0;
+  for (ValueId id : node.inputs) {
+    if (id != kAbsent && graph.values[id].data != nullptr) most = std::max(most, graph.values[id].type.elements());
   }
-  if (Is(node, "Transpose")) {  // as the interpreter would, but weights are large
-    const Value& source = graph.values[node.inputs[0]];
-    graph.values[node.outputs[0]].data = Permute(source, TransposePerm(node, source.type.shape.size()));
-    return true;
-  }
-  if (BytesOfValues(graph, node.outputs) > BytesOfValues(graph, node.inputs) + kMaxGrowthBytes) return false;
-  absl::StatusOr<std::vector<Constant>> values = Evaluate(graph, node, kMaxSteps);
-  if (absl::IsResourceExhausted(values.status())) return false;
-  HONE_RETURN_IF_ERROR(values.status());
-  for (size_t i = 0; i < node.outputs.size(); ++i) {
-    if (node.outputs[i] != kAbsent) graph.values[node.outputs[i]].data = (*values)[i].data;
-  }
-  return true;
+  const auto more = [&](ValueId id) { return id != kAbsent && graph.values[id].type.elements() > most; };
+  return std::any_of(node.outputs.begin(), node.outputs.end(), more) &&
+         BytesOfValues(graph, node.outputs) > BytesOfValues(graph, node.inputs) + kMaxGrowthBytes;
 }
+
+class ConstantFolder {
+ public:
+  ConstantFolder(Graph& graph, int64_t most_steps) : graph_(graph), readers_(graph), steps_left_(most_steps) {}
+
+  absl::Status Run() {
+    std::vector<Node> left;
+    std::vector<Node> nodes = std::move(graph_.nodes);
+    for (Node& node : nodes) {
+      HONE_ASSIGN_OR_RETURN(const bool folded, FoldNode(node));
+      if (folded) {
+        readers_.Drop(graph_, node);
+      } else {
+        left.push_back(std::move(node));
+      }
+    }
+    graph_.nodes = std::move(left);
+    if (too_many_ > 0) {
+      spdlog::warn(
+          "computing what depends on constants alone takes long: {} operators are left to the next pass, or to "
+          "each run of the model",
+          too_many_);
+    }
+    Tidy(graph_);
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::StatusOr<bool> FoldNode(const Node& node) {
+    HONE_ASSIGN_OR_RETURN(const bool known, IsKnown(graph_, node));
+    if (!known) return false;
+    if (IsView(node)) {
+      graph_.values[node.outputs[0]].data = graph_.values[node.inputs[0]].data;
+      return true;
+    }
+    if (Is(node, "Transpose")) {  // as the interpreter would, but weights are large
+      const Value& source = graph_.values[node.inputs[0]];
+      graph_.values[node.outputs[0]].data = Permute(source, TransposePerm(node, source.type.shape.size()));
+      return true;
+    }
+    if (GrowsTooMuch(graph_, node)) return false;
+    return Compute(node);
+  }
+
+  // By the interpreter, while there are steps left.
+  absl::StatusOr<bool> Compute(const Node& node) {
+    int64_t steps = 0;
+    absl::StatusOr<std::vector<Constant>> values = Evaluate(graph_, node, std::min(kMaxSteps, steps_left_), &steps);
+    if (absl::IsResourceExhausted(values.status())) {
+      if (steps <= kMaxSteps) ++too_many_;
+      return false;
+    }
+    HONE_RETURN_IF_ERROR(values.status());
+    steps_left_ -= steps;
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      if (node.outputs[i] != kAbsent) graph_.values[node.outputs[i]].data = (*values)[i].data;
+    }
+    return true;
+  }
+
+  Graph& graph_;
+  Readers readers_;
+  int64_t steps_left_;
+  int too_many_ = 0;  // nodes for which there were not enough
+};
 
 }  // namespace
 
-absl::Status FoldConstants(Graph& graph) {
-  std::vector<Node> left;
-  std::vector<Node> nodes = std::move(graph.nodes);
-  for (Node& node : nodes) {
-    HONE_ASSIGN_OR_RETURN(const bool folded, FoldNode(graph, node));
-    if (!folded) left.push_back(std::move(node));
-  }
-  graph.nodes = std::move(left);
-  Tidy(graph);
-  return absl::OkStatus();
-}
+absl::Status FoldConstants(Graph& graph) { return FoldConstants(graph, kAllSteps); }
+
+absl::Status FoldConstants(Graph& graph, int64_t most_steps) { return ConstantFolder(graph, most_steps).Run(); }
 
 }  // namespace hone::graph

@@ -4,78 +4,102 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <span>
+#include <string_view>
 #include <utility>
 
 #include "base/status.h"
 #include "compiler/graph/graph_edit.h"
+#include "compiler/graph/ops/vocabulary.h"
 #include "compiler/graph/passes/view.h"
+#include "compiler/ir/elements.h"
+#include "compiler/ir/numeric.h"
 
 namespace hone::graph {
 namespace {
 
 bool IsFloatConstant(const Graph& graph, ValueId id) {
-  return id != kAbsent && graph.values[id].data != nullptr && graph.values[id].type.dtype == ir::DType::kFloat32;
+  return id != kAbsent && graph.values[id].data != nullptr && ir::IsFloat(graph.values[id].type.dtype);
 }
 
-// x * scale + shift, with one number per channel (dimension 1).
+// The elements of a constant of floats.
+std::vector<double> NumbersOf(const Value& value) {
+  std::vector<double> numbers(static_cast<size_t>(value.type.elements()));
+  const std::byte* at = value.data->data();
+  for (double& number : numbers) {
+    number = ir::ElementAsDouble(value.type.dtype, at);
+    at += ir::SizeOf(value.type.dtype);
+  }
+  return numbers;
+}
+
+// A constant of these elements; kAbsent where one of them is no finite number of the type.
+ValueId AddNumbers(Graph& graph, std::string_view name, TensorType type, std::span<const double> numbers) {
+  const size_t size = static_cast<size_t>(ir::SizeOf(type.dtype));
+  auto bytes = std::make_shared<std::vector<std::byte>>(numbers.size() * size);
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    if (!std::isfinite(ir::RoundTo(type.dtype, numbers[i]))) return kAbsent;
+    ir::WriteElement(type.dtype, numbers[i], &(*bytes)[i * size]);
+  }
+  return AddValue(graph, name, std::move(type), std::move(bytes));
+}
+
+// source * scale + shift, with one number per channel (dimension 1).
 struct Affine {
-  std::vector<float> scale, shift;
+  ValueId source;
+  std::vector<double> scale, shift;
 };
 
 std::optional<Affine> FromBatchNorm(const Graph& graph, const Node& node) {
   if (IntAttribute(node, "training_mode", 0) != 0 || node.inputs.size() != 5) return std::nullopt;
-  std::vector<std::vector<float>> parameters;
+  if (StringAttribute(node, "layout", "NCHW") != "NCHW") return std::nullopt;
+  std::vector<std::vector<double>> parameters;
   for (size_t i = 1; i < 5; ++i) {
     if (!IsFloatConstant(graph, node.inputs[i])) return std::nullopt;
-    parameters.push_back(ReadConstant<float>(graph.values[node.inputs[i]]));
+    parameters.push_back(NumbersOf(graph.values[node.inputs[i]]));
   }
-  if (graph.values[node.inputs[0]].type.dtype != ir::DType::kFloat32) return std::nullopt;
   const double epsilon = FloatAttribute(node, "epsilon", 1e-5);
-  Affine affine;
+  Affine affine{node.inputs[0], {}, {}};
   for (size_t c = 0; c < parameters[0].size(); ++c) {
-    const double scale = parameters[0][c] / std::sqrt(static_cast<double>(parameters[3][c]) + epsilon);
-    affine.scale.push_back(static_cast<float>(scale));
-    affine.shift.push_back(static_cast<float>(parameters[1][c] - parameters[2][c] * scale));
+    const double scale = parameters[0][c] / std::sqrt(parameters[3][c] + epsilon);
+    affine.scale.push_back(scale);
+    affine.shift.push_back(parameters[1][c] - parameters[2][c] * scale);
   }
   return affine;
 }
 
-// [C] as something that broadcasts over dimension 1 of a tensor of this rank.
-std::vector<int64_t> ChannelShape(size_t channels, size_t rank) {
-  std::vector<int64_t> shape(std::max<size_t>(rank, 2) - 1, 1);
-  shape[0] = static_cast<int64_t>(channels);
-  return shape;
-}
-
-absl::Status SplitBatchNorms(Graph& graph) {
-  const size_t count = graph.nodes.size();
-  std::map<ValueId, ValueId> replacements;
-  for (size_t i = 0; i < count; ++i) {
-    const Node node = graph.nodes[i];
-    if (!Is(node, "BatchNormalization") || node.outputs[0] == kAbsent) continue;
-    const std::optional<Affine> affine = FromBatchNorm(graph, node);
-    if (!affine) continue;
-    const size_t rank = graph.values[node.inputs[0]].type.shape.size();
-    const std::vector<int64_t> shape = ChannelShape(affine->scale.size(), rank);
-    const ValueId scale = AddConstant<float>(graph, node.name + ".scale", ir::DType::kFloat32, shape, affine->scale);
-    const ValueId shift = AddConstant<float>(graph, node.name + ".shift", ir::DType::kFloat32, shape, affine->shift);
-    HONE_ASSIGN_OR_RETURN(const ValueId product, AddOp(graph, "Mul", {node.inputs[0], scale}));
-    HONE_ASSIGN_OR_RETURN(replacements[node.outputs[0]], AddOp(graph, "Add", {product, shift}));
-  }
-  ReplaceUses(graph, replacements);
-  Tidy(graph);
-  return absl::OkStatus();
-}
-
 // The constant as one number per channel of a tensor of this shape, if that is how it broadcasts.
-std::optional<std::vector<float>> PerChannel(const Value& constant, const std::vector<int64_t>& shape) {
+std::optional<std::vector<double>> PerChannel(const Value& constant, const std::vector<int64_t>& shape) {
   const int64_t channels = shape[1], elements = constant.type.elements();
-  std::vector<float> values = ReadConstant<float>(constant);
-  if (elements == 1) return std::vector<float>(channels, values[0]);
+  if (elements == 1) return std::vector<double>(static_cast<size_t>(channels), NumbersOf(constant)[0]);
   const size_t rank = constant.type.shape.size(), from_end = shape.size() - 1;  // dimension 1, counted from the end
   if (elements != channels || rank < from_end || rank > shape.size()) return std::nullopt;
   if (constant.type.shape[rank - from_end] != channels) return std::nullopt;
-  return values;
+  return NumbersOf(constant);
+}
+
+// A product with a number per channel, a sum or a difference.
+std::optional<Affine> FromArithmetic(const Graph& graph, const Node& node) {
+  const bool mul = Is(node, "Mul"), add = Is(node, "Add"), sub = Is(node, "Sub");
+  if ((!mul && !add && !sub) || node.inputs.size() != 2) return std::nullopt;
+  for (size_t i = 0; i < (sub ? 1u : 2u); ++i) {
+    const Value& x = graph.values[node.inputs[i]];
+    const ValueId constant = node.inputs[1 - i];
+    if (!IsFloatConstant(graph, constant) || x.data != nullptr || x.type.shape.size() < 2) continue;
+    if (x.type != graph.values[node.outputs[0]].type) continue;
+    std::optional<std::vector<double>> values = PerChannel(graph.values[constant], x.type.shape);
+    if (!values) continue;
+    const size_t channels = values->size();
+    if (mul) return Affine{node.inputs[i], *std::move(values), std::vector<double>(channels, 0)};
+    for (double& value : *values) value = sub ? -value : value;
+    return Affine{node.inputs[i], std::vector<double>(channels, 1), *std::move(values)};
+  }
+  return std::nullopt;
+}
+
+std::optional<Affine> FindAffine(const Graph& graph, const Node& node) {
+  if (node.outputs[0] == kAbsent) return std::nullopt;
+  return Is(node, "BatchNormalization") ? FromBatchNorm(graph, node) : FromArithmetic(graph, node);
 }
 
 // A layer whose weights can take a scale per output channel.
@@ -132,76 +156,96 @@ class ChannelOf {
   int64_t inner_ = 1, modulo_ = 1, per_group_ = 0;
 };
 
-ValueId ScaleWeights(Graph& graph, const Layer& layer, const std::vector<float>& scale) {
+// The weights with the scale in them; kAbsent where one of them is then too large for its type.
+ValueId ScaleWeights(Graph& graph, const Layer& layer, const std::vector<double>& scale) {
   const ValueId id = layer.node.inputs[1];
-  if (std::all_of(scale.begin(), scale.end(), [](float s) { return s == 1; })) return id;
+  if (std::all_of(scale.begin(), scale.end(), [](double s) { return s == 1; })) return id;
   const Value weights = graph.values[id];
-  std::vector<float> scaled = ReadConstant<float>(weights);
+  const ir::DType dtype = weights.type.dtype;
+  const size_t size = static_cast<size_t>(ir::SizeOf(dtype));
+  auto scaled = std::make_shared<std::vector<std::byte>>(*weights.data);
   const ChannelOf channel_of(layer, weights.type.shape);
-  for (size_t i = 0; i < scaled.size(); ++i) scaled[i] *= scale[channel_of(static_cast<int64_t>(i))];
-  return AddConstant<float>(graph, weights.name, ir::DType::kFloat32, weights.type.shape, scaled);
+  for (int64_t i = 0; i < weights.type.elements(); ++i) {
+    std::byte* at = &(*scaled)[static_cast<size_t>(i) * size];
+    const double number = ir::ElementAsDouble(dtype, at) * scale[static_cast<size_t>(channel_of(i))];
+    if (!std::isfinite(ir::RoundTo(dtype, number))) return kAbsent;
+    ir::WriteElement(dtype, number, at);
+  }
+  return AddValue(graph, weights.name, weights.type, std::move(scaled));
 }
 
+// The layer with scale and shift in it; kAbsent where they do not fit.
 absl::StatusOr<ValueId> Rebuild(Graph& graph, const Layer& layer, const Affine& affine) {
   Node node = layer.node;
-  node.inputs[1] = ScaleWeights(graph, layer, affine.scale);
-  std::vector<float> bias(layer.channels, 0.0f);
-  const bool has_bias = HasInput(node, 2);
-  if (has_bias) bias = ReadConstant<float>(graph.values[node.inputs[2]]);
+  const ValueId weights = ScaleWeights(graph, layer, affine.scale);
+  std::vector<double> bias(static_cast<size_t>(layer.channels), 0);
+  if (HasInput(node, 2)) bias = NumbersOf(graph.values[node.inputs[2]]);
   for (size_t c = 0; c < bias.size(); ++c) bias[c] = bias[c] * affine.scale[c] + affine.shift[c];
+  const ir::DType dtype = graph.values[node.inputs[1]].type.dtype;
   node.inputs.resize(3);
-  node.inputs[2] = AddConstant<float>(graph, node.name + ".bias", ir::DType::kFloat32, {layer.channels}, bias);
+  node.inputs[2] = AddNumbers(graph, node.name + ".bias", {dtype, {layer.channels}}, bias);
+  node.inputs[1] = weights;
+  if (weights == kAbsent || node.inputs[2] == kAbsent) return kAbsent;
   node.outputs = {kNewValue};
   HONE_ASSIGN_OR_RETURN(std::vector<ValueId> outputs, AddNode(graph, std::move(node)));
   return outputs[0];
-}
-
-// The node as scale or shift of what it reads; kAbsent source if it is neither.
-std::optional<Affine> FromArithmetic(const Graph& graph, const Node& node, ValueId* source) {
-  const bool mul = Is(node, "Mul"), add = Is(node, "Add"), sub = Is(node, "Sub");
-  if ((!mul && !add && !sub) || node.inputs.size() != 2) return std::nullopt;
-  for (size_t i = 0; i < (sub ? 1u : 2u); ++i) {
-    const Value& x = graph.values[node.inputs[i]];
-    const ValueId constant = node.inputs[1 - i];
-    if (!IsFloatConstant(graph, constant) || x.data != nullptr || x.type.shape.size() < 2) continue;
-    if (x.type != graph.values[node.outputs[0]].type) continue;
-    std::optional<std::vector<float>> values = PerChannel(graph.values[constant], x.type.shape);
-    if (!values) continue;
-    *source = node.inputs[i];
-    if (mul) return Affine{*values, std::vector<float>(values->size(), 0.0f)};
-    for (float& value : *values) value = sub ? -value : value;
-    return Affine{std::vector<float>(values->size(), 1.0f), *values};
-  }
-  return std::nullopt;
 }
 
 absl::StatusOr<bool> FoldOnce(Graph& graph) {
   const size_t count = graph.nodes.size();
   std::map<ValueId, ValueId> replacements;
   const View view(graph);
+  Readers readers(graph);
   for (size_t i = 0; i < count; ++i) {
     const Node node = graph.nodes[i];
-    ValueId source = kAbsent;
-    const std::optional<Affine> affine = FromArithmetic(graph, node, &source);
-    if (!affine || replacements.contains(source)) continue;
-    const std::optional<Layer> layer = FindLayer(graph, view, source);
+    const std::optional<Affine> affine = FindAffine(graph, node);
+    if (!affine || replacements.contains(affine->source)) continue;
+    const std::optional<Layer> layer = FindLayer(graph, view, affine->source);
     if (!layer) continue;
-    HONE_ASSIGN_OR_RETURN(replacements[node.outputs[0]], Rebuild(graph, *layer, *affine));
+    HONE_ASSIGN_OR_RETURN(const ValueId rebuilt, Rebuild(graph, *layer, *affine));
+    if (rebuilt == kAbsent) continue;
+    replacements[node.outputs[0]] = rebuilt;
+    readers.Redirect(graph, node.outputs[0], rebuilt);
+    readers.Drop(graph, layer->node);
+    readers.Drop(graph, node);
   }
   ReplaceUses(graph, replacements);
   Tidy(graph);
   return !replacements.empty();
 }
 
+// [C] as something that broadcasts over dimension 1 of a tensor of this rank.
+std::vector<int64_t> ChannelShape(size_t channels, size_t rank) {
+  std::vector<int64_t> shape(std::max<size_t>(rank, 2) - 1, 1);
+  shape[0] = static_cast<int64_t>(channels);
+  return shape;
+}
+
+// A BatchNormalization that no layer takes, as a product and a sum.
+absl::StatusOr<ValueId> SplitBatchNorm(Graph& graph, const Node& node) {
+  if (!Is(node, "BatchNormalization")) return kAbsent;
+  const std::optional<Affine> affine = FromBatchNorm(graph, node);
+  if (!affine) return kAbsent;
+  const TensorType source = graph.values[affine->source].type;
+  const ir::DType computed = ComputeType(source.dtype);  // halves are rounded once, at the end
+  const TensorType type{computed, ChannelShape(affine->scale.size(), source.shape.size())};
+  const ValueId scale = AddNumbers(graph, node.name + ".scale", type, affine->scale);
+  const ValueId shift = AddNumbers(graph, node.name + ".shift", type, affine->shift);
+  if (scale == kAbsent || shift == kAbsent) return kAbsent;
+  HONE_ASSIGN_OR_RETURN(ValueId x, AddCast(graph, affine->source, computed));
+  HONE_ASSIGN_OR_RETURN(x, AddOp(graph, "Mul", {x, scale}));
+  HONE_ASSIGN_OR_RETURN(x, AddOp(graph, "Add", {x, shift}));
+  return AddCast(graph, x, source.dtype);
+}
+
 }  // namespace
 
 absl::Status FoldScale(Graph& graph) {
-  HONE_RETURN_IF_ERROR(SplitBatchNorms(graph));
   bool changed = true;
   while (changed) {
     HONE_ASSIGN_OR_RETURN(changed, FoldOnce(graph));
   }
-  return absl::OkStatus();
+  return LowerNodes(graph, SplitBatchNorm);
 }
 
 }  // namespace hone::graph

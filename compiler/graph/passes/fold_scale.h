@@ -7,9 +7,9 @@
 
 namespace hone::graph {
 
-// BatchNormalization in inference becomes a product and a sum with constants per channel. A product or sum with
-// constants per channel that alone reads a Conv, ConvTranspose or Gemm with constant weights goes into those weights
-// and the bias. float32 only.
+// A BatchNormalization in inference, or a product or sum with constants per channel, that alone reads a Conv,
+// ConvTranspose or Gemm with constant weights goes into those weights and the bias, where they can hold the results. A
+// BatchNormalization that is left becomes a product and a sum.
 absl::Status FoldScale(Graph& graph);
 
 }  // namespace hone::graph

@@ -98,7 +98,9 @@ double GainOf(const Graph& graph, const Node& node) {
   const std::vector<int64_t>& output = graph.values[node.outputs[0]].type.shape;
   const int64_t width = graph.target.VectorWidth(4);
   const double share = TakesInstruction(graph, node) ? kInstructionShare : WinogradShare(graph, node);
-  const double last = VectorCost(output[1], width) * share - kGain;
+  // A vector of a CPU stays within one of several groups, whose channels read the same inputs, unless each has but one.
+  const int64_t groups = graph.target.HasLanes() ? 1 : IntAttribute(node, "group", 1);
+  const double last = VectorCost(output[1] > groups ? output[1] / groups : output[1], width) * share - kGain;
   if (Is(node, "ConvTranspose")) {
     const std::vector<int64_t> strides = IntsAttribute(node, "strides");
     const bool strided = std::any_of(strides.begin(), strides.end(), [](int64_t s) { return s > 1; });
@@ -119,12 +121,18 @@ double ConvOperations(const Graph& graph, const Node& node) {
   return operations;
 }
 
+// Where channels come last, one group of lanes sums up all channels of an image.
+bool StaysChannelsFirst(const Graph& graph, const Node& node) {
+  return graph.target.HasLanes() && Is(node, "InstanceNormalization");
+}
+
 class LayoutChooser {
  public:
   explicit LayoutChooser(Graph& graph)
       : graph_(graph), producers_(Producers(graph)), consumers_(Consumers(graph)), region_(graph.nodes.size()) {
     std::iota(region_.begin(), region_.end(), 0);
-    for (const Node& node : graph.nodes) movable_.push_back(HasChannelsLastForm(graph, node));
+    for (const Node& node : graph.nodes)
+      movable_.push_back(HasChannelsLastForm(graph, node) && !StaysChannelsFirst(graph, node));
     for (ValueId id = 0; id < static_cast<ValueId>(graph.values.size()); ++id) Connect(id);
   }
 
@@ -140,9 +148,11 @@ class LayoutChooser {
       for (size_t k = 0; k < outputs.size(); ++k) {
         if (outputs[k] == kAbsent) continue;
         converted_[node.outputs[k]] = outputs[k];
+        ValueId& replacement = replacements[node.outputs[k]];
+        replacement = outputs[k];  // unless it leaves, only nodes that go away still read the value in NCHW
         if (!LeavesRegion(node.outputs[k])) continue;
-        HONE_ASSIGN_OR_RETURN(replacements[node.outputs[k]], AddOp(graph_, "Transpose", {outputs[k]},
-                                                                   {{"perm", ToChannelsFirst(RankOf(outputs[k]))}}));
+        HONE_ASSIGN_OR_RETURN(
+            replacement, AddOp(graph_, "Transpose", {outputs[k]}, {{"perm", ToChannelsFirst(RankOf(outputs[k]))}}));
       }
     }
     ReplaceUses(graph_, replacements);
@@ -158,26 +168,30 @@ class LayoutChooser {
     return node;
   }
 
+  bool Movable(int node) const { return node >= 0 && movable_[node]; }
+  // Whether the node reads the value with its channels last when it moves.
+  bool Follows(int node, ValueId id) const {
+    return movable_[node] && ReadsChannelsLast(graph_, graph_.nodes[node], id);
+  }
+
   // All movable nodes that touch a value change together.
   void Connect(ValueId id) {
     if (!HasLayout(graph_, id)) return;
-    int first = -1;
-    auto join = [&](int node) {
-      if (node < 0 || !movable_[node]) return;
-      if (first < 0) first = node;
-      region_[Region(node)] = Region(first);
-    };
-    join(producers_[id]);
-    for (int consumer : consumers_[id]) join(consumer);
+    int first = Movable(producers_[id]) ? producers_[id] : -1;
+    for (int consumer : consumers_[id]) {
+      if (!Follows(consumer, id)) continue;
+      if (first < 0) first = consumer;
+      region_[Region(consumer)] = Region(first);
+    }
   }
 
-  bool Moves(int node) const { return node >= 0 && movable_[node] && chosen_.contains(Region(node)); }
+  bool Moves(int node) const { return movable_[node] && chosen_.contains(Region(node)); }
 
   // Whether a value that a movable node makes is wanted in NCHW, too.
   bool LeavesRegion(ValueId id) const {
     if (IsOutput(graph_, id)) return true;
     for (int consumer : consumers_[id]) {
-      if (!movable_[consumer]) return true;
+      if (!Follows(consumer, id)) return true;
     }
     return false;
   }
@@ -193,9 +207,7 @@ class LayoutChooser {
 
   double EnteringBytes(const Node& node) const {
     const ValueId data = node.inputs[0];
-    return producers_[data] >= 0 && movable_[producers_[data]]
-               ? 0
-               : static_cast<double>(ByteSize(graph_.values[data].type));
+    return Movable(producers_[data]) ? 0 : static_cast<double>(ByteSize(graph_.values[data].type));
   }
 
   void Decide() {
@@ -212,12 +224,12 @@ class LayoutChooser {
     for (ValueId id = 0; id < static_cast<ValueId>(graph_.values.size()); ++id) {
       if (!HasLayout(graph_, id)) continue;
       const int producer = producers_[id];
-      if (producer >= 0 && movable_[producer]) {
+      if (Movable(producer)) {
         if (LeavesRegion(id)) gain[Region(producer)] -= TransposeBytes(id, true);
         continue;
       }
       for (int consumer : consumers_[id]) {
-        if (!movable_[consumer]) continue;
+        if (!Follows(consumer, id)) continue;
         gain[Region(consumer)] -= TransposeBytes(id, false);
         break;
       }

@@ -18,9 +18,10 @@ namespace {
 
 bool IsConstant(const Graph& graph, ValueId id) { return id != kAbsent && graph.values[id].data != nullptr; }
 
-ValueId TransposeConstant(Graph& graph, ValueId id, const Perm& perm) {
-  const Value source = graph.values[id];
-  return AddValue(graph, source.name, {source.type.dtype, PermuteDims(source.type.shape, perm)}, Permute(source, perm));
+ValueId AddTransposed(Graph& graph, Value constant) {
+  const Perm perm = {1, 0};
+  return AddValue(graph, constant.name, {constant.type.dtype, PermuteDims(constant.type.shape, perm)},
+                  Permute(constant, perm));
 }
 
 // The value times a float32 constant's number; the value itself for 1.
@@ -41,7 +42,7 @@ absl::StatusOr<ValueId> LowerGemm(Graph& graph, const Node& node) {
   if (IntAttribute(node, "transA", 0) != 0) {
     HONE_ASSIGN_OR_RETURN(a, AddOp(graph, "Transpose", {a}, {{"perm", Perm{1, 0}}}));
   }
-  if (IntAttribute(node, "transB", 0) != 0) b = TransposeConstant(graph, b, {1, 0});
+  if (IntAttribute(node, "transB", 0) != 0) b = AddTransposed(graph, graph.values[b]);
   b = ScaleConstant(graph, b, alpha);
   HONE_ASSIGN_OR_RETURN(const ValueId product, AddOp(graph, "MatMul", {a, b}));
   if (!HasInput(node, 2) || beta == 0) return product;
@@ -115,11 +116,11 @@ absl::StatusOr<ValueId> LowerConv(Graph& graph, const View& view, const Node& no
     matrix_shape = {input[1], pixels};
   }
   HONE_ASSIGN_OR_RETURN(const ValueId matrix, AddReshape(graph, node.inputs[0], matrix_shape));
-  const Value source = graph.values[node.inputs[1]];
-  const ValueId flat = AddValue(graph, source.name, {source.type.dtype, {weights[0], weights[1]}}, source.data);
-  const std::vector<ValueId> factors = channels_last
-                                           ? std::vector<ValueId>{matrix, TransposeConstant(graph, flat, {1, 0})}
-                                           : std::vector<ValueId>{flat, matrix};
+  Value flat = graph.values[node.inputs[1]];
+  flat.type.shape = {weights[0], weights[1]};
+  const std::vector<ValueId> factors =
+      channels_last ? std::vector<ValueId>{matrix, AddTransposed(graph, flat)}
+                    : std::vector<ValueId>{AddValue(graph, flat.name, flat.type, flat.data), matrix};
   HONE_ASSIGN_OR_RETURN(ValueId product, AddOp(graph, "MatMul", factors));
   if (HasInput(node, 2)) {
     ValueId bias = node.inputs[2];

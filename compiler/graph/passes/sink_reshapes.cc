@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "base/status.h"
@@ -35,23 +36,21 @@ std::optional<Shape> OperandShape(const Shape& operand, const Shape& from, const
   return Shape(split, operand.end());
 }
 
-// Whether work on the value can become part of the kernel that makes it.
-absl::StatusOr<bool> CanTakeMore(const Graph& graph, const View& view, ValueId id) {
-  const Node* producer = view.Producer(id);
-  if (producer == nullptr || view.OnlyConsumer(id) == nullptr) return false;
-  HONE_ASSIGN_OR_RETURN(const NodeTraits traits, FindTraits(graph, *producer));
+// Whether work on what the node makes can become part of its kernel.
+absl::StatusOr<bool> CanTakeMore(const Graph& graph, const Node& node) {
+  HONE_ASSIGN_OR_RETURN(const NodeTraits traits, FindTraits(graph, node));
   return traits.reduces || traits.elementwise;
 }
 
-// The node `f` with its operand `reshape` undone and the others reshaped to fit; kAbsent if that does not work.
-absl::StatusOr<ValueId> Sink(Graph& graph, const View& view, const Node& reshape, const Node& f) {
-  const ValueId source = reshape.inputs[0];
-  const Shape from = graph.values[source].type.shape, to = graph.values[reshape.outputs[0]].type.shape;
+// The node `f` on `source` in place of `reshaped`, which is source in another shape, with its other operands reshaped
+// to fit; kAbsent if that does not work.
+absl::StatusOr<ValueId> Sink(Graph& graph, ValueId source, ValueId reshaped, const Node& f) {
+  const Shape from = graph.values[source].type.shape, to = graph.values[reshaped].type.shape;
   if (AxisFormOf(f) != AxisForm::kBroadcast || f.outputs.size() != 1) return kAbsent;
   if (graph.values[f.outputs[0]].type.shape != to) return kAbsent;
   // Only towards fewer dimensions where two kernels meet: they would otherwise pull their work back and forth for ever.
   const bool meets = std::any_of(f.inputs.begin(), f.inputs.end(), [&](ValueId id) {
-    return id != kAbsent && id != reshape.outputs[0] && graph.values[id].data == nullptr;
+    return id != kAbsent && id != reshaped && graph.values[id].data == nullptr;
   });
   if (meets && from.size() >= to.size()) return kAbsent;
   std::vector<std::optional<Shape>> shapes;
@@ -59,34 +58,47 @@ absl::StatusOr<ValueId> Sink(Graph& graph, const View& view, const Node& reshape
     shapes.push_back(id == kAbsent ? Shape() : OperandShape(graph.values[id].type.shape, from, to));
     if (!shapes.back()) return kAbsent;
   }
-  HONE_ASSIGN_OR_RETURN(const bool fuses, CanTakeMore(graph, view, source));
-  if (!fuses) return kAbsent;
   Node sunk = f;
   sunk.outputs = {kNewValue};
   for (size_t i = 0; i < f.inputs.size(); ++i) {
     if (f.inputs[i] == kAbsent) continue;
-    if (f.inputs[i] == reshape.outputs[0]) {
+    if (f.inputs[i] == reshaped) {
       sunk.inputs[i] = source;
     } else {
       HONE_ASSIGN_OR_RETURN(sunk.inputs[i], AddReshape(graph, f.inputs[i], *shapes[i]));
     }
   }
   HONE_ASSIGN_OR_RETURN(const std::vector<ValueId> outputs, AddNode(graph, std::move(sunk)));
-  return AddReshape(graph, outputs[0], to);
+  return outputs[0];
 }
 
+// Each reshape sinks as far as it can.
 absl::StatusOr<bool> SinkOnce(Graph& graph) {
   const View view(graph);
   const size_t count = graph.nodes.size();
   std::map<ValueId, ValueId> replacements;
+  std::set<ValueId> sunk;  // what those nodes make that a reshape went behind
   for (size_t i = 0; i < count; ++i) {
     const Node reshape = graph.nodes[i];
-    if (!IsView(reshape) || replacements.contains(reshape.inputs[0])) continue;
-    const Node* consumer = view.OnlyConsumer(reshape.outputs[0]);
-    if (consumer == nullptr || replacements.contains(consumer->outputs[0])) continue;
-    const Node f = *consumer;
-    HONE_ASSIGN_OR_RETURN(const ValueId sunk, Sink(graph, view, reshape, f));
-    if (sunk != kAbsent) replacements[f.outputs[0]] = sunk;
+    if (!IsView(reshape) || sunk.contains(reshape.inputs[0])) continue;
+    const Node* producer = view.Producer(reshape.inputs[0]);
+    if (producer == nullptr || view.OnlyConsumer(reshape.inputs[0]) == nullptr) continue;
+    HONE_ASSIGN_OR_RETURN(bool takes_more, CanTakeMore(graph, *producer));
+    const Shape to = graph.values[reshape.outputs[0]].type.shape;
+    ValueId source = reshape.inputs[0], reshaped = reshape.outputs[0];
+    while (takes_more) {
+      const Node* consumer = view.OnlyConsumer(reshaped);
+      if (consumer == nullptr || sunk.contains(consumer->outputs[0])) break;
+      const Node f = *consumer;
+      HONE_ASSIGN_OR_RETURN(const ValueId result, Sink(graph, source, reshaped, f));
+      if (result == kAbsent) break;
+      source = result;
+      reshaped = f.outputs[0];
+      sunk.insert(reshaped);
+      HONE_ASSIGN_OR_RETURN(takes_more, CanTakeMore(graph, graph.nodes.back()));
+    }
+    if (reshaped == reshape.outputs[0]) continue;
+    HONE_ASSIGN_OR_RETURN(replacements[reshaped], AddReshape(graph, source, to));
   }
   ReplaceUses(graph, replacements);
   Tidy(graph);

@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "compiler/graph/graph_edit.h"
+#include "compiler/graph/ops/vocabulary.h"
 
 namespace hone::graph {
 namespace {
@@ -76,16 +77,10 @@ absl::StatusOr<Values> SplitCumSum(Graph& graph, const Node& node) {
   const int64_t axis = AxisFromFront(given, type.shape.size());
   if (type.shape[static_cast<size_t>(axis)] <= kShort) return Values{};
   const Sums sums{axis, IntAttribute(node, "exclusive", 0), IntAttribute(node, "reverse", 0)};
-  if (!ir::IsFloat(type.dtype) || ir::SizeOf(type.dtype) >= 4) {  // integers wrap around in any order
-    HONE_ASSIGN_OR_RETURN(const ValueId result, SumUp(graph, data, sums));
-    return Values{result};
-  }
-  // TensorProto.DataType: float 1, float16 10, bfloat16 16.
-  const auto cast = [&](ValueId value, int64_t to) { return AddOp(graph, "Cast", {value}, {{"to", to}}); };
-  HONE_ASSIGN_OR_RETURN(ValueId wide, cast(data, 1));
-  HONE_ASSIGN_OR_RETURN(wide, SumUp(graph, wide, sums));
-  HONE_ASSIGN_OR_RETURN(const ValueId result, cast(wide, type.dtype == ir::DType::kFloat16 ? 10 : 16));
-  return Values{result};
+  HONE_ASSIGN_OR_RETURN(ValueId sum, AddCast(graph, data, ComputeType(type.dtype)));
+  HONE_ASSIGN_OR_RETURN(sum, SumUp(graph, sum, sums));
+  HONE_ASSIGN_OR_RETURN(sum, AddCast(graph, sum, type.dtype));
+  return Values{sum};
 }
 
 // --- TopK
@@ -156,8 +151,7 @@ absl::StatusOr<Values> TakeOfGroups(Graph& graph, ValueId value, const Choice& c
   HONE_ASSIGN_OR_RETURN(const ValueId most, AddOp(graph, "ReduceMax", {data, AddInts(graph, "axes", {axis + 1})},
                                                   {{"keepdims", int64_t{0}}}));
   HONE_ASSIGN_OR_RETURN(const Values tops, Take(graph, most, {axis, count, 1, 1}));
-  constexpr int64_t kOnnxInt32 = 6;
-  HONE_ASSIGN_OR_RETURN(ValueId chosen, AddOp(graph, "Cast", {tops[1]}, {{"to", kOnnxInt32}}));
+  HONE_ASSIGN_OR_RETURN(ValueId chosen, AddCast(graph, tops[1], ir::DType::kInt32));
   HONE_ASSIGN_OR_RETURN(const Values in_order, AddTopK(graph, chosen, {axis, count, 0, 1}));
   const Ints parts = Blocked(shape, axis, count, group), left = WithExtent(shape, axis, count * group);
   Ints one = parts;
@@ -166,8 +160,7 @@ absl::StatusOr<Values> TakeOfGroups(Graph& graph, ValueId value, const Choice& c
   HONE_ASSIGN_OR_RETURN(const ValueId indices, AddOp(graph, "Expand", {chosen, AddInts(graph, "shape", parts)}));
   HONE_ASSIGN_OR_RETURN(data, AddOp(graph, "GatherElements", {data, indices}, {{"axis", axis}}));
   HONE_ASSIGN_OR_RETURN(data, AddReshape(graph, data, left));
-  constexpr int64_t kOnnxInt64 = 7;
-  HONE_ASSIGN_OR_RETURN(ValueId positions, AddOp(graph, "Cast", {chosen}, {{"to", kOnnxInt64}}));
+  HONE_ASSIGN_OR_RETURN(ValueId positions, AddCast(graph, chosen, ir::DType::kInt64));
   const ValueId size = AddConstant<int64_t>(graph, "group", ir::DType::kInt64, {}, {group});
   HONE_ASSIGN_OR_RETURN(positions, AddOp(graph, "Mul", {positions, size}));
   HONE_ASSIGN_OR_RETURN(positions,

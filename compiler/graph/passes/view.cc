@@ -1,40 +1,20 @@
 #include "compiler/graph/passes/view.h"
 
-#include <algorithm>
 #include <cmath>
+#include <cstring>
+
+#include "compiler/ir/elements.h"
 
 namespace hone::graph {
-namespace {
-
-template <typename T>
-std::optional<double> Uniform(const Value& value) {
-  const std::vector<T> elements = ReadConstant<T>(value);
-  if (elements.empty()) return std::nullopt;
-  const auto first = static_cast<double>(elements[0]);
-  // By sign as well: -0 and 0 are equal, but adding the one is not adding the other.
-  const auto same = [&](T e) {
-    return e == elements[0] && std::signbit(static_cast<double>(e)) == std::signbit(first);
-  };
-  if (!std::all_of(elements.begin(), elements.end(), same)) return std::nullopt;
-  return first;
-}
-
-}  // namespace
 
 std::optional<double> UniformValue(const Value& value) {
-  if (value.data == nullptr) return std::nullopt;
-  switch (value.type.dtype) {
-    case ir::DType::kFloat32:
-      return Uniform<float>(value);
-    case ir::DType::kFloat64:
-      return Uniform<double>(value);
-    case ir::DType::kInt64:
-      return Uniform<int64_t>(value);
-    case ir::DType::kInt32:
-      return Uniform<int32_t>(value);
-    default:
-      return std::nullopt;
-  }
+  if (value.data == nullptr || value.data->empty()) return std::nullopt;
+  const std::byte* bytes = value.data->data();
+  const size_t size = static_cast<size_t>(ir::SizeOf(value.type.dtype));
+  // Each element and the next one are equal, by their bits: -0 is not 0, and adding the one is not adding the other.
+  if (std::memcmp(bytes, bytes + size, value.data->size() - size) != 0) return std::nullopt;
+  const double number = ir::ElementAsDouble(value.type.dtype, bytes);
+  return std::isnan(number) ? std::nullopt : std::optional(number);
 }
 
 const Node* View::Producer(ValueId id) const {

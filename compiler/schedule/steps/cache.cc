@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "base/status.h"
 #include "compiler/schedule/apply.h"
 
 namespace hone::schedule {
@@ -20,9 +21,7 @@ std::vector<ir::Axis> Renamed(const std::vector<ir::Axis>& axes, const std::stri
 absl::Status Apply(const CacheWrite& step, State& state) {
   Nest* nest = state.FindNest(step.stage);
   if (nest == nullptr) return absl::NotFoundError(fmt::format("no stage {}", step.stage));
-  if (nest->touched || !nest->AtRoot()) {
-    return absl::FailedPreconditionError(fmt::format("stage {} has been scheduled already", step.stage));
-  }
+  if (absl::Status status = CheckUnscheduled(state, *nest); !status.ok()) return status;
   ir::VarMap map;
   ir::Stage reduced;
   reduced.axes = Renamed(nest->stage.axes, "c", &map);
@@ -43,9 +42,7 @@ absl::Status Apply(const CacheWrite& step, State& state) {
 absl::Status Apply(const CacheRead& step, State& state) {
   Nest* nest = state.FindNest(step.stage);
   if (nest == nullptr) return absl::NotFoundError(fmt::format("no stage {}", step.stage));
-  const ir::Buffer source = FindRead(nest->stage, step.buffer);
-  if (source == nullptr)
-    return absl::FailedPreconditionError(fmt::format("stage {} does not read {}", step.stage, step.buffer));
+  HONE_ASSIGN_OR_RETURN(const ir::Buffer source, FindSource(state, *nest, step.buffer));
   ir::Stage copy = CopyStage(step.buffer + "r" + step.stage, source);
   nest->stage.value = ReplaceLoads(nest->stage.value, source.get(), [&](const std::vector<ir::Expr>& indices) {
     return ir::MakeLoad(copy.buffer, indices);

@@ -83,7 +83,9 @@ std::optional<Region> RegionOf(const ir::Expr& index, const std::set<std::string
       return std::nullopt;
     } else if (const ir::Var* v = atom.As<ir::Var>()) {
       const Loop* loop = LoopOf(state, v->name);
-      const ir::Expr span = loop->extent - ir::Expr(1);
+      // How far a peeled tail goes depends on a loop that may be inside, too.
+      const bool varies = std::ranges::any_of(inner, [&](const auto& name) { return ir::UsesVar(loop->extent, name); });
+      const ir::Expr span = (varies ? ir::Expr(loop->max_extent) : loop->extent) - ir::Expr(1);
       extent = extent + span * ir::Expr(std::abs(k));
       if (k < 0) base.Add(ir::ToLinear(span, ranges), k);
     } else {
@@ -228,20 +230,12 @@ void DropEnds(State& state, const Nest& producer) {
 }
 
 absl::Status CheckComputeAt(const ComputeAt& step, const State& state, const Nest& producer) {
-  if (producer.touched || !producer.AtRoot()) {
-    return absl::FailedPreconditionError(fmt::format("stage {} has been scheduled already", step.stage));
-  }
+  if (absl::Status status = CheckUnscheduled(state, producer); !status.ok()) return status;
   if (state.IsOutput(producer.stage.buffer.get())) {
     return absl::FailedPreconditionError(fmt::format("stage {} is an output", step.stage));
   }
   if (producer.prepared) {
     return absl::FailedPreconditionError(fmt::format("stage {} is computed before the kernel runs", step.stage));
-  }
-  for (const Nest& other : state.nests) {
-    if (other.at_stage == step.stage) {
-      return absl::FailedPreconditionError(fmt::format(
-          "stage {} is computed inside it already: place consumers before producers", other.stage.buffer->name));
-    }
   }
   return absl::OkStatus();
 }

@@ -95,10 +95,8 @@ ir::Stage ProductsOf(const ir::Stage& whole, const ir::Expr& product) {
   return stage;
 }
 
-absl::Status CheckDistribute(const Distribute& step, const Nest& nest) {
-  if (nest.touched || !nest.AtRoot()) {
-    return absl::FailedPreconditionError(fmt::format("stage {} has been scheduled already", step.stage));
-  }
+absl::Status CheckDistribute(const Distribute& step, const State& state, const Nest& nest) {
+  if (absl::Status status = CheckUnscheduled(state, nest); !status.ok()) return status;
   // Floats would round elsewhere. Beyond 2^31 steps their number would not fit an i32.
   if (nest.stage.reduction != ir::Reduction::kSum || !ir::IsInt(nest.stage.buffer->dtype) ||
       ir::SizeOf(nest.stage.buffer->dtype) < 4 || Product(nest.stage.reduce_axes) > INT32_MAX) {
@@ -123,7 +121,7 @@ Nest NestOf(const State& state, const ir::Stage& stage) {
 absl::Status Apply(const Distribute& step, State& state) {
   Nest* nest = state.FindNest(step.stage);
   if (nest == nullptr) return absl::NotFoundError(fmt::format("no stage {}", step.stage));
-  if (absl::Status status = CheckDistribute(step, *nest); !status.ok()) return status;
+  if (absl::Status status = CheckDistribute(step, state, *nest); !status.ok()) return status;
   ir::Stage stage = nest->stage;
   const ir::Binary* product = stage.value.As<ir::Binary>();
   if (product == nullptr || product->op != ir::BinaryOp::kMul) {

@@ -11,9 +11,7 @@ namespace hone::schedule {
 absl::Status Apply(const Rfactor& step, State& state) {
   Nest* nest = state.FindNest(step.stage);
   if (nest == nullptr) return absl::NotFoundError(fmt::format("no stage {}", step.stage));
-  if (nest->touched || !nest->AtRoot()) {
-    return absl::FailedPreconditionError(fmt::format("stage {} has been scheduled already", step.stage));
-  }
+  if (absl::Status status = CheckUnscheduled(state, *nest); !status.ok()) return status;
   ir::Stage stage = nest->stage;
   const auto axis = std::find_if(stage.reduce_axes.begin(), stage.reduce_axes.end(),
                                  [&](const ir::Axis& a) { return a.name == step.axis; });

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "base/status.h"
 #include "compiler/schedule/apply.h"
 
 namespace hone::schedule {
@@ -32,10 +33,7 @@ ir::Expr Rounded(const ir::Expr& x, int64_t bits) {
 absl::Status Apply(const Round& step, State& state) {
   Nest* nest = state.FindNest(step.stage);
   if (nest == nullptr) return absl::NotFoundError(fmt::format("no stage {}", step.stage));
-  const ir::Buffer source = FindRead(nest->stage, step.buffer);
-  if (source == nullptr) {
-    return absl::FailedPreconditionError(fmt::format("stage {} does not read {}", step.stage, step.buffer));
-  }
+  HONE_ASSIGN_OR_RETURN(const ir::Buffer source, FindSource(state, *nest, step.buffer));
   if (source->dtype != ir::DType::kFloat32) {
     return absl::FailedPreconditionError(fmt::format("{} is not f32", step.buffer));
   }

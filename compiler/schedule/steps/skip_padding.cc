@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/ir/match.h"
 #include "compiler/schedule/apply.h"
 
 namespace hone::schedule {
@@ -35,8 +36,10 @@ absl::Status Apply(const SkipPadding& step, State& state) {
   for (const ir::Expr& factor : {product->a, product->b}) {
     if (const ir::Expr inside = InsideOf(state, factor); inside.defined()) CollectConditions(inside, &conditions);
   }
+  // Padding is where it is whatever the numbers are.
   std::erase_if(conditions, [&](const ir::Expr& c) {
-    return std::ranges::none_of(nest->stage.reduce_axes, [&](const ir::Axis& a) { return ir::UsesVar(c, a.name); });
+    return ir::HasLoad(c) ||
+           std::ranges::none_of(nest->stage.reduce_axes, [&](const ir::Axis& a) { return ir::UsesVar(c, a.name); });
   });
   if (conditions.empty())
     return absl::FailedPreconditionError(fmt::format("stage {} multiplies nothing that is padded with 0", step.stage));

@@ -58,11 +58,19 @@ absl::Status Apply(const Split& step, State& state) {
         break;
     }
   }
+  // Of tiles that overlap, either loop may be the one that goes from one to the next.
+  if (std::erase(nest->shifted, loop.name) > 0) {
+    nest->shifted.insert(nest->shifted.end(), {outer.name, inner.name});
+  }
   const ir::VarMap map{{loop.name, start + ir::MakeVar(inner.name)}};
   for (auto& [axis, binding] : nest->bindings) binding = ir::Substitute(binding, map);
   // The guard just added names the new loops only, so substituting in all of them is harmless.
   for (ir::Expr& guard : nest->guards) guard = ir::Substitute(guard, map);
-  for (Loop& other : nest->loops) other.extent = ir::Substitute(other.extent, map);
+  // How far a peeled tail inside goes is asked of the last tile where the mask goes beyond it.
+  const bool beyond = !exact && step.tail == Tail::kMask;
+  const ir::Expr place = map.at(loop.name);
+  const ir::VarMap within{{loop.name, beyond ? ir::Min(place, ir::Expr(loop.max_extent - 1)) : place}};
+  for (Loop& other : nest->loops) other.extent = ir::Substitute(other.extent, within);
   nest->loops[position] = std::move(inner);
   nest->loops.insert(nest->loops.begin() + static_cast<std::ptrdiff_t>(position), std::move(outer));
   nest->touched = true;

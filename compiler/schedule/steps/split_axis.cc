@@ -5,20 +5,13 @@
 #include "compiler/schedule/apply.h"
 
 namespace hone::schedule {
-namespace {
-
-constexpr int64_t kMostBeyond = 4096;  // elements of a group that is longer than its axis
-
-}  // namespace
 
 // t[.., i, ..] = v(i)  ==>  t[.., ix, iy, ..] = v(ix * factor + iy); t[.., e, ..]  ==>  t[.., e / factor, e % factor,
 // ..]. The last group has elements beyond the axis where the factor does not divide it: they are computed, not read.
 absl::Status Apply(const SplitAxis& step, State& state) {
   Nest* nest = state.FindNest(step.stage);
   if (nest == nullptr) return absl::NotFoundError(fmt::format("no stage {}", step.stage));
-  if (nest->touched || !nest->AtRoot()) {
-    return absl::FailedPreconditionError(fmt::format("stage {} has been scheduled already", step.stage));
-  }
+  if (absl::Status status = CheckUnscheduled(state, *nest); !status.ok()) return status;
   if (state.IsOutput(nest->stage.buffer.get())) {
     return absl::FailedPreconditionError(fmt::format("stage {} is an output", step.stage));
   }

@@ -276,9 +276,7 @@ class Rewrite {
 absl::Status Apply(const Winograd& step, State& state) {
   Nest* nest = state.FindNest(step.stage);
   if (nest == nullptr) return absl::NotFoundError(fmt::format("no stage {}", step.stage));
-  if (nest->touched || !nest->AtRoot()) {
-    return absl::FailedPreconditionError(fmt::format("stage {} has been scheduled already", step.stage));
-  }
+  if (absl::Status status = CheckUnscheduled(state, *nest); !status.ok()) return status;
   if (step.size != 2 && step.size != 4 && step.size != 6) {
     return absl::FailedPreconditionError(fmt::format("no transform for tiles of {}: 2, 4 or 6", step.size));
   }

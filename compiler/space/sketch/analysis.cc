@@ -120,6 +120,11 @@ int64_t TaskSize(int64_t extent, int64_t tasks, int64_t threads) {
   return best;
 }
 
+std::vector<int64_t> TaskCounts(std::set<int64_t> counts, int64_t threads) {
+  counts.insert({threads, 2 * threads, 4 * threads});
+  return {counts.begin(), counts.end()};
+}
+
 int64_t MostOfAThread(int64_t extent, int64_t size, int64_t batch, int64_t threads) {
   const int64_t count = (extent + size - 1) / size * batch;
   return (count + threads - 1) / threads * size;

@@ -109,6 +109,19 @@ std::optional<Across> AxesAcross(const ir::Stage& stage) {
   return std::nullopt;
 }
 
+int64_t LengthOf(Sketch& sketch, const std::string& loop) {
+  size_t position = 0;
+  return sketch.state.FindLoop(loop, &position)->loops[position].max_extent;
+}
+
+// Loop `tasks`, as one with the loop directly inside it where it alone is too short for the threads. Its name.
+absl::StatusOr<std::string> Widen(Sketch& sketch, const std::string& tasks, const std::string& inside,
+                                  int64_t elements) {
+  const bool enough = LengthOf(sketch, tasks) >= sketch.target.threads;
+  if (enough || elements < kSerialElements || LengthOf(sketch, inside) == 1) return tasks;
+  return FuseAll(sketch, {tasks, inside});
+}
+
 // Square blocks, so that operand and result are both read and written along memory: the back end exchanges rows and
 // columns in registers. The loop that threads share.
 absl::StatusOr<std::string> TileAcross(Sketch& sketch, const ir::Stage& s, const Across& a, int64_t most) {
@@ -128,18 +141,18 @@ absl::StatusOr<std::string> TileAcross(Sketch& sketch, const ir::Stage& s, const
   HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{rows + "i", ir::LoopKind::kUnrolled}));
   HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{columns + "i", ir::LoopKind::kVectorized}));
   outer.push_back(rows + "o");
-  return FuseAll(sketch, outer);
+  HONE_ASSIGN_OR_RETURN(const std::string tasks, FuseAll(sketch, outer));
+  return Widen(sketch, tasks, columns + "o", ir::NumElements(*s.buffer));
 }
 
 // Shares the iterations of loop `tasks` out among threads, where there is enough to do.
 absl::Status ShareOut(Sketch& sketch, const std::string& prefix, const std::string& tasks, int64_t elements) {
-  const int64_t chunks = sketch.chooser.OneOf(
-      prefix + "chunks", {1, 2, 4, 16, 64},
-      elements < kSerialElements || sketch.target.threads == 1 ? 1 : 4 * PowerOfTwo(sketch.target.threads) / 2);
+  const int64_t threads = sketch.target.threads;
+  const bool small = elements < kSerialElements || threads == 1;
+  const int64_t chunks =
+      sketch.chooser.OneOf(prefix + "chunks", TaskCounts({1, 2, 4, 16, 64}, threads), small ? 1 : 2 * threads);
   if (chunks == 1) return absl::OkStatus();
-  size_t position = 0;
-  const int64_t extent = sketch.state.FindLoop(tasks, &position)->loops[position].max_extent;
-  const int64_t size = TaskSize(extent, chunks, sketch.target.threads);
+  const int64_t size = TaskSize(LengthOf(sketch, tasks), chunks, threads);
   HONE_RETURN_IF_ERROR(sketch.Do(schedule::Split{tasks, size, schedule::Tail::kShift}));
   return sketch.Do(schedule::Annotate{tasks + "o", ir::LoopKind::kParallel});
 }
@@ -171,12 +184,16 @@ absl::Status ScheduleElementwise(Sketch& sketch, const std::string& stage) {
   if (width > 1) {
     HONE_RETURN_IF_ERROR(sketch.Do(schedule::Split{inner, width, TailOf(inner_extent, width)}));
     HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{inner + "i", ir::LoopKind::kVectorized}));
+    std::string vectors = inner + "o";
     if (unroll > 1 && inner_extent >= width * unroll) {
-      HONE_RETURN_IF_ERROR(sketch.Do(schedule::Split{inner + "o", unroll, schedule::Tail::kShift}));
-      HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{inner + "oi", ir::LoopKind::kUnrolled}));
-      if (!apart) tasks = outer + "oo";
-    } else if (!apart) {
-      tasks = outer + "o";
+      HONE_RETURN_IF_ERROR(sketch.Do(schedule::Split{vectors, unroll, schedule::Tail::kShift}));
+      HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{vectors + "i", ir::LoopKind::kUnrolled}));
+      vectors += "o";
+    }
+    if (!apart) {
+      tasks = vectors;
+    } else if (cases.empty()) {
+      HONE_ASSIGN_OR_RETURN(tasks, Widen(sketch, outer, vectors, elements));
     }
   }
   return ShareOut(sketch, prefix, tasks, elements);

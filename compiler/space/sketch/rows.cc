@@ -105,10 +105,10 @@ absl::StatusOr<bool> ScheduleRows(Sketch& sketch) {
   }
   HONE_ASSIGN_OR_RETURN(const std::string row, FuseAll(sketch, around));
   const bool small = Iterations(sketch.state) < kSerialElements || sketch.target.threads == 1;
+  const int64_t threads = sketch.target.threads;
   const int64_t chunks =
-      sketch.chooser.OneOf("rows.chunks", {1, 2, 4, 8, 16, 32}, small ? 1 : 4 * PowerOfTwo(sketch.target.threads) / 2);
-  HONE_RETURN_IF_ERROR(
-      sketch.Do(schedule::Split{row, TaskSize(rows, chunks, sketch.target.threads), schedule::Tail::kShift}));
+      sketch.chooser.OneOf("rows.chunks", TaskCounts({1, 2, 4, 8, 16, 32}, threads), small ? 1 : 2 * threads);
+  HONE_RETURN_IF_ERROR(sketch.Do(schedule::Split{row, TaskSize(rows, chunks, threads), schedule::Tail::kShift}));
   if (chunks > 1) HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{row + "o", ir::LoopKind::kParallel}));
   HONE_RETURN_IF_ERROR(VectorizeLast(sketch, output, common));
   const std::vector<std::string> stages = StagesOf(sketch.state);

@@ -4,6 +4,7 @@
 
 #include "base/status.h"
 #include "compiler/space/sketch.h"
+#include "compiler/space/sketch/tile_shape.h"
 
 namespace hone::space {
 namespace {
@@ -26,6 +27,17 @@ int64_t PartLength(int64_t extent, int64_t parts) {
   return length;
 }
 
+// What threads can share without that: single results where vectors lie along the reduction, else tiles of vectors of
+// them.
+int64_t TasksOfResults(const Sketch& sketch, const ir::Stage& s) {
+  const int64_t results = Product(s.axes);
+  const auto last = std::find_if(s.axes.rbegin(), s.axes.rend(), [](const ir::Axis& a) { return a.extent > 1; });
+  if (last == s.axes.rend() || FitsVectors(sketch, s)) return results;
+  const int axis = static_cast<int>(s.axes.rend() - last) - 1;
+  const int64_t tile = TileModel(s, sketch.target).Cheapest(axis).sizes[static_cast<size_t>(axis)];
+  return results / last->extent * ((last->extent + tile - 1) / tile);
+}
+
 absl::StatusOr<bool> Split(Sketch& sketch, const std::string& stage) {
   const ir::Stage s = sketch.Get(stage).stage;
   const int64_t results = Product(s.axes), steps = Product(s.reduce_axes), threads = sketch.target.threads;
@@ -36,10 +48,13 @@ absl::StatusOr<bool> Split(Sketch& sketch, const std::string& stage) {
   const auto long_enough = std::find_if(s.reduce_axes.begin(), s.reduce_axes.end(),
                                         [&](const ir::Axis& a) { return a.extent >= 4 * threads; });
   if (long_enough == s.reduce_axes.end()) return false;
-  const bool enough_results = results >= 4 * threads;
+  const bool partials = PrefersPartialResults(sketch.state, s, sketch.target);  // so that every result is a task
+  const bool enough_results = (partials ? results : TasksOfResults(sketch, s)) >= 4 * threads;
   const int64_t parts =
-      sketch.chooser.OneOf(stage + ".parts", {1, threads, 2 * threads, 4 * threads}, enough_results ? 1 : 2 * threads);
+      sketch.chooser.OneOf(stage + ".parts", TaskCounts({1}, threads), enough_results ? 1 : 2 * threads);
   if (parts == 1) return false;
+  if (partials)
+    HONE_RETURN_IF_ERROR(LayAlongReduction(sketch, stage));  // each part of the reduction lies along it, too
   HONE_RETURN_IF_ERROR(
       sketch.Do(schedule::Rfactor{stage, long_enough->name, PartLength(long_enough->extent, parts), false}));
   return true;

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/status.h"
+#include "compiler/space/sketch/lanes.h"
 #include "compiler/space/sketch/tiling.h"
 
 namespace hone::space {
@@ -59,12 +60,64 @@ int64_t PreferredPartials(const Tiling& t, const ir::Stage& s) {
   return s.reduce_axes.back().extent >= 8 * width ? 4 * width : width;
 }
 
-// The stage with that many partial results along the reduction's last axis.
-ir::Stage PartialsOf(const Tiling& t, const ir::Stage& s) {
-  schedule::State probe = t.sketch.state;
-  const schedule::Rfactor step{t.stage, s.reduce_axes.back().name, PreferredPartials(t, s), true};
-  HONE_CHECK(schedule::Apply(step, probe).ok());
-  return probe.FindNest(t.stage + "f")->stage;
+// Whether vectors along the last axis of the results would be less than half full.
+bool HasShortResults(const Sketch& sketch, const ir::Stage& s) {
+  const auto last = std::find_if(s.axes.rbegin(), s.axes.rend(), [](const ir::Axis& a) { return a.extent > 1; });
+  return last == s.axes.rend() ||
+         2 * last->extent < sketch.target.VectorWidth(std::max(4, ir::SizeOf(s.buffer->dtype)));
+}
+
+}  // namespace
+
+absl::Status LayAlongReduction(Sketch& sketch, const std::string& stage) {
+  const ir::Stage s = sketch.Get(stage).stage;
+  if (!IsContraction(s) || !HasShortResults(sketch, s)) return absl::OkStatus();
+  const std::string& axis = s.reduce_axes.back().name;
+  for (const ir::Load& load : LoadsOf(s)) {
+    const bool across = StrideOf(load, axis, AxisRanges(s)).value_or(0) > 1;
+    if (!across || !schedule::IsFixed(sketch.state, load.buffer.get())) continue;
+    HONE_RETURN_IF_ERROR(PackLast(sketch, stage, load, axis));
+  }
+  return absl::OkStatus();
+}
+
+namespace {
+
+// With that many partial results along the reduction's last axis; nullopt where vectors cannot lie there.
+std::optional<Shape> ShapeOfPartials(const Tiling& t) {
+  if (!FitsVectors(t.sketch, t.StageOf(t.stage)) && !HasShortResults(t.sketch, t.StageOf(t.stage))) return std::nullopt;
+  Sketch probe{t.sketch.state, t.sketch.target, t.sketch.chooser, {}};
+  HONE_CHECK(LayAlongReduction(probe, t.stage).ok());
+  const ir::Stage s = probe.Get(t.stage).stage;
+  if (!FitsVectors(probe, s)) return std::nullopt;
+  HONE_CHECK(probe.Do(schedule::Rfactor{t.stage, s.reduce_axes.back().name, PreferredPartials(t, s), true}).ok());
+  const ir::Stage& partial = probe.Get(PartsOf(probe, t.stage)).stage;
+  Shape shape = ShapeAlong(t, partial, t.rank());
+  // The partial results are taken together in the end: where results do not fill vectors, one number after the other
+  // (measured, decision 0229).
+  const double together = IsContraction(s) && HasShortResults(t.sketch, t.StageOf(t.stage)) ? 2.0 : 0.5;
+  shape.cycles += together * static_cast<double>(ir::NumElements(*partial.buffer));
+  return shape;
+}
+
+// By the axis along vectors: the last one, others along which all loads are vectors, and, as one more axis, partial
+// results of the reduction itself.
+using Shapes = std::map<int64_t, Shape>;
+Shapes ShapesOf(const Tiling& t) {
+  const ir::Stage& s = t.StageOf(t.stage);
+  Shapes shapes;
+  for (size_t d = t.rank(); d-- > 0;) {
+    if (t.Extent(d) == 1) continue;
+    const TileModel model(s, t.sketch.target, Packable(t, s, d));
+    if (shapes.empty() || model.IsContiguous(static_cast<int>(d)))
+      shapes[static_cast<int64_t>(d)] = ShapeAlong(t, s, d);
+  }
+  if (auto partials = ShapeOfPartials(t)) shapes[static_cast<int64_t>(t.rank())] = *std::move(partials);
+  return shapes;
+}
+
+int64_t CheapestOf(const Shapes& shapes) {
+  return std::ranges::min_element(shapes, {}, [](const auto& shape) { return shape.second.cycles; })->first;
 }
 
 int64_t ChoosePartials(Tiling& t, const ir::Stage& s) {
@@ -186,37 +239,30 @@ std::vector<int64_t> PreferredBlock(const Tiling& t) {
 
 }  // namespace
 
-// Candidates: the last axis, others along which all loads are vectors, and partial results of the reduction itself.
+bool PrefersPartialResults(const schedule::State& state, const ir::Stage& stage, const target::Target& target) {
+  Chooser none;
+  Sketch sketch{state, target, none, {}};
+  if (!IsContraction(stage) || !HasShortResults(sketch, stage)) return false;
+  const std::string& name = stage.buffer->name;
+  const Tiling t(sketch, name, name, "");
+  const Shapes shapes = ShapesOf(t);
+  return !shapes.empty() && CheapestOf(shapes) == static_cast<int64_t>(t.rank());
+}
+
 absl::StatusOr<bool> ChooseTile(Tiling& t) {
-  const ir::Stage s = t.StageOf(t.stage);
-  std::map<int64_t, Shape> shapes;
-  for (size_t d = t.rank(); d-- > 0;) {
-    if (t.Extent(d) == 1) continue;
-    const TileModel model(s, t.sketch.target, Packable(t, s, d));
-    if (shapes.empty() || model.IsContiguous(static_cast<int>(d)))
-      shapes[static_cast<int64_t>(d)] = ShapeAlong(t, s, d);
-  }
-  const auto partials = static_cast<int64_t>(t.rank());
-  if (FitsVectors(t.sketch, s)) {
-    const ir::Stage partial = PartialsOf(t, s);
-    shapes[partials] = ShapeAlong(t, partial, t.rank());
-    // The partial results are taken together in the end.
-    shapes[partials].cycles += 0.5 * static_cast<double>(ir::NumElements(*partial.buffer));
-  }
+  Shapes shapes = ShapesOf(t);
   if (shapes.empty()) return false;
   std::vector<int64_t> options;
-  int64_t preferred = shapes.begin()->first;
-  for (const auto& [axis, shape] : shapes) {
-    options.push_back(axis);
-    if (shape.cycles < shapes[preferred].cycles) preferred = axis;
-  }
-  const Shape& shape = shapes[t.Choose("along", options, preferred)];
+  for (const auto& [axis, shape] : shapes) options.push_back(axis);
+  const Shape& shape = shapes[t.Choose("along", options, CheapestOf(shapes))];
   t.tile = shape.tile;
   t.packed = shape.packed;
   if (t.along_reduction()) {
+    HONE_RETURN_IF_ERROR(LayAlongReduction(t.sketch, t.stage));
+    const ir::Stage s = t.StageOf(t.stage);
     HONE_RETURN_IF_ERROR(
         t.sketch.Do(schedule::Rfactor{t.stage, s.reduce_axes.back().name, ChoosePartials(t, s), true}));
-    t.sums = t.stage + "f";
+    t.sums = PartsOf(t.sketch, t.stage);
   }
   ChooseSizes(t);
   return true;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/status.h"
+#include "compiler/space/sketch/lanes.h"
 #include "compiler/space/sketch/tiling.h"
 
 namespace hone::space {
@@ -188,7 +189,7 @@ absl::Status SplitReduction(Tiling& t) {
   const int64_t block = t.Choose("r1", options, 0);
   if (block == 0) return absl::OkStatus();
   HONE_RETURN_IF_ERROR(t.sketch.Do(schedule::Rfactor{t.stage, longest->name, block, false}));
-  t.sums = t.stage + "f";
+  t.sums = PartsOf(t.sketch, t.stage);
   t.blocked = true;
   return absl::OkStatus();
 }

@@ -73,13 +73,16 @@ struct Tile {
 };
 
 // Cycles for the whole stage per element of the reduction, by the two resources that bound a register tile:
-// multiply-add units (two vectors a cycle) and loads (two a cycle); what tiles compute beyond the edge counts too.
-double TileCost(int64_t row_extent, int64_t vector_extent, int64_t width, int64_t rows, int64_t vectors) {
+// multiply-add units (two vectors a cycle) and loads (two a cycle, or fewer beside the multiply-adds that the core
+// has); what tiles compute beyond the edge counts too.
+double TileCost(const target::Core& core, int64_t row_extent, int64_t vector_extent, int64_t width, int64_t rows,
+                int64_t vectors) {
   const double tiles = static_cast<double>((row_extent + rows - 1) / rows) *
                        static_cast<double>((vector_extent + width * vectors - 1) / (width * vectors));
-  const double fma = static_cast<double>(rows * vectors) / 2.0, loads = static_cast<double>(rows + vectors) / 2.0;
-  const double latency = 4.0;  // fewer accumulators than this many cycles' worth leave the units waiting
-  return tiles * std::max({fma, loads, latency}) + tiles * 0.5;
+  const double fma = static_cast<double>(rows * vectors) / 2.0;
+  const double loads = static_cast<double>(rows + vectors) / 2.0 * std::max(1.0, core.multiply_adds / core.loads);
+  // Fewer accumulators than the latency's worth leave the units waiting.
+  return tiles * std::max({fma, loads, core.latency}) + tiles * 0.5;
 }
 
 class RegisterTile {
@@ -144,7 +147,7 @@ class RegisterTile {
     for (int64_t v = 1; v <= most_vectors; ++v) {
       for (int64_t r = 1; r <= std::min(most_rows, RowLimit(registers, v)); ++r) {
         if (r * v > most_tile) break;
-        const double cost = TileCost(row_extent, vector_extent, tile_.width, r, v);
+        const double cost = TileCost(sketch_.target.core, row_extent, vector_extent, tile_.width, r, v);
         if (cost < best) {
           best = cost;
           best_vectors = v;
@@ -152,6 +155,7 @@ class RegisterTile {
         }
       }
     }
+    best_vectors = VectorsForThreads(best_rows, best_vectors);
     std::vector<int64_t> vector_options;
     for (int64_t v = 1; v <= most_vectors; ++v) vector_options.push_back(v);
     best_vectors = HintedSize(roles_.vector, best_vectors * tile_.width) / tile_.width;
@@ -165,6 +169,33 @@ class RegisterTile {
                        ? 1
                        : sketch_.chooser.Tile(prefix_ + "planes", Extent(roles_.plane), most_planes,
                                               HintedSize(roles_.plane, whole_row ? PlanesToFill(most_planes) : 1));
+  }
+
+  // Registers give way to threads, where these share out panels (PrefersRowsOutside): one tile for each of them at
+  // most, since a narrow tile takes hardly less time than a wide one.
+  int64_t VectorsForThreads(int64_t rows, int64_t vectors) const {
+    const int64_t threads = sketch_.target.threads;
+    if (!WorthThreads() || TilesOf(rows, vectors) >= threads) return vectors;
+    const auto panels = [&](int64_t v) { return (Extent(roles_.vector) + v * tile_.width - 1) / (v * tile_.width); };
+    const int64_t others = TilesOf(rows, vectors) / panels(vectors);
+    int64_t best = vectors;
+    for (int64_t v = vectors - 1; v >= 1 && panels(v) * others <= threads; --v) {
+      if (panels(v) > others) best = v;
+    }
+    return best;
+  }
+
+  // Whether threads gain more than they cost.
+  bool WorthThreads() const {
+    const double flops = 2.0 * static_cast<double>(ir::NumElements(*out_.buffer)) * static_cast<double>(Steps());
+    return !nested_ && flops > kSerialFlops && sketch_.target.threads > 1;
+  }
+
+  // How many tiles there are, of so many rows of one plane and so many vectors.
+  int64_t TilesOf(int64_t rows, int64_t vectors) const {
+    const int64_t columns = vectors * tile_.width;
+    return (Extent(roles_.vector) + columns - 1) / columns * ((Extent(roles_.row) + rows - 1) / rows) *
+           Extent(roles_.plane) * Batch();
   }
 
   // How many rows of what is broadcast the first cache holds at once, beside a line of vectors. Rows whose distance is
@@ -195,8 +226,8 @@ class RegisterTile {
   int64_t PlanesToFill(int64_t most) const {
     int64_t best = 1;
     const auto cost = [&](int64_t planes) {
-      return TileCost(Extent(roles_.plane) * tile_.rows, Extent(roles_.vector), tile_.width, planes * tile_.rows,
-                      tile_.vectors);
+      return TileCost(sketch_.target.core, Extent(roles_.plane) * tile_.rows, Extent(roles_.vector), tile_.width,
+                      planes * tile_.rows, tile_.vectors);
     };
     for (int64_t planes = 2; planes <= most; ++planes) {
       if (cost(planes) < cost(best)) best = planes;
@@ -499,11 +530,7 @@ class RegisterTile {
     HONE_RETURN_IF_ERROR(fuse(block));
     block_loop_ = block.empty() ? "" : fused;
     if (!rows_outside_) panel_loop_ = fused;
-    double flops = 2;
-    for (const ir::Axis& axis : out_.axes) flops *= static_cast<double>(axis.extent);
-    for (const ir::Axis& axis : reduction().reduce_axes) flops *= static_cast<double>(axis.extent);
-    const bool worthwhile = flops > kSerialFlops && sketch_.target.threads > 1;
-    if (Choose("parallel", {0, 1}, worthwhile ? 1 : 0) == 0) return absl::OkStatus();
+    if (Choose("parallel", {0, 1}, WorthThreads() ? 1 : 0) == 0) return absl::OkStatus();
     if (fused.empty()) fused = panel;
     return sketch_.Do(Annotate{fused, ir::LoopKind::kParallel});
   }

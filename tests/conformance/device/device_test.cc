@@ -407,6 +407,72 @@ TEST(FakeDevice, InputsAreAsTheyWereForWhoeverComesNext) {
   }
 }
 
+// What others leave of its memory is enough for one kernel at a time.
+TEST(FakeDevice, WhereThereIsLittleMemoryKernelsComeAndGo) {
+  VisitBatch batch = FakeBatch({"good", "slow", "two_launches", "two_launches"});
+  batch.candidates[2].kernel.interface.workspace_bytes = int64_t{2} << 30;
+  for (const bool final : {false, true}) {
+    batch.final = final;
+    const VisitResult result = Visitor(FakeDevice(FakeNature{.seconds = {}, .room = 1}), {}).Run(batch, -1);
+    ASSERT_EQ(result.error, "");
+    for (const size_t i : {0, 1, 3}) EXPECT_TRUE(std::holds_alternative<VisitTiming>(result.outcomes[i])) << i;
+    const auto* const failure = std::get_if<VisitFailure>(&result.outcomes[2]);
+    ASSERT_NE(failure, nullptr) << "more than there is";
+    EXPECT_EQ(failure->kind, FailureKind::kLostDevice) << "nothing is wrong with it";
+    EXPECT_THAT(failure->text, HasSubstr("no memory"));
+  }
+}
+
+// The timings of so many equal kernels, by a device that says that they took so long. All seconds are far below those
+// that pass.
+std::vector<VisitTiming> TimedEquals(size_t count, bool final,
+                                     const std::function<double(const FakeNature::Asked&)>& seconds) {
+  VisitBatch batch = FakeBatch(std::vector<std::string>(count, "good"));
+  batch.final = final;
+  batch.policy.min_seconds_first = 0.01;
+  const FakeDevice device(FakeNature{.seconds = seconds});
+  const VisitResult result = Visitor(device, {}).Run(batch, -1);
+  EXPECT_EQ(result.error, "");
+  std::vector<VisitTiming> timings;
+  for (const VisitOutcome& outcome : result.outcomes) timings.push_back(std::get<VisitTiming>(outcome));
+  return timings;
+}
+
+TEST(FakeDevice, WhatAMeasurementCostsIsNotTakenForTheKernel) {
+  const auto timings = TimedEquals(3, false, [](const FakeNature::Asked& asked) {
+    return 1e-8 + 4e-8 / static_cast<double>(asked.calls);  // to begin a row takes as long as four calls
+  });
+  for (const VisitTiming& timing : timings) {
+    EXPECT_GT(timing.calls_per_repeat, 1);
+    EXPECT_GE(timing.first_interleaved, 3) << "hopeless only by its first call";
+  }
+}
+
+TEST(FakeDevice, WhoGoesFirstIsNoFasterOnADeviceThatSlowsDown) {
+  const auto timings = TimedEquals(
+      4, true, [](const FakeNature::Asked& asked) { return 1e-8 * std::pow(1.003, static_cast<double>(asked.timed)); });
+  for (const VisitTiming& a : timings) {
+    const auto first = static_cast<size_t>(a.first_interleaved);
+    ASSERT_GE(a.seconds.size() - first, 11U);
+    for (const VisitTiming& b : timings) {
+      ASSERT_EQ(b.seconds.size() - static_cast<size_t>(b.first_interleaved), a.seconds.size() - first);
+      size_t won = 0;
+      for (size_t i = 0; first + i < a.seconds.size(); ++i) {
+        won += a.seconds[first + i] < b.seconds[static_cast<size_t>(b.first_interleaved) + i] ? 1 : 0;
+      }
+      EXPECT_LT(4 * won, 3 * (a.seconds.size() - first)) << "the share of pairs that wins a confirmation";
+    }
+  }
+}
+
+TEST(FakeDevice, ADeviceThatWasIdleIsWarmBeforeTheFirstIsTimed) {
+  const auto timings = TimedEquals(
+      2, false, [](const FakeNature::Asked& asked) { return asked.timed + asked.references < 20 ? 2e-8 : 1e-8; });
+  for (const VisitTiming& timing : timings) {
+    for (const double seconds : timing.seconds) EXPECT_EQ(seconds, 1e-8);
+  }
+}
+
 TEST(FakeDevice, KernelsAreBuiltSideBySideBeforeTheyAreTimed) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   const VisitBatch batch = FakeBatch({"beside", "beside", "good", "no_such_function"});

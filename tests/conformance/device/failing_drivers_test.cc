@@ -14,6 +14,7 @@
 
 #include "base/status.h"
 #include "base/temporary_folder.h"
+#include "device_agent/child.h"
 #include "device_agent/cuda/cuda_device.h"
 #include "device_agent/lanes/lane_session.h"
 #include "device_agent/lanes/self_test.h"
@@ -41,6 +42,13 @@ class OnFakeOpenCl : public OpenClDevice {
  private:
   const std::string folder_;
 };
+
+// Which is no crash: other programs may have it.
+TEST(FailingDrivers, MemoryThatIsNotThereIsToldApart) {
+  EXPECT_TRUE(absl::IsResourceExhausted(ToStatus({drivers::Trouble::kMemory, "no memory"})));
+  EXPECT_EQ(FailureOf(ToStatus({drivers::Trouble::kMemory, "no memory"})).kind, FailureKind::kLostDevice);
+  EXPECT_EQ(FailureOf(ToStatus({drivers::Trouble::kFault, "a fault"})).kind, FailureKind::kCrashed);
+}
 
 VisitBatch BatchOfLanes(const std::vector<std::string>& functions) {
   VisitBatch batch;

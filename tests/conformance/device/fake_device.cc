@@ -109,8 +109,8 @@ const std::map<std::string, Function>& Functions() {
 
 class FakeSession : public Session {
  public:
-  FakeSession(const SessionOptions& options, std::string folder)
-      : options_(options), batch_(*options.batch), folder_(std::move(folder)) {
+  FakeSession(const SessionOptions& options, std::string folder, const FakeNature& nature)
+      : options_(options), batch_(*options.batch), folder_(std::move(folder)), nature_(nature) {
     for (const VisitBuffer& buffer : batch_.buffers) shared_.emplace_back(buffer.name, buffer.bytes);
     layout_ = LayOut(batch_);
     for (size_t i = 0; i < shared_.size(); ++i) {
@@ -129,8 +129,17 @@ class FakeSession : public Session {
     memcpy(to.data(), shared_[static_cast<size_t>(buffer)].data(), to.size());
     return absl::OkStatus();
   }
-  absl::StatusOr<double> TimeReference() override { return ReferenceLoopSeconds(); }
+  absl::StatusOr<double> TimeReference() override {
+    const FakeNature::Asked asked{.calls = 1, .timed = timed_, .references = references_++};
+    return nature_.seconds ? nature_.seconds(asked) : ReferenceLoopSeconds();
+  }
 
+  // What it says of `calls` calls, each of which took `seconds`.
+  double Told(int64_t calls, double seconds) {
+    const FakeNature::Asked asked{.calls = calls, .timed = timed_++, .references = references_};
+    return nature_.seconds ? nature_.seconds(asked) : seconds;
+  }
+  int& loaded() { return loaded_; }
   const char* Given(size_t buffer) const { return options_.data + layout_.offsets[buffer]; }
   const VisitBatch& batch() const { return batch_; }
   std::vector<FakeBuffer>& shared() { return shared_; }
@@ -139,6 +148,9 @@ class FakeSession : public Session {
   const SessionOptions options_;
   const VisitBatch& batch_;
   const std::string folder_;
+  const FakeNature& nature_;
+  int loaded_ = 0;  // kernels
+  int64_t timed_ = 0, references_ = 0;
   DataLayout layout_;
   std::vector<FakeBuffer> shared_;
 };
@@ -154,14 +166,16 @@ class FakeKernel : public LoadedKernel {
     }
     for (const KernelLaunch& launch : interface.prepare) prepare_.push_back(Bind(launch));
     for (const KernelLaunch& launch : interface.main) main_.push_back(Bind(launch));
+    ++session_.loaded();
   }
+  ~FakeKernel() override { --session_.loaded(); }
 
   absl::Status Prepare() override { return Run(prepare_); }
   absl::Status Call() override { return Run(main_); }
   absl::StatusOr<double> Time(int64_t calls) override {
     const double start = SecondsNow();
     for (int64_t i = 0; i < calls; ++i) HONE_RETURN_IF_ERROR(Call());
-    return (SecondsNow() - start) / static_cast<double>(calls);
+    return session_.Told(calls, (SecondsNow() - start) / static_cast<double>(calls));
   }
   absl::Status ShowGuards(Evidence& evidence) override {
     for (const FakeBuffer* buffer : buffers_)
@@ -234,19 +248,21 @@ absl::StatusOr<std::unique_ptr<LoadedKernel>> FakeSession::Load(const VisitKerne
         return absl::NotFoundError(fmt::format("the artifact has no function '{}'", launch.function));
     }
   }
-  if (kernel.interface.workspace_bytes > kMostBytes) return absl::ResourceExhaustedError("no memory for the workspace");
+  const bool fits = kernel.interface.workspace_bytes <= kMostBytes && loaded_ < nature_.room;
+  if (!fits) return absl::ResourceExhaustedError("no memory for the workspace");
   return std::make_unique<FakeKernel>(*this, kernel.interface);
 }
 
 class StartedFake : public StartedDevice {
  public:
-  explicit StartedFake(std::string folder) : folder_(std::move(folder)) {}
+  StartedFake(std::string folder, const FakeNature& nature) : folder_(std::move(folder)), nature_(nature) {}
   absl::StatusOr<std::unique_ptr<Session>> Open(const SessionOptions& options) override {
-    return std::make_unique<FakeSession>(options, folder_);
+    return std::make_unique<FakeSession>(options, folder_, nature_);
   }
 
  private:
   const std::string folder_;
+  const FakeNature& nature_;
 };
 
 }  // namespace
@@ -279,7 +295,7 @@ absl::StatusOr<std::unique_ptr<StartedDevice>> FakeDevice::Start(int) const {
     if (std::filesystem::exists(folder / "broken")) return absl::UnavailableError("the fake device is broken");
     std::ofstream(folder / fmt::format("started-{}", getpid())).put('x');
   }
-  return std::make_unique<StartedFake>(folder_);
+  return std::make_unique<StartedFake>(folder_, nature_);
 }
 
 }  // namespace hone::agent

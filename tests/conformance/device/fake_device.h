@@ -5,6 +5,9 @@
 #ifndef HONE_TESTS_CONFORMANCE_DEVICE_FAKE_DEVICE_H_
 #define HONE_TESTS_CONFORMANCE_DEVICE_FAKE_DEVICE_H_
 
+#include <cstdint>
+#include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -12,6 +15,16 @@
 #include "device_agent/device.h"
 
 namespace hone::agent {
+
+// What tells it from a device that is always the same and large enough.
+struct FakeNature {
+  // What was asked before, in the same session, and now: how many calls are to be timed in a row.
+  struct Asked {
+    int64_t calls, timed, references;
+  };
+  std::function<double(const Asked&)> seconds;  // that it says a call, or the reference, took; empty: what they did
+  int room = std::numeric_limits<int>::max();   // for so many kernels at a time
+};
 
 class FakeDevice : public Device {
  public:
@@ -21,6 +34,7 @@ class FakeDevice : public Device {
   // built: whether it takes all batches for built already.
   explicit FakeDevice(int builders = 0, std::string folder = "", double load_seconds = 0.5, bool built = false)
       : builders_(builders), folder_(std::move(folder)), load_seconds_(load_seconds), built_(built) {}
+  explicit FakeDevice(FakeNature nature) : FakeDevice() { nature_ = std::move(nature); }
   std::string id() const override { return "fake"; }
   absl::StatusOr<DeviceFingerprint> Fingerprint() override;
   SelfTestResult SelfTest(int threads) override;
@@ -36,6 +50,7 @@ class FakeDevice : public Device {
   const std::string folder_;
   const double load_seconds_;
   const bool built_;
+  FakeNature nature_;
 };
 
 }  // namespace hone::agent

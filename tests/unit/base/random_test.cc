@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 namespace hone {
 namespace {
 
@@ -9,6 +11,14 @@ TEST(Random, SequenceOfSplitMix64) {
   Random random(0);
   EXPECT_EQ(random.Next(), 0xe220a8397b1dcdafULL);
   EXPECT_EQ(random.Next(), 0x6e789e6aa1b965f4ULL);
+}
+
+TEST(Random, GeneratorsOfOneSeedHaveNoNumberInCommon) {
+  std::set<uint64_t> numbers;
+  for (uint64_t n = 0; n < 8; ++n) {
+    Random random = Random::Nth(1, n);
+    for (int i = 0; i < 1000; ++i) EXPECT_TRUE(numbers.insert(random.Next()).second) << n << ": " << i;
+  }
 }
 
 TEST(Random, BelowStaysInRangeAndReachesBothEnds) {

@@ -12,6 +12,9 @@
 #include <thread>
 #include <vector>
 
+#include "base/control_groups.h"
+#include "base/cpu_cores.h"
+
 namespace hone {
 namespace {
 
@@ -75,6 +78,11 @@ TEST(ThreadPool, TakesTheFastestCoresFirst) {
   EXPECT_EQ(CpusOfWorkers(both), std::set<std::vector<int>>{{slow}}) << "the caller has the first, the fastest";
   EXPECT_EQ(ThreadPool(0, {{.cores = {slow}, .siblings = {fast}}}).threads(), 1)
       << "two threads of a core are one core";
+  const std::vector<CoreGroup> alike = {{.cores = {slow, fast}, .siblings = {}}};
+  EXPECT_EQ(ThreadPool(0, alike).threads(), 2);
+  EXPECT_EQ(ThreadPool(0, alike, 1.5).threads(), 2);
+  EXPECT_EQ(ThreadPool(0, alike, 0.5).threads(), 1) << "a second one would use up the time of the first";
+  EXPECT_EQ(ThreadPool(2, alike, 0.5).threads(), 2) << "as asked";
 }
 
 TEST(ThreadPool, WorkersOfAPoolThatLeavesCoresFreeMayBeOnAnyOfThem) {
@@ -182,8 +190,8 @@ TEST(ThreadPool, EachThreadBeginsWithItsOwnPortionAndHelpsWithTheOthers) {
   }
 }
 
-TEST(ThreadPool, ZeroMeansOneForEachOfTheFastestCoresOfThisMachine) {
-  EXPECT_EQ(static_cast<size_t>(ThreadPool(0).threads()), FindCoreGroups(UsableCpus()).at(0).cores.size());
+TEST(ThreadPool, ZeroMeansOneForEachOfTheFastestCoresOfThisMachineThatItMayUse) {
+  EXPECT_EQ(ThreadPool(0).threads(), ThreadsOf(FindCoreGroups(UsableCpus()).at(0), HostCpus()));
 }
 
 TEST(ThreadPool, UnusedPoolStops) {

@@ -56,14 +56,14 @@ struct Expression {
 
 class ExpressionTest : public ::testing::TestWithParam<Expression> {};
 
-ir::Workload Elementwise(const Expression& e) {
+ir::Workload Elementwise(const Expression& e, int rows = 3) {
   const std::string text = fmt::format(R"(workload "elementwise"
-input x: {0}[3,45] in [{2}, {3}]
-input y: {0}[3,45] in [{2}, {3}]
-t: {4}[3,45] over i:3, j:45 = {1}
+input x: {0}[{5},45] in [{2}, {3}]
+input y: {0}[{5},45] in [{2}, {3}]
+t: {4}[{5},45] over i:{5}, j:45 = {1}
 output t
 )",
-                                       e.type, e.text, e.low, e.high, e.result != nullptr ? e.result : e.type);
+                                       e.type, e.text, e.low, e.high, e.result != nullptr ? e.result : e.type, rows);
   const auto workload = ir::ParseWorkload(text);
   EXPECT_TRUE(workload.ok()) << workload.status() << "\n" << text;
   return workload.value_or(ir::Workload{});
@@ -171,6 +171,78 @@ INSTANTIATE_TEST_SUITE_P(Integers, ExpressionTest,
                                            Expression{"u8", "u8(i32(x[i, j]) + i32(y[i, j]))", 0, 200},
                                            Expression{"i32", "u8(x[i, j])", -300, 300, "u8"}));
 
+// One function of a number, or one cast, of many numbers: each result is as near to that of the interpreter, which
+// computes in f64, as math.h promises, however large the others are.
+class PrecisionTest : public ::testing::TestWithParam<Expression> {};
+
+TEST_P(PrecisionTest, EachElementIsNearTheInterpreters) {
+  constexpr int kRows = 160;
+  const ir::Workload workload = Elementwise(GetParam(), kRows);
+  const Target target = ParseTarget("cpu").value();
+  const auto candidate = space::Default(workload, target);
+  ASSERT_TRUE(candidate.ok()) << candidate.status();
+  const bool is_cast = GetParam().result != nullptr && std::string(GetParam().result) != "f32";
+  for (const schedule::Schedule& schedule : {candidate->schedule, schedule::Schedule()}) {
+    EXPECT_EQ(hone::tests::CheckCompiled(workload, schedule, target, {.apart = is_cast ? 1 : 4}), absl::OkStatus())
+        << GetParam().text;
+  }
+}
+
+constexpr double kLowestBits = -2147483648.0, kHighestBits = 2147483647.0;
+
+// Of any bits: of numbers of all sizes, denormals, infinities and NaNs.
+Expression OfAnyFloat(const char* text, const char* result = "f32") {
+  return {"i32", text, kLowestBits, kHighestBits, result};
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Functions, PrecisionTest,
+    ::testing::Values(OfAnyFloat("exp(reinterpret<f32>(x[i, j]))"), OfAnyFloat("log(reinterpret<f32>(x[i, j]))"),
+                      OfAnyFloat("tanh(reinterpret<f32>(x[i, j]))"), OfAnyFloat("erf(reinterpret<f32>(x[i, j]))"),
+                      OfAnyFloat("sigmoid(reinterpret<f32>(x[i, j]))"), OfAnyFloat("sin(reinterpret<f32>(x[i, j]))"),
+                      OfAnyFloat("cos(reinterpret<f32>(x[i, j]))"), OfAnyFloat("tan(reinterpret<f32>(x[i, j]))"),
+                      OfAnyFloat("asin(reinterpret<f32>(x[i, j]))"), OfAnyFloat("acos(reinterpret<f32>(x[i, j]))"),
+                      OfAnyFloat("atan(reinterpret<f32>(x[i, j]))"), OfAnyFloat("sinh(reinterpret<f32>(x[i, j]))"),
+                      OfAnyFloat("cosh(reinterpret<f32>(x[i, j]))"), OfAnyFloat("asinh(reinterpret<f32>(x[i, j]))"),
+                      OfAnyFloat("acosh(reinterpret<f32>(x[i, j]))"), OfAnyFloat("atanh(reinterpret<f32>(x[i, j]))"),
+                      OfAnyFloat("sqrt(reinterpret<f32>(x[i, j]))"), Expression{"f32", "exp(x[i, j])", -104, 89},
+                      Expression{"f32", "sigmoid(x[i, j])", -104, -88}, Expression{"f32", "sigmoid(x[i, j])", -20, 20},
+                      Expression{"f32", "tanh(x[i, j])", -9, 9}, Expression{"f32", "erf(x[i, j])", -4, 4},
+                      Expression{"f32", "log(x[i, j])", 0.5, 2}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Casts, PrecisionTest,
+    ::testing::Values(
+        OfAnyFloat("i32(reinterpret<f32>(x[i, j]))", "i32"), OfAnyFloat("u32(reinterpret<f32>(x[i, j]))", "u32"),
+        OfAnyFloat("i64(reinterpret<f32>(x[i, j]))", "i64"), OfAnyFloat("u64(reinterpret<f32>(x[i, j]))", "u64"),
+        OfAnyFloat("i16(reinterpret<f32>(x[i, j]))", "i16"), OfAnyFloat("u8(reinterpret<f32>(x[i, j]))", "u8"),
+        OfAnyFloat("i32(f64(reinterpret<f32>(x[i, j])))", "i32"),
+        OfAnyFloat("u32(f64(reinterpret<f32>(x[i, j])))", "u32"),
+        OfAnyFloat("i64(f64(reinterpret<f32>(x[i, j])))", "i64"),
+        OfAnyFloat("u64(f64(reinterpret<f32>(x[i, j])))", "u64"), OfAnyFloat("f16(reinterpret<f32>(x[i, j]))", "f16"),
+        OfAnyFloat("bf16(reinterpret<f32>(x[i, j]))", "bf16"), OfAnyFloat("f16(f64(reinterpret<f32>(x[i, j])))", "f16"),
+        Expression{"f32", "i32(x[i, j])", -3e9, 3e9, "i32"},
+        Expression{"f64", "i32(x[i, j])", -2147483650, 2147483650, "i32"},
+        Expression{"f64", "u32(x[i, j])", -5, 4294967300, "u32"}, Expression{"f32", "u32(x[i, j])", -1e9, 5e9, "u32"},
+        Expression{"f32", "i64(x[i, j])", -1e19, 1e19, "i64"}, Expression{"f32", "u64(x[i, j])", -1e19, 2e19, "u64"},
+        Expression{"f64", "i64(x[i, j])", -1e19, 1e19, "i64"}, Expression{"f64", "u64(x[i, j])", -1e19, 2e19, "u64"},
+        Expression{"f64", "f16(x[i, j])", -1e-4, 1e-4, "f16"}, Expression{"f64", "f16(x[i, j])", -1e5, 1e5, "f16"}));
+
+// Which way f64 goes that lies just beside the middle of two f16, as one rounding sees it and two do not.
+TEST(Casts, FromDoubleToHalfAreOneRounding) {
+  for (const char* type : {"f16", "bf16"}) {
+    const double middle = std::string(type) == "f16" ? 1 + 0x1p-11 : 1 + 0x1p-8;
+    const std::string text = fmt::format("{}({}f64 + x[i, j] * 1e-12f64)", type, middle);
+    const ir::Workload workload = Elementwise({"f64", text.c_str(), -1, 1, type});
+    const Target target = ParseTarget("cpu").value();
+    const auto candidate = space::Default(workload, target);
+    ASSERT_TRUE(candidate.ok()) << candidate.status();
+    for (const schedule::Schedule& schedule : {candidate->schedule, schedule::Schedule()}) {
+      EXPECT_EQ(hone::tests::CheckCompiled(workload, schedule, target, {.apart = 0}), absl::OkStatus()) << type;
+    }
+  }
+}
+
 // The table of CPUs is data without LLVM; this is where the two meet.
 TEST(RequiredFeatures, AreThoseOfTheTable) {
   for (const target::Microarchitecture& row : target::Microarchitectures()) {
@@ -228,6 +300,19 @@ std::vector<std::string> HottestBlock(const std::string& assembly) {
     }
   }
   return best;
+}
+
+// An instruction that the CPU lacks, as nothing but a mistake of ours, or of LLVM, would ask for it.
+TEST(EmitDeathTest, AFatalErrorOfLlvmNamesWhatIsCompiled) {
+  const auto func = ir::ParseFunc(
+      "func f(x: u8[4], w: i8[32], out: i32[8]) { contract vpdpbusd_256 out[0] += x[0] * w[0 stride 4] }");
+  ASSERT_TRUE(func.ok()) << func.status();
+  const Target target = ParseTarget("x86_64 -mcpu=haswell").value();
+  const auto emit = [&] {
+    const Subject subject("workload 0123 (matmul)");
+    return Emit(std::span(&*func, 1), target).ok();
+  };
+  EXPECT_DEATH(emit(), "LLVM failed while compiling workload 0123 \\(matmul\\): Cannot select");
 }
 
 // By the space's preferred decisions.
@@ -388,21 +473,133 @@ TEST(VectorLoads, NeighboursOfATranspositionAreNotGathered) {
   }
 }
 
+// Of a func's text.
+std::string AssemblyOfFunc(const std::string& text, std::string_view target, Effort effort = Effort::kKernel,
+                           Output output = Output::kAssembly) {
+  const auto func = ir::ParseFunc(text);
+  EXPECT_TRUE(func.ok()) << func.status() << "\n" << text;
+  if (!func.ok()) return "";
+  const auto assembly = Emit(std::span(&*func, 1), ParseTarget(target).value(), effort, output);
+  EXPECT_TRUE(assembly.ok()) << assembly.status();
+  return assembly.value_or("");
+}
+
 // Else LLVM takes the vector apart: 83 instructions for 16 elements instead of 10.
-TEST(VectorCasts, FloatsBecomeShortIntegersTogether) {
-  for (const char* type : {"u8", "i8", "u16", "i16"}) {
-    const auto func =
-        ir::ParseFunc(fmt::format("func f(A: f32[64], B: {0}[64]) {{ for i in 4 {{ B[ramp(i * 16, 1, 16)] = "
-                                  "{0}x16(A[ramp(i * 16, 1, 16)]) }} }}",
-                                  type));
-    ASSERT_TRUE(func.ok()) << func.status();
-    for (const char* target : {"x86_64 -mcpu=znver4", "x86_64 -mcpu=haswell"}) {
-      const auto assembly = Emit(std::span(&*func, 1), ParseTarget(target).value(), Effort::kKernel, Output::kAssembly);
-      ASSERT_TRUE(assembly.ok()) << assembly.status();
-      EXPECT_THAT(*assembly, HasSubstr("cvttps2dq")) << type << " " << target;
-      EXPECT_THAT(*assembly, ::testing::Not(HasSubstr("cvttss2si"))) << type << " " << target << "\n" << *assembly;
+TEST(VectorCasts, FloatsBecomeIntegersTogether) {
+  const struct {
+    const char *type, *target, *instruction;
+  } cases[] = {
+      {"u8", "x86_64 -mcpu=znver4", "cvttps2dq"},  {"u8", "x86_64 -mcpu=haswell", "cvttps2dq"},
+      {"i8", "x86_64 -mcpu=znver4", "cvttps2dq"},  {"i8", "x86_64 -mcpu=haswell", "cvttps2dq"},
+      {"u16", "x86_64 -mcpu=znver4", "cvttps2dq"}, {"u16", "x86_64 -mcpu=haswell", "cvttps2dq"},
+      {"i16", "x86_64 -mcpu=znver4", "cvttps2dq"}, {"i16", "x86_64 -mcpu=haswell", "cvttps2dq"},
+      {"i32", "x86_64 -mcpu=znver4", "cvttps2dq"}, {"i32", "x86_64 -mcpu=haswell", "cvttps2dq"},
+      {"i64", "x86_64 -mcpu=znver4", "cvttps2qq"}, {"i32", "arm64 -mcpu=cortex-a76", "fcvtzs\tv"},
+  };
+  for (const auto& c : cases) {
+    const std::string assembly =
+        AssemblyOfFunc(fmt::format("func f(A: f32[64], B: {0}[64]) {{ for i in 4 {{ B[ramp(i * 16, 1, 16)] = "
+                                   "{0}x16(A[ramp(i * 16, 1, 16)]) }} }}",
+                                   c.type),
+                       c.target);
+    EXPECT_THAT(assembly, HasSubstr(c.instruction)) << c.type << " " << c.target;
+    EXPECT_THAT(assembly, ::testing::Not(HasSubstr("cvttss2si"))) << c.type << " " << c.target << "\n" << assembly;
+  }
+}
+
+// A machine's library of the compiler may be older than the function that x86 without halves would take.
+TEST(VectorCasts, DoublesBecomeHalvesWithoutACall) {
+  EXPECT_THAT(AssemblyOfFunc("func f(A: f64[8], B: f16[8]) { B[ramp(0, 1, 8)] = f16x8(A[ramp(0, 1, 8)]) }",
+                             "x86_64 -mcpu=haswell"),
+              ::testing::AllOf(HasSubstr("vcvtps2ph"), ::testing::Not(HasSubstr("call"))));
+}
+
+// Where a target moves whole vectors alone, it is one condition that decides whether.
+TEST(MaskedMoves, AreNotTakenApartWhereAllElementsAgree) {
+  const struct {
+    const char *target, *type, *apart;
+  } cases[] = {{"arm64 -mcpu=cortex-a76", "f32", "\\}\\[[1-9]"},
+               {"arm64 -mcpu=cortex-a76", "u8", "\\}\\[[1-9]"},
+               {"x86_64 -mcpu=haswell", "u8", "vpinsrb|vpextrb"}};
+  for (const auto& c : cases) {
+    const std::string assembly = AssemblyOfFunc(
+        fmt::format("func f(A: {0}[64], B: {0}[64]) {{ for i in 4 {{ B[ramp(i * 16, 1, 16) where broadcast(i < 3, 16)] "
+                    "= A[ramp(i * 16, 1, 16) where broadcast(i < 3, 16)] }} }}",
+                    c.type),
+        c.target);
+    EXPECT_THAT(assembly, ::testing::Not(::testing::ContainsRegex(c.apart))) << c.target << " " << c.type << assembly;
+  }
+}
+
+TEST(MaskedMoves, MoveWholeVectorsWhereAllElementsAreWanted) {
+  const std::string assembly = AssemblyOfFunc(
+      "func f(A: f32[64], B: f32[64]) { for i in 3 { B[ramp(i * 16, 1, 16) where ramp(i * 16, 1, 16) < "
+      "broadcast(45, 16)] = A[ramp(i * 16, 1, 16) where ramp(i * 16, 1, 16) < broadcast(45, 16)] } }",
+      "arm64 -mcpu=cortex-a76");
+  EXPECT_THAT(assembly, ::testing::ContainsRegex("st[pr]\tq[0-9]"));
+  EXPECT_THAT(assembly, HasSubstr("st1")) << "some are wanted in the last turn";
+}
+
+// Where one instruction moves what is wanted, nothing is asked.
+TEST(MaskedMoves, AreOneInstructionWhereTheTargetHasIt) {
+  const std::string assembly = AssemblyOfFunc(
+      "func f(A: f32[64], B: f32[64]) { B[ramp(0, 1, 16)] = A[ramp(0, 1, 16) where ramp(0, 1, 16) < "
+      "broadcast(13, 16)] }",
+      "x86_64 -mcpu=haswell");
+  EXPECT_THAT(assembly, ::testing::AllOf(HasSubstr("vmaskmovps"), ::testing::Not(HasSubstr("\tj"))));
+}
+
+// The first of the elements may be none.
+TEST(MaskedMoves, BeginAnywhere) {
+  const std::string code = AssemblyOfFunc(
+      "func f(A: f32[64], B: f32[64]) { for i in 3 { B[ramp(i * 16, 1, 16) where ramp(i * 16, 1, 16) < "
+      "broadcast(45, 16)] = A[ramp(i * 16, 1, 16) where ramp(i * 16, 1, 16) < broadcast(45, 16)] } }",
+      "x86_64 -mcpu=haswell", Effort::kKernel, Output::kLlvmIr);
+  EXPECT_THAT(code, HasSubstr("llvm.masked.load"));
+  EXPECT_THAT(code, ::testing::Not(HasSubstr("getelementptr inbounds float"))) << code;
+}
+
+// An independent witness of what kernels compute.
+TEST(ReferenceKernel, FusesNoMultiplyAdds) {
+  for (const char* target : {"x86_64 -mcpu=haswell", "arm64 -mcpu=cortex-a76"}) {
+    for (const Effort effort : {Effort::kKernel, Effort::kReference}) {
+      const std::string assembly = AssemblyOfFunc(
+          "func f(A: f32[64], B: f32[64], C: f32[64]) { for i in 64 { C[i] = A[i] * B[i] + C[i] } }", target, effort);
+      const bool fuses = assembly.find("fmadd") != std::string::npos || assembly.find("fmla") != std::string::npos;
+      EXPECT_EQ(fuses, effort == Effort::kKernel) << target << assembly;
     }
   }
+}
+
+TEST(ReferenceKernel, AgreesWithTheInterpreter) {
+  const auto workload = ir::ParseWorkload(kMatMul);
+  ASSERT_TRUE(workload.ok()) << workload.status();
+  const Target target = ParseTarget("cpu").value();
+  EXPECT_EQ(
+      hone::tests::CheckCompiled(*workload, ReferenceSchedule(*workload, target), target, {}, 2, Effort::kReference),
+      absl::OkStatus());
+}
+
+// So that a stack that is too small ends in a guard page, and not behind it.
+TEST(Stack, LargeFramesAreTouchedPageByPage) {
+  for (const auto& [target, step] : {std::pair{"x86_64 -mcpu=haswell", "subq\t$4096, %rsp"},
+                                     std::pair{"arm64 -mcpu=cortex-a76", "sub\tsp, sp, #1, lsl #12"}}) {
+    for (const int count : {100, 16384}) {
+      const std::string assembly = AssemblyOfFunc(
+          fmt::format("func f(A: f32[16384], B: f32[1]) {{ alloc t: f32[{0}] local {{ for i in {0} {{ t[i] = A[i] }} "
+                      "for i in {0} {{ B[0] = B[0] + t[{0} - 1 - i] }} }} }}",
+                      count),
+          target);
+      EXPECT_EQ(assembly.find(step) != std::string::npos, count == 16384) << target << count << assembly;
+    }
+  }
+}
+
+// What does not change is loaded once, however often the C library is called.
+TEST(CallsOfTheCLibrary, TouchNoMemory) {
+  const std::string code = AssemblyOfFunc("func f(A: f64[4], B: f64[4]) { for i in 4 { B[i] = sin(A[i]) } }",
+                                          "x86_64 -mcpu=haswell", Effort::kKernel, Output::kLlvmIr);
+  EXPECT_THAT(code, ::testing::AllOf(HasSubstr("memory(none)"), HasSubstr("willreturn")));
 }
 
 TEST(CompileKernel, DescribesWhatItNeeds) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -48,6 +49,16 @@ TEST(Fill, DependsOnSeedAndPositionOnly) {
   EXPECT_EQ(Filled<float>("f32", 0, 1), Filled<float>("f32", 0, 1));
   EXPECT_NE(Filled<float>("f32", 0, 1, 0), Filled<float>("f32", 0, 1, 1));
   EXPECT_NE(Filled<float>("f32", 0, 1, 0, 1), Filled<float>("f32", 0, 1, 0, 2));
+}
+
+// A kernel that reads a[i + 1] for b[i] must not be right.
+TEST(Fill, NoBufferIsAnotherOneShifted) {
+  std::set<double> elements;
+  for (int position = 0; position < 4; ++position) {
+    for (const double value : Filled<double>("f64", 0, 1, position)) {
+      EXPECT_TRUE(elements.insert(value).second) << "buffer " << position;
+    }
+  }
 }
 
 TEST(Half, EveryValueSurvivesTheRoundTrip) {
@@ -145,11 +156,31 @@ TEST(Compare, IntegersThatAreOneDoubleAreTwo) {
   EXPECT_FALSE(wrong.equal);
   EXPECT_THAT(wrong.text, HasSubstr("element 0 is 9007199254740992, not 9007199254740993"));
   EXPECT_GT(wrong.max_error, 0);
-  EXPECT_TRUE(Compare(buffer, ToleranceOf(1e-15, 0), output.data(), reference.data()).equal) << "within the tolerance";
   output = {reference[0], std::numeric_limits<int64_t>::max()};
   EXPECT_NEAR(Compare(buffer, {}, output.data(), reference.data()).max_error, 2, 1e-9);
   const std::vector<uint64_t> most{std::numeric_limits<uint64_t>::max()}, less{most[0] - 1};
   EXPECT_FALSE(Compare(BufferOf("u64", 1), {}, less.data(), most.data()).equal);
+}
+
+// The tolerance is that of the values beside which a TopK gives its positions.
+TEST(Compare, IntegersMustBeEqualUnlessTheyAreRoundedFloats) {
+  const std::vector<int64_t> reference{400'000, 0}, next{400'001, 0}, far{400'000, 500};
+  const Tolerance tolerance = ToleranceOf(1e-3, 1e-3);
+  VisitBuffer buffer = BufferOf("i64", 2);
+  EXPECT_THAT(Compare(buffer, tolerance, next.data(), reference.data()).text, HasSubstr("is 400001, not 400000"));
+  buffer.rounded = true;
+  EXPECT_TRUE(Compare(buffer, tolerance, next.data(), reference.data()).equal);
+  EXPECT_FALSE(Compare(buffer, tolerance, far.data(), reference.data()).equal);
+  const std::vector<uint8_t> one{1, 7}, two{2, 8}, three{3, 7};
+  buffer = BufferOf("u8", 2);
+  EXPECT_FALSE(Compare(buffer, tolerance, two.data(), one.data()).equal);
+  buffer.rounded = true;
+  EXPECT_TRUE(Compare(buffer, tolerance, two.data(), one.data()).equal) << "on the other side";
+  EXPECT_FALSE(Compare(buffer, tolerance, three.data(), one.data()).equal);
+  const std::vector<uint8_t> no{0, 1}, yes{1, 1};
+  buffer = BufferOf("bool", 2);
+  buffer.rounded = true;
+  EXPECT_FALSE(Compare(buffer, tolerance, yes.data(), no.data()).equal);
 }
 
 TEST(Compare, EveryTypeSeesADifference) {

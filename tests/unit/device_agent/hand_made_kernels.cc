@@ -42,10 +42,11 @@ KERNEL(good) { compute(b, N); }
 
 constexpr char kSource[] = R"(
 KERNEL(slow) { for (volatile int i = 0; i < 200000; ++i) {} compute(b, N); }
-KERNEL(very_slow) { struct timespec start, now; clock_gettime(CLOCK_MONOTONIC, &start);
+static void spin(int ms) { struct timespec start, now; clock_gettime(CLOCK_MONOTONIC, &start);
   do clock_gettime(CLOCK_MONOTONIC, &now);
-  while ((now.tv_sec - start.tv_sec) * 1e3 + (now.tv_nsec - start.tv_nsec) * 1e-6 < 1000);
-  compute(b, N); }
+  while ((now.tv_sec - start.tv_sec) * 1e3 + (now.tv_nsec - start.tv_nsec) * 1e-6 < ms); }
+KERNEL(very_slow) { spin(1000); compute(b, N); }
+KERNEL(slow_in_its_second_call) { static int calls; if (++calls == 2) spin(300); compute(b, N); }
 KERNEL(slow_at_first) { static int calls; if (++calls == 1) very_slow(b, workspace, p); else compute(b, N); }
 static void half(void* closure, int64_t i) {
   void* const* b = closure;
@@ -64,6 +65,11 @@ KERNEL(packed_double) { const float *x = b[0], *packed = b[2]; float *y = b[3], 
   for (int i = 0; i < N; ++i) scratch[i] = 2.0f * x[i];
   for (int i = 0; i < N; ++i) y[i] = scratch[i] + packed[N - 1 - i]; }
 KERNEL(packed_too) { packed_double(b, workspace, p); }
+KERNEL(prepare_trusting_zeros) { const float* w = b[1]; float *packed = b[2], *scratch = workspace;
+  for (int i = 0; i < N; ++i) packed[i] = scratch[i] + w[N - 1 - i]; }
+KERNEL(packed_trusting_zeros) { packed_double(b, workspace, p); }
+KERNEL(trusts_zeros) { float *y = b[2], *scratch = workspace; compute(b, N);
+  for (int i = 0; i < N; ++i) y[i] += scratch[i]; }
 KERNEL(first_of_two) { const float* x = b[0]; float* scratch = workspace;
   for (int i = 0; i < N; ++i) scratch[i] = 2.0f * x[i]; }
 KERNEL(second_of_two) { const float *w = b[1], *scratch = workspace; float* y = b[2];
@@ -130,19 +136,20 @@ const std::string& HandMadeArtifact() {
 
 KernelInterface HandMadeInterface(const std::string& name, int64_t groups, int64_t lanes) {
   const bool packs = name.starts_with("packed_") || name == "write_packed", two = name == "two_launches";
+  const std::string prepare = name == "packed_trusting_zeros" ? "prepare_trusting_zeros" : "prepare";
   KernelInterface interface;
   interface.name = name;
   interface.buffers = {{BufferRole::kInput, "f32", {1000}}, {BufferRole::kConstant, "f32", {1000}}};
   if (packs) interface.buffers.push_back({BufferRole::kPacked, "f32", {1000}});
   interface.buffers.push_back({BufferRole::kOutput, "f32", {1000}});
-  if (packs || two) interface.workspace_bytes = 4000;
+  if (packs || two || name == "trusts_zeros") interface.workspace_bytes = 4000;
   if (packs) interface.prepare_workspace_bytes = 4000;
   if (two) interface.buffers.push_back({BufferRole::kWorkspace, "f32", {1000}, true, 0});
   const auto launch = [&](const std::string& function, std::vector<uint32_t> arguments) {
     if (groups == 0) arguments.clear();
     return KernelLaunch{function, groups, lanes, std::move(arguments)};
   };
-  if (packs) interface.prepare.push_back(launch("prepare", {1, 2}));
+  if (packs) interface.prepare.push_back(launch(prepare, {1, 2}));
   if (two) {
     interface.main = {launch("first_of_two", {0, 3}), launch("second_of_two", {3, 1, 2})};
   } else if (packs) {

@@ -6,7 +6,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <limits>
 #include <string>
 #include <utility>
 
@@ -155,25 +154,6 @@ TEST_F(FakeRoot, MemoryIsWhatControlGroupsLeave) {
   EXPECT_EQ(HostMemory(root_), 30'000'000);
   Put(groups + "memory/docker/1/memory.limit_in_bytes", "20000000\n");
   EXPECT_EQ(HostMemory(root_), 20'000'000);
-}
-
-TEST_F(FakeRoot, CpusAreWhatControlGroupsLeave) {
-  const std::string groups = "sys/fs/cgroup/";
-  constexpr double kAll = std::numeric_limits<double>::infinity();
-  EXPECT_EQ(HostCpus(root_), kAll);
-  Put("proc/self/cgroup", "0::/service/hone-agent.service\n");
-  Put(groups + "service/hone-agent.service/cpu.max", "max 100000\n");
-  EXPECT_EQ(HostCpus(root_), kAll);
-  Put(groups + "service/cpu.max", "250000 100000\n");
-  EXPECT_EQ(HostCpus(root_), 2.5);
-  Put(groups + "service/hone-agent.service/cpu.max", "50000 100000\n");
-  EXPECT_EQ(HostCpus(root_), 0.5);
-  Put("proc/self/cgroup", "5:cpu,cpuacct:/\n");
-  Put(groups + "cpu/cpu.cfs_quota_us", "-1\n");
-  Put(groups + "cpu/cpu.cfs_period_us", "100000\n");
-  EXPECT_EQ(HostCpus(root_), kAll);
-  Put(groups + "cpu/cpu.cfs_quota_us", "300000\n");
-  EXPECT_EQ(HostCpus(root_), 3);
 }
 
 TEST(Host, DigestCoversHardwareAndNotTheEnvironment) {

@@ -14,7 +14,7 @@ VisitBatch Batch() {
   batch.workload_digest = "digest";
   batch.buffers = {{"x", BufferRole::kInput, "f32", 1000, 4000, -1, 2},
                    {"w", BufferRole::kConstant, "f32", 1000, 4000, -3, 4},
-                   {"y", BufferRole::kOutput, "f32", 1000, 4000, 0, 0}};
+                   {"y", BufferRole::kOutput, "f32", 1000, 4000, 0, 0, true}};
   batch.reference = {HandMadeInterface("reference"), 0, 10};
   batch.candidates = {{"a", {HandMadeInterface("packed_double"), 10, 20}}, {"b", {HandMadeInterface("good"), 30, 40}}};
   batch.tolerance = {1e-5, 1e-6};
@@ -44,6 +44,7 @@ TEST(VisitTaskTest, ComesBackAsItWas) {
   EXPECT_EQ(batch.buffers[1].name, "w");
   EXPECT_EQ(batch.buffers[1].high, 4);
   EXPECT_EQ(batch.buffers[2].role, BufferRole::kOutput);
+  EXPECT_TRUE(batch.buffers[2].rounded);
   ASSERT_EQ(batch.candidates.size(), 2u);
   EXPECT_EQ(batch.candidates[0].kernel.interface, HandMadeInterface("packed_double"));
   EXPECT_EQ(batch.candidates[1].kernel.code_offset, 30);

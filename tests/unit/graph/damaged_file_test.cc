@@ -1,4 +1,7 @@
 // Files that no exporter writes: each must be an error, never a crash or an allocation of what is not there.
+#include <cstring>
+
+#include "compiler/graph/interpret_plan.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/graph/model_builder.h"
@@ -160,6 +163,21 @@ TEST(DamagedFile, DeepNestingEnds) {
   b.Initializer(Tensor<uint8_t>("c", kBool, {}, {1}));
   b.Node("If", {"c"}, {"y"}, {GraphAttr("then_branch", branch), GraphAttr("else_branch", branch)}).Output("y");
   EXPECT_EQ(ImportError(b.Model()).code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(DamagedFile, VeryManyInputsAreAPlan) {
+  GraphBuilder b;
+  b.Input("x", {2}).Node("Sum", std::vector<std::string>(20'000, "x"), {"s"});
+  b.Node("Max", std::vector<std::string>(20'000, "s"), {"m"}).Node("Mean", std::vector<std::string>(65, "m"), {"y"});
+  const Plan plan = PlanOf(Import(b.Output("y").Model()));
+  const std::vector<float> x = {1, -0.5f};
+  ir::Bytes bytes(sizeof(float) * x.size());
+  std::memcpy(bytes.data(), x.data(), bytes.size());
+  const auto outputs = InterpretPlan(plan, {bytes});
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  std::vector<float> y(2);
+  std::memcpy(y.data(), (*outputs)[0].data(), bytes.size());
+  EXPECT_THAT(y, testing::ElementsAre(20'000, -10'000));
 }
 
 }  // namespace

@@ -119,5 +119,38 @@ TEST(FoldScale, BatchNormAloneBecomesScaleAndShift) {
   EXPECT_THAT(Ops(ExpectPassesKeepMeaning(b.Model())), testing::ElementsAre("Mul", "Add"));
 }
 
+// A convolution with weights up to `size` and a BatchNormalization, in f16 between Casts.
+std::string ConvolutionInHalves(float size) {
+  std::vector<float> weights = RandomFloats(108, 1), variance = RandomFloats(6, 5);
+  for (float& weight : weights) weight *= size;
+  for (float& v : variance) v = v * v + 0.1f;
+  GraphBuilder b;
+  b.Input("f", {1, 4, 6, 6}).Node("Cast", {"f"}, {"x"}, {Attr("to", kHalf)});
+  const auto halves = [&](const std::string& name, const std::vector<int64_t>& shape,
+                          const std::vector<float>& values) {
+    b.Floats("wide_" + name, shape, values).Node("Cast", {"wide_" + name}, {name}, {Attr("to", kHalf)});
+  };
+  halves("w", {6, 2, 3, 3}, weights);
+  halves("scale", {6}, {3, 3, 3, 3, 3, 3});
+  halves("bias", {6}, RandomFloats(6, 3));
+  halves("mean", {6}, RandomFloats(6, 4));
+  halves("variance", {6}, variance);
+  b.Node("Conv", {"x", "w"}, {"c"}, {Attr("group", 2)});
+  b.Node("BatchNormalization", {"c", "scale", "bias", "mean", "variance"}, {"m"}).Node("Relu", {"m"}, {"r"});
+  b.Node("Cast", {"r"}, {"y"}, {Attr("to", kFloat)}).Output("y");
+  return b.Model();
+}
+
+TEST(FoldScale, HalvesTakeBatchNorm) {
+  const std::string model = ConvolutionInHalves(1);
+  const Graph graph = Optimize(model);
+  EXPECT_EQ(Arithmetic(graph), 0);
+  const std::vector<float> expected = RunOnRandom(Import(model), 1), actual = RunOnRandom(graph, 1);
+  ASSERT_EQ(actual.size(), expected.size());
+  for (size_t i = 0; i < actual.size(); ++i) EXPECT_NEAR(actual[i], expected[i], 0.05) << "at " << i;
+}
+
+TEST(FoldScale, HalvesThatWouldBeInfiniteStay) { EXPECT_GT(Arithmetic(Optimize(ConvolutionInHalves(60'000))), 0); }
+
 }  // namespace
 }  // namespace hone::graph

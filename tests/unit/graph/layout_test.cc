@@ -1,5 +1,7 @@
 #include "compiler/graph/passes/layout.h"
 
+#include <tuple>
+
 #include "compiler/graph/graph_edit.h"
 #include "compiler/target/target.h"
 #include "gmock/gmock.h"
@@ -60,6 +62,81 @@ TEST(Layout, EverythingBetweenConvolutionsMovesAlong) {
   EXPECT_EQ(CountOps(graph, "Transpose"), 2);
 }
 
+// One number for each of so many channels, positive ones that a variance may be.
+GraphBuilder& PerChannel(GraphBuilder& b, const std::string& name, int64_t channels) {
+  std::vector<float> numbers = RandomFloats(channels, 3);
+  for (float& number : numbers) number = number * number + 0.1f;
+  return b.Floats(name, {channels}, numbers);
+}
+
+TEST(Layout, NormalizationsMoveAlong) {
+  struct Norm {
+    std::string op;
+    std::vector<std::string> inputs, attributes;
+  };
+  const Norm norms[] = {{"InstanceNormalization", {"a", "n", "n"}, {}},
+                        {"LRN", {"a"}, {Attr("size", 3)}},
+                        // Of its own batch: it has no scale that could go into the convolution.
+                        {"BatchNormalization", {"a", "n", "n", "n", "n"}, {Attr("training_mode", 1)}}};
+  for (const Norm& norm : norms) {
+    GraphBuilder b;
+    b.Input("x", {2, 8, 6, 5});
+    Conv(b, "x", "a", 8, 16);
+    PerChannel(b, "n", 16).Node(norm.op, norm.inputs, {"m"}, norm.attributes).Node("Relu", {"m"}, {"r"});
+    Conv(b, "r", "y", 16, 8).Output("y");
+    const Graph graph = ExpectPassesKeepMeaning(b.Model());
+    EXPECT_EQ(NhwcNodes(graph), 3) << norm.op;
+    EXPECT_EQ(CountOps(graph, "Transpose"), 2) << norm.op;
+  }
+}
+
+TEST(Layout, ModelsInHalvesMoveAsAWhole) {
+  GraphBuilder b;
+  b.Input("x", {1, 8, 6, 5}, kHalf);
+  for (const auto& [name, shape, count] : {std::tuple("v", std::vector<int64_t>{16, 8, 3, 3}, 16 * 8 * 9),
+                                           std::tuple("w", std::vector<int64_t>{8, 16, 3, 3}, 8 * 16 * 9)}) {
+    b.Floats(std::string("wide_") + name, shape, RandomFloats(count, 1));
+    b.Node("Cast", {std::string("wide_") + name}, {name}, {Attr("to", kHalf)});
+  }
+  PerChannel(b, "wide_n", 16).Node("Cast", {"wide_n"}, {"n"}, {Attr("to", kHalf)});
+  const std::string pads = Attr("pads", std::vector<int64_t>{1, 1, 1, 1});
+  b.Node("Conv", {"x", "v"}, {"a"}, {pads}).Node("BatchNormalization", {"a", "n", "n", "n", "n"}, {"m"});
+  b.Node("Relu", {"m"}, {"r"}).Node("Conv", {"r", "w"}, {"y"}, {pads}).Output("y");
+  const Graph graph = Optimize(b.Model());
+  EXPECT_EQ(NhwcNodes(graph), 2);
+  EXPECT_THAT(Ops(graph), testing::ElementsAre("Transpose", "Conv", "Relu", "Conv", "Transpose"));
+}
+
+TEST(Layout, QuantizationMovesAlong) {
+  for (const bool per_channel : {false, true}) {
+    GraphBuilder b;
+    b.Input("x", {1, 8, 6, 5});
+    Conv(b, "x", "a", 8, 16);
+    PerChannel(b, "s", per_channel ? 16 : 1);
+    b.Initializer(Tensor<uint8_t>("z", kUInt8, {per_channel ? 16 : 1}, std::vector<uint8_t>(per_channel ? 16 : 1, 9)));
+    b.Node("QuantizeLinear", {"a", "s", "z"}, {"q"})
+        .Node("DequantizeLinear", {"q", "s", "z"}, {"d"}, {Attr("axis", -3)});
+    Conv(b, "d", "y", 16, 8).Output("y");
+    const Graph graph = ExpectPassesKeepMeaning(b.Model());
+    EXPECT_EQ(NhwcNodes(graph), 2);
+    EXPECT_EQ(CountOps(graph, "Transpose"), 2);
+  }
+}
+
+// The mean of a signal is one number, of another rank than the image that it scales: the image reads it as it is, the
+// signal moves all the same.
+TEST(Layout, ReadersOfAnotherRankReadWhatLeaves) {
+  GraphBuilder b;
+  b.Input("signal", {1, 64, 9}).Floats("ws", {64, 64, 3}, RandomFloats(64 * 64 * 3, 1)).Input("x", {1, 8, 6, 5});
+  b.Node("Conv", {"signal", "ws"}, {"c"}).Node("ReduceMean", {"c"}, {"m"});
+  Conv(b, "x", "a", 8, 16);
+  b.Node("Mul", {"a", "m"}, {"r"});
+  Conv(b, "r", "y", 16, 8).Output("y");
+  const Graph graph = ExpectPassesKeepMeaning(b.Model());
+  EXPECT_EQ(NhwcNodes(graph), 3);
+  EXPECT_EQ(CountOps(graph, "Conv"), 3);
+}
+
 TEST(Layout, ClassifierNeedsOneTranspose) {
   GraphBuilder b;
   b.Input("x", {1, 3, 12, 12}).Floats("fc", {16, 10}, RandomFloats(160, 4));
@@ -118,6 +195,20 @@ TEST(Layout, SmallWorkOnLargeTensorsStays) {
   const Graph graph = ExpectPassesKeepMeaning(b.Model());
   EXPECT_EQ(NhwcNodes(graph), 0);
   EXPECT_EQ(CountOps(graph, "Transpose"), 0);
+}
+
+// Rows of 9 pixels fill vectors of 8 to 56%, as do 4 channels of a group to 50%, and 64 wholly.
+TEST(Layout, VectorsOfChannelsStayWithinAGroup) {
+  for (const auto& [groups, nodes] : {std::pair<int, int>(32, 0), {2, 1}}) {
+    GraphBuilder b;
+    b.Input("x", {1, 128, 9, 9}).Floats("w", {128, 128 / groups, 3, 3}, RandomFloats(128 * 128 / groups * 9, 1));
+    b.Node("Conv", {"x", "w"}, {"y"}, {Attr("group", groups), Attr("pads", std::vector<int64_t>{1, 1, 1, 1})})
+        .Output("y");
+    Graph graph = Import(b.Model());
+    graph.target = target::ParseTarget("x86_64 -mcpu=haswell").value();
+    ASSERT_TRUE(ChooseLayouts(graph).ok());
+    EXPECT_EQ(NhwcNodes(graph), nodes) << groups << " groups";
+  }
 }
 
 // The more a core computes while memory moves a byte, the less a convolution gains by what its borders cost.

@@ -1,3 +1,5 @@
+#include "compiler/graph/passes/lower_matmul.h"
+
 #include "compiler/graph/graph_edit.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -122,6 +124,47 @@ TEST(LowerMatMul, BatchOfRowsIsOneMatrix) {
   ASSERT_THAT(CallLabels(plan), ElementsAre("matmul"));
   EXPECT_THAT(plan.workloads[0].outputs[0]->shape, ElementsAre(6, 4));
   EXPECT_THAT(plan.tensors[plan.outputs[0]].type.shape, ElementsAre(2, 3, 4));
+}
+
+// What is ready early, as a Transpose of an input, still runs where the model has it: its result needs memory until it
+// is read.
+TEST(LowerMatMul, ProductsStayInTheirPlaces) {
+  GraphBuilder b;
+  b.Input("x", {1, 4, 8});
+  std::string last = "x";
+  for (const std::string i : {"0", "1", "2"}) {
+    b.Input("k" + i, {1, 4, 8})
+        .Floats("w" + i, {8, 8}, RandomFloats(64, 1))
+        .Floats("v" + i, {4, 8}, RandomFloats(32, 2));
+    b.Node("MatMul", {last, "w" + i}, {"m" + i}).Node("Relu", {"m" + i}, {"r" + i});
+    b.Node("Transpose", {"k" + i}, {"t" + i}, {Attr("perm", std::vector<int64_t>{0, 2, 1})});
+    b.Node("MatMul", {"r" + i, "t" + i}, {"s" + i}).Node("MatMul", {"s" + i, "v" + i}, {"a" + i});
+    last = "a" + i;
+  }
+  Graph graph = Import(b.Output(last).Model());
+  ASSERT_TRUE(LowerMatMuls(graph).ok());
+  std::vector<std::string> order;
+  for (const Node& node : graph.nodes) {
+    if (node.op == "Relu" || node.op == "Transpose") order.push_back(graph.values[node.outputs[0]].name);
+  }
+  EXPECT_THAT(order, ElementsAre("r0", "t0", "r1", "t1", "r2", "t2"));
+}
+
+// Weights are large: those of a product that has been lowered are gone before the next one is.
+TEST(LowerMatMul, WeightsGoWithTheirLastReader) {
+  GraphBuilder b;
+  b.Input("x", {2, 4}).Floats("w", {4, 4}, RandomFloats(16, 1)).Floats("v", {4, 4}, RandomFloats(16, 2));
+  b.Node("MatMul", {"x", "w"}, {"a"}).Node("MatMul", {"a", "v"}, {"c"}).Node("MatMul", {"c", "w"}, {"y"}).Output("y");
+  Graph graph = Import(b.Model());
+  const ValueId w = graph.nodes[0].inputs[1], v = graph.nodes[1].inputs[1];
+  std::vector<std::pair<bool, bool>> there;
+  const auto lower = [&](Graph& g, const Node& node) -> absl::StatusOr<ValueId> {
+    there.emplace_back(g.values[w].data != nullptr, g.values[v].data != nullptr);
+    const ValueId weights = AddValue(g, "copy", g.values[w].type, g.values[node.inputs[1]].data);
+    return AddOp(g, "MatMul", {node.inputs[0], weights});
+  };
+  ASSERT_TRUE(LowerNodes(graph, lower).ok());
+  EXPECT_THAT(there, ElementsAre(std::pair(true, true), std::pair(true, true), std::pair(true, false)));
 }
 
 }  // namespace

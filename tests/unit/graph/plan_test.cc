@@ -92,6 +92,55 @@ TEST(Plan, SingleNumbersAreImmediates) {
   EXPECT_THAT(Floats((*outputs)[0]), ElementsAre(0, 3, 6, 6));
 }
 
+TEST(Plan, LayersThatDifferInANumberShareOneWorkload) {
+  GraphBuilder b;
+  b.Input("x", {4, 8}).Floats("w", {8, 8}, RandomFloats(64, 1));
+  b.Floats("first", {1}, {0.25f}).Floats("second", {1}, {0.125f}).Floats("scale", {}, {0.5f});
+  b.Node("MatMul", {"x", "w"}, {"a"}).Node("PRelu", {"a", "first"}, {"p"}).Node("Mul", {"p", "scale"}, {"q"});
+  b.Node("MatMul", {"q", "w"}, {"c"}).Node("PRelu", {"c", "second"}, {"d"}).Node("Mul", {"d", "scale"}, {"y"});
+  const Plan plan = PlanOf(Import(b.Output("y").Model()));
+  ASSERT_EQ(plan.workloads.size(), 1u);
+  EXPECT_EQ(plan.workloads[0].params.size(), 3u) << "the slope is a param, the scale a number of the kernel";
+  ASSERT_EQ(plan.calls.size(), 2u);
+  const std::vector<float> input = RandomFloats(32, 2), weights = RandomFloats(64, 1);
+  const auto outputs = InterpretPlan(plan, {Bytes(input)});
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  std::vector<float> layer = input;
+  for (const float slope : {0.25f, 0.125f}) {
+    std::vector<float> next(32, 0);
+    for (size_t i = 0; i < 32; ++i) {
+      for (size_t k = 0; k < 8; ++k) next[i] += layer[i / 8 * 8 + k] * weights[k * 8 + i % 8];
+    }
+    for (float& number : next) number = (number < 0 ? number * slope : number) * 0.5f;
+    layer = next;
+  }
+  const std::vector<float> actual = Floats((*outputs)[0]);
+  for (size_t i = 0; i < 32; ++i) EXPECT_NEAR(actual[i], layer[i], 1e-5) << "at " << i;
+}
+
+TEST(Plan, QuantizedLayersShareOneWorkload) {
+  GraphBuilder b;
+  b.Input("x", {4, 8}, kUInt8).Floats("s", {}, {0.5f}).Floats("t", {}, {0.25f}).Floats("u", {}, {0.125f});
+  b.Initializer(Tensor<int8_t>("w", kInt8, {8, 8}, std::vector<int8_t>(64, 1)));
+  b.Initializer(Tensor<int8_t>("none", kInt8, {}, {0})).Initializer(Tensor<uint8_t>("zero", kUInt8, {}, {0}));
+  b.Node("QLinearMatMul", {"x", "s", "zero", "w", "u", "none", "t", "zero"}, {"a"});
+  b.Node("QLinearMatMul", {"a", "t", "zero", "w", "s", "none", "u", "zero"}, {"y"});
+  const Plan plan = PlanOf(Import(b.Output("y").Model()));
+  EXPECT_EQ(plan.workloads.size(), 1u);
+  EXPECT_EQ(plan.calls.size(), 2u);
+}
+
+// In the model the residual comes first or second.
+TEST(Plan, SumsInEitherOrderShareOneWorkload) {
+  GraphBuilder b;
+  b.Input("x", {4, 8}).Input("residual", {4, 8}).Floats("w", {8, 8}, RandomFloats(64, 1));
+  b.Node("MatMul", {"x", "w"}, {"a"}).Node("Add", {"a", "residual"}, {"c"});
+  b.Node("MatMul", {"c", "w"}, {"d"}).Node("Add", {"residual", "d"}, {"y"});
+  const Plan plan = PlanOf(Import(b.Output("y").Model()));
+  EXPECT_EQ(plan.workloads.size(), 1u);
+  EXPECT_EQ(plan.calls.size(), 2u);
+}
+
 // As PyTorch writes the indices of a pool: the window of one element has no use for the maximum.
 TEST(Plan, KernelsHaveNoStageThatNothingReads) {
   GraphBuilder b;

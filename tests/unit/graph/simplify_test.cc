@@ -1,4 +1,7 @@
 #include "compiler/graph/graph_edit.h"
+#include "compiler/graph/passes/constant_fold.h"
+#include "compiler/graph/passes/sink_reshapes.h"
+#include "compiler/graph/passes/view.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/graph/model_builder.h"
@@ -54,6 +57,15 @@ TEST(Simplify, NumbersThatAddNothingGo) {
   GraphBuilder mixed;
   mixed.Input("x", {2}).Floats("zeros", {2}, {-0.0f, 0.0f}).Node("Add", {"x", "zeros"}, {"y"}).Output("y");
   EXPECT_THAT(Ops(ExpectPassesKeepMeaning(mixed.Model())), ElementsAre("Add"));
+}
+
+TEST(Simplify, NumbersOfAnyTypeThatDoNothingGo) {
+  for (const int dtype : {kHalf, kBFloat, kUInt8, kInt8}) {
+    GraphBuilder b;
+    b.Input("x", {4}, dtype).Floats("ones", {4}, {1, 1, 1, 1}).Node("Cast", {"ones"}, {"o"}, {Attr("to", dtype)});
+    b.Node("Mul", {"x", "o"}, {"m"}).Node("Cast", {"m"}, {"y"}, {Attr("to", kFloat)}).Output("y");
+    EXPECT_THAT(Ops(ExpectPassesKeepMeaning(b.Model())), ElementsAre("Cast")) << dtype;
+  }
 }
 
 TEST(Simplify, OutputThatIsAnInputKeepsItsName) {
@@ -146,6 +158,21 @@ TEST(Simplify, DivisionByAPowerOfTwoMultiplies) {
   EXPECT_THAT(Ops(ExpectPassesKeepMeaning(b.Model())), ElementsAre("Mul", "Div"));
 }
 
+// Step by step, each with its rounds over all nodes, a chain of twice the length would take four times as long.
+TEST(SinkReshapes, AChainTakesOneStep) {
+  constexpr int kLinks = 40;
+  GraphBuilder b;
+  b.Input("x", {6, 4}).Floats("w", {4, 4}, RandomFloats(16, 1)).Ints("shape", {2, 3, 4});
+  b.Node("MatMul", {"x", "w"}, {"m"}).Node("Reshape", {"m", "shape"}, {"r0"}, {Attr("allowzero", 1)});
+  for (int i = 0; i < kLinks; ++i) b.Node("Relu", {"r" + std::to_string(i)}, {"r" + std::to_string(i + 1)});
+  Graph graph = Import(b.Output("r" + std::to_string(kLinks)).Model());
+  const size_t before = graph.values.size();
+  ASSERT_TRUE(SinkReshapes(graph).ok());
+  EXPECT_EQ(graph.nodes.back().op, "Reshape");
+  EXPECT_EQ(CountOps(graph, "Reshape"), 1);
+  EXPECT_EQ(graph.values.size(), before + kLinks + 2) << "each link once, and the reshape";
+}
+
 TEST(CommonSubexpressions, EqualNodesAndConstantsAreShared) {
   GraphBuilder b;
   b.Input("x", {4}).Floats("a", {1}, {3}).Floats("b", {1}, {3});
@@ -168,6 +195,46 @@ TEST(ConstantFold, ChainsOfConstantsBecomeOne) {
   b.Input("x", {64, 32}).Floats("w", {32, 64}, RandomFloats(2048, 3));
   b.Node("Transpose", {"w"}, {"t"}).Node("Exp", {"t"}, {"e"}).Node("Add", {"x", "e"}, {"y"}).Output("y");
   EXPECT_THAT(Ops(ExpectPassesKeepMeaning(b.Model())), ElementsAre("Add"));
+}
+
+// One run of the model would take longer than all that is gained by weights that are a quarter in size.
+TEST(ConstantFold, NarrowWeightsAreWidenedOnce) {
+  const std::vector<int8_t> bytes(1 << 19, 3);
+  GraphBuilder b;
+  b.Input("x", {1, 512}).Initializer(Tensor<int8_t>("q", kInt8, {512, 1024}, bytes)).Floats("s", {}, {0.5f});
+  b.Node("DequantizeLinear", {"q", "s"}, {"w"}).Node("MatMul", {"x", "w"}, {"y"}).Output("y");
+  Graph graph = Import(b.Model());
+  ASSERT_EQ(CountOps(graph, "DequantizeLinear"), 1);
+  ASSERT_TRUE(FoldConstants(graph).ok());
+  ASSERT_THAT(Ops(graph), ElementsAre("MatMul"));
+  EXPECT_EQ(UniformValue(graph.values[graph.nodes[0].inputs[1]]), 1.5);
+}
+
+TEST(ConstantFold, NumbersThatSpreadStay) {
+  GraphBuilder b;
+  b.Input("x", {1024, 1024}).Floats("one", {}, {1}).Ints("shape", {1024, 1024});
+  b.Node("Expand", {"one", "shape"}, {"w"}).Node("MatMul", {"x", "w"}, {"y"}).Output("y");
+  Graph graph = Import(b.Model());
+  ASSERT_TRUE(FoldConstants(graph).ok());
+  EXPECT_THAT(Ops(graph), ElementsAre("Expand", "MatMul"));
+}
+
+// Each weight takes 2^17 evaluations, which the import leaves to the pass.
+TEST(ConstantFold, WhatTakesTooLongTogetherStays) {
+  GraphBuilder b;
+  b.Input("x", {512, 256});
+  std::string sum = "x";
+  for (const std::string i : {"1", "2", "3"}) {
+    b.Floats("w" + i, {512, 256}, RandomFloats(512 * 256, 1)).Node("Exp", {"w" + i}, {"e" + i});
+    b.Node("Add", {sum, "e" + i}, {"s" + i});
+    sum = "s" + i;
+  }
+  Graph graph = Import(b.Output(sum).Model());
+  ASSERT_EQ(CountOps(graph, "Exp"), 3);
+  ASSERT_TRUE(FoldConstants(graph, 2 * 512 * 256).ok());
+  EXPECT_EQ(CountOps(graph, "Exp"), 1);
+  ASSERT_TRUE(FoldConstants(graph).ok());
+  EXPECT_EQ(CountOps(graph, "Exp"), 0);
 }
 
 TEST(DeadCode, WhatNobodyReadsGoes) {

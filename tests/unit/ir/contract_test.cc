@@ -353,6 +353,17 @@ TEST(Contract, InstructionsThatGoOnAreSettled) {
                       "a[0, lane.id // 32 * 16 + lane.id // 4 %% 8, 0 stride 64 apart 520] * "
                       "b[0, lane.id %% 4 * 2, 0 stride 8 apart 64] } settle 0"),
               HasSubstr("'t' is read while"));
+  std::string loops, ends;
+  for (int i = 0; i < 40; ++i) {
+    loops += "for n" + std::to_string(i) + " in 2 { ";
+    ends += " }";
+  }
+  const std::string deep = "settle 0 " + loops +
+                           "contract wgmma_f16 t[0, 0 stride 2] += "
+                           "a[0, lane.id // 32 * 16 + lane.id // 4 %% 8, 0 stride 64 apart 520] * "
+                           "b[0, lane.id %% 4 * 2, 0 stride 8 apart 64]" +
+                           ends + " settle 0";
+  EXPECT_EQ(verdict("settle 0", deep), "") << "and it ends, however deep the loops are";
   const std::string text = kBlocks;
   const size_t settle = text.find("        settle 0\n");
   EXPECT_THAT(VerdictWith(text.substr(0, settle) + "      }\n    }\n  }\n}\n", "alloc t", "alloc t", 8192),

@@ -112,6 +112,19 @@ TEST(GridVerifier, RefusesTooManyLanes) {
               HasSubstr("its groups have 512 lanes; the target allows 256"));
 }
 
+TEST(GridVerifier, EndsOnStrangersText) {
+  EXPECT_THAT(std::string(ParseFunc("func f() grid 1 lanes 4611686018427387904 {}").status().message()),
+              HasSubstr("a grid has at most"));
+  std::string lets, ends;
+  for (int i = 1; i <= 100; ++i) {
+    const std::string before = "a" + std::to_string(i - 1);
+    lets += "let a" + std::to_string(i) + " = " + before + " + " + before + " { ";
+    ends += "}";
+  }
+  EXPECT_THAT(Verdict("func f() grid 1 lanes 4 { let a0 = lane.id { " + lets + ends + "} }"),
+              HasSubstr("takes more than 65536 operations on lane.id"));
+}
+
 TEST(GridVerifier, RefusesTooMuchSharedMemory) {
   const char* text =
       "func f(out: i64[4]) grid 1 lanes 4 { alloc a: f32[512] shared { alloc b: f32[1024] shared { out[0] = 1 } } }";

@@ -91,6 +91,9 @@ TEST(GroupCopyVerifier, RefusesWhatItIsNot) {
   EXPECT_THAT(Verdict(With(first, "copy 9 s[0, 0] = x[0, 0]")), HasSubstr("of 36 bytes by 1 groups"));
   EXPECT_THAT(Verdict(With(first, "copy 8 group 0 s[0, 0] = x[0, 0]")), HasSubstr("by 0 groups"));
   EXPECT_THAT(Verdict(With(first, "copy 4 group 0 s[0, 0] = x[0, 0]")), HasSubstr("by 0 groups"));
+  EXPECT_THAT(Verdict(With(first, "copy 8 group 1152921504606846976 s[0, 0] = x[0, 0]")),
+              HasSubstr("by 1152921504606846976 groups"));
+  EXPECT_THAT(Verdict(With(first, "copy 4611686018427387905 s[0, 0] = x[0, 0]")), HasSubstr("up to 32768"));
   EXPECT_THAT(Verdict(With(first, "copy 8 group 2 s[0, 0] = x[0, 0 where group.id < 2]")),
               HasSubstr("of a group, with a condition"));
   EXPECT_THAT(Verdict(With("] shared", "] swizzled")), HasSubstr("of a group, to swizzled memory"));

@@ -66,6 +66,22 @@ TEST(Interpret, VectorsGoElementByElement) {
 TEST(Interpret, AVectorStoreReadsAllElementsBeforeItWrites) {
   EXPECT_EQ(RunText("func f(out: i64[5]) { for i in 5 { out[i] = i } out[ramp(1, 1, 4)] = out[ramp(0, 1, 4)] }"),
             "0 0 1 2 3");
+  EXPECT_EQ(RunText("func f(out: i64[4]) {"
+                    " out[ramp(0, 1, 4) where out[broadcast(0, 4)] == broadcast(0, 4)] = ramp(1, 1, 4) }"),
+            "1 2 3 4");
+  EXPECT_EQ(RunText("func f(out: i64[4]) { out[out[broadcast(0, 4)] + ramp(0, 1, 4)] = ramp(1, 1, 4) }"), "1 2 3 4");
+}
+
+TEST(Interpret, IndicesAreComputedWhereTheMaskOfAVectorIsFalse) {
+  const auto load = [](const std::string& access) {
+    return RunText("func f(a: i64[3], b: i64[3], out: i64[4]) { out[ramp(0, 1, 4)] = " + access + " }");
+  };
+  EXPECT_THAT(load("a[b[ramp(-1, 1, 4)] where ramp(0, 1, 4) >= broadcast(1, 4)]"),
+              HasSubstr("index -1 of dimension 0 is outside buffer 'b'"));
+  EXPECT_EQ(load("a[b[broadcast(-1, 4)] where broadcast(out[0] == 1, 4)]"), "0 0 0 0");
+  EXPECT_THAT(RunText("func f(b: i64[3], out: i64[4]) {"
+                      " out[b[ramp(-1, 1, 4)] where ramp(0, 1, 4) >= broadcast(1, 4)] = ramp(0, 1, 4) }"),
+              HasSubstr("index -1 of dimension 0 is outside buffer 'b'"));
 }
 
 TEST(Interpret, MasksGuardLoadsAndStores) {

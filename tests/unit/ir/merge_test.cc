@@ -110,7 +110,7 @@ TEST(Merge, ErrorsSayWhatIsWrong) {
   EXPECT_THAT(of("merge t[0] = sum lane.id:4 of 1f32"), HasSubstr("the place is i64 but the value is f32"));
   EXPECT_THAT(of("merge s[ramp(0, 1, 4)] = sum lane.id:4 of t[0]"), HasSubstr("one element, not a vector"));
   EXPECT_THAT(Verdict("func f(x: f16[4]) grid 1 lanes 4 { merge x[0] = sum lane.id:4 of x[lane.id] }"),
-              HasSubstr("computes in a storage type"));
+              HasSubstr("cannot reduce by"));
 }
 
 // What the verifier refuses the interpreter finds, too.

@@ -35,6 +35,13 @@ TEST(Prefetch, TextReadsBack) {
   EXPECT_EQ(RunText(kLegal), "7 8") << "whatever elements it names";
 }
 
+TEST(Prefetch, NamesTheBufferThatIsMeant) {
+  const auto func = ParseFunc("func f(x: i64[4]) { x[0] = 1 alloc x: i64[4] local { x[0] = 1 prefetch 2 x from 0 } }");
+  ASSERT_TRUE(func.ok()) << func.status();
+  EXPECT_THAT(Print(*func), HasSubstr("prefetch 2 x.2 from 0"));
+  EXPECT_TRUE(ParseFunc(Print(*func)).ok());
+}
+
 TEST(Prefetch, ItsChildIsTheFirstElement) {
   const Func func = ParseFunc("func f(x: i64[4]) { for i in 2 { prefetch 8 x from i + 1 } }").value();
   const Stmt fetch = func.body.As<For>()->body;

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "compiler/ir/numeric.h"
+#include "compiler/ir/typing.h"
 
 namespace hone::ir {
 namespace {
@@ -28,6 +28,7 @@ DType RandomIr::ComputableDType() {
 }
 
 Expr RandomIr::Constant(Type type) {
+  if (indices_ == Indices::kSmall && type == kIndexType) return Expr(random_.Below(17) - 8);
   if (!IsFloat(type.dtype)) return MakeInt(type, static_cast<int64_t>(random_.Next() >> random_.Below(64)));
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const double kSpecial[] = {0.0, -0.0, kInfinity, -kInfinity, std::nan(""), 5e-324, 1e-45, 1e300};
@@ -44,7 +45,7 @@ Expr RandomIr::Leaf(Type type) {
   if (!fitting.empty() && random_.Below(3) != 0) {
     return fitting[static_cast<size_t>(random_.Below(static_cast<int64_t>(fitting.size())))];
   }
-  if (type.width > 1 && type.dtype != DType::kBool && random_.Below(2) == 0) {
+  if (type.width > 1 && type.dtype != DType::kBool && !IsStorageOnly(type.dtype) && random_.Below(2) == 0) {
     return MakeRamp(Constant(type.Element()), Constant(type.Element()), type.width);
   }
   return MakeBroadcast(Constant(type.Element()), type.width);

@@ -14,7 +14,10 @@ namespace hone::ir {
 
 class RandomIr {
  public:
-  explicit RandomIr(uint64_t seed) : random_(seed) {}
+  // With kSmall constants that indices are made of are a few units, as in kernels: index arithmetic on loop variables
+  // does not wrap then.
+  enum class Indices : uint8_t { kAny, kSmall };
+  explicit RandomIr(uint64_t seed, Indices indices = Indices::kAny) : random_(seed), indices_(indices) {}
 
   Func MakeFunc();
   Expr MakeExpr(Type type, int depth);
@@ -36,6 +39,7 @@ class RandomIr {
   std::string NewName(const char* prefix);
 
   Random random_;
+  const Indices indices_;
   std::vector<Buffer> buffers_;
   std::vector<Expr> vars_;
   int names_ = 0;

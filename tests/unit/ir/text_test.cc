@@ -8,6 +8,7 @@
 #include <string>
 
 #include "compiler/ir/match.h"
+#include "compiler/ir/workload.h"
 
 namespace hone::ir {
 namespace {
@@ -207,7 +208,29 @@ TEST(ParseFunc, BoundsNestingOfStrangersText) {
   EXPECT_THAT(ErrorOf(Around("B[0] = " + open)), HasSubstr("nested more than 1000 levels deep"));
   EXPECT_THAT(ErrorOf(Around("B[0] = " + minus)), HasSubstr("nested more than 1000 levels deep"));
   EXPECT_THAT(ErrorOf(Around(blocks)), HasSubstr("nested more than 1000 levels deep"));
-  EXPECT_THAT(ErrorOf(Around("B[0] = " + chain)), HasSubstr("more than 4096 operators in a row"));
+  EXPECT_THAT(ErrorOf(Around("B[0] = " + chain)), HasSubstr("more than 4096 operators one around the other"));
+}
+
+// Chains that stay below any bound of their own, each inside the next one's first operand.
+TEST(ParseFunc, BoundsTheHeightOfExpressions) {
+  const auto chains = [](int levels, int length) {
+    std::string text = "i";
+    for (int level = 0; level < levels; ++level) {
+      text = "(" + text + ")";
+      for (int i = 0; i < length; ++i) text += " + 1";
+    }
+    return ErrorOf(Around("B[0] = " + text));
+  };
+  EXPECT_THAT(chains(20, 4096), HasSubstr("more than 4096 operators one around the other"));
+  EXPECT_EQ(chains(20, 200), "parses");
+  std::string wide = "i";
+  for (int i = 0; i < 100; ++i) wide += " + max(" + std::string(200, '~') + "i, abs(B[i]))";
+  EXPECT_EQ(ErrorOf(Around("B[0] = " + wide)), "parses") << "operands beside each other do not add up";
+}
+
+TEST(ParseWorkload, BoundsTheTokensOfStrangersText) {
+  const auto workload = ParseWorkload("workload \"w\" " + std::string(1 << 19, ','));
+  EXPECT_THAT(workload.status().message(), HasSubstr("more than 262144 tokens"));
 }
 
 }  // namespace

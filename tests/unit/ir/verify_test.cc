@@ -61,6 +61,10 @@ TEST(Verify, RejectsIllegalText) {
       {"func f(A: bf16[4]) { A[0] = -A[1] }", "computes in a storage type"},
       {"func f(A: f16[4]) { A[0] = exp(A[1]) }", "computes in a storage type"},
       {"func f(A: f16[4], B: bool[1]) { B[0] = A[0] < A[1] }", "computes in a storage type"},
+      {"func f(A: bf16[4]) { A[ramp(0, 1, 4)] = ramp(1bf16, 1bf16, 4) }", "computes in a storage type"},
+      {"func f(A: bool[4]) { merge A[0] = sum 0:2 of A[1] }", "cannot reduce by sum in bool"},
+      {"func f(A: bool[4]) { merge A[0] = prod 0:2 of A[1] }", "cannot reduce by prod in bool"},
+      {"func f(A: f16[4]) { merge A[0] = max 0:2 of A[1] }", "cannot reduce by max in f16"},
   };
   for (const auto& [text, message] : cases) EXPECT_THAT(VerdictOn(std::string(text)), HasSubstr(message)) << text;
 }

@@ -3,6 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstring>
+
+#include "compiler/opt/meaning.h"
+
 namespace hone::opt {
 namespace {
 
@@ -127,6 +132,30 @@ t: f32[4] over i:4 = table[ids[i] - 7]
 output t
 )";
   EXPECT_EQ(Message(Opt(text, {.passes = "all", .interpret = true})), "no error");
+}
+
+TEST(Opt, RefusesToInterpretWhatNoMemoryHolds) {
+  EXPECT_THAT(Result("func f(A: f32[72057594037927936]) {\n}\n", {.interpret = true}),
+              HasSubstr("a tensor of 72057594037927936 elements is too large to interpret"));
+}
+
+template <typename T>
+Tensors OneElement(ir::DType dtype, T value) {
+  Tensor tensor{.name = "x", .dtype = dtype, .bytes = ir::Bytes(sizeof value)};
+  std::memcpy(tensor.bytes.data(), &value, sizeof value);
+  return {tensor};
+}
+
+TEST(ExpectSame, IntegersAndToleranceZeroMeanEveryBit) {
+  const int64_t large = int64_t{1} << 53;
+  const auto integers = [&](int64_t value) { return OneElement(ir::DType::kInt64, value); };
+  EXPECT_EQ(ExpectSame(integers(large), integers(large + 1), 1e-4).message(),
+            "element 0 of x is 9007199254740993, should be 9007199254740992");
+  const auto floats = [](float value) { return OneElement(ir::DType::kFloat32, value); };
+  EXPECT_EQ(ExpectSame(floats(0.0F), floats(-0.0F), 0).message(), "element 0 of x is -0, should be 0");
+  EXPECT_EQ(ExpectSame(floats(0.0F), floats(-0.0F), 1e-4), absl::OkStatus());
+  EXPECT_EQ(ExpectSame(floats(1.0F), floats(1.00001F), 1e-4), absl::OkStatus());
+  EXPECT_EQ(ExpectSame(floats(std::nanf("1")), floats(-std::nanf("2")), 0), absl::OkStatus());
 }
 
 }  // namespace

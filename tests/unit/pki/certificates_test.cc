@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/escaping.h"
 #include "pki/read_certificates.h"
 #include "pki/token.h"
 
@@ -61,6 +62,22 @@ TEST(Certificates, OneOfTheFutureMeansAClockThatIsBehind) {
   const CertificateFacts facts = ReadCertificate(Authority::Make(kDay)->certificate()).value();
   EXPECT_EQ(WhyNotYet(facts, kDay.from), "");
   EXPECT_THAT(WhyNotYet(facts, kDay.from - absl::Seconds(1)), HasSubstr("clock is behind"));
+}
+
+// As a stranger may show it, whom nobody has checked yet.
+TEST(Certificates, OneWithoutATimeIsNone) {
+  constexpr std::string_view kBegin = "-----BEGIN CERTIFICATE-----\n", kEnd = "-----END CERTIFICATE-----\n";
+  const std::string pem = Authority::Make(kDay)->certificate();
+  std::string bytes, spoiled(kBegin);
+  ASSERT_TRUE(absl::Base64Unescape(pem.substr(kBegin.size(), pem.size() - kBegin.size() - kEnd.size()), &bytes));
+  const size_t time = bytes.find("270115080000Z");  // from when on it is good
+  ASSERT_NE(time, std::string::npos);
+  bytes[time] = 'x';
+  const std::string text = absl::Base64Escape(bytes);
+  for (size_t i = 0; i < text.size(); i += 64) spoiled += text.substr(i, 64) + "\n";
+  const absl::Status status = ReadCertificate(spoiled + std::string(kEnd)).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("time cannot be read"));
 }
 
 TEST(ReadCertificates, SoManyAreKeptAndNothingThatIsNone) {

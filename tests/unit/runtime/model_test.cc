@@ -436,6 +436,15 @@ TEST_F(ModelTest, ASharedLibraryServesACProgram) {
   EXPECT_EQ(result.output, "y[0] = 4\n");
 }
 
+// Kernels find functions of the C library also where the host has none and the runtime is loaded for itself.
+TEST_F(ModelTest, AHostThatLoadsTheRuntimeWhenItRunsNeedsNoMathLibrary) {
+  const std::string path = *folder_ / "cosine.hone";
+  WriteTinyPackage(path, TinyContents(CompileTinyKernels("-include math.h -fno-builtin '-DSCALE=(3 * cosf(0))'")));
+  const CommandResult result = RunCommand(HONE_C_PLUGIN_HOST " " HONE_SHARED_RUNTIME " " + path);
+  EXPECT_EQ(result.exit_code, 0) << result.output;
+  EXPECT_EQ(result.output, "y[0] = 6\n");
+}
+
 TEST_F(ModelTest, TheSharedLibraryExportsItsInterfaceAlone) {
   const CommandResult exported = RunCommand("nm -D --defined-only --format=posix " HONE_SHARED_RUNTIME);
   ASSERT_EQ(exported.exit_code, 0) << exported.output;

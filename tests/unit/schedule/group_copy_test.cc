@@ -91,7 +91,7 @@ TEST(GroupCopies, ABarrierStandsBetweenAWaitAndTheNext) {
         " r[0] = x[8] } } commit wait 0"
         " y[group.id * 4 + lane.id] = s[0] + r[0] } } }");
     EXPECT_TRUE(func.ok()) << func.status();
-    const std::string text = ir::Print(passes::InsertBarriers(func->body));
+    const std::string text = ir::Print(passes::InsertBarriers(func->body, {}));
     int count = 0;
     for (size_t at = text.find("barrier"); at != std::string::npos; at = text.find("barrier", at + 1)) ++count;
     return count;

@@ -43,12 +43,14 @@ TEST_P(LegalSchedule, KeepsTheMeaning) {
 INSTANTIATE_TEST_SUITE_P(
     Steps, LegalSchedule,
     ::testing::Values("", "split i 4 mask", "split i 4 shift", "split i 4 peel", "split i 13 mask", "split i 100 mask",
+                      "split i 4 peel\nsplit io 2 mask\nunroll ii", "split j 8 peel\nsplit jo 2 mask\nvectorize ji",
                       "split k 4 mask", "split k 4 peel", "fuse i j", "fuse a b\nparallel a_b", "reorder j i",
                       "reorder k i j", "reorder k j i\nvectorize i", "split j 8 mask\nvectorize ji",
                       "split j 8 peel\nvectorize ji", "split b 8 shift\nvectorize bi", "unroll k", "unroll i",
                       "vectorize j", "cache_write t", "cache_write t\ncompute_at tc i", "cache_read x t",
-                      "cache_read x t\ncompute_at xrt i", "cache_read w t\ncompute_at wrt j", "pack w t 1/8 0 1%8",
-                      "pack x t 0/4 1 0%4", "pack w t 1/8 0/2 0%2 1%8", "rfactor t k 4 outer", "rfactor t k 4 inner",
+                      "cache_read x t\ncompute_at xrt i", "cache_read w t\ncompute_at wrt j",
+                      "split k 4 peel\ncache_read w t\ncompute_at wrt j", "pack w t 1/8 0 1%8", "pack x t 0/4 1 0%4",
+                      "pack w t 1/8 0/2 0%2 1%8", "rfactor t k 4 outer", "rfactor t k 4 inner",
                       "rfactor t k 3 outer\ncompute_at tf i", "rfactor t k 4 outer first",
                       "rfactor t k 3 inner first\ncompute_at tf i", "split_axis t j 11", "split_axis t i 1",
                       "split_axis t j 4", "split_axis t j 100",
@@ -104,6 +106,17 @@ TEST(SkipPadding, SaysWhatDoesNotFit) {
       std::string(
           Replay(ir::ParseWorkload(kPadded).value(), Parse("skip_padding t\nrfactor t c 3 outer")).status().message()),
       HasSubstr("scheduled already"));
+  const auto thresholded = ir::ParseWorkload(R"(workload "matmul"
+input x: f32[13,9] in [-1, 1]
+const w: f32[9,22] in [-1, 1]
+p: f32[13,9] over a:13, b:9 = select(x[a, b] > 0.25f32, x[a, b], 0f32)
+t: f32[13,22] over i:13, j:22 = sum k:9 of p[i, k] * w[k, j]
+output t
+)");
+  ASSERT_TRUE(thresholded.ok()) << thresholded.status();
+  EXPECT_THAT(std::string(Replay(*thresholded, Parse("skip_padding t")).status().message()),
+              HasSubstr("nothing that is padded with 0"))
+      << "where numbers are 0 is no padding";
   EXPECT_THAT(std::string(ReplayError("skip_padding u").message()), HasSubstr("u is no sum of products"));
   EXPECT_THAT(std::string(ReplayError("skip_padding q").message()), HasSubstr("no stage q"));
 }
@@ -144,6 +157,18 @@ INSTANTIATE_TEST_SUITE_P(
         Illegal{"split_axis u b 2", "is an output"}, Illegal{"compute_at t a\nsplit_axis t j 2", "scheduled already"},
         Illegal{"cache_write q", "no stage q"}, Illegal{"split i 4 peel\nreorder ii io", "must stay inside"},
         Illegal{"split i 4 shift\nreorder k io ii", "added twice"},
+        Illegal{"split i 4 shift\nsplit io 2 mask\nreorder k ioo ioi ii j", "added twice"},
+        Illegal{"split i 4 shift\nreorder io k ii j\nparallel io", "threads would add to the same elements"},
+        Illegal{"split i 4 shift\nsplit io 2 mask\nparallel ioo", "threads would add to the same elements"},
+        Illegal{"cache_read x t\ncompute_at xrt i\ncache_write t", "stage xrt is computed inside stage t already"},
+        Illegal{"cache_read x t\ncompute_at xrt i\nrfactor t k 3 outer",
+                "stage xrt is computed inside stage t already"},
+        Illegal{"cache_read x t\ncompute_at xrt i\nsplit_axis t j 2", "stage xrt is computed inside stage t already"},
+        Illegal{"cache_read x t\ncompute_at xrt i\ncompute_at t a", "stage xrt is computed inside stage t already"},
+        Illegal{"cache_read x t\ncompute_at xrt i\ncache_read xrt t", "stage xrt is computed inside loop i"},
+        Illegal{"cache_read x t\ncompute_at xrt i\npack xrt t 1 0", "stage xrt is computed inside loop i"},
+        Illegal{"cache_read x t\ncompute_at xrt i\nround xrt t 10", "stage xrt is computed inside loop i"},
+        Illegal{"pack w t 1/9223372036854775807 0 1%9223372036854775807", "more than dimension 1 of w, 22 long, needs"},
         Illegal{"split i 4 peel\nsplit ii 2 shift", "only a masked tail"}, Illegal{"prefetch w q j 1", "no stage q"},
         Illegal{"prefetch w u a 1", "u does not read w"}, Illegal{"prefetch x t i 1", "x is not constant"},
         Illegal{"prefetch w t j 0", "0 iterations ahead; 1 to 64"},

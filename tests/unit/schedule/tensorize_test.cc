@@ -264,6 +264,10 @@ TEST(Distribute, SaysWhatDoesNotFit) {
   EXPECT_THAT(error(kPlain, "distribute t"), HasSubstr("no factor that is a number less an offset"));
   EXPECT_THAT(error("i32(x[i, k]) - i32(p[])", "distribute t"), HasSubstr("stage t is no sum of products"));
   EXPECT_THAT(error(kOffsets, "split i 2 mask\ndistribute t"), HasSubstr("scheduled already"));
+  EXPECT_THAT(error(kOffsets, "cache_read x t\ncompute_at xrt i\ndistribute t"),
+              HasSubstr("stage xrt is computed inside stage t already"));
+  EXPECT_THAT(error(kOffsets, "cache_read x t\ncompute_at xrt i\nrecode xrt t"),
+              HasSubstr("stage xrt is computed inside loop i"));
   EXPECT_THAT(error(kOffsets, "recode q x"), HasSubstr("no stage x"));
   EXPECT_THAT(error(kOffsets, "recode z t"), HasSubstr("does not read z"));
   EXPECT_THAT(error("i32(x[i, k] + 1u8) * i32(w[k, j])", "recode x t"),

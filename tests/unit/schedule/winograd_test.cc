@@ -145,6 +145,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Refused{Last(kSmall), "winograd t 3", "no transform for tiles of 3: 2, 4 or 6"},
                       Refused{Last(kSmall), "winograd u 4", kNoConvolution},
                       Refused{Last(kSmall), "split h 2 mask\nwinograd t 4", "scheduled already"},
+                      Refused{Last(kSmall), "compute_at p n\nwinograd t 4", "p is computed inside stage t"},
                       Refused{Last(kSmall), "winograd t 4\nwinograd t 4", kNoConvolution},
                       Refused{Replaced(First(kSmall), "const w", "input w"), "winograd t 4", kNoConvolution},
                       Refused{Replaced(First(kSmall), "w[oc, ic, kh, kw]", "w[oc, ic, kw, kh] * 2f32"), "winograd t 4",

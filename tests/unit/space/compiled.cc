@@ -25,9 +25,10 @@ absl::StatusOr<void*> LoadShared(const std::string& bytes) {
 }  // namespace
 
 absl::Status CheckCompiled(const ir::Workload& workload, const schedule::Schedule& schedule,
-                           const target::Target& target, Tolerance tolerance, int threads) {
+                           const target::Target& target, Tolerance tolerance, int threads, codegen::Effort effort) {
   HONE_ASSIGN_OR_RETURN(Problem problem, MakeProblem(workload));
-  HONE_ASSIGN_OR_RETURN(const codegen::Kernel kernel, codegen::CompileKernel(workload, schedule, target, "kernel"));
+  HONE_ASSIGN_OR_RETURN(const codegen::Kernel kernel,
+                        codegen::CompileKernel(workload, schedule, target, "kernel", {.effort = effort}));
   HONE_ASSIGN_OR_RETURN(const codegen::Artifact linked, codegen::Link(std::vector<std::string>{kernel.code}, target));
   HONE_ASSIGN_OR_RETURN(void* handle, LoadShared(linked.code));
   const KernelInterface& interface = kernel.interface;

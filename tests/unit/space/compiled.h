@@ -3,6 +3,7 @@
 #define HONE_TESTS_UNIT_SPACE_COMPILED_H_
 
 #include "absl/status/status.h"
+#include "compiler/codegen/codegen.h"
 #include "compiler/ir/workload.h"
 #include "compiler/schedule/step.h"
 #include "compiler/target/target.h"
@@ -12,7 +13,8 @@ namespace hone::tests {
 
 // OK if the compiled kernel agrees with the interpreter. threads: of the pool the kernel runs on.
 absl::Status CheckCompiled(const ir::Workload& workload, const schedule::Schedule& schedule,
-                           const target::Target& target, Tolerance tolerance = {}, int threads = 2);
+                           const target::Target& target, Tolerance tolerance = {}, int threads = 2,
+                           codegen::Effort effort = codegen::Effort::kKernel);
 
 }  // namespace hone::tests
 

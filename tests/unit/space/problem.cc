@@ -23,6 +23,17 @@ void FillParam(const ir::Param& param, std::span<std::byte> bytes, Random& rando
   ir::FillRandom(dtype, low, no_range ? 100 : param.high, random, bytes);
 }
 
+// How many floats of so many bytes it takes from one to the other.
+uint64_t FloatsApart(const std::byte* a, const std::byte* b, size_t size) {
+  uint64_t bits[2] = {};
+  std::memcpy(&bits[0], a, size);
+  std::memcpy(&bits[1], b, size);
+  const uint64_t sign = uint64_t{1} << (8 * size - 1);
+  const uint64_t x = bits[0] & ~sign, y = bits[1] & ~sign;
+  if ((bits[0] & sign) != (bits[1] & sign)) return x + y;
+  return std::max(x, y) - std::min(x, y);
+}
+
 }  // namespace
 
 Guarded::Guarded(int64_t bytes) : bytes_(static_cast<size_t>(bytes)), memory_(nullptr, std::free) {
@@ -79,7 +90,10 @@ absl::Status Compare(const ir::BufferNode& buffer, std::span<const std::byte> ex
   for (size_t at = 0; at < expected.size(); at += size) {
     if (std::memcmp(&expected[at], &actual[at], size) == 0) continue;
     const double e = ir::ElementAsDouble(dtype, &expected[at]), a = ir::ElementAsDouble(dtype, &actual[at]);
-    if (ir::IsFloat(dtype) && (e == a || (std::isnan(e) && std::isnan(a)) || std::fabs(e - a) <= allowed)) continue;
+    const bool near = tolerance.apart < 0
+                          ? std::fabs(e - a) <= allowed
+                          : FloatsApart(&expected[at], &actual[at], size) <= static_cast<uint64_t>(tolerance.apart);
+    if (ir::IsFloat(dtype) && (e == a || (std::isnan(e) && std::isnan(a)) || (near && !std::isnan(e - a)))) continue;
     return absl::DataLossError(fmt::format("{}[{}] is {}, should be {}", buffer.name, at / size, a, e));
   }
   return absl::OkStatus();

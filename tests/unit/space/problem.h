@@ -37,10 +37,12 @@ std::vector<Guarded> Allocate(const std::vector<int64_t>& bytes);
 std::vector<int64_t> BytesOf(const std::vector<ir::Buffer>& buffers);
 
 // By how much floats may differ: `relative` times the largest magnitude in the expected tensor, or times `least` where
-// that is larger. Integers are exact.
+// that is larger. Where `apart` is not negative, by so many of the floats that there are between them, each element for
+// itself. Integers are exact.
 struct Tolerance {
   double relative = 1e-5;
   double least = 1e-6;
+  int64_t apart = -1;
 };
 
 struct Problem {

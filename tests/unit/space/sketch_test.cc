@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "compiler/passes/pipeline.h"
 #include "compiler/space/space.h"
 #include "tests/unit/space/compiled.h"
@@ -12,6 +14,7 @@
 namespace hone::space {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -31,6 +34,21 @@ std::string Scheduled(const std::string& text, Decisions decisions = {}, const t
   EXPECT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(tests::CheckLowered(*workload, candidate->schedule, cpu, kTolerance), absl::OkStatus()) << steps;
   return steps;
+}
+
+// Iterations of the longest loop that threads share by default; 1 if there is none.
+int64_t TasksOf(const std::string& text, const char* cpu) {
+  const auto workload = ir::ParseWorkload(text);
+  EXPECT_TRUE(workload.ok()) << workload.status();
+  const auto candidate = Default(*workload, target::ParseTarget(cpu).value());
+  EXPECT_TRUE(candidate.ok()) << candidate.status();
+  int64_t tasks = 1;
+  for (const schedule::Nest& nest : candidate->state.nests) {
+    for (const schedule::Loop& loop : nest.loops) {
+      if (loop.kind == ir::LoopKind::kParallel) tasks = std::max(tasks, loop.max_extent);
+    }
+  }
+  return tasks;
 }
 
 constexpr const char* kMatMul = R"(workload "matmul"
@@ -122,6 +140,22 @@ TEST(SketchTest, ALongReductionToOneNumberIsSharedByThreadsAndVectors) {
   EXPECT_THAT(Scheduled(kLongSum, {{"t.parts", 1, {}}}), Not(HasSubstr("outer")));
 }
 
+// Channels last, and so few that one tile of vectors has them all.
+TEST(SketchTest, AReductionToOneTileOfResultsIsTakenApartForThreads) {
+  const auto mean = [](int size) {
+    return fmt::format(R"(workload "reduce"
+input x: f32[1,{0},{0},32] in [-1, 1]
+t: f32[1,1,1,32] over n:1, i:1, j:1, c:32 = sum h:{0}, w:{0} of x[n, h, w, c]
+output t
+)",
+                       size);
+  };
+  EXPECT_THAT(Scheduled(mean(64)), HasSubstr("rfactor t h 16 outer\n"));
+  EXPECT_THAT(Scheduled(mean(64), {{"t.parts", 1, {}}}), Not(HasSubstr("outer")));
+  EXPECT_GE(TasksOf(mean(112), "x86_64 -mcpu=haswell -threads=2"), 2);
+  EXPECT_GE(TasksOf(mean(112), "x86_64 -mcpu=x86-64-v4 -threads=8"), 8);
+}
+
 TEST(SketchTest, OneAxisAloneHasNothingToReorder) {
   EXPECT_THAT(Scheduled(R"(workload "reduce"
 input x: f32[131072] in [-1, 1]
@@ -208,6 +242,54 @@ output t
   EXPECT_THAT(steps, HasSubstr("split w 8 shift\n"));
 }
 
+// 16 channels are one row of blocks, and all axes but the last are one iteration.
+TEST(SketchTest, ThreadsShareTheLastAxisWhereTheOthersAreShort) {
+  const target::Target eight = target::ParseTarget("x86_64 -mcpu=x86-64-v4 -threads=8").value();
+  const auto transpose = [](int size) {
+    return fmt::format(R"(workload "transpose"
+input x: f32[1,{0},{0},16] in [-1, 1]
+t: f32[1,16,{0},{0}] over n:1, c:16, h:{0}, w:{0} = x[n, h, w, c]
+output t
+)",
+                       size);
+  };
+  const auto signal = [](int length) {
+    return fmt::format(R"(workload "elementwise"
+input x: f32[1,{0}] in [-1, 1]
+const b: f32[{0}] in [-1, 1]
+t: f32[1,{0}] over n:1, i:{0} = x[n, i] + b[i]
+output t
+)",
+                       length);
+  };
+  EXPECT_THAT(Scheduled(transpose(48), {}, eight), HasSubstr("fuse n_co h_wo\n"));
+  EXPECT_THAT(Scheduled(signal(20000), {}, eight), HasSubstr("fuse n io\n"));
+  EXPECT_THAT(Scheduled(signal(20000), {{"t.vectors", 2, {}}}, eight), HasSubstr("fuse n ioo\n"));
+  EXPECT_THAT(Scheduled(signal(10000), {}, eight), Not(HasSubstr("fuse"))) << "too little for several threads";
+  for (const std::string& text : {transpose(256), signal(480000)}) {
+    EXPECT_GE(TasksOf(text, "x86_64 -mcpu=haswell -threads=8"), 8) << text;
+  }
+}
+
+TEST(SketchTest, ManyThreadsHaveATaskEach) {
+  constexpr char kMany[] = "x86_64 -mcpu=znver5 -threads=96";
+  EXPECT_GE(TasksOf(R"(workload "elementwise"
+input x: f32[1024,1024] in [-1, 1]
+t: f32[1024,1024] over i:1024, j:1024 = x[i, j] * 2f32
+output t
+)",
+                    kMany),
+            96);
+  EXPECT_GE(TasksOf(R"(workload "softmax"
+input x: f32[960,64] in [-1, 1]
+m: f32[960,1] over i:960, j:1 = max k:64 of x[i, k]
+e: f32[960,64] over ei:960, ek:64 = exp(x[ei, ek] - m[ei, 0])
+output e
+)",
+                    kMany),
+            96);
+}
+
 // 13 rows of blocks by fours would be four tasks that do 16, and two threads that write the same lines.
 TEST(SketchTest, TasksOverlapLittle) {
   EXPECT_THAT(Scheduled(R"(workload "transpose"
@@ -243,6 +325,30 @@ output t
   EXPECT_EQ(space("channels first", 5), "sketch");
   EXPECT_EQ(space("channels first", 7), "register_tile") << "too much to be written out";
   EXPECT_EQ(space("channels last", 3), "register_tile");
+}
+
+std::string ProductText(int rows, int columns, int steps) {
+  return fmt::format(R"(workload "matmul"
+input x: f32[{0},{2}] in [-1, 1]
+const w: f32[{2},{1}] in [-1, 1]
+t: f32[{0},{1}] over i:{0}, j:{1} = sum k:{2} of x[i, k] * w[k, j]
+output t
+)",
+                     rows, columns, steps);
+}
+
+// Vectors of results would hardly be filled, but those of partial results are.
+TEST(FamilyTest, AProductOfFewColumnsIsBestSummedUpInVectors) {
+  const auto schedule = [](const std::string& text) {
+    return schedule::Print(Default(ir::ParseWorkload(text).value(), SomeCpu()).value().schedule);
+  };
+  const std::string one = ProductText(1, 1, 8192), two = ProductText(64, 2, 768);
+  EXPECT_THAT(schedule(one), AllOf(HasSubstr("rfactor tc kc 64 inner\n"), HasSubstr("vectorize ")));
+  EXPECT_THAT(schedule(two), HasSubstr("pack w tc 1 0\nrfactor tc kc 64 inner\n")) << "columns lie side by side then";
+  EXPECT_EQ(schedule(one), Scheduled(one));
+  EXPECT_EQ(schedule(two), Scheduled(two));
+  EXPECT_THAT(schedule(ProductText(64, 2, 8)), Not(HasSubstr("rfactor"))) << "too short for partial results";
+  EXPECT_THAT(schedule(ProductText(64, 8, 768)), Not(HasSubstr("rfactor"))) << "half a vector";
 }
 
 TEST(FamilyTest, NamesOfFamilies) {

@@ -53,6 +53,25 @@ TEST_P(SpaceTest, PreferredDecisionsLeadSomewhere) {
       << schedule::Print(candidate->schedule);
 }
 
+// On CPUs with other vectors, registers and numbers of threads.
+TEST_P(SpaceTest, WhatEverySpacePrefersForOtherCpusIsCorrect) {
+  const ir::Workload workload = Parsed();
+  for (const char* text :
+       {"x86_64 -mcpu=haswell", "arm64 -mcpu=cortex-a53 -threads=4", "x86_64 -mcpu=znver5 -threads=64"}) {
+    const target::Target target = target::ParseTarget(text).value();
+    const std::vector<const Entry*> fitting = Fitting(workload, target);
+    for (const Entry* entry : fitting) {
+      const Decisions given = {{std::string(kSpaceDecision), entry->id, {}}};
+      Chooser chooser(&given);
+      const auto candidate = Build(workload, target, fitting, chooser);
+      ASSERT_TRUE(candidate.ok()) << text << " " << entry->name << ": " << candidate.status();
+      SCOPED_TRACE(fmt::format("{} {}\n{}", text, entry->name, schedule::Print(candidate->schedule)));
+      // Winograd's way rounds more.
+      EXPECT_EQ(tests::CheckLowered(workload, candidate->schedule, target, {.relative = 1e-4}), absl::OkStatus());
+    }
+  }
+}
+
 TEST_P(SpaceTest, SketchAloneIsCorrect) {
   const ir::Workload workload = Parsed();
   const Decisions sketch = {{"space", 0, {}}};
@@ -166,13 +185,19 @@ TEST_P(LaneSpaceTest, CopiesAheadOfTimeAreCorrect) {
   target::Target target = Lanes();
   target.memory.async_copy_bytes = 16;
   Random random(19);
+  int copying = 0;
   for (int i = 0; i < 12; ++i) {
     Chooser chooser(nullptr, i == 0 ? nullptr : &random);
     const auto candidate = Build(workload, target, Fitting(workload, target), chooser);
     if (!candidate.ok()) continue;
+    const std::string schedule = schedule::Print(candidate->schedule);
     const absl::Status status = tests::CheckLowered(workload, candidate->schedule, target);
     if (status.code() == absl::StatusCode::kFailedPrecondition) continue;
-    EXPECT_EQ(status, absl::OkStatus()) << Print(candidate->decisions) << "\n" << schedule::Print(candidate->schedule);
+    EXPECT_EQ(status, absl::OkStatus()) << Print(candidate->decisions) << "\n" << schedule;
+    copying += schedule.find("copy_async") != std::string::npos;
+  }
+  if (GetParam().name == "matmul_round") {
+    EXPECT_GT(copying, 0) << "tiles of products are copied ahead by default";
   }
 }
 
@@ -498,6 +523,37 @@ output t
   EXPECT_THAT(schedule(9), Not(HasSubstr("prefetch"))) << "the next block of rows finds them in the cache";
 }
 
+TEST(RegisterTile, PanelsOfFewColumnsAreNarrowerForThreads) {
+  const auto schedule = [](int threads) {
+    const auto workload = ir::ParseWorkload(R"(workload "matmul"
+input x: f32[1,16384] in [-1, 1]
+const w: f32[16384,128] in [-1, 1]
+t: f32[1,128] over i:1, j:128 = sum k:16384 of x[i, k] * w[k, j]
+output t
+)");
+    const target::Target target = *target::ParseTarget(fmt::format("x86_64 -mcpu=x86-64-v4 -threads={}", threads));
+    return schedule::Print(Default(*workload, target).value().schedule);
+  };
+  EXPECT_THAT(schedule(2), HasSubstr("split j 64 mask\n"));
+  EXPECT_THAT(schedule(8), AllOf(HasSubstr("split j 16 mask\n"), HasSubstr("parallel i_jo\n"))) << "8 tasks";
+}
+
+TEST(RegisterTile, TilesAreMoreNearlySquareWhereACoreLoadsLittle) {
+  const auto schedule = [](const char* cpu) {
+    const auto workload = ir::ParseWorkload(R"(workload "matmul"
+input x: f32[784,64] in [-1, 1]
+const w: f32[64,64] in [-1, 1]
+t: f32[784,64] over i:784, j:64 = sum k:64 of x[i, k] * w[k, j]
+output t
+)");
+    return schedule::Print(Default(*workload, *target::ParseTarget(cpu)).value().schedule);
+  };
+  EXPECT_THAT(schedule("arm64 -mcpu=cortex-a53 -threads=4"),
+              AllOf(HasSubstr("split i 6 shift\n"), HasSubstr("split j 16 mask\n")));
+  EXPECT_THAT(schedule("arm64 -mcpu=cortex-a76 -threads=4"),
+              AllOf(HasSubstr("split i 14 shift\n"), HasSubstr("split j 8 mask\n")));
+}
+
 // Else every two pixels would read all weights.
 TEST(RegisterTile, RowsTooShortForATileShareOne) {
   const auto schedule = [](int64_t height, int64_t width) {
@@ -639,6 +695,13 @@ TEST(RegisterTile, ADepthwiseConvolutionIsComputedBlockByBlockOfTheProductAfterI
     EXPECT_THAT(schedule, Not(HasSubstr("compute_at u "))) << apart.name;
     EXPECT_NE(schedule.find("parallel"), schedule.rfind("parallel")) << "two loops for threads, as of two kernels";
   }
+}
+
+TEST(RegisterTile, NumbersThatAreZeroAreNoPaddingToSkip) {
+  std::string text = Separable("u[yi, yj, k]", "output y\n");
+  const std::string_view relu = "max(t[ui, uj, uc], 0f32)";
+  text.replace(text.find(relu), relu.size(), "select(t[ui, uj, uc] > 0.5f32, t[ui, uj, uc], 0f32)");
+  EXPECT_THAT(ScheduleOf(text, {{"y.rows", 1, {}}, {"y.skip", 1, {}}}), Not(HasSubstr("skip_padding")));
 }
 
 TEST(RegisterTile, OfADepthwiseConvolutionThatOthersReadTheProductTakesNoPart) {

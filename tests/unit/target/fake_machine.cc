@@ -58,6 +58,10 @@ TemporaryFolder FakeMachine::Write() const {
   }
   Put(root + "proc/cpuinfo", cpuinfo);
   Put(root + "proc/thread-self/status", "Name:\thone\nCpus_allowed_list:\t" + allowed);
+  if (!cpu_max.empty()) {
+    Put(root + "proc/self/cgroup", "0::/");
+    Put(root + "sys/fs/cgroup/cpu.max", cpu_max);
+  }
   return folder;
 }
 

@@ -24,6 +24,7 @@ struct FakeMachine {
   int threads_per_core = 1;
   std::vector<int> capacities;    // of every core; none: the kernel does not say
   std::string allowed = "0-255";  // affinity, as the kernel writes it
+  std::string cpu_max = {};       // of its control group, as the kernel writes it; none: it has no group
 
   // A root for target::HostCpu and agent::DetectHost, ending in a slash.
   TemporaryFolder Write() const;

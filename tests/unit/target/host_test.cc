@@ -40,6 +40,15 @@ TEST(Host, AffinityTakesThreadsAndCaches) {
   EXPECT_EQ(Print(Detect(machine)), "x86_64 -mcpu=znver4 -threads=2 -l1=32768 -l2=1048576 -l3=33554432");
 }
 
+TEST(Host, ThreadsAreNoMoreThanTheCpusThatAControlGroupLeaves) {
+  tests::FakeMachine machine = tests::Zen4Server();
+  for (const auto& [cpu_max, threads] :
+       {std::pair("200000 100000", 2), {"150000 100000", 2}, {"10000 100000", 1}, {"max 100000", 8}}) {
+    machine.cpu_max = cpu_max;
+    EXPECT_EQ(Detect(machine).threads, threads) << cpu_max;
+  }
+}
+
 TEST(Host, AVirtualMachineGetsItsShareOfTheSocketsCache) {
   const Target target = Detect(tests::SapphireRapidsVm());
   EXPECT_EQ(Print(target),

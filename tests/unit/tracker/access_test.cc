@@ -11,8 +11,10 @@
 
 #include "absl/time/clock.h"
 #include "base/temporary_folder.h"
+#include "pki/token.h"
 #include "pki/tracker_folder.h"
 #include "tests/farm/methods.h"
+#include "tracker/callers.h"
 
 namespace hone::tracker {
 namespace {
@@ -81,6 +83,45 @@ TEST_F(RoleCheckTest, WhoCallsTooOftenIsToldSoAndNobodyElseIs) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_THAT(status.error_message(), HasSubstr("'ann' calls more than 200 times a second"));
   EXPECT_TRUE(Call(check, bob, kDrain).ok());
+}
+
+// Which may be set back by an hour: nobody shall be refused for as long as that.
+TEST_F(RoleCheckTest, HowOftenSomebodyCallsDoesNotGoByTheClockOnTheWall) {
+  absl::Time steady = absl::FromUnixSeconds(1'000);
+  Gate gate(membership_.get(), [&steady] { return steady; });
+  RoleCheck check(&gate);
+  FakeContext ann = ContextOf("ann", now_);
+  grpc::Status status;
+  for (int i = 0; i < 10'000 && status.ok(); ++i) status = Call(check, ann, kDrain);
+  EXPECT_EQ(Call(check, ann, kDrain).error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  steady += absl::Seconds(1);
+  EXPECT_TRUE(Call(check, ann, kDrain).ok());
+  for (int i = 0; i < 100; ++i) gate.CheckToken("wrong").IgnoreError();
+  EXPECT_TRUE(absl::IsResourceExhausted(gate.CheckToken("wrong")));
+  steady += absl::Seconds(1);
+  EXPECT_TRUE(absl::IsUnauthenticated(gate.CheckToken("wrong")));
+}
+
+// It is asked under the lock of the farm. The register signs, and writes to its disk, under its own.
+TEST_F(RoleCheckTest, WhetherACallerIsStillWelcomeWaitsForNoDisk) {
+  Register& members = membership_->members();
+  const auto welcome = [&](const std::string& name) {
+    return WhileWelcome(ShownIn(ContextOf(name, now_), *membership_).value(), members);
+  };
+  const Present ann = welcome("ann"), bob = welcome("bob");
+  EXPECT_TRUE(bob());
+  ASSERT_TRUE(members.Revoke("bob", now_).ok());
+  const std::string secret = pki::RandomSecret();
+  ASSERT_TRUE(members.AddToken({secret, Role::kAgent, "", 1, now_ + absl::Hours(1), "ann"}, now_).ok());
+  const auto sign = [&](const FarmIdentity& identity) {
+    EXPECT_TRUE(ann());
+    EXPECT_FALSE(bob());
+    return pki::ReadAuthority(folder_ / "pki")
+        .value()
+        ->SignMember(pki::MakeRequest(pki::MakeKey()).value(), identity, {now_, now_ + absl::Hours(1)});
+  };
+  EXPECT_TRUE(members.Enrol({secret, "agent", "carol", "host"}, sign, now_).ok());
+  EXPECT_FALSE(welcome("bob")()) << "let in just before";
 }
 
 // TLS has let it in when it was good, and the connection stays.

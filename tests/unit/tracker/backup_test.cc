@@ -1,7 +1,9 @@
 #include "tracker/backup.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sqlite3.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,15 +12,43 @@
 #include <thread>
 
 #include "base/temporary_folder.h"
+#include "pki/token.h"
+#include "records/schema.h"
 #include "tests/anomaly/tracker/session.h"
 #include "tracker/audit_log.h"
 #include "tracker/register.h"
+
+namespace {
+
+int dies_at_move = 0;  // this process, when it renames or links a file for the so many-th time; 0: never
+
+void CountMove() {
+  if (dies_at_move > 0 && --dies_at_move == 0) raise(SIGKILL);
+}
+
+}  // namespace
+
+// Being in the program they come before those of the C library.
+extern "C" {
+
+int rename(const char* from, const char* to) noexcept {
+  CountMove();
+  return renameat(AT_FDCWD, from, AT_FDCWD, to);
+}
+
+int link(const char* from, const char* to) noexcept {
+  CountMove();
+  return linkat(AT_FDCWD, from, AT_FDCWD, to, 0);
+}
+
+}  // extern "C"
 
 namespace hone::tracker {
 namespace {
 
 namespace fs = std::filesystem;
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -35,8 +65,22 @@ class BackupTest : public testing::Test {
       ASSERT_EQ(RunStep(*farm.commit, step), std::pair(absl::OkStatus(), absl::OkStatus()));
     }
   }
-  int64_t Records() {
-    return records::Store::Open(folder_ / "records.db", records::OpenMode::kReadOnly).value()->Summarize()->records;
+  // In a process that dies without closing: the newest rows are in the logs.
+  void StoreAndDie(int first, int last) {
+    const pid_t child = fork();
+    if (child == 0) {
+      auto farm = OpenFarm::Open(folder_.path()).value();
+      bool stored = true;
+      for (int step = first; step < last; ++step) stored = stored && RunStep(*farm.commit, step).first.ok();
+      _exit(stored ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_EQ(status, 0);
+    ASSERT_TRUE(fs::exists(folder_ / "records.db-wal"));
+  }
+  int64_t Records(const std::string& name = "records.db") {
+    return records::Store::Open(folder_ / name, records::OpenMode::kReadOnly).value()->Summarize()->records;
   }
   // Of copies that were not finished.
   int Left() {
@@ -46,6 +90,13 @@ class BackupTest : public testing::Test {
       left += name.find(".restored") != std::string::npos || name.find(".unfinished") != std::string::npos ? 1 : 0;
     }
     return left;
+  }
+  static void RemoveReplaced(const fs::path& folder) {
+    const fs::directory_iterator entries(folder);
+    const std::vector<fs::directory_entry> all(begin(entries), end(entries));
+    for (const fs::directory_entry& entry : all) {
+      if (entry.path().string().find(".replaced-") != std::string::npos) fs::remove(entry.path());
+    }
   }
   void Damage(const fs::path& file) {
     std::fstream bytes(file, std::ios::binary | std::ios::in | std::ios::out);
@@ -87,9 +138,7 @@ TEST_F(BackupTest, ACopyOfARunningTrackerIsPutBack) {
   EXPECT_EQ(replaced_.size(), 4u);
   EXPECT_LE(Records(), all);
   ExpectStored(folder_.path(), acknowledged);
-  const auto old = records::Store::Open(replaced_[0], records::OpenMode::kReadOnly);
-  ASSERT_TRUE(old.ok()) << old.status();
-  EXPECT_EQ((*old)->Summarize()->records, all) << "what was there before is kept";
+  EXPECT_EQ(Records("records.db.replaced-1"), all) << "what was there before is kept";
   Store(10'000, 10'002);  // it goes on from there
 }
 
@@ -106,7 +155,7 @@ TEST_F(BackupTest, WhatIsASecretIsClosedToOthersWhereverItGoes) {
   fs::permissions(folder_ / "state", fs::perms(0644));
   ASSERT_EQ(Restore(), absl::OkStatus());
   for (const fs::path& file : {folder_ / "copy/state.db", folder_ / "copy/register.db", folder_ / "copy/audit.db",
-                               files_.state, files_.certificates / "register.db", replaced_[1]}) {
+                               files_.state, files_.certificates / "register.db", replaced_[0]}) {
     EXPECT_EQ(fs::status(file).permissions(), fs::perms::owner_read | fs::perms::owner_write) << file;
   }
 }
@@ -141,10 +190,11 @@ TEST_F(BackupTest, ADamagedCopyChangesNothing) {
   Store(0, 20);
   ASSERT_EQ(MakeBackup(files_, folder_ / "copy"), absl::OkStatus());
   Store(20, 21);
-  Damage(folder_ / "copy/state.db");
+  Damage(folder_ / "copy/records.db");
   const absl::Status status = Restore();
   EXPECT_TRUE(absl::IsDataLoss(status)) << status;
-  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("copy/state.db is damaged"), Not(HasSubstr(".restored"))));
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("copy/records.db is damaged"), Not(HasSubstr(".restored"))));
   EXPECT_TRUE(replaced_.empty());
   EXPECT_EQ(Left(), 0);
   EXPECT_EQ(Records(), 21 * kRowsOfStep);
@@ -154,32 +204,124 @@ TEST_F(BackupTest, ADamagedCopyChangesNothing) {
 TEST_F(BackupTest, ACopyOfANewerHoneIsRefused) {
   Store(0, 1);
   ASSERT_EQ(MakeBackup(files_, folder_ / "copy"), absl::OkStatus());
-  const auto raw = records::Connection::Open(folder_ / "copy/state.db", SQLITE_OPEN_READWRITE, "");
+  const auto raw = records::Connection::Open(folder_ / "copy/records.db", SQLITE_OPEN_READWRITE, "");
   ASSERT_EQ(raw->Execute("PRAGMA user_version = 99"), absl::OkStatus());
   EXPECT_THAT(std::string(Restore().message()), HasSubstr("newer Hone"));
   EXPECT_EQ(Jobs(), 1u);
-  EXPECT_EQ(Left(), 0) << "of the records, which come first";
+  EXPECT_EQ(Left(), 0) << "of the state, which comes first";
 }
 
 // A log that lies beside a file from elsewhere would be taken for its own.
 TEST_F(BackupTest, TheLogOfTheReplacedFileGoesWithIt) {
   Store(0, 1);
   ASSERT_EQ(MakeBackup(files_, folder_ / "copy"), absl::OkStatus());
-  const pid_t child = fork();
-  if (child == 0) {  // dies without closing
-    Store(1, 3);
-    auto farm = OpenFarm::Open(folder_.path()).value();
-    _exit(RunStep(*farm.commit, 3).first.ok() ? 0 : 1);
-  }
-  int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  ASSERT_EQ(status, 0);
-  ASSERT_TRUE(fs::exists(folder_ / "records.db-wal"));
+  StoreAndDie(1, 4);
   ASSERT_EQ(Restore(), absl::OkStatus());
   EXPECT_EQ(Records(), kRowsOfStep);
   EXPECT_EQ(Jobs(), 1u);
-  EXPECT_EQ(records::Store::Open(replaced_[0], records::OpenMode::kReadOnly).value()->Summarize()->records,
-            4 * kRowsOfStep);
+  EXPECT_EQ(Records("records.db.replaced-1"), 4 * kRowsOfStep);
+}
+
+TEST_F(BackupTest, WhoeverReadsADatabaseHasItInUse) {
+  Store(0, 1);
+  ASSERT_EQ(MakeBackup(files_, folder_ / "copy"), absl::OkStatus());
+  StoreAndDie(1, 2);
+  const auto reader = records::OpenToRead(files_.records, records::kRecordsFile, "").value();
+  {
+    const auto transaction = records::Transaction::BeginReading(reader).value();
+    ASSERT_TRUE(reader.QueryInt("SELECT count(*) FROM sqlite_schema").ok());
+    const absl::Status refused = Restore();
+    EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+    EXPECT_THAT(std::string(refused.message()), HasSubstr("another program is reading the records file"));
+    EXPECT_EQ(Records(), 2 * kRowsOfStep);
+    EXPECT_EQ(Left(), 0);
+  }
+  ASSERT_EQ(Restore(), absl::OkStatus()) << "its connection is open, and asks nothing";
+  EXPECT_EQ(Records(), kRowsOfStep);
+  EXPECT_EQ(Records("records.db.replaced-1"), 2 * kRowsOfStep);
+}
+
+TEST_F(BackupTest, KilledAtAnyMoveARestoreLeavesEveryDatabaseWhole) {
+  Store(0, 1);
+  ASSERT_EQ(MakeBackup(files_, folder_ / "copy"), absl::OkStatus());
+  int moves = 0;
+  for (bool killed = true; killed; ++moves) {
+    StoreAndDie(1, 4);
+    const pid_t child = fork();
+    if (child == 0) {
+      dies_at_move = moves + 1;
+      _exit(Restore().ok() ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    killed = WIFSIGNALED(status);
+    EXPECT_TRUE(killed || status == 0);
+    ASSERT_TRUE(fs::exists(files_.records) && fs::exists(files_.state)) << "at move " << moves;
+    const int64_t records = Records();
+    EXPECT_THAT(records, AnyOf(kRowsOfStep, 4 * kRowsOfStep)) << "at move " << moves;
+    EXPECT_TRUE(records != kRowsOfStep || Records("records.db.replaced-1") == 4 * kRowsOfStep) << "at move " << moves;
+    EXPECT_THAT(Jobs(), AnyOf(1u, 4u)) << "at move " << moves;
+    ASSERT_EQ(Restore(), absl::OkStatus());
+    EXPECT_EQ(Records(), kRowsOfStep);
+    EXPECT_EQ(Jobs(), 1u);
+    EXPECT_EQ(Left(), 0);
+    for (const fs::path& folder : {folder_.path(), files_.certificates}) RemoveReplaced(folder);
+  }
+  EXPECT_EQ(moves, 2 * 4 + 1) << "each of four files is linked, and another one renamed to it";
+}
+
+// So many records that jobs end while they are copied.
+TEST_F(BackupTest, AJobThatHasEndedInACopyHasItsResultsThere) {
+  constexpr int kStoredBefore = 1000;
+  {
+    auto farm = OpenFarm::Open(folder_.path()).value();
+    std::vector<records::Record> rows;
+    for (int step = 0; step < kStoredBefore; ++step) {
+      for (records::Record& row : RowsOfStep(step)) rows.push_back(std::move(row));
+    }
+    ASSERT_TRUE(farm.store->Append(rows).ok());
+    int step = kStoredBefore;
+    const auto run = [&] { ASSERT_EQ(RunStep(*farm.commit, step++).first, absl::OkStatus()); };
+    for (int i = 0; i < 3; ++i) run();
+    std::atomic<bool> stop = false;
+    std::thread writer([&] {
+      while (!stop) run();
+    });
+    EXPECT_EQ(MakeBackup(files_, folder_ / "copy"), absl::OkStatus());
+    stop = true;
+    writer.join();
+  }
+  ASSERT_EQ(Restore(), absl::OkStatus());
+  Acknowledged ended;
+  const auto jobs = FarmState::Open(files_.state, absl::Now())->TakeJobs(absl::Now());
+  for (const v1::Job& job : *jobs) {
+    if (job.state() == v1::JOB_STATE_SUCCEEDED) ended.results.insert(std::stoi(job.id().substr(1)));
+  }
+  EXPECT_GE(ended.results.size(), 2u);
+  ExpectStored(folder_.path(), ended);
+}
+
+// It may have been spent or revoked after the copy was made, as this one was.
+TEST_F(BackupTest, NoTokenOfTheCopyIsGood) {
+  Store(0, 1);
+  const absl::Time now = absl::Now();
+  const auto authority = pki::Authority::Make({now, now + absl::Hours(1)}).value();
+  const Register::Sign sign = [&](const FarmIdentity& identity) {
+    return authority.SignMember(pki::MakeRequest(pki::MakeKey()).value(), identity, {now, now + absl::Hours(1)});
+  };
+  const auto members = [&] { return Register::Open(files_.certificates / "register.db").value(); };
+  const auto add = [&](const std::string& secret) {
+    return members()->AddToken({secret, Role::kAgent, "", 1, now + absl::Hours(1), "ann"}, now).status();
+  };
+  const std::string spent = pki::RandomSecret(), later = pki::RandomSecret();
+  ASSERT_EQ(add(spent), absl::OkStatus());
+  ASSERT_EQ(MakeBackup(files_, folder_ / "copy"), absl::OkStatus());
+  ASSERT_TRUE(members()->Enrol({spent, "agent", "board", "host"}, sign, now).ok());
+  ASSERT_EQ(Restore(), absl::OkStatus());
+  EXPECT_EQ(Left(), 0);
+  EXPECT_THAT(std::string(members()->CheckToken(spent, now).message()), HasSubstr("was revoked"));
+  ASSERT_EQ(add(later), absl::OkStatus());
+  EXPECT_TRUE(members()->Enrol({later, "agent", "board", "host"}, sign, now).ok());
 }
 
 }  // namespace

@@ -70,7 +70,7 @@ Recordable Measured(const v1::Timing& timing) {
   candidate->set_schedule("split");
   candidate->set_is_default(true);
   candidate->set_predicted_seconds(2e-3);
-  Recordable recordable{"b1", "job", std::make_shared<const v1::Batch>(batch), {}};
+  Recordable recordable{"b1", "job", std::make_shared<const v1::Batch>(batch), {}, "b1.2"};
   v1::CandidateOutcome* outcome = recordable.result.add_outcomes();
   outcome->set_candidate_id("c0");
   *outcome->mutable_outcome()->mutable_timing() = timing;
@@ -92,6 +92,7 @@ TEST(ToRecordsTest, NothingThatAnAgentTellsIsDropped) {
   const Record& record = rows[0];
   EXPECT_EQ(record.key, (records::Key{"d1", "cpu", "board", "hone 1"}));
   EXPECT_EQ(record.measurement_id, "farm/b1/c0");
+  EXPECT_EQ(record.batch_id, "farm/b1.2") << "candidates of one visit share it";
   EXPECT_TRUE(record.is_default);
   EXPECT_EQ(record.environment,
             "kernel=6.1.0-18-amd64 governor=performance smt=on memory_bytes=68719476736 agent=0.2.0 golden_us=12.3 "

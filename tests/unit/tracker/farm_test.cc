@@ -5,10 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "base/protocol_version.h"
+#include "records/winner.h"
 #include "tests/farm/builders.h"
 #include "tests/farm/fake_agent.h"
 #include "tracker/convert.h"
@@ -141,6 +143,10 @@ TEST_F(FarmTest, StaleLeaseIsRefusedAfterTheDeviceWasSilent) {
   EXPECT_TRUE(Wait(batch)->finished().empty());
   EXPECT_EQ(farm_.Counters(now_).results_stale(), 1);
   second.Finish(current);
+  second.state.set_sequence(second.state.sequence() + 1);
+  const Recordable recordable = farm_.Acceptable(second.state, now_).at(0);
+  EXPECT_EQ(recordable.batch_id, batch);
+  EXPECT_EQ(recordable.visit_id, batch + ".2") << "nobody compares it with what the first measured";
   ASSERT_TRUE(second.Sync(farm_, now_).ok());
   EXPECT_EQ(Wait(batch)->finished(0).result().device_name(), "b/cpu");
 }
@@ -250,6 +256,50 @@ TEST_F(FarmTest, CandidateThatKillsDevicesIsFoundAndTheOthersAreMeasured) {
   const std::vector<Recordable> given_up = farm_.TakeGivenUp();
   ASSERT_EQ(given_up.size(), 1u);
   EXPECT_EQ(given_up[0].result.outcomes(0).candidate_id(), "c5");
+  EXPECT_EQ(given_up[0].result.device_name(), "a/cpu");
+  EXPECT_EQ(given_up[0].result.device().digest(), "f");
+}
+
+// Of repeats that two devices took, none was taken beside one of the other's.
+TEST_F(FarmTest, HalvesOfAConfirmationAreNotComparedWithEachOther) {
+  v1::Batch batch = BatchOf(2);
+  batch.set_final(true);
+  batch.mutable_candidates(0)->set_is_default(true);
+  for (v1::Candidate& candidate : *batch.mutable_candidates()) candidate.set_schedule("of " + candidate.id());
+  const std::string id = Submit(batch, "b1").value();
+  for (const char* boot : {"1", "2", "3", "4"}) {
+    const int leases = std::string(boot) == "4" ? 0 : 1;  // then it is in quarantine
+    ASSERT_EQ(FakeAgent("a", boot).Sync(farm_, now_)->response.leases_size(), leases) << boot;
+  }
+  FakeAgent slow("slow", "1"), fast("fast", "1");
+  const std::map<FakeAgent*, v1::Lease> halves = {{&slow, slow.Sync(farm_, now_)->response.leases(0)},
+                                                  {&fast, fast.Sync(farm_, now_)->response.leases(0)}};
+  std::vector<records::StoredRecord> rows;
+  for (FakeAgent* agent : {&slow, &fast}) {
+    ASSERT_EQ(halves.at(agent).batch().candidates_size(), 1);
+    EXPECT_FALSE(halves.at(agent).batch().final());
+    agent->Finish(halves.at(agent));
+    v1::BatchResult& result = *agent->state.mutable_finished(0)->mutable_result();
+    v1::Timing& timing = *result.mutable_outcomes(0)->mutable_outcome()->mutable_timing();
+    timing.clear_seconds();
+    for (int i = 0; i < 10; ++i) timing.add_seconds(agent == &slow ? 2e-3 : 1e-3);
+    agent->state.set_sequence(agent->state.sequence() + 1);
+    const auto row = static_cast<int64_t>(rows.size());
+    rows.push_back({row, ToRecords("farm", farm_.Acceptable(agent->state, now_).at(0)).at(0)});
+    ASSERT_TRUE(agent->Sync(farm_, now_).ok());
+  }
+  EXPECT_EQ(rows[0].record.measurement_id, "farm/" + id + "/c0");
+  EXPECT_EQ(rows[1].record.measurement_id, "farm/" + id + "/c1");
+  EXPECT_NE(rows[0].record.batch_id, rows[1].record.batch_id);
+  const std::vector<records::Contender> contenders = {ContenderOf(rows[0]), ContenderOf(rows[1])};
+  EXPECT_FALSE(records::FindWinner(contenders)->confirmed);
+  const v1::BatchResult told = Wait(id)->finished(0).result();
+  ASSERT_EQ(told.outcomes_size(), 2);
+  for (const v1::CandidateOutcome& outcome : told.outcomes()) {
+    const v1::Timing& timing = outcome.outcome().timing();
+    EXPECT_EQ(timing.seconds_size(), 10);
+    EXPECT_FALSE(records::TakenInTurns(10, timing.first_interleaved())) << "nor does the tuner conclude from them";
+  }
 }
 
 TEST_F(FarmTest, LossesInARowQuarantineForAWhile) {
@@ -489,6 +539,34 @@ TEST_F(FarmTest, SubmissionIsIdempotentAndBounded) {
   EXPECT_EQ(Submit(BatchOf(1), "b0").value(), first);
   for (int i = 1; i < 64; ++i) ASSERT_TRUE(Submit(BatchOf(1), fmt::format("b{}", i)).ok());
   EXPECT_EQ(Submit(BatchOf(1), "one more").status().code(), absl::StatusCode::kResourceExhausted);
+}
+
+TEST_F(FarmTest, NamesHaveALength) {
+  const std::string longer(300, 'x');
+  EXPECT_THAT(std::string(Submit(BatchOf(1), longer).status().message()), HasSubstr("client_batch_id 'xxx"));
+  v1::LeaseJobRequest request;
+  request.set_protocol_version(v1::PROTOCOL_VERSION_1);
+  request.set_tuner_id(longer);
+  EXPECT_THAT(std::string(farm_.LeaseJob(request, now_).status().message()), HasSubstr("tuner_id 'xxx"));
+  request.set_tuner_id("t");
+  request.set_boot_id(longer);
+  EXPECT_EQ(farm_.LeaseJob(request, now_).status().code(), absl::StatusCode::kInvalidArgument);
+  request.set_boot_id(longer.substr(0, 256));
+  EXPECT_TRUE(farm_.LeaseJob(request, now_).ok());
+}
+
+TEST(BatchQuotaTest, BatchesOfAllJobsOfATunerWeighSoMuch) {
+  BatchOptions options;
+  options.max_open_bytes_per_tuner = 3 << 20;
+  BatchQueue queue(options, CountingIds());
+  v1::Batch batch = BatchOf(1);
+  batch.set_artifact(std::string(2 << 20, 'x'));
+  const absl::Time now = absl::FromUnixSeconds(1'000'000);
+  ASSERT_TRUE(queue.Submit({"j1", "ann", "t"}, "b1", batch, now).ok());
+  const absl::Status refused = queue.Submit({"j2", "bob", "t"}, "b1", batch, now).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("all jobs of tuner 't' would take 4 MiB"));
+  EXPECT_TRUE(queue.Submit({"j2", "bob", "u"}, "b1", batch, now).ok());
 }
 
 TEST(BatchQuotaTest, OpenBatchesOfAJobWeighSoMuch) {

@@ -127,6 +127,27 @@ TEST_F(JobBookTest, OpenJobsOfASubmitterWeighSoMuch) {
   EXPECT_TRUE(submit("b", "ann").ok());
 }
 
+TEST_F(JobBookTest, AScheduleThatAReportLeavesOutIsThatOfTheOneBefore) {
+  const std::string id = Submit("a");
+  const v1::JobLease lease = book_.Lease("t", "boot", now_)->lease;
+  v1::JobProgress progress;
+  v1::WorkloadProgress& workload = *progress.add_workloads();
+  workload.set_best_schedule("split");
+  ASSERT_TRUE(book_.Report(lease, progress, now_).ok());
+  workload.clear_best_schedule();
+  workload.set_same_schedule(true);
+  workload.set_trials(7);
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(book_.Report(lease, progress, now_).ok());
+    EXPECT_EQ(book_.Find(id)->progress().workloads(0).best_schedule(), "split");
+    EXPECT_EQ(book_.Find(id)->progress().workloads(0).trials(), 7);
+    EXPECT_FALSE(book_.Find(id)->progress().workloads(0).same_schedule());
+  }
+  workload.set_same_schedule(false);
+  ASSERT_TRUE(book_.Report(lease, progress, now_).ok());
+  EXPECT_EQ(book_.Find(id)->progress().workloads(0).best_schedule(), "") << "there is none any more";
+}
+
 TEST_F(JobBookTest, WhatATunerSaysOfAJobIsBounded) {
   const std::string id = Submit("a");
   const v1::JobLease lease = book_.Lease("t", "boot", now_)->lease;
@@ -343,6 +364,52 @@ TEST_F(JobBookTest, EndedJobsAreForgottenByNumberAndAge) {
   EXPECT_THAT(book.TakeForgotten(), ElementsAre(ids[2])) << "too old";
   EXPECT_NE(book.Find(ids[0]), nullptr) << "one that is open stays";
   EXPECT_NE(book.Find(ids[3]), nullptr);
+}
+
+// Though no jobs are to be kept that have ended.
+TEST_F(JobBookTest, NoJobIsForgottenBeforeItsEndWasHeard) {
+  JobOptions options{.notify_allowed = {"https://hooks.lab/"}, .most_ended = 0};
+  JobBook book(options, 1, CountingIds());
+  const auto ended = [&](const std::string& name, const std::string& url) {
+    v1::JobSpec spec = SpecOf(name);
+    spec.set_notify_url(url);
+    const std::string id = book.Submit(spec, now_).value()->id();
+    EXPECT_TRUE(book.Cancel(id, now_).ok());
+    return id;
+  };
+  const std::string watched = ended("a", ""), told = ended("b", "https://hooks.lab/x");
+  const std::string never_told = ended("c", "https://hooks.lab/x");
+  book.Expire(now_ + options.keep_news);
+  EXPECT_THAT(book.TakeForgotten(), testing::IsEmpty());
+  book.Expire(now_ + options.keep_news + absl::Seconds(1));
+  EXPECT_THAT(book.TakeForgotten(), ElementsAre(watched));
+  v1::JobNotice notice;
+  notice.set_closed(true);
+  book.TakeNotice(told, notice);
+  book.Expire(now_ + absl::Hours(24));
+  EXPECT_THAT(book.TakeForgotten(), ElementsAre(told));
+  book.Expire(now_ + absl::Hours(25));
+  EXPECT_THAT(book.TakeForgotten(), ElementsAre(never_told));
+}
+
+TEST_F(JobBookTest, NobodyFillsTheBookWithJobsThatHeCancels) {
+  JobBook book(JobOptions{.most_ended = 1, .most_news = 2}, 1, CountingIds());
+  std::vector<std::string> ids;
+  for (const char* name : {"a", "b", "c", "d"}) {
+    now_ += absl::Seconds(1);
+    ids.push_back(book.Submit(SpecOf(name), now_).value()->id());
+    ASSERT_TRUE(book.Cancel(ids.back(), now_).ok());
+  }
+  book.Expire(now_);
+  EXPECT_THAT(book.TakeForgotten(), ElementsAre(ids[0]));
+}
+
+TEST_F(JobBookTest, ACalendarThatIsSetByYearsForgetsNothing) {
+  const std::string id = book_.Submit(SpecOf("a"), now_).value()->id();
+  ASSERT_TRUE(book_.Cancel(id, now_).ok());
+  book_.SetWallAhead(absl::Hours(24 * 365));
+  book_.Expire(now_);
+  EXPECT_THAT(book_.TakeForgotten(), testing::IsEmpty());
 }
 
 TEST_F(JobBookTest, EndedJobsAreForgottenByTheirBytes) {

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 
 #include <fstream>
 #include <sstream>
@@ -107,6 +108,34 @@ TEST_F(RegisterTest, WhoeverHasNoNameGetsOneOfItsHost) {
   EXPECT_EQ(members_->Enrol({Token(), "agent", "", "-\xc3\xa4 my board"}, Signer(), kRegisterTime)->identity.name,
             "myboard");
   EXPECT_EQ(members_->Enrol({Token(), "agent", "", "..."}, Signer(), kRegisterTime)->identity.name, "agent");
+}
+
+TEST_F(RegisterTest, ANameIsFoundWhereThatOfTheHostIsTakenManyTimes) {
+  members_.reset();
+  const auto file = records::Connection::Open(folder_ / "register.db", SQLITE_OPEN_READWRITE, "").value();
+  ASSERT_EQ(file.Execute("WITH RECURSIVE all_suffixes(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM all_suffixes LIMIT "
+                         "65536) INSERT INTO certificates SELECT printf('%d', i), 'agent', printf('host-%04x', i), 0, "
+                         "0, 'token', 0 FROM all_suffixes"),
+            absl::OkStatus());
+  Reopen();
+  EXPECT_EQ(Enrol(Token())->identity.name, "host");
+  EXPECT_THAT(Enrol(Token())->identity.name, testing::MatchesRegex("host-[0-9a-f]{5,12}"));
+}
+
+TEST_F(RegisterTest, ASessionsNameIsFreeWhenItsTimeIsOver) {
+  const auto begin = [&](absl::Time now) {
+    const std::string secret = pki::RandomSecret();
+    EXPECT_TRUE(members_->AddToken({secret, Role::kViewer, "", 1, now + absl::Hours(1), "ann"}, now).ok());
+    return members_->Enrol({secret, "viewer", "", "web", true}, Signer(now), now)->identity.name;
+  };
+  EXPECT_EQ(begin(kRegisterTime), "web");
+  EXPECT_NE(begin(kRegisterTime), "web");
+  EXPECT_THAT((*members_->Identities())[0].vouched_by(), testing::EndsWith(" of ann, for a browser session"));
+  ASSERT_TRUE(Enrol(Token(), "board").ok());
+  const absl::Time later = kRegisterTime + absl::Hours(25);
+  begin(later);
+  EXPECT_EQ(members_->Identities()->size(), 2u) << "the new one, and the board, whose name is taken still";
+  EXPECT_EQ(begin(later), "web");
 }
 
 TEST_F(RegisterTest, SecretsAreNotInTheFile) {

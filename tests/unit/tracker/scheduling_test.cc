@@ -5,6 +5,7 @@
 #include <map>
 
 #include "tests/farm/fake_agent.h"
+#include "tracker/queue/memory.h"
 #include "tracker/queue/shares.h"
 #include "tracker/queue/times.h"
 
@@ -220,6 +221,50 @@ TEST_F(SchedulingTest, AStandstillOfTheTrackerIsNoAbsence) {
   EXPECT_EQ(Job(id).state(), v1::JOB_STATE_QUEUED) << "from then on it counts as ever";
 }
 
+// One measures, and the other waits: neither of them does so for an hour more.
+TEST_F(SchedulingTest, AStandstillOfTheTrackerIsNobodysTurn) {
+  FakeAgent board("board", "1");
+  const std::string ann = Submit("a", "ann"), bob = Submit("b", "bob");
+  ASSERT_EQ(Lease("t/1"), ann);
+  ASSERT_EQ(Lease("t/2"), bob);
+  Measure(ann, "b", BatchFor(""));
+  const v1::Lease lease = board.Sync(farm_, now_)->response.leases(0);
+  ASSERT_EQ(lease.receipt().job_id(), ann);
+  v1::Batch limited = BatchFor("");
+  limited.set_useful_seconds(100);
+  Measure(bob, "b", limited);
+  *board.state.add_running() = lease.reference();
+  Pass(absl::Seconds(20), {&board});
+  now_ += absl::Hours(1);  // and nothing is called
+  Pass(absl::Seconds(1), {&board});
+  EXPECT_DOUBLE_EQ(Waited(bob), 20);
+  EXPECT_NEAR(farm_.batches().turns().UsedBy("ann"), 20, 1);
+  EXPECT_EQ(farm_.stood_still(), absl::Hours(1) + absl::Seconds(1));
+  board.Finish(lease);
+  const v1::Lease next = board.Sync(farm_, now_)->response.leases(0);
+  ASSERT_EQ(next.receipt().job_id(), bob);
+  EXPECT_DOUBLE_EQ(next.batch().policy().visit_seconds(), 100);
+}
+
+TEST_F(SchedulingTest, AStandstillOfTheTrackerTakesNobodysTuner) {
+  const std::string low = Submit("low", "ann");
+  ASSERT_EQ(Lease("t/1"), low);
+  Submit("urgent", "ann", 5);
+  Pass(absl::Seconds(5));
+  now_ += absl::Hours(1);  // and nothing is called
+  Pass(absl::Seconds(5));
+  EXPECT_EQ(Job(low).state(), v1::JOB_STATE_RUNNING);
+  Pass(JobOptions().preempt_after);
+  EXPECT_EQ(Job(low).state(), v1::JOB_STATE_QUEUED) << "from then on it counts as ever";
+}
+
+// As whose batches all that is counted which processes of one name measure.
+TEST_F(SchedulingTest, TunersOfOneNameAreCountedTogether) {
+  const std::string id = Submit("a", "ann");
+  ASSERT_EQ(Lease("t/2"), id);
+  EXPECT_EQ(farm_.jobs().TunerOf(id), "t");
+}
+
 // Not with the next call of the agent, or the next tick: others may have it now.
 TEST_F(SchedulingTest, ATunerThatLeavesFreesItsDevicesAtOnce) {
   FakeAgent board("board", "1");
@@ -404,6 +449,29 @@ TEST_F(SchedulingTest, AJobEndsWhenItsTimeIsOverWhateverItDoes) {
   EXPECT_EQ(Alive(tuned).status().code(), absl::StatusCode::kAborted);
 }
 
+// The machine slept for eight hours, or its clock was set: the clock of the leases did not go on meanwhile.
+TEST_F(SchedulingTest, WhatPeopleGiveAndAreToldIsByTheClockOnTheWall) {
+  FakeAgent board("board", "1");
+  ASSERT_TRUE(board.Sync(farm_, now_).ok());
+  const absl::Time wall = now_ + absl::Hours(8);
+  const std::string before = Submit("before", "ann", 0, [&](v1::JobSpec& spec) {
+    spec.set_trials(0);
+    *spec.mutable_until() = ToProto(wall);
+  });
+  farm_.SetWallAhead(absl::Hours(8));
+  farm_.Tick(now_);
+  EXPECT_EQ(Job(before).state(), v1::JOB_STATE_FAILED) << "its time is over";
+  EXPECT_EQ(FromProto(Job(before).ended()), wall);
+  const std::string id = Submit("a", "ann", 0, [&](v1::JobSpec& spec) {
+    spec.set_trials(0);
+    *spec.mutable_until() = ToProto(wall + absl::Minutes(10));
+  });
+  EXPECT_EQ(FromProto(Job(id).created()), wall);
+  ASSERT_EQ(Lease("t"), id);
+  EXPECT_EQ(last_.until_left().seconds(), 10 * 60);
+  EXPECT_EQ(FromProto(farm_.ListDevices(v1::ListDevicesRequest(), now_).at(0).last_seen()), wall);
+}
+
 TEST_F(SchedulingTest, WhatAPersonSeesIsNotStoredEverySecond) {
   const std::string id = Submit("a", "ann");
   ASSERT_EQ(Lease("t"), id);
@@ -448,8 +516,15 @@ TEST_F(SchedulingTest, OfAGroupThePartWhoseDeviceIsAwayWaitsAlone) {
 
 TEST_F(SchedulingTest, AListForPeopleLeavesOutWhatIsForTuners) {
   Submit("a", "ann", 0, [](v1::JobSpec& spec) {
-    spec.mutable_workloads(0)->set_title("conv2d");
-    spec.mutable_workloads(0)->add_hints("1:1");
+    v1::WorkloadSpec& workload = *spec.mutable_workloads(0);
+    workload.set_title("conv2d");
+    workload.set_op("conv");
+    workload.set_flops(7);
+    workload.add_hints("1:1");
+    for (int i = 0; i < workload.GetDescriptor()->field_count(); ++i) {
+      const auto* field = workload.GetDescriptor()->field(i);
+      EXPECT_TRUE(field->is_repeated() || workload.GetReflection()->HasField(workload, field)) << field->name();
+    }
   });
   v1::ListJobsRequest request;
   const auto listed = [&] { return farm_.ListJobs(request, now_).at(0).spec().workloads(0); };
@@ -463,6 +538,22 @@ TEST_F(SchedulingTest, AListForPeopleLeavesOutWhatIsForTuners) {
   EXPECT_EQ(for_people.SerializeAsString(), shown.SerializeAsString()) << "all else, with the title";
   EXPECT_NE(Lease("t/1"), "");
   EXPECT_EQ(last_.job().spec().workloads(0).text(), "w");
+}
+
+TEST_F(SchedulingTest, AListForPeopleTakesNoRoomForWhatItLeavesOut) {
+  for (const char* name : {"a", "b", "c"}) {
+    Submit(name, "ann", 0,
+           [](v1::JobSpec& spec) { SetWorkload(*spec.mutable_workloads(0), std::string(1 << 20, 'x')); });
+  }
+  v1::ListJobsRequest request;
+  request.set_for_people(true);
+  const std::vector<v1::Job> listed = farm_.ListJobs(request, now_);
+  ASSERT_THAT(listed, testing::SizeIs(3));
+  for (const v1::Job& job : listed) EXPECT_LT(MemoryOf(job), 10'000u);
+  EXPECT_EQ(listed[2].waiting_for(), "a tuner");
+  EXPECT_EQ(listed[1].waiting_for(), "a tuner; 1 other goes first");
+  EXPECT_EQ(listed[0].waiting_for(), "a tuner; 2 others go first");
+  EXPECT_EQ(Job(listed[0].id()).spec().workloads(0).text().size(), size_t{1} << 20) << "it has its text";
 }
 
 // What does not fit would make the whole answer fail.

@@ -274,7 +274,9 @@ TEST_F(ShellTest, AnEndIsShownWhenItIsOnTheDisk) {
     v1::WatchJobRequest request;
     request.set_job_id(id);
     request.set_after_sequence(1'000'000);  // events are not what is asked for
-    return Await<v1::WatchJobResponse>([&](auto done) { shell->WatchJob(request, kPresent, done); })->job().state();
+    return Await<v1::WatchJobResponse>([&](auto done) { shell->WatchJob(request, "ann", kPresent, done); })
+        ->job()
+        .state();
   };
   ASSERT_TRUE(cancel(before).ok());
   const std::string meanwhile = Submit(*shell, "meanwhile")->id();
@@ -391,12 +393,48 @@ TEST_F(ShellTest, TheHealthOfDevicesOutlivesTheTracker) {
   EXPECT_FALSE(quarantined(*start(), "third", true));
 }
 
+// Clocks that go on when the test says so.
+struct FakeTime {
+  std::atomic<int64_t> steady = 1'000, wall = 1'800'000'000;
+  Clocks clocks() {
+    return {[this] { return absl::FromUnixSeconds(steady); }, [this] { return absl::FromUnixSeconds(wall); }};
+  }
+};
+
+// The machine slept for nine hours of the eight that a job was given.
+TEST_F(ShellTest, AJobEndsByTheClockOnTheWall) {
+  FakeTime time;
+  const auto shell =
+      Shell::Start(FarmOptions(), FarmState::Open(folder_ / "jobs", absl::Now()).value(), store_.get(), time.clocks())
+          .value();
+  v1::JobSpec spec = SpecOf("a");
+  spec.set_trials(0);
+  spec.mutable_until()->set_seconds(time.wall + 8 * 3600);
+  const std::string id = Await<v1::Job>([&](auto done) { shell->SubmitJob(spec, done); })->id();
+  time.wall += 9 * 3600;
+  for (int i = 0; i < 6000 && GetJob(*shell, id)->state() == v1::JOB_STATE_QUEUED; ++i) {
+    ++time.steady;
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  EXPECT_EQ(GetJob(*shell, id)->state(), v1::JOB_STATE_FAILED);
+  EXPECT_EQ(GetJob(*shell, id)->ended().seconds(), time.wall);
+}
+
+TEST_F(ShellTest, ALimitOfJobsIsNotNegative) {
+  const auto shell =
+      Shell::Start(FarmOptions(), FarmState::Open(folder_ / "jobs", absl::Now()).value(), store_.get()).value();
+  v1::ListJobsRequest request;
+  request.set_limit(-1);
+  const auto listed = Await<v1::ListJobsResponse>([&](auto done) { shell->ListJobs(request, done); });
+  EXPECT_TRUE(absl::IsInvalidArgument(listed.status())) << listed.status();
+}
+
 // Calls that wait, and what they were answered.
 class HeldCallsTest : public ShellTest {
  protected:
-  void Start() {
+  void Start(Clocks clocks = {}) {
     FarmState state = FarmState::Open(folder_ / "jobs", absl::Now()).value();
-    shell_ = Shell::Start(FarmOptions(), std::move(state), store_.get()).value();
+    shell_ = Shell::Start(FarmOptions(), std::move(state), store_.get(), std::move(clocks)).value();
   }
   // An agent calls, is told its epoch, and calls again with nothing to do.
   void Hold(const std::string& agent_id, const std::string& target = "cpu") {
@@ -432,11 +470,13 @@ class HeldCallsTest : public ShellTest {
     for (const auto& [agent_id, answers] : answers_) answered += static_cast<int>(answers.size());
     return answered;
   }
-  v1::JobLease LeaseNewJob() {
-    EXPECT_TRUE(Submit(*shell_, "job").ok());
+  v1::JobLease LeaseNewJob(const std::string& user = "ann") {
+    v1::JobSpec spec = SpecOf("job of " + user);
+    spec.set_submitted_by(user);
+    EXPECT_TRUE(Await<v1::Job>([&](auto done) { shell_->SubmitJob(spec, done); }).ok());
     v1::LeaseJobRequest request;
     request.set_protocol_version(v1::PROTOCOL_VERSION_1);
-    request.set_tuner_id("tuner");
+    request.set_tuner_id("tuner of " + user);
     return Await<v1::LeaseJobResponse>([&](auto done) { shell_->LeaseJob(request, kPresent, done); })->lease();
   }
   std::string SubmitBatch(const v1::JobLease& lease, const std::string& id, const std::string& target = "cpu") {
@@ -448,6 +488,7 @@ class HeldCallsTest : public ShellTest {
     return Await<v1::SubmitBatchResponse>([&](auto done) { shell_->SubmitBatch(submit, done); })->batch_id();
   }
 
+  FakeTime time_;
   std::mutex mutex_;
   std::map<std::string, v1::SynchronizeRequest> requests_;
   std::map<std::string, std::vector<absl::StatusOr<v1::SynchronizeResponse>>> answers_;
@@ -474,6 +515,38 @@ TEST_F(HeldCallsTest, WorkWakesOneWhomItConcerns) {
   shell_->Stop();
   EXPECT_EQ(Answered(), 101) << "everyone, once";
   EXPECT_TRUE(absl::IsUnavailable(Answers("cpu99").back().status()));
+}
+
+// Two pieces are queued at once, as an agent of two devices stops. The first is asked about, and whom it concerns gets
+// the second, since its user has had less.
+TEST_F(HeldCallsTest, APieceIsOfferedUntilSomebodyTakesIt) {
+  Start(time_.clocks());
+  v1::SynchronizeRequest leaver;
+  leaver.set_protocol_version(v1::PROTOCOL_VERSION_1);
+  leaver.set_agent_id("leaver");
+  leaver.set_boot_id("boot");
+  for (const char* id : {"first", "second"}) *leaver.add_devices() = DeviceOf(id);
+  const auto call = [&] {
+    leaver.set_sequence(leaver.sequence() + 1);
+    const v1::SynchronizeResponse answer = Synchronize(*shell_, leaver).value();
+    leaver.set_epoch(answer.epoch());
+    for (const v1::Lease& lease : answer.leases()) *leaver.add_running() = lease.reference();
+  };
+  for (const char* user : {"ann", "bob"}) {
+    SubmitBatch(LeaseNewJob(user), "batch");
+    call();
+    ++time_.steady;
+  }
+  ASSERT_EQ(leaver.running_size(), 2);
+  for (const char* id : {"x", "y"}) Hold(id);
+  ASSERT_EQ(Answered(), 0);
+  leaver.set_leaving(true);
+  leaver.clear_running();
+  call();
+  for (const char* id : {"x", "y"}) {
+    ASSERT_EQ(Answers(id).size(), 1u) << id;
+    EXPECT_EQ(Answers(id)[0]->leases_size(), 1) << id;
+  }
 }
 
 TEST_F(HeldCallsTest, ANewerCallEndsTheOlderAndADrainTellsItsAgent) {
@@ -540,6 +613,23 @@ TEST_F(HeldCallsTest, AJobHasAsManyWaitsAsBatchesAndTheOldestEndsForOneMore) {
   shell_->Stop();
 }
 
+TEST_F(HeldCallsTest, AnIdentityHasSoManyWatchesAndTheFirstEndsForOneMore) {
+  Start();
+  v1::WatchJobRequest watch;
+  watch.set_job_id(Submit(*shell_, "job")->id());
+  watch.set_after_sequence(int64_t{1} << 62);
+  watch.mutable_max_wait()->set_seconds(20);
+  std::atomic<int> first = 0, others = 0;
+  shell_->WatchJob(watch, "ann", kPresent, [&](const auto& told) { first += told.ok() && told->job().id() != ""; });
+  for (int i = 1; i < kQuotas.watches; ++i) shell_->WatchJob(watch, "ann", kPresent, [&](const auto&) { ++others; });
+  shell_->WatchJob(watch, "bob", kPresent, [&](const auto&) { ++others; });
+  EXPECT_EQ(first + others, 0);
+  shell_->WatchJob(watch, "ann", kPresent, [&](const auto&) { ++others; });
+  while (first == 0) absl::SleepFor(absl::Milliseconds(10));  // it looks, when what it sees is on the disk
+  EXPECT_EQ(others, 0);
+  shell_->Stop();
+}
+
 TEST_F(HeldCallsTest, SaysWhetherACallChangedAnything) {
   Start();
   bool changed = false;
@@ -576,12 +666,12 @@ TEST_F(HeldCallsTest, ANewJobWakesOneTunerAndAWatcherHearsOfIt) {
   v1::WatchJobRequest watch;
   watch.set_job_id(job.id());
   watch.mutable_max_wait()->set_seconds(20);
-  watch.set_after_sequence(Await<v1::WatchJobResponse>([&](auto done) { shell_->WatchJob(watch, kPresent, done); })
+  watch.set_after_sequence(Await<v1::WatchJobResponse>([&](auto done) { shell_->WatchJob(watch, "", kPresent, done); })
                                ->events()
                                .rbegin()
                                ->sequence());
   std::promise<absl::StatusOr<v1::WatchJobResponse>> told;
-  shell_->WatchJob(watch, kPresent, [&](auto answer) { told.set_value(answer); });
+  shell_->WatchJob(watch, "", kPresent, [&](auto answer) { told.set_value(answer); });
   v1::ReportProgressRequest report;
   *report.mutable_lease() = lease;
   report.mutable_progress()->set_trials(7);
@@ -616,6 +706,7 @@ TEST_F(HeldCallsTest, ATunerThatLeavesGivesAllBackAndGetsNothingAfterIt) {
 TEST_F(HeldCallsTest, ForgottenJobsLeaveTheFileToo) {
   FarmOptions options;
   options.jobs.most_ended = 1;
+  options.jobs.keep_news = absl::ZeroDuration();
   shell_ = Shell::Start(options, FarmState::Open(folder_ / "jobs", absl::Now()).value(), store_.get()).value();
   for (const char* name : {"a", "b"}) {
     const std::string id = Submit(*shell_, name)->id();
@@ -645,7 +736,7 @@ TEST_F(ShellTest, ManyThreadsMayCallAtOnce) {
       v1::WatchJobRequest watch;
       watch.set_job_id(Submit(*shell, "watched" + std::to_string(i))->id());
       while (present()) {
-        (void)Await<v1::WatchJobResponse>([&](auto done) { shell->WatchJob(watch, present, done); });
+        (void)Await<v1::WatchJobResponse>([&](auto done) { shell->WatchJob(watch, "", present, done); });
         (void)shell->ListDevices(v1::ListDevicesRequest());
         (void)shell->Counters();
         (void)Await<v1::ListJobsResponse>([&](auto done) { shell->ListJobs(v1::ListJobsRequest(), done); });

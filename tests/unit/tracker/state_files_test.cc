@@ -207,6 +207,17 @@ TEST_F(StateFilesTest, LaterChangesAreLaidOverEarlierOnes) {
   EXPECT_EQ(changes.drained["y"], "hot");
 }
 
+// Again and again within a minute, as a tracker that does not get far is started. That is no clock that was set back.
+TEST_F(StateFilesTest, TheLatestStartIsATimeHoweverManyStartsThereWere) {
+  const auto start = [&](absl::Time now) { return FarmState::Open(folder_ / "jobs", now)->latest_start(); };
+  for (int i = 0; i < 20; ++i) {
+    const absl::Time now = kStateTime + absl::Seconds(i);
+    EXPECT_EQ(start(now), now);
+  }
+  EXPECT_EQ(start(kStateTime - absl::Hours(1)), kStateTime + absl::Seconds(19)) << "but that would be one";
+  EXPECT_EQ(Raw(folder_ / "jobs").QueryInt("SELECT count(*) FROM starts").value(), 1);
+}
+
 TEST_F(StateFilesTest, ProgressIsWrittenWithoutWhatTheJobAsksFor) {
   FarmState state = FarmState::Open(folder_ / "jobs", kStateTime).value();
   v1::Job job;

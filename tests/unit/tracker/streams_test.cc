@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/time/clock.h"
 #include "tracker/queue/quotas.h"
 
 namespace hone::tracker {
@@ -44,6 +45,35 @@ TEST(StreamsTest, WhoIsPatientGetsHisTurn) {
   }
   threads.clear();
   EXPECT_EQ(done, 4 * kQuotas.streams);
+}
+
+// Each holds a thread.
+TEST(StreamsTest, SoManyWaitAndWhoHasGoneWaitsNoLonger) {
+  Streams streams;
+  std::vector<std::unique_ptr<Streams::Stream>> open;
+  for (int i = 0; i < kQuotas.streams; ++i) {
+    open.push_back(streams.Begin("ann", [] { return true; }, [] {}).value());
+  }
+  std::atomic<bool> there = true;
+  std::atomic<int> cancelled = 0;
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < kQuotas.stream_waits; ++i) {
+    threads.emplace_back([&] {
+      const auto stream = streams.Begin("ann", [&] { return there.load(); }, [] {}, absl::Minutes(5));
+      cancelled += absl::IsCancelled(stream.status()) ? 1 : 0;
+    });
+  }
+  const std::string too_many = fmt::format("{} calls of 'ann' wait", kQuotas.stream_waits);
+  std::string refused;
+  for (int i = 0; i < 6000 && refused.find(too_many) == std::string::npos; ++i) {
+    refused = std::string(streams.Begin("ann", [] { return true; }, [] {}).status().message());
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  EXPECT_THAT(refused, testing::HasSubstr(too_many));
+  EXPECT_TRUE(streams.Begin("bob", [] { return true; }, [] {}).ok());
+  there = false;
+  threads.clear();
+  EXPECT_EQ(cancelled, kQuotas.stream_waits);
 }
 
 TEST(StreamsTest, WhatNobodyReadsEndsAndASlowReaderGoesOn) {

@@ -125,6 +125,10 @@ TEST_F(TroubleTest, ACandidateThatKillsDevicesIsNotTheirTrouble) {
     Pass(absl::Seconds(22));
   }
   EXPECT_EQ(Wait(batch)->finished(0).result().outcomes(0).outcome().failure().kind(), v1::FAILURE_KIND_LOST_DEVICE);
+  const std::vector<Recordable> given_up = farm_.TakeGivenUp();
+  ASSERT_THAT(given_up, SizeIs(1));
+  EXPECT_EQ(given_up[0].result.device_name(), "c/cpu");
+  EXPECT_EQ(given_up[0].result.device().text(), "x86_64 test") << "where the next job looks for what is known";
   for (const char* id : {"a", "b", "c"}) {
     EXPECT_EQ(DeviceOfAgent(id).losses(), 1) << id;
     EXPECT_EQ(DeviceOfAgent(id).record().troubles(), 0) << id;
@@ -551,6 +555,7 @@ TEST_F(TroubleTest, AStandstillOfTheTrackerCostsNobodyAnything) {
   }
   EXPECT_EQ(farm_.Counters(now_).leases_lost(), 0);
   EXPECT_EQ(farm_.GetJob(job_id_, now_)->state(), v1::JOB_STATE_RUNNING);
+  EXPECT_LT(farm_.batches().turns().UsedBy(""), 20 * 60) << "nobody pays for it";
   for (const v1::Device& device : farm_.ListDevices(v1::ListDevicesRequest(), now_)) {
     EXPECT_EQ(device.health(), v1::DEVICE_HEALTH_GOOD);
   }

@@ -18,7 +18,8 @@ class BuildQueueTest : public ::testing::Test {
     BuildTask task;
     task.request.kind = kind;
     task.request.name = name;
-    queue_.Push(std::move(task), owner);
+    task.owner = owner;
+    queue_.Push(std::move(task));
   }
   std::vector<std::string> PopAll() {
     std::vector<std::string> names;

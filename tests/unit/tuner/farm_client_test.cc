@@ -6,33 +6,58 @@
 #include <spdlog/spdlog.h>
 
 #include <atomic>
+#include <chrono>
 #include <memory>
+#include <mutex>
+#include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "base/steady_time.h"
 #include "base/temporary_folder.h"
 #include "hone/v1/tuner.grpc.pb.h"
+#include "transport/transport.h"
 #include "tuner/convert.h"
 
 namespace hone::tuner {
 namespace {
 
-// A tracker that answers `status` so many times, while a quarter of an hour passes each time, and then works.
+// A tracker that answers `code` so many times, while some time passes each time, and then works. Calls with a batch
+// have never time enough there, and the third one ends.
 class TroubledTracker final : public v1::TunerService::Service {
  public:
-  grpc::Status ReportProgress(grpc::ServerContext*, const v1::ReportProgressRequest*,
+  grpc::Status ReportProgress(grpc::ServerContext*, const v1::ReportProgressRequest* request,
                               v1::ReportProgressResponse* response) override {
+    last = *request;
     response->mutable_waited()->set_seconds(waited);
     if (++calls > troubled) return grpc::Status::OK;
-    now = now.load() + 15 * 60;
+    now = now.load() + passes;
     return {code, "no space left on the disk"};
   }
+  grpc::Status SubmitBatch(grpc::ServerContext* context, const v1::SubmitBatchRequest*,
+                           v1::SubmitBatchResponse*) override {
+    const std::lock_guard lock(mutex_);
+    limits_.push_back(absl::FromChrono(context->deadline() - std::chrono::system_clock::now()));
+    return {limits_.size() < 3 ? grpc::StatusCode::DEADLINE_EXCEEDED : grpc::StatusCode::ABORTED, "too slow"};
+  }
+  // Of the calls with a batch since this was asked.
+  std::vector<absl::Duration> Limits() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(limits_, {});
+  }
 
+  v1::ReportProgressRequest last;  // to be read after its answer
   std::atomic<int> calls{0};
   std::atomic<int64_t> now{1'000'000};  // seconds
   int troubled = 0;
+  int64_t passes = 15 * 60;        // seconds
   std::atomic<int64_t> waited{0};  // seconds that it says the job waited for devices
   grpc::StatusCode code = grpc::StatusCode::UNAVAILABLE;
+
+ private:
+  std::mutex mutex_;
+  std::vector<absl::Duration> limits_;
 };
 
 class FarmClientTest : public testing::Test {
@@ -42,6 +67,7 @@ class FarmClientTest : public testing::Test {
     grpc::ServerBuilder builder;
     builder.AddListeningPort(address, grpc::InsecureServerCredentials());
     builder.RegisterService(&tracker_);
+    builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
     server_ = builder.BuildAndStart();
     channel_ = grpc::CreateChannel(address, grpc::InsecureChannelCredentials());
   }
@@ -84,11 +110,83 @@ TEST_F(FarmClientTest, AQuotaIsWaitedForAWhileOnly) {
   EXPECT_EQ(tracker_.calls, 1);
 }
 
+TEST_F(FarmClientTest, AQuotaThatIsFreeSoonIsWaitedFor) {
+  tracker_.troubled = 2;
+  tracker_.passes = 5;
+  tracker_.code = grpc::StatusCode::RESOURCE_EXHAUSTED;
+  EXPECT_EQ(client_.Report(Progress()), absl::OkStatus());
+  EXPECT_EQ(tracker_.calls, 3);
+}
+
+// Over a slow line a call takes as long the next time.
+TEST_F(FarmClientTest, ACallThatTookTooLongGetsMoreTime) {
+  EXPECT_TRUE(absl::IsAborted(client_.Measure(Batch()).status()));
+  const std::vector<absl::Duration> limits = tracker_.Limits();
+  ASSERT_EQ(limits.size(), 3u);
+  EXPECT_GT(limits[1], limits[0] + absl::Seconds(20));
+  EXPECT_GT(limits[2], limits[1] + absl::Seconds(40));
+}
+
+TEST_F(FarmClientTest, ALargeBatchGetsMoreTimeThanASmallOne) {
+  Batch large;
+  large.artifact = std::string(3 << 20, 'x');
+  EXPECT_TRUE(absl::IsAborted(client_.Measure(large).status()));
+  const std::vector<absl::Duration> limits = tracker_.Limits();
+  EXPECT_TRUE(absl::IsAborted(client_.Measure(Batch()).status()));
+  EXPECT_GT(limits.at(0), tracker_.Limits().at(0) + absl::Seconds(30));
+}
+
 TEST_F(FarmClientTest, WhatNoWaitingMendsIsAnErrorAtOnce) {
   tracker_.troubled = 100;
   tracker_.code = grpc::StatusCode::ABORTED;
   EXPECT_TRUE(absl::IsAborted(client_.Report(Progress())));
   EXPECT_EQ(tracker_.calls, 1);
+}
+
+TEST_F(FarmClientTest, ASignOfLifeSaysNothingElseAndWaitsForNobody) {
+  tracker_.troubled = 1;
+  client_.SayAlive();
+  EXPECT_EQ(tracker_.calls, 1);
+  EXPECT_TRUE(tracker_.last.has_lease());
+  EXPECT_FALSE(tracker_.last.has_progress());
+}
+
+Progress ProgressOf(size_t workloads, const std::string& schedule) {
+  Progress progress;
+  for (size_t i = 0; i < workloads; ++i) {
+    progress.workloads.push_back(
+        {.digest = std::string(64, 'd'), .trials = 100, .best_seconds = 1e-3, .best_schedule = schedule});
+  }
+  return progress;
+}
+
+TEST_F(FarmClientTest, AScheduleIsReportedWhenItIsNew) {
+  Progress progress = ProgressOf(2, "split");
+  ASSERT_EQ(client_.Report(progress), absl::OkStatus());
+  EXPECT_EQ(tracker_.last.progress().workloads(0).best_schedule(), "split");
+  progress.workloads[1].best_schedule = "fuse";
+  progress.workloads[1].trials = 200;
+  ASSERT_EQ(client_.Report(progress), absl::OkStatus());
+  const v1::JobProgress second = tracker_.last.progress();
+  EXPECT_TRUE(second.workloads(0).same_schedule());
+  EXPECT_EQ(second.workloads(0).best_schedule(), "");
+  EXPECT_FALSE(second.workloads(1).same_schedule());
+  EXPECT_EQ(second.workloads(1).best_schedule(), "fuse");
+  EXPECT_EQ(second.workloads(1).trials(), 200);
+  progress.workloads[0].best_schedule.clear();  // it was condemned
+  ASSERT_EQ(client_.Report(progress), absl::OkStatus());
+  EXPECT_FALSE(tracker_.last.progress().workloads(0).same_schedule());
+  EXPECT_TRUE(tracker_.last.progress().workloads(1).same_schedule());
+}
+
+TEST_F(FarmClientTest, AReportOfTheLargestJobIsOneThatATrackerTakes) {
+  const Progress progress = ProgressOf(4000, std::string(3000, 's'));
+  ASSERT_EQ(client_.Report(progress), absl::OkStatus());
+  EXPECT_LT(tracker_.last.progress().ByteSizeLong(), size_t{8} << 20);
+  ASSERT_EQ(client_.Report(progress), absl::OkStatus());
+  EXPECT_LT(tracker_.last.progress().ByteSizeLong(), size_t{1} << 20);
+  EXPECT_TRUE(tracker_.last.progress().workloads(0).same_schedule());
+  EXPECT_FALSE(tracker_.last.progress().workloads(3999).same_schedule()) << "it was never said";
 }
 
 TEST_F(FarmClientTest, AbandonEndsTheWaiting) {

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <sstream>
+#include <streambuf>
 
 #include "compiler/space/space.h"
 #include "compiler/target/target.h"
@@ -158,6 +159,51 @@ TEST(TvmLogTest, RefusesArgumentsThatMakeNoSense) {
   for (const char* args : wrong) EXPECT_THAT(Read(AutoTvm("conv2d_nchw.x86", args, "", ok)).unread, SizeIs(1)) << args;
 }
 
+// Hints are found by multiplying neighbours; and the product of the second one's tiles is 2^64 + 4.
+TEST(TvmLogTest, RefusesLoopsThatAreNoNumberTogether) {
+  const std::string ok = "1e-3], 0, 1.0";
+  const TvmLog log = Read(
+      AutoTvm("batch_matmul.x86",
+              R"(["TENSOR", [2147483648, 2147483648, 64], ""], ["TENSOR", [2147483648, 2147483648, 64], ""])", "", ok) +
+      R"({"i": [[], [[], [["SP", 3, 0, 64, [769546, 1, 494770, 48448661], 1]]]], )"
+      R"("r": [[0.004], 0]})"
+      "\n");
+  EXPECT_THAT(log.tasks, IsEmpty());
+  EXPECT_THAT(log.unread.at("its loops are longer than any tensor"), ElementsAre(1));
+  EXPECT_THAT(log.unread.at("its tiles are larger than its loops"), ElementsAre(2));
+}
+
+// So many bytes without an end of a line.
+class LongLine : public std::streambuf {
+ public:
+  explicit LongLine(int64_t blocks) : blocks_(blocks) {}
+  int64_t blocks() const { return blocks_; }
+
+ protected:
+  int_type underflow() override {
+    if (blocks_ == 0) return traits_type::eof();
+    --blocks_;
+    setg(block_.data(), block_.data(), block_.data() + block_.size());
+    return 'x';
+  }
+
+ private:
+  std::string block_ = std::string(1 << 20, 'x');
+  int64_t blocks_;
+};
+
+TEST(TvmLogTest, ReadsNoMoreOfALineThanALogHas) {
+  LongLine whole(16), endless(64);
+  std::istream fits(&whole), text(&endless);
+  const absl::StatusOr<TvmLog> log = ReadTvmLog(fits);
+  ASSERT_TRUE(log.ok()) << log.status();
+  EXPECT_THAT(log->unread.at("it is not JSON"), ElementsAre(1));
+  const absl::Status refused = ReadTvmLog(text).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("line 1 has more than 16 MiB"));
+  EXPECT_GE(endless.blocks(), 64 - 17) << "the rest may be a disk full of it";
+}
+
 ir::Workload Parse(const std::string& text) {
   absl::StatusOr<ir::Workload> workload = ir::ParseWorkload(text);
   EXPECT_TRUE(workload.ok()) << workload.status();
@@ -171,11 +217,11 @@ const char kConvolution[] =
     "t1: f32[1,28,28,128] over i7:1, i8:28, i9:28, i10:128 = max(t0[i7, i8, i9, i10], 0.0f32) output t1";
 
 TEST(HintsTest, AreOfTheTaskWithTheSameLoops) {
-  const std::vector<TiledTask> tasks = {{{{1, 1}, {28, 1}, {28, 4}, {128, 64}}, {64, 3, 3}, 0.5},
-                                        {{{1, 1}, {28, 2}, {28, 7}, {128, 32}}, {64, 3, 3}, 0.25},
-                                        {{{1, 1}, {28, 2}, {28, 7}, {128, 32}}, {64, 3, 3}, 0.75},
-                                        {{{1, 1}, {28, 1}, {28, 2}, {128, 64}}, {64, 5, 3}, 0.1},
-                                        {{{1, 1}, {27, 1}, {28, 2}, {128, 64}}, {64, 3, 3}, 0.1}};
+  const std::vector<TiledTask> tasks = FastestFirst({{{{1, 1}, {28, 1}, {28, 4}, {128, 64}}, {64, 3, 3}, 0.5},
+                                                     {{{1, 1}, {28, 2}, {28, 7}, {128, 32}}, {64, 3, 3}, 0.25},
+                                                     {{{1, 1}, {28, 2}, {28, 7}, {128, 32}}, {64, 3, 3}, 0.75},
+                                                     {{{1, 1}, {28, 1}, {28, 2}, {128, 64}}, {64, 5, 3}, 0.1},
+                                                     {{{1, 1}, {27, 1}, {28, 2}, {128, 64}}, {64, 3, 3}, 0.1}});
   const space::TileHint fast = {{1, 28, 28, 128}, {1, 2, 7, 32}}, slow = {{1, 28, 28, 128}, {1, 1, 4, 64}};
   EXPECT_THAT(HintsFor(Parse(kConvolution), tasks, 3), ElementsAre(fast, slow));
   EXPECT_THAT(HintsFor(Parse(kConvolution), tasks, 1), ElementsAre(fast));

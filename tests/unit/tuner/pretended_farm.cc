@@ -1,11 +1,17 @@
 #include "tests/unit/tuner/pretended_farm.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <set>
 #include <string>
+#include <vector>
 
+#include "base/digest.h"
 #include "base/status.h"
+#include "compiler/ir/workload.h"
 #include "records/winner.h"
 #include "tuner/task.h"
 
@@ -58,6 +64,27 @@ class SlowDevice {
   std::multiset<double> times_;
 };
 
+constexpr double kNoLimit = std::numeric_limits<double>::infinity();
+
+double SlowestFinalist(std::vector<double> times, int finalists) {
+  std::erase_if(times, [](double time) { return time < 0; });
+  const auto count = static_cast<size_t>(finalists);
+  if (count == 0 || times.size() <= count) return kNoLimit;
+  std::sort(times.begin(), times.end());
+  return times[count - 1];
+}
+
+Outcome Timed(double first, double time, bool in_turns) {
+  Outcome outcome;
+  if (time < 0) {
+    outcome.failure = {records::FailureKind::kCrashed, "it crashed"};
+  } else {
+    outcome.seconds = {first * 1.3, time, time * 1.01, time, time * 1.02};
+    outcome.first_interleaved = in_turns ? 1 : static_cast<int64_t>(outcome.seconds.size());
+  }
+  return outcome;
+}
+
 }  // namespace
 
 absl::Time PretendedFarm::Now() {
@@ -79,22 +106,24 @@ absl::StatusOr<Measured> PretendedFarm::Measure(const Batch& batch) {
   Measured result;
   if (batch_error) result.error = batch_error(batch);
   if (!result.error.empty()) return result;
+  std::vector<double> times;
   for (const BatchCandidate& candidate : batch.candidates) {
     const double time = seconds(batch, candidate.decisions);
     if (!device.Qualify(std::max(time, 0.0))) break;
-    Outcome outcome;
-    if (time < 0) {
-      outcome.failure = {records::FailureKind::kCrashed, "it crashed"};
-    } else {
-      outcome.seconds = {time * 1.3, time, time * 1.01, time, time * 1.02};
-      outcome.first_interleaved = 1;
-    }
+    times.push_back(time);
+  }
+  const double slowest = batch.final ? kNoLimit : SlowestFinalist(times, finalists);
+  for (size_t i = 0; i < times.size(); ++i) {
+    const BatchCandidate& candidate = batch.candidates[i];
+    const bool in_turns = times[i] <= slowest || candidate.id == batch.incumbent_id;
+    const double time = finalists > 0 && in_turns ? seconds(batch, candidate.decisions) : times[i];
+    const Outcome outcome = Timed(times[i], time, in_turns);
     result.outcomes[candidate.id] = outcome;
-    records.push_back({batch.workload_digest,
-                       candidate.is_default,
-                       time >= 0,
-                       {candidate.schedule, candidate.decisions, batch.final, std::move(outcome),
-                        std::to_string(batches.size()), now}});
+    records.push_back(
+        {batch.workload_digest,
+         candidate.is_default,
+         time >= 0,
+         {candidate.schedule, candidate.decisions, batch.final, outcome, std::to_string(batches.size()), now}});
   }
   device.Finals();
   result.seconds = absl::ToDoubleSeconds(device.now() - now);
@@ -108,6 +137,7 @@ absl::StatusOr<std::optional<FarmDevice>> PretendedFarm::FindDevice(const Requir
 }
 
 absl::StatusOr<std::vector<PastTrial>> PretendedFarm::Records(const RecordKey& key) {
+  if (on_records) on_records();
   const std::lock_guard guard(mutex);
   std::vector<PastTrial> found;
   for (const Record& record : records) {
@@ -158,6 +188,17 @@ absl::Status PretendedFarm::RecordFailures(const RecordKey& key, const Batch&,
                        {candidate.schedule, candidate.decisions, false, {{}, 0, failed.failure}, "", now}});
   }
   return absl::OkStatus();
+}
+
+JobWorkload MatMul(int m, int n, int k) {
+  const ir::Workload workload =
+      ir::ParseWorkload(
+          fmt::format("workload \"matmul\"\ninput x: f32[{0},{2}] in [-1, 1]\nconst w: f32[{2},{1}] in [-1, 1]\n"
+                      "t: f32[{0},{1}] over i:{0}, j:{1} = sum k:{2} of x[i, k] * w[k, j]\noutput t\n",
+                      m, n, k))
+          .value();
+  const std::string text = ir::Print(ir::Canonicalize(workload));
+  return {.digest = Sha256Hex(text), .text = text, .op = "matmul"};
 }
 
 }  // namespace hone::tuner

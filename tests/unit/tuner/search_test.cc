@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numeric>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -198,6 +199,49 @@ TEST_F(SearchTest, DecisionsOfARelativeComeRightAfterTheDefault) {
   EXPECT_NEAR(SecondsOf(proposals[1]), 1e-3, 1e-9);
 }
 
+// A small budget has places for one or two only, and the best of yesterday must not be forgotten for that.
+TEST_F(SearchTest, RelativesThatFindNoPlaceInTheFirstBatchComeInTheNext) {
+  Search search = MakeSearch(15);
+  const auto relative = [](int64_t d0) { return space::Decisions{{"d0", d0, {}}, {"d1", 5, {}}}; };
+  for (int64_t d0 = 0; d0 < 6; ++d0) search.AddRelative(relative(d0));
+  search.AddNearest(relative(7));
+  const auto first = search.Propose(3, draft_);
+  ASSERT_EQ(first.size(), 3u);
+  EXPECT_EQ(first[0].origin, Origin::kDefault);
+  EXPECT_EQ(first[1].origin, Origin::kRelative);
+  EXPECT_EQ(first[1].decisions[0].value, 7) << "the nearest";
+  EXPECT_EQ(first[2].origin, Origin::kDraft);
+  std::vector<int64_t> later;
+  for (int round = 0; round < 2; ++round) {
+    for (const Proposal& p : search.Propose(3, draft_)) {
+      EXPECT_EQ(p.origin, Origin::kRelative);
+      later.push_back(p.decisions[0].value);
+      search.Observe(p.schedule, SecondsOf(p));
+    }
+  }
+  EXPECT_EQ(later, (std::vector<int64_t>{0, 1, 2, 3, 4, 5}));
+}
+
+TEST_F(SearchTest, DrawsOfARoundHaveNothingToDoWithOneAnother) {
+  std::vector<std::pair<int64_t, int64_t>> drawn;
+  const auto noting = [&](space::Chooser& chooser) -> absl::StatusOr<space::Candidate> {
+    std::vector<int64_t> options(1000);
+    std::iota(options.begin(), options.end(), 0);
+    const int64_t a = chooser.OneOf("a", options, 0), b = chooser.OneOf("b", options, 0);
+    drawn.emplace_back(a, b);
+    return absl::FailedPreconditionError("nobody wants it");
+  };
+  Search::Options options;
+  options.first_samples = 200;
+  options.parts = PartsWithout("all").value();
+  Search search(noting, target::ParseTarget("x86_64").value(), options);
+  search.Propose(8, draft_);
+  ASSERT_GE(drawn.size(), 200u);
+  int same = 0;
+  for (size_t i = 0; i + 1 < drawn.size(); ++i) same += drawn[i].second == drawn[i + 1].first ? 1 : 0;
+  EXPECT_LT(same, 10) << "the second decision of a draw is the first one of the next";
+}
+
 TEST_F(SearchTest, RememberedCandidatesAreNotTriedAgain) {
   Search first = MakeSearch(6);
   const auto proposals = first.Propose(32, draft_);
@@ -246,6 +290,38 @@ TEST_F(SearchTest, WhatIsCondemnedIsForgotten) {
   EXPECT_EQ(search.Best(1)[0].schedule, proposals[1].schedule);
   search.Observe(proposals[0].schedule, 1e-3);  // right after all
   EXPECT_EQ(search.Best(1)[0].schedule, proposals[0].schedule);
+}
+
+TEST_F(SearchTest, OfSeveralTimesTheNewestCountsUnlessMoreIsKnown) {
+  Search search = MakeSearch(16);
+  const auto proposals = search.Propose(2, draft_);
+  search.Observe(proposals[0].schedule, 1e-3);
+  search.Observe(proposals[1].schedule, 1.2e-3);
+  search.Observe(proposals[0].schedule, 1.5e-3);
+  EXPECT_EQ(search.best_seconds(), 1.2e-3);
+  EXPECT_EQ(search.Best(1)[0].schedule, proposals[1].schedule);
+  search.Believe(proposals[1].schedule, {1.6e-3, 5});
+  search.Believe(proposals[1].schedule, {1.1e-3, 4});
+  search.Observe(proposals[1].schedule, 1.1e-3);
+  EXPECT_EQ(search.best_seconds(), 1.5e-3);
+  search.Condemn(proposals[0].schedule);
+  search.Believe(proposals[0].schedule, {1e-3, kConfirmed});
+  EXPECT_EQ(search.best_seconds(), 1.6e-3) << "what is condemned has no time that could be better known";
+}
+
+TEST_F(SearchTest, OnlyTheFastestKeepTheirDecisions) {
+  Search search = MakeSearch(17);
+  for (int round = 0; round < 20; ++round) {
+    for (const Proposal& p : search.Propose(16, draft_)) search.Observe(p.schedule, SecondsOf(p));
+  }
+  const auto open = search.Propose(16, draft_);
+  ASSERT_FALSE(open.empty());
+  search.Shrink();
+  const std::vector<Proposal> best = search.Best(1000);
+  ASSERT_GT(best.size(), 96u);
+  for (size_t i = 0; i < best.size(); ++i) EXPECT_EQ(best[i].decisions.empty(), i >= 96) << i;
+  for (const Proposal& p : open) search.Withdraw(p.schedule);
+  for (const Proposal& p : search.Propose(16, draft_)) EXPECT_EQ(p.decisions.size(), static_cast<size_t>(kDecisions));
 }
 
 TEST_F(SearchTest, ADescentWaitsForWhatItProposed) {

@@ -5,35 +5,29 @@
 
 #include <atomic>
 #include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
-#include "base/digest.h"
 #include "base/random.h"
+#include "base/steady_time.h"
+#include "base/temporary_folder.h"
 #include "compiler/space/space.h"
 #include "tests/unit/tuner/pretended_farm.h"
+#include "tests/unit/tuner/starter.h"
 #include "tuner/task.h"
 
 namespace hone::tuner {
 namespace {
 
 using ::testing::HasSubstr;
-
-std::string MatMul(int m, int n, int k) {
-  return ir::Print(ir::Canonicalize(
-      ir::ParseWorkload("workload \"matmul\"\ninput x: f32[" + std::to_string(m) + "," + std::to_string(k) +
-                        "] in [-1, 1]\nconst w: f32[" + std::to_string(k) + "," + std::to_string(n) +
-                        "] in [-1, 1]\nt: f32[" + std::to_string(m) + "," + std::to_string(n) +
-                        "] over i:" + std::to_string(m) + ", j:" + std::to_string(n) + " = sum k:" + std::to_string(k) +
-                        " of x[i, k] * w[k, j]\noutput t\n")
-          .value()));
-}
-
-JobWorkload Given(const std::string& text) { return {.digest = Sha256Hex(text), .text = text, .op = "matmul"}; }
 
 // Rows of 5 and unrolling by 4 are best on this device, whatever the default thinks.
 double PretendedSeconds(const Batch&, const std::string& text) {
@@ -58,8 +52,8 @@ class TuneLoopTest : public ::testing::Test {
   }
 
   void AddWorkload(int m, int n, int k, int64_t count) {
-    const std::string text = MatMul(m, n, k);
-    job_.workloads.push_back({ir::WorkloadDigest(ir::ParseWorkload(text).value()), text, "matmul", count});
+    job_.workloads.push_back(MatMul(m, n, k));
+    job_.workloads.back().count = count;
   }
   absl::Status Tune() {
     return TuneJob(job_, farm_, builders_, &progress_, [this] { return farm_.Now(); });
@@ -149,6 +143,62 @@ TEST_F(TuneLoopTest, WhatIsNotFasterThanTheDefaultDoesNotWin) {
   const auto standard = space::Default(workload, target::ParseTarget(job_.target).value());
   EXPECT_EQ(progress_.workloads[0].best_schedule, schedule::Print(standard->schedule));
   EXPECT_EQ(*progress_.workloads[0].best_seconds, *progress_.workloads[0].default_seconds);
+}
+
+// They differ by what is measured only, by 1%.
+TEST_F(TuneLoopTest, OfEquallyFastKernelsNoneIsBelievedToBeMuchFaster) {
+  job_.trials = 0;
+  job_.seconds = 3600;
+  farm_.finalists = 3;
+  std::map<std::string, uint64_t> timed;
+  farm_.seconds = [&](const Batch&, const std::string& decisions) {
+    Random random = Random::Nth(std::hash<std::string>()(decisions), ++timed[decisions]);
+    double noise = -6;
+    for (int i = 0; i < 12; ++i) noise += random.Uniform();
+    return 1e-3 * (1 + 0.01 * noise);
+  };
+  farm_.batch_error = [](const Batch& batch) { return batch.final ? "the device went away" : ""; };
+  ASSERT_EQ(Tune(), absl::OkStatus());
+  EXPECT_GT(*progress_.workloads[0].best_seconds, 0.95e-3);
+  EXPECT_LT(farm_.batches.size(), 40u) << "and the search ends";
+}
+
+TEST_F(TuneLoopTest, WhatWasMeasuredInASlowSpellIsMeasuredAgain) {
+  std::string best;
+  farm_.seconds = [&](const Batch& batch, const std::string& decisions) {
+    const bool spell = farm_.batches.size() == 3 && !batch.final;
+    if (spell && best.empty()) best = decisions;
+    return (decisions == best ? 0.9e-3 : PretendedSeconds(batch, decisions)) * (spell ? 2 : 1);
+  };
+  ASSERT_EQ(Tune(), absl::OkStatus());
+  ASSERT_FALSE(best.empty());
+  EXPECT_NEAR(*progress_.workloads[0].best_seconds, 0.9e-3 * 1.005, 1e-9) << "the median of its repeats";
+  EXPECT_LE(progress_.trials, 120);
+}
+
+TEST_F(TuneLoopTest, ASlowDefaultHasItsTimeInTheConfirmation) {
+  job_.trials = 0;
+  job_.seconds = 100;
+  farm_.seconds = [](const Batch& batch, const std::string& decisions) {
+    const bool standard = std::any_of(batch.candidates.begin(), batch.candidates.end(), [&](const BatchCandidate& c) {
+      return c.is_default && c.decisions == decisions;
+    });
+    return standard ? 2.0 : 300 * PretendedSeconds(batch, decisions);
+  };
+  ASSERT_EQ(Tune(), absl::OkStatus());
+  ASSERT_TRUE(farm_.batches.back().final);
+  EXPECT_GT(farm_.batches.back().visit_seconds, 5 * 2.0 + 3 * 5 * 0.3) << "five calls of each";
+  EXPECT_LE(farm_.now, absl::UnixEpoch() + absl::Seconds(100 + 10));
+}
+
+TEST_F(TuneLoopTest, AJobThatGoesOnLearnsFromItsRecordsBeforeItTriesMore) {
+  job_.trials = 60;
+  ASSERT_EQ(Tune(), absl::OkStatus());
+  job_.trials = 70;
+  ASSERT_EQ(Tune(), absl::OkStatus());
+  EXPECT_GT(progress_.trials, 0);
+  EXPECT_LE(progress_.trials, 10);
+  EXPECT_GT(progress_.spent.learning, 0);
 }
 
 TEST_F(TuneLoopTest, ASecondRunMeasuresNothing) {
@@ -361,6 +411,54 @@ TEST_F(TuneLoopTest, AnAttemptGoesOnThoughTheRecordsHoldAsManyTrialsAsItsTimePay
   EXPECT_GT(progress_.trials, 0);
 }
 
+TEST_F(TuneLoopTest, AnAttemptAfterAnInterruptedOneBeginsNoFirstRoundAgain) {
+  AddWorkload(48, 96, 256, 1);
+  job_.trials = 400;
+  farm_.on_measure = [&] {
+    const std::lock_guard guard(farm_.mutex);
+    std::set<std::string> measured;
+    for (const Batch& batch : farm_.batches) measured.insert(batch.workload_digest);
+    return measured.size() < 2 ? absl::OkStatus() : absl::AbortedError("the lease is lost");
+  };
+  ASSERT_TRUE(absl::IsAborted(Tune()));
+  farm_.on_measure = nullptr;
+  const auto first_batch = [this](const std::string& digest) -> const Batch& {
+    return *std::find_if(farm_.batches.begin(), farm_.batches.end(),
+                         [&](const Batch& batch) { return batch.workload_digest == digest; });
+  };
+  for (const JobWorkload& workload : job_.workloads) {
+    EXPECT_LE(first_batch(workload.digest).candidates.size(), 16u);
+  }
+  farm_.batches.clear();
+  ASSERT_EQ(Tune(), absl::OkStatus());
+  for (const JobWorkload& workload : job_.workloads) {
+    EXPECT_GT(first_batch(workload.digest).candidates.size(), 16u + 1) << "the best so far runs along";
+  }
+}
+
+// Measured it is all the same, when the winners are confirmed.
+TEST_F(TuneLoopTest, FewTrialsGoToTheWorkloadThatTakesMostOfTheTime) {
+  for (const int n : {16, 32, 192}) AddWorkload(64, n, 256, n == 192 ? 20 : 1);
+  job_.trials = 4;
+  ASSERT_EQ(Tune(), absl::OkStatus());
+  for (const Batch& batch : farm_.batches) {
+    EXPECT_TRUE(batch.final || batch.workload_digest == job_.workloads[3].digest);
+  }
+  EXPECT_EQ(progress_.workloads[3].trials, 4);
+  EXPECT_TRUE(progress_.latency_before_seconds.has_value());
+}
+
+TEST_F(TuneLoopTest, SaysThatItLivesHoweverLongItsRecordsTake) {
+  job_.heartbeat = absl::Milliseconds(1);
+  farm_.on_records = [&] {
+    const int enough = farm_.signs_of_life + 3;
+    const absl::Time limit = SteadyNow() + absl::Seconds(60);
+    while (farm_.signs_of_life < enough && SteadyNow() < limit) std::this_thread::yield();
+    EXPECT_GE(farm_.signs_of_life, enough);
+  };
+  ASSERT_EQ(Tune(), absl::OkStatus());
+}
+
 // Incumbents and confirmations are recorded too, and are no trials.
 TEST_F(TuneLoopTest, InterruptedAttemptsMakeAsManyTrialsAsOneThatIsNot) {
   const auto tried = [&] {
@@ -446,6 +544,53 @@ TEST_F(TuneLoopTest, WhatTheCompilerSpeaksAgainstIsRecordedAndNotLaunched) {
   }
   EXPECT_GT(progress_.failed[records::FailureKind::kScheduleIllegal], 10);
   EXPECT_TRUE(progress_.workloads[0].default_seconds.has_value());
+}
+
+TEST_F(TuneLoopTest, WhatNoWorkerCouldBeginWithIsNoFailure) {
+  const Starter starter;
+  starter.FailAfterTheNext();
+  BuildPool builders({starter.command(), 2, absl::Seconds(20)});
+  ASSERT_EQ(TuneJob(job_, farm_, builders, &progress_, [this] { return farm_.Now(); }), absl::OkStatus());
+  EXPECT_GT(progress_.trials, 60);
+  EXPECT_TRUE(progress_.failed.empty());
+  for (const PretendedFarm::Record& record : farm_.records) EXPECT_FALSE(record.trial.outcome.failure.has_value());
+}
+
+// Workers that compile no candidate before the end.
+class BlockedBuilders {
+ public:
+  BlockedBuilders() { setenv("HONE_PRETEND_UNTIL", file_.c_str(), 1); }
+  ~BlockedBuilders() {
+    unsetenv("HONE_PRETEND_UNTIL");
+    std::ofstream(file_) << "go on";
+  }
+  BuildPool& pool() { return pool_; }
+
+ private:
+  const TemporaryFolder folder_ = TemporaryFolder::Create().value();
+  const std::filesystem::path file_ = folder_ / "file";
+  BuildPool pool_{{{"/proc/self/exe", "--pretend"}, 2, absl::Seconds(20)}};
+};
+
+TEST_F(TuneLoopTest, TheBudgetOfTimeIsKeptHoweverSlowTheCompilers) {
+  BlockedBuilders builders;
+  job_.trials = 0;
+  job_.seconds = 600;
+  std::atomic<int64_t> seconds = 0;
+  const Clock clock = [&] { return absl::FromUnixSeconds(seconds += 20); };
+  const absl::Status status = TuneJob(job_, farm_, builders.pool(), &progress_, clock);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("nothing could be measured"));
+  EXPECT_THAT(progress_.activity, HasSubstr("tuning matmul")) << "it had begun";
+  EXPECT_TRUE(farm_.records.empty()) << "no compiler had its time";
+}
+
+TEST_F(TuneLoopTest, ACancelledJobWaitsForNoCompiler) {
+  BlockedBuilders builders;
+  int reports = 0;
+  farm_.on_report = [&] { return ++reports > 1 ? absl::CancelledError("the job was cancelled") : absl::OkStatus(); };
+  const absl::Status status = TuneJob(job_, farm_, builders.pool(), &progress_, [this] { return farm_.Now(); });
+  EXPECT_EQ(status.code(), absl::StatusCode::kCancelled);
+  EXPECT_TRUE(farm_.records.empty());
 }
 
 TEST_F(TuneLoopTest, WaitsForADevice) {
@@ -618,102 +763,6 @@ TEST_F(TuneLoopTest, RecordsWithDecisionsThatAreNoMoreStillCount) {
   job_.trials = 180;
   ASSERT_EQ(Tune(), absl::OkStatus());
   EXPECT_LE(*progress_.workloads[0].best_seconds, best);
-}
-
-// The digest is the same, whatever the names; a schedule for other names would be nobody's.
-TEST(TaskTest, TheTextIsTheCanonicalOneOfItsDigest) {
-  const target::Target target = target::ParseTarget("x86_64").value();
-  const std::string text = MatMul(64, 96, 128);
-  std::string renamed = text;
-  for (size_t at = renamed.find("i2"); at != std::string::npos; at = renamed.find("i2")) renamed.replace(at, 2, "k");
-  ASSERT_EQ(ir::WorkloadDigest(ir::ParseWorkload(renamed).value()), Sha256Hex(text));
-  EXPECT_EQ(MakeTask(Given(text), target, 1, 1).status(), absl::OkStatus());
-  for (const JobWorkload& given : {JobWorkload{.digest = Sha256Hex(text), .text = renamed}, Given(renamed),
-                                   JobWorkload{.digest = "d", .text = text}}) {
-    const absl::Status status = MakeTask(given, target, 1, 1).status();
-    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
-    EXPECT_THAT(std::string(status.message()), HasSubstr("not the canonical one, or has another digest"));
-  }
-}
-
-TEST(TaskTest, RelativesAreOrderedByLikeness) {
-  std::vector<Task> tasks;
-  const target::Target target = target::ParseTarget("x86_64").value();
-  for (const int m : {64, 8, 72, 4096}) {
-    tasks.push_back(MakeTask(Given(MatMul(m, 96, 128)), target, 1, 1).value());
-    tasks.back().best_decisions = {{"rows", m, {}}};
-  }
-  tasks[3].best_decisions.clear();  // not measured yet
-  const auto relatives = RelativesOf(tasks[0], tasks);
-  ASSERT_EQ(relatives.size(), 2u);
-  EXPECT_EQ(relatives[0][0].value, 72);
-  EXPECT_EQ(relatives[1][0].value, 8);
-}
-
-TEST(TaskTest, WhoWonAConfirmationAndWasInNoneSinceIsNotCompared) {
-  Task task = MakeTask(Given(MatMul(64, 96, 128)), target::ParseTarget("x86_64").value(), 1, 1).value();
-  task.best_schedule = "b";
-  std::vector<PastTrial> past;
-  const auto add = [&](const std::string& batch, int64_t at, std::map<std::string, double> seconds) {
-    for (const auto& [schedule, time] : seconds) {
-      past.push_back({schedule, "", true, {{time, time, time, time}, 1, {}}, batch, absl::FromUnixSeconds(at)});
-    }
-  };
-  const auto not_compared = [&](int64_t now) {
-    std::vector<std::string> schedules;
-    for (const Proposal& p : NotCompared(task, past, absl::FromUnixSeconds(now))) schedules.push_back(p.schedule);
-    return schedules;
-  };
-  const std::string standard = task.standard.schedule;
-  add("one 1", 10, {{standard, 4}, {"old", 2}, {"loser", 3}});
-  add("one 2", 20, {{standard, 4}, {"old", 2}, {"a", 1}});
-  add("other", 30, {{standard, 8}, {"b", 5}, {"loser", 6}});
-  add("cut short", 40, {{"a", 1}, {"c", 0.5}});
-  EXPECT_THAT(not_compared(100), ::testing::ElementsAre("a"));
-  EXPECT_THAT(not_compared(29), ::testing::IsEmpty()) << "a comparison that is made now would not be the newest";
-  past.push_back(
-      {"a", "", false, {{}, 0, Failure{records::FailureKind::kCompileError, ""}}, "", absl::FromUnixSeconds(50)});
-  EXPECT_THAT(not_compared(100), ::testing::IsEmpty()) << "it cannot be compared";
-  past.pop_back();
-  add("both", 60, {{standard, 8}, {"b", 5}, {"a", 6}});
-  EXPECT_THAT(not_compared(100), ::testing::IsEmpty());
-}
-
-TEST(TaskTest, TimesOfOtherDaysAreBroughtToTheSpeedOfTheConfirmation) {
-  std::vector<PastTrial> past;
-  const auto add = [&](const std::string& batch, int64_t at, bool confirmed, std::map<std::string, double> seconds) {
-    for (const auto& [schedule, time] : seconds) {
-      past.push_back({schedule, "", confirmed, {{time}, 1, {}}, batch, absl::FromUnixSeconds(at)});
-    }
-  };
-  add("first", 10, false, {{"default", 2}, {"winner", 1}, {"b", 1.5}});
-  add("alone", 20, false, {{"c", 4}});
-  add("slower day", 1000, true, {{"default", 2.6}, {"winner", 1.3}});
-  add("the same day", 1010, false, {{"winner", 1.3}, {"d", 1.2}});
-  add("disturbed", 1020, false, {{"winner", 13}, {"e", 1.5}});
-  add("", 1030, false, {{"f", 3}});
-  past.push_back({"b", "", false, {{}, 0, Failure{records::FailureKind::kLostDevice, ""}}, "first", {}});
-  BringToOneSpeed(past, "winner");
-  std::map<std::string, double> seconds;  // by batch and schedule
-  for (const PastTrial& trial : past) {
-    if (!trial.outcome.failure.has_value()) seconds[trial.batch + ": " + trial.schedule] = *SecondsOf(trial.outcome);
-  }
-  EXPECT_NEAR(seconds["first: default"], 2.6, 1e-9);
-  EXPECT_NEAR(seconds["first: winner"], 1.3, 1e-9);
-  EXPECT_NEAR(seconds["first: b"], 1.95, 1e-9);
-  EXPECT_NEAR(seconds["alone: c"], 5.2, 1e-9);
-  EXPECT_EQ(seconds["slower day: winner"], 1.3) << "what decides is not touched";
-  EXPECT_NEAR(seconds["the same day: d"], 1.2, 1e-9);
-  EXPECT_NEAR(seconds["disturbed: e"], 1.2, 1e-9) << "no visit is trusted to be so much slower than the one before";
-  EXPECT_EQ(seconds[": f"], 3);
-}
-
-TEST(TaskTest, RepeatsTakenInTurnsCountWhereThereAreAny) {
-  Outcome outcome = {{9.0, 9.0, 1.0, 3.0, 2.0}, 2, {}};
-  EXPECT_EQ(SecondsOf(outcome), 2.0);
-  outcome.first_interleaved = 5;
-  EXPECT_EQ(SecondsOf(outcome), 3.0);
-  EXPECT_EQ(SecondsOf(Outcome()), std::nullopt);
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
 // main of the tuner's tests, which are their own build workers, as hone-tuner is.
 //
 // In "real" mode a worker compiles; in "pretend" mode it does what the schedule says: crash, hang, fail or succeed;
-// with what HONE_PRETEND_DRAWBACK says against whatever succeeds.
+// with what HONE_PRETEND_DRAWBACK says against whatever succeeds. With HONE_PRETEND_UNTIL, candidates are not compiled
+// before that file is there.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -30,6 +31,8 @@ BuildReply Pretend(const BuildRequest& request) {
   if (request.schedule.find("crash") != std::string::npos) std::raise(SIGSEGV);
   if (request.schedule.find("leave") != std::string::npos) std::exit(3);
   if (request.schedule.find("hang") != std::string::npos) pause();
+  const char* until = request.kind == BuildRequest::Kind::kCompile ? std::getenv("HONE_PRETEND_UNTIL") : nullptr;
+  while (until != nullptr && access(until, F_OK) != 0) usleep(1000);
   // "no reference until FILE": its reference compiles once the file is there.
   constexpr std::string_view kUntil = "no reference until ";
   const bool bad_reference =

@@ -123,5 +123,15 @@ TEST(CheckHealth, NamesWhatFails) {
   EXPECT_THAT(checks.at(2).why, HasSubstr("clock"));
 }
 
+TEST(CheckHealth, IsWellAfterManyStartsInAMinute) {
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  const absl::Time now = absl::Now();
+  absl::Time not_before;
+  for (int i = 0; i < 20; ++i) not_before = FarmState::Open(folder / "jobs", now)->latest_start();
+  for (const HealthCheck& check : CheckHealth({"", int64_t{1} << 40, now, not_before})) {
+    EXPECT_EQ(check.why, "") << check.name;
+  }
+}
+
 }  // namespace
 }  // namespace hone::tracker

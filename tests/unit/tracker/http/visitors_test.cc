@@ -68,6 +68,7 @@ TEST_F(VisitorsTest, ATokenBecomesASessionWithItsRole) {
   ASSERT_TRUE(viewer.ok()) << viewer.status();
   EXPECT_EQ(viewer->identity.role, Role::kViewer);
   EXPECT_TRUE(viewer->session);
+  EXPECT_THAT((*membership_->members().Identities())[0].vouched_by(), HasSubstr(", for a browser session"));
   EXPECT_TRUE(visitors_->Check(*viewer, kList, "").ok());
   EXPECT_EQ(visitors_->Check(*viewer, kCancel, "").code(), absl::StatusCode::kPermissionDenied);
   const auto acts = membership_->audit().Newest(2);

@@ -1,0 +1,50 @@
+/* As c_program.c, of a host that loads the shared library when it runs, and for itself alone, as languages do with
+ * libraries of others: nothing that the library needs is where all of the process looks. */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "deploy/runtime/hone.h"
+
+static void* library;
+
+/* A pointer to a function is no pointer to an object, but has its bytes. */
+static void Find(const char* name, void* function) {
+  void* const found = dlsym(library, name);
+  memcpy(function, &found, sizeof found);
+}
+
+int main(int argc, char** argv) {
+  if (argc != 3) return 2;
+  library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+  if (library == NULL) {
+    fprintf(stderr, "%s\n", dlerror());
+    return 1;
+  }
+  HoneStatus (*load)(const char*, const HoneLoadOptions*, HoneModel**);
+  HoneStatus (*run)(HoneModel*);
+  HoneStatus (*get_input)(HoneModel*, size_t, DLTensor*);
+  HoneStatus (*get_output)(HoneModel*, size_t, DLTensor*);
+  const char* (*error)(void);
+  void (*release)(HoneModel*);
+  Find("hone_load", &load);
+  Find("hone_run", &run);
+  Find("hone_get_input", &get_input);
+  Find("hone_get_output", &get_output);
+  Find("hone_error", &error);
+  Find("hone_free", &release);
+  HoneModel* model = NULL;
+  DLTensor x, y;
+  if (load(argv[2], NULL, &model) != HONE_OK || get_input(model, 0, &x) != HONE_OK) {
+    fprintf(stderr, "%s\n", error());
+    return 1;
+  }
+  for (int i = 0; i < 32; ++i) ((float*)x.data)[i] = 1.0f;
+  if (run(model) != HONE_OK || get_output(model, 0, &y) != HONE_OK) {
+    fprintf(stderr, "%s\n", error());
+    return 1;
+  }
+  printf("y[0] = %g\n", ((const float*)y.data)[0]);
+  release(model);
+  return 0;
+}
