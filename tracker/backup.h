@@ -27,9 +27,8 @@ absl::Status MakeBackup(const TrackerFiles& files, const std::filesystem::path& 
 // Puts what the folder has in place of the databases. What was there stays beside it as FILE.replaced-N, and is named
 // in `replaced`. No token of the copy is good: which were spent or revoked since, it does not know. Killed at any
 // moment, on a file system with hard links, it leaves every database whole, as it was or as in the copy, and is to be
-// repeated. kFailedPrecondition: one
-// of them is in use, or the folder's are not ours, or newer; nothing was changed. kDataLoss: the copy is damaged;
-// nothing was changed.
+// repeated. kFailedPrecondition: one of them is in use, or the folder's are not ours, or newer; nothing was changed.
+// kDataLoss: the copy is damaged; nothing was changed.
 absl::Status RestoreBackup(const std::filesystem::path& from, const TrackerFiles& files,
                            std::vector<std::filesystem::path>* replaced);
 

@@ -3,7 +3,7 @@
 // What runs again, as the incumbent does in every visit, takes more or less than it is believed to take for two
 // reasons: the device, and luck when it was timed before, which what looks best has had. Nobody can tell how much is
 // whose. So the more often it was timed, the more of the difference is the device's. A visit that is far off was
-// disturbed. Start with Pace::Meet.
+// disturbed, unless it is the first after Forget. Start with Pace::Meet.
 #ifndef HONE_TUNER_BELIEF_H_
 #define HONE_TUNER_BELIEF_H_
 

@@ -31,8 +31,9 @@ class Budget {
     return std::min(by_trials, seconds_ * kTrialsPerSecond / workloads_);
   }
 
-  // tried: how many schedules of a workload the records hold. Those of the best ones that ran along, or were confirmed,
-  // count once. settled: its winner has been confirmed.
+  // tried: how many trials of a workload the records hold: each schedule that taught something once, however often it
+  // ran along or was confirmed, and each disturbed visit of one that had not yet. settled: its winner has been
+  // confirmed.
   void CountRemembered(int64_t tried, bool settled) { remembered_.push_back({static_cast<double>(tried), settled}); }
 
   // To be called after all workloads were counted. Earlier attempts of this job are in the records like earlier runs:

@@ -234,6 +234,7 @@ class TuneLoop {
     activity_ = "reading the records";
     HONE_RETURN_IF_ERROR(farm_.Report(Standing()));
     for (Task& task : tasks_) {
+      HONE_RETURN_IF_ERROR(ReportNowAndThen());
       HONE_ASSIGN_OR_RETURN(std::vector<PastTrial> past, farm_.Records(KeyOf(task)));
       HONE_ASSIGN_OR_RETURN(const auto best, farm_.Best(KeyOf(task)));
       BringToOneSpeed(past, best.has_value() && best->confirmed ? best->schedule : "", task.standard.schedule);
@@ -269,8 +270,11 @@ class TuneLoop {
       return;
     }
     task.pace.Forget();
-    // One that was never confirmed is, by the records, the least of all visits, of disturbed ones, too.
-    if (!best.confirmed) TakeFastest(task);
+    // One that was never confirmed is, by the records, the least of all visits, of disturbed ones, too. If this job
+    // does not search its space, it stays what others are compared with.
+    const bool searched = best.schedule == task.standard.schedule ||
+                          (decisions.ok() && space::EntryOf(*decisions, task.spaces) != nullptr);
+    if (!best.confirmed && searched) TakeFastest(task);
     if (task.best_seconds.has_value()) return;
     task.best_seconds = best.seconds;
     task.best_times = best.confirmed ? kConfirmed : 1;

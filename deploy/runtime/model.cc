@@ -19,7 +19,7 @@ constexpr DLDevice kCpu = {kDLCPU, 0};
 Fault CheckThreads(int threads) {
   if (threads >= 0 && threads <= HONE_MAX_THREADS) return {};
   return InvalidArgument("cannot run with " + std::to_string(threads) +
-                         " threads; give 0 (as many as there are CPUs) to " + std::to_string(HONE_MAX_THREADS));
+                         " threads; give 0 (one per core of the fastest kind) to " + std::to_string(HONE_MAX_THREADS));
 }
 
 std::string Joined(const std::vector<std::string>& texts, const char* between) {

@@ -30,7 +30,7 @@ ir::Expr AllElements(const ir::Expr& mask, const ir::Ranges& ranges) {
   const bool below = binary->op == ir::BinaryOp::kLt || binary->op == ir::BinaryOp::kLe;
   const bool above = binary->op == ir::BinaryOp::kGt || binary->op == ir::BinaryOp::kGe;
   if (bound == nullptr || stride <= 0 || (!below && !above) || ramp->base.type() != ir::kIndexType) return {};
-  if (!ir::IsBounded(ir::SafeBoundsOf(binary->a, ranges))) return {};  // it may wrap
+  if (!ir::HasSafeBounds(binary->a, ranges)) return {};  // it may wrap
   const ir::Expr farthest = below ? ramp->base + ir::Expr(stride * (ramp->width - 1)) : ramp->base;
   return ir::MakeBinary(binary->op, farthest, bound->value);
 }

@@ -32,6 +32,15 @@ TEST(PaceTest, ADisturbanceTeachesNothing) {
   }
 }
 
+TEST(PaceTest, OfAnotherDayTheFirstVisitTellsThePace) {
+  Pace pace;
+  pace.Forget();
+  Belief belief = {1.0, 1};
+  EXPECT_EQ(pace.Meet(belief, 2.0), 2.0);
+  EXPECT_EQ(belief.seconds, 1);
+  EXPECT_FALSE(pace.Meet(belief, 1.0).has_value()) << "a disturbance of that day";
+}
+
 TEST(PaceTest, TheSecondVisitAtAnotherPaceShowsThatItIsTheDevices) {
   Pace pace;
   Belief belief = {1.0, 1};

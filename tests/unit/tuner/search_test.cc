@@ -222,6 +222,16 @@ TEST_F(SearchTest, RelativesThatFindNoPlaceInTheFirstBatchComeInTheNext) {
   EXPECT_EQ(later, (std::vector<int64_t>{0, 1, 2, 3, 4, 5}));
 }
 
+TEST_F(SearchTest, WhatWasLostComesBeforeWhatHasWaited) {
+  Search search = MakeSearch(15);
+  for (int64_t d0 = 0; d0 < 6; ++d0) search.AddRelative(space::Decisions{{"d0", d0, {}}, {"d1", 5, {}}});
+  std::vector<std::string> lost, again;
+  for (const Proposal& p : search.Propose(3, draft_)) lost.push_back(p.schedule);
+  for (const std::string& schedule : lost) search.Withdraw(schedule);
+  for (const Proposal& p : search.Propose(3, draft_)) again.push_back(p.schedule);
+  EXPECT_EQ(again, lost);
+}
+
 TEST_F(SearchTest, DrawsOfARoundHaveNothingToDoWithOneAnother) {
   std::vector<std::pair<int64_t, int64_t>> drawn;
   const auto noting = [&](space::Chooser& chooser) -> absl::StatusOr<space::Candidate> {
