@@ -33,10 +33,12 @@ void Checker::TrackerStarts() {
   quarantines_.clear();
   had_.clear();
   waited_.clear();
+  undraining_.clear();
 }
 
 void Checker::Look(const tracker::Farm& farm, absl::Time now) {
   stood_still_ = farm.stood_still();
+  for (const std::string& agent : undraining_) ForgetDrain(agent);
   std::set<std::string> ended = live_;
   std::vector<const tracker::BatchQueue::Lease*> granted;
   for (const auto& [id, lease] : farm.batches().leases()) {
@@ -238,7 +240,13 @@ void Checker::NoteHealth(const tracker::Farm& farm, absl::Time now) {
   }
 }
 
-void Checker::UndrainBegins(const std::string& agent) {
+void Checker::UndrainEnds(const std::string& agent) {
+  ForgetDrain(agent);
+  if (const auto begun = undraining_.find(agent); begun != undraining_.end()) undraining_.erase(begun);
+}
+
+// With it ends what its devices are in quarantine for.
+void Checker::ForgetDrain(const std::string& agent) {
   drained_.erase(agent);
   std::erase_if(stored_quarantines_, [&](const auto& entry) { return entry.first.starts_with(agent + "/"); });
   std::erase_if(quarantines_, [&](const auto& entry) { return entry.first.starts_with(agent + "/"); });

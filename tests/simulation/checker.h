@@ -39,7 +39,10 @@ class Checker {
   // --- tuners and people --------------------------------------------------------------------------------------------
   void Told(const std::string& batch_id, const v1::Batch& batch, const v1::BatchResult& result, bool may_fail);
   void DrainAnswered(const std::string& agent) { drained_.insert(agent); }
-  void UndrainBegins(const std::string& agent);
+  // Between the two it may happen at any moment: a tracker that stands still may do it when the next drain has been
+  // answered.
+  void UndrainBegins(const std::string& agent) { undraining_.insert(agent); }
+  void UndrainEnds(const std::string& agent);
   void CancelAnswered(const std::string& job_id) { cancelled_.insert(job_id); }
   // asked: when the call was sent of which it is the answer; answers may pass each other on their way.
   void JobSeen(const v1::Job& job, absl::Duration asked);
@@ -80,6 +83,7 @@ class Checker {
   void Grant(const tracker::Farm& farm, const tracker::BatchQueue::Lease& lease, absl::Time now);
   void End(const tracker::Farm& farm, const std::set<std::string>& ended, absl::Time now);
   void NoteHealth(const tracker::Farm& farm, absl::Time now);
+  void ForgetDrain(const std::string& agent);
   void MustBeRecorded(const v1::LeaseResult& result, const std::string& batch_id, const std::string& why);
 
   struct Quarantine {
@@ -101,6 +105,7 @@ class Checker {
   int64_t next_time_ = 0;
   std::map<std::string, std::set<std::string>> running_;  // device to candidates that it has in its hands
   std::set<std::string> drained_, cancelled_, told_batches_;
+  std::multiset<std::string> undraining_;                 // agents; by calls that the tracker has begun
   std::map<std::string, Quarantine> quarantines_;         // in this start
   std::map<std::string, Quarantine> stored_quarantines_;  // that were surely stored, until they end
   std::map<std::string, JobEnd> ends_;                    // of jobs, as people were told

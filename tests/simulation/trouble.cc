@@ -150,6 +150,11 @@ void Trouble::Drain(AgentMachine& agent) {
     }
     world_->Sleep(world_->Between(1, 60));
     Undrain(id);
+    if (answer.ok()) return;
+    // A drain that was not answered a tracker that stood still may do after the undrain: its devices' list says so.
+    drained_.insert(id);
+    world_->Sleep(absl::Minutes(10));
+    Undrain(id);
   });
 }
 
@@ -161,6 +166,7 @@ void Trouble::Undrain(const std::string& agent_id) {
                          tracker::Done<v1::UndrainResponse> done) {
           cast_->checker->UndrainBegins(agent_id);
           shell.Undrain(agent_id, std::move(done));
+          cast_->checker->UndrainEnds(agent_id);
         });
     if (answer.ok()) break;
     world_->Sleep(world_->Between(1, 5));
