@@ -60,28 +60,27 @@ TEST(TaskSchedulerTest, WhatNoLongerImprovesYieldsToWhatDoes) {
   EXPECT_GT(rounds[1], rounds[0]);
 }
 
-TEST(TaskSchedulerTest, ATaskAtItsRoofHasNothingToGain) {
-  TaskScheduler scheduler({{1, 1e-3, 0.99e-3}, {1, 1e-3, 1e-4}}, {});
+// How many of twelve rounds each task gets that brings no progress.
+std::map<size_t, int> TwelveRounds(TaskScheduler scheduler) {
   std::map<size_t, int> rounds;
   for (int i = 0; i < 12; ++i) {
     const auto round = scheduler.Next();
-    ASSERT_TRUE(round.has_value());
+    EXPECT_TRUE(round.has_value());
+    if (!round.has_value()) break;
     ++rounds[round->task];
     scheduler.Finish(round->task, 1e-3);
   }
+  return rounds;
+}
+
+TEST(TaskSchedulerTest, ATaskAtItsRoofHasNothingToGain) {
+  std::map<size_t, int> rounds = TwelveRounds({{{1, 1e-3, 0.99e-3}, {1, 1e-3, 1e-4}}, {}});
   EXPECT_GE(rounds[1], 9);
 }
 
 // An algorithm with fewer operations, or instructions for matrices.
 TEST(TaskSchedulerTest, ATaskBelowItsRoofIsNotThoughtToBeAtItsEnd) {
-  TaskScheduler scheduler({{1, 1e-3, 1.5e-3}, {1, 1e-3, 1e-4}}, {});
-  std::map<size_t, int> rounds;
-  for (int i = 0; i < 12; ++i) {
-    const auto round = scheduler.Next();
-    ASSERT_TRUE(round.has_value());
-    ++rounds[round->task];
-    scheduler.Finish(round->task, 1e-3);
-  }
+  std::map<size_t, int> rounds = TwelveRounds({{{1, 1e-3, 1.5e-3}, {1, 1e-3, 1e-4}}, {}});
   EXPECT_EQ(rounds[0], 6);
 }
 
