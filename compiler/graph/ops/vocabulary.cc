@@ -62,9 +62,10 @@ absl::StatusOr<DType> FromOnnxType(int64_t onnx_type) {
 }
 
 int64_t ToOnnxType(DType dtype) {
-  int64_t type = 1;
-  while (FromOnnxType(type).value_or(dtype == DType::kFloat32 ? DType::kBool : DType::kFloat32) != dtype) ++type;
-  return type;
+  for (int64_t type = 1;; ++type) {
+    const absl::StatusOr<DType> found = FromOnnxType(type);
+    if (found.ok() && *found == dtype) return type;
+  }
 }
 
 DType NarrowestIndex(int64_t extent) {
