@@ -191,7 +191,10 @@ void Trouble::Mend() {
   cast_->tracker->SetDisk(0, SQLITE_FULL);
   cast_->tracker->process().late = 0;
   cast_->tracker->process().stopped_until = absl::ZeroDuration();
-  for (const auto& tuner : cast_->tuners) tuner->line = {};
+  for (const auto& tuner : cast_->tuners) {
+    tuner->line = {};
+    tuner->gives_back = 0;  // with its job it would give back a batch that was forgotten
+  }
   for (const auto& agent : cast_->agents) {
     agent->line = {};
     agent->process().late = 0;

@@ -93,7 +93,7 @@ void TunerMachine::WorkOn(const v1::LeaseJobResponse& lease) {
       return Complete(lease.lease(), false);
     }
     if (!Await(lease)) return;
-    if (world_->Chance(0.005) && !Gone()) return Complete(lease.lease(), true);  // it is stopped, and gives it back
+    if (world_->Chance(gives_back) && !Gone()) return Complete(lease.lease(), true);
   }
 }
 

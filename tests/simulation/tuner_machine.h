@@ -27,6 +27,7 @@ class TunerMachine {
   void Kill();  // it comes back
   void StopForGood();
   Line line;
+  double gives_back = 0.005;  // how likely it is, after each wait, that it is stopped and gives its job back
   Process& process() { return *machine_; }
 
  private:
