@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -33,10 +34,15 @@ bool Reads(const std::vector<ir::Func>& funcs, const ir::Buffer& buffer) {
 }
 
 // Of all buffers: each has a place of its own.
-int64_t SharedBytes(const ir::Stmt& s) {
-  const ir::Alloc* alloc = s.As<ir::Alloc>();
-  int64_t bytes = alloc != nullptr && ir::IsShared(alloc->buffer->scope) ? ir::NumBytes(*alloc->buffer) : 0;
-  ir::ForEachChild(s, [&](const ir::Stmt& child) { bytes += SharedBytes(child); }, [](const ir::Expr&) {});
+int64_t SharedBytes(const ir::Stmt& body) {
+  std::set<const ir::BufferNode*> counted;
+  int64_t bytes = 0;
+  ir::AnyStmt(body, [&](const ir::Stmt& s) {
+    const ir::Alloc* alloc = s.As<ir::Alloc>();
+    const bool shared = alloc != nullptr && ir::IsShared(alloc->buffer->scope);
+    if (shared && counted.insert(alloc->buffer.get()).second) bytes += ir::NumBytes(*alloc->buffer);
+    return false;
+  });
   return bytes;
 }
 

@@ -10,8 +10,7 @@ void Place(const ir::Stmt& s, ir::Scope scope, SharedMemory& shared) {
   const ir::Alloc* alloc = s.As<ir::Alloc>();
   if (alloc != nullptr && alloc->buffer->scope == scope &&
       shared.places.try_emplace(alloc->buffer.get(), shared.asked_bytes).second) {
-    shared.asked_bytes +=
-        (ir::NumBytes(*alloc->buffer) + HONE_BUFFER_ALIGNMENT - 1) / HONE_BUFFER_ALIGNMENT * HONE_BUFFER_ALIGNMENT;
+    shared.asked_bytes += ir::SharedRoom(ir::NumBytes(*alloc->buffer));
   }
   ir::ForEachChild(s, [&](const ir::Stmt& child) { Place(child, scope, shared); }, [](const ir::Expr&) {});
 }

@@ -19,6 +19,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/kernel_abi.h"
 #include "compiler/ir/type.h"
 
 namespace hone::ir {
@@ -73,6 +74,10 @@ using Buffer = std::shared_ptr<const BufferNode>;
 Buffer MakeBuffer(std::string name, DType dtype, std::vector<int64_t> shape, Scope scope = Scope::kParam);
 int64_t NumElements(const BufferNode& buffer);
 inline int64_t NumBytes(const BufferNode& buffer) { return NumElements(buffer) * SizeOf(buffer.dtype); }
+// What a buffer of so many bytes takes of the memory that lanes share, with what keeps the next one aligned.
+inline int64_t SharedRoom(int64_t bytes) {
+  return (bytes + HONE_BUFFER_ALIGNMENT - 1) / HONE_BUFFER_ALIGNMENT * HONE_BUFFER_ALIGNMENT;
+}
 
 enum class UnaryOp : uint8_t { kNeg, kAbs, kNot, kFloor, kCeil, kRound, kTrunc, kSqrt };  // kRound: half to even
 // clang-format off

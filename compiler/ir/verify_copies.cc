@@ -1,4 +1,5 @@
-// That nobody reads what surely has not arrived: what the order of copies, commits and waits tells without running.
+// That nobody reads what surely has not arrived, and that bundles are told apart: what the order of copies, commits and
+// waits tells without running.
 //
 // Follows every loop through its first iteration, in which the bundles can be counted. Where they cannot (after a loop
 // that commits, in a branch inside such a loop) everything counts as arrived.
@@ -21,6 +22,9 @@ bool Commits(const Stmt& s) {
 
 class CopyVerifier {
  public:
+  // Before launches are split, others' copies say nothing of this one's.
+  explicit CopyVerifier(const Func& func) : groups_copy_(func.grid.defined() && HasGroupCopies(func.body)) {}
+
   absl::Status Check(const Stmt& s) {
     HONE_RETURN_IF_ERROR(CheckReads(s));
     if (const For* loop = s.As<For>()) return CheckFor(*loop);
@@ -30,6 +34,10 @@ class CopyVerifier {
       first_.try_emplace(copy->buffer.get(), committed_);
     } else if (s.As<Commit>() != nullptr) {
       ++committed_;
+      if (groups_copy_ && counted_ && committed_ - arrived_ > kMostBundles) {
+        return absl::InvalidArgumentError(fmt::format("{} bundles are under way, where copies of a group allow {}",
+                                                      committed_ - arrived_, kMostBundles));
+      }
     } else if (const Wait* wait = s.As<Wait>()) {
       arrived_ = std::max(arrived_, counted_ ? committed_ - wait->pending : committed_);
       left_ = wait->pending;
@@ -117,6 +125,7 @@ class CopyVerifier {
         fmt::format("the memory of '{}' ends while every copy to it is under way", buffer->name));
   }
 
+  const bool groups_copy_;
   // By buffer: after how many commits the first copy to it began; -1 where it is written otherwise too.
   std::map<const BufferNode*, int64_t> first_;
   int64_t committed_ = 0;
@@ -128,6 +137,6 @@ class CopyVerifier {
 
 }  // namespace
 
-absl::Status VerifyCopies(const Func& func) { return CopyVerifier().Check(func.body); }
+absl::Status VerifyCopies(const Func& func) { return CopyVerifier(func).Check(func.body); }
 
 }  // namespace hone::ir

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -332,8 +333,8 @@ class GridVerifier {
       return Illegal("swizzled '{}' is not in eights of rows of {} bytes", buffer.name, kSwizzledRow);
     }
     // Back ends give each a place of its own: nobody waits between the last reader of one and the first writer of the
-    // next.
-    shared_bytes_ += NumBytes(buffer);
+    // next. A loop that is written out has one buffer in all its iterations.
+    if (counted_.insert(&buffer).second) shared_bytes_ += SharedRoom(NumBytes(buffer));
     if (shared_bytes_ > limits_.shared_bytes) {
       return Illegal("alloc of '{}' takes the shared memory of a group to {} bytes; the target has {}", buffer.name,
                      shared_bytes_, limits_.shared_bytes);
@@ -354,6 +355,7 @@ class GridVerifier {
   std::map<std::string, int64_t, std::less<>> sizes_;               // of these
   std::map<std::string, std::vector<int64_t>, std::less<>> moves_;  // by what moves, of every lane
   std::string why_divergent_;                                       // empty where all lanes of a group are
+  std::set<const BufferNode*> counted_;                             // in shared_bytes_
   int64_t shared_bytes_ = 0;
 };
 

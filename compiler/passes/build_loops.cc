@@ -224,8 +224,8 @@ class LoopBuilder {
     body = ir::MakeBlock(std::move(iteration));
     stmts.push_back(ir::MakeFor(loop.name, loop.extent, loop.kind, std::move(body)));
     if (loop.running > 0) stmts.push_back(ir::MakeSettle(0));
-    // Of copies of groups no more bundles may be left than are told apart, where the loop is come to again.
-    if (std::ranges::any_of(copied, &Nest::IsCopiedByGroup)) stmts.push_back(ir::MakeWait(0));
+    // Where groups copy, few bundles are told apart: none is left for when the loop is come to again, nor an empty one.
+    if (schedule::HasGroupCopies(state_, *copied.front())) stmts.push_back(ir::MakeWait(0));
     return WithBuffers(copied, ir::MakeBlock(std::move(stmts)));
   }
 
@@ -398,6 +398,7 @@ absl::Status CheckLegal(const State& state, const target::Target& target) {
 
 absl::StatusOr<Loops> BuildLoops(const State& state, const target::Target& target, const std::string& name) {
   HONE_RETURN_IF_ERROR(CheckLegal(state, target));
+  HONE_RETURN_IF_ERROR(schedule::CheckBundles(state));
   LoopBuilder builder(state);
   Loops loops;
   for (const Nest& nest : state.nests) {

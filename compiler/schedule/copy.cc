@@ -8,6 +8,7 @@
 #include "compiler/ir/match.h"
 #include "compiler/ir/multiple.h"
 #include "compiler/ir/op_names.h"
+#include "compiler/schedule/grid.h"
 
 namespace hone::schedule {
 namespace {
@@ -65,7 +66,48 @@ absl::StatusOr<ir::Expr> First(const ir::Expr& e, const std::string& loop, int64
       "a copy of {} elements of {} may begin where {} does not divide: copy fewer at once", count, name, aligned));
 }
 
+// Of the pipelines around that loop of the nest the innermost, which alone has copies under way when the loop begins:
+// it waited for those of the others. Null: there is none, or a loop between them waits for all.
+const Loop* PipelineAround(const State& state, const Nest& nest, size_t position) {
+  for (const Nest* inside = &nest;;) {
+    while (position-- > 0) {
+      const Loop& loop = inside->loops[position];
+      if (loop.buffers > 1) return &loop;
+      const bool waits = std::ranges::any_of(state.nests, [&](const Nest& other) {
+        return other.copy > 0 && other.at_stage == inside->stage.buffer->name && other.at_loop == loop.name;
+      });
+      if (waits) return nullptr;
+    }
+    if (inside->AtRoot()) return nullptr;
+    const std::string& loop = inside->at_loop;
+    inside = state.FindNest(inside->at_stage);
+    position = static_cast<size_t>(std::ranges::find(inside->loops, loop, &Loop::name) - inside->loops.begin()) + 1;
+  }
+}
+
 }  // namespace
+
+bool HasGroupCopies(const State& state, const Nest& nest) {
+  const Nest* const root = &RootOf(state, nest);
+  return std::ranges::any_of(
+      state.nests, [&](const Nest& other) { return other.IsCopiedByGroup() && &RootOf(state, other) == root; });
+}
+
+absl::Status CheckBundles(const State& state) {
+  const auto ahead = [](const Loop& loop) { return loop.buffers - 1 - loop.running; };
+  for (const Nest& nest : state.nests) {
+    for (size_t i = 0; i < nest.loops.size(); ++i) {
+      const Loop& loop = nest.loops[i];
+      const Loop* const around = loop.buffers > 1 ? PipelineAround(state, nest, i) : nullptr;
+      if (around == nullptr || ahead(*around) + ahead(loop) <= ir::kMostBundles || !HasGroupCopies(state, nest))
+        continue;
+      return absl::FailedPreconditionError(
+          fmt::format("the pipelines of loops {} and {} have {} bundles under way, where copies of a group allow {}",
+                      around->name, loop.name, ahead(*around) + ahead(loop), ir::kMostBundles));
+    }
+  }
+  return absl::OkStatus();
+}
 
 absl::StatusOr<ir::Expr> ForAll(const ir::Expr& condition, const std::string& loop, int64_t count,
                                 const ir::Ranges& ranges) {

@@ -19,6 +19,13 @@ absl::StatusOr<ir::Stmt> CopyOf(const State& state, const Nest& nest, const ir::
 // Whether there is one for the nest as the state has it now.
 absl::Status CheckCopy(const State& state, const Nest& nest);
 
+// Whether groups copy some stage of the launch that the nest is a part of.
+bool HasGroupCopies(const State& state, const Nest& nest);
+
+// That no more bundles are under way at once than are told apart where groups copy (ir::kMostBundles): pipelines inside
+// each other have theirs together.
+absl::Status CheckBundles(const State& state);
+
 // The condition as it is for all `count` iterations of the loop; FailedPrecondition if they may differ.
 absl::StatusOr<ir::Expr> ForAll(const ir::Expr& condition, const std::string& loop, int64_t count,
                                 const ir::Ranges& ranges);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "compiler/schedule/copy.h"
+
 namespace hone::schedule {
 namespace {
 
@@ -46,9 +48,10 @@ std::vector<Grid> Grids(const State& state) {
     grid.root = &nest;
     grid.groups = Extent(nest, ir::LoopKind::kGroup);
     grid.lanes = Extent(nest, ir::LoopKind::kLane);
+    if (HasGroupCopies(state, nest)) grid.shared_bytes = ir::kBundlesBytes;
     for (const Nest& inside : state.nests) {
       if (inside.AtRoot() || &RootOf(state, inside) != &nest) continue;
-      if (ir::IsShared(inside.scope)) grid.shared_bytes += StoredBytes(state, inside);
+      if (ir::IsShared(inside.scope)) grid.shared_bytes += ir::SharedRoom(StoredBytes(state, inside));
       if (!IsInsideLanes(state, inside)) grid.lanes = std::max(grid.lanes, Extent(inside, ir::LoopKind::kLane));
     }
   }

@@ -88,8 +88,10 @@ std::string SumsBehind(const schedule::State& state, const std::string& stage);
 // Whether the stage reads sums of products in place, and only a product reads it, of which it is the operand without
 // vectors: pixels that a depthwise convolution makes, for a pointwise one.
 bool FeedsProduct(const schedule::State& state, const std::string& stage);
-// Of the elements that the load reads while each axis runs through so many values; of axes not named, one.
+// How many elements along each dimension the load reads while each axis runs through so many values; of axes not named,
+// one. Bytes count none beyond an end of the buffer.
 using AxisExtents = std::map<std::string, int64_t, std::less<>>;
+std::vector<int64_t> RegionOf(const ir::Load& load, const ir::Ranges& ranges, const AxisExtents& extents);
 int64_t RegionBytes(const ir::Load& load, const ir::Ranges& ranges, const AxisExtents& extents);
 // That a block of tiles may copy: they should stay in a core's cache, and leave room for other local buffers.
 int64_t MostCopiedBytes(const target::Target& target);
@@ -138,7 +140,9 @@ struct SharedTile {
 // space.cc: the reader that the stage can share loops with, none of those taken, or a copy of its own, which takes the
 // stage's name.
 absl::StatusOr<SharedTile> ShareTile(Sketch& sketch, const std::string& stage, std::vector<std::string>* taken);
-// templates/lane_tile.cc, for targets with lanes: a sum of products in tiles of groups, lanes and registers.
+// templates/lane_tile.cc, for targets with lanes: a sum of products in tiles of groups, lanes and registers; whether
+// such a tile has rows that use again what columns load, and a result for each of the lanes that run in step.
+bool FillsLaneTile(const ir::Stage& stage, const target::Target& target);
 absl::Status ScheduleLaneTile(Sketch& sketch, const std::string& reader, const std::string& stage,
                               const std::string& prefix);
 // templates/tensor_tile.cc, for targets with tensor instructions: of which stage they compute the sums, and by which

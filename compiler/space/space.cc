@@ -144,9 +144,14 @@ bool HasWinogradLanes(const ir::Workload& workload, const target::Target& target
   return IsLaneContraction(workload, target) && SomeReduction(workload, target, FitsWinograd);
 }
 
-// What is read once gains nothing by tiles: lanes that share rows of a matrix read it as memory has it.
+// What is read once gains nothing by tiles: lanes that share rows of a matrix read it as memory has it. And where too
+// few results share what is loaded, as of a depthwise convolution with channels first, each short sum is a lane's work.
 bool PrefersLaneTiles(const ir::Workload& workload, const target::Target& target) {
-  return target.memory.shared_gain <= 1 || !SomeReduction(workload, target, IsVectorProduct);
+  return target.memory.shared_gain <= 1 ||
+         !SomeReduction(workload, target, [&](const schedule::State& state, const ir::Stage& s) {
+           const bool is_short = IsContraction(s) && ReduceSteps(s) < kSharedReduction;
+           return IsVectorProduct(state, s) || (is_short && !FillsLaneTile(s, target));
+         });
 }
 
 bool PrefersWinogradLanes(const ir::Workload& workload, const target::Target& target) {

@@ -22,9 +22,18 @@ namespace {
 
 using ir::TensorInstruction;
 
+// What the groups that a unit runs at once have together, and the registers that one of them may have. "CUDA C++
+// Programming Guide", "Technical Specifications per Compute Capability".
+struct Unit {
+  int lanes, groups;
+  int64_t shared_kilobytes;
+  int64_t group_registers = 64 << 10;
+};
+
 struct Row {
   std::string_view word;  // cuda:NAME
   int units;
+  Unit unit;
   int64_t shared_kilobytes;  // that a group may ask for
   int64_t l1_kilobytes, l2_kilobytes;
   double hertz;
@@ -40,21 +49,22 @@ constexpr int64_t kUnaskedSharedBytes = 48 << 10;
 constexpr int kMostLanes = 1024;        // of a group, on every architecture
 constexpr double kFirstWithAlone = 12;  // version of CUDA, the first whose drivers compile what is for one architecture
 
-// In order: the first is what code that shall run everywhere is made for.
+// In order: the first is what code that shall run everywhere is made for. Units of sm_80 have 164 KB of shared memory
+// and those of sm_90 228; both count as 200, with which models of default schedules were fitted to an H200.
 constexpr Row kTable[] = {
-    {"cuda:sm_53", 1, 48, 24, 256, 0.92e9, 0, 0},            // Jetson Nano
-    {"cuda:sm_60", 56, 48, 24, 4096, 1.3e9, 0, 0},           // P100
-    {"cuda:sm_61", 20, 48, 48, 2048, 1.7e9, 0, 0},           // GTX 1080
-    {"cuda:sm_62", 2, 48, 24, 512, 1.3e9, 0, 0},             // Jetson TX2
-    {"cuda:sm_70", 80, 96, 64, 6144, 1.5e9, 0, 32},          // V100
-    {"cuda:sm_72", 8, 96, 64, 512, 1.37e9, 0, 32},           // Jetson Xavier
-    {"cuda:sm_75", 40, 64, 32, 4096, 1.59e9, 0, 32},         // T4
-    {"cuda:sm_80", 108, 163, 128, 40960, 1.41e9, 16, 32},    // A100
-    {"cuda:sm_86", 82, 99, 64, 6144, 1.7e9, 16, 32},         // RTX 3090
-    {"cuda:sm_87", 16, 163, 128, 4096, 1.3e9, 16, 32},       // Jetson Orin
-    {"cuda:sm_89", 128, 99, 64, 73728, 2.5e9, 16, 32},       // RTX 4090
-    {"cuda:sm_90", 132, 227, 160, 51200, 1.8e9, 16, 32, 8},  // H100
-    {"cuda:sm_90a", 132, 227, 160, 51200, 1.8e9, 16, 32, 8, true},
+    {"cuda:sm_53", 1, {2048, 32, 64, 32 << 10}, 48, 24, 256, 0.92e9, 0, 0},   // Jetson Nano
+    {"cuda:sm_60", 56, {2048, 32, 64}, 48, 24, 4096, 1.3e9, 0, 0},            // P100
+    {"cuda:sm_61", 20, {2048, 32, 96}, 48, 48, 2048, 1.7e9, 0, 0},            // GTX 1080
+    {"cuda:sm_62", 2, {2048, 32, 64, 32 << 10}, 48, 24, 512, 1.3e9, 0, 0},    // Jetson TX2
+    {"cuda:sm_70", 80, {2048, 32, 96}, 96, 64, 6144, 1.5e9, 0, 32},           // V100
+    {"cuda:sm_72", 8, {2048, 32, 96}, 96, 64, 512, 1.37e9, 0, 32},            // Jetson Xavier
+    {"cuda:sm_75", 40, {1024, 16, 64}, 64, 32, 4096, 1.59e9, 0, 32},          // T4
+    {"cuda:sm_80", 108, {2048, 32, 200}, 163, 128, 40960, 1.41e9, 16, 32},    // A100
+    {"cuda:sm_86", 82, {1536, 16, 100}, 99, 64, 6144, 1.7e9, 16, 32},         // RTX 3090
+    {"cuda:sm_87", 16, {1536, 16, 164}, 163, 128, 4096, 1.3e9, 16, 32},       // Jetson Orin
+    {"cuda:sm_89", 128, {1536, 24, 100}, 99, 64, 73728, 2.5e9, 16, 32},       // RTX 4090
+    {"cuda:sm_90", 132, {2048, 32, 200}, 227, 160, 51200, 1.8e9, 16, 32, 8},  // H100
+    {"cuda:sm_90a", 132, {2048, 32, 200}, 227, 160, 51200, 1.8e9, 16, 32, 8, true},
 };
 
 constexpr auto kWords = [] {
@@ -70,11 +80,15 @@ Target Of(const Row& row) {
   target.hierarchy = {.units = row.units,
                       .max_lanes = 256,
                       .lane_width = 32,
+                      .unit_lanes = row.unit.lanes,
+                      .unit_groups = row.unit.groups,
                       .shuffle_lanes = row.shuffle_lanes,
                       .sharing_groups = row.sharing_groups};
   target.memory.registers_bytes = 1 << 10;
+  target.memory.group_registers = row.unit.group_registers;
   target.memory.local_bytes = target.memory.registers_bytes;
   target.memory.shared_bytes = row.shared_kilobytes << 10;
+  target.memory.unit_shared_bytes = row.unit.shared_kilobytes << 10;
   target.memory.unasked_shared_bytes = kUnaskedSharedBytes;
   target.memory.shared_gain = 4;
   target.memory.async_copy_bytes = row.async_copy_bytes;

@@ -25,9 +25,11 @@ enum class Arch : uint8_t { kX86_64, kAArch64 };  // of a CPU
 // Who works inside one parallel step, on a device whose groups of lanes share memory and can wait for each other: a
 // GPU, as OpenCL sees it. A CPU has one lane; what its kernels spread work over is Target::threads.
 struct Hierarchy {
-  int units = 1;          // groups that run at the same time
-  int max_lanes = 1;      // of a group (work-items of a work-group)
-  int lane_width = 1;     // lanes that run in step; a group should be a multiple of it
+  int units = 1;       // groups that run at the same time
+  int max_lanes = 1;   // of a group (work-items of a work-group)
+  int lane_width = 1;  // lanes that run in step; a group should be a multiple of it
+  // The most that a unit runs at once; as CUDA's largest devices, where a device does not say.
+  int unit_lanes = 2048, unit_groups = 32;
   int shuffle_lanes = 0;  // that follow one another and read each other's registers; 0: none do
   // That follow one another, and of which each copies a part of what all of them read to all of their shared memories;
   // 0: no group has copies of its own (compiler/ir/copy.h).
@@ -38,11 +40,13 @@ struct Hierarchy {
 
 // Bytes of each memory, from near to far.
 struct Memory {
-  int64_t registers_bytes = 0;  // of a lane, its private arrays among them; 0 where there are no lanes
-  int64_t shared_bytes = 0;     // of a group, shared by its lanes; 0 where there are no lanes
+  int64_t registers_bytes = 0;         // of a lane, its private arrays among them; 0 where there are no lanes
+  int64_t group_registers = 64 << 10;  // numbers of 32 bits, which the lanes of a group may have together
+  int64_t shared_bytes = 0;            // of a group, shared by its lanes; 0 where there are no lanes
   // Of these, what a launch has that asks for nothing. Default schedules stay within it, so that a unit has room for
   // several groups.
   int64_t unasked_shared_bytes = 0;
+  int64_t unit_shared_bytes = 200 << 10;  // of all groups of a unit together, as models of default schedules count
   // How many times faster a lane reads what its group shares than what lies in a cache; 1: it is a part of global
   // memory, and copying there gains nothing.
   int shared_gain = 1;

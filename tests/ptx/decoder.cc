@@ -221,6 +221,7 @@ absl::Status Decoder::DecodeControl(Instruction i) {
     i.kind = Kind::kBarrier;
   } else if (name == "barrier.cluster.arrive.relaxed.aligned" || name == "barrier.cluster.arrive.release.aligned") {
     i.kind = Kind::kClusterArrive;
+    i.releases = name == "barrier.cluster.arrive.release.aligned";
   } else if (name == "barrier.cluster.wait.acquire.aligned") {
     i.kind = Kind::kClusterWait;
   } else if (name == "griddepcontrol.wait") {

@@ -32,7 +32,7 @@ Group::Group(const Kernel& kernel, const Launch& launch)
 
 void Group::Reset(uint32_t number) {
   number_ = number;
-  arrived_ = waited_ = 0;
+  arrived_ = waited_ = released_ = 0;
   std::ranges::fill(slots_, ~uint64_t{0});
   std::ranges::fill(shared_, std::byte{kUnset});
   std::ranges::fill(local_, std::byte{kUnset});

@@ -72,6 +72,7 @@ class Group {
     uint16_t writer = 0, reader = 0;
     uint16_t copier = 0;   // whose copy is on its way there
     uint32_t arrived = 0;  // how often the group had, when it was used last
+    bool by_lane = false;  // and whether lanes did, not only what reads shared memory itself
   };
   // An mbarrier: it counts arrivals and bytes of a phase, and then begins the next.
   struct Object {
@@ -175,6 +176,7 @@ class Group {
   std::map<uint64_t, Object> objects_;  // by where they are in shared memory
   std::span<const std::unique_ptr<Group>> cluster_;
   uint32_t arrived_ = 0, waited_ = 0;  // where groups of the cluster meet: how often
+  uint32_t released_ = 0;              // the last arrival by which others know what lanes did before
   // Of bytes of shared memory that wgmma would not see: the lane that wrote, from 1 on, or kFenced.
   std::vector<uint16_t> unseen_;
   std::vector<std::pair<uint64_t, uint32_t>> fenced_;  // since the last barrier

@@ -80,6 +80,7 @@ bool Group::TouchShared(const Instruction& i, const Lane& lane, uint64_t offset,
   for (uint64_t at = offset; at < offset + bytes; ++at) {
     Touch& touch = touches_[at];
     touch.arrived = arrived_;
+    touch.by_lane = true;
     if (touch.copier == kByGroup) return fails(at, "which a group is copying to");
     if (touch.copier != 0) return fails(at, fmt::format("which lane {} is copying to", touch.copier - 1));
     if (touch.written == barrier_ && touch.writer != own) {
@@ -244,6 +245,7 @@ void Group::Arrive() {
     return;
   }
   ++arrived_;
+  if (Next(lanes_[0]).releases) released_ = arrived_;
   for (auto& [offset, object] : objects_) object.made = object.made == 0 && object.fenced ? arrived_ : object.made;
   GoOn(lanes_);
 }

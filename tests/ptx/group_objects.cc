@@ -78,7 +78,7 @@ bool Group::BeginGroupCopy(const Instruction& i, const Lane& lane) {
 }
 
 // To this group's memory, of which its own object tells. Another group must know that it was used for the last time: by
-// an arrival since, for which that one has waited.
+// an arrival since, for which that one has waited; where lanes used it, by one that releases.
 bool Group::Expect(const Instruction& i, const Lane& lane, const Group& from, const Copy& copy, uint64_t object) {
   if (copy.to > shared_.size() || copy.bytes > shared_.size() - copy.to) {
     return Fail(absl::StatusCode::kOutOfRange, i, lane,
@@ -88,7 +88,8 @@ bool Group::Expect(const Instruction& i, const Lane& lane, const Group& from, co
   if (teller == nullptr || (&from == this && !TouchShared(i, lane, copy.to, copy.bytes, true))) return false;
   for (uint64_t at = copy.to; at < copy.to + copy.bytes; ++at) {
     Touch& touch = touches_[at];
-    const bool used = touch.read + touch.written > 0 && touch.arrived >= from.waited_;
+    const bool known = touch.arrived < from.waited_ && (!touch.by_lane || touch.arrived < released_);
+    const bool used = touch.read + touch.written > 0 && !known;
     if (&from != this && (used || touch.copier != 0 || teller->made > from.waited_)) {
       return Fail(absl::StatusCode::kFailedPrecondition, i, lane,
                   fmt::format("of group {} copies to byte {} of shared memory, which group {} may still use",

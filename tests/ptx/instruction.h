@@ -81,6 +81,7 @@ struct Instruction {
   bool is_signed = false;                       // what is loaded
   bool only_read = false;                       // ld.global.nc: nobody writes there during the launch
   bool saturates = false, flushes = false;      // of conversions
+  bool releases = false;                        // tells other groups what lanes did before
   uint8_t bytes = 0;                            // of one element in memory, or of a copy
   uint32_t guard = 0, to = 0, also_to = 0, a = 0, b = 0, c = 0;
   uint32_t list = 0, count = 0;  // operands in Kernel::lists: of vectors, mma and wgmma

@@ -155,6 +155,17 @@ TEST(PtxGroupCopies, AreThoseOfTheInterpreter) {
   }
 }
 
+// Iterations that are written out have one buffer, in memory that is asked for or not.
+TEST(PtxSharedBuffers, AreThereInEveryIteration) {
+  for (const int elements : {64, 16'000}) {
+    Check(fmt::format("func f(x: f32[256], y: f32[256]) grid 1 lanes 64 {{ unrolled i in 4 {{\n"
+                      "  alloc s: f32[{}] shared {{\n    s[lane.id] = x[i * 64 + lane.id]\n    barrier\n"
+                      "    y[i * 64 + lane.id] = s[63 - lane.id]\n    barrier\n  }}\n}} }}",
+                      elements),
+          "cuda:sm_87");
+  }
+}
+
 TEST(PtxFunctions, AcoshHasItsDigitsNearOne) {
   Check(
       "func f(x: f64[4], y: f64[4]) grid 1 lanes 4 {\n"

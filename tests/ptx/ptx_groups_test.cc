@@ -161,6 +161,9 @@ TEST(SharedCopies, WhatIsReadIsNotCopiedTo) {
   // What a group reads when it has arrived, others may be copying to already.
   EXPECT_THAT(Error(kWait, read + wait), HasSubstr("of shared memory, which"));
   EXPECT_EQ(Error(kArrive, read + arrive + "bar.sync 0;\n\t"), "");
+  // Nor do others know what lanes read before an arrival that does not release it.
+  EXPECT_THAT(Error(kArrive, read + "barrier.cluster.arrive.relaxed.aligned;\n\tbar.sync 0;\n\t"),
+              HasSubstr("of shared memory, which"));
   EXPECT_THAT(Error(kWait, "bar.sync 0;\n\t"), HasSubstr("which is not made"));
   EXPECT_THAT(Error(kArrive, arrive + arrive), HasSubstr("arrives again before it waited"));
   EXPECT_THAT(Error(kArrive), HasSubstr("which is not made"));

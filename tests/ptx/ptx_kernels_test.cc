@@ -302,6 +302,27 @@ output y
   }
 }
 
+// Lanes copy x in a loop that is come to again, where the group has copied w: every bundle is counted there.
+TEST(PtxPipelines, LeaveNoBundles) {
+  const ir::Workload workload = ir::ParseWorkload(R"(workload "matmul"
+input x: f32[16,40] in [-1, 1]
+input w: f32[40,8] in [-1, 1]
+t: f32[16,8] over i:16, j:8 = sum k:40 of x[i, k] * w[k, j]
+u: f32[16,8] over a:16, b:8 = max(t[a, b], 0f32)
+output u
+)")
+                                    .value();
+  const auto schedule = schedule::ParseSchedule(
+      "cache_read x t\nstore_in xrt shared\ncache_read w t\nstore_in wrt shared\nsplit a 8 mask\nsplit ai 2 mask\n"
+      "bind ao group\nbind aio lane\ncompute_at t aii\nsplit k 8 mask\nreorder ko ki i j\ncompute_at xrt ko\n"
+      "compute_at wrt ao\nfuse wrt_0 wrt_1\ncopy_async wrt 320\nfuse xrt_0 xrt_1\nbind xrt_0_xrt_1 lane\n"
+      "copy_async xrt 1\npipeline ko 8\n");
+  ASSERT_TRUE(schedule.ok()) << schedule.status();
+  for (const char* target : {"cuda:sm_90", "cuda:sm_90a"}) {
+    EXPECT_EQ(tests::CheckOnMachine(workload, *schedule, Parsed(target), {3e-5, 1e-6}), absl::OkStatus()) << target;
+  }
+}
+
 TEST(PtxWinograd, IsRight) {
   const ir::Workload workload = ir::ParseWorkload(tests::kTilesRunOver).value();
   Random random(5);

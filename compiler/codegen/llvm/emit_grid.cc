@@ -30,6 +30,36 @@ bool IsWritten(const ir::Stmt& s, const ir::Buffer& buffer) {
 
 }  // namespace
 
+bool LanesUseSharedCopies(const ir::Stmt& s) {
+  std::set<const ir::BufferNode*> shared;
+  const auto is_shared = [](const ir::Stmt& x) {
+    const ir::Copy* const copy = x.As<ir::Copy>();
+    return copy != nullptr && copy->groups > 1;
+  };
+  ir::AnyStmt(s, [&](const ir::Stmt& x) {
+    if (is_shared(x)) shared.insert(ir::WrittenBy(x).get());
+    return false;
+  });
+  return !shared.empty() && ir::AnyStmt(s, [&](const ir::Stmt& x) {
+    bool used = !is_shared(x) && shared.contains(ir::WrittenBy(x).get());
+    const ir::Contract* const contract = x.As<ir::Contract>();
+    const bool blocks = contract != nullptr && ir::EntryOf(contract->instruction).blocks;
+    const bool loads_a = blocks && ir::EntryOf(contract->instruction).loads_a;
+    const auto reads = [&](const ir::Expr& e) {
+      const ir::Load* const load = e.As<ir::Load>();
+      used |= load != nullptr && shared.contains(load->buffer.get());
+    };
+    ir::ForEachChild(
+        x, [](const ir::Stmt&) {},
+        [&](const ir::Expr& e) {
+          const bool by_itself =
+              blocks && (e.SameHandle(contract->b.first) || (!loads_a && e.SameHandle(contract->a.first)));
+          if (!by_itself) ir::ForEachExpr(e, reads);
+        });
+    return used;
+  });
+}
+
 void Emitter::RunGrid() {
   llvm::Type* const pointer = builder_.getPtrTy(kGlobal);
   const std::vector<llvm::Type*> types(func_.params.size(), pointer);
@@ -76,10 +106,13 @@ void Emitter::WaitForLaunchBefore() {
   for (auto& [buffer, place] : places_) place.pointer = builder_.CreateCall(same, {place.pointer});
 }
 
+// The same in every iteration of a loop that is written out.
 llvm::Value* Emitter::EmitShared(const ir::BufferNode& buffer) {
+  const auto [known, is_new] = shared_buffers_.try_emplace(&buffer);
+  if (!is_new) return known->second;
   const auto place = shared_.places.find(&buffer);
-  return EmitShared(llvm::ArrayType::get(MemoryTypeOf(buffer.dtype), ir::NumElements(buffer)), SharedAlignment(buffer),
-                    place == shared_.places.end() ? 0 : place->second);
+  return known->second = EmitShared(llvm::ArrayType::get(MemoryTypeOf(buffer.dtype), ir::NumElements(buffer)),
+                                    SharedAlignment(buffer), place == shared_.places.end() ? 0 : place->second);
 }
 
 // Memory of that type that lanes share: at the place of what the launch asks for, or by itself.
@@ -136,11 +169,14 @@ void Emitter::EmitBarrier() {
 }
 
 // Of a barrier, all but that other groups are there. They need not see what this one wrote: copies write, when all
-// have read. A release would wait for the device's whole memory.
+// have read. What an instruction reads itself it has read when it was waited for; what lanes read, a copy of another
+// group comes after only by a release, which waits for the device's whole memory.
 void Emitter::MeetGroup() {
   HONE_CHECK(func_.grid.defined());
   if (has_products_ || has_group_copies_) EmitAssembly("fence.proxy.async.shared::cta;", {});
-  if (sharing_groups_ > 1) EmitAssembly("barrier.cluster.arrive.relaxed.aligned;", {});
+  if (sharing_groups_ > 1) {
+    EmitAssembly(fmt::format("barrier.cluster.arrive.{}.aligned;", lanes_use_copies_ ? "release" : "relaxed"), {});
+  }
   builder_.CreateIntrinsic(llvm::Intrinsic::nvvm_barrier0, {}, {});
 }
 

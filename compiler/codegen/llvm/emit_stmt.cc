@@ -23,6 +23,7 @@ Emitter::Emitter(llvm::Module* module, const ir::Func& func, bool fuse, const ta
       has_products_(HasProducts(func.body)),
       has_group_copies_(ir::HasGroupCopies(func.body)),
       sharing_groups_(ir::GroupsThatShare(func.body)),
+      lanes_use_copies_(LanesUseSharedCopies(func.body)),
       shared_(PlaceShared(func, target.memory)),
       builder_(context_) {
   llvm::FastMathFlags flags;

@@ -82,11 +82,9 @@ class Emitter {
   llvm::Value* EmitGuarded(llvm::Value* condition, llvm::Type* type, const std::function<llvm::Value*()>& then);
 
   // emit_copies.cc
-  void EmitCopy(const ir::Copy& copy);
-  void EmitGroupCopy(const ir::Copy& copy);
+  void EmitCopy(const ir::Copy& copy), EmitGroupCopy(const ir::Copy& copy);
   void EmitCommit(), EmitWait(const ir::Wait& wait);
-  void BeginBundles();
-  void WaitForBundles(int64_t pending);
+  void BeginBundles(), WaitForBundles(int64_t pending);
   llvm::Value *IsFirstLane(), *BundleOf(llvm::Value* number);
 
   // emit_contract.cc
@@ -168,8 +166,10 @@ class Emitter {
   const bool async_copies_;                     // the target copies to shared memory without the lane
   const bool has_products_, has_group_copies_;  // what reads shared memory itself; copies of groups
   const int64_t sharing_groups_;                // that follow one another and share copies
+  const bool lanes_use_copies_;                 // that groups share
   const SharedMemory shared_;
-  llvm::GlobalVariable* asked_shared_ = nullptr;  // what the launch asks for; null: nothing
+  std::map<const ir::BufferNode*, llvm::Value*> shared_buffers_;  // where those lie that were met
+  llvm::GlobalVariable* asked_shared_ = nullptr;                  // what the launch asks for; null: nothing
   // Of copies of groups: how many bundles were committed, how many are there, and the address of what tells of them.
   llvm::Value *committed_ = nullptr, *arrived_ = nullptr, *bundles_ = nullptr;
   llvm::IRBuilder<> builder_;
@@ -192,8 +192,8 @@ class Emitter {
   std::unordered_map<const ir::Load*, llvm::Value*> transposed_;  // strided loads of the stores that come next
 };
 
-// Whether something in s reads shared memory itself.
-bool HasProducts(const ir::Stmt& s);
+// Whether something in s reads shared memory itself; whether lanes themselves use what groups share copies to.
+bool HasProducts(const ir::Stmt& s), LanesUseSharedCopies(const ir::Stmt& s);
 
 }  // namespace hone::codegen
 

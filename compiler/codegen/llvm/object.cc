@@ -5,6 +5,8 @@
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
 
+#include <algorithm>
+
 #include "base/status.h"
 #include "compiler/codegen/backend.h"
 #include "compiler/codegen/llvm/emitter.h"
@@ -64,6 +66,14 @@ void SetAttributes(llvm::Module* module, const target::Target& target) {
   }
 }
 
+// Copies of groups, and what groups meet by, are words of PTX 8.0. LLVM writes the oldest version that knows the
+// architecture, which is 7.8 for sm_90; other kernels keep it, for the drivers that know no newer one.
+target::Target WithWordsFor(std::span<const ir::Func> funcs, target::Target target) {
+  const bool groups_copy = std::ranges::any_of(funcs, [](const ir::Func& f) { return ir::HasGroupCopies(f.body); });
+  if (groups_copy) target.features = "+ptx80";
+  return target;
+}
+
 // Says of kernels how many groups share copies, for which LLVM 19 has no word: their launches need say nothing.
 std::string NameSharingGroups(std::string ptx, std::span<const ir::Func> funcs) {
   for (const ir::Func& func : funcs) {
@@ -80,7 +90,7 @@ std::string NameSharingGroups(std::string ptx, std::span<const ir::Func> funcs) 
 
 absl::StatusOr<std::string> EmitMachineCode(std::span<const ir::Func> funcs, const target::Target& target,
                                             Effort effort, Output output) {
-  const std::unique_ptr<llvm::TargetMachine> machine = MakeTargetMachine(target);
+  const std::unique_ptr<llvm::TargetMachine> machine = MakeTargetMachine(WithWordsFor(funcs, target));
   llvm::LLVMContext context;
   llvm::Module module("hone", context);
   module.setTargetTriple(Triple(target));

@@ -158,6 +158,7 @@ void Emitter::DeclareShared(const ir::Stmt& s) {
     const ir::Alloc* alloc = child.As<ir::Alloc>();
     if (alloc == nullptr || !ir::IsShared(alloc->buffer->scope)) return;
     const ir::BufferNode& buffer = *alloc->buffer;
+    if (places_.contains(&buffer)) return;  // a loop that is written out has it in every iteration
     const std::string name = places_[&buffer] = names_.Take(buffer.name);
     Line(fmt::format("__local {} {}[{}];", MemoryTypeName(buffer.dtype, false), name, ir::NumElements(buffer)));
   });

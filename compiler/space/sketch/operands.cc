@@ -10,6 +10,12 @@ namespace {
 
 constexpr int64_t kWrittenOut = 8;  // vectors of a row: which of them meet padding is known then
 
+// Whether what the index adds up changes while each axis runs through so many values.
+bool MovesWith(const ir::Expr& atom, const AxisExtents& extents) {
+  return std::ranges::any_of(extents,
+                             [&](const auto& axis) { return axis.second > 1 && ir::UsesVar(atom, axis.first); });
+}
+
 }  // namespace
 
 std::vector<std::string> ReductionOrder(const ir::Stage& stage, const std::string& vector) {
@@ -109,20 +115,42 @@ bool FeedsProduct(const schedule::State& state, const std::string& stage) {
          });
 }
 
-int64_t RegionBytes(const ir::Load& load, const ir::Ranges& ranges, const AxisExtents& extents) {
-  int64_t bytes = ir::SizeOf(load.buffer->dtype);
+std::vector<int64_t> RegionOf(const ir::Load& load, const ir::Ranges& ranges, const AxisExtents& extents) {
+  const auto extent_of = [&](const std::string& axis) {
+    const auto extent = extents.find(axis);
+    return extent == extents.end() ? 1 : extent->second;
+  };
+  std::vector<int64_t> region;
   for (size_t d = 0; d < load.indices.size(); ++d) {
     int64_t span = 1;
+    bool whole = false;
     for (const auto& [atom, k] : ir::ToLinear(load.indices[d], ranges).terms) {
+      if (!MovesWith(atom, extents)) continue;
       if (const ir::Var* v = atom.As<ir::Var>()) {
-        const auto extent = extents.find(v->name);
-        span += extent == extents.end() ? 0 : std::abs(k) * (extent->second - 1);
-      } else if (std::any_of(extents.begin(), extents.end(),
-                             [&](const auto& axis) { return axis.second > 1 && ir::UsesVar(atom, axis.first); })) {
-        span = load.buffer->shape[d];
+        span += std::abs(k) * (extent_of(v->name) - 1);
+        continue;
       }
+      // Not the same in every tile, if an axis of it runs through a part of its values only.
+      const ir::Interval bounds = ir::BoundsOf(atom, ranges);
+      whole |= bounds.high >= ir::Interval::kUnbounded || bounds.low <= -ir::Interval::kUnbounded ||
+               std::ranges::any_of(ranges, [&](const auto& axis) {
+                 return ir::UsesVar(atom, axis.first) && extent_of(axis.first) <= axis.second.high;
+               });
+      if (!whole) span += std::abs(k) * (bounds.high - bounds.low);
     }
-    bytes *= std::min(span, load.buffer->shape[d]);
+    region.push_back(whole ? load.buffer->shape[d] : span);
+  }
+  return region;
+}
+
+int64_t RegionBytes(const ir::Load& load, const ir::Ranges& ranges, const AxisExtents& extents) {
+  int64_t bytes = ir::SizeOf(load.buffer->dtype);
+  const std::vector<int64_t> region = RegionOf(load, ranges, extents);
+  for (size_t d = 0; d < region.size(); ++d) {
+    const bool affine = std::ranges::none_of(ir::ToLinear(load.indices[d], ranges).terms, [&](const auto& term) {
+      return term.first.template As<ir::Var>() == nullptr && MovesWith(term.first, extents);
+    });
+    bytes *= affine ? std::min(region[d], load.buffer->shape[d]) : load.buffer->shape[d];
   }
   return bytes;
 }

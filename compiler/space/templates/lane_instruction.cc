@@ -67,6 +67,14 @@ bool LiesAsWanted(const schedule::State& state, const ir::Load& load, const std:
 
 }  // namespace
 
+bool MovesByOne(const ir::Load& load, const std::string& axis, const ir::Ranges& ranges) {
+  return std::ranges::all_of(load.indices, [&](const ir::Expr& index) {
+    return std::ranges::all_of(ir::ToLinear(index, ranges).terms, [&](const auto& term) {
+      return !ir::UsesVar(term.first, axis) || (term.first.template As<ir::Var>() != nullptr && term.second == 1);
+    });
+  });
+}
+
 int OwnDimension(const ir::Load& load, const std::string& axis) {
   const auto along = [&](const ir::Expr& index) { return ir::UsesVar(index, axis); };
   const auto index = std::ranges::find_if(load.indices, along);
@@ -96,6 +104,7 @@ std::vector<ir::TensorInstruction> LaneInstructionsFor(const schedule::State& st
     if (varies(a)) std::swap(a, b);
     if (varies(a) || !varies(b) || a.buffer->dtype != entry.a || b.buffer->dtype != entry.b) continue;
     if (entry.loads_a && schedule::IsFixed(state, a.buffer.get())) continue;  // it is rounded before the kernel runs
+    if (entry.blocks && !MovesByOne(b, vector, AxisRanges(stage))) continue;  // columns of a block follow one another
     if (LiesAsWanted(state, a, step, stage, entry) && LiesAsWanted(state, b, step, stage, entry)) {
       found.push_back(instruction);
     }
@@ -116,6 +125,13 @@ bool FitsInstruction(const LaneShape& s, const LaneWork& work, ir::TensorInstruc
   const ir::TensorInstructionEntry& entry = ir::EntryOf(instruction);
   if (!rows || !lanes || s.width % 2 != 0 || s.lanes_x % ir::kLanesOfRow != 0) return false;
   if (!entry.blocks) {
+    const auto ends = [&](bool apart, int64_t size, int64_t lanes_along, int64_t extent) {
+      return !apart || size * lanes_along < extent || divides(lanes_along, extent);
+    };
+    if (!ends(work.rows_begin_apart, s.rows, s.lanes_y, work.rows) ||
+        !ends(work.more_rows_begin_apart, s.more_rows, s.lanes_z, work.more_rows)) {
+      return false;
+    }
     // Tiles are no longer than their axis, which must leave all lanes, and rows in pairs.
     return 2 * s.lanes_x <= work.columns && s.lanes_y <= work.rows && s.lanes_z <= work.more_rows &&
            (s.rows % 2 == 0 ? HasPairs(s.rows, s.lanes_y, work.rows)
@@ -139,12 +155,13 @@ double InstructionCycles(const LaneWork& work, const LaneShape& s, ir::TensorIns
   const int64_t rows = s.rows * s.more_rows, lanes = s.lanes(), warps = lanes / entry.lanes;
   const int64_t loaded = entry.loads_a ? 2 * rows * s.staged / entry.k : entry.blocks ? 0 : 2 * rows + s.width;
   const int64_t registers = kOtherRegisters + s.width * rows + loaded;
-  if (registers > kMostRegisters) return kNever;
+  if (registers > kMostRegisters || registers * lanes > target.memory.group_registers) return kNever;
   const double step_bytes = StepBytes(work, s);
   const auto shared = static_cast<int64_t>(step_bytes * static_cast<double>(s.staged * kBuffers));
   if (shared > target.memory.shared_bytes) return kNever;
   const int64_t resident = std::max<int64_t>(
-      1, std::min(kUnitRegisters / (registers * lanes), kUnitSharedBytes / std::max<int64_t>(shared, 1)));
+      1,
+      std::min(kUnitRegisters / (registers * lanes), target.memory.unit_shared_bytes / std::max<int64_t>(shared, 1)));
   const int64_t units = std::max<int64_t>(1, UnitsFor(work.sharing, target.hierarchy.units));
   const int64_t per_unit = Up(GroupsOf(work, s), units), rounds = Up(per_unit, resident);
   const double steps = static_cast<double>(work.steps) / static_cast<double>(s.parts);

@@ -19,6 +19,9 @@ std::vector<ir::TensorInstruction> LaneInstructionsFor(const schedule::State& st
                                                        const std::string& vector, const std::string& step,
                                                        const target::Target& target);
 
+// Whether each step along the axis goes on by one element of the dimension that it goes along.
+bool MovesByOne(const ir::Load& load, const std::string& axis, const ir::Ranges& ranges);
+
 // The dimension of the load's buffer that the axis alone goes along, element by element, so that it can be packed in
 // pieces; -1: there is none.
 int OwnDimension(const ir::Load& load, const std::string& axis);

@@ -9,7 +9,6 @@ namespace hone::space {
 namespace {
 
 // Of a unit, as NVIDIA's have it from Maxwell to Hopper.
-constexpr int64_t kResidentLanes = 2048, kResidentGroups = 32;
 constexpr double kProducts = 98;         // each cycle, of 128, as compiled code does them
 constexpr double kSharedBytes = 128;     // each cycle, of shared memory
 constexpr double kFewestCycles = 2;      // of a load along the columns
@@ -97,10 +96,11 @@ double LaneCycles(const LaneWork& work, const LaneShape& s, const target::Target
   if (large ? is_short : registers > kMostRegisters) return std::numeric_limits<double>::infinity();
   const int64_t warps = Up(s.lanes(), target.hierarchy.lane_width);
   const int64_t all_lanes = warps * target.hierarchy.lane_width;
+  if (registers * all_lanes > target.memory.group_registers) return std::numeric_limits<double>::infinity();
   const auto shared = static_cast<int64_t>(StepBytes(work, s) * kBufferedSteps);
-  const int64_t resident =
-      std::max<int64_t>(1, std::min({kUnitRegisters / (registers * all_lanes), kResidentLanes / all_lanes,
-                                     kResidentGroups, kUnitSharedBytes / shared}));
+  const int64_t resident = std::max<int64_t>(
+      1, std::min<int64_t>({kUnitRegisters / (registers * all_lanes), target.hierarchy.unit_lanes / all_lanes,
+                            target.hierarchy.unit_groups, target.memory.unit_shared_bytes / shared}));
   const int64_t per_unit = Up(GroupsOf(work, s), units), rounds = Up(per_unit, resident);
   const double steps = static_cast<double>(work.steps) / static_cast<double>(s.parts);
   const double depth = steps * static_cast<double>(work.window);

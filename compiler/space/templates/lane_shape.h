@@ -33,14 +33,15 @@ struct LaneWork {
   // Of the two, what an instruction that cuts off has rounded first while the group runs.
   bool rounds_columns = false, rounds_rows = false;
   int64_t sharing = 1;  // groups along the rows, each of which reads a part of the columns for all of them
+  // Whether what is read along the rows begins elsewhere in other groups, so that a tile of all rows must not run over.
+  bool rows_begin_apart = false, more_rows_begin_apart = false;
 };
 
 inline constexpr int64_t kMostRows = 16;  // of a lane, along both axes
 
-// Of a unit, as NVIDIA's have it.
-inline constexpr int64_t kUnitRegisters = 65536, kUnitSharedBytes = 200 << 10;
-inline constexpr double kUnhidden = 0.15;     // of reading, beside what takes longest
-inline constexpr double kStartCycles = 1500;  // until a group has its first operands, and to write its results
+inline constexpr int64_t kUnitRegisters = 65536;  // as NVIDIA's have
+inline constexpr double kUnhidden = 0.15;         // of reading, beside what takes longest
+inline constexpr double kStartCycles = 1500;      // until a group has its first operands, and to write its results
 
 constexpr int64_t Up(int64_t a, int64_t b) { return (a + b - 1) / b; }  // a / b, rounded up
 int64_t GroupsOf(const LaneWork& work, const LaneShape& shape);
@@ -60,7 +61,7 @@ double StepBytes(const LaneWork& work, const LaneShape& shape);
 std::vector<int64_t> LaneSizes(int64_t extent, int64_t most);
 // In how many parts the walked axis may go: they divide it, and none is too short to be worth a group.
 std::vector<int64_t> LaneParts(int64_t steps);
-// How many cycles the target takes for it; infinity if a lane has not the registers.
+// How many cycles the target takes for it; infinity if a lane, or a group, has not the registers.
 double LaneCycles(const LaneWork& work, const LaneShape& shape, const target::Target& target);
 // The one with the fewest.
 LaneShape BestLaneShape(const LaneWork& work, const target::Target& target);

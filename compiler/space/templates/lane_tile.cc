@@ -3,6 +3,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <span>
 #include <tuple>
 
 #include "base/status.h"
@@ -15,10 +16,54 @@ constexpr int64_t kLongestStep = 16, kShortestStep = 4;  // preferred
 constexpr int64_t kMostStep = 32;
 constexpr double kBuffers = 3;
 constexpr int64_t kGroups = 3;  // of a unit, at least
-constexpr int64_t kBanks = 32;
-constexpr int64_t kPad = 4;  // elements that keep rows of shared memory out of the same banks
+
+// The last axis that has more than one element; -1: none has.
+int VectorAxisOf(const ir::Stage& s) {
+  int vector = static_cast<int>(s.axes.size()) - 1;
+  while (vector >= 0 && s.axes[static_cast<size_t>(vector)].extent == 1) --vector;
+  return vector;
+}
+
+bool VariesAlong(const ir::Load& load, int axis, const ir::Stage& s) {
+  return StrideOf(load, s.axes[static_cast<size_t>(axis)].name, AxisRanges(s)).value_or(1) != 0;
+}
+
+// Whether some index of the load is moved by the axis and by another one of the output.
+bool BeginsApart(const ir::Load& load, int axis, const ir::Stage& s) {
+  const auto moves = [](const ir::Axis& a, const ir::Expr& index) {
+    return a.extent > 1 && ir::UsesVar(index, a.name);
+  };
+  return axis >= 0 && std::ranges::any_of(load.indices, [&](const ir::Expr& index) {
+           const auto moved_by = [&](const ir::Axis& a) { return moves(a, index); };
+           return moved_by(s.axes[static_cast<size_t>(axis)]) && std::ranges::count_if(s.axes, moved_by) > 1;
+         });
+}
+
+// The axes along which what varies with the vector axis is used again, the longest first.
+std::vector<int> RowAxesOf(const ir::Stage& s, int vector) {
+  std::vector<int> axes;
+  const auto extent = [&](int d) { return s.axes[static_cast<size_t>(d)].extent; };
+  for (int d = 0; d < static_cast<int>(s.axes.size()); ++d) {
+    const bool reuses = std::ranges::any_of(
+        LoadsOf(s), [&](const ir::Load& load) { return VariesAlong(load, vector, s) && !VariesAlong(load, d, s); });
+    if (d != vector && extent(d) > 1 && reuses) axes.push_back(d);
+  }
+  std::ranges::stable_sort(axes, std::greater<>(), extent);
+  return axes;
+}
 
 }  // namespace
+
+bool FillsLaneTile(const ir::Stage& s, const target::Target& target) {
+  const int vector = VectorAxisOf(s);
+  if (vector < 0) return false;
+  const std::vector<int> rows = RowAxesOf(s, vector);
+  int64_t results = s.axes[static_cast<size_t>(vector)].extent;
+  for (const int d : std::span(rows).first(std::min<size_t>(2, rows.size()))) {
+    results *= s.axes[static_cast<size_t>(d)].extent;
+  }
+  return !rows.empty() && results >= target.hierarchy.lane_width;
+}
 
 absl::Status LaneTile::Run() {
   FindVectorAxis();
@@ -48,26 +93,12 @@ int64_t LaneTile::ChooseNear(std::string_view name, const std::vector<int64_t>& 
   return Choose(name, options, *nearest);
 }
 
-bool LaneTile::VariesAlongColumns(const ir::Load& load) const {
-  return StrideOf(load, ReducedName(vector_), AxisRanges(reduced_)).value_or(1) != 0;
-}
+bool LaneTile::VariesAlongColumns(const ir::Load& load) const { return VariesAlong(load, vector_, reduced_); }
 
-void LaneTile::FindVectorAxis() {
-  for (int d = static_cast<int>(out_.axes.size()) - 1; d >= 0 && vector_ < 0; --d) {
-    if (Extent(d) > 1) vector_ = d;
-  }
-}
+void LaneTile::FindVectorAxis() { vector_ = VectorAxisOf(out_); }
 
 std::vector<std::pair<int, int>> LaneTile::RowAxes() const {
-  const ir::Ranges ranges = AxisRanges(reduced_);
-  std::vector<int> axes;
-  for (int d = 0; d < static_cast<int>(out_.axes.size()); ++d) {
-    const bool reuses = std::ranges::any_of(LoadsOf(reduced_), [&](const ir::Load& load) {
-      return VariesAlongColumns(load) && StrideOf(load, ReducedName(d), ranges) == 0;
-    });
-    if (d != vector_ && Extent(d) > 1 && reuses) axes.push_back(d);
-  }
-  std::ranges::stable_sort(axes, std::greater<>(), [&](int d) { return Extent(d); });
+  const std::vector<int> axes = RowAxesOf(reduced_, vector_);
   if (axes.size() < 2) return {{axes.empty() ? -1 : axes[0], -1}};
   std::vector<std::pair<int, int>> pairs;
   for (size_t a = 0; a < axes.size(); ++a) {
@@ -78,10 +109,10 @@ std::vector<std::pair<int, int>> LaneTile::RowAxes() const {
 
 void LaneTile::FindStepAxis() {
   const ir::Stage& s = reduction();
-  const auto longest =
-      std::ranges::max_element(s.reduce_axes, [](const ir::Axis& a, const ir::Axis& b) { return a.extent < b.extent; });
-  step_axis_ = longest->name;
-  steps_ = longest->extent;
+  const auto longest = std::ranges::max_element(s.reduce_axes, {}, &ir::Axis::extent);
+  step_place_ = given_.has_value() ? given_->step_place : longest - s.reduce_axes.begin();
+  step_axis_ = s.reduce_axes[static_cast<size_t>(step_place_)].name;
+  steps_ = s.reduce_axes[static_cast<size_t>(step_place_)].extent;
   window_ = 1;
   for (const ir::Axis& axis : s.reduce_axes) {
     if (axis.name == step_axis_) continue;
@@ -111,6 +142,8 @@ std::optional<LaneWork> LaneTile::Work() const {
   work.steps = steps_, work.window = window_;
   bool shares_columns = false;
   for (const ir::Load& load : LoadsOf(reduced_)) {
+    work.rows_begin_apart |= BeginsApart(load, row_, reduced_);
+    work.more_rows_begin_apart |= BeginsApart(load, second_, reduced_);
     const double bytes = StepBytes(load, 1, 1);
     if (VariesAlongColumns(load)) {
       work.column_bytes += bytes;
@@ -143,6 +176,13 @@ LaneTile::Shapes LaneTile::ShapesWith(std::optional<ir::TensorInstruction> instr
       }
       shape = BestInstructionShape(*work, *instruction, sketch_.target);
       cycles += InstructionCycles(*work, shape, *instruction, sketch_.target);
+      // The rows of a block follow one another, and so do swizzled ones, whoever loads them.
+      const bool follow = entry.blocks && (!entry.loads_a || shape.staged * ir::SizeOf(entry.a) == ir::kSwizzledRow);
+      const bool apart =
+          follow && row_ >= 0 && std::ranges::any_of(LoadsOf(reduced_), [&](const ir::Load& load) {
+            return !VariesAlongColumns(load) && !MovesByOne(load, ReducedName(row_), AxisRanges(reduced_));
+          });
+      if (apart) cycles = std::numeric_limits<double>::infinity();
     } else if (work.has_value()) {
       shape = BestLaneShape(*work, sketch_.target);
       cycles = LaneCycles(*work, shape, sketch_.target);
@@ -182,7 +222,8 @@ absl::StatusOr<bool> LaneTile::ReduceInParts() {
   HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Rfactor{stage_, step_axis_, steps_ / parts, false, true}));
   HONE_RETURN_IF_ERROR(sketch_.Do(schedule::CacheWrite{stage_ + "f"}));
   HONE_RETURN_IF_ERROR(
-      LaneTile(sketch_, stage_ + "f", stage_ + "fc", prefix_, Given{axes_, shape_, instruction_, sharing_}).Run());
+      LaneTile(sketch_, stage_ + "f", stage_ + "fc", prefix_, Given{axes_, step_place_, shape_, instruction_, sharing_})
+          .Run());
   HONE_RETURN_IF_ERROR(ScheduleLaneReduction(sketch_, reader_, stage_));
   return true;
 }
@@ -242,19 +283,12 @@ void LaneTile::ChooseStep() {
 
 int64_t LaneTile::SharedBytes() const {
   const target::Memory& memory = sketch_.target.memory;
-  return instruction_.has_value() ? memory.shared_bytes
-                                  : std::max(memory.unasked_shared_bytes, memory.shared_bytes / kGroups);
-}
-
-bool LaneTile::RunsOver(const ir::Load& load) const {
-  if (!instruction_.has_value()) return false;
-  const std::pair<int, int64_t> tiles[] = {
-      {second_, more_rows_ * lanes_z_}, {row_, rows_ * lanes_y_}, {vector_, width_ * lanes_x_}};
-  const ir::Ranges ranges = AxisRanges(reduced_);
-  return std::ranges::any_of(tiles, [&](const auto& tile) {
-    const auto& [axis, size] = tile;
-    return axis >= 0 && Extent(axis) % size != 0 && StrideOf(load, ReducedName(axis), ranges) != 0;
-  });
+  if (instruction_.has_value()) return memory.shared_bytes;
+  // Without copies that go on by themselves a group has one of the buffers that are counted: there is room for others.
+  const int64_t unasked = memory.async_copy_bytes > 0
+                              ? std::min(memory.unasked_shared_bytes, memory.unit_shared_bytes / kGroups)
+                              : memory.unasked_shared_bytes;
+  return std::max(unasked, memory.shared_bytes / kGroups);
 }
 
 absl::Status LaneTile::PackConstants() {
@@ -272,48 +306,6 @@ absl::Status LaneTile::PackConstants() {
     HONE_RETURN_IF_ERROR(PackLast(sketch_, stage_, load, vector));
   }
   return absl::OkStatus();
-}
-
-absl::Status LaneTile::StageOperands() {
-  if (lanes_x_ * lanes_y_ * lanes_z_ == 1) return absl::OkStatus();  // nobody to share with
-  const ir::Stage s = reduction();
-  int number = 0;
-  for (const ir::Load& load : LoadsOf(s)) {
-    if (load.buffer->shape.empty() || !schedule::Reads(reduction(), load.buffer.get())) continue;
-    const bool along_vector = VariesAlongColumns(load);
-    const int64_t others = along_vector ? lanes_y_ * lanes_z_ : lanes_x_;
-    const double bytes = StepBytes(load) * static_cast<double>(step_);
-    const bool pays =
-        sketch_.target.memory.shared_gain > 1 && others > 1 && 2 * bytes <= static_cast<double>(SharedBytes());
-    const std::string id = std::to_string(number++);
-    if (!HasBlocks() && !RunsOver(load) && Choose("stage" + id, {0, 1}, pays ? 1 : 0) == 0) continue;
-    std::string name = load.buffer->name;
-    const schedule::Nest* nest = sketch_.state.FindNest(load.buffer.get());
-    const bool own = nest != nullptr && nest->AtRoot() && !nest->touched && !nest->prepared &&
-                     nest->stage.reduction == ir::Reduction::kNone && !sketch_.state.IsOutput(load.buffer.get()) &&
-                     Readers(sketch_.state, load.buffer.get()).size() == 1;
-    if (!own) {
-      HONE_RETURN_IF_ERROR(sketch_.Do(schedule::CacheRead{name, stage_}));
-      name += "r" + stage_;
-    }
-    if (HasBlocks()) {
-      if (along_vector) columns_ = name;
-      HONE_RETURN_IF_ERROR(StageBlocks(name));
-      continue;
-    }
-    HONE_RETURN_IF_ERROR(
-        sketch_.Do(schedule::StoreIn{name, ir::Scope::kShared, ChoosePad("pad" + id, load, along_vector)}));
-    shared_.push_back(name);
-  }
-  return absl::OkStatus();
-}
-
-int64_t LaneTile::ChoosePad(const std::string& name, const ir::Load& load, bool along_vector) {
-  if (instruction_.has_value()) return InstructionPad(name, load);
-  const int64_t neighbours = sketch_.target.hierarchy.lane_width / lanes_x_;  // along rows, that load at once
-  const bool clashes =
-      !along_vector && sketch_.target.memory.shared_gain > 1 && lanes_y_ * lanes_z_ > 1 && neighbours * step_ > kBanks;
-  return Choose(name, {0, 1, kPad}, clashes ? kPad : 0);
 }
 
 absl::Status ScheduleLaneTile(Sketch& sketch, const std::string& reader, const std::string& stage,

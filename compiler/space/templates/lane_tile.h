@@ -28,7 +28,7 @@ class LaneTile {
  public:
   // What is known of a part of a reduction, as it is of the whole.
   struct Given {
-    int64_t axes;
+    int64_t axes, step_place;
     LaneShape shape;
     std::optional<ir::TensorInstruction> instruction;
     int64_t sharing;
@@ -62,7 +62,7 @@ class LaneTile {
   // What a group may have: a share of what a unit has; with instructions all, since few groups keep it busy.
   int64_t SharedBytes() const;
 
-  // lane_tile.cc: what is tiled, how, and which operands are staged
+  // lane_tile.cc: what is tiled, and how
   // The last axis lies along vectors.
   void FindVectorAxis();
   // The other axes of the tile give reuse: an operand that varies with the vector axis does not vary with them. At most
@@ -95,14 +95,20 @@ class LaneTile {
   void ChooseStep();
   // A constant that varies along the vector axis, but not fastest, is laid out anew so that it does.
   absl::Status PackConstants();
-  // Which operands go through shared memory: a stage that only this reduction reads (padding) is computed there,
-  // anything else copied.
+
+  // lane_tile_staging.cc: which operands go through shared memory: padding is computed there, anything else copied
   absl::Status StageOperands();
+  // Of the loads, those which should be staged or must; room_ becomes what these leave.
+  std::vector<bool> FindStaged(const std::vector<ir::Load>& loads);
+  bool PaysToStage(const ir::Load& load) const;
+  // Dimensions of a row of the load's copy: from the steps on, where an instruction wants these side by side.
+  int64_t RowDims(const ir::Load& load) const;
+  // What the load's copy takes of shared memory, with so many elements behind each row.
+  int64_t CopyBytes(const ir::Load& load, int64_t pad) const;
   // Whether a part of an instruction would read the load beyond an end: not of shared memory, where there is something.
   bool RunsOver(const ir::Load& load) const;
-  // Elements behind each row of the load's copy in shared memory, so that lanes which load together find theirs in
-  // different banks.
-  int64_t ChoosePad(const std::string& name, const ir::Load& load, bool along_vector);
+  // Elements behind each row of the load's copy, as far as there is room: lanes that load together find other banks.
+  int64_t ChoosePad(const std::string& name, const ir::Load& load);
 
   // lane_tile_loops.cc: the loops of it
   absl::Status TileOutput();
@@ -150,8 +156,10 @@ class LaneTile {
   // a group has one after the other where it is `tiled`. `chunks` becomes the dimension that counts them.
   std::vector<schedule::PackDim> ChunkDims(const ir::Load& load, int steps, int64_t chunk, bool tiled,
                                            size_t* chunks) const;
-  // As ChoosePad.
-  int64_t InstructionPad(const std::string& name, const ir::Load& load);
+  // From the dimension of its rows, or columns, to the last: behind it there is one element of each, and a chunk.
+  int64_t ChunkRowDims(const ir::Load& load, const std::vector<schedule::PackDim>& dims) const;
+  // What ChoosePad offers, ascending, and prefers.
+  std::pair<std::vector<int64_t>, int64_t> InstructionPads(const ir::Load& load) const;
   // Whether the steps of an input lie apart which an instruction reads itself: a launch before lays them side by side.
   bool IsLaidOutBefore(const ir::Load& load, const ir::TensorInstructionEntry& entry) const;
   // Puts what the instruction reads itself into shared memory.
@@ -170,7 +178,7 @@ class LaneTile {
   const ir::Stage out_, reduced_;  // before anything is done
   const std::optional<Given> given_;
   std::optional<ir::TensorInstruction> instruction_;
-  int64_t axes_ = 0;                          // which of RowAxes
+  int64_t axes_ = 0, step_place_ = 0;         // which of RowAxes; where step_axis_ is among those summed over
   LaneShape shape_;                           // what is preferred
   int vector_ = -1, row_ = -1, second_ = -1;  // axes of the output
   int64_t width_ = 1, rows_ = 1, more_rows_ = 1, lanes_x_ = 1, lanes_y_ = 1, lanes_z_ = 1, step_ = 1;
@@ -178,11 +186,12 @@ class LaneTile {
   int64_t window_ = 1;  // steps of the reduction inside one step of that axis
   std::string step_axis_;
   int64_t sharing_ = 1;  // groups that share copies of columns
+  int64_t room_ = 0;     // bytes of shared memory that pads may have
   std::vector<std::string> inner_reduce_, shared_;
   std::string columns_;                // of shared_: what varies along the columns
   std::vector<std::string> swizzled_;  // of shared_: rows of 128 bytes, which the instruction reads
-  // Of shared_: their rows are loops around their chunks, which are that loop before.
-  std::map<std::string, size_t> rows_first_;
+  // Of shared_: their rows are loops around their chunks, which are that loop before; dimensions that are a row.
+  std::map<std::string, std::pair<size_t, int64_t>> rows_first_;
   std::map<std::string, std::string> rounded_;  // of shared_: what they round
 };
 

@@ -103,8 +103,12 @@ absl::Status LaneTile::ChooseInstructionTile() {
 absl::Status LaneTile::PackSteps() {
   const ir::Stage s = reduction();
   for (const ir::Load& load : LoadsOf(s)) {
-    if (StrideOf(load, step_axis_, AxisRanges(s)) != 1)
+    const bool apart = StrideOf(load, step_axis_, AxisRanges(s)) != 1;
+    // Dimensions of one element behind the steps make copies narrow. Rows without pads are measured as they lie.
+    const bool narrow = !ir::UsesVar(load.indices.back(), step_axis_) && InstructionPads(load).second > 0;
+    if (apart || (narrow && schedule::IsFixed(sketch_.state, load.buffer.get()))) {
       HONE_RETURN_IF_ERROR(PackLast(sketch_, stage_, load, step_axis_));
+    }
   }
   return absl::OkStatus();
 }
@@ -131,6 +135,15 @@ std::vector<schedule::PackDim> LaneTile::ChunkDims(const ir::Load& load, int ste
   return dims;
 }
 
+int64_t LaneTile::ChunkRowDims(const ir::Load& load, const std::vector<schedule::PackDim>& dims) const {
+  const bool columns = VariesAlongColumns(load);
+  if (!columns && ir::EntryOf(*instruction_).loads_a) return 2;  // lanes find their rows wherever they lie
+  const auto own = std::find_if(dims.rbegin(), dims.rend(), [&](const schedule::PackDim& dim) {
+    return ir::UsesVar(load.indices[static_cast<size_t>(dim.dim)], ReducedName(columns ? vector_ : row_));
+  });
+  return 1 + (own - dims.rbegin());
+}
+
 absl::Status LaneTile::PackChunks() {
   const ir::TensorInstructionEntry& entry = ir::EntryOf(*instruction_);
   const ir::Stage s = reduction();
@@ -143,14 +156,14 @@ absl::Status LaneTile::PackChunks() {
     const bool in_rows = !fixed && !before && step_ * ir::SizeOf(load.buffer->dtype) == ir::kSwizzledRow;
     const bool tiled = VariesAlongColumns(load) && (fixed || before);
     size_t chunks = 0;
-    std::vector<schedule::PackDim> dims = ChunkDims(load, dim, in_rows ? 0 : entry.chunk, tiled, &chunks);
+    const std::vector<schedule::PackDim> dims = ChunkDims(load, dim, in_rows ? 0 : entry.chunk, tiled, &chunks);
     std::string name = load.buffer->name;
     const bool cut = entry.cuts && (!entry.loads_a || VariesAlongColumns(load));
     if (cut && (fixed || before)) {
       HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Round{name, stage_, entry.fraction_bits}));
       name += "n" + stage_;
     }
-    HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Pack{name, stage_, std::move(dims)}));
+    HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Pack{name, stage_, dims}));
     if (fixed) continue;
     if (before && cut) HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Inline{name}));
     name += "p" + stage_;
@@ -158,7 +171,7 @@ absl::Status LaneTile::PackChunks() {
       HONE_RETURN_IF_ERROR(ScheduleLaneElementwise(sketch_, name));
       continue;
     }
-    if (!in_rows) rows_first_[name] = chunks;
+    if (!in_rows) rows_first_[name] = {chunks, ChunkRowDims(load, dims)};
     if (cut) {
       HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Round{name, stage_, entry.fraction_bits}));
       rounded_[name + "n" + stage_] = name;
@@ -174,23 +187,24 @@ absl::Status LaneTile::StageBlocks(const std::string& name) {
   if (const auto source = rounded_.find(name); source != rounded_.end()) stages.push_back(source->second);
   for (const std::string& stage : stages) {
     // Chunks of a row lie side by side in its source: lanes copy them together, and meet other banks by one chunk more.
-    const bool rows_first = rows_first_.contains(stage);
+    const auto rows_first = rows_first_.find(stage);
     const bool swizzled = std::ranges::find(swizzled_, stage) != swizzled_.end();
-    HONE_RETURN_IF_ERROR(sketch_.Do(schedule::StoreIn{stage, swizzled ? ir::Scope::kSwizzled : ir::Scope::kShared,
-                                                      rows_first ? 1 : 0, rows_first ? 2 : 1}));
+    schedule::StoreIn step{stage, swizzled ? ir::Scope::kSwizzled : ir::Scope::kShared};
+    if (rows_first != rows_first_.end()) step.pad = 1, step.dims = rows_first->second.second;
+    HONE_RETURN_IF_ERROR(sketch_.Do(step));
     shared_.push_back(stage);
   }
   return absl::OkStatus();
 }
 
-int64_t LaneTile::InstructionPad(const std::string& name, const ir::Load& load) {
+std::pair<std::vector<int64_t>, int64_t> LaneTile::InstructionPads(const ir::Load& load) const {
   const int64_t size = ir::SizeOf(load.buffer->dtype);
   const bool apart = StrideOf(load, step_axis_, AxisRanges(reduction())) != 1;
   const int64_t row_bytes = (apart ? width_ * lanes_x_ : step_) * size;
   const int64_t beyond = (apart ? kApartRowBytes : kRowBytes) - row_bytes;
   std::vector<int64_t> options;
   for (int64_t bytes = 0; bytes < kRowPeriod; bytes += kApartRowBytes) options.push_back(bytes / size);
-  return Choose(name, options, (beyond % kRowPeriod + kRowPeriod) % kRowPeriod / size);
+  return {options, (beyond % kRowPeriod + kRowPeriod) % kRowPeriod / size};
 }
 
 absl::Status LaneTile::GatherWarps(std::vector<std::string>* lanes) {

@@ -168,7 +168,7 @@ int64_t LaneTile::ChooseBuffers() {
     if (grid.shared_bytes > bytes) std::tie(bytes, groups) = std::pair(grid.shared_bytes, grid.groups);
   }
   for (const auto& [rounded, source] : rounded_) {
-    once += schedule::StoredBytes(sketch_.state, sketch_.Get(rounded));
+    once += ir::SharedRoom(schedule::StoredBytes(sketch_.state, sketch_.Get(rounded)));
   }
   const int64_t fit = (SharedBytes() - once) / (bytes - once);
   // What reads shared memory itself leaves little else to wait for than copies. A group that has a unit for itself may
@@ -207,7 +207,7 @@ schedule::Schedule LaneTile::FillSteps(const std::string& name, int64_t width, b
   std::vector<std::string> loops;
   for (const schedule::Loop& loop : sketch_.Get(name).loops) loops.push_back(loop.name);
   if (const auto chunks = rows_first_.find(name); chunks != rows_first_.end()) {
-    const auto first = loops.begin() + static_cast<std::ptrdiff_t>(chunks->second);
+    const auto first = loops.begin() + static_cast<std::ptrdiff_t>(chunks->second.first);
     std::rotate(first, first + 1, loops.end() - 1);
     steps.push_back(schedule::Reorder{loops});
   }

@@ -675,6 +675,25 @@ output y
   EXPECT_EQ(plain->shared_bytes, 0);
 }
 
+// A loop that is written out has it in every iteration, in one place.
+TEST(CompileKernel, ASharedBufferTakesItsMemoryOnce) {
+  const auto workload = ir::ParseWorkload(R"(workload "rows"
+input x: f32[6,40] in [-1, 1]
+y: f32[6,40] over a:6, b:40 = x[a, b] * 2f32
+output y
+)");
+  const auto schedule = schedule::ParseSchedule(
+      "cache_read x y\nstore_in xry shared\nbind a group\nsplit b 8 mask\nreorder a bi bo\nbind bi lane\n"
+      "compute_at xry bo\nunroll bo\n");
+  ASSERT_TRUE(workload.ok() && schedule.ok());
+  for (const auto& [text, declared] : {std::pair("opencl", "__local float"), {"cuda:sm_87", ".shared .align"}}) {
+    const auto kernel = CompileKernel(*workload, *schedule, ParseTarget(text).value(), "k");
+    ASSERT_TRUE(kernel.ok()) << kernel.status();
+    EXPECT_EQ(kernel->shared_bytes, 8 * 4) << text;
+    EXPECT_EQ(kernel->code.find(declared), kernel->code.rfind(declared)) << kernel->code;
+  }
+}
+
 TEST(Link, JoinsObjectsOfBothArchitectures) {
   const ir::Workload workload = Elementwise({"f32", "x[i, j] + y[i, j]", -1, 1});
   for (const char* text : {"cpu", "arm64"}) {

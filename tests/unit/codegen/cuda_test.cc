@@ -29,6 +29,12 @@ std::string Ptx(const std::string& func, const std::string& target = "cuda:sm_87
   return ptx.value_or("");
 }
 
+int Count(std::string_view text, std::string_view what) {
+  int count = 0;
+  for (size_t at = text.find(what); at != std::string_view::npos; at = text.find(what, at + 1)) ++count;
+  return count;
+}
+
 TEST(Cuda, AKernelHasItsGridItsMemoryAndItsBarriers) {
   const std::string ptx = Ptx(R"(
 func reverse(x: i64[8], y: i64[8]) grid 2 lanes 4 {
@@ -67,6 +73,24 @@ func two(x: i64[8], y: i64[8]) grid 2 lanes 4 {
   EXPECT_EQ(PlaceShared(*ir::ParseFunc(small), target.memory).asked_bytes, 0);
 }
 
+// Iterations that are written out have one buffer, as the verifier counts it.
+TEST(Cuda, ASharedBufferHasOnePlace) {
+  const std::string func = R"(
+func f(x: f32[128], y: f32[128]) grid 1 lanes 32 {
+  unrolled i in 4 {
+    alloc s: f32[32] shared {
+      s[lane.id] = x[i * 32 + lane.id]
+      barrier
+      y[i * 32 + lane.id] = s[31 - lane.id]
+      barrier
+    }
+  }
+})";
+  const std::string ptx = Ptx(func);
+  EXPECT_EQ(Count(ptx, ".shared .align"), 1) << ptx;
+  EXPECT_EQ(Count(ptx, "ld.shared"), 4);
+}
+
 constexpr char kCopies[] = R"(
 func rows(x: f32[32], y: f32[16]) grid 1 lanes 4 {
   alloc tile: f32[16] shared {
@@ -84,6 +108,53 @@ TEST(Cuda, CopiesGoOnWithoutTheLaneWhereTheDeviceCan) {
   EXPECT_THAT(Ptx(kCopies, "cuda:sm_75"), Not(HasSubstr("cp.async")));
 }
 
+// Two groups share a copy; when it is there, their lanes do what is said.
+std::string Shared(const std::string& use) {
+  return fmt::format(R"(
+func f(x: f16[1024], y: f32[4096]) grid 2 lanes 128 {{
+  alloc b: f16[1024] shared {{
+    alloc a: f16[2048] shared {{
+      alloc t: f32[8] local {{
+        for i in 16 {{ a[i * 128 + lane.id] = x[lane.id] }}
+        for i in 8 {{ t[i] = 0.0f32 }}
+        if lane.id == 0 {{ copy 1024 group 2 b[0] = x[0] }}
+        commit
+        wait 0
+        barrier
+        {}
+        for i in 8 {{ y[(group.id * 128 + lane.id) * 8 + i] = t[i] }}
+        barrier
+      }}
+    }}
+  }}
+}})",
+                     use);
+}
+
+// PTX as old as the architecture, but for what it has no words for: drivers of CUDA 11 know no newer one.
+TEST(Cuda, CopiesOfGroupsWantNewerPtx) {
+  const std::string copies = Shared("t[0] = f32(b[lane.id])");
+  for (const char* target : {"cuda:sm_90", "cuda:sm_90a"}) {
+    EXPECT_THAT(Ptx(copies, target), AllOf(HasSubstr(".version 8.0"), HasSubstr("mbarrier.expect_tx"))) << target;
+  }
+  EXPECT_THAT(Ptx(kCopies, "cuda:sm_90"), HasSubstr(".version 7.8"));
+  EXPECT_THAT(Ptx(kCopies, "cuda:sm_87"), HasSubstr(".version 7.4"));
+}
+
+// Only by a release another group's copy comes after what lanes read. An instruction has read when it was waited for.
+TEST(Cuda, GroupsKnowWhatLanesHaveRead) {
+  const std::string by_lanes = Ptx(Shared("t[0] = f32(b[lane.id])"), "cuda:sm_90a");
+  EXPECT_GE(Count(by_lanes, "barrier.cluster.arrive.release.aligned;"), 2);
+  EXPECT_THAT(by_lanes, Not(HasSubstr("arrive.relaxed")));
+  const std::string by_itself = Ptx(
+      Shared("contract wgmma_f16 t[0 stride 4] += a[lane.id // 32 * 128 + lane.id // 4 %% 8 * 8 stride 64 apart 512] * "
+             "b[lane.id %% 4 * 16 stride 8 apart 256] settle 0"),
+      "cuda:sm_90a");
+  EXPECT_THAT(by_itself, HasSubstr("wgmma.mma_async"));
+  EXPECT_GE(Count(by_itself, "barrier.cluster.arrive.relaxed.aligned;"), 2);
+  EXPECT_THAT(by_itself, Not(HasSubstr("arrive.release.aligned")));
+}
+
 TEST(Cuda, AlignedVectorsMoveAtOnce) {
   EXPECT_THAT(Ptx(kCopies), AllOf(HasSubstr("ld.shared.v4.f32"), HasSubstr("st.global.v4.f32")));
 }
@@ -99,12 +170,6 @@ TEST(Cuda, BytesMoveAtOnceWhereTheyBeginOnAMultiple) {
   EXPECT_THAT(bytes(16), HasSubstr("ld.global.nc.v4.u32"));
   EXPECT_THAT(bytes(17), AllOf(HasSubstr("ld.global.nc.u8"), Not(HasSubstr("ld.global.nc.v"))));
   EXPECT_THAT(bytes(24), Not(HasSubstr("ld.global.nc.v4")));
-}
-
-int Count(std::string_view text, std::string_view what) {
-  int count = 0;
-  for (size_t at = text.find(what); at != std::string_view::npos; at = text.find(what, at + 1)) ++count;
-  return count;
 }
 
 // Lanes that run an instruction together: each loads a quarter of a row of both operands, eight bytes at once.

@@ -142,6 +142,22 @@ TEST(GridVerifier, CountsSharedBuffersThatAreNeverThereTogether) {
   EXPECT_EQ(Verdict(text, {.shared_bytes = 6144}), "");
 }
 
+// Where each begins on a multiple of 64 bytes.
+TEST(GridVerifier, CountsWhatLiesBetweenSharedBuffers) {
+  const char* text =
+      "func f(out: i64[4]) grid 1 lanes 4 { alloc a: f32[500] shared { alloc b: f32[524] shared { out[0] = 1 } } }";
+  EXPECT_THAT(Verdict(text, {.shared_bytes = 4159}), HasSubstr("to 4160 bytes; the target has 4159"));
+  EXPECT_EQ(Verdict(text, {.shared_bytes = 4160}), "");
+}
+
+// Iterations of a loop that is written out, or taken apart, have one buffer.
+TEST(GridVerifier, CountsASharedBufferOnce) {
+  auto func = ParseFunc("func f(out: i64[4]) grid 1 lanes 4 { alloc a: f32[512] shared { out[0] = 1 } }");
+  ASSERT_TRUE(func.ok()) << func.status();
+  func->body = MakeBlock({func->body, func->body});
+  EXPECT_EQ(VerifyGrid(*func, {.shared_bytes = 2048}), absl::OkStatus());
+}
+
 TEST(GridVerifier, RefusesWhatBelongsToOtherFuncs) {
   EXPECT_THAT(Verdict("func f(out: i64[4]) { barrier }"), HasSubstr("a barrier in a func without a grid"));
   EXPECT_THAT(Verdict("func f(out: i64[4]) grid 1 lanes 4 { parallel i in 4 { out[i] = 1 } }"),

@@ -82,6 +82,14 @@ TEST(GroupCopy, HasFewBundlesUnderWay) {
   EXPECT_EQ(bundles(copy, 7), "0 0");
   EXPECT_THAT(bundles(copy, 8), HasSubstr("9 bundles are under way, where copies of a group allow 8"));
   EXPECT_EQ(bundles("copy 2 s[lane.id * 2] = x[lane.id * 2]", 8), "0 0");
+  const auto verdict = [](const std::string& first) {
+    std::string commits;
+    for (int i = 0; i < 9; ++i) commits += " commit";
+    return Verdict(Filled(first + commits + " wait 0"));
+  };
+  EXPECT_THAT(verdict(copy), HasSubstr("9 bundles are under way, where copies of a group allow 8"));
+  EXPECT_THAT(verdict(copy + " commit wait 0"), HasSubstr("9 bundles are under way"));
+  EXPECT_EQ(verdict("copy 2 s[lane.id * 2] = x[lane.id * 2]"), "");
 }
 
 TEST(GroupCopyVerifier, RefusesWhatItIsNot) {

@@ -11,6 +11,7 @@
 #include "compiler/passes/barriers.h"
 #include "compiler/passes/pipeline.h"
 #include "compiler/schedule/apply.h"
+#include "compiler/schedule/grid.h"
 #include "tests/unit/space/lowered.h"
 
 namespace hone::schedule {
@@ -80,6 +81,24 @@ TEST(GroupCopies, MeanTheSameWhereTheLoopIsComeToAgain) {
   EXPECT_EQ(Check(twice), absl::OkStatus());
 }
 
+// w is copied by the group at one loop, x by lanes at a loop inside it: with so many buffers each.
+std::string Nested(int outer, int inner, const std::string& copy) {
+  return fmt::format(
+      "cache_read x t\nstore_in xrt shared\ncache_read w t\nstore_in wrt shared\nsplit a 4 mask\nbind ao group\n"
+      "bind ai lane\ncompute_at t ai\nsplit k 8 mask\nsplit ki 2 mask\nreorder ko kio kii i j\ncompute_at xrt kio\n"
+      "compute_at wrt ko\nfuse wrt_0 wrt_1\n{}fuse xrt_0 xrt_1\nbind xrt_0_xrt_1 lane\ncopy_async xrt 1\n"
+      "pipeline ko {}\npipeline kio {}\n",
+      copy, outer, inner);
+}
+
+TEST(GroupCopies, PipelinesInsideEachOtherHaveFewBundlesTogether) {
+  const std::string by_group = "copy_async wrt 64\n", by_lanes = "bind wrt_0_wrt_1 lane\ncopy_async wrt 1\n";
+  EXPECT_THAT(Verdict(kProduct, Nested(5, 6, by_group)),
+              HasSubstr("the pipelines of loops ko and kio have 9 bundles under way, where copies of a group allow 8"));
+  EXPECT_EQ(Check(Nested(5, 5, by_group)), absl::OkStatus());
+  EXPECT_EQ(Check(Nested(5, 6, by_lanes)), absl::OkStatus());
+}
+
 // What tells of copies is used again: groups begin the next ones when all lanes know of those before, wherever they go.
 TEST(GroupCopies, ABarrierStandsBetweenAWaitAndTheNext) {
   const auto barriers = [](const std::string& copy) {
@@ -99,6 +118,11 @@ TEST(GroupCopies, ABarrierStandsBetweenAWaitAndTheNext) {
   EXPECT_EQ(barriers("4"), 1);
   EXPECT_EQ(barriers("8"), 2);
   EXPECT_EQ(barriers("8 group 2"), 2);
+}
+
+TEST(GroupCopies, TakeSharedMemoryThatTellsOfThem) {
+  const State state = Replay(Read(kProduct), ParseSchedule(kFused + "copy_async wrt 64\n").value()).value();
+  EXPECT_EQ(Grids(state)[0].shared_bytes, 8 * 8 * 4 + ir::kBundlesBytes);
 }
 
 TEST(GroupCopies, TextReadsBack) {

@@ -1,6 +1,15 @@
 // Where the search of lane tiles begins: that the model of a unit says what is plain.
 #include "compiler/space/templates/lane_shape.h"
 
+#include <fmt/format.h>
+
+#include <cmath>
+#include <string_view>
+#include <tuple>
+
+#include "compiler/schedule/grid.h"
+#include "compiler/space/space.h"
+#include "compiler/space/templates/lane_instruction.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -59,6 +68,85 @@ TEST(LaneShape, LargeProductsHaveLargeTiles) {
 TEST(LaneShape, TilesFitTheImage) {
   const LaneShape shape = BestLaneShape(Convolution(1, 512, 7), H100());
   EXPECT_EQ(shape.rows * shape.lanes_y * shape.more_rows * shape.lanes_z % 7, 0);
+}
+
+std::vector<std::string_view> Architectures() {
+  return {target::kCudaEntry.words.begin() + 1, target::kCudaEntry.words.end()};  // the first is whatever is there
+}
+
+// 256 lanes of 136 registers each are more than a group has on some devices, 1024 more than on any.
+TEST(LaneShape, AGroupHasItsRegisters) {
+  const LaneShape tall{.width = 8, .rows = 8, .lanes_x = 16, .lanes_y = 16};
+  const LaneShape crowd{.width = 8, .rows = 8, .lanes_x = 32, .lanes_y = 32};
+  for (const std::string_view word : Architectures()) {
+    const target::Target target = target::ParseTarget(word).value();
+    EXPECT_EQ(std::isinf(LaneCycles(Product(2048), tall, target)), word == "cuda:sm_53" || word == "cuda:sm_62")
+        << word;
+    EXPECT_TRUE(std::isinf(LaneCycles(Product(2048), crowd, target))) << word;
+    EXPECT_FALSE(std::isinf(LaneCycles(Product(2048), BestLaneShape(Product(2048), target), target))) << word;
+  }
+  const auto instruction = ir::TensorInstruction::kMmaF16;
+  LaneShape together{.width = 8, .rows = 8, .lanes_x = 16, .lanes_y = 16, .staged = 16};
+  EXPECT_FALSE(std::isinf(InstructionCycles(Product(2048), together, instruction, H100())));
+  together.lanes_y = 64;
+  EXPECT_TRUE(std::isinf(InstructionCycles(Product(2048), together, instruction, H100())));
+}
+
+// Groups for which a unit has no memory, lanes or place wait until others have ended.
+TEST(LaneShape, AUnitRunsTheGroupsThatItHolds) {
+  const target::Target small = target::ParseTarget("cuda:sm_86").value();
+  const LaneShape wide{.lanes_x = 16, .lanes_y = 4};  // 60 KB for what is staged
+  target::Target more = small;
+  more.memory.unit_shared_bytes *= 2;
+  EXPECT_LT(LaneCycles(Convolution(32, 64, 56), wide, more), LaneCycles(Convolution(32, 64, 56), wide, small));
+  const LaneShape few{.rows = 1, .lanes_x = 2, .lanes_y = 1};
+  more = small;
+  more.hierarchy.unit_groups *= 2;
+  EXPECT_LT(LaneCycles(Product(2048), few, more), LaneCycles(Product(2048), few, small));
+  const LaneShape many{.width = 1, .rows = 1, .lanes_x = 32, .lanes_y = 8};
+  const target::Target turing = target::ParseTarget("cuda:sm_75").value();
+  more = turing;
+  more.hierarchy.unit_lanes *= 2;
+  EXPECT_LT(LaneCycles(Product(2048), many, more), LaneCycles(Product(2048), many, turing));
+}
+
+std::vector<schedule::Grid> DefaultGrids(const std::string& text, std::string_view target) {
+  const Candidate candidate = Default(ir::ParseWorkload(text).value(), target::ParseTarget(target).value()).value();
+  std::vector<schedule::Grid> grids = schedule::Grids(candidate.state);
+  for (schedule::Grid& grid : grids) grid.root = nullptr;  // which ends with the candidate
+  return grids;
+}
+
+// Three groups have room in a unit whose memory is small.
+TEST(LaneDefaults, GroupsShareTheMemoryOfAUnit) {
+  for (const char* target : {"cuda:sm_80", "cuda:sm_86", "cuda:sm_89"}) {
+    const std::vector<schedule::Grid> grids = DefaultGrids(R"(workload "matmul"
+input x: f32[2048,2048] in [-1, 1]
+const w: f32[2048,2048] in [-1, 1]
+t: f32[2048,2048] over i:2048, j:2048 = sum k:2048 of x[i, k] * w[k, j]
+output t
+)",
+                                                           target);
+    for (const schedule::Grid& grid : grids) {
+      EXPECT_LE(3 * grid.shared_bytes, target::ParseTarget(target)->memory.unit_shared_bytes) << target;
+    }
+  }
+}
+
+// Nothing but a window's few weights is shared by results of one image and channel.
+TEST(LaneDefaults, ADepthwiseConvolutionWithChannelsFirstKeepsLanesBusy) {
+  for (const auto& [channels, size, window] : {std::tuple(64, 48, 3), {32, 112, 3}, {384, 14, 5}, {960, 7, 7}}) {
+    const std::string text = fmt::format(R"(workload "depthwise_conv2d"
+input x: f32[1,{0},{2},{2}] in [-1, 1]
+const w: f32[{0},1,{3},{3}] in [-1, 1]
+t: f32[1,{0},{1},{1}] over n:1, c:{0}, i:{1}, j:{1} = sum r:{3}, s:{3} of x[n, c, i + r, j + s] * w[c, 0, r, s]
+output t
+)",
+                                         channels, size, size + window - 1, window);
+    for (const std::string_view word : Architectures()) {
+      for (const schedule::Grid& grid : DefaultGrids(text, word)) EXPECT_GE(grid.lanes, 32) << word << ", " << size;
+    }
+  }
 }
 
 TEST(LaneShape, SmallDevicesNeedNoParts) {

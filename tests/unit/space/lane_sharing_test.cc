@@ -81,6 +81,18 @@ output t
                      type, rows, columns);
 }
 
+std::string DepthwiseFirst(int channels, int size) {
+  return fmt::format(R"(workload "depthwise_conv2d"
+input x: f32[1,{0},{1},{1}] in [-1, 1]
+const w: f32[{0},1,3,3] in [-1, 1]
+p: f32[1,{0},{2},{2}] over p0:1, p1:{0}, p2:{2}, p3:{2} = select(p2 >= 1 && p2 <= {1} && p3 >= 1 && p3 <= {1},
+  x[p0, p1, p2 - 1, p3 - 1], 0.0f32)
+t: f32[1,{0},{1},{1}] over n:1, c:{0}, i:{1}, j:{1} = sum r:3, s:3 of p[n, c, i + r, j + s] * w[c, 0, r, s]
+output t
+)",
+                     channels, size, size + 2);
+}
+
 class LaneSharing : public ::testing::TestWithParam<Shared> {
  protected:
   static target::Target Gpu() { return target::ParseTarget("cuda:sm_75").value(); }
@@ -134,6 +146,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Shared{"columns_of_planes", kPlanesOfColumns, "bind vcyf lane\nbind ccf lane\n"},
                       Shared{"all", SumOfAll(70'000), " outer\ncache_write tf\n"},
                       Shared{"norm_long", LongNorm(70'000), "inline d\n"},
+                      Shared{"depthwise_first", DepthwiseFirst(5, 11), "bind n_c_i_ji lane\ncompute_at tc n_c_i_ji\n"},
                       Shared{"turned", Turned("f32", 16, 32), "bind jio lane\nbind iio lane\n"},
                       Shared{"turned_odd", Turned("f32", 25, 77), "bind jio lane\nbind iio lane\n"},
                       Shared{"turned_halves", Turned("i16", 40, 24), "vectorize jii\n"}),

@@ -103,6 +103,30 @@ TEST(Targets, CudaIsAnArchitectureAndWhatItsDevicesHave) {
   EXPECT_FALSE(SameMachine(*ParseTarget("cuda:sm_75"), *ParseTarget("cuda:sm_87")));
 }
 
+// "CUDA C++ Programming Guide", "Technical Specifications per Compute Capability"; but sm_80 and sm_90, which have 164
+// and 228 KB of shared memory, as the models of default schedules were fitted.
+TEST(Targets, UnitsOfCudaHoldWhatTheyHold) {
+  struct Unit {
+    const char* word;
+    int lanes, groups;
+    int64_t registers, shared_kilobytes;
+  };
+  const Unit units[] = {
+      {"cuda:sm_53", 2048, 32, 32768, 64},  {"cuda:sm_60", 2048, 32, 65536, 64},  {"cuda:sm_61", 2048, 32, 65536, 96},
+      {"cuda:sm_62", 2048, 32, 32768, 64},  {"cuda:sm_70", 2048, 32, 65536, 96},  {"cuda:sm_72", 2048, 32, 65536, 96},
+      {"cuda:sm_75", 1024, 16, 65536, 64},  {"cuda:sm_80", 2048, 32, 65536, 200}, {"cuda:sm_86", 1536, 16, 65536, 100},
+      {"cuda:sm_87", 1536, 16, 65536, 164}, {"cuda:sm_89", 1536, 24, 65536, 100}, {"cuda:sm_90", 2048, 32, 65536, 200},
+      {"cuda:sm_90a", 2048, 32, 65536, 200}};
+  ASSERT_EQ(kCudaEntry.words.size(), 1 + std::size(units));
+  for (const Unit& unit : units) {
+    const Target target = ParseTarget(unit.word).value();
+    EXPECT_EQ(target.hierarchy.unit_lanes, unit.lanes) << unit.word;
+    EXPECT_EQ(target.hierarchy.unit_groups, unit.groups) << unit.word;
+    EXPECT_EQ(target.memory.group_registers, unit.registers) << unit.word;
+    EXPECT_EQ(target.memory.unit_shared_bytes, unit.shared_kilobytes << 10) << unit.word;
+  }
+}
+
 // Code for sm_90a alone is for devices that are sm_90.
 TEST(Targets, CudaIsTheDeviceThatIsHere) {
   void* const driver = dlopen(HONE_FAKE_CUDA, RTLD_NOW);  // which a name without a folder finds from now on
