@@ -20,6 +20,8 @@ constexpr int64_t kOldestOpset = 7, kNewestOpset = 23;
 constexpr int kDeepestNesting = 64;       // of functions in functions and branches in branches
 constexpr size_t kMostNodes = 1'000'000;  // those of functions once per call: calls in calls multiply them
 constexpr int64_t kFoldSteps = 1 << 16;   // arithmetic on shapes; large constants are left to the passes
+// Where an operator needs to know a large constant: of one node, as in passes/constant_fold.cc, and of all.
+constexpr int64_t kNeededSteps = int64_t{1} << 25, kAllNeededSteps = int64_t{1} << 27;
 
 // What names mean at one place: a branch may use the names outside. An input that the caller of a function leaves out
 // is known, as kAbsent.
@@ -37,11 +39,15 @@ struct Scope {
   bool Has(const std::string& name) const { return values.contains(name) || (outer != nullptr && outer->Has(name)); }
 };
 
-// Names that the node reads: its inputs, and what its sub-graphs take from outside.
-void CollectReads(const RawNode& node, std::set<std::string>& reads) {
+void CollectInputs(const RawNode& node, std::set<std::string>& reads) {
   for (const std::string& input : node.inputs) {
     if (!input.empty()) reads.insert(input);
   }
+}
+
+// Names that the node may read: its inputs, and what its sub-graphs take from outside.
+void CollectReads(const RawNode& node, std::set<std::string>& reads) {
+  CollectInputs(node, reads);
   for (const auto& [name, attribute] : node.attributes) {
     const auto* graph = std::get_if<std::shared_ptr<const RawGraph>>(&attribute.value);
     if (graph == nullptr || *graph == nullptr) continue;
@@ -108,13 +114,14 @@ bool MakesAny(const RawNode& node, const std::set<std::string>& names) {
                      [&](const std::string& output) { return names.contains(output); });
 }
 
-// The outputs, and what their nodes read, and so on. `order`: as OrderNodes gives it.
+// The outputs, and what their nodes read by `collect`, and so on. `order`: as OrderNodes gives it.
 std::set<std::string> CollectNeeded(const std::vector<RawNode>& nodes, const std::vector<size_t>& order,
-                                    const std::vector<std::string>& outputs) {
+                                    const std::vector<std::string>& outputs,
+                                    void (*collect)(const RawNode&, std::set<std::string>&)) {
   std::set<std::string> needed(outputs.begin(), outputs.end());
   needed.erase("");  // an output that is left out
   for (auto index = order.rbegin(); index != order.rend(); ++index) {
-    if (MakesAny(nodes[*index], needed)) CollectReads(nodes[*index], needed);
+    if (MakesAny(nodes[*index], needed)) collect(nodes[*index], needed);
   }
   return needed;
 }
@@ -236,7 +243,8 @@ class Importer {
     return absl::OkStatus();
   }
 
-  // Of the nodes, those that `outputs` depend on; what nobody reads may be anything.
+  // Of the nodes, those that `outputs` depend on; what nobody reads may be anything. What only branches read is an
+  // error once one that is taken reads it.
   absl::Status ImportNodes(const std::vector<RawNode>& nodes, const std::vector<std::string>& outputs,
                            const Context& context, Scope& scope) {
     if (context.depth > kDeepestNesting) {
@@ -245,7 +253,8 @@ class Importer {
     }
     HONE_RETURN_IF_ERROR(Count(nodes.size()));
     HONE_ASSIGN_OR_RETURN(std::vector<size_t> order, OrderNodes(nodes, scope));
-    const std::set<std::string> needed = CollectNeeded(nodes, order, outputs);
+    const std::set<std::string> needed = CollectNeeded(nodes, order, outputs, CollectReads);
+    const std::set<std::string> surely_needed = CollectNeeded(nodes, order, outputs, CollectInputs);
     for (size_t index : order) {
       RawNode node = nodes[index];
       if (node.outputs.empty()) return absl::InvalidArgumentError(Describe(node, index) + ": the node has no output");
@@ -253,9 +262,19 @@ class Importer {
       for (std::string& output : node.outputs) {
         if (!needed.contains(output)) output.clear();
       }
-      HONE_ASSIGN_OR_RETURN(std::vector<ValueId> values, ImportNode(node, index, context, scope));
+      const bool surely = MakesAny(node, surely_needed);
+      absl::StatusOr<std::vector<ValueId>> values = FindAll(node.inputs, scope);
+      if (values.ok() || surely) values = ImportNode(node, index, context, scope);
+      if (!values.ok() && surely) return values.status();
       for (size_t i = 0; i < node.outputs.size(); ++i) {
-        if (!node.outputs[i].empty()) HONE_RETURN_IF_ERROR(Define(node.outputs[i], values[i], scope));
+        if (node.outputs[i].empty()) continue;
+        absl::StatusOr<ValueId> value = kAbsent;
+        if (values.ok()) {
+          value = (*values)[i];
+        } else {
+          value = values.status();
+        }
+        HONE_RETURN_IF_ERROR(Define(node.outputs[i], std::move(value), scope));
       }
     }
     return absl::OkStatus();
@@ -263,6 +282,10 @@ class Importer {
 
   absl::StatusOr<std::vector<ValueId>> ImportNode(const RawNode& raw, size_t index, const Context& context,
                                                   Scope& scope) {
+    if (raw.domain.empty() && (raw.op == "Loop" || raw.op == "Scan")) {
+      return absl::UnimplementedError(Describe(raw, index) +
+                                      ": loops are not supported; export the model without them");
+    }
     absl::StatusOr<RawNode> node = BindAttributes(raw, context);
     if (!node.ok()) return Annotate(node.status(), Describe(raw, index));
     if (auto function = model_.functions.find({node->domain, node->op, node->overload});
@@ -276,10 +299,6 @@ class Importer {
     }
     if (node->domain.empty() && node->op == "Constant") return Named(ImportConstant(*node), raw, index);
     if (node->domain.empty() && node->op == "If") return Named(ImportIf(*node, context, scope), raw, index);
-    if (node->domain.empty() && (node->op == "Loop" || node->op == "Scan")) {
-      return absl::UnimplementedError(Describe(raw, index) +
-                                      ": loops are not supported; export the model without them");
-    }
     return ImportOperator(*node, index, context, scope);
   }
 
@@ -288,12 +307,15 @@ class Importer {
     return result.ok() ? std::move(result) : Annotate(result.status(), Describe(node, index));
   }
 
-  // The node with references to the calling node's attributes replaced by their values.
+  // The node with references to the calling node's attributes replaced by their values. Of the branches of an If only
+  // the one that is taken need be readable.
   static absl::StatusOr<RawNode> BindAttributes(RawNode node, const Context& context) {
+    const bool branches = node.domain.empty() && node.op == "If";
     for (auto it = node.attributes.begin(); it != node.attributes.end();) {
       const std::string reference = it->second.reference;
       if (reference.empty()) {
-        if (const auto* unread = std::get_if<absl::Status>(&it->second.value)) return *unread;
+        const auto* unread = std::get_if<absl::Status>(&it->second.value);
+        if (unread != nullptr && !branches) return *unread;
         ++it;
         continue;
       }
@@ -365,6 +387,7 @@ class Importer {
   absl::StatusOr<std::vector<ValueId>> ImportIf(const RawNode& node, const Context& context, Scope& outer) {
     HONE_ASSIGN_OR_RETURN(const ValueId condition, node.inputs.empty() ? kAbsent : outer.Find(node.inputs[0]));
     if (condition == kAbsent) return absl::InvalidArgumentError("the condition is missing");
+    HONE_RETURN_IF_ERROR(FoldValue(condition).status());
     const Value& value = graph_.values[condition];
     if (value.data == nullptr) {
       return absl::UnimplementedError(
@@ -377,6 +400,9 @@ class Importer {
     }
     const std::string branch = value.data->front() != std::byte{0} ? "then_branch" : "else_branch";
     auto it = node.attributes.find(branch);
+    if (it != node.attributes.end()) {
+      if (const auto* unread = std::get_if<absl::Status>(&it->second.value)) return *unread;
+    }
     const auto* body =
         it == node.attributes.end() ? nullptr : std::get_if<std::shared_ptr<const RawGraph>>(&it->second.value);
     if (body == nullptr || *body == nullptr) return absl::InvalidArgumentError(branch + " is missing");
@@ -453,30 +479,90 @@ class Importer {
           },
           attribute.value);
     }
-    HONE_ASSIGN_OR_RETURN(std::vector<ValueId> outputs, AddNode(graph_, node, names));
-    HONE_RETURN_IF_ERROR(Fold(outputs));
+    HONE_ASSIGN_OR_RETURN(std::vector<ValueId> outputs, AddOperator(node, names));
+    HONE_RETURN_IF_ERROR(Fold());
     return outputs;
   }
 
-  // Gives the outputs of the last node their values where those are known now; then the node goes.
-  absl::Status Fold(const std::vector<ValueId>& outputs) {
+  // AddNode. What is wrong may be that the operator needs to know a large constant: then it is computed after all. The
+  // last input first, as shapes come after data.
+  absl::StatusOr<std::vector<ValueId>> AddOperator(const Node& node, const std::vector<std::string>& names) {
+    const size_t values = graph_.values.size();
+    absl::StatusOr<std::vector<ValueId>> outputs = AddNode(graph_, node, names);
+    absl::Status too_large;
+    for (auto id = node.inputs.rbegin(); !outputs.ok() && id != node.inputs.rend(); ++id) {
+      graph_.values.resize(values);
+      const absl::StatusOr<bool> folded = FoldValue(*id);
+      too_large.Update(folded.status());
+      if (folded.ok() && *folded) outputs = AddNode(graph_, node, names);
+    }
+    if (outputs.ok()) return outputs;
+    graph_.values.resize(values);
+    if (too_large.ok()) return outputs;
+    return absl::Status(outputs.status().code(), fmt::format("{} ({})", std::string(outputs.status().message()),
+                                                             std::string(too_large.message())));
+  }
+
+  // Gives the node's outputs their values; ResourceExhausted if that takes more steps.
+  absl::Status Compute(const Node& node, int64_t most_steps, int64_t* steps = nullptr) {
+    HONE_ASSIGN_OR_RETURN(const std::vector<Constant> values, Evaluate(graph_, node, most_steps, steps));
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      if (node.outputs[i] != kAbsent) graph_.values[node.outputs[i]].data = values[i].data;
+    }
+    return absl::OkStatus();
+  }
+
+  // Computes what the last node makes where that is known now; then the node goes. What depends on constants alone and
+  // takes too long for that is in left_.
+  absl::Status Fold() {
     const Node& added = graph_.nodes.back();
     HONE_ASSIGN_OR_RETURN(const bool known, IsKnown(graph_, added));
-    if (!known) return absl::OkStatus();
-    absl::StatusOr<std::vector<Constant>> values = Evaluate(graph_, added, kFoldSteps);
-    if (absl::IsResourceExhausted(values.status())) return absl::OkStatus();
-    HONE_RETURN_IF_ERROR(values.status());
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      if (outputs[i] != kAbsent) graph_.values[outputs[i]].data = (*values)[i].data;
+    if (known) {
+      const absl::Status computed = Compute(added, kFoldSteps);
+      if (computed.ok()) graph_.nodes.pop_back();
+      if (!absl::IsResourceExhausted(computed)) return computed;
     }
-    graph_.nodes.pop_back();
+    const auto constant = [&](ValueId id) {
+      return id == kAbsent || graph_.values[id].data != nullptr || left_.contains(id);
+    };
+    if (!known && !std::all_of(added.inputs.begin(), added.inputs.end(), constant)) return absl::OkStatus();
+    left_.insert(added.outputs.begin(), added.outputs.end());
+    left_.erase(kAbsent);
     return absl::OkStatus();
+  }
+
+  // Computes the value if it is in left_, and what it depends on. True if it was.
+  absl::StatusOr<bool> FoldValue(ValueId id) {
+    if (!left_.contains(id)) return false;
+    std::set<ValueId> wanted = {id};
+    std::vector<bool> folds(graph_.nodes.size(), false);
+    for (size_t i = folds.size(); i-- > 0;) {
+      const Node& node = graph_.nodes[i];
+      folds[i] = std::any_of(node.outputs.begin(), node.outputs.end(),
+                             [&](ValueId made) { return left_.contains(made) && wanted.contains(made); });
+      if (folds[i]) wanted.insert(node.inputs.begin(), node.inputs.end());
+    }
+    absl::Status status;
+    size_t next = 0;
+    std::erase_if(graph_.nodes, [&](const Node& node) {
+      if (!folds[next++] || !status.ok()) return false;
+      int64_t steps = 0;
+      status = Annotate(Compute(node, std::min(kNeededSteps, steps_left_), &steps),
+                        fmt::format("node '{}' ({})", node.name, node.op));
+      if (status.ok()) steps_left_ -= steps;
+      return status.ok();
+    });
+    std::erase_if(left_, [&](ValueId made) { return graph_.values[made].data != nullptr; });
+    HONE_RETURN_IF_ERROR(status);
+    return true;
   }
 
   const RawModel& model_;
   Graph graph_;
   std::map<std::string, int64_t> last_numbers_;  // per name in use, the last that UniqueName appended to it
   size_t imported_ = 0;
+  std::set<ValueId> left_;                // see Fold
+  int64_t steps_left_ = kAllNeededSteps;  // of FoldValue
 };
 
 }  // namespace

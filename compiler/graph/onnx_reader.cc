@@ -128,10 +128,18 @@ absl::StatusOr<int64_t> ParseCount(const std::string& key, const std::string& te
 struct ExternalData {
   const std::string& folder;
   const ReadCheck& may_read;
+  // Where the model's file lies, links followed: in the cache of Hugging Face model and data are links to one folder.
+  const std::string& linked_folder = folder;
 };
 
+bool IsInside(const fs::path& path, const fs::path& folder) {
+  const fs::path inside = path.lexically_relative(folder);
+  return !inside.empty() && *inside.begin() != "..";
+}
+
 // The file that `location` names. It must lie inside the model's folder, links followed: a model is untrusted input.
-absl::StatusOr<fs::path> ExternalPath(const std::string& location, const std::string& folder) {
+absl::StatusOr<fs::path> ExternalPath(const std::string& location, const ExternalData& external) {
+  const std::string& folder = external.folder;
   const auto outside = [&] {
     return absl::InvalidArgumentError(
         fmt::format("external data file '{}' is outside the folder of the model", location));
@@ -145,8 +153,12 @@ absl::StatusOr<fs::path> ExternalPath(const std::string& location, const std::st
   if (error) return absl::NotFoundError(fmt::format("folder '{}': {}", folder, error.message()));
   const fs::path path = fs::weakly_canonical(base / relative, error);
   if (error) return absl::InvalidArgumentError(fmt::format("external data file '{}': {}", location, error.message()));
-  const fs::path inside = path.lexically_relative(base);
-  if (inside.empty() || *inside.begin() == "..") return outside();
+  if (!IsInside(path, base) && !IsInside(path, external.linked_folder)) {
+    if (!IsInside((base / relative).lexically_normal(), base)) return outside();
+    return absl::InvalidArgumentError(
+        fmt::format("external data file '{}' is a link to '{}', outside the folder of the model; copy the file into it",
+                    location, path.string()));
+  }
   if (!fs::is_regular_file(path, error)) {
     return absl::NotFoundError(
         fmt::format("external data file '{}' is missing; it belongs beside the model, in '{}'", location, folder));
@@ -177,7 +189,7 @@ absl::StatusOr<TensorData> ReadExternalData(const onnx::TensorProto& tensor, int
       HONE_ASSIGN_OR_RETURN(length, ParseCount("length", entry.value()));
     }
   }
-  HONE_ASSIGN_OR_RETURN(fs::path path, ExternalPath(location, external.folder));
+  HONE_ASSIGN_OR_RETURN(fs::path path, ExternalPath(location, external));
   if (external.may_read) HONE_RETURN_IF_ERROR(external.may_read(path.string()));
   if (length >= 0 && length != bytes) {
     return absl::InvalidArgumentError(fmt::format("external data: length is {}, the shape needs {}", length, bytes));
@@ -285,8 +297,14 @@ absl::StatusOr<RawAttribute> ReadRawAttribute(onnx::AttributeProto& a, const Ext
     }
     case A::GRAPH: {
       if (!attribute.reference.empty()) break;
-      HONE_ASSIGN_OR_RETURN(RawGraph graph, ReadGraph(*a.mutable_g(), external));
-      attribute.value = std::make_shared<const RawGraph>(std::move(graph));
+      absl::StatusOr<RawGraph> graph = ReadGraph(*a.mutable_g(), external);
+      if (graph.ok()) {
+        attribute.value = std::make_shared<const RawGraph>(*std::move(graph));
+      } else if (absl::IsUnimplemented(graph.status())) {
+        attribute.value = graph.status();
+      } else {
+        return graph.status();
+      }
       break;
     }
     default:
@@ -450,7 +468,9 @@ absl::StatusOr<RawModel> ReadOnnxFile(const std::string& path, const ReadCheck& 
   const bool parsed = proto.ParseFromIstream(&file);
   if (file.bad()) return absl::InvalidArgumentError(fmt::format("{}: the file cannot be read", path));
   if (!parsed) return Annotate(Damaged(), path);
-  absl::StatusOr<RawModel> model = ReadModel(proto, {fs::path(path).parent_path().string(), may_read});
+  const std::string folder = fs::path(path).parent_path().string();
+  const std::string linked_folder = fs::weakly_canonical(path, error).parent_path().string();
+  absl::StatusOr<RawModel> model = ReadModel(proto, {folder, may_read, linked_folder});
   return model.ok() ? std::move(model) : Annotate(model.status(), path);
 }
 

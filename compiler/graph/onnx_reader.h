@@ -81,6 +81,7 @@ using ReadCheck = std::function<absl::Status(const std::string& path)>;
 
 // Errors: NotFound (no such file), InvalidArgument (damaged, or not a model), Unimplemented (an input that is no tensor
 // or of a type we do not have), ResourceExhausted (no memory for the external data).
+// External data lies in the folder of the file, or in the folder of what the file is a link to.
 absl::StatusOr<RawModel> ReadOnnxFile(const std::string& path, const ReadCheck& may_read = {});
 // The same from memory; external data is looked for in `folder` and nowhere above it.
 absl::StatusOr<RawModel> ReadOnnxBytes(std::string_view bytes, const std::string& folder,

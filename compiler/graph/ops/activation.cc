@@ -119,9 +119,11 @@ OpResult Shrink(const OpArgs& args, StageBuilder& builder) {
   const double bias = args.Float("bias", 0.0);
   const double threshold = args.Float("lambd", 0.5);
   const DType dtype = args.inputs[0]->dtype;
-  // The attributes are floats whatever the tensor is: integers are compared and moved as floats.
+  // The attributes are floats whatever the tensor is: integers are compared and moved as floats, in ONNX's reference
+  // too.
+  const DType work = ir::SizeOf(dtype) < 4 ? DType::kFloat32 : DType::kFloat64;
   return Buffers{MapInput(args, builder, [&](Expr value) {
-    Expr x = ir::IsInt(dtype) ? To(DType::kFloat32, value) : value;
+    Expr x = ir::IsInt(dtype) ? To(work, value) : value;
     return MakeSelect(x < Like(x, -threshold), x + Like(x, bias),
                       MakeSelect(x > Like(x, threshold), x - Like(x, bias), Like(x, 0)));
   })};

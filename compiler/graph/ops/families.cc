@@ -15,6 +15,7 @@ std::span<const OpFamily> AllFamilies() {
       OpFamily{"", ConvTransposeOps()}, OpFamily{"", ResizeOps()},         OpFamily{"", SampleOps()},
       OpFamily{"", MatMulOps()},        OpFamily{"", SignalOps()},         OpFamily{"", QuantizeOps()},
       OpFamily{"", RecurrentOps()},     OpFamily{"hone", PhasedConvOps()}, OpFamily{"hone", GroupedConvOps()},
+      OpFamily{"", RotaryOps()},
   };
   return kFamilies;
 }

@@ -117,6 +117,13 @@ OpResult ReverseSequence(const OpArgs& args, StageBuilder& builder) {
 
 // --- Operators whose output is as large as their constant input says.
 
+// Each position takes some 400 bytes of expressions.
+absl::Status CheckSelected(size_t positions) {
+  constexpr size_t kMostPositions = size_t{1} << 20;
+  if (positions <= kMostPositions) return absl::OkStatus();
+  return Unsupported(fmt::format("it selects {} elements; up to {} are possible", positions, kMostPositions));
+}
+
 OpResult Compress(const OpArgs& args, StageBuilder& builder) {
   const Buffer& x = args.inputs[0];
   HONE_ASSIGN_OR_RETURN(std::vector<double> condition, ConstantNumbers(args, 1));
@@ -131,6 +138,7 @@ OpResult Compress(const OpArgs& args, StageBuilder& builder) {
   for (size_t k = 0; k < condition.size() && static_cast<int64_t>(k) < extent; ++k) {
     if (condition[k] != 0) kept.push_back(static_cast<int64_t>(k));
   }
+  HONE_RETURN_IF_ERROR(CheckSelected(kept.size()));
   Dims shape = flat ? Dims{0} : x->shape;
   shape[axis] = static_cast<int64_t>(kept.size());
   Buffer table;  // in a stage of its own: the condition may be long
@@ -153,6 +161,7 @@ OpResult NonZero(const OpArgs& args, StageBuilder& builder) {
   for (size_t k = 0; k < values.size(); ++k) {
     if (values[k] != 0) positions.push_back(static_cast<int64_t>(k));
   }
+  HONE_RETURN_IF_ERROR(CheckSelected(positions.size()));
   const Dims shape = {static_cast<int64_t>(from.size()), static_cast<int64_t>(positions.size())};
   return Buffers{builder.Compute("nonzero", DType::kInt64, shape, [&](Indices i) {
     if (positions.empty() || from.empty()) return Expr(0);

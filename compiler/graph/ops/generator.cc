@@ -82,7 +82,9 @@ OpResult OneHot(const OpArgs& args, StageBuilder& builder) {
     Exprs rest(i.begin(), i.end());
     rest.erase(rest.begin() + axis);
     Expr index = To(DType::kInt64, Read(indices, std::move(rest)));
-    if (!ir::IsUnsignedInt(indices->dtype)) index = MakeSelect(index < Expr(0), index + Expr(depth), index);
+    // Before opset 11 a negative index was outside like any other.
+    const bool from_end = args.node.opset >= 11 && !ir::IsUnsignedInt(indices->dtype);
+    if (from_end) index = MakeSelect(index < Expr(0), index + Expr(depth), index);
     return MakeSelect(Equals(index, i[static_cast<size_t>(axis)]), Read(values, {Expr(1)}), Read(values, {Expr(0)}));
   })};
 }

@@ -138,7 +138,8 @@ struct Range {
   int64_t start, step, length;
 };
 
-// As Python slices: negative positions count from the end, all are clamped.
+// As Python slices: negative positions count from the end, all are clamped. Only a start before the first element is
+// the first element, as ONNX has it for negative steps too, where Python's slice is empty.
 Range SliceRange(int64_t start, int64_t end, int64_t step, int64_t extent) {
   if (start < 0) start += extent;
   if (end < 0) end += extent;
@@ -147,7 +148,7 @@ Range SliceRange(int64_t start, int64_t end, int64_t step, int64_t extent) {
     end = std::clamp<int64_t>(end, 0, extent);
     return {start, step, end > start ? (end - start - 1) / step + 1 : 0};
   }
-  start = std::clamp<int64_t>(start, -1, extent - 1);
+  start = std::clamp<int64_t>(start, std::min<int64_t>(0, extent - 1), extent - 1);
   end = std::clamp<int64_t>(end, -1, extent - 1);
   return {start, step, start > end ? (start - end - 1) / -step + 1 : 0};
 }

@@ -26,8 +26,14 @@ size_t ChannelDimension(const OpArgs& args) {
   return args.String("layout", "NCHW") == "NHWC" ? Rank(args.inputs[0]) - 1 : 1;
 }
 
+// Numbers of a batch without a dimension of channels are of one channel.
+int64_t CountChannels(const OpArgs& args) {
+  return Rank(args.inputs[0]) < 2 ? 1 : args.inputs[0]->shape[ChannelDimension(args)];
+}
+
 // All dimensions but batch and channels.
 Dims SpaceAxes(const Buffer& x, size_t channel) {
+  if (Rank(x) < 2) return {};
   Dims axes = AxesAfter(x, 1);
   axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(channel) - 1);
   return axes;
@@ -67,9 +73,8 @@ Buffer EmitInverseDeviation(StageBuilder& builder, const Buffer& variance, doubl
 }
 
 absl::Status CheckPerChannel(const OpArgs& args, size_t first, size_t last) {
-  const Buffer& x = args.inputs[0];
-  if (Rank(x) < 2) return Malformed("input 0 must have at least the dimensions batch and channel");
-  const int64_t channels = x->shape[ChannelDimension(args)];
+  if (Rank(args.inputs[0]) == 0) return Malformed("input 0 has no dimension for the batch");
+  const int64_t channels = CountChannels(args);
   for (size_t i = first; i <= last; ++i) {
     if (args.inputs[i]->shape != Dims{channels}) {
       return Malformed(fmt::format("input {} must have one number per channel ({})", i, channels));
@@ -84,15 +89,17 @@ Buffer EmitChannelScale(StageBuilder& builder, const OpArgs& args, const Buffer&
   const Buffer& x = args.inputs[0];
   const DType wide = ComputeType(x->dtype);
   const size_t channel = ChannelDimension(args);
-  const Dims per_channel = {x->shape[channel]};
+  const Dims per_channel = {CountChannels(args)};
   Buffer factor = Map(builder, "factor", wide, per_channel, [&](Indices i) {
     return ReadAs(wide, args.inputs[1], Own(i)) / Sqrt(ReadAs(wide, variance, Own(i)) + Number(wide, epsilon));
   });
   Buffer offset = Map(builder, "offset", wide, per_channel, [&](Indices i) {
     return ReadAs(wide, args.inputs[2], Own(i)) - ReadAs(wide, mean, Own(i)) * ReadHere(factor, i);
   });
-  return Map(builder, "batch_norm", x->dtype, x->shape,
-             [&](Indices i) { return ReadHere(x, i) * Read(factor, {i[channel]}) + Read(offset, {i[channel]}); });
+  return Map(builder, "batch_norm", x->dtype, x->shape, [&](Indices i) {
+    const Expr own = Rank(x) < 2 ? Expr(0) : i[channel];
+    return ReadHere(x, i) * Read(factor, {own}) + Read(offset, {own});
+  });
 }
 
 OpResult BatchNormalization(const OpArgs& args, StageBuilder& builder) {
@@ -113,9 +120,9 @@ OpResult BatchNormalization(const OpArgs& args, StageBuilder& builder) {
   const Moments moments = EmitMoments(builder, x, axes, wide);
   auto per_channel = [&](std::string_view hint, const Buffer& kept, const Buffer* running) {
     const DType dtype = running != nullptr ? (*running)->dtype : wide;
-    return Map(builder, hint, dtype, {x->shape[channel]}, [&](Indices i) {
+    return Map(builder, hint, dtype, {CountChannels(args)}, [&](Indices i) {
       Exprs source(Rank(x), Expr(0));
-      source[channel] = i[0];
+      if (Rank(x) > 1) source[channel] = i[0];
       Expr value = Read(kept, std::move(source));
       if (running == nullptr) return value;
       return ReadAs(wide, *running, Own(i)) * Number(wide, momentum) + value * Number(wide, 1 - momentum);
@@ -132,8 +139,9 @@ OpResult BatchNormalization(const OpArgs& args, StageBuilder& builder) {
 }
 
 OpResult InstanceNormalization(const OpArgs& args, StageBuilder& builder) {
-  HONE_RETURN_IF_ERROR(CheckPerChannel(args, 1, 2));
   const Buffer& x = args.inputs[0];
+  if (Rank(x) < 2) return Malformed("input 0 must have at least the dimensions batch and channel");
+  HONE_RETURN_IF_ERROR(CheckPerChannel(args, 1, 2));
   const DType wide = ComputeType(x->dtype);
   const size_t channel = ChannelDimension(args);
   const Moments moments = EmitMoments(builder, x, SpaceAxes(x, channel), wide);
@@ -165,7 +173,13 @@ OpResult LayerNormalization(const OpArgs& args, StageBuilder& builder) {
     value = value * To(wide, ReadBroadcast(args.inputs[1], i));
     return args.Has(2) ? value + To(wide, ReadBroadcast(args.inputs[2], i)) : value;
   });
-  return Buffers{y, moments.mean, inverse};
+  HONE_ASSIGN_OR_RETURN(const DType stash, FromOnnxType(args.Int("stash_type", 1)));
+  if (!ir::IsFloat(stash)) return Malformed(fmt::format("attribute stash_type is {}, no float", ir::Name(stash)));
+  const auto stashed = [&](size_t output, const Buffer& statistic) {
+    if (stash == wide || !Wanted(args, output)) return statistic;
+    return Map(builder, "stash", stash, statistic->shape, [&](Indices i) { return ReadHere(statistic, i); });
+  };
+  return Buffers{y, stashed(1, moments.mean), stashed(2, inverse)};
 }
 
 OpResult RMSNormalization(const OpArgs& args, StageBuilder& builder) {
@@ -179,7 +193,7 @@ OpResult RMSNormalization(const OpArgs& args, StageBuilder& builder) {
   Buffer mean = Map(builder, "mean_square", wide, squares->shape,
                     [&](Indices i) { return ReadHere(squares, i) / Number(wide, Count(x, axes)); });
   Buffer inverse = EmitInverseDeviation(builder, mean, args.Float("epsilon", 1e-5));
-  return Buffers{Map(builder, "rms_norm", x->dtype, x->shape, [&](Indices i) {
+  return Buffers{Map(builder, "rms_norm", args.inputs[1]->dtype, x->shape, [&](Indices i) {
     return ReadHere(x, i) * ReadBroadcast(inverse, i) * To(wide, ReadBroadcast(args.inputs[1], i));
   })};
 }

@@ -149,11 +149,10 @@ OpResult DequantizeLinear(const OpArgs& args, StageBuilder& builder) {
   }
   const DType wide = ComputeType(dtype);
   return Buffers{Map(builder, "dequantize", out, x->shape, [&](Indices i) {
-    // The difference of two 8-bit or 16-bit integers is exact in 32 bits; i32 has no zero point.
     Expr value = ReadHere(x, i);
-    if (args.Has(2) && ir::SizeOf(x->dtype) < 4) {
-      const DType i32 = DType::kInt32;
-      value = To(i32, value) - ReadAs(i32, args.inputs[2], granularity.Place(args.inputs[2], i));
+    if (args.Has(2)) {
+      const DType exact = ir::SizeOf(x->dtype) < 4 ? DType::kInt32 : DType::kInt64;  // for the difference of the two
+      value = To(exact, value) - ReadAs(exact, args.inputs[2], granularity.Place(args.inputs[2], i));
     }
     return To(wide, value) * Read(args.inputs[1], granularity.Place(args.inputs[1], i));
   })};

@@ -1,6 +1,7 @@
 #include "compiler/graph/ops/recurrent_cell.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "compiler/graph/ops/activation.h"
 #include "fmt/format.h"
@@ -27,27 +28,30 @@ class Coefficients {
   size_t next_ = 0;
 };
 
-// Takes alpha and beta only where the function has them, so that the order of ONNX's lists is kept.
-absl::StatusOr<Activation> MakeActivation(const std::string& name, Coefficients& alphas, Coefficients& betas) {
-  if (name == "Sigmoid") return Activation([](Expr x) { return Apply(Intrinsic::kSigmoid, x); });
-  if (name == "Tanh") return Activation([](Expr x) { return Apply(Intrinsic::kTanh, x); });
-  if (name == "Relu") return Activation(ReluOf);
-  if (name == "Softsign") return Activation(SoftsignOf);
-  if (name == "Softplus") return Activation(SoftplusOf);
-  if (name == "LeakyRelu" || name == "ThresholdedRelu" || name == "Elu") {
-    const double a = alphas.Next(name == "LeakyRelu" ? 0.01 : 1.0);
-    if (name == "LeakyRelu") return Activation([a](Expr x) { return LeakyReluOf(x, a); });
-    if (name == "ThresholdedRelu") return Activation([a](Expr x) { return ThresholdedReluOf(x, a); });
+// Takes alpha and beta only where the function has them, so that the order of ONNX's lists is kept. The case of
+// names is not told apart: exporters differ in it.
+absl::StatusOr<Activation> MakeActivation(const std::string& given, Coefficients& alphas, Coefficients& betas) {
+  std::string name;
+  for (char c : given) name += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  if (name == "sigmoid") return Activation([](Expr x) { return Apply(Intrinsic::kSigmoid, x); });
+  if (name == "tanh") return Activation([](Expr x) { return Apply(Intrinsic::kTanh, x); });
+  if (name == "relu") return Activation(ReluOf);
+  if (name == "softsign") return Activation(SoftsignOf);
+  if (name == "softplus") return Activation(SoftplusOf);
+  if (name == "leakyrelu" || name == "thresholdedrelu" || name == "elu") {
+    const double a = alphas.Next(name == "leakyrelu" ? 0.01 : 1.0);
+    if (name == "leakyrelu") return Activation([a](Expr x) { return LeakyReluOf(x, a); });
+    if (name == "thresholdedrelu") return Activation([a](Expr x) { return ThresholdedReluOf(x, a); });
     return Activation([a](Expr x) { return EluOf(x, a); });
   }
-  if (name == "Affine" || name == "ScaledTanh" || name == "HardSigmoid") {
-    const double a = alphas.Next(name == "HardSigmoid" ? 0.2 : 1.0);
-    const double b = betas.Next(name == "HardSigmoid" ? 0.5 : name == "Affine" ? 0.0 : 1.0);
-    if (name == "Affine") return Activation([a, b](Expr x) { return x * Like(x, a) + Like(x, b); });
-    if (name == "HardSigmoid") return Activation([a, b](Expr x) { return HardSigmoidOf(x, a, b); });
+  if (name == "affine" || name == "scaledtanh" || name == "hardsigmoid") {
+    const double a = alphas.Next(name == "hardsigmoid" ? 0.2 : 1.0);
+    const double b = betas.Next(name == "hardsigmoid" ? 0.5 : name == "affine" ? 0.0 : 1.0);
+    if (name == "affine") return Activation([a, b](Expr x) { return x * Like(x, a) + Like(x, b); });
+    if (name == "hardsigmoid") return Activation([a, b](Expr x) { return HardSigmoidOf(x, a, b); });
     return Activation([a, b](Expr x) { return Like(x, a) * Apply(Intrinsic::kTanh, x * Like(x, b)); });
   }
-  return Unsupported(fmt::format("the activation '{}' is not known", name));
+  return Unsupported(fmt::format("the activation '{}' is not known", given));
 }
 
 std::vector<std::string> DefaultActivations(CellKind kind) {

@@ -208,7 +208,8 @@ Buffer EmitInterpolated(StageBuilder& builder, const Buffer& x, const Settings& 
 }
 
 Buffer EmitSmooth(StageBuilder& builder, const Buffer& x, const Settings& settings, const std::vector<Axis>& axes) {
-  const DType work = x->dtype == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
+  const bool wide = x->dtype == DType::kFloat64 || (ir::IsInt(x->dtype) && ir::SizeOf(x->dtype) > 1);
+  const DType work = wide ? DType::kFloat64 : DType::kFloat32;
   Buffer current = x;
   if (current->dtype != work) {
     current = Map(builder, "widen", work, x->shape, [&](Indices i) { return ReadHere(x, i); });
@@ -217,7 +218,11 @@ Buffer EmitSmooth(StageBuilder& builder, const Buffer& x, const Settings& settin
   if (x->dtype == work) return current;
   return Map(builder, "narrow", x->dtype, current->shape, [&](Indices i) {
     Expr value = ReadHere(current, i);
-    return ir::IsInt(x->dtype) ? MakeUnary(ir::UnaryOp::kRound, value) : value;
+    if (!ir::IsInt(x->dtype)) return value;
+    // ONNX drops the fraction of an integer. What lacks less than 1/2048 counts as whole: 6.9999999, of weights times
+    // 7, is 7.
+    constexpr double kFine = 1024;
+    return MakeUnary(ir::UnaryOp::kRound, value * Like(value, kFine)) * Like(value, 1 / kFine);
   });
 }
 
@@ -348,6 +353,9 @@ absl::StatusOr<std::vector<Axis>> ReadResizedAxes(const OpArgs& args, const Resi
 
 OpResult EmitResize(const OpArgs& args, StageBuilder& builder, const ResizeInputs& inputs) {
   HONE_ASSIGN_OR_RETURN(Settings settings, ReadSettings(args));
+  if (settings.mode != Mode::kNearest && args.inputs[0]->dtype == DType::kBool) {
+    return Malformed("input 0 is bool, which only mode nearest can resize");
+  }
   const bool crop = settings.transform == "tf_crop_and_resize";
   ResizeInputs used = inputs;
   if (!crop) used.roi = std::numeric_limits<size_t>::max();  // other transforms ignore it, constant or not
@@ -390,8 +398,8 @@ OpResult Upsample(const OpArgs& args, StageBuilder& builder) {
 }
 
 constexpr OpDef kResizeOps[] = {
-    {"Resize", Checked<Resize, 1, Elements::kNumber>, {.axes = {.form = AxisForm::kPerDimension, .since = 11}}},
-    {"Upsample", Checked<Upsample, 1, Elements::kNumber>},
+    {"Resize", Checked<Resize, 1>, {.axes = {.form = AxisForm::kPerDimension, .since = 11}}},
+    {"Upsample", Checked<Upsample, 1>},
 };
 
 }  // namespace

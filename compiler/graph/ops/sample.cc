@@ -215,6 +215,8 @@ Sample SampleAt(const Expr& coordinate, int64_t extent) {
   return sample;
 }
 
+// mode=max is the largest of the interpolated samples, as the specification's words have it. ONNX's later tests and
+// ONNX Runtime take instead the largest of the four neighbours, each times its weight.
 OpResult RoiAlign(const OpArgs& args, StageBuilder& builder) {
   HONE_ASSIGN_OR_RETURN(Roi roi, ReadRoi(args));
   const Buffer& x = args.inputs[0];

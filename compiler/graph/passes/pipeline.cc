@@ -9,6 +9,7 @@
 #include "compiler/graph/passes/lower_grouped_conv.h"
 #include "compiler/graph/passes/lower_matmul.h"
 #include "compiler/graph/passes/lower_scatter.h"
+#include "compiler/graph/passes/lower_selection.h"
 #include "compiler/graph/passes/recognize.h"
 #include "compiler/graph/passes/shuffle.h"
 #include "compiler/graph/passes/simplify.h"
@@ -27,6 +28,7 @@ constexpr Pass<Graph> kPasses[] = {
     {"share_subexpressions", ShareCommonSubexpressions},
     // Once it is known which indices are constant.
     {"lower_scatters", LowerScatters},
+    {"lower_selections", LowerSelections},
     {"split_axes", SplitAxes},
     {"split_recurrences", SplitRecurrences},
     // Name what is spelled out, and put what is per channel into weights.

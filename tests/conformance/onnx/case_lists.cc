@@ -16,17 +16,39 @@ absl::Status WriteList(const std::string& path, const std::string& text) {
   return file ? absl::OkStatus() : absl::UnavailableError(fmt::format("cannot write {}", path));
 }
 
+// Without comments.
+absl::StatusOr<std::vector<std::string>> ReadLines(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return absl::NotFoundError(fmt::format("cannot open the list of cases {}", path));
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) {
+    if (!line.empty() && line[0] != '#') lines.push_back(line);
+  }
+  return lines;
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<std::string>> ReadCaseList(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) return absl::NotFoundError(fmt::format("cannot open the list of cases {}", path));
-  std::vector<std::string> names;
-  for (std::string line; std::getline(file, line);) {
-    if (line.empty() || line[0] == '#') continue;
-    names.push_back(line.substr(0, line.find(':')));
+  absl::StatusOr<std::vector<std::string>> lines = ReadLines(path);
+  if (!lines.ok()) return lines.status();
+  for (std::string& line : *lines) line.resize(std::min(line.find(':'), line.size()));
+  return lines;
+}
+
+std::string ReasonOf(const absl::Status& result) {
+  return absl::StrReplaceAll(std::string(result.message()), {{"\n", " "}});
+}
+
+absl::StatusOr<std::map<std::string, std::string>> ReadReasons(const std::string& path) {
+  const absl::StatusOr<std::vector<std::string>> lines = ReadLines(path);
+  if (!lines.ok()) return lines.status();
+  std::map<std::string, std::string> reasons;
+  for (const std::string& line : *lines) {
+    const size_t colon = line.find(": ");
+    reasons[line.substr(0, colon)] = colon == std::string::npos ? "" : line.substr(colon + 2);
   }
-  return names;
+  return reasons;
 }
 
 absl::Status WriteCaseLists(const std::string& folder, const std::map<std::string, absl::Status>& results) {
@@ -40,8 +62,7 @@ absl::Status WriteCaseLists(const std::string& folder, const std::map<std::strin
       supported += name + "\n";
       continue;
     }
-    const std::string reason = absl::StrReplaceAll(std::string(status.message()), {{"\n", " "}});
-    unsupported += fmt::format("{}: {}\n", name, reason);
+    unsupported += fmt::format("{}: {}\n", name, ReasonOf(status));
   }
   if (absl::Status status = WriteList(folder + "/supported.txt", supported); !status.ok()) return status;
   return WriteList(folder + "/unsupported.txt", unsupported);

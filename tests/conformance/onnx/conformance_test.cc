@@ -116,6 +116,8 @@ TEST(CaseLists, ReadBackWhatWasWritten) {
   ASSERT_TRUE(WriteCaseLists(folder, results).ok());
   EXPECT_THAT(*ReadCaseList(folder + "/supported.txt"), ElementsAre("node/test_abs"));
   EXPECT_THAT(*ReadCaseList(folder + "/unsupported.txt"), ElementsAre("node/test_loop"));
+  EXPECT_THAT(*ReadReasons(folder + "/unsupported.txt"),
+              ElementsAre(testing::Pair("node/test_loop", "node 'a': no operator Loop")));
   std::filesystem::remove_all(folder);
   EXPECT_FALSE(ReadCaseList(folder + "/supported.txt").ok());
 }

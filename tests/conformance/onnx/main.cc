@@ -2,10 +2,10 @@
 //
 //   hone-onnx-conformance --mode interpret|compile|aarch64|opencl|cuda|ptx [--runner HONE_RUN] [--target CUDA]
 //                         [--assembler PTXAS] [--cases LIST] [--only TEXT] [--every N] [--at-least N]
-//                         [--bless FOLDER]
+//                         [--reasons] [--bless FOLDER]
 //
-// With --cases, exit code 0 means that every listed case passed; without, all cases are run and the failures are shown
-// with their reasons.
+// With --cases, exit code 0 means that every listed case passed, with --reasons that every one failed for the reason
+// that the list gives; without, all cases are run and the failures are shown with their reasons.
 #include <cstdio>
 #include <iostream>
 #include <map>
@@ -27,6 +27,7 @@ struct Arguments {
   std::string mode = "compile", data = HONE_ONNX_TESTDATA, cases, only, bless;
   std::string emulator = "qemu-aarch64-static", runner, target, assembler;
   size_t at_least = 0, every = 1;
+  bool reasons = false;
   ForkedRunOptions forking;
 };
 
@@ -58,6 +59,18 @@ absl::StatusOr<Execution> ChooseExecution(const Arguments& arguments) {
   return CompileAndEmulate(arguments.emulator, arguments.runner);
 }
 
+absl::Status CompareReasons(const std::string& path, const std::map<std::string, absl::Status>& results) {
+  HONE_ASSIGN_OR_RETURN(const auto reasons, ReadReasons(path));
+  size_t others = 0;
+  for (const auto& [name, status] : results) {
+    if (!status.ok() && ReasonOf(status) == reasons.at(name)) continue;
+    ++others;
+    std::cout << fmt::format("{}: the list says: {}\n", name, reasons.at(name));
+  }
+  if (others == 0) return absl::OkStatus();
+  return absl::InternalError(fmt::format("{} cases of {} pass or fail for another reason; see --bless", others, path));
+}
+
 absl::Status Run(const Arguments& arguments) {
   HONE_ASSIGN_OR_RETURN(const std::vector<std::string> names, ChooseCases(arguments));
   HONE_ASSIGN_OR_RETURN(const Execution execution, ChooseExecution(arguments));
@@ -76,6 +89,7 @@ absl::Status Run(const Arguments& arguments) {
   }
   std::cout << fmt::format("{} of {} cases pass ({})\n", passed, names.size(), arguments.mode);
   if (!arguments.bless.empty()) return WriteCaseLists(arguments.bless, results);
+  if (arguments.reasons) return CompareReasons(arguments.cases, results);
   if (passed < names.size() && !arguments.cases.empty()) {
     return absl::InternalError(fmt::format("{} cases of {} fail", names.size() - passed, arguments.cases));
   }
@@ -96,7 +110,9 @@ int main(int argc, char** argv) {
   app.add_option("--target", arguments.target, "of the modes cuda and ptx, else cuda and cuda:sm_53");
   app.add_option("--assembler", arguments.assembler, "of mode ptx: a ptxas that makes machine code of it");
   app.add_option("--data", arguments.data, "the folder with the cases");
-  app.add_option("--cases", arguments.cases, "a list of cases that must all pass")->check(CLI::ExistingFile);
+  auto* cases = app.add_option("--cases", arguments.cases, "a list of cases that must all pass");
+  cases->check(CLI::ExistingFile);
+  app.add_flag("--reasons", arguments.reasons, "they must all fail, for the reasons in the list")->needs(cases);
   app.add_option("--only", arguments.only, "only cases whose name has this text in it");
   app.add_option("--every", arguments.every, "only every so many of them")->check(CLI::PositiveNumber);
   app.add_option("--at-least", arguments.at_least, "fail when fewer cases pass");

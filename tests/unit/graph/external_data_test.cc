@@ -114,9 +114,24 @@ TEST_F(ExternalData, StaysInsideTheFolder) {
   ExpectError({{"location", (root_ / "secret.bin").string()}}, kInvalid, outside);
   fs::create_symlink(root_ / "secret.bin", root_ / "model/link.bin");
   ExpectError({{"location", "link.bin"}}, kInvalid, outside);
+  ExpectError({{"location", "link.bin"}}, kInvalid,
+              "'link.bin' is a link to '" + fs::canonical(root_ / "secret.bin").string());
   ExpectError({{"location", ""}}, kInvalid, "no location");
   ExpectError({}, kInvalid, "no location");
   ExpectError({{"location", "."}}, absl::StatusCode::kNotFound, "is missing");
+}
+
+// As in the cache of Hugging Face.
+TEST_F(ExternalData, ModelAndDataMayBeLinksToOneFolder) {
+  ASSERT_TRUE(ImportWith({{"location", "weights.bin"}, {"offset", "4"}}).ok());
+  fs::create_directory(root_ / "snapshot");
+  fs::create_symlink("../model/m.onnx", root_ / "snapshot/m.onnx");
+  const std::string model = (root_ / "snapshot/m.onnx").string();
+  EXPECT_TRUE(absl::IsNotFound(ImportOnnx(model, options_).status()));
+  fs::create_symlink("../model/weights.bin", root_ / "snapshot/weights.bin");
+  const absl::StatusOr<Graph> graph = ImportOnnx(model, options_);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_THAT(ReadConstant<float>(graph->values[graph->outputs[0]]), ElementsAre(1, 2, 3));
 }
 
 }  // namespace

@@ -152,6 +152,20 @@ TEST(Import, ShapeArithmeticFolds) {
   EXPECT_THAT(graph.values[graph.outputs[0]].type.shape, ElementsAre(2, 12));
 }
 
+// A constant that is too large to be computed without need is computed where an operator needs to know it.
+TEST(Import, LargeConstantsFoldWhereTheyMustBeKnown) {
+  const auto model = [](int64_t extent) {
+    GraphBuilder b;
+    b.Ints("shape", {extent, extent}).Node("ConstantOfShape", {"shape"}, {"zeros"}).Node("Cos", {"zeros"}, {"ones"});
+    return b.Node("NonZero", {"ones"}, {"y"}).Output("y").Model();
+  };
+  const Graph graph = Import(model(300));
+  EXPECT_THAT(Ops(graph), ElementsAre("NonZero"));
+  EXPECT_THAT(graph.values[graph.outputs[0]].type.shape, ElementsAre(2, 90000));
+  EXPECT_THAT(Text(ImportError(model(1 << 13))),
+              HasSubstr("(node 'node_of_zeros' (ConstantOfShape): too large to be computed while compiling)"));
+}
+
 TEST(Import, ShapeTakesAPart) {
   GraphBuilder b;
   b.Input("x", {2, 3, 4}).Node("Shape", {"x"}, {"s"}, {Attr("start", -2), Attr("end", 9)}).Output("s");

@@ -27,6 +27,45 @@ TEST(Inline, ConstantConditionChoosesTheBranch) {
   EXPECT_THAT(Ops(Import(IfModel(false))), ElementsAre("Mul", "Abs"));
 }
 
+// With a branch that is given where the condition is true, and Abs where it is not.
+std::string ModelWithBranch(bool condition, const std::string& then_branch, GraphBuilder b) {
+  GraphBuilder other;
+  other.Node("Abs", {"x"}, {"t"}).Output("t");
+  b.Input("x", {3}).Initializer(Tensor<uint8_t>("c", kBool, {}, {condition}));
+  b.Node("If", {"c"}, {"y"}, {GraphAttr("then_branch", then_branch), GraphAttr("else_branch", other.bytes())});
+  return b.Output("y").Model();
+}
+
+TEST(Inline, WhatOnlyTheOtherBranchReadsMayBeAnything) {
+  GraphBuilder branch, b;
+  branch.Node("Relu", {"v"}, {"t"}).Output("t");
+  b.Node("NoSuchOperator", {"x"}, {"u"}).Node("Relu", {"u"}, {"v"});
+  EXPECT_THAT(Ops(Import(ModelWithBranch(false, branch.bytes(), b))), ElementsAre("Abs"));
+  EXPECT_THAT(std::string(ImportError(ModelWithBranch(true, branch.bytes(), b)).message()),
+              HasSubstr("node 'node_of_u' (NoSuchOperator): the operator is not supported"));
+}
+
+TEST(Inline, TheOtherBranchMayBeUnreadable) {
+  GraphBuilder branch;
+  branch.Input("s", {1}, kString).Node("Relu", {"x"}, {"t"}).Output("t");
+  EXPECT_THAT(Ops(Import(ModelWithBranch(false, branch.bytes(), {}))), ElementsAre("Abs"));
+  EXPECT_THAT(std::string(ImportError(ModelWithBranch(true, branch.bytes(), {})).message()),
+              HasSubstr("node 'node_of_y' (If): input 's': string tensors are not supported"));
+}
+
+// The sum of 90000 numbers is more than what import computes without need.
+TEST(Inline, ConditionFromALargeConstant) {
+  GraphBuilder then_branch, else_branch, b;
+  then_branch.Node("Relu", {"x"}, {"t"}).Output("t");
+  else_branch.Node("Abs", {"x"}, {"t"}).Output("t");
+  b.Input("x", {3}).Ints("shape", {300, 300}).Node("ConstantOfShape", {"shape"}, {"zeros"});
+  b.Node("ReduceSum", {"zeros"}, {"sum"}, {Attr("keepdims", 0)}).Node("Cast", {"sum"}, {"c"}, {Attr("to", kBool)});
+  b.Node("If", {"c"}, {"y"},
+         {GraphAttr("then_branch", then_branch.bytes()), GraphAttr("else_branch", else_branch.bytes())});
+  b.Output("y");
+  EXPECT_THAT(Ops(Import(b.Model())), ElementsAre("Abs"));
+}
+
 TEST(Inline, ConditionKnownOnlyAtRunTime) {
   GraphBuilder branch, b;
   branch.Node("Relu", {"x"}, {"t"}).Output("t");

@@ -41,6 +41,7 @@ TEST(UnaryOps, TakeEveryTypeThatOnnxGivesThem) {
     ExpectNumbers({"Sign", {Tensor(dtype, {2}, {0, 2})}}, {0, 1});
     ExpectNumbers({"Relu", {Tensor(dtype, {2}, {0, 2})}}, {0, 2});
   }
+  ExpectNumbers({"Erf", {Tensor(DType::kInt8, {4}, {-6, -1, 0, 6})}}, {-1, 0, 0, 1});
   ExpectNumbers({"Not", {Bools({2}, {0, 1})}}, {1, 0});
   ExpectNumbers({"BitwiseNot", {Tensor(DType::kUInt8, {2}, {0, 5})}, {}, 18}, {255, 250});
 }
@@ -66,6 +67,13 @@ TEST(Activations, ComputeTheirFunction) {
   ExpectNumbers({"Shrink", {x}, {{"bias", 0.5}}}, {-0.5, 0, 2.5});
   ExpectNumbers({"PRelu", {x, Floats({1}, {0.5})}}, {-0.5, 0.25, 3});
   ExpectNumbers({"Mish", {Floats({1}, {1})}, {}, 18}, {std::tanh(std::log1p(std::exp(1)))});
+}
+
+// Beyond what f32 tells apart.
+TEST(Activations, ShrinkKeepsLargeIntegers) {
+  const auto shrunk = RunCase({"Shrink", {Tensor(DType::kInt32, {3}, {-16777219, 0, 16777217})}, {{"bias", 2.0}}});
+  ASSERT_TRUE(shrunk.ok()) << shrunk.status();
+  EXPECT_EQ(Numbers((*shrunk)[0]), (std::vector<double>{-16777217, 0, 16777215}));
 }
 
 TEST(Activations, PReluOfOldOpsetsHasASlopePerChannel) {

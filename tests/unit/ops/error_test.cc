@@ -35,6 +35,14 @@ TEST(OpErrors, InputsThatAreMissingOrOfTheWrongType) {
   ExpectMalformed({"Gather", {x, x}}, "the indices (input 1) must be integers");
   ExpectMalformed({"MatMulInteger", {Ints({1, 1}, {1}), Ints({1, 1}, {1})}}, "8-bit integers");
   ExpectMalformed({"Mod", {x, x}}, "fmod=1");
+  ExpectMalformed(
+      {"Resize", {Bools({2}, {0, 1}), Absent(), Absent(), Ints({1}, {4})}, {{"mode", std::string("linear")}}},
+      "input 0 is bool, which only mode nearest can resize");
+  const Constant flat = Counting({1, 2, 4}), angles = Counting({1, 2, 1});
+  ExpectMalformed({"RotaryEmbedding", {flat, angles, angles}, {}, 23}, "attribute num_heads is 0");
+  ExpectMalformed({"RotaryEmbedding", {flat, angles, angles}, {{"num_heads", Int(1)}}, 23},
+                  "input 1 must be of the type of input 0 and have 2 numbers per position");
+  ExpectMalformed({"InstanceNormalization", {x, Floats({1}, {1}), Floats({1}, {1})}}, "at least the dimensions batch");
 }
 
 TEST(OpErrors, ShapesThatDoNotFit) {

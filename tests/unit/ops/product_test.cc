@@ -64,6 +64,8 @@ TEST(QuantizeOps, QuantizeAndBack) {
   ExpectNumbers({"QuantizeLinear", {x, two, Tensor(u8, {}, {128})}}, {0, 128, 130, 255});  // 0.5 and 1.5 to even
   ExpectNumbers({"QuantizeLinear", {x, two, Tensor(i8, {}, {0})}}, {-128, 0, 2, 127});
   ExpectNumbers({"DequantizeLinear", {Tensor(u8, {2}, {0, 130}), two, Tensor(u8, {}, {128})}}, {-256, 4});
+  const DType i32 = DType::kInt32;
+  ExpectNumbers({"DequantizeLinear", {Tensor(i32, {2}, {0, 130}), two, Tensor(i32, {}, {128})}}, {-256, 4});
   ExpectOutput({"DequantizeLinear", {Tensor(i8, {1, 2}, {1, 2}), Floats({2}, {2, 10})}}, {1, 2}, {2, 20});
   ExpectOutput(
       {"DequantizeLinear", {Tensor(i8, {1, 4}, {1, 2, 3, 4}), Floats({1, 2}, {1, 10})}, {{"block_size", Int(2)}}, 21},
@@ -90,6 +92,21 @@ TEST(QuantizeOps, Dynamic) {
   ExpectOutput(quantize, {}, {1}, 1);
   ExpectOutput(quantize, {}, {0}, 2);
   ExpectNumbers({"DynamicQuantizeLinear", {Floats({2}, {0, 0})}, {}, 11, 3}, {0, 0});
+}
+
+TEST(RotaryOps, TurnPairsOfEachHead) {
+  const Constant heads = Floats({1, 1, 2, 4}, {1, 2, 3, 4, 5, 6, 7, 8}), ids = Ints({1, 2}, {0, 1});
+  const Constant cosine = Floats({2, 2}, {1, 1, 0, 1}), sine = Floats({2, 2}, {0, 0, 1, 0});
+  ExpectOutput({"RotaryEmbedding", {heads, cosine, sine, ids}, {}, 23}, {1, 1, 2, 4}, {1, 2, 3, 4, -7, 6, 5, 8});
+  ExpectOutput({"RotaryEmbedding", {heads, cosine, sine, ids}, {{"interleaved", Int(1)}}, 23}, {1, 1, 2, 4},
+               {1, 2, 3, 4, -6, 5, 7, 8});
+  const Constant one_cosine = Floats({2, 1}, {1, 0}), one_sine = Floats({2, 1}, {0, 1});
+  ExpectOutput({"RotaryEmbedding", {heads, one_cosine, one_sine, ids}, {{"rotary_embedding_dim", Int(2)}}, 23},
+               {1, 1, 2, 4}, {1, 2, 3, 4, -6, 5, 7, 8});
+  const Constant flat = Floats({1, 2, 4}, {1, 2, 3, 4, 5, 6, 7, 8});
+  const Constant cosines = Floats({1, 2, 1}, {1, 0}), sines = Floats({1, 2, 1}, {0, 1});
+  ExpectOutput({"RotaryEmbedding", {flat, cosines, sines}, {{"num_heads", Int(2)}}, 23}, {1, 2, 4},
+               {1, 2, 3, 4, -6, 5, -8, 7});
 }
 
 TEST(SignalOps, Transforms) {

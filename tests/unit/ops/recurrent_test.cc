@@ -29,6 +29,8 @@ TEST(RecurrentOps, BiasInitialStateAndClip) {
   const Constant b = Floats({1, 2}, {10, 20}), h = Floats({1, 1, 1}, {3});
   const std::map<std::string, Attribute> relu = {{"activations", std::vector<std::string>{"Relu"}}};
   ExpectOutput({"RNN", {x, w, r, b, Absent(), h}, relu, 14, 2}, {1, 1, 1}, {37}, 1);
+  const std::map<std::string, Attribute> lower = {{"activations", std::vector<std::string>{"relu"}}};
+  ExpectOutput({"RNN", {x, w, r, b, Absent(), h}, lower, 14, 2}, {1, 1, 1}, {37}, 1);
   std::map<std::string, Attribute> clipped = relu;
   clipped["clip"] = 5.0;
   ExpectOutput({"RNN", {x, w, r, b, Absent(), h}, clipped, 14, 2}, {1, 1, 1}, {5}, 1);

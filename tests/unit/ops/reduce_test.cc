@@ -135,6 +135,16 @@ TEST(NormOps, Batch) {
   const Constant variance = Floats({2}, {4, 1});
   ExpectOutput({"BatchNormalization", {x, scale, bias, mean, variance}, {{"epsilon", 0.0}}}, {1, 2, 1, 2},
                {-1, 1, 2, 2});
+  const Constant one = Floats({1}, {1}), two = Floats({1}, {2}), four = Floats({1}, {4});
+  ExpectOutput({"BatchNormalization", {Floats({3}, {1, 2, 4}), two, one, two, four}, {{"epsilon", 0.0}}}, {3},
+               {0, 1, 3});
+  const OpCase column{"BatchNormalization",
+                      {Floats({2}, {1, 3}), two, one, two, four},
+                      {{"training_mode", Int(1)}, {"momentum", 0.5}, {"epsilon", 0.0}},
+                      15,
+                      3};
+  ExpectOutput(column, {2}, {-1, 3}, 0);
+  ExpectOutput(column, {1}, {2}, 1);
   const OpCase training{
       "BatchNormalization", {x, scale, bias, mean, variance}, {{"training_mode", Int(1)}, {"momentum", 0.5}}, 15, 3};
   ExpectOutput(training, {1, 2, 1, 2}, {-2, 2, 1, 1}, 0);
@@ -158,6 +168,23 @@ TEST(NormOps, OverTheirDimensions) {
   ExpectOutput({"LpNormalization", {Floats({2, 2}, {3, 4, 0, 0})}}, {2, 2}, {0.6, 0.8, 0, 0});
   ExpectOutput({"LpNormalization", {Floats({2}, {3, -1})}, {{"p", Int(1)}}}, {2}, {0.75, -0.25});
   ExpectOutput({"RMSNormalization", {Floats({1, 2}, {1, 7}), one}, {{"epsilon", 0.0}}, 23}, {1, 2}, {0.2, 1.4});
+}
+
+TEST(NormOps, TypesThatDifferFromTheData) {
+  const auto type = [](const OpCase& test_case, size_t output) {
+    const auto result = RunCase(test_case);
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result.ok() ? (*result)[output].type.dtype : DType::kBool;
+  };
+  const Constant x = Tensor(DType::kFloat64, {1, 2}, {1, 7}), one = Tensor(DType::kFloat64, {2}, {1, 1});
+  OpCase layer{"LayerNormalization", {x, one}, {}, 17, 3};
+  EXPECT_EQ(type(layer, 0), DType::kFloat64);
+  EXPECT_EQ(type(layer, 1), DType::kFloat32);
+  EXPECT_EQ(type(layer, 2), DType::kFloat32);
+  ExpectOutput(layer, {1, 1}, {4}, 1);
+  layer.attributes["stash_type"] = Int(16);
+  EXPECT_EQ(type(layer, 1), DType::kBFloat16);
+  EXPECT_EQ(type({"RMSNormalization", {Floats({1, 2}, {1, 7}), one}, {}, 23}, 0), DType::kFloat64);
 }
 
 TEST(NormOps, AcrossChannels) {

@@ -54,8 +54,22 @@ TEST(ResizeOps, Linear) {
   ExpectNumbers(Resize(Floats({4}, {0, 1, 2, 3}), {2}, {{"mode", linear}}), {0.5, 2.5});
   // Antialiasing widens the triangle: weights 1, 3, 3, 1 (of 8) where they are in the input.
   ExpectNumbers(Resize(Floats({4}, {0, 0, 8, 8}), {2}, {{"mode", linear}, {"antialias", Int(1)}}), {1, 7});
-  ExpectNumbers(Resize(Tensor(DType::kUInt8, {2}, {0, 255}), {4}, {{"mode", linear}}), {0, 64, 191, 255});
+  ExpectNumbers(Resize(Tensor(DType::kUInt8, {2}, {0, 255}), {4}, {{"mode", linear}}), {0, 63, 191, 255});
 }
+
+// The fraction is dropped, but not where a sum of weights is whole but for rounding.
+TEST(ResizeOps, LinearOfIntegers) {
+  const std::map<std::string, Attribute> linear = {{"mode", std::string("linear")}};
+  ExpectNumbers(Resize(Tensor(DType::kInt16, {2}, {0, -255}), {4}, linear), {0, -63, -191, -255});
+  for (const double same : {7.0, 16777217.0}) {
+    const auto resized = RunCase(Resize(Tensor(DType::kInt32, {3}, {same, same, same}), {7}, linear));
+    ASSERT_TRUE(resized.ok()) << resized.status();
+    EXPECT_EQ(Numbers((*resized)[0]), std::vector<double>(7, same));
+  }
+  ExpectNumbers(Resize(Tensor(DType::kUInt8, {3}, {7, 7, 7}), {7}, linear), std::vector<double>(7, 7));
+}
+
+TEST(ResizeOps, NearestNeighboursOfBools) { ExpectNumbers(Resize(Bools({2}, {0, 1}), {4}, {}), {0, 0, 1, 1}); }
 
 TEST(ResizeOps, Cubic) {
   const Attribute cubic = std::string("cubic");

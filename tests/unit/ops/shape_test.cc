@@ -61,6 +61,9 @@ TEST(MovementOps, SliceAsPythonDoes) {
   ExpectNumbers(slice(-2, 6, 1), {4, 5});
   ExpectNumbers(slice(-1, -1e15, -2), {5, 3, 1});
   ExpectNumbers(slice(4, 2, 1), {});
+  ExpectNumbers(slice(-10, -1e15, -1), {0});
+  ExpectOutput({"Slice", {Floats({0}, {}), Ints({1}, {-1}), Ints({1}, {-9}), Ints({1}, {0}), Ints({1}, {-1})}}, {0},
+               {});
 }
 
 TEST(MovementOps, ExpandAndTile) {
@@ -116,6 +119,8 @@ TEST(GeneratorOps, MakeTheirValues) {
   ExpectOutput({"EyeLike", {Counting({2, 3})}, {{"k", Int(1)}}}, {2, 3}, {0, 1, 0, 0, 0, 1});
   ExpectOutput({"OneHot", {Ints({3}, {0, -1, 5}), Ints({}, {3}), Floats({2}, {2, 9})}}, {3, 3},
                {9, 2, 2, 2, 2, 9, 2, 2, 2});
+  ExpectOutput({"OneHot", {Ints({3}, {0, -1, 5}), Ints({}, {3}), Floats({2}, {2, 9})}, {}, 9}, {3, 3},
+               {9, 2, 2, 2, 2, 2, 2, 2, 2});
   ExpectOutput({"OneHot", {Ints({2}, {0, 1}), Ints({}, {3}), Floats({2}, {0, 1})}, {{"axis", Int(0)}}}, {3, 2},
                {1, 0, 0, 1, 0, 0});
   ExpectNumbers({"HannWindow", {Ints({}, {4})}}, {0, 0.5, 1, 0.5});
