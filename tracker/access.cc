@@ -147,13 +147,22 @@ Gate::Gate(const Membership* membership, std::function<absl::Time()> steady)
     : membership_(membership), steady_(std::move(steady)), calls_(kCallRate), wrong_tokens_(kWrongTokenRate) {}
 
 absl::Status Gate::Check(const Shown& shown, std::string_view method) {
-  HONE_RETURN_IF_ERROR(membership_->members().Admit(shown.identity, shown.certificate, absl::Now()));
-  HONE_RETURN_IF_ERROR(CheckRole(shown.identity.role, method));
+  const absl::Status admitted = membership_->members().Admit(shown.identity, shown.certificate, absl::Now());
+  // What is refused counts too: it is looked up and written down. Where the certificate itself is, it counts by its
+  // number, since its name may be another's by now.
+  const std::string name = UriOf(shown.identity);
+  HONE_RETURN_IF_ERROR(
+      CountCall(shown.identity, admitted.ok() ? name : fmt::format("{} {}", name, shown.certificate.serial)));
+  HONE_RETURN_IF_ERROR(admitted);
+  return CheckRole(shown.identity.role, method);
+}
+
+absl::Status Gate::CountCall(const FarmIdentity& caller, const std::string& key) {
   const std::lock_guard lock(mutex_);
-  if (calls_.Take(UriOf(shown.identity), steady_())) return absl::OkStatus();
+  if (calls_.Take(key, steady_())) return absl::OkStatus();
   return absl::ResourceExhaustedError(fmt::format(
       "'{}' calls more than {:.0f} times a second; call less often, or share the work among more identities",
-      shown.identity.name, kCallRate.per_second));
+      caller.name, kCallRate.per_second));
 }
 
 absl::Status Gate::CheckToken(const std::string& secret) {

@@ -68,6 +68,9 @@ class Gate {
                    const absl::Status& why) const;
 
  private:
+  // kResourceExhausted: there were too many lately with this key.
+  absl::Status CountCall(const FarmIdentity& caller, const std::string& key);
+
   const Membership* const membership_;
   const std::function<absl::Time()> steady_;
   std::mutex mutex_;

@@ -238,6 +238,7 @@ v1::QueryRecordsRequest ToProto(const records::Filter& filter) {
   const v1::ListBestRequest best = BestRequestOf(filter);
   *request.mutable_key() = best.key();
   request.set_op(best.op());
+  request.set_other_target(best.other_target());
   request.set_only_timed(filter.outcomes == records::Filter::Outcomes::kTimed);
   request.set_only_failed(filter.outcomes == records::Filter::Outcomes::kFailed);
   if (filter.failure.has_value()) request.set_failure(ToProto(*filter.failure));
@@ -253,6 +254,7 @@ v1::ListBestRequest BestRequestOf(const records::Filter& filter) {
   *request.mutable_key() =
       ToProto(records::Key{filter.workload_digest, filter.target, filter.device_fingerprint, filter.compiler_version});
   request.set_op(filter.operator_label);
+  request.set_other_target(filter.other_target);
   return request;
 }
 
@@ -260,6 +262,7 @@ records::Filter FromProto(const v1::ListBestRequest& request) {
   records::Filter filter;
   filter.workload_digest = request.key().workload_digest();
   filter.target = request.key().target();
+  filter.other_target = request.other_target();
   filter.device_fingerprint = request.key().device_fingerprint();
   filter.compiler_version = request.key().compiler_version();
   filter.operator_label = request.op();
@@ -271,6 +274,7 @@ absl::StatusOr<records::Filter> FromProto(const v1::QueryRecordsRequest& request
   v1::ListBestRequest best;
   *best.mutable_key() = request.key();
   best.set_op(request.op());
+  best.set_other_target(request.other_target());
   records::Filter filter = FromProto(best);
   if (request.only_timed()) filter.outcomes = records::Filter::Outcomes::kTimed;
   if (request.only_failed()) filter.outcomes = records::Filter::Outcomes::kFailed;

@@ -188,14 +188,13 @@ absl::Status Run(const Options& options, const sigset_t& signals) {
   const auto services = MakeServices(shell.get(), store.get(), membership.get());
   Gate gate(membership.get());
   HONE_ASSIGN_OR_RETURN(const Listening listening, Listen(options, membership.get(), &gate, services));
-  std::unique_ptr<Notifier> notifier;
-  if (!options.notify_allowed.empty()) {
-    notifier = Notifier::Start(
-        shell.get(), [](const std::string& url, const std::string& body, const std::stop_token& stop) -> absl::Status {
-          HONE_ASSIGN_OR_RETURN(const NoticeUrl parsed, ParseNoticeUrl(url));
-          return PostJson(parsed, body, kNoticePatience, stop);
-        });
-  }
+  // Also where nobody is to be told any more: jobs that were taken while somebody was have their notices closed.
+  std::unique_ptr<Notifier> notifier =
+      Notifier::Start(shell.get(), options.notify_allowed,
+                      [](const std::string& url, const std::string& body, const std::stop_token& stop) -> absl::Status {
+                        HONE_ASSIGN_OR_RETURN(const NoticeUrl parsed, ParseNoticeUrl(url));
+                        return PostJson(parsed, body, kNoticePatience, stop);
+                      });
   std::unique_ptr<HttpSide> http;
   if (!options.http.empty()) {
     HONE_ASSIGN_OR_RETURN(http, HttpSide::Start(http_side, shell.get(), store.get(), membership.get(), &gate));

@@ -66,7 +66,8 @@ export interface Job {
 export interface JobDetail extends Job {
   model_digest: string;
   threads: number;
-  seed: number;
+  seed: number; // rounded: it has 64 bits, which no number here has
+  seed_text: string;
   options: Record<string, string>;
   labels: Record<string, string>;
   device_kind: string;
@@ -258,7 +259,8 @@ export interface RecordRow {
   environment: string;
   measured_by: string;
   measured_at_ms: number;
-  seed: number;
+  seed: number; // rounded: it has 64 bits, which no number here has
+  seed_text: string;
 }
 
 /** GET /api/v1/candidates/* */

@@ -82,7 +82,7 @@ export const measurement: Aspect[] = [
   ['Compiler', (c) => c.compiler],
   ['Batch', (c) => c.batch],
   ['Measurement', (c) => c.measurement],
-  ['Seed', (c) => String(c.seed)],
+  ['Seed', (c) => c.seed_text],
 ];
 
 /** Aspects for every word `name=value` that one of them has. */

@@ -59,7 +59,7 @@ function sameKind(a: Node, b: Node): boolean {
 export function morph(shown: Element, wanted: Element): void {
   morphAttributes(shown, wanted);
   if (islandOf(shown) !== null) return;
-  const chosen = wanted instanceof HTMLSelectElement ? wanted.value : '';
+  const chosen = shown instanceof HTMLSelectElement ? chosenNext(shown, wanted as HTMLSelectElement) : '';
   const wantedKeys = new Set([...wanted.children].map(keyOf));
   const keyed = new Map<string, Element>();
   for (const child of [...shown.children]) {
@@ -87,7 +87,14 @@ export function morph(shown: Element, wanted: Element): void {
     at.remove();
     at = after;
   }
-  if (shown instanceof HTMLSelectElement && shown !== document.activeElement) shown.value = chosen;
+  if (shown instanceof HTMLSelectElement && shown.value !== chosen) shown.value = chosen;
+}
+
+/** What a reader has chosen stays, unless the page says something else than before, or has it no more. */
+function chosenNext(shown: HTMLSelectElement, wanted: HTMLSelectElement): string {
+  const said = [...shown.options].find((option) => option.defaultSelected) ?? shown.options[0];
+  const stays = said?.value === wanted.value && [...wanted.options].some((option) => option.value === shown.value);
+  return stays ? shown.value : wanted.value;
 }
 
 function morphAttributes(shown: Element, wanted: Element): void {

@@ -2,7 +2,7 @@
 
 export const dash = '–';
 
-/** Three digits that count: 1234 -> "1,230"; 0.01234 -> "0.0123". */
+/** Three digits that count, or all before the point: 1234.5 -> "1,235"; 0.01234 -> "0.0123". */
 export function number(value: number | null | undefined, digits = 3): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return dash;
   if (value === 0) return '0';

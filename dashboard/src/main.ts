@@ -250,6 +250,13 @@ async function signOut(): Promise<void> {
   }
 }
 
+/** Another tab may have signed in as somebody else meanwhile: the cookie is the browser's. */
+async function checkSession(): Promise<void> {
+  const { name, role } = await ask<Session>('session');
+  const known = farm.session;
+  if (stream !== null && (name !== known.name || role !== known.role)) await start();
+}
+
 const startAgainAfter = 5_000;
 let startAgain = 0;
 
@@ -287,7 +294,9 @@ async function start(): Promise<void> {
     reset: () => loading?.load(),
     change: apply,
     state(state) {
+      const again = state === 'live' && streamState === 'waiting';
       streamState = state;
+      if (again) void checkSession().catch(() => undefined);
       if (state === 'signed out') askToSignIn('The session has ended.');
       else show();
     },

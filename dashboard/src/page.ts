@@ -9,7 +9,7 @@ export interface Farm {
   overview: Omit<Overview, 'running'> | null;
   jobs: Map<string, Job>; // those that were told of
   devices: Map<string, Device>;
-  rates: { at: number; perSecond: number }[]; // trials per second since the dashboard was opened
+  rates: { at: number; perSecond: number }[]; // trials per second: the newest since the dashboard was opened
 }
 
 /** What a page may do with the window that it is in. */

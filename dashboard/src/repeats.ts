@@ -2,13 +2,17 @@
 import type { Candidate } from './api_types';
 
 const bins = 24;
+const fewestTurns = 3;
 
-/** The repeats that count: those taken in turns with the other finalists, or all where none were. In milliseconds. */
+/**
+ * The repeats that count, as docs/RECORDS.md has it: those taken in turns with the other finalists, or all where fewer
+ * than three were. In milliseconds.
+ */
 export function countingRepeats(candidate: Candidate): number[] {
   const { timing } = candidate;
   if (!timing) return [];
   const inTurns = timing.seconds.slice(timing.first_interleaved);
-  return (inTurns.length > 0 ? inTurns : timing.seconds).map((seconds) => seconds * 1000);
+  return (inTurns.length >= fewestTurns ? inTurns : timing.seconds).map((seconds) => seconds * 1000);
 }
 
 /** How often times fall into equal parts of a range. */

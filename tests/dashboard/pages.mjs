@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { keys, lateAnswer, refusals, refusedExport } from './answers.mjs';
+import { jobsOfWorkloads, keys, lateAnswer, longLists, overviewOfMany, refusals, refusedExport } from './answers.mjs';
 import {
   base,
   check,
@@ -72,6 +72,10 @@ await eventually(async () => (await textOf(page, '.connection')) === 'live', 'th
 const before = await figure('Candidates since the start');
 await eventually(async () => (await figure('Candidates since the start')) !== before, 'the overview counts candidates');
 await eventually(async () => (await page.$('main tbody tr')) !== null, 'the overview shows what is tuning');
+await eventually(
+  () => page.$eval('[data-island=rates] .canvas', (plot) => /since \d{4}-/.test(plot.getAttribute('aria-label'))),
+  'trials per second say since when they are',
+);
 
 // From the overview by links alone, and with the keyboard.
 check(await clickText('nav a', 'Jobs'), 'there is a link to the jobs');
@@ -324,6 +328,9 @@ await stranger.close();
 await refusals(browser);
 await refusedExport(browser);
 await keys(browser);
+await longLists(browser);
+await jobsOfWorkloads(browser);
+await overviewOfMany(browser);
 
 // The job that runs is cancelled, after a question.
 async function cancel() {

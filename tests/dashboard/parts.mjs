@@ -67,7 +67,7 @@ test('an event that has not ended is not taken, and its id not either', () => {
   assert.equal(parser.lastId, '');
 });
 
-test('numbers have three digits that count', () => {
+test('numbers have three digits that count, or all before the point', () => {
   assert.equal(format.number(1234.5), '1,235');
   assert.equal(format.number(0.012345), '0.0123');
   assert.equal(format.number(0), '0');
@@ -243,9 +243,11 @@ test('a histogram counts every time once', () => {
   assert.equal(parts.histogram([3, 3], 3, 3).y[0], 2);
 });
 
-test('of a final comparison the repeats count that were taken in turns', () => {
+test('of a final comparison the repeats count that were taken in turns, where three or more were', () => {
   const timing = (seconds, first_interleaved) => ({ timing: { seconds, first_interleaved } });
-  assert.deepEqual(parts.countingRepeats(timing([1, 2, 3], 2)), [3000]);
+  assert.deepEqual(parts.countingRepeats(timing([1, 2, 3, 4], 1)), [2000, 3000, 4000]);
+  assert.deepEqual(parts.countingRepeats(timing([1, 2, 3, 4], 2)), [1000, 2000, 3000, 4000]);
+  assert.deepEqual(parts.countingRepeats(timing([1, 2, 3], 0)), [1000, 2000, 3000]);
   assert.deepEqual(parts.countingRepeats(timing([1, 2], 2)), [1000, 2000]);
   assert.deepEqual(parts.countingRepeats({}), []);
 });

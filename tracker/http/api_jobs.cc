@@ -27,10 +27,13 @@ struct JobPage {
 JobPage PageOf(Shell& shell, const v1::ListJobsRequest& filter, const std::string& after, size_t limit) {
   JobPage page{.found = after.empty()};
   shell.Look([&](const Farm& farm, absl::Time) {
-    for (const v1::Job* job : farm.jobs().List(filter)) {
-      page.more = page.ids.size() == limit;
+    // All of them: the one that it begins after may have ended since the page before.
+    for (const v1::Job* job : farm.jobs().List({})) {
+      const bool fits = (filter.group().empty() || filter.group() == job->spec().group()) &&
+                        !(filter.only_open() && JobBook::Ended(*job));
+      page.more = page.found && fits && page.ids.size() == limit;
       if (page.more) return;
-      if (page.found) page.ids.push_back(job->id());
+      if (page.found && fits) page.ids.push_back(job->id());
       page.found = page.found || job->id() == after;
     }
   });

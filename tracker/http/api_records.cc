@@ -71,6 +71,13 @@ absl::StatusOr<records::KeyNumbers> ParseNumbers(const std::string& text) {
   return numbers;
 }
 
+// kNotFound: no record is of it; without the path that the store names, which is the tracker's own affair.
+absl::StatusOr<std::string> TextOf(const records::Store& store, const std::string& digest) {
+  absl::StatusOr<std::string> text = store.WorkloadText(digest);
+  if (!absl::IsNotFound(text.status())) return text;
+  return absl::NotFoundError(fmt::format("no record is of a workload {}", digest));
+}
+
 // Points of a workload: in the order measured, or the newest first.
 absl::StatusOr<records::Page> PointsOf(const records::Store& store, const records::Filter& filter,
                                        const std::string& order, int64_t before_row) {
@@ -133,7 +140,7 @@ absl::StatusOr<HttpResponse> ShowWorkload(const Sources& sources, const Question
   HONE_ASSIGN_OR_RETURN(records::Filter filter, FilterOf(question, kUsualPoints, kMostPoints));
   filter.workload_digest = digest;
   HONE_ASSIGN_OR_RETURN(const int64_t before_row, question.Number("before_row", 0, 0, INT64_MAX));
-  HONE_ASSIGN_OR_RETURN(const std::string text, sources.store->WorkloadText(digest));
+  HONE_ASSIGN_OR_RETURN(const std::string text, TextOf(*sources.store, digest));
   HONE_ASSIGN_OR_RETURN(const records::Page page,
                         PointsOf(*sources.store, filter, question.Parameter("order"), before_row));
   // A fingerprint is longer than all the rest of a point, and the same in most of them.
@@ -147,9 +154,11 @@ absl::StatusOr<HttpResponse> ShowWorkload(const Sources& sources, const Question
   Json json = {{"points", std::move(points)}, {"devices", std::move(devices)}, {"more", page.more}};
   if (filter.after_row > 0 || before_row > 0) return JsonResponse(json);
   HONE_ASSIGN_OR_RETURN(const Json best, BestPageToJson(*sources.store, filter, {}, kMostWinners));
+  // Of any record: none may be timed, confirmed or of the device that was asked for.
+  HONE_ASSIGN_OR_RETURN(const records::Page any, sources.store->Query({.workload_digest = digest, .limit = 1}));
   json["workload"] = digest;
-  json["operator"] = page.rows.empty() ? "" : page.rows[0].record.operator_label;
-  json["flops"] = page.rows.empty() ? 0 : page.rows[0].record.flops;
+  json["operator"] = any.rows.empty() ? "" : any.rows[0].record.operator_label;
+  json["flops"] = any.rows.empty() ? 0 : any.rows[0].record.flops;
   json["text"] = text;
   json["best"] = best["best"];
   return JsonResponse(json);
@@ -161,7 +170,7 @@ absl::StatusOr<HttpResponse> ShowImportance(const Sources& sources, const Questi
   filter.workload_digest = digest;
   filter.outcomes = records::Filter::Outcomes::kTimed;
   filter.byte_limit = kTrialBytes;
-  HONE_RETURN_IF_ERROR(sources.store->WorkloadText(digest).status());
+  HONE_RETURN_IF_ERROR(TextOf(*sources.store, digest).status());
   HONE_ASSIGN_OR_RETURN(const records::Page page, sources.store->Newest(filter));
   std::vector<Trial> trials;
   for (const records::StoredRecord& row : page.rows) {

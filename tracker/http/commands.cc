@@ -5,14 +5,10 @@
 #include <algorithm>
 
 #include "base/digest.h"
+#include "base/shell_word.h"
 
 namespace hone::tracker {
 namespace {
-
-bool IsPlain(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-         std::string_view("_-./:=").find(c) != std::string_view::npos;
-}
 
 // Whether a terminal shows it as it is.
 bool IsShown(char c) { return c == '\n' || (c >= ' ' && c <= '~'); }
@@ -20,13 +16,6 @@ bool IsShown(char c) { return c == '\n' || (c >= ' ' && c <= '~'); }
 std::string Line(std::string_view text) { return fmt::format("{}{}", text, text.ends_with('\n') ? "" : "\n"); }
 
 }  // namespace
-
-std::string ShellWord(std::string_view text) {
-  if (!text.empty() && std::all_of(text.begin(), text.end(), IsPlain)) return std::string(text);
-  std::string word = "'";
-  for (const char c : text) word += c == '\'' ? "'\\''" : std::string(1, c);
-  return word + "'";
-}
 
 std::string QueryCommand(const records::StoredRecord& stored) {
   return fmt::format("hone records query --workload {} --after {} --limit 1 --json",

@@ -5,14 +5,10 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "records/source.h"
 
 namespace hone::tracker {
-
-// As one word of a shell.
-std::string ShellWord(std::string_view text);
 
 // Prints the record with `hone`.
 std::string QueryCommand(const records::StoredRecord& stored);

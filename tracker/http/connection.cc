@@ -29,6 +29,9 @@ constexpr std::pair<const char*, const char*> kHeaders[] = {
 };
 constexpr size_t kMostDrained = 1 << 20;
 
+// The length of a 304 would be that of what is not sent again.
+bool SaysLength(const HttpResponse& response) { return response.stream == nullptr && response.status != 304; }
+
 template <typename Message>
 void SetHeaders(const HttpResponse& response, Message& message) {
   message.result(static_cast<unsigned>(response.status));
@@ -180,7 +183,7 @@ void Connection<Stream>::Send(HttpResponse response) {
   const bool again = parser_.has_value() && parser_->get().keep_alive();
   message_->keep_alive(again);
   message_->body() = std::move(response.body);
-  message_->prepare_payload();
+  if (SaysLength(response)) message_->prepare_payload();
   SetPatience();
   http::async_write(stream_, *message_, [self = this->shared_from_this(), again](Error error, size_t) {
     if (error) return self->Close();
@@ -194,7 +197,7 @@ void Connection<Stream>::SendHead(const HttpResponse& response) {
   SetHeaders(response, *head_);
   const bool again = parser_->get().keep_alive();
   head_->keep_alive(again);
-  if (response.stream == nullptr) head_->content_length(response.body.size());
+  if (SaysLength(response)) head_->content_length(response.body.size());
   SetPatience();
   head_serializer_.emplace(*head_);
   http::async_write_header(stream_, *head_serializer_, [self = this->shared_from_this(), again](Error error, size_t) {

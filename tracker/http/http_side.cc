@@ -61,7 +61,9 @@ absl::StatusOr<std::unique_ptr<HttpSide>> HttpSide::Start(const HttpSideOptions&
   side->events_ = std::make_unique<EventFeed>(shell, store->path());
   side->site_ = std::make_unique<Site>(
       Sources{shell, store, side->visitors_.get(), side->events_.get(), &side->pages_, options.not_before});
-  HttpServer::Options server{.listen = options.listen};
+  HttpServer::Options server{
+      .listen = options.listen,
+      .proof = [visitors = side->visitors_.get()](const HttpRequest& request) { return visitors->ProofOf(request); }};
   if (membership != nullptr) server.tls = pki::FilesIn(options.pki);
   HONE_ASSIGN_OR_RETURN(side->server_,
                         HttpServer::Start(server, [site = side->site_.get()](const HttpRequest& request) {

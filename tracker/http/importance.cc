@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 #include <string_view>
 
 #include "base/median.h"
@@ -12,18 +11,48 @@ namespace hone::tracker {
 namespace {
 
 constexpr size_t kMostDecisions = 64, kMostValues = 64;
+// A search decides a few dozen things, but a trial may say anything: of each so many words are read, and so many names
+// of all of them are reckoned with.
+constexpr size_t kMostWords = 256, kMostNames = 256;
 
-std::map<std::string, std::string> Parse(std::string_view decisions) {
-  std::map<std::string, std::string> values;
-  while (!decisions.empty()) {
+// Calls take(name, value) for each word "name=value".
+template <typename Take>
+void ForEachDecision(std::string_view decisions, Take take) {
+  for (size_t words = 0; words < kMostWords && !decisions.empty(); ++words) {
     const size_t end = std::min(decisions.find(' '), decisions.size());
     const std::string_view word = decisions.substr(0, end);
     decisions.remove_prefix(std::min(end + 1, decisions.size()));
     const size_t equals = word.find('=');
-    if (equals == std::string_view::npos) continue;
-    values[std::string(word.substr(0, equals))] = std::string(word.substr(equals + 1));
+    if (equals != std::string_view::npos) take(word.substr(0, equals), word.substr(equals + 1));
   }
-  return values;
+}
+
+// The names that most trials have, each with its number in order.
+std::map<std::string_view, size_t> NamesIn(const std::vector<Trial>& trials) {
+  std::map<std::string_view, int64_t> counts;
+  for (const Trial& trial : trials) {
+    ForEachDecision(trial.decisions, [&counts](std::string_view name, std::string_view) { ++counts[name]; });
+  }
+  std::vector<std::pair<std::string_view, int64_t>> most(counts.begin(), counts.end());
+  std::stable_sort(most.begin(), most.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  if (most.size() > kMostNames) most.resize(kMostNames);
+  std::map<std::string_view, size_t> names;
+  for (const auto& [name, count] : most) names[name] = 0;
+  size_t number = 0;
+  for (auto& [name, at] : names) at = number++;
+  return names;
+}
+
+// What each trial decided, by the number of the name; "" where it did not.
+std::vector<std::vector<std::string_view>> DecidedIn(const std::vector<Trial>& trials,
+                                                     const std::map<std::string_view, size_t>& names) {
+  std::vector<std::vector<std::string_view>> decided(names.size(), std::vector<std::string_view>(trials.size()));
+  for (size_t i = 0; i < trials.size(); ++i) {
+    ForEachDecision(trials[i].decisions, [&](std::string_view name, std::string_view value) {
+      if (const auto known = names.find(name); known != names.end()) decided[known->second][i] = value;
+    });
+  }
+  return decided;
 }
 
 // Logarithms of the times, from the mean of those of the same key.
@@ -42,7 +71,7 @@ std::vector<double> Centered(const std::vector<Trial>& trials) {
   return centered;
 }
 
-using Groups = std::map<std::string, std::vector<size_t>>;  // by value: which trials have it
+using Groups = std::map<std::string_view, std::vector<size_t>>;  // by value: which trials have it
 
 double ShareOf(const Groups& groups, const std::vector<double>& centered) {
   double total = 0, between = 0;
@@ -63,8 +92,8 @@ std::vector<DecisionValue> ValuesOf(const Groups& groups, const std::vector<Tria
   for (const auto& [value, members] : groups) {
     std::vector<double> seconds;
     for (const size_t i : members) seconds.push_back(trials[i].seconds);
-    values.push_back({value, static_cast<int64_t>(members.size()), *std::min_element(seconds.begin(), seconds.end()),
-                      Median(seconds)});
+    values.push_back({std::string(value), static_cast<int64_t>(members.size()),
+                      *std::min_element(seconds.begin(), seconds.end()), Median(seconds)});
   }
   std::sort(values.begin(), values.end(),
             [](const DecisionValue& a, const DecisionValue& b) { return a.best_seconds < b.best_seconds; });
@@ -75,20 +104,14 @@ std::vector<DecisionValue> ValuesOf(const Groups& groups, const std::vector<Tria
 }  // namespace
 
 std::vector<DecisionImportance> ImportanceOf(const std::vector<Trial>& trials) {
-  std::vector<std::map<std::string, std::string>> decided;
-  std::set<std::string> names;
-  for (const Trial& trial : trials) {
-    for (const auto& [name, value] : decided.emplace_back(Parse(trial.decisions))) names.insert(name);
-  }
+  const std::map<std::string_view, size_t> names = NamesIn(trials);
+  const std::vector<std::vector<std::string_view>> decided = DecidedIn(trials, names);
   const std::vector<double> centered = Centered(trials);
   std::vector<DecisionImportance> all;
-  for (const std::string& name : names) {
+  for (const auto& [name, number] : names) {
     Groups groups;
-    for (size_t i = 0; i < trials.size(); ++i) {
-      const auto found = decided[i].find(name);
-      groups[found == decided[i].end() ? "" : found->second].push_back(i);
-    }
-    all.push_back({name, ShareOf(groups, centered), ValuesOf(groups, trials)});
+    for (size_t i = 0; i < trials.size(); ++i) groups[decided[number][i]].push_back(i);
+    all.push_back({std::string(name), ShareOf(groups, centered), ValuesOf(groups, trials)});
   }
   std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.share > b.share; });
   if (all.size() > kMostDecisions) all.resize(kMostDecisions);

@@ -189,6 +189,7 @@ Json JobDetailToJson(const v1::Job& job, absl::Time now) {
   json["model_digest"] = job.spec().model_digest();
   json["threads"] = job.spec().threads();
   json["seed"] = job.spec().seed();
+  json["seed_text"] = std::to_string(job.spec().seed());
   json["options"] = MapToJson(job.spec().options());
   json["labels"] = MapToJson(job.spec().labels());
   json["device_kind"] = job.spec().device_kind();
@@ -275,6 +276,7 @@ Json DriftToJson(const records::StoredRecord& stored) {
 Json RecordToJson(const records::StoredRecord& stored) {
   Json json = {{"row", stored.row}, {"median_ms", MedianToJson(stored.record)}};
   json.update(Json::parse(records::RecordToJson(stored.record)));
+  json["seed_text"] = std::to_string(stored.record.seed);  // JavaScript rounds numbers of 64 bits
   return json;
 }
 

@@ -57,8 +57,8 @@ std::string NoticeBody(const v1::Job& job) {
   return body.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
-std::unique_ptr<Notifier> Notifier::Start(Shell* shell, Post post) {
-  auto notifier = std::make_unique<Notifier>(shell, std::move(post));
+std::unique_ptr<Notifier> Notifier::Start(Shell* shell, std::vector<std::string> allowed, Post post) {
+  auto notifier = std::make_unique<Notifier>(shell, std::move(allowed), std::move(post));
   notifier->thread_ = std::jthread([n = notifier.get()](const std::stop_token& stop) { n->Loop(stop); });
   return notifier;
 }
@@ -80,6 +80,14 @@ void Notifier::Round(absl::Time now, const std::stop_token& stop) {
     const std::string receiver = ReceiverOf(job.spec().notify_url());
     if (not_before_.contains(job.id()) || failed.contains(receiver)) continue;
     v1::JobNotice notice = job.notice();
+    const absl::Status allowed = CheckNoticeUrl(job.spec().notify_url(), allowed_);
+    if (!allowed.ok()) {
+      notice.set_problem(std::string(allowed.message()));
+      notice.set_closed(true);
+      spdlog::warn("job {}: nobody is told that it ended: {}", job.id(), notice.problem());
+      shell_->TakeNotice(job.id(), notice);
+      continue;
+    }
     notice.set_attempts(notice.attempts() + 1);
     const absl::Status told = post_(job.spec().notify_url(), NoticeBody(job), stop);
     if (!told.ok() && stop.stop_requested()) return;  // no fault of the receiver's: it is asked after the next start

@@ -13,6 +13,8 @@
 #include <stop_token>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -35,17 +37,20 @@ class Notifier {
   // post: one attempt, which may take some seconds, and gives up at a stop. shell: must outlive it. Its end is a stop.
   using Post =
       std::function<absl::Status(const std::string& url, const std::string& body, const std::stop_token& stop)>;
-  static std::unique_ptr<Notifier> Start(Shell* shell, Post post);
+  // allowed: beginnings of addresses (notice_url.h). A job that was taken while more was allowed has its notice closed.
+  static std::unique_ptr<Notifier> Start(Shell* shell, std::vector<std::string> allowed, Post post);
 
   // One round, for tests too: what is due at `now`.
   void Round(absl::Time now, const std::stop_token& stop = {});
 
-  Notifier(Shell* shell, Post post) : shell_(shell), post_(std::move(post)) {}
+  Notifier(Shell* shell, std::vector<std::string> allowed, Post post)
+      : shell_(shell), allowed_(std::move(allowed)), post_(std::move(post)) {}
 
  private:
   void Loop(const std::stop_token& stop);
 
   Shell* const shell_;
+  const std::vector<std::string> allowed_;
   const Post post_;
   std::map<std::string, absl::Time> not_before_;  // by job; of the thread alone
   std::jthread thread_;                           // ends first

@@ -12,7 +12,6 @@ namespace {
 
 constexpr std::string_view kCompressed = ".gz";
 constexpr char kIndex[] = "index.html";
-constexpr std::string_view kNamedByContent = "assets/";  // their names change with what is in them
 
 constexpr std::pair<std::string_view, std::string_view> kTypes[] = {
     {".html", "text/html; charset=utf-8"},
@@ -72,8 +71,7 @@ std::optional<HttpResponse> Pages::Find(const HttpRequest& request, const Target
 
 HttpResponse Pages::Answer(const HttpRequest& request, const std::string& name, const Page& page) {
   HttpResponse response{.type = std::string(TypeOf(name))};
-  const bool lasts = name.rfind(kNamedByContent, 0) == 0;
-  response.headers.emplace_back("Cache-Control", lasts ? "public, max-age=31536000, immutable" : "no-cache");
+  response.headers.emplace_back("Cache-Control", "no-cache");  // the names stay when what is in them changes
   response.headers.emplace_back("ETag", page.tag);
   response.headers.emplace_back("Vary", "Accept-Encoding");
   if (request.Header("if-none-match") == page.tag) {

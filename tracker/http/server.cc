@@ -12,6 +12,8 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <charconv>
+#include <deque>
+#include <iterator>
 #include <map>
 #include <thread>
 #include <utility>
@@ -114,12 +116,13 @@ class HttpServer::Core {
 
   void Stop() {
     if (!thread_.joinable()) return;
+    stopping_ = true;
     asio::post(io_, [this] {
-      stopping_ = true;
       Error ignored;
       acceptor_.close(ignored);
       pause_.cancel();
       for (const auto& [key, close] : std::map(close_)) close();
+      askers_.clear();
     });
     handlers_.join();
     asio::post(io_, [this] { io_.stop(); });
@@ -129,6 +132,16 @@ class HttpServer::Core {
   int connections() const { return connections_; }
 
  private:
+  struct Waits {
+    std::string address;
+    HttpRequest request;
+    ConnectionHost::Done done;
+  };
+  struct Asker {
+    int answered = 0;  // now
+    std::deque<Waits> waiting;
+  };
+
   void Accept() {
     acceptor_.async_accept([this](Error error, tcp::socket socket) {
       if (stopping_) return;
@@ -185,21 +198,51 @@ class HttpServer::Core {
   }
 
   void Ask(const std::string& address, HttpRequest request, ConnectionHost::Done done) {
-    if (++questions_ > options_.limits.questions) {
-      --questions_;
+    if (stopping_) return;
+    const std::string proof = options_.proof == nullptr ? "" : options_.proof(request);
+    const std::string who = proof.empty() ? address : proof;
+    const auto known = askers_.find(who);
+    const bool much = known != askers_.end() && std::ssize(known->second.waiting) >= options_.limits.waiting_of_one;
+    if (much || questions_ >= options_.limits.questions) {
       done(ErrorResponse(absl::UnavailableError("too many questions at a time; ask again in a moment")), nullptr);
       return;
     }
-    asio::post(handlers_, [this, address, request = std::move(request), done = std::move(done)] {
-      // Looked at when its turn comes: else all who wait would be let through together.
-      HttpResponse response = answers_->TooMany(address, options_.limits)
-                                  ? ErrorResponse(absl::UnavailableError(
-                                        "too many answers are on their way to who does not read them; ask again later"))
-                                  : handler_(request);
-      std::shared_ptr<void> on_its_way = AnswersOnTheirWay::Count(answers_, address, response.body.size());
-      --questions_;
-      done(std::move(response), std::move(on_its_way));
+    ++questions_;
+    askers_[who].waiting.push_back({address, std::move(request), std::move(done)});
+    BeginNext(who);
+  }
+
+  // Where one may begin. On the server's thread, as all that is known of who asks.
+  void BeginNext(const std::string& who) {
+    const auto asker = askers_.find(who);
+    if (stopping_ || asker == askers_.end()) return;
+    auto& [answered, waiting] = asker->second;
+    if (answered == options_.limits.questions_of_one) return;
+    if (waiting.empty()) {
+      if (answered == 0) askers_.erase(asker);
+      return;
+    }
+    ++answered;
+    asio::post(handlers_, [this, who, waits = std::move(waiting.front())] {
+      if (stopping_) return;
+      AnswerOne(waits);
+      asio::post(io_, [this, who] {
+        if (const auto known = askers_.find(who); known != askers_.end()) --known->second.answered;
+        BeginNext(who);
+      });
     });
+    waiting.pop_front();
+  }
+
+  void AnswerOne(const Waits& waits) {
+    // Looked at when its turn comes: else all who wait would be let through together.
+    HttpResponse response = answers_->TooMany(waits.address, options_.limits)
+                                ? ErrorResponse(absl::UnavailableError(
+                                      "too many answers are on their way to who does not read them; ask again later"))
+                                : handler_(waits.request);
+    std::shared_ptr<void> on_its_way = AnswersOnTheirWay::Count(answers_, waits.address, response.body.size());
+    --questions_;
+    waits.done(std::move(response), std::move(on_its_way));
   }
 
   // Before each handshake, beside which two small files cost little: an authority that was removed lets in nobody who
@@ -220,10 +263,11 @@ class HttpServer::Core {
   asio::io_context io_{1};
   tcp::acceptor acceptor_{io_};
   asio::steady_timer pause_{io_};
-  bool stopping_ = false;
+  std::atomic<bool> stopping_ = false;
   std::atomic<int> connections_ = 0, questions_ = 0;
   int64_t last_key_ = 0;
   std::map<std::string, int> of_address_;
+  std::map<std::string, Asker> askers_;  // by what they show, or their address
   std::map<int64_t, std::function<void()>> close_;
   const std::shared_ptr<AnswersOnTheirWay> answers_ = std::make_shared<AnswersOnTheirWay>();
   asio::thread_pool handlers_;

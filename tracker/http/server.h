@@ -23,6 +23,8 @@ struct HttpLimits {
   int connections = 2000;
   int connections_of_address = 1000;  // so that one machine cannot take all (CountedAs)
   int questions = 64;                 // at a time, waiting ones among them; more are answered 503
+  int questions_of_one = 2;           // that are answered at a time: who asks much leaves handlers to others
+  int waiting_of_one = 16;            // that wait behind those; more are answered 503
   // Of answers that were made and are not taken yet, and of those to one address; while there are more, questions are
   // answered 503. Each is at most some MiB, so that this is hundreds of readers.
   size_t answer_bytes = size_t{256} << 20, answer_bytes_of_address = size_t{128} << 20;
@@ -43,10 +45,14 @@ class HttpServer {
   // Called by several threads at a time.
   using Handler = std::function<HttpResponse(const HttpRequest&)>;
 
+  // What somebody shows to be known by, the same in all that he asks; "" of nobody known. Called by one thread.
+  using Proof = std::function<std::string(const HttpRequest&)>;
+
   struct Options {
     std::string listen;  // HOST:PORT; port 0 takes a free one
     TlsFiles tls;        // none: plain HTTP; else read again for each new connection
     HttpLimits limits;
+    Proof proof = nullptr;  // null: nobody is known
   };
 
   // kInvalidArgument: no such address, or unreadable certificates; kUnavailable: the port is taken.
@@ -58,7 +64,7 @@ class HttpServer {
   int port() const { return port_; }
   int connections() const;  // open ones
 
-  // Ends all connections, and returns when no handler runs any more.
+  // Ends all connections, and returns when no handler runs any more; what waits for one is not answered.
   void Stop();
 
   class Core;  // what Beast's types are needed for

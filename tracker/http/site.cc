@@ -30,13 +30,13 @@ bool Fits(std::string_view route, const std::vector<std::string>& path, std::vec
 }
 
 absl::StatusOr<Json> ParseBody(const HttpRequest& request) {
-  if (request.body.empty()) return Json::object();
-  // A form of another site cannot send this type.
   const std::string_view type = request.Header("content-type");
+  if (request.body.empty() && type.empty()) return Json::object();
+  // A form of another site cannot send this type, and without fields it sends one too.
   if (type.substr(0, type.find(';')) != "application/json") {
     return absl::InvalidArgumentError("send the body as application/json");
   }
-  Json body = Json::parse(request.body, nullptr, false);
+  Json body = request.body.empty() ? Json::object() : Json::parse(request.body, nullptr, false);
   if (body.is_object()) return body;
   return absl::InvalidArgumentError("the body is no JSON object");
 }
@@ -47,7 +47,9 @@ absl::StatusOr<HttpResponse> AnswerRoute(const Sources& sources, const Route& ro
     HONE_ASSIGN_OR_RETURN(question.visitor, sources.visitors->Identify(request));
     HONE_RETURN_IF_ERROR(sources.visitors->Check(question.visitor, route.needs, request.peer));
   }
-  HONE_ASSIGN_OR_RETURN(question.body, ParseBody(request));
+  if (route.method != "GET") {
+    HONE_ASSIGN_OR_RETURN(question.body, ParseBody(request));
+  }
   return route.answer(sources, question);
 }
 

@@ -86,6 +86,12 @@ absl::Status Visitors::CheckOrigin(const HttpRequest& request) const {
   return absl::PermissionDeniedError("a page of another site may not ask this tracker anything");
 }
 
+std::string Visitors::ProofOf(const HttpRequest& request) const {
+  if (membership_ == nullptr) return std::string(request.Header("authorization"));
+  if (!request.certificate_pem.empty()) return request.certificate_pem;
+  return std::string(CookieIn(request.Header("cookie"), kCookie));
+}
+
 absl::StatusOr<Visitor> Visitors::Identify(const HttpRequest& request) const {
   if (membership_ == nullptr) {
     const std::string_view shown = request.Header("authorization");
@@ -109,6 +115,10 @@ absl::Status Visitors::Check(const Visitor& visitor, std::string_view method, co
   const absl::Status checked = gate_->Check(*visitor.shown, method);
   if (!checked.ok()) gate_->NoteRefusal(&visitor.identity, peer, method, checked);
   return checked;
+}
+
+bool Visitors::May(const Visitor& visitor, std::string_view method) const {
+  return !visitor.shown.has_value() || gate_->Check(*visitor.shown, method).ok();
 }
 
 void Visitors::Note(const Visitor& visitor, const std::string& peer, std::string_view method, std::string_view object,

@@ -42,12 +42,18 @@ class Visitors {
   // kPermissionDenied: another host's name (a DNS entry that leads here), or a page of another origin.
   absl::Status CheckOrigin(const HttpRequest& request) const;
 
+  // What he shows, unread: whoever makes one up is refused. "" where he shows nothing.
+  std::string ProofOf(const HttpRequest& request) const;
+
   // kUnauthenticated: nobody that is known; what to show.
   absl::StatusOr<Visitor> Identify(const HttpRequest& request) const;
 
   // Whether he may call the method of a gRPC service ("/hone.v1.JobService/Cancel"). Errors as Gate::Check, of which an
   // audit log tells.
   absl::Status Check(const Visitor& visitor, std::string_view method, const std::string& peer) const;
+
+  // The same, of which no audit log tells: for what is answered either way.
+  bool May(const Visitor& visitor, std::string_view method) const;
 
   // Writes an act into the audit log; method as there: "JobService/Cancel".
   void Note(const Visitor& visitor, const std::string& peer, std::string_view method, std::string_view object,

@@ -53,13 +53,12 @@ export function agentActions(window: Window, device: Device): HTMLElement | null
     if (await confirmed(`Release ${agent}?`, `It gets work again; quarantine of its devices ends.${too}`, 'Release'))
       await change('release');
   }
-  const name = { 'aria-label': `${device.drained ? 'Release' : 'Drain'} ${agent}` };
   const releases = device.drained || device.health === 'quarantined';
   return h(
     'span',
     { class: 'actions' },
     device.drained ? null : button('Drain…', () => void drain(), { 'aria-label': `Drain ${agent}` }),
-    releases ? button('Release…', () => void release(), { ...name, 'aria-label': `Release ${agent}` }) : null,
+    releases ? button('Release…', () => void release(), { 'aria-label': `Release ${agent}` }) : null,
   );
 }
 

@@ -95,7 +95,8 @@ export function jobPage(window: Window): Page {
     const { notice } = job;
     if (notice === null) return '';
     if (notice.delivered) return `${notice.url}, which took it`;
-    if (notice.attempts === 0) return `${notice.url}, when it ends`;
+    if (notice.attempts === 0 && !notice.given_up) return `${notice.url}, when it ends`;
+    if (notice.attempts === 0) return `${notice.url}, which is not told: ${notice.problem}`;
     return `${notice.url}: ${count(notice.attempts)} attempts, the last ended with: ${notice.problem}${notice.given_up ? '; given up' : ''}`;
   }
 
@@ -177,7 +178,7 @@ export function jobPage(window: Window): Page {
             ['Labels', pairs(job.labels)],
             ['Options', pairs(job.options)],
             ['Priority', String(job.priority)],
-            ['Seed', String(job.seed)],
+            ['Seed', job.seed_text],
             ['Tuners that took it', count(job.attempts)],
             ['Model', job.model_digest],
           ),

@@ -11,6 +11,7 @@ import { type Column, table } from '../table';
 import { badge, bar, button, choice, formerChoice, link, moment } from '../widgets';
 
 const pageSize = 100;
+const largestPage = 500;
 
 /** How much of its budget it has used; null where it has none. */
 export function progressOf(job: Job): number | null {
@@ -84,14 +85,14 @@ export function jobsPage(window: Window): Page {
   let answered = ''; // the choice that `jobs` are of
   const query = () => ({ state: window.query('state') || 'all', group: window.query('group') });
   const choiceNow = () => JSON.stringify(query());
-  const askFor = (after?: string) =>
-    ask<Jobs>(withParameters('jobs', { ...query(), limit: pageSize, after }), window.closed);
+  const askFor = (wanted: ReturnType<typeof query>, limit: number, after?: string) =>
+    ask<Jobs>(withParameters('jobs', { ...wanted, limit, after }), window.closed);
 
   async function showOlder(): Promise<void> {
     const chosen = choiceNow();
     const last = jobs[jobs.length - 1]?.job;
     try {
-      const page = await askFor(last);
+      const page = await askFor(query(), pageSize, last);
       // The list may have become another one meanwhile.
       if (chosen !== answered || last !== jobs[jobs.length - 1]?.job) return;
       jobs = withOlder(jobs, page.jobs);
@@ -107,8 +108,19 @@ export function jobsPage(window: Window): Page {
     title: () => 'Jobs',
     async load() {
       const chosen = choiceNow();
-      const page = await askFor();
-      jobs = page.jobs;
+      const wanted = query();
+      // As many as are shown by then: older ones may have been asked for, also meanwhile.
+      const shown = () => (chosen === answered ? jobs.length : 0);
+      const sizeAfter = (had: number) => Math.min(largestPage, Math.max(pageSize, shown() - had));
+      let page = await askFor(wanted, sizeAfter(0));
+      let found = page.jobs;
+      while (page.more && found.length < shown()) {
+        const next = await askFor(wanted, sizeAfter(found.length), found[found.length - 1]!.job);
+        if (next.jobs.length === 0) break; // the last one has been forgotten meanwhile
+        page = next;
+        found = withOlder(found, page.jobs);
+      }
+      jobs = found;
       more = page.more;
       answered = chosen;
     },

@@ -106,17 +106,28 @@ export function overviewPage(window: Window): Page {
     ];
   }
 
-  function running() {
+  function running(overview: Omit<Overview, 'running'>) {
+    const all = overview.jobs['running'] ?? 0;
     const jobs = [...farm.jobs.values()]
       .filter((job) => job.state === 'running')
       .sort((a, b) => (b.created ?? '').localeCompare(a.created ?? ''));
-    return table({
-      name: 'Running jobs',
-      columns,
-      rows: jobs,
-      key: (job) => job.job,
-      empty: 'No job is running. hone submit MODEL.onnx gives the farm one.',
-    });
+    return [
+      table({
+        name: 'Running jobs',
+        columns,
+        rows: jobs,
+        key: (job) => job.job,
+        empty: 'No job is running. hone submit MODEL.onnx gives the farm one.',
+      }),
+      jobs.length < all
+        ? h(
+            'p',
+            { class: 'note' },
+            `${count(jobs.length)} of ${count(all)} are shown. `,
+            link('/jobs?state=open', 'All that are open'),
+          )
+        : null,
+    ];
   }
 
   return {
@@ -140,13 +151,13 @@ export function overviewPage(window: Window): Page {
       return [
         h('h1', {}, 'Overview'),
         tried(overview),
-        section('Tuning now', running()),
+        section('Tuning now', running(overview)),
         section(
           'Trials per second',
           farm.rates.length < 2
             ? h('p', { class: 'note' }, 'It is drawn from when this page was opened.')
             : rates.place({
-                label: `Trials per second since this page was opened; now ${number(overview.trials_per_second)}.`,
+                label: `Trials per second since ${instant(farm.rates[0]!.at)}; now ${number(overview.trials_per_second)}.`,
                 x: farm.rates.map((rate) => rate.at / 1000),
                 series: [
                   {

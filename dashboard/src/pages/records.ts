@@ -10,7 +10,8 @@ import { type Column, table } from '../table';
 import { button, figures, link, moment } from '../widgets';
 
 const pageSize = 100;
-const mostExported = 20; // pages of 10,000 lines
+const mostExported = 20; // pages: each ends at 10,000 lines or 4 MiB
+const exportWaits = [1000, 2000, 4000]; // before a page that was refused for the moment is asked for again
 const filters = ['operator', 'workload', 'target', 'device', 'compiler', 'kind', 'confirmed'] as const;
 type Filter = Record<(typeof filters)[number], string>;
 
@@ -80,23 +81,32 @@ export function recordsPage(window: Window): Page {
   let next: string | null = null;
   let stats: RecordStats | null = null;
   let exporting = '';
+  let answered = ''; // the question that what is shown answers
 
   const showsBest = () => window.query('show') === 'best';
   const filter = () => Object.fromEntries(filters.map((name) => [name, window.query(name)])) as Filter;
+  const questionNow = () => JSON.stringify([showsBest(), filter()]);
 
+  // An answer may come late: to what was asked before something else, or after what is shown by now.
   async function loadRows(after?: number) {
+    const question = questionNow();
     const page = await ask<Records>(
       withParameters('records', { ...filter(), limit: pageSize, after_row: after }),
       window.closed,
     );
+    if (question !== questionNow() || (after !== undefined && after !== rows[rows.length - 1]?.row)) return;
     rows = after === undefined ? page.records : [...rows, ...page.records];
     more = page.more;
+    answered = question;
   }
   async function loadBest(after?: string) {
+    const question = questionNow();
     const { kind: _kind, confirmed: _confirmed, ...key } = filter();
     const page = await ask<BestPage>(withParameters('records/best', { ...key, limit: pageSize, after }), window.closed);
+    if (question !== questionNow() || (after !== undefined && after !== next)) return;
     best = after === undefined ? page.best : [...best, ...page.best];
     next = page.next;
+    answered = question;
   }
   const find = () => (showsBest() ? loadBest() : loadRows());
 
@@ -117,18 +127,29 @@ export function recordsPage(window: Window): Page {
     void again(find);
   }
 
+  /** Asks again where the tracker cannot answer for the moment: that must not cost the pages before. */
+  async function exportPage(question: string) {
+    for (const wait of exportWaits) {
+      try {
+        return await askLines(question, window.closed);
+      } catch (error) {
+        if (window.closed.aborted || !(error instanceof ApiError) || !error.passing) throw error;
+      }
+      await new Promise((resolve) => setTimeout(resolve, wait));
+    }
+    return askLines(question, window.closed);
+  }
+
   /** Gathers lines page by page: a link could not show who asks. */
   async function exportLines() {
+    const wanted = filter();
     const parts: string[] = [];
     let after: string | null = null;
     try {
       for (let page = 0; page < mostExported; ++page) {
         exporting = `Page ${page + 1}…`;
         window.show();
-        const lines = await askLines(
-          withParameters('records/export', { ...filter(), after_row: after ?? undefined }),
-          window.closed,
-        );
+        const lines = await exportPage(withParameters('records/export', { ...wanted, after_row: after ?? undefined }));
         parts.push(lines.text);
         after = lines.next;
         if (after === null) break;
@@ -193,7 +214,9 @@ export function recordsPage(window: Window): Page {
   return {
     title: () => 'Records',
     async load() {
-      await find();
+      // No event tells of records, so a reset says nothing of them: what was paged in stays.
+      if (answered !== questionNow()) await find();
+      if (stats !== null) return;
       // Counts take a moment where there are millions.
       void ask<RecordStats>('records/stats', window.closed).then(
         (counted) => {
@@ -224,7 +247,7 @@ export function recordsPage(window: Window): Page {
           { class: 'actions', role: 'group', 'aria-label': 'What is shown' },
           button('All', show(''), { 'aria-pressed': String(!showsBest()) }),
           button('Winners', show('best'), { 'aria-pressed': String(showsBest()) }),
-          button('Export these', () => void again(exportLines)),
+          showsBest() ? null : button('Export these', () => void again(exportLines)),
           exporting ? h('p', { class: 'note', role: 'status' }, exporting) : null,
         ),
         showsBest()

@@ -1,11 +1,12 @@
 // One workload: how its search went, trial by trial, and what won. The address may name the job that it is seen from,
 // which knows the roofline.
-import { ask } from '../api';
+import { ApiError, ask } from '../api';
 import type {
   Best,
   BestPage,
   Change,
   Importance,
+  Job,
   JobDetail,
   JobWorkload,
   NewPoints,
@@ -32,6 +33,7 @@ const rarely = 15_000;
 const listedPoints = 25;
 const listedValues = 6;
 
+const isMissing = (error: unknown) => error instanceof ApiError && error.status === 404;
 const keyOf = (best: Best) => JSON.stringify([best.target, best.device, best.compiler]);
 
 export function workloadPage(window: Window): Page {
@@ -121,6 +123,14 @@ export function workloadPage(window: Window): Page {
     answered = chosen;
   }
 
+  /** What a job says of a workload that no record is of yet. */
+  function beginWithoutTrials({ operator, flops }: JobWorkload): void {
+    workload = { points: [], devices: [], more: false, workload: digest, operator, flops, text: '', best: [] };
+    trials = { points: [], older: false, devices: new Set(), winners: [] };
+    answered = filter();
+    importance = { trials: 0, decisions: [] };
+  }
+
   /** Asks for a page of what is new. Returns whether there is more. */
   async function addPoints(): Promise<boolean> {
     const before = trials.points;
@@ -131,7 +141,7 @@ export function workloadPage(window: Window): Page {
       window.closed,
     );
     // Others may have come meanwhile, of another choice perhaps.
-    if (trials.points !== before) return false;
+    if (trials.points !== before || page.points.length === 0) return false;
     const points = [...before, ...page.points];
     trials = {
       points: points.slice(-mostPoints),
@@ -139,20 +149,26 @@ export function workloadPage(window: Window): Page {
       devices: new Set([...trials.devices, ...page.devices]),
       winners: trials.winners,
     };
-    return page.more && page.points.length > 0;
+    return page.more;
   }
 
-  async function addAllPoints(): Promise<void> {
+  /** Returns whether some came. */
+  async function addAllPoints(): Promise<boolean> {
+    const before = trials.points;
     while (await addPoints());
+    return trials.points !== before;
   }
 
   async function loadJob(): Promise<void> {
     const id = window.query('job');
     if (!id) return;
-    const job = await ask<JobDetail>(`jobs/${encodeURIComponent(id)}`, window.closed);
-    const mine = job.workloads.find((known) => known.digest === digest);
-    ofJob = mine ? { target: job.target, workload: mine } : null;
-    trialsSeen = job.trials;
+    const job = await ask<JobDetail>(`jobs/${encodeURIComponent(id)}`, window.closed).catch((error) => {
+      if (isMissing(error)) return null; // jobs are forgotten, records are not
+      throw error;
+    });
+    const mine = job?.workloads.find((known) => known.digest === digest);
+    ofJob = job && mine ? { target: job.target, workload: mine } : null;
+    trialsSeen = job?.trials ?? -1;
   }
 
   async function loadDecisions(): Promise<void> {
@@ -181,9 +197,9 @@ export function workloadPage(window: Window): Page {
   const refresh = sparingly(
     async () => {
       if (trials.points.length === 0) return window.reload();
-      await Promise.all([addAllPoints(), loadJob()]);
+      const [some] = await Promise.all([addAllPoints(), loadJob()]);
       window.show();
-      refreshSums();
+      if (some) refreshSums();
     },
     oftenest,
     window.closed,
@@ -364,13 +380,22 @@ export function workloadPage(window: Window): Page {
   return {
     title: () => workload.operator || short(digest),
     async load() {
-      await Promise.all([loadTrials(), loadJob()]);
-      void loadDecisions().catch(refreshSums);
+      const job = loadJob();
+      let measured = true;
+      const found = loadTrials().catch(async (error) => {
+        await job;
+        if (!isMissing(error) || ofJob === null) throw error;
+        measured = false;
+        beginWithoutTrials(ofJob.workload);
+      });
+      await Promise.all([found, job]);
+      if (measured) void loadDecisions().catch(refreshSums);
     },
     change({ jobs }: Change) {
       const wanted = window.query('job');
       // Of records, no event tells; they grow with the trials of a job.
-      const grown = jobs?.changed.some((job) => (wanted ? job.job === wanted && job.trials !== trialsSeen : true));
+      const isNew = (job: Job) => job.trials !== trialsSeen || trials.points.length === 0;
+      const grown = jobs?.changed.some((job) => (wanted ? job.job === wanted && isNew(job) : true));
       if (grown) refresh();
     },
     render() {
@@ -430,7 +455,7 @@ export function workloadPage(window: Window): Page {
         section(
           'About the workload',
           facts(['Digest', digest], ['Operations of one run', count(workload.flops)]),
-          code(workload.text, 'The workload as text'),
+          workload.text ? code(workload.text, 'The workload as text') : null,
         ),
       ];
     },

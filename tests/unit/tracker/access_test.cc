@@ -85,6 +85,22 @@ TEST_F(RoleCheckTest, WhoCallsTooOftenIsToldSoAndNobodyElseIs) {
   EXPECT_TRUE(Call(check, bob, kDrain).ok());
 }
 
+TEST_F(RoleCheckTest, CallsThatAreRefusedCountToo) {
+  const absl::Time steady = absl::FromUnixSeconds(1'000);
+  Gate gate(membership_.get(), [&steady] { return steady; });
+  const Shown ann = ShownIn(ContextOf("ann", now_), *membership_).value();
+  const Shown old = ShownIn(ContextOf("old", now_ - absl::Hours(2)), *membership_).value();
+  const auto last = [&gate](const Shown& shown, const char* method) {
+    absl::Status status = gate.Check(shown, method);
+    for (int i = 0; i < 10'000 && !absl::IsResourceExhausted(status); ++i) status = gate.Check(shown, method);
+    return status.code();
+  };
+  EXPECT_TRUE(absl::IsPermissionDenied(gate.Check(ann, "/hone.v1.AgentService/Synchronize")));
+  EXPECT_EQ(last(ann, "/hone.v1.AgentService/Synchronize"), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(absl::IsUnauthenticated(gate.Check(old, kDrain)));
+  EXPECT_EQ(last(old, kDrain), absl::StatusCode::kResourceExhausted);
+}
+
 // Which may be set back by an hour: nobody shall be refused for as long as that.
 TEST_F(RoleCheckTest, HowOftenSomebodyCallsDoesNotGoByTheClockOnTheWall) {
   absl::Time steady = absl::FromUnixSeconds(1'000);

@@ -28,6 +28,14 @@ TEST(RecordMessageTest, EveryValueOfARecordComesBack) {
   }
 }
 
+TEST(RecordMessageTest, BothTextsOfATargetComeBack) {
+  const records::Filter filter = {.target = "cpu -l1=1", .other_target = "cpu"};
+  for (const records::Filter& back : {FromProto(BestRequestOf(filter)), FromProto(ToProto(filter)).value()}) {
+    EXPECT_EQ(back.target, "cpu -l1=1");
+    EXPECT_EQ(back.other_target, "cpu");
+  }
+}
+
 TEST(RecordMessageTest, EveryFailureKindComesBack) {
   for (const records::FailureKind kind : records::kAllFailureKinds) {
     Record record;

@@ -110,9 +110,14 @@ TEST_F(StateFilesTest, NoneIsSharedByTwoTrackers) {
   const auto members = Register::Open(folder_ / "register").value();
   const auto audit = AuditLog::Open(folder_ / "audit").value();
   for (const Kind& kind : kinds_) {
-    const absl::Status status = kind.open(folder_ / kind.name);
-    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << kind.name << status;
-    EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr(fmt::format("process {}", getpid())), HasSubstr("two")));
+    const auto alias = folder_ / (kind.name + ".alias");
+    std::filesystem::create_symlink(folder_ / kind.name, alias);
+    for (const std::filesystem::path& file : {folder_ / kind.name, alias}) {
+      const absl::Status status = kind.open(file);
+      EXPECT_TRUE(absl::IsFailedPrecondition(status)) << file << status;
+      EXPECT_THAT(std::string(status.message()),
+                  AllOf(HasSubstr(fmt::format("process {}", getpid())), HasSubstr("two")));
+    }
   }
 }
 

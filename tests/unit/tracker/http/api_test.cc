@@ -19,6 +19,7 @@ namespace hone::tracker {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 constexpr char kPage[] = HONE_SOURCE_DIR "/docs/API.md";
@@ -230,6 +231,19 @@ TEST_F(ApiTest, JobsComeInPagesTheNewestFirst) {
   }
 }
 
+TEST_F(ApiTest, APageOfOpenJobsMayBeginAfterOneThatEndedMeanwhile) {
+  const std::string second = SubmitJob("second"), third = SubmitJob("third");
+  const Json first = GetJson("/api/v1/jobs?state=open&limit=2");
+  ASSERT_THAT(first["jobs"], SizeIs(2));
+  EXPECT_TRUE(first["more"]);
+  Post("/api/v1/jobs/" + second + "/cancel", "");
+  const Json last = GetJson("/api/v1/jobs?state=open&limit=2&after=" + second);
+  ASSERT_THAT(last["jobs"], SizeIs(1));
+  EXPECT_EQ(last["jobs"][0]["job"], job_);
+  EXPECT_FALSE(last["more"]);
+  EXPECT_FALSE(GetJson("/api/v1/jobs?state=open&limit=1&after=" + third)["more"]) << "no other open one is older";
+}
+
 TEST_F(ApiTest, AListSaysOfAJobWhatTheJobSaysOfItselfWithoutItsWorkloads) {
   v1::JobSpec spec = FullSpec();
   spec.set_group("night");
@@ -281,8 +295,20 @@ TEST_F(ApiTest, AWorkloadIsItsTrialsAndItsWinners) {
   EXPECT_EQ(rest["points"][0]["kind"], "wrong_output");
   EXPECT_EQ(rest["points"][0]["median_ms"], nullptr);
   EXPECT_FALSE(rest.contains("best"));
-  EXPECT_EQ(Get("/api/v1/workloads/none").status, 404);
   EXPECT_THAT(GetJson("/api/v1/workloads/" + workload_ + "?kind=wrong_output")["points"], SizeIs(1));
+  const Json none = GetJson("/api/v1/workloads/" + workload_ + "?confirmed=1");
+  EXPECT_THAT(none["points"], SizeIs(0));
+  EXPECT_EQ(none["operator"], "matmul") << "whichever points are asked for";
+  EXPECT_EQ(none["flops"], 2e6);
+}
+
+TEST_F(ApiTest, OfAWorkloadWithoutRecordsItSaysSoAndNotWhereTheyLie) {
+  for (const char* address : {"/api/v1/workloads/none", "/api/v1/workloads/none/importance"}) {
+    const HttpResponse missing = Get(address);
+    EXPECT_EQ(missing.status, 404);
+    EXPECT_THAT(missing.body, HasSubstr("no record is of a workload none"));
+    EXPECT_THAT(missing.body, Not(HasSubstr(folder_.path().string())));
+  }
 }
 
 TEST_F(ApiTest, TheNewestPointsOfAWorkloadComeFirstWhereAskedFor) {
@@ -346,6 +372,16 @@ TEST_F(ApiTest, ACandidateIsTheWholeRecord) {
   for (const char* bad : {"0", "4", "-1", "x", "1x", "99999999999999999999"}) {
     EXPECT_EQ(Get(std::string("/api/v1/candidates/") + bad).status, 404) << bad;
   }
+}
+
+TEST_F(ApiTest, SeedsOf64BitsAreExactForWhoeverReadsNumbersAsDoubles) {
+  v1::JobSpec spec = SpecOf("seeded");
+  spec.set_seed(~uint64_t{0});
+  constexpr char kMost[] = "18446744073709551615";
+  EXPECT_EQ(GetJson("/api/v1/jobs/" + SubmitJob(spec))["seed_text"], kMost);
+  EXPECT_EQ(GetJson("/api/v1/candidates/1")["seed_text"], kMost);
+  EXPECT_EQ(GetJson("/api/v1/records")["records"][0]["seed_text"], kMost);
+  EXPECT_EQ(GetJson("/api/v1/candidates/1")["seed"], ~uint64_t{0});
 }
 
 TEST_F(ApiTest, RecordsAreSearchedExportedAndCounted) {

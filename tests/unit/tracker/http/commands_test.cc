@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <string>
 
+#include "base/shell_word.h"
+
 namespace hone::tracker {
 namespace {
 

@@ -53,6 +53,20 @@ TEST(ImportanceTest, ADecisionThatIsNotTakenIsAValueToo) {
   EXPECT_GT(all[0].share, 0.99);
 }
 
+// Whoever may append records may write anything there.
+TEST(ImportanceTest, NamesThatAreAnotherInEveryTrialCostLittleAndHideNothing) {
+  std::vector<Trial> trials;
+  for (int i = 0; i < 64; ++i) {
+    const int b = 1 + i % 2;
+    Trial& trial = trials.emplace_back(Trial{"k", fmt::format("b={}", b), 1e-3 * b * (1 + 0.001 * (i % 7))});
+    for (int n = 0; n < 100'000; ++n) trial.decisions += fmt::format(" {}-{}=1", i, n);
+  }
+  const std::vector<DecisionImportance> all = ImportanceOf(trials);
+  ASSERT_THAT(all, SizeIs(64));
+  EXPECT_EQ(all[0].name, "b");
+  EXPECT_GT(all[0].share, 0.99);
+}
+
 TEST(ImportanceTest, OfNothingAndOfOneThereIsNothingToSay) {
   EXPECT_THAT(ImportanceOf({}), SizeIs(0));
   const std::vector<DecisionImportance> one = ImportanceOf({{"k", "a=1", 1}});

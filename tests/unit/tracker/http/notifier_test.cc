@@ -26,6 +26,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::AnyOf;
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -39,7 +40,7 @@ class NotifierTest : public testing::Test {
   void StartTracker() {
     shell_.reset();
     FarmOptions options;
-    options.jobs.notify_allowed = {"https://hooks.lab/", "https://hooks.lab:443/", "https://hooks.lab:8443/"};
+    options.jobs.notify_allowed = allowed_;
     shell_ = Shell::Start(options, FarmState::Open(folder_ / "jobs", absl::Now()).value(), store_.get()).value();
   }
   std::string Submit(const std::string& name, const std::string& url) {
@@ -70,6 +71,7 @@ class NotifierTest : public testing::Test {
   const TemporaryFolder folder_ = TemporaryFolder::Create().value();
   const std::unique_ptr<records::Store> store_ =
       records::Store::Open(folder_ / "records.db", records::OpenMode::kReadWrite).value();
+  const std::vector<std::string> allowed_ = {"https://hooks.lab/", "https://hooks.lab:443/", "https://hooks.lab:8443/"};
   std::unique_ptr<Shell> shell_;
   std::vector<std::pair<std::string, std::string>> posted_;
   absl::Status answer_;
@@ -78,7 +80,7 @@ class NotifierTest : public testing::Test {
 
 TEST_F(NotifierTest, TellsOnceAndOnlyOfAnEnd) {
   const std::string id = Submit("a", kUrl), silent = Submit("b", "");
-  Notifier notifier(shell_.get(), Taking());
+  Notifier notifier(shell_.get(), allowed_, Taking());
   notifier.Round(now_);
   EXPECT_THAT(posted_, IsEmpty());
   End(id);
@@ -92,7 +94,7 @@ TEST_F(NotifierTest, TellsOnceAndOnlyOfAnEnd) {
   EXPECT_EQ(body["model"], "a");
   EXPECT_TRUE(Notice(id).closed());
   StartTracker();
-  Notifier later(shell_.get(), Taking());
+  Notifier later(shell_.get(), allowed_, Taking());
   later.Round(now_);
   EXPECT_EQ(posted_.size(), 1u) << "that it was told is stored";
 }
@@ -112,7 +114,7 @@ TEST_F(NotifierTest, TriesAgainWithGrowingWaitsAndAfterARestart) {
   End(id);
   answer_ = absl::UnavailableError("it answered 500");
   {
-    Notifier notifier(shell_.get(), Taking());
+    Notifier notifier(shell_.get(), allowed_, Taking());
     notifier.Round(now_);
     Settle(1);
     notifier.Round(now_ + absl::Seconds(4));
@@ -127,7 +129,7 @@ TEST_F(NotifierTest, TriesAgainWithGrowingWaitsAndAfterARestart) {
     EXPECT_FALSE(Notice(id).closed());
   }
   StartTracker();
-  Notifier notifier(shell_.get(), Taking());
+  Notifier notifier(shell_.get(), allowed_, Taking());
   answer_ = absl::OkStatus();
   notifier.Round(now_ + absl::Seconds(12));
   EXPECT_EQ(posted_.size(), 3u);
@@ -144,7 +146,7 @@ TEST_F(NotifierTest, AsksAReceiverThatFailedOnceARound) {
     return urls;
   };
   answer_ = absl::UnavailableError("cannot connect in time");
-  Notifier notifier(shell_.get(), Taking());
+  Notifier notifier(shell_.get(), allowed_, Taking());
   notifier.Round(now_);
   const std::set<std::string> first = asked();
   EXPECT_THAT(first, AllOf(SizeIs(2), Contains("https://hooks.lab:8443/done"))) << "one of each receiver";
@@ -166,7 +168,7 @@ TEST_F(NotifierTest, AStopEndsTheRoundAndCountsNoAttempt) {
   Settle(2);
   std::stop_source stop;
   int attempts = 0;
-  Notifier notifier(shell_.get(), [&](const std::string&, const std::string&, const std::stop_token&) {
+  Notifier notifier(shell_.get(), allowed_, [&](const std::string&, const std::string&, const std::stop_token&) {
     ++attempts;
     stop.request_stop();
     return absl::UnavailableError("told to stop");
@@ -181,7 +183,7 @@ TEST_F(NotifierTest, ItsEndStopsTheAttemptThatRuns) {
   Settle(1);
   std::promise<void> began;
   const auto notifier =
-      Notifier::Start(shell_.get(), [&](const std::string&, const std::string&, const std::stop_token& stop) {
+      Notifier::Start(shell_.get(), allowed_, [&](const std::string&, const std::string&, const std::stop_token& stop) {
         std::promise<void> stopped;
         const std::stop_callback wake(stop, [&stopped] { stopped.set_value(); });
         began.set_value();
@@ -195,7 +197,7 @@ TEST_F(NotifierTest, GivesUpAfterADay) {
   const std::string id = Submit("a", kUrl);
   End(id);
   answer_ = absl::UnavailableError("nobody");
-  Notifier notifier(shell_.get(), Taking());
+  Notifier notifier(shell_.get(), allowed_, Taking());
   notifier.Round(now_ + absl::Hours(23));
   EXPECT_FALSE(Notice(id).closed());
   Settle(1);
@@ -203,6 +205,29 @@ TEST_F(NotifierTest, GivesUpAfterADay) {
   EXPECT_TRUE(Notice(id).closed());
   notifier.Round(now_ + absl::Hours(30));
   EXPECT_EQ(posted_.size(), 2u);
+}
+
+TEST_F(NotifierTest, WhatIsAllowedNoMoreAfterARestartIsNotAsked) {
+  const std::string gone = Submit("a", kUrl), stays = Submit("b", "https://hooks.lab:8443/done");
+  StartTracker();
+  End(gone);
+  End(stays);
+  Settle(2);
+  Notifier narrowed(shell_.get(), {"https://hooks.lab:8443/"}, Taking());
+  narrowed.Round(now_);
+  ASSERT_THAT(posted_, SizeIs(1));
+  EXPECT_EQ(posted_[0].first, "https://hooks.lab:8443/done");
+  EXPECT_TRUE(Notice(gone).closed());
+  EXPECT_EQ(Notice(gone).attempts(), 0);
+  EXPECT_THAT(Notice(gone).problem(), HasSubstr("this farm tells nobody there; allowed are https://hooks.lab:8443/"));
+  Settle(0);
+  const std::string last = Submit("c", kUrl);
+  End(last);
+  Settle(1);
+  Notifier nobody(shell_.get(), {}, Taking());
+  nobody.Round(now_);
+  EXPECT_THAT(posted_, SizeIs(1));
+  EXPECT_THAT(Notice(last).problem(), HasSubstr("none are allowed"));
 }
 
 TEST_F(NotifierTest, OnlyAllowedAddressesAreTaken) {

@@ -75,6 +75,20 @@ TEST(HttpServer, ToHeadAnswersWithoutABody) {
   EXPECT_EQ(client.Ask("GET", "/next").body, "GET /next [] ");
 }
 
+TEST(HttpServer, WhatABrowserHasHasNoLength) {
+  const auto server = Serve([](const HttpRequest& request) {
+    return request.target == "/had" ? HttpResponse{.status = 304} : Echo(request);
+  });
+  HttpClient client(server->port());
+  for (const char* method : {"GET", "HEAD"}) {
+    client.Send(std::string(method) + " /had HTTP/1.1\r\nHost: a\r\n\r\n");
+    HttpReply reply = client.ReceiveHead();
+    EXPECT_EQ(reply.status, 304);
+    EXPECT_FALSE(reply.headers.contains("content-length")) << method;
+  }
+  EXPECT_EQ(client.Ask("GET", "/next").body, "GET /next [] ") << "the connection goes on";
+}
+
 TEST(HttpServer, ClientsThatHoldBackABodyAreToldToSendIt) {
   const auto server = Serve(Echo, {.body_bytes = 100});
   const std::string expects = "Host: a\r\nExpect: 100-Continue\r\nContent-Length: ";
@@ -159,6 +173,61 @@ TEST(HttpServer, QuestionsThatWaitHoldUpNobodyElsesConnection) {
   go.set_value();
   EXPECT_EQ(first.ReceiveReply().body, "late");
   EXPECT_EQ(second.ReceiveReply().body, "late");
+}
+
+// Handlers that stay with what they are asked until they may go on.
+struct Held {
+  std::promise<void> go;
+  const std::shared_future<void> gone = go.get_future().share();
+  std::atomic<int> arrived = 0, begun = 0;
+
+  std::unique_ptr<HttpServer> Serve() {
+    const HttpServer::Options options{
+        .listen = "127.0.0.1:0", .tls = {}, .limits = {}, .proof = [this](const HttpRequest& request) {
+          ++arrived;
+          return std::string(request.Header("x-test"));
+        }};
+    return HttpServer::Start(options,
+                             [this](const HttpRequest& request) {
+                               if (request.target != "/slow") return HttpResponse{.body = "quick"};
+                               ++begun;
+                               gone.wait();
+                               return HttpResponse{.body = "slow"};
+                             })
+        .value();
+  }
+};
+
+TEST(HttpServer, WhoAsksMuchLeavesHandlersToOthers) {
+  Held held;
+  const auto server = held.Serve();
+  std::vector<std::unique_ptr<HttpClient>> clients;
+  for (int i = 0; i < 5; ++i) {
+    clients.push_back(std::make_unique<HttpClient>(server->port()));
+    clients.back()->Send("GET /slow HTTP/1.1\r\nHost: a\r\nX-Test: ann\r\n\r\n");
+  }
+  ASSERT_TRUE(Eventually([&] { return held.arrived == 5 && held.begun >= 2; }));
+  EXPECT_EQ(HttpClient(server->port()).Ask("GET", "/", "X-Test: bob\r\n").body, "quick");
+  EXPECT_EQ(HttpClient(server->port()).Ask("GET", "/").body, "quick");
+  EXPECT_EQ(held.begun, 2);
+  held.go.set_value();
+  for (const auto& client : clients) EXPECT_EQ(client->ReceiveReply().body, "slow") << "each has its turn";
+}
+
+TEST(HttpServer, AtItsEndNobodyWaitsForWhatIsAskedStill) {
+  Held held;
+  auto server = held.Serve();
+  std::vector<std::unique_ptr<HttpClient>> clients;
+  for (int i = 0; i < 8; ++i) {
+    clients.push_back(std::make_unique<HttpClient>(server->port()));
+    clients.back()->Send("GET /slow HTTP/1.1\r\nHost: a\r\nX-Test: " + std::to_string(i / 2) + "\r\n\r\n");
+  }
+  ASSERT_TRUE(Eventually([&] { return held.arrived == 8 && held.begun == 4; }));
+  std::thread stops([&] { server->Stop(); });
+  for (const auto& client : clients) EXPECT_EQ(client->Receive(), "");
+  held.go.set_value();
+  stops.join();
+  EXPECT_EQ(held.begun, 4);
 }
 
 TEST(HttpServer, AnswersThatNobodyReadsTakeSoMuchMemoryAndNoMore) {

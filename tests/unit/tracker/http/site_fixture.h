@@ -89,6 +89,9 @@ class SiteTest : public testing::Test {
     *submit.mutable_lease() = lease_;
     submit.set_client_batch_id("first");
     *submit.mutable_batch() = BatchOf(3);
+    submit.mutable_batch()->set_op("matmul");
+    submit.mutable_batch()->set_flops(2e6);
+    submit.mutable_batch()->set_search_seed(~uint64_t{0});
     for (v1::Candidate& candidate : *submit.mutable_batch()->mutable_candidates()) {
       candidate.set_schedule("schedule of " + candidate.id());
       candidate.set_decisions("tile=" + candidate.id().substr(1));

@@ -62,6 +62,22 @@ TEST_F(SiteTest, ABodyIsAnObjectOfTheRightType) {
   }
 }
 
+// A form without fields has no body, and says a type all the same.
+TEST_F(SiteTest, WhatAFormSendsChangesNothing) {
+  const std::string id = SubmitJob("one");
+  HttpRequest request = Request("POST", "/api/v1/jobs/" + id + "/cancel");
+  for (const char* type : {"application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/plain"}) {
+    request.headers["content-type"] = type;
+    EXPECT_EQ(Answer(request).status, 400) << type;
+  }
+  EXPECT_NE(Job(id).state(), v1::JOB_STATE_CANCELLED);
+  request.headers["content-type"] = "application/json";
+  EXPECT_EQ(Answer(request).status, 200);
+  HttpRequest reading = Request("GET", "/api/v1/jobs");
+  reading.headers["content-type"] = "text/plain";
+  EXPECT_EQ(Answer(reading).status, 200) << "nothing of it is read";
+}
+
 TEST_F(SiteTest, AJobIsCancelledOnce) {
   const std::string id = SubmitJob("one");
   EXPECT_EQ(Answer(Request("POST", "/api/v1/jobs/" + id + "/cancel")).status, 200);

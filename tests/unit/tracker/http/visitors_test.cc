@@ -78,6 +78,23 @@ TEST_F(VisitorsTest, ATokenBecomesASessionWithItsRole) {
   EXPECT_EQ((*acts)[1].object(), "viewer/" + viewer->identity.name);
 }
 
+TEST_F(VisitorsTest, WhatIsAnsweredEitherWayIsNoRefusal) {
+  const auto viewer = Identify(CookieOfNew(Role::kViewer));
+  const std::string newest = (*membership_->audit().Newest(1))[0].method();
+  EXPECT_TRUE(visitors_->May(*viewer, kList));
+  EXPECT_FALSE(visitors_->May(*viewer, kCancel));
+  EXPECT_EQ((*membership_->audit().Newest(1))[0].method(), newest);
+}
+
+TEST_F(VisitorsTest, AProofIsTheSameInAllThatHeAsks) {
+  const std::string cookie = CookieOfNew(Role::kViewer);
+  const std::string proof = visitors_->ProofOf(RequestWith("cookie", cookie));
+  EXPECT_NE(proof, "");
+  EXPECT_EQ(visitors_->ProofOf(RequestWith("cookie", "a=1; " + cookie)), proof);
+  EXPECT_NE(visitors_->ProofOf(RequestWith("cookie", CookieOfNew(Role::kViewer))), proof);
+  EXPECT_EQ(visitors_->ProofOf(RequestWith("", "")), "");
+}
+
 TEST_F(VisitorsTest, ATokenIsSpentAndNoOthersAreTaken) {
   const std::string token = NewToken(Role::kClient);
   EXPECT_TRUE(visitors_->Begin(token, "", absl::Now()).ok());
