@@ -2,7 +2,8 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <spawn.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,26 +29,39 @@ std::string ReadText(int fd) {
   }
 }
 
+// Of a child of a process that may have threads: only calls that are safe then, until exec.
+[[noreturn]] void Become(const char* program, char* const* arguments, int output, pid_t parent) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(127);  // it died before the line above
+  dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);
+  dup2(output, STDOUT_FILENO);
+  dup2(output, STDERR_FILENO);
+  execv(program, arguments);
+  _exit(127);
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> RunProgram(const std::vector<std::string>& command) {
+  const std::string program = command[0].find('/') == std::string::npos ? FindProgram(command[0]) : command[0];
+  if (access(program.c_str(), X_OK) != 0) {
+    return absl::NotFoundError(fmt::format("cannot start {}: {}", command[0], strerror(errno)));
+  }
   std::vector<char*> arguments;
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return absl::ResourceExhaustedError(fmt::format("no pipe: {}", strerror(errno)));
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
-  pid_t pid = 0;
-  const int error = posix_spawnp(&pid, arguments[0], &actions, nullptr, arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
+  const pid_t parent = getpid();
+  const pid_t pid = fork();
+  if (pid == 0) Become(program.c_str(), arguments.data(), ends[1], parent);
+  const int error = errno;
   close(ends[1]);
-  std::string text = error == 0 ? ReadText(ends[0]) : "";
+  std::string text = pid > 0 ? ReadText(ends[0]) : "";
   close(ends[0]);
-  if (error != 0) return absl::NotFoundError(fmt::format("cannot start {}: {}", command[0], strerror(error)));
+  if (pid < 0) {
+    return absl::ResourceExhaustedError(fmt::format("cannot start {}: {}", command[0], strerror(error)));
+  }
   int status = 0;
   while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }

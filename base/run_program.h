@@ -1,5 +1,5 @@
-// Runs a program of the system to its end and keeps what it says. Not for programs that go on beside this one, nor for
-// what must not be trusted.
+// Runs a program of the system to its end and keeps what it says; it ends with the thread that waits for it. Not for
+// programs that go on beside this one, nor for what must not be trusted.
 #ifndef HONE_BASE_RUN_PROGRAM_H_
 #define HONE_BASE_RUN_PROGRAM_H_
 
@@ -12,8 +12,8 @@
 namespace hone {
 
 // What it wrote to standard output and standard error, in that order of time; its standard input is empty. `command` is
-// the program, looked for on PATH where its name has no slash, and its arguments. NotFound: it cannot be started.
-// Internal: it ended with another status than 0; the message has what it wrote.
+// the program, looked for on PATH where its name has no slash, and its arguments. NotFound: it is not there.
+// ResourceExhausted: no process. Internal: it ended with another status than 0; the message has what it wrote.
 absl::StatusOr<std::string> RunProgram(const std::vector<std::string>& command);
 
 // The program of that name on PATH; empty if there is none.

@@ -19,11 +19,13 @@ namespace {
 
 constexpr double kOpenSeconds = 30;  // to start the device, and for its session
 
-// Nothing of the launcher's is left open but the channel and standard error. In the place of standard input and output
-// is a file in which nothing is: what is opened next must not take their numbers.
+// Nothing of the launcher's is left open but the channel and standard error, and that not where it is a terminal: what
+// somebody types there could be read. In the place of what is closed is a file in which nothing is: what is opened next
+// must not take these numbers.
 absl::Status CloseOtherFiles(int channel) {
   HONE_ASSIGN_OR_RETURN(const MemoryFile nothing, MemoryFile::Holding("hone-nothing", ""));
   for (const int standard : {STDIN_FILENO, STDOUT_FILENO}) dup2(nothing.descriptor(), standard);
+  if (isatty(STDERR_FILENO) == 1) dup2(nothing.descriptor(), STDERR_FILENO);
   CloseFiles(STDERR_FILENO + 1, channel);
   return absl::OkStatus();
 }

@@ -101,6 +101,9 @@ class Device {
 
   // In the agent, where the system shows them.
   virtual Sensors ReadSensors() const = 0;
+  // Whether that is to be done all through a visit, too, since the device idles as soon as it has ended. Not of CPUs:
+  // it takes time from what runs there.
+  virtual bool ReadsSensorsInVisits() const { return false; }
 
   // In the launcher.
   virtual SandboxPolicy sandbox() const = 0;

@@ -28,6 +28,7 @@ struct DeviceFingerprint {
   std::string kernel, governor, boost, smt, huge_pages;
   std::string core_group;    // "1/2": of two groups of cores the fastest; empty where all are alike
   std::string text, digest;  // one line for the hardware, and its SHA-256
+  std::string place;         // no other device of its kind in this machine has it; not sent
 };
 
 struct SelfTestResult {

@@ -40,7 +40,8 @@ namespace {
 
 constexpr int64_t kMostTasks = 4096;  // of a launcher: a thread pool for each process that builds or measures
 constexpr int kKeepSeconds = 60;      // what visits keep for the next one is given back when none comes for so long
-constexpr std::chrono::seconds kPatience(10);  // with a launcher that is to end its visit
+constexpr std::chrono::seconds kPatience(10);               // with a launcher that is to end its visit
+constexpr std::chrono::milliseconds kBetweenReadings(500);  // of sensors
 
 // What a launcher has of the agent's environment; a kernel can read all of it. Names, and beginnings that end in '_'.
 constexpr std::string_view kPassedOn[] = {"PATH", "LD_LIBRARY_PATH", "TMPDIR", "LANG", "LC_ALL", "TZ",
@@ -107,6 +108,16 @@ bool HangUp(int socket, const std::stop_token& over) {
   if (over.stop_requested()) return false;
   shutdown(socket, SHUT_RDWR);
   return true;
+}
+
+// Does the work at once, and again and again until it is over.
+void Repeat(const std::stop_token& over, const std::function<void()>& work) {
+  std::mutex mutex;
+  std::unique_lock lock(mutex);
+  while (!over.stop_requested()) {
+    work();
+    std::condition_variable_any().wait_for(lock, over, kBetweenReadings, [] { return false; });
+  }
 }
 
 // Of the first process of a namespace, where all that a driver started and forgot is among ours.
@@ -238,6 +249,10 @@ absl::StatusOr<v1::BatchResult> Launcher::Exchange(const v1::Batch& batch, const
       HONE_CHECK(write(cancel_[1], "c", 1) == 1);
       patience = std::jthread([&](const std::stop_token& over) { hung_up = HangUp(channel_, over); });
     });
+    std::jthread reading;
+    if (options_.reads_sensors_in_visits) {
+      reading = std::jthread([&](const std::stop_token& over) { Repeat(over, [&] { ReadSensors(); }); });
+    }
     const double peak = options_.peak_gflops ? options_.peak_gflops() : 0;
     answered = SendNumber(channel_, peak) && SendMessage(channel_, batch) && ReceiveMessage(channel_, &result);
   }
@@ -255,10 +270,16 @@ absl::StatusOr<v1::BatchResult> Launcher::Exchange(const v1::Batch& batch, const
   return cancelled;
 }
 
+void Launcher::ReadSensors() {
+  if (options_.sensors) AddReading(options_.sensors(), sensors_);
+}
+
 v1::BatchResult Launcher::Run(const v1::Batch& batch, const std::stop_token& stop) {
+  sensors_ = {};
   auto result = Exchange(batch, stop);
   if (result.ok()) {
-    AddSensors(options_.sensors ? options_.sensors() : Sensors(), *result);
+    ReadSensors();
+    AddSensors(sensors_, *result);
     return *std::move(result);
   }
   spdlog::error("{}", std::string(result.status().message()));
@@ -291,6 +312,7 @@ int LauncherMain(const Device& device, int channel, int cancel) {
   options.memory_limit = memory / 2;
   options.cache_bytes = options.memory_limit / 8;
   options.filter = wall->filter;
+  options.cpus = UsableCpus();
   const auto holding = [&](HostLock::Mode mode, const auto& work) {
     std::optional<ScopedHostLock> held;
     if (lock.ok()) held.emplace(*lock, mode);

@@ -38,6 +38,7 @@ class Launcher {
     std::string device, folder;              // as MakeDevice takes them
     std::string program = "/proc/self/exe";  // that runs LauncherMain
     std::function<Sensors()> sensors;        // read after every visit; may be empty
+    bool reads_sensors_in_visits = false;    // and all through them, by a thread of its own
     std::function<double()> peak_gflops;     // of the device; empty, or 0: not known, and no time is too short
     // In one of which it lives with all that it starts; must outlive it. An error: why there are none.
     const absl::StatusOr<ControlGroups>* groups = nullptr;
@@ -52,12 +53,14 @@ class Launcher {
   // Measures the batch; starts the process first if there is none. Never fails as a call: see BatchResult.error, which
   // is "cancelled" soon after a stop was requested.
   v1::BatchResult Run(const v1::Batch& batch, const std::stop_token& stop);
+  const Sensors& sensors() const { return sensors_; }  // all that the last visit read of them
 
  private:
   absl::Status Start();
   void Stop();
   void MakeGroup();
   SandboxLayer GroupLayer() const;
+  void ReadSensors();
   absl::StatusOr<v1::BatchResult> Exchange(const v1::Batch& batch, const std::stop_token& stop);
 
   const Options options_;
@@ -65,6 +68,7 @@ class Launcher {
   int channel_ = -1;
   absl::StatusOr<ControlGroup> group_ = absl::FailedPreconditionError("not asked for");
   v1::Sandbox sandbox_;
+  Sensors sensors_;
   // A pipe with a byte in it while the visit is to end. The launcher watches it; only we write and empty it, so that a
   // byte always means the visit that was asked for last.
   std::array<int, 2> cancel_{-1, -1};

@@ -131,6 +131,7 @@ class OwnDevice {
                                                  std::move(device), std::move(state), groups));
     HONE_RETURN_IF_ERROR(own->WallIn(options.required));
     own->golden_ = GoldenBatch(fingerprint.architecture);
+    own->place_ = fingerprint.place;
     return own;
   }
 
@@ -142,13 +143,14 @@ class OwnDevice {
     if (golden_.has_value()) {
       served.golden.run = [this](uint64_t number, const std::stop_token& stop) {
         v1::GoldenCheck check = ReadGolden(*golden_, launcher_.Run(*golden_, stop), number);
-        check.set_throttled(throttling_.Seen() || device_->ReadSensors().slowed_down);
+        check.set_throttled(throttling_.Seen() || launcher_.sensors().slowed_down);
         return check;
       };
     }
     return served;
   }
   const v1::DeviceState& state() const { return state_; }
+  const std::string& place() const { return place_; }
 
  private:
   OwnDevice(const std::string& text, TemporaryFolder folder, TemporaryFolder visits_folder,
@@ -162,6 +164,7 @@ class OwnDevice {
         launcher_({.device = text,
                    .folder = launcher_folder,
                    .sensors = [this] { return device_->ReadSensors(); },
+                   .reads_sensors_in_visits = device_->ReadsSensorsInVisits(),
                    .peak_gflops = [this] { return peak_.gflops(); },
                    .groups = &groups}) {}
   // What the system has for it, and whether that will do.
@@ -182,6 +185,7 @@ class OwnDevice {
   const TemporaryFolder folder_, visits_folder_;
   const std::unique_ptr<Device> device_;
   v1::DeviceState state_;
+  std::string place_;  // of its fingerprint
   MeasuredPeak peak_;
   std::optional<v1::Batch> golden_;
   Throttling throttling_;
@@ -191,10 +195,11 @@ class OwnDevice {
 absl::StatusOr<std::vector<std::unique_ptr<OwnDevice>>> FindDevices(const Options& options,
                                                                     const absl::StatusOr<ControlGroups>& groups) {
   std::vector<std::unique_ptr<OwnDevice>> devices;
-  std::set<std::string> ids;
+  std::set<std::string> ids, places;  // "cuda" and "cuda:0" may be one
   for (const std::string& text : options.devices) {
     HONE_ASSIGN_OR_RETURN(devices.emplace_back(), OwnDevice::Create(text, options, groups));
-    if (!ids.insert(devices.back()->state().device_id()).second) {
+    const std::string& place = devices.back()->place();
+    if (!ids.insert(devices.back()->state().device_id()).second || (!place.empty() && !places.insert(place).second)) {
       return absl::InvalidArgumentError(fmt::format("--device {}: given twice", text));
     }
   }
@@ -237,6 +242,26 @@ absl::StatusOr<std::string> JoinAs(pki::Token token, const Options& options) {
   return pki::Join(options.identity, join);
 }
 
+// What the service is started with, by its settings; nothing where there are none.
+Options SettingsOfService();
+
+// Of what has joined. The service is restarted if that is its own.
+void SayHowItStarts(const Options& options) {
+  const Options service = SettingsOfService();
+  if (options.user.empty() || options.user != service.user ||
+      std::filesystem::weakly_canonical(options.identity) != std::filesystem::weakly_canonical(service.identity)) {
+    const bool usual = options.identity == pki::DefaultFolder(Role::kAgent).value_or("");
+    WriteOut(fmt::format("hone-agent{} starts it{}\n", usual ? "" : " --identity " + options.identity,
+                         options.user.empty() ? "" : ", as user " + options.user));
+    return;
+  }
+  const absl::Status runs = RestartService();
+  WriteOut(runs.ok() ? "the service hone-agent runs, and will after every start of this machine\n"
+                     : fmt::format("the service hone-agent does not run ({}); start it with: systemctl restart "
+                                   "hone-agent\n",
+                                   OneLine(std::string(runs.message()))));
+}
+
 // The labels are checked here too: what is wrong with them must not be found at the first start.
 absl::Status Join(Options options) {
   HONE_ASSIGN_OR_RETURN(pki::Token token, pki::TakeToken(options.token, options.token_file));
@@ -256,14 +281,7 @@ absl::Status Join(Options options) {
       other ? fmt::format(" (not '{}', as this host is called: another has that name, or the token gives this)",
                           HostName())
             : ""));
-  if (options.user.empty()) {
-    const bool usual = options.identity == pki::DefaultFolder(Role::kAgent).value_or("");
-    WriteOut(fmt::format("hone-agent{} starts it\n", usual ? "" : " --identity " + options.identity));
-  } else if (RestartService()) {
-    WriteOut("the service hone-agent runs, and will after every start of this machine\n");
-  } else {
-    WriteOut("start it with: systemctl restart hone-agent\n");
-  }
+  SayHowItStarts(options);
   return absl::OkStatus();
 }
 
@@ -375,6 +393,19 @@ Commands AddOptions(CLI::App& app, Options& options, const std::string& config) 
   doctor->add_flag("--json", options.json, "print one JSON document and nothing else");
   doctor->fallthrough();
   return {join, doctor};
+}
+
+Options SettingsOfService() {
+  if (!std::filesystem::exists(kServiceConfig)) return {};
+  Options settings;
+  CLI::App app;
+  AddOptions(app, settings, kServiceConfig);
+  try {
+    app.parse(std::vector<std::string>());
+  } catch (const CLI::ParseError&) {  // nothing is known of a service that could not start
+    return {};
+  }
+  return settings;
 }
 
 int Finish(const absl::Status& status) {

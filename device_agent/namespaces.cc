@@ -16,7 +16,10 @@
 #include <unistd.h>
 
 #include <array>
+#include <filesystem>
+#include <set>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "base/resource_limit.h"
@@ -53,18 +56,39 @@ absl::StatusOr<std::vector<int>> OpenWritable(const SandboxPolicy& policy, uid_t
   return folders;
 }
 
-bool Become(uid_t user, const std::vector<int>& folders) {
+// To whom the device's nodes belong, as those of cards do to `render` and `video`. Never root's own.
+std::vector<gid_t> GroupsOf(const std::vector<std::string>& nodes) {
+  namespace fs = std::filesystem;
+  std::set<gid_t> groups;
+  const auto add = [&](const fs::path& path) {
+    struct stat about{};
+    if (stat(path.c_str(), &about) == 0 && S_ISCHR(about.st_mode) && about.st_gid != 0) groups.insert(about.st_gid);
+  };
+  for (const std::string& node : nodes) {
+    add(node);
+    std::error_code error;
+    for (fs::directory_iterator entry(node, error), end; !error && entry != end; entry.increment(error)) {
+      add(entry->path());
+    }
+  }
+  return {groups.begin(), groups.end()};
+}
+
+bool Become(uid_t user, const std::vector<gid_t>& groups, const std::vector<int>& folders) {
   for (const int folder : folders) {
     if (fchown(folder, user, user) != 0) return false;
   }
-  return setgroups(0, nullptr) == 0 && setresgid(user, user, user) == 0 && setresuid(user, user, user) == 0;
+  // A container may not know all groups.
+  const bool grouped = setgroups(groups.size(), groups.data()) == 0 || setgroups(0, nullptr) == 0;
+  return grouped && setresgid(user, user, user) == 0 && setresuid(user, user, user) == 0;
 }
 
 // Of a launcher that root started; `agent`: its process, whose launchers share a user. A container may have few users.
 absl::StatusOr<SandboxLayer> LeaveRoot(const SandboxPolicy& policy, pid_t agent) {
   const auto own = kFirstOwnUser + static_cast<uid_t>(agent);
   HONE_ASSIGN_OR_RETURN(const std::vector<int> folders, OpenWritable(policy, own));
-  const bool left = Become(own, folders) || Become(kNobody, folders);
+  const std::vector<gid_t> groups = GroupsOf(policy.nodes);
+  const bool left = Become(own, groups, folders) || Become(kNobody, groups, folders);
   SandboxLayer layer{Layer::kOwnUser, left, left ? fmt::format("user {}", getuid()) : Because()};
   for (const int folder : folders) close(folder);
   return layer;

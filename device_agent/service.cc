@@ -2,19 +2,17 @@
 
 #include <fmt/format.h>
 #include <pwd.h>
-#include <spawn.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <string_view>
 
+#include "base/run_program.h"
 #include "base/status.h"
 
 namespace hone::agent {
@@ -63,18 +61,13 @@ ActAs::~ActAs() {
   HONE_CHECK(seteuid(getuid()) == 0 && setegid(getgid()) == 0);
 }
 
-bool RestartService() {
-  if (!std::filesystem::exists("/run/systemd/system")) return false;
-  const char* const arguments[] = {"systemctl", "restart", "hone-agent.service", nullptr};
-  pid_t child = 0;
-  if (posix_spawnp(&child, arguments[0], nullptr, nullptr, const_cast<char* const*>(arguments), environ) != 0) {
-    return false;
+absl::Status RestartService(const std::filesystem::path& systemd) {
+  if (!std::filesystem::exists(systemd)) return absl::FailedPreconditionError("systemd does not run here");
+  // Where a condition of its unit is not met, there is nothing to start, and no error.
+  for (const char* verb : {"restart", "is-active"}) {
+    HONE_RETURN_IF_ERROR(RunProgram({"systemctl", verb, "hone-agent.service"}).status());
   }
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR) return false;
-  }
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  return absl::OkStatus();
 }
 
 }  // namespace hone::agent

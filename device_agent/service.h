@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <filesystem>
 #include <string>
 
 #include "absl/status/status.h"
@@ -46,8 +47,9 @@ class ActAs {
   bool active_ = true;
 };
 
-// Starts the service anew, so that it takes what it has joined. False where systemd does not run or refuses.
-bool RestartService();
+// Starts the service anew, so that it takes what it has joined. An error: why it does not run, as where systemd does
+// not, whose folder that is.
+absl::Status RestartService(const std::filesystem::path& systemd = "/run/systemd/system");
 
 }  // namespace hone::agent
 

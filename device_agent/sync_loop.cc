@@ -204,7 +204,7 @@ v1::SynchronizeRequest SyncLoop::Request(bool leaving) {
 }
 
 void SyncLoop::Handle(const v1::SynchronizeResponse& response) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   // Not when the answer came: it may have been long on its way, while the tracker counts from when it gave it.
   last_heard_ = sent_ + FromProto(response.held());
   if (response.has_fence_after()) fence_after_ = FromProto(response.fence_after());
@@ -214,7 +214,7 @@ void SyncLoop::Handle(const v1::SynchronizeResponse& response) {
     epoch_ = response.epoch();
     for (const auto& worker : workers_) Forget(*worker);
   }
-  for (const std::string& id : response.acked_lease_ids()) Drop(id);
+  for (const std::string& id : response.acked_lease_ids()) finished_.erase(id);
   for (const std::string& id : response.cancelled_lease_ids()) Cancel(id);
   for (const std::string& id : response.check_device_ids()) {
     for (const auto& worker : workers_) {
@@ -225,6 +225,9 @@ void SyncLoop::Handle(const v1::SynchronizeResponse& response) {
   NoteBarred(response);
   for (const v1::Lease& lease : response.leases()) Take(lease);
   changed_.notify_all();
+  lock.unlock();
+  for (const std::string& id : response.acked_lease_ids()) Unkeep(id);
+  for (const std::string& id : response.cancelled_lease_ids()) Unkeep(id);
 }
 
 // Whoever wonders on the board why nothing happens finds it in the log, once. Called with the lock held.
@@ -243,11 +246,7 @@ void SyncLoop::NoteBarred(const v1::SynchronizeResponse& response) {
   }
 }
 
-// Called with the lock held.
-void SyncLoop::Drop(const std::string& lease_id) {
-  if (finished_.erase(lease_id) > 0) Unkeep(lease_id);
-}
-
+// Without the lock, as Keep.
 void SyncLoop::Unkeep(const std::string& lease_id) {
   const std::lock_guard guard(outbox_mutex_);
   if (outbox_.has_value()) outbox_->Forget(lease_id);
@@ -255,7 +254,7 @@ void SyncLoop::Unkeep(const std::string& lease_id) {
 
 // Called with the lock held.
 void SyncLoop::Cancel(const std::string& lease_id) {
-  Drop(lease_id);
+  finished_.erase(lease_id);
   for (const auto& worker : workers_) {
     std::erase_if(worker->queued, [&](const Visit& v) { return v.reference.lease_id() == lease_id; });
     if (worker->running.has_value() && worker->running->lease_id() == lease_id) worker->drop.request_stop();
@@ -365,7 +364,9 @@ void SyncLoop::RunVisit(Worker& worker, std::unique_lock<std::mutex>& lock) {
   if (!dropped.stop_requested()) {
     finished_[visit.reference.lease_id()] = std::move(finished);
   } else if (!stopping_) {  // who stops finds it on the disk when it comes back
+    lock.unlock();
     Unkeep(visit.reference.lease_id());
+    lock.lock();
   }
   worker.running.reset();
 }

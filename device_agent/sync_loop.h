@@ -107,7 +107,6 @@ class SyncLoop {
   void NoteBarred(const v1::SynchronizeResponse& response);
   void Take(const v1::Lease& lease);
   void Cancel(const std::string& lease_id);
-  void Drop(const std::string& lease_id);
   void FenceLoop();
   void CheckDevices(absl::Time now);
   void Forget(Worker& worker);
@@ -131,7 +130,7 @@ class SyncLoop {
   uint64_t epoch_ = 0, sequence_ = 0;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::map<std::string, v1::LeaseResult> finished_;  // by lease id, until acknowledged
-  std::mutex outbox_mutex_;                          // taken last; held while the disk works
+  std::mutex outbox_mutex_;                          // held while the disk works: never taken under mutex_
   std::optional<Outbox> outbox_;
   absl::Time sent_;                                 // the newest call
   absl::Time last_heard_ = absl::InfiniteFuture();  // when the tracker surely heard of us last

@@ -37,7 +37,7 @@ constexpr SystemCall kRunning[] = {
     {"sched_yield", "a thread that waits for one without a CPU"},
     {"set_robust_list", "a thread that starts, which may be late"},
     {"rseq", "a thread that starts, which may be late"},
-    {"sched_setaffinity", "a thread that starts stays on its CPU"},
+    {"sched_setaffinity", "a thread that starts stays on its CPU: itself, no other", {0, kFile, 0}},
     {"sched_getaffinity", "the C library asks it at a thread's first allocation"},
     {"getcpu", "a pool of threads asks it at each loop, on machines whose kernel does not answer in user space"},
     {"clock_gettime", "timing, on machines whose kernel does not answer in user space", {0, kFile, 1}},

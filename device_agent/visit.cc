@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/cpu_cores.h"
 #include "base/status.h"
 #include "device_agent/evidence.h"
 #include "device_agent/progress.h"
@@ -58,6 +59,7 @@ struct Visitor::Course {
 };
 
 absl::StatusOr<WatchedChild> Visitor::Fork(int threads) const {
+  StayOnCpus(options_.cpus);  // a child with a driver may have moved this process to others
   return WatchedChild::Start([&](int channel) {
     const ChildOrigin origin{.device = &device_,
                              .cold_numbers = &cold_numbers_,

@@ -32,6 +32,7 @@ class Visitor {
     int64_t cache_bytes = 512ll << 20;
     CallFilter filter = CallFilter::kListener;  // of children; kNone: they run without one
     double grace_seconds = 3;                   // that a running kernel gets when the time of its visit is over
+    std::vector<int> cpus;                      // of this process and its children; empty: any
   };
   // `device` must outlive the visitor.
   Visitor(const Device& device, const Options& options)

@@ -1,5 +1,7 @@
 #include "device_agent/visit_batch.h"
 
+#include <algorithm>
+
 #include "base/kernel_abi.h"
 
 namespace hone::agent {
@@ -12,6 +14,13 @@ DataLayout LayOut(const VisitBatch& batch) {
     bytes += (buffer.bytes + HONE_BUFFER_ALIGNMENT - 1) / HONE_BUFFER_ALIGNMENT * HONE_BUFFER_ALIGNMENT;
   }
   return layout;
+}
+
+void AddReading(const Sensors& reading, Sensors& all) {
+  all.temperature_c = std::max(all.temperature_c, reading.temperature_c);
+  all.clock_mhz = std::max(all.clock_mhz, reading.clock_mhz);
+  all.slowed_down |= reading.slowed_down || (all.seems_slowed_down && reading.seems_slowed_down);
+  all.seems_slowed_down |= reading.seems_slowed_down;
 }
 
 }  // namespace hone::agent

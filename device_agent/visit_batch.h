@@ -104,7 +104,12 @@ struct Sensors {
   std::optional<double> temperature_c;  // hottest zone
   std::optional<double> clock_mhz;      // fastest of its clocks
   bool slowed_down = false;             // the device says that heat or lack of power slows it down: it gets no work
+  bool seems_slowed_down = false;       // it may be that, if it lasts
 };
+
+// Of several readings what a measurement is to be judged by: the hottest and the fastest, and whether it was slowed
+// down in any, or seemed to be in two.
+void AddReading(const Sensors& reading, Sensors& all);
 
 struct VisitResult {
   std::string error;                        // then there are no outcomes

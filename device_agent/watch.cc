@@ -132,7 +132,8 @@ std::optional<ChildEnd> Watch::Take(const VisitMessage& message, WatchedChild& c
       child.Kill();
       return Blamed(BlameFor(message));
     case Type::kShown:
-      if (message.candidate != current_ || failed_one_ || shown_ || options_.evidence == nullptr) break;
+      if (set_up_ < Type::kReady || message.candidate != current_ || failed_one_ || shown_) break;
+      if (options_.evidence == nullptr) break;
       return Judge(message, child);
     case Type::kTimes:
       return TakeTimes(message, child);
@@ -152,6 +153,7 @@ bool Watch::Begun(const VisitMessage& message) {
   // Once it works on candidates, it works on nothing else, and on none that has failed: who ends with such a one would
   // be replaced for ever.
   if (!progress_.Known(message.candidate) && (message.candidate != -1 || current_ >= 0)) return false;
+  if (message.candidate >= 0 && set_up_ < VisitMessage::Type::kReady) return false;  // else setting up had no end
   if (progress_.Failed(message.candidate)) return false;
   const double now = SecondsNow(), seconds = now - begun_;
   Spent& last = spent_[static_cast<size_t>(current_ + 1)];

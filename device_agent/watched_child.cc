@@ -102,10 +102,7 @@ ssize_t WatchedChild::Receive(VisitMessage& message) {
 // Whether it stands at a call that it may not make; lets it go on with one that it may.
 bool WatchedChild::Stopped() {
   const absl::StatusOr<StoppedCall> call = ReceiveStoppedCall(listener_);
-  if (!call.ok()) {  // killed meanwhile, or all who could call are gone
-    close(std::exchange(listener_, -1));
-    return false;
-  }
+  if (!call.ok()) return false;  // a signal has ended the call, or its thread
   if (setting_up_ && call->for_setup && LetGoOn(listener_, *call)) return false;
   forbidden_ = call->name;
   return true;
@@ -128,7 +125,11 @@ WatchedChild::Event WatchedChild::Next(VisitMessage& message, double seconds, in
       if (size != sizeof(message)) message = VisitMessage{};  // of no type: it makes no sense
       return Event::kMessage;
     }
-    if (files[2].revents != 0 && Stopped()) return Event::kForbidden;
+    if ((files[2].revents & POLLIN) != 0) {
+      if (Stopped()) return Event::kForbidden;
+    } else if (files[2].revents != 0) {  // all who could call are gone
+      close(std::exchange(listener_, -1));
+    }
     if (left <= 0) return Event::kSilent;
   }
 }
@@ -154,13 +155,19 @@ std::string WatchedChild::Ending() {
   const pid_t pid = std::exchange(pid_, -1);
   // Closing the channel and living on would block us for ever.
   const double deadline = SecondsNow() + 2;
-  pid_t waited = 0;
-  while ((waited = waitpid(pid, &status, WNOHANG)) == 0 || (waited < 0 && errno == EINTR)) {
+  const auto lives = [pid] {
+    siginfo_t end{};
+    return waitid(P_PID, static_cast<id_t>(pid), &end, WEXITED | WNOHANG | WNOWAIT) == 0 && end.si_pid == 0;
+  };
+  while (lives()) {
     if (SecondsNow() > deadline) {
       killed_ = true;
       kill(pid, SIGKILL);
     }
     usleep(50);
+  }
+  kill(-pid, SIGKILL);  // what it has forked: until it is waited for, nobody else has that number
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
   lost_ = !killed_ && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
   if (WIFSIGNALED(status)) return fmt::format("was killed by {}", SignalName(WTERMSIG(status)));

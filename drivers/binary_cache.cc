@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -68,7 +69,11 @@ void BinaryCache::Keep(std::string_view key, std::string_view binary) const {
   std::error_code failed;
   fs::create_directories(folder_, failed);
   const fs::path path = PathOf(key);
-  const fs::path part = path.string() + "." + std::to_string(getpid()) + ".part";
+  // A file of our own among those of all threads, processes and containers that have the folder.
+  std::string part = path.string() + ".XXXXXX.part";
+  const int created = mkstemps(part.data(), 5);
+  if (created < 0) return;
+  close(created);
   {
     std::ofstream file(part, std::ios::binary);
     file.write(reinterpret_cast<const char*>(&header), sizeof header);

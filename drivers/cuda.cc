@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <limits>
 #include <thread>
 #include <type_traits>
 #include <utility>
@@ -20,15 +21,22 @@ struct Context {
   Handle context = nullptr, stream = nullptr;
   // Pinned, for long reads (Device::Read); null until there is one.
   mutable std::byte* staging = nullptr;
+  bool reads_pinned_fast = true;  // this machine's CPUs do
   mutable bool launched = false;  // the latest that was handed over is a launch, which another may overlap
 
   // What `function` returns. Calls are of the thread's current context, which others in the process have set for
   // theirs: this one is current for the call alone. Without it, if somebody has destroyed it, nothing is called.
+  // While another thread records in the usual mode, allocating and loading fail in all threads, and spoil what is
+  // recorded: but not in a thread whose mode says that only its own recordings count, as it does for the call.
   template <typename... P>
   int Call(int (*Api::*function)(P...), std::type_identity_t<P>... arguments) const {
     launched = false;
     if (const int code = api->cuCtxPushCurrent_v2(context); code != kSuccess) return code;
+    int mode = kCaptureOfThisThread;
+    api->cuThreadExchangeStreamCaptureMode(&mode);
+    if (int asked = mode; asked > kCaptureOfThisThread) api->cuThreadExchangeStreamCaptureMode(&asked);  // minds none
     const int code = ((*api).*function)(arguments...);
+    api->cuThreadExchangeStreamCaptureMode(&mode);
     Handle same = nullptr;
     api->cuCtxPopCurrent_v2(&same);
     return code;
@@ -44,32 +52,8 @@ struct Context {
 
 namespace {
 
-// As the driver numbers them.
-enum Attribute {
-  kMaxLanes = 1,
-  kSharedBytes = 8,
-  kLaneWidth = 10,
-  kUnits = 16,
-  kL2Bytes = 38,
-  kMajor = 75,
-  kMinor = 76,
-  kSharedBytesIfAsked = 97,
-};
-enum FunctionAttribute {
-  kFunctionMaxLanes = 0,
-  kFunctionShared = 1,
-  kFunctionLocal = 3,
-  kFunctionRegisters = 4,
-  kFunctionAskedShared = 8,
-};
-enum JitOption { kInfoLog = 3, kInfoLogBytes = 4, kErrorLog = 5, kErrorLogBytes = 6 };
-constexpr int kInputPtx = 1;
-constexpr unsigned kStreamAlone = 1;     // does not wait for the default stream
-constexpr int kCaptureOfThisThread = 1;  // other threads may go on as they like
-constexpr unsigned kPortable = 1;        // pinned memory for every context
-constexpr size_t kStage = 2 << 20;       // bytes of pinned memory through which reads go that are not short
+constexpr size_t kStage = 2 << 20;  // bytes of pinned memory through which reads go that are not short
 constexpr size_t kShortRead = 64 << 10;
-constexpr uint32_t kOverlaps = 6;  // the attribute of a launch that waits by itself
 
 // The handle, or the place of memory, given back by `destroy` when nobody needs it any more.
 template <typename Owned>
@@ -79,11 +63,19 @@ std::shared_ptr<void> Own(std::shared_ptr<const Context> context, Owned handle, 
           }};
 }
 
+int Ask(const Api& api, Ordinal device, Attribute attribute) {
+  int value = 0;
+  return api.cuDeviceGetAttribute(&value, attribute, device) == kSuccess ? value : 0;
+}
+
+// Before Xavier, a board with one memory for all kept pinned memory out of the caches of its CPUs.
+bool ReadsPinnedFast(const Api& api, Ordinal device) {
+  const int architecture = 10 * Ask(api, device, kMajor) + Ask(api, device, kMinor);
+  return Ask(api, device, kIntegrated) == 0 || architecture >= 72;
+}
+
 DeviceInfo Describe(const Api& api, Ordinal device) {
-  const auto ask = [&](Attribute attribute) {
-    int value = 0;
-    return api.cuDeviceGetAttribute(&value, attribute, device) == kSuccess ? value : 0;
-  };
+  const auto ask = [&](Attribute attribute) { return Ask(api, device, attribute); };
   DeviceInfo info;
   std::array<char, 256> name = {};
   api.cuDeviceGetName(name.data(), static_cast<int>(name.size()) - 1, device);
@@ -227,6 +219,7 @@ Error Library::Open(std::string_view selector, Device* device) const {
   if (Error e = Check(*api_, api_->cuDevicePrimaryCtxRetain(&context->context, context->device), what); !e.ok()) {
     return e;
   }
+  context->reads_pinned_fast = ReadsPinnedFast(*api_, context->device);
   const int code = context->Call(&Api::cuStreamCreate, &context->stream, kStreamAlone);
   if (Error e = Check(*api_, code, what); !e.ok()) return e;
   device->context_ = std::move(context);
@@ -237,6 +230,7 @@ Error Library::Open(std::string_view selector, Device* device) const {
 namespace {
 
 bool HasStaging(const Context& context) {
+  if (!context.reads_pinned_fast) return false;
   void* place = context.staging;
   if (place == nullptr && context.Call(&Api::cuMemHostAlloc, &place, kStage, kPortable) == kSuccess) {
     context.staging = static_cast<std::byte*>(place);
@@ -336,9 +330,11 @@ Error Kernel::SetArg(int index, const Buffer& buffer) {
 
 Error Kernel::SetShared(int64_t bytes) {
   if (bytes == shared_bytes_) return {};
-  shared_bytes_ = bytes;
+  const std::string what = std::to_string(bytes) + " bytes of shared memory for kernel '" + name_ + "'";
+  if (bytes < 0 || bytes > std::numeric_limits<int>::max()) return {Trouble::kProgram, what + ": no device has that"};
   const int code = context_->Call(&Api::cuFuncSetAttribute, function_, kFunctionAskedShared, static_cast<int>(bytes));
-  return context_->Check(code, std::to_string(bytes) + " bytes of shared memory for kernel '" + name_ + "'");
+  if (code == kSuccess) shared_bytes_ = bytes;
+  return context_->Check(code, what);
 }
 
 Error Device::Allocate(size_t bytes, Buffer* buffer) const {

@@ -38,6 +38,8 @@ Trouble TroubleOf(int code) {
     case kNewerPtx:
     case 500:  // not found
     case 701:  // too many resources for a launch
+    case 801:  // not supported by the device
+    case 912:  // groups that share copies, more or larger than it takes
       return Trouble::kProgram;
     case 700:  // illegal address
     case 702:  // ended by the driver's watchdog

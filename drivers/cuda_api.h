@@ -40,7 +40,7 @@ struct LaunchConfig {
   X(cuDeviceGetPCIBusId, char*, int, Ordinal) \
   X(cuDeviceGetAttribute, int*, int, Ordinal) X(cuDeviceTotalMem_v2, size_t*, Ordinal) \
   X(cuDevicePrimaryCtxRetain, Handle*, Ordinal) X(cuDevicePrimaryCtxRelease_v2, Ordinal) \
-  X(cuCtxPushCurrent_v2, Handle) X(cuCtxPopCurrent_v2, Handle*) \
+  X(cuCtxPushCurrent_v2, Handle) X(cuCtxPopCurrent_v2, Handle*) X(cuThreadExchangeStreamCaptureMode, int*) \
   X(cuLinkCreate_v2, unsigned, int*, void**, Handle*) \
   X(cuLinkAddData_v2, Handle, int, void*, size_t, const char*, unsigned, int*, void**) \
   X(cuLinkComplete, Handle, void**, size_t*) X(cuLinkDestroy, Handle) \
@@ -69,6 +69,31 @@ struct Api {
 #undef HONE_CUDA_POINTER
 };
 
+// As the driver numbers them.
+enum Attribute {
+  kMaxLanes = 1,
+  kSharedBytes = 8,
+  kLaneWidth = 10,
+  kUnits = 16,
+  kIntegrated = 18,
+  kL2Bytes = 38,
+  kMajor = 75,
+  kMinor = 76,
+  kSharedBytesIfAsked = 97,
+};
+enum FunctionAttribute {
+  kFunctionMaxLanes = 0,
+  kFunctionShared = 1,
+  kFunctionLocal = 3,
+  kFunctionRegisters = 4,
+  kFunctionAskedShared = 8,
+};
+enum JitOption { kInfoLog = 3, kInfoLogBytes = 4, kErrorLog = 5, kErrorLogBytes = 6 };
+inline constexpr int kInputPtx = 1;
+inline constexpr unsigned kStreamAlone = 1;     // does not wait for the default stream
+inline constexpr int kCaptureOfThisThread = 1;  // other threads may go on as they like
+inline constexpr unsigned kPortable = 1;        // pinned memory for every context
+inline constexpr uint32_t kOverlaps = 6;        // the attribute of a launch that waits by itself
 inline constexpr int kSuccess = 0, kNotReady = 600;
 
 // kAbsent: the library is not there, or lacks a function.

@@ -19,11 +19,11 @@ namespace {
 
 constexpr int kOfTheChip = 0;                       // of its sensors of temperature
 constexpr int kOfTheUnits = 1;                      // of its clocks
-constexpr unsigned long long kSlowedDown = 0x08     // by the hardware
-                                           | 0x20   // by the driver, for heat
+constexpr unsigned long long kSlowedDown = 0x20     // by the driver, for heat
                                            | 0x40   // by the hardware, for heat
                                            | 0x80;  // by the hardware, for lack of power
 // Not 0x04, by the driver at the limit of power: a large device has it at all its work, and would never get any.
+constexpr unsigned long long kSeemsSlowedDown = 0x08;  // by the hardware, whatever for
 
 template <typename Function>
 bool Find(void* library, const char* name, Function& function) {
@@ -61,6 +61,7 @@ Condition Management::Read(const std::string& pci_address) const {
   unsigned long long reasons = 0;
   if (api_->nvmlDeviceGetCurrentClocksThrottleReasons(device, &reasons) == 0) {
     condition.slowed_down = (reasons & kSlowedDown) != 0;
+    condition.seems_slowed_down = (reasons & kSeemsSlowedDown) != 0;
   }
   return condition;
 }

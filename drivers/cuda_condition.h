@@ -20,6 +20,8 @@ struct Condition {
   // By heat, or by the hardware for lack of power. Not by the driver at the limit of its power, where a busy device
   // always is, nor because it has nothing to do: clock_mhz shows both.
   bool slowed_down = false;
+  // The hardware says that it slows down and not why; it also says so for a moment while a clock changes.
+  bool seems_slowed_down = false;
 };
 
 // May be used by several threads at a time.

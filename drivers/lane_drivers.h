@@ -3,6 +3,8 @@
 #ifndef HONE_DRIVERS_LANE_DRIVERS_H_
 #define HONE_DRIVERS_LANE_DRIVERS_H_
 
+#include <chrono>
+
 #include "drivers/cuda.h"
 #include "drivers/opencl.h"
 
@@ -19,6 +21,7 @@ struct OpenClDriver {
   using Timing = opencl::Timing;
   static constexpr const char* kName = "OpenCL";    // of its devices, for people
   static constexpr const char* kTarget = "opencl";  // as `hone compile --target` takes it
+  static constexpr bool kBuildsAtLaunch = true;     // the first of a kernel; PoCL does
 };
 
 struct CudaDriver {
@@ -32,6 +35,7 @@ struct CudaDriver {
   using Timing = cuda::Timing;
   static constexpr const char* kName = "CUDA";
   static constexpr const char* kTarget = "cuda";
+  static constexpr bool kBuildsAtLaunch = false;
 };
 
 using Deadline = std::chrono::steady_clock::time_point;

@@ -3,7 +3,6 @@
 #ifndef HONE_DRIVERS_LANE_ROOFLINE_H_
 #define HONE_DRIVERS_LANE_ROOFLINE_H_
 
-#include <chrono>
 #include <filesystem>
 
 #include "drivers/lane_drivers.h"
@@ -17,11 +16,11 @@ struct LaneRoofline {
   double memory_bytes_per_second = 0;
 };
 
-// cache_folder: as in BuildOptions. longest: that a kernel may take, its repeats together; kTimeout: it took longer,
-// and what it uses stays as it is until the process ends. For every driver of lane_drivers.h.
+// cache_folder: as in BuildOptions. kTimeout: a kernel had not ended by the deadline, and what it uses stays as it is
+// until the process ends. For every driver of lane_drivers.h.
 template <typename Driver>
 Error MeasureRoofline(const typename Driver::Device& device, const std::filesystem::path& cache_folder,
-                      LaneRoofline* roofline, std::chrono::duration<double> longest = std::chrono::hours(1));
+                      LaneRoofline* roofline, Deadline deadline = Deadline::max());
 
 }  // namespace hone::drivers
 

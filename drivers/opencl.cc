@@ -45,11 +45,19 @@ int64_t KernelValue(const Api& api, cl_kernel kernel, void* device, cl_kernel_wo
   return code == CL_SUCCESS ? static_cast<int64_t>(value) : 0;
 }
 
-DeviceInfo Describe(const Api& api, cl_platform_id platform, cl_device_id device) {
+struct Found {
+  cl_platform_id platform = nullptr;
+  cl_device_id device = nullptr;
+  int number = 0;  // its place among all
+};
+
+DeviceInfo Describe(const Api& api, const Found& found) {
+  const cl_device_id device = found.device;
   const auto text = [&](cl_device_info param) { return Text(api.clGetDeviceInfo, device, param); };
   DeviceInfo info;
-  info.platform = Text(api.clGetPlatformInfo, platform, CL_PLATFORM_NAME);
-  info.platform_version = Text(api.clGetPlatformInfo, platform, CL_PLATFORM_VERSION);
+  info.number = found.number;
+  info.platform = Text(api.clGetPlatformInfo, found.platform, CL_PLATFORM_NAME);
+  info.platform_version = Text(api.clGetPlatformInfo, found.platform, CL_PLATFORM_VERSION);
   info.name = text(CL_DEVICE_NAME);
   info.vendor = text(CL_DEVICE_VENDOR);
   info.driver_version = text(CL_DRIVER_VERSION);
@@ -74,11 +82,6 @@ DeviceInfo Describe(const Api& api, cl_platform_id platform, cl_device_id device
   return info;
 }
 
-struct Found {
-  cl_platform_id platform = nullptr;
-  cl_device_id device = nullptr;
-};
-
 Error FindDevices(const Api& api, std::vector<Found>* found) {
   const Error none = {Trouble::kAbsent,
                       "OpenCL is installed but has no device; install the driver of the device (its .icd file belongs "
@@ -93,7 +96,9 @@ Error FindDevices(const Api& api, std::vector<Found>* found) {
     if (api.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, nullptr, &count) != CL_SUCCESS || count == 0) continue;
     std::vector<cl_device_id> devices(count);
     if (api.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, devices.data(), nullptr) != CL_SUCCESS) continue;
-    for (const cl_device_id device : devices) found->push_back({platform, device});
+    for (const cl_device_id device : devices) {
+      found->push_back({platform, device, static_cast<int>(found->size())});
+    }
   }
   return found->empty() ? none : Error{};
 }
@@ -129,11 +134,12 @@ std::string BinaryOf(const Api& api, cl_program program) {
   return binary;
 }
 
-double Seconds(const Api& api, const std::shared_ptr<void>& event, cl_profiling_info what, Error* error) {
+// By the device's clock, which may have begun in 1970: as seconds, a double would be coarser than a short kernel.
+int64_t NanosecondsAt(const Api& api, const std::shared_ptr<void>& event, cl_profiling_info what, Error* error) {
   cl_ulong nanoseconds = 0;
   const cl_int code = api.clGetEventProfilingInfo(As<cl_event>(event), what, sizeof nanoseconds, &nanoseconds, nullptr);
   if (Error e = Check(code, "cannot read the device's clock"); !e.ok()) *error = e;
-  return static_cast<double>(nanoseconds) * 1e-9;
+  return static_cast<int64_t>(nanoseconds);
 }
 
 }  // namespace
@@ -144,14 +150,14 @@ Error Library::ListDevices(std::vector<DeviceInfo>* devices) const {
   std::vector<Found> found;
   if (Error e = FindDevices(*api_, &found); !e.ok()) return e;
   devices->clear();
-  for (const Found& f : found) devices->push_back(Describe(*api_, f.platform, f.device));
+  for (const Found& f : found) devices->push_back(Describe(*api_, f));
   return {};
 }
 
 Error Library::Find(std::string_view selector, DeviceInfo* info) const {
   Found found;
   if (Error e = Choose(*api_, selector, &found); !e.ok()) return e;
-  *info = Describe(*api_, found.platform, found.device);
+  *info = Describe(*api_, found);
   return {};
 }
 
@@ -162,7 +168,7 @@ Error Library::Open(std::string_view selector, Device* device) const {
   Device opened;
   opened.api_ = api_;
   opened.device_ = id;
-  opened.info_ = Describe(*api_, found.platform, id);
+  opened.info_ = Describe(*api_, found);
   cl_int code = CL_SUCCESS;
   const cl_context context = api_->clCreateContext(nullptr, 1, &id, nullptr, nullptr, &code);
   if (Error e = Check(code, "cannot open the OpenCL device '" + opened.info_.name + "'"); !e.ok()) return e;
@@ -344,14 +350,16 @@ Error Device::Enqueue(const Launch& launch, std::shared_ptr<void>* event) const 
   const cl_int code =
       api_->clEnqueueNDRangeKernel(As<cl_command_queue>(queue_), As<cl_kernel>(launch.kernel->kernel_), 1, nullptr,
                                    &all, &lanes, 0, nullptr, event != nullptr ? &made : nullptr);
-  if (Error e =
-          Check(code, "cannot launch kernel '" + launch.kernel->name_ + "' with " + std::to_string(launch.groups) +
-                          " groups of " + std::to_string(launch.lanes) + " lanes");
-      !e.ok()) {
-    return e;
+  if (code == CL_SUCCESS) {  // a text for every launch would take as long as the launch
+    if (event != nullptr) *event = Own(api_, made, &Api::clReleaseEvent);
+    return {};
   }
-  if (event != nullptr) *event = Own(api_, made, &Api::clReleaseEvent);
-  return {};
+  // A fault of an earlier launch shows with the same code as a kernel that asks for too much.
+  if (code == CL_OUT_OF_RESOURCES) {
+    if (Error e = Finish(); !e.ok()) return e;
+  }
+  return Check(code, "cannot launch kernel '" + launch.kernel->name_ + "' with " + std::to_string(launch.groups) +
+                         " groups of " + std::to_string(launch.lanes) + " lanes");
 }
 
 // clWaitForEvents knows no deadline, so this asks, ever less often.
@@ -421,8 +429,9 @@ Error Device::Time(std::span<const Launch> launches, int repeats, Deadline deadl
   timing->wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   Error failed;
   for (const Repeat& repeat : done) {
-    timing->device_seconds.push_back(Seconds(*api_, repeat.last, CL_PROFILING_COMMAND_END, &failed) -
-                                     Seconds(*api_, repeat.first, CL_PROFILING_COMMAND_START, &failed));
+    const int64_t end = NanosecondsAt(*api_, repeat.last, CL_PROFILING_COMMAND_END, &failed),
+                  start = NanosecondsAt(*api_, repeat.first, CL_PROFILING_COMMAND_START, &failed);
+    timing->device_seconds.push_back(1e-9 * static_cast<double>(end - start));
   }
   return failed;
 }

@@ -26,6 +26,7 @@ struct Api;  // the library's functions; opencl_api.h
 struct DeviceInfo {
   std::string platform, platform_version, name, vendor, driver_version;
   std::string c_version;  // of the OpenCL C that its compiler speaks: "OpenCL C 1.2 ..."
+  int number = 0;         // its place in the library's list
   bool is_cpu = false;
   int64_t compute_units = 0;
   int64_t max_group_lanes = 0;     // lanes of a group, for any kernel; one kernel's own limit may be lower

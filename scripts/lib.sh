@@ -49,6 +49,17 @@ debian_mirror() {
     gawk '$2 == "bookworm" && $3 == "Packages" { print $1; exit }'
 }
 
+# sources_of SUITE: address and name of what its packages come from. Of bookworm that is all of it that this machine takes
+# packages from, and so security.debian.org too; of another, the suite alone.
+sources_of() {
+  if [[ $1 != bookworm ]]; then
+    printf '%s %s\n' "$(debian_mirror)" "$1"
+    return
+  fi
+  apt-get indextargets --format '$(SITE) $(RELEASE) $(CREATED_BY)' 2>/dev/null |
+    gawk '$2 ~ /^bookworm(-updates|-security)?$/ && $3 == "Packages" && !seen[$1, $2]++ { print $1, $2 }'
+}
+
 # build_release: configures and builds build/release; quick when nothing changed.
 build_release() {
   say "building build/release"
@@ -63,13 +74,14 @@ isolated() { APT_CONFIG=$1/apt.conf "${@:2}"; }
 
 # isolate FOLDER ARCHITECTURE SUITE [deb-src]: makes FOLDER such a system, which knows what packages SUITE has.
 isolate() {
-  local folder=$1 mirror
+  local folder=$1 site suite
   rm -rf "$folder"
   mkdir -p "$folder"/{root,state/lists/partial,cache/archives/partial}
-  mirror=$(debian_mirror)
-  [[ -n $mirror ]] || fail "/etc/apt names no source of Debian 12 (bookworm)"
-  printf '%s [arch=%s signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] %s %s main\n' "${4:-deb}" "$2" "$mirror" \
-    "$3" > "$folder/sources.list"
+  [[ -n $(debian_mirror) ]] || fail "/etc/apt names no source of Debian 12 (bookworm)"
+  sources_of "$3" | while read -r site suite; do
+    printf '%s [arch=%s signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] %s %s main\n' "${4:-deb}" "$2" "$site" \
+      "$suite"
+  done > "$folder/sources.list"
   : > "$folder/state/status"
   cat > "$folder/apt.conf" <<END
 Dir::Etc::SourceList "$folder/sources.list";
@@ -82,6 +94,7 @@ Dir::Cache "$folder/cache";
 APT::Architecture "$2";
 APT::Architectures "$2";
 APT::Sandbox::User "root";
+APT::Update::Error-Mode "any";
 END
   isolated "$folder" apt-get -q update > "$folder/log" 2>&1 ||
     fail "apt-get update for $3, $2 failed; its messages are in $folder/log"
@@ -113,13 +126,30 @@ note() {
   done
 }
 
+# complete FOLDER WHAT: whether just that is in FOLDER.
+complete() { [[ $(cat "$1/complete" 2>/dev/null) == "$2" ]]; }
+
+# fetched FOLDER WHAT: whether it is there since a week at most: Debian mends what it has released.
+fetched() { complete "$1" "$2" && [[ -n $(find "$1/complete" -mtime -7) ]]; }
+
+# answers FOLDER ARCHITECTURE SUITE [deb-src]: whether FOLDER can be made anew, without touching it: where nobody
+# answers, what is there stays.
+answers() {
+  (isolate "$1.asked" "${@:2}") || return
+  rm -rf "$1.asked"
+}
+
 # fetch FOLDER ARCHITECTURE SUITE WITH PACKAGE...: unpacks Debian packages into FOLDER/root; no script of theirs is run.
 # WITH is what to do: install, with what they depend on, or download, without.
 fetch() {
   local folder=$1 architecture=$2 suite=$3 verb=$4 deb
   shift 4
-  [[ $(cat "$folder/complete" 2>/dev/null) == "$suite $*" ]] && return
+  fetched "$folder" "$suite $*" && return
   say "fetching libraries of $suite for $architecture"
+  if ! answers "$folder" "$architecture" "$suite"; then
+    complete "$folder" "$suite $*" && return
+    fail "no libraries of $suite for $architecture can be fetched"
+  fi
   isolate "$folder" "$architecture" "$suite"
   if [[ $verb == install ]]; then
     isolated "$folder" apt-get -q -y -d --no-install-recommends install "$@" >> "$folder/log" 2>&1
@@ -140,8 +170,12 @@ fetch() {
 fetch_sources() {
   local folder=$1 suite=$2 package
   shift 2
-  [[ $(cat "$folder/complete" 2>/dev/null) == "$suite $*" ]] && return
+  fetched "$folder" "$suite $*" && return
   say "fetching sources of $*"
+  if ! answers "$folder" "$(dpkg --print-architecture)" "$suite" deb-src; then
+    complete "$folder" "$suite $*" && return
+    fail "no sources of $suite can be fetched"
+  fi
   isolate "$folder" "$(dpkg --print-architecture)" "$suite" deb-src
   (cd "$folder/cache" && isolated "$folder" apt-get -q source --download-only "$@" >> "$folder/log" 2>&1) ||
     fail "apt-get could not fetch the sources of $*; its messages are in $folder/log"

@@ -129,6 +129,7 @@ class BuildPool::Worker {
     if (pid == 0) {  // only calls that are safe after fork in a process with threads, until exec
       prctl(PR_SET_PDEATHSIG, SIGKILL);
       if (getppid() != parent) _exit(127);
+      setpgid(0, 0);  // for Stop
       sigset_t none;
       sigemptyset(&none);
       sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -153,6 +154,7 @@ class BuildPool::Worker {
     int status = 0;
     if (pid_ < 0) return status;
     close(socket_);
+    kill(-pid_, SIGKILL);  // the programs that it runs, too
     kill(pid_, SIGKILL);
     while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
     }

@@ -1,5 +1,7 @@
 #include "tuner/build_worker.h"
 
+#include <fcntl.h>
+
 #include <optional>
 #include <string>
 #include <utility>
@@ -82,6 +84,7 @@ BuildReply Builder::Build(const BuildRequest& request) {
 }
 
 int ServeBuilds(int socket, const std::function<BuildReply(const BuildRequest&)>& build) {
+  fcntl(socket, F_SETFD, FD_CLOEXEC);  // a program that outlives this process must not keep it open
   // Without the lock, timing on this machine may be disturbed, but everything works.
   absl::StatusOr<HostLock> lock = HostLock::Open();
   BuildReply started;
@@ -96,6 +99,8 @@ int ServeBuilds(int socket, const std::function<BuildReply(const BuildRequest&)>
     const BuildReply reply = build(*request);
     compiling.reset();
     if (!SendFrame(socket, Encode(reply))) return 0;
+    // The linker may not be able to run again in this process.
+    if (request->kind == BuildRequest::Kind::kLink && reply.kind == BuildReply::Kind::kFailed) return 0;
   }
   return 0;
 }

@@ -34,7 +34,8 @@ class Builder {
   std::map<std::string, std::string> prepares_;  // objects by target and name
 };
 
-// Answers requests from the socket until the other end is gone. Returns the exit code of the process.
+// Answers requests from the socket until the other end is gone, or linking has failed. Returns the exit code of the
+// process.
 int ServeBuilds(int socket, const std::function<BuildReply(const BuildRequest&)>& build);
 
 }  // namespace hone::tuner

@@ -19,6 +19,7 @@
 #include "base/resource_limit.h"
 #include "base/standard_streams.h"
 #include "base/status.h"
+#include "base/temporary_folder.h"
 #include "base/thread_pool.h"
 #include "hone/v1/tuner.grpc.pb.h"
 #include "pki/farm_link.h"
@@ -190,6 +191,8 @@ int Finish(const absl::Status& status) {
 // Returns only with an error from before anything has begun. Nothing but the jobs has to be put in order at the end:
 // the process ends where that is known, whatever else it does.
 absl::Status Run(const Options& options, const sigset_t& signals) {
+  // Of build workers that were killed: their assembler writes in the one, their linker in the other.
+  for (const char* parent : {"", "/dev/shm"}) TemporaryFolder::RemoveAbandoned(parent);
   HONE_ASSIGN_OR_RETURN(const auto link, pki::FarmLink::Open(options.tracker, options.identity));
   Shared shared{options, *link, RandomId(), {}, BuildPool(options.build)};
   std::vector<std::thread> tuners;

@@ -19,9 +19,14 @@ namespace {
 
 constexpr const char* kOtherFolder = "/usr/local/nvidia";  // where some systems have the driver's libraries
 
-absl::StatusOr<drivers::cuda::Device> OpenCudaDriver(const std::string& selector) {
+absl::StatusOr<drivers::cuda::Library> LoadCudaDriver() {
   drivers::cuda::Library library;
   HONE_RETURN_IF_ERROR(ToStatus(drivers::cuda::Library::Load(&library)));
+  return library;
+}
+
+absl::StatusOr<drivers::cuda::Device> OpenCudaDriver(const std::string& selector) {
+  HONE_ASSIGN_OR_RETURN(const drivers::cuda::Library library, LoadCudaDriver());
   drivers::cuda::Device device;
   HONE_RETURN_IF_ERROR(ToStatus(library.Open(selector, &device)));
   return device;
@@ -29,9 +34,11 @@ absl::StatusOr<drivers::cuda::Device> OpenCudaDriver(const std::string& selector
 
 }  // namespace
 
+// Of a device that is full, or that another process has for itself, too: it is not opened.
 absl::StatusOr<DeviceFingerprint> CudaDevice::Fingerprint() {
-  HONE_ASSIGN_OR_RETURN(const drivers::cuda::Device device, OpenCudaDriver(selector_));
-  const drivers::cuda::DeviceInfo& info = device.info();
+  HONE_ASSIGN_OR_RETURN(const drivers::cuda::Library library, LoadCudaDriver());
+  drivers::cuda::DeviceInfo info;
+  HONE_RETURN_IF_ERROR(ToStatus(library.Find(selector_, &info)));
   pci_address_ = info.pci_address;
   static_cast<void>(drivers::cuda::Management::Load(&management_));  // not all have it
   DeviceFingerprint fingerprint;
@@ -42,6 +49,7 @@ absl::StatusOr<DeviceFingerprint> CudaDevice::Fingerprint() {
       fmt::format("cuda {} {} driver={} units={} lanes={} shared={} l2={}", Word(info.name), info.architecture,
                   info.driver_version, info.compute_units, info.max_group_lanes, info.local_bytes, info.cache_bytes);
   fingerprint.digest = Sha256Hex(fingerprint.text);
+  if (!info.pci_address.empty()) fingerprint.place = fmt::format("cuda {}", info.pci_address);
   return fingerprint;
 }
 
@@ -53,7 +61,7 @@ SelfTestResult CudaDevice::SelfTest(int) {
 
 Sensors CudaDevice::ReadSensors() const {
   const drivers::cuda::Condition condition = management_.Read(pci_address_);
-  return {condition.temperature_c, condition.clock_mhz, condition.slowed_down};
+  return {condition.temperature_c, condition.clock_mhz, condition.slowed_down, condition.seems_slowed_down};
 }
 
 // The driver asks which cards and CPUs there are, and speaks to its own nodes.

@@ -23,6 +23,7 @@ class CudaDevice : public Device {
   SelfTestResult SelfTest(int threads) override;
   // Empty before Fingerprint, which finds out where they are.
   Sensors ReadSensors() const override;
+  bool ReadsSensorsInVisits() const override { return true; }
   SandboxPolicy sandbox() const override;
   double load_seconds() const override { return 60; }  // the driver's compiler takes its time on a board
   int Builders() const override { return CountBuilders(); }

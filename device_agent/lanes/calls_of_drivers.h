@@ -90,6 +90,7 @@ inline constexpr SystemCall kCallsOfDrivers[] = {
     {"getppid", "a name for a temporary file"},
     {"getpgrp", "a name for a temporary file"},
     {"getpriority", "how to start threads"},
+    {"sched_setaffinity", "its threads, by their numbers; the launcher chooses its CPUs anew before it forks"},
     {"sched_getparam", "how to start threads"},
     {"sched_getscheduler", "how to start threads"},
     {"sched_get_priority_max", "how to start threads"},
@@ -125,11 +126,14 @@ inline constexpr SystemCall kCallsOfDrivers[] = {
     {"memfd_create", "memory that processes share"},
     // NVIDIA's driver does not start where it cannot listen for processes that would share its memory. None reach it:
     // its names are those of the namespace of the network, and nobody connects.
-    {"socket", "of this machine alone", {0, 0xffff'ffff, AF_UNIX}},
+    // Only such as say nothing to whom they are not connected: with others it would reach services of this machine.
+    {"socket", "of this machine alone", {0, 0xffff'ffff, AF_UNIX}, {1, 0xf, SOCK_STREAM}},
+    {"socket", "the same", {0, 0xffff'ffff, AF_UNIX}, {1, 0xf, SOCK_SEQPACKET}},
     {"setsockopt", "asks who sends"},
     {"bind", "a name by which it would be found"},
     {"listen", "waits for others, who do not come"},
     // What drivers try and do without.
+    {"socket", "the log of the system", {0, 0xffff'ffff, AF_UNIX}, {1, 0xf, SOCK_DGRAM}, EACCES},
     {"socket", "the network", {0, 0xffff'ffff, AF_INET}, {}, EACCES},
     {"socket", "the network", {0, 0xffff'ffff, AF_INET6}, {}, EACCES},
     {"socket", "news of the system", {0, 0xffff'ffff, AF_NETLINK}, {}, EACCES},

@@ -66,9 +66,11 @@ class LaneSession<Driver>::Kernel : public LoadedKernel {
     HONE_RETURN_IF_ERROR(BindCold());
     // A driver that builds at the first launch does it here, before a deadline is looked at; the reference, which may
     // take long, has time enough for both in its only call.
-    if (session_.options_.purpose == SessionPurpose::kReference) return absl::OkStatus();
-    for (const std::vector<typename Driver::Launch>* launches : {&prepare_, &main_}) {
-      HONE_RETURN_IF_ERROR(RunWithin(*launches));
+    if constexpr (Driver::kBuildsAtLaunch) {
+      if (session_.options_.purpose == SessionPurpose::kReference) return absl::OkStatus();
+      for (const std::vector<typename Driver::Launch>* launches : {&prepare_, &main_}) {
+        HONE_RETURN_IF_ERROR(RunWithin(*launches));
+      }
     }
     return absl::OkStatus();
   }
@@ -83,7 +85,7 @@ class LaneSession<Driver>::Kernel : public LoadedKernel {
       launches.insert(launches.end(), call.begin(), call.end());
     }
     typename Driver::Timing timing;
-    HONE_RETURN_IF_ERROR(ToStatus(device_.Time(launches, 1, Within(kNoLimit), &timing)));
+    HONE_RETURN_IF_ERROR(ToStatus(device_.Time(launches, 1, kNoDeadline, &timing)));
     return SecondsOf(timing) / static_cast<double>(calls);
   }
 
@@ -176,7 +178,7 @@ class LaneSession<Driver>::Kernel : public LoadedKernel {
   }
 
   absl::Status Run(const std::vector<typename Driver::Launch>& launches) const {
-    return ToStatus(device_.Run(launches, Within(kNoLimit)));
+    return ToStatus(device_.Run(launches, kNoDeadline));
   }
 
   absl::Status RunWithin(const std::vector<typename Driver::Launch>& launches) const {
@@ -203,7 +205,8 @@ class LaneSession<Driver>::Kernel : public LoadedKernel {
 template <typename Driver>
 absl::StatusOr<std::unique_ptr<StartedDevice>> StartedLanes<Driver>::Start(typename Driver::Device device,
                                                                            std::string folder) {
-  HONE_ASSIGN_OR_RETURN(ReferenceKernel<Driver> reference, ReferenceKernel<Driver>::Create(device, folder, kNoLimit));
+  HONE_ASSIGN_OR_RETURN(ReferenceKernel<Driver> reference,
+                        ReferenceKernel<Driver>::Create(device, folder, kNoDeadline));
   return std::unique_ptr<StartedDevice>(new StartedLanes(std::move(device), std::move(folder), std::move(reference)));
 }
 

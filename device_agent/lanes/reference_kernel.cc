@@ -1,7 +1,6 @@
 #include "device_agent/lanes/reference_kernel.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -86,16 +85,12 @@ absl::Status ToStatus(const drivers::Error& error) {
   return absl::InternalError(error.text);
 }
 
-drivers::Deadline Within(std::chrono::duration<double> longest) {
-  return std::chrono::steady_clock::now() + std::chrono::duration_cast<drivers::Deadline::duration>(longest);
-}
-
 template <typename Driver>
 absl::StatusOr<ReferenceKernel<Driver>> ReferenceKernel<Driver>::Create(const typename Driver::Device& device,
                                                                         const std::string& folder,
-                                                                        std::chrono::duration<double> longest) {
+                                                                        drivers::Deadline deadline) {
   ReferenceKernel reference;
-  reference.longest_ = longest;
+  reference.deadline_ = deadline;
   reference.device_ = device;
   HONE_RETURN_IF_ERROR(
       ToStatus(device.Build(kSource<Driver>, {.extra = {}, .cache_folder = folder}, &reference.program_)));
@@ -122,7 +117,7 @@ absl::Status ReferenceKernel<Driver>::Ended(const drivers::Error& error) const {
 template <typename Driver>
 absl::Status ReferenceKernel<Driver>::Run() const {
   const typename Driver::Launch launch = ToLaunch();
-  return Ended(device_.Run({&launch, 1}, Within(longest_)));
+  return Ended(device_.Run({&launch, 1}, deadline_));
 }
 
 template <typename Driver>
@@ -131,7 +126,7 @@ absl::StatusOr<double> ReferenceKernel<Driver>::Time() const {
   double best = 0;
   for (int i = 0; i < 3; ++i) {  // an interrupt is not taken for a slow clock
     typename Driver::Timing timing;
-    HONE_RETURN_IF_ERROR(Ended(device_.Time({&launch, 1}, 1, Within(longest_), &timing)));
+    HONE_RETURN_IF_ERROR(Ended(device_.Time({&launch, 1}, 1, deadline_, &timing)));
     const double seconds = SecondsOf(timing);
     best = i == 0 ? seconds : std::min(best, seconds);
   }

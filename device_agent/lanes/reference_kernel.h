@@ -3,7 +3,6 @@
 #ifndef HONE_DEVICE_AGENT_LANES_REFERENCE_KERNEL_H_
 #define HONE_DEVICE_AGENT_LANES_REFERENCE_KERNEL_H_
 
-#include <chrono>
 #include <string>
 
 #include "absl/status/status.h"
@@ -17,9 +16,8 @@ namespace hone::agent {
 // runs. kResourceExhausted: no memory. kInternal: the device or its driver failed.
 absl::Status ToStatus(const drivers::Error& error);
 
-// Longer than anything takes that ends: what does not is the launcher's to end.
-inline constexpr std::chrono::hours kNoLimit{24};
-drivers::Deadline Within(std::chrono::duration<double> longest);
+// In a visit: what does not end is the launcher's to end.
+inline constexpr drivers::Deadline kNoDeadline = drivers::Deadline::max();
 
 // Seconds of the list, by the device's clock where that makes sense, else by ours.
 template <typename Timing>
@@ -36,9 +34,9 @@ double SecondsOf(const Timing& timing) {
 template <typename Driver>
 class ReferenceKernel {
  public:
-  // longest: that one run of it may take.
+  // deadline: by which all its runs must have ended.
   static absl::StatusOr<ReferenceKernel> Create(const typename Driver::Device& device, const std::string& folder,
-                                                std::chrono::duration<double> longest);
+                                                drivers::Deadline deadline);
   absl::StatusOr<double> Time() const;
   // Whether it computes what it should: false means a broken device.
   absl::StatusOr<bool> IsRight() const;
@@ -48,7 +46,7 @@ class ReferenceKernel {
   absl::Status Ended(const drivers::Error& error) const;
   typename Driver::Launch ToLaunch() const;
 
-  std::chrono::duration<double> longest_{};
+  drivers::Deadline deadline_;
   typename Driver::Device device_;
   typename Driver::Program program_;
   typename Driver::Kernel kernel_;

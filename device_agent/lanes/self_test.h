@@ -30,17 +30,17 @@ inline std::string Word(std::string_view text) {
   return word.empty() ? "unknown" : word;
 }
 
-// That a kernel of the test may take, which takes milliseconds, and seconds where a driver compiles at its first
-// launch. The agent says nothing to its tracker while it tests, which takes it for lost after 15 s.
-inline constexpr std::chrono::seconds kLongestOfTest{10};
+// That each of its two parts may take, which takes milliseconds, and seconds where a driver compiles: what hangs ends
+// the test with its part. The agent says nothing to its tracker while it tests, which takes it for lost after 15 s.
+inline constexpr std::chrono::seconds kLongestOfPart{14};
 
 // How fast and how steady the fixed kernel runs, and whether its result is right.
 template <typename Driver>
-absl::Status TestReference(const typename Driver::Device& device, const std::string& folder,
-                           std::chrono::duration<double> longest, SelfTestResult& test) {
+absl::Status TestReference(const typename Driver::Device& device, const std::string& folder, drivers::Deadline deadline,
+                           SelfTestResult& test) {
   constexpr int kLoops = 15;
   HONE_ASSIGN_OR_RETURN(const ReferenceKernel<Driver> reference,
-                        ReferenceKernel<Driver>::Create(device, folder, longest));
+                        ReferenceKernel<Driver>::Create(device, folder, deadline));
   std::vector<double> seconds;
   for (int i = 0; i < kLoops; ++i) {
     HONE_ASSIGN_OR_RETURN(seconds.emplace_back(), reference.Time());
@@ -54,16 +54,22 @@ absl::Status TestReference(const typename Driver::Device& device, const std::str
   return absl::OkStatus();
 }
 
-// That, and what the device can do at best; which stays unknown where there is no room to measure it, since others may
-// have the memory.
+// Whether the device may be well although it could not be measured: others may have its memory, or its compiler may
+// not take the kernels.
+inline bool SaysNothingOfTheDevice(drivers::Trouble trouble) {
+  return trouble == drivers::Trouble::kMemory || trouble == drivers::Trouble::kProgram ||
+         trouble == drivers::Trouble::kAbsent;
+}
+
+// That, and what the device can do at best, which stays unknown where it cannot be measured.
 template <typename Driver>
-absl::Status TestLanes(const typename Driver::Device& device, const std::string& folder,
-                       std::chrono::duration<double> longest, SelfTestResult& test) {
-  HONE_RETURN_IF_ERROR(TestReference<Driver>(device, folder, longest, test));
+absl::Status TestLanes(const typename Driver::Device& device, const std::string& folder, SelfTestResult& test,
+                       std::chrono::milliseconds longest_of_part = kLongestOfPart) {
+  const auto deadline = [&] { return std::chrono::steady_clock::now() + longest_of_part; };
+  HONE_RETURN_IF_ERROR(TestReference<Driver>(device, folder, deadline(), test));
   drivers::LaneRoofline roofline;
-  const drivers::Error measured = drivers::MeasureRoofline<Driver>(device, folder, &roofline, longest);
-  if (measured.trouble == drivers::Trouble::kTimeout) return ToStatus(measured);
-  if (!measured.ok()) return absl::OkStatus();
+  const drivers::Error measured = drivers::MeasureRoofline<Driver>(device, folder, &roofline, deadline());
+  if (!measured.ok()) return SaysNothingOfTheDevice(measured.trouble) ? absl::OkStatus() : ToStatus(measured);
   test.peak_gflops = roofline.flops_per_second * 1e-9;
   test.bandwidth_gbps = roofline.memory_bytes_per_second * 1e-9;
   return absl::OkStatus();
@@ -73,7 +79,7 @@ absl::Status TestLanes(const typename Driver::Device& device, const std::string&
 template <typename Driver>
 SelfTestResult SelfTestOf(const absl::StatusOr<typename Driver::Device>& device, const std::string& folder) {
   SelfTestResult test;
-  const absl::Status status = device.ok() ? TestLanes<Driver>(*device, folder, kLongestOfTest, test) : device.status();
+  const absl::Status status = device.ok() ? TestLanes<Driver>(*device, folder, test) : device.status();
   test.passed = status.ok();
   test.busy = absl::IsFailedPrecondition(status);
   test.reason = std::string(status.message());

@@ -19,9 +19,8 @@
 namespace hone::agent {
 namespace {
 
-// threads: of a device that runs on the host's CPUs; 0 for all. Once per process.
-absl::StatusOr<drivers::opencl::Device> OpenOpenClDriver(const std::string& selector, const std::string& folder,
-                                                         int threads) {
+// threads: of a device that runs on the host's CPUs; 0 for all. The first call of a process counts.
+absl::StatusOr<drivers::opencl::Library> LoadOpenClDriver(const std::string& folder, int threads) {
   // PoCL reads its settings when it is loaded. It keeps what lives across a barrier on the stack, which groups as large
   // as it allows by itself overflow.
   setenv("POCL_CACHE_DIR", folder.c_str(), 1);
@@ -29,6 +28,12 @@ absl::StatusOr<drivers::opencl::Device> OpenOpenClDriver(const std::string& sele
   if (threads > 0) setenv("POCL_MAX_PTHREAD_COUNT", std::to_string(threads).c_str(), 1);
   drivers::opencl::Library library;
   HONE_RETURN_IF_ERROR(ToStatus(drivers::opencl::Library::Load(&library)));
+  return library;
+}
+
+absl::StatusOr<drivers::opencl::Device> OpenOpenClDriver(const std::string& selector, const std::string& folder,
+                                                         int threads) {
+  HONE_ASSIGN_OR_RETURN(const drivers::opencl::Library library, LoadOpenClDriver(folder, threads));
   drivers::opencl::Device device;
   HONE_RETURN_IF_ERROR(ToStatus(library.Open(selector, &device)));
   return device;
@@ -36,9 +41,11 @@ absl::StatusOr<drivers::opencl::Device> OpenOpenClDriver(const std::string& sele
 
 }  // namespace
 
+// Of a device that is full, too: it is not opened.
 absl::StatusOr<DeviceFingerprint> OpenClDevice::Fingerprint() {
-  HONE_ASSIGN_OR_RETURN(const drivers::opencl::Device device, OpenOpenClDriver(selector_, folder_, 0));
-  const drivers::opencl::DeviceInfo& info = device.info();
+  HONE_ASSIGN_OR_RETURN(const drivers::opencl::Library library, LoadOpenClDriver(folder_, 0));
+  drivers::opencl::DeviceInfo info;
+  HONE_RETURN_IF_ERROR(ToStatus(library.Find(selector_, &info)));
   DeviceFingerprint fingerprint;
   fingerprint.architecture = std::string(FindCodeKind(CodeKind::kOpenCl)->architecture);
   fingerprint.cpu_model = info.name;
@@ -47,6 +54,7 @@ absl::StatusOr<DeviceFingerprint> OpenClDevice::Fingerprint() {
       fmt::format("opencl {} {} {} units={} lanes={} local={}", Word(info.name), Word(info.platform_version),
                   Word(info.driver_version), info.compute_units, info.max_group_lanes, info.local_bytes);
   fingerprint.digest = Sha256Hex(fingerprint.text);
+  fingerprint.place = fmt::format("opencl {}", info.number);
   return fingerprint;
 }
 

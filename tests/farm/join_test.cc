@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <fstream>
@@ -149,6 +150,22 @@ TEST_F(JoinTest, AMachineJoinsOnceAndNeedsNoFlagsFromThenOn) {
   EXPECT_THAT(said_, HasSubstr("hone identity revoke board"));
   EXPECT_EQ(RunProgram({HONE_AGENT_BINARY, "join", address_, "--token", token, "--label", "rpi,4"}), 2);
   EXPECT_THAT(said_, HasSubstr("--label 'rpi,4': write NAME or NAME=VALUE"));
+}
+
+// By root, for a user, but not where the service of this machine looks.
+TEST_F(JoinTest, WhatIsNotTheServicesIsNotSaidToRun) {
+  if (getuid() != 0) GTEST_SKIP() << "only root joins for others";
+  StartTracker();
+  const std::filesystem::path config = folder_ / "agent.conf", own = folder_ / "of-nobody";
+  ASSERT_EQ(chmod(folder_.path().c_str(), 0711), 0);
+  ASSERT_EQ(mkdir(own.c_str(), 0700), 0);
+  ASSERT_EQ(chown(own.c_str(), 65534, 65534), 0);
+  const std::string identity = own / "identity";
+  std::ofstream(config) << fmt::format("user = \"nobody\"\nidentity = \"{}\"\n", identity);
+  ASSERT_EQ(RunProgram({HONE_AGENT_BINARY, "--config", config, "join", address_, "--token", Token("agent")}), 0)
+      << said_;
+  EXPECT_THAT(said_, HasSubstr("hone-agent --identity " + identity + " starts it, as user nobody"));
+  EXPECT_THAT(said_, Not(HasSubstr("the service")));
 }
 
 // Where other users of the machine could read it.

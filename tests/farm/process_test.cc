@@ -5,12 +5,16 @@
 #include <grpcpp/generic/generic_stub.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <future>
 #include <map>
 #include <memory>
+#include <system_error>
 #include <vector>
 
 #include "absl/time/clock.h"
@@ -476,6 +480,28 @@ TEST_F(FarmTlsTest, ATunerLeasesUnderItsNameAndReportsNoTimes) {
   append.add_records()->mutable_outcome()->mutable_timing()->add_seconds(1e-9);
   EXPECT_EQ(v1::RecordService::NewStub(channel)->Append(&context, append, &response).error_code(),
             grpc::StatusCode::PERMISSION_DENIED);
+}
+
+TEST_F(FarmProcessTest, ATunerRemovesWhatKilledBuildersLeft) {
+  namespace fs = std::filesystem;
+  StartTracker();
+  const std::string before = fs::temp_directory_path();
+  std::vector<fs::path> left;
+  for (const fs::path& parent : {folder_.path(), fs::path("/dev/shm")}) {
+    left.push_back(parent / fmt::format("hone-tmp-left-{}", getpid()));
+    std::error_code error;  // a system may have no such folder
+    if (!fs::create_directory(left.back(), error)) left.pop_back();
+  }
+  ASSERT_FALSE(left.empty());
+  for (const fs::path& path : left) {
+    fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(1));
+  }
+  setenv("TMPDIR", folder_.path().c_str(), 1);
+  const std::unique_ptr<Process> tuner = StartTuner();
+  setenv("TMPDIR", before.c_str(), 1);
+  const auto is_there = [](const fs::path& path) { return fs::exists(path); };
+  EXPECT_TRUE(Eventually([&] { return std::ranges::none_of(left, is_there); })) << tuner->Log();
+  for (const fs::path& path : left) fs::remove(path);
 }
 
 // By then the tuner calls seldom, and gRPC moves no connection on while nobody calls: several messages of TLS, each at

@@ -92,6 +92,7 @@ CALL(setitimer, 0, 0, 0)
 CALL_AS(raise_limits, prlimit64, 0, 0, "aaaaaaaaaaaaaaaa", 0)
 CALL(setpriority, 0, 0, -20)
 CALL(sched_setscheduler, 0, 1, 0)
+CALL_AS(pin_launcher, sched_setaffinity, 1, 8, "\1\0\0\0\0\0\0")
 KERNEL(ignore_signals) { signal(SIGXCPU, SIG_IGN); compute(b, N); }
 KERNEL(stack_overflow) { volatile char big[1 << 16]; big[0] = 1; stack_overflow(b, workspace, p); big[1] = big[0]; }
 KERNEL(huge_memory) { char* m = mmap(0, 1ul << 46, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -205,6 +206,7 @@ constexpr ForbiddenCall kForbiddenCalls[] = {
     {"prlimit64", "raise_limits"},
     {"setpriority"},
     {"sched_setscheduler"},
+    {"sched_setaffinity", "pin_launcher"},
     {"rt_sigaction", "ignore_signals"},
     {"mmap", "new_code"},
     {"mprotect", "old_code"},

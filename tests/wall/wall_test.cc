@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pty.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -185,6 +186,7 @@ TEST_P(WallTest, ConstructorsReachNothing) {
   EXPECT_THAT(error("fork();"), HasSubstr("made the system call clone"));
   EXPECT_THAT(error("socket(AF_UNIX, SOCK_STREAM, 0);"), HasSubstr("made the system call socket"));
   EXPECT_THAT(error("struct message m = {BEGIN, -1}; for (;;) say(&m);"), HasSubstr("makes no sense"));
+  EXPECT_THAT(error("struct message m = {BEGIN, 0}; say(&m); for (;;) {}"), HasSubstr("makes no sense"));
   ExpectVictimUnharmed();
   if (GetParam().level != v1::SANDBOX_LEVEL_WALL) return;
   for (const char* path : {"VICTIM", "\"/etc/passwd\"", "\"/proc/1/environ\"", "\"/root\"", "\"/home\"", "\"/tmp\""}) {
@@ -203,6 +205,22 @@ TEST_P(WallTest, OfTheLaunchersFilesOnlyTheChannelIsOpen) {
     ASSERT_EQ(result.outcomes_size(), 1) << result.error();
     EXPECT_TRUE(result.outcomes(0).outcome().has_timing()) << "it has other sockets";
   }
+}
+
+// On which the agent was started.
+TEST_P(WallTest, NobodyReadsWhatIsTypedOnATerminal) {
+  int keyboard = -1, terminal = -1;
+  if (openpty(&keyboard, &terminal, nullptr, nullptr, nullptr) != 0) GTEST_SKIP() << "this system has no terminals";
+  const int before = dup(STDERR_FILENO);
+  dup2(terminal, STDERR_FILENO);
+  const absl::StatusOr<v1::Sandbox> sandbox = launcher_->Open();
+  dup2(before, STDERR_FILENO);
+  ASSERT_TRUE(sandbox.ok()) << sandbox.status();
+  ASSERT_EQ(write(keyboard, "secret\n", 7), 7);
+  const v1::BatchResult result = Run(Batch({"if_opened"}, "char c; opened = read(2, &c, 1) == 1;"));
+  ASSERT_EQ(result.outcomes_size(), 1) << result.error();
+  EXPECT_TRUE(result.outcomes(0).outcome().has_failure()) << "it has read a key";
+  for (const int file : {keyboard, terminal, before}) close(file);
 }
 
 // The agent's environment may hold what opens other doors.

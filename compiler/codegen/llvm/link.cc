@@ -85,6 +85,7 @@ absl::StatusOr<Artifact> LinkShared(std::span<const std::string> objects) {
   llvm::raw_string_ostream stream(messages);
   const lld::Result result = lld::lldMain(args, stream, stream, {{lld::Gnu, &lld::elf::link}});
   if (result.retCode != 0) return absl::InternalError("linking failed: " + messages);
+  if (!result.canRunAgain) return absl::InternalError("linking left its memory in disorder: " + messages);
   Artifact artifact;
   HONE_ASSIGN_OR_RETURN(artifact.code, ReadFile(output));
   artifact.ranges.resize(objects.size());

@@ -81,29 +81,79 @@ TEST(FailingOpenCl, OfAKernelThatFaultsNoOtherSuffers) {
   EXPECT_THAT(failure->text, ::testing::HasSubstr("CL_OUT_OF_RESOURCES"));
 }
 
+VisitBatch BatchOfPtx() {
+  VisitBatch batch = BatchOfLanes({"good"});
+  batch.artifact = ".version 4.2\n.target sm_53\n.address_size 64\n.visible .entry good(.param .u64 x) {\n  ret;\n}\n";
+  return batch;
+}
+
 // Those of CUDA in processes of their own: a driver that hangs is of no use to others.
 void LoadFakeCudaWith(const char* variable, const char* value) {
   setenv(variable, value, 1);
   if (dlopen(HONE_FAKE_CUDA, RTLD_NOW | RTLD_LOCAL) == nullptr) _exit(2);
 }
 
-[[noreturn]] void TestAndExit(const char* kernel_that_hangs) {
-  LoadFakeCudaWith("HONE_FAKE_CUDA_HANG", kernel_that_hangs);
+// What the test of a device says of one on which a kernel hangs or crashes.
+absl::Status TestWith(const char* variable, const char* kernel) {
+  LoadFakeCudaWith(variable, kernel);
   absl::Status status;
   {
     drivers::cuda::Library library;
     drivers::cuda::Device device;
     if (!drivers::cuda::Library::Load(&library).ok() || !library.Open("", &device).ok()) _exit(3);
     SelfTestResult test;
-    status = TestLanes<drivers::CudaDriver>(device, "", std::chrono::milliseconds(50), test);
+    status = TestLanes<drivers::CudaDriver>(device, "", test, std::chrono::milliseconds(50));
   }  // what runs for ever is not waited for
-  _exit(absl::IsDeadlineExceeded(status) ? 0 : 1);
+  return status;
 }
+
+[[noreturn]] void TestAndExit(const char* kernel_that_hangs) {
+  _exit(absl::IsDeadlineExceeded(TestWith("HONE_FAKE_CUDA_HANG", kernel_that_hangs)) ? 0 : 1);
+}
+
+// The driver of CUDA has built all when a kernel is loaded: a launch more would be for nothing.
+[[noreturn]] void LoadAndExit() {
+  LoadFakeCudaWith("HONE_FAKE_CUDA_ARCH", "87");
+  void* const driver = dlopen(HONE_FAKE_CUDA, RTLD_NOW | RTLD_NOLOAD);
+  const auto launches = reinterpret_cast<int (*)()>(dlsym(driver, "hone_fake_cuda_launches"));
+  const VisitBatch batch = BatchOfPtx();
+  const std::vector<char> data(static_cast<size_t>(LayOut(batch).input_bytes));
+  const auto started = CudaDevice("", "").Start(1);
+  if (!started.ok()) _exit(2);
+  const auto session = (*started)->Open({.batch = &batch, .data = data.data(), .purpose = SessionPurpose::kBuilding});
+  if (!session.ok()) _exit(3);
+  const int before = launches();
+  const auto loaded = (*session)->Load(batch.candidates[0].kernel);
+  _exit(loaded.ok() && launches() == before ? 0 : 1);
+}
+
+TEST(FailingCuda, NothingIsLaunchedToBuild) { EXPECT_EXIT(LoadAndExit(), ::testing::ExitedWithCode(0), ""); }
 
 TEST(FailingCuda, ADeviceThatHangsFailsItsSelfTest) {
   EXPECT_EXIT(TestAndExit("hone_reference"), ::testing::ExitedWithCode(0), "");
   EXPECT_EXIT(TestAndExit("hone_compute"), ::testing::ExitedWithCode(0), "");
   EXPECT_EXIT(TestAndExit("hone_read"), ::testing::ExitedWithCode(0), "");
+}
+
+TEST(FailingCuda, ADeviceThatFaultsFailsItsSelfTest) {
+  const auto test = [](const char* kernel) {
+    const absl::Status status = TestWith("HONE_FAKE_CUDA_CRASH", kernel);
+    _exit(absl::IsInternal(status) ? 0 : 1);
+  };
+  for (const char* kernel : {"hone_reference", "hone_compute", "hone_read"}) {
+    EXPECT_EXIT(test(kernel), ::testing::ExitedWithCode(0), "") << kernel;
+  }
+}
+
+// The agent must start beside whoever has the device now.
+TEST(FailingCuda, ADeviceThatIsFullOrBusySaysWhatItIs) {
+  const auto tell = [](const char* answer) {
+    LoadFakeCudaWith("HONE_FAKE_CUDA_RETAIN", answer);
+    const auto first = CudaDevice("", "").Fingerprint(), same = CudaDevice("0", "").Fingerprint();
+    if (!first.ok() || !same.ok()) _exit(1);
+    _exit(first->cpu_model == "Fake CUDA device" && first->place == same->place && !first->place.empty() ? 0 : 4);
+  };
+  for (const char* answer : {"2", "46"}) EXPECT_EXIT(tell(answer), ::testing::ExitedWithCode(0), "") << answer;
 }
 
 TEST(FailingCuda, ADeviceThatAnotherProcessHasForItselfIsBusy) {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -42,6 +44,32 @@ TEST(LauncherTest, NothingThatABatchLeavesWithTheDriverMeetsTheNext) {
       for (const v1::CandidateOutcome& outcome : result.outcomes()) EXPECT_TRUE(outcome.outcome().has_timing());
     }
   }
+}
+
+// A device idles, and its clock falls, as soon as a visit has ended. This one has a kernel that is built only beside a
+// file, which the first reading leaves: without a reading before its end the visit finds it hanging.
+TEST(LauncherTest, SensorsAreReadWhileTheDeviceWorks) {
+  const TemporaryFolder parent = TemporaryFolder::Create().value();
+  const absl::StatusOr<std::string> folder = MakeLauncherFolder(parent);
+  ASSERT_TRUE(folder.ok()) << folder.status();
+  int readings = 0;
+  const auto read = [&]() -> Sensors {
+    if (readings++ > 0) return {50, 210};
+    std::ofstream(std::filesystem::path(*folder) / "building-another").put('x');
+    return {61, 1755, true};
+  };
+  Launcher launcher({.device = "fake",
+                     .folder = *folder,
+                     .program = HONE_FAKE_LAUNCHER_BINARY,
+                     .sensors = read,
+                     .reads_sensors_in_visits = true});
+  const v1::BatchResult result = launcher.Run(BatchOfFakeDevice({"beside"}), std::stop_token());
+  ASSERT_EQ(result.error(), "");
+  ASSERT_EQ(result.outcomes_size(), 1);
+  ASSERT_TRUE(result.outcomes(0).outcome().has_timing());
+  EXPECT_EQ(result.outcomes(0).outcome().timing().temperature_c(), 61);
+  EXPECT_EQ(result.outcomes(0).outcome().timing().clock_mhz(), 1755);
+  EXPECT_TRUE(launcher.sensors().slowed_down);
 }
 
 }  // namespace

@@ -3,6 +3,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace hone {
 namespace {
@@ -31,6 +35,25 @@ TEST(RunProgram, SaysThatAProgramIsNotThere) {
   const absl::Status status = RunProgram({"/there/is/no/such/program"}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(status.message()), HasSubstr("/there/is/no/such/program"));
+}
+
+TEST(RunProgram, EndsWithWhoRunsIt) {
+  int living[2];  // at its end when nobody has it open for writing
+  ASSERT_EQ(pipe(living), 0);
+  const pid_t runner = fork();
+  if (runner == 0) {
+    // It says when it is there.
+    (void)RunProgram({"sh", "-c", "echo > /dev/fd/" + std::to_string(living[1]) + "; exec sleep 60"});
+    _exit(1);
+  }
+  close(living[1]);
+  char said = 0;
+  ASSERT_EQ(read(living[0], &said, 1), 1);
+  kill(runner, SIGKILL);
+  ASSERT_EQ(waitpid(runner, nullptr, 0), runner);
+  pollfd end{living[0], POLLIN, 0};
+  EXPECT_EQ(poll(&end, 1, 20'000), 1) << "it lives on";
+  close(living[0]);
 }
 
 TEST(FindProgram, LooksOnPath) {

@@ -73,6 +73,37 @@ TEST(Plausible, NoKernelBeatsTheDevicesPeak) {
   EXPECT_LT(least, 1e9 / 100e9 / 4) << "fast algorithms compute less";
 }
 
+// An A100 multiplies eight times as fast where f32 may be rounded to TF32.
+TEST(Plausible, WhatMayRoundToTf32IsFaster) {
+  v1::Batch batch = HandMadeBatch({"good"});
+  batch.set_flops(1e9);
+  batch.set_target("cuda -arch=sm_80 -overlap");
+  const double least = LeastSeconds(batch, 100);
+  batch.set_target("cuda -arch=sm_80 -tf32 -overlap");
+  EXPECT_LT(LeastSeconds(batch, 100), least / 8);
+  batch.set_target("cuda -arch=sm_80 -tf32");
+  EXPECT_LT(LeastSeconds(batch, 100), least / 8);
+}
+
+TEST(Readings, OfAVisitCountTogether) {
+  Sensors all;
+  AddReading({50, 210}, all);
+  AddReading({61, 1755}, all);
+  AddReading({}, all);
+  EXPECT_EQ(all.temperature_c, 61);
+  EXPECT_EQ(all.clock_mhz, 1755);
+  EXPECT_FALSE(all.slowed_down);
+  AddReading({.seems_slowed_down = true}, all);
+  AddReading({}, all);
+  EXPECT_FALSE(all.slowed_down) << "once may be a clock that changes";
+  AddReading({.seems_slowed_down = true}, all);
+  EXPECT_TRUE(all.slowed_down);
+  Sensors other;
+  AddReading({.slowed_down = true}, other);
+  AddReading({}, other);
+  EXPECT_TRUE(other.slowed_down);
+}
+
 TEST(Plausible, ATestThatOthersDisturbedLowersNoPeak) {
   MeasuredPeak peak(50);
   peak.Add(200);

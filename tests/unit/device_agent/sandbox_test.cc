@@ -5,6 +5,8 @@
 #include <fcntl.h>
 #include <stddef.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,6 +15,7 @@
 #include <string>
 #include <thread>
 
+#include "base/temporary_folder.h"
 #include "device_agent/lanes/calls_of_drivers.h"
 #include "gtest/gtest.h"
 
@@ -52,6 +55,7 @@ int Listen() {
   const socklen_t bytes = offsetof(sockaddr_un, sun_path) + 5;
   if (waiting < 0 || bind(waiting, address, bytes) != 0 || listen(waiting, 8) != 0) return errno;
   if (socket(AF_INET, SOCK_STREAM, 0) >= 0 || errno != EACCES) return EPROTO;
+  if (socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0) >= 0 || errno != EACCES) return EPROTO;  // it speaks to any name
   return connect(waiting, address, bytes) != 0 && errno == ENOENT ? 0 : EISCONN;
 }
 
@@ -65,11 +69,19 @@ int ListNodes() {
   return 0;
 }
 
+std::string node_of_a_group;  // set by the test that needs it
+
+int UseNodeOfAGroup() {
+  const int node = open(node_of_a_group.c_str(), O_RDWR | O_CLOEXEC);
+  return node < 0 ? errno : 0;
+}
+
 // What the work returns in a child behind the wall of a device with a driver.
 int InAChild(int (*work)()) {
   SandboxPolicy policy;
   policy.readable = {"/proc/cpuinfo"};
   policy.nodes = {"/dev/no-such-node", kFolderOfNodes};
+  if (!node_of_a_group.empty()) policy.nodes.push_back(node_of_a_group);
   policy.calls = kCallsOfDrivers;
   policy.own_address_space = true;
   policy.names_threads = true;
@@ -87,6 +99,24 @@ int InAChild(int (*work)()) {
 TEST(Sandbox, DriversNameTheirThreads) { EXPECT_EQ(InAChild(NameAThread), 0); }
 
 TEST(Sandbox, DriversListTheirNodes) { EXPECT_EQ(InAChild(ListNodes), 0); }
+
+// As /dev/kfd and /dev/dri/renderD128 have it.
+TEST(Sandbox, AnAgentOfRootUsesNodesOfGroups) {
+  constexpr gid_t kGroup = 54321;
+  if (geteuid() != 0) GTEST_SKIP() << "an ordinary user has its own groups";
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  ASSERT_EQ(chmod(folder.path().c_str(), 0711), 0);
+  const std::string node = folder / "node";
+  if (mknod(node.c_str(), S_IFCHR, makedev(1, 3)) != 0 || chown(node.c_str(), 0, kGroup) != 0) {
+    GTEST_SKIP() << "this container lets nobody make nodes";
+  }
+  ASSERT_EQ(chmod(node.c_str(), 0660), 0);
+  node_of_a_group = node;
+  const int as_root = UseNodeOfAGroup(), within = InAChild(UseNodeOfAGroup);
+  node_of_a_group.clear();
+  if (as_root != 0) GTEST_SKIP() << "nodes in folders for temporary files are of no use here";
+  EXPECT_EQ(within, 0);
+}
 
 TEST(Sandbox, DriversListenToNobody) { EXPECT_EQ(InAChild(Listen), 0); }
 

@@ -1,25 +1,32 @@
 #include "device_agent/sync_loop.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <spdlog/sinks/ringbuffer_sink.h>
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <fstream>
+#include <future>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <set>
+#include <sstream>
 #include <stop_token>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "base/temporary_folder.h"
 #include "transport/transport.h"
 
@@ -56,6 +63,7 @@ class PretendedTracker {
       sent_[result.lease().lease_id()] = result;
       if (!acknowledges_) continue;
       response.add_acked_lease_ids(result.lease().lease_id());
+      acknowledged_.insert(result.lease().lease_id());
     }
     const auto give = [&] {
       for (const v1::Lease& lease : waiting_) *response.add_leases() = lease;
@@ -111,7 +119,7 @@ class PretendedTracker {
   std::mutex mutex_;
   std::condition_variable_any changed_;
   v1::SynchronizeRequest last_;
-  std::set<std::string> running_;
+  std::set<std::string> running_, acknowledged_;
   std::vector<v1::Lease> waiting_;
   std::vector<std::string> cancelled_, to_check_;
   std::string barred_;  // why device "two" is
@@ -332,6 +340,7 @@ class OneDevice {
     loop_.Stop();
     thread_.join();
   }
+  void Stop() { loop_.Stop(); }
 
  private:
   SyncLoop loop_;
@@ -425,6 +434,28 @@ TEST_F(SyncLoopOutboxTest, ErrorsAreNotKept) {
   tracker_.Give("bad", "one");
   ASSERT_TRUE(tracker_.Finished("bad"));
   EXPECT_TRUE(Open()->Read().empty());
+}
+
+TEST_F(SyncLoopOutboxTest, ADiskThatStandsStillKeepsNobodyWaiting) {
+  tracker_.acknowledges_ = false;
+  const std::string file = folder_ / "outbox" / "good2.result.new";
+  int reader = -1;
+  const auto end = absl::MakeCleanup([&] { close(reader); });  // after the loop, which writes there
+  OneDevice loop(tracker_, device_.Served(), Open(), "first");
+  const auto release = absl::MakeCleanup([&] { reader = open(file.c_str(), O_RDWR | O_NONBLOCK); });
+  tracker_.Give("good1", "one");
+  ASSERT_TRUE(tracker_.Finished("good1"));
+  ASSERT_EQ(mkfifo(file.c_str(), 0600), 0);  // who writes there waits for a reader
+  tracker_.Give("good2", "one");
+  ASSERT_TRUE(tracker_.Eventually([&] { return tracker_.running_ == std::set<std::string>{"good2"}; }));
+  {
+    const std::lock_guard lock(tracker_.mutex_);
+    tracker_.acknowledges_ = true;
+  }
+  ASSERT_TRUE(tracker_.Eventually([&] { return tracker_.acknowledged_.contains("good1"); }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));  // so that it is handled by then
+  const std::future<void> stopped = std::async(std::launch::async, [&] { loop.Stop(); });
+  EXPECT_EQ(stopped.wait_for(kPatience), std::future_status::ready);
 }
 
 TEST_F(SyncLoopOutboxTest, AnAgentThatStopsNamesNothingAsRunning) {

@@ -126,6 +126,16 @@ TEST_F(VisitTest, AFinalRoundThatTimeCutsShortComparesNothing) {
   EXPECT_EQ(timing.first_interleaved(), timing.seconds_size());
 }
 
+// A child with a driver can move the process that has forked it.
+TEST_F(VisitTest, EveryChildStartsOnTheCpusThatWereChosen) {
+  const std::vector<int> all = UsableCpus();
+  if (all.size() < 2) GTEST_SKIP() << "there is one CPU";
+  const OnCpus moved({all.front()});
+  Visitor visitor(device_, {.cpus = all});
+  EXPECT_EQ(MeasureBatch(visitor, HandMadeBatch({"good"}), -1).error(), "");
+  EXPECT_EQ(UsableCpus(), all);
+}
+
 TEST_F(VisitTest, WhenTimeIsOverARunningKernelIsEndedAndNotBlamed) {
   Visitor visitor(device_, {.memory_limit = 0, .cache_bytes = 1 << 20, .grace_seconds = 0.1});
   v1::Batch batch = HandMadeBatch({"good", "hang"});

@@ -33,8 +33,14 @@ VisitBatch TwoCandidates() {
 
 class WatchTest : public testing::Test {
  protected:
-  // What comes of a child that does so much, and ends.
+  // What comes of a child that does so much, once it is set up, and ends.
   ChildEnd Follow(const std::function<void(Voice&)>& work) {
+    return FollowFromTheStart([&](Voice& voice) {
+      voice.Ready();
+      work(voice);
+    });
+  }
+  ChildEnd FollowFromTheStart(const std::function<void(Voice&)>& work) {
     absl::StatusOr<WatchedChild> child = WatchedChild::Start([&](int channel) {
       Voice voice(channel);
       work(voice);
@@ -85,6 +91,14 @@ TEST_F(WatchTest, NobodyIsReplacedForAFailureThatIsKnown) {
   EXPECT_TRUE(end.what == ChildEnd::kReplace);
   ExpectFailure(0, FailureKind::kWrongOutput, "known");
   ExpectFailure(1, FailureKind::kCrashed, "makes no sense");
+}
+
+// Until it is set up, more system calls are allowed.
+TEST_F(WatchTest, NobodyWorksOnACandidateBeforeAllIsSetUp) {
+  const ChildEnd end = FollowFromTheStart([](Voice& voice) { voice.Calling(0, 1); });
+  EXPECT_TRUE(end.what == ChildEnd::kGiveUp);
+  EXPECT_THAT(end.error, HasSubstr("makes no sense"));
+  EXPECT_THAT(FollowFromTheStart([](Voice& voice) { voice.Shown(-1); }).error, HasSubstr("makes no sense"));
 }
 
 TEST_F(WatchTest, AnImpossibleTimeIsKnownToNoOtherChild) {

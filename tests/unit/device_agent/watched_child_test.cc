@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/status.h"
+#include "device_agent/voice.h"
 
 namespace hone::agent {
 namespace {
@@ -32,6 +33,49 @@ TEST(WatchedChildTest, EndsWithWhoStartedIt) {
   pollfd end{living[0], POLLIN, 0};
   EXPECT_EQ(poll(&end, 1, 20'000), 1) << "the child lives on";
   close(living[0]);
+}
+
+// As a driver's compiler may.
+TEST(WatchedChildTest, WhatAChildHasForkedEndsWithIt) {
+  int living[2];  // open for writing in all of them; at its end when none is left
+  HONE_CHECK(pipe(living) == 0);
+  auto child = WatchedChild::Start([](int channel) {
+    setsid();
+    if (fork() != 0) _exit(3);
+    close(channel);
+    alarm(60);  // should the test fail
+    for (;;) pause();
+  });
+  ASSERT_TRUE(child.ok()) << child.status();
+  close(living[1]);
+  VisitMessage message;
+  EXPECT_EQ(child->Next(message, 20, -1), WatchedChild::Event::kEnded);
+  EXPECT_EQ(child->Ending(), "ended with status 3");
+  EXPECT_FALSE(child->lost());
+  pollfd end{living[0], POLLIN, 0};
+  EXPECT_EQ(poll(&end, 1, 20'000), 1) << "what it forked lives on";
+  close(living[0]);
+}
+
+// A call that stood there may be gone when it is asked for. In the listener's place is a file that always has something
+// and never a call.
+TEST(WatchedChildTest, ALostCallIsNotTheEndOfTheListener) {
+  auto child = WatchedChild::Start([](int channel) {
+    signal(SIGPIPE, SIG_IGN);
+    const Voice voice(channel);
+    int listener[2];
+    HONE_CHECK(pipe(listener) == 0 && write(listener[1], "x", 1) == 1);
+    voice.Confined(listener[0]);
+    (void)voice.Answer();
+    _exit(write(listener[1], "x", 1) == 1 ? 0 : 1);  // fails where nobody can read it any more
+  });
+  ASSERT_TRUE(child.ok()) << child.status();
+  VisitMessage message;
+  ASSERT_EQ(child->Next(message, 20, -1), WatchedChild::Event::kMessage);
+  EXPECT_EQ(child->Next(message, 0.01, -1), WatchedChild::Event::kSilent);
+  child->Answer(VisitAnswer::kGood);
+  EXPECT_EQ(child->Next(message, 20, -1), WatchedChild::Event::kEnded);
+  EXPECT_EQ(child->Ending(), "ended with status 0");
 }
 
 }  // namespace

@@ -5,7 +5,10 @@
 
 #include <chrono>
 #include <fstream>
+#include <iterator>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "base/temporary_folder.h"
 
@@ -105,6 +108,21 @@ TEST_F(BinaryCacheTest, HoldsNoMoreThanItMay) {
   cache.Keep("larger than all", std::string(4000, 'b'));
   EXPECT_EQ(cache.Find("larger than all"), std::nullopt);
   EXPECT_EQ(cache.Find("late 9"), binary);
+}
+
+// As threads and containers with one folder do, whose processes have one number.
+TEST_F(BinaryCacheTest, WhatSeveralKeepAtOnceIsWhole) {
+  std::vector<std::jthread> threads;
+  for (int thread = 0; thread < 8; ++thread) {
+    threads.emplace_back([this, binary = std::string(100'000 + 1000 * static_cast<size_t>(thread), 'b')] {
+      for (int i = 0; i < 50; ++i) {
+        cache_.Keep("key", binary);
+        EXPECT_TRUE(cache_.Find("key").has_value());
+      }
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), fs::directory_iterator()), 1) << "parts are left";
 }
 
 TEST(BinaryCache, AFolderThatCannotBeMadeKeepsNothing) {

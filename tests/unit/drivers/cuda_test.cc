@@ -10,13 +10,16 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
+#include <memory>
 #include <numeric>
 #include <string>
 #include <vector>
 
 #include "base/temporary_folder.h"
 #include "drivers/binary_cache.h"
+#include "drivers/cuda_api.h"
 #include "drivers/lane_roofline.h"
 
 namespace hone::drivers::cuda {
@@ -151,6 +154,50 @@ TEST_F(CudaTest, WhatIsRecordedIsDoneWhenItIsLaunched) {
   }
 }
 
+// As the driver of a device does: what might wait for the device spoils a recording.
+TEST_F(CudaTest, WhatMightWaitIsNotRecorded) {
+  Graph graph;
+  EXPECT_FALSE(device_.EndGraph(&graph).ok()) << "nothing was begun";
+  Prepare();
+  const Launch launch = Bind("good");
+  Buffer buffer;
+  for (const auto& waits : std::vector<std::function<Error()>>{
+           [&] { return device_.Finish(); }, [&] { return device_.Allocate(4, &buffer); },
+           [&] { return device_.Build(Module("good"), {}, &program_); },
+           [&] { return device_.Run({&launch, 1}, Deadline::max()); }}) {
+    ASSERT_TRUE(device_.BeginGraph().ok());
+    ASSERT_TRUE(device_.EnqueueLaunch(launch).ok());
+    EXPECT_THAT(waits().text, HasSubstr("(900)"));
+    EXPECT_THAT(device_.EndGraph(&graph).text, HasSubstr("(901)"));
+    EXPECT_FALSE(graph.defined());
+    EXPECT_TRUE(device_.Run({&launch, 1}, Deadline::max()).ok());
+  }
+}
+
+// PyTorch, say, records what a model of its own does, in another thread.
+TEST_F(CudaTest, OthersMayRecordMeanwhile) {
+  unsigned long long place = 0;
+  Call("hone_fake_cuda_others_record", 1);
+  Prepare();
+  const Launch launch = Bind("good");
+  EXPECT_TRUE(device_.Run({&launch, 1}, Deadline::max()).ok());
+  GiveBack();
+  void* context = nullptr;
+  ASSERT_EQ(Call("cuDevicePrimaryCtxRetain", &context, 0), 0);
+  ASSERT_EQ(Call("cuCtxPushCurrent_v2", context), 0);
+  EXPECT_EQ(Call("cuMemAlloc_v2", &place, size_t{4}), 900) << "the thread's own mode is what it was";
+  Call("hone_fake_cuda_others_record", 0);
+  EXPECT_EQ(Call("cuCtxPopCurrent_v2", &context), 0);
+  EXPECT_EQ(Call("cuDevicePrimaryCtxRelease_v2", 0), 0);
+}
+
+// As the driver of a device has it, whoever calls.
+TEST_F(CudaTest, WithoutAContextNothingIsAllocated) {
+  void* memory = nullptr;
+  EXPECT_EQ(Call("cuMemHostAlloc", &memory, size_t{4096}, 0U), 201);
+  EXPECT_EQ(memory, nullptr);
+}
+
 // The driver would read places of buffers that nobody has set.
 TEST_F(CudaTest, AKernelIsLaunchedWithAllItsBuffers) {
   Program program;
@@ -196,6 +243,26 @@ TEST_F(CudaTest, ALongReadIsWhole) {
   EXPECT_TRUE(std::equal(read.begin(), read.end(), written.begin() + 1));
 }
 
+// Where the CPUs read pinned memory past their caches: a board before Xavier.
+TEST_F(CudaTest, ReadsGoThroughPinnedMemoryWhereThatIsFast) {
+  std::vector<std::byte> bytes(1 << 20);
+  const auto pinned = [&](const char* architecture) {
+    setenv("HONE_FAKE_CUDA_ARCH", architecture, 1);
+    setenv("HONE_FAKE_CUDA_INTEGRATED", "1", 1);
+    Library library;
+    Device device;
+    Buffer buffer;
+    EXPECT_TRUE(Library::Load(&library, HONE_FAKE_CUDA).ok() && library.Open("", &device).ok());
+    unsetenv("HONE_FAKE_CUDA_ARCH");
+    unsetenv("HONE_FAKE_CUDA_INTEGRATED");
+    const int before = Call("hone_fake_cuda_pinned");
+    EXPECT_TRUE(device.Allocate(bytes.size(), &buffer).ok() && device.Read(buffer, 0, bytes).ok());
+    return Call("hone_fake_cuda_pinned") - before;
+  };
+  EXPECT_EQ(pinned("53"), 0);
+  EXPECT_EQ(pinned("72"), 1);
+}
+
 TEST_F(CudaTest, AGroupHasTheSharedMemoryThatItsKernelAsksFor) {
   Prepare();
   const Launch launch = Bind("good");
@@ -204,6 +271,27 @@ TEST_F(CudaTest, AGroupHasTheSharedMemoryThatItsKernelAsksFor) {
   const Error e = kernel_.SetShared(200 << 10);
   EXPECT_EQ(e.trouble, Trouble::kProgram);
   EXPECT_THAT(e.text, HasSubstr("204800 bytes of shared memory for kernel 'good'"));
+  EXPECT_EQ(kernel_.SetShared(200 << 10).trouble, Trouble::kProgram) << "again";
+  for (const int64_t bytes : {int64_t{1} << 32, int64_t{-1}}) {
+    EXPECT_EQ(kernel_.SetShared(bytes).trouble, Trouble::kProgram) << bytes;
+  }
+}
+
+// Of the kernel, not of the device.
+TEST_F(CudaTest, WhatTheDeviceDoesNotSupportIsTheProgramsTrouble) {
+  std::shared_ptr<const Api> api;
+  ASSERT_TRUE(LoadApi(HONE_FAKE_CUDA, &api).ok());
+  for (const int code : {701, 801, 912}) EXPECT_EQ(Check(*api, code, "a launch").trouble, Trouble::kProgram) << code;
+  EXPECT_EQ(Check(*api, 999, "a launch").trouble, Trouble::kDevice);
+}
+
+TEST_F(CudaTest, ALaunchThatTheDriverRefusesIsTheProgramsTrouble) {
+  Prepare();
+  Launch launch = Bind("good");
+  launch.groups = 0;
+  EXPECT_EQ(device_.Run({&launch, 1}, Deadline::max()).trouble, Trouble::kProgram);
+  launch = {&kernel_, 1, 0};
+  EXPECT_EQ(device_.Run({&launch, 1}, Deadline::max()).trouble, Trouble::kProgram);
 }
 
 // Another library of the process has its own context in the thread. Whatever fails here, that one stays.
@@ -377,20 +465,24 @@ TEST_F(CudaTest, WhatIsNoFunctionOfTheFakeRunsAsPtx) {
   std::vector<float> x(5);
   ASSERT_TRUE(device_.Read(x_, 0, std::as_writable_bytes(std::span(x))).ok());
   EXPECT_THAT(x, ::testing::ElementsAre(2, 2, 2, 2, 1));
+  EXPECT_EQ(kernel_.facts().max_group_lanes, 4);
+  const Launch other_lanes{&kernel_, 1, 2};
+  EXPECT_EQ(device_.Run({&other_lanes, 1}, Deadline::max()).trouble, Trouble::kProgram) << "it requires 4";
   EXPECT_THAT(device_.Build(AddOne("frob;\n"), {}, &program_).text, HasSubstr("INVALID_PTX"));
 }
 
 // In processes of their own: nothing can be done with the device afterwards.
 TEST_F(CudaTest, AFaultEndsTheContext) {
-  EXPECT_EXIT(
-      {
-        Prepare();
-        const Launch launch = Bind("crash");
-        const Error e = device_.Run({&launch, 1}, Deadline::max());
-        const Error later = device_.Finish();
-        exit(e.trouble == Trouble::kFault && later.trouble == Trouble::kFault ? 0 : 1);
-      },
-      ::testing::ExitedWithCode(0), "");
+  const auto crash = [&] {
+    Prepare();
+    const Launch launch = Bind("crash");
+    Buffer buffer;
+    PinnedMemory pinned;
+    const Error errors[] = {device_.Run({&launch, 1}, Deadline::max()), device_.Finish(), device_.Allocate(4, &buffer),
+                            device_.AllocatePinned(4, &pinned)};
+    exit(std::ranges::all_of(errors, [](const Error& e) { return e.trouble == Trouble::kFault; }) ? 0 : 1);
+  };
+  EXPECT_EXIT(crash(), ::testing::ExitedWithCode(0), "");
 }
 
 TEST_F(CudaTest, AFaultOfPtxEndsTheContextAndSaysWhy) {

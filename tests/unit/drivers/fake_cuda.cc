@@ -4,13 +4,16 @@
 // Memory is this process's own. What is enqueued is done at once, unless a graph is being recorded. As with the real
 // driver, an address that nobody allocated ends the context: from then on every call fails, and so it is with every
 // error of the machine, which says on stderr why. A kernel named `hang` never ends. Machine code is text here that
-// begins with "machine code for sm_87". What works in a context fails where a thread has another one, or none.
+// begins with "machine code for sm_87". What works in a context fails where a thread has another one, or none, and what
+// might wait for the device spoils what is being recorded.
 //
 // In the environment: HONE_FAKE_CUDA_ARCH is the architecture that the device has, "90"; else 87.
 // HONE_FAKE_CUDA_VERSION: of CUDA, "11080"; before 12.0 it takes no PTX from 8.0 on. HONE_FAKE_CUDA_SHARED: the bytes
 // that a group may ask for; else those of that architecture. HONE_FAKE_CUDA_MEMORY: the bytes that an allocation may
 // have. HONE_FAKE_CUDA_INIT, HONE_FAKE_CUDA_RETAIN: what cuInit, and asking for the device's context, answer.
-// HONE_FAKE_CUDA_HANG: the name of a kernel that never ends either.
+// HONE_FAKE_CUDA_HANG: the name of a kernel that never ends either; HONE_FAKE_CUDA_CRASH: of one that ends the context.
+// HONE_FAKE_CUDA_CAPTURE: what the end of a recording answers. HONE_FAKE_CUDA_INTEGRATED: the device has no memory but
+// the machine's.
 //
 // Compiled with HONE_FAKE_OLD_CUDA it is the driver of CUDA 10.2, as far as that has other functions.
 #include <unistd.h>
@@ -24,6 +27,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "drivers/cuda_api.h"
@@ -35,8 +39,10 @@ using Clock = std::chrono::steady_clock;
 using Work = std::function<int()>;
 using Handle = void*;
 
-constexpr int kInvalidContext = 201, kNoBinary = 209, kInvalidPtx = 218, kNewerPtx = 222, kIllegalAddress = 700,
-              kDestroyed = 709, kMisalignedAddress = 716, kLaunchFailed = 719;
+constexpr int kInvalidValue = 1, kInvalidContext = 201, kNoBinary = 209, kInvalidPtx = 218, kNewerPtx = 222,
+              kIllegalState = 401, kIllegalAddress = 700, kDestroyed = 709, kMisalignedAddress = 716,
+              kLaunchFailed = 719, kNotWhileRecording = 900, kRecordingSpoiled = 901;
+constexpr unsigned kUnaskedShared = 48 << 10;
 
 struct Grid {
   unsigned groups, lanes, shared;
@@ -46,7 +52,9 @@ using Function = std::function<int(const Grid& grid, void* const* arguments)>;
 struct Kernel {
   Function run;
   int arguments = 3;
-  bool waits = false;  // by itself, for the launch before it
+  bool waits = false;       // by itself, for the launch before it
+  unsigned lanes = 0;       // that a group must have; 0: any number
+  unsigned own_shared = 0;  // bytes that a group has unasked
 };
 
 struct Module {
@@ -64,7 +72,10 @@ struct State {
   bool launched = false;  // the latest that was handed over is a launch
   int overlapping = 0;    // launches that might
   Graph* recording = nullptr;
-  int launches = 0;  // that were not recorded
+  bool spoiled = false;        // what is being recorded
+  bool others_record = false;  // another thread does, in the usual mode
+  int pinned = 0;              // allocations
+  int launches = 0;            // that were not recorded
   int graphs_made = 0, graphs_launched = 0;
   int alive = 0;  // contexts, as often as they were asked for, modules, events and graphs that nobody has given back
   std::map<uintptr_t, size_t> memory;
@@ -79,8 +90,21 @@ State& TheState() {
 constexpr int kMostContexts = 8;
 thread_local Handle the_contexts[kMostContexts];
 thread_local int context_count = 0;
+thread_local int the_mode = 0;  // of this thread: 0, the usual one, in which it minds recordings of others
 
-bool IsCurrent() { return context_count > 0 && the_contexts[context_count - 1] == &TheState(); }
+// What every function begins with that works in a context: this one is current, and no kernel went wrong in it.
+int Enter() {
+  const bool is_current = context_count > 0 && the_contexts[context_count - 1] == &TheState();
+  return is_current ? TheState().sticky : kInvalidContext;
+}
+
+// And every one that might wait for the device.
+int EnterWaiting() {
+  State& state = TheState();
+  if (const int error = Enter(); error != 0) return error;
+  state.spoiled = state.recording != nullptr;
+  return state.spoiled || (state.others_record && the_mode == 0) ? kNotWhileRecording : 0;
+}
 
 float* Floats(void* const* arguments, int i) { return *static_cast<float**>(arguments[i]); }
 
@@ -192,10 +216,9 @@ const std::map<std::string, Kernel>& Kernels() {
 }
 
 int Do(const Work& work, bool is_launch = false) {
-  if (!IsCurrent()) return kInvalidContext;
+  if (const int error = Enter(); error != 0) return error;
   State& state = TheState();
   state.launched = is_launch;
-  if (state.sticky != 0) return state.sticky;
   if (state.recording != nullptr) {
     state.recording->work.push_back(work);
     return 0;
@@ -253,14 +276,19 @@ bool HasFunction(std::string_view name) { return Kernels().contains(std::string(
 // Kernels of the text: functions of this file, and all others as the machine runs them. False: it cannot read them.
 bool AddKernels(const std::string& text, Module* module) {
   constexpr char kEntry[] = ".entry ";
-  const char* const hangs = std::getenv("HONE_FAKE_CUDA_HANG");
   for (size_t at = text.find(kEntry); at != std::string::npos; at = text.find(kEntry, at + 1)) {
     const size_t begin = at + sizeof kEntry - 1;
     const auto known = Kernels().find(text.substr(begin, text.find('(', begin) - begin));
     const bool waits = text.substr(at, text.find(kEntry, at + 1) - at).find("griddepcontrol.wait") != std::string::npos;
     if (known == Kernels().end()) continue;
-    const Kernel& run = hangs != nullptr && known->first == hangs ? Kernels().at("hang") : known->second;
-    module->kernels[known->first] = {run.run, known->second.arguments, waits};
+    const auto is_named = [&](const char* variable) {
+      const char* const name = std::getenv(variable);
+      return name != nullptr && name == known->first;
+    };
+    const char* const run = is_named("HONE_FAKE_CUDA_HANG")    ? "hang"
+                            : is_named("HONE_FAKE_CUDA_CRASH") ? "crash"
+                                                               : known->first.c_str();
+    module->kernels[known->first] = {Kernels().at(run).run, known->second.arguments, waits};
   }
   if (text.starts_with("machine code")) return true;
   auto program = hone::ptx::Parse(text, [](std::string_view name) { return !HasFunction(name); });
@@ -273,7 +301,9 @@ bool AddKernels(const std::string& text, Module* module) {
     const auto run = [kept, &kernel](const Grid& grid, void* const* arguments) {
       return RunOnMachine(kernel, grid, arguments);
     };
-    module->kernels[kernel.name] = {run, static_cast<int>(kernel.parameters), kernel.waits_for_grids};
+    if (kernel.shared_bytes > kUnaskedShared) return false;
+    module->kernels[kernel.name] = {run, static_cast<int>(kernel.parameters), kernel.waits_for_grids, kernel.lanes,
+                                    static_cast<unsigned>(kernel.shared_bytes)};
   }
   return true;
 }
@@ -333,6 +363,7 @@ int cuDeviceGetAttribute(int* value, int attribute, int) {
                                      {8, 48 << 10},
                                      {10, 32},
                                      {16, 4},
+                                     {18, std::getenv("HONE_FAKE_CUDA_INTEGRATED") != nullptr},
                                      {38, 4 << 20},
                                      {75, Architecture() / 10},
                                      {76, Architecture() % 10},
@@ -365,13 +396,16 @@ int cuCtxPopCurrent_v2(Handle* context) {
 int cuCtxGetCurrent(Handle* context) {
   return *context = context_count == 0 ? nullptr : the_contexts[context_count - 1], 0;
 }
+int cuThreadExchangeStreamCaptureMode(int* mode) { return std::swap(*mode, the_mode), 0; }
 
 int cuLinkCreate_v2(unsigned, int*, void** values, Handle* link) {
+  if (const int error = Enter(); error != 0) return error;
   static_cast<char*>(values[0])[0] = 0;
   std::strcpy(static_cast<char*>(values[2]), "");
   return *link = new std::string(), 0;
 }
 int cuLinkAddData_v2(Handle link, int, void* data, size_t, const char*, unsigned, int*, void**) {
+  if (const int error = Enter(); error != 0) return error;
   const std::string text = static_cast<const char*>(data);
   const size_t version = text.find(".version");
   if (version == std::string::npos || text.find(".version", version + 1) != std::string::npos) return kInvalidPtx;
@@ -379,6 +413,7 @@ int cuLinkAddData_v2(Handle link, int, void* data, size_t, const char*, unsigned
   return *static_cast<std::string*>(link) = text, 0;
 }
 int cuLinkComplete(Handle link, void** code, size_t* bytes) {
+  if (const int error = Enter(); error != 0) return error;
   auto& text = *static_cast<std::string*>(link);
   *code = text.data();
   *bytes = text.size() + 1;
@@ -386,7 +421,7 @@ int cuLinkComplete(Handle link, void** code, size_t* bytes) {
 }
 int cuLinkDestroy(Handle link) { return delete static_cast<std::string*>(link), 0; }
 int cuModuleLoadData(Handle* module, const void* code) {
-  if (!IsCurrent()) return kInvalidContext;
+  if (const int error = EnterWaiting(); error != 0) return error;
   const std::string text = static_cast<const char*>(code);
   if (text.starts_with("machine code") && !text.starts_with("machine code for sm_87")) return kNoBinary;
   if (text.starts_with("\x7f")) return kNoBinary;  // that a toolkit made
@@ -396,6 +431,7 @@ int cuModuleLoadData(Handle* module, const void* code) {
   return *module = made.release(), 0;
 }
 int cuModuleUnload(Handle module) {
+  if (const int error = EnterWaiting(); error != 0) return error;
   WaitForAll();
   auto* const made = static_cast<Module*>(module);
   for (auto& [name, kernel] : made->kernels) TheState().asked_shared.erase(&kernel);
@@ -403,21 +439,29 @@ int cuModuleUnload(Handle module) {
   return delete made, 0;
 }
 int cuModuleGetFunction(Handle* function, Handle module, const char* name) {
+  if (const int error = Enter(); error != 0) return error;
   auto& kernels = static_cast<Module*>(module)->kernels;
   const auto it = kernels.find(name);
   if (it == kernels.end()) return 500;
   return *function = &it->second, 0;
 }
-int cuFuncGetAttribute(int* value, int attribute, Handle) { return *value = attribute == 0 ? 1024 : 0, 0; }
+int cuFuncGetAttribute(int* value, int attribute, Handle function) {
+  if (const int error = Enter(); error != 0) return error;
+  const Kernel& kernel = *static_cast<const Kernel*>(function);
+  const unsigned most_lanes = kernel.lanes != 0 ? kernel.lanes : 1024;
+  return *value = static_cast<int>(attribute == 0 ? most_lanes : attribute == 1 ? kernel.own_shared : 0), 0;
+}
 
 int cuFuncSetAttribute(Handle function, int attribute, int value) {
-  if (attribute != 8 || value > MostShared()) return 1;
+  if (const int error = Enter(); error != 0) return error;
+  const int own = static_cast<int>(static_cast<const Kernel*>(function)->own_shared);
+  if (attribute != 8 || value < 0 || value > MostShared() - own) return kInvalidValue;
   TheState().asked_shared[function] = static_cast<unsigned>(value);
   return 0;
 }
 
 int cuMemAlloc_v2(unsigned long long* place, size_t bytes) {
-  if (!IsCurrent()) return kInvalidContext;
+  if (const int error = EnterWaiting(); error != 0) return error;
   const char* const most = std::getenv("HONE_FAKE_CUDA_MEMORY");
   if (bytes > (most != nullptr ? std::strtoull(most, nullptr, 0) : 1ULL << 30)) return 2;
   const size_t rounded = (bytes + 511) / 512 * 512;
@@ -427,13 +471,20 @@ int cuMemAlloc_v2(unsigned long long* place, size_t bytes) {
   return 0;
 }
 int cuMemFree_v2(unsigned long long place) {
-  if (!IsCurrent()) return kInvalidContext;
+  if (const int error = EnterWaiting(); error != 0) return error;
   WaitForAll();
   TheState().memory.erase(place);
   return std::free(At(place)), 0;
 }
-int cuMemHostAlloc(void** memory, size_t bytes, unsigned) { return *memory = std::malloc(bytes), 0; }
-int cuMemFreeHost(void* memory) { return std::free(memory), 0; }
+int cuMemHostAlloc(void** memory, size_t bytes, unsigned) {
+  if (const int error = EnterWaiting(); error != 0) return error;
+  ++TheState().pinned;
+  return *memory = std::malloc(bytes), 0;
+}
+int cuMemFreeHost(void* memory) {
+  if (const int error = EnterWaiting(); error != 0) return error;
+  return std::free(memory), 0;
+}
 int cuMemcpyHtoDAsync_v2(unsigned long long to, const void* from, size_t bytes, Handle) {
   return Move(At(to), from, bytes, to);
 }
@@ -451,39 +502,49 @@ int cuMemsetD8Async(unsigned long long to, unsigned char value, size_t bytes, Ha
   });
 }
 
-int cuStreamCreate(Handle* stream, unsigned) { return *stream = &TheState(), IsCurrent() ? 0 : kInvalidContext; }
-int cuStreamDestroy_v2(Handle) { return 0; }
+int cuStreamCreate(Handle* stream, unsigned) { return *stream = &TheState(), Enter(); }
+int cuStreamDestroy_v2(Handle) { return Enter(); }
 int cuStreamSynchronize(Handle) {
+  if (const int error = EnterWaiting(); error != 0) return error;
   WaitForAll();
-  return TheState().sticky;
+  return 0;
 }
 int cuEventCreate(Handle* event, unsigned) {
-  if (!IsCurrent()) return kInvalidContext;
+  if (const int error = Enter(); error != 0) return error;
   ++TheState().alive;
   return *event = new Clock::time_point(), 0;
 }
 int cuEventDestroy_v2(Handle event) {
+  if (const int error = Enter(); error != 0) return error;
   --TheState().alive;
   return delete static_cast<Clock::time_point*>(event), 0;
 }
 int cuEventRecord(Handle event, Handle) {
+  if (const int error = Enter(); error != 0) return error;
   TheState().launched = false;
-  *static_cast<Clock::time_point*>(event) = Clock::now();
-  return TheState().sticky;
+  return *static_cast<Clock::time_point*>(event) = Clock::now(), 0;
 }
-int cuEventQuery(Handle) { return TheState().hangs ? 600 : TheState().sticky; }
+int cuEventQuery(Handle) {
+  if (const int error = EnterWaiting(); error != 0) return error;
+  return TheState().hangs ? 600 : 0;
+}
 int cuEventElapsedTime(float* milliseconds, Handle first, Handle last) {
+  if (const int error = Enter(); error != 0) return error;
   const auto took = *static_cast<Clock::time_point*>(last) - *static_cast<Clock::time_point*>(first);
   return *milliseconds = std::chrono::duration<float, std::milli>(took).count(), 0;
 }
 
 int cuLaunchKernel(Handle function, unsigned groups, unsigned, unsigned, unsigned lanes, unsigned, unsigned,
                    unsigned shared, Handle, void** arguments, void**) {
+  if (const int error = Enter(); error != 0) return error;
+  const Kernel& kernel = *static_cast<const Kernel*>(function);
   const auto asked = TheState().asked_shared.find(function);
-  if (lanes > 1024 || shared > (asked == TheState().asked_shared.end() ? 48U << 10 : asked->second)) return 1;
+  const unsigned most_shared =
+      asked == TheState().asked_shared.end() ? kUnaskedShared - kernel.own_shared : asked->second;
+  if (groups == 0 || lanes == 0 || lanes > 1024 || shared > most_shared) return kInvalidValue;
+  if (kernel.lanes != 0 && lanes != kernel.lanes) return kInvalidValue;
   if (TheState().recording == nullptr) ++TheState().launches;
   std::vector<uint64_t> places;  // copied at once, as the driver does
-  const Kernel& kernel = *static_cast<const Kernel*>(function);
   for (int i = 0; i < kernel.arguments; ++i) places.push_back(*static_cast<uint64_t*>(arguments[i]));
   return Do(
       [places, groups, lanes, shared, run = kernel.run]() mutable {
@@ -502,12 +563,13 @@ int cuLaunchKernel(Handle function, unsigned groups, unsigned, unsigned, unsigne
 int cuLaunchKernelEx(const hone::drivers::cuda::LaunchConfig* config, Handle function, void** arguments, void** extra) {
   const bool overlaps =
       config->attribute_count == 1 && config->attributes[0].id == 6 && config->attributes[0].value[0] == 1;
-  if (!overlaps || !TheState().launched || !static_cast<const Kernel*>(function)->waits) return 1;
+  if (!overlaps || !TheState().launched || !static_cast<const Kernel*>(function)->waits) return kInvalidValue;
   ++TheState().overlapping;
   return cuLaunchKernel(function, config->groups[0], config->groups[1], config->groups[2], config->lanes[0],
                         config->lanes[1], config->lanes[2], config->shared_bytes, config->stream, arguments, extra);
 }
 int cuGraphInstantiateWithFlags(Handle* made, Handle graph, unsigned long long) {
+  if (const int error = Enter(); error != 0) return error;
   ++TheState().graphs_made;
   ++TheState().alive;
   return *made = new Graph(*static_cast<Graph*>(graph)), 0;
@@ -519,19 +581,29 @@ int hone_fake_cuda_launches() { return TheState().launches; }
 int hone_fake_cuda_graphs_made() { return TheState().graphs_made; }
 int hone_fake_cuda_graphs_launched() { return TheState().graphs_launched; }
 int hone_fake_cuda_alive() { return TheState().alive; }
+int hone_fake_cuda_pinned() { return TheState().pinned; }
+int hone_fake_cuda_others_record(int whether) { return TheState().others_record = whether != 0, 0; }
 
 int cuStreamBeginCapture_v2(Handle, int) {
-  if (!IsCurrent()) return kInvalidContext;
-  TheState().launched = false;
+  if (const int error = Enter(); error != 0) return error;
+  if (TheState().recording != nullptr) return kIllegalState;
+  TheState().launched = TheState().spoiled = false;
   ++TheState().alive;
   return TheState().recording = new Graph(), 0;
 }
 int cuStreamEndCapture(Handle, Handle* graph) {
-  *graph = TheState().recording;
-  return TheState().recording = nullptr, 0;
+  *graph = nullptr;
+  if (const int error = Enter(); error != 0) return error;
+  if (TheState().recording == nullptr) return kIllegalState;
+  Graph* const recorded = std::exchange(TheState().recording, nullptr);
+  const char* const asked = std::getenv("HONE_FAKE_CUDA_CAPTURE");
+  const int error = TheState().spoiled ? kRecordingSpoiled : asked != nullptr ? std::atoi(asked) : 0;
+  if (error == 0) return *graph = recorded, 0;
+  --TheState().alive;
+  return delete recorded, error;
 }
 int cuGraphLaunch(Handle graph, Handle) {
-  if (!IsCurrent()) return kInvalidContext;
+  if (const int error = Enter(); error != 0) return error;
   ++TheState().graphs_launched;
   for (const Work& work : static_cast<Graph*>(graph)->work) {
     if (const int error = Do(work); error != 0) return error;

@@ -3,7 +3,8 @@
 // word before it; every program has the kernels of this file, which compute when they are launched.
 //
 // The kernel "fault" goes where it must not. As with NVIDIA's driver its event then says CL_OUT_OF_RESOURCES, and so
-// does every later call that needs the device.
+// does every later call that needs the device. The kernel "tick" takes kTick by the device's clock, which began in
+// 1970.
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 
@@ -20,6 +21,8 @@
 namespace {
 
 constexpr std::string_view kBinary = "binary of ";
+constexpr std::chrono::nanoseconds kTick{300};
+constexpr cl_ulong kSince1970 = 1'760'000'000'000'000'000;
 
 struct FakeDevice {
   std::string_view platform, name;
@@ -77,6 +80,7 @@ cl_int CheckPart(cl_mem memory, size_t offset, size_t bytes) {
 void Launch(const FakeKernel& kernel, size_t lanes) {
   if (kernel.name == "fault") {
     HasFaulted() = true;
+  } else if (kernel.name == "tick") {
   } else if (kernel.name == "hone_reference") {  // device_agent/lanes/reference_kernel.cc
     auto* const y = reinterpret_cast<uint32_t*>(kernel.arguments.at(0)->data());
     for (uint32_t lane = 0; lane < lanes; ++lane) {
@@ -90,7 +94,7 @@ void Launch(const FakeKernel& kernel, size_t lanes) {
   }
 }
 
-constexpr std::string_view kKernels[] = {"reference", "good", "fault", "hone_reference"};
+constexpr std::string_view kKernels[] = {"reference", "good", "fault", "tick", "hone_reference"};
 
 }  // namespace
 
@@ -221,9 +225,8 @@ cl_int clEnqueueNDRangeKernel(cl_command_queue, cl_kernel kernel, cl_uint, const
   const auto begin = std::chrono::steady_clock::now();
   Launch(*Of(kernel), *lanes);
   const cl_int state = HasFaulted() ? CL_OUT_OF_RESOURCES : CL_COMPLETE;
-  if (event != nullptr) {
-    *event = reinterpret_cast<cl_event>(new Event{state, begin, std::chrono::steady_clock::now()});
-  }
+  const auto end = Of(kernel)->name == "tick" ? begin + kTick : std::chrono::steady_clock::now();
+  if (event != nullptr) *event = reinterpret_cast<cl_event>(new Event{state, begin, end});
   return CL_SUCCESS;
 }
 cl_int clGetEventInfo(cl_event event, cl_event_info, size_t, void* value, size_t*) {
@@ -233,7 +236,7 @@ cl_int clGetEventInfo(cl_event event, cl_event_info, size_t, void* value, size_t
 cl_int clGetEventProfilingInfo(cl_event event, cl_profiling_info what, size_t, void* value, size_t*) {
   const auto when = what == CL_PROFILING_COMMAND_START ? Of(event)->begin : Of(event)->end;
   const auto nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(when.time_since_epoch());
-  *static_cast<cl_ulong*>(value) = static_cast<cl_ulong>(nanoseconds.count());
+  *static_cast<cl_ulong*>(value) = kSince1970 + static_cast<cl_ulong>(nanoseconds.count());
   return CL_SUCCESS;
 }
 cl_int clReleaseEvent(cl_event event) {

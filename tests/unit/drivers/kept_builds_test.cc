@@ -34,6 +34,7 @@ class KeptBuilds : public ::testing::Test {
 
 TEST_F(KeptBuilds, ByUsWhereTheDriverKeepsNothing) {
   const Device device = Opened("Plain-Device");
+  EXPECT_EQ(device.info().number, 0);
   EXPECT_FALSE(device.info().keeps_builds);
   EXPECT_FALSE(FromCache(device));
   EXPECT_TRUE(FromCache(device));
@@ -47,6 +48,7 @@ TEST_F(KeptBuilds, ByUsWhereTheDriverKeepsNothing) {
 
 TEST_F(KeptBuilds, NotTwiceWhereTheDriverDoes) {
   const Device device = Opened("Keeping-Device");
+  EXPECT_EQ(device.info().number, 1);
   EXPECT_TRUE(device.info().keeps_builds);
   EXPECT_FALSE(FromCache(device));
   EXPECT_FALSE(FromCache(device));

@@ -1,10 +1,18 @@
-// What becomes of a kernel that faults, on a device of a library of our own (fake_opencl.cc): no driver is needed.
+// What becomes of a kernel that faults, and what times and the yardstick's kernels are, on a device of a library of our
+// own (fake_opencl.cc): no driver is needed.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
 #include <vector>
 
+#include "base/temporary_folder.h"
+#include "drivers/lane_roofline.h"
 #include "drivers/opencl.h"
 
 namespace hone::drivers::opencl {
@@ -12,31 +20,83 @@ namespace {
 
 Deadline InAMinute() { return std::chrono::steady_clock::now() + std::chrono::minutes(1); }
 
-// Runs the kernel, and says what becomes of the device. In processes of their own: a fault is of the whole process.
-[[noreturn]] void RunAndExit(const char* name, Trouble expected) {
+struct Opened {
+  // False: it could not be. The kernel has its arguments.
+  bool Find(const std::string& name, Kernel* kernel) {
+    if (!program.Find(name, kernel).ok()) return false;
+    for (int i = 0; i < 3; ++i) {
+      if (!kernel->SetArg(i, buffer).ok()) return false;
+    }
+    return true;
+  }
   Library library;
   Device device;
   Program program;
-  Kernel kernel;
   Buffer buffer;
   const bool ready = Library::Load(&library, HONE_FAKE_OPENCL).ok() && library.Open("", &device).ok() &&
-                     device.Build("kernels", {}, &program).ok() && program.Find(name, &kernel).ok() &&
-                     device.Allocate(4000, &buffer).ok();
-  if (!ready) _exit(2);
-  for (int i = 0; i < 3; ++i) {
-    if (!kernel.SetArg(i, buffer).ok()) _exit(3);
+                     device.Build("kernels", {}, &program).ok() && device.Allocate(4000, &buffer).ok();
+};
+
+// Runs the kernels, and says what becomes of the device. In processes of their own: a fault is of the whole process.
+[[noreturn]] void RunAndExit(const std::vector<std::string>& names, Trouble expected) {
+  Opened opened;
+  if (!opened.ready) _exit(2);
+  std::vector<Kernel> kernels(names.size());
+  std::vector<Launch> launches;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (!opened.Find(names[i], &kernels[i])) _exit(3);
+    launches.push_back({&kernels[i], 8, 128});
   }
-  const Launch launch{&kernel, 8, 128};
+  const Device& device = opened.device;
+  const Buffer& buffer = opened.buffer;
   std::vector<std::byte> bytes(4000);
-  const bool as_expected = device.Run({&launch, 1}, InAMinute()).trouble == expected &&
+  const bool as_expected = device.Run(launches, InAMinute()).trouble == expected &&
                            device.Finish().trouble == expected && device.Read(buffer, 0, bytes).trouble == expected &&
                            device.Fill(buffer, 0, 4, std::byte{0}).ok() == (expected == Trouble::kNone);
   _exit(as_expected ? 0 : 1);
 }
 
 TEST(OpenClFaults, AreNoFaultsOfTheProgram) {
-  EXPECT_EXIT(RunAndExit("good", Trouble::kNone), ::testing::ExitedWithCode(0), "");
-  EXPECT_EXIT(RunAndExit("fault", Trouble::kFault), ::testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(RunAndExit({"good"}, Trouble::kNone), ::testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(RunAndExit({"fault"}, Trouble::kFault), ::testing::ExitedWithCode(0), "");
+}
+
+// The launch after it is refused with the code that a kernel gets which asks for too much.
+TEST(OpenClFaults, MayShowAtTheNextLaunch) {
+  EXPECT_EXIT(RunAndExit({"fault", "good"}, Trouble::kFault), ::testing::ExitedWithCode(0), "");
+}
+
+TEST(OpenClTimes, AreExactHoweverLongTheClockHasRun) {
+  Opened opened;
+  ASSERT_TRUE(opened.ready);
+  Kernel kernel;
+  ASSERT_TRUE(opened.Find("tick", &kernel));
+  const Launch launch{&kernel, 8, 128};
+  Timing timing;
+  ASSERT_TRUE(opened.device.Time({&launch, 1}, 5, InAMinute(), &timing).ok());
+  ASSERT_EQ(timing.device_seconds.size(), 5U);
+  EXPECT_THAT(timing.device_seconds, ::testing::Each(::testing::DoubleNear(300e-9, 1e-15)));
+}
+
+// Of a vector of which some numbers are never asked for, a compiler computes and reads the others alone. The fake has
+// no such kernel: it keeps the text.
+TEST(OpenClRoofline, EveryNumberOfAVectorCountsForTheResult) {
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  Opened opened;
+  ASSERT_TRUE(opened.ready);
+  LaneRoofline roofline;
+  EXPECT_EQ(MeasureRoofline<OpenClDriver>(opened.device, folder.path(), &roofline).trouble, Trouble::kProgram);
+  std::ifstream file(std::filesystem::directory_iterator(folder.path())->path(), std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  for (const char* kernel : {"kernel void hone_compute", "kernel void hone_read"}) {
+    const size_t begin = text.rfind(kernel);
+    ASSERT_NE(begin, std::string::npos);
+    const std::string body = text.substr(begin, text.find("\n}\n", begin) - begin);
+    EXPECT_THAT(body, ::testing::HasSubstr("if (any(sum < 0.0f)) out[0] = 1.0f;"));
+    EXPECT_THAT(body, ::testing::Not(::testing::ContainsRegex("sum\\.s[0-9a-f]")));
+  }
+  EXPECT_THAT(text, ::testing::HasSubstr("(float16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)"))
+      << "chains that begin alike are one";
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -15,6 +16,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/temporary_folder.h"
@@ -124,6 +126,16 @@ TEST_F(BuildPoolStartTest, ABatchOfWhichNothingIsTriedIsTheTroubleOfTheMachine) 
   EXPECT_THAT(std::string(status.message()), HasSubstr("no candidate was compiled: the compiler"));
 }
 
+TEST_F(BuildPoolStartTest, AWorkerThatCouldNotLinkLinksNoMore) {
+  BuildPool pool = Pool(absl::Minutes(10));
+  const auto first = pool.Build({"w", "t", {"a"}});
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_THAT(std::string(pool.Build({"w", "no linker", {"a"}}).status().message()), HasSubstr("linking a batch"));
+  const auto second = pool.Build({"w", "t", {"a"}});
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_NE(WorkerOf(*second), WorkerOf(*first));
+}
+
 TEST(BuildPoolTest, WhatNobodyWaitsForIsNotBuilt) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   setenv("HONE_PRETEND_UNTIL", (folder / "file").c_str(), 1);
@@ -146,6 +158,25 @@ TEST(BuildPoolTest, AHangIsATimeoutAndTheOthersGoOn) {
   EXPECT_EQ(batch->candidates[0].failure, BuildFailure::kCompileTimeout);
   EXPECT_THAT(batch->candidates[0].text, HasSubstr("0.2 s"));
   EXPECT_TRUE(batch->candidates[1].ok);
+}
+
+// An assembler that hangs, or that its worker leaves behind.
+TEST(BuildPoolTest, NoProgramOutlivesTheWorkerThatRanIt) {
+  for (const auto& [deed, text] : {std::pair("crash beside a program", "killed by signal 11"),
+                                   std::pair("hang beside a program", "not compiled after")}) {
+    int living[2];  // at its end when nobody has it open for writing
+    ASSERT_EQ(pipe(living), 0);
+    {
+      BuildPool pool(Pretending(1, absl::Seconds(3)));
+      const auto batch = pool.Build({"w", "t", {deed}});
+      ASSERT_TRUE(batch.ok()) << batch.status();
+      EXPECT_THAT(batch->candidates[0].text, HasSubstr(text)) << "the program may not have the worker's socket";
+    }
+    close(living[1]);
+    pollfd end{living[0], POLLIN, 0};
+    EXPECT_EQ(poll(&end, 1, 20'000), 1) << deed << ": the program lives on";
+    close(living[0]);
+  }
 }
 
 TEST(BuildPoolTest, SeveralBatchesAtOnce) {

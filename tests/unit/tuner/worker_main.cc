@@ -1,8 +1,8 @@
 // main of the tuner's tests, which are their own build workers, as hone-tuner is.
 //
-// In "real" mode a worker compiles; in "pretend" mode it does what the schedule says: crash, hang, fail or succeed;
-// with what HONE_PRETEND_DRAWBACK says against whatever succeeds. With HONE_PRETEND_UNTIL, candidates are not compiled
-// before that file is there.
+// In "real" mode a worker compiles; in "pretend" mode it does what the schedule says: crash, hang, fail or succeed,
+// also beside a program that it runs; with what HONE_PRETEND_DRAWBACK says against whatever succeeds. With
+// HONE_PRETEND_UNTIL, candidates are not compiled before that file is there.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -22,12 +22,14 @@ using hone::tuner::BuildRequest;
 BuildReply Pretend(const BuildRequest& request) {
   BuildReply reply;
   if (request.kind == BuildRequest::Kind::kLink) {
+    if (request.target.find("no linker") != std::string::npos) reply.kind = BuildReply::Kind::kFailed;
     for (const std::string& object : request.objects) {
       reply.ranges.push_back({static_cast<int64_t>(reply.bytes.size()), static_cast<int64_t>(object.size())});
       reply.bytes += object + "\n";
     }
     return reply;
   }
+  if (request.schedule.find("program") != std::string::npos && std::system("sleep 60 &") != 0) std::exit(4);
   if (request.schedule.find("crash") != std::string::npos) std::raise(SIGSEGV);
   if (request.schedule.find("leave") != std::string::npos) std::exit(3);
   if (request.schedule.find("hang") != std::string::npos) pause();
