@@ -314,6 +314,10 @@ void Search::Take(std::vector<Proposal>& from, size_t count, size_t distance, st
   }
 }
 
+bool Search::HasOpen() const {
+  return std::any_of(known_.begin(), known_.end(), [](const auto& entry) { return entry.second.open; });
+}
+
 // Progress since the last round keeps a phase going; idle rounds end it. A round without any news is not idle.
 void Search::UpdatePhase() {
   const std::optional<double> best = best_seconds();
@@ -322,6 +326,7 @@ void Search::UpdatePhase() {
   if (progress) best_at_last_check_ = *best;
   idle_rounds_ = progress ? 0 : idle_rounds_ + 1;
   if (idle_rounds_ <= options_.patience || (phase_ == Phase::kEvolve && !options_.parts.descent)) return;
+  if (phase_ == Phase::kDescend && HasOpen()) return;  // which may lead to more
   phase_ = phase_ == Phase::kEvolve ? Phase::kDescend : Phase::kDone;
   idle_rounds_ = 0;
 }
@@ -392,14 +397,14 @@ std::vector<Proposal> Search::ProposeNew(size_t count, const CostModel& model) {
     Rank(neighbours, model);
     Take(neighbours, count, 0, chosen);
   }
-  // What is under way may lead to more.
-  const bool open = std::any_of(known_.begin(), known_.end(), [](const auto& entry) { return entry.second.open; });
-  if (chosen.empty() && !open) phase_ = Phase::kDone;
+  if (chosen.empty() && !HasOpen()) phase_ = Phase::kDone;
   return chosen;
 }
 
 std::vector<Proposal> Search::Propose(size_t count, const CostModel& model) {
   UpdatePhase();
+  // The end waits for what is under way.
+  if (phase_ == Phase::kDescend && idle_rounds_ > options_.patience && HasOpen()) return {};
   std::vector<Proposal> chosen = TakeWaiting(count);
   if (chosen.size() < count) {
     std::vector<Proposal> fresh = ProposeNew(count - chosen.size(), model);

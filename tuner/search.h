@@ -137,6 +137,7 @@ class Search {
   void Predict(std::vector<Proposal>& proposals, const CostModel& model) const;
   void Take(std::vector<Proposal>& from, size_t count, size_t distance, std::vector<Proposal>& chosen) const;
   void UpdatePhase();
+  bool HasOpen() const;
 
   const Space space_;
   const target::Target target_;

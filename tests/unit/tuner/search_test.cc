@@ -353,6 +353,24 @@ TEST_F(SearchTest, ADescentWaitsForWhatItProposed) {
   EXPECT_EQ(tried, (std::set<int64_t>{0, 1, 2, 3, 4, 5, 6, 7}));
 }
 
+TEST_F(SearchTest, TheEndWaitsForWhatIsUnderWay) {
+  Search search = MakeSearch(18);
+  std::vector<Proposal> late;  // of a visit that lasts until all others are over
+  for (int round = 0; round < 200; ++round) {
+    const std::vector<Proposal> proposals = search.Propose(16, draft_);
+    if (round == 1) late = proposals;
+    if (proposals.empty()) break;
+    for (const Proposal& p : proposals) {
+      if (round != 1) search.Observe(p.schedule, 1e-3);  // all alike: no progress
+    }
+  }
+  ASSERT_FALSE(late.empty());
+  EXPECT_FALSE(search.converged());
+  for (const Proposal& p : late) search.Observe(p.schedule, 1e-4);
+  EXPECT_FALSE(search.Propose(16, draft_).empty()) << "it leads to more";
+  EXPECT_FALSE(search.converged());
+}
+
 // Scores only rank, so what was timed says how many seconds they mean.
 TEST_F(SearchTest, PredictionsLieWhereTheTimesDo) {
   Search search = MakeSearch(8);
