@@ -127,6 +127,16 @@ struct ThreadPool::State {
   alignas(64) std::atomic<uint32_t> epoch{0};
   alignas(64) std::atomic<int> inside{0};
 
+  // Of the State, not of the pool: also where memory runs out while the pool is being made, workers that have started
+  // are told to end.
+  ~State() {
+    ForgetWorkersOfParent();
+    stop.store(true);
+    epoch.fetch_add(2);
+    epoch.notify_all();
+    for (std::thread& worker : workers) worker.join();
+  }
+
   void TakeChunks(Portion& portion) {
     // What is used up is not written to: its thread may be reading the line.
     while (portion.next.load(std::memory_order_relaxed) < portion.end) {
@@ -266,13 +276,7 @@ ThreadPool::ThreadPool(int threads, const std::vector<CoreGroup>& groups, double
   }
 }
 
-ThreadPool::~ThreadPool() {
-  ForgetWorkersOfParent();
-  state_->stop.store(true);
-  state_->epoch.fetch_add(2);
-  state_->epoch.notify_all();
-  for (std::thread& worker : state_->workers) worker.join();
-}
+ThreadPool::~ThreadPool() = default;
 
 void ThreadPool::ForgetWorkersOfParent() { state_->ForgetWorkersOfParent(); }
 

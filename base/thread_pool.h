@@ -28,7 +28,8 @@ inline constexpr int kMostThreads = 1024;
 class ThreadPool {
  public:
   // threads >= 1, the caller included; 0 means one for each core of the fastest kind that the process may run on, or as
-  // many as its control groups leave it CPUs, if these are fewer.
+  // many as its control groups leave it CPUs, if these are fewer. Where the system gives fewer threads, the pool has
+  // those; without memory for them std::bad_alloc is thrown.
   explicit ThreadPool(int threads);
   // On a machine of these groups of cores, of which the process may use so many CPUs the whole time, for tests.
   ThreadPool(int threads, const std::vector<CoreGroup>& groups, double cpus = std::numeric_limits<double>::infinity());

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "base/file_meant.h"
 #include "base/status.h"
 #include "cli/command.h"
 #include "cli/farm_devices.h"
@@ -28,7 +29,7 @@ struct CompileOptions {
   ModelOptions model;
   RecordSourceOptions source;
   std::vector<std::string> devices;  // words of tracker/queue/matches.h
-  std::string output, locked, header;
+  std::string output, locked, header, header_name;
   bool json = false;
 };
 
@@ -165,8 +166,9 @@ absl::Status Compile(const CompileOptions& options) {
   HONE_ASSIGN_OR_RETURN(std::vector<package::KernelOptions> targets, Targets(options));
   ProgressLine line;
   ShowKernels(line, targets);
-  HONE_ASSIGN_OR_RETURN(const package::CompileSummary summary,
-                        package::CompileModel(options.model.models.front(), import, targets, options.output));
+  HONE_ASSIGN_OR_RETURN(
+      const package::CompileSummary summary,
+      package::CompileModel(options.model.models.front(), import, targets, options.output, options.header_name));
   line.Finish();
   if (!options.header.empty()) HONE_RETURN_IF_ERROR(package::WriteTextFile(summary.cpp_header, options.header));
   for (const std::string& warning : summary.warnings) PrintMessage(fmt::format("warning: {}\n", warning));
@@ -185,10 +187,15 @@ void AddCompileCommand(CLI::App& app, absl::Status* result) {
                    "device of the farm to compile for, with its records: AGENT, AGENT/DEVICE, LABEL or NAME=VALUE; may "
                    "be given again")
       ->expected(1)
+      ->check(NotEmpty)
       ->take_all();
-  command->add_option("-o,--output", options->output, "package to write")->required()->check(NotEmpty);
-  command->add_option("--header", options->header, "also write a C++ header with the model's inputs and outputs")
-      ->check(NotEmpty);
+  command->add_option("-o,--output", options->output, "package to write")->required()->check(NotEmpty)->check(NotDash);
+  CLI::Option* header =
+      command->add_option("--header", options->header, "also write a C++ header with the model's inputs and outputs");
+  header->check(NotEmpty)->check(NotDash);
+  command->add_option("--header-name", options->header_name, "namespace in that header (the name of the model's file)")
+      ->check(NotEmpty)
+      ->needs(header);
   command
       ->add_option("--locked", options->locked,
                    "compile with exactly the schedules of this file (hone records lock), without records")

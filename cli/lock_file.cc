@@ -48,12 +48,13 @@ class Reader {
 
   template <typename Value>
   Value Take(const json& object, const std::string& where, const char* name, bool (json::*is)() const noexcept) {
-    const auto field = object.is_object() ? object.find(name) : object.end();
-    if (!object.is_object() || field == object.end() || !((*field).*is)()) {
-      Complain(fmt::format("{}{} is missing or of the wrong type", where, name));
-      return Value();
-    }
-    return field->get<Value>();
+    const json* field = Find(object, where, name, is);
+    return field == nullptr ? Value() : field->get<Value>();
+  }
+  // Where it lies: a copy takes as much stack as it is deep.
+  const json& List(const json& object, const std::string& where, const char* name) {
+    const json* list = Find(object, where, name, &json::is_array);
+    return list == nullptr ? empty_ : *list;
   }
   // Of what is only for people, and may be left out.
   template <typename Value>
@@ -77,7 +78,15 @@ class Reader {
   const absl::Status& status() const { return status_; }
 
  private:
+  const json* Find(const json& object, const std::string& where, const char* name, bool (json::*is)() const noexcept) {
+    const auto field = object.is_object() ? object.find(name) : object.end();
+    if (object.is_object() && field != object.end() && ((*field).*is)()) return &*field;
+    Complain(fmt::format("{}{} is missing or of the wrong type", where, name));
+    return nullptr;
+  }
+
   std::string path_;
+  const json empty_ = json::array();
   absl::Status status_;
 };
 
@@ -100,7 +109,7 @@ LockedWorkload ReadWorkload(const json& fields, const std::string& where, Reader
   workload.digest = reader.Text(fields, where, "workload");
   workload.op = reader.TextIfThere(fields, where, "operator");
   workload.calls = reader.TakeIfThere<int64_t>(fields, where, "calls", &json::is_number_integer);
-  const json lines = reader.Take<json>(fields, where, "schedule", &json::is_array);
+  const json& lines = reader.List(fields, where, "schedule");
   for (const json& line : lines) {
     if (line.is_string()) {
       workload.schedule += line.get<std::string>() + "\n";
@@ -117,7 +126,7 @@ LockedWorkload ReadWorkload(const json& fields, const std::string& where, Reader
 LockedProgram ReadProgram(const json& fields, const std::string& where, Reader& reader) {
   LockedProgram program;
   program.target = reader.Text(fields, where, "target");
-  const json workloads = reader.Take<json>(fields, where, "workloads", &json::is_array);
+  const json& workloads = reader.List(fields, where, "workloads");
   std::set<std::string> seen;
   for (size_t i = 0; i < workloads.size(); ++i) {
     program.workloads.push_back(ReadWorkload(workloads[i], fmt::format("{}workloads[{}].", where, i), reader));
@@ -173,7 +182,7 @@ absl::StatusOr<LockFile> ParseLockFile(std::string_view text, const std::string&
   LockFile lock;
   lock.compiler = reader.Text(document, "", "compiler");
   lock.model = reader.TextIfThere(document, "", "model");
-  const json programs = reader.Take<json>(document, "", "programs", &json::is_array);
+  const json& programs = reader.List(document, "", "programs");
   std::set<std::string> seen;
   for (size_t i = 0; i < programs.size(); ++i) {
     lock.programs.push_back(ReadProgram(programs[i], fmt::format("programs[{}].", i), reader));

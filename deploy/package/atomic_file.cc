@@ -6,10 +6,14 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <system_error>
 
+#include "base/file_meant.h"
+#include "base/identity.h"
 #include "base/status.h"
 
 namespace hone::package {
@@ -42,19 +46,54 @@ std::string FolderOf(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-}  // namespace
+std::string PlaceOf(int fd) { return fmt::format("/proc/self/fd/{}", fd); }
 
-std::string FollowLinks(const std::string& path) {
-  constexpr int kMostLinks = 40;
-  std::filesystem::path followed = path;
-  std::error_code error;
-  for (int links = 0; links < kMostLinks && std::filesystem::is_symlink(followed, error); ++links) {
-    followed = followed.parent_path() / std::filesystem::read_symlink(followed, error);
-  }
-  return followed.string();
+bool Link(int fd, const std::string& name) {
+  return linkat(AT_FDCWD, PlaceOf(fd).c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
 }
 
+// A file in that folder which has no name, if one could be given to it: not all systems have such or let it be linked.
+// Else -1.
+int OpenNameless(const std::string& folder) {
+  const auto open_one = [&folder] { return open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666); };
+  const int tried = open_one();
+  if (tried < 0) return -1;
+  const std::string name = fmt::format("{}/.tmp.{}", folder, RandomId());
+  const bool linked = Link(tried, name);
+  close(tried);
+  if (!linked) return -1;
+  unlink(name.c_str());
+  return open_one();
+}
+
+// Of a path such as /dev/stdout or /dev/fd/3 the descriptor, if this program was started with it; else -1. Those that
+// it has opened itself are nobody's output.
+int DescriptorMeant(std::filesystem::path path) {
+  constexpr int kMostLinks = 40;
+  std::error_code error;
+  for (int links = 0; links < kMostLinks; ++links) {
+    if (std::filesystem::equivalent(path.parent_path(), "/proc/self/fd", error)) {
+      const std::string name = path.filename().string();
+      int descriptor = -1;
+      const auto [end, wrong] = std::from_chars(name.data(), name.data() + name.size(), descriptor);
+      if (wrong != std::errc() || end != name.data() + name.size()) return -1;
+      return fcntl(descriptor, F_GETFD) == 0 ? descriptor : -1;  // without FD_CLOEXEC
+    }
+    if (!std::filesystem::is_symlink(path, error)) return -1;
+    path = path.parent_path() / std::filesystem::read_symlink(path, error);
+  }
+  return -1;
+}
+
+}  // namespace
+
 absl::StatusOr<AtomicFile> AtomicFile::Create(const std::string& given) {
+  // To put another file in the place of what a shell appends to would lose all that is in it.
+  if (const int descriptor = DescriptorMeant(given); descriptor >= 0) {
+    const int fd = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+    if (fd < 0) return SystemError("write to", given);
+    return AtomicFile(given, "", fd);
+  }
   struct stat there{};
   if (stat(given.c_str(), &there) != 0) {
     if (errno == ENAMETOOLONG) return SystemError("create", given);
@@ -63,7 +102,9 @@ absl::StatusOr<AtomicFile> AtomicFile::Create(const std::string& given) {
     if (fd < 0) return SystemError("write to", given);
     return AtomicFile(given, "", fd);
   }
-  const std::string path = FollowLinks(given);
+  const std::string path = FollowLinks(given).string();
+  // Whatever ends the program, nothing is left of a file without a name.
+  if (const int fd = OpenNameless(FolderOf(path)); fd >= 0) return AtomicFile(path, PlaceOf(fd), fd, /*named=*/false);
   std::string temporary = path + ".tmp.XXXXXX";
   int fd = mkostemp(temporary.data(), O_CLOEXEC);
   if (fd < 0 && errno == ENAMETOOLONG) {  // the file's own name leaves no room for more
@@ -81,7 +122,7 @@ absl::StatusOr<AtomicFile> AtomicFile::Create(const std::string& given) {
 
 AtomicFile::~AtomicFile() {
   if (fd_ >= 0) close(fd_);
-  if (!temporary_path_.empty()) unlink(temporary_path_.c_str());
+  if (named_ && !temporary_path_.empty()) unlink(temporary_path_.c_str());
 }
 
 absl::Status AtomicFile::Write(std::span<const uint8_t> bytes) {
@@ -94,11 +135,25 @@ absl::Status AtomicFile::Write(std::span<const uint8_t> bytes) {
   return absl::OkStatus();
 }
 
+absl::Status AtomicFile::Name() {
+  const std::string suffix = ".tmp." + RandomId();
+  for (const std::string& name : {path_ + suffix, FolderOf(path_) + "/" + suffix}) {
+    if (Link(fd_, name)) {
+      temporary_path_ = name;
+      named_ = true;
+      return absl::OkStatus();
+    }
+    if (errno != ENAMETOOLONG) break;  // the file's own name leaves no room for more
+  }
+  return SystemError("create a file beside", path_);
+}
+
 absl::Status AtomicFile::Commit() {
   if (temporary_path_.empty()) {
     return close(std::exchange(fd_, -1)) == 0 ? absl::OkStatus() : SystemError("close", path_);
   }
   if (fsync(fd_) != 0) return SystemError("force to disk", path_);
+  if (!named_) HONE_RETURN_IF_ERROR(Name());
   if (close(std::exchange(fd_, -1)) != 0) return SystemError("close", path_);
   if (std::rename(temporary_path_.c_str(), path_.c_str()) != 0) return SystemError("replace", path_);
   temporary_path_.clear();

@@ -1,7 +1,10 @@
-// A file that appears whole or not at all: written under a temporary name in the same folder, then renamed.
+// A file that appears whole or not at all: written without a name, or under a temporary one, in the same folder, then
+// renamed.
 //
-// Unless Commit has succeeded, the destructor deletes the temporary file and the old file stays as it was. A link is
-// followed: what it names is replaced. What is no file, as a device or a pipe, is written to as it is.
+// Unless Commit has succeeded, nothing stays but the old file as it was; where a file must have a name (NFS), that is
+// the destructor's work, and a program that is killed leaves the temporary one. A link is followed: what it names is
+// replaced. What is no file, as a device or a pipe, is written to as it is, and so is what a shell has opened, as
+// /dev/stdout.
 #ifndef HONE_DEPLOY_PACKAGE_ATOMIC_FILE_H_
 #define HONE_DEPLOY_PACKAGE_ATOMIC_FILE_H_
 
@@ -30,21 +33,22 @@ class AtomicFile {
   AtomicFile(AtomicFile&& other) noexcept
       : path_(std::move(other.path_)),
         temporary_path_(std::exchange(other.temporary_path_, {})),
-        fd_(std::exchange(other.fd_, -1)) {}
+        fd_(std::exchange(other.fd_, -1)),
+        named_(other.named_) {}
   AtomicFile& operator=(AtomicFile&&) = delete;
   ~AtomicFile();
 
  private:
-  AtomicFile(std::string path, std::string temporary_path, int fd)
-      : path_(std::move(path)), temporary_path_(std::move(temporary_path)), fd_(fd) {}
+  AtomicFile(std::string path, std::string temporary_path, int fd, bool named = true)
+      : path_(std::move(path)), temporary_path_(std::move(temporary_path)), fd_(fd), named_(named) {}
+  absl::Status Name();  // gives the file without one a temporary name
 
   std::string path_;
-  std::string temporary_path_;  // empty: there is none, or it was renamed
+  std::string temporary_path_;  // where it can be opened; empty: there is none, or it was renamed
   int fd_;
+  bool named_;
 };
 
-// What the path is a link to, in the end; it need not be there.
-std::string FollowLinks(const std::string& path);
 // The whole of a file at once; errors as above.
 absl::Status WriteTextFile(std::string_view text, const std::string& path);
 

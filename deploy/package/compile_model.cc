@@ -102,9 +102,9 @@ class PackageCompiler {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<CompileSummary> Write(const std::string& path) {
+  absl::StatusOr<CompileSummary> Write(const std::string& path, const std::string& header_name) {
     HONE_ASSIGN_OR_RETURN(summary_.bytes, WritePackage(contents_, path));
-    summary_.cpp_header = CppHeader(contents_.metadata.model_name, contents_.programs.front());
+    summary_.cpp_header = CppHeader(header_name, contents_.programs.front());
     return std::move(summary_);
   }
 
@@ -158,21 +158,24 @@ absl::StatusOr<CompileSummary> CompilePlan(const graph::Plan& plan, const std::s
   const auto start = std::chrono::steady_clock::now();
   PackageCompiler compiler(model_name);
   HONE_RETURN_IF_ERROR(compiler.AddProgram(plan, options));
-  HONE_ASSIGN_OR_RETURN(CompileSummary summary, compiler.Write(output_path));
+  HONE_ASSIGN_OR_RETURN(CompileSummary summary, compiler.Write(output_path, model_name));
   summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return summary;
 }
 
 absl::StatusOr<CompileSummary> CompileModel(const std::string& onnx_path, const graph::ImportOptions& import,
-                                            std::span<const KernelOptions> targets, const std::string& output_path) {
+                                            std::span<const KernelOptions> targets, const std::string& output_path,
+                                            const std::string& header_name) {
   const auto start = std::chrono::steady_clock::now();
-  PackageCompiler compiler(std::filesystem::path(onnx_path).stem().string());
+  const std::string model_name = std::filesystem::path(onnx_path).stem().string();
+  PackageCompiler compiler(model_name);
   for (const KernelOptions& options : targets) {
     HONE_ASSIGN_OR_RETURN(graph::Plan plan, graph::BuildPlan(onnx_path, import, options.target,
                                                              Reproducing<graph::Graph>(options.reproducers)));
     HONE_RETURN_IF_ERROR(compiler.AddProgram(std::move(plan), options));
   }
-  HONE_ASSIGN_OR_RETURN(CompileSummary summary, compiler.Write(output_path));
+  HONE_ASSIGN_OR_RETURN(CompileSummary summary,
+                        compiler.Write(output_path, header_name.empty() ? model_name : header_name));
   summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return summary;
 }

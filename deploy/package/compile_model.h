@@ -43,9 +43,10 @@ struct CompileSummary {
 
 // Compiles the model for each of `targets` (different ones, the best first) and writes the package to output_path (the
 // old file or the whole new one, at any moment). Errors are those of BuildPlan, of code generation (Internal), and of
-// writing (package_writer.h).
+// writing (package_writer.h). header_name: the model's in the C++ header; empty: that of its file.
 absl::StatusOr<CompileSummary> CompileModel(const std::string& onnx_path, const graph::ImportOptions& import,
-                                            std::span<const KernelOptions> targets, const std::string& output_path);
+                                            std::span<const KernelOptions> targets, const std::string& output_path,
+                                            const std::string& header_name = "");
 
 // The same for a plan at hand, which is for options.target alone. model_name is for people.
 absl::StatusOr<CompileSummary> CompilePlan(const graph::Plan& plan, const std::string& model_name,

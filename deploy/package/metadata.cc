@@ -9,6 +9,14 @@ namespace {
 
 using nlohmann::json;
 
+// Of what the list holds, if it is there. Where it lies: a copy takes as much stack as it is deep.
+template <typename Each>
+void ForEachIn(const json& object, const char* list, const Each& each) {
+  const auto found = object.find(list);
+  if (found == object.end()) return;
+  for (const json& element : *found) each(element);
+}
+
 KernelMetadata ParseKernel(const json& kernel) {
   return {.symbol = kernel.value("symbol", ""),
           .operator_name = kernel.value("operator", ""),
@@ -34,7 +42,7 @@ json ToJson(const ProgramMetadata& program) {
 ProgramMetadata ParseProgram(const json& program) {
   ProgramMetadata result;
   result.target = program.value("target", "");
-  for (const json& kernel : program.value("kernels", json::array())) result.kernels.push_back(ParseKernel(kernel));
+  ForEachIn(program, "kernels", [&](const json& kernel) { result.kernels.push_back(ParseKernel(kernel)); });
   return result;
 }
 
@@ -61,12 +69,10 @@ absl::StatusOr<PackageMetadata> ParseMetadata(std::string_view text) {
     PackageMetadata metadata;
     metadata.model_name = document.value("model", "");
     metadata.compiler_version = document.value("compiler_version", "");
-    for (const json& program : document.value("programs", json::array())) {
-      metadata.programs.push_back(ParseProgram(program));
-    }
-    for (const json& range : document.value("input_ranges", json::array())) {
+    ForEachIn(document, "programs", [&](const json& program) { metadata.programs.push_back(ParseProgram(program)); });
+    ForEachIn(document, "input_ranges", [&](const json& range) {
       metadata.input_ranges.push_back({range.value("name", ""), range.value("low", 0.0), range.value("high", 0.0)});
-    }
+    });
     return metadata;
   } catch (const json::exception& error) {
     return absl::DataLossError(fmt::format("package metadata is not what hone writes: {}", error.what()));

@@ -70,7 +70,8 @@ absl::StatusOr<ConstantPacker> ConstantPacker::Create(std::span<const CompiledKe
   std::vector<std::string> objects(preparing.size());
   HONE_RETURN_IF_ERROR(RunParallel(preparing.size(), threads, [&](size_t i) -> absl::Status {
     const codegen::Subject subject(preparing[i]->name);
-    HONE_ASSIGN_OR_RETURN(objects[i], codegen::Emit({preparing[i], 1}, *host));
+    // Fused multiply-adds would round otherwise than on a machine without them: a package is the same everywhere.
+    HONE_ASSIGN_OR_RETURN(objects[i], codegen::Emit({preparing[i], 1}, *host, codegen::Effort::kReference));
     return absl::OkStatus();
   }));
   HONE_ASSIGN_OR_RETURN(const codegen::Artifact linked, codegen::Link(objects, *host));

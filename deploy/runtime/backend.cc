@@ -17,8 +17,4 @@ Fault LoadBackend(const ProgramView& program, std::span<const uint8_t> constants
                       ", and this runtime was built without the driver, whose headers were not installed");
 }
 
-Fault Backend::PlaceOnDevice(uint32_t, DLDevice, void*) {
-  return InvalidArgument("a tensor that is not in CPU memory; the program that runs takes no other");
-}
-
 }  // namespace hone::runtime

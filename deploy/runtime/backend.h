@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "deploy/runtime/fault.h"
 #include "deploy/runtime/hone_dlpack.h"
@@ -28,8 +29,10 @@ class Backend {
   virtual void PlacePort(uint32_t tensor, uint8_t* host) = 0;
 
   // The same for memory of a device, which stays the caller's: `memory` is of the tensor's size, and aligned to its
-  // elements alone. InvalidArgument where the back end works in other memory; then nothing is changed.
-  virtual Fault PlaceOnDevice(uint32_t tensor, DLDevice device, void* memory);
+  // elements alone. False where the back end takes no memory of that device; then nothing is changed.
+  virtual bool PlaceOnDevice(uint32_t /*tensor*/, DLDevice /*device*/, void* /*memory*/) { return false; }
+  // The device whose memory it takes, for people; empty if there is none.
+  virtual std::string DeviceTaken() const { return ""; }
 
   // Runs all calls in their order, then the copies; when it returns, all outputs are in their places.
   // nanoseconds: empty, or one per call for the time it took.

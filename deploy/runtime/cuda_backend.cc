@@ -33,19 +33,20 @@ class CudaBackend : public LaneBackend<drivers::CudaDriver> {
     ForgetGraph();
   }
 
-  Fault PlaceOnDevice(uint32_t tensor, DLDevice device, void* memory) override {
-    if (device.device_type != kDLCUDA) return LaneBackend::PlaceOnDevice(tensor, device, memory);
-    if (device.device_id != device_.number()) {
-      return InvalidArgument("a tensor on CUDA device " + std::to_string(device.device_id) + "; the model runs on " +
-                             std::to_string(device_.number()) + ", '" + device_.info().name + "'");
-    }
+  bool PlaceOnDevice(uint32_t tensor, DLDevice device, void* memory) override {
+    const bool is_cuda = device.device_type == kDLCUDA || device.device_type == kDLCUDAManaged;
+    if (!is_cuda || device.device_id != device_.number()) return false;
     Staged& staged = staged_[tensor];
     const bool before = staged.on_device.bytes() > 0;
     staged.on_device = device_.Adopt(memory, program_.tensors[tensor].bytes);
-    if (before || staged.on_device.bytes() == 0) return {};
+    if (before || staged.on_device.bytes() == 0) return true;
     LaneBackend::PlacePort(tensor, nullptr);
     ForgetGraph();
-    return {};
+    return true;
+  }
+
+  std::string DeviceTaken() const override {
+    return "CUDA device " + std::to_string(device_.number()) + ", '" + device_.info().name + "'";
   }
 
   Fault Run(std::span<int64_t> nanoseconds) override {

@@ -126,11 +126,11 @@ HoneStatus hone_get_input(HoneModel* model, size_t index, DLTensor* view) {
 }
 
 HoneStatus hone_bind_input(HoneModel* model, size_t index, const DLTensor* tensor) {
-  return Guard([&] { return tensor == nullptr ? NullPointer("tensor") : model->model->BindInput(index, *tensor); });
+  return Guard([&] { return model->model->BindInput(index, tensor); });
 }
 
 HoneStatus hone_bind_output(HoneModel* model, size_t index, const DLTensor* tensor) {
-  return Guard([&] { return tensor == nullptr ? NullPointer("tensor") : model->model->BindOutput(index, *tensor); });
+  return Guard([&] { return model->model->BindOutput(index, tensor); });
 }
 
 HoneStatus hone_run(HoneModel* model) {

@@ -101,7 +101,7 @@ HONE_API HoneStatus hone_check_ports(const HoneModel* model, const HonePort* inp
                                      const HonePort* outputs, size_t output_count);
 
 /* Copies `tensor` (type and shape of the port, CPU memory, any strides, be it a view of that buffer) into the model's
- * own input buffer. It keeps its value from run to run. */
+ * own input buffer, and ends a binding. It keeps its value from run to run. */
 HONE_API HoneStatus hone_set_input(HoneModel* model, size_t index, const DLTensor* tensor);
 
 /* A view of the input, to be filled in place before hone_run: of the memory bound to it, else of the model's own input
@@ -110,16 +110,20 @@ HONE_API HoneStatus hone_get_input(HoneModel* model, size_t index, DLTensor* vie
 
 /* Without a copy by the caller: the model reads the input from (writes the output to) the caller's memory from now on,
  * which must be compact, start on a multiple of 64 bytes, and stay valid until it is bound anew, hone_set_input
- * replaces it, or the model is freed. Memory bound to an output must not overlap any other bound memory, nor the
- * model's own input buffers.
- * A program that runs on a CUDA device also takes memory of that device (kDLCUDA, of the context that programs share by
- * default), which is then copied on the device alone, and need only be aligned to its elements: what writes an input
- * must have ended before hone_run, and when that returns, outputs are there for everybody. */
+ * replaces it, or the model is freed. A null tensor binds the model's own buffer again, with what it held.
+ * When the model runs, memory bound to an output must not overlap that of another output or of an input, nor the
+ * model's own input buffers. hone_run tells that, so that two ports can exchange their memory.
+ * Kernels of a CPU may load from up to 256 KiB before and behind an input, and leave out what they find there. That
+ * never faults, but is slow where no page is: give memory out of the middle of a larger allocation, or let
+ * hone_set_input copy.
+ * A program that runs on a CUDA device also takes memory of that device (kDLCUDA or kDLCUDAManaged, of the context that
+ * programs share by default), which is then copied on the device alone, and need only be aligned to its elements: what
+ * writes an input must have ended before hone_run, and when that returns, outputs are there for everybody. */
 HONE_API HoneStatus hone_bind_input(HoneModel* model, size_t index, const DLTensor* tensor);
 HONE_API HoneStatus hone_bind_output(HoneModel* model, size_t index, const DLTensor* tensor);
 
-/* Runs the model once; returns when all outputs are written. Fails if an input was never set, or if
- * a device fails (HONE_IO_ERROR) or lacks memory (HONE_OUT_OF_MEMORY). */
+/* Runs the model once; returns when all outputs are written. Fails if an input was never set, if an output's memory
+ * overlaps what it must not, or if a device fails (HONE_IO_ERROR) or lacks memory (HONE_OUT_OF_MEMORY). */
 HONE_API HoneStatus hone_run(HoneModel* model);
 
 /* A view of the output: where the last run wrote it, be that on a device. The next run overwrites it. */

@@ -13,8 +13,17 @@
 extern "C" {
 #endif
 
-/* Where the memory is. The runtime takes kDLCPU and, for a program that runs on a CUDA device, kDLCUDA. */
-typedef enum { kDLCPU = 1, kDLCUDA = 2, kDLCUDAHost = 3, kDLOpenCL = 4, kDLVulkan = 7, kDLMetal = 8 } DLDeviceType;
+/* Where the memory is. The runtime takes kDLCPU and kDLCUDAHost, which is CPU memory, too, and, for a program that runs
+ * on a CUDA device, kDLCUDA and kDLCUDAManaged. */
+typedef enum {
+  kDLCPU = 1,
+  kDLCUDA = 2,
+  kDLCUDAHost = 3,
+  kDLOpenCL = 4,
+  kDLVulkan = 7,
+  kDLMetal = 8,
+  kDLCUDAManaged = 13
+} DLDeviceType;
 
 typedef struct {
   DLDeviceType device_type;

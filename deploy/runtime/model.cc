@@ -16,6 +16,15 @@ using package::TensorKind;
 
 constexpr DLDevice kCpu = {kDLCPU, 0};
 
+// Pinned memory, too, is memory of this process.
+bool IsCpu(DLDevice device) { return device.device_type == kDLCPU || device.device_type == kDLCUDAHost; }
+
+std::string DeviceText(DLDevice device) {
+  const bool is_cuda = device.device_type == kDLCUDA || device.device_type == kDLCUDAManaged;
+  return (is_cuda ? "CUDA device " : "a device of DLPack type " + std::to_string(device.device_type) + ", number ") +
+         std::to_string(device.device_id);
+}
+
 Fault CheckThreads(int threads) {
   if (threads >= 0 && threads <= HONE_MAX_THREADS) return {};
   return InvalidArgument("cannot run with " + std::to_string(threads) +
@@ -106,22 +115,38 @@ uint8_t* Model::OwnAddress(uint32_t tensor) const {
 }
 
 void Model::PlacePort(uint32_t tensor, uint8_t* address) {
-  addresses_[tensor] = address;
-  devices_[tensor] = kCpu;
   backend_->PlacePort(tensor, address);
+  NotePlace(tensor, kCpu, address);
 }
 
-Fault Model::Bind(uint32_t tensor, const DLTensor& given) {
-  HONE_RETURN_IF_FAULT(CheckBindable(tensor, given));
-  uint8_t* const address = static_cast<uint8_t*>(given.data) + given.byte_offset;
-  if (given.device.device_type == kDLCPU) {
-    PlacePort(tensor, address);
+void Model::NotePlace(uint32_t tensor, DLDevice device, uint8_t* address) {
+  if (addresses_[tensor] != address) known_apart_ = false;
+  addresses_[tensor] = address;
+  devices_[tensor] = device;
+}
+
+Fault Model::Bind(uint32_t tensor, const DLTensor* given) {
+  if (given == nullptr) {
+    PlacePort(tensor, OwnAddress(tensor));
     return {};
   }
-  HONE_RETURN_IF_FAULT(backend_->PlaceOnDevice(tensor, given.device, address));
-  addresses_[tensor] = address;
-  devices_[tensor] = given.device;
+  HONE_RETURN_IF_FAULT(CheckBindable(tensor, *given));
+  uint8_t* const address = static_cast<uint8_t*>(given->data) + given->byte_offset;
+  if (IsCpu(given->device)) {
+    PlacePort(tensor, address);
+  } else if (backend_->PlaceOnDevice(tensor, given->device, address)) {
+    NotePlace(tensor, given->device, address);
+  } else {
+    return WrongPlace(tensor, given->device);
+  }
   return {};
+}
+
+Fault Model::WrongPlace(uint32_t tensor, DLDevice device) const {
+  const std::string bound = backend_->DeviceTaken();
+  return InvalidArgument("tensor for '" + std::string(PortOf(tensor).name) + "' is on " + DeviceText(device) +
+                         "; the program that runs takes CPU memory" +
+                         (bound.empty() ? " alone" : " and, to be bound, that of " + bound));
 }
 
 Fault Model::CheckIndex(size_t index, std::span<const uint32_t> ids, const char* what) const {
@@ -151,26 +176,25 @@ Fault Model::CheckBindable(uint32_t tensor, const DLTensor& given) const {
   const std::string what = "tensor for '" + std::string(PortOf(tensor).name) + "'";
   if (!IsCompact(given)) return InvalidArgument(what + " has gaps between its elements; copy it to compact memory");
   const uint8_t* start = static_cast<const uint8_t*>(given.data) + given.byte_offset;
-  const bool on_cpu = given.device.device_type == kDLCPU;  // all else is copied where it lies
+  const bool on_cpu = IsCpu(given.device);  // all else is copied where it lies
   const size_t alignment = on_cpu ? HONE_BUFFER_ALIGNMENT : given.dtype.bits / 8;
   if (reinterpret_cast<uintptr_t>(start) % alignment != 0) {
     return InvalidArgument(what + " does not start on a multiple of " + std::to_string(alignment) + " bytes" +
                            (on_cpu ? "; align it, or let the model copy it" : ", the size of an element; align it"));
   }
-  const bool is_output = program_->tensors[tensor].kind == TensorKind::kOutput;
-  for (uint32_t other = 0; other < program_->tensors.size(); ++other) {
-    const TensorEntry& entry = program_->tensors[other];
-    const bool conflicts = entry.kind == TensorKind::kOutput || (is_output && entry.kind == TensorKind::kInput);
-    if (other == tensor || !conflicts) continue;
-    const uint64_t bytes = program_->tensors[tensor].bytes;
-    // hone_set_input takes an input back to the model's own buffer, wherever it is bound.
-    const bool overlaps = Overlap(start, bytes, addresses_[other], entry.bytes) ||
-                          (entry.kind == TensorKind::kInput && Overlap(start, bytes, OwnAddress(other), entry.bytes));
-    if (overlaps) {
-      return InvalidArgument(what + " overlaps the memory of '" + std::string(program_->Text(entry.name)) + "'");
-    }
-  }
   return {};
+}
+
+Fault Model::CheckApart(uint32_t output, uint32_t other) const {
+  const TensorEntry &written = program_->tensors[output], &entry = program_->tensors[other];
+  const auto overlaps = [&](const uint8_t* address) {
+    return Overlap(addresses_[output], written.bytes, address, entry.bytes);
+  };
+  // hone_set_input takes an input back to the model's own buffer, wherever it is bound.
+  const bool is_input = entry.kind == TensorKind::kInput;
+  if (output == other || !(overlaps(addresses_[other]) || (is_input && overlaps(OwnAddress(other))))) return {};
+  return InvalidArgument("output '" + std::string(program_->Text(written.name)) + "' overlaps the memory of '" +
+                         std::string(program_->Text(entry.name)) + "'; bind other memory to one of them");
 }
 
 HonePort Model::PortOf(uint32_t tensor) const {
@@ -225,10 +249,7 @@ Fault Model::SetInput(size_t index, const DLTensor& tensor) {
   HONE_RETURN_IF_FAULT(CheckIndex(index, program_->inputs, "input"));
   const uint32_t id = program_->inputs[index];
   HONE_RETURN_IF_FAULT(CheckTensor(id, tensor));
-  if (tensor.device.device_type != kDLCPU) {
-    return InvalidArgument("tensor for '" + std::string(PortOf(id).name) +
-                           "' is not in CPU memory: it can be bound, not copied");
-  }
+  if (!IsCpu(tensor.device)) return WrongPlace(id, tensor.device);
   CopyToCompact(tensor, OwnAddress(id));  // may lack memory: before anything is changed
   PlacePort(id, OwnAddress(id));
   input_set_[index] = true;
@@ -237,20 +258,18 @@ Fault Model::SetInput(size_t index, const DLTensor& tensor) {
 
 Fault Model::InputView(size_t index, DLTensor* view) {
   HONE_RETURN_IF_FAULT(CheckIndex(index, program_->inputs, "input"));
-  input_set_[index] = true;
-  *view = ViewOf(program_->inputs[index]);
-  return {};
-}
-
-Fault Model::BindInput(size_t index, const DLTensor& tensor) {
-  HONE_RETURN_IF_FAULT(CheckIndex(index, program_->inputs, "input"));
   const uint32_t id = program_->inputs[index];
-  HONE_RETURN_IF_FAULT(Bind(id, tensor));
-  input_set_[index] = true;
+  if (!IsBound(id)) input_set_[index] = true;
+  *view = ViewOf(id);
   return {};
 }
 
-Fault Model::BindOutput(size_t index, const DLTensor& tensor) {
+Fault Model::BindInput(size_t index, const DLTensor* tensor) {
+  HONE_RETURN_IF_FAULT(CheckIndex(index, program_->inputs, "input"));
+  return Bind(program_->inputs[index], tensor);
+}
+
+Fault Model::BindOutput(size_t index, const DLTensor* tensor) {
   HONE_RETURN_IF_FAULT(CheckIndex(index, program_->outputs, "output"));
   return Bind(program_->outputs[index], tensor);
 }
@@ -261,16 +280,23 @@ Fault Model::OutputView(size_t index, DLTensor* view) const {
   return {};
 }
 
-Fault Model::CheckInputsSet() const {
+Fault Model::CheckReady() {
   for (size_t i = 0; i < input_set_.size(); ++i) {
-    if (input_set_[i]) continue;
-    return InvalidArgument("input '" + std::string(PortOf(program_->inputs[i]).name) + "' has never been set");
+    const uint32_t id = program_->inputs[i];
+    if (input_set_[i] || IsBound(id) || program_->tensors[id].bytes == 0) continue;
+    return InvalidArgument("input '" + std::string(PortOf(id).name) + "' has never been set");
   }
+  if (known_apart_) return {};
+  for (const uint32_t output : program_->outputs) {
+    for (const uint32_t id : program_->inputs) HONE_RETURN_IF_FAULT(CheckApart(output, id));
+    for (const uint32_t id : program_->outputs) HONE_RETURN_IF_FAULT(CheckApart(output, id));
+  }
+  known_apart_ = true;
   return {};
 }
 
 Fault Model::Run() {
-  HONE_RETURN_IF_FAULT(CheckInputsSet());
+  HONE_RETURN_IF_FAULT(CheckReady());
   return backend_->Run({});
 }
 
@@ -279,7 +305,7 @@ Fault Model::RunProfiled(std::span<int64_t> nanoseconds) {
     return InvalidArgument("room for " + std::to_string(nanoseconds.size()) + " times, the model has " +
                            std::to_string(program_->calls.size()) + " calls");
   }
-  HONE_RETURN_IF_FAULT(CheckInputsSet());
+  HONE_RETURN_IF_FAULT(CheckReady());
   return backend_->Run(nanoseconds);
 }
 

@@ -38,8 +38,9 @@ class Model {
   Fault CheckPorts(std::span<const HonePort> inputs, std::span<const HonePort> outputs) const;
   Fault SetInput(size_t index, const DLTensor& tensor);
   Fault InputView(size_t index, DLTensor* view);
-  Fault BindInput(size_t index, const DLTensor& tensor);
-  Fault BindOutput(size_t index, const DLTensor& tensor);
+  // A null tensor: the model's own memory again.
+  Fault BindInput(size_t index, const DLTensor* tensor);
+  Fault BindOutput(size_t index, const DLTensor* tensor);
   Fault OutputView(size_t index, DLTensor* view) const;
 
   Fault Run();
@@ -53,15 +54,19 @@ class Model {
   Model() = default;
   Fault LoadProgram(int threads, const BackendLoader& loader);
   void PlacePort(uint32_t tensor, uint8_t* address);
-  Fault Bind(uint32_t tensor, const DLTensor& given);
+  void NotePlace(uint32_t tensor, DLDevice device, uint8_t* address);
+  Fault Bind(uint32_t tensor, const DLTensor* given);
+  Fault WrongPlace(uint32_t tensor, DLDevice device) const;
   uint8_t* OwnAddress(uint32_t tensor) const;  // of an input or output: the model's own buffer
+  bool IsBound(uint32_t tensor) const { return addresses_[tensor] != OwnAddress(tensor); }
   Fault CheckPorts(std::span<const HonePort> wanted, std::span<const uint32_t> ids, const char* what) const;
   Fault CheckIndex(size_t index, std::span<const uint32_t> ids, const char* what) const;
   Fault CheckTensor(uint32_t tensor, const DLTensor& given) const;
   Fault CheckBindable(uint32_t tensor, const DLTensor& given) const;
   HonePort PortOf(uint32_t tensor) const;
   DLTensor ViewOf(uint32_t tensor) const;
-  Fault CheckInputsSet() const;
+  Fault CheckApart(uint32_t output, uint32_t other) const;
+  Fault CheckReady();
 
   Mapping file_;
   PackageView package_;  // points into file_
@@ -70,7 +75,8 @@ class Model {
   Mapping io_;
   std::vector<uint8_t*> addresses_;   // per tensor; of inputs and outputs, else null
   std::vector<DLDevice> devices_;     // whose memory that is
-  std::vector<bool> input_set_;       // per input
+  bool known_apart_ = false;          // whether no output overlaps what it must not
+  std::vector<bool> input_set_;       // per input: whether the model's own buffer was
   std::unique_ptr<Backend> backend_;  // reads package_
 };
 

@@ -67,7 +67,8 @@ enum class DType : uint8_t {
   kFloat64 = 13,
 };
 
-// A piece of the manifest's string table, followed there by a zero byte that `bytes` does not count.
+// A piece of the manifest's string table, followed there by a zero byte that `bytes` does not count, and preceded by
+// that of another piece, if by anything.
 struct TextRef {
   uint32_t offset;
   uint32_t bytes;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "deploy/runtime/dtype.h"
@@ -43,6 +44,9 @@ class ManifestReader {
     HONE_RETURN_IF_FAULT(Table(manifest.outputs, "outputs", &view_.outputs));
     HONE_RETURN_IF_FAULT(Table(manifest.copies, "copies", &view_.copies));
     HONE_RETURN_IF_FAULT(Table(manifest.strings, "strings", &view_.strings));
+    for (size_t i = 0; i < view_.strings.size(); ++i) {
+      if (view_.strings[i] == '\0') text_ends_.push_back(static_cast<uint32_t>(i));
+    }
     for (const TextRef text : {manifest.cpu_features, manifest.device, manifest.target}) {
       HONE_RETURN_IF_FAULT(CheckText(text, "manifest"));
     }
@@ -84,7 +88,7 @@ class ManifestReader {
   }
 
   Fault ReadKernels() {
-    std::vector<std::string_view> names;
+    std::set<std::string> names;
     view_.kernels.reserve(kernel_texts_.size());
     for (size_t i = 0; i < kernel_texts_.size(); ++i) {
       const std::string which = Numbered("kernel", i);
@@ -92,12 +96,12 @@ class ManifestReader {
       std::string error;
       std::optional<KernelInterface> kernel = ParseKernelInterface(view_.Text(kernel_texts_[i]), &error);
       if (!kernel.has_value()) return Bad(which + " has a bad description: " + error);
+      // At once: of one text that many kernels share, each would take as much memory as the first.
+      if (!names.insert(kernel->name).second) return Bad("two kernels of one name");
       HONE_RETURN_IF_FAULT(CheckLaunches(*kernel, which));
       view_.kernels.push_back(*std::move(kernel));
     }
-    for (const KernelInterface& kernel : view_.kernels) names.push_back(kernel.name);
-    std::sort(names.begin(), names.end());
-    return std::adjacent_find(names.begin(), names.end()) == names.end() ? Fault{} : Bad("two kernels of one name");
+    return {};
   }
 
   Fault CheckCalls() const {
@@ -124,16 +128,14 @@ class ManifestReader {
 
   // Inputs or outputs: ids in range, of that kind, each tensor and each name once, and every such tensor listed.
   Fault CheckPorts(std::span<const uint32_t> ids, TensorKind kind, const char* what) const {
-    std::vector<std::string_view> names;
+    std::set<std::string_view> names;
     for (size_t i = 0; i < ids.size(); ++i) {
       if (ids[i] >= view_.tensors.size() || view_.tensors[ids[i]].kind != kind) {
         return Bad(Numbered(what, i) + " is not such a tensor");
       }
-      names.push_back(view_.Text(view_.tensors[ids[i]].name));
-    }
-    std::sort(names.begin(), names.end());
-    if (std::adjacent_find(names.begin(), names.end()) != names.end()) {
-      return Bad(std::string("two of the same name among its ") + what + "s");
+      if (!names.insert(view_.Text(view_.tensors[ids[i]].name)).second) {
+        return Bad(std::string("two of the same name among its ") + what + "s");
+      }
     }
     const auto total = std::count_if(view_.tensors.begin(), view_.tensors.end(),
                                      [kind](const TensorEntry& tensor) { return tensor.kind == kind; });
@@ -163,6 +165,9 @@ class ManifestReader {
     for (const KernelLaunch& launch : kernel.main) {
       if ((launch.lanes != 0) != is_grid) return Bad(which + " is not launched as its kind of code is");
       if (launch.lanes > view_.manifest->lanes) return Bad(which + " has more lanes than its program asks for");
+      if (static_cast<uint64_t>(launch.shared_bytes) > view_.manifest->shared_bytes) {
+        return Bad(which + " asks for more shared memory than its program");
+      }
       if (!is_grid) continue;  // it gets all buffers, and nobody for one without use
       for (const uint32_t argument : launch.arguments) {
         const KernelBuffer& buffer = kernel.buffers[argument];
@@ -210,15 +215,15 @@ class ManifestReader {
     return {};
   }
 
+  // A text is all that stands between two zero bytes. So texts are the same or apart, and what many share is not read
+  // through again for each.
   Fault CheckText(TextRef text, const std::string& whose) const {
-    if (!Inside(text.offset, uint64_t{text.bytes} + 1, view_.strings.size())) {
-      return Bad(whose + " has a text out of range");
+    const auto end = std::lower_bound(text_ends_.begin(), text_ends_.end(), text.offset);
+    if (end == text_ends_.end() || *end != uint64_t{text.offset} + text.bytes) {
+      return Bad(whose + " has a text out of range or without an end");
     }
-    const std::string_view content = view_.Text(text);
-    if (content.find('\0') != std::string_view::npos || view_.strings[text.offset + text.bytes] != '\0') {
-      return Bad(whose + " has a text without an end");
-    }
-    return {};
+    const bool begins = text.offset == 0 || view_.strings[text.offset - 1] == '\0';
+    return begins ? Fault{} : Bad(whose + " has a text without a beginning");
   }
 
   // Empty if a dimension is negative or the product overflows.
@@ -247,6 +252,7 @@ class ManifestReader {
   uint64_t constants_bytes_;
   const std::string& where_;
   std::span<const TextRef> kernel_texts_;
+  std::vector<uint32_t> text_ends_;  // the zero bytes among the strings, in order
   ProgramView& view_;
 };
 

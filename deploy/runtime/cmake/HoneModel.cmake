@@ -1,5 +1,5 @@
-# hone_add_model(TARGET MODEL.onnx LOCK hone.lock [TARGET spec...] [SHAPE name=1,3,224,224...] [BIND name=values...]
-#                [DEPENDS file...])
+# hone_add_model(TARGET MODEL.onnx LOCK hone.lock [NAME name] [TARGET spec...] [SHAPE name=1,3,224,224...]
+#                [BIND name=values...] [DEPENDS file...])
 #
 # Compiles the model with exactly the schedules of the lock file (`hone records lock`) when the project is built: no
 # records and no network are needed. The first argument is a target of the project. It gets
@@ -7,11 +7,12 @@
 #   <hone.h>            and the runtime linked
 #   NAME.hone           the package, in CMAKE_CURRENT_BINARY_DIR and in the target's property HONE_PACKAGES, to be
 #                       installed beside the program
-# NAME is the model's file name without .onnx. TARGET picks among the lock file's targets; SHAPE and BIND are those that
-# the model was locked with; a file that BIND names is relative to CMAKE_CURRENT_SOURCE_DIR, as the model is.
-# DEPENDS names what the model reads besides, say its external weights.
+# NAME is given where a project has one model several times, of different shapes, say; else it is the model's file name
+# without .onnx. TARGET picks among the lock file's targets; SHAPE and BIND are those that the model was locked with; a
+# file that BIND names is relative to CMAKE_CURRENT_SOURCE_DIR, as the model is. DEPENDS names what the model reads
+# besides, say its external weights.
 function(hone_add_model target model)
-  cmake_parse_arguments(PARSE_ARGV 2 ARG "" "LOCK" "TARGET;SHAPE;BIND;DEPENDS")
+  cmake_parse_arguments(PARSE_ARGV 2 ARG "" "LOCK;NAME" "TARGET;SHAPE;BIND;DEPENDS")
   if(ARG_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "hone_add_model(${target} ${model}) does not take: ${ARG_UNPARSED_ARGUMENTS}")
   endif()
@@ -24,6 +25,19 @@ function(hone_add_model target model)
   get_filename_component(model "${model}" ABSOLUTE BASE_DIR "${CMAKE_CURRENT_SOURCE_DIR}")
   get_filename_component(lock "${ARG_LOCK}" ABSOLUTE BASE_DIR "${CMAKE_CURRENT_SOURCE_DIR}")
   get_filename_component(name "${model}" NAME_WLE)
+  if(ARG_NAME)
+    set(name "${ARG_NAME}")
+  endif()
+  # A folder has one file of a name, and a program one namespace, in which "a-b" and "a.b" are the same.
+  string(MAKE_C_IDENTIFIER "${name}" namespace)
+  get_property(names DIRECTORY PROPERTY HONE_MODEL_NAMES)
+  get_property(namespaces TARGET ${target} PROPERTY HONE_MODEL_NAMESPACES)
+  if(name IN_LIST names OR namespace IN_LIST namespaces)
+    message(FATAL_ERROR "hone_add_model(${target} ${model}): another model here is called ${name}, or ${namespace} in "
+                        "C++, too; give one of them another name with NAME")
+  endif()
+  set_property(DIRECTORY APPEND PROPERTY HONE_MODEL_NAMES "${name}")
+  set_property(TARGET ${target} APPEND PROPERTY HONE_MODEL_NAMESPACES "${namespace}")
   set(options)
   foreach(option TARGET SHAPE BIND)
     string(TOLOWER "--${option}" flag)
@@ -43,7 +57,7 @@ function(hone_add_model target model)
   add_custom_command(
     OUTPUT "${package}" "${headers}/${name}.h"
     COMMAND "${HONE_EXECUTABLE}" compile "${model}" --locked "${lock}" ${options} -o "${package}"
-            --header "${headers}/${name}.h"
+            --header "${headers}/${name}.h" --header-name "${name}"
     DEPENDS "${model}" "${lock}" "${HONE_EXECUTABLE}" ${ARG_DEPENDS}
     WORKING_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}"
     COMMENT "Compiling ${name} with Hone"

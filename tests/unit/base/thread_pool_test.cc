@@ -6,14 +6,40 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <functional>
 #include <mutex>
+#include <new>
 #include <set>
 #include <thread>
 #include <vector>
 
 #include "base/control_groups.h"
 #include "base/cpu_cores.h"
+
+namespace {
+
+constexpr int kUnlimited = -1;
+thread_local int allocations_left = kUnlimited;  // of this thread, until memory has run out
+
+void* Allocate(std::size_t bytes) {
+  if (allocations_left == 0) return nullptr;
+  if (allocations_left > 0) --allocations_left;
+  return std::malloc(bytes == 0 ? 1 : bytes);
+}
+
+}  // namespace
+
+// All of one kind, so that a sanitizer sees what was allocated here freed here. Not inlined: the compiler would see
+// memory of `new` given to `free`, and take that for a mistake.
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
+  if (void* memory = Allocate(bytes)) return memory;
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return Allocate(bytes); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
 
 namespace hone {
 namespace {
@@ -192,6 +218,22 @@ TEST(ThreadPool, EachThreadBeginsWithItsOwnPortionAndHelpsWithTheOthers) {
 
 TEST(ThreadPool, ZeroMeansOneForEachOfTheFastestCoresOfThisMachineThatItMayUse) {
   EXPECT_EQ(ThreadPool(0).threads(), ThreadsOf(FindCoreGroups(UsableCpus()).at(0), HostCpus()));
+}
+
+// Wherever it runs out: the caller is told, and no worker is left behind.
+TEST(ThreadPool, WithoutMemoryToStartItsWorkersNoPoolIsMade) {
+  const std::vector<CoreGroup> cores = {{.cores = {0, 1, 2, 3, 4, 5, 6, 7}, .siblings = {}}};
+  int allowed = 0;
+  for (bool made = false; !made; ++allowed) {
+    allocations_left = allowed;
+    try {
+      const ThreadPool pool(8, cores);
+      made = true;
+    } catch (const std::bad_alloc&) {
+    }
+    allocations_left = kUnlimited;
+  }
+  EXPECT_GT(allowed, 8) << "each worker needs some";
 }
 
 TEST(ThreadPool, UnusedPoolStops) {

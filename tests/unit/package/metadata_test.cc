@@ -61,5 +61,16 @@ TEST(MetadataTest, OtherTextsAreRefused) {
   }
 }
 
+// As a hostile package may be: whoever goes into each list of a list runs out of stack.
+TEST(MetadataTest, DeepListsAreRefused) {
+  constexpr size_t kDepth = 1'000'000;
+  const std::string deep = std::string(kDepth, '[') + std::string(kDepth, ']');
+  for (const std::string& text :
+       {std::string(kDepth, '['), R"({"programs": )" + deep + "}", R"({"programs": [{"kernels": )" + deep + "}]}",
+        R"({"input_ranges": )" + deep + "}"}) {
+    EXPECT_EQ(ParseMetadata(text).status().code(), absl::StatusCode::kDataLoss) << text.substr(0, 40);
+  }
+}
+
 }  // namespace
 }  // namespace hone::package

@@ -1,6 +1,7 @@
 // Writing a package: what is written loads, the same contents give the same bytes, and failures leave the old file.
 #include "deploy/package/package_writer.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -186,6 +187,9 @@ TEST(PackageWriterTest, RefusesGridsThatTheRuntimeWouldRefuse) {
   program.lanes = 7;
   EXPECT_THAT(message_of(program), HasSubstr("program 1: kernel 0 has more lanes than its program asks for"));
   program = TinyOpenClProgram();
+  program.kernels[0].main[0].shared_bytes = 64;
+  EXPECT_THAT(message_of(program), HasSubstr("program 1: kernel 0 asks for more shared memory than its program"));
+  program = TinyOpenClProgram();
   program.cpu_features = {"avx2"};
   EXPECT_THAT(message_of(program), HasSubstr("program 1: its code asks for what code of its kind does not have"));
   program = TinyOpenClProgram();
@@ -291,7 +295,10 @@ TEST(AtomicFileTest, LeavesNothingWithoutCommit) {
     ASSERT_TRUE(file.ok());
     const uint8_t byte[] = {1};
     ASSERT_TRUE(file->Write(byte).ok());
-    EXPECT_NE(RunCommand("ls " + folder.path().string()).output, "");
+    // While it is written it has no name that a program which is killed would leave, if the system has such files.
+    const int nameless = open(folder.path().c_str(), O_TMPFILE | O_RDWR, 0600);
+    EXPECT_EQ(RunCommand("ls " + folder.path().string()).output.empty(), nameless >= 0);
+    close(nameless);
   }
   EXPECT_EQ(RunCommand("ls " + folder.path().string()).output, "");
 }

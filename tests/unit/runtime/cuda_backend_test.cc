@@ -99,6 +99,17 @@ TEST_F(CudaBackendTest, RunsAsOneGraphAgainAndAgain) {
   EXPECT_EQ(Call("hone_fake_cuda_launches") - launches, Graphs(1) == 1 ? 0 : 3 * 3) << "by themselves";
 }
 
+// As where a driver cannot record what another library of the process does meanwhile.
+TEST_F(CudaBackendTest, RunsLaunchByLaunchWhereNothingCanBeRecorded) {
+  setenv("HONE_FAKE_CUDA_CAPTURE", "901", 1);
+  const LoadedModel model(Write());
+  const int made = Call("hone_fake_cuda_graphs_made"), launches = Call("hone_fake_cuda_launches");
+  for (int i = 0; i < 3; ++i) ExpectItRuns(model);
+  unsetenv("HONE_FAKE_CUDA_CAPTURE");
+  EXPECT_EQ(Call("hone_fake_cuda_graphs_made") - made, 0);
+  EXPECT_EQ(Call("hone_fake_cuda_launches") - launches, 3 * 3);
+}
+
 TEST_F(CudaBackendTest, SeesWhatTheCallerWritesBetweenRuns) {
   const LoadedModel model(Write());
   ExpectWritesAreSeen(model, x_);
@@ -157,6 +168,23 @@ TEST_F(CudaBackendTest, TakesAndGivesTensorsThatAreOnTheDevice) {
   ASSERT_EQ(hone_run(model), HONE_OK) << hone_error();
   EXPECT_THAT(std::vector<float>(z, z + kElements), ElementsAreArray(TinyOutput()));
   EXPECT_EQ(Call("hone_fake_cuda_graphs_made"), made + Graphs(1));
+}
+
+TEST_F(CudaBackendTest, TakesManagedMemoryOfTheDeviceAndGivesItBack) {
+  const LoadedModel model(Write());
+  ASSERT_EQ(hone_set_input(model, 0, &input_.tensor), HONE_OK);
+  float* const y = OnDevice();
+  const FloatTensor shape(y, {kRows, kColumns});
+  DLTensor managed = Tensor(shape, 0);
+  managed.device.device_type = kDLCUDAManaged;
+  ASSERT_EQ(hone_bind_output(model, 0, &managed), HONE_OK) << hone_error();
+  ASSERT_EQ(hone_run(model), HONE_OK) << hone_error();
+  EXPECT_THAT(std::vector<float>(y, y + kElements), ElementsAreArray(TinyOutput()));
+  y[0] = -1;
+  ASSERT_EQ(hone_bind_output(model, 0, nullptr), HONE_OK) << hone_error();
+  ASSERT_EQ(hone_run(model), HONE_OK) << hone_error();
+  EXPECT_THAT(OutputOf(model, 0), ElementsAreArray(TinyOutput()));
+  EXPECT_EQ(y[0], -1) << "it is the caller's again";
 }
 
 // The device copies them, so that views of larger tensors will do.
@@ -235,9 +263,11 @@ TEST_F(CudaBackendTest, RefusesTensorsThatAreSomewhereElse) {
   const FloatTensor shape(OnDevice(), {kRows, kColumns});
   const DLTensor second = Tensor(shape, 1), copied = Tensor(shape, 0);
   EXPECT_EQ(hone_bind_input(model, 0, &second), HONE_INVALID_ARGUMENT);
-  EXPECT_THAT(hone_error(), HasSubstr("CUDA device 1; the model runs on 0, 'Fake CUDA device'"));
+  const std::string taken =
+      "; the program that runs takes CPU memory and, to be bound, that of CUDA device 0, 'Fake CUDA device'";
+  EXPECT_EQ(hone_error(), "tensor for 'x' is on CUDA device 1" + taken);
   EXPECT_EQ(hone_set_input(model, 0, &copied), HONE_INVALID_ARGUMENT);
-  EXPECT_THAT(hone_error(), HasSubstr("can be bound, not copied"));
+  EXPECT_EQ(hone_error(), "tensor for 'x' is on CUDA device 0" + taken);
   DLTensor opencl = copied;
   opencl.device = {kDLOpenCL, 0};
   EXPECT_EQ(hone_bind_input(model, 0, &opencl), HONE_INVALID_ARGUMENT);

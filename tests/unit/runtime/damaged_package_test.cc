@@ -10,6 +10,8 @@
 
 #include "base/random.h"
 #include "base/temporary_folder.h"
+#include "deploy/package/constant_section.h"
+#include "deploy/package/manifest_builder.h"
 #include "deploy/runtime/checksum.h"
 #include "deploy/runtime/cpu_features.h"
 #include "deploy/runtime/memory.h"
@@ -246,6 +248,7 @@ TEST_F(DamagedPackageTest, EntriesThatPointAstrayAreRefused) {
       ChangedEntry<TensorEntry>(&Manifest::tensors, 1, [](TensorEntry& t) { t.offset = ~uint64_t{63}; }),
       ChangedEntry<TensorEntry>(&Manifest::tensors, 2, [](TensorEntry& t) { t.offset += 4; }),
       ChangedEntry<TensorEntry>(&Manifest::tensors, 2, [](TensorEntry& t) { t.name = {0, 0xfffffffe}; }),
+      ChangedEntry<TensorEntry>(&Manifest::tensors, 1, [](TensorEntry& t) { ++t.name.offset, --t.name.bytes; }),
       ChangedEntry<int64_t>(&Manifest::shapes, 0, [](int64_t& d) { d = -4; }),
       ChangedEntry<int64_t>(&Manifest::shapes, 0, [](int64_t& d) { d = int64_t{1} << 62; }),
       ChangedEntry<TextRef>(&Manifest::kernels, 0, [](TextRef& t) { t.bytes = 0; }),
@@ -288,6 +291,20 @@ TEST_F(DamagedPackageTest, DescriptionsOfKernelsThatDoNotFitAreRefused) {
     EXPECT_THAT(hone_error(), HasSubstr("bad package: program 0: ")) << message;
     EXPECT_THAT(hone_error(), HasSubstr(message));
   }
+}
+
+// Were all kernels read first, a text of 1 MB that many of them share would take all memory.
+TEST_F(DamagedPackageTest, ASecondKernelOfANameIsRefusedBeforeTheNextIsRead) {
+  package::PackageProgram program = TinyProgram(kernels_);
+  const KernelInterface kernel = program.kernels[0], nameless;
+  program.kernels = {kernel, kernel, nameless};
+  package::ConstantSection constants;
+  const auto manifest = package::BuildManifest(program, "cpu", constants);
+  ASSERT_TRUE(manifest.ok()) << manifest.status();
+  runtime::ProgramView view;
+  const runtime::Fault fault = runtime::ViewProgram(*manifest, BytesOf(kernels_), 4096, "", &view);
+  EXPECT_EQ(fault.code, HONE_BAD_PACKAGE);
+  EXPECT_THAT(fault.text, HasSubstr("two kernels of one name"));
 }
 
 // Reads all that a view promises to be readable.

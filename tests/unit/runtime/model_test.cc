@@ -183,6 +183,60 @@ TEST_F(ModelTest, AViewOfAnInputIsOfTheMemoryThatRunsRead) {
   EXPECT_NE(view.data, x.data);
 }
 
+// As a recurrent model does with its state.
+TEST_F(ModelTest, PortsExchangeTheirMemory) {
+  const LoadedModel model(Path());
+  const AlignedFloats a(32), b(32);
+  const FloatTensor in_a(a.data, {kRows, kColumns}), in_b(b.data, {kRows, kColumns});
+  std::copy(x_.begin(), x_.end(), a.data);
+  ASSERT_EQ(hone_bind_input(model, 0, &in_a.tensor), HONE_OK) << hone_error();
+  ASSERT_EQ(hone_bind_output(model, 0, &in_b.tensor), HONE_OK) << hone_error();
+  ASSERT_EQ(hone_run(model), HONE_OK) << hone_error();
+  EXPECT_EQ(b.data[3], TinyOutput()[3]);
+  ASSERT_EQ(hone_bind_input(model, 0, &in_b.tensor), HONE_OK) << hone_error();
+  EXPECT_EQ(hone_run(model), HONE_INVALID_ARGUMENT) << "the output is still there";
+  ASSERT_EQ(hone_bind_output(model, 0, &in_a.tensor), HONE_OK) << hone_error();
+  ASSERT_EQ(hone_run(model), HONE_OK) << hone_error();
+  EXPECT_EQ(a.data[3], 2 * (TinyOutput()[3] + kBias[3]));
+  EXPECT_EQ(b.data[3], TinyOutput()[3]);
+}
+
+TEST_F(ModelTest, ANullTensorGivesBoundMemoryBack) {
+  const LoadedModel model(Path());
+  const AlignedFloats x(32), y(32);
+  std::copy(x_.begin(), x_.end(), x.data);
+  const FloatTensor bound_x(x.data, {kRows, kColumns}), bound_y(y.data, {kRows, kColumns});
+  ASSERT_EQ(hone_bind_input(model, 0, &bound_x.tensor), HONE_OK);
+  ASSERT_EQ(hone_bind_output(model, 0, &bound_y.tensor), HONE_OK);
+  ASSERT_EQ(hone_bind_output(model, 0, nullptr), HONE_OK) << hone_error();
+  ASSERT_EQ(hone_run(model), HONE_OK) << hone_error();
+  EXPECT_THAT(OutputOf(model, 0), ElementsAreArray(TinyOutput()));
+  EXPECT_EQ(y.data[0], -1) << "memory that was given back was written";
+  ASSERT_EQ(hone_bind_input(model, 0, nullptr), HONE_OK) << hone_error();
+  EXPECT_EQ(hone_run(model), HONE_INVALID_ARGUMENT);
+  EXPECT_STREQ(hone_error(), "input 'x' has never been set") << "of the model's own buffer that is so";
+  ASSERT_EQ(hone_set_input(model, 0, &input_.tensor), HONE_OK);
+  ASSERT_EQ(hone_bind_input(model, 0, &bound_x.tensor), HONE_OK);
+  ASSERT_EQ(hone_bind_input(model, 0, nullptr), HONE_OK);
+  x.data[0] += 100;
+  ASSERT_EQ(hone_run(model), HONE_OK) << hone_error();
+  EXPECT_THAT(OutputOf(model, 0), ElementsAreArray(TinyOutput()));
+  EXPECT_EQ(hone_bind_input(model, 1, nullptr), HONE_INVALID_ARGUMENT);
+}
+
+TEST_F(ModelTest, TakesPinnedMemoryAsItsOwn) {
+  const LoadedModel model(Path());
+  FloatTensor pinned(x_.data(), {kRows, kColumns});
+  pinned.tensor.device = {kDLCUDAHost, 0};
+  ASSERT_EQ(hone_set_input(model, 0, &pinned.tensor), HONE_OK) << hone_error();
+  const AlignedFloats y(32);
+  FloatTensor bound(y.data, {kRows, kColumns});
+  bound.tensor.device = {kDLCUDAHost, 0};
+  ASSERT_EQ(hone_bind_output(model, 0, &bound.tensor), HONE_OK) << hone_error();
+  ASSERT_EQ(hone_run(model), HONE_OK) << hone_error();
+  EXPECT_THAT(std::vector<float>(y.data, y.data + 32), ElementsAreArray(TinyOutput()));
+}
+
 TEST_F(ModelTest, RefusesAnOutputInTheModelsOwnBufferOfAnInput) {
   const LoadedModel model(Path());
   DLTensor own;
@@ -190,9 +244,12 @@ TEST_F(ModelTest, RefusesAnOutputInTheModelsOwnBufferOfAnInput) {
   const AlignedFloats x(32);
   const FloatTensor bound(x.data, {kRows, kColumns});
   ASSERT_EQ(hone_bind_input(model, 0, &bound.tensor), HONE_OK);
-  EXPECT_EQ(hone_bind_output(model, 0, &own), HONE_INVALID_ARGUMENT) << "hone_set_input would use it again";
-  EXPECT_THAT(hone_error(), HasSubstr("overlaps the memory of 'x'"));
+  ASSERT_EQ(hone_bind_output(model, 0, &own), HONE_OK) << hone_error();
+  EXPECT_EQ(hone_run(model), HONE_INVALID_ARGUMENT) << "hone_set_input would use it again";
+  EXPECT_STREQ(hone_error(), "output 'y' overlaps the memory of 'x'; bind other memory to one of them");
+  ASSERT_EQ(hone_bind_output(model, 0, nullptr), HONE_OK);
   EXPECT_EQ(hone_bind_input(model, 0, &own), HONE_OK) << hone_error();
+  EXPECT_EQ(hone_run(model), HONE_OK) << hone_error();
 }
 
 TEST_F(ModelTest, RefusesToBindWhatAKernelCannotUse) {
@@ -210,8 +267,10 @@ TEST_F(ModelTest, RefusesToBindWhatAKernelCannotUse) {
 
   FloatTensor x(memory.data, {kRows, kColumns}), y(memory.data + 16, {kRows, kColumns});
   ASSERT_EQ(hone_bind_input(model, 0, &x.tensor), HONE_OK);
-  EXPECT_EQ(hone_bind_output(model, 0, &y.tensor), HONE_INVALID_ARGUMENT);
-  EXPECT_THAT(hone_error(), HasSubstr("overlaps the memory of 'x'"));
+  ASSERT_EQ(hone_bind_output(model, 0, &y.tensor), HONE_OK);
+  int64_t times[2];
+  EXPECT_EQ(hone_run_profiled(model, times, 2), HONE_INVALID_ARGUMENT);
+  EXPECT_THAT(hone_error(), HasSubstr("'y' overlaps the memory of 'x'"));
 }
 
 TEST_F(ModelTest, AnEmptyOutputMayLieAnywhere) {
@@ -351,8 +410,11 @@ TEST_F(ModelTest, RefusesTensorsOfAnotherTypeShapeOrPlace) {
   EXPECT_EQ(hone_set_input(model, 0, &wrong.tensor), HONE_INVALID_ARGUMENT);
   wrong.tensor.dtype = {kDLFloat, 32, 1};
   wrong.tensor.device = {kDLCUDA, 0};
+  const std::string elsewhere = "tensor for 'x' is on CUDA device 0; the program that runs takes CPU memory alone";
   EXPECT_EQ(hone_set_input(model, 0, &wrong.tensor), HONE_INVALID_ARGUMENT);
-  EXPECT_THAT(hone_error(), HasSubstr("CPU memory"));
+  EXPECT_EQ(hone_error(), elsewhere);
+  EXPECT_EQ(hone_bind_input(model, 0, &wrong.tensor), HONE_INVALID_ARGUMENT);
+  EXPECT_EQ(hone_error(), elsewhere);
   wrong.tensor.device = {kDLCPU, 0};
   wrong.tensor.data = nullptr;
   EXPECT_EQ(hone_set_input(model, 0, &wrong.tensor), HONE_INVALID_ARGUMENT);

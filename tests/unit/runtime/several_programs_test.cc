@@ -141,8 +141,8 @@ TEST_F(SeveralProgramsTest, ADeviceSeesWhatItsCallerWritesBetweenRuns) {
   alignas(64) float x[kRows * kColumns], y[kRows * kColumns];
   std::copy(x_.begin(), x_.end(), x);
   const FloatTensor bound_x(x, {kRows, kColumns}), bound_y(y, {kRows, kColumns});
-  ASSERT_TRUE(model->BindInput(0, bound_x.tensor).ok());
-  ASSERT_TRUE(model->BindOutput(0, bound_y.tensor).ok());
+  ASSERT_TRUE(model->BindInput(0, &bound_x.tensor).ok());
+  ASSERT_TRUE(model->BindOutput(0, &bound_y.tensor).ok());
   for (int round = 0; round < 2; ++round) {
     x[0] += 100;
     ASSERT_TRUE(model->Run().ok());
