@@ -14,6 +14,7 @@
 #include "cli/job_client.h"
 #include "cli/job_text.h"
 #include "cli/job_view.h"
+#include "cli/option_checks.h"
 #include "cli/output.h"
 #include "cli/submission.h"
 #include "cli/tracker_command.h"
@@ -268,8 +269,10 @@ void AddFarmCommands(CLI::App& app, absl::Status* result) {
   options->search.AddTo(submit);
   submit->add_option("--priority", options->search.priority, "higher goes first; above 0 for admins only")
       ->capture_default_str();
-  submit->add_option("--notify", options->notify,
-                     "address that JSON is posted to when a job ends; the farm's owner must allow it");
+  submit
+      ->add_option("--notify", options->notify,
+                   "address that JSON is posted to when a job ends; the farm's owner must allow it")
+      ->check(NotEmpty);
 
   options = fresh();
   AddTrackerCommand(app, "jobs", "list the open jobs of a tracker", options, Jobs, result)

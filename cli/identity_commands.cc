@@ -10,8 +10,10 @@
 #include "CLI/CLI.hpp"
 #include "absl/time/clock.h"
 #include "base/identity.h"
+#include "base/shell_word.h"
 #include "base/status.h"
 #include "cli/command.h"
+#include "cli/option_checks.h"
 #include "cli/output.h"
 #include "cli/tracker_command.h"
 #include "cli/tracker_options.h"
@@ -49,11 +51,12 @@ absl::Status Init(IdentityOptions& options) {
       pki::IssueIdentity(*authority, admin, {Role::kAdmin, options.name}, options.tracker.address, now));
   return PrintText(
       fmt::format(R"(made the authority of a new farm in {0}; keep that folder where only the tracker reads it
-start the tracker:  hone-tracker --listen {1} --pki {0}
+start the tracker:  hone-tracker --listen {1} --pki {4}
 admin '{2}':  export HONE_IDENTITY={3}
 let a machine join:  hone token create --role agent
 )",
-                  options.dir, options.tracker.address, options.name, std::filesystem::absolute(admin).string()));
+                  options.dir, options.tracker.address, options.name,
+                  ShellWord(std::filesystem::absolute(admin).string()), ShellWord(options.dir)));
 }
 
 absl::StatusOr<Role> GivenRole(const IdentityOptions& options) {
@@ -260,7 +263,7 @@ void AddTokenCommands(CLI::App& app, absl::Status* result) {
   CLI::App* create =
       AddTrackerCommand(*token, "create", "make one; it is shown this once", options, CreateToken, result);
   create->add_option("--role", options->role, "agent, tuner, client, viewer or admin")->required();
-  create->add_option("--name", options->name, "the only name that may join with it");
+  create->add_option("--name", options->name, "the only name that may join with it")->check(NotEmpty);
   create->add_option("--expires", options->expires, "how long it is good")->capture_default_str();
   create->add_option("--uses", options->uses, "how often")->capture_default_str()->check(CLI::Range(1, 1000000));
   AddTrackerCommand(*token, "list", "the tokens of the last 30 days", std::make_shared<IdentityOptions>(), ListTokens,
@@ -283,8 +286,10 @@ void AddIdentityCommands(CLI::App& app, absl::Status* result) {
                    "file with what hone token create printed; - is standard input");
   join->add_option("--token", options->token, "the same itself, which other users of this machine can read meanwhile")
       ->envname("HONE_TOKEN");
-  join->add_option("--name", options->name, "unique in the farm (default: made of the user's name, or of the host's)");
-  join->add_option("--identity", options->tracker.identity, "folder for it (default: ~/.config/hone/user, or tuner)");
+  join->add_option("--name", options->name, "unique in the farm (default: made of the user's name, or of the host's)")
+      ->check(NotEmpty);
+  join->add_option("--identity", options->tracker.identity, "folder for it (default: ~/.config/hone/user, or tuner)")
+      ->check(NotEmpty);
   join->callback([options, result] { *result = Join(*options); });
 
   CLI::App* identity = app.add_subcommand("identity", "who belongs to a farm");

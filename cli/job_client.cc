@@ -109,6 +109,20 @@ absl::StatusOr<v1::Job> JobClient::Cancel(const std::string& job_id) {
   return job;
 }
 
+absl::Status JobClient::CancelAll(std::vector<std::string>& job_ids) {
+  absl::Status refused;
+  bool answers = true;
+  std::erase_if(job_ids, [&](const std::string& id) {
+    if (!answers) return false;  // the tracker is away: the others wait for their turn
+    const absl::Status status = Cancel(id).status();
+    answers = !HadNoAnswer(status);
+    if (!answers) return false;
+    refused.Update(status);
+    return true;
+  });
+  return refused;
+}
+
 absl::StatusOr<v1::ListDevicesResponse> JobClient::Devices() {
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(15));

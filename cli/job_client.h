@@ -34,6 +34,9 @@ class JobClient {
   absl::StatusOr<std::vector<v1::Job>> Submit(const std::vector<v1::JobSpec>& specs,
                                               const std::function<bool(absl::Duration)>& persists);
   absl::StatusOr<v1::Job> Cancel(const std::string& job_id);
+  // One after the other, until no answer comes: that one and those after it stay in `job_ids`, to be cancelled again.
+  // The error is of another kind, the first of them.
+  absl::Status CancelAll(std::vector<std::string>& job_ids);
   absl::StatusOr<v1::ListDevicesResponse> Devices();
   absl::StatusOr<std::vector<v1::Job>> List(const v1::ListJobsRequest& request);
   // The jobs that a person means by a word: those of the group, or the job, of that id.

@@ -125,8 +125,11 @@ std::string TitleOf(const v1::JobSpec& spec) {
 
 std::string TitleOf(const v1::WorkloadSpec& spec) { return OneLine(spec.title().empty() ? spec.op() : spec.title()); }
 
-absl::Status FailureAmong(const std::vector<v1::Job>& jobs) {
+absl::Status FailureAmong(const std::vector<v1::Job>& jobs, bool cancelled_here) {
   for (const v1::Job& job : jobs) {
+    if (job.state() == v1::JOB_STATE_CANCELLED && !cancelled_here) {
+      return absl::CancelledError(fmt::format("tuning {} was cancelled", TitleOf(job.spec())));
+    }
     if (job.state() == v1::JOB_STATE_FAILED) {
       return absl::InternalError(fmt::format("tuning {} failed: {}", TitleOf(job.spec()), job.error()));
     }

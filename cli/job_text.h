@@ -30,8 +30,9 @@ nlohmann::ordered_json JobsToJson(const std::vector<v1::Job>& jobs);
 std::string JobsToText(const std::vector<v1::Job>& jobs);
 // The same in one line for each, under a heading: what it waits for, or why it failed, is last.
 std::string JobsTable(const std::vector<v1::Job>& jobs);
-// The error of a command that watched these to their end: the first that failed.
-absl::Status FailureAmong(const std::vector<v1::Job>& jobs);
+// The error of a command that watched these to their end: the first that failed, or was cancelled where the command has
+// not done that itself.
+absl::Status FailureAmong(const std::vector<v1::Job>& jobs, bool cancelled_here = false);
 
 }  // namespace hone::cli
 

@@ -18,11 +18,11 @@
 #include "base/steady_time.h"
 #include "base/temporary_folder.h"
 #include "cli/output.h"
+#include "cli/progress_line.h"
 
 namespace hone::cli {
 namespace {
 
-constexpr absl::Duration kStartLimit = absl::Seconds(30);
 constexpr absl::Duration kAtOnce = absl::Seconds(5);
 constexpr int kMostAtOnce = 2;
 
@@ -160,8 +160,8 @@ absl::Status LocalFarm::Spawn(Child& child) {
 }
 
 absl::Status LocalFarm::AwaitTracker(const std::filesystem::path& serves) {
-  const absl::Time deadline = SteadyNow() + kStartLimit;
-  while (SteadyNow() < deadline) {
+  ProgressLine line;
+  while (true) {
     if (std::filesystem::exists(serves)) return absl::OkStatus();
     int status = 0;
     if (waitpid(children_[0].pid, &status, WNOHANG) > 0) {
@@ -172,9 +172,13 @@ absl::Status LocalFarm::AwaitTracker(const std::filesystem::path& serves) {
       return absl::UnavailableError(mark != std::string::npos ? log.substr(mark + 14)
                                                               : "the tracker " + Ending(status) + log);
     }
+    if (options_.interrupts != nullptr && options_.interrupts->Seen()) {
+      return absl::CancelledError("ended before the tracker had started");
+    }
+    line.Show(
+        "the tracker is starting, which takes long where it brings a large records file of an older Hone up to date");
     absl::SleepFor(absl::Milliseconds(10));
   }
-  return absl::DeadlineExceededError("the tracker does not start" + LastErrors(children_[0].log, children_[0].logged));
 }
 
 absl::Status LocalFarm::Check() {

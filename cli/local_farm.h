@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/temporary_folder.h"
+#include "cli/interrupts.h"
 
 namespace hone::cli {
 
@@ -30,11 +31,13 @@ class LocalFarm {
     std::string reproducers = {};      // folder for the tuner's; empty: none
     std::filesystem::path state =
         {};  // folder for jobs, results under way, logs and the socket; empty: a temporary one
-    std::optional<int> http_port = {};  // of 127.0.0.1, where the dashboard is; 0: a free one; nullopt: none
-    int most_restarts = 20;             // of each child
+    std::optional<int> http_port = {};       // of 127.0.0.1, where the dashboard is; 0: a free one; nullopt: none
+    int most_restarts = 20;                  // of each child
+    const Interrupts* interrupts = nullptr;  // end the waiting for the tracker; null: nothing does
   };
 
-  // Returns once the tracker serves. Errors carry the last lines of the log of the child that failed.
+  // Returns once the tracker serves, however long it takes to bring a large records file of an older Hone up to date.
+  // Errors carry the last lines of the log of the child that failed.
   static absl::StatusOr<LocalFarm> Start(const Options& options);
   LocalFarm(LocalFarm&& other) noexcept = default;
   LocalFarm& operator=(LocalFarm&&) = delete;

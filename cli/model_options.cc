@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <fstream>
 #include <memory>
 #include <set>
@@ -52,10 +54,14 @@ absl::StatusOr<NamedText> SplitName(std::string_view option, const std::string& 
 bool IsFile(const std::string& bound) { return bound.ends_with(".npy"); }
 
 absl::StatusOr<graph::Constant> ReadConstant(const std::string& path) {
+  errno = 0;
   std::ifstream file(path, std::ios::binary);
   std::ostringstream content;
   content << file.rdbuf();  // fails for an empty file too, which is no array
-  if (!file || !content) return absl::NotFoundError(fmt::format("cannot read an array from {}", path));
+  if (!file || !content) {
+    const char* reason = errno != 0 ? std::strerror(errno) : "it is empty";
+    return absl::NotFoundError(fmt::format("cannot read an array from {}: {}", path, reason));
+  }
   const std::string bytes_of_file = std::move(content).str();
   const absl::StatusOr<Array> array =
       ParseNpy({reinterpret_cast<const uint8_t*>(bytes_of_file.data()), bytes_of_file.size()});
@@ -75,7 +81,7 @@ void ModelOptions::AddTo(CLI::App* command, Count model_count, Count target_coun
 }
 
 void ModelOptions::AddOptionalTo(CLI::App* command, Count target_count) {
-  command->add_option("--model", models, "only what this model needs, an ONNX file")->expected(1);
+  command->add_option("--model", models, "only what this model needs, an ONNX file")->expected(1)->check(NotEmpty);
   AddInputsTo(command);
   AddTargetTo(command, target_count);
 }
@@ -96,15 +102,16 @@ void ModelOptions::AddTargetTo(CLI::App* command, Count target_count) {
   std::string text =
       "what to compile for, as 'x86_64 -mcpu=znver4' (default: cpu, this host); one of " + target::TargetWords();
   if (several) text += "; may be given again";
-  CLI::Option* target = command->add_option("--target", targets, text)->expected(1);
+  CLI::Option* target = command->add_option("--target", targets, text)->expected(1)->check(NotEmpty);
   if (several) target->take_all();
 }
 
 void ModelOptions::AddReproducersTo(CLI::App* command) {
-  command->add_option(
-      "--reproducers", reproducers,
-      "verify every pass of the compiler, and write a file into this folder if one fails, for hone-opt, "
-      "which is only in what is built from the sources");
+  command
+      ->add_option("--reproducers", reproducers,
+                   "verify every pass of the compiler, and write a file into this folder if one fails, for hone-opt, "
+                   "which is only in what is built from the sources")
+      ->check(NotEmpty);
 }
 
 std::vector<std::string> ModelOptions::Files() const {

@@ -12,6 +12,10 @@ std::string NotEmpty(const std::string& text) {
   return text.empty() ? "it is empty, as a variable that is not set; give a value, or leave the option out" : "";
 }
 
+std::string NotDash(const std::string& text) {
+  return text == "-" ? "- is not standard output here; name a file, as ./- where its name is that" : "";
+}
+
 std::function<std::string(const std::string&)> WholeUpTo(uint64_t most, uint64_t least) {
   return [most, least](const std::string& text) {
     uint64_t value = 0;

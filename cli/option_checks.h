@@ -13,6 +13,9 @@ namespace hone::cli {
 // something else than what was meant would be done.
 std::string NotEmpty(const std::string& text);
 
+// For a file that is to be written where - is not standard output, as it is elsewhere.
+std::string NotDash(const std::string& text);
+
 // A whole number from `least` to `most`, in decimal digits. CLI11 makes the largest number of -1 and of what is too
 // large, and takes 010 for 8.
 std::function<std::string(const std::string&)> WholeUpTo(uint64_t most, uint64_t least = 0);

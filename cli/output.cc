@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <system_error>
 
 #include "base/one_line.h"
@@ -52,14 +53,6 @@ absl::Status CheckCanBeMade(const std::string& output) {
   // Whoever reads a pipe would take the end of the attempt for the end of the output.
   if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there)) return absl::OkStatus();
   return package::AtomicFile::Create(output).status();
-}
-
-std::filesystem::path FileMeant(const std::string& path) {
-  std::error_code error;
-  const std::filesystem::path followed = package::FollowLinks(path);
-  const std::filesystem::path whole =
-      std::filesystem::weakly_canonical(std::filesystem::absolute(followed, error), error);
-  return error ? followed : whole;
 }
 
 }  // namespace hone::cli

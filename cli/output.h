@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -43,9 +42,6 @@ absl::Status CheckIsNoInput(const std::string& output, const std::vector<std::st
 // Whether the file that is to be written can be made, for before the work of which it takes the result; nothing is left
 // of the attempt. Errors as of deploy/package/atomic_file.h.
 absl::Status CheckCanBeMade(const std::string& output);
-
-// The file that a path names in the end, by its whole name; it need not be there.
-std::filesystem::path FileMeant(const std::string& path);
 
 }  // namespace hone::cli
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "CLI/CLI.hpp"
+#include "base/file_meant.h"
 #include "base/status.h"
 #include "cli/command.h"
 #include "cli/option_checks.h"

@@ -17,11 +17,14 @@ namespace hone::cli {
 namespace {
 
 void AddFilter(CLI::App* command, RecordsOptions& options) {
-  command->add_option("--workload", options.filter.workload_digest, "workload digest, or the beginning of one");
-  command->add_option("--operator", options.filter.operator_label, "part of the operator's label");
-  command->add_option("--device", options.filter.device_fingerprint,
-                      "device fingerprint, as stored; with --tracker also AGENT, AGENT/DEVICE, LABEL or NAME=VALUE");
-  command->add_option("--compiler", options.filter.compiler_version, "compiler version, as stored");
+  command->add_option("--workload", options.filter.workload_digest, "workload digest, or the beginning of one")
+      ->check(NotEmpty);
+  command->add_option("--operator", options.filter.operator_label, "part of the operator's label")->check(NotEmpty);
+  command
+      ->add_option("--device", options.filter.device_fingerprint,
+                   "device fingerprint, as stored; with --tracker also AGENT, AGENT/DEVICE, LABEL or NAME=VALUE")
+      ->check(NotEmpty);
+  command->add_option("--compiler", options.filter.compiler_version, "compiler version, as stored")->check(NotEmpty);
 }
 
 void AddModel(CLI::App* command, RecordsOptions& options) {
@@ -53,7 +56,7 @@ class VerbAdder {
     CLI::App* query = Add("query", "records in the order they were made, failures included", RunQuery);
     AddFilter(query, options);
     AddModel(query, options);
-    query->add_option("--failed", options.failure, "only failures of this kind, or any");
+    query->add_option("--failed", options.failure, "only failures of this kind, or any")->check(NotEmpty);
     query->add_flag("--confirmed", options.filter.confirmed_only, "only timings of a final comparison");
     query->add_option("--after", options.filter.after_row, "only rows after this one")->check(WholeUpTo(INT64_MAX));
     query->add_option("--limit", options.filter.limit, "records shown at most")->check(WholeUpTo(INT64_MAX));
@@ -96,10 +99,11 @@ class VerbAdder {
     CLI::App* lock = Add("lock", "pin the schedules of a model in a text file, for `hone compile --locked`", RunLock);
     options_->model.AddOptionalTo(lock, ModelOptions::Count::kSeveral);
     lock->get_option("--model")->required();
-    lock->add_option("--device", options_->filter.device_fingerprint, "only records of this device, as of best");
-    lock->add_option("--compiler", options_->filter.compiler_version, "compiler version, as stored");
+    lock->add_option("--device", options_->filter.device_fingerprint, "only records of this device, as of best")
+        ->check(NotEmpty);
+    lock->add_option("--compiler", options_->filter.compiler_version, "compiler version, as stored")->check(NotEmpty);
     lock->add_flag("--require", options_->require, "exit code 3, and no file, where a workload has no record");
-    lock->add_option("-o,--output", options_->file, "file to write")->required()->check(NotEmpty);
+    lock->add_option("-o,--output", options_->file, "file to write")->required()->check(NotEmpty)->check(NotDash);
   }
 
  private:

@@ -1,7 +1,8 @@
-// `hone records best|query|stats|export|import`: the database of results, seen by a person or a script.
+// `hone records best|query|why|stats|export|import|verify|prune|lock`: the results, seen by a person or a script.
 //
-// Only options and output; records/store.h and records/jsonl.h do the work. The file is --records, else the default of
-// records/default_path.h. All but `import` open it for reading, so they work while a tracker writes it.
+// Only options and output; records/store.h and records/jsonl.h do the work. The records are those of --records, of
+// --tracker, or of the default of records/default_path.h. Of a file all but `import` and `prune --yes` only read, so
+// they work while a tracker writes it.
 #ifndef HONE_CLI_RECORDS_COMMAND_H_
 #define HONE_CLI_RECORDS_COMMAND_H_
 

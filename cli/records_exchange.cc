@@ -31,11 +31,10 @@ using records::Source;
 
 absl::StatusOr<records::ExportReport> ExportToFile(const RecordsOptions& options, const Source& source,
                                                    const Filter& filter) {
-  HONE_RETURN_IF_ERROR(options.source.CheckIsNoFileOfRecords(options.file));
   HONE_ASSIGN_OR_RETURN(package::AtomicFile file, package::AtomicFile::Create(options.file));
   ProgressLine line;
   size_t bytes = 0;
-  const auto write = [&](const std::string& lines) {
+  const auto write = [&](const std::string& lines) -> absl::Status {
     bytes += lines.size();
     line.Show(fmt::format("{:.0f} MB are written", static_cast<double>(bytes) * 1e-6));
     return file.Write({reinterpret_cast<const uint8_t*>(lines.data()), lines.size()});
@@ -65,6 +64,7 @@ absl::Status PrintReport(const records::ImportReport& report, bool json) {
                     {"appended", report.appended},
                     {"duplicates", report.duplicates},
                     {"rejected", report.rejected},
+                    {"to_come", report.to_come},
                     {"first_rejected", std::move(lines)}});
 }
 
@@ -75,6 +75,10 @@ absl::Status RunExport(const RecordsOptions& options) {
   if (options.json && to_stdout) {
     return UsageError(
         "--json needs --output FILE here: what export writes on standard output is lines of JSON already");
+  }
+  if (!to_stdout) {
+    HONE_RETURN_IF_ERROR(options.source.CheckIsNoFileOfRecords(options.file));
+    HONE_RETURN_IF_ERROR(CheckCanBeMade(options.file));
   }
   HONE_ASSIGN_OR_RETURN(const auto source, options.source.Open(OpenMode::kReadOnly));
   HONE_ASSIGN_OR_RETURN(const Filter filter, options.ResolvedFilter());

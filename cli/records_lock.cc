@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -39,9 +40,9 @@ LockedRecord RecordOf(const Usable& used) {
 
 // Compiles the kernels as `hone compile` does, so that what is pinned is what that would take.
 absl::StatusOr<LockedProgram> LockProgram(const RecordsOptions& options, const records::Filter& filter,
-                                          const records::Source* source, const target::Target& target) {
-  HONE_ASSIGN_OR_RETURN(Place place, PlaceOf(target));
-  if (!filter.device_fingerprint.empty()) place.device_fingerprint = filter.device_fingerprint;
+                                          const records::Source* source, const DevicePlace& device) {
+  const target::Target& target = device.target;
+  const Place place{target::Print(target), device.fingerprint};
   HONE_ASSIGN_OR_RETURN(graph::ImportOptions import, options.model.Import());
   import.may_read = [&](const std::string& external) { return CheckIsNoInput(options.file, {external}); };
   HONE_ASSIGN_OR_RETURN(const graph::Plan plan, graph::BuildPlan(options.model.models.front(), import, target));
@@ -110,18 +111,26 @@ absl::Status CheckNothingMissing(const RecordsOptions& options, const LockFile& 
   return absl::OkStatus();
 }
 
+// Also where an earlier Hone has written the target in other words.
+bool IsFor(const LockedProgram& program, const std::string& target) {
+  if (program.target == target) return true;
+  const absl::StatusOr<target::Target> parsed = target::ParseTarget(program.target);
+  return parsed.ok() && target::Print(*parsed) == target;
+}
+
+// option: by which the target was asked for.
 absl::StatusOr<package::KernelOptions> LockedTarget(const LockFile& lock, const std::string& path,
-                                                    const target::Target& target) {
+                                                    const target::Target& target, std::string_view option) {
   const std::string text = target::Print(target);
-  const auto program = std::find_if(lock.programs.begin(), lock.programs.end(),
-                                    [&](const LockedProgram& p) { return p.target == text; });
+  const auto program =
+      std::find_if(lock.programs.begin(), lock.programs.end(), [&](const LockedProgram& p) { return IsFor(p, text); });
   if (program == lock.programs.end()) {
     std::vector<std::string> known;
     for (const LockedProgram& p : lock.programs) known.push_back("\n  " + p.target);
     return absl::NotFoundError(
-        fmt::format("{} has no target {}; lock it too (`hone records lock --target`), or leave --target out for those "
-                    "that it has:{}",
-                    path, text, fmt::join(known, "")));
+        fmt::format("{} has no target {}; lock it too (`hone records lock {} ...`), or leave {} out for those that it "
+                    "has:{}",
+                    path, text, option, option, fmt::join(known, "")));
   }
   using Locked = std::map<std::string, package::RecordedSchedule>;
   auto schedules = std::make_shared<Locked>();
@@ -150,14 +159,14 @@ absl::Status RunLock(const RecordsOptions& options) {
   HONE_RETURN_IF_ERROR(CheckIsNoInput(options.file, options.model.Files()));
   HONE_RETURN_IF_ERROR(options.source.CheckIsNoFileOfRecords(options.file));
   HONE_RETURN_IF_ERROR(CheckCanBeMade(options.file));
-  HONE_ASSIGN_OR_RETURN(const std::vector<target::Target> targets, options.model.Targets());
   HONE_ASSIGN_OR_RETURN(const records::Filter filter, options.ResolvedFilter());
+  HONE_ASSIGN_OR_RETURN(const std::vector<DevicePlace> places, options.Places(filter));
   HONE_ASSIGN_OR_RETURN(const auto source, options.source.OpenIfAny());
   LockFile lock = {.compiler = kCompilerVersion,
                    .model = std::filesystem::path(options.model.models.front()).filename().string(),
                    .programs = {}};
-  for (const target::Target& target : targets) {
-    HONE_ASSIGN_OR_RETURN(LockedProgram program, LockProgram(options, filter, source.get(), target));
+  for (const DevicePlace& place : places) {
+    HONE_ASSIGN_OR_RETURN(LockedProgram program, LockProgram(options, filter, source.get(), place));
     lock.programs.push_back(std::move(program));
   }
   HONE_RETURN_IF_ERROR(CheckNothingMissing(options, lock));
@@ -185,9 +194,10 @@ absl::StatusOr<std::vector<package::KernelOptions>> LockedTargets(const LockFile
       targets.push_back(*std::move(target));
     }
   }
+  const std::string_view option = model.targets.empty() ? "--threads" : "--target";
   std::vector<package::KernelOptions> result;
   for (const target::Target& target : targets) {
-    HONE_ASSIGN_OR_RETURN(package::KernelOptions options, LockedTarget(lock, path, target));
+    HONE_ASSIGN_OR_RETURN(package::KernelOptions options, LockedTarget(lock, path, target, option));
     result.push_back(std::move(options));
   }
   return result;

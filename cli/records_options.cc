@@ -3,14 +3,17 @@
 #include "base/status.h"
 #include "cli/command.h"
 #include "cli/farm_devices.h"
+#include "cli/schedule_lookup.h"
 #include "fmt/format.h"
 
 namespace hone::cli {
 namespace {
 
-// A device of the farm in the words of --device, or the fingerprint itself, which alone has spaces.
+// A fingerprint has spaces, and what `hone devices` calls a device has none.
+bool IsFingerprint(const std::string& device) { return device.find(' ') != std::string::npos; }
+
 absl::StatusOr<std::string> FingerprintOf(const TrackerOptions& given, const std::string& device) {
-  if (device.find(' ') != std::string::npos) return device;
+  if (IsFingerprint(device)) return device;
   TrackerOptions tracker = given;
   HONE_ASSIGN_OR_RETURN(const std::vector<v1::Device> known, KnownDevices(tracker));
   HONE_ASSIGN_OR_RETURN(const std::vector<v1::Device> meant, DevicesMeant(known, device));
@@ -33,21 +36,60 @@ absl::Status SetFailure(const std::string& failure, records::Filter& filter) {
   return UsageError(fmt::format("--failed does not know '{}'; it takes one of: {}", failure, known));
 }
 
+// In the words of people, or as stored, which may be a target that this Hone does not know, or writes in other words.
+absl::Status SetTarget(const ModelOptions& model, records::Filter& filter) {
+  const std::string& given = model.targets.front();
+  absl::StatusOr<target::Target> target = target::ParseTarget(given);
+  if (!target.ok() && model.threads > 0) {
+    return UsageError(fmt::format("--threads changes a target that is known, and '{}' is none: {}", given,
+                                  std::string(target.status().message())));
+  }
+  if (target.ok() && model.threads > 0) target->threads = model.threads;
+  filter.target = target.ok() ? target::Print(*target) : given;
+  if (model.threads == 0 && filter.target != given) filter.other_target = given;
+  return absl::OkStatus();
+}
+
+absl::Status CheckModelOptions(const RecordsOptions& options) {
+  const ModelOptions& model = options.model;
+  if (model.given()) return absl::OkStatus();
+  if (options.require) return UsageError("--require is about the workloads of a model: give --model FILE");
+  if (!model.shapes.empty() || !model.bindings.empty()) {
+    return UsageError("--shape and --bind are about the inputs of a model: give --model FILE");
+  }
+  if (model.threads > 0 && model.targets.empty()) {
+    return UsageError("--threads is about what is compiled for: give --target, or --model FILE");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<records::Filter> RecordsOptions::ResolvedFilter() const {
-  if (require && !model.given()) return UsageError("--require is about the workloads of a model: give --model FILE");
+  HONE_RETURN_IF_ERROR(CheckModelOptions(*this));
   records::Filter resolved = filter;
   HONE_RETURN_IF_ERROR(SetFailure(failure, resolved));
-  if (!model.targets.empty()) {
-    // In the words of people, or as stored, which may be a target that this Hone does not know.
-    const absl::StatusOr<target::Target> target = target::ParseTarget(model.targets.front());
-    resolved.target = target.ok() ? target::Print(*target) : model.targets.front();
-  }
+  if (!model.given() && !model.targets.empty()) HONE_RETURN_IF_ERROR(SetTarget(model, resolved));
   if (source.tracker.given() && !filter.device_fingerprint.empty()) {
     HONE_ASSIGN_OR_RETURN(resolved.device_fingerprint, FingerprintOf(source.tracker, filter.device_fingerprint));
   }
   return resolved;
+}
+
+absl::StatusOr<std::vector<DevicePlace>> RecordsOptions::Places(const records::Filter& resolved) const {
+  const std::string& device = filter.device_fingerprint;
+  if (source.tracker.given() && !device.empty() && !IsFingerprint(device) && model.targets.empty()) {
+    TrackerOptions tracker = source.tracker;
+    HONE_ASSIGN_OR_RETURN(const std::vector<v1::Device> known, KnownDevices(tracker));
+    return PlacesMeant(known, {device}, model.threads);
+  }
+  HONE_ASSIGN_OR_RETURN(const std::vector<target::Target> targets, model.Targets());
+  std::vector<DevicePlace> places;
+  for (const target::Target& target : targets) {
+    HONE_ASSIGN_OR_RETURN(const Place place, PlaceOf(target));
+    places.push_back({target, device.empty() ? place.device_fingerprint : resolved.device_fingerprint});
+  }
+  return places;
 }
 
 }  // namespace hone::cli

@@ -3,9 +3,11 @@
 #define HONE_CLI_RECORDS_OPTIONS_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "cli/farm_devices.h"
 #include "cli/model_options.h"
 #include "cli/record_source.h"
 #include "records/source.h"
@@ -25,9 +27,12 @@ struct RecordsOptions {
   bool yes = false;         // of prune
   std::string file = "-";   // of export, import and lock; "-" is the standard stream
 
-  // The filter as records are asked with it. With --tracker, --device may be a name that the farm has. Usage errors: an
-  // unknown kind of failure, --require without --model.
+  // The filter as records are asked with it; of a model, without the target. With --tracker, --device may be a name
+  // that the farm has. Usage errors: an unknown kind of failure, and what is about a model without --model.
   absl::StatusOr<records::Filter> ResolvedFilter() const;
+  // What the model is compiled for, each --target, and the device whose records are the nearest: `resolved` has the one
+  // that was asked for. A name of the farm says both where no --target is given.
+  absl::StatusOr<std::vector<DevicePlace>> Places(const records::Filter& resolved) const;
 };
 
 }  // namespace hone::cli

@@ -5,6 +5,7 @@
 #include "base/status.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "cli/progress_line.h"
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"
 #include "records/prune.h"
@@ -30,18 +31,25 @@ absl::Status RunPrune(const RecordsOptions& options) {
   }
   HONE_ASSIGN_OR_RETURN(const auto store, options.source.OpenFile(options.yes ? records::OpenMode::kReadWrite
                                                                               : records::OpenMode::kReadOnly));
-  HONE_ASSIGN_OR_RETURN(const records::PruneReport report, store->Prune(filter, rule, options.yes));
+  ProgressLine line;
+  const auto show = [&line](const records::PruneReport& so_far) {
+    line.Show(fmt::format("{} rows are looked at", so_far.rows));
+  };
+  HONE_ASSIGN_OR_RETURN(const records::PruneReport report, store->Prune(filter, rule, options.yes, show));
+  line.Finish();
   if (options.json) {
-    return PrintJson({{"records", report.rows},
-                      {"removed", options.yes ? report.going : 0},
-                      {"would_go", report.going},
-                      {"keys", report.keys},
-                      {"keys_with_such", report.keys_going}});
+    HONE_RETURN_IF_ERROR(PrintJson({{"records", report.rows},
+                                    {"removed", options.yes ? report.going : 0},
+                                    {"would_go", report.going},
+                                    {"keys", report.keys},
+                                    {"keys_with_such", report.keys_going}}));
+  } else {
+    HONE_RETURN_IF_ERROR(PrintText(fmt::format(
+        "{}: {} of {} records {}, of {} of the {} workloads, targets, devices and compilers{}\n",
+        store->path().string(), report.going, report.rows, options.yes ? "were removed" : "would go", report.keys_going,
+        report.keys, options.yes ? "" : "; --yes removes them, `hone records export` keeps a copy")));
   }
-  return PrintText(fmt::format("{}: {} of {} records {}, of {} of the {} workloads, targets, devices and compilers{}\n",
-                               store->path().string(), report.going, report.rows,
-                               options.yes ? "were removed" : "would go", report.keys_going, report.keys,
-                               options.yes ? "" : "; --yes removes them, `hone records export` keeps a copy"));
+  return report.shrunk;
 }
 
 }  // namespace hone::cli

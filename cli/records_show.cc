@@ -259,7 +259,8 @@ absl::Status RunQuery(const RecordsOptions& options) {
   if (options.model.given() && options.filter.after_row > 0) {
     return UsageError("--after is for records in the order they were made; with --model they come by workload");
   }
-  HONE_ASSIGN_OR_RETURN(const Filter filter, options.ResolvedFilter());
+  HONE_ASSIGN_OR_RETURN(Filter filter, options.ResolvedFilter());
+  filter.with_workload_text = options.json;
   HONE_ASSIGN_OR_RETURN(const auto source, options.source.Open(OpenMode::kReadOnly));
   RowPrinter printer(options);
   HONE_RETURN_IF_ERROR(printer.Begin());

@@ -67,12 +67,13 @@ absl::StatusOr<std::set<std::string>> GoodWorkloads(const records::Store& store,
   return good;
 }
 
-absl::Status CheckWinners(const records::Store& store, const std::set<std::string>& good, Findings& findings) {
+absl::Status CheckWinners(const records::Store& store, const std::set<std::string>& good, ProgressLine& line,
+                          Findings& findings) {
   HONE_ASSIGN_OR_RETURN(const std::vector<records::BestRecord> winners, store.AllBest({}));
   for (const records::BestRecord& best : winners) {
     const records::Record& record = best.stored.record;
     const std::string& digest = record.key.workload_digest;
-    ++findings.winners;
+    line.Show(fmt::format("{} of {} winners are applied", ++findings.winners, winners.size()));
     if (!good.contains(digest)) continue;
     HONE_ASSIGN_OR_RETURN(const std::string text, store.WorkloadText(digest));
     const absl::Status status = CheckSchedule(text, record);
@@ -101,7 +102,7 @@ absl::Status RunVerify(const RecordsOptions& options) {
     if (!status.ok()) findings.Add(findings.unreadable_rows, std::string(status.message()));
   }));
   HONE_ASSIGN_OR_RETURN(const std::set<std::string> good, GoodWorkloads(*store, digests, findings));
-  HONE_RETURN_IF_ERROR(CheckWinners(*store, good, findings));
+  HONE_RETURN_IF_ERROR(CheckWinners(*store, good, line, findings));
   line.Finish();
   if (options.json) {
     HONE_RETURN_IF_ERROR(PrintJson({{"rows", findings.rows},

@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "cli/model_records.h"
 #include "cli/output.h"
+#include "cli/progress_line.h"
 #include "cli/records_show.h"
 #include "fmt/format.h"
 #include "records/winner.h"
@@ -148,7 +149,9 @@ absl::Status RunWhy(const RecordsOptions& options) {
   const size_t most = filter.limit == SIZE_MAX ? kRivals : filter.limit;
   ordered_json list = ordered_json::array();
   std::string text;
+  ProgressLine line;
   for (const BestRecord& best : winners) {
+    line.Show(fmt::format("{} of {} winners are explained", list.size(), winners.size()));
     HONE_ASSIGN_OR_RETURN(const std::vector<Rival> rivals, RivalsOf(*source, best.stored.record.key));
     std::map<Verdict, int64_t> counts;
     for (const Rival& rival : rivals) ++counts[rival.verdict];
@@ -167,6 +170,7 @@ absl::Status RunWhy(const RecordsOptions& options) {
       if (counts[verdict] > 0) text += fmt::format("    {}: {}\n", counts[verdict], InWords(verdict));
     }
   }
+  line.Finish();
   if (winners.empty()) PrintMessage("no verified timing matches\n");
   return options.json ? PrintJson({{"why", std::move(list)}}) : PrintText(text);
 }

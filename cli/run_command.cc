@@ -113,7 +113,8 @@ void AddRunCommand(CLI::App& app, absl::Status* result) {
   command->add_option("--input", options->input, "the inputs by name, a .npz file; bf16, which NumPy lacks, as V2");
   command->add_option("--output", options->output, "where to write the outputs by name, a .npz file")
       ->required()
-      ->check(NotEmpty);
+      ->check(NotEmpty)
+      ->check(NotDash);
   command
       ->add_option("--threads", options->threads,
                    "threads that compute; 0: one per core of the fastest kind, or per CPU that control groups leave")

@@ -116,6 +116,7 @@ void SearchOptions::AddTo(CLI::App* command) {
                    "device of the farm to tune on, and without --target also for: AGENT, AGENT/DEVICE, LABEL or "
                    "NAME=VALUE; may be given again for any of them; A,B is what is both")
       ->expected(1)
+      ->check(NotEmpty)
       ->take_all();
   command->add_option("--seed", seed, "seed of the search")->check(WholeUpTo(UINT64_MAX))->capture_default_str();
   command

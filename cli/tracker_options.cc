@@ -35,7 +35,8 @@ void TrackerOptions::AddTo(CLI::App* command, bool is_required) {
     option->description(option->get_description() + " (default: the one that was joined)");
   }
   command->add_option("--identity", identity, "folder with your certificate (default: ~/.config/hone/user)")
-      ->envname("HONE_IDENTITY");
+      ->envname("HONE_IDENTITY")
+      ->check(NotEmpty);
 }
 
 absl::StatusOr<std::shared_ptr<grpc::Channel>> TrackerOptions::Connect() {

@@ -13,6 +13,7 @@
 
 #include "CLI/CLI.hpp"
 #include "base/identity.h"
+#include "base/shell_word.h"
 #include "base/status.h"
 #include "base/steady_time.h"
 #include "cli/command.h"
@@ -48,7 +49,8 @@ struct TuneOptions {
 
 // With a tracker of its own, for the length of the command, if none was named: there is one path, not a local mode
 // beside it.
-absl::StatusOr<std::optional<LocalFarm>> StartFarm(TuneOptions& options, const v1::JobSpec& spec) {
+absl::StatusOr<std::optional<LocalFarm>> StartFarm(TuneOptions& options, const v1::JobSpec& spec,
+                                                   const Interrupts& interrupts) {
   if (options.tracker.given()) return std::nullopt;
   std::filesystem::path records = options.records;
   if (records.empty()) {
@@ -58,7 +60,8 @@ absl::StatusOr<std::optional<LocalFarm>> StartFarm(TuneOptions& options, const v
   HONE_ASSIGN_OR_RETURN(LocalFarm farm, LocalFarm::Start({.records = records,
                                                           .threads = spec.threads(),
                                                           .devices = {target::DeviceOf(target)},
-                                                          .reproducers = options.model.reproducers}));
+                                                          .reproducers = options.model.reproducers,
+                                                          .interrupts = &interrupts}));
   options.tracker.address = farm.address();
   return std::optional<LocalFarm>(std::move(farm));
 }
@@ -75,22 +78,37 @@ absl::StatusOr<std::vector<v1::JobSpec>> Specs(TuneOptions& options) {
   return MakeJobSpecs(options.model, options.search, parts);
 }
 
+// For who insists on an end that nobody heard of.
+absl::Status GoesOn(const std::vector<v1::Job>& jobs, const std::vector<std::string>& ids, const std::string& tracker) {
+  const std::string& what = ids.size() == 1 ? ids.front() : jobs.front().spec().group();
+  return absl::UnavailableError(
+      fmt::format("{} goes on at {}, which did not answer; hone cancel {} --tracker {} ends it", what, tracker, what,
+                  ShellWord(tracker)));
+}
+
 // Follows jobs of the command, and looks after the farm if that is the command's own (else null).
 class Follower {
  public:
-  Follower(JobClient& client, LocalFarm* farm) : client_(client), farm_(farm), device_(client) {}
+  Follower(JobClient& client, const Interrupts& interrupts, const std::string& tracker, LocalFarm* farm)
+      : client_(client), interrupts_(interrupts), tracker_(tracker), farm_(farm), device_(client) {}
 
-  // To their end. `stop` is asked now and then; once it has something to say, the person is told that, and the jobs are
-  // cancelled.
-  absl::StatusOr<std::vector<v1::Job>> Follow(const std::vector<v1::Job>& jobs,
-                                              const std::function<std::string_view()>& stop) {
+  // To their end; `jobs` become what was last heard of them, also where that is not their end. `stop` is asked now and
+  // then; once it has something to say, the person is told that, and the jobs are cancelled: again and again while
+  // there is no answer, until the person insists.
+  absl::Status Follow(std::vector<v1::Job>& jobs, const std::function<std::string_view()>& stop) {
     JobView view(jobs.size());
+    std::vector<std::string> cancelling;
     bool cancelled = false;
     const auto idle = [&]() -> absl::Status {
       if (const std::string_view why = stop(); !why.empty() && !cancelled) {
         cancelled = true;
         view.Tell(why);
-        for (const v1::Job& job : jobs) HONE_RETURN_IF_ERROR(client_.Cancel(job.id()).status());
+        for (const v1::Job& job : jobs) cancelling.push_back(job.id());
+      }
+      HONE_RETURN_IF_ERROR(client_.CancelAll(cancelling));
+      if (!cancelling.empty() && interrupts_.Insists()) {
+        if (farm_ == nullptr) return GoesOn(jobs, cancelling, tracker_);
+        return absl::CancelledError("ended while the tracker did not answer; everything measured so far is kept");
       }
       if (farm_ == nullptr) return absl::OkStatus();
       HONE_RETURN_IF_ERROR(farm_->Check());
@@ -100,16 +118,20 @@ class Follower {
     const auto heard = [&](const v1::WatchJobResponse& response) -> absl::Status {
       view.Show(response);
       device_.Hear(response.job());
+      const auto job = std::ranges::find(jobs, response.job().id(), &v1::Job::id);
+      if (job != jobs.end()) *job = response.job();
       if (response.trouble().empty()) stored = SteadyNow();
       const bool give_up = farm_ != nullptr && SteadyNow() - stored > kLongestTrouble;
       return give_up ? absl::ResourceExhaustedError(response.trouble()) : absl::OkStatus();
     };
     const auto away = [&](const absl::Status& status) { view.TellAway(status); };
-    return client_.Watch(jobs, heard, idle, away);
+    return client_.Watch(jobs, heard, idle, away).status();
   }
 
  private:
   JobClient& client_;
+  const Interrupts& interrupts_;
+  const std::string tracker_;
   LocalFarm* const farm_;
   OwnDevice device_;
 };
@@ -155,15 +177,15 @@ absl::Status Confirm(JobClient& client, Follower& follower, const Interrupts& in
   }
   if (confirmations.empty()) return absl::OkStatus();
   const auto persists = [](absl::Duration) { return false; };  // a person waits for the end
-  HONE_ASSIGN_OR_RETURN(const std::vector<v1::Job> submitted, client.Submit(confirmations, persists));
+  HONE_ASSIGN_OR_RETURN(std::vector<v1::Job> ended, client.Submit(confirmations, persists));
   const auto stop = [&] { return interrupts.Insists() ? kEnding : std::string_view(); };
-  HONE_ASSIGN_OR_RETURN(const std::vector<v1::Job> ended, follower.Follow(submitted, stop));
+  HONE_RETURN_IF_ERROR(follower.Follow(ended, stop));
   for (size_t i = 0; i < ended.size(); ++i) {
     if (ended[i].state() == v1::JOB_STATE_SUCCEEDED) {
       TakeTimes(ended[i].progress(), *searched[i]->mutable_progress());
     }
   }
-  return FailureAmong(ended);
+  return FailureAmong(ended, interrupts.Insists());
 }
 
 absl::Status Tune(TuneOptions options) {
@@ -184,24 +206,25 @@ absl::Status Tune(TuneOptions options) {
   if (!options.search.HasEnd()) options.search.time = "10m";
   HONE_ASSIGN_OR_RETURN(const std::vector<v1::JobSpec> specs, Specs(options));
   const Interrupts interrupts;
-  HONE_ASSIGN_OR_RETURN(std::optional<LocalFarm> farm, StartFarm(options, specs.front()));
+  HONE_ASSIGN_OR_RETURN(std::optional<LocalFarm> farm, StartFarm(options, specs.front(), interrupts));
   HONE_ASSIGN_OR_RETURN(const auto channel, options.tracker.Connect());
   JobClient client(channel, options.tracker.address);
   // A farm waits until somebody has freed the disk. Here somebody waits for this command.
   const absl::Duration longest = farm.has_value() ? kLongestTrouble : kSubmitPatience;
   const auto persists = [&](absl::Duration refused) { return !interrupts.Seen() && refused < longest; };
-  HONE_ASSIGN_OR_RETURN(const std::vector<v1::Job> submitted, client.Submit(specs, persists));
-  Follower follower(client, farm.has_value() ? &*farm : nullptr);
+  HONE_ASSIGN_OR_RETURN(std::vector<v1::Job> jobs, client.Submit(specs, persists));
+  Follower follower(client, interrupts, options.tracker.address, farm.has_value() ? &*farm : nullptr);
   const auto stop = [&] {
     return !interrupts.Seen() ? std::string_view() : interrupts.Insists() ? kEnding : kConfirming;
   };
-  HONE_ASSIGN_OR_RETURN(std::vector<v1::Job> jobs, follower.Follow(submitted, stop));
-  if (interrupts.Seen() && !interrupts.Insists()) {
+  const absl::Status followed = follower.Follow(jobs, stop);
+  if (!followed.ok() && !interrupts.Seen()) return followed;
+  if (followed.ok() && interrupts.Seen() && !interrupts.Insists()) {
     const absl::Status confirmed = Confirm(client, follower, interrupts, specs, jobs);
     if (!confirmed.ok()) PrintMessage(fmt::format("not compared: {}\n", std::string(confirmed.message())));
   }
   HONE_RETURN_IF_ERROR(options.json ? PrintJson(JobsToJson(jobs)) : PrintText(JobsToText(jobs)));
-  return FailureAmong(jobs);
+  return followed.ok() ? FailureAmong(jobs, interrupts.Seen()) : followed;
 }
 
 }  // namespace

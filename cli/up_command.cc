@@ -14,10 +14,12 @@
 #include "base/folder_path.h"
 #include "base/host_lock.h"
 #include "base/private_folder.h"
+#include "base/shell_word.h"
 #include "base/status.h"
 #include "base/thread_pool.h"
 #include "cli/interrupts.h"
 #include "cli/local_farm.h"
+#include "cli/option_checks.h"
 #include "cli/output.h"
 #include "records/default_path.h"
 
@@ -63,15 +65,6 @@ absl::StatusOr<HostLock> TakeState(const std::filesystem::path& state) {
                   state.string(), (state / "tracker").string()));
 }
 
-// As a shell takes it for one word.
-std::string QuotedForShell(const std::string& text) {
-  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:@%+=,";
-  if (text.find_first_not_of(kPlain) == std::string::npos) return text;
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? "'\\''" : std::string(1, c);
-  return quoted + "'";
-}
-
 // What `hone submit` needs beside a model, to ask for no more than the agent of this farm has.
 std::string SubmitOptions(const UpOptions& options) {
   std::string words = "--time 10m";
@@ -92,13 +85,14 @@ absl::Status Up(const UpOptions& options) {
                                                           .devices = options.devices,
                                                           .state = state,
                                                           .http_port = options.port,
-                                                          .most_restarts = 0}));
+                                                          .most_restarts = 0,
+                                                          .interrupts = &interrupts}));
   HONE_RETURN_IF_ERROR(PrintText(fmt::format(
       "dashboard: {}\n"
       "tracker:   {}\n"
       "In another shell: export HONE_TRACKER={}; hone submit MODEL.onnx {}\n"
       "Ctrl-C ends it; jobs and records stay in {}\n",
-      farm.dashboard(), farm.address(), QuotedForShell(farm.address()), SubmitOptions(options), state.string())));
+      farm.dashboard(), farm.address(), ShellWord(farm.address()), SubmitOptions(options), state.string())));
   while (!interrupts.Seen()) {
     HONE_RETURN_IF_ERROR(farm.Check());
     absl::SleepFor(kLook);
@@ -112,9 +106,11 @@ void AddUpCommand(CLI::App& app, absl::Status* result) {
   const auto options = std::make_shared<UpOptions>();
   CLI::App* command =
       app.add_subcommand("up", "a farm on this machine: tracker, tuner, agent and dashboard, until Ctrl-C");
-  command->add_option("--state", options->state,
-                      "folder that keeps jobs, records and logs, closed to other users (default: "
-                      "~/.local/share/hone/farm)");
+  command
+      ->add_option("--state", options->state,
+                   "folder that keeps jobs, records and logs, closed to other users (default: "
+                   "~/.local/share/hone/farm)")
+      ->check(NotEmpty);
   command
       ->add_option("--port", options->port,
                    "of the dashboard, on 127.0.0.1, for whoever has the printed address; 0: a free one")

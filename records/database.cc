@@ -10,6 +10,8 @@
 #include <system_error>
 #include <utility>
 
+#include "base/file_meant.h"
+#include "base/shell_word.h"
 #include "base/status.h"
 #include "fmt/format.h"
 
@@ -91,7 +93,7 @@ absl::Status CheckLog(const fs::path& path, const DatabaseKind& kind) {
         "cannot write {} beside the {} ({}): it is of another user, who read the file; {}", each.string(), kind.what,
         reason,
         rows ? fmt::format("it has rows: give it to the owner of the file (as root: chown --reference={} {})",
-                           file.string(), each.string())
+                           ShellWord(file.string()), ShellWord(each.string()))
              : "remove it when no program has the file open"));
   }
   return absl::OkStatus();
@@ -127,7 +129,7 @@ absl::Status RequireCurrent(const Connection& connection, const fs::path& path, 
         fmt::format("{} {} has an old schema ({}, this Hone wants {}); open it once "
                     "for writing, for example with: hone records import --records {} "
                     "/dev/null",
-                    kind.what, path.string(), header.version, kind.version, path.string()));
+                    kind.what, path.string(), header.version, kind.version, ShellWord(path.string())));
   }
   return absl::OkStatus();
 }
@@ -173,12 +175,13 @@ absl::Status CloseToOthers(const fs::path& path, const DatabaseKind& kind) {
     return absl::PermissionDeniedError(fmt::format(
         "other users can read {}, which has secrets of the {}, and it cannot be closed to them ({}); as its "
         "owner: chmod go= {}",
-        each.string(), kind.what, error.message(), each.string()));
+        each.string(), kind.what, error.message(), ShellWord(each.string())));
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<Writer> OpenToWrite(const fs::path& path, const DatabaseKind& kind) {
+absl::StatusOr<Writer> OpenToWrite(const fs::path& given, const DatabaseKind& kind) {
+  const fs::path path = FileMeant(given);
   HONE_ASSIGN_OR_RETURN(WriteLock lock, WriteLock::Acquire(path, kind.what, kind.when_held));
   HONE_RETURN_IF_ERROR(CreateSecret(path, kind));
   HONE_RETURN_IF_ERROR(CheckLog(path, kind));

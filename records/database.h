@@ -66,7 +66,7 @@ struct Writer {
 };
 
 // Makes the file where missing (its folder must be there) and brings its tables up to date. CheckIfSmall. What is a
-// secret is closed to others.
+// secret is closed to others. A link is followed, so that a file has one lock by whatever name it is opened.
 // Errors as Store's.
 absl::StatusOr<Writer> OpenToWrite(const std::filesystem::path& path, const DatabaseKind& kind);
 

@@ -225,6 +225,20 @@ class Importer {
   std::vector<size_t> numbers_;  // the line of each record in batch_
 };
 
+// Also of a number that no double holds, and of text that is no UTF-8.
+absl::StatusOr<json> ParseLine(std::string_view text) {
+  try {
+    json line = json::parse(text);
+    if (!line.is_object()) return absl::InvalidArgumentError("not a JSON object");
+    return line;
+  } catch (const json::exception& error) {
+    constexpr size_t kLongest = 200;  // it has the token in it, which may be as long as the line
+    const std::string_view why = error.what();
+    return absl::InvalidArgumentError(
+        fmt::format("not JSON: {}", why.substr(0, std::min(why.find("; last read: "), kLongest))));
+  }
+}
+
 }  // namespace
 
 std::string RecordToJson(const Record& record) {
@@ -234,8 +248,7 @@ std::string RecordToJson(const Record& record) {
 }
 
 absl::StatusOr<Record> RecordFromJson(std::string_view text) {
-  const json line = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!line.is_object()) return absl::InvalidArgumentError("not a JSON object");
+  HONE_ASSIGN_OR_RETURN(const json line, ParseLine(text));
   if (const auto format = line.find("hone_record"); format == line.end() || *format != kFormat) {
     return absl::InvalidArgumentError(
         fmt::format("not a record of format {} (field hone_record); another Hone wrote it", kFormat));

@@ -57,7 +57,8 @@ std::vector<size_t> Prunable(std::span<const Contender> contenders, const PruneR
     const bool decides = c.confirmed || c.wrong || c.is_default;
     const bool wins = winner.has_value() && i == winner->index;
     const bool too_new = rule.before.has_value() && c.measured_at >= *rule.before;
-    if (!decides && !wins && !too_new && !best.contains(i)) going.push_back(i);
+    const bool kept = rule.keep_row == c.row;
+    if (!decides && !wins && !too_new && !kept && !best.contains(i)) going.push_back(i);
   }
   return SameWinner(contenders, winner, going) ? going : std::vector<size_t>();
 }

@@ -18,6 +18,7 @@ namespace hone::records {
 struct PruneRule {
   std::optional<Instant> before;    // only rows measured before this
   std::optional<size_t> keep_best;  // not the newest timings of this many schedules, the fastest ones
+  std::optional<int64_t> keep_row;  // not this one
 };
 
 // Indices, in order, of contenders of one key that may go. Without them FindWinner finds the same: final comparisons,

@@ -77,7 +77,7 @@ struct Record {
   bool is_default = false;     // the schedule that needs no search, measured for comparison
   Outcome outcome;
 
-  std::string operator_label;  // "conv2d 64x56x56 3x3 + relu": for people
+  std::string operator_label;  // "conv2d": for people
   std::string workload_text;   // canonical text; stored once per workload; may be empty if the store has it already
   double flops = 0;            // floating-point (or integer) operations of one run
 

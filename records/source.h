@@ -39,6 +39,7 @@ struct Filter {
   std::string workload_digest;  // or the beginning of one
   std::string operator_label;   // part of the label
   std::string target;
+  std::string other_target;  // the same in other words: rows of either pass
   std::string device_fingerprint;
   std::string compiler_version;
   enum class Outcomes { kAll, kTimed, kFailed } outcomes = Outcomes::kAll;

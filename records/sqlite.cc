@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/cord.h"
+#include "base/shell_word.h"
 #include "base/status.h"
 #include "fmt/format.h"
 
@@ -221,7 +222,7 @@ absl::Status Connection::Damaged(std::string_view finding) const {
       "{0} is damaged ({1}); restore a backup, or save what can be read with: (sqlite3 {2} \"SELECT 'PRAGMA "
       "application_id='||application_id||';PRAGMA user_version='||user_version||';' FROM pragma_application_id, "
       "pragma_user_version\"; sqlite3 {2} .dump | sed 's/^ROLLBACK.*/COMMIT;/') | sqlite3 recovered.db",
-      file(), finding, path_));
+      file(), finding, ShellWord(path_)));
 }
 
 absl::Status Connection::Error(int code) const {

@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/file_meant.h"
 #include "base/status.h"
 #include "fmt/format.h"
 #include "records/row.h"
@@ -104,7 +105,7 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(const fs::path& given, OpenMo
                     "whole path with --records",
                     given.string(), error.message()));
   }
-  const fs::path path = fs::weakly_canonical(whole, error);
+  const fs::path path = fs::weakly_canonical(FollowLinks(whole), error);
   if (given.empty() || error) {
     return absl::InvalidArgumentError(fmt::format("'{}' is not the path of a records file: {}", given.string(),
                                                   given.empty() ? "it is empty" : error.message()));

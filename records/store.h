@@ -49,6 +49,7 @@ using KeyNumbers = std::array<int64_t, 4>;
 struct PruneReport {
   int64_t rows = 0, going = 0;       // of those keys: all, and those that go
   int64_t keys = 0, keys_going = 0;  // keys, and those of which rows go
+  absl::Status shrunk;               // why the file keeps its size though rows were removed
 };
 
 struct BestPage {
@@ -97,8 +98,10 @@ class Store final : public Source {
   absl::StatusOr<std::string> WorkloadText(std::string_view digest) const;
 
   // Counts the rows that may go (Prunable) under the keys that pass the filter; with `remove`, removes them, key by
-  // key, and gives their room back to the file system. Only where a person asked for it. `remove` needs kReadWrite.
-  absl::StatusOr<PruneReport> Prune(const Filter& filter, const PruneRule& rule, bool remove);
+  // key, and gives their room back to the file system. The newest row of all stays: no number is given again. Only
+  // where a person asked for it. `remove` needs kReadWrite.
+  absl::StatusOr<PruneReport> Prune(const Filter& filter, const PruneRule& rule, bool remove,
+                                    const std::function<void(const PruneReport& so_far)>& progress = {});
 
   // Shows every row, or why it cannot be read (kDataLoss naming it): other questions skip those.
   absl::Status EveryRow(const std::function<void(const absl::StatusOr<StoredRecord>&)>& visit) const;

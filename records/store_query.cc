@@ -1,7 +1,10 @@
 // The questions asked of a Store: filters, winners, neighbours, counts.
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstdlib>
 #include <iterator>
 #include <set>
 #include <tuple>
@@ -21,6 +24,8 @@ namespace {
 
 constexpr size_t kMaxRows = 100'000;
 constexpr size_t kRowsAtATime = 1000;
+// Of a workload, every page finds all of its rows anew, to sort them.
+constexpr size_t kRowsOfAWorkloadAtATime = 20'000;
 
 // An SQL condition on measurements and the text of its `?`, in order. Integers are written into the SQL.
 struct Condition {
@@ -37,14 +42,31 @@ struct Condition {
 
 constexpr char kTextId[] = "(SELECT id FROM texts WHERE text = ?)";
 
+// Of the beginning of a digest, or a whole one. True: it is one workload. Rows of one key come out of the index of keys
+// in order; all others must be sorted.
+absl::StatusOr<bool> AndWorkload(const Connection& connection, const std::string& digest, Condition& condition) {
+  HONE_ASSIGN_OR_RETURN(Statement statement,
+                        connection.Prepare("SELECT count(*), min(id) FROM (SELECT id FROM workloads WHERE digest >= ?1 "
+                                           "AND digest < ?1 || char(1114111) LIMIT 2)"));
+  statement.Bind(1, digest);
+  HONE_RETURN_IF_ERROR(statement.Step().status());
+  if (statement.Int(0) == 1) {
+    condition.And(fmt::format("m.workload_id = {}", statement.Int(1)));
+    return true;
+  }
+  // A range, which the index serves.
+  condition.And("m.workload_id IN (SELECT id FROM workloads WHERE digest >= ?", digest);
+  condition.sql += " AND digest < ? || char(1114111))";
+  condition.parameters.push_back(digest);
+  return false;
+}
+
 // What the filter says about the key.
-Condition KeyCondition(const Filter& filter) {
+absl::StatusOr<Condition> KeyCondition(const Connection& connection, const Filter& filter) {
   Condition condition;
+  bool one = false;
   if (!filter.workload_digest.empty()) {
-    // A range, so that the index serves a prefix as well as a whole digest.
-    condition.And("m.workload_id IN (SELECT id FROM workloads WHERE digest >= ?", filter.workload_digest);
-    condition.sql += " AND digest < ? || char(1114111))";
-    condition.parameters.push_back(filter.workload_digest);
+    HONE_ASSIGN_OR_RETURN(one, AndWorkload(connection, filter.workload_digest, condition));
   }
   if (!filter.operator_label.empty()) {
     condition.And("m.workload_id IN (SELECT id FROM workloads WHERE instr(operator, ?) > 0)", filter.operator_label);
@@ -52,15 +74,22 @@ Condition KeyCondition(const Filter& filter) {
   const auto text_is = [&condition](std::string_view column, const std::string& text) {
     if (!text.empty()) condition.And(fmt::format("{} = {}", column, kTextId), text);
   };
-  text_is("m.target_id", filter.target);
+  if (filter.target.empty() || filter.other_target.empty()) {
+    text_is("m.target_id", filter.target);
+  } else {
+    condition.And("m.target_id IN (SELECT id FROM texts WHERE text IN (?, ?))", filter.target);
+    condition.parameters.push_back(filter.other_target);
+  }
   // Of a workload, the index of keys is the one to search: a plus keeps the device's own, of all its rows, out of it.
-  text_is(filter.workload_digest.empty() ? "m.device_id" : "+m.device_id", filter.device_fingerprint);
+  // Of a whole key SQLite takes that index by itself, and its rows in order.
+  const bool whole = one && !filter.target.empty() && filter.other_target.empty() && !filter.compiler_version.empty();
+  text_is(filter.workload_digest.empty() || whole ? "m.device_id" : "+m.device_id", filter.device_fingerprint);
   text_is("m.compiler_id", filter.compiler_version);
   return condition;
 }
 
-Condition RowCondition(const Filter& filter) {
-  Condition condition = KeyCondition(filter);
+absl::StatusOr<Condition> RowCondition(const Connection& connection, const Filter& filter) {
+  HONE_ASSIGN_OR_RETURN(Condition condition, KeyCondition(connection, filter));
   if (filter.outcomes == Filter::Outcomes::kTimed) condition.And("m.failure IS NULL");
   if (filter.outcomes == Filter::Outcomes::kFailed) condition.And("m.failure IS NOT NULL");
   if (filter.failure.has_value()) condition.And("m.failure = ?", std::string(FailureKindName(*filter.failure)));
@@ -237,6 +266,40 @@ absl::StatusOr<std::vector<BestRecord>> SelectBest(const Connection& connection,
   return winners;
 }
 
+// In one transaction.
+absl::Status Remove(const Connection& connection, const std::vector<Contender>& contenders,
+                    const std::vector<size_t>& going) {
+  if (going.empty()) return absl::OkStatus();
+  HONE_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(connection));
+  {
+    HONE_ASSIGN_OR_RETURN(Statement statement, connection.Prepare("DELETE FROM measurements WHERE id = ?1"));
+    for (const size_t index : going) {
+      statement.Reset();
+      statement.Bind(1, contenders[index].row);
+      HONE_RETURN_IF_ERROR(statement.Run());
+    }
+  }
+  return transaction.Commit();
+}
+
+// Where SQLite writes what it needs for a while, unless the folder may not be written.
+std::string TemporaryFolderOfSqlite() {
+  for (const char* name : {"SQLITE_TMPDIR", "TMPDIR"}) {
+    const char* folder = std::getenv(name);
+    if (folder != nullptr && May(folder, W_OK | X_OK)) return folder;
+  }
+  return "/var/tmp";
+}
+
+// Gives free room back to the file system. SQLite names the file, whichever disk is full.
+absl::Status Shrink(const Connection& connection) {
+  return Annotate(
+      connection.Execute("VACUUM"),
+      fmt::format("the rows were removed, but the file keeps its size: what is left of it is written anew, "
+                  "which takes that much room in {} (SQLITE_TMPDIR names another folder) and beside the file",
+                  TemporaryFolderOfSqlite()));
+}
+
 Condition OfWorkload(const Key& key) {
   Condition condition;
   condition.And("m.workload_id = (SELECT id FROM workloads WHERE digest = ?)", key.workload_digest);
@@ -347,21 +410,26 @@ absl::StatusOr<std::optional<NearestRecord>> Store::BestAnyDevice(const Key& key
 
 absl::StatusOr<std::vector<BestRecord>> Store::AllBest(const Filter& filter) const {
   HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
-  HONE_ASSIGN_OR_RETURN(std::vector<BestRecord> winners, SelectBest(*reader, KeyCondition(filter)));
+  HONE_ASSIGN_OR_RETURN(const Condition condition, KeyCondition(*reader, filter));
+  HONE_ASSIGN_OR_RETURN(std::vector<BestRecord> winners, SelectBest(*reader, condition));
   if (winners.size() > filter.limit) winners.resize(filter.limit);
   return winners;
 }
 
-absl::StatusOr<PruneReport> Store::Prune(const Filter& filter, const PruneRule& rule, bool remove) {
+absl::StatusOr<PruneReport> Store::Prune(const Filter& filter, const PruneRule& given, bool remove,
+                                         const std::function<void(const PruneReport& so_far)>& progress) {
   const std::lock_guard<std::mutex> guard(write_mutex_);
   if (remove && !writer_.has_value()) {
     return absl::FailedPreconditionError(fmt::format("records file {} was opened for reading only", path_.string()));
   }
   HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
+  HONE_ASSIGN_OR_RETURN(const Condition condition, KeyCondition(*reader, filter));
+  PruneRule rule = given;
+  // SQLite gives the numbers above the highest: without that row, the next ones would have numbers that were seen.
+  HONE_ASSIGN_OR_RETURN(rule.keep_row, (*reader).QueryInt("SELECT coalesce(max(id), 0) FROM measurements"));
   PruneReport report;
   for (std::optional<KeyNumbers> next = KeyNumbers(); next.has_value();) {
-    HONE_ASSIGN_OR_RETURN(const std::vector<KeyRows> keys,
-                          SelectKeys(*reader, KeyCondition(filter), *next, kKeysAtATime));
+    HONE_ASSIGN_OR_RETURN(const std::vector<KeyRows> keys, SelectKeys(*reader, condition, *next, kKeysAtATime));
     next = static_cast<int64_t>(keys.size()) == kKeysAtATime ? std::optional(keys.back().ids) : std::nullopt;
     for (const KeyRows& key : keys) {
       HONE_ASSIGN_OR_RETURN(WinnerFinder finder, WinnerFinder::Prepare(*reader));
@@ -371,36 +439,27 @@ absl::StatusOr<PruneReport> Store::Prune(const Filter& filter, const PruneRule& 
       report.going += static_cast<int64_t>(going.size());
       report.keys += 1;
       report.keys_going += going.empty() ? 0 : 1;
-      if (!remove || going.empty()) continue;
-      HONE_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(writer_->connection));
-      HONE_ASSIGN_OR_RETURN(Statement statement, writer_->connection.Prepare("DELETE FROM measurements WHERE id = ?1"));
-      for (const size_t index : going) {
-        statement.Reset();
-        statement.Bind(1, contenders[index].row);
-        HONE_RETURN_IF_ERROR(statement.Run());
-      }
-      statement.Reset();
-      HONE_RETURN_IF_ERROR(transaction.Commit());
+      if (remove) HONE_RETURN_IF_ERROR(Remove(writer_->connection, contenders, going));
+      if (progress) progress(report);
     }
   }
-  if (remove && report.going > 0) {
-    HONE_RETURN_IF_ERROR(Annotate(writer_->connection.Execute("VACUUM"),
-                                  fmt::format("{} rows were removed, but the file keeps its size", report.going)));
-  }
+  if (remove && report.going > 0) report.shrunk = Shrink(writer_->connection);
   return report;
 }
 
 absl::StatusOr<BestPage> Store::SomeBest(const Filter& filter, const KeyNumbers& after) const {
   HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
-  return SelectSomeBest(*reader, KeyCondition(filter), after);
+  HONE_ASSIGN_OR_RETURN(const Condition condition, KeyCondition(*reader, filter));
+  return SelectSomeBest(*reader, condition, after);
 }
 
 absl::StatusOr<int64_t> Store::Visit(const Filter& given,
                                      const std::function<absl::Status(const StoredRecord&)>& visit) const {
+  const size_t most = given.workload_digest.empty() ? kRowsAtATime : kRowsOfAWorkloadAtATime;
   Filter filter = given;
   int64_t unreadable = 0;
   for (size_t left = given.limit; left > 0;) {
-    filter.limit = std::min(left, kRowsAtATime);
+    filter.limit = std::min(left, most);
     HONE_ASSIGN_OR_RETURN(const Page page, Query(filter));
     for (const StoredRecord& stored : page.rows) HONE_RETURN_IF_ERROR(visit(stored));
     unreadable += page.unreadable;
@@ -433,22 +492,23 @@ absl::Status Store::EveryRow(const std::function<void(const absl::StatusOr<Store
 
 absl::StatusOr<Page> Store::Query(const Filter& filter) const {
   HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
+  HONE_ASSIGN_OR_RETURN(const Condition condition, RowCondition(*reader, filter));
   const Limits limits{filter.limit, filter.byte_limit};
   if (!filter.operator_label.empty()) {
     // Of a label that most rows have, an index would find all, to sort them: a page of them is among the next rows.
     constexpr int64_t kNextRows = 20'000;
-    Condition next = RowCondition(filter);
+    Condition next = condition;
     next.source = "measurements m NOT INDEXED";
     next.And(fmt::format("m.id <= {} + {}", filter.after_row, kNextRows));
     HONE_ASSIGN_OR_RETURN(Page page, SelectRows(*reader, next, "m.id", limits, filter.with_workload_text));
     if (page.more) return page;
   }
-  return SelectRows(*reader, RowCondition(filter), "m.id", limits, filter.with_workload_text);
+  return SelectRows(*reader, condition, "m.id", limits, filter.with_workload_text);
 }
 
 absl::StatusOr<Page> Store::Newest(const Filter& filter, int64_t before_row) const {
   HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
-  Condition condition = RowCondition(filter);
+  HONE_ASSIGN_OR_RETURN(Condition condition, RowCondition(*reader, filter));
   condition.And(fmt::format("m.id < {}", before_row));
   return SelectRows(*reader, condition, "m.id DESC", {filter.limit, filter.byte_limit}, filter.with_workload_text);
 }
@@ -457,25 +517,23 @@ absl::StatusOr<std::vector<StoredRecord>> Store::Sample(const Filter& filter, si
                                                         const std::string& measured_by) const {
   HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
   constexpr Limits kOne{1, SIZE_MAX, false};  // to look for a second one may take long
-  const auto condition = [&measured_by](const Filter& wanted) {
-    Condition rows_of = RowCondition(wanted);
-    if (!measured_by.empty()) rows_of.And(fmt::format("m.measured_by_id = {}", kTextId), measured_by);
-    return rows_of;
-  };
-  HONE_ASSIGN_OR_RETURN(const Page newest, SelectRows(*reader, condition(filter), "m.id DESC", kOne, false));
+  HONE_ASSIGN_OR_RETURN(Condition condition, RowCondition(*reader, filter));
+  if (!measured_by.empty()) condition.And(fmt::format("m.measured_by_id = {}", kTextId), measured_by);
+  HONE_ASSIGN_OR_RETURN(const Page newest, SelectRows(*reader, condition, "m.id DESC", kOne, false));
   std::vector<StoredRecord> sampled;
   if (newest.rows.empty() || rows == 0) return sampled;
   const int64_t last = newest.rows[0].row;
-  Filter next = filter;
+  Condition next = condition;
   while (sampled.size() < rows) {
-    HONE_ASSIGN_OR_RETURN(const Page page, SelectRows(*reader, condition(next), "m.id", kOne, false));
+    HONE_ASSIGN_OR_RETURN(const Page page, SelectRows(*reader, next, "m.id", kOne, false));
     if (page.rows.empty()) break;
     sampled.push_back(page.rows[0]);
     const int64_t first = sampled[0].row, row = page.rows[0].row;
     if (row >= last) break;
     const double step = static_cast<double>(last - first) / static_cast<double>(std::max<size_t>(1, rows - 1));
     const auto wanted = first + static_cast<int64_t>(step * static_cast<double>(sampled.size()));
-    next.after_row = std::max(row, wanted - 1);
+    next = condition;
+    next.And(fmt::format("m.id > {}", std::max(row, wanted - 1)));
   }
   return sampled;
 }

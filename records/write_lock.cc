@@ -13,6 +13,8 @@
 #include <system_error>
 #include <utility>
 
+#include "base/file_meant.h"
+#include "base/shell_word.h"
 #include "fmt/format.h"
 
 namespace hone::records {
@@ -50,7 +52,7 @@ absl::Status CannotLock(const std::string& name, const std::string& file) {
     return absl::PermissionDeniedError(
         fmt::format("cannot write the lock {}: {}; who writes {} must be able to write it, too: as its owner: chmod "
                     "--reference={} {}",
-                    name, std::strerror(error), file, file, name));
+                    name, std::strerror(error), file, ShellWord(file), ShellWord(name)));
   }
   const std::string message = fmt::format("cannot create the lock {}: {}", name, std::strerror(error));
   if (error == ENOSPC || error == EDQUOT) {
@@ -73,8 +75,9 @@ void ShareAsFile(int descriptor, const std::string& file) {
 
 }  // namespace
 
-absl::StatusOr<WriteLock> WriteLock::Acquire(const std::filesystem::path& file, std::string_view what,
+absl::StatusOr<WriteLock> WriteLock::Acquire(const std::filesystem::path& given, std::string_view what,
                                              std::string_view instead) {
+  const std::filesystem::path file = FileMeant(given);
   const std::string name = file.string() + ".lock";
   const int descriptor = OpenLock(name);
   if (descriptor < 0) return CannotLock(name, file.string());

@@ -17,9 +17,9 @@ namespace hone::records {
 
 class WriteLock {
  public:
-  // Does not wait. `file` may be missing, its folder must exist. kFailedPrecondition names the process that holds it,
-  // or says that FILE.lock is another file.
-  // what: how errors call the file; instead: what to do where another process has it.
+  // Does not wait. `file` may be missing, its folder must exist; of a link, the file it leads to is locked.
+  // kFailedPrecondition names the process that holds it, or says that FILE.lock is another file. what: how errors call
+  // the file; instead: what to do where another process has it.
   static absl::StatusOr<WriteLock> Acquire(const std::filesystem::path& file, std::string_view what,
                                            std::string_view instead);
   WriteLock(WriteLock&& other) noexcept;

@@ -226,11 +226,26 @@ TEST_F(CommandsTest, ProfileSpeaksOfTheProgramThatRuns) {
 }
 
 TEST_F(CommandsTest, WrongUseExitsWithTwo) {
-  for (const char* arguments :
-       {"", "walk", "run", "run {tiny.hone}", "run {tiny.hone} --output", "bench", "bench {tiny.hone} --threads -1",
-        "bench {tiny.hone} --threads two", "bench {tiny.hone} --seconds -1", "bench {tiny.hone} extra",
-        "profile {tiny.hone} --unknown", "submit {no.onnx} --tracker 127.0.0.1:1", "tune {no.onnx} --space outer",
-        "tune {no.onnx} --without luck", "tune {no.onnx} --tracker 127.0.0.1:1 --reproducers {repro}"}) {
+  for (const char* arguments : {"",
+                                "walk",
+                                "run",
+                                "run {tiny.hone}",
+                                "run {tiny.hone} --output",
+                                "bench",
+                                "bench {tiny.hone} --threads -1",
+                                "bench {tiny.hone} --threads two",
+                                "bench {tiny.hone} --seconds -1",
+                                "bench {tiny.hone} extra",
+                                "profile {tiny.hone} --unknown",
+                                "submit {no.onnx} --tracker 127.0.0.1:1",
+                                "tune {no.onnx} --space outer",
+                                "tune {no.onnx} --without luck",
+                                "compile {no.onnx} -o -",
+                                "compile {no.onnx} -o {o} --header -",
+                                "compile {no.onnx} -o {o} --header-name net",
+                                "records lock --model {no.onnx} -o -",
+                                "run {tiny.hone} --output -",
+                                "tune {no.onnx} --tracker 127.0.0.1:1 --reproducers {repro}"}) {
     const CommandResult result = Hone(arguments);
     EXPECT_EQ(result.exit_code, 2) << arguments << "\n" << result.output;
     EXPECT_NE(result.output, "") << arguments;
@@ -238,13 +253,37 @@ TEST_F(CommandsTest, WrongUseExitsWithTwo) {
 }
 
 TEST_F(CommandsTest, ValuesThatWouldMeanSomethingElseAreRefused) {
-  for (const char* arguments :
-       {"bench {tiny.hone} --seconds nan", "tune {no.onnx} --seed -1", "tune {no.onnx} --seed 99999999999999999999999",
-        "tune {no.onnx} --time ''", "tune {no.onnx} --until ''", "tune {no.onnx} --records ''",
-        "tune {no.onnx} --tracker ''", "records query --limit -1", "records query --after -1",
-        "tune {no.onnx} --seed 010", "tune {no.onnx} --trials 010", "tune {no.onnx} --threads 010",
-        "tune {no.onnx} --threads 0", "records query --limit 010", "bench {tiny.hone} --threads 0x2",
-        "compile {no.onnx} -o ''", "compile {no.onnx} -o {a} --header {./a}"}) {
+  for (const char* arguments : {"bench {tiny.hone} --seconds nan",
+                                "tune {no.onnx} --seed -1",
+                                "tune {no.onnx} --seed 99999999999999999999999",
+                                "tune {no.onnx} --time ''",
+                                "tune {no.onnx} --until ''",
+                                "tune {no.onnx} --records ''",
+                                "tune {no.onnx} --tracker ''",
+                                "records query --limit -1",
+                                "records query --after -1",
+                                "tune {no.onnx} --seed 010",
+                                "tune {no.onnx} --trials 010",
+                                "tune {no.onnx} --threads 010",
+                                "tune {no.onnx} --threads 0",
+                                "records query --limit 010",
+                                "bench {tiny.hone} --threads 0x2",
+                                "compile {no.onnx} -o ''",
+                                "records best --workload ''",
+                                "records query --operator ''",
+                                "records query --failed ''",
+                                "records prune --keep-best 1 --yes --device ''",
+                                "records export --compiler ''",
+                                "records export --target ''",
+                                "records best --model ''",
+                                "records lock --model {no.onnx} --device '' -o {a}",
+                                "records lock --model {no.onnx} --compiler '' -o {a}",
+                                "compile {no.onnx} --target '' -o {a}",
+                                "tune {no.onnx} --device ''",
+                                "jobs --identity ''",
+                                "up --state ''",
+                                "token create --role agent --name ''",
+                                "compile {no.onnx} -o {a} --header {./a}"}) {
     const CommandResult result = Hone(arguments);
     EXPECT_EQ(result.exit_code, 2) << arguments << "\n" << result.output;
   }
@@ -295,14 +334,45 @@ TEST_F(CommandsTest, WhatIsKeptBesideTheRecordsIsNotWrittenOver) {
 }
 
 TEST_F(CommandsTest, WhatCannotBeWrittenIsToldBeforeTheWork) {
-  for (const char* command : {"compile {no.onnx} -o ", "compile {no.onnx} -o {o.hone} --header ",
-                              "records lock --model {no.onnx} -o ", "run {no.hone} --output "}) {
+  for (const char* command :
+       {"compile {no.onnx} -o ", "compile {no.onnx} -o {o.hone} --header ", "records lock --model {no.onnx} -o ",
+        "run {no.hone} --output ", "records export --records {no.db} -o "}) {
     const CommandResult missing = Hone(std::string(command) + "{nowhere/x}");
     EXPECT_EQ(missing.exit_code, 1) << command;
     EXPECT_THAT(missing.output, HasSubstr(File("nowhere/x") + "': No such file or directory")) << command;
     EXPECT_THAT(Hone(std::string(command) + folder_->path().string()).output, HasSubstr("it is a folder")) << command;
   }
   EXPECT_FALSE(std::filesystem::exists(File("o.hone")));
+}
+
+// Also while it waits for a tracker, which may have a large file of an older Hone to bring up to date.
+TEST_F(CommandsTest, CtrlCEndsTheStartOfAFarm) {
+  const std::filesystem::path programs = File("programs");
+  std::filesystem::create_directories(programs);
+  std::filesystem::copy_file(HONE_PROGRAM, programs / "hone");
+  tests::WriteWholeFile(programs / "hone-tracker", "#!/bin/sh\nkill -INT $PPID\nexec sleep 60\n");
+  std::filesystem::permissions(programs / "hone-tracker", std::filesystem::perms::owner_all);
+  const CommandResult result = RunCommand("(" + (programs / "hone").string() + " up --state " + File("up") + ")");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.output, HasSubstr("ended before the tracker had started"));
+}
+
+TEST_F(CommandsTest, WhereAFileKeepsItsSizeWhatWasRemovedIsTold) {
+  {
+    const auto store = records::Store::Open(File("large.db"), records::OpenMode::kReadWrite);
+    std::vector<records::Record> rows;
+    for (int i = 0; i < 3000; ++i)
+      rows.push_back(records::SampleTiming(i, fmt::format("split {}", i), 1e-3 + 1e-6 * i));
+    ASSERT_TRUE(store.ok() && (*store)->Append(rows)->appended == rows.size());
+  }
+  const CommandResult result = RunCommand("(ulimit -f 600; " HONE_PROGRAM
+                                          " records prune --keep-best 2990 --yes --json "
+                                          "--records " +
+                                          File("large.db") + ")");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.output, HasSubstr("\"removed\": 9,"));
+  EXPECT_THAT(result.output, HasSubstr("the rows were removed, but the file keeps its size"));
+  EXPECT_THAT(result.output, HasSubstr("SQLITE_TMPDIR names another folder"));
 }
 
 // Those of the user, which are taken where no others are named.
@@ -377,6 +447,18 @@ TEST_F(CommandsTest, OutputThatNobodyTakesIsAFailure) {
   const CommandResult result = Hone("bench {tiny.hone} --seconds 0 --json > /dev/full");
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_EQ(Hone("--help > /dev/full").exit_code, 1);
+}
+
+TEST_F(CommandsTest, WhatAShellAppendsToIsKept) {
+  ASSERT_EQ(Hone("records import - --records {append.db} < /dev/null").exit_code, 0);
+  for (const std::string output : {"/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "/dev/fd/3"}) {
+    tests::WriteWholeFile(File("appended"), "first\n");
+    const std::string to = File("appended");
+    const CommandResult result = RunCommand("(" HONE_PROGRAM " records export --records " + File("append.db") + " -o " +
+                                            output + " >> " + to + " 3>> " + to + ")");
+    EXPECT_EQ(result.exit_code, 0) << result.output;
+    EXPECT_EQ(ReadWholeFile(to), "first\nwrote 0 records to " + output + "\n");
+  }
 }
 
 TEST_F(CommandsTest, ALimitOfFileSizesIsAFailureAndNoSignal) {

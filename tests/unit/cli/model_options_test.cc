@@ -14,7 +14,9 @@
 #include "cli/farm_devices.h"
 #include "cli/job_text.h"
 #include "cli/npy.h"
+#include "cli/records_lock.h"
 #include "cli/submission.h"
+#include "compiler/version.h"
 #include "tests/unit/graph/model_builder.h"
 
 namespace hone::cli {
@@ -86,7 +88,7 @@ TEST_F(ModelOptionsTest, BindingsThatDoNotFitSayWhatIsWanted) {
               HasSubstr("input 'repeats' is i64[2], the bound value is i32[2]"));
   EXPECT_THAT(Error({"repeats=" + File("short.npy")}), HasSubstr("the given shape 1 does not fit the model's 2"));
   EXPECT_THAT(Error({"repeats=" + File("text.npy")}), HasSubstr("text.npy: "));
-  EXPECT_THAT(Error({"repeats=" + File("none.npy")}), HasSubstr("cannot read an array from"));
+  EXPECT_THAT(Error({"repeats=" + File("none.npy")}), HasSubstr("none.npy: No such file or directory"));
   EXPECT_THAT(Error({"count=1"}), HasSubstr("no input 'count'; its inputs are: x, repeats"));
   EXPECT_THAT(Error({"repeats=1"}), HasSubstr("2 numbers are wanted, the bound value has 1"));
 }
@@ -96,6 +98,22 @@ TEST_F(ModelOptionsTest, BindingsWithoutSenseAreWrongUsage) {
        {std::vector<std::string>{"1,2"}, {"=1,2"}, {"repeats=1,2", "repeats=2,1"}}) {
     EXPECT_TRUE(Job(bindings).status().GetPayload(kUsageMark).has_value()) << bindings[0];
   }
+}
+
+TEST_F(ModelOptionsTest, ALockFileMayNameATargetInTheWordsOfAnEarlierHone) {
+  const std::string earlier = "x86_64 -mcpu=znver4 -threads=2";
+  ASSERT_NE(target::Print(target::ParseTarget(earlier).value()), earlier);
+  const LockFile lock = {.compiler = kCompilerVersion, .model = "m.onnx", .programs = {{earlier, {}}}};
+  ModelOptions options;
+  options.targets = {earlier};
+  EXPECT_EQ(LockedTargets(lock, "hone.lock", options).status(), absl::OkStatus());
+  options.targets = {"x86_64 -mcpu=znver4 -threads=3"};
+  EXPECT_THAT(std::string(LockedTargets(lock, "hone.lock", options).status().message()),
+              HasSubstr("leave --target out"));
+  options.targets.clear();
+  options.threads = 3;
+  EXPECT_THAT(std::string(LockedTargets(lock, "hone.lock", options).status().message()),
+              HasSubstr("leave --threads out"));
 }
 
 TEST_F(ModelOptionsTest, AJobHasANameOfOneLine) {

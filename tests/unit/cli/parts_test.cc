@@ -149,6 +149,18 @@ TEST(LockFileTest, WhatAMergeMakesOfItIsToldAsThat) {
   }
 }
 
+// Whoever goes into each list of a list runs out of stack.
+TEST(LockFileTest, DeepListsAreDamage) {
+  constexpr size_t kDepth = 1'000'000;
+  const std::string deep = std::string(kDepth, '[') + std::string(kDepth, ']'), good = LockText({"cpu"});
+  EXPECT_TRUE(absl::IsDataLoss(ParseLockFile(std::string(kDepth, '['), "hone.lock").status()));
+  for (const char* name : {"\"programs\": ", "\"workloads\": ", "\"schedule\": "}) {
+    std::string text = good;
+    text.insert(good.find(name) + std::string_view(name).size(), deep + ", \"of before\": ");
+    EXPECT_TRUE(absl::IsDataLoss(ParseLockFile(text, "hone.lock").status())) << name;
+  }
+}
+
 TEST(TrackerOptionsTest, ACertificateThatHasEndedIsAnErrorAndOneThatEndsSoonIsToldOnce) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   const auto options_of = [&](const std::string& name, int days_left) {

@@ -54,7 +54,7 @@ TEST(JsonLineTest, SaysWhichFieldIsWrong) {
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << line;
     EXPECT_THAT(std::string(status.message()), HasSubstr(about));
   };
-  expect("{", "", "not a JSON object");
+  expect("{", "", "not JSON: ");
   expect("\"hone_record\":1", "\"hone_record\":2", "format 1");
   expect("\"hone_record\":1,", "", "format 1");
   expect("\"target\"", "\"goal\"", "field target is missing");
@@ -71,6 +71,8 @@ TEST(JsonLineTest, SaysWhichFieldIsWrong) {
   expect("\"measured_at_ms\":", "\"measured_at_ms\":-9007199254740993,\"was\":",
          "measured_at_ms is -9007199254740993, and must be");
   expect("\"measured_at_ms\":", "\"measured_at_ms\":9223372036855,\"was\":", "may be 9223372036854 at most");
+  expect("\"flops\":", "\"flops\":1e999,\"was\":", "number overflow parsing '1e999'");
+  expect("\"schedule\":\"a\"", "\"schedule\":\"\xff\"", "ill-formed UTF-8 byte");
   EXPECT_THAT(std::string(RecordFromJson("[1]").status().message()), HasSubstr("not a JSON object"));
   std::string failure = RecordToJson(SampleFailure(1, "a", FailureKind::kCrashed));
   failure.replace(failure.find("crashed"), 7, "unlucky");

@@ -143,6 +143,16 @@ TEST_F(OpenTest, AFileCutShortIsReportedAsDamaged) {
   ExpectBoth(absl::StatusCode::kDataLoss, "damaged");
 }
 
+TEST_F(OpenTest, CommandsToPasteTakeThePathAsOneWord) {
+  const std::filesystem::path file = folder_ / "of the lab.db";
+  const auto connection = Connection::Open(file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, "");
+  ASSERT_TRUE(connection.ok()) << connection.status();
+  EXPECT_THAT(std::string(connection->Damaged("x").message()), HasSubstr("sqlite3 '" + file.string() + "' .dump"));
+  ASSERT_EQ(Migrate(*connection, file, kRecordsFile, 2), absl::OkStatus());
+  const absl::Status old = Store::Open(file, OpenMode::kReadOnly).status();
+  EXPECT_THAT(std::string(old.message()), HasSubstr("--records '" + file.string() + "' /dev/null"));
+}
+
 TEST_F(OpenTest, AnOverwrittenPageIsReportedAsDamaged) {
   Create(400);
   std::fstream file(File(), std::ios::binary | std::ios::in | std::ios::out);
@@ -260,11 +270,13 @@ TEST_F(OpenTest, ACopyWithItsLogInAFolderThatMayNotBeWritten) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("records.db-shm is not there and cannot be made"));
 }
 
+// Also by a link that was there before the file.
 TEST_F(OpenTest, ASecondWriterIsToldWhoWrites) {
-  const auto first = Store::Open(File(), OpenMode::kReadWrite);
+  std::filesystem::create_symlink("records.db", folder_ / "older.db");
+  const auto first = Store::Open(folder_ / "older.db", OpenMode::kReadWrite);
   ASSERT_TRUE(first.ok());
   std::filesystem::create_symlink(File(), folder_ / "alias.db");
-  for (const auto& name : {File(), folder_ / "alias.db"}) {
+  for (const auto& name : {File(), folder_ / "alias.db", folder_ / "older.db"}) {
     const absl::Status status = Store::Open(name, OpenMode::kReadWrite).status();
     EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
     EXPECT_THAT(std::string(status.message()),

@@ -37,6 +37,12 @@ TEST(PruneTest, TheWinnerAndTheDefaultItWasComparedWithStay) {
   EXPECT_THAT(Prunable(contenders, {.before = At(4), .keep_best = 2}), IsEmpty());
 }
 
+TEST(PruneTest, OneRowStaysBecauseOfItsNumber) {
+  EXPECT_THAT(
+      Prunable(std::vector{Timed(1, "a", 1), Timed(2, "b", 2), Timed(3, "c", 3)}, {.keep_best = 0, .keep_row = 3}),
+      ElementsAre(1));
+}
+
 // What is timed in later visits is held against it.
 TEST(PruneTest, ADefaultStaysWhateverItsVisit) {
   Contender standard = Timed(1, "d", 8);

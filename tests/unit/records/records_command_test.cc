@@ -11,6 +11,7 @@
 #include "base/temporary_folder.h"
 #include "cli/command.h"
 #include "compiler/ir/workload.h"
+#include "compiler/target/target.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -113,6 +114,37 @@ TEST_F(RecordsCommandTest, QueryFiltersByFailure) {
   ASSERT_EQ(Run({"query", "--failed", "unlucky"}), kWrongUsage);
 }
 
+TEST_F(RecordsCommandTest, QueryAsJsonHasTheTextOfTheWorkload) {
+  ASSERT_EQ(Run({"query", "--limit", "1", "--json"}), kSuccess) << error_;
+  EXPECT_EQ(json::parse(out_)["records"][0]["workload"]["text"], "workload conv2d of d1ge57");
+}
+
+TEST_F(RecordsCommandTest, ATargetIsFoundAsStoredAndInTheWordsOfToday) {
+  const std::string stored = "x86_64 -mcpu=znver4 -threads=2";
+  const std::string today = target::Print(target::ParseTarget(stored).value());
+  ASSERT_NE(today, stored) << "an earlier Hone knew no caches";
+  records::Key key = records::SampleKey();
+  key.target = stored;
+  Append({SampleTiming(8, "then", 1e-3, key)});
+  key.target = today;
+  Append({SampleTiming(9, "today", 1e-3, key)});
+  ASSERT_EQ(Run({"best", "--target", stored, "--json"}), kSuccess) << error_;
+  EXPECT_EQ(json::parse(out_)["best"].size(), 2u);
+  ASSERT_EQ(Run({"best", "--target", "x86_64 -mcpu=znver4", "--threads", "2", "--json"}), kSuccess) << error_;
+  ASSERT_EQ(json::parse(out_)["best"].size(), 1u);
+  EXPECT_EQ(json::parse(out_)["best"][0]["schedule"], "today");
+  ASSERT_EQ(Run({"query", "--target", "of another Hone", "--json"}), kSuccess) << error_;
+}
+
+TEST_F(RecordsCommandTest, WhatIsAboutAModelNeedsOne) {
+  for (const char* verb : {"best", "query", "why"}) {
+    EXPECT_EQ(Run({verb, "--threads", "2"}), kWrongUsage) << verb;
+    EXPECT_EQ(Run({verb, "--shape", "x=1"}), kWrongUsage) << verb;
+    EXPECT_EQ(Run({verb, "--bind", "x=1"}), kWrongUsage) << verb;
+    EXPECT_EQ(Run({verb, "--target", "of another Hone", "--threads", "2"}), kWrongUsage) << verb;
+  }
+}
+
 TEST_F(RecordsCommandTest, QueryForPeopleSaysWhereItStopped) {
   ASSERT_EQ(Run({"query", "--limit", "2"}), kSuccess);
   EXPECT_THAT(error_, HasSubstr("--after 2 shows the next"));
@@ -136,6 +168,7 @@ TEST_F(RecordsCommandTest, ExportAndImportRoundTrip) {
   EXPECT_EQ(out_, "3 lines: 3 records added, 0 there already\n");
   ASSERT_EQ(Run({"import", lines, "--json"}), kSuccess) << error_;
   EXPECT_EQ(json::parse(out_)["duplicates"], 3);
+  EXPECT_EQ(json::parse(out_)["to_come"], 0);
 }
 
 TEST_F(RecordsCommandTest, ExportTakesNoNameThatSomebodyElseHas) {
@@ -165,7 +198,7 @@ TEST_F(RecordsCommandTest, ImportNamesTheDamagedLineAndFails) {
   const std::string lines = (folder_ / "lines.jsonl").string();
   std::ofstream(lines) << "{\n" << records::RecordToJson(SampleTiming(7, "new", 1e-4)) << "\n";
   EXPECT_EQ(Run({"import", lines}), kWorkFailed);
-  EXPECT_THAT(error_, AllOf(HasSubstr("1 of 2 lines"), HasSubstr("line 1: not a JSON object")));
+  EXPECT_THAT(error_, AllOf(HasSubstr("1 of 2 lines"), HasSubstr("line 1: not JSON: ")));
   EXPECT_THAT(out_, HasSubstr("1 records added"));
   EXPECT_EQ(Run({"import", lines, "--json"}), kWorkFailed);
   EXPECT_EQ(json::parse(out_)["first_rejected"][0]["line"], 1);

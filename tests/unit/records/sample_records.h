@@ -30,7 +30,7 @@ inline Record SampleTiming(int number, std::string schedule, double median, Key 
                           .reference_seconds = 3e-5,
                           .temperature_celsius = 61.5,
                           .clock_hertz = 3.7e9};
-  record.operator_label = "conv2d 64x56x56 3x3 + relu";
+  record.operator_label = "conv2d";
   record.workload_text = "workload conv2d of " + record.key.workload_digest;
   record.flops = 2.5e8;
   record.measured_by = "board-3";
