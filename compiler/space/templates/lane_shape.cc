@@ -96,7 +96,10 @@ double LaneCycles(const LaneWork& work, const LaneShape& s, const target::Target
   if (large ? is_short : registers > kMostRegisters) return std::numeric_limits<double>::infinity();
   const int64_t warps = Up(s.lanes(), target.hierarchy.lane_width);
   const int64_t all_lanes = warps * target.hierarchy.lane_width;
-  if (registers * all_lanes > target.memory.group_registers) return std::numeric_limits<double>::infinity();
+  // Lanes that run in step are a group that every device has.
+  if (warps > 1 && registers * all_lanes > target.memory.group_registers) {
+    return std::numeric_limits<double>::infinity();
+  }
   const auto shared = static_cast<int64_t>(StepBytes(work, s) * kBufferedSteps);
   const int64_t resident = std::max<int64_t>(
       1, std::min<int64_t>({kUnitRegisters / (registers * all_lanes), target.hierarchy.unit_lanes / all_lanes,

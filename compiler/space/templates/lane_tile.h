@@ -68,7 +68,7 @@ class LaneTile {
   // The other axes of the tile give reuse: an operand that varies with the vector axis does not vary with them. At most
   // two, the longest first; -1 where there are fewer.
   std::vector<std::pair<int, int>> RowAxes() const;
-  // The longest axis of the reduction is taken in steps, outside; what is left of it is innermost of the axes inside.
+  // The longest axis of the whole reduction is taken in steps, outside; what is left of it is innermost inside.
   void FindStepAxis();
   // What a group reads of the load for one step, with so many rows.
   double StepBytes(const ir::Load& load, int64_t rows, int64_t more_rows) const;

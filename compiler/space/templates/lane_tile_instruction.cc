@@ -96,7 +96,8 @@ absl::Status LaneTile::ChooseInstructionTile() {
                         return may_tile(lanes_z_ * n, more_rows) && (pairs(rows_) || HasPairs(n, lanes_z_, more_rows));
                       });
   const LaneShape shape{width_, rows_, more_rows_, lanes_x_, lanes_y_, lanes_z_};
-  if (FitsInstruction(shape, {columns, rows, more_rows}, *instruction_)) return absl::OkStatus();
+  const LaneWork work = Work().value_or(LaneWork{columns, rows, more_rows});
+  if (FitsInstruction(shape, work, *instruction_)) return absl::OkStatus();
   return absl::FailedPreconditionError("lanes in this shape cannot run the instruction together");
 }
 

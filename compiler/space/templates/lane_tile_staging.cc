@@ -34,7 +34,8 @@ bool LaneTile::PaysToStage(const ir::Load& load) const {
 int64_t LaneTile::RowDims(const ir::Load& load) const {
   if (!instruction_.has_value() || ir::EntryOf(*instruction_).chunk != 0) return 1;
   const auto along = [&](const ir::Expr& index) { return ir::UsesVar(index, step_axis_); };
-  return 1 + (std::find_if(load.indices.rbegin(), load.indices.rend(), along) - load.indices.rbegin());
+  const auto steps = std::find_if(load.indices.rbegin(), load.indices.rend(), along);
+  return steps == load.indices.rend() ? 1 : 1 + (steps - load.indices.rbegin());
 }
 
 int64_t LaneTile::CopyBytes(const ir::Load& load, int64_t pad) const {

@@ -97,10 +97,9 @@ std::vector<target::Target> CudaTargets() {
   std::vector<target::Target> targets;
   for (const std::string_view word : target::kCudaEntry.words) {
     if (word == target::kCudaEntry.words.front()) continue;  // whatever is there
-    for (const char* option : {"", " -tf32"}) {
-      auto target = target::ParseTarget(fmt::format("{}{}", word, option));
-      if (target.ok()) targets.push_back(*std::move(target));
-    }
+    targets.push_back(target::ParseTarget(word).value());
+    auto rounding = target::ParseTarget(fmt::format("{} -tf32", word));
+    if (rounding.ok()) targets.push_back(*std::move(rounding));
   }
   return targets;
 }
@@ -111,7 +110,7 @@ TEST_P(LaneRoom, WhatIsPreferredIsTheDefault) {
   const absl::StatusOr<ir::Workload> workload = ir::ParseWorkload(GetParam().text);
   ASSERT_TRUE(workload.ok()) << workload.status() << GetParam().text;
   const std::vector<target::Target> targets = CudaTargets();
-  ASSERT_GT(targets.size(), 13u);
+  ASSERT_EQ(targets.size(), 19u);
   for (const target::Target& target : targets) {
     const std::vector<const Entry*> fitting = Fitting(*workload, target);
     const Decisions given = {{std::string(kSpaceDecision), fitting[0]->id, {}}};
@@ -155,6 +154,40 @@ TEST(LaneRoomOfInstructions, IsFilledRight) {
     EXPECT_EQ(tests::CheckLowered(workload, candidate->schedule, target, {1e-3, 1e-3}), absl::OkStatus())
         << schedule::Print(candidate->schedule);
   }
+}
+
+// The indices themselves have no steps, and no pad.
+TEST(LaneRoomOfInstructions, AProductMayReadThroughAnIndex) {
+  const ir::Workload workload = ir::ParseWorkload(R"(workload "matmul"
+input g: i64[64] in [0, 127]
+input x: f16[128,64] in [-1, 1]
+const w: f16[64,64] in [-1, 1]
+h: f16[64,64] over a:64, b:64 = x[g[a], b]
+t: f32[64,64] over i:64, j:64 = sum k:64 of f32(h[i, k]) * f32(w[k, j])
+output t
+)")
+                                    .value();
+  const target::Target target = target::ParseTarget("cuda:sm_80").value();
+  const auto instruction = static_cast<int64_t>(*ir::ParseTensorInstruction("mma_f16"));
+  const Decisions given = {{"space", 3, {}}, {"instruction", instruction + 1, {}}};
+  Chooser chooser(&given);
+  const auto candidate = Build(workload, target, Fitting(workload, target), chooser);
+  if (!candidate.ok()) return;  // it need not be possible
+  EXPECT_EQ(tests::CheckLowered(workload, candidate->schedule, target, {1e-3, 1e-3}), absl::OkStatus());
+}
+
+// As many lanes in step as no device has: what runs in step is a group all the same.
+TEST(LaneRoomOfGroups, LanesThatRunInStepAlwaysHaveRoom) {
+  const ir::Workload workload = ir::ParseWorkload(R"(workload "matmul"
+input x: f32[256,256] in [-1, 1]
+const w: f32[256,256] in [-1, 1]
+t: f32[256,256] over i:256, j:256 = sum k:256 of x[i, k] * w[k, j]
+output t
+)")
+                                    .value();
+  const auto target = target::ParseTarget("opencl -units=8 -lanes=2048 -shared=32768 -width=2048");
+  ASSERT_TRUE(target.ok()) << target.status();
+  EXPECT_TRUE(Default(workload, *target).ok());
 }
 
 }  // namespace
