@@ -50,6 +50,7 @@ const std::vector<EmbeddedFile>& @ARG_FUNCTION@() {
 }
 }  // namespace hone
 ]])
-  set_source_files_properties(${source} PROPERTIES OBJECT_DEPENDS "${paths}")
+  # By itself: of sources that are compiled as one, CMake forgets what their objects depend on.
+  set_source_files_properties(${source} PROPERTIES OBJECT_DEPENDS "${paths}" SKIP_UNITY_BUILD_INCLUSION ON)
   hone_library(${name} SOURCES ${source})
 endfunction()

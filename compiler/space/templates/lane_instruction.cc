@@ -58,6 +58,7 @@ bool IsInput(const schedule::State& state, const ir::Buffer& buffer) {
 // Whether steps along the axis can lie side by side, as the instruction wants them.
 bool LiesAsWanted(const schedule::State& state, const ir::Load& load, const std::string& step, const ir::Stage& stage,
                   const ir::TensorInstructionEntry& entry) {
+  if (std::ranges::any_of(load.indices, ir::HasLoad)) return false;  // rows may be anywhere
   const std::optional<int64_t> stride = StrideOf(load, step, AxisRanges(stage));
   if (!stride.has_value() || *stride <= 0 || (entry.blocks && OwnDimension(load, step) < 0)) return false;
   // What is fixed is packed, and what an instruction reads itself of an input is laid out anew before.
