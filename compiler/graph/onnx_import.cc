@@ -263,8 +263,9 @@ class Importer {
         if (!needed.contains(output)) output.clear();
       }
       const bool surely = MakesAny(node, surely_needed);
-      absl::StatusOr<std::vector<ValueId>> values = FindAll(node.inputs, scope);
-      if (values.ok() || surely) values = ImportNode(node, index, context, scope);
+      absl::StatusOr<std::vector<ValueId>> values =
+          surely ? ImportNode(node, index, context, scope) : FindAll(node.inputs, scope);
+      if (!surely && values.ok()) values = ImportNode(node, index, context, scope);
       if (!values.ok() && surely) return values.status();
       for (size_t i = 0; i < node.outputs.size(); ++i) {
         if (node.outputs[i].empty()) continue;

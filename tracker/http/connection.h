@@ -24,8 +24,8 @@ using TlsStream = boost::beast::ssl_stream<boost::beast::tcp_stream>;
 // What a connection asks of its server.
 struct ConnectionHost {
   HttpLimits limits;
-  // Has the request answered; `done` is called at most once, by any thread: not where
-  // the server ends first. on_its_way: to be let go when the answer is taken.
+  // Has the request answered; `done` is called at most once, by any thread: not where the server ends first.
+  // on_its_way: to be let go when the answer is taken.
   using Done = std::function<void(HttpResponse answer, std::shared_ptr<void> on_its_way)>;
   std::function<void(HttpRequest request, Done done)> ask;
   std::function<void()> closed;  // once, at its end
