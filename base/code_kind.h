@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kinds of code, as one table: what a back end of the compiler makes, a package holds and a back end of the runtime
 // runs. A new kind is an enumerator and a case of FindCodeKind, without which nothing compiles.
 //

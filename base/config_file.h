@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The configuration file of a program: lines KEY = VALUE, the keys being its options without their dashes.
 //
 //   # a comment

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // --config FILE for the command line of a program: every option of the program is a key of the file. What stands on the
 // command line goes before what stands in the file.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a confirmation times its candidates: agents do so, and tuners reckon with it.
 #ifndef HONE_BASE_CONFIRMATION_H_
 #define HONE_BASE_CONFIRMATION_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the control groups of this process, of either version, leave it of the machine, as the kernel's files tell.
 // Nothing but the C++ library, since the runtime that ships with a model takes it too.
 #ifndef HONE_BASE_CONTROL_GROUPS_H_

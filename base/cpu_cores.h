@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which CPUs of this machine are alike: groups of cores by speed, as in big.LITTLE and hybrid processors.
 //
 // Read from the kernel's files; nothing but the C++ library, since the runtime that ships with a model takes it too.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The CPU features that generated code may need, as one table: what LLVM calls a feature, how /proc/cpuinfo spells it,
 // and how a program asks the machine it runs on.
 //

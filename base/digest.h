@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SHA-256, as lower-case hex: the identity of workloads, artifacts and packages.
 #ifndef HONE_BASE_DIGEST_H_
 #define HONE_BASE_DIGEST_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A file that is inside the program, as it was when the program was built: cmake/EmbedFolder.cmake puts it there.
 #ifndef HONE_BASE_EMBEDDED_FILE_H_
 #define HONE_BASE_EMBEDDED_FILE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which file a path means: links are followed, also to what is not there yet, so that one file has one name.
 #ifndef HONE_BASE_FILE_MEANT_H_
 #define HONE_BASE_FILE_MEANT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The path of a folder as its name is made longer or its parent is asked for.
 #ifndef HONE_BASE_FOLDER_PATH_H_
 #define HONE_BASE_FOLDER_PATH_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages of bytes over a stream socket between two processes of one machine: the length (8 bytes, in this machine's
 // order), then the bytes.
 #ifndef HONE_BASE_FRAME_H_

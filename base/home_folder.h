@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The home folder of the user this process runs as.
 #ifndef HONE_BASE_HOME_FOLDER_H_
 #define HONE_BASE_HOME_FOLDER_H_

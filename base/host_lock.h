@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The host-wide lock that keeps compiling from overlapping timing where tuner and agent share a machine.
 //
 // An agent holds it exclusively while it times, a compile worker holds it shared while it compiles. It is a flock on

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a process introduces itself to others of a farm.
 #ifndef HONE_BASE_IDENTITY_H_
 #define HONE_BASE_IDENTITY_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The binary interface of a generated kernel. C, no dependencies: included by the code generator's tests, the
  * device agent, and the runtime that ships with a model.
  *

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "base/kernel_interface.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a compiled kernel is called: its buffers in order, its launches, its scratch memory. The one description that the
 // code generator writes and that build messages, the agent, the package and the runtime read.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The small files in which the kernel describes a machine, under /proc and /sys: reading one, its two notations, and
 // /proc/cpuinfo.
 #ifndef HONE_BASE_MACHINE_FILES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The median: the one definition for times of kernels, of the reference loop and of whole models.
 //
 // Header only and of the C++ library alone, so that the runtime's programs may take it too. Other quantiles are not

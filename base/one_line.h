@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Texts that others have chosen (names of models, files, nodes, devices), on their way to a terminal, a table or a log.
 #ifndef HONE_BASE_ONE_LINE_H_
 #define HONE_BASE_ONE_LINE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether a folder keeps the other users of this machine out: what sockets and keys are kept in.
 #ifndef HONE_BASE_PRIVATE_FOLDER_H_
 #define HONE_BASE_PRIVATE_FOLDER_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which versions of the conversation (proto/hone/v1) this program speaks, and what one that speaks another is told.
 //
 // Fields and calls are added without a new version (docs/howto/change-the-wire.md); a new one is for what an earlier

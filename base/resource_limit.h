@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Limits of this process: lowered in a child between fork and what it is to do, or raised at the start of a program.
 // Safe after fork in a process with threads.
 #ifndef HONE_BASE_RESOURCE_LIMIT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What this machine can do at best, measured: f32 fused multiply-adds, and reading from each level of memory. `hone
 // profile` and the agent's calibration hold kernels against it.
 //

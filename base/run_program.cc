@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "base/run_program.h"
 
 #include <fcntl.h>

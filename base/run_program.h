@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a program of the system to its end and keeps what it says; it ends with the thread that waits for it. Not for
 // programs that go on beside this one, nor for what must not be trusted.
 #ifndef HONE_BASE_RUN_PROGRAM_H_

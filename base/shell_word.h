@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Text in commands that a message tells people to paste into a shell.
 #ifndef HONE_BASE_SHELL_WORD_H_
 #define HONE_BASE_SHELL_WORD_H_

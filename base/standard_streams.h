@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Standard input, output and error: of a process that was started without some of them, and of one that nobody reads.
 #ifndef HONE_BASE_STANDARD_STREAMS_H_
 #define HONE_BASE_STANDARD_STREAMS_H_

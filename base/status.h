@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Status macros. Expected failures are absl::Status / StatusOr; our own bugs abort through HONE_CHECK.
 #ifndef HONE_BASE_STATUS_H_
 #define HONE_BASE_STATUS_H_

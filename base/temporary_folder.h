@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A folder of one's own, removed with everything in it at the end. Not for what must outlive the process. The folder of
 // a process that was killed stays behind, until another one calls RemoveAbandoned.
 #ifndef HONE_BASE_TEMPORARY_FOLDER_H_

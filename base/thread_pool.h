@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The thread pool under every kernel, in the runtime that ships with a model and in the agent that measures:
 // one implementation, so that what was tuned is what runs. Nothing but the C++ library and pthreads.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `hone bench PACKAGE [--threads N] [--seconds S] [--json]`: how long one run of a package takes, on random inputs.
 //
 // The JSON document has min_ms, median_ms, p90_ms, runs and threads.

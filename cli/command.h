@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The convention every subcommand of `hone` follows; one file per subcommand, and this is all they share.
 //
 // A subcommand file cli/x_command.{h,cc} exposes one free function

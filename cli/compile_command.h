@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `hone compile`: a model becomes a package, with the best schedules that the records hold.
 #ifndef HONE_CLI_COMPILE_COMMAND_H_
 #define HONE_CLI_COMPILE_COMMAND_H_

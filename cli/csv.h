@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tables as RFC 4180 has them: commas, a line of names first, quotes where a value has commas, quotes or line ends.
 #ifndef HONE_CLI_CSV_H_
 #define HONE_CLI_CSV_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The devices of a farm that a command's --device means: found among those known, with what is compiled for them.
 //
 // Which device answers to which words is the tracker's rule (tracker/queue/matches.h), so that a command means what the

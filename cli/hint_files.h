@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `--hints` names: logs of other tuners, whose tiles are tried first (tuner/tvm_log.h, tuner/hints.h).
 #ifndef HONE_CLI_HINT_FILES_H_
 #define HONE_CLI_HINT_FILES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ctrl-C and SIGTERM for a command that puts things in order before it ends.
 //
 // While one of these lives, the two signals end nothing and are only seen: the command asks now and then. Children that

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `tune`, `submit`, `watch` and `cancel` share: jobs handed to a tracker and watched to their end.
 // What is in a job is submission.h's, how people see it job_text.h's and job_view.h's.
 #ifndef HONE_CLI_JOB_CLIENT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A job as people and scripts read it: one line of text for each fact, or the JSON document of the command contract.
 //
 // Values in, text out. What is shown while a job runs is job_view.h's.

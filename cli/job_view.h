@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What people see of jobs while they run, on standard error: on a terminal a picture that is redrawn in place (best so
 // far, each workload, why candidates fail, time left); elsewhere a line for each job every ten seconds.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A package loaded by the runtime, for the commands that run one: the C interface with Status, ownership and metadata.
 #ifndef HONE_CLI_LOADED_PACKAGE_H_
 #define HONE_CLI_LOADED_PACKAGE_H_

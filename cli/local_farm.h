@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A farm on this machine for the length of one command: tracker, agent and tuner as child processes.
 //
 // The same programs and the same path as a farm of boards, over a socket in a folder that is closed to other users.

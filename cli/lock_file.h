@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A lock file: the schedule of every workload of a model, per target, as text that is kept beside a model's sources.
 //
 // From it `hone compile --locked` makes the same package again, without records. It is JSON with each value, and each

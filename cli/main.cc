@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The `hone` command: adds every subcommand, parses, and turns the result into an exit code (cli/command.h).
 #include <fmt/format.h>
 #include <signal.h>

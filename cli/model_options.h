@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The options that `tune`, `compile`, `submit` and `records` share: which model, with which shapes and fixed inputs,
 // for which targets.
 #ifndef HONE_CLI_MODEL_OPTIONS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What records have for a model: each of its workloads with the record that a compilation would take, or without one.
 #ifndef HONE_CLI_MODEL_RECORDS_H_
 #define HONE_CLI_MODEL_RECORDS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The workloads of a model for a target: what is tuned, and what records are about.
 #ifndef HONE_CLI_MODEL_WORKLOADS_H_
 #define HONE_CLI_MODEL_WORKLOADS_H_

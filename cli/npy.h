@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One array as NumPy's .npy format has it: a short text header (type, order, shape), then the elements.
 //
 // Reads versions 1, 2 and 3, writes version 1. Elements are what packages have; bfloat16, which NumPy lacks, is the

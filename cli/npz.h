@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Archives of named arrays (.npz), as numpy.savez and numpy.savez_compressed write them.
 //
 // Names are without the ".npy" that the archive's members carry. Every error names the file, and the array where it is

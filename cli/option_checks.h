@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks of what options are given, for CLI11's check(), which takes a text and returns what is wrong with it. They are
 // for what CLI11 itself lets through.
 #ifndef HONE_CLI_OPTION_CHECKS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What commands print. On standard output one JSON document, or text: a reader that got only half must not look like
 // success, so both report what the system says. On standard error messages, which end no work where nobody takes them.
 // Names that others have chosen (of models, jobs, devices) are in all of it: they must not be able to command a

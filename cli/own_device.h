@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The device of this machine, while a command with a farm of its own waits for it.
 #ifndef HONE_CLI_OWN_DEVICE_H_
 #define HONE_CLI_OWN_DEVICE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `hone profile PACKAGE [--threads N] [--json]`: where the time of a run goes, kernel by kernel, and how near each
 // kernel is to what this machine can do (base/roofline.h, measured at the start).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How far a command has come, in one line on standard error: on a terminal it is written again in place and taken away
 // at the end, elsewhere it is a line every ten seconds. What takes no time is not told of.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random contents for a tensor of any element type, the same for the same seed on every platform.
 #ifndef HONE_CLI_RANDOM_VALUES_H_
 #define HONE_CLI_RANDOM_VALUES_H_

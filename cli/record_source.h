@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The options that say which records a command means, and the records themselves (records/source.h): those of a file,
 // or of the farm behind a tracker.
 #ifndef HONE_CLI_RECORD_SOURCE_H_

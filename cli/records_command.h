@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `hone records best|query|why|stats|export|import|verify|prune|lock`: the results, seen by a person or a script.
 //
 // Only options and output; records/store.h and records/jsonl.h do the work. The records are those of --records, of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `hone records export` and `import`: records as lines of JSON, to another place and back.
 #ifndef HONE_CLI_RECORDS_EXCHANGE_H_
 #define HONE_CLI_RECORDS_EXCHANGE_H_

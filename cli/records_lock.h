@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `hone records lock`: pins what a compilation would take from the records now (lock_file.h).
 #ifndef HONE_CLI_RECORDS_LOCK_H_
 #define HONE_CLI_RECORDS_LOCK_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The options that the verbs of `hone records` share. A verb is a function of them; records_command.cc has the list.
 #ifndef HONE_CLI_RECORDS_OPTIONS_H_
 #define HONE_CLI_RECORDS_OPTIONS_H_

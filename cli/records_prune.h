@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `hone records prune`: makes room in a records file, without changing what wins.
 #ifndef HONE_CLI_RECORDS_PRUNE_H_
 #define HONE_CLI_RECORDS_PRUNE_H_

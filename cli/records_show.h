@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `hone records best`, `query` and `stats`: what there is, for people (text) and for programs (JSON, CSV).
 #ifndef HONE_CLI_RECORDS_SHOW_H_
 #define HONE_CLI_RECORDS_SHOW_H_

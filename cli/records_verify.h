@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `hone records verify`: whether a records file is whole, and whether what would be taken from it still works.
 #ifndef HONE_CLI_RECORDS_VERIFY_H_
 #define HONE_CLI_RECORDS_VERIFY_H_

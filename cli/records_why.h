@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `hone records why`: for each winner its rivals, with numbers and what decided between them (records/winner.h).
 #ifndef HONE_CLI_RECORDS_WHY_H_
 #define HONE_CLI_RECORDS_WHY_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `hone run PACKAGE --input IN.npz --output OUT.npz [--threads N]`: runs a package once on arrays from a file.
 //
 // Arrays are named as the model names its inputs and outputs; types and shapes must match exactly.

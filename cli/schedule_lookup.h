@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Recorded schedules for `hone compile`: the best of the exact device, else of the same target, else of a near target.
 #ifndef HONE_CLI_SCHEDULE_LOOKUP_H_
 #define HONE_CLI_SCHEDULE_LOOKUP_H_

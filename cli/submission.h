@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `tune` and `submit` ask a farm for: one job per model and per kind of device, made of the command line.
 //
 // A job has one target, since what a model is made of depends on it. Several of one submission are a group, which

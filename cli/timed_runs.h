@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `hone bench` and `hone profile` share: their options, and a run repeated for a while, each time measured.
 #ifndef HONE_CLI_TIMED_RUNS_H_
 #define HONE_CLI_TIMED_RUNS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a command that talks to a tracker is added to its parent: with the tracker's options, --json, and what it does.
 // Not here: the options themselves (tracker_options.h). Start at AddTrackerCommand.
 #ifndef HONE_CLI_TRACKER_COMMAND_H_

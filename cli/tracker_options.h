@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The options of every command that talks to a tracker: where it is, and how to prove who we are.
 #ifndef HONE_CLI_TRACKER_OPTIONS_H_
 #define HONE_CLI_TRACKER_OPTIONS_H_

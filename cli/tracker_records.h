@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The records of a farm, asked of its tracker. Who may: docs/howto/give-a-farm-certificates.md.
 #ifndef HONE_CLI_TRACKER_RECORDS_H_
 #define HONE_CLI_TRACKER_RECORDS_H_

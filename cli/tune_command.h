@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `hone tune`: searches for the fastest schedule of every kernel of a model, through a tracker, and records what it
 // measures.
 #ifndef HONE_CLI_TUNE_COMMAND_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `hone up`: a whole farm on this machine, tracker, tuner, agent and dashboard, until Ctrl-C. What it knows is kept in
 // a folder, so that the next one goes on.
 #ifndef HONE_CLI_UP_COMMAND_H_

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # hone_embedded_folder(NAME FOLDER folder FUNCTION name [COMPRESS]): a library with all files of a folder in it, which
 # hone::FUNCTION() gives (base/embedded_file.h). A folder that is not there, or is empty, gives none. With
 # COMPRESS each is in it a second time, as FILE.gz.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Shared settings, and the three functions with which every room declares its targets.
 
 set(CMAKE_CXX_STANDARD 20)

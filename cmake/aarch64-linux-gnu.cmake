@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Cross-compiles for 64-bit Arm Linux with Debian's g++-aarch64-linux-gnu:
 #   cmake -B build/aarch64 -DHONE_PARTS=runtime -DCMAKE_TOOLCHAIN_FILE=cmake/aarch64-linux-gnu.cmake
 # What is built runs here under qemu-aarch64-static -L /usr/aarch64-linux-gnu.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs passes over a program: names, times, verifies, compares and reports them, and writes a reproducer when one
 // breaks something. One runner for the graph and for funcs.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The version of the code generator: part of every record's key and of every package.
 //
 // A record is valid only under the version it was measured with, since the same schedule means other machine code

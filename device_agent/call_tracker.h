@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One call of an agent to its tracker: the transport under SyncLoop (sync_loop.h), which knows no gRPC.
 #ifndef HONE_DEVICE_AGENT_CALL_TRACKER_H_
 #define HONE_DEVICE_AGENT_CALL_TRACKER_H_

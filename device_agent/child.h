@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A process of a visit in which code runs that cannot be trusted: confined, with a device that is started, and then
 // with a session of it and a task. What it does with them is told in visit_child.h.
 #ifndef HONE_DEVICE_AGENT_CHILD_H_

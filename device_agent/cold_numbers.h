@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What repeats on cold constants have in common on all devices: the numbers that come round, and which buffers of a
 // kernel are replaced by them. What cold constants are: device_agent/cpu/cold_constants.h.
 #ifndef HONE_DEVICE_AGENT_COLD_NUMBERS_H_

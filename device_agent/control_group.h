@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Control groups (cgroup v2): a launcher and all that it starts are in one, which limits their memory and number
 // together, and which ends all of them at once, whatever they did not to be found.
 //

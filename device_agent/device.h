@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What kernels are measured on. Two faces: Device, which the agent and the launcher hold, says what it is and what its
 // kernels need; Session, which only a visit's child opens, runs kernels. What is between them takes a driver a second,
 // and needs no batch: StartedDevice.

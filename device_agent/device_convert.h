@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The facts of a device (device_facts.h), and of the wall around its kernels (sandbox.h), as messages.
 #ifndef HONE_DEVICE_AGENT_DEVICE_CONVERT_H_
 #define HONE_DEVICE_AGENT_DEVICE_CONVERT_H_

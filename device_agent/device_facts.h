@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a device is, and whether it is fit, in plain values. What the fields mean is said in proto/hone/v1: types.proto
 // (DeviceFingerprint) and agent.proto (SelfTest); device_convert.h writes the messages.
 #ifndef HONE_DEVICE_AGENT_DEVICE_FACTS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `hone-agent doctor` and `hone doctor`: says what spoils timings or security on this machine, and what mends it.
 // What is looked at: machine_checks.h, driver_checks.h, identity_checks.h.
 #ifndef HONE_DEVICE_AGENT_DOCTOR_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which devices with lanes the drivers of this machine find, for `doctor`: whoever sets up a GPU asks that first.
 #ifndef HONE_DEVICE_AGENT_DRIVER_CHECKS_H_
 #define HONE_DEVICE_AGENT_DRIVER_CHECKS_H_

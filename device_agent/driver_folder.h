@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a device's driver keeps in folders of its own, between batches.
 //
 // A child that measures may write whatever it likes there, and what it writes a driver would load for another batch, as

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Elements of buffers: how they are filled from a seed, and how an output is compared with the reference.
 //
 // The rules are those of proto/hone/v1/measure.proto. Pure functions over bytes.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a visit's child shows the launcher of a kernel that has run: its outputs, and what lies around every buffer. The
 // child copies it into a file of memory that both have mapped; the launcher, which has never mapped a kernel's code,
 // judges it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A file system that holds nothing but what a policy names.
 #ifndef HONE_DEVICE_AGENT_FILE_SYSTEM_H_
 #define HONE_DEVICE_AGENT_FILE_SYSTEM_H_

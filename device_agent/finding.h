@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `doctor` says of one thing that it looked at: whether that is as it should be, and what mends it.
 #ifndef HONE_DEVICE_AGENT_FINDING_H_
 #define HONE_DEVICE_AGENT_FINDING_H_

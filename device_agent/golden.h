@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The golden kernel: a known piece of work for each kind of device, measured as every batch is, through the launcher,
 // its sandbox and a child. Where it fails, the device or its machine is broken, whatever else was asked of it; where it
 // became slow, so did everything.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The golden kernel of CPUs: a product of two small matrices, twice. Built into a shared object of its own, which the
  * agent carries (golden.cc) and has measured like any other batch. Whatever changes here, or in the flags that build it,
  * is another kernel: its times do not compare with those before. */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Buffers for kernels that cannot be trusted: each lies between two canary zones, and these between two guard areas.
 //
 // A write just beside the buffer changes a canary and is found by BrokenGuard; one further out hits a guard page and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether who this program is in its farm holds: the folder of its identity, the certificate's time, and the clock
 // against the tracker's. Start at CheckIdentity.
 #ifndef HONE_DEVICE_AGENT_IDENTITY_CHECKS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernels of a measuring child that are loaded: as many as there is memory for stay until the later rounds.
 #ifndef HONE_DEVICE_AGENT_KEPT_KERNELS_H_
 #define HONE_DEVICE_AGENT_KEPT_KERNELS_H_

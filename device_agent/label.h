@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A label of a device, as `hone-agent --label` takes it and jobs ask for it (hone/v1/agent.proto).
 #ifndef HONE_DEVICE_AGENT_LABEL_H_
 #define HONE_DEVICE_AGENT_LABEL_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What Landlock, a part of Linux, takes from a process for good, in the newest version that the running kernel has.
 #ifndef HONE_DEVICE_AGENT_LANDLOCK_H_
 #define HONE_DEVICE_AGENT_LANDLOCK_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The launcher: a process of one thread that measures batches on one device for the agent, confined, apart from gRPC
 // and its threads.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What of this machine spoils timings, or weakens the wall around kernels: one function for each thing, over the
 // kernel's files, so that tests can show every machine. For people who set up a board (`doctor`); the agent itself
 // measures whatever the machine is like, and the golden kernel (golden.h) notices what changes. Start at CheckMachine.

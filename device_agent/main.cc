@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hone-agent: the program on a device. Dials out to a tracker, takes leases, measures, reports.
 #include <fmt/format.h>
 #include <malloc.h>

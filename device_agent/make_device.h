@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From what a person writes to a device: "opencl" is the first one of that kind, "opencl:NAME" the one called so.
 #ifndef HONE_DEVICE_AGENT_MAKE_DEVICE_H_
 #define HONE_DEVICE_AGENT_MAKE_DEVICE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files of memory that the launcher and its children share by their descriptors: what a child is given, and where it
 // shows what it has found. Of a fixed size, so that nobody takes memory away from who has mapped it.
 #ifndef HONE_DEVICE_AGENT_MEMORY_FILE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A world of its own for the launcher and its children: namespaces of Linux, a file system with nothing in it but what
 // the policy names, and a user who owns nothing.
 //

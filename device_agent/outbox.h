@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Results that the tracker has not acknowledged yet, on the agent's disk: what was measured is not measured again
 // because an agent, a tracker or a machine was restarted meanwhile.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Packets between the launcher and its children that open files travel with.
 #ifndef HONE_DEVICE_AGENT_PASS_FILES_H_
 #define HONE_DEVICE_AGENT_PASS_FILES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether a kernel can have been so fast: no device is faster than its peak, whatever a process says of its own time.
 #ifndef HONE_DEVICE_AGENT_PLAUSIBLE_H_
 #define HONE_DEVICE_AGENT_PLAUSIBLE_H_

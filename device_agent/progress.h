@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is known of a batch while its children come and go: which candidates are verified, their times, how they failed.
 //
 // Takes from a child only what can be true, and no more of it than a result can hold: no number of messages makes the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a measuring child does: verifies the candidates one after the other, times each briefly, and then races those
 // that were verified, here or by the child before it.
 #ifndef HONE_DEVICE_AGENT_RACE_H_

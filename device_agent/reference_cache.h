@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Filled inputs and reference outputs of workloads measured lately, so that the slow reference runs once per workload.
 //
 // A workload is known by the digest of its text as it came, and by how its buffers are filled. The inputs are a file

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A fixed piece of work, the same in every build of the agent: timed beside candidates, it shows when the device itself
 // became slower or faster. Not the device's peak: that is base/roofline.h.
 #ifndef HONE_DEVICE_AGENT_REFERENCE_LOOP_H_

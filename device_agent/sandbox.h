@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The wall around kernels, in two steps: the launcher confines itself once, and every child it forks adds what only a
 // child can bear. Nothing here can be undone by the process that did it. What each layer is for, and what it means that
 // one is missing: docs/SANDBOX.md.

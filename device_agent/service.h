@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hone-agent as a service of the system, as its Debian package installs it: what it says to the service manager that
 // started it, and how root lets that service join a farm. docs/guides/raspberry-pi.md shows it from outside.
 #ifndef HONE_DEVICE_AGENT_SERVICE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The agent's conversation with its tracker: one loop that states what the agent and its devices are and do, and does
 // what the answer says. Every device has a worker of its own, which measures one lease after the other.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which calls of the system a child may make: an allow-list, each with its reason. Any other ends the child, and its
 // name is known to the launcher.
 //

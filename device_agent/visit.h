@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Visits: each a batch measured by child processes, seen from the process that starts, watches and replaces them.
 //
 // Children are started ahead where there is time before the next visit, since a driver takes a second to start. A child

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a visit measures and what comes of it, in plain values: buffers, kernels, candidates; times and failures.
 //
 // The inside of the agent knows no protocol: visit_convert.h reads and writes the messages, and checks them. What the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The work of one child of a visit: everything that happens in the same process as code that cannot be trusted.
 //
 // A child starts its device, which may take a driver a second, and waits for its task: it may be there before the visit

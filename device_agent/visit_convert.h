@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The messages of a visit as the plain values of visit_batch.h, and back. The only place of a visit that knows both,
 // and the one that checks what others have sent.
 #ifndef HONE_DEVICE_AGENT_VISIT_CONVERT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a measuring child tells the launcher: packets on a socket, each one of these structs.
 //
 // The child may be broken by a kernel at any moment: the launcher believes no number here without checking it, and what

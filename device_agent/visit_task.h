@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a child of a visit is to do, as bytes: it may have been forked before anybody knew of the visit. The artifact,
 // the inputs and the evidence come beside it, as files. Same binary on both ends, so that it is no protocol.
 #ifndef HONE_DEVICE_AGENT_VISIT_TASK_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A measuring child's end of its channel to the launcher, and the signal handlers that use it when a kernel crashes.
 #ifndef HONE_DEVICE_AGENT_VOICE_H_
 #define HONE_DEVICE_AGENT_VOICE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Follows one child to its end and books what it says: believes no number without checking it, looks at the evidence
 // itself, and ends what is silent, spends more time than a kernel can need, or makes a forbidden system call.
 #ifndef HONE_DEVICE_AGENT_WATCH_H_

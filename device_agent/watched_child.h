@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One measuring child under watch: fork it, read its packets one by one, kill it when it falls silent for longer than
 // it said it would, and say in words how it ended.
 #ifndef HONE_DEVICE_AGENT_WATCHED_CHILD_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compiled programs kept in a folder between runs, so that a device's compiler sees each source once.
 //
 // An entry holds its whole key, so that a key that differs is a miss and never a wrong program, and a checksum, so that

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which of several devices a person means.
 #ifndef HONE_DRIVERS_CHOOSE_DEVICE_H_
 #define HONE_DRIVERS_CHOOSE_DEVICE_H_

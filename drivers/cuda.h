@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CUDA devices: found when the program runs, opened, given programs (PTX), memory and launches.
 //
 // The handles and calls of drivers/opencl.h: Library -> Device -> Program -> Kernel, and Buffer; also Graph. All own

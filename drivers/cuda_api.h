@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The functions of NVIDIA's driver library that are called, with types of our own: nothing of its toolkit is needed to
 // build. Looked up by name when the program runs. Private to drivers/cuda*.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "drivers/cuda_condition.h"
 
 #include <dlfcn.h>

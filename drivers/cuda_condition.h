@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a CUDA device fares: its temperature and its clock, from the library with which NVIDIA's driver is managed.
 //
 // Found when the program runs, as the driver is; opens no context, so that whoever asks disturbs nobody. Not what the

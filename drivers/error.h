@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What can go wrong with a device: ok, or a kind of trouble and a text for people. A plain value, since the drivers are
 // part of the runtime and use the C++ library alone.
 #ifndef HONE_DRIVERS_ERROR_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Drivers of devices with lanes, each as the types that stand for its handles: for what is written once for all of
 // them.
 #ifndef HONE_DRIVERS_LANE_DRIVERS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a device with lanes can do at best, measured: f32 multiply-adds, and reading from its memory and its cache. The
 // counterpart of base/roofline.h; takes some tenths of a second, while nothing else runs.
 #ifndef HONE_DRIVERS_LANE_ROOFLINE_H_

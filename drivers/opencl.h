@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // OpenCL devices: found when the program runs, opened, given programs, memory and launches.
 //
 // Library -> Device -> Program -> Kernel, and Buffer. All are handles that own what they name, can be moved, and may go

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The functions of libOpenCL that the driver calls, looked up by name when the program runs, and the names of its error
 // codes. Private to drivers/opencl*.
 #ifndef HONE_DRIVERS_OPENCL_API_H_

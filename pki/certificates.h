@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keys, certificate requests and certificates as PEM text: made, signed and read. Pure: no files, no network, no clock.
 //
 // Every key is an EC P-256 one. Nothing here decides who may have which certificate (tracker/join.h does). All

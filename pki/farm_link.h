@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The channel of a long-running program to its tracker, with a certificate that never ends: renewed when two thirds of
 // its time are over, and read again when somebody else has replaced it.
 //

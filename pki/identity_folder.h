@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The folder in which a program keeps who it is, closed to other users:
 //
 //   identity.pem   its private key and its certificate, in one file, so that both are replaced at once

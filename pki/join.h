@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a program gets its certificate from the farm's tracker, and a new one before that ends.
 //
 // Joining: the authority's certificate is taken from the tracker's TLS handshake and believed only if it has the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "pki/read_certificates.h"
 
 #include "base/status.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What certificates say, kept from one call to the next: to read one costs more than the rest of a call that has
 // nothing to say. Not whether they are good: who asks that asks each time (tracker/register.h).
 //

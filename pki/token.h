@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The text of a join token, ROLE.SECRET.FINGERPRINT: what an admin gives to a machine that shall join.
 //
 // The role and the fingerprint of the authority's certificate are for the machine that joins: what it becomes, and how

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "pki/tracker_folder.h"
 
 #include <fmt/format.h>

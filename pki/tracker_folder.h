@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The folder of a farm's authority, which a tracker is given: made by `hone pki init`, opened by tracker/membership.h,
 // where its files are listed.
 #ifndef HONE_PKI_TRACKER_FOLDER_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How to go through the values of a record by the description of its columns (kColumns in record.h).
 #ifndef HONE_RECORDS_COLUMNS_H_
 #define HONE_RECORDS_COLUMNS_H_

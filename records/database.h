@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The SQLite files of ours, and how each is opened: whose a file is, which version its tables have and how they become
 // those of today, who else may read it, and what is set on every connection.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where records are kept when nobody says otherwise. Only the path; records/store.h opens it and creates folders.
 //
 // $XDG_DATA_HOME/hone/records.db, or ~/.local/share/hone/records.db where XDG_DATA_HOME is unset or not absolute (as

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kinds of failure of a candidate, and their names. A failure is data with a kind of its own, never a huge time.
 #ifndef HONE_RECORDS_FAILURE_H_
 #define HONE_RECORDS_FAILURE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Records as lines of JSON: one self-contained object per line, for exchange, backup in text form and other tools.
 //
 // Import merges: a measurement that the store has already is skipped, so importing a file twice, or two files that

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which rows of a key may go when a person makes room: never the winner, and never what decided that it is one.
 //
 // The one exception to "append-only", asked for by a person (docs/decisions/0151). Pure; Store::Prune removes. Start at

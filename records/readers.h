@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Connections that only read one file: several questions at a time, none of which waits for whoever writes.
 //
 // A connection is lent to one question and comes back; where all are lent, the next question waits. Safe from any

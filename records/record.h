@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One measured candidate, as plain values: what the database of results keeps, and what flows in and out of it.
 //
 // A record says: this schedule of this workload, built by this compiler for this target, ran on this device, and this

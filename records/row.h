@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a record becomes a row of the tables of schema.h, and a row a record again. Used by Store only. One function per
 // kind of value; which values there are stands in kColumns.
 #ifndef HONE_RECORDS_ROW_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tables of a records file as SQL, and how an older file becomes a current one.
 //
 // docs/RECORDS.md describes the schema for people. The columns come from kColumns (record.h) and the kinds of failure

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where records come from and go to: a file here (store.h), or the farm behind a tracker (cli/tracker_records.h). What
 // is asked of records is asked of this, so that every command works on either.
 //

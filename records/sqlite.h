@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A thin, owning face of SQLite's C interface: a connection, a prepared statement, a transaction, errors as Status.
 //
 // Only what the records and the tracker's files of state need, and no SQL of its own. Every error says what was being

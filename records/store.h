@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The database of results: one SQLite file, append-only. Start here; docs/RECORDS.md explains the schema to SQL users.
 //
 // At most one Store per file has it open for writing, on the whole machine; any number may read meanwhile, and each

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The questions asked of a Store: filters, winners, neighbours, counts.
 #include <unistd.h>
 

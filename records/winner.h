@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The winner of a workload: which record of one key to use, and what it was compared with. Defined here and nowhere
 // else; docs/RECORDS.md, "Which record is best", tells it to people.
 //

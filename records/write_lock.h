@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The right to write one database file of ours, held by at most one process of this machine at a time.
 //
 // SQLite alone lets writers take turns, but its write-ahead log has been corrupted by two connections that write and

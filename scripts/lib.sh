@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Bash functions that the scripts here share: installing packages, building, and messages. Sourced, never run; the
 # caller has set -euo pipefail and stands in the root of the repository.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who may call what: one table over all methods of all services, and the check that every call over TLS goes through.
 //
 // What is not in the table nobody may call. On the socket of one user there is no check: whoever gets that far is that

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How often something may be done: so many times a second on average, and so many at once. One count for each key.
 //
 // Pure: time is passed in. Not thread-safe.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The audit log: who changed what, or was refused, and when. Append-only, bounded, in a small SQLite file of its own.
 //
 // Calls that only read or wait are not in it, and neither is the work of agents and tuners, which records and jobs

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies of a tracker's databases, made while it runs, and put back while it does not.
 //
 // A copy is a folder with one file of each database: records.db, state.db and, of a tracker on HOST:PORT, register.db

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the services ask about whoever calls: whether it is still there and still welcome; and what they write down of
 // it.
 #ifndef HONE_TRACKER_CALLERS_H_

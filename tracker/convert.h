@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The records room's plain values and the protocol's messages, into one another: for the tracker, and for whoever asks
 // one for records.
 #ifndef HONE_TRACKER_CONVERT_H_

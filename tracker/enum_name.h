@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values of the protocol's enums as people, scripts and metrics read them: "queued", "wrong_output".
 #ifndef HONE_TRACKER_ENUM_NAME_H_
 #define HONE_TRACKER_ENUM_NAME_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What of the farm survives a restart besides records: jobs, drained agents, the health of devices, when it was
 // started, and its id. One small SQLite file, which one tracker at a time has open.
 //

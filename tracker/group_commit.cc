@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tracker/group_commit.h"
 
 #include <spdlog/spdlog.h>

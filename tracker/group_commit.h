@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes things durable, many at a time: what comes while one commit is on its way goes into the next, with one
 // transaction and one sync of the disk for all of it (one each for the records and for the state of the farm).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A call that waits for something to happen: who calls, what it gets when nothing does, and until when.
 #ifndef HONE_TRACKER_HELD_CALL_H_
 #define HONE_TRACKER_HELD_CALL_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // JoinService and IdentityService: each RPC is one call of the membership, with requests checked and errors converted.
 #ifndef HONE_TRACKER_IDENTITY_SERVICES_H_
 #define HONE_TRACKER_IDENTITY_SERVICES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parts of a job that commands and the HTTP API print alike, as JSON. Pure. The whole documents differ, and are made by
 // cli/job_text.h and tracker/http/json.h.
 #ifndef HONE_TRACKER_JOB_JSON_H_

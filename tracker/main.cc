@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hone-tracker: the queue of jobs, the registry of devices and the farm's records, behind gRPC.
 #include <fmt/format.h>
 #include <signal.h>

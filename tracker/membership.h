@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a tracker on HOST:PORT knows and decides about those who call it: the folder of `hone pki init`, opened.
 //
 //   identity.pem    the tracker's own key and certificate, renewed here before it ends

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A unix socket on which a gRPC server listens to processes of its own user, and to nobody else.
 //
 // Two walls. The folder of the socket is closed to other users, so that they cannot connect. And the kernel says for

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RecordService: each call is one of the record store, with errors converted.
 #ifndef HONE_TRACKER_RECORD_SERVICE_H_
 #define HONE_TRACKER_RECORD_SERVICE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who belongs to the farm: the certificates that were signed or seen, those revoked, and the tokens to join with. One
 // small SQLite file, and the only one who writes it.
 //

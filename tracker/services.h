@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tracker's gRPC services: each RPC is one call of the shell or the record store, with errors converted.
 //
 // Calls that wait for something to happen, and those that agents and tuners make all the time, are asynchronous and

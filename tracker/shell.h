@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The shell around the farm: its lock, the clock, what must be stored, and calls that wait. What gRPC's threads call.
 //
 // Every method is safe from any thread and returns at once; the answer comes through `done`, on any thread. The lock is

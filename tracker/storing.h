@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether what the tracker has to store can be stored, and who is told when it cannot: a full disk is said aloud, once
 // a minute, and not at every call.
 //

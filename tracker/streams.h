@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Answers that are sent piece by piece, each by a thread that waits for its reader: how many there may be, and the end
 // of those that nobody reads and of those whose caller is not welcome any more.
 //

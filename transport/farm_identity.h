@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who a program of the farm is: the role and the name in its certificate.
 //
 // A certificate of the farm carries one URI, hone://farm/ROLE/NAME, among its subject alternative names. The authority

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How two programs of the farm reach each other: credentials, keep-alive, message sizes, and the two worlds of Status.
 //
 // An address is unix:/PATH of a socket in a folder that is closed to other users, or HOST:PORT, which needs TLS in both

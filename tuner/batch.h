@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A batch of candidates as the tuner makes it, and what comes back. Plain values; convert.h has the messages. What the
 // fields ask of an agent stands in hone/v1/measure.proto.
 #ifndef HONE_TUNER_BATCH_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is believed of times that were taken in different visits, between which a device becomes faster or slower.
 //
 // What runs again, as the incumbent does in every visit, takes more or less than it is believed to take for two

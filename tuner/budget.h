@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How much may be spent on a job: trials and seconds, less what earlier attempts and earlier runs have spent.
 //
 // A new job whose records hold as many trials as it would make itself has nothing left to do: tuning again costs

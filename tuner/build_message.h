@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a tuner and its build workers say to each other, as bytes in frames (base/frame.h).
 //
 // Private to one version of one program: both ends are the same binary, so the encoding needs no compatibility. One

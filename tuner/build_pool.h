@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Batches of candidates compiled by child processes, one per core: objects compiled side by side, then linked into one
 // artifact per batch (a shared object; for OpenCL the sources).
 //

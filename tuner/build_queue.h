@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a build pool has still to build, in the order in which it gets a worker. Not thread-safe.
 //
 // Linking goes first: it ends a batch that others wait for, while compiling only begins one. Then comes the higher

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The child process that compiles: it may crash, hang or run out of memory, and only the one candidate suffers.
 //
 // Compiles while holding the shared side of the host lock, so that nothing is timed on this machine meanwhile. Keeps

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tuner's values as messages of the protocol, and back. The only place of the tuner that knows both; for the edge:
 // farm_client.h and main.cc.
 #ifndef HONE_TUNER_CONVERT_H_

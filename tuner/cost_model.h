@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Cost models: which of these candidates will be fastest? Two of them, the analytic draft and boosted trees.
 //
 // A score is good for ranking candidates of one workload, nothing else. The trees (XGBoost) learn from what was

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The analytic draft: how many seconds a scheduled kernel should take, from first principles. Needs no data.
 //
 // Computing (multiply-add units, loads, latency, registers) against the traffic of each memory level, per nest, over

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The farm as the tuning loop sees it: report, measure, remember. Behind it is a tracker (farm_client.h); in tests, a
 // make-believe one.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The Farm behind a tracker: calls that wait, with unlimited patience, for a tracker that is being restarted, stands
 // still or has a full disk.
 #ifndef HONE_TUNER_FARM_CLIENT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A scheduled kernel as a vector of numbers of fixed length: what the learned cost model sees.
 //
 // Straight from loops, bindings and accesses (nest_facts.h), without lowering; more than ten thousand a second and

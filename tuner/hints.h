@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which tiles of another tuner's log are hints for a workload: those of a task with the same loops.
 //
 // Pure. A task is the same when output and reduction have the same extents; loops of one iteration do not count, and

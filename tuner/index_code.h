@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Index expressions compiled to a few instructions, to be evaluated thousands of times with other loop values.
 //
 // Features want to know how far an access moves when a loop moves. Asking the expression (by evaluating it twice) is

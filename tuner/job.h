@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a tuner is asked to do, and what it says of how far it is. Plain values; convert.h has the messages.
 #ifndef HONE_TUNER_JOB_H_
 #define HONE_TUNER_JOB_H_

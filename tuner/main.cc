@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hone-tuner: leases jobs from a tracker and tunes them, several at a time. Stateless; many may run.
 #include <fmt/format.h>
 #include <signal.h>

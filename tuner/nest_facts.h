@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What one loop nest of a scheduled state does, in numbers: how often it runs, what it computes, what it touches.
 //
 // Read straight off schedule::State, without lowering, so that tens of thousands of candidates a second can be judged.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Brings what earlier runs have measured to one speed of the device, so that it can be compared.
 #ifndef HONE_TUNER_ONE_SPEED_H_
 #define HONE_TUNER_ONE_SPEED_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How long a job has waited: for a tracker that is being restarted, stands still or has a full disk; and, as the
 // tracker says, for others on its device or for a device that is away. Such time is nobody's fault and nobody's budget:
 // the clock of a job (Patience::Now) stands still meanwhile; where the tracker says so later, it goes back by that.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Cost models that the project made of its own records, and ships: what a search knows before it has measured anything.
 //
 // One for each kind of target of which there are records enough, made by hone-train-model (docs/TESTING.md) and kept

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The search for the fastest schedule of one workload: it sees decisions, proposes candidates, and is told their times.
 //
 // First the default, what relatives did well with, the preferred candidate of every space, and the best of many random

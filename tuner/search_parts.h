@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What makes a search more than chance, by name: each part can be left out, to see what it is worth (`hone tune
 // --without`, tests/bench/search). Without any, candidates are drawn at random over the whole space.
 //

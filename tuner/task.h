@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One workload of a job while it is tuned: what it is, its search, and what is known of its times.
 //
 // No calls of the farm here, and no threads: the loop (tune_loop.cc) decides, visits (visit.h) measure.

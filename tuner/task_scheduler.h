@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which workload of a model gets the next round of trials: the one where it should pay most.
 //
 // Every workload first, once, those that take most of the model's time before the others, so that a budget which ends

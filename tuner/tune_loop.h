@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tuning one job: the whole loop, from a lease to its end. Read TuneLoop::Run in tune_loop.cc top to bottom.
 //
 // Stateless: what must last is in the records and in the job at the tracker. A tuner that dies is followed by another,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Logs of TVM's tuners: how each schedule that they measured tiled the loops of its task.
 //
 // Three formats, told apart line by line: AutoTVM (JSON lines; tiles are knobs named for axes), the auto-scheduler,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Visits to devices that are under way: candidates built and measured in the background, several batches at once.
 //
 // While one batch is on a device the next is being compiled, or waits compiled. Each visit has a thread that mostly

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A back end: how code comes about for one kind of target. Private to codegen/, which chooses by a table (backend.cc).
 //
 // A new kind of target is a folder beside llvm/ and opencl/, and an entry there; docs/howto/add-a-back-end.md.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Code generation: lowered functions to an object, objects to one piece of code: for a CPU relocatable ELF and a shared
 // object, for OpenCL source, for CUDA PTX. The only way to the back ends, whose table is in backend.cc.
 #ifndef HONE_COMPILER_CODEGEN_CODEGEN_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A workload with a schedule, compiled: the code and how to call it.
 //
 // Used by the build child (a batch of candidates) and by the final compile (one kernel per workload).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Machine code by NVIDIA's assembler, which comes with a CUDA toolkit, of PTX. Nobody needs it: where there is none,
 // the device's driver does the same later.
 #include <fmt/format.h>

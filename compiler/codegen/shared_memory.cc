@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/codegen/shared_memory.h"
 
 #include "base/kernel_abi.h"

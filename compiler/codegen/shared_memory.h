@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the buffers lie that the lanes of a group share. Private to codegen/: the emitter places them, and the
 // interface of the kernel asks for what a launch does not have by itself.
 #ifndef HONE_COMPILER_CODEGEN_SHARED_MEMORY_H_

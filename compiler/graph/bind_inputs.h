@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The shapes of a model's inputs, and the values of those that are bound, from what the model declares and what the
 // caller says.
 #ifndef HONE_COMPILER_GRAPH_BIND_INPUTS_H_

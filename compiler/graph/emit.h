@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Asking an operator function what a node means: its stages, its output types, its value if the inputs are constant.
 //
 // The only caller of OpDef::emit. Import and passes use InferTypes and Evaluate; building workloads uses EmitInto.

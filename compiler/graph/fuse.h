@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which nodes become one kernel. The last step of the graph before it is a plan.
 //
 // A cluster has one exit node, whose outputs are all that leaves it; every other value in it is read only inside. So a

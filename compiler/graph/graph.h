@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The model as a graph: values, nodes, attributes. What import makes and what the graph passes rewrite.
 //
 // Every value has a static type: symbolic dimensions are bound at import. A node is an ONNX operator (or one of the few

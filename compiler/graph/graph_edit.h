@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The few operations with which import and passes change a Graph. Everything else reads its vectors directly.
 //
 // A pass appends nodes and redirects uses, then calls Tidy, which restores what every pass may rely on: nodes in

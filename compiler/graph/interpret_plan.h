@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a plan with the IR interpreter: slow and obvious, the oracle of tests and of `what should the output be`.
 #ifndef HONE_COMPILER_GRAPH_INTERPRET_PLAN_H_
 #define HONE_COMPILER_GRAPH_INTERPRET_PLAN_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From a cluster of nodes to a workload: the operators' stages one after the other, in canonical form.
 #ifndef HONE_COMPILER_GRAPH_KERNEL_H_
 #define HONE_COMPILER_GRAPH_KERNEL_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From the ONNX file to a Graph: names resolved, symbolic dimensions bound, types inferred, constant branches and
 // functions inlined, arithmetic on shapes folded.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An ONNX file as plain structs: names are still names, nothing is inferred. The only file that knows ONNX's protobuf
 // classes is onnx_reader.cc; onnx_import.cc makes a Graph of what is here.
 //

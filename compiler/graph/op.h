@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an operator means: one function per operator that writes its outputs as tensor expressions.
 //
 // The same function serves shape and type inference (the types of the buffers it returns), constant folding (its

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What passes may know of an operator without knowing its name: stated in its row of the operator tables (op.h).
 //
 // Only what its expressions do not show: that a node reduces, works element by element on the shapes it has, or leaves

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The plan: what is left of a model after import, passes and fusion. A straight line of kernel calls on tensors.
 //
 // Made once by `hone tune` (which needs the workloads) and once by `hone compile` (which also needs calls and tensors).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where all ways that a node's outputs can take come together again: the question behind fusing across branches.
 #ifndef HONE_COMPILER_GRAPH_POST_DOMINATOR_H_
 #define HONE_COMPILER_GRAPH_POST_DOMINATOR_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The graph as text, for people, tests and reproducers: printer and parser. docs/IR.md has the grammar.
 //
 // ParseGraph(Print(g)) means what g means. Not kept: the names of nodes (a parsed node is called as its first output

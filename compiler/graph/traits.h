@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a node reads its inputs, found by looking at the stages that its operator emits. What fusion decides by. Not
 // here: what the stages do not show (op_facts.h).
 #ifndef HONE_COMPILER_GRAPH_TRAITS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The legality rules of the graph, checked between passes.
 #ifndef HONE_COMPILER_GRAPH_VERIFY_H_
 #define HONE_COMPILER_GRAPH_VERIFY_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Asynchronous copies to shared memory: what begins them, what bundles them, what waits.
 //
 // A lane's are cp.async of CUDA's devices, a group's cp.async.bulk (from sm_90 on), which groups may share. See

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What one lane has begun to copy and not waited for, in the interpreter: elements arrive at the wait and not before.
 //
 // The race log knows that they are under way, so that whoever uses them meanwhile is reported. Not here: where a copy

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Elements of tensors in memory as constants of the IR, of any element type: for what prints, fills and compares
 // tensors and need not be fast.
 #ifndef HONE_COMPILER_IR_ELEMENTS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compiled expressions of the interpreter: a tree of nodes that each hold the function that evaluates them.
 //
 // Evaluation is always of one element: a vector expression is evaluated once for each value of Frame::element, so there

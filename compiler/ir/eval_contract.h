@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the interpreter runs a tensor instruction: element by element, as Contract (stmt.h) says.
 #ifndef HONE_COMPILER_IR_EVAL_CONTRACT_H_
 #define HONE_COMPILER_IR_EVAL_CONTRACT_H_

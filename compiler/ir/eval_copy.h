@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the interpreter begins an asynchronous copy: which elements it moves. When they arrive is the queue's
 // (copy_queue.h).
 #ifndef HONE_COMPILER_IR_EVAL_COPY_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the interpreter runs a merge: all lanes of a group at once, as Merge (stmt.h) says.
 #ifndef HONE_COMPILER_IR_EVAL_MERGE_H_
 #define HONE_COMPILER_IR_EVAL_MERGE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the operators do, one small function per operator and kind of type. The semantics are those of expr.h.
 #include <bit>
 #include <cmath>

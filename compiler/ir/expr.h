@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Expressions: immutable values behind shared handles, in one closed std::variant.
 //
 // Not here: statements (stmt.h), tensor-level stages (workload.h), rewriting beyond one level (match.h).

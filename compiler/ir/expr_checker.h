@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The legality of one expression in its scope: what the verifiers of Func and Workload share.
 //
 // Re-derives every node's type from its children, so that a node built without the Make* functions is caught too.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parser of expressions and declarations, with the scopes they are read in. The Func and Workload parsers are built
 // on it.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The interpreter: executes IR slowly and obviously. The oracle for every rewrite and every back end, and
 // the evaluator of constant folding.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Match over the IR's variants and one-level rebuilding: what every pass is written with.
 //
 // A pass is one recursive free function: Match on the nodes it changes, MapChildren for the others. MapChildren

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which indices are multiples of a number whatever their variables are: what is known of how memory is aligned.
 #ifndef HONE_COMPILER_IR_MULTIPLE_H_
 #define HONE_COMPILER_IR_MULTIPLE_H_

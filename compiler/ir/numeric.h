@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Numbers as the IR's types hold them: rounding, wrapping, saturating, and the bits in memory.
 //
 // Shared by the node constructors, the interpreter and constant folding, so that all three agree to the bit.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The spelling of operators: in the printed IR, in error messages, and back.
 #ifndef HONE_COMPILER_IR_OP_NAMES_H_
 #define HONE_COMPILER_IR_OP_NAMES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What statements that lanes have come to without them: a load and a store, one part after the other.
 #ifndef HONE_COMPILER_IR_PLAIN_H_
 #define HONE_COMPILER_IR_PLAIN_H_

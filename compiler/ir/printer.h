@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The expression printer behind text.h and workload.h: one spelling for both texts.
 //
 // Not here: statements (text.cc) and stages (workload_text.cc). Start with Printer::Write.

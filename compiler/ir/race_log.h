@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which lane touched which element since the last barrier: how the interpreter finds lanes that race.
 //
 // Two accesses to one element race if one of them writes, different lanes make them, and no barrier of their group lies

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the values of an index expression lie, so that it can be computed in 32 bits and divided plainly: for back
 // ends.
 #ifndef HONE_COMPILER_IR_SAFE_BOUNDS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Folding and canonical linear form of index arithmetic.
 //
 // Integer index expressions are brought into the form sum(coefficient * atom) + constant, in which split and fused loop

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Statements: loop nests over buffers, immutable, in one closed std::variant. And Func, the unit of lowering.
 //
 // Start with For and Store; copies to shared memory are in copy.h. A Func is what the passes rewrite and what a back

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The instructions that multiply small matrices and add to a third, as one table of data: shapes, element types, and
 // how the operands lie in memory. What one means is said by the statement Contract (stmt.h).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The IR as text: printer and parser. docs/IR.md has the grammar; Parse(Print(x)) equals x.
 #ifndef HONE_COMPILER_IR_TEXT_H_
 #define HONE_COMPILER_IR_TEXT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "base/status.h"
 #include "compiler/ir/expr_parser.h"
 #include "compiler/ir/op_names.h"

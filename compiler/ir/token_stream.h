@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tokens of the IR's texts, and a cursor over them. Shared by the parsers of Func and Workload.
 //
 // Blank space and # comments separate tokens and mean nothing else. Not here: what the tokens mean (expr_parser.h).

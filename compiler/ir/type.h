@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Element types and vector types of the IR.
 //
 // A Type is a DType with a width, its number of elements; width 1 is a scalar. Bool is stored as one byte (0 or 1).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The type rules: which operands an operator takes and what it yields. Written once, for the constructors (which
 // abort), the parser (which reports a line) and the verifier (which returns a Status).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The legality rules of the IR, checked between passes.
 #ifndef HONE_COMPILER_IR_VERIFY_H_
 #define HONE_COMPILER_IR_VERIFY_H_

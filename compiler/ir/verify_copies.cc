@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // That nobody reads what surely has not arrived, and that bundles are told apart: what the order of copies, commits and
 // waits tells without running.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rules of a Func with a grid: what a group of lanes may and may not do. See docs/IR.md, "Lanes".
 #include <algorithm>
 #include <map>

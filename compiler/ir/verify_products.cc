@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // That nobody uses what instructions which go on by themselves may still be changing, and that all are waited for.
 // Whose operands change meanwhile is not told here: buffers are refilled in turns, which only running it shows.
 #include <algorithm>

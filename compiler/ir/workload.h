@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A Workload: a fused sub-graph as tensor expressions. What is tuned, hashed, recorded and turned into one kernel.
 //
 // A stage computes one buffer element by element: out[axes] = reduce over reduce_axes of value. Stages are in

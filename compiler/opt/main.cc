@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hone-opt: runs passes on text from a file, for people who write passes and for bug reports. See docs/PASSES.md.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a program computes on made-up inputs, by the interpreter: how hone-opt finds a pass that changes the meaning.
 //
 // Slow, and no proof: one draw of the inputs. What the program cannot do without (an index in range) must be in the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hone-opt as a function: runs any list of passes on text. docs/PASSES.md shows its use.
 //
 // The text is a func (or several), a workload with a schedule, or a graph, by its first word. What stands behind a line

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Barriers in a func with a grid, wherever a lane may read or overwrite shared memory that another lane used.
 //
 // Never part of a schedule: derived from who writes and who reads. A stage that fills a shared buffer (a named block)

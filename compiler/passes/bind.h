@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loops bound to groups and lanes become a grid: the func is run by every lane of every group, and each knows itself.
 //
 // There are as many lanes as the longest loop over them has iterations that is inside no other. The loops over lanes of

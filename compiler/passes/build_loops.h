@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The first pass of lowering: a scheduled State becomes loops, stores and allocations.
 #ifndef HONE_COMPILER_PASSES_BUILD_LOOPS_H_
 #define HONE_COMPILER_PASSES_BUILD_LOOPS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/passes/flatten.h"
 
 #include "compiler/ir/match.h"

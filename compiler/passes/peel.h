@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loops in two parts, so that conditions are asked where they matter.
 //
 // Peeled tails: a loop of extent min(f, n - f * i) becomes two copies of its surroundings, one with the constant extent

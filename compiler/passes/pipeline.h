@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The whole lowering: from a scheduled State to the Func that a back end takes. Read pipeline.cc top to bottom.
 #ifndef HONE_COMPILER_PASSES_PIPELINE_H_
 #define HONE_COMPILER_PASSES_PIPELINE_H_

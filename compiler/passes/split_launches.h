@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A func of several root nests as one func per nest: what a target with lanes launches one after the other.
 #ifndef HONE_COMPILER_PASSES_SPLIT_LAUNCHES_H_
 #define HONE_COMPILER_PASSES_SPLIT_LAUNCHES_H_

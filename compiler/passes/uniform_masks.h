@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Masks that are the same for every element of a vector, as one condition: where a bound falls between two vectors.
 //
 // A vector of 16 that starts at a multiple of 16 is wholly inside a bound that is a multiple of 16, or wholly outside.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Unrolled loops become their body, once per iteration.
 #ifndef HONE_COMPILER_PASSES_UNROLL_H_
 #define HONE_COMPILER_PASSES_UNROLL_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Vectorized loops become vector expressions: the loop variable turns into a vector, conditions into masks.
 #ifndef HONE_COMPILER_PASSES_VECTORIZE_H_
 #define HONE_COMPILER_PASSES_VECTORIZE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the steps do: each checks that it is legal, then rewrites the state. One .cc file per step.
 //
 // An illegal step is a FailedPrecondition (the step does not fit this state) or NotFound (no such loop or stage) that

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which part each axis of a two-dimensional convolution plays, read off its indices.
 //
 // Only convolutions that step by one, without dilation or groups, with constant weights: those that can be computed

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A stage whose innermost loop is one asynchronous copy: from where to where, and under which condition.
 #ifndef HONE_COMPILER_SCHEDULE_COPY_H_
 #define HONE_COMPILER_SCHEDULE_COPY_H_

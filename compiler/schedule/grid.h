@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a schedule asks of a target with lanes, read off its loops: every stage at the root is a launch with a grid.
 #ifndef HONE_COMPILER_SCHEDULE_GRID_H_
 #define HONE_COMPILER_SCHEDULE_GRID_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A stage whose innermost loops are one tensor instruction: which loads are its operands, and how they lie in memory.
 #ifndef HONE_COMPILER_SCHEDULE_INSTRUCTION_H_
 #define HONE_COMPILER_SCHEDULE_INSTRUCTION_H_

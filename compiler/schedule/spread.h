@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The plainest schedule for a target with lanes: every element of a stage is one lane's work.
 #ifndef HONE_COMPILER_SCHEDULE_SPREAD_H_
 #define HONE_COMPILER_SCHEDULE_SPREAD_H_

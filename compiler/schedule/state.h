@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The state that steps rewrite: the workload's stages, each with its loops, bindings, storage and place.
 //
 // Not loops in text yet: passes/build_loops turns a State into statements. Everything the features need (extents,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The steps of a schedule, and the schedule: a list of steps over named loops and stages, as data and as text.
 //
 // A schedule is what the search looks for and what the records keep: readable, hashable, replayed without the code that

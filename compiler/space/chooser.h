@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The Chooser: every free decision of a space goes through it, by name.
 //
 // A space is one function that asks a Chooser for tile sizes and options and writes the schedule they lead to. The

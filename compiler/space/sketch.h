@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What spaces are made of: the rules that derive schedules for any workload, and the templates. Private to space/.
 //
 // A Sketch carries the state being scheduled, the steps taken, and the Chooser. Each function looks at the state, asks

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The spaces: what may be tried for a workload on a target. A table of entries; the decision "space" chooses among
 // those that apply.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Targets that are CPUs: `cpu` (this host), `x86_64 -mcpu=znver4 -mattr=-avx512f -threads=2`, `arm64`.
 #include "compiler/target/cpu.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Inside compiler/target: CPUs as targets, with the capabilities that follow from what they are.
 #ifndef HONE_COMPILER_TARGET_CPU_H_
 #define HONE_COMPILER_TARGET_CPU_H_

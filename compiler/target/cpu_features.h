@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CPU features by name, and the one bridge between LLVM's names ("sse4.1", "dotprod") and the kernel's in /proc/cpuinfo
 // ("sse4_1", "asimddp"). The table itself is base/cpu_features.h.
 #ifndef HONE_COMPILER_TARGET_CPU_FEATURES_H_

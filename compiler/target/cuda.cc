@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Targets that are NVIDIA's GPUs: `cuda -arch=sm_87`, or `cuda:sm_87` for short; `cuda` alone is this machine's device.
 //
 // What an architecture can do is a row of the table below; numbers that differ from board to board (units, caches) are

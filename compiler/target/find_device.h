@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Inside compiler/target: the device of this machine that the text of a target means.
 #ifndef HONE_COMPILER_TARGET_FIND_DEVICE_H_
 #define HONE_COMPILER_TARGET_FIND_DEVICE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The CPUs of this machine as a target: its cores, caches and the threads we may use, as the kernel's files tell.
 //
 // `root` is the folder under which /proc and /sys are found, so that tests can show other machines. Nothing is measured

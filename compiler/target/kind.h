@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kinds of target, as one table: what differs from kind to kind of how a target is written and found.
 //
 // A new kind is an enumerator, a case of EntryOf (without which nothing compiles), and a file with its entry, as

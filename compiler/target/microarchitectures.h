@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The CPUs that code can be generated for, as one table of data: a new CPU is a new row of microarchitectures.cc.
 #ifndef HONE_COMPILER_TARGET_MICROARCHITECTURES_H_
 #define HONE_COMPILER_TARGET_MICROARCHITECTURES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Targets that are reached through OpenCL: `opencl` (the first device), `opencl -device=NAME -units=8 -lanes=256`.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A Target: what code is generated for, as a value: a kind, and capabilities as data. Not a device (many devices can
 // fit one target), and no back end: nothing here knows LLVM.
 //

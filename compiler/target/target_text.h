@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Inside compiler/target: the text of a target, taken apart, and its options that are numbers.
 #ifndef HONE_COMPILER_TARGET_TARGET_TEXT_H_
 #define HONE_COMPILER_TARGET_TARGET_TEXT_H_

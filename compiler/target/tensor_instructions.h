@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which CPUs have which tensor instructions, by the features they need. The instructions themselves:
 // compiler/ir/tensor_instruction.h.
 #ifndef HONE_COMPILER_TARGET_TENSOR_INSTRUCTIONS_H_

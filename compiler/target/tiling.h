@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tile string of a target: into which levels of loops a reduction is split there.
 #ifndef HONE_COMPILER_TARGET_TILING_H_
 #define HONE_COMPILER_TARGET_TILING_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Asks the tracker: one function to ask, one to change something, one to follow the events.
 //
 // Over TLS a cookie says who asks. On loopback it is the key that stood behind the '#' of the printed address; it is kept

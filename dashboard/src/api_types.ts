@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the tracker's API answers: docs/API.md in types. A test holds the two against each other, field by field
 // (tests/types_are_those_of_the_api.js), so each interface says which address answers it.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The best of a search.
 import type { Point } from './api_types';
 

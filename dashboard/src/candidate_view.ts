@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is shown of one candidate, alone or beside another one.
 import type { Candidate } from './api_types';
 import { type Child, h } from './dom';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Elements from functions, and one tree brought up to date after another.
 //
 // Text comes in as text, never as markup: names of models and devices are a stranger's. A page makes its whole tree

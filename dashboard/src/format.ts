@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Numbers, times and names as people read them. Not known is a dash.
 
 export const dash = '–';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A list of jobs, the newest first, of which the oldest may not have been asked for yet.
 import type { Job } from './api_types';
 

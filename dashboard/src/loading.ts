@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Has a page ask for all that it shows, one question at a time. Where the tracker cannot answer for the moment it asks
 // again, after waits that double. What events tell while an answer is on its way comes after it, since the answer may be
 // older.

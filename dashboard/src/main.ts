@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The window: who asks, which page the address names, the stream of events, and what stands around every page.
 import './app.css';
 import { act, ApiError, ask, takeKeyFromAddress } from './api';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What became of a candidate, and the colour that says so, the same on every page.
 const colours: Record<string, string> = {
   timed: '--dot-1',

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a page of the dashboard is: asks the tracker, makes a tree of what it knows, and makes it again when that
 // changed. main.ts shows it.
 import type { Change, Device, Job, Overview, Session } from './api_types';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parameters of addresses.
 
 /** `path?name=value&...` of the parameters that are there. */

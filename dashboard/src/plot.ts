@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One plot, drawn by uPlot: lines, dots and bars over an ascending x. Colours are those of the page's style, light or
 // dark. What cannot see it reads its label, and goes through it with the arrow keys.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which point of a plot is meant where several have the same x.
 
 /** Of those with the x of the point `at`, the one of the least distance. */

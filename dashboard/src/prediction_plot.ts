@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The plot of what the cost model expected against what was measured.
 import type { Point } from './api_types';
 import { type Child, h } from './dom';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the cost model expected of trials, beside what they took: which trials say so, and how well it ranked them.
 import type { Point } from './api_types';
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The repeats of a measurement.
 import type { Candidate } from './api_types';
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which page an address names.
 import { h } from './dom';
 import type { Page, Window } from './page';

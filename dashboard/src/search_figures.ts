@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the trials of a workload come to, in figures.
 import type { Best, JobWorkload, Point } from './api_types';
 import { bestSoFar } from './best';

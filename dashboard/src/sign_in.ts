@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is shown to somebody whom the tracker does not know: where to get in.
 import { act, ApiError, keyIn, setKey, usesKey } from './api';
 import { h } from './dom';

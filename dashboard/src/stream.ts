@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Follows the tracker's events (docs/API.md): one stream for the whole page.
 //
 // A stream that breaks is opened again, after a wait that doubles and is a little different in every page, so that

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A table that a click on a heading sorts. How it is sorted belongs to the page, so that a link can say it.
 import { type Child, h } from './dom';
 

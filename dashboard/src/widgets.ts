@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What several pages are made of: links, states, facts, bars, questions to the reader.
 import { type Child, h } from './dom';
 import { instant, percent, words } from './format';

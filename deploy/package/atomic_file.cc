@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "deploy/package/atomic_file.h"
 
 #include <fcntl.h>

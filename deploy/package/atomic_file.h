@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A file that appears whole or not at all: written without a name, or under a temporary one, in the same folder, then
 // renamed.
 //

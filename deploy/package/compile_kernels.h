@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernels of a plan, one per workload, generated in parallel: the best recorded schedule of each, or its default.
 //
 // Not the search (tuner/) and not the file (package_writer.h). A recorded schedule is only advice, unless it is pinned:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From a model to a package: import, best schedules, code, packed weights, memory plan, file. The last step of the
 // house.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The constants section while it is laid out: where each constant goes. Equal bytes are stored once, over all programs.
 #ifndef HONE_DEPLOY_PACKAGE_CONSTANT_SECTION_H_
 #define HONE_DEPLOY_PACKAGE_CONSTANT_SECTION_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A C++ header for a compiled model: its inputs and outputs as typed members, for programs that link the runtime.
 //
 // What it holds is fixed by the model alone, not by targets. It needs C++17 and hone.h.

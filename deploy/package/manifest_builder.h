@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lays out the manifest section of a program: the tables of package_format.h from a PackageProgram.
 #ifndef HONE_DEPLOY_PACKAGE_MANIFEST_BUILDER_H_
 #define HONE_DEPLOY_PACKAGE_MANIFEST_BUILDER_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans the arena: intermediates and workspaces that are never alive at the same time share memory.
 //
 // Greedy by size: the largest buffer first, at the lowest offset that is free during its whole life. Known from the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a package says about itself to people and to `hone profile` and `hone bench`: where each kernel came from.
 //
 // Stored as JSON in the metadata section; the runtime never reads it, so a package runs whatever it says.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "deploy/package/pack_constants.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs the kernels' prepare functions on this machine, so that a package holds weights in the layout its kernels read.
 //
 // The functions are compiled again for this machine: the target may be another one, or need features this one lacks. On

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes a .hone package from plain values. The compile step fills a PackageProgram for each target, the memory planner
 // (memory_plan.h, PlanArena) their offsets, and WritePackage puts all on disk.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tensors, kernels and calls of a program, from a plan and its compiled kernels.
 //
 // Unpacked weights that only a prepare function reads are left out. Start with BuildContents.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What runs a program: the one interface between a model and the hardware it runs on.
 //
 // A back end holds the program's code, the memory its kernels work in, and what it has made of the constants. The model

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The back ends of the runtime: which one runs which kind of code. A new one is a file beside opencl_backend.cc, and
 // its lines here. For backend.cc and for them; others call LoadBackend.
 #ifndef HONE_DEPLOY_RUNTIME_BACKENDS_H_

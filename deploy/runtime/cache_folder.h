@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where what a device's driver compiled is kept between runs: the folder `hone` of the user's cache ($XDG_CACHE_HOME,
 // else ~/.cache).
 #ifndef HONE_DEPLOY_RUNTIME_CACHE_FOLDER_H_

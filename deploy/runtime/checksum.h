@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The 64-bit checksum of packages: fast (four independent multiply chains), streaming, the same on every platform.
 //
 // Against accidents, not against attackers. Every step is a bijection of the chain it works on, so a change within one

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The package's kernels, loaded into this process from bytes in memory with the system's dynamic linker.
 //
 // The bytes go to a sealed anonymous file (memfd), or, where the system has none, to a temporary file that is deleted

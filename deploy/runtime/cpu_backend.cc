@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The back end of this CPU: kernels are functions of a shared object, called on memory of this process. Inputs, outputs
 // and constants are used where they are: nothing is copied.
 #include <chrono>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The CPU features that code may ask for, and whether this machine has them.
 //
 // Names are LLVM's ("avx512vnni", "dotprod"), as base/cpu_features.h lists them. A package that asks for an unknown one

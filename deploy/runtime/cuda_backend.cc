@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The back end of CUDA devices. A run is one graph, recorded at the first one: the inputs come from pinned memory,
 // which the device reads by itself, all launches follow, and the outputs go to pinned memory. Inputs and outputs that
 // are on the device are copied there, before and after the graph, so that it stays right for whatever is bound next.

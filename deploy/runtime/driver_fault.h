@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What drivers of devices say, in words of the runtime.
 #ifndef HONE_DEPLOY_RUNTIME_DRIVER_FAULT_H_
 #define HONE_DEPLOY_RUNTIME_DRIVER_FAULT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the package's element types are: size, name, and their DLPack description. One table, for runtime and tools.
 //
 // Not the compiler's types (compiler/ir/type.h): the numbers here are on disk and never change.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How functions inside the runtime fail: a status of the C interface with its text. The runtime has no absl.
 //
 // The text says what, where and what to do, in lower case, without a final period; hone_error() shows it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The Hone runtime: loads a compiled package and runs it. The C interface that programs link against.
  *
  * Not a compiler and not a sandbox: a package holds machine code, so load only packages you trust as you trust a

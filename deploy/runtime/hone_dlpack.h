@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The tensor layout of the DLPack exchange standard (version 0.8 and 1.x share it), declared anew so that the runtime
  * depends on nothing. Only what hone.h passes around: no managed tensors, no capsules.
  *

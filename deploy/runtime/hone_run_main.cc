@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hone-run: runs a package once or many times on raw files. For boards and emulators, where nothing else is installed.
 //
 //   hone-run PACKAGE [--raw-in NAME=FILE]... [--raw-out NAME=FILE]... [--threads N] [--repeat N]

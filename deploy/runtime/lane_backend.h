@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The back end of devices with lanes: the code is compiled by the device's driver, kernels run in the device's memory.
 //
 // Written once for all drivers that have the handles and calls of drivers/opencl.h; a file per driver names them.

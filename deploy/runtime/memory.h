@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The runtime's memory: a file mapped for reading, and zeroed pages for the arena. Both free themselves.
 //
 // On each side of zeroed pages lie HONE_REACH_BYTES that can be read: kernels load beyond the rim of a tensor with

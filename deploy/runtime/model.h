@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A loaded package: the mapped file, the program that was taken from it, and the inputs and outputs.
 //
 // The back end (backend.h) runs the program. The C interface (hone.h) is a thin shell around this class and documents

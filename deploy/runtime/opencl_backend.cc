@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The back end of OpenCL devices.
 #include "deploy/runtime/lane_backend.h"
 #include "drivers/lane_drivers.h"

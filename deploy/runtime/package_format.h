@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The .hone file, version 2: a header, then sections, each starting on a page. Little-endian, flat structs, no
 // pointers: the runtime maps the file and reads it in place.
 //

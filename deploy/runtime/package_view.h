@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A package's bytes, checked: the only way from a file to its programs (program_view.h).
 //
 // Checks the header, the place and checksum of every section, each program, and that all programs are of one model.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One program of a package, checked: its manifest's tables and its kernels, read from the structs of package_format.h.
 //
 // After ViewProgram has succeeded, every offset, count and id is in range, every text is terminated, every call gives

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Strided DLPack tensors: whether one is compact, and how to copy one to compact memory.
 #ifndef HONE_DEPLOY_RUNTIME_TENSOR_COPY_H_
 #define HONE_DEPLOY_RUNTIME_TENSOR_COPY_H_

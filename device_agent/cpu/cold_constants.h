@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Constants that a kernel has not touched for a while, as in a model: between two runs of a kernel there, the constants
 // of all others pass through the caches. Timed again and again on the same ones, a kernel finds them in a cache, and
 // schedules win that are slower in the model.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The CPUs of this machine as a device: of cores of several speeds, one group (base/cpu_cores.h), since a loop that is
 // shared among fast and slow cores takes as long as the slow ones need.
 #ifndef HONE_DEVICE_AGENT_CPU_CPU_DEVICE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A visit's child on the CPU: the artifact as a shared object in this process, guarded buffers, a thread pool.
 #ifndef HONE_DEVICE_AGENT_CPU_CPU_SESSION_H_
 #define HONE_DEVICE_AGENT_CPU_CPU_SESSION_H_

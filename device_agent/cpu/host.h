@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The host's CPUs: what they are (fingerprint), how they fare (sensors), whether they are fit (self-test); and how much
 // of the host its control groups leave to this process.
 //

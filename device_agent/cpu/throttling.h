@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether a board says that it slows its CPUs down, for heat or for want of power.
 //
 // Only what a board states outright: times tell the rest (golden.h). What is asked: the firmware of a Raspberry Pi;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The system calls of drivers of devices with lanes, beyond what setting up any child needs: a compiler that keeps
 // files and runs a linker, threads that come and go, and the nodes of devices. What PoCL and NVIDIA's driver 580 call
 // was seen. A call that is missing for a driver is named by the error of the batch.

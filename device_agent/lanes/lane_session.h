@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A visit's child on a device with lanes, for every driver of drivers/lane_drivers.h: a program per kernel, built from
 // its own code in the artifact, and buffers that lie between canaries.
 #ifndef HONE_DEVICE_AGENT_LANES_LANE_SESSION_H_

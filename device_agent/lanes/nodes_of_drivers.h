@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The nodes of devices that drivers of devices with lanes speak to: all of /dev that is left behind the wall, by reason
 // (docs/SANDBOX.md). A node that is missing for a driver belongs into the table.
 #ifndef HONE_DEVICE_AGENT_LANES_NODES_OF_DRIVERS_H_

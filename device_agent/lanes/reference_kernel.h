@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Drivers of devices with lanes as the agent uses them: their errors as statuses, and a fixed kernel that shows when
 // the device drifts.
 #ifndef HONE_DEVICE_AGENT_LANES_REFERENCE_KERNEL_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What devices with lanes say of themselves, and what of the test of themselves is the same for all.
 #ifndef HONE_DEVICE_AGENT_LANES_SELF_TEST_H_
 #define HONE_DEVICE_AGENT_LANES_SELF_TEST_H_

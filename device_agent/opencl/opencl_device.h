@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An OpenCL device, found when the agent runs.
 #ifndef HONE_DEVICE_AGENT_OPENCL_OPENCL_DEVICE_H_
 #define HONE_DEVICE_AGENT_OPENCL_OPENCL_DEVICE_H_

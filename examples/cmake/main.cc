@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a compiled model on an image of raw floats and prints where its output is largest.
 //
 //   find_peak PACKAGE.hone IMAGE.raw

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libfmt as a part of the program: what Debian's shared library has, of which there is no static one.
 #include <fmt/format-inl.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What Debian 12's static libraries want of glibc and glibc 2.31 does not have. Three things; the linker names others
 // that an update may bring.
 #include <malloc.h>

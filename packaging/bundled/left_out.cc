@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the linker would take from LLVM for nobody: the driver of lld names every target that LLVM has and, as Debian
 // builds it, Polly, which is another library. Hone emits code for three targets, and never optimizes while it links.
 #include <llvm/Passes/PassPlugin.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prints what ONNX's protobuf classes are made of, so that protoc makes them again for bundled programs: Debian has the
 // classes as a shared library alone, and their source not at all.
 #include <google/protobuf/descriptor.pb.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libspdlog as a part of the program: what Debian's shared library has, of which there is no static one.
 #include <spdlog/common-inl.h>
 #include <spdlog/details/backtracer-inl.h>

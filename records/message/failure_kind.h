@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kinds of failure and the protocol's, into one another: for tracker, tuner and whoever asks one for records.
 #ifndef HONE_RECORDS_MESSAGE_FAILURE_KIND_H_
 #define HONE_RECORDS_MESSAGE_FAILURE_KIND_H_

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the benches of the search share: seeded tunes, packages of a part of their records, and packages timed in turns."""
 import json
 import os

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hone-farm-chaos: a farm of real processes tunes jobs while its members are killed, stand still and are restarted, the
 // network goes and the disk is full; then the same jobs undisturbed. Both must try equally many schedules of each key.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What befalls a farm while it works, and how it ends: one seed decides what happens to whom and for how long.
 #ifndef HONE_TESTS_CHAOS_DISTURBANCES_H_
 #define HONE_TESTS_CHAOS_DISTURBANCES_H_

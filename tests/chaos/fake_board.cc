@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hone-fake-board: an agent whose device computes nothing: the real conversation with the tracker and the real outbox,
 // and times that follow from the schedule alone, so that two runs of a job measure the same.
 #include <pthread.h>

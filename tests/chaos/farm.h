@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A farm of real processes in a network of its own: a tracker over TLS, tuners, boards, and jobs; and what is left of
 // it.
 #ifndef HONE_TESTS_CHAOS_FARM_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pages whose questions are refused, answered late, or answered with what is made up here, while a real tune runs.
 import { base, check, eventually, figureOf, openPage, textOf } from './browser.mjs';
 

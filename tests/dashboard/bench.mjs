@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Figures of the dashboard, by hand, on a quiet machine:
 //   node tests/dashboard/bench.mjs --browser /usr/bin/chromium --url URL
 // with the address of any tracker. How soon the first page is there and answers; a plot of 10,000 points, made up here;

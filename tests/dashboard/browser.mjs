@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A headless Chromium for the tests of the dashboard: opens pages, notes what goes wrong in them, checks how accessible
 // they are, takes pictures.
 import fs from 'node:fs';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every page while a real tune runs.
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';

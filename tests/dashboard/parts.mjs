@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parts of the dashboard that need no browser: taking events apart, numbers in words, sorting, what plots are made of.
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A page whose tracker goes, and comes back at the same port: it says so, keeps what it shows, and goes on.
 import fs from 'node:fs';
 import { check, eventually, figureOf, finish, launch, openPage, options, textOf } from './browser.mjs';

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Sourced by the tests of the dashboard: sees to it that the packages of dashboard/package-lock.json are there, or ends
 # the test as skipped (exit code 77).
 set -euo pipefail

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Holds the interfaces of dashboard/src/api_types.ts against the tables of docs/API.md, field by field. An interface
 // says in its comment which address answers it.
 import fs from 'node:fs';

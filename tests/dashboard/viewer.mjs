@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A viewer over TLS: signs in with a token, sees, can change nothing, signs out.
 import { base, check, eventually, finish, inspect, launch, openPage, options, textOf, visit } from './browser.mjs';
 

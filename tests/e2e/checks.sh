@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Sourced by the end-to-end tests: the programs under test, a scratch folder, and checks that count their failures.
 # Usage of a test: NAME BIN_FOLDER, where the programs are. Ends with exit code 1 when a check failed.
 set -euo pipefail

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Short ways to say the protocol's messages in tests of the farm. Everything made here is valid; tests break what
 // they need broken.
 #ifndef HONE_TESTS_FARM_BUILDERS_H_

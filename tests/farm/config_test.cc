@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hone-tracker --config FILE, with the real program, and the file that packaging/tracker has for a service.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

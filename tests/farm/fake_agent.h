@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An agent in words, and a farm with a job that a tuner has leased, for tests of the queue.
 #ifndef HONE_TESTS_FARM_FAKE_AGENT_H_
 #define HONE_TESTS_FARM_FAKE_AGENT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What strangers and members can do to a tracker by sheer number and size: nothing that others would notice.
 #include <arpa/inet.h>
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tracker's HTTP side with the real program: on loopback with a key, and over TLS with certificates and sessions.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

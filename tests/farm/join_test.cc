@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Joining a farm, staying in it and being put out of it, with the real programs: hone, hone-tracker and hone-agent.
 
 #include "pki/join.h"

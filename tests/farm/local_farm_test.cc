@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The farm of one command, and the other users of the machine it runs on.
 #include "cli/local_farm.h"
 

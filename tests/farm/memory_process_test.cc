@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an agent that waits for work keeps in memory: on a board everything else runs beside it.
 #include <fmt/format.h>
 #include <gtest/gtest.h>

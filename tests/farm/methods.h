@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All methods of all services of the protocol: what nobody may be let at without a rule.
 #ifndef HONE_TESTS_FARM_METHODS_H_
 #define HONE_TESTS_FARM_METHODS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What happens to another user of this machine who connects to a unix socket. Needs root, who can become anybody.
 #ifndef HONE_TESTS_FARM_OTHER_USER_H_
 #define HONE_TESTS_FARM_OTHER_USER_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A farm of real processes, with the test in the tuner's and the client's places.
 #ifndef HONE_TESTS_FARM_PROCESS_FARM_H_
 #define HONE_TESTS_FARM_PROCESS_FARM_H_

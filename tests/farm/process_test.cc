@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The farm as real processes: hone-tracker, hone-agent, and the test in the tuner's and client's places.
 
 #include <fmt/format.h>

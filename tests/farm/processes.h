@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Real processes of a farm for tests: start, signal, wait, read what they logged. Everything is killed at the end, also
 // when a test fails.
 #ifndef HONE_TESTS_FARM_PROCESSES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A bad network between two programs: hands on every connection to a port of this machine, late, but for one that it
 // drops.
 #ifndef HONE_TESTS_FARM_RELAY_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Jobs beside each other, with real processes: a tracker, agents and a tuner.
 
 #include <fmt/format.h>

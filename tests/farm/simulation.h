@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A whole farm in one thread: the real Farm, fake agents and tuners, and a network that loses, doubles and delays.
 //
 // Everything random comes from one seed, time is a number that jumps from event to event: a failing seed fails again.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Trouble with real processes: agents that stop, trackers that stand still or die, and a disk that is full.
 
 #include <fmt/format.h>

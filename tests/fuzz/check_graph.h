@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One random graph through the compiler, every step compared with the interpreter.
 #ifndef HONE_TESTS_FUZZ_CHECK_GRAPH_H_
 #define HONE_TESTS_FUZZ_CHECK_GRAPH_H_

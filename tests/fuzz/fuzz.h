@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The command line of the fuzzers: one program for each kind of machine.
 #ifndef HONE_TESTS_FUZZ_FUZZ_H_
 #define HONE_TESTS_FUZZ_FUZZ_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hone-fuzz: random graphs for this host's CPU.
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/space/compiled.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hone-fuzz-cuda: random graphs for a CUDA device, whose kernels run on the machine of tests/ptx. HONE_FUZZ_TARGET is
 // what they are compiled for, else cuda:sm_80.
 #include <cstdlib>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hone-fuzz-opencl: random graphs for a target with lanes, some of the kernels on this machine's OpenCL device. A
 // program apart from hone-fuzz: the device's compiler may bring another LLVM into the process.
 #include <algorithm>

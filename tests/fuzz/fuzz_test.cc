@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The fuzzer itself: it finds what is wrong, says it so that it can be seen again, and does the same every time.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A graph that grows node by node: what the recipes (recipes.h) are written in.
 //
 // Every value is also computed, on one draw of the inputs, as the graph grows. A node is refused where the operator

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small random graphs over the operators, element types, odd shapes and views.
 #ifndef HONE_TESTS_FUZZ_RANDOM_GRAPH_H_
 #define HONE_TESTS_FUZZ_RANDOM_GRAPH_H_

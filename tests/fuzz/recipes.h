@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The recipes: each knows one kind of node and what it needs around it.
 //
 // To cover another operator, write a recipe beside its relatives and a line in the table at the end of that file. What

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The messages of a farm, in sessions: what the tracker makes of requests, and agents and tuners of what it hands on.
 #include <cstdint>
 #include <string_view>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a stranger writes into the head of an HTTP request: the target, cookies, hosts. What is taken is safe to use.
 #include <cstdint>
 #include <cstdlib>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hone-make-fuzzer-seeds OUTDIR: what the fuzzers of messages, state and records begin with: sessions as they go.
 #include <filesystem>
 #include <fstream>

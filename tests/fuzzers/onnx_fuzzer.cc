@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An ONNX file, from its bytes to the plan of what would be compiled.
 #include <cstdint>
 #include <string_view>

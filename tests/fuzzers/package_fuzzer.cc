@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A package's bytes, as the runtime looks at them before it uses any: as they are, and with the checksums made right,
 // which keep nobody out who wants in.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One input of a fuzzer as several pieces: cut at a mark, so that a piece may grow or shrink without harm to the
 // others.
 #ifndef HONE_TESTS_FUZZERS_PIECES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A line of records as JSON. What is taken is written and read again as the same.
 #include <cstdint>
 #include <string>

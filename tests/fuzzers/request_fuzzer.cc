@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What somebody sends who is not of the farm yet: certificate requests and certificates, tokens, addresses.
 #include <cstdint>
 #include <string_view>

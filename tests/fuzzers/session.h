@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A session with a tracker, as bytes: calls one after another, each with the time that passes before it.
 #ifndef HONE_TESTS_FUZZERS_SESSION_H_
 #define HONE_TESTS_FUZZERS_SESSION_H_

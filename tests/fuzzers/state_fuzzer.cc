@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tracker's state file: any bytes in its place, and any bytes in its rows. A farm starts from whatever could be
 // read.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The texts that come with jobs and records, and those of hone-opt. What can be read and is printed can be read again,
 // and is printed the same; and the verifier ends on it.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Test support: golden files of one input each: a text, a line "----", and what comes of it.
 #ifndef HONE_TESTS_GOLDEN_GOLDEN_FILE_H_
 #define HONE_TESTS_GOLDEN_GOLDEN_FILE_H_

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Sourced by every lint: stands in the root of the tree to check ($1), and offers the list of its own files.
 # A lint prints one line per finding, "file:line: what and why", and ends with exit code 1 when there is one.
 set -euo pipefail

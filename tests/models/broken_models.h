@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ONNX files with one thing wrong each, for the tests of what Hone says about them.
 //
 // Whole files as bytes, since some of them are not models at all. Start with BrokenModels.

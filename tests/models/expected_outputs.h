@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The judge of the generated models: sampled outputs that ONNX Runtime computed for them, in expected_outputs.txt.
 //
 // Valid for the inputs that `hone-npz random` makes with its default seed. The file says how it is made anew.

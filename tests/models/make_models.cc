@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hone-make-models OUTDIR writes: the sample models (OUTDIR/NAME.onnx), one of them again with its weights in a file
 // beside it (external_data.onnx), models with one thing wrong each (broken/), and with one bit flipped (bit_flips/).
 #include <filesystem>

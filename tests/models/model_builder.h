@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Builds ONNX models in memory, one node at a time, with seeded random weights.
 //
 // For the tests' own models only; knows no operator and checks nothing, so that it can write broken models too. Start

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tests' own material: models that are the same at every call, and arrays that come back as they were written.
 #include <bit>
 #include <cstdio>

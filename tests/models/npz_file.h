@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // .npz files: a zip of .npy arrays, read and written by the tests' own tools.
 //
 // Independent of the command's own code for them on purpose: the tests' inputs and verdicts must not share its faults.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hone-npz: makes inputs for a model, and says how far two sets of outputs are apart.
 //
 //   hone-npz random MODEL.onnx OUT.npz [--seed N] [--shape NAME=1,3,224,224]...

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ONNX's protobuf classes, with the two settings that Debian's libonnx is built with.
 //
 // The tests include this and never onnx_pb.h itself, so that the settings stand in one place.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The small networks that the tests and the demo run: relatives of the networks people deploy, with random weights.
 //
 // No files are touched here; make_models.cc writes them. Start with SampleModels.

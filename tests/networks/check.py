@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Compiles, runs and checks the exported networks, untuned and, when asked, tuned; prints one table.
 
 A network passes when the largest difference from PyTorch's output is at most 1e-3 of the largest output value. Ends

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """What check.py takes for an error; run by run_all before the networks."""
 
 import os

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Exports the networks that Hone is checked against, with PyTorch's own outputs beside them.
 
 For each network it writes a folder OUTDIR/NAME with model.onnx, input.npz and expected.npz (arrays named as the model

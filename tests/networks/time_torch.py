@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Times one of the networks that export.py knows in PyTorch, eager, on the CPU, and prints JSON: {"median_ms": T}.
 
     time_torch.py NAME [--threads N] [--seconds S]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Sourced by the tests here: what scripts/packages has made, a scratch folder ($work), and systems in folders of it in which
 # programs run as on a board. Usage of a test: NAME FOLDER_WITH_HONE'S_PROGRAMS; as root, since it makes systems.
 set -euo pipefail

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Sourced by the tests that run programs on systems other than this one, whose files lie in a folder. As root.
 #
 # What stands in the two arrays is put before such a folder and a command, which then runs as root of that system, with

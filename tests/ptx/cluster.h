@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Groups that run at once and reach each other's shared memory; of most kernels one alone.
 #ifndef HONE_TESTS_PTX_CLUSTER_H_
 #define HONE_TESTS_PTX_CLUSTER_H_

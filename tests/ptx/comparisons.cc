@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // setp: two values are compared, and what comes of it may be combined with a predicate.
 #include <cmath>
 #include <vector>

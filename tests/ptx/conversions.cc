@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cvt: between all types, in all ways of rounding.
 #include <array>
 #include <limits>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Statements of one kernel to instructions.
 #ifndef HONE_TESTS_PTX_DECODER_H_
 #define HONE_TESTS_PTX_DECODER_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One group of lanes at a time: its memory, its lanes, and what they do together.
 #ifndef HONE_TESTS_PTX_GROUP_H_
 #define HONE_TESTS_PTX_GROUP_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What lanes do with memory.
 #include <algorithm>
 #include <array>

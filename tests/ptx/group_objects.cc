@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies of groups, and the objects that tell what of them has arrived ("mbarrier").
 //
 // What is copied arrives when somebody waits for it and not before. Where it goes is nobody's until then.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // wgmma: what 128 lanes begin together, and find in their registers when they have waited for it.
 #include <algorithm>
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What lanes of a warp do together: where they meet, shuffles and mma.
 #include <algorithm>
 #include <array>

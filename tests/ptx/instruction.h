@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A kernel of PTX, decoded: instructions whose operands are numbers of slots.
 //
 // A lane has one array of 64-bit slots, for everything that an instruction can name: its registers, the numbers and

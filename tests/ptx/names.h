@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // "ld.global.nc.f32" in its parts.
 #ifndef HONE_TESTS_PTX_NAMES_H_
 #define HONE_TESTS_PTX_NAMES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Numbers of 16 bits, and rounding in every direction.
 #ifndef HONE_TESTS_PTX_NUMBERS_H_
 #define HONE_TESTS_PTX_NUMBERS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Test support: compiles a workload with a schedule for a CUDA target, runs the PTX on the CPU, and compares.
 #ifndef HONE_TESTS_PTX_ON_MACHINE_H_
 #define HONE_TESTS_PTX_ON_MACHINE_H_

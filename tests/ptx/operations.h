@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Instructions that compute with the registers of one lane, by their names.
 #ifndef HONE_TESTS_PTX_OPERATIONS_H_
 #define HONE_TESTS_PTX_OPERATIONS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PTX that runs on the CPU: text in, kernels out, and a launch of one of them.
 //
 // What LLVM prints for our kernels is known, and what is not known is an error that names it. Parse decodes every

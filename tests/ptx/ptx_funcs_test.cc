@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small funcs with a grid, run as PTX: every type loaded, converted and stored, in vectors of every width, wherever
 // they begin; and every function of numbers.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Groups that share copies: what arrives where and when, and what is an error.
 #include <fmt/format.h>
 #include <gmock/gmock.h>

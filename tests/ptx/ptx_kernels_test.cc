@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What code generation makes for CUDA, run: small workloads with their preferred and with random schedules, for old and
 // new targets, held against the interpreter.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The machine itself, on short texts: what instructions compute, what lanes do together, and what is an error.
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // mma and wgmma: the places of factors and sums, and the order in which shared memory and registers may be used.
 #include <fmt/format.h>
 #include <gmock/gmock.h>

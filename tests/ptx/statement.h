@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The text of PTX in pieces: words, then statements.
 #ifndef HONE_TESTS_PTX_STATEMENT_H_
 #define HONE_TESTS_PTX_STATEMENT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a slot is read and written as a value of one of PTX's types.
 #ifndef HONE_TESTS_PTX_VALUES_H_
 #define HONE_TESTS_PTX_VALUES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/simulation/agent_machine.h"
 
 #include <fmt/format.h>

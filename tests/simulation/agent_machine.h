@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A machine with devices: the real loop and outbox of an agent, over devices that are made up. Started, stopped,
 // killed.
 #ifndef HONE_TESTS_SIMULATION_AGENT_MACHINE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What must hold of a farm, whatever happens: the list is in the comments of the .cc file, an invariant each.
 //
 // Looks at the tracker's queue after every turn on it, hears of what devices measure, what calls bring and what people

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The disks of simulated machines: an SQLite VFS in memory, which the whole process uses while it lives.
 //
 // A file's folder says whose it is. A disk can be full or fail for a while; a process can be killed at any write, sync,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A thread of a world. Of world.cc and interposed.cc alone.
 #ifndef HONE_TESTS_SIMULATION_FIBER_H_
 #define HONE_TESTS_SIMULATION_FIBER_H_

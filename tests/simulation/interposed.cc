@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Functions of the C library, as the code under test gets them: those of a world while one of its fibers runs, else the
 // library's own. Being in the program they come before those of shared libraries, also for these libraries' own calls.
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hone-farm-simulation: simulates farms, a seed each, until one violates what must hold.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A farm in one thread, with everything that can go wrong: the real tracker, agents' loops and records; made-up
 // devices, tuners and people; and a director who lets things break, mends them, and sees that everything ends well.
 //

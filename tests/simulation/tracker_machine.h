@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The machine of the tracker: the real shell, state and store on a simulated disk, started, stopped and killed; and the
 // line that calls come and answers go by.
 #ifndef HONE_TESTS_SIMULATION_TRACKER_MACHINE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What goes wrong in a farm of one seed: which kinds of trouble there are, and how often.
 #ifndef HONE_TESTS_SIMULATION_TROUBLE_H_
 #define HONE_TESTS_SIMULATION_TROUBLE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A tuner, made up: leases jobs, submits their batches, waits for them, and starts anew without a memory when it is
 // killed. What is in it stands in for tuner/tune_loop.cc, which compiles.
 #ifndef HONE_TESTS_SIMULATION_TUNER_MACHINE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A world for real programs in which one seed decides everything: which thread runs, when, and what time it is.
 //
 // While a world runs, the threads that the code under test starts are fibers of one thread (interposed.cc stands

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels that do what a kernel must not, one deed each, and what must come of each.
 //
 // Every one computes the right output if it survives its deed: a time means that nobody stopped it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The wall around kernels: every evil one is stopped and recorded as what it is, whoever runs the agent and whatever
 // the system forbids; and nothing outlives the agent.
 #include <fmt/format.h>

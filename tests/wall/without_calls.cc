@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // without-calls CALL... -- PROGRAM ARGUMENT...: runs the program where these system calls fail, as a system might have
 // it that forbids them. The word `listener` stands for filters that answer through a listener, `filters` for all, and
 // `continue` for listeners that let a call go on, which Linux has from 5.5.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What answers of the HTTP server take of memory until they are taken.
 #ifndef HONE_TRACKER_HTTP_ANSWERS_H_
 #define HONE_TRACKER_HTTP_ANSWERS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is behind the addresses of the tracker's HTTP side: a question and its sources in, an answer out. docs/API.md
 // describes every address and every field for those who ask.
 //

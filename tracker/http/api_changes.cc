@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a visitor changes: his session, jobs, agents.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is said of the tracker as a whole: health and metrics.
 #include <string>
 #include <utility>

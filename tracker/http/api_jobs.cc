@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Jobs, devices, and the overview: what the farm knows, without the records.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Records: search, winners, export; and what they say of one workload and of one candidate.
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Commands that a person copies from a page into a shell. What is in them comes from records, which others may have
 // written, so nothing of it can end a quotation or begin a command of its own.
 #ifndef HONE_TRACKER_HTTP_COMMANDS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One connection of the HTTP server, plain or over TLS: requests read one after the other, each answered before the
 // next is read. For server.cc alone. Everything runs on the server's thread but what is said to be safe from any.
 #ifndef HONE_TRACKER_HTTP_CONNECTION_H_

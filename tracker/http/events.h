@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One stream of what changes in the farm, for everybody who watches it: jobs, devices and counts, as server-sent
 // events.
 //

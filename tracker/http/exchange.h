@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A request of the tracker's HTTP side and its answer, as plain values: what the socket (server.h) and those who answer
 // (site.h) exchange.
 #ifndef HONE_TRACKER_HTTP_EXCHANGE_H_

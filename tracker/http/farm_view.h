@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The farm as pages and events show it: asked of the shell, each within what one call of a client may take.
 #ifndef HONE_TRACKER_HTTP_FARM_VIEW_H_
 #define HONE_TRACKER_HTTP_FARM_VIEW_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether the tracker does what it is for, for whoever watches it: /healthz.
 #ifndef HONE_TRACKER_HTTP_HEALTH_H_
 #define HONE_TRACKER_HTTP_HEALTH_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tracker's HTTP side as a whole: joins the server, who may come, and what is answered.
 #ifndef HONE_TRACKER_HTTP_HTTP_SIDE_H_
 #define HONE_TRACKER_HTTP_HTTP_SIDE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which decisions of a search matter: how much of the differences between the times of trials each explains.
 //
 // Pure. The share is that of the variance of the logarithm of the times which the values of one decision explain alone

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Jobs, devices and records as the JSON that docs/API.md describes. Pure. Names and units are those of `hone --json`
 // where it has them: times of kernels in milliseconds, spans in seconds, instants as UTC text.
 #ifndef HONE_TRACKER_HTTP_JSON_H_

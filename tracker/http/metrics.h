@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tracker's metrics as Prometheus reads them, in its text format 0.0.4. docs/guides/operating.md lists each.
 //
 // Labels are of few values each: kinds, states. Nothing is per candidate, job or workload: that is what records are

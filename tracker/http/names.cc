@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tracker/http/names.h"
 
 #include "tracker/enum_name.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values of the protocol as metrics and JSON spell them: "queued", "measuring", "wrong_output".
 #ifndef HONE_TRACKER_HTTP_NAMES_H_
 #define HONE_TRACKER_HTTP_NAMES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tells those who asked for it that their job has ended: one thread that posts what the shell says is still to be told.
 //
 // Nothing is kept here that must survive: the shell stores of every job whether that is done, so after a restart it

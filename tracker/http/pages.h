@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The files of the dashboard, which are inside the program (cmake/EmbedFolder.cmake), as answers.
 //
 // Nothing is read from a disk, so there is no path to leave. An address without a file of its own is one of the page's

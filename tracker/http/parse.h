@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parts of a request that a stranger writes, taken apart: the target, cookies, hosts. Pure.
 #ifndef HONE_TRACKER_HTTP_PARSE_H_
 #define HONE_TRACKER_HTTP_PARSE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One HTTP POST to somebody else's server: JSON out, and whether it was taken.
 //
 // Follows no redirect, knows no proxy, reads nothing of the answer but its head, and ends when its time is over or it

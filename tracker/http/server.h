@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tracker's HTTP server: connections, TLS, limits and times, on one thread of its own. What is asked it does not
 // know: a handler answers, on a few other threads, so that a question that waits for a disk holds up no connection.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the tracker answers over HTTP: who may ask, the table of addresses, and what is behind each (docs/API.md).
 //
 // Pure but for what it asks of the farm, the records and the register: no sockets. Safe from any thread; an answer may

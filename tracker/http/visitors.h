@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who asks over HTTP, and what he may: the same roles, the same table and the same audit log as over gRPC (access.h).
 //
 // Over TLS a visitor shows a certificate of the farm, or a session, which is a certificate that the tracker keeps for

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Batches waiting for a device, the leases under which pieces of them are measured, and their results.
 //
 // A batch starts as one piece with all candidates. A piece that was lost with its device is queued again; one that is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What others say in words, cut to what is kept of it; and how long names may be.
 #ifndef HONE_TRACKER_QUEUE_CUT_H_
 #define HONE_TRACKER_QUEUE_CUT_H_

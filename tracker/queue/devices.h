@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Agents and their devices: registration, epochs, who is heard from, drain, and the health records of devices.
 //
 // Pure state: no threads, no input or output, no clock; every call takes `now`, which must not go back. Knows nothing

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ids that were never there before and that nobody guesses: of leases, so that nobody but the holder ends, extends or
 // answers one; of jobs and batches, so that a farm that goes on from an older copy of its state makes none again.
 #ifndef HONE_TRACKER_QUEUE_DRAW_ID_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tracker's queue: jobs, batches and devices joined into one state machine that answers every call of the protocol.
 //
 // Pure state: no threads, no input or output, no clock. Every call takes `now`; should it ever go back, the last one

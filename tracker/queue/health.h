@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The health of devices: what counts against one, when it goes into quarantine and what lets it out, drift, heat.
 //
 // Pure functions on the record that the tracker keeps of a device (v1::HealthRecord), so that a restart of the tracker,

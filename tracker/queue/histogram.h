@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How often a figure was at most so large, for metrics: counts in buckets of fixed bounds. Plain values; not
 // thread-safe.
 #ifndef HONE_TRACKER_QUEUE_HISTOGRAM_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Jobs and who works on them: submission, leases of tuners, progress, events, the end.
 //
 // Pure state: no threads, no input or output, no clock; every call takes `now`, which must not go back (Farm sees to

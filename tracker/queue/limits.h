@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every time and count that the queue decides by, in one table, each with its reason. What one identity may take of the
 // farm is a table of its own: quotas.h.
 #ifndef HONE_TRACKER_QUEUE_LIMITS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tracker/queue/matches.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which devices of a farm are meant: one rule, for scheduling and for every command that names a device.
 //
 // A device is asked for by words, as `--device` takes them (README.md). A word is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a message weighs in memory: many small ones are far more than their bytes on the way.
 #ifndef HONE_TRACKER_QUEUE_MEMORY_H_
 #define HONE_TRACKER_QUEUE_MEMORY_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where a tracker may tell somebody that a job has ended: the address that a client gave, taken apart, and held against
 // what the farm's owner allows. Pure. Start at CheckNoticeUrl.
 //

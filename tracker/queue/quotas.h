@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What one identity may take of a farm, so that none takes it all: the whole table. Who reaches a limit is answered
 // RESOURCE_EXHAUSTED, with the limit and what to do. Limits of connections and messages: transport/transport.cc.
 #ifndef HONE_TRACKER_QUEUE_QUOTAS_H_

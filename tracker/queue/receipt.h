@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Receipts of leases: what a tracker gives out with a lease, so that it knows the result again when it has forgotten
 // the lease, as after a restart. Whoever holds one has measured that very batch for this farm; nobody can make one up.
 //

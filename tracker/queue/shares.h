@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What each user has had of the devices lately: who had less goes first. Time on a device counts in full when it is
 // spent and half as much every half-life later, so that nobody pays for long for what was free to take.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Instants as the protocol writes them, and back.
 #ifndef HONE_TRACKER_QUEUE_TIMES_H_
 #define HONE_TRACKER_QUEUE_TIMES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whose pieces are on devices and whose wait, and what comes of that: how long each job has waited for others, and what
 // its user has had of each kind of device (shares.h).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who waits for what, in words, and what follows: no tuner is held by a job whose device is not there.
 #include <fmt/format.h>
 

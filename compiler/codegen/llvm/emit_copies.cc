@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Asynchronous copies of lanes, and of groups (compiler/ir/copy.h).
 //
 // What a group copies is counted by objects in shared memory ("mbarrier"), in which lanes see that so many bytes have

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/Target/TargetMachine.h>

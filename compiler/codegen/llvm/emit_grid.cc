@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Funcs with a grid: kernels of GPUs. Params in global memory, buffers that a group shares, lanes that wait for each
 // other, and indices in 32 bits, which such devices add and multiply in half the time.
 #include <llvm/Analysis/VectorUtils.h>

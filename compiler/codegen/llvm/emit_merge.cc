@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Merges: lanes read each other's registers, by shuffles.
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/IntrinsicsNVPTX.h>

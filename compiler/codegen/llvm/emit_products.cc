@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tensor instructions that read shared memory themselves, and go on while their lanes do. Those that stand beside each
 // other begin together and are waited for once; of the same rows, columns that lie evenly are one instruction of more.
 #include <llvm/IR/IntrinsicsNVPTX.h>

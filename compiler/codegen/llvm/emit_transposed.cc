@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Strided loads of neighbours, as loads of what lies together and shuffles.
 //
 // Unrolled stores of a transposition read x[b + r + lane * stride], r = 0, 1, ...: each is a gather, and together they

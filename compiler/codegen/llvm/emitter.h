@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Turns one lowered Func into LLVM IR: loops, vector expressions, outlined parallel bodies; a grid is a GPU's kernel.
 //
 // Private to codegen/llvm. Statements and functions: emit_stmt.cc; what only funcs with a grid have: emit_grid.cc.

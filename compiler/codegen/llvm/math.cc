@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/codegen/llvm/math.h"
 
 #include <llvm/IR/Intrinsics.h>

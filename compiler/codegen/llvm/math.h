@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Functions of numbers as LLVM IR: where they are inserted is the builder's. x is a float or a vector of them.
 //
 // math.cc has the common functions in f32, and rounding; wide_math.cc all of them in f64.

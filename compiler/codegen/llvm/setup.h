@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every use of LLVM needs first: the back ends we build with, and a target machine for a CPU or a GPU.
 #ifndef HONE_COMPILER_CODEGEN_LLVM_SETUP_H_
 #define HONE_COMPILER_CODEGEN_LLVM_SETUP_H_

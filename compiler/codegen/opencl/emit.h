@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // OpenCL C: lowered functions with a grid as the source of one program, for the compiler of the device's driver.
 //
 // One __kernel per function, under the function's name, with one __global pointer per param, in order. A kernel is to

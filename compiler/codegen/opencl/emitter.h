@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prints one lowered Func as a kernel of OpenCL C.
 //
 // Private to codegen/opencl. emit_stmt.cc has the kernel and its statements, emit_expr.cc expressions and loads. A

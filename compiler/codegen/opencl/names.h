@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // C identifiers for the names of the IR, which may be anything.
 #ifndef HONE_COMPILER_CODEGEN_OPENCL_NAMES_H_
 #define HONE_COMPILER_CODEGEN_OPENCL_NAMES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The functions before the kernels: what OpenCL C leaves undefined or means otherwise, as small functions of our own.
 #ifndef HONE_COMPILER_CODEGEN_OPENCL_PRELUDE_H_
 #define HONE_COMPILER_CODEGEN_OPENCL_PRELUDE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Activation functions as expressions of one value (a float): what the activation operators and the recurrent cells
 // share.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/graph/ops/bias.h"
 
 #include "fmt/format.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The bias of convolutions and transposed ones: a number per output channel.
 #ifndef HONE_COMPILER_GRAPH_OPS_BIAS_H_
 #define HONE_COMPILER_GRAPH_OPS_BIAS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tables of all operators, one per family and domain. Only FindOp (op.h) looks through them.
 //
 // Not here: what an operator does; that is in the family's file, at the function its table names. To add an

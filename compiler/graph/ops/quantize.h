@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Affine quantization as expressions: what the quantize operators and the quantized products share.
 //
 // q = saturate(round(x / scale) + zero_point), rounding half to even. Not here: the operators (quantize.cc).

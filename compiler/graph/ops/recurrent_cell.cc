@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/graph/ops/recurrent_cell.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One step of an RNN, GRU or LSTM: gates, activations, the new state.
 //
 // Not here: unrolling, directions, sequence lengths (recurrent.cc). Start with EmitStep.

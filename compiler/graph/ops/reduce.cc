@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <numeric>
 
 #include "compiler/graph/ops/families.h"

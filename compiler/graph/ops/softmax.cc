@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/graph/ops/softmax.h"
 
 #include "compiler/graph/ops/families.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The logarithm of a softmax as stages: what LogSoftmax and the cross-entropy loss share.
 //
 // Not here: the operators themselves (softmax.cc, loss.cc).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Long axes in order, by Batcher's bitonic network ("Sorting networks and their applications", 1968): its comparisons
 // are the same whatever the data, so that each step is a stage.
 //

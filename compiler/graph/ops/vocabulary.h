@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The vocabulary that operator functions are written in: typed reads, broadcasting, axes, tables, errors.
 //
 // Not here: anything that belongs to one operator. Arithmetic on f16 and bf16 is done in f32: Read widens, Map and

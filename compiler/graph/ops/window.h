@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The geometry of a window that slides over the spatial dimensions: what convolutions and pools share.
 //
 // Not here: what is done with the elements under the window. Start with ReadWindow, then PadForWindow, then Tap.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One node with its channels last instead of first (NHWC, but also NWC and NDHWC): whether it has such a form, and what
 // it is. The layout pass decides where to use it.
 #ifndef HONE_COMPILER_GRAPH_PASSES_CHANNELS_LAST_H_

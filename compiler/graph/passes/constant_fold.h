@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Computes at compile time what depends on constants only.
 #ifndef HONE_COMPILER_GRAPH_PASSES_CONSTANT_FOLD_H_
 #define HONE_COMPILER_GRAPH_PASSES_CONSTANT_FOLD_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Common subexpressions: equal nodes and equal constants become one.
 #ifndef HONE_COMPILER_GRAPH_PASSES_CSE_H_
 #define HONE_COMPILER_GRAPH_PASSES_CSE_H_

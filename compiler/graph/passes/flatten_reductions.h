@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gives reductions over several last dimensions, of which the last is short, one long dimension instead.
 #ifndef HONE_COMPILER_GRAPH_PASSES_FLATTEN_REDUCTIONS_H_
 #define HONE_COMPILER_GRAPH_PASSES_FLATTEN_REDUCTIONS_H_

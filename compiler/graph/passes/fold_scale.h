@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Batch normalization and other scaling per channel, computed into the weights of the layer before.
 #ifndef HONE_COMPILER_GRAPH_PASSES_FOLD_SCALE_H_
 #define HONE_COMPILER_GRAPH_PASSES_FOLD_SCALE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Channels last: activations of 2-D convolutional networks in NHWC, which is what our CPU kernels are written for.
 //
 // Vectors run along the output channels, so a convolution is a matrix product of pixels and channels. Nodes that know

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gives transposed convolutions a form without divisions inside their sums: one small convolution per phase, or one
 // product of matrices and sums of what it gives.
 #ifndef HONE_COMPILER_GRAPH_PASSES_LOWER_CONV_TRANSPOSE_H_

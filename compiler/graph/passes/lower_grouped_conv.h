@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gives convolutions in groups a form whose groups are a dimension of their own.
 #ifndef HONE_COMPILER_GRAPH_PASSES_LOWER_GROUPED_CONV_H_
 #define HONE_COMPILER_GRAPH_PASSES_LOWER_GROUPED_CONV_H_

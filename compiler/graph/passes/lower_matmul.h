@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gives every matrix product that can have it the one form that is tuned best: rows x K times a constant K x N.
 //
 // Images in NCHW have the other: constant rows x K times K x pixels.

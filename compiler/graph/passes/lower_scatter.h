@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gives scatters a form that searches less, or, where the indices are known, not at all.
 #ifndef HONE_COMPILER_GRAPH_PASSES_LOWER_SCATTER_H_
 #define HONE_COMPILER_GRAPH_PASSES_LOWER_SCATTER_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Puts what selections take into constants.
 #ifndef HONE_COMPILER_GRAPH_PASSES_LOWER_SELECTION_H_
 #define HONE_COMPILER_GRAPH_PASSES_LOWER_SELECTION_H_

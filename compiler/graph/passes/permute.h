@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Transposition of constants, natively: what passes do to weights.
 #ifndef HONE_COMPILER_GRAPH_PASSES_PERMUTE_H_
 #define HONE_COMPILER_GRAPH_PASSES_PERMUTE_H_

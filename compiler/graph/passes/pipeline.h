@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All passes over the graph, in order. Each pass is a free function in a file of its own name beside this one.
 #ifndef HONE_COMPILER_GRAPH_PASSES_PIPELINE_H_
 #define HONE_COMPILER_GRAPH_PASSES_PIPELINE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Channel shuffles: models spell them Reshape, Transpose, Reshape in five dimensions, which nothing else understands.
 #ifndef HONE_COMPILER_GRAPH_PASSES_SHUFFLE_H_
 #define HONE_COMPILER_GRAPH_PASSES_SHUFFLE_H_

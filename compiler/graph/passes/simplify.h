@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Removes nodes that do nothing, merges chains of transposes and reshapes, and writes a few things the cheaper way.
 #ifndef HONE_COMPILER_GRAPH_PASSES_SIMPLIFY_H_
 #define HONE_COMPILER_GRAPH_PASSES_SIMPLIFY_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Moves reshapes behind the elementwise work that follows them, so that this work can be fused with what is before.
 #ifndef HONE_COMPILER_GRAPH_PASSES_SINK_RESHAPES_H_
 #define HONE_COMPILER_GRAPH_PASSES_SINK_RESHAPES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/graph/passes/split_axes.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gives operators that take the square of an axis a form that takes blocks of it.
 #ifndef HONE_COMPILER_GRAPH_PASSES_SPLIT_AXES_H_
 #define HONE_COMPILER_GRAPH_PASSES_SPLIT_AXES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Cuts recurrences over long sequences into pieces.
 #ifndef HONE_COMPILER_GRAPH_PASSES_SPLIT_RECURRENCES_H_
 #define HONE_COMPILER_GRAPH_PASSES_SPLIT_RECURRENCES_H_

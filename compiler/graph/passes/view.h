@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a pattern needs to know about a graph while it looks for a match: who makes a value, who reads it, what number
 // it is. A snapshot: changes to the graph after it was made do not show.
 #ifndef HONE_COMPILER_GRAPH_PASSES_VIEW_H_

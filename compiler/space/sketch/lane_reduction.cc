@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reductions for targets with lanes that are no part of a row: how lanes and groups share one.
 #include <algorithm>
 

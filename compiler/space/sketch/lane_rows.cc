@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Groups that make a row each: softmax, normalizations, and reductions along memory, which all lanes of a group share.
 #include <algorithm>
 #include <set>

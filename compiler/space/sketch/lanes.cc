@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stages without reduction on targets with lanes.
 #include "compiler/space/sketch/lanes.h"
 

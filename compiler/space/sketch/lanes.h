@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rules of the sketch for targets with lanes. Private to space/; lanes.cc has stages without reduction, lane_rows.cc
 // groups that make a row each, lane_reduction.cc every other reduction.
 #ifndef HONE_COMPILER_SPACE_SKETCH_LANES_H_

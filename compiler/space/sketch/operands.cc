@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every tile of a reduction does with what it reads, whether a template or a rule has chosen it.
 #include <algorithm>
 #include <cstdlib>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Few results of a long reduction: every part of the reduction has partial results of its own, which threads compute
 // side by side, and a few more steps take them together.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The axis along vectors, the tile that stays in registers, and the sizes of the levels around it.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The loops of a tiled reduction and of its reader.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a tiled reduction reads: where it is computed, packed and copied.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The innermost tile of a reduction, chosen by how its loads move along each axis. Knows no operator. Private to
 // space/sketch.
 #ifndef HONE_COMPILER_SPACE_SKETCH_TILE_SHAPE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Multi-level tiling of any reduction by the target's tile string, as S S R S R S. Private to space/sketch.
 //
 // Every S splits all axes of the result, every R those that are summed over. The loops of the first S are tasks for

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The template of attention: a product of matrices, work on the rows of its result (softmax), and a second product that
 // sums over these rows.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which tensor instruction of a target with lanes computes a sum of products, and how the lanes of a group are then
 // laid.
 #ifndef HONE_COMPILER_SPACE_TEMPLATES_LANE_INSTRUCTION_H_

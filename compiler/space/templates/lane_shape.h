@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a sum of products is best laid over the lanes of a GPU, by a model of what its units do in a cycle: where the
 // search of such a tile begins, and what there is without a search.
 #ifndef HONE_COMPILER_SPACE_TEMPLATES_LANE_SHAPE_H_

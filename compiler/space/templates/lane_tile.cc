@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/space/templates/lane_tile.h"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The template of matrix multiplies and convolutions for targets with lanes, as a class whose files are its parts.
 // Private to it; it begins with Run.
 //

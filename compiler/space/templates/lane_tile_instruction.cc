@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lane tiles whose lanes run a tensor instruction together: which, in what shape, and how operands and loops then lie.
 #include <limits>
 #include <map>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The loops of a lane tile: over groups, lanes and a lane's elements, over the reduction, and to fill shared memory.
 #include <algorithm>
 #include <iterator>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What of a lane tile's operands goes through shared memory, with how much room behind each row.
 #include <algorithm>
 #include <iterator>

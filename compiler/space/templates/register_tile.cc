@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The template of matrix multiplies and convolutions: a register tile as the innermost loops.
 //
 // One axis (the last of the output) lies along vectors, one or two others are rows; a tile of rows x vectors is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The template of products of 8-bit integers on targets with instructions for them: register tiles of tensor
 // instructions.
 //

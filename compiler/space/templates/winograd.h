@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the two templates of Winograd's convolutions have in common: winograd_tile.cc for CPUs, winograd_lanes.cc for
 // targets with lanes.
 #ifndef HONE_COMPILER_SPACE_TEMPLATES_WINOGRAD_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The template of 3x3 convolutions in Winograd's way for targets with lanes: three launches, of which the second is
 // products of matrices, one for each element of a transformed patch.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The template of 3x3 convolutions in Winograd's way: patches of the input transformed, a product of matrices for each
 // element of a transformed patch, tiles of the output transformed back, with the reader's element-wise work done on
 // them before the only store.

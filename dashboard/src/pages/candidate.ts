@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One candidate: its schedule, its samples, where it was measured, and how to have it again.
 import { ask } from '../api';
 import type { Candidate } from '../api_types';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two candidates side by side: /compare?a=ROW&b=ROW.
 import { ApiError, ask } from '../api';
 import type { Candidate } from '../api_types';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One device: how it is, how its golden kernel drifts, what keeps it from work.
 import { ApiError, ask } from '../api';
 import type { Drift } from '../api_types';

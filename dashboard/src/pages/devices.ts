@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All devices: what each does, how it is, and what may be done about it.
 import { act, ApiError, ask } from '../api';
 import type { Device, Devices } from '../api_types';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One job: how far it is, what it gained, and its workloads.
 import { act, ApiError, ask } from '../api';
 import type { Change, JobDetail, JobWorkload } from '../api_types';

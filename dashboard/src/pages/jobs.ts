@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All jobs, the newest first; those of one submission by a link.
 import { ApiError, ask } from '../api';
 import type { Job, Jobs } from '../api_types';

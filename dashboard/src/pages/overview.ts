@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The farm at a glance: what is tuning now and how far, trials per second, devices, what needs somebody.
 import { ask } from '../api';
 import type { Device, Devices, Overview } from '../api_types';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Records: search among them, the winners of every key, and export.
 import { ApiError, ask, askLines } from '../api';
 import type { Best, BestPage, RecordRow, Records, RecordStats } from '../api_types';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One workload: how its search went, trial by trial, and what won. The address may name the job that it is seen from,
 // which knows the roofline.
 import { ApiError, ask } from '../api';

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # hone_add_model(TARGET MODEL.onnx LOCK hone.lock [NAME name] [TARGET spec...] [SHAPE name=1,3,224,224...]
 #                [BIND name=values...] [DEPENDS file...])
 #

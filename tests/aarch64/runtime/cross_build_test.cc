@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The runtime on 64-bit Arm: cross-compiled as a board's owner would do it, and run on an emulated CPU.
 //
 // Skips, with the reason, where the cross compiler or the emulator is missing. The build folder is kept between runs.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A writer is killed (SIGKILL) at random moments, again and again on one file: every acknowledged row stays.
 #include <unistd.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every disk operation of a session fails once, in turn: after each, what was acknowledged is there, batches are whole,
 // and the file is sound. With a power cut, only what was synced (and a random part of the rest) survives.
 #include <map>

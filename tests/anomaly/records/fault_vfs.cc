@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/anomaly/records/fault_vfs.h"
 
 #include <cstring>

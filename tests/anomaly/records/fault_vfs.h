@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A disk that fails on command: an SQLite VFS over the system's one, which the whole process uses while it lives.
 //
 // It counts every operation that changes the disk (write, sync, truncate, delete) and makes the N-th fail, once, or

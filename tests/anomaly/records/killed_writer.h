@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A process that writes for ever, and is killed (SIGKILL) at some moment.
 #ifndef HONE_TESTS_ANOMALY_RECORDS_KILLED_WRITER_H_
 #define HONE_TESTS_ANOMALY_RECORDS_KILLED_WRITER_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A tracker's storing is killed (SIGKILL) at random moments, again and again on the same two databases: everything
 // acknowledged stays, nothing is there twice, and both files are sound.
 #include <unistd.h>

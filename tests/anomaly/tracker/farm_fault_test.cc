@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every disk operation of a tracker's two databases fails once, in turn: what was acknowledged is there, changes of
 // jobs that could not be stored are stored later, results that could not be are refused. And how little it syncs.
 #include <gmock/gmock.h>

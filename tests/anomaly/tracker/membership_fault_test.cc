@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every disk operation of the register of members and of the audit log fails once, in turn: both open again, the
 // register has what it acknowledged (who joined, which tokens are spent, who was revoked) and the log all acts that it
 // could write.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a tracker stores, as a test does it: results and changes of jobs, in groups, into both databases; and what must
 // be there afterwards.
 #ifndef HONE_TESTS_ANOMALY_TRACKER_SESSION_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the load reaches its tracker: over a socket, or over TLS, where each caller has a certificate of its own.
 #ifndef HONE_TESTS_BENCH_FARM_ENTRANCE_H_
 #define HONE_TESTS_BENCH_FARM_ENTRANCE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hone-farm-load: agents and tuners that do nothing but talk, for seeing what a tracker bears. Starts the tracker
 // itself, on a socket or with TLS, with fresh databases; prints one JSON document.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Agents that measure nothing: each has a connection of its own, as on a machine of its own, holds its call, answers
 // every lease at once, and notes when it came.
 #ifndef HONE_TESTS_BENCH_FARM_LOAD_AGENTS_H_

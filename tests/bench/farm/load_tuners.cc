@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/bench/farm/load_tuners.h"
 
 #include <fmt/format.h>

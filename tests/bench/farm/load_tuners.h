@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tuners that search nothing: they submit batches at a given pace and fetch what came of them.
 #ifndef HONE_TESTS_BENCH_FARM_LOAD_TUNERS_H_
 #define HONE_TESTS_BENCH_FARM_LOAD_TUNERS_H_

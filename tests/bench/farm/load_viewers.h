@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // People who watch a farm: each has the tracker's stream of events open, and takes what comes.
 #ifndef HONE_TESTS_BENCH_FARM_LOAD_VIEWERS_H_
 #define HONE_TESTS_BENCH_FARM_LOAD_VIEWERS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hone-chosen-package MODEL.onnx OUT.hone [--target SPEC] [--plain] [NAME=VALUE...]: the model compiled with the
 // schedules that people get untuned, but for what is chosen: of every kernel that has a decision of that name, its
 // value. With --plain schedules have one element per lane. What compare_with_pytorch and compare_with_plain hold others

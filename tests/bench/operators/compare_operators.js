@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Times single operators, compiled untuned and then tuned, beside ONNX Runtime, oneDNN and OpenBLAS: one line each, the
 // worst first, and of the worst what bounds them and how they were scheduled.
 //   hone-make-operators OPS; node compare_operators.js OPS [--libraries] [--only TEXT] [--explain N] [--json]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hone-time-libraries as a process that answers requests, one at a time: operators in oneDNN and OpenBLAS.
 'use strict';
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How libraries compute an operator: oneDNN and OpenBLAS, set up as their documentation advises for inference.
 //
 // Constants are packed beforehand, as a compiled model's are. A library has several ways where the layout of input and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/bench/operators/onnx_operator.h"
 
 #include <fmt/format.h>

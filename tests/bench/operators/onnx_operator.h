@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A model of one operator, as hone-make-operators writes it, read again: what a library has to know to compute it.
 //
 // f32 only. It checks no more than its readers need: these files are our own.

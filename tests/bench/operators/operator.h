@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Models of one operator each, as compare_operators.js times them: f32 in and out, channels first, or 8-bit integers.
 //
 // One function per family. What the shapes are: the fixed list is in make_operators.cc, chance in random_operators.h.

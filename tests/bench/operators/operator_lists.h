@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The lists of operators that people choose: what models are made of, odd shapes beside round ones, and what is bound
 // by a roof. Those by chance are in random_operators.h.
 #ifndef HONE_TESTS_BENCH_OPERATORS_OPERATOR_LISTS_H_

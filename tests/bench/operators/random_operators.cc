@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/bench/operators/random_operators.h"
 
 #include <algorithm>

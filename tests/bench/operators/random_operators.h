@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators by chance: what nobody chose is where a default is bad.
 //
 // Extents are round, odd, prime, tiny and large; windows differ by dimension, with strides, groups, dilation and

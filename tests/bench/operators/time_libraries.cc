@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hone-time-libraries times operators in oneDNN and OpenBLAS. It reads one request per line, and answers each by a
 // line:
 //   {"model": "x.onnx", "input": "x.npz", "seconds": 0.2, "output": "PREFIX"}

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One operator, compiled untuned or tuned, timed beside its peers in turns.
 'use strict';
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Times a compiled package, ONNX Runtime and, if asked, PyTorch in turns, in one run, and prints one JSON document:
 //   {model, hone_ms, ort_ms, ratio, torch_ms, torch_ratio, threads, rounds, machine, hone_rounds, ort_rounds,
 //    torch_rounds}

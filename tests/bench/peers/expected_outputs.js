@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prints sampled outputs of the generated models as ONNX Runtime computes them: what tests/models/expected_outputs.txt
 // holds, so that the tests have a judge that shares no code with Hone. To write that file anew:
 //   hone-make-models M; for each M/NAME.onnx: hone-npz random M/NAME.onnx M/NAME.npz   (seed 1)

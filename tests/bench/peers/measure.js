@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How Hone and PyTorch are timed, each in a process of its own, beside ONNX Runtime (onnx_runtime.js) with as many threads.
 'use strict';
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads and writes .npz files: a zip of .npy arrays. Numbers only, little-endian, row-major.
 'use strict';
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ONNX Runtime as a peer: its CPU provider with all graph optimizations, sequentially, of the version that package.json
 // names. It is given its best: memory that is freed stays with the process (a page fault costs microseconds on a virtual
 // machine, and JavaScript makes a new array for every output), and where its own profile of a run says less than the

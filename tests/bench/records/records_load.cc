@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fills a records file with made-up rows, as large and as alike as those of long tunes, and times the questions that
 // build scripts and people ask of it. Prints JSON. docs/TESTING.md, "Many records".
 #include <algorithm>

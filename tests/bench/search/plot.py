@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Draws what compare_searches found: the best so far against trials and against seconds, by gnuplot."""
 import os
 import statistics

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Trains the cost model that the project ships (tuner/pretrained.h) from records files, and says what it is worth on
 // models that it has not seen. docs/TESTING.md, "The pretrained model".
 #include <algorithm>

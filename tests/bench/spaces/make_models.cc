@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hone-make-space-models OUTDIR writes models of one operator each (OUTDIR/NAME.onnx): some for which there is a
 // template, and some for which none was written. compare_spaces tunes them.
 #include <filesystem>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The suite's kernels in PTX: those of opencl_kernels.h, compiled by
 //   clang -x cl -cl-std=CL1.2 -target nvptx64-nvidia-cuda -march=sm_53 -Os -S
 // with get_global_id in terms of the special registers.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every device must do, whatever it is: the promises of device_agent/device.h, and that a visit tells good kernels
 // from bad ones on it.
 #include "device_agent/device.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Devices whose drivers fail: who is to blame, and that nobody waits for ever.
 #include <dlfcn.h>
 #include <gmock/gmock.h>

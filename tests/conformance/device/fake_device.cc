@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/conformance/device/fake_device.h"
 
 #include <fmt/format.h>

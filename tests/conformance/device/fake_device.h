@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A device with memory of its own that runs no code: it computes what the name of a function says.
 //
 // Holds the conformance suite to what a device must do rather than to what a CPU happens to do. Its functions are those

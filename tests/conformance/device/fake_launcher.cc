@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hone-fake-launcher: the launcher of a device that keeps files in its folder, as those with a driver do. Takes what
 // the agent gives a launcher (device_agent/launcher.h).
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a launcher keeps between the visits of a device with a driver.
 #include "device_agent/launcher.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The suite's kernels in OpenCL C, good and evil; the workload is that of hand_made_kernels.h.
 #ifndef HONE_TESTS_CONFORMANCE_DEVICE_OPENCL_KERNELS_H_
 #define HONE_TESTS_CONFORMANCE_DEVICE_OPENCL_KERNELS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kinds of devices that the suite is run on. A new kind has its kernels here, in its own language, and a line in
 // Subjects().
 #ifndef HONE_TESTS_CONFORMANCE_DEVICE_SUBJECTS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The two lists that say what the project claims: supported.txt and unsupported.txt, beside this file.
 //
 // supported.txt has one case per line; unsupported.txt has "case: reason". Lines that start with '#' are comments.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether a tensor is what it should be, within the tolerance that its type allows.
 #ifndef HONE_TESTS_CONFORMANCE_ONNX_COMPARE_TENSORS_H_
 #define HONE_TESTS_CONFORMANCE_ONNX_COMPARE_TENSORS_H_

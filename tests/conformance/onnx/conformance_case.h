@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One conformance case of ONNX's own test data: a model, its input tensors, and the outputs it must give.
 //
 // A case is a folder SUITE/test_NAME with model.onnx and test_data_set_0/{input,output}_K.pb. Tensors are read here and

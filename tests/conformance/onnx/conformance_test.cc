@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The runner's own parts: that a wrong output, a crash and a hang are seen for what they are.
 #include <unistd.h>
 

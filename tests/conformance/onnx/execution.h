@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The ways in which a conformance case can be run: interpreted, compiled for this machine, for AArch64, for OpenCL.
 //
 // Start with RunCase, which imports the case's model and hands it to one of them.

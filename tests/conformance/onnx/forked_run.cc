@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/conformance/onnx/forked_run.h"
 
 #include <poll.h>

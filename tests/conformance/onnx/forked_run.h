@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs pieces of work in child processes, several at a time: a crash or a hang of one is its result, not ours.
 #ifndef HONE_TESTS_CONFORMANCE_ONNX_FORKED_RUN_H_
 #define HONE_TESTS_CONFORMANCE_ONNX_FORKED_RUN_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hone-onnx-conformance: runs ONNX's own conformance cases through Hone.
 //
 //   hone-onnx-conformance --mode interpret|compile|aarch64|opencl|cuda|ptx [--runner HONE_RUN] [--target CUDA]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "base/machine_files.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Programs that are run to their end.
 #include "base/run_program.h"
 

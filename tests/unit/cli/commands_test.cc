@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The `hone` program as a user runs it: exit codes, what goes to which stream, and messages.
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Jobs are handed over once, whatever the tracker answers at first.
 #include "cli/job_client.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What people see of running jobs: the picture that fits a screen, the line, the time that is left, and what a terminal
 // is sent.
 #include "cli/job_view.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What commands do with a tracker that does not answer, and what they ask one for.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

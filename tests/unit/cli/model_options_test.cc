@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What --shape and --bind make of a model: import options, jobs, packages.
 #include "cli/model_options.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // .npy headers and data: what NumPy writes is read, what is damaged or unsupported is named.
 #include "cli/npy.h"
 

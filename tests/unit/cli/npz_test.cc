@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Archives of arrays: ours read by us and by NumPy, NumPy's read by us, damaged ones refused.
 #include "cli/npz.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random values, the arithmetic of repeated runs, what may be written where, signals, progress, lock files, and the
 // certificate that is shown.
 #include <gmock/gmock.h>

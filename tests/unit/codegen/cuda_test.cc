@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PTX for CUDA: what a func with a grid becomes, as text. Nothing runs here; that a ptxas accepts it is shown by
 // conformance_onnx_ptxas.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A ptxas for tests that stands first on PATH, as long as it lives.
 #ifndef HONE_TESTS_UNIT_CODEGEN_FAKE_PTXAS_H_
 #define HONE_TESTS_UNIT_CODEGEN_FAKE_PTXAS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // OpenCL C against the interpreter: every operator, type and shape of access, on the machine's OpenCL device.
 //
 // The kernels of a test are built as one program, since each build costs the device's compiler most of its time.

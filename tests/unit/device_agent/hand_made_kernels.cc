@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/device_agent/hand_made_kernels.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels in C, good and evil, compiled with the compiler of this build, and batches that measure them.
 #ifndef HONE_TESTS_UNIT_DEVICE_AGENT_HAND_MADE_KERNELS_H_
 #define HONE_TESTS_UNIT_DEVICE_AGENT_HAND_MADE_KERNELS_H_

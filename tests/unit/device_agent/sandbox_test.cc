@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a driver must still be able to do behind the wall. What kernels must not: tests/wall.
 #include "device_agent/sandbox.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Temperature and clock of a CUDA device, on a fake library.
 #include "drivers/cuda_condition.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is declared of NVIDIA's driver here (drivers/cuda_api.h) is what its own header says. Compiled where a toolkit
 // of CUDA 12 or later is installed, as a program of its own: the header renames functions by macros.
 #include "drivers/cuda_api.h"

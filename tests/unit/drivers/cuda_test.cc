@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The driver of CUDA on a fake library: programs, launches, graphs, and what becomes of faults.
 #include "drivers/cuda.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A libcuda.so.1 for tests: one device. Its kernels are functions of this file where PTX has their names; what has
 // another name runs on the machine of tests/ptx.
 //

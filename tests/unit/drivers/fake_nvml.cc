@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A libnvidia-ml.so.1 for tests: it knows the device of fake_cuda.cc, which is warm, and slowed down where the
 // environment says HONE_FAKE_THROTTLE, a word of reasons as the real library gives it.
 #include <cstdlib>

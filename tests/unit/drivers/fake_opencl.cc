@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A libOpenCL for tests of builds and of faults, with two devices: "Plain-Device", whose driver keeps nothing of what
 // it has built, and "Keeping-Device" of PoCL's platform, whose driver does. A program's binary is its source with a
 // word before it; every program has the kernels of this file, which compute when they are launched.

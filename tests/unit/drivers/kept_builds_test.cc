@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who keeps what a driver has built, on devices of a library of our own (fake_opencl.cc): no driver is needed.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The OpenCL device that tests run on: the machine's first. Tests are skipped where there is none.
 #ifndef HONE_TESTS_UNIT_DRIVERS_OPENCL_DEVICE_H_
 #define HONE_TESTS_UNIT_DRIVERS_OPENCL_DEVICE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What becomes of a kernel that faults, and what times and the yardstick's kernels are, on a device of a library of our
 // own (fake_opencl.cc): no driver is needed.
 #include <gmock/gmock.h>

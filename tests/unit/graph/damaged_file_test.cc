@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files that no exporter writes: each must be an error, never a crash or an allocation of what is not there.
 #include <cstring>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/graph/graph_edit.h"
 #include "compiler/graph/onnx_import.h"
 #include "gmock/gmock.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Branches with a constant condition and model-local functions.
 #include "compiler/graph/graph_edit.h"
 #include "gmock/gmock.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/graph/graph_edit.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

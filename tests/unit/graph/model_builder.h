@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes small ONNX models byte by byte, without ONNX's own classes: what the reader reads was not made by itself.
 //
 // Not here: any check. A test may build what no exporter would.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Outputs that an operator makes beside its first one: what nobody reads never matters.
 #include "compiler/graph/graph_edit.h"
 #include "gmock/gmock.h"

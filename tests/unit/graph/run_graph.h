@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From model bytes to numbers: what most tests of import, passes and fusion compare.
 #ifndef HONE_TESTS_UNIT_GRAPH_RUN_GRAPH_H_
 #define HONE_TESTS_UNIT_GRAPH_RUN_GRAPH_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scatters of so many updates that they are sorted, held against a loop over the updates.
 #include <algorithm>
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TopK of axes that are long enough for a sorting network, held against the C++ library.
 #include <algorithm>
 #include <numeric>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Asynchronous copies: text, verifier, and what the interpreter makes of them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

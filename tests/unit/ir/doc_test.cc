@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The examples of docs/IR.md: every fenced block that is marked as a func or a workload parses, is legal, and is
 // written as the printer writes it.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Evaluates expressions written as text, to text: the notation of the semantic tables.
 #ifndef HONE_TESTS_UNIT_IR_EVAL_TEXT_H_
 #define HONE_TESTS_UNIT_IR_EVAL_TEXT_H_

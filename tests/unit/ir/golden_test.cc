@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs tests/golden/ir/*.golden: a text and what becomes of it. A file is sections, each opened by "=== <what>":
 // first the input (func or workload), then any of: print, error, verify, canonical, digest, flops.
 //

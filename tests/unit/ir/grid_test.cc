@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Funcs with a grid: text, verifier, and what the interpreter makes of lanes, barriers and races.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

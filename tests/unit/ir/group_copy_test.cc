@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies of a group, and of groups that share them: text, verifier, interpreter.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

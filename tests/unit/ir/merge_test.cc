@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Merges: text, verifier, and what the interpreter makes of what lanes have, of races and of lanes that part.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

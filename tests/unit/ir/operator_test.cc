@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every operator does in every type: integers against exact 128-bit arithmetic, the rest as tables.
 #include <gtest/gtest.h>
 

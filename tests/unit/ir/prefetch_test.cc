@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prefetches: text, verifier, and that nothing comes of them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

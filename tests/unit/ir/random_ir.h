@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A seeded generator of legal IR: every operator, every type, vectors, masks. For properties that must hold of any IR.
 //
 // What it makes passes Verify and never accesses out of bounds.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Properties of any IR, on a thousand funcs drawn by a seeded generator.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every operator on inputs that nobody meant for it: it may refuse them, but what it does not refuse must be a valid
 // workload, and it must never abort. Models come from strangers.
 #include <set>

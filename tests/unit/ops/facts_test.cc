@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every fact of every operator against its expressions: each operator is tried on inputs of many kinds, and what the
 // interpreter makes of them must be what the facts say; where all of them behave as a fact says, it must be stated.
 #include <algorithm>

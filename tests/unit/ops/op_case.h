@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One operator on constant inputs, for tests: what goes in, what comes out of the interpreter.
 //
 // Not here: models and files; the conformance cases are in tests/conformance. Start with OpCase and RunCase.

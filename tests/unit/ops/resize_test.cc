@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "gtest/gtest.h"
 #include "tests/unit/ops/op_case.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernels of a plan where something does not work.
 #include "deploy/package/compile_kernels.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The C++ header of a model: names that C++ does not take, and that it compiles whatever the model is called.
 #include "deploy/package/cpp_header.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The arena plan: buffers alive together never share a byte, and little is wasted against the lower bound.
 #include "deploy/package/memory_plan.h"
 

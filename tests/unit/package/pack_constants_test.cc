@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Constants in the layout that kernels read, as this machine's code or the interpreter makes it.
 #include "deploy/package/pack_constants.h"
 

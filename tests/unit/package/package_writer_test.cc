@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writing a package: what is written loads, the same contents give the same bytes, and failures leave the old file.
 #include "deploy/package/package_writer.h"
 

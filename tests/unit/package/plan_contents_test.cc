@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a plan and its kernels become in a package, before it is written.
 #include "deploy/package/plan_contents.h"
 

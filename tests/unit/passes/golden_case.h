@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The golden files of the passes, tests/golden/passes: a text for hone-opt with its list of passes, and what comes of
 // it: the printed program, or "error: " and the message.
 #ifndef HONE_TESTS_UNIT_PASSES_GOLDEN_CASE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs tests/golden/passes/*.golden. With HONE_UPDATE_GOLDEN=1 set it writes what the passes do now into the files and
 // fails all the same: review the difference, then run it again without.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/pass_runner.h"
 
 #include <gmock/gmock.h>

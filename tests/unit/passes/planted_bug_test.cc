@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bugs planted in passes on purpose: the verifier, the interpreter and the golden files each must find theirs, and the
 // reproducer must show it again.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Passes that take any func keep every bit of what it computes.
 #include <gtest/gtest.h>
 

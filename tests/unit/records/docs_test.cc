@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs every SQL example of docs/RECORDS.md, and checks that the page names what the file has.
 #include <sqlite3.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Everything that can be wrong with a records file before anything is asked of it.
 #include <sqlite3.h>
 #include <sys/stat.h>

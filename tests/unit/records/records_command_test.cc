@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cli/records_command.h"
 
 #include <sqlite3.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Records for tests of the records room: plausible values, and every optional field set.
 #ifndef HONE_TESTS_UNIT_RECORDS_SAMPLE_RECORDS_H_
 #define HONE_TESTS_UNIT_RECORDS_SAMPLE_RECORDS_H_

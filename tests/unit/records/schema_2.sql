@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 CREATE TABLE workloads (
   id INTEGER PRIMARY KEY,
   digest TEXT NOT NULL UNIQUE CHECK (digest <> ''),

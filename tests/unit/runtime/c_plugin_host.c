@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* As c_program.c, of a host that loads the shared library when it runs, and for itself alone, as languages do with
  * libraries of others: nothing that the library needs is where all of the process looks. */
 #include <dlfcn.h>

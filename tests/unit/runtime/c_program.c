@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* A C program against the shared library: loads the tests' tiny package, runs it on ones and prints y[0]. */
 #include <stdio.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tiny package on a CUDA device, through the C interface. The driver is a fake one, loaded before the runtime asks
 // for it by name, so this is a program of its own, and one more for the driver of an old board.
 #include <dlfcn.h>

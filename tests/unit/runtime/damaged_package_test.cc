@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Packages that are truncated, damaged, of another version or hostile: an error each time, never a crash.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A device for tests: a back end with memory of its own, so that what is not copied is not there. It knows the
 // functions of the tiny package's OpenCL program, and computes them as that says.
 #ifndef HONE_TESTS_UNIT_RUNTIME_FAKE_DEVICE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A loaded model that frees itself, and DLPack tensors over vectors, for tests of the C interface.
 #ifndef HONE_TESTS_UNIT_RUNTIME_LOADED_MODEL_H_
 #define HONE_TESTS_UNIT_RUNTIME_LOADED_MODEL_H_

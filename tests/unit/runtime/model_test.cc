@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a program sees of the runtime when all is well, and the mistakes it can make.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tiny package on an OpenCL device, through the C interface; skipped, with the reason, where there is none.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parts of the runtime that can be tested without a package: checksum, element types, CPU features, code, memory.
 #include <fcntl.h>
 #include <gmock/gmock.h>

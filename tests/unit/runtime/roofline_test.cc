@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The roofline: its arithmetic, and that the measured numbers are of this world.
 #include "base/roofline.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Packages for several targets, and back ends other than this CPU: which program is taken, and what the model promises
 // whatever runs it.
 #include <gmock/gmock.h>

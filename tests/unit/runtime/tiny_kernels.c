@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The kernels of the tests' tiny package, compiled by the system's C compiler while the test runs. */
 #include "base/kernel_abi.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/runtime/tiny_package.h"
 
 #include <fmt/format.h>

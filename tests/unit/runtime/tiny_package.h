@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A package small enough to reason about, with everything a package can have: two kernels (one parallel, one with a
 // workspace), a constant, an intermediate, and outputs that are copies.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Schedules for targets with lanes: bound loops, shared memory, what the passes make of them, and that it means the
 // same.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Asynchronous copies and pipelines as steps: legality, that the lowered loops mean the same, and that the interpreter
 // finds what is planted in them.
 #include <fmt/format.h>

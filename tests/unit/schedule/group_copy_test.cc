@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies of a group, and of groups that share them, as steps: legality, and that the lowered loops mean the same.
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Instructions that outlast the iteration which began them: legality, that the lowered loops mean the same, and that
 // the interpreter and the verifier find what is planted in them.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // total_order, recode, round, distribute and tensorize: that they keep the meaning, what they refuse, and what comes of
 // them.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // winograd: that convolutions keep their meaning but for rounding, and what the step refuses.
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Test support: compiles a workload with a schedule, runs it in this process, and compares with the interpreter.
 #ifndef HONE_TESTS_UNIT_SPACE_COMPILED_H_
 #define HONE_TESTS_UNIT_SPACE_COMPILED_H_

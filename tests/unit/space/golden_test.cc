@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs tests/golden/space/*.golden: a head "# target: TARGET", a workload, and the schedule that the sketch prefers for
 // it. A change of what the sketch prefers shows there in review. HONE_UPDATE_GOLDEN=1 writes the schedules of now, and
 // fails all the same: review the difference, then run it again without.

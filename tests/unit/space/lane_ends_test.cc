@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tiles of lanes that run over the ends of a product: what they ask innermost, and which instructions they run.
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tile of lanes that is preferred can be lowered, whatever the workload: it fits shared memory, and instructions
 // find operands as they want them.
 #include <fmt/format.h>

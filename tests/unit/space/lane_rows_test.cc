@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows whose lanes merge partial results, on a target whose lanes shuffle: interpreted, with races found.
 #include <fmt/format.h>
 #include <gmock/gmock.h>

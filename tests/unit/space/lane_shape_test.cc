@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the search of lane tiles begins: that the model of a unit says what is plain.
 #include "compiler/space/templates/lane_shape.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How lanes share reductions that are no rows, and blocks of what lies across: interpreted, with races found.
 #include <fmt/format.h>
 #include <gmock/gmock.h>

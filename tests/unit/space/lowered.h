@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Test support: lowers a workload with a schedule, executes that by the interpreter, and compares. Nothing of LLVM.
 #ifndef HONE_TESTS_UNIT_SPACE_LOWERED_H_
 #define HONE_TESTS_UNIT_SPACE_LOWERED_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Test support: products and a convolution whose operands are copied to shared memory asynchronously, as text. A step
 // "pipeline ko 2" (of the convolution: rco) makes pipelines of them.
 #ifndef HONE_TESTS_UNIT_SPACE_PIPELINES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Test support: a workload with values for its params, what the interpreter makes of them, and whether a kernel agrees.
 //
 // Every buffer lies between canaries: a kernel that writes past one is an error.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rules of the sketch, each on a workload that needs it: the schedule that it writes, and that it computes the
 // same.
 #include <fmt/format.h>

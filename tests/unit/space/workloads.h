@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Test support: small workloads of every kind the importer makes, with odd and prime extents among them.
 #ifndef HONE_TESTS_UNIT_SPACE_WORKLOADS_H_
 #define HONE_TESTS_UNIT_SPACE_WORKLOADS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Machines that are not here: what their /proc and /sys say, in a temporary folder.
 #ifndef HONE_TESTS_UNIT_TARGET_FAKE_MACHINE_H_
 #define HONE_TESTS_UNIT_TARGET_FAKE_MACHINE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tracker/queue/farm.h"
 
 #include <gmock/gmock.h>

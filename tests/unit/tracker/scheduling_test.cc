@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which job gets a tuner and which batch a device, who waits and for what.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tracker's files of state, as they are opened: of which version, by whom, and damaged.
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The four kinds of trouble in the queue: whose fault it is that something could not be measured, and what follows.
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "transport/farm_identity.h"
 
 #include <gmock/gmock.h>

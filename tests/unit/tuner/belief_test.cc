@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tuner/belief.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Logs of TVM's tuners, and what they say about workloads here. The lines are in the formats of TVM 0.14, with made-up
 // numbers.
 #include "tuner/hints.h"

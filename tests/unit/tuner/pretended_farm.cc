@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/tuner/pretended_farm.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A farm for tests of the tuning loop: one device whose times are computed from the decisions, and records in memory.
 // And a workload that its jobs may have.
 #ifndef HONE_TESTS_UNIT_TUNER_PRETENDED_FARM_H_

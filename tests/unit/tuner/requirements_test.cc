@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which devices may run code for a target: what the back end says the code requires, held against fingerprints.
 #include <gtest/gtest.h>
 

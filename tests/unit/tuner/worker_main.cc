@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // main of the tuner's tests, which are their own build workers, as hone-tuner is.
 //
 // In "real" mode a worker compiles; in "pretend" mode it does what the schedule says: crash, hang, fail or succeed,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the API answers, and that docs/API.md says the same.
 #include "tracker/http/api.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A small HTTP client for tests, which can also do what no good client does: it sends any bytes.
 #ifndef HONE_TESTS_UNIT_TRACKER_HTTP_HTTP_CLIENT_H_
 #define HONE_TESTS_UNIT_TRACKER_HTTP_HTTP_CLIENT_H_

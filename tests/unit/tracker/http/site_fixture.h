@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A tracker of one user without sockets, for tests of what its HTTP side answers.
 #ifndef HONE_TESTS_UNIT_TRACKER_HTTP_SITE_FIXTURE_H_
 #define HONE_TESTS_UNIT_TRACKER_HTTP_SITE_FIXTURE_H_
