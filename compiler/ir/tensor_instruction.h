@@ -3,10 +3,11 @@
 // how the operands lie in memory. What one means is said by the statement Contract (stmt.h).
 //
 // Not here: which targets have which (compiler/target/tensor_instructions.h), and how a back end spells them. A new one
-// is an enumerator and a row.
+// is an enumerator and a row; the order of both is free, because nothing stored depends on it.
 #ifndef HONE_COMPILER_IR_TENSOR_INSTRUCTION_H_
 #define HONE_COMPILER_IR_TENSOR_INSTRUCTION_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -36,6 +37,11 @@ enum class TensorInstruction : uint8_t {
 // are exact; in which order they are added, in f32, is not said. Of each operand a row lies side by side in memory: n
 // elements of the sum, k of a, k of b; or of a and b in chunks.
 struct TensorInstructionEntry {
+  TensorInstruction instruction;
+  // The value that stands for it in decisions, which records keep. It never changes and no other row ever takes it. A
+  // new row takes the next free one. In a decision that may also choose no instruction, 0 means none; the instruction
+  // whose number is 0 is on offer only where one is always used.
+  int64_t number;
   std::string_view name;  // in text
   int64_t m, n, k;
   DType a, b, sum;
@@ -57,34 +63,52 @@ struct TensorInstructionEntry {
 inline constexpr int64_t kLanesOfRow = 4;  // of those that run one together: t is below it
 inline constexpr int64_t kBlockRows = 8;   // g is below it
 
-// In the order of the enumerators.
 inline constexpr TensorInstructionEntry kTensorInstructions[] = {
-    {"vpdpbusd_512", 1, 16, 4, DType::kUInt8, DType::kInt8, DType::kInt32, true},
-    {"vpdpbusd_256", 1, 8, 4, DType::kUInt8, DType::kInt8, DType::kInt32, true},
-    {"udot", 1, 4, 4, DType::kUInt8, DType::kUInt8, DType::kInt32, true},
-    {"sdot", 1, 4, 4, DType::kInt8, DType::kInt8, DType::kInt32, true},
-    {"usdot", 1, 4, 4, DType::kUInt8, DType::kInt8, DType::kInt32, true},
-    {"mma_tf32", 2, 2, 8, DType::kFloat32, DType::kFloat32, DType::kFloat32, false, 32, 1, 10},
-    {"mma_f16", 2, 2, 16, DType::kFloat16, DType::kFloat16, DType::kFloat32, false, 32},
-    {"mma_bf16", 2, 2, 16, DType::kBFloat16, DType::kBFloat16, DType::kFloat32, false, 32},
-    {"wgmma_tf32", 2, 2, 8, DType::kFloat32, DType::kFloat32, DType::kFloat32, false, 128, 4, 10, true, true},
-    {"wgmma_f16", 2, 2, 16, DType::kFloat16, DType::kFloat16, DType::kFloat32, false, 128, 8, 0, false, true},
-    {"wgmma_bf16", 2, 2, 16, DType::kBFloat16, DType::kBFloat16, DType::kFloat32, false, 128, 8, 0, false, true},
-    {"wgmma_tf32_registers", 2, 2, 8, DType::kFloat32, DType::kFloat32, DType::kFloat32, false, 128, 4, 10, true, true,
-     true},
+    {TensorInstruction::kVpdpbusd512, 0, "vpdpbusd_512", 1, 16, 4, DType::kUInt8, DType::kInt8, DType::kInt32, true},
+    {TensorInstruction::kVpdpbusd256, 1, "vpdpbusd_256", 1, 8, 4, DType::kUInt8, DType::kInt8, DType::kInt32, true},
+    {TensorInstruction::kUdot, 2, "udot", 1, 4, 4, DType::kUInt8, DType::kUInt8, DType::kInt32, true},
+    {TensorInstruction::kSdot, 3, "sdot", 1, 4, 4, DType::kInt8, DType::kInt8, DType::kInt32, true},
+    {TensorInstruction::kUsdot, 4, "usdot", 1, 4, 4, DType::kUInt8, DType::kInt8, DType::kInt32, true},
+    {TensorInstruction::kMmaTf32, 6, "mma_tf32", 2, 2, 8, DType::kFloat32, DType::kFloat32, DType::kFloat32, false, 32,
+     1, 10},
+    {TensorInstruction::kMmaF16, 7, "mma_f16", 2, 2, 16, DType::kFloat16, DType::kFloat16, DType::kFloat32, false, 32},
+    {TensorInstruction::kMmaBf16, 8, "mma_bf16", 2, 2, 16, DType::kBFloat16, DType::kBFloat16, DType::kFloat32, false,
+     32},
+    {TensorInstruction::kWgmmaTf32, 9, "wgmma_tf32", 2, 2, 8, DType::kFloat32, DType::kFloat32, DType::kFloat32, false,
+     128, 4, 10, true, true},
+    {TensorInstruction::kWgmmaF16, 10, "wgmma_f16", 2, 2, 16, DType::kFloat16, DType::kFloat16, DType::kFloat32, false,
+     128, 8, 0, false, true},
+    {TensorInstruction::kWgmmaBf16, 11, "wgmma_bf16", 2, 2, 16, DType::kBFloat16, DType::kBFloat16, DType::kFloat32,
+     false, 128, 8, 0, false, true},
+    {TensorInstruction::kWgmmaTf32Registers, 12, "wgmma_tf32_registers", 2, 2, 8, DType::kFloat32, DType::kFloat32,
+     DType::kFloat32, false, 128, 4, 10, true, true, true},
 };
-static_assert(std::size(kTensorInstructions) == static_cast<size_t>(TensorInstruction::kWgmmaTf32Registers) + 1);
 
 constexpr const TensorInstructionEntry& EntryOf(TensorInstruction instruction) {
-  return kTensorInstructions[static_cast<size_t>(instruction)];
+  return *std::ranges::find(kTensorInstructions, instruction, &TensorInstructionEntry::instruction);
 }
 
 constexpr std::optional<TensorInstruction> ParseTensorInstruction(std::string_view name) {
-  for (size_t i = 0; i < std::size(kTensorInstructions); ++i) {
-    if (kTensorInstructions[i].name == name) return static_cast<TensorInstruction>(i);
-  }
-  return std::nullopt;
+  const auto row = std::ranges::find(kTensorInstructions, name, &TensorInstructionEntry::name);
+  return row == std::end(kTensorInstructions) ? std::nullopt : std::optional(row->instruction);
 }
+
+// The instruction that a decision names. The number must be one of the table.
+constexpr TensorInstruction InstructionOfNumber(int64_t number) {
+  return std::ranges::find(kTensorInstructions, number, &TensorInstructionEntry::number)->instruction;
+}
+
+// Every enumerator has one row, and no two rows share a number.
+static_assert([] {
+  constexpr auto kLast = static_cast<size_t>(TensorInstruction::kWgmmaTf32Registers);
+  for (size_t i = 0; i <= kLast; ++i) {
+    if (EntryOf(static_cast<TensorInstruction>(i)).instruction != static_cast<TensorInstruction>(i)) return false;
+  }
+  for (const TensorInstructionEntry& row : kTensorInstructions) {
+    if (InstructionOfNumber(row.number) != row.instruction) return false;
+  }
+  return std::size(kTensorInstructions) == kLast + 1;
+}());
 
 }  // namespace hone::ir
 

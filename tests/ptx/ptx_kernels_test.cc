@@ -100,7 +100,7 @@ TEST_P(PtxTogether, RandomTilesAreRight) {
   Random random(31);
   Decisions tiles = {{"space", 3, {}}};
   if (const auto instruction = GetParam().instruction) {
-    tiles.push_back({"instruction", static_cast<int64_t>(*instruction) + 1, {}});
+    tiles.push_back({"instruction", ir::EntryOf(*instruction).number, {}});
   }
   int with = 0;
   for (int i = 0; i < 40 * Times(); ++i) {

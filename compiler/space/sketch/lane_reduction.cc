@@ -19,8 +19,8 @@ constexpr int64_t kUnitResults = 128;                       // of a unit, one a 
 constexpr int64_t kLongestOfGroup = 2048;                   // steps that are not taken apart
 constexpr int64_t kPartOfRow = 8192, kPartOfColumns = 256;  // steps of a group, at least, where it has a part
 
-// How the lanes of a group share what it reduces.
-enum Sharing : int64_t { kNone, kRow, kColumns };
+// How the lanes of a group share what it reduces. Decisions store these numbers.
+enum Sharing : int64_t { kNone = 0, kRow = 1, kColumns = 2 };
 
 // The load that reads the most elements.
 std::optional<ir::Load> LargestLoad(const ir::Stage& s) {

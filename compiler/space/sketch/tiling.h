@@ -27,7 +27,7 @@ namespace hone::space {
 struct Tiling {
   Tiling(Sketch& sketch, std::string reader, std::string stage, std::string prefix);
 
-  // Where what the reduction alone reads (padding and the like) is computed.
+  // Where what the reduction alone reads (padding and the like) is computed. Decisions store these numbers.
   enum Place : int64_t { kAtRoot = 0, kAtTask = 1, kInlined = 2 };
   // A loop over an axis of the reader's.
   struct AxisLoop {

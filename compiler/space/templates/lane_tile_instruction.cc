@@ -28,7 +28,7 @@ void LaneTile::ChooseInstruction(Shapes* shapes) {
   for (const ir::TensorInstruction instruction :
        LaneInstructionsFor(sketch_.state, reduced_, ReducedName(vector_), step_axis_, sketch_.target)) {
     Shapes found = ShapesWith(instruction);
-    const auto id = static_cast<int64_t>(instruction) + 1;
+    const int64_t id = ir::EntryOf(instruction).number;
     if (found.least() == std::numeric_limits<double>::infinity()) continue;
     if (found.least() < least) preferred = id;
     least = std::min(least, found.least());
@@ -38,7 +38,7 @@ void LaneTile::ChooseInstruction(Shapes* shapes) {
   if (ids.size() == 1) return;
   const int64_t chosen = Choose("instruction", ids, preferred);
   if (chosen == 0) return;
-  instruction_ = static_cast<ir::TensorInstruction>(chosen - 1);
+  instruction_ = ir::InstructionOfNumber(chosen);
   *shapes = with.at(chosen);
 }
 

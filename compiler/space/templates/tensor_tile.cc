@@ -112,11 +112,11 @@ class TensorTile {
                         schedule::IsFixed(sketch_.state, product->b.buffer.get()));
     if (instructions.empty()) return std::nullopt;
     std::vector<int64_t> ids;
-    for (const ir::TensorInstruction i : instructions) ids.push_back(static_cast<int64_t>(i));
+    for (const ir::TensorInstruction i : instructions) ids.push_back(ir::EntryOf(i).number);
     const int64_t preferred = ids[0];
     std::sort(ids.begin(), ids.end());
-    const auto instruction =
-        static_cast<ir::TensorInstruction>(sketch_.chooser.OneOf(stage_ + ".instruction", ids, preferred));
+    const ir::TensorInstruction instruction =
+        ir::InstructionOfNumber(sketch_.chooser.OneOf(stage_ + ".instruction", ids, preferred));
     const ir::TensorInstructionEntry& entry = ir::EntryOf(instruction);
     HONE_RETURN_IF_ERROR(RecodeOperand(product->a.buffer, entry.a));
     HONE_RETURN_IF_ERROR(RecodeOperand(product->b.buffer, entry.b));
