@@ -88,11 +88,13 @@ absl::StatusOr<Roofline> RooflineOfDevice(const std::string& selector) {
 // Of the device that the program runs on. Packages of other versions may name CPUs that this one has no row for.
 absl::StatusOr<Roofline> RooflineOf(const std::string& target_text, int threads) {
   const absl::StatusOr<target::Target> target = target::ParseTarget(target_text);
-  if (target.ok() && target->kind == target::Kind::kOpenCl) {
-    return RooflineOfDevice<drivers::OpenClDriver>(target->device);
-  }
-  if (target.ok() && target->kind == target::Kind::kCuda) {
-    return RooflineOfDevice<drivers::CudaDriver>(target->device);
+  switch (target.ok() ? target->kind : target::Kind::kCpu) {
+    case target::Kind::kOpenCl:
+      return RooflineOfDevice<drivers::OpenClDriver>(target->device);
+    case target::Kind::kCuda:
+      return RooflineOfDevice<drivers::CudaDriver>(target->device);
+    case target::Kind::kCpu:
+      break;
   }
   ThreadPool pool(threads);
   return MeasureRoofline(pool);

@@ -50,9 +50,9 @@ absl::StatusOr<BuildReply> Builder::Compile(const BuildRequest& request) {
   } else {
     HONE_ASSIGN_OR_RETURN(schedule, schedule::ParseSchedule(request.schedule));
   }
-  // With lanes the code of a candidate stands alone; else objects are linked.
+  // Code that stands alone prepares its constants itself.
   const codegen::CompileOptions options = {reference ? codegen::Effort::kReference : codegen::Effort::kKernel,
-                                           Reproducing<ir::Func>(reproducers_), target.HasLanes()};
+                                           Reproducing<ir::Func>(reproducers_), !target.facts().links_candidates};
   HONE_ASSIGN_OR_RETURN(codegen::Kernel kernel,
                         codegen::CompileKernel(workload, schedule, target, request.name, options));
   BuildReply reply;

@@ -52,10 +52,7 @@ double Traffic(const NestFacts& facts, double bytes, double* lines) {
   return traffic;
 }
 
-// Who takes a parallel loop's iterations at one time.
-double Workers(const target::Target& target) {
-  return std::max(1, target.HasLanes() ? target.hierarchy.units : target.threads);
-}
+double Workers(const target::Target& target) { return std::max(1, target.Workers()); }
 
 void SpreadOverThreads(const NestFacts& facts, const target::Target& target, NestCost& cost) {
   double chunks = 1, dispatches = 0, around = 1;

@@ -272,7 +272,7 @@ Features ExtractFeatures(const schedule::State& state, const target::Target& tar
     if (n < order.size()) WriteNest(nests[order[n]], costs[order[n]], target, out);
     out.PadTo(kWhole + (n + 1) * kPerNest);
   }
-  if (target.HasLanes()) WriteOverlap(state, out);
+  if (target.facts().has_grid) WriteOverlap(state, out);
   return out.Take();
 }
 

@@ -289,7 +289,7 @@ class TuneLoop {
   absl::Status SearchAll() {
     TaskScheduler::Options options;
     options.by_gain = parts_.scheduler;
-    if (target_.HasLanes()) {
+    if (!target_.facts().links_candidates) {
       options.first_batch = kFirstDriverBatch;
       options.batch = kDriverBatch;
     }

@@ -110,12 +110,12 @@ class InterfaceBuilder {
 }  // namespace
 
 schedule::Schedule PlainSchedule(const ir::Workload& workload, const target::Target& target) {
-  if (!target.HasLanes()) return {};
+  if (!target.facts().has_grid) return {};
   return schedule::SpreadOverLanes(schedule::Start(workload), std::min(kPlainLanes, target.hierarchy.max_lanes));
 }
 
 schedule::Schedule ReferenceSchedule(const ir::Workload& workload, const target::Target& target) {
-  if (target.HasLanes()) return PlainSchedule(workload, target);
+  if (target.facts().has_grid) return PlainSchedule(workload, target);
   schedule::Schedule schedule;
   for (const ir::Stage& stage : workload.stages) {
     if (stage.reduce_axes.empty() || stage.axes.empty() || stage.axes.back().extent < 8) continue;

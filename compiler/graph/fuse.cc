@@ -47,8 +47,7 @@ class Fuser {
     for (int i = 0; i < count; ++i) {
       if (traits_[i].reduces && members_[cluster_[i]].size() == 1) GrowReduction(i);
     }
-    // Lanes have no tiles of two products (compiler/space).
-    for (int i = 0; i < count && !graph_.target.HasLanes(); ++i) {
+    for (int i = 0; i < count && graph_.target.facts().joins_products; ++i) {
       if (traits_[i].row) JoinProducts(cluster_[i]);
       if (traits_[i].sums_rows_of.has_value()) JoinDepthwise(i);
     }

@@ -94,7 +94,7 @@ absl::Status LowerLaunches(const ir::Func& func, const target::Target& target, P
 
 absl::StatusOr<Module> Lower(const schedule::State& state, const target::Target& target, const std::string& name,
                              PassOptions<ir::Func> options) {
-  if (state.IsBound() && !target.HasLanes()) {
+  if (state.IsBound() && !target.facts().has_grid) {
     return absl::FailedPreconditionError("the schedule binds loops to groups or lanes, which the target does not have");
   }
   HONE_ASSIGN_OR_RETURN(Loops loops, BuildLoops(state, target, name));
@@ -106,7 +106,7 @@ absl::StatusOr<Module> Lower(const schedule::State& state, const target::Target&
   module.packed = std::move(loops.packed);
   module.host_prepare = loops.prepare;
   if (packs) module.host_prepare.body = Unbind(loops.prepare.body);
-  if (!target.HasLanes()) {
+  if (!target.facts().has_grid) {
     module.main = {std::move(loops.main)};
     if (packs) module.prepare = {std::move(loops.prepare)};
     return module;

@@ -70,13 +70,13 @@ bool IsEmpty(const ir::Workload& workload) {
   });
 }
 
-bool HasLanes(const ir::Workload&, const target::Target& target) { return target.HasLanes(); }
-bool HasNoLanes(const ir::Workload&, const target::Target& target) { return !target.HasLanes(); }
+bool HasLanes(const ir::Workload&, const target::Target& target) { return target.facts().has_grid; }
+bool HasNoLanes(const ir::Workload&, const target::Target& target) { return !target.facts().has_grid; }
 bool IsLaneContraction(const ir::Workload& workload, const target::Target& target) {
-  return target.HasLanes() && HasContraction(workload);
+  return target.facts().has_grid && HasContraction(workload);
 }
 bool IsCpuContraction(const ir::Workload& workload, const target::Target& target) {
-  return !target.HasLanes() && HasContraction(workload);
+  return !target.facts().has_grid && HasContraction(workload);
 }
 
 absl::Status RegisterTiles(Sketch& sketch, const std::string& reader, const std::string& stage,
@@ -361,7 +361,7 @@ absl::StatusOr<Candidate> Build(const ir::Workload& workload, const target::Targ
                                 std::span<const Entry* const> fitting, Chooser& chooser, Families families) {
   Sketch sketch{schedule::Start(workload), target, chooser, {}};
   HONE_RETURN_IF_ERROR(Fill(workload, sketch, fitting, families));
-  if (target.HasLanes()) HONE_RETURN_IF_ERROR(CheckLimits(sketch.state, target));
+  if (target.facts().has_grid) HONE_RETURN_IF_ERROR(CheckLimits(sketch.state, target));
   return Candidate{chooser.decisions(), std::move(sketch.steps), std::move(sketch.state)};
 }
 
@@ -395,7 +395,7 @@ absl::StatusOr<Candidate> Default(const ir::Workload& workload, const target::Ta
   }
   Chooser none;
   Sketch plain{schedule::Start(workload), target, none, {}};
-  if (target.HasLanes()) HONE_RETURN_IF_ERROR(SpreadPrepared(plain));
+  if (target.facts().has_grid) HONE_RETURN_IF_ERROR(SpreadPrepared(plain));
   return Candidate{{}, std::move(plain.steps), std::move(plain.state)};
 }
 

@@ -146,6 +146,6 @@ Target CpuTarget(const Microarchitecture& row, const FeatureSet& features) {
   return target;
 }
 
-constinit const KindEntry kCpuEntry = {kWords, Typical, Parse, PrintCpu, Numbers, DeviceOfCpu};
+constinit const KindEntry kCpuEntry = {Execution::kThreads, kWords, Typical, Parse, PrintCpu, Numbers, DeviceOfCpu};
 
 }  // namespace hone::target

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "compiler/target/execution.h"
 
 namespace hone::target {
 
@@ -24,6 +25,7 @@ struct TargetText;
 struct Number;
 
 struct KindEntry {
+  Execution execution;                      // how its kernels run
   std::span<const std::string_view> words;  // with which a target's text may begin
   // One of which nothing else is known. Asks nothing of this machine.
   Target (*typical)();

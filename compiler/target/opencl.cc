@@ -72,7 +72,7 @@ absl::StatusOr<Target> Parse(const TargetText& text) {
   if (device != nullptr) target.device = device->value;
   if (!complete) HONE_RETURN_IF_ERROR(AskDevice(target));
   HONE_RETURN_IF_ERROR(ParseNumbers(text, {"-device="}, target));
-  if (!target.HasLanes()) {
+  if (target.hierarchy.max_lanes < 2) {
     return absl::InvalidArgumentError("target: -lanes=1: groups for OpenCL have at least 2 lanes; give 2 or more");
   }
   target.memory.local_bytes = target.memory.registers_bytes;
@@ -92,6 +92,7 @@ std::string DeviceOfOpenCl(const Target& target) {
 
 }  // namespace
 
-constinit const KindEntry kOpenClEntry = {kWords, Typical, Parse, PrintOpenCl, Numbers, DeviceOfOpenCl};
+constinit const KindEntry kOpenClEntry = {Execution::kLanes, kWords,  Typical,       Parse,
+                                          PrintOpenCl,       Numbers, DeviceOfOpenCl};
 
 }  // namespace hone::target

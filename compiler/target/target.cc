@@ -40,6 +40,8 @@ std::string Print(const Target& target) {
   return text;
 }
 
+std::string_view KindName(Kind kind) { return EntryOf(kind)->words.front(); }
+
 Target TypicalTarget(Kind kind) { return EntryOf(kind)->typical(); }
 
 std::string DeviceOf(const Target& target) { return EntryOf(target.kind)->device(target); }
@@ -51,7 +53,7 @@ absl::StatusOr<Target> TargetOfDevice(std::string_view device, int threads) {
   if (colon < device.size() && text != "cpu") text += fmt::format(" -device={}", device.substr(colon + 1));
   std::replace(text.begin() + static_cast<int64_t>(std::min(text.find('='), text.size())), text.end(), ' ', '-');
   HONE_ASSIGN_OR_RETURN(Target target, ParseTarget(text));
-  if (!target.HasLanes()) target.threads = threads;
+  if (!target.facts().has_grid) target.threads = threads;
   return target;
 }
 

@@ -92,7 +92,11 @@ struct Target {
 
   // Elements of a vector register.
   int VectorWidth(int element_bytes) const { return vector_bits / 8 / element_bytes; }
-  bool HasLanes() const { return hierarchy.max_lanes > 1; }
+  // Elements of four bytes that a core or unit works on in step: a vector, or a lane each.
+  int64_t ElementsInStep() const { return facts().has_grid ? hierarchy.lane_width : VectorWidth(4); }
+  // Parts of a parallel loop that run at the same time: threads, or units of a device.
+  int Workers() const { return facts().has_grid ? hierarchy.units : threads; }
+  const ExecutionFacts& facts() const { return FactsOf(EntryOf(kind)->execution); }
 };
 
 // InvalidArgument for a text that names an unknown kind, CPU, device, feature or option, or a value that cannot be: the
@@ -100,6 +104,8 @@ struct Target {
 // too.
 absl::StatusOr<Target> ParseTarget(std::string_view text);
 std::string Print(const Target& target);
+// The name of a kind, as the text of its targets begins: "cpu", "opencl", "cuda".
+std::string_view KindName(Kind kind);
 // What the text of a target may begin with, for help and messages: "cpu, x86_64, arm64, opencl".
 std::string TargetWords();
 

@@ -70,7 +70,7 @@ class KernelCompiler {
   // As they stand. For a CPU nobody vectorized these, which is left to LLVM; lanes have but one such schedule.
   absl::Status CompileLoops() {
     const schedule::Schedule plain = codegen::PlainSchedule(workload_, options_.target);
-    if (options_.target.HasLanes()) return Compile(plain);
+    if (options_.target.facts().has_grid) return Compile(plain);
     const schedule::Schedule reference = codegen::ReferenceSchedule(workload_, options_.target);
     if (Compile(reference, codegen::Effort::kReference).ok()) return absl::OkStatus();
     return Compile(plain, codegen::Effort::kReference);

@@ -99,7 +99,7 @@ class WorkloadCheck {
  private:
   absl::Status Try(const ir::Workload& workload, const schedule::Schedule& schedule, const std::string& what) {
     std::string passes = "all";
-    if (machine_.target.HasLanes()) passes += "," + JoinNames<ir::Func>(passes::GridPasses());
+    if (machine_.target.facts().has_grid) passes += "," + JoinNames<ir::Func>(passes::GridPasses());
     const std::string text =
         fmt::format("# run: passes={}\n{}schedule\n{}", passes, ir::Print(workload), schedule::Print(schedule));
     const std::string flags = "--verify-each --interpret " + TargetFlag(machine_);

@@ -38,7 +38,7 @@ std::string Optimize(llvm::Module* module, llvm::TargetMachine* machine, const t
   builder.crossRegisterProxies(loops, functions, cgscc, modules);
   llvm::ModulePassManager passes;
   // For lanes LLVM's own unrolling makes registers of what a lane keeps in arrays.
-  if (effort == Effort::kReference || target.HasLanes()) {
+  if (effort == Effort::kReference || target.facts().has_grid) {
     passes = builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2);
   } else if (llvm::Error error = builder.parsePassPipeline(passes, kKernelPasses)) {
     return llvm::toString(std::move(error));
@@ -57,7 +57,7 @@ void SetAttributes(llvm::Module* module, const target::Target& target) {
     if (function.isDeclaration()) continue;
     function.addFnAttr("target-cpu", target.cpu);
     if (!target.features.empty()) function.addFnAttr("target-features", LlvmFeatures(target));
-    if (!target.HasLanes()) {
+    if (!target.facts().has_grid) {
       function.addFnAttr("prefer-vector-width", std::to_string(target.vector_bits));
       // A large frame is touched page by page: where the stack ends a guard page is hit, never what lies behind it.
       function.addFnAttr("probe-stack", "inline-asm");
@@ -116,13 +116,13 @@ absl::StatusOr<std::string> EmitMachineCode(std::span<const ir::Func> funcs, con
   llvm::raw_svector_ostream stream(bytes);
   llvm::legacy::PassManager emit;
   // Of PTX the text is the object.
-  const bool object = output == Output::kObject && !target.HasLanes();
+  const bool object = output == Output::kObject && !target.facts().has_grid;
   const auto type = object ? llvm::CodeGenFileType::ObjectFile : llvm::CodeGenFileType::AssemblyFile;
   if (machine->addPassesToEmitFile(emit, stream, nullptr, type))
     return absl::InternalError("LLVM cannot emit code for " + Print(target));
   emit.run(module);
   std::string code(bytes.data(), bytes.size());
-  return target.HasLanes() ? NameSharingGroups(std::move(code), funcs) : code;
+  return target.facts().has_grid ? NameSharingGroups(std::move(code), funcs) : code;
 }
 
 }  // namespace hone::codegen

@@ -33,8 +33,8 @@ size_t FirstReduced(const std::vector<int64_t>& from, const std::vector<int64_t>
 // What a last dimension must be shorter than: partial results along it would leave most of two vectors unused, or most
 // lanes of a group. Where all is reduced to one number, lanes take it apart in the order of memory.
 int64_t MostLast(const target::Target& target, bool to_one) {
-  if (!target.HasLanes()) return 2 * target.VectorWidth(4);
-  return to_one ? std::numeric_limits<int64_t>::max() : 2 * target.hierarchy.lane_width;
+  const bool any_length = to_one && target.facts().has_grid;
+  return any_length ? std::numeric_limits<int64_t>::max() : 2 * target.ElementsInStep();
 }
 
 absl::StatusOr<ValueId> Flatten(Graph& graph, const Node& node) {
@@ -44,7 +44,7 @@ absl::StatusOr<ValueId> Flatten(Graph& graph, const Node& node) {
   const std::vector<int64_t> to = graph.values[node.outputs[0]].type.shape;
   const size_t first = pool ? 2 : FirstReduced(from, to);
   // A result without dimensions has none to spread over groups.
-  const bool needs_one = to.empty() && graph.target.HasLanes() && !from.empty();
+  const bool needs_one = to.empty() && graph.target.facts().has_grid && !from.empty();
   if ((first + 2 > from.size() && !needs_one) || from.back() >= MostLast(graph.target, first == 0)) return kAbsent;
   std::vector<int64_t> flat(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(first));
   flat.push_back(

@@ -83,7 +83,8 @@ double WinogradShare(const Graph& graph, const Node& node) {
   const std::vector<int64_t>& weights = graph.values[node.inputs[WeightsOf(node)]].type.shape;
   const std::vector<int64_t>& shape = output.type.shape;
   const bool window = weights.size() == 4 && weights[2] == kWinogradWindow && weights[3] == kWinogradWindow;
-  if (graph.target.HasLanes() || !Is(node, "Conv") || !window || output.type.dtype != ir::DType::kFloat32) return 1;
+  if (!graph.target.facts().winograd_needs_channels_last || !Is(node, "Conv")) return 1;
+  if (!window || output.type.dtype != ir::DType::kFloat32) return 1;
   if (!All(IntsAttribute(node, "strides"), 0, 1) || !All(IntsAttribute(node, "dilations"), 0, 1)) return 1;
   if (IntAttribute(node, "group", 1) != 1 || shape[2] == 1 || shape[3] == 1) return 1;
   constexpr double kElements = 36, kDirect = kWinogradTile * kWinogradTile * kWinogradWindow * kWinogradWindow;
@@ -99,8 +100,8 @@ double GainOf(const Graph& graph, const Node& node) {
   const std::vector<int64_t>& output = graph.values[node.outputs[0]].type.shape;
   const int64_t width = graph.target.VectorWidth(4);
   const double share = TakesInstruction(graph, node) ? kInstructionShare : WinogradShare(graph, node);
-  // A vector of a CPU stays within one of several groups, whose channels read the same inputs, unless each has but one.
-  const int64_t groups = graph.target.HasLanes() ? 1 : IntAttribute(node, "group", 1);
+  // Groups of one channel each count as one group, because their vectors lie across them.
+  const int64_t groups = graph.target.facts().vector_stays_in_group ? IntAttribute(node, "group", 1) : 1;
   const double last = VectorCost(output[1] > groups ? output[1] / groups : output[1], width) * share - kGain;
   if (Is(node, "ConvTranspose")) {
     const std::vector<int64_t> strides = IntsAttribute(node, "strides");
@@ -122,9 +123,9 @@ double ConvOperations(const Graph& graph, const Node& node) {
   return operations;
 }
 
-// Where channels come last, one group of lanes sums up all channels of an image.
+// With channels last, one group of lanes would have to sum all channels of an image.
 bool StaysChannelsFirst(const Graph& graph, const Node& node) {
-  return graph.target.HasLanes() && Is(node, "InstanceNormalization");
+  return graph.target.facts().sums_planes_in_groups && Is(node, "InstanceNormalization");
 }
 
 class LayoutChooser {

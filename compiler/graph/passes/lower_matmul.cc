@@ -109,7 +109,7 @@ absl::StatusOr<ValueId> LowerConv(Graph& graph, const View& view, const Node& no
   if (channels_last) {
     matrix_shape = Rows(input, weights[1]);
     // Pixels stay as they are where the kernel of a depthwise convolution can make the products, too.
-    if (!graph.target.HasLanes()) {
+    if (graph.target.facts().joins_products) {
       HONE_ASSIGN_OR_RETURN(const bool after_depthwise, IsMadeOfSumsApart(graph, view, node.inputs[0]));
       if (after_depthwise) matrix_shape = input;
     }

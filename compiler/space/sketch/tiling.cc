@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "base/status.h"
-#include "compiler/target/tiling.h"
 
 namespace hone::space {
 namespace {
@@ -20,7 +19,7 @@ Tiling::Tiling(Sketch& of, std::string read_by, std::string reduction, std::stri
       sums(stage),
       prefix(std::move(names)),
       out(sketch.Get(reader).stage),
-      letters(target::TilingOf(sketch.target)),
+      letters(sketch.target.facts().tiling),
       levels(static_cast<size_t>(std::ranges::count(letters, 'S'))),
       first_reduction(letters.find('R')) {
   HONE_CHECK(levels >= 2 && first_reduction >= 1 && letters.ends_with("RS"));

@@ -76,18 +76,18 @@ TEST(Targets, TensorInstructionsFollowTheFeatures) {
 
 TEST(Targets, AnOpenClDeviceHasLanesAndACpuHasNone) {
   const Target device = ParseTarget("opencl -lanes=64 -registers=512 -vector=128").value();
-  EXPECT_TRUE(device.HasLanes());
+  EXPECT_TRUE(device.facts().has_grid);
   EXPECT_EQ(device.hierarchy.max_lanes, 64);
   EXPECT_EQ(device.memory.local_bytes, 512);
   EXPECT_EQ(device.vector_registers, 32);
-  EXPECT_FALSE(ParseTarget("arm64")->HasLanes());
+  EXPECT_FALSE(ParseTarget("arm64")->facts().has_grid);
 }
 
 TEST(Targets, CudaIsAnArchitectureAndWhatItsDevicesHave) {
   const Target orin = ParseTarget("cuda:sm_87").value();
   EXPECT_EQ(Print(orin), Print(*ParseTarget("cuda -arch=sm_87")));
   EXPECT_THAT(Print(orin), HasSubstr("cuda -arch=sm_87 -units=16 "));
-  EXPECT_TRUE(orin.HasLanes());
+  EXPECT_TRUE(orin.facts().has_grid);
   EXPECT_EQ(orin.hierarchy.lane_width, 32);
   EXPECT_EQ(orin.hierarchy.shuffle_lanes, 32);
   EXPECT_EQ(ParseTarget("cuda:sm_70")->hierarchy.shuffle_lanes, 32);

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// How kernels run on a kind of target, as data: what graph passes, the search and packages must know of it before there
+// is a kernel. Which passes lower a schedule, and which schedule is the naive one, says compiler/execution/model.h.
+//
+// A kind of target names its execution in its table entry (kind.h). A new one is an enumerator, a row in execution.cc,
+// and a file in compiler/execution.
+#ifndef HONE_COMPILER_TARGET_EXECUTION_H_
+#define HONE_COMPILER_TARGET_EXECUTION_H_
+
+#include <cstdint>
+#include <string_view>
+
+namespace hone::target {
+
+enum class Execution : uint8_t {
+  kThreads,  // one function call a kernel; its parallel loops are shared out to the threads of a pool
+  kLanes,    // launches, each over a grid of groups of lanes
+};
+
+struct ExecutionFacts {
+  // A launch has a grid. Its groups run in any order, and so a kernel may need several launches.
+  bool has_grid = false;
+  // The candidates of a batch are linked into one object. Else the code of each stands alone, with the launches that
+  // prepare its constants, and a driver on the device's side loads it.
+  bool links_candidates = true;
+  // One kernel can compute a product and what consumes it row by row: attention, a depthwise convolution and the
+  // pointwise one after it.
+  bool joins_products = true;
+  // The elements of a vector belong to one group of a grouped convolution, because they read the same inputs.
+  bool vector_stays_in_group = true;
+  // Winograd's algorithm needs channels side by side in memory.
+  bool winograd_needs_channels_last = true;
+  // A group of lanes sums a whole plane of an image, which must then be contiguous: channels stay first.
+  bool sums_planes_in_groups = false;
+  // Into which levels of loops a reduction is split, a letter a level, outermost first: S splits every axis of the
+  // result, R those that are summed over. The first S is what threads share out, the last stays in registers. Empty
+  // where lanes share out the work.
+  std::string_view tiling;
+};
+
+const ExecutionFacts& FactsOf(Execution execution);
+
+}  // namespace hone::target
+
+#endif  // HONE_COMPILER_TARGET_EXECUTION_H_
