@@ -234,22 +234,58 @@ fetch_sources() {
 # on that version and every later one.
 fetch_old_glibc() { fetch "$1" "$2" bullseye download libc6 libc6-dev libgcc-s1; }
 
+# hone_version: prints the version of this source tree.
 hone_version() { sed -nE 's/^project\(hone VERSION ([0-9.]+).*/\1/p' CMakeLists.txt; }
 
-# Debian packages whose code is in the bundled agent.
-agent_contents=(libabsl-dev libc-ares2 libfmt-dev libgrpc29 libprotobuf32 libre2-9 libseccomp2 libspdlog-dev libssl3
-  libstdc++6 zlib1g)
+# Debian packages with code that is part of hone-agent: libraries that are linked statically in the package or the archive, and
+# libraries whose headers are compiled in. tests/packages/linked_terms checks both lists against what is compiled and linked.
+agent_contents=(libabsl-dev libc-ares2 libcli11-dev libfmt-dev libgrpc29 libprotobuf32 libre2-9 libseccomp2 libspdlog-dev
+  libssl3 libstdc++6 nlohmann-json3-dev opencl-headers zlib1g)
+# The same for all programs of Hone together. libdmlc0 and libgomp1 are linked by XGBoost.
+commands_contents=("${agent_contents[@]}" libboost1.74-dev libdmlc0 libgomp1 liblld-19-dev libllvm19 libonnx1 libsqlite3-0
+  libxgboost0 libzip4 libzstd1)
+# Libraries that no Debian package has. Their terms are in packaging/licences.
+dashboard_contents=(uplot)
 
-# copy_terms FOLDER DOCUMENTS PACKAGE...: the terms of each, from DOCUMENTS/PACKAGE, into FOLDER.
-copy_terms() {
-  local folder=$1 documents=$2 package
-  shift 2
-  mkdir -p "$folder"
-  for package in "$@"; do cp -L "$documents/$package/copyright" "$folder/$package"; done
+# licences_in COPYRIGHT: prints the short names of the licences in a copyright file of Debian, those of Debian's own packaging
+# left out. Prints nothing if the file is not in the machine-readable format.
+licences_in() {
+  gawk '/^Files:/ { ours = !/^Files: *debian\/\*$/ } /^License:/ && ours && NF > 1 { sub(/^License: */, ""); print; ours = 0 }' "$1" |
+    LC_ALL=C sort -u | paste -sd ';' | sed 's/;/; /g'
 }
 
-# pack FOLDER [NAME]: makes NAME.tar.xz of it beside it, the same bytes for the same files, and removes it. Its own name, if
-# none is given.
+# copy_terms FOLDER DOCUMENTS PACKAGE...: writes LICENSE and NOTICE of Hone into FOLDER, and the terms of each PACKAGE into
+# FOLDER/licences. These are DOCUMENTS/PACKAGE/copyright, or packaging/licences/PACKAGE for a library that is not in Debian. The
+# licence texts that they refer to on a Debian system are copied into FOLDER/licences/common-licenses. NOTICE lists all.
+copy_terms() {
+  local folder=$1 documents=$2 package text
+  shift 2
+  mkdir -p "$folder"
+  cp LICENSE "$folder/LICENSE"
+  gawk -v RS= 'NR <= 2 { print $0 "\n" }' NOTICE > "$folder/NOTICE"  # the paragraphs about Hone itself
+  mkdir -p "$folder/licences"
+  printf 'These libraries of others are a part of it. The file of that name in the folder licences has the terms.\n\n' \
+    >> "$folder/NOTICE"
+  for package in "$@"; do
+    if [[ -f packaging/licences/$package ]]; then
+      cp "packaging/licences/$package" "$folder/licences/$package"
+      printf '  %-20s %s\n' "$package" "$(head -n 1 "packaging/licences/$package")" >> "$folder/NOTICE"
+      continue
+    fi
+    [[ -f $documents/$package/copyright ]] ||
+      fail "the terms of $package are missing: there is no $documents/$package/copyright. Install the package $package"
+    cp -L "$documents/$package/copyright" "$folder/licences/$package"
+    text=$(licences_in "$folder/licences/$package")
+    printf '  %-20s %s\n' "$package" "${text:-see its file}" >> "$folder/NOTICE"
+  done
+  mkdir -p "$folder/licences/common-licenses"
+  for text in $(grep -rhoE '/usr/share/common-licenses/[A-Za-z0-9.-]*[A-Za-z0-9]' "$folder/licences" | sort -u); do
+    cp -L "$text" "$folder/licences/common-licenses" 2> /dev/null || true  # a few files name a text that Debian does not have
+  done
+}
+
+# pack FOLDER [NAME]: packs FOLDER into NAME.tar.xz beside it, and removes FOLDER. NAME is the name of FOLDER if it is not given.
+# The same files always give the same bytes.
 pack() {
   local archive=${1%/*}/${2:-${1##*/}}.tar.xz
   XZ_OPT=-9 tar -C "${1%/*}" --sort=name --owner=0 --group=0 --numeric-owner \
