@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# hone_embedded_folder(NAME FOLDER folder FUNCTION name [COMPRESS]): a library with all files of a folder in it, which
-# hone::FUNCTION() gives (base/embedded_file.h). A folder that is not there, or is empty, gives none. With
-# COMPRESS each is in it a second time, as FILE.gz.
+# hone_embedded_folder(NAME FOLDER folder FUNCTION name [COMPRESS]): declares a library that contains all files of a folder.
+# hone::FUNCTION() returns them (base/embedded_file.h); it returns no file if the folder is missing or empty. With COMPRESS the
+# library contains each file a second time, compressed, as FILE.gz.
 function(hone_embedded_folder name)
   cmake_parse_arguments(ARG "COMPRESS" "FOLDER;FUNCTION" "" ${ARGN})
   file(GLOB_RECURSE files CONFIGURE_DEPENDS RELATIVE ${ARG_FOLDER} ${ARG_FOLDER}/*)
@@ -18,7 +18,7 @@ function(hone_embedded_folder name)
       set(compressed ${CMAKE_CURRENT_BINARY_DIR}/${name}/${file}.gz)
       get_filename_component(folder ${compressed} DIRECTORY)
       file(MAKE_DIRECTORY ${folder})
-      # Without name and time, so that the same file gives the same program.
+      # -n leaves out name and time, so that the same file gives the same program.
       add_custom_command(OUTPUT ${compressed} DEPENDS ${ARG_FOLDER}/${file}
                          COMMAND ${HONE_GZIP} -9nc ${ARG_FOLDER}/${file} > ${compressed} VERBATIM)
       list(APPEND sources ${compressed})
@@ -51,7 +51,7 @@ const std::vector<EmbeddedFile>& @ARG_FUNCTION@() {
 }
 }  // namespace hone
 ]])
-  # By itself: of sources that are compiled as one, CMake forgets what their objects depend on.
+  # Not in a unity build, because CMake then ignores OBJECT_DEPENDS.
   set_source_files_properties(${source} PROPERTIES OBJECT_DEPENDS "${paths}" SKIP_UNITY_BUILD_INCLUSION ON)
   hone_library(${name} SOURCES ${source})
 endfunction()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Shared settings, and the three functions with which every room declares its targets.
+# Settings of all targets, and the functions with which every room declares its targets: hone_library, hone_binary, hone_test.
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
@@ -9,32 +9,32 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
-add_compile_options(-pthread)  # for all alike: sources share precompiled headers only when their flags agree
+add_compile_options(-pthread)  # for all targets, because they share precompiled headers only if their flags are equal
 
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM)
-  # A precompiled header is a file of which ccache cannot see what was defined where it was used; nothing here redefines.
+  # ccache cannot see which macros were defined before a precompiled header was used. No source here defines any.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE_PROGRAM})
 endif()
 
-# LLVM's linker takes half a second where GNU's takes half a minute, which reads all of libLLVM for each program.
+# LLVM's linker takes half a second for a program. GNU's takes half a minute, because it reads all of libLLVM.
 find_program(HONE_LINKER ld.lld PATHS /usr/lib/llvm-19/bin NO_DEFAULT_PATH)
 if(HONE_LINKER)
   cmake_path(GET HONE_LINKER PARENT_PATH folder)
   add_link_options(-fuse-ld=lld -B${folder})
 endif()
 
-# agent: hone-agent and what it is made of, for boards; without LLVM, XGBoost, ONNX and SQLite.
-# runtime: base, the drivers and the runtime; needs nothing but a C++ compiler.
-set(HONE_PARTS everything CACHE STRING "what is built: everything, agent, or runtime")
+# agent: hone-agent and its libraries, for boards; needs no LLVM, XGBoost, ONNX and SQLite.
+# runtime: base, the drivers and the runtime; needs only a C++ compiler.
+set(HONE_PARTS everything CACHE STRING "which part is built: everything, agent, or runtime")
 set_property(CACHE HONE_PARTS PROPERTY STRINGS everything agent runtime)
 if(NOT HONE_PARTS MATCHES "^(everything|agent|runtime)$")
   message(FATAL_ERROR "HONE_PARTS is '${HONE_PARTS}': give everything, agent or runtime")
 endif()
-# Eight sources of a target are compiled as one: what they include is read once, and templates are instantiated once, in
-# less than half the time. So what is in unnamed namespaces has a name of its own in the whole target
-# (tests/lint/unnamed), and who takes one source of a library takes eight; neither holds where a target is ALONE. Boards
-# build a part, and have little memory: they compile each source by itself.
+# Unity build: eight sources of a target are compiled as one, in less than half the time, because their headers are read once and
+# their templates instantiated once. Therefore names in unnamed namespaces must be unique within a target (tests/lint/unnamed),
+# and a program that links one source of a library links eight. Targets marked ALONE are not built so, and neither are boards,
+# because they have little memory.
 if(HONE_PARTS STREQUAL everything)
   set(CMAKE_UNITY_BUILD ON CACHE BOOL "OFF: each source is compiled alone")
 endif()
@@ -44,17 +44,17 @@ if(HONE_SANITIZE)
   add_link_options(-fsanitize=${HONE_SANITIZE})
 endif()
 
-# -Wrestrict and -Wmaybe-uninitialized are wrong about std::string and std::variant in GCC 12 (GCC bugs 105651, 105562).
+# GCC 12 gives false warnings of -Wrestrict and -Wmaybe-uninitialized for std::string and std::variant (GCC bugs 105651, 105562).
 set(HONE_WARNINGS -Wall -Wextra -Werror -Wno-missing-field-initializers -Wno-restrict -Wno-maybe-uninitialized)
-if(CMAKE_CXX_COMPILER_ID MATCHES Clang)  # of the preset fuzzers
-  # libstdc++ of GCC 12 uses what it deprecates.
+if(CMAKE_CXX_COMPILER_ID MATCHES Clang)  # the preset fuzzers
+  # The headers of libstdc++ 12 use functions that they declare as deprecated.
   list(APPEND HONE_WARNINGS -Wno-unknown-warning-option -Wno-deprecated-declarations)
 endif()
 
-# hone_precompiled_headers(NAME KIND library|executable HEADERS h... DEPS target... [OPTIONS o...]): headers of other
-# projects, read once for all the libraries, binaries or tests that are declared with HONE_HEADERS_OF_LIBRARIES,
-# HONE_HEADERS_OF_BINARIES or HONE_HEADERS_OF_TESTS set to NAME. Each source still includes what it uses: HONE_PARTS=agent
-# builds without, and so does -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON.
+# hone_precompiled_headers(NAME KIND library|executable HEADERS h... DEPS target... [OPTIONS o...]): precompiles headers of
+# other projects. Targets that are declared while HONE_HEADERS_OF_LIBRARIES, HONE_HEADERS_OF_BINARIES or HONE_HEADERS_OF_TESTS
+# is NAME use them. Sources must still include each header that they use, because HONE_PARTS=agent and
+# -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON build without precompiled headers.
 function(hone_precompiled_headers name)
   cmake_parse_arguments(ARG "" "KIND" "HEADERS;DEPS;OPTIONS" ${ARGN})
   file(CONFIGURE OUTPUT ${name}.cc CONTENT "int main() { return 0; }\n")
@@ -69,17 +69,19 @@ function(hone_precompiled_headers name)
   target_precompile_headers(${name} PRIVATE ${ARG_HEADERS})
 endfunction()
 
-# Out of a precompiled header GCC 12 sees std::string's functions as ours, and is wrong about them (GCC bug 105329).
+# hone_reuse_headers(NAME HEADERS): compiles the target NAME with the precompiled headers HEADERS. GCC 12 gives false warnings for
+# std::string from a precompiled header, because it takes its functions for code of this project (GCC bug 105329).
 function(hone_reuse_headers name headers)
   target_precompile_headers(${name} REUSE_FROM ${headers})
   target_compile_options(${name} PRIVATE -Wno-array-bounds -Wno-stringop-overflow)
   target_compile_definitions(${name} PRIVATE $<TARGET_PROPERTY:${headers},COMPILE_DEFINITIONS>)
 endfunction()
 
-# What runs once or waits is compiled with: tests, mains, commands. What optimizing them takes is never won back.
+# Options for code that runs once or waits: tests, main functions, commands. More optimization costs more time than it saves.
 set(HONE_GLUE_OPTIONS -O1)
 
-# hone_library(NAME [GLUE] [ALONE] SOURCES a.cc b.cc [DEPS target...]): a static library with root-relative includes.
+# hone_library(NAME [GLUE] [ALONE] SOURCES a.cc b.cc [DEPS target...]): declares a static library. Includes are relative to the
+# root of the repository. GLUE compiles with HONE_GLUE_OPTIONS, ALONE compiles each source by itself.
 function(hone_library name)
   cmake_parse_arguments(ARG "GLUE;ALONE" "" "SOURCES;DEPS" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
@@ -97,8 +99,8 @@ function(hone_library name)
   endif()
 endfunction()
 
-# hone_binary(NAME SOURCES main.cc [DEPS target...] [HEADERS h]): glue around libraries; h: its precompiled headers, where
-# they are not HONE_HEADERS_OF_BINARIES.
+# hone_binary(NAME SOURCES main.cc [DEPS target...] [HEADERS h]): declares a program. It uses the precompiled headers h, or
+# HONE_HEADERS_OF_BINARIES without h.
 function(hone_binary name)
   cmake_parse_arguments(ARG "" "HEADERS" "SOURCES;DEPS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
@@ -113,7 +115,7 @@ function(hone_binary name)
   endif()
 endfunction()
 
-# hone_test(NAME LABEL label [ALONE] SOURCES x_test.cc [DEPS target...]): one gtest binary, registered with ctest as NAME.
+# hone_test(NAME LABEL label [ALONE] SOURCES x_test.cc [DEPS target...]): declares a GoogleTest program, which ctest runs as NAME.
 function(hone_test name)
   cmake_parse_arguments(ARG "ALONE" "LABEL" "SOURCES;DEPS" ${ARGN})
   find_package(GTest REQUIRED)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Cross-compiles for 64-bit Arm Linux with Debian's g++-aarch64-linux-gnu:
 #   cmake -B build/aarch64 -DHONE_PARTS=runtime -DCMAKE_TOOLCHAIN_FILE=cmake/aarch64-linux-gnu.cmake
-# What is built runs here under qemu-aarch64-static -L /usr/aarch64-linux-gnu.
-# With -DCMAKE_SYSROOT=FOLDER the libraries are those of an arm64 system in that folder (scripts/packages makes one).
+# qemu-aarch64-static -L /usr/aarch64-linux-gnu runs the programs on this machine.
+# With -DCMAKE_SYSROOT=FOLDER the libraries come from an arm64 system in that folder (scripts/packages makes one).
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-# Bash functions that the scripts here share: installing packages, building, and messages. Sourced, never run; the
-# caller has set -euo pipefail and stands in the root of the repository.
+# Bash functions that several scripts share: messages, installing packages, building, fetching Debian packages, licence
+# texts, archives. It is sourced, never run. The caller has set -euo pipefail, and its working directory is the root of the
+# repository.
 
 say() { printf '== %s\n' "$*"; }
 
-# fail MESSAGE: what went wrong and what to do about it, on standard error; ends the script with exit code 1.
+# fail MESSAGE: prints MESSAGE to standard error and ends the script with exit code 1. MESSAGE says what went wrong and
+# what to do about it.
 fail() {
   printf '%s: %s\n' "${0##*/}" "$*" >&2
   exit 1
 }
 
-# missing_packages NAME...: prints those that dpkg does not have installed, one per line.
+# missing_packages NAME...: prints the packages that are not installed, one per line.
 missing_packages() {
   local name
   for name in "$@"; do
@@ -20,38 +22,38 @@ missing_packages() {
   done
 }
 
-# as_root COMMAND...: runs it as root, through sudo where need be.
+# as_root COMMAND...: runs COMMAND as root, through sudo if the user is not root.
 as_root() {
   if [[ $EUID -eq 0 ]]; then
     "$@"
   elif command -v sudo >/dev/null; then
     sudo "$@"
   else
-    fail "needs root to run '$*', and sudo is not installed; run that command as root, then try again"
+    fail "cannot run '$*': it needs root, and sudo is not installed. Run that command as root, then try again"
   fi
 }
 
-# install_packages NAME...: installs those that are missing; touches neither apt nor the network when there are none.
+# install_packages NAME...: installs the packages that are missing. If none is missing it uses neither apt nor the network.
 install_packages() {
-  command -v dpkg-query >/dev/null || fail "this system has no dpkg; Hone's scripts install packages on Debian 12"
+  command -v dpkg-query >/dev/null || fail "this system has no dpkg. Hone's scripts install packages on Debian 12 only"
   local missing
   mapfile -t missing < <(missing_packages "$@")
   [[ ${#missing[@]} -eq 0 ]] && return
   say "installing ${#missing[@]} packages: ${missing[*]}"
   as_root apt-get -q update ||
-    fail "apt-get update failed (its messages are above); check the network and /etc/apt, then try again"
+    fail "apt-get update failed; its messages are above. Check the network and /etc/apt, then try again"
   as_root env DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends "${missing[@]}" ||
-    fail "apt-get could not install: ${missing[*]}; its messages are above (all of these are in Debian 12's main)"
+    fail "apt-get could not install ${missing[*]}; its messages are above. All of them are in Debian 12, section main"
 }
 
-# debian_mirror: the first address in /etc/apt from which this machine takes the suite bookworm itself.
+# debian_mirror: prints the first address in /etc/apt that has the suite bookworm (Debian 12).
 debian_mirror() {
   apt-get indextargets --format '$(SITE) $(RELEASE) $(CREATED_BY)' 2>/dev/null |
     gawk '$2 == "bookworm" && $3 == "Packages" { print $1; exit }'
 }
 
-# sources_of SUITE: address and name of what its packages come from. Of bookworm that is all of it that this machine takes
-# packages from, and so security.debian.org too; of another, the suite alone.
+# sources_of SUITE: prints the address and the suite of each source of packages, one per line. For bookworm these are all
+# sources that this machine has for Debian 12, security updates included. For any other suite it is that suite alone.
 sources_of() {
   if [[ $1 != bookworm ]]; then
     printf '%s %s\n' "$(debian_mirror)" "$1"
@@ -61,19 +63,57 @@ sources_of() {
     gawk '$2 ~ /^bookworm(-updates|-security)?$/ && $3 == "Packages" && !seen[$1, $2]++ { print $1, $2 }'
 }
 
-# build_release: configures and builds build/release; quick when nothing changed.
-build_release() {
-  say "building build/release"
-  if [[ ! -f build/release/build.ninja ]]; then
-    cmake --preset release || fail "cmake could not configure build/release; its messages are above"
+# configure_release on|off: configures build/release with the tests (on) or without them (off). A folder that is configured
+# already keeps its tests, because a build of the commands alone does not need them to be off.
+configure_release() {
+  local cache=build/release/CMakeCache.txt
+  if [[ -f build/release/build.ninja ]]; then
+    [[ $1 == on ]] && grep -q '^HONE_TESTS:BOOL=OFF$' "$cache" || return 0
   fi
-  cmake --build --preset release || fail "the build of build/release failed; the compiler's messages are above"
+  cmake --preset release -DHONE_TESTS="$1" || fail "cmake could not configure build/release; its messages are above"
 }
 
-# isolated FOLDER COMMAND...: apt as if the system in FOLDER, which has nothing installed, were all there is.
+# show_progress: reads Ninja's output with the status "[DONE/TOTAL] ", and prints the share that is done and the elapsed
+# time every 30 seconds. Messages of the compiler are passed on.
+show_progress() {
+  local line code finished=0 total=0 started=$SECONDS printed=$SECONDS
+  while true; do
+    code=0
+    IFS= read -r -t 5 line || code=$?
+    if ((code == 0)); then
+      if [[ $line =~ ^\[([0-9]+)/([0-9]+)\]\  ]]; then
+        finished=${BASH_REMATCH[1]} total=${BASH_REMATCH[2]}
+      else
+        printf '%s\n' "$line"
+      fi
+    elif ((code <= 128)); then
+      break  # the end of the output; codes above 128 say that 5 seconds passed without a line
+    fi
+    if ((total > 0 && SECONDS - printed >= 30)); then
+      printed=$SECONDS
+      printf '   %d%% built (%d of %d steps) after %d:%02d minutes\n' $((100 * finished / total)) "$finished" "$total" \
+        $(((SECONDS - started) / 60)) $(((SECONDS - started) % 60))
+    fi
+  done
+}
+
+# build_release TARGET: builds TARGET in build/release, and shows how far the build is: on a terminal in one line that is
+# rewritten, elsewhere in a line every 30 seconds. The folder must be configured.
+build_release() {
+  say "building $1 in build/release"
+  if [[ -t 1 ]]; then
+    NINJA_STATUS='%p built (%f of %t steps) after %e s: ' cmake --build --preset release --target "$1"
+  else
+    NINJA_STATUS='[%f/%t] ' cmake --build --preset release --target "$1" 2>&1 | show_progress
+  fi || fail "the build of build/release failed; the compiler's messages are above"
+}
+
+# isolated FOLDER COMMAND...: runs a command of apt with the settings that isolate wrote to FOLDER. apt then sees an empty
+# system in FOLDER, and neither reads nor changes this one.
 isolated() { APT_CONFIG=$1/apt.conf "${@:2}"; }
 
-# isolate FOLDER ARCHITECTURE SUITE [deb-src]: makes FOLDER such a system, which knows what packages SUITE has.
+# isolate FOLDER ARCHITECTURE SUITE [deb-src]: makes an empty system for apt in FOLDER, and loads the package lists of SUITE
+# for ARCHITECTURE. With deb-src these are the lists of source packages. Removes what was in FOLDER.
 isolate() {
   local folder=$1 site suite
   rm -rf "$folder"
@@ -101,7 +141,8 @@ END
     fail "apt-get update for $3, $2 failed; its messages are in $folder/log"
 }
 
-# make_movable ROOT: links and linker scripts that say where the system's libraries lie say so from where they lie.
+# make_movable ROOT: rewrites absolute symbolic links and linker scripts below ROOT, so that a linker finds the libraries in
+# ROOT and not those of this system.
 make_movable() {
   local link script
   find "$1" -type l -lname '/*' | while read -r link; do
@@ -112,7 +153,8 @@ make_movable() {
   done
 }
 
-# note FOLDER DEB: FOLDER/dpkg is a database of dpkg in which DEB is installed, with its files where they were unpacked.
+# note FOLDER DEB: enters DEB as installed into FOLDER/dpkg, a database of dpkg. Its files are listed below FOLDER/root, where
+# they were unpacked. dpkg-shlibdeps reads this database when it finds the packages of libraries of another architecture.
 note() {
   local name file info=$1/dpkg/info
   name=$(dpkg-deb -f "$2" Package)
@@ -127,21 +169,22 @@ note() {
   done
 }
 
-# complete FOLDER WHAT: whether just that is in FOLDER.
+# complete FOLDER WHAT: succeeds if FOLDER was fetched to its end and has exactly WHAT.
 complete() { [[ $(cat "$1/complete" 2>/dev/null) == "$2" ]]; }
 
-# fetched FOLDER WHAT: whether it is there since a week at most: Debian mends what it has released.
+# fetched FOLDER WHAT: succeeds if FOLDER has exactly WHAT and is at most a week old. Older packages are fetched again, because
+# Debian publishes security fixes for them.
 fetched() { complete "$1" "$2" && [[ -n $(find "$1/complete" -mtime -7) ]]; }
 
-# answers FOLDER ARCHITECTURE SUITE [deb-src]: whether FOLDER can be made anew, without touching it: where nobody
-# answers, what is there stays.
+# answers FOLDER ARCHITECTURE SUITE [deb-src]: succeeds if the servers of SUITE answer. FOLDER itself is not changed, so that
+# what it has stays usable without a network.
 answers() {
   (isolate "$1.asked" "${@:2}") || return
   rm -rf "$1.asked"
 }
 
-# fetch FOLDER ARCHITECTURE SUITE WITH PACKAGE...: unpacks Debian packages into FOLDER/root; no script of theirs is run.
-# WITH is what to do: install, with what they depend on, or download, without.
+# fetch FOLDER ARCHITECTURE SUITE VERB PACKAGE...: unpacks Debian packages into FOLDER/root. None of their scripts is run. VERB
+# is install (the packages and all that they depend on) or download (the packages alone).
 fetch() {
   local folder=$1 architecture=$2 suite=$3 verb=$4 deb
   shift 4
@@ -149,7 +192,7 @@ fetch() {
   say "fetching libraries of $suite for $architecture"
   if ! answers "$folder" "$architecture" "$suite"; then
     complete "$folder" "$suite $*" && return
-    fail "no libraries of $suite for $architecture can be fetched"
+    fail "cannot fetch libraries of $suite for $architecture: no server answers. Check the network and /etc/apt"
   fi
   isolate "$folder" "$architecture" "$suite"
   if [[ $verb == install ]]; then
@@ -166,8 +209,7 @@ fetch() {
   echo "$suite $*" > "$folder/complete"
 }
 
-# fetch_sources FOLDER SUITE PACKAGE...: unpacks Debian's source packages, as their authors released them, into
-# FOLDER/root/PACKAGE.
+# fetch_sources FOLDER SUITE PACKAGE...: unpacks source packages of Debian into FOLDER/root/PACKAGE, without Debian's patches.
 fetch_sources() {
   local folder=$1 suite=$2 package
   shift 2
@@ -175,7 +217,7 @@ fetch_sources() {
   say "fetching sources of $*"
   if ! answers "$folder" "$(dpkg --print-architecture)" "$suite" deb-src; then
     complete "$folder" "$suite $*" && return
-    fail "no sources of $suite can be fetched"
+    fail "cannot fetch sources of $suite: no server answers. Check the network and /etc/apt"
   fi
   isolate "$folder" "$(dpkg --print-architecture)" "$suite" deb-src
   (cd "$folder/cache" && isolated "$folder" apt-get -q source --download-only "$@" >> "$folder/log" 2>&1) ||
@@ -188,25 +230,62 @@ fetch_sources() {
   echo "$suite $*" > "$folder/complete"
 }
 
-# fetch_old_glibc FOLDER ARCHITECTURE: what programs are linked with that are to start on glibc 2.31 and later.
+# fetch_old_glibc FOLDER ARCHITECTURE: fetches glibc 2.31 of Debian 11 into FOLDER/root. Programs that are linked with it start
+# on that version and every later one.
 fetch_old_glibc() { fetch "$1" "$2" bullseye download libc6 libc6-dev libgcc-s1; }
 
+# hone_version: prints the version of this source tree.
 hone_version() { sed -nE 's/^project\(hone VERSION ([0-9.]+).*/\1/p' CMakeLists.txt; }
 
-# Debian packages whose code is in the bundled agent.
-agent_contents=(libabsl-dev libc-ares2 libfmt-dev libgrpc29 libprotobuf32 libre2-9 libseccomp2 libspdlog-dev libssl3
-  libstdc++6 zlib1g)
+# Debian packages with code that is part of hone-agent: libraries that are linked statically in the package or the archive, and
+# libraries whose headers are compiled in. tests/packages/linked_terms checks both lists against what is compiled and linked.
+agent_contents=(libabsl-dev libc-ares2 libcli11-dev libfmt-dev libgrpc29 libprotobuf32 libre2-9 libseccomp2 libspdlog-dev
+  libssl3 libstdc++6 nlohmann-json3-dev opencl-headers zlib1g)
+# The same for all programs of Hone together. libdmlc0 and libgomp1 are linked by XGBoost.
+commands_contents=("${agent_contents[@]}" libboost1.74-dev libdmlc0 libgomp1 liblld-19-dev libllvm19 libonnx1 libsqlite3-0
+  libxgboost0 libzip4 libzstd1)
+# Libraries that no Debian package has. Their terms are in packaging/licences.
+dashboard_contents=(uplot)
 
-# copy_terms FOLDER DOCUMENTS PACKAGE...: the terms of each, from DOCUMENTS/PACKAGE, into FOLDER.
-copy_terms() {
-  local folder=$1 documents=$2 package
-  shift 2
-  mkdir -p "$folder"
-  for package in "$@"; do cp -L "$documents/$package/copyright" "$folder/$package"; done
+# licences_in COPYRIGHT: prints the short names of the licences in a copyright file of Debian, those of Debian's own packaging
+# left out. Prints nothing if the file is not in the machine-readable format.
+licences_in() {
+  gawk '/^Files:/ { ours = !/^Files: *debian\/\*$/ } /^License:/ && ours && NF > 1 { sub(/^License: */, ""); print; ours = 0 }' "$1" |
+    LC_ALL=C sort -u | paste -sd ';' | sed 's/;/; /g'
 }
 
-# pack FOLDER [NAME]: makes NAME.tar.xz of it beside it, the same bytes for the same files, and removes it. Its own name, if
-# none is given.
+# copy_terms FOLDER DOCUMENTS PACKAGE...: writes LICENSE and NOTICE of Hone into FOLDER, and the terms of each PACKAGE into
+# FOLDER/licences. These are DOCUMENTS/PACKAGE/copyright, or packaging/licences/PACKAGE for a library that is not in Debian. The
+# licence texts that they refer to on a Debian system are copied into FOLDER/licences/common-licenses. NOTICE lists all.
+copy_terms() {
+  local folder=$1 documents=$2 package text
+  shift 2
+  mkdir -p "$folder"
+  cp LICENSE "$folder/LICENSE"
+  gawk -v RS= 'NR <= 2 { print $0 "\n" }' NOTICE > "$folder/NOTICE"  # the paragraphs about Hone itself
+  mkdir -p "$folder/licences"
+  printf 'These libraries of others are a part of it. The file of that name in the folder licences has the terms.\n\n' \
+    >> "$folder/NOTICE"
+  for package in "$@"; do
+    if [[ -f packaging/licences/$package ]]; then
+      cp "packaging/licences/$package" "$folder/licences/$package"
+      printf '  %-20s %s\n' "$package" "$(head -n 1 "packaging/licences/$package")" >> "$folder/NOTICE"
+      continue
+    fi
+    [[ -f $documents/$package/copyright ]] ||
+      fail "the terms of $package are missing: there is no $documents/$package/copyright. Install the package $package"
+    cp -L "$documents/$package/copyright" "$folder/licences/$package"
+    text=$(licences_in "$folder/licences/$package")
+    printf '  %-20s %s\n' "$package" "${text:-see its file}" >> "$folder/NOTICE"
+  done
+  mkdir -p "$folder/licences/common-licenses"
+  for text in $(grep -rhoE '/usr/share/common-licenses/[A-Za-z0-9.-]*[A-Za-z0-9]' "$folder/licences" | sort -u); do
+    cp -L "$text" "$folder/licences/common-licenses" 2> /dev/null || true  # a few files name a text that Debian does not have
+  done
+}
+
+# pack FOLDER [NAME]: packs FOLDER into NAME.tar.xz beside it, and removes FOLDER. NAME is the name of FOLDER if it is not given.
+# The same files always give the same bytes.
 pack() {
   local archive=${1%/*}/${2:-${1##*/}}.tar.xz
   XZ_OPT=-9 tar -C "${1%/*}" --sort=name --owner=0 --group=0 --numeric-owner \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// libfmt as a part of the program: what Debian's shared library has, of which there is no static one.
+// The functions of libfmt, compiled into bundled programs, because Debian has libfmt only as a shared library.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE

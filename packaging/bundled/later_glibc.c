@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Debian 12's static libraries want of glibc and glibc 2.31 does not have. Three things; the linker names others
-// that an update may bring.
+// Symbols that Debian 12's static libraries need and glibc 2.31 does not have. If an update of Debian needs another one,
+// the linker reports it as undefined.
 #include <malloc.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/random.h>
 
-// glibc 2.32: "no second thread was ever started", upon which libstdc++ spares itself atomic operations. Never true.
+// Since glibc 2.32: true while no second thread was started; libstdc++ then avoids atomic operations. Always false here,
+// which is correct for every program.
 char __libc_single_threaded = 0;
 
-// glibc 2.36; libstdc++'s std::random_device.
+// Since glibc 2.36, for std::random_device of libstdc++.
 uint32_t arc4random(void) {
   uint32_t number;
   size_t got = 0;
@@ -21,7 +22,7 @@ uint32_t arc4random(void) {
   return number;
 }
 
-// glibc 2.33; LLVM asks how much memory is in use when it takes the time of its passes, which nobody here asks for.
+// Since glibc 2.33. LLVM asks for the memory in use when it times its passes, which Hone does not turn on.
 struct mallinfo2 mallinfo2(void) {
   const struct mallinfo2 unknown = {0};
   return unknown;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the linker would take from LLVM for nobody: the driver of lld names every target that LLVM has and, as Debian
-// builds it, Polly, which is another library. Hone emits code for three targets, and never optimizes while it links.
+// Empty replacements of parts of LLVM that Hone does not use. The driver of lld refers to every target of LLVM and, in
+// Debian's build, to the library Polly. Hone emits code for three targets, and does not optimize at link time.
 #include <llvm/Passes/PassPlugin.h>
 
 llvm::PassPluginLibraryInfo getPollyPluginInfo();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints what ONNX's protobuf classes are made of, so that protoc makes them again for bundled programs: Debian has the
-// classes as a shared library alone, and their source not at all.
+// Prints the descriptor of ONNX's protobuf classes. protoc generates the classes from it for bundled programs, because
+// Debian has them only as a shared library, and does not package their source.
 #include <google/protobuf/descriptor.pb.h>
 
 #include <iostream>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// libspdlog as a part of the program: what Debian's shared library has, of which there is no static one.
+// The functions of libspdlog, compiled into bundled programs, because Debian has libspdlog only as a shared library.
 #include <spdlog/common-inl.h>
 #include <spdlog/details/backtracer-inl.h>
 #include <spdlog/details/log_msg-inl.h>

@@ -6,11 +6,11 @@ bin=$(cd "${1:?usage: $0 BIN_FOLDER}" && pwd)
 source_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 expected_outputs=$source_root/tests/models/expected_outputs.txt
 scratch=$(mktemp -d)
-export XDG_DATA_HOME=$scratch/data  # no test sees or touches a person's records
+export XDG_DATA_HOME=$scratch/data  # keeps tests away from the user's records
 failures=0
 checks=0
 
-# Ends what the test started, by its ids, and removes what it wrote.
+# clean_up: kills the processes that the test started, by their ids, and removes the scratch folder.
 clean_up() {
   local pids
   mapfile -t pids < <(jobs -p)
@@ -20,13 +20,13 @@ clean_up() {
 }
 trap clean_up EXIT
 
-# failed TEXT: counts a failed check and says what it was.
+# failed TEXT: counts a failed check and prints TEXT.
 failed() {
   echo "FAILED: $1"
   failures=$((failures + 1))
 }
 
-# succeeds COMMAND...: must end with 0. Its standard output is in $scratch/out, its messages are in $scratch/err.
+# succeeds COMMAND...: COMMAND must end with exit code 0. Its standard output goes to $scratch/out, its errors to $scratch/err.
 succeeds() {
   local code=0
   checks=$((checks + 1))
@@ -34,8 +34,8 @@ succeeds() {
   [[ $code -eq 0 ]] || failed "$* ended with $code: $(tail -3 "$scratch/err")"
 }
 
-# fails CODE TEXT COMMAND...: must end with that exit code, TEXT (a regular expression) in its messages, and nothing on
-# standard output.
+# fails CODE TEXT COMMAND...: COMMAND must end with exit code CODE, print no standard output, and print an error that matches
+# the regular expression TEXT.
 fails() {
   local wanted=$1 text=$2 code=0
   shift 2
@@ -50,13 +50,13 @@ fails() {
   fi
 }
 
-# holds TEXT JQ_FILTER FILE: the filter must be true of the JSON document.
+# holds TEXT JQ_FILTER FILE: the filter must be true of the JSON document in FILE. TEXT is the message if it is not.
 holds() {
   checks=$((checks + 1))
   jq -e "$2" "$3" > /dev/null 2>&1 || failed "$1: not so in $(head -c 600 "$3")"
 }
 
-# finish: the test's last line.
+# finish: prints the counts, and is the last line of a test, whose exit code it decides.
 finish() {
   echo "$checks checks, $failures failed"
   [[ $failures -eq 0 ]]

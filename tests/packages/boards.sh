@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Sourced by the tests here: what scripts/packages has made, a scratch folder ($work), and systems in folders of it in which
-# programs run as on a board. Usage of a test: NAME FOLDER_WITH_HONE'S_PROGRAMS; as root, since it makes systems.
+# Sourced by the tests here. Sets $made (what scripts/packages has made) and $work (a scratch folder), and makes systems in
+# folders of $work that behave like boards. Usage of a test: NAME FOLDER_WITH_HONE'S_PROGRAMS. Needs root.
 set -euo pipefail
 bin=$(realpath "${1:?usage: $0 FOLDER_WITH_HONE\'S_PROGRAMS}")
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -17,10 +17,11 @@ command -v qemu-aarch64-static > /dev/null || skip "needs qemu-user-static"
 
 made=build/packages
 work=$(mktemp -d)
-processes=()  # that the test started and has not ended
-tidy() { :; }  # what a test has to put away besides
+processes=()  # ids of the processes that the test started and has not ended
+tidy() { :; }  # a test may replace this function; it runs at the end
 
-# end_at_once PROCESS...: and what it runs in a namespace of processes, which outlives unshare once it is another user's.
+# end_at_once PROCESS...: kills the processes and their children. A child in a namespace of processes that has become another
+# user's does not end with its parent.
 end_at_once() {
   local process
   for process in "$@"; do
@@ -39,7 +40,7 @@ finish() {
 }
 trap finish EXIT
 
-# make_root NAME FROM: a system for arm64 whose files are those in FROM.
+# make_root NAME FROM: makes a system for arm64 with the files that were fetched into FROM.
 make_root() {
   local root=$work/$1
   mkdir -p "$root"
@@ -50,11 +51,11 @@ make_root() {
   cp /etc/hosts "$root/etc/hosts"
 }
 
-# make_board NAME DEB: a system for arm64 with Debian 12's libraries, in which the agent's package lies as dpkg puts it.
+# make_board NAME DEB: makes a system for arm64 with the libraries of Debian 12 and the files of the agent's package DEB.
 make_board() {
   make_root "$1" libraries-arm64
   dpkg-deb -x "$2" "$work/$1"
-  # What postinst makes; in the namespace of emulated there is no user but root.
+  # The user and the folder that postinst makes. The namespace of `emulated` has no user but root, so postinst cannot run.
   echo 'hone-agent:x:0:0::/var/lib/hone-agent:/usr/sbin/nologin' > "$work/$1/etc/passwd"
   mkdir -p "$work/$1/var/lib/hone-agent"
 }

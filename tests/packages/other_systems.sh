@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# Sourced by the tests that run programs on systems other than this one, whose files lie in a folder. As root.
+# Sourced by the tests that run programs on another system, whose files are in a folder. Needs root.
 #
-# What stands in the two arrays is put before such a folder and a command, which then runs as root of that system, with
-# processes and mounts of its own, which end with it, and nothing of this one's environment. As on a machine, user namespaces
-# can be made there, which a mere chroot refuses. `emulated` is for systems for arm64, where root is the only user.
+# The arrays `native` and `emulated` are prefixes of a command line: "${native[@]}" FOLDER COMMAND... runs COMMAND as root of the
+# system in FOLDER. The command has its own processes and mounts, which end with it, and no variable of this environment. It can
+# make user namespaces, which a chroot does not allow. `emulated` is for systems for arm64, where root is the only user.
 
 inside='
   set -e
@@ -14,7 +14,7 @@ inside='
   [[ ! -d $root/sys ]] || mount --rbind /sys "$root/sys"
   cd "$root"
   if [[ -n ${EMULATOR:-} ]]; then
-    # Made known in a namespace of the test alone, so that the programs that the agent starts find it too.
+    # Registers the emulator in the namespace of the test alone. Programs that the agent starts need it too.
     mount -t binfmt_misc none proc/sys/fs/binfmt_misc
     printf "%s%s%s" ":qemu-aarch64:M::\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00" \
       ":\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff" \
