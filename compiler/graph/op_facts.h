@@ -24,7 +24,7 @@ enum class AxisForm : uint8_t {
   kBroadcast,  // not at all: each output element depends on the operands' elements at its index, with numpy
                // broadcasting
   kLayout,     // as batch, channels and space; attribute layout is "NCHW" or, with channels last, "NHWC"
-  kAxis,       // attribute axis
+  kAxis,       // by the attribute axis
   kAxes,       // by attribute axes or constant input 1; all axes if both are absent. Not permutable if keepdims is 0
   kSlice,      // by constant inputs 1 to 4: starts, ends, axes, steps
   kPads,       // by a begin and an end per dimension, in attribute pads or constant input 1; not permutable if input 3
