@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tile string of a target: into which levels of loops a reduction is split there.
+// The tile string of a target: the levels of loops into which reductions are tiled for it.
 #ifndef HONE_COMPILER_TARGET_TILING_H_
 #define HONE_COMPILER_TARGET_TILING_H_
 
@@ -9,8 +9,8 @@
 
 namespace hone::target {
 
-// A letter a level, outermost first: S splits every axis of the result, R those that are summed over. The first S is
-// what threads share out, the last stays in registers. Empty where lanes share out the work.
+// Returns one letter per level, outermost first. S tiles every axis of the result (spatial), R every reduction axis.
+// The first S level is distributed over threads; the last stays in registers. Empty for targets with lanes.
 std::string_view TilingOf(const Target& target);
 
 }  // namespace hone::target
