@@ -29,7 +29,7 @@ std::string DeclaredShape(const RawInput& input) {
   return text;
 }
 
-// What to type, with a plausible number in place of what is not known.
+// The command-line text to suggest for an input's shape, with a plausible number in place of each unknown dimension.
 std::string SuggestedShape(const RawInput& input) {
   std::vector<int64_t> shape;
   if (input.shape) {
@@ -62,7 +62,7 @@ const T* Find(const std::map<std::string, T>& map, const std::string& name) {
   return it != map.end() ? &it->second : nullptr;
 }
 
-// "2,3" as pieces; none of an empty text.
+// Splits "2,3" into its numbers; an empty text has none.
 std::vector<std::string_view> Pieces(std::string_view text) {
   std::vector<std::string_view> pieces;
   if (text.empty()) return pieces;
@@ -74,7 +74,8 @@ std::vector<std::string_view> Pieces(std::string_view text) {
   return pieces;
 }
 
-// The shape that the caller gives for this input, if any. Bound numbers give that of a list whose length is open.
+// The shape that the caller gives for this input, if any. Bound text gives the shape of a one-dimensional input whose
+// length is not declared.
 std::optional<std::vector<int64_t>> GivenShape(const RawInput& input, const ImportOptions& options) {
   if (const auto* shape = Find(options.shapes, input.name)) return *shape;
   if (const auto* bound = Find(options.bound_inputs, input.name)) return bound->type.shape;
@@ -120,7 +121,7 @@ absl::StatusOr<std::map<std::string, int64_t>> BindSymbols(const std::vector<Raw
   return symbols;
 }
 
-// Appends the number in `text` to `bytes` as an element of T; false if it is none.
+// Parses `text` as an element of T and appends it to `bytes`; returns false if it is not one.
 template <typename T>
 bool AppendAs(std::string_view text, std::vector<std::byte>& bytes) {
   T value{};

@@ -112,7 +112,7 @@ absl::StatusOr<TensorData> ReadTypedData(const onnx::TensorProto& tensor, ir::DT
   return absl::InternalError("unknown element type");
 }
 
-// An entry of external_data as a number.
+// Parses an entry of external_data as a number.
 absl::StatusOr<int64_t> ParseCount(const std::string& key, const std::string& text) {
   int64_t value = 0;
   const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
@@ -125,11 +125,12 @@ absl::StatusOr<int64_t> ParseCount(const std::string& key, const std::string& te
   return value;
 }
 
-// Where external data is looked for, and who is asked before it is read.
+// The folders in which external data may lie, and the caller's check before a file is read.
 struct ExternalData {
   const std::string& folder;
   const ReadCheck& may_read;
-  // Where the model's file lies, links followed: in the cache of Hugging Face model and data are links to one folder.
+  // The folder of the model's file with symbolic links resolved. In the Hugging Face cache, model and data are links
+  // into one folder.
   const std::string& linked_folder = folder;
 };
 
@@ -138,7 +139,8 @@ bool IsInside(const fs::path& path, const fs::path& folder) {
   return !inside.empty() && *inside.begin() != "..";
 }
 
-// The file that `location` names. It must lie inside the model's folder, links followed: a model is untrusted input.
+// Returns the path of the file that `location` names. It must lie in the model's folder after resolving links, because
+// a model is untrusted input.
 absl::StatusOr<fs::path> ExternalPath(const std::string& location, const ExternalData& external) {
   const std::string& folder = external.folder;
   const auto outside = [&] {
@@ -167,7 +169,8 @@ absl::StatusOr<fs::path> ExternalPath(const std::string& location, const Externa
   return path;
 }
 
-// A file with holes is as large as it says, whatever lies on the disk: the memory may not be there.
+// Allocates memory for the bytes of a file. A sparse file may state a size far beyond the memory of the machine, so a
+// failed allocation is an expected error.
 absl::StatusOr<std::shared_ptr<std::vector<std::byte>>> Allocate(int64_t bytes) {
   try {
     return std::make_shared<std::vector<std::byte>>(bytes);
@@ -211,7 +214,7 @@ absl::StatusOr<TensorData> ReadExternalData(const onnx::TensorProto& tensor, int
   return TensorData(std::move(data));
 }
 
-// Takes the bytes out of the tensor: a large model is not there twice.
+// Moves the bytes out of the tensor, so that a large model is not held in memory twice.
 absl::StatusOr<TensorData> ReadTensorData(onnx::TensorProto& tensor, const TensorType& type,
                                           const ExternalData& external) {
   HONE_RETURN_IF_ERROR(CheckSize(type));
@@ -239,7 +242,7 @@ absl::StatusOr<Constant> ReadTensor(onnx::TensorProto& tensor, const ExternalDat
   if (!data.ok()) return Annotate(data.status(), context);
   constant.data = *std::move(data);
   if (constant.type.dtype != ir::DType::kBool) return constant;
-  for (std::byte b : *constant.data) {  // any other bit pattern would be undefined behaviour in generated code
+  for (std::byte b : *constant.data) {  // other bit patterns would be undefined behaviour in generated code
     if (b > std::byte{1}) return absl::InvalidArgumentError(context + ": a bool is neither 0 nor 1");
   }
   return constant;
@@ -247,7 +250,7 @@ absl::StatusOr<Constant> ReadTensor(onnx::TensorProto& tensor, const ExternalDat
 
 absl::StatusOr<RawGraph> ReadGraph(onnx::GraphProto& proto, const ExternalData& external);
 
-// What the attribute holds; old files leave out the type.
+// The attribute's value; old files omit its type.
 onnx::AttributeProto::AttributeType AttributeType(const onnx::AttributeProto& a) {
   using A = onnx::AttributeProto;
   if (a.type() != A::UNDEFINED) return a.type();
@@ -314,8 +317,8 @@ absl::StatusOr<RawAttribute> ReadRawAttribute(onnx::AttributeProto& a, const Ext
   return attribute;
 }
 
-// The texts and messages of a field that came after ONNX 1.12: older generated classes keep it among those that they do
-// not know.
+// Reads the texts or messages of a field that was added after ONNX 1.12. Older generated classes keep such fields among
+// their unknown fields.
 std::vector<std::string> UnknownTexts(const google::protobuf::UnknownFieldSet& unknown, int number) {
   std::vector<std::string> texts;
   for (int i = 0; i < unknown.field_count(); ++i) {
@@ -326,7 +329,7 @@ std::vector<std::string> UnknownTexts(const google::protobuf::UnknownFieldSet& u
   return texts;
 }
 
-// Which of the functions of one name a function is, or a node calls. Of a field that is there twice the last counts.
+// The `overload` field, which selects among functions of one name. If it occurs twice, the last one counts.
 std::string ReadOverload(const google::protobuf::UnknownFieldSet& unknown, int number) {
   const std::vector<std::string> overloads = UnknownTexts(unknown, number);
   return overloads.empty() ? "" : overloads.back();
@@ -370,8 +373,8 @@ absl::StatusOr<RawInput> ReadInput(const onnx::ValueInfoProto& proto) {
   input.shape.emplace();
   for (const onnx::TensorShapeProto::Dimension& dim : type.shape().dim()) {
     RawDimension dimension{.extent = {}, .symbol = dim.dim_param()};
-    // Some exporters write -1 for "not known". Some write 0, which is also what an empty input has: it is, unless
-    // another extent is given.
+    // Some exporters write -1 for an unknown dimension. Others write 0, which may also be an empty dimension; 0 is
+    // taken literally unless the caller gives another extent.
     if (dim.has_dim_value() && dim.dim_value() >= 0) dimension.extent = dim.dim_value();
     input.shape->push_back(std::move(dimension));
   }
