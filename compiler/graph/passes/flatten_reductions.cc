@@ -16,8 +16,8 @@ bool IsGlobalPool(const Node& node) {
   return (Is(node, "GlobalAveragePool") || Is(node, "GlobalMaxPool")) && !node.attributes.contains("layout");
 }
 
-// How many dimensions come before those at the end of `from` that are reduced to `to`; all if others are, or not all of
-// these, or if it cannot be told.
+// Returns the first of the trailing dimensions of `from` that are reduced in `to`. Returns the rank of `from` if other
+// dimensions are reduced, or if the shapes do not tell.
 size_t FirstReduced(const std::vector<int64_t>& from, const std::vector<int64_t>& to) {
   const bool to_one = std::accumulate(to.begin(), to.end(), int64_t{1}, std::multiplies<>()) == 1;
   if (to_one) return 0;
@@ -30,8 +30,9 @@ size_t FirstReduced(const std::vector<int64_t>& from, const std::vector<int64_t>
   return first;
 }
 
-// What a last dimension must be shorter than: partial results along it would leave most of two vectors unused, or most
-// lanes of a group. Where all is reduced to one number, lanes take it apart in the order of memory.
+// The limit on the last dimension: shorter ones are flattened, because partial results along them would leave most of
+// two vectors, or most lanes of a group, unused. On a device with lanes a reduction to one number is always flattened,
+// because it is split in memory order.
 int64_t MostLast(const target::Target& target, bool to_one) {
   if (!target.HasLanes()) return 2 * target.VectorWidth(4);
   return to_one ? std::numeric_limits<int64_t>::max() : 2 * target.hierarchy.lane_width;
@@ -43,7 +44,7 @@ absl::StatusOr<ValueId> Flatten(Graph& graph, const Node& node) {
   const std::vector<int64_t> from = graph.values[node.inputs[0]].type.shape;
   const std::vector<int64_t> to = graph.values[node.outputs[0]].type.shape;
   const size_t first = pool ? 2 : FirstReduced(from, to);
-  // A result without dimensions has none to spread over groups.
+  // A result without dimensions offers no axis to distribute over groups.
   const bool needs_one = to.empty() && graph.target.HasLanes() && !from.empty();
   if ((first + 2 > from.size() && !needs_one) || from.back() >= MostLast(graph.target, first == 0)) return kAbsent;
   std::vector<int64_t> flat(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(first));
