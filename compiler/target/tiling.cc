@@ -4,7 +4,7 @@
 namespace hone::target {
 namespace {
 
-// Tasks; a block in the second cache; blocks of the reduction; tiles of one block in the first cache; steps; registers.
+// Tasks; blocks in L2; reduction blocks; tiles of one block in L1; reduction steps; registers.
 constexpr std::string_view kThreads = "SSRSRS";
 
 }  // namespace
