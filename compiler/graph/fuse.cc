@@ -52,7 +52,7 @@ class Fuser {
     // Targets with lanes have no tiles for two chained products (compiler/space).
     for (int i = 0; i < count && !graph_.target.HasLanes(); ++i) {
       if (traits_[i].row) JoinProducts(cluster_[i]);
-      if (traits_[i].sums_rows_of.has_value()) JoinDepthwise(i);
+      if (traits_[i].row_operand.has_value()) JoinDepthwise(i);
     }
     // Backwards, so that a chain is complete before its producers are considered.
     for (int i = count - 1; i >= 0; --i) {
@@ -173,7 +173,7 @@ class Fuser {
     const ValueId made = OnlyOutput(exit);
     if (ProductsIn(rows) > 0 || made == kAbsent || IsOutput(graph_, made) || consumers_[made].size() != 1) return;
     const int second = consumers_[made][0];
-    const std::optional<size_t> place = traits_[second].sums_rows_of;
+    const std::optional<size_t> place = traits_[second].row_operand;
     if (!place.has_value() || graph_.nodes[second].inputs[*place] != made || ProductsIn(cluster_[second]) != 1) return;
     const int first = ScoresOf(rows, ShapeOf(exit));
     if (first == kNone) return;
@@ -185,19 +185,19 @@ class Fuser {
   // Joins a depthwise convolution with the product that sums over the channels of its pixels, so that the convolution's
   // result needs no memory. The product must read unreshaped pixels, as lower_matmul.h leaves them.
   void JoinDepthwise(int product) {
-    const ValueId made = graph_.nodes[product].inputs[*traits_[product].sums_rows_of];
+    const ValueId made = graph_.nodes[product].inputs[*traits_[product].row_operand];
     const int maker = producers_[made];
     if (maker == kNone || consumers_[made].size() != 1 || IsOutput(graph_, made)) return;
     const std::vector<int> first = members_[cluster_[maker]];
     if (first.back() != maker || ProductsIn(cluster_[product]) != 1) return;
     const auto reduces = [&](int node) { return traits_[node].reduces; };
-    const auto apart = [&](int node) { return traits_[node].sums_apart; };
+    const auto apart = [&](int node) { return traits_[node].sums_per_channel; };
     if (std::ranges::count_if(first, reduces) != 1 || std::ranges::none_of(first, apart)) return;
     if (first.size() + members_[cluster_[product]].size() <= kMaxNodes) Merge(cluster_[product], first);
   }
 
   int64_t ProductsIn(int cluster) const {
-    return std::ranges::count_if(members_[cluster], [&](int node) { return traits_[node].sums_rows_of.has_value(); });
+    return std::ranges::count_if(members_[cluster], [&](int node) { return traits_[node].row_operand.has_value(); });
   }
 
   // Returns the cluster of the sum of products whose result only these rows read; kNone if there is none.
@@ -246,8 +246,8 @@ class Fuser {
       if (traits.elementwise) return FitsAsMember(meet, shape, inside);
       return traits.moves_once && (traits_[seed].elementwise || traits_[seed].moves_once);
     }
-    if (traits.streams.has_value() && traits_[seed].permutes && ProductsIn(cluster_[meet]) == 1) {
-      return graph_.nodes[meet].inputs[*traits.streams] == OnlyOutput(seed);
+    if (traits.streamed_operand.has_value() && traits_[seed].permutes && ProductsIn(cluster_[meet]) == 1) {
+      return graph_.nodes[meet].inputs[*traits.streamed_operand] == OnlyOutput(seed);
     }
     if (!traits_[seed].elementwise) return false;
     if (traits.reduces) return traits.row ? shape == traits.row_shape : traits.reads_once;
@@ -288,7 +288,7 @@ class Fuser {
 std::string Fuser::Label(const std::vector<int>& members) const {
   const int64_t products = ProductsIn(cluster_[members[0]]);
   if (products > 1) return "attention";
-  if (products == 1 && std::ranges::any_of(members, [&](int node) { return traits_[node].sums_apart; })) {
+  if (products == 1 && std::ranges::any_of(members, [&](int node) { return traits_[node].sums_per_channel; })) {
     return "separable_conv";
   }
   // A normalization or softmax gives the cluster its label even if a plain reduction comes first.

@@ -192,7 +192,7 @@ void FindSumOfRows(const EmittedNode& emitted, NodeTraits& traits) {
   const auto *a = product->a.As<ir::Load>(), *b = product->b.As<ir::Load>();
   if (a->buffer == b->buffer) return;
   for (size_t i = 0; i < emitted.inputs.size(); ++i) {
-    if (emitted.inputs[i] == a->buffer && IsOwnRow(*a, stage)) traits.sums_rows_of = i;
+    if (emitted.inputs[i] == a->buffer && IsOwnRow(*a, stage)) traits.row_operand = i;
   }
 }
 
@@ -209,7 +209,7 @@ void FindStreamed(const EmittedNode& emitted, NodeTraits& traits) {
     const auto input = std::ranges::find(emitted.inputs, load->buffer);
     const int64_t elements = ir::NumElements(*load->buffer);
     if (input == emitted.inputs.end() || elements <= most || !VisitsEachOnce(*load, axes)) continue;
-    traits.streams = static_cast<size_t>(input - emitted.inputs.begin());
+    traits.streamed_operand = static_cast<size_t>(input - emitted.inputs.begin());
     most = elements;
   }
 }
@@ -241,7 +241,7 @@ void FindSumApart(const EmittedNode& emitted, NodeTraits& traits) {
     }
     data.insert(stage.buffer.get());
   }
-  traits.sums_apart = apart && sums == 1 && output->shape.size() > 2;
+  traits.sums_per_channel = apart && sums == 1 && output->shape.size() > 2;
 }
 
 }  // namespace

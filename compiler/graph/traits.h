@@ -35,14 +35,14 @@ struct NodeTraits {
   std::vector<int64_t> row_shape;
   // The index of an input if the node is a sum of products whose output element [i.., n] sums over row [i..] of this
   // input: the left operand of a matrix product. Else empty.
-  std::optional<size_t> sums_rows_of;
+  std::optional<size_t> row_operand;
   // The index of an input if the node is a sum of products that uses every element of this input once, as a
   // matrix-vector product uses the matrix. Else empty.
-  std::optional<size_t> streams;
+  std::optional<size_t> streamed_operand;
   bool permutes = false;  // one output, which is the only input with its dimensions permuted
   // A sum of products that treats every index of the last dimension separately: output element [.., c] depends on
   // elements [.., c] of the first input only, as in a depthwise convolution with channels last.
-  bool sums_apart = false;
+  bool sums_per_channel = false;
 };
 
 absl::StatusOr<NodeTraits> FindTraits(const Graph& graph, const Node& node);

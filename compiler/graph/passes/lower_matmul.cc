@@ -57,8 +57,8 @@ std::vector<int64_t> Rows(const std::vector<int64_t>& shape, int64_t last) {
   return {rows, last};
 }
 
-// Returns true if the value is the result of a node with the trait sums_apart, followed only by element-wise nodes, and
-// has one reader; nothing else reads a value on the way.
+// Returns true if the value is the result of a node with the trait sums_per_channel, followed only by element-wise
+// nodes, and has one reader; nothing else reads a value on the way.
 absl::StatusOr<bool> IsMadeOfSumsApart(const Graph& graph, const View& view, ValueId id) {
   if (view.ConsumersOf(id).size() != 1) return false;
   const Node* found = nullptr;
@@ -72,7 +72,7 @@ absl::StatusOr<bool> IsMadeOfSumsApart(const Graph& graph, const View& view, Val
     if (maker == nullptr || IsOutput(graph, value)) return false;
     if (!inside.insert(maker).second) continue;
     HONE_ASSIGN_OR_RETURN(const NodeTraits traits, FindTraits(graph, *maker));
-    if (traits.sums_apart && (found == nullptr || found == maker)) {
+    if (traits.sums_per_channel && (found == nullptr || found == maker)) {
       found = maker;
     } else if (traits.elementwise) {
       pending.insert(pending.end(), maker->inputs.begin(), maker->inputs.end());
