@@ -104,7 +104,7 @@ Exprs Unflatten(const ir::Expr& position, const Dims& shape);
 // --- The node.
 
 // Returns true if the output is present, that is, if something reads it.
-bool Wanted(const OpArgs& args, size_t output);
+bool IsOutputUsed(const OpArgs& args, size_t output);
 // Returns the elements of input i; InvalidArgument if it is not constant.
 absl::StatusOr<std::vector<double>> ConstantNumbers(const OpArgs& args, size_t i);
 // Checks indices that are known at compile time. Input i holds tuples with one index for each of `extents`.

@@ -23,7 +23,7 @@ bool Present(const Node& node, size_t i) { return i < node.inputs.size() && node
 
 // Returns false if a list is given both as an attribute and as an input. Where newer opsets moved it to an input, the
 // attribute has precedence here.
-bool GivenOnce(const Node& node, size_t input, const std::string& attribute) {
+bool IsGivenOnce(const Node& node, size_t input, const std::string& attribute) {
   return !Present(node, input) || !node.attributes.contains(attribute);
 }
 
@@ -181,12 +181,12 @@ bool HasChannelsLastForm(const Graph& graph, const Node& node) {
       return axis >= -dims && axis < dims && PartsFit(graph, node, rank);
     }
     case AxisForm::kAxes:
-      return RestConstant(graph, node, 1) && GivenOnce(node, 1, "axes") && IntAttribute(node, "keepdims", 1) == 1;
+      return RestConstant(graph, node, 1) && IsGivenOnce(node, 1, "axes") && IntAttribute(node, "keepdims", 1) == 1;
     case AxisForm::kSlice:
-      return RestConstant(graph, node, 1) && Present(node, 1) && GivenOnce(node, 1, "starts") &&
+      return RestConstant(graph, node, 1) && Present(node, 1) && IsGivenOnce(node, 1, "starts") &&
              !node.attributes.contains("axes");
     case AxisForm::kPads:
-      return RestConstant(graph, node, 1) && ListsFit(graph, node, 1, rank) && GivenOnce(node, 1, "pads") &&
+      return RestConstant(graph, node, 1) && ListsFit(graph, node, 1, rank) && IsGivenOnce(node, 1, "pads") &&
              !Present(node, 3) && !node.attributes.contains("paddings");
     case AxisForm::kPerDimension:
       return RestConstant(graph, node, 1) && ListsFit(graph, node, 3, rank) && !node.attributes.contains("axes");

@@ -33,7 +33,7 @@ size_t FirstReduced(const std::vector<int64_t>& from, const std::vector<int64_t>
 // The limit on the last dimension: shorter ones are flattened, because partial results along them would leave most of
 // two vectors, or most lanes of a group, unused. On a device with lanes a reduction to one number is always flattened,
 // because it is split in memory order.
-int64_t MostLast(const target::Target& target, bool to_one) {
+int64_t ShortLengthLimit(const target::Target& target, bool to_one) {
   if (!target.HasLanes()) return 2 * target.VectorWidth(4);
   return to_one ? std::numeric_limits<int64_t>::max() : 2 * target.hierarchy.lane_width;
 }
@@ -46,7 +46,8 @@ absl::StatusOr<ValueId> Flatten(Graph& graph, const Node& node) {
   const size_t first = pool ? 2 : FirstReduced(from, to);
   // A result without dimensions offers no axis to distribute over groups.
   const bool needs_one = to.empty() && graph.target.HasLanes() && !from.empty();
-  if ((first + 2 > from.size() && !needs_one) || from.back() >= MostLast(graph.target, first == 0)) return kAbsent;
+  if ((first + 2 > from.size() && !needs_one) || from.back() >= ShortLengthLimit(graph.target, first == 0))
+    return kAbsent;
   std::vector<int64_t> flat(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(first));
   flat.push_back(
       std::accumulate(from.begin() + static_cast<std::ptrdiff_t>(first), from.end(), int64_t{1}, std::multiplies<>()));

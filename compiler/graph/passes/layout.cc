@@ -25,7 +25,7 @@ constexpr double kPeakShare = 3.0 / 4, kGain = 1.0 / 10;
 // The time with a tensor instruction relative to the time without, and the number of channels below which the
 // instruction gains nothing.
 constexpr double kInstructionShare = 1.0 / 4;
-constexpr int64_t kFewestChannels = 3;
+constexpr int64_t kInstructionChannelsMin = 3;
 // Winograd convolution F(4x4, 3x3) needs this share of the products. Transforming a vector of channels into or out of a
 // tile takes about 10 cycles (measured) for each of the tile's 36 elements. Source: Lavin, Gray, "Fast Algorithms for
 // Convolutional Neural Networks", CVPR 2016.
@@ -33,7 +33,7 @@ constexpr int64_t kWinogradTile = 4, kWinogradWindow = 3;
 constexpr double kWinogradProducts = 1.0 / 4, kWinogradTransforms = 10;
 // Winograd counts as a gain only if at most this share of the time remains. With few channels the gain is lost at the
 // borders, whose Transposes are then slower than memory (17 channels of 56x56 took 1.3 times as long).
-constexpr double kMostWinogradShare = 1.0 / 2;
+constexpr double kWinogradShareMax = 1.0 / 2;
 // Slowdown of a transposed convolution with a stride whose sums contain divisions.
 constexpr double kDivisions = 30;
 
@@ -63,7 +63,7 @@ size_t WeightsOf(const Node& node) {
 bool TakesInstruction(const Graph& graph, const Node& node) {
   const bool integers = Is(node, "QLinearConv") || Is(node, "ConvInteger");
   return integers && !graph.target.tensor_instructions.empty() &&
-         graph.values[node.inputs[WeightsOf(node)]].type.shape[1] >= kFewestChannels;
+         graph.values[node.inputs[WeightsOf(node)]].type.shape[1] >= kInstructionChannelsMin;
 }
 
 // Returns true if all values from index `from` on equal `wanted`.
@@ -93,7 +93,7 @@ double WinogradShare(const Graph& graph, const Node& node) {
   const double transforms = kWinogradTransforms * kElements / kDirect * graph.target.core.multiply_adds * channels;
   const double tiles = VectorCost(shape[2], kWinogradTile) * VectorCost(shape[3], kWinogradTile);
   const double share = (kWinogradProducts + transforms) * tiles;
-  return share <= kMostWinogradShare ? share : 1;
+  return share <= kWinogradShareMax ? share : 1;
 }
 
 // The time of a convolution in NCHW minus that in NHWC, relative to its time with full vectors.

@@ -15,7 +15,7 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-constexpr int64_t kMostPlaces = int64_t{1} << 25;  // a map of this size takes 128 MiB
+constexpr int64_t kScatterPlacesMax = int64_t{1} << 25;  // a map of this size takes 128 MiB
 
 bool IsScatter(const Node& node) { return Is(node, "Scatter") || Is(node, "ScatterElements") || Is(node, "ScatterND"); }
 
@@ -106,7 +106,7 @@ absl::StatusOr<ValueId> LowerScatter(Graph& graph, const Node& node) {
   const Ints shape = graph.values[data].type.shape;
   const ScatterShape scatter = ReadScatterShape(graph, node);
   const int64_t updates = CountElements(scatter.updates), places = CountElements(scatter.places);
-  if (updates == 0 || places == 0 || updates > kMostPlaces || places > kMostPlaces) return kAbsent;
+  if (updates == 0 || places == 0 || updates > kScatterPlacesMax || places > kScatterPlacesMax) return kAbsent;
   const InverseMap inverse =
       InvertPlaces(Is(node, "ScatterND") ? PlacesOfTuples(scatter, *indices)
                                          : PlacesOfElements(scatter, *indices, IntAttribute(node, "axis", 0)),
