@@ -33,7 +33,7 @@ absl::Status CheckStage(const ir::Stage& stage) {
   for (const auto* axes : {&stage.axes, &stage.reduce_axes}) {
     for (const ir::Axis& axis : *axes) {
       if (__builtin_mul_overflow(steps, std::max<int64_t>(axis.extent, 1), &steps)) {
-        return absl::InvalidArgumentError("it would take 2^63 steps or more; use smaller sizes");
+        return absl::InvalidArgumentError("computing it would take 2^63 steps or more; use smaller sizes");
       }
     }
   }
@@ -167,7 +167,7 @@ absl::StatusOr<std::vector<Constant>> Evaluate(const Graph& graph, const Node& n
   HONE_ASSIGN_OR_RETURN(EmittedNode emitted, EmitNode(graph, node));
   const int64_t needed = EvaluationsOf(emitted.stages);
   if (steps != nullptr) *steps = needed;
-  if (needed > max_steps) return absl::ResourceExhaustedError("too large to be computed while compiling");
+  if (needed > max_steps) return absl::ResourceExhaustedError("too large to compute while compiling");
   const std::set<const ir::BufferNode*> read = ReadBuffers(emitted);
   ir::Workload workload{.op = "constant", .params = {}, .stages = std::move(emitted.stages), .outputs = {}};
   std::vector<std::span<const std::byte>> params;

@@ -18,13 +18,14 @@ namespace hone::graph {
 namespace {
 
 constexpr int64_t kOldestOpset = 7, kNewestOpset = 23;
-constexpr int kDeepestNesting = 64;       // of functions within functions and branches within branches
-constexpr size_t kMostNodes = 1'000'000;  // nodes of a function count once per call, so nested calls multiply them
-constexpr int64_t kFoldSteps =
+constexpr int kNestingDepthMax = 64;  // of functions within functions and branches within branches
+constexpr size_t kImportedNodesMax =
+    1'000'000;  // nodes of a function count once per call, so nested calls multiply them
+constexpr int64_t kFoldStepsMax =
     1 << 16;  // interpreter steps per node; enough for shape arithmetic, larger constants are left to the passes
 // Interpreter steps for large constants whose values an operator needs at import: per node (as in
 // passes/constant_fold.cc) and for all nodes.
-constexpr int64_t kNeededSteps = int64_t{1} << 25, kAllNeededSteps = int64_t{1} << 27;
+constexpr int64_t kNeededFoldStepsMax = int64_t{1} << 25, kNeededFoldStepsTotalMax = int64_t{1} << 27;
 
 // The values that names denote at one point of the model. A branch may use names of the scope outside it. An optional
 // input that a function's caller leaves out is defined, as kAbsent.
@@ -89,7 +90,7 @@ absl::StatusOr<std::vector<size_t>> OrderNodes(const std::vector<RawNode>& nodes
         ++waiting[i];
       } else if (!scope.Has(name)) {
         return absl::InvalidArgumentError(
-            fmt::format("{} reads '{}', which nothing defines", Describe(nodes[i], i), name));
+            fmt::format("{} reads '{}', which no node, input or initializer defines", Describe(nodes[i], i), name));
       }
     }
   }
@@ -163,8 +164,8 @@ class Importer {
       if (id == kAbsent) return absl::InvalidArgumentError(fmt::format("output '{}' is not defined", name));
       if (!seen.insert(name).second) {
         return absl::InvalidArgumentError(
-            fmt::format("output '{}' is there twice: take it out of the model's outputs once, or give it a second name "
-                        "by an Identity node",
+            fmt::format("the model lists output '{}' twice; remove one entry, or give it a second name with an "
+                        "Identity node",
                         name));
       }
       graph_.outputs.push_back(id);
@@ -198,11 +199,11 @@ class Importer {
   // nodes), because they take time as well.
   absl::Status Count(size_t nodes) {
     imported_ += nodes;
-    if (imported_ <= kMostNodes) return absl::OkStatus();
+    if (imported_ <= kImportedNodesMax) return absl::OkStatus();
     return absl::InvalidArgumentError(
         fmt::format("the model has more than {} nodes and constants, those of functions and branches counted once per "
                     "use; export a smaller model",
-                    kMostNodes));
+                    kImportedNodesMax));
   }
 
   absl::Status Define(const std::string& name, absl::StatusOr<ValueId> id, Scope& scope) {
@@ -252,9 +253,9 @@ class Importer {
   // error only if a branch that is taken reads it.
   absl::Status ImportNodes(const std::vector<RawNode>& nodes, const std::vector<std::string>& outputs,
                            const Context& context, Scope& scope) {
-    if (context.depth > kDeepestNesting) {
+    if (context.depth > kNestingDepthMax) {
       return absl::InvalidArgumentError(
-          fmt::format("functions or branches are nested more than {} deep; export a flatter model", kDeepestNesting));
+          fmt::format("functions or branches are nested more than {} deep; export a flatter model", kNestingDepthMax));
     }
     HONE_RETURN_IF_ERROR(Count(nodes.size()));
     HONE_ASSIGN_OR_RETURN(std::vector<size_t> order, OrderNodes(nodes, scope));
@@ -363,7 +364,7 @@ class Importer {
     std::vector<std::string> names(node.outputs.size());
     for (size_t i = 0; i < names.size(); ++i) {
       if (node.outputs[i].empty()) continue;
-      if (i >= of_body.size()) return absl::InvalidArgumentError("the node has more outputs than its body");
+      if (i >= of_body.size()) return absl::InvalidArgumentError("the node has more outputs than its body defines");
       names[i] = of_body[i];
     }
     return names;
@@ -397,8 +398,7 @@ class Importer {
     const Value& value = graph_.values[condition];
     if (value.data == nullptr) {
       return absl::UnimplementedError(
-          "the condition is only known when the model runs; that is not supported; if it is a model input, fix its "
-          "value "
+          "the condition is not known at compile time, which is not supported; if it is a model input, fix its value "
           "with --bind NAME=true or NAME=false");
     }
     if (value.type.dtype != ir::DType::kBool || value.data->size() != 1) {
@@ -422,7 +422,7 @@ class Importer {
 
   absl::StatusOr<std::vector<ValueId>> ImportConstant(const RawNode& node) {
     if (node.attributes.size() != 1 || node.outputs.size() != 1) {
-      return absl::InvalidArgumentError("a constant has one attribute and one output");
+      return absl::InvalidArgumentError("a Constant must have exactly one attribute and one output");
     }
     const auto& [name, attribute] = *node.attributes.begin();
     if (const auto* tensor = std::get_if<Constant>(&attribute.value); tensor != nullptr && name == "value") {
@@ -456,7 +456,7 @@ class Importer {
                                                       const Scope& scope) {
     if (raw.domain == "hone") {  // passes rely on the attributes of their own operators
       return absl::UnimplementedError(Describe(raw, index) +
-                                      ": domain 'hone' is not for models; write it with operators of ONNX");
+                                      ": domain 'hone' is internal to Hone; use operators of ONNX instead");
     }
     auto opset = context.opsets.find(raw.domain);
     if (opset == context.opsets.end()) {
@@ -510,8 +510,8 @@ class Importer {
   }
 
   // Computes the node's outputs and stores their data; ResourceExhausted if it takes more steps than the limit.
-  absl::Status Compute(const Node& node, int64_t most_steps, int64_t* steps = nullptr) {
-    HONE_ASSIGN_OR_RETURN(const std::vector<Constant> values, Evaluate(graph_, node, most_steps, steps));
+  absl::Status Compute(const Node& node, int64_t max_steps, int64_t* steps = nullptr) {
+    HONE_ASSIGN_OR_RETURN(const std::vector<Constant> values, Evaluate(graph_, node, max_steps, steps));
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i] != kAbsent) graph_.values[node.outputs[i]].data = values[i].data;
     }
@@ -519,33 +519,33 @@ class Importer {
   }
 
   // Computes the last node, if its result is known at compile time, and removes it. If the computation takes too many
-  // steps, or the node depends on such values, its outputs are recorded in left_.
+  // steps, or the node depends on such values, its outputs are recorded in unfolded_.
   absl::Status Fold() {
     const Node& added = graph_.nodes.back();
     HONE_ASSIGN_OR_RETURN(const bool known, IsKnown(graph_, added));
     if (known) {
-      const absl::Status computed = Compute(added, kFoldSteps);
+      const absl::Status computed = Compute(added, kFoldStepsMax);
       if (computed.ok()) graph_.nodes.pop_back();
       if (!absl::IsResourceExhausted(computed)) return computed;
     }
     const auto constant = [&](ValueId id) {
-      return id == kAbsent || graph_.values[id].data != nullptr || left_.contains(id);
+      return id == kAbsent || graph_.values[id].data != nullptr || unfolded_.contains(id);
     };
     if (!known && !std::all_of(added.inputs.begin(), added.inputs.end(), constant)) return absl::OkStatus();
-    left_.insert(added.outputs.begin(), added.outputs.end());
-    left_.erase(kAbsent);
+    unfolded_.insert(added.outputs.begin(), added.outputs.end());
+    unfolded_.erase(kAbsent);
     return absl::OkStatus();
   }
 
-  // Computes the value, and those it depends on, if it is in left_. Returns true if it was.
+  // Computes the value, and those it depends on, if it is in unfolded_. Returns true if it was.
   absl::StatusOr<bool> FoldValue(ValueId id) {
-    if (!left_.contains(id)) return false;
+    if (!unfolded_.contains(id)) return false;
     std::set<ValueId> wanted = {id};
     std::vector<bool> folds(graph_.nodes.size(), false);
     for (size_t i = folds.size(); i-- > 0;) {
       const Node& node = graph_.nodes[i];
       folds[i] = std::any_of(node.outputs.begin(), node.outputs.end(),
-                             [&](ValueId made) { return left_.contains(made) && wanted.contains(made); });
+                             [&](ValueId made) { return unfolded_.contains(made) && wanted.contains(made); });
       if (folds[i]) wanted.insert(node.inputs.begin(), node.inputs.end());
     }
     absl::Status status;
@@ -553,12 +553,12 @@ class Importer {
     std::erase_if(graph_.nodes, [&](const Node& node) {
       if (!folds[next++] || !status.ok()) return false;
       int64_t steps = 0;
-      status = Annotate(Compute(node, std::min(kNeededSteps, steps_left_), &steps),
+      status = Annotate(Compute(node, std::min(kNeededFoldStepsMax, needed_steps_left_), &steps),
                         fmt::format("node '{}' ({})", node.name, node.op));
-      if (status.ok()) steps_left_ -= steps;
+      if (status.ok()) needed_steps_left_ -= steps;
       return status.ok();
     });
-    std::erase_if(left_, [&](ValueId made) { return graph_.values[made].data != nullptr; });
+    std::erase_if(unfolded_, [&](ValueId made) { return graph_.values[made].data != nullptr; });
     HONE_RETURN_IF_ERROR(status);
     return true;
   }
@@ -567,8 +567,8 @@ class Importer {
   Graph graph_;
   std::map<std::string, int64_t> last_numbers_;  // per used name: the last number that UniqueName appended to it
   size_t imported_ = 0;
-  std::set<ValueId> left_;                // constants that Fold has not computed; see there
-  int64_t steps_left_ = kAllNeededSteps;  // budget of FoldValue
+  std::set<ValueId> unfolded_;                            // constants that Fold has not computed; see there
+  int64_t needed_steps_left_ = kNeededFoldStepsTotalMax;  // budget of FoldValue
 };
 
 }  // namespace

@@ -11,6 +11,7 @@
 
 #include "base/status.h"
 #include "compiler/graph/emit.h"
+#include "compiler/graph/ops/vocabulary.h"
 #include "fmt/format.h"
 #include "onnx/onnx_pb.h"
 
@@ -30,40 +31,11 @@ absl::Status Damaged() { return absl::InvalidArgumentError("the file is damaged,
 
 absl::StatusOr<ir::DType> ToDType(int onnx_type) {
   using T = onnx::TensorProto;
-  switch (onnx_type) {
-    case T::BOOL:
-      return ir::DType::kBool;
-    case T::INT8:
-      return ir::DType::kInt8;
-    case T::INT16:
-      return ir::DType::kInt16;
-    case T::INT32:
-      return ir::DType::kInt32;
-    case T::INT64:
-      return ir::DType::kInt64;
-    case T::UINT8:
-      return ir::DType::kUInt8;
-    case T::UINT16:
-      return ir::DType::kUInt16;
-    case T::UINT32:
-      return ir::DType::kUInt32;
-    case T::UINT64:
-      return ir::DType::kUInt64;
-    case T::FLOAT16:
-      return ir::DType::kFloat16;
-    case T::BFLOAT16:
-      return ir::DType::kBFloat16;
-    case T::FLOAT:
-      return ir::DType::kFloat32;
-    case T::DOUBLE:
-      return ir::DType::kFloat64;
-    case T::STRING:
-      return absl::UnimplementedError("string tensors are not supported");
-    case T::UNDEFINED:
-      return absl::InvalidArgumentError("the element type is not given");
-    default:
-      return absl::UnimplementedError(fmt::format("element type {} is not supported", onnx_type));
-  }
+  if (onnx_type == T::STRING) return absl::UnimplementedError("string tensors are not supported");
+  if (onnx_type == T::UNDEFINED) return absl::InvalidArgumentError("the element type is missing");
+  const absl::StatusOr<ir::DType> dtype = FromOnnxType(onnx_type);
+  if (dtype.ok()) return dtype;
+  return absl::UnimplementedError(fmt::format("element type {} is not supported", onnx_type));
 }
 
 std::string NormalizeDomain(const std::string& domain) { return domain == "ai.onnx" ? "" : domain; }
@@ -73,7 +45,8 @@ template <typename Stored, typename Field>
 absl::StatusOr<TensorData> CopyTyped(const Field& field, int64_t bytes) {
   const int64_t elements = bytes / static_cast<int64_t>(sizeof(Stored));
   if (field.size() != elements) {
-    return absl::InvalidArgumentError(fmt::format("the shape needs {} elements, {} are there", elements, field.size()));
+    return absl::InvalidArgumentError(
+        fmt::format("the shape needs {} elements, but the file has {}", elements, field.size()));
   }
   auto data = std::make_shared<std::vector<std::byte>>(bytes);
   for (int64_t i = 0; i < elements; ++i) {
@@ -147,8 +120,9 @@ absl::StatusOr<fs::path> ExternalPath(const std::string& location, const Externa
     return absl::InvalidArgumentError(
         fmt::format("external data file '{}' is outside the folder of the model", location));
   };
-  if (location.empty()) return absl::InvalidArgumentError("external data: no location is given");
-  if (location.find('\0') != std::string::npos) return absl::InvalidArgumentError("external data: bad location");
+  if (location.empty()) return absl::InvalidArgumentError("external data: the entry 'location' is missing");
+  if (location.find('\0') != std::string::npos)
+    return absl::InvalidArgumentError("external data: the location contains a zero byte");
   const fs::path relative(location);
   if (relative.is_absolute()) return outside();
   std::error_code error;
@@ -164,7 +138,7 @@ absl::StatusOr<fs::path> ExternalPath(const std::string& location, const Externa
   }
   if (!fs::is_regular_file(path, error)) {
     return absl::NotFoundError(
-        fmt::format("external data file '{}' is missing; it belongs beside the model, in '{}'", location, folder));
+        fmt::format("external data file '{}' is missing; put it in the folder '{}'", location, folder));
   }
   return path;
 }
@@ -176,7 +150,7 @@ absl::StatusOr<std::shared_ptr<std::vector<std::byte>>> Allocate(int64_t bytes) 
     return std::make_shared<std::vector<std::byte>>(bytes);
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError(
-        fmt::format("there is no memory for its {} bytes; use a machine with more, or a smaller model", bytes));
+        fmt::format("not enough memory for its {} bytes; use a machine with more memory or a smaller model", bytes));
   }
 }
 
@@ -196,7 +170,8 @@ absl::StatusOr<TensorData> ReadExternalData(const onnx::TensorProto& tensor, int
   HONE_ASSIGN_OR_RETURN(fs::path path, ExternalPath(location, external));
   if (external.may_read) HONE_RETURN_IF_ERROR(external.may_read(path.string()));
   if (length >= 0 && length != bytes) {
-    return absl::InvalidArgumentError(fmt::format("external data: length is {}, the shape needs {}", length, bytes));
+    return absl::InvalidArgumentError(
+        fmt::format("external data: length is {} bytes, but the shape needs {}", length, bytes));
   }
   std::error_code error;
   const uintmax_t size = fs::file_size(path, error);
@@ -225,7 +200,7 @@ absl::StatusOr<TensorData> ReadTensorData(onnx::TensorProto& tensor, const Tenso
   std::string raw;
   raw.swap(*tensor.mutable_raw_data());
   if (static_cast<int64_t>(raw.size()) != bytes) {
-    return absl::InvalidArgumentError(fmt::format("the shape needs {} bytes, {} are there", bytes, raw.size()));
+    return absl::InvalidArgumentError(fmt::format("the shape needs {} bytes, but the file has {}", bytes, raw.size()));
   }
   auto data = std::make_shared<std::vector<std::byte>>(raw.size());
   if (!raw.empty()) std::memcpy(data->data(), raw.data(), raw.size());
@@ -243,7 +218,8 @@ absl::StatusOr<Constant> ReadTensor(onnx::TensorProto& tensor, const ExternalDat
   constant.data = *std::move(data);
   if (constant.type.dtype != ir::DType::kBool) return constant;
   for (std::byte b : *constant.data) {  // other bit patterns would be undefined behaviour in generated code
-    if (b > std::byte{1}) return absl::InvalidArgumentError(context + ": a bool is neither 0 nor 1");
+    if (b > std::byte{1})
+      return absl::InvalidArgumentError(context + ": a bool element is neither 0 nor 1; the file is damaged");
   }
   return constant;
 }
@@ -427,7 +403,7 @@ absl::StatusOr<RawModel> ReadModel(onnx::ModelProto& proto, const ExternalData& 
   }
   RawModel model;
   model.opsets = ReadOpsets(proto.opset_import());
-  if (model.opsets.empty()) return absl::InvalidArgumentError("the model does not say which opset it uses");
+  if (model.opsets.empty()) return absl::InvalidArgumentError("the model does not state its opset; export it again");
   HONE_ASSIGN_OR_RETURN(model.graph, ReadGraph(*proto.mutable_graph(), external));
   constexpr int kOverloadField = 13;
   for (onnx::FunctionProto& function : *proto.mutable_functions()) {
@@ -461,7 +437,7 @@ absl::StatusOr<RawModel> ReadOnnxFile(const std::string& path, const ReadCheck& 
   std::error_code error;
   if (!fs::exists(path, error)) {
     if (!error) return absl::NotFoundError(fmt::format("{}: there is no such file", path));
-    return absl::PermissionDeniedError(fmt::format("{}: cannot look for it: {}", path, error.message()));
+    return absl::PermissionDeniedError(fmt::format("{}: cannot access the file: {}", path, error.message()));
   }
   if (!fs::is_regular_file(path, error)) return absl::InvalidArgumentError(fmt::format("{}: not a file", path));
   const uintmax_t size = fs::file_size(path, error);
