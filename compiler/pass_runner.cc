@@ -38,7 +38,7 @@ absl::Status WithReproducer(const absl::Status& status, std::string_view passes,
   const std::filesystem::path path =
       std::filesystem::path(options.folder) /
       fmt::format("{}-{}.repro", passes.substr(0, passes.find(',')), Sha256Hex(text).substr(0, 12));
-  std::error_code error;  // the stream below says whether it worked
+  std::error_code error;  // ignored: the stream below shows whether it worked
   std::filesystem::create_directories(options.folder, error);
   std::ofstream file(path, std::ios::binary);
   file << text;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs passes over a program: names, times, verifies, compares and reports them, and writes a reproducer when one
-// breaks something. One runner for the graph and for funcs.
+// The pass runner: runs passes over a program, names, times and verifies them, reports what changed, and writes a
+// reproducer when a pass fails. It serves graphs and funcs alike.
 //
-// Not here: which passes there are. compiler/graph/passes/pipeline.cc and compiler/passes/pipeline.cc each have one
-// table. A Program is a value with three functions beside it in its namespace: Print (text that parses back), Verify
-// and Equal. Start with RunPasses; docs/PASSES.md says how to add a pass.
+// Not here: the lists of passes. compiler/graph/passes/pipeline.cc and compiler/passes/pipeline.cc have one table each.
+// A Program is a value type with three functions in its namespace: Print (text that parses back), Verify and Equal.
+// Start with RunPasses; docs/PASSES.md says how to add a pass.
 #ifndef HONE_COMPILER_PASS_RUNNER_H_
 #define HONE_COMPILER_PASS_RUNNER_H_
 
@@ -22,7 +22,7 @@
 
 namespace hone {
 
-// Developers' builds check the legality rules after every pass; release builds where it is asked for.
+// Developer builds verify the program after every pass; release builds only on request.
 #ifdef NDEBUG
 inline constexpr bool kDevBuild = false;
 #else
@@ -35,33 +35,35 @@ struct Pass {
   absl::Status (*run)(Program& program);
 };
 
-// What is known of one pass after it ran.
+// Facts about one pass after it ran.
 struct PassRun {
   std::string_view pass;
   std::chrono::duration<double, std::milli> took;
-  std::optional<bool> changed;  // set with PassOptions::compare
+  std::optional<bool> changed;  // set only with PassOptions::compare
 };
 
-// A reproducer is a text file for hone-opt: the passes from the failing one on, and the program before them.
+// Where and when to write reproducers. A reproducer is a text file for hone-opt with the program before the failing
+// pass and the list of passes from that one on.
 struct ReproducerOptions {
-  std::string folder;                   // made when the first is written; empty: none is written
-  std::string flags = "--verify-each";  // what hone-opt needs besides the file to see the failure again
-  // None for FailedPrecondition: there a pass refuses what a schedule asks for, which in a search is no news.
+  std::string folder;                   // created with the first reproducer; empty: no reproducers
+  std::string flags = "--verify-each";  // hone-opt flags that show the failure again
+  // If true, no reproducer is written for FailedPrecondition. This error means that a pass rejects a schedule, which is
+  // normal during a search.
   bool only_bugs = false;
 };
 
 template <typename Program>
 struct PassOptions {
-  bool verify = kDevBuild;                 // the program before the first pass, and after every pass
-  bool compare = false;                    // find out whether each pass changed the program; costs a copy of it
-  std::string_view made_by = "its maker";  // who is to blame if the program is illegal before the first pass
-  // Called after every pass, if set. An error is the pass's failure.
+  bool verify = kDevBuild;  // verify the program before the first pass and after every pass
+  bool compare = false;     // find out whether each pass changed the program; costs a copy of the program per pass
+  std::string_view made_by = "its maker";  // named in the error if the program is illegal before the first pass
+  // Called after every pass, if set. An error counts as a failure of the pass.
   std::function<absl::Status(const PassRun& run, const Program& program)> after;
   ReproducerOptions reproducer;
 };
 
-// What --reproducers DIR of `hone` asks for: every pass is verified, and a reproducer written where one is at fault.
-// The plain options if the folder is empty.
+// The options for `hone --reproducers DIR`: every pass is verified, and reproducers of bugs are written to `folder`.
+// Returns the default options if the folder is empty.
 template <typename Program>
 PassOptions<Program> Reproducing(const std::string& folder) {
   PassOptions<Program> options;
@@ -70,11 +72,11 @@ PassOptions<Program> Reproducing(const std::string& folder) {
   return options;
 }
 
-// Internal, "the program is illegal after <pass>: <why>", unless the verdict is OK.
+// Returns OK if `verdict` is OK, else Internal: "the program is illegal after <pass>: <why>".
 absl::Status IllegalAfter(std::string_view pass, const absl::Status& verdict);
-// The status with where the reproducer is and how to replay it in its message. `passes`: the failing one and those that
-// were to follow, with commas between. No other error hides that of the pass: where the file cannot be written, it says
-// so.
+// Writes a reproducer and returns `status` with the reproducer's path and the command to replay it appended to its
+// message. `passes` names the failing pass and those after it, separated by commas. The pass's error is never replaced:
+// if the file cannot be written, the message says so.
 absl::Status WithReproducer(const absl::Status& status, std::string_view passes, std::string_view program,
                             const ReproducerOptions& options);
 
@@ -85,8 +87,8 @@ std::string JoinNames(std::span<const Pass<Program>> passes) {
   return names;
 }
 
-// Runs the passes in order and stops at the first that fails. Errors: that of the pass, its name before it; Internal if
-// a pass left an illegal program. The program is then as the pass left it.
+// Runs the passes in order and stops at the first failure, leaving the program as the failing pass left it. Errors: the
+// error of the pass, prefixed with its name; Internal if a pass left an illegal program.
 template <typename Program>
 absl::Status RunPasses(std::span<const Pass<Program>> passes, Program& program,
                        const PassOptions<Program>& options = {}) {
@@ -111,13 +113,14 @@ absl::Status RunPasses(std::span<const Pass<Program>> passes, Program& program,
   return absl::OkStatus();
 }
 
-// InvalidArgument naming the unknown pass and listing, once each, those that are known (names with commas between).
+// Returns InvalidArgument that names the unknown pass and lists each known pass once. `known`: names separated by
+// commas.
 absl::Status UnknownPass(std::string_view name, std::string_view known);
-// The names of a list with commas between them; blanks and empty names are skipped.
+// Splits a list at commas. Blanks around names and empty names are dropped.
 std::vector<std::string_view> SplitNames(std::string_view list);
 
-// The passes of those names from the table or from `others`, in the order of the list; "all" stands for the whole
-// table.
+// Returns the passes named in `list` (separated by commas), in its order, from the table or from `others`. "all" stands
+// for the whole table. InvalidArgument for an unknown name.
 template <typename Program>
 absl::StatusOr<std::vector<Pass<Program>>> SelectPasses(std::span<const Pass<Program>> table, std::string_view list,
                                                         std::span<const Pass<Program>> others = {}) {

@@ -29,7 +29,7 @@ std::string DeclaredShape(const RawInput& input) {
   return text;
 }
 
-// What to type, with a plausible number in place of what is not known.
+// The command-line text to suggest for an input's shape, with a plausible number in place of each unknown dimension.
 std::string SuggestedShape(const RawInput& input) {
   std::vector<int64_t> shape;
   if (input.shape) {
@@ -62,26 +62,27 @@ const T* Find(const std::map<std::string, T>& map, const std::string& name) {
   return it != map.end() ? &it->second : nullptr;
 }
 
-// "2,3" as pieces; none of an empty text.
-std::vector<std::string_view> Pieces(std::string_view text) {
-  std::vector<std::string_view> pieces;
-  if (text.empty()) return pieces;
+// Splits "2,3" into its numbers; an empty text has none.
+std::vector<std::string_view> SplitNumbers(std::string_view text) {
+  std::vector<std::string_view> numbers;
+  if (text.empty()) return numbers;
   for (size_t start = 0; start <= text.size();) {
     const size_t end = std::min(text.find(',', start), text.size());
-    pieces.push_back(text.substr(start, end - start));
+    numbers.push_back(text.substr(start, end - start));
     start = end + 1;
   }
-  return pieces;
+  return numbers;
 }
 
-// The shape that the caller gives for this input, if any. Bound numbers give that of a list whose length is open.
+// The shape that the caller gives for this input, if any. Bound text gives the shape of a one-dimensional input whose
+// length is not declared.
 std::optional<std::vector<int64_t>> GivenShape(const RawInput& input, const ImportOptions& options) {
   if (const auto* shape = Find(options.shapes, input.name)) return *shape;
   if (const auto* bound = Find(options.bound_inputs, input.name)) return bound->type.shape;
   const std::string* text = Find(options.bound_texts, input.name);
   const bool open_list = input.shape && input.shape->size() == 1 && !input.shape->front().extent;
   if (text == nullptr || !open_list) return std::nullopt;
-  return std::vector<int64_t>{static_cast<int64_t>(Pieces(*text).size())};
+  return std::vector<int64_t>{static_cast<int64_t>(SplitNumbers(*text).size())};
 }
 
 absl::Status CheckGiven(const RawInput& input, const std::vector<int64_t>& given) {
@@ -120,7 +121,7 @@ absl::StatusOr<std::map<std::string, int64_t>> BindSymbols(const std::vector<Raw
   return symbols;
 }
 
-// Appends the number in `text` to `bytes` as an element of T; false if it is none.
+// Parses `text` as an element of T and appends it to `bytes`; returns false if it is not one.
 template <typename T>
 bool AppendAs(std::string_view text, std::vector<std::byte>& bytes) {
   T value{};
@@ -177,19 +178,19 @@ bool AppendNumber(std::string_view text, ir::DType dtype, std::vector<std::byte>
 }
 
 absl::StatusOr<TensorData> ReadNumbers(const std::string& name, const TensorType& type, std::string_view text) {
-  const std::vector<std::string_view> pieces = Pieces(text);
+  const std::vector<std::string_view> pieces = SplitNumbers(text);
   if (std::ranges::find(pieces, "") != pieces.end()) {
-    return absl::InvalidArgumentError(fmt::format(
-        "input '{}': the bound value '{}' has a comma without a number beside it; write it as 2,3", name, text));
+    return absl::InvalidArgumentError(
+        fmt::format("input '{}': the bound value '{}' has an empty entry between commas; write it as 2,3", name, text));
   }
   if (static_cast<int64_t>(pieces.size()) != type.elements()) {
-    return absl::InvalidArgumentError(fmt::format("input '{}' is {}: {} numbers are wanted, the bound value has {}",
+    return absl::InvalidArgumentError(fmt::format("input '{}' is {}: it needs {} numbers, but the bound value has {}",
                                                   name, Print(type), type.elements(), pieces.size()));
   }
   std::vector<std::byte> bytes;
   for (const std::string_view piece : pieces) {
     if (AppendNumber(piece, type.dtype, bytes)) continue;
-    return absl::InvalidArgumentError(fmt::format("input '{}' is {}: '{}' in the bound value is no {}", name,
+    return absl::InvalidArgumentError(fmt::format("input '{}' is {}: '{}' in the bound value is not a {}", name,
                                                   Print(type), piece, ir::Name(type.dtype)));
   }
   return std::make_shared<const std::vector<std::byte>>(std::move(bytes));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shapes of a model's inputs, and the values of those that are bound, from what the model declares and what the
-// caller says.
+// Resolves a model's inputs before import: their shapes without symbolic dimensions, and the values of inputs that the
+// caller fixes at compile time ("bound" inputs).
+//
+// Not here: reading the model file (onnx_reader.h), making the graph (onnx_import.h).
 #ifndef HONE_COMPILER_GRAPH_BIND_INPUTS_H_
 #define HONE_COMPILER_GRAPH_BIND_INPUTS_H_
 
@@ -13,13 +15,15 @@
 
 namespace hone::graph {
 
-// One type per input, every dimension known. A symbol that one input's shape decides is decided for all inputs.
-// InvalidArgument if a dimension stays unknown, if options contradict the model or name an input that is not there.
+// Returns one type per input, in the order of `inputs`, with every dimension known. If the shape given for one input
+// decides a symbolic dimension, it decides that dimension for all inputs. InvalidArgument if a dimension stays unknown,
+// or if the options contradict the model or name an input that the model does not have.
 absl::StatusOr<std::vector<TensorType>> BindInputTypes(const std::vector<RawInput>& inputs,
                                                        const ImportOptions& options);
 
-// Per input its bound value, or nullptr. types: from BindInputTypes. InvalidArgument, with what is wanted, if a value
-// is not of its input's type and shape.
+// Returns per input its bound value in row-major order, or nullptr for an input that stays a run-time input. `types` is
+// the result of BindInputTypes. InvalidArgument, stating the expected type and shape, if a value does not fit its
+// input.
 absl::StatusOr<std::vector<TensorData>> BindInputValues(const std::vector<RawInput>& inputs,
                                                         const std::vector<TensorType>& types,
                                                         const ImportOptions& options);

@@ -25,21 +25,22 @@ std::string NodeText(const Node& node) {
 
 TensorType TypeOf(const ir::BufferNode& buffer) { return {buffer.dtype, buffer.shape}; }
 
-// An operator may make large tensors on the way to small outputs, and reduce over more than can be counted.
+// Checks the sizes of all stages: an operator may create large intermediate tensors for small outputs, and reduction
+// spaces whose size overflows.
 absl::Status CheckStage(const ir::Stage& stage) {
   HONE_RETURN_IF_ERROR(CheckSize(TypeOf(*stage.buffer)));
   int64_t steps = 1;
   for (const auto* axes : {&stage.axes, &stage.reduce_axes}) {
     for (const ir::Axis& axis : *axes) {
       if (__builtin_mul_overflow(steps, std::max<int64_t>(axis.extent, 1), &steps)) {
-        return absl::InvalidArgumentError("it would take 2^63 steps or more; use smaller sizes");
+        return absl::InvalidArgumentError("computing it would take 2^63 steps or more; use smaller sizes");
       }
     }
   }
   return absl::OkStatus();
 }
 
-// How often values of the stages are evaluated; INT64_MAX for what cannot be counted.
+// The number of evaluations of stage values; INT64_MAX if it overflows.
 int64_t EvaluationsOf(const std::vector<ir::Stage>& stages) {
   int64_t steps = 0;
   for (const ir::Stage& stage : stages) {
@@ -63,7 +64,7 @@ absl::Status OutputNotMade(const Graph& graph, const Node& node, size_t output) 
       NodeText(node), output, known ? fmt::format(" ('{}')", graph.values[id].name) : ""));
 }
 
-// What the stages load, and the outputs.
+// The buffers that the stages load, and the outputs.
 std::set<const ir::BufferNode*> ReadBuffers(const EmittedNode& emitted) {
   std::set<const ir::BufferNode*> read;
   for (const ir::Stage& stage : emitted.stages) {
@@ -102,7 +103,8 @@ absl::StatusOr<std::vector<ir::Buffer>> EmitInto(const Graph& graph, const Node&
   for (ValueId id : node.inputs) args.constants.push_back(id == kAbsent ? nullptr : graph.values[id].data);
   const size_t before = builder.stages().size();
   absl::StatusOr<std::vector<ir::Buffer>> outputs = op->emit(args, builder);
-  HONE_RETURN_IF_ERROR(Annotate(args.attribute_error, NodeText(node)));  // what else is wrong may follow from it
+  HONE_RETURN_IF_ERROR(
+      Annotate(args.attribute_error, NodeText(node)));  // first, because other errors may follow from it
   if (!outputs.ok()) return Annotate(outputs.status(), NodeText(node));
   for (const ir::Stage& stage : builder.stages().subspan(before)) {
     HONE_RETURN_IF_ERROR(Annotate(CheckStage(stage), NodeText(node)));
@@ -165,7 +167,7 @@ absl::StatusOr<std::vector<Constant>> Evaluate(const Graph& graph, const Node& n
   HONE_ASSIGN_OR_RETURN(EmittedNode emitted, EmitNode(graph, node));
   const int64_t needed = EvaluationsOf(emitted.stages);
   if (steps != nullptr) *steps = needed;
-  if (needed > max_steps) return absl::ResourceExhaustedError("too large to be computed while compiling");
+  if (needed > max_steps) return absl::ResourceExhaustedError("too large to compute while compiling");
   const std::set<const ir::BufferNode*> read = ReadBuffers(emitted);
   ir::Workload workload{.op = "constant", .params = {}, .stages = std::move(emitted.stages), .outputs = {}};
   std::vector<std::span<const std::byte>> params;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asking an operator function what a node means: its stages, its output types, its value if the inputs are constant.
+// Runs operator functions (OpDef::emit) for nodes of a graph: their stages, output types, and constant results.
 //
-// The only caller of OpDef::emit. Import and passes use InferTypes and Evaluate; building workloads uses EmitInto.
-// Start with EmitNode.
+// This is the only caller of OpDef::emit. Import and passes use InferTypes and Evaluate; building workloads uses
+// EmitInto. Start with EmitNode.
 #ifndef HONE_COMPILER_GRAPH_EMIT_H_
 #define HONE_COMPILER_GRAPH_EMIT_H_
 
@@ -16,35 +16,38 @@
 
 namespace hone::graph {
 
-// The operator's stages appended to builder, reading from inputs (one buffer per node input, nullptr if absent).
-// Returns one buffer per node output, nullptr exactly where the output is kAbsent. Errors name node and operator;
-// Unimplemented if we do not have it, or if it does not make an output that the node has.
+// Appends the operator's stages to builder. `inputs` has one buffer per node input, nullptr where the input is absent.
+// Returns one buffer per node output, nullptr exactly where the output is kAbsent. Errors name node and operator.
+// Unimplemented if the operator is unknown, or does not produce an output that the node has.
 absl::StatusOr<std::vector<ir::Buffer>> EmitInto(const Graph& graph, const Node& node, std::vector<ir::Buffer> inputs,
                                                  StageBuilder& builder);
 
 struct EmittedNode {
-  std::vector<ir::Buffer> inputs;  // per node input; the same handle where the node reads a value twice
+  std::vector<ir::Buffer>
+      inputs;  // one per node input; if the node reads a value twice, both entries are the same buffer
   std::vector<ir::Stage> stages;
-  std::vector<ir::Buffer> outputs;  // per node output; may be an input; nullptr where absent
+  std::vector<ir::Buffer> outputs;  // one per node output; may be one of `inputs`; nullptr where absent
 };
 absl::StatusOr<EmittedNode> EmitNode(const Graph& graph, const Node& node);
 
-// Types of node.outputs (of those present). Sizes are checked, of what lies between inputs and outputs as well.
+// Returns the types of those node.outputs that are present. The sizes of all tensors are checked (CheckSize), including
+// those of intermediate stages.
 absl::StatusOr<std::vector<TensorType>> InferTypes(const Graph& graph, const Node& node);
 
-// True if the values of the outputs can be known now: whatever the stages read is a constant. (A Shape reads nothing.)
+// Returns true if Evaluate can compute the node at compile time: every value that its stages read is a constant. (The
+// stages of a Shape read nothing, so it is always known.)
 absl::StatusOr<bool> IsKnown(const Graph& graph, const Node& node);
 
-// The node's outputs (empty where absent) computed by the interpreter; the node must be known. ResourceExhausted
-// (nothing was computed) if it would take more than max_steps evaluations of a stage's value. `steps`, where it is
-// given, gets how many it takes either way.
+// Computes the node's outputs with the interpreter; the entry of an absent output is empty. IsKnown must hold for the
+// node. ResourceExhausted, before anything is computed, if it would take more than max_steps evaluations of a stage's
+// value. `steps`, unless nullptr, receives the number of evaluations needed in both cases.
 absl::StatusOr<std::vector<Constant>> Evaluate(const Graph& graph, const Node& node, int64_t max_steps,
                                                int64_t* steps = nullptr);
 
-// InvalidArgument if a dimension is negative or the tensor would take more than 1 TiB. A dimension of 0 counts as 1: in
-// what passes, no product of dimensions overflows. Every tensor that a model names goes through it.
+// InvalidArgument if a dimension is negative or the tensor would take more than 1 TiB. A dimension of 0 counts as 1
+// here, so no product of the dimensions of an accepted type overflows. Every tensor of a model must pass this check.
 absl::Status CheckSize(const TensorType& type);
-// The bytes that a value of this type takes.
+// Size in bytes of a value of this type.
 int64_t ByteSize(const TensorType& type);
 std::string Print(const TensorType& type);  // "f32[2,3]"
 

@@ -17,13 +17,15 @@ namespace hone::graph {
 namespace {
 
 constexpr int kNone = -1;
-constexpr size_t kMaxNodes = 64;  // per cluster: a longer chain gains nothing more and makes a kernel hard to compile
+constexpr size_t kMaxNodes = 64;  // per cluster; longer chains gain nothing and make the kernel slow to compile
 
-// Fusion starts at a node and grows the cluster over the node where all its consumers meet again (its post-dominator)
-// and everything on the way there, as long as all of that fits; so a cluster always has one exit. Reductions first take
-// what follows them; rows between two products join these, and depthwise convolutions the product that follows; then
-// chains without reduction form, and flow into reductions that read every element once. So does the order of a matrix
-// that meets a vector.
+// The fusion algorithm. It starts at a node and grows the cluster to include the node where all its consumers meet
+// again (its post-dominator) and all nodes on the paths to it, if all of them fit. A cluster therefore always has one
+// exit. The steps run in this order:
+//   - reductions take the element-wise nodes that follow them;
+//   - row computations between two matrix products join both, and depthwise convolutions the product after them;
+//   - chains without reductions form, and join the reductions that read every element once;
+//   - permutations of a matrix join the matrix-vector product that reads it.
 class Fuser {
  public:
   explicit Fuser(const Graph& graph)
@@ -49,9 +51,9 @@ class Fuser {
     }
     for (int i = 0; i < count && graph_.target.facts().joins_products; ++i) {
       if (traits_[i].row) JoinProducts(cluster_[i]);
-      if (traits_[i].sums_rows_of.has_value()) JoinDepthwise(i);
+      if (traits_[i].row_operand.has_value()) JoinDepthwise(i);
     }
-    // Backwards, so that a chain has grown as far as it can before what comes before it is looked at.
+    // Backwards, so that a chain is complete before its producers are considered.
     for (int i = count - 1; i >= 0; --i) {
       if (!traits_[i].reduces && Single(i) && !IsView(graph_.nodes[i])) GrowChain(i);
     }
@@ -61,7 +63,7 @@ class Fuser {
  private:
   bool Single(int node) const { return members_[cluster_[node]].size() == 1; }
 
-  // The only output of the node, kAbsent if it has several.
+  // The node's only output, or kAbsent if it has several.
   ValueId OnlyOutput(int node) const {
     ValueId only = kAbsent;
     for (ValueId id : graph_.nodes[node].outputs) {
@@ -74,7 +76,7 @@ class Fuser {
 
   const std::vector<int64_t>& ShapeOf(int node) const { return graph_.values[OnlyOutput(node)].type.shape; }
 
-  // All nodes on paths from `from` (exclusive) to its post-dominator `to` (inclusive), ascending.
+  // Returns all nodes on paths from `from` (exclusive) to its post-dominator `to` (inclusive), ascending.
   std::vector<int> Between(int from, int to) const {
     std::set<int> seen;
     std::vector<int> pending = {from};
@@ -99,12 +101,13 @@ class Fuser {
     });
   }
 
-  // An elementwise node on tensors of this shape, which reads what the cluster makes element by element.
+  // Returns true for an element-wise node on tensors of this shape that reads the cluster's results element by element.
   bool FitsElementwise(int node, const std::vector<int64_t>& shape, const std::vector<int>& inside) const {
     return traits_[node].elementwise && Single(node) && FitsAsMember(node, shape, inside);
   }
 
-  // A computation on the same rows, or elementwise on whole rows or on what is left of rows after a reduction.
+  // Returns true for a computation on the same rows, or an element-wise node on complete rows or on their reduced
+  // values.
   bool FitsRow(int node, const NodeTraits& row, const std::vector<int>& inside) const {
     const NodeTraits& traits = traits_[node];
     if (!Single(node) || OnlyOutput(node) == kAbsent) return false;
@@ -115,7 +118,7 @@ class Fuser {
     for (size_t i = 0; i < traits.access.size(); ++i) {
       const ValueId id = graph_.nodes[node].inputs[i];
       if (id == kAbsent || traits.access[i] != Access::kBroadcast || !MadeIn(id, inside)) continue;
-      // A reduced value spreads over its own row only if it keeps all dimensions.
+      // Broadcasting a reduced value back over its row requires that all dimensions are kept.
       const std::vector<int64_t>& from = graph_.values[id].type.shape;
       if (from.size() != shape.size() || !IsRowReduced(from, row.row_shape, row.row_outer)) return false;
     }
@@ -148,7 +151,7 @@ class Fuser {
     return true;
   }
 
-  // What follows a reduction: elementwise work on its result, or more work on the same rows.
+  // Grows a cluster beyond a reduction: element-wise nodes on its result, or more computations on the same rows.
   void GrowReduction(int seed) {
     int exit = seed;
     while (OnlyOutput(exit) != kAbsent) {
@@ -162,14 +165,14 @@ class Fuser {
     }
   }
 
-  // A softmax between two products, as in attention: the rows that the second one sums over then need no memory of
-  // their own. `rows`: a cluster of computations on rows.
+  // Joins a softmax with the products before and after it, as in attention, so that the rows between them need no
+  // memory. `rows` is a cluster of computations on rows.
   void JoinProducts(int rows) {
     const int exit = members_[rows].back();
     const ValueId made = OnlyOutput(exit);
     if (ProductsIn(rows) > 0 || made == kAbsent || IsOutput(graph_, made) || consumers_[made].size() != 1) return;
     const int second = consumers_[made][0];
-    const std::optional<size_t> place = traits_[second].sums_rows_of;
+    const std::optional<size_t> place = traits_[second].row_operand;
     if (!place.has_value() || graph_.nodes[second].inputs[*place] != made || ProductsIn(cluster_[second]) != 1) return;
     const int first = ScoresOf(rows, ShapeOf(exit));
     if (first == kNone) return;
@@ -178,25 +181,25 @@ class Fuser {
     if (joined.size() + members_[cluster_[second]].size() <= kMaxNodes) Merge(cluster_[second], joined);
   }
 
-  // A depthwise convolution whose pixels, one row of channels each, a product sums over: what it makes then needs no
-  // memory of its own. The product must read pixels as they are, as lower_matmul.h leaves them.
+  // Joins a depthwise convolution with the product that sums over the channels of its pixels, so that the convolution's
+  // result needs no memory. The product must read unreshaped pixels, as lower_matmul.h leaves them.
   void JoinDepthwise(int product) {
-    const ValueId made = graph_.nodes[product].inputs[*traits_[product].sums_rows_of];
+    const ValueId made = graph_.nodes[product].inputs[*traits_[product].row_operand];
     const int maker = producers_[made];
     if (maker == kNone || consumers_[made].size() != 1 || IsOutput(graph_, made)) return;
     const std::vector<int> first = members_[cluster_[maker]];
     if (first.back() != maker || ProductsIn(cluster_[product]) != 1) return;
     const auto reduces = [&](int node) { return traits_[node].reduces; };
-    const auto apart = [&](int node) { return traits_[node].sums_apart; };
+    const auto apart = [&](int node) { return traits_[node].sums_per_channel; };
     if (std::ranges::count_if(first, reduces) != 1 || std::ranges::none_of(first, apart)) return;
     if (first.size() + members_[cluster_[product]].size() <= kMaxNodes) Merge(cluster_[product], first);
   }
 
   int64_t ProductsIn(int cluster) const {
-    return std::ranges::count_if(members_[cluster], [&](int node) { return traits_[node].sums_rows_of.has_value(); });
+    return std::ranges::count_if(members_[cluster], [&](int node) { return traits_[node].row_operand.has_value(); });
   }
 
-  // The cluster with a sum of products that makes what the rows read, and nobody else; kNone if there is none.
+  // Returns the cluster of the sum of products whose result only these rows read; kNone if there is none.
   int ScoresOf(int rows, const std::vector<int64_t>& shape) const {
     for (const int node : members_[rows]) {
       for (const ValueId id : graph_.nodes[node].inputs) {
@@ -210,7 +213,8 @@ class Fuser {
     return kNone;
   }
 
-  // Elementwise and data movement: on to what reads it element by element, or at least each element once.
+  // Grows an element-wise or data-movement cluster to readers that use its result element by element or, at least, each
+  // element once.
   void GrowChain(int seed) {
     if (OnlyOutput(seed) == kAbsent || meets_[seed] == kNone) return;
     const int meet = meets_[seed];
@@ -232,7 +236,7 @@ class Fuser {
     }
   }
 
-  // Whether `meet`, with the cluster it already is in, may compute `seed` and what is between on the fly.
+  // Returns true if the cluster of `meet` may compute `seed` and the nodes between them on the fly.
   bool AcceptsChain(int meet, int seed, const std::vector<int64_t>& shape, const std::vector<int>& inside) const {
     const NodeTraits& traits = traits_[meet];
     const std::vector<int>& members = members_[cluster_[meet]];
@@ -241,15 +245,15 @@ class Fuser {
       if (traits.elementwise) return FitsAsMember(meet, shape, inside);
       return traits.moves_once && (traits_[seed].elementwise || traits_[seed].moves_once);
     }
-    if (traits.streams.has_value() && traits_[seed].permutes && ProductsIn(cluster_[meet]) == 1) {
-      return graph_.nodes[meet].inputs[*traits.streams] == OnlyOutput(seed);
+    if (traits.streamed_operand.has_value() && traits_[seed].permutes && ProductsIn(cluster_[meet]) == 1) {
+      return graph_.nodes[meet].inputs[*traits.streamed_operand] == OnlyOutput(seed);
     }
     if (!traits_[seed].elementwise) return false;
     if (traits.reduces) return traits.row ? shape == traits.row_shape : traits.reads_once;
     return traits.elementwise && FitsAsMember(meet, shape, inside);
   }
 
-  // FitsElementwise for an elementwise node that may be in a cluster already.
+  // FitsElementwise for an element-wise node that may already be in a cluster.
   bool FitsAsMember(int node, const std::vector<int64_t>& shape, const std::vector<int>& inside) const {
     if (ShapeOf(node) != shape) return false;
     for (size_t i = 0; i < traits_[node].access.size(); ++i) {
@@ -259,7 +263,7 @@ class Fuser {
     return true;
   }
 
-  // Clusters by their exits: whatever a cluster reads is made by a cluster with an earlier exit.
+  // Returns the clusters sorted by exit: a cluster reads only results of clusters with earlier exits.
   std::vector<Cluster> Collect() const {
     std::vector<Cluster> clusters;
     for (int i = 0; i < static_cast<int>(graph_.nodes.size()); ++i) {
@@ -276,17 +280,17 @@ class Fuser {
   const std::vector<std::vector<int>> consumers_;
   const std::vector<int> meets_;
   std::vector<NodeTraits> traits_;
-  std::vector<int> cluster_;               // per node the cluster it is in, named by one of its nodes
-  std::vector<std::vector<int>> members_;  // per cluster, ascending; empty where the name is not in use
+  std::vector<int> cluster_;               // per node: its cluster, identified by one of the cluster's nodes
+  std::vector<std::vector<int>> members_;  // per cluster id: its nodes, ascending; empty if the id is not in use
 };
 
 std::string Fuser::Label(const std::vector<int>& members) const {
   const int64_t products = ProductsIn(cluster_[members[0]]);
   if (products > 1) return "attention";
-  if (products == 1 && std::ranges::any_of(members, [&](int node) { return traits_[node].sums_apart; })) {
+  if (products == 1 && std::ranges::any_of(members, [&](int node) { return traits_[node].sums_per_channel; })) {
     return "separable_conv";
   }
-  // A normalization or softmax names its cluster even where a plain reduction comes first.
+  // A normalization or softmax gives the cluster its label even if a plain reduction comes first.
   for (const bool plain : {false, true}) {
     for (int node : members) {
       if (traits_[node].reduces && traits_[node].reads_once == plain) return LabelOf(graph_, graph_.nodes[node]);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which nodes become one kernel. The last step of the graph before it is a plan.
+// Fusion: partitions the nodes of a graph into clusters, each of which becomes one kernel.
 //
-// A cluster has one exit node, whose outputs are all that leaves it; every other value in it is read only inside. So a
-// cluster is a function of its inputs and clusters can be ordered. Not here: how a cluster is computed (schedule).
+// This is the last step on the graph before the plan is made (plan.h). A cluster has one exit node. Only the exit's
+// outputs are read outside the cluster, so a cluster is a function of its inputs and clusters can be ordered. Not here:
+// how a cluster is computed, which is the schedule's decision.
 #ifndef HONE_COMPILER_GRAPH_FUSE_H_
 #define HONE_COMPILER_GRAPH_FUSE_H_
 
@@ -16,11 +17,11 @@ namespace hone::graph {
 
 struct Cluster {
   std::vector<int> nodes;  // indices into Graph::nodes, ascending; the last is the exit
-  std::string op;          // what it is, as Workload::op has it: "conv2d", "matmul", "softmax", "elementwise", ...
+  std::string op;          // label of the workload, see Workload::op: "conv2d", "matmul", "softmax", "elementwise", ...
 };
 
-// Clusters in execution order; every node that is no view (op_facts.h) is in exactly one. The graph must be tidy
-// (graph_edit.h).
+// Returns the clusters in execution order. Every node is in exactly one of them, except views (IsView in op_facts.h),
+// which are in none. The graph must be tidy (graph_edit.h).
 absl::StatusOr<std::vector<Cluster>> Fuse(const Graph& graph);
 
 }  // namespace hone::graph

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model as a graph: values, nodes, attributes. What import makes and what the graph passes rewrite.
+// A model as a graph of values, nodes and attributes. Import makes it and the graph passes rewrite it.
 //
-// Every value has a static type: symbolic dimensions are bound at import. A node is an ONNX operator (or one of the few
-// internal ones that passes introduce, domain "hone"). What an operator means is in ops/ (see op.h) and nowhere else.
+// Every value has a static type, because import binds symbolic dimensions. A node is an ONNX operator, or one of the
+// few internal operators that passes introduce (domain "hone"). The meaning of operators is defined in ops/ (see op.h)
+// and nowhere else.
 #ifndef HONE_COMPILER_GRAPH_GRAPH_H_
 #define HONE_COMPILER_GRAPH_GRAPH_H_
 
@@ -27,13 +28,13 @@ struct TensorType {
   int64_t elements() const;
 };
 
-// Row-major bytes of a constant; shared, because graphs are copied and weights are large.
+// Row-major bytes of a constant. The bytes are shared, because graphs are copied and weights are large.
 using TensorData = std::shared_ptr<const std::vector<std::byte>>;
 
 struct Constant {
   TensorType type;
   TensorData data;
-  bool operator==(const Constant&) const = default;  // data by handle, here and below
+  bool operator==(const Constant&) const = default;  // compares data by pointer, here and in Value and Node
 };
 
 struct Graph;
@@ -41,34 +42,35 @@ using Attribute = std::variant<int64_t, double, std::string, std::vector<int64_t
                                std::vector<std::string>, Constant, std::shared_ptr<const Graph>>;
 
 using ValueId = int;
-inline constexpr ValueId kAbsent = -1;  // an optional input or output that the model leaves out
+inline constexpr ValueId kAbsent = -1;  // an optional input or output that the node leaves out
 
 struct Value {
-  std::string name;  // as the model names it; unique
+  std::string name;  // the model's name for it; unique in the graph
   TensorType type;
-  TensorData data;  // set iff the value is a constant
+  TensorData data;  // set exactly if the value is a constant
   bool operator==(const Value&) const = default;
 };
 
 struct Node {
-  std::string name;    // as the model names it, or "<op>_<index>"; for messages
+  std::string name;    // the model's name for it, or "<op>_<index>"; used in messages only
   std::string op;      // "Conv", "MatMul", ...
-  std::string domain;  // "" is ai.onnx
-  int opset = 0;       // the version of the domain that the model imports
+  std::string domain;  // "" means ai.onnx
+  int opset = 0;       // version of the domain's operator set, which decides the meaning of `op`
   std::vector<ValueId> inputs, outputs;
   std::map<std::string, Attribute> attributes;
   bool operator==(const Node&) const = default;
 };
 
 struct Graph {
-  target::Target target;      // what the graph is rewritten for: a pass may ask what it can do
+  target::Target target;      // the target to optimize for; passes ask for its capabilities
   std::vector<Value> values;  // indexed by ValueId
   std::vector<Node> nodes;    // in topological order
   std::vector<ValueId> inputs, outputs;
-  std::vector<std::string> output_names;  // per output, as the model names it: passes may replace the value
+  std::vector<std::string> output_names;  // one per output: the model's name, kept when a pass replaces the value
 };
 
-// The same nodes on the same values: what a pass that changes nothing leaves.
+// Returns true if both graphs have the same nodes on the same values. A pass that changes nothing leaves an equal
+// graph.
 bool Equal(const Graph& a, const Graph& b);
 
 }  // namespace hone::graph

@@ -21,7 +21,7 @@ T AttributeOr(const Node& node, const std::string& name, T fallback) {
   return value != nullptr ? *value : fallback;
 }
 
-// Marks the nodes that the graph outputs depend on.
+// Marks the nodes on which the graph outputs depend.
 std::vector<bool> LiveNodes(const Graph& graph) {
   const std::vector<int> producers = Producers(graph);
   std::vector<bool> live(graph.nodes.size(), false);
@@ -37,7 +37,8 @@ std::vector<bool> LiveNodes(const Graph& graph) {
   return live;
 }
 
-// Moves the nodes that make the new values to where the old ones are made, and before them what they read.
+// Moves the producers of the new values to the positions of the replaced values' producers, and the producers of their
+// inputs before them.
 void TakePlaces(Graph& graph, const std::map<ValueId, ValueId>& replacements) {
   const std::vector<int> producers = Producers(graph);
   std::vector<int> places(graph.nodes.size());
@@ -49,7 +50,7 @@ void TakePlaces(Graph& graph, const std::map<ValueId, ValueId>& replacements) {
   for (const auto& [from, to] : replacements) {
     if (producers[from] >= 0) move_up(to, producers[from]);
   }
-  // What was appended comes after its inputs, so these are seen after it.
+  // Appended nodes come after their inputs, so walking backwards visits a node before its inputs' producers.
   for (size_t i = places.size(); i-- > 0;) {
     for (ValueId id : graph.nodes[i].inputs) move_up(id, places[i]);
   }
@@ -180,14 +181,14 @@ void Tidy(Graph& graph) {
   const std::vector<bool> live = LiveNodes(graph);
   const std::vector<std::vector<int>> consumers = Consumers(graph);
   const std::vector<int> producers = Producers(graph);
-  std::vector<int> waiting(graph.nodes.size(), 0);  // how many inputs of a node are not made yet, with repetition
+  std::vector<int> waiting(graph.nodes.size(), 0);  // per node: inputs not yet produced, counted with repetition
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     std::vector<ValueId> inputs = graph.nodes[i].inputs;
     std::sort(inputs.begin(), inputs.end());
     inputs.erase(std::unique(inputs.begin(), inputs.end()), inputs.end());
     for (ValueId id : inputs) waiting[i] += id != kAbsent && producers[id] >= 0;
   }
-  std::vector<int> ready;  // a heap: the lowest index first keeps the model's order where it is free
+  std::vector<int> ready;  // a heap: the lowest index first keeps the model's order where possible
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     if (waiting[i] == 0) ready.push_back(static_cast<int>(i));
   }
@@ -244,7 +245,7 @@ absl::Status ReplaceNodes(Graph& graph, const Lowering& lower) {
   std::map<ValueId, ValueId> replacements;
   Readers readers(graph);
   for (size_t i = 0; i < count; ++i) {
-    const Node node = graph.nodes[i];  // which adding nodes would move
+    const Node node = graph.nodes[i];  // a copy: adding nodes moves the vector's elements
     HONE_ASSIGN_OR_RETURN(const std::vector<ValueId> lowered, lower(graph, node));
     const auto left = node.outputs.begin() + static_cast<std::ptrdiff_t>(std::min(lowered.size(), node.outputs.size()));
     for (auto output = node.outputs.begin(); output != left; ++output) {

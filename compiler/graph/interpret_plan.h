@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a plan with the IR interpreter: slow and obvious, the oracle of tests and of `what should the output be`.
+// Runs a plan with the IR interpreter. It is slow and simple: the reference that tests compare other results with.
 #ifndef HONE_COMPILER_GRAPH_INTERPRET_PLAN_H_
 #define HONE_COMPILER_GRAPH_INTERPRET_PLAN_H_
 
@@ -11,7 +11,8 @@
 
 namespace hone::graph {
 
-// inputs: row-major bytes per plan input, exactly as large as its type. Returns the bytes of each plan output.
+// `inputs` has the row-major bytes of each plan input, exactly as many as its type takes. Returns the bytes of each
+// plan output.
 absl::StatusOr<std::vector<ir::Bytes>> InterpretPlan(const Plan& plan, const std::vector<ir::Bytes>& inputs);
 
 }  // namespace hone::graph

@@ -31,7 +31,7 @@ ir::Expr FloatImmediate(ir::DType dtype, const std::vector<std::byte>& bytes) {
   return ir::MakeFloat({dtype, 1}, static_cast<double>(value));
 }
 
-// The only element of a constant; none for the half types, which are read as any other tensor.
+// Returns the only element of a constant; null for half types, which are read like any other tensor.
 std::optional<ir::Expr> Immediate(const Value& value) {
   if (value.data == nullptr || value.type.elements() != 1) return std::nullopt;
   const ir::DType dtype = value.type.dtype;
@@ -75,9 +75,9 @@ ir::Expr EmbedImmediates(const ir::Expr& e, const Immediates& immediates) {
   return ir::MapChildren(e, [&](const ir::Expr& child) { return EmbedImmediates(child, immediates); });
 }
 
-// Operators write the index of a dimension of extent 1 as 0 or as the variable, as it comes. Where the load is of the
-// stage's own place, it is the variable from here on: equal kernels look equal, and "reads its own place" is easy to
-// see.
+// Operators write the index of a dimension of extent 1 either as 0 or as the variable. This rewrites loads at the
+// stage's own indices to use the variable always. Equal kernels then have equal text, and a load at the stage's own
+// indices is easy to recognize.
 ir::Expr NormalizeOwnPlace(const ir::Expr& e, const ir::Stage& stage) {
   const ir::Expr mapped = ir::MapChildren(e, [&](const ir::Expr& child) { return NormalizeOwnPlace(child, stage); });
   const auto* load = mapped.As<ir::Load>();
@@ -93,15 +93,15 @@ ir::Expr NormalizeOwnPlace(const ir::Expr& e, const ir::Stage& stage) {
   return ir::MakeLoad(load->buffer, std::move(own), load->mask);
 }
 
-// Whether it loads one of the buffers, which has the stage's shape, cast perhaps.
+// Returns true if the expression loads one of the buffers, with the stage's shape, possibly under a cast.
 bool LoadsWhole(const ir::Expr& e, const ir::Stage& stage, const std::set<const ir::BufferNode*>& buffers) {
   if (const auto* cast = e.As<ir::Cast>()) return LoadsWhole(cast->value, stage, buffers);
   const auto* load = e.As<ir::Load>();
   return load != nullptr && load->buffer->shape == stage.buffer->shape && buffers.contains(load->buffer.get());
 }
 
-// A residual may come first or second in the model. Here the summand or factor that the kernel makes itself comes first
-// and the one from outside after it, so that the kernels are equal.
+// Orders operands of sums and products: first the operand computed in the kernel, then the one from outside. A model
+// may write the residual first or second; the kernels are then equal.
 ir::Expr PutOwnFirst(const ir::Expr& e, const ir::Stage& stage, const std::set<const ir::BufferNode*>& made,
                      const std::set<const ir::BufferNode*>& given) {
   const ir::Expr mapped =
@@ -122,7 +122,8 @@ ParamRange DefaultParamRange(ir::DType dtype) {
   return {-1, 1};
 }
 
-// Operators write stages that no output needs where extents of 1 or outputs left out make them useless.
+// Removes stages that no output depends on. Operators write such stages if extents of 1 or omitted outputs make them
+// useless.
 void DropUnread(ir::Workload& workload) {
   std::set<const ir::BufferNode*> read;
   for (const ir::Buffer& output : workload.outputs) read.insert(output.get());
@@ -181,7 +182,7 @@ class KernelBuilder {
     return absl::OkStatus();
   }
 
-  // The buffer of a value made in the cluster, or a new one for a value from outside.
+  // The buffer of a value produced in the cluster, or a new one for a value from outside.
   ir::Buffer Input(ValueId id) {
     auto [it, added] = buffers_.try_emplace(id, nullptr);
     if (!added) return it->second;
@@ -209,7 +210,7 @@ class KernelBuilder {
     for (ValueId id : graph_.nodes[cluster_.nodes.back()].outputs) {
       if (id == kAbsent) continue;
       ir::Buffer buffer = buffers_[id];
-      // A kernel writes every output itself, also one that is a plain copy.
+      // Every output must be written by the kernel, so a plain copy becomes a stage of its own.
       if (params.contains(buffer.get()) || taken.contains(buffer.get())) {
         const ir::Buffer source = buffer;
         buffer = builder_.Compute("copy", source->dtype, source->shape, [&](std::span<const ir::Expr> indices) {
@@ -222,7 +223,8 @@ class KernelBuilder {
     }
   }
 
-  // Only what the stages still read: shapes and axes have done their work, immediates are in place.
+  // Keeps only params that the stages still read. Shape and axis inputs are not read at run time, and immediates have
+  // replaced their constants.
   void AddParams() {
     std::set<const ir::BufferNode*> loaded;
     for (const ir::Stage& stage : workload_.stages) {
@@ -250,7 +252,7 @@ class KernelBuilder {
   std::vector<ValueId> outside_;  // in order of first use
   std::map<ValueId, ParamRange> ranges_;
   Immediates immediates_;
-  std::vector<ValueId> param_values_;  // per param of workload_
+  std::vector<ValueId> param_values_;  // one per param of workload_
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a cluster of nodes to a workload: the operators' stages one after the other, in canonical form.
+// Builds the workload of a cluster of nodes: the stages of its operators in sequence, brought into canonical form.
 #ifndef HONE_COMPILER_GRAPH_KERNEL_H_
 #define HONE_COMPILER_GRAPH_KERNEL_H_
 
@@ -13,13 +13,13 @@
 namespace hone::graph {
 
 struct Kernel {
-  ir::Workload workload;         // canonical; params are only those that the stages read
-  std::vector<ValueId> inputs;   // per param
-  std::vector<ValueId> outputs;  // per workload output
+  ir::Workload workload;         // canonical; its params are only the buffers that the stages read
+  std::vector<ValueId> inputs;   // one per param
+  std::vector<ValueId> outputs;  // one per workload output
 };
 
-// Constants of one element become immediates, but for floats that differ from layer to layer (op_facts.h). Errors come
-// from the operators.
+// Builds the kernel. Constants of one element become immediates, except floats that typically differ from layer to
+// layer (OpFacts::floats_differ). Errors come from the operators.
 absl::StatusOr<Kernel> BuildKernel(const Graph& graph, const Cluster& cluster);
 
 }  // namespace hone::graph

@@ -18,17 +18,20 @@ namespace hone::graph {
 namespace {
 
 constexpr int64_t kOldestOpset = 7, kNewestOpset = 23;
-constexpr int kDeepestNesting = 64;       // of functions in functions and branches in branches
-constexpr size_t kMostNodes = 1'000'000;  // those of functions once per call: calls in calls multiply them
-constexpr int64_t kFoldSteps = 1 << 16;   // arithmetic on shapes; large constants are left to the passes
-// Where an operator needs to know a large constant: of one node, as in passes/constant_fold.cc, and of all.
-constexpr int64_t kNeededSteps = int64_t{1} << 25, kAllNeededSteps = int64_t{1} << 27;
+constexpr int kNestingDepthMax = 64;  // of functions within functions and branches within branches
+constexpr size_t kImportedNodesMax =
+    1'000'000;  // nodes of a function count once per call, so nested calls multiply them
+constexpr int64_t kFoldStepsMax =
+    1 << 16;  // interpreter steps per node; enough for shape arithmetic, larger constants are left to the passes
+// Interpreter steps for large constants whose values an operator needs at import: per node (as in
+// passes/constant_fold.cc) and for all nodes.
+constexpr int64_t kNeededFoldStepsMax = int64_t{1} << 25, kNeededFoldStepsTotalMax = int64_t{1} << 27;
 
-// What names mean at one place: a branch may use the names outside. An input that the caller of a function leaves out
-// is known, as kAbsent.
+// The values that names denote at one point of the model. A branch may use names of the scope outside it. An optional
+// input that a function's caller leaves out is defined, as kAbsent.
 struct Scope {
   const Scope* outer = nullptr;
-  std::map<std::string, absl::StatusOr<ValueId>> values;  // an error: why this constant cannot be read
+  std::map<std::string, absl::StatusOr<ValueId>> values;  // an error states why this constant cannot be read
 
   absl::StatusOr<ValueId> Find(const std::string& name) const {
     for (const Scope* scope = this; scope != nullptr; scope = scope->outer) {
@@ -46,7 +49,7 @@ void CollectInputs(const RawNode& node, std::set<std::string>& reads) {
   }
 }
 
-// Names that the node may read: its inputs, and what its sub-graphs take from outside.
+// Collects the names that the node may read: its inputs, and the outer values that its sub-graphs use.
 void CollectReads(const RawNode& node, std::set<std::string>& reads) {
   CollectInputs(node, reads);
   for (const auto& [name, attribute] : node.attributes) {
@@ -63,8 +66,8 @@ void CollectReads(const RawNode& node, std::set<std::string>& reads) {
   }
 }
 
-// Indices of the nodes in an order in which every value is made before it is read. ONNX asks for that order, but not
-// every exporter keeps to it.
+// Returns node indices in an order in which every value is produced before it is read. ONNX requires files to have this
+// order, but some exporters violate it.
 absl::StatusOr<std::vector<size_t>> OrderNodes(const std::vector<RawNode>& nodes, const Scope& scope) {
   std::map<std::string, size_t> makers;
   for (size_t i = 0; i < nodes.size(); ++i) {
@@ -87,7 +90,7 @@ absl::StatusOr<std::vector<size_t>> OrderNodes(const std::vector<RawNode>& nodes
         ++waiting[i];
       } else if (!scope.Has(name)) {
         return absl::InvalidArgumentError(
-            fmt::format("{} reads '{}', which nothing defines", Describe(nodes[i], i), name));
+            fmt::format("{} reads '{}', which no node, input or initializer defines", Describe(nodes[i], i), name));
       }
     }
   }
@@ -115,25 +118,26 @@ bool MakesAny(const RawNode& node, const std::set<std::string>& names) {
                      [&](const std::string& output) { return names.contains(output); });
 }
 
-// The outputs, and what their nodes read by `collect`, and so on. `order`: as OrderNodes gives it.
+// Returns `outputs` and, transitively, the names that their producers read according to `collect`. `order` is the
+// result of OrderNodes.
 std::set<std::string> CollectNeeded(const std::vector<RawNode>& nodes, const std::vector<size_t>& order,
                                     const std::vector<std::string>& outputs,
                                     void (*collect)(const RawNode&, std::set<std::string>&)) {
   std::set<std::string> needed(outputs.begin(), outputs.end());
-  needed.erase("");  // an output that is left out
+  needed.erase("");  // the name of an omitted output
   for (auto index = order.rbegin(); index != order.rend(); ++index) {
     if (MakesAny(nodes[*index], needed)) collect(nodes[*index], needed);
   }
   return needed;
 }
 
-// How the nodes being imported are to be read: the model's or a function's opsets, and the attributes of the call.
+// How to interpret the nodes being imported: the opsets of the model or function, and the attributes of the call.
 struct Context {
   const std::map<std::string, int64_t>& opsets;
-  const std::map<std::string, RawAttribute>* call_attributes = nullptr;  // in a function's body
+  const std::map<std::string, RawAttribute>* call_attributes = nullptr;  // set inside a function's body
   int depth = 0;
-  const RawFunction* function = nullptr;  // in a function's body
-  const Context* outer = nullptr;         // of the call or branch that these nodes stand for
+  const RawFunction* function = nullptr;  // set inside a function's body
+  const Context* outer = nullptr;         // the context of the call or branch that is replaced by these nodes
 
   bool IsInside(const RawFunction& of) const { return function == &of || (outer != nullptr && outer->IsInside(of)); }
 };
@@ -145,7 +149,7 @@ class Importer {
   absl::StatusOr<Graph> Run(const ImportOptions& options) {
     HONE_RETURN_IF_ERROR(CheckOpset(model_.opsets));
     Scope scope;
-    std::set<std::string> bound;  // in place of the constant that is their default, where they have one
+    std::set<std::string> bound;  // inputs with a caller-given value; it takes precedence over a default
     for (const RawInput& input : model_.graph.inputs) {
       if (options.bound_inputs.contains(input.name) || options.bound_texts.contains(input.name)) {
         bound.insert(input.name);
@@ -160,8 +164,8 @@ class Importer {
       if (id == kAbsent) return absl::InvalidArgumentError(fmt::format("output '{}' is not defined", name));
       if (!seen.insert(name).second) {
         return absl::InvalidArgumentError(
-            fmt::format("output '{}' is there twice: take it out of the model's outputs once, or give it a second name "
-                        "by an Identity node",
+            fmt::format("the model lists output '{}' twice; remove one entry, or give it a second name with an "
+                        "Identity node",
                         name));
       }
       graph_.outputs.push_back(id);
@@ -180,7 +184,7 @@ class Importer {
                                                   it->second, kOldestOpset, kNewestOpset));
   }
 
-  // Values of inlined bodies may be named like others; within the graph names stay unique.
+  // Returns a name that is unique in the graph. Values in inlined bodies may have the names of others.
   std::string UniqueName(const std::string& name) {
     const auto [known, added] = last_numbers_.emplace(name, 0);
     if (added) return name;
@@ -191,14 +195,15 @@ class Importer {
     return unique;
   }
 
-  // Nodes that leave nothing in the graph are counted too: constants, calls and what folds take time as well.
+  // Counts imported nodes against the limit, including those that leave nothing in the graph (constants, calls, folded
+  // nodes), because they take time as well.
   absl::Status Count(size_t nodes) {
     imported_ += nodes;
-    if (imported_ <= kMostNodes) return absl::OkStatus();
+    if (imported_ <= kImportedNodesMax) return absl::OkStatus();
     return absl::InvalidArgumentError(
         fmt::format("the model has more than {} nodes and constants, those of functions and branches counted once per "
                     "use; export a smaller model",
-                    kMostNodes));
+                    kImportedNodesMax));
   }
 
   absl::Status Define(const std::string& name, absl::StatusOr<ValueId> id, Scope& scope) {
@@ -230,7 +235,7 @@ class Importer {
   }
 
   absl::Status AddInputs(const ImportOptions& options, Scope& scope) {
-    std::vector<RawInput> inputs;  // one with an initializer, its default, is a constant unless it is bound
+    std::vector<RawInput> inputs;  // an input with an initializer (its default) is a constant unless it is bound
     for (const RawInput& input : model_.graph.inputs) {
       if (!scope.values.contains(input.name)) inputs.push_back(input);
     }
@@ -244,13 +249,13 @@ class Importer {
     return absl::OkStatus();
   }
 
-  // Of the nodes, those that `outputs` depend on; what nobody reads may be anything. What only branches read is an
-  // error once one that is taken reads it.
+  // Imports those nodes on which `outputs` depend. Unused nodes may be invalid. A value that only branches read is an
+  // error only if a branch that is taken reads it.
   absl::Status ImportNodes(const std::vector<RawNode>& nodes, const std::vector<std::string>& outputs,
                            const Context& context, Scope& scope) {
-    if (context.depth > kDeepestNesting) {
+    if (context.depth > kNestingDepthMax) {
       return absl::InvalidArgumentError(
-          fmt::format("functions or branches are nested more than {} deep; export a flatter model", kDeepestNesting));
+          fmt::format("functions or branches are nested more than {} deep; export a flatter model", kNestingDepthMax));
     }
     HONE_RETURN_IF_ERROR(Count(nodes.size()));
     HONE_ASSIGN_OR_RETURN(std::vector<size_t> order, OrderNodes(nodes, scope));
@@ -309,8 +314,8 @@ class Importer {
     return result.ok() ? std::move(result) : Annotate(result.status(), Describe(node, index));
   }
 
-  // The node with references to the calling node's attributes replaced by their values. Of the branches of an If only
-  // the one that is taken need be readable.
+  // Returns the node with references to the calling node's attributes replaced by their values. Only the taken branch
+  // of an If has to be readable.
   static absl::StatusOr<RawNode> BindAttributes(RawNode node, const Context& context) {
     const bool branches = node.domain.empty() && node.op == "If";
     for (auto it = node.attributes.begin(); it != node.attributes.end();) {
@@ -331,7 +336,7 @@ class Importer {
         continue;
       }
       it->second = value->second;
-      it->second.reference.clear();  // it is looked at once more, as an attribute of the node's own
+      it->second.reference.clear();  // visit it again, as an attribute of the node itself
     }
     return node;
   }
@@ -353,19 +358,19 @@ class Importer {
     return FindOutputs(wanted, scope);
   }
 
-  // Per output of the node, its name in the node's body; "" for an output that nobody reads.
+  // Returns per output of the node its name in the node's body; "" for an output that nothing reads.
   static absl::StatusOr<std::vector<std::string>> OutputsRead(const RawNode& node,
                                                               const std::vector<std::string>& of_body) {
     std::vector<std::string> names(node.outputs.size());
     for (size_t i = 0; i < names.size(); ++i) {
       if (node.outputs[i].empty()) continue;
-      if (i >= of_body.size()) return absl::InvalidArgumentError("the node has more outputs than its body");
+      if (i >= of_body.size()) return absl::InvalidArgumentError("the node has more outputs than its body defines");
       names[i] = of_body[i];
     }
     return names;
   }
 
-  // The values of these names; kAbsent for "".
+  // Returns the values of these names; kAbsent for "".
   static absl::StatusOr<std::vector<ValueId>> FindAll(const std::vector<std::string>& names, const Scope& scope) {
     std::vector<ValueId> values;
     for (const std::string& name : names) {
@@ -393,8 +398,7 @@ class Importer {
     const Value& value = graph_.values[condition];
     if (value.data == nullptr) {
       return absl::UnimplementedError(
-          "the condition is only known when the model runs; that is not supported; if it is a model input, fix its "
-          "value "
+          "the condition is not known at compile time, which is not supported; if it is a model input, fix its value "
           "with --bind NAME=true or NAME=false");
     }
     if (value.type.dtype != ir::DType::kBool || value.data->size() != 1) {
@@ -418,7 +422,7 @@ class Importer {
 
   absl::StatusOr<std::vector<ValueId>> ImportConstant(const RawNode& node) {
     if (node.attributes.size() != 1 || node.outputs.size() != 1) {
-      return absl::InvalidArgumentError("a constant has one attribute and one output");
+      return absl::InvalidArgumentError("a Constant must have exactly one attribute and one output");
     }
     const auto& [name, attribute] = *node.attributes.begin();
     if (const auto* tensor = std::get_if<Constant>(&attribute.value); tensor != nullptr && name == "value") {
@@ -450,9 +454,9 @@ class Importer {
 
   absl::StatusOr<std::vector<ValueId>> ImportOperator(const RawNode& raw, size_t index, const Context& context,
                                                       const Scope& scope) {
-    if (raw.domain == "hone") {  // the passes' own operators trust their attributes
+    if (raw.domain == "hone") {  // passes rely on the attributes of their own operators
       return absl::UnimplementedError(Describe(raw, index) +
-                                      ": domain 'hone' is not for models; write it with operators of ONNX");
+                                      ": domain 'hone' is internal to Hone; use operators of ONNX instead");
     }
     auto opset = context.opsets.find(raw.domain);
     if (opset == context.opsets.end()) {
@@ -486,8 +490,8 @@ class Importer {
     return outputs;
   }
 
-  // AddNode. What is wrong may be that the operator needs to know a large constant: then it is computed after all. The
-  // last input first, as shapes come after data.
+  // Adds the node by AddNode. If that fails, an input that is a large, not yet computed constant may be the reason: the
+  // inputs are then computed one by one, from the last, because shapes follow data, until the node can be added.
   absl::StatusOr<std::vector<ValueId>> AddOperator(const Node& node, const std::vector<std::string>& names) {
     const size_t values = graph_.values.size();
     absl::StatusOr<std::vector<ValueId>> outputs = AddNode(graph_, node, names);
@@ -505,43 +509,43 @@ class Importer {
                                                              std::string(too_large.message())));
   }
 
-  // Gives the node's outputs their values; ResourceExhausted if that takes more steps.
-  absl::Status Compute(const Node& node, int64_t most_steps, int64_t* steps = nullptr) {
-    HONE_ASSIGN_OR_RETURN(const std::vector<Constant> values, Evaluate(graph_, node, most_steps, steps));
+  // Computes the node's outputs and stores their data; ResourceExhausted if it takes more steps than the limit.
+  absl::Status Compute(const Node& node, int64_t max_steps, int64_t* steps = nullptr) {
+    HONE_ASSIGN_OR_RETURN(const std::vector<Constant> values, Evaluate(graph_, node, max_steps, steps));
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i] != kAbsent) graph_.values[node.outputs[i]].data = values[i].data;
     }
     return absl::OkStatus();
   }
 
-  // Computes what the last node makes where that is known now; then the node goes. What depends on constants alone and
-  // takes too long for that is in left_.
+  // Computes the last node, if its result is known at compile time, and removes it. If the computation takes too many
+  // steps, or the node depends on such values, its outputs are recorded in unfolded_.
   absl::Status Fold() {
     const Node& added = graph_.nodes.back();
     HONE_ASSIGN_OR_RETURN(const bool known, IsKnown(graph_, added));
     if (known) {
-      const absl::Status computed = Compute(added, kFoldSteps);
+      const absl::Status computed = Compute(added, kFoldStepsMax);
       if (computed.ok()) graph_.nodes.pop_back();
       if (!absl::IsResourceExhausted(computed)) return computed;
     }
     const auto constant = [&](ValueId id) {
-      return id == kAbsent || graph_.values[id].data != nullptr || left_.contains(id);
+      return id == kAbsent || graph_.values[id].data != nullptr || unfolded_.contains(id);
     };
     if (!known && !std::all_of(added.inputs.begin(), added.inputs.end(), constant)) return absl::OkStatus();
-    left_.insert(added.outputs.begin(), added.outputs.end());
-    left_.erase(kAbsent);
+    unfolded_.insert(added.outputs.begin(), added.outputs.end());
+    unfolded_.erase(kAbsent);
     return absl::OkStatus();
   }
 
-  // Computes the value if it is in left_, and what it depends on. True if it was.
+  // Computes the value, and those it depends on, if it is in unfolded_. Returns true if it was.
   absl::StatusOr<bool> FoldValue(ValueId id) {
-    if (!left_.contains(id)) return false;
+    if (!unfolded_.contains(id)) return false;
     std::set<ValueId> wanted = {id};
     std::vector<bool> folds(graph_.nodes.size(), false);
     for (size_t i = folds.size(); i-- > 0;) {
       const Node& node = graph_.nodes[i];
       folds[i] = std::any_of(node.outputs.begin(), node.outputs.end(),
-                             [&](ValueId made) { return left_.contains(made) && wanted.contains(made); });
+                             [&](ValueId made) { return unfolded_.contains(made) && wanted.contains(made); });
       if (folds[i]) wanted.insert(node.inputs.begin(), node.inputs.end());
     }
     absl::Status status;
@@ -549,22 +553,22 @@ class Importer {
     std::erase_if(graph_.nodes, [&](const Node& node) {
       if (!folds[next++] || !status.ok()) return false;
       int64_t steps = 0;
-      status = Annotate(Compute(node, std::min(kNeededSteps, steps_left_), &steps),
+      status = Annotate(Compute(node, std::min(kNeededFoldStepsMax, needed_steps_left_), &steps),
                         fmt::format("node '{}' ({})", node.name, node.op));
-      if (status.ok()) steps_left_ -= steps;
+      if (status.ok()) needed_steps_left_ -= steps;
       return status.ok();
     });
-    std::erase_if(left_, [&](ValueId made) { return graph_.values[made].data != nullptr; });
+    std::erase_if(unfolded_, [&](ValueId made) { return graph_.values[made].data != nullptr; });
     HONE_RETURN_IF_ERROR(status);
     return true;
   }
 
   const RawModel& model_;
   Graph graph_;
-  std::map<std::string, int64_t> last_numbers_;  // per name in use, the last that UniqueName appended to it
+  std::map<std::string, int64_t> last_numbers_;  // per used name: the last number that UniqueName appended to it
   size_t imported_ = 0;
-  std::set<ValueId> left_;                // see Fold
-  int64_t steps_left_ = kAllNeededSteps;  // of FoldValue
+  std::set<ValueId> unfolded_;                            // constants that Fold has not computed; see there
+  int64_t needed_steps_left_ = kNeededFoldStepsTotalMax;  // budget of FoldValue
 };
 
 }  // namespace

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the ONNX file to a Graph: names resolved, symbolic dimensions bound, types inferred, constant branches and
-// functions inlined, arithmetic on shapes folded.
+// Imports an ONNX file as a Graph: resolves names, binds symbolic dimensions, infers types, inlines functions and
+// branches with constant conditions, and folds arithmetic on shapes.
 //
-// Not here: reading bytes (onnx_reader.h), making the graph faster (passes/).
+// Not here: reading the file's bytes (onnx_reader.h), making the graph faster (passes/).
 #ifndef HONE_COMPILER_GRAPH_ONNX_IMPORT_H_
 #define HONE_COMPILER_GRAPH_ONNX_IMPORT_H_
 
@@ -15,10 +15,10 @@
 
 namespace hone::graph {
 
-// Errors name file, node, operator and reason: NotFound, InvalidArgument (damaged file, unbound dimension, malformed
-// node), Unimplemented (what we do not support).
+// Imports the file at `path`. Errors name file, node, operator and reason: NotFound, InvalidArgument (damaged file,
+// unbound dimension, malformed node) or Unimplemented (a feature of ONNX that Hone does not support).
 absl::StatusOr<Graph> ImportOnnx(const std::string& path, const ImportOptions& options);
-// The same from memory; external data is looked for in `folder`.
+// The same for a model in memory; external data is read from `folder`.
 absl::StatusOr<Graph> ImportOnnxBytes(std::string_view bytes, const std::string& folder, const ImportOptions& options);
 
 }  // namespace hone::graph

@@ -11,6 +11,7 @@
 
 #include "base/status.h"
 #include "compiler/graph/emit.h"
+#include "compiler/graph/ops/vocabulary.h"
 #include "fmt/format.h"
 #include "onnx/onnx_pb.h"
 
@@ -30,40 +31,11 @@ absl::Status Damaged() { return absl::InvalidArgumentError("the file is damaged,
 
 absl::StatusOr<ir::DType> ToDType(int onnx_type) {
   using T = onnx::TensorProto;
-  switch (onnx_type) {
-    case T::BOOL:
-      return ir::DType::kBool;
-    case T::INT8:
-      return ir::DType::kInt8;
-    case T::INT16:
-      return ir::DType::kInt16;
-    case T::INT32:
-      return ir::DType::kInt32;
-    case T::INT64:
-      return ir::DType::kInt64;
-    case T::UINT8:
-      return ir::DType::kUInt8;
-    case T::UINT16:
-      return ir::DType::kUInt16;
-    case T::UINT32:
-      return ir::DType::kUInt32;
-    case T::UINT64:
-      return ir::DType::kUInt64;
-    case T::FLOAT16:
-      return ir::DType::kFloat16;
-    case T::BFLOAT16:
-      return ir::DType::kBFloat16;
-    case T::FLOAT:
-      return ir::DType::kFloat32;
-    case T::DOUBLE:
-      return ir::DType::kFloat64;
-    case T::STRING:
-      return absl::UnimplementedError("string tensors are not supported");
-    case T::UNDEFINED:
-      return absl::InvalidArgumentError("the element type is not given");
-    default:
-      return absl::UnimplementedError(fmt::format("element type {} is not supported", onnx_type));
-  }
+  if (onnx_type == T::STRING) return absl::UnimplementedError("string tensors are not supported");
+  if (onnx_type == T::UNDEFINED) return absl::InvalidArgumentError("the element type is missing");
+  const absl::StatusOr<ir::DType> dtype = FromOnnxType(onnx_type);
+  if (dtype.ok()) return dtype;
+  return absl::UnimplementedError(fmt::format("element type {} is not supported", onnx_type));
 }
 
 std::string NormalizeDomain(const std::string& domain) { return domain == "ai.onnx" ? "" : domain; }
@@ -73,7 +45,8 @@ template <typename Stored, typename Field>
 absl::StatusOr<TensorData> CopyTyped(const Field& field, int64_t bytes) {
   const int64_t elements = bytes / static_cast<int64_t>(sizeof(Stored));
   if (field.size() != elements) {
-    return absl::InvalidArgumentError(fmt::format("the shape needs {} elements, {} are there", elements, field.size()));
+    return absl::InvalidArgumentError(
+        fmt::format("the shape needs {} elements, but the file has {}", elements, field.size()));
   }
   auto data = std::make_shared<std::vector<std::byte>>(bytes);
   for (int64_t i = 0; i < elements; ++i) {
@@ -112,7 +85,7 @@ absl::StatusOr<TensorData> ReadTypedData(const onnx::TensorProto& tensor, ir::DT
   return absl::InternalError("unknown element type");
 }
 
-// An entry of external_data as a number.
+// Parses an entry of external_data as a number.
 absl::StatusOr<int64_t> ParseCount(const std::string& key, const std::string& text) {
   int64_t value = 0;
   const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
@@ -125,11 +98,12 @@ absl::StatusOr<int64_t> ParseCount(const std::string& key, const std::string& te
   return value;
 }
 
-// Where external data is looked for, and who is asked before it is read.
+// The folders in which external data may lie, and the caller's check before a file is read.
 struct ExternalData {
   const std::string& folder;
   const ReadCheck& may_read;
-  // Where the model's file lies, links followed: in the cache of Hugging Face model and data are links to one folder.
+  // The folder of the model's file with symbolic links resolved. In the Hugging Face cache, model and data are links
+  // into one folder.
   const std::string& linked_folder = folder;
 };
 
@@ -138,15 +112,17 @@ bool IsInside(const fs::path& path, const fs::path& folder) {
   return !inside.empty() && *inside.begin() != "..";
 }
 
-// The file that `location` names. It must lie inside the model's folder, links followed: a model is untrusted input.
+// Returns the path of the file that `location` names. It must lie in the model's folder after resolving links, because
+// a model is untrusted input.
 absl::StatusOr<fs::path> ExternalPath(const std::string& location, const ExternalData& external) {
   const std::string& folder = external.folder;
   const auto outside = [&] {
     return absl::InvalidArgumentError(
         fmt::format("external data file '{}' is outside the folder of the model", location));
   };
-  if (location.empty()) return absl::InvalidArgumentError("external data: no location is given");
-  if (location.find('\0') != std::string::npos) return absl::InvalidArgumentError("external data: bad location");
+  if (location.empty()) return absl::InvalidArgumentError("external data: the entry 'location' is missing");
+  if (location.find('\0') != std::string::npos)
+    return absl::InvalidArgumentError("external data: the location contains a zero byte");
   const fs::path relative(location);
   if (relative.is_absolute()) return outside();
   std::error_code error;
@@ -162,18 +138,19 @@ absl::StatusOr<fs::path> ExternalPath(const std::string& location, const Externa
   }
   if (!fs::is_regular_file(path, error)) {
     return absl::NotFoundError(
-        fmt::format("external data file '{}' is missing; it belongs beside the model, in '{}'", location, folder));
+        fmt::format("external data file '{}' is missing; put it in the folder '{}'", location, folder));
   }
   return path;
 }
 
-// A file with holes is as large as it says, whatever lies on the disk: the memory may not be there.
+// Allocates memory for the bytes of a file. A sparse file may state a size far beyond the memory of the machine, so a
+// failed allocation is an expected error.
 absl::StatusOr<std::shared_ptr<std::vector<std::byte>>> Allocate(int64_t bytes) {
   try {
     return std::make_shared<std::vector<std::byte>>(bytes);
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError(
-        fmt::format("there is no memory for its {} bytes; use a machine with more, or a smaller model", bytes));
+        fmt::format("not enough memory for its {} bytes; use a machine with more memory or a smaller model", bytes));
   }
 }
 
@@ -193,7 +170,8 @@ absl::StatusOr<TensorData> ReadExternalData(const onnx::TensorProto& tensor, int
   HONE_ASSIGN_OR_RETURN(fs::path path, ExternalPath(location, external));
   if (external.may_read) HONE_RETURN_IF_ERROR(external.may_read(path.string()));
   if (length >= 0 && length != bytes) {
-    return absl::InvalidArgumentError(fmt::format("external data: length is {}, the shape needs {}", length, bytes));
+    return absl::InvalidArgumentError(
+        fmt::format("external data: length is {} bytes, but the shape needs {}", length, bytes));
   }
   std::error_code error;
   const uintmax_t size = fs::file_size(path, error);
@@ -211,7 +189,7 @@ absl::StatusOr<TensorData> ReadExternalData(const onnx::TensorProto& tensor, int
   return TensorData(std::move(data));
 }
 
-// Takes the bytes out of the tensor: a large model is not there twice.
+// Moves the bytes out of the tensor, so that a large model is not held in memory twice.
 absl::StatusOr<TensorData> ReadTensorData(onnx::TensorProto& tensor, const TensorType& type,
                                           const ExternalData& external) {
   HONE_RETURN_IF_ERROR(CheckSize(type));
@@ -222,7 +200,7 @@ absl::StatusOr<TensorData> ReadTensorData(onnx::TensorProto& tensor, const Tenso
   std::string raw;
   raw.swap(*tensor.mutable_raw_data());
   if (static_cast<int64_t>(raw.size()) != bytes) {
-    return absl::InvalidArgumentError(fmt::format("the shape needs {} bytes, {} are there", bytes, raw.size()));
+    return absl::InvalidArgumentError(fmt::format("the shape needs {} bytes, but the file has {}", bytes, raw.size()));
   }
   auto data = std::make_shared<std::vector<std::byte>>(raw.size());
   if (!raw.empty()) std::memcpy(data->data(), raw.data(), raw.size());
@@ -239,15 +217,16 @@ absl::StatusOr<Constant> ReadTensor(onnx::TensorProto& tensor, const ExternalDat
   if (!data.ok()) return Annotate(data.status(), context);
   constant.data = *std::move(data);
   if (constant.type.dtype != ir::DType::kBool) return constant;
-  for (std::byte b : *constant.data) {  // any other bit pattern would be undefined behaviour in generated code
-    if (b > std::byte{1}) return absl::InvalidArgumentError(context + ": a bool is neither 0 nor 1");
+  for (std::byte b : *constant.data) {  // other bit patterns would be undefined behaviour in generated code
+    if (b > std::byte{1})
+      return absl::InvalidArgumentError(context + ": a bool element is neither 0 nor 1; the file is damaged");
   }
   return constant;
 }
 
 absl::StatusOr<RawGraph> ReadGraph(onnx::GraphProto& proto, const ExternalData& external);
 
-// What the attribute holds; old files leave out the type.
+// The attribute's value; old files omit its type.
 onnx::AttributeProto::AttributeType AttributeType(const onnx::AttributeProto& a) {
   using A = onnx::AttributeProto;
   if (a.type() != A::UNDEFINED) return a.type();
@@ -314,8 +293,8 @@ absl::StatusOr<RawAttribute> ReadRawAttribute(onnx::AttributeProto& a, const Ext
   return attribute;
 }
 
-// The texts and messages of a field that came after ONNX 1.12: older generated classes keep it among those that they do
-// not know.
+// Reads the texts or messages of a field that was added after ONNX 1.12. Older generated classes keep such fields among
+// their unknown fields.
 std::vector<std::string> UnknownTexts(const google::protobuf::UnknownFieldSet& unknown, int number) {
   std::vector<std::string> texts;
   for (int i = 0; i < unknown.field_count(); ++i) {
@@ -326,7 +305,7 @@ std::vector<std::string> UnknownTexts(const google::protobuf::UnknownFieldSet& u
   return texts;
 }
 
-// Which of the functions of one name a function is, or a node calls. Of a field that is there twice the last counts.
+// The `overload` field, which selects among functions of one name. If it occurs twice, the last one counts.
 std::string ReadOverload(const google::protobuf::UnknownFieldSet& unknown, int number) {
   const std::vector<std::string> overloads = UnknownTexts(unknown, number);
   return overloads.empty() ? "" : overloads.back();
@@ -370,8 +349,8 @@ absl::StatusOr<RawInput> ReadInput(const onnx::ValueInfoProto& proto) {
   input.shape.emplace();
   for (const onnx::TensorShapeProto::Dimension& dim : type.shape().dim()) {
     RawDimension dimension{.extent = {}, .symbol = dim.dim_param()};
-    // Some exporters write -1 for "not known". Some write 0, which is also what an empty input has: it is, unless
-    // another extent is given.
+    // Some exporters write -1 for an unknown dimension. Others write 0, which may also be an empty dimension; 0 is
+    // taken literally unless the caller gives another extent.
     if (dim.has_dim_value() && dim.dim_value() >= 0) dimension.extent = dim.dim_value();
     input.shape->push_back(std::move(dimension));
   }
@@ -424,7 +403,7 @@ absl::StatusOr<RawModel> ReadModel(onnx::ModelProto& proto, const ExternalData& 
   }
   RawModel model;
   model.opsets = ReadOpsets(proto.opset_import());
-  if (model.opsets.empty()) return absl::InvalidArgumentError("the model does not say which opset it uses");
+  if (model.opsets.empty()) return absl::InvalidArgumentError("the model does not state its opset; export it again");
   HONE_ASSIGN_OR_RETURN(model.graph, ReadGraph(*proto.mutable_graph(), external));
   constexpr int kOverloadField = 13;
   for (onnx::FunctionProto& function : *proto.mutable_functions()) {
@@ -458,7 +437,7 @@ absl::StatusOr<RawModel> ReadOnnxFile(const std::string& path, const ReadCheck& 
   std::error_code error;
   if (!fs::exists(path, error)) {
     if (!error) return absl::NotFoundError(fmt::format("{}: there is no such file", path));
-    return absl::PermissionDeniedError(fmt::format("{}: cannot look for it: {}", path, error.message()));
+    return absl::PermissionDeniedError(fmt::format("{}: cannot access the file: {}", path, error.message()));
   }
   if (!fs::is_regular_file(path, error)) return absl::InvalidArgumentError(fmt::format("{}: not a file", path));
   const uintmax_t size = fs::file_size(path, error);

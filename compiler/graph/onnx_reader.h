@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// An ONNX file as plain structs: names are still names, nothing is inferred. The only file that knows ONNX's protobuf
-// classes is onnx_reader.cc; onnx_import.cc makes a Graph of what is here.
+// Reads an ONNX file into plain structs. Names are not resolved and nothing is inferred; onnx_import.cc makes a Graph
+// of these structs. Only onnx_reader.cc uses ONNX's protobuf classes.
 //
-// Damaged files are the normal case for which this is written: every size is checked against what the file really
-// holds before anything is allocated. Start with ReadOnnxFile.
+// Files are untrusted and may be damaged: every size is checked against the bytes that the file really has before
+// anything is allocated. Start with ReadOnnxFile.
 #ifndef HONE_COMPILER_GRAPH_ONNX_READER_H_
 #define HONE_COMPILER_GRAPH_ONNX_READER_H_
 
@@ -24,21 +24,22 @@ namespace hone::graph {
 
 struct RawGraph;
 
-// What we do not have (a tensor of strings, say) is no error until something reads it: it stands there as
-// Unimplemented.
+// An attribute's value. An unsupported kind (a tensor of strings, say) is stored as an Unimplemented status, so that it
+// is an error only for a node that reads it.
 struct RawAttribute {
   std::variant<int64_t, double, std::string, std::vector<int64_t>, std::vector<double>, std::vector<std::string>,
                Constant, std::shared_ptr<const RawGraph>, absl::Status>
       value;
-  std::string reference;  // in a function's body: the attribute of the calling node that stands here; else empty
+  std::string reference;  // inside a function's body: the name of the calling node's attribute to use instead of
+                          // `value`; else empty
 };
 
 struct RawNode {
-  std::string name, op, domain, overload;    // domain "" is ai.onnx; overload: of a function
-  std::vector<std::string> inputs, outputs;  // "" where left out
+  std::string name, op, domain, overload;    // domain "" means ai.onnx; overload selects among functions of one name
+  std::vector<std::string> inputs, outputs;  // "" for an omitted one
   std::map<std::string, RawAttribute> attributes;
 };
-// As errors name it: "node 'conv1' (Conv)", by its place among the nodes where the model gives it no name.
+// The node's name in error messages: "node 'conv1' (Conv)". A node without a name is named by its index.
 std::string Describe(const RawNode& node, size_t index);
 
 struct RawTensor {
@@ -48,7 +49,7 @@ struct RawTensor {
 
 struct RawDimension {
   std::optional<int64_t> extent;
-  std::string symbol;  // where the extent is not given; may be empty
+  std::string symbol;  // the dimension's symbolic name if extent is not set; may be empty
 };
 
 struct RawInput {
@@ -66,25 +67,26 @@ struct RawGraph {
 
 struct RawFunction {
   std::vector<std::string> inputs, outputs;
-  std::map<std::string, RawAttribute> defaults;  // of attributes that a caller may leave out
+  std::map<std::string, RawAttribute> defaults;  // values of attributes that the calling node leaves out
   std::vector<RawNode> nodes;
   std::map<std::string, int64_t> opsets;  // by domain
 };
 
 struct RawModel {
   std::map<std::string, int64_t> opsets;                                               // by domain
-  std::map<std::tuple<std::string, std::string, std::string>, RawFunction> functions;  // by domain, name and overload
+  std::map<std::tuple<std::string, std::string, std::string>, RawFunction> functions;  // keys: domain, name, overload
   RawGraph graph;
 };
 
-// Asked before a file with external data is read; its error ends the reading.
+// Called with the path of each external-data file before it is read. An error stops the reading.
 using ReadCheck = std::function<absl::Status(const std::string& path)>;
 
-// Errors: NotFound (no such file), InvalidArgument (damaged, or not a model), Unimplemented (an input that is no tensor
-// or of a type we do not have), ResourceExhausted (no memory for the external data).
-// External data lies in the folder of the file, or in the folder of what the file is a link to.
+// Reads the file at `path`. Errors: NotFound (no such file), InvalidArgument (damaged, or not a model), Unimplemented
+// (an input that is not a tensor or has an unsupported element type), ResourceExhausted (not enough memory for the
+// external data). External data must lie in the folder of the file, or, if the file is a symbolic link, in the folder
+// of the link's target.
 absl::StatusOr<RawModel> ReadOnnxFile(const std::string& path, const ReadCheck& may_read = {});
-// The same from memory; external data is looked for in `folder` and nowhere above it.
+// The same for a model in memory. External data must lie in `folder`; no path out of it is followed.
 absl::StatusOr<RawModel> ReadOnnxBytes(std::string_view bytes, const std::string& folder,
                                        const ReadCheck& may_read = {});
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What passes may know of an operator without knowing its name: stated in its row of the operator tables (op.h).
+// Operator facts: properties of an operator that passes may rely on without knowing its name. They are stated in its
+// row of the operator tables (op.h).
 //
-// Only what its expressions do not show: that a node reduces, works element by element on the shapes it has, or leaves
-// its input as it is, is found by looking at what it emits (traits.h). tests/unit/ops/facts_test.cc holds axes and
-// movement against the expressions of every operator. An operator without facts is right everywhere, but may be slower.
-// Start with OpFacts; FactsOf asks for those of a node.
+// Facts state only what the operator's expressions do not show. That a node reduces, is element-wise on its shapes, or
+// returns its input unchanged is found by analysing its stages (traits.h). tests/unit/ops/facts_test.cc checks axes and
+// movement against the expressions of every operator. An operator without facts is compiled correctly but may be
+// slower. Start with OpFacts; FactsOf returns the facts of a node.
 #ifndef HONE_COMPILER_GRAPH_OP_FACTS_H_
 #define HONE_COMPILER_GRAPH_OP_FACTS_H_
 
@@ -16,55 +17,59 @@
 
 namespace hone::graph {
 
-// How a node speaks of the dimensions of its data (input 0, and every other value of its rank), and so what has to
-// change in it when they are put in another order.
+// How a node's attributes and inputs refer to the dimensions of its data (input 0, and every other value of the same
+// rank). It decides what must change in the node when the dimensions of the data are permuted.
 enum class AxisForm : uint8_t {
-  kOwn,           // in a way of its own: no other order is possible
-  kBroadcast,     // not at all: an element depends on the operands' elements at its place, broadcast as numpy does it
-  kLayout,        // as batch, channels and space; attribute layout is "NCHW" or, with the channels last, "NHWC"
-  kAxis,          // attribute axis
-  kAxes,          // attribute axes, or constant input 1; all if there are none. Not where keepdims is 0
-  kSlice,         // constant inputs 1 to 4: starts, ends, axes, steps
-  kPads,          // a begin and an end per dimension, in attribute pads or in constant input 1; not with axes (input 3)
-  kPerDimension,  // constant inputs from 1 on have one number per dimension, or two; not with attribute axes
+  kOwn,        // in an operator-specific way: the dimensions cannot be permuted
+  kBroadcast,  // not at all: each output element depends on the operands' elements at its index, with numpy
+               // broadcasting
+  kLayout,     // as batch, channels and space; attribute layout is "NCHW" or, with channels last, "NHWC"
+  kAxis,       // by the attribute axis
+  kAxes,       // by attribute axes or constant input 1; all axes if both are absent. Not permutable if keepdims is 0
+  kSlice,      // by constant inputs 1 to 4: starts, ends, axes, steps
+  kPads,       // by a begin and an end per dimension, in attribute pads or constant input 1; not permutable if input 3
+               // (axes) is present
+  kPerDimension,  // constant inputs from 1 on have one or two numbers per dimension; not permutable if attribute axes
+                  // is present
 };
 
 struct Axes {
   AxisForm form = AxisForm::kOwn;
-  int64_t axis = 0;  // attribute axis where a node has none
-  int since = 1;     // the first opset of which this is true; before it the form is kOwn
+  int64_t axis = 0;  // default of the attribute axis
+  int since = 1;     // first opset version with this form; in older ones the form is kOwn
 };
 
 // Where the elements of the outputs come from.
 enum class Movement : uint8_t {
-  kNone,  // they are computed, or read several times
-  kOnce,  // each is an element of an input or a fill; none is read twice, but for a border that is mirrored (Pad)
+  kNone,  // elements are computed, or an input element is used several times
+  kOnce,  // each is an input element or a fill value; no input element is used twice, except at a mirrored border (Pad)
   kView,  // output 0 has the elements of input 0 in their order: only its shape may differ
 };
 
-// What people call the operator, in records and tables.
+// The operator's name in records and tables.
 struct Label {
-  std::string_view text = "";                                         // empty: the operator's name in snake case
-  std::string (*of)(const Graph& graph, const Node& node) = nullptr;  // instead, where it depends on the node
+  std::string_view text = "";  // empty: the ONNX name in snake case
+  std::string (*of)(const Graph& graph,
+                    const Node& node) = nullptr;  // if set, used instead of text: the name depends on the node
 };
 
 struct OpFacts {
   Axes axes = {};
   Movement movement = Movement::kNone;
   Label label = {};
-  // A float among its inputs, a scale or a slope, is another one in each layer: it stays a param of the kernel, so that
-  // layers of one shape are one workload.
+  // True if a float input of one element (a scale, a slope) typically differs from layer to layer. It then stays a
+  // param of the kernel, so that layers of equal shapes share one workload.
   bool floats_differ = false;
 };
 
-// Those of most operators: element by element, with numpy's broadcasting.
+// The facts of most operators: element-wise with numpy broadcasting.
 inline constexpr OpFacts kElementwise = {.axes = {AxisForm::kBroadcast}};
 
-// The facts of the node's operator; none if there is no such operator.
+// Returns the facts of the node's operator; default facts if the operator is unknown.
 const OpFacts& FactsOf(const Node& node);
 
 AxisForm AxisFormOf(const Node& node);
-// The node only renames bytes: its one output that is there is a view of input 0.
+// Returns true if the node only reinterprets bytes: it has one present output, which is a view of input 0.
 bool IsView(const Node& node);
 std::string LabelOf(const Graph& graph, const Node& node);
 

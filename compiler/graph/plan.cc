@@ -51,7 +51,8 @@ class PlanBuilder {
 
   absl::Status AddCall(const Cluster& cluster) {
     HONE_ASSIGN_OR_RETURN(Kernel kernel, BuildKernel(graph_, cluster));
-    // A kernel that makes another size than its tensor has would write over memory of others.
+    // Checks that the kernel's outputs have the sizes of their tensors; a larger one would overwrite other tensors'
+    // memory.
     for (size_t i = 0; i < kernel.outputs.size(); ++i) {
       const ir::BufferNode& made = *kernel.workload.outputs[i];
       HONE_CHECK((graph_.values[kernel.outputs[i]].type == TensorType{made.dtype, made.shape}));
@@ -66,8 +67,8 @@ class PlanBuilder {
     return absl::OkStatus();
   }
 
-  // Every output has a tensor of its own, named as the model names it: where the value is an input, a constant or an
-  // output already, that tensor is an alias.
+  // Gives every graph output a tensor with the model's name. If the value is an input, a constant or already an output,
+  // that tensor is an alias.
   void AddOutputs() {
     std::set<TensorId> named(plan_.inputs.begin(), plan_.inputs.end());
     for (size_t i = 0; i < graph_.outputs.size(); ++i) {
@@ -82,9 +83,9 @@ class PlanBuilder {
 
   const Graph& graph_;
   Plan plan_;
-  std::vector<TensorId> tensors_;            // per value, -1 where there is none yet
-  std::map<ValueId, ValueId> alias_source_;  // what a view reads, by what it makes
-  std::map<std::string, int> workloads_;     // by digest
+  std::vector<TensorId> tensors_;            // per value; -1 if it has none yet
+  std::map<ValueId, ValueId> alias_source_;  // per view output: the value it is a view of
+  std::map<std::string, int> workloads_;     // workload index by digest
 };
 
 }  // namespace

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plan: what is left of a model after import, passes and fusion. A straight line of kernel calls on tensors.
+// The plan of a model: a straight-line list of kernel calls on tensors. It is the result of import, passes and fusion.
 //
-// Made once by `hone tune` (which needs the workloads) and once by `hone compile` (which also needs calls and tensors).
-// Start with BuildPlan.
+// `hone tune` makes a plan for its workloads; `hone compile` makes one for its calls and tensors as well. Start with
+// BuildPlan.
 #ifndef HONE_COMPILER_GRAPH_PLAN_H_
 #define HONE_COMPILER_GRAPH_PLAN_H_
 
@@ -21,13 +21,14 @@ namespace hone::graph {
 using TensorId = int;
 
 struct PlanTensor {
-  std::string name;  // of graph inputs and outputs: as the model names them
+  std::string name;  // for graph inputs and outputs: the model's name
   TensorType type;
-  TensorData data;         // set iff constant
-  TensorId alias_of = -1;  // a reshape: same bytes as that tensor (which is not itself an alias), other shape
+  TensorData data;  // set exactly if the tensor is a constant
+  TensorId alias_of =
+      -1;  // if not -1, this is a reshape: it shares the bytes of that tensor, which is itself not an alias
 };
 
-// One kernel call: the workload's params, then its outputs.
+// One kernel call.
 struct PlanCall {
   int workload;  // index into Plan::workloads
   std::vector<TensorId> arguments;
@@ -35,29 +36,30 @@ struct PlanCall {
 
 struct Plan {
   std::vector<PlanTensor> tensors;
-  std::vector<TensorId> inputs, outputs;  // an output may be an input, a constant or an alias: the runtime copies
-  std::vector<ir::Workload> workloads;    // canonical and distinct by digest
-  std::vector<PlanCall> calls;            // in execution order
+  std::vector<TensorId> inputs,
+      outputs;                          // an output may be an input, a constant or an alias; the runtime then copies it
+  std::vector<ir::Workload> workloads;  // canonical; all digests differ
+  std::vector<PlanCall> calls;          // in execution order
 };
 
 struct ImportOptions {
-  // Shapes for inputs with symbolic dimensions, by input name.
+  // Shapes of inputs with symbolic dimensions, by input name.
   std::map<std::string, std::vector<int64_t>> shapes;
-  // Inputs fixed at compile time, by name: they become constants (an input that decides a shape must be one), also in
-  // place of the model's default for them.
+  // Values of inputs that are fixed at compile time, by name; they become constants. An input whose value decides a
+  // shape must be bound. A bound value also replaces the model's default for the input.
   std::map<std::string, Constant> bound_inputs;
-  // The same as text, "2,3": numbers in row-major order, read as the type and shape of the model's input.
+  // The same as text, "2,3": numbers in row-major order, converted to the type and shape of the model's input.
   std::map<std::string, std::string> bound_texts;
-  // Asked before a file with external data is read; an error ends the import. Empty: all may be read.
+  // Called before a file with external data is read; an error ends the import. If empty, every file may be read.
   std::function<absl::Status(const std::string& path)> may_read;
 };
 
-// Reads the ONNX file (external data is looked for beside it), runs the passes for this target, fuses. Errors name
-// file, node, operator and reason; a file that cannot be read or is damaged is InvalidArgument or NotFound.
-// passes: how the passes are run (pass_runner.h).
+// Imports the ONNX file (external data is read from its folder), runs the passes for the target, and fuses. Errors name
+// file, node, operator and reason; a file that cannot be read or is damaged is InvalidArgument or NotFound. `passes`
+// are the options of the pass runner (pass_runner.h).
 absl::StatusOr<Plan> BuildPlan(const std::string& onnx_path, const ImportOptions& options, const target::Target& target,
                                const PassOptions<Graph>& passes = {});
-// The last step alone: fuses a tidy graph (graph_edit.h) as it is, without passes.
+// The last step alone: fuses a tidy graph (graph_edit.h) without running passes.
 absl::StatusOr<Plan> BuildPlan(const Graph& graph);
 
 }  // namespace hone::graph

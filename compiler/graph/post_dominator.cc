@@ -10,9 +10,10 @@ namespace hone::graph {
 std::vector<int> ImmediatePostDominators(const Graph& graph) {
   const std::vector<std::vector<int>> consumers = Consumers(graph);
   const int count = static_cast<int>(graph.nodes.size());
-  const int outside = count;  // stands behind all graph outputs
+  const int outside = count;  // a virtual node that follows all graph outputs
   std::vector<int> parent(graph.nodes.size() + 1, outside);
-  // Post-dominators have higher indices: the lower of two can be lifted until both are equal.
+  // A post-dominator has a higher index than its node: raising the lower of two candidates until both are equal finds
+  // the common one.
   auto meet = [&](int a, int b) {
     while (a != b) (a < b ? a : b) = parent[a < b ? a : b];
     return a;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where all ways that a node's outputs can take come together again: the question behind fusing across branches.
+// Post-dominators: the node at which all paths from a node's outputs meet again. Fusion across branches needs them.
 #ifndef HONE_COMPILER_GRAPH_POST_DOMINATOR_H_
 #define HONE_COMPILER_GRAPH_POST_DOMINATOR_H_
 
@@ -9,8 +9,9 @@
 
 namespace hone::graph {
 
-// Per node the first node that every path from it to a graph output passes through, or -1 if there is none (an output
-// of the node is a graph output, or the paths meet only outside the graph). The graph must be tidy.
+// Returns per node the index of the first node that lies on every path from it to the graph outputs. The entry is -1 if
+// there is none: an output of the node is a graph output, or the paths end in different graph outputs. The graph must
+// be tidy.
 std::vector<int> ImmediatePostDominators(const Graph& graph);
 
 }  // namespace hone::graph

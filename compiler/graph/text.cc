@@ -30,7 +30,7 @@ std::string Hex(std::span<const std::byte> bytes) {
 class GraphPrinter {
  public:
   GraphPrinter(const Graph& graph, bool brief) : graph_(graph), brief_(brief), buffers_(graph.values.size()) {
-    out_.WriteBufferName(absent_);  // takes "_": a value of that name is written otherwise
+    out_.WriteBufferName(absent_);  // reserves "_"; a value of that name gets another one
     out_.Take();
   }
 
@@ -75,7 +75,7 @@ class GraphPrinter {
     }
   }
 
-  // Constants stand before their first reader.
+  // Writes constants before their first reader.
   void WriteIfConstant(ValueId id) {
     if (id == kAbsent || graph_.values[id].data == nullptr || buffers_[id] != nullptr) return;
     out_.Write("const ");
@@ -88,7 +88,8 @@ class GraphPrinter {
   void WriteElements(const Constant& constant) {
     const std::span<const std::byte> bytes = *constant.data;
     const size_t size = static_cast<size_t>(ir::SizeOf(constant.type.dtype));
-    bool spelled = true, equal = true;  // every element reads back to its bytes; all are equal
+    bool spelled = true,
+         equal = true;  // spelled: every element's text parses back to its bytes; equal: all elements are equal
     for (size_t at = 0; at < bytes.size(); at += size) {
       std::byte back[8] = {};
       ir::WriteElement(ir::ReadElement(constant.type.dtype, &bytes[at]), back);
@@ -174,7 +175,7 @@ class GraphPrinter {
                      out_.Write(" = ");
                      WriteElements(constant);
                    },
-                   // Import inlines graphs, so there is no text for them; the parser refuses this.
+                   // Import inlines sub-graphs, so they have no text form; the parser rejects this placeholder.
                    [&](const std::shared_ptr<const Graph>&) { out_.Write("graph"); },
                },
                attribute);
@@ -183,7 +184,7 @@ class GraphPrinter {
   const Graph& graph_;
   const bool brief_;
   const ir::Buffer absent_ = ir::MakeBuffer("_", ir::DType::kBool, {});
-  std::vector<ir::Buffer> buffers_;  // per value; set once the value is written
+  std::vector<ir::Buffer> buffers_;  // per value; null until the value is written
   ir::Printer out_;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graph as text, for people, tests and reproducers: printer and parser. docs/IR.md has the grammar.
+// The text form of a graph, for users, tests and reproducers: printer and parser. docs/IR.md has the grammar.
 //
-// ParseGraph(Print(g)) means what g means. Not kept: the names of nodes (a parsed node is called as its first output
-// is), and values that nothing reads.
+// ParseGraph(Print(g)) has the meaning of g. Two things are lost: the names of nodes (a parsed node has the name of its
+// first output), and values that nothing reads.
 #ifndef HONE_COMPILER_GRAPH_TEXT_H_
 #define HONE_COMPILER_GRAPH_TEXT_H_
 
@@ -14,15 +14,15 @@
 
 namespace hone::graph {
 
-// Everything, large constants in hexadecimal.
+// Prints the complete graph; large constants are hexadecimal.
 std::string Print(const Graph& graph);
-// Constants of more than 16 elements only by digest, as `omitted "<digest>"`, unless all elements are equal. Such text
-// reads back with other values in their place: drawn from [-1, 1) for floats, 0 and 1 for the rest, the same for the
-// same digest.
+// Prints constants of more than 16 elements as `omitted "<digest>"`, unless all their elements are equal. Such text can
+// be parsed, but these constants get other values, which depend on the digest alone: floats from [-1, 1), 0 or 1 for
+// the other types.
 std::string PrintBrief(const Graph& graph);
 
-// Checks that names are known and that constants fit their types; everything else is Verify's work (verify.h). Errors:
-// InvalidArgument with line and column.
+// Parses a graph. Checks that names are defined and that constants fit their types; all other rules are checked by
+// Verify (verify.h). Errors: InvalidArgument with line and column.
 absl::StatusOr<Graph> ParseGraph(std::string_view text);
 
 }  // namespace hone::graph

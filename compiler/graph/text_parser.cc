@@ -14,7 +14,7 @@
 namespace hone::graph {
 namespace {
 
-// Text may come from strangers.
+// Limit on the bytes of a constant, because the text may be untrusted.
 constexpr int64_t kMaxConstantBytes = int64_t{1} << 32;
 
 using Bytes = std::vector<std::byte>;
@@ -24,7 +24,7 @@ int HexDigit(char c) {
   return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-// False if the text is not just as many bytes in hexadecimal.
+// Parses exactly bytes.size() bytes in hexadecimal; returns false if the text is anything else.
 bool ReadHex(std::string_view text, Bytes* bytes) {
   if (text.size() != 2 * bytes->size()) return false;
   for (size_t i = 0; i < bytes->size(); ++i) {
@@ -89,7 +89,7 @@ class GraphParser {
     return ir::TokenStream::ErrorAt(at, fmt::format("there is no value '{}' yet; declare it first", name));
   }
 
-  // A constant of that element type as the IR writes it: 1.5f32, -3, true.
+  // A constant of that element type in the IR's notation: 1.5f32, -3, true.
   absl::StatusOr<ir::Expr> ParseElement(ir::DType dtype) {
     const ir::Token at = tokens_.Peek();
     HONE_ASSIGN_OR_RETURN(ir::Expr element, exprs_.ParseExpr());

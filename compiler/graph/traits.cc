@@ -24,12 +24,12 @@ std::vector<int64_t> Extents(const std::vector<ir::Axis>& axes) {
   return extents;
 }
 
-// How a load relates to the loops `axes` around it.
+// Classifies a load by how its indices relate to the surrounding loops `axes`.
 Access Classify(const ir::Load& load, const std::vector<ir::Axis>& axes) {
   if (load.mask.defined()) return Access::kOther;
   const std::vector<int64_t>& shape = load.buffer->shape;
   bool same = shape == Extents(axes);
-  size_t next = 0;  // the first axis that an index may still name
+  size_t next = 0;  // the first axis that later indices may still use
   for (size_t d = 0; d < load.indices.size(); ++d) {
     const ir::Expr& index = load.indices[d];
     if (ir::IsZero(index) && shape[d] == 1) continue;
@@ -44,7 +44,7 @@ Access Classify(const ir::Load& load, const std::vector<ir::Axis>& axes) {
 
 Access Worse(Access a, Access b) { return std::max(a, b); }
 
-// The access of every buffer that the stage loads; the worst one where it loads a buffer in several ways.
+// The access of every buffer that the stage loads. A buffer loaded in several ways gets the most general one.
 std::map<const ir::BufferNode*, Access> StageAccess(const ir::Stage& stage, const std::vector<ir::Axis>& axes) {
   std::map<const ir::BufferNode*, Access> access;
   ir::ForEachExpr(stage.value, [&](const ir::Expr& e) {
@@ -56,7 +56,7 @@ std::map<const ir::BufferNode*, Access> StageAccess(const ir::Stage& stage, cons
   return access;
 }
 
-// The only output that is there, or nullptr.
+// The node's only present output, or nullptr.
 const ir::BufferNode* OnlyOutput(const EmittedNode& emitted) {
   const ir::BufferNode* only = nullptr;
   for (const ir::Buffer& output : emitted.outputs) {
@@ -66,12 +66,13 @@ const ir::BufferNode* OnlyOutput(const EmittedNode& emitted) {
   return only;
 }
 
-// Fills traits.elementwise and traits.access.
+// Sets traits.elementwise and traits.access.
 void FindElementwise(const EmittedNode& emitted, NodeTraits& traits) {
   const ir::BufferNode* output = OnlyOutput(emitted);
   if (output == nullptr || traits.reduces) return;
   std::map<const ir::BufferNode*, Access> total;
-  // From the last stage back, so that the access of a stage's buffer is known before its own loads are looked at.
+  // From the last stage backwards, so that the access to a stage's result is known before the stage's own loads are
+  // classified.
   total[output] = Access::kSame;
   for (auto stage = emitted.stages.rbegin(); stage != emitted.stages.rend(); ++stage) {
     if (stage->buffer->shape != output->shape) return;
@@ -91,7 +92,7 @@ void FindElementwise(const EmittedNode& emitted, NodeTraits& traits) {
   }
 }
 
-// Whether the loops `axes` run over every element that the load may name just once.
+// Returns true if the loops `axes` visit every element of the loaded buffer exactly once.
 bool VisitsEachOnce(const ir::Load& load, std::vector<ir::Axis> axes) {
   if (load.mask.defined()) return false;
   for (size_t d = 0; d < load.indices.size(); ++d) {
@@ -123,12 +124,12 @@ bool ReadsOnce(const EmittedNode& emitted) {
   return once && reader != nullptr && reader->reduction != ir::Reduction::kNone;
 }
 
-// Whether every load in the stage fits rows of this shape: full ones at their own place, reduced ones at their row's,
-// others as vectors along the row.
+// Returns true if every load in the stage fits rows of this shape: complete rows at the loop indices, reduced values at
+// their row's indices, and other buffers as vectors along the row.
 bool LoadsFitRows(const ir::Stage& stage, const NodeTraits& traits) {
   std::vector<ir::Axis> axes = stage.axes;
   if (stage.reduction != ir::Reduction::kNone) {
-    axes.resize(traits.row_outer);  // ones may follow: the reduced loops stand in their place
+    axes.resize(traits.row_outer);  // trailing ones may follow; they replace the reduced loops
     axes.insert(axes.end(), stage.reduce_axes.begin(), stage.reduce_axes.end());
   }
   for (const auto& [buffer, access] : StageAccess(stage, axes)) {
@@ -144,7 +145,7 @@ void FindRow(const EmittedNode& emitted, NodeTraits& traits) {
   if (OnlyOutput(emitted) == nullptr || !traits.reduces) return;
   auto first = std::find_if(emitted.stages.begin(), emitted.stages.end(),
                             [](const ir::Stage& stage) { return stage.reduction != ir::Reduction::kNone; });
-  // The shape of the rows is that of an input whose last dimensions the first reduction runs over.
+  // Takes the row shape from the input over whose trailing dimensions the first reduction runs.
   const std::vector<int64_t> reduced = Extents(first->reduce_axes);
   for (const ir::Buffer& input : emitted.inputs) {
     if (input == nullptr || input->shape.size() < reduced.size()) continue;
@@ -167,7 +168,7 @@ void FindRow(const EmittedNode& emitted, NodeTraits& traits) {
   traits.row = true;
 }
 
-// Whether the load is of the row [i..] where the stage sums for element [i.., n].
+// Returns true if the load reads row [i..] while the stage sums for element [i.., n].
 bool IsOwnRow(const ir::Load& load, const ir::Stage& stage) {
   if (load.mask.defined() || load.indices.size() != stage.axes.size()) return false;
   std::vector<ir::Axis> axes(stage.axes.begin(), stage.axes.end() - 1);
@@ -175,7 +176,7 @@ bool IsOwnRow(const ir::Load& load, const ir::Stage& stage) {
   return load.buffer->shape == Extents(axes) && Classify(load, axes) == Access::kSame;
 }
 
-// Whether it multiplies two things that are loaded.
+// Returns true if the stage multiplies two loaded values.
 bool IsProductOfLoads(const ir::Expr& e) {
   const auto* product = e.As<ir::Binary>();
   return product != nullptr && product->op == ir::BinaryOp::kMul && product->a.As<ir::Load>() != nullptr &&
@@ -191,11 +192,11 @@ void FindSumOfRows(const EmittedNode& emitted, NodeTraits& traits) {
   const auto *a = product->a.As<ir::Load>(), *b = product->b.As<ir::Load>();
   if (a->buffer == b->buffer) return;
   for (size_t i = 0; i < emitted.inputs.size(); ++i) {
-    if (emitted.inputs[i] == a->buffer && IsOwnRow(*a, stage)) traits.sums_rows_of = i;
+    if (emitted.inputs[i] == a->buffer && IsOwnRow(*a, stage)) traits.row_operand = i;
   }
 }
 
-// Of two inputs that are used once the larger.
+// If two inputs are used once, the larger one is chosen.
 void FindStreamed(const EmittedNode& emitted, NodeTraits& traits) {
   if (emitted.stages.size() != 1) return;
   const ir::Stage& stage = emitted.stages[0];
@@ -208,7 +209,7 @@ void FindStreamed(const EmittedNode& emitted, NodeTraits& traits) {
     const auto input = std::ranges::find(emitted.inputs, load->buffer);
     const int64_t elements = ir::NumElements(*load->buffer);
     if (input == emitted.inputs.end() || elements <= most || !VisitsEachOnce(*load, axes)) continue;
-    traits.streams = static_cast<size_t>(input - emitted.inputs.begin());
+    traits.streamed_operand = static_cast<size_t>(input - emitted.inputs.begin());
     most = elements;
   }
 }
@@ -223,7 +224,7 @@ bool Permutes(const EmittedNode& emitted) {
 void FindSumApart(const EmittedNode& emitted, NodeTraits& traits) {
   const ir::BufferNode* output = OnlyOutput(emitted);
   if (output == nullptr || emitted.inputs.empty() || emitted.inputs[0] == nullptr) return;
-  std::set<const ir::BufferNode*> data = {emitted.inputs[0].get()};  // and what is made of it
+  std::set<const ir::BufferNode*> data = {emitted.inputs[0].get()};  // the data and every buffer computed from it
   bool apart = true;
   int sums = 0;
   for (const ir::Stage& stage : emitted.stages) {
@@ -240,7 +241,7 @@ void FindSumApart(const EmittedNode& emitted, NodeTraits& traits) {
     }
     data.insert(stage.buffer.get());
   }
-  traits.sums_apart = apart && sums == 1 && output->shape.size() > 2;
+  traits.sums_per_channel = apart && sums == 1 && output->shape.size() > 2;
 }
 
 }  // namespace

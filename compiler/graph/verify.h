@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The legality rules of the graph, checked between passes.
+// The graph verifier: checks the legality rules of a graph. The pass runner calls it between passes.
 #ifndef HONE_COMPILER_GRAPH_VERIFY_H_
 #define HONE_COMPILER_GRAPH_VERIFY_H_
 
@@ -8,9 +8,10 @@
 
 namespace hone::graph {
 
-// Every value is defined once (an input, a constant or the output of a node) and before it is used; constants have the
-// bytes of their types; every node has outputs of the types that its operator infers; every output is defined and
-// named. Errors: InvalidArgument naming the node or value; that of the operator if it refuses the node.
+// Checks that every value is defined once (as an input, a constant or a node's output) and before its first use; that a
+// constant's bytes fit its type; that node outputs have the types that the operator infers; and that graph outputs are
+// defined and named. Errors: InvalidArgument naming the node or value, or the operator's own error if it rejects the
+// node.
 absl::Status Verify(const Graph& graph);
 
 }  // namespace hone::graph

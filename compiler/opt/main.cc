@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// hone-opt: runs passes on text from a file, for people who write passes and for bug reports. See docs/PASSES.md.
+// hone-opt: runs passes on a program in text form, for developers of passes and for bug reports. See docs/PASSES.md.
 #include <fmt/format.h>
 
 #include <fstream>
@@ -15,7 +15,7 @@
 namespace hone::opt {
 namespace {
 
-// To the end. `read` reports what goes wrong by its state, where an iterator would throw.
+// Reads the stream to its end. `read` reports errors by its state; an iterator would throw.
 absl::StatusOr<std::string> ReadAll(std::istream& input, const std::string& path) {
   std::string text;
   char block[1 << 14];

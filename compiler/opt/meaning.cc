@@ -18,10 +18,10 @@
 namespace hone::opt {
 namespace {
 
-// Of one tensor: to interpret a larger one would take days, if memory did not end before.
+// Limit for one tensor: interpreting a larger one would take days or exhaust memory.
 constexpr int64_t kMostBytes = int64_t{1} << 32;
 
-// Of the values that a tensor begins with.
+// Range of the random values.
 struct Range {
   double low, high;
 };
@@ -60,13 +60,13 @@ absl::StatusOr<Tensors> RandomParams(const ir::Func& func, uint64_t seed, const 
   return params;
 }
 
-// As text has constants; floats without their type.
+// An element in the notation of constants; floats have no type suffix.
 std::string Shown(ir::DType dtype, const std::byte* bytes) {
   if (ir::IsFloat(dtype)) return fmt::format("{}", ir::ElementAsDouble(dtype, bytes));
   return ir::Print(ir::ReadElement(dtype, bytes));
 }
 
-// Whether two elements have the same bits, or are both NaN, or are floats no further apart than allowed, if any are.
+// Returns true if two elements have equal bits, are both NaN, or are floats within the tolerance, if that is nonzero.
 bool IsSame(ir::DType dtype, const std::byte* expected, const std::byte* actual, std::optional<double> allowed) {
   if (std::memcmp(expected, actual, static_cast<size_t>(ir::SizeOf(dtype))) == 0) return true;
   if (!ir::IsFloat(dtype)) return false;
@@ -102,7 +102,7 @@ absl::StatusOr<Tensors> Meaning(const ir::Workload& workload, uint64_t seed) {
 
 absl::StatusOr<Tensors> Meaning(const ir::Workload& workload, const ir::Func& prepare, const ir::Func& main,
                                 uint64_t seed) {
-  // The params come first, in the order of the workload, so that they get the values that the workload got.
+  // The params come first, in the workload's order, so that they get the same random values as the workload's.
   HONE_ASSIGN_OR_RETURN(Tensors arguments, RandomParams(main, seed, workload.params));
   if (prepare.body.defined()) HONE_RETURN_IF_ERROR(RunFunc(prepare, arguments));
   HONE_RETURN_IF_ERROR(RunFunc(main, arguments));

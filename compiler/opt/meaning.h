@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program computes on made-up inputs, by the interpreter: how hone-opt finds a pass that changes the meaning.
+// Runs a program with the interpreter on random inputs. hone-opt compares the results before and after a pass to find
+// one that changes the program's meaning.
 //
-// Slow, and no proof: one draw of the inputs. What the program cannot do without (an index in range) must be in the
-// ranges.
+// It is slow, and a test rather than a proof: the inputs are drawn once. Inputs with constraints (an index must be in
+// range) need an entry in `ranges`.
 #ifndef HONE_COMPILER_OPT_MEANING_H_
 #define HONE_COMPILER_OPT_MEANING_H_
 
@@ -25,19 +26,21 @@ struct Tensor {
 };
 using Tensors = std::vector<Tensor>;
 
-// All params of the func after it ran; a func does not say which of them are outputs. A param that is called as one of
-// `ranges` begins with values from that range, others from [-1, 1] (floats) or {0, 1}.
+// Returns all params of the func after it ran, because a func does not state which of them are outputs. A param named
+// in `ranges` starts with random values from its range there, others from [-1, 1] (floats) or {0, 1}. Equal seeds give
+// equal values.
 absl::StatusOr<Tensors> Meaning(const ir::Func& func, uint64_t seed, const std::vector<ir::Param>& ranges = {});
-// The outputs of the workload, and those that the kernel makes of the same params. `prepare` has no body if nothing is
-// packed.
+// Returns the outputs of the workload, computed from its definition or by its kernel (`prepare`, then `main`), for the
+// same random params. `prepare` has no body if no constant is packed.
 absl::StatusOr<Tensors> Meaning(const ir::Workload& workload, uint64_t seed);
 absl::StatusOr<Tensors> Meaning(const ir::Workload& workload, const ir::Func& prepare, const ir::Func& main,
                                 uint64_t seed);
-// The outputs of the graph, which must be legal.
+// Returns the outputs of the graph, which must be legal.
 absl::StatusOr<Tensors> Meaning(const graph::Graph& graph, uint64_t seed);
 
-// DataLoss naming the first element that differs by more than `tolerance` times the largest of its tensor. Integers,
-// and with tolerance 0 floats too, must have the same bits; but NaNs are one.
+// Compares results. DataLoss, naming the first element that differs by more than `tolerance` times the largest
+// magnitude in its tensor. Integers must always be equal; floats must have equal bits if tolerance is 0, except that
+// all NaNs are equal.
 absl::Status ExpectSame(const Tensors& expected, const Tensors& actual, double tolerance);
 
 }  // namespace hone::opt

@@ -14,10 +14,10 @@ namespace hone::opt {
 namespace {
 
 constexpr std::string_view kHead = "# run: passes=";
-// Rounding: passes over the graph and schedules may compute sums in another order, passes over a func may not.
+// Rounding tolerance: passes over graphs, and schedules, may reorder sums; passes over a func may not.
 constexpr double kReordered = 1e-4;
 
-// The first line; the rest stays in text.
+// Removes the first line from text and returns it.
 std::string_view TakeLine(std::string_view& text) {
   const size_t end = std::min(text.find('\n'), text.size());
   std::string_view line = text.substr(0, end);
@@ -26,8 +26,8 @@ std::string_view TakeLine(std::string_view& text) {
   return line;
 }
 
-// The text cut into parts: each line for which `opens` holds opens a new one. Every part begins with as many empty
-// lines as stand before it, so that errors name the right line.
+// Splits the text into parts: a part begins at each line for which `opens` holds. Every part is preceded by as many
+// empty lines as the lines before it, so that errors have the right line numbers.
 std::vector<std::string> CutAt(std::string_view text, const std::function<bool(std::string_view line)>& opens) {
   std::vector<std::string> parts(1);
   for (size_t number = 0; !text.empty(); ++number) {
@@ -39,7 +39,7 @@ std::vector<std::string> CutAt(std::string_view text, const std::function<bool(s
 }
 
 struct Input {
-  std::string passes;  // that the head names
+  std::string passes;  // from the head of the text
   std::string kind;    // the first word
   std::string text;
 };
@@ -72,14 +72,14 @@ void Say(const PassRun& run, const Program& program, const OptOptions& options) 
                           show ? Text(program, options) : std::string()));
 }
 
-// Between bind and barriers the lanes of a func may race: what it computes is not decided yet.
+// Between bind and barriers the lanes of a func may race, so its results are not defined yet.
 bool MeansSomething(const ir::Func& func, std::span<const Pass<ir::Func>> to_come) {
   return !func.grid.defined() ||
          std::none_of(to_come.begin(), to_come.end(), [](const auto& pass) { return pass.name == "barriers"; });
 }
 bool MeansSomething(const graph::Graph&, std::span<const Pass<graph::Graph>>) { return true; }
 
-// Runs the passes as the options say. With interpret, `meaning` tells what the program computes, which no pass may
+// Runs the passes with the given options. With `interpret`, `meaning` computes the program's results, which no pass may
 // change by more than the tolerance.
 template <typename Program>
 absl::Status Run(std::span<const Pass<Program>> passes, Program& program, const OptOptions& options, double tolerance,
@@ -111,7 +111,7 @@ absl::Status Run(std::span<const Pass<Program>> passes, Program& program, const 
   return RunPasses(passes, program, run_options);
 }
 
-// Stands in a list like a pass, and makes of one func several: those after it run on each.
+// A list entry like a pass that splits one func into several; the passes after it run on each.
 constexpr Pass<ir::Func> kSplitLaunches = {"split_launches", nullptr};
 
 struct FuncList {
@@ -137,7 +137,7 @@ absl::StatusOr<FuncList> SelectFuncPasses(std::string_view names, const PassTabl
   return list;
 }
 
-// The text of what the passes make of the func.
+// Returns the text of the func after the passes.
 absl::StatusOr<std::string> RunList(const FuncList& list, ir::Func func, const OptOptions& options,
                                     const std::vector<ir::Param>& ranges = {}) {
   const auto meaning = [&](const ir::Func& f) { return Meaning(f, options.seed, ranges); };
@@ -163,7 +163,7 @@ absl::StatusOr<std::string> OptFunc(const std::string& text, std::string_view na
 absl::StatusOr<std::string> OptFuncs(const std::string& text, std::string_view list, const OptOptions& options,
                                      const PassTables& tables) {
   std::vector<std::string> parts = CutAt(text, [](std::string_view line) { return line.starts_with("func "); });
-  if (parts.size() > 1) parts.erase(parts.begin());  // what stands before the first
+  if (parts.size() > 1) parts.erase(parts.begin());  // the text before the first part
   std::string result;
   for (const std::string& part : parts) {
     HONE_ASSIGN_OR_RETURN(const std::string printed, OptFunc(part, list, options, tables));
@@ -183,7 +183,7 @@ absl::StatusOr<std::string> OptGraph(const std::string& text, std::string_view l
   return Text(graph, options);
 }
 
-// The passes of a workload's list that come after build_loops.
+// The passes of a workload's list after build_loops.
 absl::StatusOr<FuncList> SelectAfterBuildLoops(std::string_view list, const PassTables& tables) {
   const std::vector<std::string_view> names = SplitNames(list);
   if (names[0] == "all") return SelectFuncPasses(list, tables);

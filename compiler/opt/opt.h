@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// hone-opt as a function: runs any list of passes on text. docs/PASSES.md shows its use.
+// hone-opt as a function: runs any list of passes on a program in text form. docs/PASSES.md shows its use.
 //
-// The text is a func (or several), a workload with a schedule, or a graph, by its first word. What stands behind a line
-// "----" is not read, so that golden files and reproducers are inputs too.
+// The first word of the text decides its kind: a func (or several), a workload with a schedule, or a graph. Text after
+// a line "----" is ignored, so golden files and reproducers can be inputs.
 #ifndef HONE_COMPILER_OPT_OPT_H_
 #define HONE_COMPILER_OPT_OPT_H_
 
@@ -19,36 +19,38 @@
 
 namespace hone::opt {
 
+// Which programs are printed.
 enum class Show : uint8_t {
-  kResult,
-  kChanged,
-  kAll
-};  // print the program at the end, after passes that changed it, or all
-
-struct OptOptions {
-  std::string passes;  // with commas between; empty: those that the text names in its head, "# run: passes=peel,unroll"
-  Show show = Show::kResult;
-  target::Target target;  // what workloads and graphs are lowered for
-  bool verify_each = false;
-  bool time_passes = false;
-  bool interpret = false;        // compare what the program computes before the passes and after each
-  uint64_t seed = 1;             // of the values for interpret
-  bool all_constants = false;    // write a graph's constants in full
-  std::string reproducers = {};  // folder; empty: none
-  std::function<void(std::string_view line)> say = {};  // gets times and the programs between passes
+  kResult,   // the program after the last pass
+  kChanged,  // also the program after each pass that changed it
+  kAll,      // also the program after every pass
 };
 
-// The passes there are. Tests put broken ones in their place.
+struct OptOptions {
+  std::string passes;  // separated by commas; empty: the list in the text's head, "# run: passes=peel,unroll"
+  Show show = Show::kResult;
+  target::Target target;  // the target for workloads and graphs
+  bool verify_each = false;
+  bool time_passes = false;
+  bool interpret = false;        // compare the program's results before the passes and after each
+  uint64_t seed = 1;             // seed of the random inputs for interpret
+  bool all_constants = false;    // write a graph's constants in full
+  std::string reproducers = {};  // folder for reproducers; empty: none are written
+  std::function<void(std::string_view line)> say = {};  // called with times and the programs between passes
+};
+
+// The available passes. Tests replace them by broken ones.
 struct PassTables {
   std::span<const Pass<ir::Func>> func = passes::FuncPasses();
-  std::span<const Pass<ir::Func>> grid = passes::GridPasses();  // by name: "all" is without them, and does not split
+  std::span<const Pass<ir::Func>> grid =
+      passes::GridPasses();  // selected by name only: "all" includes neither them nor split_launches
   std::span<const Pass<graph::Graph>> graph = graph::GraphPasses();
 };
 
-// The text of the program after the passes. A workload is followed by a line "schedule" and steps; its list begins with
-// build_loops, and "all" includes it. Errors: InvalidArgument with line and column for bad text, or naming what is
-// known for an unknown pass; those of RunPasses. In the list of a func, split_launches makes a func of every launch,
-// and what follows it runs on each.
+// Runs the passes and returns the text of the resulting program. A workload's text is followed by a line "schedule" and
+// steps; its pass list begins with build_loops, and "all" includes it. In the list of a func, split_launches turns
+// every launch into a func of its own, and later passes run on each of them. Errors: InvalidArgument with line and
+// column for invalid text; InvalidArgument listing the known passes for an unknown name; the errors of RunPasses.
 absl::StatusOr<std::string> Opt(std::string_view text, const OptOptions& options, const PassTables& tables = {});
 
 }  // namespace hone::opt

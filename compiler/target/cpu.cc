@@ -34,7 +34,7 @@ void FillVectors(const Microarchitecture& row, const FeatureSet& features, Targe
   }
   target->core = row.core;
   if (target->vector_bits <= row.unit_bits) return;
-  // Wide vectors go through narrower units in parts. Loads suffer a little less than arithmetic.
+  // Vectors wider than the arithmetic units are processed in parts. Loads suffer slightly less than arithmetic.
   const double part = static_cast<double>(row.unit_bits) / target->vector_bits;
   target->core.multiply_adds *= part;
   target->core.loads *= 1.2 * part;
@@ -55,7 +55,7 @@ absl::StatusOr<FeatureSet> AllFeatures(const Target& target) {
   return Apply(target.arch, target.features, FeaturesOf(*row));
 }
 
-// -mcpu= and -mattr= on top of `start`, whose caches and threads stay.
+// Applies -mcpu= and -mattr= to `start`, whose caches and threads stay.
 absl::StatusOr<Target> ChooseCpu(const TargetText& text, const Target& start) {
   const TargetText::Option* const cpu = text.Find("-mcpu");
   const TargetText::Option* const features = text.Find("-mattr");
@@ -73,7 +73,7 @@ absl::StatusOr<Target> ChooseCpu(const TargetText& text, const Target& start) {
   return target;
 }
 
-// What code for every CPU of the architecture takes for granted.
+// The features that code for every CPU of the architecture relies on.
 absl::Status CheckVectors(const Target& target) {
   const bool x86 = target.arch == Arch::kX86_64;
   HONE_ASSIGN_OR_RETURN(const FeatureSet features, AllFeatures(target));
@@ -141,7 +141,7 @@ Target CpuTarget(const Microarchitecture& row, const FeatureSet& features) {
   target.memory.l2_bytes = row.caches.l2 << 10;
   target.memory.l3_bytes = row.caches.l3 << 10;
   FillVectors(row, features, &target);
-  target.has_maximum = target.arch != Arch::kX86_64;  // maxps forgets a NaN
+  target.has_maximum = target.arch != Arch::kX86_64;  // maxps ignores a NaN in one operand
   target.tensor_instructions = TensorInstructionsOf(target.arch, features);
   return target;
 }

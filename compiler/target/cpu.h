@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inside compiler/target: CPUs as targets, with the capabilities that follow from what they are.
+// Internal to compiler/target: CPU targets, with the capabilities derived from their table row and features.
 #ifndef HONE_COMPILER_TARGET_CPU_H_
 #define HONE_COMPILER_TARGET_CPU_H_
 
@@ -11,10 +11,10 @@
 
 namespace hone::target {
 
-// How an architecture is called, and the CPU of the table that stands for all of its CPUs.
+// The names of an architecture, and the CPU of the table that stands for all CPUs of the architecture.
 struct ArchEntry {
-  std::string_view word;     // that begins the text of a target
-  std::string_view machine;  // by the operating system
+  std::string_view word;     // the first word of a target's text
+  std::string_view machine;  // the operating system's name
   std::string_view general;
 };
 
@@ -28,7 +28,7 @@ constexpr ArchEntry EntryOf(Arch arch) {
   return {};
 }
 
-// A CPU of this row with exactly these features, its typical caches and one thread.
+// Returns the target for a CPU of this row with exactly these features, the row's typical caches, and one thread.
 Target CpuTarget(const Microarchitecture& row, const FeatureSet& features);
 
 }  // namespace hone::target

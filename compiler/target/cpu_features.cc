@@ -25,7 +25,7 @@ std::vector<Spelling> SpellingsIn(const Table& table) {
   return spellings;
 }
 
-// What there is of the architecture.
+// The known features of the architecture.
 template <typename T>
 const T& Of(Arch arch, const T& x86_64, const T& aarch64) {
   switch (arch) {
@@ -71,7 +71,7 @@ FeatureSet FromCpuinfo(Arch arch, const std::set<std::string>& words) {
   return features;
 }
 
-// What is missing goes first: LLVM drops with a feature whatever builds on it, and takes back what is named after.
+// Removed features come first: LLVM also removes features that depend on them, and restores those named afterwards.
 std::string Difference(const FeatureSet& features, const FeatureSet& usual) {
   std::vector<std::string> parts;
   for (const std::string_view f : usual) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Targets that are NVIDIA's GPUs: `cuda -arch=sm_87`, or `cuda:sm_87` for short; `cuda` alone is this machine's device.
 //
-// What an architecture can do is a row of the table below; numbers that differ from board to board (units, caches) are
-// those of its best known one, and can be given. A lane's code for one architecture runs on newer ones too: the driver
-// compiles it.
+// Each architecture's capabilities are a row of the table below. Numbers that differ from board to board (units,
+// caches) are those of the best-known board, and options can replace them. Code for one architecture also runs on newer
+// ones, because the driver compiles it again.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -23,7 +23,7 @@ namespace {
 
 using ir::TensorInstruction;
 
-// What the groups that a unit runs at once have together, and the registers that one of them may have. "CUDA C++
+// The resources that the resident groups of a unit share, and the registers that one group may have. Source: "CUDA C++
 // Programming Guide", "Technical Specifications per Compute Capability".
 struct Unit {
   int lanes, groups;
@@ -35,23 +35,24 @@ struct Row {
   std::string_view word;  // cuda:NAME
   int units;
   Unit unit;
-  int64_t shared_kilobytes;  // that a group may ask for
+  int64_t shared_kilobytes;  // maximum per group
   int64_t l1_kilobytes, l2_kilobytes;
   double hertz;
   int64_t async_copy_bytes;
   int shuffle_lanes;  // from PTX 6.0 on, which LLVM writes for sm_70 and newer
   int sharing_groups = 0;
-  bool alone = false;  // no other architecture runs its code, and it multiplies blocks in shared memory
+  bool alone = false;  // code runs on this architecture only, and can multiply blocks in shared memory (wgmma)
 
   constexpr std::string_view name() const { return word.substr(word.find(':') + 1); }
 };
 
 constexpr int64_t kUnaskedSharedBytes = 48 << 10;
-constexpr int kMostLanes = 1024;        // of a group, on every architecture
-constexpr double kFirstWithAlone = 12;  // version of CUDA, the first whose drivers compile what is for one architecture
+constexpr int kMostLanes = 1024;        // per group, on every architecture
+constexpr double kFirstWithAlone = 12;  // first CUDA version whose drivers compile code for one architecture only
 
-// In order: the first is what code that shall run everywhere is made for. Units of sm_80 have 164 KB of shared memory
-// and those of sm_90 228; both count as 200, with which models of default schedules were fitted to an H200.
+// In ascending order. The first row is the default for code that must run everywhere. Units of sm_80 have 164 KB of
+// shared memory and those of sm_90 228 KB; both count as 200 KB, the value with which the analytic cost models were
+// fitted to an H200.
 constexpr Row kTable[] = {
     {"cuda:sm_53", 1, {2048, 32, 64, 32 << 10}, 48, 24, 256, 0.92e9, 0, 0},   // Jetson Nano
     {"cuda:sm_60", 56, {2048, 32, 64}, 48, 24, 4096, 1.3e9, 0, 0},            // P100
@@ -99,7 +100,7 @@ Target Of(const Row& row) {
   target.vector_bits = 128;
   target.vector_registers = 64;
   target.core.hertz = row.hertz;
-  // Those of sm_80, as the asynchronous copies are.
+  // Those of sm_80, like the asynchronous copies.
   if (row.async_copy_bytes > 0) target.tensor_instructions = {TensorInstruction::kMmaF16, TensorInstruction::kMmaBf16};
   if (row.alone) {
     target.tensor_instructions.insert(target.tensor_instructions.end(),
@@ -108,7 +109,7 @@ Target Of(const Row& row) {
   return target;
 }
 
-// f32 may be rounded to ten bits of fraction where it is multiplied: a precision that must be asked for.
+// f32 factors may be rounded to ten fraction bits (TF32). The user must request this loss of precision.
 constexpr std::string_view kTf32 = "-tf32";
 
 absl::Status AllowTf32(Target& target) {
@@ -125,7 +126,7 @@ absl::Status AllowTf32(Target& target) {
   return absl::OkStatus();
 }
 
-// A launch may begin while the one before ends. Asked for, until it is known what it gains.
+// A launch may begin before the preceding one ends. The user must request this, because its gain is not measured yet.
 constexpr std::string_view kOverlap = "-overlap";
 
 absl::Status AllowOverlap(Target& target) {
@@ -135,7 +136,7 @@ absl::Status AllowOverlap(Target& target) {
       fmt::format("target: launches on {} do not overlap; architectures from sm_90 on can", target.cpu));
 }
 
-// Whether the option, which has no value, is there.
+// Returns true if the option, which has no value, is present.
 absl::StatusOr<bool> Has(const TargetText& text, std::string_view name) {
   const TargetText::Option* const option = text.Find(name);
   if (option == nullptr || option->value.empty()) return option != nullptr;
@@ -162,8 +163,8 @@ absl::StatusOr<const Row*> FindArchitecture(std::string_view name) {
       fmt::format("target: no architecture '{}' for cuda; there are {}", name, fmt::join(names, " ")));
 }
 
-// The architecture and the size of the device that is meant. A device newer than the table runs code for the newest
-// that it has; what runs on one architecture alone is for devices of just that, with a driver that knows it.
+// The architecture and size of the selected device. A device newer than the table gets the newest architecture that
+// runs on it; code for one architecture only is chosen for exactly that architecture, if the driver knows it.
 absl::StatusOr<Target> OfDevice(const std::string& selector) {
   HONE_ASSIGN_OR_RETURN(const auto found,
                         FindDevice<drivers::CudaDriver>(selector, "give its architecture, as in cuda -arch=sm_87"));
@@ -189,7 +190,7 @@ absl::StatusOr<Target> OfDevice(const std::string& selector) {
   return target;
 }
 
-// What every architecture can launch, and the table knows of this one.
+// The limits common to all architectures, and the table's values for this one.
 absl::Status CheckRanges(const Target& target, const Row& row) {
   const Hierarchy& hierarchy = target.hierarchy;
   if (hierarchy.max_lanes % hierarchy.lane_width != 0 || hierarchy.max_lanes > kMostLanes) {
@@ -202,7 +203,7 @@ absl::Status CheckRanges(const Target& target, const Row& row) {
                                                 target.memory.shared_bytes, most, row.name()));
 }
 
-// A text that says the architecture needs no look at the machine.
+// If the text names the architecture, this machine is not inspected.
 absl::StatusOr<Target> Parse(const TargetText& text) {
   const TargetText::Option* const arch = text.Find("-arch");
   const TargetText::Option* const device = text.Find("-device");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inside compiler/target: the device of this machine that the text of a target means.
+// Internal to compiler/target: finds the device of this machine that a target's text selects.
 #ifndef HONE_COMPILER_TARGET_FIND_DEVICE_H_
 #define HONE_COMPILER_TARGET_FIND_DEVICE_H_
 
@@ -14,9 +14,10 @@
 
 namespace hone::target {
 
-// Nothing where this machine has no driver or no device and none is named, so that compiling needs none.
-// InvalidArgument for a name that no device has, and for a driver that fails: code for another device would be the
-// wrong answer. Driver: of drivers/lane_drivers.h. elsewhere: what to write to compile for a device that is not here.
+// Returns nullopt if no device is named and this machine has no driver or no device, so that compiling does not require
+// one. InvalidArgument if no device has the given name, or if the driver fails: compiling for some other device would
+// be wrong. Driver is a type of drivers/lane_drivers.h. `elsewhere` is the error text's advice on compiling for a
+// device that is not in this machine.
 template <typename Driver>
 absl::StatusOr<std::optional<typename Driver::DeviceInfo>> FindDevice(const std::string& selector,
                                                                       std::string_view elsewhere) {

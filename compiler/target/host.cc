@@ -30,7 +30,7 @@ constexpr Arch kBuiltFor = Arch::kX86_64;
 
 struct CpuInfo {
   Arch arch = kBuiltFor;
-  std::map<int, CoreId> cores;  // by the CPU's number
+  std::map<int, CoreId> cores;  // by CPU number
   std::set<std::string> words;  // features that all cores have
   bool hypervisor = false;
 };
@@ -57,7 +57,7 @@ CpuInfo ReadCpus(const std::string& root) {
   return info;
 }
 
-// The CPUs that this thread may run on; the mask may name some that the machine lacks.
+// The CPUs that this thread may run on. The affinity mask may contain CPUs that the machine lacks.
 std::vector<int> UsableCpus(const std::string& root, const CpuInfo& info) {
   std::ifstream file(root + "proc/thread-self/status");
   constexpr std::string_view kList = "Cpus_allowed_list:";
@@ -72,7 +72,7 @@ std::vector<int> UsableCpus(const std::string& root, const CpuInfo& info) {
   return cpus;
 }
 
-// One data cache as some CPU sees it.
+// One data cache as seen by one CPU.
 struct Cache {
   int64_t bytes;
   std::set<int> shared_by;
@@ -92,7 +92,7 @@ std::optional<Cache> FindCache(const std::string& root, int cpu, int level) {
   return std::nullopt;
 }
 
-// What one core has of a cache that several may share; hardware threads of a core count once.
+// One core's share of a cache that several cores use. Hardware threads of one core count once.
 int64_t BytesOfOneCore(const std::string& root, int cpu, const Cache& cache) {
   const size_t siblings = std::max<size_t>(
       1, ParseCpuList(FirstLine(fmt::format("{}sys/devices/system/cpu/cpu{}/topology/thread_siblings_list", root, cpu)))
@@ -100,7 +100,7 @@ int64_t BytesOfOneCore(const std::string& root, int cpu, const Cache& cache) {
   return cache.bytes / static_cast<int64_t>(std::max<size_t>(1, cache.shared_by.size() / siblings));
 }
 
-// All caches of a level that some of these CPUs use, together.
+// The total size of all caches of a level that some of these CPUs use.
 int64_t BytesOfLevel(const std::string& root, const std::vector<int>& cpus, int level) {
   std::set<std::set<int>> counted;
   int64_t bytes = 0;
@@ -118,8 +118,9 @@ void ReadCaches(const std::string& root, const std::vector<int>& cpus, int cpu, 
   int64_t last = BytesOfLevel(root, cpus, 3);
   if (last == 0) last = BytesOfLevel(root, cpus, 2);
   if (last == 0) return;
-  // A virtual machine often sees the cache of a whole socket, most of which is other people's: it can count on what
-  // its cores have in the table, or on what eight have, since an unshared cache of that size is common.
+  // A virtual machine often reports the cache of a whole socket, most of which belongs to other machines. Its share is
+  // limited to what its cores have in the table, or to the share of eight cores, because an unshared cache of that size
+  // is common.
   const int64_t share = typical_l3 * std::max<int64_t>(8, static_cast<int64_t>(cpus.size())) / 8;
   target->memory.l3_bytes = hypervisor ? std::min(last, share) : last;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPUs of this machine as a target: its cores, caches and the threads we may use, as the kernel's files tell.
+// The CPUs of this machine as a target: cores, caches and usable threads, read from /proc and /sys.
 //
-// `root` is the folder under which /proc and /sys are found, so that tests can show other machines. Nothing is measured
-// and no instruction is asked; what a machine does not tell is taken from the table of microarchitectures.
+// `root` is the folder that contains proc and sys, so that tests can present other machines. Nothing is measured and no
+// CPUID instruction is executed. What the files do not state comes from the table of microarchitectures.
 #ifndef HONE_COMPILER_TARGET_HOST_H_
 #define HONE_COMPILER_TARGET_HOST_H_
 
@@ -13,12 +13,12 @@
 
 namespace hone::target {
 
-// Cores of several kinds: the fastest one, with the features that all have. `runs`: what code runs here; where the
-// files tell of other processors, as an emulator leaves them, nothing is known of these. Without it, what the files
-// tell.
+// Describes the machine under `root`. If its cores differ, the result describes the fastest one, with the features that
+// all cores have. `runs` is the architecture that this machine executes. If the files describe processors of another
+// architecture, as under an emulator, they are ignored. Without `runs`, the architecture comes from the files.
 Target HostCpu(const std::string& root, std::optional<Arch> runs = {});
 
-// Of this machine, for what this program is compiled for.
+// This machine, for the architecture that this program is compiled for.
 Target HostCpu();
 
 }  // namespace hone::target

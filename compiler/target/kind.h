@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of target, as one table: what differs from kind to kind of how a target is written and found.
+// The table of target kinds: how the targets of each kind are parsed, printed and detected.
 //
-// A new kind is an enumerator, a case of EntryOf (without which nothing compiles), and a file with its entry, as
-// opencl.cc is. What a target of it can do is said by the capabilities in Target, which everyone else asks for.
-// KindEntry is for this folder; others call ParseTarget, Print and their like (target.h).
+// A new kind needs an enumerator, a case in EntryOf (the compiler rejects a missing one), and a file with its entry,
+// such as opencl.cc. What a target can do is described by the capabilities in Target; other rooms ask for these.
+// KindEntry is internal to this folder; other rooms call ParseTarget, Print and the other functions in target.h.
 #ifndef HONE_COMPILER_TARGET_KIND_H_
 #define HONE_COMPILER_TARGET_KIND_H_
 
@@ -26,16 +26,16 @@ struct Number;
 
 struct KindEntry {
   Execution execution;                      // how its kernels run
-  std::span<const std::string_view> words;  // with which a target's text may begin
-  // One of which nothing else is known. Asks nothing of this machine.
+  std::span<const std::string_view> words;  // possible first words of a target's text
+  // Returns a typical target of the kind. Does not inspect this machine.
   Target (*typical)();
-  // All that the text says, on top of what a device of this machine says of itself, or is typical.
+  // Parses a text. What it does not state comes from a device of this machine, or else from the typical target.
   absl::StatusOr<Target> (*parse)(const TargetText& text);
-  // The canonical text, but for the numbers.
+  // Returns the canonical text without the numeric options.
   std::string (*print)(const Target& target);
-  // The options that are numbers, in canonical order. Print and ParseNumbers go through them.
+  // Returns the numeric options in canonical order, bound to the fields of `target`. Print and ParseNumbers use them.
   std::vector<Number> (*numbers)(Target& target);
-  // Which device of this machine runs its code, as `hone-agent --device` takes it.
+  // Returns the device of this machine that runs the target's code, in the notation of `hone-agent --device`.
   std::string (*device)(const Target& target);
 };
 
@@ -43,7 +43,7 @@ extern const KindEntry kCpuEntry;     // cpu.cc
 extern const KindEntry kOpenClEntry;  // opencl.cc
 extern const KindEntry kCudaEntry;    // cuda.cc
 
-// Null past the last kind.
+// Returns the entry of the kind, or nullptr if the number is past the last kind.
 constexpr const KindEntry* EntryOf(Kind kind) {
   switch (kind) {
     case Kind::kCpu:

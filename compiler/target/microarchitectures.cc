@@ -19,7 +19,7 @@ constexpr Family kArm = {kArm64, "0x41", 0}, kHiSilicon = {kArm64, "0x48", 0}, k
 constexpr Family kQualcomm = {kArm64, "0x51", 0}, kApple = {kArm64, "0x61", 0}, kAmpere = {kArm64, "0xc0", 0};
 constexpr Family kAnyX86 = {kX86, "", 0}, kAnyArm = {kArm64, "", 0};
 
-// Features by the core that brought them.
+// Features by the core that introduced them.
 constexpr std::string_view kAvx2 = "avx avx2 bmi bmi2 f16c fma lzcnt movbe popcnt sse3 sse4.1 sse4.2 ssse3";
 constexpr std::string_view kAvx512 = "avx512bw avx512cd avx512dq avx512f avx512vl";
 constexpr std::string_view kCascadeLake = "avx512vnni", kCooperLake = "avx512bf16 avx512vnni";
@@ -34,15 +34,15 @@ constexpr std::string_view kNeoverseV1 = "bf16 complxnum fp16fml i8mm sha3 sve";
 constexpr std::string_view kAppleM1 = "complxnum fp16fml sha3", kAppleM2 = "bf16 complxnum fp16fml i8mm sha3";
 constexpr std::string_view kAmpere1 = "bf16 complxnum i8mm sha3", kTsv110 = "complxnum dotprod fp16fml";
 
-// hertz; multiply-adds, loads; latency; bytes from the second level, the third, memory; cycles of a line.
+// hertz; multiply-adds, loads; latency; bytes per cycle from L2, L3, memory; extra cycles per cache line.
 constexpr Core kBigX86 = {3.5e9, 2, 2, 4, 32, 12, 5, 1.5};
 constexpr Core kLittle = {1.6e9, 1, 0.5, 4, 8, 4, 3, 1.5};
 constexpr Core kMiddle = {1.8e9, 1, 1, 4, 16, 8, 4, 1.5};
 constexpr Core kBig = {2.2e9, 2, 2, 4, 16, 8, 4, 1.5};
 constexpr Core kWide = {3.0e9, 4, 3, 4, 32, 12, 6, 1.5};
 
-// Rows that only features tell apart stand together, the one with most features first. Those of no particular machine
-// come last, the poorest first.
+// Rows that differ in features only are adjacent, the one with most features first. Generic rows come last, the one
+// with fewest features first.
 constexpr Microarchitecture kTable[] = {
     {kIntel, "haswell", {{{0x3c}, {0x3f}, {0x45}, {0x46}}}, {kAvx2}, 256, {32, 256, 8192}, kBigX86},
     {kIntel, "broadwell", {{{0x3d}, {0x47}, {0x4f}, {0x56}}}, {kAvx2}, 256, {32, 256, 8192}, kBigX86},
@@ -172,7 +172,7 @@ const Microarchitecture* Identify(Arch arch, const CoreId& id, const FeatureSet&
   const Microarchitecture *found = nullptr, *general = nullptr, *richest = nullptr;
   std::pair<size_t, int> most = {0, 0};
   bool found_complete = false;
-  bool believed = arch != kX86;  // hypervisors give x86-64 machines the numbers of older ones
+  bool believed = arch != kX86;  // hypervisors may give x86-64 machines model numbers of older ones
   for (const Microarchitecture& row : kTable) {
     if (row.family.arch != arch) continue;
     const FeatureSet wanted = FeaturesOf(row);

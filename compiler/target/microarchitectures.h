@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPUs that code can be generated for, as one table of data: a new CPU is a new row of microarchitectures.cc.
+// The table of CPUs for which code can be generated. To add a CPU, add a row in microarchitectures.cc.
 #ifndef HONE_COMPILER_TARGET_MICROARCHITECTURES_H_
 #define HONE_COMPILER_TARGET_MICROARCHITECTURES_H_
 
@@ -14,14 +14,14 @@
 
 namespace hone::target {
 
-// How /proc/cpuinfo names a core. x86-64: vendor_id, cpu family, model. Arm: CPU implementer, 0, CPU part.
+// The identity of a core in /proc/cpuinfo. x86-64: vendor_id, cpu family, model. Arm: CPU implementer, 0, CPU part.
 struct CoreId {
   std::string vendor;
   int family = 0;
   int model = 0;
 };
 
-// Cores of one maker; of any without a vendor, as x86-64-v3 is.
+// The cores of one vendor; an empty vendor stands for all, as in x86-64-v3.
 struct Family {
   Arch arch;
   std::string_view vendor;
@@ -29,32 +29,32 @@ struct Family {
 };
 
 struct ModelRange {
-  int first = -1, last = -1;  // both included; without a last one it is the first alone, without both it is none
+  int first = -1, last = -1;  // inclusive; last = -1: only `first`; both -1: an empty range
 };
 
-// Typical; a detected host has its own. The third level is what eight cores have of it (of the second, where that is
-// the last).
+// Typical cache sizes; a detected host states its own. The last level is the share of eight cores.
 struct CacheKilobytes {
   int64_t l1, l2, l3;
 };
 
 struct Microarchitecture {
   Family family;
-  std::string_view name;             // LLVM's
-  std::array<ModelRange, 8> models;  // none where there is no vendor
-  // LLVM's names of those in base/cpu_features.h, in groups of words.
+  std::string_view name;             // LLVM's name
+  std::array<ModelRange, 8> models;  // all empty if there is no vendor
+  // LLVM's names of the features in base/cpu_features.h, separated by blanks; the array only groups them.
   std::array<std::string_view, 4> features;
-  int unit_bits;  // of its arithmetic units: wider vectors go through in parts
+  int unit_bits;  // width of its arithmetic units; wider vectors are processed in parts
   CacheKilobytes caches;
-  Core core;  // for vectors that its units take whole
+  Core core;  // throughput for vectors of unit_bits
 };
 
 std::span<const Microarchitecture> Microarchitectures();
-// Null if the table has no such CPU.
+// Returns nullptr if the table has no such CPU.
 const Microarchitecture* FindMicroarchitecture(Arch arch, std::string_view name);
-// Of the rows for this core the first all of whose features are in `present`, else the last of them. An x86-64 core
-// with a feature that none of its rows has is another one under a false number, as virtual machines show them: it gets
-// the richest row of its maker that `present` allows. A core without a row gets the best general one. Never null.
+// Returns the table row for a core; never nullptr. Among the rows of this core, it is the first whose features are all
+// in `present`, else the last. Virtual machines may report a wrong model number: if an x86-64 core has a feature that
+// none of its rows has, the result is the vendor's row with most features that `present` allows. A core without rows
+// gets the best generic row.
 const Microarchitecture* Identify(Arch arch, const CoreId& id, const FeatureSet& present);
 
 FeatureSet FeaturesOf(const Microarchitecture& row);

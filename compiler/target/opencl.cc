@@ -41,8 +41,8 @@ std::vector<Number> Numbers(Target& target) {
           {"-vector", &target.vector_bits, nullptr}};
 }
 
-// What the driver says of the target's device, unless that is too much (a CPU's "local memory" is as large as a cache,
-// and its groups as large as one likes). Where there is none, it stays typical.
+// Takes the driver's values for the target's device, limited to plausible ones (a CPU's "local memory" is as large as a
+// cache, and its groups have no real limit). Without a device the typical values stay.
 absl::Status AskDevice(Target& target) {
   std::string elsewhere = "give all its numbers, as `hone devices --json` shows them:";
   for (const Number& number : Numbers(target)) elsewhere += fmt::format(" {}=", number.name);
@@ -62,7 +62,7 @@ absl::Status AskDevice(Target& target) {
   return absl::OkStatus();
 }
 
-// A text that says all, as Print writes it, needs no look at the machine.
+// A complete text, as Print writes it, needs no inspection of this machine.
 absl::StatusOr<Target> Parse(const TargetText& text) {
   Target target = Typical();
   const std::vector<Number> numbers = Numbers(target);

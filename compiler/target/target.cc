@@ -49,7 +49,7 @@ std::string DeviceOf(const Target& target) { return EntryOf(target.kind)->device
 absl::StatusOr<Target> TargetOfDevice(std::string_view device, int threads) {
   const size_t colon = std::min(device.find(':'), device.size());
   std::string text(device.substr(0, colon));
-  // Of a machine's CPUs the part after the colon says which; the caller runs on those (base/cpu_cores.h).
+  // For a CPU device, the part after the colon selects the CPUs; the caller runs on those (base/cpu_cores.h).
   if (colon < device.size() && text != "cpu") text += fmt::format(" -device={}", device.substr(colon + 1));
   std::replace(text.begin() + static_cast<int64_t>(std::min(text.find('='), text.size())), text.end(), ' ', '-');
   HONE_ASSIGN_OR_RETURN(Target target, ParseTarget(text));

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Target: what code is generated for, as a value: a kind, and capabilities as data. Not a device (many devices can
-// fit one target), and no back end: nothing here knows LLVM.
+// A Target describes what code is generated for, as a value: a kind and its capabilities as data. It is not a device
+// (many devices can match one target) and not a back end (nothing here depends on LLVM).
 //
-// Text: `cpu` (this host), `cpu -mcpu=znver4 -threads=2`, `arm64 -mcpu=cortex-a76`, with optional -mattr=+a,-b;
+// Text forms: `cpu` (this host), `cpu -mcpu=znver4 -threads=2`, `arm64 -mcpu=cortex-a76`, with optional -mattr=+a,-b;
 // `opencl` (the first device), `opencl -device=NAME -units=8 -lanes=256`; `cuda -arch=sm_87`, `cuda -tf32 -overlap`.
-// Print writes the complete canonical text, which is part of every record's key and parses back on any machine. Whoever
-// decides something by a target asks for what it can do (vectors, lanes, bytes), never for its architecture. The kinds
-// are in kind.h. Start with ParseTarget.
+// Print writes the complete canonical text, which is part of every record's key and parses to the same target on any
+// machine. Code that depends on a target asks for its capabilities (vectors, lanes, bytes), never for its architecture.
+// The kinds are in kind.h. Start with ParseTarget.
 #ifndef HONE_COMPILER_TARGET_TARGET_H_
 #define HONE_COMPILER_TARGET_TARGET_H_
 
@@ -21,74 +21,77 @@
 
 namespace hone::target {
 
-enum class Arch : uint8_t { kX86_64, kAArch64 };  // of a CPU
+enum class Arch : uint8_t { kX86_64, kAArch64 };  // architectures of CPUs
 
-// Who works inside one parallel step, on a device whose groups of lanes share memory and can wait for each other: a
-// GPU, as OpenCL sees it. A CPU has one lane; what its kernels spread work over is Target::threads.
+// The parallel hierarchy of a device whose lanes form groups, share memory within a group, and can wait for each other:
+// a GPU, as OpenCL describes it. A CPU has one lane; its kernels are spread over Target::threads.
 struct Hierarchy {
-  int units = 1;       // groups that run at the same time
-  int max_lanes = 1;   // of a group (work-items of a work-group)
-  int lane_width = 1;  // lanes that run in step; a group should be a multiple of it
-  // The most that a unit runs at once; as CUDA's largest devices, where a device does not say.
+  int units = 1;       // compute units: groups that run at the same time
+  int max_lanes = 1;   // maximum lanes of a group (work-items of a work-group)
+  int lane_width = 1;  // lanes that run in step (a warp); group sizes should be multiples of it
+  // The maximum lanes and groups resident on one unit. The defaults, for devices that do not state them, are those of
+  // the largest CUDA devices.
   int unit_lanes = 2048, unit_groups = 32;
-  int shuffle_lanes = 0;  // that follow one another and read each other's registers; 0: none do
-  // That follow one another, and of which each copies a part of what all of them read to all of their shared memories;
-  // 0: no group has copies of its own (compiler/ir/copy.h).
+  int shuffle_lanes = 0;  // consecutive lanes that can read each other's registers (shuffle); 0: not supported
+  // The maximum number of consecutive groups that can share a copy: each copies a part of the common data to the shared
+  // memories of all (a CUDA cluster with multicast). 0: not supported (compiler/ir/copy.h).
   int sharing_groups = 0;
-  // Kernels wait by themselves until what was launched before has ended, and may be launched sooner.
+  // True if a kernel may be launched before the preceding launch has ended; it then waits itself for that launch to
+  // end.
   bool overlapping_launches = false;
 };
 
-// Bytes of each memory, from near to far.
+// Memory sizes, from near to far, in bytes unless the comment says otherwise.
 struct Memory {
-  int64_t registers_bytes = 0;         // of a lane, its private arrays among them; 0 where there are no lanes
-  int64_t group_registers = 64 << 10;  // numbers of 32 bits, which the lanes of a group may have together
-  int64_t shared_bytes = 0;            // of a group, shared by its lanes; 0 where there are no lanes
-  // Of these, what a launch has that asks for nothing. Default schedules stay within it, so that a unit has room for
-  // several groups.
+  int64_t registers_bytes = 0;         // per lane, including private arrays; 0 for targets without lanes
+  int64_t group_registers = 64 << 10;  // 32-bit registers available to all lanes of a group together
+  int64_t shared_bytes = 0;            // per group, shared by its lanes; 0 for targets without lanes
+  // The part of shared_bytes that a launch may use without requesting more. Default schedules stay within it, so that a
+  // unit has room for several groups.
   int64_t unasked_shared_bytes = 0;
-  int64_t unit_shared_bytes = 200 << 10;  // of all groups of a unit together, as models of default schedules count
-  // How many times faster a lane reads what its group shares than what lies in a cache; 1: it is a part of global
-  // memory, and copying there gains nothing.
+  int64_t unit_shared_bytes =
+      200 << 10;  // per unit, for all its groups together; value used by the analytic cost models
+  // How many times faster a lane reads shared memory than a cache. 1: shared memory is a part of global memory, and
+  // copying data there gains nothing.
   int shared_gain = 1;
-  // The most that a lane moves from global to shared memory by one instruction that it need not wait for; 0: there is
-  // none, and an asynchronous copy is a load and a store where it stands.
+  // The maximum bytes that a lane moves from global to shared memory by one asynchronous copy instruction. 0: there is
+  // none, and an asynchronous copy is executed at once, as a load and a store.
   int64_t async_copy_bytes = 0;
-  int64_t local_bytes = 1 << 20;  // that buffers inside loops may take, of each thread or lane
-  int64_t l1_bytes = 32 << 10;    // data cache of a core or unit
-  int64_t l2_bytes = 512 << 10;   // of a core; of a device with lanes: of all its units
-  int64_t l3_bytes = 8 << 20;     // last level, what all threads together have; 0: none
+  int64_t local_bytes = 1 << 20;  // for buffers inside loops, per thread or lane
+  int64_t l1_bytes = 32 << 10;    // data cache, per core or unit
+  int64_t l2_bytes = 512 << 10;   // per core; with lanes: shared by all units
+  int64_t l3_bytes = 8 << 20;     // last level, available to all threads together; 0: none
 };
 
-// What one core or unit does in a cycle, in vectors of Target::vector_bits. Typical; the learned model corrects what
-// is special about a device.
+// Throughput of one core or unit per cycle, in vectors of Target::vector_bits unless the name says bytes. The values
+// are typical; the learned cost model corrects for a particular device.
 struct Core {
   double hertz = 3.5e9;
   double multiply_adds = 2;
   double loads = 2;
-  double latency = 4;  // cycles from a multiply-add to one that needs its result
+  double latency = 4;  // cycles from a multiply-add to one that depends on its result
   double l2_bytes = 32;
   double l3_bytes = 12;
   double memory_bytes = 5;
-  double line_cycles = 1.5;  // extra, per cache line that is not next to the one before
+  double line_cycles = 1.5;  // extra cycles per cache line that does not follow the previous one
 };
 
 struct Target {
   Kind kind = Kind::kCpu;
-  Arch arch = Arch::kX86_64;  // of a CPU
-  std::string
-      cpu;  // of a CPU: a name of the table (microarchitectures.h), of CUDA: an architecture, "sm_87"; as LLVM's
-  std::string features;  // of a CPU: where it differs from its row, as LLVM lists it: "-avx512f,+gfni"
-  std::string device;    // of OpenCL and CUDA: chosen by name, '-' for a space; empty: the first one
+  Arch arch = Arch::kX86_64;  // CPU only
+  // CPU: its name in the table (microarchitectures.h). CUDA: the architecture, "sm_87". Both are LLVM's names.
+  std::string cpu;
+  std::string features;  // CPU: differences from the features of its row, in LLVM's notation: "-avx512f,+gfni"
+  std::string device;    // OpenCL and CUDA: the selected device's name, '-' for a blank; empty: the first device
 
-  int threads = 1;  // of this machine's CPU that a kernel may use
+  int threads = 1;  // CPU threads that a kernel may use
   Hierarchy hierarchy;
   Memory memory;
-  int vector_bits = 256;  // of the widest vectors that are worth using
+  int vector_bits = 256;  // width of the widest vectors worth using
   int vector_registers = 16;
   Core core;
-  bool has_maximum = true;                                 // IEEE's, of vectors of floats, in one instruction
-  std::vector<ir::TensorInstruction> tensor_instructions;  // that it has, the widest first
+  bool has_maximum = true;                                 // has IEEE maximum of float vectors as one instruction
+  std::vector<ir::TensorInstruction> tensor_instructions;  // those supported, the widest first
 
   // Elements of a vector register.
   int VectorWidth(int element_bytes) const { return vector_bits / 8 / element_bytes; }
@@ -99,29 +102,30 @@ struct Target {
   const ExecutionFacts& facts() const { return FactsOf(EntryOf(kind)->execution); }
 };
 
-// InvalidArgument for a text that names an unknown kind, CPU, device, feature or option, or a value that cannot be: the
-// message lists what there is. Where it leaves to a device what that can do, a device that does not work is an error,
-// too.
+// Parses a target's text. InvalidArgument, listing the possible values, if the kind, CPU, device, feature or option is
+// unknown or a value is invalid. If the text leaves capabilities to a device of this machine, a failing device is
+// InvalidArgument too.
 absl::StatusOr<Target> ParseTarget(std::string_view text);
 std::string Print(const Target& target);
-// The name of a kind, as the text of its targets begins: "cpu", "opencl", "cuda".
+// The name of a kind, which is the first word of its targets' texts: "cpu", "opencl", "cuda".
 std::string_view KindName(Kind kind);
-// What the text of a target may begin with, for help and messages: "cpu, x86_64, arm64, opencl".
+// The possible first words of a target's text, for help and messages: "cpu, x86_64, arm64, opencl".
 std::string TargetWords();
 
-// One of the kind of which nothing else is known. Asks nothing of this machine.
+// Returns a typical target of the kind. Does not inspect this machine.
 Target TypicalTarget(Kind kind);
-// Which device of this machine runs code for the target, as `hone-agent --device` takes it.
+// Returns the device of this machine that runs code for the target, in the notation of `hone-agent --device`.
 std::string DeviceOf(const Target& target);
-// The other way: what is best compiled for that device of this machine, with as many threads of a CPU as it serves.
-// InvalidArgument where there is no code for it, as for a CPU without AVX2.
+// The inverse: returns the best target for that device of this machine, with `threads` threads if it is a CPU.
+// InvalidArgument if Hone cannot compile for the device, for example a CPU without AVX2.
 absl::StatusOr<Target> TargetOfDevice(std::string_view device, int threads);
 
-// Whether products of f32 may be rounded to TF32, as `-tf32` allows.
+// Returns true if factors of f32 products may be rounded to TF32 (option -tf32).
 bool AllowsTf32(const Target& target);
-// Both are of the same CPU or device, however much of it they use: what was measured for one says much of the other.
+// Returns true if both targets are the same CPU or device, possibly with different thread counts. Measurements for one
+// then say much about the other.
 bool SameMachine(const Target& a, const Target& b);
-std::string_view MachineName(Arch arch);  // as the operating system calls it: "x86_64", "aarch64"
+std::string_view MachineName(Arch arch);  // the operating system's name
 
 }  // namespace hone::target
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inside compiler/target: the text of a target, taken apart, and its options that are numbers.
+// Internal to compiler/target: splits a target's text into word and options, and parses numeric options.
 #ifndef HONE_COMPILER_TARGET_TARGET_TEXT_H_
 #define HONE_COMPILER_TARGET_TARGET_TEXT_H_
 
@@ -13,7 +13,7 @@
 
 namespace hone::target {
 
-// `arm64 -threads=2`: a word, and options. Refers to the text that it was made of.
+// A text such as `arm64 -threads=2`: a word and options. The views refer to the original text, which must outlive them.
 struct TargetText {
   struct Option {
     std::string_view name, value;  // "-threads", "2"
@@ -21,21 +21,21 @@ struct TargetText {
   std::string_view word = "cpu";
   std::vector<Option> options;
 
-  // The last one of this name; null if there is none.
+  // Returns the last option of this name, or nullptr.
   const Option* Find(std::string_view name) const;
 };
 
 TargetText Split(std::string_view text);
 
-// An option that is a positive number, and where it goes: one of the two.
+// A numeric option (positive) and the field that it sets: exactly one of `small` and `large`.
 struct Number {
   std::string_view name;
   int* small = nullptr;
   int64_t* large = nullptr;
 };
 
-// Sets in `target` every number that the text has. `words` are the options of this kind that are no numbers, as people
-// write them: "-mcpu=", "-tf32". InvalidArgument for an option that is neither, or a value that is no positive number.
+// Sets in `target` every numeric option of the text. `words` are the kind's other options, in user notation: "-mcpu=",
+// "-tf32". InvalidArgument for an option that is neither, or a value that is not a positive number.
 absl::Status ParseNumbers(const TargetText& text, std::vector<std::string> words, Target& target);
 
 }  // namespace hone::target

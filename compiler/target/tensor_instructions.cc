@@ -9,11 +9,12 @@ namespace {
 
 using ir::TensorInstruction;
 
-// Several rows of one instruction are several ways to have it.
+// Several rows for one instruction are alternative feature sets.
 struct Row {
   TensorInstruction instruction;
   Arch arch;
-  std::array<std::string_view, 3> features;  // all that it needs, what those build on too
+  std::array<std::string_view, 3>
+      features;  // all features that the instruction needs, including those that others imply
 };
 
 constexpr Row kTable[] = {

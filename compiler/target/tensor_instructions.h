@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which CPUs have which tensor instructions, by the features they need. The instructions themselves:
+// The tensor instructions of CPUs, by the features they need. The instructions themselves are in
 // compiler/ir/tensor_instruction.h.
 #ifndef HONE_COMPILER_TARGET_TENSOR_INSTRUCTIONS_H_
 #define HONE_COMPILER_TARGET_TENSOR_INSTRUCTIONS_H_
@@ -11,7 +11,7 @@
 
 namespace hone::target {
 
-// The widest first.
+// Returns the tensor instructions that CPUs with these features have, the widest first.
 std::vector<ir::TensorInstruction> TensorInstructionsOf(Arch arch, const FeatureSet& features);
 
 }  // namespace hone::target

@@ -53,7 +53,7 @@ OpResult PRelu(const OpArgs& args, StageBuilder& builder) {
   HONE_RETURN_IF_ERROR(CheckSameTypes(args));
   const ir::Buffer& x = args.inputs[0];
   const ir::Buffer& slope = args.inputs[1];
-  // Before opset 7 a slope of more than one number was one per channel.
+  // Before opset 7, a slope with more than one element had one element per channel.
   if (args.node.opset < 7 && Rank(slope) == 1 && Rank(x) > 1 && slope->shape[0] == x->shape[1]) {
     return Buffers{Map(builder, "prelu", x->dtype, x->shape, [&](Indices i) {
       Expr value = ReadHere(x, i);
@@ -120,8 +120,8 @@ OpResult Shrink(const OpArgs& args, StageBuilder& builder) {
   const double bias = args.Float("bias", 0.0);
   const double threshold = args.Float("lambd", 0.5);
   const DType dtype = args.inputs[0]->dtype;
-  // The attributes are floats whatever the tensor is: integers are compared and moved as floats, in ONNX's reference
-  // too.
+  // The attributes are floats for every element type: integers are compared and shifted as floats, as in ONNX's
+  // reference implementation.
   const DType work = ir::SizeOf(dtype) < 4 ? DType::kFloat32 : DType::kFloat64;
   return Buffers{MapInput(args, builder, [&](Expr value) {
     Expr x = ir::IsInt(dtype) ? To(work, value) : value;
@@ -170,7 +170,7 @@ constexpr OpDef kActivationOps[] = {
     {"ThresholdedRelu", Checked<ThresholdedRelu, 1, Elements::kFloat>, kElementwise},
 };
 
-// What the passes make of the chains of nodes that models spell these with.
+// Operators of domain "hone": passes/recognize.h replaces the chains of nodes that models write for them.
 constexpr OpDef kHoneActivationOps[] = {
     {"Gelu", Checked<Gelu, 1, Elements::kFloat>, kElementwise},
     {"Silu", Checked<Silu, 1, Elements::kFloat>, kElementwise},

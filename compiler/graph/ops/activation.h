@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Activation functions as expressions of one value (a float): what the activation operators and the recurrent cells
-// share.
+// Activation functions as expressions of one float value, shared by the activation operators and the recurrent cells.
 //
 // Not here: the operators and their attributes (activation.cc).
 #ifndef HONE_COMPILER_GRAPH_OPS_ACTIVATION_H_

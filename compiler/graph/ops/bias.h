@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bias of convolutions and transposed ones: a number per output channel.
+// The bias of convolutions and transposed convolutions: one number per output channel.
 #ifndef HONE_COMPILER_GRAPH_OPS_BIAS_H_
 #define HONE_COMPILER_GRAPH_OPS_BIAS_H_
 
@@ -9,10 +9,11 @@
 
 namespace hone::graph {
 
-// InvalidArgument where input `input` is there and has not just one number per channel.
+// InvalidArgument if the input is present and does not have exactly one number per channel.
 absl::Status CheckBias(const OpArgs& args, size_t input, int64_t channels);
 
-// `sum` in the type of input 0, with the bias (input 2) of the channel that an index is of, if there is one.
+// Appends a stage that converts `sum` to the type of input 0 and adds the bias (input 2), if present. `channel` maps an
+// index of the output to its output channel.
 OpResult AddBias(const OpArgs& args, StageBuilder& builder, const ir::Buffer& sum,
                  const std::function<ir::Expr(Indices)>& channel);
 

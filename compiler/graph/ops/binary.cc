@@ -25,8 +25,8 @@ absl::StatusOr<Dims> BroadcastAll(const OpArgs& args) {
   return shape;
 }
 
-// How many dimensions of size 1 to think after those of input 1. Before opset 7 there was no numpy broadcasting: input
-// 1 lay along input 0 from the attribute `axis` on.
+// The number of dimensions of extent 1 to append to input 1. Before opset 7 there was no numpy broadcasting: input 1
+// was aligned with input 0 from the attribute `axis` on.
 absl::StatusOr<size_t> TrailingOnes(const OpArgs& args) {
   if (args.node.opset >= 7 || args.Int("broadcast", 0) == 0 || !HasAttribute(args, "axis")) return 0;
   const size_t rank = Rank(args.inputs[0]);
@@ -36,7 +36,7 @@ absl::StatusOr<size_t> TrailingOnes(const OpArgs& args) {
   return rank - end;
 }
 
-// Two broadcast inputs of one type; the value is computed in their compute type and stored as `out`.
+// Two broadcast inputs of one type. The value is computed in their compute type and stored as `out`.
 OpResult Broadcast(const OpArgs& args, StageBuilder& builder, DType out, const Combine& combine) {
   HONE_RETURN_IF_ERROR(CheckSameTypes(args));
   HONE_ASSIGN_OR_RETURN(size_t ones, TrailingOnes(args));
@@ -58,15 +58,15 @@ OpResult Comparison(const OpArgs& args, StageBuilder& builder) {
   return Broadcast(args, builder, DType::kBool, [](Expr a, Expr b) { return MakeBinary(op, a, b); });
 }
 
-constexpr size_t kMostOperands = 64;  // of one stage: what walks over expressions goes as deep as they are
+constexpr size_t kOperandsMax = 64;  // per stage: code that walks expressions recurses as deep as they are nested
 
-// Any number of broadcast inputs, folded from the left.
+// Any number of broadcast inputs, combined from left to right.
 OpResult Variadic(const OpArgs& args, StageBuilder& builder, const Combine& combine, double divisor) {
   HONE_RETURN_IF_ERROR(CheckSameTypes(args));
   if (args.inputs.size() == 1) return Buffers{args.inputs[0]};
   HONE_ASSIGN_OR_RETURN(Dims shape, BroadcastAll(args));
   const DType dtype = args.inputs[0]->dtype, wide = ComputeType(dtype);
-  Buffer before;  // of the inputs up to `next`
+  Buffer before;  // the result for the inputs up to `next`
   size_t next = 0;
   const auto fold_to = [&](size_t end, Indices i) {
     Expr value = before == nullptr ? ReadBroadcast(args.inputs[next], i)
@@ -74,8 +74,8 @@ OpResult Variadic(const OpArgs& args, StageBuilder& builder, const Combine& comb
     for (size_t k = next + 1; k < end; ++k) value = combine(value, ReadBroadcast(args.inputs[k], i));
     return value;
   };
-  for (; next + kMostOperands < args.inputs.size(); next += kMostOperands) {
-    before = Map(builder, args.node.op, wide, shape, [&](Indices i) { return fold_to(next + kMostOperands, i); });
+  for (; next + kOperandsMax < args.inputs.size(); next += kOperandsMax) {
+    before = Map(builder, args.node.op, wide, shape, [&](Indices i) { return fold_to(next + kOperandsMax, i); });
   }
   return Buffers{Map(builder, args.node.op, dtype, std::move(shape), [&](Indices i) {
     const Expr value = fold_to(args.inputs.size(), i);
@@ -101,7 +101,7 @@ OpResult Mod(const OpArgs& args, StageBuilder& builder) {
   return Broadcast(args, builder, dtype, [&](Expr a, Expr b) { return MakeBinary(op, a, b); });
 }
 
-// The exponent, if it is one number known at compile time.
+// The exponent, if it is a single number known at compile time.
 bool ConstantExponent(const OpArgs& args, double* exponent) {
   absl::StatusOr<std::vector<double>> numbers = ConstantNumbers(args, 1);
   if (!numbers.ok() || numbers->size() != 1) return false;
@@ -117,16 +117,16 @@ Expr InversePower(const Expr& x, const Expr& n) {
   return MakeSelect(Equals(x, Like(x, -1)), MakeSelect(odd, x, one), inverse);
 }
 
-constexpr int kPowerBits = 4;  // of the exponent, that one stage looks at
+constexpr int kPowerBits = 4;  // exponent bits that one stage handles
 
-// x^2^k. A stage reads its x^8 eight times: how deep such trees get is what kPowerBits bounds.
+// x^2^k as an expression. A stage loads x as often as 8 times for x^8; kPowerBits limits the depth of these trees.
 Expr RepeatedSquare(Expr x, int k) {
   for (; k > 0; --k) x = x * x;
   return x;
 }
 
-// Integer powers by squaring over the bits of the exponent; products wrap. known: the exponent, where it is one number
-// known at compile time and not 0; then only the bits that it has are looked at.
+// Integer powers by squaring over the bits of the exponent; products wrap. `known` is the exponent if it is one nonzero
+// number known at compile time; then only its own bits are examined.
 Buffer EmitIntegerPower(StageBuilder& builder, const Buffer& base, const Buffer& exponent, const ir::IntImm* known,
                         const Dims& shape) {
   const DType dtype = base->dtype;
@@ -134,7 +134,7 @@ Buffer EmitIntegerPower(StageBuilder& builder, const Buffer& base, const Buffer&
   const bool negative = known != nullptr && is_signed && known->value < 0;
   const auto number = negative || known == nullptr ? uint64_t{0} : static_cast<uint64_t>(known->value);
   const int bits = known != nullptr ? std::bit_width(number) : 8 * ir::SizeOf(exponent->dtype) - (is_signed ? 1 : 0);
-  Buffer square = base, power;  // base^2^first, and the product of what the bits below `first` stand for
+  Buffer square = base, power;  // base^2^first, and the product for the exponent bits below `first`
   for (int first = 0; first < bits; first += kPowerBits) {
     if (first > 0) {
       square = Map(builder, "square", dtype, shape,
@@ -165,7 +165,7 @@ Buffer EmitIntegerPower(StageBuilder& builder, const Buffer& base, const Buffer&
   });
 }
 
-// x^0.5: of -0 it is 0 and of -infinity infinity, which the root is not.
+// x^0.5 differs from sqrt(x): -0 gives 0, and -infinity gives infinity.
 Expr PowerOfHalf(const Expr& x) {
   Expr special = Equals(x, Like(x, 0)) || Equals(x, Like(x, -std::numeric_limits<double>::infinity()));
   return MakeSelect(special, MakeUnary(ir::UnaryOp::kAbs, x), Sqrt(x));
@@ -180,7 +180,7 @@ OpResult Pow(const OpArgs& args, StageBuilder& builder) {
     const bool known = args.constants.size() > 1 && args.constants[1] != nullptr && ir::NumElements(*power) == 1;
     const Expr number = known ? ConstantElement({{power->dtype, power->shape}, args.constants[1]}, 0) : Expr();
     const ir::IntImm* value = number.As<ir::IntImm>();
-    if (value != nullptr && value->value == 0) value = nullptr;  // it has no bits to look at
+    if (value != nullptr && value->value == 0) value = nullptr;  // 0 has no bits to examine
     return Buffers{EmitIntegerPower(builder, base, power, value, shape)};
   }
   double exponent = 0;

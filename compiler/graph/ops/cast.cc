@@ -41,7 +41,7 @@ OpResult Where(const OpArgs& args, StageBuilder& builder) {
   })};
 }
 
-// Opset 11 made inputs of the two attributes.
+// Opset 11 turned the two attributes into inputs.
 OpResult Clip(const OpArgs& args, StageBuilder& builder) {
   HONE_RETURN_IF_ERROR(CheckSameTypes(args));
   for (size_t i : {1, 2}) {
@@ -65,7 +65,7 @@ OpResult Clip(const OpArgs& args, StageBuilder& builder) {
   })};
 }
 
-// At inference nothing is dropped. The mask was of the data's type before opset 10.
+// Inference drops nothing. Before opset 10 the mask had the data's type.
 OpResult Dropout(const OpArgs& args, StageBuilder& builder) {
   const Buffer& x = args.inputs[0];
   if (args.Has(2)) {
@@ -81,7 +81,7 @@ OpResult Dropout(const OpArgs& args, StageBuilder& builder) {
     }
   }
   Buffers outputs = {x};
-  if (Wanted(args, 1)) {
+  if (IsOutputUsed(args, 1)) {
     const DType dtype = args.node.opset >= 10 ? DType::kBool : x->dtype;
     outputs.push_back(Map(builder, "mask", dtype, x->shape, [&](Indices) { return Number(ComputeType(dtype), 1); }));
   }

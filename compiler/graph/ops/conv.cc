@@ -16,7 +16,7 @@ using ir::DType;
 using ir::Expr;
 using ir::Reduction;
 
-// A convolution of x with w = [out channels, in channels of a group, kernel...].
+// A convolution of x with w = [out channels, in channels per group, kernel...].
 struct Convolution {
   Layout layout;
   Window window;
@@ -52,8 +52,8 @@ absl::StatusOr<Convolution> ReadConvolution(const OpArgs& args, size_t x_input, 
 
 using Multiply = std::function<Expr(Exprs x_place, Exprs w_place)>;
 
-// The sums of products, over the channels of the group and the taps. Where every channel is a group of its own, over
-// the taps only, and the channel is indexed directly.
+// The sums of products over the group's channels and the taps. If every channel is a group of its own, the sum runs
+// over the taps only and the channel is indexed directly.
 Buffer EmitSums(StageBuilder& builder, const Convolution& conv, DType dtype, const Multiply& product) {
   const Layout& layout = conv.layout;
   const bool depthwise = conv.Depthwise();
@@ -85,8 +85,8 @@ OpResult Conv(const OpArgs& args, StageBuilder& builder) {
   return AddBias(args, builder, sum, [&](Indices i) { return i[conv.layout.channel()]; });
 }
 
-// The same as what the pass lower_grouped_conv makes of it: weights [groups, out, in, kernel...], and two dimensions of
-// the output, [groups, out], in place of its channels, so that no index is a division.
+// A grouped convolution in the form that the pass lower_grouped_conv makes: weights [groups, out, in, kernel...], and
+// two output dimensions [groups, out] instead of channels, so that no index needs a division.
 OpResult GroupedConv(const OpArgs& args, StageBuilder& builder) {
   HONE_RETURN_IF_ERROR(CheckSameTypes(args));
   HONE_ASSIGN_OR_RETURN(const Layout layout, ReadLayout(args, 0));
@@ -113,12 +113,12 @@ OpResult GroupedConv(const OpArgs& args, StageBuilder& builder) {
   return AddBias(args, builder, sum, [&](Indices i) { return i[group] * Expr(w[1]) + i[group + 1]; });
 }
 
-// Where the node has the operands of a quantized convolution; a zero point that is absent is 0.
+// Input indices of the operands of a quantized convolution. An absent zero point is 0.
 struct QuantizedInputs {
   size_t x, w, x_zero_point, w_zero_point;
 };
 
-// The sums of a convolution of 8-bit integers, each less its zero point, as i32. The pad stands for 0: it is filled
+// Convolution sums of 8-bit integers as i32, each operand minus its zero point. Padding represents 0, so it is filled
 // with the zero point.
 absl::StatusOr<Buffer> EmitQuantizedSums(const OpArgs& args, StageBuilder& builder, const Convolution& conv,
                                          const QuantizedInputs& inputs) {

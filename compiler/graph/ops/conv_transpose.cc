@@ -7,13 +7,13 @@
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 
-// A transposed convolution, written from the side of its output: which inputs and taps meet in an element.
+// Transposed convolution, formulated per output element: the inputs and taps that contribute to it.
 //
-// Output o and tap k meet input (o + pad - k * dilation) / stride, where that divides. Without dilation, the taps that
-// divide are k = phase + stride * t with phase = (o + pad) mod stride, and the input is (o + pad) / stride - t: a
-// plain convolution per phase, over padded data and padded weights. With stride 1 every tap divides. Both are sums of
-// products of two loads, as schedules want them; only stride and dilation together need the division to be tested. What
-// pads the weights is multiplied by 0, not by data: an infinity would make NaN of it.
+// Output o and tap k use input (o + pad - k * dilation) / stride if that division is exact. Without dilation, the
+// contributing taps are k = phase + stride * t with phase = (o + pad) mod stride, and the input is (o + pad) / stride -
+// t: a plain convolution per phase, over padded data and padded weights. With stride 1 every tap contributes. Both are
+// sums of products of two loads, as schedules require; only stride and dilation together need a test of the division.
+// The padding of the weights is never multiplied by data, only by 0, because an infinity would give NaN.
 
 namespace hone::graph {
 namespace {
@@ -32,7 +32,7 @@ struct TransposedConv {
   int64_t GroupOut() const { return out_channels / groups; }
 };
 
-// Pads and output shape: each follows from the other.
+// Pads and output shape: either determines the other.
 absl::Status ReadExtents(const OpArgs& args, TransposedConv& conv) {
   const size_t rank = conv.kernel.size();
   HONE_ASSIGN_OR_RETURN(conv.strides, ReadSizes(args, "strides", rank, 1));
@@ -46,7 +46,7 @@ absl::Status ReadExtents(const OpArgs& args, TransposedConv& conv) {
         fmt::format("attribute auto_pad is '{}'; it must be NOTSET, VALID, SAME_UPPER or SAME_LOWER", auto_pad));
   }
   Dims wanted = args.Ints("output_shape", {});
-  if (wanted.size() == conv.layout.rank) wanted.erase(wanted.begin(), wanted.begin() + 2);  // with batch and channel
+  if (wanted.size() == conv.layout.rank) wanted.erase(wanted.begin(), wanted.begin() + 2);  // removes batch and channel
   if (!wanted.empty() && wanted.size() != rank) return Malformed("attribute output_shape does not fit the rank");
   for (size_t d = 0; d < rank; ++d) {
     if (conv.input[d] > kMaxSize) return Malformed(fmt::format("spatial dimension {} is {}", d, conv.input[d]));
@@ -58,7 +58,7 @@ absl::Status ReadExtents(const OpArgs& args, TransposedConv& conv) {
       return Malformed(fmt::format("spatial dimension {} of the output would be {}", d, output));
     }
     const int64_t total = std::max<int64_t>(full - output, 0);
-    const bool follows = wanted.empty() && !same;  // the output from the pads
+    const bool follows = wanted.empty() && !same;  // the output shape follows from the pads
     conv.before.push_back(follows ? before : auto_pad == "SAME_UPPER" ? total / 2 : total - total / 2);
     conv.output.push_back(output);
   }
@@ -98,7 +98,7 @@ Exprs Places(const TransposedConv& conv, Indices i, const Expr& channel, const E
   return conv.layout.Place(i[0], source, space);
 }
 
-// The place in w = [in channels, out channels of a group, kernel...].
+// The indices into w = [in channels, out channels per group, kernel...].
 Exprs WeightPlace(const TransposedConv& conv, Indices i, const Expr& in_channel, const Exprs& taps) {
   const Expr& out_channel = i[conv.layout.channel()];
   Expr within = conv.groups > 1 ? FloorMod(out_channel, Expr(conv.GroupOut())) : out_channel;
@@ -107,12 +107,12 @@ Exprs WeightPlace(const TransposedConv& conv, Indices i, const Expr& in_channel,
   return place;
 }
 
-// One spatial dimension where stride or dilation is 1: taps are phase + stride * t, or all; see the head of the file.
+// One spatial dimension with stride or dilation 1: taps are phase + stride * t, or all; see the head of the file.
 struct PhasedAxis {
-  int64_t taps;            // to sum over
-  int64_t step;            // of the input per tap: 1, or the dilation (then the stride is 1)
-  int64_t before, after;   // elements of padding of the input
-  int64_t weight_padding;  // elements of padding of the weights
+  int64_t taps;            // number of taps to sum over
+  int64_t step;            // input step per tap: 1, or the dilation (the stride is then 1)
+  int64_t before, after;   // padding elements of the input
+  int64_t weight_padding;  // padding elements of the weights
 };
 
 PhasedAxis PlanAxis(const TransposedConv& conv, size_t d) {
@@ -146,7 +146,7 @@ Buffer EmitPhased(const OpArgs& args, StageBuilder& builder, const TransposedCon
   const Dims shape = layout.Shape(conv.batch, conv.out_channels, conv.output);
   return builder.Reduce("conv_transpose", wide, shape, extents, Reduction::kSum, [&](Indices i, Indices r) {
     Exprs space, taps;
-    Expr meets;  // where every tap is one of the kernel, undefined
+    Expr meets;  // undefined if every tap is inside the kernel
     for (size_t d = 0; d < axes.size(); ++d) {
       const Expr stride(conv.strides[d]);
       Expr position = i[layout.space() + d];
@@ -204,9 +204,10 @@ OpResult ConvTranspose(const OpArgs& args, StageBuilder& builder) {
   return AddBias(args, builder, sum, [&](Indices i) { return i[conv.layout.channel()]; });
 }
 
-// The same as what the pass lower_conv_transpose makes of it: channels last; weights [stride..., taps..., in, out],
-// split by phase; and every spatial dimension of the output as two, [..., size, stride, ...], so that output o is o /
-// stride and its phase o mod stride. Each phase is a plain convolution, and no index of its sum is divided.
+// A transposed convolution in the form that the pass lower_conv_transpose makes, with channels last. The weights
+// [stride..., taps..., in, out] are split by phase. Every spatial dimension of the output is two dimensions, [...,
+// size, stride, ...]: output o has the indices o / stride and o mod stride. Each phase is a plain convolution without
+// divisions in its sum.
 OpResult PhasedConvTranspose(const OpArgs& args, StageBuilder& builder) {
   HONE_RETURN_IF_ERROR(CheckSameTypes(args));
   const Buffer& input = args.inputs[0];
@@ -244,9 +245,10 @@ OpResult PhasedConvTranspose(const OpArgs& args, StageBuilder& builder) {
   })};
 }
 
-// What the pass lower_conv_transpose makes of products alone, [batch, space..., taps..., channels]: element o * stride
-// + phase of each dimension is the sum of the products whose input and tap meet there, and of the channel's bias
-// (input 1, optional). The output has every spatial dimension as two, as that of PhasedConvTranspose.
+// Sums the products that the pass lower_conv_transpose computes by a matrix product, [batch, space..., taps...,
+// channels]. Element o * stride + phase of each dimension is the sum of the products whose input and tap contribute to
+// it, plus the channel's bias (input 1, optional). As in PhasedConvTranspose, every spatial dimension of the output is
+// two dimensions.
 OpResult SumTaps(const OpArgs& args, StageBuilder& builder) {
   const Buffer& products = args.inputs[0];
   const Dims& from = products->shape;
@@ -255,7 +257,7 @@ OpResult SumTaps(const OpArgs& args, StageBuilder& builder) {
   if (Rank(products) != 2 * rank + 2 || pads.size() != rank || sizes.size() != rank || strides.size() != rank) {
     return Malformed("pads, sizes and strides must fit the rank of input 0");
   }
-  Dims shape = {from[0]}, most;  // taps of a phase
+  Dims shape = {from[0]}, most;  // most: taps per phase
   for (size_t d = 0; d < rank; ++d) {
     shape.insert(shape.end(), {sizes[d], strides[d]});
     most.push_back((from[1 + rank + d] + strides[d] - 1) / strides[d]);

@@ -15,13 +15,13 @@ using ir::DType;
 using ir::Expr;
 using ir::Reduction;
 
-// A dimension's name: a letter, or kEllipsis + its distance from the last of the dimensions that "..." stands for.
+// A dimension's label: a letter, or kEllipsis plus the distance from the last dimension that "..." stands for.
 using Label = int;
 constexpr Label kEllipsis = 256;
 
 struct Term {
   std::vector<Label> labels;
-  size_t ellipsis = 0;  // where "..." is, if has_ellipsis
+  size_t ellipsis = 0;  // position of "..." if has_ellipsis
   bool has_ellipsis = false;
 };
 
@@ -145,7 +145,7 @@ bool Holds(const std::vector<Label>& labels, Label label) {
   return std::find(labels.begin(), labels.end(), label) != labels.end();
 }
 
-// The sum over all labels that are not in `result` of the product of the operands (one or two).
+// The product of one or two operands, summed over all labels that are not in `result`.
 Buffer Contract(StageBuilder& builder, const Equation& equation, std::span<const Operand> operands,
                 const std::vector<Label>& result, DType dtype) {
   std::vector<Label> summed;
@@ -176,7 +176,7 @@ Buffer Contract(StageBuilder& builder, const Equation& equation, std::span<const
   });
 }
 
-// Operands are contracted from the left, two at a time; a label is summed as soon as nobody needs it any more.
+// Contracts operands from the left, two at a time. A label is summed as soon as no later operand and no output uses it.
 OpResult Einsum(const OpArgs& args, StageBuilder& builder) {
   HONE_RETURN_IF_ERROR(CheckSameTypes(args));
   HONE_ASSIGN_OR_RETURN(Equation equation, ParseEquation(args));
@@ -198,7 +198,7 @@ OpResult Einsum(const OpArgs& args, StageBuilder& builder) {
   return Malformed("there are no inputs");
 }
 
-// --- Det: Gaussian elimination, one step per column, written out.
+// --- Det: Gaussian elimination, unrolled, one step per column.
 
 constexpr int64_t kMaxDetSize = 64;
 
@@ -237,7 +237,7 @@ Elimination Eliminate(StageBuilder& builder, const Buffer& a) {
   step.rest = builder.Compute("eliminated", wide, shape, [&](Indices i) {
     const Expr one(1), zero(0);
     Expr below = i[batch.size()] + one, right = i[batch.size() + 1] + one;
-    below = MakeSelect(Equals(below, chosen(i)), zero, below);  // the first row took the place of the chosen one
+    below = MakeSelect(Equals(below, chosen(i)), zero, below);  // the first row has replaced the chosen one
     Expr pivot = at(i, chosen(i), zero);
     Expr factor = MakeSelect(Equals(pivot, Number(wide, 0)), pivot, at(i, below, zero) / pivot);
     return at(i, below, right) - factor * at(i, chosen(i), right);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables of all operators, one per family and domain. Only FindOp (op.h) looks through them.
+// The tables of all operators, one per family and domain. Only FindOp (op.h) searches them.
 //
-// Not here: what an operator does; that is in the family's file, at the function its table names. To add an
-// operator, write its function beside its relatives and one line in the table at the end of that file.
+// Not here: the operators' meaning, which is in the file of the family, in the function named by the table. To add an
+// operator, write its function beside similar ones and add one line to the table at the end of that file.
 #ifndef HONE_COMPILER_GRAPH_OPS_FAMILIES_H_
 #define HONE_COMPILER_GRAPH_OPS_FAMILIES_H_
 
@@ -13,7 +13,8 @@
 
 namespace hone::graph {
 
-// Operators of one domain ("" is ai.onnx, "hone" our own); names are unique within a domain over all families.
+// The operators of one family in one domain ("" means ai.onnx, "hone" is Hone's own). Names are unique within a domain
+// over all families.
 struct OpFamily {
   std::string_view domain;
   std::span<const OpDef> ops;
@@ -22,7 +23,7 @@ struct OpFamily {
 // All families; the spans point to static tables. Thread-safe.
 std::span<const OpFamily> AllFamilies();
 
-// The families, each defined in the file(s) of its name.
+// One function per family, defined in the file that the comment names.
 std::span<const OpDef> UnaryOps();           // unary.cc: mathematics of one input
 std::span<const OpDef> ActivationOps();      // activation.cc: Relu and its relatives
 std::span<const OpDef> HoneActivationOps();  // activation.cc: domain "hone"

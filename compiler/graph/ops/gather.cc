@@ -19,7 +19,7 @@ absl::Status CheckIndices(const OpArgs& args, size_t input) {
   return absl::OkStatus();
 }
 
-// An element of a dimension of extent 0 cannot be read: fine as long as nothing is.
+// Rejects reads from a dimension of extent 0, unless the result is empty.
 absl::Status CheckReadable(int64_t extent, const Dims& result) {
   if (extent == 0 && Product(result) > 0) return Malformed("there is nothing to read: the indexed dimension is 0");
   return absl::OkStatus();
@@ -116,13 +116,13 @@ OpResult ReverseSequence(const OpArgs& args, StageBuilder& builder) {
   })};
 }
 
-// --- Operators whose output is as large as their constant input says.
+// --- Operators whose output size is determined by a constant input.
 
-// Each position takes some 400 bytes of expressions.
+// Limit on positions: each takes about 400 bytes of expressions.
 absl::Status CheckSelected(size_t positions) {
-  constexpr size_t kMostPositions = size_t{1} << 20;
-  if (positions <= kMostPositions) return absl::OkStatus();
-  return Unsupported(fmt::format("it selects {} elements; up to {} are possible", positions, kMostPositions));
+  constexpr size_t kPositionsMax = size_t{1} << 20;
+  if (positions <= kPositionsMax) return absl::OkStatus();
+  return Unsupported(fmt::format("it selects {} elements; up to {} are possible", positions, kPositionsMax));
 }
 
 OpResult Compress(const OpArgs& args, StageBuilder& builder) {
@@ -142,7 +142,7 @@ OpResult Compress(const OpArgs& args, StageBuilder& builder) {
   HONE_RETURN_IF_ERROR(CheckSelected(kept.size()));
   Dims shape = flat ? Dims{0} : x->shape;
   shape[axis] = static_cast<int64_t>(kept.size());
-  Buffer table;  // in a stage of its own: the condition may be long
+  Buffer table;  // a stage of its own, because the condition may be long
   if (!kept.empty()) {
     table = builder.Compute("kept", DType::kInt64, {shape[axis]}, [&](Indices i) { return Table(i[0], kept); });
   }
@@ -170,7 +170,7 @@ OpResult NonZero(const OpArgs& args, StageBuilder& builder) {
   })};
 }
 
-// An index reads one of the elements of the indexed dimension.
+// The index range for random test data: the elements of the indexed dimension.
 void IndexRange(const OpArgs& args, size_t input, double* low, double* high) {
   if (input != 1) return;
   const Dims& shape = args.inputs[0]->shape;

@@ -14,7 +14,7 @@ using ir::DType;
 using ir::Expr;
 using ir::Intrinsic;
 
-// Values longer than this are not made up at compile time from a number that a model supplies.
+// Limit on the elements of a result whose size is a number in the model.
 constexpr int64_t kMaxLength = int64_t{1} << 32;
 
 OpResult ShapeOf(const OpArgs& args, StageBuilder& builder) {
@@ -83,7 +83,7 @@ OpResult OneHot(const OpArgs& args, StageBuilder& builder) {
     Exprs rest(i.begin(), i.end());
     rest.erase(rest.begin() + axis);
     Expr index = To(DType::kInt64, Read(indices, std::move(rest)));
-    // Before opset 11 a negative index was outside like any other.
+    // Before opset 11 a negative index was out of range.
     const bool from_end = args.node.opset >= 11 && !ir::IsUnsignedInt(indices->dtype);
     if (from_end) index = MakeSelect(index < Expr(0), index + Expr(depth), index);
     return MakeSelect(Equals(index, i[static_cast<size_t>(axis)]), Read(values, {Expr(1)}), Read(values, {Expr(0)}));
@@ -130,7 +130,7 @@ OpResult BlackmanWindow(const OpArgs& args, StageBuilder& builder) {
   return CosineWindow(args, builder, 0.42, 0.5, 0.08);
 }
 
-// Indices of OneHot stay within its depth; the numbers 0 and 1 are enough for that.
+// The range for random test data: indices of OneHot must be below its depth, so only 0 and 1 are used.
 void SmallIndices(const OpArgs& args, size_t input, double* low, double* high) {
   if (input != 0) return;
   *low = 0;

@@ -29,8 +29,8 @@ absl::Status CheckLoss(const OpArgs& args) {
   return absl::OkStatus();
 }
 
-// The loss of log-probabilities: -weight[target] * log_prob[target], 0 where the target is to be ignored, summed or
-// averaged (over the weights) as the attribute `reduction` says.
+// The loss for given log-probabilities: -weight[target] * log_prob[target], 0 for ignored targets. It is summed, or
+// averaged over the weights, as the attribute `reduction` says.
 OpResult EmitLoss(const OpArgs& args, StageBuilder& builder, const Buffer& log_prob) {
   const std::string reduction = args.String("reduction", "mean");
   if (reduction != "none" && reduction != "sum" && reduction != "mean") {
@@ -81,7 +81,7 @@ OpResult SoftmaxCrossEntropyLoss(const OpArgs& args, StageBuilder& builder) {
   return outputs;
 }
 
-// Targets are classes.
+// The range for random test data: targets are class numbers.
 void ClassRange(const OpArgs& args, size_t input, double* low, double* high) {
   if (input == 0) return;
   *low = input == 2 ? 0.5 : 0;

@@ -13,7 +13,7 @@ using ir::DType;
 using ir::Expr;
 using ir::Reduction;
 
-// numpy.matmul: a vector is a row on the left and a column on the right, leading dimensions are broadcast.
+// Shapes as in numpy.matmul: a vector is a row on the left and a column on the right; leading dimensions are broadcast.
 struct Product2D {
   Dims batch;
   int64_t m = 1, k = 0, n = 1;
@@ -25,7 +25,7 @@ struct Product2D {
     if (!right_vector) shape.push_back(n);
     return shape;
   }
-  size_t MAxis() const { return batch.size(); }  // of the result
+  size_t MAxis() const { return batch.size(); }  // axis of the result
   size_t NAxis() const { return batch.size() + (left_vector ? 0 : 1); }
 };
 
@@ -46,7 +46,7 @@ absl::StatusOr<Product2D> ReadProduct(const Buffer& a, const Buffer& b) {
   return product;
 }
 
-// The place in an operand: broadcast batch dimensions, then the last one or two.
+// Indices into an operand: broadcast batch dimensions, then the last one or two.
 Exprs OperandPlace(const Buffer& operand, Indices batch, Exprs last) {
   const size_t own = Rank(operand) - last.size();
   Exprs place;
@@ -108,8 +108,8 @@ OpResult Gemm(const OpArgs& args, StageBuilder& builder) {
   })};
 }
 
-// Elements of a quantized operand as i32, less the zero point: one for all, or one per row (of the left operand) or
-// column (of the right one).
+// Elements of a quantized operand as i32, minus the zero point. There is one zero point, or one per row (left operand)
+// or column (right operand).
 absl::StatusOr<Element> Dequantized(const OpArgs& args, size_t operand, size_t zero_point, bool left) {
   const DType i32 = DType::kInt32;
   if (!HasOffset(args, zero_point)) {

@@ -35,7 +35,7 @@ OpResult Transpose(const OpArgs& args, StageBuilder& builder) {
   })};
 }
 
-// Reads the parts, laid end to end along `axis`, at i: a balanced tree of Selects over [begin, end).
+// Reads the element at i of the parts, concatenated along `axis`: a balanced tree of Selects over [begin, end).
 Expr ReadConcat(std::span<const Buffer> parts, std::span<const int64_t> offsets, size_t axis, Indices i) {
   if (parts.size() == 1) {
     Exprs source(i.begin(), i.end());
@@ -77,7 +77,8 @@ OpResult Concat(const OpArgs& args, StageBuilder& builder) {
       Map(builder, "concat", parts[0]->dtype, shape, [&](Indices i) { return ReadConcat(parts, offsets, a, i); })};
 }
 
-// The sizes of the parts: the attribute, the input (opset 13), or equal ones, the last of which may be smaller.
+// The sizes of the parts: from the attribute, from the input (opset 13), or equal ones, of which the last may be
+// smaller.
 absl::StatusOr<Dims> SplitSizes(const OpArgs& args, int64_t extent) {
   const int64_t count = static_cast<int64_t>(args.node.outputs.size());
   if (count == 0) return Malformed("there are no outputs");
@@ -93,7 +94,7 @@ absl::StatusOr<Dims> SplitSizes(const OpArgs& args, int64_t extent) {
     for (int64_t k = 0, left = extent; k < count; ++k, left -= sizes.back()) sizes.push_back(std::min(chunk, left));
   }
   bool fits = static_cast<int64_t>(sizes.size()) == count;
-  int64_t left = extent;  // the sum of what a model gives could overflow
+  int64_t left = extent;  // a subtraction, because the sum of the model's numbers could overflow
   for (int64_t size : sizes) {
     fits = fits && size >= 0 && size <= left;
     if (fits) left -= size;
@@ -122,7 +123,7 @@ OpResult Split(const OpArgs& args, StageBuilder& builder) {
         return Read(x, std::move(source));
       });
     };
-    outputs.push_back(!Wanted(args, k) ? nullptr : shape == x->shape ? x : part());
+    outputs.push_back(!IsOutputUsed(args, k) ? nullptr : shape == x->shape ? x : part());
     offset += sizes[k];
   }
   return outputs;
@@ -139,8 +140,8 @@ struct Range {
   int64_t start, step, length;
 };
 
-// As Python slices: negative positions count from the end, all are clamped. Only a start before the first element is
-// the first element, as ONNX has it for negative steps too, where Python's slice is empty.
+// As Python slices: negative positions count from the end, and all are clamped. One difference: a start before the
+// first element is clamped to the first element for negative steps too, as ONNX specifies; Python's slice is empty.
 Range SliceRange(int64_t start, int64_t end, int64_t step, int64_t extent) {
   if (start < 0) start += extent;
   if (end < 0) end += extent;
@@ -225,7 +226,7 @@ OpResult Tile(const OpArgs& args, StageBuilder& builder) {
 }
 
 struct Padding {
-  Dims before, after;  // per dimension; negative crops
+  Dims before, after;  // per dimension; negative numbers crop
 };
 
 absl::StatusOr<Padding> ReadPadding(const OpArgs& args) {
@@ -250,7 +251,7 @@ absl::StatusOr<Padding> ReadPadding(const OpArgs& args) {
     padding.before[d] = pads[k];
     padding.after[d] = pads[axes.size() + k];
     const int64_t extent = args.inputs[0]->shape[d];
-    // What one side pads does not make up for what the other crops.
+    // Padding on one side does not compensate for cropping on the other.
     if (extent + std::min<int64_t>(padding.before[d], 0) + std::min<int64_t>(padding.after[d], 0) < 0) {
       return Malformed(
           fmt::format("pads {} and {} take more than dimension {} has", pads[k], pads[axes.size() + k], d));
@@ -259,7 +260,7 @@ absl::StatusOr<Padding> ReadPadding(const OpArgs& args) {
   return padding;
 }
 
-// The place in [0, extent) that a position outside stands for; `position` itself where mode is constant.
+// Returns the position in [0, extent) that an outside position is mapped to; `position` itself if mode is constant.
 Expr PadSource(const std::string& mode, const Expr& position, int64_t extent) {
   if (mode == "edge") return Min(Max(position, Expr(0)), Expr(extent - 1));
   if (mode == "wrap") return FloorMod(position, Expr(extent));
@@ -331,7 +332,7 @@ OpResult CenterCropPad(const OpArgs& args, StageBuilder& builder) {
     const size_t d = static_cast<size_t>(axes[k] < 0 ? axes[k] + static_cast<int64_t>(from.size()) : axes[k]);
     if (target[k] < 0) return Malformed(fmt::format("a size of {} is not possible", target[k]));
     const int64_t change = target[k] - from[d];
-    padding.before[d] = change / 2;  // towards zero: a crop starts at floor(surplus / 2) as well
+    padding.before[d] = change / 2;  // rounds towards zero, so a crop starts at floor(surplus / 2) as well
     padding.after[d] = change - change / 2;
   }
   return PadBy(args, builder, "constant", padding, Number(ComputeType(args.inputs[0]->dtype), 0));

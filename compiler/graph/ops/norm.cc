@@ -27,12 +27,12 @@ size_t ChannelDimension(const OpArgs& args) {
   return args.String("layout", "NCHW") == "NHWC" ? Rank(args.inputs[0]) - 1 : 1;
 }
 
-// Numbers of a batch without a dimension of channels are of one channel.
+// The number of channels; 1 for a batch without a channel dimension.
 int64_t CountChannels(const OpArgs& args) {
   return Rank(args.inputs[0]) < 2 ? 1 : args.inputs[0]->shape[ChannelDimension(args)];
 }
 
-// All dimensions but batch and channels.
+// All dimensions except batch and channels.
 Dims SpaceAxes(const Buffer& x, size_t channel) {
   if (Rank(x) < 2) return {};
   Dims axes = AxesAfter(x, 1);
@@ -46,7 +46,8 @@ double Count(const Buffer& x, const Dims& axes) {
   return count;
 }
 
-// Mean and population variance over axes, dimensions kept; two passes, for the accuracy of the variance.
+// Mean and population variance over the axes, dimensions kept. Two passes, because one would lose accuracy in the
+// variance.
 struct Moments {
   Buffer mean, variance;
 };
@@ -84,7 +85,7 @@ absl::Status CheckPerChannel(const OpArgs& args, size_t first, size_t last) {
   return absl::OkStatus();
 }
 
-// y = x * factor[c] + offset[c]: two numbers per channel, computed once.
+// y = x * factor[c] + offset[c]: both are computed once per channel.
 Buffer EmitChannelScale(StageBuilder& builder, const OpArgs& args, const Buffer& mean, const Buffer& variance,
                         double epsilon) {
   const Buffer& x = args.inputs[0];
@@ -132,7 +133,7 @@ OpResult BatchNormalization(const OpArgs& args, StageBuilder& builder) {
   Buffer mean = per_channel("batch_mean", moments.mean, nullptr);
   Buffer variance = per_channel("batch_variance", moments.variance, nullptr);
   Buffers outputs = {EmitChannelScale(builder, args, mean, variance, epsilon)};
-  if (Wanted(args, 1) || Wanted(args, 2)) {
+  if (IsOutputUsed(args, 1) || IsOutputUsed(args, 2)) {
     outputs.push_back(per_channel("running_mean", moments.mean, &args.inputs[3]));
     outputs.push_back(per_channel("running_variance", moments.variance, &args.inputs[4]));
   }
@@ -177,7 +178,7 @@ OpResult LayerNormalization(const OpArgs& args, StageBuilder& builder) {
   HONE_ASSIGN_OR_RETURN(const DType stash, FromOnnxType(args.Int("stash_type", 1)));
   if (!ir::IsFloat(stash)) return Malformed(fmt::format("attribute stash_type is {}, no float", ir::Name(stash)));
   const auto stashed = [&](size_t output, const Buffer& statistic) {
-    if (stash == wide || !Wanted(args, output)) return statistic;
+    if (stash == wide || !IsOutputUsed(args, output)) return statistic;
     return Map(builder, "stash", stash, statistic->shape, [&](Indices i) { return ReadHere(statistic, i); });
   };
   return Buffers{y, stashed(1, moments.mean), stashed(2, inverse)};
@@ -199,7 +200,7 @@ OpResult RMSNormalization(const OpArgs& args, StageBuilder& builder) {
   })};
 }
 
-// Scale and bias are per group before opset 21, per channel since; the shapes tell.
+// Scale and bias are per group before opset 21 and per channel since; their shapes tell which.
 OpResult GroupNormalization(const OpArgs& args, StageBuilder& builder) {
   const Buffer& x = args.inputs[0];
   const int64_t groups = args.Int("num_groups", 0);
@@ -287,7 +288,7 @@ OpResult LRN(const OpArgs& args, StageBuilder& builder) {
   })};
 }
 
-// The variance is not negative.
+// The range for random test data: the variance is not negative.
 void VarianceRange(const OpArgs&, size_t input, double* low, double* high) {
   if (input != 4) return;
   *low = 0.1;

@@ -19,7 +19,7 @@ struct Pool {
   Window window;
   Dims shape;  // of the output
 
-  // The place under tap r of the window that makes output i.
+  // The indices in the padded input of tap r of the window for output i.
   Exprs Place(Indices i, Indices r) const {
     Exprs space = TapPlace(window, i.subspan(layout.space(), layout.spatial()), r);
     return layout.Place(i[0], i[layout.channel()], space);
@@ -38,7 +38,7 @@ absl::StatusOr<Pool> ReadPool(const OpArgs& args) {
 
 // --- MaxPool
 
-// Whether a place of the padded input is none of its padding; undefined where no window reaches into that.
+// A condition that is true if an index of the padded input is not padding; undefined if no window reaches the padding.
 Expr IsInput(const Pool& pool, Indices place) {
   const Window& window = pool.window;
   const Dims reach = window.Reach();
@@ -53,8 +53,8 @@ Expr IsInput(const Pool& pool, Indices place) {
   return inside;
 }
 
-// The place of the first maximum of each window as its position in the whole tensor; of the first NaN if it has one.
-// What pads the input is as small as the smallest elements, and has no position.
+// The position in the whole tensor of each window's first maximum, or of its first NaN. Padding is as small as the
+// smallest elements, so it is excluded explicitly.
 Buffer EmitMaxPositions(const OpArgs& args, StageBuilder& builder, const Pool& pool, const Buffer& padded,
                         const Buffer& maxima) {
   const Window& window = pool.window;
@@ -95,7 +95,7 @@ OpResult MaxPool(const OpArgs& args, StageBuilder& builder) {
   Buffer maxima = Reduce(builder, "max_pool", x->dtype, pool.shape, pool.window.kernel, Reduction::kMax,
                          [&](Indices i, Indices r) { return Read(padded, pool.Place(i, r)); });
   Buffers outputs = {maxima};
-  if (Wanted(args, 1)) {
+  if (IsOutputUsed(args, 1)) {
     if (pool.layout.channels_last) return Unsupported("output Indices with layout NHWC");
     outputs.push_back(EmitMaxPositions(args, builder, pool, padded, maxima));
   }
@@ -104,7 +104,8 @@ OpResult MaxPool(const OpArgs& args, StageBuilder& builder) {
 
 // --- AveragePool and LpPool
 
-// How many taps of a window starting at `start` (in the unpadded input) are in [low, high), along one dimension.
+// The number of taps of a window starting at `start` (in the unpadded input) that lie in [low, high), along one
+// dimension.
 Expr CountTaps(const Window& window, size_t d, const Expr& start, int64_t low, int64_t high) {
   const Expr dilation(window.dilations[d]);
   Expr first = Max(FloorDiv(Expr(low) - start + dilation - Expr(1), dilation), Expr(0));
@@ -112,7 +113,7 @@ Expr CountTaps(const Window& window, size_t d, const Expr& start, int64_t low, i
   return Max(last - first, Expr(0));
 }
 
-// The number of elements that a window averages: all that are in the input, or in the input and its pads.
+// The number of elements that a window averages: those in the input, or those in the input and its padding.
 Expr CountUnder(const Pool& pool, Indices i, bool include_pad, DType dtype) {
   const Window& window = pool.window;
   const Dims reach = window.Reach();
@@ -179,7 +180,7 @@ OpResult LpPool(const OpArgs& args, StageBuilder& builder) {
 // --- Global pools
 
 struct GlobalPool {
-  Dims axes;  // the spatial ones
+  Dims axes;  // the spatial axes
   double count;
 };
 
@@ -198,7 +199,7 @@ OpResult GlobalMaxPool(const OpArgs& args, StageBuilder& builder) {
                             [&](Indices i) { return ReadHere(x, i); })};
 }
 
-// after(sum of before(x)), dimensions kept.
+// after(sum of before(x)) over the spatial axes, dimensions kept.
 Buffer EmitGlobalSum(const OpArgs& args, StageBuilder& builder, const GlobalPool& pool,
                      const std::function<Expr(Expr)>& before, const std::function<Expr(Expr)>& after) {
   const Buffer& x = args.inputs[0];
@@ -221,8 +222,8 @@ OpResult GlobalLpPool(const OpArgs& args, StageBuilder& builder) {
       args, builder, pool, [&](Expr x) { return AbsolutePower(x, p); }, [&](Expr sum) { return Root(sum, p); })};
 }
 
-// --- MaxUnpool: every output element asks which input of its plane goes there. Windows that overlap may have the same
-// maximum, whose index is there several times then: the last input that goes to an element counts.
+// --- MaxUnpool: every output element looks for the input of its plane whose index points to it. Overlapping windows
+// may have the same maximum, so an index may occur several times; the last input counts.
 
 OpResult MaxUnpool(const OpArgs& args, StageBuilder& builder) {
   const Buffer& x = args.inputs[0];
@@ -238,7 +239,7 @@ OpResult MaxUnpool(const OpArgs& args, StageBuilder& builder) {
   HONE_ASSIGN_OR_RETURN(const Dims strides, ReadSizes(args, "strides", rank, 1));
   HONE_ASSIGN_OR_RETURN(const Dims pads, ReadSizes(args, "pads", 2 * rank, 0));
   const Dims space = layout.SpaceOf(x->shape);
-  Dims pooled = {x->shape[0], x->shape[1]};  // the tensor that the indices count in
+  Dims pooled = {x->shape[0], x->shape[1]};  // the tensor whose elements the indices count
   for (size_t d = 0; d < rank; ++d) {
     if (space[d] > kMaxSize) return Malformed(fmt::format("spatial dimension {} is {}", d, space[d]));
     pooled.push_back((space[d] - 1) * strides[d] + kernel[d] - pads[d] - pads[rank + d]);

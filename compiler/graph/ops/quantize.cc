@@ -69,10 +69,10 @@ void QuantizedRange(const OpArgs& args, size_t input, double* low, double* high)
 
 namespace {
 
-// Where the scale of an element is: one for all, one per position along the axis, or one per block along it.
+// How the scale of an element is found: one for all, one per position along the axis, or one per block along it.
 struct Granularity {
   size_t axis = 0;
-  int64_t block = 0;  // 0: not blocked
+  int64_t block = 0;  // block length; 0: not blocked
 
   Exprs Place(const Buffer& parameter, Indices i) const {
     if (Product(parameter->shape) == 1) return Exprs(Rank(parameter), Expr(0));
@@ -152,14 +152,15 @@ OpResult DequantizeLinear(const OpArgs& args, StageBuilder& builder) {
   return Buffers{Map(builder, "dequantize", out, x->shape, [&](Indices i) {
     Expr value = ReadHere(x, i);
     if (args.Has(2)) {
-      const DType exact = ir::SizeOf(x->dtype) < 4 ? DType::kInt32 : DType::kInt64;  // for the difference of the two
+      const DType exact =
+          ir::SizeOf(x->dtype) < 4 ? DType::kInt32 : DType::kInt64;  // holds the difference of two elements exactly
       value = To(exact, value) - ReadAs(exact, args.inputs[2], granularity.Place(args.inputs[2], i));
     }
     return To(wide, value) * Read(args.inputs[1], granularity.Place(args.inputs[1], i));
   })};
 }
 
-// Quantizes to u8 over the range of the data, which is made to include 0.
+// Quantizes to u8 over the data's range, extended to include 0.
 OpResult DynamicQuantizeLinear(const OpArgs& args, StageBuilder& builder) {
   const Buffer& x = args.inputs[0];
   if (x->dtype != DType::kFloat32) return Malformed("input 0 must be f32");
@@ -174,7 +175,7 @@ OpResult DynamicQuantizeLinear(const OpArgs& args, StageBuilder& builder) {
     return (Max(ReadScalar(highest), zero) - Min(ReadScalar(lowest), zero)) / Number(f32, 255);
   });
   Buffer zero_point = builder.Compute("zero_point", DType::kUInt8, {}, [&](Indices) {
-    // The data is all zero if the scale is: any zero point does then, but 0 / 0 is none.
+    // If the scale is 0, all data is 0: every zero point is valid, but 0 / 0 must be avoided.
     Expr place = Negate(Min(ReadScalar(lowest), zero)) / ReadScalar(scale);
     return Saturate(DType::kUInt8, MakeSelect(Equals(ReadScalar(scale), zero), zero, place), zero);
   });

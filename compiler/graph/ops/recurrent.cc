@@ -5,8 +5,8 @@
 #include "compiler/graph/ops/recurrent_cell.h"
 #include "fmt/format.h"
 
-// RNN, GRU and LSTM, unrolled over the sequence, whose length is part of the shape. The inputs of all steps are
-// multiplied by W at once; a step multiplies only the state by R.
+// RNN, GRU and LSTM, unrolled over the sequence, whose length is known from the shape. One product with W covers the
+// inputs of all steps; each step only multiplies the state by R.
 
 namespace hone::graph {
 namespace {
@@ -16,8 +16,9 @@ using ir::DType;
 using ir::Expr;
 using ir::Reduction;
 
-// Of one node, over all directions: more take too long to write down. Most are cut into pieces (split_recurrences.h).
-constexpr int64_t kMostUnrolledSteps = 16384;
+// Limit on the steps of one node over all directions, because compile time grows with them. split_recurrences.h splits
+// most longer nodes before.
+constexpr int64_t kUnrolledStepsMax = 16384;
 
 struct Recurrence {
   int64_t gates = 1, steps = 0, batch = 0, inputs = 0, units = 0, directions = 1;
@@ -57,8 +58,8 @@ absl::StatusOr<Recurrence> ReadRecurrence(const OpArgs& args, int64_t gates) {
   rnn.first_reversed = direction == "reverse";
   rnn.dtype = args.inputs[0]->dtype;
   rnn.wide = ComputeType(rnn.dtype);
-  if (rnn.steps * rnn.directions > kMostUnrolledSteps) {
-    return Unsupported(fmt::format("{} steps; sequences are unrolled up to {}", rnn.steps, kMostUnrolledSteps));
+  if (rnn.steps * rnn.directions > kUnrolledStepsMax) {
+    return Unsupported(fmt::format("{} steps; sequences are unrolled up to {}", rnn.steps, kUnrolledStepsMax));
   }
   if (args.Int("hidden_size", rnn.units) != rnn.units)
     return Malformed("attribute hidden_size is not that of R (input 2)");
@@ -74,7 +75,7 @@ absl::StatusOr<Recurrence> ReadRecurrence(const OpArgs& args, int64_t gates) {
   return rnn;
 }
 
-// One direction being unrolled.
+// The unrolling of one direction.
 class Direction {
  public:
   Direction(const OpArgs& args, StageBuilder& builder, const Recurrence& rnn, int64_t index, RecurrentCell cell)
@@ -118,7 +119,7 @@ class Direction {
     }
   }
 
-  // The hidden state after the step that handled time t; 0 past the end of the sequence.
+  // The hidden state after the step that processed time t; 0 past the end of the sequence.
   Expr Output(const Expr& time, const Expr& batch, const Expr& unit) const {
     if (history_.empty()) return Number(rnn_.wide, 0);
     Exprs states;
@@ -149,19 +150,19 @@ class Direction {
     };
   }
 
-  // At most the number of steps, whatever the model is fed with.
+  // The sequence length of a batch entry, clamped to the number of steps, because the model's input may be any number.
   Expr Length(const Expr& batch) const {
     return Min(Max(To(DType::kInt64, Read(args_.inputs[4], {batch})), Expr(0)), Expr(rnn_.steps));
   }
 
-  // The time that a step handles, in range even where the step is past the end of a sequence.
+  // The time that a step processes; in range even if the step is past the end of a sequence.
   Expr Time(const Expr& step, const Expr& batch) const {
     if (!rnn_.Reversed(index_)) return step;
     if (!args_.Has(4)) return Expr(rnn_.steps - 1) - step;
     return Max(Length(batch) - Expr(1) - step, Expr(0));
   }
 
-  // Past the end of its sequence, an entry of the batch keeps its state.
+  // Past the end of its sequence, a batch entry keeps its state.
   State Hold(int64_t step, const Buffer& next, const State& previous) {
     Buffer state = next;
     if (args_.Has(4)) {
@@ -209,16 +210,16 @@ OpResult Recurrent(const OpArgs& args, StageBuilder& builder, CellKind kind) {
   const int64_t gates = kind == CellKind::kRnn ? 1 : kind == CellKind::kGru ? 3 : 4;
   HONE_ASSIGN_OR_RETURN(Recurrence rnn, ReadRecurrence(args, gates));
   std::vector<Direction> directions;
-  directions.reserve(2);  // states refer to their Direction: it must not move
+  directions.reserve(2);  // states refer to their Direction, so it must not move
   for (int64_t index = 0; index < rnn.directions; ++index) {
     HONE_ASSIGN_OR_RETURN(RecurrentCell cell, ReadCell(args, kind, index, rnn.directions));
     directions.emplace_back(args, builder, rnn, index, std::move(cell));
     directions.back().Unroll();
   }
-  Buffers outputs = {Wanted(args, 0) ? EmitSequence(builder, rnn, directions) : nullptr,
-                     Wanted(args, 1) ? EmitFinal(builder, rnn, directions, false) : nullptr};
+  Buffers outputs = {IsOutputUsed(args, 0) ? EmitSequence(builder, rnn, directions) : nullptr,
+                     IsOutputUsed(args, 1) ? EmitFinal(builder, rnn, directions, false) : nullptr};
   if (kind == CellKind::kLstm) {
-    outputs.push_back(Wanted(args, 2) ? EmitFinal(builder, rnn, directions, true) : nullptr);
+    outputs.push_back(IsOutputUsed(args, 2) ? EmitFinal(builder, rnn, directions, true) : nullptr);
   }
   return outputs;
 }

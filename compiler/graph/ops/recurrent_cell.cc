@@ -17,7 +17,7 @@ using ir::Reduction;
 
 namespace {
 
-// The values of activation_alpha or activation_beta that activations have not taken yet.
+// The values of activation_alpha or activation_beta that no activation has taken yet.
 class Coefficients {
  public:
   Coefficients(const OpArgs& args, std::string_view name)
@@ -29,8 +29,8 @@ class Coefficients {
   size_t next_ = 0;
 };
 
-// Takes alpha and beta only where the function has them, so that the order of ONNX's lists is kept. The case of
-// names is not told apart: exporters differ in it.
+// Takes alpha and beta only for functions that have them, which keeps the order of ONNX's lists. Names are compared
+// without case, because exporters differ in it.
 absl::StatusOr<Activation> MakeActivation(const std::string& given, Coefficients& alphas, Coefficients& betas) {
   std::string name;
   for (char c : given) name += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -95,7 +95,7 @@ absl::StatusOr<RecurrentCell> ReadCell(const OpArgs& args, CellKind kind, int64_
 
 namespace {
 
-// R h for rows [first, first + rows): null if h is zero.
+// The product R h for rows [first, first + rows); null if h is zero.
 Buffer EmitRecurrent(StageBuilder& builder, const StepInputs& in, const State& hidden, int64_t first, int64_t rows) {
   if (!hidden) return nullptr;
   return builder.Reduce("recur", in.dtype, {in.batch, rows}, {in.units}, Reduction::kSum, [&](Indices i, Indices r) {
@@ -103,7 +103,7 @@ Buffer EmitRecurrent(StageBuilder& builder, const StepInputs& in, const State& h
   });
 }
 
-// The expressions of one element of the new state.
+// The expressions for one element of the new state.
 class GateElement {
  public:
   GateElement(const RecurrentCell& cell, const StepInputs& in, const Buffer& recurrent, Indices i)
@@ -114,7 +114,7 @@ class GateElement {
     Expr value = in_.input(batch_, Row(gate));
     return in_.input_bias ? value + in_.input_bias(Row(gate)) : value;
   }
-  // The gate's row of R h (which starts at gate `first` of the buffer), with its bias.
+  // The gate's row of R h, with its bias. The buffer starts at gate `first`.
   Expr Recurrent(int64_t gate, int64_t first = 0) const {
     Expr value = recurrent_ == nullptr ? Number(in_.dtype, 0)
                                        : MakeLoad(recurrent_, {batch_, first == gate ? unit_ : Row(gate - first)});
@@ -188,7 +188,7 @@ StepState EmitLstm(StageBuilder& builder, const RecurrentCell& cell, const StepI
     Expr next = MakeLoad(carry, {i[0], i[1]});
     Expr sum = element.Input(1) + element.Recurrent(1);
     if (in.peephole) sum = sum + element.Peephole(1, next);
-    // The clip bounds what goes into gates, not the state.
+    // The clip limits the inputs of gates, not the state.
     return element.Activate(0, sum) * cell.activations[2](next);
   });
   return {hidden, carry};

@@ -19,7 +19,7 @@ using ElementFunction = std::function<Expr(Expr)>;
 struct ReduceAxes {
   Dims axes;  // sorted
   bool keep;
-  int64_t count;  // elements that one result is made of
+  int64_t count;  // number of elements reduced to one result
 };
 
 absl::StatusOr<ReduceAxes> ReadAxes(const OpArgs& args) {
@@ -35,7 +35,7 @@ absl::StatusOr<ReduceAxes> ReadAxes(const OpArgs& args) {
   return result;
 }
 
-// reduction(before(x)), then after, in type `work`; stored in the type of x. A null function does nothing.
+// Appends after(reduction(before(x))), computed in type `work` and stored in x's type. A null function is the identity.
 Buffer EmitReduce(const OpArgs& args, StageBuilder& builder, const ReduceAxes& over, DType work, Reduction reduction,
                   const ElementFunction& before, const ElementFunction& after) {
   const Buffer& x = args.inputs[0];
@@ -50,7 +50,7 @@ Buffer EmitReduce(const OpArgs& args, StageBuilder& builder, const ReduceAxes& o
   });
 }
 
-// The type in which integers take part in functions of floats.
+// The type in which float functions of integers are computed.
 DType FloatType(DType dtype) { return ir::IsFloat(dtype) ? ComputeType(dtype) : DType::kFloat64; }
 
 Expr Square(Expr x) { return x * x; }
@@ -80,7 +80,7 @@ OpResult ReduceSumSquare(const OpArgs& args, StageBuilder& builder) {
   return ReduceSimple(args, builder, Reduction::kSum, Square);
 }
 
-// bool (since opset 20) as numbers 0 and 1.
+// Converts bool (allowed since opset 20) to 0 and 1.
 template <Reduction reduction>
 OpResult ReduceExtreme(const OpArgs& args, StageBuilder& builder) {
   HONE_ASSIGN_OR_RETURN(ReduceAxes over, ReadAxes(args));
@@ -115,7 +115,7 @@ OpResult ReduceLogSumExp(const OpArgs& args, StageBuilder& builder) {
   const DType work = FloatType(x->dtype);
   auto read = [&](Indices i) { return ReadAs(work, x, Exprs(i.begin(), i.end())); };
   Buffer top = ReduceOver(builder, "max", work, x->shape, over.axes, true, Reduction::kMax, read);
-  auto finite = [&](Expr value) {  // infinity - infinity is no number
+  auto finite = [&](Expr value) {  // infinity - infinity would be NaN
     return MakeSelect(Apply(Intrinsic::kIsInf, value), Number(work, 0), value);
   };
   Buffer sum = ReduceOver(builder, "sum", work, x->shape, over.axes, over.keep, Reduction::kSum,
@@ -132,7 +132,7 @@ OpResult ReduceLogSumExp(const OpArgs& args, StageBuilder& builder) {
   })};
 }
 
-// The extreme first, which is NaN if there is one, then the first (or last) position that has it.
+// First finds the extreme (NaN if there is one), then the first (or last) position with this value.
 template <Reduction reduction>
 OpResult ArgExtreme(const OpArgs& args, StageBuilder& builder) {
   const Buffer& x = args.inputs[0];

@@ -13,8 +13,8 @@ using ir::Buffer;
 using ir::DType;
 using ir::Expr;
 
-// Where in a tensor of shape `from` the element at `indices` of its reshape to `to` lies. Dimensions are matched in
-// groups of equal product, so that dimensions that the reshape leaves alone keep their plain index.
+// Maps indices of a reshape's result (`to`) to those of its input (`from`). Dimensions are matched in groups of equal
+// product, so that unchanged dimensions keep their plain index.
 Exprs ReshapedIndices(Indices indices, const Dims& to, const Dims& from) {
   Exprs source(from.size(), Expr(0));
   size_t t = 0, f = 0;

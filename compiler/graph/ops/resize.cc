@@ -9,8 +9,9 @@
 #include "compiler/graph/ops/vocabulary.h"
 #include "fmt/format.h"
 
-// Resize, one dimension after the other. Sizes and scales are constant, so nearest-neighbour sources are computed
-// here, exactly, and then written as index arithmetic; linear and cubic weights are expressions of the coordinate.
+// Resize, one dimension after the other. Sizes and scales are constant. The sources of nearest-neighbour resizing are
+// therefore computed here, exactly, and then expressed as index arithmetic; linear and cubic weights are expressions of
+// the coordinate.
 
 namespace hone::graph {
 namespace {
@@ -19,8 +20,8 @@ using ir::Buffer;
 using ir::DType;
 using ir::Expr;
 
-// Positions are floats, which tell whole numbers apart up to here.
-constexpr int64_t kMostPositions = 1 << 24;
+// Limit on positions: coordinates are floats, which represent integers exactly up to this number.
+constexpr int64_t kPositionsMax = 1 << 24;
 
 enum class Mode { kNearest, kLinear, kCubic };
 
@@ -28,13 +29,13 @@ struct Settings {
   Mode mode = Mode::kNearest;
   std::string transform = "half_pixel";
   std::string rounding = "round_prefer_floor";
-  bool shrinks_by_ceil = false;  // instead, along axes with a scale below 1
+  bool shrinks_by_ceil = false;  // if true, ceil replaces the mode on axes with a scale below 1
   double cubic_a = -0.75;
   bool exclude_outside = false, antialias = false;
   double extrapolation = 0;
 };
 
-// One dimension: out = resize(in), scaled by `scale`; crop_start and crop_end are for tf_crop_and_resize.
+// One dimension: out = resize(in) by `scale`. crop_start and crop_end are for tf_crop_and_resize.
 struct Axis {
   size_t dim = 0;
   int64_t in = 0, out = 0;
@@ -42,7 +43,8 @@ struct Axis {
   float crop_start = 0, crop_end = 1;
 };
 
-// Where output position o lies in the input. In floats, as the scales are: others see the same neighbours then.
+// The coordinate in the input of output position o. It is computed in floats, like the scales, to select the same
+// neighbours as other implementations.
 float Coordinate(const Settings& settings, const Axis& axis, int64_t o) {
   const float x = static_cast<float>(o), in = static_cast<float>(axis.in), out = static_cast<float>(axis.out);
   const std::string& transform = settings.transform;
@@ -72,15 +74,15 @@ Dims NearestSources(const Settings& settings, const Axis& axis) {
   Dims sources;
   const std::string rounding = settings.shrinks_by_ceil && axis.scale < 1 ? "ceil" : settings.rounding;
   for (int64_t o = 0; o < axis.out; ++o) {
-    // Clamped before it becomes an integer: infinity is none, and max makes 0 of what is not a number.
+    // Clamped before the conversion: an infinity has no integer value, and max turns NaN into 0.
     const float source = std::max(0.0f, Rounded(rounding, Coordinate(settings, axis, o)));
     sources.push_back(static_cast<int64_t>(std::min(source, static_cast<float>(axis.in - 1))));
   }
   return sources;
 }
 
-// sources[o] == clamp(floor((in * o + c) / out)) for all o, if there is such a c. What is clamped binds c from one
-// side.
+// Finds c with sources[o] == clamp(floor((in * o + c) / out)) for all o, if there is one. A clamped source bounds c
+// from one side only.
 std::optional<int64_t> FindOffset(const Dims& sources, int64_t in, int64_t out, int64_t last) {
   int64_t low = std::numeric_limits<int64_t>::min(), high = std::numeric_limits<int64_t>::max();
   for (size_t k = 0; k < sources.size(); ++k) {
@@ -93,7 +95,7 @@ std::optional<int64_t> FindOffset(const Dims& sources, int64_t in, int64_t out, 
   return low > 0 ? low : high;
 }
 
-// sources[o] as arithmetic, or as a table in a stage of its own where there is no such form.
+// sources[o] as arithmetic, or as a table in a stage of its own if there is no such form.
 std::function<Expr(const Expr&)> SourceIndex(StageBuilder& builder, const Dims& sources, const Axis& axis) {
   const int64_t divisor = std::gcd(axis.in, axis.out);
   const int64_t in = axis.in / divisor, out = axis.out / divisor, last = axis.in - 1;
@@ -141,11 +143,11 @@ Expr Weight(const Settings& settings, const Expr& distance) {
   return MakeSelect(d <= Like(d, 1), near, MakeSelect(d < Like(d, 2), far, zero));
 }
 
-// The neighbours of the outputs along one axis: tap t of output o is at floor(coordinate) + first + t.
+// The neighbours of outputs along one axis: tap t of output o reads position floor(coordinate) + first + t.
 struct Neighbours {
   const Settings& settings;
   const Axis& axis;
-  double shrink;  // < 1: the filter is widened by 1 / shrink (antialias)
+  double shrink;  // if < 1, the filter is widened by 1 / shrink (antialias)
   int64_t first, taps;
 
   Neighbours(const Settings& s, const Axis& a) : settings(s), axis(a) {
@@ -220,15 +222,15 @@ Buffer EmitSmooth(StageBuilder& builder, const Buffer& x, const Settings& settin
   return Map(builder, "narrow", x->dtype, current->shape, [&](Indices i) {
     Expr value = ReadHere(current, i);
     if (!ir::IsInt(x->dtype)) return value;
-    // ONNX drops the fraction of an integer. What lacks less than 1/2048 counts as whole: 6.9999999, of weights times
-    // 7, is 7.
+    // ONNX truncates to an integer. A value less than 1/2048 below an integer counts as that integer: 6.9999999, a
+    // result of weights times 7, is 7.
     constexpr double kFine = 1024;
     return MakeUnary(ir::UnaryOp::kRound, value * Like(value, kFine)) * Like(value, 1 / kFine);
   });
 }
 
-// tf_crop_and_resize: `extrapolation` where a coordinate lies outside of the input. Coordinates grow with o, so what
-// is inside is an interval.
+// tf_crop_and_resize: the result is `extrapolation` if a coordinate is outside the input. Coordinates grow with o, so
+// the positions inside form an interval.
 Buffer EmitExtrapolation(StageBuilder& builder, const Buffer& y, const Settings& settings,
                          const std::vector<Axis>& axes) {
   return Map(builder, "extrapolate", y->dtype, y->shape, [&](Indices i) {
@@ -259,7 +261,7 @@ absl::StatusOr<Settings> ReadSettings(const OpArgs& args) {
   } else if (mode != "nearest") {
     return Malformed(fmt::format("attribute mode is '{}'; it must be nearest, linear or cubic", mode));
   }
-  // Before Resize of opset 11 there was one way.
+  // Before opset 11, Resize had only one coordinate transformation.
   const bool old = args.node.op == "Upsample" || args.node.opset < 11;
   settings.transform = args.String("coordinate_transformation_mode", old ? "asymmetric" : "half_pixel");
   settings.rounding = args.String("nearest_mode", old ? "floor" : "round_prefer_floor");
@@ -275,7 +277,7 @@ absl::StatusOr<Settings> ReadSettings(const OpArgs& args) {
   return Malformed(fmt::format("attribute coordinate_transformation_mode is '{}'", settings.transform));
 }
 
-// The numbers per dimension that input i (if there, and not empty) gives for the axes of the node.
+// Returns per dimension the number that input i gives for the node's axes; empty if the input is absent or empty.
 absl::StatusOr<std::vector<double>> NumbersPerAxis(const OpArgs& args, size_t i, size_t count) {
   if (!args.Has(i) || ir::NumElements(*args.inputs[i]) == 0) return std::vector<double>{};
   HONE_ASSIGN_OR_RETURN(std::vector<double> numbers, ConstantNumbers(args, i));
@@ -311,13 +313,13 @@ absl::Status SetSizes(const OpArgs& args, std::vector<Axis>& axes, const std::ve
   for (size_t k = 0; k < axes.size(); ++k) {
     axes[k].scale = static_cast<float>(policy == "stretch" ? ratios[k] : common);
     const double out = policy == "stretch" ? sizes[k] : std::floor(common * static_cast<double>(axes[k].in) + 0.5);
-    constexpr double kFar = int64_t{1} << 62;  // holds in an int64, and is refused as too large
+    constexpr double kFar = int64_t{1} << 62;  // fits an int64, and is rejected as too large
     axes[k].out = static_cast<int64_t>(std::min(out, kFar));
   }
   return absl::OkStatus();
 }
 
-// Where scales, sizes and roi are among the inputs; npos: the operator does not have it.
+// Input indices of scales, sizes and roi; npos if the operator does not have the input.
 struct ResizeInputs {
   size_t roi, scales, sizes;
 };
@@ -359,19 +361,19 @@ OpResult EmitResize(const OpArgs& args, StageBuilder& builder, const ResizeInput
   }
   const bool crop = settings.transform == "tf_crop_and_resize";
   ResizeInputs used = inputs;
-  if (!crop) used.roi = std::numeric_limits<size_t>::max();  // other transforms ignore it, constant or not
+  if (!crop) used.roi = std::numeric_limits<size_t>::max();  // other transformations ignore roi, constant or not
   HONE_ASSIGN_OR_RETURN(std::vector<Axis> axes, ReadResizedAxes(args, used));
   const Buffer& x = args.inputs[0];
-  std::vector<Axis> changed;  // dimensions that stay as they are need no work
+  std::vector<Axis> changed;  // unchanged dimensions need no work
   for (const Axis& axis : axes) {
     if (axis.in == 0 && axis.out != 0) return Malformed("an empty dimension cannot be resized");
     bool same = axis.in == axis.out;
-    for (int64_t o = 0; o < std::min(axis.out, kMostPositions) && same; ++o) {
+    for (int64_t o = 0; o < std::min(axis.out, kPositionsMax) && same; ++o) {
       same = Coordinate(settings, axis, o) == static_cast<float>(o);
     }
     if (same) continue;
-    if (std::max(axis.in, axis.out) > kMostPositions) {
-      return Malformed(fmt::format("cannot resize {} to {}: up to {} is possible", axis.in, axis.out, kMostPositions));
+    if (std::max(axis.in, axis.out) > kPositionsMax) {
+      return Malformed(fmt::format("cannot resize {} to {}: up to {} is possible", axis.in, axis.out, kPositionsMax));
     }
     changed.push_back(axis);
   }

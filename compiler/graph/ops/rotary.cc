@@ -11,7 +11,8 @@ namespace {
 using ir::Buffer;
 using ir::Expr;
 
-// How the elements of a head are turned: in pairs of neighbours, or of one of each half; those after `turned` stay.
+// How the elements of a head are rotated: in pairs of neighbours, or in pairs of one element from each half. Elements
+// after `turned` are copied.
 struct Turning {
   bool split;       // input 0 is [batch, heads, positions, size], else [batch, positions, heads * size]
   bool neighbours;  // attribute interleaved
@@ -39,7 +40,7 @@ absl::StatusOr<Turning> ReadTurning(const OpArgs& args) {
   return turning;
 }
 
-// The angles are given per entry of the batch and position, or as a table that the position ids (input 3) look up.
+// Angles are given per batch entry and position, or as a table indexed by position ids (input 3).
 absl::Status CheckAngles(const OpArgs& args, const Turning& turning) {
   const Buffer& x = args.inputs[0];
   const Dims positions = {x->shape[0], x->shape[turning.PositionAxis()]};
@@ -62,7 +63,7 @@ absl::Status CheckAngles(const OpArgs& args, const Turning& turning) {
   return absl::OkStatus();
 }
 
-// Of a pair (a, b) at a position: (a cos - b sin, a sin + b cos).
+// Rotates a pair (a, b): (a cos - b sin, a sin + b cos).
 OpResult RotaryEmbedding(const OpArgs& args, StageBuilder& builder) {
   HONE_ASSIGN_OR_RETURN(const Turning turning, ReadTurning(args));
   HONE_RETURN_IF_ERROR(CheckAngles(args, turning));
@@ -71,7 +72,7 @@ OpResult RotaryEmbedding(const OpArgs& args, StageBuilder& builder) {
   if (turning.Pairs() == 0) return Buffers{x};
   return Buffers{Map(builder, "rotary", x->dtype, x->shape, [&](Indices i) {
     const Expr element = turning.split ? i.back() : FloorMod(i.back(), size);
-    const Expr side = FloorMod(element, Expr(2));  // of neighbours
+    const Expr side = FloorMod(element, Expr(2));  // for neighbours
     const Expr pair = FloorMod(turning.neighbours ? FloorDiv(element, Expr(2)) : element, pairs);
     const Expr partner =
         turning.neighbours ? pair * Expr(2) + (Expr(1) - side) : FloorMod(element + pairs, Expr(turning.turned));
@@ -89,7 +90,7 @@ OpResult RotaryEmbedding(const OpArgs& args, StageBuilder& builder) {
   })};
 }
 
-// Position ids name rows of the table.
+// The range for random test data: position ids are rows of the table.
 void PositionIdRange(const OpArgs& args, size_t input, double* low, double* high) {
   if (input != 3) return;
   *low = 0;

@@ -5,7 +5,7 @@
 #include "compiler/graph/ops/vocabulary.h"
 #include "fmt/format.h"
 
-// Reading an image at real-valued places that the data decides.
+// Sampling of images at real-valued positions that the data determines.
 
 namespace hone::graph {
 namespace {
@@ -51,7 +51,7 @@ absl::StatusOr<Grid> ReadGrid(const OpArgs& args) {
   return grid;
 }
 
-// x folded into the image of `extent` elements as the padding says; zeros leave it where it is.
+// Maps x into the image of `extent` elements by the padding mode; mode zeros leaves it unchanged.
 Expr PadCoordinate(const Grid& grid, const Expr& x, int64_t extent) {
   if (grid.padding == GridPadding::kZeros) return x;
   const double last = static_cast<double>(extent - 1);
@@ -69,7 +69,7 @@ Expr PadCoordinate(const Grid& grid, const Expr& x, int64_t extent) {
   return Min(Max(folded, Like(x, 0)), Like(x, last));
 }
 
-// The element at whole-numbered (float) coordinates; 0 outside.
+// The element at integral (float) coordinates; 0 outside the image.
 Expr Pixel(const Grid& grid, const Buffer& x, Indices i, const Exprs& coordinates) {
   Exprs place = {i[0], i[1]};
   Expr inside;
@@ -78,7 +78,7 @@ Expr Pixel(const Grid& grid, const Buffer& x, Indices i, const Exprs& coordinate
     Expr here = coordinates[d] >= Like(coordinates[d], 0) &&
                 coordinates[d] <= Like(coordinates[d], static_cast<double>(extent - 1));
     inside = inside.defined() ? inside && here : here;
-    place.push_back(Min(Max(Index(coordinates[d]), Expr(0)), Expr(extent - 1)));  // NaN lands inside as well
+    place.push_back(Min(Max(Index(coordinates[d]), Expr(0)), Expr(extent - 1)));  // NaN is mapped inside as well
   }
   Expr value = ReadAs(coordinates[0].type().dtype, x, std::move(place));
   return grid.padding == GridPadding::kZeros ? MakeSelect(inside, value, Like(value, 0)) : value;
@@ -105,7 +105,7 @@ Expr Interpolate(const Grid& grid, const Buffer& x, Indices i, const Exprs& posi
   Expr sum;
   for (size_t tap = 0; tap < weights.size(); ++tap) {
     Expr coordinate = base + Like(base, first + static_cast<double>(tap));
-    // Cubic taps are padded one by one; linear ones lie around a place that is padded as a whole.
+    // Cubic padding applies to each tap; linear padding applies to the position as a whole.
     if (grid.interpolation == Interpolation::kCubic) coordinate = PadCoordinate(grid, coordinate, x->shape[2 + d]);
     coordinates.push_back(coordinate);
     Expr term = weights[tap] * Interpolate(grid, x, i, position, d + 1, coordinates);
@@ -115,15 +115,15 @@ Expr Interpolate(const Grid& grid, const Buffer& x, Indices i, const Exprs& posi
   return sum;
 }
 
-// The grid in units of elements, outermost dimension first; the same for all channels. Where taps are not padded one by
-// one, the place is.
+// The sampling positions in elements, outermost dimension first; the same for all channels. If padding does not apply
+// to each tap, it is applied to the position here.
 Buffer EmitPositions(StageBuilder& builder, const Grid& grid, const Buffer& x, const Buffer& places, DType work) {
   const int64_t space = places->shape.back();
   return builder.Compute("positions", work, places->shape, [&](Indices i) {
     Exprs values;
     for (int64_t d = 0; d < space; ++d) {
       Exprs source(i.begin(), i.end());
-      source.back() = Expr(space - 1 - d);  // the grid names x before y
+      source.back() = Expr(space - 1 - d);  // the grid has x before y
       Expr g = ReadAs(work, places, std::move(source));
       const int64_t size = x->shape[static_cast<size_t>(2 + d)];
       const double extent = static_cast<double>(size);
@@ -199,7 +199,8 @@ absl::StatusOr<Roi> ReadRoi(const OpArgs& args) {
   return roi;
 }
 
-// A sample along one dimension: between which two rows, and how far from the first. Outside [-1, extent]: nothing.
+// A sample along one dimension: its two neighbouring rows and its distance from the first. A sample outside [-1,
+// extent] is 0.
 struct Sample {
   Expr low, high, fraction, inside;
 };
@@ -216,8 +217,8 @@ Sample SampleAt(const Expr& coordinate, int64_t extent) {
   return sample;
 }
 
-// mode=max is the largest of the interpolated samples, as the specification's words have it. ONNX's later tests and
-// ONNX Runtime take instead the largest of the four neighbours, each times its weight.
+// mode=max: the largest of the interpolated samples, as the text of the specification says. ONNX's later tests and ONNX
+// Runtime instead take the largest of the four neighbours, each multiplied by its weight.
 OpResult RoiAlign(const OpArgs& args, StageBuilder& builder) {
   HONE_ASSIGN_OR_RETURN(Roi roi, ReadRoi(args));
   const Buffer& x = args.inputs[0];
@@ -226,7 +227,7 @@ OpResult RoiAlign(const OpArgs& args, StageBuilder& builder) {
   if (mode != "avg" && mode != "max")
     return Malformed(fmt::format("attribute mode is '{}'; it must be avg or max", mode));
   const DType wide = ComputeType(x->dtype);
-  // The coordinate of a sample: corner + (bin + (sample + 0.5) / samples) * size of a bin.
+  // The coordinate of a sample: corner + (bin + (sample + 0.5) / samples) * bin size.
   auto coordinate = [&](const Expr& region, int64_t corner, int64_t bins, const Expr& bin, const Expr& sample) {
     auto edge = [&](int64_t k) {
       return Read(rois, {region, Expr(k)}) * Number(wide, roi.scale) + Number(wide, roi.offset);
@@ -256,7 +257,7 @@ OpResult RoiAlign(const OpArgs& args, StageBuilder& builder) {
                      [&](Indices i) { return ReadHere(combined, i) / Number(wide, count); })};
 }
 
-// Regions somewhere in the image, batch indices in range.
+// The ranges for random test data: regions inside the image, batch indices in range.
 void RegionRange(const OpArgs& args, size_t input, double* low, double* high) {
   if (input == 0) return;
   *low = 0;

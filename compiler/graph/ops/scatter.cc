@@ -7,10 +7,10 @@
 #include "compiler/graph/ops/vocabulary.h"
 #include "fmt/format.h"
 
-// A scatter is written from the side of its result, so it is deterministic, needs no atomics, and is a tensor
-// expression like all others. Where there is little to ask, every element asks all updates that could hit it, a
-// reduction. Else the updates are put in the order of their places, and an element finds its own by binary search.
-// Where the indices are constant, passes/lower_scatter.h has a form that does not search.
+// Scatters, formulated per result element: each element finds its updates. They are therefore deterministic, need no
+// atomics, and are tensor expressions like all other operators. With few updates, every element checks all updates that
+// may hit it, by a reduction. Otherwise the updates are sorted by destination, and an element finds its own by binary
+// search. For constant indices passes/lower_scatter.h has a form without any search.
 
 namespace hone::graph {
 namespace {
@@ -20,7 +20,7 @@ using ir::DType;
 using ir::Expr;
 using ir::Reduction;
 
-// How updates of one element are combined; kNone: the last one wins.
+// How several updates of one element are combined; kNone: the last one wins.
 absl::StatusOr<Reduction> ReadReduction(const OpArgs& args) {
   const std::string name = args.String("reduction", "none");
   if (name == "none") return Reduction::kNone;
@@ -31,27 +31,28 @@ absl::StatusOr<Reduction> ReadReduction(const OpArgs& args) {
   return Malformed(fmt::format("attribute reduction is '{}'; it must be none, add, mul, max or min", name));
 }
 
-// The updates that may hit an element: a space of `extents` to search, which of them hit, and what each brings. Whether
-// one hits depends on the element's first `indexed` dimensions only.
+// The updates that may hit an element: the index space `extents` to search, a predicate for the ones that hit, and the
+// value of each. A hit depends on the element's first `indexed` dimensions only.
 struct Updates {
   Dims extents;
   size_t indexed;
   std::function<Expr(Indices element, Indices update)> hits;
   std::function<Expr(Indices element, Indices update)> value;  // in compute type
-  // For each update the number of its place among `count`, along an axis; null where not all elements have a line of
-  // updates. Other axes are the element's own.
+  // For each update its place (destination number, below `count`) along `axis`; all other dimensions are the element's
+  // own. Null if updates cannot be grouped into such lines.
   Buffer places;
   size_t axis = 0;
   int64_t count = 0;
-  // The axes that are those of `places`, the place in its axis, then those that only values have; and the way back, to
-  // what `value` takes (of what is indexed it looks at nothing but those axes).
+  // Convert between an element's indices and those of `places`: the axes of `places` with the place at `axis`, then
+  // axes that only the values have. to_element is the inverse; its result is for `value`, which reads only those axes
+  // of the indexed dimensions.
   std::function<Exprs(Indices element)> to_line;
   std::function<Exprs(Indices line)> to_element;
-  Dims line;  // extents, with those of the updates in the axis
+  Dims line;  // extents of the line space, with the number of updates at `axis`
 };
 
-// Whether comparing all elements with all updates takes longer than sorting the updates: some fifty stages, and about
-// 1,500 comparisons for each.
+// Returns true if comparing all elements with all updates takes longer than sorting the updates. Sorting costs about
+// fifty stages plus 1,500 comparisons per update.
 bool ShouldSort(const Updates& updates, int64_t elements) {
   constexpr int64_t kStages = int64_t{1} << 26, kOfOne = 1500, kMost = int64_t{1} << 24;
   if (updates.places == nullptr || ir::SizeOf(updates.places->dtype) > 4) return false;
@@ -59,12 +60,12 @@ bool ShouldSort(const Updates& updates, int64_t elements) {
   return sorted <= kMost && elements > (kStages + kOfOne * sorted) / searched;
 }
 
-// The updates in the order of their places, and where those of each place begin.
+// The updates sorted by place, and the start of each place's updates.
 struct SortedUpdates {
   SortedAxis order;
-  Buffer first;  // count + 1 along the axis
+  Buffer first;  // count + 1 entries along the axis
 
-  // Where in the order the updates begin of the place in `line`, or of one that is `after` it.
+  // The position in sorted order at which the updates of the place in `line` begin; with `after`, of a later place.
   Expr Begin(const Updates& updates, Indices line, int64_t after) const {
     Exprs place(line.begin(), line.begin() + static_cast<std::ptrdiff_t>(Rank(first)));
     place[updates.axis] = place[updates.axis] + Expr(after);
@@ -78,7 +79,7 @@ SortedUpdates SortUpdates(StageBuilder& builder, const Updates& updates) {
   return {std::move(order), std::move(first)};
 }
 
-// The number of the last update of each place, -1 if there is none.
+// The number of the last update of each place; -1 if there is none.
 Buffer FindLast(StageBuilder& builder, const Buffer& data, const Updates& updates) {
   const DType narrow = NarrowestIndex(Product(updates.extents));
   const auto indexed = static_cast<std::ptrdiff_t>(updates.indexed);
@@ -110,8 +111,8 @@ Buffer ScatterLast(StageBuilder& builder, const Buffer& data, const Updates& upd
   });
 }
 
-// Of sorted updates, partial results of 1, 2, 4 and so on that follow one another: a tree. What an element's updates
-// bring together is at most two nodes of each of its levels, none twice.
+// A tree of partial results over 1, 2, 4, ... consecutive sorted updates. The updates of one element are covered by at
+// most two nodes of each level, without overlap.
 Buffer CombineSorted(StageBuilder& builder, const Buffer& data, const Updates& updates, Reduction reduction) {
   const DType wide = ComputeType(data->dtype);
   const Expr nothing = ir::Identity(reduction, {wide, 1});
@@ -220,7 +221,8 @@ OpResult ScatterElements(const OpArgs& args, StageBuilder& builder) {
       hit = hit.defined() ? hit && inside : inside;
     }
     Expr same = Equals(Read(places, at(i, r)), To(narrow, i[a]));
-    return hit.defined() ? MakeSelect(hit, same, ir::MakeBool(false)) : same;  // lazy: outside there is no index
+    return hit.defined() ? MakeSelect(hit, same, ir::MakeBool(false))
+                         : same;  // lazy, because there is no index outside
   };
   updates.value = [&](Indices i, Indices r) { return Read(args.inputs[2], at(i, r)); };
   if (rest == data->shape) {
@@ -250,7 +252,7 @@ OpResult ScatterND(const OpArgs& args, StageBuilder& builder) {
   const size_t tuple_rank = shape.size();
   shape.insert(shape.end(), indexed_end, data->shape.end());
   if (args.inputs[2]->shape != shape) return Malformed("the shape of the updates (input 2) does not fit");
-  // Each place as one number, row-major among those that tuples name.
+  // Each place as one row-major number among those that tuples can address.
   const Dims named(data->shape.begin(), indexed_end);
   const DType narrow = NarrowestIndex(Product(named));
   const Buffer places = Map(builder, "place", narrow, updates.extents, [&](Indices u) {

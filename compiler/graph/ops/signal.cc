@@ -6,8 +6,8 @@
 #include "compiler/graph/ops/vocabulary.h"
 #include "fmt/format.h"
 
-// Fourier transforms as what they are: products with a matrix of sines and cosines. They are summed in f64: where waves
-// cancel, f32 leaves less of a result than the fast transforms that others use.
+// Fourier transforms as products with a matrix of sines and cosines. They are summed in f64: where waves cancel, f32
+// sums would be less accurate than the fast transforms of other implementations.
 
 namespace hone::graph {
 namespace {
@@ -18,13 +18,13 @@ using ir::Expr;
 using ir::Intrinsic;
 using ir::Reduction;
 
-// What a transform multiplies with: e^(i angle), angle = 2 pi k n / length, of a real component, and i times that of an
-// imaginary one. k n is reduced first, or the angle would lose its fraction. Nothing but constants are in it, so that
-// it is made once, before the model runs.
+// The factors of a transform: e^(i angle) with angle = 2 pi k n / length for a real component, and i times that for an
+// imaginary one. k n is reduced modulo length first, so that the angle keeps its fraction. The factors depend on
+// constants only and are computed once, before the model runs.
 class Waves {
  public:
   Waves(StageBuilder& builder, int64_t length, int64_t points, int64_t bins, int64_t components, bool inverse)
-      : length_(length), is_matrix_(components * points * bins <= kMostOfMatrix) {
+      : length_(length), is_matrix_(components * points * bins <= kMatrixElementsMax) {
     const double unit = (inverse ? 2 : -2) * M_PI / static_cast<double>(length);
     const auto wave = [&](const Expr& component, const Expr& turn, const Expr& part) {
       const Expr angle = To(DType::kFloat64, turn) * Number(DType::kFloat64, unit);
@@ -39,14 +39,14 @@ class Waves {
     });
   }
 
-  // Of what component of element n, for which part (0: real, 1: imaginary) of bin k.
+  // The factor by which this component of element n contributes to part 0 (real) or 1 (imaginary) of bin k.
   Expr At(const Expr& component, const Expr& n, const Expr& k, const Expr& part) const {
     if (is_matrix_) return MakeLoad(buffer_, {component, n, k, part});
     return MakeLoad(buffer_, {component, FloorMod(k * n, Expr(length_)), part});
   }
 
  private:
-  static constexpr int64_t kMostOfMatrix = 1 << 22;  // 64 MiB; beyond, a table of one turn
+  static constexpr int64_t kMatrixElementsMax = 1 << 22;  // 64 MiB; larger transforms use a table of one period
 
   int64_t length_;
   bool is_matrix_;
@@ -66,7 +66,7 @@ struct Transform {
   int64_t bins() const { return onesided ? length / 2 + 1 : length; }
 };
 
-// The axis was an attribute (1) before opset 20, an input (-2) since.
+// The axis is an attribute (default 1) before opset 20, and an input (default -2) since.
 absl::StatusOr<Transform> ReadTransform(const OpArgs& args) {
   const Buffer& x = args.inputs[0];
   if (Rank(x) < 2 || x->shape.back() < 1 || x->shape.back() > 2) {
@@ -112,7 +112,7 @@ OpResult Dft(const OpArgs& args, StageBuilder& builder) {
       Map(builder, "scale", x->dtype, shape, [&](Indices i) { return ReadHere(sum, i) / Number(wide, divisor); })};
 }
 
-// Transforms of windows that overlap: [batch, length, 1 or 2] to [batch, frames, bins, 2].
+// STFT, transforms of overlapping windows: [batch, length, 1 or 2] to [batch, frames, bins, 2].
 OpResult Stft(const OpArgs& args, StageBuilder& builder) {
   const Buffer& x = args.inputs[0];
   if (Rank(x) != 3 || x->shape[2] < 1 || x->shape[2] > 2) return Malformed("input 0 must be [batch, length, 1 or 2]");
@@ -146,7 +146,7 @@ OpResult Stft(const OpArgs& args, StageBuilder& builder) {
   return Buffers{Map(builder, "narrow", x->dtype, shape, [&](Indices i) { return ReadHere(sum, i); })};
 }
 
-// Triangular filters, equally spaced on the mel scale: the spectrum bins where each begins, peaks and ends.
+// Triangular filters, equally spaced on the mel scale: the spectrum bins at which each begins, peaks and ends.
 OpResult MelWeightMatrix(const OpArgs& args, StageBuilder& builder) {
   double numbers[5];  // mel bins, points of the transform, sample rate, lowest and highest frequency
   for (size_t k = 0; k < 5; ++k) {
@@ -154,7 +154,8 @@ OpResult MelWeightMatrix(const OpArgs& args, StageBuilder& builder) {
     if (input.size() != 1) return Malformed(fmt::format("input {} must be one number", k));
     numbers[k] = input[0];
   }
-  constexpr double kMost = 1 << 20, kFar = 1 << 30;  // bins, and where an edge may lie among them
+  constexpr double kMost = 1 << 20,
+                   kFar = 1 << 30;  // limits on the number of bins, and on an edge's position among them
   if (!(numbers[0] >= 1 && numbers[0] <= kMost && numbers[1] >= 0 && numbers[1] <= kMost && numbers[2] > 0)) {
     return Malformed("the numbers of bins and points and the sample rate must be positive");
   }

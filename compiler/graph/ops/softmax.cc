@@ -14,7 +14,7 @@ using ir::Reduction;
 
 namespace {
 
-// Opset 13 normalizes along one axis; before, the tensor was taken as a matrix with its columns from `axis` on.
+// Since opset 13, softmax normalizes along one axis; before, the tensor was a matrix with its columns from `axis` on.
 absl::StatusOr<Dims> SoftmaxAxes(const OpArgs& args) {
   const size_t rank = Rank(args.inputs[0]);
   const bool one = args.node.opset >= 13;
@@ -25,9 +25,9 @@ absl::StatusOr<Dims> SoftmaxAxes(const OpArgs& args) {
   return axes;
 }
 
-// What both kinds of softmax start from.
+// The intermediate results shared by Softmax and LogSoftmax.
 struct Shifted {
-  Buffer top;  // the maximum, which keeps exp from overflowing
+  Buffer top;  // the maximum; subtracting it keeps exp from overflowing
   Buffer exp;  // exp(x - top)
   Buffer sum;  // of exp
 };
@@ -59,7 +59,7 @@ OpResult Softmax(const OpArgs& args, StageBuilder& builder) {
   const Buffer& x = args.inputs[0];
   HONE_ASSIGN_OR_RETURN(Dims axes, SoftmaxAxes(args));
   const Shifted shifted = EmitShifted(builder, x, axes);
-  // One division for each sum, not for each element. A sum is 1 at least: its reciprocal does not overflow.
+  // One division per sum instead of one per element. A sum is at least 1, so its reciprocal does not overflow.
   const Expr one = Number(shifted.sum->dtype, 1);
   return Buffers{Map(builder, "softmax", x->dtype, x->shape,
                      [&](Indices i) { return ReadHere(shifted.exp, i) * (one / ReadBroadcast(shifted.sum, i)); })};

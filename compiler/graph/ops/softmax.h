@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The logarithm of a softmax as stages: what LogSoftmax and the cross-entropy loss share.
+// The logarithm of a softmax as stages, shared by LogSoftmax and the cross-entropy loss.
 //
 // Not here: the operators themselves (softmax.cc, loss.cc).
 #ifndef HONE_COMPILER_GRAPH_OPS_SOFTMAX_H_
@@ -9,7 +9,8 @@
 
 namespace hone::graph {
 
-// log(softmax(x)) over the dimensions `axes` (sorted) taken together; of x's shape and type. x is of floats.
+// Appends log(softmax(x)), normalized over all dimensions in `axes` (sorted) together. x has a float type; the result
+// has its shape and type.
 ir::Buffer EmitLogSoftmax(StageBuilder& builder, const ir::Buffer& x, const Dims& axes);
 
 }  // namespace hone::graph

@@ -6,8 +6,9 @@
 #include "compiler/graph/ops/vocabulary.h"
 #include "fmt/format.h"
 
-// Sorting without data-dependent control flow. Short axes by ranks: the rank of an element is the number of elements
-// that go before it, and place k of the result takes the element of rank k. Long ones by a network (sort_network.h).
+// Sorting without data-dependent control flow. Short axes are sorted by rank: the rank of an element is the number of
+// elements that precede it, and position k of the result takes the element of rank k. Long axes use a sorting network
+// (sort_network.h).
 
 namespace hone::graph {
 namespace {
@@ -17,7 +18,7 @@ using ir::DType;
 using ir::Expr;
 using ir::Reduction;
 
-// k was an attribute before opset 10.
+// k is an attribute before opset 10.
 absl::StatusOr<int64_t> ReadCount(const OpArgs& args, int64_t extent) {
   int64_t count = args.Int("k", -1);
   if (!HasAttribute(args, "k")) {
@@ -29,8 +30,8 @@ absl::StatusOr<int64_t> ReadCount(const OpArgs& args, int64_t extent) {
   return count;
 }
 
-// The float as an integer of as many bits in the same order. Zeros of either sign are equal, and NaNs are, above all
-// numbers: with comparisons of floats, which are false for them, several elements would have one rank.
+// Converts a float to an integer of the same size whose order is the float's order. Zeros of both signs are equal; all
+// NaNs are equal and above all numbers. (Comparing floats would give several NaNs the same rank.)
 Expr KeyOf(const Expr& x) {
   const bool wide = ir::SizeOf(x.type().dtype) == 8;
   const ir::Type type{wide ? DType::kInt64 : DType::kInt32, 1};
@@ -42,19 +43,19 @@ Expr KeyOf(const Expr& x) {
   return MakeSelect(Apply(ir::Intrinsic::kIsNan, x), highest, number);
 }
 
-// What is compared, in a buffer of its own where it has to be made.
+// The buffer of comparison keys: a new stage if the type needs a conversion.
 Buffer EmitKeys(StageBuilder& builder, const Buffer& x) {
   if (!ir::IsFloat(x->dtype)) return x;
   const DType dtype = ir::SizeOf(x->dtype) == 8 ? DType::kInt64 : DType::kInt32;
   return Map(builder, "key", dtype, x->shape, [&](Indices i) { return KeyOf(ReadHere(x, i)); });
 }
 
-// Whether `a` goes before `b`, where the largest (or the smallest) is first and equals keep their order (`earlier`).
+// Returns true if `a` precedes `b`: larger (or smaller) values first, equal ones in their original order (`earlier`).
 Expr IsBefore(const Expr& a, const Expr& b, bool largest, const Expr& earlier) {
   return (largest ? a > b : a < b) || (Equals(a, b) && earlier);
 }
 
-// Ranks take the square of the axis, the network about a hundred short stages.
+// Ranking takes work quadratic in the axis length; the network takes about a hundred short stages.
 bool TakesNetwork(const Buffer& x, int64_t extent) {
   constexpr int64_t kShort = 256, kFewComparisons = int64_t{1} << 23;
   if (ir::SizeOf(x->dtype) > 4 || extent <= kShort) return false;

@@ -11,10 +11,10 @@ using ir::Buffer;
 using ir::DType;
 using ir::Expr;
 
-constexpr int64_t kRun = 8;  // elements that are brought into order by their ranks: a vector of i64
+constexpr int64_t kRun = 8;  // length of the runs that are sorted by rank first: a vector of i64
 
-// The key and the place in one number: of equal keys the first is the least, and no two are equal. What the axis lacks
-// to a power of two is above all.
+// Packs key and place into one number. No two are equal, and of equal keys the one with the lower place is smaller. The
+// padding up to a power of two is above all others.
 SortedAxis Pack(StageBuilder& builder, const Buffer& keys, size_t axis, bool descending) {
   const int64_t extent = keys->shape[axis];
   const auto padded = std::max(kRun, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(extent))));
@@ -30,11 +30,11 @@ SortedAxis Pack(StageBuilder& builder, const Buffer& keys, size_t axis, bool des
   return {packed, axis, {padded}};
 }
 
-// Whether a block is to be in descending order: every second one of its size, so that two that follow one another rise
-// and fall. Of the last, which is all, there is but one.
+// Returns true if a block must be in descending order: every second block of a size, so that two adjacent blocks form a
+// bitonic sequence. The final block, the whole axis, is ascending.
 Expr Falls(const Expr& block) { return Equals(FloorMod(block, Expr(2)), Expr(1)); }
 
-// The buffer's shape with the axis seen in other parts.
+// The buffer's shape with the axis split into other parts.
 Dims ShapeIn(const SortedAxis& row, const Dims& parts) {
   const Dims& shape = row.buffer->shape;
   Dims seen(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(row.axis));
@@ -43,7 +43,7 @@ Dims ShapeIn(const SortedAxis& row, const Dims& parts) {
   return seen;
 }
 
-// Runs of kRun, in the order of the block of `size` that they are in.
+// Sorts runs of kRun, each in the direction of the block of `size` that contains it.
 SortedAxis OrderRuns(StageBuilder& builder, const SortedAxis& row, int64_t size) {
   const Dims dims = {row.Length() / kRun, kRun};
   const size_t run = row.axis;
@@ -70,8 +70,8 @@ SortedAxis OrderRuns(StageBuilder& builder, const SortedAxis& row, int64_t size)
   return {ordered, row.axis, dims};
 }
 
-// Elements `distance` apart are exchanged where they are not in the order of the block of `size` that they are in; then
-// those half of that apart, if `twice`.
+// Exchanges elements `distance` apart that violate the direction of their block of `size`; with `twice`, then also
+// elements half as far apart.
 SortedAxis Exchange(StageBuilder& builder, const SortedAxis& row, int64_t size, int64_t distance, bool twice) {
   const int64_t near = twice ? distance / 2 : distance;
   Dims dims = {row.Length() / (2 * distance), 2};
@@ -133,7 +133,7 @@ Buffer FirstOfKeys(StageBuilder& builder, const SortedAxis& sorted, const Dims& 
     });
   };
   for (int64_t size = sorted.Length() / 2; size >= 1; size /= 2) step(size);
-  step(1);  // the last one, which the others leave
+  step(1);  // the last step, which the loop leaves out
   return first;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Long axes in order, by Batcher's bitonic network ("Sorting networks and their applications", 1968): its comparisons
-// are the same whatever the data, so that each step is a stage.
+// Sorts long axes by Batcher's bitonic network ("Sorting networks and their applications", 1968). Its comparisons do
+// not depend on the data, so each step is one stage.
 //
-// What is sorted are places of an axis by their keys. Start with SortByNetwork.
+// The positions along the axis ("places") are sorted by their keys. Start with SortByNetwork.
 #ifndef HONE_COMPILER_GRAPH_OPS_SORT_NETWORK_H_
 #define HONE_COMPILER_GRAPH_OPS_SORT_NETWORK_H_
 
@@ -12,27 +12,28 @@
 
 namespace hone::graph {
 
-// Keys and places of an axis, each pair one number of 64 bits, the key above: in ascending order, equal keys in the
-// order of their places. The axis is as long as the next power of two; what it lacks stands behind, with the largest
-// key.
+// A sorted axis: pairs of a key and its place in the original axis, each packed into one 64-bit number with the key in
+// the high 32 bits. They ascend; equal keys are ordered by place. The axis is padded to the next power of two; the
+// padding has the largest key and is last.
 struct SortedAxis {
   ir::Buffer buffer;
   size_t axis;
-  Dims parts;  // that the axis is seen as, in the buffer; product: its length
+  Dims parts;  // dimensions of the buffer that the axis is split into; their product is its length
 
   static constexpr int64_t kPlaces = int64_t{1} << 32;
 
   int64_t Length() const { return Product(parts); }
-  // The pair at a position of the axis; i has the other indices, and `seen` in place of the axis.
+  // The pair at a position of the sorted axis. `i` has the indices of the other dimensions; the `seen` indices from
+  // `axis` on are replaced by the position.
   ir::Expr At(Indices i, const ir::Expr& position, size_t seen = 1) const;
   ir::Expr PlaceAt(Indices i, const ir::Expr& position) const;
 };
 
-// keys: of 32 bits at most.
+// Sorts each line along the axis by its keys. The keys' type must have at most 32 bits.
 SortedAxis SortByNetwork(StageBuilder& builder, const ir::Buffer& keys, size_t axis, bool descending);
 
-// Where in the sorted axis keys >= i[axis] begin, for i[axis] in [0, bounds): a buffer of i64, its axis of that extent.
-// By binary search, in as many stages as the length has bits.
+// Returns an i64 buffer of extent `bounds` along the axis: for each i[axis] in [0, bounds) the first position in the
+// sorted axis whose key is >= i[axis]. It is a binary search, with one stage per bit of the axis length.
 ir::Buffer FirstOfKeys(StageBuilder& builder, const SortedAxis& sorted, const Dims& shape, int64_t bounds);
 
 }  // namespace hone::graph

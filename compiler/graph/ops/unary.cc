@@ -18,7 +18,7 @@ OpResult ApplyFunction(const OpArgs& args, StageBuilder& builder) {
   return Buffers{MapInput(args, builder, [](Expr x) { return Apply(function, std::move(x)); })};
 }
 
-// Of integers too, without the fraction: that is 1 from 6 on, where f64 cannot tell it from 1.
+// Erf of integers as well, truncated: from 6 on the result is 1, because f64 cannot represent the difference.
 OpResult Erf(const OpArgs& args, StageBuilder& builder) {
   if (!ir::IsInt(args.inputs[0]->dtype)) return ApplyFunction<Intrinsic::kErf>(args, builder);
   return Buffers{MapInput(args, builder, [](Expr x) {

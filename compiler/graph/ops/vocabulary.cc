@@ -75,8 +75,8 @@ DType NarrowestIndex(int64_t extent) {
 
 namespace {
 
-// The f64 without its last 40 bits, the lowest of the others set if any of those was. Where it matters f32 holds that
-// as it is, and f16 rounds it as it rounds x.
+// Rounds an f64 to odd: drops the last 40 bits and sets the lowest remaining bit if any of them was set (sticky bit).
+// f32 represents the result exactly wherever it matters, and rounding that to f16 gives the same as rounding x.
 Expr RoundToOdd(const Expr& x) {
   constexpr int64_t kLast = (int64_t{1} << 40) - 1;
   const ir::Type type{DType::kInt64, 1};
@@ -88,8 +88,9 @@ Expr RoundToOdd(const Expr& x) {
 
 }  // namespace
 
-// A cast to f16 by way of f32 is vectors of instructions, where that of an f64 would call a function of the compiler's
-// library, which not every program has. From 65520 on f16 is infinity, and every integer below is an f32.
+// Casts to f16 by way of f32. That compiles to vector instructions, whereas a direct cast from f64 calls a function of
+// the compiler's runtime library, which not every program links. Integers are exact: every integer below 65520 is an
+// f32, and f16 is infinity from there on.
 Expr To(DType dtype, Expr value) {
   const DType from = value.type().dtype;
   if (from == dtype) return value;
@@ -306,7 +307,7 @@ Expr Flatten(Indices indices, const Dims& shape) {
 Exprs Unflatten(const Expr& position, const Dims& shape) {
   Exprs indices(shape.size(), Expr(0));
   int64_t stride = 1;
-  size_t first = 0;  // the outermost dimension that is not of size 1 needs no modulus
+  size_t first = 0;  // the outermost dimension of extent over 1 needs no modulus
   while (first < shape.size() && shape[first] == 1) ++first;
   for (size_t k = shape.size(); k-- > 0;) {
     if (shape[k] <= 1) continue;
@@ -319,7 +320,7 @@ Exprs Unflatten(const Expr& position, const Dims& shape) {
 
 // --- The node.
 
-bool Wanted(const OpArgs& args, size_t output) {
+bool IsOutputUsed(const OpArgs& args, size_t output) {
   return output < args.node.outputs.size() && args.node.outputs[output] != kAbsent;
 }
 

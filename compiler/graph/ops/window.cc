@@ -73,7 +73,7 @@ absl::Status ReadPads(const OpArgs& args, Window& window) {
   return absl::OkStatus();
 }
 
-// SAME: as many windows as strides fit, the odd pad at the end (UPPER) or at the beginning (LOWER).
+// auto_pad SAME: as many windows as the strides fit; an odd pad goes to the end (UPPER) or the beginning (LOWER).
 void PadSame(Window& window, bool upper) {
   const Dims reach = window.Reach();
   for (size_t d = 0; d < reach.size(); ++d) {
@@ -121,7 +121,7 @@ absl::StatusOr<Window> ReadWindow(const OpArgs& args, Dims input, Dims kernel) {
                                    reach[d], d, slack + reach[d]));
     }
     int64_t count = (ceil ? slack + window.strides[d] - 1 : slack) / window.strides[d] + 1;
-    // A window that would start in the pad at the end is dropped.
+    // A window that would start in the padding at the end is dropped.
     if (ceil && (count - 1) * window.strides[d] >= window.input[d] + window.before[d]) --count;
     window.output.push_back(count);
   }

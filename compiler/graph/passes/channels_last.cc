@@ -13,7 +13,7 @@
 namespace hone::graph {
 namespace {
 
-// Of the first output that is there; 0 if none is.
+// The rank of the first present output; 0 if none is present.
 size_t RankOf(const Graph& graph, const Node& node) {
   const auto id = std::find_if(node.outputs.begin(), node.outputs.end(), [](ValueId v) { return v != kAbsent; });
   return id == node.outputs.end() ? 0 : graph.values[*id].type.shape.size();
@@ -21,12 +21,13 @@ size_t RankOf(const Graph& graph, const Node& node) {
 
 bool Present(const Node& node, size_t i) { return i < node.inputs.size() && node.inputs[i] != kAbsent; }
 
-// Not in both: where operators have moved a list from an attribute to an input, the attribute counts if it is there.
-bool GivenOnce(const Node& node, size_t input, const std::string& attribute) {
+// Returns false if a list is given both as an attribute and as an input. Where newer opsets moved it to an input, the
+// attribute has precedence here.
+bool IsGivenOnce(const Node& node, size_t input, const std::string& attribute) {
   return !Present(node, input) || !node.attributes.contains(attribute);
 }
 
-// Inputs from `first` on are absent or constants of int64 (or float32, for scales).
+// Returns true if the inputs from `first` on are absent or constants of int64 (or of float32, for scales).
 bool RestConstant(const Graph& graph, const Node& node, size_t first) {
   for (size_t i = first; i < node.inputs.size(); ++i) {
     if (!Present(node, i)) continue;
@@ -37,7 +38,7 @@ bool RestConstant(const Graph& graph, const Node& node, size_t first) {
   return true;
 }
 
-// What changes its order with a node of this rank.
+// Returns true for a value that is permuted together with a node of this rank.
 bool HasLayout(const Graph& graph, ValueId id, size_t rank) {
   return HasLayout(graph, id) && graph.values[id].type.shape.size() == rank;
 }
@@ -54,7 +55,7 @@ bool OperandsFit(const Graph& graph, const Node& node, size_t rank) {
   return any;
 }
 
-// The parts of a Concat change their order; the sizes of a Split and the indices of a Gather are lists.
+// All operands of a Concat are permuted. The sizes of a Split and the indices of a Gather are lists and stay.
 bool PartsFit(const Graph& graph, const Node& node, size_t rank) {
   return std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
     if (id == kAbsent || HasLayout(graph, id, rank)) return true;
@@ -66,11 +67,11 @@ bool WindowFits(const Graph& graph, const Node& node) {
   for (size_t i = 1; i < node.inputs.size(); ++i) {
     if (Present(node, i) && graph.values[node.inputs[i]].data == nullptr) return false;
   }
-  // The indices of a MaxPool count elements in NCHW.
+  // The indices that a MaxPool returns count elements in NCHW order, so they must be unused.
   return node.outputs.size() == 1 || node.outputs[1] == kAbsent;
 }
 
-// axis counted from the front, with the channels last.
+// Converts an axis, counted from the front, to its position with channels last.
 int64_t MovedAxis(int64_t axis, size_t rank) { return ToChannelsFirst(rank)[AxisFromFront(axis, rank)]; }
 
 template <typename T>
@@ -82,7 +83,7 @@ std::vector<T> PermuteList(const std::vector<T>& list, size_t rank) {
   return permuted;
 }
 
-// A constant operand that broadcasts in the new order as it did in the old one.
+// Returns a constant operand, reshaped so that it broadcasts in the new order as it did in the old one.
 ValueId PermuteOperand(Graph& graph, ValueId id, size_t rank) {
   Value value = graph.values[id];
   if (value.type.elements() == 1) return id;
@@ -136,7 +137,7 @@ void MovePerDimension(Graph& graph, Node& node, size_t rank) {
   }
 }
 
-// Pad and Resize: one number per dimension, or a multiple, in every constant input.
+// Pad and Resize: permutes every constant input, which has one number per dimension or a multiple of that.
 bool ListsFit(const Graph& graph, const Node& node, size_t last, size_t rank) {
   for (size_t i = 1; i <= last; ++i) {
     if (Present(node, i) && graph.values[node.inputs[i]].type.elements() % static_cast<int64_t>(rank) != 0)
@@ -175,17 +176,17 @@ bool HasChannelsLastForm(const Graph& graph, const Node& node) {
     case AxisForm::kLayout:
       return WindowFits(graph, node);
     case AxisForm::kAxis: {
-      // An axis that the operator has no use for may be any number.
+      // An axis attribute that the operator does not use may have any value.
       const int64_t axis = IntAttribute(node, "axis", FactsOf(node).axes.axis), dims = static_cast<int64_t>(rank);
       return axis >= -dims && axis < dims && PartsFit(graph, node, rank);
     }
     case AxisForm::kAxes:
-      return RestConstant(graph, node, 1) && GivenOnce(node, 1, "axes") && IntAttribute(node, "keepdims", 1) == 1;
+      return RestConstant(graph, node, 1) && IsGivenOnce(node, 1, "axes") && IntAttribute(node, "keepdims", 1) == 1;
     case AxisForm::kSlice:
-      return RestConstant(graph, node, 1) && Present(node, 1) && GivenOnce(node, 1, "starts") &&
+      return RestConstant(graph, node, 1) && Present(node, 1) && IsGivenOnce(node, 1, "starts") &&
              !node.attributes.contains("axes");
     case AxisForm::kPads:
-      return RestConstant(graph, node, 1) && ListsFit(graph, node, 1, rank) && GivenOnce(node, 1, "pads") &&
+      return RestConstant(graph, node, 1) && ListsFit(graph, node, 1, rank) && IsGivenOnce(node, 1, "pads") &&
              !Present(node, 3) && !node.attributes.contains("paddings");
     case AxisForm::kPerDimension:
       return RestConstant(graph, node, 1) && ListsFit(graph, node, 3, rank) && !node.attributes.contains("axes");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One node with its channels last instead of first (NHWC, but also NWC and NDHWC): whether it has such a form, and what
-// it is. The layout pass decides where to use it.
+// The channels-last form of a single node (NHWC, also NWC and NDHWC): whether it exists, and how to build it. The
+// layout pass decides where to use it.
 #ifndef HONE_COMPILER_GRAPH_PASSES_CHANNELS_LAST_H_
 #define HONE_COMPILER_GRAPH_PASSES_CHANNELS_LAST_H_
 
@@ -12,22 +12,23 @@
 
 namespace hone::graph {
 
-// From [N, C, ...] to [N, ..., C], and back.
+// The permutation from [N, C, ...] to [N, ..., C], and its inverse.
 Perm ToChannelsLast(size_t rank);
 Perm ToChannelsFirst(size_t rank);
 
-// A value whose order the change is about: a signal, an image or a volume with batch and channels (rank 3 to 5), not
-// constant.
+// Returns true if the value has batch and channel dimensions that can be permuted: it has rank 3 to 5 (a signal, an
+// image or a volume) and is not constant.
 bool HasLayout(const Graph& graph, ValueId id);
 
-// Whether the node has that form: all its values of its rank change their order.
+// Returns true if the node has a channels-last form. In that form all its values of its data's rank are permuted.
 bool HasChannelsLastForm(const Graph& graph, const Node& node);
 
-// Whether that form of the node reads that form of the value; what has another rank it reads as it is.
+// Returns true if the channels-last form of the node reads the value permuted. Values of another rank are read
+// unchanged.
 bool ReadsChannelsLast(const Graph& graph, const Node& node, ValueId id);
 
-// Appends the node with its channels last and returns its outputs. `converted` gives that form of an input that
-// HasLayout.
+// Appends the channels-last form of the node and returns its outputs. `converted` returns the permuted form of an input
+// for which HasLayout holds.
 absl::StatusOr<std::vector<ValueId>> AddChannelsLast(Graph& graph, const Node& node,
                                                      const std::function<absl::StatusOr<ValueId>(ValueId)>& converted);
 

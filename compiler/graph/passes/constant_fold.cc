@@ -13,9 +13,9 @@
 namespace hone::graph {
 namespace {
 
-constexpr int64_t kMaxSteps = int64_t{1} << 25;        // of one node: a second
-constexpr int64_t kAllSteps = int64_t{1} << 30;        // of all nodes in one run of the pass
-constexpr int64_t kMaxGrowthBytes = int64_t{1} << 20;  // what a result may be larger than its inputs
+constexpr int64_t kMaxSteps = int64_t{1} << 25;        // interpreter steps for one node: about a second
+constexpr int64_t kAllSteps = int64_t{1} << 30;        // interpreter steps for all nodes in one run of the pass
+constexpr int64_t kMaxGrowthBytes = int64_t{1} << 20;  // maximum size of a result beyond its inputs
 
 int64_t BytesOfValues(const Graph& graph, const std::vector<ValueId>& ids) {
   int64_t bytes = 0;
@@ -23,7 +23,8 @@ int64_t BytesOfValues(const Graph& graph, const std::vector<ValueId>& ids) {
   return bytes;
 }
 
-// Weights in a narrow type may become as many in a wide one: kept narrow, each run of the model would widen them.
+// Returns true for a cast of weights to a wider type. It is folded despite its size, because otherwise each run of the
+// model would repeat it.
 bool GrowsTooMuch(const Graph& graph, const Node& node) {
   int64_t most = 0;
   for (ValueId id : node.inputs) {
@@ -68,7 +69,7 @@ class ConstantFolder {
       graph_.values[node.outputs[0]].data = graph_.values[node.inputs[0]].data;
       return true;
     }
-    if (Is(node, "Transpose")) {  // as the interpreter would, but weights are large
+    if (Is(node, "Transpose")) {  // the interpreter gives the same result, but is slow on large weights
       const Value& source = graph_.values[node.inputs[0]];
       graph_.values[node.outputs[0]].data = Permute(source, TransposePerm(node, source.type.shape.size()));
       return true;
@@ -77,7 +78,7 @@ class ConstantFolder {
     return Compute(node);
   }
 
-  // By the interpreter, while there are steps left.
+  // Computes the node by the interpreter while steps are left.
   absl::StatusOr<bool> Compute(const Node& node) {
     int64_t steps = 0;
     absl::StatusOr<std::vector<Constant>> values = Evaluate(graph_, node, std::min(kMaxSteps, steps_left_), &steps);
@@ -96,7 +97,7 @@ class ConstantFolder {
   Graph& graph_;
   Readers readers_;
   int64_t steps_left_;
-  int too_many_ = 0;  // nodes for which there were not enough
+  int too_many_ = 0;  // nodes that were left for lack of steps
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computes at compile time what depends on constants only.
+// Constant folding: computes at compile time the nodes that depend on constants only.
 #ifndef HONE_COMPILER_GRAPH_PASSES_CONSTANT_FOLD_H_
 #define HONE_COMPILER_GRAPH_PASSES_CONSTANT_FOLD_H_
 
@@ -10,12 +10,12 @@
 
 namespace hone::graph {
 
-// Nodes with constant inputs become constants, except those that would take the interpreter too long, one by one or all
-// together, and those whose results have more elements than any constant input and are much larger than all inputs (an
-// Expand of a scalar is better fused than stored). Of nodes that are left because of all others a line of the log
-// tells.
+// Replaces nodes with constant inputs by constants. Two kinds stay: nodes that would take the interpreter too long, one
+// by one or all together; and nodes whose results have more elements than any constant input and are much larger than
+// all inputs (an Expand of a scalar is better fused than stored). Writes one log line if nodes stay because all
+// together take too long.
 absl::Status FoldConstants(Graph& graph);
-// With that many evaluations of an element for all nodes together.
+// The same with a limit on the evaluations of elements for all nodes together.
 absl::Status FoldConstants(Graph& graph, int64_t most_steps);
 
 }  // namespace hone::graph

@@ -35,8 +35,8 @@ bool SameNode(const Node& a, const Node& b) {
       [](const auto& x, const auto& y) { return x.first == y.first && SameAttribute(x.second, y.second); });
 }
 
-// The first of each set of equal constants, for all of them. Large ones are compared only if they share bytes: a
-// model that repeats weights does so by name.
+// Replaces equal constants by the first of them. Large constants are compared by pointer only: a model that repeats
+// weights repeats their name.
 std::map<ValueId, ValueId> EqualConstants(const Graph& graph) {
   constexpr size_t kSmallBytes = 1 << 14;
   using Key = std::tuple<ir::DType, std::vector<int64_t>, const void*, std::string>;
@@ -79,7 +79,7 @@ absl::Status ShareCommonSubexpressions(Graph& graph) {
     std::vector<ValueId>& kept = graph.nodes[*twin].outputs;
     for (size_t k = 0; k < node.outputs.size(); ++k) {
       if (node.outputs[k] == kAbsent) continue;
-      // What only the twin makes, the first one makes from now on.
+      // Outputs that only the duplicate has become outputs of the first node.
       if (kept[k] == kAbsent) {
         kept[k] = std::exchange(node.outputs[k], kAbsent);
       } else {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Common subexpressions: equal nodes and equal constants become one.
+// Common-subexpression elimination: equal nodes become one node, and equal constants one constant.
 #ifndef HONE_COMPILER_GRAPH_PASSES_CSE_H_
 #define HONE_COMPILER_GRAPH_PASSES_CSE_H_
 
@@ -8,7 +8,7 @@
 
 namespace hone::graph {
 
-// Operators that draw random numbers do not get here: none is supported.
+// Assumes that nodes are deterministic. Import rejects operators that draw random numbers.
 absl::Status ShareCommonSubexpressions(Graph& graph);
 
 }  // namespace hone::graph

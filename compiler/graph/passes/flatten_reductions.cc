@@ -16,8 +16,8 @@ bool IsGlobalPool(const Node& node) {
   return (Is(node, "GlobalAveragePool") || Is(node, "GlobalMaxPool")) && !node.attributes.contains("layout");
 }
 
-// How many dimensions come before those at the end of `from` that are reduced to `to`; all if others are, or not all of
-// these, or if it cannot be told.
+// Returns the first of the trailing dimensions of `from` that are reduced in `to`. Returns the rank of `from` if other
+// dimensions are reduced, or if the shapes do not tell.
 size_t FirstReduced(const std::vector<int64_t>& from, const std::vector<int64_t>& to) {
   const bool to_one = std::accumulate(to.begin(), to.end(), int64_t{1}, std::multiplies<>()) == 1;
   if (to_one) return 0;
@@ -30,9 +30,10 @@ size_t FirstReduced(const std::vector<int64_t>& from, const std::vector<int64_t>
   return first;
 }
 
-// What a last dimension must be shorter than: partial results along it would leave most of two vectors unused, or most
-// lanes of a group. Where all is reduced to one number, lanes take it apart in the order of memory.
-int64_t MostLast(const target::Target& target, bool to_one) {
+// The limit on the last dimension: shorter ones are flattened, because partial results along them would leave most of
+// two vectors, or most lanes of a group, unused. A launch with a grid always flattens a reduction to one number,
+// because it is split in memory order.
+int64_t ShortLengthLimit(const target::Target& target, bool to_one) {
   const bool any_length = to_one && target.facts().has_grid;
   return any_length ? std::numeric_limits<int64_t>::max() : 2 * target.ElementsInStep();
 }
@@ -43,9 +44,10 @@ absl::StatusOr<ValueId> Flatten(Graph& graph, const Node& node) {
   const std::vector<int64_t> from = graph.values[node.inputs[0]].type.shape;
   const std::vector<int64_t> to = graph.values[node.outputs[0]].type.shape;
   const size_t first = pool ? 2 : FirstReduced(from, to);
-  // A result without dimensions has none to spread over groups.
+  // A result without dimensions offers no axis to distribute over groups.
   const bool needs_one = to.empty() && graph.target.facts().has_grid && !from.empty();
-  if ((first + 2 > from.size() && !needs_one) || from.back() >= MostLast(graph.target, first == 0)) return kAbsent;
+  if ((first + 2 > from.size() && !needs_one) || from.back() >= ShortLengthLimit(graph.target, first == 0))
+    return kAbsent;
   std::vector<int64_t> flat(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(first));
   flat.push_back(
       std::accumulate(from.begin() + static_cast<std::ptrdiff_t>(first), from.end(), int64_t{1}, std::multiplies<>()));

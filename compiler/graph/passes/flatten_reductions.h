@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gives reductions over several last dimensions, of which the last is short, one long dimension instead.
+// Rewrites reductions over several trailing dimensions, the last of which is short, as reductions over one long
+// dimension.
 #ifndef HONE_COMPILER_GRAPH_PASSES_FLATTEN_REDUCTIONS_H_
 #define HONE_COMPILER_GRAPH_PASSES_FLATTEN_REDUCTIONS_H_
 
@@ -8,11 +9,11 @@
 
 namespace hone::graph {
 
-// A reduction over named axes or a global pool (NCHW) over dimensions that lie together at the end of its data becomes
-// Reshape, the same over one dimension, and Reshape. Only where the last dimension does not fill two vectors, or
-// the lanes of a device that run in step twice: partial results along it would leave most of them unused. Longer ones
-// stay, since a Reshape would part a reduction from element-wise operators that become part of its kernel; but for
-// those to one number on a device with lanes, which are taken apart.
+// A reduction over axes or a global pool (NCHW) over trailing, adjacent dimensions becomes Reshape, the same reduction
+// over one dimension, and Reshape. The pass applies only if the last dimension is shorter than two vectors, or twice
+// the lanes that run in step on a device: partial results along it would leave most of them unused. Longer ones stay,
+// because a Reshape would keep element-wise operators out of the reduction's kernel. On a device with lanes, longer
+// reductions to a single number are rewritten nevertheless, because they are split over groups.
 absl::Status FlattenReductions(Graph& graph);
 
 }  // namespace hone::graph

@@ -23,7 +23,7 @@ bool IsFloatConstant(const Graph& graph, ValueId id) {
   return id != kAbsent && graph.values[id].data != nullptr && ir::IsFloat(graph.values[id].type.dtype);
 }
 
-// The elements of a constant of floats.
+// The elements of a float constant.
 std::vector<double> NumbersOf(const Value& value) {
   std::vector<double> numbers(static_cast<size_t>(value.type.elements()));
   const std::byte* at = value.data->data();
@@ -34,7 +34,7 @@ std::vector<double> NumbersOf(const Value& value) {
   return numbers;
 }
 
-// A constant of these elements; kAbsent where one of them is no finite number of the type.
+// Adds a constant of these elements; returns kAbsent if one of them is not finite in the type.
 ValueId AddNumbers(Graph& graph, std::string_view name, TensorType type, std::span<const double> numbers) {
   const size_t size = static_cast<size_t>(ir::SizeOf(type.dtype));
   auto bytes = std::make_shared<std::vector<std::byte>>(numbers.size() * size);
@@ -45,7 +45,7 @@ ValueId AddNumbers(Graph& graph, std::string_view name, TensorType type, std::sp
   return AddValue(graph, name, std::move(type), std::move(bytes));
 }
 
-// source * scale + shift, with one number per channel (dimension 1).
+// An operation of the form source * scale + shift, with one number per channel (dimension 1).
 struct Affine {
   ValueId source;
   std::vector<double> scale, shift;
@@ -69,17 +69,18 @@ std::optional<Affine> FromBatchNorm(const Graph& graph, const Node& node) {
   return affine;
 }
 
-// The constant as one number per channel of a tensor of this shape, if that is how it broadcasts.
+// Returns the constant as one number per channel of a tensor of this shape, if it broadcasts that way.
 std::optional<std::vector<double>> PerChannel(const Value& constant, const std::vector<int64_t>& shape) {
   const int64_t channels = shape[1], elements = constant.type.elements();
   if (elements == 1) return std::vector<double>(static_cast<size_t>(channels), NumbersOf(constant)[0]);
-  const size_t rank = constant.type.shape.size(), from_end = shape.size() - 1;  // dimension 1, counted from the end
+  const size_t rank = constant.type.shape.size(),
+               from_end = shape.size() - 1;  // distance of dimension 1 from the last dimension
   if (elements != channels || rank < from_end || rank > shape.size()) return std::nullopt;
   if (constant.type.shape[rank - from_end] != channels) return std::nullopt;
   return NumbersOf(constant);
 }
 
-// A product with a number per channel, a sum or a difference.
+// Matches a product with, a sum with, or a difference to one number per channel.
 std::optional<Affine> FromArithmetic(const Graph& graph, const Node& node) {
   const bool mul = Is(node, "Mul"), add = Is(node, "Add"), sub = Is(node, "Sub");
   if ((!mul && !add && !sub) || node.inputs.size() != 2) return std::nullopt;
@@ -103,7 +104,7 @@ std::optional<Affine> FindAffine(const Graph& graph, const Node& node) {
   return Is(node, "BatchNormalization") ? FromBatchNorm(graph, node) : FromArithmetic(graph, node);
 }
 
-// A layer whose weights can take a scale per output channel.
+// A layer whose weights can absorb a scale per output channel.
 struct Layer {
   Node node;
   int64_t channels;
@@ -120,14 +121,14 @@ std::optional<Layer> FindLayer(const Graph& graph, const View& view, ValueId out
   if (has_bias && !IsFloatConstant(graph, node->inputs[2])) return std::nullopt;
   if (!conv && (FloatAttribute(*node, "alpha", 1) != 1 || FloatAttribute(*node, "beta", 1) != 1)) return std::nullopt;
   const int64_t channels = graph.values[output].type.shape[1];
-  // What a Gemm adds may also be one number, a column or a matrix.
+  // The third input of a Gemm may also be one number, a column or a matrix.
   const std::vector<int64_t> row = {channels};
   const std::vector<int64_t> bias = has_bias ? graph.values[node->inputs[2]].type.shape : row;
   if (bias != row && bias != std::vector<int64_t>{1, channels}) return std::nullopt;
   return Layer{*node, channels};
 }
 
-// The output channel that element `i` of the weights belongs to.
+// The output channel of element `i` of the weights.
 class ChannelOf {
  public:
   ChannelOf(const Layer& layer, const std::vector<int64_t>& shape) {
@@ -157,7 +158,7 @@ class ChannelOf {
   int64_t inner_ = 1, modulo_ = 1, per_group_ = 0;
 };
 
-// The weights with the scale in them; kAbsent where one of them is then too large for its type.
+// Returns the scaled weights; kAbsent if an element overflows the weights' type.
 ValueId ScaleWeights(Graph& graph, const Layer& layer, const std::vector<double>& scale) {
   const ValueId id = layer.node.inputs[1];
   if (std::all_of(scale.begin(), scale.end(), [](double s) { return s == 1; })) return id;
@@ -175,7 +176,7 @@ ValueId ScaleWeights(Graph& graph, const Layer& layer, const std::vector<double>
   return AddValue(graph, weights.name, weights.type, std::move(scaled));
 }
 
-// The layer with scale and shift in it; kAbsent where they do not fit.
+// Returns the layer with scale and shift folded in; kAbsent if they do not fit.
 absl::StatusOr<ValueId> Rebuild(Graph& graph, const Layer& layer, const Affine& affine) {
   Node node = layer.node;
   const ValueId weights = ScaleWeights(graph, layer, affine.scale);
@@ -215,20 +216,20 @@ absl::StatusOr<bool> FoldOnce(Graph& graph) {
   return !replacements.empty();
 }
 
-// [C] as something that broadcasts over dimension 1 of a tensor of this rank.
+// Reshapes [C] so that it broadcasts over dimension 1 of a tensor of this rank.
 std::vector<int64_t> ChannelShape(size_t channels, size_t rank) {
   std::vector<int64_t> shape(std::max<size_t>(rank, 2) - 1, 1);
   shape[0] = static_cast<int64_t>(channels);
   return shape;
 }
 
-// A BatchNormalization that no layer takes, as a product and a sum.
+// Replaces a BatchNormalization that no layer absorbs by a product and a sum.
 absl::StatusOr<ValueId> SplitBatchNorm(Graph& graph, const Node& node) {
   if (!Is(node, "BatchNormalization")) return kAbsent;
   const std::optional<Affine> affine = FromBatchNorm(graph, node);
   if (!affine) return kAbsent;
   const TensorType source = graph.values[affine->source].type;
-  const ir::DType computed = ComputeType(source.dtype);  // halves are rounded once, at the end
+  const ir::DType computed = ComputeType(source.dtype);  // half types are rounded once, at the end
   const TensorType type{computed, ChannelShape(affine->scale.size(), source.shape.size())};
   const ValueId scale = AddNumbers(graph, node.name + ".scale", type, affine->scale);
   const ValueId shift = AddNumbers(graph, node.name + ".shift", type, affine->shift);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batch normalization and other scaling per channel, computed into the weights of the layer before.
+// Folds batch normalization and other per-channel scaling into the weights of the preceding layer.
 #ifndef HONE_COMPILER_GRAPH_PASSES_FOLD_SCALE_H_
 #define HONE_COMPILER_GRAPH_PASSES_FOLD_SCALE_H_
 
@@ -8,9 +8,10 @@
 
 namespace hone::graph {
 
-// A BatchNormalization in inference, or a product or sum with constants per channel, that alone reads a Conv,
-// ConvTranspose or Gemm with constant weights goes into those weights and the bias, where they can hold the results. A
-// BatchNormalization that is left becomes a product and a sum.
+// Folds a BatchNormalization in inference mode, or a product or sum with per-channel constants, into the weights and
+// bias of a Conv, ConvTranspose or Gemm. The layer's weights must be constant, the folded node must be its only reader,
+// and the weights' type must be able to hold the results. Every remaining BatchNormalization becomes a product and a
+// sum.
 absl::Status FoldScale(Graph& graph);
 
 }  // namespace hone::graph

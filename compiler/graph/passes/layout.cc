@@ -17,54 +17,56 @@
 namespace hone::graph {
 namespace {
 
-// In NHWC the vectors of a convolution lie along its output channels, in NCHW along its pixels; what the last vector
-// has no use for is lost. Beyond that NHWC gains about a tenth. A convolution whose vectors are full runs at about
-// three quarters of the peak; a Transpose at a border takes as long as memory does to give its tensor once.
+// The cost model. In NHWC the vectors of a convolution run along its output channels, in NCHW along its pixels; the
+// unused part of the last vector is wasted. NHWC is otherwise about a tenth faster. A convolution with full vectors
+// reaches about three quarters of the peak. A Transpose at a border takes as long as moving its tensor through memory
+// once.
 constexpr double kPeakShare = 3.0 / 4, kGain = 1.0 / 10;
-// Of its time without, where a tensor instruction makes the sums; fewer channels than this it does not gain on.
+// The time with a tensor instruction relative to the time without, and the number of channels below which the
+// instruction gains nothing.
 constexpr double kInstructionShare = 1.0 / 4;
-constexpr int64_t kFewestChannels = 3;
-// Winograd's way, by tiles of 4x4 outputs, has this share of a convolution's products; a vector of channels that goes
-// into a tile or out of it takes about 10 cycles (measured) for each of the 36 elements of the tile in its transformed
-// form. Source: Lavin, Gray, "Fast Algorithms for Convolutional Neural Networks", CVPR 2016.
+constexpr int64_t kInstructionChannelsMin = 3;
+// Winograd convolution F(4x4, 3x3) needs this share of the products. Transforming a vector of channels into or out of a
+// tile takes about 10 cycles (measured) for each of the tile's 36 elements. Source: Lavin, Gray, "Fast Algorithms for
+// Convolutional Neural Networks", CVPR 2016.
 constexpr int64_t kWinogradTile = 4, kWinogradWindow = 3;
 constexpr double kWinogradProducts = 1.0 / 4, kWinogradTransforms = 10;
-// It counts where it leaves no more of the time than this: what it gains with few channels goes to the borders, whose
-// Transposes are then slower than memory (17 channels of 56x56 took 1.3 times as long).
-constexpr double kMostWinogradShare = 1.0 / 2;
-// How many times as long a transposed convolution with a stride takes where its sums divide.
+// Winograd counts as a gain only if at most this share of the time remains. With few channels the gain is lost at the
+// borders, whose Transposes are then slower than memory (17 channels of 56x56 took 1.3 times as long).
+constexpr double kWinogradShareMax = 1.0 / 2;
+// Slowdown of a transposed convolution with a stride whose sums contain divisions.
 constexpr double kDivisions = 30;
 
 // Bytes through a Transpose that take as long as one operation of a convolution.
 double BytesPerOperation(const target::Target& target) {
-  const double peak = 2 * target.core.multiply_adds * target.VectorWidth(4);  // operations a cycle
+  const double peak = 2 * target.core.multiply_adds * target.VectorWidth(4);  // operations per cycle
   return target.core.memory_bytes / (kPeakShare * peak);
 }
 
-// How many times as long it takes where vectors of that width run along an axis of this extent.
+// Slowdown of vectors of this width along an axis of this extent: padded extent / extent.
 double VectorCost(int64_t extent, int64_t width) {
   return static_cast<double>((extent + width - 1) / width * width) / static_cast<double>(std::max<int64_t>(extent, 1));
 }
 
-// In [N, C, ...].
+// The number of pixels of a shape [N, C, ...].
 int64_t Pixels(const std::vector<int64_t>& shape) {
   return std::accumulate(shape.begin() + 2, shape.end(), int64_t{1}, std::multiplies<>());
 }
 
-// Which input of a convolution its weights are; 0 if the node is none.
+// The input index of a convolution's weights; 0 if the node is no convolution.
 size_t WeightsOf(const Node& node) {
   if (Is(node, "QLinearConv")) return 3;
   return Is(node, "Conv") || Is(node, "ConvTranspose") || Is(node, "ConvInteger") ? 1 : 0;
 }
 
-// Tensor instructions take several channels of integers at once, which only NHWC has side by side.
+// Tensor instructions read several consecutive channels of integers, which are adjacent only in NHWC.
 bool TakesInstruction(const Graph& graph, const Node& node) {
   const bool integers = Is(node, "QLinearConv") || Is(node, "ConvInteger");
   return integers && !graph.target.tensor_instructions.empty() &&
-         graph.values[node.inputs[WeightsOf(node)]].type.shape[1] >= kFewestChannels;
+         graph.values[node.inputs[WeightsOf(node)]].type.shape[1] >= kInstructionChannelsMin;
 }
 
-// Whether all values from the one at `from` on are as wanted.
+// Returns true if all values from index `from` on equal `wanted`.
 bool All(const std::vector<int64_t>& values, size_t from, int64_t wanted) {
   return std::all_of(values.begin() + static_cast<std::ptrdiff_t>(std::min(from, values.size())), values.end(),
                      [&](int64_t v) { return v == wanted; });
@@ -76,8 +78,8 @@ bool IsPointwise(const Graph& graph, const Node& node) {
          IntAttribute(node, "group", 1) == 1;
 }
 
-// Of its time without, where a convolution in NHWC can be made in Winograd's way, which needs channels side by side; 1
-// where it cannot, or where that does not pay.
+// The time of a convolution in NHWC relative to the direct algorithm, if Winograd can compute it; 1 if Winograd does
+// not apply or does not pay. Winograd needs adjacent channels.
 double WinogradShare(const Graph& graph, const Node& node) {
   const Value& output = graph.values[node.outputs[0]];
   const std::vector<int64_t>& weights = graph.values[node.inputs[WeightsOf(node)]].type.shape;
@@ -92,38 +94,38 @@ double WinogradShare(const Graph& graph, const Node& node) {
   const double transforms = kWinogradTransforms * kElements / kDirect * graph.target.core.multiply_adds * channels;
   const double tiles = VectorCost(shape[2], kWinogradTile) * VectorCost(shape[3], kWinogradTile);
   const double share = (kWinogradProducts + transforms) * tiles;
-  return share <= kMostWinogradShare ? share : 1;
+  return share <= kWinogradShareMax ? share : 1;
 }
 
-// The time of a convolution in NCHW less that in NHWC, as a share of its time with full vectors.
+// The time of a convolution in NCHW minus that in NHWC, relative to its time with full vectors.
 double GainOf(const Graph& graph, const Node& node) {
   const std::vector<int64_t>& output = graph.values[node.outputs[0]].type.shape;
   const int64_t width = graph.target.VectorWidth(4);
   const double share = TakesInstruction(graph, node) ? kInstructionShare : WinogradShare(graph, node);
-  // Groups of one channel each count as one group, because their vectors lie across them.
+  // A vector stays within one group, because the channels of a group share inputs, unless every group has one channel.
   const int64_t groups = graph.target.facts().vector_stays_in_group ? IntAttribute(node, "group", 1) : 1;
   const double last = VectorCost(output[1] > groups ? output[1] / groups : output[1], width) * share - kGain;
   if (Is(node, "ConvTranspose")) {
     const std::vector<int64_t> strides = IntsAttribute(node, "strides");
     const bool strided = std::any_of(strides.begin(), strides.end(), [](int64_t s) { return s > 1; });
-    if (strided) return kDivisions - last;  // only NHWC has a form without: see lower_conv_transpose.h
+    if (strided) return kDivisions - last;  // only NHWC has a form without divisions: see lower_conv_transpose.h
   }
-  // Pointwise, all pixels are one axis.
+  // In a pointwise convolution all pixels form one axis.
   return VectorCost(IsPointwise(graph, node) ? Pixels(output) : output.back(), width) - last;
 }
 
 double ConvOperations(const Graph& graph, const Node& node) {
   if (WeightsOf(node) == 0) return 0;
   const std::vector<int64_t>& weights = graph.values[node.inputs[WeightsOf(node)]].type.shape;
-  // Per pixel of the larger side: convolutions have [outputs, inputs / group, ...], ConvTranspose [inputs, outputs /
-  // group, ...].
+  // Operations per pixel of the larger side. Convolutions have weights [outputs, inputs / group, ...], ConvTranspose
+  // [inputs, outputs / group, ...].
   const ValueId pixels = Is(node, "ConvTranspose") ? node.inputs[0] : node.outputs[0];
   double operations = 2.0 * static_cast<double>(graph.values[pixels].type.elements());
   for (size_t d = 1; d < weights.size(); ++d) operations *= static_cast<double>(weights[d]);
   return operations;
 }
 
-// With channels last, one group of lanes would have to sum all channels of an image.
+// With channels last, one group of lanes sums over all channels of an image.
 bool StaysChannelsFirst(const Graph& graph, const Node& node) {
   return graph.target.facts().sums_planes_in_groups && Is(node, "InstanceNormalization");
 }
@@ -151,7 +153,7 @@ class LayoutChooser {
         if (outputs[k] == kAbsent) continue;
         converted_[node.outputs[k]] = outputs[k];
         ValueId& replacement = replacements[node.outputs[k]];
-        replacement = outputs[k];  // unless it leaves, only nodes that go away still read the value in NCHW
+        replacement = outputs[k];  // unless the value is an output, its only NCHW readers are nodes about to be removed
         if (!LeavesRegion(node.outputs[k])) continue;
         HONE_ASSIGN_OR_RETURN(
             replacement, AddOp(graph_, "Transpose", {outputs[k]}, {{"perm", ToChannelsFirst(RankOf(outputs[k]))}}));
@@ -171,12 +173,12 @@ class LayoutChooser {
   }
 
   bool Movable(int node) const { return node >= 0 && movable_[node]; }
-  // Whether the node reads the value with its channels last when it moves.
+  // Returns true if the node, once moved, reads the value with channels last.
   bool Follows(int node, ValueId id) const {
     return movable_[node] && ReadsChannelsLast(graph_, graph_.nodes[node], id);
   }
 
-  // All movable nodes that touch a value change together.
+  // Joins into one region all movable nodes that touch a value.
   void Connect(ValueId id) {
     if (!HasLayout(graph_, id)) return;
     int first = Movable(producers_[id]) ? producers_[id] : -1;
@@ -189,7 +191,7 @@ class LayoutChooser {
 
   bool Moves(int node) const { return movable_[node] && chosen_.contains(Region(node)); }
 
-  // Whether a value that a movable node makes is wanted in NCHW, too.
+  // Returns true if a value that a movable node produces is also needed in NCHW.
   bool LeavesRegion(ValueId id) const {
     if (IsOutput(graph_, id)) return true;
     for (int consumer : consumers_[id]) {
@@ -198,7 +200,7 @@ class LayoutChooser {
     return false;
   }
 
-  // Bytes that a Transpose of the value counts for: none if it does nothing, or meets another one and cancels.
+  // The cost in bytes of a Transpose of the value; 0 if it moves nothing, or cancels with another Transpose.
   double TransposeBytes(ValueId id, bool leaving) const {
     const TensorType& type = graph_.values[id].type;
     if (type.shape[1] == 1 || Pixels(type.shape) == 1) return 0;
@@ -214,13 +216,13 @@ class LayoutChooser {
 
   void Decide() {
     const double bytes_per_operation = BytesPerOperation(graph_.target);
-    std::map<int, double> gain;  // per region, in bytes that it may cost
+    std::map<int, double> gain;  // per region, in bytes of Transposes that it may cost
     for (size_t i = 0; i < movable_.size(); ++i) {
       if (!movable_[i]) continue;
       const Node& node = graph_.nodes[i];
       const double operations = ConvOperations(graph_, node);
       if (operations > 0) gain[Region(static_cast<int>(i))] += bytes_per_operation * operations * GainOf(graph_, node);
-      // In NCHW, what the instruction takes is brought side by side by the kernel itself, which is a Transpose, too.
+      // In NCHW the kernel itself brings the instruction's operands side by side, which costs a Transpose as well.
       if (TakesInstruction(graph_, node)) gain[Region(static_cast<int>(i))] += EnteringBytes(node);
     }
     for (ValueId id = 0; id < static_cast<ValueId>(graph_.values.size()); ++id) {
@@ -242,7 +244,7 @@ class LayoutChooser {
     spdlog::debug("layout: {} of {} regions go to NHWC", chosen_.size(), gain.size());
   }
 
-  // The NHWC form of a value; made by a Transpose where it enters.
+  // Returns the NHWC form of a value; adds a Transpose if the value enters a region.
   absl::StatusOr<ValueId> Converted(ValueId id) {
     auto it = converted_.find(id);
     if (it != converted_.end()) return it->second;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Channels last: activations of 2-D convolutional networks in NHWC, which is what our CPU kernels are written for.
+// Layout selection: moves activations of convolutional networks to channels last (NHWC), for which the CPU kernels are
+// written.
 //
-// Vectors run along the output channels, so a convolution is a matrix product of pixels and channels. Nodes that know
-// channels (convolutions, pools) and nodes that can live with any order form connected regions; a region changes as a
-// whole, with a Transpose wherever a tensor enters or leaves it, if that pays. Weights stay as they are.
+// Vectors run along the output channels, so a convolution is a matrix product of pixels and channels. Nodes with
+// channels (convolutions, pools) and nodes that work in any order form connected regions. A region changes as a whole
+// if the estimated gain exceeds the cost of the Transposes where tensors enter or leave it. Weights keep their order.
 #ifndef HONE_COMPILER_GRAPH_PASSES_LAYOUT_H_
 #define HONE_COMPILER_GRAPH_PASSES_LAYOUT_H_
 
@@ -12,7 +13,8 @@
 
 namespace hone::graph {
 
-// Expects what Simplify leaves. Run Simplify afterwards: it cancels pairs of Transposes that meet at borders.
+// Requires a graph that Simplify has processed. Run Simplify afterwards as well: it cancels pairs of Transposes that
+// meet at the borders of regions.
 absl::Status ChooseLayouts(Graph& graph);
 
 }  // namespace hone::graph

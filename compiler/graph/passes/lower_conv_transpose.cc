@@ -14,7 +14,7 @@ namespace {
 using Ints = std::vector<int64_t>;
 
 struct Phases {
-  Ints strides, pads;  // per spatial dimension; pads before it
+  Ints strides, pads;  // per spatial dimension; pads are those at the beginning
   Ints sizes;          // of each phase's output
 };
 
@@ -29,8 +29,8 @@ bool CanLowerConvTranspose(const Graph& graph, const Node& node) {
          std::any_of(strides.begin(), strides.end(), [](int64_t s) { return s > 1; });
 }
 
-// The weights [inputs, outputs, kernel...] as [stride..., taps..., inputs, outputs]: for the outputs of phase p, tap t
-// is the kernel's (p + pad) mod stride + stride * t, or 0 where the kernel has ended.
+// Reorders weights [inputs, outputs, kernel...] to [stride..., taps..., inputs, outputs]. Tap t of phase p is kernel
+// element (p + pad) mod stride + stride * t, or 0 beyond the kernel's end.
 ValueId SplitWeights(Graph& graph, ValueId id, const Phases& phases) {
   const Value source = graph.values[id];
   const Ints& from = source.type.shape;
@@ -47,7 +47,7 @@ ValueId SplitWeights(Graph& graph, ValueId id, const Phases& phases) {
   for (size_t d = 0; d < rank; ++d) kernel *= from[2 + d];
   const int64_t count = type.elements() / (inputs * outputs);
   for (int64_t position = 0; position < count; ++position) {
-    int64_t rest = position, tap = 0, step = 1;  // tap: its place in the kernel, row-major
+    int64_t rest = position, tap = 0, step = 1;  // tap: row-major index in the kernel
     Ints index(2 * rank);
     for (size_t i = 2 * rank; i-- > 0; rest /= positions[i]) index[i] = rest % positions[i];
     bool inside = true;
@@ -72,9 +72,10 @@ absl::StatusOr<ValueId> Crop(Graph& graph, ValueId value, const Ints& shape) {
   return AddOp(graph, "Slice", {value, starts, ends});
 }
 
-// Whether each product of an input and a tap is better made once, in one product of matrices, and then added up. The
-// vectors of phases lie along the output channels, and all phases have as many taps; those of products lie along taps
-// and channels, none is wasted, but all products go through memory.
+// Returns true if it is faster to compute all products of inputs and taps by one matrix product and to sum them
+// afterwards. Phase by phase, vectors run along the output channels and all phases are padded to the same number of
+// taps. With the matrix product, vectors run along taps and channels and nothing is wasted, but all products pass
+// through memory.
 bool PrefersProducts(const Graph& graph, const Node& node, const Ints& strides) {
   const Ints& weights = graph.values[node.inputs[1]].type.shape;  // [inputs, outputs, kernel...]
   const int64_t width = graph.target.VectorWidth(4);
@@ -84,7 +85,7 @@ bool PrefersProducts(const Graph& graph, const Node& node, const Ints& strides) 
     phased *= (weights[2 + d] + strides[d] - 1) / strides[d] * strides[d];
   }
   const auto vectors = [&](int64_t elements) { return static_cast<double>((elements + width - 1) / width); };
-  constexpr double kThroughMemory = 6;  // multiply-adds on a vector that its way through memory takes
+  constexpr double kThroughMemory = 6;  // cost of passing a vector through memory, in multiply-adds
   const auto inputs = static_cast<double>(weights[0]);
   return vectors(taps * weights[1]) * (inputs + kThroughMemory) <
          static_cast<double>(phased) * vectors(weights[1]) * inputs;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gives transposed convolutions a form without divisions inside their sums: one small convolution per phase, or one
-// product of matrices and sums of what it gives.
+// Rewrites transposed convolutions so that their sums need no division: as one small convolution per phase, or as one
+// matrix product followed by sums of its elements.
 #ifndef HONE_COMPILER_GRAPH_PASSES_LOWER_CONV_TRANSPOSE_H_
 #define HONE_COMPILER_GRAPH_PASSES_LOWER_CONV_TRANSPOSE_H_
 
@@ -9,10 +9,11 @@
 
 namespace hone::graph {
 
-// A ConvTranspose in NHWC (constant weights, a stride over 1, no dilation, one group) becomes PhasedConvTranspose, or,
-// with few output channels or a kernel that the stride does not divide, MatMul, Reshape and SumTaps. The output of
-// either, [N, D / stride, stride, ..., C], is the same memory; (Add,) Reshape, and Slice where the stride does not
-// divide the output, make the rest of it.
+// Rewrites each ConvTranspose in NHWC with constant weights, a stride over 1, no dilation and one group. It becomes
+// PhasedConvTranspose, or, if it has few output channels or a kernel that the stride does not divide, MatMul, Reshape
+// and SumTaps. The result of either, [N, D / stride, stride, ..., C], has the same memory order as the original output.
+// Reshape restores its shape, with Add before it for a bias and Slice after it if the stride does not divide the
+// output.
 absl::Status LowerConvTransposes(Graph& graph);
 
 }  // namespace hone::graph

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gives convolutions in groups a form whose groups are a dimension of their own.
+// Rewrites grouped convolutions so that the groups are a dimension of their own.
 #ifndef HONE_COMPILER_GRAPH_PASSES_LOWER_GROUPED_CONV_H_
 #define HONE_COMPILER_GRAPH_PASSES_LOWER_GROUPED_CONV_H_
 
@@ -8,10 +8,10 @@
 
 namespace hone::graph {
 
-// A Conv of several groups with more than one output channel each becomes GroupedConv, whose output [N, groups,
-// channels of a group, D...] (in NHWC [N, D..., groups, channels of a group]) is the same memory, and Reshape.
-// Without it, which inputs an output channel reads is a division of its number, and the channels of a tile belong to
-// several groups unless the tiles divide a group.
+// A Conv with several groups and more than one output channel per group becomes GroupedConv and Reshape. The output of
+// GroupedConv, [N, groups, channels of a group, D...] (in NHWC [N, D..., groups, channels of a group]), has the same
+// memory order as the original. In the original form, an output channel finds its inputs by a division of its index,
+// and a tile may cover channels of several groups.
 absl::Status LowerGroupedConvs(Graph& graph);
 
 }  // namespace hone::graph

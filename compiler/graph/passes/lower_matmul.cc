@@ -25,7 +25,7 @@ ValueId AddTransposed(Graph& graph, Value constant) {
                   Permute(constant, perm));
 }
 
-// The value times a float32 constant's number; the value itself for 1.
+// Returns value * factor (a float32 constant); the value itself if the factor is 1.
 ValueId ScaleConstant(Graph& graph, ValueId id, double factor) {
   if (factor == 1) return id;
   const Value source = graph.values[id];
@@ -50,15 +50,15 @@ absl::StatusOr<ValueId> LowerGemm(Graph& graph, const Node& node) {
   return AddOp(graph, "Add", {product, ScaleConstant(graph, node.inputs[2], beta)});
 }
 
-// The product of all dimensions but the last, and the last.
+// Splits the shape into the product of all dimensions but the last, and the last.
 std::vector<int64_t> Rows(const std::vector<int64_t>& shape, int64_t last) {
   int64_t rows = 1;
   for (size_t d = 0; d + 1 < shape.size(); ++d) rows *= shape[d];
   return {rows, last};
 }
 
-// Whether the value is made by a node with the trait sums_apart and element-wise work on that alone, for one reader of
-// the value: nobody else reads anything on the way.
+// Returns true if the value is the result of a node with the trait sums_per_channel, followed only by element-wise
+// nodes, and has one reader; nothing else reads a value on the way.
 absl::StatusOr<bool> IsMadeOfSumsApart(const Graph& graph, const View& view, ValueId id) {
   if (view.ConsumersOf(id).size() != 1) return false;
   const Node* found = nullptr;
@@ -72,7 +72,7 @@ absl::StatusOr<bool> IsMadeOfSumsApart(const Graph& graph, const View& view, Val
     if (maker == nullptr || IsOutput(graph, value)) return false;
     if (!inside.insert(maker).second) continue;
     HONE_ASSIGN_OR_RETURN(const NodeTraits traits, FindTraits(graph, *maker));
-    if (traits.sums_apart && (found == nullptr || found == maker)) {
+    if (traits.sums_per_channel && (found == nullptr || found == maker)) {
       found = maker;
     } else if (traits.elementwise) {
       pending.insert(pending.end(), maker->inputs.begin(), maker->inputs.end());
@@ -98,7 +98,7 @@ absl::StatusOr<ValueId> LowerConv(Graph& graph, const View& view, const Node& no
   if (!IsConstant(graph, node.inputs[1]) || IntAttribute(node, "group", 1) != 1) return kAbsent;
   const std::vector<int64_t> weights = graph.values[node.inputs[1]].type.shape;
   if (std::any_of(weights.begin() + 2, weights.end(), [](int64_t extent) { return extent != 1; })) return kAbsent;
-  // With a 1x1 window and stride 1 every kind of automatic padding is none.
+  // For a 1x1 window with stride 1 every kind of automatic padding is zero.
   if (!all("strides", 1) || !all("pads", 0)) return kAbsent;
   const std::vector<int64_t> input = graph.values[node.inputs[0]].type.shape;
   const std::vector<int64_t> output = graph.values[node.outputs[0]].type.shape;
@@ -108,7 +108,7 @@ absl::StatusOr<ValueId> LowerConv(Graph& graph, const View& view, const Node& no
   std::vector<int64_t> matrix_shape = {input[0], input[1], pixels};
   if (channels_last) {
     matrix_shape = Rows(input, weights[1]);
-    // Pixels stay as they are where the kernel of a depthwise convolution can make the products, too.
+    // The pixels are not reshaped if the kernel of a depthwise convolution can compute the products as well.
     if (graph.target.facts().joins_products) {
       HONE_ASSIGN_OR_RETURN(const bool after_depthwise, IsMadeOfSumsApart(graph, view, node.inputs[0]));
       if (after_depthwise) matrix_shape = input;

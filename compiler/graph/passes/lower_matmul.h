@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gives every matrix product that can have it the one form that is tuned best: rows x K times a constant K x N.
+// Rewrites matrix products to the one form that is tuned best: rows x K times a constant K x N.
 //
-// Images in NCHW have the other: constant rows x K times K x pixels.
+// Images in NCHW use the mirrored form: constant rows x K times K x pixels.
 #ifndef HONE_COMPILER_GRAPH_PASSES_LOWER_MATMUL_H_
 #define HONE_COMPILER_GRAPH_PASSES_LOWER_MATMUL_H_
 
@@ -10,9 +10,10 @@
 
 namespace hone::graph {
 
-// Gemm with constant weights becomes MatMul and Add; a 1x1 convolution (constant weights, stride 1, no padding, one
-// group) and a MatMul of more than two dimensions with a constant matrix become Reshape, MatMul (and Add), Reshape.
-// After a depthwise convolution with channels last, pixels stay as they are, so that one kernel can do both (fuse.h).
+// Gemm with constant weights becomes MatMul and Add. A 1x1 convolution (constant weights, stride 1, no padding, one
+// group) and a MatMul of more than two dimensions with a constant matrix become Reshape, MatMul, Add if there is a
+// bias, and Reshape. A 1x1 convolution after a depthwise convolution with channels last gets no Reshapes, so that one
+// kernel can compute both (fuse.h).
 absl::Status LowerMatMuls(Graph& graph);
 
 }  // namespace hone::graph

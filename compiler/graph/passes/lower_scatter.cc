@@ -15,7 +15,7 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-constexpr int64_t kMostPlaces = int64_t{1} << 25;  // a map of as many takes 128 MiB
+constexpr int64_t kScatterPlacesMax = int64_t{1} << 25;  // a map of this size takes 128 MiB
 
 bool IsScatter(const Node& node) { return Is(node, "Scatter") || Is(node, "ScatterElements") || Is(node, "ScatterND"); }
 
@@ -29,13 +29,13 @@ std::optional<Ints> ReadIndices(const Value& indices) {
 
 int64_t CountElements(const Ints& shape) { return TensorType{ir::DType::kInt64, shape}.elements(); }
 
-// Counted from the front, and modulo the extent as the operator has it.
+// Converts an index to one counted from the front, modulo the extent, as the operator does.
 int64_t FromFront(int64_t index, int64_t extent) { return (index % extent + extent) % extent; }
 
-// What the indices of a scatter say. Places are numbers in row-major order.
+// The destinations of a scatter's updates. A place is a row-major element number.
 struct ScatterShape {
-  Ints updates;  // extents of the updates, as far as each has indices of its own
-  Ints places;   // extents of the data, as far as the indices name them
+  Ints updates;  // leading extents of the updates: one index tuple each
+  Ints places;   // leading extents of the data that the indices address
 };
 
 ScatterShape ReadScatterShape(const Graph& graph, const Node& node) {
@@ -46,7 +46,7 @@ ScatterShape ReadScatterShape(const Graph& graph, const Node& node) {
   return scatter;
 }
 
-// The place of each update of a ScatterND, from its tuple of indices.
+// The place of each update of a ScatterND, from its index tuple.
 Ints PlacesOfTuples(const ScatterShape& scatter, const Ints& indices) {
   Ints places(static_cast<size_t>(CountElements(scatter.updates)), 0);
   const size_t depth = scatter.places.size();
@@ -57,7 +57,7 @@ Ints PlacesOfTuples(const ScatterShape& scatter, const Ints& indices) {
   return places;
 }
 
-// The same for a ScatterElements: where the update itself is, but for its index along the axis.
+// The same for ScatterElements: the update's own position, with the index replacing the one along the axis.
 Ints PlacesOfElements(const ScatterShape& scatter, const Ints& indices, int64_t axis) {
   const size_t rank = scatter.places.size();
   const size_t indexed = static_cast<size_t>(AxisFromFront(axis, rank));
@@ -72,11 +72,11 @@ Ints PlacesOfElements(const ScatterShape& scatter, const Ints& indices, int64_t 
   return places;
 }
 
-// A scatter from the side of its result.
+// A scatter seen from its result.
 struct InverseMap {
-  std::vector<int32_t> updates;  // per place the last update that goes there; -1, which a Gather can read, if none does
-  std::vector<uint8_t> written;  // per place whether an update goes there
-  bool distinct = true;          // no two updates go to one place
+  std::vector<int32_t> updates;  // per place: the last update that goes there; -1 (a valid Gather index) if none
+  std::vector<uint8_t> written;  // per place: whether an update goes there
+  bool distinct = true;          // whether no two updates go to one place
 };
 
 InverseMap InvertPlaces(const Ints& places, int64_t count) {
@@ -90,7 +90,7 @@ InverseMap InvertPlaces(const Ints& places, int64_t count) {
   return inverse;
 }
 
-// The operator that combines the data with an update; "" where the update takes its place.
+// The operator that combines the data with an update; "" if the update replaces the data.
 std::string_view CombinerOf(const Node& node) {
   const std::string reduction = StringAttribute(node, "reduction", "none");
   if (reduction == "add") return "Add";
@@ -106,7 +106,7 @@ absl::StatusOr<ValueId> LowerScatter(Graph& graph, const Node& node) {
   const Ints shape = graph.values[data].type.shape;
   const ScatterShape scatter = ReadScatterShape(graph, node);
   const int64_t updates = CountElements(scatter.updates), places = CountElements(scatter.places);
-  if (updates == 0 || places == 0 || updates > kMostPlaces || places > kMostPlaces) return kAbsent;
+  if (updates == 0 || places == 0 || updates > kScatterPlacesMax || places > kScatterPlacesMax) return kAbsent;
   const InverseMap inverse =
       InvertPlaces(Is(node, "ScatterND") ? PlacesOfTuples(scatter, *indices)
                                          : PlacesOfElements(scatter, *indices, IntAttribute(node, "axis", 0)),
@@ -114,7 +114,7 @@ absl::StatusOr<ValueId> LowerScatter(Graph& graph, const Node& node) {
   const std::string_view combiner = CombinerOf(node);
   if (!combiner.empty() && !inverse.distinct) return kAbsent;
 
-  Ints list = {updates}, mask = scatter.places;  // shapes: of the updates one after the other, of what is written
+  Ints list = {updates}, mask = scatter.places;  // shapes of the flattened updates and of `written`
   list.insert(list.end(), shape.begin() + static_cast<std::ptrdiff_t>(scatter.places.size()), shape.end());
   mask.resize(shape.size(), 1);
   const ValueId map = AddConstant(graph, "map", ir::DType::kInt32, scatter.places, inverse.updates);
@@ -127,8 +127,8 @@ absl::StatusOr<ValueId> LowerScatter(Graph& graph, const Node& node) {
   return AddOp(graph, "Where", {written, value, data});
 }
 
-// A ScatterElements along the first axis whose indices are one of each row, expanded: a ScatterND of whole rows, which
-// looks for each row once and not for each of its elements.
+// Replaces a ScatterElements along the first axis whose indices are equal along each row (expanded from one index per
+// row) by a ScatterND of complete rows. It then searches once per row instead of once per element.
 absl::StatusOr<ValueId> ScatterRows(Graph& graph, const View& view, const Node& node) {
   if (!IsScatter(node) || Is(node, "ScatterND")) return kAbsent;
   const Ints shape = graph.values[node.inputs[0]].type.shape, updates = graph.values[node.inputs[1]].type.shape;

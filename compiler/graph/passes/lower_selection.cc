@@ -28,7 +28,7 @@ ValueId PositionsOf(Graph& graph, const Node& nonzero) {
                               {static_cast<int64_t>(shape.size()), static_cast<int64_t>(found.size())}, positions);
 }
 
-// Without an axis it takes from the elements in their order.
+// Without an axis it selects from the flattened elements.
 absl::StatusOr<ValueId> GatherKept(Graph& graph, const Node& compress) {
   const std::vector<uint8_t> condition = ReadConstant<uint8_t>(graph.values[compress.inputs[1]]);
   ValueId x = compress.inputs[0];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts what selections take into constants.
+// Replaces selections with constant conditions by constants or gathers.
 #ifndef HONE_COMPILER_GRAPH_PASSES_LOWER_SELECTION_H_
 #define HONE_COMPILER_GRAPH_PASSES_LOWER_SELECTION_H_
 
@@ -8,9 +8,9 @@
 
 namespace hone::graph {
 
-// A Compress, whose condition is known, becomes a Gather with constant indices, and a NonZero a constant. As operators
-// they have the positions in their expressions: the text of a workload with a long list of them is larger than its
-// parser takes.
+// A Compress becomes a Gather with constant indices, and a NonZero becomes a constant. Their conditions are always
+// known at compile time. The original operators would write all positions into their expressions; for a long list the
+// workload's text would exceed the parser's size limit.
 absl::Status LowerSelections(Graph& graph);
 
 }  // namespace hone::graph

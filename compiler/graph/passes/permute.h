@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transposition of constants, natively: what passes do to weights.
+// Transposes constants directly in memory, for passes that change weights. Also: arithmetic on permutations.
 #ifndef HONE_COMPILER_GRAPH_PASSES_PERMUTE_H_
 #define HONE_COMPILER_GRAPH_PASSES_PERMUTE_H_
 
@@ -12,12 +12,12 @@ namespace hone::graph {
 
 using Perm = std::vector<int64_t>;
 
-// Attribute perm of a Transpose of a value of this rank; the reverse order where it is absent.
+// Returns the attribute perm of a Transpose of a value of this rank; if it is absent, the reversing permutation.
 Perm TransposePerm(const Node& node, size_t rank);
 // result[d] = dims[perm[d]]: the shape after a Transpose.
 std::vector<int64_t> PermuteDims(const std::vector<int64_t>& dims, const Perm& perm);
 Perm Inverse(const Perm& perm);
-// The constant's bytes transposed; perm has one entry per dimension.
+// Returns the bytes of the transposed constant. perm has one entry per dimension.
 TensorData Permute(const Value& constant, const Perm& perm);
 
 }  // namespace hone::graph

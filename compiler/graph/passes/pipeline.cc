@@ -23,19 +23,19 @@ namespace hone::graph {
 namespace {
 
 constexpr Pass<Graph> kPasses[] = {
-    // Clean up what exporters leave.
+    // Clean up the exporter's output.
     {"fold_constants", FoldConstants},
     {"simplify", Simplify},
     {"share_subexpressions", ShareCommonSubexpressions},
-    // Once it is known which indices are constant.
+    // After folding, because it must be known which indices are constant.
     {"lower_scatters", LowerScatters},
     {"lower_selections", LowerSelections},
     {"split_axes", SplitAxes},
     {"split_recurrences", SplitRecurrences},
-    // Name what is spelled out, and put what is per channel into weights.
+    // Recognize patterns, and fold per-channel scaling into weights.
     {"recognize_patterns", RecognizePatterns},
     {"fold_scale", FoldScale},
-    // Choose the form in which convolutions and matrix products are computed.
+    // Choose the form of convolutions and matrix products.
     {"name_shuffles", NameShuffles},
     {"choose_layouts", ChooseLayouts},
     {"spell_shuffles", SpellShuffles},
@@ -46,7 +46,7 @@ constexpr Pass<Graph> kPasses[] = {
     {"flatten_reductions", FlattenReductions},
     {"simplify", Simplify},
     {"sink_reshapes", SinkReshapes},
-    // What the steps before made of constants.
+    // Fold what the passes before have made constant.
     {"fold_constants", FoldConstants},
     {"share_subexpressions", ShareCommonSubexpressions},
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All passes over the graph, in order. Each pass is a free function in a file of its own name beside this one.
+// The graph pass pipeline. Each pass is a free function in a file of its own beside this one.
 #ifndef HONE_COMPILER_GRAPH_PASSES_PIPELINE_H_
 #define HONE_COMPILER_GRAPH_PASSES_PIPELINE_H_
 
@@ -13,11 +13,12 @@
 
 namespace hone::graph {
 
-// The whole pipeline, top to bottom; a pass that runs again stands there again.
+// Returns the passes in the order in which they run. A pass that runs several times is listed several times.
 std::span<const Pass<Graph>> GraphPasses();
 
-// Rewrites the graph into an equal, faster one; afterwards it is tidy (graph_edit.h). At log level debug it says what
-// each pass took and left. An error names the pass and is a bug of ours or of the model's nodes.
+// Runs the pipeline: rewrites the graph into an equivalent, faster one, which is tidy (graph_edit.h). At log level
+// debug, each pass logs its time and the resulting graph size. An error names the pass; it is a bug in Hone or in the
+// model's nodes.
 absl::Status RunPasses(Graph& graph, PassOptions<Graph> options = {});
 
 }  // namespace hone::graph

@@ -14,7 +14,7 @@
 namespace hone::graph {
 namespace {
 
-// What was found: the value to replace and the operator that makes it.
+// A match: the value to replace and the operator that computes it.
 struct Found {
   ValueId value;
   std::string op, domain;
@@ -44,7 +44,7 @@ class Matcher {
   }
 
  private:
-  // The node that reads nothing but `id` and a constant equal to `number`, if it is the only reader and an `op`.
+  // Returns the node that reads only `id` and a constant equal to `number`, if it is an `op` and the only reader of id.
   const Node* Next(ValueId id, std::string_view op, double number) const {
     const Node* next = view_.OnlyConsumer(id);
     if (next == nullptr || !Is(*next, op)) return nullptr;
@@ -54,7 +54,7 @@ class Matcher {
 
   const TensorType& TypeOf(ValueId id) const { return graph_.values[id].type; }
 
-  // x, if id is x * number (or x / (1 / number)); kAbsent otherwise.
+  // Returns x if id is x * number (or x / (1 / number)); else kAbsent.
   ValueId Unscale(ValueId id, double number) const {
     if (const Node* mul = view_.Producer(id, "Mul")) {
       for (size_t i = 0; i < 2; ++i) {
@@ -65,7 +65,7 @@ class Matcher {
     return div != nullptr && view_.IsNumber(div->inputs[1], 1 / number) ? div->inputs[0] : kAbsent;
   }
 
-  // From 1 + f(x), the value of x * 0.5 * (1 + f(x)) in whatever order it is written; kAbsent if it is not there.
+  // Given 1 + f(x), returns the value of x * 0.5 * (1 + f(x)), with the factors in any order; kAbsent if there is none.
   ValueId HalfTimes(ValueId one_plus, ValueId x) const {
     const Node* product = view_.OnlyConsumer(one_plus);
     if (product == nullptr || !Is(*product, "Mul")) return kAbsent;
@@ -112,7 +112,7 @@ class Matcher {
     return std::nullopt;
   }
 
-  // The product of `factor` and x, if it is all that reads factor.
+  // Returns the product of `factor` and x if it is the only reader of factor.
   ValueId TimesX(ValueId factor, ValueId x) const {
     const Node* mul = view_.OnlyConsumer(factor);
     return mul != nullptr && Is(*mul, "Mul") && View::Other(*mul, factor) == x ? mul->outputs[0] : kAbsent;
@@ -151,14 +151,15 @@ class Matcher {
     return sixth == nullptr ? std::nullopt : Unary(x, sixth->outputs[0], "HardSwish", "");
   }
 
-  // The only reader of id, if it divides it by 6.
+  // Returns the only reader of id, if it divides it by 6.
   const Node* Sixth(ValueId id) const {
     const Node* next = id == kAbsent ? nullptr : view_.OnlyConsumer(id);
     if (next == nullptr || Unscale(next->outputs[0], 1.0 / 6) != id) return nullptr;
     return next;
   }
 
-  // The first axis of a mean over all axes from there to the last, dimensions kept; none for any other mean.
+  // Returns the first axis of a mean over all axes from there to the last, with dimensions kept; nullopt for any other
+  // mean.
   std::optional<int64_t> TrailingAxis(const Node& mean) const {
     const int64_t rank = static_cast<int64_t>(TypeOf(mean.inputs[0]).shape.size());
     std::vector<int64_t> axes = IntsAttribute(mean, "axes");
@@ -176,7 +177,7 @@ class Matcher {
     return axes[0];
   }
 
-  // x / sqrt(mean(x^2) + epsilon) from its mean of squares.
+  // Given the mean of squares, returns x / sqrt(mean(x^2) + epsilon).
   struct Normalized {
     ValueId centered, result;
     double epsilon;
@@ -209,7 +210,7 @@ class Matcher {
     return product == kAbsent ? std::nullopt : std::optional(Normalized{centered, product, *epsilon});
   }
 
-  // The constant factor (or summand) that the only reader of id applies, if it has the shape of the row.
+  // Returns the constant factor (or summand) that the only reader of id applies, if it has the shape of the row.
   ValueId RowConstant(ValueId id, std::string_view op, const std::vector<int64_t>& row, ValueId* result) const {
     const Node* next = view_.OnlyConsumer(id);
     const ValueId other = next != nullptr && Is(*next, op) ? View::Other(*next, id) : kAbsent;
@@ -234,14 +235,14 @@ class Matcher {
     return norm ? Affine(norm->centered, *norm, *axis, "RMSNormalization", "") : std::nullopt;
   }
 
-  // With the scale and bias that follow, which both normalizations take as inputs.
+  // Adds the scale and bias that follow, which both normalizations take as inputs.
   Match Affine(ValueId x, const Normalized& norm, int64_t axis, std::string op, std::string_view bias_op) const {
     const std::vector<int64_t>& shape = TypeOf(x).shape;
     if (TypeOf(x).dtype != ir::DType::kFloat32) return std::nullopt;
     const std::vector<int64_t> row(shape.begin() + axis, shape.end());
     ValueId result = norm.result;
     const ValueId scale = RowConstant(result, "Mul", row, &result);
-    // A constant on the way, as epsilon, may have more dimensions than x, or larger ones.
+    // A constant in the pattern, such as epsilon, may have a larger shape than x and so widen the result.
     if (scale == kAbsent || TypeOf(result) != TypeOf(x)) return std::nullopt;
     Found found{result, std::move(op), "", {x, scale}, {{"axis", axis}, {"epsilon", norm.epsilon}}};
     if (bias_op.empty()) return found;
@@ -270,7 +271,7 @@ absl::Status RecognizePatterns(Graph& graph) {
     HONE_ASSIGN_OR_RETURN(replacements[match.value],
                           AddOp(graph, match.op, match.inputs, match.attributes, match.domain));
   }
-  ReplaceUses(graph, std::move(replacements));  // in the new nodes, too: one may read what another takes the place of
+  ReplaceUses(graph, std::move(replacements));  // in the new nodes too: one may read a value that another replaces
   Tidy(graph);
   return absl::OkStatus();
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds operators that a model spells out in many nodes because its opset had no name for them, and gives them one:
-// a kernel for a layer norm is faster than one fused from its nine parts, and its workload says what it is.
+// Recognizes operators that a model spells out as several nodes, and replaces each such pattern by one node.
+//
+// Models do this when their opset lacks the operator. The kernel of a layer norm is faster than one fused from nine
+// nodes, and its workload has a telling label.
 #ifndef HONE_COMPILER_GRAPH_PASSES_RECOGNIZE_H_
 #define HONE_COMPILER_GRAPH_PASSES_RECOGNIZE_H_
 
@@ -9,7 +11,8 @@
 
 namespace hone::graph {
 
-// GELU (by erf or tanh), SiLU, Mish, hard swish, layer norm and RMS norm. Parts that others read stay.
+// Recognizes GELU (by erf or tanh), SiLU, Mish, hard swish, layer norm and RMS norm. A pattern stays if other nodes
+// read one of its inner values.
 absl::Status RecognizePatterns(Graph& graph);
 
 }  // namespace hone::graph

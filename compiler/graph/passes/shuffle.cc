@@ -16,14 +16,14 @@ namespace {
 
 using Shape = std::vector<int64_t>;
 
-// Position i of `groups` x `size` channels, read column by column.
+// The source of position i when `groups` x `size` channels are read column by column.
 Shape ShuffleIndices(int64_t groups, int64_t size) {
   Shape indices;
   for (int64_t i = 0; i < groups * size; ++i) indices.push_back(i % groups * size + i / groups);
   return indices;
 }
 
-// If the Transpose is the middle of a shuffle, the number of groups; else 0.
+// Returns the number of groups if the Transpose is the middle of a shuffle; else 0.
 int64_t ShuffleGroups(const Graph& graph, const View& view, const Node& transpose) {
   const Shape& split = graph.values[transpose.inputs[0]].type.shape;
   if (split.size() != 5 || TransposePerm(transpose, 5) != Perm{0, 2, 1, 3, 4}) return 0;
@@ -37,7 +37,7 @@ int64_t ShuffleGroups(const Graph& graph, const View& view, const Node& transpos
   return fits ? split[1] : 0;
 }
 
-// For which number of groups the constant indices are a shuffle; 0 if for none.
+// Returns the number of groups for which the constant indices are a shuffle; 0 if there is none.
 int64_t GroupsOf(const Value& indices) {
   if (indices.data == nullptr || indices.type.dtype != ir::DType::kInt64 || indices.type.shape.size() != 1) return 0;
   const Shape values = ReadConstant<int64_t>(indices);

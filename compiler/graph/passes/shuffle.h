@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Channel shuffles: models spell them Reshape, Transpose, Reshape in five dimensions, which nothing else understands.
+// Channel shuffles. Models write them as Reshape, Transpose, Reshape with five dimensions, which no other pass can
+// handle.
 #ifndef HONE_COMPILER_GRAPH_PASSES_SHUFFLE_H_
 #define HONE_COMPILER_GRAPH_PASSES_SHUFFLE_H_
 
@@ -8,10 +9,10 @@
 
 namespace hone::graph {
 
-// The three nodes become one Gather along the channels, which the layout pass can move like any other node.
+// Replaces the three nodes by one Gather along the channels, which the layout pass can move like any other node.
 absl::Status NameShuffles(Graph& graph);
-// Gathers whose constant indices are a shuffle become Reshape, Transpose, Reshape again, along whatever axis they now
-// have: that needs no table at run time.
+// Replaces each Gather whose constant indices are a shuffle by Reshape, Transpose, Reshape along its current axis. This
+// form needs no index table at run time.
 absl::Status SpellShuffles(Graph& graph);
 
 }  // namespace hone::graph

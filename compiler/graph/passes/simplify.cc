@@ -18,18 +18,18 @@
 namespace hone::graph {
 namespace {
 
-constexpr ValueId kUnchanged = kAbsent;  // what a rule returns that does not apply
+constexpr ValueId kUnchanged = kAbsent;  // returned by a rule that does not apply
 
 const TensorType& InputType(const Graph& graph, const Node& node, size_t i = 0) {
   return graph.values[node.inputs[i]].type;
 }
 const TensorType& OutputType(const Graph& graph, const Node& node) { return graph.values[node.outputs[0]].type; }
 
-// The rules below take a node and return the value that stands for its first output, or kUnchanged. They may append
-// nodes, which is why they copy the node that they look at.
+// Each rule below takes a node and returns the value that replaces its first output, or kUnchanged. Rules may append
+// nodes, which invalidates references, so they copy the node first.
 
-// x + 0, x - 0, x * 1, x / 1, x ^ 1, where the number does not widen x. Of floats, x + 0 is 0 where x is -0; what
-// changes nothing is to add -0.
+// Removes x + 0, x - 0, x * 1, x / 1, x ^ 1, unless the constant's shape widens x. For floats, x + 0 turns -0 into 0;
+// only x + -0 has no effect.
 ValueId DropNeutral(const Graph& graph, const Node& node) {
   if (node.inputs.size() != 2 || !node.domain.empty()) return kUnchanged;
   const bool commutes = node.op == "Add" || node.op == "Mul";
@@ -45,7 +45,7 @@ ValueId DropNeutral(const Graph& graph, const Node& node) {
   return kUnchanged;
 }
 
-// Division by a number whose reciprocal is exact is the same as, and much slower than, the multiplication.
+// Replaces division by a number whose reciprocal is exact by the faster multiplication with the same result.
 absl::StatusOr<ValueId> DivideByMultiplying(Graph& graph, const Node& node) {
   if (!Is(node, "Div") || InputType(graph, node, 1).dtype != ir::DType::kFloat32) return kUnchanged;
   const Value divisor = graph.values[node.inputs[1]];
@@ -57,14 +57,15 @@ absl::StatusOr<ValueId> DivideByMultiplying(Graph& graph, const Node& node) {
   return AddOp(graph, "Mul", {node.inputs[0], factor});
 }
 
-// Sums and products have their constant second, so that equal kernels of different exporters are equal.
+// Moves the constant operand of sums and products to the second position, so that kernels from different exporters are
+// equal.
 absl::StatusOr<ValueId> ConstantSecond(Graph& graph, const Node& node) {
   if ((!Is(node, "Add") && !Is(node, "Mul")) || node.inputs.size() != 2) return kUnchanged;
   if (graph.values[node.inputs[0]].data == nullptr || graph.values[node.inputs[1]].data != nullptr) return kUnchanged;
   return AddOp(graph, node.op, {node.inputs[1], node.inputs[0]});
 }
 
-// The order of the axes longer than 1 is what decides whether a Transpose moves anything.
+// A Transpose moves data only if it reorders axes longer than 1.
 bool MovesNothing(const std::vector<int64_t>& shape, const Perm& perm) {
   int64_t last = -1;
   for (int64_t axis : perm) {
@@ -87,7 +88,7 @@ absl::StatusOr<ValueId> SimplifyTranspose(Graph& graph, const View& view, const 
   return AddOp(graph, "Transpose", {source}, {{"perm", combined}});
 }
 
-// One form for all views, and no chains.
+// Gives all views the same form (Reshape), and merges chains.
 absl::StatusOr<ValueId> SimplifyView(Graph& graph, const View& view, const Node& node) {
   if (!IsView(node)) return kUnchanged;
   ValueId source = node.inputs[0];
@@ -101,10 +102,11 @@ absl::StatusOr<ValueId> SimplifyView(Graph& graph, const View& view, const Node&
   return AddReshape(graph, source, shape);
 }
 
-// What a Pad adds to each dimension, begins before ends, if it adds zeros to all of them by known amounts.
+// The padding of each dimension by a Pad, begins before ends, if it pads with zeros by constant amounts; else empty.
 std::optional<std::vector<int64_t>> ZerosAdded(const Graph& graph, const View& view, const Node& pad) {
   if (StringAttribute(pad, "mode", "constant") != "constant" || FloatAttribute(pad, "value", 0) != 0) return {};
-  if ((HasInput(pad, 2) && !view.IsNumber(pad.inputs[2], 0)) || HasInput(pad, 3)) return {};  // input 3: only some axes
+  if ((HasInput(pad, 2) && !view.IsNumber(pad.inputs[2], 0)) || HasInput(pad, 3))
+    return {};  // input 3 restricts the axes
   std::vector<int64_t> amounts = IntsAttribute(pad, "pads");
   if (HasInput(pad, 1)) {
     const Value& pads = graph.values[pad.inputs[1]];
@@ -115,7 +117,7 @@ std::optional<std::vector<int64_t>> ZerosAdded(const Graph& graph, const View& v
   return amounts;
 }
 
-// Whether the zeros that a node pads its input with count like any other element.
+// Returns true if the node treats the zeros of its own padding like any other element.
 bool PadsLikeElements(const Node& node) {
   if (StringAttribute(node, "auto_pad", "NOTSET") != "NOTSET") return false;
   if (Is(node, "Conv")) return true;
@@ -125,7 +127,7 @@ bool PadsLikeElements(const Node& node) {
   return none || IntAttribute(node, "count_include_pad", 0) != 0;
 }
 
-// Zeros around the input of a convolution or an average pool are its own padding.
+// Moves zeros around the input of a convolution or an average pool into the node's own padding.
 absl::StatusOr<ValueId> MergePad(Graph& graph, const View& view, const Node& node) {
   const Node* pad = PadsLikeElements(node) ? view.Producer(node.inputs[0], "Pad") : nullptr;
   if (pad == nullptr || view.OnlyConsumer(node.inputs[0]) == nullptr) return kUnchanged;
@@ -149,8 +151,8 @@ absl::StatusOr<ValueId> MergePad(Graph& graph, const View& view, const Node& nod
   return outputs[0];
 }
 
-// A reduction over several dimensions that drops them is one that keeps them, with one element each, and a view: passes
-// that look for it by shape, and layouts, then know which they are.
+// Rewrites a reduction that drops several dimensions as one that keeps them with extent 1, and a view. Passes that
+// match reductions by shape, and layouts, then know which dimensions were reduced.
 absl::StatusOr<ValueId> KeepReduced(Graph& graph, const View&, const Node& node) {
   if (AxisFormOf(node) != AxisForm::kAxes || IntAttribute(node, "keepdims", 1) != 0) return kUnchanged;
   const std::vector<int64_t> shape = OutputType(graph, node).shape;
@@ -181,8 +183,8 @@ void DropUnusedOutputs(Graph& graph) {
   }
 }
 
-// An output that the operator says is its input (a Cast to the type that is there, a Concat of one, a Slice of all) is
-// that input.
+// Replaces an output that the operator returns unchanged from an input (a Cast to the same type, a Concat of one, a
+// Slice of everything) by that input.
 absl::Status DropCopies(Graph& graph) {
   std::map<ValueId, ValueId> replacements;
   for (const Node& node : graph.nodes) {
@@ -198,7 +200,7 @@ absl::Status DropCopies(Graph& graph) {
   return absl::OkStatus();
 }
 
-// One round over all nodes. Values that a round makes are looked at in the next one.
+// Applies the rules once to all nodes. The next round visits the values that this round makes.
 absl::StatusOr<bool> SimplifyOnce(Graph& graph) {
   DropUnusedOutputs(graph);
   std::map<ValueId, ValueId> replacements;
@@ -222,7 +224,7 @@ absl::StatusOr<bool> SimplifyOnce(Graph& graph) {
 
 absl::Status Simplify(Graph& graph) {
   HONE_RETURN_IF_ERROR(DropCopies(graph));
-  constexpr int kMaxRounds = 100;  // each round removes or merges a node, so this bounds chains, not graphs
+  constexpr int kMaxRounds = 100;  // each round removes or merges a node per chain, so this limits the length of chains
   for (int round = 0; round < kMaxRounds; ++round) {
     HONE_ASSIGN_OR_RETURN(const bool changed, SimplifyOnce(graph));
     if (!changed) break;

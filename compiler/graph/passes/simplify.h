@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Removes nodes that do nothing, merges chains of transposes and reshapes, and writes a few things the cheaper way.
+// Simplification: removes nodes without effect, merges chains of transposes and reshapes, and rewrites some nodes to
+// cheaper ones.
 #ifndef HONE_COMPILER_GRAPH_PASSES_SIMPLIFY_H_
 #define HONE_COMPILER_GRAPH_PASSES_SIMPLIFY_H_
 
@@ -8,9 +9,9 @@
 
 namespace hone::graph {
 
-// Until nothing changes any more. Afterwards Squeeze, Unsqueeze and Flatten are Reshapes with a constant shape, no
-// Reshape or Transpose reads another of its kind, reductions over several dimensions keep them, and outputs that nobody
-// reads are kAbsent.
+// Repeats its rules until nothing changes. Afterwards Squeeze, Unsqueeze and Flatten are Reshapes with a constant
+// shape; no Reshape reads a Reshape and no Transpose reads a Transpose; reductions over several dimensions keep them
+// with extent 1; and unused outputs are kAbsent.
 absl::Status Simplify(Graph& graph);
 
 }  // namespace hone::graph

@@ -19,37 +19,38 @@ namespace {
 
 using Shape = std::vector<int64_t>;
 
-// How many dimensions at the end both shapes have in common.
+// The number of trailing dimensions that both shapes have in common.
 size_t CommonSuffix(const Shape& a, const Shape& b) {
   size_t n = 0;
   while (n < a.size() && n < b.size() && a[a.size() - 1 - n] == b[b.size() - 1 - n]) ++n;
   return n;
 }
 
-// The shape in which an operand of work on `to` has to be for the same work on `from`; none if there is none.
+// The shape in which an operand of an element-wise node on shape `to` fits the same node on shape `from`; nullopt if
+// there is none.
 std::optional<Shape> OperandShape(const Shape& operand, const Shape& from, const Shape& to) {
   if (operand == to) return from;
   const size_t kept = CommonSuffix(from, to);
   const size_t ones = operand.size() - std::min(operand.size(), kept);
-  // What is not kept must be ones: then the operand is the same for all of it.
+  // The operand's other dimensions must be 1: it is then broadcast over them.
   const auto split = operand.begin() + static_cast<std::ptrdiff_t>(ones);
   if (std::any_of(operand.begin(), split, [](int64_t extent) { return extent != 1; })) return std::nullopt;
   return Shape(split, operand.end());
 }
 
-// Whether work on what the node makes can become part of its kernel.
+// Returns true if element-wise nodes on the node's result can become part of its kernel.
 absl::StatusOr<bool> CanTakeMore(const Graph& graph, const Node& node) {
   HONE_ASSIGN_OR_RETURN(const NodeTraits traits, FindTraits(graph, node));
   return traits.reduces || traits.elementwise;
 }
 
-// The node `f` on `source` in place of `reshaped`, which is source in another shape, with its other operands reshaped
-// to fit; kAbsent if that does not work.
+// Applies `f` to `source` instead of `reshaped`, a reshape of it, with f's other operands reshaped to fit; returns
+// kAbsent if that is impossible.
 absl::StatusOr<ValueId> Sink(Graph& graph, ValueId source, ValueId reshaped, const Node& f) {
   const Shape from = graph.values[source].type.shape, to = graph.values[reshaped].type.shape;
   if (AxisFormOf(f) != AxisForm::kBroadcast || f.outputs.size() != 1) return kAbsent;
   if (graph.values[f.outputs[0]].type.shape != to) return kAbsent;
-  // Only towards fewer dimensions where two kernels meet: they would otherwise pull their work back and forth for ever.
+  // If two kernels meet, only towards fewer dimensions; otherwise the reshapes would move back and forth forever.
   const bool meets = std::any_of(f.inputs.begin(), f.inputs.end(), [&](ValueId id) {
     return id != kAbsent && id != reshaped && graph.values[id].data == nullptr;
   });
@@ -73,12 +74,12 @@ absl::StatusOr<ValueId> Sink(Graph& graph, ValueId source, ValueId reshaped, con
   return outputs[0];
 }
 
-// Each reshape sinks as far as it can.
+// Sinks each reshape as far as possible.
 absl::StatusOr<bool> SinkOnce(Graph& graph) {
   const View view(graph);
   const size_t count = graph.nodes.size();
   std::map<ValueId, ValueId> replacements;
-  std::set<ValueId> sunk;  // what those nodes make that a reshape went behind
+  std::set<ValueId> sunk;  // results of the nodes behind which a reshape has sunk
   for (size_t i = 0; i < count; ++i) {
     const Node reshape = graph.nodes[i];
     if (!IsView(reshape) || sunk.contains(reshape.inputs[0])) continue;

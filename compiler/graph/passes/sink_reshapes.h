@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moves reshapes behind the elementwise work that follows them, so that this work can be fused with what is before.
+// Moves reshapes behind the element-wise nodes that read them, so that these nodes can be fused with the kernel before
+// the reshape.
 #ifndef HONE_COMPILER_GRAPH_PASSES_SINK_RESHAPES_H_
 #define HONE_COMPILER_GRAPH_PASSES_SINK_RESHAPES_H_
 
@@ -8,9 +9,9 @@
 
 namespace hone::graph {
 
-// f(Reshape(x), y) becomes Reshape(f(x, Reshape(y))) where x has fewer dimensions (a matrix product as rows) and that
-// costs nothing: reshapes of whole tensors move no byte.
-// Expects what Simplify leaves, and leaves it again.
+// f(Reshape(x), y) becomes Reshape(f(x, Reshape(y))) if x has fewer dimensions than its reshape (a matrix product as
+// rows) and the new reshapes are free, that is, move no bytes. Requires a graph that Simplify has processed, and keeps
+// its properties.
 absl::Status SinkReshapes(Graph& graph);
 
 }  // namespace hone::graph

@@ -17,19 +17,19 @@ namespace {
 using Ints = std::vector<int64_t>;
 using Values = std::vector<ValueId>;
 
-constexpr int64_t kShort = 512;  // an axis up to which the square costs less than the launches of blocks
+constexpr int64_t kShort = 512;  // up to this axis length, quadratic work costs less than the extra launches of blocks
 constexpr int64_t kBlock = 128;
 
 const Ints& DimsOf(const Graph& graph, ValueId value) { return graph.values[value].type.shape; }
 
-// The shape with the axis cut into blocks.
+// The shape with the axis split into blocks.
 Ints Blocked(Ints shape, int64_t axis, int64_t blocks, int64_t block) {
   shape[static_cast<size_t>(axis)] = blocks;
   shape.insert(shape.begin() + axis + 1, block);
   return shape;
 }
 
-// The shape with another extent of the axis.
+// The shape with another extent for the axis.
 Ints WithExtent(Ints shape, int64_t axis, int64_t extent) {
   shape[static_cast<size_t>(axis)] = extent;
   return shape;
@@ -39,7 +39,7 @@ Ints WithExtent(Ints shape, int64_t axis, int64_t extent) {
 
 struct Sums {
   int64_t axis;
-  int64_t exclusive, reverse;  // as the attributes are
+  int64_t exclusive, reverse;  // the values of the attributes
 };
 
 absl::StatusOr<ValueId> AddCumSum(Graph& graph, ValueId value, const Sums& sums) {
@@ -88,7 +88,7 @@ absl::StatusOr<Values> SplitCumSum(Graph& graph, const Node& node) {
 
 struct Choice {
   int64_t axis, count;
-  int64_t largest, sorted;  // as the attributes are
+  int64_t largest, sorted;  // the values of the attributes
 };
 
 absl::StatusOr<Values> AddTopK(Graph& graph, ValueId value, const Choice& choice) {
@@ -106,14 +106,14 @@ bool TakesFewOfMany(int64_t extent, const Choice& choice) {
   return extent > kShort && choice.count > 0 && extent >= 8 * choice.count;
 }
 
-// Elements of one line and where along it they are from.
+// Elements of one line, and their positions along it.
 struct Candidates {
   ValueId values, positions;
 };
 
 absl::StatusOr<Values> Take(Graph& graph, ValueId value, const Choice& choice);
 
-// The numbers [0, count) times `step`, and `first` more, along an axis of a value with `rank` dimensions; 1 elsewhere.
+// The numbers first + step * [0, count) along an axis of a value with `rank` dimensions; the other extents are 1.
 ValueId AddSteps(Graph& graph, std::string_view hint, int64_t axis, size_t rank, int64_t count, int64_t step,
                  int64_t first = 0) {
   Ints steps(static_cast<size_t>(count)), dims(rank - static_cast<size_t>(axis), 1);
@@ -122,8 +122,8 @@ ValueId AddSteps(Graph& graph, std::string_view hint, int64_t axis, size_t rank,
   return AddConstant<int64_t>(graph, hint, ir::DType::kInt64, dims, steps);
 }
 
-// What is behind the last whole part joins what parts leave, and the choice is made of these. All that is left is in
-// the order of the axis, so that the first of equals is taken as it would be of all.
+// Chooses the first k from the results of all blocks and from the incomplete last block. These candidates stay in axis
+// order, so that of equal elements the first is chosen, as in the unsplit TopK.
 absl::StatusOr<Values> TakeOfRest(Graph& graph, ValueId value, Candidates left, int64_t whole, const Choice& choice) {
   const Ints shape = DimsOf(graph, value);
   const int64_t axis = choice.axis, extent = shape[static_cast<size_t>(axis)];
@@ -140,8 +140,9 @@ absl::StatusOr<Values> TakeOfRest(Graph& graph, ValueId value, Candidates left, 
   return result;
 }
 
-// The largest k are in the k groups whose maxima are the largest: the maxima of k others go before whatever is in
-// another group. As many groups as there are elements left, for the least comparisons in all.
+// The largest k elements are in the k groups with the largest maxima: the maxima of k other groups precede every
+// element of any other group. The number of groups is chosen near the number of remaining elements, which minimizes the
+// comparisons.
 absl::StatusOr<Values> TakeOfGroups(Graph& graph, ValueId value, const Choice& choice) {
   const Ints shape = DimsOf(graph, value);
   const int64_t axis = choice.axis, extent = shape[static_cast<size_t>(axis)], count = choice.count;
@@ -170,8 +171,8 @@ absl::StatusOr<Values> TakeOfGroups(Graph& graph, ValueId value, const Choice& c
   return TakeOfRest(graph, value, {data, positions}, whole, choice);
 }
 
-// The smallest k are among those of every block. (Not among the groups of the least minima: a NaN, which comes last,
-// would be its group's minimum.) Blocks of four times the count leave a quarter of the axis.
+// The smallest k elements are among the smallest k of every block. (Groups with the smallest minima would be wrong: a
+// NaN, which sorts last, would be its group's minimum.) Blocks of four times k leave a quarter of the axis.
 absl::StatusOr<Values> TakeOfBlocks(Graph& graph, ValueId value, const Choice& choice) {
   const Ints shape = DimsOf(graph, value);
   const int64_t axis = choice.axis, extent = shape[static_cast<size_t>(axis)];

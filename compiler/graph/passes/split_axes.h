@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gives operators that take the square of an axis a form that takes blocks of it.
+// Splits long axes into blocks for operators whose work is quadratic in the axis length.
 #ifndef HONE_COMPILER_GRAPH_PASSES_SPLIT_AXES_H_
 #define HONE_COMPILER_GRAPH_PASSES_SPLIT_AXES_H_
 
@@ -8,11 +8,12 @@
 
 namespace hone::graph {
 
-// A TopK compares each element with all others, and a CumSum adds up all before it. On a long axis
-//   - CumSum becomes one of every block and one of the blocks' sums; f16 and bf16 are added up in f32;
-//   - TopK, where it takes few of many, takes the groups whose maxima are the largest, and then of what is in them; of
-//     the smallest, as many of every block, and then of what is left.
-// What is made of blocks is split again where it is still long.
+// TopK compares each element with all others, and CumSum sums all elements before each one. On a long axis
+//   - CumSum becomes a CumSum within every block and one of the blocks' sums; f16 and bf16 are summed in f32;
+//   - TopK of the largest elements, if k is small, becomes a TopK of the groups' maxima and then a TopK of the elements
+//     of the chosen groups;
+//   - TopK of the smallest elements, if k is small, becomes a TopK of every block and then a TopK of those results.
+// The new nodes are split again while their axes are long.
 absl::Status SplitAxes(Graph& graph);
 
 }  // namespace hone::graph

@@ -15,10 +15,11 @@ namespace {
 using Ints = std::vector<int64_t>;
 using Values = std::vector<ValueId>;
 
-// With more, compiling takes longer than the launches that they save; with half as many, a piece is still worth one.
+// Longer pieces take more compile time than the saved launches are worth; pieces of half the length still pay for a
+// launch each.
 constexpr int64_t kMostSteps = 32;
 
-// The node's inputs.
+// Indices of the node's inputs.
 enum Input : size_t {
   kData = 0,
   kWeights = 1,
@@ -28,7 +29,8 @@ enum Input : size_t {
   kHidden = 5,
   kPeephole = 7
 };
-// Its outputs: all hidden states, the last one, the last carry. States are inputs from kHidden on in the same order.
+// Indices of its outputs: all hidden states, the last hidden state, the last carry. Initial states are inputs from
+// kHidden on in the same order.
 enum Output : size_t { kSequence = 0, kFirstState = 1 };
 
 bool IsRecurrence(const Node& node) { return Is(node, "RNN") || Is(node, "GRU") || Is(node, "LSTM"); }
@@ -40,7 +42,7 @@ int64_t StepsOf(const Graph& graph, const Node& node) {
   return graph.values[node.inputs[kData]].type.shape[static_cast<size_t>(TimeAxis(node))];
 }
 
-// One length for all pieces where there is one.
+// Chooses one length for all pieces if one divides the sequence.
 int64_t StepsOfPiece(int64_t steps) {
   for (int64_t piece = kMostSteps; piece >= kMostSteps / 2; --piece) {
     if (steps % piece == 0) return piece;
@@ -49,15 +51,15 @@ int64_t StepsOfPiece(int64_t steps) {
   return (steps + pieces - 1) / pieces;
 }
 
-// Replaces the input, if the node has it, by what it has at the index of the axis.
+// Replaces the input, if the node has it, by its slice at the index of the axis.
 absl::Status SliceInput(Graph& graph, Node& node, size_t input, int64_t axis, int64_t index) {
   if (!HasInput(node, input)) return absl::OkStatus();
   HONE_ASSIGN_OR_RETURN(node.inputs[input], AddSlice(graph, node.inputs[input], axis, index, index + 1));
   return absl::OkStatus();
 }
 
-// Gives a piece what is left of the node's sequences after so many steps: below 0, which the operator takes for 0, past
-// their ends.
+// Reduces the sequence lengths of a piece by the steps before it. A length may become negative, which the operator
+// treats as 0, or exceed the piece.
 absl::Status SubtractLengths(Graph& graph, const Node& node, int64_t steps, Node& piece) {
   if (!HasInput(node, kLengths) || steps == 0) return absl::OkStatus();
   const ValueId done = AddConstant<int32_t>(graph, "done", ir::DType::kInt32, {1}, {static_cast<int32_t>(steps)});
@@ -65,7 +67,7 @@ absl::Status SubtractLengths(Graph& graph, const Node& node, int64_t steps, Node
   return absl::OkStatus();
 }
 
-// The parts of these extents that the value has along the axis, one after the other.
+// Splits the value along the axis into parts of these extents.
 absl::StatusOr<Values> CutAxis(Graph& graph, ValueId value, int64_t axis, const Ints& extents) {
   return AddNode(graph, {.name = {},
                          .op = "Split",
@@ -76,8 +78,8 @@ absl::StatusOr<Values> CutAxis(Graph& graph, ValueId value, int64_t axis, const 
                          .attributes = {{"axis", axis}}});
 }
 
-// The outputs of a node of one direction. Each sequence is handled from its front: with `reversed` the data's last
-// times come first.
+// The outputs of a chain for one direction. Each sequence is processed from its front; with `reversed`, the data's last
+// steps come first.
 absl::StatusOr<Values> Chain(Graph& graph, const Node& node, bool reversed) {
   const int64_t steps = StepsOf(graph, node);
   const size_t states = Is(node, "LSTM") ? 2 : 1;
@@ -103,7 +105,8 @@ absl::StatusOr<Values> Chain(Graph& graph, const Node& node, bool reversed) {
   return outputs;
 }
 
-// As Chain. Sequences of different lengths are reversed one by one before the chain, and what it makes after it.
+// As Chain, for a reverse direction with different sequence lengths: each sequence is reversed before the chain, and
+// the results are reversed after it.
 absl::StatusOr<Values> ChainOfDirection(Graph& graph, Node node) {
   const bool reversed = StringAttribute(node, "direction", "forward") == "reverse";
   if (!reversed || !HasInput(node, kLengths)) return Chain(graph, node, reversed);
@@ -115,7 +118,7 @@ absl::StatusOr<Values> ChainOfDirection(Graph& graph, Node node) {
   HONE_ASSIGN_OR_RETURN(node.inputs[kData], reverse(node.inputs[kData]));
   node.attributes["direction"] = std::string("forward");
   HONE_ASSIGN_OR_RETURN(Values outputs, Chain(graph, node, false));
-  // Its shape is [time, directions, batch, units], or [batch, time, directions, units].
+  // Y has the shape [time, directions, batch, units], or [batch, time, directions, units].
   const Ints shape = graph.values[outputs[kSequence]].type.shape;
   const Ints flat = IsBatchFirst(node) ? Ints{shape[0], shape[1], shape[3]} : Ints{shape[0], shape[2], shape[3]};
   HONE_ASSIGN_OR_RETURN(ValueId sequence, AddReshape(graph, outputs[kSequence], flat));
@@ -124,7 +127,7 @@ absl::StatusOr<Values> ChainOfDirection(Graph& graph, Node node) {
   return outputs;
 }
 
-// One direction of a node that has two.
+// Extracts one direction of a node with two.
 absl::StatusOr<Node> TakeDirection(Graph& graph, Node node, int64_t direction) {
   node.attributes["direction"] = std::string(direction == 0 ? "forward" : "reverse");
   const auto activations = node.attributes.find("activations");

@@ -12,7 +12,7 @@ std::optional<double> UniformValue(const Value& value) {
   if (value.data == nullptr || value.data->empty()) return std::nullopt;
   const std::byte* bytes = value.data->data();
   const size_t size = static_cast<size_t>(ir::SizeOf(value.type.dtype));
-  // Each element and the next one are equal, by their bits: -0 is not 0, and adding the one is not adding the other.
+  // Compares each element with the next one by bits: -0 differs from 0, because adding them differs.
   if (std::memcmp(bytes, bytes + size, value.data->size() - size) != 0) return std::nullopt;
   const double number = ir::ElementAsDouble(value.type.dtype, bytes);
   return std::isnan(number) ? std::nullopt : std::optional(number);

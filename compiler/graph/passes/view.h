@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a pattern needs to know about a graph while it looks for a match: who makes a value, who reads it, what number
-// it is. A snapshot: changes to the graph after it was made do not show.
+// A snapshot of a graph's producers and consumers, for passes that match patterns. Changes to the graph after the
+// snapshot was made are not visible in it.
 #ifndef HONE_COMPILER_GRAPH_PASSES_VIEW_H_
 #define HONE_COMPILER_GRAPH_PASSES_VIEW_H_
 
@@ -13,7 +13,8 @@
 
 namespace hone::graph {
 
-// The number that all elements of a constant are equal to; none if it is not constant, empty or not uniform.
+// Returns the number that all elements of a constant equal; nullopt if the value is not constant, is empty, or has
+// differing elements.
 std::optional<double> UniformValue(const Value& value);
 
 class View {
@@ -21,16 +22,16 @@ class View {
   // The graph must outlive the view.
   explicit View(const Graph& graph) : graph_(graph), producers_(Producers(graph)), consumers_(Consumers(graph)) {}
 
-  // The node that makes the value, or nullptr (inputs, constants, values that came after the snapshot).
+  // Returns the node that produces the value, or nullptr (inputs, constants, values newer than the snapshot).
   const Node* Producer(ValueId id) const;
-  // The same if it is an operator `op` of ai.onnx, else nullptr.
+  // The same if the producer is the ai.onnx operator `op`, else nullptr.
   const Node* Producer(ValueId id, std::string_view op) const;
   const std::vector<int>& ConsumersOf(ValueId id) const;
-  // The one node that reads the value, if there is just one and the value is no graph output; else nullptr.
+  // Returns the node that reads the value if it is the only one and the value is no graph output; else nullptr.
   const Node* OnlyConsumer(ValueId id) const;
-  // True if all elements of the value are this number, up to the rounding of exporters.
+  // Returns true if all elements of the value equal `number`, up to the rounding that exporters introduce.
   bool IsNumber(ValueId id, double number) const;
-  // Of a node with two inputs, the one that is not `id`; kAbsent if none or both are.
+  // Returns the input of a two-input node that is not `id`; kAbsent if none or both are `id`.
   static ValueId Other(const Node& node, ValueId id);
 
  private:

@@ -91,7 +91,7 @@ TEST_F(ModelOptionsTest, BindingsThatDoNotFitSayWhatIsWanted) {
   EXPECT_THAT(Error({"repeats=" + File("text.npy")}), HasSubstr("text.npy: "));
   EXPECT_THAT(Error({"repeats=" + File("none.npy")}), HasSubstr("none.npy: No such file or directory"));
   EXPECT_THAT(Error({"count=1"}), HasSubstr("no input 'count'; its inputs are: x, repeats"));
-  EXPECT_THAT(Error({"repeats=1"}), HasSubstr("2 numbers are wanted, the bound value has 1"));
+  EXPECT_THAT(Error({"repeats=1"}), HasSubstr("it needs 2 numbers, but the bound value has 1"));
 }
 
 TEST_F(ModelOptionsTest, BindingsWithoutSenseAreWrongUsage) {

@@ -67,7 +67,7 @@ TEST(DamagedFile, NodeThatReadsItself) {
 TEST(DamagedFile, UndefinedValue) {
   GraphBuilder b;
   b.Input("x", {2}).Node("Add", {"x", "ghost"}, {"y"}).Output("y");
-  ExpectInvalid(b.Model(), "reads 'ghost', which nothing defines");
+  ExpectInvalid(b.Model(), "reads 'ghost', which no node, input or initializer defines");
 }
 
 TEST(DamagedFile, UndefinedOutput) {
@@ -102,17 +102,18 @@ TEST(DamagedFile, TensorSizesMustAgree) {
     b.Initializer(tensor).Output("w");
     return b.Model();
   };
-  ExpectInvalid(with(RawTensor("w", kFloat, {3}, "12345678")), "tensor 'w': the shape needs 12 bytes, 8 are there");
-  ExpectInvalid(with(RawTensor("w", kFloat, {int64_t{1} << 30}, "1234")), "are there");
+  ExpectInvalid(with(RawTensor("w", kFloat, {3}, "12345678")),
+                "tensor 'w': the shape needs 12 bytes, but the file has 8");
+  ExpectInvalid(with(RawTensor("w", kFloat, {int64_t{1} << 30}, "1234")), "but the file has 4");
   ExpectInvalid(with(RawTensor("w", kFloat, {int64_t{1} << 40}, "1234")), "tensor 'w': f32[1099511627776] would take");
   ExpectInvalid(with(RawTensor("w", kFloat, {int64_t{1} << 40, int64_t{1} << 40}, "1234")), "more than 1 TiB");
   ExpectInvalid(with(RawTensor("w", kFloat, {0, int64_t{1} << 40}, "")), "more than 1 TiB");
   ExpectInvalid(with(RawTensor("w", kFloat, {-1}, "1234")), "dimension -1 is negative");
   ExpectInvalid(with(RawTensor("w", kBool, {1}, "\x02")), "neither 0 nor 1");
-  ExpectInvalid(with(RawTensor("w", 0, {1}, "1234")), "element type is not given");
+  ExpectInvalid(with(RawTensor("w", 0, {1}, "1234")), "element type is missing");
   Message typed;
   typed.Int(1, int64_t{1} << 37).Int(2, kInt64).Text(8, "w").Int(7, 1);
-  ExpectInvalid(with(typed.bytes()), "elements, 1 are there");
+  ExpectInvalid(with(typed.bytes()), "elements, but the file has 1");
 }
 
 TEST(DamagedFile, NodesWithoutANameAreNamedByTheirPlace) {
@@ -121,7 +122,7 @@ TEST(DamagedFile, NodesWithoutANameAreNamedByTheirPlace) {
   Message graph, model;
   graph.Text(1, relu).Text(1, constant).Text(12, Message().Text(1, "y").bytes());
   model.Int(1, 8).Text(8, SerializeOpset("", 17)).Text(7, graph.bytes());
-  ExpectInvalid(model.bytes(), "node 'Constant_1' (Constant): tensor '': the element type is not given");
+  ExpectInvalid(model.bytes(), "node 'Constant_1' (Constant): tensor '': the element type is missing");
 }
 
 TEST(DamagedFile, HugeResultsAreRefused) {

@@ -86,7 +86,7 @@ TEST_F(ExternalData, OffsetsThatOverflow) {
 }
 
 TEST_F(ExternalData, LengthMustFitTheShape) {
-  ExpectError({{"location", "weights.bin"}, {"length", "16"}}, kInvalid, "length is 16, the shape needs 12");
+  ExpectError({{"location", "weights.bin"}, {"length", "16"}}, kInvalid, "length is 16 bytes, but the shape needs 12");
 }
 
 TEST_F(ExternalData, LargerThanAnyTensor) {
@@ -106,7 +106,7 @@ TEST_F(ExternalData, MemoryThatIsNotThere) {
     std::cerr << status;
     _exit(absl::IsResourceExhausted(status) ? 0 : 1);
   };
-  EXPECT_EXIT(import_with_little(), ::testing::ExitedWithCode(0), "there is no memory for its 68719476736 bytes");
+  EXPECT_EXIT(import_with_little(), ::testing::ExitedWithCode(0), "not enough memory for its 68719476736 bytes");
 }
 
 TEST_F(ExternalData, StaysInsideTheFolder) {
@@ -117,8 +117,8 @@ TEST_F(ExternalData, StaysInsideTheFolder) {
   ExpectError({{"location", "link.bin"}}, kInvalid, outside);
   ExpectError({{"location", "link.bin"}}, kInvalid,
               "'link.bin' is a link to '" + fs::canonical(root_ / "secret.bin").string());
-  ExpectError({{"location", ""}}, kInvalid, "no location");
-  ExpectError({}, kInvalid, "no location");
+  ExpectError({{"location", ""}}, kInvalid, "the entry 'location' is missing");
+  ExpectError({}, kInvalid, "the entry 'location' is missing");
   ExpectError({{"location", "."}}, absl::StatusCode::kNotFound, "is missing");
 }
 

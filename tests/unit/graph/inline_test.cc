@@ -75,7 +75,8 @@ TEST(Inline, ConditionKnownOnlyAtRunTime) {
   b.Output("y");
   const absl::Status status = ImportError(b.Model());
   EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("node 'node_of_y' (If): the condition is only known"));
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("node 'node_of_y' (If): the condition is not known at compile time"));
 }
 
 TEST(Inline, BranchThatDoesNotMakeItsOutput) {
