@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "device_agent/visit_message.h"
+#include "device_agent/visit/message.h"
 #include "tests/unit/device_agent/hand_made_kernels.h"
 
 namespace hone::agent {

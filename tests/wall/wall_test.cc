@@ -24,9 +24,9 @@
 #include <vector>
 
 #include "base/temporary_folder.h"
-#include "device_agent/lanes/calls_of_drivers.h"
-#include "device_agent/launcher.h"
-#include "device_agent/sandbox.h"
+#include "device_agent/agent/launcher_process.h"
+#include "device_agent/devices/lanes/calls_of_drivers.h"
+#include "device_agent/sandbox/sandbox.h"
 #include "tests/unit/device_agent/hand_made_kernels.h"
 #include "tests/wall/evil_kernels.h"
 

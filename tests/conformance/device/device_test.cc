@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every device must do, whatever it is: the promises of device_agent/device.h, and that a visit tells good kernels
-// from bad ones on it.
-#include "device_agent/device.h"
+// What every device must do, whatever it is: the promises of device_agent/devices/device.h, and that a visit tells good
+// kernels from bad ones on it.
+#include "device_agent/devices/device.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,10 +22,10 @@
 
 #include "base/digest.h"
 #include "base/temporary_folder.h"
-#include "device_agent/elements.h"
-#include "device_agent/reference_loop.h"
-#include "device_agent/sandbox.h"
-#include "device_agent/visit.h"
+#include "device_agent/devices/cpu/reference_loop.h"
+#include "device_agent/launcher/visit_runner.h"
+#include "device_agent/sandbox/sandbox.h"
+#include "device_agent/visit/elements.h"
 #include "tests/conformance/device/fake_device.h"
 #include "tests/conformance/device/subjects.h"
 #include "tests/unit/device_agent/hand_made_kernels.h"

@@ -21,7 +21,7 @@
 
 #include "base/digest.h"
 #include "base/status.h"
-#include "device_agent/reference_loop.h"
+#include "device_agent/devices/cpu/reference_loop.h"
 
 namespace hone::agent {
 namespace {

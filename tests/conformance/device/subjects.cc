@@ -6,9 +6,9 @@
 #include <cstdlib>
 
 #include "base/temporary_folder.h"
-#include "device_agent/cpu/cpu_device.h"
-#include "device_agent/cuda/cuda_device.h"
-#include "device_agent/opencl/opencl_device.h"
+#include "device_agent/devices/cpu/cpu_device.h"
+#include "device_agent/devices/cuda/cuda_device.h"
+#include "device_agent/devices/opencl/opencl_device.h"
 #include "tests/conformance/device/cuda_kernels.h"
 #include "tests/conformance/device/fake_device.h"
 #include "tests/conformance/device/opencl_kernels.h"

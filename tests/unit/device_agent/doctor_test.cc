@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device_agent/doctor.h"
+#include "device_agent/doctor/doctor.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -12,9 +12,9 @@
 
 #include "absl/time/clock.h"
 #include "base/temporary_folder.h"
-#include "device_agent/driver_checks.h"
-#include "device_agent/identity_checks.h"
-#include "device_agent/machine_checks.h"
+#include "device_agent/doctor/driver_checks.h"
+#include "device_agent/doctor/identity_checks.h"
+#include "device_agent/doctor/machine_checks.h"
 #include "pki/tracker_folder.h"
 
 namespace hone::agent {

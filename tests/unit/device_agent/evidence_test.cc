@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device_agent/evidence.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -12,7 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "device_agent/reference_cache.h"
+#include "device_agent/launcher/reference_cache.h"
+#include "device_agent/visit/result_memory.h"
 #include "tests/unit/device_agent/hand_made_kernels.h"
 
 namespace hone::agent {

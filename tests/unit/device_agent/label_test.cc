@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device_agent/label.h"
+#include "device_agent/agent/label.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

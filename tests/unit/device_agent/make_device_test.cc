@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device_agent/make_device.h"
+#include "device_agent/devices/make_device.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

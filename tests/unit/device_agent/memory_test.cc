@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "base/kernel_abi.h"
-#include "device_agent/guarded_memory.h"
+#include "device_agent/visit/guarded_memory.h"
 
 namespace hone::agent {
 namespace {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device_agent/progress.h"
+#include "device_agent/launcher/progress.h"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 #include <variant>
 
-#include "device_agent/plausible.h"
-#include "device_agent/sandbox.h"
+#include "device_agent/launcher/plausible.h"
+#include "device_agent/sandbox/sandbox.h"
 #include "tests/unit/device_agent/hand_made_kernels.h"
 
 namespace hone::agent {

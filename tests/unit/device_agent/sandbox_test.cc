@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a driver must still be able to do behind the wall. What kernels must not: tests/wall.
-#include "device_agent/sandbox.h"
+#include "device_agent/sandbox/sandbox.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 #include <thread>
 
 #include "base/temporary_folder.h"
-#include "device_agent/lanes/calls_of_drivers.h"
+#include "device_agent/devices/lanes/calls_of_drivers.h"
 #include "gtest/gtest.h"
 
 namespace hone::agent {

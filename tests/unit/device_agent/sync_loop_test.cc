@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device_agent/sync_loop.h"
+#include "device_agent/agent/sync_loop.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

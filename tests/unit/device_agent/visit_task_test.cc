@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device_agent/visit_task.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 
+#include "device_agent/visit/task.h"
 #include "tests/unit/device_agent/hand_made_kernels.h"
 
 namespace hone::agent {

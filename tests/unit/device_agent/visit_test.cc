@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device_agent/visit.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -12,8 +10,9 @@
 
 #include "absl/strings/str_replace.h"
 #include "base/cpu_cores.h"
-#include "device_agent/cpu/cpu_device.h"
-#include "device_agent/visit_convert.h"
+#include "device_agent/devices/cpu/cpu_device.h"
+#include "device_agent/launcher/visit_convert.h"
+#include "device_agent/launcher/visit_runner.h"
 #include "tests/unit/device_agent/hand_made_kernels.h"
 
 namespace hone::agent {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device_agent/watch.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -13,9 +11,10 @@
 #include <variant>
 
 #include "base/status.h"
-#include "device_agent/cpu/cpu_device.h"
-#include "device_agent/reference_loop.h"
-#include "device_agent/voice.h"
+#include "device_agent/devices/cpu/cpu_device.h"
+#include "device_agent/devices/cpu/reference_loop.h"
+#include "device_agent/launcher/child_supervisor.h"
+#include "device_agent/visit/child_channel.h"
 
 namespace hone::agent {
 namespace {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device_agent/watched_child.h"
-
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
@@ -8,7 +6,8 @@
 #include <unistd.h>
 
 #include "base/status.h"
-#include "device_agent/voice.h"
+#include "device_agent/launcher/child_process.h"
+#include "device_agent/visit/child_channel.h"
 
 namespace hone::agent {
 namespace {

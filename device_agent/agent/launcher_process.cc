@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device_agent/agent/launcher_process.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <malloc.h>
+#include <poll.h>
+#include <signal.h>
+#include <spdlog/spdlog.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "base/cpu_cores.h"
+#include "base/frame.h"
+#include "base/host_lock.h"
+#include "base/status.h"
+#include "device_agent/devices/cpu/host.h"
+#include "device_agent/devices/device_convert.h"
+#include "device_agent/launcher/driver_folder.h"
+#include "device_agent/launcher/visit_convert.h"
+#include "device_agent/launcher/visit_runner.h"
+#include "device_agent/sandbox/sandbox.h"
+
+namespace hone::agent {
+namespace {
+
+constexpr int64_t kMostTasks = 4096;  // of a launcher: a thread pool for each process that builds or measures
+constexpr int kKeepSeconds = 60;      // what visits keep for the next one is given back when none comes for so long
+constexpr std::chrono::seconds kPatience(10);               // with a launcher that is to end its visit
+constexpr std::chrono::milliseconds kBetweenReadings(500);  // of sensors
+
+// What a launcher has of the agent's environment; a kernel can read all of it. Names, and beginnings that end in '_'.
+constexpr std::string_view kPassedOn[] = {"PATH", "LD_LIBRARY_PATH", "TMPDIR", "LANG", "LC_ALL", "TZ",
+                                          // Of drivers, and of those that the tests have in place of drivers.
+                                          "CUDA_", "NVIDIA_", "OCL_", "OPENCL_", "POCL_", "MESA_", "RUSTICL_", "HSA_",
+                                          "ROC_", "GPU_", "IGC_", "NEO_", "HONE_FAKE_",
+                                          // Of sanitizers.
+                                          "ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"};
+// Memory that is given back is filled with this (mallopt(3), M_PERTURB): children have a copy of the launcher's.
+constexpr int kWiped = 0xa5;
+// All of it: small blocks are not kept aside as they are ("Memory Allocation Tunables" of glibc).
+constexpr char kKeepsNoBlocks[] = "GLIBC_TUNABLES=glibc.malloc.tcache_count=0";
+
+bool SendMessage(int fd, const google::protobuf::MessageLite& message) {
+  return SendFrame(fd, message.SerializeAsString());
+}
+
+bool ReceiveMessage(int fd, google::protobuf::MessageLite* message) {
+  std::string bytes;
+  return ReceiveFrame(fd, &bytes) && message->ParseFromString(bytes);
+}
+
+// As it lies in memory: both ends are this program.
+bool SendNumber(int fd, double number) {
+  return SendFrame(fd, std::string_view(reinterpret_cast<const char*>(&number), sizeof number));
+}
+
+bool ReceiveNumber(int fd, double& number) {
+  std::string bytes;
+  if (!ReceiveFrame(fd, &bytes) || bytes.size() != sizeof number) return false;
+  std::memcpy(&number, bytes.data(), sizeof number);
+  return true;
+}
+
+bool IsPassedOn(std::string_view variable) {
+  const std::string_view name = variable.substr(0, variable.find('='));
+  return std::ranges::any_of(kPassedOn, [&](std::string_view known) {
+    return known.ends_with('_') ? name.starts_with(known) : name == known;
+  });
+}
+
+// Ends with a null; of pointers into this process's own environment.
+std::vector<const char*> EnvironmentOfLauncher() {
+  std::vector<const char*> passed = {kKeepsNoBlocks};
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    if (IsPassedOn(*variable)) passed.push_back(*variable);
+  }
+  passed.push_back(nullptr);
+  return passed;
+}
+
+// Whether something comes within so many seconds.
+bool Comes(int fd, int seconds) {
+  pollfd waiting{fd, POLLIN, 0};
+  return poll(&waiting, 1, seconds * 1000) != 0;
+}
+
+// Ends the conversation with a launcher that is to end its visit and does not: it was stopped, or waits for a child
+// that cannot end, as one that hangs in a driver. False: it was over before.
+bool HangUp(int socket, const std::stop_token& over) {
+  std::mutex mutex;
+  std::unique_lock lock(mutex);
+  std::condition_variable_any().wait_for(lock, over, kPatience, [] { return false; });
+  if (over.stop_requested()) return false;
+  shutdown(socket, SHUT_RDWR);
+  return true;
+}
+
+// Does the work at once, and again and again until it is over.
+void Repeat(const std::stop_token& over, const std::function<void()>& work) {
+  std::mutex mutex;
+  std::unique_lock lock(mutex);
+  while (!over.stop_requested()) {
+    work();
+    std::condition_variable_any().wait_for(lock, over, kBetweenReadings, [] { return false; });
+  }
+}
+
+// Of the first process of a namespace, where all that a driver started and forgot is among ours.
+void EndStrays() {
+  if (getpid() != 1) return;
+  kill(-1, SIGKILL);
+  while (waitpid(-1, nullptr, 0) > 0 || errno == EINTR) {
+  }
+}
+
+// False: no other batch may be measured.
+bool HasReset(const DriverFolder& kept) {
+  const absl::Status reset = kept.Reset();
+  if (!reset.ok()) spdlog::error("no launcher: {}", std::string(reset.message()));
+  return reset.ok();
+}
+
+void AddSensors(const Sensors& sensors, v1::BatchResult& result) {
+  for (v1::CandidateOutcome& outcome : *result.mutable_outcomes()) {
+    if (!outcome.outcome().has_timing()) continue;
+    v1::Timing& timing = *outcome.mutable_outcome()->mutable_timing();
+    if (sensors.temperature_c) timing.set_temperature_c(*sensors.temperature_c);
+    if (sensors.clock_mhz) timing.set_clock_mhz(*sensors.clock_mhz);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> MakeLauncherFolder(const TemporaryFolder& parent) {
+  const std::string folder = parent / "driver";
+  if (chmod(parent.path().c_str(), 0711) == 0 && mkdir(folder.c_str(), 0700) == 0) return folder;
+  return absl::UnavailableError(fmt::format("cannot make {}: {}", folder, std::strerror(errno)));
+}
+
+Launcher::~Launcher() { Stop(); }
+
+void Launcher::Stop() {
+  if (pid_ < 0) return;
+  close(channel_);
+  for (const int end : cancel_) close(end);
+  kill(pid_, SIGKILL);
+  waitpid(pid_, nullptr, 0);
+  pid_ = -1;
+  group_ = absl::CancelledError("over");  // and with it whatever is left of the launcher's
+}
+
+void Launcher::MakeGroup() {
+  if (options_.groups == nullptr) return;
+  if (!options_.groups->ok()) {
+    group_ = options_.groups->status();
+    return;
+  }
+  // The launcher keeps an eighth for its caches; the rest is for kernels that are built side by side, or for one.
+  const GroupLimits limits{.memory_bytes = HostMemory() / 8 * 5, .tasks = kMostTasks};
+  std::string name = options_.device;
+  std::replace(name.begin(), name.end(), '/', '_');
+  group_ = (*options_.groups)->Make(name, limits);
+}
+
+SandboxLayer Launcher::GroupLayer() const {
+  SandboxLayer layer{Layer::kControlGroup, group_.ok() && group_->HasProcesses(), ""};
+  if (!group_.ok()) {
+    layer.detail = std::string(group_.status().message());
+  } else if (!layer.holds) {
+    layer.detail = "the launcher could not enter its control group";
+  } else if (!group_->unlimited().empty()) {
+    layer.detail = "no limit to " + group_->unlimited();
+  }
+  return layer;
+}
+
+absl::Status Launcher::Start() {
+  std::array<int, 2> sockets, pipes;
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets.data()) != 0) {
+    return absl::UnavailableError(fmt::format("cannot make a socket for the launcher: {}", std::strerror(errno)));
+  }
+  if (pipe2(pipes.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
+    close(sockets[0]);
+    close(sockets[1]);
+    return absl::UnavailableError(fmt::format("cannot make a pipe for the launcher: {}", std::strerror(errno)));
+  }
+  const std::string channel = fmt::format("--launcher-channel={}", sockets[1]),
+                    cancel = fmt::format("--launcher-cancel={}", pipes[0]);
+  const std::string device = fmt::format("--device={}", options_.device),
+                    folder = fmt::format("--launcher-folder={}", options_.folder);
+  const std::array<const char*, 6> arguments = {"hone-agent",    device.c_str(), folder.c_str(),
+                                                channel.c_str(), cancel.c_str(), nullptr};
+  const std::vector<const char*> environment = EnvironmentOfLauncher();
+  MakeGroup();
+  const int entrance = group_.ok() ? group_->OpenEntrance() : -1;
+  const pid_t pid = fork();
+  if (pid == 0) {  // only calls that are safe after fork in a process with threads, until exec
+    fcntl(sockets[1], F_SETFD, 0);
+    fcntl(pipes[0], F_SETFD, 0);
+    [[maybe_unused]] const ssize_t entered = entrance < 0 ? 0 : write(entrance, "0", 1);  // GroupLayer sees it
+    execve(options_.program.c_str(), const_cast<char* const*>(arguments.data()),
+           const_cast<char* const*>(environment.data()));
+    _exit(127);
+  }
+  close(sockets[1]);
+  if (entrance >= 0) close(entrance);
+  if (pid < 0) {
+    for (const int fd : {sockets[0], pipes[0], pipes[1]}) close(fd);
+    return absl::UnavailableError(fmt::format("cannot start the launcher: {}", std::strerror(errno)));
+  }
+  pid_ = pid;
+  channel_ = sockets[0];
+  cancel_ = pipes;
+  if (ReceiveMessage(channel_, &sandbox_)) {
+    *sandbox_.add_layers() = ToProto(GroupLayer());
+    return absl::OkStatus();
+  }
+  Stop();
+  return absl::UnavailableError("the launcher process ended before it was ready");
+}
+
+absl::StatusOr<v1::Sandbox> Launcher::Open() {
+  if (pid_ < 0) HONE_RETURN_IF_ERROR(Start());
+  return sandbox_;
+}
+
+absl::StatusOr<v1::BatchResult> Launcher::Exchange(const v1::Batch& batch, const std::stop_token& stop) {
+  if (pid_ < 0) HONE_RETURN_IF_ERROR(Start());
+  bool answered = false, hung_up = false;
+  v1::BatchResult result;
+  {
+    std::jthread patience;  // of somebody once the visit is to end
+    const std::stop_callback cancel(stop, [&] {
+      HONE_CHECK(write(cancel_[1], "c", 1) == 1);
+      patience = std::jthread([&](const std::stop_token& over) { hung_up = HangUp(channel_, over); });
+    });
+    std::jthread reading;
+    if (options_.reads_sensors_in_visits) {
+      reading = std::jthread([&](const std::stop_token& over) { Repeat(over, [&] { ReadSensors(); }); });
+    }
+    const double peak = options_.peak_gflops ? options_.peak_gflops() : 0;
+    answered = SendNumber(channel_, peak) && SendMessage(channel_, batch) && ReceiveMessage(channel_, &result);
+  }
+  if (answered && !hung_up) {
+    char byte;
+    [[maybe_unused]] const ssize_t emptied = read(cancel_[0], &byte, 1);  // the callback wrote one at most
+    return result;
+  }
+  Stop();
+  if (!hung_up) return absl::AbortedError("the launcher process ended during the visit");
+  spdlog::warn("the launcher of {} did not end its visit within {} s: it was killed", options_.device,
+               kPatience.count());
+  v1::BatchResult cancelled;
+  cancelled.set_error(kCancelled);
+  return cancelled;
+}
+
+void Launcher::ReadSensors() {
+  if (options_.sensors) AddReading(options_.sensors(), sensors_);
+}
+
+v1::BatchResult Launcher::Run(const v1::Batch& batch, const std::stop_token& stop) {
+  sensors_ = {};
+  auto result = Exchange(batch, stop);
+  if (result.ok()) {
+    ReadSensors();
+    AddSensors(sensors_, *result);
+    return *std::move(result);
+  }
+  spdlog::error("{}", std::string(result.status().message()));
+  v1::BatchResult failed;
+  failed.set_error(std::string(result.status().message()));
+  return failed;
+}
+
+int LauncherMain(const Device& device, int channel, int cancel) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  prctl(PR_SET_NAME, "hone-launcher");
+  signal(SIGINT, SIG_IGN);       // a terminal's Ctrl-C is for the agent to act on
+  auto lock = HostLock::Open();  // before confinement takes the files away
+  if (!lock.ok()) spdlog::warn("timing may overlap compiling on this host: {}", std::string(lock.status().message()));
+  const int64_t memory = HostMemory();  // from files, too
+  StayOnCpus(device.cpus());            // the children of visits, too
+  const absl::StatusOr<Confinement> wall = ConfineLauncher(device.sandbox());
+  if (!wall.ok()) {
+    spdlog::error("no launcher of {}: {}", device.id(), std::string(wall.status().message()));
+    return 1;
+  }
+  for (const SandboxLayer& layer : wall->layers) {
+    if (!layer.holds) spdlog::warn("launcher of {} without layer {}: {}", device.id(), Name(layer.layer), layer.detail);
+  }
+  DriverFolder kept(device.sandbox().writable);
+  if (!HasReset(kept)) return 1;  // a launcher that was killed may have left something of its batch
+  if (!SendMessage(channel, ToProto(wall->layers))) return 1;
+  Visitor::Options options;
+  // Half of the machine for one child: a kernel that eats memory fails before the machine does.
+  options.memory_limit = memory / 2;
+  options.cache_bytes = options.memory_limit / 8;
+  options.filter = wall->filter;
+  options.cpus = UsableCpus();
+  const auto holding = [&](HostLock::Mode mode, const auto& work) {
+    std::optional<ScopedHostLock> held;
+    if (lock.ok()) held.emplace(*lock, mode);
+    if (held.has_value() && !held->status().ok()) spdlog::warn("{}", std::string(held->status().message()));
+    work();
+  };
+  std::optional<Visitor> visitor;
+  // False: the agent is gone. A batch and its result are given back here, before a child is started for the next one.
+  const auto serve = [&] {
+    double peak = 0;
+    v1::Batch batch;
+    v1::BatchResult result;
+    if (!ReceiveNumber(channel, peak) || !ReceiveMessage(channel, &batch)) return false;
+    if (!visitor.has_value()) visitor.emplace(device, options);
+    holding(HostLock::Mode::kExclusive, [&] {
+      result = MeasureBatch(*visitor, batch, cancel, peak);
+      EndStrays();
+    });
+    return SendMessage(channel, result);
+  };
+  mallopt(M_PERTURB, kWiped);
+  while (serve()) {
+    malloc_trim(0);  // children that are started ahead would have copies of what is free
+    if (!HasReset(kept)) return 1;
+    // Beside what is compiled meanwhile: until the next batch is there, nobody measures.
+    bool all_started = false;
+    holding(HostLock::Mode::kShared, [&] { all_started = visitor->StartAhead(); });
+    if (all_started) kept.Remember();  // else a driver may be writing still
+    if (Comes(channel, kKeepSeconds)) continue;
+    visitor.reset();
+    EndStrays();
+  }
+  return 0;
+}
+
+}  // namespace hone::agent

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device_agent/child/run_child.h"
+
+#include <malloc.h>
+#include <unistd.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "device_agent/child/child.h"
+#include "device_agent/child/race.h"
+
+namespace hone::agent {
+namespace {
+
+absl::Status CallReference(Child& child) {
+  const VisitBatch& batch = child.batch();
+  child.voice().Loading(-1, child.device().load_seconds());
+  HONE_ASSIGN_OR_RETURN(const auto kernel, child.session().Load(batch.reference));
+  child.voice().Calling(-1, 1 + batch.policy.reference_timeout_seconds);
+  HONE_RETURN_IF_ERROR(kernel->Prepare());
+  HONE_RETURN_IF_ERROR(child.session().ClearOutputs());
+  HONE_RETURN_IF_ERROR(kernel->Call());
+  HONE_ASSIGN_OR_RETURN(const std::optional<VisitFailure> changed, kernel->ChangedInput());
+  if (changed.has_value()) return absl::OutOfRangeError(changed->text);
+  return child.ShowAll(*kernel);
+}
+
+void RunReference(Child& child) {
+  if (const absl::Status status = CallReference(child); !status.ok()) {
+    child.voice().BatchFailed(std::string(status.message()));
+    return;
+  }
+  child.voice().Shown(-1);
+  (void)child.voice().Answer();
+  child.voice().Done();
+}
+
+void BuildAll(Child& child) {
+  absl::Status status;
+  for (const int candidate : child.task().to_verify) {
+    if (!status.ok() && !LivesOn(status)) break;  // whoever measures finds out more
+    child.voice().Loading(candidate, child.device().load_seconds());
+    status = child.session().Load(child.batch().candidates[static_cast<size_t>(candidate)].kernel).status();
+    // Short of memory may only be who builds beside others.
+    if (LivesOn(status) && !absl::IsResourceExhausted(status)) child.voice().Failed(candidate, FailureOf(status));
+  }
+  child.voice().Done();
+}
+
+void Work(Child& child) {
+  switch (child.task().purpose) {
+    case SessionPurpose::kReference:
+      return RunReference(child);
+    case SessionPurpose::kBuilding:
+      return BuildAll(child);
+    case SessionPurpose::kTiming:
+      RunRace(child);
+  }
+}
+
+}  // namespace
+
+void RunChild(const ChildOrigin& origin, int channel) {
+  mallopt(M_PERTURB, 0);  // the launcher wipes its memory, which compilers of drivers would wait for
+  Child child(origin, channel);
+  absl::Status status = child.Start();
+  if (status.ok()) status = child.Open();
+  if (status.ok()) {
+    Work(child);
+  } else {
+    child.voice().BatchFailed(std::string(status.message()));
+  }
+  _exit(0);
+}
+
+absl::Status HandOver(const ChildWork& work, WatchedChild& child) {
+  HONE_ASSIGN_OR_RETURN(const MemoryFile task, MemoryFile::Holding("hone-task", Pack(work.task, *work.batch)));
+  std::vector<int> files = {task.descriptor(), work.artifact->descriptor(), work.inputs->descriptor()};
+  if (work.evidence != nullptr) files.push_back(work.evidence->file().descriptor());
+  child.HandOver(kTaskPacket, files);
+  return absl::OkStatus();
+}
+
+}  // namespace hone::agent

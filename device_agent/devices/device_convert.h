@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The facts of a device (device_facts.h), and of the wall around its kernels (sandbox.h), as messages.
+#ifndef HONE_DEVICE_AGENT_DEVICES_DEVICE_CONVERT_H_
+#define HONE_DEVICE_AGENT_DEVICES_DEVICE_CONVERT_H_
+
+#include <vector>
+
+#include "device_agent/devices/device_facts.h"
+#include "device_agent/sandbox/sandbox.h"
+#include "hone/v1/agent.pb.h"
+#include "hone/v1/types.pb.h"
+
+namespace hone::agent {
+
+v1::DeviceFingerprint ToProto(const DeviceFingerprint& fingerprint);
+v1::SelfTest ToProto(const SelfTestResult& test);
+v1::SandboxLayer ToProto(const SandboxLayer& layer);
+v1::Sandbox ToProto(const std::vector<SandboxLayer>& layers);
+std::vector<SandboxLayer> FromProto(const v1::Sandbox& sandbox);  // without layers that are not known here
+
+}  // namespace hone::agent
+
+#endif  // HONE_DEVICE_AGENT_DEVICES_DEVICE_CONVERT_H_

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device_agent/launcher/child_supervisor.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <string.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "device_agent/devices/cpu/reference_loop.h"
+#include "device_agent/sandbox/system_calls.h"
+
+namespace hone::agent {
+namespace {
+
+constexpr int kMostSteps = 1000;      // of one candidate in one child: turns of all rounds are fewer than 100
+constexpr double kSetUpSeconds = 31;  // of one step before there is a candidate, a reference's timeout not counted
+// Of one candidate in one child, as many times as long as the device says that one takes: where memory is short it is
+// loaded in every turn, mostly much faster than that.
+constexpr double kMostLoads = 3;
+
+// Text of a child, for a proto string: printable ASCII whatever it was.
+std::string Clean(std::string_view text) {
+  std::string clean(text);
+  for (char& c : clean) {
+    if (c < 0x20 || c > 0x7e) c = '?';
+  }
+  return clean;
+}
+std::string Clean(const char* text, size_t capacity) { return Clean(std::string_view(text, strnlen(text, capacity))); }
+
+VisitFailure MadeCall(const std::string& name) {
+  return {FailureKind::kForbiddenCall, fmt::format("made the system call {}, which no kernel may", name)};
+}
+
+VisitFailure BlameFor(const VisitMessage& fault) {
+  const std::string name = Clean(fault.text, sizeof(fault.text));
+  const auto place = static_cast<Place>(fault.place);
+  const std::string signal = SignalName(fault.signal);
+  if (fault.signal == SIGSYS) return MadeCall(NameOfCall(static_cast<int>(fault.calls)));
+  if (name.empty()) return {FailureKind::kCrashed, fmt::format("crashed with {}", signal)};
+  const std::string where = place == Place::kBefore  ? fmt::format("{} bytes before {}", fault.distance, name)
+                            : place == Place::kAfter ? fmt::format("{} bytes past the end of {}", fault.distance, name)
+                                                     : fmt::format("at byte {} of {}", fault.distance, name);
+  if (fault.is_write == 0) return {FailureKind::kCrashed, fmt::format("crashed with {}: read {}", signal, where)};
+  if (place == Place::kInside)
+    return {FailureKind::kWrongOutput, fmt::format("wrote into a read-only buffer: {}", where)};
+  return {FailureKind::kOutOfBoundsWrite, fmt::format("wrote {}", where)};
+}
+
+bool Sensible(int32_t kind) { return kind >= 0 && kind <= static_cast<int32_t>(kLastFailureKind); }
+
+}  // namespace
+
+Watch::Watch(Progress& progress, const VisitBatch& batch, const Device& device, const Options& options)
+    : progress_(progress),
+      batch_(batch),
+      load_seconds_(device.load_seconds()),
+      options_(options),
+      begun_(SecondsNow()),
+      spent_(batch.candidates.size() + 1) {}
+
+ChildEnd Watch::Follow(WatchedChild& child) {
+  turn_begun_ = child.begun();
+  VisitMessage message;
+  for (;;) {
+    switch (child.Next(message, std::max(0.0, Left()), options_.cancel_fd)) {
+      case WatchedChild::Event::kCancelled:
+        return {ChildEnd::kCancelled, ""};
+      case WatchedChild::Event::kForbidden:
+        return Forbidden(child);
+      case WatchedChild::Event::kEnded:
+        return Ended(child);
+      case WatchedChild::Event::kMessage:
+        if (const std::optional<ChildEnd> end = Take(message, child)) return *end;
+        if (Left() > 0) break;
+        [[fallthrough]];  // who always has something to say gets no more time than who is silent
+      case WatchedChild::Event::kSilent:
+        child.Kill();
+        if (SecondsNow() >= options_.kill_at) return {ChildEnd::kOutOfTime, ""};
+        return Blamed(Silence());
+    }
+  }
+}
+
+ChildEnd Watch::Forbidden(WatchedChild& child) {
+  child.Kill();
+  return Blamed(MadeCall(child.forbidden()));
+}
+
+// It said of a candidate why it could not go on; else the system knows how it died.
+ChildEnd Watch::Ended(WatchedChild& child) {
+  if (failed_one_) return {ChildEnd::kReplace, ""};
+  const std::string text = fmt::format("the process {}", child.Ending());
+  if (!child.lost()) return Blamed({FailureKind::kCrashed, text});
+  return Blamed({FailureKind::kLostDevice, text + ", by the system, as it does where memory is short"});
+}
+
+VisitFailure Watch::Silence() const {
+  if (current_ < 0) return {FailureKind::kRunTimeout, fmt::format("nothing for {:.3g} s", limit_)};
+  if (loading_) return {FailureKind::kCompileTimeout, fmt::format("not built after {:.3g} s", limit_)};
+  return {FailureKind::kRunTimeout, fmt::format("a call took longer than {:.3g} s", batch_.policy.timeout_seconds)};
+}
+
+ChildEnd Watch::Blamed(const VisitFailure& blame) {
+  if (!progress_.Known(current_)) return {ChildEnd::kGiveUp, blame.text};
+  if (!progress_.Failed(current_)) progress_.Fail(current_, blame);
+  return {ChildEnd::kReplace, ""};
+}
+
+std::optional<ChildEnd> Watch::Take(const VisitMessage& message, WatchedChild& child) {
+  using Type = VisitMessage::Type;
+  switch (message.type) {
+    case Type::kConfined:
+    case Type::kStarted:
+    case Type::kReady:
+      if (message.type <= set_up_) break;  // each once
+      set_up_ = message.type;
+      if (message.type == Type::kReady) child.EndSetup();
+      return std::nullopt;
+    case Type::kBegin:
+      if (!Begun(message)) break;
+      return std::nullopt;
+    case Type::kFailed:
+      if (message.candidate < 0) return ChildEnd{ChildEnd::kGiveUp, Clean(message.text, sizeof(message.text))};
+      if (message.candidate != current_ || failed_one_ || !Sensible(message.failure_kind)) break;
+      progress_.Fail(current_,
+                     {static_cast<FailureKind>(message.failure_kind), Clean(message.text, sizeof(message.text))});
+      failed_one_ = true;
+      return std::nullopt;
+    case Type::kFault:
+      child.Kill();
+      return Blamed(BlameFor(message));
+    case Type::kShown:
+      if (set_up_ < Type::kReady || message.candidate != current_ || failed_one_ || shown_) break;
+      if (options_.evidence == nullptr) break;
+      return Judge(message, child);
+    case Type::kTimes:
+      return TakeTimes(message, child);
+    case Type::kReference:
+      if (!progress_.AddReference(message)) break;
+      return std::nullopt;
+    case Type::kDone:
+      if (const auto end = TakeDone()) return end;
+      break;
+  }
+  child.Kill();
+  return Blamed({FailureKind::kCrashed, "broke the measuring process: what it says makes no sense"});
+}
+
+// False: it makes no sense, or takes more steps than there are.
+bool Watch::Begun(const VisitMessage& message) {
+  // Once it works on candidates, it works on nothing else, and on none that has failed: who ends with such a one would
+  // be replaced for ever.
+  if (!progress_.Known(message.candidate) && (message.candidate != -1 || current_ >= 0)) return false;
+  if (message.candidate >= 0 && set_up_ < VisitMessage::Type::kReady) return false;  // else setting up had no end
+  if (progress_.Failed(message.candidate)) return false;
+  const double now = SecondsNow(), seconds = now - begun_;
+  Spent& last = spent_[static_cast<size_t>(current_ + 1)];
+  (loading_ ? last.loading : last.calling) += seconds;
+  if (loading_ && message.candidate == current_ && current_ >= 0 && options_.evidence != nullptr) {
+    progress_.AddLoad(seconds);
+  }
+  begun_ = now;
+  current_ = message.candidate;
+  failed_one_ = false;
+  loading_ = message.loading != 0;
+  limit_ = Clamp(message.limit_seconds);
+  return ++spent_[static_cast<size_t>(current_ + 1)].steps <= kMostSteps;
+}
+
+// A broken child must not buy itself time, in one step or in many.
+double Watch::Clamp(double seconds) const {
+  const VisitPolicy& policy = batch_.policy;
+  const double most = loading_       ? load_seconds_
+                      : current_ < 0 ? kSetUpSeconds + policy.reference_timeout_seconds
+                                     : 2 + 16 * policy.timeout_seconds + 8 * policy.min_seconds_first;
+  return seconds > 0 && seconds < most ? seconds : most;
+}
+
+// For all calls of a candidate in one child together: the two rounds' repeats, generously.
+double Watch::CallAllowance() const {
+  const VisitPolicy& policy = batch_.policy;
+  return 3 + 40 * policy.timeout_seconds + 16 * (policy.min_seconds_first + policy.final_seconds) +
+         static_cast<double>(LayOut(batch_).output_bytes) * 1e-8;
+}
+
+// For all steps like the last one together, of the same candidate, or of none, in one child.
+double Watch::Allowance() const {
+  if (loading_) return kMostLoads * load_seconds_;
+  // The device is started, a session is opened, the reference is called.
+  if (current_ < 0) return 3 * (kSetUpSeconds + batch_.policy.reference_timeout_seconds);
+  return CallAllowance();
+}
+
+double Watch::Left() const {
+  const double now = SecondsNow();
+  const double before = loading_ ? spent().loading : spent().calling;
+  return std::min({limit_, options_.kill_at - now, Allowance() - before - (now - begun_)});
+}
+
+std::optional<VisitFailure> Watch::Look(const VisitMessage& message) {
+  const bool reference = message.candidate < 0;
+  const VisitKernel& kernel =
+      reference ? batch_.reference : batch_.candidates[static_cast<size_t>(message.candidate)].kernel;
+  return options_.evidence->JudgeGuards(kernel.interface);
+}
+
+std::optional<ChildEnd> Watch::Judge(const VisitMessage& message, WatchedChild& child) {
+  const bool reference = options_.expected == nullptr;
+  if (reference != (message.candidate < 0)) {
+    child.Kill();
+    return Blamed({FailureKind::kCrashed, "broke the measuring process: it shows what nobody asked for"});
+  }
+  if (std::optional<VisitFailure> beside = Look(message)) {
+    child.Answer(VisitAnswer::kLost);
+    failed_one_ = true;
+    beside->text = Clean(beside->text);
+    return Blamed(*beside);
+  }
+  if (reference) {
+    shown_ = true;
+    child.Answer(VisitAnswer::kGood);
+    return std::nullopt;
+  }
+  double max_error = 0;
+  const std::optional<VisitFailure> differs = options_.evidence->JudgeOutputs(options_.expected, max_error);
+  if (!differs.has_value()) {
+    progress_.SetRight(current_, max_error);
+    child.Answer(VisitAnswer::kGood);
+    return std::nullopt;
+  }
+  if (options_.doubtful) {
+    child.Kill();
+    return ChildEnd{ChildEnd::kDoubt, ""};
+  }
+  progress_.Fail(current_, *differs);
+  failed_one_ = true;
+  turn_begun_ = SecondsNow();
+  child.Answer(VisitAnswer::kFailed);
+  return std::nullopt;
+}
+
+std::optional<ChildEnd> Watch::TakeTimes(const VisitMessage& message, WatchedChild& child) {
+  const bool first = progress_.Untimed(message.candidate);
+  if (first && (message.candidate != current_ || options_.evidence == nullptr)) {
+    child.Kill();
+    return Blamed({FailureKind::kCrashed, "broke the measuring process: it has times of another candidate"});
+  }
+  // The first times were taken in the candidate's turn; those of later rounds are told after the whole round.
+  if (!progress_.AddTimes(message, SecondsNow() - (first ? turn_begun_ : child.begun()))) {
+    child.Kill();
+    return Blamed({FailureKind::kImpossibleTime, "claims times that cannot be"});
+  }
+  const double fastest = *std::min_element(message.seconds, message.seconds + message.count);
+  if (fastest < batch_.least_seconds) {
+    child.Kill();
+    progress_.Fail(
+        message.candidate,
+        {FailureKind::kImpossibleTime,
+         fmt::format("claims {:.3g} s for one call; by its measured peak the device needs more than {:.3g} s", fastest,
+                     batch_.least_seconds)});
+    return ChildEnd{ChildEnd::kReplace, ""};
+  }
+  if (first) {
+    if (std::optional<VisitFailure> beside = Look(message)) {
+      child.Answer(VisitAnswer::kLost);
+      failed_one_ = true;
+      beside->text = Clean(beside->text);
+      return Blamed(*beside);
+    }
+  }
+  if (!first) return std::nullopt;
+  turn_begun_ = SecondsNow();
+  child.Answer(VisitAnswer::kGood);
+  return std::nullopt;
+}
+
+// Only a visit whose time is over, or would be with one more, may leave candidates out.
+std::optional<ChildEnd> Watch::TakeDone() const {
+  const bool complete =
+      options_.evidence == nullptr || (options_.expected == nullptr ? shown_ : progress_.Pending().empty());
+  const double next = SecondsNow() + load_seconds_ + CallAllowance();
+  if (complete || (options_.expected != nullptr && next >= options_.deadline)) return ChildEnd{ChildEnd::kDone, ""};
+  return std::nullopt;
+}
+
+}  // namespace hone::agent
