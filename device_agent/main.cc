@@ -42,6 +42,7 @@
 #include "device_agent/devices/device_convert.h"
 #include "device_agent/devices/make_device.h"
 #include "device_agent/doctor/doctor.h"
+#include "device_agent/launcher/launcher_main.h"
 #include "device_agent/launcher/plausible.h"
 #include "device_agent/sandbox/control_group.h"
 #include "grpcpp/grpcpp.h"

@@ -3,11 +3,8 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <malloc.h>
-#include <poll.h>
 #include <signal.h>
 #include <spdlog/spdlog.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -25,23 +22,17 @@
 #include <thread>
 #include <vector>
 
-#include "base/cpu_cores.h"
-#include "base/frame.h"
-#include "base/host_lock.h"
 #include "base/status.h"
 #include "device_agent/devices/cpu/host.h"
 #include "device_agent/devices/device_convert.h"
-#include "device_agent/launcher/driver_folder.h"
-#include "device_agent/launcher/visit_convert.h"
-#include "device_agent/launcher/visit_runner.h"
+#include "device_agent/launcher/launcher_channel.h"
 #include "device_agent/sandbox/sandbox.h"
 
 namespace hone::agent {
 namespace {
 
-constexpr int64_t kMostTasks = 4096;  // of a launcher: a thread pool for each process that builds or measures
-constexpr int kKeepSeconds = 60;      // what visits keep for the next one is given back when none comes for so long
-constexpr std::chrono::seconds kPatience(10);               // with a launcher that is to end its visit
+constexpr int64_t kTasksMax = 4096;  // of a launcher: a thread pool for each process that builds or measures
+constexpr std::chrono::seconds kCancelPatience(10);         // with a launcher that is to end its visit
 constexpr std::chrono::milliseconds kBetweenReadings(500);  // of sensors
 
 // What a launcher has of the agent's environment; a kernel can read all of it. Names, and beginnings that end in '_'.
@@ -51,31 +42,8 @@ constexpr std::string_view kPassedOn[] = {"PATH", "LD_LIBRARY_PATH", "TMPDIR", "
                                           "ROC_", "GPU_", "IGC_", "NEO_", "HONE_FAKE_",
                                           // Of sanitizers.
                                           "ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"};
-// Memory that is given back is filled with this (mallopt(3), M_PERTURB): children have a copy of the launcher's.
-constexpr int kWiped = 0xa5;
 // All of it: small blocks are not kept aside as they are ("Memory Allocation Tunables" of glibc).
 constexpr char kKeepsNoBlocks[] = "GLIBC_TUNABLES=glibc.malloc.tcache_count=0";
-
-bool SendMessage(int fd, const google::protobuf::MessageLite& message) {
-  return SendFrame(fd, message.SerializeAsString());
-}
-
-bool ReceiveMessage(int fd, google::protobuf::MessageLite* message) {
-  std::string bytes;
-  return ReceiveFrame(fd, &bytes) && message->ParseFromString(bytes);
-}
-
-// As it lies in memory: both ends are this program.
-bool SendNumber(int fd, double number) {
-  return SendFrame(fd, std::string_view(reinterpret_cast<const char*>(&number), sizeof number));
-}
-
-bool ReceiveNumber(int fd, double& number) {
-  std::string bytes;
-  if (!ReceiveFrame(fd, &bytes) || bytes.size() != sizeof number) return false;
-  std::memcpy(&number, bytes.data(), sizeof number);
-  return true;
-}
 
 bool IsPassedOn(std::string_view variable) {
   const std::string_view name = variable.substr(0, variable.find('='));
@@ -94,18 +62,12 @@ std::vector<const char*> EnvironmentOfLauncher() {
   return passed;
 }
 
-// Whether something comes within so many seconds.
-bool Comes(int fd, int seconds) {
-  pollfd waiting{fd, POLLIN, 0};
-  return poll(&waiting, 1, seconds * 1000) != 0;
-}
-
 // Ends the conversation with a launcher that is to end its visit and does not: it was stopped, or waits for a child
 // that cannot end, as one that hangs in a driver. False: it was over before.
 bool HangUp(int socket, const std::stop_token& over) {
   std::mutex mutex;
   std::unique_lock lock(mutex);
-  std::condition_variable_any().wait_for(lock, over, kPatience, [] { return false; });
+  std::condition_variable_any().wait_for(lock, over, kCancelPatience, [] { return false; });
   if (over.stop_requested()) return false;
   shutdown(socket, SHUT_RDWR);
   return true;
@@ -119,21 +81,6 @@ void Repeat(const std::stop_token& over, const std::function<void()>& work) {
     work();
     std::condition_variable_any().wait_for(lock, over, kBetweenReadings, [] { return false; });
   }
-}
-
-// Of the first process of a namespace, where all that a driver started and forgot is among ours.
-void EndStrays() {
-  if (getpid() != 1) return;
-  kill(-1, SIGKILL);
-  while (waitpid(-1, nullptr, 0) > 0 || errno == EINTR) {
-  }
-}
-
-// False: no other batch may be measured.
-bool HasReset(const DriverFolder& kept) {
-  const absl::Status reset = kept.Reset();
-  if (!reset.ok()) spdlog::error("no launcher: {}", std::string(reset.message()));
-  return reset.ok();
 }
 
 void AddSensors(const Sensors& sensors, v1::BatchResult& result) {
@@ -172,7 +119,7 @@ void Launcher::MakeGroup() {
     return;
   }
   // The launcher keeps an eighth for its caches; the rest is for kernels that are built side by side, or for one.
-  const GroupLimits limits{.memory_bytes = HostMemory() / 8 * 5, .tasks = kMostTasks};
+  const GroupLimits limits{.memory_bytes = HostMemory() / 8 * 5, .tasks = kTasksMax};
   std::string name = options_.device;
   std::replace(name.begin(), name.end(), '/', '_');
   group_ = (*options_.groups)->Make(name, limits);
@@ -265,7 +212,7 @@ absl::StatusOr<v1::BatchResult> Launcher::Exchange(const v1::Batch& batch, const
   Stop();
   if (!hung_up) return absl::AbortedError("the launcher process ended during the visit");
   spdlog::warn("the launcher of {} did not end its visit within {} s: it was killed", options_.device,
-               kPatience.count());
+               kCancelPatience.count());
   v1::BatchResult cancelled;
   cancelled.set_error(kCancelled);
   return cancelled;
@@ -287,66 +234,6 @@ v1::BatchResult Launcher::Run(const v1::Batch& batch, const std::stop_token& sto
   v1::BatchResult failed;
   failed.set_error(std::string(result.status().message()));
   return failed;
-}
-
-int LauncherMain(const Device& device, int channel, int cancel) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  prctl(PR_SET_NAME, "hone-launcher");
-  signal(SIGINT, SIG_IGN);       // a terminal's Ctrl-C is for the agent to act on
-  auto lock = HostLock::Open();  // before confinement takes the files away
-  if (!lock.ok()) spdlog::warn("timing may overlap compiling on this host: {}", std::string(lock.status().message()));
-  const int64_t memory = HostMemory();  // from files, too
-  StayOnCpus(device.cpus());            // the children of visits, too
-  const absl::StatusOr<Confinement> wall = ConfineLauncher(device.sandbox());
-  if (!wall.ok()) {
-    spdlog::error("no launcher of {}: {}", device.id(), std::string(wall.status().message()));
-    return 1;
-  }
-  for (const SandboxLayer& layer : wall->layers) {
-    if (!layer.holds) spdlog::warn("launcher of {} without layer {}: {}", device.id(), Name(layer.layer), layer.detail);
-  }
-  DriverFolder kept(device.sandbox().writable);
-  if (!HasReset(kept)) return 1;  // a launcher that was killed may have left something of its batch
-  if (!SendMessage(channel, ToProto(wall->layers))) return 1;
-  Visitor::Options options;
-  // Half of the machine for one child: a kernel that eats memory fails before the machine does.
-  options.memory_limit = memory / 2;
-  options.cache_bytes = options.memory_limit / 8;
-  options.filter = wall->filter;
-  options.cpus = UsableCpus();
-  const auto holding = [&](HostLock::Mode mode, const auto& work) {
-    std::optional<ScopedHostLock> held;
-    if (lock.ok()) held.emplace(*lock, mode);
-    if (held.has_value() && !held->status().ok()) spdlog::warn("{}", std::string(held->status().message()));
-    work();
-  };
-  std::optional<Visitor> visitor;
-  // False: the agent is gone. A batch and its result are given back here, before a child is started for the next one.
-  const auto serve = [&] {
-    double peak = 0;
-    v1::Batch batch;
-    v1::BatchResult result;
-    if (!ReceiveNumber(channel, peak) || !ReceiveMessage(channel, &batch)) return false;
-    if (!visitor.has_value()) visitor.emplace(device, options);
-    holding(HostLock::Mode::kExclusive, [&] {
-      result = MeasureBatch(*visitor, batch, cancel, peak);
-      EndStrays();
-    });
-    return SendMessage(channel, result);
-  };
-  mallopt(M_PERTURB, kWiped);
-  while (serve()) {
-    malloc_trim(0);  // children that are started ahead would have copies of what is free
-    if (!HasReset(kept)) return 1;
-    // Beside what is compiled meanwhile: until the next batch is there, nobody measures.
-    bool all_started = false;
-    holding(HostLock::Mode::kShared, [&] { all_started = visitor->StartAhead(); });
-    if (all_started) kept.Remember();  // else a driver may be writing still
-    if (Comes(channel, kKeepSeconds)) continue;
-    visitor.reset();
-    EndStrays();
-  }
-  return 0;
 }
 
 }  // namespace hone::agent

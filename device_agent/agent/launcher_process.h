@@ -75,9 +75,6 @@ class Launcher {
   std::array<int, 2> cancel_{-1, -1};
 };
 
-// The launcher process: serves batches for `device` from `channel` until it is closed. Returns the exit status.
-int LauncherMain(const Device& device, int channel, int cancel);
-
 }  // namespace hone::agent
 
 #endif  // HONE_DEVICE_AGENT_AGENT_LAUNCHER_PROCESS_H_

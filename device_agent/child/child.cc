@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "device_agent/child/fault_reports.h"
 #include "device_agent/sandbox/namespaces.h"
 #include "device_agent/sandbox/sandbox.h"
 #include "device_agent/visit/pass_files.h"
@@ -33,7 +34,7 @@ absl::Status CloseOtherFiles(int channel) {
 
 }  // namespace
 
-VisitFailure FailureOf(const absl::Status& status) {
+VisitFailure FailureFromStatus(const absl::Status& status) {
   const auto kind = [&] {
     switch (status.code()) {
       case absl::StatusCode::kNotFound:
@@ -52,7 +53,7 @@ VisitFailure FailureOf(const absl::Status& status) {
   return {kind(), std::string(status.message())};
 }
 
-bool LivesOn(const absl::Status& status) {
+bool SessionSurvives(const absl::Status& status) {
   return absl::IsNotFound(status) || absl::IsInvalidArgument(status) || absl::IsResourceExhausted(status);
 }
 
@@ -63,11 +64,11 @@ absl::Status Child::Start() {
   if (origin_.filter != CallFilter::kNone) HONE_RETURN_IF_ERROR(listener.status());
   filtered_ = listener.ok();
   listener_ = listener.value_or(-1);
-  voice_.Confined(listener_);
-  voice_.Calling(-1, kOpenSeconds);
-  TellFaults(voice_, regions_);
+  launcher_channel_.SendConfined(listener_);
+  launcher_channel_.BeginCalling(-1, kOpenSeconds);
+  ReportFaults(launcher_channel_, regions_);
   HONE_ASSIGN_OR_RETURN(device_, origin_.device->Start(origin_.threads));
-  voice_.Started();
+  launcher_channel_.SendStarted();
   return absl::OkStatus();
 }
 
@@ -87,15 +88,15 @@ absl::Status Child::TakeTask() {
   batch_.artifact = artifact_.view();
   artifact_file_ = std::move(files[kArtifactFile]);
   HONE_ASSIGN_OR_RETURN(inputs_, files[kInputsFile].Map(MemoryFile::Access::kRead));
-  if (files.size() <= kEvidenceFile) return absl::OkStatus();
-  HONE_ASSIGN_OR_RETURN(Evidence evidence, Evidence::Open(batch_, std::move(files[kEvidenceFile])));
-  evidence_.emplace(std::move(evidence));
+  if (files.size() <= kResultFile) return absl::OkStatus();
+  HONE_ASSIGN_OR_RETURN(ResultMemory result_memory, ResultMemory::Open(batch_, std::move(files[kResultFile])));
+  result_memory_.emplace(std::move(result_memory));
   return absl::OkStatus();
 }
 
 absl::Status Child::Open() {
   HONE_RETURN_IF_ERROR(TakeTask());
-  voice_.Calling(-1, kOpenSeconds);
+  launcher_channel_.BeginCalling(-1, kOpenSeconds);
   std::span<char> cold_numbers;
   if (task_.purpose == SessionPurpose::kTiming) {
     origin_.cold_numbers->EnterIn(regions_);
@@ -104,17 +105,17 @@ absl::Status Child::Open() {
   HONE_ASSIGN_OR_RETURN(session_, device_->Open({&batch_, artifact_file_.descriptor(), inputs_.data(),
                                                  origin_.memory_limit, task_.purpose, &regions_, cold_numbers}));
   if (filtered_) HONE_RETURN_IF_ERROR(EndSetup(origin_.device->sandbox().calls, channel_, listener_));
-  voice_.Ready();
+  launcher_channel_.SendReady();
   return absl::OkStatus();
 }
 
-absl::Status Child::ShowAll(LoadedKernel& kernel) {
-  evidence().Begin();
+absl::Status Child::StoreResults(LoadedKernel& kernel) {
+  result_memory().ForgetGuards();
   for (size_t i = 0; i < batch_.buffers.size(); ++i) {
     if (batch_.buffers[i].role != BufferRole::kOutput) continue;
-    HONE_RETURN_IF_ERROR(session_->CopyOutput(static_cast<int>(i), evidence().PlaceOf(i)));
+    HONE_RETURN_IF_ERROR(session_->CopyOutput(static_cast<int>(i), result_memory().OutputBytes(i)));
   }
-  return kernel.ShowGuards(evidence());
+  return kernel.StoreGuards(result_memory());
 }
 
 }  // namespace hone::agent

@@ -20,11 +20,11 @@ int64_t OwnBytes(const KernelInterface& interface) {
 
 }  // namespace
 
-KeptKernels::KeptKernels(Child& child)
+KernelCache::KernelCache(Child& child)
     : child_(child),
       most_(child.memory_limit() > 0 ? std::min(kMostKept, child.memory_limit() / kPartKept) : kMostKept) {}
 
-LoadedKernel* KeptKernels::Ready(int candidate, bool& lost) {
+LoadedKernel* KernelCache::Ready(int candidate, bool& lost) {
   lost = false;
   if (const auto found = loaded_.find(candidate); found != loaded_.end()) return found->second.get();
   absl::Status status = Load(candidate, lost);
@@ -34,18 +34,18 @@ LoadedKernel* KeptKernels::Ready(int candidate, bool& lost) {
     status = Load(candidate, lost);
   }
   if (status.ok()) return loaded_.at(candidate).get();
-  child_.voice().Failed(candidate, FailureOf(status));
+  child_.launcher_channel().SendFailure(candidate, FailureFromStatus(status));
   return nullptr;
 }
 
-absl::Status KeptKernels::Load(int candidate, bool& lost) {
-  Voice& voice = child_.voice();
+absl::Status KernelCache::Load(int candidate, bool& lost) {
+  ChildChannel& channel_to_launcher = child_.launcher_channel();
   const VisitKernel& kernel = child_.batch().candidates[static_cast<size_t>(candidate)].kernel;
-  voice.Loading(candidate, child_.device().load_seconds());
+  channel_to_launcher.BeginLoading(candidate, child_.device().load_seconds());
   absl::StatusOr<std::unique_ptr<LoadedKernel>> loaded = child_.session().Load(kernel);
-  lost = !loaded.ok() && !LivesOn(loaded.status());
+  lost = !loaded.ok() && !SessionSurvives(loaded.status());
   if (!loaded.ok()) return loaded.status();
-  voice.Calling(candidate, kSlack + 2 * child_.batch().policy.timeout_seconds);
+  channel_to_launcher.BeginCalling(candidate, kSlackSeconds + 2 * child_.batch().policy.timeout_seconds);
   const absl::Status prepared = (*loaded)->Prepare();
   lost = !prepared.ok() && !absl::IsResourceExhausted(prepared);
   if (!prepared.ok()) return prepared;
@@ -54,7 +54,7 @@ absl::Status KeptKernels::Load(int candidate, bool& lost) {
   return absl::OkStatus();
 }
 
-void KeptKernels::Unload(int candidate) {
+void KernelCache::Unload(int candidate) {
   if (loaded_.erase(candidate) == 0) return;
   bytes_ -= OwnBytes(child_.batch().candidates[static_cast<size_t>(candidate)].kernel.interface);
 }

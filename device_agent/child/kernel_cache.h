@@ -13,10 +13,10 @@
 
 namespace hone::agent {
 
-class KeptKernels {
+class KernelCache {
  public:
   // `child`, which is opened, must outlive it.
-  explicit KeptKernels(Child& child);
+  explicit KernelCache(Child& child);
 
   // The kernel of the candidate, loaded and prepared. Others go where there is no memory for it beside them. nullptr:
   // it is told as failed; `lost`: and this process must not go on.

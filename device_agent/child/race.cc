@@ -17,26 +17,27 @@
 #include "base/median.h"
 #include "base/status.h"
 #include "device_agent/child/kernel_cache.h"
-#include "device_agent/devices/cpu/reference_loop.h"
+#include "device_agent/visit/seconds_now.h"
 
 namespace hone::agent {
 namespace {
 
-constexpr int kFirstRepeats = 10;  // most in the first round
-constexpr int kFewestRepeats = 3;
-constexpr int kMostEstimates = 3;
-constexpr int kFinalRepeats = 40;       // most in the last round
-constexpr int kFewestFinalRepeats = 5;  // of a race
-constexpr double kShortCall = 1e-3;     // seconds; what a device does around shorter ones counts
-constexpr double kHopeless = 2.5;       // slower than the best so far by this factor: one repeat is enough
-constexpr double kUnlikely = 10;        // slower by this factor: rather, the machine stood still for a moment
-constexpr double kClearly = 1.25;       // slower than the best so far by this factor: the fewest repeats are enough
-constexpr double kSemifinal = 2.0;      // slower than the best by this factor: no further round
-constexpr double kLeastSeconds = 1e-9;  // a clock may be too coarse for one call
-constexpr int kReferenceEvery = 8;      // candidates between two looks at the device itself
-constexpr double kSpell = 5e-3;         // seconds of warming up, after which its speed is looked at
-constexpr double kLongestWarmUp = 0.1;  // seconds
-constexpr double kSteady = 0.02;        // of two spells, by which they may differ
+constexpr int kFirstRepeatsMax = 10;  // most in the first round
+constexpr int kRepeatsMin = 3;
+constexpr int kEstimatesMax = 3;
+constexpr int kFinalRepeatsMax = 40;        // most in the last round
+constexpr int kFinalRepeatsMin = 5;         // of a race
+constexpr double kShortCallSeconds = 1e-3;  // seconds; what a device does around shorter ones counts
+constexpr double kHopelessFactor = 2.5;     // slower than the best so far by this factor: one repeat is enough
+constexpr double kUnlikelyFactor = 10;      // slower by this factor: rather, the machine stood still for a moment
+constexpr double kClearlySlowerFactor =
+    1.25;                                 // slower than the best so far by this factor: the fewest repeats are enough
+constexpr double kSemifinalFactor = 2.0;  // slower than the best by this factor: no further round
+constexpr double kCallSecondsMin = 1e-9;  // a clock may be too coarse for one call
+constexpr int kReferenceEvery = 8;        // candidates between two looks at the device itself
+constexpr double kWarmUpSpellSeconds = 5e-3;  // seconds of warming up, after which its speed is looked at
+constexpr double kWarmUpSecondsMax = 0.1;     // seconds
+constexpr double kSteadyFraction = 0.02;      // of two spells, by which they may differ
 constexpr double kAnySpeed = std::numeric_limits<double>::infinity();
 
 class Race {
@@ -46,7 +47,7 @@ class Race {
         task_(child.task()),
         batch_(child.batch()),
         policy_(batch_.policy),
-        voice_(child.voice()),
+        launcher_channel_(child.launcher_channel()),
         session_(child.session()),
         kept_(child),
         layout_(LayOut(batch_)) {}
@@ -64,7 +65,7 @@ class Race {
       if (++since_reference % kReferenceEvery == 0 && !TimeReference()) return;
     }
     if (!Finals() || !TimeReference()) return;
-    voice_.Done();
+    launcher_channel_.SendDone();
   }
 
  private:
@@ -93,34 +94,34 @@ class Race {
   std::optional<double> ReferenceSeconds() {
     const absl::StatusOr<double> seconds = session_.TimeReference();
     if (seconds.ok()) return *seconds;
-    voice_.BatchFailed(std::string(seconds.status().message()));
+    launcher_channel_.SendBatchFailure(std::string(seconds.status().message()));
     return std::nullopt;
   }
 
   bool TimeReference() {
     const std::optional<double> seconds = ReferenceSeconds();
-    if (seconds.has_value()) voice_.Reference(*seconds);
+    if (seconds.has_value()) launcher_channel_.SendReferenceSeconds(*seconds);
     return seconds.has_value();
   }
 
   // A device that was idle is slow at first: until the reference takes as long in two spells that follow one another.
   bool WarmUp() {
-    const double end = std::min(SecondsNow() + kLongestWarmUp, task_.deadline);
+    const double end = std::min(SecondsNow() + kWarmUpSecondsMax, task_.deadline);
     double before = 0, least = kAnySpeed;
     do {
       before = std::exchange(least, kAnySpeed);
-      for (const double start = SecondsNow(); SecondsNow() - start < kSpell;) {
+      for (const double start = SecondsNow(); SecondsNow() - start < kWarmUpSpellSeconds;) {
         const std::optional<double> seconds = ReferenceSeconds();
         if (!seconds.has_value()) return false;
         least = std::min(least, *seconds);
       }
-    } while (std::abs(before - least) > kSteady * least && SecondsNow() < end);
+    } while (std::abs(before - least) > kSteadyFraction * least && SecondsNow() < end);
     return true;
   }
 
   // What an error of a kernel means: the candidate failed, and this process is of no use. Always false.
   bool Broken(int candidate, const absl::Status& status) {
-    voice_.Failed(candidate, FailureOf(status));
+    launcher_channel_.SendFailure(candidate, FailureFromStatus(status));
     return false;
   }
 
@@ -133,25 +134,27 @@ class Race {
     LoadedKernel* kernel = kept_.Ready(candidate, lost);
     if (kernel == nullptr) return !lost;
     const double timeout = policy_.timeout_seconds;
-    voice_.Calling(candidate, kSlack + 2 * timeout + static_cast<double>(layout_.output_bytes) * 1e-9);
+    launcher_channel_.BeginCalling(candidate,
+                                   kSlackSeconds + 2 * timeout + static_cast<double>(layout_.output_bytes) * 1e-9);
     absl::Status called = session_.ClearOutputs();
     double first = 0;
     if (called.ok()) called = Call(*kernel, first);
     if (!called.ok()) return Broken(candidate, called);
     if (const absl::Status shown = Show(*kernel); !shown.ok()) return Broken(candidate, shown);
-    voice_.Shown(candidate);
-    if (const VisitAnswer answer = voice_.Answer(); answer != VisitAnswer::kGood) {
+    launcher_channel_.SendResultsStored(candidate);
+    if (const VisitAnswer answer = launcher_channel_.ReceiveAnswer(); answer != VisitAnswer::kGood) {
       return answer == VisitAnswer::kFailed && Leave(candidate, *kernel);
     }
     double cold = first;
     if (first > timeout) {  // the machine may have stood still
-      voice_.Calling(candidate, kSlack + 2 * timeout);
+      launcher_channel_.BeginCalling(candidate, kSlackSeconds + 2 * timeout);
       if (called = Call(*kernel, cold); !called.ok()) return Broken(candidate, called);
     }
     if (cold <= timeout) return FirstTimes(candidate, *kernel, cold);
-    voice_.Failed(candidate,
-                  {FailureKind::kRunTimeout,
-                   fmt::format("two calls took {:.3g} and {:.3g} s; allowed are {:.3g} s each", first, cold, timeout)});
+    launcher_channel_.SendFailure(
+        candidate,
+        {FailureKind::kRunTimeout,
+         fmt::format("two calls took {:.3g} and {:.3g} s; allowed are {:.3g} s each", first, cold, timeout)});
     return Leave(candidate, *kernel);
   }
 
@@ -166,11 +169,11 @@ class Race {
   bool LeftInputs(int candidate, LoadedKernel& kernel) {
     const absl::StatusOr<std::optional<VisitFailure>> changed = kernel.ChangedInput();
     if (!changed.ok()) return Broken(candidate, changed.status());
-    if (changed->has_value()) voice_.Failed(candidate, **changed);
+    if (changed->has_value()) launcher_channel_.SendFailure(candidate, **changed);
     return !changed->has_value();
   }
 
-  absl::Status Show(LoadedKernel& kernel) { return child_.ShowAll(kernel); }
+  absl::Status Show(LoadedKernel& kernel) { return child_.StoreResults(kernel); }
 
   // Unloads one that failed. False where the others need another process, since its inputs are not what they were.
   bool Leave(int candidate, LoadedKernel& kernel) {
@@ -192,7 +195,7 @@ class Race {
     const absl::StatusOr<double> seconds = kernel.Time(calls);
     if (!seconds.ok()) return Broken(candidate, seconds.status());
     const double wall = (SecondsNow() - start) / static_cast<double>(calls);
-    taken = {std::max(*seconds, kLeastSeconds), std::max(wall, kLeastSeconds), calls};
+    taken = {std::max(*seconds, kCallSecondsMin), std::max(wall, kCallSecondsMin), calls};
     return true;
   }
 
@@ -210,11 +213,11 @@ class Race {
   bool IsBehind(int candidate, double seconds, double factor) const {
     return seconds > factor * best_ && !IsIncumbent(candidate) && !batch_.final;
   }
-  bool IsHopeless(int candidate, double seconds) const { return IsBehind(candidate, seconds, kHopeless); }
+  bool IsHopeless(int candidate, double seconds) const { return IsBehind(candidate, seconds, kHopelessFactor); }
 
   // How many calls one of the first repeats has.
   int64_t CallsOfRepeat(double wall) const {
-    return std::max<int64_t>(1, static_cast<int64_t>(policy_.min_seconds_first / (kFirstRepeats * wall)));
+    return std::max<int64_t>(1, static_cast<int64_t>(policy_.min_seconds_first / (kFirstRepeatsMax * wall)));
   }
 
   // What a call takes, `cold` being what the verified one took. One repeat says little of short calls, around which a
@@ -223,8 +226,8 @@ class Race {
   bool Estimate(int candidate, LoadedKernel& kernel, double cold, Taken& least) {
     if (!Time(candidate, kernel, 1, least)) return false;
     const auto decides = [&] { return least.seconds >= kSlowCall || IsHopeless(candidate, least.seconds); };
-    for (int made = 1; made < kMostEstimates; ++made) {
-      const bool doubtful = least.wall < kShortCall || least.seconds > kClearly * cold;
+    for (int made = 1; made < kEstimatesMax; ++made) {
+      const bool doubtful = least.wall < kShortCallSeconds || least.seconds > kClearlySlowerFactor * cold;
       if (!doubtful || (made > 1 && !decides())) break;
       Taken taken{};
       if (!Time(candidate, kernel, CallsOfRepeat(least.wall), taken)) return false;
@@ -236,8 +239,8 @@ class Race {
   // cold: what the call took that was verified; of a slow kernel it may have to do.
   bool FirstTimes(int candidate, LoadedKernel& kernel, double cold) {
     const double budget = policy_.min_seconds_first;
-    voice_.Calling(candidate, 0.5 + 4 * policy_.timeout_seconds + 4 * budget);
-    const bool surely_hopeless = IsHopeless(candidate, cold) && !IsBehind(candidate, cold, kUnlikely);
+    launcher_channel_.BeginCalling(candidate, 0.5 + 4 * policy_.timeout_seconds + 4 * budget);
+    const bool surely_hopeless = IsHopeless(candidate, cold) && !IsBehind(candidate, cold, kUnlikelyFactor);
     const bool cold_will_do = cold >= kSlowCall && (surely_hopeless || SecondsLeft() < cold);
     Taken estimate{cold, cold, 1};
     if (!cold_will_do && !Estimate(candidate, kernel, cold, estimate)) return false;
@@ -248,17 +251,18 @@ class Race {
       calls = CallsOfRepeat(estimate.wall);
       const double repeats = budget / (static_cast<double>(calls) * estimate.wall);
       const int count =
-          std::clamp(static_cast<int>(std::min<double>(repeats, kFirstRepeats)), kFewestRepeats, kFirstRepeats);
+          std::clamp(static_cast<int>(std::min<double>(repeats, kFirstRepeatsMax)), kRepeatsMin, kFirstRepeatsMax);
       seconds.clear();
-      if (!Repeat(candidate, kernel, calls, kFewestRepeats, seconds)) return false;
-      const int more = IsBehind(candidate, Median(seconds), kClearly) ? 0 : count - kFewestRepeats;
+      if (!Repeat(candidate, kernel, calls, kRepeatsMin, seconds)) return false;
+      const int more = IsBehind(candidate, Median(seconds), kClearlySlowerFactor) ? 0 : count - kRepeatsMin;
       if (!Repeat(candidate, kernel, calls, more, seconds)) return false;
     }
     if (!LeftInputs(candidate, kernel)) return false;
-    child_.evidence().Begin();
-    if (const absl::Status shown = kernel.ShowGuards(child_.evidence()); !shown.ok()) return Broken(candidate, shown);
-    voice_.Times(candidate, calls, false, seconds);
-    if (voice_.Answer() != VisitAnswer::kGood) return false;
+    child_.result_memory().ForgetGuards();
+    if (const absl::Status shown = kernel.StoreGuards(child_.result_memory()); !shown.ok())
+      return Broken(candidate, shown);
+    launcher_channel_.SendTimes(candidate, calls, false, seconds);
+    if (launcher_channel_.ReceiveAnswer() != VisitAnswer::kGood) return false;
     Qualify(candidate, calls, Median(seconds));
     if (hopeless || kept_.full()) kept_.Unload(candidate);
     return true;
@@ -272,8 +276,8 @@ class Race {
     LoadedKernel* kernel = kept_.Ready(runner.candidate, lost);
     if (kernel == nullptr) return false;
     spent += SecondsNow() - start;
-    voice_.Calling(runner.candidate,
-                   0.5 + 6 * policy_.timeout_seconds + 10 * static_cast<double>(runner.calls) * runner.median);
+    launcher_channel_.BeginCalling(
+        runner.candidate, 0.5 + 6 * policy_.timeout_seconds + 10 * static_cast<double>(runner.calls) * runner.median);
     if (runner.median < kSlowCall) {
       if (const absl::Status called = kernel->Call(); !called.ok()) return Broken(runner.candidate, called);
     }
@@ -310,7 +314,7 @@ class Race {
     // Where time was over too soon, these repeats count like all others, and not instead of them.
     const bool compared = final_round && made >= kFewestTurns;
     for (size_t i = 0; i < field.size() && made > 0; ++i) {
-      voice_.Times(field[i].candidate, field[i].calls, compared, seconds[i]);
+      launcher_channel_.SendTimes(field[i].candidate, field[i].calls, compared, seconds[i]);
       field[i].median = Median(seconds[i]);
     }
     return true;
@@ -332,14 +336,14 @@ class Race {
     if (field.empty()) return true;
     if (!batch_.final) {
       const auto finalists = static_cast<size_t>(policy_.finalists);
-      Keep(field, std::max(2 * finalists, field.size() / 4), kSemifinal * best_);
+      Keep(field, std::max(2 * finalists, field.size() / 4), kSemifinalFactor * best_);
       const bool close = field.size() > finalists && best_ < kSlowCall;
       if (close && !InTurns(field, {2 * policy_.min_seconds_first, 2, 6}, false)) return false;
       Keep(field, finalists, kAnySpeed);
     }
-    const int of_race = best_ < kSlowCall ? kFewestFinalRepeats : kFewestTurns;
+    const int of_race = best_ < kSlowCall ? kFinalRepeatsMin : kFewestTurns;
     const int fewest = batch_.final ? TurnsToConfirm(best_) : of_race;
-    return InTurns(field, {policy_.final_seconds, fewest, kFinalRepeats}, true);
+    return InTurns(field, {policy_.final_seconds, fewest, kFinalRepeatsMax}, true);
   }
 
   static double TurnSeconds(const std::vector<Runner>& field) {
@@ -352,9 +356,9 @@ class Race {
   const VisitTask& task_;
   const VisitBatch& batch_;
   const VisitPolicy& policy_;
-  Voice& voice_;
+  ChildChannel& launcher_channel_;
   Session& session_;
-  KeptKernels kept_;
+  KernelCache kept_;
   const DataLayout layout_;
   std::vector<Runner> runners_;  // verified
   double best_ = kAnySpeed;

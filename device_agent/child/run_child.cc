@@ -6,7 +6,6 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "base/status.h"
 #include "device_agent/child/child.h"
@@ -17,37 +16,38 @@ namespace {
 
 absl::Status CallReference(Child& child) {
   const VisitBatch& batch = child.batch();
-  child.voice().Loading(-1, child.device().load_seconds());
+  child.launcher_channel().BeginLoading(-1, child.device().load_seconds());
   HONE_ASSIGN_OR_RETURN(const auto kernel, child.session().Load(batch.reference));
-  child.voice().Calling(-1, 1 + batch.policy.reference_timeout_seconds);
+  child.launcher_channel().BeginCalling(-1, 1 + batch.policy.reference_timeout_seconds);
   HONE_RETURN_IF_ERROR(kernel->Prepare());
   HONE_RETURN_IF_ERROR(child.session().ClearOutputs());
   HONE_RETURN_IF_ERROR(kernel->Call());
   HONE_ASSIGN_OR_RETURN(const std::optional<VisitFailure> changed, kernel->ChangedInput());
   if (changed.has_value()) return absl::OutOfRangeError(changed->text);
-  return child.ShowAll(*kernel);
+  return child.StoreResults(*kernel);
 }
 
 void RunReference(Child& child) {
   if (const absl::Status status = CallReference(child); !status.ok()) {
-    child.voice().BatchFailed(std::string(status.message()));
+    child.launcher_channel().SendBatchFailure(std::string(status.message()));
     return;
   }
-  child.voice().Shown(-1);
-  (void)child.voice().Answer();
-  child.voice().Done();
+  child.launcher_channel().SendResultsStored(-1);
+  (void)child.launcher_channel().ReceiveAnswer();
+  child.launcher_channel().SendDone();
 }
 
 void BuildAll(Child& child) {
   absl::Status status;
   for (const int candidate : child.task().to_verify) {
-    if (!status.ok() && !LivesOn(status)) break;  // whoever measures finds out more
-    child.voice().Loading(candidate, child.device().load_seconds());
+    if (!status.ok() && !SessionSurvives(status)) break;  // whoever measures finds out more
+    child.launcher_channel().BeginLoading(candidate, child.device().load_seconds());
     status = child.session().Load(child.batch().candidates[static_cast<size_t>(candidate)].kernel).status();
     // Short of memory may only be who builds beside others.
-    if (LivesOn(status) && !absl::IsResourceExhausted(status)) child.voice().Failed(candidate, FailureOf(status));
+    if (SessionSurvives(status) && !absl::IsResourceExhausted(status))
+      child.launcher_channel().SendFailure(candidate, FailureFromStatus(status));
   }
-  child.voice().Done();
+  child.launcher_channel().SendDone();
 }
 
 void Work(Child& child) {
@@ -71,17 +71,9 @@ void RunChild(const ChildOrigin& origin, int channel) {
   if (status.ok()) {
     Work(child);
   } else {
-    child.voice().BatchFailed(std::string(status.message()));
+    child.launcher_channel().SendBatchFailure(std::string(status.message()));
   }
   _exit(0);
-}
-
-absl::Status HandOver(const ChildWork& work, WatchedChild& child) {
-  HONE_ASSIGN_OR_RETURN(const MemoryFile task, MemoryFile::Holding("hone-task", Pack(work.task, *work.batch)));
-  std::vector<int> files = {task.descriptor(), work.artifact->descriptor(), work.inputs->descriptor()};
-  if (work.evidence != nullptr) files.push_back(work.evidence->file().descriptor());
-  child.HandOver(kTaskPacket, files);
-  return absl::OkStatus();
 }
 
 }  // namespace hone::agent

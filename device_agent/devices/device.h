@@ -4,8 +4,8 @@
 // and needs no batch: StartedDevice.
 //
 // A new kind of device implements the four classes here in a folder of its own, has a line in make_device.cc, and is
-// held to tests/conformance/device. Not here: the order of a visit (race.h) and who is to blame (visit.h), which
-// are the same for all.
+// held to tests/conformance/device. Not here: the order of a visit (child/race.h) and who is to blame
+// (launcher/visit_runner.h), which are the same for all.
 #ifndef HONE_DEVICE_AGENT_DEVICES_DEVICE_H_
 #define HONE_DEVICE_AGENT_DEVICES_DEVICE_H_
 
@@ -23,6 +23,7 @@
 #include "device_agent/visit/batch.h"
 #include "device_agent/visit/guarded_memory.h"
 #include "device_agent/visit/result_memory.h"
+#include "device_agent/visit/task.h"
 
 namespace hone::agent {
 
@@ -39,8 +40,8 @@ class LoadedKernel {
   // Mean seconds of one of `calls` calls in a row, on constants as cold as the batch asks for: outputs are worthless
   // afterwards. `calls` is at least 1.
   virtual absl::StatusOr<double> Time(int64_t calls) = 0;
-  // Shows what lies around every buffer that it may write, and around those that it could (evidence.h).
-  virtual absl::Status ShowGuards(Evidence& evidence) = 0;
+  // Shows what lies around every buffer that it may write, and around those that it could (visit/result_memory.h).
+  virtual absl::Status StoreGuards(ResultMemory& result_memory) = 0;
   // Whether it has changed an input, where nothing keeps it from that; how, in words.
   virtual absl::StatusOr<std::optional<VisitFailure>> ChangedInput() = 0;
 };
@@ -60,12 +61,6 @@ class Session {
   // Seconds of a fixed piece of work, on all that kernels run on, the same in every build of the agent: shows when the
   // device itself drifts.
   virtual absl::StatusOr<double> TimeReference() = 0;
-};
-
-enum class SessionPurpose {
-  kReference,  // one kernel, called once, that may be slow
-  kBuilding,   // kernels are loaded, so that those who load them later find their code built
-  kTiming,     // kernels will be timed, on cold constants
 };
 
 struct SessionOptions {

@@ -16,10 +16,10 @@
 #include <utility>
 #include <vector>
 
-#include "device_agent/devices/cpu/reference_loop.h"
 #include "device_agent/sandbox/namespaces.h"
 #include "device_agent/sandbox/system_calls.h"
 #include "device_agent/visit/pass_files.h"
+#include "device_agent/visit/seconds_now.h"
 
 namespace hone::agent {
 
@@ -42,7 +42,7 @@ std::string SignalName(int signal) {
   return fmt::format("signal {}", signal);
 }
 
-absl::StatusOr<WatchedChild> WatchedChild::Start(const std::function<void(int channel)>& body) {
+absl::StatusOr<ChildProcess> ChildProcess::Start(const std::function<void(int channel)>& body) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
     return absl::UnavailableError(fmt::format("cannot make a socket pair: {}", strerror(errno)));
@@ -56,16 +56,16 @@ absl::StatusOr<WatchedChild> WatchedChild::Start(const std::function<void(int ch
     return absl::UnavailableError(fmt::format("cannot fork a measuring process: {}", why));
   }
   if (pid == 0) {
-    EndWith(parent);
+    EndWithParent(parent);
     close(ends[0]);
     body(ends[1]);
     _exit(1);
   }
   close(ends[1]);
-  return WatchedChild(pid, ends[0]);
+  return ChildProcess(pid, ends[0]);
 }
 
-WatchedChild::WatchedChild(WatchedChild&& other) noexcept
+ChildProcess::ChildProcess(ChildProcess&& other) noexcept
     : pid_(std::exchange(other.pid_, -1)),
       channel_(std::exchange(other.channel_, -1)),
       listener_(std::exchange(other.listener_, -1)),
@@ -76,7 +76,7 @@ WatchedChild::WatchedChild(WatchedChild&& other) noexcept
       begun_(other.begun_),
       forbidden_(std::move(other.forbidden_)) {}
 
-WatchedChild::~WatchedChild() {
+ChildProcess::~ChildProcess() {
   if (pid_ > 0) {
     Kill();
     (void)Ending();
@@ -87,7 +87,7 @@ WatchedChild::~WatchedChild() {
 }
 
 // Files that come with another packet than the first one are a kernel's doing.
-ssize_t WatchedChild::Receive(VisitMessage& message) {
+ssize_t ChildProcess::Receive(VisitMessage& message) {
   std::vector<int> files;
   const auto packet = std::as_writable_bytes(std::span(&message, 1));
   const ssize_t size = ReceiveWithFiles(channel_, packet, first_ ? &files : nullptr);
@@ -101,15 +101,15 @@ ssize_t WatchedChild::Receive(VisitMessage& message) {
 }
 
 // Whether it stands at a call that it may not make; lets it go on with one that it may.
-bool WatchedChild::Stopped() {
+bool ChildProcess::Stopped() {
   const absl::StatusOr<StoppedCall> call = ReceiveStoppedCall(listener_);
   if (!call.ok()) return false;  // a signal has ended the call, or its thread
-  if (setting_up_ && call->for_setup && LetGoOn(listener_, *call)) return false;
+  if (setting_up_ && call->for_setup && LetContinue(listener_, *call)) return false;
   forbidden_ = call->name;
   return true;
 }
 
-WatchedChild::Event WatchedChild::Next(VisitMessage& message, double seconds, int cancel_fd) {
+ChildProcess::Event ChildProcess::Next(VisitMessage& message, double seconds, int cancel_fd) {
   const double deadline = SecondsNow() + seconds;
   for (;;) {
     std::array<pollfd, 3> files{{{channel_, POLLIN, 0}, {cancel_fd, POLLIN, 0}, {listener_, POLLIN, 0}}};
@@ -135,23 +135,23 @@ WatchedChild::Event WatchedChild::Next(VisitMessage& message, double seconds, in
   }
 }
 
-void WatchedChild::Answer(VisitAnswer answer) const {
+void ChildProcess::Answer(VisitAnswer answer) const {
   send(channel_, &answer, sizeof(answer), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-void WatchedChild::HandOver(std::span<const char> packet, std::span<const int> files) {
+void ChildProcess::HandOver(std::span<const char> packet, std::span<const int> files) {
   begun_ = SecondsNow();
   SendWithFiles(channel_, std::as_bytes(packet), files);
 }
 
-void WatchedChild::Kill() {
+void ChildProcess::Kill() {
   killed_ = true;
   // The group too, should the child have managed to fork; it leads one once it is confined.
   kill(-pid_, SIGKILL);
   kill(pid_, SIGKILL);
 }
 
-std::string WatchedChild::Ending() {
+std::string ChildProcess::Ending() {
   int status = 0;
   const pid_t pid = std::exchange(pid_, -1);
   // Closing the channel and living on would block us for ever.

@@ -15,16 +15,16 @@
 
 namespace hone::agent {
 
-class WatchedChild {
+class ChildProcess {
  public:
   enum class Event { kMessage, kSilent, kEnded, kCancelled, kForbidden };
 
   // Forks; `body` runs in the child with its end of the channel and must not return. The child ends when the thread
   // that calls this does. kUnavailable: no process or socket.
-  static absl::StatusOr<WatchedChild> Start(const std::function<void(int channel)>& body);
-  WatchedChild(WatchedChild&& other) noexcept;
-  WatchedChild& operator=(WatchedChild&&) = delete;
-  ~WatchedChild();  // kills it if it lives
+  static absl::StatusOr<ChildProcess> Start(const std::function<void(int channel)>& body);
+  ChildProcess(ChildProcess&& other) noexcept;
+  ChildProcess& operator=(ChildProcess&&) = delete;
+  ~ChildProcess();  // kills it if it lives
 
   // `cancel_fd` is readable (kCancelled), or else: the next packet, nothing for `seconds` (kSilent), the child is gone
   // and every packet was read (kEnded), or it stands at a system call that it may not make (kForbidden).
@@ -45,7 +45,7 @@ class WatchedChild {
   bool lost() const { return lost_; }
 
  private:
-  WatchedChild(pid_t pid, int channel) : pid_(pid), channel_(channel) {}
+  ChildProcess(pid_t pid, int channel) : pid_(pid), channel_(channel) {}
   ssize_t Receive(VisitMessage& message);
   bool Stopped();
 

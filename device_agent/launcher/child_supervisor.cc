@@ -8,17 +8,17 @@
 #include <algorithm>
 #include <string_view>
 
-#include "device_agent/devices/cpu/reference_loop.h"
 #include "device_agent/sandbox/system_calls.h"
+#include "device_agent/visit/seconds_now.h"
 
 namespace hone::agent {
 namespace {
 
-constexpr int kMostSteps = 1000;      // of one candidate in one child: turns of all rounds are fewer than 100
+constexpr int kStepsMax = 1000;       // of one candidate in one child: turns of all rounds are fewer than 100
 constexpr double kSetUpSeconds = 31;  // of one step before there is a candidate, a reference's timeout not counted
 // Of one candidate in one child, as many times as long as the device says that one takes: where memory is short it is
 // loaded in every turn, mostly much faster than that.
-constexpr double kMostLoads = 3;
+constexpr double kLoadsMax = 3;
 
 // Text of a child, for a proto string: printable ASCII whatever it was.
 std::string Clean(std::string_view text) {
@@ -53,7 +53,8 @@ bool Sensible(int32_t kind) { return kind >= 0 && kind <= static_cast<int32_t>(k
 
 }  // namespace
 
-Watch::Watch(Progress& progress, const VisitBatch& batch, const Device& device, const Options& options)
+ChildSupervisor::ChildSupervisor(Progress& progress, const VisitBatch& batch, const Device& device,
+                                 const Options& options)
     : progress_(progress),
       batch_(batch),
       load_seconds_(device.load_seconds()),
@@ -61,22 +62,22 @@ Watch::Watch(Progress& progress, const VisitBatch& batch, const Device& device, 
       begun_(SecondsNow()),
       spent_(batch.candidates.size() + 1) {}
 
-ChildEnd Watch::Follow(WatchedChild& child) {
+ChildEnd ChildSupervisor::Follow(ChildProcess& child) {
   turn_begun_ = child.begun();
   VisitMessage message;
   for (;;) {
     switch (child.Next(message, std::max(0.0, Left()), options_.cancel_fd)) {
-      case WatchedChild::Event::kCancelled:
+      case ChildProcess::Event::kCancelled:
         return {ChildEnd::kCancelled, ""};
-      case WatchedChild::Event::kForbidden:
+      case ChildProcess::Event::kForbidden:
         return Forbidden(child);
-      case WatchedChild::Event::kEnded:
+      case ChildProcess::Event::kEnded:
         return Ended(child);
-      case WatchedChild::Event::kMessage:
+      case ChildProcess::Event::kMessage:
         if (const std::optional<ChildEnd> end = Take(message, child)) return *end;
         if (Left() > 0) break;
         [[fallthrough]];  // who always has something to say gets no more time than who is silent
-      case WatchedChild::Event::kSilent:
+      case ChildProcess::Event::kSilent:
         child.Kill();
         if (SecondsNow() >= options_.kill_at) return {ChildEnd::kOutOfTime, ""};
         return Blamed(Silence());
@@ -84,32 +85,32 @@ ChildEnd Watch::Follow(WatchedChild& child) {
   }
 }
 
-ChildEnd Watch::Forbidden(WatchedChild& child) {
+ChildEnd ChildSupervisor::Forbidden(ChildProcess& child) {
   child.Kill();
   return Blamed(MadeCall(child.forbidden()));
 }
 
 // It said of a candidate why it could not go on; else the system knows how it died.
-ChildEnd Watch::Ended(WatchedChild& child) {
+ChildEnd ChildSupervisor::Ended(ChildProcess& child) {
   if (failed_one_) return {ChildEnd::kReplace, ""};
   const std::string text = fmt::format("the process {}", child.Ending());
   if (!child.lost()) return Blamed({FailureKind::kCrashed, text});
   return Blamed({FailureKind::kLostDevice, text + ", by the system, as it does where memory is short"});
 }
 
-VisitFailure Watch::Silence() const {
+VisitFailure ChildSupervisor::Silence() const {
   if (current_ < 0) return {FailureKind::kRunTimeout, fmt::format("nothing for {:.3g} s", limit_)};
   if (loading_) return {FailureKind::kCompileTimeout, fmt::format("not built after {:.3g} s", limit_)};
   return {FailureKind::kRunTimeout, fmt::format("a call took longer than {:.3g} s", batch_.policy.timeout_seconds)};
 }
 
-ChildEnd Watch::Blamed(const VisitFailure& blame) {
-  if (!progress_.Known(current_)) return {ChildEnd::kGiveUp, blame.text};
-  if (!progress_.Failed(current_)) progress_.Fail(current_, blame);
+ChildEnd ChildSupervisor::Blamed(const VisitFailure& blame) {
+  if (!progress_.IsKnown(current_)) return {ChildEnd::kBatchFailed, blame.text};
+  if (!progress_.HasFailed(current_)) progress_.Fail(current_, blame);
   return {ChildEnd::kReplace, ""};
 }
 
-std::optional<ChildEnd> Watch::Take(const VisitMessage& message, WatchedChild& child) {
+std::optional<ChildEnd> ChildSupervisor::Take(const VisitMessage& message, ChildProcess& child) {
   using Type = VisitMessage::Type;
   switch (message.type) {
     case Type::kConfined:
@@ -123,7 +124,7 @@ std::optional<ChildEnd> Watch::Take(const VisitMessage& message, WatchedChild& c
       if (!Begun(message)) break;
       return std::nullopt;
     case Type::kFailed:
-      if (message.candidate < 0) return ChildEnd{ChildEnd::kGiveUp, Clean(message.text, sizeof(message.text))};
+      if (message.candidate < 0) return ChildEnd{ChildEnd::kBatchFailed, Clean(message.text, sizeof(message.text))};
       if (message.candidate != current_ || failed_one_ || !Sensible(message.failure_kind)) break;
       progress_.Fail(current_,
                      {static_cast<FailureKind>(message.failure_kind), Clean(message.text, sizeof(message.text))});
@@ -134,7 +135,7 @@ std::optional<ChildEnd> Watch::Take(const VisitMessage& message, WatchedChild& c
       return Blamed(BlameFor(message));
     case Type::kShown:
       if (set_up_ < Type::kReady || message.candidate != current_ || failed_one_ || shown_) break;
-      if (options_.evidence == nullptr) break;
+      if (options_.result_memory == nullptr) break;
       return Judge(message, child);
     case Type::kTimes:
       return TakeTimes(message, child);
@@ -150,28 +151,28 @@ std::optional<ChildEnd> Watch::Take(const VisitMessage& message, WatchedChild& c
 }
 
 // False: it makes no sense, or takes more steps than there are.
-bool Watch::Begun(const VisitMessage& message) {
+bool ChildSupervisor::Begun(const VisitMessage& message) {
   // Once it works on candidates, it works on nothing else, and on none that has failed: who ends with such a one would
   // be replaced for ever.
-  if (!progress_.Known(message.candidate) && (message.candidate != -1 || current_ >= 0)) return false;
+  if (!progress_.IsKnown(message.candidate) && (message.candidate != -1 || current_ >= 0)) return false;
   if (message.candidate >= 0 && set_up_ < VisitMessage::Type::kReady) return false;  // else setting up had no end
-  if (progress_.Failed(message.candidate)) return false;
+  if (progress_.HasFailed(message.candidate)) return false;
   const double now = SecondsNow(), seconds = now - begun_;
   Spent& last = spent_[static_cast<size_t>(current_ + 1)];
   (loading_ ? last.loading : last.calling) += seconds;
-  if (loading_ && message.candidate == current_ && current_ >= 0 && options_.evidence != nullptr) {
-    progress_.AddLoad(seconds);
+  if (loading_ && message.candidate == current_ && current_ >= 0 && options_.result_memory != nullptr) {
+    progress_.AddLoadSeconds(seconds);
   }
   begun_ = now;
   current_ = message.candidate;
   failed_one_ = false;
   loading_ = message.loading != 0;
   limit_ = Clamp(message.limit_seconds);
-  return ++spent_[static_cast<size_t>(current_ + 1)].steps <= kMostSteps;
+  return ++spent_[static_cast<size_t>(current_ + 1)].steps <= kStepsMax;
 }
 
 // A broken child must not buy itself time, in one step or in many.
-double Watch::Clamp(double seconds) const {
+double ChildSupervisor::Clamp(double seconds) const {
   const VisitPolicy& policy = batch_.policy;
   const double most = loading_       ? load_seconds_
                       : current_ < 0 ? kSetUpSeconds + policy.reference_timeout_seconds
@@ -180,34 +181,34 @@ double Watch::Clamp(double seconds) const {
 }
 
 // For all calls of a candidate in one child together: the two rounds' repeats, generously.
-double Watch::CallAllowance() const {
+double ChildSupervisor::CallAllowance() const {
   const VisitPolicy& policy = batch_.policy;
   return 3 + 40 * policy.timeout_seconds + 16 * (policy.min_seconds_first + policy.final_seconds) +
          static_cast<double>(LayOut(batch_).output_bytes) * 1e-8;
 }
 
 // For all steps like the last one together, of the same candidate, or of none, in one child.
-double Watch::Allowance() const {
-  if (loading_) return kMostLoads * load_seconds_;
+double ChildSupervisor::Allowance() const {
+  if (loading_) return kLoadsMax * load_seconds_;
   // The device is started, a session is opened, the reference is called.
   if (current_ < 0) return 3 * (kSetUpSeconds + batch_.policy.reference_timeout_seconds);
   return CallAllowance();
 }
 
-double Watch::Left() const {
+double ChildSupervisor::Left() const {
   const double now = SecondsNow();
   const double before = loading_ ? spent().loading : spent().calling;
   return std::min({limit_, options_.kill_at - now, Allowance() - before - (now - begun_)});
 }
 
-std::optional<VisitFailure> Watch::Look(const VisitMessage& message) {
+std::optional<VisitFailure> ChildSupervisor::Look(const VisitMessage& message) {
   const bool reference = message.candidate < 0;
   const VisitKernel& kernel =
       reference ? batch_.reference : batch_.candidates[static_cast<size_t>(message.candidate)].kernel;
-  return options_.evidence->JudgeGuards(kernel.interface);
+  return options_.result_memory->CheckGuards(kernel.interface);
 }
 
-std::optional<ChildEnd> Watch::Judge(const VisitMessage& message, WatchedChild& child) {
+std::optional<ChildEnd> ChildSupervisor::Judge(const VisitMessage& message, ChildProcess& child) {
   const bool reference = options_.expected == nullptr;
   if (reference != (message.candidate < 0)) {
     child.Kill();
@@ -225,15 +226,15 @@ std::optional<ChildEnd> Watch::Judge(const VisitMessage& message, WatchedChild& 
     return std::nullopt;
   }
   double max_error = 0;
-  const std::optional<VisitFailure> differs = options_.evidence->JudgeOutputs(options_.expected, max_error);
+  const std::optional<VisitFailure> differs = options_.result_memory->CompareOutputs(options_.expected, max_error);
   if (!differs.has_value()) {
-    progress_.SetRight(current_, max_error);
+    progress_.MarkVerified(current_, max_error);
     child.Answer(VisitAnswer::kGood);
     return std::nullopt;
   }
   if (options_.doubtful) {
     child.Kill();
-    return ChildEnd{ChildEnd::kDoubt, ""};
+    return ChildEnd{ChildEnd::kRecheckReference, ""};
   }
   progress_.Fail(current_, *differs);
   failed_one_ = true;
@@ -242,9 +243,9 @@ std::optional<ChildEnd> Watch::Judge(const VisitMessage& message, WatchedChild& 
   return std::nullopt;
 }
 
-std::optional<ChildEnd> Watch::TakeTimes(const VisitMessage& message, WatchedChild& child) {
-  const bool first = progress_.Untimed(message.candidate);
-  if (first && (message.candidate != current_ || options_.evidence == nullptr)) {
+std::optional<ChildEnd> ChildSupervisor::TakeTimes(const VisitMessage& message, ChildProcess& child) {
+  const bool first = progress_.IsUntimed(message.candidate);
+  if (first && (message.candidate != current_ || options_.result_memory == nullptr)) {
     child.Kill();
     return Blamed({FailureKind::kCrashed, "broke the measuring process: it has times of another candidate"});
   }
@@ -254,13 +255,13 @@ std::optional<ChildEnd> Watch::TakeTimes(const VisitMessage& message, WatchedChi
     return Blamed({FailureKind::kImpossibleTime, "claims times that cannot be"});
   }
   const double fastest = *std::min_element(message.seconds, message.seconds + message.count);
-  if (fastest < batch_.least_seconds) {
+  if (fastest < batch_.call_seconds_min) {
     child.Kill();
     progress_.Fail(
         message.candidate,
         {FailureKind::kImpossibleTime,
          fmt::format("claims {:.3g} s for one call; by its measured peak the device needs more than {:.3g} s", fastest,
-                     batch_.least_seconds)});
+                     batch_.call_seconds_min)});
     return ChildEnd{ChildEnd::kReplace, ""};
   }
   if (first) {
@@ -278,9 +279,9 @@ std::optional<ChildEnd> Watch::TakeTimes(const VisitMessage& message, WatchedChi
 }
 
 // Only a visit whose time is over, or would be with one more, may leave candidates out.
-std::optional<ChildEnd> Watch::TakeDone() const {
-  const bool complete =
-      options_.evidence == nullptr || (options_.expected == nullptr ? shown_ : progress_.Pending().empty());
+std::optional<ChildEnd> ChildSupervisor::TakeDone() const {
+  const bool complete = options_.result_memory == nullptr ||
+                        (options_.expected == nullptr ? shown_ : progress_.PendingCandidates().empty());
   const double next = SecondsNow() + load_seconds_ + CallAllowance();
   if (complete || (options_.expected != nullptr && next >= options_.deadline)) return ChildEnd{ChildEnd::kDone, ""};
   return std::nullopt;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Follows one child to its end and books what it says: believes no number without checking it, looks at the evidence
-// itself, and ends what is silent, spends more time than a kernel can need, or makes a forbidden system call.
+// Follows one child to its end and books what it says: believes no number without checking it, looks at the result
+// memory itself, and ends what is silent, spends more time than a kernel can need, or makes a forbidden system call.
 #ifndef HONE_DEVICE_AGENT_LAUNCHER_CHILD_SUPERVISOR_H_
 #define HONE_DEVICE_AGENT_LAUNCHER_CHILD_SUPERVISOR_H_
 
@@ -18,35 +18,36 @@
 namespace hone::agent {
 
 struct ChildEnd {
-  enum { kDone, kReplace, kGiveUp, kOutOfTime, kCancelled, kDoubt } what;
-  std::string error;  // kGiveUp
+  enum { kDone, kReplace, kBatchFailed, kOutOfTime, kCancelled, kRecheckReference } what;
+  std::string error;  // kBatchFailed
 };
 
-class Watch {
+class ChildSupervisor {
  public:
   struct Options {
-    double kill_at = 0;            // when the child must have ended, of SecondsNow
-    double deadline = 0;           // before which it must not leave candidates out, of SecondsNow
-    int cancel_fd = -1;            // or -1
-    Evidence* evidence = nullptr;  // null: it shows none
+    double kill_at = 0;                     // when the child must have ended, of SecondsNow
+    double deadline = 0;                    // before which it must not leave candidates out, of SecondsNow
+    int cancel_fd = -1;                     // or -1
+    ResultMemory* result_memory = nullptr;  // null: it shows none
     const char* expected =
-        nullptr;            // the outputs, as LayOut says; null: it computes them, and only its guards are judged
-    bool doubtful = false;  // `expected` came with another batch: the child whose outputs differ ends as kDoubt
+        nullptr;  // the outputs, as LayOut says; null: it computes them, and only its guards are judged
+    bool doubtful =
+        false;  // `expected` came with another batch: the child whose outputs differ ends as kRecheckReference
   };
   // All must outlive it.
-  Watch(Progress& progress, const VisitBatch& batch, const Device& device, const Options& options);
+  ChildSupervisor(Progress& progress, const VisitBatch& batch, const Device& device, const Options& options);
 
-  ChildEnd Follow(WatchedChild& child);
+  ChildEnd Follow(ChildProcess& child);
 
  private:
   ChildEnd Blamed(const VisitFailure& blame);
-  ChildEnd Ended(WatchedChild& child);
-  ChildEnd Forbidden(WatchedChild& child);
+  ChildEnd Ended(ChildProcess& child);
+  ChildEnd Forbidden(ChildProcess& child);
   VisitFailure Silence() const;
   bool Begun(const VisitMessage& message);
-  std::optional<ChildEnd> Take(const VisitMessage& message, WatchedChild& child);
-  std::optional<ChildEnd> Judge(const VisitMessage& message, WatchedChild& child);
-  std::optional<ChildEnd> TakeTimes(const VisitMessage& message, WatchedChild& child);
+  std::optional<ChildEnd> Take(const VisitMessage& message, ChildProcess& child);
+  std::optional<ChildEnd> Judge(const VisitMessage& message, ChildProcess& child);
+  std::optional<ChildEnd> TakeTimes(const VisitMessage& message, ChildProcess& child);
   std::optional<ChildEnd> TakeDone() const;
   std::optional<VisitFailure> Look(const VisitMessage& message);
   double Clamp(double seconds) const;

@@ -16,7 +16,7 @@ constexpr double kBytesPerOperation = 8;
 
 }  // namespace
 
-double LeastSeconds(const v1::Batch& batch, double peak_gflops) {
+double CallSecondsMin(const v1::Batch& batch, double peak_gflops) {
   if (!(peak_gflops > 0)) return 0;
   const double peak = peak_gflops * 1e9;
   double output_bytes = 0;

@@ -11,7 +11,7 @@ namespace hone::agent {
 
 // Seconds that no kernel of the batch can beat on a device whose measured peak is `peak_gflops` of f32; far below what
 // any reaches. 0 where the peak is not known.
-double LeastSeconds(const v1::Batch& batch, double peak_gflops);
+double CallSecondsMin(const v1::Batch& batch, double peak_gflops);
 
 // The peak of a device: the highest that any of its tests has measured, since one that others disturb finds too little.
 // For several threads.

@@ -5,24 +5,24 @@
 #include <utility>
 
 #include "base/median.h"
-#include "device_agent/devices/cpu/reference_loop.h"
+#include "device_agent/visit/seconds_now.h"
 
 namespace hone::agent {
 namespace {
 
-constexpr size_t kMostTimes = 512;        // of one candidate: far more than a visit takes
-constexpr size_t kMostReferences = 4096;  // of the device's own loop
-constexpr size_t kMostLoadTimes = 4096;   // as many as tell how long one takes
+constexpr size_t kTimesMax = 512;            // of one candidate: far more than a visit takes
+constexpr size_t kReferenceTimesMax = 4096;  // of the device's own loop
+constexpr size_t kLoadTimesMax = 4096;       // as many as tell how long one takes
 
 // Positive and finite, and no more than there was time for.
-bool Plausible(const VisitMessage& message, double most_seconds) {
-  if (message.count < 1 || message.count > kMaxRepeats) return false;
+bool Plausible(const VisitMessage& message, double seconds_max) {
+  if (message.count < 1 || message.count > kRepeatsMax) return false;
   double sum = 0;
   for (int i = 0; i < message.count; ++i) {
     if (!(message.seconds[i] > 0)) return false;
     sum += message.seconds[i] * static_cast<double>(std::max<int64_t>(1, message.calls));
   }
-  return sum <= most_seconds;
+  return sum <= seconds_max;
 }
 
 }  // namespace
@@ -30,7 +30,7 @@ bool Plausible(const VisitMessage& message, double most_seconds) {
 Progress::Progress(const VisitBatch& batch)
     : policy_(batch.policy), states_(batch.candidates.size()), started_(SecondsNow()) {}
 
-std::vector<int> Progress::Pending() const {
+std::vector<int> Progress::PendingCandidates() const {
   std::vector<int> pending;
   for (size_t i = 0; i < states_.size(); ++i) {
     if (states_[i].stage == State::kPending || states_[i].stage == State::kRight) {
@@ -40,7 +40,7 @@ std::vector<int> Progress::Pending() const {
   return pending;
 }
 
-std::vector<Verified> Progress::VerifiedOnes() const {
+std::vector<Verified> Progress::VerifiedCandidates() const {
   std::vector<Verified> verified;
   for (size_t i = 0; i < states_.size(); ++i) {
     const State& state = states_[i];
@@ -57,15 +57,15 @@ void Progress::Fail(int candidate, VisitFailure failure) {
   state.failure = std::move(failure);
 }
 
-void Progress::SetRight(int candidate, double max_error) {
+void Progress::MarkVerified(int candidate, double max_error) {
   State& state = states_[static_cast<size_t>(candidate)];
   if (state.stage != State::kPending) return;
   state.stage = State::kRight;
   state.timing.max_error = max_error;
 }
 
-bool Progress::AddTimes(const VisitMessage& message, double most_seconds) {
-  if (!Known(message.candidate) || !Plausible(message, most_seconds) || message.calls < 1) return false;
+bool Progress::AddTimes(const VisitMessage& message, double seconds_max) {
+  if (!IsKnown(message.candidate) || !Plausible(message, seconds_max) || message.calls < 1) return false;
   State& state = states_[static_cast<size_t>(message.candidate)];
   VisitTiming& timing = state.timing;
   if (state.stage == State::kFailed || state.stage == State::kPending) return false;
@@ -77,20 +77,20 @@ bool Progress::AddTimes(const VisitMessage& message, double most_seconds) {
     timing.seconds.resize(std::min(timing.seconds.size(), static_cast<size_t>(timing.first_interleaved)));
     timing.first_interleaved = static_cast<int>(timing.seconds.size());
   }
-  if (timing.seconds.size() + static_cast<size_t>(message.count) > kMostTimes) return false;
+  if (timing.seconds.size() + static_cast<size_t>(message.count) > kTimesMax) return false;
   timing.seconds.insert(timing.seconds.end(), message.seconds, message.seconds + message.count);
   if (message.interleaved == 0) timing.first_interleaved = static_cast<int>(timing.seconds.size());
   return true;
 }
 
 bool Progress::AddReference(const VisitMessage& message) {
-  if (!Plausible(message, SecondsNow() - started_) || reference_.size() >= kMostReferences) return false;
+  if (!Plausible(message, SecondsNow() - started_) || reference_.size() >= kReferenceTimesMax) return false;
   reference_.insert(reference_.end(), message.seconds, message.seconds + message.count);
   return true;
 }
 
-void Progress::AddLoad(double seconds) {
-  if (load_seconds_.size() < kMostLoadTimes) load_seconds_.push_back(seconds);
+void Progress::AddLoadSeconds(double seconds) {
+  if (load_seconds_.size() < kLoadTimesMax) load_seconds_.push_back(seconds);
 }
 
 double Progress::load_seconds() const { return load_seconds_.empty() ? 0 : Median(load_seconds_); }

@@ -19,21 +19,21 @@ class Progress {
  public:
   explicit Progress(const VisitBatch& batch);
 
-  std::vector<int> Pending() const;  // neither timed nor failed
-  std::vector<Verified> VerifiedOnes() const;
-  bool Known(int candidate) const { return candidate >= 0 && candidate < static_cast<int>(states_.size()); }
-  bool Failed(int candidate) const { return Known(candidate) && states_[candidate].stage == State::kFailed; }
-  // Whether its first times are still to come, so that the evidence must be looked at.
-  bool Untimed(int candidate) const { return Known(candidate) && states_[candidate].timing.seconds.empty(); }
+  std::vector<int> PendingCandidates() const;  // neither timed nor failed
+  std::vector<Verified> VerifiedCandidates() const;
+  bool IsKnown(int candidate) const { return candidate >= 0 && candidate < static_cast<int>(states_.size()); }
+  bool HasFailed(int candidate) const { return IsKnown(candidate) && states_[candidate].stage == State::kFailed; }
+  // Whether its first times are still to come, so that the result memory must be looked at.
+  bool IsUntimed(int candidate) const { return IsKnown(candidate) && states_[candidate].timing.seconds.empty(); }
 
   void Fail(int candidate, VisitFailure failure);
   // Its output was right, as the launcher has seen.
-  void SetRight(int candidate, double max_error);
-  // Adds repeats, which have taken no longer than `most_seconds` together. False when they cannot be true: of one whose
+  void MarkVerified(int candidate, double max_error);
+  // Adds repeats, which have taken no longer than `seconds_max` together. False when they cannot be true: of one whose
   // output nobody has found right, too many, or too long.
-  bool AddTimes(const VisitMessage& message, double most_seconds);
+  bool AddTimes(const VisitMessage& message, double seconds_max);
   bool AddReference(const VisitMessage& message);
-  void AddLoad(double seconds);
+  void AddLoadSeconds(double seconds);
 
   VisitResult Result() const;
   double load_seconds() const;  // of a candidate until it could be called: the median; 0 of none

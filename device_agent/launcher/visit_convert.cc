@@ -195,11 +195,11 @@ v1::BatchResult ToProto(const VisitBatch& batch, const VisitResult& result) {
   return proto;
 }
 
-v1::BatchResult MeasureBatch(Visitor& visitor, const v1::Batch& batch, int cancel_fd, double peak_gflops) {
+v1::BatchResult MeasureBatch(VisitRunner& visit_runner, const v1::Batch& batch, int cancel_fd, double peak_gflops) {
   absl::StatusOr<VisitBatch> visit = ToVisit(batch);
   if (visit.ok()) {
-    visit->least_seconds = LeastSeconds(batch, peak_gflops);
-    return ToProto(*visit, visitor.Run(*visit, cancel_fd));
+    visit->call_seconds_min = CallSecondsMin(batch, peak_gflops);
+    return ToProto(*visit, visit_runner.Run(*visit, cancel_fd));
   }
   v1::BatchResult refused;
   refused.set_error(std::string(visit.status().message()));

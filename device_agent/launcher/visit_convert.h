@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The messages of a visit as the plain values of visit_batch.h, and back. The only place of a visit that knows both,
+// The messages of a visit as the plain values of visit/batch.h, and back. The only place of a visit that knows both,
 // and the one that checks what others have sent.
 #ifndef HONE_DEVICE_AGENT_LAUNCHER_VISIT_CONVERT_H_
 #define HONE_DEVICE_AGENT_LAUNCHER_VISIT_CONVERT_H_
@@ -16,8 +16,8 @@ namespace hone::agent {
 absl::StatusOr<VisitBatch> ToVisit(const v1::Batch& batch);
 v1::BatchResult ToProto(const VisitBatch& batch, const VisitResult& result);
 
-// One whole visit; never fails as a call: see BatchResult.error. peak_gflops: as for LeastSeconds (plausible.h).
-v1::BatchResult MeasureBatch(Visitor& visitor, const v1::Batch& batch, int cancel_fd, double peak_gflops = 0);
+// One whole visit; never fails as a call: see BatchResult.error. peak_gflops: as for CallSecondsMin (plausible.h).
+v1::BatchResult MeasureBatch(VisitRunner& visit_runner, const v1::Batch& batch, int cancel_fd, double peak_gflops = 0);
 
 }  // namespace hone::agent
 

@@ -12,22 +12,23 @@
 #include "base/cpu_cores.h"
 #include "base/status.h"
 #include "device_agent/child/run_child.h"
-#include "device_agent/devices/cpu/reference_loop.h"
 #include "device_agent/launcher/child_supervisor.h"
 #include "device_agent/launcher/progress.h"
 #include "device_agent/visit/message.h"
 #include "device_agent/visit/result_memory.h"
+#include "device_agent/visit/seconds_now.h"
 
 namespace hone::agent {
 namespace {
 
 // A whole last round lost to crashes is repeated this often; then the first times must do.
-constexpr int kMaxLostRounds = 3;
-constexpr size_t kLeastBuilt = 2;     // candidates that a process of its own builds
-constexpr double kSlowToLoad = 1;     // seconds for all candidates of a visit, for which it is worth to start builders
-constexpr double kWorthBuilding = 5;  // seconds that are left: a driver's compiler takes one of them to start
+constexpr int kLostRoundsMax = 3;
+constexpr size_t kCandidatesPerBuilderMin = 2;  // candidates that a process of its own builds
+constexpr double kSlowLoadSeconds =
+    1;  // seconds for all candidates of a visit, for which it is worth to start builders
+constexpr double kBuildSecondsMin = 5;  // seconds that are left: a driver's compiler takes one of them to start
 
-constexpr size_t kMostAhead = 2;      // children: one for a reference, one that measures
+constexpr size_t kAheadMax = 2;       // children: one for a reference, one that measures
 constexpr double kStartSeconds = 30;  // for the device of a child that is started ahead
 
 VisitResult ErrorResult(const absl::Status& status) {
@@ -37,31 +38,49 @@ VisitResult ErrorResult(const absl::Status& status) {
 }
 
 // Whether it waits for its task. If its device does not start, the visit that starts one itself says why.
-bool HasStarted(WatchedChild& child) {
+bool HasStarted(ChildProcess& child) {
   const double end = SecondsNow() + kStartSeconds;
   VisitMessage message;
-  while (child.Next(message, std::max(0.0, end - SecondsNow()), -1) == WatchedChild::Event::kMessage) {
+  while (child.Next(message, std::max(0.0, end - SecondsNow()), -1) == ChildProcess::Event::kMessage) {
     if (message.type == VisitMessage::Type::kStarted) return true;
     if (message.type == VisitMessage::Type::kFailed) return false;
   }
   return false;
 }
 
+// The work of one child. All pointers must outlive the call that hands it over.
+struct ChildWork {
+  const VisitBatch* batch = nullptr;
+  const MemoryFile* artifact = nullptr;
+  const MemoryFile* inputs = nullptr;           // laid out as LayOut says
+  const ResultMemory* result_memory = nullptr;  // null for a building child, which has no results to show
+  VisitTask task;
+};
+
+// Sends the work to a child that waits for it. kResourceExhausted: no memory for the task's file.
+absl::Status HandOver(const ChildWork& work, ChildProcess& child) {
+  HONE_ASSIGN_OR_RETURN(const MemoryFile task, MemoryFile::Holding("hone-task", Pack(work.task, *work.batch)));
+  std::vector<int> files = {task.descriptor(), work.artifact->descriptor(), work.inputs->descriptor()};
+  if (work.result_memory != nullptr) files.push_back(work.result_memory->file().descriptor());
+  child.HandOver(kTaskPacket, files);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 // What all that happens in one visit has in common.
-struct Visitor::Course {
+struct VisitRunner::Course {
   const VisitBatch& batch;
   const MemoryFile artifact;
-  Evidence evidence;
+  ResultMemory result_memory;
   Progress progress;
   const int cancel_fd;
   const double deadline;  // of SecondsNow
 };
 
-absl::StatusOr<WatchedChild> Visitor::Fork(int threads) const {
+absl::StatusOr<ChildProcess> VisitRunner::Fork(int threads) const {
   StayOnCpus(options_.cpus);  // a child with a driver may have moved this process to others
-  return WatchedChild::Start([&](int channel) {
+  return ChildProcess::Start([&](int channel) {
     const ChildOrigin origin{.device = &device_,
                              .cold_numbers = &cold_numbers_,
                              .memory_limit = options_.memory_limit,
@@ -71,14 +90,14 @@ absl::StatusOr<WatchedChild> Visitor::Fork(int threads) const {
   });
 }
 
-bool Visitor::StartAhead() {
-  std::vector<WatchedChild> starting;
-  for (size_t i = 0; i < std::min(begun_, kMostAhead); ++i) {
-    absl::StatusOr<WatchedChild> child = Fork(threads_);
+bool VisitRunner::StartAhead() {
+  std::vector<ChildProcess> starting;
+  for (size_t i = 0; i < std::min(begun_, kAheadMax); ++i) {
+    absl::StatusOr<ChildProcess> child = Fork(threads_);
     if (child.ok()) starting.push_back(*std::move(child));
   }
   bool all = true;
-  for (WatchedChild& child : starting) {
+  for (ChildProcess& child : starting) {
     if (HasStarted(child)) {
       ahead_.push_back(std::move(child));
     } else {
@@ -90,66 +109,67 @@ bool Visitor::StartAhead() {
   return all;
 }
 
-absl::StatusOr<WatchedChild> Visitor::NextChild(int threads) {
+absl::StatusOr<ChildProcess> VisitRunner::NextChild(int threads) {
   if (threads != ahead_threads_ || cold_numbers_.changes() != ahead_changes_) ahead_.clear();
   while (!ahead_.empty()) {
-    WatchedChild child = std::move(ahead_.back());
+    ChildProcess child = std::move(ahead_.back());
     ahead_.pop_back();
     VisitMessage message;
-    if (child.Next(message, 0, -1) == WatchedChild::Event::kSilent) return child;  // it lives
+    if (child.Next(message, 0, -1) == ChildProcess::Event::kSilent) return child;  // it lives
   }
   return Fork(threads);
 }
 
-absl::StatusOr<WatchedChild> Visitor::Begin(Course& course, const MemoryFile& inputs, const VisitTask& task) {
-  HONE_ASSIGN_OR_RETURN(WatchedChild child, NextChild(course.batch.threads));
-  HONE_RETURN_IF_ERROR(HandOver({&course.batch, &course.artifact, &inputs, &course.evidence, task}, child));
+absl::StatusOr<ChildProcess> VisitRunner::Begin(Course& course, const MemoryFile& inputs, const VisitTask& task) {
+  HONE_ASSIGN_OR_RETURN(ChildProcess child, NextChild(course.batch.threads));
+  HONE_RETURN_IF_ERROR(HandOver({&course.batch, &course.artifact, &inputs, &course.result_memory, task}, child));
   ++begun_;
   return child;
 }
 
 // Whether so many candidates are to be built before they are measured. A driver that is older than the toolkit with
 // which they were built builds them once more: that shows in what it took to load those of earlier visits.
-bool Visitor::NeedsBuilding(const VisitBatch& batch, size_t candidates) const {
-  return !device_.IsBuilt(batch) || load_seconds_ * static_cast<double>(candidates) > kSlowToLoad;
+bool VisitRunner::NeedsBuilding(const VisitBatch& batch, size_t candidates) const {
+  return !device_.IsBuilt(batch) || load_seconds_ * static_cast<double>(candidates) > kSlowLoadSeconds;
 }
 
 // Has the candidates that are pending built by processes side by side, before anything is timed. Takes up to half of
 // the time that is left; what is not built by then is where it is measured. False if nothing is to be built.
-bool Visitor::BuildAhead(Course& course, const MemoryFile& inputs) {
-  const std::vector<int> pending = course.progress.Pending();
-  const size_t count = std::min(static_cast<size_t>(device_.Builders()), pending.size() / kLeastBuilt);
+bool VisitRunner::BuildAhead(Course& course, const MemoryFile& inputs) {
+  const std::vector<int> pending = course.progress.PendingCandidates();
+  const size_t count = std::min(static_cast<size_t>(device_.Builders()), pending.size() / kCandidatesPerBuilderMin);
   const double now = SecondsNow();
-  if (count == 0 || course.deadline - now < kWorthBuilding || !NeedsBuilding(course.batch, pending.size()))
+  if (count == 0 || course.deadline - now < kBuildSecondsMin || !NeedsBuilding(course.batch, pending.size()))
     return false;
-  std::vector<WatchedChild> builders;
+  std::vector<ChildProcess> builders;
   for (size_t b = 0; b < count; ++b) {
     VisitTask task{.purpose = SessionPurpose::kBuilding};
     for (size_t i = b; i < pending.size(); i += count) task.to_verify.push_back(pending[i]);
-    absl::StatusOr<WatchedChild> builder = Fork(course.batch.threads);
+    absl::StatusOr<ChildProcess> builder = Fork(course.batch.threads);
     if (!builder.ok() || !HandOver({&course.batch, &course.artifact, &inputs, nullptr, task}, *builder).ok()) continue;
     builders.push_back(*std::move(builder));
   }
-  Watch::Options options;
+  ChildSupervisor::Options options;
   options.kill_at = now + (course.deadline - now) / 2;
   options.cancel_fd = course.cancel_fd;
-  for (WatchedChild& builder : builders) Watch(course.progress, course.batch, device_, options).Follow(builder);
+  for (ChildProcess& builder : builders)
+    ChildSupervisor(course.progress, course.batch, device_, options).Follow(builder);
   return true;
 }
 
 // By a child, which shows the outputs as any other does.
-absl::StatusOr<const ReferenceData*> Visitor::ComputeReference(Course& course) {
+absl::StatusOr<const ReferenceData*> VisitRunner::ComputeReference(Course& course) {
   HONE_ASSIGN_OR_RETURN(ReferenceData data, ReferenceCache::Prepare(course.batch));
-  HONE_ASSIGN_OR_RETURN(WatchedChild child, Begin(course, data.inputs, {.purpose = SessionPurpose::kReference}));
-  Watch::Options options;
+  HONE_ASSIGN_OR_RETURN(ChildProcess child, Begin(course, data.inputs, {.purpose = SessionPurpose::kReference}));
+  ChildSupervisor::Options options;
   options.kill_at = course.deadline + options_.grace_seconds;
   options.cancel_fd = course.cancel_fd;
-  options.evidence = &course.evidence;
+  options.result_memory = &course.result_memory;
   Progress progress(course.batch);
-  const ChildEnd end = Watch(progress, course.batch, device_, options).Follow(child);
+  const ChildEnd end = ChildSupervisor(progress, course.batch, device_, options).Follow(child);
   switch (end.what) {
     case ChildEnd::kDone:
-      course.evidence.TakeOutputs(data.outputs.data());
+      course.result_memory.TakeOutputs(data.outputs.data());
       return cache_.Add(course.batch, std::move(data));
     case ChildEnd::kCancelled:
       return absl::CancelledError(kCancelled);
@@ -161,13 +181,13 @@ absl::StatusOr<const ReferenceData*> Visitor::ComputeReference(Course& course) {
   }
 }
 
-absl::StatusOr<VisitResult> Visitor::Follow(Course& course) {
+absl::StatusOr<VisitResult> VisitRunner::Follow(Course& course) {
   const ReferenceData* data = cache_.Find(ReferenceCache::KeyOf(course.batch));
-  Watch::Options options;
+  ChildSupervisor::Options options;
   options.kill_at = course.deadline + options_.grace_seconds;
   options.deadline = course.deadline;
   options.cancel_fd = course.cancel_fd;
-  options.evidence = &course.evidence;
+  options.result_memory = &course.result_memory;
   options.doubtful = data != nullptr;
   if (data == nullptr) {
     HONE_ASSIGN_OR_RETURN(data, ComputeReference(course));
@@ -176,16 +196,16 @@ absl::StatusOr<VisitResult> Visitor::Follow(Course& course) {
   HONE_RETURN_IF_ERROR(cold_numbers_.Provide(course.batch, options_.memory_limit));
   VisitTask task{.purpose = SessionPurpose::kTiming, .deadline = course.deadline, .cold_bytes = cold_numbers_.wanted()};
   for (int lost_rounds = 0;;) {
-    task.to_verify = course.progress.Pending();
-    task.verified = course.progress.VerifiedOnes();
-    if (task.to_verify.empty() && (task.verified.empty() || lost_rounds > kMaxLostRounds)) break;
+    task.to_verify = course.progress.PendingCandidates();
+    task.verified = course.progress.VerifiedCandidates();
+    if (task.to_verify.empty() && (task.verified.empty() || lost_rounds > kLostRoundsMax)) break;
     options.expected = data->outputs.data();
-    HONE_ASSIGN_OR_RETURN(WatchedChild child, Begin(course, data->inputs, task));
-    const ChildEnd end = Watch(course.progress, course.batch, device_, options).Follow(child);
-    if (end.what == ChildEnd::kGiveUp) return absl::InternalError(end.error);
+    HONE_ASSIGN_OR_RETURN(ChildProcess child, Begin(course, data->inputs, task));
+    const ChildEnd end = ChildSupervisor(course.progress, course.batch, device_, options).Follow(child);
+    if (end.what == ChildEnd::kBatchFailed) return absl::InternalError(end.error);
     if (end.what == ChildEnd::kCancelled) return absl::CancelledError(kCancelled);
     if (end.what == ChildEnd::kDone || end.what == ChildEnd::kOutOfTime) break;
-    if (end.what == ChildEnd::kDoubt) {
+    if (end.what == ChildEnd::kRecheckReference) {
       // No batch shall make another's kernels wrong: whoever differs is compared with its own batch's reference.
       options.doubtful = false;
       HONE_ASSIGN_OR_RETURN(data, ComputeReference(course));
@@ -197,15 +217,15 @@ absl::StatusOr<VisitResult> Visitor::Follow(Course& course) {
   return course.progress.Result();
 }
 
-VisitResult Visitor::Run(const VisitBatch& batch, int cancel_fd) {
+VisitResult VisitRunner::Run(const VisitBatch& batch, int cancel_fd) {
   const double limit = batch.policy.visit_seconds;
   const double deadline = limit > 0 ? SecondsNow() + limit : std::numeric_limits<double>::infinity();
   begun_ = 0;
   threads_ = batch.threads;
   const auto run = [&]() -> absl::StatusOr<VisitResult> {
     HONE_ASSIGN_OR_RETURN(MemoryFile artifact, MemoryFile::Holding("hone-artifact", batch.artifact));
-    HONE_ASSIGN_OR_RETURN(Evidence evidence, Evidence::Create(batch));
-    Course course{batch, std::move(artifact), std::move(evidence), Progress(batch), cancel_fd, deadline};
+    HONE_ASSIGN_OR_RETURN(ResultMemory result_memory, ResultMemory::Create(batch));
+    Course course{batch, std::move(artifact), std::move(result_memory), Progress(batch), cancel_fd, deadline};
     return Follow(course);
   };
   absl::StatusOr<VisitResult> result = run();

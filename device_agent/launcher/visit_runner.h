@@ -4,7 +4,7 @@
 // Children are started ahead where there is time before the next visit, since a driver takes a second to start. A child
 // that crashes, hangs or writes where it must not is one candidate's failure; the next child goes on with the others.
 // Nothing a child says is believed unchecked. Must run in a process with one thread (it forks); Cancel comes through a
-// file descriptor that becomes readable. Start at Visitor::Run.
+// file descriptor that becomes readable. Start at VisitRunner::Run.
 #ifndef HONE_DEVICE_AGENT_LAUNCHER_VISIT_RUNNER_H_
 #define HONE_DEVICE_AGENT_LAUNCHER_VISIT_RUNNER_H_
 
@@ -24,9 +24,7 @@
 
 namespace hone::agent {
 
-inline constexpr char kCancelled[] = "cancelled";  // the error of a visit that was told to end
-
-class Visitor {
+class VisitRunner {
  public:
   struct Options {
     int64_t memory_limit = 0;  // of one child, bytes of address space; 0 for none
@@ -36,7 +34,7 @@ class Visitor {
     std::vector<int> cpus;                      // of this process and its children; empty: any
   };
   // `device` must outlive the visitor.
-  Visitor(const Device& device, const Options& options)
+  VisitRunner(const Device& device, const Options& options)
       : device_(device), options_(options), cache_(options.cache_bytes) {}
 
   // Measures the batch; never fails as a call: see VisitResult.error. Returns early with error "cancelled" when
@@ -54,9 +52,9 @@ class Visitor {
   bool NeedsBuilding(const VisitBatch& batch, size_t candidates) const;
   bool BuildAhead(Course& course, const MemoryFile& inputs);
   // Has a child work on the task: one that was started ahead, or a new one.
-  absl::StatusOr<WatchedChild> Begin(Course& course, const MemoryFile& inputs, const VisitTask& task);
-  absl::StatusOr<WatchedChild> NextChild(int threads);
-  absl::StatusOr<WatchedChild> Fork(int threads) const;
+  absl::StatusOr<ChildProcess> Begin(Course& course, const MemoryFile& inputs, const VisitTask& task);
+  absl::StatusOr<ChildProcess> NextChild(int threads);
+  absl::StatusOr<ChildProcess> Fork(int threads) const;
 
   const Device& device_;
   const Options options_;
@@ -65,7 +63,7 @@ class Visitor {
   double load_seconds_ = 0;  // of a candidate, in the last visit that measured what nobody had built ahead
   size_t begun_ = 0;         // children of the last visit
   int threads_ = 1;          // of its batch
-  std::vector<WatchedChild> ahead_;
+  std::vector<ChildProcess> ahead_;
   int ahead_threads_ = 0;  // for which they were started
   int ahead_changes_ = 0;  // of the cold numbers that they have
 };

@@ -115,7 +115,7 @@ absl::Status PutProc(const SandboxPolicy& policy) {
 
 }  // namespace
 
-absl::Status EnterOwnProc() {
+absl::Status MountOwnProc() {
   if (unshare(CLONE_NEWNS) != 0 || mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
     return Failed("cannot keep mounts to itself");
   }
@@ -123,7 +123,7 @@ absl::Status EnterOwnProc() {
   return absl::OkStatus();
 }
 
-absl::Status EnterOwnFiles(const SandboxPolicy& policy) {
+absl::Status MountPolicyRoot(const SandboxPolicy& policy) {
   const std::vector<Mount> mounts = MountsOf(policy);
   if (mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return Failed("cannot keep mounts to itself");
   if (mount("hone", kBase, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,mode=755") != 0) return Failed("no tmpfs");

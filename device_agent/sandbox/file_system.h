@@ -12,12 +12,12 @@ namespace hone::agent {
 // policy's files and folders in their places, all but the writable ones read-only, and a /proc of its processes. What
 // the policy names and the system has not is left out. kUnavailable: what cannot be mounted; the old root may then be
 // there still.
-absl::Status EnterOwnFiles(const SandboxPolicy& policy);
+absl::Status MountPolicyRoot(const SandboxPolicy& policy);
 
 // For a process of a new namespace of processes, with capabilities in it: all files stay, but /proc becomes that of its
 // namespace, where it has the numbers that it knows itself by. kUnavailable: the system hides parts of its /proc, as
 // containers do, and lets nobody mount another.
-absl::Status EnterOwnProc();
+absl::Status MountOwnProc();
 
 }  // namespace hone::agent
 

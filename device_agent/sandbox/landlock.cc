@@ -84,7 +84,7 @@ absl::StatusOr<int> RestrictWithLandlock(const SandboxPolicy& policy) {
   return static_cast<int>(version);
 }
 
-void KeepSignalsIn() {
+void BlockOutgoingSignals() {
   if (Version() < kScopedVersion) return;
   Ruleset attributes;
   attributes.scoped = kScoped;

@@ -16,7 +16,7 @@ absl::StatusOr<int> RestrictWithLandlock(const SandboxPolicy& policy);
 
 // For a child of a restricted process: its signals do not reach that one either, where Landlock can. Files stay as they
 // are.
-void KeepSignalsIn();
+void BlockOutgoingSignals();
 
 }  // namespace hone::agent
 

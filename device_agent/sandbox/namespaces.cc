@@ -155,7 +155,7 @@ int EnterProcesses(SandboxLayer& layer) {
     return -1;
   }
   if (pid > 0) {
-    EndWith(agent);  // again: a new user namespace has cleared it
+    EndWithParent(agent);  // again: a new user namespace has cleared it
     AwaitEnd(pid, alive[1]);
   }
   close(alive[1]);
@@ -169,7 +169,7 @@ bool MayHaveOwnProc() {
   if (pid == 0) {
     if (unshare(CLONE_NEWPID) != 0) _exit(1);
     const pid_t first = fork();
-    if (first == 0) _exit(EnterOwnProc().ok() ? 0 : 1);
+    if (first == 0) _exit(MountOwnProc().ok() ? 0 : 1);
     int status = 1;
     waitpid(first, &status, 0);
     _exit(status == 0 ? 0 : 1);
@@ -187,7 +187,7 @@ SandboxLayer Enter(Layer layer, int flag) {
 
 }  // namespace
 
-void EndWith(pid_t parent) {
+void EndWithParent(pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   if (getppid() != parent) _exit(1);  // it died before the line above
 }
@@ -203,7 +203,7 @@ void CloseFiles(int first, int kept) {
   }
 }
 
-absl::Status EnterOwnWorld(const SandboxPolicy& policy, std::vector<SandboxLayer>& layers) {
+absl::Status EnterNamespaces(const SandboxPolicy& policy, std::vector<SandboxLayer>& layers) {
   const bool root = geteuid() == 0;
   const pid_t agent = getppid();
   SandboxLayer user{Layer::kOwnUser, false, "the agent's own user: only root can take another"};
@@ -227,9 +227,9 @@ absl::Status EnterOwnWorld(const SandboxPolicy& policy, std::vector<SandboxLayer
   } else {
     processes.detail = "a driver writes into /proc, and the system gives no other than its own";
   }
-  if (policy.names_threads && processes.holds) EnterOwnProc().IgnoreError();
+  if (policy.names_threads && processes.holds) MountOwnProc().IgnoreError();
   if (files.holds) {
-    if (const absl::Status entered = EnterOwnFiles(policy); !entered.ok()) {
+    if (const absl::Status entered = MountPolicyRoot(policy); !entered.ok()) {
       files = {Layer::kFiles, false, std::string(entered.message())};
     }
   }
@@ -244,7 +244,7 @@ absl::Status EnterOwnWorld(const SandboxPolicy& policy, std::vector<SandboxLayer
     pollfd gone{alive, POLLIN, 0};
     if (poll(&gone, 1, 0) != 0) _exit(1);
   } else {
-    EndWith(agent);
+    EndWithParent(agent);
   }
   const SandboxLayer privileges{Layer::kNoPrivileges, bare, bare ? "" : "capabilities are left"};
   layers.insert(layers.end(), {privileges, user, processes, network, ipc, files});

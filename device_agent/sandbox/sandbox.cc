@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <sys/prctl.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,18 +10,12 @@
 #include <utility>
 
 #include "base/resource_limit.h"
-#include "base/status.h"
-#include "device_agent/launcher/child_process.h"
 #include "device_agent/sandbox/landlock.h"
-#include "device_agent/sandbox/namespaces.h"
-#include "device_agent/visit/child_channel.h"
 
 namespace hone::agent {
 namespace {
 
-constexpr uint64_t kMostFileBytes = 256 << 20;  // of what a driver keeps
-constexpr rlim_t kMostOpenFiles = 1024;         // of the launcher, so that its children can close all one by one
-constexpr double kTrySeconds = 30;
+constexpr uint64_t kFileBytesMax = 256 << 20;  // of what a driver keeps
 
 constexpr std::array<std::pair<SandboxLevel, std::string_view>, 3> kLevels = {
     {{SandboxLevel::kNone, "none"}, {SandboxLevel::kFilter, "filter"}, {SandboxLevel::kWall, "wall"}}};
@@ -40,45 +33,6 @@ std::vector<std::vector<Layer>> Needed(SandboxLevel level) {
   return needed;
 }
 
-// With leave to write into that part of /proc, where a driver needs it.
-SandboxPolicy WithProc(SandboxPolicy policy, const char* part) {
-  if (!policy.names_threads) return policy;
-  policy.readable.emplace_back(part);
-  policy.nodes.emplace_back(part);
-  return policy;
-}
-
-// Whether a child with that filter makes a call that only setting up needs, and goes on.
-bool SetsUp(const SandboxPolicy& policy, CallFilter filter) {
-  absl::StatusOr<WatchedChild> child = WatchedChild::Start([&](int channel) {
-    const absl::StatusOr<int> listener = ConfineChild(policy, {.channel = channel, .filter = filter});
-    if (!listener.ok() || (*listener >= 0) != (filter == CallFilter::kListener)) _exit(1);
-    const Voice voice(channel);
-    voice.Confined(*listener);
-    utsname name{};
-    uname(&name);
-    voice.Started();
-    _exit(0);
-  });
-  VisitMessage message;
-  while (child.ok() && child->Next(message, kTrySeconds, -1) == WatchedChild::Event::kMessage) {
-    if (message.type == VisitMessage::Type::kStarted) return true;
-  }
-  return false;
-}
-
-SandboxLayer LayerOf(CallFilter filter) {
-  switch (filter) {
-    case CallFilter::kNone:
-      return {Layer::kSystemCalls, false, "the system takes no filter (seccomp)"};
-    case CallFilter::kSignal:
-      return {Layer::kSystemCalls, true, "without a listener"};
-    case CallFilter::kListener:
-      break;
-  }
-  return {Layer::kSystemCalls, true, ""};
-}
-
 }  // namespace
 
 std::vector<std::string> SandboxPolicy::AllReadable() const {
@@ -86,6 +40,14 @@ std::vector<std::string> SandboxPolicy::AllReadable() const {
       "/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache", "/sys/devices/system/cpu"};
   all.insert(all.end(), readable.begin(), readable.end());
   return all;
+}
+
+SandboxPolicy SandboxPolicy::WithProc(const char* part) const {
+  SandboxPolicy policy = *this;
+  if (!names_threads) return policy;
+  policy.readable.emplace_back(part);
+  policy.nodes.emplace_back(part);
+  return policy;
 }
 
 std::string_view Name(Layer layer) {
@@ -150,43 +112,20 @@ std::string Missing(const std::vector<SandboxLayer>& layers, SandboxLevel level)
   return missing;
 }
 
-CallFilter TrySystemCalls(const SandboxPolicy& policy) {
-  for (const CallFilter filter : {CallFilter::kListener, CallFilter::kSignal}) {
-    if (SetsUp(policy, filter)) return filter;
-  }
-  return CallFilter::kNone;
-}
-
-absl::StatusOr<Confinement> ConfineLauncher(const SandboxPolicy& policy) {
-  LimitResource(RLIMIT_NOFILE, kMostOpenFiles);
-  Confinement confinement;
-  std::vector<SandboxLayer>& layers = confinement.layers;
-  HONE_RETURN_IF_ERROR(EnterOwnWorld(policy, layers));
-  // Its children are not there yet: each restricts itself to its own part.
-  const absl::StatusOr<int> landlock = RestrictWithLandlock(WithProc(policy, "/proc"));
-  layers.push_back({Layer::kLandlock, landlock.ok(),
-                    landlock.ok() ? fmt::format("version {}", *landlock) : std::string(landlock.status().message())});
-  // Its children shall not read its memory and environment in /proc.
-  prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-  confinement.filter = TrySystemCalls(policy);
-  layers.push_back(LayerOf(confinement.filter));
-  return confinement;
-}
-
 absl::StatusOr<int> ConfineChild(const SandboxPolicy& policy, const ChildLimits& limits) {
   setsid();
   prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);  // else it could not open /proc/self/fd, where the artifact is
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  if (policy.names_threads) RestrictWithLandlock(WithProc(policy, "/proc/self")).IgnoreError();  // the launcher tells
+  if (policy.names_threads) RestrictWithLandlock(policy.WithProc("/proc/self")).IgnoreError();  // the launcher tells
   LimitResource(RLIMIT_CORE, 0);
-  LimitResource(RLIMIT_FSIZE, policy.writable.empty() ? 0 : kMostFileBytes);
+  LimitResource(RLIMIT_FSIZE, policy.writable.empty() ? 0 : kFileBytesMax);
   LimitResource(RLIMIT_NOFILE, static_cast<rlim_t>(policy.open_files));
   LimitResource(RLIMIT_MEMLOCK, 0);
   LimitResource(RLIMIT_MSGQUEUE, 0);
   LimitResource(RLIMIT_SIGPENDING, 64);
   if (limits.memory_bytes > 0 && !policy.own_address_space) LimitMemory(limits.memory_bytes);
   // It also keeps files from moving between folders, as a driver's compiler must; a driver has no signals to others.
-  if (policy.writable.empty()) KeepSignalsIn();
+  if (policy.writable.empty()) BlockOutgoingSignals();
   return AllowSystemCalls(limits.filter, policy.calls, limits.channel);
 }
 

@@ -34,6 +34,8 @@ struct SandboxPolicy {
   // And what the loader needs for an artifact that is linked with the C or math library, and what threads need to
   // know of the CPUs.
   std::vector<std::string> AllReadable() const;
+  // This policy with write access to `part` of /proc, if the driver writes names of threads there; else as it is.
+  SandboxPolicy WithProc(const char* part) const;
 };
 
 enum class Layer {
@@ -72,17 +74,6 @@ bool Holds(const std::vector<SandboxLayer>& layers, Layer layer);
 // The layers that `level` lacks, in words; empty if none.
 std::string Missing(const std::vector<SandboxLayer>& layers, SandboxLevel level);
 
-// How this system filters the calls of confined children: by children that try, since only so it shows whether there is
-// a listener, and whether it lets calls go on.
-CallFilter TrySystemCalls(const SandboxPolicy& policy);
-
-struct Confinement {
-  std::vector<SandboxLayer> layers;
-  CallFilter filter = CallFilter::kNone;  // for the children
-};
-// For the launcher, a process with one thread. May return in another process, or an error: see EnterOwnWorld.
-absl::StatusOr<Confinement> ConfineLauncher(const SandboxPolicy& policy);
-
 struct ChildLimits {
   int64_t memory_bytes = 0;  // address space; 0 for no limit
   int channel = -1;          // its socket to the launcher
@@ -90,7 +81,7 @@ struct ChildLimits {
 };
 
 // For a child of the launcher, before it starts threads: own session, limits, no signals to others, few system calls.
-// Open files are the caller's to close; that it ends with its parent is WatchedChild's to see to. Returns as
+// Open files are the caller's to close; that it ends with its parent is ChildProcess's to see to. Returns as
 // AllowSystemCalls.
 absl::StatusOr<int> ConfineChild(const SandboxPolicy& policy, const ChildLimits& limits);
 

@@ -183,7 +183,7 @@ absl::StatusOr<StoppedCall> ReceiveStoppedCall(int listener) {
   return StoppedCall{stopped->id, NameOfCall(stopped->data.nr), IsForSetup(stopped->data)};
 }
 
-bool LetGoOn(int listener, const StoppedCall& call) {
+bool LetContinue(int listener, const StoppedCall& call) {
   seccomp_notif_resp answer{};
   answer.id = call.id;
   answer.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;

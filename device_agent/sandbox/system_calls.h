@@ -59,7 +59,7 @@ struct StoppedCall {
 // kUnavailable: nobody stands there any more.
 absl::StatusOr<StoppedCall> ReceiveStoppedCall(int listener);
 // False where the system's listeners cannot do that (before Linux 5.5): the caller stands there for ever.
-bool LetGoOn(int listener, const StoppedCall& call);
+bool LetContinue(int listener, const StoppedCall& call);
 
 std::string NameOfCall(int number);  // "call 999" where it has none here
 

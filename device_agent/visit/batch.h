@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a visit measures and what comes of it, in plain values: buffers, kernels, candidates; times and failures.
 //
-// The inside of the agent knows no protocol: visit_convert.h reads and writes the messages, and checks them. What the
-// fields mean is said in proto/hone/v1/measure.proto.
+// The inside of the agent knows no protocol: launcher/visit_convert.h reads and writes the messages, and checks them.
+// What the fields mean is said in proto/hone/v1/measure.proto.
 #ifndef HONE_DEVICE_AGENT_VISIT_BATCH_H_
 #define HONE_DEVICE_AGENT_VISIT_BATCH_H_
 
@@ -62,7 +62,7 @@ struct VisitBatch {
   int threads = 1;
   VisitPolicy policy;
   bool final = false;
-  double least_seconds = 0;  // that a call of any of its kernels needs on this device; 0: not known
+  double call_seconds_min = 0;  // that a call of any of its kernels needs on this device; 0: not known
 };
 
 // Where each of the batch's buffers lies in its block: one for inputs and constants, another for outputs.
@@ -111,6 +111,8 @@ struct Sensors {
 // Of several readings what a measurement is to be judged by: the hottest and the fastest, and whether it was slowed
 // down in any, or seemed to be in two.
 void AddReading(const Sensors& reading, Sensors& all);
+
+inline constexpr char kCancelled[] = "cancelled";  // VisitResult.error of a visit that was told to end early
 
 struct VisitResult {
   std::string error;                        // then there are no outcomes

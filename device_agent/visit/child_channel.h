@@ -8,32 +8,31 @@
 #include <vector>
 
 #include "device_agent/visit/batch.h"
-#include "device_agent/visit/guarded_memory.h"
 #include "device_agent/visit/message.h"
 
 namespace hone::agent {
 
-inline constexpr double kSlack = 0.3;  // seconds: limits of calls are so much beyond what the policy allows
+inline constexpr double kSlackSeconds = 0.3;  // seconds: limits of calls are so much beyond what the policy allows
 
 // Send neither allocates nor locks: signal handlers use it.
-class Voice {
+class ChildChannel {
  public:
-  explicit Voice(int channel) : channel_(channel) {}
+  explicit ChildChannel(int channel) : channel_(channel) {}
   // Nothing more for so long means that the candidate (-1: none) hangs, while it is loaded or called.
-  void Loading(int candidate, double limit_seconds) { Begin(candidate, limit_seconds, true); }
-  void Calling(int candidate, double limit_seconds) { Begin(candidate, limit_seconds, false); }
-  void Failed(int candidate, const VisitFailure& failure);
-  void BatchFailed(const std::string& text);
-  void Times(int candidate, int64_t calls, bool interleaved, const std::vector<double>& seconds);
+  void BeginLoading(int candidate, double limit_seconds) { Begin(candidate, limit_seconds, true); }
+  void BeginCalling(int candidate, double limit_seconds) { Begin(candidate, limit_seconds, false); }
+  void SendFailure(int candidate, const VisitFailure& failure);
+  void SendBatchFailure(const std::string& text);
+  void SendTimes(int candidate, int64_t calls, bool interleaved, const std::vector<double>& seconds);
   // `listener` (or -1) for its system calls goes to the launcher, and is closed here.
-  void Confined(int listener) const;
-  void Started() const { Say(VisitMessage::Type::kStarted); }
-  void Ready() const { Say(VisitMessage::Type::kReady); }
-  void Shown(int candidate) const;
+  void SendConfined(int listener) const;
+  void SendStarted() const { Say(VisitMessage::Type::kStarted); }
+  void SendReady() const { Say(VisitMessage::Type::kReady); }
+  void SendResultsStored(int candidate) const;
   // What the launcher says to Shown or to the first Times; the process ends if it is gone.
-  VisitAnswer Answer() const;
-  void Reference(double seconds);
-  void Done() const { Say(VisitMessage::Type::kDone); }
+  VisitAnswer ReceiveAnswer() const;
+  void SendReferenceSeconds(double seconds);
+  void SendDone() const { Say(VisitMessage::Type::kDone); }
   void Send(const VisitMessage& message) const;
   int candidate() const { return candidate_; }
 
@@ -44,10 +43,6 @@ class Voice {
   int channel_;
   int candidate_ = -1;
 };
-
-// From now on a crash of this process is told through `voice`, with the buffer of `regions` that was hit. Both must
-// live as long as the process; once per process.
-void TellFaults(const Voice& voice, const RegionTable& regions);
 
 }  // namespace hone::agent
 

@@ -134,6 +134,6 @@ GuardZones GuardedBuffer::guards() const {
 }
 
 static_assert(kCanary % HONE_BUFFER_ALIGNMENT == 0);
-static_assert(kGuard % kLargestPage == 0 && kHugePage % kLargestPage == 0);
+static_assert(kGuard % kPageBytesMax == 0 && kHugePage % kPageBytesMax == 0);
 
 }  // namespace hone::agent

@@ -23,8 +23,8 @@
 
 namespace hone::agent {
 
-inline constexpr char kGuardPattern = '\xc5';      // what guard zones hold: neither 0 nor a likely value of any type
-inline constexpr int64_t kLargestPage = 64 << 10;  // of any system; those of a Raspberry Pi 5 are of 16 KiB
+inline constexpr char kGuardPattern = '\xc5';       // what guard zones hold: neither 0 nor a likely value of any type
+inline constexpr int64_t kPageBytesMax = 64 << 10;  // of any system; those of a Raspberry Pi 5 are of 16 KiB
 
 // The bytes before a buffer and behind it that a kernel must leave alone.
 struct GuardZones {
@@ -71,7 +71,7 @@ class RegionTable {
 class GuardedBuffer {
  public:
   // `bytes` of memory aligned to HONE_BUFFER_ALIGNMENT, zero. `table` must outlive the buffer. page: bytes of one, no
-  // fewer than the system's and no more than kLargestPage. kResourceExhausted: the memory limit.
+  // fewer than the system's and no more than kPageBytesMax. kResourceExhausted: the memory limit.
   static absl::StatusOr<GuardedBuffer> Create(RegionTable& table, const std::string& name, int64_t bytes,
                                               int64_t page = sysconf(_SC_PAGESIZE));
   GuardedBuffer(GuardedBuffer&& other) noexcept;

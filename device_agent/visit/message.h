@@ -11,7 +11,7 @@
 
 namespace hone::agent {
 
-inline constexpr int kMaxRepeats = 64;  // in one message
+inline constexpr int kRepeatsMax = 64;  // in one message
 
 struct VisitMessage {
   enum class Type : int32_t {
@@ -21,9 +21,9 @@ struct VisitMessage {
     kBegin,         // about to work on `candidate` (-1: on none); nothing more for `limit_seconds` means it hangs
     kFailed,        // `candidate` failed with `failure_kind` and `text`; candidate -1: the batch cannot be measured
     kFault,         // a signal, from its handler; the child exits after it
-    kShown,         // the evidence holds what `candidate` (-1: the reference) has computed; an answer is awaited
-    kTimes,      // these repeats are to be appended; the first time of a candidate, the evidence holds what lies around
-                 // its buffers now, and an answer is awaited
+    kShown,         // the result memory holds what `candidate` (-1: the reference) has computed; an answer is awaited
+    kTimes,      // these repeats are to be appended; the first time of a candidate, the result memory holds what lies
+                 // around its buffers now, and an answer is awaited
     kReference,  // repeats of the reference loop
     kDone,
   };
@@ -41,7 +41,7 @@ struct VisitMessage {
   int64_t calls;        // per repeat; kFault of SIGSYS: the number of the call
   int32_t interleaved;  // 1: taken in the last round, in turns
   int32_t count;
-  double seconds[kMaxRepeats];
+  double seconds[kRepeatsMax];
   char text[192];  // kFailed: the message; kFault: name of the buffer
 };
 static_assert(std::is_trivially_copyable_v<VisitMessage>);

@@ -10,13 +10,13 @@ namespace hone::agent {
 namespace {
 
 struct Control {
-  alignas(cmsghdr) char bytes[CMSG_SPACE(kMostFiles * sizeof(int))] = {};
+  alignas(cmsghdr) char bytes[CMSG_SPACE(kFilesMax * sizeof(int))] = {};
 };
 
 }  // namespace
 
 bool SendWithFiles(int socket, std::span<const std::byte> packet, std::span<const int> files) {
-  HONE_CHECK(files.size() <= kMostFiles);
+  HONE_CHECK(files.size() <= kFilesMax);
   iovec bytes{const_cast<std::byte*>(packet.data()), packet.size()};
   Control control;
   msghdr message{};

@@ -11,9 +11,9 @@
 
 namespace hone::agent {
 
-inline constexpr size_t kMostFiles = 4;  // in one packet
+inline constexpr size_t kFilesMax = 4;  // in one packet
 
-// One packet, and at most kMostFiles files, which stay open here. False: the other end is gone, with errno.
+// One packet, and at most kFilesMax files, which stay open here. False: the other end is gone, with errno.
 bool SendWithFiles(int socket, std::span<const std::byte> packet, std::span<const int> files);
 // The next packet, of which what does not fit into `packet` is lost, and the files that came with it, which belong to
 // the caller and which no program inherits; if `files` is null, the system closes them. The length that the packet had;

@@ -14,8 +14,8 @@
 namespace hone::agent {
 namespace {
 
-constexpr size_t kMostZone = kLargestPage + 256;  // bytes on one side of a buffer
-constexpr size_t kLeastZone = 16;
+constexpr size_t kZoneBytesMax = kPageBytesMax + 256;  // bytes on one side of a buffer
+constexpr size_t kZoneBytesMin = 16;
 constexpr size_t kHeader = HONE_BUFFER_ALIGNMENT;
 
 // Buffers around which a kernel of that interface must have zones: those that it may write. Its workspaces may be parts
@@ -36,65 +36,66 @@ size_t MostZones(const VisitBatch& batch) {
 
 }  // namespace
 
-struct Evidence::Zones {
+struct ResultMemory::Zones {
   uint32_t front, back;
   char name[56];
-  char bytes[2 * kMostZone];  // those in front end in the middle, where the others begin
+  char bytes[2 * kZoneBytesMax];  // those in front end in the middle, where the others begin
 };
 
-Evidence::Evidence(const VisitBatch& batch, MemoryFile file, Mapping memory)
+ResultMemory::ResultMemory(const VisitBatch& batch, MemoryFile file, Mapping memory)
     : batch_(&batch),
       layout_(LayOut(batch)),
       most_(MostZones(batch)),
       file_(std::move(file)),
       memory_(std::move(memory)) {}
 
-int64_t Evidence::BytesFor(const VisitBatch& batch) {
+int64_t ResultMemory::BytesFor(const VisitBatch& batch) {
   return static_cast<int64_t>(kHeader + MostZones(batch) * sizeof(Zones)) + LayOut(batch).output_bytes;
 }
 
-absl::StatusOr<Evidence> Evidence::Create(const VisitBatch& batch) {
-  HONE_ASSIGN_OR_RETURN(MemoryFile file, MemoryFile::Create("hone-evidence", BytesFor(batch)));
+absl::StatusOr<ResultMemory> ResultMemory::Create(const VisitBatch& batch) {
+  HONE_ASSIGN_OR_RETURN(MemoryFile file, MemoryFile::Create("hone-results", BytesFor(batch)));
   return Open(batch, std::move(file));
 }
 
-absl::StatusOr<Evidence> Evidence::Open(const VisitBatch& batch, MemoryFile file) {
+absl::StatusOr<ResultMemory> ResultMemory::Open(const VisitBatch& batch, MemoryFile file) {
   HONE_ASSIGN_OR_RETURN(Mapping memory, file.Map(MemoryFile::Access::kReadAndWrite));
   if (memory.bytes() != static_cast<size_t>(BytesFor(batch))) {
     return absl::InternalError("what a kernel shows has no place in that file");
   }
-  return Evidence(batch, std::move(file), std::move(memory));
+  return ResultMemory(batch, std::move(file), std::move(memory));
 }
 
-uint32_t& Evidence::count() const { return *reinterpret_cast<uint32_t*>(memory_.data() + layout_.output_bytes); }
-Evidence::Zones* Evidence::zones() const {
+uint32_t& ResultMemory::count() const { return *reinterpret_cast<uint32_t*>(memory_.data() + layout_.output_bytes); }
+ResultMemory::Zones* ResultMemory::zones() const {
   return reinterpret_cast<Zones*>(memory_.data() + layout_.output_bytes + kHeader);
 }
 
-void Evidence::Begin() { count() = 0; }
+void ResultMemory::ForgetGuards() { count() = 0; }
 
-std::span<char> Evidence::PlaceOf(size_t buffer) {
+std::span<char> ResultMemory::OutputBytes(size_t buffer) {
   return {memory_.data() + layout_.offsets[buffer], static_cast<size_t>(batch_->buffers[buffer].bytes)};
 }
 
-void Evidence::ShowGuards(const std::string& name, const GuardZones& given) {
+void ResultMemory::StoreGuards(const std::string& name, const GuardZones& given) {
   if (count() >= most_) return;
   Zones& shown = zones()[count()++];
-  const size_t front = std::min(given.front.size(), kMostZone), back = std::min(given.back.size(), kMostZone);
+  const size_t front = std::min(given.front.size(), kZoneBytesMax), back = std::min(given.back.size(), kZoneBytesMax);
   shown.front = static_cast<uint32_t>(front);
   shown.back = static_cast<uint32_t>(back);
   memset(shown.name, 0, sizeof(shown.name));
   name.copy(shown.name, sizeof(shown.name) - 1);
-  memcpy(shown.bytes + kMostZone - front, given.front.data() + given.front.size() - front, front);
-  memcpy(shown.bytes + kMostZone, given.back.data(), back);
+  memcpy(shown.bytes + kZoneBytesMax - front, given.front.data() + given.front.size() - front, front);
+  memcpy(shown.bytes + kZoneBytesMax, given.back.data(), back);
 }
 
-std::optional<VisitFailure> Evidence::JudgeOutputs(const char* expected, double& max_error) {
+std::optional<VisitFailure> ResultMemory::CompareOutputs(const char* expected, double& max_error) {
   std::optional<VisitFailure> failure;
   for (size_t i = 0; i < batch_->buffers.size(); ++i) {
     const VisitBuffer& buffer = batch_->buffers[i];
     if (buffer.role != BufferRole::kOutput || failure.has_value()) continue;
-    const Comparison comparison = Compare(buffer, batch_->tolerance, PlaceOf(i).data(), expected + layout_.offsets[i]);
+    const Comparison comparison =
+        Compare(buffer, batch_->tolerance, OutputBytes(i).data(), expected + layout_.offsets[i]);
     if (!comparison.equal) failure = {FailureKind::kWrongOutput, comparison.text};
     max_error = std::max(max_error, comparison.max_error);
   }
@@ -102,31 +103,31 @@ std::optional<VisitFailure> Evidence::JudgeOutputs(const char* expected, double&
   return failure;
 }
 
-void Evidence::TakeOutputs(char* to) {
+void ResultMemory::TakeOutputs(char* to) {
   memcpy(to, memory_.data(), static_cast<size_t>(layout_.output_bytes));
   Scrub();
 }
 
 // Else a kernel could show what another has computed.
-void Evidence::Scrub() { memset(memory_.data(), 0xff, static_cast<size_t>(layout_.output_bytes)); }
+void ResultMemory::Scrub() { memset(memory_.data(), 0xff, static_cast<size_t>(layout_.output_bytes)); }
 
-std::optional<VisitFailure> Evidence::JudgeGuards(const KernelInterface& interface) const {
+std::optional<VisitFailure> ResultMemory::CheckGuards(const KernelInterface& interface) const {
   const uint32_t shown = count();
   const VisitFailure tampered{FailureKind::kOutOfBoundsWrite, "tampered with the guard zones around its buffers"};
   if (shown > most_ || shown < Written(interface)) return tampered;
   for (uint32_t i = 0; i < shown; ++i) {
     const Zones& one = zones()[i];
     const size_t front = one.front, back = one.back;
-    if (front < kLeastZone || front > kMostZone || back < kLeastZone || back > kMostZone) return tampered;
-    const GuardZones zones{{one.bytes + kMostZone - front, front}, {one.bytes + kMostZone, back}};
+    if (front < kZoneBytesMin || front > kZoneBytesMax || back < kZoneBytesMin || back > kZoneBytesMax) return tampered;
+    const GuardZones zones{{one.bytes + kZoneBytesMax - front, front}, {one.bytes + kZoneBytesMax, back}};
     if (const auto distance = BrokenGuard(zones)) {
-      return WroteBeside(std::string(one.name, strnlen(one.name, sizeof(one.name))), *distance);
+      return OutOfBoundsWrite(std::string(one.name, strnlen(one.name, sizeof(one.name))), *distance);
     }
   }
   return std::nullopt;
 }
 
-VisitFailure WroteBeside(const std::string& name, int64_t distance) {
+VisitFailure OutOfBoundsWrite(const std::string& name, int64_t distance) {
   return {FailureKind::kOutOfBoundsWrite, distance < 0
                                               ? fmt::format("wrote {} bytes before {}", -distance, name)
                                               : fmt::format("wrote {} bytes past the end of {}", distance + 1, name)};

@@ -21,31 +21,31 @@
 
 namespace hone::agent {
 
-class Evidence {
+class ResultMemory {
  public:
   // For the kernels of `batch`, which must outlive it. kResourceExhausted: no memory.
-  static absl::StatusOr<Evidence> Create(const VisitBatch& batch);
+  static absl::StatusOr<ResultMemory> Create(const VisitBatch& batch);
   // In the child: of the file that another one's file() is. kInternal: it is not of that batch.
-  static absl::StatusOr<Evidence> Open(const VisitBatch& batch, MemoryFile file);
+  static absl::StatusOr<ResultMemory> Open(const VisitBatch& batch, MemoryFile file);
   const MemoryFile& file() const { return file_; }
 
   // In the child. Begin forgets the guard zones shown before; name: of the buffer, for messages.
-  void Begin();
-  std::span<char> PlaceOf(size_t buffer);  // where that output is shown
-  void ShowGuards(const std::string& name, const GuardZones& zones);
+  void ForgetGuards();
+  std::span<char> OutputBytes(size_t buffer);  // where that output is shown
+  void StoreGuards(const std::string& name, const GuardZones& zones);
 
   // In the launcher. What of the outputs differs from `expected`, laid out as LayOut says; nothing is left to show
   // again.
-  std::optional<VisitFailure> JudgeOutputs(const char* expected, double& max_error);
+  std::optional<VisitFailure> CompareOutputs(const char* expected, double& max_error);
   // What was written beside the buffers of a kernel with that interface.
-  std::optional<VisitFailure> JudgeGuards(const KernelInterface& interface) const;
+  std::optional<VisitFailure> CheckGuards(const KernelInterface& interface) const;
   // The outputs, to where LayOut's offsets count from; nothing is left of them.
   void TakeOutputs(char* to);
 
  private:
   struct Zones;
   static int64_t BytesFor(const VisitBatch& batch);
-  Evidence(const VisitBatch& batch, MemoryFile file, Mapping memory);
+  ResultMemory(const VisitBatch& batch, MemoryFile file, Mapping memory);
   void Scrub();
   uint32_t& count() const;
   Zones* zones() const;
@@ -58,7 +58,7 @@ class Evidence {
 };
 
 // "wrote 3 bytes past the end of output 'y'"
-VisitFailure WroteBeside(const std::string& name, int64_t distance);
+VisitFailure OutOfBoundsWrite(const std::string& name, int64_t distance);
 
 }  // namespace hone::agent
 

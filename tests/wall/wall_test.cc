@@ -26,6 +26,7 @@
 #include "base/temporary_folder.h"
 #include "device_agent/agent/launcher_process.h"
 #include "device_agent/devices/lanes/calls_of_drivers.h"
+#include "device_agent/launcher/confine_launcher.h"
 #include "device_agent/sandbox/sandbox.h"
 #include "tests/unit/device_agent/hand_made_kernels.h"
 #include "tests/wall/evil_kernels.h"

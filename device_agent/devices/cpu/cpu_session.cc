@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "device_agent/devices/cold_numbers.h"
 #include "device_agent/devices/cpu/reference_loop.h"
+#include "device_agent/visit/seconds_now.h"
 
 namespace hone::agent {
 namespace {
@@ -84,7 +85,7 @@ class CpuSession::Kernel : public LoadedKernel {
                             Workspace("workspace of prepare", interface_.prepare_workspace_bytes));
       for (const HoneKernel launch : prepare_) launch(buffers_.data(), workspace.data(), session_.pool_->parallel());
       if (const auto at = BrokenGuard(workspace.guards())) {
-        return absl::OutOfRangeError(WroteBeside("workspace of prepare", *at).text);
+        return absl::OutOfRangeError(OutOfBoundsWrite("workspace of prepare", *at).text);
       }
     }
     for (GuardedBuffer& packed : packed_->buffers) HONE_RETURN_IF_ERROR(packed.Protect());
@@ -110,16 +111,16 @@ class CpuSession::Kernel : public LoadedKernel {
     return seconds / static_cast<double>(calls);
   }
 
-  absl::Status ShowGuards(Evidence& evidence) override {
+  absl::Status StoreGuards(ResultMemory& result_memory) override {
     for (size_t i = 0; i < session_.shared_.size(); ++i) {
       const VisitBuffer& buffer = session_.batch_.buffers[i];
       if (buffer.role != BufferRole::kOutput) continue;
-      evidence.ShowGuards(fmt::format("output '{}'", buffer.name), session_.shared_[i].guards());
+      result_memory.StoreGuards(fmt::format("output '{}'", buffer.name), session_.shared_[i].guards());
     }
     for (size_t i = 0; i < packed_->buffers.size(); ++i) {
-      evidence.ShowGuards(fmt::format("packed buffer {}", i), packed_->buffers[i].guards());
+      result_memory.StoreGuards(fmt::format("packed buffer {}", i), packed_->buffers[i].guards());
     }
-    if (workspace_.has_value()) evidence.ShowGuards("workspace", workspace_->guards());
+    if (workspace_.has_value()) result_memory.StoreGuards("workspace", workspace_->guards());
     return absl::OkStatus();
   }
 

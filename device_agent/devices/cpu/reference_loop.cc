@@ -2,7 +2,8 @@
 #include "device_agent/devices/cpu/reference_loop.h"
 
 #include <algorithm>
-#include <chrono>
+
+#include "device_agent/visit/seconds_now.h"
 
 namespace hone::agent {
 namespace {
@@ -26,10 +27,6 @@ constexpr float kFactor = 0.5f, kTerm = 1.0f, kEnd = 2.0f;
 }
 
 }  // namespace
-
-double SecondsNow() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 double ReferenceLoopSeconds() {
   double best = 1e9;

@@ -13,8 +13,6 @@ double ReferenceLoopSeconds();
 // Whether the loop computes what it should: false means a broken device.
 bool ReferenceLoopIsRight();
 
-double SecondsNow();  // of a steady clock
-
 }  // namespace hone::agent
 
 #endif  // HONE_DEVICE_AGENT_DEVICES_CPU_REFERENCE_LOOP_H_

@@ -40,11 +40,11 @@ absl::Status OutOfMemory(const drivers::Error& error) {
 }  // namespace
 
 template <typename Driver>
-absl::Status CanaryBuffer<Driver>::Show(const typename Driver::Device& device, Evidence& evidence) const {
+absl::Status CanaryBuffer<Driver>::Show(const typename Driver::Device& device, ResultMemory& result_memory) const {
   std::vector<char> front(kGuardBytes), back(kGuardBytes);
   HONE_RETURN_IF_ERROR(ToStatus(device.Read(whole, 0, BytesOf(front))));
   HONE_RETURN_IF_ERROR(ToStatus(device.Read(whole, kGuardBytes + data.bytes(), BytesOf(back))));
-  evidence.ShowGuards(name, {front, back});
+  result_memory.StoreGuards(name, {front, back});
   return absl::OkStatus();
 }
 
@@ -90,9 +90,10 @@ class LaneSession<Driver>::Kernel : public LoadedKernel {
     return SecondsOf(timing) / static_cast<double>(calls);
   }
 
-  absl::Status ShowGuards(Evidence& evidence) override {
-    for (const CanaryBuffer<Driver>& buffer : session_.shared_) HONE_RETURN_IF_ERROR(buffer.Show(device_, evidence));
-    for (const CanaryBuffer<Driver>& buffer : own_) HONE_RETURN_IF_ERROR(buffer.Show(device_, evidence));
+  absl::Status StoreGuards(ResultMemory& result_memory) override {
+    for (const CanaryBuffer<Driver>& buffer : session_.shared_)
+      HONE_RETURN_IF_ERROR(buffer.Show(device_, result_memory));
+    for (const CanaryBuffer<Driver>& buffer : own_) HONE_RETURN_IF_ERROR(buffer.Show(device_, result_memory));
     return absl::OkStatus();
   }
 

@@ -23,7 +23,7 @@ template <typename Driver>
 struct CanaryBuffer {
   std::string name;  // for messages
   typename Driver::Buffer whole, data;
-  absl::Status Show(const typename Driver::Device& device, Evidence& evidence) const;
+  absl::Status Show(const typename Driver::Device& device, ResultMemory& result_memory) const;
 };
 
 template <typename Driver>

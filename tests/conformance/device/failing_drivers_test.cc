@@ -20,6 +20,7 @@
 #include "device_agent/devices/lanes/lane_session.h"
 #include "device_agent/devices/lanes/self_test.h"
 #include "device_agent/devices/opencl/opencl_device.h"
+#include "device_agent/launcher/confine_launcher.h"
 #include "device_agent/launcher/visit_runner.h"
 #include "device_agent/sandbox/sandbox.h"
 #include "drivers/lane_drivers.h"
@@ -47,8 +48,8 @@ class OnFakeOpenCl : public OpenClDevice {
 // Which is no crash: other programs may have it.
 TEST(FailingDrivers, MemoryThatIsNotThereIsToldApart) {
   EXPECT_TRUE(absl::IsResourceExhausted(ToStatus({drivers::Trouble::kMemory, "no memory"})));
-  EXPECT_EQ(FailureOf(ToStatus({drivers::Trouble::kMemory, "no memory"})).kind, FailureKind::kLostDevice);
-  EXPECT_EQ(FailureOf(ToStatus({drivers::Trouble::kFault, "a fault"})).kind, FailureKind::kCrashed);
+  EXPECT_EQ(FailureFromStatus(ToStatus({drivers::Trouble::kMemory, "no memory"})).kind, FailureKind::kLostDevice);
+  EXPECT_EQ(FailureFromStatus(ToStatus({drivers::Trouble::kFault, "a fault"})).kind, FailureKind::kCrashed);
 }
 
 VisitBatch BatchOfLanes(const std::vector<std::string>& functions) {
@@ -69,9 +70,9 @@ TEST(FailingOpenCl, OfAKernelThatFaultsNoOtherSuffers) {
   ASSERT_NE(dlopen(HONE_FAKE_OPENCL, RTLD_NOW | RTLD_LOCAL), nullptr) << dlerror();
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   const OnFakeOpenCl device(folder.path());
-  Visitor visitor(device, {.filter = TrySystemCalls(device.sandbox())});
+  VisitRunner visit_runner(device, {.filter = FindCallFilter(device.sandbox())});
   const VisitBatch batch = BatchOfLanes({"good", "fault", "good"});
-  const VisitResult result = visitor.Run(batch, -1);
+  const VisitResult result = visit_runner.Run(batch, -1);
   ASSERT_EQ(result.error, "");
   ASSERT_EQ(result.outcomes.size(), 3U);
   EXPECT_TRUE(std::holds_alternative<VisitTiming>(result.outcomes[0]));

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "device_agent/agent/launcher_process.h"
+#include "device_agent/launcher/launcher_main.h"
 #include "tests/conformance/device/fake_device.h"
 
 int main(int argc, char** argv) {

@@ -19,8 +19,8 @@ std::string HostArchitecture() {
 
 v1::GoldenCheck CheckOnThisHost(const v1::Batch& batch, uint64_t number) {
   const CpuDevice device;
-  Visitor visitor(device, {});
-  return ReadGolden(batch, MeasureBatch(visitor, batch, -1), number);
+  VisitRunner visit_runner(device, {});
+  return ReadGolden(batch, MeasureBatch(visit_runner, batch, -1), number);
 }
 
 TEST(GoldenTest, IsRightOnThisHostAndHasATime) {

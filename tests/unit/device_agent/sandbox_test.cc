@@ -18,6 +18,7 @@
 
 #include "base/temporary_folder.h"
 #include "device_agent/devices/lanes/calls_of_drivers.h"
+#include "device_agent/launcher/confine_launcher.h"
 #include "gtest/gtest.h"
 
 namespace hone::agent {

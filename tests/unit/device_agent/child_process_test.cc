@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "device_agent/launcher/child_process.h"
+
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
@@ -6,20 +8,19 @@
 #include <unistd.h>
 
 #include "base/status.h"
-#include "device_agent/launcher/child_process.h"
 #include "device_agent/visit/child_channel.h"
 
 namespace hone::agent {
 namespace {
 
 // Whatever a child does first, were it nothing: one that asks for its parent only then may be an orphan by that time.
-TEST(WatchedChildTest, EndsWithWhoStartedIt) {
+TEST(ChildProcessTest, EndsWithWhoStartedIt) {
   int living[2];  // open for writing in all of them; at its end when none is left
   HONE_CHECK(pipe(living) == 0);
   const pid_t starter = fork();
   HONE_CHECK(starter >= 0);
   if (starter == 0) {
-    const auto child = WatchedChild::Start([](int) {
+    const auto child = ChildProcess::Start([](int) {
       alarm(60);  // should the test fail
       for (;;) pause();
     });
@@ -36,10 +37,10 @@ TEST(WatchedChildTest, EndsWithWhoStartedIt) {
 }
 
 // As a driver's compiler may.
-TEST(WatchedChildTest, WhatAChildHasForkedEndsWithIt) {
+TEST(ChildProcessTest, WhatAChildHasForkedEndsWithIt) {
   int living[2];  // open for writing in all of them; at its end when none is left
   HONE_CHECK(pipe(living) == 0);
-  auto child = WatchedChild::Start([](int channel) {
+  auto child = ChildProcess::Start([](int channel) {
     setsid();
     if (fork() != 0) _exit(3);
     close(channel);
@@ -49,7 +50,7 @@ TEST(WatchedChildTest, WhatAChildHasForkedEndsWithIt) {
   ASSERT_TRUE(child.ok()) << child.status();
   close(living[1]);
   VisitMessage message;
-  EXPECT_EQ(child->Next(message, 20, -1), WatchedChild::Event::kEnded);
+  EXPECT_EQ(child->Next(message, 20, -1), ChildProcess::Event::kEnded);
   EXPECT_EQ(child->Ending(), "ended with status 3");
   EXPECT_FALSE(child->lost());
   pollfd end{living[0], POLLIN, 0};
@@ -59,22 +60,22 @@ TEST(WatchedChildTest, WhatAChildHasForkedEndsWithIt) {
 
 // A call that stood there may be gone when it is asked for. In the listener's place is a file that always has something
 // and never a call.
-TEST(WatchedChildTest, ALostCallIsNotTheEndOfTheListener) {
-  auto child = WatchedChild::Start([](int channel) {
+TEST(ChildProcessTest, ALostCallIsNotTheEndOfTheListener) {
+  auto child = ChildProcess::Start([](int channel) {
     signal(SIGPIPE, SIG_IGN);
-    const Voice voice(channel);
+    const ChildChannel channel_to_launcher(channel);
     int listener[2];
     HONE_CHECK(pipe(listener) == 0 && write(listener[1], "x", 1) == 1);
-    voice.Confined(listener[0]);
-    (void)voice.Answer();
+    channel_to_launcher.SendConfined(listener[0]);
+    (void)channel_to_launcher.ReceiveAnswer();
     _exit(write(listener[1], "x", 1) == 1 ? 0 : 1);  // fails where nobody can read it any more
   });
   ASSERT_TRUE(child.ok()) << child.status();
   VisitMessage message;
-  ASSERT_EQ(child->Next(message, 20, -1), WatchedChild::Event::kMessage);
-  EXPECT_EQ(child->Next(message, 0.01, -1), WatchedChild::Event::kSilent);
+  ASSERT_EQ(child->Next(message, 20, -1), ChildProcess::Event::kMessage);
+  EXPECT_EQ(child->Next(message, 0.01, -1), ChildProcess::Event::kSilent);
   child->Answer(VisitAnswer::kGood);
-  EXPECT_EQ(child->Next(message, 20, -1), WatchedChild::Event::kEnded);
+  EXPECT_EQ(child->Next(message, 20, -1), ChildProcess::Event::kEnded);
   EXPECT_EQ(child->Ending(), "ended with status 0");
 }
 

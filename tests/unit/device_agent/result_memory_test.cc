@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "device_agent/visit/result_memory.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -11,7 +13,6 @@
 #include <vector>
 
 #include "device_agent/launcher/reference_cache.h"
-#include "device_agent/visit/result_memory.h"
 #include "tests/unit/device_agent/hand_made_kernels.h"
 
 namespace hone::agent {
@@ -19,9 +20,9 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class EvidenceTest : public testing::Test {
+class ResultMemoryTest : public testing::Test {
  protected:
-  EvidenceTest() {
+  ResultMemoryTest() {
     batch_.buffers = {{"x", BufferRole::kInput, "f32", 1000, 4000, -1, 1},
                       {"w", BufferRole::kConstant, "f32", 1000, 4000, -1, 1},
                       {"y", BufferRole::kOutput, "f32", 1000, 4000}};
@@ -36,47 +37,48 @@ class EvidenceTest : public testing::Test {
   const GuardZones intact_{{zone_.data(), 64}, {zone_.data(), 64}};
 };
 
-TEST_F(EvidenceTest, WhatIsMissingOrTooSmallCountsAgainstTheKernel) {
-  Evidence evidence = Evidence::Create(batch_).value();
-  evidence.Begin();
-  EXPECT_THAT(evidence.JudgeGuards(reference()).value().text, HasSubstr("tampered"));
-  evidence.ShowGuards("output 'y'", intact_);
-  EXPECT_FALSE(evidence.JudgeGuards(reference()).has_value());
-  EXPECT_TRUE(evidence.JudgeGuards(batch_.candidates[0].kernel.interface).has_value()) << "it has a packed buffer too";
-  evidence.Begin();
-  evidence.ShowGuards("output 'y'", {{zone_.data(), 1}, {zone_.data(), 64}});
-  EXPECT_THAT(evidence.JudgeGuards(reference()).value().text, HasSubstr("tampered"));
+TEST_F(ResultMemoryTest, WhatIsMissingOrTooSmallCountsAgainstTheKernel) {
+  ResultMemory result_memory = ResultMemory::Create(batch_).value();
+  result_memory.ForgetGuards();
+  EXPECT_THAT(result_memory.CheckGuards(reference()).value().text, HasSubstr("tampered"));
+  result_memory.StoreGuards("output 'y'", intact_);
+  EXPECT_FALSE(result_memory.CheckGuards(reference()).has_value());
+  EXPECT_TRUE(result_memory.CheckGuards(batch_.candidates[0].kernel.interface).has_value())
+      << "it has a packed buffer too";
+  result_memory.ForgetGuards();
+  result_memory.StoreGuards("output 'y'", {{zone_.data(), 1}, {zone_.data(), 64}});
+  EXPECT_THAT(result_memory.CheckGuards(reference()).value().text, HasSubstr("tampered"));
 }
 
-TEST_F(EvidenceTest, ChangedBytesAreFoundOnBothSides) {
-  Evidence evidence = Evidence::Create(batch_).value();
+TEST_F(ResultMemoryTest, ChangedBytesAreFoundOnBothSides) {
+  ResultMemory result_memory = ResultMemory::Create(batch_).value();
   std::string changed = zone_;
   changed[60] = 0;
-  evidence.Begin();
-  evidence.ShowGuards("output 'y'", {{changed.data(), 64}, {zone_.data(), 64}});
-  EXPECT_EQ(evidence.JudgeGuards(reference()).value().text, "wrote 4 bytes before output 'y'");
-  evidence.Begin();
-  evidence.ShowGuards("output 'y'", {{zone_.data(), 64}, {changed.data(), 64}});
-  EXPECT_EQ(evidence.JudgeGuards(reference()).value().text, "wrote 61 bytes past the end of output 'y'");
+  result_memory.ForgetGuards();
+  result_memory.StoreGuards("output 'y'", {{changed.data(), 64}, {zone_.data(), 64}});
+  EXPECT_EQ(result_memory.CheckGuards(reference()).value().text, "wrote 4 bytes before output 'y'");
+  result_memory.ForgetGuards();
+  result_memory.StoreGuards("output 'y'", {{zone_.data(), 64}, {changed.data(), 64}});
+  EXPECT_EQ(result_memory.CheckGuards(reference()).value().text, "wrote 61 bytes past the end of output 'y'");
 }
 
-TEST_F(EvidenceTest, OutputsAreJudgedOnceAndLeaveNothing) {
-  Evidence evidence = Evidence::Create(batch_).value();
+TEST_F(ResultMemoryTest, OutputsAreJudgedOnceAndLeaveNothing) {
+  ResultMemory result_memory = ResultMemory::Create(batch_).value();
   const std::vector<float> y(1000, 2.5F);
   const char* const bytes = reinterpret_cast<const char*>(y.data());
   double max_error = 0;
-  memcpy(evidence.PlaceOf(2).data(), bytes, 4000);
-  EXPECT_FALSE(evidence.JudgeOutputs(bytes, max_error).has_value());
-  EXPECT_THAT(evidence.JudgeOutputs(bytes, max_error).value().text, HasSubstr("element 0 is nan"));
-  memcpy(evidence.PlaceOf(2).data(), bytes, 4000);
+  memcpy(result_memory.OutputBytes(2).data(), bytes, 4000);
+  EXPECT_FALSE(result_memory.CompareOutputs(bytes, max_error).has_value());
+  EXPECT_THAT(result_memory.CompareOutputs(bytes, max_error).value().text, HasSubstr("element 0 is nan"));
+  memcpy(result_memory.OutputBytes(2).data(), bytes, 4000);
   std::vector<float> taken(1008);  // blocks end at multiples of HONE_BUFFER_ALIGNMENT
-  evidence.TakeOutputs(reinterpret_cast<char*>(taken.data()));
+  result_memory.TakeOutputs(reinterpret_cast<char*>(taken.data()));
   taken.resize(1000);
   EXPECT_EQ(taken, y);
-  EXPECT_TRUE(evidence.JudgeOutputs(bytes, max_error).has_value()) << "a later child could show the reference's";
+  EXPECT_TRUE(result_memory.CompareOutputs(bytes, max_error).has_value()) << "a later child could show the reference's";
 }
 
-TEST_F(EvidenceTest, NoChildHasTheReferencesOutputs) {
+TEST_F(ResultMemoryTest, NoChildHasTheReferencesOutputs) {
   const ReferenceData data = ReferenceCache::Prepare(batch_).value();
   memset(data.outputs.data(), 1, 4000);
   const pid_t pid = fork();
@@ -87,7 +89,7 @@ TEST_F(EvidenceTest, NoChildHasTheReferencesOutputs) {
   EXPECT_TRUE(!WIFEXITED(status) || WEXITSTATUS(status) != kRead) << "it read them";
 }
 
-TEST_F(EvidenceTest, ManySmallWorkloadsLeaveFilesToOpen) {
+TEST_F(ResultMemoryTest, ManySmallWorkloadsLeaveFilesToOpen) {
   const auto open_files = [] { return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}); };
   const auto before = open_files();
   ReferenceCache cache(1 << 30);
@@ -107,7 +109,7 @@ TEST_F(EvidenceTest, ManySmallWorkloadsLeaveFilesToOpen) {
   EXPECT_EQ(cache.Find(ReferenceCache::KeyOf(batch_)), nullptr);
 }
 
-TEST_F(EvidenceTest, NobodyChangesTheInputs) {
+TEST_F(ResultMemoryTest, NobodyChangesTheInputs) {
   const ReferenceData data = ReferenceCache::Prepare(batch_).value();
   EXPECT_EQ(pwrite(data.inputs.descriptor(), "x", 1, 0), -1);
   EXPECT_EQ(ftruncate(data.inputs.descriptor(), 1), -1);
@@ -115,15 +117,16 @@ TEST_F(EvidenceTest, NobodyChangesTheInputs) {
   EXPECT_TRUE(data.inputs.Map(MemoryFile::Access::kRead).ok());
 }
 
-TEST_F(EvidenceTest, AChildShowsItInTheSameFileWhichItCannotMakeShorter) {
-  Evidence evidence = Evidence::Create(batch_).value();
-  EXPECT_EQ(ftruncate(evidence.file().descriptor(), 1), -1) << "the launcher would crash";
+TEST_F(ResultMemoryTest, AChildShowsItInTheSameFileWhichItCannotMakeShorter) {
+  ResultMemory result_memory = ResultMemory::Create(batch_).value();
+  EXPECT_EQ(ftruncate(result_memory.file().descriptor(), 1), -1) << "the launcher would crash";
   const std::vector<float> y(1000, 2.5F);
   const char* const bytes = reinterpret_cast<const char*>(y.data());
-  memcpy(Evidence::Open(batch_, MemoryFile(dup(evidence.file().descriptor()))).value().PlaceOf(2).data(), bytes, 4000);
+  memcpy(ResultMemory::Open(batch_, MemoryFile(dup(result_memory.file().descriptor()))).value().OutputBytes(2).data(),
+         bytes, 4000);
   double max_error = 0;
-  EXPECT_FALSE(evidence.JudgeOutputs(bytes, max_error).has_value());
-  EXPECT_FALSE(Evidence::Open(batch_, MemoryFile::Create("short", 10).value()).ok());
+  EXPECT_FALSE(result_memory.CompareOutputs(bytes, max_error).has_value());
+  EXPECT_FALSE(ResultMemory::Open(batch_, MemoryFile::Create("short", 10).value()).ok());
 }
 
 }  // namespace
