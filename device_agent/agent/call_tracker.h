@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One call of an agent to its tracker: the transport under SyncLoop (sync_loop.h), which knows no gRPC.
+// Sends one Synchronize call from the agent to its tracker over gRPC. SyncLoop (sync_loop.h), which knows no gRPC, uses
+// it.
 #ifndef HONE_DEVICE_AGENT_AGENT_CALL_TRACKER_H_
 #define HONE_DEVICE_AGENT_AGENT_CALL_TRACKER_H_
 
@@ -11,8 +12,8 @@
 
 namespace hone::agent {
 
-// Blocks until the tracker answers, `stop` is asked for, or the answer is well overdue. An agent that leaves waits
-// hardly at all: the tracker may be gone. Errors as in agent.proto.
+// Blocks until the tracker answers, a stop is requested, or the answer is well overdue. A request with `leaving` waits
+// only briefly, because the tracker may be gone. The errors are those of agent.proto.
 absl::StatusOr<v1::SynchronizeResponse> CallTracker(pki::FarmLink& link, const v1::SynchronizeRequest& request,
                                                     const std::stop_token& stop);
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The golden kernel: a known piece of work for each kind of device, measured as every batch is, through the launcher,
-// its sandbox and a child. Where it fails, the device or its machine is broken, whatever else was asked of it; where it
-// became slow, so did everything.
+// The golden kernel: a known piece of work for each kind of device. It is measured like any batch, through the
+// launcher, the sandbox and a child. If it fails, the device or its machine is broken; if it is slow, all measurements
+// there are slow.
 //
-// Here is what it is and how its result is read. When it is measured is the worker's affair (sync_loop.h), what follows
-// from it the tracker's (tracker/queue/health.h).
+// This file makes its batch and reads its result. SyncLoop (sync_loop.h) decides when it is measured. The tracker
+// decides what follows from the result (tracker/queue/health.h).
 #ifndef HONE_DEVICE_AGENT_AGENT_GOLDEN_H_
 #define HONE_DEVICE_AGENT_AGENT_GOLDEN_H_
 
@@ -16,10 +16,10 @@
 
 namespace hone::agent {
 
-// The batch to measure on a device whose fingerprint names that architecture; nullopt: there is none for such devices.
+// The batch to measure on a device whose fingerprint names that architecture. nullopt: no golden kernel exists for it.
 std::optional<v1::Batch> GoldenBatch(const std::string& architecture);
 
-// What came of it. `number`: which check of this process it is.
+// Turns the result of a GoldenBatch into a check. `number` counts the checks of this process.
 v1::GoldenCheck ReadGolden(const v1::Batch& batch, const v1::BatchResult& result, uint64_t number);
 
 }  // namespace hone::agent

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A label of a device, as `hone-agent --label` takes it and jobs ask for it (hone/v1/agent.proto).
+// A label of a device: `hone-agent --label` gives it, and jobs select devices by it (hone/v1/agent.proto).
 #ifndef HONE_DEVICE_AGENT_AGENT_LABEL_H_
 #define HONE_DEVICE_AGENT_AGENT_LABEL_H_
 
@@ -11,10 +11,10 @@ namespace hone::agent {
 
 struct Label {
   std::string name;
-  std::string value;  // empty where a name alone was given
+  std::string value;  // empty for a label that is only a name
 };
 
-// "rpi4" or "room=lab". kInvalidArgument: with a character that `hone submit --device` would read as something else.
+// Parses "rpi4" or "room=lab". kInvalidArgument: it has a character that `hone submit --device` reads as syntax.
 absl::StatusOr<Label> ParseLabel(const std::string& text);
 
 }  // namespace hone::agent

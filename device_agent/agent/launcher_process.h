@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The launcher: a process of one thread that measures batches on one device for the agent, confined, apart from gRPC
-// and its threads.
+// The agent's side of a launcher: starts the process, sends it batches over a socket, receives results, and ends it.
 //
-// gRPC does not survive fork, and whoever forks for every visit must have one thread. So the agent starts itself once
-// more (exec, hence a clean process) as the launcher and speaks with it over a socket: a batch goes in, a result comes
-// out. If the launcher dies, the visit has an error and the next one gets a new launcher. What needs the whole system,
-// as sensors do, is added here, in the agent. Start at Launcher::Run (the agent's side) and LauncherMain (the process
-// itself).
+// The launcher forks children for each visit, so it must have one thread, and gRPC does not survive a fork. Therefore
+// the agent executes its own program once more as the launcher (launcher/launcher_main.h). If the launcher dies, the
+// visit fails and the next visit starts a new launcher. The agent adds what a confined process cannot read, such as
+// sensors. Start at Launcher::Run.
 #ifndef HONE_DEVICE_AGENT_AGENT_LAUNCHER_PROCESS_H_
 #define HONE_DEVICE_AGENT_AGENT_LAUNCHER_PROCESS_H_
 
@@ -28,20 +26,23 @@
 
 namespace hone::agent {
 
-// Makes the folder for Launcher::Options, in one that stays the agent's own and that others can only pass through. A
-// launcher that root starts gives it to another user, who could rename it, and put a link there, if it lay in /tmp.
+// Creates the folder for Launcher::Options inside `parent`, which stays the agent's; other users can only pass through
+// `parent`. A launcher that root starts gives the folder to another user. Directly in /tmp that user could rename it
+// and put a link in its place.
 absl::StatusOr<std::string> MakeLauncherFolder(const TemporaryFolder& parent);
 
-// For one thread at a time.
+// Used by one thread at a time.
 class Launcher {
  public:
   struct Options {
     std::string device, folder;              // as MakeDevice takes them
     std::string program = "/proc/self/exe";  // that runs LauncherMain
-    std::function<Sensors()> sensors;        // read after every visit; may be empty
-    bool reads_sensors_in_visits = false;    // and all through them, by a thread of its own
-    std::function<double()> peak_gflops;     // of the device; empty, or 0: not known, and no time is too short
-    // In one of which it lives with all that it starts; must outlive it. An error: why there are none.
+    std::function<Sensors()> sensors;        // reads the sensors, after every visit; may be empty
+    bool reads_sensors_in_visits = false;    // also read them during visits, in a separate thread
+    std::function<double()>
+        peak_gflops;  // measured peak of the device; empty or 0: not known, so no time is refused as too short
+    // Where a control group for the launcher and its descendants is created. Must outlive the Launcher. Null: no
+    // control group is wanted; an error says why none can be created.
     const absl::StatusOr<ControlGroups>* groups = nullptr;
   };
   explicit Launcher(Options options) : options_(std::move(options)) {}
@@ -49,12 +50,12 @@ class Launcher {
   Launcher(const Launcher&) = delete;
   Launcher& operator=(const Launcher&) = delete;
 
-  // Starts the process if there is none. What walls its kernels in.
+  // Starts the process if it does not run. Returns the layers of the sandbox around its kernels.
   absl::StatusOr<v1::Sandbox> Open();
-  // Measures the batch; starts the process first if there is none. Never fails as a call: see BatchResult.error, which
-  // is "cancelled" soon after a stop was requested.
+  // Measures the batch, after starting the process if it does not run. All failures are in BatchResult.error, which is
+  // "cancelled" soon after a stop was requested.
   v1::BatchResult Run(const v1::Batch& batch, const std::stop_token& stop);
-  const Sensors& sensors() const { return sensors_; }  // all that the last visit read of them
+  const Sensors& sensors() const { return sensors_; }  // combined from all readings of the last visit
 
  private:
   absl::Status Start();
@@ -70,8 +71,8 @@ class Launcher {
   absl::StatusOr<ControlGroup> group_ = absl::FailedPreconditionError("not asked for");
   v1::Sandbox sandbox_;
   Sensors sensors_;
-  // A pipe with a byte in it while the visit is to end. The launcher watches it; only we write and empty it, so that a
-  // byte always means the visit that was asked for last.
+  // A pipe that holds a byte while the visit under way is to end. The launcher polls it. Only the agent writes and
+  // empties it, so that a byte always concerns the newest visit.
   std::array<int, 2> cancel_{-1, -1};
 };
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results that the tracker has not acknowledged yet, on the agent's disk: what was measured is not measured again
-// because an agent, a tracker or a machine was restarted meanwhile.
+// The agent's folder of results that the tracker has not acknowledged yet. It saves measuring a batch again after the
+// agent, the tracker or the machine was restarted.
 //
-// A file for each, written whole before its name appears. Bounded: beyond that the oldest go, with a word in the log.
-// An agent whose disk is full keeps them in memory as before, and says so. Not thread-safe: SyncLoop guards it.
+// Each result is a file, which appears under its name only when it is complete. Beyond the limits the oldest results
+// are removed, and the log says so. If the disk is full, SyncLoop keeps results in memory only. Not thread-safe:
+// SyncLoop guards it.
 #ifndef HONE_DEVICE_AGENT_AGENT_OUTBOX_H_
 #define HONE_DEVICE_AGENT_AGENT_OUTBOX_H_
 
@@ -21,17 +22,17 @@ namespace hone::agent {
 class Outbox {
  public:
   struct Limits {
-    size_t results = 4096;  // a night of a busy board without its tracker
+    size_t results = 4096;  // enough for a night of a busy board without its tracker
     int64_t bytes = int64_t{256} << 20;
   };
 
-  // folder: made where missing, closed to other users.
+  // Opens `folder`. A missing folder is created, without access for other users.
   static absl::StatusOr<Outbox> Open(std::filesystem::path folder, Limits limits);
   static absl::StatusOr<Outbox> Open(std::filesystem::path folder) { return Open(std::move(folder), Limits()); }
 
-  // What is there, by lease id. Files that make no sense are set aside (NAME.broken).
+  // All results, by lease id. A file that cannot be parsed is renamed to NAME.broken.
   std::map<std::string, v1::LeaseResult> Read() const;
-  // On the disk when it returns OK. kInvalidArgument: the lease's id is no name for a file.
+  // Writes the result; it is on the disk when this returns OK. kInvalidArgument: the lease id cannot be a file name.
   absl::Status Keep(const v1::LeaseResult& result);
   void Forget(const std::string& lease_id);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// hone-agent as a service of the system, as its Debian package installs it: what it says to the service manager that
-// started it, and how root lets that service join a farm. docs/guides/raspberry-pi.md shows it from outside.
+// hone-agent as a system service, as its Debian package installs it: watchdog messages to the service manager, and
+// `join` by root on behalf of the service's user. docs/guides/raspberry-pi.md shows the user's side.
 #ifndef HONE_DEVICE_AGENT_AGENT_SERVICE_H_
 #define HONE_DEVICE_AGENT_AGENT_SERVICE_H_
 
@@ -14,31 +14,31 @@
 
 namespace hone::agent {
 
-// What the service reads; also `hone-agent join`, when root calls it.
+// The configuration of the service. `hone-agent join` reads it too when root calls it.
 inline constexpr char kServiceConfig[] = "/etc/hone/agent.conf";
 
-// Tells the service manager (systemd's Type=notify) that the agent is alive; it restarts one that has stopped saying
-// so. Says nothing where none asked for it. Not thread-safe.
+// Tells the service manager (systemd, Type=notify) that the agent is alive. The service manager restarts an agent that
+// stops telling. Does nothing if NOTIFY_SOCKET is not set. Not thread-safe.
 class Supervisor {
  public:
-  // Takes NOTIFY_SOCKET out of the environment, so that no child speaks for the agent: call it before there are
-  // threads.
+  // Removes NOTIFY_SOCKET from the environment, so that no child can report for the agent. Construct it before the
+  // process starts threads.
   Supervisor();
   ~Supervisor();
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
 
-  // Whoever calls it must be what makes the agent alive: each turn of its loop, and nobody else.
+  // Only the agent's main loop may call this, once in each iteration: a call from elsewhere would hide a stuck loop.
   void Alive() const;
 
  private:
   int socket_ = -1;
 };
 
-// While it lives, files are made and opened as those of `user` by all threads of this process, which must be root's.
+// During its lifetime all threads of this process, which must be root's, create and open files as `user`.
 class ActAs {
  public:
-  static absl::StatusOr<ActAs> Begin(const std::string& user);  // kFailedPrecondition: there is none, or not root
+  static absl::StatusOr<ActAs> Begin(const std::string& user);  // kFailedPrecondition: no such user, or not root
   ~ActAs();
   ActAs(ActAs&& other) noexcept : active_(other.active_) { other.active_ = false; }
   ActAs& operator=(ActAs&&) = delete;
@@ -48,8 +48,8 @@ class ActAs {
   bool active_ = true;
 };
 
-// Starts the service anew, so that it takes what it has joined. An error: why it does not run, as where systemd does
-// not, whose folder that is.
+// Restarts the service, so that it uses the identity that it got by joining. `systemd` is the folder that exists where
+// systemd runs. The error says why the service was not restarted.
 absl::Status RestartService(const std::filesystem::path& systemd = "/run/systemd/system");
 
 }  // namespace hone::agent

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The agent's conversation with its tracker: one loop that states what the agent and its devices are and do, and does
-// what the answer says. Every device has a worker of its own, which measures one lease after the other.
+// The agent's conversation with its tracker. One loop reports the state of the agent and its devices and follows the
+// answers. Each device has a worker thread, which measures one lease after the other.
 //
 // Results are kept until the tracker acknowledges them, on the disk too (outbox.h). An agent that hears nothing for
-// fence_after stops what it runs: by then the tracker has given the lease to another. Connection errors are waited out
-// with a growing, jittered pause, for ever; only what no waiting mends ends the loop. A batch that brings an error is
-// followed by the golden kernel (golden.h), which tells a trouble of the batch from one of the device. Start at
-// SyncLoop::Run. Not here: measuring (the launcher), the device (device.h).
+// fence_after cancels its measurements, because by then the tracker has given their leases to others. After connection
+// errors the loop retries for ever, with a growing, jittered pause. Only errors that waiting cannot cure end it. After
+// a batch with an error the worker measures the golden kernel (golden.h), which tells a failure of the batch from a
+// failure of the device. Start at SyncLoop::Run. Not here: measuring (launcher_process.h), devices (devices/device.h).
 #ifndef HONE_DEVICE_AGENT_AGENT_SYNC_LOOP_H_
 #define HONE_DEVICE_AGENT_AGENT_SYNC_LOOP_H_
 
@@ -31,12 +31,12 @@
 
 namespace hone::agent {
 
-// Measures a batch on one device; the launcher in the agent, a fake in tests. Blocks; called by one thread at a time.
-// Ends soon once a stop is requested, also when that was before the call.
+// Measures a batch on one device, by its launcher, or by a fake in tests. Blocks; one thread at a time calls it.
+// Returns soon once a stop is requested, even if that happened before the call.
 using Measure = std::function<v1::BatchResult(const v1::Batch&, const std::stop_token&)>;
 
-// One call of the tracker: blocks until the answer, and its deadline is its own affair. Ends soon, with kCancelled,
-// once a stop is requested, also when that was before the call.
+// Sends one call to the tracker and blocks until the answer. It sets its own deadline. Returns kCancelled soon once a
+// stop is requested, even if that happened before the call.
 using Synchronize =
     std::function<absl::StatusOr<v1::SynchronizeResponse>(const v1::SynchronizeRequest&, const std::stop_token&)>;
 
@@ -44,17 +44,18 @@ struct AgentIdentity {
   std::string agent_id, boot_id, version;
 };
 
-// The device's check of itself, repeated while nothing is measured on it.
+// The device's self-test, repeated while the device is idle.
 struct SelfCheck {
   std::function<v1::SelfTest()> run;
   absl::Duration every = absl::Minutes(10);
 };
 
-// The golden kernel, measured on the device in turns with batches, by the same thread.
+// The golden kernel, measured on the device between batches, by the device's worker thread.
 struct GoldenCheck {
-  // number: for GoldenCheck.number. Ends soon once a stop is requested. Empty: there is none for this device.
+  // `number` becomes v1::GoldenCheck.number. Returns soon once a stop is requested. Empty: no golden kernel for this
+  // device.
   std::function<v1::GoldenCheck(uint64_t number, const std::stop_token&)> run;
-  absl::Duration every = absl::Minutes(1);  // at most so often between batches
+  absl::Duration every = absl::Minutes(1);  // the shortest time between two checks while batches are measured
 };
 
 struct ServedDevice {
@@ -66,12 +67,12 @@ struct ServedDevice {
 
 class SyncLoop {
  public:
-  // `devices`: at least one, of different device_ids. What is in the outbox is offered to the tracker first.
+  // `devices`: at least one, with distinct device_ids. Results in `outbox` are sent to the tracker first.
   SyncLoop(AgentIdentity identity, Synchronize synchronize, std::vector<ServedDevice> devices,
            std::optional<Outbox> outbox = std::nullopt);
   ~SyncLoop();
 
-  // Runs until Stop; then says goodbye to the tracker once, if it can. An error means that going on is of no use:
+  // Runs until Stop, then tries once to tell the tracker that the agent leaves. The errors cannot be cured by waiting.
   // kAborted: another process registered under this name; kFailedPrecondition: the versions do not fit;
   // kUnauthenticated, kPermissionDenied, kInvalidArgument: the tracker refuses this agent.
   absl::Status Run();
@@ -84,7 +85,7 @@ class SyncLoop {
     v1::Batch batch;
   };
 
-  // A device and what it does. All but `served.measure` and `served.check` under mutex_.
+  // A device and its state. mutex_ guards all but `served.measure` and `served.check`.
   struct Worker {
     explicit Worker(ServedDevice device) : served(std::move(device)) {}
     bool busy() const { return running.has_value() || !queued.empty(); }
@@ -92,13 +93,13 @@ class SyncLoop {
 
     ServedDevice served;
     absl::Time last_check, last_golden;
-    bool golden_wanted = false;  // somebody waits for a check of it
-    bool measured = false;       // a batch, since the last check
-    uint64_t goldens = 0;        // so far
+    bool golden_wanted = false;  // a check is due as soon as the device is free
+    bool measured = false;       // whether a batch was measured since the last check
+    uint64_t goldens = 0;        // golden checks so far
     std::deque<Visit> queued;
     std::optional<v1::LeaseReference> running;
-    std::string barred;     // why the tracker gives it no work, as it said last
-    std::stop_source drop;  // of what runs: its result is of no use any more
+    std::string barred;     // why the tracker gives it no work, as last told; empty: it gives work
+    std::stop_source drop;  // cancels `running`, whose result is not wanted any more
     std::thread thread;
   };
 
@@ -131,15 +132,15 @@ class SyncLoop {
   uint64_t epoch_ = 0, sequence_ = 0;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::map<std::string, v1::LeaseResult> finished_;  // by lease id, until acknowledged
-  std::mutex outbox_mutex_;                          // held while the disk works: never taken under mutex_
+  std::mutex outbox_mutex_;                          // held during disk writes, so it is never locked under mutex_
   std::optional<Outbox> outbox_;
-  absl::Time sent_;                                 // the newest call
-  absl::Time last_heard_ = absl::InfiniteFuture();  // when the tracker surely heard of us last
+  absl::Time sent_;                                 // when the newest call was sent
+  absl::Time last_heard_ = absl::InfiniteFuture();  // when the newest answered call was sent
   absl::Duration fence_after_ = absl::InfiniteDuration();
   absl::Duration next_sync_ = absl::Seconds(1);
   std::stop_source call_;  // of the newest call
-  bool held_ = false;      // a call is under way that the tracker may hold: what is finished meanwhile ends it
-  bool news_ = false;      // something was finished since the last request
+  bool held_ = false;      // the tracker may be holding the call under way; a finished result cancels that call
+  bool news_ = false;      // a measurement has finished since the last request
   std::thread fence_;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process of a visit in which code runs that cannot be trusted: confined, with a device that is started, and then
-// with a session of it and a task. What it does with them is told in run_child.h.
+// The state of a child process of the launcher, in which untrusted kernels run: its channel, its confinement, the
+// started device, and later its task and a session on the device. run_child.h uses it; launcher/child_process.h is the
+// other end.
 #ifndef HONE_DEVICE_AGENT_CHILD_CHILD_H_
 #define HONE_DEVICE_AGENT_CHILD_CHILD_H_
 
@@ -20,29 +21,29 @@
 
 namespace hone::agent {
 
-// Lives until the process ends: faults are told with what it holds.
+// Must live until the process ends, because the signal handlers use its members.
 class Child {
  public:
-  // channel: to the launcher. `origin` must outlive it.
+  // channel: the socket to the launcher. `origin` must outlive the child.
   Child(const ChildOrigin& origin, int channel) : origin_(origin), channel_(channel), launcher_channel_(channel) {}
 
-  // Confines itself and starts its device: all that can be done before it knows what for. Once; the error says why
-  // nothing can be measured.
+  // Confines this process and starts its device, which needs no batch. Call it once. The error says why nothing can be
+  // measured.
   absl::Status Start();
-  // Waits for its task and opens a session for it; without a task the process ends. Once, after Start; the error says
-  // why this batch cannot be measured.
+  // Waits for the task and opens a session for it. Ends the process if the launcher closes the channel without a task.
+  // Call it once, after Start. The error says why this batch cannot be measured.
   absl::Status Open();
 
   ChildChannel& launcher_channel() { return launcher_channel_; }
   const Device& device() const { return *origin_.device; }
   int64_t memory_limit() const { return origin_.memory_limit; }  // bytes; 0 for none
-  // After Open.
+  // Valid after Open.
   Session& session() { return *session_; }
   const VisitTask& task() const { return task_; }
   const VisitBatch& batch() const { return batch_; }
-  ResultMemory& result_memory() { return *result_memory_; }  // not of a building child
+  ResultMemory& result_memory() { return *result_memory_; }  // not in a building child, which has none
 
-  // Its outputs and what lies around them, of a kernel that has run.
+  // Copies the outputs of a kernel that has run, and the guard zones of its buffers, into the result memory.
   absl::Status StoreResults(LoadedKernel& kernel);
 
  private:
@@ -63,10 +64,10 @@ class Child {
   std::unique_ptr<Session> session_;
 };
 
-// What an error of a kernel is: what the artifact lacks is the compiler's fault, that there is no memory nobody's, as
-// others may have it; the rest happened while running.
+// Classifies an error of a kernel. Code that is missing or invalid is a compile error. A lack of memory is kLostDevice,
+// which blames no kernel, because other processes may hold the memory. Other errors happened while the kernel ran.
 VisitFailure FailureFromStatus(const absl::Status& status);
-// Whether the session lives on after such an error of Load.
+// Whether the session can be used after that error of Session::Load.
 bool SessionSurvives(const absl::Status& status);
 
 }  // namespace hone::agent

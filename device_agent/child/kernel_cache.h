@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of a measuring child that are loaded: as many as there is memory for stay until the later rounds.
+// The loaded kernels of a measuring child. As many as fit into memory stay loaded for the later rounds.
 #ifndef HONE_DEVICE_AGENT_CHILD_KERNEL_CACHE_H_
 #define HONE_DEVICE_AGENT_CHILD_KERNEL_CACHE_H_
 
@@ -15,14 +15,14 @@ namespace hone::agent {
 
 class KernelCache {
  public:
-  // `child`, which is opened, must outlive it.
+  // `child` must outlive the cache, and Child::Open must have succeeded.
   explicit KernelCache(Child& child);
 
-  // The kernel of the candidate, loaded and prepared. Others go where there is no memory for it beside them. nullptr:
-  // it is told as failed; `lost`: and this process must not go on.
+  // Returns the candidate's kernel, loaded and prepared. Unloads other kernels if there is not enough memory. nullptr:
+  // the failure was reported to the launcher; with `lost` this process must also end.
   LoadedKernel* Ready(int candidate, bool& lost);
   void Unload(int candidate);
-  bool full() const { return bytes_ > most_; }  // whoever is not needed at once should go
+  bool full() const { return bytes_ > most_; }  // then kernels that are not needed soon should be unloaded
 
  private:
   absl::Status Load(int candidate, bool& lost);

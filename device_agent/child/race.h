@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a measuring child does: verifies the candidates one after the other, times each briefly, and then races those
-// that were verified, here or by the child before it.
+// The work of a measuring child: verifies the candidates one by one, times each briefly, then races the verified ones,
+// also those that an earlier child of the visit verified.
 #ifndef HONE_DEVICE_AGENT_CHILD_RACE_H_
 #define HONE_DEVICE_AGENT_CHILD_RACE_H_
 
@@ -8,8 +8,8 @@
 
 namespace hone::agent {
 
-// child: of purpose kTiming, opened. Ends the process, and early after a candidate with which it is of no use any more:
-// kernels are not unloaded, as a driver would wait for one that hangs.
+// `child` must be open, with purpose kTiming. Ends the process; early if a candidate may have damaged it. Kernels stay
+// loaded at the end, because a driver would wait for one that hangs.
 [[noreturn]] void RunRace(Child& child);
 
 }  // namespace hone::agent

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The work of one child of a visit: everything that happens in the same process as code that cannot be trusted.
+// The entry point of a child process: all that runs in the same process as untrusted kernels. The only header of this
+// folder that the launcher may include.
 //
-// A child starts its device, which may take a driver a second, and waits for its task: it may be there before the visit
-// is. A measuring child then verifies the candidates it is given one after the other, times each briefly, and races
-// those that were verified (here or by the child before it). It tells the launcher each step before and after
-// (visit/message.h), so that the launcher knows whom to blame when it falls silent. What to do about that is the
-// launcher's (launcher/visit_runner.h).
+// A child starts its device, which takes some drivers a second, then waits for its task, so the launcher can start it
+// before there is a visit. It reports each step before and after it (visit/message.h), so that the launcher knows which
+// candidate to blame when the child falls silent. The launcher decides what follows (launcher/visit_runner.h).
 #ifndef HONE_DEVICE_AGENT_CHILD_RUN_CHILD_H_
 #define HONE_DEVICE_AGENT_CHILD_RUN_CHILD_H_
 
@@ -17,20 +16,20 @@
 
 namespace hone::agent {
 
-// What a child has from its parent's memory. All must outlive it there.
+// What a child inherits from the launcher's memory. The pointers must stay valid in the child until it ends.
 struct ChildOrigin {
   const Device* device = nullptr;
   const ColdNumbers* cold_numbers = nullptr;
-  int64_t memory_limit = 0;                   // bytes of address space; 0 for none
-  CallFilter filter = CallFilter::kListener;  // kNone: the system has none, as the tracker was told
-  int threads = 1;                            // of its batch
+  int64_t memory_limit = 0;  // bytes of address space; 0 for none
+  CallFilter filter =
+      CallFilter::kListener;  // kNone: the system supports none, as the layers reported to the tracker say
+  int threads = 1;            // of the batch that it will get
 };
 
-// In a freshly forked child, with its end of the channel; never returns. Its task is one of these:
-// kReference: runs the reference kernel once and shows its outputs.
-// kBuilding: loads the candidates to verify, one after the other, so that their code is built; tells of those that have
-// none.
-// kTiming: as above.
+// Called in a freshly forked child with its end of the channel; never returns. It does what the task's purpose says:
+// kReference: calls the reference kernel once and stores its outputs in the result memory.
+// kBuilding: loads the candidates to verify, one by one, so that the driver compiles them, and reports those that fail.
+// kTiming: verifies and races candidates (race.h).
 [[noreturn]] void RunChild(const ChildOrigin& origin, int channel);
 
 }  // namespace hone::agent

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What repeats on cold constants have in common on all devices: the numbers that come round, and which buffers of a
-// kernel are replaced by them. What cold constants are: device_agent/devices/cpu/cold_constants.h.
+// Cold constants, as far as all devices share them: the numbers that replace a kernel's constants in timed calls, and
+// which buffers they replace. devices/cpu/cold_constants.h explains why.
 #ifndef HONE_DEVICE_AGENT_DEVICES_COLD_NUMBERS_H_
 #define HONE_DEVICE_AGENT_DEVICES_COLD_NUMBERS_H_
 
@@ -17,30 +17,30 @@
 
 namespace hone::agent {
 
-// The numbers: normal and finite in every float type, read-only. The launcher keeps them from visit to visit, and its
-// children inherit them: to fill them took a child longer than many a candidate.
+// The numbers: read-only, normal and finite in every float type. The launcher keeps them across visits and its children
+// inherit them, because filling them would take a child longer than many candidates take.
 class ColdNumbers {
  public:
-  // As many as repeats of `batch` want, if there are not enough yet; none for constants that stay the same. No more
-  // than would leave a small board without memory for the kernels themselves, of which `memory_limit` bytes are a
-  // child's; 0 for no limit. kResourceExhausted: no memory.
+  // Ensures that there are as many as the repeats of `batch` use; none if constants stay the same. At most as many as
+  // leave a small board enough memory for the kernels. memory_limit: bytes of one child; 0: no limit.
+  // kResourceExhausted: no memory.
   absl::Status Provide(const VisitBatch& batch, int64_t memory_limit);
-  int64_t wanted() const { return wanted_; }  // bytes that the last batch wants
-  // Grows when others are provided: children forked before do not have them.
+  int64_t wanted() const { return wanted_; }  // bytes that the last batch uses
+  // Counts reallocations. A child that was forked before the last one does not have the present numbers.
   int changes() const { return changes_; }
-  // In a child: so many bytes of them, no more than were there when it was forked.
+  // In a child: the first `bytes` of the numbers, at most those that existed when it was forked.
   std::span<char> numbers(int64_t bytes) const;
-  // In a child: that they are memory of its own which nobody may write.
+  // In a child: adds the numbers to the table, so that a write to them is reported as a write to read-only memory.
   void EnterIn(RegionTable& table) const;
 
  private:
-  RegionTable regions_{1};  // of the launcher
+  RegionTable regions_{1};  // the launcher's own
   std::optional<GuardedBuffer> memory_;
   int64_t wanted_ = 0;
   int changes_ = 0;
 };
 
-// Indices and sizes of the float constants, packed ones too. Integers stay what they are: they may be indices.
+// Index and bytes of each float constant, packed ones included. Integers are not replaced, because they may be indices.
 std::vector<std::pair<uint32_t, int64_t>> ColdBuffers(const KernelInterface& interface);
 
 }  // namespace hone::agent

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernels are measured on. Two faces: Device, which the agent and the launcher hold, says what it is and what its
-// kernels need; Session, which only a visit's child opens, runs kernels. What is between them takes a driver a second,
-// and needs no batch: StartedDevice.
+// The interface of a kind of device, on which kernels are measured. Four classes: the agent and the launcher hold a
+// Device, which describes it. Only a child opens the others: StartedDevice, whose driver runs in this process, Session,
+// which has the buffers of one batch, and LoadedKernel.
 //
-// A new kind of device implements the four classes here in a folder of its own, has a line in make_device.cc, and is
-// held to tests/conformance/device. Not here: the order of a visit (child/race.h) and who is to blame
-// (launcher/visit_runner.h), which are the same for all.
+// A new kind of device implements the four classes in a folder of its own and has a row in make_device.cc.
+// tests/conformance/device tests it. Not here: the order of a visit (child/race.h) and blame (launcher/visit_runner.h),
+// which are the same for all devices.
 #ifndef HONE_DEVICE_AGENT_DEVICES_DEVICE_H_
 #define HONE_DEVICE_AGENT_DEVICES_DEVICE_H_
 
@@ -27,91 +27,91 @@
 
 namespace hone::agent {
 
-// A kernel with its own packed buffers and workspace, and the session's inputs and outputs. A workspace does not begin
-// as zeros, since it does not in a model. An error of any call means that the process is of no use any more.
+// A kernel with its own packed buffers and workspace, and with the session's inputs and outputs. A workspace does not
+// begin as zeros, because it does not in a model. After an error of any call the process must end, except as noted.
 class LoadedKernel {
  public:
   virtual ~LoadedKernel() = default;
-  // Runs the launches of `prepare`, once, before all else. kResourceExhausted: there was no memory; the process lives
-  // on without this kernel.
+  // Runs the kernel's `prepare` launches. Call it once, first. kResourceExhausted: not enough memory; the process may
+  // continue without this kernel.
   virtual absl::Status Prepare() = 0;
-  // Runs the launches of `main` and waits for their end.
+  // Runs the kernel's `main` launches and waits for their end.
   virtual absl::Status Call() = 0;
-  // Mean seconds of one of `calls` calls in a row, on constants as cold as the batch asks for: outputs are worthless
-  // afterwards. `calls` is at least 1.
+  // Returns the mean seconds of one of `calls` (at least 1) calls in a row, on constants as cold as the batch asks for.
+  // The outputs are invalid afterwards.
   virtual absl::StatusOr<double> Time(int64_t calls) = 0;
-  // Shows what lies around every buffer that it may write, and around those that it could (visit/result_memory.h).
+  // Stores the guard zones of every buffer that the kernel may or could write.
   virtual absl::Status StoreGuards(ResultMemory& result_memory) = 0;
-  // Whether it has changed an input, where nothing keeps it from that; how, in words.
+  // The failure if the kernel has changed an input on a device that cannot protect inputs; nullopt otherwise.
   virtual absl::StatusOr<std::optional<VisitFailure>> ChangedInput() = 0;
 };
 
 class Session {
  public:
   virtual ~Session() = default;
-  // Finds or builds the kernel's code and makes its buffers. Runs none of it, but where a driver builds at the first
-  // launch: there every launch is run once, on whatever its buffers hold (not of a reference). The session must outlive
-  // the kernel. kNotFound, kInvalidArgument: its code is not there, or this device cannot run it. kResourceExhausted:
-  // it wants more memory than there is. The session lives on after these; after others, as kDeadlineExceeded for a
-  // launch that does not end, the process is of no use.
+  // Finds or builds the kernel's code and allocates its buffers. It runs no launch, except where a driver compiles at
+  // the first launch: there each launch runs once, on arbitrary data (not for a reference). The session must outlive
+  // the kernel. kNotFound, kInvalidArgument: the code is missing, or this device cannot run it. kResourceExhausted: not
+  // enough memory. After these the session can be used. After other errors, such as kDeadlineExceeded for a launch that
+  // does not end, the process must end.
   virtual absl::StatusOr<std::unique_ptr<LoadedKernel>> Load(const VisitKernel& kernel) = 0;
-  virtual absl::Status ClearOutputs() = 0;  // to bytes of 0xff
-  // What the batch's output buffer of that index holds, to `to`, which is as large.
+  virtual absl::Status ClearOutputs() = 0;  // fills them with bytes of 0xff
+  // Copies the output buffer of that index in the batch to `to`, which has the same size.
   virtual absl::Status CopyOutput(int buffer, std::span<char> to) = 0;
-  // Seconds of a fixed piece of work, on all that kernels run on, the same in every build of the agent: shows when the
-  // device itself drifts.
+  // Returns the seconds of a fixed piece of work on all units that kernels use, the same in every build of the agent.
+  // It shows when the device itself becomes slower.
   virtual absl::StatusOr<double> TimeReference() = 0;
 };
 
 struct SessionOptions {
-  const VisitBatch* batch = nullptr;  // must outlive the session, like all here
+  const VisitBatch* batch = nullptr;  // must outlive the session, like all pointers here
   int artifact_fd = -1;               // batch->artifact as a file
   const char* data = nullptr;         // inputs and constants, where LayOut puts them
   int64_t memory_limit = 0;           // bytes; 0 for none
   SessionPurpose purpose = SessionPurpose::kReference;
-  RegionTable* regions = nullptr;  // guarded buffers are entered here, so that a fault can be explained
-  std::span<char> cold_numbers;    // that come round in place of constants (cold_numbers.h); read-only, may be empty
+  RegionTable* regions = nullptr;  // guarded buffers are added here, so that a fault names the buffer
+  std::span<char> cold_numbers;  // replace constants in timed calls (cold_numbers.h); read-only; empty: constants stay
 };
 
 // A device whose driver runs in this process.
 class StartedDevice {
  public:
   virtual ~StartedDevice() = default;
-  // Once. The error says why the batch cannot be measured.
+  // Call it once. The error says why the batch cannot be measured.
   virtual absl::StatusOr<std::unique_ptr<Session>> Open(const SessionOptions& options) = 0;
 };
 
-// Its constructor touches no driver: the launcher, which forks, holds one too.
+// Its constructor must not load a driver, because the launcher holds a Device and forks.
 class Device {
  public:
   virtual ~Device() = default;
 
-  // In the agent. id: unique in the agent ("cpu").
+  // Called in the agent. Unique in the agent: "cpu".
   virtual std::string id() const = 0;
-  // kUnavailable: this machine has no such device, and why. kNotFound: it has others.
+  // kUnavailable: this machine has no device of this kind; the text says why. kNotFound: it has, but not this one.
   virtual absl::StatusOr<DeviceFingerprint> Fingerprint() = 0;
-  // The CPUs that its kernels run on, or are handed over from; empty: any.
+  // The CPUs on which its kernels, or the threads that launch them, run; empty: any.
   virtual std::vector<int> cpus() const { return {}; }
-  // Measures it, with up to `threads` threads where it has such; nothing else should run.
+  // Measures the device; a CPU with up to `threads` threads. Nothing else should run on it.
   virtual SelfTestResult SelfTest(int threads) = 0;
 
-  // In the agent, where the system shows them.
+  // Called in the agent, because the sandbox hides the sensors.
   virtual Sensors ReadSensors() const = 0;
-  // Whether that is to be done all through a visit, too, since the device idles as soon as it has ended. Not of CPUs:
-  // it takes time from what runs there.
+  // Whether the sensors must also be read during a visit, because the device idles as soon as the visit ends. False for
+  // CPUs, where reading takes time from kernels.
   virtual bool ReadsSensorsInVisits() const { return false; }
 
-  // In the launcher.
+  // Called in the launcher.
   virtual SandboxPolicy sandbox() const = 0;
-  // Longest that Load may take, building included.
+  // The longest time that Load may take, compiling included.
   virtual double load_seconds() const = 0;
-  // Processes that may build kernels side by side before any is timed; 0: Load builds nothing.
+  // The number of processes that may compile kernels in parallel before the first is timed; 0: Load compiles nothing.
   virtual int Builders() const = 0;
-  // Whether the batch brings all that Load would build, as far as can be seen: a driver need not take it.
+  // Whether the batch seems to contain all code that Load would compile. The driver may still reject that code.
   virtual bool IsBuilt(const VisitBatch& batch) const = 0;
 
-  // In a visit's child, confined as sandbox() says, which may not know its batch yet, but for its `threads`. The error
-  // says why nothing can be measured.
+  // Called in a child that is confined by sandbox(). Starts the driver before the batch is known; only the batch's
+  // number of threads is. The error says why nothing can be measured.
   virtual absl::StatusOr<std::unique_ptr<StartedDevice>> Start(int threads) const = 0;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The facts of a device (device_facts.h), and of the wall around its kernels (sandbox.h), as messages.
+// Converts the facts of a device (device_facts.h) and the layers of its sandbox (sandbox/sandbox.h) to messages and
+// back.
 #ifndef HONE_DEVICE_AGENT_DEVICES_DEVICE_CONVERT_H_
 #define HONE_DEVICE_AGENT_DEVICES_DEVICE_CONVERT_H_
 
@@ -16,7 +17,7 @@ v1::DeviceFingerprint ToProto(const DeviceFingerprint& fingerprint);
 v1::SelfTest ToProto(const SelfTestResult& test);
 v1::SandboxLayer ToProto(const SandboxLayer& layer);
 v1::Sandbox ToProto(const std::vector<SandboxLayer>& layers);
-std::vector<SandboxLayer> FromProto(const v1::Sandbox& sandbox);  // without layers that are not known here
+std::vector<SandboxLayer> FromProto(const v1::Sandbox& sandbox);  // skips layers that this version does not know
 
 }  // namespace hone::agent
 

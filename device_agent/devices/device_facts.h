@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device is, and whether it is fit, in plain values. What the fields mean is said in proto/hone/v1: types.proto
-// (DeviceFingerprint) and agent.proto (SelfTest); device_convert.h writes the messages.
+// The description of a device and the result of its self-test, as plain values. The fields mean what proto/hone/v1 says
+// (types.proto: DeviceFingerprint; agent.proto: SelfTest); device_convert.h writes the messages.
 #ifndef HONE_DEVICE_AGENT_DEVICES_DEVICE_FACTS_H_
 #define HONE_DEVICE_AGENT_DEVICES_DEVICE_FACTS_H_
 
@@ -19,7 +19,7 @@ struct CacheLevel {
   int shared_by = 0;  // logical CPUs
 };
 
-// Empty or 0 where a device does not say.
+// A field is empty or 0 if the device does not report it.
 struct DeviceFingerprint {
   std::string architecture, cpu_model;
   std::vector<std::string> cpu_features;  // sorted
@@ -27,19 +27,19 @@ struct DeviceFingerprint {
   std::vector<CacheLevel> caches;
   int64_t memory_bytes = 0;
   std::string kernel, governor, boost, smt, huge_pages;
-  std::string core_group;    // "1/2": of two groups of cores the fastest; empty where all are alike
+  std::string core_group;    // "1/2": the fastest of two groups of cores; empty if all cores are alike
   std::string text, digest;  // one line for the hardware, and its SHA-256
-  std::string place;         // no other device of its kind in this machine has it; not sent
+  std::string place;         // distinguishes the devices of one kind in this machine; not sent
 };
 
 struct SelfTestResult {
   bool passed = false;
-  std::string reason;  // why it has not passed
+  std::string reason;  // why it failed; empty if it passed
   double reference_seconds = 0;
   double noise = 0;  // as a fraction
   std::optional<double> temperature_c;
   double peak_gflops = 0, bandwidth_gbps = 0;
-  bool busy = false;  // another process has the device for itself: nothing was measured
+  bool busy = false;  // another process has exclusive use of the device; nothing was measured
 };
 
 }  // namespace hone::agent

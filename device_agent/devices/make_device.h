@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From what a person writes to a device: "opencl" is the first one of that kind, "opencl:NAME" the one called so.
+// Creates a device from a text of the user: "opencl" is the first device of that kind, "opencl:NAME" the one of that
+// name.
 #ifndef HONE_DEVICE_AGENT_DEVICES_MAKE_DEVICE_H_
 #define HONE_DEVICE_AGENT_DEVICES_MAKE_DEVICE_H_
 
@@ -11,11 +12,11 @@
 
 namespace hone::agent {
 
-// All that a person may write, for help and messages: "cpu, cpu:N, opencl, opencl:NAME".
+// All texts that MakeDevice accepts, for help and messages: "cpu, cpu:N, opencl, opencl:NAME".
 std::string DeviceKinds();
 
-// folder: for what a driver keeps between visits; this agent's alone, and lives as long as it.
-// kInvalidArgument: no kind of device is called so; whether this machine has it, only Fingerprint tells.
+// folder: for files that a driver keeps between visits; used by this agent alone, and must outlive the device.
+// kInvalidArgument: no kind of device has that name. Whether this machine has such a device, only Fingerprint tells.
 absl::StatusOr<std::unique_ptr<Device>> MakeDevice(const std::string& text, const std::string& folder);
 
 }  // namespace hone::agent

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `hone-agent doctor` and `hone doctor`: says what spoils timings or security on this machine, and what mends it.
-// What is looked at: machine_checks.h, driver_checks.h, identity_checks.h.
+// `hone-agent doctor` and `hone doctor`: report what disturbs timings or weakens security on this machine, and how to
+// fix it. The checks are in machine_checks.h, driver_checks.h and identity_checks.h.
 #ifndef HONE_DEVICE_AGENT_DOCTOR_DOCTOR_H_
 #define HONE_DEVICE_AGENT_DOCTOR_DOCTOR_H_
 
@@ -13,14 +13,14 @@
 namespace hone::agent {
 
 struct DoctorOptions {
-  std::filesystem::path identity;  // folder
-  std::string tracker;             // HOST:PORT; empty: the one that was joined
-  bool renews_itself = false;      // whose certificate it is: an agent's
+  std::filesystem::path identity;  // folder of the identity
+  std::string tracker;             // HOST:PORT; empty: the tracker that was joined
+  bool renews_itself = false;      // whether the program renews its certificate, as an agent does
 };
 
 std::vector<Finding> Examine(const DoctorOptions& options);
 
-bool AllFine(const std::vector<Finding>& findings);  // notes are fine
+bool AllFine(const std::vector<Finding>& findings);  // no kBad; notes are fine
 std::string FindingsAsText(const std::vector<Finding>& findings);
 std::string FindingsAsJson(const std::vector<Finding>& findings);
 

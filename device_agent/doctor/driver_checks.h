@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which devices with lanes the drivers of this machine find, for `doctor`: whoever sets up a GPU asks that first.
+// Which devices with lanes the drivers of this machine find, for `doctor`. It is a GPU owner's first question.
 #ifndef HONE_DEVICE_AGENT_DOCTOR_DRIVER_CHECKS_H_
 #define HONE_DEVICE_AGENT_DOCTOR_DRIVER_CHECKS_H_
 
@@ -9,11 +9,11 @@
 
 namespace hone::agent {
 
-// The files: as dlopen takes them. A note where there is no device, with the driver's reason.
+// `file` is the driver library for dlopen. Without a device the finding is a note with the driver's reason.
 Finding CheckCuda(const char* file);
 Finding CheckOpenCl(const char* file);
 
-// All of them, by the names under which drivers are installed.
+// All of them, with the names under which drivers are installed.
 std::vector<Finding> CheckDrivers();
 
 }  // namespace hone::agent

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `doctor` says of one thing that it looked at: whether that is as it should be, and what mends it.
+// One finding of `doctor`: a thing that was checked, whether it is in order, and how to fix it.
 #ifndef HONE_DEVICE_AGENT_DOCTOR_FINDING_H_
 #define HONE_DEVICE_AGENT_DOCTOR_FINDING_H_
 
@@ -9,15 +9,15 @@ namespace hone::agent {
 
 enum class Verdict {
   kGood,
-  kNote,  // worth knowing; a farm can live with it
-  kBad,   // spoils timings, or what protects the machine and the farm
+  kNote,  // worth knowing, but acceptable for a farm
+  kBad,   // disturbs timings, or weakens the security of the machine or the farm
 };
 
 struct Finding {
   std::string check;  // "governor": one word, the same in every version
   Verdict verdict = Verdict::kGood;
-  std::string what;  // for people, with the numbers
-  std::string mend;  // a command, or what to do; empty where there is nothing to
+  std::string what;  // the state, in words, with figures
+  std::string mend;  // a command or an instruction; empty if nothing needs to be done
 };
 
 }  // namespace hone::agent

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether who this program is in its farm holds: the folder of its identity, the certificate's time, and the clock
-// against the tracker's. Start at CheckIdentity.
+// Checks of the identity of this program in its farm: the folder, the certificate's validity, and the clock compared
+// with the tracker's. Start at CheckIdentity.
 #ifndef HONE_DEVICE_AGENT_DOCTOR_IDENTITY_CHECKS_H_
 #define HONE_DEVICE_AGENT_DOCTOR_IDENTITY_CHECKS_H_
 
@@ -15,16 +15,17 @@
 
 namespace hone::agent {
 
-Finding CheckFolder(const std::filesystem::path& folder);  // closed to others, with an identity
-// Of one that a tracker can take (pki::CheckCertificateIn). renewed: by the program itself, as agents and tuners do.
+Finding CheckFolder(const std::filesystem::path& folder);  // it must hold an identity and be closed to other users
+// For a certificate that passed pki::CheckCertificateIn. renewed: the program renews it itself, as agents and tuners
+// do.
 Finding CheckCertificate(const pki::CertificateFacts& facts, bool renewed, absl::Time now);
-// A call went out at `sent`, came back at `heard`, and the tracker's clock said `there`.
+// Compares clocks: a call was sent at `sent` and answered at `heard`; in between the tracker's clock showed `there`.
 Finding CheckSkew(absl::Time sent, absl::Time there, absl::Time heard);
-// The tracker did not answer, and why.
+// The finding if the tracker did not answer.
 Finding NoTracker(const std::string& address, const absl::Status& why);
 
-// All of them; calls the tracker at `address`, or the one that was joined where it is empty. Takes some seconds where
-// nobody answers.
+// All of them. Calls the tracker at `address`, or the joined one if it is empty. Takes some seconds if the tracker does
+// not answer.
 std::vector<Finding> CheckIdentity(const std::filesystem::path& folder, const std::string& address, bool renewed);
 
 }  // namespace hone::agent

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One measuring child under watch: fork it, read its packets one by one, kill it when it falls silent for longer than
-// it said it would, and say in words how it ended.
+// A child process, seen from the launcher: forks it, reads its messages one by one, decides about its system calls,
+// kills it, and says how it ended. ChildSupervisor (child_supervisor.h) judges the messages.
 #ifndef HONE_DEVICE_AGENT_LAUNCHER_CHILD_PROCESS_H_
 #define HONE_DEVICE_AGENT_LAUNCHER_CHILD_PROCESS_H_
 
@@ -19,29 +19,31 @@ class ChildProcess {
  public:
   enum class Event { kMessage, kSilent, kEnded, kCancelled, kForbidden };
 
-  // Forks; `body` runs in the child with its end of the channel and must not return. The child ends when the thread
-  // that calls this does. kUnavailable: no process or socket.
+  // Forks. `body` runs in the child with its end of the channel and must not return. The system kills the child when
+  // the calling thread ends. kUnavailable: no process or no socket.
   static absl::StatusOr<ChildProcess> Start(const std::function<void(int channel)>& body);
   ChildProcess(ChildProcess&& other) noexcept;
   ChildProcess& operator=(ChildProcess&&) = delete;
-  ~ChildProcess();  // kills it if it lives
+  ~ChildProcess();  // kills the child and waits for its end
 
-  // `cancel_fd` is readable (kCancelled), or else: the next packet, nothing for `seconds` (kSilent), the child is gone
-  // and every packet was read (kEnded), or it stands at a system call that it may not make (kForbidden).
+  // Waits for the next event. kCancelled: `cancel_fd` (or -1) is readable, which goes first. kMessage: `message` was
+  // received. kSilent: nothing came for `seconds`. kEnded: the child is gone and all its messages were read.
+  // kForbidden: it is stopped at a system call that it may not make.
   Event Next(VisitMessage& message, double seconds, int cancel_fd);
   const std::string& forbidden() const { return forbidden_; }  // the name of that call
-  // From now on it may make only the calls that running kernels need.
+  // Ends the setup phase: the child may then make only the system calls that running kernels need.
   void EndSetup() { setting_up_ = false; }
-  // To a message that awaits an answer.
+  // Answers a kShown message or the first kTimes message of a candidate.
   void Answer(VisitAnswer answer) const;
-  // What it is to work on: a packet that files come with, which stay open here. If it has ended, Next still has what it
-  // said before.
+  // Sends the task packet with `files`, which stay open in this process. If the child has ended, Next still returns the
+  // messages that it sent before.
   void HandOver(std::span<const char> packet, std::span<const int> files);
-  double begun() const { return begun_; }  // of SecondsNow: when it was handed its work
+  double begun() const { return begun_; }  // SecondsNow at HandOver; 0 before
   void Kill();
-  // After kEnded or Kill: "was killed by SIGSEGV", "ended with status 3". Waits for it.
+  // Call it after kEnded or Kill. Waits for the child's end and describes it: "was killed by SIGSEGV", "ended with
+  // status 3".
   std::string Ending();
-  // After Ending, of one that nobody here has killed: the system did, as it does where memory is short.
+  // Valid after Ending: whether the system killed the child, as it does when memory is short, and not the launcher.
   bool lost() const { return lost_; }
 
  private:
@@ -51,7 +53,7 @@ class ChildProcess {
 
   pid_t pid_;
   int channel_;
-  int listener_ = -1;  // system_calls.h; of the child's first packet
+  int listener_ = -1;  // of the system call filter (system_calls.h); came with the first message; -1: none
   bool setting_up_ = true, first_ = true, killed_ = false, lost_ = false;
   double begun_ = 0;
   std::string forbidden_;

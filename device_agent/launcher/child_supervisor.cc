@@ -63,54 +63,54 @@ ChildSupervisor::ChildSupervisor(Progress& progress, const VisitBatch& batch, co
       spent_(batch.candidates.size() + 1) {}
 
 ChildEnd ChildSupervisor::Follow(ChildProcess& child) {
-  turn_begun_ = child.begun();
+  candidate_begun_ = child.begun();
   VisitMessage message;
   for (;;) {
-    switch (child.Next(message, std::max(0.0, Left()), options_.cancel_fd)) {
+    switch (child.Next(message, std::max(0.0, SecondsLeft()), options_.cancel_fd)) {
       case ChildProcess::Event::kCancelled:
         return {ChildEnd::kCancelled, ""};
       case ChildProcess::Event::kForbidden:
-        return Forbidden(child);
+        return BlameForbiddenCall(child);
       case ChildProcess::Event::kEnded:
-        return Ended(child);
+        return JudgeEnd(child);
       case ChildProcess::Event::kMessage:
-        if (const std::optional<ChildEnd> end = Take(message, child)) return *end;
-        if (Left() > 0) break;
+        if (const std::optional<ChildEnd> end = HandleMessage(message, child)) return *end;
+        if (SecondsLeft() > 0) break;
         [[fallthrough]];  // who always has something to say gets no more time than who is silent
       case ChildProcess::Event::kSilent:
         child.Kill();
         if (SecondsNow() >= options_.kill_at) return {ChildEnd::kOutOfTime, ""};
-        return Blamed(Silence());
+        return Blame(FailureOfSilence());
     }
   }
 }
 
-ChildEnd ChildSupervisor::Forbidden(ChildProcess& child) {
+ChildEnd ChildSupervisor::BlameForbiddenCall(ChildProcess& child) {
   child.Kill();
-  return Blamed(MadeCall(child.forbidden()));
+  return Blame(MadeCall(child.forbidden()));
 }
 
 // It said of a candidate why it could not go on; else the system knows how it died.
-ChildEnd ChildSupervisor::Ended(ChildProcess& child) {
+ChildEnd ChildSupervisor::JudgeEnd(ChildProcess& child) {
   if (failed_one_) return {ChildEnd::kReplace, ""};
   const std::string text = fmt::format("the process {}", child.Ending());
-  if (!child.lost()) return Blamed({FailureKind::kCrashed, text});
-  return Blamed({FailureKind::kLostDevice, text + ", by the system, as it does where memory is short"});
+  if (!child.lost()) return Blame({FailureKind::kCrashed, text});
+  return Blame({FailureKind::kLostDevice, text + ", by the system, as it does where memory is short"});
 }
 
-VisitFailure ChildSupervisor::Silence() const {
+VisitFailure ChildSupervisor::FailureOfSilence() const {
   if (current_ < 0) return {FailureKind::kRunTimeout, fmt::format("nothing for {:.3g} s", limit_)};
   if (loading_) return {FailureKind::kCompileTimeout, fmt::format("not built after {:.3g} s", limit_)};
   return {FailureKind::kRunTimeout, fmt::format("a call took longer than {:.3g} s", batch_.policy.timeout_seconds)};
 }
 
-ChildEnd ChildSupervisor::Blamed(const VisitFailure& blame) {
+ChildEnd ChildSupervisor::Blame(const VisitFailure& blame) {
   if (!progress_.IsKnown(current_)) return {ChildEnd::kBatchFailed, blame.text};
   if (!progress_.HasFailed(current_)) progress_.Fail(current_, blame);
   return {ChildEnd::kReplace, ""};
 }
 
-std::optional<ChildEnd> ChildSupervisor::Take(const VisitMessage& message, ChildProcess& child) {
+std::optional<ChildEnd> ChildSupervisor::HandleMessage(const VisitMessage& message, ChildProcess& child) {
   using Type = VisitMessage::Type;
   switch (message.type) {
     case Type::kConfined:
@@ -121,7 +121,7 @@ std::optional<ChildEnd> ChildSupervisor::Take(const VisitMessage& message, Child
       if (message.type == Type::kReady) child.EndSetup();
       return std::nullopt;
     case Type::kBegin:
-      if (!Begun(message)) break;
+      if (!BeginStep(message)) break;
       return std::nullopt;
     case Type::kFailed:
       if (message.candidate < 0) return ChildEnd{ChildEnd::kBatchFailed, Clean(message.text, sizeof(message.text))};
@@ -132,26 +132,26 @@ std::optional<ChildEnd> ChildSupervisor::Take(const VisitMessage& message, Child
       return std::nullopt;
     case Type::kFault:
       child.Kill();
-      return Blamed(BlameFor(message));
+      return Blame(BlameFor(message));
     case Type::kShown:
       if (set_up_ < Type::kReady || message.candidate != current_ || failed_one_ || shown_) break;
       if (options_.result_memory == nullptr) break;
-      return Judge(message, child);
+      return JudgeResults(message, child);
     case Type::kTimes:
-      return TakeTimes(message, child);
+      return JudgeTimes(message, child);
     case Type::kReference:
       if (!progress_.AddReference(message)) break;
       return std::nullopt;
     case Type::kDone:
-      if (const auto end = TakeDone()) return end;
+      if (const auto end = JudgeDone()) return end;
       break;
   }
   child.Kill();
-  return Blamed({FailureKind::kCrashed, "broke the measuring process: what it says makes no sense"});
+  return Blame({FailureKind::kCrashed, "broke the measuring process: what it says makes no sense"});
 }
 
 // False: it makes no sense, or takes more steps than there are.
-bool ChildSupervisor::Begun(const VisitMessage& message) {
+bool ChildSupervisor::BeginStep(const VisitMessage& message) {
   // Once it works on candidates, it works on nothing else, and on none that has failed: who ends with such a one would
   // be replaced for ever.
   if (!progress_.IsKnown(message.candidate) && (message.candidate != -1 || current_ >= 0)) return false;
@@ -167,12 +167,12 @@ bool ChildSupervisor::Begun(const VisitMessage& message) {
   current_ = message.candidate;
   failed_one_ = false;
   loading_ = message.loading != 0;
-  limit_ = Clamp(message.limit_seconds);
+  limit_ = ClampLimit(message.limit_seconds);
   return ++spent_[static_cast<size_t>(current_ + 1)].steps <= kStepsMax;
 }
 
 // A broken child must not buy itself time, in one step or in many.
-double ChildSupervisor::Clamp(double seconds) const {
+double ChildSupervisor::ClampLimit(double seconds) const {
   const VisitPolicy& policy = batch_.policy;
   const double most = loading_       ? load_seconds_
                       : current_ < 0 ? kSetUpSeconds + policy.reference_timeout_seconds
@@ -181,44 +181,44 @@ double ChildSupervisor::Clamp(double seconds) const {
 }
 
 // For all calls of a candidate in one child together: the two rounds' repeats, generously.
-double ChildSupervisor::CallAllowance() const {
+double ChildSupervisor::AllowedCallSeconds() const {
   const VisitPolicy& policy = batch_.policy;
   return 3 + 40 * policy.timeout_seconds + 16 * (policy.min_seconds_first + policy.final_seconds) +
          static_cast<double>(LayOut(batch_).output_bytes) * 1e-8;
 }
 
 // For all steps like the last one together, of the same candidate, or of none, in one child.
-double ChildSupervisor::Allowance() const {
+double ChildSupervisor::AllowedSeconds() const {
   if (loading_) return kLoadsMax * load_seconds_;
   // The device is started, a session is opened, the reference is called.
   if (current_ < 0) return 3 * (kSetUpSeconds + batch_.policy.reference_timeout_seconds);
-  return CallAllowance();
+  return AllowedCallSeconds();
 }
 
-double ChildSupervisor::Left() const {
+double ChildSupervisor::SecondsLeft() const {
   const double now = SecondsNow();
   const double before = loading_ ? spent().loading : spent().calling;
-  return std::min({limit_, options_.kill_at - now, Allowance() - before - (now - begun_)});
+  return std::min({limit_, options_.kill_at - now, AllowedSeconds() - before - (now - begun_)});
 }
 
-std::optional<VisitFailure> ChildSupervisor::Look(const VisitMessage& message) {
+std::optional<VisitFailure> ChildSupervisor::CheckGuards(const VisitMessage& message) {
   const bool reference = message.candidate < 0;
   const VisitKernel& kernel =
       reference ? batch_.reference : batch_.candidates[static_cast<size_t>(message.candidate)].kernel;
   return options_.result_memory->CheckGuards(kernel.interface);
 }
 
-std::optional<ChildEnd> ChildSupervisor::Judge(const VisitMessage& message, ChildProcess& child) {
+std::optional<ChildEnd> ChildSupervisor::JudgeResults(const VisitMessage& message, ChildProcess& child) {
   const bool reference = options_.expected == nullptr;
   if (reference != (message.candidate < 0)) {
     child.Kill();
-    return Blamed({FailureKind::kCrashed, "broke the measuring process: it shows what nobody asked for"});
+    return Blame({FailureKind::kCrashed, "broke the measuring process: it shows what nobody asked for"});
   }
-  if (std::optional<VisitFailure> beside = Look(message)) {
+  if (std::optional<VisitFailure> beside = CheckGuards(message)) {
     child.Answer(VisitAnswer::kLost);
     failed_one_ = true;
     beside->text = Clean(beside->text);
-    return Blamed(*beside);
+    return Blame(*beside);
   }
   if (reference) {
     shown_ = true;
@@ -232,27 +232,27 @@ std::optional<ChildEnd> ChildSupervisor::Judge(const VisitMessage& message, Chil
     child.Answer(VisitAnswer::kGood);
     return std::nullopt;
   }
-  if (options_.doubtful) {
+  if (options_.expected_may_be_foreign) {
     child.Kill();
     return ChildEnd{ChildEnd::kRecheckReference, ""};
   }
   progress_.Fail(current_, *differs);
   failed_one_ = true;
-  turn_begun_ = SecondsNow();
+  candidate_begun_ = SecondsNow();
   child.Answer(VisitAnswer::kFailed);
   return std::nullopt;
 }
 
-std::optional<ChildEnd> ChildSupervisor::TakeTimes(const VisitMessage& message, ChildProcess& child) {
+std::optional<ChildEnd> ChildSupervisor::JudgeTimes(const VisitMessage& message, ChildProcess& child) {
   const bool first = progress_.IsUntimed(message.candidate);
   if (first && (message.candidate != current_ || options_.result_memory == nullptr)) {
     child.Kill();
-    return Blamed({FailureKind::kCrashed, "broke the measuring process: it has times of another candidate"});
+    return Blame({FailureKind::kCrashed, "broke the measuring process: it has times of another candidate"});
   }
   // The first times were taken in the candidate's turn; those of later rounds are told after the whole round.
-  if (!progress_.AddTimes(message, SecondsNow() - (first ? turn_begun_ : child.begun()))) {
+  if (!progress_.AddTimes(message, SecondsNow() - (first ? candidate_begun_ : child.begun()))) {
     child.Kill();
-    return Blamed({FailureKind::kImpossibleTime, "claims times that cannot be"});
+    return Blame({FailureKind::kImpossibleTime, "claims times that cannot be"});
   }
   const double fastest = *std::min_element(message.seconds, message.seconds + message.count);
   if (fastest < batch_.call_seconds_min) {
@@ -265,24 +265,24 @@ std::optional<ChildEnd> ChildSupervisor::TakeTimes(const VisitMessage& message, 
     return ChildEnd{ChildEnd::kReplace, ""};
   }
   if (first) {
-    if (std::optional<VisitFailure> beside = Look(message)) {
+    if (std::optional<VisitFailure> beside = CheckGuards(message)) {
       child.Answer(VisitAnswer::kLost);
       failed_one_ = true;
       beside->text = Clean(beside->text);
-      return Blamed(*beside);
+      return Blame(*beside);
     }
   }
   if (!first) return std::nullopt;
-  turn_begun_ = SecondsNow();
+  candidate_begun_ = SecondsNow();
   child.Answer(VisitAnswer::kGood);
   return std::nullopt;
 }
 
 // Only a visit whose time is over, or would be with one more, may leave candidates out.
-std::optional<ChildEnd> ChildSupervisor::TakeDone() const {
+std::optional<ChildEnd> ChildSupervisor::JudgeDone() const {
   const bool complete = options_.result_memory == nullptr ||
                         (options_.expected == nullptr ? shown_ : progress_.PendingCandidates().empty());
-  const double next = SecondsNow() + load_seconds_ + CallAllowance();
+  const double next = SecondsNow() + load_seconds_ + AllowedCallSeconds();
   if (complete || (options_.expected != nullptr && next >= options_.deadline)) return ChildEnd{ChildEnd::kDone, ""};
   return std::nullopt;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Follows one child to its end and books what it says: believes no number without checking it, looks at the result
-// memory itself, and ends what is silent, spends more time than a kernel can need, or makes a forbidden system call.
+// Supervises one child to its end and enters its results into Progress. Checks every number of its messages, judges the
+// result memory itself, and kills a child that is silent, takes more time than kernels can need, or makes a forbidden
+// system call.
 #ifndef HONE_DEVICE_AGENT_LAUNCHER_CHILD_SUPERVISOR_H_
 #define HONE_DEVICE_AGENT_LAUNCHER_CHILD_SUPERVISOR_H_
 
@@ -17,46 +18,56 @@
 
 namespace hone::agent {
 
+// How the supervision of a child ended.
 struct ChildEnd {
-  enum { kDone, kReplace, kBatchFailed, kOutOfTime, kCancelled, kRecheckReference } what;
-  std::string error;  // kBatchFailed
+  enum {
+    kDone,              // it has finished its task
+    kReplace,           // a candidate failed; another child must continue
+    kBatchFailed,       // the batch cannot be measured; see `error`
+    kOutOfTime,         // killed at Options::kill_at
+    kCancelled,         // Options::cancel_fd became readable
+    kRecheckReference,  // outputs differ from a reference that another batch computed; compute this batch's own
+  } what;
+  std::string error;  // set for kBatchFailed
 };
 
 class ChildSupervisor {
  public:
   struct Options {
-    double kill_at = 0;                     // when the child must have ended, of SecondsNow
-    double deadline = 0;                    // before which it must not leave candidates out, of SecondsNow
-    int cancel_fd = -1;                     // or -1
-    ResultMemory* result_memory = nullptr;  // null: it shows none
-    const char* expected =
-        nullptr;  // the outputs, as LayOut says; null: it computes them, and only its guards are judged
-    bool doubtful =
-        false;  // `expected` came with another batch: the child whose outputs differ ends as kRecheckReference
+    double kill_at = 0;   // SecondsNow by which the child must have ended
+    double deadline = 0;  // SecondsNow before which the child must not leave candidates out
+    int cancel_fd = -1;   // readable when the visit is to end; -1: never
+    // Shared with the child; null for a building child, which has no results.
+    ResultMemory* result_memory = nullptr;
+    // The reference's outputs, laid out as LayOut says. Null: the child computes them, and only guard zones are judged.
+    const char* expected = nullptr;
+    // Whether another batch's reference computed `expected`. Then a difference ends the child as kRecheckReference.
+    bool expected_may_be_foreign = false;
   };
-  // All must outlive it.
+  // All arguments must outlive the supervisor.
   ChildSupervisor(Progress& progress, const VisitBatch& batch, const Device& device, const Options& options);
 
+  // Handles the messages of the child until it ends, or kills it.
   ChildEnd Follow(ChildProcess& child);
 
  private:
-  ChildEnd Blamed(const VisitFailure& blame);
-  ChildEnd Ended(ChildProcess& child);
-  ChildEnd Forbidden(ChildProcess& child);
-  VisitFailure Silence() const;
-  bool Begun(const VisitMessage& message);
-  std::optional<ChildEnd> Take(const VisitMessage& message, ChildProcess& child);
-  std::optional<ChildEnd> Judge(const VisitMessage& message, ChildProcess& child);
-  std::optional<ChildEnd> TakeTimes(const VisitMessage& message, ChildProcess& child);
-  std::optional<ChildEnd> TakeDone() const;
-  std::optional<VisitFailure> Look(const VisitMessage& message);
-  double Clamp(double seconds) const;
-  double CallAllowance() const;
-  double Allowance() const;
-  double Left() const;
-  // In this child, for one candidate, or for none.
+  ChildEnd Blame(const VisitFailure& blame);
+  ChildEnd JudgeEnd(ChildProcess& child);
+  ChildEnd BlameForbiddenCall(ChildProcess& child);
+  VisitFailure FailureOfSilence() const;
+  bool BeginStep(const VisitMessage& message);
+  std::optional<ChildEnd> HandleMessage(const VisitMessage& message, ChildProcess& child);
+  std::optional<ChildEnd> JudgeResults(const VisitMessage& message, ChildProcess& child);
+  std::optional<ChildEnd> JudgeTimes(const VisitMessage& message, ChildProcess& child);
+  std::optional<ChildEnd> JudgeDone() const;
+  std::optional<VisitFailure> CheckGuards(const VisitMessage& message);
+  double ClampLimit(double seconds) const;
+  double AllowedCallSeconds() const;
+  double AllowedSeconds() const;
+  double SecondsLeft() const;
+  // What this child spent on one candidate, or on none.
   struct Spent {
-    double calling = 0, loading = 0;  // seconds, without the last step
+    double calling = 0, loading = 0;  // seconds, without the step under way
     int steps = 0;
   };
   const Spent& spent() const { return spent_[static_cast<size_t>(current_ + 1)]; }
@@ -66,16 +77,16 @@ class ChildSupervisor {
   const double load_seconds_;
   const Options options_;
   double limit_ = 30;
-  double begun_;  // when the last step was begun
-  // When the last candidate's turn was over, by our answer: the next one's cannot have begun before. A message says
-  // less, as it may be read late.
-  double turn_begun_ = 0;
-  std::vector<Spent> spent_;  // for none, then by candidate
+  double begun_;  // SecondsNow at the beginning of the step under way
+  // SecondsNow of the answer that ended the last candidate's turn; the next candidate cannot have begun earlier. A
+  // message does not tell that time, because it may be read late.
+  double candidate_begun_ = 0;
+  std::vector<Spent> spent_;  // first for no candidate, then by candidate
   int current_ = -1;
   bool loading_ = false;
   bool failed_one_ = false;
-  VisitMessage::Type set_up_ = {};  // how far it is
-  bool shown_ = false;              // it has shown the reference's outputs
+  VisitMessage::Type set_up_ = {};  // the setup message that came last
+  bool shown_ = false;              // whether the reference's outputs are in the result memory
 };
 
 }  // namespace hone::agent

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device's driver keeps in folders of its own, between batches.
+// The folders in which a device's driver keeps compiled code. They are reset between batches.
 //
-// A child that measures may write whatever it likes there, and what it writes a driver would load for another batch, as
-// code that it had built itself. So before the next batch all of that goes. What was built while there was no batch,
-// the device's reference kernel, comes back: a driver's compiler takes a second for it, in every child.
+// A measuring child can write any file there, and the driver would load it for another batch as code that it compiled
+// itself. So everything is removed before the next batch. Files from the time without a batch, the compiled reference
+// kernel, are restored, because compiling it would take each child a second.
 #ifndef HONE_DEVICE_AGENT_LAUNCHER_DRIVER_FOLDER_H_
 #define HONE_DEVICE_AGENT_LAUNCHER_DRIVER_FOLDER_H_
 
@@ -18,24 +18,24 @@ namespace hone::agent {
 
 class DriverFolder {
  public:
-  // paths: absolute, as SandboxPolicy::writable has them. There may be none.
+  // paths: absolute, as in SandboxPolicy::writable; may be empty.
   explicit DriverFolder(std::vector<std::string> paths) : paths_(std::move(paths)) {}
 
-  // Removes all that is in them, and puts there what was remembered. Nobody else may change them meanwhile. An error:
-  // something of a batch may be left.
+  // Removes the contents of the folders and restores the remembered files. No other process may change them meanwhile.
+  // After an error, files of a batch may be left.
   absl::Status Reset() const;
-  // What Reset puts there: what is in them now. Only while nobody but children without a batch has been there since a
-  // Reset. Only the first call that finds something counts.
+  // Remembers the present contents for Reset. Call it only if since the last Reset only children without a batch used
+  // the folders. Calls after the first that found a file have no effect.
   void Remember();
 
  private:
   struct Entry {
     std::string path;
-    std::optional<std::string> bytes;  // none: it is a folder
+    std::optional<std::string> bytes;  // nullopt: a folder
   };
 
   const std::vector<std::string> paths_;
-  std::vector<Entry> remembered_;  // a folder before what is in it
+  std::vector<Entry> remembered_;  // each folder before its contents
 };
 
 }  // namespace hone::agent

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a kernel can have been so fast: no device is faster than its peak, whatever a process says of its own time.
+// The shortest time that a kernel can take, from the device's measured peak. The launcher refuses shorter times,
+// because a kernel's process reports its own times and may lie.
 #ifndef HONE_DEVICE_AGENT_LAUNCHER_PLAUSIBLE_H_
 #define HONE_DEVICE_AGENT_LAUNCHER_PLAUSIBLE_H_
 
@@ -9,12 +10,12 @@
 
 namespace hone::agent {
 
-// Seconds that no kernel of the batch can beat on a device whose measured peak is `peak_gflops` of f32; far below what
-// any reaches. 0 where the peak is not known.
+// A lower bound of the seconds of one call of any kernel of the batch, on a device with a measured f32 peak of
+// `peak_gflops`. It is far below what real kernels reach. 0 if the peak is not known (0).
 double CallSecondsMin(const v1::Batch& batch, double peak_gflops);
 
-// The peak of a device: the highest that any of its tests has measured, since one that others disturb finds too little.
-// For several threads.
+// The peak of a device: the highest that any of its self-tests measured, because a disturbed test measures too little.
+// Thread-safe.
 class MeasuredPeak {
  public:
   explicit MeasuredPeak(double gflops) : gflops_(gflops) {}

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of a batch while its children come and go: which candidates are verified, their times, how they failed.
+// The state of a batch during a visit, across its children: which candidates are verified, their times, and their
+// failures.
 //
-// Takes from a child only what can be true, and no more of it than a result can hold: no number of messages makes the
-// launcher or a result larger.
+// It accepts only values that can be true, and a bounded number of them, so that a child's messages cannot exhaust the
+// launcher's memory.
 #ifndef HONE_DEVICE_AGENT_LAUNCHER_PROGRESS_H_
 #define HONE_DEVICE_AGENT_LAUNCHER_PROGRESS_H_
 
@@ -19,24 +20,24 @@ class Progress {
  public:
   explicit Progress(const VisitBatch& batch);
 
-  std::vector<int> PendingCandidates() const;  // neither timed nor failed
+  std::vector<int> PendingCandidates() const;  // indices of those neither timed nor failed
   std::vector<Verified> VerifiedCandidates() const;
   bool IsKnown(int candidate) const { return candidate >= 0 && candidate < static_cast<int>(states_.size()); }
   bool HasFailed(int candidate) const { return IsKnown(candidate) && states_[candidate].stage == State::kFailed; }
-  // Whether its first times are still to come, so that the result memory must be looked at.
+  // Whether it has no times yet. With its first times the guard zones in the result memory must be checked.
   bool IsUntimed(int candidate) const { return IsKnown(candidate) && states_[candidate].timing.seconds.empty(); }
 
   void Fail(int candidate, VisitFailure failure);
-  // Its output was right, as the launcher has seen.
+  // Notes that the launcher found its outputs right.
   void MarkVerified(int candidate, double max_error);
-  // Adds repeats, which have taken no longer than `seconds_max` together. False when they cannot be true: of one whose
-  // output nobody has found right, too many, or too long.
+  // Adds repeats, which together took at most `seconds_max` by the launcher's clock. False if they cannot be true: they
+  // sum up to more, are too many, or belong to a candidate whose outputs were not found right.
   bool AddTimes(const VisitMessage& message, double seconds_max);
   bool AddReference(const VisitMessage& message);
   void AddLoadSeconds(double seconds);
 
   VisitResult Result() const;
-  double load_seconds() const;  // of a candidate until it could be called: the median; 0 of none
+  double load_seconds() const;  // median time to load a candidate; 0: none was loaded
   const VisitPolicy& policy() const { return policy_; }
 
  private:

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Filled inputs and reference outputs of workloads measured lately, so that the slow reference runs once per workload.
+// A cache of inputs and reference outputs of recent workloads, so that the slow reference kernel runs once per
+// workload.
 //
-// A workload is known by the digest of its text as it came, and by how its buffers are filled. The inputs are a file
-// that nobody can change, for children to map; the outputs are memory of this process, which its children do not
-// inherit.
+// Its key is the digest of the workload's text as received, and how its buffers are filled. The inputs are a sealed
+// file, which children map. The outputs are memory of the launcher that children do not inherit, so no kernel can copy
+// them.
 #ifndef HONE_DEVICE_AGENT_LAUNCHER_REFERENCE_CACHE_H_
 #define HONE_DEVICE_AGENT_LAUNCHER_REFERENCE_CACHE_H_
 
@@ -26,13 +27,13 @@ class ReferenceCache {
  public:
   explicit ReferenceCache(int64_t capacity_bytes) : capacity_(capacity_bytes) {}
 
-  // With its inputs filled and its outputs to be written. kResourceExhausted: no memory.
+  // Fills the inputs and allocates the outputs, which the caller must write. kResourceExhausted: no memory.
   static absl::StatusOr<ReferenceData> Prepare(const VisitBatch& batch);
 
   static std::string KeyOf(const VisitBatch& batch);
-  const ReferenceData* Find(const std::string& key);  // nullptr when not there; makes it the youngest
-  // In the place of what the key has. Drops the oldest ones beyond the capacity, and beyond 256, as each has an open
-  // file; never the one just added.
+  const ReferenceData* Find(const std::string& key);  // nullptr if absent; else it becomes the youngest entry
+  // Adds or replaces the entry. Then drops the oldest entries beyond the capacity, and beyond 256 entries, because each
+  // holds an open file. Never drops the entry just added.
   const ReferenceData* Add(const VisitBatch& batch, ReferenceData data);
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The messages of a visit as the plain values of visit/batch.h, and back. The only place of a visit that knows both,
-// and the one that checks what others have sent.
+// Converts the messages of a visit to the plain values of visit/batch.h and back, and validates received batches. No
+// other file of a visit knows both forms.
 #ifndef HONE_DEVICE_AGENT_LAUNCHER_VISIT_CONVERT_H_
 #define HONE_DEVICE_AGENT_LAUNCHER_VISIT_CONVERT_H_
 
@@ -11,12 +11,13 @@
 
 namespace hone::agent {
 
-// Refers to batch.artifact(). kInvalidArgument: what is wrong with the batch beyond what the tracker checks: sizes that
-// do not agree, types not known here, kernels that are called otherwise than the batch's buffers say.
+// The result refers to batch.artifact(), so `batch` must outlive it. kInvalidArgument: a fault that the tracker does
+// not check: sizes that disagree, unknown types, or kernels whose parameters differ from the batch's buffers.
 absl::StatusOr<VisitBatch> ToVisit(const v1::Batch& batch);
 v1::BatchResult ToProto(const VisitBatch& batch, const VisitResult& result);
 
-// One whole visit; never fails as a call: see BatchResult.error. peak_gflops: as for CallSecondsMin (plausible.h).
+// Runs one whole visit. All failures are in BatchResult.error. cancel_fd: as for VisitRunner::Run. peak_gflops: as for
+// CallSecondsMin (plausible.h).
 v1::BatchResult MeasureBatch(VisitRunner& visit_runner, const v1::Batch& batch, int cancel_fd, double peak_gflops = 0);
 
 }  // namespace hone::agent

@@ -69,7 +69,7 @@ absl::Status HandOver(const ChildWork& work, ChildProcess& child) {
 }  // namespace
 
 // What all that happens in one visit has in common.
-struct VisitRunner::Course {
+struct VisitRunner::VisitState {
   const VisitBatch& batch;
   const MemoryFile artifact;
   ResultMemory result_memory;
@@ -120,9 +120,9 @@ absl::StatusOr<ChildProcess> VisitRunner::NextChild(int threads) {
   return Fork(threads);
 }
 
-absl::StatusOr<ChildProcess> VisitRunner::Begin(Course& course, const MemoryFile& inputs, const VisitTask& task) {
-  HONE_ASSIGN_OR_RETURN(ChildProcess child, NextChild(course.batch.threads));
-  HONE_RETURN_IF_ERROR(HandOver({&course.batch, &course.artifact, &inputs, &course.result_memory, task}, child));
+absl::StatusOr<ChildProcess> VisitRunner::Begin(VisitState& state, const MemoryFile& inputs, const VisitTask& task) {
+  HONE_ASSIGN_OR_RETURN(ChildProcess child, NextChild(state.batch.threads));
+  HONE_RETURN_IF_ERROR(HandOver({&state.batch, &state.artifact, &inputs, &state.result_memory, task}, child));
   ++begun_;
   return child;
 }
@@ -135,42 +135,41 @@ bool VisitRunner::NeedsBuilding(const VisitBatch& batch, size_t candidates) cons
 
 // Has the candidates that are pending built by processes side by side, before anything is timed. Takes up to half of
 // the time that is left; what is not built by then is where it is measured. False if nothing is to be built.
-bool VisitRunner::BuildAhead(Course& course, const MemoryFile& inputs) {
-  const std::vector<int> pending = course.progress.PendingCandidates();
+bool VisitRunner::BuildAhead(VisitState& state, const MemoryFile& inputs) {
+  const std::vector<int> pending = state.progress.PendingCandidates();
   const size_t count = std::min(static_cast<size_t>(device_.Builders()), pending.size() / kCandidatesPerBuilderMin);
   const double now = SecondsNow();
-  if (count == 0 || course.deadline - now < kBuildSecondsMin || !NeedsBuilding(course.batch, pending.size()))
+  if (count == 0 || state.deadline - now < kBuildSecondsMin || !NeedsBuilding(state.batch, pending.size()))
     return false;
   std::vector<ChildProcess> builders;
   for (size_t b = 0; b < count; ++b) {
     VisitTask task{.purpose = SessionPurpose::kBuilding};
     for (size_t i = b; i < pending.size(); i += count) task.to_verify.push_back(pending[i]);
-    absl::StatusOr<ChildProcess> builder = Fork(course.batch.threads);
-    if (!builder.ok() || !HandOver({&course.batch, &course.artifact, &inputs, nullptr, task}, *builder).ok()) continue;
+    absl::StatusOr<ChildProcess> builder = Fork(state.batch.threads);
+    if (!builder.ok() || !HandOver({&state.batch, &state.artifact, &inputs, nullptr, task}, *builder).ok()) continue;
     builders.push_back(*std::move(builder));
   }
   ChildSupervisor::Options options;
-  options.kill_at = now + (course.deadline - now) / 2;
-  options.cancel_fd = course.cancel_fd;
-  for (ChildProcess& builder : builders)
-    ChildSupervisor(course.progress, course.batch, device_, options).Follow(builder);
+  options.kill_at = now + (state.deadline - now) / 2;
+  options.cancel_fd = state.cancel_fd;
+  for (ChildProcess& builder : builders) ChildSupervisor(state.progress, state.batch, device_, options).Follow(builder);
   return true;
 }
 
 // By a child, which shows the outputs as any other does.
-absl::StatusOr<const ReferenceData*> VisitRunner::ComputeReference(Course& course) {
-  HONE_ASSIGN_OR_RETURN(ReferenceData data, ReferenceCache::Prepare(course.batch));
-  HONE_ASSIGN_OR_RETURN(ChildProcess child, Begin(course, data.inputs, {.purpose = SessionPurpose::kReference}));
+absl::StatusOr<const ReferenceData*> VisitRunner::ComputeReference(VisitState& state) {
+  HONE_ASSIGN_OR_RETURN(ReferenceData data, ReferenceCache::Prepare(state.batch));
+  HONE_ASSIGN_OR_RETURN(ChildProcess child, Begin(state, data.inputs, {.purpose = SessionPurpose::kReference}));
   ChildSupervisor::Options options;
-  options.kill_at = course.deadline + options_.grace_seconds;
-  options.cancel_fd = course.cancel_fd;
-  options.result_memory = &course.result_memory;
-  Progress progress(course.batch);
-  const ChildEnd end = ChildSupervisor(progress, course.batch, device_, options).Follow(child);
+  options.kill_at = state.deadline + options_.grace_seconds;
+  options.cancel_fd = state.cancel_fd;
+  options.result_memory = &state.result_memory;
+  Progress progress(state.batch);
+  const ChildEnd end = ChildSupervisor(progress, state.batch, device_, options).Follow(child);
   switch (end.what) {
     case ChildEnd::kDone:
-      course.result_memory.TakeOutputs(data.outputs.data());
-      return cache_.Add(course.batch, std::move(data));
+      state.result_memory.TakeOutputs(data.outputs.data());
+      return cache_.Add(state.batch, std::move(data));
     case ChildEnd::kCancelled:
       return absl::CancelledError(kCancelled);
     case ChildEnd::kOutOfTime:
@@ -181,40 +180,40 @@ absl::StatusOr<const ReferenceData*> VisitRunner::ComputeReference(Course& cours
   }
 }
 
-absl::StatusOr<VisitResult> VisitRunner::Follow(Course& course) {
-  const ReferenceData* data = cache_.Find(ReferenceCache::KeyOf(course.batch));
+absl::StatusOr<VisitResult> VisitRunner::Follow(VisitState& state) {
+  const ReferenceData* data = cache_.Find(ReferenceCache::KeyOf(state.batch));
   ChildSupervisor::Options options;
-  options.kill_at = course.deadline + options_.grace_seconds;
-  options.deadline = course.deadline;
-  options.cancel_fd = course.cancel_fd;
-  options.result_memory = &course.result_memory;
-  options.doubtful = data != nullptr;
+  options.kill_at = state.deadline + options_.grace_seconds;
+  options.deadline = state.deadline;
+  options.cancel_fd = state.cancel_fd;
+  options.result_memory = &state.result_memory;
+  options.expected_may_be_foreign = data != nullptr;
   if (data == nullptr) {
-    HONE_ASSIGN_OR_RETURN(data, ComputeReference(course));
+    HONE_ASSIGN_OR_RETURN(data, ComputeReference(state));
   }
-  const bool built = BuildAhead(course, data->inputs);
-  HONE_RETURN_IF_ERROR(cold_numbers_.Provide(course.batch, options_.memory_limit));
-  VisitTask task{.purpose = SessionPurpose::kTiming, .deadline = course.deadline, .cold_bytes = cold_numbers_.wanted()};
+  const bool built = BuildAhead(state, data->inputs);
+  HONE_RETURN_IF_ERROR(cold_numbers_.Provide(state.batch, options_.memory_limit));
+  VisitTask task{.purpose = SessionPurpose::kTiming, .deadline = state.deadline, .cold_bytes = cold_numbers_.wanted()};
   for (int lost_rounds = 0;;) {
-    task.to_verify = course.progress.PendingCandidates();
-    task.verified = course.progress.VerifiedCandidates();
+    task.to_verify = state.progress.PendingCandidates();
+    task.verified = state.progress.VerifiedCandidates();
     if (task.to_verify.empty() && (task.verified.empty() || lost_rounds > kLostRoundsMax)) break;
     options.expected = data->outputs.data();
-    HONE_ASSIGN_OR_RETURN(ChildProcess child, Begin(course, data->inputs, task));
-    const ChildEnd end = ChildSupervisor(course.progress, course.batch, device_, options).Follow(child);
+    HONE_ASSIGN_OR_RETURN(ChildProcess child, Begin(state, data->inputs, task));
+    const ChildEnd end = ChildSupervisor(state.progress, state.batch, device_, options).Follow(child);
     if (end.what == ChildEnd::kBatchFailed) return absl::InternalError(end.error);
     if (end.what == ChildEnd::kCancelled) return absl::CancelledError(kCancelled);
     if (end.what == ChildEnd::kDone || end.what == ChildEnd::kOutOfTime) break;
     if (end.what == ChildEnd::kRecheckReference) {
       // No batch shall make another's kernels wrong: whoever differs is compared with its own batch's reference.
-      options.doubtful = false;
-      HONE_ASSIGN_OR_RETURN(data, ComputeReference(course));
+      options.expected_may_be_foreign = false;
+      HONE_ASSIGN_OR_RETURN(data, ComputeReference(state));
       continue;
     }
     if (task.to_verify.empty()) ++lost_rounds;
   }
-  if (!built) load_seconds_ = course.progress.load_seconds();
-  return course.progress.Result();
+  if (!built) load_seconds_ = state.progress.load_seconds();
+  return state.progress.Result();
 }
 
 VisitResult VisitRunner::Run(const VisitBatch& batch, int cancel_fd) {
@@ -225,8 +224,8 @@ VisitResult VisitRunner::Run(const VisitBatch& batch, int cancel_fd) {
   const auto run = [&]() -> absl::StatusOr<VisitResult> {
     HONE_ASSIGN_OR_RETURN(MemoryFile artifact, MemoryFile::Holding("hone-artifact", batch.artifact));
     HONE_ASSIGN_OR_RETURN(ResultMemory result_memory, ResultMemory::Create(batch));
-    Course course{batch, std::move(artifact), std::move(result_memory), Progress(batch), cancel_fd, deadline};
-    return Follow(course);
+    VisitState state{batch, std::move(artifact), std::move(result_memory), Progress(batch), cancel_fd, deadline};
+    return Follow(state);
   };
   absl::StatusOr<VisitResult> result = run();
   ahead_.clear();

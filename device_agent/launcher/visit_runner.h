@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Visits: each a batch measured by child processes, seen from the process that starts, watches and replaces them.
+// Runs visits: measures each batch by child processes, which it starts, supervises and replaces.
 //
-// Children are started ahead where there is time before the next visit, since a driver takes a second to start. A child
-// that crashes, hangs or writes where it must not is one candidate's failure; the next child goes on with the others.
-// Nothing a child says is believed unchecked. Must run in a process with one thread (it forks); Cancel comes through a
-// file descriptor that becomes readable. Start at VisitRunner::Run.
+// Children are started before the next batch arrives, because some drivers take a second to start. A child that
+// crashes, hangs or writes out of bounds is the failure of one candidate; the next child continues with the other
+// candidates. The process must have one thread, because this class forks. Start at VisitRunner::Run.
 #ifndef HONE_DEVICE_AGENT_LAUNCHER_VISIT_RUNNER_H_
 #define HONE_DEVICE_AGENT_LAUNCHER_VISIT_RUNNER_H_
 
@@ -27,32 +26,33 @@ namespace hone::agent {
 class VisitRunner {
  public:
   struct Options {
-    int64_t memory_limit = 0;  // of one child, bytes of address space; 0 for none
+    int64_t memory_limit = 0;  // bytes of address space of one child; 0: no limit
     int64_t cache_bytes = 512ll << 20;
-    CallFilter filter = CallFilter::kListener;  // of children; kNone: they run without one
-    double grace_seconds = 3;                   // that a running kernel gets when the time of its visit is over
-    std::vector<int> cpus;                      // of this process and its children; empty: any
+    CallFilter filter = CallFilter::kListener;  // for children; kNone: they run without a filter
+    double grace_seconds = 3;                   // for a kernel that runs when the time of its visit is over
+    std::vector<int> cpus;                      // for this process and its children; empty: any
   };
   // `device` must outlive the visitor.
   VisitRunner(const Device& device, const Options& options)
       : device_(device), options_(options), cache_(options.cache_bytes) {}
 
-  // Measures the batch; never fails as a call: see VisitResult.error. Returns early with error "cancelled" when
-  // `cancel_fd` (or -1) becomes readable.
+  // Measures the batch. All failures are in VisitResult.error. Returns early with error "cancelled" when `cancel_fd`
+  // (or -1: never) becomes readable.
   VisitResult Run(const VisitBatch& batch, int cancel_fd);
 
-  // Starts as many children as the last visit began with, two at most, and waits until their devices are started. Not
-  // while anybody measures on this host. Those that the next visit does not need end with it. False: one did not start.
+  // Starts as many children as the last visit used, two at most, and waits until their devices are started. Must not
+  // run while another process measures on this host. The next visit ends those that it does not need. False: one did
+  // not start.
   bool StartAhead();
 
  private:
-  struct Course;
-  absl::StatusOr<VisitResult> Follow(Course& course);
-  absl::StatusOr<const ReferenceData*> ComputeReference(Course& course);
+  struct VisitState;
+  absl::StatusOr<VisitResult> Follow(VisitState& state);
+  absl::StatusOr<const ReferenceData*> ComputeReference(VisitState& state);
   bool NeedsBuilding(const VisitBatch& batch, size_t candidates) const;
-  bool BuildAhead(Course& course, const MemoryFile& inputs);
-  // Has a child work on the task: one that was started ahead, or a new one.
-  absl::StatusOr<ChildProcess> Begin(Course& course, const MemoryFile& inputs, const VisitTask& task);
+  bool BuildAhead(VisitState& state, const MemoryFile& inputs);
+  // Hands the task to a child that was started ahead, or to a new one.
+  absl::StatusOr<ChildProcess> Begin(VisitState& state, const MemoryFile& inputs, const VisitTask& task);
   absl::StatusOr<ChildProcess> NextChild(int threads);
   absl::StatusOr<ChildProcess> Fork(int threads) const;
 
@@ -60,12 +60,12 @@ class VisitRunner {
   const Options options_;
   ReferenceCache cache_;
   ColdNumbers cold_numbers_;
-  double load_seconds_ = 0;  // of a candidate, in the last visit that measured what nobody had built ahead
-  size_t begun_ = 0;         // children of the last visit
-  int threads_ = 1;          // of its batch
+  double load_seconds_ = 0;  // to load a candidate, median of the last visit without building children
+  size_t begun_ = 0;         // children that the last visit gave work
+  int threads_ = 1;          // of the last visit's batch
   std::vector<ChildProcess> ahead_;
-  int ahead_threads_ = 0;  // for which they were started
-  int ahead_changes_ = 0;  // of the cold numbers that they have
+  int ahead_threads_ = 0;  // the threads that the children in ahead_ were started for
+  int ahead_changes_ = 0;  // cold_numbers_.changes() when they were started
 };
 
 }  // namespace hone::agent

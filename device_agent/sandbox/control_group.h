@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Control groups (cgroup v2): a launcher and all that it starts are in one, which limits their memory and number
-// together, and which ends all of them at once, whatever they did not to be found.
+// Control groups (cgroup v2). A launcher and all its descendants are in one group, which limits their memory and number
+// together and kills all of them at once, however they try to hide.
 //
-// Only where the system has given the agent its own group to divide ("delegated"; systemd: Delegate=yes). No level of
-// the sandbox asks for it (docs/decisions/0143). Source of files and rules: the kernel's cgroup-v2.rst, "Delegation"
-// and "No Internal Process Constraint". Start at ControlGroups::Take.
+// They exist only if the system has delegated the agent's own group to it (systemd: Delegate=yes). No level of the
+// sandbox requires them (docs/decisions/0143). Source of files and rules: the kernel's cgroup-v2.rst, "Delegation" and
+// "No Internal Process Constraint". Start at ControlGroups::Take.
 #ifndef HONE_DEVICE_AGENT_SANDBOX_CONTROL_GROUP_H_
 #define HONE_DEVICE_AGENT_SANDBOX_CONTROL_GROUP_H_
 
@@ -18,19 +18,20 @@
 
 namespace hone::agent {
 
-// One group, without processes until somebody enters it.
+// One group. It has no processes until one enters it through OpenEntrance.
 class ControlGroup {
  public:
   explicit ControlGroup(std::filesystem::path folder) : folder_(std::move(folder)) {}
   ControlGroup(ControlGroup&& other) noexcept;
   ControlGroup& operator=(ControlGroup&& other) noexcept;
-  // Kills all processes in it, waits until they are gone (two seconds at most), and removes it.
+  // Kills all processes in the group, waits at most two seconds for their end, and removes the group.
   ~ControlGroup();
 
-  // For a process that is to enter: it writes "0" there. Closed on exec; the caller's. -1: cannot be opened.
+  // Opens the file into which a process writes "0" to enter the group. The caller owns it; it is closed on exec. -1:
+  // failed.
   int OpenEntrance() const;
   bool HasProcesses() const;
-  // What it does not limit, though asked: "memory, tasks"; empty: all is limited.
+  // The wanted limits that could not be set: "memory, tasks". Empty: all are set.
   const std::string& unlimited() const { return unlimited_; }
 
  private:
@@ -42,32 +43,33 @@ class ControlGroup {
 };
 
 struct GroupLimits {
-  int64_t memory_bytes = 0;  // of all its processes; nothing is swapped out
+  int64_t memory_bytes = 0;  // of all its processes together; swapping is off
   int64_t tasks = 0;         // processes and threads
 };
 
-// Those of this process.
+// The control groups below the group of this process.
 class ControlGroups {
  public:
-  // The folder of the group that this process is in. kFailedPrecondition: it is not this process's to divide, and why.
+  // The folder of this process's group. kFailedPrecondition: the group is not delegated to this process; the text says
+  // why.
   static absl::StatusOr<std::filesystem::path> OwnFolder();
 
-  // Divides the group in `folder`: moves this process into one below it, since a group that limits those below must
-  // have no processes itself, and ends what earlier processes that are gone have left there.
+  // Prepares the group in `folder` for subgroups. Moves this process into a subgroup, because a group that limits
+  // subgroups must have no processes itself. Removes groups that earlier processes left there.
   static absl::StatusOr<ControlGroups> Take(const std::filesystem::path& folder);
   ControlGroups(ControlGroups&& other) noexcept;
   ControlGroups& operator=(ControlGroups&& other) noexcept;
-  // Moves this process back, where that can be; else whoever takes the group next removes what is left.
+  // Moves this process back if it can. Otherwise the next Take of the group removes what is left.
   ~ControlGroups();
 
-  // An empty group; name: a file name, unique in this process.
+  // Creates an empty group. `name` is a file name, unique in this process.
   absl::StatusOr<ControlGroup> Make(const std::string& name, const GroupLimits& limits) const;
 
  private:
   explicit ControlGroups(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
   std::filesystem::path folder_;  // empty: moved from
-  std::filesystem::path own_;     // of this process
+  std::filesystem::path own_;     // the subgroup of this process
 };
 
 }  // namespace hone::agent

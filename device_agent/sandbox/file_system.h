@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file system that holds nothing but what a policy names.
+// A root folder that holds only the files which a policy names. A layer of the sandbox (sandbox.h).
 #ifndef HONE_DEVICE_AGENT_SANDBOX_FILE_SYSTEM_H_
 #define HONE_DEVICE_AGENT_SANDBOX_FILE_SYSTEM_H_
 
@@ -8,15 +8,14 @@
 
 namespace hone::agent {
 
-// For a process with a mount namespace, and capabilities in it: from now on its root is an empty folder with the
-// policy's files and folders in their places, all but the writable ones read-only, and a /proc of its processes. What
-// the policy names and the system has not is left out. kUnavailable: what cannot be mounted; the old root may then be
-// there still.
+// Gives this process a new root: an empty folder with the policy's files and folders at their paths, and a /proc of its
+// process namespace. All but the writable folders are read-only. Paths that the system lacks are left out. The process
+// must have a mount namespace and capabilities in it. kUnavailable: a mount failed; the process may still have the old
+// root.
 absl::Status MountPolicyRoot(const SandboxPolicy& policy);
 
-// For a process of a new namespace of processes, with capabilities in it: all files stay, but /proc becomes that of its
-// namespace, where it has the numbers that it knows itself by. kUnavailable: the system hides parts of its /proc, as
-// containers do, and lets nobody mount another.
+// Mounts a /proc of this process's process namespace and keeps all other files. The process must be in a new process
+// namespace, with capabilities in it. kUnavailable: the system forbids it, as containers do that hide parts of /proc.
 absl::Status MountOwnProc();
 
 }  // namespace hone::agent

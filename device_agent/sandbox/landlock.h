@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Landlock, a part of Linux, takes from a process for good, in the newest version that the running kernel has.
+// Landlock, a part of Linux with which a process gives up access to files, the network and signals for good. A layer of
+// the sandbox (sandbox.h).
 #ifndef HONE_DEVICE_AGENT_SANDBOX_LANDLOCK_H_
 #define HONE_DEVICE_AGENT_SANDBOX_LANDLOCK_H_
 
@@ -10,12 +11,13 @@
 
 namespace hone::agent {
 
-// No files but the system's libraries and the policy's; from version 4 on no TCP, from version 6 on no signals and no
-// abstract sockets to others. Returns the version. kUnavailable: why there is none.
+// Restricts this process to the files of policy.AllReadable() and the policy's folders and nodes. Landlock version 4
+// also forbids TCP; version 6 also forbids signals and abstract sockets to outside processes. Uses the newest version
+// that the system has and returns it. kUnavailable: the system has no Landlock; the text says why.
 absl::StatusOr<int> RestrictWithLandlock(const SandboxPolicy& policy);
 
-// For a child of a restricted process: its signals do not reach that one either, where Landlock can. Files stay as they
-// are.
+// For a child of a restricted process: forbids signals to its parent too, if Landlock has version 6. Access to files
+// stays unchanged.
 void BlockOutgoingSignals();
 
 }  // namespace hone::agent

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A world of its own for the launcher and its children: namespaces of Linux, a file system with nothing in it but what
-// the policy names, and a user who owns nothing.
+// The namespaces, the root folder and the user of the launcher and its children: Linux hides other processes, files and
+// networks from them.
 //
-// As root it becomes another user; as an ordinary user it enters a user namespace, in which it may do the rest. Each
-// part is tried by itself, since systems forbid some of them, and told as a layer. Start at EnterNamespaces.
+// Started by root, the launcher becomes another user. Started by an ordinary user, it enters a user namespace, in which
+// it may do the rest. Each layer is tried alone and reported, because systems forbid some of them. Start at
+// EnterNamespaces.
 #ifndef HONE_DEVICE_AGENT_SANDBOX_NAMESPACES_H_
 #define HONE_DEVICE_AGENT_SANDBOX_NAMESPACES_H_
 
@@ -16,17 +17,18 @@
 
 namespace hone::agent {
 
-// For a process with one thread. Where there is a namespace of processes, returns in a new process, the first of it;
-// the old one closes its files, waits for the new one's end, and ends likewise. Files that are open stay open in the
-// new one. Either ends when the process that started this one does. An error where root would give a folder of the
-// policy to the new user and it is not what the agent made: then nothing may be measured.
+// Enters the namespaces and appends a layer for each. The process must have one thread. With a process namespace it
+// returns in a new process, the first one in it. The old process closes its files, waits for the new one and exits with
+// its status; files that were open stay open in the new one. Both end when the process that started them ends. An error
+// means that nothing may be measured: a writable folder of the policy, which root would give to the new user, is not
+// what the agent created.
 absl::Status EnterNamespaces(const SandboxPolicy& policy, std::vector<SandboxLayer>& layers);
 
-// From now on the system kills this process when `parent`, which forked it, ends; ends it here if that has happened.
-// Who forks takes its own number before it does: a child that asks for its parent's may be an orphan already.
+// Makes the system kill this process when `parent`, which forked it, ends. Exits at once if that has happened. The
+// parent must read its own number before it forks, because getppid() of an orphan names another process.
 void EndWithParent(pid_t parent);
 
-// Closes all files of this process from that number on, but one of them.
+// Closes all files of this process from descriptor `first` on, except `kept`.
 void CloseFiles(int first, int kept);
 
 }  // namespace hone::agent

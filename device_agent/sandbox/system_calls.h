@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which calls of the system a child may make: an allow-list, each with its reason. Any other ends the child, and its
-// name is known to the launcher.
+// The system calls that a child may make: an allow-list with a reason for each. Any other call ends the child, and the
+// launcher learns its name.
 //
-// A filter (seccomp) lets the calls through that running kernels need. What is not in it stops, and whoever holds the
-// listener is asked: a call that only setting up needs goes on until setting up is over; the rest is the end. So what
-// happens after is not in the hands of the code that made the call. Where the system has no listener to give, or one
-// that lets no call go on, a forbidden call raises SIGSYS instead, and a second filter ends setting up. Not here: what
-// files and processes a call that is allowed can reach (namespaces.h, landlock.h).
+// A filter (seccomp) passes the calls that running kernels need. Any other call stops, and the launcher, which holds
+// the filter's listener, decides: calls that only setup needs continue until setup is over; all others are the child's
+// end. So the code that made the call cannot influence the decision. If the system gives no listener, or one that
+// cannot let calls continue, a forbidden call raises SIGSYS and a second filter ends the setup phase. Not here: which
+// files and processes an allowed call can reach (namespaces.h, landlock.h).
 #ifndef HONE_DEVICE_AGENT_SANDBOX_SYSTEM_CALLS_H_
 #define HONE_DEVICE_AGENT_SANDBOX_SYSTEM_CALLS_H_
 
@@ -31,37 +31,38 @@ struct SystemCall {
   const char* name;
   const char* reason;
   Condition first = {}, second = {};
-  int refused_with = 0;  // not 0: it fails with this error, and the child lives on
+  int refused_with = 0;  // not 0: the call fails with this errno, and the child continues
 };
 
-// What stops a call that is not allowed.
+// How a call that is not allowed is stopped.
 enum class CallFilter {
-  kNone,      // nothing: the system takes no filter
+  kNone,      // not at all: the system supports no filter
   kSignal,    // SIGSYS
-  kListener,  // whoever has the listener decides; where the system gives none, as kSignal
+  kListener,  // the holder of the listener decides; without a listener as kSignal
 };
 
-// For this process and all it starts, from now on. channel: the only socket it may speak on. driver: what the device's
-// driver calls beyond what setting up needs, at any time; if empty, setting up has an end. Returns the listener, which
-// is to be sent to the launcher, or -1 where a forbidden call raises SIGSYS. kUnavailable: no filter at all.
+// Installs the filter in this process and all processes that it starts. channel: the only socket that they may use.
+// driver: calls of the device's driver, allowed at any time; if empty, the setup phase has an end. Returns the
+// listener, which must be sent to the launcher, or -1 if a forbidden call raises SIGSYS. kUnavailable: no filter is
+// possible.
 absl::StatusOr<int> AllowSystemCalls(CallFilter filter, std::span<const SystemCall> driver, int channel);
 
-// Setting up is over, for all threads: what only it needs is forbidden from now on. Where there is a listener, whoever
-// has it sees to that.
+// Ends the setup phase for all threads: the calls that only setup needs are forbidden from then on. With a listener
+// this does nothing, because the launcher enforces it.
 absl::Status EndSetup(std::span<const SystemCall> driver, int channel, int listener);
 
-// What a listener has to say.
+// A call that stopped at the filter.
 struct StoppedCall {
   uint64_t id = 0;
   std::string name;        // "ptrace"
-  bool for_setup = false;  // setting up needs it
+  bool for_setup = false;  // whether setup needs it
 };
-// kUnavailable: nobody stands there any more.
+// kUnavailable: the stopped call has ended, or its thread.
 absl::StatusOr<StoppedCall> ReceiveStoppedCall(int listener);
-// False where the system's listeners cannot do that (before Linux 5.5): the caller stands there for ever.
+// False if the system cannot let a stopped call continue (before Linux 5.5); the caller then stays stopped.
 bool LetContinue(int listener, const StoppedCall& call);
 
-std::string NameOfCall(int number);  // "call 999" where it has none here
+std::string NameOfCall(int number);  // "call 999" if the name is not known here
 
 }  // namespace hone::agent
 

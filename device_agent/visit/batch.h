@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a visit measures and what comes of it, in plain values: buffers, kernels, candidates; times and failures.
+// The batch that a visit measures, and its result, as plain values: buffers, kernels, candidates, times and failures.
 //
-// The inside of the agent knows no protocol: launcher/visit_convert.h reads and writes the messages, and checks them.
-// What the fields mean is said in proto/hone/v1/measure.proto.
+// launcher/visit_convert.h converts the protocol's messages to these values and validates them. The fields mean what
+// proto/hone/v1/measure.proto says.
 #ifndef HONE_DEVICE_AGENT_VISIT_BATCH_H_
 #define HONE_DEVICE_AGENT_VISIT_BATCH_H_
 
@@ -28,7 +28,7 @@ struct VisitBuffer {
 
 struct VisitKernel {
   KernelInterface interface;                // its inputs, constants and outputs are the batch's
-  int64_t code_offset = 0, code_bytes = 0;  // in the artifact; 0, 0: all of it
+  int64_t code_offset = 0, code_bytes = 0;  // within the artifact; 0, 0: all of it
 };
 
 struct VisitCandidate {
@@ -52,8 +52,8 @@ struct VisitPolicy {
 };
 
 struct VisitBatch {
-  std::string workload_digest;  // of the workload's text as it came, whatever the batch says of it
-  std::string_view artifact;    // the caller's
+  std::string workload_digest;  // of the workload's text as received; a digest that the batch claims is not used
+  std::string_view artifact;    // code of all kernels; owned by the caller
   std::vector<VisitBuffer> buffers;
   VisitKernel reference;
   std::vector<VisitCandidate> candidates;
@@ -62,10 +62,10 @@ struct VisitBatch {
   int threads = 1;
   VisitPolicy policy;
   bool final = false;
-  double call_seconds_min = 0;  // that a call of any of its kernels needs on this device; 0: not known
+  double call_seconds_min = 0;  // lower bound of one call of any kernel on this device; 0: not known
 };
 
-// Where each of the batch's buffers lies in its block: one for inputs and constants, another for outputs.
+// The offset of each buffer of the batch in its block. One block holds inputs and constants, another the outputs.
 struct DataLayout {
   std::vector<int64_t> offsets;  // by buffer, multiples of HONE_BUFFER_ALIGNMENT
   int64_t input_bytes = 0, output_bytes = 0;
@@ -81,7 +81,7 @@ enum class FailureKind : int32_t {
   kOutOfBoundsWrite,
   kForbiddenCall,
   kImpossibleTime,
-  kLostDevice,  // there was no memory for it
+  kLostDevice,  // not enough memory; blames no kernel
 };
 inline constexpr FailureKind kLastFailureKind = FailureKind::kLostDevice;
 
@@ -97,25 +97,25 @@ struct VisitTiming {
   double max_error = 0;
 };
 
-// Nothing for a candidate that there was no time for.
+// monostate: the visit had no time for the candidate.
 using VisitOutcome = std::variant<std::monostate, VisitTiming, VisitFailure>;
 
-// What a device tells of itself; empty where it does not.
+// One reading of a device's sensors; a field is empty if the device has no such sensor.
 struct Sensors {
   std::optional<double> temperature_c;  // hottest zone
   std::optional<double> clock_mhz;      // fastest of its clocks
-  bool slowed_down = false;             // the device says that heat or lack of power slows it down: it gets no work
-  bool seems_slowed_down = false;       // it may be that, if it lasts
+  bool slowed_down = false;             // the device reports throttling (heat or lack of power): it gets no work
+  bool seems_slowed_down = false;       // a sign of throttling, which counts if two readings show it
 };
 
-// Of several readings what a measurement is to be judged by: the hottest and the fastest, and whether it was slowed
-// down in any, or seemed to be in two.
+// Combines a reading into `all`: the highest temperature and clock, and slowed_down if any reading reported throttling
+// or two showed signs of it.
 void AddReading(const Sensors& reading, Sensors& all);
 
 inline constexpr char kCancelled[] = "cancelled";  // VisitResult.error of a visit that was told to end early
 
 struct VisitResult {
-  std::string error;                        // then there are no outcomes
+  std::string error;                        // empty, or why there are no outcomes
   std::vector<VisitOutcome> outcomes;       // by candidate
   double reference_seconds = 0, drift = 0;  // of the device's reference loop
   double seconds = 0;                       // of the visit

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A measuring child's end of its channel to the launcher, and the signal handlers that use it when a kernel crashes.
+// A child's end of its channel to the launcher: sends the messages of visit/message.h and receives the answers.
 #ifndef HONE_DEVICE_AGENT_VISIT_CHILD_CHANNEL_H_
 #define HONE_DEVICE_AGENT_VISIT_CHILD_CHANNEL_H_
 
@@ -12,19 +12,19 @@
 
 namespace hone::agent {
 
-inline constexpr double kSlackSeconds = 0.3;  // seconds: limits of calls are so much beyond what the policy allows
+inline constexpr double kSlackSeconds = 0.3;  // added to the limits of calls that the policy gives
 
-// Send neither allocates nor locks: signal handlers use it.
+// Send neither allocates nor locks, because signal handlers use it.
 class ChildChannel {
  public:
   explicit ChildChannel(int channel) : channel_(channel) {}
-  // Nothing more for so long means that the candidate (-1: none) hangs, while it is loaded or called.
+  // Announce that the candidate (-1: none) is loaded or called. If no message follows within `limit_seconds`, it hangs.
   void BeginLoading(int candidate, double limit_seconds) { Begin(candidate, limit_seconds, true); }
   void BeginCalling(int candidate, double limit_seconds) { Begin(candidate, limit_seconds, false); }
   void SendFailure(int candidate, const VisitFailure& failure);
   void SendBatchFailure(const std::string& text);
   void SendTimes(int candidate, int64_t calls, bool interleaved, const std::vector<double>& seconds);
-  // `listener` (or -1) for its system calls goes to the launcher, and is closed here.
+  // Sends `listener` of the system call filter (or -1: none) to the launcher and closes it here.
   void SendConfined(int listener) const;
   void SendStarted() const { Say(VisitMessage::Type::kStarted); }
   void SendReady() const { Say(VisitMessage::Type::kReady); }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements of buffers: how they are filled from a seed, and how an output is compared with the reference.
-//
-// The rules are those of proto/hone/v1/measure.proto. Pure functions over bytes.
+// Pure functions over the elements of buffers: filling inputs from a seed, and comparing an output with the reference.
+// The rules are those of proto/hone/v1/measure.proto.
 #ifndef HONE_DEVICE_AGENT_VISIT_ELEMENTS_H_
 #define HONE_DEVICE_AGENT_VISIT_ELEMENTS_H_
 
@@ -12,16 +11,16 @@
 
 namespace hone::agent {
 
-// Fills `data` (buffer.bytes of them) as buffer number `position` of its batch.
+// Fills the buffer.bytes bytes at `data`. `position` is the index of the buffer in its batch.
 void Fill(const VisitBuffer& buffer, int position, uint64_t fill_seed, void* data);
 
 struct Comparison {
   bool equal = false;
   double max_error = 0;  // largest |output - reference| over max|reference|; infinite when NaN meets a number
-  std::string text;      // what differs first, for people; "" when equal
+  std::string text;      // describes the first difference; "" when equal
 };
-// Compares `output` with `reference`, both laid out as `buffer` says. The tolerance is for floats, and for integers
-// that are rounded ones.
+// Compares `output` with `reference`, both of the type and length of `buffer`. The tolerance applies to floats and to
+// integers that are rounded floats; other integers must be equal.
 Comparison Compare(const VisitBuffer& buffer, const Tolerance& tolerance, const void* output, const void* reference);
 
 float HalfToFloat(uint16_t half);

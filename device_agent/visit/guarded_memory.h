@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Buffers for kernels that cannot be trusted: each lies between two canary zones, and these between two guard areas.
+// Buffers for untrusted kernels. Each lies between two canary zones, and these between two guard areas without access.
 //
-// A write just beside the buffer changes a canary and is found by BrokenGuard; one further out hits a guard page and
-// faults, and Locate tells what was hit. Memory is anonymous and private, as in the runtime, so that timings agree.
-// Buffers start at different offsets within their pages: otherwise all would compete for the same cache sets.
+// A write just beside the buffer changes a canary, which BrokenGuard finds. A write further out faults on a guard page,
+// and Locate names the buffer. The memory is anonymous and private, as in the runtime, so that timings agree. Buffers
+// start at different offsets within their pages; otherwise they would compete for the same cache sets.
 //
-// The guard areas can be opened for reading, which times need: a vector load whose mask leaves all elements out, as at
-// the rim of an image, does not fault where no page is, but takes an x86 core some 230 ns instead of less than one.
+// Timed calls need guard areas that can be read. A vector load whose mask excludes all elements, as at the edge of an
+// image, does not fault on an absent page, but takes an x86 core some 230 ns instead of less than one.
 #ifndef HONE_DEVICE_AGENT_VISIT_GUARDED_MEMORY_H_
 #define HONE_DEVICE_AGENT_VISIT_GUARDED_MEMORY_H_
 
@@ -23,15 +23,15 @@
 
 namespace hone::agent {
 
-inline constexpr char kGuardPattern = '\xc5';       // what guard zones hold: neither 0 nor a likely value of any type
-inline constexpr int64_t kPageBytesMax = 64 << 10;  // of any system; those of a Raspberry Pi 5 are of 16 KiB
+inline constexpr char kGuardPattern = '\xc5';       // the byte in guard zones; neither 0 nor a likely value of any type
+inline constexpr int64_t kPageBytesMax = 64 << 10;  // the largest page size of any system; a Raspberry Pi 5 has 16 KiB
 
 // The bytes before a buffer and behind it that a kernel must leave alone.
 struct GuardZones {
   std::span<const char> front, back;
 };
-// Distance of a changed byte from the buffer, the first behind it, else the nearest before it: negative before it, at
-// least 0 behind its end. Nothing if none was changed.
+// The distance of a changed byte from the buffer: at least 0 for the first one behind its end, else negative for the
+// nearest one before it. nullopt: no byte was changed.
 std::optional<int64_t> BrokenGuard(const GuardZones& zones);
 
 // Where an address lies relative to a buffer.
@@ -47,8 +47,8 @@ struct Region {
   char name[48] = {};  // for messages; cut if longer
 };
 
-// All living regions of a process, readable from a signal handler: Locate allocates nothing and takes no lock. It must
-// not run while another thread adds or removes a region.
+// All guarded buffers of a process. Signal handlers may call Locate, which neither allocates nor locks. It must not run
+// while another thread adds or removes a region.
 class RegionTable {
  public:
   struct Hit {
@@ -56,7 +56,7 @@ class RegionTable {
     Place place;
     int64_t distance;  // bytes beyond the nearer end of the buffer; offset for kInside
   };
-  explicit RegionTable(size_t most = 4096);  // regions at a time, for which memory is taken at once
+  explicit RegionTable(size_t most = 4096);  // capacity, allocated at once
   bool Add(const Region& region);            // false: table full
   void Remove(const Region& region);
   std::optional<Hit> Locate(const void* address) const;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of memory that the launcher and its children share by their descriptors: what a child is given, and where it
-// shows what it has found. Of a fixed size, so that nobody takes memory away from who has mapped it.
+// Files in memory (memfd) that the launcher and its children share by descriptor: the inputs of a child and its
+// results. Their size is sealed, because a process that has mapped a file would crash if another process made it
+// shorter.
 #ifndef HONE_DEVICE_AGENT_VISIT_MEMORY_FILE_H_
 #define HONE_DEVICE_AGENT_VISIT_MEMORY_FILE_H_
 
@@ -13,7 +14,7 @@
 
 namespace hone::agent {
 
-// Memory of this process, which it gives back.
+// Mapped memory of this process; the destructor unmaps it.
 class Mapping {
  public:
   Mapping() = default;
@@ -35,20 +36,21 @@ class MemoryFile {
  public:
   enum class Access { kRead, kReadAndWrite };
 
-  // `bytes` zeros. kResourceExhausted: no memory, or no descriptor.
+  // A file of `bytes` zeros. kResourceExhausted: no memory, or no descriptor.
   static absl::StatusOr<MemoryFile> Create(const char* name, int64_t bytes);
-  // A copy of `bytes` that nobody can change. Errors as of Create.
+  // A sealed, read-only copy of `bytes`. Errors as Create.
   static absl::StatusOr<MemoryFile> Holding(const char* name, std::string_view bytes);
   MemoryFile() = default;
-  explicit MemoryFile(int descriptor) : descriptor_(descriptor) {}  // takes it over
+  explicit MemoryFile(int descriptor) : descriptor_(descriptor) {}  // takes ownership
   MemoryFile(MemoryFile&& other) noexcept;
   MemoryFile& operator=(MemoryFile&& other) noexcept;
   ~MemoryFile();
 
-  int descriptor() const { return descriptor_; }  // -1: of no file
-  // All of it; kReadAndWrite for everybody who maps it so. Lives on without the file. kResourceExhausted: no memory.
+  int descriptor() const { return descriptor_; }  // -1: no file
+  // Maps the whole file, shared with every process that maps it. The mapping stays valid after the file is closed.
+  // kResourceExhausted: no memory.
   absl::StatusOr<Mapping> Map(Access access) const;
-  // For ever and for everybody. Not while it is mapped to be written: kUnavailable.
+  // Seals the contents for ever and for all processes. kUnavailable: the file is mapped for writing.
   absl::Status MakeReadOnly() const;
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a measuring child tells the launcher: packets on a socket, each one of these structs.
+// The messages from a child to the launcher: packets on a socket, each one VisitMessage.
 //
-// The child may be broken by a kernel at any moment: the launcher believes no number here without checking it, and what
-// was sent before a crash stays readable after it. Same binary on both ends, so the layout is no protocol.
+// A kernel may corrupt the child at any moment, so the launcher checks every field. Messages sent before a crash stay
+// readable after it. Both ends are the same program, so the layout is private.
 #ifndef HONE_DEVICE_AGENT_VISIT_MESSAGE_H_
 #define HONE_DEVICE_AGENT_VISIT_MESSAGE_H_
 
@@ -15,12 +15,12 @@ inline constexpr int kRepeatsMax = 64;  // in one message
 
 struct VisitMessage {
   enum class Type : int32_t {
-    kConfined = 1,  // the first; the listener for its system calls comes with it, if there is one
-    kStarted,       // its device is started: it waits for its task
-    kReady,         // all is set up: from now on kernels run
-    kBegin,         // about to work on `candidate` (-1: on none); nothing more for `limit_seconds` means it hangs
+    kConfined = 1,  // the first message; carries the listener of the system call filter, if there is one
+    kStarted,       // the device is started; the child waits for its task
+    kReady,         // setup is over; from now on kernels run
+    kBegin,         // begins a step of `candidate` (-1: none); no message within `limit_seconds` means that it hangs
     kFailed,        // `candidate` failed with `failure_kind` and `text`; candidate -1: the batch cannot be measured
-    kFault,         // a signal, from its handler; the child exits after it
+    kFault,         // sent by a signal handler; the child exits after it
     kShown,         // the result memory holds what `candidate` (-1: the reference) has computed; an answer is awaited
     kTimes,      // these repeats are to be appended; the first time of a candidate, the result memory holds what lies
                  // around its buffers now, and an answer is awaited
@@ -46,11 +46,11 @@ struct VisitMessage {
 };
 static_assert(std::is_trivially_copyable_v<VisitMessage>);
 
-// What the launcher answers, as one packet.
+// The answer of the launcher to kShown and to the first kTimes of a candidate, as one packet.
 enum class VisitAnswer : int32_t {
-  kGood = 1,  // so far
-  kFailed,    // the candidate has, and the process may go on with the next
-  kLost,      // the candidate has, and the process is of no use any more
+  kGood = 1,  // nothing wrong was found
+  kFailed,    // the candidate failed; the child may continue with the next one
+  kLost,      // the candidate failed and may have damaged the child, which must end
 };
 
 }  // namespace hone::agent

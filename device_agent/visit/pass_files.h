@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packets between the launcher and its children that open files travel with.
+// Packets with open files between the launcher and its children (SCM_RIGHTS).
 #ifndef HONE_DEVICE_AGENT_VISIT_PASS_FILES_H_
 #define HONE_DEVICE_AGENT_VISIT_PASS_FILES_H_
 
@@ -13,11 +13,10 @@ namespace hone::agent {
 
 inline constexpr size_t kFilesMax = 4;  // in one packet
 
-// One packet, and at most kFilesMax files, which stay open here. False: the other end is gone, with errno.
+// Sends one packet with at most kFilesMax files, which stay open here. False, with errno: the other end is gone.
 bool SendWithFiles(int socket, std::span<const std::byte> packet, std::span<const int> files);
-// The next packet, of which what does not fit into `packet` is lost, and the files that came with it, which belong to
-// the caller and which no program inherits; if `files` is null, the system closes them. The length that the packet had;
-// -1 with errno.
+// Receives the next packet and returns its full length, or -1 with errno. Bytes beyond the size of `packet` are lost.
+// The caller owns the received files, which are closed on exec. If `files` is null, the system closes them at once.
 ssize_t ReceiveWithFiles(int socket, std::span<std::byte> packet, std::vector<int>* files);
 
 }  // namespace hone::agent

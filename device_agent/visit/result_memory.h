@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a visit's child shows the launcher of a kernel that has run: its outputs, and what lies around every buffer. The
-// child copies it into a file of memory that both have mapped; the launcher, which has never mapped a kernel's code,
-// judges it.
+// The memory in which a child shows the results of a kernel to the launcher: the outputs, and the guard zones around
+// every buffer. The child copies them into a file of memory that both processes map. The launcher, which never maps a
+// kernel's code, judges them.
 //
-// The reference's outputs are not in here, nor anywhere else in the child: a kernel cannot copy what it is compared
-// with. Nothing here is believed: sizes are checked, and what is missing counts against the kernel.
+// The reference's outputs are neither here nor elsewhere in the child, so a kernel cannot copy them. The launcher
+// checks all sizes in this memory; missing results count against the kernel.
 #ifndef HONE_DEVICE_AGENT_VISIT_RESULT_MEMORY_H_
 #define HONE_DEVICE_AGENT_VISIT_RESULT_MEMORY_H_
 
@@ -25,21 +25,23 @@ class ResultMemory {
  public:
   // For the kernels of `batch`, which must outlive it. kResourceExhausted: no memory.
   static absl::StatusOr<ResultMemory> Create(const VisitBatch& batch);
-  // In the child: of the file that another one's file() is. kInternal: it is not of that batch.
+  // In the child: maps `file`, the file() of a ResultMemory for the same batch. kInternal: its size is that of another
+  // batch.
   static absl::StatusOr<ResultMemory> Open(const VisitBatch& batch, MemoryFile file);
   const MemoryFile& file() const { return file_; }
 
-  // In the child. Begin forgets the guard zones shown before; name: of the buffer, for messages.
+  // In the child. ForgetGuards removes the guard zones stored before. `name` of a buffer is for messages.
   void ForgetGuards();
-  std::span<char> OutputBytes(size_t buffer);  // where that output is shown
+  std::span<char> OutputBytes(size_t buffer);  // the place for the output buffer of that index
   void StoreGuards(const std::string& name, const GuardZones& zones);
 
-  // In the launcher. What of the outputs differs from `expected`, laid out as LayOut says; nothing is left to show
-  // again.
+  // In the launcher. Compares the outputs with `expected`, laid out as LayOut says, and raises max_error to the largest
+  // error. Erases the outputs, so that no other kernel can show them as its own.
   std::optional<VisitFailure> CompareOutputs(const char* expected, double& max_error);
-  // What was written beside the buffers of a kernel with that interface.
+  // In the launcher. Checks the stored guard zones of a kernel with that interface. The failure says what was
+  // overwritten.
   std::optional<VisitFailure> CheckGuards(const KernelInterface& interface) const;
-  // The outputs, to where LayOut's offsets count from; nothing is left of them.
+  // In the launcher. Copies the block of outputs to `to`, laid out as LayOut says, and erases them here.
   void TakeOutputs(char* to);
 
  private:
@@ -52,7 +54,7 @@ class ResultMemory {
 
   const VisitBatch* batch_;
   DataLayout layout_;
-  size_t most_;  // buffers of which zones fit
+  size_t most_;  // buffers whose guard zones fit
   MemoryFile file_;
   Mapping memory_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a child of a visit is to do, as bytes: it may have been forked before anybody knew of the visit. The artifact,
-// the inputs and the result memory come beside it, as files. Same binary on both ends, so that it is no protocol.
+// The task of a child, packed as bytes, because a child may be forked before its visit is known. The artifact, the
+// inputs and the result memory come with it as files. Both ends are the same program, so the format is private.
 #ifndef HONE_DEVICE_AGENT_VISIT_TASK_H_
 #define HONE_DEVICE_AGENT_VISIT_TASK_H_
 
@@ -32,20 +32,20 @@ struct Verified {
 
 struct VisitTask {
   SessionPurpose purpose = SessionPurpose::kReference;
-  double deadline = std::numeric_limits<double>::infinity();  // of SecondsNow; what is not begun by then stays undone
-  int64_t cold_bytes = 0;                                     // of cold numbers that repeats take
-  std::vector<int> to_verify;                                 // indices of candidates
+  double deadline = std::numeric_limits<double>::infinity();  // SecondsNow after which no step is begun
+  int64_t cold_bytes = 0;      // bytes of cold numbers for repeats; 0: constants stay warm
+  std::vector<int> to_verify;  // indices of candidates
   std::vector<Verified> verified;
 };
 
-// The packet with which it comes, and the files, in this order: all read-only but for the result memory, which a
-// building child does not get.
+// The packet of a task, and the files that come with it, in this order. All are read-only except the result memory,
+// which a building child does not get.
 inline constexpr char kTaskPacket[] = "task";
 enum TaskFile : size_t { kTaskFile, kArtifactFile, kInputsFile, kResultFile };
 
-// Of the batch, all but its artifact.
+// Packs the task and the batch without its artifact.
 std::string Pack(const VisitTask& task, const VisitBatch& batch);
-// Reads what Pack has written. kInternal: it did not.
+// Reads the bytes of Pack; batch.artifact stays as it is. kInternal: Pack did not write them.
 absl::Status Unpack(std::string_view bytes, VisitTask& task, VisitBatch& batch);
 
 }  // namespace hone::agent

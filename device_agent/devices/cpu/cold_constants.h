@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Constants that a kernel has not touched for a while, as in a model: between two runs of a kernel there, the constants
-// of all others pass through the caches. Timed again and again on the same ones, a kernel finds them in a cache, and
-// schedules win that are slower in the model.
+// Constants that are cold in timed calls, as they are in a model: there the constants of all other kernels pass through
+// the caches between two calls of a kernel. A kernel that is timed on the same constants again and again finds them in
+// a cache, and schedules win that are slower in the model.
 //
-// One read-only buffer of numbers (cold_numbers.h). Every call takes the next stretch of it, so that memory comes round
-// as often as in the model, and nothing is copied or flushed. What the numbers are does
-// not matter to the time of a kernel; results are compared with the true constants, before.
+// Each timed call takes the next stretch of one read-only buffer of numbers (cold_numbers.h), so that memory returns as
+// often as in the model, without copies or flushes. The values do not influence the time of a kernel. Results are
+// compared before, with the true constants.
 #ifndef HONE_DEVICE_AGENT_DEVICES_CPU_COLD_CONSTANTS_H_
 #define HONE_DEVICE_AGENT_DEVICES_CPU_COLD_CONSTANTS_H_
 
@@ -16,12 +16,12 @@ namespace hone::agent {
 
 class ColdConstants {
  public:
-  // Of memory that must outlive them.
+  // The memory of `numbers` must outlive them.
   explicit ColdConstants(std::span<char> numbers) : numbers_(numbers) {}
 
-  // Whether stretches of so many bytes, taken in turns, are cold.
+  // Whether consecutive stretches of `bytes` are cold when the buffer is cycled.
   bool Serve(int64_t bytes) const { return bytes > 0 && bytes <= static_cast<int64_t>(numbers_.size()) / 2; }
-  // The next stretch, aligned to HONE_BUFFER_ALIGNMENT; `bytes` at most what Serve allows.
+  // The next stretch, aligned to HONE_BUFFER_ALIGNMENT; `bytes` must satisfy Serve.
   void* Next(int64_t bytes);
 
  private:

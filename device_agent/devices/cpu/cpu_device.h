@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPUs of this machine as a device: of cores of several speeds, one group (base/cpu_cores.h), since a loop that is
-// shared among fast and slow cores takes as long as the slow ones need.
+// The CPUs of this machine as a device. If the machine has cores of several speeds, the device is one group of equal
+// cores (base/cpu_cores.h), because a parallel loop over fast and slow cores takes as long as the slow ones need.
 #ifndef HONE_DEVICE_AGENT_DEVICES_CPU_CPU_DEVICE_H_
 #define HONE_DEVICE_AGENT_DEVICES_CPU_CPU_DEVICE_H_
 
@@ -25,11 +25,12 @@ class CpuDevice : public Device {
   SelfTestResult SelfTest(int threads) override;
   Sensors ReadSensors() const override;
   SandboxPolicy sandbox() const override { return {}; }
-  double load_seconds() const override { return 10; }  // nothing is built, but a board's memory may be slow to come by
+  double load_seconds() const override { return 10; }  // nothing is compiled, but a board may allocate memory slowly
   int Builders() const override { return 0; }
   bool IsBuilt(const VisitBatch&) const override { return true; }
   absl::StatusOr<std::unique_ptr<StartedDevice>> Start(int threads) const override;
-  // kUnavailable: some of its CPUs cannot be used any more by this thread; times would be those of another device.
+  // kUnavailable: this thread cannot use all CPUs of the device any more, so its times would be those of another
+  // device.
   absl::Status HasItsCpus() const;
 
  private:

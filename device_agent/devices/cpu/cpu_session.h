@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A visit's child on the CPU: the artifact as a shared object in this process, guarded buffers, a thread pool.
+// A session on the CPU, in a child: loads the artifact as a shared object, with guarded buffers and a thread pool.
 #ifndef HONE_DEVICE_AGENT_DEVICES_CPU_CPU_SESSION_H_
 #define HONE_DEVICE_AGENT_DEVICES_CPU_CPU_SESSION_H_
 
@@ -32,7 +32,7 @@ class CpuSession : public Session {
  private:
   class Kernel;
   struct Packed;
-  // What says what packed buffers hold: the functions that fill them, and their sizes.
+  // Identifies the contents of packed buffers: the functions that fill them, and their sizes.
   using PackedKey = std::pair<std::vector<HoneKernel>, std::vector<int64_t>>;
 
   explicit CpuSession(const SessionOptions& options)
@@ -40,17 +40,17 @@ class CpuSession : public Session {
   absl::Status LoadArtifact();
   absl::Status MakeBuffers();
   absl::StatusOr<HoneKernel> Find(const KernelLaunch& launch) const;
-  // Those of a kernel that is loaded, or new ones.
+  // The packed buffers of a loaded kernel with that key, or new ones.
   absl::StatusOr<std::shared_ptr<Packed>> PackedOf(const PackedKey& key);
-  // By all threads, as the kernels before this one do in a model, in whose memory outputs lie, too: what a core did not
-  // write last, it has to fetch, to be read or to be written.
+  // Has all threads write the inputs and outputs of timed calls, as the earlier kernels of a model do. A core must
+  // fetch memory that another core wrote last, whether it reads or writes it.
   void WriteTimedBuffers();
 
   const SessionOptions options_;
   const VisitBatch& batch_;
   std::vector<GuardedBuffer> shared_;  // the workload's own buffers, in the batch's order
-  // What timed calls read, by place among a kernel's buffers: copies of the inputs that can be written and have pages
-  // around them. Verified calls read the ones that are guarded.
+  // The inputs of timed calls, by index among a kernel's buffers: writable copies whose guard areas can be read.
+  // Verified calls read the guarded inputs.
   std::vector<std::pair<size_t, GuardedBuffer>> timed_inputs_;
   std::map<PackedKey, std::weak_ptr<Packed>> packed_;
   ColdConstants cold_constants_;

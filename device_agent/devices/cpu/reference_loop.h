@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// A fixed piece of work, the same in every build of the agent: timed beside candidates, it shows when the device itself
-// became slower or faster. Not the device's peak: that is base/roofline.h.
+// A fixed piece of work on one CPU, the same in every build of the agent. Timed beside candidates, it shows when the
+// CPU itself becomes slower or faster. Not a measurement of the peak: that is base/roofline.h.
 #ifndef HONE_DEVICE_AGENT_DEVICES_CPU_REFERENCE_LOOP_H_
 #define HONE_DEVICE_AGENT_DEVICES_CPU_REFERENCE_LOOP_H_
 
 namespace hone::agent {
 
-// Seconds of the fixed loop (some tens of microseconds of multiply-adds on data in the first cache); the fastest of 3
-// runs, so that an interrupt is not taken for a slow clock.
+// Seconds of the loop: some tens of microseconds of multiply-adds on data in the first-level cache. The fastest of 3
+// runs counts, so that an interrupt does not look like a slow clock.
 double ReferenceLoopSeconds();
 
-// Whether the loop computes what it should: false means a broken device.
+// Whether the loop computes the right result; false means a broken CPU.
 bool ReferenceLoopIsRight();
 
 }  // namespace hone::agent

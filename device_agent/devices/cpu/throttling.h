@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a board says that it slows its CPUs down, for heat or for want of power.
+// Whether a board reports that it throttles its CPUs, because of heat or lack of power.
 //
-// Only what a board states outright: times tell the rest (golden.h). What is asked: the firmware of a Raspberry Pi;
-// what Linux does to cool processors down (cooling devices, on Jetson and other boards of Arm); the counters of the
-// thermal interrupts of x86. Not the frequency: it also falls where nothing is wrong. Start at Throttling::Seen.
+// Sources: the firmware of a Raspberry Pi; Linux's cooling devices (Jetson and other Arm boards); the counters of
+// thermal interrupts of x86. The frequency is no source, because it also falls for harmless reasons. The golden kernel
+// (agent/golden.h) finds slowness that no source reports. Start at Throttling::Seen.
 #ifndef HONE_DEVICE_AGENT_DEVICES_CPU_THROTTLING_H_
 #define HONE_DEVICE_AGENT_DEVICES_CPU_THROTTLING_H_
 
@@ -15,11 +15,11 @@ namespace hone::agent {
 // Not thread-safe.
 class Throttling {
  public:
-  // root: the folder under which /sys is found, so that tests can show other boards.
+  // root: the folder that holds /sys, so that tests can present other boards.
   explicit Throttling(std::string root = "/");
 
-  // It slows down now, or, where only a counter tells, has done so since the last call (the first: since the
-  // constructor). False where it does not say.
+  // Whether the board throttles now. If only a counter tells: since the last call, or at first since the constructor.
+  // False if the board has none of the sources.
   bool Seen();
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The system calls of drivers of devices with lanes, beyond what setting up any child needs: a compiler that keeps
-// files and runs a linker, threads that come and go, and the nodes of devices. What PoCL and NVIDIA's driver 580 call
-// was seen. A call that is missing for a driver is named by the error of the batch.
+// The system calls of drivers of devices with lanes, beyond those of every child's setup: a compiler that keeps files
+// and runs a linker, threads, and device nodes. The list comes from traces of PoCL and of NVIDIA's driver 580. The
+// error of a batch names a call that is missing here.
 #ifndef HONE_DEVICE_AGENT_DEVICES_LANES_CALLS_OF_DRIVERS_H_
 #define HONE_DEVICE_AGENT_DEVICES_LANES_CALLS_OF_DRIVERS_H_
 

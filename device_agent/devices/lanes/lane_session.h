@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A visit's child on a device with lanes, for every driver of drivers/lane_drivers.h: a program per kernel, built from
-// its own code in the artifact, and buffers that lie between canaries.
+// A session on a device with lanes, in a child, for every driver of drivers/lane_drivers.h: one program per kernel,
+// built from its code in the artifact, and buffers between canaries.
 #ifndef HONE_DEVICE_AGENT_DEVICES_LANES_LANE_SESSION_H_
 #define HONE_DEVICE_AGENT_DEVICES_LANES_LANE_SESSION_H_
 
@@ -18,7 +18,7 @@
 
 namespace hone::agent {
 
-// A buffer between canaries, which are looked at from here: the device has no guard pages.
+// A buffer between canaries, which the host reads back, because the device has no guard pages.
 template <typename Driver>
 struct CanaryBuffer {
   std::string name;  // for messages
@@ -29,7 +29,7 @@ struct CanaryBuffer {
 template <typename Driver>
 class StartedLanes : public StartedDevice {
  public:
-  // folder: for what the driver keeps.
+  // folder: for files that the driver keeps.
   static absl::StatusOr<std::unique_ptr<StartedDevice>> Start(typename Driver::Device device, std::string folder);
   absl::StatusOr<std::unique_ptr<Session>> Open(const SessionOptions& options) override;
 
@@ -52,7 +52,7 @@ class LaneSession : public Session {
         options_(options),
         batch_(*options.batch),
         reference_(std::move(reference)) {}
-  // Before all else.
+  // Call it first.
   absl::Status MakeBuffers();
 
   absl::StatusOr<std::unique_ptr<LoadedKernel>> Load(const VisitKernel& kernel) override;
@@ -65,7 +65,7 @@ class LaneSession : public Session {
 
   absl::Status MakeColdConstants();
   absl::StatusOr<CanaryBuffer<Driver>> Allocate(const std::string& name, int64_t bytes) const;
-  // Whether the input on the device is what was given.
+  // Whether the input on the device still equals the given one.
   absl::StatusOr<bool> IsAsGiven(size_t buffer);
   const char* Given(size_t buffer) const { return options_.data + layout_.offsets[buffer]; }
 
@@ -77,7 +77,7 @@ class LaneSession : public Session {
   ReferenceKernel<Driver> reference_;
   std::vector<CanaryBuffer<Driver>> shared_;  // the workload's own buffers, in the batch's order
   typename Driver::Buffer cold_;              // normal, finite numbers; empty if constants stay the same
-  std::vector<char> part_;                    // of an input, read back
+  std::vector<char> part_;                    // scratch memory to read back a part of an input
 };
 
 }  // namespace hone::agent

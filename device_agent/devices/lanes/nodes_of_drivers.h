@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The nodes of devices that drivers of devices with lanes speak to: all of /dev that is left behind the wall, by reason
-// (docs/SANDBOX.md). A node that is missing for a driver belongs into the table.
+// The device nodes in /dev that drivers of devices with lanes use: the only ones that the sandbox shows
+// (docs/SANDBOX.md). Add a node here if a driver lacks it.
 #ifndef HONE_DEVICE_AGENT_DEVICES_LANES_NODES_OF_DRIVERS_H_
 #define HONE_DEVICE_AGENT_DEVICES_LANES_NODES_OF_DRIVERS_H_
 
@@ -9,9 +9,10 @@
 
 namespace hone::agent {
 
-// For SandboxPolicy::nodes, which need not be there. Asks nothing of the system: what is confined could not.
+// For SandboxPolicy::nodes; some may be absent. They read nothing from the system, because confined processes call
+// them.
 std::vector<std::string> NodesOfCuda();
-std::vector<std::string> NodesOfOpenCl();  // whose drivers NVIDIA's is one of
+std::vector<std::string> NodesOfOpenCl();  // includes NodesOfCuda, as NVIDIA has an OpenCL driver
 
 }  // namespace hone::agent
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drivers of devices with lanes as the agent uses them: their errors as statuses, and a fixed kernel that shows when
-// the device drifts.
+// For drivers of devices with lanes: their errors as absl::Status, and a fixed kernel that shows when the device itself
+// becomes slower.
 #ifndef HONE_DEVICE_AGENT_DEVICES_LANES_REFERENCE_KERNEL_H_
 #define HONE_DEVICE_AGENT_DEVICES_LANES_REFERENCE_KERNEL_H_
 
@@ -17,10 +17,10 @@ namespace hone::agent {
 // runs. kResourceExhausted: no memory. kInternal: the device or its driver failed.
 absl::Status ToStatus(const drivers::Error& error);
 
-// In a visit: what does not end is the launcher's to end.
+// For calls in a visit, where the launcher kills a child that hangs.
 inline constexpr drivers::Deadline kNoDeadline = drivers::Deadline::max();
 
-// Seconds of the list, by the device's clock where that makes sense, else by ours.
+// Seconds of the repeats by the device's clock if it is plausible, else by the host's clock.
 template <typename Timing>
 double SecondsOf(const Timing& timing) {
   double seconds = 0;
@@ -35,11 +35,11 @@ double SecondsOf(const Timing& timing) {
 template <typename Driver>
 class ReferenceKernel {
  public:
-  // deadline: by which all its runs must have ended.
+  // deadline: when all its runs must have ended.
   static absl::StatusOr<ReferenceKernel> Create(const typename Driver::Device& device, const std::string& folder,
                                                 drivers::Deadline deadline);
   absl::StatusOr<double> Time() const;
-  // Whether it computes what it should: false means a broken device.
+  // Whether it computes the right result; false means a broken device.
   absl::StatusOr<bool> IsRight() const;
 
  private:

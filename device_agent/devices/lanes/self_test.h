@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What devices with lanes say of themselves, and what of the test of themselves is the same for all.
+// The self-test of devices with lanes, as far as it is the same for all drivers.
 #ifndef HONE_DEVICE_AGENT_DEVICES_LANES_SELF_TEST_H_
 #define HONE_DEVICE_AGENT_DEVICES_LANES_SELF_TEST_H_
 
@@ -18,7 +18,8 @@
 
 namespace hone::agent {
 
-// Processes that build kernels side by side: one for each CPU, as a driver's compiler has one lock for a whole process.
+// The number of processes that compile kernels in parallel: one for each CPU, because a driver's compiler holds one
+// lock for a whole process.
 inline int CountBuilders() {
   constexpr long kMost = 16;  // each has a context of its own, of a few hundred megabytes
   return static_cast<int>(std::clamp<long>(sysconf(_SC_NPROCESSORS_ONLN), 1, kMost));
@@ -31,11 +32,12 @@ inline std::string Word(std::string_view text) {
   return word.empty() ? "unknown" : word;
 }
 
-// That each of its two parts may take, which takes milliseconds, and seconds where a driver compiles: what hangs ends
-// the test with its part. The agent says nothing to its tracker while it tests, which takes it for lost after 15 s.
-inline constexpr std::chrono::seconds kLongestOfPart{14};
+// The time limit for each of the two parts of the test. A part takes milliseconds, or seconds if a driver compiles; a
+// part that hangs fails the test. The agent sends nothing during the test, and its tracker takes it for lost after 15
+// s.
+inline constexpr std::chrono::seconds kTestPartMax{14};
 
-// How fast and how steady the fixed kernel runs, and whether its result is right.
+// Times the reference kernel, measures its noise, and checks its result.
 template <typename Driver>
 absl::Status TestReference(const typename Driver::Device& device, const std::string& folder, drivers::Deadline deadline,
                            SelfTestResult& test) {
@@ -55,28 +57,28 @@ absl::Status TestReference(const typename Driver::Device& device, const std::str
   return absl::OkStatus();
 }
 
-// Whether the device may be well although it could not be measured: others may have its memory, or its compiler may
-// not take the kernels.
-inline bool SaysNothingOfTheDevice(drivers::Trouble trouble) {
+// Whether the device may be healthy although its peak could not be measured: other processes may hold its memory, or
+// its compiler may reject the kernels.
+inline bool MayBeHealthy(drivers::Trouble trouble) {
   return trouble == drivers::Trouble::kMemory || trouble == drivers::Trouble::kProgram ||
          trouble == drivers::Trouble::kAbsent;
 }
 
-// That, and what the device can do at best, which stays unknown where it cannot be measured.
+// TestReference, then the peak and the bandwidth, which stay 0 if they cannot be measured.
 template <typename Driver>
 absl::Status TestLanes(const typename Driver::Device& device, const std::string& folder, SelfTestResult& test,
-                       std::chrono::milliseconds longest_of_part = kLongestOfPart) {
-  const auto deadline = [&] { return std::chrono::steady_clock::now() + longest_of_part; };
+                       std::chrono::milliseconds part_max = kTestPartMax) {
+  const auto deadline = [&] { return std::chrono::steady_clock::now() + part_max; };
   HONE_RETURN_IF_ERROR(TestReference<Driver>(device, folder, deadline(), test));
   drivers::LaneRoofline roofline;
   const drivers::Error measured = drivers::MeasureRoofline<Driver>(device, folder, &roofline, deadline());
-  if (!measured.ok()) return SaysNothingOfTheDevice(measured.trouble) ? absl::OkStatus() : ToStatus(measured);
+  if (!measured.ok()) return MayBeHealthy(measured.trouble) ? absl::OkStatus() : ToStatus(measured);
   test.peak_gflops = roofline.flops_per_second * 1e-9;
   test.bandwidth_gbps = roofline.memory_bytes_per_second * 1e-9;
   return absl::OkStatus();
 }
 
-// All of it, on a device that was opened or could not be.
+// The whole self-test. `device` may be the error of opening the device.
 template <typename Driver>
 SelfTestResult SelfTestOf(const absl::StatusOr<typename Driver::Device>& device, const std::string& folder) {
   SelfTestResult test;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a driver must still be able to do behind the wall. What kernels must not: tests/wall.
+// The sandbox must leave a driver all that it needs. tests/sandbox checks what it must deny to kernels.
 #include "device_agent/sandbox/sandbox.h"
 
 #include <errno.h>
