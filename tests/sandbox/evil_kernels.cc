@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/wall/evil_kernels.h"
+#include "tests/sandbox/evil_kernels.h"
 
 #include <fmt/format.h>
 

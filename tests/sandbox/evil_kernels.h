@@ -2,8 +2,8 @@
 // Kernels that do what a kernel must not, one deed each, and what must come of each.
 //
 // Every one computes the right output if it survives its deed: a time means that nobody stopped it.
-#ifndef HONE_TESTS_WALL_EVIL_KERNELS_H_
-#define HONE_TESTS_WALL_EVIL_KERNELS_H_
+#ifndef HONE_TESTS_SANDBOX_EVIL_KERNELS_H_
+#define HONE_TESTS_SANDBOX_EVIL_KERNELS_H_
 
 #include <filesystem>
 #include <string>
@@ -27,4 +27,4 @@ std::string EvilArtifact(const std::filesystem::path& victim, const std::string&
 
 }  // namespace hone::agent
 
-#endif  // HONE_TESTS_WALL_EVIL_KERNELS_H_
+#endif  // HONE_TESTS_SANDBOX_EVIL_KERNELS_H_

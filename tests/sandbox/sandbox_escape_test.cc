@@ -29,7 +29,7 @@
 #include "device_agent/launcher/confine_launcher.h"
 #include "device_agent/sandbox/sandbox.h"
 #include "tests/unit/device_agent/hand_made_kernels.h"
-#include "tests/wall/evil_kernels.h"
+#include "tests/sandbox/evil_kernels.h"
 
 namespace hone::agent {
 namespace {
@@ -49,7 +49,7 @@ struct Circumstances {
   friend void PrintTo(const Circumstances& circumstances, std::ostream* out) { *out << circumstances.name; }
 };
 
-class WallTest : public testing::TestWithParam<Circumstances> {
+class SandboxEscapeTest : public testing::TestWithParam<Circumstances> {
  protected:
   void SetUp() override {
     if (getuid() != 0 && GetParam().as_root) GTEST_SKIP() << "needs root";
@@ -112,7 +112,7 @@ class WallTest : public testing::TestWithParam<Circumstances> {
   std::unique_ptr<Launcher> launcher_;
 };
 
-TEST_P(WallTest, ItIsAsHighAsTheSystemAllows) {
+TEST_P(SandboxEscapeTest, ItIsAsHighAsTheSystemAllows) {
   const absl::StatusOr<v1::Sandbox> sandbox = launcher_->Open();
   ASSERT_TRUE(sandbox.ok()) << sandbox.status();
   EXPECT_EQ(sandbox->level(), GetParam().level) << sandbox->DebugString();
@@ -121,7 +121,7 @@ TEST_P(WallTest, ItIsAsHighAsTheSystemAllows) {
   }
 }
 
-TEST_P(WallTest, EveryEvilKernelIsStoppedAndRecordedAsWhatItIs) {
+TEST_P(SandboxEscapeTest, EveryEvilKernelIsStoppedAndRecordedAsWhatItIs) {
   std::vector<std::string> kernels = {"good"};
   for (const Deed& deed : Deeds()) kernels.push_back(deed.kernel);
   const auto outcomes = Measure(kernels);
@@ -139,7 +139,7 @@ TEST_P(WallTest, EveryEvilKernelIsStoppedAndRecordedAsWhatItIs) {
 }
 
 // Each alone: they speak as candidate 0.
-TEST_P(WallTest, LiesAreFoundOut) {
+TEST_P(SandboxEscapeTest, LiesAreFoundOut) {
   const std::vector<Deed> lies = {
       {"no_time", v1::FAILURE_KIND_IMPOSSIBLE_TIME, "times that cannot be"},
       {"time_before_proof", v1::FAILURE_KIND_IMPOSSIBLE_TIME, "times that cannot be"},
@@ -168,20 +168,20 @@ TEST_P(WallTest, LiesAreFoundOut) {
   EXPECT_TRUE(Measure({"good"}).at("good").has_timing());
 }
 
-TEST_P(WallTest, NobodyGetsTimeByTurningToOthers) {
+TEST_P(SandboxEscapeTest, NobodyGetsTimeByTurningToOthers) {
   const auto outcomes = Measure({"flood_for_two", "good"});
   EXPECT_THAT(outcomes.at("flood_for_two").failure().text(), HasSubstr("makes no sense"));
   EXPECT_TRUE(outcomes.at("good").has_timing()) << outcomes.at("good").DebugString();
 }
 
-TEST_P(WallTest, AVisitThatHasTimeLeavesNobodyOut) {
+TEST_P(SandboxEscapeTest, AVisitThatHasTimeLeavesNobodyOut) {
   const auto outcomes = Measure({"done_early"}, 0.3, 3600);
   ASSERT_TRUE(outcomes.contains("done_early"));
   EXPECT_THAT(outcomes.at("done_early").failure().text(), HasSubstr("makes no sense"));
 }
 
 // While an artifact is loaded, more calls are allowed.
-TEST_P(WallTest, ConstructorsReachNothing) {
+TEST_P(SandboxEscapeTest, ConstructorsReachNothing) {
   const auto error = [&](const std::string& constructor) { return Run(Batch({"good"}, constructor)).error(); };
   EXPECT_THAT(error("syscall(SYS_ptrace, 16, 1, 0, 0);"), HasSubstr("made the system call ptrace"));
   EXPECT_THAT(error("open(VICTIM, O_WRONLY | O_TRUNC);"), HasSubstr("made the system call openat"));
@@ -198,7 +198,7 @@ TEST_P(WallTest, ConstructorsReachNothing) {
   }
 }
 
-TEST_P(WallTest, OfTheLaunchersFilesOnlyTheChannelIsOpen) {
+TEST_P(SandboxEscapeTest, OfTheLaunchersFilesOnlyTheChannelIsOpen) {
   constexpr char kCount[] =
       "for (int fd = 3; fd < 1024; ++fd) { char path[64], target[64] = {0}; sprintf(path, \"/proc/self/fd/%d\", fd);"
       " if (readlink(path, target, 63) > 0 && !strncmp(target, \"socket:\", 7)) ++opened; } opened = opened == 1;";
@@ -210,7 +210,7 @@ TEST_P(WallTest, OfTheLaunchersFilesOnlyTheChannelIsOpen) {
 }
 
 // On which the agent was started.
-TEST_P(WallTest, NobodyReadsWhatIsTypedOnATerminal) {
+TEST_P(SandboxEscapeTest, NobodyReadsWhatIsTypedOnATerminal) {
   int keyboard = -1, terminal = -1;
   if (openpty(&keyboard, &terminal, nullptr, nullptr, nullptr) != 0) GTEST_SKIP() << "this system has no terminals";
   const int before = dup(STDERR_FILENO);
@@ -226,7 +226,7 @@ TEST_P(WallTest, NobodyReadsWhatIsTypedOnATerminal) {
 }
 
 // The agent's environment may hold what opens other doors.
-TEST_P(WallTest, TheEnvironmentStaysOutside) {
+TEST_P(SandboxEscapeTest, TheEnvironmentStaysOutside) {
   const auto finds = [&](const std::string& name) {
     const auto result = Run(Batch({"if_opened"}, fmt::format("opened = getenv(\"{}\") != 0;", name)));
     return result.outcomes_size() == 1 && result.outcomes(0).outcome().has_timing();
@@ -237,7 +237,7 @@ TEST_P(WallTest, TheEnvironmentStaysOutside) {
 }
 
 // Children have a copy of the launcher's memory, and it measures for many.
-TEST_P(WallTest, NoBatchFindsAnEarlierOne) {
+TEST_P(SandboxEscapeTest, NoBatchFindsAnEarlierOne) {
   // Searches the heap from its end downwards. As it is written here, the word is nowhere in this batch itself.
   constexpr char kSearch[] =
       "static const char word[] = \"VDSZ!TFDSFU!TDIFEVMF\"; volatile char less = 1; "
@@ -273,7 +273,7 @@ bool Eventually(const std::function<bool()>& condition) {
   return false;
 }
 
-TEST_P(WallTest, AStopEndsAFlood) {
+TEST_P(SandboxEscapeTest, AStopEndsAFlood) {
   v1::Batch batch = Batch({"flood_times"});
   batch.mutable_policy()->set_timeout_seconds(1000);
   std::stop_source stop;
@@ -285,7 +285,7 @@ TEST_P(WallTest, AStopEndsAFlood) {
   EXPECT_GE(ProcessesWith("--launcher-folder=" + folder_.path().string()), 1U) << "the launcher had to be killed";
 }
 
-TEST_P(WallTest, NothingOutlivesAKilledAgent) {
+TEST_P(SandboxEscapeTest, NothingOutlivesAKilledAgent) {
   v1::Batch batch = Batch({"endless"});
   batch.mutable_policy()->set_timeout_seconds(1000);
   const pid_t agent = fork();
@@ -377,7 +377,7 @@ TEST(FolderOfADriver, WhoOwnsItCannotRenameIt) {
 }
 
 // As emulators of a CPU have it. Who asks for a level gets nothing from such a device; others may measure there.
-class WithoutFiltersTest : public WallTest {};
+class WithoutFiltersTest : public SandboxEscapeTest {};
 
 TEST_P(WithoutFiltersTest, KernelsRunAndTheTrackerIsTold) {
   const absl::StatusOr<v1::Sandbox> sandbox = launcher_->Open();
@@ -396,7 +396,7 @@ INSTANTIATE_TEST_SUITE_P(Systems, WithoutFiltersTest,
                          [](const auto& info) { return info.param.name; });
 
 INSTANTIATE_TEST_SUITE_P(
-    Systems, WallTest,
+    Systems, SandboxEscapeTest,
     testing::Values(Circumstances{"Root", true, "", kWall}, Circumstances{"User", false, "", kWall},
                     Circumstances{"RootWithoutNamespaces", true, "unshare", kWall},
                     Circumstances{"UserWithoutNamespaces", false, "unshare", v1::SANDBOX_LEVEL_FILTER},
