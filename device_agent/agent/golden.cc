@@ -13,8 +13,8 @@
 #include "base/kernel_interface.h"
 #include "base/median.h"
 
-// The shared object of golden_kernel.c, as it was built beside this file. The names are global, but hidden: linkers for
-// arm64 give local names of one section one entry of the offset table, so that the beginning would be the end, too.
+// The shared object of golden_kernel.c, embedded. Its symbols are global and hidden, because linkers for arm64 give
+// local symbols of one section one entry of the offset table: the end symbol would equal the begin symbol.
 asm(".section .rodata\n"
     ".global hone_golden_begin, hone_golden_end\n"
     ".hidden hone_golden_begin, hone_golden_end\n"
@@ -33,7 +33,7 @@ namespace {
 constexpr int64_t kRows = 64;  // as in golden_kernel.c
 constexpr int64_t kElements = kRows * kRows;
 
-// One row of the product for each group, an element for each lane; the loop of the reference goes the other way.
+// Each group computes a row of the product, each lane an element. The reference loops in the opposite direction.
 constexpr std::string_view kOpenClSource = R"(
 kernel void golden_reference(global const float* a, global const float* b, global float* c) {
   const int i = get_group_id(0), j = get_local_id(0);
@@ -49,7 +49,7 @@ kernel void golden(global const float* a, global const float* b, global float* c
 }
 )";
 
-// The same for CUDA, as clang compiles it.
+// The same kernel for CUDA, as clang compiles it.
 constexpr std::string_view kPtx = R"(.version 4.2
 .target sm_53
 .address_size 64
@@ -192,7 +192,7 @@ std::optional<v1::Batch> GoldenBatch(const std::string& architecture) {
   batch.set_fill_seed(1);
   batch.set_threads(1);
   batch.mutable_policy()->set_final_seconds(0.05);
-  batch.mutable_policy()->set_timeout_seconds(lanes ? 10 : 1);  // drivers build at the first call
+  batch.mutable_policy()->set_timeout_seconds(lanes ? 10 : 1);  // drivers compile at the first call
   batch.set_final(true);
   return batch;
 }

@@ -35,14 +35,16 @@ constexpr int64_t kTasksMax = 4096;  // of a launcher: a thread pool for each pr
 constexpr std::chrono::seconds kCancelPatience(10);         // with a launcher that is to end its visit
 constexpr std::chrono::milliseconds kBetweenReadings(500);  // of sensors
 
-// What a launcher has of the agent's environment; a kernel can read all of it. Names, and beginnings that end in '_'.
+// The variables of the agent's environment that a launcher inherits; a kernel can read them. An entry that ends in '_'
+// is a prefix.
 constexpr std::string_view kPassedOn[] = {"PATH", "LD_LIBRARY_PATH", "TMPDIR", "LANG", "LC_ALL", "TZ",
-                                          // Of drivers, and of those that the tests have in place of drivers.
+                                          // For drivers, and for fake drivers of tests.
                                           "CUDA_", "NVIDIA_", "OCL_", "OPENCL_", "POCL_", "MESA_", "RUSTICL_", "HSA_",
                                           "ROC_", "GPU_", "IGC_", "NEO_", "HONE_FAKE_",
-                                          // Of sanitizers.
+                                          // For sanitizers.
                                           "ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"};
-// All of it: small blocks are not kept aside as they are ("Memory Allocation Tunables" of glibc).
+// Turns off the cache of small freed blocks, which M_PERTURB would not overwrite ("Memory Allocation Tunables" of
+// glibc).
 constexpr char kKeepsNoBlocks[] = "GLIBC_TUNABLES=glibc.malloc.tcache_count=0";
 
 bool IsPassedOn(std::string_view variable) {
@@ -52,7 +54,7 @@ bool IsPassedOn(std::string_view variable) {
   });
 }
 
-// Ends with a null; of pointers into this process's own environment.
+// Pointers into this process's own environment, with a final null.
 std::vector<const char*> EnvironmentOfLauncher() {
   std::vector<const char*> passed = {kKeepsNoBlocks};
   for (char** variable = environ; *variable != nullptr; ++variable) {
@@ -62,8 +64,8 @@ std::vector<const char*> EnvironmentOfLauncher() {
   return passed;
 }
 
-// Ends the conversation with a launcher that is to end its visit and does not: it was stopped, or waits for a child
-// that cannot end, as one that hangs in a driver. False: it was over before.
+// Shuts the socket down after kCancelPatience. For a launcher that does not end its visit, because it was stopped or
+// waits for a child that hangs in a driver. False: the visit ended before, as `over` tells.
 bool HangUp(int socket, const std::stop_token& over) {
   std::mutex mutex;
   std::unique_lock lock(mutex);
@@ -73,7 +75,7 @@ bool HangUp(int socket, const std::stop_token& over) {
   return true;
 }
 
-// Does the work at once, and again and again until it is over.
+// Calls `work` at once and then periodically until a stop of `over` is requested.
 void Repeat(const std::stop_token& over, const std::function<void()>& work) {
   std::mutex mutex;
   std::unique_lock lock(mutex);
@@ -118,7 +120,8 @@ void Launcher::MakeGroup() {
     group_ = options_.groups->status();
     return;
   }
-  // The launcher keeps an eighth for its caches; the rest is for kernels that are built side by side, or for one.
+  // An eighth is for the caches of the launcher; the rest is for kernels that compile in parallel, or for one that
+  // runs.
   const GroupLimits limits{.memory_bytes = HostMemory() / 8 * 5, .tasks = kTasksMax};
   std::string name = options_.device;
   std::replace(name.begin(), name.end(), '/', '_');

@@ -22,13 +22,13 @@ namespace hone::agent {
 namespace {
 
 constexpr char kEnding[] = ".result";
-constexpr char kFreshEnding[] = ".new";  // of a file that is not whole yet
+constexpr char kFreshEnding[] = ".new";  // of an incomplete file
 
 absl::Status DiskError(const std::filesystem::path& path, const char* what) {
   return absl::UnavailableError(fmt::format("cannot {} {}: {}", what, path.string(), std::strerror(errno)));
 }
 
-// The bytes and the name are on the disk when it returns OK.
+// Writes a file; its bytes and its name are on the disk when this returns OK.
 absl::Status WriteDurably(const std::filesystem::path& path, const std::string& bytes) {
   const std::filesystem::path fresh = path.string() + kFreshEnding;
   const int fd = open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -73,7 +73,7 @@ absl::StatusOr<Outbox> Outbox::Open(std::filesystem::path folder, Limits limits)
     return absl::UnavailableError(fmt::format("cannot make folder {} for results that wait for the tracker: {}",
                                               folder.string(), error ? error.message() : std::strerror(errno)));
   }
-  // Of an agent that was killed while it wrote.
+  // Incomplete files come from an agent that was killed while it wrote.
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
     if (entry.path().extension() == kFreshEnding) unlink(entry.path().c_str());
   }
@@ -110,7 +110,7 @@ void Outbox::Forget(const std::string& lease_id) {
   if (IsName(lease_id)) unlink((folder_ / (lease_id + kEnding)).c_str());
 }
 
-// The oldest go first: their tracker has been away longest.
+// Removes the oldest results, whose tracker has been away longest.
 void Outbox::MakeRoom(int64_t bytes) const {
   std::vector<std::tuple<std::filesystem::file_time_type, int64_t, std::filesystem::path>> files;
   int64_t sum = bytes;

@@ -64,7 +64,7 @@ ActAs::~ActAs() {
 
 absl::Status RestartService(const std::filesystem::path& systemd) {
   if (!std::filesystem::exists(systemd)) return absl::FailedPreconditionError("systemd does not run here");
-  // Where a condition of its unit is not met, there is nothing to start, and no error.
+  // `restart` succeeds without a start if a condition of the unit is not met, so `is-active` checks the result.
   for (const char* verb : {"restart", "is-active"}) {
     HONE_RETURN_IF_ERROR(RunProgram({"systemctl", verb, "hone-agent.service"}).status());
   }

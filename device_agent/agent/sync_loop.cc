@@ -18,7 +18,7 @@ namespace {
 constexpr absl::Duration kFirstPause = absl::Milliseconds(200);
 constexpr absl::Duration kLongestPause = absl::Seconds(10);
 constexpr absl::Duration kRefusedPause = absl::Seconds(2);
-// Of a call, and at least one; the rest goes with the next, since a message has its limit (kMaxMessageBytes).
+// Results per call; the rest goes with the next call, because messages are limited (kMaxMessageBytes).
 constexpr int kMostResults = 64;
 constexpr size_t kMostResultBytes = size_t{32} << 20;
 
@@ -26,7 +26,7 @@ absl::Duration FromProto(const google::protobuf::Duration& d) {
   return absl::Seconds(d.seconds()) + absl::Nanoseconds(d.nanos());
 }
 
-// Whether calling again, with any delay, could be answered otherwise.
+// Whether no later call can have another answer.
 bool Hopeless(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kFailedPrecondition:
@@ -79,7 +79,7 @@ void SyncLoop::Stop() {
   changed_.notify_all();
 }
 
-// A device joins with its golden kernel measured.
+// Waits for the first golden check of each device, so that the agent registers with the results.
 void SyncLoop::AwaitFirstGoldens() {
   std::unique_lock lock(mutex_);
   const auto wanted = [](const auto& worker) { return worker->golden_wanted; };
@@ -115,14 +115,14 @@ absl::Status SyncLoop::Run() {
       for (const auto& worker : workers_) all_busy &= worker->busy();
       refused &= !finished_.empty();
     }
-    // A tracker that takes no results now, as with a full disk, is not to be pressed.
+    // A tracker that refuses results, for example because its disk is full, gets fewer calls.
     if (all_busy || refused) Pause(refused ? kRefusedPause : next_sync_, true);
   }
   Call(true).IgnoreError();
   return absl::OkStatus();
 }
 
-// Each only while nothing is measured on it: both would disturb each other.
+// Tests each idle device. A test and a measurement would disturb each other.
 void SyncLoop::CheckDevices(absl::Time now) {
   for (const auto& worker : workers_) {
     {
@@ -140,7 +140,7 @@ void SyncLoop::CheckDevices(absl::Time now) {
   }
 }
 
-// Its leases are not ours any more. Called with the lock held.
+// Drops the leases of the worker, which the agent does not hold any more. Called with the lock held.
 void SyncLoop::Forget(Worker& worker) {
   worker.queued.clear();
   worker.drop.request_stop();
@@ -178,7 +178,7 @@ v1::SynchronizeRequest SyncLoop::Request(bool leaving) {
   for (const auto& worker : workers_) {
     *request.add_devices() = worker->served.state;
     if (worker->running.has_value() && !worker->drop.stop_requested()) *request.add_running() = *worker->running;
-    // Who leaves returns what has not begun.
+    // An agent that leaves returns the leases that it has not begun.
     for (const Visit& visit : worker->queued) {
       if (!leaving) *request.add_running() = visit.reference;
     }
@@ -198,7 +198,8 @@ v1::SynchronizeRequest SyncLoop::Request(bool leaving) {
   }
   news_ = false;
   held_ = idle && finished_.empty() && !leaving;
-  // What is finished ends a held call; the short wait is for the moment in which there is no call to end yet.
+  // A finished measurement ends a held call. The wait is short while devices are busy, because a measurement may finish
+  // just before there is a call to end.
   if (held_) request.mutable_max_wait()->set_seconds(AnyBusy() ? 1 : 20);
   request.set_leaving(leaving);
   return request;
@@ -206,12 +207,13 @@ v1::SynchronizeRequest SyncLoop::Request(bool leaving) {
 
 void SyncLoop::Handle(const v1::SynchronizeResponse& response) {
   std::unique_lock lock(mutex_);
-  // Not when the answer came: it may have been long on its way, while the tracker counts from when it gave it.
+  // The time of the answer's arrival would be wrong: the tracker counts from when it sent the answer, which may travel
+  // long.
   last_heard_ = sent_ + FromProto(response.held());
   if (response.has_fence_after()) fence_after_ = FromProto(response.fence_after());
   if (response.has_next_sync()) next_sync_ = FromProto(response.next_sync());
   if (response.epoch() != epoch_) {
-    // A new registration: leases of the old one are not ours any more, but results may still be accepted.
+    // A new registration: the leases of the old one are lost, but the tracker may still accept their results.
     epoch_ = response.epoch();
     for (const auto& worker : workers_) Forget(*worker);
   }
@@ -231,7 +233,7 @@ void SyncLoop::Handle(const v1::SynchronizeResponse& response) {
   for (const std::string& id : response.cancelled_lease_ids()) Unkeep(id);
 }
 
-// Whoever wonders on the board why nothing happens finds it in the log, once. Called with the lock held.
+// Logs once why the tracker gives a device no work, for an operator at the board. Called with the lock held.
 void SyncLoop::NoteBarred(const v1::SynchronizeResponse& response) {
   for (const auto& worker : workers_) {
     const std::string& id = worker->served.state.device_id();
@@ -247,7 +249,7 @@ void SyncLoop::NoteBarred(const v1::SynchronizeResponse& response) {
   }
 }
 
-// Without the lock, as Keep.
+// Called without the lock, as Keep.
 void SyncLoop::Unkeep(const std::string& lease_id) {
   const std::lock_guard guard(outbox_mutex_);
   if (outbox_.has_value()) outbox_->Forget(lease_id);
@@ -278,8 +280,8 @@ void SyncLoop::Take(const v1::Lease& lease) {
   (*worker)->queued.push_back({lease.reference(), lease.receipt(), lease.batch()});
 }
 
-// Nothing heard for so long that the tracker has given our leases to another by now. By a thread of its own: the one
-// that calls may hang in a call.
+// Cancels all measurements when the tracker has been silent for fence_after_, because it has given their leases to
+// other agents by then. Runs in its own thread, because the calling thread may hang in a call.
 void SyncLoop::FenceLoop() {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
@@ -321,7 +323,7 @@ bool SyncLoop::GoldenDue(const Worker& worker) const {
   return golden.run != nullptr && worker.measured && SteadyNow() - worker.last_golden >= golden.every;
 }
 
-// Called with the lock held, which it gives up meanwhile, like RunVisit.
+// Called with the lock held; unlocks it during the measurement, as RunVisit does.
 void SyncLoop::RunGolden(Worker& worker, std::unique_lock<std::mutex>& lock) {
   worker.drop = std::stop_source();
   const std::stop_token dropped = worker.drop.get_token();
@@ -357,7 +359,7 @@ void SyncLoop::RunVisit(Worker& worker, std::unique_lock<std::mutex>& lock) {
     Keep(finished);
   }
   lock.lock();
-  // Whose fault it is, the golden kernel says.
+  // The golden kernel tells whether the batch or the device is at fault.
   if (failed && !dropped.stop_requested() && worker.served.golden.run != nullptr) RunGolden(worker, lock);
   const bool sick = worker.served.state.has_golden() && !worker.served.state.golden().passed();
   if (failed) result.set_trouble(sick ? v1::TROUBLE_KIND_DEVICE : v1::TROUBLE_KIND_BATCH);
@@ -372,7 +374,7 @@ void SyncLoop::RunVisit(Worker& worker, std::unique_lock<std::mutex>& lock) {
   worker.running.reset();
 }
 
-// Without the lock: a disk may be slow.
+// Called without the lock, because a disk may be slow.
 void SyncLoop::Keep(const v1::LeaseResult& result) {
   const std::lock_guard guard(outbox_mutex_);
   if (!outbox_.has_value()) return;
@@ -381,7 +383,7 @@ void SyncLoop::Keep(const v1::LeaseResult& result) {
   }
 }
 
-// until_news: ends early when something was finished.
+// until_news: the pause ends early when a measurement finishes.
 void SyncLoop::Pause(absl::Duration duration, bool until_news) {
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, absl::ToChronoMilliseconds(duration), [&] { return stopping_ || (until_news && news_); });

@@ -21,9 +21,9 @@ namespace {
 
 constexpr double kOpenSeconds = 30;  // to start the device, and for its session
 
-// Nothing of the launcher's is left open but the channel and standard error, and that not where it is a terminal: what
-// somebody types there could be read. In the place of what is closed is a file in which nothing is: what is opened next
-// must not take these numbers.
+// Closes the launcher's files except the channel and standard error. A terminal as standard error is closed too,
+// because the child could read what is typed there. An empty file takes the numbers of standard files, so that files
+// opened later do not.
 absl::Status CloseOtherFiles(int channel) {
   HONE_ASSIGN_OR_RETURN(const MemoryFile nothing, MemoryFile::Holding("hone-nothing", ""));
   for (const int standard : {STDIN_FILENO, STDOUT_FILENO}) dup2(nothing.descriptor(), standard);

@@ -14,7 +14,7 @@ namespace {
 constexpr int kExitAfterFault = 70;
 constexpr size_t kFaultStack = 64 * 1024;
 
-// A signal handler is given nothing but the signal: what it needs is found here. Set once per child, before any kernel.
+// Global, because a signal handler receives no context. Set once per child, before any kernel runs.
 struct FaultContext {
   const RegionTable* regions = nullptr;
   const ChildChannel* channel_to_launcher = nullptr;

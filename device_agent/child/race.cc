@@ -82,7 +82,7 @@ class Race {
 
   double SecondsLeft() const { return task_.deadline - SecondsNow(); }
 
-  // Whether one more candidate can be looked at and the last round still has a turn for each finalist.
+  // Whether time is left for one more candidate and then one repeat of each finalist.
   bool TimeForAnother() const {
     if (runners_.empty()) return SecondsLeft() > 0;
     size_t finalists = runners_.size() + 1;
@@ -90,7 +90,7 @@ class Race {
     return SecondsLeft() > longest_ + static_cast<double>(finalists) * best_;
   }
 
-  // Seconds of the reference. Nothing: told that the batch cannot be measured.
+  // Seconds of the reference. nullopt: it failed, and the batch was reported as failed.
   std::optional<double> ReferenceSeconds() {
     const absl::StatusOr<double> seconds = session_.TimeReference();
     if (seconds.ok()) return *seconds;
@@ -104,7 +104,7 @@ class Race {
     return seconds.has_value();
   }
 
-  // A device that was idle is slow at first: until the reference takes as long in two spells that follow one another.
+  // Runs the reference until two consecutive spells take the same time, because an idle device is slow at first.
   bool WarmUp() {
     const double end = std::min(SecondsNow() + kWarmUpSecondsMax, task_.deadline);
     double before = 0, least = kAnySpeed;
@@ -119,7 +119,7 @@ class Race {
     return true;
   }
 
-  // What an error of a kernel means: the candidate failed, and this process is of no use. Always false.
+  // Reports the error of a kernel, after which this process must end. Always false.
   bool Broken(int candidate, const absl::Status& status) {
     launcher_channel_.SendFailure(candidate, FailureFromStatus(status));
     return false;
@@ -127,8 +127,8 @@ class Race {
 
   bool IsIncumbent(int candidate) const { return policy_.incumbent == candidate; }
 
-  // Verifies and times one candidate for the first time. False: this process must not go on, because memory that is
-  // not the candidate's may be damaged.
+  // Verifies one candidate and takes its first times. False: this process must end, because the candidate may have
+  // damaged memory of others.
   bool Qualifying(int candidate) {
     bool lost = false;
     LoadedKernel* kernel = kept_.Ready(candidate, lost);
@@ -146,7 +146,7 @@ class Race {
       return answer == VisitAnswer::kFailed && Leave(candidate, *kernel);
     }
     double cold = first;
-    if (first > timeout) {  // the machine may have stood still
+    if (first > timeout) {  // the machine may have paused
       launcher_channel_.BeginCalling(candidate, kSlackSeconds + 2 * timeout);
       if (called = Call(*kernel, cold); !called.ok()) return Broken(candidate, called);
     }
@@ -165,7 +165,8 @@ class Race {
     return absl::OkStatus();
   }
 
-  // Looked at once, after all calls: to read them takes a device longer than many a kernel. False: told as failed.
+  // Whether the inputs are unchanged. Checked once, after all calls, because reading them back takes a device longer
+  // than many kernels take. False: the failure was reported.
   bool LeftInputs(int candidate, LoadedKernel& kernel) {
     const absl::StatusOr<std::optional<VisitFailure>> changed = kernel.ChangedInput();
     if (!changed.ok()) return Broken(candidate, changed.status());
@@ -175,21 +176,21 @@ class Race {
 
   absl::Status Show(LoadedKernel& kernel) { return child_.StoreResults(kernel); }
 
-  // Unloads one that failed. False where the others need another process, since its inputs are not what they were.
+  // Unloads a failed candidate. False if it changed the inputs, so that the others need another process.
   bool Leave(int candidate, LoadedKernel& kernel) {
     const absl::StatusOr<std::optional<VisitFailure>> changed = kernel.ChangedInput();
     kept_.Unload(candidate);
     return changed.ok() && !changed->has_value();
   }
 
-  // Of one of several calls in a row, on average.
+  // The mean of one repeat, which is several calls in a row.
   struct Taken {
-    double seconds;  // as the device says
-    double wall;     // what they and all around them took by our clock
+    double seconds;  // of one call, by the device's clock
+    double wall;     // of one call and all overhead, by the steady clock
     int64_t calls;   // in a row
   };
 
-  // One repeat of the kernel. False: told as failed.
+  // Times one repeat of the kernel. False: the failure was reported.
   bool Time(int candidate, LoadedKernel& kernel, int64_t calls, Taken& taken) {
     const double start = SecondsNow();
     const absl::StatusOr<double> seconds = kernel.Time(calls);
@@ -199,7 +200,7 @@ class Race {
     return true;
   }
 
-  // `repeats` of the kernel into `seconds`. False: told as failed.
+  // Appends `repeats` repeats of the kernel to `seconds`. False: the failure was reported.
   bool Repeat(int candidate, LoadedKernel& kernel, int64_t calls, int repeats, std::vector<double>& seconds) {
     for (int i = 0; i < repeats; ++i) {
       Taken taken{};
@@ -209,20 +210,20 @@ class Race {
     return true;
   }
 
-  // Whether a candidate is slower than the best by more than the factor, and nothing depends on by how much.
+  // Whether the candidate is slower than the best by more than `factor` and its exact time does not matter.
   bool IsBehind(int candidate, double seconds, double factor) const {
     return seconds > factor * best_ && !IsIncumbent(candidate) && !batch_.final;
   }
   bool IsHopeless(int candidate, double seconds) const { return IsBehind(candidate, seconds, kHopelessFactor); }
 
-  // How many calls one of the first repeats has.
+  // The number of calls in one of the first repeats, if one call takes `wall` seconds.
   int64_t CallsOfRepeat(double wall) const {
     return std::max<int64_t>(1, static_cast<int64_t>(policy_.min_seconds_first / (kFirstRepeatsMax * wall)));
   }
 
-  // What a call takes, `cold` being what the verified one took. One repeat says little of short calls, around which a
-  // device does more than in them, and where it took longer than the verified call: the machine may have stood still.
-  // Then the least of several counts. False: told as failed.
+  // Estimates the seconds of one call; `cold` is the time of the verified call. One repeat is doubtful if calls are
+  // short, because of the overhead around them, or if it took longer than `cold`, because the machine may have paused.
+  // Then the least of several repeats counts. False: the failure was reported.
   bool Estimate(int candidate, LoadedKernel& kernel, double cold, Taken& least) {
     if (!Time(candidate, kernel, 1, least)) return false;
     const auto decides = [&] { return least.seconds >= kSlowCall || IsHopeless(candidate, least.seconds); };
@@ -236,7 +237,7 @@ class Race {
     return true;
   }
 
-  // cold: what the call took that was verified; of a slow kernel it may have to do.
+  // Takes the first times. `cold` is the time of the verified call, which suffices for a slow kernel.
   bool FirstTimes(int candidate, LoadedKernel& kernel, double cold) {
     const double budget = policy_.min_seconds_first;
     launcher_channel_.BeginCalling(candidate, 0.5 + 4 * policy_.timeout_seconds + 4 * budget);
@@ -268,8 +269,8 @@ class Race {
     return true;
   }
 
-  // One repeat of the runner, warm: another candidate's data was in the caches before. Adds what the repeat took by our
-  // clock to `spent`, and what loading took where kernels come and go. False: it failed.
+  // Times one repeat of the runner, after a warm-up call, because the caches hold data of another candidate. Adds the
+  // time of the repeat and of loading the kernel to `spent`. False: it failed.
   bool Turn(const Runner& runner, std::vector<double>& seconds, double& spent) {
     bool lost = false;
     const double start = SecondsNow();
@@ -288,14 +289,14 @@ class Race {
     return true;
   }
 
-  // As many turns as give each of a field about so many seconds.
+  // How many rounds: about `seconds` for each runner, within the bounds.
   struct Turns {
     double seconds;
     int fewest, most;
   };
 
-  // Rounds over all of `field`, in turns, the same number for all, so that repeats can be paired; fewer where there is
-  // no time for them. False: a candidate failed.
+  // Times the runners of `field` in interleaved rounds. All get the same number of repeats, so that repeats can be
+  // paired; fewer if the time runs out. False: a candidate failed.
   bool InTurns(std::vector<Runner>& field, const Turns& turns, bool final_round) {
     std::vector<std::vector<double>> seconds(field.size());
     const double enough = turns.seconds * static_cast<double>(field.size());
@@ -304,14 +305,14 @@ class Race {
     for (; made < turns.most && (made < turns.fewest || spent < enough) && SecondsLeft() > longest; ++made) {
       const double start = SecondsNow();
       for (size_t i = 0; i < field.size(); ++i) {
-        // To and fro: a device that gets slower, or faster, slows nobody more than others.
+        // Alternate the order, so that a device whose speed drifts favours no candidate.
         const size_t place = made % 2 == 0 ? i : field.size() - 1 - i;
         if (!Turn(field[place], seconds[place], spent)) return false;
       }
       if (final_round && !TimeReference()) return false;
       longest = std::max(longest, SecondsNow() - start);
     }
-    // Where time was over too soon, these repeats count like all others, and not instead of them.
+    // With too few rounds these repeats are added to the earlier ones; they do not replace them.
     const bool compared = final_round && made >= kFewestTurns;
     for (size_t i = 0; i < field.size() && made > 0; ++i) {
       launcher_channel_.SendTimes(field[i].candidate, field[i].calls, compared, seconds[i]);
@@ -320,7 +321,7 @@ class Race {
     return true;
   }
 
-  // The best `count`, in order; the incumbent always stays.
+  // Keeps the best `count` runners, in order, and always the incumbent.
   void Keep(std::vector<Runner>& field, size_t count, double slowest) const {
     std::sort(field.begin(), field.end(), [](const Runner& a, const Runner& b) { return a.median < b.median; });
     std::vector<Runner> kept;

@@ -40,10 +40,10 @@ void RunReference(Child& child) {
 void BuildAll(Child& child) {
   absl::Status status;
   for (const int candidate : child.task().to_verify) {
-    if (!status.ok() && !SessionSurvives(status)) break;  // whoever measures finds out more
+    if (!status.ok() && !SessionSurvives(status)) break;  // the measuring child will find the cause
     child.launcher_channel().BeginLoading(candidate, child.device().load_seconds());
     status = child.session().Load(child.batch().candidates[static_cast<size_t>(candidate)].kernel).status();
-    // Short of memory may only be who builds beside others.
+    // A lack of memory is not reported: it may come only from the builders that run in parallel.
     if (SessionSurvives(status) && !absl::IsResourceExhausted(status))
       child.launcher_channel().SendFailure(candidate, FailureFromStatus(status));
   }

@@ -12,7 +12,7 @@
 namespace hone::agent {
 namespace {
 
-// A kind of device, by the word before the colon.
+// A row of the table of kinds, found by the word before the colon.
 struct DeviceKind {
   std::string_view word;
   std::string_view selector;  // there may be several: `word:SELECTOR` is one of them

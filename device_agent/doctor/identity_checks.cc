@@ -60,7 +60,7 @@ Finding CheckCertificate(const pki::CertificateFacts& facts, bool renewed, absl:
 }
 
 Finding CheckSkew(absl::Time sent, absl::Time there, absl::Time heard) {
-  // Within the call it may have been read at any moment.
+  // The tracker's clock may have been read at any moment of the call.
   const absl::Duration ahead = sent - there, behind = there - heard;
   if (ahead <= kMuchSkew && behind <= kMuchSkew)
     return {"tracker", Verdict::kGood, "it answers, and its clock is ours", ""};
@@ -79,7 +79,7 @@ std::vector<Finding> CheckIdentity(const std::filesystem::path& folder, const st
   std::vector<Finding> findings = {CheckFolder(folder)};
   if (findings.front().verdict != Verdict::kGood) return findings;
   const absl::Time now = absl::Now();
-  // A tracker says nothing to one that it cannot take, whether it is well or not.
+  // A tracker does not answer a program with an invalid certificate, so its silence would prove nothing.
   if (const absl::Status taken = pki::CheckCertificateIn(folder, now).status(); !taken.ok()) {
     findings.push_back({"certificate", Verdict::kBad, Text(taken), kAnew});
     return findings;

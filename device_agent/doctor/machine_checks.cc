@@ -130,7 +130,7 @@ Finding CheckSwap(const std::string& root) {
 Finding CheckLoad(const std::string& root) {
   const std::string line = FirstLine(root + "proc/loadavg");
   const double load = std::atof(line.c_str());
-  if (load < kSomeLoad) return Good("load", "nobody else computes");
+  if (load < kSomeLoad) return Good("load", "no other process computes");
   return {"load", load < kBusy ? Verdict::kNote : Verdict::kBad,
           fmt::format("{:.1f} cores were busy in the last minute (an agent that measures counts, too)", load),
           "ps -eo pcpu,pid,user,comm --sort=-pcpu | head    # then stop what need not run here"};
@@ -153,7 +153,7 @@ Finding CheckStolenTime(const std::string& root) {
 }
 
 Finding CheckQuota(const std::string& root) {
-  // Who asks may be in another group than the service.
+  // The command may run in another control group than the service, so both are checked.
   const double cpus = std::min(HostCpus(root), GroupCpus(root + "sys/fs/cgroup/system.slice/hone-agent.service"));
   const size_t usable = UsableCpus().size();
   if (cpus >= static_cast<double>(usable)) return Good("quota", "the CPUs may be used the whole time");
@@ -183,7 +183,7 @@ Finding CheckNamespaces(const std::string& root) {
 
 Finding CheckLandlock(const std::string& root) {
   if (HasWord(FirstLine(root + "sys/kernel/security/lsm"), "landlock", ',')) return Good("landlock", "on");
-  return {"landlock", Verdict::kNote, "off: one layer of the wall around files is missing",
+  return {"landlock", Verdict::kNote, "off: one layer of the sandbox around files is missing",
           "boot with landlock among lsm= (from Linux 5.13 on): /etc/default/grub, then sudo update-grub"};
 }
 
@@ -201,7 +201,7 @@ Finding CheckControlGroups(const std::string& root) {
     return {"control-groups", Verdict::kNote, "not of version 2: what kernels start is not limited together",
             "boot with systemd.unified_cgroup_hierarchy=1"};
   }
-  // The agent divides the group that the service was given, into groups of its own.
+  // The agent creates groups below the delegated group of the service.
   const fs::path service = root + "sys/fs/cgroup/system.slice/hone-agent.service";
   if (fs::exists(service) && !HasFolder(service, "hone-")) {
     return {"control-groups", Verdict::kNote,

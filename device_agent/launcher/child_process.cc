@@ -86,7 +86,7 @@ ChildProcess::~ChildProcess() {
   }
 }
 
-// Files that come with another packet than the first one are a kernel's doing.
+// Only the first packet may carry files. Files in later packets come from a kernel and are dropped.
 ssize_t ChildProcess::Receive(VisitMessage& message) {
   std::vector<int> files;
   const auto packet = std::as_writable_bytes(std::span(&message, 1));
@@ -100,10 +100,10 @@ ssize_t ChildProcess::Receive(VisitMessage& message) {
   return size;
 }
 
-// Whether it stands at a call that it may not make; lets it go on with one that it may.
+// Handles a stopped system call. Lets an allowed one continue; returns true for a forbidden one.
 bool ChildProcess::Stopped() {
   const absl::StatusOr<StoppedCall> call = ReceiveStoppedCall(listener_);
-  if (!call.ok()) return false;  // a signal has ended the call, or its thread
+  if (!call.ok()) return false;  // a signal ended the call or its thread
   if (setting_up_ && call->for_setup && LetContinue(listener_, *call)) return false;
   forbidden_ = call->name;
   return true;
@@ -115,20 +115,20 @@ ChildProcess::Event ChildProcess::Next(VisitMessage& message, double seconds, in
     std::array<pollfd, 3> files{{{channel_, POLLIN, 0}, {cancel_fd, POLLIN, 0}, {listener_, POLLIN, 0}}};
     const double left = std::max(0.0, deadline - SecondsNow());
     const int wait = static_cast<int>(std::ceil(std::min(left, 3600.0) * 1e3));
-    const int ready = poll(files.data(), files.size(), wait);  // passes over files that are -1
+    const int ready = poll(files.data(), files.size(), wait);  // ignores descriptors of -1
     if (ready < 0 && errno == EINTR) continue;
-    if (files[1].revents != 0) return Event::kCancelled;  // first: a child may speak all the time
+    if (files[1].revents != 0) return Event::kCancelled;  // first, because a child may send messages without pause
     if (files[0].revents != 0) {
       const ssize_t size = Receive(message);
-      // Reset, once, where it has ended without reading its task: what it said before is still there.
+      // ECONNRESET comes once if the child ended without reading its task. Its earlier messages are still there.
       if (size < 0 && (errno == EINTR || errno == ECONNRESET)) continue;
       if (size <= 0) return Event::kEnded;
-      if (size != sizeof(message)) message = VisitMessage{};  // of no type: it makes no sense
+      if (size != sizeof(message)) message = VisitMessage{};  // type 0, which the supervisor refuses
       return Event::kMessage;
     }
     if ((files[2].revents & POLLIN) != 0) {
       if (Stopped()) return Event::kForbidden;
-    } else if (files[2].revents != 0) {  // all who could call are gone
+    } else if (files[2].revents != 0) {  // all processes under the filter are gone
       close(std::exchange(listener_, -1));
     }
     if (left <= 0) return Event::kSilent;
@@ -146,7 +146,7 @@ void ChildProcess::HandOver(std::span<const char> packet, std::span<const int> f
 
 void ChildProcess::Kill() {
   killed_ = true;
-  // The group too, should the child have managed to fork; it leads one once it is confined.
+  // Also kills its process group, in case it managed to fork. A confined child leads a group.
   kill(-pid_, SIGKILL);
   kill(pid_, SIGKILL);
 }
@@ -154,7 +154,7 @@ void ChildProcess::Kill() {
 std::string ChildProcess::Ending() {
   int status = 0;
   const pid_t pid = std::exchange(pid_, -1);
-  // Closing the channel and living on would block us for ever.
+  // A child that closed the channel but keeps running would block this process for ever.
   const double deadline = SecondsNow() + 2;
   const auto lives = [pid] {
     siginfo_t end{};
@@ -167,7 +167,7 @@ std::string ChildProcess::Ending() {
     }
     usleep(50);
   }
-  kill(-pid, SIGKILL);  // what it has forked: until it is waited for, nobody else has that number
+  kill(-pid, SIGKILL);  // its forks; no other process can have its number before waitpid
   while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
   lost_ = !killed_ && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;

@@ -16,11 +16,11 @@ namespace {
 
 constexpr int kStepsMax = 1000;       // of one candidate in one child: turns of all rounds are fewer than 100
 constexpr double kSetUpSeconds = 31;  // of one step before there is a candidate, a reference's timeout not counted
-// Of one candidate in one child, as many times as long as the device says that one takes: where memory is short it is
-// loaded in every turn, mostly much faster than that.
+// The time for all loads of one candidate in one child, in multiples of Device::load_seconds. If memory is short, it is
+// loaded in every round, mostly much faster than that.
 constexpr double kLoadsMax = 3;
 
-// Text of a child, for a proto string: printable ASCII whatever it was.
+// Replaces all but printable ASCII, so that a text from a child is valid in a proto string.
 std::string Clean(std::string_view text) {
   std::string clean(text);
   for (char& c : clean) {
@@ -76,7 +76,7 @@ ChildEnd ChildSupervisor::Follow(ChildProcess& child) {
       case ChildProcess::Event::kMessage:
         if (const std::optional<ChildEnd> end = HandleMessage(message, child)) return *end;
         if (SecondsLeft() > 0) break;
-        [[fallthrough]];  // who always has something to say gets no more time than who is silent
+        [[fallthrough]];  // a child that sends without pause gets no more time than a silent one
       case ChildProcess::Event::kSilent:
         child.Kill();
         if (SecondsNow() >= options_.kill_at) return {ChildEnd::kOutOfTime, ""};
@@ -90,7 +90,7 @@ ChildEnd ChildSupervisor::BlameForbiddenCall(ChildProcess& child) {
   return Blame(MadeCall(child.forbidden()));
 }
 
-// It said of a candidate why it could not go on; else the system knows how it died.
+// A child that reported a failure has been judged. Otherwise its exit status tells what happened.
 ChildEnd ChildSupervisor::JudgeEnd(ChildProcess& child) {
   if (failed_one_) return {ChildEnd::kReplace, ""};
   const std::string text = fmt::format("the process {}", child.Ending());
@@ -147,15 +147,16 @@ std::optional<ChildEnd> ChildSupervisor::HandleMessage(const VisitMessage& messa
       break;
   }
   child.Kill();
-  return Blame({FailureKind::kCrashed, "broke the measuring process: what it says makes no sense"});
+  return Blame({FailureKind::kCrashed, "broke the measuring process: it sent an invalid message"});
 }
 
-// False: it makes no sense, or takes more steps than there are.
+// Starts a step. False: the message is invalid, or the candidate has taken too many steps.
 bool ChildSupervisor::BeginStep(const VisitMessage& message) {
-  // Once it works on candidates, it works on nothing else, and on none that has failed: who ends with such a one would
-  // be replaced for ever.
+  // After its first candidate a child must work on candidates only, and not on failed ones. A child that ends during a
+  // failed candidate would be replaced for ever.
   if (!progress_.IsKnown(message.candidate) && (message.candidate != -1 || current_ >= 0)) return false;
-  if (message.candidate >= 0 && set_up_ < VisitMessage::Type::kReady) return false;  // else setting up had no end
+  if (message.candidate >= 0 && set_up_ < VisitMessage::Type::kReady)
+    return false;  // otherwise the setup phase would never end
   if (progress_.HasFailed(message.candidate)) return false;
   const double now = SecondsNow(), seconds = now - begun_;
   Spent& last = spent_[static_cast<size_t>(current_ + 1)];
@@ -171,7 +172,7 @@ bool ChildSupervisor::BeginStep(const VisitMessage& message) {
   return ++spent_[static_cast<size_t>(current_ + 1)].steps <= kStepsMax;
 }
 
-// A broken child must not buy itself time, in one step or in many.
+// Limits the time that a message asks for, because a broken child could ask for any time.
 double ChildSupervisor::ClampLimit(double seconds) const {
   const VisitPolicy& policy = batch_.policy;
   const double most = loading_       ? load_seconds_
@@ -180,17 +181,17 @@ double ChildSupervisor::ClampLimit(double seconds) const {
   return seconds > 0 && seconds < most ? seconds : most;
 }
 
-// For all calls of a candidate in one child together: the two rounds' repeats, generously.
+// The time for all calls of a candidate in one child: a generous limit for the repeats of both rounds.
 double ChildSupervisor::AllowedCallSeconds() const {
   const VisitPolicy& policy = batch_.policy;
   return 3 + 40 * policy.timeout_seconds + 16 * (policy.min_seconds_first + policy.final_seconds) +
          static_cast<double>(LayOut(batch_).output_bytes) * 1e-8;
 }
 
-// For all steps like the last one together, of the same candidate, or of none, in one child.
+// The time for all steps of the present kind, for the same candidate (or none) in one child.
 double ChildSupervisor::AllowedSeconds() const {
   if (loading_) return kLoadsMax * load_seconds_;
-  // The device is started, a session is opened, the reference is called.
+  // Three steps: start the device, open a session, call the reference.
   if (current_ < 0) return 3 * (kSetUpSeconds + batch_.policy.reference_timeout_seconds);
   return AllowedCallSeconds();
 }
@@ -212,7 +213,7 @@ std::optional<ChildEnd> ChildSupervisor::JudgeResults(const VisitMessage& messag
   const bool reference = options_.expected == nullptr;
   if (reference != (message.candidate < 0)) {
     child.Kill();
-    return Blame({FailureKind::kCrashed, "broke the measuring process: it shows what nobody asked for"});
+    return Blame({FailureKind::kCrashed, "broke the measuring process: it sent results that were not requested"});
   }
   if (std::optional<VisitFailure> beside = CheckGuards(message)) {
     child.Answer(VisitAnswer::kLost);
@@ -247,12 +248,12 @@ std::optional<ChildEnd> ChildSupervisor::JudgeTimes(const VisitMessage& message,
   const bool first = progress_.IsUntimed(message.candidate);
   if (first && (message.candidate != current_ || options_.result_memory == nullptr)) {
     child.Kill();
-    return Blame({FailureKind::kCrashed, "broke the measuring process: it has times of another candidate"});
+    return Blame({FailureKind::kCrashed, "broke the measuring process: it sent times of another candidate"});
   }
-  // The first times were taken in the candidate's turn; those of later rounds are told after the whole round.
+  // The first times were taken since candidate_begun_. Times of later rounds are reported after the whole round.
   if (!progress_.AddTimes(message, SecondsNow() - (first ? candidate_begun_ : child.begun()))) {
     child.Kill();
-    return Blame({FailureKind::kImpossibleTime, "claims times that cannot be"});
+    return Blame({FailureKind::kImpossibleTime, "claims impossible times"});
   }
   const double fastest = *std::min_element(message.seconds, message.seconds + message.count);
   if (fastest < batch_.call_seconds_min) {
@@ -278,7 +279,7 @@ std::optional<ChildEnd> ChildSupervisor::JudgeTimes(const VisitMessage& message,
   return std::nullopt;
 }
 
-// Only a visit whose time is over, or would be with one more, may leave candidates out.
+// A child may leave candidates out only if the time of the visit is over, or would be after one more.
 std::optional<ChildEnd> ChildSupervisor::JudgeDone() const {
   const bool complete = options_.result_memory == nullptr ||
                         (options_.expected == nullptr ? shown_ : progress_.PendingCandidates().empty());

@@ -66,11 +66,11 @@ absl::StatusOr<Confinement> ConfineLauncher(const SandboxPolicy& policy) {
   Confinement confinement;
   std::vector<SandboxLayer>& layers = confinement.layers;
   HONE_RETURN_IF_ERROR(EnterNamespaces(policy, layers));
-  // Its children are not there yet: each restricts itself to its own part.
+  // All of /proc, because the children do not exist yet; each child restricts itself to its own part.
   const absl::StatusOr<int> landlock = RestrictWithLandlock(policy.WithProc("/proc"));
   layers.push_back({Layer::kLandlock, landlock.ok(),
                     landlock.ok() ? fmt::format("version {}", *landlock) : std::string(landlock.status().message())});
-  // Its children shall not read its memory and environment in /proc.
+  // Children must not read its memory and environment through /proc.
   prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   confinement.filter = FindCallFilter(policy);
   layers.push_back(LayerOf(confinement.filter));

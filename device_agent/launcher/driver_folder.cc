@@ -29,7 +29,8 @@ absl::Status NotEmptied(const std::string& path) {
       fmt::format("cannot empty {}, in which a batch may have left something for the next: {}", path, strerror(errno)));
 }
 
-// One folder is open at a time, whatever lies in what: a kernel may have made more of them than a process may open.
+// An open folder, through which nested folders are visited. Only one is open at a time, because a kernel may have
+// nested more folders than a process may open.
 class OpenFolder {
  public:
   explicit OpenFolder(const std::string& path) : folder_(open(path.c_str(), kAsFolder)) {}
@@ -40,14 +41,15 @@ class OpenFolder {
   OpenFolder& operator=(const OpenFolder&) = delete;
 
   bool is_open() const { return folder_ >= 0; }
-  // To one that is in it, or to the one that it is in: "..".
+  // Moves to a subfolder, or with ".." to the parent.
   bool Enter(const std::string& name) {
     const int next = openat(folder_, name.c_str(), kAsFolder);
     close(folder_);
     folder_ = next;
     return is_open();
   }
-  // Removes what it can at once. What is left: folders in which something is. None: this cannot be told.
+  // Removes files and empty folders. Returns the names of the folders that are left; nullopt: the folder cannot be
+  // read.
   std::optional<std::vector<std::string>> RemoveFiles() {
     fchmod(folder_, 0700);  // a kernel may have taken the right to
     std::optional<std::vector<std::string>> names = Names();
@@ -80,7 +82,7 @@ class OpenFolder {
   int folder_;
 };
 
-// Follows no link.
+// Removes the contents of the folder. Follows no link.
 absl::Status Empty(const std::string& path) {
   chmod(path.c_str(), 0700);  // of this folder, too, a kernel may have taken its rights
   OpenFolder folder(path);

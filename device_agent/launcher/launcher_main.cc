@@ -27,17 +27,17 @@
 namespace hone::agent {
 namespace {
 
-constexpr int kKeepSeconds = 60;  // what visits keep for the next one is given back when none comes for so long
-// Memory that is given back is filled with this (mallopt(3), M_PERTURB): children have a copy of the launcher's.
+constexpr int kKeepSeconds = 60;  // memory that visits keep for the next one is freed after this time without a batch
+// Freed memory is filled with this byte (mallopt(3), M_PERTURB), because children inherit the launcher's memory.
 constexpr int kWiped = 0xa5;
 
-// Whether something comes within so many seconds.
+// Whether `fd` becomes readable within `seconds`.
 bool Comes(int fd, int seconds) {
   pollfd waiting{fd, POLLIN, 0};
   return poll(&waiting, 1, seconds * 1000) != 0;
 }
 
-// Of the first process of a namespace, where all that a driver started and forgot is among ours.
+// If this is the first process of a process namespace: ends all processes in it, which drivers may have left.
 void EndStrays() {
   if (getpid() != 1) return;
   kill(-1, SIGKILL);
@@ -45,7 +45,7 @@ void EndStrays() {
   }
 }
 
-// False: no other batch may be measured.
+// Resets the folders of the driver. False: no other batch may be measured.
 bool HasReset(const DriverFolder& kept) {
   const absl::Status reset = kept.Reset();
   if (!reset.ok()) spdlog::error("no launcher: {}", std::string(reset.message()));
@@ -74,7 +74,7 @@ int LauncherMain(const Device& device, int channel, int cancel) {
   if (!HasReset(kept)) return 1;  // a launcher that was killed may have left something of its batch
   if (!SendMessage(channel, ToProto(wall->layers))) return 1;
   VisitRunner::Options options;
-  // Half of the machine for one child: a kernel that eats memory fails before the machine does.
+  // One child gets half of the memory, so that a greedy kernel fails before the machine does.
   options.memory_limit = memory / 2;
   options.cache_bytes = options.memory_limit / 8;
   options.filter = wall->filter;
@@ -86,7 +86,8 @@ int LauncherMain(const Device& device, int channel, int cancel) {
     work();
   };
   std::optional<VisitRunner> visit_runner;
-  // False: the agent is gone. A batch and its result are given back here, before a child is started for the next one.
+  // Serves one batch. False: the agent is gone. The batch and its result are freed here, before children are started
+  // for the next batch.
   const auto serve = [&] {
     double peak = 0;
     v1::Batch batch;
@@ -103,7 +104,7 @@ int LauncherMain(const Device& device, int channel, int cancel) {
   while (serve()) {
     malloc_trim(0);  // children that are started ahead would have copies of what is free
     if (!HasReset(kept)) return 1;
-    // Beside what is compiled meanwhile: until the next batch is there, nobody measures.
+    // Compilers may run at the same time, because nothing is measured until the next batch.
     bool all_started = false;
     holding(HostLock::Mode::kShared, [&] { all_started = visit_runner->StartAhead(); });
     if (all_started) kept.Remember();  // else a driver may be writing still

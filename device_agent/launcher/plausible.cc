@@ -7,10 +7,10 @@
 namespace hone::agent {
 namespace {
 
-// Fast algorithms save up to three quarters of the operations of a convolution, and a peak may have been measured on a
-// device that was busy.
+// How many times fewer operations a kernel may need than its workload counts. Fast algorithms save up to three quarters
+// of a convolution; the rest allows for a peak that was measured on a busy device.
 constexpr double kFewerOperations = 8;
-constexpr double kNarrowTypes = 16;  // tensor instructions on TF32 or 8 bits, beside multiply-adds on f32
+constexpr double kNarrowTypes = 16;  // speed of tensor instructions on TF32 or 8 bits, relative to f32 multiply-adds
 // A core stores at most about a byte for every operation of its peak.
 constexpr double kBytesPerOperation = 8;
 
@@ -20,7 +20,7 @@ double CallSecondsMin(const v1::Batch& batch, double peak_gflops) {
   if (!(peak_gflops > 0)) return 0;
   const double peak = peak_gflops * 1e9;
   double output_bytes = 0;
-  // As compiler/target writes it. Not parsed: that may ask a driver, and none survives the forks of a launcher.
+  // The text of compiler/target is searched, not parsed. Parsing may load a driver, which would not survive forks.
   bool narrow = (batch.target() + " ").find(" -tf32 ") != std::string::npos;
   for (const v1::Buffer& buffer : batch.buffers()) {
     if (buffer.role() == v1::Buffer::ROLE_OUTPUT) output_bytes += static_cast<double>(buffer.bytes());

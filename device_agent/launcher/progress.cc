@@ -14,7 +14,7 @@ constexpr size_t kTimesMax = 512;            // of one candidate: far more than 
 constexpr size_t kReferenceTimesMax = 4096;  // of the device's own loop
 constexpr size_t kLoadTimesMax = 4096;       // as many as tell how long one takes
 
-// Positive and finite, and no more than there was time for.
+// Whether all times are positive and finite, and fit into `seconds_max` together.
 bool Plausible(const VisitMessage& message, double seconds_max) {
   if (message.count < 1 || message.count > kRepeatsMax) return false;
   double sum = 0;

@@ -29,7 +29,7 @@ absl::StatusOr<MemoryFile> FilledInputs(const VisitBatch& batch, const DataLayou
   return file;
 }
 
-// That children do not inherit.
+// Memory that children do not inherit.
 absl::StatusOr<Mapping> OwnMemory(int64_t bytes) {
   const auto size = static_cast<size_t>(std::max<int64_t>(bytes, 1));
   void* const memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -20,7 +20,7 @@
 namespace hone::agent {
 namespace {
 
-// "input f32[1000]": what a kernel's interface must agree on with the batch.
+// "input f32[1000]": the properties of a buffer that a kernel's interface and the batch must agree on.
 std::string TypeOf(std::string_view dtype, BufferRole role, int64_t elements) {
   const char* const name = role == BufferRole::kInput ? "input" : role == BufferRole::kConstant ? "constant" : "output";
   return fmt::format("{} {}[{}]", name, dtype, elements);
@@ -68,7 +68,7 @@ absl::StatusOr<VisitBuffer> ToVisit(const v1::Buffer& buffer) {
   }
 }
 
-// The interface can be read, and says of the batch's buffers what the batch says.
+// Parses the interface and checks that it agrees with the buffers of the batch.
 absl::StatusOr<VisitKernel> ToVisit(const VisitBatch& batch, const v1::Kernel& kernel, const std::string& whose) {
   const auto invalid = [&](const std::string& what) {
     return absl::InvalidArgumentError(fmt::format("{}: {}", whose, what));

@@ -68,7 +68,7 @@ absl::Status HandOver(const ChildWork& work, ChildProcess& child) {
 
 }  // namespace
 
-// What all that happens in one visit has in common.
+// The state of one visit.
 struct VisitRunner::VisitState {
   const VisitBatch& batch;
   const MemoryFile artifact;
@@ -127,14 +127,14 @@ absl::StatusOr<ChildProcess> VisitRunner::Begin(VisitState& state, const MemoryF
   return child;
 }
 
-// Whether so many candidates are to be built before they are measured. A driver that is older than the toolkit with
-// which they were built builds them once more: that shows in what it took to load those of earlier visits.
+// Whether that many candidates should be compiled before they are measured. A driver older than the toolkit that
+// compiled them compiles them again, which shows in the load times of earlier visits.
 bool VisitRunner::NeedsBuilding(const VisitBatch& batch, size_t candidates) const {
   return !device_.IsBuilt(batch) || load_seconds_ * static_cast<double>(candidates) > kSlowLoadSeconds;
 }
 
-// Has the candidates that are pending built by processes side by side, before anything is timed. Takes up to half of
-// the time that is left; what is not built by then is where it is measured. False if nothing is to be built.
+// Has parallel children compile the pending candidates before anything is timed. Takes at most half of the remaining
+// time; the measuring child compiles the rest. False if nothing needs to be compiled.
 bool VisitRunner::BuildAhead(VisitState& state, const MemoryFile& inputs) {
   const std::vector<int> pending = state.progress.PendingCandidates();
   const size_t count = std::min(static_cast<size_t>(device_.Builders()), pending.size() / kCandidatesPerBuilderMin);
@@ -156,7 +156,7 @@ bool VisitRunner::BuildAhead(VisitState& state, const MemoryFile& inputs) {
   return true;
 }
 
-// By a child, which shows the outputs as any other does.
+// Runs the reference kernel in a child and adds its outputs to the cache.
 absl::StatusOr<const ReferenceData*> VisitRunner::ComputeReference(VisitState& state) {
   HONE_ASSIGN_OR_RETURN(ReferenceData data, ReferenceCache::Prepare(state.batch));
   HONE_ASSIGN_OR_RETURN(ChildProcess child, Begin(state, data.inputs, {.purpose = SessionPurpose::kReference}));
@@ -205,7 +205,7 @@ absl::StatusOr<VisitResult> VisitRunner::Follow(VisitState& state) {
     if (end.what == ChildEnd::kCancelled) return absl::CancelledError(kCancelled);
     if (end.what == ChildEnd::kDone || end.what == ChildEnd::kOutOfTime) break;
     if (end.what == ChildEnd::kRecheckReference) {
-      // No batch shall make another's kernels wrong: whoever differs is compared with its own batch's reference.
+      // A batch must not make another batch's kernels look wrong, so this batch's own reference decides.
       options.expected_may_be_foreign = false;
       HONE_ASSIGN_OR_RETURN(data, ComputeReference(state));
       continue;

@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kPrefix = "hone-";  // "hone-PID-NAME": of the process PID
 constexpr absl::Duration kLongestEnd = absl::Seconds(2);
 
-// The files of a group take one write each.
+// A file of a group must be written by a single write().
 absl::Status Write(const fs::path& file, std::string_view text) {
   const int fd = open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
   const bool written = fd >= 0 && write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
@@ -46,7 +46,7 @@ std::vector<pid_t> ProcessesIn(const fs::path& folder) {
   return pids;
 }
 
-// Systems before 5.14 have no cgroup.kill: there, one after the other, until none comes after.
+// Linux before 5.14 has no cgroup.kill; there processes are killed one by one until none is left.
 void KillAll(const fs::path& folder) {
   if (Write(folder / "cgroup.kill", "1").ok()) return;
   for (const pid_t pid : ProcessesIn(folder)) {
@@ -63,7 +63,7 @@ void End(const fs::path& folder) {
   while (rmdir(folder.c_str()) != 0 && errno == EBUSY && absl::Now() < until) absl::SleepFor(absl::Milliseconds(1));
 }
 
-// Groups are named by whom they belong to, so that a killed agent's are known from a living one's in the same place.
+// The name of a group contains its agent's process, which tells groups of killed agents from those of living ones.
 void EndAbandoned(const fs::path& folder) {
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
@@ -76,7 +76,7 @@ void EndAbandoned(const fs::path& folder) {
   }
 }
 
-// The mark of systemd on groups that are not its own to change any more.
+// Whether systemd has marked the group as delegated.
 bool IsDelegated(const fs::path& folder) {
   for (const char* name : {"user.delegate", "trusted.delegate"}) {
     char value = '0';
@@ -85,7 +85,7 @@ bool IsDelegated(const fs::path& folder) {
   return false;
 }
 
-// Below the mount point of the version 2 file system, or "".
+// The folder of the group below the mount point of the version 2 file system, or "".
 fs::path FolderOf(std::string_view group) {
   std::ifstream mounts("/proc/self/mountinfo");
   for (std::string line; std::getline(mounts, line);) {
@@ -131,7 +131,7 @@ absl::StatusOr<fs::path> ControlGroups::OwnFolder() {
   }
   const fs::path folder = group.empty() || group.starts_with("/..") ? fs::path() : FolderOf(group);
   if (folder.empty()) return absl::FailedPreconditionError("this system has no control groups of version 2");
-  // The topmost is root's where no service manager has divided it.
+  // The top group belongs to root if no service manager has divided it.
   const bool own = IsDelegated(folder) || (group == "/" && geteuid() == 0);
   if (own && access((folder / "cgroup.procs").c_str(), W_OK) == 0) return folder;
   return absl::FailedPreconditionError(
@@ -144,7 +144,7 @@ absl::StatusOr<ControlGroups> ControlGroups::Take(const fs::path& folder) {
   HONE_ASSIGN_OR_RETURN(ControlGroup own, groups.Make("agent", {}));
   groups.own_ = std::exchange(own.folder_, {});  // not to be ended: this process is in it
   HONE_RETURN_IF_ERROR(Write(groups.own_ / "cgroup.procs", "0"));
-  // What is not offered, or held back by others in this group, is told by Make.
+  // Make reports controllers that are missing, or that processes in this group block.
   for (const char* controller : {"+memory", "+pids"}) (void)Write(folder / "cgroup.subtree_control", controller);
   return groups;
 }

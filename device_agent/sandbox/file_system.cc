@@ -41,8 +41,8 @@ struct Mount {
 
 bool IsProc(const std::string& path) { return path.starts_with("/proc"); }
 
-// What there is of the policy, by its true names: later, links would lead elsewhere. A folder that is a link of the
-// system, as /lib is, becomes one here too: what is looked for beside it must be found.
+// The existing paths of the policy, with links resolved, because links would lead elsewhere in the new root. A folder
+// that is a link in the system, such as /lib, becomes a link in the new root too, so that paths relative to it work.
 std::vector<Mount> MountsOf(const SandboxPolicy& policy) {
   std::vector<Mount> mounts;
   const auto add = [&](const std::vector<std::string>& paths, bool writable) {
@@ -61,7 +61,7 @@ std::vector<Mount> MountsOf(const SandboxPolicy& policy) {
   return mounts;
 }
 
-// A user namespace may not drop flags that a mount had before.
+// The flags that the mount of `path` has; a user namespace must keep them.
 unsigned long FlagsOf(const std::string& path) {
   struct statvfs info{};
   if (statvfs(path.c_str(), &info) != 0) return 0;
@@ -100,8 +100,8 @@ absl::Status Put(const Mount& mount) {
   return absl::OkStatus();
 }
 
-// Of its own processes, and with the rest only where a driver reads that. Where the system hides parts of its /proc,
-// as containers do, it lets nobody mount another: then the old one must do.
+// Mounts /proc in the new root, without the files about the system unless a driver reads them. If the system hides
+// parts of its /proc, as containers do, it forbids a new mount, and the old /proc is bound instead.
 absl::Status PutProc(const SandboxPolicy& policy) {
   bool whole = false;
   for (const std::string& path : policy.readable) whole |= IsProc(path);
@@ -128,7 +128,7 @@ absl::Status MountPolicyRoot(const SandboxPolicy& policy) {
   if (mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return Failed("cannot keep mounts to itself");
   if (mount("hone", kBase, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,mode=755") != 0) return Failed("no tmpfs");
   const std::string old = std::string(kBase) + kOld;
-  umask(022);  // whoever becomes another user must still enter its folders
+  umask(022);  // the user that this process becomes later must be able to enter these folders
   if (chdir(kBase) != 0 || mkdir(old.c_str(), 0700) != 0) return Failed("cannot make a folder in a tmpfs");
   if (syscall(SYS_pivot_root, kBase, old.c_str()) != 0) return Failed("cannot change the root");
   if (chdir("/") != 0) return Failed("cannot enter the new root");

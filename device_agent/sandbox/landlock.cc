@@ -15,7 +15,7 @@
 namespace hone::agent {
 namespace {
 
-// What later versions added: the header of the system that builds may be older than the kernel that runs.
+// Rights of later versions, spelled out because the header of the build system may be older than the running kernel.
 constexpr uint64_t kRefer = 1 << 13, kTruncate = 1 << 14, kIoctl = 1 << 15;
 constexpr uint64_t kTcp = 0b11;     // bind, connect
 constexpr uint64_t kScoped = 0b11;  // abstract sockets, signals
@@ -31,7 +31,7 @@ constexpr uint64_t kWriting = LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS
                               LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR | kRefer | kTruncate;
 constexpr uint64_t kOfFiles =
     LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE | kTruncate | kIoctl;
-// Who opens a node for writing as fopen does asks to empty it, too. Drivers list folders of nodes.
+// fopen for writing asks to truncate a node, so that is allowed. Drivers also list folders of nodes.
 constexpr uint64_t kOfNodes =
     LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_READ_DIR | kTruncate | kIoctl;
 
@@ -49,7 +49,7 @@ size_t SizeOf(long version) {
   return version >= kScopedVersion ? sizeof(Ruleset) : version >= kTcpVersion ? 2 * sizeof(uint64_t) : sizeof(uint64_t);
 }
 
-// What is not there needs no rule.
+// Adds a rule for `path`; an absent path needs none.
 void AllowBeneath(int ruleset, const std::string& path, uint64_t access) {
   const int fd = open(path.c_str(), O_PATH | O_CLOEXEC);
   if (fd < 0) return;

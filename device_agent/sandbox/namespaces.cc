@@ -30,15 +30,15 @@
 namespace hone::agent {
 namespace {
 
-// Above what systems, containers and people number; one for each agent.
+// The first number of own users, above the ranges of systems, containers and administrators. Each agent has one user.
 constexpr uid_t kFirstOwnUser = 0x7000'0000;
 constexpr uid_t kNobody = 65534;
 constexpr uint64_t kMostUserTasks = 4096;  // threads and processes of the own user
 
 std::string Because() { return strerror(errno); }
 
-// The writable folders, open: each root's, as the agent made it, or a user's to whom a launcher of the agent gave it
-// before (`own`, or nobody). Its name alone says nothing: a kernel of that user may have put a link there.
+// Opens the writable folders. Each must belong to root, as the agent made it, or to `own` or the user nobody, to which
+// an earlier launcher gave it. The path alone proves nothing, because a kernel of that user may have put a link there.
 absl::StatusOr<std::vector<int>> OpenWritable(const SandboxPolicy& policy, uid_t own) {
   std::vector<int> folders;
   const auto refused = [](const std::string& path, const std::string& why) {
@@ -57,7 +57,7 @@ absl::StatusOr<std::vector<int>> OpenWritable(const SandboxPolicy& policy, uid_t
   return folders;
 }
 
-// To whom the device's nodes belong, as those of cards do to `render` and `video`. Never root's own.
+// The groups that own the device's nodes, such as `render` and `video`. Never root's group.
 std::vector<gid_t> GroupsOf(const std::vector<std::string>& nodes) {
   namespace fs = std::filesystem;
   std::set<gid_t> groups;
@@ -84,7 +84,8 @@ bool Become(uid_t user, const std::vector<gid_t>& groups, const std::vector<int>
   return grouped && setresgid(user, user, user) == 0 && setresuid(user, user, user) == 0;
 }
 
-// Of a launcher that root started; `agent`: its process, whose launchers share a user. A container may have few users.
+// Makes a launcher of root an own user. `agent` is the agent's process, whose launchers share a user. In a container
+// with few users it becomes the user nobody.
 absl::StatusOr<SandboxLayer> LeaveRoot(const SandboxPolicy& policy, pid_t agent) {
   const auto own = kFirstOwnUser + static_cast<uid_t>(agent);
   HONE_ASSIGN_OR_RETURN(const std::vector<int> folders, OpenWritable(policy, own));
@@ -130,7 +131,7 @@ bool HasCapabilities() {
   return false;
 }
 
-// The old process: nothing of the launcher's stays open, so that its end is seen at once.
+// The work of the old process. It closes all files, so that the agent notices the launcher's end at once.
 [[noreturn]] void AwaitEnd(pid_t pid, int alive) {
   CloseFiles(0, alive);
   int status = 0;
@@ -140,8 +141,8 @@ bool HasCapabilities() {
   _exit(WEXITSTATUS(status));
 }
 
-// A pipe that says whether the old process lives: from within the namespace it is not to be seen. -1: there is no
-// namespace, and this is the old process.
+// Enters a process namespace. Returns, in the new process, a pipe that closes when the old process ends, because the
+// old one is invisible from the namespace. -1: no namespace; this is still the old process.
 int EnterProcesses(SandboxLayer& layer) {
   const pid_t agent = getppid();
   std::array<int, 2> alive{};
@@ -163,7 +164,7 @@ int EnterProcesses(SandboxLayer& layer) {
   return alive[0];
 }
 
-// Whether what comes of EnterProcesses could have a /proc of its own.
+// Whether the new process of EnterProcesses could mount its own /proc.
 bool MayHaveOwnProc() {
   const pid_t pid = fork();
   if (pid == 0) {
@@ -195,7 +196,7 @@ void EndWithParent(pid_t parent) {
 void CloseFiles(int first, int kept) {
   const bool before = kept == first || syscall(SYS_close_range, first, kept - 1, 0) == 0;
   if (before && syscall(SYS_close_range, kept + 1, ~0U, 0) == 0) return;
-  // Systems before Linux 5.9, and containers that refuse it. Not by /proc/self/fd, which the wall may hide.
+  // For Linux before 5.9, and containers that forbid the call. /proc/self/fd may be hidden by the sandbox.
   rlimit files{};
   getrlimit(RLIMIT_NOFILE, &files);
   for (int file = first; static_cast<rlim_t>(file) < files.rlim_cur; ++file) {

@@ -15,12 +15,12 @@
 namespace hone::agent {
 namespace {
 
-constexpr uint64_t kFileBytesMax = 256 << 20;  // of what a driver keeps
+constexpr uint64_t kFileBytesMax = 256 << 20;  // of one file that a driver keeps
 
 constexpr std::array<std::pair<SandboxLevel, std::string_view>, 3> kLevels = {
     {{SandboxLevel::kNone, "none"}, {SandboxLevel::kFilter, "filter"}, {SandboxLevel::kWall, "wall"}}};
 
-// What there is for it: one of the layers in each of these. Files and the network have two guards.
+// The requirements of a level. Each is a list of layers, of which one must hold.
 std::vector<std::vector<Layer>> Needed(SandboxLevel level) {
   std::vector<std::vector<Layer>> needed;
   if (level >= SandboxLevel::kFilter) needed = {{Layer::kSystemCalls}, {Layer::kNoPrivileges}};
@@ -124,7 +124,8 @@ absl::StatusOr<int> ConfineChild(const SandboxPolicy& policy, const ChildLimits&
   LimitResource(RLIMIT_MSGQUEUE, 0);
   LimitResource(RLIMIT_SIGPENDING, 64);
   if (limits.memory_bytes > 0 && !policy.own_address_space) LimitMemory(limits.memory_bytes);
-  // It also keeps files from moving between folders, as a driver's compiler must; a driver has no signals to others.
+  // Not for drivers: Landlock would also forbid moving files between folders, which their compilers do. They have no
+  // calls that signal other processes.
   if (policy.writable.empty()) BlockOutgoingSignals();
   return AllowSystemCalls(limits.filter, policy.calls, limits.channel);
 }

@@ -26,7 +26,7 @@ constexpr uint64_t kFile = 0xffff'ffff;  // file descriptors and process ids are
 constexpr SystemCall::Condition kOnChannel = {0, kFile, 0, Value::kChannel};
 constexpr SystemCall::Condition kNoCode = {2, PROT_EXEC, 0};
 
-// While kernels run.
+// Allowed while kernels run.
 constexpr SystemCall kRunning[] = {
     {"brk", "memory of the measuring code and of the C library"},
     {"mmap", "buffers, and memory of the C library; no new code", kNoCode},
@@ -49,7 +49,7 @@ constexpr SystemCall kRunning[] = {
     {"tgkill", "abort(): signals to its own threads", {0, kFile, 0, Value::kOwnProcess}},
     {"rt_sigprocmask", "abort(), and threads that start"},
     {"rt_sigreturn", "the end of a signal handler"},
-    {"restart_syscall", "a call that was stopped by a signal goes on"},
+    {"restart_syscall", "resumes a call that a signal interrupted"},
     {"sendto", "packets to the launcher", kOnChannel, {4, kAll, 0}},
     {"recvfrom", "the launcher's answers", kOnChannel},
     {"sendmsg", "the listener, to the launcher", kOnChannel},
@@ -59,7 +59,7 @@ constexpr SystemCall kRunning[] = {
     {"clone3", "its flags are in memory, which no filter sees; the C library then takes clone", {}, {}, ENOSYS},
 };
 
-// Until the first kernel is called: the artifact is loaded, threads are started, the crash handler is set.
+// Allowed until the first kernel is called: for loading the artifact, starting threads, installing the fault handlers.
 constexpr SystemCall kSettingUp[] = {
     {"openat", "shared objects, the topology of the CPUs; to read", {2, O_ACCMODE | O_CREAT | O_TRUNC, O_RDONLY}},
     {"read", "shared objects"},
@@ -129,7 +129,7 @@ bool AddCalls(const Filter& filter, std::span<const SystemCall> calls, int chann
   return true;
 }
 
-// The error of loading it, or 0.
+// Loads the filter. Returns 0 or the errno.
 int Load(uint32_t otherwise, bool with_setup, std::span<const SystemCall> driver, int channel, int* listener) {
   const Filter filter(seccomp_init(otherwise));
   if (filter == nullptr) return ENOMEM;

@@ -29,7 +29,8 @@ class ChildChannel {
   void SendStarted() const { Say(VisitMessage::Type::kStarted); }
   void SendReady() const { Say(VisitMessage::Type::kReady); }
   void SendResultsStored(int candidate) const;
-  // What the launcher says to Shown or to the first Times; the process ends if it is gone.
+  // Waits for the answer to SendResultsStored or to the first SendTimes of a candidate. Ends the process if the
+  // launcher is gone.
   VisitAnswer ReceiveAnswer() const;
   void SendReferenceSeconds(double seconds);
   void SendDone() const { Say(VisitMessage::Type::kDone); }

@@ -74,7 +74,7 @@ T Draw(Random& random, double low, double high) {
   }
 }
 
-// |y - r|. Of integers without rounding: from 2^53 on, several of them are one double.
+// |y - r|. Integers are subtracted as integers, because a double cannot tell all of them apart from 2^53 on.
 template <typename T>
 double ErrorOf(T y, T r) {
   if constexpr (std::is_integral_v<T>) {
@@ -85,7 +85,8 @@ double ErrorOf(T y, T r) {
   }
 }
 
-// True when a value that is so far from r is acceptable where r is wanted: NaN where NaN is, infinity only for itself.
+// Whether y, which differs from r by `error`, is acceptable where r is expected. NaN matches NaN; infinity matches
+// itself.
 template <typename T>
 bool Acceptable(T y, T r, double error, double rtol, double absolute) {
   const auto wide_y = static_cast<double>(y), wide_r = static_cast<double>(r);
@@ -109,7 +110,7 @@ std::string Shown(T value) {
 // How two runs of elements differ.
 struct Difference {
   int64_t wrong = 0, first = -1;
-  double worst = 0;  // largest |y - r|, of those that have one
+  double worst = 0;  // largest |y - r| that is not NaN
 };
 
 template <typename T>
@@ -123,8 +124,8 @@ void AddErrors(Difference& difference, const T* y, const T* r, int64_t begin, in
   }
 }
 
-// Of floats, most runs are finite and right; whether one is shows by arithmetic that compilers make vectors of. What is
-// in doubt, also by rounding, is looked at once more, one by one.
+// A fast check for floats, in runs of elements. Most runs are finite and right, which arithmetic shows that compilers
+// vectorize. A run in doubt, also because of rounding, is checked again element by element.
 constexpr int64_t kRun = 4096;
 constexpr int32_t kInfinity = 0x7f80'0000;
 constexpr float kBeyondRounding = 1 - 1e-5F;
@@ -170,8 +171,8 @@ double LargestFinite(const float* r, int64_t n) {
   return std::bit_cast<float>(largest);
 }
 
-// What an element may be off: a share of itself, and so much beside. Integers are right or wrong, but for floats that
-// were rounded, which may fall on the other side.
+// The allowed relative and absolute error of an element. Integers must be equal, except rounded floats, which may round
+// to the neighbouring integer.
 template <typename T>
 std::pair<double, double> Allowed(const VisitBuffer& buffer, const Tolerance& tolerance, double largest) {
   constexpr bool kInteger = std::is_integral_v<T>;

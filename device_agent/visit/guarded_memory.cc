@@ -59,7 +59,7 @@ absl::StatusOr<GuardedBuffer> GuardedBuffer::Create(RegionTable& table, const st
                                                     int64_t page) {
   const int64_t front = kCanary * (1 + (table.NextColour() * 7) % 31);
   const int64_t body = RoundUp(front + bytes + kCanary, page);
-  // Like the runtime: large buffers wish for huge pages, which need their alignment.
+  // As in the runtime, large buffers are aligned for huge pages.
   const int64_t alignment = bytes >= kHugePage ? kHugePage : page;
   const int64_t total = body + 2 * kGuard + alignment;
   void* mapping = mmap(nullptr, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -120,7 +120,7 @@ absl::Status GuardedBuffer::OpenGuards() {
   if (mprotect(front, kGuard, PROT_READ) != 0 || mprotect(back, kGuard, PROT_READ) != 0) {
     return absl::ResourceExhaustedError(fmt::format("cannot open the guards of '{}'", region_.name));
   }
-  // A page is there from the first time that it is read.
+  // Reading a page once makes it present.
   for (int64_t at = 0; at < kGuard; at += kLeastPage) {
     static_cast<void>(*static_cast<volatile const char*>(front + at));
     static_cast<void>(*static_cast<volatile const char*>(back + at));

@@ -18,14 +18,14 @@ constexpr size_t kZoneBytesMax = kPageBytesMax + 256;  // bytes on one side of a
 constexpr size_t kZoneBytesMin = 16;
 constexpr size_t kHeader = HONE_BUFFER_ALIGNMENT;
 
-// Buffers around which a kernel of that interface must have zones: those that it may write. Its workspaces may be parts
-// of one.
+// The number of buffers for which a kernel must store guard zones: those that it may write. All workspaces count as
+// one, because they may be parts of one buffer.
 size_t Written(const KernelInterface& interface) {
   return interface.Of(BufferRole::kOutput).size() + interface.Of(BufferRole::kPacked).size() +
          std::min<size_t>(interface.Of(BufferRole::kWorkspace).size(), 1);
 }
 
-// Buffers of one kernel at most.
+// The largest number of buffers of one kernel.
 size_t MostZones(const VisitBatch& batch) {
   size_t own = batch.reference.interface.buffers.size();
   for (const VisitCandidate& candidate : batch.candidates) {
@@ -39,7 +39,7 @@ size_t MostZones(const VisitBatch& batch) {
 struct ResultMemory::Zones {
   uint32_t front, back;
   char name[56];
-  char bytes[2 * kZoneBytesMax];  // those in front end in the middle, where the others begin
+  char bytes[2 * kZoneBytesMax];  // the front zone ends in the middle, and the back zone begins there
 };
 
 ResultMemory::ResultMemory(const VisitBatch& batch, MemoryFile file, Mapping memory)
@@ -61,7 +61,7 @@ absl::StatusOr<ResultMemory> ResultMemory::Create(const VisitBatch& batch) {
 absl::StatusOr<ResultMemory> ResultMemory::Open(const VisitBatch& batch, MemoryFile file) {
   HONE_ASSIGN_OR_RETURN(Mapping memory, file.Map(MemoryFile::Access::kReadAndWrite));
   if (memory.bytes() != static_cast<size_t>(BytesFor(batch))) {
-    return absl::InternalError("what a kernel shows has no place in that file");
+    return absl::InternalError("the result memory has another size than its batch needs");
   }
   return ResultMemory(batch, std::move(file), std::move(memory));
 }
@@ -108,7 +108,7 @@ void ResultMemory::TakeOutputs(char* to) {
   Scrub();
 }
 
-// Else a kernel could show what another has computed.
+// Otherwise a kernel could show the outputs of another kernel as its own.
 void ResultMemory::Scrub() { memset(memory_.data(), 0xff, static_cast<size_t>(layout_.output_bytes)); }
 
 std::optional<VisitFailure> ResultMemory::CheckGuards(const KernelInterface& interface) const {

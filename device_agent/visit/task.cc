@@ -43,7 +43,7 @@ class Packer {
   std::string bytes_;
 };
 
-// Too few bytes make everything that follows empty, and good() false.
+// Reads values. If there are too few bytes, all further values are empty and good() is false.
 class Unpacker {
  public:
   explicit Unpacker(std::string_view bytes) : bytes_(bytes) {}
@@ -91,7 +91,7 @@ class Unpacker {
   bool good_ = true;
 };
 
-// The fields of both, in one order for whoever writes or reads them.
+// Visits all fields of both in a fixed order, for packing and unpacking.
 template <typename Ends, typename Task, typename Batch>
 void Fields(Ends& ends, Task& task, Batch& batch) {
   ends.All(task.purpose, task.deadline, task.cold_bytes, task.to_verify, task.verified);

@@ -234,9 +234,9 @@ const std::vector<Deed>& Deeds() {
 #ifdef __x86_64__
         {"write_input", v1::FAILURE_KIND_WRONG_OUTPUT, "read-only buffer: at byte 12 of input 'x'"},
 #endif
-        {"pass_files", kCrashed, "makes no sense"},
-        {"unknown_message", kCrashed, "makes no sense"},
-        {"large_message", kCrashed, "makes no sense"},
+        {"pass_files", kCrashed, "sent an invalid message"},
+        {"unknown_message", kCrashed, "sent an invalid message"},
+        {"large_message", kCrashed, "sent an invalid message"},
     };
     for (const auto& [call, kernel] : kForbiddenCalls) {
       all.push_back({kernel != nullptr ? kernel : fmt::format("do_{}", call), kForbidden,

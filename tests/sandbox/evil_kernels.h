@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels that do what a kernel must not, one deed each, and what must come of each.
 //
-// Every one computes the right output if it survives its deed: a time means that nobody stopped it.
+// Each computes the right output if it survives its deed, so a time means that the sandbox did not stop it.
 #ifndef HONE_TESTS_SANDBOX_EVIL_KERNELS_H_
 #define HONE_TESTS_SANDBOX_EVIL_KERNELS_H_
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The wall around kernels: every evil one is stopped and recorded as what it is, whoever runs the agent and whatever
-// the system forbids; and nothing outlives the agent.
+// Kernels that try to escape the sandbox: each must be stopped and recorded with the right kind of failure, as root and
+// as an ordinary user, on systems that lack layers. No process may outlive the agent.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -28,8 +28,8 @@
 #include "device_agent/devices/lanes/calls_of_drivers.h"
 #include "device_agent/launcher/confine_launcher.h"
 #include "device_agent/sandbox/sandbox.h"
-#include "tests/unit/device_agent/hand_made_kernels.h"
 #include "tests/sandbox/evil_kernels.h"
+#include "tests/unit/device_agent/hand_made_kernels.h"
 
 namespace hone::agent {
 namespace {
@@ -112,7 +112,7 @@ class SandboxEscapeTest : public testing::TestWithParam<Circumstances> {
   std::unique_ptr<Launcher> launcher_;
 };
 
-TEST_P(SandboxEscapeTest, ItIsAsHighAsTheSystemAllows) {
+TEST_P(SandboxEscapeTest, TheHighestPossibleLevelIsReached) {
   const absl::StatusOr<v1::Sandbox> sandbox = launcher_->Open();
   ASSERT_TRUE(sandbox.ok()) << sandbox.status();
   EXPECT_EQ(sandbox->level(), GetParam().level) << sandbox->DebugString();
@@ -139,20 +139,20 @@ TEST_P(SandboxEscapeTest, EveryEvilKernelIsStoppedAndRecordedAsWhatItIs) {
 }
 
 // Each alone: they speak as candidate 0.
-TEST_P(SandboxEscapeTest, LiesAreFoundOut) {
+TEST_P(SandboxEscapeTest, FalseReportsAreDetected) {
   const std::vector<Deed> lies = {
-      {"no_time", v1::FAILURE_KIND_IMPOSSIBLE_TIME, "times that cannot be"},
-      {"time_before_proof", v1::FAILURE_KIND_IMPOSSIBLE_TIME, "times that cannot be"},
-      {"long_time", v1::FAILURE_KIND_IMPOSSIBLE_TIME, "times that cannot be"},
+      {"no_time", v1::FAILURE_KIND_IMPOSSIBLE_TIME, "impossible times"},
+      {"time_before_proof", v1::FAILURE_KIND_IMPOSSIBLE_TIME, "impossible times"},
+      {"long_time", v1::FAILURE_KIND_IMPOSSIBLE_TIME, "impossible times"},
       {"too_fast", v1::FAILURE_KIND_IMPOSSIBLE_TIME, "claims 1e-12 s for one call"},
       {"stale_proof", v1::FAILURE_KIND_OUT_OF_BOUNDS_WRITE, "tampered with the guard zones"},
-      {"done_early", v1::FAILURE_KIND_CRASHED, "makes no sense"},
+      {"done_early", v1::FAILURE_KIND_CRASHED, "sent an invalid message"},
       {"extend_time", v1::FAILURE_KIND_RUN_TIMEOUT, "longer than"},
-      {"flood", v1::FAILURE_KIND_CRASHED, "makes no sense"},
-      {"flood_for_none", v1::FAILURE_KIND_CRASHED, "makes no sense"},
-      {"flood_in_turns", v1::FAILURE_KIND_CRASHED, "makes no sense"},
+      {"flood", v1::FAILURE_KIND_CRASHED, "sent an invalid message"},
+      {"flood_for_none", v1::FAILURE_KIND_CRASHED, "sent an invalid message"},
+      {"flood_in_turns", v1::FAILURE_KIND_CRASHED, "sent an invalid message"},
       {"flood_times", v1::FAILURE_KIND_RUN_TIMEOUT, "longer than"},
-      {"flood_setup", v1::FAILURE_KIND_CRASHED, "makes no sense"},
+      {"flood_setup", v1::FAILURE_KIND_CRASHED, "sent an invalid message"},
       {"flood_failures", v1::FAILURE_KIND_COMPILE_ERROR, ""},  // as it says of itself
       {"flood_proof", v1::FAILURE_KIND_OUT_OF_BOUNDS_WRITE, ""},
   };
@@ -168,27 +168,27 @@ TEST_P(SandboxEscapeTest, LiesAreFoundOut) {
   EXPECT_TRUE(Measure({"good"}).at("good").has_timing());
 }
 
-TEST_P(SandboxEscapeTest, NobodyGetsTimeByTurningToOthers) {
+TEST_P(SandboxEscapeTest, SwitchingCandidatesGainsNoTime) {
   const auto outcomes = Measure({"flood_for_two", "good"});
-  EXPECT_THAT(outcomes.at("flood_for_two").failure().text(), HasSubstr("makes no sense"));
+  EXPECT_THAT(outcomes.at("flood_for_two").failure().text(), HasSubstr("sent an invalid message"));
   EXPECT_TRUE(outcomes.at("good").has_timing()) << outcomes.at("good").DebugString();
 }
 
-TEST_P(SandboxEscapeTest, AVisitThatHasTimeLeavesNobodyOut) {
+TEST_P(SandboxEscapeTest, NoCandidateIsLeftOutWhileTimeIsLeft) {
   const auto outcomes = Measure({"done_early"}, 0.3, 3600);
   ASSERT_TRUE(outcomes.contains("done_early"));
-  EXPECT_THAT(outcomes.at("done_early").failure().text(), HasSubstr("makes no sense"));
+  EXPECT_THAT(outcomes.at("done_early").failure().text(), HasSubstr("sent an invalid message"));
 }
 
 // While an artifact is loaded, more calls are allowed.
-TEST_P(SandboxEscapeTest, ConstructorsReachNothing) {
+TEST_P(SandboxEscapeTest, ConstructorsAreConfinedToo) {
   const auto error = [&](const std::string& constructor) { return Run(Batch({"good"}, constructor)).error(); };
   EXPECT_THAT(error("syscall(SYS_ptrace, 16, 1, 0, 0);"), HasSubstr("made the system call ptrace"));
   EXPECT_THAT(error("open(VICTIM, O_WRONLY | O_TRUNC);"), HasSubstr("made the system call openat"));
   EXPECT_THAT(error("fork();"), HasSubstr("made the system call clone"));
   EXPECT_THAT(error("socket(AF_UNIX, SOCK_STREAM, 0);"), HasSubstr("made the system call socket"));
-  EXPECT_THAT(error("struct message m = {BEGIN, -1}; for (;;) say(&m);"), HasSubstr("makes no sense"));
-  EXPECT_THAT(error("struct message m = {BEGIN, 0}; say(&m); for (;;) {}"), HasSubstr("makes no sense"));
+  EXPECT_THAT(error("struct message m = {BEGIN, -1}; for (;;) say(&m);"), HasSubstr("sent an invalid message"));
+  EXPECT_THAT(error("struct message m = {BEGIN, 0}; say(&m); for (;;) {}"), HasSubstr("sent an invalid message"));
   ExpectVictimUnharmed();
   if (GetParam().level != v1::SANDBOX_LEVEL_WALL) return;
   for (const char* path : {"VICTIM", "\"/etc/passwd\"", "\"/proc/1/environ\"", "\"/root\"", "\"/home\"", "\"/tmp\""}) {
@@ -198,7 +198,7 @@ TEST_P(SandboxEscapeTest, ConstructorsReachNothing) {
   }
 }
 
-TEST_P(SandboxEscapeTest, OfTheLaunchersFilesOnlyTheChannelIsOpen) {
+TEST_P(SandboxEscapeTest, OnlyTheChannelIsInherited) {
   constexpr char kCount[] =
       "for (int fd = 3; fd < 1024; ++fd) { char path[64], target[64] = {0}; sprintf(path, \"/proc/self/fd/%d\", fd);"
       " if (readlink(path, target, 63) > 0 && !strncmp(target, \"socket:\", 7)) ++opened; } opened = opened == 1;";
@@ -210,7 +210,7 @@ TEST_P(SandboxEscapeTest, OfTheLaunchersFilesOnlyTheChannelIsOpen) {
 }
 
 // On which the agent was started.
-TEST_P(SandboxEscapeTest, NobodyReadsWhatIsTypedOnATerminal) {
+TEST_P(SandboxEscapeTest, ATerminalCannotBeRead) {
   int keyboard = -1, terminal = -1;
   if (openpty(&keyboard, &terminal, nullptr, nullptr, nullptr) != 0) GTEST_SKIP() << "this system has no terminals";
   const int before = dup(STDERR_FILENO);
@@ -226,7 +226,7 @@ TEST_P(SandboxEscapeTest, NobodyReadsWhatIsTypedOnATerminal) {
 }
 
 // The agent's environment may hold what opens other doors.
-TEST_P(SandboxEscapeTest, TheEnvironmentStaysOutside) {
+TEST_P(SandboxEscapeTest, TheEnvironmentIsNotInherited) {
   const auto finds = [&](const std::string& name) {
     const auto result = Run(Batch({"if_opened"}, fmt::format("opened = getenv(\"{}\") != 0;", name)));
     return result.outcomes_size() == 1 && result.outcomes(0).outcome().has_timing();
@@ -237,7 +237,7 @@ TEST_P(SandboxEscapeTest, TheEnvironmentStaysOutside) {
 }
 
 // Children have a copy of the launcher's memory, and it measures for many.
-TEST_P(SandboxEscapeTest, NoBatchFindsAnEarlierOne) {
+TEST_P(SandboxEscapeTest, MemoryOfEarlierBatchesIsErased) {
   // Searches the heap from its end downwards. As it is written here, the word is nowhere in this batch itself.
   constexpr char kSearch[] =
       "static const char word[] = \"VDSZ!TFDSFU!TDIFEVMF\"; volatile char less = 1; "
@@ -273,7 +273,7 @@ bool Eventually(const std::function<bool()>& condition) {
   return false;
 }
 
-TEST_P(SandboxEscapeTest, AStopEndsAFlood) {
+TEST_P(SandboxEscapeTest, AStopEndsAFloodOfMessages) {
   v1::Batch batch = Batch({"flood_times"});
   batch.mutable_policy()->set_timeout_seconds(1000);
   std::stop_source stop;
@@ -285,7 +285,7 @@ TEST_P(SandboxEscapeTest, AStopEndsAFlood) {
   EXPECT_GE(ProcessesWith("--launcher-folder=" + folder_.path().string()), 1U) << "the launcher had to be killed";
 }
 
-TEST_P(SandboxEscapeTest, NothingOutlivesAKilledAgent) {
+TEST_P(SandboxEscapeTest, NoProcessOutlivesAKilledAgent) {
   v1::Batch batch = Batch({"endless"});
   batch.mutable_policy()->set_timeout_seconds(1000);
   const pid_t agent = fork();

@@ -14,7 +14,7 @@
 namespace hone::agent {
 namespace {
 
-// Nothing of a CPU needs to be started.
+// A CPU has no driver to start.
 class StartedCpu : public StartedDevice {
  public:
   explicit StartedCpu(const CpuDevice& device) : device_(device) {}
@@ -35,7 +35,7 @@ absl::StatusOr<DeviceFingerprint> CpuDevice::Fingerprint() {
 }
 
 std::vector<int> CpuDevice::cpus() const {
-  // Where all are alike, nothing is chosen, and whoever starts the agent says which CPUs it may use.
+  // If all cores are alike, the device uses all CPUs that its process may use.
   return chosen_.ok() && !chosen_->name.empty() ? chosen_->cores.Cpus() : std::vector<int>();
 }
 
@@ -43,7 +43,7 @@ absl::Status CpuDevice::HasItsCpus() const {
   if (!chosen_.ok()) return chosen_.status();
   const std::vector<int> usable = UsableCpus(), own = chosen_->cores.Cpus();
   const auto left = std::ranges::count_if(own, [&](int cpu) { return std::ranges::binary_search(usable, cpu); });
-  if (usable.empty() || left == std::ssize(own)) return absl::OkStatus();  // empty: nobody knows
+  if (usable.empty() || left == std::ssize(own)) return absl::OkStatus();  // empty: unknown
   return absl::UnavailableError(
       fmt::format("only {} of its {} CPUs can be used: see why the others went offline, or start the agent again to "
                   "measure on those that are left",

@@ -17,7 +17,7 @@
 namespace hone::agent {
 namespace {
 
-// To the CPU that the pool leaves to its caller: it pins its workers to the others.
+// Pins this thread to the CPU that the pool leaves free; the pool pins its workers to the others.
 void PinToFirstCpu() {
   const std::vector<CoreGroup> groups = FindCoreGroups(UsableCpus());
   if (!groups.empty()) StayOnCpus({groups.front().cores.front()});
@@ -33,7 +33,8 @@ struct Lines {
   int64_t count;
 };
 
-// One of kWriters tasks: a byte of each line of its share stays what it is, but the line is its core's now.
+// One of kWriters tasks: rewrites a byte of each cache line of its share with the same value, so that its core owns the
+// line.
 void WriteSomeLines(void* closure, int64_t task) {
   const Lines& lines = *static_cast<const Lines*>(closure);
   for (int64_t i = lines.count * task / kWriters; i < lines.count * (task + 1) / kWriters; ++i) {
@@ -44,7 +45,7 @@ void WriteSomeLines(void* closure, int64_t task) {
 
 }  // namespace
 
-// Packed buffers, which all kernels that pack alike read: constants, read-only once they are filled.
+// Packed constants, shared by all kernels that pack in the same way; read-only once they are filled.
 struct CpuSession::Packed {
   std::vector<GuardedBuffer> buffers;
   bool filled = false;
@@ -124,11 +125,11 @@ class CpuSession::Kernel : public LoadedKernel {
     return absl::OkStatus();
   }
 
-  // Inputs are read-only, guard zones included: writing there is a fault.
+  // Inputs and their guard zones are read-only, so a write faults.
   absl::StatusOr<std::optional<VisitFailure>> ChangedInput() override { return std::nullopt; }
 
  private:
-  // In a package it is a part of the arena, which others have used before.
+  // Not zeros: in a package the workspace is a part of the arena, which other kernels used before.
   absl::StatusOr<GuardedBuffer> Workspace(const std::string& name, int64_t bytes) const {
     HONE_ASSIGN_OR_RETURN(GuardedBuffer workspace, GuardedBuffer::Create(*session_.options_.regions, name, bytes));
     memset(workspace.data(), kStale, static_cast<size_t>(bytes));
@@ -155,7 +156,7 @@ class CpuSession::Kernel : public LoadedKernel {
   std::shared_ptr<Packed> packed_;
   std::optional<GuardedBuffer> workspace_;
   std::vector<void*> buffers_;
-  // Places and sizes of the buffers that repeats find cold; may be empty.
+  // Index and bytes of the buffers that are cold in timed calls; may be empty.
   std::vector<std::pair<size_t, int64_t>> cold_;
 };
 
@@ -253,7 +254,7 @@ absl::Status CpuSession::CopyOutput(int buffer, std::span<char> to) {
   return absl::OkStatus();
 }
 
-// On all cores at once, of which a kernel waits for the slowest.
+// Runs the loop on all cores at once. The slowest counts, because a kernel waits for it.
 absl::StatusOr<double> CpuSession::TimeReference() {
   std::vector<double> seconds(static_cast<size_t>(pool_->threads()));
   pool_->parallel()->parallel_for(

@@ -26,18 +26,18 @@
 namespace hone::agent {
 namespace {
 
-// Above this a board throttles or is about to.
+// Above this temperature a board throttles or soon will.
 constexpr double kTooHotC = 95;
 constexpr int kSelfTestLoops = 15;
 
-// cpus: those whose cores name the device; empty: all.
+// cpus: the CPUs of the device; empty: all.
 void ReadCpus(const std::string& root, const std::vector<int>& cpus, DeviceFingerprint& fingerprint) {
   std::string arm;
   std::set<std::string> features;
   for (const CpuinfoEntry& entry : ReadCpuinfo(root)) {
     if (!cpus.empty() && std::find(cpus.begin(), cpus.end(), entry.cpu) == cpus.end()) continue;
     if (fingerprint.cpu_model.empty()) fingerprint.cpu_model = entry["model name"];
-    // Arm names its cores by numbers: implementer, variant and part together say which.
+    // Arm cores are identified by three numbers: implementer, variant and part.
     for (const char* name : {"CPU implementer", "CPU variant", "CPU part"}) {
       const std::string& number = entry[name];
       if (!number.empty() && arm.size() < 30) arm += (arm.empty() ? "" : " ") + number;
@@ -51,8 +51,8 @@ void ReadCpus(const std::string& root, const std::vector<int>& cpus, DeviceFinge
   fingerprint.cpu_features.assign(features.begin(), features.end());
 }
 
-// An emulator for Arm shows the file of the machine that it runs on, whose words say nothing of what it emulates: only
-// what every processor of 64 bits has is certain.
+// For an emulator of Arm, which shows the cpuinfo file of its host. That file does not describe the emulated CPU, so
+// only the features of every 64-bit Arm CPU are kept.
 void KeepToEmulated(DeviceFingerprint& fingerprint) {
   const std::vector<std::string>& words = fingerprint.cpu_features;
   if (fingerprint.architecture != "aarch64" || std::find(words.begin(), words.end(), "sse2") == words.end()) return;
@@ -203,7 +203,7 @@ SelfTestResult TestHost(int threads) {
   std::sort(seconds.begin(), seconds.end());
   const double median = Median(seconds);
   test.reference_seconds = median;
-  // The middle half: one preemption during the test says nothing about the device.
+  // The spread of the middle half, so that a single preemption does not count.
   test.noise = (seconds[kSelfTestLoops * 3 / 4] - seconds[kSelfTestLoops / 4]) / median;
   ThreadPool pool(threads);
   const Roofline roofline = MeasureRoofline(pool);

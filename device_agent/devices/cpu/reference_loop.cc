@@ -13,7 +13,7 @@ constexpr int kRounds = 4000;
 // x -> x/2 + 1 has its fixed point at 2, reached exactly.
 constexpr float kFactor = 0.5f, kTerm = 1.0f, kEnd = 2.0f;
 
-// noinline and a result that is used: the compiler must neither fold nor move the work.
+// noinline, and its result is used, so that the compiler neither folds nor moves the work.
 [[gnu::noinline]] float MultiplyAdd(int rounds, float start) {
   float numbers[kNumbers];
   for (float& number : numbers) number = start;

@@ -16,13 +16,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of the firmware's word: too little voltage, clock capped, throttled, soft limit of temperature. The same bits 16
-// higher say that it was so since the start, which is no reason to wait now.
+// The present state in the firmware's word: undervoltage, capped clock, throttled, soft temperature limit. The same
+// bits shifted by 16 report the past since boot, which does not matter here.
 constexpr unsigned long kNow = 0xf;
 
-// What the type of a cooling device begins with where cooling means slower processors: "cpufreq-cpu0" and
-// "thermal-cpufreq-0" of Linux, "cpu-throttle-alert" of Jetson, "Processor" of ACPI, and idle time that is put in. Not
-// a fan: its work slows down nothing.
+// Prefixes of the types of cooling devices that slow processors down: "cpufreq-cpu0" and "thermal-cpufreq-0" of Linux,
+// "cpu-throttle-alert" of Jetson, "Processor" of ACPI, and injected idle time. Fans are not listed.
 constexpr std::array<std::string_view, 6> kSlowsProcessors = {"cpu",   "thermal-cpu",  "Processor",
                                                               "idle-", "thermal-idle", "intel_powerclamp"};
 
@@ -41,7 +40,7 @@ bool SlowsProcessors(std::string_view type) {
   return std::ranges::any_of(kSlowsProcessors, [&](std::string_view prefix) { return type.starts_with(prefix); });
 }
 
-// Linux holds a processor back: 0 is at ease, and -1 that the device does nothing at all.
+// Whether a cooling device of Linux slows a processor down: its state is above 0. -1 means that it is inactive.
 bool IsCooledDown(const std::string& root) {
   std::error_code none;
   for (const fs::directory_entry& device : fs::directory_iterator(root + "sys/class/thermal", none)) {
@@ -52,7 +51,7 @@ bool IsCooledDown(const std::string& root) {
   return false;
 }
 
-// Interrupts of all cores and packages: "heat made it slower". They only grow.
+// The sum of the throttling counters of all cores and packages. It only grows.
 int64_t Interrupts(const std::string& root) {
   int64_t sum = 0;
   std::error_code none;

@@ -35,7 +35,7 @@ absl::StatusOr<drivers::cuda::Device> OpenCudaDriver(const std::string& selector
 
 }  // namespace
 
-// Of a device that is full, or that another process has for itself, too: it is not opened.
+// Does not open the device, so it works on a full device and on one that another process uses exclusively.
 absl::StatusOr<DeviceFingerprint> CudaDevice::Fingerprint() {
   HONE_ASSIGN_OR_RETURN(const drivers::cuda::Library library, LoadCudaDriver());
   drivers::cuda::DeviceInfo info;
@@ -65,14 +65,14 @@ Sensors CudaDevice::ReadSensors() const {
   return {condition.temperature_c, condition.clock_mhz, condition.slowed_down, condition.seems_slowed_down};
 }
 
-// The driver asks which cards and CPUs there are, and speaks to its own nodes.
+// The driver reads which cards and CPUs exist, and uses its own nodes.
 SandboxPolicy CudaDevice::sandbox() const {
   SandboxPolicy policy;
   policy.readable = {"/sys/devices", "/sys/bus/pci", "/proc/cpuinfo", "/proc/meminfo", "/proc/devices", "/proc/modules",
                      "/proc/driver/nvidia", "/proc/driver/nvidia-uvm", "/proc/sys/vm", kOtherFolder,
-                     // Where NixOS has drivers, and all that they use.
+                     // Drivers of NixOS and their dependencies.
                      "/run/opengl-driver", "/nix/store",
-                     // Which board it is: Jetson.
+                     // The model of a Jetson board.
                      "/sys/firmware/devicetree", "/sys/module/tegra_fuse"};
   policy.writable = {folder_};
   policy.nodes = NodesOfCuda();

@@ -18,7 +18,7 @@
 namespace hone::agent {
 namespace {
 
-// A buffer's part must start at a multiple of what the device says; this is one of any that there is.
+// The part of a buffer must start at a multiple of the device's alignment. This is a multiple of all known ones.
 constexpr size_t kGuardBytes = 4096;
 constexpr int64_t kMostVariants = 64;
 constexpr size_t kPart = 1 << 20;  // of an input that is read back
@@ -30,8 +30,8 @@ std::span<std::byte> BytesOf(std::vector<char>& memory) {
   return {reinterpret_cast<std::byte*>(memory.data()), memory.size()};
 }
 
-// Of a call that asks for memory, or is the first to use it: some drivers have it only then. More than a buffer may
-// have is refused as such. Whatever else fails says nothing of what the kernel asks for.
+// Converts the error of a call that allocates memory or uses it first, as some drivers allocate late. Only errors about
+// memory or size concern the kernel's demand.
 absl::Status OutOfMemory(const drivers::Error& error) {
   const bool too_much = error.trouble == drivers::Trouble::kMemory || error.trouble == drivers::Trouble::kProgram;
   return too_much ? absl::ResourceExhaustedError(error.text) : ToStatus(error);
@@ -65,8 +65,8 @@ class LaneSession<Driver>::Kernel : public LoadedKernel {
     HONE_RETURN_IF_ERROR(Bind(interface_.prepare, buffers_, prepare_));
     HONE_RETURN_IF_ERROR(Bind(interface_.main, buffers_, main_));
     HONE_RETURN_IF_ERROR(BindCold());
-    // A driver that builds at the first launch does it here, before a deadline is looked at; the reference, which may
-    // take long, has time enough for both in its only call.
+    // A driver that compiles at the first launch does it here, before a deadline counts. The slow reference is
+    // excepted: its only call has time for both.
     if constexpr (Driver::kBuildsAtLaunch) {
       if (session_.options_.purpose == SessionPurpose::kReference) return absl::OkStatus();
       for (const std::vector<typename Driver::Launch>* launches : {&prepare_, &main_}) {
@@ -153,7 +153,7 @@ class LaneSession<Driver>::Kernel : public LoadedKernel {
     return absl::OkStatus();
   }
 
-  // The launches of `main` on one stretch of cold numbers after the other.
+  // Binds the launches of `main` to consecutive stretches of cold numbers.
   absl::Status BindCold() {
     const auto replaced = ColdBuffers(interface_);
     int64_t stretch = 0;
@@ -260,7 +260,7 @@ absl::StatusOr<std::unique_ptr<LoadedKernel>> LaneSession<Driver>::Load(const Vi
   auto loaded = std::make_unique<Kernel>(*this, kernel);
   const absl::Status status = loaded->Load();
   if (status.ok()) return loaded;
-  // A driver waits for what runs before it gives back what that uses: for ever, here. The end of this process ends it.
+  // Freeing the buffers would wait for ever for the running launch. The end of this process ends both.
   if (absl::IsDeadlineExceeded(status)) static_cast<void>(loaded.release());
   return status;
 }
@@ -275,7 +275,7 @@ absl::Status LaneSession<Driver>::ClearOutputs() {
   return absl::OkStatus();
 }
 
-// Part after part, each of which stays in the host's cache until it is compared.
+// Compares in parts that fit into the cache of the host.
 template <typename Driver>
 absl::StatusOr<bool> LaneSession<Driver>::IsAsGiven(size_t buffer) {
   part_.resize(kPart);

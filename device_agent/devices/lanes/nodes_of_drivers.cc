@@ -22,7 +22,7 @@ constexpr Node kOfNvidia[] = {
     {"/dev/nvidia-uvm-tools", "the same"},
     {"/dev/nvidia-caps", "parts of a card (MIG)"},
     {"/dev/dxg", "the cards of the Windows that WSL2 runs on"},
-    // Of Jetson, as JetPack 4 to 6 have them.
+    // Jetson, JetPack 4 to 6.
     {"/dev/nvmap", "memory"},
     {"/dev/nvhost-ctrl", "events of the chip"},
     {"/dev/nvhost-ctrl-gpu", "what the GPU is, and its events"},
@@ -59,8 +59,8 @@ void Add(std::span<const Node> nodes, std::vector<std::string>& paths) {
 
 }  // namespace
 
-// All cards, whichever is meant: the driver numbers those that a process reaches, and a number must mean the same card
-// to the agent and behind the wall.
+// All cards, because the driver numbers those that a process can reach. A number must mean the same card in the agent
+// and in the sandbox.
 std::vector<std::string> NodesOfCuda() {
   std::vector<std::string> paths;
   for (int card = 0; card < kMostCards; ++card) paths.push_back(fmt::format("/dev/nvidia{}", card));

@@ -107,7 +107,7 @@ typename Driver::Launch ReferenceKernel<Driver>::ToLaunch() const {
   return {&kernel_, kGroups, kLanes};
 }
 
-// A driver waits for what runs before it gives back what that uses: for ever, if it never ends. So a copy of all the
+// Freeing handles would wait for the running kernel, for ever if it hangs. So after a missed deadline a copy of all
 // handles is kept until the process ends.
 template <typename Driver>
 absl::Status ReferenceKernel<Driver>::Ended(const drivers::Error& error) const {

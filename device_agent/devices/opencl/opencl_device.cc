@@ -22,8 +22,8 @@ namespace {
 
 // threads: of a device that runs on the host's CPUs; 0 for all. The first call of a process counts.
 absl::StatusOr<drivers::opencl::Library> LoadOpenClDriver(const std::string& folder, int threads) {
-  // PoCL reads its settings when it is loaded. It keeps what lives across a barrier on the stack, which groups as large
-  // as it allows by itself overflow.
+  // PoCL reads its settings when it is loaded. It keeps values that live across a barrier on the stack, which groups of
+  // its default maximum size overflow.
   setenv("POCL_CACHE_DIR", folder.c_str(), 1);
   setenv("POCL_MAX_WORK_GROUP_SIZE", "256", 0);
   if (threads > 0) setenv("POCL_MAX_PTHREAD_COUNT", std::to_string(threads).c_str(), 1);
@@ -42,7 +42,7 @@ absl::StatusOr<drivers::opencl::Device> OpenOpenClDriver(const std::string& sele
 
 }  // namespace
 
-// Of a device that is full, too: it is not opened.
+// Does not open the device, so it works on a full device.
 absl::StatusOr<DeviceFingerprint> OpenClDevice::Fingerprint() {
   HONE_ASSIGN_OR_RETURN(const drivers::opencl::Library library, LoadOpenClDriver(folder_, 0));
   drivers::opencl::DeviceInfo info;
@@ -63,12 +63,12 @@ SelfTestResult OpenClDevice::SelfTest(int) {
   return SelfTestOf<drivers::OpenClDriver>(OpenOpenClDriver(selector_, folder_, 0), folder_);
 }
 
-// Drivers look about them: what is installed, which CPUs and cards there are. PoCL's compiler runs the linker.
+// Drivers read which software, CPUs and cards exist. PoCL's compiler runs the linker.
 SandboxPolicy OpenClDevice::sandbox() const {
   SandboxPolicy policy;
   policy.readable = {"/etc/OpenCL", "/usr/share/pocl", "/usr/share/locale", "/usr/bin/ld", "/sys/devices",
                      "/sys/bus/pci", "/proc/cpuinfo", "/proc/self",
-                     // Where vendors have their drivers, and NixOS all of them and all that they use.
+                     // Drivers of vendors, and those of NixOS with their dependencies.
                      "/opt/rocm", "/opt/amdgpu", "/opt/intel", "/run/opengl-driver", "/nix/store"};
   policy.writable = {folder_};
   policy.nodes = NodesOfOpenCl();

@@ -150,7 +150,7 @@ class DeviceTest : public testing::TestWithParam<Subject> {
 
   const std::unique_ptr<Device> device_ = GetParam().make();
   const std::string artifact_ = GetParam().artifact();
-  // An emulator of another processor takes no filter; what it costs is for the wall's tests to say.
+  // An emulator of another processor supports no filter. tests/sandbox checks what that means.
   VisitRunner visit_runner_{*device_, {.filter = FindCallFilter(device_->sandbox())}};
 };
 
@@ -399,7 +399,7 @@ TEST(FakeDevice, ACompilerThatHangsIsToldApartFromAKernelThatDoes) {
   }
 }
 
-TEST(FakeDevice, InputsAreAsTheyWereForWhoeverComesNext) {
+TEST(FakeDevice, InputsAreUnchangedForTheNextCandidate) {
   for (const char* evil : {"wrong_and_write_input", "write_input"}) {
     const VisitResult result = VisitRunner(FakeDevice(), {}).Run(FakeBatch({"good", evil, "slow"}), -1);
     ASSERT_EQ(result.error, "");
@@ -515,7 +515,7 @@ class AheadTest : public testing::Test {
 
 TEST_F(AheadTest, AVisitStartsNothingThatWasStartedBefore) {
   visit_runner_.StartAhead();
-  EXPECT_EQ(Started().size(), 0u) << "nobody knows yet what a visit needs";
+  EXPECT_EQ(Started().size(), 0u) << "no visit has shown yet how many children it needs";
   ExpectTimed(batch_);
   EXPECT_EQ(Started().size(), 2u) << "one for the reference, one that measures";
   visit_runner_.StartAhead();
@@ -539,7 +539,7 @@ TEST_F(AheadTest, WhatHasEndedMeanwhileIsReplaced) {
   for (const pid_t pid : Started()) {
     siginfo_t ended;
     const auto child = static_cast<id_t>(pid);
-    if (waitid(P_PID, child, &ended, WEXITED | WNOHANG | WNOWAIT) != 0) continue;  // ended, and nobody's number now
+    if (waitid(P_PID, child, &ended, WEXITED | WNOHANG | WNOWAIT) != 0) continue;  // it has ended and was waited for
     kill(pid, SIGKILL);
     waitid(P_PID, child, &ended, WEXITED | WNOWAIT);
   }
@@ -593,7 +593,7 @@ TEST(FakeDevice, BuildingLeavesHalfOfALimitedTimeForMeasuring) {
     const VisitResult result = visit_runner.Run(batch, -1);
     ASSERT_EQ(result.error, "");
     EXPECT_TRUE(std::holds_alternative<VisitTiming>(result.outcomes[0]));
-    EXPECT_TRUE(std::holds_alternative<std::monostate>(result.outcomes[1])) << "nobody is blamed for the time";
+    EXPECT_TRUE(std::holds_alternative<std::monostate>(result.outcomes[1])) << "no candidate is blamed for the time";
   }
 }
 

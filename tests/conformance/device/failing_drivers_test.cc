@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices whose drivers fail: who is to blame, and that nobody waits for ever.
+// Devices whose drivers fail: the blame must be right, and no call may wait for ever.
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -66,7 +66,7 @@ VisitBatch BatchOfLanes(const std::vector<std::string>& functions) {
 }
 
 TEST(FailingOpenCl, OfAKernelThatFaultsNoOtherSuffers) {
-  // A child behind the wall reaches no file of the build: it finds what is loaded.
+  // A sandboxed child cannot open files of the build, so the library is loaded before.
   ASSERT_NE(dlopen(HONE_FAKE_OPENCL, RTLD_NOW | RTLD_LOCAL), nullptr) << dlerror();
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   const OnFakeOpenCl device(folder.path());
@@ -147,7 +147,7 @@ TEST(FailingCuda, ADeviceThatFaultsFailsItsSelfTest) {
   }
 }
 
-// The agent must start beside whoever has the device now.
+// The agent must start while another process uses the device exclusively.
 TEST(FailingCuda, ADeviceThatIsFullOrBusySaysWhatItIs) {
   const auto tell = [](const char* answer) {
     LoadFakeCudaWith("HONE_FAKE_CUDA_RETAIN", answer);

@@ -24,7 +24,7 @@ std::string Folder() {
   return folder.path();
 }
 
-// Whoever asks for the driver by its name afterwards gets what is loaded already.
+// A later dlopen of the driver by its name returns the library that is loaded here.
 void LoadFakeCuda() {
   if (getenv("HONE_REAL_CUDA") != nullptr) return;
   for (const char* file : {HONE_FAKE_CUDA, HONE_FAKE_NVML}) dlopen(file, RTLD_NOW | RTLD_LOCAL);

@@ -14,7 +14,7 @@ namespace hone::agent {
 namespace {
 
 // Whatever a child does first, were it nothing: one that asks for its parent only then may be an orphan by that time.
-TEST(ChildProcessTest, EndsWithWhoStartedIt) {
+TEST(ChildProcessTest, ChildEndsWithItsParent) {
   int living[2];  // open for writing in all of them; at its end when none is left
   HONE_CHECK(pipe(living) == 0);
   const pid_t starter = fork();
@@ -37,7 +37,7 @@ TEST(ChildProcessTest, EndsWithWhoStartedIt) {
 }
 
 // As a driver's compiler may.
-TEST(ChildProcessTest, WhatAChildHasForkedEndsWithIt) {
+TEST(ChildProcessTest, ForksOfAChildEndWithIt) {
   int living[2];  // open for writing in all of them; at its end when none is left
   HONE_CHECK(pipe(living) == 0);
   auto child = ChildProcess::Start([](int channel) {
@@ -60,7 +60,7 @@ TEST(ChildProcessTest, WhatAChildHasForkedEndsWithIt) {
 
 // A call that stood there may be gone when it is asked for. In the listener's place is a file that always has something
 // and never a call.
-TEST(ChildProcessTest, ALostCallIsNotTheEndOfTheListener) {
+TEST(ChildProcessTest, ListenerSurvivesALostCall) {
   auto child = ChildProcess::Start([](int channel) {
     signal(SIGPIPE, SIG_IGN);
     const ChildChannel channel_to_launcher(channel);
@@ -68,7 +68,7 @@ TEST(ChildProcessTest, ALostCallIsNotTheEndOfTheListener) {
     HONE_CHECK(pipe(listener) == 0 && write(listener[1], "x", 1) == 1);
     channel_to_launcher.SendConfined(listener[0]);
     (void)channel_to_launcher.ReceiveAnswer();
-    _exit(write(listener[1], "x", 1) == 1 ? 0 : 1);  // fails where nobody can read it any more
+    _exit(write(listener[1], "x", 1) == 1 ? 0 : 1);  // fails if the pipe has no reader
   });
   ASSERT_TRUE(child.ok()) << child.status();
   VisitMessage message;

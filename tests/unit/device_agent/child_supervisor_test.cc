@@ -82,7 +82,7 @@ class ChildSupervisorTest : public testing::Test {
   const char expected_[16] = {};
 };
 
-TEST_F(ChildSupervisorTest, NobodyIsReplacedForAFailureThatIsKnown) {
+TEST_F(ChildSupervisorTest, AReportedFailureIsKept) {
   progress_.Fail(0, {FailureKind::kWrongOutput, "known"});
   EXPECT_TRUE(Follow([](ChildChannel& channel_to_launcher) { channel_to_launcher.BeginCalling(0, 1); }).what ==
               ChildEnd::kBatchFailed);
@@ -92,21 +92,21 @@ TEST_F(ChildSupervisorTest, NobodyIsReplacedForAFailureThatIsKnown) {
   });
   EXPECT_TRUE(end.what == ChildEnd::kReplace);
   ExpectFailure(0, FailureKind::kWrongOutput, "known");
-  ExpectFailure(1, FailureKind::kCrashed, "makes no sense");
+  ExpectFailure(1, FailureKind::kCrashed, "sent an invalid message");
 }
 
 // Until it is set up, more system calls are allowed.
-TEST_F(ChildSupervisorTest, NobodyWorksOnACandidateBeforeAllIsSetUp) {
+TEST_F(ChildSupervisorTest, NoCandidateBeginsBeforeSetupIsOver) {
   const ChildEnd end =
       FollowFromTheStart([](ChildChannel& channel_to_launcher) { channel_to_launcher.BeginCalling(0, 1); });
   EXPECT_TRUE(end.what == ChildEnd::kBatchFailed);
-  EXPECT_THAT(end.error, HasSubstr("makes no sense"));
+  EXPECT_THAT(end.error, HasSubstr("sent an invalid message"));
   EXPECT_THAT(
       FollowFromTheStart([](ChildChannel& channel_to_launcher) { channel_to_launcher.SendResultsStored(-1); }).error,
-      HasSubstr("makes no sense"));
+      HasSubstr("sent an invalid message"));
 }
 
-TEST_F(ChildSupervisorTest, AnImpossibleTimeIsKnownToNoOtherChild) {
+TEST_F(ChildSupervisorTest, LaterChildrenDoNotSeeAnImpossibleTime) {
   const ChildEnd end = Follow([this](ChildChannel& channel_to_launcher) {
     Prove(channel_to_launcher);
     channel_to_launcher.SendTimes(0, 1, false, {1e-7, 1e-9});
@@ -117,7 +117,7 @@ TEST_F(ChildSupervisorTest, AnImpossibleTimeIsKnownToNoOtherChild) {
   ExpectFailure(0, FailureKind::kImpossibleTime, "claims 1e-09 s for one call");
 }
 
-TEST_F(ChildSupervisorTest, WhoIsKilledByTheSystemHasDoneNoWrong) {
+TEST_F(ChildSupervisorTest, AChildKilledByTheSystemIsNotBlamed) {
   const ChildEnd end = Follow([](ChildChannel& channel_to_launcher) {
     channel_to_launcher.BeginCalling(1, 1);
     kill(getpid(), SIGKILL);
@@ -126,7 +126,7 @@ TEST_F(ChildSupervisorTest, WhoIsKilledByTheSystemHasDoneNoWrong) {
   ExpectFailure(1, FailureKind::kLostDevice, "was killed by SIGKILL");
 }
 
-TEST_F(ChildSupervisorTest, WhoIsKilledForItsSilenceHas) {
+TEST_F(ChildSupervisorTest, AChildKilledForSilenceIsBlamed) {
   Follow([](ChildChannel& channel_to_launcher) {
     channel_to_launcher.BeginCalling(1, 0.01);
     for (;;) pause();

@@ -114,7 +114,7 @@ TEST_F(DoctorTest, TimeOfCpusThatIsTakenAway) {
   EXPECT_THAT(CheckQuota(root_).what, HasSubstr("the time of 0.5:"));
 }
 
-TEST_F(DoctorTest, WhatTheWallNeeds) {
+TEST_F(DoctorTest, RequirementsOfTheSandbox) {
   Expect(Verdict::kBad, CheckNamespaces(root_), "CONFIG_USER_NS");
   Put("proc/sys/user/max_user_namespaces", "0");
   Expect(Verdict::kBad, CheckNamespaces(root_), "sysctl -w user.max_user_namespaces");

@@ -18,7 +18,7 @@ TEST(ParseLabel, TakesANameAloneOrWithItsValue) {
   EXPECT_EQ(valued->value, "/dev=x");
 }
 
-TEST(ParseLabel, RefusesWhatNobodyCouldAskFor) {
+TEST(ParseLabel, RefusesCharactersOfDeviceSyntax) {
   for (const char* text :
        {"", "=", "=lab", "room=", "a,b", "room=a,b", "board/cpu", "my board", "room=my lab", "a\n"}) {
     const auto label = ParseLabel(text);

@@ -68,7 +68,7 @@ TEST_F(ProgressTest, NoNumberOfMessagesMakesAResultLarge) {
 TEST(Plausible, NoKernelBeatsTheDevicesPeak) {
   v1::Batch batch = HandMadeBatch({"good"});
   batch.set_flops(1e9);
-  EXPECT_EQ(CallSecondsMin(batch, 0), 0) << "a peak that nobody knows";
+  EXPECT_EQ(CallSecondsMin(batch, 0), 0) << "the peak is not known";
   const double least = CallSecondsMin(batch, 100);
   EXPECT_GT(least, 1e9 / 100e9 / 20);
   EXPECT_LT(least, 1e9 / 100e9 / 4) << "fast algorithms compute less";

@@ -37,7 +37,7 @@ class ResultMemoryTest : public testing::Test {
   const GuardZones intact_{{zone_.data(), 64}, {zone_.data(), 64}};
 };
 
-TEST_F(ResultMemoryTest, WhatIsMissingOrTooSmallCountsAgainstTheKernel) {
+TEST_F(ResultMemoryTest, MissingOrSmallZonesAreAFailure) {
   ResultMemory result_memory = ResultMemory::Create(batch_).value();
   result_memory.ForgetGuards();
   EXPECT_THAT(result_memory.CheckGuards(reference()).value().text, HasSubstr("tampered"));
@@ -62,7 +62,7 @@ TEST_F(ResultMemoryTest, ChangedBytesAreFoundOnBothSides) {
   EXPECT_EQ(result_memory.CheckGuards(reference()).value().text, "wrote 61 bytes past the end of output 'y'");
 }
 
-TEST_F(ResultMemoryTest, OutputsAreJudgedOnceAndLeaveNothing) {
+TEST_F(ResultMemoryTest, OutputsAreErasedAfterComparison) {
   ResultMemory result_memory = ResultMemory::Create(batch_).value();
   const std::vector<float> y(1000, 2.5F);
   const char* const bytes = reinterpret_cast<const char*>(y.data());
@@ -78,7 +78,7 @@ TEST_F(ResultMemoryTest, OutputsAreJudgedOnceAndLeaveNothing) {
   EXPECT_TRUE(result_memory.CompareOutputs(bytes, max_error).has_value()) << "a later child could show the reference's";
 }
 
-TEST_F(ResultMemoryTest, NoChildHasTheReferencesOutputs) {
+TEST_F(ResultMemoryTest, ChildrenDoNotInheritReferenceOutputs) {
   const ReferenceData data = ReferenceCache::Prepare(batch_).value();
   memset(data.outputs.data(), 1, 4000);
   const pid_t pid = fork();
@@ -89,7 +89,7 @@ TEST_F(ResultMemoryTest, NoChildHasTheReferencesOutputs) {
   EXPECT_TRUE(!WIFEXITED(status) || WEXITSTATUS(status) != kRead) << "it read them";
 }
 
-TEST_F(ResultMemoryTest, ManySmallWorkloadsLeaveFilesToOpen) {
+TEST_F(ResultMemoryTest, CacheLimitsOpenFiles) {
   const auto open_files = [] { return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}); };
   const auto before = open_files();
   ReferenceCache cache(1 << 30);
@@ -109,7 +109,7 @@ TEST_F(ResultMemoryTest, ManySmallWorkloadsLeaveFilesToOpen) {
   EXPECT_EQ(cache.Find(ReferenceCache::KeyOf(batch_)), nullptr);
 }
 
-TEST_F(ResultMemoryTest, NobodyChangesTheInputs) {
+TEST_F(ResultMemoryTest, InputsAreSealed) {
   const ReferenceData data = ReferenceCache::Prepare(batch_).value();
   EXPECT_EQ(pwrite(data.inputs.descriptor(), "x", 1, 0), -1);
   EXPECT_EQ(ftruncate(data.inputs.descriptor(), 1), -1);
@@ -117,7 +117,7 @@ TEST_F(ResultMemoryTest, NobodyChangesTheInputs) {
   EXPECT_TRUE(data.inputs.Map(MemoryFile::Access::kRead).ok());
 }
 
-TEST_F(ResultMemoryTest, AChildShowsItInTheSameFileWhichItCannotMakeShorter) {
+TEST_F(ResultMemoryTest, AChildMapsTheFileAndCannotShrinkIt) {
   ResultMemory result_memory = ResultMemory::Create(batch_).value();
   EXPECT_EQ(ftruncate(result_memory.file().descriptor(), 1), -1) << "the launcher would crash";
   const std::vector<float> y(1000, 2.5F);

@@ -437,7 +437,7 @@ TEST_F(SyncLoopOutboxTest, ErrorsAreNotKept) {
   EXPECT_TRUE(Open()->Read().empty());
 }
 
-TEST_F(SyncLoopOutboxTest, ADiskThatStandsStillKeepsNobodyWaiting) {
+TEST_F(SyncLoopOutboxTest, ASlowDiskDelaysNoCall) {
   tracker_.acknowledges_ = false;
   const std::string file = folder_ / "outbox" / "good2.result.new";
   int reader = -1;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "device_agent/visit/task.h"
+
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "device_agent/visit/task.h"
 #include "tests/unit/device_agent/hand_made_kernels.h"
 
 namespace hone::agent {
@@ -26,7 +27,7 @@ VisitBatch Batch() {
   return batch;
 }
 
-TEST(VisitTaskTest, ComesBackAsItWas) {
+TEST(VisitTaskTest, UnpackReturnsWhatPackWrote) {
   const VisitTask task{SessionPurpose::kTiming, 1.5, 4096, {0, 1}, {{1, 10, 0.25}}};
   VisitTask back;
   VisitBatch batch;
@@ -57,7 +58,7 @@ TEST(VisitTaskTest, ComesBackAsItWas) {
   EXPECT_TRUE(batch.final);
 }
 
-TEST(VisitTaskTest, APartOfItIsAnError) {
+TEST(VisitTaskTest, TruncatedBytesAreAnError) {
   const std::string bytes = Pack({}, Batch());
   for (size_t size = 0; size < bytes.size(); size += 7) {
     VisitTask task;

@@ -77,7 +77,7 @@ TEST_F(VisitTest, RepeatsRunOnConstantsThatComeRoundAsInTheModel) {
   EXPECT_TRUE(Run(batch).at("same_constants").has_failure()) << "too few to come round";
 }
 
-TEST_F(VisitTest, ConstantsThatComeRoundAreNobodysToWrite) {
+TEST_F(VisitTest, ColdConstantsAreReadOnly) {
   v1::Batch batch = HandMadeBatch({"write_cold", "good", "same_constants"});
   batch.mutable_policy()->set_constant_bytes_between_runs(100'000);
   const auto outcomes = Run(batch);
@@ -190,7 +190,7 @@ TEST_F(VisitTest, Crashes) {
 
 TEST_F(VisitTest, CrashAfterVerificationIsStillItsOwn) {
   v1::Batch batch = HandMadeBatch({"good", "crash_later", "packed_double"});
-  batch.set_final(true);  // nobody drops out, however slow the machine: it is called more than eight times
+  batch.set_final(true);  // no candidate drops out, so it is called more than eight times on a slow machine too
   const auto outcomes = Run(batch);
   EXPECT_TRUE(outcomes.at("good").has_timing());
   EXPECT_TRUE(outcomes.at("packed_double").has_timing());
