@@ -12,8 +12,8 @@ namespace hone {
 
 // Folders of the control groups that this process is in, its own and those above: of version 2, and of those of version
 // 1 the one with this controller. A container may see its own group as the topmost one, whatever the path says. A group
-// that an agent has made for a part of itself (device_agent/control_group.h) does not count: it is made of what the
-// agent may use. root: the folder under which /proc and /sys are found.
+// that an agent has made for a part of itself (device_agent/sandbox/control_group.h) does not count: it is made of what
+// the agent may use. root: the folder under which /proc and /sys are found.
 std::vector<std::filesystem::path> ControlGroupsOf(const std::string& controller, const std::string& root = "/");
 
 // Of how many CPUs the folder of one group allows the whole time; infinite where that is not limited.

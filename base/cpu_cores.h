@@ -3,7 +3,8 @@
 //
 // Read from the kernel's files; nothing but the C++ library, since the runtime that ships with a model takes it too.
 // A loop that is shared among fast and slow cores ends with the slowest, so kernels are tuned and run on one group.
-// Not here: caches and names of cores (device_agent/cpu/host.h, compiler/target/host.h). Start at FindCoreGroups.
+// Not here: caches and names of cores (device_agent/devices/cpu/host.h, compiler/target/host.h). Start at
+// FindCoreGroups.
 #ifndef HONE_BASE_CPU_CORES_H_
 #define HONE_BASE_CPU_CORES_H_
 

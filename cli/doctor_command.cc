@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "cli/output.h"
 #include "cli/tracker_options.h"
-#include "device_agent/doctor.h"
+#include "device_agent/doctor/doctor.h"
 #include "pki/identity_folder.h"
 
 namespace hone::cli {

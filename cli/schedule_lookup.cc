@@ -9,7 +9,7 @@
 
 #include "base/status.h"
 #include "compiler/version.h"
-#include "device_agent/cpu/host.h"
+#include "device_agent/devices/cpu/host.h"
 
 namespace hone::cli {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// hone-agent: the program on a device. Dials out to a tracker, takes leases, measures, reports.
+// hone-agent, the program beside devices. By its arguments it is the agent, a launcher, or a command such as `doctor`.
 #include <fmt/format.h>
 #include <malloc.h>
 #include <signal.h>
@@ -30,20 +30,21 @@
 #include "base/temporary_folder.h"
 #include "base/thread_pool.h"
 #include "compiler/target/target.h"
-#include "device_agent/call_tracker.h"
-#include "device_agent/control_group.h"
-#include "device_agent/cpu/throttling.h"
-#include "device_agent/device.h"
-#include "device_agent/device_convert.h"
-#include "device_agent/doctor.h"
-#include "device_agent/golden.h"
-#include "device_agent/label.h"
-#include "device_agent/launcher.h"
-#include "device_agent/make_device.h"
-#include "device_agent/outbox.h"
-#include "device_agent/plausible.h"
-#include "device_agent/service.h"
-#include "device_agent/sync_loop.h"
+#include "device_agent/agent/call_tracker.h"
+#include "device_agent/agent/golden.h"
+#include "device_agent/agent/label.h"
+#include "device_agent/agent/launcher_process.h"
+#include "device_agent/agent/outbox.h"
+#include "device_agent/agent/service.h"
+#include "device_agent/agent/sync_loop.h"
+#include "device_agent/devices/cpu/throttling.h"
+#include "device_agent/devices/device.h"
+#include "device_agent/devices/device_convert.h"
+#include "device_agent/devices/make_device.h"
+#include "device_agent/doctor/doctor.h"
+#include "device_agent/launcher/launcher_main.h"
+#include "device_agent/launcher/plausible.h"
+#include "device_agent/sandbox/control_group.h"
 #include "grpcpp/grpcpp.h"
 #include "hone/v1/agent.pb.h"
 #include "pki/farm_link.h"
@@ -70,9 +71,10 @@ struct Options {
   int launcher_channel = -1, launcher_cancel = -1;
 };
 
-// Measured while nothing else is timed or compiled on this host. `last`: the answer while another device of it is
-// measured, since waiting for that would keep the agent silent, or while another process has this device for itself,
-// which may be a child that waits for the next visit; null to wait for the first, and to tell the second.
+// Runs the self-test under the host lock, so that nothing is timed or compiled on this host meanwhile. Returns `last`
+// if another device of the host is being measured, because waiting would keep the agent silent. Also returns `last` if
+// another process uses the device exclusively, which may be a child that waits for a visit. A null `last`: waits for
+// the lock, and reports the exclusive use.
 v1::SelfTest CheckedAlone(Device& device, int threads, const v1::SelfTest* last) {
   const auto test = [&] {
     const SelfTestResult result = device.SelfTest(threads);
@@ -91,12 +93,12 @@ v1::SelfTest CheckedAlone(Device& device, int threads, const v1::SelfTest* last)
   return test();
 }
 
-// What clients tune for who ask for this device; "" where Hone makes no code for it.
+// The target for clients that ask for this device; "" if Hone generates no code for it.
 std::string TargetText(const std::string& device, int threads, const Options& options) {
   if (!options.target.empty()) return options.target;
   const absl::StatusOr<target::Target> target = target::TargetOfDevice(device, threads);
   if (target.ok()) return target::Print(*target);
-  spdlog::warn("nobody can tune for {} without --target: {}", device, std::string(target.status().message()));
+  spdlog::warn("jobs cannot tune for {} without --target: {}", device, std::string(target.status().message()));
   return "";
 }
 
@@ -105,7 +107,7 @@ absl::StatusOr<ControlGroups> TakeGroups() {
   return ControlGroups::Take(folder);
 }
 
-// A device with its launcher. Must outlive the loop that measures with it.
+// A device with its launcher. It must outlive the SyncLoop that uses it.
 class OwnDevice {
  public:
   static absl::StatusOr<std::unique_ptr<OwnDevice>> Create(const std::string& text, const Options& options,
@@ -130,7 +132,7 @@ class OwnDevice {
     *state.mutable_self_test() = CheckedAlone(*device, state.threads(), nullptr);
     std::unique_ptr<OwnDevice> own(new OwnDevice(text, std::move(folder), std::move(visits_folder), launcher_folder,
                                                  std::move(device), std::move(state), groups));
-    HONE_RETURN_IF_ERROR(own->WallIn(options.required));
+    HONE_RETURN_IF_ERROR(own->CheckSandbox(options.required));
     own->golden_ = GoldenBatch(fingerprint.architecture);
     own->place_ = fingerprint.place;
     return own;
@@ -168,8 +170,8 @@ class OwnDevice {
                    .reads_sensors_in_visits = device_->ReadsSensorsInVisits(),
                    .peak_gflops = [this] { return peak_.gflops(); },
                    .groups = &groups}) {}
-  // What the system has for it, and whether that will do.
-  absl::Status WallIn(SandboxLevel required) {
+  // Starts the launcher and checks that its sandbox reaches the required level.
+  absl::Status CheckSandbox(SandboxLevel required) {
     HONE_ASSIGN_OR_RETURN(*state_.mutable_sandbox(), launcher_.Open());
     const std::string missing = Missing(FromProto(state_.sandbox()), required);
     if (missing.empty()) return absl::OkStatus();
@@ -182,7 +184,7 @@ class OwnDevice {
     return state_.self_test();
   }
 
-  // Two, because visits may run as another user, who cannot change what the agent has made.
+  // Two folders, because visits may run as another user, who must not change files of the agent.
   const TemporaryFolder folder_, visits_folder_;
   const std::unique_ptr<Device> device_;
   v1::DeviceState state_;
@@ -210,8 +212,8 @@ absl::StatusOr<std::vector<std::unique_ptr<OwnDevice>>> FindDevices(const Option
   return devices;
 }
 
-// Completes what the command line says by what is in the folder of the identity; over a socket, which shows none, there
-// is none. Where it has a certificate, that is its name.
+// Completes the options from the folder of the identity: the certificate's name, if there is one. Over a local socket
+// no identity is used.
 absl::Status TakeIdentity(Options& options) {
   if (SocketPath(options.tracker)) {
     if (!options.identity.empty()) return absl::InvalidArgumentError("--identity: none is shown on a unix socket");
@@ -235,7 +237,7 @@ absl::Status TakeIdentity(Options& options) {
   return absl::InvalidArgumentError("no tracker: give --tracker HOST:PORT, or join a farm (hone-agent join)");
 }
 
-// As the user of the service, where it is the service that joins: what is made must be its own.
+// Joins. If the service joins, files are created as the user of the service.
 absl::StatusOr<std::string> JoinAs(pki::Token token, const Options& options) {
   const pki::JoinOptions join{std::move(token), options.name, HostName(), {options.tracker, options.labels}};
   if (options.user.empty() || geteuid() != 0) return pki::Join(options.identity, join);
@@ -243,10 +245,10 @@ absl::StatusOr<std::string> JoinAs(pki::Token token, const Options& options) {
   return pki::Join(options.identity, join);
 }
 
-// What the service is started with, by its settings; nothing where there are none.
+// The options of the service, from its configuration; defaults if there is none.
 Options SettingsOfService();
 
-// Of what has joined. The service is restarted if that is its own.
+// Tells the user how to start the agent that has joined. Restarts the service if the service has joined.
 void SayHowItStarts(const Options& options) {
   const Options service = SettingsOfService();
   if (options.user.empty() || options.user != service.user ||
@@ -263,7 +265,7 @@ void SayHowItStarts(const Options& options) {
                                    OneLine(std::string(runs.message()))));
 }
 
-// The labels are checked here too: what is wrong with them must not be found at the first start.
+// Also checks the labels, so that a bad one is reported before the first start.
 absl::Status Join(Options options) {
   HONE_ASSIGN_OR_RETURN(pki::Token token, pki::TakeToken(options.token, options.token_file));
   for (const std::string& label : options.labels) HONE_RETURN_IF_ERROR(ParseLabel(label).status());
@@ -275,7 +277,7 @@ absl::Status Join(Options options) {
     HONE_ASSIGN_OR_RETURN(options.identity, pki::DefaultFolder(Role::kAgent));
   }
   HONE_ASSIGN_OR_RETURN(const std::string name, JoinAs(std::move(token), options));
-  // Said aloud, because it is by this name that jobs ask for it.
+  // Shown to the user, because jobs ask for the device by this name.
   const bool other = options.name.empty() && name != HostName();
   WriteOut(fmt::format(
       "joined as '{}'{}\n", name,
@@ -331,7 +333,7 @@ int RunLauncher(const Options& options) {
   return LauncherMain(**device, options.launcher_channel, options.launcher_cancel);
 }
 
-// 1 where something is bad.
+// The exit status: 1 if a finding is bad.
 absl::StatusOr<int> Doctor(Options options) {
   if (options.identity.empty()) {
     HONE_ASSIGN_OR_RETURN(options.identity, pki::DefaultFolder(Role::kAgent));
@@ -351,7 +353,7 @@ struct Commands {
   const CLI::App* doctor;
 };
 
-// config: a file that is read where no --config is given, or "".
+// config: the configuration file that is read without --config; "": none.
 Commands AddOptions(CLI::App& app, Options& options, const std::string& config) {
   app.set_version_flag("--version", HONE_VERSION);
   AddConfigOption(
@@ -416,14 +418,13 @@ int Finish(const absl::Status& status) {
 }
 
 int Main(int argc, char** argv) {
-  // A board has other uses for memory. Many threads allocate, each now and then, and what a large batch took is to go
-  // back.
+  // Few arenas save memory of a board: many threads allocate rarely, and freed memory of a large batch must return to
+  // the system.
   mallopt(M_ARENA_MAX, 2);
   mallopt(M_MMAP_THRESHOLD, 256 << 10);
   Options options;
   CLI::App app("Measures kernels on this device for a Hone tracker.", "hone-agent");
-  // By root it is the service that joins, where there is one; whoever starts an agent by hand has a folder of their
-  // own.
+  // If root joins and the service is installed, the service joins. An agent that is started by hand has its own folder.
   const std::string_view first = argc > 1 ? argv[1] : "";
   const bool of_service =
       (first == "join" || first == "doctor") && geteuid() == 0 && std::filesystem::exists(kServiceConfig);

@@ -17,8 +17,8 @@
 #include "base/digest.h"
 #include "base/identity.h"
 #include "base/status.h"
-#include "device_agent/call_tracker.h"
-#include "device_agent/sync_loop.h"
+#include "device_agent/agent/call_tracker.h"
+#include "device_agent/agent/sync_loop.h"
 #include "pki/farm_link.h"
 #include "pki/identity_folder.h"
 

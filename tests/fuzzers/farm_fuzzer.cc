@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "absl/time/time.h"
-#include "device_agent/visit_convert.h"
+#include "device_agent/launcher/visit_convert.h"
 #include "tests/farm/builders.h"
 #include "tests/fuzzers/pieces.h"
 #include "tests/fuzzers/session.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "device_agent/sync_loop.h"
+#include "device_agent/agent/sync_loop.h"
 #include "tests/simulation/checker.h"
 #include "tests/simulation/tracker_machine.h"
 #include "tests/simulation/world.h"

@@ -10,8 +10,8 @@
 #include <thread>
 
 #include "base/temporary_folder.h"
-#include "device_agent/outbox.h"
-#include "device_agent/sync_loop.h"
+#include "device_agent/agent/outbox.h"
+#include "device_agent/agent/sync_loop.h"
 #include "tests/simulation/world.h"
 
 namespace hone::simulation {

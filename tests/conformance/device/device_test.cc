@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every device must do, whatever it is: the promises of device_agent/device.h, and that a visit tells good kernels
-// from bad ones on it.
-#include "device_agent/device.h"
+// What every device must do, whatever it is: the promises of device_agent/devices/device.h, and that a visit tells good
+// kernels from bad ones on it.
+#include "device_agent/devices/device.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,10 +22,11 @@
 
 #include "base/digest.h"
 #include "base/temporary_folder.h"
-#include "device_agent/elements.h"
-#include "device_agent/reference_loop.h"
-#include "device_agent/sandbox.h"
-#include "device_agent/visit.h"
+#include "device_agent/launcher/confine_launcher.h"
+#include "device_agent/launcher/visit_runner.h"
+#include "device_agent/sandbox/sandbox.h"
+#include "device_agent/visit/elements.h"
+#include "device_agent/visit/seconds_now.h"
 #include "tests/conformance/device/fake_device.h"
 #include "tests/conformance/device/subjects.h"
 #include "tests/unit/device_agent/hand_made_kernels.h"
@@ -129,14 +130,14 @@ class DeviceTest : public testing::TestWithParam<Subject> {
 
   std::map<std::string, VisitOutcome> Visit(const std::vector<std::string>& names) {
     const VisitBatch batch = Batch(names);
-    const VisitResult result = visitor_.Run(batch, -1);
+    const VisitResult result = visit_runner_.Run(batch, -1);
     EXPECT_EQ(result.error, "");
     std::map<std::string, VisitOutcome> outcomes;
     for (size_t i = 0; i < result.outcomes.size(); ++i) outcomes[names[i]] = result.outcomes[i];
     return outcomes;
   }
   // Of a bad kernel between two good ones, which must not suffer.
-  VisitFailure FailureOf(const std::string& name) {
+  VisitFailure FailureFromStatus(const std::string& name) {
     auto outcomes = Visit({"good", name, "two_launches"});
     for (const char* good : {"good", "two_launches"}) {
       const auto* failure = std::get_if<VisitFailure>(&outcomes[good]);
@@ -149,8 +150,8 @@ class DeviceTest : public testing::TestWithParam<Subject> {
 
   const std::unique_ptr<Device> device_ = GetParam().make();
   const std::string artifact_ = GetParam().artifact();
-  // An emulator of another processor takes no filter; what it costs is for the wall's tests to say.
-  Visitor visitor_{*device_, {.filter = TrySystemCalls(device_->sandbox())}};
+  // An emulator of another processor supports no filter. tests/sandbox checks what that means.
+  VisitRunner visit_runner_{*device_, {.filter = FindCallFilter(device_->sandbox())}};
 };
 
 TEST_P(DeviceTest, SaysWhatItIs) {
@@ -281,16 +282,16 @@ TEST_P(DeviceTest, WritesBesideABufferAreFound) {
     const VisitKernel kernel = Kernel(name), good = Kernel("good");
     const VisitBatch batch = Batch({"good", name});
     WithSession(batch, [&](Session& session, const std::vector<float>&) {
-      absl::StatusOr<Evidence> evidence = Evidence::Create(batch);
-      ASSERT_TRUE(evidence.ok()) << evidence.status();
+      absl::StatusOr<ResultMemory> result_memory = ResultMemory::Create(batch);
+      ASSERT_TRUE(result_memory.ok()) << result_memory.status();
       for (const VisitKernel* each : {&good, &kernel}) {
         const auto loaded = session.Load(*each);
         ASSERT_TRUE(loaded.ok()) << loaded.status();
         ASSERT_EQ((*loaded)->Prepare(), absl::OkStatus());
         ASSERT_EQ((*loaded)->Call(), absl::OkStatus());
-        evidence->Begin();
-        ASSERT_EQ((*loaded)->ShowGuards(*evidence), absl::OkStatus());
-        const std::optional<VisitFailure> damage = evidence->JudgeGuards(each->interface);
+        result_memory->ForgetGuards();
+        ASSERT_EQ((*loaded)->StoreGuards(*result_memory), absl::OkStatus());
+        const std::optional<VisitFailure> damage = result_memory->CheckGuards(each->interface);
         ASSERT_EQ(damage.has_value(), each == &kernel) << name;
         if (!damage.has_value()) continue;
         EXPECT_EQ(damage->kind, FailureKind::kOutOfBoundsWrite);
@@ -331,7 +332,7 @@ TEST_P(DeviceTest, GoodKernelsAreTimedInAVisit) {
 TEST_P(DeviceTest, WhatWasStartedBeforeAVisitIsAsGood) {
   Visit({"good"});
   for (int visit = 0; visit < 2; ++visit) {
-    visitor_.StartAhead();
+    visit_runner_.StartAhead();
     auto outcomes = Visit({"good", "packed_double", "past_end", "two_launches"});
     for (const char* good : {"good", "packed_double", "two_launches"}) {
       EXPECT_TRUE(std::holds_alternative<VisitTiming>(outcomes[good])) << good;
@@ -344,30 +345,30 @@ TEST_P(DeviceTest, WhatWasStartedBeforeAVisitIsAsGood) {
 
 TEST_P(DeviceTest, WrongNumbersAreToldApart) {
   for (const char* name : {"wrong", "incomplete"}) {
-    const VisitFailure failure = FailureOf(name);
+    const VisitFailure failure = FailureFromStatus(name);
     EXPECT_EQ(failure.kind, FailureKind::kWrongOutput) << failure.text;
     EXPECT_THAT(failure.text, HasSubstr("output 'y'"));
   }
-  EXPECT_EQ(FailureOf("write_input").kind, FailureKind::kWrongOutput);
+  EXPECT_EQ(FailureFromStatus("write_input").kind, FailureKind::kWrongOutput);
 }
 
 TEST_P(DeviceTest, WritesOutOfBoundsAreToldApart) {
-  EXPECT_EQ(FailureOf("past_end").kind, FailureKind::kOutOfBoundsWrite);
+  EXPECT_EQ(FailureFromStatus("past_end").kind, FailureKind::kOutOfBoundsWrite);
 }
 
 TEST_P(DeviceTest, AHangIsToldApart) {
-  const VisitFailure failure = FailureOf("hang");
+  const VisitFailure failure = FailureFromStatus("hang");
   EXPECT_EQ(failure.kind, FailureKind::kRunTimeout) << failure.text;
 }
 
 TEST_P(DeviceTest, ACrashIsToldApart) {
   if (!GetParam().kernels_crash) GTEST_SKIP() << "no kernel ends the process on this device";
-  const VisitFailure failure = FailureOf("crash");
+  const VisitFailure failure = FailureFromStatus("crash");
   EXPECT_EQ(failure.kind, FailureKind::kCrashed) << failure.text;
 }
 
 TEST_P(DeviceTest, WhatIsNotThereIsTheCompilersFault) {
-  EXPECT_EQ(FailureOf("no_such_function").kind, FailureKind::kCompileError);
+  EXPECT_EQ(FailureFromStatus("no_such_function").kind, FailureKind::kCompileError);
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, DeviceTest, testing::ValuesIn(Subjects()),
@@ -389,7 +390,7 @@ VisitBatch FakeBatch(const std::vector<std::string>& candidates) {
 TEST(FakeDevice, ACompilerThatHangsIsToldApartFromAKernelThatDoes) {
   for (const int builders : {0, 2}) {
     const FakeDevice device(builders);
-    const VisitResult result = Visitor(device, {}).Run(FakeBatch({"never_built", "good", "hang", "slow"}), -1);
+    const VisitResult result = VisitRunner(device, {}).Run(FakeBatch({"never_built", "good", "hang", "slow"}), -1);
     ASSERT_EQ(result.error, "");
     EXPECT_EQ(std::get<VisitFailure>(result.outcomes[0]).kind, FailureKind::kCompileTimeout);
     EXPECT_EQ(std::get<VisitFailure>(result.outcomes[2]).kind, FailureKind::kRunTimeout);
@@ -398,9 +399,9 @@ TEST(FakeDevice, ACompilerThatHangsIsToldApartFromAKernelThatDoes) {
   }
 }
 
-TEST(FakeDevice, InputsAreAsTheyWereForWhoeverComesNext) {
+TEST(FakeDevice, InputsAreUnchangedForTheNextCandidate) {
   for (const char* evil : {"wrong_and_write_input", "write_input"}) {
-    const VisitResult result = Visitor(FakeDevice(), {}).Run(FakeBatch({"good", evil, "slow"}), -1);
+    const VisitResult result = VisitRunner(FakeDevice(), {}).Run(FakeBatch({"good", evil, "slow"}), -1);
     ASSERT_EQ(result.error, "");
     EXPECT_TRUE(std::holds_alternative<VisitTiming>(result.outcomes[0]));
     EXPECT_EQ(std::get<VisitFailure>(result.outcomes[1]).kind, FailureKind::kWrongOutput) << evil;
@@ -414,7 +415,7 @@ TEST(FakeDevice, WhereThereIsLittleMemoryKernelsComeAndGo) {
   batch.candidates[2].kernel.interface.workspace_bytes = int64_t{2} << 30;
   for (const bool final : {false, true}) {
     batch.final = final;
-    const VisitResult result = Visitor(FakeDevice(FakeNature{.seconds = {}, .room = 1}), {}).Run(batch, -1);
+    const VisitResult result = VisitRunner(FakeDevice(FakeNature{.seconds = {}, .room = 1}), {}).Run(batch, -1);
     ASSERT_EQ(result.error, "");
     for (const size_t i : {0, 1, 3}) EXPECT_TRUE(std::holds_alternative<VisitTiming>(result.outcomes[i])) << i;
     const auto* const failure = std::get_if<VisitFailure>(&result.outcomes[2]);
@@ -432,7 +433,7 @@ std::vector<VisitTiming> TimedEquals(size_t count, bool final,
   batch.final = final;
   batch.policy.min_seconds_first = 0.01;
   const FakeDevice device(FakeNature{.seconds = seconds});
-  const VisitResult result = Visitor(device, {}).Run(batch, -1);
+  const VisitResult result = VisitRunner(device, {}).Run(batch, -1);
   EXPECT_EQ(result.error, "");
   std::vector<VisitTiming> timings;
   for (const VisitOutcome& outcome : result.outcomes) timings.push_back(std::get<VisitTiming>(outcome));
@@ -478,13 +479,13 @@ TEST(FakeDevice, KernelsAreBuiltSideBySideBeforeTheyAreTimed) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   const VisitBatch batch = FakeBatch({"beside", "beside", "good", "no_such_function"});
   const FakeDevice device(2, folder.path());
-  const VisitResult result = Visitor(device, {}).Run(batch, -1);
+  const VisitResult result = VisitRunner(device, {}).Run(batch, -1);
   ASSERT_EQ(result.error, "");
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(std::holds_alternative<VisitTiming>(result.outcomes[i])) << i;
   EXPECT_EQ(std::get<VisitFailure>(result.outcomes[3]).kind, FailureKind::kCompileError);
 
   const TemporaryFolder other = TemporaryFolder::Create().value();
-  const VisitResult alone = Visitor(FakeDevice(1, other.path()), {}).Run(batch, -1);
+  const VisitResult alone = VisitRunner(FakeDevice(1, other.path()), {}).Run(batch, -1);
   EXPECT_EQ(std::get<VisitFailure>(alone.outcomes[0]).kind, FailureKind::kCompileTimeout) << "one after the other";
 }
 
@@ -501,44 +502,44 @@ class AheadTest : public testing::Test {
     return started;
   }
   void ExpectTimed(const VisitBatch& batch) {
-    const VisitResult result = visitor_.Run(batch, -1);
+    const VisitResult result = visit_runner_.Run(batch, -1);
     ASSERT_EQ(result.error, "");
     for (const VisitOutcome& outcome : result.outcomes) EXPECT_TRUE(std::holds_alternative<VisitTiming>(outcome));
   }
 
   const TemporaryFolder folder_ = TemporaryFolder::Create().value();
   const FakeDevice device_{0, folder_.path()};
-  Visitor visitor_{device_, {}};
+  VisitRunner visit_runner_{device_, {}};
   VisitBatch batch_ = FakeBatch({"good", "slow"});
 };
 
 TEST_F(AheadTest, AVisitStartsNothingThatWasStartedBefore) {
-  visitor_.StartAhead();
-  EXPECT_EQ(Started().size(), 0u) << "nobody knows yet what a visit needs";
+  visit_runner_.StartAhead();
+  EXPECT_EQ(Started().size(), 0u) << "no visit has shown yet how many children it needs";
   ExpectTimed(batch_);
   EXPECT_EQ(Started().size(), 2u) << "one for the reference, one that measures";
-  visitor_.StartAhead();
+  visit_runner_.StartAhead();
   EXPECT_EQ(Started().size(), 4u) << "as many as the last visit began with";
   batch_.fill_seed = 2;
   ExpectTimed(batch_);
   EXPECT_EQ(Started().size(), 4u);
-  visitor_.StartAhead();
+  visit_runner_.StartAhead();
   EXPECT_EQ(Started().size(), 6u);
   ExpectTimed(batch_);
   EXPECT_EQ(Started().size(), 6u) << "its reference is known";
   ExpectTimed(batch_);
   EXPECT_EQ(Started().size(), 7u) << "what was left has ended with the visit";
-  visitor_.StartAhead();
+  visit_runner_.StartAhead();
   EXPECT_EQ(Started().size(), 8u);
 }
 
 TEST_F(AheadTest, WhatHasEndedMeanwhileIsReplaced) {
   ExpectTimed(batch_);
-  visitor_.StartAhead();
+  visit_runner_.StartAhead();
   for (const pid_t pid : Started()) {
     siginfo_t ended;
     const auto child = static_cast<id_t>(pid);
-    if (waitid(P_PID, child, &ended, WEXITED | WNOHANG | WNOWAIT) != 0) continue;  // ended, and nobody's number now
+    if (waitid(P_PID, child, &ended, WEXITED | WNOHANG | WNOWAIT) != 0) continue;  // it has ended and was waited for
     kill(pid, SIGKILL);
     waitid(P_PID, child, &ended, WEXITED | WNOWAIT);
   }
@@ -548,15 +549,15 @@ TEST_F(AheadTest, WhatHasEndedMeanwhileIsReplaced) {
 
 TEST_F(AheadTest, WhatWasStartedForOtherBatchesIsReplaced) {
   ExpectTimed(batch_);
-  visitor_.StartAhead();
+  visit_runner_.StartAhead();
   batch_.threads = 2;
   ExpectTimed(batch_);
   EXPECT_EQ(Started().size(), 5u) << "of other threads";
-  visitor_.StartAhead();
+  visit_runner_.StartAhead();
   batch_.policy.constant_bytes_between_runs = 100'000;
   ExpectTimed(batch_);
   EXPECT_EQ(Started().size(), 7u) << "it has no numbers that come round";
-  visitor_.StartAhead();
+  visit_runner_.StartAhead();
   batch_.policy.constant_bytes_between_runs = 50'000;
   ExpectTimed(batch_);
   EXPECT_EQ(Started().size(), 8u);
@@ -565,10 +566,10 @@ TEST_F(AheadTest, WhatWasStartedForOtherBatchesIsReplaced) {
 // As where its driver is older than the toolkit that has built it.
 TEST_F(AheadTest, WhatIsBuiltAndIsSlowToLoadIsBuiltOnceMore) {
   const FakeDevice device(2, folder_.path(), 5, true);
-  Visitor visitor(device, {});
+  VisitRunner visit_runner(device, {});
   const VisitBatch batch = FakeBatch({"slowly_built", "slowly_built", "slowly_built", "slowly_built"});
   for (const size_t started : {2, 5, 8}) {
-    ASSERT_EQ(visitor.Run(batch, -1).error, "");
+    ASSERT_EQ(visit_runner.Run(batch, -1).error, "");
     EXPECT_EQ(Started().size(), started) << "from the second visit on, two processes build before one measures";
   }
 }
@@ -577,22 +578,22 @@ TEST_F(AheadTest, WhyADeviceDoesNotStartIsSaidByTheVisit) {
   ExpectTimed(batch_);
   const std::filesystem::path broken = std::filesystem::path(folder_.path()) / "broken";
   std::ofstream(broken).put('x');
-  visitor_.StartAhead();
-  EXPECT_THAT(visitor_.Run(batch_, -1).error, HasSubstr("the fake device is broken"));
+  visit_runner_.StartAhead();
+  EXPECT_THAT(visit_runner_.Run(batch_, -1).error, HasSubstr("the fake device is broken"));
   std::filesystem::remove(broken);
   ExpectTimed(batch_);
 }
 
 TEST(FakeDevice, BuildingLeavesHalfOfALimitedTimeForMeasuring) {
   const FakeDevice device(2, "", 1000);
-  Visitor visitor(device, {.memory_limit = 0, .cache_bytes = 1 << 20, .grace_seconds = 0.1});
+  VisitRunner visit_runner(device, {.memory_limit = 0, .cache_bytes = 1 << 20, .grace_seconds = 0.1});
   VisitBatch batch = FakeBatch({"good", "never_built", "slow", "never_built"});
   for (const double seconds : {1.0, 6.0}) {  // not worth building ahead, and worth it
     batch.policy.visit_seconds = seconds;
-    const VisitResult result = visitor.Run(batch, -1);
+    const VisitResult result = visit_runner.Run(batch, -1);
     ASSERT_EQ(result.error, "");
     EXPECT_TRUE(std::holds_alternative<VisitTiming>(result.outcomes[0]));
-    EXPECT_TRUE(std::holds_alternative<std::monostate>(result.outcomes[1])) << "nobody is blamed for the time";
+    EXPECT_TRUE(std::holds_alternative<std::monostate>(result.outcomes[1])) << "no candidate is blamed for the time";
   }
 }
 

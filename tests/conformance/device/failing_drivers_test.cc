@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices whose drivers fail: who is to blame, and that nobody waits for ever.
+// Devices whose drivers fail: the blame must be right, and no call may wait for ever.
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,13 +15,14 @@
 
 #include "base/status.h"
 #include "base/temporary_folder.h"
-#include "device_agent/child.h"
-#include "device_agent/cuda/cuda_device.h"
-#include "device_agent/lanes/lane_session.h"
-#include "device_agent/lanes/self_test.h"
-#include "device_agent/opencl/opencl_device.h"
-#include "device_agent/sandbox.h"
-#include "device_agent/visit.h"
+#include "device_agent/child/child.h"
+#include "device_agent/devices/cuda/cuda_device.h"
+#include "device_agent/devices/lanes/lane_session.h"
+#include "device_agent/devices/lanes/self_test.h"
+#include "device_agent/devices/opencl/opencl_device.h"
+#include "device_agent/launcher/confine_launcher.h"
+#include "device_agent/launcher/visit_runner.h"
+#include "device_agent/sandbox/sandbox.h"
 #include "drivers/lane_drivers.h"
 #include "tests/unit/device_agent/hand_made_kernels.h"
 
@@ -47,8 +48,8 @@ class OnFakeOpenCl : public OpenClDevice {
 // Which is no crash: other programs may have it.
 TEST(FailingDrivers, MemoryThatIsNotThereIsToldApart) {
   EXPECT_TRUE(absl::IsResourceExhausted(ToStatus({drivers::Trouble::kMemory, "no memory"})));
-  EXPECT_EQ(FailureOf(ToStatus({drivers::Trouble::kMemory, "no memory"})).kind, FailureKind::kLostDevice);
-  EXPECT_EQ(FailureOf(ToStatus({drivers::Trouble::kFault, "a fault"})).kind, FailureKind::kCrashed);
+  EXPECT_EQ(FailureFromStatus(ToStatus({drivers::Trouble::kMemory, "no memory"})).kind, FailureKind::kLostDevice);
+  EXPECT_EQ(FailureFromStatus(ToStatus({drivers::Trouble::kFault, "a fault"})).kind, FailureKind::kCrashed);
 }
 
 VisitBatch BatchOfLanes(const std::vector<std::string>& functions) {
@@ -65,13 +66,13 @@ VisitBatch BatchOfLanes(const std::vector<std::string>& functions) {
 }
 
 TEST(FailingOpenCl, OfAKernelThatFaultsNoOtherSuffers) {
-  // A child behind the wall reaches no file of the build: it finds what is loaded.
+  // A sandboxed child cannot open files of the build, so the library is loaded before.
   ASSERT_NE(dlopen(HONE_FAKE_OPENCL, RTLD_NOW | RTLD_LOCAL), nullptr) << dlerror();
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   const OnFakeOpenCl device(folder.path());
-  Visitor visitor(device, {.filter = TrySystemCalls(device.sandbox())});
+  VisitRunner visit_runner(device, {.filter = FindCallFilter(device.sandbox())});
   const VisitBatch batch = BatchOfLanes({"good", "fault", "good"});
-  const VisitResult result = visitor.Run(batch, -1);
+  const VisitResult result = visit_runner.Run(batch, -1);
   ASSERT_EQ(result.error, "");
   ASSERT_EQ(result.outcomes.size(), 3U);
   EXPECT_TRUE(std::holds_alternative<VisitTiming>(result.outcomes[0]));
@@ -146,7 +147,7 @@ TEST(FailingCuda, ADeviceThatFaultsFailsItsSelfTest) {
   }
 }
 
-// The agent must start beside whoever has the device now.
+// The agent must start while another process uses the device exclusively.
 TEST(FailingCuda, ADeviceThatIsFullOrBusySaysWhatItIs) {
   const auto tell = [](const char* answer) {
     LoadFakeCudaWith("HONE_FAKE_CUDA_RETAIN", answer);

@@ -21,7 +21,8 @@
 
 #include "base/digest.h"
 #include "base/status.h"
-#include "device_agent/reference_loop.h"
+#include "device_agent/devices/cpu/reference_loop.h"
+#include "device_agent/visit/seconds_now.h"
 
 namespace hone::agent {
 namespace {
@@ -178,9 +179,9 @@ class FakeKernel : public LoadedKernel {
     for (int64_t i = 0; i < calls; ++i) HONE_RETURN_IF_ERROR(Call());
     return session_.Told(calls, (SecondsNow() - start) / static_cast<double>(calls));
   }
-  absl::Status ShowGuards(Evidence& evidence) override {
+  absl::Status StoreGuards(ResultMemory& result_memory) override {
     for (const FakeBuffer* buffer : buffers_)
-      evidence.ShowGuards(fmt::format("'{}'", buffer->name()), buffer->guards());
+      result_memory.StoreGuards(fmt::format("'{}'", buffer->name()), buffer->guards());
     return absl::OkStatus();
   }
   absl::StatusOr<std::optional<VisitFailure>> ChangedInput() override {

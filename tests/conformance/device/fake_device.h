@@ -13,7 +13,7 @@
 #include <string>
 #include <utility>
 
-#include "device_agent/device.h"
+#include "device_agent/devices/device.h"
 
 namespace hone::agent {
 

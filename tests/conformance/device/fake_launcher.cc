@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // hone-fake-launcher: the launcher of a device that keeps files in its folder, as those with a driver do. Takes what
-// the agent gives a launcher (device_agent/launcher.h).
+// the agent gives a launcher (device_agent/agent/launcher_process.h).
 #include <string>
 #include <string_view>
 
-#include "device_agent/launcher.h"
+#include "device_agent/launcher/launcher_main.h"
 #include "tests/conformance/device/fake_device.h"
 
 int main(int argc, char** argv) {

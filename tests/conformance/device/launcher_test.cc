@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a launcher keeps between the visits of a device with a driver.
-#include "device_agent/launcher.h"
-
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -12,6 +10,7 @@
 
 #include "base/kernel_interface.h"
 #include "base/temporary_folder.h"
+#include "device_agent/agent/launcher_process.h"
 #include "hone/v1/measure.pb.h"
 #include "tests/unit/device_agent/hand_made_kernels.h"
 

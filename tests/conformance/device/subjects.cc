@@ -6,9 +6,9 @@
 #include <cstdlib>
 
 #include "base/temporary_folder.h"
-#include "device_agent/cpu/cpu_device.h"
-#include "device_agent/cuda/cuda_device.h"
-#include "device_agent/opencl/opencl_device.h"
+#include "device_agent/devices/cpu/cpu_device.h"
+#include "device_agent/devices/cuda/cuda_device.h"
+#include "device_agent/devices/opencl/opencl_device.h"
 #include "tests/conformance/device/cuda_kernels.h"
 #include "tests/conformance/device/fake_device.h"
 #include "tests/conformance/device/opencl_kernels.h"
@@ -24,7 +24,7 @@ std::string Folder() {
   return folder.path();
 }
 
-// Whoever asks for the driver by its name afterwards gets what is loaded already.
+// A later dlopen of the driver by its name returns the library that is loaded here.
 void LoadFakeCuda() {
   if (getenv("HONE_REAL_CUDA") != nullptr) return;
   for (const char* file : {HONE_FAKE_CUDA, HONE_FAKE_NVML}) dlopen(file, RTLD_NOW | RTLD_LOCAL);

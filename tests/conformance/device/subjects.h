@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "device_agent/device.h"
+#include "device_agent/devices/device.h"
 
 namespace hone::agent {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device_agent/control_group.h"
+#include "device_agent/sandbox/control_group.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

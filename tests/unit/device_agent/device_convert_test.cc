@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device_agent/device_convert.h"
+#include "device_agent/devices/device_convert.h"
 
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device_agent/doctor.h"
+#include "device_agent/doctor/doctor.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -12,9 +12,9 @@
 
 #include "absl/time/clock.h"
 #include "base/temporary_folder.h"
-#include "device_agent/driver_checks.h"
-#include "device_agent/identity_checks.h"
-#include "device_agent/machine_checks.h"
+#include "device_agent/doctor/driver_checks.h"
+#include "device_agent/doctor/identity_checks.h"
+#include "device_agent/doctor/machine_checks.h"
 #include "pki/tracker_folder.h"
 
 namespace hone::agent {
@@ -114,7 +114,7 @@ TEST_F(DoctorTest, TimeOfCpusThatIsTakenAway) {
   EXPECT_THAT(CheckQuota(root_).what, HasSubstr("the time of 0.5:"));
 }
 
-TEST_F(DoctorTest, WhatTheWallNeeds) {
+TEST_F(DoctorTest, RequirementsOfTheSandbox) {
   Expect(Verdict::kBad, CheckNamespaces(root_), "CONFIG_USER_NS");
   Put("proc/sys/user/max_user_namespaces", "0");
   Expect(Verdict::kBad, CheckNamespaces(root_), "sysctl -w user.max_user_namespaces");

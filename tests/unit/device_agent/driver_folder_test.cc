@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device_agent/driver_folder.h"
+#include "device_agent/launcher/driver_folder.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

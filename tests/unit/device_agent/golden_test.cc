@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device_agent/golden.h"
+#include "device_agent/agent/golden.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/utsname.h>
 
-#include "device_agent/cpu/cpu_device.h"
-#include "device_agent/visit_convert.h"
+#include "device_agent/devices/cpu/cpu_device.h"
+#include "device_agent/launcher/visit_convert.h"
 
 namespace hone::agent {
 namespace {
@@ -19,8 +19,8 @@ std::string HostArchitecture() {
 
 v1::GoldenCheck CheckOnThisHost(const v1::Batch& batch, uint64_t number) {
   const CpuDevice device;
-  Visitor visitor(device, {});
-  return ReadGolden(batch, MeasureBatch(visitor, batch, -1), number);
+  VisitRunner visit_runner(device, {});
+  return ReadGolden(batch, MeasureBatch(visit_runner, batch, -1), number);
 }
 
 TEST(GoldenTest, IsRightOnThisHostAndHasATime) {

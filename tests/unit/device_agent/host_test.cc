@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device_agent/cpu/host.h"
+#include "device_agent/devices/cpu/host.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "base/temporary_folder.h"
-#include "device_agent/cpu/throttling.h"
-#include "device_agent/reference_loop.h"
+#include "device_agent/devices/cpu/reference_loop.h"
+#include "device_agent/devices/cpu/throttling.h"
 
 namespace hone::agent {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device_agent/label.h"
+#include "device_agent/agent/label.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -18,7 +18,7 @@ TEST(ParseLabel, TakesANameAloneOrWithItsValue) {
   EXPECT_EQ(valued->value, "/dev=x");
 }
 
-TEST(ParseLabel, RefusesWhatNobodyCouldAskFor) {
+TEST(ParseLabel, RefusesCharactersOfDeviceSyntax) {
   for (const char* text :
        {"", "=", "=lab", "room=", "a,b", "room=a,b", "board/cpu", "my board", "room=my lab", "a\n"}) {
     const auto label = ParseLabel(text);

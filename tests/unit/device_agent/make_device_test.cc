@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device_agent/make_device.h"
+#include "device_agent/devices/make_device.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ TEST(MakeDevice, TakesAKindAndWhereThereAreSeveralAName) {
   EXPECT_EQ((*MakeDevice("opencl:Some:GPU", ""))->id(), "opencl:Some:GPU");
 }
 
-// A number must mean the same card behind the wall, whichever cards this machine has.
+// A number must mean the same card in the sandbox, whichever cards this machine has.
 TEST(MakeDevice, DriversReachAllTheirCards) {
   for (const char* text : {"cuda", "cuda:1", "opencl"}) {
     const std::vector<std::string> nodes = (*MakeDevice(text, ""))->sandbox().nodes;

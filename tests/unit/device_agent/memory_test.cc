@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "base/kernel_abi.h"
-#include "device_agent/guarded_memory.h"
+#include "device_agent/visit/guarded_memory.h"
 
 namespace hone::agent {
 namespace {
@@ -46,9 +46,9 @@ TEST_P(GuardedMemoryTest, PlacesAreLocated) {
 }
 
 TEST_P(GuardedMemoryTest, LiesOnWholePagesWhereTheyAreLarge) {
-  GuardedBuffer buffer = *GuardedBuffer::Create(table_, "b", GetParam(), kLargestPage);
-  EXPECT_EQ((buffer.region().body_end - buffer.region().body) % kLargestPage, 0);
-  EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer.region().body) % kLargestPage, 0U);
+  GuardedBuffer buffer = *GuardedBuffer::Create(table_, "b", GetParam(), kPageBytesMax);
+  EXPECT_EQ((buffer.region().body_end - buffer.region().body) % kPageBytesMax, 0);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer.region().body) % kPageBytesMax, 0U);
   EXPECT_FALSE(BrokenGuard(buffer.guards()).has_value());
   EXPECT_TRUE(buffer.OpenGuards().ok());
 }

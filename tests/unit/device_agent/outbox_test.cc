@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device_agent/outbox.h"
+#include "device_agent/agent/outbox.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device_agent/progress.h"
+#include "device_agent/launcher/progress.h"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 #include <variant>
 
-#include "device_agent/plausible.h"
-#include "device_agent/sandbox.h"
+#include "device_agent/launcher/plausible.h"
+#include "device_agent/sandbox/sandbox.h"
 #include "tests/unit/device_agent/hand_made_kernels.h"
 
 namespace hone::agent {
@@ -18,7 +18,7 @@ VisitMessage Times(double seconds, int count = 1) {
   message.type = VisitMessage::Type::kTimes;
   message.calls = 1;
   message.count = count;
-  for (int i = 0; i < count && i < kMaxRepeats; ++i) message.seconds[i] = seconds;
+  for (int i = 0; i < count && i < kRepeatsMax; ++i) message.seconds[i] = seconds;
   return message;
 }
 
@@ -31,22 +31,22 @@ class ProgressTest : public testing::Test {
 TEST_F(ProgressTest, TimesAreOfThoseFoundRight) {
   Progress progress(batch_);
   EXPECT_FALSE(progress.AddTimes(Times(0.1), 1));
-  progress.SetRight(0, 0);
+  progress.MarkVerified(0, 0);
   EXPECT_TRUE(progress.AddTimes(Times(0.1), 1));
   progress.Fail(0, {FailureKind::kCrashed, "x"});
-  progress.SetRight(0, 0);
+  progress.MarkVerified(0, 0);
   EXPECT_FALSE(progress.AddTimes(Times(0.1), 1)) << "a failure stays one";
 }
 
 TEST_F(ProgressTest, TimesMustBeTrue) {
   Progress progress(batch_);
-  progress.SetRight(0, 0);
+  progress.MarkVerified(0, 0);
   for (const double seconds : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN(), 1.01}) {
     EXPECT_FALSE(progress.AddTimes(Times(seconds), 1)) << seconds;
   }
   EXPECT_FALSE(progress.AddTimes(Times(0.3, 4), 1)) << "together longer than there was time";
   EXPECT_FALSE(progress.AddTimes(Times(0.1, 0), 1));
-  EXPECT_FALSE(progress.AddTimes(Times(1e-9, kMaxRepeats + 1), 1));
+  EXPECT_FALSE(progress.AddTimes(Times(1e-9, kRepeatsMax + 1), 1));
   VisitMessage other = Times(0.1);
   other.candidate = 7;
   EXPECT_FALSE(progress.AddTimes(other, 1));
@@ -54,22 +54,22 @@ TEST_F(ProgressTest, TimesMustBeTrue) {
 
 TEST_F(ProgressTest, NoNumberOfMessagesMakesAResultLarge) {
   Progress progress(batch_);
-  progress.SetRight(0, 0);
-  for (int i = 0; i < 10'000; ++i) (void)progress.AddTimes(Times(1e-9, kMaxRepeats), 1);
+  progress.MarkVerified(0, 0);
+  for (int i = 0; i < 10'000; ++i) (void)progress.AddTimes(Times(1e-9, kRepeatsMax), 1);
   EXPECT_LE(std::get<VisitTiming>(progress.Result().outcomes[0]).seconds.size(), 1000U);
   int taken = 0;
   for (int i = 0; i < 100'000; ++i) taken += progress.AddReference(Times(1e-12)) ? 1 : 0;
   EXPECT_LE(taken, 10'000);
-  for (int i = 0; i < 10'000; ++i) progress.AddLoad(1);
-  for (int i = 0; i < 1'000'000; ++i) progress.AddLoad(2);
+  for (int i = 0; i < 10'000; ++i) progress.AddLoadSeconds(1);
+  for (int i = 0; i < 1'000'000; ++i) progress.AddLoadSeconds(2);
   EXPECT_EQ(progress.load_seconds(), 1) << "what comes so late is not kept";
 }
 
 TEST(Plausible, NoKernelBeatsTheDevicesPeak) {
   v1::Batch batch = HandMadeBatch({"good"});
   batch.set_flops(1e9);
-  EXPECT_EQ(LeastSeconds(batch, 0), 0) << "a peak that nobody knows";
-  const double least = LeastSeconds(batch, 100);
+  EXPECT_EQ(CallSecondsMin(batch, 0), 0) << "the peak is not known";
+  const double least = CallSecondsMin(batch, 100);
   EXPECT_GT(least, 1e9 / 100e9 / 20);
   EXPECT_LT(least, 1e9 / 100e9 / 4) << "fast algorithms compute less";
 }
@@ -79,11 +79,11 @@ TEST(Plausible, WhatMayRoundToTf32IsFaster) {
   v1::Batch batch = HandMadeBatch({"good"});
   batch.set_flops(1e9);
   batch.set_target("cuda -arch=sm_80 -overlap");
-  const double least = LeastSeconds(batch, 100);
+  const double least = CallSecondsMin(batch, 100);
   batch.set_target("cuda -arch=sm_80 -tf32 -overlap");
-  EXPECT_LT(LeastSeconds(batch, 100), least / 8);
+  EXPECT_LT(CallSecondsMin(batch, 100), least / 8);
   batch.set_target("cuda -arch=sm_80 -tf32");
-  EXPECT_LT(LeastSeconds(batch, 100), least / 8);
+  EXPECT_LT(CallSecondsMin(batch, 100), least / 8);
 }
 
 TEST(Readings, OfAVisitCountTogether) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a driver must still be able to do behind the wall. What kernels must not: tests/wall.
-#include "device_agent/sandbox.h"
+// The sandbox must leave a driver all that it needs. tests/sandbox checks what it must deny to kernels.
+#include "device_agent/sandbox/sandbox.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,8 @@
 #include <thread>
 
 #include "base/temporary_folder.h"
-#include "device_agent/lanes/calls_of_drivers.h"
+#include "device_agent/devices/lanes/calls_of_drivers.h"
+#include "device_agent/launcher/confine_launcher.h"
 #include "gtest/gtest.h"
 
 namespace hone::agent {
@@ -77,7 +78,7 @@ int UseNodeOfAGroup() {
   return node < 0 ? errno : 0;
 }
 
-// What the work returns in a child behind the wall of a device with a driver.
+// Runs the work in a sandboxed child of a device with a driver and returns its result.
 int InAChild(int (*work)()) {
   SandboxPolicy policy;
   policy.readable = {"/proc/cpuinfo"};
@@ -109,7 +110,7 @@ TEST(Sandbox, AnAgentOfRootUsesNodesOfGroups) {
   ASSERT_EQ(chmod(folder.path().c_str(), 0711), 0);
   const std::string node = folder / "node";
   if (mknod(node.c_str(), S_IFCHR, makedev(1, 3)) != 0 || chown(node.c_str(), 0, kGroup) != 0) {
-    GTEST_SKIP() << "this container lets nobody make nodes";
+    GTEST_SKIP() << "this container forbids making nodes";
   }
   ASSERT_EQ(chmod(node.c_str(), 0660), 0);
   node_of_a_group = node;
@@ -119,7 +120,7 @@ TEST(Sandbox, AnAgentOfRootUsesNodesOfGroups) {
   EXPECT_EQ(within, 0);
 }
 
-TEST(Sandbox, DriversListenToNobody) { EXPECT_EQ(InAChild(Listen), 0); }
+TEST(Sandbox, DriversMayListen) { EXPECT_EQ(InAChild(Listen), 0); }
 
 }  // namespace
 }  // namespace hone::agent

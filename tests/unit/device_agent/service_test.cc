@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device_agent/service.h"
+#include "device_agent/agent/service.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device_agent/sync_loop.h"
+#include "device_agent/agent/sync_loop.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -36,7 +36,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr std::chrono::seconds kPatience(30);
+constexpr std::chrono::seconds kCancelPatience(30);
 
 // A tracker in this process: gives each device the leases that wait for it, acknowledges at once, and holds a call for
 // as long as it asks when there is nothing to say.
@@ -56,7 +56,7 @@ class PretendedTracker {
     if (!barred_.empty()) (*response.mutable_barred())["two"] = barred_;
     if (fence_seconds_ > 0) response.mutable_fence_after()->set_seconds(fence_seconds_);
     if (hangs_ && !request.leaving()) {
-      changed_.wait_for(lock, stop, kPatience, [] { return false; });
+      changed_.wait_for(lock, stop, kCancelPatience, [] { return false; });
       return absl::CancelledError("by the agent");
     }
     for (const v1::LeaseResult& result : request.finished()) {
@@ -107,7 +107,7 @@ class PretendedTracker {
   template <typename Condition>
   bool Eventually(Condition&& condition) {
     std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, kPatience, condition);
+    return changed_.wait_for(lock, kCancelPatience, condition);
   }
   bool Finished(const std::string& id) {
     return Eventually([&] { return results_.contains(id); });
@@ -168,8 +168,8 @@ class PretendedDevice {
   }
   v1::BatchResult Run(const v1::Batch& batch, const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
-    if (batch.workload().starts_with("late")) changed_.wait_for(lock, kPatience, [&] { return begin_; });
-    if (batch.workload().starts_with("l")) changed_.wait_for(lock, stop, kPatience, [&] { return finish_; });
+    if (batch.workload().starts_with("late")) changed_.wait_for(lock, kCancelPatience, [&] { return begin_; });
+    if (batch.workload().starts_with("l")) changed_.wait_for(lock, stop, kCancelPatience, [&] { return finish_; });
     if (stop.stop_requested()) ++stopped_;
     v1::BatchResult result;
     if (batch.workload().starts_with("good")) {
@@ -313,7 +313,7 @@ TEST_F(SyncLoopTest, WhatRunsEndsAtTheFenceThoughACallHangs) {
     const std::lock_guard lock(tracker_.mutex_);
     tracker_.hangs_ = true;
   }
-  const auto fenced = std::chrono::steady_clock::now() + kPatience / 2;
+  const auto fenced = std::chrono::steady_clock::now() + kCancelPatience / 2;
   while (one_.stopped_ == 0 && std::chrono::steady_clock::now() < fenced) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
@@ -437,7 +437,7 @@ TEST_F(SyncLoopOutboxTest, ErrorsAreNotKept) {
   EXPECT_TRUE(Open()->Read().empty());
 }
 
-TEST_F(SyncLoopOutboxTest, ADiskThatStandsStillKeepsNobodyWaiting) {
+TEST_F(SyncLoopOutboxTest, ASlowDiskDelaysNoCall) {
   tracker_.acknowledges_ = false;
   const std::string file = folder_ / "outbox" / "good2.result.new";
   int reader = -1;
@@ -456,7 +456,7 @@ TEST_F(SyncLoopOutboxTest, ADiskThatStandsStillKeepsNobodyWaiting) {
   ASSERT_TRUE(tracker_.Eventually([&] { return tracker_.acknowledged_.contains("good1"); }));
   std::this_thread::sleep_for(std::chrono::milliseconds(100));  // so that it is handled by then
   const std::future<void> stopped = std::async(std::launch::async, [&] { loop.Stop(); });
-  EXPECT_EQ(stopped.wait_for(kPatience), std::future_status::ready);
+  EXPECT_EQ(stopped.wait_for(kCancelPatience), std::future_status::ready);
 }
 
 TEST_F(SyncLoopOutboxTest, AnAgentThatStopsNamesNothingAsRunning) {

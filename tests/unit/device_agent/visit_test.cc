@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device_agent/visit.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -12,8 +10,9 @@
 
 #include "absl/strings/str_replace.h"
 #include "base/cpu_cores.h"
-#include "device_agent/cpu/cpu_device.h"
-#include "device_agent/visit_convert.h"
+#include "device_agent/devices/cpu/cpu_device.h"
+#include "device_agent/launcher/visit_convert.h"
+#include "device_agent/launcher/visit_runner.h"
 #include "tests/unit/device_agent/hand_made_kernels.h"
 
 namespace hone::agent {
@@ -24,14 +23,14 @@ using ::testing::HasSubstr;
 class VisitTest : public testing::Test {
  protected:
   std::map<std::string, v1::Outcome> Run(const v1::Batch& batch) {
-    result_ = MeasureBatch(visitor_, batch, -1);
+    result_ = MeasureBatch(visit_runner_, batch, -1);
     EXPECT_EQ(result_.error(), "");
     std::map<std::string, v1::Outcome> outcomes;
     for (const v1::CandidateOutcome& outcome : result_.outcomes()) outcomes[outcome.candidate_id()] = outcome.outcome();
     return outcomes;
   }
   // The failure of one evil kernel between two good ones, which must not suffer.
-  v1::Failure FailureOf(const std::string& symbol) {
+  v1::Failure FailureFromStatus(const std::string& symbol) {
     const auto outcomes = Run(HandMadeBatch({"good", symbol, "packed_double"}));
     EXPECT_TRUE(outcomes.at("good").has_timing()) << outcomes.at("good").DebugString();
     EXPECT_TRUE(outcomes.at("packed_double").has_timing()) << outcomes.at("packed_double").DebugString();
@@ -39,7 +38,7 @@ class VisitTest : public testing::Test {
     return outcomes.at(symbol).failure();
   }
   CpuDevice device_;
-  Visitor visitor_{device_, Visitor::Options{}};
+  VisitRunner visit_runner_{device_, VisitRunner::Options{}};
   v1::BatchResult result_;
 };
 
@@ -78,7 +77,7 @@ TEST_F(VisitTest, RepeatsRunOnConstantsThatComeRoundAsInTheModel) {
   EXPECT_TRUE(Run(batch).at("same_constants").has_failure()) << "too few to come round";
 }
 
-TEST_F(VisitTest, ConstantsThatComeRoundAreNobodysToWrite) {
+TEST_F(VisitTest, ColdConstantsAreReadOnly) {
   v1::Batch batch = HandMadeBatch({"write_cold", "good", "same_constants"});
   batch.mutable_policy()->set_constant_bytes_between_runs(100'000);
   const auto outcomes = Run(batch);
@@ -132,17 +131,17 @@ TEST_F(VisitTest, EveryChildStartsOnTheCpusThatWereChosen) {
   const std::vector<int> all = UsableCpus();
   if (all.size() < 2) GTEST_SKIP() << "there is one CPU";
   const OnCpus moved({all.front()});
-  Visitor visitor(device_, {.cpus = all});
-  EXPECT_EQ(MeasureBatch(visitor, HandMadeBatch({"good"}), -1).error(), "");
+  VisitRunner visit_runner(device_, {.cpus = all});
+  EXPECT_EQ(MeasureBatch(visit_runner, HandMadeBatch({"good"}), -1).error(), "");
   EXPECT_EQ(UsableCpus(), all);
 }
 
 TEST_F(VisitTest, WhenTimeIsOverARunningKernelIsEndedAndNotBlamed) {
-  Visitor visitor(device_, {.memory_limit = 0, .cache_bytes = 1 << 20, .grace_seconds = 0.1});
+  VisitRunner visit_runner(device_, {.memory_limit = 0, .cache_bytes = 1 << 20, .grace_seconds = 0.1});
   v1::Batch batch = HandMadeBatch({"good", "hang"});
   batch.mutable_policy()->set_timeout_seconds(1000);
   batch.mutable_policy()->set_visit_seconds(2);
-  const v1::BatchResult result = MeasureBatch(visitor, batch, -1);
+  const v1::BatchResult result = MeasureBatch(visit_runner, batch, -1);
   EXPECT_EQ(result.error(), "");
   ASSERT_EQ(result.outcomes_size(), 1);
   EXPECT_EQ(result.outcomes(0).candidate_id(), "good");
@@ -150,7 +149,7 @@ TEST_F(VisitTest, WhenTimeIsOverARunningKernelIsEndedAndNotBlamed) {
   *batch.mutable_reference() = HandMadeKernel("hang");
   batch.set_fill_seed(99);  // not in the cache
   batch.mutable_policy()->set_visit_seconds(0.1);
-  EXPECT_THAT(MeasureBatch(visitor, batch, -1).error(),
+  EXPECT_THAT(MeasureBatch(visit_runner, batch, -1).error(),
               HasSubstr("time was over before the reference kernel had ended"));
 }
 
@@ -175,23 +174,23 @@ TEST_F(VisitTest, IncumbentIsAFinalistHoweverSlow) {
 }
 
 TEST_F(VisitTest, WrongNumbers) {
-  const v1::Failure failure = FailureOf("wrong");
+  const v1::Failure failure = FailureFromStatus("wrong");
   EXPECT_EQ(failure.kind(), v1::FAILURE_KIND_WRONG_OUTPUT);
   EXPECT_THAT(failure.text(), HasSubstr("output 'y': 1 of 1000 elements differ; element 17"));
-  EXPECT_THAT(FailureOf("incomplete").text(), HasSubstr("element 999 is nan"));
+  EXPECT_THAT(FailureFromStatus("incomplete").text(), HasSubstr("element 999 is nan"));
 }
 
 TEST_F(VisitTest, Crashes) {
-  EXPECT_EQ(FailureOf("crash").kind(), v1::FAILURE_KIND_CRASHED);
-  EXPECT_THAT(FailureOf("crash").text(), HasSubstr("SIGSEGV"));
-  EXPECT_THAT(FailureOf("abort_call").text(), HasSubstr("SIGABRT"));
-  EXPECT_THAT(FailureOf("exit_call").text(), HasSubstr("ended with status 3"));
-  EXPECT_EQ(FailureOf("exit_call").kind(), v1::FAILURE_KIND_CRASHED);
+  EXPECT_EQ(FailureFromStatus("crash").kind(), v1::FAILURE_KIND_CRASHED);
+  EXPECT_THAT(FailureFromStatus("crash").text(), HasSubstr("SIGSEGV"));
+  EXPECT_THAT(FailureFromStatus("abort_call").text(), HasSubstr("SIGABRT"));
+  EXPECT_THAT(FailureFromStatus("exit_call").text(), HasSubstr("ended with status 3"));
+  EXPECT_EQ(FailureFromStatus("exit_call").kind(), v1::FAILURE_KIND_CRASHED);
 }
 
 TEST_F(VisitTest, CrashAfterVerificationIsStillItsOwn) {
   v1::Batch batch = HandMadeBatch({"good", "crash_later", "packed_double"});
-  batch.set_final(true);  // nobody drops out, however slow the machine: it is called more than eight times
+  batch.set_final(true);  // no candidate drops out, so it is called more than eight times on a slow machine too
   const auto outcomes = Run(batch);
   EXPECT_TRUE(outcomes.at("good").has_timing());
   EXPECT_TRUE(outcomes.at("packed_double").has_timing());
@@ -199,7 +198,7 @@ TEST_F(VisitTest, CrashAfterVerificationIsStillItsOwn) {
 }
 
 TEST_F(VisitTest, HangIsATimeout) {
-  const v1::Failure failure = FailureOf("hang");
+  const v1::Failure failure = FailureFromStatus("hang");
   EXPECT_EQ(failure.kind(), v1::FAILURE_KIND_RUN_TIMEOUT);
   EXPECT_THAT(failure.text(), HasSubstr("longer than 1 s"));
 }
@@ -243,8 +242,8 @@ TEST_F(VisitTest, WhatIsDoneAroundATimedCallTakesTimeToo) {
 }
 
 TEST_F(VisitTest, AWorkspaceDoesNotBeginAsZeros) {
-  EXPECT_EQ(FailureOf("trusts_zeros").kind(), v1::FAILURE_KIND_WRONG_OUTPUT);
-  EXPECT_EQ(FailureOf("packed_trusting_zeros").kind(), v1::FAILURE_KIND_WRONG_OUTPUT);
+  EXPECT_EQ(FailureFromStatus("trusts_zeros").kind(), v1::FAILURE_KIND_WRONG_OUTPUT);
+  EXPECT_EQ(FailureFromStatus("packed_trusting_zeros").kind(), v1::FAILURE_KIND_WRONG_OUTPUT);
 }
 
 TEST_F(VisitTest, WhatPacksAlikePacksOnce) {
@@ -254,22 +253,22 @@ TEST_F(VisitTest, WhatPacksAlikePacksOnce) {
 }
 
 TEST_F(VisitTest, WritesBesideBuffers) {
-  EXPECT_EQ(FailureOf("past_end").kind(), v1::FAILURE_KIND_OUT_OF_BOUNDS_WRITE);
-  EXPECT_THAT(FailureOf("past_end").text(), HasSubstr("past the end of output 'y'"));
-  EXPECT_THAT(FailureOf("before_begin").text(), HasSubstr("wrote 8 bytes before output 'y'"));
-  EXPECT_EQ(FailureOf("far_past_end").kind(), v1::FAILURE_KIND_OUT_OF_BOUNDS_WRITE);
-  EXPECT_THAT(FailureOf("far_past_end").text(), HasSubstr("20000 bytes past the end of output 'y'"));
+  EXPECT_EQ(FailureFromStatus("past_end").kind(), v1::FAILURE_KIND_OUT_OF_BOUNDS_WRITE);
+  EXPECT_THAT(FailureFromStatus("past_end").text(), HasSubstr("past the end of output 'y'"));
+  EXPECT_THAT(FailureFromStatus("before_begin").text(), HasSubstr("wrote 8 bytes before output 'y'"));
+  EXPECT_EQ(FailureFromStatus("far_past_end").kind(), v1::FAILURE_KIND_OUT_OF_BOUNDS_WRITE);
+  EXPECT_THAT(FailureFromStatus("far_past_end").text(), HasSubstr("20000 bytes past the end of output 'y'"));
 }
 
 TEST_F(VisitTest, WritesIntoInputsAndConstants) {
-  EXPECT_EQ(FailureOf("write_input").kind(), v1::FAILURE_KIND_WRONG_OUTPUT);
-  EXPECT_THAT(FailureOf("write_input").text(), HasSubstr("at byte 12 of input 'x'"));
-  EXPECT_THAT(FailureOf("write_packed").text(), HasSubstr("packed buffer 0"));
+  EXPECT_EQ(FailureFromStatus("write_input").kind(), v1::FAILURE_KIND_WRONG_OUTPUT);
+  EXPECT_THAT(FailureFromStatus("write_input").text(), HasSubstr("at byte 12 of input 'x'"));
+  EXPECT_THAT(FailureFromStatus("write_packed").text(), HasSubstr("packed buffer 0"));
 }
 
 #ifdef __x86_64__
 TEST_F(VisitTest, ReadBeyondIsACrashAndSaysWhere) {
-  const v1::Failure failure = FailureOf("read_far");
+  const v1::Failure failure = FailureFromStatus("read_far");
   EXPECT_EQ(failure.kind(), v1::FAILURE_KIND_CRASHED);
   EXPECT_THAT(failure.text(), HasSubstr("read 20000 bytes past the end of input 'x'"));
   // Also when the one before it was timed: timed calls can read there.
@@ -280,18 +279,18 @@ TEST_F(VisitTest, ReadBeyondIsACrashAndSaysWhere) {
 #endif
 
 TEST_F(VisitTest, BrokenCallerIsFoundOutSomehow) {
-  EXPECT_NE(FailureOf("scribble").kind(), v1::FAILURE_KIND_UNSPECIFIED);
+  EXPECT_NE(FailureFromStatus("scribble").kind(), v1::FAILURE_KIND_UNSPECIFIED);
 }
 
 TEST_F(VisitTest, MissingFunctionIsACompileError) {
-  const v1::Failure failure = FailureOf("no_such_function");
+  const v1::Failure failure = FailureFromStatus("no_such_function");
   EXPECT_EQ(failure.kind(), v1::FAILURE_KIND_COMPILE_ERROR);
   EXPECT_THAT(failure.text(), HasSubstr("'no_such_function'"));
 }
 
 TEST_F(VisitTest, ChildCanNeitherForkNorSignal) {
-  FailureOf("fork_process");
-  FailureOf("kill_parent");
+  FailureFromStatus("fork_process");
+  FailureFromStatus("kill_parent");
 }
 
 // As a pool of threads does, where the C library has no other way to know.
@@ -305,7 +304,7 @@ TEST_F(VisitTest, CpusThatWentAwayMakeNoTimes) {
   if (usable.size() < 2) GTEST_SKIP() << "needs two CPUs";
   {
     const OnCpus fewer({usable.front()});  // than when the device was made
-    const v1::BatchResult result = MeasureBatch(visitor_, HandMadeBatch({"good"}), -1);
+    const v1::BatchResult result = MeasureBatch(visit_runner_, HandMadeBatch({"good"}), -1);
     EXPECT_THAT(result.error(), HasSubstr("CPUs can be used"));
     EXPECT_EQ(result.outcomes_size(), 0);
     const SelfTestResult test = device_.SelfTest(1);
@@ -316,7 +315,7 @@ TEST_F(VisitTest, CpusThatWentAwayMakeNoTimes) {
 }
 
 TEST_F(VisitTest, MemoryIsLimited) {
-  Visitor limited(device_, Visitor::Options{1 << 30, 1 << 20});
+  VisitRunner limited(device_, VisitRunner::Options{1 << 30, 1 << 20});
   const v1::BatchResult result = MeasureBatch(limited, HandMadeBatch({"eat_memory", "good"}), -1);
   ASSERT_EQ(result.error(), "");
   EXPECT_TRUE(result.outcomes(0).outcome().has_failure());
@@ -332,16 +331,17 @@ TEST_F(VisitTest, BatchThatCannotBeMeasured) {
   v1::Batch batch = HandMadeBatch({"good"});
   *batch.mutable_reference() = HandMadeKernel("crash");
   batch.set_workload("other");
-  EXPECT_THAT(MeasureBatch(visitor_, batch, -1).error(), HasSubstr("reference kernel failed: crashed with SIGSEGV"));
+  EXPECT_THAT(MeasureBatch(visit_runner_, batch, -1).error(),
+              HasSubstr("reference kernel failed: crashed with SIGSEGV"));
   *batch.mutable_reference() = HandMadeKernel("hang");
   batch.mutable_policy()->set_reference_timeout_seconds(0.05);
-  EXPECT_THAT(MeasureBatch(visitor_, batch, -1).error(), HasSubstr("reference kernel failed"));
+  EXPECT_THAT(MeasureBatch(visit_runner_, batch, -1).error(), HasSubstr("reference kernel failed"));
   batch = HandMadeBatch({"good"});
   batch.set_artifact("no shared object");
-  EXPECT_THAT(MeasureBatch(visitor_, batch, -1).error(), HasSubstr("does not load"));
+  EXPECT_THAT(MeasureBatch(visit_runner_, batch, -1).error(), HasSubstr("does not load"));
   batch = HandMadeBatch({"good"});
   batch.mutable_buffers(0)->set_bytes(3999);
-  EXPECT_THAT(MeasureBatch(visitor_, batch, -1).error(), HasSubstr("buffer 'x'"));
+  EXPECT_THAT(MeasureBatch(visit_runner_, batch, -1).error(), HasSubstr("buffer 'x'"));
 }
 
 TEST_F(VisitTest, KernelsThatAreCalledOtherwiseThanTheBatchSays) {
@@ -349,7 +349,7 @@ TEST_F(VisitTest, KernelsThatAreCalledOtherwiseThanTheBatchSays) {
     v1::Batch batch = HandMadeBatch({"good"});
     v1::Kernel* kernel = batch.mutable_candidates(0)->mutable_kernel();
     kernel->set_interface(absl::StrReplaceAll(kernel->interface(), {{from, to}}));
-    return MeasureBatch(visitor_, batch, -1).error();
+    return MeasureBatch(visit_runner_, batch, -1).error();
   };
   EXPECT_THAT(error("input f32[1000]", "input f32[1001]"),
               HasSubstr("candidate 'good': buffer 'x' is input f32[1000] in the batch, but input f32[1001]"));
@@ -365,7 +365,7 @@ TEST_F(VisitTest, ReferenceIsRunOncePerWorkloadAndSeed) {
   *batch.mutable_reference() = HandMadeKernel("crash");  // would fail the batch if it were called
   Run(batch);
   batch.set_fill_seed(8);
-  EXPECT_THAT(MeasureBatch(visitor_, batch, -1).error(), HasSubstr("reference"));
+  EXPECT_THAT(MeasureBatch(visit_runner_, batch, -1).error(), HasSubstr("reference"));
 }
 
 // What a batch claims, and what its reference computes, is its own affair.
@@ -394,7 +394,7 @@ TEST_F(VisitTest, CancelStopsAHangingKernel) {
   batch = HandMadeBatch({"hang"});
   batch.mutable_policy()->set_timeout_seconds(1000);
   ASSERT_EQ(write(ends[1], "x", 1), 1);
-  EXPECT_EQ(MeasureBatch(visitor_, batch, ends[0]).error(), "cancelled");
+  EXPECT_EQ(MeasureBatch(visit_runner_, batch, ends[0]).error(), "cancelled");
   close(ends[0]);
   close(ends[1]);
 }

@@ -82,7 +82,7 @@ void Launch(const FakeKernel& kernel, size_t lanes) {
   if (kernel.name == "fault") {
     HasFaulted() = true;
   } else if (kernel.name == "tick") {
-  } else if (kernel.name == "hone_reference") {  // device_agent/lanes/reference_kernel.cc
+  } else if (kernel.name == "hone_reference") {  // device_agent/devices/lanes/reference_kernel.cc
     auto* const y = reinterpret_cast<uint32_t*>(kernel.arguments.at(0)->data());
     for (uint32_t lane = 0; lane < lanes; ++lane) {
       uint32_t value = lane;

@@ -4,8 +4,8 @@
 
 #include "compiler/target/host.h"
 #include "compiler/target/microarchitectures.h"
-#include "device_agent/cpu/host.h"
-#include "device_agent/device_convert.h"
+#include "device_agent/devices/cpu/host.h"
+#include "device_agent/devices/device_convert.h"
 #include "tests/unit/target/fake_machine.h"
 #include "tracker/queue/devices.h"
 #include "tuner/convert.h"

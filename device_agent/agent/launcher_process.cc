@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device_agent/agent/launcher_process.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <spdlog/spdlog.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "base/status.h"
+#include "device_agent/devices/cpu/host.h"
+#include "device_agent/devices/device_convert.h"
+#include "device_agent/launcher/launcher_channel.h"
+#include "device_agent/sandbox/sandbox.h"
+
+namespace hone::agent {
+namespace {
+
+constexpr int64_t kTasksMax = 4096;  // of a launcher: a thread pool for each process that builds or measures
+constexpr std::chrono::seconds kCancelPatience(10);         // with a launcher that is to end its visit
+constexpr std::chrono::milliseconds kBetweenReadings(500);  // of sensors
+
+// The variables of the agent's environment that a launcher inherits; a kernel can read them. An entry that ends in '_'
+// is a prefix.
+constexpr std::string_view kPassedOn[] = {"PATH", "LD_LIBRARY_PATH", "TMPDIR", "LANG", "LC_ALL", "TZ",
+                                          // For drivers, and for fake drivers of tests.
+                                          "CUDA_", "NVIDIA_", "OCL_", "OPENCL_", "POCL_", "MESA_", "RUSTICL_", "HSA_",
+                                          "ROC_", "GPU_", "IGC_", "NEO_", "HONE_FAKE_",
+                                          // For sanitizers.
+                                          "ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"};
+// Turns off the cache of small freed blocks, which M_PERTURB would not overwrite ("Memory Allocation Tunables" of
+// glibc).
+constexpr char kKeepsNoBlocks[] = "GLIBC_TUNABLES=glibc.malloc.tcache_count=0";
+
+bool IsPassedOn(std::string_view variable) {
+  const std::string_view name = variable.substr(0, variable.find('='));
+  return std::ranges::any_of(kPassedOn, [&](std::string_view known) {
+    return known.ends_with('_') ? name.starts_with(known) : name == known;
+  });
+}
+
+// Pointers into this process's own environment, with a final null.
+std::vector<const char*> EnvironmentOfLauncher() {
+  std::vector<const char*> passed = {kKeepsNoBlocks};
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    if (IsPassedOn(*variable)) passed.push_back(*variable);
+  }
+  passed.push_back(nullptr);
+  return passed;
+}
+
+// Shuts the socket down after kCancelPatience. For a launcher that does not end its visit, because it was stopped or
+// waits for a child that hangs in a driver. False: the visit ended before, as `over` tells.
+bool HangUp(int socket, const std::stop_token& over) {
+  std::mutex mutex;
+  std::unique_lock lock(mutex);
+  std::condition_variable_any().wait_for(lock, over, kCancelPatience, [] { return false; });
+  if (over.stop_requested()) return false;
+  shutdown(socket, SHUT_RDWR);
+  return true;
+}
+
+// Calls `work` at once and then periodically until a stop of `over` is requested.
+void Repeat(const std::stop_token& over, const std::function<void()>& work) {
+  std::mutex mutex;
+  std::unique_lock lock(mutex);
+  while (!over.stop_requested()) {
+    work();
+    std::condition_variable_any().wait_for(lock, over, kBetweenReadings, [] { return false; });
+  }
+}
+
+void AddSensors(const Sensors& sensors, v1::BatchResult& result) {
+  for (v1::CandidateOutcome& outcome : *result.mutable_outcomes()) {
+    if (!outcome.outcome().has_timing()) continue;
+    v1::Timing& timing = *outcome.mutable_outcome()->mutable_timing();
+    if (sensors.temperature_c) timing.set_temperature_c(*sensors.temperature_c);
+    if (sensors.clock_mhz) timing.set_clock_mhz(*sensors.clock_mhz);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> MakeLauncherFolder(const TemporaryFolder& parent) {
+  const std::string folder = parent / "driver";
+  if (chmod(parent.path().c_str(), 0711) == 0 && mkdir(folder.c_str(), 0700) == 0) return folder;
+  return absl::UnavailableError(fmt::format("cannot make {}: {}", folder, std::strerror(errno)));
+}
+
+Launcher::~Launcher() { Stop(); }
+
+void Launcher::Stop() {
+  if (pid_ < 0) return;
+  close(channel_);
+  for (const int end : cancel_) close(end);
+  kill(pid_, SIGKILL);
+  waitpid(pid_, nullptr, 0);
+  pid_ = -1;
+  group_ = absl::CancelledError("over");  // and with it whatever is left of the launcher's
+}
+
+void Launcher::MakeGroup() {
+  if (options_.groups == nullptr) return;
+  if (!options_.groups->ok()) {
+    group_ = options_.groups->status();
+    return;
+  }
+  // An eighth is for the caches of the launcher; the rest is for kernels that compile in parallel, or for one that
+  // runs.
+  const GroupLimits limits{.memory_bytes = HostMemory() / 8 * 5, .tasks = kTasksMax};
+  std::string name = options_.device;
+  std::replace(name.begin(), name.end(), '/', '_');
+  group_ = (*options_.groups)->Make(name, limits);
+}
+
+SandboxLayer Launcher::GroupLayer() const {
+  SandboxLayer layer{Layer::kControlGroup, group_.ok() && group_->HasProcesses(), ""};
+  if (!group_.ok()) {
+    layer.detail = std::string(group_.status().message());
+  } else if (!layer.holds) {
+    layer.detail = "the launcher could not enter its control group";
+  } else if (!group_->unlimited().empty()) {
+    layer.detail = "no limit to " + group_->unlimited();
+  }
+  return layer;
+}
+
+absl::Status Launcher::Start() {
+  std::array<int, 2> sockets, pipes;
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets.data()) != 0) {
+    return absl::UnavailableError(fmt::format("cannot make a socket for the launcher: {}", std::strerror(errno)));
+  }
+  if (pipe2(pipes.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
+    close(sockets[0]);
+    close(sockets[1]);
+    return absl::UnavailableError(fmt::format("cannot make a pipe for the launcher: {}", std::strerror(errno)));
+  }
+  const std::string channel = fmt::format("--launcher-channel={}", sockets[1]),
+                    cancel = fmt::format("--launcher-cancel={}", pipes[0]);
+  const std::string device = fmt::format("--device={}", options_.device),
+                    folder = fmt::format("--launcher-folder={}", options_.folder);
+  const std::array<const char*, 6> arguments = {"hone-agent",    device.c_str(), folder.c_str(),
+                                                channel.c_str(), cancel.c_str(), nullptr};
+  const std::vector<const char*> environment = EnvironmentOfLauncher();
+  MakeGroup();
+  const int entrance = group_.ok() ? group_->OpenEntrance() : -1;
+  const pid_t pid = fork();
+  if (pid == 0) {  // only calls that are safe after fork in a process with threads, until exec
+    fcntl(sockets[1], F_SETFD, 0);
+    fcntl(pipes[0], F_SETFD, 0);
+    [[maybe_unused]] const ssize_t entered = entrance < 0 ? 0 : write(entrance, "0", 1);  // GroupLayer sees it
+    execve(options_.program.c_str(), const_cast<char* const*>(arguments.data()),
+           const_cast<char* const*>(environment.data()));
+    _exit(127);
+  }
+  close(sockets[1]);
+  if (entrance >= 0) close(entrance);
+  if (pid < 0) {
+    for (const int fd : {sockets[0], pipes[0], pipes[1]}) close(fd);
+    return absl::UnavailableError(fmt::format("cannot start the launcher: {}", std::strerror(errno)));
+  }
+  pid_ = pid;
+  channel_ = sockets[0];
+  cancel_ = pipes;
+  if (ReceiveMessage(channel_, &sandbox_)) {
+    *sandbox_.add_layers() = ToProto(GroupLayer());
+    return absl::OkStatus();
+  }
+  Stop();
+  return absl::UnavailableError("the launcher process ended before it was ready");
+}
+
+absl::StatusOr<v1::Sandbox> Launcher::Open() {
+  if (pid_ < 0) HONE_RETURN_IF_ERROR(Start());
+  return sandbox_;
+}
+
+absl::StatusOr<v1::BatchResult> Launcher::Exchange(const v1::Batch& batch, const std::stop_token& stop) {
+  if (pid_ < 0) HONE_RETURN_IF_ERROR(Start());
+  bool answered = false, hung_up = false;
+  v1::BatchResult result;
+  {
+    std::jthread patience;  // of somebody once the visit is to end
+    const std::stop_callback cancel(stop, [&] {
+      HONE_CHECK(write(cancel_[1], "c", 1) == 1);
+      patience = std::jthread([&](const std::stop_token& over) { hung_up = HangUp(channel_, over); });
+    });
+    std::jthread reading;
+    if (options_.reads_sensors_in_visits) {
+      reading = std::jthread([&](const std::stop_token& over) { Repeat(over, [&] { ReadSensors(); }); });
+    }
+    const double peak = options_.peak_gflops ? options_.peak_gflops() : 0;
+    answered = SendNumber(channel_, peak) && SendMessage(channel_, batch) && ReceiveMessage(channel_, &result);
+  }
+  if (answered && !hung_up) {
+    char byte;
+    [[maybe_unused]] const ssize_t emptied = read(cancel_[0], &byte, 1);  // the callback wrote one at most
+    return result;
+  }
+  Stop();
+  if (!hung_up) return absl::AbortedError("the launcher process ended during the visit");
+  spdlog::warn("the launcher of {} did not end its visit within {} s: it was killed", options_.device,
+               kCancelPatience.count());
+  v1::BatchResult cancelled;
+  cancelled.set_error(kCancelled);
+  return cancelled;
+}
+
+void Launcher::ReadSensors() {
+  if (options_.sensors) AddReading(options_.sensors(), sensors_);
+}
+
+v1::BatchResult Launcher::Run(const v1::Batch& batch, const std::stop_token& stop) {
+  sensors_ = {};
+  auto result = Exchange(batch, stop);
+  if (result.ok()) {
+    ReadSensors();
+    AddSensors(sensors_, *result);
+    return *std::move(result);
+  }
+  spdlog::error("{}", std::string(result.status().message()));
+  v1::BatchResult failed;
+  failed.set_error(std::string(result.status().message()));
+  return failed;
+}
+
+}  // namespace hone::agent

@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device_agent/agent/sync_loop.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <stop_token>
+#include <utility>
+
+#include "base/status.h"
+#include "base/steady_time.h"
+
+namespace hone::agent {
+namespace {
+
+constexpr absl::Duration kFirstPause = absl::Milliseconds(200);
+constexpr absl::Duration kLongestPause = absl::Seconds(10);
+constexpr absl::Duration kRefusedPause = absl::Seconds(2);
+// Results per call; the rest goes with the next call, because messages are limited (kMaxMessageBytes).
+constexpr int kMostResults = 64;
+constexpr size_t kMostResultBytes = size_t{32} << 20;
+
+absl::Duration FromProto(const google::protobuf::Duration& d) {
+  return absl::Seconds(d.seconds()) + absl::Nanoseconds(d.nanos());
+}
+
+// Whether no later call can have another answer.
+bool Hopeless(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kAborted:
+    case absl::StatusCode::kPermissionDenied:
+    case absl::StatusCode::kUnauthenticated:
+    case absl::StatusCode::kInvalidArgument:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+bool SyncLoop::Worker::Holds(const std::string& lease_id) const {
+  return (running.has_value() && running->lease_id() == lease_id) ||
+         std::any_of(queued.begin(), queued.end(), [&](const Visit& v) { return v.reference.lease_id() == lease_id; });
+}
+
+SyncLoop::SyncLoop(AgentIdentity identity, Synchronize synchronize, std::vector<ServedDevice> devices,
+                   std::optional<Outbox> outbox)
+    : identity_(std::move(identity)),
+      synchronize_(std::move(synchronize)),
+      random_(std::hash<std::string>()(identity_.boot_id)),
+      outbox_(std::move(outbox)) {
+  HONE_CHECK(!devices.empty());
+  if (outbox_.has_value()) finished_ = outbox_->Read();
+  if (!finished_.empty()) spdlog::info("{} results from before are offered to the tracker", finished_.size());
+  for (ServedDevice& device : devices) workers_.push_back(std::make_unique<Worker>(std::move(device)));
+  for (const auto& worker : workers_) {
+    worker->last_check = worker->last_golden = SteadyNow();
+    worker->golden_wanted = worker->served.golden.run != nullptr;
+    worker->thread = std::thread([this, &worker = *worker] { MeasureLoop(worker); });
+  }
+  fence_ = std::thread([this] { FenceLoop(); });
+}
+
+SyncLoop::~SyncLoop() {
+  Stop();
+  for (const auto& worker : workers_) worker->thread.join();
+  fence_.join();
+}
+
+void SyncLoop::Stop() {
+  const std::lock_guard lock(mutex_);
+  stopping_ = true;
+  for (const auto& worker : workers_) worker->drop.request_stop();
+  call_.request_stop();
+  changed_.notify_all();
+}
+
+// Waits for the first golden check of each device, so that the agent registers with the results.
+void SyncLoop::AwaitFirstGoldens() {
+  std::unique_lock lock(mutex_);
+  const auto wanted = [](const auto& worker) { return worker->golden_wanted; };
+  changed_.wait(lock, [&] { return stopping_ || std::none_of(workers_.begin(), workers_.end(), wanted); });
+}
+
+absl::Status SyncLoop::Run() {
+  AwaitFirstGoldens();
+  absl::Duration pause = kFirstPause;
+  const auto stopping = [&] {
+    const std::lock_guard lock(mutex_);
+    return stopping_;
+  };
+  while (!stopping()) {
+    CheckDevices(SteadyNow());
+    const auto response = Call(false);
+    if (stopping()) break;
+    if (!response.ok()) {
+      const bool ended = call_.stop_requested();  // by ourselves, to tell what was finished
+      if (ended && absl::IsCancelled(response.status())) continue;
+      if (Hopeless(response.status())) return response.status();
+      spdlog::warn("no answer from the tracker: {}; next try within {}", std::string(response.status().message()),
+                   absl::FormatDuration(pause));
+      Pause(pause * (0.5 + random_.Uniform() / 2), false);
+      pause = std::min(pause * 2, kLongestPause);
+      continue;
+    }
+    pause = kFirstPause;
+    Handle(*response);
+    bool all_busy = true, refused = response->acked_lease_ids().empty();
+    {
+      const std::lock_guard lock(mutex_);
+      for (const auto& worker : workers_) all_busy &= worker->busy();
+      refused &= !finished_.empty();
+    }
+    // A tracker that refuses results, for example because its disk is full, gets fewer calls.
+    if (all_busy || refused) Pause(refused ? kRefusedPause : next_sync_, true);
+  }
+  Call(true).IgnoreError();
+  return absl::OkStatus();
+}
+
+// Tests each idle device. A test and a measurement would disturb each other.
+void SyncLoop::CheckDevices(absl::Time now) {
+  for (const auto& worker : workers_) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (now - worker->last_check < worker->served.check.every || worker->busy()) continue;
+      worker->last_check = now;
+    }
+    v1::SelfTest test = worker->served.check.run();
+    const std::lock_guard lock(mutex_);
+    v1::DeviceState& state = worker->served.state;
+    if (!test.passed()) spdlog::error("self-test of {} failed: {}", state.device_id(), test.reason());
+    *state.mutable_self_test() = std::move(test);
+    worker->golden_wanted = worker->served.golden.run != nullptr;
+    changed_.notify_all();
+  }
+}
+
+// Drops the leases of the worker, which the agent does not hold any more. Called with the lock held.
+void SyncLoop::Forget(Worker& worker) {
+  worker.queued.clear();
+  worker.drop.request_stop();
+}
+
+// Called with the lock held.
+bool SyncLoop::AnyBusy() const {
+  return std::any_of(workers_.begin(), workers_.end(), [](const auto& worker) { return worker->busy(); });
+}
+
+absl::StatusOr<v1::SynchronizeResponse> SyncLoop::Call(bool leaving) {
+  std::unique_lock lock(mutex_);
+  if (stopping_ && !leaving) return absl::CancelledError("stopping");
+  call_ = std::stop_source();
+  const std::stop_token ended = call_.get_token();
+  const v1::SynchronizeRequest request = Request(leaving);
+  sent_ = SteadyNow();
+  lock.unlock();
+  auto response = synchronize_(request, ended);
+  lock.lock();
+  held_ = false;
+  return response;
+}
+
+// Called with the lock held.
+v1::SynchronizeRequest SyncLoop::Request(bool leaving) {
+  v1::SynchronizeRequest request;
+  request.set_protocol_version(v1::PROTOCOL_VERSION_1);
+  request.set_agent_id(identity_.agent_id);
+  request.set_boot_id(identity_.boot_id);
+  request.set_epoch(epoch_);
+  request.set_sequence(++sequence_);
+  request.set_agent_version(identity_.version);
+  bool idle = false;
+  for (const auto& worker : workers_) {
+    *request.add_devices() = worker->served.state;
+    if (worker->running.has_value() && !worker->drop.stop_requested()) *request.add_running() = *worker->running;
+    // An agent that leaves returns the leases that it has not begun.
+    for (const Visit& visit : worker->queued) {
+      if (!leaving) *request.add_running() = visit.reference;
+    }
+    idle |= !worker->busy();
+  }
+  size_t bytes = 0;
+  for (const auto& [id, result] : finished_) {
+    v1::LeaseResult finished = result;
+    if (result.lease().epoch() == epoch_) {  // else the tracker may know its lease no more
+      finished.clear_batch();
+      finished.clear_receipt();
+    }
+    bytes += finished.ByteSizeLong();
+    const int before = request.finished_size();
+    if (before == kMostResults || (before > 0 && bytes > kMostResultBytes)) break;
+    *request.add_finished() = std::move(finished);
+  }
+  news_ = false;
+  held_ = idle && finished_.empty() && !leaving;
+  // A finished measurement ends a held call. The wait is short while devices are busy, because a measurement may finish
+  // just before there is a call to end.
+  if (held_) request.mutable_max_wait()->set_seconds(AnyBusy() ? 1 : 20);
+  request.set_leaving(leaving);
+  return request;
+}
+
+void SyncLoop::Handle(const v1::SynchronizeResponse& response) {
+  std::unique_lock lock(mutex_);
+  // The time of the answer's arrival would be wrong: the tracker counts from when it sent the answer, which may travel
+  // long.
+  last_heard_ = sent_ + FromProto(response.held());
+  if (response.has_fence_after()) fence_after_ = FromProto(response.fence_after());
+  if (response.has_next_sync()) next_sync_ = FromProto(response.next_sync());
+  if (response.epoch() != epoch_) {
+    // A new registration: the leases of the old one are lost, but the tracker may still accept their results.
+    epoch_ = response.epoch();
+    for (const auto& worker : workers_) Forget(*worker);
+  }
+  for (const std::string& id : response.acked_lease_ids()) finished_.erase(id);
+  for (const std::string& id : response.cancelled_lease_ids()) Cancel(id);
+  for (const std::string& id : response.check_device_ids()) {
+    for (const auto& worker : workers_) {
+      if (worker->served.state.device_id() != id) continue;
+      worker->golden_wanted = worker->served.golden.run != nullptr;
+    }
+  }
+  NoteBarred(response);
+  for (const v1::Lease& lease : response.leases()) Take(lease);
+  changed_.notify_all();
+  lock.unlock();
+  for (const std::string& id : response.acked_lease_ids()) Unkeep(id);
+  for (const std::string& id : response.cancelled_lease_ids()) Unkeep(id);
+}
+
+// Logs once why the tracker gives a device no work, for an operator at the board. Called with the lock held.
+void SyncLoop::NoteBarred(const v1::SynchronizeResponse& response) {
+  for (const auto& worker : workers_) {
+    const std::string& id = worker->served.state.device_id();
+    const auto found = response.barred().find(id);
+    const std::string why = found == response.barred().end() ? "" : found->second;
+    if (why == worker->barred) continue;
+    worker->barred = why;
+    if (why.empty()) {
+      spdlog::info("{} may get work again", id);
+    } else {
+      spdlog::warn("{} gets no work from the tracker: {}", id, why);
+    }
+  }
+}
+
+// Called without the lock, as Keep.
+void SyncLoop::Unkeep(const std::string& lease_id) {
+  const std::lock_guard guard(outbox_mutex_);
+  if (outbox_.has_value()) outbox_->Forget(lease_id);
+}
+
+// Called with the lock held.
+void SyncLoop::Cancel(const std::string& lease_id) {
+  finished_.erase(lease_id);
+  for (const auto& worker : workers_) {
+    std::erase_if(worker->queued, [&](const Visit& v) { return v.reference.lease_id() == lease_id; });
+    if (worker->running.has_value() && worker->running->lease_id() == lease_id) worker->drop.request_stop();
+  }
+}
+
+// Called with the lock held.
+void SyncLoop::Take(const v1::Lease& lease) {
+  const std::string& id = lease.reference().lease_id();
+  const auto of_device = [&](const auto& worker) { return worker->served.state.device_id() == lease.device_id(); };
+  const auto worker = std::find_if(workers_.begin(), workers_.end(), of_device);
+  if (worker == workers_.end()) {
+    v1::LeaseResult& finished = finished_[id];
+    *finished.mutable_lease() = lease.reference();
+    finished.mutable_result()->set_error("this agent has no device '" + lease.device_id() + "'");
+    finished.mutable_result()->set_trouble(v1::TROUBLE_KIND_DEVICE);
+    return;
+  }
+  if (finished_.contains(id) || (*worker)->Holds(id)) return;
+  (*worker)->queued.push_back({lease.reference(), lease.receipt(), lease.batch()});
+}
+
+// Cancels all measurements when the tracker has been silent for fence_after_, because it has given their leases to
+// other agents by then. Runs in its own thread, because the calling thread may hang in a call.
+void SyncLoop::FenceLoop() {
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    const absl::Time heard = last_heard_;
+    const auto news = [&] { return stopping_ || last_heard_ != heard; };
+    const absl::Duration left = heard + fence_after_ - SteadyNow();
+    if (left > absl::ZeroDuration()) {
+      changed_.wait_for(lock, absl::ToChronoMilliseconds(std::min(left, absl::Hours(1)) + absl::Milliseconds(1)), news);
+      continue;
+    }
+    if (AnyBusy()) {
+      spdlog::warn("the tracker has been silent for {}: dropping what runs", absl::FormatDuration(SteadyNow() - heard));
+      for (const auto& worker : workers_) Forget(*worker);
+    }
+    changed_.wait(lock, news);
+  }
+}
+
+void SyncLoop::MeasureLoop(Worker& worker) {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [&] { return stopping_ || worker.golden_wanted || !worker.queued.empty(); });
+    if (stopping_) return;
+    if (GoldenDue(worker)) {
+      RunGolden(worker, lock);
+    } else {
+      RunVisit(worker, lock);
+    }
+    news_ = true;
+    if (held_) call_.request_stop();
+    changed_.notify_all();
+  }
+}
+
+// Called with the lock held.
+bool SyncLoop::GoldenDue(const Worker& worker) const {
+  const GoldenCheck& golden = worker.served.golden;
+  if (worker.golden_wanted) return true;
+  return golden.run != nullptr && worker.measured && SteadyNow() - worker.last_golden >= golden.every;
+}
+
+// Called with the lock held; unlocks it during the measurement, as RunVisit does.
+void SyncLoop::RunGolden(Worker& worker, std::unique_lock<std::mutex>& lock) {
+  worker.drop = std::stop_source();
+  const std::stop_token dropped = worker.drop.get_token();
+  const uint64_t number = ++worker.goldens;
+  lock.unlock();
+  v1::GoldenCheck check = worker.served.golden.run(number, dropped);
+  lock.lock();
+  if (dropped.stop_requested()) return;  // it says nothing then, and is done again
+  worker.golden_wanted = worker.measured = false;
+  worker.last_golden = SteadyNow();
+  v1::DeviceState& state = worker.served.state;
+  if (!check.passed()) spdlog::error("the golden kernel fails on {}: {}", state.device_id(), check.reason());
+  *state.mutable_golden() = std::move(check);
+}
+
+void SyncLoop::RunVisit(Worker& worker, std::unique_lock<std::mutex>& lock) {
+  Visit visit = std::move(worker.queued.front());
+  worker.queued.pop_front();
+  worker.running = visit.reference;
+  worker.measured = true;
+  worker.drop = std::stop_source();
+  const std::stop_token dropped = worker.drop.get_token();
+  lock.unlock();
+  v1::LeaseResult finished;
+  *finished.mutable_lease() = visit.reference;
+  *finished.mutable_result() = worker.served.measure(visit.batch, dropped);
+  v1::BatchResult& result = *finished.mutable_result();
+  const bool failed = !result.error().empty();
+  if (!failed && !dropped.stop_requested()) {
+    *finished.mutable_receipt() = std::move(visit.receipt);
+    *finished.mutable_batch() = std::move(visit.batch);
+    finished.mutable_batch()->clear_artifact();
+    Keep(finished);
+  }
+  lock.lock();
+  // The golden kernel tells whether the batch or the device is at fault.
+  if (failed && !dropped.stop_requested() && worker.served.golden.run != nullptr) RunGolden(worker, lock);
+  const bool sick = worker.served.state.has_golden() && !worker.served.state.golden().passed();
+  if (failed) result.set_trouble(sick ? v1::TROUBLE_KIND_DEVICE : v1::TROUBLE_KIND_BATCH);
+  if (sick && failed) result.set_error(result.error() + "; its golden kernel fails too");
+  if (!dropped.stop_requested()) {
+    finished_[visit.reference.lease_id()] = std::move(finished);
+  } else if (!stopping_) {  // who stops finds it on the disk when it comes back
+    lock.unlock();
+    Unkeep(visit.reference.lease_id());
+    lock.lock();
+  }
+  worker.running.reset();
+}
+
+// Called without the lock, because a disk may be slow.
+void SyncLoop::Keep(const v1::LeaseResult& result) {
+  const std::lock_guard guard(outbox_mutex_);
+  if (!outbox_.has_value()) return;
+  if (const absl::Status kept = outbox_->Keep(result); !kept.ok()) {
+    spdlog::error("a result is kept in memory only: {}", std::string(kept.message()));
+  }
+}
+
+// until_news: the pause ends early when a measurement finishes.
+void SyncLoop::Pause(absl::Duration duration, bool until_news) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, absl::ToChronoMilliseconds(duration), [&] { return stopping_ || (until_news && news_); });
+}
+
+}  // namespace hone::agent

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device_agent/child/child.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "device_agent/child/fault_reports.h"
+#include "device_agent/sandbox/namespaces.h"
+#include "device_agent/sandbox/sandbox.h"
+#include "device_agent/visit/pass_files.h"
+
+namespace hone::agent {
+namespace {
+
+constexpr double kOpenSeconds = 30;  // to start the device, and for its session
+
+// Closes the launcher's files except the channel and standard error. A terminal as standard error is closed too,
+// because the child could read what is typed there. An empty file takes the numbers of standard files, so that files
+// opened later do not.
+absl::Status CloseOtherFiles(int channel) {
+  HONE_ASSIGN_OR_RETURN(const MemoryFile nothing, MemoryFile::Holding("hone-nothing", ""));
+  for (const int standard : {STDIN_FILENO, STDOUT_FILENO}) dup2(nothing.descriptor(), standard);
+  if (isatty(STDERR_FILENO) == 1) dup2(nothing.descriptor(), STDERR_FILENO);
+  CloseFiles(STDERR_FILENO + 1, channel);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+VisitFailure FailureFromStatus(const absl::Status& status) {
+  const auto kind = [&] {
+    switch (status.code()) {
+      case absl::StatusCode::kNotFound:
+      case absl::StatusCode::kInvalidArgument:
+        return FailureKind::kCompileError;
+      case absl::StatusCode::kOutOfRange:
+        return FailureKind::kOutOfBoundsWrite;
+      case absl::StatusCode::kDeadlineExceeded:
+        return FailureKind::kRunTimeout;
+      case absl::StatusCode::kResourceExhausted:
+        return FailureKind::kLostDevice;
+      default:
+        return FailureKind::kCrashed;
+    }
+  };
+  return {kind(), std::string(status.message())};
+}
+
+bool SessionSurvives(const absl::Status& status) {
+  return absl::IsNotFound(status) || absl::IsInvalidArgument(status) || absl::IsResourceExhausted(status);
+}
+
+absl::Status Child::Start() {
+  HONE_RETURN_IF_ERROR(CloseOtherFiles(channel_));
+  const SandboxPolicy policy = origin_.device->sandbox();
+  const absl::StatusOr<int> listener = ConfineChild(policy, {origin_.memory_limit, channel_, origin_.filter});
+  if (origin_.filter != CallFilter::kNone) HONE_RETURN_IF_ERROR(listener.status());
+  filtered_ = listener.ok();
+  listener_ = listener.value_or(-1);
+  launcher_channel_.SendConfined(listener_);
+  launcher_channel_.BeginCalling(-1, kOpenSeconds);
+  ReportFaults(launcher_channel_, regions_);
+  HONE_ASSIGN_OR_RETURN(device_, origin_.device->Start(origin_.threads));
+  launcher_channel_.SendStarted();
+  return absl::OkStatus();
+}
+
+absl::Status Child::TakeTask() {
+  std::byte packet[sizeof kTaskPacket];
+  std::vector<int> descriptors;
+  ssize_t size = 0;
+  while ((size = ReceiveWithFiles(channel_, packet, &descriptors)) < 0 && errno == EINTR) {
+  }
+  if (size <= 0) _exit(0);
+  std::vector<MemoryFile> files;
+  for (const int descriptor : descriptors) files.emplace_back(descriptor);
+  if (files.size() <= kInputsFile) return absl::InternalError("a child of the visit was given too few files");
+  HONE_ASSIGN_OR_RETURN(const Mapping task, files[kTaskFile].Map(MemoryFile::Access::kRead));
+  HONE_RETURN_IF_ERROR(Unpack(task.view(), task_, batch_));
+  HONE_ASSIGN_OR_RETURN(artifact_, files[kArtifactFile].Map(MemoryFile::Access::kRead));
+  batch_.artifact = artifact_.view();
+  artifact_file_ = std::move(files[kArtifactFile]);
+  HONE_ASSIGN_OR_RETURN(inputs_, files[kInputsFile].Map(MemoryFile::Access::kRead));
+  if (files.size() <= kResultFile) return absl::OkStatus();
+  HONE_ASSIGN_OR_RETURN(ResultMemory result_memory, ResultMemory::Open(batch_, std::move(files[kResultFile])));
+  result_memory_.emplace(std::move(result_memory));
+  return absl::OkStatus();
+}
+
+absl::Status Child::Open() {
+  HONE_RETURN_IF_ERROR(TakeTask());
+  launcher_channel_.BeginCalling(-1, kOpenSeconds);
+  std::span<char> cold_numbers;
+  if (task_.purpose == SessionPurpose::kTiming) {
+    origin_.cold_numbers->EnterIn(regions_);
+    cold_numbers = origin_.cold_numbers->numbers(task_.cold_bytes);
+  }
+  HONE_ASSIGN_OR_RETURN(session_, device_->Open({&batch_, artifact_file_.descriptor(), inputs_.data(),
+                                                 origin_.memory_limit, task_.purpose, &regions_, cold_numbers}));
+  if (filtered_) HONE_RETURN_IF_ERROR(EndSetup(origin_.device->sandbox().calls, channel_, listener_));
+  launcher_channel_.SendReady();
+  return absl::OkStatus();
+}
+
+absl::Status Child::StoreResults(LoadedKernel& kernel) {
+  result_memory().ForgetGuards();
+  for (size_t i = 0; i < batch_.buffers.size(); ++i) {
+    if (batch_.buffers[i].role != BufferRole::kOutput) continue;
+    HONE_RETURN_IF_ERROR(session_->CopyOutput(static_cast<int>(i), result_memory().OutputBytes(i)));
+  }
+  return kernel.StoreGuards(result_memory());
+}
+
+}  // namespace hone::agent

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device_agent/launcher/launcher_main.h"
+
+#include <malloc.h>
+#include <poll.h>
+#include <signal.h>
+#include <spdlog/spdlog.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <optional>
+#include <string>
+
+#include "base/cpu_cores.h"
+#include "base/host_lock.h"
+#include "device_agent/devices/cpu/host.h"
+#include "device_agent/devices/device_convert.h"
+#include "device_agent/launcher/confine_launcher.h"
+#include "device_agent/launcher/driver_folder.h"
+#include "device_agent/launcher/launcher_channel.h"
+#include "device_agent/launcher/visit_convert.h"
+#include "device_agent/launcher/visit_runner.h"
+#include "hone/v1/measure.pb.h"
+
+namespace hone::agent {
+namespace {
+
+constexpr int kKeepSeconds = 60;  // memory that visits keep for the next one is freed after this time without a batch
+// Freed memory is filled with this byte (mallopt(3), M_PERTURB), because children inherit the launcher's memory.
+constexpr int kWiped = 0xa5;
+
+// Whether `fd` becomes readable within `seconds`.
+bool Comes(int fd, int seconds) {
+  pollfd waiting{fd, POLLIN, 0};
+  return poll(&waiting, 1, seconds * 1000) != 0;
+}
+
+// If this is the first process of a process namespace: ends all processes in it, which drivers may have left.
+void EndStrays() {
+  if (getpid() != 1) return;
+  kill(-1, SIGKILL);
+  while (waitpid(-1, nullptr, 0) > 0 || errno == EINTR) {
+  }
+}
+
+// Resets the folders of the driver. False: no other batch may be measured.
+bool HasReset(const DriverFolder& kept) {
+  const absl::Status reset = kept.Reset();
+  if (!reset.ok()) spdlog::error("no launcher: {}", std::string(reset.message()));
+  return reset.ok();
+}
+
+}  // namespace
+
+int LauncherMain(const Device& device, int channel, int cancel) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  prctl(PR_SET_NAME, "hone-launcher");
+  signal(SIGINT, SIG_IGN);       // a terminal's Ctrl-C is for the agent to act on
+  auto lock = HostLock::Open();  // before confinement takes the files away
+  if (!lock.ok()) spdlog::warn("timing may overlap compiling on this host: {}", std::string(lock.status().message()));
+  const int64_t memory = HostMemory();  // from files, too
+  StayOnCpus(device.cpus());            // the children of visits, too
+  const absl::StatusOr<Confinement> wall = ConfineLauncher(device.sandbox());
+  if (!wall.ok()) {
+    spdlog::error("no launcher of {}: {}", device.id(), std::string(wall.status().message()));
+    return 1;
+  }
+  for (const SandboxLayer& layer : wall->layers) {
+    if (!layer.holds) spdlog::warn("launcher of {} without layer {}: {}", device.id(), Name(layer.layer), layer.detail);
+  }
+  DriverFolder kept(device.sandbox().writable);
+  if (!HasReset(kept)) return 1;  // a launcher that was killed may have left something of its batch
+  if (!SendMessage(channel, ToProto(wall->layers))) return 1;
+  VisitRunner::Options options;
+  // One child gets half of the memory, so that a greedy kernel fails before the machine does.
+  options.memory_limit = memory / 2;
+  options.cache_bytes = options.memory_limit / 8;
+  options.filter = wall->filter;
+  options.cpus = UsableCpus();
+  const auto holding = [&](HostLock::Mode mode, const auto& work) {
+    std::optional<ScopedHostLock> held;
+    if (lock.ok()) held.emplace(*lock, mode);
+    if (held.has_value() && !held->status().ok()) spdlog::warn("{}", std::string(held->status().message()));
+    work();
+  };
+  std::optional<VisitRunner> visit_runner;
+  // Serves one batch. False: the agent is gone. The batch and its result are freed here, before children are started
+  // for the next batch.
+  const auto serve = [&] {
+    double peak = 0;
+    v1::Batch batch;
+    v1::BatchResult result;
+    if (!ReceiveNumber(channel, peak) || !ReceiveMessage(channel, &batch)) return false;
+    if (!visit_runner.has_value()) visit_runner.emplace(device, options);
+    holding(HostLock::Mode::kExclusive, [&] {
+      result = MeasureBatch(*visit_runner, batch, cancel, peak);
+      EndStrays();
+    });
+    return SendMessage(channel, result);
+  };
+  mallopt(M_PERTURB, kWiped);
+  while (serve()) {
+    malloc_trim(0);  // children that are started ahead would have copies of what is free
+    if (!HasReset(kept)) return 1;
+    // Compilers may run at the same time, because nothing is measured until the next batch.
+    bool all_started = false;
+    holding(HostLock::Mode::kShared, [&] { all_started = visit_runner->StartAhead(); });
+    if (all_started) kept.Remember();  // else a driver may be writing still
+    if (Comes(channel, kKeepSeconds)) continue;
+    visit_runner.reset();
+    EndStrays();
+  }
+  return 0;
+}
+
+}  // namespace hone::agent

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device_agent/launcher/visit_convert.h"
+
+#include <fmt/format.h>
+
+#include <cctype>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/digest.h"
+#include "base/kernel_interface.h"
+#include "base/status.h"
+#include "base/thread_pool.h"
+#include "device_agent/launcher/plausible.h"
+
+namespace hone::agent {
+namespace {
+
+// "input f32[1000]": the properties of a buffer that a kernel's interface and the batch must agree on.
+std::string TypeOf(std::string_view dtype, BufferRole role, int64_t elements) {
+  const char* const name = role == BufferRole::kInput ? "input" : role == BufferRole::kConstant ? "constant" : "output";
+  return fmt::format("{} {}[{}]", name, dtype, elements);
+}
+
+// "f32" of DTYPE_F32; types.proto spells them alike.
+std::string NameOf(v1::DType dtype) {
+  constexpr std::string_view kPrefix = "DTYPE_";
+  std::string name = v1::DType_Name(dtype);
+  name.erase(0, kPrefix.size());
+  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return name;
+}
+
+absl::StatusOr<VisitBuffer> ToVisit(const v1::Buffer& buffer) {
+  VisitBuffer result;
+  result.name = buffer.name();
+  result.dtype = NameOf(buffer.dtype());
+  result.elements = buffer.elements();
+  result.bytes = buffer.bytes();
+  result.low = buffer.low();
+  result.high = buffer.high();
+  result.rounded = buffer.rounded();
+  const int64_t size = BytesOfDType(result.dtype);
+  const auto invalid = [&](const std::string& what) {
+    return absl::InvalidArgumentError(fmt::format("buffer '{}' {}", buffer.name(), what));
+  };
+  if (size == 0) return invalid("has a type this agent does not know");
+  if (buffer.elements() < 0 || buffer.bytes() / size != buffer.elements() || buffer.bytes() % size != 0) {
+    return invalid(
+        fmt::format("has {} bytes, which are not {} elements of {} bytes", buffer.bytes(), buffer.elements(), size));
+  }
+  switch (buffer.role()) {
+    case v1::Buffer::ROLE_INPUT:
+      result.role = BufferRole::kInput;
+      return result;
+    case v1::Buffer::ROLE_CONSTANT:
+      result.role = BufferRole::kConstant;
+      return result;
+    case v1::Buffer::ROLE_OUTPUT:
+      result.role = BufferRole::kOutput;
+      return result;
+    default:
+      return invalid("has a role this agent does not know");
+  }
+}
+
+// Parses the interface and checks that it agrees with the buffers of the batch.
+absl::StatusOr<VisitKernel> ToVisit(const VisitBatch& batch, const v1::Kernel& kernel, const std::string& whose) {
+  const auto invalid = [&](const std::string& what) {
+    return absl::InvalidArgumentError(fmt::format("{}: {}", whose, what));
+  };
+  std::string error;
+  std::optional<KernelInterface> interface = ParseKernelInterface(kernel.interface(), &error);
+  if (!interface.has_value()) return invalid(fmt::format("its interface: {}", error));
+  std::vector<std::string> types;
+  for (const KernelBuffer& buffer : interface->buffers) {
+    if (buffer.role == BufferRole::kPacked || buffer.role == BufferRole::kWorkspace) continue;
+    types.push_back(TypeOf(buffer.dtype, buffer.role, buffer.bytes() / BytesOfDType(buffer.dtype)));
+  }
+  if (types.size() != batch.buffers.size()) {
+    return invalid(fmt::format("its interface has {} inputs, constants and outputs; the batch has {}", types.size(),
+                               batch.buffers.size()));
+  }
+  for (size_t i = 0; i < types.size(); ++i) {
+    const VisitBuffer& buffer = batch.buffers[i];
+    const std::string type = TypeOf(buffer.dtype, buffer.role, buffer.elements);
+    if (type == types[i]) continue;
+    return invalid(fmt::format("buffer '{}' is {} in the batch, but {} in its interface", buffer.name, type, types[i]));
+  }
+  const auto bytes = static_cast<int64_t>(batch.artifact.size());
+  if (kernel.code_offset() < 0 || kernel.code_bytes() < 0 || kernel.code_offset() > bytes - kernel.code_bytes()) {
+    return invalid("its code lies outside of the artifact");
+  }
+  return VisitKernel{*std::move(interface), kernel.code_offset(), kernel.code_bytes()};
+}
+
+// 0 means the default.
+VisitPolicy ToVisit(const v1::TimingPolicy& policy) {
+  VisitPolicy result;
+  if (policy.min_seconds_first() > 0) result.min_seconds_first = policy.min_seconds_first();
+  if (policy.finalists() > 0) result.finalists = policy.finalists();
+  if (policy.final_seconds() > 0) result.final_seconds = policy.final_seconds();
+  if (policy.timeout_seconds() > 0) result.timeout_seconds = policy.timeout_seconds();
+  if (policy.reference_timeout_seconds() > 0) result.reference_timeout_seconds = policy.reference_timeout_seconds();
+  result.constant_bytes_between_runs = policy.constant_bytes_between_runs();
+  result.visit_seconds = policy.visit_seconds();
+  return result;
+}
+
+v1::FailureKind ToProto(FailureKind kind) {
+  switch (kind) {
+    case FailureKind::kCompileError:
+      return v1::FAILURE_KIND_COMPILE_ERROR;
+    case FailureKind::kCompileTimeout:
+      return v1::FAILURE_KIND_COMPILE_TIMEOUT;
+    case FailureKind::kCrashed:
+      return v1::FAILURE_KIND_CRASHED;
+    case FailureKind::kRunTimeout:
+      return v1::FAILURE_KIND_RUN_TIMEOUT;
+    case FailureKind::kWrongOutput:
+      return v1::FAILURE_KIND_WRONG_OUTPUT;
+    case FailureKind::kOutOfBoundsWrite:
+      return v1::FAILURE_KIND_OUT_OF_BOUNDS_WRITE;
+    case FailureKind::kForbiddenCall:
+      return v1::FAILURE_KIND_FORBIDDEN_CALL;
+    case FailureKind::kImpossibleTime:
+      return v1::FAILURE_KIND_IMPOSSIBLE_TIME;
+    case FailureKind::kLostDevice:
+      return v1::FAILURE_KIND_LOST_DEVICE;
+  }
+  HONE_CHECK(false);
+  return v1::FAILURE_KIND_UNSPECIFIED;
+}
+
+v1::Timing ToProto(const VisitTiming& timing, const VisitResult& result) {
+  v1::Timing proto;
+  proto.mutable_seconds()->Add(timing.seconds.begin(), timing.seconds.end());
+  proto.set_calls_per_repeat(timing.calls_per_repeat);
+  proto.set_first_interleaved(timing.first_interleaved);
+  proto.set_max_error(timing.max_error);
+  proto.set_reference_seconds(result.reference_seconds);
+  proto.set_drift(result.drift);
+  return proto;
+}
+
+}  // namespace
+
+absl::StatusOr<VisitBatch> ToVisit(const v1::Batch& batch) {
+  VisitBatch result;
+  result.workload_digest = Sha256Hex(batch.workload());
+  result.artifact = batch.artifact();
+  result.tolerance = {batch.tolerance().rtol(), batch.tolerance().atol()};
+  result.fill_seed = batch.fill_seed();
+  result.threads = batch.threads();
+  result.policy = ToVisit(batch.policy());
+  result.final = batch.final();
+  if (batch.threads() < 1 || batch.threads() > kMostThreads) {
+    return absl::InvalidArgumentError(fmt::format("cannot measure with {} threads", batch.threads()));
+  }
+  for (const v1::Buffer& buffer : batch.buffers()) {
+    HONE_ASSIGN_OR_RETURN(result.buffers.emplace_back(), ToVisit(buffer));
+  }
+  HONE_ASSIGN_OR_RETURN(result.reference, ToVisit(result, batch.reference(), "the reference kernel"));
+  for (const v1::Candidate& candidate : batch.candidates()) {
+    HONE_ASSIGN_OR_RETURN(VisitKernel kernel,
+                          ToVisit(result, candidate.kernel(), fmt::format("candidate '{}'", candidate.id())));
+    if (!candidate.id().empty() && candidate.id() == batch.policy().incumbent_id()) {
+      result.policy.incumbent = static_cast<int>(result.candidates.size());
+    }
+    result.candidates.push_back({candidate.id(), std::move(kernel)});
+  }
+  return result;
+}
+
+v1::BatchResult ToProto(const VisitBatch& batch, const VisitResult& result) {
+  v1::BatchResult proto;
+  proto.set_error(result.error);
+  for (size_t i = 0; i < result.outcomes.size(); ++i) {
+    if (std::holds_alternative<std::monostate>(result.outcomes[i])) continue;
+    v1::CandidateOutcome* outcome = proto.add_outcomes();
+    outcome->set_candidate_id(batch.candidates[i].id);
+    if (const auto* timing = std::get_if<VisitTiming>(&result.outcomes[i])) {
+      *outcome->mutable_outcome()->mutable_timing() = ToProto(*timing, result);
+    } else {
+      const auto& failure = std::get<VisitFailure>(result.outcomes[i]);
+      outcome->mutable_outcome()->mutable_failure()->set_kind(ToProto(failure.kind));
+      outcome->mutable_outcome()->mutable_failure()->set_text(failure.text);
+    }
+  }
+  proto.set_visit_seconds(result.seconds);
+  return proto;
+}
+
+v1::BatchResult MeasureBatch(VisitRunner& visit_runner, const v1::Batch& batch, int cancel_fd, double peak_gflops) {
+  absl::StatusOr<VisitBatch> visit = ToVisit(batch);
+  if (visit.ok()) {
+    visit->call_seconds_min = CallSecondsMin(batch, peak_gflops);
+    return ToProto(*visit, visit_runner.Run(*visit, cancel_fd));
+  }
+  v1::BatchResult refused;
+  refused.set_error(std::string(visit.status().message()));
+  return refused;
+}
+
+}  // namespace hone::agent

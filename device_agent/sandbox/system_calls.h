@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// The system calls that a child may make: an allow-list with a reason for each. Any other call ends the child, and the
+// launcher learns its name.
+//
+// A filter (seccomp) passes the calls that running kernels need. Any other call stops, and the launcher, which holds
+// the filter's listener, decides: calls that only setup needs continue until setup is over; all others are the child's
+// end. So the code that made the call cannot influence the decision. If the system gives no listener, or one that
+// cannot let calls continue, a forbidden call raises SIGSYS and a second filter ends the setup phase. Not here: which
+// files and processes an allowed call can reach (namespaces.h, landlock.h).
+#ifndef HONE_DEVICE_AGENT_SANDBOX_SYSTEM_CALLS_H_
+#define HONE_DEVICE_AGENT_SANDBOX_SYSTEM_CALLS_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace hone::agent {
+
+// One call that is allowed, if `argument & mask == value` for each condition with a mask.
+struct SystemCall {
+  struct Condition {
+    enum class Value { kGiven, kOwnProcess, kChannel };
+    unsigned argument = 0;
+    uint64_t mask = 0;  // 0: no condition
+    uint64_t value = 0;
+    Value what = Value::kGiven;
+  };
+  const char* name;
+  const char* reason;
+  Condition first = {}, second = {};
+  int refused_with = 0;  // not 0: the call fails with this errno, and the child continues
+};
+
+// How a call that is not allowed is stopped.
+enum class CallFilter {
+  kNone,      // not at all: the system supports no filter
+  kSignal,    // SIGSYS
+  kListener,  // the holder of the listener decides; without a listener as kSignal
+};
+
+// Installs the filter in this process and all processes that it starts. channel: the only socket that they may use.
+// driver: calls of the device's driver, allowed at any time; if empty, the setup phase has an end. Returns the
+// listener, which must be sent to the launcher, or -1 if a forbidden call raises SIGSYS. kUnavailable: no filter is
+// possible.
+absl::StatusOr<int> AllowSystemCalls(CallFilter filter, std::span<const SystemCall> driver, int channel);
+
+// Ends the setup phase for all threads: the calls that only setup needs are forbidden from then on. With a listener
+// this does nothing, because the launcher enforces it.
+absl::Status EndSetup(std::span<const SystemCall> driver, int channel, int listener);
+
+// A call that stopped at the filter.
+struct StoppedCall {
+  uint64_t id = 0;
+  std::string name;        // "ptrace"
+  bool for_setup = false;  // whether setup needs it
+};
+// kUnavailable: the stopped call has ended, or its thread.
+absl::StatusOr<StoppedCall> ReceiveStoppedCall(int listener);
+// False if the system cannot let a stopped call continue (before Linux 5.5); the caller then stays stopped.
+bool LetContinue(int listener, const StoppedCall& call);
+
+std::string NameOfCall(int number);  // "call 999" if the name is not known here
+
+}  // namespace hone::agent
+
+#endif  // HONE_DEVICE_AGENT_SANDBOX_SYSTEM_CALLS_H_

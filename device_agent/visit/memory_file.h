@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files in memory (memfd) that the launcher and its children share by descriptor: the inputs of a child and its
+// results. Their size is sealed, because a process that has mapped a file would crash if another process made it
+// shorter.
+#ifndef HONE_DEVICE_AGENT_VISIT_MEMORY_FILE_H_
+#define HONE_DEVICE_AGENT_VISIT_MEMORY_FILE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace hone::agent {
+
+// Mapped memory of this process; the destructor unmaps it.
+class Mapping {
+ public:
+  Mapping() = default;
+  Mapping(char* data, size_t bytes) : data_(data), bytes_(bytes) {}
+  Mapping(Mapping&& other) noexcept;
+  Mapping& operator=(Mapping&& other) noexcept;
+  ~Mapping();
+
+  char* data() const { return data_; }
+  size_t bytes() const { return bytes_; }
+  std::string_view view() const { return {data_, bytes_}; }
+
+ private:
+  char* data_ = nullptr;
+  size_t bytes_ = 0;
+};
+
+class MemoryFile {
+ public:
+  enum class Access { kRead, kReadAndWrite };
+
+  // A file of `bytes` zeros. kResourceExhausted: no memory, or no descriptor.
+  static absl::StatusOr<MemoryFile> Create(const char* name, int64_t bytes);
+  // A sealed, read-only copy of `bytes`. Errors as Create.
+  static absl::StatusOr<MemoryFile> Holding(const char* name, std::string_view bytes);
+  MemoryFile() = default;
+  explicit MemoryFile(int descriptor) : descriptor_(descriptor) {}  // takes ownership
+  MemoryFile(MemoryFile&& other) noexcept;
+  MemoryFile& operator=(MemoryFile&& other) noexcept;
+  ~MemoryFile();
+
+  int descriptor() const { return descriptor_; }  // -1: no file
+  // Maps the whole file, shared with every process that maps it. The mapping stays valid after the file is closed.
+  // kResourceExhausted: no memory.
+  absl::StatusOr<Mapping> Map(Access access) const;
+  // Seals the contents for ever and for all processes. kUnavailable: the file is mapped for writing.
+  absl::Status MakeReadOnly() const;
+
+ private:
+  int descriptor_ = -1;
+};
+
+}  // namespace hone::agent
+
+#endif  // HONE_DEVICE_AGENT_VISIT_MEMORY_FILE_H_
