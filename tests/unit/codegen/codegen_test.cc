@@ -671,7 +671,7 @@ output y
   const auto kernel = CompileKernel(*workload, *schedule, target, "k");
   ASSERT_TRUE(kernel.ok()) << kernel.status();
   EXPECT_EQ(kernel->shared_bytes, (40 + 1) * 4 + 4);
-  const auto plain = CompileKernel(*workload, PlainSchedule(*workload, target), target, "k");
+  const auto plain = CompileKernel(*workload, NaiveSchedule(*workload, target), target, "k");
   ASSERT_TRUE(plain.ok()) << plain.status();
   EXPECT_EQ(plain->shared_bytes, 0);
 }
@@ -714,8 +714,8 @@ TEST(Link, JoinsObjectsOfBothArchitectures) {
 TEST(Link, KeepsTheSourcesOfKernelsApart) {
   const ir::Workload workload = Elementwise({"f32", "min(x[i, j], y[i, j])", -1, 1});
   const Target target = target::TypicalTarget(target::Kind::kOpenCl);
-  const auto a = CompileKernel(workload, PlainSchedule(workload, target), target, "first"),
-             b = CompileKernel(workload, PlainSchedule(workload, target), target, "second");
+  const auto a = CompileKernel(workload, NaiveSchedule(workload, target), target, "first"),
+             b = CompileKernel(workload, NaiveSchedule(workload, target), target, "second");
   ASSERT_TRUE(a.ok() && b.ok()) << a.status() << b.status();
   EXPECT_EQ(a->interface.main[0].lanes, 64);
   const auto linked = Link(std::vector<std::string>{a->code, b->code}, target);
