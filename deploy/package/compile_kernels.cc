@@ -127,7 +127,7 @@ absl::StatusOr<std::vector<CompiledKernel>> CompileKernels(std::span<const ir::W
   HONE_RETURN_IF_ERROR(RunParallel(workloads.size(), options.threads, [&](size_t i) -> absl::Status {
     const std::string name =
         fmt::format("workload {} ({})", ir::WorkloadDigest(workloads[i]).substr(0, 12), workloads[i].op);
-    const codegen::Subject subject(name);
+    const codegen::CompilationSubject subject(name);
     absl::StatusOr<CompiledKernel> kernel = KernelCompiler(workloads[i], i, options).Run();
     if (!kernel.ok()) return Annotate(kernel.status(), name);
     kernels[i] = *std::move(kernel);

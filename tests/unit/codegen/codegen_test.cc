@@ -310,7 +310,7 @@ TEST(EmitDeathTest, AFatalErrorOfLlvmNamesWhatIsCompiled) {
   ASSERT_TRUE(func.ok()) << func.status();
   const Target target = ParseTarget("x86_64 -mcpu=haswell").value();
   const auto emit = [&] {
-    const Subject subject("workload 0123 (matmul)");
+    const CompilationSubject subject("workload 0123 (matmul)");
     return Emit(std::span(&*func, 1), target).ok();
   };
   EXPECT_DEATH(emit(), "LLVM failed while compiling workload 0123 \\(matmul\\): Cannot select");
