@@ -116,7 +116,14 @@ void PtxEmitter::WaitForLaunchBefore() {
   llvm::Type* const pointer = builder_.getPtrTy(kGlobal);
   auto* const same =
       llvm::InlineAsm::get(llvm::FunctionType::get(pointer, {pointer}, false), "mov.b64 $0, $1;", "=l,l", true);
-  for (auto& [buffer, place] : places_) place.pointer = builder_.CreateCall(same, {place.pointer});
+  // In the order of params, because the order of addresses, which places_ has, differs from one compilation to the
+  // next.
+  std::set<const ir::BufferNode*> done;
+  for (const ir::Buffer& buffer : func_.params) {
+    if (!done.insert(buffer.get()).second) continue;
+    llvm::Value*& address = places_.at(buffer.get()).pointer;
+    address = builder_.CreateCall(same, {address});
+  }
 }
 
 void PtxEmitter::EmitStmt(const ir::Stmt& s) {

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -210,6 +211,20 @@ TEST(Cuda, OverlappingLaunchesWaitFirst) {
   EXPECT_EQ(Count(ptx, "ld.global"), 2);
   EXPECT_THAT(ptx, AllOf(Not(HasSubstr("ld.global.nc")), HasSubstr("griddepcontrol.launch_dependents;")));
   EXPECT_THAT(Ptx(func, "cuda:sm_90"), AllOf(HasSubstr("ld.global.nc"), Not(HasSubstr("griddepcontrol"))));
+}
+
+// The code must not depend on where the buffers of a func lie in the compiler's memory.
+TEST(Cuda, OverlappingLaunchesHaveEqualCodeInEveryCompilation) {
+  const std::string body = " grid 1 lanes 4 {\n  d[lane.id] = a[lane.id] + b[lane.id] + c[lane.id]\n}";
+  const auto forward = ir::ParseFunc("func f(a: f32[4], b: f32[4], c: f32[4], d: f32[4])" + body);
+  const auto backward = ir::ParseFunc("func f(d: f32[4], c: f32[4], b: f32[4], a: f32[4])" + body);
+  ASSERT_TRUE(forward.ok() && backward.ok()) << forward.status() << backward.status();
+  ir::Func reversed = *backward;
+  std::ranges::reverse(reversed.params);
+  const target::Target target = *target::ParseTarget("cuda:sm_90 -overlap");
+  const auto first = Emit({&*forward, 1}, target), second = Emit({&reversed, 1}, target);
+  ASSERT_TRUE(first.ok() && second.ok()) << first.status() << second.status();
+  EXPECT_EQ(*first, *second);
 }
 
 // LLVM 19 has a fault: it turns a load of 16 f16 into f32 without converting them.
