@@ -311,7 +311,7 @@ llvm::Value* ExprEmitter::EmitFloat32Call(const ir::Call& call, const Values& ar
   return is_angle ? EmitLargeAngles(call, args, value) : value;
 }
 
-// f64, f16 and bf16. No C library has a sigmoid.
+// A function of a type other than f32. The C library has no sigmoid, so that one is computed from exp.
 llvm::Value* ExprEmitter::EmitWideCall(const ir::Call& call, const Values& args) {
   if (call.function == ir::Intrinsic::kSigmoid) {
     const ir::Call exp{call.type, ir::Intrinsic::kExp, {}};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Turns expressions of the IR into LLVM values: the part that every back end made with LLVM has in common.
 //
-// Not for statements: func_emitter.h. The virtual functions are what machines differ in; each has a default that needs
-// no C library, no masked moves and no knowledge of alignment, so a new back end may begin with none of its own.
-// Operators on values that are there already: arithmetic.h. Private to codegen/llvm.
+// Start at EmitExpr. Statements: func_emitter.h; operators on LLVM values: arithmetic.h. A back end overrides the
+// virtual functions for what its machine does better. Their defaults need no C library, no masked moves and no
+// alignment beyond an element's. Private to codegen/llvm.
 #ifndef HONE_COMPILER_CODEGEN_LLVM_EXPR_EMITTER_H_
 #define HONE_COMPILER_CODEGEN_LLVM_EXPR_EMITTER_H_
 
@@ -49,7 +49,7 @@ class ExprEmitter {
 
   // The value of e at the insertion point. A node that several expressions of one statement share is emitted once.
   llvm::Value* EmitExpr(const ir::Expr& e);
-  // Forgets the values of nodes: those of one statement need not dominate what comes next.
+  // Forgets the values of all nodes. To be called between statements, because a value need not dominate the next one.
   void ForgetValues() { emitted_.clear(); }
   // Runs `then` only where the condition holds; then its value, else zero of `type`. Null type: no value, returns null.
   llvm::Value* EmitGuarded(llvm::Value* condition, llvm::Type* type, const std::function<llvm::Value*()>& then);
@@ -79,8 +79,8 @@ class ExprEmitter {
   virtual llvm::Value* EmitIndexBinary(const ir::Expr& /*e*/, const ir::Binary& /*binary*/) { return nullptr; }
   // C's fmod. The default needs no C library.
   virtual llvm::Value* EmitFloatMod(llvm::Value* a, llvm::Value* b) { return EmitWideFmod(builder_, a, b); }
-  // A sine, cosine or tangent in f32 whose `value` is wrong for angles from kAngleMax on: the right value for them,
-  // too, where the machine can. The default leaves it.
+  // A sine, cosine or tangent in f32. `value` is its value, which is wrong for angles from kAngleMax on. Returns a
+  // value that is right for all angles. The default returns `value`.
   virtual llvm::Value* EmitLargeAngles(const ir::Call& /*call*/, const Values& /*args*/, llvm::Value* value) {
     return value;
   }
@@ -90,19 +90,20 @@ class ExprEmitter {
   }
   // What is known of the alignment of the buffer's element `first`. The default: that of an element.
   virtual llvm::Align AlignOf(const ir::BufferNode& buffer, const ir::Expr& first) const;
-  // Whether one instruction moves those elements of a vector whose mask is set. Else a mask that is the same for all
-  // elements becomes a branch. `index`: where the access begins.
+  // Whether one instruction accesses just those elements whose mask is set. If not, a mask that is the same for all
+  // elements becomes a branch around the access. index: the index of the access.
   virtual bool HasMaskedAccess(ir::Type /*type*/, const ir::Expr& /*index*/) { return false; }
-  // Emits an access by `access`, which takes the value of the mask, or null for all elements. mask: may be undefined.
+  // Emits a vector access through `access`, which gets the value of the mask, or null to access all elements. mask: may
+  // be undefined. type: the element type in memory, and the width.
   virtual llvm::Value* EmitMasked(const ir::Expr& mask, ir::Type type,
                                   const std::function<llvm::Value*(llvm::Value*)>& access);
-  // A vector of elements that differ in where they are. `vector`: its type in memory.
+  // The value of a load of more than one element. element, vector: the types of one and of all of them in memory.
   virtual llvm::Value* EmitVectorLoad(const ir::Load& load, llvm::Type* element, llvm::FixedVectorType* vector);
-  // A vector of consecutive elements from `address` on. mask: null for all elements; elements whose mask is not set are
-  // 0.
+  // A load of consecutive elements from `address` on. mask: the value of load.mask, or null if there is none. Elements
+  // whose mask is not set become 0.
   virtual llvm::Value* EmitContiguousLoad(const ir::Load& load, llvm::Value* address, llvm::FixedVectorType* vector,
                                           llvm::Value* mask);
-  // A vector of elements a constant `stride` > 1 apart, without mask; null: it is gathered element by element.
+  // A load of elements at a constant distance of `stride` > 1, without a mask. Null: they are gathered one by one.
   virtual llvm::Value* EmitStridedLoad(const ir::Load& /*load*/, int64_t /*stride*/,
                                        llvm::FixedVectorType* /*vector*/) {
     return nullptr;
@@ -123,8 +124,8 @@ class ExprEmitter {
   Places places_;                       // of the buffers that are visible at the insertion point
   Variables variables_;                 // of the names that are visible there
   ir::Ranges ranges_;                   // what is known of these names
-  llvm::MDNode* alias_domain_;
-  std::vector<llvm::MDNode*> scopes_;  // alias scopes of places_
+  llvm::MDNode* alias_domain_;          // of the func's buffers
+  std::vector<llvm::MDNode*> scopes_;   // alias scopes of places_
 
  private:
   llvm::Value* EmitNode(const ir::Expr& e);

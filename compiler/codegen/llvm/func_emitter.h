@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Turns the statements of one lowered func into an LLVM function: what CPUs and GPUs have in common.
 //
-// CpuEmitter and PtxEmitter say how a func begins (Run), and override the statements that their machines execute in
-// another way. Expressions: expr_emitter.h. Private to codegen/llvm.
+// CpuEmitter and PtxEmitter derive from it: they write the beginning of the function (Run), and override the statements
+// that their machines execute in another way. Start at EmitStmt. Expressions: expr_emitter.h. Private to codegen/llvm.
 #ifndef HONE_COMPILER_CODEGEN_LLVM_FUNC_EMITTER_H_
 #define HONE_COMPILER_CODEGEN_LLVM_FUNC_EMITTER_H_
 
@@ -31,8 +31,9 @@ class FuncEmitter : public ExprEmitter {
   virtual void EmitLet(const ir::Let& let);
   // Emits a serial loop in a better form, if it has one on this machine. False: nothing was emitted.
   virtual bool EmitLoopByPattern(const ir::For& /*loop*/) { return false; }
+  // A loop whose iterations threads share. The default fails: lowering for a machine without threads leaves none.
   virtual void EmitParallel(const ir::For& loop);
-  // Memory for the buffer, which ends with the statement that allocates it. The default: the stack.
+  // The address of memory for the buffer of an Alloc. The default: the stack.
   virtual llvm::Value* AllocateBuffer(const ir::BufferNode& buffer);
   virtual void EmitContract(const ir::Contract& contract) = 0;  // a tensor instruction
   // The defaults are right for a machine that runs a func in one thread, and whose copies are loads and stores.

@@ -114,7 +114,8 @@ std::array<llvm::Value*, 2> PtxEmitter::EmitQuarterRow(const ir::MatrixOperand& 
   return words;
 }
 
-// Of 32 lanes together. Each lane loads what mma takes from it, which lies in the rows and columns of its neighbours.
+// 32 lanes run mma together. Each loads the part of a and b that mma takes from it, which lies in the rows and columns
+// of its neighbours.
 void PtxEmitter::EmitContract(const ir::Contract& contract) {
   const ir::TensorInstructionEntry& entry = EntryOf(contract.instruction);
   HONE_CHECK(entry.lanes > 1);
