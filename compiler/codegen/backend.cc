@@ -30,7 +30,7 @@ absl::StatusOr<std::string> EmitSource(std::span<const ir::Func> funcs, const ta
   return EmitOpenCl(funcs, effort == Effort::kKernel);
 }
 
-// Every source stands alone: a device builds each candidate by itself, so that one that does not build harms no other.
+// Each source stands alone. The device builds each candidate by itself, so that one that fails to build harms no other.
 absl::StatusOr<Artifact> Concatenate(std::span<const std::string> objects) {
   Artifact artifact;
   for (const std::string& object : objects) {
@@ -42,11 +42,10 @@ absl::StatusOr<Artifact> Concatenate(std::span<const std::string> objects) {
 
 std::optional<Assembled> NoAssembler(const std::string&, const target::Target&) { return std::nullopt; }
 
-constexpr Backend kCpu = {EmitMachineCode, LinkShared, CodeOfCpu, EnabledFeatures, NoAssembler};
+constexpr Backend kCpu = {EmitCpuCode, LinkShared, CodeOfCpu, EnabledFeatures, NoAssembler};
 constexpr Backend kOpenCl = {EmitSource, Concatenate, [](const target::Target&) { return CodeKind::kOpenCl; },
                              [](const target::Target&) { return std::vector<std::string>(); }, NoAssembler};
-
-constexpr Backend kCuda = {EmitMachineCode, Concatenate, [](const target::Target&) { return CodeKind::kPtx; },
+constexpr Backend kCuda = {EmitPtx, Concatenate, [](const target::Target&) { return CodeKind::kPtx; },
                            [](const target::Target&) { return std::vector<std::string>(); }, AssemblePtx};
 
 const Backend& BackendOf(target::Kind kind) {

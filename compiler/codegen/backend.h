@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A back end: how code comes about for one kind of target. Private to codegen/, which chooses by a table (backend.cc).
+// A back end: the functions that make code for one kind of target. Private to codegen/: others include codegen.h.
 //
-// A new kind of target is a folder beside llvm/ and opencl/, and an entry there; docs/howto/add-a-back-end.md.
+// The table of back ends is in backend.cc. A new kind of target gets a folder beside llvm/ and opencl/, and a row of
+// that table; docs/howto/add-a-back-end.md.
 #ifndef HONE_COMPILER_CODEGEN_BACKEND_H_
 #define HONE_COMPILER_CODEGEN_BACKEND_H_
 
@@ -14,6 +15,7 @@
 
 namespace hone::codegen {
 
+// What the functions return and promise is said in codegen.h, at Emit, Link, CodeKindOf, RequiredFeatures and Assemble.
 struct Backend {
   absl::StatusOr<std::string> (*emit)(std::span<const ir::Func> funcs, const target::Target& target, Effort effort,
                                       Output output);
@@ -23,13 +25,16 @@ struct Backend {
   std::optional<Assembled> (*assemble)(const std::string& object, const target::Target& target);
 };
 
-// llvm/: machine code for CPUs, and PTX for CUDA.
-absl::StatusOr<std::string> EmitMachineCode(std::span<const ir::Func> funcs, const target::Target& target,
-                                            Effort effort, Output output);
+// llvm/: machine code for CPUs, from funcs without a grid, and PTX for CUDA, from funcs with one.
+absl::StatusOr<std::string> EmitCpuCode(std::span<const ir::Func> funcs, const target::Target& target, Effort effort,
+                                        Output output);
+absl::StatusOr<std::string> EmitPtx(std::span<const ir::Func> funcs, const target::Target& target, Effort effort,
+                                    Output output);
+// A shared object of relocatable ELF objects.
 absl::StatusOr<Artifact> LinkShared(std::span<const std::string> objects);
 std::vector<std::string> EnabledFeatures(const target::Target& target);
 
-// With a ptxas of PATH, or of a toolkit where NVIDIA installs it.
+// Runs the ptxas on PATH, or that of a CUDA toolkit at NVIDIA's place. Empty if there is none, or it fails.
 std::optional<Assembled> AssemblePtx(const std::string& object, const target::Target& target);
 
 }  // namespace hone::codegen

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -17,7 +18,7 @@
 namespace hone::codegen {
 namespace {
 
-constexpr int kPlainLanes = 64;
+constexpr int kNaiveLanesMax = 64;
 
 KernelBuffer Describe(const ir::BufferNode& buffer, BufferRole role) {
   return {role, ir::ToString(ir::Type{buffer.dtype}), buffer.shape};
@@ -34,7 +35,7 @@ bool Reads(const std::vector<ir::Func>& funcs, const ir::Buffer& buffer) {
   return reads;
 }
 
-// Of all buffers: each has a place of its own.
+// The bytes of all shared buffers; no two share a place.
 int64_t SharedBytes(const ir::Stmt& body) {
   std::set<const ir::BufferNode*> counted;
   int64_t bytes = 0;
@@ -45,6 +46,13 @@ int64_t SharedBytes(const ir::Stmt& body) {
     return false;
   });
   return bytes;
+}
+
+// The naive schedule of a target whose kernels are launched over lanes; nullopt for others, which run unscheduled
+// loops. The only place here that asks for the kind of execution.
+std::optional<schedule::Schedule> OneElementPerLane(const ir::Workload& workload, const target::Target& target) {
+  if (!target.facts().has_grid) return std::nullopt;
+  return schedule::SpreadOverLanes(schedule::Start(workload), std::min(kNaiveLanesMax, target.hierarchy.max_lanes));
 }
 
 class InterfaceBuilder {
@@ -75,7 +83,8 @@ class InterfaceBuilder {
     result_.buffers.push_back(Describe(*buffer, role));
   }
 
-  // Slices for what goes from launch to launch; a func without a grid slices its workspace itself. The bytes of it all.
+  // Adds a buffer for each tensor that one launch leaves to a later one, behind the workspace that a func without a
+  // grid slices itself. Returns the bytes of all.
   int64_t AddWorkspace(const std::vector<ir::Buffer>& slices, const std::vector<ir::Func>& funcs) {
     int64_t bytes = 0;
     for (const ir::Func& func : funcs) bytes = std::max(bytes, passes::WorkspaceBytes(func));
@@ -109,13 +118,12 @@ class InterfaceBuilder {
 
 }  // namespace
 
-schedule::Schedule PlainSchedule(const ir::Workload& workload, const target::Target& target) {
-  if (!target.facts().has_grid) return {};
-  return schedule::SpreadOverLanes(schedule::Start(workload), std::min(kPlainLanes, target.hierarchy.max_lanes));
+schedule::Schedule NaiveSchedule(const ir::Workload& workload, const target::Target& target) {
+  return OneElementPerLane(workload, target).value_or(schedule::Schedule());
 }
 
 schedule::Schedule ReferenceSchedule(const ir::Workload& workload, const target::Target& target) {
-  if (target.facts().has_grid) return PlainSchedule(workload, target);
+  if (std::optional<schedule::Schedule> lanes = OneElementPerLane(workload, target)) return *std::move(lanes);
   schedule::Schedule schedule;
   for (const ir::Stage& stage : workload.stages) {
     if (stage.reduce_axes.empty() || stage.axes.empty() || stage.axes.back().extent < 8) continue;

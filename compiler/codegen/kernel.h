@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A workload with a schedule, compiled: the code and how to call it.
+// Compiles a workload with a schedule into a Kernel: the code, and how to call it.
 //
-// Used by the build child (a batch of candidates) and by the final compile (one kernel per workload).
+// The build child compiles a batch of candidates with it, and `hone compile` one kernel per workload. Code generation
+// alone, from lowered funcs: codegen.h.
 #ifndef HONE_COMPILER_CODEGEN_KERNEL_H_
 #define HONE_COMPILER_CODEGEN_KERNEL_H_
 
@@ -17,30 +18,30 @@
 namespace hone::codegen {
 
 struct Kernel {
-  KernelInterface interface;  // named as asked for
-  int64_t shared_bytes = 0;   // that a group of any of its launches takes; 0 without lanes
-  ir::Func prepare;           // lowered, undefined body if nothing is packed, for a machine without lanes
-  std::string code;           // the functions of the launches, as Emit (codegen.h) makes them: ELF, or OpenCL C
+  KernelInterface interface;  // has the name that CompileKernel was given
+  int64_t shared_bytes = 0;   // the most that a group of any launch takes; 0 for a target without lanes
+  ir::Func prepare;           // lowered for a CPU: packs constants on the host; undefined body if none is packed there
+  std::string code;           // the functions of the launches, as made by Emit (codegen.h)
 };
 
 struct CompileOptions {
   Effort effort = Effort::kKernel;
-  PassOptions<ir::Func> passes = {};  // of lowering
-  bool prepares = true;               // `code` has the launches of `prepare`, too
+  PassOptions<ir::Func> passes = {};  // for the passes of lowering
+  bool prepares = true;               // `code` also has the launches that pack constants on the device
 };
 
-// Errors: FailedPrecondition or NotFound (the schedule is illegal for the workload), Internal (a pass is at fault, or
-// code generation failed).
+// Errors: FailedPrecondition or NotFound: the schedule is illegal for the workload. Internal: a pass or code generation
+// failed.
 absl::StatusOr<Kernel> CompileKernel(const ir::Workload& workload, const schedule::Schedule& schedule,
                                      const target::Target& target, const std::string& name,
                                      const CompileOptions& options = {});
 
-// The schedule of the reference kernel, and of one whose default does not work: unscheduled loops, but with the last
-// axis innermost where a stage reduces, so that the standard passes of LLVM can vectorize it. Nothing of a space or a
-// template.
+// The schedule of the reference kernel, and the fallback for a default schedule that fails: unscheduled loops, with the
+// last axis innermost in stages that reduce, so that LLVM's standard passes can vectorize them. It uses no space and no
+// template. For a target with lanes: NaiveSchedule.
 schedule::Schedule ReferenceSchedule(const ir::Workload& workload, const target::Target& target);
-// Plain loops: nothing that could fail to compile. With lanes, one element is one lane's work.
-schedule::Schedule PlainSchedule(const ir::Workload& workload, const target::Target& target);
+// Unscheduled loops, which always compile. For a target with lanes, each lane computes one element.
+schedule::Schedule NaiveSchedule(const ir::Workload& workload, const target::Target& target);
 
 }  // namespace hone::codegen
 

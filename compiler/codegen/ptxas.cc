@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Machine code by NVIDIA's assembler, which comes with a CUDA toolkit, of PTX. Nobody needs it: where there is none,
-// the device's driver does the same later.
+// Assembles PTX to machine code with NVIDIA's ptxas, which comes with a CUDA toolkit. It is optional: without it, the
+// device's driver assembles the PTX when it loads it.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -17,10 +17,10 @@
 namespace hone::codegen {
 namespace {
 
-constexpr char kWhereToolkitsAre[] = "/usr/local/cuda/bin/ptxas";
+constexpr char kToolkitPtxas[] = "/usr/local/cuda/bin/ptxas";
 
-// The largest of the numbers that stand before `what` in the text; 0 if none does.
-int64_t MostOf(std::string_view text, std::string_view what) {
+// The largest number that stands directly before `what` in the text; 0 if there is none.
+int64_t LargestBefore(std::string_view text, std::string_view what) {
   int64_t most = 0;
   for (size_t at = text.find(what); at != std::string_view::npos; at = text.find(what, at + 1)) {
     size_t begin = at;
@@ -36,21 +36,22 @@ int64_t MostOf(std::string_view text, std::string_view what) {
 
 std::optional<Assembled> AssemblePtx(const std::string& object, const target::Target& target) {
   std::string assembler = FindProgram("ptxas");
-  if (assembler.empty()) assembler = kWhereToolkitsAre;
+  if (assembler.empty()) assembler = kToolkitPtxas;
   if (access(assembler.c_str(), X_OK) != 0) return std::nullopt;
   const absl::StatusOr<TemporaryFolder> scratch = TemporaryFolder::Create();
   if (!scratch.ok()) return std::nullopt;
   const std::string source = *scratch / "kernel.ptx", made = *scratch / "kernel.cubin";
   std::ofstream(source) << object;
-  // It may not know the architecture.
+  // Fails if this ptxas does not know the architecture.
   const absl::StatusOr<std::string> text = RunProgram({assembler, "-v", "-arch", target.cpu, source, "-o", made});
   if (!text.ok()) return std::nullopt;
   std::ifstream file(made, std::ios::binary);
   std::string machine_code{std::istreambuf_iterator<char>(file), {}};
   if (machine_code.empty()) return std::nullopt;
-  return Assembled{{.registers = MostOf(*text, " registers"),
-                    .shared_bytes = MostOf(*text, " bytes smem"),
-                    .spill_bytes = std::max(MostOf(*text, " bytes spill stores"), MostOf(*text, " bytes spill loads"))},
+  return Assembled{{.registers = LargestBefore(*text, " registers"),
+                    .shared_bytes = LargestBefore(*text, " bytes smem"),
+                    .spill_bytes = std::max(LargestBefore(*text, " bytes spill stores"),
+                                            LargestBefore(*text, " bytes spill loads"))},
                    std::move(machine_code)};
 }
 

@@ -24,10 +24,10 @@ int64_t SharedAlignment(const ir::BufferNode& buffer) {
 
 SharedMemory PlaceShared(const ir::Func& func, const target::Memory& memory) {
   SharedMemory shared;
-  // Swizzled ones first: they begin, and end, on a multiple of more.
+  // Swizzled buffers first: their beginnings and sizes are multiples of a larger alignment.
   for (const ir::Scope scope : {ir::Scope::kSwizzled, ir::Scope::kShared}) Place(func.body, scope, shared);
   if (ir::HasGroupCopies(func.body)) {
-    shared.bundles = shared.asked_bytes;
+    shared.copy_counters = shared.asked_bytes;
     shared.asked_bytes += ir::kBundlesBytes;
   }
   return shared.asked_bytes > memory.unasked_shared_bytes ? shared : SharedMemory{};

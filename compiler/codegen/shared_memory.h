@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the buffers lie that the lanes of a group share. Private to codegen/: the emitter places them, and the
-// interface of the kernel asks for what a launch does not have by itself.
+// Places the buffers that the lanes of a group share. Private to codegen/.
+//
+// The back end for CUDA emits the places, and the interface of the kernel tells the launch how many bytes to request.
 #ifndef HONE_COMPILER_CODEGEN_SHARED_MEMORY_H_
 #define HONE_COMPILER_CODEGEN_SHARED_MEMORY_H_
 
@@ -13,16 +14,16 @@
 namespace hone::codegen {
 
 struct SharedMemory {
-  // Bytes that the launch must ask for, which then hold all of the func's buffers; 0: it has enough, and every buffer
-  // is one of its own.
+  // Bytes that the launch must request. They hold all shared buffers of the func. 0: the buffers fit into what every
+  // launch has, and each is a variable of its own.
   int64_t asked_bytes = 0;
-  std::map<const ir::BufferNode*, int64_t> places;  // from the beginning of these, if there are any
-  int64_t bundles = 0;                              // where what tells of copies of the group is, likewise
+  std::map<const ir::BufferNode*, int64_t> places;  // byte offsets in the requested memory; empty if none is requested
+  int64_t copy_counters = 0;                        // byte offset of the counters of group copies there
 };
 
-// On a multiple of so many bytes it begins.
+// The alignment of a shared buffer, in bytes.
 int64_t SharedAlignment(const ir::BufferNode& buffer);
-// None lies where another does: nobody waits between the last reader of one and the first writer of another.
+// Buffers never overlap, because no barrier separates the last reader of one from the first writer of another.
 SharedMemory PlaceShared(const ir::Func& func, const target::Memory& memory);
 
 }  // namespace hone::codegen

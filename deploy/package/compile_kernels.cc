@@ -34,7 +34,7 @@ class KernelCompiler {
 
   absl::StatusOr<CompiledKernel> Run() {
     if (options_.plain) {
-      HONE_RETURN_IF_ERROR(Compile(codegen::PlainSchedule(workload_, options_.target), codegen::Effort::kReference));
+      HONE_RETURN_IF_ERROR(Compile(codegen::NaiveSchedule(workload_, options_.target), codegen::Effort::kReference));
       return std::move(result_);
     }
     HONE_RETURN_IF_ERROR(UseRecord());
@@ -69,7 +69,7 @@ class KernelCompiler {
 
   // As they stand. For a CPU nobody vectorized these, which is left to LLVM; lanes have but one such schedule.
   absl::Status CompileLoops() {
-    const schedule::Schedule plain = codegen::PlainSchedule(workload_, options_.target);
+    const schedule::Schedule plain = codegen::NaiveSchedule(workload_, options_.target);
     if (options_.target.facts().has_grid) return Compile(plain);
     const schedule::Schedule reference = codegen::ReferenceSchedule(workload_, options_.target);
     if (Compile(reference, codegen::Effort::kReference).ok()) return absl::OkStatus();
@@ -127,7 +127,7 @@ absl::StatusOr<std::vector<CompiledKernel>> CompileKernels(std::span<const ir::W
   HONE_RETURN_IF_ERROR(RunParallel(workloads.size(), options.threads, [&](size_t i) -> absl::Status {
     const std::string name =
         fmt::format("workload {} ({})", ir::WorkloadDigest(workloads[i]).substr(0, 12), workloads[i].op);
-    const codegen::Subject subject(name);
+    const codegen::CompilationSubject subject(name);
     absl::StatusOr<CompiledKernel> kernel = KernelCompiler(workloads[i], i, options).Run();
     if (!kernel.ok()) return Annotate(kernel.status(), name);
     kernels[i] = *std::move(kernel);

@@ -70,7 +70,7 @@ absl::StatusOr<ConstantPacker> ConstantPacker::Create(std::span<const CompiledKe
   for (const auto& [name, prepare] : distinct) preparing.push_back(prepare);
   std::vector<std::string> objects(preparing.size());
   HONE_RETURN_IF_ERROR(RunParallel(preparing.size(), threads, [&](size_t i) -> absl::Status {
-    const codegen::Subject subject(preparing[i]->name);
+    const codegen::CompilationSubject subject(preparing[i]->name);
     // Fused multiply-adds would round otherwise than on a machine without them: a package is the same everywhere.
     HONE_ASSIGN_OR_RETURN(objects[i], codegen::Emit({preparing[i], 1}, *host, codegen::Effort::kReference));
     return absl::OkStatus();

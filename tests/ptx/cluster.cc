@@ -11,8 +11,8 @@ Cluster::Cluster(const Kernel& kernel, const Launch& launch) {
   for (uint32_t n = 0; n < kernel.cluster; ++n) groups_.push_back(std::make_unique<Group>(kernel, launch));
 }
 
-// Each group goes on as far as it can before the next does: what one needs of another, it waits for. So at one barrier
-// a group is far ahead, at the next far behind.
+// Each group runs as far as it can before the next one does, so a missing wait for another group is found. A group is
+// far ahead of the others at one barrier, and far behind at the next.
 absl::Status Cluster::Run(uint32_t first) {
   for (size_t n = 0; n < groups_.size(); ++n) {
     HONE_RETURN_IF_ERROR(groups_[n]->Begin(first + static_cast<uint32_t>(n), groups_));

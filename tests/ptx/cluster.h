@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups that run at once and reach each other's shared memory; of most kernels one alone.
+// Runs the groups of one cluster at the same time: they reach each other's shared memory. Most kernels have clusters of
+// one group.
 #ifndef HONE_TESTS_PTX_CLUSTER_H_
 #define HONE_TESTS_PTX_CLUSTER_H_
 
@@ -15,9 +16,9 @@ namespace hone::ptx {
 class Cluster {
  public:
   Cluster(const Kernel& kernel, const Launch& launch);
-  // The groups from that number on, from their first instructions to their last.
+  // Runs the cluster whose first group has that number, from the first instruction to the last.
   absl::Status Run(uint32_t first);
-  // After all of them: nothing was written that was read as what nobody writes.
+  // To be called after all clusters have run: fails if a buffer that was read as read-only was also written.
   absl::Status CheckReadOnly();
 
  private:

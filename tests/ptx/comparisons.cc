@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// setp: two values are compared, and what comes of it may be combined with a predicate.
+// setp: compares two values. The result may be combined with a predicate.
 #include <cmath>
 #include <vector>
 
@@ -58,7 +58,7 @@ bool Combined(const Instruction& i, bool value, uint64_t predicate) {
   return value;
 }
 
-// kOrNan: holds, too, where one of them is NaN.
+// kOrNan: also true if an operand is NaN.
 template <typename T, Relation kRelation, bool kOrNan>
 struct Comparison {
   static bool Holds(uint64_t first, uint64_t second) {
@@ -72,7 +72,7 @@ struct Comparison {
     s[i.to] = Combined(i, holds, c) ? 1 : 0;
   }
 };
-// Each half has a predicate of its own, the lower one the first.
+// Each half gives a predicate of its own, the lower half the first.
 template <typename T, Relation kRelation, bool kOrNan>
 struct Comparison<Pair<T>, kRelation, kOrNan> {
   static void Set(const Instruction& i, uint64_t* s) {

@@ -29,7 +29,7 @@ long double FloatOf(uint64_t slot) {
   return Plain(Slot<T>::Get(slot));
 }
 template <typename T>
-uint64_t FromFloat(long double x) {  // which is one of T's
+uint64_t FromFloat(long double x) {  // x is a value of T
   if constexpr (std::is_same_v<T, F16> || std::is_same_v<T, Bf16>) {
     return Slot<T>::Put(Odd{static_cast<double>(x)});
   } else {
@@ -37,13 +37,14 @@ uint64_t FromFloat(long double x) {  // which is one of T's
   }
 }
 
-// A register may be wider than the type of what it is given: signed values fill it with their sign.
+// A register may be wider than its value's type: the sign of a signed value fills it.
 template <typename To>
 uint64_t Widened(To x) {
   return static_cast<uint64_t>(x);
 }
 
-// Out of range is the end of the range; NaN is 0, with 64 bits on either side the integer of the highest bit alone.
+// Values out of range become the end of the range. NaN becomes 0, or, if either type has 64 bits, the integer whose
+// highest bit alone is set.
 template <typename To, typename From>
 uint64_t FloatToInteger(long double x, Rounding rounding) {
   using Limits = std::numeric_limits<To>;
@@ -83,7 +84,7 @@ void Convert(const Instruction& i, uint64_t* s) {
     } else {
       x = Slot<From>::Get(s[i.a]);
     }
-    // `negated` marks a rounding to whole numbers, which has no other.
+    // `negated` marks a rounding to whole numbers.
     if (i.negated) x = std::copysign(RoundWhole(x, i.rounding), x);
     x = i.negated ? x : RoundTo(kFormatOf<To>, x, i.rounding);
     if (i.saturates) x = !(x > 0) ? 0 : x > 1 ? 1 : x;
@@ -104,7 +105,7 @@ constexpr std::array<std::array<Compute, 12>, 12> kConversions = {
     kFromAll<uint8_t>,  kFromAll<int8_t>,  kFromAll<uint16_t>, kFromAll<int16_t>, kFromAll<uint32_t>, kFromAll<int32_t>,
     kFromAll<uint64_t>, kFromAll<int64_t>, kFromAll<F16>,      kFromAll<Bf16>,    kFromAll<float>,    kFromAll<double>};
 
-// "rn" and the like; with an i behind, to whole numbers.
+// Roundings as "rn"; as "rni", to whole numbers.
 bool DecodeRounding(std::string_view part, Instruction* i, bool* whole) {
   if (part.size() < 2 || part[0] != 'r') return false;
   *whole = part.size() == 3 && part[2] == 'i';
@@ -147,7 +148,7 @@ std::optional<Operation> DecodeConversion(std::string_view name, Instruction* in
   const auto to = std::ranges::find(kTypes, parts[parts.size() - 2]), from = std::ranges::find(kTypes, parts.back());
   if (to == kTypes.end() || from == kTypes.end()) return std::nullopt;
   const bool to_float = to->find('f') != std::string_view::npos, from_float = from->find('f') != std::string_view::npos;
-  // What a conversion must say, and what it must not.
+  // The modifiers that a conversion must have, and those that it must not have.
   if (to_float && !from_float && (!rounds || whole)) return std::nullopt;
   if (!to_float && from_float && !whole) return std::nullopt;
   if (!to_float && !from_float && rounds) return std::nullopt;

@@ -11,7 +11,7 @@
 namespace hone::ptx {
 namespace {
 
-// What a lane can ask of where it stands; groups and lanes have one axis.
+// The special registers. Groups and lanes have one axis.
 std::optional<uint32_t> SpecialRegister(std::string_view name) {
   constexpr std::pair<std::string_view, uint32_t> kNames[] = {
       {"%tid.x", kTidX},    {"%ntid.x", kNtidX}, {"%ctaid.x", kCtaidX}, {"%nctaid.x", kNctaidX}, {"%laneid", kLaneId},
@@ -275,7 +275,7 @@ absl::Status Decoder::DecodeCopy(Instruction i) {
   return absl::OkStatus();
 }
 
-// In the list: how many bytes, the address of an object, and which groups of the cluster have one there.
+// The list holds the number of bytes, the address of an object, and the mask of the groups that have an object there.
 absl::Status Decoder::DecodeGroupCopy(Instruction i) {
   const std::vector<Operand>& operands = statement_->operands;
   std::string name = statement_->name;
@@ -362,8 +362,8 @@ absl::Status Decoder::DecodeMma(Instruction i) {
   return absl::OkStatus();
 }
 
-// "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16" of operands in shared memory, in the order of K; of TF32 the
-// first may be registers, which come behind the sums.
+// "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16" with operands in shared memory whose rows are contiguous in K.
+// With TF32 the first operand may be registers, which follow the sums in the list.
 absl::Status Decoder::DecodeProduct(Instruction i) {
   const std::string& name = statement_->name;
   const std::vector<Operand>& operands = statement_->operands;
@@ -389,7 +389,7 @@ absl::Status Decoder::DecodeProduct(Instruction i) {
       return Unknown();
     }
     i.element = type->second;
-    // Neither operand is negated, and of halves both lie in the order of K.
+    // Neither operand is negated; 16-bit operands are not transposed.
     std::string rest;
     for (size_t n = 4; n < operands.size(); ++n) rest += operands[n].text;
     const bool tf32 = i.element == Element::kTf32;
@@ -444,7 +444,7 @@ absl::Status Decoder::Finish() {
   exit.kind = Kind::kExit;
   Emit(exit);
   uint64_t used[2] = {kSharedBegin, kLocalBegin};
-  // What a launch asks for lies behind the rest.
+  // Memory that the launch requests follows all other variables.
   std::ranges::stable_partition(named_, [&](const auto& named) { return !variables_[named.first].asked; });
   for (const auto& [v, slot] : named_) {
     const Variable& variable = variables_[v];

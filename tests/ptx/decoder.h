@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statements of one kernel to instructions.
+// Decodes the statements of one kernel into instructions (instruction.h).
 #ifndef HONE_TESTS_PTX_DECODER_H_
 #define HONE_TESTS_PTX_DECODER_H_
 
@@ -23,8 +23,8 @@ struct Variable {
   Space space = Space::kGlobal;
   int64_t align = 1;
   uint64_t bytes = 0;
-  bool asked = false;    // shared memory of the size that a launch asks for
-  uint64_t address = 0;  // of global memory; else given by Finish, if it is named at all
+  bool asked = false;    // shared memory whose size the launch gives
+  uint64_t address = 0;  // of global memory; for other spaces set by Finish, if any instruction names the variable
 };
 
 class Decoder {
@@ -38,11 +38,11 @@ class Decoder {
   void OpenScope() { scopes_.emplace_back(); }
   void CloseScope() { scopes_.pop_back(); }
   absl::Status Decode(const Statement& statement);
-  // Gives places to what was named, and branches their targets.
+  // Gives addresses to the variables that were named, and targets to the branches. Called last.
   absl::Status Finish();
 
  private:
-  // By the first word of the name; each refuses what it does not know.
+  // One function per first word of an instruction's name. Each returns an error for a form that it does not know.
   absl::Status DecodeCompute(const Operation& operation, Instruction i);
   absl::Status DecodeMove(Instruction i);
   absl::Status DecodeAddress(Instruction i);  // cvta
@@ -59,7 +59,7 @@ class Decoder {
   bool HasOperands(size_t count) const { return statement_->operands.size() == count; }
   absl::StatusOr<uint32_t> SlotOf(const Operand& operand);
   absl::StatusOr<uint64_t> NumberOf(const Operand& operand) const;
-  // Slots of all parts, as a list of the kernel's.
+  // Adds the slots of all parts to Kernel::lists, and sets the instruction's list to them.
   absl::Status AddList(const std::vector<Operand>& parts, Instruction* i);
   absl::Status SetAddress(const Operand& operand, Instruction* i);
   uint32_t Constant(uint64_t value);
@@ -68,13 +68,13 @@ class Decoder {
 
   Kernel* kernel_;
   const Statement* statement_ = nullptr;
-  std::vector<std::string_view> parts_;  // of its name
+  std::vector<std::string_view> parts_;  // of the statement's name, between its dots
   std::vector<std::unordered_map<std::string, uint32_t>> scopes_;
   std::map<uint64_t, uint32_t> constants_;
   std::vector<Variable> variables_;
-  std::vector<std::pair<size_t, uint32_t>> named_;  // variables, and the slots with their addresses
+  std::vector<std::pair<size_t, uint32_t>> named_;  // index of a variable, and the slot that gets its address
   std::map<std::string, uint32_t> labels_;
-  std::vector<std::pair<size_t, std::string>> branches_;  // instructions, and where they go
+  std::vector<std::pair<size_t, std::string>> branches_;  // index of a branch, and its label
 };
 
 }  // namespace hone::ptx

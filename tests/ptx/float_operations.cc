@@ -57,7 +57,7 @@ struct Divide {
   }
 };
 
-// NaN comes through where `kNan`, else the other operand does. -0 is less than +0.
+// If kNan, a NaN is the result; else the other operand is. -0 is less than +0.
 template <bool kNan, bool kLeast>
 struct Extreme {
   template <typename V>
@@ -74,7 +74,7 @@ struct Extreme {
   static double Nan(double) { return std::bit_cast<double>(uint64_t{0x7fffffffffffffff}); }
 };
 
-// Functions that devices approximate: computed in f64, so that they are as right as f32 can be.
+// Functions that devices approximate are computed in f64, so their f32 results are correctly rounded almost always.
 using Function = double (*)(double);
 template <Function kFunction>
 struct Call {
@@ -92,7 +92,7 @@ double Sine(double x) { return std::sin(x); }
 double Cosine(double x) { return std::cos(x); }
 double HyperbolicTangent(double x) { return std::tanh(x); }
 
-// Of two numbers the first is the upper half.
+// The first of two operands becomes the upper half.
 template <typename T>
 void ConvertTwo(const Instruction& i, uint64_t* s) {
   const Odd upper{Slot<float>::Get(s[i.a])}, lower{Slot<float>::Get(s[i.b])};

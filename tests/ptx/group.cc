@@ -10,8 +10,8 @@
 namespace hone::ptx {
 namespace {
 
-constexpr uint64_t kStaticShared = 48 << 10;           // that a kernel may have without asking for it
-constexpr uint64_t kMostBranches = uint64_t{1} << 28;  // of one lane, between two meetings
+constexpr uint64_t kStaticShared = 48 << 10;           // bytes that a kernel may have without a request of the launch
+constexpr uint64_t kMostBranches = uint64_t{1} << 28;  // of one lane, between two waits
 
 }  // namespace
 
@@ -64,8 +64,8 @@ absl::Status Group::Begin(uint32_t number, std::span<const std::unique_ptr<Group
   return absl::OkStatus();
 }
 
-// Lanes run in one order until they meet, and then in the other: what one must not see of another before, it does not
-// see in one of them.
+// Lanes run in ascending order until they wait, and then in descending order. A lane that relies on another without a
+// wait fails in one of the two.
 absl::StatusOr<bool> Group::Advance() {
   bool advanced = false;
   for (size_t n = 0; n < lanes_.size(); ++n) {
@@ -177,7 +177,6 @@ bool Group::Fail(absl::StatusCode code, const Instruction& i, const Lane& lane, 
   return false;
 }
 
-// One that waits, and the first of those that it waits for.
 absl::Status Group::Stuck() const {
   const auto waits = [](const Lane& lane) { return lane.waits; };
   const Lane& waiting = *std::ranges::find_if(lanes_, waits);

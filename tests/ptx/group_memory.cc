@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lanes do with memory.
+// Accesses of lanes to memory, their copies, and barriers.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -10,13 +10,13 @@
 namespace hone::ptx {
 namespace {
 
-constexpr uint16_t kFenced = 0xffff;   // instead of who wrote a byte
-constexpr uint16_t kSeveral = 0xffff;  // instead of who read it
+constexpr uint16_t kFenced = 0xffff;   // as the writer of a byte
+constexpr uint16_t kSeveral = 0xffff;  // as its reader: more than one lane
 
 }  // namespace
 
-// Of what is read only the first byte must be somebody's: an aligned access stays within what devices give out at
-// least, and LLVM reads three elements as four.
+// For a read, only the first byte must belong to the launch. LLVM reads three elements as four, and devices allocate
+// memory in units that an aligned access does not leave.
 std::byte* Group::ReachGlobal(const Instruction& i, const Lane& lane, uint64_t address, uint64_t bytes, bool writes) {
   if (kernel_.waits_for_grids && !lane.waited_for_grids) {
     Fail(absl::StatusCode::kFailedPrecondition, i, lane,
@@ -32,7 +32,8 @@ std::byte* Group::ReachGlobal(const Instruction& i, const Lane& lane, uint64_t a
     const auto after = std::ranges::upper_bound(launch_.memory, address, {}, &Memory::begin);
     if (after == launch_.memory.begin() || !has(*(after - 1))) {
       Fail(absl::StatusCode::kOutOfRange, i, lane,
-           fmt::format("{} {} bytes at {:#x}, which is nobody's", writes ? "writes" : "reads", bytes, address));
+           fmt::format("{} {} bytes at {:#x}, which is outside of the launch's memory", writes ? "writes" : "reads",
+                       bytes, address));
       return nullptr;
     }
     last_memory_ = static_cast<size_t>(after - launch_.memory.begin()) - 1;
@@ -71,7 +72,7 @@ std::byte* Group::Reach(const Instruction& i, const Lane& lane, Space space, uin
   return (is_shared ? shared_.data() : lane.local) + (address - begin);
 }
 
-// Between two barriers nobody uses what another writes, and nobody at all what is being copied.
+// Between two barriers, no lane may use bytes that another lane writes. No lane may use bytes that a copy is writing.
 bool Group::TouchShared(const Instruction& i, const Lane& lane, uint64_t offset, uint64_t bytes, bool writes) {
   const auto own = static_cast<uint16_t>(lane.number + 1);
   const auto fails = [&](uint64_t at, std::string_view why) {
@@ -135,7 +136,7 @@ bool Group::Store(const Instruction& i, Lane* lane) {
 bool Group::DoCopies(const Instruction& i, Lane* lane) {
   switch (i.kind) {
     case Kind::kCommitCopies:
-      lane->bundles.push_back(std::exchange(lane->copies, {}));
+      lane->commit_groups.push_back(std::exchange(lane->copies, {}));
       return true;
     case Kind::kWaitCopies:
       WaitForCopies(static_cast<size_t>(i.offset), lane);
@@ -165,9 +166,9 @@ bool Group::BeginCopy(const Instruction& i, Lane* lane) {
     }
     if (ReachGlobal(i, *lane, copy.from, given, false) == nullptr) return false;
     if (there_ < given) {
-      return Fail(
-          absl::StatusCode::kOutOfRange, i, *lane,
-          fmt::format("copies {} bytes from {:#x}, of which {} are nobody's", given, copy.from, given - there_));
+      return Fail(absl::StatusCode::kOutOfRange, i, *lane,
+                  fmt::format("copies {} bytes from {:#x}, of which {} are outside of the launch's memory", given,
+                              copy.from, given - there_));
     }
   }
   for (uint64_t at = copy.to; at < copy.to + copy.bytes; ++at)
@@ -191,9 +192,9 @@ void Group::Finish(std::span<const Copy> copies, Lane* lane) {
 }
 
 void Group::WaitForCopies(size_t pending, Lane* lane) {
-  while (lane->bundles.size() > pending) {
-    Finish(lane->bundles.front(), lane);
-    lane->bundles.pop_front();
+  while (lane->commit_groups.size() > pending) {
+    Finish(lane->commit_groups.front(), lane);
+    lane->commit_groups.pop_front();
   }
 }
 
@@ -202,7 +203,7 @@ void Group::MarkWritten(uint64_t offset, uint32_t bytes, Lane* lane) {
   lane->written.emplace_back(offset, bytes);
 }
 
-// Of what the lane wrote last itself: from the next barrier on, it is seen.
+// The lane's own writes before the fence are visible to wgmma from the next barrier on.
 void Group::FenceWrites(Lane* lane) {
   for (const auto& [offset, bytes] : lane->written) {
     for (uint64_t at = offset; at < offset + bytes && at < unseen_.size(); ++at) {
@@ -229,7 +230,7 @@ bool Group::ClusterIsThere() const {
   return std::ranges::all_of(cluster_, [&](const auto& group) { return group->arrived_ >= arrived_; });
 }
 
-// Lanes that arrive meet nobody: it is here that all do for what is counted alone.
+// Lanes do not wait for each other to arrive. The group counts one arrival when all its lanes have come here.
 bool Group::MeetAtBarrier() {
   if (AllAt(Kind::kClusterArrive)) {
     Arrive();
@@ -248,7 +249,7 @@ void Group::Arrive() {
   ++arrived_;
   if (Next(lanes_[0]).releases) released_ = arrived_;
   for (auto& [offset, object] : objects_) object.made = object.made == 0 && object.fenced ? arrived_ : object.made;
-  GoOn(lanes_);
+  Release(lanes_);
 }
 
 void Group::PassBarrier() {
@@ -262,7 +263,7 @@ void Group::PassBarrier() {
   for (auto& [offset, object] : objects_)
     object.made = std::max<uint32_t>(object.made, object.fenced && cluster_.size() == 1);
   ++barrier_;
-  GoOn(lanes_);
+  Release(lanes_);
 }
 
 }  // namespace hone::ptx

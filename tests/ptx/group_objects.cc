@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of groups, and the objects that tell what of them has arrived ("mbarrier").
+// Copies of groups, and the objects that count what has arrived ("mbarrier").
 //
-// What is copied arrives when somebody waits for it and not before. Where it goes is nobody's until then.
+// A copy arrives when a lane waits for it, and not before. Until then no lane may use its destination.
 #include <algorithm>
 #include <cstring>
 
@@ -20,7 +20,7 @@ Group::Object* Group::FindObject(const Instruction& i, const Lane& lane, uint64_
   const auto object = objects_.find(address - kSharedBegin);
   if (object != objects_.end() && object->second.made > 0) return &object->second;
   Fail(absl::StatusCode::kFailedPrecondition, i, lane,
-       fmt::format("uses the object at byte {} of shared memory, which is not made, fenced and behind a barrier",
+       fmt::format("uses the object at byte {} of shared memory, which is not initialized, fenced and behind a barrier",
                    address - kSharedBegin));
   return nullptr;
 }
@@ -44,7 +44,7 @@ bool Group::UseObject(const Instruction& i, const Lane& lane) {
     return true;
   }
   if (object->missing == 0) {
-    return Fail(absl::StatusCode::kFailedPrecondition, i, lane, "arrives at an object that waits for bytes alone");
+    return Fail(absl::StatusCode::kFailedPrecondition, i, lane, "arrives at an object that waits only for bytes");
   }
   --object->missing;
   return true;
@@ -61,8 +61,8 @@ bool Group::BeginGroupCopy(const Instruction& i, const Lane& lane) {
   if (ReachGlobal(i, lane, copy.from, copy.bytes, false) == nullptr) return false;
   if (there_ < copy.bytes) {
     return Fail(absl::StatusCode::kOutOfRange, i, lane,
-                fmt::format("copies {} bytes from {:#x}, of which {} are nobody's", copy.bytes, copy.from,
-                            copy.bytes - there_));
+                fmt::format("copies {} bytes from {:#x}, of which {} are outside of the launch's memory", copy.bytes,
+                            copy.from, copy.bytes - there_));
   }
   if (i.count == 2) return Expect(i, lane, *this, copy, operand(1));
   const auto groups = static_cast<uint32_t>(operand(2) & 0xffff);
@@ -78,8 +78,9 @@ bool Group::BeginGroupCopy(const Instruction& i, const Lane& lane) {
   return true;
 }
 
-// To this group's memory, of which its own object tells. Another group must know that it was used for the last time: by
-// an arrival since, for which that one has waited; where lanes used it, by one that releases.
+// A copy to this group's memory, which this group's own object counts. A copy by another group must come after the last
+// use of the memory: this group must have arrived since, and the other must have waited for it. If lanes used the
+// memory, the arrival must be a release.
 bool Group::Expect(const Instruction& i, const Lane& lane, const Group& from, const Copy& copy, uint64_t object) {
   if (copy.to > shared_.size() || copy.bytes > shared_.size() - copy.to) {
     return Fail(absl::StatusCode::kOutOfRange, i, lane,
@@ -102,7 +103,7 @@ bool Group::Expect(const Instruction& i, const Lane& lane, const Group& from, co
   return true;
 }
 
-// Of the phase that the lane names by its lowest bit; what nobody waits for does not arrive.
+// Waits for the phase with the given lowest bit. Copies of an object that no lane waits for do not arrive.
 bool Group::TryWait(Lane* lane) {
   const Instruction& i = Next(*lane);
   Object* const object = FindObject(i, *lane, lane->slots[i.a] + static_cast<uint64_t>(i.offset));
@@ -111,7 +112,7 @@ bool Group::TryWait(Lane* lane) {
   if (!done()) Deliver(object);
   if (!done()) return false;
   lane->slots[i.to] = 1;
-  GoOn({lane, 1});
+  Release({lane, 1});
   return true;
 }
 
@@ -132,9 +133,10 @@ void Group::Deliver(Object* object) {
 absl::Status Group::CheckArrived() const {
   for (const auto& [offset, object] : objects_) {
     if (object.copies.empty() && object.bytes == 0) continue;
-    return absl::FailedPreconditionError(fmt::format(
-        "kernel '{}': group {} ends before what the object at byte {} of its shared memory tells of is there",
-        kernel_.name, number_, offset));
+    return absl::FailedPreconditionError(
+        fmt::format("kernel '{}': group {} ends before the copies that the object at byte {} of its shared memory "
+                    "counts have arrived",
+                    kernel_.name, number_, offset));
   }
   return absl::OkStatus();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// wgmma: what 128 lanes begin together, and find in their registers when they have waited for it.
+// wgmma: products that 128 lanes begin together, and whose sums are in their registers after the wait.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -12,9 +12,9 @@ namespace hone::ptx {
 namespace {
 
 constexpr uint32_t kRows = 64, kBlockRows = 8;
-constexpr uint64_t kChunk = 16;                              // bytes of a row that lie side by side
+constexpr uint64_t kChunk = 16;                              // contiguous bytes of a row
 constexpr uint64_t kRow = 128, kPeriod = kBlockRows * kRow;  // of swizzled rows, bytes
-constexpr uint16_t kEverybody = 0xffff;                      // reads
+constexpr uint16_t kAllLanes = 0xffff;                       // as the reader of a byte
 
 // Two chunks of a row.
 uint32_t StepsOf(Element element) { return element == Element::kTf32 ? 8 : 16; }
@@ -26,7 +26,7 @@ bool IsOfWarps(Kind kind) { return kind >= Kind::kProductFence; }
 
 }  // namespace
 
-// "PTX ISA", 9.7.15: of swizzled addresses the three bits that count chunks are exchanged by the three that count rows.
+// "PTX ISA", 9.7.15: in swizzled addresses, the three bits that count chunks are xor-ed with the three that count rows.
 uint64_t Group::Blocks::PlaceOf(uint64_t row, uint64_t chunk, uint64_t byte) const {
   const uint64_t block = start + row / kBlockRows * blocks_apart;
   if (!swizzled) return block + row % kBlockRows * kChunk + chunk * chunks_apart + byte;
@@ -40,7 +40,7 @@ bool Group::MeetInWarps(uint32_t first) {
     return false;
   }
   if (!DoTogether(Next(lanes[0]), lanes, &products_[first / kWarps])) return false;
-  GoOn(lanes);
+  Release(lanes);
   return true;
 }
 
@@ -52,19 +52,19 @@ bool Group::DoTogether(const Instruction& i, std::span<Lane> lanes, Products* pr
     case Kind::kProduct:
       return BeginProduct(i, lanes, products);
     case Kind::kCommitProducts:
-      products->bundles.push_back(std::exchange(products->open, {}));
+      products->commit_groups.push_back(std::exchange(products->open, {}));
       return true;
     default:
       break;
   }
-  while (products->bundles.size() > static_cast<size_t>(i.offset)) {
-    for (const Product& product : products->bundles.front()) {
+  while (products->commit_groups.size() > static_cast<size_t>(i.offset)) {
+    for (const Product& product : products->commit_groups.front()) {
       if (!FinishProduct(product, lanes)) return false;
     }
-    products->bundles.pop_front();
+    products->commit_groups.pop_front();
   }
   products->used.clear();
-  for (const auto& bundle : products->bundles) {
+  for (const auto& bundle : products->commit_groups) {
     for (const Product& product : bundle) Occupy(product, products);
   }
   for (const Product& product : products->open) Occupy(product, products);
@@ -137,7 +137,7 @@ bool Group::Visible(const Product& product, const Lane& lane, std::string_view o
           Touch& touch = touches_[at];
           touch.read = barrier_;
           touch.arrived = arrived_;
-          touch.reader = kEverybody;
+          touch.reader = kAllLanes;
           if (unseen_[at] == 0 && touch.copier == 0) continue;
           return Fail(absl::StatusCode::kFailedPrecondition, *product.instruction, lane,
                       fmt::format("reads byte {} of shared memory, {}", at,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lanes of a warp do together: where they meet, shuffles and mma.
+// Instructions that the lanes of a warp run together: barriers, shuffles and mma.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -13,7 +13,7 @@ namespace {
 
 bool IsOfWarp(Kind kind) { return kind == Kind::kShuffle || kind == Kind::kMma; }
 
-// Where a lane's value comes from; false: nowhere, it keeps its own.
+// The lane that a lane's value comes from. False: none, the lane keeps its own value.
 bool SourceOf(const Instruction& i, uint32_t lane, uint64_t b, uint64_t c, uint32_t* source) {
   const auto by = static_cast<int>(b & 31), clamp = static_cast<int>(c & 31), mask = static_cast<int>(c >> 8 & 31);
   const auto own = static_cast<int>(lane);
@@ -44,7 +44,7 @@ bool Group::AllWait(std::span<const Lane> lanes) {
   return std::ranges::all_of(lanes, [&](const Lane& lane) { return lane.waits && lane.pc == lanes[0].pc; });
 }
 
-void Group::GoOn(std::span<Lane> lanes) {
+void Group::Release(std::span<Lane> lanes) {
   for (Lane& lane : lanes) {
     lane.waits = false;
     ++lane.pc;
@@ -71,7 +71,7 @@ bool Group::MeetInWarp(uint32_t first) {
       met |= ShuffleTogether(i, warp, lane);
     } else if (warp.size() == kWarp && AllWait(warp)) {
       Multiply(i, warp);
-      GoOn(warp);
+      Release(warp);
       return true;
     }
   }
@@ -101,7 +101,7 @@ bool Group::ShuffleTogether(const Instruction& i, std::span<Lane> warp, const La
     }
     lane.slots[i.to] = values[source];
     if (i.also_to != 0) lane.slots[i.also_to] = there ? 1 : 0;
-    GoOn({&lane, 1});
+    Release({&lane, 1});
   }
   return true;
 }
@@ -113,7 +113,7 @@ void Group::Multiply(const Instruction& i, std::span<Lane> warp) {
   const auto slot = [&](const Lane& lane, uint32_t n) -> uint64_t& { return lane.slots[kernel_.lists[i.list + n]]; };
   std::array<std::array<double, 16>, 16> a = {};
   std::array<std::array<double, 16>, 8> b = {};
-  // A register has one factor of 32 bits, or two that lie side by side.
+  // A register has one factor of 32 bits, or two of 16 bits.
   const auto put = [&](std::array<double, 16>& row, uint32_t t, uint32_t half, uint64_t bits) {
     if (tf32) {
       row[t + 4 * half] = CutOff(static_cast<uint32_t>(bits));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// "ld.global.nc.f32" in its parts.
+// Splits the name of an instruction, as "ld.global.nc.f32", at its dots.
 #ifndef HONE_TESTS_PTX_NAMES_H_
 #define HONE_TESTS_PTX_NAMES_H_
 

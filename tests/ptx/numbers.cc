@@ -44,7 +44,8 @@ uint16_t ToBf16(long double x, Rounding rounding) {
   return static_cast<uint16_t>(std::bit_cast<uint32_t>(static_cast<float>(RoundTo(kBf16, x, rounding))) >> 16);
 }
 
-// What the sum lost is found by subtracting what it has of both; the product is exact for factors of few bits.
+// The error of the sum is found by subtracting the parts that it has of both summands. The product is exact, because
+// its factors have few bits.
 Odd Fma(Odd a, Odd b, Odd c) {
   const double product = a.value * b.value, sum = product + c.value;
   if (!std::isfinite(sum)) return {sum};

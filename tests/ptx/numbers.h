@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers of 16 bits, and rounding in every direction.
+// Floats of 16 bits, and rounding in every direction. Written without compiler/, so that the machine is an independent
+// check of the code that the compiler generates.
 #ifndef HONE_TESTS_PTX_NUMBERS_H_
 #define HONE_TESTS_PTX_NUMBERS_H_
 
@@ -12,14 +13,14 @@
 
 namespace hone::ptx {
 
-// A type of numbers: bits of fraction, and the exponents of the smallest normal number and of the largest.
+// A float format: bits of fraction, and the exponents of the smallest and the largest normal number.
 struct Format {
   int fraction, least, most;
 };
 inline constexpr Format kF16{10, -14, 15}, kBf16{7, -126, 127}, kF32{23, -126, 127}, kF64{52, -1022, 1023};
 
 long double RoundWhole(long double x, Rounding rounding);
-// The number of that format that x is rounded to.
+// x rounded to the format.
 long double RoundTo(Format format, long double x, Rounding rounding);
 
 inline float FromF16(uint16_t half) {
@@ -28,16 +29,16 @@ inline float FromF16(uint16_t half) {
   return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(std::bit_cast<float>(rest << 13) * 0x1p112F));
 }
 inline float FromBf16(uint16_t half) { return std::bit_cast<float>(static_cast<uint32_t>(half) << 16); }
-// TF32, of which no more than ten bits of fraction are read.
+// The value of an operand in TF32: only ten bits of the fraction are read.
 inline float CutOff(uint32_t bits) { return std::bit_cast<float>(bits & 0xffffe000U); }
-// NaN becomes the one that devices make.
+// A NaN becomes the NaN that devices produce.
 uint16_t ToF16(long double x, Rounding rounding = Rounding::kNearest);
 uint16_t ToBf16(long double x, Rounding rounding = Rounding::kNearest);
 
 inline float Flush(float x) { return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0F, x) : x; }
 
-// A number that is computed in f64 and rounded once more to fewer bits. Its last bit is set where it was not exact, so
-// that rounding twice is rounding once.
+// A result in f64, rounded to odd: the last bit is set if the result is inexact. Rounding it again, to fewer bits, acts
+// as one rounding.
 struct Odd {
   double value = 0;
 };

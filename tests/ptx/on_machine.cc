@@ -28,7 +28,7 @@ absl::Status RunOne(const ptx::Program& program, const std::string& name, ptx::L
   }
   std::ranges::sort(launch.memory, {}, &ptx::Memory::begin);
   const absl::Status status = ptx::Run(*kernel, launch);
-  // A schedule that leads nowhere has another code.
+  // FailedPrecondition is reserved for schedules that cannot be lowered.
   return status.ok() ? status : absl::InternalError(status.message());
 }
 

@@ -15,18 +15,18 @@ constexpr uint64_t kBits = 8 * sizeof(T);
 __extension__ using Wide = __int128;
 __extension__ using UnsignedWide = unsigned __int128;
 
-// Integers as wide as no product of them.
+// Integers that are wide enough for every product.
 template <typename T>
 using WideOf = std::conditional_t<std::is_signed_v<T>, Wide, UnsignedWide>;
 
-// Operations whose low bits do not depend on the sign are done with 64 bits of both, and cut off.
+// Operations whose low bits do not depend on the sign use 64 bits of both operands; the result is truncated.
 #define HONE_PTX_LOW_BITS(Name, expression)                             \
   template <typename T>                                                 \
   void Name(const Instruction& i, uint64_t* s) {                        \
     [[maybe_unused]] const uint64_t a = s[i.a], b = s[i.b], c = s[i.c]; \
     s[i.to] = static_cast<Unsigned<T>>(expression);                     \
   }
-// Those that take operands as what they are.
+// Operations whose operands have the type of the instruction.
 #define HONE_PTX_WHOLE(Name, expression)                                                                   \
   template <typename T>                                                                                    \
   void Name(const Instruction& i, uint64_t* s) {                                                           \
@@ -51,14 +51,14 @@ HONE_PTX_WHOLE(MultiplyHigh, (WideOf<T>(a) * WideOf<T>(b)) >> kBits<T>)
 HONE_PTX_WHOLE(MultiplyAddHigh, ((WideOf<T>(a) * WideOf<T>(b)) >> kBits<T>)+WideOf<T>(c))
 HONE_PTX_WHOLE(CountOnes, std::popcount(static_cast<Unsigned<T>>(a)))
 HONE_PTX_WHOLE(CountZeros, std::countl_zero(static_cast<Unsigned<T>>(a)))
-// What devices make of a division by zero is not defined; here it is all ones.
+// PTX does not define a division by zero; here all bits of the result are 1.
 HONE_PTX_WHOLE(Divide, b == 0 ? WideOf<T>(-1) : WideOf<T>(a) / WideOf<T>(b))
 HONE_PTX_WHOLE(Remainder, b == 0 ? WideOf<T>(-1) : WideOf<T>(a) % WideOf<T>(b))
 
 #undef HONE_PTX_LOW_BITS
 #undef HONE_PTX_WHOLE
 
-// Of twice as many bits.
+// The type with twice as many bits.
 template <typename T>
 void MultiplyWide(const Instruction& i, uint64_t* s) {
   s[i.to] = static_cast<uint64_t>(Slot<T>::Get(s[i.a])) * static_cast<uint64_t>(Slot<T>::Get(s[i.b]));
@@ -70,7 +70,7 @@ void MultiplyAddWide(const Instruction& i, uint64_t* s) {
   if constexpr (sizeof(T) == 2) s[i.to] &= 0xffffffffU;
 }
 
-// Shifts are by 32 bits, and by no more than there are.
+// The count of a shift has 32 bits. Counts beyond the width act as the width.
 template <typename T>
 void ShiftLeft(const Instruction& i, uint64_t* s) {
   const uint64_t by = static_cast<uint32_t>(s[i.b]);
@@ -145,7 +145,7 @@ void SelectNotNegative(const Instruction& i, uint64_t* s) {
   s[i.to] = Slot<T>::Get(s[i.c]) >= 0 ? s[i.a] : s[i.b];
 }
 
-// Of two halves of a register.
+// On both 16-bit halves of a register.
 struct Sum {
   template <typename T>
   T operator()(T a, T b) const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instructions that compute with the registers of one lane, by their names.
+// The instructions that only compute with registers of one lane, by name.
 #ifndef HONE_TESTS_PTX_OPERATIONS_H_
 #define HONE_TESTS_PTX_OPERATIONS_H_
 
@@ -18,9 +18,9 @@ struct Operation {
 };
 using Operations = std::unordered_map<std::string, Operation>;
 
-// "add.s32"; nullptr for a name that is not one of them.
+// The operation with that name, as "add.s32"; null if there is none.
 const Operation* FindOperation(const std::string& name);
-// "setp.lt.and.f32", "cvt.rn.sat.f16.f32": what these say beside the types goes into the instruction.
+// For names as "setp.lt.and.f32" and "cvt.rn.sat.f16.f32". Modifiers are written to the instruction. Empty: not known.
 std::optional<Operation> DecodeComparison(std::string_view name, Instruction* instruction);
 std::optional<Operation> DecodeConversion(std::string_view name, Instruction* instruction);
 

@@ -20,7 +20,7 @@ Space SpaceOf(std::string_view name) {
   return name == ".shared" ? Space::kShared : name == ".local" ? Space::kLocal : Space::kGlobal;
 }
 
-// "f32" of 4; 0 for what is no type.
+// The bytes of a type as "f32"; 0 if it is not a type.
 uint64_t BytesOfType(std::string_view type) {
   for (const auto& [bits, bytes] : {std::pair<const char*, uint64_t>{"64", 8}, {"32", 4}, {"16", 2}, {"8", 1}}) {
     if (type.ends_with(bits)) return bytes;
@@ -28,7 +28,7 @@ uint64_t BytesOfType(std::string_view type) {
   return 0;
 }
 
-// Numbers in braces, or one, as bytes.
+// The bytes of one number, or of numbers in braces.
 absl::Status TakeInitial(Tokens* tokens, uint64_t element_bytes, std::vector<std::byte>* bytes) {
   const bool is_list = tokens->TakeIf("{");
   size_t at = 0;
@@ -59,7 +59,7 @@ class Parser {
   Program program_;
 };
 
-// ".align 4 .b8 name[16] = {1, 2}", behind the space.
+// Parses ".align 4 .b8 name[16] = {1, 2}", which follows the space.
 absl::StatusOr<Variable> Parser::TakeVariable(bool is_extern) {
   Variable variable;
   variable.space = SpaceOf(tokens_.Take());
@@ -145,7 +145,7 @@ absl::Status Parser::TakeBody(Decoder* decoder) {
   return absl::OkStatus();
 }
 
-// The parameters, and what is said of groups.
+// Parses the parameters, and the directives about groups.
 absl::Status Parser::TakeHead(Kernel* kernel, Decoder* decoder) {
   while (!tokens_.TakeIf(")")) {
     std::string_view word = tokens_.Take();

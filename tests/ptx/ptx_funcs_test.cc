@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small funcs with a grid, run as PTX: every type loaded, converted and stored, in vectors of every width, wherever
-// they begin; and every function of numbers.
+// Runs small funcs with a grid as PTX: every type loaded, converted and stored, in vectors of every width and
+// alignment, and every mathematical function.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ void Check(const std::string& text, const std::string& target, tests::Tolerance 
       << ptx;
 }
 
-// Lanes convert vectors that lie `apart`, from global memory and through shared memory.
+// A func whose lanes convert vectors at a distance of `apart`, from global memory and through shared memory.
 std::string Conversion(const std::string& from, const std::string& to, int width, int apart, bool shared) {
   const std::string wide = width == 1 ? "" : fmt::format("x{}", width), x = shared ? "s" : "x";
   const std::string read = width == 1 ? fmt::format("{}[lane.id * {}]", x, apart)
@@ -59,7 +59,8 @@ TEST_P(PtxConversions, AreThoseOfTheInterpreter) {
 INSTANTIATE_TEST_SUITE_P(Types, PtxConversions, ::testing::ValuesIn(kTypes),
                          [](const auto& test) { return std::string(test.param); });
 
-// Where the mask holds for all elements of some lanes, known only once loops are written out, and for some of others.
+// The mask holds for all elements of some lanes, which is known only in unrolled loops, and for some elements of
+// others.
 TEST(PtxMasks, ReadsAreThoseOfTheInterpreter) {
   for (const std::string from : kTypes) {
     for (const std::string to : {"f32", "i32", "f64"}) {
@@ -76,7 +77,7 @@ TEST(PtxMasks, ReadsAreThoseOfTheInterpreter) {
   }
 }
 
-// Elements that lie apart.
+// Elements at a constant distance.
 TEST(PtxStrides, ReadsAndWritesAreThoseOfTheInterpreter) {
   for (const std::string from : kTypes) {
     for (const std::string to : {"f32", "i16", "f16", "bool"}) {
@@ -107,8 +108,8 @@ TEST(PtxMasks, WritesAreThoseOfTheInterpreter) {
   }
 }
 
-// Quotients of up to 250 bits, of which a float has 53.
-TEST(PtxRemainders, AreExactHoweverLargeTheQuotientIs) {
+// Quotients have up to 250 bits; an f64 holds 53 of them.
+TEST(PtxRemainders, AreExactForLargeQuotients) {
   Check(
       "func f(x: f32[8], y: f32[16]) grid 1 lanes 4 {\n"
       "  y[lane.id] = 1e30f32 * (x[lane.id] + 1.0f32) % 0.3f32\n"
@@ -118,8 +119,8 @@ TEST(PtxRemainders, AreExactHoweverLargeTheQuotientIs) {
       "cuda:sm_75");
 }
 
-// Rows of 36 bytes: what a lane loads of its own begins on a multiple of 8, of its neighbours' on one of 4.
-TEST(PtxContracts, RowsBeginAnywhere) {
+// Rows of 36 bytes: a lane's own loads are aligned to 8 bytes, those of neighbouring rows to 4.
+TEST(PtxMma, RowsNeedNoAlignment) {
   Check(
       "func f(a: f16[288], b: f16[144], y: f32[128]) grid 1 lanes 32 { alloc t: f32[4] local {\n"
       "  for i in 4 { t[i] = 0.0f32 }\n"
@@ -128,8 +129,8 @@ TEST(PtxContracts, RowsBeginAnywhere) {
       "cuda:sm_80", {1e-5, 1e-6});
 }
 
-// Rows that a group copies, or groups share, in up to as many buffers as bundles are told apart; all of a group's lanes
-// read what all others' copied.
+// Rows that one group copies or several share, in up to as many buffers as there are objects. All lanes of a group read
+// what the others' copies wrote.
 TEST(PtxGroupCopies, AreThoseOfTheInterpreter) {
   for (const int groups : {1, 2, 4, 8}) {
     for (const int buffers : {2, 3, 8}) {
@@ -156,8 +157,8 @@ TEST(PtxGroupCopies, AreThoseOfTheInterpreter) {
   }
 }
 
-// Iterations that are written out have one buffer, in memory that is asked for or not.
-TEST(PtxSharedBuffers, AreThereInEveryIteration) {
+// The iterations of an unrolled loop share one buffer, in memory that the launch requests or in the kernel's own.
+TEST(PtxSharedBuffers, ServeEveryIteration) {
   for (const int elements : {64, 16'000}) {
     Check(fmt::format("func f(x: f32[256], y: f32[256]) grid 1 lanes 64 {{ unrolled i in 4 {{\n"
                       "  alloc s: f32[{}] shared {{\n    s[lane.id] = x[i * 64 + lane.id]\n    barrier\n"
@@ -167,7 +168,7 @@ TEST(PtxSharedBuffers, AreThereInEveryIteration) {
   }
 }
 
-TEST(PtxFunctions, AcoshHasItsDigitsNearOne) {
+TEST(PtxFunctions, AcoshIsPreciseNearOne) {
   Check(
       "func f(x: f64[4], y: f64[4]) grid 1 lanes 4 {\n"
       "  y[lane.id] = acosh(1.0f64 + (abs(x[lane.id]) + 1.0f64) * 1e-12f64)\n}",

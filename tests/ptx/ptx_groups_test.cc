@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups that share copies: what arrives where and when, and what is an error.
+// Groups that share copies: where and when copies arrive, and which uses are errors.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Two groups of two lanes. The first lane of each copies 16 of 32 bytes to both, each lane stores 8 of what it has.
+// Two groups of two lanes. The first lane of each copies 16 of 32 bytes to both groups; each lane stores 8 bytes.
 constexpr std::string_view kKernel = R"(.version 8.0
 .target sm_90a
 .address_size 64
@@ -78,7 +78,7 @@ struct GroupsResult {
   std::vector<uint64_t> out;
 };
 
-// Of four groups, of which each reads 10, 11, 12, 13; with something else in one place of the kernel.
+// Runs four groups, each of which must read 10, 11, 12, 13, with one text of the kernel replaced by another.
 GroupsResult RunWith(std::string_view what = "", std::string_view other = "", uint32_t groups = 4) {
   std::string text(kKernel);
   text.replace(text.find(what), what.size(), other);
@@ -107,32 +107,32 @@ TEST(SharedCopies, ArriveInAllGroups) {
   EXPECT_THAT(result.out, ElementsAre(11, 12, 11, 12, 11, 12, 11, 12));
 }
 
-TEST(SharedCopies, AGroupMayHaveItsOwn) {
+TEST(SharedCopies, MayGoToOneGroup) {
   constexpr std::string_view kCopy =
       ".multicast::cluster [%r6], [%rd5], 16, [%r4], %rs1;\n\t{ .reg .b64 state; mbarrier.arrive";
   EXPECT_THAT(RunWith(kCopy, " [%r3], [%rd1], 32, [%r4];\n\t{ .reg .b64 state; mbarrier.arrive").out,
               ElementsAre(11, 12, 11, 12, 11, 12, 11, 12));
 }
 
-TEST(SharedCopies, LaunchesHaveWholeClusters) {
+TEST(SharedCopies, NeedWholeClusters) {
   EXPECT_THAT(Error("", "", 3), HasSubstr("kernel 'k' is for clusters of 2 groups, not for 3 groups"));
 }
 
-TEST(SharedCopies, ObjectsAreMadeForAllBeforeTheyAreUsed) {
+TEST(SharedCopies, ObjectsAreInitializedBeforeTheirUse) {
   EXPECT_THAT(Error("fence.mbarrier_init.release.cluster;"),
-              HasSubstr("which is not made, fenced and behind a barrier"));
-  EXPECT_THAT(Error("mbarrier.init.shared::cta.b64 [%r4], 1;"), HasSubstr("which is not made"));
+              HasSubstr("which is not initialized, fenced and behind a barrier"));
+  EXPECT_THAT(Error("mbarrier.init.shared::cta.b64 [%r4], 1;"), HasSubstr("which is not initialized"));
   constexpr std::string_view kMeet = "barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;";
-  EXPECT_THAT(Error(kMeet), HasSubstr("which is not made"));
-  EXPECT_THAT(Error(kMeet, "bar.sync 0;"), HasSubstr("which is not made"));
+  EXPECT_THAT(Error(kMeet), HasSubstr("which is not initialized"));
+  EXPECT_THAT(Error(kMeet, "bar.sync 0;"), HasSubstr("which is not initialized"));
   EXPECT_THAT(Error("init.shared::cta.b64 [%r4], 1;", "init.shared::cta.b64 [%r4+4], 1;"), HasSubstr("not aligned"));
 }
 
-TEST(SharedCopies, OnlyWhatIsAnnouncedAndThereIsWaitedFor) {
+TEST(SharedCopies, WaitsNeedAnnouncedBytes) {
   constexpr std::string_view kAnnounce = "expect_tx.relaxed.cta.shared::cta.b64 [%r4], 32;";
   EXPECT_THAT(Error(kAnnounce, "expect_tx.relaxed.cta.shared::cta.b64 [%r4], 48;"),
               HasSubstr("lane 0 waits for what does not arrive"));
-  // One group goes on when it has its own part, and reads what the other copies afterwards.
+  // A group that only waits for its own part reads bytes that the other group copies later.
   EXPECT_THAT(Error(kAnnounce, "expect_tx.relaxed.cta.shared::cta.b64 [%r4], 16;"),
               HasSubstr("lane 0 of group 0 copies to byte 8 of shared memory, which group 1 may still use"));
   EXPECT_THAT(Error("{ .reg .b64 state; mbarrier.arrive.release.cta.shared::cta.b64 state, [%r4]; }"),
@@ -143,37 +143,38 @@ TEST(SharedCopies, OnlyWhatIsAnnouncedAndThereIsWaitedFor) {
   EXPECT_THAT(Error("mov.u16 	%rs1, 3;", "mov.u16 	%rs1, 4;"), HasSubstr("copies to the groups 0b100 of 2"));
   EXPECT_THAT(Error("{ .reg .b64 state; mbarrier.arrive",
                     "{ .reg .b64 state; mbarrier.arrive.release.cta.shared::cta.b64 state, [%r4]; mbarrier.arrive"),
-              HasSubstr("arrives at an object that waits for bytes alone"));
+              HasSubstr("arrives at an object that waits only for bytes"));
 }
 
-TEST(SharedCopies, GroupsDoNotEndBeforeTheirsAreThere) {
+TEST(SharedCopies, ArriveBeforeTheirGroupEnds) {
   constexpr std::string_view kWait =
       "mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r4], 0;\n\t@!%p2 bra 	"
       "$BEGUN;";
-  EXPECT_THAT(Error(kWait, "ret;"), HasSubstr("ends before what the object at byte 32 of its shared memory tells of"));
+  EXPECT_THAT(Error(kWait, "ret;"),
+              HasSubstr("ends before the copies that the object at byte 32 of its shared memory counts"));
 }
 
-TEST(SharedCopies, WhatIsReadIsNotCopiedTo) {
+TEST(SharedCopies, DoNotOverwriteWhatIsStillRead) {
   constexpr std::string_view kRead = "ld.shared.u64 %rd8, [%rd3+16];\n\t";
   constexpr std::string_view kArrive = "barrier.cluster.arrive.release.aligned;\n\t";
   constexpr std::string_view kWait = "barrier.cluster.wait.acquire.aligned;\n\t";
   const std::string arrive(kArrive), wait(kWait), read(kRead);
   EXPECT_THAT(Error(kWait, wait + read), HasSubstr("of shared memory, which"));
-  // What a group reads when it has arrived, others may be copying to already.
+  // A group must not read after its arrival: the others may already copy to that memory.
   EXPECT_THAT(Error(kWait, read + wait), HasSubstr("of shared memory, which"));
   EXPECT_EQ(Error(kArrive, read + arrive + "bar.sync 0;\n\t"), "");
-  // Nor do others know what lanes read before an arrival that does not release it.
+  // An arrival without a release does not order the lanes' earlier reads.
   EXPECT_THAT(Error(kArrive, read + "barrier.cluster.arrive.relaxed.aligned;\n\tbar.sync 0;\n\t"),
               HasSubstr("of shared memory, which"));
-  EXPECT_THAT(Error(kWait, "bar.sync 0;\n\t"), HasSubstr("which is not made"));
+  EXPECT_THAT(Error(kWait, "bar.sync 0;\n\t"), HasSubstr("which is not initialized"));
   EXPECT_THAT(Error(kArrive, arrive + arrive), HasSubstr("arrives again before it waited"));
-  EXPECT_THAT(Error(kArrive), HasSubstr("which is not made"));
+  EXPECT_THAT(Error(kArrive), HasSubstr("which is not initialized"));
 }
 
 TEST(SharedCopies, StayWithinMemoryAndAreAligned) {
   constexpr std::string_view kFrom = "add.s64 	%rd5, %rd1, %rd5;";
   EXPECT_THAT(Error(kFrom, "add.s64 %rd5, %rd1, 8;"), HasSubstr("which is not aligned"));
-  EXPECT_THAT(Error(kFrom, "add.s64 %rd5, %rd1, 32;"), HasSubstr("nobody's"));
+  EXPECT_THAT(Error(kFrom, "add.s64 %rd5, %rd1, 32;"), HasSubstr("outside of the launch's memory"));
   EXPECT_THAT(Error("add.s32 	%r6, %r3, %r5;", "add.s32 %r6, %r3, 48;"), HasSubstr("of shared memory"));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What code generation makes for CUDA, run: small workloads with their preferred and with random schedules, for old and
-// new targets, held against the interpreter.
+// Runs the CUDA kernels of small workloads, with default and with random schedules, for old and new targets, and
+// compares the outputs with the interpreter's.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,8 +26,8 @@ constexpr const char* kTargets[] = {"cuda:sm_53", "cuda:sm_75", "cuda -arch=sm_8
 
 target::Target Parsed(const std::string& text) { return target::ParseTarget(text).value(); }
 
-// Sums are in another order than the interpreter's. Factors that an instruction rounds are wrong by up to 2^-10, and
-// what is stored in 16 bits by 2^-8 of itself.
+// Sums have another order than the interpreter's. Operands that an instruction rounds are off by up to 2^-10, values
+// that are stored in 16 bits by up to 2^-8, relatively.
 tests::Tolerance ToleranceFor(const ir::Workload& workload, const schedule::Schedule& schedule) {
   bool halves = false;
   for (const ir::Param& param : workload.params)
@@ -39,14 +39,15 @@ tests::Tolerance ToleranceFor(const ir::Workload& workload, const schedule::Sche
   return {3e-5, 1e-6};
 }
 
-// How many times as many candidates are tried as usual: of the sweep.
-int Times() {
+// The sweep tries this many times as many candidates.
+int CandidatesFactor() {
   const char* const times = std::getenv("HONE_PTX_TIMES");
   return times != nullptr ? std::atoi(times) : 1;
 }
 
-// Whether the decisions led to something that was run; that it is right is expected.
-bool IsRight(const ir::Workload& workload, const target::Target& target, Chooser& chooser, std::string* ptx = nullptr) {
+// Builds and runs a candidate, and expects equal outputs. False: the decisions lead to no kernel.
+bool RunsCorrectly(const ir::Workload& workload, const target::Target& target, Chooser& chooser,
+                   std::string* ptx = nullptr) {
   const auto candidate = Build(workload, target, Fitting(workload, target), chooser);
   if (!candidate.ok()) {
     EXPECT_EQ(candidate.status().code(), absl::StatusCode::kFailedPrecondition) << candidate.status();
@@ -69,11 +70,11 @@ TEST_P(PtxKernels, AreRight) {
   for (const char* text : kTargets) {
     const target::Target target = Parsed(text);
     Chooser preferred;
-    EXPECT_TRUE(IsRight(workload, target, preferred)) << text;
+    EXPECT_TRUE(RunsCorrectly(workload, target, preferred)) << text;
     int run = 0;
-    for (int i = 0; i < 4 * Times(); ++i) {
+    for (int i = 0; i < 4 * CandidatesFactor(); ++i) {
       Chooser chooser(nullptr, &random);
-      run += IsRight(workload, target, chooser) ? 1 : 0;
+      run += RunsCorrectly(workload, target, chooser) ? 1 : 0;
     }
     EXPECT_GE(run, 1) << text;
   }
@@ -82,18 +83,18 @@ TEST_P(PtxKernels, AreRight) {
 INSTANTIATE_TEST_SUITE_P(Workloads, PtxKernels, ::testing::ValuesIn(tests::SmallWorkloads()),
                          [](const auto& test) { return test.param.name; });
 
-// Workloads whose lanes run instructions together, and one whose lanes cannot.
+// Workloads for tensor instructions that lanes run together, and one for a target without them.
 struct TogetherCase {
   const char* name;
   const char* target;
-  const char* spelling;  // in the PTX
+  const char* spelling;  // that some of the PTX must contain
   const char* workload;
-  std::optional<ir::TensorInstruction> instruction = {};  // where it must be this one
+  std::optional<ir::TensorInstruction> instruction = {};  // if set, the schedules must use it
 };
 
 class PtxTogether : public ::testing::TestWithParam<TogetherCase> {};
 
-// Random tiles: with copies ahead of time and without, in parts, of many shapes.
+// Random tiles of many shapes, with and without copies ahead of time, complete and partial.
 TEST_P(PtxTogether, RandomTilesAreRight) {
   const ir::Workload workload = ir::ParseWorkload(GetParam().workload).value();
   const target::Target target = Parsed(GetParam().target);
@@ -103,10 +104,11 @@ TEST_P(PtxTogether, RandomTilesAreRight) {
     tiles.push_back({"instruction", ir::EntryOf(*instruction).number, {}});
   }
   int with = 0;
-  for (int i = 0; i < 40 * Times(); ++i) {
+  for (int i = 0; i < 40 * CandidatesFactor(); ++i) {
     Chooser chooser(&tiles, &random);
     std::string ptx;
-    if (IsRight(workload, target, chooser, &ptx)) with += ptx.find(GetParam().spelling) != std::string::npos ? 1 : 0;
+    if (RunsCorrectly(workload, target, chooser, &ptx))
+      with += ptx.find(GetParam().spelling) != std::string::npos ? 1 : 0;
   }
   EXPECT_GE(with, 3);
 }
@@ -253,7 +255,7 @@ output c
 INSTANTIATE_TEST_SUITE_P(Instructions, PtxTogether, ::testing::ValuesIn(kTogether),
                          [](const auto& test) { return std::string(test.param.name); });
 
-// What people get untuned, with tiles as large as those of large products.
+// Default schedules, with tiles as large as those of large products.
 TEST(PtxDefaults, AreRight) {
   struct Case {
     const char* target;
@@ -279,13 +281,13 @@ TEST(PtxDefaults, AreRight) {
             .value();
     Chooser preferred(&c.given);
     std::string ptx;
-    EXPECT_TRUE(IsRight(workload, Parsed(c.target), preferred, &ptx)) << c.target;
+    EXPECT_TRUE(RunsCorrectly(workload, Parsed(c.target), preferred, &ptx)) << c.target;
     EXPECT_THAT(ptx, HasSubstr(c.spelling)) << c.target;
   }
 }
 
-// Lanes merge parts of long rows by shuffles.
-TEST(PtxDefaults, MergesAreRight) {
+// Lanes reduce long rows by shuffles.
+TEST(PtxDefaults, LaneReductionsAreRight) {
   const ir::Workload workload = ir::ParseWorkload(R"(workload "softmax"
 input x: f32[5,1200] in [-4, 4]
 m: f32[5] over i0:5 = max j0:1200 of x[i0, j0]
@@ -298,13 +300,14 @@ output y
   for (const char* target : {"cuda:sm_53", "cuda:sm_75", "cuda:sm_90a"}) {
     Chooser preferred;
     std::string ptx;
-    EXPECT_TRUE(IsRight(workload, Parsed(target), preferred, &ptx)) << target;
+    EXPECT_TRUE(RunsCorrectly(workload, Parsed(target), preferred, &ptx)) << target;
     EXPECT_EQ(ptx.find("shfl.sync.bfly") != std::string::npos, std::string(target) != "cuda:sm_53") << target;
   }
 }
 
-// Lanes copy x in a loop that is come to again, where the group has copied w: every bundle is counted there.
-TEST(PtxPipelines, LeaveNoBundles) {
+// Lanes copy x in a loop that runs several times, and the group has copied w before: every run counts all commit
+// groups.
+TEST(PtxPipelines, LeaveNoCommitGroups) {
   const ir::Workload workload = ir::ParseWorkload(R"(workload "matmul"
 input x: f32[16,40] in [-1, 1]
 input w: f32[40,8] in [-1, 1]
@@ -332,7 +335,7 @@ TEST(PtxWinograd, IsRight) {
       for (const bool preferred : {true, false, false}) {
         const Decisions given = {{"space", 7, {}}, {"winograd", size, {}}};
         Chooser chooser(&given, preferred ? nullptr : &random);
-        EXPECT_TRUE(IsRight(workload, Parsed(text), chooser) || !preferred) << text;
+        EXPECT_TRUE(RunsCorrectly(workload, Parsed(text), chooser) || !preferred) << text;
       }
     }
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The machine itself, on short texts: what instructions compute, what lanes do together, and what is an error.
+// Tests the PTX machine itself on short texts: what instructions compute, how lanes run together, and which uses are
+// errors.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,7 +20,7 @@ using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::HasSubstr;
 
-// A kernel of two buffers with 8 bytes of each lane, at %rd1 and %rd2 in both.
+// A kernel with two buffers of 8 bytes per lane. %rd1 and %rd2 are the lane's addresses in them.
 std::string KernelOf(const std::string& body, const std::string& variables = "") {
   return ".version 8.0\n.target sm_90a\n.address_size 64\n" + variables + R"(
 .visible .entry k(
@@ -69,7 +70,7 @@ absl::Status StatusOf(const std::string& body, uint32_t lanes, const std::string
   return RunText(KernelOf(body, variables), lanes, {}, shared).status;
 }
 
-// What the instruction makes of numbers.
+// The result of the instruction for these operands.
 uint64_t Value(const std::string& name, const std::string& operands) {
   const Result result = RunText(KernelOf(fmt::format("{} %rd4, {};\nst.global.u64 [%rd2], %rd4;", name, operands)), 1);
   EXPECT_EQ(result.status, absl::OkStatus()) << name;
@@ -156,8 +157,8 @@ TEST(Floats, AreRoundedAsTheInstructionSays) {
   EXPECT_EQ(Value("mul.f16x2", "0x40003C00, 0x44004200"), 0x48004200U);
 }
 
-// Of NaN the other operand is left, or NaN where the name says so; -0 is less than 0.
-TEST(Floats, LeastAndMostKnowNan) {
+// min and max ignore a NaN, or return it if the name says so. -0 is less than 0.
+TEST(Floats, MinAndMaxHandleNan) {
   const std::string nan = "0f7FC00000";
   EXPECT_EQ(Float("max.f32", nan + ", " + F(1)), 1.0F);
   EXPECT_EQ(Float("min.f32", F(1) + ", " + nan), 1.0F);
@@ -255,7 +256,7 @@ TEST(Memory, VectorsSignsAndTables) {
   EXPECT_EQ(swapped.out[0], 0x0001000200030004U);
 }
 
-TEST(Memory, LocalArraysAreALanesOwn) {
+TEST(Memory, LocalArraysBelongToOneLane) {
   const Result result = RunText(KernelOf(R"(
 	.local .align 8 .b8 	__local_depot0[16];
 	.reg .b64 	%SP;
@@ -274,7 +275,7 @@ TEST(Memory, LocalArraysAreALanesOwn) {
               HasSubstr("writes 8 bytes at 16 of 16 bytes of local memory"));
 }
 
-TEST(Memory, WhatIsNobodysOrNotAlignedIsAnError) {
+TEST(Memory, ForeignAndUnalignedAccessesAreErrors) {
   const absl::Status outside = StatusOf("ld.global.f32 %f1, [%rd2+8];", 2);
   EXPECT_EQ(outside.code(), absl::StatusCode::kOutOfRange);
   EXPECT_THAT(outside.message(), AllOf(HasSubstr("line 21: ld.global.f32 %f1, [%rd2+8]"), HasSubstr("lane 1")));
@@ -290,7 +291,7 @@ TEST(Memory, WhatIsNobodysOrNotAlignedIsAnError) {
   EXPECT_EQ(StatusOf("mov.u64 %rd4, s;\nst.shared.u32 [%rd4+64], %r1;", 1, asked, 64).code(),
             absl::StatusCode::kOutOfRange);
   EXPECT_EQ(StatusOf("mov.u64 %rd4, s;\nst.shared.u32 [%rd4+64], %r1;", 1, asked, 68), absl::OkStatus());
-  // What an aligned read has of the last bytes, and of what is behind them.
+  // An aligned read may reach beyond the last byte of a buffer.
   const Result behind =
       RunText(KernelOf("mov.u64 %rd4, s;\nst.shared.u32 [%rd4], 7;\nld.shared.u64 %rd5, [%rd4];\nst.global.u64 [%rd2], "
                        "%rd5;",
@@ -302,7 +303,7 @@ TEST(Memory, WhatIsNobodysOrNotAlignedIsAnError) {
               HasSubstr("reads what is written by"));
 }
 
-TEST(Text, WhatIsNotKnownIsAnErrorThatNamesIt) {
+TEST(Text, UnknownInstructionsAreNamedByTheError) {
   const absl::Status unknown = StatusOf("frob.s32 %r2, %r1;", 1);
   EXPECT_EQ(unknown.code(), absl::StatusCode::kUnimplemented);
   EXPECT_THAT(unknown.message(), HasSubstr("line 21: frob.s32 %r2, %r1"));
@@ -318,7 +319,7 @@ TEST(Text, WhatIsNotKnownIsAnErrorThatNamesIt) {
   EXPECT_FALSE(Parse(".version 8.0\n.func f() { ret; }").ok());
 }
 
-TEST(Text, ALaunchFitsTheKernel) {
+TEST(Text, LaunchesMustFitTheKernel) {
   const auto program = Parse(".visible .entry k(.param .u64 a)\n.reqntid 32, 1, 1\n{\nret;\n}");
   ASSERT_TRUE(program.ok()) << program.status();
   EXPECT_EQ(ptx::Run(program->kernels[0], {.lanes = 32, .arguments = {0}}), absl::OkStatus());
@@ -329,7 +330,7 @@ TEST(Text, ALaunchFitsTheKernel) {
   EXPECT_EQ(none->Find("other"), nullptr);
 }
 
-// Each lane writes its own and reads its neighbour's.
+// Each lane writes its own element and reads its neighbour's.
 std::string Neighbours(const std::string& between) {
   return KernelOf("mov.u64 %rd4, s;\nadd.s64 %rd5, %rd4, %rd3;\nst.shared.u64 [%rd5], %rd3;\n" + between +
                       "\nxor.b64 %rd6, %rd3, 8;\nadd.s64 %rd6, %rd4, %rd6;\nld.shared.u64 %rd7, [%rd6];\n"
@@ -343,8 +344,8 @@ TEST(Lanes, WaitAtBarriers) {
   for (uint64_t n = 0; n < 64; ++n) EXPECT_EQ(result.out[n], 8 * (n ^ 1));
 }
 
-// Nobody uses what another writes before they have met, in whatever order they happen to run.
-TEST(Lanes, DoNotRaceInSharedMemory) {
+// Between two barriers, no lane may use what another one writes, in whatever order the lanes run.
+TEST(Lanes, RacesInSharedMemoryAreErrors) {
   EXPECT_THAT(RunText(Neighbours(""), 64).status.message(),
               AllOf(HasSubstr("byte 8 of shared memory, which"), HasSubstr("since the last barrier")));
   const std::string shared = ".shared .align 8 .b8 s[512];\n";
@@ -361,14 +362,14 @@ TEST(Lanes, DoNotRaceInSharedMemory) {
             absl::OkStatus());
 }
 
-TEST(Lanes, ABarrierThatSomeNeverReachIsAnError) {
+TEST(Lanes, BarriersThatSomeNeverReachAreErrors) {
   const absl::Status ended = StatusOf("setp.eq.s32 %p1, %r1, 3;\n@%p1 ret;\nbar.sync 0;", 8);
   EXPECT_EQ(ended.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(ended.message(), AllOf(HasSubstr("bar.sync 0"), HasSubstr("lane 3 has ended")));
   const absl::Status elsewhere =
       StatusOf("setp.eq.s32 %p1, %r1, 3;\n@%p1 bra $L1;\nbar.sync 0;\nret;\n$L1:\nbar.sync 0;", 8);
   EXPECT_THAT(elsewhere.message(), HasSubstr("lane 3 is at line 26"));
-  // Another warp may be at another one.
+  // Warps may wait at barriers on different lines.
   EXPECT_EQ(StatusOf("setp.gt.s32 %p1, %r1, 31;\n@%p1 bra $L1;\nbar.sync 0;\nret;\n$L1:\nbar.sync 0;", 64),
             absl::OkStatus());
 }
@@ -390,7 +391,7 @@ TEST(Lanes, ShuffleWithinTheirWarp) {
   const Result up = shuffled("shfl.sync.up.b32 %r2, %r1, 1, 0, -1;");
   EXPECT_EQ(up.out[0], 0U);
   EXPECT_EQ(up.out[9], 8U);
-  // Of every eight lanes the third.
+  // Every lane gets the value of the third of its eight lanes.
   const Result third = shuffled("shfl.sync.idx.b32 %r2, %r1, 2, 0x181f, -1;");
   EXPECT_EQ(third.out[13], 10U);
   const absl::Status missing =
@@ -399,7 +400,7 @@ TEST(Lanes, ShuffleWithinTheirWarp) {
   EXPECT_THAT(StatusOf("shfl.sync.bfly.b32 %r2, %r1, 16, 31, -1;", 16).message(), HasSubstr("does not take part"));
 }
 
-// A kernel that waits for those before it uses nothing of theirs earlier.
+// A kernel that waits for earlier launches must not access global memory before.
 TEST(Grids, AreWaitedForFirst) {
   const auto message = [](const std::string& body) {
     return std::string(RunText(KernelOf(body), 1, {7}).status.message());
@@ -411,7 +412,7 @@ TEST(Grids, AreWaitedForFirst) {
   EXPECT_THAT(message(load + wait), HasSubstr("which a grid before may still use"));
 }
 
-TEST(Copies, ArriveWhenTheyAreWaitedFor) {
+TEST(Copies, ArriveAtTheWait) {
   const auto copied = [](const std::string& wait) {
     return RunText(KernelOf("mov.u64 %rd4, s;\nmul.wide.u32 %rd5, %r1, 16;\nadd.s64 %rd5, %rd4, %rd5;\n"
                             "cp.async.ca.shared.global [%rd5], [%rd1], 8;\ncp.async.commit_group;\n"

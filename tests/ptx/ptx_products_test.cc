@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// mma and wgmma: the places of factors and sums, and the order in which shared memory and registers may be used.
+// Tests mma and wgmma: which lane has which operands and sums, and when shared memory and registers may be used.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ absl::Status RunOn(const std::string& text, uint32_t lanes, std::vector<std::vec
   return Run(program->kernels.at(0), launch);
 }
 
-// Small whole numbers, of which every type has the products.
+// Small whole numbers: every type represents them and their products exactly.
 float Factor(uint32_t row, uint32_t step) { return static_cast<float>((row * 5 + step * 3) % 7) - 3; }
 float Other(uint32_t column, uint32_t step) { return static_cast<float>((column * 3 + step * 2) % 5) - 2; }
 float Product(uint32_t row, uint32_t column, uint32_t steps) {
@@ -41,13 +41,13 @@ float Product(uint32_t row, uint32_t column, uint32_t steps) {
 struct MmaCase {
   const char* name;
   uint32_t steps;
-  uint16_t (*half)(long double, Rounding);  // null: 32 bits
+  uint16_t (*half)(long double, Rounding);  // conversion to 16 bits; null: the type has 32
 };
 
 class MmaTest : public ::testing::TestWithParam<MmaCase> {};
 
-// Registers of every lane in memory: four of a, two of b; four sums come back, each 100 more.
-TEST_P(MmaTest, HasItsFactorsWherePtxSaysThatTheyAre) {
+// Each lane loads its registers from memory, four of a and two of b, and stores four sums, which begin at 100.
+TEST_P(MmaTest, OperandsAreInTheLanesOfPtxIsa) {
   const auto word = [&](auto factor, uint32_t row, uint32_t t, uint32_t half) {
     if (GetParam().half == nullptr) return std::bit_cast<uint32_t>(factor(row, t + 4 * half));
     const auto bits = [&](uint32_t step) -> uint32_t { return GetParam().half(factor(row, step), Rounding::kNearest); };
@@ -106,7 +106,7 @@ std::string Plain(const std::string& body) {
          body + "ret;\n}\n";
 }
 
-TEST(Mma, CutsFactorsOffToTenBits) {
+TEST(Mma, TruncatesOperandsToTenBits) {
   std::vector<uint32_t> out(32);
   const std::string text = R"(
 .visible .entry k(.param .u64 out)
@@ -124,7 +124,7 @@ TEST(Mma, CutsFactorsOffToTenBits) {
   EXPECT_THAT(out, ::testing::Each(std::bit_cast<uint32_t>(8.0F)));
 }
 
-TEST(Mma, IsOfAllLanesOfAWarp) {
+TEST(Mma, NeedsAllLanesOfAWarp) {
   const absl::Status apart =
       RunOn(Plain(std::string("setp.lt.s32 %p1, %r1, 5;\n@%p1 bra $L1;\n") + kMma + "ret;\n$L1:\n" + kMma), 32, {});
   EXPECT_EQ(apart.code(), absl::StatusCode::kFailedPrecondition);
@@ -132,9 +132,9 @@ TEST(Mma, IsOfAllLanesOfAWarp) {
   EXPECT_THAT(RunOn(Plain(kMma), 48, {}).message(), HasSubstr("there are 48 lanes"));
 }
 
-// 64 rows of a and 16 columns of b, in chunks of 16 bytes. Rows of a lie in blocks of 128 bytes, its chunks 1024 apart,
-// or as rows of 128 bytes, swizzled, of which they are the second and third chunk; blocks of b 256 bytes, its chunks
-// 128.
+// 64 rows of a and 16 columns of b, in chunks of 16 bytes. Blocks of a have 128 bytes, and its chunks are 1024 bytes
+// apart. Swizzled, a has rows of 128 bytes, and the operand is their second and third chunk. Blocks of b have 256
+// bytes, and its chunks are 128 bytes apart.
 constexpr uint32_t kA = 64 * 128, kB = 16 * 32;
 
 uint32_t PlaceOfA(uint32_t row, uint32_t chunk, bool swizzled) {
@@ -167,7 +167,7 @@ struct Order {
   bool tf32 = false, swizzled = false, registers = false;  // registers: in which lanes have a
 };
 
-// What wgmma takes of a, of blocks in shared memory: rows r and r + 8, steps s and s + 4.
+// The part of a that a lane passes in registers: rows r and r + 8, steps s and s + 4.
 constexpr char kLoadA[] = R"(
   shr.u32 %r3, %r1, 5;
   shl.b32 %r3, %r3, 8;
@@ -182,7 +182,7 @@ constexpr char kLoadA[] = R"(
   ld.shared.u32 %r11, [%rd8+1152];
 )";
 
-// Lanes copy 68 bytes each, begin a product, and write down their eight sums.
+// Each lane copies 68 bytes, begins a product, and stores its eight sums.
 absl::Status RunProduct(const Order& order, std::vector<uint32_t>* out) {
   std::vector<uint32_t> in = Blocks(order.tf32, order.swizzled);
   out->assign(128 * 8, 0);
@@ -238,7 +238,7 @@ TEST(Wgmma, MultipliesBlocksOfSharedMemory) {
   }
 }
 
-TEST(Wgmma, SeesWhatWasFencedAndThenWaitedFor) {
+TEST(Wgmma, SeesWritesBehindFenceAndBarrier) {
   std::vector<uint32_t> out;
   EXPECT_THAT(RunProduct({.between = "bar.sync 0;\n"}, &out).message(), HasSubstr("no fence and barrier made visible"));
   EXPECT_THAT(RunProduct({.between = "fence.proxy.async;\n"}, &out).message(), HasSubstr("made visible"));
@@ -250,7 +250,7 @@ TEST(Wgmma, SeesWhatWasFencedAndThenWaitedFor) {
               HasSubstr("was written before it was waited for"));
 }
 
-TEST(Wgmma, ItsSumsAreThereWhenTheyWereWaitedFor) {
+TEST(Wgmma, SumsAreThereAfterTheWait) {
   std::vector<uint32_t> out;
   const std::string early = "uses a register of wgmma that was not waited for";
   EXPECT_THAT(RunProduct({.after = "wgmma.commit_group.sync.aligned;\n"}, &out).message(), HasSubstr(early));
@@ -261,7 +261,7 @@ TEST(Wgmma, ItsSumsAreThereWhenTheyWereWaitedFor) {
   EXPECT_THAT(RunProduct({.fence = ""}, &out).message(), HasSubstr("has no wgmma.fence before it"));
 }
 
-TEST(Wgmma, ItsFactorsStayInTheirRegisters) {
+TEST(Wgmma, RegistersMustNotChangeBeforeTheWait) {
   std::vector<uint32_t> out;
   const std::string change = "mov.b32 %r8, %r9;\n";
   EXPECT_THAT(
@@ -273,7 +273,7 @@ TEST(Wgmma, ItsFactorsStayInTheirRegisters) {
   EXPECT_EQ(RunProduct({.after = commit + wait + change, .tf32 = true, .registers = true}, &out), absl::OkStatus());
 }
 
-TEST(Wgmma, DescriptorsAreOfAllLanesAndInSharedMemory) {
+TEST(Wgmma, DescriptorsAreEqualInAllLanes) {
   std::vector<uint32_t> out;
   EXPECT_THAT(RunProduct({.descriptor = "cvt.u64.u32 %rd7, %r1;\nadd.s64 %rd5, %rd5, %rd7;\n"}, &out).message(),
               HasSubstr("has the descriptor"));

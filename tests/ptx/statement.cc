@@ -12,7 +12,7 @@ namespace {
 
 bool IsOfWord(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$' || c == '%'; }
 
-// Where the word that begins at `at` ends. "::" is inside of one, a single ":" behind a label.
+// The end of the word that begins at `at`. "::" is part of a word, a single ":" ends a label.
 size_t EndOfWord(std::string_view text, size_t at) {
   if (text[at] == '"') return std::min(text.find('"', at + 1), text.size() - 1) + 1;
   size_t end = at + 1;

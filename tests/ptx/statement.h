@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text of PTX in pieces: words, then statements.
+// Splits the text of PTX into tokens, and these into statements.
 #ifndef HONE_TESTS_PTX_STATEMENT_H_
 #define HONE_TESTS_PTX_STATEMENT_H_
 
@@ -13,7 +13,7 @@
 
 namespace hone::ptx {
 
-// A word (a name with its dots, a number, a text in quotes) or a single mark.
+// A word (a name with its dots, a number, a quoted string) or a single punctuation mark.
 struct Token {
   std::string_view text;
   int line = 0;
@@ -31,7 +31,7 @@ class Tokens {
   void SkipPast(std::string_view text);
   int line() const;
   absl::Status Error(std::string_view what) const;
-  // Of the text from that token on, up to the next one, on one line.
+  // The text from the token at `place` to the next one, on one line.
   size_t place() const { return next_; }
   std::string TextFrom(size_t place) const;
 
@@ -43,7 +43,7 @@ class Tokens {
 struct Operand {
   enum class Form : uint8_t { kPlain, kAddress, kList };
   Form form = Form::kPlain;
-  std::string text;            // a register, number or symbol; of an address, what `offset` is added to
+  std::string text;            // a register, number or symbol; for an address, the base that `offset` is added to
   std::string second;          // of "p|q"
   bool negated = false;        // "!p"
   int64_t offset = 0;          // of an address
@@ -57,9 +57,9 @@ struct Statement {
   std::vector<Operand> operands;
 };
 
-// From its guard or name on, to its semicolon.
+// Takes a statement, from its guard or name to its semicolon.
 absl::StatusOr<Statement> TakeStatement(Tokens* tokens);
-// The bits of an integer or of a float in hexadecimal. Not a number: InvalidArgument.
+// The bits of an integer, or of a float written in hexadecimal. InvalidArgument: not a number.
 absl::StatusOr<uint64_t> ParseNumber(std::string_view text);
 
 }  // namespace hone::ptx

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a slot is read and written as a value of one of PTX's types.
+// Reads and writes a slot as a value of a PTX type.
 #ifndef HONE_TESTS_PTX_VALUES_H_
 #define HONE_TESTS_PTX_VALUES_H_
 
@@ -16,7 +16,7 @@ struct Bf16 {};
 struct FlushedF32 {};  // f32 of an instruction with .ftz
 
 template <typename T>
-struct Slot {  // of integers; signed ones fill no more of a slot than unsigned ones
+struct Slot {  // of integers; the sign of a value does not fill the rest of the slot
   using Value = T;
   static T Get(uint64_t slot) { return static_cast<T>(slot); }
   static uint64_t Put(T value) { return static_cast<std::make_unsigned_t<T>>(value); }
@@ -52,7 +52,7 @@ struct Slot<Bf16> {
   static uint64_t Put(Odd value) { return ToBf16(value.value); }
 };
 
-// Two of them side by side.
+// Two values of T in one register.
 template <typename T>
 struct Pair {};
 
@@ -60,7 +60,7 @@ inline float Plain(float x) { return x; }
 inline double Plain(double x) { return x; }
 inline double Plain(Odd x) { return x.value; }
 
-// `Do` of one, two or three operands, of a pair for each of its halves.
+// Applies `Do` to one, two or three operands; for a pair, to each half.
 template <typename T, typename Do>
 struct Apply {
   static uint64_t One(uint64_t a) { return Slot<T>::Put(Do()(Slot<T>::Get(a))); }

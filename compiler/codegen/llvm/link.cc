@@ -18,7 +18,7 @@ LLD_HAS_DRIVER(elf)
 namespace hone::codegen {
 namespace {
 
-// Files in memory: the linker wants paths, and /proc/self/fd/N is one.
+// A file in memory. The linker takes paths, and /proc/self/fd/N is one.
 class MemoryFile {
  public:
   explicit MemoryFile(const char* name) : fd_(memfd_create(name, MFD_CLOEXEC)) {}
@@ -42,13 +42,13 @@ class MemoryFile {
   int fd_;
 };
 
-// lld writes its result beside the output path and renames it, so the output needs a real folder: one in memory if
-// there is one.
+// lld writes its result beside the output path and renames it, so the output needs a real folder; in memory if
+// possible.
 absl::StatusOr<TemporaryFolder> OutputFolder() {
   for (const char* parent : {"/dev/shm", "/tmp", "."}) {
     if (absl::StatusOr<TemporaryFolder> folder = TemporaryFolder::Create(parent); folder.ok()) return folder;
   }
-  return absl::UnavailableError("linking needs a writable folder: none of /dev/shm, /tmp, . is");
+  return absl::UnavailableError("linking needs a writable folder, but /dev/shm, /tmp and . are not writable");
 }
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
@@ -86,7 +86,8 @@ absl::StatusOr<Artifact> LinkShared(std::span<const std::string> objects) {
   llvm::raw_string_ostream stream(messages);
   const lld::Result result = lld::lldMain(args, stream, stream, {{lld::Gnu, &lld::elf::link}});
   if (result.retCode != 0) return absl::InternalError("linking failed: " + messages);
-  if (!result.canRunAgain) return absl::InternalError("linking left its memory in disorder: " + messages);
+  if (!result.canRunAgain)
+    return absl::InternalError("the linker failed and cannot run again in this process: " + messages);
   Artifact artifact;
   HONE_ASSIGN_OR_RETURN(artifact.code, ReadFile(output));
   artifact.ranges.resize(objects.size());

@@ -39,7 +39,7 @@ llvm::Value* WithSignOf(Builder& b, llvm::Value* magnitude, llvm::Value* sign) {
   return b.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, magnitude, sign);
 }
 
-// x * 2^n with one rounding, n being whole: one instruction of AVX-512. Null for other than vectors that it has.
+// x * 2^n with one rounding, for whole n, by one instruction of AVX-512. Null for widths that it does not have.
 llvm::Value* EmitScalef(Builder& b, llvm::Value* x, llvm::Value* n) {
   const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
   const unsigned width = vector == nullptr ? 1 : vector->getNumElements();
@@ -59,8 +59,8 @@ llvm::Value* EmitExp(Builder& b, llvm::Value* x, Scaling scaling) {
   llvm::Type* ints = IntLike(b, x);
   llvm::Value* low = b.CreateSelect(b.CreateFCmpOLT(x, Const(x, -104.0)), Const(x, -104.0), x);
   llvm::Value* clamped = b.CreateSelect(b.CreateFCmpOGT(low, Const(x, 89.0)), Const(x, 89.0), low);
-  // Beside 1.5 * 2^23 floats are whole numbers, and their last bits are the number: rounded and converted at once. A
-  // conversion that saturates would go element by element.
+  // Floats near 1.5 * 2^23 are whole numbers, and their last bits are the number: one addition rounds and converts. A
+  // saturating conversion would be done element by element.
   constexpr double kWhole = 12582912;
   llvm::Value* shifted = Fma(b, clamped, Const(x, 1.4426950408889634), Const(x, kWhole));
   llvm::Value* n = b.CreateFSub(shifted, Const(x, kWhole));
@@ -70,7 +70,7 @@ llvm::Value* EmitExp(Builder& b, llvm::Value* x, Scaling scaling) {
       b, r, {1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1});
   llvm::Value* e = b.CreateFAdd(Fma(b, p, b.CreateFMul(r, r), r), Const(x, 1.0));
   if (llvm::Value* scaled = scaling == Scaling::kScalef ? EmitScalef(b, e, n) : nullptr) return scaled;
-  // A NaN passes through the polynomial; its n only has to be some integer.
+  // A NaN passes through the polynomial. Its n may be any integer.
   llvm::Value* whole = b.CreateSub(b.CreateBitCast(shifted, ints), b.CreateBitCast(Const(x, kWhole), ints));
   llvm::Value* half = b.CreateAShr(whole, llvm::ConstantInt::get(ints, 1));
   const auto power = [&](llvm::Value* exponent) {
@@ -116,11 +116,10 @@ llvm::Value* EmitTanh(Builder& b, llvm::Value* x, Scaling scaling) {
   llvm::Value* small = Fma(b, b.CreateFMul(p, square), x, x);
   llvm::Value* e = EmitExp(b, b.CreateFAdd(a, a), scaling);
   llvm::Value* large = b.CreateFSub(Const(x, 1.0), b.CreateFDiv(Const(x, 2.0), b.CreateFAdd(e, Const(x, 1.0))));
-  return WithSignOf(b, b.CreateSelect(b.CreateFCmpOLT(a, Const(x, 0.625)), small, large), x);  // of -0, too
+  return WithSignOf(b, b.CreateSelect(b.CreateFCmpOLT(a, Const(x, 0.625)), small, large), x);  // keeps -0
 }
 
-// exp(-|x|), the small one of two exponentials, is finite: what it is divided by is no infinity where x is very
-// negative.
+// exp(-|x|) is at most 1, so the divisor stays finite for very negative x.
 llvm::Value* EmitSigmoid(Builder& b, llvm::Value* x, Scaling scaling) {
   llvm::Value* e = EmitExp(b, b.CreateFNeg(Abs(b, x)), scaling);
   llvm::Value* part = b.CreateSelect(b.CreateFCmpOLT(x, Const(x, 0.0)), e, Const(x, 1.0));
@@ -144,14 +143,15 @@ llvm::Value* EmitErf(Builder& b, llvm::Value* x, Scaling scaling) {
   return b.CreateSelect(b.CreateFCmpUNO(x, x), x, result);
 }
 
-// x less whole quarter turns, |r| <= pi / 4, and how many they are, modulo 2^32. In f64, where two parts of a quarter
-// turn suffice for all floats next to a multiple of it: of |x| < 2^50.
+// x without whole quarter turns. It is computed in f64, where pi / 2 in two parts is precise enough for every f32 with
+// |x| < 2^50.
 struct Angle {
-  llvm::Value *r, *quarters;
+  llvm::Value* r;         // |r| <= pi / 4
+  llvm::Value* quarters;  // quarter turns taken away, modulo 2^32
 };
 Angle ReduceAngle(Builder& b, llvm::Value* x) {
   llvm::Value* wide = b.CreateFPCast(x, x->getType()->getWithNewType(b.getDoubleTy()));
-  llvm::Value* beside = Const(wide, 0x1.8p52);  // floats there are whole numbers, and their last bits are the number
+  llvm::Value* beside = Const(wide, 0x1.8p52);  // f64 near it are whole numbers, and their last bits are the number
   llvm::Value* shifted = Fma(b, wide, Const(wide, 2 / std::numbers::pi), beside);
   llvm::Value* n = b.CreateFSub(shifted, beside);
   llvm::Value* r = Fma(b, n, Const(wide, -1.5707963267948966), wide);
@@ -177,9 +177,10 @@ llvm::Value* NegatedIf(Builder& b, llvm::Value* condition, llvm::Value* x) {
   return b.CreateSelect(condition, b.CreateFNeg(x), x);
 }
 
-// asin(|x|) or, of |x| > 0.5, asin of sqrt((1 - |x|) / 2), which is half of acos(|x|).
+// The part that asin and acos share.
 struct ArcSine {
-  llvm::Value *angle, *is_half;
+  llvm::Value* angle;    // asin(|x|), or if is_half, asin(sqrt((1 - |x|) / 2)), which is half of acos(|x|)
+  llvm::Value* is_half;  // whether |x| > 0.5
 };
 ArcSine EmitArcSine(Builder& b, llvm::Value* x) {
   llvm::Value* a = Abs(b, x);
@@ -191,7 +192,7 @@ ArcSine EmitArcSine(Builder& b, llvm::Value* x) {
   return {Fma(b, b.CreateFMul(p, z), s, s), large};
 }
 
-constexpr double kHalfPi = 0x1.921fb6p0, kHalfPiRest = -4.37113883e-8;  // f32 of pi / 2, and what it lacks
+constexpr double kHalfPi = 0x1.921fb6p0, kHalfPiRest = -4.37113883e-8;  // pi / 2 as f32, and its error
 
 llvm::Value* EmitSine(Builder& b, llvm::Value* x, int quarters) {
   const Angle angle = ReduceAngle(b, x);
@@ -222,8 +223,7 @@ llvm::Value* EmitAcos(Builder& b, llvm::Value* x) {
   return b.CreateSelect(is_half, b.CreateSelect(negative, obtuse, twice), right);
 }
 
-// By the tangents of an eighth and three eighths of a half turn: atan(a) is that of -1 / a or (a - 1) / (a + 1) beside
-// a half or a quarter of it.
+// Above tan(3 pi / 8), atan(a) = pi / 2 + atan(-1 / a). Above tan(pi / 8), atan(a) = pi / 4 + atan((a - 1) / (a + 1)).
 llvm::Value* EmitAtan(Builder& b, llvm::Value* x) {
   llvm::Value *a = Abs(b, x), *one = Const(x, 1.0), *zero = Const(x, 0.0);
   llvm::Value* large = b.CreateFCmpOGT(a, Const(x, 2.414213562373095));
@@ -270,10 +270,10 @@ llvm::Value* EmitFunction(Builder& b, ir::Intrinsic function, llvm::Value* x, Sc
   }
 }
 
-// Of equal or unordered numbers the max of x86 is the second, so that both orders together say all: the exponent of a
-// NaN survives the or, and of two zeros, which differ in their signs alone, the result is negative if both are. Signs
-// are copied as those of floats: an accumulator that is stored as an integer and loaded as a float would not be kept in
-// a register.
+// For equal or unordered operands x86's max returns the second one, so it is taken in both orders. The bitwise or of
+// both keeps the exponent of a NaN. The sign is that of the bitwise and, so two zeros give -0 only if both are. The
+// sign is copied by a float operation, because LLVM would not keep an accumulator in a register that is stored as an
+// integer and loaded as a float.
 llvm::Value* EmitMaxOfX86(Builder& b, llvm::Value* x, llvm::Value* y) {
   llvm::Type* ints = x->getType()->getWithNewType(b.getIntNTy(x->getType()->getScalarSizeInBits()));
   const auto max = [&](llvm::Value* first, llvm::Value* second) {
@@ -284,7 +284,7 @@ llvm::Value* EmitMaxOfX86(Builder& b, llvm::Value* x, llvm::Value* y) {
                     b.CreateBitCast(b.CreateAnd(one, other), x->getType()));
 }
 
-llvm::Value* EmitHalfMore(Builder& builder, llvm::Value* x, int bits) {
+llvm::Value* EmitRoundedBeforeTruncation(Builder& builder, llvm::Value* x, int bits) {
   constexpr uint32_t kSignAndExponent = 0xff800000;
   llvm::Value* const power = builder.CreateBitCast(
       builder.CreateAnd(builder.CreateBitCast(x, builder.getInt32Ty()), kSignAndExponent), builder.getFloatTy());

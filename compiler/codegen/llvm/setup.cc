@@ -21,9 +21,9 @@
 namespace hone::codegen {
 namespace {
 
-// LLVM ends the process after it.
+// LLVM ends the process after this call.
 void TellFatalError(void*, const char* reason, bool) {
-  const std::string& subject = Subject::current();
+  const std::string& subject = CompilationSubject::current();
   fmt::print(stderr, "LLVM failed{}: {}\n", subject.empty() ? "" : " while compiling " + subject, reason);
 }
 
@@ -62,8 +62,8 @@ std::string Triple(const target::Target& target) {
 }
 
 std::string LlvmFeatures(const target::Target& target) {
-  // LLVM 19 takes vectors of 512 bits for a feature of its own, which CPUs of its table have and others have to be
-  // given. Without it AVX-512 on top of a CPU that lacks it ends in code that LLVM cannot select.
+  // For LLVM 19, 512-bit vectors are a feature of their own (evex512). CPUs in its table have it; other CPUs with
+  // AVX-512 must be given it, or LLVM fails to select instructions.
   const bool wide = target.features.find("+avx512") != std::string::npos;
   return wide ? target.features + ",+evex512" : target.features;
 }

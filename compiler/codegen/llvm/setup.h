@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every use of LLVM needs first: the back ends we build with, and a target machine for a CPU or a GPU.
+// LLVM's description of a Target: its triple, features and target machine. Every use of LLVM starts here.
 #ifndef HONE_COMPILER_CODEGEN_LLVM_SETUP_H_
 #define HONE_COMPILER_CODEGEN_LLVM_SETUP_H_
 
@@ -16,9 +16,9 @@ namespace hone::codegen {
 
 // Registers the x86, AArch64 and NVPTX back ends. Idempotent, thread-safe.
 void InitializeLlvm();
-// These take a Target whose code LLVM makes: a CPU, or CUDA.
+// The functions below take a Target whose code LLVM makes: a CPU, or CUDA.
 std::string Triple(const target::Target& target);
-// What `target.features` is in LLVM's words.
+// `target.features` as LLVM wants them.
 std::string LlvmFeatures(const target::Target& target);
 std::unique_ptr<llvm::TargetMachine> MakeTargetMachine(const target::Target& target);
 

@@ -13,7 +13,7 @@ namespace {
 
 using llvm::Intrinsic::ID;
 
-// Formulas in f64. Values may be vectors.
+// The formulas, in f64. All values are f64 or vectors of it.
 class Formulas {
  public:
   explicit Formulas(llvm::IRBuilder<>& builder, llvm::Value* like) : b_(builder), type_(like->getType()) {}
@@ -60,7 +60,7 @@ class Formulas {
   llvm::Value* Acosh(llvm::Value* x);
   llvm::Value* Erf(llvm::Value* x);
   llvm::Value* Pow(llvm::Value* x, llvm::Value* y);
-  llvm::Value* Sine(llvm::Value* x, int quarters);  // of x and so many quarter turns
+  llvm::Value* Sine(llvm::Value* x, int quarters);  // sin(x + quarters * pi / 2)
   llvm::Value* Atan(llvm::Value* x);
   llvm::Value* Asin(llvm::Value* x);
   llvm::Value* Acos(llvm::Value* x);
@@ -70,8 +70,8 @@ class Formulas {
   llvm::Value* Power2(llvm::Value* exponent) {
     return b_.CreateBitCast(b_.CreateShl(b_.CreateAdd(exponent, Whole(1023)), Whole(52)), type_);
   }
-  // The whole number next to x * y, as a float and as an integer: beside 1.5 * 2^52 floats are whole numbers, and their
-  // last bits are the number. |x * y| < 2^51, else neither is of use.
+  // The whole number nearest to x * y, as a float and as an integer: f64 near 1.5 * 2^52 are whole numbers, and their
+  // last bits are the number. Only right for |x * y| < 2^51.
   struct Rounded {
     llvm::Value *number, *integer;
   };
@@ -126,7 +126,7 @@ llvm::Value* Formulas::Atanh(llvm::Value* x) {
   return If(Less(Abs(x), 0.17), small, large);
 }
 
-// Beyond 1 by e^(a/2), whose square overflows where the result does.
+// Above 1 with e^(a/2): its square overflows only where the result does.
 llvm::Value* Formulas::Sinh(llvm::Value* x) {
   llvm::Value* const a = Abs(x);
   llvm::Value* const small = Mul(x, Series(Mul(x, x), 11, [](int i) { return 1 / Factorial(2 * i + 1); }));
@@ -155,7 +155,7 @@ llvm::Value* Formulas::Asinh(llvm::Value* x) {
   return SignOf(If(Less(a, 0.15), small, large), x);
 }
 
-// Near 1 by its tangent, which has all digits there: a logarithm of what is near 1 has lost them.
+// Near 1 as an atanh, because a logarithm of a number near 1 has lost most digits.
 llvm::Value* Formulas::Acosh(llvm::Value* x) {
   llvm::Value* const root = Sqrt(Mul(Sub(x, Const(1)), Add(x, Const(1))));
   llvm::Value* const large = Add(Log(x), Const(std::numbers::ln2));
@@ -164,7 +164,7 @@ llvm::Value* Formulas::Acosh(llvm::Value* x) {
   return If(Less(x, 1), llvm::ConstantFP::getNaN(type_), result);
 }
 
-// Below 3 the series without cancellation, 2 / sqrt(pi) exp(-x^2) sum 2^n x^(2n+1) / (2n+1)!!; above, 1 less a
+// Below 3 the series without cancellation, 2 / sqrt(pi) exp(-x^2) sum 2^n x^(2n+1) / (2n+1)!!; above, 1 minus a
 // continued fraction.
 llvm::Value* Formulas::Erf(llvm::Value* x) {
   constexpr double kTwoOverRootPi = 2 * std::numbers::inv_sqrtpi;
@@ -181,7 +181,7 @@ llvm::Value* Formulas::Erf(llvm::Value* x) {
   return If(b_.CreateFCmpUNO(x, x), x, SignOf(result, x));
 }
 
-// exp(y log |x|), and what C says of the rest.
+// exp(y log |x|), and the special cases of C's pow.
 llvm::Value* Formulas::Pow(llvm::Value* x, llvm::Value* y) {
   llvm::Value* const a = Abs(x);
   llvm::Value* const power = Exp(Mul(y, Log(a)));
@@ -199,7 +199,7 @@ llvm::Value* Formulas::Pow(llvm::Value* x, llvm::Value* y) {
   return If(is_one, Const(1), result);
 }
 
-// x less n quarter turns, in three parts, each rounded once; then the series of sine or cosine.
+// x minus n quarter turns, with pi / 2 in three parts, each rounded once; then the series of sine or cosine.
 llvm::Value* Formulas::Sine(llvm::Value* x, int quarters) {
   const auto [n, whole] = Round(x, 2 / std::numbers::pi);
   llvm::Value* r = x;
@@ -237,8 +237,8 @@ llvm::Value* Formulas::Acos(llvm::Value* x) {
   return If(domain, llvm::ConstantFP::getNaN(type_), angle);
 }
 
-// x - trunc(x / y) y, in turns: a quotient has 53 bits, and of a larger one more than y, or less than -y, is left.
-// Every rest is exact. The last quotient may be one off. NaN ends the turns.
+// x - trunc(x / y) y, in a loop: a quotient has only 53 bits, so a larger one leaves a remainder above |y|, and the
+// loop continues with it. Every remainder is exact. The last quotient may be off by one. A NaN ends the loop.
 llvm::Value* Formulas::Fmod(llvm::Value* x, llvm::Value* y) {
   llvm::Value* const a = Abs(x);
   llvm::Value* const m = Abs(y);
@@ -257,7 +257,7 @@ llvm::Value* Formulas::Fmod(llvm::Value* x, llvm::Value* y) {
   b_.SetInsertPoint(after);
   rest = If(Less(rest, 0), Add(rest, m), rest);
   rest = If(b_.CreateFCmpOGE(rest, m), Sub(rest, m), rest);
-  rest = If(b_.CreateFCmpOLT(a, m), a, rest);  // also where m is infinite
+  rest = If(b_.CreateFCmpOLT(a, m), a, rest);  // also if m is infinite
   return SignOf(rest, x);
 }
 
@@ -295,7 +295,7 @@ llvm::Value* Evaluate(Formulas& f, ir::Intrinsic function, llvm::Value* x, llvm:
       return f.Acosh(x);
     case ir::Intrinsic::kAtanh:
       return f.Atanh(x);
-    default:  // the others need no library
+    default:  // other functions are never calls of a C library
       HONE_CHECK(false);
       return nullptr;
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenCL C: lowered functions with a grid as the source of one program, for the compiler of the device's driver.
+// Prints lowered funcs with a grid as the OpenCL C source of one program, which the device's driver compiles.
 //
-// One __kernel per function, under the function's name, with one __global pointer per param, in order. A kernel is to
-// be launched with exactly grid.groups groups of grid.lanes lanes. bool is uchar in memory, bf16 is ushort, f16 is
-// half. Nothing of LLVM is in here, so that the source can be made in a process that holds another LLVM (PoCL does).
+// Each func becomes a __kernel of its name, with one __global pointer per param, in order. It must be launched with
+// exactly grid.groups groups of grid.lanes lanes. In memory a bool is a uchar, a bf16 a ushort, an f16 a half. This
+// folder uses nothing of LLVM, because the process may hold another LLVM (PoCL's).
 #ifndef HONE_COMPILER_CODEGEN_OPENCL_EMIT_H_
 #define HONE_COMPILER_CODEGEN_OPENCL_EMIT_H_
 
@@ -15,12 +15,12 @@
 
 namespace hone::codegen {
 
-// OpenCL C 1.2 that means what docs/IR.md says, if the device rounds / and sqrt of f32 correctly (an option of its
-// compiler). exp, log, tanh and the other functions are the device's: within the errors that OpenCL allows.
+// OpenCL C 1.2 with the meaning of docs/IR.md, provided that the device rounds / and sqrt of f32 correctly (an option
+// of its compiler). exp, log, tanh and the other functions are the device's own, with the errors that OpenCL allows.
 //
-// fuse: the device may contract a * b + c, as tuned kernels do everywhere; false for an independent witness.
-// kInvalidArgument: a func without a grid, or not lowered (loops still to be bound or vectorized, several indices), or
-// a name that OpenCL C cannot have. Deterministic: equal funcs, equal text. Thread-safe.
+// fuse: the device may contract a * b + c. Tuned kernels allow it; reference kernels do not.
+// InvalidArgument: a func has no grid, is not fully lowered (loops still to be bound or vectorized, several indices),
+// or has a name that OpenCL C does not allow. Equal funcs give equal text. Thread-safe.
 absl::StatusOr<std::string> EmitOpenCl(std::span<const ir::Func> funcs, bool fuse = true);
 
 }  // namespace hone::codegen

@@ -16,8 +16,6 @@ namespace {
 using ir::BinaryOp;
 using ir::DType;
 
-bool IsStorageFloat(DType dtype) { return dtype == DType::kFloat16 || dtype == DType::kBFloat16; }
-
 Text Primary(std::string code, bool narrow = false) { return {std::move(code), Level::kPrimary, narrow}; }
 Text Call1(std::string_view name, const Text& a) { return Primary(fmt::format("{}({})", name, a.code)); }
 Text Call2(std::string_view name, const Text& a, const Text& b) {
@@ -55,8 +53,8 @@ bool IsBroadcast(const ir::Expr& e) { return e.As<ir::Broadcast>() != nullptr; }
 
 }  // namespace
 
-std::string InParens(const Text& text, Level at_most) {
-  return text.level <= at_most ? text.code : "(" + text.code + ")";
+std::string InParens(const Text& text, Level loosest) {
+  return text.level <= loosest ? text.code : "(" + text.code + ")";
 }
 
 ir::Interval Emitter::BoundsOf(const ir::Expr& e) {
@@ -65,8 +63,8 @@ ir::Interval Emitter::BoundsOf(const ir::Expr& e) {
   return it->second;
 }
 
-// The expression, or a name for its value where it is large and used more than once. A load that may not happen gets no
-// name: naming it would be doing it.
+// The expression, or a local variable with its value if it is large and used more than once. An expression with a load
+// that is not always executed gets no variable, because declaring it would execute the load.
 Text Emitter::Value(const ir::Expr& e, const Element& wanted) {
   const Element element = e.type().width == 1 ? Element{} : wanted;
   const ir::IntImm* number = element.all() ? nullptr : element.number.As<ir::IntImm>();
@@ -101,7 +99,7 @@ Text Emitter::Node(const ir::Expr& e, const Element& element) {
       });
 }
 
-// What OpenCL C cannot do with a vector.
+// Whether OpenCL C has no vector form of the operation.
 bool Emitter::NeedsElements(const ir::Expr& e) {
   if (const ir::Load* load = e.As<ir::Load>()) {
     const ir::Expr& index = load->indices[0];
@@ -179,7 +177,7 @@ Text Emitter::VarOf(const ir::Var& v, const Element& element) {
   return Primary(component, variable.narrow);
 }
 
-// A mask as OpenCL's comparison of such operands gives it, to ours: ints.
+// The result of OpenCL's comparison of such operands, as a bool or a vector of ints.
 Text Emitter::Mask(ir::Type operand, bool narrow, std::string compare) {
   const bool is_int =
       operand.dtype == DType::kBool || IsStorageFloat(operand.dtype) || narrow || ir::SizeOf(operand.dtype) == 4;
@@ -193,11 +191,11 @@ Text Emitter::Widened(Text value, int width) {
   return CCast("long", value);
 }
 
-// f16 and bf16 are rounded once, whatever the value comes from.
+// A value of any type, rounded once to f16 or bf16.
 Text Emitter::ToStorageFloat(DType from, DType to, const Text& value) {
   const bool exact = IsStorageFloat(from) || from == DType::kFloat32 || from == DType::kBool ||
                      (ir::IsInt(from) && ir::SizeOf(from) < 4);
-  // From 65520 on f16 is infinity, and every integer below is a float.
+  // From 65520 on f16 is infinity, and a float holds every integer below.
   const bool as_float = exact || (to == DType::kFloat16 && !ir::IsFloat(from));
   const Text single = as_float ? CCast("float", value) : Call1(prelude_.RoundToOdd(from), value);
   return Call1(prelude_.Round(to), single);
@@ -272,7 +270,7 @@ Text Emitter::BoolBinary(BinaryOp op, Text a, Text b, int width) {
     case BinaryOp::kXor:
       return Joined(a, "^", b, Level::kOther);
     default:
-      if (width > 1) std::swap(a, b);  // true is -1 there
+      if (width > 1) std::swap(a, b);  // true is -1 in a vector
       return Compare(op, std::move(a), std::move(b), {DType::kBool, width});
   }
 }
@@ -300,7 +298,7 @@ Text Emitter::FloatBinary(const ir::Binary& binary, const Text& a, const Text& b
   const ir::FloatImm* number = NumberIn(binary.b);
   const bool swapped = number == nullptr && (number = NumberIn(binary.a)) != nullptr;
   if (number == nullptr) return Call2(prelude_.Binary(binary.op, type), a, b);
-  // Of two zeros min wants the negative one, max the positive one.
+  // Between zeros of both signs min gives -0, max gives +0.
   const bool is_wanted_zero = number->value != 0 || std::signbit(number->value) == is_min;
   return Call2(prelude_.MinMaxWithNumber(is_min, is_wanted_zero, type), swapped ? b : a, swapped ? a : b);
 }
@@ -354,7 +352,7 @@ Text Emitter::IndexBinary(const ir::Expr& e, const ir::Binary& binary, Text a, T
 }
 
 Text Emitter::IntBinary(BinaryOp op, const Text& a, const Text& b, ir::Type type) {
-  // These wrap by themselves.
+  // In OpenCL C these types wrap on overflow, as in the IR.
   const bool wraps = ir::IsUnsignedInt(type.dtype) && (type.width > 1 || ir::SizeOf(type.dtype) >= 4);
   switch (op) {
     case BinaryOp::kAnd:
@@ -486,7 +484,7 @@ Text Emitter::Reinterpret(const ir::Call& call, const Text& value, int width) {
   if (IsStorageFloat(from)) {
     bits = Call1(prelude_.ToBits(from), value);
   } else if (width == 1 && ir::SizeOf(from) < 4) {
-    bits = CCast(from == DType::kBool ? "uchar" : TypeName({from, 1}), value);  // C may hold it as an int
+    bits = CCast(from == DType::kBool ? "uchar" : TypeName({from, 1}), value);  // C may have promoted it to int
   } else {
     bits = Widened(value, width);
   }
@@ -516,7 +514,7 @@ Text Emitter::CallOf(const ir::Call& call, const Element& element, int width) {
     case ir::Intrinsic::kPow:
       return Call2("pow", args[0], args[1]);
     default:
-      return Call1(ir::Name(call.function), args[0]);  // OpenCL calls them what the IR does
+      return Call1(ir::Name(call.function), args[0]);  // OpenCL has the names of the IR
   }
 }
 

@@ -21,7 +21,8 @@ using ir::DType;
 std::string MemoryTypeName(DType dtype, bool is_pointer) {
   if (dtype == DType::kBool) return "uchar";
   if (dtype == DType::kBFloat16) return "ushort";
-  if (dtype == DType::kFloat16) return is_pointer ? "half" : "ushort";  // only pointers to half are always allowed
+  if (dtype == DType::kFloat16)
+    return is_pointer ? "half" : "ushort";  // without an extension OpenCL C only has pointers to half
   return TypeName({dtype, 1});
 }
 
@@ -55,8 +56,8 @@ bool UsesF64(const ir::Func& func) {
   return found;
 }
 
-// What the source cannot say, in words for the one who lowered the func; empty if nothing.
-std::string WhatIsNotLowered(const ir::Func& func) {
+// A statement or access of the func that OpenCL C cannot express, for an error message; empty if there is none.
+std::string FindUnsupported(const ir::Func& func) {
   std::string found;
   const auto access = [&](const ir::BufferNode& buffer, size_t indices) {
     if (indices != 1) found = fmt::format("an access to '{}' with {} indices; flatten it first", buffer.name, indices);
@@ -76,7 +77,7 @@ std::string WhatIsNotLowered(const ir::Func& func) {
     } else if (const ir::Contract* contract = s.As<ir::Contract>()) {
       found = fmt::format("OpenCL C has no instruction '{}'", ir::EntryOf(contract->instruction).name);
     } else if (s.As<ir::Merge>() != nullptr) {
-      found = "OpenCL C's lanes do not read each other's registers, as a merge does";
+      found = "a merge reads the registers of other lanes, which OpenCL C cannot";
     }
   });
   ir::ForEachExpr(func.body, [&](const ir::Expr& e) {
@@ -92,17 +93,17 @@ absl::Status Check(const ir::Func& func) {
   if (!func.grid.defined()) {
     return absl::InvalidArgumentError(fmt::format("func '{}' has no grid; OpenCL kernels have one", func.name));
   }
-  const std::string found = WhatIsNotLowered(func);
+  const std::string found = FindUnsupported(func);
   if (found.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(fmt::format("func '{}' is not lowered for OpenCL: {}", func.name, found));
 }
 
-// A store to f16 or bf16 rounds what it stores: the value before such a cast from float.
+// A store to f16 or bf16 rounds the value that it stores. Returns the value before a cast that does the same.
 ir::Expr Unrounded(const ir::Expr& value) {
   const ir::Cast* cast = value.As<ir::Cast>();
-  const DType to = value.type().dtype;
-  const bool rounds = to == DType::kFloat16 || to == DType::kBFloat16;
-  return cast != nullptr && rounds && cast->value.type().dtype == DType::kFloat32 ? cast->value : value;
+  return cast != nullptr && IsStorageFloat(value.type().dtype) && cast->value.type().dtype == DType::kFloat32
+             ? cast->value
+             : value;
 }
 
 }  // namespace
@@ -138,7 +139,7 @@ const Emitter::Facts& Emitter::Count(const ir::Expr& e) {
   return facts_[&e.node()] = facts;
 }
 
-// Forgets what was known of the statement before.
+// Starts a statement whose expressions are `roots`: the facts about the one before are dropped.
 void Emitter::Begin(std::initializer_list<ir::Expr> roots) {
   facts_.clear();
   bounds_.clear();
@@ -153,13 +154,13 @@ void Emitter::Begin(std::initializer_list<ir::Expr> roots) {
   }
 }
 
-// OpenCL wants these at the top of the kernel.
+// OpenCL requires the declarations of shared buffers at the top of the kernel.
 void Emitter::DeclareShared(const ir::Stmt& s) {
   ForEachStmt(s, [&](const ir::Stmt& child) {
     const ir::Alloc* alloc = child.As<ir::Alloc>();
     if (alloc == nullptr || !ir::IsShared(alloc->buffer->scope)) return;
     const ir::BufferNode& buffer = *alloc->buffer;
-    if (places_.contains(&buffer)) return;  // a loop that is written out has it in every iteration
+    if (places_.contains(&buffer)) return;  // an unrolled loop has the buffer in every iteration
     const std::string name = places_[&buffer] = names_.Take(buffer.name);
     Line(fmt::format("__local {} {}[{}];", MemoryTypeName(buffer.dtype, false), name, ir::NumElements(buffer)));
   });
@@ -208,8 +209,9 @@ void Emitter::EmitStmt(const ir::Stmt& s) {
       [&](const ir::Alloc& alloc) {
         const ir::BufferNode& buffer = *alloc.buffer;
         if (buffer.scope == ir::Scope::kLocal) {
-          // No more than an element needs: PoCL 3.1 keeps parts of an array that live over a barrier next to those of
-          // other work-items, and takes each part to be aligned like the whole, which crashes.
+          // The alignment is that of an element, because of PoCL 3.1: of an array that lives across a barrier it stores
+          // the parts of all work-items side by side, but assumes the whole array's alignment for each part, and
+          // crashes.
           const std::string name = places_[&buffer] = names_.Take(buffer.name);
           Line(fmt::format("{} {}[{}] __attribute__((aligned({})));", MemoryTypeName(buffer.dtype, false), name,
                            ir::NumElements(buffer), ir::SizeOf(buffer.dtype)));
@@ -220,7 +222,7 @@ void Emitter::EmitStmt(const ir::Stmt& s) {
       [&](const ir::Barrier&) { Line("barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"); },
       [](const ir::Contract&) { HONE_CHECK(false); },  // Check refuses it
       [](const ir::Settle&) {},
-      // A work-item has no copies that go on without it: what it copies has arrived before it goes on.
+      // OpenCL C has no asynchronous copies of single work-items: a copy has arrived when its statement ends.
       [&](const ir::Copy& copy) { EmitStmt(ir::AsStore(copy)); }, [](const ir::Commit&) {}, [](const ir::Wait&) {},
       [](const ir::Merge&) { HONE_CHECK(false); },  // Check refuses it
       [](const ir::Prefetch&) {});
@@ -263,10 +265,11 @@ void Emitter::EmitIf(const ir::If& branch) {
   Close();
 }
 
-// Opens a loop over the elements of a vector that OpenCL C does not have; its variable, by name and as an expression.
+// Opens a loop over the elements of a vector that OpenCL C does not have. Returns its variable, by name and as an
+// expression.
 std::pair<std::string, ir::Expr> Emitter::OpenElements(int width) {
-  named_.clear();                       // names given before are still right, but those given inside are not outside
-  const std::string var = "element\n";  // no Var of the func has this name: text has no such names
+  named_.clear();                       // variables declared inside the loop are not visible after it
+  const std::string var = "element\n";  // no Var of a func has a line break in its name
   names_.OpenBrace();
   const std::string name = names_.Take("element");
   Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0})", name, width));
@@ -301,7 +304,7 @@ void Emitter::EmitLet(const ir::Let& let) {
   ranges_.erase(let.var);
 }
 
-// The elements of a vector that OpenCL C does not have, as an array.
+// Declares an array with the elements of a vector that OpenCL C does not have. Returns its name.
 std::string Emitter::EmitArray(const std::string& like, const ir::Expr& value) {
   const std::string name = names_.Take(like);
   Line(fmt::format("{} {}[{}];", TypeName(value.type().Element()), name, value.type().width));
@@ -356,7 +359,7 @@ void Emitter::EmitVectorStore(const ir::Store& store, const ir::Expr& stored) {
                                  : fmt::format("vstore{}({}, 0, {});", type.width, code, place);
     return Line(uniform != nullptr ? fmt::format("if ({}) {}", Value(uniform->value).code, line) : line);
   }
-  // All operands are read before the first element is written.
+  // All operands are read before the first element is written, because they may load from the same buffer.
   Open("");
   const auto named = [&](const char* name, const ir::Expr& e) {
     const Text text = e.SameHandle(stored) ? value : Value(e);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prints one lowered Func as a kernel of OpenCL C.
 //
-// Private to codegen/opencl. emit_stmt.cc has the kernel and its statements, emit_expr.cc expressions and loads. A
-// vector of 2, 4, 8 or 16 elements is a vector of OpenCL C; what OpenCL C cannot do with a vector (a masked load, a
-// select of loads), and vectors of other lengths, are computed element by element, each as a scalar.
+// Private to codegen/opencl; start at Run. emit_stmt.cc prints the kernel and its statements, emit_expr.cc expressions
+// and loads. A vector of 2, 4, 8 or 16 elements is a vector of OpenCL C. Vectors of other lengths, and operations that
+// OpenCL C does not have for vectors (a masked load, a select of loads), are printed as scalars, element by element.
 #ifndef HONE_COMPILER_CODEGEN_OPENCL_EMITTER_H_
 #define HONE_COMPILER_CODEGEN_OPENCL_EMITTER_H_
 
@@ -20,25 +20,27 @@
 
 namespace hone::codegen::opencl {
 
-// How tightly the outermost operator binds; the tightest first.
+// The precedence of an expression's outermost operator, the tightest first.
 enum class Level : uint8_t { kPrimary, kUnary, kMultiply, kAdd, kOther };
 
 // An expression of OpenCL C.
 struct Text {
   std::string code;
   Level level = Level::kPrimary;
-  bool narrow = false;  // an i64 held as int
+  bool narrow = false;  // the type is i64, and the value is held as an int, because it fits
 };
 
-// Which element of a vector expression is wanted: all, or the one of that number (an i64 expression).
+// Which element of a vector expression is printed.
 struct Element {
-  ir::Expr number;
+  ir::Expr number;  // an i64 expression; undefined: all elements, as a vector
   bool all() const { return !number.defined(); }
 };
 
 class Emitter {
  public:
+  // Both must outlive the emitter. The functions that the kernel calls are added to the prelude.
   Emitter(const ir::Func& func, Prelude* prelude) : func_(func), prelude_(*prelude) {}
+  // The text of the kernel. Called once.
   std::string Run();
 
  private:
@@ -46,11 +48,11 @@ class Emitter {
     std::string name;
     bool narrow;
   };
-  // What is known of a node of the expressions of one statement, which may be shared.
+  // Facts about one node of a statement's expressions. Expressions are DAGs: a node may have several parents.
   struct Facts {
-    int uses = 0;
-    bool has_load = false;
-    int size = 0;  // nodes, with those that are shared counted each time
+    int uses = 0;           // by how many parents
+    bool has_load = false;  // in the node or below it
+    int size = 0;           // nodes of the expression as a tree: shared ones count each time
   };
 
   // emit_stmt.cc
@@ -65,7 +67,7 @@ class Emitter {
   void EmitIf(const ir::If& branch);
   void EmitLet(const ir::Let& let);
   void EmitStore(const ir::Store& store);
-  // stored: the value of the store, or what the store itself rounds to it.
+  // stored: the store's value, without a final rounding that the store itself does.
   void EmitScalarStore(const ir::Store& store, const ir::Expr& stored);
   void EmitVectorStore(const ir::Store& store, const ir::Expr& stored);
   void EmitElements(const ir::Store& store, const ir::Expr& stored);
@@ -101,7 +103,7 @@ class Emitter {
   Text Reinterpret(const ir::Call& call, const Text& value, int width);
   Text Widened(Text value, int width);
   Text Mask(ir::Type operand, bool narrow, std::string compare);
-  // "(address_space [const] half*)name" for f16, the name for all others.
+  // The buffer's name; for an f16 that is not a param "(address_space [const] half*)name".
   std::string Place(const ir::BufferNode& buffer, bool for_store);
   ir::Interval BoundsOf(const ir::Expr& e);
   bool HasLoad(const ir::Expr& e) { return Count(e).has_load; }
@@ -114,15 +116,17 @@ class Emitter {
   std::map<const ir::BufferNode*, std::string> places_;
   std::map<std::string, Variable, std::less<>> variables_;
   ir::Ranges ranges_;
-  int lazy_ = 0;  // how many arms that may not be taken are around what is being printed
+  int lazy_ = 0;  // how many arms of selects, and masks, are around the expression being printed
   std::unordered_map<const ir::ExprNode*, Facts> facts_;
   std::unordered_map<const ir::ExprNode*, ir::Interval> bounds_;
-  // Shared values of the statement that have a name already, by node and element (-1: all, or a scalar).
+  // Values of the statement that are in a local variable, by node and element. Element -1: all, or the node is a
+  // scalar.
   std::map<std::pair<const ir::ExprNode*, int64_t>, Text> named_;
-  std::vector<ir::Expr> kept_;  // nodes made here live as long as the maps that know them by address
+  std::vector<ir::Expr> kept_;  // keeps nodes made here alive, because the maps above know nodes by address
 };
 
-std::string InParens(const Text& text, Level at_most);
+// The code, in parentheses if its operator binds less tightly than `loosest`.
+std::string InParens(const Text& text, Level loosest);
 
 }  // namespace hone::codegen::opencl
 

@@ -28,7 +28,7 @@ bool IsDigit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; 
 }  // namespace
 
 bool IsFree(std::string_view name) {
-  if (name.empty() || !IsLetter(name[0])) return false;  // a leading "_" is the compiler's
+  if (name.empty() || !IsLetter(name[0])) return false;  // names with a leading "_" are reserved
   if (!std::all_of(name.begin(), name.end(), [](char c) { return IsLetter(c) || IsDigit(c) || c == '_'; }))
     return false;
   if (std::ranges::find(kWords, name) != std::end(kWords)) return false;
@@ -38,7 +38,7 @@ bool IsFree(std::string_view name) {
   }
   const std::string_view type = name.substr(0, name.find_last_not_of("0123456789") + 1);
   if (type != name && std::ranges::find(kVectors, type) != std::end(kVectors)) return false;
-  // Capitals alone may be a macro.
+  // Names in capitals may be macros.
   return name.size() == 1 || std::any_of(name.begin(), name.end(), [](char c) { return c >= 'a' && c <= 'z'; });
 }
 

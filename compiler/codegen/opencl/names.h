@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// C identifiers for the names of the IR, which may be anything.
+// Turns names of the IR, which may be any text, into identifiers of OpenCL C.
 #ifndef HONE_COMPILER_CODEGEN_OPENCL_NAMES_H_
 #define HONE_COMPILER_CODEGEN_OPENCL_NAMES_H_
 
@@ -10,22 +10,24 @@
 
 namespace hone::codegen::opencl {
 
-// May stand in OpenCL C as it is: an identifier that is no keyword, type, macro or function of it, nor one of ours.
+// Whether the name can be used as it is: an identifier other than a keyword, type, macro or function of OpenCL C, or a
+// function of the prelude.
 bool IsFree(std::string_view name);
-// The name with "_" for what cannot stand in an identifier, and free.
+// A free identifier (IsFree) like the name, with "_" for characters that an identifier cannot have.
 std::string Identifier(std::string_view name);
 
-// The names that are taken in the braces that are open.
+// The identifiers that are visible in the innermost open brace.
 class Names {
  public:
-  std::string Take(std::string_view name);  // an identifier like the name that nothing visible has
+  // Returns an identifier like the name that is not visible yet, and makes it visible until its brace closes.
+  std::string Take(std::string_view name);
   void OpenBrace() { opened_.push_back(taken_.size()); }
   void CloseBrace();
 
  private:
-  std::vector<std::string> taken_;
+  std::vector<std::string> taken_;  // in the order of Take
   std::set<std::string, std::less<>> visible_;
-  std::vector<size_t> opened_;
+  std::vector<size_t> opened_;  // per open brace: the size of taken_ when it opened
 };
 
 }  // namespace hone::codegen::opencl

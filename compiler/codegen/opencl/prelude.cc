@@ -30,7 +30,7 @@ void Replace(std::string& text, std::string_view what, const std::string& with) 
   }
 }
 
-// Division by zero gives 0, the lowest integer by -1 wraps, and nothing traps.
+// Division by zero gives 0, the lowest integer by -1 wraps, and no operand traps.
 std::string Division(BinaryOp op, bool is_signed) {
   const bool modulo = op == BinaryOp::kMod || op == BinaryOp::kFloorMod;
   const bool floors = op == BinaryOp::kFloorDiv || op == BinaryOp::kFloorMod;
@@ -57,7 +57,7 @@ std::string IntBinary(BinaryOp op, ir::Type type) {
     case BinaryOp::kSub:
       return "  return as_$T(($U)(as_$U(a) - as_$U(b)));\n";
     case BinaryOp::kMul:
-      // Narrow scalars would be multiplied as int, and overflow.
+      // C would multiply narrow scalars as int, which may overflow.
       if (type.width == 1 && ir::SizeOf(type.dtype) < 4) return "  return as_$T(($U)((uint)(a) * (uint)(b)));\n";
       return "  return as_$T(($U)(as_$U(a) * as_$U(b)));\n";
     case BinaryOp::kShl:
@@ -113,7 +113,7 @@ std::string Prelude::Add(const std::string& what, ir::Type type, std::string tex
   Replace(text, "$T", TypeName(type));
   Replace(text, "$U", VectorName(IntName(ir::SizeOf(type.dtype), false), type.width));
   Replace(text, "$W", std::to_string(8 * ir::SizeOf(type.dtype)));
-  // Sources are put together in one program: whoever comes second leaves out what is there.
+  // Several sources may be joined to one program, so each function is defined only if it is not there yet.
   text_ += fmt::format("\n#ifndef {0}\n#define {0} {0}\n{1}#endif\n", name, text);
   return name;
 }
@@ -164,7 +164,7 @@ std::string Prelude::Round(DType to) {
         "  uint rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) & 0xffff0000u;\n"
         "  return rest > 0x7f800000u ? as_float(0x7fc00000u) : rest == 0x7f800000u ? a : as_float(rounded);\n}\n");
   }
-  // From 65520 on it is infinity; below 2^-14 multiples of 2^-24.
+  // From 65520 on the result is infinity; below 2^-14 it is a multiple of 2^-24.
   return Add("round", {to, 1},
              "static float $N(float a) {\n"
              "  uint bits = as_uint(a), rest = bits & 0x7fffffffu, sign = bits & 0x80000000u;\n"

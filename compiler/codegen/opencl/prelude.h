@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions before the kernels: what OpenCL C leaves undefined or means otherwise, as small functions of our own.
+// The functions that stand before the kernels: operations that OpenCL C leaves undefined, or defines otherwise than
+// docs/IR.md.
 #ifndef HONE_COMPILER_CODEGEN_OPENCL_PRELUDE_H_
 #define HONE_COMPILER_CODEGEN_OPENCL_PRELUDE_H_
 
@@ -10,35 +11,38 @@
 
 namespace hone::codegen::opencl {
 
-// How a value of the IR is held: f16 and bf16 as a float that they can hold; bool as bool, a vector of bools as a
-// vector of int, -1 for true; i64 as long, or as int where narrow.
+// The OpenCL C type that holds a value. An f16 or bf16 is held as a float of the same value. A vector of bools is a
+// vector of int, with -1 for true. narrow: an i64 is held as int.
 std::string TypeName(ir::Type type, bool narrow = false);
-// The vectors that OpenCL C has.
+// Whether OpenCL C has vectors of that width.
 bool IsNative(int width);
+// f16 or bf16: floats that are narrower in memory than the float that holds them.
+inline bool IsStorageFloat(ir::DType dtype) { return dtype == ir::DType::kFloat16 || dtype == ir::DType::kBFloat16; }
 
 class Prelude {
  public:
-  // The names of functions with that meaning (of two arguments of the type, or one), which it adds when first asked.
+  // Each returns the name of a function of one or two arguments of the type, and adds the function on the first call.
   std::string Binary(ir::BinaryOp op, ir::Type type);  // integers: all but the bitwise; floats: min and max
   std::string Unary(ir::UnaryOp op, ir::Type type);    // kNeg and kAbs of integers
-  // min or max with a second argument that is no NaN; `zero_wins`: of two equal zeros the second.
+  // min or max whose second argument is not NaN. second_if_equal: of two zeros the result is the second.
   std::string MinMaxWithNumber(bool is_min, bool second_if_equal, ir::Type type);
   std::string FloatToInt(ir::Type from, ir::Type to);
   std::string Sigmoid(ir::Type type);
-  // Scalars from here. The nearest value of f16 or bf16 to a float.
-  std::string Round(ir::DType to);
-  // A float between which and the value no float lies, odd if inexact, so that Round of it rounds the value itself.
+  // The functions from here on take scalars.
+  std::string Round(ir::DType to);  // a float to the nearest value of f16 or bf16
+  // A value of that type to a float, rounded to odd: Round of the result rounds the value itself once.
   std::string RoundToOdd(ir::DType from);
-  std::string ToBits(ir::DType from);  // f16 or bf16 as a ushort
-  std::string FromBits(ir::DType to);
+  std::string ToBits(ir::DType from);  // an f16 or bf16, held as a float, to its bits, a ushort
+  std::string FromBits(ir::DType to);  // and back
 
   const std::string& text() const { return text_; }
 
  private:
-  // Adds the function, in whose text $N is its name, $T the type, $U the unsigned type, $W the bits of an element.
+  // Adds the function, unless it is there, and returns its name. In `text`, $N is the name, $T the type, $U the
+  // unsigned integer type of the same size, $W the bits of an element.
   std::string Add(const std::string& what, ir::Type type, std::string text);
 
-  std::set<std::string> known_;
+  std::set<std::string> known_;  // names of the functions in text_
   std::string text_;
 };
 

@@ -55,7 +55,7 @@ absl::Status Write(const std::string& model, const std::string& out, const std::
   for (const ir::Workload& workload : plan.workloads) {
     std::string& schedule = schedules[ir::WorkloadDigest(workload)];
     if (plain) {
-      schedule = schedule::Print(codegen::PlainSchedule(workload, target));
+      schedule = schedule::Print(codegen::NaiveSchedule(workload, target));
     } else {
       HONE_ASSIGN_OR_RETURN(schedule, Schedule(workload, target, chosen));
     }

@@ -46,8 +46,8 @@ std::vector<std::string> HostFeatureNames() {
   return names;
 }
 
-// One element-wise expression of x (and y), its types and the range of the inputs. What the vector code computes must
-// be what the interpreter computes, which uses the C library.
+// One element-wise expression of x (and y), its types and the range of the inputs. Vector code must compute the same as
+// the interpreter, which calls the C library.
 struct Expression {
   const char* type;
   const char* text;
@@ -77,7 +77,7 @@ TEST_P(ExpressionTest, VectorCodeAgreesWithTheInterpreter) {
   ASSERT_TRUE(candidate.ok()) << candidate.status();
   EXPECT_EQ(hone::tests::CheckCompiled(workload, candidate->schedule, target, {1e-6}), absl::OkStatus())
       << GetParam().text;
-  // And scalar code, from unscheduled loops.
+  // Unscheduled loops give scalar code.
   EXPECT_EQ(hone::tests::CheckCompiled(workload, {}, target, {1e-6}), absl::OkStatus()) << GetParam().text;
 }
 
@@ -121,7 +121,7 @@ INSTANTIATE_TEST_SUITE_P(
         Expression{"f32", "u8(1f32 / (x[i, j] - x[i, j]))", -1, 1, "u8"},
         Expression{"f32", "x[i, j] < y[i, j]", -1, 1, "bool"},
         Expression{"f32", "select(x[i, j] < 0f32, x[i, j] * 0.1f32, y[i, j])", -1, 1},
-        // 1 / shows the sign of a zero.
+        // 1 / x tells +0 from -0.
         Expression{"f32", "1f32 / max(x[i, j] * 0f32, 0f32)", -2, -1},
         Expression{"f32", "1f32 / max(x[i, j] * 0f32, -0f32)", 1, 2},
         Expression{"f32", "1f32 / min(-0f32, x[i, j] * 0f32)", 1, 2},
@@ -151,7 +151,7 @@ INSTANTIATE_TEST_SUITE_P(
         Expression{"f32", "bf16(log(x[i, j]))", -1, 1, "bf16"},
         Expression{"f32", "bf16(x[i, j] * 1e-38f32 * 0.01f32)", -1, 1, "bf16"},
         Expression{"f64", "bf16(x[i, j])", -3, 3, "bf16"},
-        // Would go the wrong way if it were rounded to f32 first.
+        // Rounding to f32 first would give another bf16.
         Expression{"f64", "bf16(1.00390625f64 + x[i, j] * 1e-12f64)", -1, 1, "bf16"},
         Expression{"f64", "bf16(x[i, j] * 1e39f64)", -1, 1, "bf16"},
         Expression{"i32", "bf16(x[i, j])", -100000, 100000, "bf16"},
@@ -172,11 +172,11 @@ INSTANTIATE_TEST_SUITE_P(Integers, ExpressionTest,
                                            Expression{"u8", "u8(i32(x[i, j]) + i32(y[i, j]))", 0, 200},
                                            Expression{"i32", "u8(x[i, j])", -300, 300, "u8"}));
 
-// One function of a number, or one cast, of many numbers: each result is as near to that of the interpreter, which
-// computes in f64, as math.h promises, however large the others are.
+// One function or one cast, of many numbers. Each result must be as close to the interpreter's, which computes in f64,
+// as math.h promises. The tolerance is per element, so large results do not hide errors of small ones.
 class PrecisionTest : public ::testing::TestWithParam<Expression> {};
 
-TEST_P(PrecisionTest, EachElementIsNearTheInterpreters) {
+TEST_P(PrecisionTest, EachElementIsCloseToTheInterpreters) {
   constexpr int kRows = 160;
   const ir::Workload workload = Elementwise(GetParam(), kRows);
   const Target target = ParseTarget("cpu").value();
@@ -191,7 +191,7 @@ TEST_P(PrecisionTest, EachElementIsNearTheInterpreters) {
 
 constexpr double kLowestBits = -2147483648.0, kHighestBits = 2147483647.0;
 
-// Of any bits: of numbers of all sizes, denormals, infinities and NaNs.
+// x as an f32 of random bits: numbers of all magnitudes, denormals, infinities and NaNs.
 Expression OfAnyFloat(const char* text, const char* result = "f32") {
   return {"i32", text, kLowestBits, kHighestBits, result};
 }
@@ -229,8 +229,8 @@ INSTANTIATE_TEST_SUITE_P(
         Expression{"f64", "i64(x[i, j])", -1e19, 1e19, "i64"}, Expression{"f64", "u64(x[i, j])", -1e19, 2e19, "u64"},
         Expression{"f64", "f16(x[i, j])", -1e-4, 1e-4, "f16"}, Expression{"f64", "f16(x[i, j])", -1e5, 1e5, "f16"}));
 
-// Which way f64 goes that lies just beside the middle of two f16, as one rounding sees it and two do not.
-TEST(Casts, FromDoubleToHalfAreOneRounding) {
+// An f64 close to the midpoint of two f16 values must be rounded once: after a rounding to f32 it would be a tie.
+TEST(Casts, FromF64ToHalfRoundOnce) {
   for (const char* type : {"f16", "bf16"}) {
     const double middle = std::string(type) == "f16" ? 1 + 0x1p-11 : 1 + 0x1p-8;
     const std::string text = fmt::format("{}({}f64 + x[i, j] * 1e-12f64)", type, middle);
@@ -244,8 +244,8 @@ TEST(Casts, FromDoubleToHalfAreOneRounding) {
   }
 }
 
-// The table of CPUs is data without LLVM; this is where the two meet.
-TEST(RequiredFeatures, AreThoseOfTheTable) {
+// The table of CPUs is written without LLVM. This test compares it with LLVM's own.
+TEST(RequiredFeatures, EqualTheTableOfCpus) {
   for (const target::Microarchitecture& row : target::Microarchitectures()) {
     const std::string kind = row.family.arch == target::Arch::kAArch64 ? "arm64" : "x86_64";
     const Target target = ParseTarget(kind + " -mcpu=" + std::string(row.name)).value();
@@ -254,7 +254,7 @@ TEST(RequiredFeatures, AreThoseOfTheTable) {
   }
 }
 
-TEST(RequiredFeatures, FollowTheTargetsOwn) {
+TEST(RequiredFeatures, IncludeTheTargetsAttributes) {
   EXPECT_THAT(RequiredFeatures(*ParseTarget("x86_64 -mcpu=haswell -mattr=+avx512vnni,-movbe")),
               ::testing::AllOf(::testing::Contains("avx512vnni"), ::testing::Contains("avx512f"),
                                ::testing::Not(::testing::Contains("movbe"))));
@@ -263,12 +263,12 @@ TEST(RequiredFeatures, FollowTheTargetsOwn) {
   EXPECT_THAT(RequiredFeatures(*ParseTarget("arm64")), ::testing::ElementsAre("fp-armv8", "neon"));
 }
 
-TEST(HostCpu, IsWhatLlvmSees) {
+TEST(HostCpu, IsTheOneThatLlvmDetects) {
   const Target host = ParseTarget("cpu").value();
-  // LLVM 19 generates code for Emerald Rapids by that name, and calls a host that is one by its predecessor's.
+  // LLVM 19 has the target emeraldrapids, but reports a host of that kind as sapphirerapids.
   const std::string llvm = host.cpu == "emeraldrapids" && HostCpuName() == "sapphirerapids" ? host.cpu : HostCpuName();
   const target::Microarchitecture* row = target::FindMicroarchitecture(host.arch, llvm);
-  // LLVM believes a model number also where the machine has more than that model; we do not.
+  // LLVM goes by the model number alone. Hone also requires that the machine has all features of that model.
   const auto fits = [&] { return std::ranges::includes(target::FeaturesOf(*row), RequiredFeatures(host)); };
   if (row != nullptr && (host.arch != target::Arch::kX86_64 || fits())) {
     EXPECT_EQ(host.cpu, llvm);
@@ -276,7 +276,7 @@ TEST(HostCpu, IsWhatLlvmSees) {
   EXPECT_THAT(RequiredFeatures(host), ::testing::IsSubsetOf(HostFeatureNames()));
 }
 
-TEST(Emit, SaysWhichOutputsATargetDoesNotHave) {
+TEST(Emit, RefusesOutputsThatATargetDoesNotHave) {
   EXPECT_EQ(Emit({}, target::TypicalTarget(target::Kind::kOpenCl), Effort::kKernel, Output::kAssembly).status().code(),
             absl::StatusCode::kInvalidArgument);
 }
@@ -303,20 +303,20 @@ std::vector<std::string> HottestBlock(const std::string& assembly) {
   return best;
 }
 
-// An instruction that the CPU lacks, as nothing but a mistake of ours, or of LLVM, would ask for it.
-TEST(EmitDeathTest, AFatalErrorOfLlvmNamesWhatIsCompiled) {
+// The CPU lacks the instruction, which only a fault of the compiler would ask for.
+TEST(EmitDeathTest, AFatalErrorOfLlvmNamesTheSubject) {
   const auto func = ir::ParseFunc(
       "func f(x: u8[4], w: i8[32], out: i32[8]) { contract vpdpbusd_256 out[0] += x[0] * w[0 stride 4] }");
   ASSERT_TRUE(func.ok()) << func.status();
   const Target target = ParseTarget("x86_64 -mcpu=haswell").value();
   const auto emit = [&] {
-    const Subject subject("workload 0123 (matmul)");
+    const CompilationSubject subject("workload 0123 (matmul)");
     return Emit(std::span(&*func, 1), target).ok();
   };
   EXPECT_DEATH(emit(), "LLVM failed while compiling workload 0123 \\(matmul\\): Cannot select");
 }
 
-// By the space's preferred decisions.
+// With the default schedule.
 std::string AssemblyOf(const std::string& workload_text, std::string_view target_text) {
   const auto workload = ir::ParseWorkload(workload_text);
   EXPECT_TRUE(workload.ok()) << workload.status();
@@ -336,7 +336,7 @@ u: f32[120,128] over ui:120, uj:128 = max(t[ui, uj], 0f32)
 output u
 )";
 
-// The register tile must really be in registers: the loop over k neither spills nor reloads.
+// The loop over k must neither spill nor reload accumulators.
 TEST(MatMul, AccumulatorsStayInRegisters) {
   for (const char* text : {"x86_64 -mcpu=znver4", "x86_64 -mcpu=haswell", "arm64 -mcpu=cortex-a76"}) {
     const std::vector<std::string> block = HottestBlock(AssemblyOf(kMatMul, text));
@@ -348,8 +348,8 @@ TEST(MatMul, AccumulatorsStayInRegisters) {
   }
 }
 
-// Virtual machines hide features of the CPUs that they run on; any set of them must give code.
-TEST(Emit, Avx512OnTopOfCpusWithoutIt) {
+// Virtual machines hide features of their CPUs, so LLVM must accept any set of features.
+TEST(Emit, AcceptsAvx512OnCpusWithoutIt) {
   for (const char* text :
        {"x86_64 -mcpu=haswell -mattr=+avx512f,+avx512vl,+avx512bw,+avx512dq,+avx512cd", "x86_64 -mattr=+avx512f",
         "x86_64 -mattr=+avx512vnni", "x86_64 -mattr=+avx512bw,+avx512dq"}) {
@@ -357,7 +357,6 @@ TEST(Emit, Avx512OnTopOfCpusWithoutIt) {
   }
 }
 
-// A gather is many times as slow as loads and shuffles of the same elements.
 // Sums of products of bytes.
 std::string AssemblyOfProduct(std::string_view a, std::string_view b, std::string_view target_text) {
   return AssemblyOf(fmt::format(R"(workload "matmul"
@@ -370,7 +369,7 @@ output t
                     target_text);
 }
 
-TEST(TensorInstructions, AreWhatTheTargetHas) {
+TEST(TensorInstructions, AreThoseOfTheTarget) {
   const struct {
     const char *a, *b, *target, *instruction;
   } cases[] = {
@@ -388,6 +387,7 @@ TEST(TensorInstructions, AreWhatTheTargetHas) {
   EXPECT_THAT(AssemblyOfProduct("u8", "u8", "arm64 -mcpu=cortex-a72"), ::testing::Not(HasSubstr("udot")));
 }
 
+// A gather is many times as slow as loads and shuffles of the same elements.
 TEST(VectorLoads, ElementsInOrderAreNotGathered) {
   for (const char* index : {"ramp(i * 40, 2, 16)", "ramp(i * 40 + 1, 3, 16)", "broadcast(i * 40, 16)",
                             "broadcast(i * 40, 16) where ramp(0, 1, 16) < broadcast(i * 5, 16)"}) {
@@ -401,7 +401,7 @@ TEST(VectorLoads, ElementsInOrderAreNotGathered) {
   }
 }
 
-// A step of a maximum takes few instructions that wait for one another, and no memory.
+// The maximum keeps its accumulator in a register, and each step is a short chain of instructions.
 TEST(Maxima, StayInARegister) {
   const auto func = ir::ParseFunc(
       "func f(A: f32[1024], B: f32[16]) { for i in 64 { B[ramp(0, 1, 16)] = max(B[ramp(0, 1, 16)], A[ramp(i * 16, 1, "
@@ -418,7 +418,7 @@ TEST(Maxima, StayInARegister) {
   EXPECT_THAT(steps, ::testing::Not(::testing::ContainsRegex("%zmm[0-9]+, [^%]*\\(%r"))) << steps;
 }
 
-TEST(Prefetches, OneInstructionForEachLine) {
+TEST(Prefetches, AreOneInstructionPerCacheLine) {
   const struct {
     const char *target, *instruction;
   } cases[] = {{"x86_64 -mcpu=sapphirerapids", "prefetcht1"}, {"arm64 -mcpu=cortex-a76", "pldl2keep"}};
@@ -433,8 +433,8 @@ TEST(Prefetches, OneInstructionForEachLine) {
   }
 }
 
-// Without lanes the parts come one after the other.
-TEST(Merges, AreLoopsOnACpu) {
+// A CPU runs the parts of a lane reduction one after the other.
+TEST(LaneReductions, AreLoopsOnACpu) {
   const auto func = ir::ParseFunc(
       "func f(A: f32[5,8], B: f32[5]) { for i in 5 { for k in 8 { merge B[i where i < 4] = sum k:8 of A[i, k] } } }");
   ASSERT_TRUE(func.ok()) << func.status();
@@ -446,9 +446,9 @@ TEST(Merges, AreLoopsOnACpu) {
   EXPECT_THAT(*assembly, HasSubstr("vaddss"));
 }
 
-// Together they read rows of a block that lie in memory; also where a block is less high than wide, or reads two
-// operands.
-TEST(VectorLoads, NeighboursOfATranspositionAreNotGathered) {
+// The stores of a transposition together read contiguous rows. It also holds for blocks of fewer rows than columns, and
+// for two operands.
+TEST(VectorLoads, TranspositionsAreNotGathered) {
   const struct {
     const char *target, *body;
   } cases[] = {
@@ -474,7 +474,7 @@ TEST(VectorLoads, NeighboursOfATranspositionAreNotGathered) {
   }
 }
 
-// Of a func's text.
+// The assembly of a func, given as text.
 std::string AssemblyOfFunc(const std::string& text, std::string_view target, Effort effort = Effort::kKernel,
                            Output output = Output::kAssembly) {
   const auto func = ir::ParseFunc(text);
@@ -485,8 +485,8 @@ std::string AssemblyOfFunc(const std::string& text, std::string_view target, Eff
   return assembly.value_or("");
 }
 
-// Else LLVM takes the vector apart: 83 instructions for 16 elements instead of 10.
-TEST(VectorCasts, FloatsBecomeIntegersTogether) {
+// LLVM alone would convert element by element: 83 instructions for 16 elements instead of 10.
+TEST(VectorCasts, FloatsToIntegersAreVectorCode) {
   const struct {
     const char *type, *target, *instruction;
   } cases[] = {
@@ -508,15 +508,15 @@ TEST(VectorCasts, FloatsBecomeIntegersTogether) {
   }
 }
 
-// A machine's library of the compiler may be older than the function that x86 without halves would take.
-TEST(VectorCasts, DoublesBecomeHalvesWithoutACall) {
+// LLVM would call a function of the compiler's runtime library, which is missing on machines with an older one.
+TEST(VectorCasts, F64ToF16CallsNoLibrary) {
   EXPECT_THAT(AssemblyOfFunc("func f(A: f64[8], B: f16[8]) { B[ramp(0, 1, 8)] = f16x8(A[ramp(0, 1, 8)]) }",
                              "x86_64 -mcpu=haswell"),
               ::testing::AllOf(HasSubstr("vcvtps2ph"), ::testing::Not(HasSubstr("call"))));
 }
 
-// Where a target moves whole vectors alone, it is one condition that decides whether.
-TEST(MaskedMoves, AreNotTakenApartWhereAllElementsAgree) {
+// If the mask is the same for all elements, a target without masked moves branches once.
+TEST(MaskedAccesses, WithOneMaskForAllElementsAreABranch) {
   const struct {
     const char *target, *type, *apart;
   } cases[] = {{"arm64 -mcpu=cortex-a76", "f32", "\\}\\[[1-9]"},
@@ -532,17 +532,17 @@ TEST(MaskedMoves, AreNotTakenApartWhereAllElementsAgree) {
   }
 }
 
-TEST(MaskedMoves, MoveWholeVectorsWhereAllElementsAreWanted) {
+TEST(MaskedAccesses, MoveWholeVectorsIfAllElementsAreWanted) {
   const std::string assembly = AssemblyOfFunc(
       "func f(A: f32[64], B: f32[64]) { for i in 3 { B[ramp(i * 16, 1, 16) where ramp(i * 16, 1, 16) < "
       "broadcast(45, 16)] = A[ramp(i * 16, 1, 16) where ramp(i * 16, 1, 16) < broadcast(45, 16)] } }",
       "arm64 -mcpu=cortex-a76");
   EXPECT_THAT(assembly, ::testing::ContainsRegex("st[pr]\tq[0-9]"));
-  EXPECT_THAT(assembly, HasSubstr("st1")) << "some are wanted in the last turn";
+  EXPECT_THAT(assembly, HasSubstr("st1")) << "the last iteration wants some of the elements";
 }
 
-// Where one instruction moves what is wanted, nothing is asked.
-TEST(MaskedMoves, AreOneInstructionWhereTheTargetHasIt) {
+// A target with masked moves needs no branch.
+TEST(MaskedAccesses, AreOneInstructionIfTheTargetHasIt) {
   const std::string assembly = AssemblyOfFunc(
       "func f(A: f32[64], B: f32[64]) { B[ramp(0, 1, 16)] = A[ramp(0, 1, 16) where ramp(0, 1, 16) < "
       "broadcast(13, 16)] }",
@@ -550,8 +550,8 @@ TEST(MaskedMoves, AreOneInstructionWhereTheTargetHasIt) {
   EXPECT_THAT(assembly, ::testing::AllOf(HasSubstr("vmaskmovps"), ::testing::Not(HasSubstr("\tj"))));
 }
 
-// The first of the elements may be none.
-TEST(MaskedMoves, BeginAnywhere) {
+// The address of a masked access is not `inbounds`, because its first element may not exist.
+TEST(MaskedAccesses, MayBeginOutsideTheBuffer) {
   const std::string code = AssemblyOfFunc(
       "func f(A: f32[64], B: f32[64]) { for i in 3 { B[ramp(i * 16, 1, 16) where ramp(i * 16, 1, 16) < "
       "broadcast(45, 16)] = A[ramp(i * 16, 1, 16) where ramp(i * 16, 1, 16) < broadcast(45, 16)] } }",
@@ -560,7 +560,7 @@ TEST(MaskedMoves, BeginAnywhere) {
   EXPECT_THAT(code, ::testing::Not(HasSubstr("getelementptr inbounds float"))) << code;
 }
 
-// An independent witness of what kernels compute.
+// Reference outputs must not depend on how tuned kernels fuse.
 TEST(ReferenceKernel, FusesNoMultiplyAdds) {
   for (const char* target : {"x86_64 -mcpu=haswell", "arm64 -mcpu=cortex-a76"}) {
     for (const Effort effort : {Effort::kKernel, Effort::kReference}) {
@@ -581,7 +581,7 @@ TEST(ReferenceKernel, AgreesWithTheInterpreter) {
       absl::OkStatus());
 }
 
-// So that a stack that is too small ends in a guard page, and not behind it.
+// A stack overflow must hit the guard page, and not the memory behind it.
 TEST(Stack, LargeFramesAreTouchedPageByPage) {
   for (const auto& [target, step] : {std::pair{"x86_64 -mcpu=haswell", "subq\t$4096, %rsp"},
                                      std::pair{"arm64 -mcpu=cortex-a76", "sub\tsp, sp, #1, lsl #12"}}) {
@@ -596,7 +596,7 @@ TEST(Stack, LargeFramesAreTouchedPageByPage) {
   }
 }
 
-// What does not change is loaded once, however often the C library is called.
+// Loads can then be hoisted over calls of the C library.
 TEST(CallsOfTheCLibrary, TouchNoMemory) {
   const std::string code = AssemblyOfFunc("func f(A: f64[4], B: f64[4]) { for i in 4 { B[i] = sin(A[i]) } }",
                                           "x86_64 -mcpu=haswell", Effort::kKernel, Output::kLlvmIr);
@@ -628,14 +628,14 @@ output t
   const auto other = CompileKernel(*workload, schedule::ParseSchedule("pack w t 1/16 0 1%16\nunroll k").value(),
                                    ParseTarget("cpu").value(), "other");
   ASSERT_TRUE(other.ok()) << other.status();
-  EXPECT_EQ(other->prepare.name, kernel->prepare.name) << "it is named by what it does";
+  EXPECT_EQ(other->prepare.name, kernel->prepare.name) << "the name of prepare depends only on what it computes";
   const auto plain = CompileKernel(*workload, {}, ParseTarget("cpu").value(), "k");
   ASSERT_TRUE(plain.ok()) << plain.status();
   EXPECT_TRUE(plain->interface.prepare.empty());
   EXPECT_TRUE(plain->interface.buffers[1].used);
 }
 
-TEST(CompileKernel, WritesAReproducerOfAPassThatIsAtFault) {
+TEST(CompileKernel, WritesAReproducerIfAPassFails) {
   const auto workload = ir::ParseWorkload(R"(workload "elementwise"
 input x: f32[64] in [-1, 1]
 t: f32[64] over i:64 = x[i] + 1f32
@@ -656,7 +656,7 @@ output t
   EXPECT_THAT(written->path().filename().string(), StartsWith("vectorize-"));
 }
 
-TEST(CompileKernel, SaysWhatSharedMemoryItsGroupsTake) {
+TEST(CompileKernel, ReportsTheSharedMemoryOfAGroup) {
   const auto workload = ir::ParseWorkload(R"(workload "rows"
 input x: f32[6,40] in [-1, 1]
 m: f32[6] over i:6 = max j:40 of x[i, j]
@@ -671,12 +671,12 @@ output y
   const auto kernel = CompileKernel(*workload, *schedule, target, "k");
   ASSERT_TRUE(kernel.ok()) << kernel.status();
   EXPECT_EQ(kernel->shared_bytes, (40 + 1) * 4 + 4);
-  const auto plain = CompileKernel(*workload, PlainSchedule(*workload, target), target, "k");
+  const auto plain = CompileKernel(*workload, NaiveSchedule(*workload, target), target, "k");
   ASSERT_TRUE(plain.ok()) << plain.status();
   EXPECT_EQ(plain->shared_bytes, 0);
 }
 
-// A loop that is written out has it in every iteration, in one place.
+// All iterations of an unrolled loop use the same place.
 TEST(CompileKernel, ASharedBufferTakesItsMemoryOnce) {
   const auto workload = ir::ParseWorkload(R"(workload "rows"
 input x: f32[6,40] in [-1, 1]
@@ -711,11 +711,11 @@ TEST(Link, JoinsObjectsOfBothArchitectures) {
   EXPECT_FALSE(Link(std::vector<std::string>{"not an object"}, ParseTarget("cpu").value()).ok());
 }
 
-TEST(Link, KeepsTheSourcesOfKernelsApart) {
+TEST(Link, ReturnsTheRangeOfEachSource) {
   const ir::Workload workload = Elementwise({"f32", "min(x[i, j], y[i, j])", -1, 1});
   const Target target = target::TypicalTarget(target::Kind::kOpenCl);
-  const auto a = CompileKernel(workload, PlainSchedule(workload, target), target, "first"),
-             b = CompileKernel(workload, PlainSchedule(workload, target), target, "second");
+  const auto a = CompileKernel(workload, NaiveSchedule(workload, target), target, "first"),
+             b = CompileKernel(workload, NaiveSchedule(workload, target), target, "second");
   ASSERT_TRUE(a.ok() && b.ok()) << a.status() << b.status();
   EXPECT_EQ(a->interface.main[0].lanes, 64);
   const auto linked = Link(std::vector<std::string>{a->code, b->code}, target);

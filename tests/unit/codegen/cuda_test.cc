@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// PTX for CUDA: what a func with a grid becomes, as text. Nothing runs here; that a ptxas accepts it is shown by
-// conformance_onnx_ptxas.
+// The text of the PTX that funcs with a grid become. Nothing runs here: tests/ptx runs PTX on a CPU, and
+// conformance_onnx_ptxas shows that ptxas accepts it.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -36,7 +37,7 @@ int Count(std::string_view text, std::string_view what) {
   return count;
 }
 
-TEST(Cuda, AKernelHasItsGridItsMemoryAndItsBarriers) {
+TEST(Cuda, KernelsHaveLaneCountSharedMemoryAndBarriers) {
   const std::string ptx = Ptx(R"(
 func reverse(x: i64[8], y: i64[8]) grid 2 lanes 4 {
   alloc row: i64[4] shared {
@@ -47,12 +48,12 @@ func reverse(x: i64[8], y: i64[8]) grid 2 lanes 4 {
 })");
   EXPECT_THAT(ptx, AllOf(HasSubstr(".target sm_87"), HasSubstr(".visible .entry reverse("), HasSubstr(".reqntid 4")));
   EXPECT_THAT(ptx, AllOf(HasSubstr(".shared .align 64"), HasSubstr("bar.sync \t0;"), HasSubstr("st.shared.u64")));
-  EXPECT_THAT(ptx, HasSubstr("ld.global.nc.u64"));  // read by nobody else while it runs
+  EXPECT_THAT(ptx, HasSubstr("ld.global.nc.u64"));  // no lane writes x, so it is read through the read-only cache
   EXPECT_THAT(ptx, Not(HasSubstr(".local")));
 }
 
-// Beyond what a launch has by itself, all shared buffers lie in what it asks for.
-TEST(Cuda, MoreSharedMemoryIsAskedFor) {
+// If the shared buffers need more than every launch has, all of them lie in memory that the launch requests.
+TEST(Cuda, LargeSharedMemoryIsRequested) {
   const std::string func = R"(
 func two(x: i64[8], y: i64[8]) grid 2 lanes 4 {
   alloc first: i64[4100] shared {
@@ -66,7 +67,7 @@ func two(x: i64[8], y: i64[8]) grid 2 lanes 4 {
 })";
   const std::string ptx = Ptx(func);
   EXPECT_THAT(ptx, HasSubstr(".extern .shared .align 64 .b8 two_shared[]"));
-  EXPECT_THAT(ptx, HasSubstr("32832"));  // where the second begins: 4100 * 8, on a multiple of 64
+  EXPECT_THAT(ptx, HasSubstr("32832"));  // the offset of the second: 4100 * 8, rounded up to a multiple of 64
   const target::Target target = *target::ParseTarget("cuda:sm_87");
   EXPECT_EQ(PlaceShared(*ir::ParseFunc(func), target.memory).asked_bytes, 2 * 32832);
   const std::string small =
@@ -74,7 +75,7 @@ func two(x: i64[8], y: i64[8]) grid 2 lanes 4 {
   EXPECT_EQ(PlaceShared(*ir::ParseFunc(small), target.memory).asked_bytes, 0);
 }
 
-// Iterations that are written out have one buffer, as the verifier counts it.
+// All iterations of an unrolled loop use the same buffer.
 TEST(Cuda, ASharedBufferHasOnePlace) {
   const std::string func = R"(
 func f(x: f32[128], y: f32[128]) grid 1 lanes 32 {
@@ -103,14 +104,14 @@ func rows(x: f32[32], y: f32[16]) grid 1 lanes 4 {
   }
 })";
 
-TEST(Cuda, CopiesGoOnWithoutTheLaneWhereTheDeviceCan) {
+TEST(Cuda, CopiesAreAsynchronousIfTheDeviceCan) {
   EXPECT_THAT(Ptx(kCopies, "cuda:sm_80"), AllOf(HasSubstr("cp.async.cg.shared.global"),
                                                 HasSubstr("cp.async.commit_group"), HasSubstr("cp.async.wait_group")));
   EXPECT_THAT(Ptx(kCopies, "cuda:sm_75"), Not(HasSubstr("cp.async")));
 }
 
-// Two groups share a copy; when it is there, their lanes do what is said.
-std::string Shared(const std::string& use) {
+// A func whose two groups share a copy to b, and then run `use`.
+std::string FuncWithSharedCopy(const std::string& use) {
   return fmt::format(R"(
 func f(x: f16[1024], y: f32[4096]) grid 2 lanes 128 {{
   alloc b: f16[1024] shared {{
@@ -132,9 +133,9 @@ func f(x: f16[1024], y: f32[4096]) grid 2 lanes 128 {{
                      use);
 }
 
-// PTX as old as the architecture, but for what it has no words for: drivers of CUDA 11 know no newer one.
-TEST(Cuda, CopiesOfGroupsWantNewerPtx) {
-  const std::string copies = Shared("t[0] = f32(b[lane.id])");
+// Other kernels keep the oldest PTX version of the architecture, because drivers of CUDA 11 know no newer one.
+TEST(Cuda, OnlyCopiesOfGroupsNeedPtx8) {
+  const std::string copies = FuncWithSharedCopy("t[0] = f32(b[lane.id])");
   for (const char* target : {"cuda:sm_90", "cuda:sm_90a"}) {
     EXPECT_THAT(Ptx(copies, target), AllOf(HasSubstr(".version 8.0"), HasSubstr("mbarrier.expect_tx"))) << target;
   }
@@ -142,26 +143,28 @@ TEST(Cuda, CopiesOfGroupsWantNewerPtx) {
   EXPECT_THAT(Ptx(kCopies, "cuda:sm_87"), HasSubstr(".version 7.4"));
 }
 
-// Only by a release another group's copy comes after what lanes read. An instruction has read when it was waited for.
-TEST(Cuda, GroupsKnowWhatLanesHaveRead) {
-  const std::string by_lanes = Ptx(Shared("t[0] = f32(b[lane.id])"), "cuda:sm_90a");
+// Only a release orders another group's copy after the reads of lanes. An asynchronous instruction needs none, because
+// it has read its operands when it was waited for.
+TEST(Cuda, GroupsReleaseWhatLanesHaveRead) {
+  const std::string by_lanes = Ptx(FuncWithSharedCopy("t[0] = f32(b[lane.id])"), "cuda:sm_90a");
   EXPECT_GE(Count(by_lanes, "barrier.cluster.arrive.release.aligned;"), 2);
   EXPECT_THAT(by_lanes, Not(HasSubstr("arrive.relaxed")));
   const std::string by_itself = Ptx(
-      Shared("contract wgmma_f16 t[0 stride 4] += a[lane.id // 32 * 128 + lane.id // 4 %% 8 * 8 stride 64 apart 512] * "
-             "b[lane.id %% 4 * 16 stride 8 apart 256] settle 0"),
+      FuncWithSharedCopy(
+          "contract wgmma_f16 t[0 stride 4] += a[lane.id // 32 * 128 + lane.id // 4 %% 8 * 8 stride 64 apart 512] * "
+          "b[lane.id %% 4 * 16 stride 8 apart 256] settle 0"),
       "cuda:sm_90a");
   EXPECT_THAT(by_itself, HasSubstr("wgmma.mma_async"));
   EXPECT_GE(Count(by_itself, "barrier.cluster.arrive.relaxed.aligned;"), 2);
   EXPECT_THAT(by_itself, Not(HasSubstr("arrive.release.aligned")));
 }
 
-TEST(Cuda, AlignedVectorsMoveAtOnce) {
+TEST(Cuda, AlignedVectorsAreOneAccess) {
   EXPECT_THAT(Ptx(kCopies), AllOf(HasSubstr("ld.shared.v4.f32"), HasSubstr("st.global.v4.f32")));
 }
 
-// Sixteen bytes from any of them on are loaded one by one.
-TEST(Cuda, BytesMoveAtOnceWhereTheyBeginOnAMultiple) {
+// Sixteen bytes at an unaligned address are loaded one by one.
+TEST(Cuda, AlignedBytesAreOneAccess) {
   const auto bytes = [](int apart) {
     return Ptx(
         fmt::format("func f(x: i8[128], y: i32[64]) grid 1 lanes 4 {{\n"
@@ -173,7 +176,7 @@ TEST(Cuda, BytesMoveAtOnceWhereTheyBeginOnAMultiple) {
   EXPECT_THAT(bytes(24), Not(HasSubstr("ld.global.nc.v4")));
 }
 
-// Lanes that run an instruction together: each loads a quarter of a row of both operands, eight bytes at once.
+// Each lane loads a quarter of a row of both operands of mma, eight bytes at once.
 TEST(Cuda, LanesShareATensorInstruction) {
   const auto product = [](const std::string& type, const std::string& instruction, int steps, const std::string& w) {
     return Ptx(fmt::format(R"(
@@ -199,8 +202,8 @@ func f(x: {0}[{5}], w: {0}[{5}], out: f32[256]) grid 1 lanes 32 {{
               HasSubstr("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"));
 }
 
-// Nothing of memory that others see is read before, and nothing through a cache that does not see what they wrote.
-TEST(Cuda, LaunchesThatOverlapWaitFirst) {
+// Global memory is not read before the wait, and never through the read-only cache, which may hold old values.
+TEST(Cuda, OverlappingLaunchesWaitFirst) {
   const std::string func =
       "func f(x: f32[8], y: f32[8]) grid 2 lanes 4 {\n  y[group.id * 4 + lane.id] = x[lane.id] + x[0]\n}";
   const std::string ptx = Ptx(func, "cuda:sm_90 -overlap");
@@ -210,8 +213,22 @@ TEST(Cuda, LaunchesThatOverlapWaitFirst) {
   EXPECT_THAT(Ptx(func, "cuda:sm_90"), AllOf(HasSubstr("ld.global.nc"), Not(HasSubstr("griddepcontrol"))));
 }
 
-// Of sixteen halves LLVM 19 by itself makes f32 without converting them.
-TEST(Cuda, HalvesAreConvertedInVectorsOfAnyWidth) {
+// The code must not depend on where the buffers of a func lie in the compiler's memory.
+TEST(Cuda, OverlappingLaunchesHaveEqualCodeInEveryCompilation) {
+  const std::string body = " grid 1 lanes 4 {\n  d[lane.id] = a[lane.id] + b[lane.id] + c[lane.id]\n}";
+  const auto forward = ir::ParseFunc("func f(a: f32[4], b: f32[4], c: f32[4], d: f32[4])" + body);
+  const auto backward = ir::ParseFunc("func f(d: f32[4], c: f32[4], b: f32[4], a: f32[4])" + body);
+  ASSERT_TRUE(forward.ok() && backward.ok()) << forward.status() << backward.status();
+  ir::Func reversed = *backward;
+  std::ranges::reverse(reversed.params);
+  const target::Target target = *target::ParseTarget("cuda:sm_90 -overlap");
+  const auto first = Emit({&*forward, 1}, target), second = Emit({&reversed, 1}, target);
+  ASSERT_TRUE(first.ok() && second.ok()) << first.status() << second.status();
+  EXPECT_EQ(*first, *second);
+}
+
+// LLVM 19 has a fault: it turns a load of 16 f16 into f32 without converting them.
+TEST(Cuda, F16VectorsOfAnyWidthAreConverted) {
   for (const int width : {8, 16, 32}) {
     const std::string ptx =
         Ptx(fmt::format("func f(x: f16[128], y: f32[128]) grid 1 lanes 4 {{\n"
@@ -222,7 +239,7 @@ TEST(Cuda, HalvesAreConvertedInVectorsOfAnyWidth) {
   }
 }
 
-// A kernel of 128 lanes with two operands in shared memory, that does `body`.
+// A kernel of 128 lanes with the operands a and b in shared memory, which runs `body` and then waits for it.
 std::string Product(const std::string& type, const std::string& body) {
   return Ptx(fmt::format(R"(
 func f(x: {0}[2048], w: {0}[1024], out: f32[1024]) grid 1 lanes 128 {{
@@ -246,9 +263,9 @@ func f(x: {0}[2048], w: {0}[1024], out: f32[1024]) grid 1 lanes 128 {{
 
 constexpr char kRow[] = "lane.id // 32 * 128 + lane.id // 4 %% 8 * 8", kColumn[] = "lane.id %% 4 * 16";
 
-// What stands beside each other is begun and waited for at once, and columns that lie evenly are one instruction.
-TEST(Cuda, InstructionsReadSharedMemoryThemselves) {
-  // Two steps of 16, and in each two blocks of columns: 512 bytes from chunk to chunk of b, 128 from block to block.
+// Neighbouring contracts are begun and waited for together, and columns at equal distances are one instruction.
+TEST(Cuda, WgmmaReadsSharedMemory) {
+  // Two steps of 16 with two blocks of columns each. Chunks of b are 512 bytes apart, blocks 128 bytes.
   const std::string twice = Product(
       "f16", fmt::format("unrolled k in 2 {{ unrolled j in 2 {{ contract wgmma_f16 t[j * 2 stride 4] += "
                          "a[k * 1024 + {} stride 64 apart 512] * b[k * 512 + j * 64 + {} stride 8 apart 256] }} }}",
@@ -267,14 +284,14 @@ TEST(Cuda, InstructionsReadSharedMemoryThemselves) {
                          "lane.id // 32 * 64 + lane.id // 4 %% 8 * 4", "lane.id %% 4 * 8"));
   EXPECT_THAT(floats, HasSubstr("wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32 {"));
   EXPECT_THAT(floats, AllOf(HasSubstr(", p, 1, 1;"), Not(HasSubstr("fma.rn"))));
-  // Loops that are not written out have an instruction each time.
+  // A serial loop has one instruction per iteration.
   const std::string again = Product(
       "bf16", fmt::format("for k in 2 {{ contract wgmma_bf16 t[0 stride 4] += a[k * 1024 + {} stride 64 apart 512] * "
                           "b[k * 512 + {} stride 8 apart 256] }}",
                           kRow, kColumn));
   EXPECT_THAT(again, HasSubstr("wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {"));
   EXPECT_THAT(Ptx(kCopies, "cuda:sm_90a"), Not(HasSubstr("fence.proxy")));
-  // Copies that begin before it begin while it runs.
+  // Copies that stand before the instruction are begun after it, and run beside it.
   const std::string copies = Product(
       "f16",
       fmt::format("alloc c: f16[1024] shared {{ if lane.id < 64 {{ copy 8 c[lane.id * 8] = x[lane.id * 8] }} commit "
@@ -282,13 +299,14 @@ TEST(Cuda, InstructionsReadSharedMemoryThemselves) {
                   "settle 0 wait 0 barrier t[0] = f32(c[lane.id]) }}",
                   kRow, kColumn));
   EXPECT_LT(copies.find("wgmma.mma_async"), copies.find("cp.async.cg"));
-  EXPECT_LT(copies.find("wgmma.commit_group"), copies.find("cp.async.cg")) << "behind a branch it would be another's";
+  EXPECT_LT(copies.find("wgmma.commit_group"), copies.find("cp.async.cg"))
+      << "ptxas ends the commit group at the branch of the copy";
   EXPECT_LT(copies.find("cp.async.commit_group"), copies.find("wgmma.wait_group"));
   EXPECT_LT(copies.find("wgmma.wait_group"), copies.find("cp.async.wait_group"));
 }
 
-// What may go on is waited for by number alone: no register of its sums is touched until all are there.
-TEST(Cuda, InstructionsGoOn) {
+// A wait that leaves instructions running touches no accumulator: only the wait for all may.
+TEST(Cuda, WgmmaKeepsRunningAcrossIterations) {
   const std::string later = Product(
       "f16",
       fmt::format("for k in 64 {{ contract wgmma_f16 t[0 stride 4] += a[k %% 2 * 1024 + {} stride 64 apart 512] * "
@@ -302,13 +320,13 @@ TEST(Cuda, InstructionsGoOn) {
   EXPECT_THAT(between, AllOf(Not(HasSubstr("mov.f32")), Not(HasSubstr("mov.b32"))));
 }
 
-// Of a each lane loads what the instruction takes of it, one number of either row and chunk, and rounds it.
-TEST(Cuda, InstructionsTakeRegisters) {
+// Each lane loads its part of a, one number per row and chunk, and rounds it.
+TEST(Cuda, WgmmaTakesOperandAFromRegisters) {
   const std::string loaded = Product(
       "f32", fmt::format("unrolled k in 2 {{ unrolled j in 2 {{ contract wgmma_tf32_registers t[j * 2 stride 4] += "
                          "x[k * 512 + {} stride 64 apart 4] * b[k * 512 + j * 32 + {} stride 4 apart 64] }} }}",
                          "lane.id // 4 %% 8 * 8", "lane.id %% 4 * 8"));
-  EXPECT_EQ(Count(loaded, "wgmma.fence.sync.aligned"), 2) << "one for what is loaded of one place";
+  EXPECT_EQ(Count(loaded, "wgmma.fence.sync.aligned"), 2) << "one per place that lanes load from";
   EXPECT_EQ(Count(loaded, "wgmma.mma_async.sync.aligned.m64n16k8.f32.tf32.tf32 {"), 2);
   EXPECT_EQ(Count(loaded, "}, {%r"), 2);
   EXPECT_EQ(Count(loaded, "fma.rn.f32"), 8);
@@ -316,8 +334,8 @@ TEST(Cuda, InstructionsTakeRegisters) {
   EXPECT_EQ(Count(loaded.substr(first, second - first), "fma.rn.f32"), 4) << "loaded while the first runs";
 }
 
-// Of swizzled rows the first is named as if they were not; what lanes move has its chunks exchanged.
-TEST(Cuda, SwizzledRowsAreNamedAsIfTheyWereNot) {
+// The descriptor of a swizzled operand gives its unswizzled place. Lanes exchange the chunks in their own addresses.
+TEST(Cuda, DescriptorsOfSwizzledRowsHaveUnswizzledPlaces) {
   const std::string swizzled = Product(
       "f16", fmt::format("alloc c: f16[4096] swizzled {{ copy 8 c[lane.id * 8] = x[lane.id * 8] commit wait 0 barrier "
                          "for k in 4 {{ contract wgmma_f16 t[0 stride 4] += c[lane.id // 32 * 1024 + "
@@ -328,9 +346,9 @@ TEST(Cuda, SwizzledRowsAreNamedAsIfTheyWereNot) {
   EXPECT_THAT(swizzled, AllOf(HasSubstr(".align 1024 .b8"), HasSubstr("xor.b")));
 }
 
-// By shuffles, five of them for 32 lanes, each of 32 bits; only the first lane writes what all share.
-TEST(Cuda, LanesMergeInRegisters) {
-  const auto merged = [](const std::string& type, const std::string& reduction, int parts) {
+// 32 lanes take five shuffles of 32 bits. Only the first lane writes a result in shared memory.
+TEST(Cuda, LanesReduceInRegisters) {
+  const auto reduced = [](const std::string& type, const std::string& reduction, int parts) {
     return Ptx(fmt::format(R"(
 func f(x: {0}[64], y: {0}[64]) grid 1 lanes 64 {{
   alloc t: {0}[1] local {{
@@ -344,22 +362,22 @@ func f(x: {0}[64], y: {0}[64]) grid 1 lanes 64 {{
 }})",
                            type, reduction, parts));
   };
-  const std::string sum = merged("f32", "sum", 32);
+  const std::string sum = reduced("f32", "sum", 32);
   EXPECT_EQ(Count(sum, "shfl.sync.bfly.b32"), 5);
   EXPECT_EQ(Count(sum, "add.rn.f32"), 5) << "never fused, so that all lanes get the same bits";
   EXPECT_THAT(sum, AllOf(HasSubstr(", -1;"), HasSubstr("st.shared.f32"), Not(HasSubstr(".local"))));
   EXPECT_EQ(Count(sum, "bar.sync"), 1);
-  const std::string eight = merged("f32", "max", 8);
+  const std::string eight = reduced("f32", "max", 8);
   EXPECT_EQ(Count(eight, "shfl.sync.bfly.b32"), 3);
-  EXPECT_THAT(eight, Not(HasSubstr(", -1;"))) << "lanes of other sets may be elsewhere";
-  EXPECT_EQ(Count(merged("i32", "prod", 32), "shfl.sync.bfly.b32"), 5);
-  EXPECT_EQ(Count(merged("u8", "min", 2), "shfl.sync.bfly.b32"), 1);
-  EXPECT_EQ(Count(merged("f64", "sum", 4), "shfl.sync.bfly.b32"), 4) << "a register has half of it";
-  EXPECT_EQ(Count(merged("i64", "max", 4), "shfl.sync.bfly.b32"), 4);
-  EXPECT_EQ(Count(merged("bool", "max", 4), "shfl.sync.bfly.b32"), 2);
+  EXPECT_THAT(eight, Not(HasSubstr(", -1;"))) << "the other lanes of the warp need not take part";
+  EXPECT_EQ(Count(reduced("i32", "prod", 32), "shfl.sync.bfly.b32"), 5);
+  EXPECT_EQ(Count(reduced("u8", "min", 2), "shfl.sync.bfly.b32"), 1);
+  EXPECT_EQ(Count(reduced("f64", "sum", 4), "shfl.sync.bfly.b32"), 4) << "each shuffle moves half of an f64";
+  EXPECT_EQ(Count(reduced("i64", "max", 4), "shfl.sync.bfly.b32"), 4);
+  EXPECT_EQ(Count(reduced("bool", "max", 4), "shfl.sync.bfly.b32"), 2);
 }
 
-// What the sketch makes of rows, in PTX, with these decisions.
+// The PTX of a workload of rows by the sketch rules, with these decisions.
 std::string RowsPtx(const std::string& workload, const std::string& target, const space::Decisions& decisions) {
   const auto parsed = ir::ParseWorkload(workload);
   EXPECT_TRUE(parsed.ok()) << parsed.status();
@@ -394,8 +412,8 @@ o: f32[128,768] over e0:128, e1:768 = d[e0, e1] / sqrt(q[e0, 0] * 0.0013020834f3
 output o
 )";
 
-// Two reductions of a row: without merges each waits for all lanes three times.
-TEST(Cuda, RowsThatMergeHaveFewerBarriers) {
+// Two reductions per row. Without lane reductions, each has three barriers.
+TEST(Cuda, LaneReductionsSaveBarriers) {
   for (const char* workload : {kSoftmax, kLayerNorm}) {
     for (const int64_t lanes : {32, 64, 256}) {
       const auto ptx = [&](int64_t merges) {
@@ -410,8 +428,8 @@ TEST(Cuda, RowsThatMergeHaveFewerBarriers) {
   }
 }
 
-// By a toolkit, where this machine has one.
-TEST(Cuda, MergesAssemble) {
+// Needs a CUDA toolkit on this machine.
+TEST(Cuda, LaneReductionsAssembleWithoutSpills) {
   for (const char* target : {"cuda:sm_75", "cuda:sm_87", "cuda:sm_90"}) {
     for (const char* workload : {kSoftmax, kLayerNorm}) {
       const auto assembled =
@@ -422,8 +440,8 @@ TEST(Cuda, MergesAssemble) {
   }
 }
 
-// A lane that fills shared memory from shared memory loads for all its turns before it stores.
-TEST(Cuda, TurnsLoadBeforeTheyStore) {
+// A lane that fills shared memory from shared memory loads for all its iterations before it stores.
+TEST(Cuda, ShortLoopsLoadBeforeTheyStore) {
   const std::string ptx = Ptx(R"(
 func f(x: f32[128], y: f32[128]) grid 1 lanes 32 {
   alloc s: f32[128] shared {
@@ -437,12 +455,12 @@ func f(x: f32[128], y: f32[128]) grid 1 lanes 32 {
   }
 })");
   const std::string_view between = std::string_view(ptx).substr(ptx.find("bar.sync"));
-  const std::string_view turns = between.substr(0, between.find("bar.sync", 1));
-  EXPECT_EQ(Count(turns, "ld.shared"), 4);
-  EXPECT_LT(turns.rfind("ld.shared"), turns.find("st.shared"));
+  const std::string_view loop = between.substr(0, between.find("bar.sync", 1));
+  EXPECT_EQ(Count(loop, "ld.shared"), 4);
+  EXPECT_LT(loop.rfind("ld.shared"), loop.find("st.shared"));
 }
 
-TEST(Cuda, NoFunctionIsMissingOnTheDevice) {
+TEST(Cuda, FunctionsCallNoLibrary) {
   for (const char* function : {"exp", "log", "tanh", "erf", "sigmoid", "sin", "cos", "tan", "asin", "acos", "atan",
                                "sinh", "cosh", "asinh", "acosh", "atanh"}) {
     for (const std::string type : {"f32", "f64"}) {
@@ -453,7 +471,7 @@ TEST(Cuda, NoFunctionIsMissingOnTheDevice) {
   }
 }
 
-// What ptxas of CUDA 13.0 prints with -v, for a module with two functions.
+// The output of ptxas -v of CUDA 13.0 for a module with two functions.
 constexpr char kTwoFunctions[] = R"(ptxas info    : 0 bytes gmem
 ptxas info    : Compiling entry function 'k2' for 'sm_75'
 ptxas info    : Function properties for k2
@@ -466,7 +484,7 @@ ptxas info    : Function properties for k
 ptxas info    : Used 104 registers, used 0 barriers, 1024 bytes smem, 360 bytes cmem[0]
 )";
 
-TEST(Cuda, WhatAKernelTakesIsTheMostOfItsFunctions) {
+TEST(Cuda, ResourcesAreTheMaximumOverFunctions) {
   const FakePtxas ptxas(kTwoFunctions, "machine code");
   const std::optional<Assembled> assembled = Assemble("a module", *target::ParseTarget("cuda:sm_75"));
   ASSERT_TRUE(assembled.has_value());
@@ -476,7 +494,7 @@ TEST(Cuda, WhatAKernelTakesIsTheMostOfItsFunctions) {
   EXPECT_EQ(assembled->machine_code, "machine code");
 }
 
-TEST(Cuda, MachineCodeStandsBehindTheText) {
+TEST(Cuda, MachineCodeFollowsTheText) {
   using namespace std::string_literals;
   EXPECT_EQ(WithMachineCode("text", {}), "text");
   const std::string machine_codes[] = {"one", std::string(259, '\0')};
@@ -486,7 +504,7 @@ TEST(Cuda, MachineCodeStandsBehindTheText) {
   EXPECT_EQ(both.size(), 16U + 8 + 259);
 }
 
-TEST(Cuda, NothingIsSaidWhereNobodyCanTell) {
+TEST(Cuda, AssembleIsEmptyWithoutAnAssembler) {
   const FakePtxas ptxas("ptxas fatal   : Value 'sm_53' is not defined for option 'gpu-name'\n", "", 255);
   EXPECT_FALSE(Assemble("a module", *target::ParseTarget("cuda:sm_53")).has_value());
   EXPECT_FALSE(Assemble("ELF", *target::ParseTarget("x86_64 -mcpu=x86-64-v3")).has_value());

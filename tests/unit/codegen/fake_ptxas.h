@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ptxas for tests that stands first on PATH, as long as it lives.
+// A fake ptxas for tests: a script that is first on PATH as long as the object lives.
 #ifndef HONE_TESTS_UNIT_CODEGEN_FAKE_PTXAS_H_
 #define HONE_TESTS_UNIT_CODEGEN_FAKE_PTXAS_H_
 
@@ -14,8 +14,8 @@ namespace hone::codegen {
 
 class FakePtxas {
  public:
-  // It prints `text`, writes `machine_code` where it is asked to, and ends with `status`. Fails where it is called
-  // otherwise than for a source that is not empty. Environment variables belong to the whole process.
+  // The script prints `text`, writes `machine_code` to its output file and exits with `status`. It exits with 9 if its
+  // arguments are not those of ptxas, or the source is empty. PATH changes for the whole process.
   FakePtxas(const std::string& text, const std::string& machine_code, int status = 0) : path_(std::getenv("PATH")) {
     const std::filesystem::path file = folder_ / "ptxas";
     std::ofstream(folder_ / "machine_code") << machine_code;

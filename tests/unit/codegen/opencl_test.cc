@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenCL C against the interpreter: every operator, type and shape of access, on the machine's OpenCL device.
+// Compares OpenCL C with the interpreter on this machine's OpenCL device: every operator, type and form of access.
 //
 // The kernels of a test are built as one program, since each build costs the device's compiler most of its time.
 #include <fmt/format.h>
@@ -42,8 +42,8 @@ using ::testing::HasSubstr;
 
 class OpenClCode : public tests::OpenClTest {
  protected:
-  // Runs the funcs on the device and in the interpreter, on equal memory, and compares all params: integers to the bit,
-  // floats to the bit but for the payload of a NaN, or, with a tolerance, within that times the value.
+  // Runs the funcs on the device and in the interpreter, on equal memory, and compares all params. Integers must have
+  // equal bits. Floats must have equal bits, except for the payload of a NaN, or be within tolerance * value.
   void Check(const std::vector<ir::Func>& funcs, double tolerance = 0);
   void CheckText(const std::vector<std::string>& texts, double tolerance = 0);
 
@@ -76,7 +76,7 @@ std::string Hex(DType dtype, const std::byte* at) {
   return ir::IsFloat(dtype) ? fmt::format("{:#x} ({})", bits, FloatAt(dtype, at)) : fmt::format("{:#x}", bits);
 }
 
-// Values where arithmetic goes wrong, then random ones.
+// Values that arithmetic often gets wrong, then random ones.
 Bytes Contents(const ir::BufferNode& buffer, Random& random) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   constexpr double kFloats[] = {0.0,       -0.0,       1.0,          -1.0,  0.5,  2.5,   -3.5,
@@ -261,7 +261,7 @@ TEST_F(OpenClCode, EveryCastAndSelect) {
 }
 
 // The interpreter uses the C library; 16 ulp is what OpenCL allows pow and erf.
-TEST_F(OpenClCode, FunctionsAreWithinWhatOpenClAllows) {
+TEST_F(OpenClCode, FunctionsAreWithinTheErrorsOfOpenCl) {
   std::vector<std::string> texts;
   for (const char* call : {"exp(x)", "log(abs(x))", "tanh(x)", "erf(x)", "sigmoid(x)", "pow(abs(x), 1.5f32)", "sin(x)",
                            "cos(x)", "tan(x)", "asin(x / 9f32)", "acos(x / 9f32)", "atan(x)", "sinh(x)", "cosh(x)",
@@ -298,9 +298,9 @@ TEST_F(OpenClCode, SharedMemoryAndBarriers) {
        " if lane.id == 0 { y[0] = s[0] } } }"});
 }
 
-// Four rows of four sums for each work-item, of which parts live over a barrier: PoCL crashed where the array of all
-// sums was aligned to 16 bytes.
-TEST_F(OpenClCode, PartsOfPrivateArraysLiveOverBarriers) {
+// Four rows of four sums per work-item, parts of which live across a barrier. PoCL crashes if the array of all sums is
+// aligned to 16 bytes.
+TEST_F(OpenClCode, PrivateArraysLiveAcrossBarriers) {
   const std::string columns = "ramp(lane.id %% 5 * 4, 1, 4)";
   const std::string inside = columns + " < broadcast(17, 4)";
   std::string zeros, sums, stores;
@@ -329,8 +329,8 @@ TEST_F(OpenClCode, PartsOfPrivateArraysLiveOverBarriers) {
                    zeros, inside, sums, stores)});
 }
 
-// In the interpreter they arrive at the wait.
-TEST_F(OpenClCode, CopiesArriveWhereTheyStand) {
+// In the interpreter copies arrive at the wait, in OpenCL C at once.
+TEST_F(OpenClCode, CopiesAreComplete) {
   const auto pipeline = [](std::string_view dtype, int count) {
     return fmt::format(
         "func f(x: {0}[384], y: {0}[384]) grid 2 lanes 4 {{ alloc s: {0}[2,64] shared {{"
@@ -396,7 +396,7 @@ TEST_F(OpenClCode, VectorsMaskedStridedAndOverlapping) {
 }
 
 TEST_F(OpenClCode, ArmsNotTakenAreNotLoaded) {
-  // Far outside the buffers: the interpreter would refuse the load, the device crash.
+  // The index is far outside of the buffers: the interpreter would refuse the load, and the device would crash.
   CheckText(
       {"func f(x: f32[4], y: f32[8]) grid 1 lanes 8 {"
        " y[lane.id] = select(lane.id < 4, x[lane.id + select(lane.id < 4, 0, 1000000000000)], -1f32) }",
@@ -425,7 +425,8 @@ TEST_F(OpenClCode, IndicesOf64BitsAndOddNames) {
        " y[lane.id] + x } }"});
 }
 
-// As the generator makes it, with one lane: what is serial there is serial here, and memory has contents.
+// Turns a random func into a kernel of one lane: loops of all kinds become serial, and local buffers params with
+// contents.
 class ForOneLane {
  public:
   ir::Func operator()(ir::Func func, int number) {
@@ -447,7 +448,7 @@ class ForOneLane {
     }
     const ir::Call* call = mapped.As<ir::Call>();
     if (call == nullptr) return mapped;
-    // What the device may compute with an error of its own is not compared here.
+    // Functions whose error is the device's own are left out: this comparison is exact.
     if (call->function < ir::Intrinsic::kIsNan) return ir::MakeUnary(ir::UnaryOp::kAbs, call->args[0]);
     const Expr& arg = call->args[0];
     if (call->function != ir::Intrinsic::kReinterpret || !ir::IsFloat(arg.type().dtype)) return mapped;
@@ -533,7 +534,7 @@ void f(__global const float* restrict x, __global float* restrict y) {
 )");
 }
 
-TEST(OpenClText, SaysWhatItCannotPrint) {
+TEST(OpenClText, RefusesWhatOpenClCannotExpress) {
   const std::pair<const char*, const char*> cases[] = {
       {"func f(y: f32[4]) { y[0] = 1f32 }", "func 'f' has no grid"},
       {"func f(y: f32[2,2]) grid 1 lanes 1 { y[0, 1] = 1f32 }", "an access to 'y' with 2 indices"},
@@ -541,7 +542,7 @@ TEST(OpenClText, SaysWhatItCannotPrint) {
       {"func f(x: f32[8], y: f32[4]) grid 1 lanes 1 { alloc s: f32[2,4] shared { copy 4 s[1, 0] = x[0] commit wait 0 } "
        "}",
        "an access to 's' with 2 indices"},
-      {"func f(y: f32[4]) grid 1 lanes 4 { merge y[0] = sum lane.id:4 of 1f32 }", "read each other's registers"},
+      {"func f(y: f32[4]) grid 1 lanes 4 { merge y[0] = sum lane.id:4 of 1f32 }", "reads the registers of other lanes"},
       {"func double(y: f32[4]) grid 1 lanes 1 { y[0] = 1f32 }", "cannot have a kernel of that name"}};
   for (const auto& [text, message] : cases) {
     const auto func = ir::ParseFunc(text);

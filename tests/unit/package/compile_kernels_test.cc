@@ -47,7 +47,7 @@ TEST(CompileKernelsTest, LoopsInPlaceOfADefaultThatDoesNotWorkAreVectorizedByLlv
   const ir::Workload workload = MatMul();
   const target::Target target = target::ParseTarget("x86_64 -mcpu=haswell").value();
   const schedule::Schedule schedules[] = {codegen::ReferenceSchedule(workload, target),
-                                          codegen::PlainSchedule(workload, target)};
+                                          codegen::NaiveSchedule(workload, target)};
   ASSERT_NE(schedule::Print(schedules[0]), schedule::Print(schedules[1]));
   for (int failures : {1, 2}) {
     const auto kernel = CompileAfterFailures(workload, failures);

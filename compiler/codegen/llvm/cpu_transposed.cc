@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strided loads of neighbours, as loads of what lies together and shuffles.
+// Strided loads of neighbouring stores, as contiguous loads and shuffles.
 //
 // Unrolled stores of a transposition read x[b + r + lane * stride], r = 0, 1, ...: each is a gather, and together they
 // want exactly a block of memory whose rows, one per lane, are contiguous. The rows are loaded whole, and the block is
 // transposed in registers: 6 to 10 times as fast on CPUs with vectors of 16 floats.
+#include <algorithm>
 #include <bit>
 
-#include "compiler/codegen/llvm/emitter.h"
+#include "compiler/codegen/llvm/cpu_emitter.h"
 #include "compiler/ir/match.h"
 
 namespace hone::codegen {
 namespace {
 
-constexpr int kMostLoads = 2;  // of a store: each keeps a block of registers
+constexpr int kTransposedLoadsMax = 2;  // per store: each keeps a block of registers
 
-// The strided loads that are made wherever the store is: not of one arm of a select, and without a mask.
+// Finds the strided loads that e always makes: without a mask, and in no arm of a select.
 void FindStrided(const ir::Expr& e, std::vector<const ir::Load*>* found) {
   if (e.As<ir::Select>() != nullptr) return;
   if (const ir::Load* load = e.As<ir::Load>()) {
     const ir::Ramp* ramp = load->indices[0].As<ir::Ramp>();
     if (ramp == nullptr || load->mask.defined() || !std::has_single_bit(static_cast<unsigned>(ramp->width))) return;
-    if (ir::ConstantValue(ramp->stride).value_or(0) > Emitter::kMostShuffledStride) found->push_back(load);
+    if (ir::ConstantValue(ramp->stride).value_or(0) > CpuEmitter::kShuffledStrideMax) found->push_back(load);
     return;
   }
   ir::ForEachChild(e, [&](const ir::Expr& child) { FindStrided(child, found); });
@@ -28,7 +29,7 @@ void FindStrided(const ir::Expr& e, std::vector<const ir::Load*>* found) {
 
 const ir::Ramp& RampOf(const ir::Load& load) { return *load.indices[0].As<ir::Ramp>(); }
 
-// Whether `load` reads what lies `distance` elements after what `first` reads.
+// Whether `load` reads the elements `distance` after those that `first` reads.
 bool Follows(const ir::Load& load, const ir::Load& first, int64_t distance, const ir::Ranges& ranges) {
   const ir::Ramp& a = RampOf(first);
   const ir::Ramp& b = RampOf(load);
@@ -36,7 +37,8 @@ bool Follows(const ir::Load& load, const ir::Load& first, int64_t distance, cons
          ir::ConstantValue(b.base - a.base, ranges) == distance;
 }
 
-// rows[i][j] becomes rows[j][i], by exchanging ever smaller blocks off the diagonal. As many rows as elements in each.
+// rows[i][j] becomes rows[j][i], by exchanging ever smaller blocks off the diagonal. There are as many rows as elements
+// in each.
 void Transpose(llvm::IRBuilder<>& builder, Values* rows) {
   const size_t n = rows->size();
   std::vector<int> picks[2] = {std::vector<int>(n), std::vector<int>(n)};
@@ -57,7 +59,8 @@ void Transpose(llvm::IRBuilder<>& builder, Values* rows) {
 
 }  // namespace
 
-void Emitter::LoadTransposed(const std::vector<const ir::Load*>& loads) {
+// Loads the block that `loads` are the first columns of, and transposes it. Columns that no load wants are masked.
+void CpuEmitter::LoadTransposed(const std::vector<const ir::Load*>& loads) {
   const ir::Load& first = *loads[0];
   const ir::Ramp& ramp = RampOf(first);
   llvm::Type* element = MemoryTypeOf(first.buffer->dtype);
@@ -83,10 +86,11 @@ void Emitter::LoadTransposed(const std::vector<const ir::Load*>& loads) {
   for (size_t i = 0; i < loads.size(); ++i) transposed_[loads[i]] = rows[i];
 }
 
-size_t Emitter::EmitTransposedLoads(std::span<const ir::Stmt> stmts) {
+// Makes the strided loads of the longest prefix of stmts that are stores which read side by side. Returns its length, 0
+// if it is shorter than 2. EmitVectorLoad finds the loads in transposed_.
+size_t CpuEmitter::EmitTransposedLoads(std::span<const ir::Stmt> stmts) {
   transposed_.clear();
-  if (func_.grid.defined()) return 0;                 // vectors of lanes are short
-  std::vector<std::vector<const ir::Load*>> columns;  // of each load of the first store, those that follow it
+  std::vector<std::vector<const ir::Load*>> columns;  // per load of the first store: it and those that follow it
   size_t count = 0;
   for (const ir::Stmt& s : stmts) {
     const ir::Store* store = s.As<ir::Store>();
@@ -94,7 +98,7 @@ size_t Emitter::EmitTransposedLoads(std::span<const ir::Stmt> stmts) {
     std::vector<const ir::Load*> loads;
     FindStrided(store->value, &loads);
     if (count == 0) columns.resize(loads.size());
-    if (loads.empty() || loads.size() > kMostLoads || loads.size() != columns.size()) break;
+    if (loads.empty() || loads.size() > kTransposedLoadsMax || loads.size() != columns.size()) break;
     bool fits = true;
     for (size_t i = 0; i < loads.size(); ++i) {
       fits = fits && loads[i]->buffer != store->buffer && count < static_cast<size_t>(RampOf(*loads[i]).width) &&
@@ -105,9 +109,23 @@ size_t Emitter::EmitTransposedLoads(std::span<const ir::Stmt> stmts) {
     ++count;
   }
   if (count < 2) return 0;
-  emitted_.clear();
+  ForgetValues();
   for (const auto& column : columns) LoadTransposed(column);
   return count;
+}
+
+void CpuEmitter::EmitBlock(const ir::Block& block) {
+  const std::span<const ir::Stmt> stmts = block.stmts;
+  for (size_t i = 0, next = 0; i < stmts.size(); ++i) {
+    if (i >= next) next = i + std::max<size_t>(1, EmitTransposedLoads(stmts.subspan(i)));
+    EmitStmt(stmts[i]);
+  }
+  transposed_.clear();
+}
+
+llvm::Value* CpuEmitter::EmitVectorLoad(const ir::Load& load, llvm::Type* element, llvm::FixedVectorType* vector) {
+  if (const auto made = transposed_.find(&load); made != transposed_.end()) return made->second;
+  return FuncEmitter::EmitVectorLoad(load, element, vector);
 }
 
 }  // namespace hone::codegen
