@@ -51,13 +51,13 @@ TEST(Transport, TlsNeedsBothFilesAndReadableOnes) {
               HasSubstr("/none"));
 }
 
-TEST(Transport, StatusSurvivesTheTrip) {
+TEST(Transport, StatusIsConvertedBothWays) {
   const absl::Status status = absl::AbortedError("lease");
   EXPECT_EQ(FromGrpc(ToGrpc(status)), status);
   EXPECT_TRUE(FromGrpc(ToGrpc(absl::OkStatus())).ok());
 }
 
-TEST(Transport, ACallThatIsNotThereIsToldInWords) {
+TEST(Transport, AnUnknownMethodHasAnErrorText) {
   EXPECT_THAT(std::string(FromGrpc({grpc::StatusCode::UNIMPLEMENTED, ""}).message()), HasSubstr("does not have this"));
   EXPECT_EQ(FromGrpc({grpc::StatusCode::UNIMPLEMENTED, "no"}).message(), "no");
 }
