@@ -397,7 +397,7 @@ TEST_F(FarmTlsTest, OnlyAnAdminMayRaiseThePriority) {
   };
   const grpc::Status refused = submit(Role::kClient, 1);
   EXPECT_EQ(refused.error_code(), grpc::StatusCode::PERMISSION_DENIED);
-  EXPECT_THAT(refused.error_message(), HasSubstr("leave --priority out"));
+  EXPECT_THAT(refused.error_message(), HasSubstr("omit --priority"));
   EXPECT_TRUE(submit(Role::kClient, -1).ok());
   EXPECT_EQ(job_.spec().priority(), -1);
   EXPECT_TRUE(submit(Role::kAdmin, 1).ok());

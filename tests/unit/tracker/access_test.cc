@@ -227,7 +227,7 @@ TEST(AccessTest, MethodsOutsideTheTableAreRefused) {
 
 TEST(AccessTest, ARefusalNamesTheAllowedRoles) {
   EXPECT_THAT(std::string(CheckRole(Role::kViewer, "/hone.v1.JobService/Cancel").message()),
-              HasSubstr("role viewer may not call /hone.v1.JobService/Cancel; it takes client or admin"));
+              HasSubstr("role viewer may not call /hone.v1.JobService/Cancel; it needs role client or admin"));
 }
 
 TEST(AccessTest, ACallerMayUseOnlyItsOwnName) {
@@ -243,7 +243,7 @@ TEST(AccessTest, OnlyAdminsMayRaiseThePriority) {
   for (const Role role : {Role::kClient, Role::kViewer, Role::kTuner, Role::kAgent}) {
     const absl::Status refused = CheckPriority(FarmIdentity{role, "ann"}, 1);
     EXPECT_EQ(refused.code(), absl::StatusCode::kPermissionDenied);
-    EXPECT_THAT(std::string(refused.message()), testing::HasSubstr("leave --priority out"));
+    EXPECT_THAT(std::string(refused.message()), testing::HasSubstr("omit --priority"));
     EXPECT_TRUE(CheckPriority(FarmIdentity{role, "ann"}, 0).ok());
     EXPECT_TRUE(CheckPriority(FarmIdentity{role, "ann"}, -5).ok()) << "who steps back needs no right";
   }

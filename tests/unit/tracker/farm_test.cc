@@ -627,7 +627,7 @@ TEST_F(FarmTest, AWaitNamesBatchesOnceAndNoMoreThanAJobHas) {
   for (int i = 0; i < 64; ++i) wait.add_batch_ids(Submit(BatchOf(1), fmt::format("b{}", i)).value());
   EXPECT_TRUE(farm_.WaitBatch(wait, now_).ok());
   wait.add_batch_ids("one more");
-  EXPECT_THAT(std::string(farm_.WaitBatch(wait, now_).status().message()), HasSubstr("65 batches in one call"));
+  EXPECT_THAT(std::string(farm_.WaitBatch(wait, now_).status().message()), HasSubstr("the call names 65 batches"));
   wait.mutable_batch_ids()->DeleteSubrange(1, 64);
   wait.add_batch_ids(wait.batch_ids(0));
   EXPECT_EQ(farm_.WaitBatch(wait, now_).status().code(), absl::StatusCode::kInvalidArgument);

@@ -50,7 +50,8 @@ TEST_F(JobBookTest, RefusesInvalidSpecs) {
                 for (int i = 0; i < 17; ++i) s.mutable_workloads(0)->add_hints("1:1");
               }),
               HasSubstr("17 hints"));
-  EXPECT_THAT(error([](v1::JobSpec& s) { s.mutable_workloads(0)->set_text("another"); }), HasSubstr("another digest"));
+  EXPECT_THAT(error([](v1::JobSpec& s) { s.mutable_workloads(0)->set_text("another"); }),
+              HasSubstr("does not match its text"));
   EXPECT_THAT(error([](v1::JobSpec& s) { s.mutable_workloads(0)->set_text(std::string(8 << 20, 'x')); }),
               HasSubstr("tune the model in parts"));
 }
@@ -123,7 +124,7 @@ TEST_F(JobBookTest, LimitsMemoryOfOpenJobsPerSubmitter) {
   const std::string first = submit("a", "ann").value()->id();
   const absl::Status refused = submit("b", "ann").status();
   EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
-  EXPECT_THAT(std::string(refused.message()), HasSubstr(fmt::format("and may take {}", options.max_open_bytes >> 10)));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr(fmt::format("the limit is {}", options.max_open_bytes >> 10)));
   EXPECT_TRUE(submit("c", "bob").ok());
   ASSERT_TRUE(book.Cancel(first, now_).ok());
   EXPECT_TRUE(submit("b", "ann").ok());

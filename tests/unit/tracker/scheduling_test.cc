@@ -431,7 +431,7 @@ TEST_F(SchedulingTest, AJobEndsWhenItsTimeIsOverWhateverItDoes) {
   };
   v1::JobSpec late = SpecOf("late");
   until(absl::ZeroDuration())(late);
-  EXPECT_THAT(std::string(farm_.SubmitJob(late, now_).status().message()), HasSubstr("which is over"));
+  EXPECT_THAT(std::string(farm_.SubmitJob(late, now_).status().message()), HasSubstr("which has passed"));
   const std::string tuned = Submit("a", "ann", 0, until(absl::Minutes(10)));
   const std::string away = Submit("b", "ann", 0, [&](v1::JobSpec& spec) {
     until(absl::Minutes(10))(spec);

@@ -39,7 +39,7 @@ TEST(Transport, ASocketOthersCouldReachIsNotTrusted) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   const std::string address = "unix:" + (folder / "socket").string();
   EXPECT_TRUE(OpenChannel(address, {}).ok());
-  EXPECT_THAT(std::string(OpenChannel(address, {"a", "b"}).status().message()), HasSubstr("leave --identity out"));
+  EXPECT_THAT(std::string(OpenChannel(address, {"a", "b"}).status().message()), HasSubstr("omit --identity"));
   EXPECT_THAT(std::string(OpenChannel(address + ",2", {}).status().message()), HasSubstr("without a comma"));
   ASSERT_EQ(chmod(folder.path().c_str(), 0755), 0);
   EXPECT_THAT(std::string(OpenChannel(address, {}).status().message()), HasSubstr("chmod 700"));

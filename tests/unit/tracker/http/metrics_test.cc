@@ -110,7 +110,7 @@ TEST_F(SiteTest, HealthNeedsNoRoleButItsReasonsDo) {
                             .not_before = absl::Now() + absl::Hours(1)}};
   EXPECT_EQ(behind.Answer(stranger).status, 503);
   EXPECT_THAT(behind.Answer(stranger).body, HasSubstr(R"("clock":"failing")"));
-  EXPECT_THAT(behind.Answer(Request("GET", "/healthz")).body, HasSubstr("the system's clock says"));
+  EXPECT_THAT(behind.Answer(Request("GET", "/healthz")).body, HasSubstr("the system's clock shows"));
 }
 
 TEST(CheckHealth, NamesWhatFails) {
