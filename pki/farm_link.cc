@@ -38,7 +38,7 @@ absl::StatusOr<std::string> CheckCertificateIn(const std::filesystem::path& fold
   // The rest of the file may be a chain of intermediate certificates up to the authority.
   if (!IsSignedBy(pem, pem + authority)) {
     return absl::UnauthenticatedError(
-        fmt::format("the certificate in {1} is of another farm: the authority in {0} has not signed it; {2}",
+        fmt::format("the authority in {} has not signed the certificate in {}, which is of another farm; {}",
                     files.authority, files.identity, HowToReplace(identity)));
   }
   const auto about = [&](const char* verb) {
