@@ -21,7 +21,7 @@
 namespace hone::pki {
 namespace {
 
-constexpr int kSerialBits = 127;  // positive, and nobody guesses one
+constexpr int kSerialBits = 127;  // positive, and too long to guess
 
 template <typename T>
 std::shared_ptr<T> Own(T* pointer, void (*release)(T*)) {
@@ -32,10 +32,10 @@ std::shared_ptr<BIO> Reader(std::string_view text) {
   return Own(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())), BIO_free_all);
 }
 
-// What `write` puts into a BIO.
+// The text that `write` puts into a BIO.
 std::string Written(const std::function<int(BIO*)>& write) {
   const auto bio = Own(BIO_new(BIO_s_mem()), BIO_free_all);
-  HONE_CHECK(write(bio.get()) == 1);  // it writes to memory
+  HONE_CHECK(write(bio.get()) == 1);  // writing to memory cannot fail
   char* bytes = nullptr;
   const long size = BIO_get_mem_data(bio.get(), &bytes);
   return std::string(bytes, static_cast<size_t>(size));
@@ -45,7 +45,7 @@ std::shared_ptr<X509> ParseCertificate(std::string_view pem) {
   return Own(PEM_read_bio_X509(Reader(pem).get(), nullptr, nullptr, nullptr), X509_free);
 }
 
-// No pass phrase is asked for at a terminal.
+// Keeps OpenSSL from asking for a pass phrase at a terminal.
 std::shared_ptr<EVP_PKEY> ParseKey(std::string_view pem) {
   static char none[] = "";
   return Own(PEM_read_bio_PrivateKey(Reader(pem).get(), nullptr, nullptr, none), EVP_PKEY_free);
@@ -58,7 +58,7 @@ bool IsP256(EVP_PKEY* key) {
          EVP_PKEY_get_group_name(key, group, sizeof(group), &size) == 1 && std::string_view(group) == "prime256v1";
 }
 
-// Parsing takes what stands there, be it a time or not.
+// Converts a time of a certificate. Parsing a certificate does not check its times.
 absl::StatusOr<absl::Time> ToTime(const ASN1_TIME* time) {
   std::tm parts{};
   if (ASN1_TIME_to_tm(time, &parts) != 1) {
@@ -103,7 +103,7 @@ std::string Text(const ASN1_STRING* string) {
           static_cast<size_t>(ASN1_STRING_length(string))};
 }
 
-// Those of one type: GEN_URI, GEN_DNS or GEN_IPADD.
+// The subject alternative names of one type: GEN_URI, GEN_DNS or GEN_IPADD.
 std::vector<std::string> NamesOf(X509* certificate, int type) {
   std::vector<std::string> found;
   auto* names = static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr));
@@ -159,7 +159,7 @@ bool IsSignedBy(std::string_view pem, std::string_view authority_pem) {
     if (authority == nullptr) break;
     is_signed = X509_verify(certificate.get(), X509_get0_pubkey(authority.get())) == 1;
   }
-  ERR_clear_error();  // the library keeps what failed, and TLS on this thread would take it for its own
+  ERR_clear_error();  // otherwise TLS on this thread would report the error left here as its own
   return is_signed;
 }
 
@@ -168,14 +168,14 @@ absl::Time RenewalTime(const CertificateFacts& facts) { return facts.from + (fac
 std::string WhyNotYet(const CertificateFacts& facts, absl::Time now) {
   if (now >= facts.from) return "";
   return fmt::format(
-      "this machine's clock is behind: a certificate of its farm is good from {} on; set the clock (sudo timedatectl "
+      "this machine's clock is behind: a certificate of its farm is valid from {} on; set the clock (sudo timedatectl "
       "set-ntp true)",
       absl::FormatTime(facts.from, absl::UTCTimeZone()));
 }
 
 std::string MakeKey() {
   const auto key = Own(EVP_EC_gen("P-256"), EVP_PKEY_free);
-  HONE_CHECK(key != nullptr);  // the library has the curve
+  HONE_CHECK(key != nullptr);  // OpenSSL always has the curve
   return Written(
       [&](BIO* bio) { return PEM_write_bio_PrivateKey(bio, key.get(), nullptr, nullptr, 0, nullptr, nullptr); });
 }
@@ -240,7 +240,7 @@ absl::StatusOr<std::string> Authority::Sign(std::string_view request_pem, const 
   HONE_ASSIGN_OR_RETURN(const auto request, ParseRequest(request_pem));
   const Certificate certificate = Own(X509_new(), X509_free);
   X509 *raw = certificate.get(), *issuer = certificate_.get();
-  // All authorities have one name: where a farm knows two of them, this says whose key is meant.
+  // All authorities have the same name. Where a farm trusts two, the key identifier tells which one signed.
   const bool has_id = X509_get0_subject_key_id(issuer) != nullptr;
   const bool made = X509_set_version(raw, X509_VERSION_3) == 1 && SetSerial(raw) && SetValidity(raw, validity) &&
                     X509_set_pubkey(raw, X509_REQ_get0_pubkey(request.get())) == 1 &&

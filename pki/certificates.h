@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys, certificate requests and certificates as PEM text: made, signed and read. Pure: no files, no network, no clock.
+// Makes, signs and reads keys, certificate requests and certificates, as PEM text. Pure: no files, no network, no
+// clock.
 //
-// Every key is an EC P-256 one. Nothing here decides who may have which certificate (tracker/join.h does). All
+// All keys are EC P-256. Not here: the decision which program may have which certificate (tracker/register.h). All
 // functions are safe from any thread. Start at Authority.
 #ifndef HONE_PKI_CERTIFICATES_H_
 #define HONE_PKI_CERTIFICATES_H_
@@ -20,7 +21,7 @@ struct x509_st;
 
 namespace hone::pki {
 
-// What a certificate says.
+// The fields of a certificate.
 struct CertificateFacts {
   std::string serial;             // upper-case hex, as openssl prints it
   std::vector<std::string> uris;  // among its subject alternative names
@@ -28,40 +29,43 @@ struct CertificateFacts {
   std::string fingerprint;  // SHA-256 of its bytes, base64url without padding
 };
 
-// Of the first certificate in the text. kInvalidArgument: there is none, or one without a time that can be read.
+// Reads the first certificate in the text. kInvalidArgument: there is none, or its times cannot be read.
 absl::StatusOr<CertificateFacts> ReadCertificate(std::string_view pem);
 
-// Whether a certificate in `authority_pem` has the key that the first one in `pem` is signed with. Asks nothing else.
+// Whether the first certificate in `pem` is signed with the key of a certificate in `authority_pem`. Checks nothing
+// else, such as validity.
 bool IsSignedBy(std::string_view pem, std::string_view authority_pem);
 
-// A certificate is renewed when two thirds of its time are over.
+// When to renew a certificate: after two thirds of its lifetime.
 absl::Time RenewalTime(const CertificateFacts& facts);
 
-// What to tell people where `now`, by this machine's clock, is before the certificate's time; else empty.
+// A warning for users if this machine's clock, `now`, is before the certificate's start; else "".
 std::string WhyNotYet(const CertificateFacts& facts, absl::Time now);
 
-std::string MakeKey();
+std::string MakeKey();  // a new private key, PEM
 
-// Signed with the key, which proves that whoever asks has it; no names. kInvalidArgument: no private key in the text.
+// A certificate request without names, signed with the key to prove that the requester has it. kInvalidArgument: there
+// is no private key in the text.
 absl::StatusOr<std::string> MakeRequest(std::string_view key_pem);
 
 struct Validity {
   absl::Time from, until;
 };
 
-// The authority of a farm: its certificate, and the key to sign others with. Whoever has the key is the farm.
+// The certificate authority of a farm: its certificate, and the key that signs all others. The key must stay secret,
+// because it can make certificates for any role.
 class Authority {
  public:
-  // A new one. kInternal: the library refuses.
+  // Makes a new authority. kInternal: OpenSSL failed.
   static absl::StatusOr<Authority> Make(const Validity& validity);
-  // kInvalidArgument: one of them cannot be read, or the key is not the certificate's.
+  // kInvalidArgument: certificate or key cannot be read, or they do not belong together.
   static absl::StatusOr<Authority> Read(std::string_view certificate_pem, std::string_view key_pem);
 
-  // A certificate for the key in a request, with names of ours only. kInvalidArgument: the request cannot be read, is
-  // not signed with its own key, or its key is of another kind.
+  // Signs a certificate for the key in the request, with this identity; names in the request are ignored.
+  // kInvalidArgument: the request cannot be read, is not signed with its own key, or its key is not EC P-256.
   absl::StatusOr<std::string> SignMember(std::string_view request_pem, const FarmIdentity& identity,
                                          const Validity& validity) const;
-  // For a tracker: `hosts` are the names and addresses under which it is reached, as CheckHost allows; at least one.
+  // The same for a tracker. hosts: at least one name or address under which it is reached, as CheckHost allows.
   absl::StatusOr<std::string> SignTracker(std::string_view request_pem, const std::vector<std::string>& hosts,
                                           const Validity& validity) const;
 
@@ -79,10 +83,10 @@ class Authority {
   Key key_;
 };
 
-// Whether the text can be a name or an address in a tracker's certificate. kInvalidArgument.
+// Whether the text can be a host name or an address in a tracker's certificate. kInvalidArgument: it cannot.
 absl::Status CheckHost(std::string_view host);
 
-// The hosts in a tracker's certificate.
+// The host names and addresses in a tracker's certificate. kInvalidArgument: there is no certificate in the text.
 absl::StatusOr<std::vector<std::string>> HostsIn(std::string_view certificate_pem);
 
 }  // namespace hone::pki

@@ -18,12 +18,12 @@ namespace {
 
 constexpr absl::Duration kLongestPause = absl::Minutes(1);
 constexpr absl::Duration kShortestPause = absl::Milliseconds(100);
-constexpr absl::Duration kConnectSlice = absl::Milliseconds(200);  // between two looks whether to stop
+constexpr absl::Duration kConnectSlice = absl::Milliseconds(200);  // how often a wait checks for a stop
 
 std::string HowToReplace(const FarmIdentity& identity) {
   return fmt::format(
       "remove that file and join with a new token of an admin (hone{} join HOST:PORT --token-file FILE), or, where "
-      "certificates come from elsewhere, put a new one there (docs/howto/give-a-farm-certificates.md)",
+      "certificates come from another authority, put a new one there (docs/howto/give-a-farm-certificates.md)",
       identity.role == Role::kAgent ? "-agent" : "");
 }
 
@@ -35,7 +35,7 @@ absl::StatusOr<std::string> CheckCertificateIn(const std::filesystem::path& fold
   HONE_ASSIGN_OR_RETURN(const std::string pem, ReadFile(files.identity));
   HONE_ASSIGN_OR_RETURN(const CertificateFacts facts, ReadCertificate(pem));
   HONE_ASSIGN_OR_RETURN(const std::string authority, ReadFile(files.authority));
-  // The rest of the file may be the way from a certificate to an authority that signs through others.
+  // The rest of the file may be a chain of intermediate certificates up to the authority.
   if (!IsSignedBy(pem, pem + authority)) {
     return absl::UnauthenticatedError(
         fmt::format("the authority in {} has not signed the certificate in {}, which is of another farm; {}",

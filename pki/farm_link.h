@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The channel of a long-running program to its tracker, with a certificate that never ends: renewed when two thirds of
-// its time are over, and read again when somebody else has replaced it.
+// The channel of a long-running program to its tracker. A thread renews the program's certificate after two thirds of
+// its lifetime, and reads it again when another program has replaced it.
 //
-// A connection keeps the certificate that it was made with, so a new certificate means a new channel: ask for it at
-// every call, or every few. Calls on the old one end undisturbed. Start at Open.
+// A connection keeps the certificate that it was made with, so a new certificate needs a new channel. Callers must
+// therefore call channel() for every call, or every few. Calls on the old channel end normally. Start at Open.
 #ifndef HONE_PKI_FARM_LINK_H_
 #define HONE_PKI_FARM_LINK_H_
 
@@ -23,19 +23,19 @@
 
 namespace hone::pki {
 
-// Whether a tracker of the farm can take the certificate in the folder at `now`: of any other it ends the connection
-// without a word. Returns a warning where this machine's clock is behind, and for people, whose certificates nobody
-// renews, when less than a tenth of its life is left; else nothing.
-// kUnauthenticated: it has ended, or the authority beside it has not signed it; the text says how to get another one.
-// Others as IdentityIn (identity_folder.h).
+// Checks whether a tracker of the farm will accept the certificate in the folder at `now`. Without this check, a
+// program with a bad certificate sees only closed connections. Returns a warning, or "": this machine's clock is
+// behind; or, for users, whose certificates are not renewed automatically, less than a tenth of the lifetime is left.
+// kUnauthenticated: the certificate has expired, or the authority in the folder has not signed it; the text says how to
+// get another one. Other errors as IdentityIn (identity_folder.h).
 absl::StatusOr<std::string> CheckCertificateIn(const std::filesystem::path& folder, absl::Time now);
 
-// When to ask for a new certificate: from a time on that the system's clock says, as certificates go by it, and after
-// that with pauses that it cannot make longer, however it is set.
+// Decides when to try a renewal. The first attempt is due by the system's clock, as certificates are. The pauses
+// between attempts are by a steady clock, so that setting the system's clock cannot prolong them.
 class RenewalTries {
  public:
-  // Whether to ask at this moment; if so, then not again for a hundredth of the certificate's life. now: by the
-  // system's clock; steady: SteadyNow().
+  // Whether to try now. After true it returns false for a hundredth of the certificate's lifetime. now: by the system's
+  // clock; steady: SteadyNow().
   bool Due(const CertificateFacts& facts, absl::Time now, absl::Time steady);
 
  private:
@@ -44,15 +44,15 @@ class RenewalTries {
 
 class FarmLink {
  public:
-  // folder: of an identity (identity_folder.h); empty for a socket, where nothing is shown. Errors as OpenChannel, and
-  // CheckCertificateIn: who starts with a certificate that no tracker takes would wait in vain.
+  // folder: an identity folder (identity_folder.h); empty for a unix socket, which uses no certificate. Errors as
+  // OpenChannel and CheckCertificateIn, because with a bad certificate every call would fail.
   static absl::StatusOr<std::unique_ptr<FarmLink>> Open(const std::string& address,
                                                         const std::filesystem::path& folder);
   ~FarmLink();
 
-  // Both from any thread. The second gives the channel `patience` to connect where it is not, less once a stop is
-  // requested. gRPC moves a connection on only while somebody waits for something of it: of a program that calls now
-  // and then, and sleeps between, TLS would never be through in time.
+  // The current channel. Both functions are safe from any thread. ConnectedChannel waits up to `patience` for the
+  // channel to connect, and ends early at a stop. It is needed by programs that call rarely and sleep in between: gRPC
+  // advances a handshake only while a call waits, so that it would otherwise never finish in time.
   std::shared_ptr<grpc::Channel> channel();
   std::shared_ptr<grpc::Channel> ConnectedChannel(absl::Duration patience, const std::stop_token& stop = {});
 
@@ -61,16 +61,16 @@ class FarmLink {
       : address_(std::move(address)), folder_(std::move(folder)) {}
   TlsFiles Files() const;
   void KeepFresh();
-  // Both by the thread of KeepFresh, and by Open before.
+  // Both are called by the thread of KeepFresh, and before it starts by Open.
   absl::Status Reopen();
-  absl::Duration RenewIfDue();  // and when to look again
-  // Logs what is wrong with the certificate, once; empty: nothing is.
+  absl::Duration RenewIfDue();  // returns when to call it again
+  // Logs a problem of the certificate when it differs from the last one; "": there is none.
   void Say(const std::string& wrong);
 
   const std::string address_;
   const std::filesystem::path folder_;
-  std::string shown_;  // identity.pem as channel_ shows it
-  std::string said_;   // what was wrong with it, when looked at last
+  std::string shown_;  // the text of identity.pem with which channel_ was made
+  std::string said_;   // the last problem given to Say
   RenewalTries tries_;
   std::mutex mutex_;
   std::condition_variable ended_;

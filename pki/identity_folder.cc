@@ -48,7 +48,7 @@ absl::StatusOr<std::filesystem::path> DefaultFolder(Role role) {
   }
   const std::filesystem::path home = HomeFolder();
   if (home.is_absolute()) return home / ".config" / "hone" / FolderName(role);
-  return absl::FailedPreconditionError("no home folder is known for this account; pass --identity DIR");
+  return absl::FailedPreconditionError("this account has no home folder; give --identity DIR");
 }
 
 TlsFiles FilesIn(const std::filesystem::path& folder) { return {folder / "identity.pem", folder / "authority.pem"}; }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folder in which a program keeps who it is, closed to other users:
+// The identity folder of a program in the farm, closed to other users:
 //
-//   identity.pem   its private key and its certificate, in one file, so that both are replaced at once
-//   authority.pem  the farm's authority, by which it knows the tracker
-//   settings       lines "tracker HOST:PORT" and "label LABEL": what it needs no flags for
+// - identity.pem: its private key and its certificate, in one file, so that both are replaced at once.
+// - authority.pem: the certificate of the farm's authority, which verifies the tracker.
+// - settings: lines "tracker HOST:PORT" and "label LABEL", so that the program needs no flags.
 //
-// Files are replaced by renaming a complete one: a reader sees the old or the new. Start at FilesIn.
+// Files are replaced by renaming a complete file, so a reader sees the old or the new one. Start at FilesIn.
 #ifndef HONE_PKI_IDENTITY_FOLDER_H_
 #define HONE_PKI_IDENTITY_FOLDER_H_
 
@@ -22,16 +22,17 @@
 
 namespace hone::pki {
 
-// $XDG_CONFIG_HOME/hone/X or ~/.config/hone/X, X being "agent", "tuner", and "user" for the roles of people.
-// kFailedPrecondition where the account has no home.
+// $XDG_CONFIG_HOME/hone/X or ~/.config/hone/X, where X is "agent", "tuner", or "user" for client, viewer and admin.
+// kFailedPrecondition: the account has no home.
 absl::StatusOr<std::filesystem::path> DefaultFolder(Role role);
 
 TlsFiles FilesIn(const std::filesystem::path& folder);
 
-// Makes the folder and those above it, or checks that it is closed. As CheckPrivateFolder; kUnavailable.
+// Makes the folder and its parents, or checks that it is closed to other users. Errors as CheckPrivateFolder;
+// kUnavailable: it cannot be made.
 absl::Status MakeFolder(const std::filesystem::path& folder);
 
-// Replaces the file, which this user alone may read; on the disk when it returns. kUnavailable.
+// Replaces the file; only this user may read it. It is on the disk when the function returns. kUnavailable.
 absl::Status WriteFile(const std::filesystem::path& path, std::string_view text);
 absl::StatusOr<std::string> ReadFile(const std::filesystem::path& path);  // kNotFound, kUnavailable
 
@@ -41,13 +42,13 @@ struct Settings {
 };
 
 absl::Status WriteSettings(const std::filesystem::path& folder, const Settings& settings);
-absl::StatusOr<Settings> ReadSettings(const std::filesystem::path& folder);  // empty ones where there is no file
+absl::StatusOr<Settings> ReadSettings(const std::filesystem::path& folder);  // empty settings where there is no file
 
-// Who the certificate in the folder is for, as far as its own words go. The folder must be closed.
-// kNotFound: there is none; the text says how to join. kInvalidArgument, kPermissionDenied.
+// The identity in the certificate of the folder. Its signature is not checked. kNotFound: there is no certificate; the
+// text says how to join. kInvalidArgument: it cannot be read. kPermissionDenied: the folder is open to other users.
 absl::StatusOr<FarmIdentity> IdentityIn(const std::filesystem::path& folder);
 
-// The name in it, which must be for `role`. Errors as IdentityIn.
+// The name in the certificate, which must have this role (kInvalidArgument). Other errors as IdentityIn.
 absl::StatusOr<std::string> NameIn(const std::filesystem::path& folder, Role role);
 
 }  // namespace hone::pki

@@ -20,7 +20,7 @@ namespace hone::pki {
 namespace {
 
 constexpr int kPatienceSeconds = 15;
-constexpr unsigned char kHttp2[] = {2, 'h', '2'};  // the name under which gRPC speaks TLS
+constexpr unsigned char kHttp2[] = {2, 'h', '2'};  // the ALPN protocol of gRPC
 
 std::chrono::system_clock::time_point Deadline() {
   return std::chrono::system_clock::now() + std::chrono::seconds(kPatienceSeconds);
@@ -34,7 +34,7 @@ std::string PemOf(X509* certificate) {
   return std::string(bytes, static_cast<size_t>(size));
 }
 
-// A TLS connection that believes whatever it is shown; nothing is sent over it.
+// A TLS connection that verifies nothing. It is used only to read certificates; no data is sent over it.
 class Handshake {
  public:
   explicit Handshake(const std::string& address)
@@ -56,7 +56,7 @@ class Handshake {
     if (BIO_do_connect_retry(socket, kPatienceSeconds, 50) != 1) return false;
     int descriptor = -1;
     BIO_get_fd(socket, &descriptor);
-    fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK);  // which the call before has set
+    fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK);  // BIO_do_connect_retry set it
     const timeval patience{kPatienceSeconds, 0};
     setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
     connected_ = true;
@@ -72,7 +72,7 @@ class Handshake {
   bool connected_ = false;
 };
 
-// Key and certificate, as identity.pem has them.
+// The text of identity.pem: key and certificate.
 absl::StatusOr<std::string> Assemble(const std::string& key, const std::string& certificate) {
   HONE_RETURN_IF_ERROR(Annotate(ReadCertificate(certificate).status(), "the tracker's answer"));
   return key + certificate;
@@ -81,7 +81,8 @@ absl::StatusOr<std::string> Assemble(const std::string& key, const std::string& 
 absl::StatusOr<v1::JoinResponse> CallJoin(const std::string& authority, const JoinOptions& options,
                                           const std::string& key) {
   HONE_ASSIGN_OR_RETURN(const auto channel, OpenAnonymousChannel(options.settings.tracker, authority));
-  // A connection may be tried again, a token must not be shown twice. Without one the call says why there is none.
+  // The connection may be retried, but the token must not be sent twice. If there is no connection, the call below
+  // fails with the reason.
   channel->WaitForConnected(Deadline());
   v1::JoinRequest request;
   HONE_ASSIGN_OR_RETURN(*request.mutable_certificate_request(), MakeRequest(key));
@@ -97,16 +98,17 @@ absl::StatusOr<v1::JoinResponse> CallJoin(const std::string& authority, const Jo
   return response;
 }
 
-// As whom, where, and how to go on: a second name for one machine is seldom what is meant.
+// The error for a folder that has an identity. It says which one and how to go on, because a second name for one
+// machine is seldom intended.
 absl::Status JoinedAlready(const std::filesystem::path& folder) {
   const auto identity = IdentityIn(folder);
   const auto settings = ReadSettings(folder);
   const std::string name = identity.ok() ? identity->name : "";
   const std::string tracker = settings.ok() ? settings->tracker : "";
   return absl::AlreadyExistsError(fmt::format(
-      "this machine has joined already{}{}: {} has an identity already. Nothing was changed, and the token is good "
-      "still. For other labels change the lines 'label LABEL' in {}; to join anew have an admin free the name (hone "
-      "identity revoke {}) and remove the folder; to belong to a second farm name another folder with --identity DIR",
+      "this machine has joined already{}{}: {} has an identity. Nothing was changed, and the token is still valid. For "
+      "other labels change the lines 'label LABEL' in {}; to join again have an admin free the name (hone identity "
+      "revoke {}) and remove the folder; to belong to a second farm give another folder with --identity DIR",
       name.empty() ? "" : fmt::format(" as '{}'", name), tracker.empty() ? "" : " at " + tracker, folder.string(),
       (folder / "settings").string(), name.empty() ? "NAME" : name));
 }
@@ -118,10 +120,10 @@ absl::StatusOr<std::string> FetchAuthority(const std::string& address, const std
   const bool complete = handshake.Connect();
   ERR_clear_error();
   if (!handshake.connected()) {
-    return absl::UnavailableError(fmt::format("nobody answers at {}: is that the tracker's HOST:PORT?", address));
+    return absl::UnavailableError(fmt::format("no server answers at {}; check the tracker's HOST:PORT", address));
   }
   STACK_OF(X509)* chain = complete ? handshake.chain() : nullptr;
-  std::string early;  // why one of those up to the authority's is not good yet
+  std::string early;  // why a certificate of the chain is not valid yet; "": all are
   for (int i = 0; i < sk_X509_num(chain); ++i) {
     std::string pem = PemOf(sk_X509_value(chain, i));
     const auto facts = ReadCertificate(pem);
@@ -132,7 +134,7 @@ absl::StatusOr<std::string> FetchAuthority(const std::string& address, const std
     return pem;
   }
   return absl::UnauthenticatedError(fmt::format(
-      "what answers at {} is not of the farm that the token is for, so the token was not shown; check the address, and "
+      "the server at {} is not of the farm that the token is for, so the token was not sent; check the address, and "
       "that the token is of this farm",
       address));
 }
@@ -144,7 +146,7 @@ absl::StatusOr<std::string> Join(const std::filesystem::path& folder, const Join
   HONE_ASSIGN_OR_RETURN(const std::string authority,
                         FetchAuthority(options.settings.tracker, options.token.fingerprint));
   const std::string key = MakeKey();
-  // A folder that cannot be written to must not cost the token.
+  // The folder is checked first, so that a folder that cannot be written to does not use up the token.
   HONE_RETURN_IF_ERROR(WriteFile(files.authority, authority));
   HONE_RETURN_IF_ERROR(WriteSettings(folder, options.settings));
   HONE_ASSIGN_OR_RETURN(const v1::JoinResponse response, CallJoin(authority, options, key));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a program gets its certificate from the farm's tracker, and a new one before that ends.
+// Joins a farm: gets the program's certificate from the tracker, and later renews it.
 //
-// Joining: the authority's certificate is taken from the tracker's TLS handshake and believed only if it has the
-// fingerprint in the token; then the tracker must prove itself by it, and only then is the token shown. The key is made
-// here and never leaves this machine. All calls block. Not here: who may join (tracker/join.h).
+// Join reads the authority's certificate from the tracker's TLS handshake and trusts it only if it has the fingerprint
+// in the token. The tracker must then prove its identity by that authority before the token is sent. The private key is
+// made here and never leaves this machine. All calls block. Not here: the decision who may join (tracker/register.h).
 #ifndef HONE_PKI_JOIN_H_
 #define HONE_PKI_JOIN_H_
 
@@ -22,25 +22,25 @@ namespace hone::pki {
 
 struct JoinOptions {
   Token token;
-  std::string name;  // empty: what the tracker makes of host_name
-  std::string host_name;
-  Settings settings;  // with the tracker's address; kept in the folder
+  std::string name;       // empty: the tracker chooses one, from the token or from host_name
+  std::string host_name;  // of this machine
+  Settings settings;      // written into the folder; must hold the tracker's address
 };
 
-// Fills the folder, which must not have an identity, and returns the name.
-// kAlreadyExists: there is one, or the name is taken. kUnauthenticated: the tracker is not of the token's farm, or
-// does not know the token. kUnavailable: no tracker there. kFailedPrecondition: by this machine's clock the tracker's
-// certificate is not good yet. Others as the tracker answers (hone/v1/identity.proto).
+// Writes a new identity into the folder and returns its name.
+// kAlreadyExists: the folder has an identity, or the name is taken. kUnauthenticated: the tracker is not of the token's
+// farm, or does not accept the token. kUnavailable: no tracker answers there. kFailedPrecondition: this machine's clock
+// is before the start of the tracker's certificate. Other errors as in hone/v1/identity.proto.
 absl::StatusOr<std::string> Join(const std::filesystem::path& folder, const JoinOptions& options);
 
-// The authority's certificate (PEM) that a tracker shows. kUnauthenticated: it shows none of that fingerprint.
-// kFailedPrecondition as Join.
+// The authority's certificate (PEM) from the tracker's handshake. kUnauthenticated: none there has that fingerprint.
+// kFailedPrecondition, kUnavailable: as Join.
 absl::StatusOr<std::string> FetchAuthority(const std::string& address, const std::string& fingerprint);
 
-// By the clock of the tracker. Errors as of hone/v1/identity.proto's WhoAmI.
+// The time by the tracker's clock. Errors as of WhoAmI in hone/v1/identity.proto.
 absl::StatusOr<absl::Time> TimeAt(const std::shared_ptr<grpc::Channel>& channel);
 
-// Puts a new key and certificate into the folder, for the role and the name of the old one.
+// Writes a new key and certificate into the folder, for the role and name of the present one.
 absl::Status Renew(const std::shared_ptr<grpc::Channel>& channel, const std::filesystem::path& folder);
 
 }  // namespace hone::pki

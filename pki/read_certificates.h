@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What certificates say, kept from one call to the next: to read one costs more than the rest of a call that has
-// nothing to say. Not whether they are good: who asks that asks each time (tracker/register.h).
+// A cache of parsed certificates. Parsing one costs more than the rest of a short call.
 //
-// For certificates that TLS has checked, so that nobody fills it with his own. Safe from any thread.
+// Not here: whether a certificate is still valid, which the caller must check every time (tracker/register.h). Only for
+// certificates that TLS has verified, so that strangers cannot fill the cache. Safe from any thread.
 #ifndef HONE_PKI_READ_CERTIFICATES_H_
 #define HONE_PKI_READ_CERTIFICATES_H_
 
@@ -19,7 +19,7 @@ namespace hone::pki {
 
 class ReadCertificates {
  public:
-  // Keeps so many; about 2 KB each. With one more all are forgotten, and read again when they come.
+  // most: the number of entries, about 2 KB each. When it is exceeded, the cache is emptied.
   explicit ReadCertificates(size_t most = 20'000) : most_(most) {}
 
   // As ReadCertificate.
@@ -30,7 +30,7 @@ class ReadCertificates {
  private:
   const size_t most_;
   mutable std::mutex mutex_;
-  std::map<std::string, CertificateFacts, std::less<>> kept_;  // by the whole text
+  std::map<std::string, CertificateFacts, std::less<>> kept_;  // by the whole PEM text
 };
 
 }  // namespace hone::pki

@@ -35,7 +35,7 @@ absl::StatusOr<Token> ParseToken(std::string_view text) {
     if (const auto role = RoleNamed(parts[0])) return Token{*role, parts[1], parts[2]};
   }
   return absl::InvalidArgumentError(
-      "this is not the whole of a token, which is ROLE.SECRET.FINGERPRINT; `hone token create` prints one");
+      "the token is incomplete: it has the form ROLE.SECRET.FINGERPRINT; `hone token create` prints one");
 }
 
 absl::StatusOr<Token> TakeToken(const std::string& given, const std::string& file) {
@@ -47,7 +47,7 @@ absl::StatusOr<Token> TakeToken(const std::string& given, const std::string& fil
     token.erase(std::find(token.begin(), token.end(), '\n'), token.end());
   } else if (given.empty()) {
     return absl::InvalidArgumentError(
-        "which token? give a file that has it with --token-file (- is standard input), or set HONE_TOKEN; `hone token "
+        "no token is given: give a file with --token-file (- is standard input), or set HONE_TOKEN; `hone token "
         "create` prints one");
   }
   absl::StripAsciiWhitespace(&token);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text of a join token, ROLE.SECRET.FINGERPRINT: what an admin gives to a machine that shall join.
+// A join token, ROLE.SECRET.FINGERPRINT: the text that an admin gives to a machine so that it can join the farm.
 //
-// The role and the fingerprint of the authority's certificate are for the machine that joins: what it becomes, and how
-// it knows the farm's tracker before it shows the secret. The tracker believes neither, and looks the secret up.
+// The joining machine uses the role and the fingerprint of the authority's certificate: the role that it gets, and the
+// proof that it talks to the farm's tracker before it sends the secret. The tracker uses only the secret, which it
+// looks up.
 #ifndef HONE_PKI_TOKEN_H_
 #define HONE_PKI_TOKEN_H_
 
@@ -14,25 +15,25 @@
 
 namespace hone::pki {
 
-// Metadata under which the secret travels.
+// The gRPC metadata key of the secret.
 inline constexpr char kTokenMetadata[] = "hone-token";
 
 struct Token {
   Role role;
   std::string secret;       // 256 random bits, base64url
-  std::string fingerprint;  // as CertificateFacts has it
+  std::string fingerprint;  // of the authority's certificate, as CertificateFacts::fingerprint
 };
 
 std::string Print(const Token& token);
-// kInvalidArgument: it is not one; most likely a part is missing.
+// kInvalidArgument: the text is no token; most likely a part is missing.
 absl::StatusOr<Token> ParseToken(std::string_view text);
 
-// Of whoever joins: the first line of `file` ("-": of standard input), else `given`. What is given on a command line
-// every user of the machine can read while the program runs, and a shell keeps it.
-// kInvalidArgument: neither, or it is no token. Else as ReadFile in identity_folder.h.
+// The token of a joining program: the first line of `file` ("-": of standard input), else `given`. A file is better
+// than a command line, which all users of the machine can read and which shells keep in their history.
+// kInvalidArgument: neither is given, or it is no token. Other errors as ReadFile in identity_folder.h.
 absl::StatusOr<Token> TakeToken(const std::string& given, const std::string& file);
 
-std::string RandomSecret();
+std::string RandomSecret();  // a new value for Token::secret
 
 }  // namespace hone::pki
 

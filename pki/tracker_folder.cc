@@ -12,7 +12,7 @@ namespace {
 constexpr int kDay = 24;  // hours
 constexpr absl::Duration kAuthorityLife = absl::Hours(3650 * kDay), kTrackerLife = absl::Hours(90 * kDay),
                          kFirstAdminLife = absl::Hours(365 * kDay);
-// A board's clock may be behind: it must not find the tracker's certificate to be of the future.
+// Certificates start in the past, so that a board whose clock is behind accepts the tracker's certificate.
 constexpr absl::Duration kBackdated = absl::Hours(kDay);
 
 std::filesystem::path KeyOf(const std::filesystem::path& folder) { return folder / "authority.key"; }
@@ -25,9 +25,8 @@ absl::Status MakeTrackerFolder(const std::filesystem::path& folder, const std::v
   HONE_RETURN_IF_ERROR(MakeFolder(folder));
   for (const std::filesystem::path& file : {KeyOf(folder), std::filesystem::path(FilesIn(folder).authority)}) {
     if (!std::filesystem::exists(file)) continue;
-    return absl::AlreadyExistsError(
-        fmt::format("{} is there already: a new authority would shut out everybody who joined; choose another folder",
-                    file.string()));
+    return absl::AlreadyExistsError(fmt::format(
+        "{} exists: a new authority would lock out all programs that joined; choose another folder", file.string()));
   }
   HONE_ASSIGN_OR_RETURN(const Authority authority, Authority::Make({now - kBackdated, now + kAuthorityLife}));
   HONE_RETURN_IF_ERROR(WriteFile(KeyOf(folder), authority.key()));
@@ -44,7 +43,7 @@ absl::StatusOr<std::optional<Authority>> ReadAuthority(const std::filesystem::pa
   return *std::move(authority);
 }
 
-// With the authority's certificate behind its own, by which those who join know it (pki/join.h).
+// The file ends with the authority's certificate, which joining programs verify (pki/join.h).
 absl::Status WriteTrackerIdentity(const std::filesystem::path& folder, const Authority& authority,
                                   const std::vector<std::string>& hosts, absl::Time now) {
   const std::string key = MakeKey();

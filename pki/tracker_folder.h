@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folder of a farm's authority, which a tracker is given: made by `hone pki init`, opened by tracker/membership.h,
-// where its files are listed.
+// The folder of a tracker with the farm's authority. `hone pki init` makes it with these functions;
+// tracker/membership.h opens it and lists its files.
 #ifndef HONE_PKI_TRACKER_FOLDER_H_
 #define HONE_PKI_TRACKER_FOLDER_H_
 
@@ -17,19 +17,20 @@
 
 namespace hone::pki {
 
-// An authority and a certificate for a tracker that is reached under `hosts`. kAlreadyExists: the folder has one;
-// kInvalidArgument: as CheckHost; kUnavailable; as CheckPrivateFolder.
+// Makes a new authority, and a certificate for a tracker that is reached under `hosts`. kAlreadyExists: the folder has
+// an authority; kInvalidArgument: as CheckHost; kUnavailable: a file cannot be written; others as CheckPrivateFolder.
 absl::Status MakeTrackerFolder(const std::filesystem::path& folder, const std::vector<std::string>& hosts,
                                absl::Time now);
 
-// nullopt where the folder has no authority.key. kInvalidArgument, kUnavailable.
+// Reads the authority; nullopt where the folder has no authority.key. kInvalidArgument, kUnavailable: as
+// Authority::Read and ReadFile.
 absl::StatusOr<std::optional<Authority>> ReadAuthority(const std::filesystem::path& folder);
 
-// A new key and certificate of the tracker, good for 90 days.
+// Writes a new key and certificate of the tracker, valid for 90 days.
 absl::Status WriteTrackerIdentity(const std::filesystem::path& folder, const Authority& authority,
                                   const std::vector<std::string>& hosts, absl::Time now);
 
-// Makes an identity folder without a tracker: the first admin's. `tracker`: HOST:PORT, for its settings.
+// Makes an identity folder without asking a tracker, as for the first admin. tracker: HOST:PORT, for its settings.
 // kAlreadyExists: the folder has an identity.
 absl::Status IssueIdentity(const Authority& authority, const std::filesystem::path& folder,
                            const FarmIdentity& identity, const std::string& tracker, absl::Time now);

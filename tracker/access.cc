@@ -19,9 +19,9 @@
 namespace hone::tracker {
 namespace {
 
-constexpr Rate kCallRate = {kQuotas.calls_per_second, kQuotas.calls_at_once};  // of each identity
-constexpr Rate kWrongTokenRate = {1, 20};                                      // for all together
-constexpr size_t kLongestMethod = 200;
+constexpr Rate kCallRate = {kQuotas.calls_per_second, kQuotas.calls_at_once};  // per identity
+constexpr Rate kWrongTokenRate = {1, 20};                                      // for all callers together
+constexpr size_t kMethodBytesMax = 200;                                        // in the audit log
 
 struct Rule {
   std::string_view method;
@@ -46,14 +46,15 @@ const std::vector<Rule>& Rules() {
       {"/hone.v1.AdminService/Drain", {kAdmin}},
       {"/hone.v1.AdminService/Undrain", {kAdmin}},
       {"/hone.v1.AdminService/GetFarm", {kViewer, kClient, kAdmin}},
-      // Whoever compiles believes records: agents measured them, or a tuner says that a candidate could not be built.
+      // Records decide what is compiled. Agents' results are recorded by the tracker; a tuner may only append that a
+      // candidate could not be built.
       {"/hone.v1.RecordService/Append", {kTuner, kAdmin}},
       {"/hone.v1.RecordService/Best", {kTuner, kViewer, kClient, kAdmin}},
       {"/hone.v1.RecordService/ListBest", {kTuner, kViewer, kClient, kAdmin}},
       {"/hone.v1.RecordService/Query", {kTuner, kViewer, kClient, kAdmin}},
       {"/hone.v1.RecordService/Stats", {kTuner, kViewer, kClient, kAdmin}},
       {"/hone.v1.RecordService/Export", {kViewer, kClient, kAdmin}},
-      {kJoin, {}},  // a token, not a role, lets in
+      {kJoin, {}},  // needs a token instead of a role
       {"/hone.v1.JoinService/Renew", {kAgent, kTuner, kViewer, kClient, kAdmin}},
       {"/hone.v1.JoinService/WhoAmI", {kAgent, kTuner, kViewer, kClient, kAdmin}},
       {"/hone.v1.IdentityService/CreateToken", {kAdmin}},
@@ -62,7 +63,7 @@ const std::vector<Rule>& Rules() {
       {"/hone.v1.IdentityService/ListIdentities", {kAdmin}},
       {"/hone.v1.IdentityService/RevokeIdentity", {kAdmin}},
       {"/hone.v1.IdentityService/ListAudit", {kAdmin}},
-      // Not Watch: gRPC answers it by itself for ever, and nothing would end it when a certificate is revoked.
+      // Watch is missing, because gRPC keeps its stream open for ever, even after the certificate was revoked.
       {"/grpc.health.v1.Health/Check", {kAgent, kTuner, kViewer, kClient, kAdmin}},
   };
   return rules;
@@ -78,11 +79,11 @@ std::string_view Property(const grpc::AuthContext& context, const char* name) {
   return values.empty() ? std::string_view() : std::string_view(values.front().data(), values.front().size());
 }
 
-// "JobService/Cancel", as the audit log has it.
+// The method as the audit log shows it: "JobService/Cancel".
 std::string WithoutPackage(std::string_view method) {
   constexpr std::string_view kPackage = "/hone.v1.";
   if (method.substr(0, kPackage.size()) == kPackage) method.remove_prefix(kPackage.size());
-  return std::string(method.substr(0, kLongestMethod));
+  return std::string(method.substr(0, kMethodBytesMax));
 }
 
 bool OverTls(const grpc::AuthContext& context) {
@@ -104,53 +105,54 @@ bool HasRule(std::string_view method) { return Find(method) != nullptr; }
 
 absl::Status CheckRole(Role role, std::string_view method) {
   const Rule* rule = Find(method);
-  if (rule == nullptr) return absl::PermissionDeniedError(fmt::format("nobody may call {}", method));
+  if (rule == nullptr) return absl::PermissionDeniedError(fmt::format("no role may call {}", method));
   if (std::find(rule->roles.begin(), rule->roles.end(), role) != rule->roles.end()) return absl::OkStatus();
   std::vector<std::string_view> names;
   for (const Role allowed : rule->roles) names.push_back(Name(allowed));
-  return absl::PermissionDeniedError(fmt::format("a certificate of role {} may not call {}; it takes {}", Name(role),
-                                                 method, fmt::join(names, " or ")));
+  return absl::PermissionDeniedError(fmt::format("a certificate of role {} may not call {}; it needs role {}",
+                                                 Name(role), method, fmt::join(names, " or ")));
 }
 
 std::optional<FarmIdentity> CallerOf(const grpc::AuthContext& context) {
   if (!OverTls(context)) return std::nullopt;
   absl::StatusOr<FarmIdentity> identity = IdentityOf(context);
-  HONE_CHECK(identity.ok());  // RoleCheck has seen it
+  HONE_CHECK(identity.ok());  // RoleCheck refuses calls without one
   return *std::move(identity);
 }
 
 absl::Status CheckName(const std::optional<FarmIdentity>& caller, std::string_view name) {
   if (!caller.has_value() || name == caller->name) return absl::OkStatus();
   return absl::PermissionDeniedError(fmt::format(
-      "the certificate is for '{}', not for '{}'; leave --name out, or join under that name", caller->name, name));
+      "the certificate is for '{}', not for '{}'; omit --name, or join under that name", caller->name, name));
 }
 
 absl::Status CheckPriority(const std::optional<FarmIdentity>& caller, int priority) {
   if (!caller.has_value() || priority <= 0 || caller->role == Role::kAdmin) return absl::OkStatus();
   return absl::PermissionDeniedError(
-      fmt::format("priority {} is above the ordinary 0, and so an admin's to give; leave --priority out, or ask an "
-                  "admin to submit it",
+      fmt::format("only an admin may give priority {}, which is above the default 0; omit --priority, or ask an admin "
+                  "to submit the job",
                   priority));
 }
 
-absl::StatusOr<Shown> ShownIn(const grpc::AuthContext& context, const Membership& membership) {
+absl::StatusOr<PresentedCertificate> PresentedIn(const grpc::AuthContext& context, const Membership& membership) {
   const std::string_view pem = Property(context, GRPC_X509_PEM_CERT_PROPERTY_NAME);
   if (pem.empty()) {
     return absl::UnauthenticatedError(
-        "no certificate was shown; join the farm first, with a token of one of its admins: hone-agent join, hone join");
+        "the call has no certificate; join the farm first, with a token from one of its admins: hone-agent join, hone "
+        "join");
   }
   HONE_ASSIGN_OR_RETURN(FarmIdentity identity, IdentityOf(context));
   HONE_ASSIGN_OR_RETURN(pki::CertificateFacts certificate, membership.certificates().Read(pem));
-  return Shown{std::move(identity), std::move(certificate)};
+  return PresentedCertificate{std::move(identity), std::move(certificate)};
 }
 
 Gate::Gate(const Membership* membership, std::function<absl::Time()> steady)
     : membership_(membership), steady_(std::move(steady)), calls_(kCallRate), wrong_tokens_(kWrongTokenRate) {}
 
-absl::Status Gate::Check(const Shown& shown, std::string_view method) {
+absl::Status Gate::Check(const PresentedCertificate& shown, std::string_view method) {
   const absl::Status admitted = membership_->members().Admit(shown.identity, shown.certificate, absl::Now());
-  // What is refused counts too: it is looked up and written down. Where the certificate itself is, it counts by its
-  // number, since its name may be another's by now.
+  // Refused calls count too, because they cost a look-up and an entry in the audit log. A call with a refused
+  // certificate counts for its serial number, because another certificate may have its name.
   const std::string name = UriOf(shown.identity);
   HONE_RETURN_IF_ERROR(
       CountCall(shown.identity, admitted.ok() ? name : fmt::format("{} {}", name, shown.certificate.serial)));
@@ -169,10 +171,10 @@ absl::Status Gate::CountCall(const FarmIdentity& caller, const std::string& key)
 absl::Status Gate::CheckToken(const std::string& secret) {
   const absl::Status good = membership_->members().CheckToken(secret, absl::Now());
   if (good.ok()) return good;
-  // Good tokens always pass: whoever floods the tracker with wrong ones keeps nobody out.
+  // A valid token always passes, so that a flood of wrong tokens keeps no program from joining.
   const std::lock_guard lock(mutex_);
   if (wrong_tokens_.Take("", steady_())) return good;
-  return absl::ResourceExhaustedError("too many wrong tokens were shown lately; try again in a minute");
+  return absl::ResourceExhaustedError("too many wrong tokens came lately; try again in a minute");
 }
 
 void Gate::NoteRefusal(const FarmIdentity* caller, const std::string& peer, std::string_view method,
@@ -205,7 +207,7 @@ absl::Status RoleCheck::Check(const InputMetadata& metadata, const grpc::AuthCon
     const auto token = metadata.find(pki::kTokenMetadata);
     return gate_->CheckToken(token == metadata.end() ? "" : std::string(token->second.data(), token->second.size()));
   }
-  HONE_ASSIGN_OR_RETURN(const Shown shown, ShownIn(context, gate_->membership()));
+  HONE_ASSIGN_OR_RETURN(const PresentedCertificate shown, PresentedIn(context, gate_->membership()));
   return gate_->Check(shown, method);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may call what: one table over all methods of all services, and the check that every call over TLS goes through.
+// Access control: one table that says which role may call which method, and the check of every call over TLS.
 //
-// What is not in the table nobody may call. On the socket of one user there is no check: whoever gets that far is that
-// user, to whom everything belongs (tracker/private_socket.h).
+// A method that is not in the table is refused for all roles. Calls over the private socket are not checked: only the
+// user who owns the tracker can connect to it (tracker/private_socket.h).
 #ifndef HONE_TRACKER_ACCESS_H_
 #define HONE_TRACKER_ACCESS_H_
 
@@ -18,70 +18,70 @@
 #include "base/steady_time.h"
 #include "grpcpp/security/auth_context.h"
 #include "grpcpp/security/auth_metadata_processor.h"
-#include "tracker/allowance.h"
 #include "tracker/membership.h"
+#include "tracker/rate_limiter.h"
 #include "transport/farm_identity.h"
 
 namespace hone::tracker {
 
-// The one method that is called without a certificate, with a token.
+// The only method that is called without a certificate. It takes a token instead.
 inline constexpr std::string_view kJoin = "/hone.v1.JoinService/Join";
 
-// method: "/hone.v1.AgentService/Synchronize". kPermissionDenied: says which roles may.
+// Whether the role may call the method. method: "/hone.v1.AgentService/Synchronize". kPermissionDenied: the text names
+// the roles that may.
 absl::Status CheckRole(Role role, std::string_view method);
 
 // Whether the table has an entry for the method.
 bool HasRule(std::string_view method);
 
-// The caller of a method that the check let through; nullopt: this user, on the socket.
+// The caller of a method that passed the check; nullopt: the owner of the private socket.
 std::optional<FarmIdentity> CallerOf(const grpc::AuthContext& context);
 
-// A caller may act under no other name than its own. kPermissionDenied.
+// A caller may act only under its own name. kPermissionDenied: `name` is another one.
 absl::Status CheckName(const std::optional<FarmIdentity>& caller, std::string_view name);
 
-// A job above the ordinary priority, 0, goes before everybody else's, and takes tuners from them: an admin's to allow.
-// kPermissionDenied.
+// Only an admin may give a job a priority above 0, because such a job goes before those of other users and takes their
+// tuners. kPermissionDenied.
 absl::Status CheckPriority(const std::optional<FarmIdentity>& caller, int priority);
 
-// Who shows the certificate of a TLS connection, and that certificate. kUnauthenticated: there is none, or it does not
-// say who it is for.
-struct Shown {
+// The certificate that a TLS client presented, and the identity in it.
+struct PresentedCertificate {
   FarmIdentity identity;
   pki::CertificateFacts certificate;
 };
-absl::StatusOr<Shown> ShownIn(const grpc::AuthContext& context, const Membership& membership);
+// kUnauthenticated: the connection has no certificate, or it holds no identity of the farm.
+absl::StatusOr<PresentedCertificate> PresentedIn(const grpc::AuthContext& context, const Membership& membership);
 
-// What everybody who calls must pass, by gRPC or by HTTP: one count of how often for both. `membership` must outlive
-// it. Safe from any thread; it reads the register, which may wait for a disk.
+// The check of every caller, for gRPC and HTTP. Rate limits count the calls of both together. `membership` must outlive
+// it. Safe from any thread; it reads the register and may therefore wait for a disk.
 class Gate {
  public:
-  // steady: the time by a clock that nobody sets, for what may be done so often.
+  // steady: a steady clock, for the rate limits.
   explicit Gate(const Membership* membership, std::function<absl::Time()> steady = SteadyNow);
 
-  // kUnauthenticated: the certificate is over or revoked; kPermissionDenied: it has not the role; kResourceExhausted:
-  // it calls too often.
-  absl::Status Check(const Shown& shown, std::string_view method);
+  // Checks one call. kUnauthenticated: the certificate has expired or was revoked; kPermissionDenied: its role may not
+  // call the method; kResourceExhausted: its identity calls too often.
+  absl::Status Check(const PresentedCertificate& shown, std::string_view method);
   const Membership& membership() const { return *membership_; }
-  // Whether the secret of a token lets somebody join. kUnauthenticated; kResourceExhausted: too many wrong ones came.
+  // Whether the secret is of a valid token. kUnauthenticated; kResourceExhausted: too many wrong secrets came lately.
   absl::Status CheckToken(const std::string& secret);
-  // Writes down who was refused; caller: nullptr where nobody knows.
+  // Writes a refused call into the audit log. caller: nullptr where it is unknown.
   void NoteRefusal(const FarmIdentity* caller, const std::string& peer, std::string_view method,
                    const absl::Status& why) const;
 
  private:
-  // kResourceExhausted: there were too many lately with this key.
+  // Counts a call under `key`. kResourceExhausted: there were too many lately.
   absl::Status CountCall(const FarmIdentity& caller, const std::string& key);
 
   const Membership* const membership_;
   const std::function<absl::Time()> steady_;
   std::mutex mutex_;
-  Allowance calls_, wrong_tokens_;
+  RateLimiter calls_, wrong_tokens_;
 };
 
-// Refuses a call, before its message is read, that does not pass the gate (UNAUTHENTICATED, PERMISSION_DENIED,
-// RESOURCE_EXHAUSTED), and one to join that comes without a good token. It is asked at every call: that a connection,
-// or the TLS session it resumed, was good once says nothing. For the credentials of the server; `gate` must outlive
-// them.
+// Refuses calls that do not pass the gate (UNAUTHENTICATED, PERMISSION_DENIED, RESOURCE_EXHAUSTED) and calls of Join
+// without a valid token, before their message is read. It checks every call, because a certificate may be revoked while
+// its connection or TLS session lives. Attached to the server's credentials; `gate` must outlive them.
 class RoleCheck final : public grpc::AuthMetadataProcessor {
  public:
   explicit RoleCheck(Gate* gate) : gate_(gate) {}

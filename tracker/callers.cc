@@ -7,8 +7,8 @@
 
 namespace hone::tracker {
 
-// Whoever comes here was let in; but it may have been revoked since.
-Present WhileWelcome(const Shown& shown, Register& members) {
+// The gate admitted the caller before, but the certificate may have been revoked since.
+Present WhileWelcome(const PresentedCertificate& shown, Register& members) {
   const int64_t revocation = members.RevocationOf(shown.identity.name);
   if (revocation > 0 && !members.Admit(shown.identity, shown.certificate, absl::Now()).ok())
     return [] { return false; };
@@ -19,7 +19,7 @@ Present WhileWelcome(const Shown& shown, Register& members) {
 
 Present Callers::PresentIn(grpc::ServerContextBase* context) const {
   if (membership_ == nullptr) return [context] { return !context->IsCancelled(); };
-  absl::StatusOr<Shown> shown = ShownIn(*context->auth_context(), *membership_);
+  absl::StatusOr<PresentedCertificate> shown = PresentedIn(*context->auth_context(), *membership_);
   if (!shown.ok()) return [] { return false; };
   return [context, welcome = WhileWelcome(*shown, membership_->members())] {
     return !context->IsCancelled() && welcome();
@@ -34,7 +34,7 @@ std::string Callers::WhoIn(const grpc::ServerContextBase& context) {
 void Callers::Note(const grpc::ServerContextBase& context, std::string_view method, std::string_view object,
                    const absl::Status& result) const {
   if (membership_ == nullptr) return;
-  const absl::StatusOr<Shown> shown = ShownIn(*context.auth_context(), *membership_);
+  const absl::StatusOr<PresentedCertificate> shown = PresentedIn(*context.auth_context(), *membership_);
   membership_->audit().Add(
       {shown.ok() ? std::string(Name(shown->identity.role)) : "", shown.ok() ? shown->identity.name : "",
        context.peer(), std::string(method), std::string(object)},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the services ask about whoever calls: whether it is still there and still welcome; and what they write down of
-// it.
+// The callers of the gRPC services: whether a caller is still connected and still allowed, and the audit log of its
+// calls.
 #ifndef HONE_TRACKER_CALLERS_H_
 #define HONE_TRACKER_CALLERS_H_
 
@@ -15,22 +15,22 @@
 
 namespace hone::tracker {
 
-// False once the certificate is over, or was revoked. The register must outlive what is returned, which waits for no
-// disk; this may, where the name was revoked before.
-Present WhileWelcome(const Shown& shown, Register& members);
+// The returned function says whether the certificate is still valid: neither expired nor revoked. It never waits for a
+// disk; WhileWelcome itself may, where the name was revoked before. The register must outlive the function.
+Present WhileWelcome(const PresentedCertificate& shown, Register& members);
 
-// Copied freely; a call may be answered by any thread. `membership`: null on a socket, where all is this user's.
+// Cheap to copy; safe from any thread. `membership`: null on the private socket, where all callers are its owner.
 class Callers {
  public:
   explicit Callers(const Membership* membership) : membership_(membership) {}
 
-  // False once the caller has gone, its certificate is over, or it was revoked. `context` must outlive what is
-  // returned.
+  // The returned function says whether the caller is still connected and its certificate still valid. `context` must
+  // outlive the function.
   Present PresentIn(grpc::ServerContextBase* context) const;
-  // Whose calls are counted together: an identity; "" on a socket, where all are one user's.
+  // The identity whose calls are counted together by quotas; "" on the private socket, where all are one user's.
   static std::string WhoIn(const grpc::ServerContextBase& context);
 
-  // Writes an act into the audit log. method: "JobService/Cancel".
+  // Writes a call that changes something into the audit log. method: "JobService/Cancel". object: the id it changes.
   void Note(const grpc::ServerContextBase& context, std::string_view method, std::string_view object,
             const absl::Status& result) const;
 

@@ -29,12 +29,12 @@ using records::Column;
 const FieldDescriptor* Next(const Message& message, std::string_view& path) {
   const size_t dot = path.find('.');
   const FieldDescriptor* field = message.GetDescriptor()->FindFieldByName(std::string(path.substr(0, dot)));
-  HONE_CHECK(field != nullptr);  // the columns and the protocol belong together
+  HONE_CHECK(field != nullptr);  // every path in kColumns names a field of the protocol
   path.remove_prefix(dot == std::string_view::npos ? path.size() : dot + 1);
   return field;
 }
 
-// Takes one value of a record from the message. What is not there leaves the value as it is.
+// Reads one value of a record from the message. A missing field leaves the value as it is.
 struct Reader {
   const Message& message;
   const FieldDescriptor* field;
@@ -49,7 +49,7 @@ struct Reader {
   void operator()(double& value) const {
     if (given()) value = reflection().GetDouble(message, field);
   }
-  // A sensor that tells nonsense, or a reference nobody timed, is not known; it must not cost the record.
+  // A number out of range (a broken sensor, an untimed reference) counts as unknown; the record is kept.
   void operator()(std::optional<double>& value) const {
     if (!given()) return;
     const double given = reflection().GetDouble(message, field) * column.wire_unit;
@@ -76,10 +76,10 @@ struct Reader {
     time.CopyFrom(reflection().GetMessage(message, field));
     value = records::Instant(std::chrono::milliseconds(absl::ToUnixMillis(FromProto(time))));
   }
-  void operator()(records::FailureKind&) const {}  // FromProto has it: it may be unknown
+  void operator()(records::FailureKind&) const {}  // FromProto converts it, because unknown kinds are errors
 };
 
-// Puts one value of a record into the message.
+// Writes one value of a record into the message.
 struct Writer {
   Message* message;
   const FieldDescriptor* field;
@@ -114,7 +114,7 @@ struct Writer {
   }
 };
 
-// "name=value" for all that is known of the device beside its hardware.
+// "name=value ..." for everything that is known about the device except its hardware.
 std::string EnvironmentOf(const v1::BatchResult& result) {
   const v1::DeviceFingerprint& device = result.device();
   std::string text;
@@ -128,7 +128,7 @@ std::string EnvironmentOf(const v1::BatchResult& result) {
   add("huge_pages", device.huge_pages());
   add("memory_bytes", device.memory_bytes() > 0 ? std::to_string(device.memory_bytes()) : "");
   add("agent", result.agent_version());
-  // In order, so that the same environment is the same text.
+  // Sorted, so that equal environments give equal texts.
   for (const auto& [name, value] : std::map(result.environment().begin(), result.environment().end())) add(name, value);
   return text;
 }
@@ -197,7 +197,7 @@ absl::StatusOr<records::Record> FromProto(const v1::Record& record) {
       const Message* message = &record;
       const FieldDescriptor* field = Next(*message, path);
       for (; !path.empty(); field = Next(*message, path)) {
-        message = &message->GetReflection()->GetMessage(*message, field);  // one that is not there reads as empty
+        message = &message->GetReflection()->GetMessage(*message, field);  // a missing message reads as empty
       }
       Reader{*message, field, column}(value);
     };
@@ -271,7 +271,7 @@ records::Filter FromProto(const v1::ListBestRequest& request) {
 }
 
 absl::StatusOr<records::Filter> FromProto(const v1::QueryRecordsRequest& request) {
-  if (request.limit() < 0) return absl::InvalidArgumentError("a limit below 0 of records makes no sense");
+  if (request.limit() < 0) return absl::InvalidArgumentError("the limit of records is below 0; give 0 for the default");
   v1::ListBestRequest best;
   *best.mutable_key() = request.key();
   best.set_op(request.op());
@@ -300,8 +300,8 @@ std::vector<records::Record> ToRecords(const std::string& farm_id, const Recorda
   record.mutable_key()->set_device_fingerprint(device.empty() ? "unknown device" : device);
   record.mutable_key()->set_compiler_version(batch.compiler_version());
   record.set_batch_id(farm_id + "/" + recordable.visit_id);
-  record.set_verified(true);  // what an agent reports as a timing has passed the comparison with the reference
-  record.set_tolerance(batch.tolerance().rtol());  // not atol, which workload and target say
+  record.set_verified(true);  // an agent reports a timing only after the outputs matched the reference
+  record.set_tolerance(batch.tolerance().rtol());  // atol follows from workload and target
   record.set_op(batch.op());
   record.set_workload(batch.workload());
   record.set_flops(batch.flops());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The records room's plain values and the protocol's messages, into one another: for the tracker, and for whoever asks
-// one for records.
+// Conversion between the values of the records room and messages of the protocol, for the tracker and for programs that
+// ask a tracker for records.
 #ifndef HONE_TRACKER_CONVERT_H_
 #define HONE_TRACKER_CONVERT_H_
 
@@ -24,8 +24,7 @@ v1::QueryRecordsRequest ToProto(const records::Filter& filter);
 v1::ListBestRequest BestRequestOf(const records::Filter& filter);
 v1::RecordMatch ToProto(records::Closeness closeness);
 
-// kInvalidArgument: an outcome is missing or of an unknown kind. What the message does not say when it was measured,
-// was now.
+// kInvalidArgument: an outcome is missing or of an unknown kind. A record without a time gets the current time.
 absl::StatusOr<records::Record> FromProto(const v1::Record& record);
 // The response must have a record. Errors as above.
 absl::StatusOr<records::BestRecord> FromProto(const v1::BestRecordResponse& response);
@@ -34,8 +33,8 @@ absl::StatusOr<records::Filter> FromProto(const v1::QueryRecordsRequest& request
 records::Filter FromProto(const v1::ListBestRequest& request);
 records::Key FromProto(const v1::RecordKey& key);
 
-// One record per candidate of a finished (or given up) piece of a batch of that farm. Outcomes that say nothing are
-// left out.
+// One record for each candidate of a batch piece that was measured or given up. Unset outcomes are left out. farm_id
+// makes the ids of the records unique among farms.
 std::vector<records::Record> ToRecords(const std::string& farm_id, const Recordable& recordable);
 
 }  // namespace hone::tracker

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values of the protocol's enums as people, scripts and metrics read them: "queued", "wrong_output".
+// Names of the protocol's enum values for users, scripts and metrics: "queued", "wrong_output".
 #ifndef HONE_TRACKER_ENUM_NAME_H_
 #define HONE_TRACKER_ENUM_NAME_H_
 
@@ -8,8 +8,8 @@
 
 namespace hone::tracker {
 
-// "JOB_STATE_QUEUED" without "JOB_STATE_", in lower case. Of a value that only a newer program knows, which has no
-// name here, its number.
+// The name without its prefix, in lower case: "JOB_STATE_QUEUED" without "JOB_STATE_" is "queued". The number of the
+// value, if `name` is empty because only a newer program knows the value.
 inline std::string EnumName(std::string_view name, std::string_view prefix, int value) {
   if (name.empty()) return std::to_string(value);
   if (name.substr(0, prefix.size()) == prefix) name.remove_prefix(prefix.size());

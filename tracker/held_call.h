@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call that waits for something to happen: who calls, what it gets when nothing does, and until when.
+// A held call (long poll): a call whose answer waits for an event or a deadline, without holding a thread.
 #ifndef HONE_TRACKER_HELD_CALL_H_
 #define HONE_TRACKER_HELD_CALL_H_
 
@@ -13,15 +13,16 @@
 
 namespace hone::tracker {
 
-// Says whether the caller is still there, and welcome. Asked twice a second, under locks: it must not wait for
+// Says whether the caller is still connected and allowed. Called twice a second, under locks, so it must not wait for
 // anything.
 using Present = std::function<bool()>;
 
-// Takes the answer of a call, once, on any thread. Must not wait.
+// Takes the answer of a call. Called once, on any thread. Must not wait.
 template <typename Response>
 using Done = std::function<void(absl::StatusOr<Response>)>;
 
-// The answer of `call`, which takes a Done, for a thread that may wait: one that goes on to write the audit log, say.
+// Starts `call`, which takes a Done, and blocks until the answer comes. For threads that may wait, such as those that
+// then write the audit log.
 template <typename Response, typename Call>
 absl::StatusOr<Response> Await(const Call& call) {
   std::promise<absl::StatusOr<Response>> promise;
@@ -32,11 +33,11 @@ absl::StatusOr<Response> Await(const Call& call) {
 template <typename Request, typename Response>
 struct HeldCall {
   Request request;
-  Response nothing;  // the answer when time is up
-  absl::Time until;
+  Response nothing;  // the answer at the deadline
+  absl::Time until;  // the deadline
   Present present;
   Done<Response> done;
-  std::string who = {};  // whose calls are counted together
+  std::string who = {};  // the identity whose calls are counted together; "": not counted
 };
 
 }  // namespace hone::tracker

@@ -45,7 +45,7 @@ class JoinServiceShell final : public v1::JoinService::Service {
 
   grpc::Status Renew(grpc::ServerContext* context, const v1::RenewRequest* request,
                      v1::RenewResponse* response) override {
-    absl::StatusOr<Shown> shown = ShownIn(*context->auth_context(), *membership_);
+    absl::StatusOr<PresentedCertificate> shown = PresentedIn(*context->auth_context(), *membership_);
     if (!shown.ok()) return ToGrpc(shown.status());
     const absl::Time now = absl::Now();
     auto certificate = membership_->members().Renew(shown->identity, shown->certificate,
@@ -57,7 +57,7 @@ class JoinServiceShell final : public v1::JoinService::Service {
   }
 
   grpc::Status WhoAmI(grpc::ServerContext* context, const v1::WhoAmIRequest*, v1::WhoAmIResponse* response) override {
-    const absl::StatusOr<Shown> shown = ShownIn(*context->auth_context(), *membership_);
+    const absl::StatusOr<PresentedCertificate> shown = PresentedIn(*context->auth_context(), *membership_);
     if (!shown.ok()) return ToGrpc(shown.status());
     response->set_role(std::string(Name(shown->identity.role)));
     response->set_name(shown->identity.name);
@@ -70,25 +70,25 @@ class JoinServiceShell final : public v1::JoinService::Service {
   const Callers callers_;
 };
 
-// What an admin asked for, or why it cannot be had.
+// The token that the request asks for, or why it is refused.
 absl::StatusOr<Register::NewToken> ParseTokenRequest(const v1::CreateTokenRequest& request, absl::Time now) {
   const std::optional<Role> role = RoleNamed(request.role());
   if (!role.has_value()) {
     return absl::InvalidArgumentError(
-        fmt::format("'{}' is no role; take agent, tuner, client, viewer or admin", request.role()));
+        fmt::format("'{}' is no role; give agent, tuner, client, viewer or admin", request.role()));
   }
   if (!request.name().empty()) HONE_RETURN_IF_ERROR(CheckFarmName(request.name()));
   const int most = request.name().empty() ? kMostUses : 1;
   const int uses = request.uses() == 0 ? 1 : request.uses();
   if (uses < 1 || uses > most) {
-    return absl::InvalidArgumentError(fmt::format(
-        "a token may be used 1 to {} times, and once where it is for one name; {} were asked for", kMostUses, uses));
+    return absl::InvalidArgumentError(
+        fmt::format("a token has 1 to {} uses, and 1 if it is for one name; the request asks for {}", kMostUses, uses));
   }
   const absl::Duration life = request.has_time_to_live() ? absl::Seconds(request.time_to_live().seconds()) +
                                                                absl::Nanoseconds(request.time_to_live().nanos())
                                                          : kUsualTokenLife;
   if (life <= absl::ZeroDuration() || life > kLongestTokenLife) {
-    return absl::InvalidArgumentError("a token is good for more than no time and at most 30 days");
+    return absl::InvalidArgumentError("the lifetime of a token must be above 0 and at most 30 days");
   }
   return Register::NewToken{pki::RandomSecret(), *role, request.name(), uses, now + life, ""};
 }
@@ -154,11 +154,11 @@ class IdentityServiceShell final : public v1::IdentityService::Service {
                       v1::CreateTokenResponse* response) const {
     if (!membership_->signs()) {
       return absl::FailedPreconditionError(
-          "nobody can join this farm: its tracker has no key to sign with (authority.key)");
+          "no program can join this farm: its tracker has no key to sign with (authority.key)");
     }
     const absl::Time now = absl::Now();
     HONE_ASSIGN_OR_RETURN(Register::NewToken token, ParseTokenRequest(request, now));
-    HONE_ASSIGN_OR_RETURN(const Shown shown, ShownIn(*context.auth_context(), *membership_));
+    HONE_ASSIGN_OR_RETURN(const PresentedCertificate shown, PresentedIn(*context.auth_context(), *membership_));
     token.created_by = shown.identity.name;
     HONE_ASSIGN_OR_RETURN(*response->mutable_fingerprint(), membership_->Fingerprint());
     HONE_ASSIGN_OR_RETURN(*response->mutable_token(), membership_->members().AddToken(token, now));

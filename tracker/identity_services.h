@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// JoinService and IdentityService: each RPC is one call of the membership, with requests checked and errors converted.
+// The gRPC services JoinService and IdentityService. Each RPC is one call of Membership, with the request checked and
+// errors converted.
 #ifndef HONE_TRACKER_IDENTITY_SERVICES_H_
 #define HONE_TRACKER_IDENTITY_SERVICES_H_
 
@@ -11,7 +12,7 @@
 
 namespace hone::tracker {
 
-// `membership` must outlive them.
+// Appends both services to `services`. `membership` must outlive them.
 void AddIdentityServices(const Membership* membership, std::vector<std::unique_ptr<grpc::Service>>& services);
 
 }  // namespace hone::tracker

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of a job that commands and the HTTP API print alike, as JSON. Pure. The whole documents differ, and are made by
-// cli/job_text.h and tracker/http/json.h.
+// Parts of a job as JSON that commands and the HTTP API print alike. Pure. Not here: the whole documents, which differ
+// (cli/job_text.h, tracker/http/json.h).
 #ifndef HONE_TRACKER_JOB_JSON_H_
 #define HONE_TRACKER_JOB_JSON_H_
 
@@ -10,9 +10,9 @@
 
 namespace hone::tracker {
 
-// Where the time went, and what became of the candidates that were looked at.
+// How the job spent its time, and how many candidates reached each stage.
 nlohmann::ordered_json SpentToJson(const v1::TimeSpent& spent);
-// Of hone submit --notify; null of a job without.
+// The state of the notice of `hone submit --notify`; null for a job without one.
 nlohmann::ordered_json NoticeToJson(const v1::Job& job);
 
 }  // namespace hone::tracker

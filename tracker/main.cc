@@ -40,7 +40,7 @@ struct Options {
   std::string http, http_file;
   std::string backup_to, restore_from;
   std::string certificate_life = "30d", keep_jobs_for = "90d";
-  int keep_jobs = JobOptions().most_ended;
+  int keep_jobs = JobOptions().ended_max;
   v1::SandboxLevel required_sandbox = DeviceOptions().required_sandbox;
   std::vector<std::string> notify_allowed;
   bool die_with_parent = false;
@@ -48,7 +48,7 @@ struct Options {
 
 constexpr absl::Duration kNoticePatience = absl::Seconds(10);
 
-// The port is known only now; whoever waits for the file must never see half of it.
+// Writes the address that the tracker listens on. The file appears whole, because other programs wait for it.
 absl::Status WritePortFile(const std::string& path, const std::string& address) {
   if (path.empty()) return absl::OkStatus();
   const std::string temporary = path + ".new";
@@ -57,13 +57,13 @@ absl::Status WritePortFile(const std::string& path, const std::string& address) 
   file.close();
   if (!file || std::rename(temporary.c_str(), path.c_str()) != 0) {
     return absl::UnavailableError(
-        fmt::format("cannot write the port file {}: {}; name one in a folder that is there and may be written", path,
+        fmt::format("cannot write the port file {}: {}; name a file in an existing folder that is writable", path,
                     std::strerror(errno)));
   }
   return absl::OkStatus();
 }
 
-// "30d"; absl's units end at hours.
+// Parses a duration such as "12h" or "30d"; absl::ParseDuration knows no days.
 absl::StatusOr<absl::Duration> ParseLife(const std::string& option, const std::string& text) {
   absl::Duration life;
   const bool days = !text.empty() && text.back() == 'd';
@@ -78,7 +78,7 @@ struct Listening {
   std::unique_ptr<PrivateSocket> socket;  // null where the address is HOST:PORT
 };
 
-// membership: null for a socket, where nobody comes to the gate.
+// Starts the gRPC server. membership: null for a unix socket, where no call is checked by the gate.
 absl::StatusOr<Listening> Listen(const Options& options, const Membership* membership, Gate* gate,
                                  const std::vector<std::unique_ptr<grpc::Service>>& services) {
   Listening listening{options.listen, nullptr, nullptr};
@@ -89,7 +89,7 @@ absl::StatusOr<Listening> Listen(const Options& options, const Membership* membe
   if (const auto path = SocketPath(options.listen)) {
     HONE_ASSIGN_OR_RETURN(listening.socket, PrivateSocket::Listen(*path));
     listening.server = builder.BuildAndStart();
-    HONE_CHECK(listening.server != nullptr);  // it has nothing to ask of the system
+    HONE_CHECK(listening.server != nullptr);  // without a port there is nothing that could fail
     listening.socket->Serve(listening.server.get());
     return listening;
   }
@@ -107,16 +107,16 @@ absl::StatusOr<Listening> Listen(const Options& options, const Membership* membe
   return listening;
 }
 
-// Null on a socket, where there are no certificates.
+// Opens the folder of --pki. Null for a unix socket, where there are no certificates.
 absl::StatusOr<std::unique_ptr<Membership>> OpenMembership(const Options& options) {
   if (SocketPath(options.listen)) {
     if (options.pki.empty()) return nullptr;
-    return absl::InvalidArgumentError("no certificate is shown on a unix socket; leave --pki out");
+    return absl::InvalidArgumentError("a unix socket uses no certificates; omit --pki");
   }
   if (options.pki.empty()) {
     return absl::InvalidArgumentError(
-        "HOST:PORT needs TLS: make the certificates with hone pki init, and name their folder with --pki DIR; programs "
-        "of one user on one machine may speak over unix:/PATH without");
+        "HOST:PORT needs TLS: make the certificates with hone pki init, and name their folder with --pki DIR; for "
+        "programs of one user on one machine, unix:/PATH needs none");
   }
   MembershipOptions membership{.folder = options.pki};
   HONE_ASSIGN_OR_RETURN(membership.machines, ParseLife("--certificate-life", options.certificate_life));
@@ -125,7 +125,7 @@ absl::StatusOr<std::unique_ptr<Membership>> OpenMembership(const Options& option
   return opened;
 }
 
-// Which one it was. Meanwhile, the tracker's own certificate is kept fresh.
+// Waits for a signal and returns it. Meanwhile it renews the tracker's own certificate when that is due.
 int AwaitSignal(const sigset_t& signals, const Membership* membership) {
   constexpr timespec kHour = {3600, 0};
   while (true) {
@@ -159,7 +159,7 @@ absl::Status Restore(const Options& options) {
   HONE_RETURN_IF_ERROR(RestoreBackup(options.restore_from, files, &replaced));
   WriteOut(fmt::format("restored from {}\n", options.restore_from));
   for (const std::filesystem::path& file : replaced) {
-    WriteOut(fmt::format("what was there is now {}\n", file.string()));
+    WriteOut(fmt::format("the file before is kept as {}\n", file.string()));
   }
   return absl::OkStatus();
 }
@@ -175,12 +175,12 @@ absl::Status Run(const Options& options, const sigset_t& signals) {
                             .secret = state.receipt_key(),
                             .not_before = state.latest_start()};
   FarmOptions farm;
-  farm.jobs.most_ended = options.keep_jobs;
+  farm.jobs.ended_max = options.keep_jobs;
   farm.devices.required_sandbox = options.required_sandbox;
   for (const std::string& prefix : options.notify_allowed) {
     if (ParseNoticeUrl(prefix).ok()) continue;
     return absl::InvalidArgumentError(
-        fmt::format("--notify-allow {}: write the beginning of addresses, as https://hooks.lab/hone/", prefix));
+        fmt::format("--notify-allow {}: write the beginning of a URL, such as https://hooks.lab/hone/", prefix));
   }
   farm.jobs.notify_allowed = options.notify_allowed;
   HONE_ASSIGN_OR_RETURN(farm.jobs.keep_ended, ParseLife("--keep-jobs-for", options.keep_jobs_for));
@@ -189,7 +189,8 @@ absl::Status Run(const Options& options, const sigset_t& signals) {
   const auto services = MakeServices(shell.get(), store.get(), membership.get());
   Gate gate(membership.get());
   HONE_ASSIGN_OR_RETURN(const Listening listening, Listen(options, membership.get(), &gate, services));
-  // Also where nobody is to be told any more: jobs that were taken while somebody was have their notices closed.
+  // The notifier runs without --notify-allow too: it closes the notices of jobs that were submitted when notices were
+  // allowed.
   std::unique_ptr<Notifier> notifier =
       Notifier::Start(shell.get(), options.notify_allowed,
                       [](const std::string& url, const std::string& body, const std::stop_token& stop) -> absl::Status {
@@ -203,7 +204,7 @@ absl::Status Run(const Options& options, const sigset_t& signals) {
   HONE_RETURN_IF_ERROR(WritePortFile(options.port_file, listening.address));
   spdlog::info("tracker listens on {}, records in {}", listening.address, files.records.string());
   if (http != nullptr) {
-    // A key that the file has is not for everybody who reads logs.
+    // The part after '#' is a secret key. With --http-file it is in that file, so it is kept out of the log.
     const std::string& url = http->url();
     spdlog::info("dashboard at {}", options.http_file.empty() ? url : url.substr(0, url.find('#')));
   }
@@ -212,35 +213,36 @@ absl::Status Run(const Options& options, const sigset_t& signals) {
   notifier.reset();
   shell->Stop();
   if (listening.socket != nullptr) listening.socket->Stop();
-  // Every call has its answer by now. What is left are connections of clients that do not read at the moment.
+  // Every call has its answer by now. Only connections of clients that do not read are left.
   listening.server->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1));
   return absl::OkStatus();
 }
 
 void AddOptions(CLI::App& app, Options& options) {
-  AddConfigOption(app, "", "file with lines OPTION = VALUE, of these options; the command line goes before it");
+  AddConfigOption(app, "", "file with lines OPTION = VALUE for these options; the command line overrides it");
   app.add_option("--listen", options.listen, "unix:/PATH, or HOST:PORT with TLS; port 0 takes a free one");
   app.add_option("--records", options.records, "records file (default: the user's)");
   app.add_option("--state", options.state, "file that keeps the jobs across restarts (default: RECORDS.farm)");
   app.add_option("--port-file", options.port_file, "file that receives the address once the tracker serves");
   app.add_option("--pki", options.pki, "folder of the farm's certificates that hone pki init made; with HOST:PORT");
-  app.add_option("--http", options.http,
-                 "HOST:PORT of dashboard, API and metrics: HTTPS with the certificates of --pki, without them HTTP on "
-                 "127.0.0.1 alone (default: none)");
+  app.add_option(
+      "--http", options.http,
+      "HOST:PORT of dashboard, API and metrics: HTTPS with the certificates of --pki; without --pki HTTP, on "
+      "127.0.0.1 only (default: none)");
   app.add_option("--http-file", options.http_file,
-                 "file that receives its address, closed to other users: without certificates it has the key in it");
+                 "file that receives the URL of --http, closed to other users; without --pki the URL holds a key");
   app.add_option("--certificate-life", options.certificate_life,
-                 "how long a certificate of an agent or tuner is good, which renews it in time")
+                 "how long certificates of agents and tuners are valid; they renew them in time")
       ->capture_default_str();
   app.add_option("--keep-jobs", options.keep_jobs,
-                 "how many jobs that have ended are kept, beside those that are open or ended lately")
+                 "how many ended jobs are kept, in addition to open jobs and those that ended lately")
       ->check(CLI::Range(0, 1000000000))
       ->capture_default_str();
-  app.add_option("--keep-jobs-for", options.keep_jobs_for, "and for how long after their end; records stay for ever")
+  app.add_option("--keep-jobs-for", options.keep_jobs_for, "how long ended jobs are kept; records are kept for ever")
       ->capture_default_str();
   app.add_option("--notify-allow", options.notify_allowed,
-                 "beginning of addresses that hone submit --notify may have told of a job's end, as "
-                 "https://hooks.lab/hone/; may be repeated (default: none)");
+                 "beginning of the URLs that hone submit --notify may name, such as https://hooks.lab/hone/; may be "
+                 "repeated (default: none)");
   const std::map<std::string, v1::SandboxLevel> levels = {{NameOf(v1::SANDBOX_LEVEL_NONE), v1::SANDBOX_LEVEL_NONE},
                                                           {NameOf(v1::SANDBOX_LEVEL_FILTER), v1::SANDBOX_LEVEL_FILTER},
                                                           {NameOf(v1::SANDBOX_LEVEL_WALL), v1::SANDBOX_LEVEL_WALL}};
@@ -251,17 +253,16 @@ void AddOptions(CLI::App& app, Options& options) {
 }
 
 int Main(int argc, char** argv) {
-  AllowManyFiles();  // each agent has a connection, and strangers may have some
+  AllowManyFiles();  // each agent has a connection, and other hosts may open some
   Options options;
   CLI::App app("The tracker of a Hone farm: jobs, devices, records.", "hone-tracker");
   AddOptions(app, options);
-  CLI::App* backup = app.add_subcommand("backup", "copy the databases, also of a tracker that runs");
+  CLI::App* backup = app.add_subcommand("backup", "copy the databases, also while the tracker runs");
   backup->fallthrough();
-  backup->add_option("FOLDER", options.backup_to, "is made, with the copy in it")->required();
-  CLI::App* restore =
-      app.add_subcommand("restore", "put a copy in place of the databases of a tracker that does not run");
+  backup->add_option("FOLDER", options.backup_to, "the folder to make, which receives the copy")->required();
+  CLI::App* restore = app.add_subcommand("restore", "replace the databases by a copy; the tracker must not run");
   restore->fallthrough();
-  restore->add_option("FOLDER", options.restore_from, "what backup made")->required();
+  restore->add_option("FOLDER", options.restore_from, "a folder that backup made")->required();
   app.add_flag("--die-with-parent", options.die_with_parent, "end when the process that started this one ends");
   try {
     app.parse(argc, argv);
@@ -273,7 +274,7 @@ int Main(int argc, char** argv) {
     return 2;
   }
   if (options.die_with_parent) prctl(PR_SET_PDEATHSIG, SIGTERM);
-  // Blocked before any thread starts, so that all threads leave them to sigwait.
+  // The signals are blocked before any thread starts, so that only AwaitSignal receives them.
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGINT);

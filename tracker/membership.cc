@@ -25,7 +25,7 @@ Register::Sign Membership::SignerOf(const std::string& request_pem, absl::Time n
   return [this, request_pem, now, life](const FarmIdentity& identity) -> absl::StatusOr<std::string> {
     if (!authority_.has_value()) {
       return absl::FailedPreconditionError(
-          "this tracker has no key to sign with: certificates of this farm are signed elsewhere");
+          "this tracker has no key to sign with (authority.key): certificates of this farm are signed elsewhere");
     }
     const bool machine = identity.role == Role::kAgent || identity.role == Role::kTuner;
     return authority_->SignMember(request_pem, identity,

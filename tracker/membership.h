@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a tracker on HOST:PORT knows and decides about those who call it: the folder of `hone pki init`, opened.
+// The members of a farm, as a tracker on HOST:PORT knows them: the open folder that `hone pki init` made.
 //
-//   identity.pem    the tracker's own key and certificate, renewed here before it ends
-//   authority.pem   the farm's authority
-//   authority.key   its key; where it is missing nobody can join and nothing is renewed: certificates come from
-//   elsewhere register.db     certificates and tokens (tracker/register.h) audit.db        the audit log
-//   (tracker/audit_log.h)
+// - identity.pem: the tracker's own key and certificate; RenewOwn renews it before it ends.
+// - authority.pem: the certificate of the farm's certificate authority.
+// - authority.key: the authority's key. Without it no program can join and no certificate is renewed; certificates then
+//   come from another place.
+// - register.db: issued certificates and tokens (tracker/register.h).
+// - audit.db: the audit log (tracker/audit_log.h).
 //
-// Safe from any thread. Start at Open.
+// Not here: which role may call what (access.h). Safe from any thread. Start at Open.
 #ifndef HONE_TRACKER_MEMBERSHIP_H_
 #define HONE_TRACKER_MEMBERSHIP_H_
 
@@ -29,33 +30,33 @@ namespace hone::tracker {
 
 struct MembershipOptions {
   std::filesystem::path folder;
-  absl::Duration machines =
-      absl::Hours(24 * 30);  // how long certificates of agents and tuners, who renew them, are good
+  // How long certificates are valid: of agents and tuners, which renew them; and of users.
+  absl::Duration machines = absl::Hours(24 * 30);
   absl::Duration people = absl::Hours(24 * 365);
 };
 
 class Membership {
  public:
-  // As CheckPrivateFolder; kNotFound, kInvalidArgument: the folder lacks something, or it cannot be read.
+  // Errors as CheckPrivateFolder; kNotFound: a file is missing; kInvalidArgument: a file cannot be read.
   static absl::StatusOr<std::unique_ptr<Membership>> Open(MembershipOptions options);
 
   Register& members() const { return *members_; }
   AuditLog& audit() const { return *audit_; }
-  // Of those who call over gRPC.
+  // Parsed certificates of gRPC callers.
   pki::ReadCertificates& certificates() const { return *certificates_; }
-  bool signs() const { return authority_.has_value(); }
-  // Whether the farm's authority signed the certificate, which TLS asks of those that are shown to it.
+  bool signs() const { return authority_.has_value(); }  // whether it has the key of the authority
+  // Whether the farm's authority signed the certificate. TLS checks this for its own connections.
   bool IsOfFarm(const std::string& certificate_pem) const {
     return pki::IsSignedBy(certificate_pem, authority_certificates_);
   }
 
-  // How the register makes a certificate. kFailedPrecondition: there is no key to sign with.
-  // life: how long it is good; nullopt: as long as its role's are.
+  // The function with which the register signs a certificate for the request. The function returns kFailedPrecondition
+  // if there is no key to sign with. life: how long the certificate is valid; nullopt: as MembershipOptions says.
   Register::Sign SignerOf(const std::string& request_pem, absl::Time now,
                           std::optional<absl::Duration> life = std::nullopt) const;
   absl::StatusOr<std::string> Fingerprint() const;  // of the authority's certificate
 
-  // Replaces the tracker's own certificate when two thirds of its time are over. To be called now and then.
+  // Replaces the tracker's own certificate once two thirds of its lifetime are over. Must be called regularly.
   absl::Status RenewOwn(absl::Time now) const;
 
  private:

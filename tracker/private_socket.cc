@@ -23,14 +23,14 @@ namespace hone::tracker {
 namespace {
 
 constexpr int kWaitingConnections = 64;
-constexpr int kPauseMs = 100;  // when the process has no descriptor left for a connection
+constexpr int kPauseMs = 100;  // before accepting again, when the process has no free file descriptor
 
 absl::StatusOr<sockaddr_un> AddressOf(const std::filesystem::path& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.string().size() >= sizeof(address.sun_path)) {
     return absl::UnavailableError(
-        fmt::format("{} is too long for a socket, which may have {} characters; choose a folder with a shorter name "
+        fmt::format("{} is too long for a socket; the limit is {} characters; choose a folder with a shorter name "
                     "(TMPDIR, or --state of hone up)",
                     path.string(), sizeof(address.sun_path) - 1));
   }
@@ -41,7 +41,8 @@ absl::StatusOr<sockaddr_un> AddressOf(const std::filesystem::path& path) {
 absl::Status Bind(int socket, const std::filesystem::path& path) {
   HONE_ASSIGN_OR_RETURN(const sockaddr_un address, AddressOf(path));
   const auto* generic = reinterpret_cast<const sockaddr*>(&address);
-  // What a killed process left behind answers no more. The folder is ours alone: nobody binds between the two calls.
+  // The socket file of a killed process refuses connections and is removed. No other process can bind between the two
+  // calls, because only this user may write to the folder.
   const int probe = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const bool left_behind = connect(probe, generic, sizeof(address)) != 0 && errno == ECONNREFUSED;
   close(probe);

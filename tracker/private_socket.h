@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A unix socket on which a gRPC server listens to processes of its own user, and to nobody else.
+// A unix socket on which a gRPC server accepts only processes of its own user.
 //
-// Two walls. The folder of the socket is closed to other users, so that they cannot connect. And the kernel says for
-// each connection which user opened it (SO_PEERCRED): a foreign one is closed before gRPC sees a byte of it. Whoever
-// connects checks the same folder (OpenChannel), so that no other user can pose as the server.
+// Two checks keep other users out. The folder of the socket is closed to them, so that they cannot connect. And the
+// kernel reports the user of each connection (SO_PEERCRED): one of another user is closed before gRPC reads from it.
+// Clients check the same folder (OpenChannel), so that no other user can pose as the server.
 // Start at Listen, then Serve.
 #ifndef HONE_TRACKER_PRIVATE_SOCKET_H_
 #define HONE_TRACKER_PRIVATE_SOCKET_H_
@@ -19,14 +19,14 @@ namespace hone::tracker {
 
 class PrivateSocket {
  public:
-  // The socket of a process that is gone is replaced.
-  // kPermissionDenied, kNotFound: as CheckPrivateFolder. kUnavailable: another process listens, or the system refuses.
+  // Creates the socket. The socket file of a process that has ended is replaced. kPermissionDenied, kNotFound: as
+  // CheckPrivateFolder. kUnavailable: another process listens there, or the system refuses.
   static absl::StatusOr<std::unique_ptr<PrivateSocket>> Listen(const std::filesystem::path& path);
   ~PrivateSocket();  // stops, and removes the socket
 
-  // Hands every connection of this user to `server`, on a thread of its own. Once.
+  // Starts a thread that hands every connection of this user to `server`. Must be called at most once.
   void Serve(grpc::Server* server);
-  // No connection from now on. Must come before the server shuts down.
+  // Stops accepting connections. Must be called before the server shuts down.
   void Stop();
 
  private:

@@ -23,9 +23,10 @@ namespace hone::tracker {
 namespace {
 
 constexpr size_t kPageRows = 1000;
-constexpr absl::Duration kPatience = absl::Seconds(30);  // for a list: compiling asks for each kernel at once
+constexpr absl::Duration kPatience = absl::Seconds(30);  // to wait for a stream; compiling asks for all kernels at once
 
-// That no kernel came of a candidate. This a tuner sees for itself; what kernels do is for agents to say.
+// Whether the record says that a candidate could not be built, which a tuner observes itself. Only agents observe how
+// kernels run.
 bool NotBuilt(const v1::Outcome& outcome) {
   if (!outcome.has_failure()) return false;
   const v1::FailureKind kind = outcome.failure().kind();
@@ -36,11 +37,11 @@ bool NotBuilt(const v1::Outcome& outcome) {
 absl::StatusOr<records::Record> RecordToKeep(const v1::Record& record, const std::optional<FarmIdentity>& caller) {
   const bool of_tuner = caller.has_value() && caller->role == Role::kTuner;
   if (of_tuner && !NotBuilt(record.outcome())) {
-    return absl::PermissionDeniedError("a tuner may append that a candidate could not be built, and nothing else");
+    return absl::PermissionDeniedError("a tuner may append only records of candidates that could not be built");
   }
   if (of_tuner && !record.workload().empty() && Sha256Hex(record.workload()) != record.key().workload_digest()) {
     return absl::InvalidArgumentError(
-        fmt::format("the text of workload '{}' has another digest", record.key().workload_digest()));
+        fmt::format("the digest of workload '{}' does not match its text", record.key().workload_digest()));
   }
   HONE_ASSIGN_OR_RETURN(records::Record row, FromProto(record));
   const auto now = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
@@ -157,7 +158,7 @@ class RecordServiceShell final : public v1::RecordService::Service {
   }
   static grpc::Status StillThere(const Present& present) {
     return present() ? grpc::Status::OK
-                     : ToGrpc(absl::CancelledError("the caller went away, or its certificate was revoked"));
+                     : ToGrpc(absl::CancelledError("the caller is gone, or its certificate was revoked"));
   }
 
   records::Store* const store_;

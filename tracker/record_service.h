@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RecordService: each call is one of the record store, with errors converted.
+// The gRPC service RecordService. Each RPC is one call of the record store, with errors converted.
 #ifndef HONE_TRACKER_RECORD_SERVICE_H_
 #define HONE_TRACKER_RECORD_SERVICE_H_
 
@@ -11,8 +11,8 @@
 
 namespace hone::tracker {
 
-// Synchronous: its calls read a disk, on gRPC's threads for such calls. The store has connections of its own for
-// questions, so that they hold up neither the farm nor what it stores.
+// The service is synchronous: its calls read a disk, on gRPC's threads for such calls. The store reads over connections
+// of its own, so reading delays neither the farm nor its writes.
 std::unique_ptr<grpc::Service> MakeRecordService(records::Store* store, Callers callers);
 
 }  // namespace hone::tracker

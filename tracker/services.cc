@@ -19,7 +19,7 @@
 namespace hone::tracker {
 namespace {
 
-// Ends the call with what it is given.
+// A Done that finishes the call with the given answer.
 template <typename Response>
 Done<Response> Finish(grpc::ServerUnaryReactor* reactor, Response* response) {
   return [reactor, response](absl::StatusOr<Response> result) {
@@ -62,7 +62,7 @@ class TunerServiceShell final : public v1::TunerService::CallbackService {
   TunerServiceShell(Shell* shell, Callers callers) : shell_(shell), callers_(callers) {}
   grpc::ServerUnaryReactor* LeaseJob(grpc::CallbackServerContext* context, const v1::LeaseJobRequest* request,
                                      v1::LeaseJobResponse* response) override {
-    // NAME/ANYTHING: several tuners of one certificate.
+    // A tuner id is NAME/ANYTHING, because several tuners may share one certificate.
     const std::string name = request->tuner_id().substr(0, request->tuner_id().find('/'));
     const absl::Status own = CheckName(CallerOf(*context->auth_context()), name);
     if (!own.ok()) return Refuse(context, own);
@@ -101,7 +101,7 @@ class TunerServiceShell final : public v1::TunerService::CallbackService {
   const Callers callers_;
 };
 
-// Watching holds no thread; the rest may wait for the disk.
+// Watch is asynchronous and holds no thread. The other calls are synchronous, because they may wait for the disk.
 class JobServiceShell final : public v1::JobService::WithCallbackMethod_Watch<v1::JobService::Service> {
  public:
   JobServiceShell(Shell* shell, Callers callers) : shell_(shell), callers_(callers) {}
@@ -151,7 +151,7 @@ class AdminServiceShell final : public v1::AdminService::Service {
   grpc::Status ListDevices(grpc::ServerContext* context, const v1::ListDevicesRequest* request,
                            v1::ListDevicesResponse* response) override {
     v1::ListDevicesRequest asked = *request;
-    // Whoever only looks chooses no kind for a job.
+    // A caller that is not the job's tuner must not choose a kind of device for it.
     const std::optional<FarmIdentity> caller = CallerOf(*context->auth_context());
     if (caller.has_value() && caller->role != Role::kTuner) asked.clear_for_job_id();
     *response = shell_->ListDevices(asked);

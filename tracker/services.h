@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tracker's gRPC services: each RPC is one call of the shell or the record store, with errors converted.
+// The tracker's gRPC services. Each RPC is one call of the shell or the record store, with errors converted.
 //
-// Calls that wait for something to happen, and those that agents and tuners make all the time, are asynchronous and
-// hold no thread. Those that read or write a disk by themselves are synchronous, on threads that may wait. Who may call
-// what was decided before (access.h); here a caller is held to its name. Not here: any other decision.
+// Held calls, and the frequent calls of agents and tuners, are asynchronous and hold no thread. Calls that read or
+// write a disk are synchronous, on threads that may wait. The role of the caller was checked before (access.h); here a
+// caller is held to its own name. Not here: any other decision.
 #ifndef HONE_TRACKER_SERVICES_H_
 #define HONE_TRACKER_SERVICES_H_
 
@@ -16,8 +16,8 @@
 
 namespace hone::tracker {
 
-// AgentService, TunerService, JobService, AdminService, RecordService, and on HOST:PORT JoinService and
-// IdentityService. `membership`: null on a socket. All must outlive them.
+// Makes AgentService, TunerService, JobService, AdminService and RecordService; with `membership` also JoinService and
+// IdentityService. membership: null on the private socket. All arguments must outlive the services.
 std::vector<std::unique_ptr<grpc::Service>> MakeServices(Shell* shell, records::Store* store,
                                                          const Membership* membership);
 

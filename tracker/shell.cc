@@ -17,9 +17,9 @@ namespace {
 
 constexpr absl::Duration kLongestWait = absl::Seconds(20);
 constexpr absl::Duration kTick = absl::Milliseconds(500);
-constexpr absl::Duration kLeastStep = absl::Milliseconds(100);  // of a clock
-constexpr absl::Duration kLookForAgents = absl::Seconds(2);     // thousands wait
-constexpr absl::Duration kLook = absl::Milliseconds(100);       // how exactly waiting calls are ended
+constexpr absl::Duration kClockStepMin = absl::Milliseconds(100);    // smaller changes of the wall offset are noise
+constexpr absl::Duration kAgentCheckPeriod = absl::Seconds(2);       // rare, because thousands of agents wait
+constexpr absl::Duration kDeadlinePeriod = absl::Milliseconds(100);  // how often deadlines of held calls are checked
 
 absl::Time DeadlineOf(const google::protobuf::Duration& max_wait, absl::Time now) {
   const absl::Duration asked = absl::Seconds(max_wait.seconds()) + absl::Nanoseconds(max_wait.nanos());
@@ -28,13 +28,13 @@ absl::Time DeadlineOf(const google::protobuf::Duration& max_wait, absl::Time now
 
 absl::Status Stopping() { return absl::UnavailableError("the tracker is stopping; call again"); }
 
-// Whatever the disk's trouble is, it is the tracker's, and nobody else is to blame: they call again.
-absl::Status Trouble(const absl::Status& stored) {
+// The answer when storing failed. Callers cannot solve a failure of the tracker's disk, so they are told to call again.
+absl::Status StorageUnavailable(const absl::Status& stored) {
   return absl::UnavailableError("the tracker cannot store anything now; call again: " + std::string(stored.message()));
 }
 
-// What an Offer asks of a call.
-v1::SynchronizeRequest WhoCalls(const v1::SynchronizeRequest& request) {
+// The part of a request that Farm::Offer needs.
+v1::SynchronizeRequest CallerPart(const v1::SynchronizeRequest& request) {
   v1::SynchronizeRequest who;
   who.set_agent_id(request.agent_id());
   who.set_boot_id(request.boot_id());
@@ -42,7 +42,8 @@ v1::SynchronizeRequest WhoCalls(const v1::SynchronizeRequest& request) {
   return who;
 }
 
-// While the end of these jobs cannot be stored, what is shown of them is that they wait for this.
+// Shows a job whose end is not stored yet as an open job that waits for the tracker's disk, because after a crash it
+// would be open again.
 void HideEnds(const std::set<std::string>& unstored, v1::Job& job) {
   if (!JobBook::Ended(job) || !unstored.contains(job.id())) return;
   job.set_state(job.has_started() ? v1::JOB_STATE_RUNNING : v1::JOB_STATE_QUEUED);
@@ -63,16 +64,16 @@ void HideEnds(const std::set<std::string>& unstored, v1::WatchJobResponse& respo
   HideEnds(unstored, *response.mutable_job());
 }
 
-void HideEnds(const std::set<std::string>& /*unstored*/, const v1::WaitBatchResponse& /*tells of none*/) {}
+void HideEnds(const std::set<std::string>& /*unstored*/, const v1::WaitBatchResponse& /*shows no job*/) {}
 
 }  // namespace
 
-// One turn on the farm: holds the lock; at its end stores what changed, answers those who wait for it, and then,
-// without the lock, sends all answers.
+// One turn on the farm: a scope that holds the lock. Its destructor hands changes over to be stored, collects answers
+// for the held calls that they concern, releases the lock, and then sends all answers.
 class Shell::Turn {
  public:
   explicit Turn(Shell* shell) : shell_(shell), lock_(shell->mutex_) {
-    shell->farm_.SetTrouble(shell->commit_.Trouble());
+    shell->farm_.SetStorageFailure(shell->commit_.Trouble());  // "" while storing works
     if (!shell->commit_.Keeping()) shell->ends_on_their_way_.clear();
   }
   ~Turn() {
@@ -92,16 +93,17 @@ class Shell::Turn {
     answers_.push_back([done = std::move(done), response = std::move(response)] { done(response); });
   }
 
-  // When everything that happened until now is on the disk. If that fails the call does, and its sender calls again.
+  // Answers when all changes so far are stored. If storing fails, the call fails with kUnavailable and must be
+  // repeated.
   template <typename Response>
   void AnswerWhenStored(Done<Response> done, absl::StatusOr<Response> response) {
     when_stored_.push_back([done = std::move(done), response = std::move(response)](const absl::Status& stored) {
-      stored.ok() || !response.ok() ? done(response) : done(Trouble(stored));
+      stored.ok() || !response.ok() ? done(response) : done(StorageUnavailable(stored));
     });
   }
 
-  // For who only looks: what he is told is on the disk. While nothing can be stored he sees the farm as it is, but for
-  // the end of a job, which must not be taken back after a crash.
+  // Answers a call that only reads, when everything it reports is stored. If storing fails, it is answered with the
+  // current state, except that ends of jobs are hidden, because a reported end must not be undone by a crash.
   template <typename Response>
   void AnswerLook(Done<Response> done, absl::StatusOr<Response> response) {
     if (!shell_->commit_.Keeping() && !changes_) return Answer(std::move(done), std::move(response));
@@ -112,7 +114,7 @@ class Shell::Turn {
     });
   }
 
-  // What was given up is recorded by the tracker itself: it is told when it is on the disk.
+  // Finished batches are reported when they are stored, because the tracker itself records candidates that it gave up.
   void AnswerBatchWait(Done<v1::WaitBatchResponse> done, absl::StatusOr<v1::WaitBatchResponse> response) {
     const bool finished = response.ok() && response->finished_size() > 0;
     finished ? AnswerWhenStored(std::move(done), std::move(response))
@@ -121,7 +123,7 @@ class Shell::Turn {
 
   void Changed() { changes_ = true; }
   StateChanges drained;
-  std::set<std::string> jobs;  // where something happened
+  std::set<std::string> jobs;  // ids of jobs whose held calls must be looked at
 
  private:
   Shell* const shell_;
@@ -178,17 +180,19 @@ void Shell::TickLoop() {
       }
     }
     std::unique_lock lock(mutex_);
-    stopped_.wait_for(lock, absl::ToChronoMilliseconds(kLook), [this] { return stopping_; });
+    stopped_.wait_for(lock, absl::ToChronoMilliseconds(kDeadlinePeriod), [this] { return stopping_; });
   }
 }
 
-// Tuners and watchers are few, and look whatever happened; agents are many.
+// All held calls of tuners and watchers are looked at, because they are few; those of agents are not, because they are
+// many.
 void Shell::Tick(Turn& turn) {
   const absl::Time now = Now();
-  // Two clocks are read one after the other: what is no step of one of them is not to change every time that is shown.
+  // The wall clock and the steady clock are read one after the other, so small differences are noise. Only a real step
+  // of the wall clock may move the times that users see.
   const absl::Duration ahead = clocks_.wall() - now;
-  if (absl::AbsDuration(ahead - farm_.jobs().wall_ahead()) > kLeastStep) farm_.SetWallAhead(ahead);
-  for (const std::string& agent_id : storing_) farm_.Hear(agent_id, now);
+  if (absl::AbsDuration(ahead - farm_.jobs().wall_offset()) > kClockStepMin) farm_.SetWallOffset(ahead);
+  for (const std::string& agent_id : storing_) farm_.NoteAlive(agent_id, now);
   farm_.Tick(now);
   for (const auto& [job_id, call] : batch_waits_) turn.jobs.insert(job_id);
   for (const auto& [job_id, call] : watches_) turn.jobs.insert(job_id);
@@ -209,18 +213,18 @@ void Shell::EndOverdue(Turn& turn, bool look_for_callers) {
   const auto with_nothing = [&]<typename Q, typename R>(HeldCall<Q, R>& call) {
     turn.Answer<R>(std::move(call.done), std::move(call.nothing));
   };
-  if (look_for_callers && now >= agents_looked_for_ + kLookForAgents) {
+  if (look_for_callers && now >= agents_looked_for_ + kAgentCheckPeriod) {
     agents_looked_for_ = now;
     end(agents_, second, with_nothing);
   }
   EndOverdueAgents(turn);
   end(tuners_, itself, with_nothing);
   end(batch_waits_, second, with_nothing);
-  // What there is to see of a job may have changed without an event.
+  // The job is read again, because it may have changed without an event.
   end(watches_, second, [&](HeldWatch& call) { turn.AnswerLook(std::move(call.done), Watched(call.request)); });
 }
 
-// There are thousands: only those are looked at whose time it is.
+// There are thousands of agents, so deadlines are kept in order and only those that passed are looked at.
 void Shell::EndOverdueAgents(Turn& turn) {
   const absl::Time now = Now();
   while (!agent_deadlines_.empty() && agent_deadlines_.begin()->first <= now) {
@@ -232,7 +236,7 @@ void Shell::EndOverdueAgents(Turn& turn) {
   }
 }
 
-// --- what a turn leaves behind ---------------------------------------------------------------------------------------
+// --- the end of a turn -----------------------------------------------------------------------------------------------
 
 GroupCommit::Changes Shell::TakeChanges(Turn& turn) {
   DealWork(turn);
@@ -243,7 +247,7 @@ GroupCommit::Changes Shell::TakeChanges(Turn& turn) {
     turn.jobs.insert(given_up.job_id);
     turn.Changed();
   }
-  turn.jobs.merge(farm_.TakeJobNews());
+  turn.jobs.merge(farm_.TakeJobsWithNewEvents());
   for (const v1::Job* job : farm_.TakeChangedJobs()) {
     changes.state.jobs[job->id()] = ToStored(*job, specs_kept_.insert(job->id()).second);
     if (JobBook::Ended(*job)) ends_on_their_way_.insert(job->id());
@@ -267,10 +271,10 @@ GroupCommit::Changes Shell::TakeChanges(Turn& turn) {
 }
 
 void Shell::DealWork(Turn& turn) {
-  if (!farm_.trouble().empty()) return;  // none is given out now
+  if (!farm_.storage_failure().empty()) return;  // no work is given out then
   const auto held = [this](const std::string& agent_id) { return agents_.contains(agent_id); };
-  while (const auto agent_id = farm_.NextConcerned(held, Now())) {
-    if (!Offer(turn, *agent_id)) farm_.PassBy();
+  while (const auto agent_id = farm_.NextAgentForNewWork(held, Now())) {
+    if (!Offer(turn, *agent_id)) farm_.SkipNewlyQueued();
   }
 }
 
@@ -288,11 +292,11 @@ bool Shell::Offer(Turn& turn, const std::string& agent_id) {
   return true;
 }
 
-// Each waiting tuner is asked once; what is queued goes to the first of them.
+// Gives queued jobs to waiting tuners, first come first served.
 void Shell::DealJobs(Turn& turn) {
-  if (tuners_.empty() || !farm_.jobs().waiting() || !farm_.trouble().empty()) return;
+  if (tuners_.empty() || !farm_.jobs().waiting() || !farm_.storage_failure().empty()) return;
   for (auto call = tuners_.begin(); call != tuners_.end();) {
-    if (!call->present()) {  // a job given to who has gone would wait until that is noticed
+    if (!call->present()) {  // a job leased to a tuner that is gone would wait until the lease expires
       turn.Answer<v1::LeaseJobResponse>(std::move(call->done), std::move(call->nothing));
       call = tuners_.erase(call);
       continue;
@@ -352,25 +356,25 @@ void Shell::TakeCall(const v1::SynchronizeRequest& original, const Present& pres
   }
   absl::StatusOr<Farm::Answer> answer = farm_.Synchronize(request, Now());
   if (!answer.ok()) return turn.Answer<v1::SynchronizeResponse>(done, answer.status());
-  Offer(turn, request.agent_id());  // ends its call before this one
+  Offer(turn, request.agent_id());  // ends an older held call of the agent, which this call replaces
   const absl::Time until = std::min(DeadlineOf(request.max_wait(), Now()), Now() + answer->hold);
   if (answer->news || until <= Now()) {
     return turn.Answer<v1::SynchronizeResponse>(done, std::move(answer->response));
   }
   if (stopping_) return turn.Answer<v1::SynchronizeResponse>(done, Stopping());
   const absl::Duration held = until - Now();
-  answer->response.mutable_held()->set_seconds(absl::ToInt64Seconds(held));  // less than it will be
+  answer->response.mutable_held()->set_seconds(absl::ToInt64Seconds(held));  // rounded down: never more than it was
   agent_deadlines_.emplace(until, request.agent_id());
-  agents_.emplace(request.agent_id(), HeldAgent{WhoCalls(request), std::move(answer->response), until, present, done});
+  agents_.emplace(request.agent_id(),
+                  HeldAgent{CallerPart(request), std::move(answer->response), until, present, done});
 }
 
 // --- tuners ----------------------------------------------------------------------------------------------------------
 
 void Shell::LeaseJob(const v1::LeaseJobRequest& request, Present present, Done<v1::LeaseJobResponse> done) {
   Turn turn(this);
-  // Cancelled before its turn came: a tuner that leaves must not get a job after it has given all back.
-  if (!present())
-    return turn.Answer<v1::LeaseJobResponse>(std::move(done), absl::CancelledError("nobody waits for it"));
+  // The caller is gone already. A tuner that leaves must not get a job after it has returned all of them.
+  if (!present()) return turn.Answer<v1::LeaseJobResponse>(std::move(done), absl::CancelledError("the caller is gone"));
   absl::StatusOr<v1::LeaseJobResponse> response = farm_.LeaseJob(request, Now());
   if (!response.ok()) return turn.Answer<v1::LeaseJobResponse>(std::move(done), std::move(response));
   if (response->has_lease() || request.leaving()) return turn.AnswerWhenStored(std::move(done), std::move(response));
@@ -386,7 +390,7 @@ void Shell::ReportProgress(const v1::ReportProgressRequest& request, Done<v1::Re
   turn.AnswerWhenStored(std::move(done), std::move(response));
 }
 
-// Not stored: a tuner submits its open batches again when the tracker was restarted.
+// Batches are not stored: a tuner submits its open batches again after a restart of the tracker.
 void Shell::SubmitBatch(const v1::SubmitBatchRequest& request, Done<v1::SubmitBatchResponse> done) {
   Turn turn(this);
   turn.Answer(std::move(done), farm_.SubmitBatch(request, Now()));
@@ -399,13 +403,13 @@ void Shell::WaitBatch(const v1::WaitBatchRequest& request, Present present, Done
   const bool news = !response.ok() || response->finished_size() > 0 || response->cancelled();
   if (news || until <= Now()) return turn.AnswerBatchWait(std::move(done), std::move(response));
   if (stopping_) return turn.Answer<v1::WaitBatchResponse>(std::move(done), Stopping());
-  // A tuner waits for each of its batches by itself, or for all at once: more calls than batches are none of its work.
+  // A tuner makes at most one call per open batch. With more calls than that, the oldest is ended.
   const auto [oldest, end] = batch_waits_.equal_range(request.lease().job_id());
   if (std::distance(oldest, end) >= kQuotas.open_batches) {
     turn.Answer<v1::WaitBatchResponse>(std::move(oldest->second.done), std::move(oldest->second.nothing));
     batch_waits_.erase(oldest);
   }
-  v1::WaitBatchRequest waits;  // without what has been acknowledged
+  v1::WaitBatchRequest waits;  // without the acknowledgements, which were taken above
   *waits.mutable_lease() = request.lease();
   *waits.mutable_batch_ids() = request.batch_ids();
   batch_waits_.emplace(request.lease().job_id(),
@@ -424,7 +428,7 @@ void Shell::CompleteJob(const v1::CompleteJobRequest& request, Done<v1::Complete
 
 bool Shell::SubmitJob(const v1::JobSpec& spec, Done<v1::Job> done) {
   Turn turn(this);
-  const bool known = farm_.jobs().Knows(spec.request_id());
+  const bool known = farm_.jobs().HasRequest(spec.request_id());
   auto job = farm_.SubmitJob(spec, Now());
   const bool changed = job.ok() && !known;
   turn.AnswerWhenStored(std::move(done), std::move(job));
@@ -436,27 +440,27 @@ void Shell::GetJob(const std::string& job_id, Done<v1::Job> done) {
   turn.AnswerLook(std::move(done), farm_.GetJob(job_id, Now()));
 }
 
-void Shell::GetJobLines(const std::vector<std::string>& ids, Done<std::vector<v1::Job>> done) {
+void Shell::GetJobSummaries(const std::vector<std::string>& ids, Done<std::vector<v1::Job>> done) {
   Turn turn(this);
-  turn.AnswerLook<std::vector<v1::Job>>(std::move(done), farm_.GetJobLines(ids, Now()));
+  turn.AnswerLook<std::vector<v1::Job>>(std::move(done), farm_.GetJobSummaries(ids, Now()));
 }
 
 void Shell::ListJobs(const v1::ListJobsRequest& request, Done<v1::ListJobsResponse> done) {
-  if (request.limit() < 0) return done(absl::InvalidArgumentError("a limit below 0 of jobs makes no sense"));
+  if (request.limit() < 0) return done(absl::InvalidArgumentError("the limit of jobs is below 0; give 0 for all"));
   Turn turn(this);
   v1::ListJobsResponse response;
   for (v1::Job& job : farm_.ListJobs(request, Now())) *response.add_jobs() = std::move(job);
   turn.AnswerLook<v1::ListJobsResponse>(std::move(done), std::move(response));
 }
 
-// An end that cannot be stored now is told when it can.
+// Whether the job ended and its end may be reported. An end that cannot be stored is reported once it is stored.
 bool Shell::EndIsNews(const v1::Job& job) const {
-  return JobBook::Ended(job) && (farm_.trouble().empty() || !ends_on_their_way_.contains(job.id()));
+  return JobBook::Ended(job) && (farm_.storage_failure().empty() || !ends_on_their_way_.contains(job.id()));
 }
 
 absl::StatusOr<v1::WatchJobResponse> Shell::Watched(const v1::WatchJobRequest& request) {
   HONE_ASSIGN_OR_RETURN(v1::WatchJobResponse response, farm_.WatchJob(request, Now()));
-  response.set_trouble(farm_.trouble());
+  response.set_trouble(farm_.storage_failure());
   return response;
 }
 
@@ -481,7 +485,7 @@ void Shell::WatchJob(const v1::WatchJobRequest& request, const std::string& who,
   const bool news = !response.ok() || response->events_size() > 0 || EndIsNews(response->job());
   if (news || until <= Now() || stopping_) return turn.AnswerLook(std::move(done), std::move(response));
   EndFirstWatchOf(turn, who);
-  // With nothing to answer when time is up, which may have megabytes: the job is asked then.
+  // No answer for the deadline is kept, because it may have megabytes; the job is read at the deadline instead.
   watches_.emplace(request.job_id(), HeldWatch{request, {}, until, std::move(present), std::move(done), who});
 }
 
@@ -495,31 +499,32 @@ bool Shell::CancelJob(const std::string& job_id, Done<v1::Job> done) {
   return changed;
 }
 
-std::vector<v1::Job> Shell::JobsToTell() {
-  Turn turn(this);  // which forgets the ends that have been stored
+std::vector<v1::Job> Shell::JobsToNotify() {
+  Turn turn(this);  // clears ends_on_their_way_ if everything is stored
   std::vector<v1::Job> jobs;
-  for (const v1::Job* job : farm_.jobs().ToTell()) {
-    if (!ends_on_their_way_.contains(job->id())) jobs.push_back(JobBook::LineOf(*job));
+  for (const v1::Job* job : farm_.jobs().JobsToNotify()) {
+    if (!ends_on_their_way_.contains(job->id())) jobs.push_back(JobBook::SummaryOf(*job));
   }
   return jobs;
 }
 
-void Shell::TakeNotice(const std::string& job_id, const v1::JobNotice& notice) {
+void Shell::RecordNotice(const std::string& job_id, const v1::JobNotice& notice) {
   Turn turn(this);
-  farm_.TakeNotice(job_id, notice);
+  farm_.RecordNotice(job_id, notice);
 }
 
 v1::ListDevicesResponse Shell::ListDevices(const v1::ListDevicesRequest& request) {
   Turn turn(this);
   v1::ListDevicesResponse response;
   for (v1::Device& device : farm_.ListDevices(request, Now())) *response.add_devices() = std::move(device);
-  response.set_trouble(farm_.trouble());
+  response.set_trouble(farm_.storage_failure());
   return response;
 }
 
 template <typename Response>
 void Shell::SetDrained(const std::string& agent_id, std::optional<std::string> reason, Done<Response> done) {
-  if (agent_id.empty()) return done(absl::InvalidArgumentError("no agent named: `hone devices` lists their names"));
+  if (agent_id.empty())
+    return done(absl::InvalidArgumentError("the request names no agent; `hone devices` lists their names"));
   Turn turn(this);
   if (absl::Status storable = farm_.Storable(); !storable.ok()) {
     return turn.Answer<Response>(std::move(done), std::move(storable));

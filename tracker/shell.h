@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shell around the farm: its lock, the clock, what must be stored, and calls that wait. What gRPC's threads call.
+// The shell around Farm adds what the pure state machine lacks: the lock, the clocks, storage, and held calls. The gRPC
+// and HTTP threads call it.
 //
-// Every method is safe from any thread and returns at once; the answer comes through `done`, on any thread. The lock is
-// held for moments only: nothing is read from or written to a disk under it. Results are in the records before the farm
-// takes them, and a change of a job is stored before anyone hears of it (group_commit.h): kill -9 at any moment loses
-// nothing that was acknowledged. A call that waits holds no thread, and an event wakes only those whom it concerns.
+// Every method is safe from any thread and returns at once; the answer comes through `done`, on any thread. No disk is
+// read or written under the lock, so the lock is held only briefly. Results are stored before the farm takes them, and
+// a change of a job is stored before an answer reports it (group_commit.h). A kill -9 at any moment therefore loses
+// nothing that was acknowledged. A held call holds no thread, and an event wakes only the calls that it concerns. Start
+// at Shell::Start and the private class Turn (shell.cc).
 #ifndef HONE_TRACKER_SHELL_H_
 #define HONE_TRACKER_SHELL_H_
 
@@ -33,48 +35,51 @@
 
 namespace hone::tracker {
 
-// What time it is. Leases go by the steady one, which no step of the system's clock moves; what people give and are
-// told goes by the wall's, which also goes on while the machine sleeps.
+// The clocks. Leases and limits use the steady clock, because setting the system's clock does not move it. Times that
+// users give and see use the wall clock, which also advances while the machine sleeps.
 struct Clocks {
   std::function<absl::Time()> steady = SteadyNow, wall = absl::Now;
 };
 
 class Shell {
  public:
-  // The store must outlive the shell.
+  // Restores the stored state and starts the thread that ticks. The store must outlive the shell.
   static absl::StatusOr<std::unique_ptr<Shell>> Start(FarmOptions options, FarmState state, records::Store* store,
                                                       Clocks clocks = {});
-  ~Shell();  // every call has its answer when it returns
-  // Ends all waiting calls with kUnavailable and lets no new one wait.
+  ~Shell();  // as Stop; when it returns, every call has its answer
+  // Ends all held calls with kUnavailable; later calls are answered at once.
   void Stop();
 
-  // A request must live until `done` is called. Waiting ends early when `present` says that the caller is gone.
+  // The RPCs of the protocol. A request must live until `done` is called. A held call ends early when `present` returns
+  // false.
   void Synchronize(const v1::SynchronizeRequest& request, Present present, Done<v1::SynchronizeResponse> done);
   void LeaseJob(const v1::LeaseJobRequest& request, Present present, Done<v1::LeaseJobResponse> done);
   void ReportProgress(const v1::ReportProgressRequest& request, Done<v1::ReportProgressResponse> done);
   void SubmitBatch(const v1::SubmitBatchRequest& request, Done<v1::SubmitBatchResponse> done);
   void WaitBatch(const v1::WaitBatchRequest& request, Present present, Done<v1::WaitBatchResponse> done);
   void CompleteJob(const v1::CompleteJobRequest& request, Done<v1::CompleteJobResponse> done);
-  // Returns, as CancelJob does, whether anything changed: not where there is such a job already, or it has ended.
+  // Returns whether a job was added: false where the request failed or its job is already known.
   bool SubmitJob(const v1::JobSpec& spec, Done<v1::Job> done);
   void GetJob(const std::string& job_id, Done<v1::Job> done);
-  void GetJobLines(const std::vector<std::string>& ids, Done<std::vector<v1::Job>> done);  // as Farm has them
+  void GetJobSummaries(const std::vector<std::string>& ids, Done<std::vector<v1::Job>> done);  // as Farm's
   void ListJobs(const v1::ListJobsRequest& request, Done<v1::ListJobsResponse> done);
-  // who: so many calls of one identity wait (quotas.h); one more ends the one whose time is up first.
+  // who: the identity of the caller. A call beyond Quotas::watches ends the caller's held call with the first deadline.
   void WatchJob(const v1::WatchJobRequest& request, const std::string& who, Present present,
                 Done<v1::WatchJobResponse> done);
+  // Returns whether the job was cancelled: false where it is unknown or had ended.
   bool CancelJob(const std::string& job_id, Done<v1::Job> done);
   void Drain(const std::string& agent_id, const std::string& reason, Done<v1::DrainResponse> done);
   void Undrain(const std::string& agent_id, Done<v1::UndrainResponse> done);
-  // Ended jobs whose end is on the disk and to be told to somebody (JobSpec.notify_url), as JobBook::LineOf has them;
-  // and what came of an attempt.
-  std::vector<v1::Job> JobsToTell();
-  void TakeNotice(const std::string& job_id, const v1::JobNotice& notice);
+  // Ended jobs whose end is stored and whose notice (JobSpec.notify_url) is still to be sent, as JobBook::SummaryOf.
+  std::vector<v1::Job> JobsToNotify();
+  // Stores the outcome of an attempt to send a notice.
+  void RecordNotice(const std::string& job_id, const v1::JobNotice& notice);
   v1::ListDevicesResponse ListDevices(const v1::ListDevicesRequest& request);
   v1::GetFarmResponse Counters();
   Histogram CommitTimes() const { return commit_.Times(); }  // seconds
   absl::Time started() const { return started_; }
-  // For the simulation's invariants: looks at the farm as it is between two calls.
+  // Calls `look` with the farm under the lock, between two other calls. `look` must not wait. For the simulator's
+  // invariants, and for pages that show the farm.
   void Look(const std::function<void(const Farm&, absl::Time now)>& look);
 
  private:
@@ -85,27 +90,27 @@ class Shell {
   using HeldWatch = HeldCall<v1::WatchJobRequest, v1::WatchJobResponse>;
 
   Shell(FarmOptions options, FarmState state, records::Store* store, Clocks clocks);
-  // By the steady clock, from the time on the wall when the tracker started.
+  // The queue's time: the wall time at the start, plus the steady time since then.
   absl::Time Now() const { return started_ + (clocks_.steady() - started_steady_); }
   void TickLoop();
   void Tick(Turn& turn);
 
-  // The second half of Synchronize, when the results in the request are stored, or cannot be.
-  // stored: nullopt where there was nothing to store.
+  // The second half of Synchronize, after the attempt to store the results in the request. stored: the outcome of that
+  // attempt; nullopt: there were no results.
   void TakeCall(const v1::SynchronizeRequest& request, const Present& present,
                 const Done<v1::SynchronizeResponse>& done, const std::optional<absl::Status>& stored);
   template <typename Response>
   void SetDrained(const std::string& agent_id, std::optional<std::string> reason, Done<Response> done);
 
-  // What the end of a turn does: hands over what changed, and answers waiting calls whom it concerns.
+  // The end of a turn: hands changes over to be stored, and answers the held calls that they concern.
   GroupCommit::Changes TakeChanges(Turn& turn);
   void DealWork(Turn& turn);
   void DealJobs(Turn& turn);
-  bool Offer(Turn& turn, const std::string& agent_id);  // whether it ended the call
+  bool Offer(Turn& turn, const std::string& agent_id);  // returns whether the agent's held call was answered
   void AnswerBatchWaits(Turn& turn, const std::string& job_id);
   void AnswerWatches(Turn& turn, const std::string& job_id);
   void EndFirstWatchOf(Turn& turn, const std::string& who);
-  // Calls whose time is up; and, since that takes longer to see, those whose caller has gone.
+  // Ends held calls past their deadline. With look_for_callers also those whose caller is gone, which takes longer.
   void EndOverdue(Turn& turn, bool look_for_callers);
   void EndOverdueAgents(Turn& turn);
   absl::StatusOr<v1::WatchJobResponse> Watched(const v1::WatchJobRequest& request);
@@ -119,16 +124,16 @@ class Shell {
   const std::string farm_id_;
   Farm farm_;
   std::set<std::string> specs_kept_;                        // jobs whose specification was handed over to be stored
-  std::set<std::string> ends_on_their_way_;                 // jobs that ended, which may not be on the disk yet
-  std::multiset<std::string> storing_;                      // agents whose results are on their way to the disk
-  std::map<std::string, HeldAgent> agents_;                 // by agent
-  std::multimap<absl::Time, std::string> agent_deadlines_;  // of calls that are, or were, held
-  absl::Time agents_looked_for_ = absl::InfinitePast();     // when it was seen which of them have gone
-  std::list<HeldTuner> tuners_;                             // for a job, in the order they came
+  std::set<std::string> ends_on_their_way_;                 // ended jobs whose end may not be stored yet
+  std::multiset<std::string> storing_;                      // agents whose results are being stored
+  std::map<std::string, HeldAgent> agents_;                 // held calls of agents, by agent id
+  std::multimap<absl::Time, std::string> agent_deadlines_;  // deadlines of calls in agents_, also of answered ones
+  absl::Time agents_looked_for_ = absl::InfinitePast();     // when Present was last asked for the calls in agents_
+  std::list<HeldTuner> tuners_;                             // tuners that wait for a job, first come first
   std::multimap<std::string, HeldBatchWait> batch_waits_;   // by job
   std::multimap<std::string, HeldWatch> watches_;           // by job
   std::thread ticker_;
-  GroupCommit commit_;  // last, so that what it tells at its end finds the rest
+  GroupCommit commit_;  // the last member: it is destroyed first, and its last callbacks still use the others
 };
 
 }  // namespace hone::tracker

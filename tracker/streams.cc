@@ -38,7 +38,7 @@ absl::StatusOr<std::unique_ptr<Streams::Stream>> Streams::Begin(std::string who,
   };
   const auto room = [&] { return own() < kQuotas.streams && static_cast<int>(open_.size()) < kQuotas.streams_of_all; };
   if (!room() && static_cast<int>(waiting_.count(stream->who_)) >= kQuotas.stream_waits) {
-    return absl::ResourceExhaustedError(fmt::format("{} calls of '{}' wait to be sent lists of records; ask for fewer",
+    return absl::ResourceExhaustedError(fmt::format("{} calls of '{}' wait for lists of records; make fewer at a time",
                                                     kQuotas.stream_waits, stream->who_));
   }
   const auto waits = waiting_.insert(stream->who_);
@@ -49,18 +49,18 @@ absl::StatusOr<std::unique_ptr<Streams::Stream>> Streams::Begin(std::string who,
     is_there = stream->present_();
   }
   waiting_.erase(waits);
-  if (!is_there) return absl::CancelledError("the caller went away, or its certificate was revoked");
+  if (!is_there) return absl::CancelledError("the caller is gone, or its certificate was revoked");
   if (room()) {
     open_.insert(stream.get());
     return stream;
   }
-  return absl::ResourceExhaustedError(
-      fmt::format("{} lists of records are being sent to '{}' and {} to all, of {} and {}; call again when one ended",
-                  own(), stream->who_, open_.size(), kQuotas.streams, kQuotas.streams_of_all));
+  return absl::ResourceExhaustedError(fmt::format(
+      "{} lists of records are being sent to '{}' and {} to all; the limits are {} and {}; call again later", own(),
+      stream->who_, open_.size(), kQuotas.streams, kQuotas.streams_of_all));
 }
 
 void Streams::Look(absl::Time now) {
-  const std::lock_guard lock(mutex_);  // none of them ends meanwhile
+  const std::lock_guard lock(mutex_);  // held all the time, so that no stream is destroyed meanwhile
   for (Stream* stream : open_) {
     const int64_t progress = stream->progress_;
     if (progress != stream->seen_) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers that are sent piece by piece, each by a thread that waits for its reader: how many there may be, and the end
-// of those that nobody reads and of those whose caller is not welcome any more.
+// Limits for streamed answers (gRPC server streams), each of which holds a thread: how many may be open, and the end of
+// streams whose client stopped reading or whose caller is no longer allowed.
 //
-// While a piece is on its way nobody else can look after its call: the thread is in gRPC until it was read. Safe from
-// any thread. Start at Begin.
+// The thread of a stream cannot check this itself, because it blocks in gRPC until the client has read the piece. Safe
+// from any thread. Start at Begin.
 #ifndef HONE_TRACKER_STREAMS_H_
 #define HONE_TRACKER_STREAMS_H_
 
@@ -26,16 +26,16 @@ namespace hone::tracker {
 
 class Streams {
  public:
-  // Without a piece that was read, or that was made ready: no line is so slow.
+  // A stream ends when its client read no piece, and no piece was prepared, for this long. No connection is that slow.
   static constexpr absl::Duration kLongestPause = absl::Minutes(2);
 
-  // One that is open; its end is that of this object, which comes before that of Streams.
+  // An open stream. Destroying it closes the stream; that must happen before Streams is destroyed.
   class Stream {
    public:
     Stream(Streams* streams, std::string who, Present present, std::function<void()> cancel);
     ~Stream();
     Stream(const Stream&) = delete;
-    // A piece was taken by the reader, or made ready for him.
+    // The client read a piece, or a piece was prepared.
     void Progress() { ++progress_; }
 
    private:
@@ -45,30 +45,30 @@ class Streams {
     const Present present_;
     const std::function<void()> cancel_;
     std::atomic<int64_t> progress_ = 0;
-    int64_t seen_ = -1;  // of progress_, since when
-    absl::Time since_;
+    int64_t seen_ = -1;  // the value of progress_ at the last look
+    absl::Time since_;   // since when it has that value
   };
 
-  // It has no thread until Start.
+  // Starts the thread that calls Look every second.
   void Start();
 
-  // present: asked every second. cancel: ends the call; must not wait. kResourceExhausted: `who`, or all together, had
-  // as many open as they may for as long as `patience`, or as many calls of his wait for that already. kCancelled: the
-  // caller did not wait so long.
+  // Opens a stream, waiting for up to `patience` while too many are open (Quotas). who: the identity of the caller.
+  // present: called every second. cancel: ends the call; must not wait. kResourceExhausted: too many streams of `who`
+  // or of all were open for all that time, or too many calls of `who` already wait. kCancelled: the caller left.
   absl::StatusOr<std::unique_ptr<Stream>> Begin(std::string who, Present present, std::function<void()> cancel,
                                                 absl::Duration patience = absl::ZeroDuration());
 
-  // Ends what is to end at `now`, by a clock that nobody sets.
+  // Cancels streams that must end. now: of a steady clock.
   void Look(absl::Time now);
 
  private:
   void Loop(const std::stop_token& stop);
 
   std::mutex mutex_;
-  std::condition_variable ended_;  // one of them
+  std::condition_variable ended_;  // a stream was closed
   std::set<Stream*> open_;
-  std::multiset<std::string> waiting_;  // who
-  std::jthread thread_;                 // ends first
+  std::multiset<std::string> waiting_;  // identities of calls that wait in Begin
+  std::jthread thread_;                 // the last member, so that it is destroyed first
 };
 
 }  // namespace hone::tracker

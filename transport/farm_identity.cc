@@ -22,7 +22,7 @@ constexpr std::array<std::pair<Role, std::string_view>, 5> kRoles = {{{Role::kAg
                                                                       {Role::kViewer, "viewer"},
                                                                       {Role::kAdmin, "admin"}}};
 
-// ASCII, whatever the locale says.
+// ASCII only, whatever the locale is.
 bool LetterOrDigit(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }
 
 bool IsName(std::string_view text) {
@@ -62,14 +62,14 @@ absl::StatusOr<FarmIdentity> IdentityAmong(const std::vector<std::string>& uris)
   }
   if (found == 1 && identity.has_value()) return *std::move(identity);
   return absl::UnauthenticatedError(
-      "the certificate does not say who it is for: it must have one subject alternative name of the form "
+      "the certificate has no identity of a farm: it must have one subject alternative name of the form "
       "URI:hone://farm/ROLE/NAME, ROLE being agent, tuner, client, viewer or admin");
 }
 
 absl::Status CheckFarmName(std::string_view name) {
   if (IsName(name)) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      fmt::format("'{}' cannot be a name: take 1 to {} letters, digits, '.', '_' and '-', the first a letter or digit",
+      fmt::format("'{}' cannot be a name: use 1 to {} letters, digits, '.', '_' and '-', the first a letter or digit",
                   name, kLongestName));
 }
 

@@ -19,32 +19,32 @@
 namespace hone {
 namespace {
 
-// Longer than a call is held (20 s): whoever calls again and again needs no pings besides, which cost a tracker with
-// thousands of agents half of its idle time.
+// Longer than a call is held (20 s), so that programs that call all the time send no pings. Pings of thousands of
+// agents would take half of an idle tracker's CPU time.
 constexpr int kKeepaliveMs = 30'000;
 constexpr int kPingTimeoutMs = 10'000;
-// On either side, of a server less often. Without these a peer whose cable is pulled stays "connected" for a quarter of
-// an hour.
+// Keep-alive on both sides; the server pings less often. Without it, a peer whose cable was pulled stays "connected"
+// for a quarter of an hour.
 constexpr std::pair<const char*, int> kKeepalive[] = {{GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs},
                                                       {GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingTimeoutMs},
                                                       {GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1},
                                                       {GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0}};
-// A server only has to get rid of connections whose other side is gone; who measures is known by its calls. Each of
-// thousands of idle connections is asked this often.
+// A server needs pings only to drop connections whose peer is gone; busy agents show by their calls that they are
+// alive. It may have thousands of idle connections to ping.
 constexpr int kServerKeepaliveMs = 60'000;
 constexpr int kMinPingIntervalMs = 5'000;
-// What one try to connect may take: TCP, TLS and HTTP/2, with a lost packet among them. To gRPC it is the argument
-// MIN_RECONNECT_BACKOFF; the pauses between two tries are the other ones.
+// The timeout of one attempt to connect: TCP, TLS and HTTP/2, with one lost packet. gRPC calls it
+// MIN_RECONNECT_BACKOFF; the two constants below it bound the pauses between attempts.
 constexpr int kConnectMs = 3'000;
 constexpr int kFirstPauseMs = 200;
 constexpr int kLongestPauseMs = 10'000;
-// What a server gives to a connection. How many there are gRPC 1.51 does not limit; the system does (LimitNOFILE).
-constexpr int kHandshakeMs = 10'000;        // to get through TLS: who says nothing does not hold a descriptor for long
-constexpr int kCallsPerConnection = 100;    // at a time; more wait in the client
-constexpr int kIdleConnectionMs = 300'000;  // without a call, after which it is closed; whoever calls again connects
-// What all connections of a server together have of memory for what is on its way. A tracker may have twice as much
-// (MemoryMax of packaging/tracker): the rest is for what it keeps, and for messages that it has read. When this much is
-// taken, gRPC ends calls that send or get large messages, and their callers try again.
+// The server's limits for a connection. gRPC 1.51 cannot limit their number; the system does (LimitNOFILE).
+constexpr int kHandshakeMs = 10'000;        // for TLS, so that silent peers do not hold file descriptors
+constexpr int kCallsPerConnection = 100;    // at a time; further calls wait in the client
+constexpr int kIdleConnectionMs = 300'000;  // a connection without calls is closed; the client connects again
+// Memory for messages in transit, of all connections of a server. The tracker's service has twice as much (MemoryMax in
+// packaging/tracker); the rest is for its state and for messages that it has read. Above this limit gRPC ends calls
+// with large messages, and their callers try again.
 constexpr size_t kMemoryOfConnections = size_t{2} << 30;
 constexpr unsigned kRereadSeconds = 5;  // how often a server looks whether its certificate was replaced
 
@@ -66,7 +66,7 @@ absl::StatusOr<Pem> ReadPem(const TlsFiles& tls) {
   if (tls.identity.empty() || tls.authority.empty()) {
     return absl::InvalidArgumentError(
         "HOST:PORT needs TLS, and TLS a certificate: join the farm first (hone-agent join, hone join), or name the "
-        "folder of an identity; programs of one user on one machine may speak over unix:/PATH without");
+        "folder of an identity; for programs of one user on one machine, unix:/PATH needs none");
   }
   Pem pem;
   HONE_ASSIGN_OR_RETURN(pem.identity, ReadFile(tls.identity));
@@ -76,19 +76,19 @@ absl::StatusOr<Pem> ReadPem(const TlsFiles& tls) {
 
 constexpr std::string_view kSocketPrefix = "unix:/";
 
-// The server of a socket is known by the folder it lies in, its clients by what the kernel says of them.
+// The folder's permissions prove who serves a socket; the kernel tells the server the user of each client.
 absl::Status CheckSocket(const std::filesystem::path& path, const TlsFiles& tls) {
   if (!tls.none()) {
-    return absl::InvalidArgumentError("no certificate is shown on a unix socket; leave --identity out");
+    return absl::InvalidArgumentError("a unix socket uses no certificates; omit --identity");
   }
-  if (path.string().find(',') != std::string::npos) {  // to gRPC, it ends an address of several, however it is written
+  if (path.string().find(',') != std::string::npos) {  // gRPC splits addresses at commas, even at escaped ones
     return absl::InvalidArgumentError(fmt::format("{}: a socket needs a path without a comma", path.string()));
   }
   return CheckPrivateFolder(path.parent_path());
 }
 
-// gRPC's locks are Abseil's, and Debian builds Abseil with its search for deadlocks: an eighth of the time of a tracker
-// with many agents.
+// Turns off Abseil's deadlock detection, which Debian builds in and gRPC's locks use. It takes an eighth of the CPU
+// time of a tracker with many agents.
 void SearchForNoDeadlocks() { absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore); }
 
 grpc::ChannelArguments ArgumentsOfChannels() {
@@ -100,9 +100,9 @@ grpc::ChannelArguments ArgumentsOfChannels() {
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kConnectMs);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstPauseMs);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kLongestPauseMs);
-  // Read by trackers, who cannot ask for it: a call says nothing else of who made the program.
+  // The user agent tells the tracker the protocol version of the program; calls carry it nowhere else.
   arguments.SetUserAgentPrefix(fmt::format("{}{}", kProtocolWord, kProtocolVersion));
-  // A proxy from the environment has no business between the rooms of a farm.
+  // Proxies that the environment names are not used within a farm.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   // Channels of one process share no connection: a large upload on one never delays heartbeats on another.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
@@ -138,7 +138,7 @@ absl::StatusOr<std::string> HostOf(const std::string& address) {
   }
   if (!good) {
     return absl::InvalidArgumentError(
-        fmt::format("'{}': write HOST:PORT, as the machines of the farm reach it", address));
+        fmt::format("'{}': write HOST:PORT, under which the machines of the farm reach it", address));
   }
   const std::string host = address.substr(0, colon);
   return host.front() == '[' && host.back() == ']' ? host.substr(1, host.size() - 2) : host;
@@ -159,14 +159,14 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenChannel(const std::string& ad
 
 absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenAnonymousChannel(const std::string& address,
                                                                     const std::string& authority) {
-  if (SocketPath(address)) return absl::InvalidArgumentError("nobody joins over a unix socket; give HOST:PORT");
+  if (SocketPath(address)) return absl::InvalidArgumentError("joining needs HOST:PORT, not a unix socket");
   grpc::SslCredentialsOptions options;
   options.pem_root_certs = authority;
   return grpc::CreateCustomChannel(address, grpc::SslCredentials(options), ArgumentsOfChannels());
 }
 
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ListenCredentials(const TlsFiles& tls, Strangers strangers) {
-  HONE_RETURN_IF_ERROR(ReadPem(tls).status());  // what cannot be read is said now, not at the first handshake
+  HONE_RETURN_IF_ERROR(ReadPem(tls).status());  // reports unreadable files now instead of at the first handshake
   grpc::experimental::TlsServerCredentialsOptions options(
       std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(tls.identity, tls.identity, tls.authority,
                                                                            kRereadSeconds));
@@ -194,12 +194,12 @@ void ConfigureServer(grpc::ServerBuilder& builder) {
 }
 
 grpc::Status ToGrpc(const absl::Status& status) {
-  // The two enumerations agree by design.
+  // The two enumerations have the same values.
   return grpc::Status(static_cast<grpc::StatusCode>(status.raw_code()), std::string(status.message()));
 }
 
 absl::Status FromGrpc(const grpc::Status& status) {
-  // Of a call that the other side does not have, gRPC says nothing more.
+  // gRPC gives no text for a method that the other side does not have.
   const bool silent = status.error_code() == grpc::StatusCode::UNIMPLEMENTED && status.error_message().empty();
   return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
                       silent ? "it does not have this call; it may be of an older version, or set up without it"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How two programs of the farm reach each other: credentials, keep-alive, message sizes, and the two worlds of Status.
+// How two programs of the farm connect: gRPC channels and credentials, keep-alive, message sizes, conversion of Status.
 //
-// An address is unix:/PATH of a socket in a folder that is closed to other users, or HOST:PORT, which needs TLS in both
-// directions, also on this machine: each side shows a certificate that the common authority signed. Knows no message of
-// ours.
+// An address is unix:/PATH, a socket in a folder closed to other users; or HOST:PORT, which always needs mutual TLS, on
+// one machine too: each side presents a certificate signed by the farm's authority. Not here: any message of the
+// protocol. Start at OpenChannel and ListenCredentials.
 #ifndef HONE_TRANSPORT_TRANSPORT_H_
 #define HONE_TRANSPORT_TRANSPORT_H_
 
@@ -19,13 +19,14 @@
 
 namespace hone {
 
-// PEM files; both or none. `identity` has one's private key and certificate (and, of a tracker, its authority's).
+// Paths of PEM files; both or none. identity: the program's private key and certificate, and for a tracker also the
+// certificate of its authority. authority: the certificates to verify the other side with.
 struct TlsFiles {
   std::string identity, authority;
   bool none() const { return identity.empty() && authority.empty(); }
 };
 
-// A batch of 64 MiB and what surrounds it.
+// The largest message: a batch of 64 MiB with its surroundings.
 inline constexpr int kMaxMessageBytes = 72 << 20;
 
 // The path in "unix:/PATH"; nullopt for an address of another kind.
@@ -33,24 +34,25 @@ std::optional<std::filesystem::path> SocketPath(const std::string& address);
 // "tracker.lab" in "tracker.lab:9190", "::1" in "[::1]:9190"; kInvalidArgument where it is not HOST:PORT.
 absl::StatusOr<std::string> HostOf(const std::string& address);
 
-// Never connects by itself: the first call does. Calls fail with UNAVAILABLE while there is no connection.
-// kInvalidArgument: TLS files missing, unreadable, or given for a socket.
-// As CheckPrivateFolder: another user could pose as the server of the socket.
+// Makes a channel. It connects at the first call; calls fail with UNAVAILABLE while there is no connection.
+// kInvalidArgument: TLS files are missing, unreadable, or given for a socket. For a socket, errors as
+// CheckPrivateFolder, because in an open folder another user could pose as the server.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenChannel(const std::string& address, const TlsFiles& tls);
 
-// To HOST:PORT without a certificate of one's own: for joining, which is all that it is good for. authority: PEM.
+// Makes a channel to HOST:PORT without a client certificate, over which a tracker accepts only Join. authority: PEM.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenAnonymousChannel(const std::string& address,
                                                                     const std::string& authority);
 
+// What a server does with clients that present no certificate. An invalid certificate always ends the TLS handshake.
 enum class Strangers {
-  kNotConnected,  // a connection without a certificate ends in the TLS handshake
-  kConnected,     // it is made, and each call decides; a certificate that is shown and not good ends it all the same
+  kNotConnected,  // the handshake fails
+  kConnected,     // the connection is made, and the server checks each call
 };
 
-// Credentials to listen on HOST:PORT with; errors as OpenChannel. The files are read again when they change.
+// The server's credentials for HOST:PORT. Errors as OpenChannel. The files are read again when they change.
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ListenCredentials(const TlsFiles& tls, Strangers strangers);
 
-// Keep-alive and sizes that fit OpenChannel's, and what a connection may take.
+// Sets keep-alive and message sizes to match OpenChannel, and the limits of connections.
 void ConfigureServer(grpc::ServerBuilder& builder);
 
 grpc::Status ToGrpc(const absl::Status& status);

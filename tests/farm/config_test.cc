@@ -55,7 +55,7 @@ TEST_F(ConfigTest, EveryOptionCanStandInTheFileAndTheCommandLineGoesBeforeIt) {
   EXPECT_EQ(tracker.Wait(), 0);
 }
 
-TEST_F(ConfigTest, WhatIsNotUnderstoodEndsIt) {
+TEST_F(ConfigTest, UnknownOptionsAreErrors) {
   const std::string config = Write("records = \"r\"\nlisen = \"unix:/tmp/x\"\n");
   EXPECT_EQ(Run({"--config", config}), 2);
   EXPECT_THAT(said_, HasSubstr(config + ":2: there is no option 'lisen'; the nearest one is 'listen'"));

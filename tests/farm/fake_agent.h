@@ -28,7 +28,7 @@ struct FakeAgent {
   absl::StatusOr<Farm::Answer> Sync(Farm& farm, absl::Time now) {
     state.set_sequence(state.sequence() + 1);
     absl::StatusOr<Farm::Answer> answer = farm.Synchronize(state, now);
-    if (answer.ok() && farm.devices().Unproven(state)) {  // another process had the name
+    if (answer.ok() && farm.devices().IsFirstClaim(state)) {  // another process had the name
       state.set_epoch(answer->response.epoch());
       state.set_sequence(state.sequence() + 1);
       answer = farm.Synchronize(state, now);

@@ -109,7 +109,7 @@ TEST_F(HttpTest, OnLoopbackTheAddressHasTheKey) {
 }
 
 // Killed before the receiver has taken it, the tracker tells it after the next start.
-TEST_F(HttpTest, WhoAskedForItIsToldThatAJobEndedAlsoAfterAKill) {
+TEST_F(HttpTest, ANoticeIsSentAlsoAfterAKill) {
   std::mutex mutex;
   std::vector<std::string> heard;
   int status = 500;
@@ -153,12 +153,12 @@ TEST_F(HttpTest, WhoAskedForItIsToldThatAJobEndedAlsoAfterAKill) {
   EXPECT_THAT(heard[0], HasSubstr(job.id()));
 }
 
-TEST_F(HttpTest, WithoutCertificatesItIsForThisMachineAlone) {
+TEST_F(HttpTest, WithoutCertificatesOnlyLoopbackIsServed) {
   Process tracker({HONE_TRACKER_BINARY, "--listen", "unix:" + (folder_ / "socket").string(), "--records",
                    folder_ / "records", "--http", "0.0.0.0:0"},
                   folder_ / "log");
   EXPECT_EQ(tracker.Wait(), 1);
-  EXPECT_THAT(tracker.Log(), HasSubstr("for this machine alone"));
+  EXPECT_THAT(tracker.Log(), HasSubstr("without certificates only this machine may connect"));
 }
 
 TEST_F(HttpTest, OverTlsATokenBecomesASessionThatRestartsAndRevocationsKnow) {

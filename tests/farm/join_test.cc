@@ -154,7 +154,7 @@ TEST_F(JoinTest, AMachineJoinsOnceAndNeedsNoFlagsFromThenOn) {
 }
 
 // By root, for a user, but not where the service of this machine looks.
-TEST_F(JoinTest, WhatIsNotTheServicesIsNotSaidToRun) {
+TEST_F(JoinTest, AnIdentityOutsideTheServiceIsNotReportedAsRunning) {
   if (getuid() != 0) GTEST_SKIP() << "only root joins for others";
   StartTracker();
   const std::filesystem::path config = folder_ / "agent.conf", own = folder_ / "of-nobody";
@@ -184,13 +184,13 @@ TEST_F(JoinTest, ATokenNeedNotBeOnTheCommandLine) {
   unsetenv("HONE_TOKEN");
   for (const char* name : {"ann", "bob", "board"}) EXPECT_EQ(Identity(name).value("state", ""), "good") << name;
   EXPECT_EQ(Hone({"join", address_}), 2);
-  EXPECT_THAT(said_, HasSubstr("which token? give a file that has it with --token-file"));
+  EXPECT_THAT(said_, HasSubstr("no token is given: give a file with --token-file"));
   EXPECT_EQ(Hone({"token", "create", "--role", "agent"}), 0);
   EXPECT_THAT(said_, HasSubstr("hone-agent join " + address_ + " --token-file -\n"));
   EXPECT_THAT(said_, Not(HasSubstr("--token ")));
 }
 
-TEST_F(JoinTest, ATokenThatIsNotGoodIsRefused) {
+TEST_F(JoinTest, AnInvalidTokenIsRefused) {
   StartTracker();
   const std::string token = Token("viewer");
   ASSERT_EQ(Join(token, "ann", {"--name", "ann"}), 0) << said_;
@@ -211,12 +211,12 @@ TEST_F(JoinTest, ATokenThatIsNotGoodIsRefused) {
   EXPECT_EQ(Hone({"token", "create", "--role", "guest"}), 2);
   EXPECT_THAT(said_, HasSubstr("there is no such role"));
   EXPECT_EQ(Join("viewer.abc", "bob"), 2);
-  EXPECT_THAT(said_, HasSubstr("not the whole of a token"));
+  EXPECT_THAT(said_, HasSubstr("the token is incomplete"));
   EXPECT_FALSE(std::filesystem::exists(Files("bob").identity));
   ASSERT_EQ(Join(Token("viewer"), "bob", {"--name", "bob"}), 0) << "a refusal leaves nothing in the way: " << said_;
 }
 
-TEST_F(JoinTest, AConnectionThatBreaksCostsNeitherTokenNorPatience) {
+TEST_F(JoinTest, ABrokenConnectionUsesUpNoToken) {
   StartTracker();
   const std::string token = Token("viewer");
   // The first connection asks for the authority, the second is the one that the token goes over.
@@ -298,14 +298,14 @@ TEST_F(JoinTest, ATrackerOfAnotherFarmIsNotTrusted) {
   pki::Token token = pki::ParseToken(Token("viewer")).value();
   token.fingerprint = pki::RandomSecret();
   EXPECT_EQ(Join(pki::Print(token), "ann"), 1);
-  EXPECT_THAT(said_, HasSubstr("so the token was not shown"));
+  EXPECT_THAT(said_, HasSubstr("so the token was not sent"));
   tracker_->Signal(SIGTERM);
   tracker_->Wait();
   EXPECT_EQ(Join(pki::Print(token), "bob"), 1);
-  EXPECT_THAT(said_, HasSubstr("nobody answers"));
+  EXPECT_THAT(said_, HasSubstr("no server answers"));
 }
 
-TEST_F(JoinTest, WithoutACertificateThereIsNothingButJoining) {
+TEST_F(JoinTest, WithoutACertificateOnlyJoinIsAllowed) {
   StartTracker();
   const auto channel = OpenAnonymousChannel(address_, pki::ReadFile(Files("pki").authority).value()).value();
   for (const std::string& method : AllMethods()) {
@@ -335,7 +335,7 @@ TEST_F(JoinTest, WrongCertificatesAreRefusedByATrackerThatLetsMachinesJoin) {
   EXPECT_EQ(Call(kListDevices, "old").error_code(), grpc::StatusCode::UNAVAILABLE);
 }
 
-TEST_F(JoinTest, ARevokedAgentIsOutAtOnceAndMayJoinAgain) {
+TEST_F(JoinTest, ARevokedAgentIsRefusedAtOnceAndMayJoinAgain) {
   StartTracker();
   ASSERT_EQ(RunProgram({HONE_AGENT_BINARY, "join", address_, "--token", Token("agent"), "--name", "board"}), 0)
       << said_;
@@ -381,7 +381,7 @@ TEST_F(JoinTest, ACallThatWaitsEndsWhenItsCallerIsRevoked) {
 }
 
 // A resumed session verifies no certificate: the tracker must ask at every call.
-TEST_F(JoinTest, ATlsSessionFromBeforeTheRevocationHelpsNobody) {
+TEST_F(JoinTest, AnOldTlsSessionIsRefusedAfterARevocation) {
   StartTracker();
   ASSERT_EQ(Join(Token("viewer"), "ann", {"--name", "ann"}), 0) << said_;
   const std::unique_ptr<grpc_ssl_session_cache, void (*)(grpc_ssl_session_cache*)> cache(
@@ -440,7 +440,7 @@ TEST_F(JoinTest, ATrackerShowsItsNewCertificateWithoutARestart) {
   EXPECT_TRUE(Eventually([&] { return call() == grpc::StatusCode::OK; }));
 }
 
-TEST_F(JoinTest, TheAuditLogTellsWhoDidWhatAndWhoMightNot) {
+TEST_F(JoinTest, TheAuditLogHoldsChangesAndRefusals) {
   StartTracker();
   ASSERT_EQ(Join(Token("viewer"), "ann", {"--name", "ann"}), 0) << said_;
   EXPECT_FALSE(Call("/hone.v1.AdminService/Drain", "ann").ok());
@@ -467,7 +467,7 @@ TEST_F(JoinTest, TheAuditLogTellsWhoDidWhatAndWhoMightNot) {
 
 TEST_F(JoinTest, AnAuthorityIsMadeOnce) {
   EXPECT_EQ(Hone({"pki", "init", "--dir", folder_ / "pki", "--tracker", "localhost:9190"}), 1);
-  EXPECT_THAT(said_, HasSubstr("would shut out everybody who joined"));
+  EXPECT_THAT(said_, HasSubstr("would lock out all programs that joined"));
   EXPECT_EQ(Hone({"pki", "issue", "--dir", folder_ / "pki", "--role", "admin", "--name", "second", "--identity",
                   folder_ / "second", "--tracker", "localhost:9190"}),
             0)

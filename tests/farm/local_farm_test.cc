@@ -45,7 +45,7 @@ TEST(LocalFarmTest, NoOtherUserReachesIt) {
 }
 
 // Nobody waits for a device that fails the test of itself.
-TEST(LocalFarmTest, ABrokenDeviceIsTold) {
+TEST(LocalFarmTest, ABrokenDeviceIsReported) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   std::filesystem::create_symlink(HONE_FAKE_CUDA, folder / "libcuda.so.1");
   const std::pair<const char*, std::string> variables[] = {{"LD_LIBRARY_PATH", folder.path()},
@@ -68,7 +68,7 @@ TEST(LocalFarmTest, ABrokenDeviceIsTold) {
 }
 
 // Nor for one that this machine does not have; and to a list of jobs nobody's name would be everybody's.
-TEST(LocalFarmTest, AJobForAnotherDeviceIsTold) {
+TEST(LocalFarmTest, AJobForAnotherDeviceIsReported) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   const auto farm = cli::LocalFarm::Start({.records = folder / "records", .threads = 1, .devices = {"cpu"}});
   ASSERT_TRUE(farm.ok()) << farm.status();
@@ -102,7 +102,7 @@ TEST(LocalFarmTest, AJobForAnotherDeviceIsTold) {
 }
 
 // What was heard of a job while no device was there says nothing of one that comes after minutes.
-TEST(LocalFarmTest, ADeviceThatComesLateIsNotJudgedByWhatWasHeardBefore) {
+TEST(LocalFarmTest, ALateDeviceIsJudgedByItsOwnState) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   const std::string address = "unix:" + (folder / "nobody").string();  // it is not called
   cli::JobClient client(OpenChannel(address, {}).value(), address);
@@ -119,7 +119,7 @@ TEST(LocalFarmTest, ADeviceThatComesLateIsNotJudgedByWhatWasHeardBefore) {
 }
 
 // What cannot begin is not begun twenty times, and old words are not quoted.
-TEST(LocalFarmTest, AnAgentThatCannotBeginIsTold) {
+TEST(LocalFarmTest, AnAgentThatCannotStartIsReported) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   for (const char* kind : {"toaster", "kettle"}) {
     auto farm =
@@ -139,7 +139,7 @@ TEST(LocalFarmTest, AnAgentThatCannotBeginIsTold) {
 }
 
 // As on a full disk, where neither records nor a log take anything.
-TEST(LocalFarmTest, ALogThatCannotBeWrittenIsTold) {
+TEST(LocalFarmTest, AnUnwritableLogIsReported) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);

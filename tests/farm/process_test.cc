@@ -46,7 +46,7 @@ using agent::HandMadeBatch;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-TEST_F(FarmProcessTest, GoodAndEvilKernelsAreToldApartAndRecorded) {
+TEST_F(FarmProcessTest, GoodAndEvilKernelsAreDistinguishedAndRecorded) {
   StartTracker();
   Connect();
   const std::unique_ptr<Process> agent = StartAgent();
@@ -108,7 +108,7 @@ TEST_F(FarmProcessTest, TheWallIsReportedAndCanBeRequired) {
 }
 
 // One agent on a system that forbids what the wall is made of, beside one on this system.
-TEST_F(FarmProcessTest, AFarmThatRequiresAWallGivesNoWorkToWhoHasNone) {
+TEST_F(FarmProcessTest, AFarmThatRequiresASandboxGivesNoWorkToDevicesWithoutOne) {
   StartTracker("", {"--require-sandbox", "wall"});
   Connect();
   const std::unique_ptr<Process> open =
@@ -360,7 +360,7 @@ TEST_F(FarmTlsTest, EveryRoleCallsWhatIsItsOwnAndNothingElse) {
   }
 }
 
-TEST_F(FarmTlsTest, ANameIsTheCertificatesAndCannotBeTaken) {
+TEST_F(FarmTlsTest, ACallerMayUseOnlyTheNameInItsCertificate) {
   Connect(CertificateFor(Role::kViewer, "ann"));
   const std::unique_ptr<Process> agent = StartAgent("", Arguments(CertificateFor(Role::kAgent, "board")));
   ASSERT_TRUE(Eventually([&] { return !Devices().empty(); })) << agent->Log();
@@ -387,7 +387,7 @@ TEST_F(FarmTlsTest, AJobSaysWhoSubmittedItWhateverTheRequestSays) {
   EXPECT_EQ(job_.spec().submitted_by(), "ann");
 }
 
-TEST_F(FarmTlsTest, OnlyAnAdminsJobGoesBeforeEverybodyElses) {
+TEST_F(FarmTlsTest, OnlyAnAdminMayRaiseThePriority) {
   const auto submit = [&](Role role, int priority) {
     const auto channel = OpenChannel(address_, CertificateFor(role, "ann")).value();
     grpc::ClientContext context;
@@ -397,7 +397,7 @@ TEST_F(FarmTlsTest, OnlyAnAdminsJobGoesBeforeEverybodyElses) {
   };
   const grpc::Status refused = submit(Role::kClient, 1);
   EXPECT_EQ(refused.error_code(), grpc::StatusCode::PERMISSION_DENIED);
-  EXPECT_THAT(refused.error_message(), HasSubstr("leave --priority out"));
+  EXPECT_THAT(refused.error_message(), HasSubstr("omit --priority"));
   EXPECT_TRUE(submit(Role::kClient, -1).ok());
   EXPECT_EQ(job_.spec().priority(), -1);
   EXPECT_TRUE(submit(Role::kAdmin, 1).ok());
@@ -434,7 +434,7 @@ std::vector<v1::Record> AllRecords(const std::shared_ptr<grpc::Channel>& channel
   return {response.records().begin(), response.records().end()};
 }
 
-TEST_F(FarmProcessTest, NothingWasMeasuredAtATimeToCome) {
+TEST_F(FarmProcessTest, RecordsHaveNoTimeInTheFuture) {
   StartTracker();
   Connect();
   ASSERT_EQ(AppendRecord(channel_, WrongInTwoCenturies()), grpc::StatusCode::OK);
@@ -444,7 +444,7 @@ TEST_F(FarmProcessTest, NothingWasMeasuredAtATimeToCome) {
   EXPECT_EQ(records[0].measured_by(), "somebody else");
 }
 
-TEST_F(FarmTlsTest, ATunerSaysInItsNameWhatCouldNotBeBuiltAndNothingElse) {
+TEST_F(FarmTlsTest, ATunerMayRecordOnlyCandidatesThatCouldNotBeBuilt) {
   using enum grpc::StatusCode;
   const auto channel = OpenChannel(address_, CertificateFor(Role::kTuner, "t")).value();
   v1::Record record = WrongInTwoCenturies();

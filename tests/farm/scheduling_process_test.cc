@@ -36,7 +36,7 @@ class FarmSchedulingTest : public FarmProcessTest {
   }
 };
 
-TEST_F(FarmSchedulingTest, AnAbsentBoardBlocksNobody) {
+TEST_F(FarmSchedulingTest, AnAbsentBoardBlocksNoOtherJob) {
   StartTracker();
   Connect();
   const std::unique_ptr<Process> agent = StartAgent("hall", {"--label", "room=hall"});
@@ -59,7 +59,7 @@ TEST_F(FarmSchedulingTest, AnAbsentBoardBlocksNobody) {
   for (const v1::Device& device : Devices()) EXPECT_GT(device.batches_done(), 0) << device.agent_id();
 }
 
-TEST_F(FarmSchedulingTest, OneTunerTunesSeveralJobsAtOnceAndGivesAllBackWhenItIsStopped) {
+TEST_F(FarmSchedulingTest, OneTunerTunesSeveralJobsAndReturnsThemWhenStopped) {
   StartTracker();
   Connect();
   const std::unique_ptr<Process> agent = StartAgent();
@@ -85,7 +85,7 @@ TEST_F(FarmSchedulingTest, OneTunerTunesSeveralJobsAtOnceAndGivesAllBackWhenItIs
   }
 }
 
-TEST_F(FarmSchedulingTest, AJobEndsAtItsTimeWithWhatItHas) {
+TEST_F(FarmSchedulingTest, AJobEndsAtItsTimeWithTheResultsItHas) {
   StartTracker();
   Connect();
   const std::unique_ptr<Process> agent = StartAgent();

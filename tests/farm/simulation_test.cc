@@ -89,7 +89,7 @@ TEST_P(FarmSimulationTest, BlackHolesFailNoBatch) {
   EXPECT_EQ(simulation.quarantined, options.holes) << "seed " << options.seed;
 }
 
-TEST_P(FarmSimulationTest, AStandstillOfTheTrackerLosesNobody) {
+TEST_P(FarmSimulationTest, AStandstillOfTheTrackerLosesNoDevice) {
   SimulationOptions options;
   options.seed = GetParam();
   options.stall = 0.002;

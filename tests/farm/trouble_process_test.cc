@@ -110,7 +110,7 @@ TEST_F(FarmTroubleTest, ATunerThatIsStoppedWhileItAsksLeavesNoJobBehind) {
   }
 }
 
-TEST_F(FarmTroubleTest, ATrackerThatStandsStillLosesNobody) {
+TEST_F(FarmTroubleTest, AStandstillOfTheTrackerLosesNoAgent) {
   StartTracker();
   Connect();
   const std::unique_ptr<Process> agent = StartAgent();
@@ -127,7 +127,7 @@ TEST_F(FarmTroubleTest, ATrackerThatStandsStillLosesNobody) {
 }
 
 // Measured while the tracker was away, and then both were killed: it is in the records all the same, once.
-TEST_F(FarmTroubleTest, WhatWasMeasuredOutlivesAgentAndTracker) {
+TEST_F(FarmTroubleTest, ResultsSurviveRestartsOfAgentAndTracker) {
   StartTracker();
   Connect();
   const std::vector<std::string> kept = {"--outbox", folder_ / "outbox"};

@@ -38,7 +38,7 @@ void Checker::TrackerStarts() {
 }
 
 void Checker::Look(const tracker::Farm& farm, absl::Time now) {
-  stood_still_ = farm.stood_still();
+  stood_still_ = farm.time_stalled();
   for (const std::string& agent : undraining_) ForgetDrain(agent);
   std::set<std::string> ended = live_;
   std::vector<const tracker::BatchQueue::Lease*> granted;
@@ -103,7 +103,7 @@ void Checker::Grant(const tracker::Farm& farm, const tracker::BatchQueue::Lease&
   if (drained_.contains(lease.agent_id)) world_->Violate(fmt::format("work went to {}, which is drained", name));
   if (agent.leaving) world_->Violate(fmt::format("work went to {}, which is leaving", name));
   if (cancelled_.contains(job_id)) world_->Violate(fmt::format("work went out for {}, which was cancelled", job_id));
-  if (!farm.trouble().empty()) world_->Violate("work went out while nothing can be stored");
+  if (!farm.storage_failure().empty()) world_->Violate("work went out while nothing can be stored");
   // A quarantine outlives the tracker.
   if (const auto stored = stored_quarantines_.find(name); stored != stored_quarantines_.end()) {
     if (now < stored->second.retry_at) {
@@ -164,7 +164,7 @@ void Checker::CheckTurn(const tracker::Farm& farm, const tracker::BatchQueue::Le
 void Checker::CheckWaits(const tracker::Farm& farm, absl::Time now) {
   for (const v1::JobState state : {v1::JOB_STATE_QUEUED, v1::JOB_STATE_RUNNING}) {
     for (const v1::Job* job : farm.jobs().InState(state)) {
-      if (state == v1::JOB_STATE_RUNNING && !farm.batches().turns().Waits(job->id())) continue;
+      if (state == v1::JOB_STATE_RUNNING && !farm.batches().fair_share().Waits(job->id())) continue;
       const std::string what = farm.GetJob(job->id(), now)->waiting_for();
       if (what.empty() || what.ends_with(' ')) world_->Violate(fmt::format("{} waits for '{}'", job->id(), what));
     }
@@ -175,7 +175,7 @@ void Checker::CheckWaits(const tracker::Farm& farm, absl::Time now) {
 void Checker::CheckWaited(const tracker::Farm& farm, absl::Time now) {
   std::map<std::string, Waited> waited;
   for (const v1::Job* job : farm.jobs().InState(v1::JOB_STATE_RUNNING)) {
-    const Waited is = {farm.batches().turns().Waited(job->id()), now - stood_still_};
+    const Waited is = {farm.batches().fair_share().Waited(job->id()), now - stood_still_};
     const Waited was = waited_.try_emplace(job->id(), is).first->second;
     if (is.time > was.time + (is.since - was.since) + kClockSlack) {
       world_->Violate(fmt::format("{} waited for {} within {}", job->id(), absl::FormatDuration(is.time - was.time),
@@ -232,7 +232,7 @@ void Checker::NoteHealth(const tracker::Farm& farm, absl::Time now) {
       seen->second = {device.record().quarantine_reason(), begun, retry_at, world_->now() - stood_still_};
       world_->Note(fmt::format("{} is in quarantine: {}", name, seen->second.reason));
     }
-    if (!farm.trouble().empty()) seen->second.since = world_->now() - stood_still_;
+    if (!farm.storage_failure().empty()) seen->second.since = world_->now() - stood_still_;
     // A clock that was set back takes the quarantine with it.
     const auto stored = stored_quarantines_.find(name);
     if (stored != stored_quarantines_.end() && begun < stored->second.begun) stored_quarantines_.erase(stored);

@@ -33,10 +33,10 @@ class LogToNotes final : public spdlog::sinks::base_sink<spdlog::details::null_m
 tracker::FarmOptions Options() {
   tracker::FarmOptions options;
   options.devices.first_quarantine = absl::Seconds(60);
-  options.devices.longest_quarantine = absl::Minutes(4);
+  options.devices.quarantine_max = absl::Minutes(4);
   options.devices.first_drift_quarantine = absl::Seconds(30);
   options.devices.cooling_check = absl::Seconds(10);
-  options.devices.longest_cooling = absl::Seconds(30);
+  options.devices.cooling_max = absl::Seconds(30);
   options.batches.run_floor = absl::Seconds(30);
   return options;
 }

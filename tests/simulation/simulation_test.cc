@@ -27,7 +27,7 @@ std::string ViolationOf(uint64_t seed, const std::function<void(World&)>& body) 
   return world.violation();
 }
 
-TEST(WorldTest, TimePassesForThreadsAndNotForUs) {
+TEST(WorldTest, TimePassesForSimulatedThreadsOnly) {
   const auto begun = std::chrono::steady_clock::now();
   std::chrono::steady_clock::duration slept{};
   EXPECT_EQ(ViolationOf(1,
@@ -41,7 +41,7 @@ TEST(WorldTest, TimePassesForThreadsAndNotForUs) {
   EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::hours(1));
 }
 
-TEST(WorldTest, WhatSeedsBeforeHaveInitializedDecidesNothing) {
+TEST(WorldTest, EarlierSeedsDoNotChangeARun) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     std::once_flag once;
     std::mutex mutex;
@@ -78,7 +78,7 @@ TEST(WorldTest, ThreadsThatWaitForEachOtherAreFound) {
 }
 
 // A look before the lock, as in a lost wake-up: some seeds let the other thread in between.
-TEST(WorldTest, EveryOrderOfTwoThreadsComesUp) {
+TEST(WorldTest, EveryOrderOfTwoThreadsOccurs) {
   int first = 0, second = 0;
   for (uint64_t seed = 1; seed <= 100; ++seed) {
     std::mutex mutex;
@@ -99,7 +99,7 @@ TEST(WorldTest, EveryOrderOfTwoThreadsComesUp) {
 }
 
 // The tracker counts an agent's silence from when it gave an answer; the agent must not count from when it came.
-TEST(SimulationTest, AnAnswerThatWasLongOnItsWayMakesTheFenceNoLater) {
+TEST(SimulationTest, ADelayedAnswerDoesNotProlongTheFence) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   absl::Duration given, stopped;
   const auto play = [&](World& world) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What answers of the HTTP server take of memory until they are taken.
+// The memory of HTTP answers that clients have not read yet, counted so that it can be limited.
 #ifndef HONE_TRACKER_HTTP_ANSWERS_H_
 #define HONE_TRACKER_HTTP_ANSWERS_H_
 
@@ -13,21 +13,23 @@
 
 namespace hone::tracker {
 
-// Bytes of answers that were made and are not taken yet. Safe from any thread.
-class AnswersOnTheirWay {
+// Bytes of answers that were made but not sent completely: of all, and per client address. Safe from any thread.
+class PendingAnswers {
  public:
+  // Whether a limit for all answers, or for those of the address, is exceeded.
   bool TooMany(const std::string& address, const HttpLimits& limits) const {
     const std::lock_guard lock(mutex_);
     const auto found = of_address_.find(address);
     return bytes_ > limits.answer_bytes ||
            (found != of_address_.end() && found->second > limits.answer_bytes_of_address);
   }
-  // They count until what is returned is let go, which may be after the server has ended.
-  static std::shared_ptr<void> Count(const std::shared_ptr<AnswersOnTheirWay>& answers, const std::string& address,
+  // Adds an answer. Its bytes count until the returned token is destroyed, which may be after the server's end. Null
+  // for an empty answer.
+  static std::shared_ptr<void> Count(const std::shared_ptr<PendingAnswers>& answers, const std::string& address,
                                      size_t bytes) {
     if (bytes == 0) return nullptr;
     answers->Add(address, bytes);
-    return {answers.get(), [answers, address, bytes](AnswersOnTheirWay* all) { all->Forget(address, bytes); }};
+    return {answers.get(), [answers, address, bytes](PendingAnswers* all) { all->Forget(address, bytes); }};
   }
 
  private:

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is behind the addresses of the tracker's HTTP side: a question and its sources in, an answer out. docs/API.md
-// describes every address and every field for those who ask.
+// The handlers of the HTTP API: one function for each route (site.h), which takes a parsed request and returns the
+// answer. docs/API.md describes every address and every field for users.
 //
-// Each function may wait for a disk and is safe from any thread. What changes something is written into the audit log,
-// as the same call over gRPC is. Pages are limited; nothing here holds the farm's lock for longer than a call does.
+// Each function may wait for a disk and is safe from any thread. Changes are written into the audit log, as the same
+// gRPC calls are. Lists have a limited size; no handler holds the farm's lock for longer than a gRPC call does.
 #ifndef HONE_TRACKER_HTTP_API_H_
 #define HONE_TRACKER_HTTP_API_H_
 
@@ -22,33 +22,36 @@
 
 namespace hone::tracker {
 
+// The objects that handlers read and change. They must outlive the handlers.
 struct Sources {
   Shell* shell = nullptr;
   const records::Store* store = nullptr;
   const Visitors* visitors = nullptr;
   EventFeed* events = nullptr;
   const Pages* pages = nullptr;
-  absl::Time not_before = absl::InfinitePast();  // as HealthFacts has it
+  absl::Time not_before = absl::InfinitePast();  // as HealthFacts::not_before
 };
 
+// A request to the API, parsed and with its caller identified.
 struct Question {
   const HttpRequest& request;
   const Target& target;
-  std::vector<std::string> names;  // what stands for the '*' of the address
-  Json body;                       // of a POST: an object, empty where nothing was sent
-  Visitor visitor;                 // not known where anybody may ask
+  std::vector<std::string> names;  // the path segments that the '*'s of the route matched
+  Json body;                       // of a POST: an object, empty where the request has no body
+  Visitor visitor;                 // not set for routes that need no role
 
-  // A parameter of the address, "" where there is none.
+  // A query parameter of the URL; "" where it is missing.
   std::string Parameter(std::string_view name) const;
-  // A whole number; kInvalidArgument where it is none, or not between `least` and `most`.
+  // A query parameter that is a whole number; `usual` where it is missing. kInvalidArgument: it is no number, or not in
+  // [least, most].
   absl::StatusOr<int64_t> Number(std::string_view name, int64_t usual, int64_t least, int64_t most) const;
-  // A text in the body, "" where there is none. kInvalidArgument: it is something else.
+  // A text in the body; "" where it is missing. kInvalidArgument: the value is no text.
   absl::StatusOr<std::string> Text(const std::string& name) const;
 };
 
 HttpResponse JsonResponse(const Json& document);
 
-// Sessions: begins one with a token, says who asks, ends one.
+// Sessions: begin one with a token, show the caller, end one.
 absl::StatusOr<HttpResponse> BeginSession(const Sources& sources, const Question& question);
 absl::StatusOr<HttpResponse> ShowSession(const Sources& sources, const Question& question);
 absl::StatusOr<HttpResponse> EndSession(const Sources& sources, const Question& question);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a visitor changes: his session, jobs, agents.
+// Handlers of requests that change something: sessions, jobs, agents.
 #include <fmt/format.h>
 
 #include "absl/time/clock.h"
@@ -10,13 +10,13 @@
 namespace hone::tracker {
 namespace {
 
-constexpr size_t kLongestReason = 1000;
+constexpr size_t kReasonBytesMax = 1000;
 
 Json SessionToJson(const FarmIdentity& identity, bool session) {
   return {{"role", Name(identity.role)}, {"name", identity.name}, {"session", session}};
 }
 
-// The first name of the address: an agent's.
+// The answer after a change of the agent that the path names.
 absl::StatusOr<HttpResponse> Changed(const Question& question, const absl::Status& status) {
   if (!status.ok()) return status;
   return JsonResponse({{"agent", question.names[0]}});
@@ -59,8 +59,8 @@ absl::StatusOr<HttpResponse> CancelJob(const Sources& sources, const Question& q
 absl::StatusOr<HttpResponse> DrainAgent(const Sources& sources, const Question& question) {
   const std::string& agent = question.names[0];
   HONE_ASSIGN_OR_RETURN(const std::string reason, question.Text("reason"));
-  if (reason.size() > kLongestReason) {
-    return absl::InvalidArgumentError(fmt::format("the reason is longer than {} bytes", kLongestReason));
+  if (reason.size() > kReasonBytesMax) {
+    return absl::InvalidArgumentError(fmt::format("the reason is too long; the limit is {} bytes", kReasonBytesMax));
   }
   const auto drained = Await<v1::DrainResponse>(
       [&](Done<v1::DrainResponse> done) { sources.shell->Drain(agent, reason, std::move(done)); });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is said of the tracker as a whole: health and metrics.
+// Handlers for the tracker as a whole: health, metrics, and the stream of events.
 #include <string>
 #include <utility>
 
@@ -10,11 +10,11 @@
 
 namespace hone::tracker {
 
-// Anybody may ask whether it is well; what ails it is for those who may see the farm.
+// Every caller learns whether the tracker is healthy. The reasons are only for callers who may read the farm.
 absl::StatusOr<HttpResponse> ShowHealth(const Sources& sources, const Question& question) {
   std::string trouble;
-  sources.shell->Look([&trouble](const Farm& farm, absl::Time) { trouble = farm.trouble(); });
-  const HealthFacts facts{.trouble = std::move(trouble),
+  sources.shell->Look([&trouble](const Farm& farm, absl::Time) { trouble = farm.storage_failure(); });
+  const HealthFacts facts{.storage_failure = std::move(trouble),
                           .disk_free_bytes = DiskUseOf(sources.store->path()).free_bytes,
                           .now = absl::Now(),
                           .not_before = sources.not_before};
@@ -39,12 +39,12 @@ absl::StatusOr<HttpResponse> ShowMetrics(const Sources& sources, const Question&
 absl::StatusOr<HttpResponse> StreamEvents(const Sources& sources, const Question& question) {
   HttpResponse response{.type = "text/event-stream"};
   response.headers.emplace_back("X-Accel-Buffering", "no");
-  const bool is_somebody = question.visitor.shown.has_value();  // on loopback all is this user's
+  const bool is_somebody = question.visitor.shown.has_value();  // false on loopback, where all callers are one user
   response.stream = [feed = sources.events, who = is_somebody ? question.visitor.identity.name : "",
                      last = std::string(question.request.Header("last-event-id")),
                      welcome = sources.visitors->WhileWelcome(question.visitor)](std::function<void(Chunk)> send) {
     std::shared_ptr<void> subscription = feed->Subscribe(who, last, welcome, send);
-    if (subscription == nullptr) send(nullptr);  // too many watch: it ends, and the browser comes again
+    if (subscription == nullptr) send(nullptr);  // too many subscribers: the stream ends and the browser tries again
     return subscription;
   };
   return response;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs, devices, and the overview: what the farm knows, without the records.
+// Handlers for jobs, devices and the overview, which read the farm but no records.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,13 +22,13 @@ constexpr size_t kMostRunning = 50;  // jobs in the overview
 struct JobPage {
   std::vector<std::string> ids;  // newest first
   bool more = false;
-  bool found = true;  // the job that it begins after
+  bool found = true;  // whether the job that the page begins after is known
 };
 
 JobPage PageOf(Shell& shell, const v1::ListJobsRequest& filter, const std::string& after, size_t limit) {
   JobPage page{.found = after.empty()};
   shell.Look([&](const Farm& farm, absl::Time) {
-    // All of them: the one that it begins after may have ended since the page before.
+    // The whole list is searched, because the job that the page begins after may have ended meanwhile.
     for (const v1::Job* job : farm.jobs().List({})) {
       const bool fits = (filter.group().empty() || filter.group() == job->spec().group()) &&
                         !(filter.only_open() && JobBook::Ended(*job));
@@ -44,10 +44,11 @@ JobPage PageOf(Shell& shell, const v1::ListJobsRequest& filter, const std::strin
 }  // namespace
 
 absl::StatusOr<HttpResponse> ListJobs(const Sources& sources, const Question& question) {
-  HONE_ASSIGN_OR_RETURN(const int64_t limit, question.Number("limit", kUsualJobs, 1, static_cast<int64_t>(kMostJobs)));
+  HONE_ASSIGN_OR_RETURN(const int64_t limit,
+                        question.Number("limit", kUsualJobs, 1, static_cast<int64_t>(kPageJobsMax)));
   const std::string state = question.Parameter("state"), after = question.Parameter("after");
   if (state != "" && state != "open" && state != "all") {
-    return absl::InvalidArgumentError(fmt::format("state={}: it is open or all", state));
+    return absl::InvalidArgumentError(fmt::format("state={}: give open or all", state));
   }
   v1::ListJobsRequest filter;
   filter.set_only_open(state == "open");

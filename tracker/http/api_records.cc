@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records: search, winners, export; and what they say of one workload and of one candidate.
+// Handlers for records: search, winners, export, and pages about one workload or one candidate.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -23,8 +23,8 @@ constexpr int64_t kUsualPoints = 2000, kMostPoints = 10'000;
 constexpr int64_t kUsualSamples = 300, kMostSamples = 1000;
 constexpr int64_t kMostExported = 10'000;
 constexpr int64_t kMostTrials = 10'000;
-constexpr size_t kPageBytes = 4 << 20;    // what rows of a page may weigh; one row comes however much it weighs
-constexpr size_t kTrialBytes = 64 << 20;  // and those that importance is reckoned from
+constexpr size_t kPageBytes = 4 << 20;    // memory of the rows of a page; a page has at least one row, of any size
+constexpr size_t kTrialBytes = 64 << 20;  // memory of the rows from which importance is computed
 constexpr size_t kMostWinners = 200;      // of one workload
 
 absl::StatusOr<records::Filter> FilterOf(const Question& question, int64_t usual, int64_t most) {
@@ -48,13 +48,13 @@ absl::StatusOr<records::Filter> FilterOf(const Question& question, int64_t usual
   } else if (!kind.empty()) {
     filter.failure = records::FailureKindFromName(kind);
     if (!filter.failure.has_value()) {
-      return absl::InvalidArgumentError(fmt::format("kind={}: it is timed, failed, or a kind of failure", kind));
+      return absl::InvalidArgumentError(fmt::format("kind={}: give timed, failed, or a kind of failure", kind));
     }
   }
   return filter;
 }
 
-// "3.1.4.1": where the next page of winners begins.
+// The position where the next page of winners begins, as text: "3.1.4.1".
 std::string Print(const records::KeyNumbers& numbers) { return fmt::format("{}", fmt::join(numbers, ".")); }
 
 absl::StatusOr<records::KeyNumbers> ParseNumbers(const std::string& text) {
@@ -65,29 +65,30 @@ absl::StatusOr<records::KeyNumbers> ParseNumbers(const std::string& text) {
     const auto [stopped, error] = std::from_chars(at, end, numbers[i]);
     const bool last = i + 1 == numbers.size();
     if (error != std::errc() || (last ? stopped != end : stopped == end || *stopped != '.')) {
-      return absl::InvalidArgumentError(fmt::format("after={}: give the `next` of the page before", text));
+      return absl::InvalidArgumentError(fmt::format("after={}: give the `next` of the previous page", text));
     }
     at = last ? stopped : stopped + 1;
   }
   return numbers;
 }
 
-// kNotFound: no record is of it; without the path that the store names, which is the tracker's own affair.
+// The text of a workload. kNotFound: no record has it; the error omits the path of the records file, which is private.
 absl::StatusOr<std::string> TextOf(const records::Store& store, const std::string& digest) {
   absl::StatusOr<std::string> text = store.WorkloadText(digest);
   if (!absl::IsNotFound(text.status())) return text;
-  return absl::NotFoundError(fmt::format("no record is of a workload {}", digest));
+  return absl::NotFoundError(fmt::format("there are no records of workload {}", digest));
 }
 
-// Points of a workload: in the order measured, or the newest first.
+// A page of records of a workload: in the order measured, or the newest first.
 absl::StatusOr<records::Page> PointsOf(const records::Store& store, const records::Filter& filter,
                                        const std::string& order, int64_t before_row) {
   if (order == "newest") return store.Newest(filter, before_row > 0 ? before_row : INT64_MAX);
   if (order.empty() && before_row == 0) return store.Query(filter);
-  return absl::InvalidArgumentError(fmt::format("order={}: it is newest, and only then there is a before_row", order));
+  return absl::InvalidArgumentError(
+      fmt::format("order={}: give newest or nothing; before_row goes only with newest", order));
 }
 
-// At least some winners, if there are any; `next` is null at the end.
+// A page of winners from `after` on; empty only where there are none. `next` is null in the last page.
 absl::StatusOr<Json> BestPageToJson(const records::Store& store, const records::Filter& filter,
                                     records::KeyNumbers after, size_t limit) {
   Json best = Json::array(), next = nullptr;
@@ -144,7 +145,7 @@ absl::StatusOr<HttpResponse> ShowWorkload(const Sources& sources, const Question
   HONE_ASSIGN_OR_RETURN(const std::string text, TextOf(*sources.store, digest));
   HONE_ASSIGN_OR_RETURN(const records::Page page,
                         PointsOf(*sources.store, filter, question.Parameter("order"), before_row));
-  // A fingerprint is longer than all the rest of a point, and the same in most of them.
+  // Points name their device by an index, because a fingerprint is longer than the rest of a point.
   Json points = Json::array(), devices = Json::array();
   std::map<std::string, size_t> numbers;
   for (const records::StoredRecord& row : page.rows) {
@@ -155,7 +156,7 @@ absl::StatusOr<HttpResponse> ShowWorkload(const Sources& sources, const Question
   Json json = {{"points", std::move(points)}, {"devices", std::move(devices)}, {"more", page.more}};
   if (filter.after_row > 0 || before_row > 0) return JsonResponse(json);
   HONE_ASSIGN_OR_RETURN(const Json best, BestPageToJson(*sources.store, filter, {}, kMostWinners));
-  // Of any record: none may be timed, confirmed or of the device that was asked for.
+  // Any record tells the operator, because the filter may match none.
   HONE_ASSIGN_OR_RETURN(const records::Page any, sources.store->Query({.workload_digest = digest, .limit = 1}));
   json["workload"] = digest;
   json["operator"] = any.rows.empty() ? "" : any.rows[0].record.operator_label;
@@ -213,10 +214,10 @@ absl::StatusOr<HttpResponse> ShowCandidate(const Sources& sources, const Questio
   if (number) page = sources.store->Query(filter);
   if (!page.ok()) return page.status();
   if (page->rows.empty() || page->rows[0].row != row) {
-    return absl::NotFoundError(fmt::format("there is no candidate {}; it is the `row` of a record", name));
+    return absl::NotFoundError(fmt::format("there is no candidate {}; give the `row` of a record", name));
   }
   Json json = RecordToJson(page->rows[0]);
-  // What a person copies to have the record beside the model that it is of, or its kernel.
+  // Commands for users to copy: one prints the record, one generates its kernel.
   json["command"] = QueryCommand(page->rows[0]);
   const std::optional<std::string> kernel = KernelCommand(page->rows[0].record);
   json["kernel_command"] = kernel.has_value() ? Json(*kernel) : Json(nullptr);

@@ -11,7 +11,7 @@
 namespace hone::tracker {
 namespace {
 
-// Whether a terminal shows it as it is.
+// Whether the character is plain ASCII text, which a terminal does not interpret.
 bool IsShown(char c) { return c == '\n' || (c >= ' ' && c <= '~'); }
 
 std::string Line(std::string_view text) { return fmt::format("{}{}", text, text.ends_with('\n') ? "" : "\n"); }
@@ -29,7 +29,7 @@ std::optional<std::string> KernelCommand(const records::Record& record) {
   const std::string& target = record.key.target;
   if (!std::all_of(text.begin(), text.end(), IsShown)) return std::nullopt;
   if (!std::all_of(target.begin(), target.end(), [](char c) { return c != '\n' && IsShown(c); })) return std::nullopt;
-  // No text can have a line that is made of its own digest.
+  // The end mark contains the digest of the text, so no line of the text can equal it.
   const std::string end = fmt::format("END_{:.16}", Sha256Hex(text));
   return fmt::format("hone-opt - --target {} --passes=all <<'{}'\n{}{}\n", ShellWord(target), end, text, end);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Commands that a person copies from a page into a shell. What is in them comes from records, which others may have
-// written, so nothing of it can end a quotation or begin a command of its own.
+// Shell commands that a user copies from a page. They contain text from records that other users may have written, so
+// all of it is quoted: no record can end a quotation or start another command.
 #ifndef HONE_TRACKER_HTTP_COMMANDS_H_
 #define HONE_TRACKER_HTTP_COMMANDS_H_
 
@@ -11,11 +11,12 @@
 
 namespace hone::tracker {
 
-// Prints the record with `hone`.
+// The command that prints the record with `hone`.
 std::string QueryCommand(const records::StoredRecord& stored);
 
-// Makes the kernel anew with `hone-opt`, as text, of the workload and the schedule in it: needs neither tracker nor
-// records. The record must have its workload's text. nullopt: a text has characters that are for a terminal.
+// The command that generates the record's kernel as text with `hone-opt`. It contains workload and schedule, so it
+// needs neither tracker nor records. The record must have the text of its workload. nullopt: a text has control
+// characters.
 std::optional<std::string> KernelCommand(const records::Record& record);
 
 }  // namespace hone::tracker

@@ -17,7 +17,7 @@ namespace asio = boost::asio;
 namespace beast = boost::beast;
 namespace http = boost::beast::http;
 
-// The page may load and ask what is ours and nothing else, and nobody may frame it.
+// Headers of every answer: a page may load from and connect to this server only, and no site may show it in a frame.
 constexpr std::pair<const char*, const char*> kHeaders[] = {
     {"Content-Security-Policy",
      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src "
@@ -28,10 +28,10 @@ constexpr std::pair<const char*, const char*> kHeaders[] = {
     {"Cross-Origin-Opener-Policy", "same-origin"},
     {"Cross-Origin-Resource-Policy", "same-origin"},
 };
-constexpr size_t kMostDrained = 1 << 20;
+constexpr size_t kDrainedBytesMax = 1 << 20;  // read and ignored after the last answer
 
-// The length of a 304 would be that of what is not sent again.
-bool SaysLength(const HttpResponse& response) { return response.stream == nullptr && response.status != 304; }
+// Whether the answer has a Content-Length. In a 304 it would be the length of the body that is not sent.
+bool HasLength(const HttpResponse& response) { return response.stream == nullptr && response.status != 304; }
 
 template <typename Message>
 void SetHeaders(const HttpResponse& response, Message& message) {
@@ -103,7 +103,7 @@ void Connection<Stream>::ReadRequest() {
   });
 }
 
-// Whether the client holds back the body until it hears that the header is good; RFC 9110, 10.1.1.
+// Whether the client sends the body only after a "100 Continue" (RFC 9110, 10.1.1).
 template <typename Stream>
 bool Connection<Stream>::AwaitsContinue() const {
   const auto& message = parser_->get();
@@ -134,7 +134,7 @@ void Connection<Stream>::TakeRequest(Error error) {
   }
   if (error) return Leave();
   Tcp().expires_never();
-  // Only the answer's arrival keeps the connection alive: nothing is read meanwhile.
+  // Nothing is read until the answer comes; this callback keeps the connection alive.
   host_.ask(Request(), [self = this->shared_from_this()](HttpResponse response, std::shared_ptr<void> on_its_way) {
     asio::post(self->stream_.get_executor(),
                [self, response = std::move(response), on_its_way = std::move(on_its_way)]() mutable {
@@ -147,7 +147,7 @@ template <typename Stream>
 void Connection<Stream>::Refuse(int status, const char* why) {
   HttpResponse refusal = ErrorResponse(absl::InvalidArgumentError(why));
   refusal.status = status;
-  parser_.reset();  // whatever comes after it is not a request
+  parser_.reset();  // nothing that follows is read as a request
   Send(std::move(refusal));
 }
 
@@ -184,7 +184,7 @@ void Connection<Stream>::Send(HttpResponse response) {
   const bool again = parser_.has_value() && parser_->get().keep_alive();
   message_->keep_alive(again);
   message_->body() = std::move(response.body);
-  if (SaysLength(response)) message_->prepare_payload();
+  if (HasLength(response)) message_->prepare_payload();
   SetPatience();
   http::async_write(stream_, *message_, [self = this->shared_from_this(), again](Error error, size_t) {
     if (error) return self->Close();
@@ -198,7 +198,7 @@ void Connection<Stream>::SendHead(const HttpResponse& response) {
   SetHeaders(response, *head_);
   const bool again = parser_->get().keep_alive();
   head_->keep_alive(again);
-  if (SaysLength(response)) head_->content_length(response.body.size());
+  if (HasLength(response)) head_->content_length(response.body.size());
   SetPatience();
   head_serializer_.emplace(*head_);
   http::async_write_header(stream_, *head_serializer_, [self = this->shared_from_this(), again](Error error, size_t) {
@@ -214,7 +214,7 @@ void Connection<Stream>::AfterAnswer(bool again) {
   again ? ReadRequest() : Leave();
 }
 
-// The piece of a stream is the body of an answer that ends with the connection.
+// Sends the head of a stream and subscribes to its chunks. The body ends with the connection.
 template <typename Stream>
 void Connection<Stream>::BeginStream(HttpResponse response) {
   head_.emplace();
@@ -225,10 +225,10 @@ void Connection<Stream>::BeginStream(HttpResponse response) {
   http::async_write_header(
       stream_, *head_serializer_,
       [self = this->shared_from_this(), subscribe = std::move(response.stream)](Error error, size_t) {
-        // Closed meanwhile: whoever sends must not be told of a connection that nobody closes again.
+        // If the connection was closed meanwhile, it must not subscribe, because the subscription would never end.
         if (error || !self->Tcp().socket().is_open()) return self->Close();
         self->AwaitEnd();
-        // Weak: who sends must not keep a connection that has gone.
+        // A weak pointer, so that the sender of chunks does not keep a closed connection alive.
         const std::weak_ptr<Connection> weak = self;
         self->subscription_ = subscribe([weak, executor = self->stream_.get_executor()](Chunk chunk) {
           asio::post(executor, [weak, chunk = std::move(chunk)]() mutable {
@@ -238,7 +238,7 @@ void Connection<Stream>::BeginStream(HttpResponse response) {
       });
 }
 
-// The other side says nothing more; that it has gone is seen by reading.
+// Reads during a stream only to notice that the client has closed the connection.
 template <typename Stream>
 void Connection<Stream>::AwaitEnd() {
   Tcp().expires_never();
@@ -253,7 +253,7 @@ void Connection<Stream>::Push(Chunk chunk) {
   ending_ = chunk == nullptr;
   if (ending_ && chunks_.empty()) return Close();
   if (ending_) return;
-  // By bytes: what somebody missed comes in many small pieces at once.
+  // The limit counts bytes instead of chunks, because missed events come as many small chunks at once.
   if (!chunks_.empty() && chunk_bytes_ + chunk->size() > host_.limits.stream_backlog) return Close();
   chunk_bytes_ += chunk->size();
   chunks_.push_back(std::move(chunk));
@@ -272,7 +272,8 @@ void Connection<Stream>::WriteChunk() {
   });
 }
 
-// Ends it so that what was sent arrives: a socket that is closed with something unread takes the answer back.
+// Closes the connection so that the answer still arrives. Closing a socket with unread input would reset the connection
+// and might discard the answer, so the input is read first.
 template <typename Stream>
 void Connection<Stream>::Leave() {
   SetPatience();
@@ -289,7 +290,7 @@ template <typename Stream>
 void Connection<Stream>::Drain() {
   stream_.async_read_some(asio::buffer(ignored_), [self = this->shared_from_this()](Error error, size_t bytes) {
     self->drained_ += bytes;
-    error || self->drained_ > kMostDrained ? self->Close() : self->Drain();
+    error || self->drained_ > kDrainedBytesMax ? self->Close() : self->Drain();
   });
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One connection of the HTTP server, plain or over TLS: requests read one after the other, each answered before the
-// next is read. For server.cc alone. Everything runs on the server's thread but what is said to be safe from any.
+// One connection of the HTTP server, plain or over TLS. It reads one request at a time and answers it before it reads
+// the next. Used only by server.cc. Everything runs on the server's thread, except where a comment says that any thread
+// may call.
 #ifndef HONE_TRACKER_HTTP_CONNECTION_H_
 #define HONE_TRACKER_HTTP_CONNECTION_H_
 
@@ -22,26 +23,26 @@ namespace hone::tracker {
 using PlainStream = boost::beast::tcp_stream;
 using TlsStream = boost::beast::ssl_stream<boost::beast::tcp_stream>;
 
-// What a connection asks of its server.
+// The functions of the server that a connection calls.
 struct ConnectionHost {
   HttpLimits limits;
-  // Has the request answered; `done` is called at most once, by any thread: not where the server ends first.
-  // on_its_way: to be let go when the answer is taken.
+  // Answers the request. `done` is called at most once, by any thread; never if the server ends first.
+  // on_its_way: a token of the answer's memory (answers.h); it must be destroyed once the answer is sent.
   using Done = std::function<void(HttpResponse answer, std::shared_ptr<void> on_its_way)>;
   std::function<void(HttpRequest request, Done done)> ask;
-  std::function<void()> closed;  // once, at its end
+  std::function<void()> closed;  // called once, when the connection is destroyed
 };
 
 template <typename Stream>
 class Connection final : public std::enable_shared_from_this<Connection<Stream>> {
  public:
-  // `tls`: of a TlsStream, which it must outlive.
+  // tls: the context of a TlsStream, which must outlive the stream; null for plain HTTP.
   Connection(Stream stream, std::string peer, ConnectionHost host, std::shared_ptr<boost::asio::ssl::context> tls)
       : tls_(std::move(tls)), stream_(std::move(stream)), peer_(std::move(peer)), host_(std::move(host)) {}
   ~Connection() { host_.closed(); }
 
   void Run();
-  void Close();  // now
+  void Close();  // at once, without sending what is left
 
  private:
   using Error = boost::beast::error_code;
@@ -77,12 +78,12 @@ class Connection final : public std::enable_shared_from_this<Connection<Stream>>
   boost::beast::flat_buffer buffer_;
   std::optional<Parser> parser_;
   std::optional<Message> message_;
-  std::shared_ptr<void> on_its_way_;  // the message
+  std::shared_ptr<void> on_its_way_;  // the token of message_
   std::optional<Head> head_;
   std::optional<boost::beast::http::response_serializer<boost::beast::http::empty_body>> head_serializer_;
   std::deque<Chunk> chunks_;  // the first one is being written
-  size_t chunk_bytes_ = 0;    // of all of them
-  bool ending_ = false;       // nothing more comes into the stream
+  size_t chunk_bytes_ = 0;    // of all chunks_
+  bool ending_ = false;       // the stream ends after chunks_
   std::array<char, 1024> ignored_;
   size_t drained_ = 0;
   std::shared_ptr<void> subscription_;

@@ -13,10 +13,10 @@ namespace hone::tracker {
 namespace {
 
 constexpr size_t kMostSubscribers = 1000;
-constexpr size_t kKept = 240;  // events: a minute of a busy farm
+constexpr size_t kEventsKept = 240;  // a minute of a busy farm
 constexpr auto kHeartbeat = std::chrono::seconds(15);
-constexpr auto kAllJobs = std::chrono::seconds(2);   // how often also what no event tells: what a job waits for
-constexpr auto kOverview = std::chrono::minutes(1);  // how often also what is never still: the time, room on the disk
+constexpr auto kAllJobs = std::chrono::seconds(2);   // how often all jobs are read: waiting_for changes without events
+constexpr auto kOverview = std::chrono::minutes(1);  // how often fields that always change (time, disk) are sent
 constexpr auto kTurn = std::chrono::milliseconds(250);
 constexpr int kShare = 10;
 
@@ -33,7 +33,7 @@ std::string EventRing::IdOf(int64_t number) const { return fmt::format("{}-{}", 
 Chunk EventRing::Add(std::string_view name, const Json& data) {
   chunks_.push_back(std::make_shared<const std::string>(Framed(name, IdOf(++last_), Dumped(data))));
   bytes_ += chunks_.back()->size();
-  while (chunks_.size() > most_ || (chunks_.size() > 1 && bytes_ > kMostBytes)) {
+  while (chunks_.size() > most_ || (chunks_.size() > 1 && bytes_ > kBytesMax)) {
     bytes_ -= chunks_.front()->size();
     chunks_.pop_front();
   }
@@ -47,7 +47,7 @@ void EventRing::BeginAnew() {
 }
 
 std::vector<Chunk> EventRing::After(std::string_view last_id) const {
-  const int64_t first = last_ - static_cast<int64_t>(chunks_.size());  // the one before those that are kept
+  const int64_t first = last_ - static_cast<int64_t>(chunks_.size());  // number of the event before the oldest kept one
   for (int64_t number = first; number <= last_; ++number) {
     if (last_id == IdOf(number)) return {chunks_.begin() + (number - first), chunks_.end()};
   }
@@ -80,7 +80,7 @@ Json Differences::Take(const std::map<std::string, Json>& now, const std::vector
 EventFeed::EventFeed(Shell* shell, std::filesystem::path records)
     : shell_(shell),
       records_(std::move(records)),
-      ring_(fmt::format("{:x}", absl::ToUnixMillis(shell->started())), kKept) {}
+      ring_(fmt::format("{:x}", absl::ToUnixMillis(shell->started())), kEventsKept) {}
 
 EventFeed::~EventFeed() {
   {
@@ -102,7 +102,7 @@ void EventFeed::Loop() {
       wake_.wait(lock, [this] { return stopping_ || !subscribers_.empty(); });
       if (wake_.wait_for(lock, kTurn, [this] { return stopping_; })) return;
     }
-    Turn(std::chrono::steady_clock::now(), absl::Now());
+    Poll(std::chrono::steady_clock::now(), absl::Now());
   }
 }
 
@@ -111,8 +111,8 @@ std::shared_ptr<void> EventFeed::Subscribe(const std::string& who, const std::st
   const std::lock_guard lock(mutex_);
   const auto of_his =
       std::count_if(subscribers_.begin(), subscribers_.end(), [&](const auto& s) { return s.second->who == who; });
-  if (subscribers_.size() >= kMostSubscribers || (!who.empty() && of_his >= kMostOfOne)) return nullptr;
-  // While nobody watched, nobody looked: what came and went since then is in no event.
+  if (subscribers_.size() >= kMostSubscribers || (!who.empty() && of_his >= kStreamsPerIdentityMax)) return nullptr;
+  // Without subscribers the feed did not poll, so changes since then are in no event.
   if (subscribers_.empty()) ring_.BeginAnew();
   for (const Chunk& missed : ring_.After(last_id)) send(missed);
   const int64_t number = ++last_subscriber_;
@@ -130,7 +130,7 @@ bool EventFeed::Watched() {
 }
 
 void EventFeed::EndForThoseNotWelcome() {
-  // What it asks is not its own: without the lock, of those who are there now.
+  // `welcome` is foreign code, so it is called without the lock, on a copy of the subscribers.
   std::map<int64_t, std::shared_ptr<Subscriber>> here;
   {
     const std::lock_guard lock(mutex_);
@@ -143,7 +143,7 @@ void EventFeed::EndForThoseNotWelcome() {
   }
 }
 
-void EventFeed::Turn(SteadyTime now, absl::Time time) {
+void EventFeed::Poll(SteadyTime now, absl::Time time) {
   if (!Watched()) return;
   EndForThoseNotWelcome();
   Json event = Json::object();
@@ -171,13 +171,13 @@ void EventFeed::TakeIfDue(Look& look, SteadyTime now, const char* name, Json& ev
   if (!taken.is_null()) event[name] = std::move(taken);
 }
 
-// Only jobs whose figures moved are asked for, and now and then all of them. One that ended is told once more, and then
-// that it is gone; one that is open, but behind too many newer ones, is told once more too, and then when it runs or
-// ends.
+// Reads only jobs whose signs changed, and all jobs once per kAllJobs. A job that ended is reported a last time and
+// then as gone. An open job that newer ones push out of the list is also reported a last time, and again when it runs
+// or ends.
 Json EventFeed::TakeJobs(SteadyTime now, absl::Time time) {
   const bool all = now >= all_jobs_due_;
   if (all) all_jobs_due_ = now + kAllJobs;
-  std::map<std::string, std::string> signs = SignsOfOpenJobs(*shell_, kMostJobs);
+  std::map<std::string, std::string> signs = SignsOfOpenJobs(*shell_, kPageJobsMax);
   std::vector<std::string> asked;
   for (const auto& [id, sign] : signs) {
     const auto before = job_signs_.find(id);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// One stream of what changes in the farm, for everybody who watches it: jobs, devices and counts, as server-sent
-// events.
+// The stream of changes in the farm: jobs, devices and counts, as server-sent events for all subscribers.
 //
-// Changes are gathered and told at most four times a second, and each event is built once, however many watch; while
-// nobody does, nobody looks. Who was away for a moment gets what he missed; who was away for longer, comes first, or
-// left nobody behind who watched, is told to ask anew ("reset"). A look never takes more than a tenth of the time.
-// docs/API.md describes the events. Safe from any thread. Start at Subscribe; Turn is what its thread does.
+// The feed polls the farm at most four times a second and builds each event once for all subscribers. Without
+// subscribers it does not poll. A subscriber that comes back after a short break gets the events it missed. A new one,
+// or one whose missed events are gone, is told to load everything again ("reset"). Polling takes at most a tenth of the
+// time. docs/API.md describes the events. Safe from any thread. Start at Subscribe, and at Poll, which the feed's
+// thread calls.
 #ifndef HONE_TRACKER_HTTP_EVENTS_H_
 #define HONE_TRACKER_HTTP_EVENTS_H_
 
@@ -30,18 +30,20 @@
 
 namespace hone::tracker {
 
-// The newest events, for who was away. Not thread-safe.
+// The newest events, for subscribers that come back. Not thread-safe.
 class EventRing {
  public:
-  // Of all events together; the newest is kept whatever it has. A busy farm's minute is far below.
-  static constexpr size_t kMostBytes = size_t{32} << 20;
-  // boot: of this start of the tracker: numbers of another one mean nothing. most: how many are kept.
+  // The limit for all events together; the newest is kept whatever its size. A busy farm's minute is far below.
+  static constexpr size_t kBytesMax = size_t{32} << 20;
+  // boot: identifies this start of the tracker, because event numbers of another start mean nothing. most: how many
+  // events are kept.
   EventRing(std::string boot, size_t most) : boot_(std::move(boot)), most_(most) {}
 
+  // Adds an event and returns it in the form that is sent.
   Chunk Add(std::string_view name, const Json& data);
-  // Whoever comes with an id that was given until now is to ask all anew.
+  // Forgets all events: a subscriber that comes back with an id given before is told to reset.
   void BeginAnew();
-  // What comes after the event of that id, or that all is to be asked anew.
+  // The events after the one with that id; a single "reset" event where they are not known any more.
   std::vector<Chunk> After(std::string_view last_id) const;
 
  private:
@@ -54,13 +56,13 @@ class EventRing {
   std::deque<Chunk> chunks_;
 };
 
-// What differs from what was told before, by name. Not thread-safe.
+// The differences between the current objects and those reported before. Not thread-safe.
 class Differences {
  public:
-  // Takes how all things are now, by name. Fields in `fleeting`, which are never still, make no difference.
-  // Returns {"changed": [...], "gone": [names]}, or null where all is as it was.
+  // Compares all current objects, by name, with those of the last call. Fields in `fleeting`, which always change, do
+  // not count. Returns {"changed": [objects], "gone": [names]}, or null where nothing changed.
   Json Take(const std::map<std::string, Json>& now, const std::vector<std::string>& fleeting);
-  // Nothing is told of that one any more, not even that it is gone; when it comes again, it is told.
+  // Forgets an object: it is not reported as gone, and is reported as changed when it comes again.
   void Forget(const std::string& name) { told_.erase(name); }
 
  private:
@@ -69,25 +71,24 @@ class Differences {
 
 class EventFeed {
  public:
-  // The system's clock may be set back; what is due must not wait for it.
+  // Polling is timed by a steady clock, because the system's clock may be set back.
   using SteadyTime = std::chrono::steady_clock::time_point;
-  // Streams of one identity: a person's pages and scripts, but not all that there may be.
-  static constexpr int kMostOfOne = 32;
+  // The most streams of one identity: enough for a user's pages and scripts, and few against the limit for all.
+  static constexpr int kStreamsPerIdentityMax = 32;
 
-  // shell and records must outlive it. It has no thread until Start.
+  // shell must outlive it. records: the path of the records file. It has no thread until Start.
   EventFeed(Shell* shell, std::filesystem::path records);
   ~EventFeed();
   void Start();
 
-  // who: name of an identity, "" on loopback, where all streams are one user's. last_id: of the last event that was
-  // seen, "" for none. welcome: asked now and then; once false, the stream ends. Pieces go to `send` until what is
-  // returned is let go. Null: too many watch, or too many of his.
+  // Subscribes. Chunks go to `send` until the returned token is destroyed. Null: there are too many subscribers, in all
+  // or of this identity. who: the identity's name, "" on loopback, where all streams are one user's. last_id: the id of
+  // the last event that the subscriber got, "" for none. welcome: called regularly; once false, the stream ends.
   std::shared_ptr<void> Subscribe(const std::string& who, const std::string& last_id, Present welcome,
                                   std::function<void(Chunk)> send);
 
-  // Looks what changed, and tells it. To be called again and again; what is not due yet is left alone. time: of the
-  // system's clock, for what is said.
-  void Turn(SteadyTime now, absl::Time time);
+  // Polls what is due and sends events about changes. Must be called regularly. time: the wall time, for the events.
+  void Poll(SteadyTime now, absl::Time time);
 
  private:
   struct Subscriber {
@@ -95,7 +96,7 @@ class EventFeed {
     Present welcome;
     std::function<void(Chunk)> send;
   };
-  // What is looked at now and then: not again before ten times as long as it took.
+  // Something that is polled: again after `least`, but not before ten times as long as the last poll took.
   struct Look {
     std::chrono::milliseconds least;
     SteadyTime due = SteadyTime::min();
@@ -110,13 +111,13 @@ class EventFeed {
 
   Shell* const shell_;
   const std::filesystem::path records_;
-  // Of Turn alone.
+  // Used only by Poll.
   Look jobs_look_{std::chrono::milliseconds(250)}, devices_look_{std::chrono::seconds(1)},
       overview_look_{std::chrono::seconds(1)};
   SteadyTime all_jobs_due_ = SteadyTime::min(), overview_due_ = SteadyTime::min(), heartbeat_due_ = SteadyTime::min();
-  std::map<std::string, std::string> job_signs_;
-  std::set<std::string> behind_;      // open jobs that are not told of
-  std::map<std::string, Json> jobs_;  // open ones, as last asked for
+  std::map<std::string, std::string> job_signs_;  // by job: a text that changes when its state or progress does
+  std::set<std::string> behind_;                  // open jobs that are not reported, because newer ones fill the list
+  std::map<std::string, Json> jobs_;              // open jobs, as last read
   Differences jobs_told_, devices_told_, overview_told_;
 
   std::mutex mutex_;

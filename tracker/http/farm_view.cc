@@ -13,16 +13,16 @@ namespace hone::tracker {
 
 std::vector<v1::Job> GetJobs(Shell& shell, const std::vector<std::string>& ids) {
   using Jobs = std::vector<v1::Job>;
-  return Await<Jobs>([&](Done<Jobs> done) { shell.GetJobLines(ids, std::move(done)); }).value_or(Jobs());
+  return Await<Jobs>([&](Done<Jobs> done) { shell.GetJobSummaries(ids, std::move(done)); }).value_or(Jobs());
 }
 
 std::map<std::string, Running> RunningOn(Shell& shell) {
   std::map<std::string, Running> running;
   shell.Look([&running](const Farm& farm, absl::Time) {
     for (const auto& [id, lease] : farm.batches().leases()) {
-      running[NameOf(lease.agent_id, lease.device_id)] = {farm.batches().JobOf(lease),
-                                                          farm.batches().Leased(lease).workload_digest(), lease.attempt,
-                                                          farm.OnTheWall(lease.started)};
+      const std::string& workload = farm.batches().WholeBatch(lease).workload_digest();
+      running[NameOf(lease.agent_id, lease.device_id)] = {farm.batches().JobOf(lease), workload, lease.attempt,
+                                                          farm.ToWallTime(lease.started)};
     }
   });
   return running;

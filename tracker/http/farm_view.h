@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The farm as pages and events show it: asked of the shell, each within what one call of a client may take.
+// Views of the farm for pages and events, read from the shell. Each holds the farm's lock no longer than a client's
+// call.
 #ifndef HONE_TRACKER_HTTP_FARM_VIEW_H_
 #define HONE_TRACKER_HTTP_FARM_VIEW_H_
 
@@ -16,22 +17,22 @@
 
 namespace hone::tracker {
 
-inline constexpr size_t kMostJobs = 500;  // of a page, and those whose changes its events tell
+inline constexpr size_t kPageJobsMax = 500;  // jobs in one page of a list, and jobs whose changes are events
 
-// What JobBook::LineOf says of them; those that went meanwhile lack. May wait for a commit, for all of them once.
+// The jobs as JobBook::SummaryOf; unknown ids are left out. May wait for one commit.
 std::vector<v1::Job> GetJobs(Shell& shell, const std::vector<std::string>& ids);
 
-// All running jobs, and as many of the newest queued ones as make it `most`, with a text that changes with their state
-// and progress.
+// All running jobs and the newest queued ones, together at most `most`: by id, with a text that changes with the job's
+// state and progress.
 std::map<std::string, std::string> SignsOfOpenJobs(Shell& shell, size_t most);
 
-// Those of the jobs that have not ended.
+// The ids of jobs that have not ended.
 std::set<std::string> OpenAmong(Shell& shell, const std::set<std::string>& ids);
 
-// What devices measure, by their name.
+// What each busy device measures, by "agent/device".
 std::map<std::string, Running> RunningOn(Shell& shell);
 
-// Counts, without the running jobs.
+// The overview's counts, without its list of running jobs.
 Json OverviewToJson(Shell& shell, const std::filesystem::path& records);
 
 }  // namespace hone::tracker

@@ -6,21 +6,22 @@
 namespace hone::tracker {
 namespace {
 
-constexpr int64_t kLeastFree = int64_t{256} << 20;  // some hours of a busy farm
+constexpr int64_t kFreeBytesMin = int64_t{256} << 20;  // enough for some hours of a busy farm
 constexpr absl::Duration kClockSlack = absl::Minutes(5);
 
 }  // namespace
 
 std::vector<HealthCheck> CheckHealth(const HealthFacts& facts) {
-  std::vector<HealthCheck> checks = {{"store", facts.trouble}, {"disk", ""}, {"clock", ""}};
-  if (facts.disk_free_bytes < kLeastFree) {
-    checks[1].why = fmt::format("{} MiB are left for the records; at 0 nothing is accepted any more: make room",
-                                facts.disk_free_bytes >> 20);
+  std::vector<HealthCheck> checks = {{"store", facts.storage_failure}, {"disk", ""}, {"clock", ""}};
+  if (facts.disk_free_bytes < kFreeBytesMin) {
+    checks[1].why =
+        fmt::format("only {} MiB of disk are left for the records; without room no result is accepted; free some space",
+                    facts.disk_free_bytes >> 20);
   }
   if (facts.now + kClockSlack < facts.not_before) {
     checks[2].why = fmt::format(
-        "the system's clock says {}, and the tracker was started at {} already: certificates are judged by a clock "
-        "that is wrong; set it",
+        "the system's clock shows {}, which is before the tracker's start at {}; set the clock, because certificates "
+        "are checked by it",
         absl::FormatTime(facts.now, absl::UTCTimeZone()), absl::FormatTime(facts.not_before, absl::UTCTimeZone()));
   }
   return checks;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the tracker does what it is for, for whoever watches it: /healthz.
+// The health checks of the tracker, for monitoring: /healthz.
 #ifndef HONE_TRACKER_HTTP_HEALTH_H_
 #define HONE_TRACKER_HTTP_HEALTH_H_
 
@@ -12,18 +12,18 @@
 namespace hone::tracker {
 
 struct HealthFacts {
-  std::string trouble;          // why nothing can be stored now; "" when it can
+  std::string storage_failure;  // why nothing can be stored; "" when storing works
   int64_t disk_free_bytes = 0;  // of the records' file system
   absl::Time now;               // by the system's clock
-  absl::Time not_before;        // the latest start of the tracker, as its state file knows: no clock may be behind that
+  absl::Time not_before;        // the latest start in the state file; a clock that shows less was set back
 };
 
 struct HealthCheck {
   std::string name;  // "store", "disk", "clock"
-  std::string why;   // what is wrong and what to do; empty: nothing
+  std::string why;   // what is wrong and what to do; empty: the check passed
 };
 
-// All checks, whatever they find. Pure.
+// Runs all checks and returns each, passed or not. Pure.
 std::vector<HealthCheck> CheckHealth(const HealthFacts& facts);
 
 }  // namespace hone::tracker

@@ -20,14 +20,15 @@ const std::vector<std::string>& Loopback() {
   return names;
 }
 
-// By which names browsers reach it. kInvalidArgument: it must not listen there.
+// The host names under which browsers reach the server. kInvalidArgument: without certificates it may listen only on
+// loopback.
 absl::StatusOr<std::vector<std::string>> HostsOf(const HttpSideOptions& options) {
   if (options.pki.empty()) {
     const std::string host = HostIn(options.listen);
     if (std::find(Loopback().begin(), Loopback().end(), host) != Loopback().end()) return Loopback();
     return absl::InvalidArgumentError(fmt::format(
-        "--http {}: without certificates it is for this machine alone; give 127.0.0.1:PORT, or let the farm listen on "
-        "HOST:PORT with --pki DIR, and HTTPS has the same certificates",
+        "--http {}: without certificates only this machine may connect; give 127.0.0.1:PORT, or let the farm listen on "
+        "HOST:PORT with --pki DIR, whose certificates HTTPS then uses",
         options.listen));
   }
   HONE_ASSIGN_OR_RETURN(const std::string pem, pki::ReadFile(pki::FilesIn(options.pki).identity));
@@ -36,7 +37,7 @@ absl::StatusOr<std::vector<std::string>> HostsOf(const HttpSideOptions& options)
   return hosts;
 }
 
-// The address that it has, but for the host: over TLS one that is in the certificate, since browsers take no other.
+// The address with a host that is in the certificate, because browsers accept no other over TLS.
 std::string AddressFor(const std::string& address, const std::vector<std::string>& hosts) {
   if (hosts.empty() || std::find(hosts.begin(), hosts.end(), HostIn(address)) != hosts.end()) return address;
   const bool is_local = std::find(Loopback().begin(), Loopback().end(), HostIn(address)) != Loopback().end();
@@ -55,7 +56,7 @@ absl::StatusOr<std::unique_ptr<HttpSide>> HttpSide::Start(const HttpSideOptions&
   std::string secret = options.secret;
   if (membership != nullptr) {
     HONE_ASSIGN_OR_RETURN(const std::string authority, membership->Fingerprint());
-    secret += authority;  // with another authority it is another farm, where nobody has a session
+    secret += authority;  // a new authority makes a new farm, in which old sessions are invalid
   }
   std::unique_ptr<HttpSide> side(new HttpSide());
   side->visitors_ = std::make_unique<Visitors>(membership, gate, secret, hosts);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tracker's HTTP side as a whole: joins the server, who may come, and what is answered.
+// The HTTP side of the tracker as a whole: the server, its visitors and its site, put together.
 #ifndef HONE_TRACKER_HTTP_HTTP_SIDE_H_
 #define HONE_TRACKER_HTTP_HTTP_SIDE_H_
 
@@ -19,20 +19,20 @@ struct HttpSideOptions {
   std::string listen;                            // HOST:PORT
   std::filesystem::path pki;                     // folder of the tracker's certificates; empty: plain HTTP, on loopback
   std::filesystem::path url_file;                // receives url(), closed to other users; empty: none
-  std::string secret;                            // as Visitors has it
-  absl::Time not_before = absl::InfinitePast();  // as HealthFacts has it
+  std::string secret;                            // as for Visitors
+  absl::Time not_before = absl::InfinitePast();  // as HealthFacts::not_before
 };
 
 class HttpSide {
  public:
-  // What it is given must outlive it; membership and gate: null without certificates.
-  // kInvalidArgument: plain HTTP on an address that others reach; else as HttpServer::Start.
+  // Starts serving. The arguments must outlive it. membership, gate: null without certificates. kInvalidArgument: plain
+  // HTTP on an address that other machines reach; other errors as HttpServer::Start.
   static absl::StatusOr<std::unique_ptr<HttpSide>> Start(const HttpSideOptions& options, Shell* shell,
                                                          const records::Store* store, const Membership* membership,
                                                          Gate* gate);
 
-  // Where a browser finds it: "https://HOST:PORT/", by a name of its certificate, or "http://127.0.0.1:PORT/#key=KEY",
-  // which is a secret.
+  // The URL for browsers: "https://HOST:PORT/", where HOST is a name in its certificate; or
+  // "http://127.0.0.1:PORT/#key=KEY", which is secret.
   const std::string& url() const { return url_; }
   void Stop() { server_->Stop(); }
 
@@ -43,7 +43,7 @@ class HttpSide {
   const Pages pages_{DashboardFiles()};
   std::unique_ptr<EventFeed> events_;
   std::unique_ptr<Site> site_;
-  std::unique_ptr<HttpServer> server_;  // ends first
+  std::unique_ptr<HttpServer> server_;  // destroyed before the members above, which its handlers use
   std::string url_;
 };
 

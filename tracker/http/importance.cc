@@ -12,8 +12,8 @@ namespace hone::tracker {
 namespace {
 
 constexpr size_t kMostDecisions = 64, kMostValues = 64;
-// A search decides a few dozen things, but a trial may say anything: of each so many words are read, and so many names
-// of all of them are reckoned with.
+// A search makes some dozen decisions, but a record may contain any text: at most so many words of a trial are read,
+// and at most so many names of all trials are considered.
 constexpr size_t kMostWords = 256, kMostNames = 256;
 
 // Calls take(name, value) for each word "name=value".
@@ -28,7 +28,7 @@ void ForEachDecision(std::string_view decisions, Take take) {
   }
 }
 
-// The names that most trials have, each with its number in order.
+// The names that occur in most trials, each with an index.
 std::map<std::string_view, size_t> NamesIn(const std::vector<Trial>& trials) {
   std::map<std::string_view, int64_t> counts;
   for (const Trial& trial : trials) {
@@ -44,7 +44,7 @@ std::map<std::string_view, size_t> NamesIn(const std::vector<Trial>& trials) {
   return names;
 }
 
-// What each trial decided, by the number of the name; "" where it did not.
+// The value of each trial, by index of the name and index of the trial; "" where the trial has no such decision.
 std::vector<std::vector<std::string_view>> DecidedIn(const std::vector<Trial>& trials,
                                                      const std::map<std::string_view, size_t>& names) {
   std::vector<std::vector<std::string_view>> decided(names.size(), std::vector<std::string_view>(trials.size()));
@@ -56,7 +56,7 @@ std::vector<std::vector<std::string_view>> DecidedIn(const std::vector<Trial>& t
   return decided;
 }
 
-// Logarithms of the times, from the mean of those of the same key.
+// The logarithms of the times, minus the mean of those with the same key.
 std::vector<double> Centered(const std::vector<Trial>& trials) {
   std::map<std::string, std::pair<double, double>> sums;  // by key: sum, count
   for (const Trial& trial : trials) {
@@ -72,7 +72,7 @@ std::vector<double> Centered(const std::vector<Trial>& trials) {
   return centered;
 }
 
-using Groups = std::map<std::string_view, std::vector<size_t>>;  // by value: which trials have it
+using Groups = std::map<std::string_view, std::vector<size_t>>;  // value to the indices of its trials
 
 double ShareOf(const Groups& groups, const std::vector<double>& centered) {
   double total = 0, between = 0;

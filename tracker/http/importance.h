@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which decisions of a search matter: how much of the differences between the times of trials each explains.
+// The importance of a search's decisions: how much of the differences between the times of trials each one explains.
 //
-// Pure. The share is that of the variance of the logarithm of the times which the values of one decision explain alone
-// (omega squared of a one-way analysis of variance). It is corrected for chance, so that a decision with as many values
-// as there are trials explains nothing. Shares need not add up to 1: decisions work together.
+// Pure. A decision's share is the part of the variance of the logarithms of the times that its values alone explain
+// (omega squared of a one-way analysis of variance). It is corrected for chance: a decision with a different value in
+// each trial explains nothing. Shares need not add up to 1, because decisions interact.
 #ifndef HONE_TRACKER_HTTP_IMPORTANCE_H_
 #define HONE_TRACKER_HTTP_IMPORTANCE_H_
 
@@ -14,13 +14,13 @@
 namespace hone::tracker {
 
 struct Trial {
-  std::string key;        // times are compared among trials of the same: target, device, compiler
+  std::string key;        // target, device and compiler; only times of trials with the same key are compared
   std::string decisions;  // "mr=7 nr=64"
   double seconds = 0;     // above 0
 };
 
 struct DecisionValue {
-  std::string value;  // "" of trials that had no such decision
+  std::string value;  // "" for trials without the decision
   int64_t trials = 0;
   double best_seconds = 0, median_seconds = 0;
 };
@@ -31,7 +31,7 @@ struct DecisionImportance {
   std::vector<DecisionValue> values;  // the fastest first
 };
 
-// The most important first; at most 64 decisions, of each at most 64 values.
+// Returns at most 64 decisions, the most important first, with at most 64 values each.
 std::vector<DecisionImportance> ImportanceOf(const std::vector<Trial>& trials);
 
 }  // namespace hone::tracker

@@ -35,7 +35,7 @@ Json MaybeTime(bool has, const google::protobuf::Timestamp& time) {
 
 Json InstantToJson(records::Instant time) { return TimeToJson(absl::FromUnixMillis(time.time_since_epoch().count())); }
 
-// Until the first of its limits is reached, at its present speed. Absent where it does not run or has no limit.
+// Seconds until the job reaches its first limit, at its present speed. nullopt where it does not run or has no limit.
 std::optional<double> SecondsLeft(const v1::Job& job, absl::Time now) {
   if (job.state() != v1::JOB_STATE_RUNNING) return std::nullopt;
   std::optional<double> left;
@@ -57,7 +57,7 @@ Json FailedToJson(const v1::JobProgress& progress) {
   return failed;
 }
 
-// Of one workload in one run of the model; 0 while it is not known.
+// The time of a workload's kernels in one run of the model; 0 while it is unknown.
 double Total(const v1::WorkloadSpec& spec, double seconds) { return static_cast<double>(spec.count()) * seconds; }
 
 Json WorkloadToJson(const v1::WorkloadSpec& spec, const v1::WorkloadProgress& progress, double before, double after) {
@@ -277,7 +277,7 @@ Json DriftToJson(const records::StoredRecord& stored) {
 Json RecordToJson(const records::StoredRecord& stored) {
   Json json = {{"row", stored.row}, {"median_ms", MedianToJson(stored.record)}};
   json.update(Json::parse(records::RecordToJson(stored.record)));
-  json["seed_text"] = std::to_string(stored.record.seed);  // JavaScript rounds numbers of 64 bits
+  json["seed_text"] = std::to_string(stored.record.seed);  // as text, because JavaScript rounds 64-bit numbers
   return json;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs, devices and records as the JSON that docs/API.md describes. Pure. Names and units are those of `hone --json`
-// where it has them: times of kernels in milliseconds, spans in seconds, instants as UTC text.
+// Jobs, devices and records as JSON (docs/API.md). Pure. Names and units are as in `hone --json`: times of kernels in
+// milliseconds, durations in seconds, points in time as UTC text.
 #ifndef HONE_TRACKER_HTTP_JSON_H_
 #define HONE_TRACKER_HTTP_JSON_H_
 
@@ -18,26 +18,27 @@ using Json = nlohmann::ordered_json;
 
 Json TimeToJson(absl::Time time);  // "2026-11-23T07:00:00.000Z"
 
-// A line of a list of jobs; now: for the time that is left.
+// A job as an entry of a list. now: the wall time, to compute the time that is left.
 Json JobToJson(const v1::Job& job, absl::Time now);
-// All of it, with its workloads.
+// A whole job, with its workloads.
 Json JobDetailToJson(const v1::Job& job, absl::Time now);
 
-// What a device measures: a job's batch.
+// The batch that a device measures.
 struct Running {
   std::string job, workload;
   int attempt = 0;
   absl::Time since;
 };
-// running: nullptr where it measures nothing.
+// running: null where the device measures nothing.
 Json DeviceToJson(const v1::Device& device, const Running* running);
 
-// A trial of a workload, as a point of a plot.
-// Of the repeats that count; null for a failure.
+// The median of the repeats that count, in milliseconds; null for a failure.
 Json MedianToJson(const records::Record& record);
 Json DriftToJson(const records::StoredRecord& stored);
-Json PointToJson(const records::StoredRecord& stored, size_t device);  // device: its number in a list beside it
-// A whole record: what a line of JSON has (docs/RECORDS.md), its row, and the median of the repeats that count.
+// A trial as a point of a plot. device: the index of its device in a list that is sent with the points.
+Json PointToJson(const records::StoredRecord& stored, size_t device);
+// A whole record: the fields of a JSON line (docs/RECORDS.md), its row number, and the median of the repeats that
+// count.
 Json RecordToJson(const records::StoredRecord& stored);
 Json BestToJson(const records::BestRecord& best);
 

@@ -60,7 +60,8 @@ void PrintWork(const Figures& figures, Exposition& text) {
   text.Sample(static_cast<double>(figures.farm.results_accepted()));
   text.Family("hone_results_stale_total", "counter", "Results that were refused: their lease was not live any more.");
   text.Sample(static_cast<double>(figures.farm.results_stale()));
-  text.Family("hone_results_recovered_total", "counter", "Results recorded by their receipt, their lease forgotten.");
+  text.Family("hone_results_recovered_total", "counter",
+              "Results of forgotten leases that were accepted by their receipt.");
   text.Sample(static_cast<double>(figures.farm.results_recovered()));
   text.Family("hone_leases_lost_total", "counter", "Leases that ended because a device was lost or too slow.");
   text.Sample(static_cast<double>(figures.farm.leases_lost()));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tracker's metrics as Prometheus reads them, in its text format 0.0.4. docs/guides/operating.md lists each.
+// The tracker's metrics in Prometheus' text format 0.0.4. docs/guides/operating.md lists them all.
 //
-// Labels are of few values each: kinds, states. Nothing is per candidate, job or workload: that is what records are
-// for. Pure but for CollectFigures. Start at PrintMetrics.
+// Labels have few values (kinds, states). No metric is per candidate, job or workload, because records hold these.
+// Pure, except CollectFigures and DiskUseOf. Start at PrintMetrics.
 #ifndef HONE_TRACKER_HTTP_METRICS_H_
 #define HONE_TRACKER_HTTP_METRICS_H_
 
@@ -21,12 +21,12 @@
 
 namespace hone::tracker {
 
-// Text in that format, family by family.
+// Builds text in that format, one metric family after the other.
 class Exposition {
  public:
   using Labels = std::vector<std::pair<std::string_view, std::string>>;
 
-  // Begins a family: its samples come next. type: "counter", "gauge", "histogram".
+  // Begins a family; the samples that follow belong to it. type: "counter", "gauge" or "histogram".
   void Family(std::string_view name, std::string_view type, std::string_view help);
   void Sample(double value, const Labels& labels = {});
   void Samples(const Histogram& histogram);
@@ -39,23 +39,23 @@ class Exposition {
   std::string family_, text_;
 };
 
-// What of the tracker is shown, as of one moment.
+// The figures that the metrics show, all of one moment.
 struct Figures {
   v1::GetFarmResponse farm;
-  std::map<std::string, int> jobs;              // by name of the state
-  std::map<std::string, int> activity, health;  // devices, by name
-  int drained = 0;                              // devices of drained agents
-  std::map<std::string, int64_t> outcomes;      // accepted, by kind; "timed" is none
+  std::map<std::string, int> jobs;              // number of jobs, by state
+  std::map<std::string, int> activity, health;  // number of devices, by activity and by health
+  int drained = 0;                              // number of devices of drained agents
+  std::map<std::string, int64_t> outcomes;      // accepted outcomes, by kind of failure; "timed": no failure
   Histogram lease_waits = LongTimes(), commits = ShortTimes();
-  bool storing = true;                             // the disk takes what is to be stored
-  int64_t records_bytes = 0, disk_free_bytes = 0;  // as DiskUse has it
+  bool storing = true;                             // false: storing fails, as with a full disk
+  int64_t records_bytes = 0, disk_free_bytes = 0;  // as DiskUse
   absl::Time started;
 };
 
 std::string PrintMetrics(const Figures& figures);
 
-// What the disk has left for the records, and what they take: the file, and its -wal, in which they wait to get into
-// it. 0 where the system does not say.
+// The size of the records (the file and its -wal, the write-ahead log), and the free space of their file system. 0
+// where the system does not say.
 struct DiskUse {
   int64_t records_bytes = 0, free_bytes = 0;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values of the protocol as metrics and JSON spell them: "queued", "measuring", "wrong_output".
+// Names of protocol enum values in metrics and JSON: "queued", "measuring", "wrong_output".
 #ifndef HONE_TRACKER_HTTP_NAMES_H_
 #define HONE_TRACKER_HTTP_NAMES_H_
 

@@ -23,7 +23,7 @@ namespace {
 constexpr absl::Duration kFirstWait = absl::Seconds(5), kLongestWait = absl::Hours(1);
 constexpr auto kRoundEvery = std::chrono::seconds(1);
 
-// Whom the address reaches, whatever is asked there.
+// The receiver of a notice: scheme, host and port of its URL.
 std::string ReceiverOf(const std::string& url) {
   const absl::StatusOr<NoticeUrl> parsed = ParseNoticeUrl(url);
   if (!parsed.ok()) return url;
@@ -76,8 +76,8 @@ void Notifier::Loop(const std::stop_token& stop) {
 
 void Notifier::Round(absl::Time now, const std::stop_token& stop) {
   std::erase_if(not_before_, [now](const auto& wait) { return wait.second <= now; });
-  std::set<std::string> failed;  // receivers; their other notices are due in the next round
-  for (const v1::Job& job : shell_->JobsToTell()) {
+  std::set<std::string> failed;  // receivers that failed in this round; their other notices wait for the next one
+  for (const v1::Job& job : shell_->JobsToNotify()) {
     const std::string receiver = ReceiverOf(job.spec().notify_url());
     if (not_before_.contains(job.id()) || failed.contains(receiver)) continue;
     v1::JobNotice notice = job.notice();
@@ -85,22 +85,22 @@ void Notifier::Round(absl::Time now, const std::stop_token& stop) {
     if (!allowed.ok()) {
       notice.set_problem(std::string(allowed.message()));
       notice.set_closed(true);
-      spdlog::warn("job {}: nobody is told that it ended: {}", job.id(), notice.problem());
-      shell_->TakeNotice(job.id(), notice);
+      spdlog::warn("job {}: the notice of its end is not sent: {}", job.id(), notice.problem());
+      shell_->RecordNotice(job.id(), notice);
       continue;
     }
     notice.set_attempts(notice.attempts() + 1);
     const absl::Status told = post_(job.spec().notify_url(), NoticeBody(job), stop);
-    if (!told.ok() && stop.stop_requested()) return;  // no fault of the receiver's: it is asked after the next start
+    if (!told.ok() && stop.stop_requested()) return;  // the stop ended the attempt; the next start repeats it
     notice.set_problem(std::string(told.message()));
     notice.set_closed(told.ok() || now - FromProto(job.ended()) > kGiveUpAfter);
     if (!told.ok()) {
-      spdlog::warn("job {}: nobody was told that it ended, attempt {}{}: {}", job.id(), notice.attempts(),
+      spdlog::warn("job {}: the notice of its end failed, attempt {}{}: {}", job.id(), notice.attempts(),
                    notice.closed() ? ", the last" : "", notice.problem());
       not_before_[job.id()] = now + WaitAfterAttempt(notice.attempts());
       failed.insert(receiver);
     }
-    shell_->TakeNotice(job.id(), notice);
+    shell_->RecordNotice(job.id(), notice);
   }
 }
 

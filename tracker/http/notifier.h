@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells those who asked for it that their job has ended: one thread that posts what the shell says is still to be told.
+// Sends the notices of ended jobs (hone submit --notify): one thread that posts each notice to the URL of its job.
 //
-// Nothing is kept here that must survive: the shell stores of every job whether that is done, so after a restart it
-// goes on. A receiver that fails is asked again, after waits that double up to an hour, for a day after the job's end.
-// One that hangs is waited for once a round, however many notices it has. What was taken just before a kill -9 may come
-// twice; the job's id is in it. docs/decisions/0158. Start at Notifier::Start.
+// The shell stores which notices are sent, so that the notifier resumes after a restart. A failed attempt is repeated
+// after waits that double up to an hour, until a day after the job's end. A receiver that hangs delays a round only
+// once, however many notices it has. A notice that was accepted just before a kill -9 may be sent twice; it contains
+// the job's id. docs/decisions/0158. Start at Notifier::Start.
 #ifndef HONE_TRACKER_HTTP_NOTIFIER_H_
 #define HONE_TRACKER_HTTP_NOTIFIER_H_
 
@@ -24,24 +24,25 @@
 
 namespace hone::tracker {
 
-// How long to wait after the so-manieth attempt, counted from 1.
+// The wait after so many failed attempts, from 1.
 absl::Duration WaitAfterAttempt(int attempts);
 
-// What is posted: about the job's end, without anything secret.
+// The body of the notice: how the job ended, without secrets.
 std::string NoticeBody(const v1::Job& job);
 
 class Notifier {
  public:
-  // A day after its end a job is told of no more.
+  // Attempts stop this long after the end of the job.
   static constexpr absl::Duration kGiveUpAfter = absl::Hours(24);
 
-  // post: one attempt, which may take some seconds, and gives up at a stop. shell: must outlive it. Its end is a stop.
+  // Makes one attempt, which may take some seconds and ends early at a stop.
   using Post =
       std::function<absl::Status(const std::string& url, const std::string& body, const std::stop_token& stop)>;
-  // allowed: beginnings of addresses (notice_url.h). A job that was taken while more was allowed has its notice closed.
+  // Starts the thread; the destructor stops it. The shell must outlive it. allowed: URL prefixes (notice_url.h). A
+  // notice to another URL, which was allowed when its job was submitted, is given up.
   static std::unique_ptr<Notifier> Start(Shell* shell, std::vector<std::string> allowed, Post post);
 
-  // One round, for tests too: what is due at `now`.
+  // Makes one round of attempts for notices due at `now`. Public for tests.
   void Round(absl::Time now, const std::stop_token& stop = {});
 
   Notifier(Shell* shell, std::vector<std::string> allowed, Post post)
@@ -53,8 +54,8 @@ class Notifier {
   Shell* const shell_;
   const std::vector<std::string> allowed_;
   const Post post_;
-  std::map<std::string, absl::Time> not_before_;  // by job; of the thread alone
-  std::jthread thread_;                           // ends first
+  std::map<std::string, absl::Time> not_before_;  // earliest next attempt, by job; used only by the thread
+  std::jthread thread_;                           // the last member, so that it is destroyed first
 };
 
 }  // namespace hone::tracker

@@ -38,7 +38,7 @@ std::string_view TypeOf(std::string_view name) {
   return "application/octet-stream";
 }
 
-// "gzip, br;q=0.8"; not "gzip;q=0".
+// Whether Accept-Encoding allows gzip: "gzip, br;q=0.8" does, "gzip;q=0" does not.
 bool TakesCompressed(std::string_view accepted) {
   const size_t at = accepted.find("gzip");
   if (at == std::string_view::npos) return false;
@@ -72,7 +72,7 @@ std::optional<HttpResponse> Pages::Find(const HttpRequest& request, const Target
 
 HttpResponse Pages::Answer(const HttpRequest& request, const std::string& name, const Page& page) {
   HttpResponse response{.type = std::string(TypeOf(name))};
-  response.headers.emplace_back("Cache-Control", "no-cache");  // the names stay when what is in them changes
+  response.headers.emplace_back("Cache-Control", "no-cache");  // a file may change under the same name
   response.headers.emplace_back("ETag", page.tag);
   response.headers.emplace_back("Vary", "Accept-Encoding");
   if (request.Header("if-none-match") == page.tag) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of the dashboard, which are inside the program (cmake/EmbedFolder.cmake), as answers.
+// Serves the files of the dashboard, which are embedded in the program (cmake/EmbedFolder.cmake).
 //
-// Nothing is read from a disk, so there is no path to leave. An address without a file of its own is one of the page's
-// views, and gets index.html, which knows it. They hold no secret: anybody may have them. Safe from any thread.
+// No disk is read, so a path cannot escape from a folder. A path without a file is a view of the page and gets
+// index.html, whose script shows the view. The files hold no secrets and need no role. Safe from any thread.
 #ifndef HONE_TRACKER_HTTP_PAGES_H_
 #define HONE_TRACKER_HTTP_PAGES_H_
 
@@ -18,7 +18,7 @@
 
 namespace hone {
 
-// dashboard/dist, each file also compressed.
+// The files of dashboard/dist, each also in compressed form.
 const std::vector<EmbeddedFile>& DashboardFiles();
 
 }  // namespace hone
@@ -30,13 +30,13 @@ class Pages {
   // The files must outlive it.
   explicit Pages(const std::vector<EmbeddedFile>& files);
 
-  // nullopt: there is no such file, and no view of that address.
+  // The response for a path; nullopt: it names neither a file nor a view.
   std::optional<HttpResponse> Find(const HttpRequest& request, const Target& target) const;
 
  private:
   struct Page {
-    std::string_view bytes, compressed;  // the second empty where there is none
-    std::string tag;
+    std::string_view bytes, compressed;  // compressed: empty where there is no such form
+    std::string tag;                     // the ETag
   };
   static HttpResponse Answer(const HttpRequest& request, const std::string& name, const Page& page);
 

@@ -24,7 +24,7 @@ absl::Status Bad(std::string_view what) {
   return absl::InvalidArgumentError("the address of the request cannot be read: " + std::string(what));
 }
 
-// plus: whether '+' is a space, as in a query.
+// Decodes percent escapes. plus: whether '+' means a space, as in a query.
 absl::StatusOr<std::string> Decode(std::string_view text, bool plus) {
   std::string decoded;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -32,7 +32,7 @@ absl::StatusOr<std::string> Decode(std::string_view text, bool plus) {
     if (c == '%') {
       const auto high = i + 2 < text.size() ? HexDigit(text[i + 1]) : std::nullopt;
       const auto low = high.has_value() ? HexDigit(text[i + 2]) : std::nullopt;
-      if (!low.has_value()) return Bad("two hexadecimal digits belong behind a %");
+      if (!low.has_value()) return Bad("a % is not followed by two hexadecimal digits");
       c = static_cast<char>(*high * 16 + *low);
       i += 2;
     } else if (plus && c == '+') {
@@ -48,7 +48,7 @@ absl::StatusOr<std::string> Decode(std::string_view text, bool plus) {
 absl::Status AddSegment(std::string_view text, std::vector<std::string>& path) {
   HONE_ASSIGN_OR_RETURN(std::string segment, Decode(text, false));
   if (segment.empty() || segment == "." || segment == ".." || segment.find_first_of("/\\") != std::string::npos) {
-    return Bad("a part of the path is empty, '.', '..', or has a separator in it");
+    return Bad("a segment of the path is empty, '.', '..', or has an escaped separator");
   }
   path.push_back(std::move(segment));
   return absl::OkStatus();

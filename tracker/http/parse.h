@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of a request that a stranger writes, taken apart: the target, cookies, hosts. Pure.
+// Parses the untrusted parts of a request: the target, cookies, hosts. Pure.
 #ifndef HONE_TRACKER_HTTP_PARSE_H_
 #define HONE_TRACKER_HTTP_PARSE_H_
 
@@ -12,20 +12,21 @@
 
 namespace hone::tracker {
 
+// The parsed path and query of a request.
 struct Target {
   std::vector<std::string> path;  // the segments, decoded: "/api/v1/jobs/j%201" is api, v1, jobs, "j 1"; "/" has none
   std::map<std::string, std::string, std::less<>> query;
 };
 
-// kInvalidArgument: not a path of this server, or one that two readers might read differently: "." and "..", empty
-// segments but the last, separators, control characters or text that is not UTF-8 behind a '%', a name given twice.
+// kInvalidArgument: no path, or one that two parsers might read differently: "." and "..", empty segments except the
+// last, escaped separators, escaped control characters, escapes that are not UTF-8, a query name given twice.
 absl::StatusOr<Target> ParseTarget(std::string_view target);
 
-// The value of a cookie; "" where there is none.
+// The value of a cookie in a Cookie header; "" where it is missing.
 std::string_view CookieIn(std::string_view header, std::string_view name);
 
-// The host in the value of Host, or in an origin after its scheme, in lower case, without port and brackets: "::1" in
-// "[::1]:80". "" where it is no host.
+// The host in an authority (the value of Host, or an origin without its scheme), in lower case, without port and
+// brackets: "::1" for "[::1]:80". "" where there is no valid host.
 std::string HostIn(std::string_view authority);
 
 }  // namespace hone::tracker

@@ -64,17 +64,18 @@ class Post {
   }
 
  private:
-  // One step, to its end, that of the time, or the stop.
+  // Runs one step until it is done, the time is over, or the stop. what: the step, for the error text.
   template <typename Start>
   absl::Status Await(const char* what, Start start) {
     Error result = beast::error::timeout;
-    io_.restart();  // which takes back a stop between two steps
+    io_.restart();  // also clears a stop that came between two steps, hence the check below
     if (!stop_.stop_requested()) {
       start([&result](Error error) { result = error; });
       io_.run_until(until_);
     }
     if (!result) return absl::OkStatus();
-    if (stop_.stop_requested()) return absl::UnavailableError(fmt::format("told to stop before it could {}", what));
+    if (stop_.stop_requested())
+      return absl::UnavailableError(fmt::format("the tracker stopped before it could {}", what));
     if (!io_.stopped()) return absl::UnavailableError(fmt::format("cannot {} in time", what));
     return absl::UnavailableError(fmt::format("cannot {}: {}", what, result.message()));
   }
@@ -104,8 +105,8 @@ class Post {
     }));
     const unsigned code = answer.get().result_int();
     if (code >= 200 && code < 300) return absl::OkStatus();
-    return absl::UnavailableError(
-        fmt::format("it answered {}{}", code, code >= 300 && code < 400 ? "; redirects are not followed" : ""));
+    return absl::UnavailableError(fmt::format("the receiver answered {}{}", code,
+                                              code >= 300 && code < 400 ? "; redirects are not followed" : ""));
   }
 
   const NoticeUrl& url_;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// One HTTP POST to somebody else's server: JSON out, and whether it was taken.
+// One HTTP POST of JSON to a server outside the farm.
 //
-// Follows no redirect, knows no proxy, reads nothing of the answer but its head, and ends when its time is over or it
-// is told to stop. Over TLS the server must have a certificate for its name, of an authority that this system trusts.
-// Blocks; only the system's search for an address may take longer.
+// It follows no redirect, uses no proxy, and reads only the head of the answer. Over TLS the server must have a
+// certificate for its name from an authority that this system trusts. The call blocks, until its time is over or it is
+// told to stop; only the system's name resolution may take longer.
 #ifndef HONE_TRACKER_HTTP_POST_H_
 #define HONE_TRACKER_HTTP_POST_H_
 
@@ -16,7 +16,7 @@
 
 namespace hone::tracker {
 
-// OK: it answered with 200 to 299. kUnavailable: what else it did.
+// OK: the server answered with status 200 to 299. kUnavailable: anything else; the text says what happened.
 absl::Status PostJson(const NoticeUrl& url, const std::string& body, absl::Duration patience,
                       const std::stop_token& stop = {});
 

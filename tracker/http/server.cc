@@ -27,7 +27,7 @@
 
 namespace hone::tracker {
 
-// What the files say, and what handshakes are made with.
+// The contents of the certificate files, and the TLS context made of them.
 struct HttpTls {
   std::string identity, authority;  // PEM
   std::shared_ptr<boost::asio::ssl::context> context;
@@ -43,7 +43,8 @@ constexpr int kHandlers = 4;
 constexpr size_t kNetworkBytes = 8;
 constexpr auto kAcceptPause = std::chrono::milliseconds(100);
 
-// As `before` where the files are as they were. No session is resumed: each handshake shows the certificate anew.
+// Reads the files; returns `before` if they did not change. TLS sessions are not resumed, so that every handshake
+// checks the client's certificate.
 absl::StatusOr<HttpTls> ReadTls(const TlsFiles& files, const HttpTls& before) {
   HONE_ASSIGN_OR_RETURN(std::string identity, pki::ReadFile(files.identity));
   HONE_ASSIGN_OR_RETURN(std::string authority, pki::ReadFile(files.authority));
@@ -58,7 +59,7 @@ absl::StatusOr<HttpTls> ReadTls(const TlsFiles& files, const HttpTls& before) {
   if (!error) context->use_certificate_chain(asio::buffer(identity), error);
   if (!error) context->use_private_key(asio::buffer(identity), asio::ssl::context::pem, error);
   if (!error) context->add_certificate_authority(asio::buffer(authority), error);
-  if (!error) context->set_verify_mode(asio::ssl::verify_peer, error);  // where one is shown
+  if (!error) context->set_verify_mode(asio::ssl::verify_peer, error);  // a client certificate is optional
   if (!error) return HttpTls{std::move(identity), std::move(authority), std::move(context)};
   return absl::InvalidArgumentError(
       fmt::format("cannot use {} and {}: {}", files.identity, files.authority, error.message()));
@@ -74,7 +75,7 @@ absl::StatusOr<tcp::endpoint> Resolve(asio::io_context& io, const std::string& l
   std::string host = listen.substr(0, std::min(colon, listen.size()));
   if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
   if (!good || host.empty()) {
-    return absl::InvalidArgumentError(fmt::format("'{}' is no HOST:PORT to serve HTTP on", listen));
+    return absl::InvalidArgumentError(fmt::format("cannot serve HTTP on '{}': write HOST:PORT", listen));
   }
   Error error;
   const auto found = tcp::resolver(io).resolve(host, std::to_string(port), tcp::resolver::passive, error);
@@ -139,7 +140,7 @@ class HttpServer::Core {
     ConnectionHost::Done done;
   };
   struct Asker {
-    int answered = 0;  // now
+    int answered = 0;  // requests in work
     std::deque<Waits> waiting;
   };
 
@@ -148,7 +149,7 @@ class HttpServer::Core {
       if (stopping_) return;
       if (!error) Welcome(std::move(socket));
       if (!error) return Accept();
-      pause_.expires_after(kAcceptPause);  // no descriptors are left: some will be
+      pause_.expires_after(kAcceptPause);  // no file descriptor is free; accept again later
       pause_.async_wait([this](Error cancelled) {
         if (!cancelled && !stopping_) Accept();
       });
@@ -189,7 +190,7 @@ class HttpServer::Core {
     connection->Run();
   }
 
-  // May come from a thread of a handler that let go of the connection last.
+  // May run on a handler's thread, if the handler held the last pointer to the connection.
   void Forget(const std::string& address, int64_t key) {
     --connections_;
     asio::post(io_, [this, address, key] {
@@ -205,7 +206,7 @@ class HttpServer::Core {
     const auto known = askers_.find(who);
     const bool much = known != askers_.end() && std::ssize(known->second.waiting) >= options_.limits.waiting_of_one;
     if (much || questions_ >= options_.limits.questions) {
-      done(ErrorResponse(absl::UnavailableError("too many questions at a time; ask again in a moment")), nullptr);
+      done(ErrorResponse(absl::UnavailableError("too many requests at a time; try again in a moment")), nullptr);
       return;
     }
     ++questions_;
@@ -213,7 +214,7 @@ class HttpServer::Core {
     BeginNext(who);
   }
 
-  // Where one may begin. On the server's thread, as all that is known of who asks.
+  // Gives the client's next request to a handler if its limit allows. Runs on the server's thread, which owns askers_.
   void BeginNext(const std::string& who) {
     const auto asker = askers_.find(who);
     if (stopping_ || asker == askers_.end()) return;
@@ -236,31 +237,31 @@ class HttpServer::Core {
   }
 
   void AnswerOne(const Waits& waits) {
-    // Looked at when its turn comes: else all who wait would be let through together.
+    // Checked when the handler starts; requests that passed an earlier check would all be answered together.
     HttpResponse response = answers_->TooMany(waits.address, options_.limits)
                                 ? ErrorResponse(absl::UnavailableError(
-                                      "too many answers are on their way to who does not read them; ask again later"))
+                                      "too many answers wait for clients that do not read them; try again later"))
                                 : handler_(waits.request);
-    std::shared_ptr<void> on_its_way = AnswersOnTheirWay::Count(answers_, waits.address, response.body.size());
+    std::shared_ptr<void> on_its_way = PendingAnswers::Count(answers_, waits.address, response.body.size());
     --questions_;
     waits.done(std::move(response), std::move(on_its_way));
   }
 
-  // Before each handshake, beside which two small files cost little: an authority that was removed lets in nobody who
-  // connects from then on.
+  // Called before each handshake, which costs far more than reading two small files. A removed authority is therefore
+  // not trusted by any later connection.
   void RereadTls() {
     absl::StatusOr<HttpTls> tls = ReadTls(options_.tls, tls_);
     const std::string trouble = tls.ok() ? "" : tls.status().ToString();
     if (tls.ok()) tls_ = *std::move(tls);
     if (trouble == tls_trouble_) return;
     tls_trouble_ = trouble;
-    if (!trouble.empty()) spdlog::error("HTTPS goes on with the certificates before: {}", trouble);
+    if (!trouble.empty()) spdlog::error("HTTPS keeps using the previous certificates: {}", trouble);
   }
 
   const Options options_;
   const Handler handler_;
   HttpTls tls_;
-  std::string tls_trouble_;  // why the files could not be read the last time; said once
+  std::string tls_trouble_;  // why the files could not be read the last time, so that it is logged once; "": they could
   asio::io_context io_{1};
   tcp::acceptor acceptor_{io_};
   asio::steady_timer pause_{io_};
@@ -268,9 +269,9 @@ class HttpServer::Core {
   std::atomic<int> connections_ = 0, questions_ = 0;
   int64_t last_key_ = 0;
   std::map<std::string, int> of_address_;
-  std::map<std::string, Asker> askers_;  // by what they show, or their address
+  std::map<std::string, Asker> askers_;  // clients, by their Proof or else their address
   std::map<int64_t, std::function<void()>> close_;
-  const std::shared_ptr<AnswersOnTheirWay> answers_ = std::make_shared<AnswersOnTheirWay>();
+  const std::shared_ptr<PendingAnswers> answers_ = std::make_shared<PendingAnswers>();
   asio::thread_pool handlers_;
   std::thread thread_;
 };

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tracker's HTTP server: connections, TLS, limits and times, on one thread of its own. What is asked it does not
-// know: a handler answers, on a few other threads, so that a question that waits for a disk holds up no connection.
+// The tracker's HTTP server: connections, TLS, limits and timeouts, on one thread. Not here: the meaning of requests. A
+// handler answers them on a few other threads, so that a request that waits for a disk delays no connection.
 //
-// HTTP/1.1 on Boost.Beast (docs/decisions/0152). Every answer carries the headers that keep a browser from running,
-// framing or passing on what is not ours. Whoever is too slow, sends too much or connects too often is cut off. Over
-// TLS a client may show a certificate of the farm; one that is not good ends the handshake. Start at Start.
+// HTTP/1.1 on Boost.Beast (docs/decisions/0152). Every answer has the headers that forbid browsers to run scripts of
+// other origins and to show the page in a frame. Clients that are too slow, send too much or open too many connections
+// are cut off. Over TLS a client may present a certificate of the farm; an invalid one ends the handshake. Start at
+// HttpServer::Start.
 #ifndef HONE_TRACKER_HTTP_SERVER_H_
 #define HONE_TRACKER_HTTP_SERVER_H_
 
@@ -22,23 +23,23 @@ namespace hone::tracker {
 
 struct HttpLimits {
   int connections = 2000;
-  int connections_of_address = 1000;  // so that one machine cannot take all (CountedAs)
-  int questions = 64;                 // at a time, waiting ones among them; more are answered 503
-  int questions_of_one = 2;           // that are answered at a time: who asks much leaves handlers to others
-  int waiting_of_one = 16;            // that wait behind those; more are answered 503
-  // Of answers that were made and are not taken yet, and of those to one address; while there are more, questions are
-  // answered 503. Each is at most some MiB, so that this is hundreds of readers.
+  int connections_of_address = 1000;  // of one CountedAs, so that one machine cannot take all
+  int questions = 64;                 // requests in work or waiting; more are answered 503
+  int questions_of_one = 2;           // requests of one client in work, so that handlers are left for others
+  int waiting_of_one = 16;            // requests of one client that wait for that; more are answered 503
+  // Memory of answers that are not sent completely: of all, and of one address. While they exceed it, requests are
+  // answered 503. An answer has at most some MiB, so this is enough for hundreds of clients.
   size_t answer_bytes = size_t{256} << 20, answer_bytes_of_address = size_t{128} << 20;
   uint32_t header_bytes = 16 << 10;
   uint64_t body_bytes = 64 << 10;
-  absl::Duration patience = absl::Seconds(30);  // for a handshake, for a whole request, for taking an answer
-  // Bytes of pieces that wait for a slow reader; at more his stream ends. Twice what the newest events may have that
-  // somebody missed (EventRing); pieces are the same in all streams.
+  absl::Duration patience = absl::Seconds(30);  // for a handshake, for a whole request, and for sending an answer
+  // Bytes of chunks that wait for a slow client of a stream; with more, its stream ends. It is twice
+  // EventRing::kBytesMax, which a client that comes back may get at once. All streams share the memory of the chunks.
   size_t stream_backlog = size_t{64} << 20;
 };
 
-// What the connections of an address are counted under: itself, or of IPv6 its network of 64 bits, since one machine
-// may have all of that.
+// The key under which the connections of an address are counted: an IPv4 address, or the /64 network of an IPv6
+// address, because one machine may use all of that network.
 std::string CountedAs(const std::string& address);
 
 class HttpServer {
@@ -46,29 +47,31 @@ class HttpServer {
   // Called by several threads at a time.
   using Handler = std::function<HttpResponse(const HttpRequest&)>;
 
-  // What somebody shows to be known by, the same in all that he asks; "" of nobody known. Called by one thread.
+  // Returns a text that identifies the client, equal for all its requests; "" for an unknown client. Called by one
+  // thread.
   using Proof = std::function<std::string(const HttpRequest&)>;
 
   struct Options {
     std::string listen;  // HOST:PORT; port 0 takes a free one
-    TlsFiles tls;        // none: plain HTTP; else read again for each new connection
+    TlsFiles tls;        // empty: plain HTTP; else the files are read again for each new connection
     HttpLimits limits;
-    Proof proof = nullptr;  // null: nobody is known
+    Proof proof = nullptr;  // null: clients are identified by their address
   };
 
-  // kInvalidArgument: no such address, or unreadable certificates; kUnavailable: the port is taken.
+  // kInvalidArgument: `listen` is no address of this machine, or the certificates cannot be read. kUnavailable: the
+  // port is taken.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Start(const Options& options, Handler handler);
   ~HttpServer();  // as Stop
 
-  // HOST:PORT, as it was given, with the port that it has.
+  // Options::listen with the actual port.
   const std::string& address() const { return address_; }
   int port() const { return port_; }
   int connections() const;  // open ones
 
-  // Ends all connections, and returns when no handler runs any more; what waits for one is not answered.
+  // Ends all connections and returns when no handler runs. Requests that wait for a handler get no answer.
   void Stop();
 
-  class Core;  // what Beast's types are needed for
+  class Core;  // the part that uses Beast's types, in server.cc
 
  private:
   HttpServer(std::unique_ptr<Core> core, std::string address, int port);

@@ -15,7 +15,7 @@
 namespace hone::tracker {
 namespace {
 
-// Whether the path is that of the route; what stands for its '*' goes to `names`.
+// Whether the path matches the route. The segments that match a '*' go to `names`.
 bool Fits(std::string_view route, const std::vector<std::string>& path, std::vector<std::string>& names) {
   names.clear();
   size_t at = 0;
@@ -33,9 +33,9 @@ bool Fits(std::string_view route, const std::vector<std::string>& path, std::vec
 absl::StatusOr<Json> ParseBody(const HttpRequest& request) {
   const std::string_view type = request.Header("content-type");
   if (request.body.empty() && type.empty()) return Json::object();
-  // A form of another site cannot send this type, and without fields it sends one too.
+  // Required even without a body, because a form of another site cannot send this type.
   if (type.substr(0, type.find(';')) != "application/json") {
-    return absl::InvalidArgumentError("send the body as application/json");
+    return absl::InvalidArgumentError("the request must have the Content-Type application/json");
   }
   Json body = request.body.empty() ? Json::object() : Json::parse(request.body, nullptr, false);
   if (body.is_object()) return body;
@@ -68,9 +68,9 @@ absl::StatusOr<HttpResponse> AnswerRequest(const Sources& sources, const HttpReq
   if (others.empty() && method == "GET") {
     if (std::optional<HttpResponse> page = sources.pages->Find(request, target)) return *std::move(page);
   }
-  if (others.empty()) return absl::NotFoundError("there is nothing at this address; docs/API.md lists what there is");
+  if (others.empty()) return absl::NotFoundError("there is nothing at this address; docs/API.md lists all addresses");
   HttpResponse refusal =
-      ErrorResponse(absl::UnimplementedError(fmt::format("this address takes {}", fmt::join(others, " and "))));
+      ErrorResponse(absl::UnimplementedError(fmt::format("this address allows only {}", fmt::join(others, " and "))));
   refusal.headers.emplace_back("Allow", fmt::format("{}", fmt::join(others, ", ")));
   return refusal;
 }

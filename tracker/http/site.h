@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tracker answers over HTTP: who may ask, the table of addresses, and what is behind each (docs/API.md).
+// The tracker's HTTP site: finds the route of a request, checks the role of the caller, and calls the handler (api.h).
 //
-// Pure but for what it asks of the farm, the records and the register: no sockets. Safe from any thread; an answer may
-// wait for a disk. Start at Answer; api.h has what is behind the addresses.
+// It has no sockets; it reads the farm, the records and the register. Safe from any thread; an answer may wait for a
+// disk. docs/API.md describes the routes. Start at Site::Answer.
 #ifndef HONE_TRACKER_HTTP_SITE_H_
 #define HONE_TRACKER_HTTP_SITE_H_
 
@@ -24,10 +24,10 @@ class Site {
   const Sources sources_;
 };
 
-// One address: "/api/v1/jobs/*/cancel", a '*' standing for any name.
+// One route. A '*' in its path matches any segment: "/api/v1/jobs/*/cancel".
 struct Route {
   std::string_view method, path;
-  // The method of a gRPC service that whoever asks must be allowed to call; "": anybody may ask.
+  // The gRPC method that the caller's role must be allowed to call; "": the route needs no role.
   std::string_view needs;
   absl::StatusOr<HttpResponse> (*answer)(const Sources& sources, const Question& question);
 };

@@ -18,7 +18,7 @@
 namespace hone::tracker {
 namespace {
 
-// With this prefix a browser takes it over TLS only, and from this host alone.
+// With the prefix __Host- a browser accepts the cookie only over TLS and sends it only to this host.
 constexpr std::string_view kCookie = "__Host-hone";
 constexpr std::string_view kBearer = "Bearer ";
 constexpr std::string_view kBegin = "-----BEGIN CERTIFICATE-----\n", kEnd = "-----END CERTIFICATE-----\n";
@@ -26,23 +26,23 @@ constexpr size_t kPemLine = 64;
 constexpr size_t kLongestCookie = 4096;
 constexpr absl::Duration kSessionLife = absl::Hours(24 * 30);
 
-// Keyed as HMAC is, inside and out.
+// A keyed hash, applied twice as in HMAC.
 std::string Keyed(const std::string& key, std::string_view text) {
   return Sha256Hex(key + "outer" + Sha256Hex(fmt::format("{}inner{}", key, text)));
 }
 
-// Takes as long for what is nearly right as for what is wrong.
+// Compares in constant time, so that the time does not tell how many characters are right.
 bool Same(std::string_view a, std::string_view b) {
   return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
 absl::Status NoSession() {
   return absl::UnauthenticatedError(
-      "show a certificate of the farm, or begin a session with a token of one of its admins (hone token create --role "
-      "viewer)");
+      "no valid credential: send a certificate of the farm, or begin a session with a token from one of its admins "
+      "(hone token create --role viewer)");
 }
 
-// Of a page or one of its files: an address that begins as none of those of the API and for programs.
+// Whether the address is of a page or one of its files, which is every address outside the API.
 bool IsPage(std::string_view address) {
   const absl::StatusOr<Target> target = ParseTarget(address);
   if (!target.ok() || target->path.empty()) return target.ok();
@@ -53,10 +53,10 @@ bool IsPage(std::string_view address) {
 
 bool IsPersons(Role role) { return role == Role::kViewer || role == Role::kClient || role == Role::kAdmin; }
 
-absl::StatusOr<Shown> ShownIn(const std::string& pem) {
+absl::StatusOr<PresentedCertificate> PresentedIn(const std::string& pem) {
   HONE_ASSIGN_OR_RETURN(pki::CertificateFacts facts, pki::ReadCertificate(pem));
   HONE_ASSIGN_OR_RETURN(FarmIdentity identity, IdentityAmong(facts.uris));
-  return Shown{std::move(identity), std::move(facts)};
+  return PresentedCertificate{std::move(identity), std::move(facts)};
 }
 
 }  // namespace
@@ -72,19 +72,19 @@ absl::Status Visitors::CheckOrigin(const HttpRequest& request) const {
   const std::string_view host = request.Header("host");
   if (std::find(hosts_.begin(), hosts_.end(), HostIn(host)) == hosts_.end()) {
     return absl::PermissionDeniedError(
-        "this is not the host that the request is for; use the address that the tracker "
-        "printed, or a name in its certificate");
+        "the request names another host; use the address that the tracker printed, or a name in its certificate");
   }
   const std::string_view origin = request.Header("origin");
   const std::string own = fmt::format("{}://{}", membership_ == nullptr ? "http" : "https", host);
   const std::string_view site = request.Header("sec-fetch-site");
   const bool foreign = (!origin.empty() && origin != own) || site == "cross-site" || site == "same-site";
-  // A link from elsewhere may lead to a page, which is no secret; only the page itself may ask and change.
+  // A link on another site may open a page, which is not secret. Only requests of our own pages may read or change
+  // data.
   const bool follows_link = request.method == "GET" && origin.empty() &&
                             request.Header("sec-fetch-mode") == "navigate" &&
                             request.Header("sec-fetch-dest") == "document" && IsPage(request.target);
   if (!foreign || follows_link) return absl::OkStatus();
-  return absl::PermissionDeniedError("a page of another site may not ask this tracker anything");
+  return absl::PermissionDeniedError("the request comes from a page of another site; open the tracker's own page");
 }
 
 std::string Visitors::ProofOf(const HttpRequest& request) const {
@@ -100,14 +100,15 @@ absl::StatusOr<Visitor> Visitors::Identify(const HttpRequest& request) const {
       return Visitor{.identity = {Role::kAdmin, UserName()}};
     }
     return absl::UnauthenticatedError(
-        "show the key in the address that the tracker printed (http://HOST:PORT/#key=KEY): Authorization: Bearer KEY");
+        "the key is missing or wrong: send the one in the URL that the tracker printed (http://HOST:PORT/#key=KEY) as "
+        "Authorization: Bearer KEY");
   }
   std::string pem = request.certificate_pem;
   const bool session = pem.empty();
   if (session) {
     HONE_ASSIGN_OR_RETURN(pem, CertificateIn(CookieIn(request.Header("cookie"), kCookie)));
   }
-  HONE_ASSIGN_OR_RETURN(Shown shown, ShownIn(pem));
+  HONE_ASSIGN_OR_RETURN(PresentedCertificate shown, PresentedIn(pem));
   return Visitor{.identity = shown.identity, .shown = shown, .session = session};
 }
 
@@ -137,12 +138,12 @@ Present Visitors::WhileWelcome(const Visitor& visitor) const {
 
 absl::StatusOr<Visitors::Session> Visitors::Begin(const std::string& token, const std::string& peer,
                                                   absl::Time now) const {
-  if (membership_ == nullptr) return absl::FailedPreconditionError("without TLS there are no sessions: show the key");
+  if (membership_ == nullptr)
+    return absl::FailedPreconditionError("without TLS there are no sessions; send the key instead");
   HONE_ASSIGN_OR_RETURN(const pki::Token parsed, pki::ParseToken(token));
   if (!IsPersons(parsed.role)) {
     return absl::InvalidArgumentError(
-        "this token is for a machine; a person's is made with hone token create --role "
-        "viewer, client or admin");
+        "this token is for a machine; make one for a user with hone token create --role viewer, client or admin");
   }
   const absl::StatusOr<Register::Enrolled> enrolled = Enrol(parsed, now);
   const FarmIdentity who = enrolled.ok() ? enrolled->identity : FarmIdentity{parsed.role, ""};
@@ -154,7 +155,8 @@ absl::StatusOr<Visitors::Session> Visitors::Begin(const std::string& token, cons
 }
 
 absl::StatusOr<std::string> Visitors::End(const Visitor& visitor, const std::string& peer, absl::Time now) const {
-  if (!visitor.session) return absl::FailedPreconditionError("there is no session to end: another proof was shown");
+  if (!visitor.session)
+    return absl::FailedPreconditionError("there is no session to end: the request has no session cookie");
   const auto revoked = membership_->members().Revoke(visitor.identity.name, now);
   Note(visitor, peer, "IdentityService/RevokeIdentity", visitor.identity.name, revoked.status());
   if (!revoked.ok()) return revoked.status();
@@ -163,13 +165,13 @@ absl::StatusOr<std::string> Visitors::End(const Visitor& visitor, const std::str
 
 absl::StatusOr<Register::Enrolled> Visitors::Enrol(const pki::Token& token, absl::Time now) const {
   HONE_RETURN_IF_ERROR(gate_->CheckToken(token.secret));
-  // The key is thrown away: what the session shows is the cookie.
+  // The private key is discarded, because the cookie identifies the session.
   HONE_ASSIGN_OR_RETURN(const std::string request, pki::MakeRequest(pki::MakeKey()));
   return membership_->members().Enrol({token.secret, std::string(Name(token.role)), "", "web", /*session=*/true},
                                       membership_->SignerOf(request, now, kSessionLife), now);
 }
 
-// The body of the PEM and, behind a '.', what only this tracker can add.
+// The body of the certificate's PEM, a '.', and a keyed hash that only this tracker can compute.
 std::string Visitors::CookieOf(const std::string& certificate_pem) const {
   const size_t begin = certificate_pem.find(kBegin), end = certificate_pem.find(kEnd);
   HONE_CHECK(begin != std::string::npos && end != std::string::npos);
@@ -187,7 +189,7 @@ absl::StatusOr<std::string> Visitors::CertificateIn(std::string_view cookie) con
   for (size_t at = 0; at < dot; at += kPemLine)
     pem += fmt::format("{}\n", cookie.substr(at, std::min(kPemLine, dot - at)));
   pem += kEnd;
-  // Whoever reads the secret of the farm can make a cookie of any certificate, but sign none.
+  // A thief of the farm's secret could compute the hash for any certificate, but cannot sign one.
   if (!membership_->IsOfFarm(pem)) return NoSession();
   return pem;
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who asks over HTTP, and what he may: the same roles, the same table and the same audit log as over gRPC (access.h).
+// Identifies the callers of the HTTP side and checks their roles, with the same table and audit log as gRPC (access.h).
 //
-// Over TLS a visitor shows a certificate of the farm, or a session, which is a certificate that the tracker keeps for
-// him (docs/decisions/0153): he shows a token once, as a machine does that joins, and gets a cookie. It ends with its
-// time, or when its name is revoked. On loopback without TLS, where the farm is one user's, he shows the key that is in
-// the address that the tracker printed. Also here: what keeps other sites of his browser out. Safe from any thread.
+// Over TLS a visitor presents a certificate of the farm, or a session cookie. A session is a certificate that the
+// tracker keeps for the visitor (docs/decisions/0153): the visitor sends a token once, as a joining machine does, and
+// gets a cookie. The session ends at its expiry or when its name is revoked. On loopback without TLS, where the farm is
+// one user's, the visitor sends the key from the URL that the tracker printed. Also here: the check that keeps other
+// sites in the visitor's browser out. Safe from any thread.
 #ifndef HONE_TRACKER_HTTP_VISITORS_H_
 #define HONE_TRACKER_HTTP_VISITORS_H_
 
@@ -26,41 +27,41 @@ namespace hone::tracker {
 
 struct Visitor {
   FarmIdentity identity;
-  std::optional<Shown> shown;  // nullopt on loopback, where all is this user's
-  bool session = false;        // it was shown by a cookie
+  std::optional<PresentedCertificate> shown;  // nullopt on loopback, where all is this user's
+  bool session = false;                       // `shown` is the certificate of a session
 };
 
 class Visitors {
  public:
-  // membership, gate: null on loopback without TLS. secret: of the farm, the same for as long as its state is there:
-  // key and cookies are made with it. hosts: names and addresses by which the server is reached.
+  // membership, gate: null on loopback without TLS. secret: a secret that never changes while the farm's state exists;
+  // key and cookies are derived from it. hosts: names and addresses of the server, for CheckOrigin.
   Visitors(const Membership* membership, Gate* gate, const std::string& secret, std::vector<std::string> hosts);
 
-  // What is in the address after '#', on loopback.
+  // The key in the URL of a tracker on loopback, after "#key=".
   const std::string& key() const { return key_; }
 
-  // Whether the request is for this server and comes from its own pages, or from no page at all.
-  // kPermissionDenied: another host's name (a DNS entry that leads here), or a page of another origin.
+  // Whether the request is for this server and comes from its own pages, or from no page. kPermissionDenied: it names
+  // another host (a foreign DNS entry that points here), or it comes from a page of another origin.
   absl::Status CheckOrigin(const HttpRequest& request) const;
 
-  // What he shows, unread: whoever makes one up is refused. "" where he shows nothing.
+  // The credential in the request, unverified, as HttpServer::Proof. "" where there is none.
   std::string ProofOf(const HttpRequest& request) const;
 
-  // kUnauthenticated: nobody that is known; what to show.
+  // Verifies the credential. kUnauthenticated: it is missing or invalid; the text says what to send.
   absl::StatusOr<Visitor> Identify(const HttpRequest& request) const;
 
-  // Whether he may call the method of a gRPC service ("/hone.v1.JobService/Cancel"). Errors as Gate::Check, of which an
-  // audit log tells.
+  // Whether the visitor may call a gRPC method ("/hone.v1.JobService/Cancel"). Errors as Gate::Check; refusals are
+  // written into the audit log.
   absl::Status Check(const Visitor& visitor, std::string_view method, const std::string& peer) const;
 
-  // The same, of which no audit log tells: for what is answered either way.
+  // The same without the audit log, for requests that are answered in either case.
   bool May(const Visitor& visitor, std::string_view method) const;
 
-  // Writes an act into the audit log; method as there: "JobService/Cancel".
+  // Writes a change into the audit log. method: "JobService/Cancel".
   void Note(const Visitor& visitor, const std::string& peer, std::string_view method, std::string_view object,
             const absl::Status& result) const;
 
-  // False once he is not welcome any more.
+  // The returned function says whether the visitor is still allowed.
   Present WhileWelcome(const Visitor& visitor) const;
 
   struct Session {
@@ -68,12 +69,12 @@ class Visitors {
     absl::Time until;
     std::string cookie;  // the value of Set-Cookie
   };
-  // Spends one use of a token, ROLE.SECRET.FINGERPRINT, on a session. kInvalidArgument: it is no token, or one of a
+  // Begins a session with one use of a token, ROLE.SECRET.FINGERPRINT. kInvalidArgument: it is no token, or one for a
   // machine; kUnauthenticated, kResourceExhausted, kAlreadyExists: as Gate::CheckToken and Register::Enrol;
-  // kFailedPrecondition: without TLS, or the tracker has no key to sign with.
+  // kFailedPrecondition: there is no TLS, or the tracker has no key to sign with.
   absl::StatusOr<Session> Begin(const std::string& token, const std::string& peer, absl::Time now) const;
-  // Revokes what the session showed; the value of Set-Cookie that makes a browser forget it. kFailedPrecondition: he
-  // came otherwise.
+  // Ends the visitor's session by revoking its certificate. Returns the value of Set-Cookie that makes a browser delete
+  // the cookie. kFailedPrecondition: the visitor has no session.
   absl::StatusOr<std::string> End(const Visitor& visitor, const std::string& peer, absl::Time now) const;
 
  private:

@@ -18,7 +18,7 @@
 namespace hone::tracker {
 namespace {
 
-// What no device could run; whether the interface fits the buffers is for the device to check.
+// Rejects a kernel that no device could run. Each device itself checks the interface against the buffers.
 absl::Status ValidateKernel(const v1::Batch& batch, const v1::Kernel& kernel, const std::string& whose) {
   std::string error;
   if (!ParseKernelInterface(kernel.interface(), &error).has_value()) {
@@ -31,12 +31,13 @@ absl::Status ValidateKernel(const v1::Batch& batch, const v1::Kernel& kernel, co
   return absl::OkStatus();
 }
 
-constexpr double kLeastVisitSeconds = 0.001;  // for a batch that comes too late: 0 would be no limit
-// What a policy may ask for, for one call or for one finalist: tuners ask for 20, and a device is held for many times
-// that.
-constexpr double kMostPolicySeconds = 3600;
+// The time limit of a visit whose time is already over. It is above 0 because 0 means no limit.
+constexpr double kVisitSecondsMin = 0.001;
+// The longest time that a policy may ask for, for one call or one finalist. Tuners ask for 20 s; a device is held for
+// many times the value.
+constexpr double kPolicySecondsMax = 3600;
 
-// A visit of limited time may not get to all candidates.
+// Whether the visit may end before all candidates were measured.
 bool HasTimeLimit(const v1::Batch& batch) { return batch.useful_seconds() > 0 || batch.policy().visit_seconds() > 0; }
 
 std::map<std::string, const v1::Outcome*> ById(const v1::BatchResult& result) {
@@ -54,8 +55,9 @@ v1::Outcome LostDevice(const std::string& why) {
   return outcome;
 }
 
-// An outcome of one part of a batch, as an answer for all of it: its repeats were not taken beside those of the others.
-v1::Outcome NotInTurns(v1::Outcome outcome) {
+// An outcome that was measured with only a part of the batch. Its repeats do not count as interleaved with those of the
+// candidates in other parts.
+v1::Outcome WithoutInterleaving(v1::Outcome outcome) {
   if (!outcome.has_timing()) return outcome;
   v1::Timing& timing = *outcome.mutable_timing();
   timing.set_first_interleaved(timing.seconds_size());
@@ -76,9 +78,9 @@ absl::Status Validate(const v1::Batch& batch) {
   HONE_RETURN_IF_ERROR(CheckNeeds(batch.requirements()));
   const v1::TimingPolicy& policy = batch.policy();
   for (const double seconds : {policy.timeout_seconds(), policy.reference_timeout_seconds(), policy.final_seconds()}) {
-    if (seconds >= 0 && seconds <= kMostPolicySeconds) continue;  // which what is no number is not
+    if (seconds >= 0 && seconds <= kPolicySecondsMax) continue;  // false for NaN
     return absl::InvalidArgumentError(
-        fmt::format("the batch's policy asks for {} seconds; give 0 to {}", seconds, kMostPolicySeconds));
+        fmt::format("the batch's policy asks for {} seconds; give 0 to {}", seconds, kPolicySecondsMax));
   }
   bool output = false;
   for (const v1::Buffer& buffer : batch.buffers()) {
@@ -112,7 +114,7 @@ BatchQueue::Order BatchQueue::OrderOf(const std::string& batch_id, const Entry& 
   return Order{entry.batch->priority(), entry.user, entry.number, piece, batch_id};
 }
 
-// bytes: of one more batch.
+// bytes: the memory of the batch that is to be added.
 absl::Status BatchQueue::CheckQuotas(const Owner& owner, int64_t bytes) const {
   int open = 0;
   int64_t of_job = bytes, of_tuner = bytes;
@@ -124,13 +126,13 @@ absl::Status BatchQueue::CheckQuotas(const Owner& owner, int64_t bytes) const {
   }
   if (open >= options_.max_open_per_job) {
     return absl::ResourceExhaustedError(fmt::format(
-        "job '{}' has {} open batches, which is as many as it may have; wait for some first", owner.job_id, open));
+        "job '{}' has {} open batches, the most a job may have; wait for one to finish", owner.job_id, open));
   }
   const bool is_job = of_job > options_.max_open_bytes_per_job;
   if (!is_job && of_tuner <= options_.max_open_bytes_per_tuner) return absl::OkStatus();
   return absl::ResourceExhaustedError(fmt::format(
-      "with this one, the batches of {} '{}' would take {} MiB of the tracker's memory, and may take {}; "
-      "wait for some first, and acknowledge what is finished",
+      "with this batch, the batches of {} '{}' would take {} MiB of the tracker's memory; the limit is {} MiB. "
+      "Acknowledge finished batches, and wait for open ones",
       is_job ? "job" : "all jobs of tuner", is_job ? owner.job_id : owner.tuner, (is_job ? of_job : of_tuner) >> 20,
       (is_job ? options_.max_open_bytes_per_job : options_.max_open_bytes_per_tuner) >> 20));
 }
@@ -150,7 +152,7 @@ absl::StatusOr<std::string> BatchQueue::Submit(const Owner& owner, const std::st
                                                absl::Time now) {
   const std::string& job_id = owner.job_id;
   if (client_id.empty()) return absl::InvalidArgumentError("batch has no client_batch_id");
-  HONE_RETURN_IF_ERROR(CheckLength("client_batch_id", client_id));
+  HONE_RETURN_IF_ERROR(CheckNameLength("client_batch_id", client_id));
   if (auto known = by_client_id_.find({job_id, client_id}); known != by_client_id_.end()) return known->second;
   HONE_RETURN_IF_ERROR(Validate(batch));
   const auto bytes = static_cast<int64_t>(MemoryOf(batch));
@@ -167,7 +169,7 @@ absl::StatusOr<std::string> BatchQueue::Submit(const Owner& owner, const std::st
   entry.number = number;
   entry.bytes = bytes;
   entry.submitted = now;
-  entry.waited_before = turns_.Waited(job_id);
+  entry.waited_before = fair_share_.Waited(job_id);
   entry.outcomes.resize(batch.candidates_size());
   std::vector<int> all(batch.candidates_size());
   std::iota(all.begin(), all.end(), 0);
@@ -186,7 +188,7 @@ void BatchQueue::AddPiece(const std::string& batch_id, Entry& entry, std::vector
 void BatchQueue::Enqueue(const std::string& batch_id, Entry& entry, int64_t piece, absl::Time now) {
   entry.pieces.at(piece).lease_id.clear();
   entry.pieces.at(piece).absent_since = now;
-  turns_.Queued(entry.job_id, entry.user);
+  fair_share_.Queued(entry.job_id, entry.user);
   newly_queued_.push_back(*order_.insert(OrderOf(batch_id, entry, piece)).first);
 }
 
@@ -200,7 +202,7 @@ std::optional<BatchQueue::Queued> BatchQueue::NewlyQueued() {
 
 void BatchQueue::RemovePieces(const std::string& batch_id, Entry& entry) {
   for (const auto& [number, piece] : entry.pieces) {
-    if (order_.erase(OrderOf(batch_id, entry, number)) > 0) turns_.Withdrawn(entry.job_id);
+    if (order_.erase(OrderOf(batch_id, entry, number)) > 0) fair_share_.Withdrawn(entry.job_id);
     if (!piece.lease_id.empty()) cancelled_.push_back(EndLease(piece.lease_id));
   }
   entry.pieces.clear();
@@ -216,30 +218,30 @@ void BatchQueue::DropJob(const std::string& job_id) {
     by_client_id_.erase({job_id, batch->second.client_id});
     batch = batches_.erase(batch);
   }
-  turns_.Forget(job_id);
+  fair_share_.Forget(job_id);
 }
 
 BatchQueue::Lease BatchQueue::EndLease(const std::string& lease_id) {
   const auto found = leases_.find(lease_id);
   Lease lease = std::move(found->second);
   leases_.erase(found);
-  turns_.Ended(JobOf(lease), lease.fingerprint.digest());
+  fair_share_.Ended(JobOf(lease), lease.fingerprint.digest());
   return lease;
 }
 
 const BatchQueue::Lease* BatchQueue::Pick(Lease taker, const Fits& fits, absl::Time now) {
   taker.started = now;
   for (auto level = order_.begin(); level != order_.end();) {
-    // Pieces of one priority stand user by user.
+    // order_ keeps the pieces of one priority and user together: `users` gets the first piece of each user.
     const int priority = level->priority;
     std::vector<std::pair<double, std::set<Order>::iterator>> users;
     while (level != order_.end() && level->priority == priority) {
       const std::string& user = level->user;
-      users.emplace_back(turns_.UsedBy(user, taker.fingerprint.digest()), level);
+      users.emplace_back(fair_share_.UsedBy(user, taker.fingerprint.digest()), level);
       level = std::find_if(level, order_.end(),
                            [&](const Order& other) { return other.priority != priority || other.user != user; });
     }
-    // Of users who had the same, as at the beginning, the one whose piece is oldest.
+    // The older piece goes first among users with equal use, as when no user has any.
     std::sort(users.begin(), users.end(), [](const auto& a, const auto& b) {
       return std::tie(a.first, a.second->number, a.second->piece) <
              std::tie(b.first, b.second->number, b.second->piece);
@@ -267,7 +269,7 @@ const BatchQueue::Lease* BatchQueue::LeasePiece(std::set<Order>::iterator order,
   lease.run_limit = RunLimit(entry, piece);
   lease.waited = lease.started - entry.submitted;
   order_.erase(order);
-  turns_.Began(entry.job_id, lease.fingerprint.digest());
+  fair_share_.Began(entry.job_id, lease.fingerprint.digest());
   return &(leases_[piece.lease_id] = std::move(lease));
 }
 
@@ -289,8 +291,8 @@ v1::Batch BatchQueue::BatchOf(const Lease& lease, absl::Time now) const {
   const Piece& piece = entry.pieces.at(lease.piece);
   v1::Batch batch = *entry.batch;
   if (batch.useful_seconds() > 0) {
-    const absl::Duration spent = now - entry.submitted - (turns_.Waited(entry.job_id) - entry.waited_before);
-    const double left = std::max(kLeastVisitSeconds, batch.useful_seconds() - absl::ToDoubleSeconds(spent));
+    const absl::Duration spent = now - entry.submitted - (fair_share_.Waited(entry.job_id) - entry.waited_before);
+    const double left = std::max(kVisitSecondsMin, batch.useful_seconds() - absl::ToDoubleSeconds(spent));
     const double limit = batch.policy().visit_seconds();
     batch.mutable_policy()->set_visit_seconds(limit > 0 ? std::min(limit, left) : left);
   }
@@ -312,7 +314,7 @@ Recordable BatchQueue::ToRecord(const Lease& lease, const v1::BatchResult& resul
   return Recordable{lease.batch_id, entry.job_id, entry.batch, result, VisitId(lease.batch_id, lease.visit)};
 }
 
-std::string BatchQueue::Missing(const Lease& lease, const v1::BatchResult& result) const {
+std::string BatchQueue::IncompleteReason(const Lease& lease, const v1::BatchResult& result) const {
   const Entry& entry = batches_.at(lease.batch_id);
   const std::vector<int>& candidates = entry.pieces.at(lease.piece).candidates;
   if (result.outcomes_size() > static_cast<int>(candidates.size())) {
@@ -331,7 +333,7 @@ std::string BatchQueue::Missing(const Lease& lease, const v1::BatchResult& resul
 }
 
 std::map<std::string, std::string> BatchQueue::Finish(const Lease& lease_reference, const v1::BatchResult& result) {
-  const Lease lease = EndLease(std::string(lease_reference.id));  // the caller's reference dies with it
+  const Lease lease = EndLease(std::string(lease_reference.id));  // lease_reference dangles from here on
   Entry& entry = batches_.at(lease.batch_id);
   const Piece piece = entry.pieces.at(lease.piece);
   entry.pieces.erase(lease.piece);
@@ -342,14 +344,14 @@ std::map<std::string, std::string> BatchQueue::Finish(const Lease& lease_referen
   const std::map<std::string, const v1::Outcome*> by_id = ById(result);
   for (const int index : piece.candidates) {
     const auto found = by_id.find(entry.batch->candidates(index).id());
-    if (found != by_id.end()) entry.outcomes[index] = whole ? *found->second : NotInTurns(*found->second);
+    if (found != by_id.end()) entry.outcomes[index] = whole ? *found->second : WithoutInterleaving(*found->second);
   }
   FinishIfDone(entry);
   return piece.avoid.devices;
 }
 
 void BatchQueue::FailOn(const Lease& lease_reference, const std::string& why, bool another, absl::Time now) {
-  const Lease lease = EndLease(std::string(lease_reference.id));  // the caller's reference dies with it
+  const Lease lease = EndLease(std::string(lease_reference.id));  // lease_reference dangles from here on
   Entry& entry = batches_.at(lease.batch_id);
   Piece& piece = entry.pieces.at(lease.piece);
   piece.lease_id.clear();
@@ -363,7 +365,7 @@ void BatchQueue::FailOn(const Lease& lease_reference, const std::string& why, bo
     reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", name, reason);
   }
   FailBatch(lease.batch_id, entry,
-            fmt::format("tried {} times on {} device{}, whose golden kernel is right: {}", piece.failures, tried,
+            fmt::format("tried {} times on {} device{} with a correct golden kernel: {}", piece.failures, tried,
                         tried == 1 ? "" : "s", reasons));
 }
 
@@ -397,7 +399,7 @@ void BatchQueue::FinishIfDone(Entry& entry) {
 void BatchQueue::Close(Entry& entry) {
   entry.finished = true;
   entry.outcomes.clear();
-  entry.batch = nullptr;  // only the result is asked for from now on; the artifact is what weighs
+  entry.batch = nullptr;  // frees the artifact, which is most of the memory; only the result is needed
   entry.bytes = static_cast<int64_t>(MemoryOf(entry.result));
 }
 
@@ -417,8 +419,8 @@ void BatchQueue::Lose(const std::string& lease_id, const std::string& why, absl:
   entry.losses += 1;
   entry.lost_on.push_back(NameOf(lease.agent_id, lease.device_id));
   const bool whole = static_cast<int>(piece.candidates.size()) == entry.batch->candidates_size();
-  // A half that is lost is split at once: it holds the culprit more often than not, and losses are dear. The last
-  // candidate left gets a second chance, so that two unrelated losses do not condemn it.
+  // A half that is lost is split at once, because it probably holds the candidate that kills devices, and every loss
+  // costs a device's time. A single candidate gets two attempts, because one loss may have another cause.
   const int allowed = whole ? options_.max_attempts : piece.candidates.size() > 1 ? 1 : 2;
   if (entry.losses >= options_.max_losses) return GiveUp(lease, entry, why);
   if (piece.attempts < allowed) return Enqueue(lease.batch_id, entry, lease.piece, now);
@@ -426,8 +428,8 @@ void BatchQueue::Lose(const std::string& lease_id, const std::string& why, absl:
   Split(lease.batch_id, entry, lease.piece, now);
 }
 
-// A confirmation that is split is none any more: its halves may be measured on different devices, one now and one
-// later.
+// A confirmation compares its finalists in one visit. After a split it is an ordinary batch, because its halves may be
+// measured on different devices at different times.
 void BatchQueue::Split(const std::string& batch_id, Entry& entry, int64_t number, absl::Time now) {
   if (entry.batch->final()) {
     auto race = std::make_shared<v1::Batch>(*entry.batch);
@@ -447,39 +449,39 @@ void BatchQueue::GiveUp(const Lease& lost, Entry& entry, const std::string& why)
   *record.result.mutable_device() = lost.fingerprint;
   record.result.set_device_name(NameOf(lost.agent_id, lost.device_id));
   for (const int index : piece.candidates) {
-    entry.outcomes[index] =
-        LostDevice(fmt::format("given up after {} devices were lost with its batch; the last: {}", entry.losses, why));
+    entry.outcomes[index] = LostDevice(
+        fmt::format("given up after {} devices were lost with its batch; the last one: {}", entry.losses, why));
     v1::CandidateOutcome* outcome = record.result.add_outcomes();
     outcome->set_candidate_id(entry.batch->candidates(index).id());
     *outcome->mutable_outcome() = entry.outcomes[index];
   }
   entry.pieces.erase(lost.piece);
-  gave_up_.push_back(std::move(record));
-  innocent_.insert(innocent_.end(), entry.lost_on.begin(), entry.lost_on.end());
+  given_up_.push_back(std::move(record));
+  exonerated_.insert(exonerated_.end(), entry.lost_on.begin(), entry.lost_on.end());
   entry.lost_on.clear();
-  given_up_ += 1;
+  given_up_count_ += 1;
   FinishIfDone(entry);
 }
 
-// Waiting for a turn is not being late: who goes before has the right to. Not looked at all the time: there may be many
-// pieces and many devices.
-void BatchQueue::StopClocks(absl::Time now, const Served& served) {
-  const absl::Duration gone = looked_ == absl::InfinitePast() ? absl::ZeroDuration() : now - looked_;
-  if (looked_ != absl::InfinitePast() && gone < options_.look_for_devices_every) return;
-  looked_ = now;
+// Moves the clocks of batches that wait only because their devices are busy with others. Runs once per
+// look_for_devices_every, because it compares many pieces with many devices.
+void BatchQueue::ExcludeQueueTime(absl::Time now, const Served& served) {
+  const absl::Duration gone = devices_checked_ == absl::InfinitePast() ? absl::ZeroDuration() : now - devices_checked_;
+  if (devices_checked_ != absl::InfinitePast() && gone < options_.look_for_devices_every) return;
+  devices_checked_ = now;
   for (auto& [id, entry] : batches_) {
-    bool turn = !entry.pieces.empty();
+    bool only_queued = !entry.pieces.empty();
     for (auto& [number, piece] : entry.pieces) {
       const bool waits = piece.lease_id.empty() && served(*entry.batch);
       if (waits) piece.absent_since = now;
-      turn &= waits;
+      only_queued &= waits;
     }
-    if (turn) entry.turns += std::min(gone, now - entry.submitted - entry.turns);
+    if (only_queued) entry.queue_time += std::min(gone, now - entry.submitted - entry.queue_time);
   }
 }
 
 std::vector<std::string> BatchQueue::Expire(absl::Time now, const Served& served) {
-  StopClocks(now, served);
+  ExcludeQueueTime(now, served);
   for (auto& [id, entry] : batches_) {
     if (entry.finished) continue;
     const auto answered = [&](const auto& piece) {
@@ -487,7 +489,7 @@ std::vector<std::string> BatchQueue::Expire(absl::Time now, const Served& served
       return lease != nullptr && lease->answered;
     };
     if (std::any_of(entry.pieces.begin(), entry.pieces.end(), answered)) continue;
-    if (now - entry.submitted - entry.turns > options_.total_limit) {
+    if (now - entry.submitted - entry.queue_time > options_.total_limit) {
       FailBatch(id, entry,
                 fmt::format("not measured within {} of its submission", absl::FormatDuration(options_.total_limit)));
       continue;
@@ -507,21 +509,21 @@ std::vector<std::string> BatchQueue::Expire(absl::Time now, const Served& served
   return overdue;
 }
 
-void BatchQueue::GiveBack(absl::Duration stall) {
+void BatchQueue::ExcludeStall(absl::Duration stall) {
   for (auto& [id, lease] : leases_) lease.started += stall;
   for (auto& [id, entry] : batches_) {
     entry.submitted += stall;
     for (auto& [number, piece] : entry.pieces) piece.absent_since += stall;
   }
-  looked_ += stall;
-  turns_.GiveBack(stall);
+  devices_checked_ += stall;
+  fair_share_.ExcludeStall(stall);
 }
 
 absl::StatusOr<std::optional<v1::BatchResult>> BatchQueue::Result(const std::string& job_id,
                                                                   const std::string& batch_id) const {
   auto found = batches_.find(batch_id);
   if (found == batches_.end() || found->second.job_id != job_id) {
-    return absl::NotFoundError(fmt::format("batch '{}' is not known (any more); submit it again", batch_id));
+    return absl::NotFoundError(fmt::format("batch '{}' is unknown or was forgotten; submit it again", batch_id));
   }
   if (!found->second.finished) return std::optional<v1::BatchResult>();
   return std::optional(found->second.result);
@@ -534,9 +536,9 @@ void BatchQueue::Acknowledge(const std::string& job_id, const std::string& batch
   batches_.erase(found);
 }
 
-std::vector<Recordable> BatchQueue::TakeGivenUp() { return std::exchange(gave_up_, {}); }
+std::vector<Recordable> BatchQueue::TakeGivenUp() { return std::exchange(given_up_, {}); }
 
-std::vector<std::string> BatchQueue::TakeInnocent() { return std::exchange(innocent_, {}); }
+std::vector<std::string> BatchQueue::TakeExonerated() { return std::exchange(exonerated_, {}); }
 
 std::vector<BatchQueue::Lease> BatchQueue::TakeCancelled() { return std::exchange(cancelled_, {}); }
 

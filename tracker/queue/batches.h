@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches waiting for a device, the leases under which pieces of them are measured, and their results.
+// The queue of batches: batches that wait for a device, the leases under which devices measure them, and the results.
 //
-// A batch starts as one piece with all candidates. A piece that was lost with its device is queued again; one that is
-// lost again and again is split, so that the candidate that kills devices is found and the others are measured. Losses
-// per batch are bounded; what is left then gets LOST_DEVICE. A piece that a device cannot measure is tried on others;
-// when one of these can, the first are to blame, and when several cannot, the batch is.
-// Pure state: no threads, no input or output; every call takes `now`, which must not go back. Knows devices only by
-// name. Start at Submit, Pick and Finish. Not thread-safe.
+// A batch starts as one piece that holds all its candidates. A lease gives one piece to one device.
+// - The device is lost during the lease: the piece is queued again. A piece that is lost repeatedly is split in halves,
+//   so that the candidate that kills devices is found and the others are measured. The number of losses per batch is
+//   bounded; the candidates of a piece that is given up get the outcome LOST_DEVICE.
+// - The device answers that it cannot measure the piece: the piece is tried on other devices. If one of them can, the
+//   earlier devices failed; if several cannot, the batch fails.
+// Pure state: no threads, no input or output; every call takes `now`, which must not go back. Devices are known by name
+// only. Not here: which device may take which batch (farm.h). Start at Submit, Pick and Finish. Not thread-safe.
 #ifndef HONE_TRACKER_QUEUE_BATCHES_H_
 #define HONE_TRACKER_QUEUE_BATCHES_H_
 
@@ -26,130 +28,145 @@
 #include "absl/time/time.h"
 #include "hone/v1/measure.pb.h"
 #include "tracker/queue/draw_id.h"
+#include "tracker/queue/fair_share.h"
 #include "tracker/queue/limits.h"
 #include "tracker/queue/receipt.h"
-#include "tracker/queue/turns.h"
 
 namespace hone::tracker {
 
-// Devices that a piece should not go to again while another could take it.
+// Devices that get a piece again only if no other device could take it.
 struct Avoid {
-  std::set<std::string> agents;                // lost it
-  std::map<std::string, std::string> devices;  // could not measure it: NameOf the device, and why
+  std::set<std::string> agents;                // ids of agents whose devices were lost with the piece
+  std::map<std::string, std::string> devices;  // devices that could not measure the piece: "agent/device" to the reason
 };
 
 class BatchQueue {
  public:
+  // The right of one device to measure one piece. It lasts until Finish, FailOn, Return or Lose, or until its job ends.
   struct Lease {
     std::string id;
     std::string batch_id;
-    int64_t piece = 0;
+    int64_t piece = 0;  // key in Entry::pieces
     std::string agent_id, device_id;
-    v1::DeviceFingerprint fingerprint;  // whose digest is the kind of device
-    uint64_t epoch = 0;
-    int attempt = 0, visit = 0;  // the second: which one for its batch, from 1
+    v1::DeviceFingerprint fingerprint;  // of the device; its digest is the kind of device
+    uint64_t epoch = 0;                 // of the agent
+    int attempt = 0;                    // how often this piece was leased, from 1
+    int visit = 0;                      // how many leases its batch has had, from 1
     absl::Time started;
-    absl::Duration run_limit, waited;  // the second: since its batch was submitted
-    bool answered = false;             // its result is there, and waits to be stored
+    absl::Duration run_limit;  // Expire reports the lease when it has run for longer
+    absl::Duration waited;     // from the batch's submission to this lease
+    bool answered = false;     // the result arrived and waits to be stored: neither the lease nor its batch expires
   };
 
   BatchQueue(BatchOptions options, DrawId draw_id)
-      : options_(options), draw_id_(std::move(draw_id)), turns_(options.share_half_life) {}
+      : options_(options), draw_id_(std::move(draw_id)), fair_share_(options.share_half_life) {}
 
+  // Who a batch belongs to. Quotas and fair sharing count by these names.
   struct Owner {
-    std::string job_id, user, tuner;  // tuner: the name that it shares with others
+    std::string job_id, user, tuner;  // tuner: the identity's name, which several tuner processes may share
   };
-  // Idempotent by (job, client id). Errors as in tuner.proto.
+  // Queues a batch and returns its id. Idempotent by (job, client id). Errors as in tuner.proto.
   absl::StatusOr<std::string> Submit(const Owner& owner, const std::string& client_id, v1::Batch batch, absl::Time now);
-  void DropJob(const std::string& job_id);  // its leases end too; see TakeCancelled
+  // Removes all batches and results of the job and ends its leases (see TakeCancelled).
+  void DropJob(const std::string& job_id);
 
-  // Time goes by: to be called before anything changes at `now`.
-  void Pass(absl::Time now) { turns_.Pass(now); }
-  const Turns& turns() const { return turns_; }
+  // Charges the time until `now` to users and jobs. Must be called before anything changes at `now`.
+  void AdvanceTo(absl::Time now) { fair_share_.AdvanceTo(now); }
+  const FairShare& fair_share() const { return fair_share_; }
 
-  // Leases the first piece that `fits` accepts: by priority; of equals one of the user who has had least of this kind
-  // of device lately; of one user's the oldest. taker: a lease that says which device it is.
+  // Leases the first queued piece that `fits` accepts, or returns nullptr. The order: highest priority; then the user
+  // with the least recent use of this kind of device; then the oldest piece of that user.
+  // taker: names the device (agent, device, fingerprint, epoch); Pick fills in the rest.
   using Fits = std::function<bool(const v1::Batch& batch, const Avoid& avoid)>;
   const Lease* Pick(Lease taker, const Fits& fits, absl::Time now);
-  const Lease* FindLease(const std::string& lease_id) const;  // nullptr: not live
+  // The live lease with this id, or nullptr. Pointers to leases are valid until the lease ends.
+  const Lease* FindLease(const std::string& lease_id) const;
   const std::string& JobOf(const Lease& lease) const { return batches_.at(lease.batch_id).job_id; }
-  // The batch an agent gets: the candidates of the leased piece, and the time that is left for them.
+  // The batch to send to the agent: only the candidates of the leased piece, and the time that is left for them.
   v1::Batch BatchOf(const Lease& lease, absl::Time now) const;
 
-  // What is wrong with an answer that is neither an error nor one outcome for each candidate it should have; or "".
-  std::string Missing(const Lease& lease, const v1::BatchResult& result) const;
-  // Takes the outcomes of a live lease and ends it. Returns the devices that could not measure the piece before, and
-  // why: they are to blame.
+  // Why a result without an error does not answer for every candidate of the lease; "" if it does. A candidate may be
+  // missing where the visit had a time limit.
+  std::string IncompleteReason(const Lease& lease, const v1::BatchResult& result) const;
+  // Takes the outcomes of a live lease and ends it. Returns the devices that failed on the piece before, with their
+  // reasons: because this device measured it, they were wrong.
   std::map<std::string, std::string> Finish(const Lease& lease, const v1::BatchResult& result);
-  // The device could not measure the piece: it is queued again for others, or the batch ends with the reasons of all.
-  // another: whether there is a device that has not tried it.
+  // Ends the lease because the device could not measure the piece. The piece is queued again for other devices, or the
+  // batch fails with the reasons of all of them. another: whether a device exists that has not tried the piece.
   void FailOn(const Lease& lease, const std::string& why, bool another, absl::Time now);
   const Avoid& AvoidedBy(const Lease& lease) const;
-  const v1::Batch& Leased(const Lease& lease) const { return *batches_.at(lease.batch_id).batch; }
-  std::set<std::string> CandidatesOf(const Lease& lease) const;  // ids of those of the leased piece
-  // The result in the form it is recorded in, without taking it.
+  // The batch with the candidates of all its pieces.
+  const v1::Batch& WholeBatch(const Lease& lease) const { return *batches_.at(lease.batch_id).batch; }
+  std::set<std::string> CandidatesOf(const Lease& lease) const;  // ids of the candidates of the leased piece
+  // Converts a result for the records. Changes nothing.
   Recordable ToRecord(const Lease& lease, const v1::BatchResult& result) const;
-  // Its result has come, and cannot be stored now: it is not late, however long that lasts.
+  // The lease's result arrived but cannot be stored yet. Until it is, neither the lease nor its batch expires.
   void NoteAnswered(const std::string& lease_id);
-  // Ends the lease of a device that gives it back. As if it had never been taken.
+  // The device returns the lease unused. Its piece is queued again and the attempt is not counted.
   void Return(const std::string& lease_id, absl::Time now);
-  // Ends the lease: its device is gone, or it took too long. The piece is queued again, split or given up.
+  // Ends a lease whose device is gone, or that ran for too long. The piece is queued again, split or given up.
   void Lose(const std::string& lease_id, const std::string& why, absl::Time now);
-  // Ends batches whose device is away for too long, or that took too long. Returns leases past their run limit, still
-  // live. served: whether a device is there that could take the batch, or no device can be asked: one that only waits
-  // for its turn is never too late.
+  // Fails batches that found no device for BatchOptions::absence_limit or were not measured within total_limit.
+  // Returns the ids of leases past their run limit; these stay live.
+  // served: whether a device exists that could take the batch, or asking is impossible. Time in which a batch only
+  // waits for other batches counts against neither limit.
   using Served = std::function<bool(const v1::Batch& batch)>;
   std::vector<std::string> Expire(absl::Time now, const Served& served);
-  // The tracker stood still for so long: no clock ran.
-  void GiveBack(absl::Duration stall);
+  // The tracker stood still for `stall`: that time counts against no limit.
+  void ExcludeStall(absl::Duration stall);
 
-  // nullopt while unfinished. kNotFound.
+  // The result of a batch; nullopt while it is unfinished. kNotFound: no such batch of this job.
   absl::StatusOr<std::optional<v1::BatchResult>> Result(const std::string& job_id, const std::string& batch_id) const;
+  // The tuner has the result: it is forgotten. Unfinished and unknown batches are ignored.
   void Acknowledge(const std::string& job_id, const std::string& batch_id);
 
-  std::vector<Recordable> TakeGivenUp();    // candidates that became LOST_DEVICE since the last call
-  std::vector<std::string> TakeInnocent();  // the devices that were lost with these, once for each loss
-  std::vector<Lease> TakeCancelled();       // leases ended by DropJob or a total limit since the last call
+  // Each returns what was gathered since its last call.
+  std::vector<Recordable> TakeGivenUp();  // candidates that got LOST_DEVICE
+  // Devices that were lost with candidates that were then given up, one entry per loss. The candidates are to blame.
+  std::vector<std::string> TakeExonerated();
+  std::vector<Lease> TakeCancelled();  // leases ended by DropJob or by the failure of their batch
 
-  // The first of the pieces that wait and that nobody has passed by since they were queued; nullopt: there is none.
-  // Valid until the next change.
+  // The oldest queued piece that was not yet skipped since it was queued; nullopt: there is none. The caller looks for
+  // a device for it and calls SkipNewlyQueued when there is none. The pointers are valid until the next change.
   struct Queued {
     const v1::Batch* batch;
     const Avoid* avoid;
   };
   std::optional<Queued> NewlyQueued();
-  void PassBy() { newly_queued_.pop_front(); }  // that one
+  void SkipNewlyQueued() { newly_queued_.pop_front(); }
 
-  int queued() const { return static_cast<int>(order_.size()); }  // pieces
-  int running() const { return static_cast<int>(leases_.size()); }
-  int64_t given_up() const { return given_up_; }
+  int queued() const { return static_cast<int>(order_.size()); }    // pieces
+  int running() const { return static_cast<int>(leases_.size()); }  // pieces
+  int64_t given_up() const { return given_up_count_; }              // pieces, since the start
   const std::map<std::string, Lease>& leases() const { return leases_; }
-  // The job's pieces that wait. Valid until the next change.
+  // The job's queued pieces. The pointers are valid until the next change.
   std::vector<Queued> Waiting(const std::string& job_id) const;
 
  private:
   struct Piece {
     std::vector<int> candidates;  // indices into the batch
-    int attempts = 0, failures = 0;
+    int attempts = 0;             // leases, without those that were returned
+    int failures = 0;             // calls of FailOn
     Avoid avoid;
     std::string lease_id;     // "" while queued
-    absl::Time absent_since;  // while queued: since when no device is there for it
+    absl::Time absent_since;  // while queued: since when no device could take it
   };
   struct Entry {
     std::string job_id, user, tuner, client_id;
     int64_t number = 0;
     std::shared_ptr<const v1::Batch> batch;  // null once finished
     absl::Time submitted;
-    // Of the time since, when it only waited for its turn; what its job had waited, when it was submitted.
-    absl::Duration turns, waited_before;
-    int64_t bytes = 0;                  // of memory: the batch's, and of a finished one the result's
-    std::map<int64_t, Piece> pieces;    // unfinished
+    absl::Duration queue_time;          // since `submitted`: when devices existed but were busy with others
+    absl::Duration waited_before;       // FairShare::Waited of the job at submission
+    int64_t bytes = 0;                  // memory of the batch, or of the result once finished
+    std::map<int64_t, Piece> pieces;    // unfinished pieces, by number
     std::vector<v1::Outcome> outcomes;  // by candidate; unset while unknown
-    int visits = 0, losses = 0;
-    std::vector<std::string> lost_on;  // names of the devices
-    v1::BatchResult result;            // outcomes filled in when finished
+    int visits = 0, losses = 0;         // leases given; leases lost
+    std::vector<std::string> lost_on;   // the devices of `losses` ("agent/device")
+    v1::BatchResult result;             // gets its outcomes when the batch is finished
     bool finished = false;
   };
+  // The sort key of a queued piece: higher priority first, then by user, then older batches and pieces first.
   struct Order {
     int priority;
     std::string user;
@@ -158,7 +175,7 @@ class BatchQueue {
     bool operator<(const Order& other) const;
   };
 
-  void StopClocks(absl::Time now, const Served& served);
+  void ExcludeQueueTime(absl::Time now, const Served& served);
   const Lease* LeasePiece(std::set<Order>::iterator order, Lease lease);
   Lease EndLease(const std::string& lease_id);
   Order OrderOf(const std::string& batch_id, const Entry& entry, int64_t piece) const;
@@ -177,20 +194,20 @@ class BatchQueue {
 
   const BatchOptions options_;
   const DrawId draw_id_;
-  int64_t next_batch_ = 0, next_piece_ = 0, given_up_ = 0;
+  int64_t next_batch_ = 0, next_piece_ = 0, given_up_count_ = 0;
   std::map<std::string, Entry> batches_;
   std::map<std::pair<std::string, std::string>, std::string> by_client_id_;
   std::set<Order> order_;           // queued pieces
-  std::deque<Order> newly_queued_;  // may name pieces that are queued no more
+  std::deque<Order> newly_queued_;  // in the order they were queued; may name pieces that have left the queue
   std::map<std::string, Lease> leases_;
-  absl::Time looked_ = absl::InfinitePast();  // which pieces have a device
-  Turns turns_;
-  std::vector<Recordable> gave_up_;
-  std::vector<std::string> innocent_;
+  absl::Time devices_checked_ = absl::InfinitePast();  // when ExcludeQueueTime last looked for devices
+  FairShare fair_share_;
+  std::vector<Recordable> given_up_;
+  std::vector<std::string> exonerated_;
   std::vector<Lease> cancelled_;
 };
 
-// What makes no sense in a batch, before it is queued.
+// Checks a batch before it is queued. kInvalidArgument: a field is missing or out of range; the text names it.
 absl::Status Validate(const v1::Batch& batch);
 
 }  // namespace hone::tracker

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What others say in words, cut to what is kept of it; and how long names may be.
+// Limits on text that other programs send: long texts are truncated, long names are refused.
 #ifndef HONE_TRACKER_QUEUE_CUT_H_
 #define HONE_TRACKER_QUEUE_CUT_H_
 
@@ -13,24 +13,24 @@
 
 namespace hone::tracker {
 
-// Of a reason that people read: the output of a compiler fits, and a message full of it is not kept.
-inline constexpr size_t kLongestReason = size_t{16} << 10;
+// The longest error text or reason that is kept. It holds the output of a compiler.
+inline constexpr size_t kReasonBytesMax = size_t{16} << 10;
 
-// The beginning of UTF-8 text, at most so many bytes of it, up to the end of a character.
-inline std::string Cut(std::string_view text, size_t most = kLongestReason) {
-  if (text.size() <= most) return std::string(text);
-  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0) == 0x80) --most;
-  return std::string(text.substr(0, most));
+// The beginning of UTF-8 text, at most bytes_max bytes. A character is kept whole or dropped.
+inline std::string TruncateUtf8(std::string_view text, size_t bytes_max = kReasonBytesMax) {
+  if (text.size() <= bytes_max) return std::string(text);
+  while (bytes_max > 0 && (static_cast<unsigned char>(text[bytes_max]) & 0xC0) == 0x80) --bytes_max;
+  return std::string(text.substr(0, bytes_max));
 }
 
-// Of what others call themselves, or things of theirs.
-inline constexpr size_t kLongestName = 256;
+// The longest name or id that another program may choose, for itself or for its jobs, batches and devices.
+inline constexpr size_t kNameBytesMax = 256;
 
-// what: the field that has the name. kInvalidArgument.
-inline absl::Status CheckLength(std::string_view what, std::string_view name) {
-  if (name.size() <= kLongestName) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      fmt::format("{} '{}...' has {} bytes, and {} is the most", what, Cut(name, 40), name.size(), kLongestName));
+// kInvalidArgument: the name is longer than kNameBytesMax. what: the field that has the name, for the error text.
+inline absl::Status CheckNameLength(std::string_view what, std::string_view name) {
+  if (name.size() <= kNameBytesMax) return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format("{} '{}...' has {} bytes; the limit is {}", what,
+                                                TruncateUtf8(name, 40), name.size(), kNameBytesMax));
 }
 
 }  // namespace hone::tracker

@@ -18,20 +18,20 @@ namespace hone::tracker {
 namespace {
 
 constexpr size_t kFormerBoots = 8;
-constexpr int kMostDevices = 64;                       // of one agent: machines have eight GPUs, rarely sixteen
-constexpr size_t kMostDeviceBytes = size_t{64} << 10;  // of a device's description, which has some kilobytes
-// Devices of one agent, with those that it had before, that are remembered: it may change its cards some times.
-constexpr size_t kMostKnown = 256;
-constexpr absl::Duration kLookForAway = absl::Minutes(1);  // nothing to a limit of weeks
+constexpr int kDevicesPerAgentMax = 64;               // machines have eight GPUs, rarely sixteen
+constexpr size_t kDeviceBytesMax = size_t{64} << 10;  // a device's description usually has some kilobytes
+// Health records of one agent's devices, former devices included, so that an agent may change its cards several times.
+constexpr size_t kHealthRecordsPerAgentMax = 256;
+constexpr absl::Duration kAwayCheckPeriod = absl::Minutes(1);  // a minute is little against forget_after
 
 absl::Status ValidateDevice(const v1::DeviceState& device) {
-  HONE_RETURN_IF_ERROR(CheckLength("device_id", device.device_id()));
-  if (device.ByteSizeLong() <= kMostDeviceBytes) return absl::OkStatus();
-  return absl::InvalidArgumentError(fmt::format("what is said of device '{}' has {} bytes, and {} is the most",
-                                                device.device_id(), device.ByteSizeLong(), kMostDeviceBytes));
+  HONE_RETURN_IF_ERROR(CheckNameLength("device_id", device.device_id()));
+  if (device.ByteSizeLong() <= kDeviceBytesMax) return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format("the description of device '{}' has {} bytes; the limit is {}",
+                                                device.device_id(), device.ByteSizeLong(), kDeviceBytesMax));
 }
 
-// A new process of a known agent: whatever the old one held is lost.
+// A new process of a known agent has started: the leases of the old process are lost.
 absl::Status ChangeBoot(Agent& agent, const v1::SynchronizeRequest& request) {
   if (std::find(agent.former_boots.begin(), agent.former_boots.end(), request.boot_id()) != agent.former_boots.end()) {
     return DeviceRegistry::Superseded(agent.id);
@@ -49,15 +49,15 @@ absl::Status ChangeBoot(Agent& agent, const v1::SynchronizeRequest& request) {
 }  // namespace
 
 absl::Status Validate(const v1::SynchronizeRequest& request) {
-  HONE_RETURN_IF_ERROR(CheckLength("agent_id", request.agent_id()));
-  HONE_RETURN_IF_ERROR(CheckLength("boot_id", request.boot_id()));
-  HONE_RETURN_IF_ERROR(CheckLength("agent_version", request.agent_version()));
+  HONE_RETURN_IF_ERROR(CheckNameLength("agent_id", request.agent_id()));
+  HONE_RETURN_IF_ERROR(CheckNameLength("boot_id", request.boot_id()));
+  HONE_RETURN_IF_ERROR(CheckNameLength("agent_version", request.agent_version()));
   HONE_RETURN_IF_ERROR(CheckProtocol(request.protocol_version(), fmt::format("agent '{}'", request.agent_id())));
   if (request.agent_id().empty()) return absl::InvalidArgumentError("agent has no agent_id");
   if (request.boot_id().empty()) return absl::InvalidArgumentError("agent has no boot_id");
-  if (request.devices_size() > kMostDevices) {
-    return absl::InvalidArgumentError(fmt::format("agent '{}' has {} devices, and {} is the most; run several agents",
-                                                  request.agent_id(), request.devices_size(), kMostDevices));
+  if (request.devices_size() > kDevicesPerAgentMax) {
+    return absl::InvalidArgumentError(fmt::format("agent '{}' has {} devices; the limit is {}; run several agents",
+                                                  request.agent_id(), request.devices_size(), kDevicesPerAgentMax));
   }
   std::set<std::string> ids;
   for (const v1::DeviceState& device : request.devices()) {
@@ -85,7 +85,7 @@ absl::StatusOr<Agent*> DeviceRegistry::Register(const v1::SynchronizeRequest& re
     agent.epoch = claimed ? agent.claimed_epoch : NextEpoch();
     agent.claimant.clear();
   } else if (request.sequence() <= agent.sequence) {
-    return absl::AbortedError(fmt::format("call {} of agent '{}' was overtaken by call {}", request.sequence(),
+    return absl::AbortedError(fmt::format("call {} of agent '{}' came after its newer call {}", request.sequence(),
                                           request.agent_id(), agent.sequence));
   }
   agent.sequence = request.sequence();
@@ -117,18 +117,18 @@ void DeviceRegistry::TakeState(const Agent& agent, Device& device, const v1::Dev
 }
 
 bool DeviceRegistry::IsThere(const std::string& name) const {
-  const size_t slash = name.find('/');  // no agent has one in its name
+  const size_t slash = name.find('/');  // an agent id contains no slash
   const auto agent = agents_.find(name.substr(0, slash));
   return agent != agents_.end() && agent->second.devices.contains(name.substr(slash + 1));
 }
 
-// Whoever calls a device by a new name each time gains nothing by it, and must not fill the memory.
+// Bounds the health records of one agent, so that an agent that keeps renaming its devices cannot fill the memory.
 void DeviceRegistry::ForgetFormerDevices(const Agent& agent) {
   const std::string prefix = NameOf(agent.id, "");
   const auto first = health_.lower_bound(prefix);
   size_t known = 0;
   for (auto health = first; health != health_.end() && health->first.starts_with(prefix); ++health) ++known;
-  for (auto health = first; known > kMostKnown;) {
+  for (auto health = first; known > kHealthRecordsPerAgentMax;) {
     const bool forgotten = !agent.devices.contains(health->first.substr(prefix.size()));
     if (forgotten) changed_health_.insert(health->first);
     known -= forgotten ? 1 : 0;
@@ -136,11 +136,11 @@ void DeviceRegistry::ForgetFormerDevices(const Agent& agent) {
   }
 }
 
-// What a device was like outlives its agent, so that nobody gets well by going away for a while; and it does not stay
-// for good, since boards are renamed and given away. One that is in quarantine stays.
+// Drops the health records of devices that were away for forget_after, because boards are renamed and given away. Until
+// then a record stays, so that a device does not become healthy by going away. A device in quarantine keeps its record.
 void DeviceRegistry::ForgetAway(absl::Time now) {
-  if (now - looked_for_away_ < kLookForAway) return;
-  looked_for_away_ = now;
+  if (now - away_checked_ < kAwayCheckPeriod) return;
+  away_checked_ = now;
   std::map<std::string, absl::Time> away;
   for (auto health = health_.begin(); health != health_.end();) {
     const std::string& name = health->first;
@@ -176,22 +176,22 @@ v1::HealthRecord& DeviceRegistry::HealthOf(const std::string& name) {
   return health_[name];
 }
 
-bool DeviceRegistry::Unproven(const v1::SynchronizeRequest& request) const {
+bool DeviceRegistry::IsFirstClaim(const v1::SynchronizeRequest& request) const {
   const auto known = agents_.find(request.agent_id());
-  if (known == agents_.end() || known->second.boot_id == request.boot_id() || Overtaken(request)) return false;
+  if (known == agents_.end() || known->second.boot_id == request.boot_id() || IsSuperseded(request)) return false;
   const Agent& agent = known->second;
   return agent.claimant != request.boot_id() || agent.claimed_epoch != request.epoch();
 }
 
 std::optional<uint64_t> DeviceRegistry::Claim(const v1::SynchronizeRequest& request) {
-  if (!Unproven(request)) return std::nullopt;
+  if (!IsFirstClaim(request)) return std::nullopt;
   Agent& agent = agents_.at(request.agent_id());
   if (agent.claimant != request.boot_id()) agent.claimed_epoch = NextEpoch();
   agent.claimant = request.boot_id();
   return agent.claimed_epoch;
 }
 
-bool DeviceRegistry::Overtaken(const v1::SynchronizeRequest& request) const {
+bool DeviceRegistry::IsSuperseded(const v1::SynchronizeRequest& request) const {
   const auto known = agents_.find(request.agent_id());
   if (known == agents_.end()) return false;
   const Agent& agent = known->second;
@@ -218,12 +218,12 @@ void DeviceRegistry::CountDone(const Agent& agent, Device& device, int64_t candi
   CountMeasured(after, options_);
   // Only a check of the golden kernel ends cooling down.
   if (device.state.has_golden()) TakeTemperature(after, celsius, options_);
-  // Most batches change nothing, and what changes nothing is not to be stored.
+  // Most batches change nothing, and then the record is not stored again.
   if (after.SerializeAsString() != before.SerializeAsString()) HealthOf(name) = std::move(after);
 }
 
-void DeviceRegistry::CountTrouble(const std::string& name, const std::string& why, absl::Time now) {
-  tracker::CountTrouble(HealthOf(name), why, now, options_);
+void DeviceRegistry::CountFailure(const std::string& name, const std::string& why, absl::Time now) {
+  tracker::CountFailure(HealthOf(name), why, now, options_);
 }
 
 void DeviceRegistry::Forgive(const std::string& name) { tracker::Forgive(HealthOf(name)); }
@@ -250,8 +250,8 @@ void DeviceRegistry::Undrain(const std::string& agent_id) {
   }
 }
 
-// "" where the sandbox is what the farm requires. An agent that says nothing of it has none.
-std::string DeviceRegistry::LackOfWall(const v1::Sandbox& sandbox) const {
+// Why the sandbox is less than the farm requires; "" where it suffices. An agent that reports no sandbox has none.
+std::string DeviceRegistry::SandboxShortfall(const v1::Sandbox& sandbox) const {
   if (sandbox.level() >= options_.required_sandbox) return "";
   std::vector<std::string> missing;
   for (const v1::SandboxLayer& layer : sandbox.layers()) {
@@ -260,8 +260,8 @@ std::string DeviceRegistry::LackOfWall(const v1::Sandbox& sandbox) const {
   }
   const std::string level = NameOf(sandbox.level());
   return fmt::format(
-      "its sandbox is {}, and the farm requires {}; {}; docs/SANDBOX.md says how to get them back. Then start the "
-      "agent anew, or start hone-tracker with a lower --require-sandbox",
+      "its sandbox is {}, and the farm requires {}; {}; docs/SANDBOX.md says how to get them back. Then restart the "
+      "agent, or start hone-tracker with a lower --require-sandbox",
       level.empty() ? "not known" : level, NameOf(options_.required_sandbox),
       missing.empty() ? "it does not say which layers are missing"
                       : fmt::format("missing are {}", fmt::join(missing, ", ")));
@@ -269,13 +269,13 @@ std::string DeviceRegistry::LackOfWall(const v1::Sandbox& sandbox) const {
 
 std::string DeviceRegistry::Problem(const Agent& agent, const Device& device, absl::Time now) const {
   if (!device.state.self_test().passed()) return fmt::format("self-test failed: {}", device.state.self_test().reason());
-  if (const std::string lack = LackOfWall(device.state.sandbox()); !lack.empty()) return lack;
+  if (const std::string lack = SandboxShortfall(device.state.sandbox()); !lack.empty()) return lack;
   const auto known = health_.find(NameOf(agent.id, device.state.device_id()));
   return HealthProblem(known == health_.end() ? v1::HealthRecord() : known->second,
                        device.state.has_golden() ? &device.state.golden() : nullptr, now);
 }
 
-std::string DeviceRegistry::Barred(const Agent& agent, const Device& device, absl::Time now) const {
+std::string DeviceRegistry::ExclusionReason(const Agent& agent, const Device& device, absl::Time now) const {
   const auto drain = drained_.find(agent.id);
   if (drain != drained_.end()) {
     return fmt::format("drained{}; hone drain --undo ends that", drain->second.empty() ? "" : ": " + drain->second);
@@ -283,7 +283,7 @@ std::string DeviceRegistry::Barred(const Agent& agent, const Device& device, abs
   const std::string problem = Problem(agent, device, now);
   const auto known = health_.find(NameOf(agent.id, device.state.device_id()));
   if (problem.empty() || known == health_.end()) return problem;
-  // Those two tell times and temperatures, which change all the time.
+  // These two texts contain times and temperatures, which change all the time.
   if (problem == known->second.cooling_reason()) return "cooling down: it is too hot, or slows itself down";
   if (problem.starts_with(known->second.quarantine_reason()) && InQuarantine(known->second)) {
     return "quarantined: " + known->second.quarantine_reason();
@@ -304,7 +304,7 @@ void DeviceRegistry::Expire(absl::Time now) {
   });
   ForgetAway(now);
   for (auto& [name, health] : health_) {
-    if (FollowClock(health, now)) changed_health_.insert(name);
+    if (RestartQuarantineAfterClockStep(health, now)) changed_health_.insert(name);
   }
   for (const auto& [id, agent] : agents_) {
     for (const auto& [device_id, device] : agent.devices) {
@@ -316,11 +316,11 @@ void DeviceRegistry::Expire(absl::Time now) {
   }
 }
 
-void DeviceRegistry::GiveBack(absl::Duration stall, absl::Time now) {
+void DeviceRegistry::ExcludeStall(absl::Duration stall, absl::Time now) {
   for (auto& [id, agent] : agents_) agent.last_seen = std::min(now, agent.last_seen + stall);
   for (auto& [name, since] : away_) since = std::min(now, since + stall);
   for (const auto& [name, health] : health_) {
-    if (health.has_cooling_since()) GiveBackCooling(HealthOf(name), stall, now);
+    if (health.has_cooling_since()) ExcludeStallFromCooling(HealthOf(name), stall, now);
   }
 }
 
@@ -346,7 +346,7 @@ void DeviceRegistry::DescribeHealth(const Agent& agent, const Device& device, ab
   }
   if (proto.health_reason().empty()) return;
   const bool cooling = proto.health_reason() == proto.record().cooling_reason();
-  const bool unwalled = proto.health_reason() == LackOfWall(device.state.sandbox());
+  const bool unwalled = proto.health_reason() == SandboxShortfall(device.state.sandbox());
   proto.set_health(unwalled  ? v1::DEVICE_HEALTH_UNWALLED
                    : cooling ? v1::DEVICE_HEALTH_COOLING
                              : v1::DEVICE_HEALTH_QUARANTINED);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Agents and their devices: registration, epochs, who is heard from, drain, and the health records of devices.
+// The registry of agents and their devices: registration, epochs, last contact, drain, and health records.
 //
-// Pure state: no threads, no input or output, no clock; every call takes `now`, which must not go back. Knows nothing
-// of batches: a device only carries the id of its lease. What makes a device ill or well is health.h's to say. Start at
-// Register. Not thread-safe.
+// An agent is identified by its id and, within it, by the boot id of its process; each boot gets a new epoch, so that
+// messages of an older process are recognized. Pure state: no threads, no input or output, no clock; every call takes
+// `now`, which must not go back. Not here: batches (a device carries only the id of its lease), and the rules by which
+// a device counts as healthy (health.h). Start at Register. Not thread-safe.
 #ifndef HONE_TRACKER_QUEUE_DEVICES_H_
 #define HONE_TRACKER_QUEUE_DEVICES_H_
 
@@ -27,29 +28,30 @@ namespace hone::tracker {
 
 struct Device {
   v1::DeviceState state;
-  std::string lease_id;                             // "" when idle
-  absl::Time may_ask_again = absl::InfinitePast();  // for a check of its golden kernel
-  int64_t batches_done = 0, candidates_done = 0, losses = 0;
+  std::string lease_id;                                       // "" when idle
+  absl::Time may_ask_again = absl::InfinitePast();            // earliest time to ask for another golden check
+  int64_t batches_done = 0, candidates_done = 0, losses = 0;  // since the tracker started
 };
 
-// "wall"; "" where the agent did not say.
+// The level as users write it: "wall". "" for UNSPECIFIED, when the agent did not say.
 std::string NameOf(v1::SandboxLevel level);
 
-// What makes no sense in an agent's call.
+// Checks the fields of an agent's call. kInvalidArgument: names the field that is missing or out of range.
 absl::Status Validate(const v1::SynchronizeRequest& request);
 
 struct Agent {
   std::string id, boot_id, version;
   uint64_t epoch = 0;
-  std::string claimant;          // another process, which would have the name
-  uint64_t claimed_epoch = 0;    // that it was told
-  uint64_t sequence = 0;         // of the last call
-  absl::Time last_seen, called;  // called: when its newest call came
-  bool leaving = false;
-  bool told_drained = false;  // what its last answer said
+  std::string claimant;        // boot id of another process that asked to take over this agent id; "" without one
+  uint64_t claimed_epoch = 0;  // the epoch that the claimant was answered with
+  uint64_t sequence = 0;       // of the last call
+  absl::Time last_seen;        // also moves while a call of the agent is open
+  absl::Time called;           // when its newest call came
+  bool leaving = false;        // the agent announced that it will stop
+  bool told_drained = false;   // whether its last answer said that it is drained
   std::map<std::string, Device> devices;
-  std::deque<std::string> former_boots;
-  // Leases of devices it does not state any more, or of the boot before: lost.
+  std::deque<std::string> former_boots;  // boot ids that were replaced; their calls are refused
+  // Leases that are lost, because the agent no longer lists their device or because they belong to its former boot.
   std::vector<std::string> orphaned_leases;
 };
 
@@ -57,53 +59,58 @@ class DeviceRegistry {
  public:
   DeviceRegistry(DeviceOptions options, uint64_t incarnation) : options_(options), incarnation_(incarnation) {}
 
-  // Takes the agent's statement of itself. A new boot gets a new epoch. Errors as in agent.proto.
+  // Updates the agent and its devices from what it states about itself. A new boot gets a new epoch. Errors as in
+  // agent.proto.
   absl::StatusOr<Agent*> Register(const v1::SynchronizeRequest& request, absl::Time now);
 
-  // A process that is not the one known of its name takes it with its second call, by the epoch that the first is
-  // answered with: what comes late from one that is dead takes no name. Where this is the first call: that epoch.
+  // A new process takes over an agent id in two calls: its first call is answered with an epoch, and the second call,
+  // which repeats that epoch, is registered. A delayed call of a dead process therefore takes over nothing.
+  // Claim returns the epoch to answer with if this is such a first call, else nullopt.
   std::optional<uint64_t> Claim(const v1::SynchronizeRequest& request);
-  bool Unproven(const v1::SynchronizeRequest& request) const;  // whether it is such a first call
+  bool IsFirstClaim(const v1::SynchronizeRequest& request) const;  // as Claim, without changing anything
 
-  // Whether Register would refuse it, for another call or another process of that name.
-  bool Overtaken(const v1::SynchronizeRequest& request) const;
+  // Whether Register would refuse the call, because a newer call or another process of the same id has replaced it.
+  bool IsSuperseded(const v1::SynchronizeRequest& request) const;
   Agent* Find(const std::string& agent_id);  // nullptr when unknown
   std::map<std::string, Agent>& agents() { return agents_; }
   const std::map<std::string, Agent>& agents() const { return agents_; }
 
-  // What a process is told after another one has taken its name.
+  // The error for a process whose agent id another process has taken over.
   static absl::Status Superseded(const std::string& agent_id);
 
-  // The device measured a batch. celsius: the hottest it was.
+  // The device measured a batch. celsius: its highest temperature meanwhile; nullopt: not known.
   void CountDone(const Agent& agent, Device& device, int64_t candidates, std::optional<double> celsius);
-  // name: NameOf a device, which need not be there any more.
-  void CountTrouble(const std::string& name, const std::string& why, absl::Time now);
-  // One trouble of it turned out to be a candidate's.
+  // Counts a failure against the device. name: "agent/device"; the device may be offline.
+  void CountFailure(const std::string& name, const std::string& why, absl::Time now);
+  // Takes back one counted failure, because a candidate turned out to be its cause.
   void Forgive(const std::string& name);
-  // Its idle devices that are to measure their golden kernel now; they are not asked for again for a while.
+  // Ids of the agent's idle devices that must measure their golden kernel now. Each is returned again only after a
+  // pause.
   std::vector<std::string> AskForChecks(Agent& agent, absl::Time now);
 
   void Drain(const std::string& agent_id, const std::string& reason);
-  void Undrain(const std::string& agent_id);  // ends quarantine too, and forgets what its devices were like
+  void Undrain(const std::string& agent_id);  // also ends quarantines and resets the health records of its devices
   bool drained(const std::string& agent_id) const { return drained_.contains(agent_id); }
 
   bool Silent(const Agent& agent, absl::Time now) const { return now - agent.last_seen > options_.lease_ttl; }
   bool Online(const Agent& agent, absl::Time now) const { return now - agent.last_seen <= options_.offline_after; }
-  // "" for a healthy device, else why it gets no work.
+  // Why the device gets no work; "" for a device that may get some.
   std::string Problem(const Agent& agent, const Device& device, absl::Time now) const;
-  // The same for its agent's log: "" where it may get work, and a text that changes only when something happens.
-  std::string Barred(const Agent& agent, const Device& device, absl::Time now) const;
+  // As Problem, for the agent's log: the text holds no running times, so it changes only when the reason does.
+  std::string ExclusionReason(const Agent& agent, const Device& device, absl::Time now) const;
   // Whether the device may get work at all, now or when its lease ends.
   bool Serves(const Agent& agent, const Device& device, absl::Time now) const;
-  // Forgets agents and devices that have been away for long, and ends quarantines that only time can end.
+  // Forgets agents and devices that were away for DeviceOptions::forget_after. Ends the quarantines of devices without
+  // a golden kernel whose time is over.
   void Expire(absl::Time now);
-  // The tracker stood still for so long: nobody was heard because nobody listened.
-  void GiveBack(absl::Duration stall, absl::Time now);
+  // The tracker stood still for `stall` and could receive nothing: that time counts as silence of no agent.
+  void ExcludeStall(absl::Duration stall, absl::Time now);
 
-  // Health records that changed since the last call and are to be stored, by name of the device; one without fields is
-  // to be forgotten.
+  // Health records that changed since the last call and must be stored, by "agent/device". An empty record must be
+  // deleted from the store.
   std::map<std::string, v1::HealthRecord> TakeChangedHealth();
-  // Of a tracker that ended: how long it was away is not known, so that what cools down has all its time again.
+  // Restores a stored record at start. A device that was cooling down gets its whole cooling time again, because the
+  // tracker does not know how long it was not running.
   void RestoreHealth(const std::string& name, v1::HealthRecord health) {
     health.clear_cooling_since();
     health_[name] = std::move(health);
@@ -116,20 +123,20 @@ class DeviceRegistry {
   const uint64_t incarnation_;
   uint64_t next_epoch_ = 0;
   std::map<std::string, Agent> agents_;
-  std::string LackOfWall(const v1::Sandbox& sandbox) const;
+  std::string SandboxShortfall(const v1::Sandbox& sandbox) const;
   uint64_t NextEpoch() { return incarnation_ << 32 | ++next_epoch_; }
   void DescribeHealth(const Agent& agent, const Device& device, absl::Time now, v1::Device& proto) const;
-  v1::HealthRecord& HealthOf(const std::string& name);  // to be changed, and then stored
+  v1::HealthRecord& HealthOf(const std::string& name);  // marks the record as changed
   void TakeState(const Agent& agent, Device& device, const v1::DeviceState& state, absl::Time now);
   bool IsThere(const std::string& name) const;
   void ForgetFormerDevices(const Agent& agent);
   void ForgetAway(absl::Time now);
 
-  std::map<std::string, std::string> drained_;      // agent id to reason; also of agents not known yet
-  std::map<std::string, v1::HealthRecord> health_;  // by name; also of devices that are away
+  std::map<std::string, std::string> drained_;      // agent id to reason; holds agents that are not known yet, too
+  std::map<std::string, v1::HealthRecord> health_;  // by "agent/device"; holds devices that are away, too
   std::set<std::string> changed_health_;
-  std::map<std::string, absl::Time> away_;  // devices that are in health_ and that no agent states, since when
-  absl::Time looked_for_away_ = absl::InfinitePast();
+  std::map<std::string, absl::Time> away_;  // devices in health_ that no agent lists; since when
+  absl::Time away_checked_ = absl::InfinitePast();
 };
 
 }  // namespace hone::tracker

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ids that were never there before and that nobody guesses: of leases, so that nobody but the holder ends, extends or
-// answers one; of jobs and batches, so that a farm that goes on from an older copy of its state makes none again.
+// Unique ids that cannot be guessed. Only the holder of a lease knows its id and can end, extend or answer it. Ids of
+// jobs and batches are random as well, so that a tracker that runs from an older backup gives no id out again.
 #ifndef HONE_TRACKER_QUEUE_DRAW_ID_H_
 #define HONE_TRACKER_QUEUE_DRAW_ID_H_
 
@@ -9,7 +9,8 @@
 
 namespace hone::tracker {
 
-// A new id at every call: 128 random bits, as text. The shell draws from the system, simulations from their seed.
+// Returns a new id at every call: 128 random bits, as text. The shell uses the system's generator, simulations use
+// their seed.
 using DrawId = std::function<std::string()>;
 
 }  // namespace hone::tracker

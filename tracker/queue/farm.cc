@@ -16,8 +16,8 @@
 namespace hone::tracker {
 namespace {
 
-// Of a list of jobs: less than a message may have (transport/transport.h), and more than people read.
-constexpr size_t kMostListBytes = size_t{64} << 20;
+// The size of a list of jobs: less than the largest message (transport/transport.h), and more than a user reads.
+constexpr size_t kListBytesMax = size_t{64} << 20;
 
 void Set(google::protobuf::Duration* proto, absl::Duration duration) {
   const int64_t nanos = absl::ToInt64Nanoseconds(duration);
@@ -29,7 +29,7 @@ bool CouldTake(const std::string& agent_id, const Device& device, const v1::Batc
   return Matches(batch.requirements(), agent_id, device.state) && batch.threads() <= device.state.threads();
 }
 
-// How the device was, as its agent said last: beside an odd number it tells whether the device was odd too.
+// Adds the state of the device that its agent reported last. It helps to explain an unusual time in the records.
 void SetDevice(const v1::DeviceState& device, v1::BatchResult& result) {
   *result.mutable_device() = device.fingerprint();
   auto& environment = *result.mutable_environment();
@@ -49,8 +49,8 @@ std::optional<double> HottestOf(const v1::BatchResult& result) {
   return hottest;
 }
 
-// An agent may be newer and tell kinds of failures apart that are not known here. The candidate failed all the same,
-// and is counted and recorded as a crash that says so.
+// Converts kinds of failure that only a newer agent knows. Such a candidate counts and is recorded as crashed, with a
+// text that names the unknown kind.
 v1::BatchResult WithKnownFailures(v1::BatchResult result) {
   for (v1::CandidateOutcome& outcome : *result.mutable_outcomes()) {
     if (!outcome.outcome().has_failure()) continue;
@@ -64,8 +64,8 @@ v1::BatchResult WithKnownFailures(v1::BatchResult result) {
   return result;
 }
 
-// What is taken of an agent's answer: the outcomes of these candidates, one each. All else that it says of itself is
-// filled in here.
+// The part of an agent's answer that is accepted: one outcome for each of these candidates, and the length of the
+// visit. The tracker fills in everything else, such as names and versions.
 v1::BatchResult Taken(const v1::BatchResult& answer, std::set<std::string> candidates) {
   v1::BatchResult taken;
   taken.set_visit_seconds(answer.visit_seconds());
@@ -75,7 +75,7 @@ v1::BatchResult Taken(const v1::BatchResult& answer, std::set<std::string> candi
     kept = outcome;
     if (!kept.outcome().has_failure()) continue;
     v1::Failure& failure = *kept.mutable_outcome()->mutable_failure();
-    failure.set_text(Cut(failure.text()));
+    failure.set_text(TruncateUtf8(failure.text()));
   }
   return WithKnownFailures(std::move(taken));
 }
@@ -84,7 +84,7 @@ absl::Status CheckBatchIds(const v1::WaitBatchRequest& request, int most) {
   for (const auto* ids : {&request.batch_ids(), &request.acked_batch_ids()}) {
     if (ids->size() > most) {
       return absl::InvalidArgumentError(
-          fmt::format("{} batches in one call, and a job has {} at most; ask for them in parts", ids->size(), most));
+          fmt::format("the call names {} batches; the limit is {}; make several calls", ids->size(), most));
     }
     if (std::set<std::string>(ids->begin(), ids->end()).size() < static_cast<size_t>(ids->size())) {
       return absl::InvalidArgumentError("a batch is named twice in one call");
@@ -93,14 +93,14 @@ absl::Status CheckBatchIds(const v1::WaitBatchRequest& request, int most) {
   return absl::OkStatus();
 }
 
-// A tuner has measured what its job asks for, and nothing else: records of other workloads are not its to make.
+// A tuner may measure only workloads of its job, so that it cannot add records of others.
 absl::Status CheckWorkload(const v1::JobSpec& spec, const v1::Batch& batch) {
   const auto asked = [&](const v1::WorkloadSpec& workload) {
     return workload.digest() == batch.workload_digest() && workload.text() == batch.workload();
   };
   if (std::any_of(spec.workloads().begin(), spec.workloads().end(), asked)) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      fmt::format("batch is of workload '{}', which its job does not have with that text", batch.workload_digest()));
+      fmt::format("the batch's workload '{}' is not among the workloads of its job", batch.workload_digest()));
 }
 
 }  // namespace
@@ -119,28 +119,29 @@ void Farm::Restore(std::vector<v1::Job> jobs, const std::vector<std::pair<std::s
   for (v1::Job& job : jobs) jobs_.Restore(std::move(job));
   for (auto& [name, record] : health) devices_.RestoreHealth(name, std::move(record));
   for (const auto& [agent_id, reason] : drained) devices_.Drain(agent_id, reason);
-  CheckQueued(absl::InfinitePast());  // nobody has registered yet
+  CheckQueued(absl::InfinitePast());  // no agent has registered yet
 }
 
-// The shell calls twice a second at least. Where it did not, the tracker stood still (stopped, swapped out, or waiting
-// for its disk): nobody could be heard, so that nobody is late.
-absl::Time Farm::Forward(absl::Time now) {
+// Every call goes through here first. The shell calls at least twice a second. A longer gap means that the tracker
+// stood still (stopped, swapped out or waiting for its disk) and received no calls, so the gap counts against no limit.
+absl::Time Farm::AdvanceClock(absl::Time now) {
   const absl::Duration gap = now - last_now_;
-  const bool stood_still = last_now_ != absl::InfinitePast() && gap > options_.stall;
-  if (stood_still) {
-    jobs_.GiveBack(gap, now);
-    devices_.GiveBack(gap, now);
-    batches_.GiveBack(gap);
-    stood_still_ += gap;
+  const bool stalled = last_now_ != absl::InfinitePast() && gap > options_.stall;
+  if (stalled) {
+    jobs_.ExcludeStall(gap, now);
+    devices_.ExcludeStall(gap, now);
+    batches_.ExcludeStall(gap);
+    time_stalled_ += gap;
     for (auto& [job_id, since] : absent_since_) since += gap;
   }
   last_now_ = std::max(last_now_, now);
-  batches_.Pass(last_now_);
+  batches_.AdvanceTo(last_now_);
   return last_now_;
 }
 
-// A lease is the agent's to answer in the registration it was given in, or with the first call of the next one: what a
-// restarted agent has kept. Everything else is stale.
+// The live lease that the agent may answer, or nullptr. An agent may answer the leases of its current epoch. In the
+// first call of a new epoch it may also answer those of the epoch before, because a restarted agent keeps its results.
+// All other answers are stale.
 const BatchQueue::Lease* Farm::LiveLease(const Agent& agent, const v1::LeaseReference& reference) const {
   const BatchQueue::Lease* lease = batches_.FindLease(reference.lease_id());
   if (lease == nullptr || lease->agent_id != agent.id || lease->epoch != reference.epoch()) return nullptr;
@@ -149,9 +150,10 @@ const BatchQueue::Lease* Farm::LiveLease(const Agent& agent, const v1::LeaseRefe
   return lease->epoch == agent.epoch || orphaned ? lease : nullptr;
 }
 
-// A result whose lease is forgotten, as it is to be recorded.
-std::optional<Recordable> Farm::Vouched(const v1::SynchronizeRequest& request, const v1::LeaseResult& finished) const {
-  if (!finished.has_batch() || !Vouches(receipt_key_, request.agent_id(), finished)) return std::nullopt;
+// A result whose lease is unknown, in the form in which it is recorded; nullopt: it has no valid receipt.
+std::optional<Recordable> Farm::ResultUnderReceipt(const v1::SynchronizeRequest& request,
+                                                   const v1::LeaseResult& finished) const {
+  if (!finished.has_batch() || !IsReceiptValid(receipt_key_, request.agent_id(), finished)) return std::nullopt;
   std::set<std::string> candidates;
   for (const v1::Candidate& candidate : finished.batch().candidates()) candidates.insert(candidate.id());
   if (finished.result().outcomes_size() > static_cast<int>(candidates.size())) return std::nullopt;
@@ -178,24 +180,26 @@ v1::BatchResult Farm::Completed(const Agent& agent, const BatchQueue::Lease& lea
 }
 
 absl::Status Farm::Storable() const {
-  if (trouble_.empty()) return absl::OkStatus();
+  if (storage_failure_.empty()) return absl::OkStatus();
   return absl::UnavailableError(
-      fmt::format("not now, nothing can be stored: {}; call again, nothing is lost", trouble_));
+      fmt::format("not now, nothing can be stored: {}; call again, nothing was lost", storage_failure_));
 }
 
 std::vector<Recordable> Farm::Acceptable(const v1::SynchronizeRequest& request, absl::Time now) {
-  Forward(now);
+  AdvanceClock(now);
   std::vector<Recordable> acceptable;
-  if (!Validate(request).ok() || devices_.Overtaken(request) || devices_.Unproven(request)) return acceptable;
+  if (!Validate(request).ok() || devices_.IsSuperseded(request) || devices_.IsFirstClaim(request)) return acceptable;
   const Agent* agent = devices_.Find(request.agent_id());
   for (const v1::LeaseResult& finished : request.finished()) {
     if (!finished.result().error().empty()) continue;
     const BatchQueue::Lease* lease = agent == nullptr ? nullptr : LiveLease(*agent, finished.lease());
     if (lease == nullptr) {
-      if (std::optional<Recordable> vouched = Vouched(request, finished)) acceptable.push_back(*std::move(vouched));
+      if (std::optional<Recordable> result = ResultUnderReceipt(request, finished)) {
+        acceptable.push_back(*std::move(result));
+      }
       continue;
     }
-    if (!batches_.Missing(*lease, finished.result()).empty()) continue;
+    if (!batches_.IncompleteReason(*lease, finished.result()).empty()) continue;
     acceptable.push_back(batches_.ToRecord(*lease, Completed(*agent, *lease, finished.result())));
   }
   return acceptable;
@@ -214,7 +218,7 @@ v1::SynchronizeRequest Farm::KeepWaiting(v1::SynchronizeRequest request) {
 }
 
 absl::StatusOr<Farm::Answer> Farm::Synchronize(const v1::SynchronizeRequest& request, absl::Time now) {
-  now = Forward(now);
+  now = AdvanceClock(now);
   const Agent* known = devices_.Find(request.agent_id());
   if (const std::optional<uint64_t> epoch = devices_.Claim(request)) {
     Answer answer{.news = true};
@@ -223,7 +227,7 @@ absl::StatusOr<Farm::Answer> Farm::Synchronize(const v1::SynchronizeRequest& req
   }
   const bool was_there = known != nullptr && devices_.Online(*known, now) && known->boot_id == request.boot_id();
   HONE_ASSIGN_OR_RETURN(Agent * agent, devices_.Register(request, now));
-  if (!was_there) CheckQueued(now);  // somebody may have waited for it
+  if (!was_there) CheckQueued(now);  // a queued job may have waited for its devices
   Answer answer;
   answer.response.set_epoch(agent->epoch);
   TakeResults(*agent, request, answer.response, now);
@@ -244,26 +248,27 @@ void Farm::TakeResults(Agent& agent, const v1::SynchronizeRequest& request, v1::
                        absl::Time now) {
   for (const v1::LeaseResult& finished : request.finished()) {
     const BatchQueue::Lease* lease = LiveLease(agent, finished.lease());
-    // Its agent has not heard yet that it is registered anew, and shows no receipt: with the next call it does.
+    // The agent does not know its new epoch yet and sent no receipt. It sends the result again, with the receipt, in
+    // its next call.
     if (lease == nullptr && request.epoch() != agent.epoch && !finished.has_batch()) continue;
     response.add_acked_lease_ids(finished.lease().lease_id());
     if (lease == nullptr) {
-      Vouched(request, finished).has_value() ? ++recovered_ : ++stale_;
+      ResultUnderReceipt(request, finished).has_value() ? ++recovered_ : ++stale_;
       continue;
     }
     accepted_ += 1;
     TakeResult(agent, *lease, finished.result(), now);
   }
-  // Other pieces may have ended, of a batch that failed as a whole.
+  // When a batch failed as a whole, leases of its other pieces ended too.
   DropReleasedJobs();
 }
 
-// Outcomes, a trouble of the batch, or a trouble of the device.
+// Takes a result: outcomes, a failure of the batch, or a failure of the device.
 void Farm::TakeResult(Agent& agent, const BatchQueue::Lease& live, const v1::BatchResult& result, absl::Time now) {
-  const BatchQueue::Lease lease = live;  // it ends here
+  const BatchQueue::Lease lease = live;  // a copy, because the live one ends below
   const std::string name = NameOf(agent.id, lease.device_id);
-  const std::string missing = result.error().empty() ? batches_.Missing(lease, result) : "";
-  const std::string error = Cut(result.error());
+  const std::string missing = result.error().empty() ? batches_.IncompleteReason(lease, result) : "";
+  const std::string error = TruncateUtf8(result.error());
   if (!missing.empty() || result.trouble() == v1::TROUBLE_KIND_DEVICE) {
     return LoseLease(lease.id, missing.empty() ? error : missing, now);
   }
@@ -272,7 +277,7 @@ void Farm::TakeResult(Agent& agent, const BatchQueue::Lease& live, const v1::Bat
   if (!error.empty()) {
     Avoid avoid = batches_.AvoidedBy(lease);
     avoid.devices[name] = error;
-    return batches_.FailOn(lease, error, AnotherCouldTake(batches_.Leased(lease), avoid, now), now);
+    return batches_.FailOn(lease, error, AnotherCouldTake(batches_.WholeBatch(lease), avoid, now), now);
   }
   v1::BatchResult completed = Completed(agent, lease, result);
   if (auto device = agent.devices.find(lease.device_id); device != agent.devices.end()) {
@@ -280,8 +285,8 @@ void Farm::TakeResult(Agent& agent, const BatchQueue::Lease& live, const v1::Bat
   }
   CountOutcomes(completed);
   for (const auto& [other, why] : batches_.Finish(lease, std::move(completed))) {
-    const std::string could = other == name ? "it could when it was asked again" : name + " could";
-    devices_.CountTrouble(other, fmt::format("it could not measure a batch that {}: {}", could, why), now);
+    const std::string could = other == name ? "it measured later" : name + " could";
+    devices_.CountFailure(other, fmt::format("it could not measure a batch that {}: {}", could, why), now);
   }
 }
 
@@ -318,7 +323,8 @@ void Farm::CompareLeases(Agent& agent, const v1::SynchronizeRequest& request, v1
     running.insert(reference.lease_id());
     if (LiveLease(agent, reference) == nullptr) response.add_cancelled_lease_ids(reference.lease_id());
   }
-  // A lease the agent does not mention: the answer that gave it was lost, or the agent fenced itself. Say it again.
+  // The agent does not mention a lease if the response that gave it was lost, or if the agent stopped its work after a
+  // long silence. The lease is sent again.
   for (const auto& [id, device] : agent.devices) {
     if (device.lease_id.empty() || running.contains(device.lease_id)) continue;
     AddLease(*batches_.FindLease(device.lease_id), response);
@@ -327,7 +333,7 @@ void Farm::CompareLeases(Agent& agent, const v1::SynchronizeRequest& request, v1
 
 void Farm::LeaseWork(Agent& agent, v1::SynchronizeResponse& response, absl::Time now) {
   for (std::string& id : devices_.AskForChecks(agent, now)) *response.add_check_device_ids() = std::move(id);
-  if (!trouble_.empty()) return;  // what comes of it could not be stored
+  if (!storage_failure_.empty()) return;  // the results could not be stored
   for (auto& [id, device] : agent.devices) {
     if (!device.lease_id.empty() || !devices_.Serves(agent, device, now)) continue;
     const auto fits = [&](const v1::Batch& batch, const Avoid& avoid) {
@@ -356,15 +362,16 @@ std::string Farm::JobOfLease(const std::string& lease_id) const {
   return lease == nullptr ? "" : batches_.JobOf(*lease);
 }
 
-void Farm::Hear(const std::string& agent_id, absl::Time now) {
-  if (Agent* agent = devices_.Find(agent_id)) agent->last_seen = Forward(now);
+void Farm::NoteAlive(const std::string& agent_id, absl::Time now) {
+  if (Agent* agent = devices_.Find(agent_id)) agent->last_seen = AdvanceClock(now);
 }
 
-std::optional<std::string> Farm::NextConcerned(const std::function<bool(const std::string&)>& held, absl::Time now) {
-  now = Forward(now);
+std::optional<std::string> Farm::NextAgentForNewWork(const std::function<bool(const std::string&)>& held,
+                                                     absl::Time now) {
+  now = AdvanceClock(now);
   const std::map<std::string, Agent>& agents = devices_.agents();
   while (const std::optional<BatchQueue::Queued> piece = batches_.NewlyQueued()) {
-    auto next = agents.upper_bound(last_concerned_);
+    auto next = agents.upper_bound(last_agent_offered_);
     for (size_t seen = 0; seen < agents.size(); ++seen, ++next) {
       if (next == agents.end()) next = agents.begin();
       const auto& [id, agent] = *next;
@@ -373,10 +380,10 @@ std::optional<std::string> Farm::NextConcerned(const std::function<bool(const st
                devices_.Serves(agent, entry.second, now);
       };
       if (!held(id) || !std::any_of(agent.devices.begin(), agent.devices.end(), idle)) continue;
-      last_concerned_ = id;
-      return last_concerned_;
+      last_agent_offered_ = id;
+      return last_agent_offered_;
     }
-    PassBy();
+    SkipNewlyQueued();
   }
   return std::nullopt;
 }
@@ -415,13 +422,13 @@ void Farm::FillTimes(Agent& agent, v1::SynchronizeResponse& response) {
   agent.told_drained = devices_.drained(agent.id);
   response.set_drained(agent.told_drained);
   for (const auto& [id, device] : agent.devices) {
-    if (std::string why = devices_.Barred(agent, device, last_now_); !why.empty()) {
+    if (std::string why = devices_.ExclusionReason(agent, device, last_now_); !why.empty()) {
       (*response.mutable_barred())[id] = std::move(why);
     }
   }
 }
 
-// A held call must not silence the heartbeat of what runs beside the idle device.
+// An agent whose other devices measure must call once per heartbeat, so its call is held for no longer.
 absl::Duration Farm::Hold(const Agent& agent) const {
   const auto busy = std::count_if(agent.devices.begin(), agent.devices.end(),
                                   [](const auto& device) { return !device.second.lease_id.empty(); });
@@ -430,11 +437,12 @@ absl::Duration Farm::Hold(const Agent& agent) const {
 }
 
 absl::StatusOr<std::optional<v1::SynchronizeResponse>> Farm::Offer(const v1::SynchronizeRequest& held, absl::Time now) {
-  now = Forward(now);
+  now = AdvanceClock(now);
   Agent* agent = devices_.Find(held.agent_id());
   if (agent != nullptr && agent->boot_id != held.boot_id()) return DeviceRegistry::Superseded(held.agent_id());
   if (agent == nullptr || agent->sequence != held.sequence()) {
-    return absl::AbortedError(fmt::format("call {} of agent '{}' was overtaken", held.sequence(), held.agent_id()));
+    return absl::AbortedError(
+        fmt::format("call {} of agent '{}' was replaced by a newer call", held.sequence(), held.agent_id()));
   }
   agent->last_seen = now;  // its call is open
   std::optional<v1::SynchronizeResponse> response(std::in_place);
@@ -449,11 +457,11 @@ absl::StatusOr<std::optional<v1::SynchronizeResponse>> Farm::Offer(const v1::Syn
 }
 
 absl::StatusOr<v1::LeaseJobResponse> Farm::LeaseJob(const v1::LeaseJobRequest& request, absl::Time now) {
-  now = Forward(now);
+  now = AdvanceClock(now);
   HONE_RETURN_IF_ERROR(CheckProtocol(request.protocol_version(), fmt::format("tuner '{}'", request.tuner_id())));
   if (request.tuner_id().empty()) return absl::InvalidArgumentError("tuner has no tuner_id");
-  HONE_RETURN_IF_ERROR(CheckLength("tuner_id", request.tuner_id()));
-  HONE_RETURN_IF_ERROR(CheckLength("boot_id", request.boot_id()));
+  HONE_RETURN_IF_ERROR(CheckNameLength("tuner_id", request.tuner_id()));
+  HONE_RETURN_IF_ERROR(CheckNameLength("boot_id", request.boot_id()));
   HONE_RETURN_IF_ERROR(Storable());
   if (request.leaving()) {
     jobs_.Leave(request.tuner_id(), request.boot_id(), now);
@@ -471,14 +479,14 @@ absl::StatusOr<v1::LeaseJobResponse> Farm::LeaseJob(const v1::LeaseJobRequest& r
   *response.mutable_job() = *grant->job;
   if (grant->job->spec().has_until()) {
     Set(response.mutable_until_left(),
-        std::max(absl::ZeroDuration(), FromProto(grant->job->spec().until()) - OnTheWall(now)));
+        std::max(absl::ZeroDuration(), FromProto(grant->job->spec().until()) - ToWallTime(now)));
   }
   return response;
 }
 
 absl::StatusOr<v1::ReportProgressResponse> Farm::ReportProgress(const v1::ReportProgressRequest& request,
                                                                 absl::Time now) {
-  now = Forward(now);
+  now = AdvanceClock(now);
   HONE_ASSIGN_OR_RETURN(bool cancelled, jobs_.Touch(request.lease(), now));
   HONE_RETURN_IF_ERROR(Storable());
   if (request.has_progress()) {
@@ -486,19 +494,19 @@ absl::StatusOr<v1::ReportProgressResponse> Farm::ReportProgress(const v1::Report
   }
   v1::ReportProgressResponse response;
   response.set_cancelled(cancelled);
-  Set(response.mutable_waited(), batches_.turns().Waited(request.lease().job_id()));
+  Set(response.mutable_waited(), batches_.fair_share().Waited(request.lease().job_id()));
   return response;
 }
 
 absl::StatusOr<v1::SubmitBatchResponse> Farm::SubmitBatch(v1::SubmitBatchRequest request, absl::Time now) {
-  now = Forward(now);
+  now = AdvanceClock(now);
   HONE_ASSIGN_OR_RETURN(const bool cancelled, jobs_.Touch(request.lease(), now));
   if (cancelled) return absl::AbortedError(fmt::format("job '{}' was cancelled", request.lease().job_id()));
   const std::string& job_id = request.lease().job_id();
   const v1::JobSpec& spec = jobs_.Find(job_id)->spec();
   HONE_RETURN_IF_ERROR(CheckWorkload(spec, request.batch()));
   const v1::Requirements needs = request.batch().requirements();
-  request.mutable_batch()->set_priority(spec.priority());  // whatever a tuner says
+  request.mutable_batch()->set_priority(spec.priority());  // the tuner's value is ignored
   v1::SubmitBatchResponse response;
   HONE_ASSIGN_OR_RETURN(*response.mutable_batch_id(),
                         batches_.Submit({job_id, spec.submitted_by(), jobs_.TunerOf(job_id)}, request.client_batch_id(),
@@ -508,14 +516,14 @@ absl::StatusOr<v1::SubmitBatchResponse> Farm::SubmitBatch(v1::SubmitBatchRequest
 }
 
 absl::StatusOr<v1::WaitBatchResponse> Farm::WaitBatch(const v1::WaitBatchRequest& request, absl::Time now) {
-  now = Forward(now);
+  now = AdvanceClock(now);
   HONE_RETURN_IF_ERROR(CheckBatchIds(request, options_.batches.max_open_per_job));
   v1::WaitBatchResponse response;
   HONE_ASSIGN_OR_RETURN(const bool cancelled, jobs_.Touch(request.lease(), now));
   response.set_cancelled(cancelled);
   if (cancelled) return response;
   const std::string& job_id = request.lease().job_id();
-  Set(response.mutable_waited(), batches_.turns().Waited(job_id));
+  Set(response.mutable_waited(), batches_.fair_share().Waited(job_id));
   for (const std::string& batch_id : request.acked_batch_ids()) batches_.Acknowledge(job_id, batch_id);
   for (const std::string& batch_id : request.batch_ids()) {
     HONE_ASSIGN_OR_RETURN(std::optional<v1::BatchResult> result, batches_.Result(job_id, batch_id));
@@ -528,8 +536,8 @@ absl::StatusOr<v1::WaitBatchResponse> Farm::WaitBatch(const v1::WaitBatchRequest
 }
 
 absl::Status Farm::CompleteJob(const v1::CompleteJobRequest& request, absl::Time now) {
-  now = Forward(now);
-  if (!trouble_.empty()) {
+  now = AdvanceClock(now);
+  if (!storage_failure_.empty()) {
     HONE_RETURN_IF_ERROR(jobs_.Touch(request.lease(), now).status());
     return Storable();
   }
@@ -540,7 +548,7 @@ absl::Status Farm::CompleteJob(const v1::CompleteJobRequest& request, absl::Time
 }
 
 absl::StatusOr<v1::Job> Farm::SubmitJob(const v1::JobSpec& spec, absl::Time now) {
-  now = Forward(now);
+  now = AdvanceClock(now);
   HONE_RETURN_IF_ERROR(Storable());
   HONE_ASSIGN_OR_RETURN(const v1::Job* job, jobs_.Submit(spec, now));
   CheckQueued(now);
@@ -555,13 +563,13 @@ absl::StatusOr<v1::Job> Farm::GetJob(const std::string& job_id, absl::Time now) 
   return Described(*job, now);
 }
 
-std::vector<v1::Job> Farm::GetJobLines(const std::vector<std::string>& ids, absl::Time now) const {
+std::vector<v1::Job> Farm::GetJobSummaries(const std::vector<std::string>& ids, absl::Time now) const {
   std::vector<v1::Job> lines;
-  const Place place = InOrder();
+  const Place place = JobsAhead();
   for (const std::string& id : ids) {
     const v1::Job* job = jobs_.Find(id);
     if (job == nullptr) continue;
-    lines.push_back(JobBook::LineOf(*job));
+    lines.push_back(JobBook::SummaryOf(*job));
     lines.back().set_waiting_for(WaitingFor(*job, now, place));
   }
   return lines;
@@ -569,13 +577,13 @@ std::vector<v1::Job> Farm::GetJobLines(const std::vector<std::string>& ids, absl
 
 std::vector<v1::Job> Farm::ListJobs(const v1::ListJobsRequest& request, absl::Time now) {
   std::vector<v1::Job> list;
-  const Place place = InOrder();
+  const Place place = JobsAhead();
   size_t bytes = 0;
   for (const v1::Job* job : jobs_.List(request)) {
-    list.push_back(request.for_people() ? jobs_.ForPeople(job->id()) : *job);
+    list.push_back(request.for_people() ? jobs_.WithoutWorkloadTexts(job->id()) : *job);
     list.back().set_waiting_for(WaitingFor(*job, now, place));
     bytes += list.back().ByteSizeLong();
-    if (bytes <= kMostListBytes) continue;
+    if (bytes <= kListBytesMax) continue;
     list.pop_back();
     break;
   }
@@ -592,7 +600,7 @@ absl::StatusOr<v1::WatchJobResponse> Farm::WatchJob(const v1::WatchJobRequest& r
 }
 
 absl::StatusOr<v1::Job> Farm::CancelJob(const std::string& job_id, absl::Time now) {
-  now = Forward(now);
+  now = AdvanceClock(now);
   HONE_RETURN_IF_ERROR(Storable());
   HONE_ASSIGN_OR_RETURN(const v1::Job* job, jobs_.Cancel(job_id, now));
   DropReleasedJobs();
@@ -600,7 +608,7 @@ absl::StatusOr<v1::Job> Farm::CancelJob(const std::string& job_id, absl::Time no
 }
 
 v1::Job Farm::Described(v1::Job job, absl::Time now) const {
-  job.set_waiting_for(WaitingFor(job, now, InOrder()));
+  job.set_waiting_for(WaitingFor(job, now, JobsAhead()));
   return job;
 }
 
@@ -630,9 +638,9 @@ void Farm::LoseLease(const std::string& lease_id, const std::string& why, absl::
   if (Agent* agent = devices_.Find(lease->agent_id)) {
     if (auto device = agent->devices.find(lease->device_id); device != agent->devices.end()) device->second.losses += 1;
   }
-  devices_.CountTrouble(NameOf(lease->agent_id, lease->device_id), why, now);
+  devices_.CountFailure(NameOf(lease->agent_id, lease->device_id), why, now);
   batches_.Lose(lease_id, why, now);
-  for (const std::string& name : batches_.TakeInnocent()) devices_.Forgive(name);
+  for (const std::string& name : batches_.TakeExonerated()) devices_.Forgive(name);
 }
 
 void Farm::LoseOrphans(Agent& agent, absl::Time now) {
@@ -641,14 +649,14 @@ void Farm::LoseOrphans(Agent& agent, absl::Time now) {
   }
 }
 
-// Frees the devices of leases that ended because nobody wants their result any more.
+// Drops the batches of jobs whose lease ended, and frees the devices that measured them.
 void Farm::DropReleasedJobs() {
   for (const std::string& job_id : jobs_.TakeReleased()) batches_.DropJob(job_id);
   for (const BatchQueue::Lease& lease : batches_.TakeCancelled()) FreeDevice(lease);
 }
 
 void Farm::Tick(absl::Time now) {
-  now = Forward(now);
+  now = AdvanceClock(now);
   jobs_.Expire(now);
   for (auto& [id, agent] : devices_.agents()) {
     if (!devices_.Silent(agent, now)) continue;
@@ -661,7 +669,7 @@ void Farm::Tick(absl::Time now) {
   }
   for (const std::string& lease_id : batches_.Expire(now, Served(now)))
     LoseLease(lease_id, "the visit took longer than its limit", now);
-  if (trouble_.empty()) jobs_.Preempt(now, AbsentForLong(now), Used());  // else all stays as it is
+  if (storage_failure_.empty()) jobs_.Preempt(now, AbsentForLong(now), Used());  // it changes stored jobs
   CheckQueued(now);
   DropReleasedJobs();
   devices_.Expire(now);

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tracker's queue: jobs, batches and devices joined into one state machine that answers every call of the protocol.
 //
-// Pure state: no threads, no input or output, no clock. Every call takes `now`; should it ever go back, the last one
-// counts. The gRPC shell (tracker/shell.h) serializes the calls, stores what must survive, and parks long polls; the
-// simulator in tests/farm drives the same class with thousands of fake agents. Start at Synchronize. Not thread-safe.
+// Pure state: no threads, no input or output, no clock. Every call takes `now`; a time before the last one counts as
+// the last one. The gRPC shell (tracker/shell.h) serializes the calls, stores what must survive, and holds calls that
+// wait. The simulator in tests/farm drives the same class with thousands of fake agents. Start at Synchronize. Not
+// thread-safe.
 //
-// Four kinds of trouble are told apart (docs/TROUBLE.md): a candidate's is its outcome; a batch's is tried elsewhere
-// (FailOn); a device's counts against it (health.h); the tracker's own, a standstill or a full disk, is nobody's: every
-// clock waits with it (Forward, SetTrouble).
+// Four kinds of failure are told apart (docs/TROUBLE.md):
+// - of a candidate: it is the candidate's outcome;
+// - of a batch: the batch is tried on other devices (BatchQueue::FailOn);
+// - of a device: it counts against the device (health.h);
+// - of the tracker itself, a standstill or a full disk: it counts against nothing, and every clock stops meanwhile
+//   (AdvanceClock, SetStorageFailure).
 #ifndef HONE_TRACKER_QUEUE_FARM_H_
 #define HONE_TRACKER_QUEUE_FARM_H_
 
@@ -36,85 +40,93 @@ namespace hone::tracker {
 
 class Farm {
  public:
-  // incarnation: which start of the farm this is: at least 1, and greater than that of any before, so that what it
-  // gives out is told from what an earlier one gave out.
-  // receipt_key: a secret of the farm, the same for as long as it exists (receipt.h).
+  // incarnation: counts the starts of the tracker, from 1; greater than at every earlier start. Epochs carry it, so
+  // that an epoch of an earlier start is recognized.
+  // receipt_key: a secret of the farm that never changes (receipt.h).
   Farm(FarmOptions options, uint64_t incarnation, const DrawId& draw_id, std::string receipt_key);
 
-  // What was stored, at start, before any other call.
+  // Restores the stored state. Must come before any other call. drained: agent ids with their reasons. health: by
+  // "agent/device".
   void Restore(std::vector<v1::Job> jobs, const std::vector<std::pair<std::string, std::string>>& drained,
                std::map<std::string, v1::HealthRecord> health = {});
 
   // --- agents -------------------------------------------------------------------------------------------------------
-  // Results in the request that Synchronize would accept. The caller makes them durable and then calls Synchronize;
-  // what it cannot make durable it hands to KeepWaiting, and the agent sends it again.
+  // The results in the request that Synchronize would accept. The caller stores them and then calls Synchronize with
+  // the request; if they cannot be stored, it calls Synchronize with KeepWaiting's request, and the agent sends the
+  // results again.
   std::vector<Recordable> Acceptable(const v1::SynchronizeRequest& request, absl::Time now);
-  // The request without its results, whose leases are not late from now on.
+  // Returns the request without its results, and marks their leases as answered, so that they do not expire.
   v1::SynchronizeRequest KeepWaiting(v1::SynchronizeRequest request);
 
   struct Answer {
     v1::SynchronizeResponse response;
-    bool news = false;  // false: the response says nothing, and the call may be held for `hold`
+    bool news = false;  // false: the response tells the agent nothing new, and the call may be held for `hold`
     absl::Duration hold = absl::ZeroDuration();
   };
   absl::StatusOr<Answer> Synchronize(const v1::SynchronizeRequest& request, absl::Time now);
-  // The job whose work a live lease is; "" for any other.
+  // The job that the live lease belongs to; "" for an unknown or ended lease.
   std::string JobOfLease(const std::string& lease_id) const;
-  // The agent's call is open, and will be answered as soon as its results are stored: it is not silent.
-  void Hear(const std::string& agent_id, absl::Time now);
-  // An agent to make an Offer to, among those whose calls are `held`: one with an idle device for a piece of work that
-  // was queued lately. It may get another piece, whose turn it is; then this one is asked about again. Where the call
-  // stays held, PassBy. nullopt: that was all.
-  std::optional<std::string> NextConcerned(const std::function<bool(const std::string&)>& held, absl::Time now);
-  void PassBy() { batches_.PassBy(); }
-  // Something to say to an agent whose call is held back? nullopt: hold on. kAborted: a newer call overtook it.
+  // The agent waits in an open call while its results are being stored: it is not silent.
+  void NoteAlive(const std::string& agent_id, absl::Time now);
+  // The next agent to call Offer for: its call is held, and it has an idle device for the oldest newly queued piece.
+  // Offer may give it another piece that goes first; the newly queued one then stays for the next call. If Offer leaves
+  // the call held, the caller must call SkipNewlyQueued. nullopt: no newly queued piece is left that such an agent
+  // could take.
+  std::optional<std::string> NextAgentForNewWork(const std::function<bool(const std::string&)>& held, absl::Time now);
+  void SkipNewlyQueued() { batches_.SkipNewlyQueued(); }
+  // The response for an agent whose call is held; nullopt: there is nothing to tell it, and the call stays held.
+  // kAborted: a newer call of the agent replaced this one.
   absl::StatusOr<std::optional<v1::SynchronizeResponse>> Offer(const v1::SynchronizeRequest& held, absl::Time now);
 
   // --- tuners -------------------------------------------------------------------------------------------------------
-  absl::StatusOr<v1::LeaseJobResponse> LeaseJob(const v1::LeaseJobRequest& request, absl::Time now);  // may be empty
+  // An empty response: there is no job for the tuner.
+  absl::StatusOr<v1::LeaseJobResponse> LeaseJob(const v1::LeaseJobRequest& request, absl::Time now);
   absl::StatusOr<v1::ReportProgressResponse> ReportProgress(const v1::ReportProgressRequest& request, absl::Time now);
   absl::StatusOr<v1::SubmitBatchResponse> SubmitBatch(v1::SubmitBatchRequest request, absl::Time now);
-  // Without `finished` and not `cancelled`: hold on.
+  // A response with neither `finished` batches nor `cancelled` set: there is no news, and the call may be held.
   absl::StatusOr<v1::WaitBatchResponse> WaitBatch(const v1::WaitBatchRequest& request, absl::Time now);
   absl::Status CompleteJob(const v1::CompleteJobRequest& request, absl::Time now);
 
   // --- clients and operators ----------------------------------------------------------------------------------------
   absl::StatusOr<v1::Job> SubmitJob(const v1::JobSpec& spec, absl::Time now);
   absl::StatusOr<v1::Job> GetJob(const std::string& job_id, absl::Time now) const;
-  // As JobBook::LineOf has them; those that there are.
-  std::vector<v1::Job> GetJobLines(const std::vector<std::string>& ids, absl::Time now) const;
+  // The jobs as JobBook::SummaryOf shows them; unknown ids are left out.
+  std::vector<v1::Job> GetJobSummaries(const std::vector<std::string>& ids, absl::Time now) const;
   std::vector<v1::Job> ListJobs(const v1::ListJobsRequest& request, absl::Time now);
   absl::StatusOr<v1::WatchJobResponse> WatchJob(const v1::WatchJobRequest& request, absl::Time now) const;
   absl::StatusOr<v1::Job> CancelJob(const std::string& job_id, absl::Time now);
-  void TakeNotice(const std::string& job_id, const v1::JobNotice& notice) { jobs_.TakeNotice(job_id, notice); }
+  void RecordNotice(const std::string& job_id, const v1::JobNotice& notice) { jobs_.RecordNotice(job_id, notice); }
   std::vector<v1::Device> ListDevices(const v1::ListDevicesRequest& request, absl::Time now);
-  // Why nothing can be stored now; "" when it can. While there is such trouble, no work is given out.
-  void SetTrouble(const std::string& why) { trouble_ = why; }
-  const std::string& trouble() const { return trouble_; }
-  // kUnavailable while there is trouble. Calls of others that would change what is stored ask it before they do;
-  // before Drain and Undrain the shell does.
+  // Why nothing can be stored, such as a full disk; "" when storing works. Otherwise no work is given out.
+  void SetStorageFailure(const std::string& why) { storage_failure_ = why; }
+  const std::string& storage_failure() const { return storage_failure_; }
+  // kUnavailable while storage_failure() is set. Calls of clients and tuners that would change stored state check it
+  // first. The shell checks it before Drain and Undrain.
   absl::Status Storable() const;
   void Drain(const std::string& agent_id, const std::string& reason) { devices_.Drain(agent_id, reason); }
   void Undrain(const std::string& agent_id) { devices_.Undrain(agent_id); }
   v1::GetFarmResponse Counters(absl::Time now) const;
-  // Since the start: seconds from a batch's submission until a device had its first piece; candidates with an accepted
-  // outcome, by kind, those that were timed under FAILURE_KIND_UNSPECIFIED.
+  // Seconds from a batch's submission to its first lease, since the start.
   const Histogram& lease_waits() const { return lease_waits_; }
+  // How many candidates got an accepted outcome since the start, by kind of failure; measured ones count as
+  // FAILURE_KIND_UNSPECIFIED.
   const std::map<v1::FailureKind, int64_t>& outcomes() const { return outcomes_; }
 
   // --- the shell ----------------------------------------------------------------------------------------------------
-  // Lets time pass: silent agents and tuners, overdue leases. To be called about twice a second.
+  // Acts on the passing of time: silent agents and tuners, leases and batches past their limits. The shell calls it
+  // twice a second.
   void Tick(absl::Time now);
-  // By how much the clock on the wall is ahead of `now`, which goes by one that nobody sets. What people give and are
-  // told is by the wall's, and what is stored of jobs.
-  void SetWallAhead(absl::Duration ahead) { jobs_.SetWallAhead(ahead); }
-  absl::Time OnTheWall(absl::Time time) const { return time + jobs_.wall_ahead(); }
-  // How long the tracker did not run, all in all: no clock of anybody's did.
-  absl::Duration stood_still() const { return stood_still_; }
+  // Sets by how much the wall clock is ahead of `now`, which comes from a steady clock. Stored jobs and all times that
+  // users give and see are by the wall clock.
+  void SetWallOffset(absl::Duration ahead) { jobs_.SetWallOffset(ahead); }
+  absl::Time ToWallTime(absl::Time time) const { return time + jobs_.wall_offset(); }
+  // The sum of all standstills of the tracker since its start. They count against no limit.
+  absl::Duration time_stalled() const { return time_stalled_; }
+  // Each returns what was gathered since its last call. Changed jobs, records and health must be stored.
   std::vector<const v1::Job*> TakeChangedJobs() { return jobs_.TakeChanged(); }
-  // Ids of jobs of which there is news for who watches them.
-  std::set<std::string> TakeJobNews() { return jobs_.TakeNews(); }
-  // Ids of jobs that ended long ago and are there no more.
+  // Ids of jobs with new events, for calls that watch them.
+  std::set<std::string> TakeJobsWithNewEvents() { return jobs_.TakeJobsWithNewEvents(); }
+  // Ids of jobs that ended long ago and were dropped; they must be deleted from the store.
   std::vector<std::string> TakeForgottenJobs() { return jobs_.TakeForgotten(); }
   std::vector<Recordable> TakeGivenUp();
   std::map<std::string, v1::HealthRecord> TakeChangedHealth() { return devices_.TakeChangedHealth(); }
@@ -125,7 +137,7 @@ class Farm {
   const JobBook& jobs() const { return jobs_; }
 
  private:
-  absl::Time Forward(absl::Time now);
+  absl::Time AdvanceClock(absl::Time now);
   const BatchQueue::Lease* LiveLease(const Agent& agent, const v1::LeaseReference& reference) const;
   v1::BatchResult Completed(const Agent& agent, const BatchQueue::Lease& lease, const v1::BatchResult& answer) const;
   void TakeResults(Agent& agent, const v1::SynchronizeRequest& request, v1::SynchronizeResponse& response,
@@ -138,7 +150,7 @@ class Farm {
   void FillTimes(Agent& agent, v1::SynchronizeResponse& response);
   absl::Duration Hold(const Agent& agent) const;
   void CountOutcomes(const v1::BatchResult& result);
-  // Ends the lease; whoever held it is free.
+  // The device that held the ended lease is idle again.
   void FreeDevice(const BatchQueue::Lease& lease);
   void LoseLease(const std::string& lease_id, const std::string& why, absl::Time now);
   void LoseOrphans(Agent& agent, absl::Time now);
@@ -148,12 +160,13 @@ class Farm {
   bool AnotherCouldTake(const v1::Batch& batch, const Avoid& avoid, absl::Time now) const;
   v1::Job Described(v1::Job job, absl::Time now) const;
 
-  // waits.cc: who waits for what, and what follows from it.
-  // How many jobs go before one that waits for a tuner. All are put in order once, for as many questions as come.
+  // waits.cc: what jobs wait for, and which jobs get or lose a tuner because of it.
+  // A function that returns how many jobs get a tuner before the given one. JobsAhead sorts the jobs once; the function
+  // may be called for many jobs.
   using Place = std::function<int(const std::string& job_id)>;
-  Place InOrder() const;
+  Place JobsAhead() const;
   std::string WaitingFor(const v1::Job& job, absl::Time now, const Place& place) const;
-  std::string TurnOf(const v1::Job& job, absl::Time now) const;
+  std::string DescribeTurn(const v1::Job& job, absl::Time now) const;
   std::string Absent(const v1::Requirements& requirements, absl::Time now) const;
   const v1::Requirements* AbsentFor(const v1::Job& job, absl::Time now) const;
   void CheckQueued(absl::Time now);
@@ -161,20 +174,22 @@ class Farm {
   JobBook::Used Used() const;
   BatchQueue::Served Served(absl::Time now) const;
 
-  std::optional<Recordable> Vouched(const v1::SynchronizeRequest& request, const v1::LeaseResult& finished) const;
+  std::optional<Recordable> ResultUnderReceipt(const v1::SynchronizeRequest& request,
+                                               const v1::LeaseResult& finished) const;
 
   const FarmOptions options_;
   const std::string receipt_key_;
   absl::Time last_now_ = absl::InfinitePast();
-  absl::Duration stood_still_;
-  std::string trouble_;
+  absl::Duration time_stalled_;
+  std::string storage_failure_;
   JobBook jobs_;
   DeviceRegistry devices_;
   BatchQueue batches_;
-  std::map<std::string, absl::Time> absent_since_;  // running jobs whose batches no device can take
-  std::string last_concerned_;  // where the search for the next one goes on, so that all get their turn
+  std::map<std::string, absl::Time> absent_since_;  // running jobs whose batches no device can take; since when
+  std::string last_agent_offered_;  // NextAgentForNewWork continues after this agent, so that every agent is asked
   Histogram lease_waits_ = LongTimes();
   std::map<v1::FailureKind, int64_t> outcomes_;
+  // Results accepted and refused, leases lost, and results accepted by their receipt alone, since the start.
   int64_t accepted_ = 0, stale_ = 0, lost_ = 0, recovered_ = 0;
 };
 

@@ -16,48 +16,50 @@
 namespace hone::tracker {
 namespace {
 
-constexpr int kCountedProcesses = 8;  // of an agent: calls of older ones come no more
+constexpr int kCountedProcesses = 8;  // processes of an agent whose checks are remembered; older ones call no more
 
-// The wait doubles with every quarantine, until enough was measured in peace.
+// Begins a quarantine. Its length doubles with every quarantine, until batches_to_forget_quarantines were measured.
 void Quarantine(v1::HealthRecord& health, const std::string& why, absl::Duration wait, absl::Time now,
                 const DeviceOptions& options) {
   health.set_quarantines(health.quarantines() + 1);
   health.set_batches_since(0);
-  for (int i = 1; i < health.quarantines() && wait < options.longest_quarantine; ++i) wait *= 2;
+  for (int i = 1; i < health.quarantines() && wait < options.quarantine_max; ++i) wait *= 2;
   health.set_quarantine_reason(why);
   *health.mutable_quarantined_since() = ToProto(now);
-  *health.mutable_retry_at() = ToProto(now + std::min(wait, options.longest_quarantine));
+  *health.mutable_retry_at() = ToProto(now + std::min(wait, options.quarantine_max));
 }
 
-// One more trouble brings it back.
+// Ends a quarantine. A single further failure begins the next one.
 void EndQuarantine(v1::HealthRecord& health, const DeviceOptions& options) {
   health.clear_quarantine_reason();
   health.clear_quarantined_since();
   health.clear_retry_at();
-  health.set_troubles(options.troubles_to_quarantine - 1);
+  health.set_troubles(options.failures_to_quarantine - 1);
   health.set_drifts(0);
 }
 
-void Note(v1::HealthRecord& health, bool trouble, const DeviceOptions& options) {
+// Appends one batch to the bit mask of the newest batches; a set bit is a failure.
+void Note(v1::HealthRecord& health, bool failed, const DeviceOptions& options) {
   const uint64_t newest = (uint64_t{1} << options.recent_batches) - 1;
-  const uint64_t noted = uint64_t{health.recent_troubles()} << 1 | (trouble ? 1 : 0);
+  const uint64_t noted = uint64_t{health.recent_troubles()} << 1 | (failed ? 1 : 0);
   health.set_recent_troubles(static_cast<uint32_t>(noted & newest));
 }
 
-// Not again before it was tried again.
+// A device in quarantine gets no new one before the check that may end it.
 bool MayBeQuarantined(const v1::HealthRecord& health, absl::Time now) {
   return !InQuarantine(health) || now >= FromProto(health.retry_at());
 }
 
-// By how much of the baseline the check is off, where that is too much; else 0.
+// The relative difference of the check from the baseline if it counts as drift; else 0.
 double DriftOf(const v1::HealthRecord& health, const v1::GoldenCheck& check, const DeviceOptions& options) {
   const Baseline baseline = BaselineOf(health);
-  if (health.golden_seconds_size() < options.least_checks || health.golden_kernel() != check.kernel()) return 0;
+  if (health.golden_seconds_size() < options.baseline_checks_min || health.golden_kernel() != check.kernel()) return 0;
   const double off = check.median_seconds() - baseline.median;
   const double allowed = std::max(options.drift_of_median * baseline.median, options.drift_in_mads * baseline.mad);
   return std::abs(off) > allowed ? off / baseline.median : 0;
 }
 
+// Adds the check to the baseline. A new golden kernel begins a new baseline.
 void Learn(v1::HealthRecord& health, const v1::GoldenCheck& check, const DeviceOptions& options) {
   if (health.golden_kernel() != check.kernel()) health.clear_golden_seconds();
   health.set_golden_kernel(check.kernel());
@@ -71,15 +73,15 @@ void EndCooling(v1::HealthRecord& health) {
   health.clear_cooling_since();
 }
 
-// It is too hot still, or again.
-void GoOnCooling(v1::HealthRecord& health, absl::Time now, const DeviceOptions& options) {
+// The device is still too hot, or hot again: notes since when, and begins a quarantine after cooling_max.
+void KeepCooling(v1::HealthRecord& health, absl::Time now, const DeviceOptions& options) {
   if (!health.has_cooling_since() || FromProto(health.cooling_since()) > now) {
     *health.mutable_cooling_since() = ToProto(now);
   }
   const absl::Duration waited = now - FromProto(health.cooling_since());
-  if (waited < options.longest_cooling || !MayBeQuarantined(health, now)) return;
+  if (waited < options.cooling_max || !MayBeQuarantined(health, now)) return;
   Quarantine(health,
-             fmt::format("it has not cooled down in {}: {}; see to its cooling and power",
+             fmt::format("it has not cooled down in {}: {}; check its cooling and power",
                          absl::FormatDuration(absl::Trunc(waited, absl::Seconds(1))), health.cooling_reason()),
              options.first_quarantine, now, options);
 }
@@ -96,16 +98,16 @@ void CountMeasured(v1::HealthRecord& health, const DeviceOptions& options) {
   health.set_batches_since(0);
 }
 
-void CountTrouble(v1::HealthRecord& health, const std::string& why, absl::Time now, const DeviceOptions& options) {
+void CountFailure(v1::HealthRecord& health, const std::string& why, absl::Time now, const DeviceOptions& options) {
   health.set_troubles(health.troubles() + 1);
   Note(health, true, options);
   const int recent = std::popcount(health.recent_troubles());
-  const bool in_a_row = health.troubles() >= options.troubles_to_quarantine;
-  if (!in_a_row && recent < options.recent_troubles_to_quarantine) return;
+  const bool in_a_row = health.troubles() >= options.failures_to_quarantine;
+  if (!in_a_row && recent < options.recent_failures_to_quarantine) return;
   if (!MayBeQuarantined(health, now)) return;
   const std::string how_many =
-      in_a_row ? fmt::format("{} troubles in a row", health.troubles())
-               : fmt::format("{} troubles with its last {} batches", recent, std::bit_width(health.recent_troubles()));
+      in_a_row ? fmt::format("{} failures in a row", health.troubles())
+               : fmt::format("{} failures in its last {} batches", recent, std::bit_width(health.recent_troubles()));
   Quarantine(health, fmt::format("{}, the last: {}", how_many, why), options.first_quarantine, now, options);
 }
 
@@ -134,21 +136,21 @@ void TakeCheck(v1::HealthRecord& health, const v1::GoldenCheck& check, absl::Tim
   const bool was_cooling = !health.cooling_reason().empty();
   const double drift = check.passed() ? DriftOf(health, check, options) : 0;
   if (check.throttled()) {
-    health.set_cooling_reason("it says that it slows itself down (heat, or too little power)");
+    health.set_cooling_reason("it reports that it slows itself down (heat, or too little power)");
   } else {
     if (was_cooling && !check.has_temperature_c()) EndCooling(health);
     TakeTemperature(health, check.has_temperature_c() ? std::optional(check.temperature_c()) : std::nullopt, options);
   }
-  if (!check.passed()) return CountTrouble(health, "its golden kernel fails: " + check.reason(), now, options);
-  // A hot device is slow: that is no drift, and shows nothing of what it will be when it has cooled down.
-  if (!health.cooling_reason().empty()) return GoOnCooling(health, now, options);
+  if (!check.passed()) return CountFailure(health, "its golden kernel fails: " + check.reason(), now, options);
+  // A hot device is slow. Its time is neither drift nor part of the baseline.
+  if (!health.cooling_reason().empty()) return KeepCooling(health, now, options);
   if (drift != 0) {
     health.set_drifts(health.drifts() + 1);
     if (health.drifts() < options.drifts_to_quarantine || !MayBeQuarantined(health, now)) return;
     const double baseline = BaselineOf(health).median;
     return Quarantine(health,
                       fmt::format("its golden kernel takes {:.1f} us, {:+.0f}% of its baseline of {:.1f} us, {} times "
-                                  "in a row; see to the machine, or take the new speed with hone drain --undo",
+                                  "in a row; check the machine, or accept the new speed with hone drain --undo",
                                   check.median_seconds() * 1e6, drift * 100, baseline * 1e6, health.drifts()),
                       options.first_drift_quarantine, now, options);
   }
@@ -170,7 +172,7 @@ void TakeTemperature(v1::HealthRecord& health, std::optional<double> celsius, co
   }
 }
 
-void GiveBackCooling(v1::HealthRecord& health, absl::Duration stall, absl::Time now) {
+void ExcludeStallFromCooling(v1::HealthRecord& health, absl::Duration stall, absl::Time now) {
   *health.mutable_cooling_since() = ToProto(std::min(now, FromProto(health.cooling_since()) + stall));
 }
 
@@ -184,7 +186,7 @@ void ReleaseInTime(v1::HealthRecord& health, absl::Time now, const DeviceOptions
   if (InQuarantine(health) && now >= FromProto(health.retry_at())) EndQuarantine(health, options);
 }
 
-bool FollowClock(v1::HealthRecord& health, absl::Time now) {
+bool RestartQuarantineAfterClockStep(v1::HealthRecord& health, absl::Time now) {
   if (!InQuarantine(health) || FromProto(health.quarantined_since()) <= now) return false;
   const absl::Duration wait = FromProto(health.retry_at()) - FromProto(health.quarantined_since());
   *health.mutable_quarantined_since() = ToProto(now);
@@ -192,7 +194,7 @@ bool FollowClock(v1::HealthRecord& health, absl::Time now) {
   return true;
 }
 
-void MoveTimes(v1::HealthRecord& health, absl::Duration ahead) {
+void ShiftTimes(v1::HealthRecord& health, absl::Duration ahead) {
   const auto move = [ahead](google::protobuf::Timestamp& time) { time = ToProto(FromProto(time) + ahead); };
   if (health.has_quarantined_since()) move(*health.mutable_quarantined_since());
   if (health.has_retry_at()) move(*health.mutable_retry_at());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The health of devices: what counts against one, when it goes into quarantine and what lets it out, drift, heat.
+// The health of a device: which failures count against it, when its quarantine begins and ends, drift, and heat.
 //
-// Pure functions on the record that the tracker keeps of a device (v1::HealthRecord), so that a restart of the tracker,
-// or of the agent, makes nobody well. Nothing here knows batches or leases. Start at CountTrouble and TakeCheck.
+// Pure functions on the health record of a device (v1::HealthRecord). The tracker stores the record, so that a restart
+// of tracker or agent does not end a quarantine. Not here: batches and leases. Start at CountFailure and TakeCheck.
 #ifndef HONE_TRACKER_QUEUE_HEALTH_H_
 #define HONE_TRACKER_QUEUE_HEALTH_H_
 
@@ -16,46 +16,49 @@
 
 namespace hone::tracker {
 
-// It measured a batch.
+// The device measured a batch: its run of failures ends.
 void CountMeasured(v1::HealthRecord& health, const DeviceOptions& options);
-// It was lost with a batch, its golden kernel failed beside one, or it failed one that another then measured.
-void CountTrouble(v1::HealthRecord& health, const std::string& why, absl::Time now, const DeviceOptions& options);
+// Counts a failure of the device, and begins a quarantine when there are too many. A failure is: the device was lost
+// with a batch, its golden kernel failed during one, or it failed on a batch that another device then measured.
+void CountFailure(v1::HealthRecord& health, const std::string& why, absl::Time now, const DeviceOptions& options);
 
-// The newest trouble turned out to be a candidate's.
+// Takes back the newest failure, because a candidate turned out to be its cause.
 void Forgive(v1::HealthRecord& health);
 
-// Whether that check, of a process of the device's agent, is to be taken; then it is noted. Agents tell their newest
-// one with every call, so that it comes again, and to a restarted tracker too.
+// Returns whether the check is new, and remembers it. An agent sends its newest check with every call, also to a
+// restarted tracker, so most arrivals are repeats. boot_id: the agent's process, which numbers its checks.
 bool NoteCheck(v1::HealthRecord& health, const std::string& boot_id, const v1::GoldenCheck& check);
-// Takes a check that was not taken before: failure, drift and heat; the end of quarantine and of cooling down,
-// and quarantine for what cools down for too long.
+// Judges a new check: counts failure, drift and heat; ends a quarantine or the cooling down; begins a quarantine when
+// the device cooled down for longer than cooling_max.
 void TakeCheck(v1::HealthRecord& health, const v1::GoldenCheck& check, absl::Time now, const DeviceOptions& options);
-// A reading beside a batch; nothing where the device tells none.
+// Judges a temperature that was read during a batch. nullopt: the device has no sensor.
 void TakeTemperature(v1::HealthRecord& health, std::optional<double> celsius, const DeviceOptions& options);
 
-// For one that cools down: the tracker stood still for so long, and could not hear that it was cool.
-void GiveBackCooling(v1::HealthRecord& health, absl::Duration stall, absl::Time now);
+// The tracker stood still for `stall` and could not hear that the device is cool: that time is not cooling time.
+void ExcludeStallFromCooling(v1::HealthRecord& health, absl::Duration stall, absl::Time now);
 
-// By hand: forgets everything, the baseline too, but for which checks were taken.
+// An operator releases the device: everything is reset, the baseline too. Only the seen checks stay noted.
 void Release(v1::HealthRecord& health);
-// Where there is no golden kernel to end a quarantine, time does.
+// Ends a quarantine whose time is over, for a device without a golden kernel that could prove its health.
 void ReleaseInTime(v1::HealthRecord& health, absl::Time now, const DeviceOptions& options);
 
-// The clock was set back, while the tracker was not there to see it, to before the quarantine began: it begins now, and
-// takes as long as it was to. False: it was not, and nothing changed.
-bool FollowClock(v1::HealthRecord& health, absl::Time now);
+// Repairs a stored quarantine that begins after `now`, because the clock was set back while the tracker was not
+// running: it begins at `now` and keeps its length. Returns whether it did.
+bool RestartQuarantineAfterClockStep(v1::HealthRecord& health, absl::Time now);
 
-// For people: the same by a clock that is so far ahead.
-void MoveTimes(v1::HealthRecord& health, absl::Duration ahead);
+// Converts the record's times for display: from the queue's clock to one that is ahead of it by `ahead`.
+void ShiftTimes(v1::HealthRecord& health, absl::Duration ahead);
 
-// Why it gets no work, or "". `check`: the device's newest; null where it has no golden kernel.
+// Why the device gets no work; "" when it may get some. check: the device's newest; null: it has no golden kernel.
 std::string HealthProblem(const v1::HealthRecord& health, const v1::GoldenCheck* check, absl::Time now);
 bool InQuarantine(const v1::HealthRecord& health);
-// Whether a check now could let it out.
+// Whether a new check could end the device's quarantine or cooling down now.
 bool WantsCheck(const v1::HealthRecord& health, const v1::GoldenCheck& check, absl::Time now);
 
+// The golden kernel's usual time on the device. Both in seconds; 0: there are no checks yet.
 struct Baseline {
-  double median = 0, mad = 0;  // seconds; 0 while there are no checks
+  double median = 0;
+  double mad = 0;  // median absolute deviation
 };
 Baseline BaselineOf(const v1::HealthRecord& health);
 

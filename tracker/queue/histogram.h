@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often a figure was at most so large, for metrics: counts in buckets of fixed bounds. Plain values; not
-// thread-safe.
+// A histogram for metrics: counts of values in buckets with fixed bounds. A plain value; not thread-safe.
 #ifndef HONE_TRACKER_QUEUE_HISTOGRAM_H_
 #define HONE_TRACKER_QUEUE_HISTOGRAM_H_
 
@@ -14,7 +13,7 @@ namespace hone::tracker {
 
 class Histogram {
  public:
-  // bounds: upper ends of the buckets, growing; one more takes what is above the last.
+  // bounds: inclusive upper bounds of the buckets, ascending. One more bucket takes values above the last bound.
   explicit Histogram(std::vector<double> bounds) : bounds_(std::move(bounds)), counts_(bounds_.size() + 1) {}
 
   void Add(double value) {
@@ -23,7 +22,7 @@ class Histogram {
   }
 
   const std::vector<double>& bounds() const { return bounds_; }
-  const std::vector<int64_t>& counts() const { return counts_; }  // of each bucket alone
+  const std::vector<int64_t>& counts() const { return counts_; }  // per bucket, not cumulative
   double sum() const { return sum_; }
 
  private:
@@ -32,7 +31,8 @@ class Histogram {
   double sum_ = 0;
 };
 
-// Seconds, from what a lock takes to what a night of waiting takes.
+// Buckets in seconds: ShortTimes for locks and disk commits (1 ms to 10 s), LongTimes for waiting in queues (10 ms to
+// 8 h).
 inline Histogram ShortTimes() {
   return Histogram({0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10});
 }

@@ -18,21 +18,22 @@
 namespace hone::tracker {
 namespace {
 
-constexpr size_t kKeptEvents = 256;
-constexpr size_t kKeptEventsBytes = size_t{8} << 20;  // of one job; a report of a large model has some 100 KiB
-constexpr size_t kKeptEventsAfterEnd = 4;
-constexpr size_t kMostBytes = size_t{8} << 20;  // of a specification: a thousand workloads of some kilobytes
-// Of a report: what a specification has, and a schedule for each of its workloads.
-constexpr size_t kMostProgressBytes = kMostBytes;
-constexpr int kMostWorkloads = 4000;  // the largest models have some hundreds
-constexpr int kMostHints = 16;        // of one workload
-// What people read of a job goes into lists, events and notices. A list of devices may name each board of a lab.
-constexpr size_t kMostText = size_t{4} << 10;        // of one of these; a target may name every feature of a CPU
-constexpr size_t kMostTexts = 1000;                  // names, labels, options and devices
-constexpr size_t kMostTextBytes = size_t{32} << 10;  // of all of these together
+constexpr size_t kEventsKeptMax = 256;
+constexpr size_t kEventsBytesMax = size_t{8} << 20;  // per job; one report of a large model has some 100 KiB
+constexpr size_t kEventsKeptAfterEnd = 4;            // per job
+constexpr size_t kSpecBytesMax = size_t{8} << 20;    // a thousand workloads of some kilobytes
+// A report holds a schedule for each workload, which is about as long as the workload itself.
+constexpr size_t kProgressBytesMax = kSpecBytesMax;
+constexpr int kWorkloadsMax = 4000;  // the largest models have some hundreds
+constexpr int kHintsMax = 16;        // per workload
+// The texts of a job (names, labels, options, devices) go into every list, event and notice. A list of devices may name
+// each board of a lab.
+constexpr size_t kJobTextBytesMax = size_t{4} << 10;    // of one text; a target may name every feature of a CPU
+constexpr size_t kJobTextsMax = 1000;                   // number of texts
+constexpr size_t kJobTextsBytesMax = size_t{32} << 10;  // of all texts together
 
-absl::Status TooMany(std::string_view what, size_t has, size_t most) {
-  return absl::InvalidArgumentError(fmt::format("the job has {} {}, and {} is the most", has, what, most));
+absl::Status TooManyInJob(std::string_view what, size_t has, size_t limit) {
+  return absl::InvalidArgumentError(fmt::format("the job has {} {}; the limit is {}", has, what, limit));
 }
 
 absl::Status ValidateTexts(const v1::JobSpec& spec) {
@@ -42,22 +43,25 @@ absl::Status ValidateTexts(const v1::JobSpec& spec) {
   for (const auto* map : {&spec.labels(), &spec.options()}) {
     for (const auto& entry : *map) texts.insert(texts.end(), {&entry.first, &entry.second});
   }
-  if (texts.size() > kMostTexts) return TooMany("names, labels, options and devices", texts.size(), kMostTexts);
+  if (texts.size() > kJobTextsMax)
+    return TooManyInJob("names, labels, options and devices", texts.size(), kJobTextsMax);
   size_t bytes = 0;
   for (const std::string* text : texts) {
     bytes += text->size();
-    if (text->size() > kMostText) {
-      return TooMany(fmt::format("bytes in the name, label or option '{}...'", Cut(*text, 40)), text->size(),
-                     kMostText);
+    if (text->size() > kJobTextBytesMax) {
+      return TooManyInJob(fmt::format("bytes in the name, label or option '{}...'", TruncateUtf8(*text, 40)),
+                          text->size(), kJobTextBytesMax);
     }
   }
-  if (bytes > kMostTextBytes) return TooMany("bytes of names, labels, options and devices", bytes, kMostTextBytes);
+  if (bytes > kJobTextsBytesMax)
+    return TooManyInJob("bytes of names, labels, options and devices", bytes, kJobTextsBytesMax);
   return absl::OkStatus();
 }
 
 absl::Status ValidateWorkload(const v1::WorkloadSpec& workload) {
   for (const std::string* text : {&workload.digest(), &workload.op(), &workload.title()}) {
-    if (text->size() > kMostText) return TooMany("bytes in the name of a workload", text->size(), kMostText);
+    if (text->size() > kJobTextBytesMax)
+      return TooManyInJob("bytes in the name of a workload", text->size(), kJobTextBytesMax);
   }
   if (workload.digest().empty() || workload.text().empty() || workload.count() < 1) {
     return absl::InvalidArgumentError(
@@ -65,24 +69,23 @@ absl::Status ValidateWorkload(const v1::WorkloadSpec& workload) {
   }
   if (Sha256Hex(workload.text()) != workload.digest()) {
     return absl::InvalidArgumentError(
-        fmt::format("workload '{}' of the job has another digest than its text", workload.digest()));
+        fmt::format("the digest of workload '{}' of the job does not match its text", workload.digest()));
   }
-  if (workload.hints_size() > kMostHints) {
-    return absl::InvalidArgumentError(fmt::format("workload '{}' of the job has {} hints; {} is the most",
-                                                  workload.digest(), workload.hints_size(), kMostHints));
+  if (workload.hints_size() > kHintsMax) {
+    return absl::InvalidArgumentError(fmt::format("workload '{}' of the job has {} hints; the limit is {}",
+                                                  workload.digest(), workload.hints_size(), kHintsMax));
   }
   return absl::OkStatus();
 }
 
 absl::Status ValidateJob(const v1::JobSpec& spec) {
-  if (const size_t bytes = spec.ByteSizeLong(); bytes > kMostBytes) {
+  if (const size_t bytes = spec.ByteSizeLong(); bytes > kSpecBytesMax) {
     return absl::InvalidArgumentError(
-        fmt::format("the job has {} bytes, and {} is the most; tune the model in parts", bytes, kMostBytes));
+        fmt::format("the job has {} bytes; the limit is {}; tune the model in parts", bytes, kSpecBytesMax));
   }
-  if (spec.workloads_size() > kMostWorkloads) {
-    return absl::InvalidArgumentError(
-        fmt::format("the job has {} workloads, and {} is the most; tune the model in parts", spec.workloads_size(),
-                    kMostWorkloads));
+  if (spec.workloads_size() > kWorkloadsMax) {
+    return absl::InvalidArgumentError(fmt::format("the job has {} workloads; the limit is {}; tune the model in parts",
+                                                  spec.workloads_size(), kWorkloadsMax));
   }
   if (spec.request_id().empty()) return absl::InvalidArgumentError("job has no request_id; choose a random one");
   if (spec.target().empty()) return absl::InvalidArgumentError("job has no target");
@@ -97,7 +100,7 @@ absl::Status ValidateJob(const v1::JobSpec& spec) {
   return absl::OkStatus();
 }
 
-// A report with the schedules that it leaves out, since they are those of the one before it.
+// Fills in the schedules that a report leaves out because they are the same as in the report before it.
 v1::JobProgress InFull(v1::JobProgress report, const v1::JobProgress& before) {
   for (int i = 0; i < report.workloads_size(); ++i) {
     v1::WorkloadProgress& workload = *report.mutable_workloads(i);
@@ -108,7 +111,7 @@ v1::JobProgress InFull(v1::JobProgress report, const v1::JobProgress& before) {
   return report;
 }
 
-// NAME/ANYTHING: several tuners of one name.
+// The name in a tuner id of the form NAME/ANYTHING. Several tuners may share a name.
 std::string NameOfTuner(const std::string& id) { return id.substr(0, id.find('/')); }
 
 absl::Status NoSuchJob(const std::string& job_id) {
@@ -121,7 +124,7 @@ bool JobBook::Ended(const v1::Job& job) {
   return job.state() != v1::JOB_STATE_QUEUED && job.state() != v1::JOB_STATE_RUNNING;
 }
 
-v1::Job JobBook::LineOf(const v1::Job& job) {
+v1::Job JobBook::SummaryOf(const v1::Job& job) {
   v1::Job line;
   line.set_id(job.id());
   line.set_state(job.state());
@@ -166,8 +169,8 @@ void JobBook::Restore(v1::Job job) {
   entry.spec_bytes = MemoryOf(entry.job.spec());
   entry.progress_bytes = MemoryOf(entry.job.progress());
   entry.last_sequence = FirstSequence();
-  entry.ended = FromProto(entry.job.ended());  // at a start the queue's clock is that on the wall
-  // A damaged one has lost what it was asked for by.
+  entry.ended = FromProto(entry.job.ended());  // at the start the queue's clock equals the wall clock
+  // A job that was stored damaged has no request id.
   if (const std::string& request = entry.job.spec().request_id(); !request.empty()) by_request_id_[request] = id;
 }
 
@@ -176,14 +179,14 @@ absl::StatusOr<const v1::Job*> JobBook::Submit(const v1::JobSpec& spec, absl::Ti
   if (auto known = by_request_id_.find(spec.request_id()); known != by_request_id_.end()) {
     return &jobs_.at(known->second).job;
   }
-  if (spec.has_until() && FromProto(spec.until()) <= now + wall_ahead_) {
-    return absl::InvalidArgumentError(fmt::format("the job shall end at {}, which is over; give a later time",
+  if (spec.has_until() && FromProto(spec.until()) <= now + wall_offset_) {
+    return absl::InvalidArgumentError(fmt::format("the job must end by {}, which has passed; give a later time",
                                                   absl::FormatTime(FromProto(spec.until()), absl::UTCTimeZone())));
   }
   if (!spec.notify_url().empty()) HONE_RETURN_IF_ERROR(CheckNoticeUrl(spec.notify_url(), options_.notify_allowed));
   HONE_RETURN_IF_ERROR(CheckOpen(spec));
   const int64_t number = next_number_++;
-  std::string id;  // short, since people type it
+  std::string id;  // short, because users type it
   do {
     id = "j" + draw_id_().substr(0, 8);
   } while (jobs_.contains(id));
@@ -209,16 +212,16 @@ absl::Status JobBook::CheckOpen(const v1::JobSpec& spec) const {
     bytes += static_cast<int64_t>(entry.spec_bytes);
   }
   if (open >= options_.max_open) {
-    return absl::ResourceExhaustedError(fmt::format("'{}' has {} open jobs, which is as many as one may have; {}",
-                                                    spec.submitted_by(), open, kWhatToDo));
+    return absl::ResourceExhaustedError(
+        fmt::format("'{}' has {} open jobs, the most a user may have; {}", spec.submitted_by(), open, kWhatToDo));
   }
   if (bytes <= options_.max_open_bytes) return absl::OkStatus();
   return absl::ResourceExhaustedError(
-      fmt::format("with this one, the open jobs of '{}' would take {} KiB of the tracker's memory, and may take {}; {}",
+      fmt::format("with this job, the open jobs of '{}' would take {} KiB of the tracker's memory; the limit is {}; {}",
                   spec.submitted_by(), bytes >> 10, options_.max_open_bytes >> 10, kWhatToDo));
 }
 
-std::vector<const v1::Job*> JobBook::ToTell() const {
+std::vector<const v1::Job*> JobBook::JobsToNotify() const {
   std::vector<const v1::Job*> jobs;
   for (const auto& [id, entry] : jobs_) {
     const v1::Job& job = entry.job;
@@ -227,7 +230,7 @@ std::vector<const v1::Job*> JobBook::ToTell() const {
   return jobs;
 }
 
-void JobBook::TakeNotice(const std::string& job_id, const v1::JobNotice& notice) {
+void JobBook::RecordNotice(const std::string& job_id, const v1::JobNotice& notice) {
   const auto found = jobs_.find(job_id);
   if (found == jobs_.end()) return;  // forgotten meanwhile
   *found->second.job.mutable_notice() = notice;
@@ -258,7 +261,7 @@ const JobBook::Entry* JobBook::First(const std::map<std::string, int>& running, 
   return best;
 }
 
-std::map<std::string, int> JobBook::InOrder(const Used& used) const {
+std::map<std::string, int> JobBook::JobsAhead(const Used& used) const {
   const std::map<std::string, int> running = RunningByUser();
   std::vector<std::pair<Rank, std::string>> ready;
   for (const auto& [id, entry] : jobs_) {
@@ -270,7 +273,7 @@ std::map<std::string, int> JobBook::InOrder(const Used& used) const {
   return places;
 }
 
-void JobBook::TakeBack(const std::string& tuner_id, const std::string& boot_id, absl::Time now) {
+void JobBook::EndLeasesOf(const std::string& tuner_id, const std::string& boot_id, absl::Time now) {
   for (auto& [id, entry] : jobs_) {
     if (entry.job.state() != v1::JOB_STATE_RUNNING || entry.tuner_id != tuner_id) continue;
     entry.boot_id == boot_id ? ReturnJob(entry, now) : LoseTuner(entry, now);
@@ -278,14 +281,14 @@ void JobBook::TakeBack(const std::string& tuner_id, const std::string& boot_id, 
 }
 
 void JobBook::Leave(const std::string& tuner_id, const std::string& boot_id, absl::Time now) {
-  TakeBack(tuner_id, boot_id, now);
+  EndLeasesOf(tuner_id, boot_id, now);
   left_[{tuner_id, boot_id}] = now;
 }
 
 std::optional<JobBook::Grant> JobBook::Lease(const std::string& tuner_id, const std::string& boot_id, absl::Time now,
                                              const Used& used) {
   if (left_.count({tuner_id, boot_id}) > 0) return std::nullopt;
-  TakeBack(tuner_id, boot_id, now);
+  EndLeasesOf(tuner_id, boot_id, now);
   const Entry* first = First(RunningByUser(), used);
   if (first == nullptr) return std::nullopt;
   Entry& entry = jobs_.at(first->job.id());
@@ -330,7 +333,8 @@ std::string JobBook::KindOf(const std::string& job_id) const {
   return job.spec().device_kind().empty() ? found->second.kind : job.spec().device_kind();
 }
 
-// Of those that may be displaced by `first`: the one of the lowest priority, of who has most, that was leased last.
+// The running job that `first` may preempt, or nullptr. If there are several: the one of the lowest priority, then of
+// the user with the most running jobs, then the one leased last.
 JobBook::Entry* JobBook::Last(const Entry& first, const std::map<std::string, int>& running, const Used& used) {
   const auto tuned = [&](const Entry& entry) { return std::get<1>(RankOf(entry, running, used)); };
   const auto rank = [&](const Entry& entry) {
@@ -373,8 +377,8 @@ absl::Status JobBook::CheckQuota(const std::string& tuner_id) const {
   });
   if (leased < options_.max_leased) return absl::OkStatus();
   return absl::ResourceExhaustedError(
-      fmt::format("tuners of '{}' work on {} jobs, which is as many as one name may; run fewer, or let more join (hone "
-                  "token create --role tuner)",
+      fmt::format("tuners of '{}' work on {} jobs, the most for one name; run fewer tuners, or let others join under "
+                  "another name (hone token create --role tuner)",
                   name, leased));
 }
 
@@ -390,7 +394,7 @@ absl::StatusOr<JobBook::Entry*> JobBook::Live(const v1::JobLease& lease) {
   auto found = jobs_.find(lease.job_id());
   const bool known = found != jobs_.end() && !lease.lease_id().empty();
   if (!known || found->second.lease_id != lease.lease_id() || found->second.epoch != lease.epoch()) {
-    return absl::AbortedError(fmt::format("lease '{}' of job '{}' is not live any more; drop its work and lease again",
+    return absl::AbortedError(fmt::format("lease '{}' of job '{}' has ended; drop its work and lease again",
                                           lease.lease_id(), lease.job_id()));
   }
   return &found->second;
@@ -411,7 +415,7 @@ absl::StatusOr<bool> JobBook::Report(const v1::JobLease& lease, const v1::JobPro
   const bool fruitful = progress.trials() > entry.job.progress().trials();
   HONE_RETURN_IF_ERROR(SetProgress(entry, progress));
   if (fruitful) entry.job.set_fruitless(0);
-  // What a person sees change every second is not worth a write of the whole job each time.
+  // Storing progress writes the whole job, so it is not done for every report.
   if (now - entry.stored >= options_.store_progress_every) {
     entry.stored = now;
     changed_.insert(lease.job_id());
@@ -425,13 +429,13 @@ absl::StatusOr<bool> JobBook::Report(const v1::JobLease& lease, const v1::JobPro
 absl::Status JobBook::SetProgress(Entry& entry, const v1::JobProgress& report) {
   v1::JobProgress progress = InFull(report, entry.job.progress());
   if (progress.workloads_size() > entry.job.spec().workloads_size()) {
-    return absl::InvalidArgumentError(fmt::format("progress of {} workloads, of which job '{}' has {}",
+    return absl::InvalidArgumentError(fmt::format("the report has {} workloads, and job '{}' has {}",
                                                   progress.workloads_size(), entry.job.id(),
                                                   entry.job.spec().workloads_size()));
   }
-  if (const size_t bytes = progress.ByteSizeLong(); bytes > kMostProgressBytes) {
+  if (const size_t bytes = progress.ByteSizeLong(); bytes > kProgressBytesMax) {
     return absl::InvalidArgumentError(
-        fmt::format("progress of {} bytes, and {} is the most", bytes, kMostProgressBytes));
+        fmt::format("the report has {} bytes; the limit is {}", bytes, kProgressBytesMax));
   }
   entry.progress_bytes = MemoryOf(progress);
   *entry.job.mutable_progress() = std::move(progress);
@@ -440,7 +444,7 @@ absl::Status JobBook::SetProgress(Entry& entry, const v1::JobProgress& report) {
 
 absl::Status JobBook::Complete(const v1::CompleteJobRequest& request, absl::Time now) {
   HONE_ASSIGN_OR_RETURN(Entry * entry, Live(request.lease()));
-  if (Ended(entry->job)) return absl::OkStatus();  // the call came twice, or the job was cancelled meanwhile
+  if (Ended(entry->job)) return absl::OkStatus();  // a repeated call, or the job was cancelled meanwhile
   if (request.has_progress()) HONE_RETURN_IF_ERROR(SetProgress(*entry, request.progress()));
   if (request.returned()) {
     HONE_RETURN_IF_ERROR(CheckNeeds(request.needs()));
@@ -448,7 +452,7 @@ absl::Status JobBook::Complete(const v1::CompleteJobRequest& request, absl::Time
     ReturnJob(*entry, now);
     return absl::OkStatus();
   }
-  entry->job.set_error(Cut(request.error()));
+  entry->job.set_error(TruncateUtf8(request.error()));
   SetState(*entry, request.error().empty() ? v1::JOB_STATE_SUCCEEDED : v1::JOB_STATE_FAILED, now);
   return absl::OkStatus();
 }
@@ -464,7 +468,7 @@ void JobBook::Expire(absl::Time now) {
   for (auto& [id, entry] : jobs_) {
     if (entry.job.state() == v1::JOB_STATE_RUNNING && now - entry.last_heard > options_.lease_ttl)
       LoseTuner(entry, now);
-    EndInTime(entry, now);
+    EndPastDeadline(entry, now);
   }
   for (auto left = left_.begin(); left != left_.end();) {
     left = now - left->second > options_.lease_ttl ? left_.erase(left) : std::next(left);
@@ -472,17 +476,19 @@ void JobBook::Expire(absl::Time now) {
   ForgetEnded(now);
 }
 
-// A tuner ends its job in time by itself; one that waits, or whose tuner is late, ends here, with what it has.
-void JobBook::EndInTime(Entry& entry, absl::Time now) {
+// Ends a job whose JobSpec.until has passed. A tuner ends its job in time; jobs that are queued, and jobs whose tuner
+// is late by until_grace, end here with the results they have.
+void JobBook::EndPastDeadline(Entry& entry, absl::Time now) {
   const v1::JobSpec& spec = entry.job.spec();
   if (Ended(entry.job) || !spec.has_until()) return;
   const bool tuned = entry.job.state() == v1::JOB_STATE_RUNNING;
   const absl::Duration grace = tuned ? options_.until_grace : absl::ZeroDuration();
-  if (now + wall_ahead_ < FromProto(spec.until()) + grace) return;
+  if (now + wall_offset_ < FromProto(spec.until()) + grace) return;
   const v1::JobProgress& progress = entry.job.progress();
-  const bool measured = progress.trials() > 0 || progress.has_latency_after_seconds();  // by earlier runs, too
+  const bool measured =
+      progress.trials() > 0 || progress.has_latency_after_seconds();  // records of earlier runs count, too
   if (!measured) {
-    entry.job.set_error(fmt::format("its time was over before anything was measured; it waited for {}",
+    entry.job.set_error(fmt::format("its time ended before anything was measured; it waited for {}",
                                     tuned                   ? "its first result"
                                     : entry.blocked.empty() ? "a tuner"
                                                             : entry.blocked));
@@ -490,10 +496,10 @@ void JobBook::EndInTime(Entry& entry, absl::Time now) {
   SetState(entry, measured ? v1::JOB_STATE_SUCCEEDED : v1::JOB_STATE_FAILED, now);
 }
 
-// Its end is news for somebody who has not heard of it: who watches it now and then, or is to be told.
-bool JobBook::ToBeHeard(const Entry& ended, absl::Time now) const {
+// Whether a client that watches the job, or the receiver of its notice, may not have learned of its end yet.
+bool JobBook::MustBeKept(const Entry& ended, absl::Time now) const {
   const bool tells = !ended.job.spec().notify_url().empty() && !ended.job.notice().closed();
-  return now - ended.ended <= (tells ? options_.keep_untold : options_.keep_news);
+  return now - ended.ended <= (tells ? options_.keep_ended_unnotified : options_.keep_ended_unseen);
 }
 
 void JobBook::ForgetEnded(absl::Time now) {
@@ -502,14 +508,14 @@ void JobBook::ForgetEnded(absl::Time now) {
     if (Ended(entry.job)) ended.emplace_back(entry.ended, id);
   }
   std::sort(ended.begin(), ended.end(), std::greater<>());
-  const auto kept = static_cast<size_t>(options_.most_ended), news = static_cast<size_t>(options_.most_news);
+  const auto kept = static_cast<size_t>(options_.ended_max), news = static_cast<size_t>(options_.ended_unseen_max);
   size_t bytes = 0;
   for (size_t i = 0; i < ended.size(); ++i) {
     const auto& [when, id] = ended[i];
     bytes += jobs_.at(id).spec_bytes + jobs_.at(id).progress_bytes;
     const bool due = i >= kept || now - when > options_.keep_ended;
-    const bool to_be_heard = i < kept + news && ToBeHeard(jobs_.at(id), now);
-    if (bytes <= options_.most_ended_bytes && (!due || to_be_heard)) continue;
+    const bool must_be_kept = i < kept + news && MustBeKept(jobs_.at(id), now);
+    if (bytes <= options_.ended_bytes_max && (!due || must_be_kept)) continue;
     by_request_id_.erase(jobs_.at(id).job.spec().request_id());
     jobs_.erase(id);
     changed_.erase(id);
@@ -524,9 +530,9 @@ void JobBook::LoseTuner(Entry& entry, absl::Time now) {
   entry.lease_id.clear();
   entry.tuner_id.clear();
   entry.job.set_fruitless(entry.job.fruitless() + 1);
-  if (entry.job.fruitless() >= options_.max_fruitless) {
+  if (entry.job.fruitless() >= options_.fruitless_leases_max) {
     entry.job.set_error(
-        fmt::format("{} tuners in a row were lost while they worked on it, and measured nothing; see their logs",
+        fmt::format("{} tuners in a row were lost while they worked on it and finished no trial; see their logs",
                     entry.job.fruitless()));
     SetState(entry, v1::JOB_STATE_FAILED, now);
   } else {
@@ -534,7 +540,7 @@ void JobBook::LoseTuner(Entry& entry, absl::Time now) {
   }
 }
 
-// As if it had not been leased: nobody is to blame.
+// Queues a running job again. The attempt is not counted.
 void JobBook::ReturnJob(Entry& entry, absl::Time now) {
   entry.lease_id.clear();
   entry.tuner_id.clear();
@@ -542,7 +548,7 @@ void JobBook::ReturnJob(Entry& entry, absl::Time now) {
   SetState(entry, v1::JOB_STATE_QUEUED, now);
 }
 
-void JobBook::GiveBack(absl::Duration stall, absl::Time now) {
+void JobBook::ExcludeStall(absl::Duration stall, absl::Time now) {
   for (auto& [id, entry] : jobs_) {
     entry.last_heard = std::min(now, entry.last_heard + stall);
     entry.ready += stall;
@@ -564,7 +570,7 @@ void JobBook::SetState(Entry& entry, v1::JobState state, absl::Time now) {
   if (!Ended(entry.job)) return;
   entry.ended = now;
   *entry.job.mutable_ended() = Stamp(now);
-  while (entry.events.size() > kKeptEventsAfterEnd) DropOldestEvent(entry);
+  while (entry.events.size() > kEventsKeptAfterEnd) DropOldestEvent(entry);
 }
 
 void JobBook::DropOldestEvent(Entry& entry) {
@@ -578,7 +584,7 @@ void JobBook::AddEvent(Entry& entry, v1::JobEvent event, absl::Time now) {
   *event.mutable_time() = Stamp(now);
   entry.events_bytes += event.ByteSizeLong();
   entry.events.push_back(std::move(event));
-  while (entry.events.size() > kKeptEvents || (entry.events.size() > 1 && entry.events_bytes > kKeptEventsBytes)) {
+  while (entry.events.size() > kEventsKeptMax || (entry.events.size() > 1 && entry.events_bytes > kEventsBytesMax)) {
     DropOldestEvent(entry);
   }
 }
@@ -602,8 +608,9 @@ std::vector<const v1::Job*> JobBook::List(const v1::ListJobsRequest& request) co
   return jobs;
 }
 
-// The workloads lie aside while the rest is copied: a copy that their texts are cleared from keeps the room for them.
-v1::Job JobBook::ForPeople(const std::string& job_id) {
+// The workloads are swapped out while the rest is copied, because clearing the texts in a full copy would keep their
+// memory.
+v1::Job JobBook::WithoutWorkloadTexts(const std::string& job_id) {
   v1::Job& job = jobs_.at(job_id).job;
   auto& workloads = *job.mutable_spec()->mutable_workloads();
   google::protobuf::RepeatedPtrField<v1::WorkloadSpec> aside;

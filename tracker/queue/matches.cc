@@ -5,12 +5,16 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <string>
 #include <vector>
+
+#include "absl/strings/str_split.h"
 
 namespace hone::tracker {
 namespace {
 
-constexpr size_t kMostNeedsBytes = size_t{64} << 10;  // they are kept with the job and read at every look for devices
+// Conditions are stored with their job and read at every search for devices.
+constexpr size_t kNeedsBytesMax = size_t{64} << 10;
 
 bool HasLabel(const v1::DeviceState& device, const std::string& name, const std::string& value) {
   const auto label = device.labels().find(name);
@@ -36,18 +40,15 @@ std::string LabelText(const std::string& name, const std::string& value) {
 
 absl::Status CheckNeeds(const v1::Requirements& requirements) {
   const size_t bytes = requirements.ByteSizeLong();
-  if (bytes <= kMostNeedsBytes) return absl::OkStatus();
+  if (bytes <= kNeedsBytesMax) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      fmt::format("conditions for devices of {} bytes, and {} is the most", bytes, kMostNeedsBytes));
+      fmt::format("the conditions for devices have {} bytes; the limit is {}", bytes, kNeedsBytesMax));
 }
 
 bool AnswersTo(std::string_view words, const std::string& agent_id, const v1::DeviceState& device) {
-  while (true) {
-    const size_t comma = words.find(',');
-    if (!AnswersToOne(std::string(words.substr(0, comma)), agent_id, device)) return false;
-    if (comma == std::string_view::npos) return true;
-    words.remove_prefix(comma + 1);
-  }
+  const std::vector<std::string> each = absl::StrSplit(std::string(words), ',');
+  return std::all_of(each.begin(), each.end(),
+                     [&](const std::string& word) { return AnswersToOne(word, agent_id, device); });
 }
 
 bool Matches(const v1::Requirements& requirements, const std::string& agent_id, const v1::DeviceState& device) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which devices of a farm are meant: one rule, for scheduling and for every command that names a device.
+// Selects devices of a farm by words: one rule, for scheduling and for every command that names a device.
 //
-// A device is asked for by words, as `--device` takes them (README.md). A word is
-//   AGENT         the name of its agent
-//   AGENT/DEVICE  its own name
-//   LABEL         a label that it has, whatever the value
-//   NAME=VALUE    a label that it has, with this value
-// and several with commas between them are all to be true of it. Pure; safe from any thread. Start at AnswersTo.
+// The option `--device` takes words (README.md). A word is one of
+//   AGENT         the id of the device's agent
+//   AGENT/DEVICE  the device's own name
+//   LABEL         a label that the device has, with any value
+//   NAME=VALUE    a label that the device has, with this value
+// Several words with commas between them must all match. Pure; safe from any thread. Start at AnswersTo.
 #ifndef HONE_TRACKER_QUEUE_MATCHES_H_
 #define HONE_TRACKER_QUEUE_MATCHES_H_
 
@@ -19,21 +19,21 @@
 
 namespace hone::tracker {
 
-// A device in the farm: "agent/device".
+// The name of a device in the farm: "agent/device".
 std::string NameOf(const std::string& agent_id, const std::string& device_id);
 
-// A label as people write it: "rpi4", "room=lab".
+// A label as users write it: "rpi4", or "room=lab" where it has a value.
 std::string LabelText(const std::string& name, const std::string& value);
 
-// words: one word, or several with commas between. No device answers to an empty one.
+// Whether all the words select the device. words: separated by commas. An empty word selects no device.
 bool AnswersTo(std::string_view words, const std::string& agent_id, const v1::DeviceState& device);
 
 // Whether the agent's device fulfils every condition.
 bool Matches(const v1::Requirements& requirements, const std::string& agent_id, const v1::DeviceState& device);
-// How a job's waiting_for begins where no device that serves fulfils its conditions, and what is before the reason of
-// one that does, and gets no work.
+// Job.waiting_for begins with kAbsentDevice where no usable device fulfils the job's conditions. kOutOfWork separates
+// the reason why a device that fulfils them gets no work.
 inline constexpr std::string_view kAbsentDevice = "a device for ", kOutOfWork = "; ";
-// kInvalidArgument: they are longer than a list of all boards of a lab with every feature that a CPU has.
+// kInvalidArgument: the conditions are too long. The limits are far above a list of a lab's boards and CPU features.
 absl::Status CheckNeeds(const v1::Requirements& requirements);
 // The conditions in words: "board or rpi4, feature avx2".
 std::string Describe(const v1::Requirements& requirements);

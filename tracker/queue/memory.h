@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a message weighs in memory: many small ones are far more than their bytes on the way.
+// The memory that a message takes, which is far more than its encoded size if it holds many small messages.
 #ifndef HONE_TRACKER_QUEUE_MEMORY_H_
 #define HONE_TRACKER_QUEUE_MEMORY_H_
 
@@ -11,8 +11,8 @@ namespace hone::tracker {
 
 inline size_t MemoryOf(const google::protobuf::Message& message) {
 #ifdef __SANITIZE_THREAD__
-  // There maps have members that the library does not know, which is built without the sanitizer (map_field.h), so that
-  // it must not look into them.
+  // With the sanitizer, the headers declare maps with members that the library, built without it, lacks (map_field.h).
+  // SpaceUsedLong reads these maps and would read the wrong bytes.
   return message.ByteSizeLong();
 #else
   return message.SpaceUsedLong();

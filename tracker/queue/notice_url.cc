@@ -13,14 +13,15 @@
 namespace hone::tracker {
 namespace {
 
-constexpr size_t kLongest = 2000;
+constexpr size_t kUrlBytesMax = 2000;
 
 absl::Status Malformed(const std::string& url) {
-  return absl::InvalidArgumentError(
-      fmt::format("--notify {}: write https://HOST[:PORT]/PATH, without a user, spaces and '..'", url.substr(0, 200)));
+  return absl::InvalidArgumentError(fmt::format(
+      "--notify {}: write https://HOST[:PORT]/PATH, without user name, spaces and '..'", url.substr(0, 200)));
 }
 
-bool HasBorder(std::string_view url, const std::string& prefix) {
+// Whether the URL begins with the prefix, and the prefix ends where a path segment ends.
+bool HasPrefix(std::string_view url, const std::string& prefix) {
   if (!url.starts_with(prefix)) return false;
   if (prefix.ends_with('/')) return true;
   const std::string_view rest = url.substr(prefix.size());
@@ -32,7 +33,7 @@ bool HasBorder(std::string_view url, const std::string& prefix) {
 absl::StatusOr<NoticeUrl> ParseNoticeUrl(const std::string& url) {
   const bool odd = std::any_of(url.begin(), url.end(), [](unsigned char c) { return c <= ' ' || c >= 0x7f; });
   const std::string small = absl::AsciiStrToLower(url);
-  if (odd || url.size() > kLongest) return Malformed(url);
+  if (odd || url.size() > kUrlBytesMax) return Malformed(url);
   for (const char* word : {"..", "\\", "@", "#", "%2e", "%2f", "%5c"}) {
     if (small.find(word) != std::string::npos) return Malformed(url);
   }
@@ -56,11 +57,12 @@ absl::StatusOr<NoticeUrl> ParseNoticeUrl(const std::string& url) {
 absl::Status CheckNoticeUrl(const std::string& url, const std::vector<std::string>& allowed) {
   HONE_RETURN_IF_ERROR(ParseNoticeUrl(url).status());
   for (const std::string& prefix : allowed) {
-    if (HasBorder(url, prefix)) return absl::OkStatus();
+    if (HasPrefix(url, prefix)) return absl::OkStatus();
   }
   return absl::PermissionDeniedError(fmt::format(
-      "--notify {}: this farm tells nobody there; {}. Its owner allows more with hone-tracker --notify-allow PREFIX",
-      url, allowed.empty() ? "none are allowed" : fmt::format("allowed are {}", fmt::join(allowed, ", "))));
+      "--notify {}: this farm sends no notices to that address; {}. Its owner allows more with hone-tracker "
+      "--notify-allow PREFIX",
+      url, allowed.empty() ? "it allows none" : fmt::format("it allows {}", fmt::join(allowed, ", "))));
 }
 
 }  // namespace hone::tracker

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a tracker may tell somebody that a job has ended: the address that a client gave, taken apart, and held against
-// what the farm's owner allows. Pure. Start at CheckNoticeUrl.
+// Checks the URL that a client gives for the notice that a job has ended (JobSpec.notify_url). Pure. Start at
+// CheckNoticeUrl.
 //
-// The tracker stands where clients may not reach, so an address is refused unless it begins with one that was allowed,
-// up to a border: "https://hooks.lab/a" allows ".../a" and ".../a/b?c", not ".../ab", and not another host.
+// The tracker may reach hosts that its clients must not reach. It therefore refuses every URL that does not begin with
+// an allowed prefix. A prefix matches whole path segments: "https://hooks.lab/a" allows ".../a" and ".../a/b?c", but
+// neither ".../ab" nor another host.
 #ifndef HONE_TRACKER_QUEUE_NOTICE_URL_H_
 #define HONE_TRACKER_QUEUE_NOTICE_URL_H_
 
@@ -21,11 +22,11 @@ struct NoticeUrl {
   std::string target;      // "/a?b=c", at least "/"
 };
 
-// kInvalidArgument: not http://HOST[:PORT]/... or https://..., or with what could be read in two ways: a user, spaces,
-// "..", a backslash, an escaped dot or slash.
+// Parses http://HOST[:PORT]/... or https://.... kInvalidArgument: another form, or a part that two parsers could read
+// differently: a user name, spaces, "..", a backslash, an escaped dot or slash.
 absl::StatusOr<NoticeUrl> ParseNoticeUrl(const std::string& url);
 
-// As ParseNoticeUrl; kPermissionDenied: none of `allowed` is its beginning; the text names them.
+// Errors as ParseNoticeUrl; kPermissionDenied: none of the `allowed` prefixes matches. The text lists them.
 absl::Status CheckNoticeUrl(const std::string& url, const std::vector<std::string>& allowed);
 
 }  // namespace hone::tracker

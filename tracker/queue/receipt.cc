@@ -8,7 +8,8 @@
 namespace hone::tracker {
 namespace {
 
-// Keyed as HMAC is, inside and out; of each part its digest, so that none flows into the next.
+// A keyed hash, applied twice as in HMAC. It covers the digest of each part, so that no two splits into parts have the
+// same text.
 std::string Sign(const std::string& key, const v1::Receipt& receipt, const std::string& lease_id,
                  const std::string& agent_id, const v1::Batch& description) {
   const std::string parts = fmt::format("{} {} {} {} {} {}", Sha256Hex(lease_id), Sha256Hex(agent_id),
@@ -25,7 +26,7 @@ std::string VisitId(const std::string& batch_id, int visit) {
 
 std::string BatchOfVisit(const std::string& visit_id) { return visit_id.substr(0, visit_id.find('.')); }
 
-// No maps in it: their order is not that of the bytes.
+// Must not copy a map field: the encoded order of a map varies, and the receipt signs the encoded bytes.
 v1::Batch Description(const v1::Batch& batch) {
   v1::Batch description;
   description.set_workload_digest(batch.workload_digest());
@@ -53,7 +54,7 @@ v1::Receipt MakeReceipt(const std::string& key, const std::string& lease_id, con
   return receipt;
 }
 
-bool Vouches(const std::string& key, const std::string& agent_id, const v1::LeaseResult& result) {
+bool IsReceiptValid(const std::string& key, const std::string& agent_id, const v1::LeaseResult& result) {
   if (result.receipt().signature().empty()) return false;
   return result.receipt().signature() ==
          Sign(key, result.receipt(), result.lease().lease_id(), agent_id, Description(result.batch()));

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Receipts of leases: what a tracker gives out with a lease, so that it knows the result again when it has forgotten
-// the lease, as after a restart. Whoever holds one has measured that very batch for this farm; nobody can make one up.
+// Receipts of leases. A receipt goes out with every lease and comes back with its result. It lets a tracker accept the
+// result of a lease that it has forgotten, as after a restart. It is signed with a key of the farm, so that it proves
+// that the farm leased this very batch to this agent.
 //
-// And what is recorded of a result, under which ids. Pure functions; the key is the farm's, and stored.
+// Also here: which part of a result is recorded, and under which ids. Pure functions. The farm's key is stored with the
+// tracker's state.
 #ifndef HONE_TRACKER_QUEUE_RECEIPT_H_
 #define HONE_TRACKER_QUEUE_RECEIPT_H_
 
@@ -14,8 +16,8 @@
 
 namespace hone::tracker {
 
-// Measured or given up under a batch. A candidate is recorded once for its batch; only what one visit measured is
-// compared with one another.
+// Outcomes of a batch that must be recorded: measured by one lease, or given up. A candidate is recorded once for its
+// batch. Only times with the same visit_id may be compared, because they were measured side by side.
 struct Recordable {
   std::string batch_id, job_id;
   std::shared_ptr<const v1::Batch> batch;
@@ -23,19 +25,20 @@ struct Recordable {
   std::string visit_id;
 };
 
-// Which visit it was for its batch, from 1. The first has the batch's id, the second "BATCH.2".
+// The id under which the results of a batch's visit are recorded. visit: from 1. The first visit has the batch's id,
+// the second "BATCH.2".
 std::string VisitId(const std::string& batch_id, int visit);
 std::string BatchOfVisit(const std::string& visit_id);
 
-// What of a batch goes into records; all that a receipt vouches for.
+// The fields of a batch that go into records, which are those that a receipt signs. The artifact is not among them.
 v1::Batch Description(const v1::Batch& batch);
 
-// The receipt, signed.
+// Returns the receipt with its signature, which covers all the arguments.
 v1::Receipt MakeReceipt(const std::string& key, const std::string& lease_id, const std::string& agent_id,
                         v1::Receipt receipt, const v1::Batch& batch);
 
-// Whether the result's receipt is one that MakeReceipt made for its lease, this agent and its batch.
-bool Vouches(const std::string& key, const std::string& agent_id, const v1::LeaseResult& result);
+// Whether MakeReceipt made the result's receipt, for the same lease, agent and batch.
+bool IsReceiptValid(const std::string& key, const std::string& agent_id, const v1::LeaseResult& result);
 
 }  // namespace hone::tracker
 

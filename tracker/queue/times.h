@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instants as the protocol writes them, and back.
+// Conversion between absl::Time and the protocol's Timestamp.
 #ifndef HONE_TRACKER_QUEUE_TIMES_H_
 #define HONE_TRACKER_QUEUE_TIMES_H_
 

@@ -20,7 +20,7 @@ bool AsksForDevices(const v1::Job& job) {
          !job.spec().device_kind().empty();
 }
 
-// All that is known before a tuner has looked at the job, or what a tuner said.
+// The conditions that a tuner stated for the job; before that, those in the job's specification.
 v1::Requirements NeedsOf(const v1::Job& job) {
   v1::Requirements needs = job.needs();
   if (job.has_needs()) return needs;
@@ -30,7 +30,7 @@ v1::Requirements NeedsOf(const v1::Job& job) {
   return needs;
 }
 
-// Of the devices that have too few threads and nothing else against them, the one with the most, and what helps; ""
+// A hint for conditions that fail only by the number of threads: names the matching device with the most threads. ""
 // where there is none.
 std::string TooFewThreads(v1::Requirements requirements, const std::map<std::string, Agent>& agents) {
   requirements.clear_threads();
@@ -49,10 +49,10 @@ std::string TooFewThreads(v1::Requirements requirements, const std::map<std::str
 }  // namespace
 
 JobBook::Used Farm::Used() const {
-  return [this](const std::string& user) { return batches_.turns().UsedBy(user); };
+  return [this](const std::string& user) { return batches_.fair_share().UsedBy(user); };
 }
 
-// "" when a device that serves is so, else what is missed and why.
+// "" when a usable device fulfils the conditions; else the missing device, and why those that fulfil them get no work.
 std::string Farm::Absent(const v1::Requirements& requirements, absl::Time now) const {
   std::string problem;
   for (const auto& [agent_id, agent] : devices_.agents()) {
@@ -72,7 +72,7 @@ std::string Farm::Absent(const v1::Requirements& requirements, absl::Time now) c
       problem.empty() ? TooFewThreads(requirements, devices_.agents()) : std::string(kOutOfWork) + problem);
 }
 
-// What no device is that serves, of the batches of a running job that wait; null where there is no such batch.
+// The conditions of a queued batch of the running job that no usable device fulfils; null: every batch has a device.
 const v1::Requirements* Farm::AbsentFor(const v1::Job& job, absl::Time now) const {
   for (const BatchQueue::Queued& piece : batches_.Waiting(job.id())) {
     if (!Absent(piece.batch->requirements(), now).empty()) return &piece.batch->requirements();
@@ -80,15 +80,15 @@ const v1::Requirements* Farm::AbsentFor(const v1::Job& job, absl::Time now) cons
   return nullptr;
 }
 
-Farm::Place Farm::InOrder() const {
+Farm::Place Farm::JobsAhead() const {
   return [this, places = std::optional<std::map<std::string, int>>()](const std::string& job_id) mutable {
-    if (!places.has_value()) places = jobs_.InOrder(Used());
+    if (!places.has_value()) places = jobs_.JobsAhead(Used());
     return places->at(job_id);
   };
 }
 
 std::string Farm::WaitingFor(const v1::Job& job, absl::Time now, const Place& place) const {
-  if (!trouble_.empty() && !JobBook::Ended(job)) return fmt::format("the tracker's disk: {}", trouble_);
+  if (!storage_failure_.empty() && !JobBook::Ended(job)) return fmt::format("the tracker's disk: {}", storage_failure_);
   if (job.state() == v1::JOB_STATE_QUEUED) {
     const std::string& blocked = jobs_.blocked(job.id());
     if (!blocked.empty()) return blocked;
@@ -97,12 +97,13 @@ std::string Farm::WaitingFor(const v1::Job& job, absl::Time now, const Place& pl
   }
   if (job.state() != v1::JOB_STATE_RUNNING) return "";
   const v1::Requirements* absent = AbsentFor(job, now);
-  return absent != nullptr ? Absent(*absent, now) : TurnOf(job, now);
+  return absent != nullptr ? Absent(*absent, now) : DescribeTurn(job, now);
 }
 
-// Of a job that waits for others to leave a device; or for the next call of an agent whose device is free.
-std::string Farm::TurnOf(const v1::Job& job, absl::Time now) const {
-  if (!batches_.turns().Waits(job.id())) return "";
+// For a running job whose batches wait while devices exist: the job that occupies a device, or the idle device whose
+// agent must call first. "" where the job does not wait.
+std::string Farm::DescribeTurn(const v1::Job& job, absl::Time now) const {
+  if (!batches_.fair_share().Waits(job.id())) return "";
   const v1::Requirements& requirements = batches_.Waiting(job.id()).front().batch->requirements();
   std::string free;
   for (const auto& [agent_id, agent] : devices_.agents()) {
@@ -121,10 +122,10 @@ std::string Farm::TurnOf(const v1::Job& job, absl::Time now) const {
   return fmt::format("the next call of {}", free);
 }
 
-// Asked about many batches at a time, most of which need the same.
+// The returned function remembers its answers, because most batches have the same conditions.
 BatchQueue::Served Farm::Served(absl::Time now) const {
   return [this, now, known = std::map<std::string, bool>()](const v1::Batch& batch) mutable {
-    if (!trouble_.empty()) return true;  // no device may be asked
+    if (!storage_failure_.empty()) return true;  // no work is given out, so batches wait for the tracker
     v1::Requirements needs = batch.requirements();
     needs.set_threads(std::max(needs.threads(), batch.threads()));
     const auto [answer, first] = known.try_emplace(needs.SerializeAsString());
@@ -133,13 +134,13 @@ BatchQueue::Served Farm::Served(absl::Time now) const {
   };
 }
 
-// Of devices that fit, those first whose kind has the fewest jobs for each of its devices, so that jobs that may go
-// anywhere do not gather on one kind.
+// With for_work, devices are sorted: first the kind that the job already uses, then kinds with the fewest running jobs
+// per device. Jobs that fit any kind are spread over the kinds in this way.
 std::vector<v1::Device> Farm::ListDevices(const v1::ListDevicesRequest& request, absl::Time now) {
   std::vector<v1::Device> list = devices_.List(request, now);
   for (v1::Device& device : list) {
-    *device.mutable_last_seen() = ToProto(OnTheWall(FromProto(device.last_seen())));
-    if (device.has_record()) MoveTimes(*device.mutable_record(), jobs_.wall_ahead());
+    *device.mutable_last_seen() = ToProto(ToWallTime(FromProto(device.last_seen())));
+    if (device.has_record()) ShiftTimes(*device.mutable_record(), jobs_.wall_offset());
   }
   if (!request.has_for_work()) return list;
   std::map<std::string, double> devices, jobs;
@@ -157,7 +158,7 @@ std::vector<v1::Device> Farm::ListDevices(const v1::ListDevicesRequest& request,
   return list;
 }
 
-// Which queued jobs may be leased. Not asked at every lease: there may be many devices.
+// Decides for each queued job whether it may be leased. Not done at every lease, because there may be many devices.
 void Farm::CheckQueued(absl::Time now) {
   for (const v1::Job* job : jobs_.InState(v1::JOB_STATE_QUEUED)) {
     jobs_.SetBlocked(job->id(), AsksForDevices(*job) ? Absent(NeedsOf(*job), now) : "", now);
@@ -168,7 +169,7 @@ JobBook::Absent Farm::AbsentForLong(absl::Time now) {
   JobBook::Absent absent;
   std::map<std::string, absl::Time> since;
   for (const v1::Job* job : jobs_.InState(v1::JOB_STATE_RUNNING)) {
-    const v1::Requirements* needs = batches_.turns().Waits(job->id()) ? AbsentFor(*job, now) : nullptr;
+    const v1::Requirements* needs = batches_.fair_share().Waits(job->id()) ? AbsentFor(*job, now) : nullptr;
     if (needs == nullptr) continue;
     const auto known = absent_since_.find(job->id());
     since[job->id()] = known == absent_since_.end() ? now : known->second;

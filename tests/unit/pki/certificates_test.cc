@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 const absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);
 const Validity kDay = {kNow, kNow + absl::Hours(24)};
 
-TEST(Certificates, AnAuthoritySignsWhatItSaysAndNothingTheRequestSays) {
+TEST(Certificates, AnAuthorityIgnoresNamesInTheRequest) {
   const Authority authority = Authority::Make(kDay).value();
   const std::string request = MakeRequest(MakeKey()).value();
   const std::string pem = authority.SignMember(request, {Role::kAgent, "board"}, kDay).value();
@@ -54,19 +54,19 @@ TEST(Certificates, OneIsSignedByAnyOfTheAuthoritiesThatTheFarmKnows) {
   EXPECT_FALSE(IsSignedBy("", next.certificate()));
 }
 
-TEST(Certificates, ItIsRenewedWhenTwoThirdsAreOver) {
+TEST(Certificates, RenewalIsDueAfterTwoThirdsOfTheLifetime) {
   const std::string pem = Authority::Make({kNow, kNow + absl::Hours(30)})->certificate();
   EXPECT_EQ(RenewalTime(ReadCertificate(pem).value()), kNow + absl::Hours(20));
 }
 
-TEST(Certificates, OneOfTheFutureMeansAClockThatIsBehind) {
+TEST(Certificates, ACertificateOfTheFutureMeansAClockThatIsBehind) {
   const CertificateFacts facts = ReadCertificate(Authority::Make(kDay)->certificate()).value();
   EXPECT_EQ(WhyNotYet(facts, kDay.from), "");
   EXPECT_THAT(WhyNotYet(facts, kDay.from - absl::Seconds(1)), HasSubstr("clock is behind"));
 }
 
 // As a stranger may show it, whom nobody has checked yet.
-TEST(Certificates, OneWithoutATimeIsNone) {
+TEST(Certificates, ACertificateWithoutATimeIsRefused) {
   constexpr std::string_view kBegin = "-----BEGIN CERTIFICATE-----\n", kEnd = "-----END CERTIFICATE-----\n";
   const std::string pem = Authority::Make(kDay)->certificate();
   std::string bytes, spoiled(kBegin);
@@ -81,7 +81,7 @@ TEST(Certificates, OneWithoutATimeIsNone) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("time cannot be read"));
 }
 
-TEST(ReadCertificates, SoManyAreKeptAndNothingThatIsNone) {
+TEST(ReadCertificates, LimitsEntriesAndKeepsNoErrors) {
   const Authority authority = Authority::Make(kDay).value();
   const std::string request = MakeRequest(MakeKey()).value();
   ReadCertificates certificates(2);
@@ -106,7 +106,7 @@ TEST(ReadCertificates, SoManyAreKeptAndNothingThatIsNone) {
   for (const size_t i : {0, 2}) expect_facts(pems[i]);
 }
 
-TEST(Certificates, OnlyARequestThatIsOneIsSigned) {
+TEST(Certificates, InvalidRequestsAreNotSigned) {
   const Authority authority = Authority::Make(kDay).value();
   const FarmIdentity board{Role::kAgent, "board"};
   EXPECT_THAT(std::string(authority.SignMember("", board, kDay).status().message()),
@@ -135,11 +135,11 @@ TEST(Token, WhatIsPrintedIsRead) {
   EXPECT_NE(RandomSecret(), RandomSecret());
 }
 
-TEST(Token, HalfATokenIsNone) {
+TEST(Token, AnIncompleteTokenIsRefused) {
   const std::string secret = RandomSecret();
   for (const std::string& text : {std::string(), secret, "agent." + secret, "agent." + secret + "." + secret.substr(1),
                                   "king." + secret + "." + secret, "agent." + secret + "." + secret + "."}) {
-    EXPECT_THAT(std::string(ParseToken(text).status().message()), HasSubstr("not the whole of a token")) << text;
+    EXPECT_THAT(std::string(ParseToken(text).status().message()), HasSubstr("the token is incomplete")) << text;
   }
 }
 

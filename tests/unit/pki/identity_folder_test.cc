@@ -33,7 +33,7 @@ mode_t ModeOf(const std::filesystem::path& path) {
   return facts.st_mode & 0777;
 }
 
-TEST(IdentityFolder, KeepsOthersOut) {
+TEST(IdentityFolder, IsClosedToOtherUsers) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   const std::filesystem::path own = folder / "a" / "b";
   ASSERT_TRUE(MakeFolder(own).ok());
@@ -58,7 +58,7 @@ TEST(IdentityFolder, SettingsAreRead) {
   EXPECT_THAT(std::string(ReadSettings(folder.path()).status().message()), HasSubstr("line 'colour red'"));
 }
 
-TEST(IdentityFolder, SaysWhoItIsFor) {
+TEST(IdentityFolder, ReadsItsIdentity) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   const std::filesystem::path pki = folder / "pki", own = folder / "own";
   EXPECT_THAT(std::string(IdentityIn(own).status().message()), HasSubstr("join a farm first"));
@@ -75,7 +75,7 @@ TEST(IdentityFolder, SaysWhoItIsFor) {
   EXPECT_THAT(std::string(IdentityIn(own).status().message()), HasSubstr("identity.pem"));
 }
 
-TEST(IdentityFolder, SaysWhetherATrackerCanTakeItsCertificate) {
+TEST(IdentityFolder, ChecksWhetherATrackerWillAcceptItsCertificate) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   const std::filesystem::path own = folder / "own";
   const absl::Duration day = absl::Hours(24);
@@ -100,7 +100,7 @@ TEST(IdentityFolder, SaysWhetherATrackerCanTakeItsCertificate) {
   EXPECT_TRUE(CheckCertificateIn(own, kToday).ok()) << "its authority may be one between";
 }
 
-TEST(FarmLink, DoesNotBeginWithACertificateThatHasEnded) {
+TEST(FarmLink, RefusesAnExpiredCertificate) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   const absl::Time issued = absl::Now() - absl::Hours(24 * 366);
   const Authority farm = Authority::Make({issued, issued + absl::Hours(24 * 999)}).value();
@@ -125,7 +125,7 @@ TEST(FarmLink, TheLogNamesAClockThatIsBehind) {
   EXPECT_THAT(lines->last_formatted().front(), HasSubstr("clock is behind"));
 }
 
-TEST(FarmLink, AWrongClockMakesNoPauseBetweenRenewalsLonger) {
+TEST(FarmLink, AWrongClockDoesNotProlongPausesBetweenRenewals) {
   const absl::Duration life = absl::Hours(300);
   const CertificateFacts facts{.serial = "1", .uris = {}, .from = kToday, .until = kToday + life, .fingerprint = ""};
   const absl::Time late = kToday + 0.9 * life, due = kToday + 0.7 * life, steady = absl::FromUnixSeconds(1000);

@@ -75,7 +75,7 @@ class RoleCheckTest : public testing::Test {
 
 constexpr char kDrain[] = "/hone.v1.AdminService/Drain";
 
-TEST_F(RoleCheckTest, WhoCallsTooOftenIsToldSoAndNobodyElseIs) {
+TEST_F(RoleCheckTest, RateLimitIsPerIdentity) {
   Gate gate(membership_.get());
   RoleCheck check(&gate);
   FakeContext ann = ContextOf("ann", now_), bob = ContextOf("bob", now_);
@@ -86,12 +86,12 @@ TEST_F(RoleCheckTest, WhoCallsTooOftenIsToldSoAndNobodyElseIs) {
   EXPECT_TRUE(Call(check, bob, kDrain).ok());
 }
 
-TEST_F(RoleCheckTest, CallsThatAreRefusedCountToo) {
+TEST_F(RoleCheckTest, RefusedCallsCountForTheRateLimit) {
   const absl::Time steady = absl::FromUnixSeconds(1'000);
   Gate gate(membership_.get(), [&steady] { return steady; });
-  const Shown ann = ShownIn(ContextOf("ann", now_), *membership_).value();
-  const Shown old = ShownIn(ContextOf("old", now_ - absl::Hours(2)), *membership_).value();
-  const auto last = [&gate](const Shown& shown, const char* method) {
+  const PresentedCertificate ann = PresentedIn(ContextOf("ann", now_), *membership_).value();
+  const PresentedCertificate old = PresentedIn(ContextOf("old", now_ - absl::Hours(2)), *membership_).value();
+  const auto last = [&gate](const PresentedCertificate& shown, const char* method) {
     absl::Status status = gate.Check(shown, method);
     for (int i = 0; i < 10'000 && !absl::IsResourceExhausted(status); ++i) status = gate.Check(shown, method);
     return status.code();
@@ -103,7 +103,7 @@ TEST_F(RoleCheckTest, CallsThatAreRefusedCountToo) {
 }
 
 // Which may be set back by an hour: nobody shall be refused for as long as that.
-TEST_F(RoleCheckTest, HowOftenSomebodyCallsDoesNotGoByTheClockOnTheWall) {
+TEST_F(RoleCheckTest, RateLimitUsesTheSteadyClock) {
   absl::Time steady = absl::FromUnixSeconds(1'000);
   Gate gate(membership_.get(), [&steady] { return steady; });
   RoleCheck check(&gate);
@@ -120,10 +120,10 @@ TEST_F(RoleCheckTest, HowOftenSomebodyCallsDoesNotGoByTheClockOnTheWall) {
 }
 
 // It is asked under the lock of the farm. The register signs, and writes to its disk, under its own.
-TEST_F(RoleCheckTest, WhetherACallerIsStillWelcomeWaitsForNoDisk) {
+TEST_F(RoleCheckTest, CheckingAHeldCallWaitsForNoDisk) {
   Register& members = membership_->members();
   const auto welcome = [&](const std::string& name) {
-    return WhileWelcome(ShownIn(ContextOf(name, now_), *membership_).value(), members);
+    return WhileWelcome(PresentedIn(ContextOf(name, now_), *membership_).value(), members);
   };
   const Present ann = welcome("ann"), bob = welcome("bob");
   EXPECT_TRUE(bob());
@@ -142,7 +142,7 @@ TEST_F(RoleCheckTest, WhetherACallerIsStillWelcomeWaitsForNoDisk) {
 }
 
 // TLS has let it in when it was good, and the connection stays.
-TEST_F(RoleCheckTest, ACertificateThatEndsOnAnOpenConnectionIsRefused) {
+TEST_F(RoleCheckTest, ACertificateThatExpiresOnAnOpenConnectionIsRefused) {
   Gate gate(membership_.get());
   RoleCheck check(&gate);
   FakeContext old = ContextOf("ann", now_ - absl::Hours(2));
@@ -152,7 +152,7 @@ TEST_F(RoleCheckTest, ACertificateThatEndsOnAnOpenConnectionIsRefused) {
   EXPECT_EQ((*membership_->audit().Newest(1))[0].name(), "ann");
 }
 
-TEST_F(RoleCheckTest, WhoeverShowsNoCertificateIsToldHowToJoin) {
+TEST_F(RoleCheckTest, ACallWithoutACertificateIsToldHowToJoin) {
   Gate gate(membership_.get());
   RoleCheck check(&gate);
   FakeContext stranger("", "");
@@ -183,7 +183,7 @@ TEST(AccessTest, EveryMethodHasARule) {
   for (const std::string& method : methods) EXPECT_TRUE(HasRule(method)) << "add " << method << " to tracker/access.cc";
 }
 
-TEST(AccessTest, WhoMayDoWhat) {
+TEST(AccessTest, RolesMayCallTheirMethods) {
   const auto of = [](Role role) {
     std::set<std::string> allowed;
     for (const std::string& method : AllMethods()) {
@@ -214,7 +214,7 @@ TEST(AccessTest, WhoMayDoWhat) {
                              "RecordService/Query", "RecordService/Stats", "JoinService/Renew", "JoinService/WhoAmI"}));
 }
 
-TEST(AccessTest, WhatIsNotInTheTableNobodyMayCall) {
+TEST(AccessTest, MethodsOutsideTheTableAreRefused) {
   for (const Role role : kRoles) {
     for (const char* method : {"", "/", "/hone.v1.AdminService/Reboot", "hone.v1.AgentService/Synchronize",
                                "/hone.v1.AgentService/synchronize", "/hone.v1.AgentService/Synchronize/",
@@ -225,12 +225,12 @@ TEST(AccessTest, WhatIsNotInTheTableNobodyMayCall) {
   }
 }
 
-TEST(AccessTest, ARefusalSaysWhatItTakes) {
+TEST(AccessTest, ARefusalNamesTheAllowedRoles) {
   EXPECT_THAT(std::string(CheckRole(Role::kViewer, "/hone.v1.JobService/Cancel").message()),
-              HasSubstr("role viewer may not call /hone.v1.JobService/Cancel; it takes client or admin"));
+              HasSubstr("role viewer may not call /hone.v1.JobService/Cancel; it needs role client or admin"));
 }
 
-TEST(AccessTest, ACallerHasOneName) {
+TEST(AccessTest, ACallerMayUseOnlyItsOwnName) {
   const FarmIdentity board{Role::kAgent, "board"};
   EXPECT_TRUE(CheckName(board, "board").ok());
   for (const char* name : {"", "boar", "board2", "board/2", "Board"}) {
@@ -239,11 +239,11 @@ TEST(AccessTest, ACallerHasOneName) {
   EXPECT_TRUE(CheckName(std::nullopt, "anything").ok());
 }
 
-TEST(AccessTest, OnlyAdminsPutJobsBeforeEverybodyElses) {
+TEST(AccessTest, OnlyAdminsMayRaiseThePriority) {
   for (const Role role : {Role::kClient, Role::kViewer, Role::kTuner, Role::kAgent}) {
     const absl::Status refused = CheckPriority(FarmIdentity{role, "ann"}, 1);
     EXPECT_EQ(refused.code(), absl::StatusCode::kPermissionDenied);
-    EXPECT_THAT(std::string(refused.message()), testing::HasSubstr("leave --priority out"));
+    EXPECT_THAT(std::string(refused.message()), testing::HasSubstr("omit --priority"));
     EXPECT_TRUE(CheckPriority(FarmIdentity{role, "ann"}, 0).ok());
     EXPECT_TRUE(CheckPriority(FarmIdentity{role, "ann"}, -5).ok()) << "who steps back needs no right";
   }

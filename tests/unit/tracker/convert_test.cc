@@ -95,7 +95,7 @@ Recordable Measured(const v1::Timing& timing) {
   return recordable;
 }
 
-TEST(ToRecordsTest, NothingThatAnAgentTellsIsDropped) {
+TEST(ToRecordsTest, KeepsEverythingThatAnAgentReports) {
   const std::vector<Record> rows = ToRecords("farm", Measured(TimingOfAnAgent()));
   ASSERT_THAT(rows, SizeIs(1));
   const Record& record = rows[0];
@@ -132,7 +132,7 @@ TEST(ToRecordsTest, AFinalComparisonOfFewTurnsIsNoConfirmation) {
 }
 
 // What cannot be true must not cost the record: a clock of 0 MHz, a reference that was never timed.
-TEST(ToRecordsTest, NonsenseOfASensorIsLeftOut) {
+TEST(ToRecordsTest, ValuesOutOfRangeAreLeftOut) {
   v1::Timing timing = TimingOfAnAgent();
   timing.set_clock_mhz(0);
   timing.set_reference_seconds(0);

@@ -98,7 +98,7 @@ TEST_F(FarmTest, AnAgentsLeaseIsItsIdItsEpochAndItsAgent) {
   EXPECT_EQ(Wait(batch)->finished_size(), 1);
 }
 
-TEST_F(FarmTest, ADeviceGetsTheTimeThatIsLeftAndMayNotGetToAllCandidates) {
+TEST_F(FarmTest, AVisitGetsTheTimeThatIsLeft) {
   v1::Batch batch = BatchOf(2);
   batch.set_useful_seconds(10);
   FakeAgent agent("a", "1");
@@ -118,7 +118,7 @@ TEST_F(FarmTest, ADeviceGetsTheTimeThatIsLeftAndMayNotGetToAllCandidates) {
   EXPECT_EQ(result.outcomes(0).candidate_id(), lease.batch().candidates(0).id());
 }
 
-TEST_F(FarmTest, LostAnswerIsSaidAgainAndRunningLeaseIsNot) {
+TEST_F(FarmTest, AMissedLeaseIsSentAgainAndARunningOneIsNot) {
   FakeAgent agent("a", "1");
   Submit(BatchOf(1), "b1").value();
   const v1::Lease first = agent.Sync(farm_, now_)->response.leases(0);
@@ -162,7 +162,7 @@ TEST_F(FarmTest, RestartedAgentLosesItsLeaseAtOnceAndTheOldProcessIsRefused) {
   EXPECT_EQ(old_process.Sync(farm_, now_).status().code(), absl::StatusCode::kAborted);
 }
 
-TEST_F(FarmTest, OvertakenCallIsRefused) {
+TEST_F(FarmTest, ACallOlderThanTheNewestIsRefused) {
   FakeAgent agent("a", "1");
   ASSERT_TRUE(agent.Sync(farm_, now_).ok());
   v1::SynchronizeRequest duplicate = agent.state;
@@ -173,7 +173,7 @@ TEST_F(FarmTest, OvertakenCallIsRefused) {
   EXPECT_EQ(agent.Offer(farm_, now_)->leases_size(), 1);
 }
 
-TEST_F(FarmTest, UnknownVersionIsToldWhatToDo) {
+TEST_F(FarmTest, AnUnknownProtocolVersionIsRefusedWithAdvice) {
   FakeAgent agent("a", "1");
   agent.state.set_protocol_version(v1::PROTOCOL_VERSION_UNSPECIFIED);
   const absl::Status status = agent.Sync(farm_, now_).status();
@@ -262,7 +262,7 @@ TEST_F(FarmTest, CandidateThatKillsDevicesIsFoundAndTheOthersAreMeasured) {
 }
 
 // Of repeats that two devices took, none was taken beside one of the other's.
-TEST_F(FarmTest, HalvesOfAConfirmationAreNotComparedWithEachOther) {
+TEST_F(FarmTest, ASplitConfirmationConfirmsNothing) {
   v1::Batch batch = BatchOf(2);
   batch.set_final(true);
   batch.mutable_candidates(0)->set_is_default(true);
@@ -303,7 +303,7 @@ TEST_F(FarmTest, HalvesOfAConfirmationAreNotComparedWithEachOther) {
   }
 }
 
-TEST_F(FarmTest, LossesInARowQuarantineForAWhile) {
+TEST_F(FarmTest, LossesInARowLeadToAQuarantine) {
   for (int i = 0; i < 3; ++i) {
     FakeAgent agent("a", std::to_string(i));
     Submit(BatchOf(1), fmt::format("b{}", i)).value();
@@ -313,12 +313,12 @@ TEST_F(FarmTest, LossesInARowQuarantineForAWhile) {
   EXPECT_EQ(agent.Sync(farm_, now_)->response.leases_size(), 0);
   ASSERT_EQ(farm_.ListDevices(v1::ListDevicesRequest(), now_).size(), 1u);
   EXPECT_EQ(farm_.ListDevices(v1::ListDevicesRequest(), now_)[0].health(), v1::DEVICE_HEALTH_QUARANTINED);
-  EXPECT_THAT(farm_.ListDevices(v1::ListDevicesRequest(), now_)[0].health_reason(), HasSubstr("3 troubles in a row"));
+  EXPECT_THAT(farm_.ListDevices(v1::ListDevicesRequest(), now_)[0].health_reason(), HasSubstr("3 failures in a row"));
   Pass(absl::Minutes(11));
   EXPECT_EQ(agent.Sync(farm_, now_)->response.leases_size(), 1);
 }
 
-TEST_F(FarmTest, ListsOnTheirOwnTheDevicesThatABatchMayGoTo) {
+TEST_F(FarmTest, ListsOnlyTheDevicesThatMayTakeABatch) {
   FakeAgent agent("a", "1");
   ASSERT_TRUE(agent.Sync(farm_, now_).ok());
   v1::ListDevicesRequest request;
@@ -400,7 +400,7 @@ TEST_F(FarmTest, CancelledJobStopsTheVisit) {
   EXPECT_EQ(farm_.Counters(now_).leases_lost(), 0);
 }
 
-TEST_F(FarmTest, OverdueVisitIsGivenToAnother) {
+TEST_F(FarmTest, AnOverdueVisitIsGivenToAnotherDevice) {
   FakeAgent agent("a", "1");
   Submit(BatchOf(1), "b1").value();
   const v1::Lease lease = agent.Sync(farm_, now_)->response.leases(0);
@@ -425,11 +425,11 @@ TEST_F(FarmTest, ABatchIsOfAWorkloadThatItsJobHas) {
   batch.set_workload_digest(of_others.digest());
   const absl::Status refused = Submit(batch, "workload").status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("which its job does not have"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("not among the workloads of its job"));
   EXPECT_TRUE(Submit(BatchOf(1), "its own").ok());
 }
 
-TEST_F(FarmTest, RefusesBatchesThatContradictThemselves) {
+TEST_F(FarmTest, RefusesInvalidBatches) {
   const auto error = [&](auto&& breakage) {
     v1::Batch batch = BatchOf(2);
     breakage(batch);
@@ -457,7 +457,7 @@ TEST_F(FarmTest, RefusesBatchesThatContradictThemselves) {
               HasSubstr("outputs go last"));
 }
 
-TEST_F(FarmTest, AResultSaysHowItsDeviceWas) {
+TEST_F(FarmTest, AResultHoldsTheStateOfItsDevice) {
   FakeAgent agent("a", "1");
   agent.Check(123.456e-6);
   agent.state.mutable_devices(0)->mutable_sandbox()->set_level(v1::SANDBOX_LEVEL_WALL);
@@ -503,7 +503,7 @@ TEST_F(FarmTest, AFailureOfAnUnknownKindIsRecordedAsACrashThatSaysSo) {
 }
 
 // For the log of the agent: a reason stays the same in words while nothing new happens.
-TEST_F(FarmTest, AnAgentHearsWhyItsDeviceGetsNoWork) {
+TEST_F(FarmTest, AnAgentIsToldWhyItsDeviceGetsNoWork) {
   FakeAgent agent("a", "1");
   const auto barred = [&]() -> std::string {
     const v1::SynchronizeResponse response = agent.Sync(farm_, now_)->response;
@@ -542,7 +542,7 @@ TEST_F(FarmTest, SubmissionIsIdempotentAndBounded) {
   EXPECT_EQ(Submit(BatchOf(1), "one more").status().code(), absl::StatusCode::kResourceExhausted);
 }
 
-TEST_F(FarmTest, NamesHaveALength) {
+TEST_F(FarmTest, LimitsLengthsOfNames) {
   const std::string longer(300, 'x');
   EXPECT_THAT(std::string(Submit(BatchOf(1), longer).status().message()), HasSubstr("client_batch_id 'xxx"));
   v1::LeaseJobRequest request;
@@ -556,7 +556,7 @@ TEST_F(FarmTest, NamesHaveALength) {
   EXPECT_TRUE(farm_.LeaseJob(request, now_).ok());
 }
 
-TEST(BatchQuotaTest, BatchesOfAllJobsOfATunerWeighSoMuch) {
+TEST(BatchQuotaTest, LimitsMemoryOfBatchesPerTuner) {
   BatchOptions options;
   options.max_open_bytes_per_tuner = 3 << 20;
   BatchQueue queue(options, CountingIds());
@@ -570,7 +570,7 @@ TEST(BatchQuotaTest, BatchesOfAllJobsOfATunerWeighSoMuch) {
   EXPECT_TRUE(queue.Submit({"j2", "bob", "u"}, "b1", batch, now).ok());
 }
 
-TEST(BatchQuotaTest, OpenBatchesOfAJobWeighSoMuch) {
+TEST(BatchQuotaTest, LimitsMemoryOfBatchesPerJob) {
   BatchOptions options;
   options.max_open_bytes_per_job = 3 << 20;
   BatchQueue queue(options, CountingIds());
@@ -580,19 +580,19 @@ TEST(BatchQuotaTest, OpenBatchesOfAJobWeighSoMuch) {
   ASSERT_TRUE(queue.Submit({"j", "ann"}, "b1", batch, now).ok());
   const absl::Status refused = queue.Submit({"j", "ann"}, "b2", batch, now).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("4 MiB of the tracker's memory, and may take 3"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("4 MiB of the tracker's memory; the limit is 3"));
   EXPECT_TRUE(queue.Submit({"j", "ann"}, "b3", BatchOf(1), now).ok());
   EXPECT_TRUE(queue.Submit({"other", "ann"}, "b2", batch, now).ok());
 }
 
-TEST(BatchQuotaTest, AllThatABatchHasCountsAndResultsTillTheyAreAcknowledged) {
+TEST(BatchQuotaTest, BatchesAndUnacknowledgedResultsCountForTheQuota) {
   BatchOptions options;
   options.max_open_bytes_per_job = 100'000;
   BatchQueue queue(options, CountingIds());
   const absl::Time now = absl::FromUnixSeconds(1'000'000);
   v1::Batch batch = BatchOf(1);
   batch.mutable_candidates(0)->set_schedule(std::string(60'000, 'x'));
-  queue.Pass(now);
+  queue.AdvanceTo(now);
   const std::string id = queue.Submit({"j", "ann"}, "b1", batch, now).value();
   EXPECT_TRUE(absl::IsResourceExhausted(queue.Submit({"j", "ann"}, "b2", batch, now).status()));
   const BatchQueue::Lease* lease = queue.Pick({.agent_id = "a"}, [](const auto&, const auto&) { return true; }, now);
@@ -605,12 +605,12 @@ TEST(BatchQuotaTest, AllThatABatchHasCountsAndResultsTillTheyAreAcknowledged) {
   EXPECT_TRUE(queue.Submit({"j", "ann"}, "b2", batch, now).ok());
 }
 
-TEST(BatchQuotaTest, OfResultsThatNobodyAcknowledgesTheOldestIsForgotten) {
+TEST(BatchQuotaTest, TheOldestUnacknowledgedResultIsForgotten) {
   BatchOptions options;
   options.max_finished_per_job = 2;
   BatchQueue queue(options, CountingIds());
   const absl::Time now = absl::FromUnixSeconds(1'000'000);
-  queue.Pass(now);
+  queue.AdvanceTo(now);
   std::vector<std::string> ids;
   for (const char* name : {"b1", "b2", "b3", "b4"}) {
     ids.push_back(queue.Submit({"j", "ann"}, name, BatchOf(1), now).value());
@@ -627,7 +627,7 @@ TEST_F(FarmTest, AWaitNamesBatchesOnceAndNoMoreThanAJobHas) {
   for (int i = 0; i < 64; ++i) wait.add_batch_ids(Submit(BatchOf(1), fmt::format("b{}", i)).value());
   EXPECT_TRUE(farm_.WaitBatch(wait, now_).ok());
   wait.add_batch_ids("one more");
-  EXPECT_THAT(std::string(farm_.WaitBatch(wait, now_).status().message()), HasSubstr("65 batches in one call"));
+  EXPECT_THAT(std::string(farm_.WaitBatch(wait, now_).status().message()), HasSubstr("the call names 65 batches"));
   wait.mutable_batch_ids()->DeleteSubrange(1, 64);
   wait.add_batch_ids(wait.batch_ids(0));
   EXPECT_EQ(farm_.WaitBatch(wait, now_).status().code(), absl::StatusCode::kInvalidArgument);
@@ -636,7 +636,7 @@ TEST_F(FarmTest, AWaitNamesBatchesOnceAndNoMoreThanAJobHas) {
   EXPECT_EQ(farm_.WaitBatch(wait, now_).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST_F(FarmTest, AnAnswerHasOneOutcomeOfEachCandidateAndNoMore) {
+TEST_F(FarmTest, AnAnswerHasExactlyOneOutcomePerCandidate) {
   FakeAgent agent("a", "1");
   Submit(BatchOf(2), "b1").value();
   const v1::Lease lease = agent.Sync(farm_, now_)->response.leases(0);
@@ -650,7 +650,7 @@ TEST_F(FarmTest, AnAnswerHasOneOutcomeOfEachCandidateAndNoMore) {
 }
 
 // A batch was split: whoever measures one half says nothing of the other.
-TEST_F(FarmTest, AnAgentAnswersForThePieceThatItHas) {
+TEST_F(FarmTest, AnAgentAnswersOnlyForItsPiece) {
   v1::Batch batch = BatchOf(2);
   batch.set_useful_seconds(3600);  // an answer may lack some
   Submit(batch, "b1").value();
@@ -679,7 +679,7 @@ TEST_F(FarmTest, AnAgentAnswersForThePieceThatItHas) {
   EXPECT_TRUE(farm_.outcomes().empty());
 }
 
-TEST_F(FarmTest, QueueClockAndTotalClock) {
+TEST_F(FarmTest, ABatchHasALimitForAbsenceAndOneForAllTime) {
   const std::string batch = Submit(BatchOf(1), "b1").value();
   Pass(absl::Hours(12) - absl::Seconds(2));
   EXPECT_TRUE(Wait(batch)->finished().empty());
@@ -703,7 +703,7 @@ TEST_F(FarmTest, ABatchMayWaitForItsTurnHoweverLong) {
     const BatchQueue::Lease lease = *queue.Pick({.agent_id = "a", .device_id = "cpu"}, any, now_);
     ASSERT_EQ(queue.JobOf(lease), "j3");
     now_ += absl::Minutes(1);
-    queue.Pass(now_);
+    queue.AdvanceTo(now_);
     EXPECT_TRUE(queue.Expire(now_, serves).empty());
     queue.Finish(lease, TimedResult(urgent));
     queue.Acknowledge("j3", first);
@@ -711,7 +711,7 @@ TEST_F(FarmTest, ABatchMayWaitForItsTurnHoweverLong) {
   EXPECT_FALSE(queue.Result("j2", id)->has_value()) << queue.Result("j2", id)->value().error();
 }
 
-TEST_F(FarmTest, ABatchWhoseDeviceGoesAwayWaitsFromThenOn) {
+TEST_F(FarmTest, AbsenceCountsFromWhenTheDeviceLeaves) {
   FakeAgent agent("a", "1"), other("other", "1");
   other.state.mutable_devices(0)->mutable_fingerprint()->set_architecture("aarch64");
   v1::Batch batch = BatchOf(1);
@@ -734,7 +734,7 @@ TEST_F(FarmTest, ABatchWhoseDeviceGoesAwayWaitsFromThenOn) {
 
 // After a restart of the tracker it knows neither of two processes of a name. What is on its way from the one that died
 // must not take the name from the other.
-TEST_F(FarmTest, ALateCallOfADeadProcessTakesNobodysName) {
+TEST_F(FarmTest, ADelayedCallOfADeadProcessTakesOverNoAgent) {
   for (const bool late_first : {false, true}) {
     const std::string id = late_first ? "b" : "a";
     FakeAgent dead(id, "dead"), alive(id, "alive");
@@ -751,7 +751,7 @@ TEST_F(FarmTest, ALateCallOfADeadProcessTakesNobodysName) {
   }
 }
 
-TEST_F(FarmTest, ATunerGivesItsBatchesNoPriority) {
+TEST_F(FarmTest, TheJobSetsThePriorityOfBatches) {
   v1::Batch batch = BatchOf(1);
   batch.set_priority(100);
   Submit(batch, "b1").value();
@@ -759,7 +759,7 @@ TEST_F(FarmTest, ATunerGivesItsBatchesNoPriority) {
   EXPECT_EQ(agent.Sync(farm_, now_)->response.leases(0).batch().priority(), 0) << "it is the job's";
 }
 
-TEST_F(FarmTest, ClockThatGoesBackHarmsNothing) {
+TEST_F(FarmTest, AClockThatGoesBackDoesNoHarm) {
   FakeAgent agent("a", "1");
   Submit(BatchOf(1), "b1").value();
   const v1::Lease lease = agent.Sync(farm_, now_)->response.leases(0);

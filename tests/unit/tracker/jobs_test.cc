@@ -32,7 +32,7 @@ TEST_F(JobBookTest, SubmitIsIdempotentByRequest) {
   EXPECT_NE(Submit("a"), Submit("b"));
 }
 
-TEST_F(JobBookTest, RefusesSpecsThatMeanNothing) {
+TEST_F(JobBookTest, RefusesInvalidSpecs) {
   const auto error = [&](auto&& breakage) {
     v1::JobSpec spec = SpecOf("x");
     breakage(spec);
@@ -50,12 +50,13 @@ TEST_F(JobBookTest, RefusesSpecsThatMeanNothing) {
                 for (int i = 0; i < 17; ++i) s.mutable_workloads(0)->add_hints("1:1");
               }),
               HasSubstr("17 hints"));
-  EXPECT_THAT(error([](v1::JobSpec& s) { s.mutable_workloads(0)->set_text("another"); }), HasSubstr("another digest"));
+  EXPECT_THAT(error([](v1::JobSpec& s) { s.mutable_workloads(0)->set_text("another"); }),
+              HasSubstr("does not match its text"));
   EXPECT_THAT(error([](v1::JobSpec& s) { s.mutable_workloads(0)->set_text(std::string(8 << 20, 'x')); }),
               HasSubstr("tune the model in parts"));
 }
 
-TEST_F(JobBookTest, ASubmitterHasSoManyOpenJobs) {
+TEST_F(JobBookTest, LimitsOpenJobsPerSubmitter) {
   JobOptions options;
   options.max_open = 2;
   JobBook book(options, 1, CountingIds());
@@ -75,7 +76,7 @@ TEST_F(JobBookTest, ASubmitterHasSoManyOpenJobs) {
 }
 
 // A job of a large model, for a lab of many boards.
-TEST_F(JobBookTest, TextsThatPeopleReadAreShortAndAllBoardsOfALabMayBeNamed) {
+TEST_F(JobBookTest, LimitsTextsButAllowsAllBoardsOfALab) {
   v1::JobSpec spec = SpecOf("bert-large");
   for (int i = 1; i < 200; ++i) {
     *spec.add_workloads() = spec.workloads(0);
@@ -90,25 +91,26 @@ TEST_F(JobBookTest, TextsThatPeopleReadAreShortAndAllBoardsOfALabMayBeNamed) {
     return std::string(status.message());
   };
   const std::string text(1 << 20, 'x');
-  EXPECT_THAT(refused([&](v1::JobSpec& s) { s.set_name(text); }), HasSubstr("4096 is the most"));
-  EXPECT_THAT(refused([&](v1::JobSpec& s) { s.set_group(text); }), HasSubstr("4096 is the most"));
-  EXPECT_THAT(refused([&](v1::JobSpec& s) { s.mutable_workloads(0)->set_title(text); }), HasSubstr("4096 is the most"));
-  EXPECT_THAT(refused([&](v1::JobSpec& s) { (*s.mutable_labels())["room"] = text; }), HasSubstr("4096 is the most"));
+  EXPECT_THAT(refused([&](v1::JobSpec& s) { s.set_name(text); }), HasSubstr("the limit is 4096"));
+  EXPECT_THAT(refused([&](v1::JobSpec& s) { s.set_group(text); }), HasSubstr("the limit is 4096"));
+  EXPECT_THAT(refused([&](v1::JobSpec& s) { s.mutable_workloads(0)->set_title(text); }),
+              HasSubstr("the limit is 4096"));
+  EXPECT_THAT(refused([&](v1::JobSpec& s) { (*s.mutable_labels())["room"] = text; }), HasSubstr("the limit is 4096"));
   EXPECT_THAT(refused([&](v1::JobSpec& s) {
                 for (int i = 0; i < 20; ++i) s.add_devices(std::string(4000, 'x'));
               }),
-              HasSubstr("32768 is the most"));
+              HasSubstr("the limit is 32768"));
   EXPECT_THAT(refused([&](v1::JobSpec& s) {
                 for (int i = 0; i < 1000; ++i) s.add_devices();
               }),
-              HasSubstr("1000 is the most"));
+              HasSubstr("the limit is 1000"));
   EXPECT_THAT(refused([&](v1::JobSpec& s) {
                 for (int i = 0; i < 4000; ++i) *s.add_workloads() = s.workloads(0);
               }),
               HasSubstr("4001 workloads"));
 }
 
-TEST_F(JobBookTest, OpenJobsOfASubmitterWeighSoMuch) {
+TEST_F(JobBookTest, LimitsMemoryOfOpenJobsPerSubmitter) {
   v1::JobSpec spec = SpecOf("a");
   for (int i = 1; i < 300; ++i) *spec.add_workloads() = spec.workloads(0);  // little to send, and much to keep
   JobOptions options;
@@ -122,13 +124,13 @@ TEST_F(JobBookTest, OpenJobsOfASubmitterWeighSoMuch) {
   const std::string first = submit("a", "ann").value()->id();
   const absl::Status refused = submit("b", "ann").status();
   EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
-  EXPECT_THAT(std::string(refused.message()), HasSubstr(fmt::format("and may take {}", options.max_open_bytes >> 10)));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr(fmt::format("the limit is {}", options.max_open_bytes >> 10)));
   EXPECT_TRUE(submit("c", "bob").ok());
   ASSERT_TRUE(book.Cancel(first, now_).ok());
   EXPECT_TRUE(submit("b", "ann").ok());
 }
 
-TEST_F(JobBookTest, AScheduleThatAReportLeavesOutIsThatOfTheOneBefore) {
+TEST_F(JobBookTest, OmittedSchedulesAreTakenFromTheReportBefore) {
   const std::string id = Submit("a");
   const v1::JobLease lease = book_.Lease("t", "boot", now_)->lease;
   v1::JobProgress progress;
@@ -149,7 +151,7 @@ TEST_F(JobBookTest, AScheduleThatAReportLeavesOutIsThatOfTheOneBefore) {
   EXPECT_EQ(book_.Find(id)->progress().workloads(0).best_schedule(), "") << "there is none any more";
 }
 
-TEST_F(JobBookTest, WhatATunerSaysOfAJobIsBounded) {
+TEST_F(JobBookTest, LimitsReportsOfTuners) {
   const std::string id = Submit("a");
   const v1::JobLease lease = book_.Lease("t", "boot", now_)->lease;
   v1::JobProgress progress;
@@ -171,7 +173,7 @@ TEST_F(JobBookTest, WhatATunerSaysOfAJobIsBounded) {
   EXPECT_EQ(book_.Find(id)->error().size(), size_t{16} << 10);
 }
 
-TEST_F(JobBookTest, TunersOfOneNameHoldSoManyLeases) {
+TEST_F(JobBookTest, LimitsLeasesPerTunerName) {
   JobOptions options;
   options.max_leased = 2;
   JobBook book(options, 1, CountingIds());
@@ -209,7 +211,7 @@ TEST_F(JobBookTest, SilentTunerLosesTheJobAndIsRefused) {
   EXPECT_TRUE(book_.Touch(second, now_).ok());
 }
 
-TEST_F(JobBookTest, EveryLeaseHasAnIdThatWasDrawnAndAnEpochOfItsOwn) {
+TEST_F(JobBookTest, EveryLeaseHasARandomIdAndItsOwnEpoch) {
   Submit("a");
   Submit("b");
   const v1::JobLease first = book_.Lease("t1", "boot", now_)->lease, second = book_.Lease("t2", "boot", now_)->lease;
@@ -224,7 +226,7 @@ TEST_F(JobBookTest, EveryLeaseHasAnIdThatWasDrawnAndAnEpochOfItsOwn) {
   }
 }
 
-TEST_F(JobBookTest, FailsWhenTooManyTunersInARowAreLostAndMeasuredNothing) {
+TEST_F(JobBookTest, FailsAfterTooManyLostTunersWithoutATrial) {
   const std::string id = Submit("a");
   for (int i = 0; i < 5; ++i) {
     ASSERT_TRUE(book_.Lease("t", "boot", now_).has_value()) << i;
@@ -235,7 +237,7 @@ TEST_F(JobBookTest, FailsWhenTooManyTunersInARowAreLostAndMeasuredNothing) {
   EXPECT_THAT(book_.Find(id)->error(), HasSubstr("5 tuners in a row"));
 }
 
-TEST_F(JobBookTest, LostTunersThatMeasuredSomethingFailNothing) {
+TEST_F(JobBookTest, LostTunersThatFinishedTrialsDoNotFailTheJob) {
   const std::string id = Submit("a");
   v1::JobProgress progress;
   for (int i = 1; i < 20; ++i) {
@@ -257,7 +259,7 @@ TEST_F(JobBookTest, LostTunersThatMeasuredSomethingFailNothing) {
   EXPECT_EQ(book_.Find(id)->state(), v1::JOB_STATE_FAILED);
 }
 
-TEST_F(JobBookTest, ATunerThatDidNotHearTheAnswerIsNotLost) {
+TEST_F(JobBookTest, ATunerThatMissedTheAnswerIsNotLost) {
   const std::string id = Submit("a");
   for (int i = 0; i < 20; ++i) ASSERT_EQ(book_.Lease("t", "boot", now_)->job->id(), id) << i;
   EXPECT_EQ(book_.Find(id)->attempts(), 1);
@@ -283,7 +285,7 @@ TEST_F(JobBookTest, ATunerThatStopsGivesItsJobBack) {
   EXPECT_EQ(book_.Find(id)->progress().trials(), 3);
 }
 
-TEST_F(JobBookTest, ATunerThatLeavesHoldsNothing) {
+TEST_F(JobBookTest, ATunerThatLeavesKeepsNoLease) {
   const std::string id = Submit("a"), others = Submit("b");
   const v1::JobLease lease = book_.Lease("t", "boot", now_)->lease;
   ASSERT_EQ(book_.Lease("other", "boot", now_)->job->id(), others);
@@ -295,7 +297,7 @@ TEST_F(JobBookTest, ATunerThatLeavesHoldsNothing) {
 }
 
 // The question of a tuner that was stopped may be dealt with after its leaving: two calls keep no order.
-TEST_F(JobBookTest, ATunerThatHasLeftGetsNothing) {
+TEST_F(JobBookTest, ATunerThatHasLeftGetsNoJob) {
   const std::string id = Submit("a");
   book_.Leave("t", "boot", now_);
   EXPECT_FALSE(book_.Lease("t", "boot", now_).has_value());
@@ -333,7 +335,7 @@ TEST_F(JobBookTest, EventsAndStoredChanges) {
   EXPECT_TRUE(book_.Events(id, events[2].sequence()).empty());
 }
 
-TEST_F(JobBookTest, RestoredOpenJobIsQueuedAgainWithoutBlame) {
+TEST_F(JobBookTest, RestoredOpenJobIsQueuedAgainWithoutALoss) {
   const std::string id = Submit("a");
   const v1::JobLease lease = book_.Lease("t1", "boot", now_)->lease;
   JobBook restarted(JobOptions{}, 2, CountingIds());
@@ -347,7 +349,7 @@ TEST_F(JobBookTest, RestoredOpenJobIsQueuedAgainWithoutBlame) {
 }
 
 TEST_F(JobBookTest, EndedJobsAreForgottenByNumberAndAge) {
-  JobBook book(JobOptions{.most_ended = 2, .keep_ended = absl::Hours(24)}, 1, CountingIds());
+  JobBook book(JobOptions{.ended_max = 2, .keep_ended = absl::Hours(24)}, 1, CountingIds());
   std::vector<std::string> ids;
   for (const char* name : {"open", "a", "b", "c"}) {
     now_ += absl::Hours(1);
@@ -368,8 +370,8 @@ TEST_F(JobBookTest, EndedJobsAreForgottenByNumberAndAge) {
 }
 
 // Though no jobs are to be kept that have ended.
-TEST_F(JobBookTest, NoJobIsForgottenBeforeItsEndWasHeard) {
-  JobOptions options{.notify_allowed = {"https://hooks.lab/"}, .most_ended = 0};
+TEST_F(JobBookTest, KeepsEndedJobsUntilClientsCouldSeeTheEnd) {
+  JobOptions options{.notify_allowed = {"https://hooks.lab/"}, .ended_max = 0};
   JobBook book(options, 1, CountingIds());
   const auto ended = [&](const std::string& name, const std::string& url) {
     v1::JobSpec spec = SpecOf(name);
@@ -380,21 +382,21 @@ TEST_F(JobBookTest, NoJobIsForgottenBeforeItsEndWasHeard) {
   };
   const std::string watched = ended("a", ""), told = ended("b", "https://hooks.lab/x");
   const std::string never_told = ended("c", "https://hooks.lab/x");
-  book.Expire(now_ + options.keep_news);
+  book.Expire(now_ + options.keep_ended_unseen);
   EXPECT_THAT(book.TakeForgotten(), testing::IsEmpty());
-  book.Expire(now_ + options.keep_news + absl::Seconds(1));
+  book.Expire(now_ + options.keep_ended_unseen + absl::Seconds(1));
   EXPECT_THAT(book.TakeForgotten(), ElementsAre(watched));
   v1::JobNotice notice;
   notice.set_closed(true);
-  book.TakeNotice(told, notice);
+  book.RecordNotice(told, notice);
   book.Expire(now_ + absl::Hours(24));
   EXPECT_THAT(book.TakeForgotten(), ElementsAre(told));
   book.Expire(now_ + absl::Hours(25));
   EXPECT_THAT(book.TakeForgotten(), ElementsAre(never_told));
 }
 
-TEST_F(JobBookTest, NobodyFillsTheBookWithJobsThatHeCancels) {
-  JobBook book(JobOptions{.most_ended = 1, .most_news = 2}, 1, CountingIds());
+TEST_F(JobBookTest, CancelledJobsCannotFillTheMemory) {
+  JobBook book(JobOptions{.ended_max = 1, .ended_unseen_max = 2}, 1, CountingIds());
   std::vector<std::string> ids;
   for (const char* name : {"a", "b", "c", "d"}) {
     now_ += absl::Seconds(1);
@@ -405,16 +407,16 @@ TEST_F(JobBookTest, NobodyFillsTheBookWithJobsThatHeCancels) {
   EXPECT_THAT(book.TakeForgotten(), ElementsAre(ids[0]));
 }
 
-TEST_F(JobBookTest, ACalendarThatIsSetByYearsForgetsNothing) {
+TEST_F(JobBookTest, AWallClockSetByYearsForgetsNoJob) {
   const std::string id = book_.Submit(SpecOf("a"), now_).value()->id();
   ASSERT_TRUE(book_.Cancel(id, now_).ok());
-  book_.SetWallAhead(absl::Hours(24 * 365));
+  book_.SetWallOffset(absl::Hours(24 * 365));
   book_.Expire(now_);
   EXPECT_THAT(book_.TakeForgotten(), testing::IsEmpty());
 }
 
 TEST_F(JobBookTest, EndedJobsAreForgottenByTheirBytes) {
-  JobBook book(JobOptions{.most_ended_bytes = 25'000}, 1, CountingIds());
+  JobBook book(JobOptions{.ended_bytes_max = 25'000}, 1, CountingIds());
   std::vector<std::string> ids;
   for (const char* name : {"a", "b", "c"}) {
     now_ += absl::Hours(1);

@@ -14,7 +14,7 @@ v1::DeviceState Board() {
   return device;
 }
 
-TEST(AnswersTo, NamesLabelsAndAllOfSeveral) {
+TEST(AnswersTo, MatchesNamesLabelsAndAllOfSeveralWords) {
   for (const char* words : {"board", "board/cpu", "rpi4", "rpi4=", "room", "room=lab", "rpi4,room=lab", "board,rpi4"}) {
     EXPECT_TRUE(AnswersTo(words, "board", Board())) << words;
   }
@@ -24,7 +24,7 @@ TEST(AnswersTo, NamesLabelsAndAllOfSeveral) {
   }
 }
 
-TEST(Matches, AnyOfTheDevicesAskedForWillDo) {
+TEST(Matches, AnyOfTheListedDevicesMatches) {
   v1::Requirements requirements;
   EXPECT_TRUE(Matches(requirements, "board", Board()));
   requirements.add_devices("jetson");
@@ -36,7 +36,7 @@ TEST(Matches, AnyOfTheDevicesAskedForWillDo) {
   EXPECT_FALSE(Matches(requirements, "board", Board())) << "labels are required beside them";
 }
 
-TEST(Describe, WritesALabelAsPeopleDo) {
+TEST(Describe, WritesALabelAsUsersDo) {
   v1::Requirements requirements;
   (*requirements.mutable_labels())["rpi4"] = "";
   EXPECT_EQ(Describe(requirements), "label rpi4");

@@ -9,7 +9,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(NoticeUrl, IsTakenApart) {
+TEST(NoticeUrl, IsParsed) {
   const NoticeUrl url = ParseNoticeUrl("https://hooks.lab:8443/a/b?c=d").value();
   EXPECT_TRUE(url.tls);
   EXPECT_EQ(url.host, "hooks.lab");
@@ -22,7 +22,7 @@ TEST(NoticeUrl, IsTakenApart) {
   EXPECT_EQ(ParseNoticeUrl("http://[::1]:81/a")->port, "81");
 }
 
-TEST(NoticeUrl, RefusesWhatCouldBeReadInTwoWays) {
+TEST(NoticeUrl, RefusesAmbiguousUrls) {
   for (const char* url : {"", "hooks.lab/a", "ftp://hooks.lab/", "https://", "https:///a", "https://a@hooks.lab/",
                           "https://h:x/", "https://h:/", "https://h/a/../b", "https://h/%2E%2e/b", "https://h\\a",
                           "https://h/a b", "https://h/a\r\nX: y", "https://h/#a"}) {
@@ -32,7 +32,7 @@ TEST(NoticeUrl, RefusesWhatCouldBeReadInTwoWays) {
   }
 }
 
-TEST(NoticeUrl, OnlyWhatBeginsAsAllowedIs) {
+TEST(NoticeUrl, OnlyAllowedPrefixesMatch) {
   const std::vector<std::string> allowed = {"https://hooks.lab/hone", "http://127.0.0.1:80/x/"};
   for (const char* url :
        {"https://hooks.lab/hone", "https://hooks.lab/hone/a", "https://hooks.lab/hone?a", "http://127.0.0.1:80/x/y"}) {
@@ -42,11 +42,11 @@ TEST(NoticeUrl, OnlyWhatBeginsAsAllowedIs) {
                           "https://hooks.lab.evil.net/hone", "http://127.0.0.1:80/x", "http://127.0.0.1:8080/x/"}) {
     const absl::Status status = CheckNoticeUrl(url, allowed);
     EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied) << url;
-    EXPECT_THAT(std::string(status.message()), HasSubstr("allowed are https://hooks.lab/hone, http://127.0.0.1:80/x/"));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("it allows https://hooks.lab/hone, http://127.0.0.1:80/x/"));
   }
   EXPECT_EQ(CheckNoticeUrl("https://hooks.lab.evil.net", {"https://hooks.lab"}).code(),
             absl::StatusCode::kPermissionDenied);
-  EXPECT_THAT(std::string(CheckNoticeUrl("https://hooks.lab/", {}).message()), HasSubstr("none are allowed"));
+  EXPECT_THAT(std::string(CheckNoticeUrl("https://hooks.lab/", {}).message()), HasSubstr("it allows none"));
 }
 
 }  // namespace

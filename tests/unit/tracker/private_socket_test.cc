@@ -66,7 +66,7 @@ TEST_F(PrivateSocketTest, ItsOwnUserIsServed) {
   EXPECT_FALSE(std::filesystem::exists(path_));
 }
 
-TEST_F(PrivateSocketTest, AnotherUserMeetsTwoWalls) {
+TEST_F(PrivateSocketTest, AnotherUserIsRefusedTwice) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can try it as another user";
   const Served served(path_);
   EXPECT_EQ(WelcomeOf(kNobody, path_), Welcome::kNoWay);
@@ -77,7 +77,7 @@ TEST_F(PrivateSocketTest, AnotherUserMeetsTwoWalls) {
   EXPECT_EQ(WelcomeOf(geteuid(), path_), Welcome::kServed);
 }
 
-TEST_F(PrivateSocketTest, WhatAKilledProcessLeftIsReplacedButNotALivingOne) {
+TEST_F(PrivateSocketTest, TheSocketOfAKilledProcessIsReplacedButNotOfALiveOne) {
   sockaddr_un address{AF_UNIX, {}};
   std::strcpy(address.sun_path, path_.c_str());
   const int left_behind = socket(AF_UNIX, SOCK_STREAM, 0);

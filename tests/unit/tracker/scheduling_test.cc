@@ -6,8 +6,8 @@
 #include <map>
 
 #include "tests/farm/fake_agent.h"
+#include "tracker/queue/fair_share.h"
 #include "tracker/queue/memory.h"
-#include "tracker/queue/shares.h"
 #include "tracker/queue/times.h"
 
 namespace hone::tracker {
@@ -184,7 +184,7 @@ TEST_F(SchedulingTest, AJobWhoseBoardGoesAwayIsTakenFromItsTunerAndStaysWithItsK
   EXPECT_EQ(last_.job().needs().fingerprint_digest(), "f");
 }
 
-TEST_F(SchedulingTest, AShortAbsenceCostsNothing) {
+TEST_F(SchedulingTest, AShortAbsenceChangesNothing) {
   FakeAgent board("board", "1");
   ASSERT_TRUE(board.Sync(farm_, now_).ok());
   const std::string id = Submit("a", "ann");
@@ -223,7 +223,7 @@ TEST_F(SchedulingTest, AStandstillOfTheTrackerIsNoAbsence) {
 }
 
 // One measures, and the other waits: neither of them does so for an hour more.
-TEST_F(SchedulingTest, AStandstillOfTheTrackerIsNobodysTurn) {
+TEST_F(SchedulingTest, AStandstillOfTheTrackerIsNoWaitingTime) {
   FakeAgent board("board", "1");
   const std::string ann = Submit("a", "ann"), bob = Submit("b", "bob");
   ASSERT_EQ(Lease("t/1"), ann);
@@ -239,15 +239,15 @@ TEST_F(SchedulingTest, AStandstillOfTheTrackerIsNobodysTurn) {
   now_ += absl::Hours(1);  // and nothing is called
   Pass(absl::Seconds(1), {&board});
   EXPECT_DOUBLE_EQ(Waited(bob), 20);
-  EXPECT_NEAR(farm_.batches().turns().UsedBy("ann"), 20, 1);
-  EXPECT_EQ(farm_.stood_still(), absl::Hours(1) + absl::Seconds(1));
+  EXPECT_NEAR(farm_.batches().fair_share().UsedBy("ann"), 20, 1);
+  EXPECT_EQ(farm_.time_stalled(), absl::Hours(1) + absl::Seconds(1));
   board.Finish(lease);
   const v1::Lease next = board.Sync(farm_, now_)->response.leases(0);
   ASSERT_EQ(next.receipt().job_id(), bob);
   EXPECT_DOUBLE_EQ(next.batch().policy().visit_seconds(), 100);
 }
 
-TEST_F(SchedulingTest, AStandstillOfTheTrackerTakesNobodysTuner) {
+TEST_F(SchedulingTest, AStandstillOfTheTrackerPreemptsNoJob) {
   const std::string low = Submit("low", "ann");
   ASSERT_EQ(Lease("t/1"), low);
   Submit("urgent", "ann", 5);
@@ -314,7 +314,7 @@ TEST_F(SchedulingTest, JobsNameDevices) {
   EXPECT_EQ(answer.response.leases(0).device_id(), "gpu");
 }
 
-TEST_F(SchedulingTest, TunersGoByPriorityThenToWhoHasFewestJobsTuned) {
+TEST_F(SchedulingTest, TunersGoByPriorityThenToTheUserWithTheFewestRunningJobs) {
   const std::string a1 = Submit("a1", "ann"), a2 = Submit("a2", "ann"), a3 = Submit("a3", "ann");
   const std::string b1 = Submit("b1", "bob"), urgent = Submit("urgent", "ann", 5);
   EXPECT_EQ(Lease("t/1"), urgent);
@@ -324,7 +324,7 @@ TEST_F(SchedulingTest, TunersGoByPriorityThenToWhoHasFewestJobsTuned) {
   EXPECT_EQ(Job(a3).waiting_for(), "a tuner; 1 other goes first");
 }
 
-TEST_F(SchedulingTest, AJobOfHigherPriorityGetsATunerFromOneOfLower) {
+TEST_F(SchedulingTest, AJobOfHigherPriorityPreemptsOneOfLower) {
   const std::string low = Submit("low", "ann"), middle = Submit("middle", "ann", 1);
   ASSERT_EQ(Lease("t/1"), middle);
   ASSERT_EQ(Lease("t/2"), low);
@@ -342,7 +342,7 @@ TEST_F(SchedulingTest, AJobOfHigherPriorityGetsATunerFromOneOfLower) {
   EXPECT_EQ(Job(middle).state(), v1::JOB_STATE_RUNNING) << "nobody who may displace it waits";
 }
 
-TEST_F(SchedulingTest, WhoHoldsAllTunersGivesOneToAnotherUser) {
+TEST_F(SchedulingTest, AUserWithAllTunersIsPreemptedForAnotherUser) {
   std::string last;
   for (int i = 0; i < 3; ++i) {
     Submit(fmt::format("a{}", i), "ann");
@@ -359,7 +359,7 @@ TEST_F(SchedulingTest, WhoHoldsAllTunersGivesOneToAnotherUser) {
   EXPECT_EQ(farm_.jobs().InState(v1::JOB_STATE_RUNNING).size(), 3u) << "one to two is as even as it gets";
 }
 
-TEST_F(SchedulingTest, UsersShareADeviceByTheTimeTheyHadOnIt) {
+TEST_F(SchedulingTest, UsersShareADeviceByTheirRecentUse) {
   FakeAgent board("board", "1");
   const std::string ann = Submit("a", "ann"), ann2 = Submit("a2", "ann"), bob = Submit("b", "bob");
   for (const char* tuner : {"t/1", "t/2", "t/3"}) ASSERT_NE(Lease(tuner), "");
@@ -385,18 +385,18 @@ TEST_F(SchedulingTest, UsersShareADeviceByTheTimeTheyHadOnIt) {
   EXPECT_NEAR(seconds[ann], seconds[ann2], 2) << "one user's batches go by age";
 }
 
-TEST_F(SchedulingTest, WhatAUserHadIsForgottenByAndBy) {
-  Shares shares(absl::Minutes(10));
-  shares.Add("ann", absl::Minutes(8), now_);
-  EXPECT_DOUBLE_EQ(shares.Of("ann", now_), 480);
-  EXPECT_DOUBLE_EQ(shares.Of("ann", now_ + absl::Minutes(10)), 240);
-  EXPECT_DOUBLE_EQ(shares.Of("ann", now_ + absl::Minutes(30)), 60);
-  shares.Add("ann", absl::Seconds(1), now_ + absl::Minutes(30));
-  EXPECT_DOUBLE_EQ(shares.Of("ann", now_ + absl::Minutes(30)), 61);
-  EXPECT_EQ(shares.Of("bob", now_), 0);
+TEST_F(SchedulingTest, RecentUseDecays) {
+  RecentUse use(absl::Minutes(10));
+  use.Add("ann", absl::Minutes(8), now_);
+  EXPECT_DOUBLE_EQ(use.SecondsOf("ann", now_), 480);
+  EXPECT_DOUBLE_EQ(use.SecondsOf("ann", now_ + absl::Minutes(10)), 240);
+  EXPECT_DOUBLE_EQ(use.SecondsOf("ann", now_ + absl::Minutes(30)), 60);
+  use.Add("ann", absl::Seconds(1), now_ + absl::Minutes(30));
+  EXPECT_DOUBLE_EQ(use.SecondsOf("ann", now_ + absl::Minutes(30)), 61);
+  EXPECT_EQ(use.SecondsOf("bob", now_), 0);
 }
 
-TEST_F(SchedulingTest, TimeOnOthersTurnIsNotTheJobs) {
+TEST_F(SchedulingTest, WaitingForATurnIsNotTuningTime) {
   FakeAgent board("board", "1");
   const std::string ann = Submit("a", "ann"), bob = Submit("b", "bob");
   ASSERT_EQ(Lease("t/1"), ann);
@@ -431,7 +431,7 @@ TEST_F(SchedulingTest, AJobEndsWhenItsTimeIsOverWhateverItDoes) {
   };
   v1::JobSpec late = SpecOf("late");
   until(absl::ZeroDuration())(late);
-  EXPECT_THAT(std::string(farm_.SubmitJob(late, now_).status().message()), HasSubstr("which is over"));
+  EXPECT_THAT(std::string(farm_.SubmitJob(late, now_).status().message()), HasSubstr("which has passed"));
   const std::string tuned = Submit("a", "ann", 0, until(absl::Minutes(10)));
   const std::string away = Submit("b", "ann", 0, [&](v1::JobSpec& spec) {
     until(absl::Minutes(10))(spec);
@@ -451,7 +451,7 @@ TEST_F(SchedulingTest, AJobEndsWhenItsTimeIsOverWhateverItDoes) {
 }
 
 // The machine slept for eight hours, or its clock was set: the clock of the leases did not go on meanwhile.
-TEST_F(SchedulingTest, WhatPeopleGiveAndAreToldIsByTheClockOnTheWall) {
+TEST_F(SchedulingTest, TimesForUsersAreByTheWallClock) {
   FakeAgent board("board", "1");
   ASSERT_TRUE(board.Sync(farm_, now_).ok());
   const absl::Time wall = now_ + absl::Hours(8);
@@ -459,7 +459,7 @@ TEST_F(SchedulingTest, WhatPeopleGiveAndAreToldIsByTheClockOnTheWall) {
     spec.set_trials(0);
     *spec.mutable_until() = ToProto(wall);
   });
-  farm_.SetWallAhead(absl::Hours(8));
+  farm_.SetWallOffset(absl::Hours(8));
   farm_.Tick(now_);
   EXPECT_EQ(Job(before).state(), v1::JOB_STATE_FAILED) << "its time is over";
   EXPECT_EQ(FromProto(Job(before).ended()), wall);
@@ -473,17 +473,17 @@ TEST_F(SchedulingTest, WhatPeopleGiveAndAreToldIsByTheClockOnTheWall) {
   EXPECT_EQ(FromProto(farm_.ListDevices(v1::ListDevicesRequest(), now_).at(0).last_seen()), wall);
 }
 
-TEST_F(SchedulingTest, WhatAPersonSeesIsNotStoredEverySecond) {
+TEST_F(SchedulingTest, ProgressIsNotStoredEverySecond) {
   const std::string id = Submit("a", "ann");
   ASSERT_EQ(Lease("t"), id);
   farm_.TakeChangedJobs();
-  farm_.TakeJobNews();
+  farm_.TakeJobsWithNewEvents();
   int stored = 0;
   for (int i = 0; i < 20; ++i) {
     now_ += absl::Seconds(0.5);
     ASSERT_TRUE(Alive(id, i).ok());
     stored += static_cast<int>(farm_.TakeChangedJobs().size());
-    EXPECT_THAT(farm_.TakeJobNews(), testing::ElementsAre(id)) << "who watches it hears of it";
+    EXPECT_THAT(farm_.TakeJobsWithNewEvents(), testing::ElementsAre(id)) << "who watches it hears of it";
   }
   EXPECT_EQ(stored, 2);
   v1::CompleteJobRequest complete;
@@ -493,7 +493,7 @@ TEST_F(SchedulingTest, WhatAPersonSeesIsNotStoredEverySecond) {
   ASSERT_THAT(farm_.TakeChangedJobs(), testing::SizeIs(1));
 }
 
-TEST_F(SchedulingTest, OfAGroupThePartWhoseDeviceIsAwayWaitsAlone) {
+TEST_F(SchedulingTest, AJobOfAGroupWhoseDeviceIsAwayWaitsAlone) {
   FakeAgent here("here", "1");
   ASSERT_TRUE(here.Sync(farm_, now_).ok());
   const auto part = [](const std::string& kind) {
@@ -571,7 +571,7 @@ TEST_F(SchedulingTest, AListIsTheNewestJobsThatFitIntoAMessage) {
   EXPECT_THAT(farm_.ListJobs(request, now_), testing::SizeIs(9));
 }
 
-TEST_F(SchedulingTest, WhatAUserHasOfOneKindOfDeviceCountsForThatKind) {
+TEST_F(SchedulingTest, RecentUseIsPerKindOfDevice) {
   FakeAgent busy("busy", "1"), idle("idle", "1");
   idle.state.mutable_devices(0)->mutable_fingerprint()->set_digest("g");
   ASSERT_TRUE(busy.Sync(farm_, now_).ok() && idle.Sync(farm_, now_).ok());
@@ -596,7 +596,7 @@ TEST_F(SchedulingTest, WhatAUserHasOfOneKindOfDeviceCountsForThatKind) {
   EXPECT_NEAR(turns[ann], turns[bob], 2) << "else who measures elsewhere would never have a turn here";
 }
 
-TEST_F(SchedulingTest, JobsThatAreBoundToNoKindAreSpreadOverThem) {
+TEST_F(SchedulingTest, JobsForAnyKindAreSpreadOverTheKinds) {
   FakeAgent first("first", "1"), second("second", "1"), third("third", "1");
   third.state.mutable_devices(0)->mutable_fingerprint()->set_digest("g");
   for (FakeAgent* agent : {&first, &second, &third}) ASSERT_TRUE(agent->Sync(farm_, now_).ok());

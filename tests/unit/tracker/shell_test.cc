@@ -101,7 +101,7 @@ class ShellTest : public testing::Test {
   std::unique_ptr<records::Store> store_;
 };
 
-TEST_F(ShellTest, WhatIsAcknowledgedIsInTheRecords) {
+TEST_F(ShellTest, AcknowledgedResultsAreInTheRecords) {
   MeasureTwo("jobs");
   EXPECT_EQ(store_->Summarize()->records, 2);
   MeasureTwo("jobs");  // started again
@@ -170,7 +170,7 @@ class FullDisk {
   rlimit before_{};
 };
 
-TEST_F(ShellTest, AFullDiskBurnsNothingLosesNothingAndIsSaid) {
+TEST_F(ShellTest, AFullDiskLosesNothingAndIsReported) {
   const auto shell =
       Shell::Start(FarmOptions(), FarmState::Open(folder_ / "jobs", absl::Now()).value(), store_.get()).value();
   const std::string measured = Submit(*shell, "measured")->id();
@@ -245,7 +245,7 @@ class SlowDisk {
 };
 
 // Its call is open for longer than a lease lives without one.
-TEST_F(ShellTest, AnAgentIsHeardWhileItsResultsAreBeingStored) {
+TEST_F(ShellTest, AnAgentIsNotSilentWhileItsResultsAreStored) {
   FarmOptions options;
   options.devices.lease_ttl = absl::Milliseconds(1500);
   options.stall = absl::Seconds(1);  // less than that: of a tracker that stands still, nobody loses a lease
@@ -264,7 +264,7 @@ TEST_F(ShellTest, AnAgentIsHeardWhileItsResultsAreBeingStored) {
 }
 
 // Else a restart could take back what people were told.
-TEST_F(ShellTest, AnEndIsShownWhenItIsOnTheDisk) {
+TEST_F(ShellTest, AnEndIsShownOnceItIsStored) {
   const auto shell =
       Shell::Start(FarmOptions(), FarmState::Open(folder_ / "jobs", absl::Now()).value(), store_.get()).value();
   const std::string before = Submit(*shell, "before")->id();
@@ -302,7 +302,7 @@ TEST_F(ShellTest, AnEndIsShownWhenItIsOnTheDisk) {
 }
 
 // The first call that the disk does not take has happened, and is stored later. Those after it have not.
-TEST_F(ShellTest, WhoIsRefusedBecauseOfAFullDiskHasChangedNothing) {
+TEST_F(ShellTest, ACallRefusedForAFullDiskChangesNothing) {
   const auto shell =
       Shell::Start(FarmOptions(), FarmState::Open(folder_ / "jobs", absl::Now()).value(), store_.get()).value();
   v1::SynchronizeRequest agent;
@@ -333,7 +333,7 @@ TEST_F(ShellTest, WhoIsRefusedBecauseOfAFullDiskHasChangedNothing) {
 }
 
 // Recorded, and the agent did not hear of it: it brings the result to the tracker's next starts again and again.
-TEST_F(ShellTest, WhatComesAgainAfterARestartIsRecordedOnce) {
+TEST_F(ShellTest, ARepeatedResultIsRecordedOnceAfterARestart) {
   const auto start = [&] {
     return Shell::Start(FarmOptions(), FarmState::Open(folder_ / "jobs", absl::Now()).value(), store_.get()).value();
   };
@@ -421,7 +421,7 @@ TEST_F(ShellTest, AJobEndsByTheClockOnTheWall) {
   EXPECT_EQ(GetJob(*shell, id)->ended().seconds(), time.wall);
 }
 
-TEST_F(ShellTest, ALimitOfJobsIsNotNegative) {
+TEST_F(ShellTest, ANegativeLimitOfJobsIsRefused) {
   const auto shell =
       Shell::Start(FarmOptions(), FarmState::Open(folder_ / "jobs", absl::Now()).value(), store_.get()).value();
   v1::ListJobsRequest request;
@@ -497,7 +497,7 @@ class HeldCallsTest : public ShellTest {
 };
 
 // The answer is there when the event has returned: nobody looks again and again.
-TEST_F(HeldCallsTest, WorkWakesOneWhomItConcerns) {
+TEST_F(HeldCallsTest, NewWorkWakesOneAgentThatCanTakeIt) {
   Start();
   for (int i = 0; i < 100; ++i) Hold(fmt::format("cpu{}", i));
   Hold("gpu", "gpu");
@@ -520,7 +520,7 @@ TEST_F(HeldCallsTest, WorkWakesOneWhomItConcerns) {
 
 // Two pieces are queued at once, as an agent of two devices stops. The first is asked about, and whom it concerns gets
 // the second, since its user has had less.
-TEST_F(HeldCallsTest, APieceIsOfferedUntilSomebodyTakesIt) {
+TEST_F(HeldCallsTest, APieceIsOfferedUntilAnAgentTakesIt) {
   Start(time_.clocks());
   v1::SynchronizeRequest leaver;
   leaver.set_protocol_version(v1::PROTOCOL_VERSION_1);
@@ -563,7 +563,7 @@ TEST_F(HeldCallsTest, ANewerCallEndsTheOlderAndADrainTellsItsAgent) {
   EXPECT_EQ(Answers("b").size(), 0u);
 }
 
-TEST_F(HeldCallsTest, WhoIsGoneOrNotWelcomeIsNotWaitedFor) {
+TEST_F(HeldCallsTest, CallsOfGoneOrRevokedCallersEnd) {
   Start();
   Hold("a");
   std::atomic<bool> present = true;
@@ -598,7 +598,7 @@ TEST_F(HeldCallsTest, ResultsAndCancelsWakeTheTunerThatWaitsForThem) {
   EXPECT_TRUE(cancelled.get_future().get()->cancelled());
 }
 
-TEST_F(HeldCallsTest, AJobHasAsManyWaitsAsBatchesAndTheOldestEndsForOneMore) {
+TEST_F(HeldCallsTest, LimitsHeldBatchWaitsPerJob) {
   Start();
   v1::WaitBatchRequest wait;
   *wait.mutable_lease() = LeaseNewJob();
@@ -614,7 +614,7 @@ TEST_F(HeldCallsTest, AJobHasAsManyWaitsAsBatchesAndTheOldestEndsForOneMore) {
   shell_->Stop();
 }
 
-TEST_F(HeldCallsTest, AnIdentityHasSoManyWatchesAndTheFirstEndsForOneMore) {
+TEST_F(HeldCallsTest, LimitsHeldWatchesPerIdentity) {
   Start();
   v1::WatchJobRequest watch;
   watch.set_job_id(Submit(*shell_, "job")->id());
@@ -631,7 +631,7 @@ TEST_F(HeldCallsTest, AnIdentityHasSoManyWatchesAndTheFirstEndsForOneMore) {
   shell_->Stop();
 }
 
-TEST_F(HeldCallsTest, SaysWhetherACallChangedAnything) {
+TEST_F(HeldCallsTest, ReturnsWhetherACallChangedAnything) {
   Start();
   bool changed = false;
   const auto submit = [&](const std::string& name) {
@@ -648,7 +648,7 @@ TEST_F(HeldCallsTest, SaysWhetherACallChangedAnything) {
   EXPECT_FALSE(changed);
 }
 
-TEST_F(HeldCallsTest, ANewJobWakesOneTunerAndAWatcherHearsOfIt) {
+TEST_F(HeldCallsTest, ANewJobWakesOneTunerAndItsWatcher) {
   Start();
   std::promise<absl::StatusOr<v1::LeaseJobResponse>> leased;
   std::atomic<int> others = 0;
@@ -683,7 +683,7 @@ TEST_F(HeldCallsTest, ANewJobWakesOneTunerAndAWatcherHearsOfIt) {
   EXPECT_EQ((*state.TakeJobs(absl::Now()))[0].progress().trials(), 7);
 }
 
-TEST_F(HeldCallsTest, ATunerThatLeavesGivesAllBackAndGetsNothingAfterIt) {
+TEST_F(HeldCallsTest, ATunerThatLeavesReturnsItsJobsAndGetsNone) {
   Start();
   const v1::Job job = *Submit(*shell_, "a");
   v1::LeaseJobRequest ask;
@@ -704,10 +704,10 @@ TEST_F(HeldCallsTest, ATunerThatLeavesGivesAllBackAndGetsNothingAfterIt) {
   EXPECT_EQ(state(), v1::JOB_STATE_QUEUED);
 }
 
-TEST_F(HeldCallsTest, ForgottenJobsLeaveTheFileToo) {
+TEST_F(HeldCallsTest, ForgottenJobsAreDeletedFromTheStateFile) {
   FarmOptions options;
-  options.jobs.most_ended = 1;
-  options.jobs.keep_news = absl::ZeroDuration();
+  options.jobs.ended_max = 1;
+  options.jobs.keep_ended_unseen = absl::ZeroDuration();
   shell_ = Shell::Start(options, FarmState::Open(folder_ / "jobs", absl::Now()).value(), store_.get()).value();
   for (const char* name : {"a", "b"}) {
     const std::string id = Submit(*shell_, name)->id();

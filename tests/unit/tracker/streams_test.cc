@@ -15,7 +15,7 @@
 namespace hone::tracker {
 namespace {
 
-TEST(StreamsTest, EachHasSoManyAndAllTogetherToo) {
+TEST(StreamsTest, LimitsStreamsPerCallerAndInAll) {
   Streams streams;
   std::vector<std::unique_ptr<Streams::Stream>> open;
   const auto begin = [&](const std::string& who) {
@@ -34,7 +34,7 @@ TEST(StreamsTest, EachHasSoManyAndAllTogetherToo) {
 }
 
 // As a compiler on a machine of many cores begins.
-TEST(StreamsTest, WhoIsPatientGetsHisTurn) {
+TEST(StreamsTest, AWaitingCallGetsTheNextStream) {
   Streams streams;
   std::atomic<int> done = 0;
   std::vector<std::jthread> threads;
@@ -49,7 +49,7 @@ TEST(StreamsTest, WhoIsPatientGetsHisTurn) {
 }
 
 // Each holds a thread.
-TEST(StreamsTest, SoManyWaitAndWhoHasGoneWaitsNoLonger) {
+TEST(StreamsTest, LimitsWaitingCallsAndDropsGoneCallers) {
   Streams streams;
   std::vector<std::unique_ptr<Streams::Stream>> open;
   for (int i = 0; i < kQuotas.streams; ++i) {
@@ -77,7 +77,7 @@ TEST(StreamsTest, SoManyWaitAndWhoHasGoneWaitsNoLonger) {
   EXPECT_EQ(cancelled, kQuotas.stream_waits);
 }
 
-TEST(StreamsTest, WhatNobodyReadsEndsAndASlowReaderGoesOn) {
+TEST(StreamsTest, AnUnreadStreamEndsAndASlowOneStays) {
   Streams streams;
   int ended = 0;
   const auto stream = streams.Begin("ann", [] { return true; }, [&] { ++ended; }).value();
@@ -96,7 +96,7 @@ TEST(StreamsTest, WhatNobodyReadsEndsAndASlowReaderGoesOn) {
   EXPECT_EQ(ended, 1);
 }
 
-TEST(StreamsTest, WhoIsNotWelcomeAnyMoreGetsNoMore) {
+TEST(StreamsTest, AStreamOfARevokedCallerEnds) {
   Streams streams;
   bool welcome = true;
   int ended = 0, others = 0;

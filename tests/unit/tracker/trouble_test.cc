@@ -79,7 +79,7 @@ TEST_F(TroubleTest, ABoardThatAnswersErrorsFailsNoBatchAndGoesIntoQuarantine) {
   EXPECT_EQ(hole.Sync(farm_, now_)->response.leases_size(), 0);
 }
 
-TEST_F(TroubleTest, ABatchThatNoDeviceCanMeasureFailsWithAllReasonsAndNoDeviceIsToBlame) {
+TEST_F(TroubleTest, ABatchThatNoDeviceCanMeasureFailsAndCountsAgainstNone) {
   std::vector<FakeAgent> agents;
   for (const char* id : {"a", "b", "c", "d"}) agents.emplace_back(id, "1");
   for (FakeAgent& agent : agents) ASSERT_TRUE(agent.Sync(farm_, now_).ok());
@@ -105,7 +105,7 @@ TEST_F(TroubleTest, ABatchThatNoDeviceCanMeasureFailsWithAllReasonsAndNoDeviceIs
   for (const char* id : {"a", "b", "c", "d"}) EXPECT_EQ(DeviceOfAgent(id).health(), v1::DEVICE_HEALTH_GOOD) << id;
 }
 
-TEST_F(TroubleTest, WhereThereIsOneDeviceItIsAskedTwice) {
+TEST_F(TroubleTest, ASingleDeviceGetsABatchTwice) {
   FakeAgent agent("a", "1");
   const std::string batch = Submit(BatchOf(2), "b1").value();
   FailEverything(agent, v1::TROUBLE_KIND_BATCH, 1);
@@ -117,7 +117,7 @@ TEST_F(TroubleTest, WhereThereIsOneDeviceItIsAskedTwice) {
   EXPECT_THAT(Wait(batch)->finished(0).result().error(), HasSubstr("a/cpu: no space"));
 }
 
-TEST_F(TroubleTest, ACandidateThatKillsDevicesIsNotTheirTrouble) {
+TEST_F(TroubleTest, ACandidateThatKillsDevicesDoesNotCountAgainstThem) {
   std::vector<FakeAgent> agents;
   for (const char* id : {"a", "b", "c"}) agents.emplace_back(id, "1");
   const std::string batch = Submit(BatchOf(1), "b1").value();
@@ -157,15 +157,15 @@ TEST_F(TroubleTest, ABoardThatFailsEverySecondBatchGoesIntoQuarantine) {
   EXPECT_EQ(batches, 19) << "the tenth trouble";
   EXPECT_EQ(DeviceOfAgent("flaky").health(), v1::DEVICE_HEALTH_QUARANTINED);
   EXPECT_THAT(DeviceOfAgent("flaky").health_reason(),
-              HasSubstr("10 troubles with its last 19 batches, the last: no space"));
+              HasSubstr("10 failures in its last 19 batches, the last: no space"));
   EXPECT_EQ(DeviceOfAgent("good").health(), v1::DEVICE_HEALTH_GOOD);
 }
 
-TEST_F(TroubleTest, TroublesAreForgottenWithTheBatchesAndNotWithTheTracker) {
+TEST_F(TroubleTest, RecentFailuresSurviveARestartOfTheTracker) {
   const DeviceOptions options;
   v1::HealthRecord health;
   const auto trouble_and_batches = [&](int batches) {
-    CountTrouble(health, "no space", now_, options);
+    CountFailure(health, "no space", now_, options);
     for (int i = 0; i < batches; ++i) CountMeasured(health, options);
   };
   for (int i = 0; i < 50; ++i) trouble_and_batches(3);
@@ -177,12 +177,12 @@ TEST_F(TroubleTest, TroublesAreForgottenWithTheBatchesAndNotWithTheTracker) {
   EXPECT_TRUE(InQuarantine(health)) << "those before the restart count";
   for (int i = 0; i < options.recent_batches; ++i) CountMeasured(health, options);
   EXPECT_EQ(health.recent_troubles(), 0U);
-  CountTrouble(health, "no space", now_, options);
+  CountFailure(health, "no space", now_, options);
   Forgive(health);
   EXPECT_EQ(health.recent_troubles(), 0U) << "it was a candidate's";
 }
 
-TEST_F(TroubleTest, ABoardThatCouldOnlyTheSecondTimeHasATrouble) {
+TEST_F(TroubleTest, ABoardThatMeasuresOnlyAtTheSecondTryHasAFailure) {
   FakeAgent agent("a", "1");
   Submit(BatchOf(1), "b1").value();
   FailEverything(agent, v1::TROUBLE_KIND_BATCH, 1);
@@ -192,7 +192,7 @@ TEST_F(TroubleTest, ABoardThatCouldOnlyTheSecondTimeHasATrouble) {
   EXPECT_EQ(DeviceOfAgent("a").health(), v1::DEVICE_HEALTH_GOOD);
 }
 
-TEST_F(TroubleTest, ADeviceWithoutTheWallThatIsRequiredGetsNoWorkAndSaysWhy) {
+TEST_F(TroubleTest, ADeviceWithoutTheRequiredSandboxGetsNoWork) {
   FarmOptions options;
   options.devices.required_sandbox = v1::SANDBOX_LEVEL_WALL;
   Farm farm(options, 1, CountingIds(), "key");
@@ -224,7 +224,7 @@ TEST_F(TroubleTest, ADeviceWithoutTheWallThatIsRequiredGetsNoWorkAndSaysWhy) {
   EXPECT_EQ(farm.GetJob(job, now_)->waiting_for(), "a tuner");
 }
 
-TEST_F(TroubleTest, ATroubleOfTheDeviceCountsAgainstItAndTheBatchGoesOn) {
+TEST_F(TroubleTest, AFailureOfTheDeviceDoesNotFailTheBatch) {
   FakeAgent sick("sick", "1"), good("good", "1");
   ASSERT_TRUE(good.Sync(farm_, now_).ok());
   const std::string batch = Submit(BatchOf(2), "b1").value();
@@ -238,7 +238,7 @@ TEST_F(TroubleTest, ATroubleOfTheDeviceCountsAgainstItAndTheBatchGoesOn) {
   EXPECT_EQ(Wait(batch)->finished(0).result().outcomes_size(), 2);
 }
 
-TEST_F(TroubleTest, AnAnswerWithoutAnOutcomeIsTheDevicesFaultAndIsNotRecorded) {
+TEST_F(TroubleTest, AnIncompleteAnswerCountsAgainstTheDeviceAndIsNotRecorded) {
   FakeAgent sloppy("sloppy", "1"), good("good", "1");
   ASSERT_TRUE(good.Sync(farm_, now_).ok());
   const std::string batch = Submit(BatchOf(2), "b1").value();
@@ -346,7 +346,7 @@ TEST_F(TroubleTest, DriftTwiceInARowIsAQuarantineAndOnceIsNot) {
   EXPECT_DOUBLE_EQ(DeviceOfAgent("a").golden_baseline_seconds(), 200e-6) << "what it is like from now on";
 }
 
-TEST_F(TroubleTest, AHotDeviceCoolsDownAndIsNotIll) {
+TEST_F(TroubleTest, AHotDeviceCoolsDownWithoutAFailure) {
   FakeAgent agent("a", "1");
   for (int i = 0; i < 5; ++i) {
     agent.Check(100e-6);
@@ -420,9 +420,9 @@ TEST_F(TroubleTest, ADeviceThatIsHotAfterItsQuarantineWaitsTwiceAsLong) {
   hot.set_temperature_c(97);
   const DeviceOptions options;
   TakeCheck(health, hot, now_, options);
-  TakeCheck(health, hot, now_ + options.longest_cooling - absl::Seconds(1), options);
+  TakeCheck(health, hot, now_ + options.cooling_max - absl::Seconds(1), options);
   EXPECT_FALSE(InQuarantine(health));
-  const absl::Time begun = now_ + options.longest_cooling;
+  const absl::Time begun = now_ + options.cooling_max;
   TakeCheck(health, hot, begun, options);
   ASSERT_TRUE(InQuarantine(health));
   EXPECT_EQ(FromProto(health.retry_at()), begun + options.first_quarantine);
@@ -493,7 +493,7 @@ TEST_F(TroubleTest, AnOldCheckEndsNoQuarantineWhenTheTrackerIsRestarted) {
   agent.Check();
   SyncAfterRestart(agent);
   v1::HealthRecord& health = stored_["a/cpu"];
-  for (int i = 0; i < DeviceOptions().troubles_to_quarantine; ++i) CountTrouble(health, "no space", now_, {});
+  for (int i = 0; i < DeviceOptions().failures_to_quarantine; ++i) CountFailure(health, "no space", now_, {});
   now_ = FromProto(health.retry_at());
   EXPECT_THAT(SyncAfterRestart(agent).response.check_device_ids(), ElementsAre("cpu"));
   EXPECT_TRUE(InQuarantine(stored_["a/cpu"]));
@@ -516,7 +516,7 @@ TEST_F(TroubleTest, ACheckFromBeforeAReleaseIsNotCountedAgain) {
 }
 
 // Which check was counted last a file from before does not say: it is counted once more, and then no more.
-TEST_F(TroubleTest, AnOldFilesHealthGoesOn) {
+TEST_F(TroubleTest, HealthOfAnOldStateFileIsKept) {
   FakeAgent agent("a", "1");
   agent.Check(101e-6);
   stored_["a/cpu"].set_golden_kernel("golden");
@@ -525,7 +525,7 @@ TEST_F(TroubleTest, AnOldFilesHealthGoesOn) {
   EXPECT_THAT(stored_["a/cpu"].golden_seconds(), ElementsAre(100e-6, 101e-6));
 }
 
-TEST_F(TroubleTest, AStandstillOfTheTrackerIsNoTimeOfCooling) {
+TEST_F(TroubleTest, AStandstillOfTheTrackerIsNoCoolingTime) {
   FakeAgent agent("a", "1");
   agent.Check(100e-6);
   agent.Golden().set_throttled(true);
@@ -540,7 +540,7 @@ TEST_F(TroubleTest, AStandstillOfTheTrackerIsNoTimeOfCooling) {
 }
 
 // The tracker was stopped, or its disk held it up, for longer than any lease lives.
-TEST_F(TroubleTest, AStandstillOfTheTrackerCostsNobodyAnything) {
+TEST_F(TroubleTest, AStandstillOfTheTrackerCountsAgainstNothing) {
   std::vector<FakeAgent> agents;
   for (int i = 0; i < 20; ++i) {
     agents.emplace_back("a" + std::to_string(i), "1");
@@ -556,7 +556,7 @@ TEST_F(TroubleTest, AStandstillOfTheTrackerCostsNobodyAnything) {
   }
   EXPECT_EQ(farm_.Counters(now_).leases_lost(), 0);
   EXPECT_EQ(farm_.GetJob(job_id_, now_)->state(), v1::JOB_STATE_RUNNING);
-  EXPECT_LT(farm_.batches().turns().UsedBy(""), 20 * 60) << "nobody pays for it";
+  EXPECT_LT(farm_.batches().fair_share().UsedBy(""), 20 * 60) << "nobody pays for it";
   for (const v1::Device& device : farm_.ListDevices(v1::ListDevicesRequest(), now_)) {
     EXPECT_EQ(device.health(), v1::DEVICE_HEALTH_GOOD);
   }
@@ -566,7 +566,7 @@ TEST_F(TroubleTest, AStandstillOfTheTrackerCostsNobodyAnything) {
 }
 
 // What an agent has kept over a restart is taken under the lease it was measured under.
-TEST_F(TroubleTest, ARestartedAgentBringsWhatItHadMeasured) {
+TEST_F(TroubleTest, ARestartedAgentDeliversItsResults) {
   FakeAgent agent("a", "1"), restarted("a", "2");
   const std::string batch = Submit(BatchOf(2), "b1").value();
   restarted.Finish(agent.Sync(farm_, now_)->response.leases(0));
@@ -580,7 +580,7 @@ TEST_F(TroubleTest, ARestartedAgentBringsWhatItHadMeasured) {
   EXPECT_EQ(farm_.Counters(now_).leases_lost(), 0);
 }
 
-TEST_F(TroubleTest, ARestartedTrackerRecordsWhatItHasForgottenAndNothingMadeUp) {
+TEST_F(TroubleTest, ARestartedTrackerRecordsOnlyResultsWithAValidReceipt) {
   FakeAgent agent("a", "1"), thief("b", "1");
   const std::string batch = Submit(BatchOf(2), "b1").value();
   const v1::Lease lease = agent.Sync(farm_, now_)->response.leases(0);
@@ -641,7 +641,7 @@ TEST_F(TroubleTest, ARestartedTrackerAsksForTheReceiptFirst) {
 }
 
 // A tracker that was restarted after its machine's clock was set back by hours.
-TEST_F(TroubleTest, AQuarantineIsNoLongerForAClockThatWasSetBack) {
+TEST_F(TroubleTest, AClockSetBackDoesNotProlongAQuarantine) {
   v1::HealthRecord health;
   health.set_quarantine_reason("three troubles");
   *health.mutable_quarantined_since() = tracker::ToProto(now_ + absl::Hours(5));
@@ -668,12 +668,12 @@ TEST_F(TroubleTest, AForgottenResultThatCannotBeStoredStaysWithTheAgent) {
   EXPECT_THAT(answer.response.cancelled_lease_ids(), ElementsAre());
 }
 
-TEST_F(TroubleTest, WhileNothingCanBeStoredNothingIsGivenOutAndNothingIsLate) {
+TEST_F(TroubleTest, WhileNothingCanBeStoredNoWorkIsGivenOutAndNoLimitRuns) {
   FakeAgent agent("a", "1"), idle("b", "1");
   const std::string batch = Submit(BatchOf(1), "b1").value();
   const v1::Lease lease = agent.Sync(farm_, now_)->response.leases(0);
   ASSERT_TRUE(idle.Sync(farm_, now_).ok());
-  farm_.SetTrouble("no space left on the disk");
+  farm_.SetStorageFailure("no space left on the disk");
   Submit(BatchOf(1), "b2").value();
   agent.Finish(lease);
   const v1::SynchronizeRequest finished = agent.state;
@@ -692,7 +692,7 @@ TEST_F(TroubleTest, WhileNothingCanBeStoredNothingIsGivenOutAndNothingIsLate) {
   EXPECT_EQ(farm_.LeaseJob(ask, now_).status().code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(farm_.SubmitJob(SpecOf("new"), now_).status().code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(farm_.GetJob(job_id_, now_)->waiting_for(), HasSubstr("no space left"));
-  farm_.SetTrouble("");
+  farm_.SetStorageFailure("");
   EXPECT_EQ(idle.Sync(farm_, now_)->response.leases_size(), 1);
   *agent.state.mutable_finished() = finished.finished();
   agent.state.clear_running();
@@ -702,7 +702,7 @@ TEST_F(TroubleTest, WhileNothingCanBeStoredNothingIsGivenOutAndNothingIsLate) {
   EXPECT_EQ(farm_.Counters(now_).leases_lost(), 0);
 }
 
-TEST(DeviceRegistryTest, WhatDevicesWereLikeIsForgottenLongAfterThemUnlessTheyAreInQuarantine) {
+TEST(DeviceRegistryTest, HealthRecordsOfAbsentDevicesAreForgottenUnlessQuarantined) {
   const DeviceOptions options;
   DeviceRegistry registry(options, 1);
   absl::Time now = absl::FromUnixSeconds(1'000'000);
@@ -714,7 +714,7 @@ TEST(DeviceRegistryTest, WhatDevicesWereLikeIsForgottenLongAfterThemUnlessTheyAr
   agent.Check();
   ASSERT_TRUE(call().ok());
   EXPECT_THAT(registry.TakeChangedHealth(), SizeIs(1));
-  for (int i = 0; i < options.troubles_to_quarantine; ++i) registry.CountTrouble("gone/ill", "lost", now);
+  for (int i = 0; i < options.failures_to_quarantine; ++i) registry.CountFailure("gone/ill", "lost", now);
   EXPECT_THAT(registry.TakeChangedHealth(), SizeIs(1));
   agent.state.mutable_devices(0)->set_device_id("renamed");
   ASSERT_TRUE(call().ok());
@@ -734,7 +734,7 @@ TEST(DeviceRegistryTest, WhatDevicesWereLikeIsForgottenLongAfterThemUnlessTheyAr
   EXPECT_FALSE(changed.contains("gone/ill"));
 }
 
-TEST(DeviceRegistryTest, AnAgentHasSoManyDevicesAndNewNamesFillNoMemory) {
+TEST(DeviceRegistryTest, LimitsDevicesAndHealthRecordsPerAgent) {
   DeviceRegistry registry(DeviceOptions{}, 1);
   const absl::Time now = absl::FromUnixSeconds(1'000'000);
   FakeAgent agent("a", "1");
@@ -763,8 +763,8 @@ TEST(DeviceRegistryTest, AnAgentHasSoManyDevicesAndNewNamesFillNoMemory) {
 }
 
 // Who was refused may do something else: what he asked for must not happen behind his back.
-TEST_F(TroubleTest, WhatIsRefusedWhileNothingCanBeStoredHasNotHappened) {
-  farm_.SetTrouble("no space left on the disk");
+TEST_F(TroubleTest, ARefusedCallChangesNothingWhileStoringFails) {
+  farm_.SetStorageFailure("no space left on the disk");
   v1::ReportProgressRequest report;
   *report.mutable_lease() = job_;
   report.mutable_progress()->set_trials(7);
@@ -772,7 +772,7 @@ TEST_F(TroubleTest, WhatIsRefusedWhileNothingCanBeStoredHasNotHappened) {
   EXPECT_EQ(farm_.CancelJob(job_id_, now_).status().code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(farm_.ReportProgress(report, now_).status().code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(farm_.Storable().code(), absl::StatusCode::kUnavailable);
-  farm_.SetTrouble("");
+  farm_.SetStorageFailure("");
   EXPECT_TRUE(farm_.Storable().ok());
   const std::vector<v1::Job> jobs = farm_.ListJobs(v1::ListJobsRequest(), now_);
   ASSERT_EQ(jobs.size(), 1u);

@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(FarmIdentityTest, OneUriSaysRoleAndName) {
+TEST(FarmIdentityTest, OneUriHoldsRoleAndName) {
   for (const Role role : {Role::kAgent, Role::kTuner, Role::kClient, Role::kViewer, Role::kAdmin}) {
     const std::string uri = "hone://farm/" + std::string(Name(role)) + "/board-7.lab_2";
     const auto identity = IdentityAmong({"https://example.org", uri});
@@ -21,7 +21,7 @@ TEST(FarmIdentityTest, OneUriSaysRoleAndName) {
   }
 }
 
-TEST(FarmIdentityTest, NothingElseDoes) {
+TEST(FarmIdentityTest, OtherUrisAreRefused) {
   const std::string long_name(65, 'x');
   for (const std::string& uri :
        {std::string(), std::string("hone://farm/"), std::string("hone://farm/agent"), std::string("hone://farm/agent/"),

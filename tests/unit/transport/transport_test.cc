@@ -39,7 +39,7 @@ TEST(Transport, ASocketOthersCouldReachIsNotTrusted) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   const std::string address = "unix:" + (folder / "socket").string();
   EXPECT_TRUE(OpenChannel(address, {}).ok());
-  EXPECT_THAT(std::string(OpenChannel(address, {"a", "b"}).status().message()), HasSubstr("leave --identity out"));
+  EXPECT_THAT(std::string(OpenChannel(address, {"a", "b"}).status().message()), HasSubstr("omit --identity"));
   EXPECT_THAT(std::string(OpenChannel(address + ",2", {}).status().message()), HasSubstr("without a comma"));
   ASSERT_EQ(chmod(folder.path().c_str(), 0755), 0);
   EXPECT_THAT(std::string(OpenChannel(address, {}).status().message()), HasSubstr("chmod 700"));
@@ -51,13 +51,13 @@ TEST(Transport, TlsNeedsBothFilesAndReadableOnes) {
               HasSubstr("/none"));
 }
 
-TEST(Transport, StatusSurvivesTheTrip) {
+TEST(Transport, StatusIsConvertedBothWays) {
   const absl::Status status = absl::AbortedError("lease");
   EXPECT_EQ(FromGrpc(ToGrpc(status)), status);
   EXPECT_TRUE(FromGrpc(ToGrpc(absl::OkStatus())).ok());
 }
 
-TEST(Transport, ACallThatIsNotThereIsToldInWords) {
+TEST(Transport, AnUnknownMethodHasAnErrorText) {
   EXPECT_THAT(std::string(FromGrpc({grpc::StatusCode::UNIMPLEMENTED, ""}).message()), HasSubstr("does not have this"));
   EXPECT_EQ(FromGrpc({grpc::StatusCode::UNIMPLEMENTED, "no"}).message(), "no");
 }

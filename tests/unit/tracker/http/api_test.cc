@@ -189,7 +189,7 @@ TEST_F(ApiTest, AJobTellsWhereItStandsAndWhatItsWorkloadsTake) {
   EXPECT_EQ(Get("/api/v1/jobs/none").status, 404);
 }
 
-TEST_F(ApiTest, AJobTellsWhetherSomebodyWasToldOfItsEnd) {
+TEST_F(ApiTest, AJobShowsItsNotice) {
   const std::string id = SubmitJob(FullSpec());
   const auto notice = [&] { return GetJson("/api/v1/jobs/" + id)["notice"]; };
   EXPECT_EQ(notice()["url"], "https://hooks.lab/done");
@@ -198,16 +198,16 @@ TEST_F(ApiTest, AJobTellsWhetherSomebodyWasToldOfItsEnd) {
   v1::JobNotice told;
   told.set_attempts(1);
   told.set_problem("it answered 500");
-  shell_->TakeNotice(id, told);
+  shell_->RecordNotice(id, told);
   EXPECT_EQ(notice()["problem"], "it answered 500");
   EXPECT_EQ(notice()["given_up"], false);
   told.set_closed(true);
-  shell_->TakeNotice(id, told);
+  shell_->RecordNotice(id, told);
   EXPECT_EQ(notice()["given_up"], true);
   EXPECT_EQ(notice()["delivered"], false);
   told.clear_problem();
   told.set_attempts(2);
-  shell_->TakeNotice(id, told);
+  shell_->RecordNotice(id, told);
   EXPECT_EQ(notice()["delivered"], true);
   EXPECT_EQ(notice()["attempts"], 2);
   EXPECT_EQ(GetJson("/api/v1/jobs/" + job_)["notice"], nullptr);
@@ -245,7 +245,7 @@ TEST_F(ApiTest, APageOfOpenJobsMayBeginAfterOneThatEndedMeanwhile) {
   EXPECT_FALSE(GetJson("/api/v1/jobs?state=open&limit=1&after=" + third)["more"]) << "no other open one is older";
 }
 
-TEST_F(ApiTest, AListSaysOfAJobWhatTheJobSaysOfItselfWithoutItsWorkloads) {
+TEST_F(ApiTest, AListEntryEqualsTheJobWithoutItsWorkloads) {
   v1::JobSpec spec = FullSpec();
   spec.set_group("night");
   spec.set_submitted_by("ann");
@@ -303,11 +303,11 @@ TEST_F(ApiTest, AWorkloadIsItsTrialsAndItsWinners) {
   EXPECT_EQ(none["flops"], 2e6);
 }
 
-TEST_F(ApiTest, OfAWorkloadWithoutRecordsItSaysSoAndNotWhereTheyLie) {
+TEST_F(ApiTest, AWorkloadWithoutRecordsIsNotFoundAndNoPathIsShown) {
   for (const char* address : {"/api/v1/workloads/none", "/api/v1/workloads/none/importance"}) {
     const HttpResponse missing = Get(address);
     EXPECT_EQ(missing.status, 404);
-    EXPECT_THAT(missing.body, HasSubstr("no record is of a workload none"));
+    EXPECT_THAT(missing.body, HasSubstr("there are no records of workload none"));
     EXPECT_THAT(missing.body, Not(HasSubstr(folder_.path().string())));
   }
 }
@@ -340,7 +340,7 @@ TEST_F(ApiTest, NewerTrialsOfAnotherDeviceHideNoneThatAreAskedFor) {
   EXPECT_EQ(GetJson(importance + "&device=none")["trials"], 0);
 }
 
-TEST_F(ApiTest, TheDriftOfOneAmongEqualBoardsIsItsOwn) {
+TEST_F(ApiTest, DriftCanBeAskedForOneOfSeveralEqualBoards) {
   const std::string fingerprint = store_->Query({.limit = 1})->rows.at(0).record.key.device_fingerprint;
   for (int i = 0; i < 20; ++i) AddRecord("twin/" + std::to_string(i), fingerprint, "twin/cpu");
   const Json points = GetJson("/api/v1/records/drift?limit=2&measured_by=board/cpu")["points"];
@@ -375,7 +375,7 @@ TEST_F(ApiTest, ACandidateIsTheWholeRecord) {
   }
 }
 
-TEST_F(ApiTest, SeedsOf64BitsAreExactForWhoeverReadsNumbersAsDoubles) {
+TEST_F(ApiTest, SeedsOf64BitsAreAlsoGivenAsText) {
   v1::JobSpec spec = SpecOf("seeded");
   spec.set_seed(~uint64_t{0});
   constexpr char kMost[] = "18446744073709551615";

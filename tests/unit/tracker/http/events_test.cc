@@ -28,7 +28,7 @@ std::vector<std::string> Texts(const std::vector<Chunk>& chunks) {
   return texts;
 }
 
-TEST(EventRing, GivesWhatWasMissedOrSaysToAskAnew) {
+TEST(EventRing, ReturnsMissedEventsOrReset) {
   EventRing ring("b", 2);
   EXPECT_THAT(Texts(ring.After("")), ElementsAre("retry: 2000\nevent: reset\nid: b-0\ndata: {}\n\n"));
   EXPECT_THAT(ring.After("b-0"), IsEmpty());
@@ -43,9 +43,9 @@ TEST(EventRing, GivesWhatWasMissedOrSaysToAskAnew) {
   }
 }
 
-TEST(EventRing, KeepsSoManyBytesAndTheNewestWhateverItHas) {
+TEST(EventRing, LimitsBytesButKeepsTheNewestEvent) {
   EventRing ring("b", 100);
-  const std::string half(EventRing::kMostBytes / 2, 'x');
+  const std::string half(EventRing::kBytesMax / 2, 'x');
   for (int i = 0; i < 3; ++i) ring.Add("change", half);
   EXPECT_THAT(ring.After("b-2"), SizeIs(1));
   EXPECT_THAT(Texts(ring.After("b-1")), ElementsAre(HasSubstr("event: reset"))) << "two have more than may be kept";
@@ -53,7 +53,7 @@ TEST(EventRing, KeepsSoManyBytesAndTheNewestWhateverItHas) {
   EXPECT_THAT(ring.After("b-3"), SizeIs(1));
 }
 
-TEST(Differences, AreToldOnce) {
+TEST(Differences, AreReportedOnce) {
   Differences told;
   EXPECT_EQ(told.Take({{"a", {{"x", 1}, {"at", 5}}}, {"b", 2}}, {}),
             Json::parse(R"({"changed": [{"x": 1, "at": 5}, 2], "gone": []})"));
@@ -80,7 +80,7 @@ class EventsTest : public SiteTest {
         [raw = viewer.get()](Chunk chunk) { raw->chunks.push_back(std::move(chunk)); });
     return viewer;
   }
-  void Turn() { events_.Turn(now_ += std::chrono::hours(1), absl::Now()); }  // so that everything is due
+  void Poll() { events_.Poll(now_ += std::chrono::hours(1), absl::Now()); }  // so that everything is due
   static Json DataOf(const Chunk& chunk) {
     const size_t at = chunk->find("data: ");
     return at == std::string::npos ? Json() : Json::parse(chunk->substr(at + 6), nullptr, false);
@@ -101,55 +101,55 @@ class EventsTest : public SiteTest {
   EventFeed::SteadyTime now_ = std::chrono::steady_clock::now();
 };
 
-TEST_F(EventsTest, WhoComesIsToldToAskAndThenWhatChanges) {
+TEST_F(EventsTest, ASubscriberGetsResetAndThenChanges) {
   const auto viewer = Watch();
   ASSERT_THAT(Texts(viewer->chunks), ElementsAre(HasSubstr("event: reset")));
-  Turn();
+  Poll();
   const std::string one = SubmitJob("one");
   Register("board");
   viewer->chunks.clear();
-  Turn();
+  Poll();
   ASSERT_THAT(viewer->chunks, SizeIs(1));
   const Json data = DataOf(viewer->chunks[0]);
   EXPECT_EQ(data["jobs"]["changed"][0]["job"], one);
   EXPECT_EQ(data["devices"]["changed"][0]["device"], "board/cpu");
   EXPECT_EQ(data["overview"]["jobs"]["queued"], 1);
   viewer->chunks.clear();
-  events_.Turn(now_ + std::chrono::seconds(20), absl::Now());
+  events_.Poll(now_ + std::chrono::seconds(20), absl::Now());
   EXPECT_THAT(Texts(viewer->chunks), ElementsAre(": \n\n"));  // nothing changed
 }
 
 // The time and the room on the disk in it are never still, and change alone.
-TEST_F(EventsTest, OfAnIdleFarmTheOverviewIsToldEveryMinute) {
+TEST_F(EventsTest, TheOverviewOfAnIdleFarmIsSentEveryMinute) {
   const auto viewer = Watch();
-  Turn();
+  Poll();
   viewer->chunks.clear();
-  events_.Turn(now_ + std::chrono::seconds(59), absl::Now());
+  events_.Poll(now_ + std::chrono::seconds(59), absl::Now());
   EXPECT_THAT(Texts(viewer->chunks), ElementsAre(": \n\n"));
   viewer->chunks.clear();
-  Turn();
+  Poll();
   ASSERT_THAT(viewer->chunks, SizeIs(1));
   const Json data = DataOf(viewer->chunks[0]);
   EXPECT_THAT(data, SizeIs(1));
   EXPECT_TRUE(data.contains("overview"));
 }
 
-TEST_F(EventsTest, AClockThatIsSetBackHoldsNothingUp) {
+TEST_F(EventsTest, AClockSetBackDelaysNoEvent) {
   const auto viewer = Watch();
-  Turn();
+  Poll();
   const std::string one = SubmitJob("one");
   viewer->chunks.clear();
-  events_.Turn(now_ += std::chrono::hours(1), absl::Now() - absl::Hours(24));
+  events_.Poll(now_ += std::chrono::hours(1), absl::Now() - absl::Hours(24));
   ASSERT_THAT(viewer->chunks, SizeIs(1));
   EXPECT_EQ(DataOf(viewer->chunks[0])["jobs"]["changed"][0]["job"], one);
 }
 
-TEST_F(EventsTest, JobsThatRunAreToldOfHoweverManyNewerOnesWait) {
+TEST_F(EventsTest, RunningJobsAreReportedWhateverTheQueueLength) {
   const auto viewer = Watch();
   const std::string waits = SubmitJob("waits");
   const std::string running = Measure("board");
-  Turn();
-  for (size_t i = 0; i < kMostJobs; ++i) {
+  Poll();
+  for (size_t i = 0; i < kPageJobsMax; ++i) {
     v1::JobSpec spec = SpecOf("newer" + std::to_string(i));
     spec.set_submitted_by("user" + std::to_string(i / 50));  // none has more than he may
     shell_->SubmitJob(spec, [](const absl::StatusOr<v1::Job>& job) { EXPECT_TRUE(job.ok()) << job.status(); });
@@ -158,8 +158,8 @@ TEST_F(EventsTest, JobsThatRunAreToldOfHoweverManyNewerOnesWait) {
   SubmitJob("last");
   Report(7);
   viewer->chunks.clear();
-  Turn();
-  Turn();
+  Poll();
+  Poll();
   Json gone = Json::array(), changed = Json::array();
   for (const Chunk& chunk : viewer->chunks) {
     Json data = DataOf(chunk);
@@ -174,13 +174,13 @@ TEST_F(EventsTest, JobsThatRunAreToldOfHoweverManyNewerOnesWait) {
 
   viewer->chunks.clear();
   Post("/api/v1/jobs/" + waits + "/cancel", "");
-  Turn();
+  Poll();
   EXPECT_THAT(Texts(viewer->chunks), Contains(HasSubstr(waits))) << "that it ended, though it was behind the others";
 }
 
-TEST_F(EventsTest, WhoComesBackAfterNobodyWatchedIsToldToAsk) {
+TEST_F(EventsTest, WithoutSubscribersMissedEventsAreReset) {
   auto viewer = Watch();
-  Turn();
+  Poll();
   const std::string id = IdOf(viewer->chunks.back());
   viewer->subscription.reset();
   Post("/api/v1/jobs/" + SubmitJob("meanwhile") + "/cancel", "");
@@ -188,26 +188,26 @@ TEST_F(EventsTest, WhoComesBackAfterNobodyWatchedIsToldToAsk) {
   EXPECT_THAT(Texts(viewer->chunks), ElementsAre(HasSubstr("event: reset")));
 }
 
-TEST_F(EventsTest, AnIdentityHasSoManyStreamsAndLeavesTheOthersTheirs) {
+TEST_F(EventsTest, LimitsStreamsPerIdentity) {
   std::vector<std::unique_ptr<Viewer>> of_ann, of_this_user;
-  for (int i = 0; i < EventFeed::kMostOfOne; ++i) of_ann.push_back(Watch("", "ann"));
+  for (int i = 0; i < EventFeed::kStreamsPerIdentityMax; ++i) of_ann.push_back(Watch("", "ann"));
   EXPECT_TRUE(of_ann.back()->subscription != nullptr);
   EXPECT_TRUE(Watch("", "ann")->subscription == nullptr);
   EXPECT_TRUE(Watch("", "bob")->subscription != nullptr);
   of_ann.pop_back();
   EXPECT_TRUE(Watch("", "ann")->subscription != nullptr);
-  for (int i = 0; i <= EventFeed::kMostOfOne; ++i) of_this_user.push_back(Watch());
+  for (int i = 0; i <= EventFeed::kStreamsPerIdentityMax; ++i) of_this_user.push_back(Watch());
   EXPECT_TRUE(of_this_user.back()->subscription != nullptr);
 }
 
-TEST_F(EventsTest, AJobThatEndsIsToldOnceMoreAndThenItIsGone) {
+TEST_F(EventsTest, AnEndedJobIsChangedOnceAndThenGone) {
   const auto viewer = Watch();
   const std::string one = SubmitJob("one");
-  Turn();
+  Poll();
   Post("/api/v1/jobs/" + one + "/cancel", "");
   viewer->chunks.clear();
-  Turn();
-  Turn();
+  Poll();
+  Poll();
   ASSERT_GE(viewer->chunks.size(), 2u);
   EXPECT_EQ(DataOf(viewer->chunks[0])["jobs"]["changed"][0]["state"], "cancelled");
   EXPECT_EQ(DataOf(viewer->chunks[1])["jobs"]["gone"][0], one);
@@ -215,28 +215,28 @@ TEST_F(EventsTest, AJobThatEndsIsToldOnceMoreAndThenItIsGone) {
 
 TEST_F(EventsTest, ManyChangesAreOneEventAndItIsBuiltOnce) {
   const auto first = Watch(), second = Watch();
-  Turn();
+  Poll();
   first->chunks.clear();
   second->chunks.clear();
   for (int i = 0; i < 50; ++i) SubmitJob("job" + std::to_string(i));
-  Turn();
+  Poll();
   ASSERT_THAT(first->chunks, SizeIs(1));
   EXPECT_THAT(DataOf(first->chunks[0])["jobs"]["changed"], SizeIs(50));
   ASSERT_THAT(second->chunks, SizeIs(1));
   EXPECT_EQ(first->chunks[0].get(), second->chunks[0].get());
   SubmitJob("later");
-  events_.Turn(now_ + std::chrono::milliseconds(100), absl::Now());  // too early
+  events_.Poll(now_ + std::chrono::milliseconds(100), absl::Now());  // too early
   EXPECT_THAT(first->chunks, SizeIs(1));
 }
 
-TEST_F(EventsTest, WhoWasAwayGetsWhatWasMissed) {
+TEST_F(EventsTest, AReturningSubscriberGetsMissedEvents) {
   auto viewer = Watch();
   const auto other = Watch();
-  Turn();
+  Poll();
   const std::string id = IdOf(viewer->chunks.back());
   viewer->subscription.reset();
   SubmitJob("meanwhile");
-  Turn();
+  Poll();
   const size_t before = viewer->chunks.size();
   EXPECT_THAT(other->chunks.size(), before + 1);
   viewer = Watch(id);
@@ -244,18 +244,18 @@ TEST_F(EventsTest, WhoWasAwayGetsWhatWasMissed) {
   EXPECT_EQ(viewer->chunks[0].get(), other->chunks.back().get());
 }
 
-TEST_F(EventsTest, WhoIsNotWelcomeAnyMoreSeesTheStreamEnd) {
+TEST_F(EventsTest, AStreamEndsWhenItsCallerIsRevoked) {
   const auto viewer = Watch();
-  Turn();
+  Poll();
   EXPECT_NE(viewer->chunks.back(), nullptr);
   viewer->chunks.clear();
   viewer->welcome = false;
   SubmitJob("secret");
-  Turn();
+  Poll();
   EXPECT_THAT(Texts(viewer->chunks), ElementsAre("end"));
 }
 
-TEST_F(EventsTest, TheStreamIsAnAddress) {
+TEST_F(EventsTest, TheStreamIsARoute) {
   const HttpResponse response = Get("/api/v1/events");
   EXPECT_EQ(response.type, "text/event-stream");
   std::vector<Chunk> chunks;

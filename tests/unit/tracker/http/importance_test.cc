@@ -37,7 +37,7 @@ TEST(ImportanceTest, WhatDecidesTheTimesComesFirstAndChanceExplainsNothing) {
   EXPECT_GT(all[0].values[1].best_seconds, 2e-3);
 }
 
-TEST(ImportanceTest, ThatADeviceIsSlowerIsNoDecision) {
+TEST(ImportanceTest, SlowerDevicesDoNotCountAsDecisions) {
   std::vector<Trial> trials = Trials("fast", 1e-3);
   for (const Trial& trial : Trials("slow", 1)) trials.push_back(trial);
   const std::vector<DecisionImportance> all = ImportanceOf(trials);
@@ -45,7 +45,7 @@ TEST(ImportanceTest, ThatADeviceIsSlowerIsNoDecision) {
   EXPECT_GT(all[0].share, 0.99);
 }
 
-TEST(ImportanceTest, ADecisionThatIsNotTakenIsAValueToo) {
+TEST(ImportanceTest, AMissingDecisionIsAValue) {
   const std::vector<DecisionImportance> all =
       ImportanceOf({{"k", "a=1", 1}, {"k", "a=1", 1.01}, {"k", "", 2}, {"k", "nonsense", 2.01}});
   ASSERT_THAT(all, SizeIs(1));
@@ -55,7 +55,7 @@ TEST(ImportanceTest, ADecisionThatIsNotTakenIsAValueToo) {
 }
 
 // Whoever may append records may write anything there.
-TEST(ImportanceTest, NamesThatAreAnotherInEveryTrialCostLittleAndHideNothing) {
+TEST(ImportanceTest, NamesThatDifferInEveryTrialHideNoDecision) {
   std::vector<Trial> trials;
   for (int i = 0; i < 64; ++i) {
     const int b = 1 + i % 2;
@@ -68,7 +68,7 @@ TEST(ImportanceTest, NamesThatAreAnotherInEveryTrialCostLittleAndHideNothing) {
   EXPECT_GT(all[0].share, 0.99);
 }
 
-TEST(ImportanceTest, OfNothingAndOfOneThereIsNothingToSay) {
+TEST(ImportanceTest, NoTrialsOrOneTrialGiveNoImportance) {
   EXPECT_THAT(ImportanceOf({}), SizeIs(0));
   const std::vector<DecisionImportance> one = ImportanceOf({{"k", "a=1", 1}});
   ASSERT_THAT(one, SizeIs(1));

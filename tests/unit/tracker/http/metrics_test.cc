@@ -46,7 +46,7 @@ std::set<std::string> FamiliesIn(const std::string& text) {
   return families;
 }
 
-TEST_F(SiteTest, MetricsTellOfWhatHappened) {
+TEST_F(SiteTest, MetricsCountEvents) {
   SubmitJob("one");
   Measure("board");
   const HttpResponse response = Get("/metrics");
@@ -99,7 +99,7 @@ TEST_F(SiteTest, TheGuideListsEveryMetricAndNoOther) {
   }
 }
 
-TEST_F(SiteTest, HealthIsForAnybodyAndItsReasonsForThoseWhoMaySee) {
+TEST_F(SiteTest, HealthNeedsNoRoleButItsReasonsDo) {
   HttpRequest stranger = Request("GET", "/healthz");
   stranger.headers.erase("authorization");
   EXPECT_EQ(Answer(stranger).status, 200);
@@ -110,21 +110,22 @@ TEST_F(SiteTest, HealthIsForAnybodyAndItsReasonsForThoseWhoMaySee) {
                             .not_before = absl::Now() + absl::Hours(1)}};
   EXPECT_EQ(behind.Answer(stranger).status, 503);
   EXPECT_THAT(behind.Answer(stranger).body, HasSubstr(R"("clock":"failing")"));
-  EXPECT_THAT(behind.Answer(Request("GET", "/healthz")).body, HasSubstr("the system's clock says"));
+  EXPECT_THAT(behind.Answer(Request("GET", "/healthz")).body, HasSubstr("the system's clock shows"));
 }
 
 TEST(CheckHealth, NamesWhatFails) {
   const absl::Time now = absl::Now();
-  HealthFacts facts{.trouble = "", .disk_free_bytes = int64_t{1} << 40, .now = now, .not_before = now};
+  HealthFacts facts{.storage_failure = "", .disk_free_bytes = int64_t{1} << 40, .now = now, .not_before = now};
   for (const HealthCheck& check : CheckHealth(facts)) EXPECT_EQ(check.why, "") << check.name;
-  facts = {.trouble = "disk full", .disk_free_bytes = 100 << 20, .now = now, .not_before = now + absl::Minutes(6)};
+  facts = {
+      .storage_failure = "disk full", .disk_free_bytes = 100 << 20, .now = now, .not_before = now + absl::Minutes(6)};
   const std::vector<HealthCheck> checks = CheckHealth(facts);
   EXPECT_EQ(checks.at(0).why, "disk full");
-  EXPECT_THAT(checks.at(1).why, HasSubstr("100 MiB are left"));
+  EXPECT_THAT(checks.at(1).why, HasSubstr("only 100 MiB of disk are left"));
   EXPECT_THAT(checks.at(2).why, HasSubstr("clock"));
 }
 
-TEST(CheckHealth, IsWellAfterManyStartsInAMinute) {
+TEST(CheckHealth, PassesAfterManyStartsInAMinute) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   const absl::Time now = absl::Now();
   absl::Time not_before;

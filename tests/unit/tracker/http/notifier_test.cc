@@ -59,8 +59,8 @@ class NotifierTest : public testing::Test {
   }
   // Until what came of the last round is on the disk, a job is not told of.
   void Settle(size_t to_tell) {
-    for (int i = 0; i < 6000 && shell_->JobsToTell().size() != to_tell; ++i) absl::SleepFor(absl::Milliseconds(10));
-    EXPECT_EQ(shell_->JobsToTell().size(), to_tell);
+    for (int i = 0; i < 6000 && shell_->JobsToNotify().size() != to_tell; ++i) absl::SleepFor(absl::Milliseconds(10));
+    EXPECT_EQ(shell_->JobsToNotify().size(), to_tell);
   }
   Notifier::Post Taking() {
     return [this](const std::string& url, const std::string& body, const std::stop_token&) {
@@ -79,7 +79,7 @@ class NotifierTest : public testing::Test {
   const absl::Time now_ = absl::Now();
 };
 
-TEST_F(NotifierTest, TellsOnceAndOnlyOfAnEnd) {
+TEST_F(NotifierTest, SendsOneNoticePerEndedJob) {
   const std::string id = Submit("a", kUrl), silent = Submit("b", "");
   Notifier notifier(shell_.get(), allowed_, Taking());
   notifier.Round(now_);
@@ -100,11 +100,11 @@ TEST_F(NotifierTest, TellsOnceAndOnlyOfAnEnd) {
   EXPECT_EQ(posted_.size(), 1u) << "that it was told is stored";
 }
 
-TEST_F(NotifierTest, IsGivenWhatANoticeSaysOfAJobAndNotItsWorkloads) {
+TEST_F(NotifierTest, GetsJobsWithoutTheirWorkloads) {
   const std::string id = Submit("a", kUrl);
   End(id);
   Settle(1);
-  const v1::Job told = shell_->JobsToTell().at(0);
+  const v1::Job told = shell_->JobsToNotify().at(0);
   const auto whole = Await<v1::Job>([&](Done<v1::Job> done) { shell_->GetJob(id, std::move(done)); });
   EXPECT_EQ(NoticeBody(told), NoticeBody(*whole));
   EXPECT_TRUE(told.spec().workloads().empty());
@@ -138,7 +138,7 @@ TEST_F(NotifierTest, TriesAgainWithGrowingWaitsAndAfterARestart) {
   EXPECT_TRUE(Notice(id).closed());
 }
 
-TEST_F(NotifierTest, AsksAReceiverThatFailedOnceARound) {
+TEST_F(NotifierTest, AFailingReceiverIsTriedOncePerRound) {
   for (const char* url : {kUrl, "https://hooks.lab:443/other", "https://hooks.lab:8443/done"}) End(Submit(url, url));
   Settle(3);
   const auto asked = [&] {
@@ -179,7 +179,7 @@ TEST_F(NotifierTest, AStopEndsTheRoundAndCountsNoAttempt) {
   EXPECT_EQ(Notice(first).attempts() + Notice(second).attempts(), 0);
 }
 
-TEST_F(NotifierTest, ItsEndStopsTheAttemptThatRuns) {
+TEST_F(NotifierTest, DestructionStopsTheRunningAttempt) {
   End(Submit("a", kUrl));
   Settle(1);
   std::promise<void> began;
@@ -208,7 +208,7 @@ TEST_F(NotifierTest, GivesUpAfterADay) {
   EXPECT_EQ(posted_.size(), 2u);
 }
 
-TEST_F(NotifierTest, WhatIsAllowedNoMoreAfterARestartIsNotAsked) {
+TEST_F(NotifierTest, NoticesNotAllowedAfterARestartAreGivenUp) {
   const std::string gone = Submit("a", kUrl), stays = Submit("b", "https://hooks.lab:8443/done");
   StartTracker();
   End(gone);
@@ -220,7 +220,8 @@ TEST_F(NotifierTest, WhatIsAllowedNoMoreAfterARestartIsNotAsked) {
   EXPECT_EQ(posted_[0].first, "https://hooks.lab:8443/done");
   EXPECT_TRUE(Notice(gone).closed());
   EXPECT_EQ(Notice(gone).attempts(), 0);
-  EXPECT_THAT(Notice(gone).problem(), HasSubstr("this farm tells nobody there; allowed are https://hooks.lab:8443/"));
+  EXPECT_THAT(Notice(gone).problem(),
+              HasSubstr("this farm sends no notices to that address; it allows https://hooks.lab:8443/"));
   Settle(0);
   const std::string last = Submit("c", kUrl);
   End(last);
@@ -228,7 +229,7 @@ TEST_F(NotifierTest, WhatIsAllowedNoMoreAfterARestartIsNotAsked) {
   Notifier nobody(shell_.get(), {}, Taking());
   nobody.Round(now_);
   EXPECT_THAT(posted_, SizeIs(1));
-  EXPECT_THAT(Notice(last).problem(), HasSubstr("none are allowed"));
+  EXPECT_THAT(Notice(last).problem(), HasSubstr("it allows none"));
 }
 
 TEST_F(NotifierTest, OnlyAllowedAddressesAreTaken) {
@@ -236,7 +237,7 @@ TEST_F(NotifierTest, OnlyAllowedAddressesAreTaken) {
   spec.set_notify_url("https://elsewhere.lab/");
   const auto refused = Await<v1::Job>([&](Done<v1::Job> done) { shell_->SubmitJob(spec, std::move(done)); });
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kPermissionDenied);
-  EXPECT_THAT(std::string(refused.status().message()), HasSubstr("allowed are https://hooks.lab/, "));
+  EXPECT_THAT(std::string(refused.status().message()), HasSubstr("it allows https://hooks.lab/, "));
 }
 
 TEST(WaitAfterAttempt, DoublesUpToAnHour) {
@@ -268,11 +269,11 @@ class PostTest : public testing::Test {
   std::unique_ptr<HttpServer> server_;
 };
 
-TEST_F(PostTest, IsTakenOrNot) {
+TEST_F(PostTest, ReportsTheStatusOfTheAnswer) {
   Serve();
   EXPECT_TRUE(Send("http", "localhost", "/a?b=c").ok());
   answer_.status = 503;
-  EXPECT_THAT(std::string(Send("http", "localhost", "/").message()), HasSubstr("it answered 503"));
+  EXPECT_THAT(std::string(Send("http", "localhost", "/").message()), HasSubstr("the receiver answered 503"));
   EXPECT_THAT(heard_, ElementsAre("POST /a?b=c {\"job\": \"j1\"}", "POST / {\"job\": \"j1\"}"));
   EXPECT_EQ(host_, "localhost:" + std::to_string(server_->port()));
   server_->Stop();
@@ -287,7 +288,7 @@ TEST_F(PostTest, FollowsNoRedirect) {
   EXPECT_EQ(heard_.size(), 1u);
 }
 
-TEST_F(PostTest, WantsAServerThatThisSystemTrustsByItsName) {
+TEST_F(PostTest, VerifiesTheServersCertificate) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   ASSERT_TRUE(pki::MakeTrackerFolder(folder / "pki", {"localhost"}, absl::Now()).ok());
   const TlsFiles files = pki::FilesIn(folder / "pki");
@@ -320,11 +321,11 @@ TEST_F(PostTest, EndsWhenItIsToldToStop) {
   const NoticeUrl url = ParseNoticeUrl("http://localhost:" + std::to_string(server_->port())).value();
   const auto post = [&] { return PostJson(url, "{}", absl::Seconds(20), stop.get_token()); };
   // The server may have all before the sender knows that it sent all.
-  EXPECT_THAT(std::string(post().message()), AnyOf(HasSubstr("told to stop before it could read the answer"),
-                                                   HasSubstr("told to stop before it could send")));
+  EXPECT_THAT(std::string(post().message()), AnyOf(HasSubstr("the tracker stopped before it could read the answer"),
+                                                   HasSubstr("the tracker stopped before it could send")));
   over.set_value();
   server_->Stop();
-  EXPECT_THAT(std::string(post().message()), HasSubstr("told to stop before it could find its address"));
+  EXPECT_THAT(std::string(post().message()), HasSubstr("the tracker stopped before it could find its address"));
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ TEST_F(PagesTest, WhatIsNotThereIsNotFound) {
   EXPECT_EQ(Post("/", "").status, 404);
 }
 
-TEST_F(PagesTest, AFileIsAskedForAgainAndComesCompressedToWhoTakesThat) {
+TEST_F(PagesTest, FilesAreRevalidatedAndCompressedOnRequest) {
   HttpResponse asset = Open("/assets/app-1a2b.js");
   EXPECT_EQ(asset.body, "console.log(\"a test\")\n");
   EXPECT_EQ(asset.type, "text/javascript; charset=utf-8");
@@ -66,7 +66,7 @@ TEST_F(PagesTest, AFileIsAskedForAgainAndComesCompressedToWhoTakesThat) {
   }
 }
 
-TEST_F(PagesTest, WhatABrowserHasIsNotSentAgain) {
+TEST_F(PagesTest, AnUnchangedFileIsNotSentAgain) {
   const std::string tag = HeadersOf(Open("/"))["ETag"];
   EXPECT_EQ(tag.size(), 18);
   const HttpResponse again = Open("/", "if-none-match", tag);

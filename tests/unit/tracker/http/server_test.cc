@@ -56,7 +56,7 @@ TEST(HttpServer, AnswersOneRequestAfterTheOtherOnAConnection) {
   EXPECT_EQ(reply.headers["content-type"], "text/plain");
 }
 
-TEST(HttpServer, KeepsABrowserFromRunningAndFramingWhatIsNotOurs) {
+TEST(HttpServer, SendsHeadersAgainstForeignScriptsAndFrames) {
   const auto server = Serve();
   HttpReply reply = HttpClient(server->port()).Ask("GET", "/");
   EXPECT_THAT(reply.headers["content-security-policy"], HasSubstr("default-src 'none'; script-src 'self';"));
@@ -76,7 +76,7 @@ TEST(HttpServer, ToHeadAnswersWithoutABody) {
   EXPECT_EQ(client.Ask("GET", "/next").body, "GET /next [] ");
 }
 
-TEST(HttpServer, WhatABrowserHasHasNoLength) {
+TEST(HttpServer, ANotModifiedAnswerHasNoLength) {
   const auto server = Serve([](const HttpRequest& request) {
     return request.target == "/had" ? HttpResponse{.status = 304} : Echo(request);
   });
@@ -90,7 +90,7 @@ TEST(HttpServer, WhatABrowserHasHasNoLength) {
   EXPECT_EQ(client.Ask("GET", "/next").body, "GET /next [] ") << "the connection goes on";
 }
 
-TEST(HttpServer, ClientsThatHoldBackABodyAreToldToSendIt) {
+TEST(HttpServer, AnswersExpectContinue) {
   const auto server = Serve(Echo, {.body_bytes = 100});
   const std::string expects = "Host: a\r\nExpect: 100-Continue\r\nContent-Length: ";
   HttpClient client(server->port());
@@ -104,7 +104,7 @@ TEST(HttpServer, ClientsThatHoldBackABodyAreToldToSendIt) {
   EXPECT_EQ(client.ReceiveReply().status, 413);
 }
 
-TEST(HttpServer, SaysNothingBeforeItsAnswerToWhoNeedsNoLeaveToSend) {
+TEST(HttpServer, SendsNoContinueWithoutExpect) {
   const auto server = Serve();
   const std::string expects = "Host: a\r\nExpect: 100-continue\r\n";
   HttpClient client(server->port());
@@ -133,7 +133,7 @@ TEST(HttpServer, RefusesWhatIsTooLongOrNoRequest) {
   EXPECT_EQ(chunked.ReceiveReply().status, 413);
 }
 
-TEST(HttpServer, CutsOffWhoIsSlow) {
+TEST(HttpServer, CutsOffSlowClients) {
   const auto server = Serve(Echo, {.patience = absl::Milliseconds(100)});
   HttpClient silent(server->port()), slow(server->port());
   slow.Send("GET / HTTP/1.1\r\nHost:");
@@ -142,7 +142,7 @@ TEST(HttpServer, CutsOffWhoIsSlow) {
   EXPECT_TRUE(Eventually([&] { return server->connections() == 0; }));
 }
 
-TEST(HttpServer, TakesSoManyConnectionsAndNoMore) {
+TEST(HttpServer, LimitsConnections) {
   const auto server = Serve(Echo, {.connections_of_address = 2});
   HttpClient first(server->port());
   {
@@ -155,7 +155,7 @@ TEST(HttpServer, TakesSoManyConnectionsAndNoMore) {
 }
 
 // More questions than it takes at a time are answered at once that they must wait; those on their way are answered.
-TEST(HttpServer, QuestionsThatWaitHoldUpNobodyElsesConnection) {
+TEST(HttpServer, WaitingRequestsDelayNoOtherConnection) {
   std::promise<void> go;
   const std::shared_future<void> gone = go.get_future().share();
   std::atomic<int> waiting = 0;
@@ -199,7 +199,7 @@ struct Held {
   }
 };
 
-TEST(HttpServer, WhoAsksMuchLeavesHandlersToOthers) {
+TEST(HttpServer, LimitsHandlersPerClient) {
   Held held;
   const auto server = held.Serve();
   std::vector<std::unique_ptr<HttpClient>> clients;
@@ -215,7 +215,7 @@ TEST(HttpServer, WhoAsksMuchLeavesHandlersToOthers) {
   for (const auto& client : clients) EXPECT_EQ(client->ReceiveReply().body, "slow") << "each has its turn";
 }
 
-TEST(HttpServer, AtItsEndNobodyWaitsForWhatIsAskedStill) {
+TEST(HttpServer, StopDropsWaitingRequests) {
   Held held;
   auto server = held.Serve();
   std::vector<std::unique_ptr<HttpClient>> clients;
@@ -231,7 +231,7 @@ TEST(HttpServer, AtItsEndNobodyWaitsForWhatIsAskedStill) {
   EXPECT_EQ(held.begun, 4);
 }
 
-TEST(HttpServer, AnswersThatNobodyReadsTakeSoMuchMemoryAndNoMore) {
+TEST(HttpServer, LimitsMemoryOfUnreadAnswers) {
   const std::string large(64 << 20, 'x');  // more than sockets hold
   const absl::Duration patience = absl::Hours(1);
   for (const HttpLimits& limits : {HttpLimits{.answer_bytes = 1 << 20, .patience = patience},
@@ -346,7 +346,7 @@ TEST(HttpServer, ToHeadAnswersWithoutAStream) {
 }
 
 // It must not fill the memory with what it does not take.
-TEST(HttpServer, AStreamEndsWhoseReaderDoesNotRead) {
+TEST(HttpServer, AStreamEndsIfItsClientDoesNotRead) {
   Hand hand;
   const auto server = Serve(hand.Handler(), {.stream_backlog = 4 << 20});
   HttpClient client(server->port());
@@ -413,7 +413,7 @@ TEST_F(HttpServerTls, ACertificateOfAnotherAuthorityEndsTheHandshake) {
   EXPECT_EQ(HttpClient(server_->port(), OfAnotherAuthority()).Ask("GET", "/").status, 0);
 }
 
-TEST_F(HttpServerTls, AnAuthorityThatIsReplacedIsTheNextConnections) {
+TEST_F(HttpServerTls, AReplacedAuthorityHoldsForTheNextConnection) {
   const TlsFiles eve = OfAnotherAuthority();
   const TlsFiles ann = pki::FilesIn(folder_ / "ann");
   HttpClient open(server_->port(), ann);

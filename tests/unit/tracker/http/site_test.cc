@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST_F(SiteTest, EveryAddressNeedsARoleOfTheTableOfCallsOrIsForAnybody) {
+TEST_F(SiteTest, EveryRouteNeedsAMethodOfTheAccessTableOrNoRole) {
   const std::set<std::string> for_anybody = {"POST /api/v1/session", "GET /healthz"};
   for (const Route& route : Routes()) {
     const std::string address = std::string(route.method) + " " + std::string(route.path);
@@ -26,7 +26,7 @@ TEST_F(SiteTest, EveryAddressNeedsARoleOfTheTableOfCallsOrIsForAnybody) {
   }
 }
 
-TEST_F(SiteTest, NothingIsSaidToWhoShowsNoKey) {
+TEST_F(SiteTest, WithoutAKeyNothingIsShown) {
   for (const Route& route : Routes()) {
     if (route.needs.empty()) continue;
     HttpRequest request = Request(std::string(route.method), std::string(route.path));
@@ -37,7 +37,7 @@ TEST_F(SiteTest, NothingIsSaidToWhoShowsNoKey) {
   }
 }
 
-TEST_F(SiteTest, SaysWhatAnAddressTakes) {
+TEST_F(SiteTest, NamesTheAllowedMethods) {
   EXPECT_EQ(Get("/api/v1/nothing").status, 404);
   EXPECT_EQ(Get("/api/v1/session/more").status, 404);
   const HttpResponse refusal = Answer(Request("PUT", "/api/v1/session"));
@@ -64,7 +64,7 @@ TEST_F(SiteTest, ABodyIsAnObjectOfTheRightType) {
 }
 
 // A form without fields has no body, and says a type all the same.
-TEST_F(SiteTest, WhatAFormSendsChangesNothing) {
+TEST_F(SiteTest, AFormChangesNothing) {
   const std::string id = SubmitJob("one");
   HttpRequest request = Request("POST", "/api/v1/jobs/" + id + "/cancel");
   for (const char* type : {"application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/plain"}) {

@@ -79,7 +79,7 @@ TEST_F(VisitorsTest, ATokenBecomesASessionWithItsRole) {
   EXPECT_EQ((*acts)[1].object(), "viewer/" + viewer->identity.name);
 }
 
-TEST_F(VisitorsTest, WhatIsAnsweredEitherWayIsNoRefusal) {
+TEST_F(VisitorsTest, OptionalChecksAreNotAudited) {
   const auto viewer = Identify(CookieOfNew(Role::kViewer));
   const std::string newest = (*membership_->audit().Newest(1))[0].method();
   EXPECT_TRUE(visitors_->May(*viewer, kList));
@@ -87,7 +87,7 @@ TEST_F(VisitorsTest, WhatIsAnsweredEitherWayIsNoRefusal) {
   EXPECT_EQ((*membership_->audit().Newest(1))[0].method(), newest);
 }
 
-TEST_F(VisitorsTest, AProofIsTheSameInAllThatHeAsks) {
+TEST_F(VisitorsTest, ProofIsEqualForAllRequestsOfAVisitor) {
   const std::string cookie = CookieOfNew(Role::kViewer);
   const std::string proof = visitors_->ProofOf(RequestWith("cookie", cookie));
   EXPECT_NE(proof, "");
@@ -96,7 +96,7 @@ TEST_F(VisitorsTest, AProofIsTheSameInAllThatHeAsks) {
   EXPECT_EQ(visitors_->ProofOf(RequestWith("", "")), "");
 }
 
-TEST_F(VisitorsTest, ATokenIsSpentAndNoOthersAreTaken) {
+TEST_F(VisitorsTest, ATokenIsUsedUpAndInvalidOnesAreRefused) {
   const std::string token = NewToken(Role::kClient);
   EXPECT_TRUE(visitors_->Begin(token, "", absl::Now()).ok());
   EXPECT_EQ(visitors_->Begin(token, "", absl::Now()).status().code(), absl::StatusCode::kUnauthenticated);
@@ -109,7 +109,7 @@ TEST_F(VisitorsTest, ATokenIsSpentAndNoOthersAreTaken) {
             absl::StatusCode::kPermissionDenied);
 }
 
-TEST_F(VisitorsTest, ACookieThatWasChangedIsNobodys) {
+TEST_F(VisitorsTest, AChangedCookieIsRefused) {
   const std::string cookie = CookieOfNew(Role::kAdmin);
   ASSERT_TRUE(Identify(cookie).ok());
   for (const size_t at : {size_t{20}, cookie.size() / 2, cookie.size() - 1}) {
@@ -132,7 +132,7 @@ TEST_F(VisitorsTest, ASessionOutlivesTheTrackerAndIsOfOneFarm) {
 }
 
 // Who has read the secret makes cookies as the tracker does, and signs them himself.
-TEST_F(VisitorsTest, ASessionThatAnotherAuthoritySignedIsNobodys) {
+TEST_F(VisitorsTest, ASessionOfAnotherAuthorityIsRefused) {
   ASSERT_TRUE(pki::MakeTrackerFolder(folder_ / "other", {"localhost"}, absl::Now()).ok());
   const auto other = Membership::Open({.folder = folder_ / "other"}).value();
   Gate gate(other.get());
@@ -146,7 +146,7 @@ TEST_F(VisitorsTest, ASessionThatAnotherAuthoritySignedIsNobodys) {
   EXPECT_EQ(Identify(cookie).status().code(), absl::StatusCode::kUnauthenticated);
 }
 
-TEST_F(VisitorsTest, ASessionEndsWhenItsNameIsRevokedOrItIsLeft) {
+TEST_F(VisitorsTest, ASessionEndsByRevocationOrLogout) {
   const auto revoked = Identify(CookieOfNew(Role::kViewer)), left = Identify(CookieOfNew(Role::kViewer));
   const Present welcome = visitors_->WhileWelcome(*revoked);
   EXPECT_TRUE(welcome());
@@ -160,7 +160,7 @@ TEST_F(VisitorsTest, ASessionEndsWhenItsNameIsRevokedOrItIsLeft) {
   EXPECT_EQ(visitors_->Check(*left, kList, "").code(), absl::StatusCode::kUnauthenticated);
 }
 
-TEST_F(VisitorsTest, ACertificateIsWhoItIsFor) {
+TEST_F(VisitorsTest, ACertificateIdentifiesItsVisitor) {
   const auto authority = pki::ReadAuthority(folder_ / "pki").value();
   ASSERT_TRUE(pki::IssueIdentity(*authority, folder_ / "ann", {Role::kClient, "ann"}, "localhost:1", absl::Now()).ok());
   HttpRequest request = RequestWith("cookie", CookieOfNew(Role::kViewer));
@@ -175,7 +175,7 @@ TEST_F(VisitorsTest, ACertificateIsWhoItIsFor) {
   EXPECT_EQ(visitors_->Identify(request).status().code(), absl::StatusCode::kUnauthenticated);
 }
 
-TEST(LoopbackVisitors, TheKeyIsTheUsers) {
+TEST(LoopbackVisitors, TheKeyIdentifiesTheUser) {
   const Visitors visitors(nullptr, nullptr, "secret", {"127.0.0.1", "localhost"});
   EXPECT_EQ(visitors.key().size(), 64);
   EXPECT_EQ(visitors.Identify(RequestWith("authorization", "Bearer " + visitors.key()))->identity.role, Role::kAdmin);
@@ -189,7 +189,7 @@ TEST(LoopbackVisitors, TheKeyIsTheUsers) {
   EXPECT_NE(visitors.key(), Visitors(nullptr, nullptr, "another", {}).key());
 }
 
-TEST_F(VisitorsTest, AnotherHostsNameIsRefused) {
+TEST_F(VisitorsTest, AForeignHostNameIsRefused) {
   EXPECT_EQ(Origin(*visitors_, RequestWith("", "")), absl::StatusCode::kOk);
   EXPECT_EQ(Origin(*visitors_, RequestWith("host", "Tracker.Lab")), absl::StatusCode::kOk);
   for (const char* host : {"", "evil.example", "localhost.evil.example:9191", "localhost@evil", "127.0.0.1"}) {

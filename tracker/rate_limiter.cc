@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracker/allowance.h"
+#include "tracker/rate_limiter.h"
 
 #include <algorithm>
 
 namespace hone::tracker {
 
-double Allowance::Now(const Left& left, absl::Time now) const {
+double RateLimiter::Now(const Left& left, absl::Time now) const {
   const double seconds = std::max(0.0, absl::ToDoubleSeconds(now - left.at));
   return std::min(rate_.at_once, left.amount + seconds * rate_.per_second);
 }
 
-bool Allowance::Take(const std::string& key, absl::Time now) {
+bool RateLimiter::Take(const std::string& key, absl::Time now) {
   if (left_.size() >= forget_at_) ForgetFull(now);
   Left& left = left_.try_emplace(key, Left{rate_.at_once, now}).first->second;
   left.amount = Now(left, now);
@@ -20,8 +20,9 @@ bool Allowance::Take(const std::string& key, absl::Time now) {
   return true;
 }
 
-// A key that has everything is as one never heard of. Doubling keeps this rare where many are in use.
-void Allowance::ForgetFull(absl::Time now) {
+// Drops keys with a full bucket, which behave like unknown keys. Doubling forget_at_ keeps this rare when many keys are
+// in use.
+void RateLimiter::ForgetFull(absl::Time now) {
   std::erase_if(left_, [&](const auto& entry) { return Now(entry.second, now) >= rate_.at_once; });
   forget_at_ = std::max<size_t>(64, 2 * left_.size());
 }
