@@ -14,7 +14,7 @@
 namespace hone::schedule {
 namespace {
 
-// select(condition, load, 0), or the load alone.
+// A value that a copy can move: a load, or select(condition, load, 0).
 struct Moved {
   ir::Expr load, condition;
 };
@@ -30,7 +30,7 @@ absl::StatusOr<Moved> MovedBy(const Nest& nest) {
       fmt::format("stage {} computes: a copy moves what it loads as it is, or zeros", nest.stage.buffer->name));
 }
 
-// Whether the element's place moves by one with every iteration of the loop.
+// Whether each iteration of the loop reads the element directly after that of the iteration before.
 bool LiesAlong(const ir::Load& load, const std::string& loop, const ir::Ranges& ranges) {
   ir::Linear place;
   int64_t row = 1, step = 0;
@@ -38,7 +38,8 @@ bool LiesAlong(const ir::Load& load, const std::string& loop, const ir::Ranges& 
     place.Add(ir::ToLinear(ir::Simplify(load.indices[d], ranges), ranges), row);
     row *= load.buffer->shape[d];
   }
-  place = ir::ToLinear(ir::FromLinear(place), ranges);  // of a fused loop, dimensions have a quotient and a remainder
+  place = ir::ToLinear(ir::FromLinear(place), ranges);  // indices of a fused loop have a quotient in one dimension and
+                                                        // a remainder in another, which cancel here
   for (const auto& [atom, factor] : place.terms) {
     if (!ir::UsesVar(atom, loop)) continue;
     if (atom.As<ir::Var>() == nullptr) return false;
@@ -47,8 +48,8 @@ bool LiesAlong(const ir::Load& load, const std::string& loop, const ir::Ranges& 
   return step == 1;
 }
 
-// The load of the first element of `count` that lie side by side, at a place that is surely aligned to all of them, or
-// as a group's copies are.
+// The load of the first of `count` contiguous elements. Its address must be a multiple of their size, or of
+// kGroupCopyAlignment for a bulk copy.
 absl::StatusOr<ir::Expr> First(const ir::Expr& e, const std::string& loop, int64_t count, const ir::Ranges& ranges) {
   const ir::Load* load = e.As<ir::Load>();
   const std::string& name = load->buffer->name;
@@ -67,8 +68,9 @@ absl::StatusOr<ir::Expr> First(const ir::Expr& e, const std::string& loop, int64
       "a copy of {} elements of {} may begin where {} does not divide: copy fewer at once", count, name, aligned));
 }
 
-// Of the pipelines around that loop of the nest the innermost, which alone has copies under way when the loop begins:
-// it waited for those of the others. Null: there is none, or a loop between them waits for all.
+// The innermost pipelined loop around loop `position` of the nest. Only its copies are in flight when that loop begins,
+// because it waits for the copies of pipelines further out. Null if there is none, or if a loop in between waits for
+// all.
 const Loop* PipelineAround(const State& state, const Nest& nest, size_t position) {
   for (const Nest* inside = &nest;;) {
     while (position-- > 0) {
@@ -124,7 +126,7 @@ absl::StatusOr<ir::Expr> ForAll(const ir::Expr& condition, const std::string& lo
         fmt::format("a condition holds for a part of the {} elements of one copy only: copy fewer at once", count));
   };
   if (binary == nullptr || binary->a.type() != ir::kIndexType) return differs();
-  // count * q + i < 0 for 0 <= i < count says the same as q < 0.
+  // For 0 <= i < count, count * q + i < 0 is equivalent to q < 0.
   const bool strict = binary->op == ir::BinaryOp::kLt || binary->op == ir::BinaryOp::kGe;
   const bool other = binary->op == ir::BinaryOp::kLe || binary->op == ir::BinaryOp::kGt;
   if (!strict && !other) return differs();

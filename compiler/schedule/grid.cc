@@ -14,7 +14,7 @@ int64_t Extent(const Nest& nest, ir::LoopKind kind) {
   return extent;
 }
 
-// Whether the nest is computed inside loops over lanes of nests around it: its own lanes then take turns.
+// Whether the nest is computed inside a lane loop of an enclosing nest. Its own lane loops then add no lanes.
 bool IsInsideLanes(const State& state, const Nest& nest) {
   for (const Nest* inside = &nest; !inside->AtRoot();) {
     const Nest* around = state.FindNest(inside->at_stage);

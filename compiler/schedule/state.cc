@@ -136,7 +136,7 @@ absl::Status CheckUnscheduled(const State& state, const Nest& nest) {
 
 namespace {
 
-// How many of the nest's stage there are in memory, one for each of several iterations.
+// How many copies of the nest's storage exist: one per pipeline buffer.
 int64_t Buffers(const State& state, const Nest& nest) {
   if (nest.copy == 0 || nest.AtRoot()) return 1;
   for (const Loop& loop : state.FindNest(nest.at_stage)->loops) {

@@ -39,7 +39,7 @@ absl::Status CheckStage(const CopyAsync& step, const Nest& nest) {
       fmt::format("lanes share out stage {}, of which a copy is the group's", step.stage));
 }
 
-// One copy is all iterations of the innermost loop.
+// The copy replaces the innermost loop, which must have exactly `count` iterations.
 absl::Status CheckCopiedLoop(const Nest& nest, int64_t count) {
   const Loop* last = nest.loops.empty() ? nullptr : &nest.loops.back();
   const ir::IntImm* extent = last == nullptr ? nullptr : last->extent.As<ir::IntImm>();

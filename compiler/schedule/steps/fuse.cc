@@ -5,7 +5,7 @@
 
 namespace hone::schedule {
 
-// outer, inner -> f with outer = f / extent(inner) and inner = f % extent(inner).
+// Replaces outer and inner by f, with outer = f / extent(inner) and inner = f % extent(inner).
 absl::Status Apply(const Fuse& step, State& state) {
   size_t position = 0;
   Nest* nest = state.FindLoop(step.outer, &position);

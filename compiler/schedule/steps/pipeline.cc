@@ -16,8 +16,8 @@ bool IsCopiedAt(const Nest& nest, const Nest& reader, const Loop& loop) {
   return nest.copy > 0 && nest.at_stage == reader.stage.buffer->name && nest.at_loop == loop.name;
 }
 
-// Instructions go on behind the end of an iteration only where nothing of it but copies fills what they read, and where
-// their sums are all there is: registers, which no loop inside tells apart.
+// Instructions may outlast their iteration only if nothing but copies fills what they read, and if their accumulators
+// stay in registers for the whole reduction.
 absl::Status CheckRunning(const Pipeline& step, const State& state, const Nest& nest, size_t position) {
   if (step.running == 0) return absl::OkStatus();
   if (!nest.instruction.has_value() || !ir::EntryOf(*nest.instruction).blocks) {
@@ -81,7 +81,7 @@ absl::Status Apply(const Pipeline& step, State& state) {
   HONE_RETURN_IF_ERROR(CheckRunning(step, state, *nest, position));
   loop.buffers = step.buffers;
   loop.running = step.running;
-  // A buffer begins where the one before it ends, which need not be where a copy may begin.
+  // Consecutive buffers lie directly behind one another, so the second may start at an unaligned address.
   for (const Nest& other : state.nests) {
     if (IsCopiedAt(other, *nest, loop)) HONE_RETURN_IF_ERROR(CheckCopy(state, other));
   }

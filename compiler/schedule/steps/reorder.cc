@@ -37,7 +37,7 @@ absl::Status Apply(const Reorder& step, State& state) {
   for (const size_t place : places) picked.push_back(nest->loops[place]);
   std::sort(places.begin(), places.end());
   for (size_t i = 0; i < places.size(); ++i) nest->loops[places[i]] = std::move(picked[i]);
-  // A loop whose extent depends on another must stay inside it.
+  // A loop must stay inside the loops that its extent depends on.
   for (size_t i = 0; i < nest->loops.size(); ++i) {
     for (size_t j = i + 1; j < nest->loops.size(); ++j) {
       if (ir::UsesVar(nest->loops[i].extent, nest->loops[j].name)) {

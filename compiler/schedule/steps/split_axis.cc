@@ -7,8 +7,9 @@
 
 namespace hone::schedule {
 
-// t[.., i, ..] = v(i)  ==>  t[.., ix, iy, ..] = v(ix * factor + iy); t[.., e, ..]  ==>  t[.., e / factor, e % factor,
-// ..]. The last group has elements beyond the axis where the factor does not divide it: they are computed, not read.
+// t[.., i, ..] = v(i)  ==>  t[.., ix, iy, ..] = v(ix * factor + iy), and readers of t[.., e, ..] read
+// t[.., e / factor, e % factor, ..]. If the factor does not divide the axis, the last group has extra elements. They
+// are computed but never read.
 absl::Status Apply(const SplitAxis& step, State& state) {
   Nest* nest = state.FindNest(step.stage);
   if (nest == nullptr) return absl::NotFoundError(fmt::format("no stage {}", step.stage));

@@ -6,7 +6,7 @@
 namespace hone::schedule {
 namespace {
 
-constexpr int64_t kMaxPad = 64;  // a row of banks, and more
+constexpr int64_t kMaxPad = 64;  // elements; more than one row of memory banks
 
 }  // namespace
 

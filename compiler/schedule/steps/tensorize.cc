@@ -11,13 +11,13 @@
 namespace hone::schedule {
 namespace {
 
-// What a stage is asked for beyond a guard, as it is computed as select(condition && ..., x, 0).
+// A stage whose value is select(condition && ..., x, 0), so that it is 0 wherever the condition fails.
 struct Zeros {
   Nest* source;
-  ir::Expr condition;  // in terms of its axes
+  ir::Expr condition;  // in terms of the axes of source
 };
 
-// Empty if what is loaded is not surely 0 wherever the guard does not hold.
+// The source of the load, if its elements are 0 wherever the guard fails; else empty.
 std::optional<Zeros> ZerosBeyond(State& state, const Nest& nest, const ir::Load& load, const ir::Expr& guard) {
   const ir::Ranges ranges = state.LoopRanges();
   Nest* source = state.FindNest(load.buffer->name);
@@ -35,7 +35,8 @@ std::optional<Zeros> ZerosBeyond(State& state, const Nest& nest, const ir::Load&
   return found == conditions.end() ? std::nullopt : std::optional(Zeros{source, *found});
 }
 
-// The instruction does all its steps or none: a guard that tells them apart must not matter, and goes.
+// Removes guards on the instruction's loops. An instruction always does all its steps, so such a guard is only legal if
+// the steps beyond it add 0.
 absl::Status DropGuards(State& state, const Factors& factors, Nest& nest, const InstructionLoops& loops) {
   std::vector<ir::Expr> kept;
   std::vector<Zeros> needed;
@@ -58,7 +59,7 @@ absl::Status DropGuards(State& state, const Factors& factors, Nest& nest, const 
     }
     needed.push_back(*std::move(zeros));
   }
-  // What would be asked for no more is read now.
+  // The zeros beyond these conditions are read from here on, so the conditions are no tail guards any more.
   for (const auto& [source, condition] : needed) {
     std::erase_if(source->ends, [&](const ir::Expr& end) { return ir::Equal(end, condition); });
   }
@@ -71,7 +72,7 @@ absl::Status CheckLoop(const Nest& nest, size_t position, int64_t extent, bool r
   if (loop.kind != ir::LoopKind::kSerial) {
     return absl::FailedPreconditionError(fmt::format("loop {} is annotated already", loop.name));
   }
-  // A reduction may be shorter, unless it has chunks: what it lacks must then be zeros.
+  // Without chunks the reduction loop may be shorter than the instruction; the missing steps must then read zeros.
   const bool fits = may_be_shorter ? loop.max_extent <= extent : loop.max_extent == extent;
   if (loop.reduce != reduce || loop.extent.As<ir::IntImm>() == nullptr || !fits) {
     return absl::FailedPreconditionError(fmt::format("loop {} stands where the instruction {} {} iterations", loop.name,
