@@ -39,7 +39,7 @@ class LoopBuilder {
         storage_[buffer.get()] = buffer;
       } else {
         storage_[buffer.get()] =
-            ir::MakeBuffer(buffer->name, buffer->dtype, schedule::StoredShape(state, nest), nest.scope);
+            ir::MakeBuffer(buffer->name, buffer->dtype, schedule::StoredShape(state, nest), nest.storage.scope);
       }
     }
   }
@@ -127,7 +127,7 @@ class LoopBuilder {
   // Skips `s`, at depth `position`, where it would only add zeros. Only conditions on the outermost reduction loops are
   // tested, because further inside a test costs more than it saves.
   static ir::Stmt Contributing(const Nest& nest, size_t position, ir::Stmt s) {
-    if (nest.contributes.empty() || position == 0 || nest.MergedLoop() != nullptr) return s;
+    if (nest.conditions.contributes.empty() || position == 0 || nest.MergedLoop() != nullptr) return s;
     const auto decides = [](const Loop& l) { return l.reduce && l.kind == ir::LoopKind::kSerial; };
     const auto first = nest.loops.begin() + static_cast<std::ptrdiff_t>(FirstReduction(nest));
     const auto end = std::find_if_not(first, nest.loops.end(), decides);
@@ -135,7 +135,7 @@ class LoopBuilder {
     for (const Loop& loop : nest.loops) {
       if (loop.max_extent == 1) single[loop.name] = ir::Expr(0);
     }
-    for (const ir::Expr& condition : nest.contributes) {
+    for (const ir::Expr& condition : nest.conditions.contributes) {
       const ir::Expr here = ir::Substitute(ir::Substitute(condition, nest.bindings), single);
       const auto uses = [&](const Loop& l) { return ir::UsesVar(here, l.name); };
       const auto last = std::find_if(nest.loops.rbegin(), nest.loops.rend(), uses).base();
@@ -154,7 +154,7 @@ class LoopBuilder {
 
   ir::Stmt Innermost(const Nest& nest) {
     if (nest.MergedLoop() != nullptr) return Merge(nest);
-    if (nest.copy > 0) return Guarded(nest, Copy(nest));
+    if (nest.copy.elements > 0) return Guarded(nest, Copy(nest));
     return Guarded(nest, nest.instruction.has_value() ? Instruction(nest) : Update(nest));
   }
 
@@ -162,8 +162,8 @@ class LoopBuilder {
   std::vector<const Nest*> Producers(const Nest& nest, const Loop& loop, bool copied) const {
     std::vector<const Nest*> producers;
     for (const Nest& producer : state_.nests) {
-      if (producer.at_stage != nest.stage.buffer->name || producer.at_loop != loop.name) continue;
-      if ((producer.copy > 0) == copied) producers.push_back(&producer);
+      if (producer.place.stage != nest.stage.buffer->name || producer.place.loop != loop.name) continue;
+      if ((producer.copy.elements > 0) == copied) producers.push_back(&producer);
     }
     return producers;
   }
@@ -250,7 +250,7 @@ class LoopBuilder {
     }
     const ir::Type type{nest.stage.buffer->dtype, 1};
     ir::Stmt stmt = Store(nest, ir::Identity(nest.stage.reduction, type), rename);
-    for (const ir::Expr& guard : nest.guards) {
+    for (const ir::Expr& guard : nest.conditions.guards) {
       const bool reduces = std::any_of(nest.loops.begin(), nest.loops.end(),
                                        [&](const Loop& l) { return l.reduce && ir::UsesVar(guard, l.name); });
       if (!reduces) stmt = ir::MakeIf(ir::Substitute(guard, rename), stmt);
@@ -273,7 +273,7 @@ class LoopBuilder {
   // Builds the lane reduction. All lanes must reach it, so the guards become its mask.
   ir::Stmt Merge(const Nest& nest) const {
     ir::Expr mask;
-    for (const ir::Expr& guard : nest.guards) mask = mask.defined() ? mask && guard : guard;
+    for (const ir::Expr& guard : nest.conditions.guards) mask = mask.defined() ? mask && guard : guard;
     const Loop& merged = *nest.MergedLoop();
     return ir::MakeMerge({nest.stage.reduction, ir::MakeLoad(storage_.at(nest.stage.buffer.get()), Indices(nest, {})),
                           mask, ir::MakeVar(merged.name), merged.max_extent,
@@ -298,7 +298,7 @@ class LoopBuilder {
   }
 
   static ir::Stmt Guarded(const Nest& nest, ir::Stmt stmt) {
-    for (const ir::Expr& guard : nest.guards) stmt = ir::MakeIf(guard, stmt);
+    for (const ir::Expr& guard : nest.conditions.guards) stmt = ir::MakeIf(guard, stmt);
     return stmt;
   }
 
@@ -358,29 +358,29 @@ absl::Status CheckLegal(const State& state, const target::Target& target) {
       return absl::FailedPreconditionError(
           fmt::format("stage {} is copied by groups, which those of the target do not", nest.stage.buffer->name));
     }
-    if (nest.copy > 0 && target.memory.shared_bytes == 0) {
+    if (nest.copy.elements > 0 && target.memory.shared_bytes == 0) {
       return absl::FailedPreconditionError(
           fmt::format("stage {} is copied asynchronously to shared memory, which the target does not have",
                       nest.stage.buffer->name));
     }
-    if (!nest.AtRoot() && nest.scope == ir::Scope::kLocal) {
+    if (!nest.AtRoot() && nest.storage.scope == ir::Scope::kLocal) {
       int64_t bytes = ir::SizeOf(nest.stage.buffer->dtype);
-      for (const int64_t extent : nest.storage_shape) bytes *= std::max<int64_t>(extent, 1);
+      for (const int64_t extent : nest.storage.shape) bytes *= std::max<int64_t>(extent, 1);
       local_bytes[&schedule::RootOf(state, nest)] += bytes;
     }
-    if (nest.AtRoot() && nest.scope != ir::Scope::kWorkspace) {
+    if (nest.AtRoot() && nest.storage.scope != ir::Scope::kWorkspace) {
       return absl::FailedPreconditionError(fmt::format("stage {} is stored in {} memory but not computed inside a loop",
-                                                       nest.stage.buffer->name, ir::Name(nest.scope)));
+                                                       nest.stage.buffer->name, ir::Name(nest.storage.scope)));
     }
     const bool bound = nest.HasLoop(ir::LoopKind::kGroup) || nest.HasLoop(ir::LoopKind::kLane);
-    if (bound && !nest.shifted.empty()) {
+    if (bound && !nest.overlapping.empty()) {
       return absl::FailedPreconditionError(
-          fmt::format("tiles of loop {} overlap: lanes would write the same elements", nest.shifted.front()));
+          fmt::format("tiles of loop {} overlap: lanes would write the same elements", nest.overlapping.front()));
     }
     bool in_reduction = false;
     for (const Loop& loop : nest.loops) {
       in_reduction |= loop.reduce;
-      if (std::ranges::find(nest.shifted, loop.name) == nest.shifted.end()) continue;
+      if (std::ranges::find(nest.overlapping, loop.name) == nest.overlapping.end()) continue;
       if (in_reduction) {
         return absl::FailedPreconditionError(
             fmt::format("tiles of loop {} overlap inside a reduction and would be added twice", loop.name));

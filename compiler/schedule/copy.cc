@@ -77,13 +77,14 @@ const Loop* PipelineAround(const State& state, const Nest& nest, size_t position
       const Loop& loop = inside->loops[position];
       if (loop.buffers > 1) return &loop;
       const bool waits = std::ranges::any_of(state.nests, [&](const Nest& other) {
-        return other.copy > 0 && other.at_stage == inside->stage.buffer->name && other.at_loop == loop.name;
+        return other.copy.elements > 0 && other.place.stage == inside->stage.buffer->name &&
+               other.place.loop == loop.name;
       });
       if (waits) return nullptr;
     }
     if (inside->AtRoot()) return nullptr;
-    const std::string& loop = inside->at_loop;
-    inside = state.FindNest(inside->at_stage);
+    const std::string& loop = inside->place.loop;
+    inside = state.FindNest(inside->place.stage);
     position = static_cast<size_t>(std::ranges::find(inside->loops, loop, &Loop::name) - inside->loops.begin()) + 1;
   }
 }
@@ -141,7 +142,7 @@ absl::StatusOr<ir::Expr> ForAll(const ir::Expr& condition, const std::string& lo
 absl::StatusOr<ir::Stmt> CopyOf(const State& state, const Nest& nest, const ir::Buffer& storage,
                                 const std::function<ir::Expr(const ir::Expr&)>& load) {
   const ir::Ranges ranges = state.LoopRanges();
-  const std::string loop = nest.copy > 1 ? nest.loops.back().name : "";
+  const std::string loop = nest.copy.elements > 1 ? nest.loops.back().name : "";
   HONE_ASSIGN_OR_RETURN(Moved moved, MovedBy(nest));
   moved.load = load(moved.load);
   if (nest.IsCopiedByGroup() && moved.condition.defined()) {
@@ -157,12 +158,12 @@ absl::StatusOr<ir::Stmt> CopyOf(const State& state, const Nest& nest, const ir::
   std::vector<ir::Expr> axes;
   for (const ir::Axis& axis : nest.stage.axes) axes.push_back(nest.bindings.at(axis.name));
   const ir::Expr place = ir::MakeLoad(storage, StoredIndices(state, nest, std::move(axes)));
-  HONE_ASSIGN_OR_RETURN(const ir::Expr to, First(place, loop, nest.copy, ranges));
-  HONE_ASSIGN_OR_RETURN(const ir::Expr from, First(moved.load, loop, nest.copy, ranges));
+  HONE_ASSIGN_OR_RETURN(const ir::Expr to, First(place, loop, nest.copy.elements, ranges));
+  HONE_ASSIGN_OR_RETURN(const ir::Expr from, First(moved.load, loop, nest.copy.elements, ranges));
   if (moved.condition.defined()) {
-    HONE_ASSIGN_OR_RETURN(moved.condition, ForAll(moved.condition, loop, nest.copy, ranges));
+    HONE_ASSIGN_OR_RETURN(moved.condition, ForAll(moved.condition, loop, nest.copy.elements, ranges));
   }
-  return ir::MakeCopy(storage, to.As<ir::Load>()->indices, from, moved.condition, nest.copy, nest.copy_groups);
+  return ir::MakeCopy(storage, to.As<ir::Load>()->indices, from, moved.condition, nest.copy.elements, nest.copy.groups);
 }
 
 absl::Status CheckCopy(const State& state, const Nest& nest) {
@@ -173,7 +174,7 @@ absl::Status CheckCopy(const State& state, const Nest& nest) {
     const Nest* source = state.FindNest(load.buffer.get());
     if (source == nullptr || source->AtRoot()) return e;
     return ir::MakeLoad(
-        ir::MakeBuffer(load.buffer->name, load.buffer->dtype, StoredShape(state, *source), source->scope),
+        ir::MakeBuffer(load.buffer->name, load.buffer->dtype, StoredShape(state, *source), source->storage.scope),
         StoredIndices(state, *source, load.indices));
   };
   return CopyOf(state, nest, storage, stored).status();

@@ -62,7 +62,7 @@ absl::Status CheckBound(const State& state, const Nest& nest, size_t position, i
   if (loop.extent.As<ir::IntImm>() == nullptr) {
     return absl::FailedPreconditionError(fmt::format("loop {} has no constant extent", loop.name));
   }
-  const bool shared = !nest.AtRoot() && (ir::IsShared(nest.scope) || loop.reduce);
+  const bool shared = !nest.AtRoot() && (ir::IsShared(nest.storage.scope) || loop.reduce);
   if (!nest.AtRoot() && (!shared || kind == ir::LoopKind::kGroup)) {
     return absl::FailedPreconditionError(
         fmt::format("stage {} is inside another: only what it stores in shared memory is spread over lanes", stage));
@@ -76,7 +76,8 @@ absl::Status CheckBound(const State& state, const Nest& nest, size_t position, i
         fmt::format("loop {} is around loop {}: reorder bound loops to the front", nest.loops[i].name, loop.name));
   }
   for (const Nest& other : state.nests) {
-    if (kind == ir::LoopKind::kLane && nest.AtRoot() && other.at_stage == stage && ir::IsShared(other.scope)) {
+    if (kind == ir::LoopKind::kLane && nest.AtRoot() && other.place.stage == stage &&
+        ir::IsShared(other.storage.scope)) {
       return absl::FailedPreconditionError(fmt::format(
           "stage {} in shared memory is computed inside already: bind the lanes first", other.stage.buffer->name));
     }

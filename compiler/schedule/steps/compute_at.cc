@@ -32,10 +32,10 @@ struct Inside {
     while (nest != &target) {
       for (const Loop& loop : nest->loops) inner->insert(loop.name);
       if (nest->AtRoot()) return false;
-      const Nest* parent = state.FindNest(nest->at_stage);
+      const Nest* parent = state.FindNest(nest->place.stage);
       if (parent == &target) {
         const auto at = std::find_if(target.loops.begin(), target.loops.end(),
-                                     [&](const Loop& l) { return l.name == nest->at_loop; });
+                                     [&](const Loop& l) { return l.name == nest->place.loop; });
         if (at - target.loops.begin() < static_cast<std::ptrdiff_t>(position)) return false;
       }
       nest = parent;
@@ -47,7 +47,7 @@ struct Inside {
 
   // Shared memory holds the region that all lanes need, so every lane loop counts as inside.
   void AddLanes(std::set<std::string, std::less<>>* inner) const {
-    for (const Nest* nest = &target;; nest = state.FindNest(nest->at_stage)) {
+    for (const Nest* nest = &target;; nest = state.FindNest(nest->place.stage)) {
       for (const Loop& loop : nest->loops) {
         if (loop.kind == ir::LoopKind::kLane) inner->insert(loop.name);
       }
@@ -115,7 +115,8 @@ std::optional<Region> Union(const Region& a, const Region& b, const ir::Ranges& 
 
 // Whether the condition is one of the nest's tail guards.
 bool IsEnd(const Nest& nest, const ir::Expr& condition) {
-  return std::ranges::any_of(nest.ends, [&](const ir::Expr& end) { return ir::Equal(end, condition); });
+  return std::ranges::any_of(nest.conditions.tail_guards,
+                             [&](const ir::Expr& end) { return ir::Equal(end, condition); });
 }
 
 class RegionInference {
@@ -225,7 +226,7 @@ ir::Expr WithoutEnds(const State& state, const Nest& reader, const ir::Expr& e, 
 
 void DropEnds(State& state, const Nest& producer) {
   for (Nest& reader : state.nests) {
-    if (reader.ends.empty() || !Reads(reader.stage, producer.stage.buffer.get())) continue;
+    if (reader.conditions.tail_guards.empty() || !Reads(reader.stage, producer.stage.buffer.get())) continue;
     reader.stage.value = WithoutEnds(state, reader, reader.stage.value, producer);
   }
 }
@@ -256,7 +257,7 @@ absl::Status Apply(const ComputeAt& step, State& state) {
     return absl::FailedPreconditionError(fmt::format("loop {} is annotated", step.loop));
   }
   if (absl::Status status = CheckNoStatement(*target, position); !status.ok()) return status;
-  const Inside where{state, *target, position, ir::IsShared(producer->scope)};
+  const Inside where{state, *target, position, ir::IsShared(producer->storage.scope)};
   HONE_ASSIGN_OR_RETURN(const std::vector<Region> regions, RegionInference(state, *producer, where).Run());
 
   ir::Ranges ranges = state.LoopRanges();
@@ -272,8 +273,8 @@ absl::Status Apply(const ComputeAt& step, State& state) {
     ranges[axis.name] = {0, region.max_extent - 1};  // the region may be wider than the axis
     const ir::Expr value = ir::Simplify(region.base + ir::MakeVar(axis.name), ranges);
     producer->bindings[axis.name] = value;
-    producer->origin.push_back(region.base);
-    producer->storage_shape[d] = region.max_extent;
+    producer->storage.origin.push_back(region.base);
+    producer->storage.shape[d] = region.max_extent;
     const ir::Interval last = ir::BoundsOf(region.base + region.extent - ir::Expr(1), ranges);
     axis_ranges[axis.name] = {ir::BoundsOf(region.base, ranges).low, last.high};
     // Readers with masked tails or padding may ask for elements outside the producer.
@@ -284,11 +285,11 @@ absl::Status Apply(const ComputeAt& step, State& state) {
   }
   if (!inside.empty()) {
     producer->stage.value = ProtectLoads(producer->stage.value, inside, axis_ranges);
-    for (const auto& [axis, within] : inside) CollectConditions(within, &producer->ends);
+    for (const auto& [axis, within] : inside) CollectConditions(within, &producer->conditions.tail_guards);
   }
-  if (!ir::IsShared(producer->scope)) producer->scope = ir::Scope::kLocal;
-  producer->at_stage = target->stage.buffer->name;
-  producer->at_loop = step.loop;
+  if (!ir::IsShared(producer->storage.scope)) producer->storage.scope = ir::Scope::kLocal;
+  producer->place.stage = target->stage.buffer->name;
+  producer->place.loop = step.loop;
   DropEnds(state, *producer);
   return absl::OkStatus();
 }

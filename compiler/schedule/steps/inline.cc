@@ -17,7 +17,7 @@ absl::Status Apply(const Inline& step, State& state) {
   }
   for (const Nest& other : state.nests) {
     // The inferred regions of producers inside this stage do not cover the reads that move elsewhere.
-    if (other.at_stage == step.stage) {
+    if (other.place.stage == step.stage) {
       return absl::FailedPreconditionError(
           fmt::format("stage {} is computed inside stage {}", other.stage.buffer->name, step.stage));
     }

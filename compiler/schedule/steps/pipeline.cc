@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kMostBuffers = 8;
 
 bool IsCopiedAt(const Nest& nest, const Nest& reader, const Loop& loop) {
-  return nest.copy > 0 && nest.at_stage == reader.stage.buffer->name && nest.at_loop == loop.name;
+  return nest.copy.elements > 0 && nest.place.stage == reader.stage.buffer->name && nest.place.loop == loop.name;
 }
 
 // Instructions may outlast their iteration only if nothing but copies fills what they read, and if their accumulators
@@ -30,7 +30,7 @@ absl::Status CheckRunning(const Pipeline& step, const State& state, const Nest& 
   }
   const Loop& loop = nest.loops[position];
   const bool loads = ir::EntryOf(*nest.instruction).loads_a;
-  bool registers = loop.reduce && nest.guards.empty() && nest.contributes.empty(), steps = false;
+  bool registers = loop.reduce && nest.conditions.guards.empty() && nest.conditions.contributes.empty(), steps = false;
   for (size_t i = position + 1; i < nest.loops.size() - nest.StatementLoops(); ++i) {
     const Loop& inside = nest.loops[i];
     registers &= (inside.reduce && !loads) || inside.kind == ir::LoopKind::kUnrolled;
@@ -47,9 +47,9 @@ absl::Status CheckRunning(const Pipeline& step, const State& state, const Nest& 
                     nest.stage.buffer->name, loop.name));
   }
   for (const Nest& other : state.nests) {
-    if (other.at_stage != nest.stage.buffer->name || IsCopiedAt(other, nest, loop)) continue;
+    if (other.place.stage != nest.stage.buffer->name || IsCopiedAt(other, nest, loop)) continue;
     for (size_t i = position; i < nest.loops.size(); ++i) {
-      if (nest.loops[i].name != other.at_loop) continue;
+      if (nest.loops[i].name != other.place.loop) continue;
       return absl::FailedPreconditionError(
           fmt::format("instructions of stage {} cannot go on while stage {} is computed, which they may read",
                       nest.stage.buffer->name, other.stage.buffer->name));

@@ -17,7 +17,7 @@ std::vector<Loop> LoopsAround(State& state, const Nest& nest) {
   std::vector<Loop> loops;
   if (!nest.AtRoot()) {
     size_t position = 0;
-    const Nest& reader = *state.FindLoop(nest.at_loop, &position);
+    const Nest& reader = *state.FindLoop(nest.place.loop, &position);
     loops = LoopsAround(state, reader);
     const size_t inside = loops.size() - reader.loops.size() + position + 1;
     loops.resize(inside);

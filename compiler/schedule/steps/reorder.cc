@@ -25,9 +25,9 @@ absl::Status Apply(const Reorder& step, State& state) {
   }
   if (nest == nullptr) return absl::OkStatus();
   for (const Nest& other : state.nests) {
-    if (other.at_stage == nest->stage.buffer->name) {
+    if (other.place.stage == nest->stage.buffer->name) {
       return absl::FailedPreconditionError(
-          fmt::format("stage {} is already computed at a loop of {}", other.stage.buffer->name, other.at_stage));
+          fmt::format("stage {} is already computed at a loop of {}", other.stage.buffer->name, other.place.stage));
     }
   }
   for (const size_t place : places) {

@@ -44,7 +44,7 @@ absl::Status Apply(const SkipPadding& step, State& state) {
   });
   if (conditions.empty())
     return absl::FailedPreconditionError(fmt::format("stage {} multiplies nothing that is padded with 0", step.stage));
-  nest->contributes = std::move(conditions);
+  nest->conditions.contributes = std::move(conditions);
   nest->touched = true;  // region steps would replace the axes that the conditions name
   return absl::OkStatus();
 }

@@ -48,11 +48,11 @@ absl::Status Apply(const Split& step, State& state) {
   if (!exact) {
     switch (step.tail) {
       case Tail::kMask:
-        nest->guards.push_back(start + ir::MakeVar(inner.name) < loop.extent);
+        nest->conditions.guards.push_back(start + ir::MakeVar(inner.name) < loop.extent);
         break;
       case Tail::kShift:
         start = ir::Min(start, ir::Expr(loop.max_extent - factor));
-        nest->shifted.push_back(outer.name);
+        nest->overlapping.push_back(outer.name);
         break;
       case Tail::kPeel:
         inner.extent = ir::Min(ir::Expr(factor), ir::Expr(loop.max_extent) - start);
@@ -60,13 +60,13 @@ absl::Status Apply(const Split& step, State& state) {
     }
   }
   // If tiles of the split loop overlapped, those of both new loops count as overlapping.
-  if (std::erase(nest->shifted, loop.name) > 0) {
-    nest->shifted.insert(nest->shifted.end(), {outer.name, inner.name});
+  if (std::erase(nest->overlapping, loop.name) > 0) {
+    nest->overlapping.insert(nest->overlapping.end(), {outer.name, inner.name});
   }
   const ir::VarMap map{{loop.name, start + ir::MakeVar(inner.name)}};
   for (auto& [axis, binding] : nest->bindings) binding = ir::Substitute(binding, map);
   // The new guard names only the new loops, so the substitution does not change it.
-  for (ir::Expr& guard : nest->guards) guard = ir::Substitute(guard, map);
+  for (ir::Expr& guard : nest->conditions.guards) guard = ir::Substitute(guard, map);
   // Extents of peeled tails inside may use the split loop. Beyond the end of a masked tail they are evaluated at the
   // split loop's last iteration.
   const bool beyond = !exact && step.tail == Tail::kMask;

@@ -31,7 +31,7 @@ absl::Status Apply(const SplitAxis& step, State& state) {
   const int64_t extent = axis->extent, groups = (extent + step.factor - 1) / step.factor;
   const ir::Axis outer{step.axis + "x", groups}, inner{step.axis + "y", step.factor};
   const ir::Expr factor(step.factor);
-  std::vector<ir::Expr> ends = nest->ends;
+  std::vector<ir::Expr> ends = nest->conditions.tail_guards;
   if (groups * step.factor > extent) {
     ir::Ranges ranges = AxisRanges(stage);
     ranges[step.axis] = {0, groups * step.factor - 1};
@@ -48,10 +48,10 @@ absl::Status Apply(const SplitAxis& step, State& state) {
   const ir::Buffer old = stage.buffer;
   stage.buffer = ir::MakeBuffer(old->name, old->dtype, std::move(shape));
   const ir::Buffer divided = stage.buffer;
-  const ir::Scope scope = nest->scope;
+  const ir::Scope scope = nest->storage.scope;
   *nest = MakeNest(std::move(stage));
-  nest->scope = scope;
-  nest->ends = std::move(ends);
+  nest->storage.scope = scope;
+  nest->conditions.tail_guards = std::move(ends);
   for (Nest& reader : state.nests) {
     reader.stage.value = ReplaceLoads(reader.stage.value, old.get(), [&](std::vector<ir::Expr> indices) {
       const ir::Expr index = indices[static_cast<size_t>(place)];

@@ -40,7 +40,7 @@ std::optional<Zeros> ZerosBeyond(State& state, const Nest& nest, const ir::Load&
 absl::Status DropGuards(State& state, const Factors& factors, Nest& nest, const InstructionLoops& loops) {
   std::vector<ir::Expr> kept;
   std::vector<Zeros> needed;
-  for (const ir::Expr& guard : nest.guards) {
+  for (const ir::Expr& guard : nest.conditions.guards) {
     const auto uses = [&](const std::string& loop) { return !loop.empty() && ir::UsesVar(guard, loop); };
     if (!uses(loops.m) && !uses(loops.n) && !uses(loops.chunks) && !uses(loops.k)) {
       kept.push_back(guard);
@@ -61,9 +61,9 @@ absl::Status DropGuards(State& state, const Factors& factors, Nest& nest, const 
   }
   // The zeros beyond these conditions are read from here on, so the conditions are no tail guards any more.
   for (const auto& [source, condition] : needed) {
-    std::erase_if(source->ends, [&](const ir::Expr& end) { return ir::Equal(end, condition); });
+    std::erase_if(source->conditions.tail_guards, [&](const ir::Expr& end) { return ir::Equal(end, condition); });
   }
-  nest.guards = std::move(kept);
+  nest.conditions.guards = std::move(kept);
   return absl::OkStatus();
 }
 
@@ -103,7 +103,7 @@ absl::Status Apply(const Tensorize& step, State& state) {
   HONE_RETURN_IF_ERROR(CheckFree(state, *nest, position));
   if (entry.chunk <= 1 && entry.k > 1 && nest->loops.back().max_extent < entry.k) {
     Loop& loop = nest->loops.back();
-    nest->guards.push_back(ir::MakeVar(loop.name) < loop.extent);
+    nest->conditions.guards.push_back(ir::MakeVar(loop.name) < loop.extent);
     loop.extent = ir::Expr(entry.k);
     loop.max_extent = entry.k;
   }
