@@ -56,7 +56,7 @@ enum class Scope : uint8_t {
   kLocal,      // allocated inside: the stack of the thread or lane; registers if it is promoted
   kShared,     // one for all lanes of a group: __local in OpenCL, __shared__ in CUDA
   kSwizzled,   // shared memory in rows of kSwizzledRow bytes with their chunks of 16 permuted: chunk c of row r is
-              // stored in the place of chunk c ^ (r % 8). Indices in the IR are those of the unpermuted order.
+               // stored in the place of chunk c ^ (r % 8). Indices in the IR are those of the unpermuted order.
 };
 // In swizzled memory, lanes that write a row write a whole memory line. The chunks c of eight consecutive rows, which a
 // tensor instruction reads together, lie in eight different banks.
