@@ -196,8 +196,8 @@ void WriteOverlap(const schedule::State& state, FeatureWriter& out) {
       buffers = std::max(buffers, loop.buffers);
       running = std::max(running, loop.running);
     }
-    copied = std::max(copied, nest.copy);
-    groups = std::max(groups, nest.copy_groups);
+    copied = std::max(copied, nest.copy.elements);
+    groups = std::max(groups, nest.copy.groups);
     by_group |= nest.IsCopiedByGroup();
     merged |= nest.MergedLoop() != nullptr;
     if (!nest.instruction.has_value()) continue;

@@ -94,14 +94,14 @@ class Analyzer {
       end = static_cast<size_t>(at - nest.loops.begin()) + (at == nest.loops.end() ? 0 : 1);
     }
     if (!nest.AtRoot()) {
-      at_ = nest.at_loop;
-      if (const Nest* around = state_.FindNest(nest.at_stage)) CollectLoops(*around, false);
+      at_ = nest.place.loop;
+      if (const Nest* around = state_.FindNest(nest.place.stage)) CollectLoops(*around, false);
     }
     for (size_t i = 0; i < end; ++i) {
       const Loop& loop = nest.loops[i];
       // A loop that reduces around this nest repeats it, and for this nest is like any other.
       // All lanes of a group fill shared memory together, once.
-      const bool together = !own && ir::IsShared(nest_.scope) && loop.kind == ir::LoopKind::kLane;
+      const bool together = !own && ir::IsShared(nest_.storage.scope) && loop.kind == ir::LoopKind::kLane;
       const int64_t extent = together ? 1 : loop.max_extent;
       facts_.loops.push_back({static_cast<double>(extent), std::max<int64_t>(extent, 1), loop.kind, loop.reduce && own,
                               own, own && i + nest.StatementLoops() >= nest.loops.size()});
@@ -166,8 +166,8 @@ class Analyzer {
       facts_.flops = 2;
     }
     facts_.width = target_.VectorWidth(ir::SizeOf(nest_.stage.buffer->dtype));
-    facts_.guards = static_cast<double>(nest_.guards.size());
-    for (const ir::Expr& guard : nest_.guards) {
+    facts_.guards = static_cast<double>(nest_.conditions.guards.size());
+    for (const ir::Expr& guard : nest_.conditions.guards) {
       for (size_t i = 0; i < slots_.size(); ++i) {
         if (facts_.loops[i].kind != ir::LoopKind::kVectorized || !ir::UsesVar(guard, slots_[i])) continue;
         facts_.vector_guards += 1;
@@ -195,7 +195,7 @@ class Analyzer {
 
   void AddAccess(const ir::Buffer& buffer, const std::vector<ir::Expr>& indices, bool store) {
     const Nest* producer = state_.FindNest(buffer.get());
-    const std::vector<int64_t>& shape = producer != nullptr ? producer->storage_shape : buffer->shape;
+    const std::vector<int64_t>& shape = producer != nullptr ? producer->storage.shape : buffer->shape;
     Slots names = axes_;
     names.insert(names.end(), slots_.begin(), slots_.end());
     Access access;
@@ -203,15 +203,15 @@ class Analyzer {
     access.element_bytes = ir::SizeOf(buffer->dtype);
     access.store = store;
     access.local = producer != nullptr && !producer->AtRoot();
-    access.shared = access.local && ir::IsShared(producer->scope);
+    access.shared = access.local && ir::IsShared(producer->storage.scope);
     std::vector<IndexCode> codes;
     for (size_t d = 0; d < indices.size(); ++d) {
-      const bool moved = access.local && d < producer->origin.size();
-      codes.emplace_back(moved ? indices[d] - producer->origin[d] : indices[d], names);
+      const bool moved = access.local && d < producer->storage.origin.size();
+      codes.emplace_back(moved ? indices[d] - producer->storage.origin[d] : indices[d], names);
       access.irregular |= codes.back().irregular();
     }
     std::vector<int64_t> stored = shape;
-    if (access.local && !stored.empty()) stored.back() += producer->pad;
+    if (access.local && !stored.empty()) stored.back() += producer->storage.pad;
     Measure(codes, stored, access);
     for (size_t i = 0; i < facts_.depth(); ++i) {  // the innermost lanes are neighbours
       if (facts_.loops[i].kind == ir::LoopKind::kLane && facts_.loops[i].length > 1)

@@ -12,7 +12,7 @@ namespace {
 
 using BufferMap = std::map<const BufferNode*, Buffer>;
 
-// Vars and buffers replaced in one walk. Buffers that are not in the map stay (Verify reports them).
+// Replaces the variables and buffers that the maps name. Other buffers stay as they are; Verify reports them.
 Expr Rename(const Expr& e, const VarMap& vars, const BufferMap& buffers) {
   if (const Var* var = e.As<Var>()) {
     const auto found = vars.find(var->name);
@@ -38,7 +38,7 @@ std::vector<size_t> CanonicalParamOrder(const Workload& workload) {
       if (const Load* load = e.As<Load>()) first_use.try_emplace(load->buffer.get(), first_use.size());
     });
   }
-  // Params that nothing reads keep their order, behind the others.
+  // Params that no stage reads come last, in their old order.
   const auto rank = [&](size_t i) {
     const auto found = first_use.find(workload.params[i].buffer.get());
     return found == first_use.end() ? first_use.size() : found->second;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asynchronous copies to shared memory: what begins them, what bundles them, what waits.
+// Asynchronous copies from global to shared memory, and the commit groups by which lanes wait for them.
 //
-// A lane's are cp.async of CUDA's devices, a group's cp.async.bulk (from sm_90 on), which groups may share. See
-// docs/IR.md, "Asynchronous copies". Not here: which of these a schedule asks for (compiler/schedule/copy.h).
+// A copy of 4, 8 or 16 bytes is CUDA's cp.async: each lane issues its own. A larger one is a bulk copy, cp.async.bulk
+// (from sm_90 on): one lane issues it for its group, and several groups may share it (CUDA's multicast in a
+// thread-block cluster). See docs/IR.md, "Asynchronous copies". Not here: when a schedule asks for copies
+// (compiler/schedule/copy.h).
 #ifndef HONE_COMPILER_IR_COPY_H_
 #define HONE_COMPILER_IR_COPY_H_
 
@@ -15,39 +17,41 @@ namespace hone::ir {
 
 class Stmt;
 
-// The lane begins to copy `count` elements that lie side by side, from memory that all groups see to its group's shared
-// memory, and goes on. Where mask (if defined) is false nothing is read, and zeros arrive. They are there once the lane
-// has waited for them; until then nobody reads or writes the place, nor writes the source.
+// Starts to copy `count` contiguous elements from global memory to the group's shared memory; the lane does not wait.
+// If the mask is defined and false, nothing is read and zeros are written. The elements have arrived once the lane has
+// waited for them. Until then no lane may read or write the destination, or write the source.
 //
-// One of more bytes is the group's, begun by its first lane, and all lanes wait for it. `groups` that follow one
-// another share it: each copies one part to all of them, which is why each begins the same.
+// A bulk copy is issued by the first lane of the group, and all lanes wait for it. With `groups` > 1 that many
+// consecutive groups share the copy: each fetches an equal part and sends it to all of them. So all must issue the same
+// copy.
 struct Copy {
   Buffer buffer;
-  std::vector<Expr> indices;  // of the first element
-  Expr source;                // a scalar Load, without mask, of the first element
-  Expr mask;                  // scalar; may be undefined; one of the group has none
-  int64_t count;              // 4, 8 or 16 bytes of elements (kCopyBytes), or more: a multiple of 16 of every group
+  std::vector<Expr> indices;  // destination of the first element
+  Expr source;                // a scalar Load of the first element, without a mask
+  Expr mask;                  // scalar; undefined: copy always. A bulk copy has no mask.
+  int64_t count;  // elements; 4, 8 or 16 bytes (kCopyBytes), or, for a bulk copy, a multiple of 16 bytes for each group
   int64_t groups = 1;
 };
 inline constexpr int64_t kCopyBytes[] = {4, 8, 16};
-inline constexpr int64_t kGroupCopyAlignment = 16;          // bytes, on a multiple of which a group's begins
-inline constexpr int64_t kMostCopyBytes = 32 << 10;         // of a group's
-inline constexpr int64_t kMostBundles = 8;                  // that are under way at once, where a group has copies
-inline constexpr int64_t kBundlesBytes = 8 * kMostBundles;  // of the group's shared memory, which tell of them
-// The copies that the lane began since its last Commit, or ever, are a bundle, which may be empty. All lanes of a group
-// take the same way to it.
+inline constexpr int64_t kGroupCopyAlignment = 16;   // source and destination of a bulk copy start at a multiple
+inline constexpr int64_t kMostCopyBytes = 32 << 10;  // of one bulk copy
+inline constexpr int64_t kMostBundles = 8;           // commit groups in flight at once, in a kernel with bulk copies
+inline constexpr int64_t kBundlesBytes =
+    8 * kMostBundles;  // of shared memory: one barrier object (mbarrier) per commit group
+// Ends a commit group: all copies that the lane started since its previous Commit, perhaps none. All lanes of a group
+// of lanes must reach it together.
 struct Commit {};
-// The lane goes on when at most `pending` of its bundles, the latest, are still under way. Other lanes see what arrived
-// after a Barrier. All lanes of a group take the same way to it.
+// Waits until at most the `pending` latest commit groups of the lane are in flight. Other lanes see the arrived
+// elements after a Barrier. All lanes of a group of lanes must reach it together.
 struct Wait {
   int64_t pending = 0;
 };
 
-// Whether the copy is the group's.
+// Whether it is a bulk copy: issued once for the group of lanes.
 bool IsOfGroup(const Copy& copy);
-// Whether some copy in s is.
+// Whether s contains a bulk copy.
 bool HasGroupCopies(const Stmt& s);
-// How many groups share copies in s; 1: none do. 0: different numbers of them.
+// The number of groups that share each copy in s: 1 if none is shared, 0 if the copies disagree.
 int64_t GroupsThatShare(const Stmt& s);
 
 }  // namespace hone::ir

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one lane has begun to copy and not waited for, in the interpreter: elements arrive at the wait and not before.
+// The asynchronous copies of one lane that are in flight in the interpreter. Elements arrive at the wait, not before.
 //
-// The race log knows that they are under way, so that whoever uses them meanwhile is reported. Not here: where a copy
-// goes (eval_copy.h). Not thread-safe.
+// The race log is told which elements are in flight, so that it can report their use. Not here: the addresses of a copy
+// (eval_copy.h). Not thread-safe.
 #ifndef HONE_COMPILER_IR_COPY_QUEUE_H_
 #define HONE_COMPILER_IR_COPY_QUEUE_H_
 
@@ -18,27 +18,28 @@ namespace hone::ir {
 
 class CopyQueue {
  public:
-  // `count` elements, by their places in the buffers. The memory outlives the copy.
+  // A copy of `count` elements. Offsets count elements from the start of the buffer. The memory must outlive the copy.
   struct Entry {
     const BufferNode* buffer = nullptr;
-    std::byte* to = nullptr;  // the first element
+    std::byte* to = nullptr;  // destination of the first element
     int64_t to_offset = 0;
     const BufferNode* source = nullptr;
-    const std::byte* from = nullptr;  // null: zeros arrive
+    const std::byte* from = nullptr;  // null: zeros are written
     int64_t from_offset = 0;
     int64_t count = 0;
     bool of_group = false;
-    std::vector<std::byte> seen = {};  // the source's bytes when the copy began
+    std::vector<std::byte> seen =
+        {};  // the source's bytes at the start of the copy; a change until the wait is an error
   };
 
-  // Until it arrives, NaNs stand in the place, or indices that are out of every bounds.
+  // Starts a copy. Until it arrives the destination holds NaNs, or indices that are out of every bound.
   void Begin(Entry entry);
-  // "", or that so many bundles are under way that copies of the group cannot be told apart.
+  // Ends a commit group. Returns "", or an error if there are bulk copies and more than the allowed commit groups.
   std::string Commit();
-  // All but the last `pending` bundles arrive. "", or what raced, or which source changed meanwhile. races: may be
-  // null.
+  // Completes all commit groups but the last `pending`. Returns "", or what raced, or which source changed while it was
+  // copied. races: may be null.
   std::string Wait(int64_t pending, RaceLog* races);
-  // Whether a copy to the buffer is under way.
+  // Whether a copy to the buffer is in flight.
   bool Fills(const BufferNode* buffer) const;
 
  private:

@@ -34,7 +34,7 @@ double ReadFloat(DType dtype, const std::byte* bytes) {
 
 Expr ReadElement(DType dtype, const std::byte* bytes) {
   if (IsFloat(dtype)) return MakeFloat({dtype, 1}, ReadFloat(dtype, bytes));
-  uint64_t bits = 0;  // the low bytes come first on every machine we run on
+  uint64_t bits = 0;  // All supported machines are little-endian, so the low bytes come first.
   std::memcpy(&bits, bytes, static_cast<size_t>(SizeOf(dtype)));
   return MakeInt({dtype, 1}, WrapTo(dtype, static_cast<int64_t>(bits)));
 }

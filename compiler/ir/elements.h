@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements of tensors in memory as constants of the IR, of any element type: for what prints, fills and compares
-// tensors and need not be fast.
+// Single tensor elements in memory as IR constants, for any element type. For printing, filling and comparing tensors;
+// not fast.
 #ifndef HONE_COMPILER_IR_ELEMENTS_H_
 #define HONE_COMPILER_IR_ELEMENTS_H_
 
@@ -13,16 +13,16 @@
 
 namespace hone::ir {
 
-// The element that begins at `bytes`: an IntImm or FloatImm.
+// Reads the element at `bytes` as an IntImm or FloatImm.
 Expr ReadElement(DType dtype, const std::byte* bytes);
-// The constant (an IntImm or FloatImm) to the SizeOf bytes that begin at `bytes`.
+// Writes a constant (an IntImm or FloatImm) to the SizeOf(its type) bytes at `bytes`.
 void WriteElement(const Expr& constant, std::byte* bytes);
-// The same of a float type for a number, rounded once.
+// Writes a number as an element of a float type, rounded once.
 void WriteElement(DType float_type, double value, std::byte* bytes);
-// The element as a number; 64-bit integers are rounded.
+// Reads the element as a number. 64-bit integers are rounded.
 double ElementAsDouble(DType dtype, const std::byte* bytes);
-// Whole elements drawn uniformly from [low, high], of integers those that are whole, of bool 0 and 1 whatever the
-// range.
+// Fills whole elements with values drawn uniformly from [low, high]. Integers are drawn from the whole numbers in the
+// range. For bool the range is ignored and values are 0 or 1.
 void FillRandom(DType dtype, double low, double high, Random& random, std::span<std::byte> bytes);
 
 }  // namespace hone::ir

@@ -37,7 +37,8 @@ Value ContractCode::Read(const Operand& operand, int64_t first, int64_t row, int
 double ContractCode::Rounded(double value, bool cuts) const {
   if (entry_->fraction_bits == 0 || !std::isfinite(value) || value == 0) return value;
   int exponent = 0;
-  const double fraction = std::frexp(value, &exponent);  // of which one bit is before the fraction
+  const double fraction =
+      std::frexp(value, &exponent);  // in [0.5, 1): its first bit is the implicit one before the fraction
   const double scaled = std::ldexp(fraction, entry_->fraction_bits + 1);
   return std::ldexp(cuts ? std::trunc(scaled) : std::round(scaled), exponent - entry_->fraction_bits - 1);
 }

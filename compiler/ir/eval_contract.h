@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the interpreter runs a tensor instruction: element by element, as Contract (stmt.h) says.
+// How the interpreter executes a tensor instruction, element by element. The semantics are those of Contract (stmt.h).
 #ifndef HONE_COMPILER_IR_EVAL_CONTRACT_H_
 #define HONE_COMPILER_IR_EVAL_CONTRACT_H_
 
@@ -15,13 +15,13 @@ namespace hone::ir::eval {
 class ContractCode {
  public:
   static absl::StatusOr<ContractCode> Compile(const Contract& contract, ExprCompiler& exprs);
-  // False, and frame.failed set, if an element lies outside its buffer or lanes race for it. What reads shared memory
-  // itself only begins.
+  // Executes the instruction, or, if it is asynchronous, starts it. False, with frame.failed set, if an element is out
+  // of bounds or lanes race.
   bool Run(Frame& frame) const;
-  // What the lane began is a bundle; all bundles but the last `running` are done. False, and frame.failed set, if
-  // something that one read has changed since it began, or lanes race for it.
+  // Ends a commit group and completes all but the last `running` groups. False, with frame.failed set, if lanes race or
+  // an operand changed while an instruction was in flight.
   static bool Settle(int64_t running, Frame& frame);
-  // "" or that an instruction which nobody waited for has to do with the buffer, whose memory ends.
+  // An error if an instruction in flight uses the buffer, whose memory is about to be freed; else "".
   static std::string StillUsed(const Frame& frame, const BufferNode* buffer);
 
  private:
@@ -30,13 +30,13 @@ class ContractCode {
     int64_t stride = 0, apart = 1;
   };
   static absl::Status Compile(const MatrixOperand& operand, ExprCompiler& exprs, Operand* out);
-  // Of the element in that row and column of the matrix that begins at `first`, rows in chunks of that length.
+  // Reads the element at (row, column) of the matrix that starts at `first`. chunk: contiguous elements of a row.
   static Value Read(const Operand& operand, int64_t first, int64_t row, int64_t column, int64_t chunk, Frame& frame);
-  // As the instruction takes it of a or b.
+  // The value of an operand as the instruction rounds it. cuts: towards zero.
   double Rounded(double value, bool cuts) const;
-  Value Plus(Value x, Value y) const;  // what wraps in 64 bits wraps the same in fewer
+  Value Plus(Value x, Value y) const;  // wraps in 64 bits, which is right modulo 2^n for narrower types
   Value Product(int64_t row, int64_t column, const int64_t (&firsts)[3], Frame& frame) const;
-  // Of all rows and columns.
+  // The products for all elements of the sum, row by row.
   std::vector<Value> Products(const int64_t (&firsts)[3], Frame& frame) const;
   bool Add(const ProductQueue::Entry& entry, Frame& frame) const;
   bool Finish(const ProductQueue::Entry& entry, Frame& frame) const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the interpreter begins an asynchronous copy: which elements it moves. When they arrive is the queue's
+// How the interpreter starts an asynchronous copy: it computes the addresses. The queue decides when elements arrive
 // (copy_queue.h).
 #ifndef HONE_COMPILER_IR_EVAL_COPY_H_
 #define HONE_COMPILER_IR_EVAL_COPY_H_
@@ -13,7 +13,7 @@ namespace hone::ir::eval {
 class CopyCode {
  public:
   static absl::StatusOr<CopyCode> Compile(const Copy& copy, ExprCompiler& exprs);
-  // Begins the copy. False, and frame.failed set, if an element lies outside its buffer or lanes race for it.
+  // Starts the copy. False, with frame.failed set, if an element is out of bounds or lanes race.
   bool Run(Frame& frame) const;
 
  private:

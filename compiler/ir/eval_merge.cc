@@ -7,7 +7,7 @@
 namespace hone::ir::eval {
 namespace {
 
-// No Var of a func has these names: text has no line ends in names.
+// Slot names that no variable of a Func can have, because names in the text contain no line break.
 constexpr const char* kOwn = "merge\nown";
 constexpr const char* kOther = "merge\nother";
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the interpreter runs a merge: all lanes of a group at once, as Merge (stmt.h) says.
+// How the interpreter executes a lane reduction, for all lanes of a group at once. The semantics are those of Merge
+// (stmt.h).
 #ifndef HONE_COMPILER_IR_EVAL_MERGE_H_
 #define HONE_COMPILER_IR_EVAL_MERGE_H_
 
@@ -16,7 +17,7 @@ namespace hone::ir::eval {
 class MergeCode {
  public:
   static absl::StatusOr<MergeCode> Compile(const Merge& merge, ExprCompiler& exprs);
-  // "" or why an access was illegal, lanes race, or a lane has another part than its own.
+  // Returns "", or an error: an illegal access, a race, or a lane whose part number does not match its position.
   std::string Run(std::span<Frame> lanes, int64_t group) const;
 
  private:
@@ -27,7 +28,7 @@ class MergeCode {
   const Code* part_ = nullptr;
   const Code* value_ = nullptr;
   const Code* identity_ = nullptr;
-  const Code* both_ = nullptr;  // of the values in two slots
+  const Code* both_ = nullptr;  // combines the values in own_slot_ and other_slot_
   size_t own_slot_ = 0, other_slot_ = 0;
   int64_t parts_ = 0;
 };

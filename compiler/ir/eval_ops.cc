@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the operators do, one small function per operator and kind of type. The semantics are those of expr.h.
+// The scalar semantics of all operators: one small function for each operator and class of type, as expr.h defines
+// them.
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -15,7 +16,7 @@ namespace {
 Value Of(int64_t i) { return {.i = i}; }
 Value Of(double d) { return {.d = d}; }
 
-// Int is uint64_t for u64 and int64_t for all others: values of the narrower unsigned types are not negative.
+// Int is uint64_t for u64 and int64_t for every other integer type. Narrower unsigned values fit int64_t unchanged.
 template <BinaryOp op, typename Int>
 bool CompareInts(Int a, Int b) {
   if constexpr (op == BinaryOp::kEq) return a == b;
@@ -31,7 +32,7 @@ Int DivideInts(Int a, Int b) {
   constexpr bool kQuotient = op == BinaryOp::kDiv || op == BinaryOp::kFloorDiv;
   if (b == 0) return 0;
   if constexpr (std::is_signed_v<Int>) {
-    // The one quotient that overflows wraps.
+    // Only the lowest value divided by -1 overflows. It wraps.
     if (b == -1) return kQuotient ? static_cast<Int>(-static_cast<uint64_t>(a)) : 0;
     const bool round_down =
         (op == BinaryOp::kFloorDiv || op == BinaryOp::kFloorMod) && a % b != 0 && (a < 0) != (b < 0);
@@ -69,7 +70,7 @@ Value RunInts(const Code& code, Frame& frame) {
   }
 }
 
-// IEEE minimum: a NaN wins, and -0 is below +0.
+// The minimum of IEEE 754-2019: NaN if either is NaN, and -0 is less than +0.
 double MinOf(double a, double b) {
   if (std::isnan(a) || std::isnan(b)) return a + b;
   if (a == b) return std::signbit(a) ? a : b;
@@ -88,7 +89,8 @@ double ComputeFloats(double a, double b) {
   return MaxOf(a, b);
 }
 
-// f32 computes in double and rounds: for + - * / and sqrt that is the f32 result exactly (53 >= 2 * 24 + 2 bits).
+// f32 is computed in double and then rounded. For + - * / and sqrt this gives the exact f32 result (53 >= 2 * 24 + 2
+// bits).
 double Narrow(bool single, double value) { return single ? static_cast<double>(static_cast<float>(value)) : value; }
 
 template <BinaryOp op, bool single>
@@ -103,7 +105,7 @@ Value RunFloats(const Code& code, Frame& frame) {
   return Of(Narrow(single, ComputeFloats<op>(a, b)));
 }
 
-// The members of a family of templates over BinaryOp, as a table by operator.
+// One table per template family, indexed by BinaryOp.
 template <typename Int, bool wraps>
 Run PickInts(BinaryOp op) {
   using B = BinaryOp;

@@ -22,7 +22,7 @@ Expr Make(Node node, Type type) {
   return Expr(std::make_shared<const ExprNode>(ExprNode{std::move(node), type}));
 }
 
-// Ill-typed construction is our bug: says which operator met which types, then aborts.
+// Reports an operator and the operand types it was given, then aborts. Only a bug of the compiler gets here.
 [[noreturn]] void IllTyped(std::string_view what, std::initializer_list<Type> types) {
   std::string text = fmt::format("internal error: ill-typed {}:", what);
   for (const Type& type : types) text += " " + ToString(type);

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Expressions: immutable values behind shared handles, in one closed std::variant.
 //
-// Not here: statements (stmt.h), tensor-level stages (workload.h), rewriting beyond one level (match.h).
-// Start with the node structs; build expressions with the Make* functions and the operators below, which
-// check types (a mismatch is a bug of ours and aborts) and do no folding: folding is simplify.h's work.
+// Not here: statements (stmt.h), stages of a workload (workload.h), rewriting of whole trees (match.h). Start with the
+// node structs. Build expressions with the Make* functions and operators below. These check types and abort on a
+// mismatch, which is a bug of the compiler. They do not simplify; simplify.h does.
 //
-// Semantics. Integer arithmetic wraps. kDiv and kMod truncate like C; kFloorDiv and kFloorMod round to minus
-// infinity and are what index arithmetic uses. Division by zero of integers yields 0 (so that a candidate
-// cannot trap where the reference does not). Shifts by >= width yield 0. Float kMin/kMax propagate NaN, as ONNX
-// requires. Select is lazy: a Load in the arm not taken does not happen; but of a vector whose condition is not a
-// Broadcast, both arms are computed for every element. All operands of a vector node have equal widths. A Load with a
-// mask reads nothing and yields 0 where the mask is false.
+// Semantics. Integer arithmetic wraps. kDiv and kMod truncate like C. kFloorDiv and kFloorMod round towards minus
+// infinity; index arithmetic uses these two. Integer division by zero yields 0, so that a candidate cannot trap where
+// the reference does not. Shifts by the width or more yield 0. kMin and kMax of floats propagate NaN, as ONNX requires.
+// Select is lazy: a Load in the arm not taken does not happen. A vector Select is lazy only if its condition is a
+// Broadcast. All operands of a vector node have the same width. A Load whose mask is false reads nothing and yields 0.
 #ifndef HONE_COMPILER_IR_EXPR_H_
 #define HONE_COMPILER_IR_EXPR_H_
 
@@ -27,8 +26,8 @@ namespace hone::ir {
 
 struct ExprNode;
 
-// A shared handle to an immutable node. Copying is cheap; a default-constructed Expr is empty and only
-// means "absent" (a Load without a mask). Thread-safe as shared_ptr is.
+// A shared handle to an immutable node. Copying is cheap. A default-constructed Expr is empty and means "absent", such
+// as a Load's missing mask. Thread-safe as shared_ptr is.
 class Expr {
  public:
   Expr() = default;
@@ -50,17 +49,17 @@ class Expr {
 bool Equal(const Expr& a, const Expr& b);  // structural
 bool Equal(const std::vector<Expr>& a, const std::vector<Expr>& b);
 
-// Where a buffer lives. Decides who allocates it and who can see it.
+// The memory that holds a buffer. It decides who allocates the buffer and which lanes see it.
 enum class Scope : uint8_t {
-  kParam,      // handed in by the caller: inputs, constants, outputs
+  kParam,      // passed in by the caller: inputs, constants, outputs
   kWorkspace,  // allocated outside every parallel loop: a slice of the kernel's workspace
-  kLocal,      // allocated inside: the stack of the executing thread or lane, or registers after promotion
-  kShared,     // one for all lanes of a group: local memory in OpenCL, shared memory in CUDA
-  kSwizzled,   // the same, in rows of kSwizzledRow bytes whose chunks of 16 trade places: chunk c of row r is where
-               // chunk c ^ r % 8 of it would be. What an index means stays as it is.
+  kLocal,      // allocated inside: the stack of the thread or lane; registers if it is promoted
+  kShared,     // one for all lanes of a group: __local in OpenCL, __shared__ in CUDA
+  kSwizzled,   // shared memory in rows of kSwizzledRow bytes with their chunks of 16 permuted: chunk c of row r is
+               // stored in the place of chunk c ^ (r % 8). Indices in the IR are those of the unpermuted order.
 };
-// Lanes that write a row write one line of memory so, and chunk c of eight rows, which a tensor instruction reads at
-// once, is in eight different places of a line.
+// In swizzled memory, lanes that write a row write a whole memory line. The chunks c of eight consecutive rows, which a
+// tensor instruction reads together, lie in eight different banks.
 inline constexpr int64_t kSwizzledRow = 128, kSwizzledRows = 8, kSwizzledChunk = 16;
 inline bool IsShared(Scope scope) { return scope == Scope::kShared || scope == Scope::kSwizzled; }
 
@@ -75,7 +74,7 @@ using Buffer = std::shared_ptr<const BufferNode>;
 Buffer MakeBuffer(std::string name, DType dtype, std::vector<int64_t> shape, Scope scope = Scope::kParam);
 int64_t NumElements(const BufferNode& buffer);
 inline int64_t NumBytes(const BufferNode& buffer) { return NumElements(buffer) * SizeOf(buffer.dtype); }
-// What a buffer of so many bytes takes of the memory that lanes share, with what keeps the next one aligned.
+// The shared memory that a buffer of so many bytes occupies, including the padding that aligns the next one.
 inline int64_t SharedRoom(int64_t bytes) {
   return (bytes + HONE_BUFFER_ALIGNMENT - 1) / HONE_BUFFER_ALIGNMENT * HONE_BUFFER_ALIGNMENT;
 }
@@ -88,7 +87,7 @@ enum class BinaryOp : uint8_t {
   kAnd, kOr, kXor, kShl, kShr,            // bitwise on integers, logical on bool (kShl and kShr: integers only)
   kEq, kNe, kLt, kLe, kGt, kGe,           // result is bool
 };
-// Functions that need more than an instruction. f32 and f64 only, except kReinterpret and kIsNan/kIsInf.
+// Functions that take more than one instruction. f32 and f64 only, except kReinterpret, kIsNan and kIsInf.
 enum class Intrinsic : uint8_t {
   kExp, kLog, kTanh, kErf, kSigmoid, kPow, kSin, kCos, kTan, kAsin, kAcos, kAtan, kSinh, kCosh, kAsinh, kAcosh,
   kAtanh, kIsNan, kIsInf, kFma,           // kFma(a, b, c) = a * b + c, rounded once
@@ -123,16 +122,16 @@ Expr MakeFloat(Type type, double value);
 Expr MakeBool(bool value);
 Expr MakeZero(Type type);                 // 0, 0.0 or false in any type, broadcast if a vector
 bool IsZero(const Expr& e);               // the immediate 0 or 0.0; not -0.0
-Expr MakeConst(Type type, double value);  // the value in any scalar type
+Expr MakeConst(Type type, double value);  // the value as a constant of any scalar type
 Expr MakeVar(std::string name, Type type = kIndexType);
-Expr MakeCast(Type type, Expr value);  // the value itself if it has the type already
+Expr MakeCast(Type type, Expr value);  // returns the value itself if it already has the type
 Expr MakeUnary(UnaryOp op, Expr a);
 Expr MakeBinary(BinaryOp op, Expr a, Expr b);
 Expr MakeSelect(Expr condition, Expr on_true, Expr on_false);
 Expr MakeLoad(Buffer buffer, std::vector<Expr> indices, Expr mask = {});
 Expr MakeCall(Type type, Intrinsic function, std::vector<Expr> args);
 Expr MakeRamp(Expr base, Expr stride, int width);
-Expr MakeBroadcast(Expr value, int width);  // the value itself if width == 1
+Expr MakeBroadcast(Expr value, int width);  // returns the value itself if width == 1
 
 inline Expr operator+(Expr a, Expr b) { return MakeBinary(BinaryOp::kAdd, std::move(a), std::move(b)); }
 inline Expr operator-(Expr a, Expr b) { return MakeBinary(BinaryOp::kSub, std::move(a), std::move(b)); }

@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kMaxQuote = 120;
 
-// What the node's children say its type must be; nullopt if they do not fit together.
+// The type that the children of the node imply; nullopt if the children do not fit together.
 std::optional<Type> DerivedType(const Expr& e) {
   using Result = std::optional<Type>;
   return Match(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The legality of one expression in its scope: what the verifiers of Func and Workload share.
+// The rules for one expression in its scope. Shared by the verifiers of Func and Workload.
 //
-// Re-derives every node's type from its children, so that a node built without the Make* functions is caught too.
+// Derives every node's type again from its children, so that a node built without the Make* functions is caught too.
 // Not here: the rules of statements (verify.cc) and of stages (verify_workload.cc).
 #ifndef HONE_COMPILER_IR_EXPR_CHECKER_H_
 #define HONE_COMPILER_IR_EXPR_CHECKER_H_
@@ -18,12 +18,13 @@ namespace hone::ir {
 
 class ExprChecker {
  public:
-  // Workloads are scalar and load with one index per dimension; Funcs may hold vectors, masks and flat indices.
+  // Workload expressions are scalar, and loads have one index per dimension. A Func may also use vectors, masks and
+  // flat indices.
   enum class Dialect : uint8_t { kFunc, kWorkload };
   explicit ExprChecker(Dialect dialect) : dialect_(dialect) {}
 
   absl::Status Check(const Expr& e) const;
-  // The shared rules of Load and Store; `what` is "load" or "store".
+  // Checks the rules common to loads and stores. what: "load" or "store", for the error text.
   absl::Status CheckAccess(std::string_view what, const Buffer& buffer, const std::vector<Expr>& indices,
                            const Expr& mask) const;
 
@@ -36,11 +37,11 @@ class ExprChecker {
   Dialect dialect_;
 };
 
-// float16 and bfloat16 may be loaded, selected, cast and inspected, not computed with, as an operator, a function or a
-// ramp does.
+// Whether the node computes in float16 or bfloat16 with an operator, a function or a ramp, which is illegal. Values of
+// these types may be loaded, selected, cast and inspected.
 bool ComputesInStorageType(const Expr& e);
 
-// InvalidArgument naming the expression, cut to a readable length.
+// An InvalidArgument error that quotes the expression, shortened if it is long.
 absl::Status IllegalExpr(const Expr& e, std::string_view message);
 
 }  // namespace hone::ir

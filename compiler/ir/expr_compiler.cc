@@ -19,12 +19,12 @@ Value RunVectorVar(const Code& code, Frame& frame) {
 Value RunSelect(const Code& code, Frame& frame) {
   return (*code.a)(frame).i != 0 ? (*code.b)(frame) : (*code.c)(frame);
 }
-// Elements of a vector go together: both arms are computed for all of them.
+// Evaluates both arms for every element. Select of a vector is eager in its arms.
 Value RunVectorSelect(const Code& code, Frame& frame) {
   const Value on_true = (*code.b)(frame), on_false = (*code.c)(frame);
   return (*code.a)(frame).i != 0 ? on_true : on_false;
 }
-// Whether elements of a vector may take different ways by it.
+// Whether the condition can have different values for the elements of one vector.
 bool ElementsDiffer(const Expr& condition) {
   return condition.type().width > 1 && condition.As<Broadcast>() == nullptr;
 }

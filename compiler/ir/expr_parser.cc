@@ -17,7 +17,8 @@ namespace hone::ir {
 namespace {
 
 constexpr int kMaxDepth = 1000;
-constexpr int kMaxHeight = 4096;  // operators one around the other: of a + b + c + ... the last is around all others
+constexpr int kMaxHeight =
+    4096;  // depth of nested operators; a + b + c + ... nests to the left, so its last operator is the outermost
 constexpr int64_t kMaxWidth = 4096;
 constexpr int64_t kMaxElements = int64_t{1} << 56;
 
@@ -26,7 +27,7 @@ enum class Operands : uint8_t { kAny, kBool, kInt };
 struct InfixRow {
   std::string_view symbol;
   BinaryOp op;
-  int precedence;  // the printer's numbers
+  int precedence;  // as in the printer's table
   Operands operands;
 };
 
@@ -225,7 +226,7 @@ absl::StatusOr<Expr> ExprParser::ParseBinary(int min_precedence) {
     const InfixRow* row = FindInfix(tokens_.Peek());
     if (row == nullptr || row->precedence < min_precedence) break;
     const Token at = tokens_.Next();
-    HONE_ASSIGN_OR_RETURN(Expr right, ParseBinary(row->precedence + 1));  // tallest_ is now that of both operands
+    HONE_ASSIGN_OR_RETURN(Expr right, ParseBinary(row->precedence + 1));  // tallest_ now covers both operands
     HONE_RETURN_IF_ERROR(Grow());
     HONE_ASSIGN_OR_RETURN(left, MakeInfix(at, *row, std::move(left), std::move(right)));
   }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parser of expressions and declarations, with the scopes they are read in. The Func and Workload parsers are built
-// on it.
+// The parser of expressions and declarations, with the names in scope. The Func and Workload parsers are built on it.
 //
-// Everything is type-checked here, so that bad text is a Status with line and column, never an abort. Text may come
-// from strangers: nesting, widths and sizes are bounded.
+// It checks all types, so that bad text gives a Status with line and column and never aborts. The text may be hostile,
+// so nesting, widths and sizes are limited.
 #ifndef HONE_COMPILER_IR_EXPR_PARSER_H_
 #define HONE_COMPILER_IR_EXPR_PARSER_H_
 
@@ -30,9 +29,9 @@ class ExprParser {
   TokenStream& tokens() { return tokens_; }
 
   absl::StatusOr<Expr> ParseExpr();
-  // name: f32[1,2]. Does not bind the buffer.
+  // Parses "name: f32[1,2]". Does not bind the buffer.
   absl::StatusOr<Buffer> ParseDeclaration(Scope scope);
-  // name[i, j where m] for a store; the name is bound.
+  // Parses "name[i, j where m]", the target of a store. The name must be bound.
   struct Access {
     Token at;
     Buffer buffer;
@@ -41,25 +40,24 @@ class ExprParser {
     Type type;
   };
   absl::StatusOr<Access> ParseAccess();
-  // name[i, j stride 16 apart 2]: a matrix by its first element; 0 and 1 if it is not said.
+  // Parses "name[i, j stride 16 apart 2]", a matrix given by its first element. The defaults are stride 0 and apart 1.
   absl::StatusOr<MatrixOperand> ParseMatrix();
   absl::StatusOr<Buffer> ParseBufferName();
 
-  // Names in scope. Bind returns what the name meant before; Restore takes that back.
+  // Bring a name into scope. Bind returns the previous meaning of the name, which Restore puts back.
   std::optional<Type> BindVar(const std::string& name, Type type);
   void RestoreVar(const std::string& name, std::optional<Type> before);
   Buffer BindBuffer(const std::string& name, Buffer buffer);
   void RestoreBuffer(const std::string& name, Buffer before);
 
-  // Counts one more level of nesting of the text; an error when the text is nested too deeply to be genuine.
+  // Enters one level of nesting of the text. Fails if the text is nested too deeply.
   absl::Status Enter();
   void Leave() { --depth_; }
 
  private:
-  // Counts one more operator around the tallest expression that is there; an error where code that follows expressions
-  // down could run out of stack.
+  // Counts one more operator around the deepest expression. Fails where recursive code could run out of stack.
   absl::Status Grow();
-  // matrix: null where no matrix may stand; else its strides go there.
+  // matrix: receives the strides; null if no strides are allowed.
   absl::StatusOr<Access> ParseAccess(MatrixOperand* matrix);
   absl::StatusOr<Expr> ParseBinary(int min_precedence);
   absl::StatusOr<Expr> ParseUnary();
@@ -77,7 +75,7 @@ class ExprParser {
   std::map<std::string, Type, std::less<>> vars_;
   std::map<std::string, Buffer, std::less<>> buffers_;
   int depth_ = 0;
-  int tallest_ = 0;  // of the operands read so far: how many operators lie one around the other
+  int tallest_ = 0;  // depth of the deepest operand read so far, in nested operators
 };
 
 }  // namespace hone::ir

@@ -22,23 +22,24 @@ using eval::ExprCompiler;
 using eval::Frame;
 
 constexpr int64_t kMaxAllocBytes = int64_t{1} << 34;
-// What memory holds before it is written: a NaN in every float type, and an index that is out of every bounds.
+// Fills memory before its first write. It is a NaN in every float type and an index that is out of every bound.
 constexpr std::byte kUninitialized{0xff};
 
-// Runs a statement; false once an access was illegal.
+// Runs a statement. Returns false after an illegal access.
 using Exec = std::function<bool(Frame&)>;
 
-// The lanes of one group, each with a frame of its own.
+// The lanes of one group, each with its own frame.
 struct Group {
   std::vector<Frame> lanes;
   RaceLog races;
   int64_t id = 0;
   std::string error;
 };
-// Runs a statement for all lanes of a group: lane after lane where it has no barrier, else part by part.
+// Runs a statement for all lanes of a group: one lane after the other, or, if lanes must meet inside it, piece by
+// piece.
 using GroupExec = std::function<bool(Group&)>;
 
-// A barrier, a merge, or memory of the whole group: what a statement has that lanes cannot run one after the other.
+// Whether the statement itself needs all lanes at once: a barrier, a lane reduction or a shared allocation.
 bool JoinsLanes(const Stmt& s) {
   const Alloc* alloc = s.As<Alloc>();
   return s.As<Barrier>() != nullptr || s.As<Merge>() != nullptr || (alloc != nullptr && IsShared(alloc->buffer->scope));
@@ -79,7 +80,7 @@ class StmtCompiler {
         [](const Prefetch&) -> absl::StatusOr<Exec> { return Exec([](Frame&) { return true; }); });
   }
 
-  // As a group of lanes runs it.
+  // Compiles the statement for all lanes of a group at once.
   absl::StatusOr<GroupExec> CompileForGroup(const Stmt& s) {
     if (!s.defined()) return absl::InvalidArgumentError("a statement is missing");
     if (!AnyStmt(s, JoinsLanes)) return LaneAfterLane(s);
@@ -119,7 +120,7 @@ class StmtCompiler {
     return !frame.failed;
   }
 
-  // "" or why the buffer's memory cannot end here.
+  // Returns "" or the reason why the buffer's memory must not be freed yet.
   static std::string StillUsed(const Frame& frame, const BufferNode* buffer) {
     if (!frame.copies.Fills(buffer)) return eval::ContractCode::StillUsed(frame, buffer);
     return fmt::format("the memory of '{}' ends while a copy to it is under way: nobody has waited for it",
@@ -137,7 +138,7 @@ class StmtCompiler {
     });
   }
 
-  // The value that all lanes agree on; false if they do not.
+  // Evaluates the expression on every lane. Returns false if the values differ.
   static bool Uniform(Group& group, const Code* code, int64_t* value) {
     for (size_t lane = 0; lane < group.lanes.size(); ++lane) {
       Frame& frame = group.lanes[lane];
@@ -191,7 +192,7 @@ class StmtCompiler {
     });
   }
 
-  // Shared memory once for all lanes, local memory once for each.
+  // Allocates shared memory once for the group, and local memory once for every lane.
   absl::StatusOr<GroupExec> GroupAlloc(const Alloc& alloc) {
     HONE_RETURN_IF_ERROR(CheckSize(*alloc.buffer));
     const auto bytes = static_cast<size_t>(NumBytes(*alloc.buffer));
@@ -264,7 +265,7 @@ class StmtCompiler {
     const int width = store.value.type().width;
     const auto slot = static_cast<size_t>(exprs_.NewSlot(width)), place = static_cast<size_t>(exprs_.NewSlot(width));
     return Exec([access = std::move(access), value, dtype, width, slot, place](Frame& frame) {
-      // All elements are read before any is written. One that is masked off computes its value all the same.
+      // All elements are read before any is written. The value of a masked-off element is computed as well.
       for (frame.element = 0; frame.element < width; ++frame.element) {
         frame.vars[slot + static_cast<size_t>(frame.element)] = (*value)(frame);
       }
@@ -338,7 +339,7 @@ class StmtCompiler {
   ExprCompiler exprs_;
 };
 
-// Group after group: they see nothing of each other, and the races log tells if they do.
+// Runs the groups one after the other. The race log reports an access to data that another group wrote.
 absl::Status RunGrid(const Func& func, StmtCompiler& compiler, std::span<const std::span<std::byte>> args) {
   const auto group_slot = static_cast<size_t>(compiler.exprs().BindVar(kGroupVar));
   const auto lane_slot = static_cast<size_t>(compiler.exprs().BindVar(kLaneVar));
@@ -379,7 +380,7 @@ absl::Status Run(const Func& func, std::span<const std::span<std::byte>> args) {
   if (func.grid.defined()) return RunGrid(func, compiler, args);
   HONE_ASSIGN_OR_RETURN(const Exec exec, compiler.Compile(func.body));
   Frame frame;
-  RaceLog races;  // of one lane: who uses what is still being copied
+  RaceLog races;  // for one lane: it reports the use of data that is still being copied
   if (AnyStmt(func.body, [](const Stmt& s) { return s.As<Copy>() != nullptr; })) frame.races = &races;
   frame.vars.resize(static_cast<size_t>(compiler.exprs().var_slots()));
   frame.buffers.resize(static_cast<size_t>(compiler.exprs().buffer_slots()));

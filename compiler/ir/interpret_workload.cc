@@ -16,7 +16,7 @@ using eval::Value;
 
 constexpr int64_t kMaxStageBytes = int64_t{1} << 34;
 
-// Counts the axes' variables through their extents, the last one fastest.
+// Iterates over all index tuples of some axes, the last axis fastest.
 class Odometer {
  public:
   Odometer(const std::vector<Axis>& axes, ExprCompiler* compiler) {
@@ -26,12 +26,12 @@ class Odometer {
     }
   }
 
-  // Sets all to zero; false if there is nothing to count.
+  // Sets all indices to zero. Returns false if an extent is zero.
   bool Start(Frame& frame) const {
     for (size_t slot : slots_) frame.vars[slot].i = 0;
     return std::all_of(extents_.begin(), extents_.end(), [](int64_t extent) { return extent > 0; });
   }
-  // False after the last.
+  // Moves to the next tuple. Returns false after the last one.
   bool Step(Frame& frame) const {
     for (size_t i = slots_.size(); i-- > 0;) {
       int64_t& index = frame.vars[slots_[i]].i;
@@ -102,7 +102,7 @@ absl::StatusOr<Memory> BindParams(const Workload& workload, std::span<const std:
       return absl::InvalidArgumentError(fmt::format("argument '{}' has {} bytes but its parameter {}", buffer.name,
                                                     params[i].size(), NumBytes(buffer)));
     }
-    // Only ever read: a stage writes to its own buffer alone.
+    // The interpreter never writes to a param, since a stage writes only to its own buffer.
     memory[&buffer] = const_cast<std::byte*>(params[i].data());
   }
   return memory;

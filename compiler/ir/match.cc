@@ -6,7 +6,7 @@
 namespace hone::ir {
 namespace {
 
-// f on each; true if a handle changed. The copy is made only when something did.
+// Applies f to every element. Returns whether a handle changed; *out is filled only in that case.
 bool MapList(const std::vector<Expr>& list, const ExprFn& f, std::vector<Expr>* out) {
   bool changed = false;
   for (size_t i = 0; i < list.size(); ++i) {

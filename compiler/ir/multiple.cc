@@ -11,7 +11,7 @@ namespace {
 
 bool IsMultipleOf(const Linear& linear, int64_t n);
 
-// Something that has no linear form.
+// The case of a term without a linear form, such as a floor division.
 bool IsAtomMultipleOf(const Expr& atom, int64_t n) {
   if (n == 1) return true;
   const Binary* binary = atom.As<Binary>();

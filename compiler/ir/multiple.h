@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which indices are multiples of a number whatever their variables are: what is known of how memory is aligned.
+// Divisibility of index expressions for all values of their variables: what is known about the alignment of addresses.
 #ifndef HONE_COMPILER_IR_MULTIPLE_H_
 #define HONE_COMPILER_IR_MULTIPLE_H_
 
@@ -10,9 +10,9 @@
 
 namespace hone::ir {
 
-// False if it is not, or cannot be told. index: scalar kIndexType; n > 0.
+// True if the index is a multiple of n; false if it is not or that is unknown. index: scalar kIndexType; n > 0.
 bool IsMultipleOf(const Expr& index, int64_t n);
-// Of the element's place in the row-major buffer; indices: one per dimension, or a flat one.
+// The same for the row-major offset of an element. indices: one per dimension, or one flat index.
 bool IsMultipleOf(const BufferNode& buffer, const std::vector<Expr>& indices, int64_t n);
 
 }  // namespace hone::ir

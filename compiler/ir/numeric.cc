@@ -13,7 +13,7 @@ namespace {
 constexpr int kDoubleMantissa = 52;
 constexpr int kDoubleBias = 1023;
 
-// The bits of value in a format of 1 sign bit, exponent_bits and mantissa_bits (16 in all), rounded half to even.
+// The bits of value in a 16-bit float format with one sign bit, rounded to nearest, ties to even.
 uint16_t NarrowBits(double value, int exponent_bits, int mantissa_bits) {
   const uint64_t bits = std::bit_cast<uint64_t>(value);
   const auto sign = static_cast<uint16_t>((bits >> 63) << 15);
@@ -22,14 +22,14 @@ uint16_t NarrowBits(double value, int exponent_bits, int mantissa_bits) {
   if (std::isnan(value)) return infinity | static_cast<uint16_t>(1 << (mantissa_bits - 1));
   if (std::isinf(value)) return sign | infinity;
   int exponent = static_cast<int>((bits >> kDoubleMantissa) & 0x7ff) - kDoubleBias;
-  if (exponent == -kDoubleBias) return sign;  // zero and the doubles below 2^-1022: nothing near a 16-bit subnormal
+  if (exponent == -kDoubleBias) return sign;  // zero, or below 2^-1022: far smaller than any 16-bit subnormal
   const uint64_t significand = (bits & ((uint64_t{1} << kDoubleMantissa) - 1)) | (uint64_t{1} << kDoubleMantissa);
   int shift = kDoubleMantissa - mantissa_bits;
   if (exponent < 1 - bias) {
     shift += (1 - bias) - exponent;
     exponent = -bias;
   } else {
-    exponent -= 1;  // the implicit bit is added to the exponent field below
+    exponent -= 1;  // the addition below carries the implicit bit into the exponent field
   }
   if (shift > kDoubleMantissa + 1) return sign;
   uint64_t kept = significand >> shift;
@@ -121,7 +121,7 @@ int64_t FloatToInt(DType int_type, double value) {
     return static_cast<int64_t>(static_cast<uint64_t>(value));
   }
   const int64_t lowest = LowestInt(int_type), highest = HighestInt(int_type);
-  // 2^63 is the first double above the highest int64; for narrower types the bounds are exact doubles.
+  // 2^63 is the first double above the highest int64. The bounds of narrower types are exact doubles.
   if (value >= static_cast<double>(highest)) return highest;
   if (value <= static_cast<double>(lowest)) return lowest;
   return static_cast<int64_t>(value);
@@ -135,7 +135,8 @@ double IntToFloat(DType int_type, int64_t value, DType float_type) {
   double wide = is_u64 ? static_cast<double>(static_cast<uint64_t>(value)) : static_cast<double>(value);
   if (float_type == DType::kFloat64) return wide;
   if (std::abs(wide) > 0x1p53) {
-    // Sets the last bit when the conversion to double was inexact, so that the second rounding sees the tie broken.
+    // Sticky bit: sets the lowest bit if the conversion to double was inexact, so that the second rounding breaks ties
+    // correctly.
     const bool negative = !is_u64 && value < 0;
     const uint64_t magnitude = negative ? ~static_cast<uint64_t>(value) + 1 : static_cast<uint64_t>(value);
     const uint64_t odd = (magnitude & ~uint64_t{0xfff}) | ((magnitude & 0xfff) != 0 ? 0x1000 : 0);

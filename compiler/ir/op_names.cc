@@ -7,7 +7,7 @@
 namespace hone::ir {
 namespace {
 
-// Each table is indexed by its enum.
+// Every table is indexed by its enum. The texts are stored in records and must not change.
 constexpr std::array<std::string_view, 8> kUnary = {"-", "abs", "~", "floor", "ceil", "round", "trunc", "sqrt"};
 constexpr std::array<std::string_view, 20> kBinary = {"+", "-", "*",  "/",  "%",  "//", "%%", "min", "max", "&",
                                                       "|", "^", "<<", ">>", "==", "!=", "<",  "<=",  ">",   ">="};

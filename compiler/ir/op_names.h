@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The spelling of operators: in the printed IR, in error messages, and back.
+// The spelling of operators, loop kinds and scopes in the IR's text and in error messages, in both directions.
 #ifndef HONE_COMPILER_IR_OP_NAMES_H_
 #define HONE_COMPILER_IR_OP_NAMES_H_
 
@@ -19,14 +19,14 @@ std::string_view Name(LoopKind kind);  // "for", "parallel", "vectorized", "unro
 std::string_view Name(Reduction reduction);
 std::string_view Name(Scope scope);
 
-std::optional<UnaryOp> ParseUnaryFunction(std::string_view name);  // those written as functions
+std::optional<UnaryOp> ParseUnaryFunction(std::string_view name);  // operators that are written as functions
 std::optional<Intrinsic> ParseIntrinsic(std::string_view name);
 std::optional<LoopKind> ParseLoopKind(std::string_view name);
 std::optional<Scope> ParseScope(std::string_view name);
-std::optional<Reduction> ParseReduction(std::string_view name);  // never kNone
+std::optional<Reduction> ParseReduction(std::string_view name);  // never returns kNone
 
-// The word is a keyword of the text: as a name it must be quoted. Functions and types are no keywords, since "(" tells
-// them from names: the axis i8 and the cast i8(x) go together.
+// Whether the word is a keyword of the text. As a name it must be quoted. Function and type names are no keywords,
+// because a following "(" distinguishes them: an axis may be called i8 although i8(x) is a cast.
 bool IsReserved(std::string_view name);
 
 }  // namespace hone::ir

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What statements that lanes have come to without them: a load and a store, one part after the other.
+// Statements for lanes rewritten for a machine without lanes, which runs the lanes' work one after the other.
 #ifndef HONE_COMPILER_IR_PLAIN_H_
 #define HONE_COMPILER_IR_PLAIN_H_
 
@@ -7,9 +7,9 @@
 
 namespace hone::ir {
 
-// Where the lane does not go on meanwhile. Of flat indices.
+// The copy as a load and a store that complete at once. Indices must be flat.
 Stmt AsStore(const Copy& copy);
-// Where the parts come one after the other.
+// The lane reduction as one step of a serial reduction, for one part.
 Stmt OneByOne(const Merge& merge);
 
 }  // namespace hone::ir

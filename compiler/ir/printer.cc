@@ -15,7 +15,7 @@ constexpr int kPrimary = 11;
 constexpr int kUnaryPrecedence = 10;
 constexpr int kComparePrecedence = 3;
 
-// 0: written as a function.
+// The operator's precedence; 0 if it is written as a function.
 int Precedence(BinaryOp op, bool logical) {
   switch (op) {
     case BinaryOp::kMul:
@@ -153,7 +153,7 @@ void Printer::WriteUnary(const Unary& node, int precedence) {
   if (parentheses) text_ += '(';
   const bool logical = node.op == UnaryOp::kNot && node.a.type().dtype == DType::kBool;
   text_ += logical ? "!" : Name(node.op);
-  // -1 is a constant; the negation of 1 is -(1).
+  // "-1" is read back as a constant, so the negation of the constant 1 is written "-(1)".
   const bool constant = node.a.As<IntImm>() || node.a.As<FloatImm>();
   if (constant) text_ += '(';
   Write(node.a, kPrimary);

@@ -14,20 +14,20 @@
 
 namespace hone::ir {
 
-// Writes to one text. Buffers that share a name get distinct spellings: the second "t" is written "t.2".
+// Writes to one text. Buffers of the same name get distinct spellings: the second "t" is written "t.2".
 class Printer {
  public:
-  // The expression, in parentheses where its operator binds looser than `precedence` (see docs/IR.md).
+  // Writes the expression, in parentheses if its operator has lower precedence than the given one (see docs/IR.md).
   void Write(const Expr& e, int precedence = 0);
   void Write(std::string_view text) { text_ += text; }
-  void WriteName(std::string_view name);        // quoted if it is no plain identifier
+  void WriteName(std::string_view name);        // quoted unless it is a plain identifier
   void WriteString(std::string_view text);      // in double quotes, escaped
   void WriteDeclaration(const Buffer& buffer);  // name: f32[1,2]
-  // stride, apart: of a MatrixOperand; 0 and 1 are not written.
+  // stride and apart: strides of a MatrixOperand; the defaults 0 and 1 are not written.
   void WriteAccess(const Buffer& buffer, const std::vector<Expr>& indices, const Expr& mask, int64_t stride = 0,
                    int64_t apart = 1);
   void WriteBufferName(const Buffer& buffer);
-  void WriteDouble(double value);  // shortest text that reads back
+  void WriteDouble(double value);  // the shortest text that parses to the same value
   void WriteNumber(int64_t value) { text_ += std::to_string(value); }
   std::string Take() { return std::move(text_); }
 

@@ -11,7 +11,7 @@ RaceLog::Cell& RaceLog::At(const BufferNode* buffer, int64_t offset) {
   return cells[static_cast<size_t>(offset)];
 }
 
-// Whether this lane's access may happen before, after or during the other one.
+// Whether the current lane's access and `other` have no defined order.
 bool RaceLog::Apart(const Access& other) const {
   if (other.group < 0) return false;
   if (other.group != group_ || other.groups) return true;

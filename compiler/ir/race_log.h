@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which lane touched which element since the last barrier: how the interpreter finds lanes that race.
+// The last accesses to each element: how the interpreter finds races between lanes.
 //
-// Two accesses to one element race if one of them writes, different lanes make them, and no barrier of their group lies
-// between; lanes of different groups never have a barrier between them. An element that a lane is copying to is
-// nobody's until that lane has waited for it. Not thread-safe.
+// Two accesses to one element race if they are by different lanes, one of them writes, and no barrier of their group
+// lies between them. Accesses by different groups always race if one writes. While a lane copies to an element, no
+// access to it is allowed until that lane has waited. Not thread-safe.
 #ifndef HONE_COMPILER_IR_RACE_LOG_H_
 #define HONE_COMPILER_IR_RACE_LOG_H_
 
@@ -18,29 +18,29 @@ namespace hone::ir {
 
 class RaceLog {
  public:
-  // Whatever runs next is run by this lane of this group.
+  // Sets the lane that makes the following accesses.
   void Enter(int64_t group, int64_t lane) {
     group_ = group;
     lane_ = lane;
   }
-  // All lanes of the group have met.
+  // Records a barrier of the current group.
   void Synchronize() { ++epoch_; }
-  // The buffer's memory is new.
+  // Drops all accesses to the buffer, whose memory was allocated anew.
   void Forget(const BufferNode* buffer) { cells_.erase(buffer); }
 
-  // "" or what raced. `offset` counts elements. Local buffers belong to one lane and never race.
+  // Record an access. Return "" or a description of the race. offset: in elements. Local buffers never race.
   std::string Read(const BufferNode* buffer, int64_t offset);
   std::string Write(const BufferNode* buffer, int64_t offset);
-  // The lane begins to copy to the element; it is written when the copy ends.
+  // Records the start of an asynchronous copy to the element. It counts as written at EndCopy.
   std::string BeginCopy(const BufferNode* buffer, int64_t offset);
   void EndCopy(const BufferNode* buffer, int64_t offset);
 
  private:
   struct Access {
-    int64_t group = -1, lane = -1, epoch = -1;  // group -1: none yet
-    bool several = false;                       // other lanes of the group too, since the last barrier
-    bool groups = false;                        // other groups too
-    bool under_way = false;                     // a copy that has not ended
+    int64_t group = -1, lane = -1, epoch = -1;  // group -1: no access yet
+    bool several = false;                       // other lanes of the group accessed it as well since the last barrier
+    bool groups = false;                        // other groups accessed it as well
+    bool under_way = false;                     // an asynchronous copy in flight
   };
   struct Cell {
     Access write, read;

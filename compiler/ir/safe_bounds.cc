@@ -60,7 +60,7 @@ Interval OfCast(DType from) {
   return {LowestInt(from), HighestInt(from)};
 }
 
-// By the rules of intervals alone.
+// Interval arithmetic on one node.
 Interval OfNode(const Expr& e, const Ranges& ranges) {
   if (e.type().dtype != DType::kInt64) return {};
   return Match(
@@ -95,7 +95,7 @@ Interval SafeBoundsOf(const Expr& e, const Ranges& ranges) {
   const Interval result = OfNode(e, ranges);
   const Binary* binary = e.As<Binary>();
   if (binary == nullptr || e.type() != kIndexType || !IsBounded(result)) return result;
-  // Nothing wraps from here down: the linear form sees more, terms that cancel for instance.
+  // No subexpression can wrap here, so the linear form is valid. It gives tighter bounds where terms cancel.
   bool bounded = true;
   ForEachExpr(e, [&](const Expr& x) { bounded &= x.type() != kIndexType || IsBounded(OfNode(x, ranges)); });
   if (!bounded) return result;

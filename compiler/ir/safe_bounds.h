@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the values of an index expression lie, so that it can be computed in 32 bits and divided plainly: for back
-// ends.
+// Bounds of index expressions that hold even where arithmetic wraps. Back ends use them to compute in 32 bits and to
+// choose cheap divisions.
 #ifndef HONE_COMPILER_IR_SAFE_BOUNDS_H_
 #define HONE_COMPILER_IR_SAFE_BOUNDS_H_
 
@@ -9,15 +9,15 @@
 
 namespace hone::ir {
 
-// Of an i64 expression, of all its elements. Unlike BoundsOf, right also where arithmetic on the way wraps: what may
-// wrap is unbounded.
+// The range of the values of an i64 expression, over all vector elements. Unlike BoundsOf it is right where
+// intermediate results wrap: an expression that may wrap is unbounded.
 Interval SafeBoundsOf(const Expr& e, const Ranges& ranges);
 
-// Whether both ends are known; cheaper than to ask where they are.
+// Whether SafeBoundsOf is bounded on both sides. Cheaper than computing the bounds.
 bool HasSafeBounds(const Expr& e, const Ranges& ranges);
 
 bool IsBounded(Interval i);
-bool FitsInt(Interval i);  // 32 bits
+bool FitsInt(Interval i);  // whether all values fit 32 bits, signed
 
 }  // namespace hone::ir
 

@@ -12,8 +12,9 @@
 namespace hone::ir {
 namespace {
 
-// Counts what is asked about one index. Questions about the parts of nested minimums, or of sums of them, multiply, and
-// text may come from strangers; of a kernel it is some thousand at most. What comes after too many is left alone.
+// Counts the nested questions about one index and limits them. Nested minimums, and sums of them, multiply the
+// questions, and the text can be hostile. A real kernel asks some thousands. Beyond the limit expressions stay
+// unsimplified.
 class Question {
  public:
   Question() {
@@ -58,15 +59,16 @@ const int64_t* AsInt(const Expr& e) {
   return imm != nullptr ? &imm->value : nullptr;
 }
 
-// a + b * c, as integers of the target wrap.
+// a + b * c, wrapping in 64 bits.
 int64_t Wrapping(int64_t a, int64_t b, int64_t c) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b) * static_cast<uint64_t>(c));
 }
 
-// The range of a Let's variable whose value may be any, unlike that of a loop's variable of which nothing is known.
+// The range of a Let variable that can have any value. A variable without an entry in Ranges is taken not to wrap; this
+// one may.
 constexpr Interval kAnyNumber{INT64_MIN, INT64_MAX};
 
-// Whether it holds numbers that may be any: loaded, converted, or computed by something else than index arithmetic.
+// Whether the expression contains data that can have any value: a load, a conversion, or anything but index arithmetic.
 bool HoldsAnyNumbers(const Expr& e, const Ranges& ranges) {
   bool any = false;
   ForEachExpr(e, [&](const Expr& child) {
@@ -82,8 +84,8 @@ bool HoldsAnyNumbers(const Expr& e, const Ranges& ranges) {
   return any;
 }
 
-// Whether arithmetic on such numbers may wrap: then quotients, remainders and comparisons are not those of whole
-// numbers. Sums and products are, in all bits that there are.
+// Whether arithmetic on arbitrary data may wrap. Quotients, remainders and comparisons then differ from those of
+// unbounded integers; sums and products modulo 2^64 do not.
 bool MayWrap(const Expr& e, const Ranges& ranges) {
   if (e.As<Binary>() == nullptr && e.As<Select>() == nullptr) return false;
   return HoldsAnyNumbers(e, ranges) && !HasSafeBounds(e, ranges);
@@ -151,8 +153,8 @@ Linear SimplifyFloorDiv(const Linear& a, int64_t c, const Ranges& ranges) {
   return quotient;
 }
 
-// a * c * floordiv(x, c) + a * floormod(x, c)  ==>  a * x, whatever floordiv(x, c) has become: of a quotient it is a
-// quotient by the product, as in the indices of three fused loops.
+// a * c * floordiv(x, c) + a * floormod(x, c)  ==>  a * x. floordiv(x, c) may itself have been rewritten: if x is y //
+// b, it appears as y // (b * c), as in the indices of three fused loops.
 void RecombineDivMod(Linear& linear, const Ranges& ranges) {
   for (size_t i = 0; i < linear.terms.size(); ++i) {
     const Binary* mod = linear.terms[i].first.As<Binary>();
@@ -191,7 +193,7 @@ Linear SimplifyFloorMod(const Linear& a, int64_t c, const Ranges& ranges) {
   return result;
 }
 
-// Bounds of the difference of a and b. Constants may be further apart than numbers go: then only the sign is right.
+// Bounds of a - b. If the constants are too far apart for int64, only the sign of the result is meaningful.
 Interval BoundsOfDifference(const Linear& a, const Linear& b, const Linear& difference, const Ranges& ranges) {
   int64_t apart = 0;
   if (!__builtin_sub_overflow(a.constant, b.constant, &apart)) return BoundsOf(difference, ranges);
@@ -425,8 +427,8 @@ Expr FromLinear(const Linear& linear) {
 Interval BoundsOf(const Linear& linear, const Ranges& ranges) {
   const Question question;
   if (question.IsOneTooMany()) return {};
-  // k * min(a, b) + rest is min or max of (k * a + rest) and (k * b + rest): taking the bounds of both sees the
-  // cancellation between the arms and the rest, which adding up atom by atom does not.
+  // k * min(a, b) + rest equals min or max of (k * a + rest) and (k * b + rest). The bounds of these two sums see terms
+  // that cancel between an arm and the rest. Adding the bounds of single terms does not.
   for (size_t i = 0; i < linear.terms.size(); ++i) {
     const Binary* m = linear.terms[i].first.As<Binary>();
     if (m == nullptr || (m->op != BinaryOp::kMin && m->op != BinaryOp::kMax)) continue;
@@ -474,7 +476,8 @@ Expr Simplify(const Expr& e, const Ranges& ranges) {
   if (const Binary* binary = e.As<Binary>()) {
     if (IsCompare(binary->op) && IsIndex(binary->a)) return SimplifyCompare(*binary, ranges);
     const bool logic = binary->op == BinaryOp::kAnd || binary->op == BinaryOp::kOr;
-    if (logic && e.type().dtype == DType::kBool) return SimplifyLogic(e, *binary, ranges);  // of integers: of bits
+    if (logic && e.type().dtype == DType::kBool)
+      return SimplifyLogic(e, *binary, ranges);  // for integers && and || are bitwise operators
   }
   if (const Select* select = e.As<Select>()) {
     const Expr condition = Simplify(select->condition, ranges);

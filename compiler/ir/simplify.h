@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folding and canonical linear form of index arithmetic.
+// Simplification of expressions and statements, and the canonical linear form of index arithmetic.
 //
-// Integer index expressions are brought into the form sum(coefficient * atom) + constant, in which split and fused loop
-// variables cancel; what cannot be taken apart (min, a floor division that does not come out) is an atom. Not a prover:
-// what it cannot decide it leaves alone. Values are never changed, only their form. Arithmetic on loop variables and
-// constants is taken not to wrap; on numbers that are loaded or converted it may.
+// An integer index becomes sum(coefficient * atom) + constant, in which split and fused loop variables cancel. A
+// subexpression without such a form (min, an inexact floor division) is an atom. Simplification changes the form of an
+// expression, never its value; what it cannot decide stays as it is. It assumes that arithmetic on loop variables and
+// constants does not wrap. Arithmetic on loaded or converted numbers may wrap.
 #ifndef HONE_COMPILER_IR_SIMPLIFY_H_
 #define HONE_COMPILER_IR_SIMPLIFY_H_
 
@@ -20,17 +20,17 @@
 
 namespace hone::ir {
 
-// An inclusive interval of integers. Bounds beyond +-kUnbounded mean "unknown".
+// An inclusive interval of integers. A bound beyond +-kUnbounded means "unknown".
 struct Interval {
   static constexpr int64_t kUnbounded = int64_t{1} << 60;
   int64_t low = -kUnbounded, high = kUnbounded;
   bool IsPoint() const { return low == high; }
 };
 
-// What is known of the variables in scope. A variable that is absent may have any value.
+// The ranges of the variables in scope. A variable without an entry may have any value.
 using Ranges = std::map<std::string, Interval, std::less<>>;
 
-// sum of coefficient * atom, plus constant. Atoms are scalar kIndexType expressions, distinct, coefficients not 0.
+// sum of coefficient * atom, plus constant. Atoms are distinct scalar expressions of kIndexType; no coefficient is 0.
 struct Linear {
   std::vector<std::pair<Expr, int64_t>> terms;
   int64_t constant = 0;
@@ -44,14 +44,14 @@ Linear ToLinear(const Expr& index, const Ranges& ranges);  // index: scalar kInd
 Expr FromLinear(const Linear& linear);
 Interval BoundsOf(const Expr& index, const Ranges& ranges);
 Interval BoundsOf(const Linear& linear, const Ranges& ranges);
-// The value if the expression is the same constant for all values in ranges.
+// The constant that the expression equals for all values in ranges; nullopt if there is none.
 std::optional<int64_t> ConstantValue(const Expr& index, const Ranges& ranges = {});
 
-// Of the variable that it binds.
+// The range of the variable that the Let binds.
 Interval RangeOf(const Let& let, const Ranges& ranges);
 
 Expr Simplify(const Expr& e, const Ranges& ranges = {});
-// Uses the ranges of the loops it passes; drops loops without iterations, branches not taken, and what is empty.
+// Uses the extents of the loops inside. Drops loops without iterations, branches not taken and empty statements.
 Stmt Simplify(const Stmt& s, const Ranges& ranges = {});
 
 }  // namespace hone::ir

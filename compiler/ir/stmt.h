@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Statements: loop nests over buffers, immutable, in one closed std::variant. And Func, the unit of lowering.
 //
-// Start with For and Store; copies to shared memory are in copy.h. A Func is what the passes rewrite and what a back
-// end turns into one kernel.
+// Start with For and Store; asynchronous copies are in copy.h. Passes rewrite a Func, and a back end turns it into one
+// function of machine code. Text keywords that differ from the struct's name are stored and stay as they are: the
+// printer (text.cc) maps Contract to `contract`, Settle to `settle` and Merge to `merge`.
 #ifndef HONE_COMPILER_IR_STMT_H_
 #define HONE_COMPILER_IR_STMT_H_
 
@@ -39,29 +40,31 @@ bool Equal(const Stmt& a, const Stmt& b);  // structural
 enum class LoopKind : uint8_t {
   kSerial,
   kParallel,    // iterations are independent and may run at once; never nested in another kParallel
-  kVectorized,  // one vector element each; wants a constant extent after peeling; removed by passes/vectorize
-  kUnrolled,    // repeated in text; wants a constant extent after peeling; removed by passes/unroll
-  // Bound to an axis of the target's hierarchy; removed by passes/bind. Iterations are independent, but for a Merge.
-  // Several loops of one kind inside each other share out one axis, the innermost fastest.
-  kGroup,  // one iteration per group of lanes; groups see nothing of each other
-  kLane,  // one per lane of a group; inside such a loop, and where a shared buffer is filled, shared out over all lanes
+  kVectorized,  // iterations become the elements of a vector; needs a constant extent after peeling; removed by
+                // passes/vectorize
+  kUnrolled,    // the body is repeated; needs a constant extent after peeling; removed by passes/unroll
+  // The next two are bound to the grid; passes/bind removes them. Iterations are independent, except in a lane
+  // reduction. Perfectly nested loops of one kind together make up one grid dimension, the innermost loop fastest.
+  kGroup,  // each iteration is one group of lanes (CUDA: thread block); groups do not communicate
+  kLane,   // each iteration is a lane of the group (CUDA: thread), or, where shared memory is filled, a part of some
+           // lane's work
 };
 
-// for var in [0, extent). The extent may use outer variables; it may be zero or negative (no iteration).
+// for var in [0, extent). The extent may use outer variables. It may be zero or negative: no iteration.
 struct For {
   std::string var;
   Expr extent;
   LoopKind kind;
   Stmt body;
 };
-// buffer[indices] = value, where mask (if defined) is true. A vector Store: last index is a vector.
+// buffer[indices] = value, if the mask is undefined or true. In a vector Store the last index is a vector.
 struct Store {
   Buffer buffer;
   std::vector<Expr> indices;
   Expr value;
   Expr mask;
 };
-// Statements in order. The name says which stage they compute; it may be empty and carries no meaning.
+// Statements in order. The name is that of the stage they compute, for readers; it may be empty.
 struct Block {
   std::string name;
   std::vector<Stmt> stmts;
@@ -71,7 +74,7 @@ struct If {
   Stmt then_case;
   Stmt else_case;  // may be undefined
 };
-// The buffer exists, uninitialized, while the body runs.
+// Allocates the buffer, uninitialized, for the body.
 struct Alloc {
   Buffer buffer;
   Stmt body;
@@ -82,53 +85,55 @@ struct Let {
   Stmt body;
 };
 
-// Every lane of the group arrives before any goes on; what was written to shared and param buffers before is seen
-// after. Only in a Func with a grid, where all lanes of a group take the same way to it. Groups that share copies
-// arrive together.
+// All lanes of the group wait for each other. Writes to shared and param buffers before it are visible after it. Only
+// in a Func with a grid, in code that all lanes of the group reach together. Groups that share copies wait for each
+// other, too.
 struct Barrier {};
 
-// A matrix in memory, row by row.
+// A matrix in memory.
 struct MatrixOperand {
-  Expr first;          // a Load, without mask, of its first element
-  int64_t stride = 0;  // elements from one row to the next; 0 where there is only one row
-  int64_t apart = 1;   // elements from one of a row to the next, or from one chunk of the instruction's to the next
+  Expr first;          // a Load of its first element, without a mask
+  int64_t stride = 0;  // elements from one row to the next; 0 if there is only one row
+  int64_t apart =
+      1;  // elements from one element of a row to the next, or from one chunk to the next if the instruction has chunks
 };
-// One tensor instruction: sum[m, n] += a[m, k] * b[n, k] over all k, in the type of the sum. One of blocks goes on
-// while the lane does: until it is settled its sums are nobody's but others' like it, and nobody writes what it reads.
+// A matrix multiply-accumulate by one tensor instruction: sum[m, n] += a[m, k] * b[n, k] over all k, in the type of the
+// sum. An instruction that reads shared memory itself (wgmma) runs asynchronously. Until its wait, only other such
+// instructions may use its accumulators, and its operands must not be overwritten.
 struct Contract {
   TensorInstruction instruction;
   MatrixOperand sum, a, b;
 };
-// What the lane began of such instructions since its last Settle, or ever, is a bundle, which may be empty. The lane
-// goes on when at most `running` of its bundles, the latest, are not done. All lanes of a group take the same way to
-// it.
+// Ends a commit group, all asynchronous tensor instructions since the lane's previous Settle, perhaps none. Then waits
+// until at most the `running` latest commit groups are in flight. All lanes of a group of lanes must reach it together.
 struct Settle {
   int64_t running = 0;
 };
 
-// place = the reduction of `parts` values, of which this lane has number `part`. Lanes that follow one another have the
-// parts, in order; each gets the result in its own memory, and to other memory the lane with part 0 writes it. A lane
-// whose mask (if defined) is false has the identity of the reduction, and writes nothing. Each lane first takes in what
-// the lane parts/2 away has, then parts/4 and so on, so that all have the same bits. All lanes of a group take the same
-// way to it; of memory that they share they see no more than before. Without a grid the parts come one after the other.
+// place = the reduction of `parts` values over `parts` consecutive lanes (CUDA: warp shuffles). Lane number `part` of
+// these contributes `value`. A local place receives the result in every lane; to any other place only the lane with
+// part 0 writes it. A lane whose mask is false contributes the reduction's identity and writes nothing. The order is
+// fixed: each lane combines its value with that of the lane parts/2 away, then parts/4, and so on, so that all lanes
+// get the same bits. All lanes of a group must reach it together, but it is no barrier. Without a grid it runs once per
+// part, in order.
 struct Merge {
   Reduction reduction;
-  Expr place;  // a scalar Load, without mask
-  Expr mask;   // scalar; may be undefined
-  Expr part;   // a scalar i64
+  Expr place;  // a scalar Load, without a mask
+  Expr mask;   // scalar; undefined: true
+  Expr part;   // scalar i64, in [0, parts)
   int64_t parts;
-  Expr value;  // of the place's type
+  Expr value;  // of the same type as the place
 };
-inline constexpr int64_t kMostParts = 32;  // a power of two, as every number of parts
+inline constexpr int64_t kMostParts = 32;  // parts is a power of two up to this
 
-// The memory of `count` elements that lie side by side may be brought nearer to the core, into its second cache.
-// Nothing else happens: no value changes, and where the buffer has no such elements, there is nothing to bring.
+// A hint to bring `count` contiguous elements into the core's second-level cache. It changes no value. Elements outside
+// the buffer are ignored.
 struct Prefetch {
   Buffer buffer;
-  Expr first;  // a scalar i64: the number of the first element, rows one after the other
+  Expr first;  // scalar i64: row-major number of the first element
   int64_t count;
 };
-inline constexpr int64_t kLineBytes = 64;  // that memory moves at once, of every CPU that code is made for
+inline constexpr int64_t kLineBytes = 64;  // cache line size of all supported CPUs
 
 struct StmtNode {
   std::variant<For, Store, Block, If, Alloc, Let, Barrier, Contract, Settle, Copy, Commit, Wait, Merge, Prefetch> value;
@@ -148,28 +153,30 @@ Stmt MakeLet(std::string var, Expr value, Stmt body);
 Stmt MakeBarrier();
 Stmt MakeContract(TensorInstruction instruction, MatrixOperand sum, MatrixOperand a, MatrixOperand b);
 Stmt MakeSettle(int64_t running);
-// A mask that is constantly true is none.
+// A mask that is constantly true is dropped.
 Stmt MakeCopy(Buffer buffer, std::vector<Expr> indices, Expr source, Expr mask, int64_t count, int64_t groups = 1);
 Stmt MakeCommit();
 Stmt MakeWait(int64_t pending);
 Stmt MakeMerge(Merge merge);
 Stmt MakePrefetch(Buffer buffer, Expr first, int64_t count);
 
-// From a row to the next, elements, of an operand that the instruction itself reads; a row of b is a column.
+// The distance between two rows of an operand that the instruction itself reads, in elements. A row of b is one of its
+// columns.
 int64_t RowsApart(const MatrixOperand& operand, const TensorInstructionEntry& entry);
 
-// The buffer that a Store, Contract, Copy or Merge writes to; null of other statements, whatever is in them.
+// The buffer that a Store, Contract, Copy or Merge writes to. Null for other statements, whatever they contain.
 Buffer WrittenBy(const Stmt& s);
 
-// How often a Func is run at once: by every lane of every group (both 0: it is simply called).
+// The grid of a launch: every lane of every group runs the Func. Both 0: the Func has no grid and is called once.
 struct Grid {
   int64_t groups = 0, lanes = 0;  // lanes per group
   bool defined() const { return lanes > 0; }
   friend bool operator==(const Grid&, const Grid&) = default;
 };
-inline constexpr const char *kGroupVar = "group.id", *kLaneVar = "lane.id";  // by which each knows itself
+inline constexpr const char *kGroupVar = "group.id",
+                            *kLaneVar = "lane.id";  // variables with the numbers of the current group and lane
 
-// A kernel, or one launch of it, before code generation. params are handed in by the caller in this order.
+// A kernel, or one launch of it, before code generation. The caller passes the params in this order.
 struct Func {
   std::string name;  // a C identifier
   std::vector<Buffer> params;
@@ -177,7 +184,7 @@ struct Func {
   Grid grid = {};
 };
 
-bool Equal(const Func& a, const Func& b);  // structural; the params are compared by handle, as buffers are
+bool Equal(const Func& a, const Func& b);  // structural; params are compared by handle, like all buffers
 
 }  // namespace hone::ir
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The instructions that multiply small matrices and add to a third, as one table of data: shapes, element types, and
-// how the operands lie in memory. What one means is said by the statement Contract (stmt.h).
+// The tensor instructions (matrix multiply-accumulate) as one table: shapes, element types and operand layouts. The
+// statement Contract (stmt.h) gives their meaning.
 //
-// Not here: which targets have which (compiler/target/tensor_instructions.h), and how a back end spells them. A new one
-// is an enumerator and a row; the order of both is free, because nothing stored depends on it.
+// Not here: which targets have which instruction (compiler/target/tensor_instructions.h), and how a back end spells it.
+// A new instruction is an enumerator and a row. The order of both is free, because nothing stored depends on it.
 #ifndef HONE_COMPILER_IR_TENSOR_INSTRUCTION_H_
 #define HONE_COMPILER_IR_TENSOR_INSTRUCTION_H_
 
@@ -19,49 +19,49 @@
 namespace hone::ir {
 
 enum class TensorInstruction : uint8_t {
-  kVpdpbusd512,  // x86-64: four products per 32-bit lane of a vector
+  kVpdpbusd512,  // x86-64: four products per 32-bit element of a vector
   kVpdpbusd256,
-  kUdot,  // AArch64: the same for vectors of 128 bits
+  kUdot,  // AArch64: the same in vectors of 128 bits
   kSdot,
   kUsdot,
-  kMmaTf32,  // NVIDIA, from sm_80 on: mma.m16n8k8, of which this is the part of one lane
+  kMmaTf32,  // NVIDIA, from sm_80 on: one lane's share of mma.m16n8k8
   kMmaF16,   // mma.m16n8k16
   kMmaBf16,
-  kWgmmaTf32,  // sm_90a alone: wgmma.m64n8k8, of which several that stand beside each other are one of more columns
+  kWgmmaTf32,  // sm_90a only: wgmma.m64n8k8; the back end joins adjacent ones to one instruction with more columns
   kWgmmaF16,   // wgmma.m64n8k16
   kWgmmaBf16,
-  kWgmmaTf32Registers,  // as kWgmmaTf32, with a from registers
+  kWgmmaTf32Registers,  // as kWgmmaTf32, but with a in registers
 };
 
-// sum[m, n] += a[m, k] * b[n, k] over all k. Integers are exact and wrap, as everywhere in the IR. Products of floats
-// are exact; in which order they are added, in f32, is not said. Of each operand a row lies side by side in memory: n
-// elements of the sum, k of a, k of b; or of a and b in chunks.
+// sum[m, n] += a[m, k] * b[n, k] over all k. Integers are exact and wrap. Products of floats are exact; the order of
+// their f32 additions is unspecified. Rows are contiguous in memory (n elements of the sum, k of a and b), except that
+// rows of a and b may consist of chunks.
 struct TensorInstructionEntry {
   TensorInstruction instruction;
   // The value that stands for it in decisions, which records keep. It never changes and no other row ever takes it. A
   // new row takes the next free one. In a decision that may also choose no instruction, 0 means none; the instruction
   // whose number is 0 is on offer only where one is always used.
   int64_t number;
-  std::string_view name;  // in text
+  std::string_view name;  // in the IR's and schedules' text; stored, so it must not change
   int64_t m, n, k;
   DType a, b, sum;
-  bool b_rows_follow = false;  // the rows of b lie directly behind one another
-  // How many lanes run it together, each for its own m x n sums: lane 4 g + t of 32 has the rows of a of all lanes with
-  // its g, and the columns 2 t and 2 t + 1 of eight that are stride after stride.
+  bool b_rows_follow = false;  // the rows of b are adjacent in memory
+  // The number of lanes that execute it together, each with its own m x n accumulators. Of each 32 lanes, lane 4 g + t
+  // holds the rows of a that all lanes with the same g share, and columns 2 t and 2 t + 1 of the eight columns.
   int64_t lanes = 1;
-  int64_t chunk = 0;      // elements of a row of a or b that lie side by side, the next so many apart; 0: all of them
-  int fraction_bits = 0;  // a and b are rounded to so many first, to nearest, ties away from zero; 0: they are not
-  bool cuts = false;      // they are rounded towards zero
-  // The instruction itself reads a and b, in shared memory, as blocks of eight rows of a chunk, 16 bytes, that follow
-  // one another: lane 4 g + t of warp w has row g of blocks 2 w and 2 w + 1 of a.
+  int64_t chunk = 0;  // contiguous elements in a row of a or b; chunks lie `apart` elements apart. 0: the whole row.
+  int fraction_bits = 0;  // f32 operands are rounded to this many bits, to nearest, ties away from zero; 0: no rounding
+  bool cuts = false;      // operands are truncated instead (rounded towards zero)
+  // The instruction itself reads a and b from shared memory and runs asynchronously. There a matrix is a sequence of
+  // blocks: eight rows of one chunk, 16 bytes, each. Lane 4 g + t of warp w has row g of blocks 2 w and 2 w + 1 of a.
   bool blocks = false;
-  bool loads_a = false;  // of blocks: but a, which lanes load from wherever it lies, and round to nearest
+  bool loads_a = false;  // with blocks: lanes load a, from any memory, into registers and round it to nearest
 
   int64_t Chunk() const { return chunk == 0 ? k : chunk; }
 };
 
-inline constexpr int64_t kLanesOfRow = 4;  // of those that run one together: t is below it
-inline constexpr int64_t kBlockRows = 8;   // g is below it
+inline constexpr int64_t kLanesOfRow = 4;  // lanes with the same g: t is below this
+inline constexpr int64_t kBlockRows = 8;   // rows of a block: g is below this
 
 inline constexpr TensorInstructionEntry kTensorInstructions[] = {
     {TensorInstruction::kVpdpbusd512, 0, "vpdpbusd_512", 1, 16, 4, DType::kUInt8, DType::kInt8, DType::kInt32, true},

@@ -13,7 +13,8 @@ void WriteStmt(const Stmt& s, int indent, Printer* out);
 
 void Indent(int indent, Printer* out) { out->Write(std::string(static_cast<size_t>(2 * indent), ' ')); }
 
-// " {", the statements of body, "}" without a line end. An unnamed block needs no braces of its own here.
+// Writes " {", the statements of the body and "}", without a line break after it. An unnamed block adds no braces of
+// its own.
 void WriteBody(const Stmt& body, int indent, Printer* out) {
   out->Write(" {\n");
   const Block* block = body.As<Block>();

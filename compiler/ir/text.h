@@ -14,8 +14,7 @@ namespace hone::ir {
 std::string Print(const Expr& e);
 std::string Print(const Stmt& s, int indent = 0);
 std::string Print(const Func& func);
-// Errors: InvalidArgument with line and column. Buffers get their scope from where they are declared:
-// parameters kParam, alloc says "workspace" or "local".
+// Errors: InvalidArgument with line and column. Params get the scope kParam; an alloc names its scope.
 absl::StatusOr<Func> ParseFunc(std::string_view text);
 
 }  // namespace hone::ir

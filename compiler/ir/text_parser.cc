@@ -8,7 +8,7 @@
 namespace hone::ir {
 namespace {
 
-// More than any device has. Each lane is looked at when a func is verified.
+// Above the limits of every device. They bound the verifier's work, which looks at each lane.
 constexpr int64_t kMostLanes = int64_t{1} << 16, kMostGroups = int64_t{1} << 31;
 
 class FuncParser {
@@ -48,7 +48,7 @@ class FuncParser {
     return absl::OkStatus();
   }
 
-  // { statements }: the statement itself if there is one.
+  // Parses "{ statements }". A single statement is returned without a block around it.
   absl::StatusOr<Stmt> ParseBody(std::string name = {}) {
     HONE_RETURN_IF_ERROR(exprs_.Enter());
     HONE_RETURN_IF_ERROR(tokens_.Expect("{"));
@@ -110,7 +110,7 @@ class FuncParser {
   }
 
   absl::StatusOr<Stmt> ParseAlloc() {
-    // The scope stands behind the declaration, so the buffer is made twice.
+    // The scope follows the declaration in the text, so the buffer is made a second time with its scope.
     HONE_ASSIGN_OR_RETURN(const Buffer declared, exprs_.ParseDeclaration(Scope::kLocal));
     const auto scope = ParseScope(tokens_.Peek().text);
     if (!scope.has_value() || *scope == Scope::kParam) {

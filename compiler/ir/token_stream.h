@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tokens of the IR's texts, and a cursor over them. Shared by the parsers of Func and Workload.
+// The tokens of the IR's texts, with a cursor. Shared by the parsers of Func and Workload.
 //
-// Blank space and # comments separate tokens and mean nothing else. Not here: what the tokens mean (expr_parser.h).
+// Blanks and # comments only separate tokens. Not here: the meaning of tokens (expr_parser.h).
 #ifndef HONE_COMPILER_IR_TOKEN_STREAM_H_
 #define HONE_COMPILER_IR_TOKEN_STREAM_H_
 
@@ -25,27 +25,28 @@ struct Token {
 
 class TokenStream {
  public:
-  // Errors: InvalidArgument with line and column, as from every member below; for more tokens than `most` too.
+  // Splits the text into tokens. Errors, here and below: InvalidArgument with line and column. most: a limit on the
+  // number of tokens.
   static absl::StatusOr<TokenStream> Make(std::string_view text, size_t most = SIZE_MAX);
 
-  const Token& Peek(size_t ahead = 0) const;  // kEnd behind the last
+  const Token& Peek(size_t ahead = 0) const;  // kEnd behind the last token
   Token Next();
   bool AtEnd() const { return Peek().kind == Token::Kind::kEnd; }
-  // The next token is this unquoted word or symbol.
+  // Whether the token is this unquoted word or symbol.
   bool Sees(std::string_view text, size_t ahead = 0) const;
   bool Accept(std::string_view text);
   absl::Status Expect(std::string_view text);
-  // A plain or quoted identifier; `what` names it in the error. A reserved word must be quoted.
+  // Takes a plain or quoted identifier; `what` describes it in the error. A reserved word must be quoted.
   absl::StatusOr<std::string> ExpectName(std::string_view what);
-  absl::StatusOr<int64_t> ExpectInteger(std::string_view what);  // without sign and suffix
-  absl::StatusOr<double> ExpectDouble(std::string_view what);    // signed, without suffix
+  absl::StatusOr<int64_t> ExpectInteger(std::string_view what);  // no sign, no suffix
+  absl::StatusOr<double> ExpectDouble(std::string_view what);    // sign allowed, no suffix
   absl::StatusOr<std::string> ExpectString(std::string_view what);
 
   static absl::Status ErrorAt(const Token& token, std::string_view message);
   absl::Status Error(std::string_view message) const { return ErrorAt(Peek(), message); }
 
  private:
-  std::vector<Token> tokens_;  // the last is kEnd
+  std::vector<Token> tokens_;  // the last one is kEnd
   size_t next_ = 0;
 };
 

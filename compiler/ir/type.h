@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Element types and vector types of the IR.
 //
-// A Type is a DType with a width, its number of elements; width 1 is a scalar. Bool is stored as one byte (0 or 1).
-// float16 and bfloat16 are storage types: arithmetic on them is done in float32 by explicit Casts that
-// the importer inserts, so no back end needs half arithmetic.
+// A Type is an element type and a width, its number of elements. Width 1 is a scalar. A bool takes one byte, 0 or 1.
+// float16 and bfloat16 are storage types: the importer inserts casts to float32 around arithmetic, so no back end needs
+// it in 16 bits.
 #ifndef HONE_COMPILER_IR_TYPE_H_
 #define HONE_COMPILER_IR_TYPE_H_
 

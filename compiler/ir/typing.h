@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The type rules: which operands an operator takes and what it yields. Written once, for the constructors (which
+// The typing rules: which operand types an operator takes and what type it yields. Used by the constructors (which
 // abort), the parser (which reports a line) and the verifier (which returns a Status).
 //
-// nullopt means: ill-typed. float16 and bfloat16 are accepted here; that they are not computed with is a rule
-// of the verifier (see IsStorageOnly).
+// nullopt means ill-typed. Arithmetic in float16 and bfloat16 is well-typed here; the verifier forbids it
+// (IsStorageOnly).
 #ifndef HONE_COMPILER_IR_TYPING_H_
 #define HONE_COMPILER_IR_TYPING_H_
 
@@ -18,7 +18,7 @@ std::optional<Type> UnaryType(UnaryOp op, Type a);
 std::optional<Type> BinaryType(BinaryOp op, Type a, Type b);
 std::optional<Type> SelectType(Type condition, Type on_true, Type on_false);
 std::optional<Type> CastType(Type to, Type from);
-// `type` is the wanted result; it decides for kReinterpret and must agree for the others.
+// `type` is the wanted result. kReinterpret takes it; for the other intrinsics it must be the type they yield.
 std::optional<Type> CallType(Type type, Intrinsic function, std::span<const Expr> args);
 // Indices are kIndexType, all scalar but the last; the mask (if defined) is bool with the width of the last.
 std::optional<Type> AccessType(const BufferNode& buffer, std::span<const Expr> indices, const Expr& mask);
@@ -26,7 +26,7 @@ std::optional<Type> RampType(Type base, Type stride, int width);
 std::optional<Type> BroadcastType(Type value, int width);
 
 bool IsCompare(BinaryOp op);
-// The type exists in memory and in Casts only (float16, bfloat16).
+// Whether the type is only for memory and casts (float16, bfloat16).
 bool IsStorageOnly(DType dtype);
 int ArgCount(Intrinsic function);
 

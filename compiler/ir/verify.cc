@@ -135,7 +135,7 @@ class FuncVerifier {
                    ToString(place));
   }
 
-  // One operand, of rows x columns elements, so many of a row side by side.
+  // Checks one operand of rows x columns elements whose rows consist of contiguous runs of the given length.
   absl::Status CheckOperand(std::string_view what, const MatrixOperand& operand, DType dtype, int64_t rows,
                             int64_t columns, int64_t chunk) {
     const Load* first = operand.first.As<Load>();
@@ -203,7 +203,8 @@ class FuncVerifier {
       return Illegal("from {} '{}': copies come from memory that all groups see", Name(from.scope), from.name);
     }
     const int64_t size = SizeOf(to.dtype);
-    const int64_t bytes = std::clamp<int64_t>(copy.count, 0, kMostCopyBytes + 1) * size;  // no more than can be refused
+    const int64_t bytes =
+        std::clamp<int64_t>(copy.count, 0, kMostCopyBytes + 1) * size;  // clamped, so that the product cannot overflow
     if (IsOfGroup(copy)) {
       const bool few = copy.groups > 0 && copy.groups <= kMostCopyBytes / kGroupCopyAlignment;
       if (!few || bytes % (kGroupCopyAlignment * copy.groups) != 0 || bytes > kMostCopyBytes) {

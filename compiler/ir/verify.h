@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The legality rules of the IR, checked between passes.
+// The legality rules of the IR. The pass runner checks them after every pass.
 #ifndef HONE_COMPILER_IR_VERIFY_H_
 #define HONE_COMPILER_IR_VERIFY_H_
 
@@ -10,30 +10,34 @@
 
 namespace hone::ir {
 
-// What a target allows a group of lanes.
+// The limits of a target for one group of lanes.
 struct GridLimits {
   int64_t max_lanes = INT64_MAX, shared_bytes = INT64_MAX;
-  int64_t sharing_groups = INT64_MAX;  // that copies have in common; 0: groups have no copies
+  int64_t sharing_groups = INT64_MAX;  // groups that may share a copy; 0: no bulk copies
 };
 
-// Every variable bound before use and not again inside its own scope; loads and stores only of params and enclosing
-// Allocs, with one index per dimension (or one flat index once flattened); types and widths agree; masks are bool; no
-// kParallel in kParallel; a barrier only in a Func with a grid; copies to shared memory from what all groups see, of a
-// size that there is, at places that are surely aligned; no read of what surely no wait came before.
-// With a grid, also: where groups copy, no more bundles under way than are told apart; no more lanes, shared memory and
-// groups that share copies than the limits; no barrier, commit, wait and no shared Alloc where lanes of a group may
-// part, or groups that share copies; a group's copy by its first lane, of one place for all groups that share it; no
-// loop left to bind.
+// Checks a Func. InvalidArgument names the first rule it breaks:
+// - Every variable is bound before use and not bound again in its own scope.
+// - Loads and stores use only params and enclosing Allocs, with one index per dimension or one flat index.
+// - Types and widths agree; masks are bool.
+// - No kParallel loop inside another. A barrier only in a Func with a grid.
+// - Copies go from global to shared memory, have a legal size and are aligned. No element is read without a wait for
+// it. With a grid also:
+// - Lanes, shared memory and groups that share copies are within the limits. No loop is left to bind.
+// - Bulk copies are issued by the first lane, equal in all groups that share them, with few enough commit groups in
+// flight.
+// - Barriers, commits, waits and shared Allocs are in code that all lanes of a group, and of groups that share copies,
+//   reach together.
 absl::Status Verify(const Func& func, const GridLimits& limits = {});
 
-// The rules of the grid alone; part of Verify.
+// Checks the rules of the grid only; a part of Verify.
 absl::Status VerifyGrid(const Func& func, const GridLimits& limits);
 
-// That no shared buffer is read while every copy to it is still under way, and where groups of a grid copy, that
-// no more bundles are than are told apart; part of Verify. What only some iterations or lanes do wrong is for the
-// interpreter to find.
+// Checks that no shared buffer is read while every copy to it is in flight, and that a grid with bulk copies never has
+// more than the allowed commit groups in flight; a part of Verify. Errors of single iterations or lanes are left to the
+// interpreter.
 absl::Status VerifyCopies(const Func& func);
-// And that nobody uses the sums of instructions that are not settled (verify_products.cc).
+// Checks that no accumulator of an asynchronous tensor instruction is used before its wait; a part of Verify.
 absl::Status VerifyProducts(const Func& func);
 
 }  // namespace hone::ir

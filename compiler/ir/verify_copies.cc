@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// That nobody reads what surely has not arrived, and that bundles are told apart: what the order of copies, commits and
-// waits tells without running.
+// Static checks of asynchronous copies: no read before the data can have arrived, and no more commit groups in flight
+// than the hardware can tell apart. The order of copies, commits and waits decides both without running the code.
 //
-// Follows every loop through its first iteration, in which the bundles can be counted. Where they cannot (after a loop
-// that commits, in a branch inside such a loop) everything counts as arrived.
+// Every loop is followed through its first iteration, where the commit groups can be counted. Elsewhere (after a loop
+// that commits, in a branch inside such a loop) all copies count as arrived, so that no legal program is refused.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -23,7 +23,7 @@ bool Commits(const Stmt& s) {
 
 class CopyVerifier {
  public:
-  // Before launches are split, others' copies say nothing of this one's.
+  // A func without a grid still holds several launches; the copies of one launch do not limit those of another.
   explicit CopyVerifier(const Func& func) : groups_copy_(func.grid.defined() && HasGroupCopies(func.body)) {}
 
   absl::Status Check(const Stmt& s) {
@@ -43,7 +43,7 @@ class CopyVerifier {
       arrived_ = std::max(arrived_, counted_ ? committed_ - wait->pending : committed_);
       left_ = wait->pending;
     } else if (const Buffer written = WrittenBy(s)) {
-      first_[written.get()] = -1;  // not by copies alone
+      first_[written.get()] = -1;  // also written by a statement that is no copy
     }
     return CheckChildren(s);
   }
@@ -69,7 +69,7 @@ class CopyVerifier {
     return first == first_.end() || first->second < arrived_;
   }
 
-  // What the statement itself reads.
+  // Checks the loads of this statement, not those of statements inside it.
   absl::Status CheckReads(const Stmt& s) const {
     absl::Status status;
     ForEachChild(
@@ -90,7 +90,7 @@ class CopyVerifier {
   absl::Status CheckFor(const For& loop) {
     const bool counted = counted_;
     const bool commits = Commits(loop.body);
-    // A loop that has no iteration the first time it is come to may have some later.
+    // A loop with a variable extent may have no iteration the first time and some later.
     const bool surely = loop.extent.As<IntImm>() != nullptr;
     if (in_committing_loop_ && !surely) counted_ = false;
     const bool outer = in_committing_loop_;
@@ -103,7 +103,7 @@ class CopyVerifier {
 
   absl::Status CheckIf(const If& branch) {
     const bool counted = counted_;
-    if (in_committing_loop_) counted_ = false;  // it may be taken in later iterations only
+    if (in_committing_loop_) counted_ = false;  // the branch may be taken only in later iterations
     const int64_t committed = committed_, arrived = arrived_;
     HONE_RETURN_IF_ERROR(Check(branch.then_case));
     const int64_t then_committed = std::exchange(committed_, committed),
@@ -127,12 +127,12 @@ class CopyVerifier {
   }
 
   const bool groups_copy_;
-  // By buffer: after how many commits the first copy to it began; -1 where it is written otherwise too.
+  // Per buffer: the number of commits before the first copy to it; -1 if another statement writes it as well.
   std::map<const BufferNode*, int64_t> first_;
   int64_t committed_ = 0;
-  int64_t arrived_ = 0;  // bundles that may have arrived
-  int64_t left_ = -1;    // under way after the last wait; -1: there was none
-  bool counted_ = true;  // committed_ is exact
+  int64_t arrived_ = 0;  // upper bound on the commit groups that have arrived
+  int64_t left_ = -1;    // commit groups that the last wait left in flight; -1: there was no wait
+  bool counted_ = true;  // whether committed_ is exact
   bool in_committing_loop_ = false;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of a Func with a grid: what a group of lanes may and may not do. See docs/IR.md, "Lanes".
+// The rules of a Func with a grid: what the lanes of a group may do. See docs/IR.md, "Lanes".
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -19,7 +19,8 @@ namespace hone::ir {
 namespace {
 
 constexpr size_t kMostText = 120;
-// That give a variable in terms of lane.id and group.id. A chain of Lets, each twice the one before, doubles them.
+// The limit on the size of a variable's value in terms of lane.id and group.id. A chain of Lets, each twice the one
+// before, doubles the size at each link.
 constexpr int64_t kMostOperations = int64_t{1} << 16;
 
 std::string Short(const Expr& e) {
@@ -50,7 +51,9 @@ class GridVerifier {
     return absl::InvalidArgumentError(fmt::format(format, std::forward<Args>(args)...));
   }
 
-  // Groups that share copies, and where such copies arrive.
+  // Finds how many groups share copies, checks that number against the target and the grid, and counts the shared
+  // memory
+  // that bulk copies need for their barriers.
   absl::Status CheckSharing(const Func& func) {
     if (!HasGroupCopies(func.body)) return absl::OkStatus();
     sharing_ = GroupsThatShare(func.body);
@@ -63,8 +66,8 @@ class GridVerifier {
     return Illegal("{} groups share copies, which does not divide the {} there are", sharing_, groups_);
   }
 
-  // Whether lanes that must come together may have different values of it: those of a group, and of groups that share
-  // copies. A load from memory that they share gives all the same if they ask for the same element.
+  // Whether the value may differ between lanes that must stay together: the lanes of one group, and of groups that
+  // share copies. A load from memory that these lanes share gives all of them the same value if its indices agree.
   bool IsDivergent(const Expr& e) const {
     bool divergent = false;
     ForEachExpr(Substitute(e, of_ids_), [&](const Expr& x) {
@@ -98,7 +101,7 @@ class GridVerifier {
   }
 
   absl::Status CheckLet(const Let& let) {
-    int64_t size = 0;  // of the value in terms of lane.id and group.id, each part as often as it is in it
+    int64_t size = 0;  // of the value in terms of lane.id and group.id; a variable counts with its own size at each use
     ForEachExpr(let.value, [&](const Expr& e) {
       const Var* var = e.As<Var>();
       const auto known = var == nullptr ? sizes_.end() : sizes_.find(var->name);
@@ -117,14 +120,15 @@ class GridVerifier {
     return status;
   }
 
-  // Lanes that count bundles differently would wait for different ones.
+  // Checks that all lanes of the group get here together. Otherwise they would count commit groups differently and wait
+  // for different ones.
   absl::Status Together(std::string_view what) const {
     if (why_divergent_.empty()) return absl::OkStatus();
     return Illegal("{} where lanes of a group may part: inside {}", what, why_divergent_);
   }
 
-  // By how many elements the place that is named lies behind lane 0's, for every lane, or group 0's, for every group;
-  // empty where that depends on more.
+  // The distance, in elements, of each lane's address from that of lane 0, or of each group's from that of group 0.
+  // Empty if the distance depends on anything else.
   const std::vector<int64_t>& MovesOf(const Load& load) {
     return MovesOf(*load.buffer, load.indices, kLaneVar, lanes_);
   }
@@ -152,7 +156,7 @@ class GridVerifier {
     return known->second;
   }
 
-  // The group's first lane begins it, and those of groups that share it begin the same.
+  // A bulk copy is issued by the first lane of its group. Groups that share it must all issue the same copy.
   absl::Status CheckCopy(const Copy& copy) {
     const Load& source = *copy.source.As<Load>();
     const std::string name = copy.buffer->name;
@@ -170,7 +174,7 @@ class GridVerifier {
     return absl::OkStatus();
   }
 
-  // Lanes that run one instruction together must be where the table says (tensor_instruction.h).
+  // Lanes that execute one instruction together must address the elements that tensor_instruction.h assigns to them.
   absl::Status CheckContract(const Contract& contract) {
     const TensorInstructionEntry& entry = EntryOf(contract.instruction);
     if (entry.lanes == 1) return absl::OkStatus();
@@ -202,8 +206,9 @@ class GridVerifier {
     return absl::OkStatus();
   }
 
-  // What the instruction itself reads begins on a multiple of a chunk, in shared memory, and so do its blocks; if it is
-  // swizzled, with a row of which eight begin there, in which its chunks follow one another.
+  // An operand that the instruction itself reads starts in shared memory at a multiple of a chunk, as do its blocks. In
+  // swizzled memory it starts in a row whose number is a multiple of eight, and its chunks follow one another in that
+  // row.
   absl::Status CheckBlocks(const Contract& contract, const TensorInstructionEntry& entry) {
     for (const MatrixOperand* operand : {&contract.a, &contract.b}) {
       if (operand == &contract.a && entry.loads_a) continue;
@@ -231,7 +236,7 @@ class GridVerifier {
                    contract.b.first.As<Load>()->buffer->name);
   }
 
-  // Whether lane 0 has a place in the first of eight rows, and there at most the element `most`.
+  // Whether lane 0's element lies in the first of eight rows and, within the row, at position `most` or before.
   bool BeginsInFirstRow(const Load& first, int64_t row, int64_t most) const {
     Linear place;
     int64_t size = 1;
@@ -246,7 +251,7 @@ class GridVerifier {
     return within.low >= 0 && within.high <= most;
   }
 
-  // The elements that a lane moves at once lie in one chunk.
+  // The elements of one vector access must lie in one chunk.
   absl::Status CheckSwizzled(const BufferNode& buffer, const std::vector<Expr>& indices) const {
     if (buffer.scope != Scope::kSwizzled || indices.back().type().width == 1) return absl::OkStatus();
     const int64_t width = indices.back().type().width;
@@ -276,7 +281,7 @@ class GridVerifier {
     return status;
   }
 
-  // The parts must be where shuffles find them.
+  // A lane reduction is a butterfly of shuffles, so part p of it must be in lane p of each run of lanes.
   absl::Status CheckMerge(const Merge& merge) const {
     HONE_RETURN_IF_ERROR(Together("a merge"));
     if (lanes_ % merge.parts != 0) return Illegal("a merge of {} parts by {} lanes", merge.parts, lanes_);
@@ -290,8 +295,8 @@ class GridVerifier {
     return absl::OkStatus();
   }
 
-  // Checks `s` knowing that lanes part before it for the reason given, if any, or that only the group's first comes to
-  // it.
+  // Checks `s`. divergent: lanes diverge before it, for the given reason. first_lane: only the first lane of the group
+  // executes it.
   absl::Status CheckApart(const Stmt& s, bool divergent, const std::string& reason, bool first_lane = false) {
     const std::string before = why_divergent_;
     if (divergent && why_divergent_.empty()) why_divergent_ = reason;
@@ -333,8 +338,8 @@ class GridVerifier {
     if (swizzled > 0 && NumBytes(buffer) % (kSwizzledRow * kSwizzledRows) != 0) {
       return Illegal("swizzled '{}' is not in eights of rows of {} bytes", buffer.name, kSwizzledRow);
     }
-    // Back ends give each a place of its own: nobody waits between the last reader of one and the first writer of the
-    // next. A loop that is written out has one buffer in all its iterations.
+    // Back ends never let two shared buffers overlap, because no barrier separates the last reader of one from the
+    // first writer of the other. An unrolled loop has one buffer for all its iterations, so it counts once.
     if (counted_.insert(&buffer).second) shared_bytes_ += SharedRoom(NumBytes(buffer));
     if (shared_bytes_ > limits_.shared_bytes) {
       return Illegal("alloc of '{}' takes the shared memory of a group to {} bytes; the target has {}", buffer.name,
@@ -348,15 +353,15 @@ class GridVerifier {
 
   const GridLimits limits_;
   int64_t lanes_ = 1, groups_ = 1;
-  int64_t sharing_ = 1;         // groups that share copies
-  bool by_first_lane_ = false;  // nobody else comes here, and nothing else decides whether it does
-  int swizzled_ = 0;            // buffers that are allocated around
+  int64_t sharing_ = 1;         // how many groups share copies; 1: none do
+  bool by_first_lane_ = false;  // only the group's first lane gets here, and no other condition decides whether it does
+  int swizzled_ = 0;            // swizzled buffers whose Alloc encloses the current statement
   Ranges ranges_;               // of loops
-  VarMap of_ids_;               // variables that lanes or groups may disagree about, in terms of lane.id and group.id
-  std::map<std::string, int64_t, std::less<>> sizes_;               // of these
-  std::map<std::string, std::vector<int64_t>, std::less<>> moves_;  // by what moves, of every lane
-  std::string why_divergent_;                                       // empty where all lanes of a group are
-  std::set<const BufferNode*> counted_;                             // in shared_bytes_
+  VarMap of_ids_;  // the variables that may differ between lanes or groups, in terms of lane.id and group.id
+  std::map<std::string, int64_t, std::less<>> sizes_;               // sizes of the values in of_ids_
+  std::map<std::string, std::vector<int64_t>, std::less<>> moves_;  // cache of MovesOf
+  std::string why_divergent_;            // why lanes of a group may diverge here; empty: they do not
+  std::set<const BufferNode*> counted_;  // buffers that shared_bytes_ includes
   int64_t shared_bytes_ = 0;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// That nobody uses what instructions which go on by themselves may still be changing, and that all are waited for.
-// Whose operands change meanwhile is not told here: buffers are refilled in turns, which only running it shows.
+// Static checks of asynchronous tensor instructions (wgmma): no statement uses accumulators that one may still be
+// changing, and every instruction is waited for. The interpreter finds operands that are overwritten too early.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -15,7 +15,7 @@
 namespace hone::ir {
 namespace {
 
-// An instruction that reads shared memory itself, and so goes on while its lanes do.
+// Returns the instruction if it reads shared memory itself and so runs asynchronously, else null.
 const Contract* AsProduct(const Stmt& s) {
   const Contract* contract = s.As<Contract>();
   return contract != nullptr && EntryOf(contract->instruction).blocks ? contract : nullptr;
@@ -70,8 +70,8 @@ class ProductVerifier {
     return status;
   }
 
-  // The next iteration comes to what this one leaves. A loop that was looked at with the same products under way leaves
-  // the same: else loops in loops would be looked at twice each, and double at every level.
+  // Checks the body twice, because the next iteration starts with what this one left in flight. The result is cached by
+  // what was in flight at entry. Without the cache each level of nesting would double the work.
   absl::Status CheckLoop(const Stmt& s) {
     const auto [known, is_new] = left_by_.try_emplace({&s.node(), running_});
     if (is_new) {
@@ -92,7 +92,7 @@ class ProductVerifier {
     return absl::OkStatus();
   }
 
-  // What the statement itself reads and writes.
+  // Checks the buffers that this statement itself reads and writes.
   absl::Status CheckUses(const Stmt& s) const {
     if (const Buffer written = WrittenBy(s); written != nullptr && IsSum(written.get())) {
       return Running(written.get(), "is written");
@@ -117,8 +117,9 @@ class ProductVerifier {
   }
 
   using Products = std::vector<const Contract*>;
-  Products running_;                                                  // begun, and perhaps not done
-  std::map<std::pair<const StmtNode*, Products>, Products> left_by_;  // loops, by what ran when they began
+  Products running_;  // started and not surely finished
+  std::map<std::pair<const StmtNode*, Products>, Products>
+      left_by_;  // cache of CheckLoop, by loop and by what was in flight at its start
 };
 
 }  // namespace

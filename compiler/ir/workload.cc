@@ -15,7 +15,7 @@
 namespace hone::ir {
 namespace {
 
-// The highest (or lowest) value of any type.
+// The highest or the lowest value of the type.
 Expr Extreme(Type type, bool highest) {
   const Type element = type.Element();
   Expr value;
@@ -30,8 +30,8 @@ Expr Extreme(Type type, bool highest) {
   return MakeBroadcast(std::move(value), type.width);
 }
 
-// Operations of one evaluation of e, all arms included. Addressing is free: inside indices and conditions only
-// floating-point operations count.
+// The number of operations of one evaluation of e, counting both arms of a select. Addressing is free: inside indices
+// and conditions only floating-point operations count.
 double OpsOf(const Expr& e, bool addressing) {
   double ops = 0;
   const auto below = [&](const Expr& child, bool child_addressing) { ops += OpsOf(child, child_addressing); };
@@ -66,7 +66,7 @@ double Iterations(const Stage& stage) {
   return iterations;
 }
 
-// "111x111x64", without the ones; of nothing else, "1".
+// The extents as "111x111x64", without those that are 1; "1" if none is left.
 std::string Extents(const std::vector<Axis>& axes) {
   std::vector<int64_t> extents;
   for (const Axis& axis : axes) {

@@ -10,7 +10,7 @@
 namespace hone::ir {
 namespace {
 
-// Many times what the largest workloads have. A token takes some 80 bytes, of a text that may be one character each.
+// Far above the largest workloads. It bounds memory: a token takes about 80 bytes and may be a single character.
 constexpr size_t kMostTokens = size_t{1} << 18;
 
 class WorkloadParser {
@@ -73,7 +73,7 @@ class WorkloadParser {
     }
     HONE_RETURN_IF_ERROR(tokens_.Expect("="));
     const auto reduction = ParseReduction(tokens_.Peek().text);
-    // max(a, b) is a value, "max k:3 of" a reduction.
+    // "max(a, b)" is a function call, "max k:3 of" a reduction.
     if (reduction && tokens_.Peek().kind == Token::Kind::kWord && !tokens_.Sees("(", 1)) {
       tokens_.Next();
       stage.reduction = *reduction;

@@ -19,10 +19,10 @@ bool Overlap(const Buffers& a, const Buffers& b) {
   return false;
 }
 
-// Shared buffers that some lane reads, writes or begins to copy to.
+// The accesses of lanes to shared memory since the last barrier.
 struct Effects {
   Buffers reads, writes, copies;
-  bool waits = false, group_copies = false;  // lanes waited for copies; their group, or others with it, begins some
+  bool waits = false, group_copies = false;  // waits: a lane waited for copies; group_copies: bulk copies were issued
 
   void Add(const Effects& other) {
     reads.insert(other.reads.begin(), other.reads.end());
@@ -31,20 +31,21 @@ struct Effects {
     waits |= other.waits;
     group_copies |= other.group_copies;
   }
-  // Whether lanes that do `next` must wait until all have done this. A copy that is under way meets nothing: who reads
-  // its elements before it is waited for is wrong, with a barrier or without. What tells lanes that copies of groups
-  // are there, and of which there are few (ir::kMostBundles), tells of the next ones when all know of those before.
+  // Whether a barrier must separate these effects from those of `next`. Elements of a copy in flight need none: to read
+  // them before the wait is an error with or without a barrier. A bulk copy after a wait does need one. The copies of
+  // different commit groups share few barrier objects (mbarrier), so all lanes must have seen an object complete before
+  // it is used again.
   bool Before(const Effects& next) const {
     return (waits && next.group_copies) || Overlap(writes, next.reads) || Overlap(writes, next.writes) ||
            Overlap(writes, next.copies) || Overlap(reads, next.writes) || Overlap(reads, next.copies);
   }
-  // A lane has waited: what it copied is written now. Some may be under way still.
+  // A lane has waited, so its finished copies count as writes. With pending copies some stay in flight.
   void Arrive(const ir::Wait& wait) {
     waits = true;
     writes.insert(copies.begin(), copies.end());
     if (wait.pending == 0) copies.clear();
   }
-  // All lanes have met.
+  // All lanes of the group have met at a barrier.
   void Meet() { reads = {}, writes = {}, waits = false; }
 };
 
@@ -72,7 +73,7 @@ bool OnlySomeLanes(const ir::Stmt& s) {
   return branch != nullptr && ir::UsesVar(branch->condition, ir::kLaneVar);
 }
 
-// A stage that fills shared memory.
+// Whether the statement is the block of a stage that is stored in shared memory.
 bool IsFill(const ir::Stmt& s) {
   const ir::Block* block = s.As<ir::Block>();
   const bool is_stage = block != nullptr && !block->name.empty();
@@ -81,8 +82,9 @@ bool IsFill(const ir::Stmt& s) {
   return !effects.writes.empty() || !effects.copies.empty();
 }
 
-// Whether barriers may be needed inside: the statement holds stages that fill shared memory, or waits. Anything else is
-// one step of every lane, and so is what only some lanes do, where no barrier may stand.
+// Whether a barrier may be needed inside the statement: it contains a stage that fills shared memory, or a wait. Any
+// other statement is one step of every lane. A statement that only some lanes execute is one step as well, because no
+// barrier may stand in it.
 bool HasSteps(const ir::Stmt& s) {
   if (OnlySomeLanes(s)) return false;
   bool found = false;
@@ -102,7 +104,7 @@ ir::Ranges WithVarOf(const ir::For& loop, ir::Ranges ranges) {
   return ranges;
 }
 
-// What may come before the first barrier on the way through `s`; false once there is one whatever way is taken.
+// Collects the effects that can happen in `s` before its first barrier. Returns false if every path reaches a barrier.
 bool Head(const ir::Stmt& s, const ir::Ranges& ranges, Effects* effects) {
   if (s.As<ir::Barrier>() != nullptr) return false;
   if (const ir::Block* block = s.As<ir::Block>()) {
@@ -154,13 +156,13 @@ class BarrierInserter {
     }
   }
 
-  // A block of statements is taken apart, down to what no barrier can stand in.
+  // Whether the statement has to be split into steps: it is a sequence in which a barrier may stand.
   static bool IsPartOfSteps(const ir::Stmt& s) {
     const ir::Block* block = s.As<ir::Block>();
     return block != nullptr && block->name.empty();
   }
 
-  // One step of every lane. What it both writes and reads is each lane's own part.
+  // Handles one step of every lane. Data that a step both writes and reads belong to one lane each.
   ir::Stmt Step(const ir::Stmt& s) {
     if (const ir::Wait* wait = s.As<ir::Wait>()) {
       since_.Arrive(*wait);
@@ -173,8 +175,8 @@ class BarrierInserter {
     return wait ? ir::MakeBlock({ir::MakeBarrier(), s}) : s;
   }
 
-  // The next iteration follows the last one, with its copies under way. What those write once they are waited for
-  // meets what it should inside the body.
+  // Handles a loop. The next iteration starts with the copies of this one in flight. Their writes, after the wait, are
+  // checked against later accesses inside the body.
   ir::Stmt Loop(const ir::For& loop) {
     const Effects before = since_;
     const ir::Ranges around = std::exchange(ranges_, WithVarOf(loop, ranges_));
@@ -205,8 +207,8 @@ class BarrierInserter {
     return ir::MakeIf(branch.condition, then_case, else_case);
   }
 
-  Effects since_;      // what lanes may have done since the last barrier
-  ir::Ranges ranges_;  // of the variables around
+  Effects since_;      // effects of all lanes since the last barrier
+  ir::Ranges ranges_;  // ranges of the variables in scope
 };
 
 }  // namespace

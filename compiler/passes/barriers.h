@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Barriers in a func with a grid, wherever a lane may read or overwrite shared memory that another lane used.
+// Inserts barriers into a func with a grid: wherever a lane may read or overwrite shared memory that another lane used.
 //
-// Never part of a schedule: derived from who writes and who reads. A stage that fills a shared buffer (a named block)
-// gives every element to one lane, so that inside it the buffer needs no barrier. What a lane copies asynchronously is
-// written where it waits for it.
+// Barriers are derived from reads and writes; a schedule never contains them. In a stage that fills a shared buffer (a
+// named block) each element is written by one lane, so no barrier for that buffer is needed inside the stage. Elements
+// of an asynchronous copy count as written at the wait.
 #ifndef HONE_COMPILER_PASSES_BARRIERS_H_
 #define HONE_COMPILER_PASSES_BARRIERS_H_
 
@@ -12,7 +12,7 @@
 
 namespace hone::passes {
 
-// ranges: of what variables there are around it.
+// ranges: of the variables in scope around s.
 ir::Stmt InsertBarriers(const ir::Stmt& s, const ir::Ranges& ranges);
 
 }  // namespace hone::passes

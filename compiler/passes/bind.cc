@@ -14,7 +14,7 @@
 namespace hone::passes {
 namespace {
 
-// The loops of one kind that stand directly inside each other, and what is inside all of them.
+// Perfectly nested loops of one kind, and the statement inside all of them.
 struct Chain {
   std::vector<const ir::For*> loops;
   ir::Stmt body;
@@ -31,7 +31,7 @@ struct Chain {
     return size;
   }
 
-  // The body with every loop's variable computed from `index`, the innermost fastest.
+  // The body with each loop variable computed from the linear index, the innermost loop fastest.
   ir::Stmt Unrank(const ir::Expr& index) const {
     if (loops.size() == 1) return ir::Substitute(body, {{loops[0]->var, index}});
     ir::Stmt result = body;
@@ -57,7 +57,7 @@ Chain ChainFrom(const ir::For& first) {
   return chain;
 }
 
-// What a statement stores to, by scope.
+// Adds the scopes of all buffers that the statement writes.
 void CollectStores(const ir::Stmt& s, std::set<ir::Scope>* scopes) {
   if (const ir::Buffer written = ir::WrittenBy(s)) scopes->insert(written->scope);
   ir::ForEachChild(s, [&](const ir::Stmt& child) { CollectStores(child, scopes); }, [](const ir::Expr&) {});
@@ -70,10 +70,11 @@ bool AllocatesShared(const ir::Stmt& s) {
 
 bool IsMerge(const ir::Stmt& s) { return s.As<ir::Merge>() != nullptr; }
 
-// A merge to memory that each lane has for itself.
+// Whether the statement is a lane reduction whose result goes to local memory.
 bool MergesForItself(const ir::Stmt& s) { return IsMerge(s) && ir::WrittenBy(s)->scope == ir::Scope::kLocal; }
 
-// `s` where the condition holds. All lanes come to a merge: those for which it does not hold add nothing.
+// Executes `s` under the condition. All lanes must reach a lane reduction, so there the condition becomes part of its
+// mask.
 ir::Stmt Where(const ir::Expr& condition, const ir::Stmt& s) {
   if (!ir::AnyStmt(s, IsMerge)) return ir::MakeIf(condition, s);
   if (const ir::Merge* merge = s.As<ir::Merge>()) {
@@ -90,7 +91,7 @@ bool IsLaneLoop(const ir::Stmt& s) {
   return loop != nullptr && loop->kind == ir::LoopKind::kLane;
 }
 
-// Whether it holds for a statement of the stage that the block computes; stages inside it do not count.
+// Whether the predicate holds for some statement of the stage that the block computes, not counting stages inside it.
 bool AnyOfStage(const ir::Stmt& s, bool (*holds)(const ir::Stmt&)) {
   bool found = holds(s);
   ir::ForEachChild(
@@ -120,8 +121,8 @@ class Binder {
   }
 
  private:
-  // As many as the longest stage has that is the launch, fills shared memory or is merged. What is inside loops over
-  // lanes has to do with those.
+  // Sets lanes_ to the size of the largest lane loop chain that is not inside another. Inner lane loops are distributed
+  // over these lanes.
   absl::Status ChooseLanes(const ir::Stmt& s) {
     const ir::For* loop = s.As<ir::For>();
     if (loop != nullptr && loop->kind == ir::LoopKind::kLane) {
@@ -139,7 +140,7 @@ class Binder {
     return status;
   }
 
-  // in_lane: inside a loop that belongs to the lane.
+  // Rewrites `s`. in_lane: it is inside a lane loop, so each lane executes its own part.
   absl::StatusOr<ir::Stmt> Build(const ir::Stmt& s, bool in_lane) {
     if (const ir::Block* block = s.As<ir::Block>(); block != nullptr && !block->name.empty()) {
       return BuildStage(s, in_lane);
@@ -152,7 +153,7 @@ class Binder {
       }
     }
     if (const ir::Merge* merge = s.As<ir::Merge>(); merge != nullptr && in_lane) {
-      ir::Merge bound = *merge;  // lanes beyond the loops have parts, too
+      ir::Merge bound = *merge;  // lanes beyond the loop's extent take part as well
       bound.part = ir::FloorMod(bound.part, ir::Expr(bound.parts));
       return ir::MakeMerge(std::move(bound));
     }
@@ -175,13 +176,14 @@ class Binder {
     return result;
   }
 
-  // A stage that fills shared memory: by all lanes if it has loops for them, else by the first.
+  // Rewrites a stage. One that fills shared memory is executed by all lanes if it has lane loops, else by the first
+  // lane.
   absl::StatusOr<ir::Stmt> BuildStage(const ir::Stmt& s, bool in_lane) {
     if (!FillsShared(s)) return BuildChildren(s, in_lane);
     return ir::AnyStmt(s, IsLaneLoop) ? BuildChildren(s, false) : ByFirstLane(s);
   }
 
-  // Local memory is every lane's own, so every lane writes it.
+  // Restricts `s` to the first lane, unless it writes local memory, of which each lane has its own.
   ir::Stmt ByFirstLane(const ir::Stmt& s) const {
     std::set<ir::Scope> scopes;
     CollectStores(s, &scopes);
@@ -216,7 +218,7 @@ class Binder {
     return ShareOut({chain.loops, std::move(body)}, size);
   }
 
-  // What lanes have for themselves is one element that all lanes merge, since all lanes read it afterwards.
+  // Refuses a lane reduction to local memory that does not span all lanes: the other lanes would read an unset result.
   absl::Status CheckNoneForItself(const ir::Stmt& s) const {
     absl::Status status;
     const auto check = [&](const ir::Stmt& child) {
@@ -232,7 +234,8 @@ class Binder {
     return status;
   }
 
-  // `size` iterations over the lanes there are: each lane takes every lanes_-th, so that neighbours stay neighbours.
+  // Distributes `size` iterations over the lanes. Lane l takes iterations l, l + lanes_, and so on, so that consecutive
+  // lanes access consecutive elements.
   ir::Stmt ShareOut(const Chain& chain, int64_t size) const {
     const ir::Expr lane = ir::MakeVar(ir::kLaneVar);
     if (size == lanes_) return chain.Unrank(lane);

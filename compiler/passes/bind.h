@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops bound to groups and lanes become a grid: the func is run by every lane of every group, and each knows itself.
+// Turns loops bound to groups and lanes into a grid: every lane of every group runs the func and knows its own number.
 //
-// There are as many lanes as the longest loop over them has iterations that is inside no other. The loops over lanes of
-// the launch's own stage belong to the lane for good; inside them one that fills shared memory shares its iterations
-// out over the group. What is written to shared memory or to a param outside of such loops is written by the first
-// lane. Barriers are not placed here: see barriers.h.
+// The number of lanes is the largest extent of a lane loop chain that is not inside another. Each iteration of the lane
+// loops of the launch's own stage is one lane. Stages inside that fill shared memory distribute their lane loops over
+// all lanes of the group. Writes to shared memory or a param outside any lane loop are done by the first lane. Not
+// here: barriers (barriers.h).
 #ifndef HONE_COMPILER_PASSES_BIND_H_
 #define HONE_COMPILER_PASSES_BIND_H_
 
@@ -13,8 +13,8 @@
 
 namespace hone::passes {
 
-// func: one root nest (split_launches.h). Errors: FailedPrecondition where it has two nests of groups, a bound loop has
-// no constant extent, or loops over lanes are inside each other and fill nothing.
+// func: one top-level nest (split_launches.h). Errors: FailedPrecondition if it has two chains of group loops, a bound
+// loop without constant extent, or a lane loop inside another that fills no shared memory.
 absl::Status Bind(ir::Func& func);
 
 }  // namespace hone::passes

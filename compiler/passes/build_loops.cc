@@ -23,7 +23,7 @@ using schedule::Loop;
 using schedule::Nest;
 using schedule::State;
 
-// Whether what is prepared must outlast that: something else reads it while the kernel runs.
+// Whether the kernel itself reads the prepared stage, so that its buffer must be kept.
 bool IsKept(const State& state, const Nest& prepared) {
   return std::any_of(state.nests.begin(), state.nests.end(), [&](const Nest& reader) {
     return !reader.prepared && schedule::Reads(reader.stage, prepared.stage.buffer.get());
@@ -39,12 +39,12 @@ class LoopBuilder {
         storage_[buffer.get()] = buffer;
       } else {
         storage_[buffer.get()] =
-            ir::MakeBuffer(buffer->name, buffer->dtype, schedule::StoredShape(state, nest), nest.scope);
+            ir::MakeBuffer(buffer->name, buffer->dtype, schedule::StoredShape(state, nest), nest.storage.scope);
       }
     }
   }
 
-  // Why an instruction or a copy does not fit where it is used; OK if all do. After Roots.
+  // The first instruction or copy that cannot be built. Valid after Roots.
   const absl::Status& status() const { return status_; }
 
   ir::Stmt Roots(bool prepared) {
@@ -63,7 +63,7 @@ class LoopBuilder {
   }
 
  private:
-  // Where the sums begin: outside the first loop that reduces, and outside an instruction.
+  // The position where the accumulators are initialized: before the first reduction loop and before the instruction.
   static size_t FirstReduction(const Nest& nest) {
     const auto it = std::find_if(nest.loops.begin(), nest.loops.end(), [](const Loop& l) { return l.reduce; });
     return std::min(static_cast<size_t>(it - nest.loops.begin()), nest.loops.size() - nest.StatementLoops());
@@ -75,17 +75,19 @@ class LoopBuilder {
     return ir::MakeBlock(std::move(stmts), nest.stage.buffer->name);
   }
 
-  // Whether its instructions go on while the lane does.
+  // Whether the nest's instruction runs asynchronously, as wgmma does.
   static bool GoesOn(const Nest& nest) { return nest.instruction.has_value() && ir::EntryOf(*nest.instruction).blocks; }
 
-  // At the end of whose iterations instructions that go on are waited for, but for the latest so many bundles.
+  // Where to wait for asynchronous instructions: at the end of each iteration of `loop`, until at most `running` commit
+  // groups are left in flight.
   struct Settling {
-    const Loop* loop = nullptr;  // null: at the end of the nest
+    const Loop* loop = nullptr;  // null: once, at the end of the nest
     int64_t running = 0;
   };
-  // The innermost loop that is not written out, or the one whose iterations they may outlast. What lanes load for them
-  // stays in registers of its own until they have read it: before the same registers are filled in the next iteration,
-  // all but the bundles after that one are done.
+  // Chooses the loop of the wait: the pipelined loop whose iterations the instructions may outlast, else the innermost
+  // serial loop. If lanes load an operand into registers (loads_a), the same registers are filled again one iteration
+  // of the pipelined loop later. The wait then moves to its innermost reduction loop and leaves one group fewer in
+  // flight than an iteration has.
   static Settling SettledIn(const Nest& nest) {
     const std::span loops = std::span(nest.loops).first(nest.loops.size() - nest.StatementLoops());
     const auto serial = [](const Loop& loop) { return loop.kind == ir::LoopKind::kSerial; };
@@ -96,7 +98,7 @@ class LoopBuilder {
     }
     if (!ir::EntryOf(*nest.instruction).loads_a) return {&*outlasted, outlasted->running};
     const Loop* last = &*outlasted;
-    int64_t bundles = 1, since = 1;  // of an iteration
+    int64_t bundles = 1, since = 1;  // commit groups of one iteration
     for (auto loop = outlasted + 1; loop != loops.end(); ++loop) {
       since *= loop->max_extent;
       if (!loop->reduce) continue;
@@ -106,7 +108,7 @@ class LoopBuilder {
     return {last, bundles - 1};
   }
 
-  // What runs inside loops [0, position) of the nest.
+  // Builds the part of the nest inside its loops [0, position).
   ir::Stmt Inside(const Nest& nest, size_t position) {
     const bool reduces = nest.stage.reduction != ir::Reduction::kNone;
     std::vector<ir::Stmt> stmts;
@@ -122,18 +124,18 @@ class LoopBuilder {
     return ir::MakeBlock(std::move(stmts));
   }
 
-  // s, inside loops [0, position) of the nest, where it adds anything: of that only what the outermost loops of the
-  // reduction decide, since further inside a condition costs more than it saves.
+  // Skips `s`, at depth `position`, where it would only add zeros. Only conditions on the outermost reduction loops are
+  // tested, because further inside a test costs more than it saves.
   static ir::Stmt Contributing(const Nest& nest, size_t position, ir::Stmt s) {
-    if (nest.contributes.empty() || position == 0 || nest.MergedLoop() != nullptr) return s;
+    if (nest.conditions.contributes.empty() || position == 0 || nest.MergedLoop() != nullptr) return s;
     const auto decides = [](const Loop& l) { return l.reduce && l.kind == ir::LoopKind::kSerial; };
     const auto first = nest.loops.begin() + static_cast<std::ptrdiff_t>(FirstReduction(nest));
     const auto end = std::find_if_not(first, nest.loops.end(), decides);
-    ir::VarMap single;  // loops of one iteration
+    ir::VarMap single;  // loops with one iteration, by the value 0
     for (const Loop& loop : nest.loops) {
       if (loop.max_extent == 1) single[loop.name] = ir::Expr(0);
     }
-    for (const ir::Expr& condition : nest.contributes) {
+    for (const ir::Expr& condition : nest.conditions.contributes) {
       const ir::Expr here = ir::Substitute(ir::Substitute(condition, nest.bindings), single);
       const auto uses = [&](const Loop& l) { return ir::UsesVar(here, l.name); };
       const auto last = std::find_if(nest.loops.rbegin(), nest.loops.rend(), uses).base();
@@ -152,16 +154,16 @@ class LoopBuilder {
 
   ir::Stmt Innermost(const Nest& nest) {
     if (nest.MergedLoop() != nullptr) return Merge(nest);
-    if (nest.copy > 0) return Guarded(nest, Copy(nest));
+    if (nest.copy.elements > 0) return Guarded(nest, Copy(nest));
     return Guarded(nest, nest.instruction.has_value() ? Instruction(nest) : Update(nest));
   }
 
-  // Of the stages that are computed at the loop, those that are copied, or the others.
+  // The stages computed at the loop: those that are copied asynchronously, or all others.
   std::vector<const Nest*> Producers(const Nest& nest, const Loop& loop, bool copied) const {
     std::vector<const Nest*> producers;
     for (const Nest& producer : state_.nests) {
-      if (producer.at_stage != nest.stage.buffer->name || producer.at_loop != loop.name) continue;
-      if ((producer.copy > 0) == copied) producers.push_back(&producer);
+      if (producer.place.stage != nest.stage.buffer->name || producer.place.loop != loop.name) continue;
+      if ((producer.copy.elements > 0) == copied) producers.push_back(&producer);
     }
     return producers;
   }
@@ -173,7 +175,8 @@ class LoopBuilder {
     return body;
   }
 
-  // The loop around what is inside it and what is computed at it. Copies come first: they read nothing of the others.
+  // Builds the loop with the stages that are computed at it. Copies come first, since they read none of the other
+  // stages.
   ir::Stmt Around(const Nest& nest, const Loop& loop, ir::Stmt inside) {
     const std::vector<const Nest*> copied = Producers(nest, loop, true), computed = Producers(nest, loop, false);
     std::vector<ir::Stmt> stmts;
@@ -192,7 +195,7 @@ class LoopBuilder {
     return ir::MakeFor(loop.name, loop.extent, loop.kind, WithBuffers(copied, ir::MakeBlock(std::move(filled))));
   }
 
-  // Begins the copies for iteration `at` of the loop, if there is one, as a bundle.
+  // Appends the copies for iteration `at` of the loop, if that iteration exists, and commits them as one group.
   void AppendCopies(const Loop& loop, const std::vector<const Nest*>& copied, const ir::Expr& at,
                     std::vector<ir::Stmt>* stmts) {
     const ir::Var* own = at.As<ir::Var>();
@@ -204,17 +207,18 @@ class LoopBuilder {
     stmts->push_back(ir::MakeCommit());
   }
 
-  // The copies in `s` happen only under the condition. It stands around each alone: a barrier that is needed before
-  // them has its place before all.
+  // Puts the condition around each single copy in `s`. A barrier can then stand before all of them, outside the
+  // condition.
   static ir::Stmt Where(const ir::Stmt& s, const ir::Expr& condition) {
     if (s.As<ir::Copy>() != nullptr) return ir::MakeIf(condition, s);
     return ir::MapChildren(
         s, [&](const ir::Stmt& child) { return Where(child, condition); }, [](const ir::Expr& e) { return e; });
   }
 
-  // With n buffers the copies for an iteration begin n - 1 iterations before, once its own have arrived: the lanes meet
-  // in between, so that the buffer which is filled anew has been read by all. One barrier an iteration. Where
-  // instructions of the iteration before may go on, its buffer is filled one later: it has settled by then.
+  // With n buffers the copies for iteration i + n - 1 are issued in iteration i, after those for i have arrived. A
+  // barrier in between ensures that all lanes have read the buffer before it is refilled: one barrier per iteration. If
+  // `running` iterations may still compute, their buffers are refilled that many iterations later, after the wait for
+  // them.
   ir::Stmt Pipelined(const Loop& loop, const std::vector<const Nest*>& copied, ir::Stmt body) {
     const int64_t ahead = loop.buffers - 1 - loop.running;
     std::vector<ir::Stmt> stmts;
@@ -225,12 +229,12 @@ class LoopBuilder {
     body = ir::MakeBlock(std::move(iteration));
     stmts.push_back(ir::MakeFor(loop.name, loop.extent, loop.kind, std::move(body)));
     if (loop.running > 0) stmts.push_back(ir::MakeSettle(0));
-    // Where groups copy, few bundles are told apart: none is left for when the loop is come to again, nor an empty one.
+    // Bulk copies have few barrier objects: all must be free when the loop is entered again.
     if (schedule::HasGroupCopies(state_, *copied.front())) stmts.push_back(ir::MakeWait(0));
     return WithBuffers(copied, ir::MakeBlock(std::move(stmts)));
   }
 
-  // The identity of the reduction, stored over all loops of the nest that are inside its first reduction loop.
+  // Stores the identity of the reduction to every element that is reduced inside the loops [0, position).
   ir::Stmt Initialize(const Nest& nest, size_t position) const {
     ir::VarMap rename;
     std::vector<Loop> loops;
@@ -246,7 +250,7 @@ class LoopBuilder {
     }
     const ir::Type type{nest.stage.buffer->dtype, 1};
     ir::Stmt stmt = Store(nest, ir::Identity(nest.stage.reduction, type), rename);
-    for (const ir::Expr& guard : nest.guards) {
+    for (const ir::Expr& guard : nest.conditions.guards) {
       const bool reduces = std::any_of(nest.loops.begin(), nest.loops.end(),
                                        [&](const Loop& l) { return l.reduce && ir::UsesVar(guard, l.name); });
       if (!reduces) stmt = ir::MakeIf(ir::Substitute(guard, rename), stmt);
@@ -266,10 +270,10 @@ class LoopBuilder {
     return Store(nest, value, {});
   }
 
-  // Where a guard does not hold a lane comes to the merge all the same, and adds nothing.
+  // Builds the lane reduction. All lanes must reach it, so the guards become its mask.
   ir::Stmt Merge(const Nest& nest) const {
     ir::Expr mask;
-    for (const ir::Expr& guard : nest.guards) mask = mask.defined() ? mask && guard : guard;
+    for (const ir::Expr& guard : nest.conditions.guards) mask = mask.defined() ? mask && guard : guard;
     const Loop& merged = *nest.MergedLoop();
     return ir::MakeMerge({nest.stage.reduction, ir::MakeLoad(storage_.at(nest.stage.buffer.get()), Indices(nest, {})),
                           mask, ir::MakeVar(merged.name), merged.max_extent,
@@ -294,7 +298,7 @@ class LoopBuilder {
   }
 
   static ir::Stmt Guarded(const Nest& nest, ir::Stmt stmt) {
-    for (const ir::Expr& guard : nest.guards) stmt = ir::MakeIf(guard, stmt);
+    for (const ir::Expr& guard : nest.conditions.guards) stmt = ir::MakeIf(guard, stmt);
     return stmt;
   }
 
@@ -310,7 +314,7 @@ class LoopBuilder {
     return ir::MakeStore(storage_.at(nest.stage.buffer.get()), Indices(nest, rename), std::move(value));
   }
 
-  // Loads of stages as loads of where those stages are stored.
+  // Replaces loads from stages by loads from the storage of these stages.
   ir::Expr ReadStored(const ir::Expr& e) const {
     const ir::Expr mapped = ir::MapChildren(e, [&](const ir::Expr& child) { return ReadStored(child); });
     const ir::Load* load = mapped.As<ir::Load>();
@@ -326,7 +330,7 @@ class LoopBuilder {
   absl::Status status_;
 };
 
-// What lanes take together must be the innermost loop still, and the target's lanes must be able to.
+// Checks that a lane reduction is still the innermost loop, and that the target's shuffles span that many lanes.
 absl::Status CheckMerged(const Nest& nest, const target::Target& target) {
   const Loop* const merged = nest.MergedLoop();
   if (merged == nullptr) return absl::OkStatus();
@@ -342,7 +346,7 @@ absl::Status CheckMerged(const Nest& nest, const target::Target& target) {
 }
 
 absl::Status CheckLegal(const State& state, const target::Target& target) {
-  std::map<const Nest*, int64_t> local_bytes;  // of what is computed inside each stage at the root
+  std::map<const Nest*, int64_t> local_bytes;  // of the stages computed inside each top-level stage
   for (const Nest& nest : state.nests) {
     if (nest.instruction.has_value() && std::find(target.tensor_instructions.begin(), target.tensor_instructions.end(),
                                                   *nest.instruction) == target.tensor_instructions.end()) {
@@ -354,29 +358,29 @@ absl::Status CheckLegal(const State& state, const target::Target& target) {
       return absl::FailedPreconditionError(
           fmt::format("stage {} is copied by groups, which those of the target do not", nest.stage.buffer->name));
     }
-    if (nest.copy > 0 && target.memory.shared_bytes == 0) {
+    if (nest.copy.elements > 0 && target.memory.shared_bytes == 0) {
       return absl::FailedPreconditionError(
           fmt::format("stage {} is copied asynchronously to shared memory, which the target does not have",
                       nest.stage.buffer->name));
     }
-    if (!nest.AtRoot() && nest.scope == ir::Scope::kLocal) {
+    if (!nest.AtRoot() && nest.storage.scope == ir::Scope::kLocal) {
       int64_t bytes = ir::SizeOf(nest.stage.buffer->dtype);
-      for (const int64_t extent : nest.storage_shape) bytes *= std::max<int64_t>(extent, 1);
+      for (const int64_t extent : nest.storage.shape) bytes *= std::max<int64_t>(extent, 1);
       local_bytes[&schedule::RootOf(state, nest)] += bytes;
     }
-    if (nest.AtRoot() && nest.scope != ir::Scope::kWorkspace) {
+    if (nest.AtRoot() && nest.storage.scope != ir::Scope::kWorkspace) {
       return absl::FailedPreconditionError(fmt::format("stage {} is stored in {} memory but not computed inside a loop",
-                                                       nest.stage.buffer->name, ir::Name(nest.scope)));
+                                                       nest.stage.buffer->name, ir::Name(nest.storage.scope)));
     }
     const bool bound = nest.HasLoop(ir::LoopKind::kGroup) || nest.HasLoop(ir::LoopKind::kLane);
-    if (bound && !nest.shifted.empty()) {
+    if (bound && !nest.overlapping.empty()) {
       return absl::FailedPreconditionError(
-          fmt::format("tiles of loop {} overlap: lanes would write the same elements", nest.shifted.front()));
+          fmt::format("tiles of loop {} overlap: lanes would write the same elements", nest.overlapping.front()));
     }
     bool in_reduction = false;
     for (const Loop& loop : nest.loops) {
       in_reduction |= loop.reduce;
-      if (std::ranges::find(nest.shifted, loop.name) == nest.shifted.end()) continue;
+      if (std::ranges::find(nest.overlapping, loop.name) == nest.overlapping.end()) continue;
       if (in_reduction) {
         return absl::FailedPreconditionError(
             fmt::format("tiles of loop {} overlap inside a reduction and would be added twice", loop.name));

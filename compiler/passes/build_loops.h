@@ -12,17 +12,18 @@
 
 namespace hone::passes {
 
-// The kernel in two functions with one list of buffers. `main` takes params, packed constants, outputs; `prepare` (body
-// undefined if nothing is packed) takes params and packed constants and fills the latter. It is named by what it does:
-// many schedules of a workload have the same one, which whoever has several kernels then makes and runs once.
+// The kernel as two functions that share buffers. `main` takes params, packed constants and outputs. `prepare` takes
+// params and packed constants and fills the latter; its body is undefined if nothing is packed. The name of `prepare`
+// is derived from its content, because many schedules of a workload have the same one: a caller with several kernels
+// can then compile and run it once.
 struct Loops {
   ir::Func main;
   ir::Func prepare;
   std::vector<ir::Buffer> packed;
 };
 
-// Errors: FailedPrecondition when local storage would not fit what a thread or lane of the target has, or tiles overlap
-// inside a reduction.
+// Errors: FailedPrecondition if local storage exceeds what the target gives a thread or lane, if the target lacks an
+// instruction or a kind of copy, or if tiles overlap inside a reduction.
 absl::StatusOr<Loops> BuildLoops(const schedule::State& state, const target::Target& target, const std::string& name);
 
 }  // namespace hone::passes

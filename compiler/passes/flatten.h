@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Multi-dimensional accesses become accesses by one flat index (row-major), which is what vectorization reasons on.
+// Replaces the indices of every access by one flat row-major index, which vectorization requires.
 #ifndef HONE_COMPILER_PASSES_FLATTEN_H_
 #define HONE_COMPILER_PASSES_FLATTEN_H_
 

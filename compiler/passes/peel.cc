@@ -11,7 +11,7 @@
 namespace hone::passes {
 namespace {
 
-// min(full, rest) in a loop extent, where rest is `tail` in the last tile and at least `full` before.
+// A loop extent min(full, rest). rest is `tail` in the last tile and at least `full` in all others.
 struct Minimum {
   ir::Expr expr, rest;
   int64_t full, tail;
@@ -68,7 +68,7 @@ ir::Stmt Replace(const ir::Stmt& s, const ir::Expr& from, const ir::Expr& to) {
       [&](const ir::Expr& e) { return Replace(e, from, to); });
 }
 
-// ranges: of the variables of the loops around.
+// ranges: those of the loop variables in scope.
 ir::Stmt PeelIn(const ir::Stmt& s, const ir::Ranges& ranges) {
   if (const auto m = FindMinimum(s, ranges)) {
     return PeelIn(ir::MakeIf(m->rest >= ir::Expr(m->full), Replace(s, m->expr, ir::Expr(m->full)),
@@ -85,10 +85,10 @@ ir::Stmt PeelIn(const ir::Stmt& s, const ir::Ranges& ranges) {
       s, [&](const ir::Stmt& child) { return PeelIn(child, ranges); }, [](const ir::Expr& e) { return e; });
 }
 
-constexpr int64_t kMostEnds = 2;     // iterations that stand by themselves
-constexpr int64_t kMostCopied = 64;  // stores that each has, unrolled loops written out
+constexpr int64_t kMostEnds = 2;     // iterations that are split off
+constexpr int64_t kMostCopied = 64;  // stores in each of them, counting unrolled iterations
 
-// Whether something in it is only done if a condition in terms of the variable holds.
+// Whether the statement contains a condition or mask that uses the variable.
 bool Asks(const ir::Stmt& s, const std::string& var) {
   bool asks = false;
   const auto look = [&](const ir::Expr& condition) {
@@ -107,7 +107,8 @@ bool Asks(const ir::Stmt& s, const std::string& var) {
   return asks;
 }
 
-// How many stores it is, written out; more than may be copied where other loops or other things than stores are in it.
+// The number of stores, counting unrolled iterations. Above kMostCopied if the statement holds other loops, or
+// statements other than stores.
 int64_t StoresOf(const ir::Stmt& s) {
   if (s.As<ir::Store>() != nullptr) return 1;
   int64_t copies = 1;
@@ -124,7 +125,7 @@ int64_t StoresOf(const ir::Stmt& s) {
   return copies * stores;
 }
 
-// Undefined if that does not free the others of conditions.
+// Splits off the last one or two iterations, whichever frees the others of conditions; undefined if neither does.
 ir::Stmt WithEnds(const ir::For& loop, int64_t extent, const ir::Ranges& ranges) {
   for (int64_t ends = 1; ends <= kMostEnds && extent - ends >= 2; ++ends) {
     ir::Ranges first = ranges;

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops in two parts, so that conditions are asked where they matter.
-//
-// Peeled tails: a loop of extent min(f, n - f * i) becomes two copies of its surroundings, one with the constant extent
-// f and one with the constant tail, chosen by a condition as far out as it can be decided.
+// Splits loops in two parts, so that conditions are only tested in one of them.
 #ifndef HONE_COMPILER_PASSES_PEEL_H_
 #define HONE_COMPILER_PASSES_PEEL_H_
 
@@ -10,11 +7,14 @@
 
 namespace hone::passes {
 
-// Wants simplified statements (it finds equal minimums by their form).
+// Removes peeled tails: a loop of extent min(f, n - f * i) becomes two, with the constant extents f and tail. The
+// condition that chooses between them, with a copy of the surrounding code each, is as far out as possible. Needs
+// simplified statements, because it recognizes equal minimums by their form.
 ir::Stmt Peel(const ir::Stmt& s);
 
-// A short serial loop around vectors (or nothing) whose last iteration, or last two, alone can fail what its body asks:
-// these stand by themselves, and the others ask nothing. Wants simplified statements.
+// Splits off the last iteration, or the last two, of a short serial loop if only these can fail the conditions in its
+// body. The other iterations then test nothing. The body may contain vectorized and unrolled loops only. Needs
+// simplified statements.
 ir::Stmt PeelEnds(const ir::Stmt& s);
 
 }  // namespace hone::passes

@@ -19,7 +19,7 @@
 namespace hone::passes {
 namespace {
 
-// A rewrite of statements as a pass over the func.
+// Turns a rewrite of statements into a pass over a Func.
 template <auto kRewrite>
 absl::Status OnBody(ir::Func& func) {
   HONE_ASSIGN_OR_RETURN(func.body, absl::StatusOr<ir::Stmt>(kRewrite(func.body)));
@@ -34,7 +34,7 @@ constexpr Pass<ir::Func> kPasses[] = {
     {"vectorize", OnBody<Vectorize>}, {"unroll", OnBody<Unroll>},     {"simplify", OnBody<Simplify>},
 };
 
-// The grid says which values group.id and lane.id have.
+// The values of group.id and lane.id in the grid.
 ir::Ranges RangesOf(const ir::Grid& grid) {
   if (!grid.defined()) return {};
   return {{ir::kGroupVar, {0, grid.groups - 1}}, {ir::kLaneVar, {0, grid.lanes - 1}}};
@@ -62,7 +62,7 @@ std::span<const Pass<ir::Func>> GridPasses() { return kGridPasses; }
 
 namespace {
 
-// Bound loops as serial ones: what they mean.
+// Turns bound loops into serial ones, which compute the same.
 ir::Stmt Unbind(const ir::Stmt& s) {
   const ir::Stmt mapped = ir::MapChildren(s, Unbind, [](const ir::Expr& e) { return e; });
   const ir::For* loop = mapped.As<ir::For>();
@@ -70,7 +70,7 @@ ir::Stmt Unbind(const ir::Stmt& s) {
   return ir::MakeFor(loop->var, loop->extent, ir::LoopKind::kSerial, loop->body);
 }
 
-// One launch after the other, with a grid each.
+// Splits the func into launches and lowers each to its grid.
 absl::Status LowerLaunches(const ir::Func& func, const target::Target& target, PassOptions<ir::Func> options,
                            std::vector<ir::Func>* funcs, std::vector<ir::Buffer>* workspace) {
   Launches launches = SplitLaunches(func);
@@ -78,8 +78,8 @@ absl::Status LowerLaunches(const ir::Func& func, const target::Target& target, P
   const bool verify = std::exchange(options.verify, false);
   for (ir::Func& launch : launches.funcs) {
     HONE_RETURN_IF_ERROR(RunPasses<ir::Func>(kGridPasses, launch, options));
-    // More lanes or memory than the target has, lanes that part where they must wait: the schedule is to blame, no
-    // pass.
+    // Too many lanes, too much shared memory or a barrier in divergent code are errors of the schedule, so they are
+    // reported before the pass runner would blame a pass.
     if (const absl::Status fits = ir::VerifyGrid(launch, limits); !fits.ok()) {
       return absl::FailedPreconditionError(std::string(fits.message()));
     }

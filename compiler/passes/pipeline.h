@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole lowering: from a scheduled State to the Func that a back end takes. Read pipeline.cc top to bottom.
+// The order of lowering: from a scheduled State to the Funcs that a back end takes. Read pipeline.cc from top to
+// bottom.
 #ifndef HONE_COMPILER_PASSES_PIPELINE_H_
 #define HONE_COMPILER_PASSES_PIPELINE_H_
 
@@ -16,28 +17,28 @@
 
 namespace hone::passes {
 
-// What runs on the func that BuildLoops makes, in order; a pass that runs again stands there again.
+// The passes on the func that BuildLoops makes, in order. A pass that runs twice is listed twice.
 std::span<const Pass<ir::Func>> FuncPasses();
-// What runs on each launch (split_launches.h) of a target with lanes after that.
+// The passes that follow on each launch (split_launches.h) of a target with lanes.
 std::span<const Pass<ir::Func>> GridPasses();
 
-// A kernel as a back end takes it. Funcs share the buffers of the workload, of `packed` and of the workspaces by
-// handle.
+// A kernel as a back end takes it. Its funcs share the workload's buffers, packed constants and workspaces by handle.
 struct Module {
   std::vector<ir::Buffer> packed;  // constants in the order of the tiles, filled by `prepare`
-  std::vector<ir::Func> main;      // launches, in order; for a target without lanes one func, which takes all buffers
+  std::vector<ir::Func> main;      // launches in order; on a target without lanes one func, which takes all buffers
   std::vector<ir::Func> prepare;   // likewise; empty if nothing is packed
-  std::vector<ir::Buffer> workspace, prepare_workspace;  // what goes from launch to launch, where there are lanes
-  ir::Func host_prepare;  // what `prepare` does, for a machine without lanes; body undefined if it is empty
+  std::vector<ir::Buffer> workspace,
+      prepare_workspace;  // buffers that pass data from launch to launch; empty on a target without lanes
+  ir::Func host_prepare;  // the work of `prepare` for a machine without lanes; body undefined if nothing is packed
 };
 
-// BuildLoops, then FuncPasses on main and on prepare, then, for a target with lanes, GridPasses on each launch. Errors:
-// FailedPrecondition when the schedule cannot be lowered (too much local or shared storage, too many lanes, too much
-// unrolling, an extent that had to be constant); Internal when a pass made illegal IR, naming the pass.
+// Runs BuildLoops, then FuncPasses on main and prepare, then, for a target with lanes, GridPasses on each launch.
+// Errors: FailedPrecondition if the schedule cannot be lowered (too much local or shared memory, too many lanes, too
+// much unrolling, an extent that must be constant); Internal, naming the pass, if a pass made illegal IR.
 absl::StatusOr<Module> Lower(const schedule::State& state, const target::Target& target, const std::string& name,
                              PassOptions<ir::Func> options = {});
 
-// Bytes of workspace that the function's Allocs of Scope::kWorkspace take, each rounded up to 64.
+// The bytes of all kWorkspace Allocs in the function, each rounded up to 64.
 int64_t WorkspaceBytes(const ir::Func& func);
 
 }  // namespace hone::passes

@@ -47,7 +47,7 @@ std::vector<ir::Buffer> UsedOf(const ir::Stmt& body, const std::vector<ir::Buffe
   return result;
 }
 
-// The launches of a func: the statements under the workspace's Allocs.
+// Collects the top-level nests of the func, each one launch, and the workspace buffers allocated around them.
 void CollectNests(const ir::Stmt& s, std::vector<ir::Buffer>* workspace, std::vector<ir::Stmt>* nests) {
   if (const ir::Alloc* alloc = s.As<ir::Alloc>(); alloc != nullptr && alloc->buffer->scope == ir::Scope::kWorkspace) {
     workspace->push_back(alloc->buffer);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A func of several root nests as one func per nest: what a target with lanes launches one after the other.
+// Splits a func into one func per top-level nest: a target with lanes launches them one after the other.
 #ifndef HONE_COMPILER_PASSES_SPLIT_LAUNCHES_H_
 #define HONE_COMPILER_PASSES_SPLIT_LAUNCHES_H_
 
@@ -10,11 +10,12 @@
 namespace hone::passes {
 
 struct Launches {
-  std::vector<ir::Func> funcs;        // in order; params: those of the func that the nest uses, then of the workspace
-  std::vector<ir::Buffer> workspace;  // what lives from launch to launch: the func's workspace as params
+  std::vector<ir::Func>
+      funcs;  // in order; params: those of the func that the nest uses, then the workspace buffers it uses
+  std::vector<ir::Buffer> workspace;  // the func's workspace buffers, which pass data from launch to launch, as params
 };
 
-// func: nests under the Allocs of its workspace. Names are the func's with a number.
+// func: top-level nests inside the Allocs of its workspace. The new names are the func's name with a number.
 Launches SplitLaunches(const ir::Func& func);
 
 }  // namespace hone::passes

@@ -9,7 +9,8 @@
 namespace hone::passes {
 namespace {
 
-// ramp(base, 1, width) < broadcast(bound) with base and bound multiples of the width; undefined if it is not that.
+// The scalar form of ramp(base, 1, width) < broadcast(bound), if base and bound are multiples of the width; else
+// undefined.
 ir::Expr SharedCondition(const ir::Binary& compare) {
   const ir::Ramp* ramp = compare.a.As<ir::Ramp>();
   const ir::Broadcast* broadcast = compare.b.As<ir::Broadcast>();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Masks that are the same for every element of a vector, as one condition: where a bound falls between two vectors.
+// Replaces a mask that is the same for all elements of a vector by one condition.
 //
-// A vector of 16 that starts at a multiple of 16 is wholly inside a bound that is a multiple of 16, or wholly outside.
-// For back ends that must take a masked access apart, element by element (OpenCL C).
+// For example, a vector of 16 that starts at a multiple of 16 lies completely inside or outside a bound that is a
+// multiple of
+// 16. For back ends that must split masked accesses into elements (OpenCL C).
 #ifndef HONE_COMPILER_PASSES_UNIFORM_MASKS_H_
 #define HONE_COMPILER_PASSES_UNIFORM_MASKS_H_
 

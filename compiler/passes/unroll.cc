@@ -11,7 +11,7 @@
 namespace hone::passes {
 namespace {
 
-// A register tile has some hundred stores; far more than that only costs compile time and instruction cache.
+// A register tile has some hundred stores. Far more only cost compile time and instruction cache.
 constexpr int64_t kMaxStatements = 4096;
 
 bool IsLeaf(const ir::Stmt& s) {
@@ -42,7 +42,7 @@ struct Unroller {
       return s;
     }
     if (extent->value <= 0) return ir::MakeBlock({});
-    // Bounded before they are multiplied.
+    // Both factors are bounded, so that the product cannot overflow.
     const int64_t repeated = std::min(copies * std::min(extent->value, kMaxStatements + 1), kMaxStatements + 1);
     const ir::Stmt body = Run(loop->body, repeated);
     if (!status.ok()) return s;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unrolled loops become their body, once per iteration.
+// Replaces each unrolled loop by one copy of its body per iteration.
 #ifndef HONE_COMPILER_PASSES_UNROLL_H_
 #define HONE_COMPILER_PASSES_UNROLL_H_
 
@@ -8,7 +8,7 @@
 
 namespace hone::passes {
 
-// FailedPrecondition if an extent is not constant, or if the text would grow beyond reason.
+// FailedPrecondition if an extent is not constant, or if the result would have more than 4096 statements.
 absl::StatusOr<ir::Stmt> Unroll(const ir::Stmt& s);
 
 }  // namespace hone::passes

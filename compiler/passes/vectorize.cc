@@ -9,9 +9,9 @@
 namespace hone::passes {
 namespace {
 
-constexpr int64_t kMostVectorElements = 4096;  // as in text (docs/IR.md)
+constexpr int64_t kMostVectorElements = 4096;  // equal to the parser's limit (docs/IR.md)
 
-// Whether it is as vectors are made of it: no vectors yet, and elements named by one index, as flatten leaves them.
+// Whether the expression is ready to be vectorized: it has no vectors, and each access has one flat index.
 bool IsFlatAndScalar(const ir::Expr& e) {
   bool flat = true;
   ir::ForEachExpr(e, [&](const ir::Expr& below) {
@@ -26,7 +26,7 @@ bool IsFlatAndScalar(const ir::Stmt& s, const ir::Store& store) {
   return flat;
 }
 
-// Whether something in `s` writes to a buffer that the expression reads.
+// Whether a statement in `s` writes to a buffer that the expression reads.
 bool WritesWhatIsRead(const ir::Stmt& s, const ir::Expr& read) {
   bool writes = false;
   ir::ForEachExpr(read, [&](const ir::Expr& e) {
@@ -83,7 +83,7 @@ class LoopVectorizer {
     if (const auto high = ir::BoundsOf(loop.extent, ranges_).high; high < ir::Interval::kUnbounded)
       ranges_[loop.var] = {0, high - 1};
     const ir::Stmt body = Run(loop.body, mask);
-    ranges_.erase(loop.var);  // a loop after this one may have a variable of the same name
+    ranges_.erase(loop.var);  // a later loop may reuse the name
     return ir::MakeFor(loop.var, loop.extent, loop.kind, body);
   }
 
@@ -92,7 +92,8 @@ class LoopVectorizer {
       return ir::MakeIf(branch.condition, Run(branch.then_case, mask),
                         branch.else_case.defined() ? Run(branch.else_case, mask) : ir::Stmt());
     }
-    // The condition becomes the mask of every store, and is computed for each of them; of one alone, before it writes.
+    // The condition becomes the mask of every store and is evaluated at each. With a single store it is evaluated
+    // before the write, so the store may change what the condition reads.
     const bool once = branch.then_case.As<ir::Store>() != nullptr && !branch.else_case.defined();
     const ir::Stmt both = ir::MakeIf(branch.condition, branch.then_case, branch.else_case);
     if (!IsFlatAndScalar(branch.condition)) return Fail(kNotFlat, both);
@@ -108,7 +109,7 @@ class LoopVectorizer {
     const bool guards_index = own.defined() && MayLeave(store.indices[0]);
     const ir::Expr index = Vec(store.indices[0], guards_index ? And(mask, Wide(own)) : mask);
     const ir::Expr value = Vec(store.value, mask);
-    // A store that is the same for every element, and under no mask that differs between them, happens once.
+    // A scalar store without a mask that differs between elements happens once.
     if (index.type().width == 1 && value.type().width == 1 && !mask.defined() &&
         (!own.defined() || own.type().width == 1)) {
       return ir::MakeStore(store.buffer, {index}, value, own);
@@ -116,7 +117,7 @@ class LoopVectorizer {
     return ir::MakeStore(store.buffer, {Wide(index)}, Wide(value), own.defined() ? And(mask, Wide(own)) : mask);
   }
 
-  // The load of every element; where `mask` is defined, only of those.
+  // Loads all elements, or those for which `mask` is true if it is defined.
   ir::Expr VecLoad(const ir::Load& load, const ir::Expr& mask, const ir::Expr& outer) {
     const ir::Expr own = load.mask.defined() ? Wide(Vec(load.mask, outer)) : load.mask;
     const bool guards_index = own.defined() && MayLeave(load.indices[0]);
@@ -130,11 +131,11 @@ class LoopVectorizer {
 
   ir::Expr Wide(const ir::Expr& e) { return e.type().width == 1 ? ir::MakeBroadcast(e, width_) : e; }
 
-  // A load that stays in its buffer whatever the variable is may happen for all elements: an accumulator that is read
-  // under a mask could not live in registers.
+  // Loads that never leave their buffer need no mask in local memory. A masked load would keep an accumulator out of
+  // registers.
   bool NeedsMask(const ir::Load& load) const { return load.buffer->scope != ir::Scope::kLocal || MayLeave(load); }
 
-  // Whether it may be outside of its buffer, as far as ranges tell.
+  // Whether the load may be out of bounds for some value of the variables, as far as their ranges tell.
   bool MayLeave(const ir::Load& load) const {
     const ir::Interval bounds = ir::BoundsOf(load.indices[0], ranges_);
     return bounds.low < 0 || bounds.high >= ir::NumElements(*load.buffer);
@@ -149,13 +150,13 @@ class LoopVectorizer {
     return leaves;
   }
 
-  // A scalar that is true if and only if some element of the mask is; undefined where that cannot be told.
+  // A scalar that is true exactly if some element of the mask is; undefined if there is no simple one.
   ir::Expr AnyElement(const ir::Expr& mask) const {
     if (const ir::Broadcast* same = mask.As<ir::Broadcast>()) return same->value;
     const ir::Binary* binary = mask.As<ir::Binary>();
     if (binary == nullptr) return {};
     if (binary->op == ir::BinaryOp::kAnd) {
-      // Of two conditions that differ between elements, each may hold for another one.
+      // Two conditions that both vary may hold for different elements, so && of their scalars would be wrong.
       if (binary->a.As<ir::Broadcast>() == nullptr && binary->b.As<ir::Broadcast>() == nullptr) return {};
       const ir::Expr a = AnyElement(binary->a), b = AnyElement(binary->b);
       return a.defined() && b.defined() ? a && b : ir::Expr();
@@ -167,13 +168,13 @@ class LoopVectorizer {
     const bool below = binary->op == ir::BinaryOp::kLt || binary->op == ir::BinaryOp::kLe;
     const bool above = binary->op == ir::BinaryOp::kGt || binary->op == ir::BinaryOp::kGe;
     if (!below && !above) return {};
-    const bool first = below == (stride->value >= 0);  // the element that is most likely to hold
+    const bool first = below == (stride->value >= 0);  // the element for which the comparison holds if it holds for any
     const ir::Expr element = first ? ramp->base : ramp->base + ir::Expr(stride->value * (ramp->width - 1));
     return ir::MakeBinary(binary->op, ir::Simplify(element, ranges_), bound->value);
   }
 
-  // The expression with the loop variable as a vector; scalar if it does not depend on it. What the mask may keep
-  // from leaving its buffer happens only where some element needs it.
+  // Vectorizes the expression; one that does not use the loop variable stays scalar. A scalar load that may leave its
+  // buffer is only done if some element of the mask is true.
   ir::Expr Vec(const ir::Expr& e, const ir::Expr& mask) {
     if (!ir::UsesVar(e, var_)) {
       if (!mask.defined() || !MayLeave(e)) return e;
@@ -198,17 +199,17 @@ class LoopVectorizer {
     if (const ir::Binary* binary = e.As<ir::Binary>()) {
       return ir::MakeBinary(binary->op, Wide(Vec(binary->a, mask)), Wide(Vec(binary->b, mask)));
     }
-    return ir::MakeRamp(ir::Expr(0), ir::Expr(1), width_);  // the variable itself
+    return ir::MakeRamp(ir::Expr(0), ir::Expr(1), width_);  // the loop variable itself
   }
 
-  // Loads in an arm happen only for the elements that take it. A condition that is the same for all decides for the
-  // whole vector, and its arms need no masks.
+  // Vectorizes a select. Loads in an arm get the condition as mask. A condition that is equal for all elements selects
+  // whole vectors, and the arms need no masks.
   ir::Expr VecSelect(const ir::Select& select, const ir::Expr& mask) {
     const ir::Expr condition = Wide(Vec(select.condition, mask));
     const ir::Load* load = select.on_true.As<ir::Load>();
     if (load != nullptr && ir::IsZero(select.on_false) && ir::UsesVar(select.on_true, var_)) {
-      // Where its mask is false a load yields 0: the select is the mask. Its index is computed for every element all
-      // the same, so loads in it that may leave their buffers need the mask too.
+      // select(mask, load, 0) is a masked load, because such a load yields 0 where its mask is false. The index is
+      // computed for every element, so loads inside it that may leave their buffers need the mask too.
       const bool guards_index = MayLeave(load->indices[0]) || (load->mask.defined() && MayLeave(load->mask));
       const ir::Expr taken = And(mask, condition);
       if (!guards_index) return VecLoad(*load, taken, mask);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vectorized loops become vector expressions: the loop variable turns into a vector, conditions into masks.
+// Turns vectorized loops into vector expressions: the loop variable becomes a vector, and conditions become masks.
 #ifndef HONE_COMPILER_PASSES_VECTORIZE_H_
 #define HONE_COMPILER_PASSES_VECTORIZE_H_
 
@@ -8,9 +8,9 @@
 
 namespace hone::passes {
 
-// Wants flattened, simplified statements, without vectors in vectorized loops. FailedPrecondition if a loop has no
-// constant extent from 2 to 4096, or contains a loop whose extent differs between elements, another vectorized loop, or
-// a condition on elements that it changes.
+// Needs flattened, simplified statements without vectors in vectorized loops. FailedPrecondition if a loop's extent is
+// not a constant from 2 to 4096, or if the loop contains another vectorized loop, a loop whose extent differs between
+// elements, or a condition on data that its own body changes.
 absl::StatusOr<ir::Stmt> Vectorize(const ir::Stmt& s);
 
 }  // namespace hone::passes

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the steps do: each checks that it is legal, then rewrites the state. One .cc file per step.
+// The meaning of the steps: each Apply checks that its step is legal, then rewrites the state. One .cc file per step.
 //
-// An illegal step is a FailedPrecondition (the step does not fit this state) or NotFound (no such loop or stage) that
-// says which loop and why; the state is then unspecified and must be thrown away.
+// Errors: NotFound if there is no such loop or stage; FailedPrecondition if the step does not fit the state, with the
+// loop and the reason. After an error the state is unspecified and must be discarded.
 #ifndef HONE_COMPILER_SCHEDULE_APPLY_H_
 #define HONE_COMPILER_SCHEDULE_APPLY_H_
 
@@ -37,7 +37,7 @@ absl::Status Apply(const Pipeline& step, State& state);
 absl::Status Apply(const Prefetch& step, State& state);
 
 absl::Status Apply(const Step& step, State& state);
-// All steps on a fresh state. The error names the step.
+// Applies all steps to a fresh state. An error names the step.
 absl::StatusOr<State> Replay(const ir::Workload& workload, const Schedule& schedule);
 
 }  // namespace hone::schedule

@@ -10,7 +10,7 @@ namespace {
 
 using Names = std::set<std::string, std::less<>>;
 
-// The variables that an index adds up, each once; nullopt if it is anything else.
+// The variables of an index that is a sum of distinct variables; nullopt for any other index.
 std::optional<std::vector<std::string>> Summands(const ir::Expr& index, const ir::Ranges& ranges) {
   const ir::Linear linear = ir::ToLinear(index, ranges);
   if (linear.constant != 0) return std::nullopt;
@@ -23,7 +23,7 @@ std::optional<std::vector<std::string>> Summands(const ir::Expr& index, const ir
   return names;
 }
 
-// Takes the two loads apart, dimension by dimension.
+// Assigns a role to each axis by looking at every dimension of the two loads.
 class Finder {
  public:
   explicit Finder(const ir::Stage& stage) {
@@ -57,7 +57,7 @@ class Finder {
       const auto names = Summands(load.indices[d], ranges_);
       if (!names.has_value() || names->size() > 2) return false;
       for (const std::string& name : *names) {
-        if (!data_.insert(name).second) return false;  // a diagonal
+        if (!data_.insert(name).second) return false;  // used in two dimensions: a diagonal
       }
       if (names->size() == 1 && reduced_.contains(names->front())) {
         if (!found_.channel.name.empty()) return false;
@@ -95,16 +95,17 @@ class Finder {
     found_.filter = outer_.at(*used.begin());
     for (const std::string& name : order_) {
       if (name == found_.filter.name) continue;
-      if (!data_.contains(name) && outer_.at(name).extent > 1) return false;  // the same result many times
+      if (!data_.contains(name) && outer_.at(name).extent > 1)
+        return false;  // the data do not depend on it: equal results, computed many times
       if (name != found_.out[0].name && name != found_.out[1].name) found_.batch.push_back(outer_.at(name));
     }
     return true;
   }
 
   std::map<std::string, ir::Axis, std::less<>> outer_, reduced_;
-  std::vector<std::string> order_;  // of the output's axes
+  std::vector<std::string> order_;  // names of the output's axes, in order
   ir::Ranges ranges_;
-  Names data_;  // variables in the data's indices
+  Names data_;  // variables in the indices of the data
   Convolution found_;
 };
 

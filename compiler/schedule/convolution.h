@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which part each axis of a two-dimensional convolution plays, read off its indices.
+// Recognizes two-dimensional convolutions and the role of each of their axes.
 //
-// Only convolutions that step by one, without dilation or groups, with constant weights: those that can be computed
-// from transformed tiles (steps/winograd.cc). The order of axes and dimensions does not matter.
+// Only convolutions with stride 1, no dilation, no groups and constant weights: those that Winograd's algorithm
+// computes (steps/winograd.cc). Axes and dimensions may be in any order.
 #ifndef HONE_COMPILER_SCHEDULE_CONVOLUTION_H_
 #define HONE_COMPILER_SCHEDULE_CONVOLUTION_H_
 
@@ -17,13 +17,13 @@ namespace hone::schedule {
 //         * weights[filter, channel, window[0], window[1]], the dimensions of both in any order.
 struct Convolution {
   ir::Expr data, weights;       // the two loads
-  std::vector<ir::Axis> batch;  // of the output, other than out and filter
-  ir::Axis out[2], filter;      // of the output
-  ir::Axis window[2], channel;  // that are reduced over
-  size_t data_dims[2];          // of the data, along which the window moves
+  std::vector<ir::Axis> batch;  // axes of the output other than out and filter
+  ir::Axis out[2], filter;      // axes of the output
+  ir::Axis window[2], channel;  // reduction axes
+  size_t data_dims[2];          // the dimensions of the data along which the window moves
 };
 
-// nullopt if the stage is no such convolution.
+// nullopt if the stage is not such a convolution.
 std::optional<Convolution> FindConvolution(const State& state, const ir::Stage& stage);
 
 }  // namespace hone::schedule

@@ -14,7 +14,7 @@
 namespace hone::schedule {
 namespace {
 
-// select(condition, load, 0), or the load alone.
+// A value that a copy can move: a load, or select(condition, load, 0).
 struct Moved {
   ir::Expr load, condition;
 };
@@ -30,7 +30,7 @@ absl::StatusOr<Moved> MovedBy(const Nest& nest) {
       fmt::format("stage {} computes: a copy moves what it loads as it is, or zeros", nest.stage.buffer->name));
 }
 
-// Whether the element's place moves by one with every iteration of the loop.
+// Whether each iteration of the loop reads the element directly after that of the iteration before.
 bool LiesAlong(const ir::Load& load, const std::string& loop, const ir::Ranges& ranges) {
   ir::Linear place;
   int64_t row = 1, step = 0;
@@ -38,7 +38,8 @@ bool LiesAlong(const ir::Load& load, const std::string& loop, const ir::Ranges& 
     place.Add(ir::ToLinear(ir::Simplify(load.indices[d], ranges), ranges), row);
     row *= load.buffer->shape[d];
   }
-  place = ir::ToLinear(ir::FromLinear(place), ranges);  // of a fused loop, dimensions have a quotient and a remainder
+  place = ir::ToLinear(ir::FromLinear(place), ranges);  // indices of a fused loop have a quotient in one dimension and
+                                                        // a remainder in another, which cancel here
   for (const auto& [atom, factor] : place.terms) {
     if (!ir::UsesVar(atom, loop)) continue;
     if (atom.As<ir::Var>() == nullptr) return false;
@@ -47,8 +48,8 @@ bool LiesAlong(const ir::Load& load, const std::string& loop, const ir::Ranges& 
   return step == 1;
 }
 
-// The load of the first element of `count` that lie side by side, at a place that is surely aligned to all of them, or
-// as a group's copies are.
+// The load of the first of `count` contiguous elements. Its address must be a multiple of their size, or of
+// kGroupCopyAlignment for a bulk copy.
 absl::StatusOr<ir::Expr> First(const ir::Expr& e, const std::string& loop, int64_t count, const ir::Ranges& ranges) {
   const ir::Load* load = e.As<ir::Load>();
   const std::string& name = load->buffer->name;
@@ -67,21 +68,23 @@ absl::StatusOr<ir::Expr> First(const ir::Expr& e, const std::string& loop, int64
       "a copy of {} elements of {} may begin where {} does not divide: copy fewer at once", count, name, aligned));
 }
 
-// Of the pipelines around that loop of the nest the innermost, which alone has copies under way when the loop begins:
-// it waited for those of the others. Null: there is none, or a loop between them waits for all.
+// The innermost pipelined loop around loop `position` of the nest. Only its copies are in flight when that loop begins,
+// because it waits for the copies of pipelines further out. Null if there is none, or if a loop in between waits for
+// all.
 const Loop* PipelineAround(const State& state, const Nest& nest, size_t position) {
   for (const Nest* inside = &nest;;) {
     while (position-- > 0) {
       const Loop& loop = inside->loops[position];
       if (loop.buffers > 1) return &loop;
       const bool waits = std::ranges::any_of(state.nests, [&](const Nest& other) {
-        return other.copy > 0 && other.at_stage == inside->stage.buffer->name && other.at_loop == loop.name;
+        return other.copy.elements > 0 && other.place.stage == inside->stage.buffer->name &&
+               other.place.loop == loop.name;
       });
       if (waits) return nullptr;
     }
     if (inside->AtRoot()) return nullptr;
-    const std::string& loop = inside->at_loop;
-    inside = state.FindNest(inside->at_stage);
+    const std::string& loop = inside->place.loop;
+    inside = state.FindNest(inside->place.stage);
     position = static_cast<size_t>(std::ranges::find(inside->loops, loop, &Loop::name) - inside->loops.begin()) + 1;
   }
 }
@@ -124,7 +127,7 @@ absl::StatusOr<ir::Expr> ForAll(const ir::Expr& condition, const std::string& lo
         fmt::format("a condition holds for a part of the {} elements of one copy only: copy fewer at once", count));
   };
   if (binary == nullptr || binary->a.type() != ir::kIndexType) return differs();
-  // count * q + i < 0 for 0 <= i < count says the same as q < 0.
+  // For 0 <= i < count, count * q + i < 0 is equivalent to q < 0.
   const bool strict = binary->op == ir::BinaryOp::kLt || binary->op == ir::BinaryOp::kGe;
   const bool other = binary->op == ir::BinaryOp::kLe || binary->op == ir::BinaryOp::kGt;
   if (!strict && !other) return differs();
@@ -139,7 +142,7 @@ absl::StatusOr<ir::Expr> ForAll(const ir::Expr& condition, const std::string& lo
 absl::StatusOr<ir::Stmt> CopyOf(const State& state, const Nest& nest, const ir::Buffer& storage,
                                 const std::function<ir::Expr(const ir::Expr&)>& load) {
   const ir::Ranges ranges = state.LoopRanges();
-  const std::string loop = nest.copy > 1 ? nest.loops.back().name : "";
+  const std::string loop = nest.copy.elements > 1 ? nest.loops.back().name : "";
   HONE_ASSIGN_OR_RETURN(Moved moved, MovedBy(nest));
   moved.load = load(moved.load);
   if (nest.IsCopiedByGroup() && moved.condition.defined()) {
@@ -155,12 +158,12 @@ absl::StatusOr<ir::Stmt> CopyOf(const State& state, const Nest& nest, const ir::
   std::vector<ir::Expr> axes;
   for (const ir::Axis& axis : nest.stage.axes) axes.push_back(nest.bindings.at(axis.name));
   const ir::Expr place = ir::MakeLoad(storage, StoredIndices(state, nest, std::move(axes)));
-  HONE_ASSIGN_OR_RETURN(const ir::Expr to, First(place, loop, nest.copy, ranges));
-  HONE_ASSIGN_OR_RETURN(const ir::Expr from, First(moved.load, loop, nest.copy, ranges));
+  HONE_ASSIGN_OR_RETURN(const ir::Expr to, First(place, loop, nest.copy.elements, ranges));
+  HONE_ASSIGN_OR_RETURN(const ir::Expr from, First(moved.load, loop, nest.copy.elements, ranges));
   if (moved.condition.defined()) {
-    HONE_ASSIGN_OR_RETURN(moved.condition, ForAll(moved.condition, loop, nest.copy, ranges));
+    HONE_ASSIGN_OR_RETURN(moved.condition, ForAll(moved.condition, loop, nest.copy.elements, ranges));
   }
-  return ir::MakeCopy(storage, to.As<ir::Load>()->indices, from, moved.condition, nest.copy, nest.copy_groups);
+  return ir::MakeCopy(storage, to.As<ir::Load>()->indices, from, moved.condition, nest.copy.elements, nest.copy.groups);
 }
 
 absl::Status CheckCopy(const State& state, const Nest& nest) {
@@ -171,7 +174,7 @@ absl::Status CheckCopy(const State& state, const Nest& nest) {
     const Nest* source = state.FindNest(load.buffer.get());
     if (source == nullptr || source->AtRoot()) return e;
     return ir::MakeLoad(
-        ir::MakeBuffer(load.buffer->name, load.buffer->dtype, StoredShape(state, *source), source->scope),
+        ir::MakeBuffer(load.buffer->name, load.buffer->dtype, StoredShape(state, *source), source->storage.scope),
         StoredIndices(state, *source, load.indices));
   };
   return CopyOf(state, nest, storage, stored).status();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stage whose innermost loop is one asynchronous copy: from where to where, and under which condition.
+// Asynchronous copies in a schedule: builds the statement of a stage whose innermost loop is one copy.
 #ifndef HONE_COMPILER_SCHEDULE_COPY_H_
 #define HONE_COMPILER_SCHEDULE_COPY_H_
 
@@ -11,23 +11,23 @@
 
 namespace hone::schedule {
 
-// The statement that the innermost loop of the nest is, if it copies nest.copy elements at once. storage: where the
-// stage is stored, of StoredShape. load: a load with indices in terms of loops, as a load of where the element is
-// stored. FailedPrecondition, with the reason, if no such copy moves the same.
+// Builds the copy statement that replaces the innermost loop of the nest. storage: the buffer that holds the stage, of
+// StoredShape. load: maps a load, with indices in terms of loops, to a load from where its buffer is stored.
+// FailedPrecondition, with the reason, if no copy moves the same elements.
 absl::StatusOr<ir::Stmt> CopyOf(const State& state, const Nest& nest, const ir::Buffer& storage,
                                 const std::function<ir::Expr(const ir::Expr&)>& load);
 
-// Whether there is one for the nest as the state has it now.
+// Checks that CopyOf would succeed in the current state.
 absl::Status CheckCopy(const State& state, const Nest& nest);
 
-// Whether groups copy some stage of the launch that the nest is a part of.
+// Whether the launch that the nest belongs to has bulk copies.
 bool HasGroupCopies(const State& state, const Nest& nest);
 
-// That no more bundles are under way at once than are told apart where groups copy (ir::kMostBundles): pipelines inside
-// each other have theirs together.
+// Checks that nested pipelines together have few enough commit groups in flight for a launch with bulk copies.
 absl::Status CheckBundles(const State& state);
 
-// The condition as it is for all `count` iterations of the loop; FailedPrecondition if they may differ.
+// The condition rewritten without the loop's variable; FailedPrecondition if it can differ between the loop's `count`
+// iterations.
 absl::StatusOr<ir::Expr> ForAll(const ir::Expr& condition, const std::string& loop, int64_t count,
                                 const ir::Ranges& ranges);
 

@@ -14,13 +14,13 @@ int64_t Extent(const Nest& nest, ir::LoopKind kind) {
   return extent;
 }
 
-// Whether the nest is computed inside loops over lanes of nests around it: its own lanes then take turns.
+// Whether the nest is computed inside a lane loop of an enclosing nest. Its own lane loops then add no lanes.
 bool IsInsideLanes(const State& state, const Nest& nest) {
   for (const Nest* inside = &nest; !inside->AtRoot();) {
-    const Nest* around = state.FindNest(inside->at_stage);
+    const Nest* around = state.FindNest(inside->place.stage);
     for (const Loop& loop : around->loops) {
       if (loop.kind == ir::LoopKind::kLane) return true;
-      if (loop.name == inside->at_loop) break;
+      if (loop.name == inside->place.loop) break;
     }
     inside = around;
   }
@@ -37,7 +37,7 @@ int64_t StoredBytes(const State& state, const Nest& nest) {
 
 const Nest& RootOf(const State& state, const Nest& nest) {
   const Nest* root = &nest;
-  while (!root->AtRoot()) root = state.FindNest(root->at_stage);
+  while (!root->AtRoot()) root = state.FindNest(root->place.stage);
   return *root;
 }
 
@@ -52,7 +52,7 @@ std::vector<Grid> Grids(const State& state) {
     if (HasGroupCopies(state, nest)) grid.shared_bytes = ir::kBundlesBytes;
     for (const Nest& inside : state.nests) {
       if (inside.AtRoot() || &RootOf(state, inside) != &nest) continue;
-      if (ir::IsShared(inside.scope)) grid.shared_bytes += ir::SharedRoom(StoredBytes(state, inside));
+      if (ir::IsShared(inside.storage.scope)) grid.shared_bytes += ir::SharedRoom(StoredBytes(state, inside));
       if (!IsInsideLanes(state, inside)) grid.lanes = std::max(grid.lanes, Extent(inside, ir::LoopKind::kLane));
     }
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a schedule asks of a target with lanes, read off its loops: every stage at the root is a launch with a grid.
+// The grid that a schedule needs, read off its loops: every top-level stage is one launch.
 #ifndef HONE_COMPILER_SCHEDULE_GRID_H_
 #define HONE_COMPILER_SCHEDULE_GRID_H_
 
@@ -13,16 +13,16 @@ namespace hone::schedule {
 struct Grid {
   const Nest* root = nullptr;
   int64_t groups = 1, lanes = 1;
-  int64_t shared_bytes = 0;  // of one group, with padding
+  int64_t shared_bytes = 0;  // of one group, with padding and the barriers of bulk copies
 };
 
-// In memory, of what is stored of the nest's stage (StoredShape).
+// The bytes of the nest's storage (StoredShape).
 int64_t StoredBytes(const State& state, const Nest& nest);
 
-// The stage at the root in which the nest is computed; itself, at the root.
+// The top-level stage in which the nest is computed; the nest itself if it is top-level.
 const Nest& RootOf(const State& state, const Nest& nest);
 
-// Of all stages at the root, in the state's order. What lowering makes of it may need less, never more.
+// The grids of all top-level stages, in the state's order. Lowering may need less shared memory, never more.
 std::vector<Grid> Grids(const State& state);
 
 }  // namespace hone::schedule

@@ -8,14 +8,14 @@
 namespace hone::schedule {
 namespace {
 
-// The load of the type, or that e casts to it; null if it is something else.
+// The load that is e itself, or that e casts to the type; null if e is anything else.
 const ir::Load* LoadAs(const ir::Expr& e, ir::DType to) {
   if (const ir::Load* load = e.As<ir::Load>()) return load->buffer->dtype == to ? load : nullptr;
   const ir::Cast* cast = e.As<ir::Cast>();
   return cast != nullptr && cast->type.dtype == to ? cast->value.As<ir::Load>() : nullptr;
 }
 
-// By how much the load's place in its buffer moves with each loop of the instruction, in elements.
+// The distance in the load's buffer, in elements, between two iterations of each loop of the instruction.
 struct Steps {
   int64_t m = 0, n = 0, chunks = 0, k = 0;
 };
@@ -43,8 +43,9 @@ absl::StatusOr<Steps> StepsOf(const ir::Load& load, const InstructionLoops& loop
   return steps;
 }
 
-// Which loops go through an operand's rows and along one, and along which it stands still. Chunks: of a row, or where
-// none goes through them, null.
+// How an operand is laid out over the instruction's loops: `row` goes to its next row, `column` to the next element of
+// a row, and `still` leaves the address unchanged. `chunks` goes to the next chunk of a row; null if rows have no
+// chunks.
 struct Way {
   int64_t Steps::* row;
   int64_t Steps::* column;
@@ -52,7 +53,7 @@ struct Way {
   int64_t Steps::* chunks = nullptr;
 };
 
-// The operand if its rows lie as the way and the length of a chunk, 1 if all may lie apart, want it.
+// The operand, if its strides match the layout. chunk: contiguous elements of a row; 1 if all may lie apart.
 absl::StatusOr<ir::MatrixOperand> Operand(const ir::Expr& e, const InstructionLoops& loops, const ir::Ranges& ranges,
                                           const Way& way, int64_t chunk) {
   const ir::Load& load = *e.As<ir::Load>();
@@ -108,7 +109,7 @@ absl::StatusOr<ir::Stmt> ContractOf(const Nest& nest, const ir::Expr& sum, const
   HONE_ASSIGN_OR_RETURN(const Factors factors, FactorsOf(ir::Substitute(nest.stage.value, nest.bindings), entry));
   ir::Expr a = load(ir::MakeLoad(factors.a.buffer, factors.a.indices));
   ir::Expr b = load(ir::MakeLoad(factors.b.buffer, factors.b.indices));
-  // Either may be the one whose rows go along n.
+  // The factors may be in either order: the one that moves with n is b.
   HONE_ASSIGN_OR_RETURN(const Steps steps, StepsOf(*a.As<ir::Load>(), loops, ranges));
   if (steps.n != 0) std::swap(a, b);
   ir::MatrixOperand operands[3];

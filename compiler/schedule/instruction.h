@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stage whose innermost loops are one tensor instruction: which loads are its operands, and how they lie in memory.
+// Tensor instructions in a schedule: the operands of a stage whose innermost loops are one instruction, and their
+// layout.
 #ifndef HONE_COMPILER_SCHEDULE_INSTRUCTION_H_
 #define HONE_COMPILER_SCHEDULE_INSTRUCTION_H_
 
@@ -12,19 +13,19 @@
 
 namespace hone::schedule {
 
-// The loads that the instruction multiplies, a and b, each cast to the type of the sum if it has another:
-// FailedPrecondition if the value is anything else.
+// The two loads whose product the stage sums, each cast to the type of the sum if necessary. FailedPrecondition if the
+// value has another form.
 struct Factors {
   ir::Load a, b;
 };
 absl::StatusOr<Factors> FactorsOf(const ir::Expr& value, const ir::TensorInstructionEntry& entry);
 
-// The innermost loops of the nest that are the instruction, by what they go through, the last innermost; "" where the
-// extent is 1. Steps of the reduction are one loop, or over the chunks of a row and in a chunk.
+// The names of the innermost loops that form the instruction; "" for a dimension of extent 1. The reduction is one loop
+// k, or a loop over the chunks of a row and the loop k inside a chunk.
 struct InstructionLoops {
   std::string m, n, chunks, k;
 };
-// One of these loops, the innermost first.
+// The loops that the instruction needs, innermost first.
 struct LoopOfInstruction {
   int64_t extent;
   bool reduce;
@@ -34,8 +35,8 @@ std::vector<LoopOfInstruction> LoopsFor(const ir::TensorInstructionEntry& entry)
 
 InstructionLoops LoopsOf(const Nest& nest, const ir::TensorInstructionEntry& entry);
 
-// The statement that these loops are. load: a load with indices in terms of loops, as a load of where the element is
-// stored, like that of the sum. FailedPrecondition if an operand does not lie as the instruction wants it.
+// Builds the statement that replaces these loops. sum: a load of the first accumulator. load: maps a load, with indices
+// in terms of loops, to a load from where its buffer is stored. FailedPrecondition if an operand has the wrong layout.
 absl::StatusOr<ir::Stmt> ContractOf(const Nest& nest, const ir::Expr& sum, const ir::Ranges& ranges,
                                     const std::function<ir::Expr(const ir::Expr&)>& load);
 

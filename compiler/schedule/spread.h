@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plainest schedule for a target with lanes: every element of a stage is one lane's work.
+// The naive schedule for a target with lanes: each lane computes one element of a stage.
 #ifndef HONE_COMPILER_SCHEDULE_SPREAD_H_
 #define HONE_COMPILER_SCHEDULE_SPREAD_H_
 
@@ -10,8 +10,8 @@
 
 namespace hone::schedule {
 
-// Steps that spread every root stage which no step has touched over groups of at most `lanes` lanes, prepared stages
-// too. They can be applied to the state as it is, in order. Stages without elements, or with one, are left as they are.
+// Steps that bind every top-level stage without steps to groups of at most `lanes` lanes, prepared stages included.
+// They apply to the given state, in order. Stages with no or one element are left out.
 Schedule SpreadOverLanes(const State& state, int64_t lanes);
 
 }  // namespace hone::schedule

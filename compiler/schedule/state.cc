@@ -65,9 +65,9 @@ size_t Nest::InstructionLoops() const {
 }
 
 bool Nest::IsCopiedByGroup() const {
-  return copy_groups > 1 || copy * ir::SizeOf(stage.buffer->dtype) > std::ranges::max(ir::kCopyBytes);
+  return copy.groups > 1 || copy.elements * ir::SizeOf(stage.buffer->dtype) > std::ranges::max(ir::kCopyBytes);
 }
-size_t Nest::StatementLoops() const { return copy > 1 ? 1 : InstructionLoops(); }
+size_t Nest::StatementLoops() const { return copy.elements > 1 ? 1 : InstructionLoops(); }
 
 bool State::IsBound() const {
   return std::any_of(nests.begin(), nests.end(),
@@ -83,7 +83,7 @@ Nest MakeNest(ir::Stage stage) {
     nest.loops.push_back({axis.name, ir::Expr(axis.extent), axis.extent, ir::LoopKind::kSerial, true});
   }
   for (const Loop& loop : nest.loops) nest.bindings[loop.name] = ir::MakeVar(loop.name);
-  nest.storage_shape = stage.buffer->shape;
+  nest.storage.shape = stage.buffer->shape;
   nest.stage = std::move(stage);
   return nest;
 }
@@ -99,7 +99,7 @@ absl::Status CheckNoStatement(const Nest& nest, size_t position) {
   return absl::FailedPreconditionError(
       fmt::format("loop {} is a part of {}", nest.loops[position].name,
                   nest.instruction.has_value() ? fmt::format("instruction {}", ir::EntryOf(*nest.instruction).name)
-                                               : fmt::format("a copy of {} elements", nest.copy)));
+                                               : fmt::format("a copy of {} elements", nest.copy.elements)));
 }
 
 absl::Status CheckFree(const State& state, const Nest& nest, size_t position) {
@@ -109,11 +109,11 @@ absl::Status CheckFree(const State& state, const Nest& nest, size_t position) {
                                                      nest.loops[position].name, nest.stage.buffer->name));
   }
   for (const Nest& other : state.nests) {
-    if (other.at_stage != nest.stage.buffer->name) continue;
+    if (other.place.stage != nest.stage.buffer->name) continue;
     for (size_t i = position; i < nest.loops.size(); ++i) {
-      if (nest.loops[i].name != other.at_loop) continue;
+      if (nest.loops[i].name != other.place.loop) continue;
       return absl::FailedPreconditionError(fmt::format("loop {} is at or around loop {}, where stage {} is computed",
-                                                       nest.loops[position].name, other.at_loop,
+                                                       nest.loops[position].name, other.place.loop,
                                                        other.stage.buffer->name));
     }
   }
@@ -126,7 +126,7 @@ absl::Status CheckUnscheduled(const State& state, const Nest& nest) {
     return absl::FailedPreconditionError(fmt::format("stage {} has been scheduled already", stage));
   }
   for (const Nest& other : state.nests) {
-    if (other.at_stage != stage) continue;
+    if (other.place.stage != stage) continue;
     return absl::FailedPreconditionError(
         fmt::format("stage {} is computed inside stage {} already: place consumers before producers",
                     other.stage.buffer->name, stage));
@@ -136,11 +136,11 @@ absl::Status CheckUnscheduled(const State& state, const Nest& nest) {
 
 namespace {
 
-// How many of the nest's stage there are in memory, one for each of several iterations.
+// How many copies of the nest's storage exist: one per pipeline buffer.
 int64_t Buffers(const State& state, const Nest& nest) {
-  if (nest.copy == 0 || nest.AtRoot()) return 1;
-  for (const Loop& loop : state.FindNest(nest.at_stage)->loops) {
-    if (loop.name == nest.at_loop) return loop.buffers;
+  if (nest.copy.elements == 0 || nest.AtRoot()) return 1;
+  for (const Loop& loop : state.FindNest(nest.place.stage)->loops) {
+    if (loop.name == nest.place.loop) return loop.buffers;
   }
   return 1;
 }
@@ -148,17 +148,17 @@ int64_t Buffers(const State& state, const Nest& nest) {
 }  // namespace
 
 std::vector<int64_t> StoredShape(const State& state, const Nest& nest) {
-  std::vector<int64_t> shape = nest.storage_shape;
-  if (!shape.empty()) shape[shape.size() - static_cast<size_t>(nest.pad_dims)] += nest.pad;
+  std::vector<int64_t> shape = nest.storage.shape;
+  if (!shape.empty()) shape[shape.size() - static_cast<size_t>(nest.storage.pad_dims)] += nest.storage.pad;
   if (const int64_t buffers = Buffers(state, nest); buffers > 1) shape.insert(shape.begin(), buffers);
   return shape;
 }
 
 std::vector<ir::Expr> StoredIndices(const State& state, const Nest& nest, std::vector<ir::Expr> indices) {
   if (nest.AtRoot()) return indices;
-  for (size_t d = 0; d < indices.size(); ++d) indices[d] = indices[d] - nest.origin[d];
+  for (size_t d = 0; d < indices.size(); ++d) indices[d] = indices[d] - nest.storage.origin[d];
   if (const int64_t buffers = Buffers(state, nest); buffers > 1) {
-    indices.insert(indices.begin(), ir::FloorMod(ir::MakeVar(nest.at_loop), ir::Expr(buffers)));
+    indices.insert(indices.begin(), ir::FloorMod(ir::MakeVar(nest.place.loop), ir::Expr(buffers)));
   }
   return indices;
 }
@@ -196,7 +196,7 @@ absl::StatusOr<ir::Buffer> FindSource(const State& state, const Nest& nest, std:
   const Nest* made = state.FindNest(source.get());
   if (made != nullptr && !made->AtRoot()) {
     return absl::FailedPreconditionError(
-        fmt::format("stage {} is computed inside loop {}: what copies it comes before", name, made->at_loop));
+        fmt::format("stage {} is computed inside loop {}: what copies it comes before", name, made->place.loop));
   }
   return source;
 }
@@ -268,9 +268,9 @@ bool StaysInside(const State& state, const Nest& nest, const ir::Load& load) {
   const bool placed = source != nullptr && !source->AtRoot();
   for (size_t d = 0; d < load.indices.size(); ++d) {
     ir::Expr index = ir::Substitute(load.indices[d], nest.bindings);
-    if (placed) index = ir::Simplify(index - source->origin[d], ranges);
+    if (placed) index = ir::Simplify(index - source->storage.origin[d], ranges);
     const ir::Interval bounds = ir::BoundsOf(index, ranges);
-    if (bounds.low < 0 || bounds.high >= (placed ? source->storage_shape : load.buffer->shape)[d]) return false;
+    if (bounds.low < 0 || bounds.high >= (placed ? source->storage.shape : load.buffer->shape)[d]) return false;
   }
   return true;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state that steps rewrite: the workload's stages, each with its loops, bindings, storage and place.
+// The state that steps rewrite: the workload's stages, each with its loops, place and storage.
 //
-// Not loops in text yet: passes/build_loops turns a State into statements. Everything the features need (extents,
-// accesses, what is where) can be read off a State without lowering. Start with Nest.
+// A State holds no statements; passes/build_loops makes them. The features of the cost model (extents, accesses,
+// storage) are read off a State without lowering. Start with Nest.
 #ifndef HONE_COMPILER_SCHEDULE_STATE_H_
 #define HONE_COMPILER_SCHEDULE_STATE_H_
 
@@ -22,55 +22,81 @@
 namespace hone::schedule {
 
 struct Loop {
-  std::string name;
-  ir::Expr extent;  // in terms of loops around it; not constant only after a peeled split
-  int64_t max_extent;
+  std::string name;    // unique in the state
+  ir::Expr extent;     // in terms of loops around it; constant, except after a peeled split
+  int64_t max_extent;  // the largest value of extent
   ir::LoopKind kind = ir::LoopKind::kSerial;
-  bool reduce = false;
-  int64_t buffers = 1;  // of every stage that is copied here: more than 1: while iterations before still compute
-  int64_t running = 0;  // iterations whose instructions may go on while the next ones begin
+  bool reduce = false;  // goes over a reduction axis
+  // Software pipelining, for the stages that are copied asynchronously at this loop.
+  int64_t buffers = 1;  // buffers per stage; above 1, copies for later iterations are in flight while this one computes
+  int64_t running = 0;  // iterations whose tensor instructions may still run while the next ones start
 };
 
-// A share of a constant buffer that each iteration of a loop brings nearer, for later iterations of a loop around it.
+// Each iteration of a loop prefetches one share of a constant buffer, for a later iteration of a loop around it.
 struct PrefetchShare {
   ir::Buffer buffer;
-  std::string loop;  // whose iterations take the shares
-  ir::Expr first;    // the number of the first element, in terms of loops around and of that loop
-  int64_t count;     // elements
-  int64_t shares;    // of one iteration ahead; iterations beyond have none
-  ir::Expr number;   // of the share
+  std::string loop;  // each of its iterations prefetches one share
+  ir::Expr first;    // row-major number of the first element, in terms of `loop` and the loops around it
+  int64_t count;     // elements in a share
+  int64_t shares;    // how many shares there are; later iterations prefetch nothing
+  ir::Expr number;   // which share an iteration prefetches
+};
+
+// Conditions that some iterations of a nest fail.
+struct Conditions {
+  std::vector<ir::Expr> guards;  // in terms of loops; the result is stored only if all hold
+  // In terms of the stage's axes, for a sum: an iteration that fails one would add 0 and may be skipped.
+  std::vector<ir::Expr> contributes;
+  // In terms of the stage's axes. Iterations beyond the stage's extent fail one of them. Their results are never read,
+  // so they may hold anything.
+  std::vector<ir::Expr> tail_guards;
+};
+
+// Names the loop inside which a stage is computed. Both are empty for a top-level stage.
+struct Place {
+  std::string stage, loop;
+};
+
+// The memory for the results of a stage.
+struct Storage {
+  std::vector<ir::Expr>
+      origin;                  // per dimension, the start of the region that one iteration computes; empty at top level
+  std::vector<int64_t> shape;  // extents of that region; at top level, the buffer's shape
+  ir::Scope scope = ir::Scope::kWorkspace;  // ignored for an output or a prepared stage
+  int64_t pad = 0;                          // elements added to every row
+  int64_t pad_dims = 1;                     // a row is this many of the last dimensions
+};
+
+// An asynchronous copy to shared memory in place of a computation.
+struct AsyncCopy {
+  int64_t elements = 0;  // elements of one copy statement; 0: the stage is computed, not copied
+  int64_t groups = 1;    // consecutive groups that share each copy
 };
 
 // One stage and how it is computed.
 struct Nest {
   ir::Stage stage;
-  std::vector<Loop> loops;            // outermost first
-  ir::VarMap bindings;                // every axis of the stage in terms of loops of this nest and loops around it
-  std::vector<ir::Expr> guards;       // the store happens only where all hold
-  std::vector<ir::Expr> contributes;  // of a sum, in terms of the stage's axes: it adds 0 where one does not hold
-  std::vector<ir::Expr> ends;        // in terms of the axes, where these run over: what does not hold them nobody reads
-  std::vector<std::string> shifted;  // loops over tiles of which the last overlaps the one before
-  std::string at_stage, at_loop;     // inside that loop of that stage; both empty: at the root
-  std::vector<ir::Expr> origin;      // at a loop: where the stored region starts, per dimension
-  std::vector<int64_t> storage_shape;       // at a loop: extents of the stored region; at the root: the buffer's shape
-  ir::Scope scope = ir::Scope::kWorkspace;  // of what is stored, unless it is an output or prepared
-  int64_t pad = 0;                          // elements added to every stored row
-  int64_t pad_dims = 1;                     // the last dimensions, which are a row
-  bool prepared = false;                    // computed once from constants, before the kernel runs
-  std::optional<ir::TensorInstruction> instruction;  // that the innermost loops are
+  std::vector<Loop> loops;  // outermost first
+  ir::VarMap bindings;      // every axis of the stage, in terms of loops of this nest and loops around it
+  Conditions conditions;
+  std::vector<std::string> overlapping;  // loops over tiles whose last tile overlaps the one before
+  Place place;
+  Storage storage;
+  bool prepared = false;                             // computed once from constants, before the kernel runs
+  std::optional<ir::TensorInstruction> instruction;  // replaces the innermost loops; excludes a copy
+  AsyncCopy copy;
   std::vector<PrefetchShare> prefetches;
-  int64_t copy = 0;         // elements of one asynchronous copy; 0: the stage is computed
-  int64_t copy_groups = 1;  // that share it
-  bool touched = false;     // a loop step has been applied: region steps come too late
-  bool AtRoot() const { return at_stage.empty(); }
+  bool touched = false;  // a loop step was applied, so that steps which replace the stage are illegal
+
+  bool AtRoot() const { return place.stage.empty(); }  // a top-level stage
   bool HasLoop(ir::LoopKind kind) const;
-  // The reduction's loop whose iterations lanes that follow one another take together; null if there is none.
+  // The reduction loop whose iterations consecutive lanes share (lane reduction); null if there is none.
   const Loop* MergedLoop() const;
-  // Whether the stage is copied by the group, not by its lanes.
+  // Whether the stage is copied by bulk copies, which one lane issues for its group.
   bool IsCopiedByGroup() const;
-  // How many of the innermost loops are the instruction; 0 without one.
+  // How many of the innermost loops the instruction replaces; 0 without an instruction.
   size_t InstructionLoops() const;
-  // How many of the innermost loops are one statement: the instruction, or a copy of several elements.
+  // How many of the innermost loops become one statement, an instruction or a copy of several elements.
   size_t StatementLoops() const;
 };
 
@@ -83,57 +109,59 @@ struct State {
   Nest* FindNest(std::string_view stage);
   const Nest* FindNest(std::string_view stage) const;
   const Nest* FindNest(const ir::BufferNode* buffer) const;
-  // The nest that has the loop, and the loop's position in it; null if there is none.
+  // Returns the nest that has the loop and sets the loop's position in it; null if there is no such loop.
   Nest* FindLoop(std::string_view loop, size_t* position);
   bool IsOutput(const ir::BufferNode* buffer) const;
-  // [0, max_extent) of every loop.
+  // The range [0, max_extent) of every loop.
   ir::Ranges LoopRanges() const;
-  // Whether any loop is bound to groups or lanes: the schedule is for a target that has them.
+  // Whether any loop is bound to groups or lanes, so that the schedule needs a target with lanes.
   bool IsBound() const;
 };
 
-// Every stage at the root with one loop per axis, in the order of its axes, then its reduction axes.
+// The initial state: every stage at top level, with one loop per axis and then one per reduction axis.
 State Start(const ir::Workload& workload);
-// A fresh nest for a stage.
+// The initial nest of a stage.
 Nest MakeNest(ir::Stage stage);
-// One of each.
+// The variables of the axes.
 std::vector<ir::Expr> Vars(const std::vector<ir::Axis>& axes);
-// A copy of the buffer, element by element.
+// A stage that copies the buffer element by element.
 ir::Stage CopyStage(const std::string& name, const ir::Buffer& buffer);
-// Loops that are a part of an instruction or a copy cannot change any more, and loops at or around the place of a stage
-// that is computed inside this nest appear in that stage's region and cannot either: FailedPrecondition then.
+// FailedPrecondition if the loop is part of an instruction or a copy: such a loop cannot change.
 absl::Status CheckNoStatement(const Nest& nest, size_t position);
+// CheckNoStatement, and FailedPrecondition if another stage is computed at this loop or inside it, because the region
+// of that stage depends on the loop.
 absl::Status CheckFree(const State& state, const Nest& nest, size_t position);
-// A step that takes other stages in place of this one, or gives it a place, comes before its loop steps and before
-// others are computed inside it: FailedPrecondition then.
+// FailedPrecondition if the nest has had loop steps, is placed inside a loop, or has other stages inside it. Steps that
+// replace or place a stage must come before these.
 absl::Status CheckUnscheduled(const State& state, const Nest& nest);
-// The shape in memory of what is stored of the nest's stage: rows with their padding; as many of it as the loop has
-// buffers, if it is copied there.
+// The shape of the nest's storage in memory: with row padding, and with a first dimension for the buffers of a
+// pipeline.
 std::vector<int64_t> StoredShape(const State& state, const Nest& nest);
-// Where in it an element of the stage is, inside the loop that the stage is computed at.
+// The indices of an element in that storage, inside the loop that the stage is computed at.
 std::vector<ir::Expr> StoredIndices(const State& state, const Nest& nest, std::vector<ir::Expr> indices);
-// Known before the kernel runs: a constant, or computed from constants alone.
+// Whether the buffer is known before the kernel runs: a constant, or computed from constants alone.
 bool IsFixed(const State& state, const ir::BufferNode* buffer);
-// The buffer of that name that the value of a stage loads from; null if it does not.
+// The buffer of that name that the stage's value loads from; null if there is none.
 ir::Buffer FindRead(const ir::Stage& stage, std::string_view name);
-// As FindRead, to be copied at the root: FailedPrecondition where the stage does not load from it, or where it is
-// computed inside a loop.
+// Like FindRead, for a step that copies the buffer. FailedPrecondition if the stage does not load from it, or if the
+// buffer belongs to a stage that is computed inside a loop.
 absl::StatusOr<ir::Buffer> FindSource(const State& state, const Nest& nest, std::string_view name);
-// Whether the value of a stage loads from the buffer.
+// Whether the stage's value loads from the buffer.
 bool Reads(const ir::Stage& stage, const ir::BufferNode* buffer);
-// What the axes of the stage go through, those that it reduces, too.
+// The ranges of the stage's axes, including reduction axes.
 ir::Ranges AxisRanges(const ir::Stage& stage);
-// c itself, or what it joins with &&.
+// Appends the operands of a chain of &&, or c itself if it is none.
 void CollectConditions(const ir::Expr& c, std::vector<ir::Expr>* conditions);
-// Every load of `from` in e made into replacement(indices).
+// Replaces every load of `from` in e by replacement(indices).
 ir::Expr ReplaceLoads(const ir::Expr& e, const ir::BufferNode* from,
                       const std::function<ir::Expr(const std::vector<ir::Expr>&)>& replacement);
-// Elements beyond the stage's extents are computed but never read, so their value does not matter; only loads that
-// would leave their buffer must not happen. (A load from a packed, padded buffer stays inside and needs no condition;
-// and where an axis ends is nothing to a load that does not go along it. `inside`: by axis, when it is inside.)
+// Puts conditions around loads in e that could leave their buffer beyond the stage's extents. Elements there are
+// computed but never read, so their value does not matter. inside: per axis, the condition that it is within its
+// extent. A load gets only the conditions of the axes it uses, and none if it stays inside its buffer (a padded one,
+// for example).
 ir::Expr ProtectLoads(const ir::Expr& e, const ir::VarMap& inside, const ir::Ranges& ranges);
-// Whether a load of the nest stays inside of what is stored of the buffer: a stage that is computed inside a loop
-// stores only what was asked of it before.
+// Whether the nest's load stays inside the stored part of its buffer. A stage that is computed inside a loop stores
+// only the region that was inferred for its readers.
 bool StaysInside(const State& state, const Nest& nest, const ir::Load& load);
 
 }  // namespace hone::schedule

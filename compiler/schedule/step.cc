@@ -110,7 +110,7 @@ std::optional<Step> ParseRfactor(const Words& w) {
   return Rfactor{std::string(w[1]), std::string(w[2]), *factor, w[4] == "inner", first};
 }
 
-// VERB NAME NUMBER, as a step of these two members.
+// Parses "VERB NAME NUMBER" into a step with these two members.
 template <typename S>
 std::optional<Step> ParseCounted(const Words& w) {
   const auto count = w.size() == 3 ? ParseInt(w[2]) : std::nullopt;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The steps of a schedule, and the schedule: a list of steps over named loops and stages, as data and as text.
 //
-// A schedule is what the search looks for and what the records keep: readable, hashable, replayed without the code that
-// invented it. docs/SCHEDULE.md shows each step with its effect. Apply (apply.h) gives the steps their meaning.
+// A schedule is what the search produces and the records keep. It is readable, hashable, and replays without the code
+// that made it. docs/SCHEDULE.md shows the effect of each step; Apply (apply.h) implements them. The texts are stored
+// in records and must not change.
 //
-// Loops: a fresh stage has one loop per axis, named as the axis. `split i f` makes i into i+"o" and i+"i"; `fuse a b`
-// makes a+"_"+b. So every loop's name says where it comes from, and names are unique in a workload.
+// Loops: a fresh stage has one loop per axis, named like the axis. `split i f` makes i into i+"o" and i+"i"; `fuse a b`
+// makes a+"_"+b. A loop's name thus tells where it comes from, and names are unique in a workload.
 #ifndef HONE_COMPILER_SCHEDULE_STEP_H_
 #define HONE_COMPILER_SCHEDULE_STEP_H_
 
@@ -20,138 +21,151 @@
 
 namespace hone::schedule {
 
-// What happens in the last tile when the factor does not divide the extent.
+// The treatment of the last tile if the factor does not divide the extent.
 enum class Tail : uint8_t {
-  kMask,   // the tile runs over; a condition guards every store. Vector loops become masked.
-           // Cheap for a vectorized axis with packed (padded) constants; costly elsewhere.
-  kShift,  // the last tile starts earlier and computes some elements twice. No condition, no second
-           // copy of the code. Only spatial loops of extent >= factor with no reduction loop outside.
-  kPeel,   // the tail is its own copy of the code with its own constant extent. No waste; twice the code.
+  // The last tile exceeds the extent, and a condition guards every store. Vector loops get masks. Cheap for a
+  // vectorized axis with packed (padded) constants; costly elsewhere.
+  kMask,
+  // The last tile starts earlier and computes some elements twice, without conditions or a second copy of the code.
+  // Only
+  // for loops over output elements, of extent >= factor, without a reduction loop outside.
+  kShift,
+  // The tail is a second copy of the code with its own constant extent. No wasted work; twice the code.
+  kPeel,
 };
 
+// Splits the loop into an outer loop and an inner one of `factor` iterations.
 struct Split {
   std::string loop;
   int64_t factor;
   Tail tail = Tail::kMask;
 };
+// Replaces two loops by one; outer must be directly around inner.
 struct Fuse {
   std::string outer, inner;
-};  // outer directly around inner
+};
+// Reorders loops of one stage. The named loops take each other's places in this order; other loops keep theirs.
 struct Reorder {
   std::vector<std::string> loops;
-};  // loops of one stage; they share out their places in this order
+};
+// Vectorizes, unrolls or parallelizes the loop, or binds it to groups or lanes.
 struct Annotate {
   std::string loop;
   ir::LoopKind kind;
-};  // vectorize, unroll, parallel; bind to the groups or the lanes of a target that has them
-// Where the stage is stored: workspace at the root; local, shared or swizzled memory inside a loop. Comes before
-// compute_at, because what lanes share is what all of them need.
+};
+// Chooses where the stage is stored: workspace for a top-level stage; local, shared or swizzled memory inside a loop.
+// It comes before compute_at, which infers the region of all lanes for shared memory.
 struct StoreIn {
   std::string stage;
   ir::Scope scope;
-  int64_t pad = 0;  // elements added to every row of the storage, so that lanes which go down a column meet other banks
-  int64_t dims = 1;  // the last so many dimensions are a row; of several, the pad counts in elements of the first
+  int64_t pad = 0;  // elements added to every row, so that lanes that access a column use different banks
+  // A row is this many of the last dimensions. With several, the pad counts elements of the first of them.
+  int64_t dims = 1;
 };
-// Computes the stage inside the given loop of its consumer: just the region that one iteration needs, in local storage.
+// Computes the stage inside the given loop of its consumer: only the region that one iteration needs, in local memory
+// unless store_in says otherwise.
 struct ComputeAt {
   std::string stage, loop;
 };
+// Repeats the stage's computation at every read, so that the stage disappears.
 struct Inline {
   std::string stage;
-};  // recomputes the stage where it is read
+};
+// Moves the reduction to a new stage "<stage>c"; the stage itself copies the results.
 struct CacheWrite {
   std::string stage;
-};  // reduces into a new stage "<stage>c", then copies to the stage
+};
+// The stage reads a copy "<buffer>r<stage>".
 struct CacheRead {
   std::string buffer, stage;
-};  // the stage reads a copy "<buffer>r<stage>" of the buffer
-// The most elements of a group of `split_axis`, or of a tile of `pack`, that is longer than what it divides.
+};
+// The largest group of `split_axis`, or tile of `pack`, that may exceed the dimension it divides, in elements.
 inline constexpr int64_t kMostBeyond = 4096;
-// An axis of a stage, and the dimension of its buffer, become two: "<axis>x", which counts groups of `factor`, and
-// "<axis>y", the place in one. So a loop can take every so many elements of it and store them side by side.
+// Splits an axis of a stage, and the dimension of its buffer, into "<axis>x", the number of a group of `factor`
+// elements, and "<axis>y", the position in it. A loop over "<axis>x" can then store strided elements contiguously.
 struct SplitAxis {
   std::string stage, axis;
   int64_t factor;
 };
-// One dimension of a packed layout: a source dimension, whole (factor 0), divided by the factor, or its remainder.
+// One dimension of a packed layout: a whole source dimension (factor 0), its quotient by the factor, or its remainder.
 struct PackDim {
   int dim;
   int64_t factor = 0;
   bool remainder = false;
 };
-// The stage reads a re-arranged copy "<buffer>p<stage>" of the buffer, padded with zeros to whole tiles. The copy
-// of a constant is made once, before the kernel runs.
+// The stage reads a re-arranged copy "<buffer>p<stage>" of the buffer, padded with zeros to whole tiles. A copy of a
+// constant is made once, before the kernel runs.
 struct Pack {
   std::string buffer, stage;
   std::vector<PackDim> dims;
 };
-// Takes a reduction apart: "<stage>f" reduces within groups of `factor` (keep_outer) or across them (keep_inner: one
-// partial result per position in the group), and the stage reduces the partial results. Those of one result lie side by
-// side; `first`: all first ones, then all second ones.
+// Splits a reduction in two. "<stage>f" computes partial results, and the stage reduces these. keep_outer: one partial
+// result per group of `factor` elements. keep_inner: one per position in the group. The partial results of one output
+// are contiguous, or, with `first`, the partial results of one number are.
 struct Rfactor {
   std::string stage, axis;
   int64_t factor;
   bool keep_inner = false, first = false;
 };
 
-// A sum of products leaves out whole iterations of its outer loops in which a factor is the zeros of padding. What
-// these would make of an infinity or a NaN, the sum does not see.
+// Skips whole iterations of the outer loops of a sum of products if one factor is the zeros of padding. The sum then
+// ignores infinities and NaNs in the other factor there.
 struct SkipPadding {
   std::string stage;
 };
-// A maximum of f32 becomes one of integers: "<stage>c" reduces the places of the floats in IEEE's total order, the
-// stage takes the float in that place. A NaN wins, and of two zeros the positive one, as in a maximum of floats.
+// Computes a maximum of f32 on integers. "<stage>c" reduces the floats' positions in IEEE's total order, and the stage
+// converts the result back. As in a maximum of floats a NaN wins, and +0 is above -0.
 struct TotalOrder {
   std::string stage;
 };
-// The stage reads "<buffer>o<stage>", a copy of an i8 buffer in u8 or the other way round, every number moved by 128,
-// and takes the 128 back. The copy of a constant is made once, before the kernel runs.
+// The stage reads "<buffer>o<stage>", a copy of an i8 buffer as u8 or the reverse, in which every number is moved by
+// 128, and subtracts the 128 again. A copy of a constant is made once, before the kernel runs.
 struct Recode {
   std::string buffer, stage;
 };
-// The stage reads "<buffer>n<stage>", a copy of an f32 buffer with so many bits of fraction, rounded to nearest, ties
-// away from zero. The copy of a constant is made once, before the kernel runs.
+// The stage reads "<buffer>n<stage>", a copy of an f32 buffer rounded to `bits` fraction bits, to nearest, ties away
+// from zero. A copy of a constant is made once, before the kernel runs.
 struct Round {
   std::string buffer, stage;
   int64_t bits;
 };
-// A sum of products of differences, sum (a - p) * (b - q) with p and q the same all along the reduction, as
-// "<stage>m" = sum a * b less what the offsets are due: q times "<stage>a" = sum a, p times "<stage>b" = sum b.
+// Expands a sum of products of differences, sum (a - p) * (b - q), where p and q are constant along the reduction.
+// "<stage>m" = sum a * b; the stage corrects it by q times "<stage>a" = sum a and p times "<stage>b" = sum b.
 struct Distribute {
   std::string stage;
 };
-// A convolution of 3x3 by constant weights, in tiles of size x size outputs, by one product for each element of a
-// transformed patch (Winograd). "<stage>m" is those products, of matrices; the stage itself only moves "<stage>y".
-// Rounds differently, the more so the larger the tiles.
+// Computes a 3x3 convolution with constant weights by Winograd's algorithm, in tiles of size x size outputs: one
+// product for each element of a transformed patch. "<stage>m" is these products, as matrix products; the stage itself
+// only moves "<stage>y". Rounding differs from the direct convolution, more so for larger tiles.
 struct Winograd {
   std::string stage;
   int64_t size;
 };
-// The innermost loops of the stage are one tensor instruction.
+// Replaces the innermost loops of the stage by one tensor instruction.
 struct Tensorize {
   std::string stage;
   ir::TensorInstruction instruction;
 };
 
-// The stage, which only moves what it loads, to shared memory: asynchronously, `count` elements of its innermost loop
-// at once. More than lanes copy is copied by the group, or by `groups` that follow one another and read the same: each
-// a part of it, to all of them.
+// Makes the stage, which only moves what it loads to shared memory, an asynchronous copy of `count` elements of its
+// innermost loop at a time. More than 16 bytes is a bulk copy. With `groups` > 1, that many consecutive groups that
+// read the same elements share it: each fetches a part and sends it to all.
 struct CopyAsync {
   std::string stage;
   int64_t count;
   int64_t groups = 1;
 };
-// The stages that are copied at the loop have so many buffers: the copies for an iteration begin `buffers` - 1
-// iterations before, less those whose instructions may go on (which read shared memory themselves) while the next are
-// begun: `running`.
+// Gives the stages that are copied at the loop `buffers` buffers each. Copies for an iteration are issued `buffers` - 1
+// iterations ahead, or `running` fewer. `running`: iterations whose tensor instructions may still read shared memory
+// while the next iterations start.
 struct Pipeline {
   std::string loop;
   int64_t buffers;
   int64_t running = 0;
 };
 
-// While an iteration of the loop runs, what the stage reads of the constant buffer `ahead` iterations later is brought
-// into the second cache: an even share of it in each iteration of the stage's innermost loop that is not unrolled.
+// Prefetches what the stage reads of the constant buffer `ahead` iterations of the loop later into the second-level
+// cache. Each iteration of the stage's innermost loop that is not unrolled prefetches an equal share.
 struct Prefetch {
   std::string buffer, stage, loop;
   int64_t ahead;
@@ -163,9 +177,9 @@ using Step = std::variant<Split, Fuse, Reorder, Annotate, StoreIn, ComputeAt, In
 using Schedule = std::vector<Step>;
 
 std::string Print(const Step& step);
-// One step a line.
+// One step per line.
 std::string Print(const Schedule& schedule);
-// Errors: InvalidArgument naming line and word.
+// Errors: InvalidArgument naming the line and the word.
 absl::StatusOr<Schedule> ParseSchedule(std::string_view text);
 
 }  // namespace hone::schedule

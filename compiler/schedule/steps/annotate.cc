@@ -28,7 +28,8 @@ absl::Status CheckParallel(const Nest& nest, size_t position) {
   return absl::OkStatus();
 }
 
-// Lanes take the iterations of a reduction together: the innermost loop, so that they follow one another.
+// Lanes may share a reduction loop (lane reduction) only if it is the innermost loop, so that its lanes are
+// consecutive.
 absl::Status CheckMerged(const Nest& nest, size_t position, ir::LoopKind kind) {
   const Loop& loop = nest.loops[position];
   if (kind == ir::LoopKind::kGroup || nest.AtRoot()) {
@@ -49,8 +50,9 @@ absl::Status CheckMerged(const Nest& nest, size_t position, ir::LoopKind kind) {
                                                    nest.loops[position + 1].name, loop.name));
 }
 
-// Groups are the outermost loops of a root stage. Lanes follow them, or stand outermost in a stage that fills shared
-// memory; in both no reduction is around them, so that every element belongs to one lane, or to lanes that merge it.
+// Group loops are the outermost loops of a top-level stage. Lane loops follow them, or are outermost in a stage that
+// fills shared memory. No reduction loop is around either, so that one lane, or one lane reduction, computes each
+// element.
 absl::Status CheckBound(const State& state, const Nest& nest, size_t position, ir::LoopKind kind) {
   const Loop& loop = nest.loops[position];
   const std::string& stage = nest.stage.buffer->name;
@@ -60,7 +62,7 @@ absl::Status CheckBound(const State& state, const Nest& nest, size_t position, i
   if (loop.extent.As<ir::IntImm>() == nullptr) {
     return absl::FailedPreconditionError(fmt::format("loop {} has no constant extent", loop.name));
   }
-  const bool shared = !nest.AtRoot() && (ir::IsShared(nest.scope) || loop.reduce);
+  const bool shared = !nest.AtRoot() && (ir::IsShared(nest.storage.scope) || loop.reduce);
   if (!nest.AtRoot() && (!shared || kind == ir::LoopKind::kGroup)) {
     return absl::FailedPreconditionError(
         fmt::format("stage {} is inside another: only what it stores in shared memory is spread over lanes", stage));
@@ -74,7 +76,8 @@ absl::Status CheckBound(const State& state, const Nest& nest, size_t position, i
         fmt::format("loop {} is around loop {}: reorder bound loops to the front", nest.loops[i].name, loop.name));
   }
   for (const Nest& other : state.nests) {
-    if (kind == ir::LoopKind::kLane && nest.AtRoot() && other.at_stage == stage && ir::IsShared(other.scope)) {
+    if (kind == ir::LoopKind::kLane && nest.AtRoot() && other.place.stage == stage &&
+        ir::IsShared(other.storage.scope)) {
       return absl::FailedPreconditionError(fmt::format(
           "stage {} in shared memory is computed inside already: bind the lanes first", other.stage.buffer->name));
     }

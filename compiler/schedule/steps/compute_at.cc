@@ -10,32 +10,32 @@
 namespace hone::schedule {
 namespace {
 
-constexpr int64_t kLongestVector = 64;  // bytes
+constexpr int64_t kLongestVector = 64;  // bytes of the widest vector register
 
-// What one iteration of a loop needs of one dimension of a producer: [base, base + extent), base in terms of the loops
-// around. extent may depend on them too (peeled tails); max_extent is its bound.
+// The part of one dimension of a producer that one iteration of the loop needs: [base, base + extent). base is in terms
+// of the loops around. extent may be too (peeled tails); max_extent is its upper bound.
 struct Region {
   ir::Expr base, extent;
   int64_t max_extent;
 };
 
-// The loops that run inside one iteration of loop `position` of nest `target`, as seen from `reader`, a nest at
-// that place or deeper. Empty optional if the reader is not inside that loop.
+// Collects the loops that run inside one iteration of loop `position` of `target`, as seen from a nest that reads the
+// producer. Contains is false if that nest is not inside the loop.
 struct Inside {
   const State& state;
   const Nest& target;
   size_t position;
-  bool shared;  // what is computed there is stored in shared memory
+  bool shared;  // the producer is stored in shared memory
 
   bool Contains(const Nest& reader, std::set<std::string, std::less<>>* inner) const {
     const Nest* nest = &reader;
     while (nest != &target) {
       for (const Loop& loop : nest->loops) inner->insert(loop.name);
       if (nest->AtRoot()) return false;
-      const Nest* parent = state.FindNest(nest->at_stage);
+      const Nest* parent = state.FindNest(nest->place.stage);
       if (parent == &target) {
         const auto at = std::find_if(target.loops.begin(), target.loops.end(),
-                                     [&](const Loop& l) { return l.name == nest->at_loop; });
+                                     [&](const Loop& l) { return l.name == nest->place.loop; });
         if (at - target.loops.begin() < static_cast<std::ptrdiff_t>(position)) return false;
       }
       nest = parent;
@@ -45,9 +45,9 @@ struct Inside {
     return true;
   }
 
-  // What lanes share is what all of them need: their loops count as inside, wherever they are.
+  // Shared memory holds the region that all lanes need, so every lane loop counts as inside.
   void AddLanes(std::set<std::string, std::less<>>* inner) const {
-    for (const Nest* nest = &target;; nest = state.FindNest(nest->at_stage)) {
+    for (const Nest* nest = &target;; nest = state.FindNest(nest->place.stage)) {
       for (const Loop& loop : nest->loops) {
         if (loop.kind == ir::LoopKind::kLane) inner->insert(loop.name);
       }
@@ -65,7 +65,7 @@ const Loop* LoopOf(const State& state, std::string_view name) {
   return nullptr;
 }
 
-// The region of values of one index expression; nullopt if loops inside and outside are mixed in one atom.
+// The values that an index takes; nullopt if one term mixes variables of inside and outside loops.
 std::optional<Region> RegionOf(const ir::Expr& index, const std::set<std::string, std::less<>>& inner,
                                const State& state, const ir::Ranges& ranges) {
   ir::Linear base;
@@ -84,7 +84,7 @@ std::optional<Region> RegionOf(const ir::Expr& index, const std::set<std::string
       return std::nullopt;
     } else if (const ir::Var* v = atom.As<ir::Var>()) {
       const Loop* loop = LoopOf(state, v->name);
-      // How far a peeled tail goes depends on a loop that may be inside, too.
+      // The extent of a peeled tail may depend on another loop that is inside as well.
       const bool varies = std::ranges::any_of(inner, [&](const auto& name) { return ir::UsesVar(loop->extent, name); });
       const ir::Expr span = (varies ? ir::Expr(loop->max_extent) : loop->extent) - ir::Expr(1);
       extent = extent + span * ir::Expr(std::abs(k));
@@ -102,7 +102,7 @@ std::optional<Region> RegionOf(const ir::Expr& index, const std::set<std::string
   return Region{ir::FromLinear(base), extent, max_extent};
 }
 
-// The smallest region around both that we can name, or nullopt.
+// A region that covers both; nullopt if the distance of their bases is not constant.
 std::optional<Region> Union(const Region& a, const Region& b, const ir::Ranges& ranges) {
   const auto difference = ir::ConstantValue(b.base - a.base, ranges);
   if (!difference.has_value()) return std::nullopt;
@@ -113,9 +113,10 @@ std::optional<Region> Union(const Region& a, const Region& b, const ir::Ranges& 
   return Region{first.base, extent, std::max(first.max_extent, second.max_extent + shift)};
 }
 
-// Whether the condition only tells where the nest's tiles end.
+// Whether the condition is one of the nest's tail guards.
 bool IsEnd(const Nest& nest, const ir::Expr& condition) {
-  return std::ranges::any_of(nest.ends, [&](const ir::Expr& end) { return ir::Equal(end, condition); });
+  return std::ranges::any_of(nest.conditions.tail_guards,
+                             [&](const ir::Expr& end) { return ir::Equal(end, condition); });
 }
 
 class RegionInference {
@@ -141,8 +142,8 @@ class RegionInference {
     std::vector<Region> result;
     for (size_t d = 0; d < regions_.size(); ++d) {
       const int64_t size = producer_.stage.axes[d].extent;
-      // A region that starts at 0 and runs over belongs to a tile wider than the stage: it is kept, so that the readers
-      // of the tile need no condition.
+      // A region at base 0 that is longer than the stage comes from a tile that is. It keeps its length, so that
+      // readers of the tile need no condition.
       const bool runs_over = regions_[d].has_value() && regions_[d]->max_extent >= size &&
                              !ir::ConstantValue(regions_[d]->base).has_value();
       if (whole_[d] || !regions_[d].has_value() || runs_over) {
@@ -157,7 +158,7 @@ class RegionInference {
  private:
   using Names = std::set<std::string, std::less<>>;
 
-  // `asked`: the conditions under which the value of `e` is used.
+  // Adds the loads in e. asked: the conditions under which the value of e is used.
   void AddReads(const ir::Expr& e, const std::vector<ir::Expr>& asked, const Nest& reader, const Names& inner) {
     if (const ir::Select* select = e.As<ir::Select>()) {
       std::vector<ir::Expr> more = asked;
@@ -176,8 +177,8 @@ class RegionInference {
     for (size_t d = 0; d < regions_.size(); ++d) {
       std::optional<Region> region = RegionOf(ir::Substitute(load.indices[d], reader.bindings), inner, state_, ranges_);
       const int64_t size = producer_.stage.axes[d].extent;
-      // Partial results along memory ask themselves where the axis ends. Less than a vector is kept, which makes the
-      // last one whole. What runs over an end of tiles is kept, too, and then not asked for.
+      // A reader that itself checks the axis' end needs no elements behind it, if those would fill a vector. A shorter
+      // excess is kept, because it makes the last vector whole. A tail guard does not count, since it is dropped later.
       const bool ends = std::ranges::any_of(asked, [&](const ir::Expr& condition) {
         return ir::Equal(condition, load.indices[d] < ir::Expr(size)) && !IsEnd(reader, condition);
       });
@@ -206,8 +207,8 @@ class RegionInference {
 
 ir::Expr And(const ir::Expr& a, const ir::Expr& b) { return a.defined() ? a && b : b; }
 
-// What a reader asks, where its tiles end, before it loads from a stage that is stored as far as the tiles go, it need
-// not ask, in its innermost loops.
+// Removes tail guards around loads from the producer where its stored region covers the whole tile. Such a load is
+// legal without the guard, and the innermost loops get cheaper.
 ir::Expr WithoutEnds(const State& state, const Nest& reader, const ir::Expr& e, const Nest& producer) {
   const ir::Expr mapped =
       ir::MapChildren(e, [&](const ir::Expr& child) { return WithoutEnds(state, reader, child, producer); });
@@ -225,7 +226,7 @@ ir::Expr WithoutEnds(const State& state, const Nest& reader, const ir::Expr& e, 
 
 void DropEnds(State& state, const Nest& producer) {
   for (Nest& reader : state.nests) {
-    if (reader.ends.empty() || !Reads(reader.stage, producer.stage.buffer.get())) continue;
+    if (reader.conditions.tail_guards.empty() || !Reads(reader.stage, producer.stage.buffer.get())) continue;
     reader.stage.value = WithoutEnds(state, reader, reader.stage.value, producer);
   }
 }
@@ -256,7 +257,7 @@ absl::Status Apply(const ComputeAt& step, State& state) {
     return absl::FailedPreconditionError(fmt::format("loop {} is annotated", step.loop));
   }
   if (absl::Status status = CheckNoStatement(*target, position); !status.ok()) return status;
-  const Inside where{state, *target, position, ir::IsShared(producer->scope)};
+  const Inside where{state, *target, position, ir::IsShared(producer->storage.scope)};
   HONE_ASSIGN_OR_RETURN(const std::vector<Region> regions, RegionInference(state, *producer, where).Run());
 
   ir::Ranges ranges = state.LoopRanges();
@@ -269,14 +270,14 @@ absl::Status Apply(const ComputeAt& step, State& state) {
     Loop& loop = producer->loops[d];
     loop.extent = region.extent;
     loop.max_extent = region.max_extent;
-    ranges[axis.name] = {0, region.max_extent - 1};  // which may be wider than the axis was
+    ranges[axis.name] = {0, region.max_extent - 1};  // the region may be wider than the axis
     const ir::Expr value = ir::Simplify(region.base + ir::MakeVar(axis.name), ranges);
     producer->bindings[axis.name] = value;
-    producer->origin.push_back(region.base);
-    producer->storage_shape[d] = region.max_extent;
+    producer->storage.origin.push_back(region.base);
+    producer->storage.shape[d] = region.max_extent;
     const ir::Interval last = ir::BoundsOf(region.base + region.extent - ir::Expr(1), ranges);
     axis_ranges[axis.name] = {ir::BoundsOf(region.base, ranges).low, last.high};
-    // Readers with masked or padded edges may ask for more than there is.
+    // Readers with masked tails or padding may ask for elements outside the producer.
     ir::Expr within;
     if (last.high >= axis.extent) within = ir::MakeVar(axis.name) < ir::Expr(axis.extent);
     if (axis_ranges[axis.name].low < 0) within = And(within, ir::MakeVar(axis.name) >= ir::Expr(0));
@@ -284,11 +285,11 @@ absl::Status Apply(const ComputeAt& step, State& state) {
   }
   if (!inside.empty()) {
     producer->stage.value = ProtectLoads(producer->stage.value, inside, axis_ranges);
-    for (const auto& [axis, within] : inside) CollectConditions(within, &producer->ends);
+    for (const auto& [axis, within] : inside) CollectConditions(within, &producer->conditions.tail_guards);
   }
-  if (!ir::IsShared(producer->scope)) producer->scope = ir::Scope::kLocal;
-  producer->at_stage = target->stage.buffer->name;
-  producer->at_loop = step.loop;
+  if (!ir::IsShared(producer->storage.scope)) producer->storage.scope = ir::Scope::kLocal;
+  producer->place.stage = target->stage.buffer->name;
+  producer->place.loop = step.loop;
   DropEnds(state, *producer);
   return absl::OkStatus();
 }

@@ -12,10 +12,10 @@ namespace hone::schedule {
 namespace {
 
 absl::Status CheckStage(const CopyAsync& step, const Nest& nest) {
-  if (nest.copy > 0 || nest.instruction.has_value()) {
+  if (nest.copy.elements > 0 || nest.instruction.has_value()) {
     return absl::FailedPreconditionError(fmt::format("stage {} is a statement of its own already", step.stage));
   }
-  if (nest.AtRoot() || !ir::IsShared(nest.scope)) {
+  if (nest.AtRoot() || !ir::IsShared(nest.storage.scope)) {
     return absl::FailedPreconditionError(
         fmt::format("stage {} is not computed inside a loop and stored in shared memory", step.stage));
   }
@@ -30,7 +30,7 @@ absl::Status CheckStage(const CopyAsync& step, const Nest& nest) {
                     "shares it, up to {}",
                     step.count, bytes, fmt::join(ir::kCopyBytes, ", "), ir::kGroupCopyAlignment, ir::kMostCopyBytes));
   }
-  if (nest.scope == ir::Scope::kSwizzled) {
+  if (nest.storage.scope == ir::Scope::kSwizzled) {
     return absl::FailedPreconditionError(
         fmt::format("stage {} is swizzled: what a group copies lies there as it was", step.stage));
   }
@@ -39,7 +39,7 @@ absl::Status CheckStage(const CopyAsync& step, const Nest& nest) {
       fmt::format("lanes share out stage {}, of which a copy is the group's", step.stage));
 }
 
-// One copy is all iterations of the innermost loop.
+// The copy replaces the innermost loop, which must have exactly `count` iterations.
 absl::Status CheckCopiedLoop(const Nest& nest, int64_t count) {
   const Loop* last = nest.loops.empty() ? nullptr : &nest.loops.back();
   const ir::IntImm* extent = last == nullptr ? nullptr : last->extent.As<ir::IntImm>();
@@ -57,12 +57,12 @@ absl::Status Apply(const CopyAsync& step, State& state) {
   if (step.count > 1) {
     HONE_RETURN_IF_ERROR(CheckCopiedLoop(*nest, step.count));
     HONE_RETURN_IF_ERROR(CheckFree(state, *nest, nest->loops.size() - 1));
-    for (ir::Expr& guard : nest->guards) {
+    for (ir::Expr& guard : nest->conditions.guards) {
       HONE_ASSIGN_OR_RETURN(guard, ForAll(guard, nest->loops.back().name, step.count, state.LoopRanges()));
     }
   }
-  nest->copy = step.count;
-  nest->copy_groups = step.groups;
+  nest->copy.elements = step.count;
+  nest->copy.groups = step.groups;
   nest->touched = true;
   return CheckCopy(state, *nest);
 }

@@ -9,10 +9,10 @@
 namespace hone::schedule {
 namespace {
 
-// A factor that is number - offset, where only the number changes with what is reduced.
+// A factor of the form number - offset, whose offset is constant along the reduction.
 struct Factor {
   ir::Expr number;
-  ir::Expr offset;  // undefined: none
+  ir::Expr offset;  // undefined: the factor has no offset
 };
 
 bool UsesAny(const ir::Expr& e, const std::vector<ir::Axis>& axes) {
@@ -41,11 +41,11 @@ int64_t Product(const std::vector<ir::Axis>& axes) {
   return product;
 }
 
-// The sum of `value` over what is reduced, as a stage of its own with the axes that the value depends on.
+// A new stage that sums one value over the reduction axes. It has only those outer axes on which the value depends.
 struct Sum {
   ir::Stage stage;
-  std::vector<ir::Expr> place;  // where its element for the axes of the whole is
-  int64_t times = 1;            // steps of the reduction that do not change the value
+  std::vector<ir::Expr> place;  // indices of its element, in terms of the axes of the original stage
+  int64_t times = 1;            // product of the reduction extents on which the value does not depend
 };
 
 Sum SumOf(const ir::Stage& whole, const ir::Expr& value, const std::string& suffix) {
@@ -80,7 +80,7 @@ ir::Expr Element(const Sum& sum) {
   return sum.times == 1 ? element : element * ir::MakeInt(element.type(), sum.times);
 }
 
-// The sum of the products, with all axes of the whole.
+// The stage that sums the plain products, with all axes of the original.
 ir::Stage ProductsOf(const ir::Stage& whole, const ir::Expr& product) {
   ir::Stage stage;
   ir::VarMap map;
@@ -98,7 +98,7 @@ ir::Stage ProductsOf(const ir::Stage& whole, const ir::Expr& product) {
 
 absl::Status CheckDistribute(const Distribute& step, const State& state, const Nest& nest) {
   if (absl::Status status = CheckUnscheduled(state, nest); !status.ok()) return status;
-  // Floats would round elsewhere. Beyond 2^31 steps their number would not fit an i32.
+  // Floats would round differently. With more than 2^31 reduction steps the correction would not fit an i32.
   if (nest.stage.reduction != ir::Reduction::kSum || !ir::IsInt(nest.stage.buffer->dtype) ||
       ir::SizeOf(nest.stage.buffer->dtype) < 4 || Product(nest.stage.reduce_axes) > INT32_MAX) {
     return absl::FailedPreconditionError(fmt::format("stage {} is no sum of integers", step.stage));
@@ -117,8 +117,8 @@ Nest NestOf(const State& state, const ir::Stage& stage) {
 
 }  // namespace
 
-// t = sum (a - p) * (b - q)  ==>  tm = sum a * b; ta = sum a; tb = sum b; t = tm - q * ta - p * tb + count * p * q,
-// without what has no offset. Exact: integers wrap.
+// t = sum (a - p) * (b - q)  ==>  tm = sum a * b; ta = sum a; tb = sum b; t = tm - q * ta - p * tb + count * p * q.
+// A factor without an offset adds no term. The result is exact because integers wrap.
 absl::Status Apply(const Distribute& step, State& state) {
   Nest* nest = state.FindNest(step.stage);
   if (nest == nullptr) return absl::NotFoundError(fmt::format("no stage {}", step.stage));

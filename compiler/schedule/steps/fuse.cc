@@ -5,7 +5,7 @@
 
 namespace hone::schedule {
 
-// outer, inner -> f with outer = f / extent(inner) and inner = f % extent(inner).
+// Replaces outer and inner by f, with outer = f / extent(inner) and inner = f % extent(inner).
 absl::Status Apply(const Fuse& step, State& state) {
   size_t position = 0;
   Nest* nest = state.FindLoop(step.outer, &position);
@@ -32,10 +32,10 @@ absl::Status Apply(const Fuse& step, State& state) {
   const ir::VarMap map{{outer.name, ir::FloorDiv(f, ir::Expr(inner.max_extent))},
                        {inner.name, ir::FloorMod(f, ir::Expr(inner.max_extent))}};
   for (auto& [axis, binding] : nest->bindings) binding = ir::Substitute(binding, map);
-  for (ir::Expr& guard : nest->guards) guard = ir::Substitute(guard, map);
+  for (ir::Expr& guard : nest->conditions.guards) guard = ir::Substitute(guard, map);
   for (Loop& other : nest->loops) other.extent = ir::Substitute(other.extent, map);
-  for (std::string& shifted : nest->shifted) {
-    if (shifted == outer.name || shifted == inner.name) shifted = fused.name;
+  for (std::string& name : nest->overlapping) {
+    if (name == outer.name || name == inner.name) name = fused.name;
   }
   nest->loops[position] = std::move(fused);
   nest->loops.erase(nest->loops.begin() + static_cast<std::ptrdiff_t>(position) + 1);

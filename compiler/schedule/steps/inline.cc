@@ -16,8 +16,8 @@ absl::Status Apply(const Inline& step, State& state) {
     return absl::FailedPreconditionError(fmt::format("stage {} is an output", step.stage));
   }
   for (const Nest& other : state.nests) {
-    // Regions already inferred for producers of this stage would miss the reads that move.
-    if (other.at_stage == step.stage) {
+    // The inferred regions of producers inside this stage do not cover the reads that move elsewhere.
+    if (other.place.stage == step.stage) {
       return absl::FailedPreconditionError(
           fmt::format("stage {} is computed inside stage {}", other.stage.buffer->name, step.stage));
     }

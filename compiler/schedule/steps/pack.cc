@@ -9,7 +9,7 @@
 namespace hone::schedule {
 namespace {
 
-// Every source dimension must come back exactly once: whole, or as quotient and remainder of one factor.
+// Checks that every source dimension appears exactly once: whole, or as quotient and remainder of one factor.
 absl::Status CheckPack(const Pack& step, const ir::BufferNode& source) {
   const int rank = static_cast<int>(source.shape.size());
   for (int d = 0; d < rank; ++d) {
@@ -43,7 +43,7 @@ absl::Status CheckPack(const Pack& step, const ir::BufferNode& source) {
   return absl::OkStatus();
 }
 
-// packed[dims] = source[...] inside the source, 0 in the padding.
+// packed[dims] = source[...]; padding elements are 0.
 ir::Stage PackStage(const Pack& step, const ir::Buffer& source) {
   ir::Stage stage;
   std::vector<int64_t> shape;

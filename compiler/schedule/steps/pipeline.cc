@@ -13,11 +13,11 @@ namespace {
 constexpr int64_t kMostBuffers = 8;
 
 bool IsCopiedAt(const Nest& nest, const Nest& reader, const Loop& loop) {
-  return nest.copy > 0 && nest.at_stage == reader.stage.buffer->name && nest.at_loop == loop.name;
+  return nest.copy.elements > 0 && nest.place.stage == reader.stage.buffer->name && nest.place.loop == loop.name;
 }
 
-// Instructions go on behind the end of an iteration only where nothing of it but copies fills what they read, and where
-// their sums are all there is: registers, which no loop inside tells apart.
+// Instructions may outlast their iteration only if nothing but copies fills what they read, and if their accumulators
+// stay in registers for the whole reduction.
 absl::Status CheckRunning(const Pipeline& step, const State& state, const Nest& nest, size_t position) {
   if (step.running == 0) return absl::OkStatus();
   if (!nest.instruction.has_value() || !ir::EntryOf(*nest.instruction).blocks) {
@@ -30,7 +30,7 @@ absl::Status CheckRunning(const Pipeline& step, const State& state, const Nest& 
   }
   const Loop& loop = nest.loops[position];
   const bool loads = ir::EntryOf(*nest.instruction).loads_a;
-  bool registers = loop.reduce && nest.guards.empty() && nest.contributes.empty(), steps = false;
+  bool registers = loop.reduce && nest.conditions.guards.empty() && nest.conditions.contributes.empty(), steps = false;
   for (size_t i = position + 1; i < nest.loops.size() - nest.StatementLoops(); ++i) {
     const Loop& inside = nest.loops[i];
     registers &= (inside.reduce && !loads) || inside.kind == ir::LoopKind::kUnrolled;
@@ -47,9 +47,9 @@ absl::Status CheckRunning(const Pipeline& step, const State& state, const Nest& 
                     nest.stage.buffer->name, loop.name));
   }
   for (const Nest& other : state.nests) {
-    if (other.at_stage != nest.stage.buffer->name || IsCopiedAt(other, nest, loop)) continue;
+    if (other.place.stage != nest.stage.buffer->name || IsCopiedAt(other, nest, loop)) continue;
     for (size_t i = position; i < nest.loops.size(); ++i) {
-      if (nest.loops[i].name != other.at_loop) continue;
+      if (nest.loops[i].name != other.place.loop) continue;
       return absl::FailedPreconditionError(
           fmt::format("instructions of stage {} cannot go on while stage {} is computed, which they may read",
                       nest.stage.buffer->name, other.stage.buffer->name));
@@ -81,7 +81,7 @@ absl::Status Apply(const Pipeline& step, State& state) {
   HONE_RETURN_IF_ERROR(CheckRunning(step, state, *nest, position));
   loop.buffers = step.buffers;
   loop.running = step.running;
-  // A buffer begins where the one before it ends, which need not be where a copy may begin.
+  // Consecutive buffers lie directly behind one another, so the second may start at an unaligned address.
   for (const Nest& other : state.nests) {
     if (IsCopiedAt(other, *nest, loop)) HONE_RETURN_IF_ERROR(CheckCopy(state, other));
   }

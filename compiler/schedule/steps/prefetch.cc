@@ -10,14 +10,14 @@ namespace hone::schedule {
 namespace {
 
 constexpr int64_t kMostAhead = 64;
-constexpr int64_t kCompared = 64;  // iterations whose distance is looked at
+constexpr int64_t kCompared = 64;  // iterations that Distance compares
 
-// Loops around the statement of the nest, outermost first: those of its readers that it is computed in, then its own.
+// All loops around the nest's statement, outermost first: those of the nests it is computed in, then its own.
 std::vector<Loop> LoopsAround(State& state, const Nest& nest) {
   std::vector<Loop> loops;
   if (!nest.AtRoot()) {
     size_t position = 0;
-    const Nest& reader = *state.FindLoop(nest.at_loop, &position);
+    const Nest& reader = *state.FindLoop(nest.place.loop, &position);
     loops = LoopsAround(state, reader);
     const size_t inside = loops.size() - reader.loops.size() + position + 1;
     loops.resize(inside);
@@ -26,7 +26,7 @@ std::vector<Loop> LoopsAround(State& state, const Nest& nest) {
   return loops;
 }
 
-// The number, rows one after the other, of the element that the stage reads; undefined if it reads two.
+// The row-major number of the element that the stage reads; undefined if it reads more than one.
 ir::Expr ElementRead(const Nest& nest, const ir::Buffer& buffer) {
   ir::Expr element;
   bool two = false;
@@ -41,7 +41,7 @@ ir::Expr ElementRead(const Nest& nest, const ir::Buffer& buffer) {
   return two ? ir::Expr() : ir::Substitute(element, nest.bindings);
 }
 
-// How far apart what two iterations of the loop read is, the others being at their first; 0 if that differs.
+// The distance between the elements that two consecutive iterations read, all other loops being at 0; 0 if it varies.
 int64_t Distance(const ir::Expr& element, const Loop& loop) {
   int64_t distance = 0, before = 0;
   for (int64_t i = 0; i < std::min(loop.max_extent, kCompared); ++i) {

@@ -11,7 +11,7 @@ constexpr int64_t kOffset = 128;
 
 bool IsByte(ir::DType dtype) { return dtype == ir::DType::kInt8 || dtype == ir::DType::kUInt8; }
 
-// The load of the buffer that e casts to a wider integer; null if it is something else.
+// The load of the buffer that e casts to a wider integer; null if e is anything else.
 const ir::Load* WidenedLoad(const ir::Expr& e, const ir::BufferNode* buffer) {
   const ir::Cast* cast = e.As<ir::Cast>();
   const ir::Load* load = cast == nullptr ? nullptr : cast->value.As<ir::Load>();
@@ -19,7 +19,7 @@ const ir::Load* WidenedLoad(const ir::Expr& e, const ir::BufferNode* buffer) {
   return load != nullptr && wide && load->buffer.get() == buffer ? load : nullptr;
 }
 
-// copy[i...] = buffer[i...] with its highest bit turned over.
+// copy[i...] = buffer[i...] with its highest bit flipped.
 ir::Stage RecodedStage(const std::string& name, const ir::Buffer& buffer, ir::DType dtype) {
   ir::Stage stage = CopyStage(name, buffer);
   stage.buffer = ir::MakeBuffer(name, dtype, buffer->shape);

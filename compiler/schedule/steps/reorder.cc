@@ -25,9 +25,9 @@ absl::Status Apply(const Reorder& step, State& state) {
   }
   if (nest == nullptr) return absl::OkStatus();
   for (const Nest& other : state.nests) {
-    if (other.at_stage == nest->stage.buffer->name) {
+    if (other.place.stage == nest->stage.buffer->name) {
       return absl::FailedPreconditionError(
-          fmt::format("stage {} is already computed at a loop of {}", other.stage.buffer->name, other.at_stage));
+          fmt::format("stage {} is already computed at a loop of {}", other.stage.buffer->name, other.place.stage));
     }
   }
   for (const size_t place : places) {
@@ -37,7 +37,7 @@ absl::Status Apply(const Reorder& step, State& state) {
   for (const size_t place : places) picked.push_back(nest->loops[place]);
   std::sort(places.begin(), places.end());
   for (size_t i = 0; i < places.size(); ++i) nest->loops[places[i]] = std::move(picked[i]);
-  // A loop whose extent depends on another must stay inside it.
+  // A loop must stay inside the loops that its extent depends on.
   for (size_t i = 0; i < nest->loops.size(); ++i) {
     for (size_t j = i + 1; j < nest->loops.size(); ++j) {
       if (ir::UsesVar(nest->loops[i].extent, nest->loops[j].name)) {

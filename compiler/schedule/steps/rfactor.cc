@@ -8,7 +8,7 @@
 namespace hone::schedule {
 
 // t[..] = reduce k: v(k)  ==>  tf[.., a] = reduce b: v(ko * factor + ki); t[..] = reduce a: tf[.., a]
-// with (a, b) = (ko, ki), or (ki, ko) when the inner position is kept; tf[a, ..] where partial results come first.
+// (a, b) is (ko, ki), or (ki, ko) with keep_inner. With `first` the partial results are tf[a, ..].
 absl::Status Apply(const Rfactor& step, State& state) {
   Nest* nest = state.FindNest(step.stage);
   if (nest == nullptr) return absl::NotFoundError(fmt::format("no stage {}", step.stage));
@@ -28,7 +28,7 @@ absl::Status Apply(const Rfactor& step, State& state) {
   const ir::Axis& kept = step.keep_inner ? inner : outer;
   const ir::Axis& gone = step.keep_inner ? outer : inner;
 
-  std::string suffix = "f";  // the partial results may be reduced in parts again
+  std::string suffix = "f";  // partial results may be split again, which adds another "f"
   while (state.FindNest(step.stage + suffix) != nullptr) suffix += "f";
   ir::Stage partial;
   ir::VarMap map;

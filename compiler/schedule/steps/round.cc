@@ -9,7 +9,7 @@
 namespace hone::schedule {
 namespace {
 
-constexpr int kFractionBits = 23;  // of f32
+constexpr int kFractionBits = 23;  // fraction bits of f32
 constexpr int64_t kSignAndExponent = 0xff800000;
 constexpr ir::Type kBits{ir::DType::kUInt32, 1}, kFloat{ir::DType::kFloat32, 1};
 
@@ -19,8 +19,8 @@ ir::Expr WithBits(const ir::Expr& x, int64_t kept) {
                       {ir::MakeBinary(ir::BinaryOp::kAnd, bits, ir::MakeInt(kBits, kept))});
 }
 
-// Half of the last bit that is kept is added, which sign and exponent alone are once they are scaled; then what comes
-// behind it is cut off. What is not finite stays so.
+// Adds half of the last kept bit and clears the bits behind it. The half is built from sign and exponent alone, scaled
+// by a power of two. Infinities and NaNs stay as they are.
 ir::Expr Rounded(const ir::Expr& x, int64_t bits) {
   const ir::Expr half = ir::MakeFloat(kFloat, std::ldexp(1.0, static_cast<int>(-bits - 1)));
   const ir::Expr more = ir::MakeCall(kFloat, ir::Intrinsic::kFma, {WithBits(x, kSignAndExponent), half, x});
@@ -30,7 +30,7 @@ ir::Expr Rounded(const ir::Expr& x, int64_t bits) {
 
 }  // namespace
 
-// s reads b  ==>  s reads bns = b rounded
+// s reads b  ==>  s reads bns, b rounded
 absl::Status Apply(const Round& step, State& state) {
   Nest* nest = state.FindNest(step.stage);
   if (nest == nullptr) return absl::NotFoundError(fmt::format("no stage {}", step.stage));

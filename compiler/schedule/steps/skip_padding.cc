@@ -9,8 +9,8 @@
 namespace hone::schedule {
 namespace {
 
-// Where the factor is not padding: what must hold for a select that is 0 elsewhere, be it the factor itself or the
-// stage that it is loaded from; undefined if it is neither.
+// The condition under which the factor is no padding: that of a select with 0 in its other arm. The select is the
+// factor itself or the value of the stage it is loaded from. Undefined if there is no such select.
 ir::Expr InsideOf(const State& state, const ir::Expr& factor) {
   ir::Expr value = factor;
   ir::VarMap at;
@@ -37,15 +37,15 @@ absl::Status Apply(const SkipPadding& step, State& state) {
   for (const ir::Expr& factor : {product->a, product->b}) {
     if (const ir::Expr inside = InsideOf(state, factor); inside.defined()) CollectConditions(inside, &conditions);
   }
-  // Padding is where it is whatever the numbers are.
+  // Conditions on loaded values are not padding and are dropped.
   std::erase_if(conditions, [&](const ir::Expr& c) {
     return ir::HasLoad(c) ||
            std::ranges::none_of(nest->stage.reduce_axes, [&](const ir::Axis& a) { return ir::UsesVar(c, a.name); });
   });
   if (conditions.empty())
     return absl::FailedPreconditionError(fmt::format("stage {} multiplies nothing that is padded with 0", step.stage));
-  nest->contributes = std::move(conditions);
-  nest->touched = true;  // another stage would not have these axes
+  nest->conditions.contributes = std::move(conditions);
+  nest->touched = true;  // region steps would replace the axes that the conditions name
   return absl::OkStatus();
 }
 

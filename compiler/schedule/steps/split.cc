@@ -31,7 +31,7 @@ absl::Status CheckSplit(const Split& step, const Loop& loop) {
 
 }  // namespace
 
-// i -> io * factor + ii, with the tail as Split's comment says.
+// Replaces i by io * factor + ii. The tail is handled as the enum Tail says.
 absl::Status Apply(const Split& step, State& state) {
   size_t position = 0;
   Nest* nest = state.FindLoop(step.loop, &position);
@@ -48,26 +48,27 @@ absl::Status Apply(const Split& step, State& state) {
   if (!exact) {
     switch (step.tail) {
       case Tail::kMask:
-        nest->guards.push_back(start + ir::MakeVar(inner.name) < loop.extent);
+        nest->conditions.guards.push_back(start + ir::MakeVar(inner.name) < loop.extent);
         break;
       case Tail::kShift:
         start = ir::Min(start, ir::Expr(loop.max_extent - factor));
-        nest->shifted.push_back(outer.name);
+        nest->overlapping.push_back(outer.name);
         break;
       case Tail::kPeel:
         inner.extent = ir::Min(ir::Expr(factor), ir::Expr(loop.max_extent) - start);
         break;
     }
   }
-  // Of tiles that overlap, either loop may be the one that goes from one to the next.
-  if (std::erase(nest->shifted, loop.name) > 0) {
-    nest->shifted.insert(nest->shifted.end(), {outer.name, inner.name});
+  // If tiles of the split loop overlapped, those of both new loops count as overlapping.
+  if (std::erase(nest->overlapping, loop.name) > 0) {
+    nest->overlapping.insert(nest->overlapping.end(), {outer.name, inner.name});
   }
   const ir::VarMap map{{loop.name, start + ir::MakeVar(inner.name)}};
   for (auto& [axis, binding] : nest->bindings) binding = ir::Substitute(binding, map);
-  // The guard just added names the new loops only, so substituting in all of them is harmless.
-  for (ir::Expr& guard : nest->guards) guard = ir::Substitute(guard, map);
-  // How far a peeled tail inside goes is asked of the last tile where the mask goes beyond it.
+  // The new guard names only the new loops, so the substitution does not change it.
+  for (ir::Expr& guard : nest->conditions.guards) guard = ir::Substitute(guard, map);
+  // Extents of peeled tails inside may use the split loop. Beyond the end of a masked tail they are evaluated at the
+  // split loop's last iteration.
   const bool beyond = !exact && step.tail == Tail::kMask;
   const ir::Expr place = map.at(loop.name);
   const ir::VarMap within{{loop.name, beyond ? ir::Min(place, ir::Expr(loop.max_extent - 1)) : place}};

@@ -7,8 +7,9 @@
 
 namespace hone::schedule {
 
-// t[.., i, ..] = v(i)  ==>  t[.., ix, iy, ..] = v(ix * factor + iy); t[.., e, ..]  ==>  t[.., e / factor, e % factor,
-// ..]. The last group has elements beyond the axis where the factor does not divide it: they are computed, not read.
+// t[.., i, ..] = v(i)  ==>  t[.., ix, iy, ..] = v(ix * factor + iy), and readers of t[.., e, ..] read
+// t[.., e / factor, e % factor, ..]. If the factor does not divide the axis, the last group has extra elements. They
+// are computed but never read.
 absl::Status Apply(const SplitAxis& step, State& state) {
   Nest* nest = state.FindNest(step.stage);
   if (nest == nullptr) return absl::NotFoundError(fmt::format("no stage {}", step.stage));
@@ -30,7 +31,7 @@ absl::Status Apply(const SplitAxis& step, State& state) {
   const int64_t extent = axis->extent, groups = (extent + step.factor - 1) / step.factor;
   const ir::Axis outer{step.axis + "x", groups}, inner{step.axis + "y", step.factor};
   const ir::Expr factor(step.factor);
-  std::vector<ir::Expr> ends = nest->ends;
+  std::vector<ir::Expr> ends = nest->conditions.tail_guards;
   if (groups * step.factor > extent) {
     ir::Ranges ranges = AxisRanges(stage);
     ranges[step.axis] = {0, groups * step.factor - 1};
@@ -47,10 +48,10 @@ absl::Status Apply(const SplitAxis& step, State& state) {
   const ir::Buffer old = stage.buffer;
   stage.buffer = ir::MakeBuffer(old->name, old->dtype, std::move(shape));
   const ir::Buffer divided = stage.buffer;
-  const ir::Scope scope = nest->scope;
+  const ir::Scope scope = nest->storage.scope;
   *nest = MakeNest(std::move(stage));
-  nest->scope = scope;
-  nest->ends = std::move(ends);
+  nest->storage.scope = scope;
+  nest->conditions.tail_guards = std::move(ends);
   for (Nest& reader : state.nests) {
     reader.stage.value = ReplaceLoads(reader.stage.value, old.get(), [&](std::vector<ir::Expr> indices) {
       const ir::Expr index = indices[static_cast<size_t>(place)];

@@ -6,7 +6,7 @@
 namespace hone::schedule {
 namespace {
 
-constexpr int64_t kMaxPad = 64;  // a row of banks, and more
+constexpr int64_t kMaxPad = 64;  // elements; more than one row of memory banks
 
 }  // namespace
 
@@ -31,9 +31,9 @@ absl::Status Apply(const StoreIn& step, State& state) {
     return absl::FailedPreconditionError(
         fmt::format("a row of {} dimensions, where stage {} has {}", step.dims, step.stage, rank));
   }
-  nest->scope = step.scope;
-  nest->pad = step.pad;
-  nest->pad_dims = step.dims;
+  nest->storage.scope = step.scope;
+  nest->storage.pad = step.pad;
+  nest->storage.pad_dims = step.dims;
   return absl::OkStatus();
 }
 

@@ -11,13 +11,13 @@
 namespace hone::schedule {
 namespace {
 
-// What a stage is asked for beyond a guard, as it is computed as select(condition && ..., x, 0).
+// A stage whose value is select(condition && ..., x, 0), so that it is 0 wherever the condition fails.
 struct Zeros {
   Nest* source;
-  ir::Expr condition;  // in terms of its axes
+  ir::Expr condition;  // in terms of the axes of source
 };
 
-// Empty if what is loaded is not surely 0 wherever the guard does not hold.
+// The source of the load, if its elements are 0 wherever the guard fails; else empty.
 std::optional<Zeros> ZerosBeyond(State& state, const Nest& nest, const ir::Load& load, const ir::Expr& guard) {
   const ir::Ranges ranges = state.LoopRanges();
   Nest* source = state.FindNest(load.buffer->name);
@@ -35,11 +35,12 @@ std::optional<Zeros> ZerosBeyond(State& state, const Nest& nest, const ir::Load&
   return found == conditions.end() ? std::nullopt : std::optional(Zeros{source, *found});
 }
 
-// The instruction does all its steps or none: a guard that tells them apart must not matter, and goes.
+// Removes guards on the instruction's loops. An instruction always does all its steps, so such a guard is only legal if
+// the steps beyond it add 0.
 absl::Status DropGuards(State& state, const Factors& factors, Nest& nest, const InstructionLoops& loops) {
   std::vector<ir::Expr> kept;
   std::vector<Zeros> needed;
-  for (const ir::Expr& guard : nest.guards) {
+  for (const ir::Expr& guard : nest.conditions.guards) {
     const auto uses = [&](const std::string& loop) { return !loop.empty() && ir::UsesVar(guard, loop); };
     if (!uses(loops.m) && !uses(loops.n) && !uses(loops.chunks) && !uses(loops.k)) {
       kept.push_back(guard);
@@ -58,11 +59,11 @@ absl::Status DropGuards(State& state, const Factors& factors, Nest& nest, const 
     }
     needed.push_back(*std::move(zeros));
   }
-  // What would be asked for no more is read now.
+  // The zeros beyond these conditions are read from here on, so the conditions are no tail guards any more.
   for (const auto& [source, condition] : needed) {
-    std::erase_if(source->ends, [&](const ir::Expr& end) { return ir::Equal(end, condition); });
+    std::erase_if(source->conditions.tail_guards, [&](const ir::Expr& end) { return ir::Equal(end, condition); });
   }
-  nest.guards = std::move(kept);
+  nest.conditions.guards = std::move(kept);
   return absl::OkStatus();
 }
 
@@ -71,7 +72,7 @@ absl::Status CheckLoop(const Nest& nest, size_t position, int64_t extent, bool r
   if (loop.kind != ir::LoopKind::kSerial) {
     return absl::FailedPreconditionError(fmt::format("loop {} is annotated already", loop.name));
   }
-  // A reduction may be shorter, unless it has chunks: what it lacks must then be zeros.
+  // Without chunks the reduction loop may be shorter than the instruction; the missing steps must then read zeros.
   const bool fits = may_be_shorter ? loop.max_extent <= extent : loop.max_extent == extent;
   if (loop.reduce != reduce || loop.extent.As<ir::IntImm>() == nullptr || !fits) {
     return absl::FailedPreconditionError(fmt::format("loop {} stands where the instruction {} {} iterations", loop.name,
@@ -102,7 +103,7 @@ absl::Status Apply(const Tensorize& step, State& state) {
   HONE_RETURN_IF_ERROR(CheckFree(state, *nest, position));
   if (entry.chunk <= 1 && entry.k > 1 && nest->loops.back().max_extent < entry.k) {
     Loop& loop = nest->loops.back();
-    nest->guards.push_back(ir::MakeVar(loop.name) < loop.extent);
+    nest->conditions.guards.push_back(ir::MakeVar(loop.name) < loop.extent);
     loop.extent = ir::Expr(entry.k);
     loop.max_extent = entry.k;
   }

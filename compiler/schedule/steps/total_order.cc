@@ -8,9 +8,9 @@ namespace {
 
 constexpr ir::Type kInt{ir::DType::kInt32, 1}, kFloat{ir::DType::kFloat32, 1};
 
-// IEEE 754 lists all floats in a total order (5.10). Their bits as integers stand in it once those that a negative sign
-// leads are turned over; negative NaNs, which are first then, come last when all are moved on by their number, so that
-// the largest is a NaN wherever there is one.
+// The total order of floats of IEEE 754 (5.10), as integers. Bits are compared as signed integers after those of
+// negative floats are flipped. Negative NaNs are then the lowest. Subtracting their count wraps them around to the top,
+// so that the maximum is a NaN if there is one.
 constexpr int64_t kMagnitude = 0x7fffffff, kNegativeNaNs = 0x007fffff;
 
 ir::Expr TurnedOver(const ir::Expr& bits) {
@@ -29,7 +29,7 @@ ir::Expr FloatAt(const ir::Expr& place) {
 
 }  // namespace
 
-// t = max of floats  ==>  tc = max of their places in the total order, integers; t = the float in that place
+// t = max of floats  ==>  tc = max of their positions in the total order (integers); t = the float at position tc
 absl::Status Apply(const TotalOrder& step, State& state) {
   Nest* nest = state.FindNest(step.stage);
   if (nest == nullptr) return absl::NotFoundError(fmt::format("no stage {}", step.stage));

@@ -15,20 +15,20 @@ constexpr int64_t kWindow = 3;
 
 using Matrix = std::vector<std::vector<double>>;
 
-// The three matrices of F(size, window): outputs = output * ((weights * w) . (data * d)), for a column of each.
+// The matrices of F(size, window), in one dimension: outputs = output * ((weights * w) . (data * d)).
 struct Transforms {
   Matrix output, weights, data;
 };
 
-// Where the polynomials are evaluated; infinity comes besides. In pairs, since what a pair shares is computed once. For
-// 4, the points with the smallest error among small fractions; see decision 0171.
+// The finite interpolation points; infinity is one more. They come in pairs +p, -p, whose rows share subexpressions.
+// For size 4 they are the points with the smallest error among small fractions; see decision 0171.
 std::vector<double> Points(int64_t size) {
   if (size == 2) return {0, 1, -1};
   if (size == 4) return {0, 5.0 / 8, -5.0 / 8, 3.0 / 2, -3.0 / 2};
   return {0, 1, -1, 2, -2, 0.5, -0.5};
 }
 
-// Coefficients, from the constant one, of the product of (x - p) over all points but one (-1: over all).
+// The coefficients, constant term first, of the product of (x - p) over all points except number `but` (-1: none).
 std::vector<double> ProductWithout(const std::vector<double>& points, int64_t but) {
   std::vector<double> product = {1};
   for (int64_t l = 0; l < static_cast<int64_t>(points.size()); ++l) {
@@ -41,8 +41,8 @@ std::vector<double> ProductWithout(const std::vector<double>& points, int64_t bu
   return product;
 }
 
-// Toom-Cook, transposed: A. Lavin, S. Gray, "Fast Algorithms for Convolutional Neural Networks", CVPR 2016;
-// B. Barabasz et al., "Error Analysis and Improving the Accuracy of Winograd Convolution", ACM TOMS 46(4), 2020.
+// The transposed Toom-Cook algorithm: A. Lavin, S. Gray, "Fast Algorithms for Convolutional Neural Networks", CVPR
+// 2016; B. Barabasz et al., "Error Analysis and Improving the Accuracy of Winograd Convolution", ACM TOMS 46(4), 2020.
 Transforms TransformsOf(int64_t size) {
   const std::vector<double> points = Points(size);
   const size_t n = points.size() + 1, m = static_cast<size_t>(size), r = kWindow;
@@ -61,7 +61,7 @@ Transforms TransformsOf(int64_t size) {
   return t;
 }
 
-// factor * term, added to sum; nothing for 0.
+// sum + factor * term; just sum if the factor is 0.
 ir::Expr AddTerm(const ir::Expr& sum, double factor, const ir::Expr& term) {
   if (factor == 0) return sum;
   const double size = std::abs(factor);
@@ -70,18 +70,18 @@ ir::Expr AddTerm(const ir::Expr& sum, double factor, const ir::Expr& term) {
   return factor < 0 ? sum - scaled : sum + scaled;
 }
 
-// a + sign * b, either of which may be absent.
+// a + sign * b, either of which may be undefined.
 ir::Expr AddSigned(const ir::Expr& a, double sign, const ir::Expr& b) {
   if (!b.defined()) return a;
   return AddTerm(a, sign, b);
 }
 
-// Of the data: rows of points that differ in sign have the same even and the same odd part but for its sign. Written so
-// that the two parts read alike in both rows, they are computed once.
+// Combine for the data transform. Rows of the points p and -p have equal even parts, and odd parts of opposite sign.
+// Both rows spell the parts alike, so that common subexpression elimination computes them once.
 ir::Expr ByParity(const std::vector<double>& row, const std::vector<ir::Expr>& terms) {
   ir::Expr parts[2];
   double signs[2] = {0, 0};
-  for (size_t i = row.size(); i-- > 0;) {  // from the highest power, whose factor is 1
+  for (size_t i = row.size(); i-- > 0;) {  // starts at the highest power, whose factor is 1
     if (row[i] == 0) continue;
     double& sign = signs[i % 2];
     if (sign == 0) sign = row[i] < 0 ? -1 : 1;
@@ -91,7 +91,7 @@ ir::Expr ByParity(const std::vector<double>& row, const std::vector<ir::Expr>& t
   return AddSigned(even, signs[1], parts[1]);
 }
 
-// Of the output: the columns of a pair of points differ in sign at most, in the same way in every second row.
+// Combine for the output transform. The columns of p and -p are equal in even rows and of opposite sign in odd rows.
 ir::Expr ByPairs(const std::vector<double>& row, const std::vector<ir::Expr>& terms) {
   ir::Expr sum = AddTerm({}, row[0], terms[0]);
   for (size_t k = 1; k + 1 < row.size(); k += 2) {
@@ -108,7 +108,7 @@ ir::Expr InOrder(const std::vector<double>& row, const std::vector<ir::Expr>& te
   return sum;
 }
 
-// The row of the matrix that `which` says, applied to the terms.
+// Applies one row of a transform matrix to the terms.
 using Combine = ir::Expr (*)(const std::vector<double>& row, const std::vector<ir::Expr>& terms);
 ir::Expr Apply(const Matrix& matrix, const ir::Expr& which, const std::vector<ir::Expr>& terms, Combine combine) {
   ir::Expr value = combine(matrix.back(), terms);
@@ -118,10 +118,10 @@ ir::Expr Apply(const Matrix& matrix, const ir::Expr& which, const std::vector<ir
   return value;
 }
 
-// A stage of the given extents, whose axes are named after it.
+// A stage under construction with the given extents. Its axes are named after it.
 struct NewStage {
   ir::Stage stage;
-  std::vector<ir::Expr> at;  // its axes
+  std::vector<ir::Expr> at;  // variables of its axes
 
   NewStage(const std::string& name, ir::DType type, const std::vector<int64_t>& extents) {
     for (size_t d = 0; d < extents.size(); ++d) {
@@ -141,7 +141,7 @@ class Rewrite {
     for (const ir::Axis& axis : conv.batch) count_ *= axis.extent;
   }
 
-  // The stages in order, the last of which is the whole, which only moves what it reads.
+  // Returns the new stages in order. The last is the original stage, which now only moves elements.
   std::vector<Nest> Run() {
     const ir::Buffer data = Data(), weights = Weights(), output = Output(Products(data, weights));
     Move(output);
@@ -160,7 +160,7 @@ class Rewrite {
     return nests_.back().stage.buffer;
   }
 
-  // A stage whose axis `row` counts the rows of the matrix, each applied to what `source` loads for the columns.
+  // Makes a stage whose axis `row` selects a row of the matrix, applied to source(at, column) over all columns.
   using Source = std::function<ir::Expr(const std::vector<ir::Expr>& at, const ir::Expr& column)>;
   ir::Buffer Transform(const std::string& suffix, const std::vector<int64_t>& extents, const Matrix& matrix, size_t row,
                        Combine combine, const Source& source, bool prepared = false) {
@@ -171,7 +171,8 @@ class Rewrite {
     return Add(std::move(made), value, prepared);
   }
 
-  // d: the patch that a tile reads, zeros beyond the data's end. r: its columns transformed. v: its rows too.
+  // Stage d is the input patch of each tile, with zeros beyond the data. Stage r transforms its columns, stage v its
+  // rows.
   ir::Buffer Data() {
     const int64_t channels = conv_.channel.extent;
     NewStage d = Make("d", {count_, patch_, patch_, channels});
@@ -194,7 +195,7 @@ class Rewrite {
                      [&](const auto& at, const ir::Expr& y) { return ir::MakeLoad(half, {at[2], at[0], y, at[3]}); });
   }
 
-  // g: the weights' columns transformed. u: their rows too. Both before the kernel runs.
+  // Stage g transforms the columns of the weights, stage u their rows. Both are computed before the kernel runs.
   ir::Buffer Weights() {
     const int64_t channels = conv_.channel.extent, filters = conv_.filter.extent;
     const auto column = [&](const std::vector<ir::Expr>& at, const ir::Expr& x) {
@@ -210,7 +211,7 @@ class Rewrite {
         [&](const auto& at, const ir::Expr& y) { return ir::MakeLoad(half, {at[0], y, at[2], at[3]}); }, true);
   }
 
-  // m: a product of matrices for each element of a transformed patch.
+  // Stage m multiplies matrices: one product for each element of a transformed patch.
   ir::Buffer Products(const ir::Buffer& data, const ir::Buffer& weights) {
     NewStage m = Make("m", {patch_, patch_, count_, conv_.filter.extent});
     m.stage.reduction = ir::Reduction::kSum;
@@ -221,7 +222,7 @@ class Rewrite {
     return Add(std::move(m), value);
   }
 
-  // q: the products' columns transformed back. y: their rows too.
+  // Stage q transforms the columns of the products back, stage y their rows.
   ir::Buffer Output(const ir::Buffer& products) {
     const int64_t filters = conv_.filter.extent;
     const ir::Buffer half =
@@ -247,7 +248,7 @@ class Rewrite {
     nests_.push_back(MakeNest(std::move(moved)));
   }
 
-  // Where the output axes begin in a tile.
+  // Maps the output axes to the first element of the tile.
   ir::VarMap TileOf(const ir::Expr& tile) const {
     ir::VarMap place;
     ir::Expr rest = tile;
@@ -272,8 +273,8 @@ class Rewrite {
 
 }  // namespace
 
-// t = sum w * x  ==>  tiles of size x size outputs, each from a patch of (size + 2) x (size + 2) inputs by a product
-// per element of the transformed patch instead of nine per output.
+// t = sum w * x  ==>  tiles of size x size outputs. Each tile takes one product per element of its transformed patch of
+// (size + 2) x (size + 2) inputs, instead of nine per output.
 absl::Status Apply(const Winograd& step, State& state) {
   Nest* nest = state.FindNest(step.stage);
   if (nest == nullptr) return absl::NotFoundError(fmt::format("no stage {}", step.stage));

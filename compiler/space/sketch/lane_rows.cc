@@ -190,7 +190,7 @@ absl::Status PlaceStages(Sketch& sketch, const std::vector<std::string>& stages,
     HONE_RETURN_IF_ERROR(sketch.Do(schedule::ComputeAt{*stage, group}));
     if (const Merged* merged = plan.FindMerged(*stage)) {
       HONE_RETURN_IF_ERROR(Merge(sketch, *merged, plan.common));
-    } else if (ir::IsShared(sketch.Get(*stage).scope)) {
+    } else if (ir::IsShared(sketch.Get(*stage).storage.scope)) {
       HONE_RETURN_IF_ERROR(SpreadRow(sketch, *stage, plan.common, plan.lanes));
     }
   }

@@ -108,7 +108,7 @@ TEST(Winograd, BlocksFitTheSecondCache) {
   for (const char* stage : {"tv", "tm"}) {
     const Nest* nest = candidate->state.FindNest(stage);
     ASSERT_FALSE(nest->AtRoot());
-    elements += std::accumulate(nest->storage_shape.begin(), nest->storage_shape.end(), int64_t{1}, std::multiplies());
+    elements += std::accumulate(nest->storage.shape.begin(), nest->storage.shape.end(), int64_t{1}, std::multiplies());
   }
   EXPECT_GT(elements * 4, 65536);
   EXPECT_LE(elements * 4, 262144);
