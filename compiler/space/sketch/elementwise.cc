@@ -67,7 +67,7 @@ absl::StatusOr<std::string> FuseOuter(Sketch& sketch, const ir::Stage& s, const 
   for (const std::string& loop : cases) {
     HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{loop, ir::LoopKind::kUnrolled}));
   }
-  return FuseAll(sketch, outer);
+  return sketch.FuseAll(outer);
 }
 
 // An operand that is read across, by places of the stage's axes: [first, last] lie along memory in the operand, those
@@ -110,17 +110,12 @@ std::optional<Across> AxesAcross(const ir::Stage& stage) {
   return std::nullopt;
 }
 
-int64_t LengthOf(Sketch& sketch, const std::string& loop) {
-  size_t position = 0;
-  return sketch.state.FindLoop(loop, &position)->loops[position].max_extent;
-}
-
 // Loop `tasks`, as one with the loop directly inside it where it alone is too short for the threads. Its name.
 absl::StatusOr<std::string> Widen(Sketch& sketch, const std::string& tasks, const std::string& inside,
                                   int64_t elements) {
-  const bool enough = LengthOf(sketch, tasks) >= sketch.target.threads;
-  if (enough || elements < kSerialElements || LengthOf(sketch, inside) == 1) return tasks;
-  return FuseAll(sketch, {tasks, inside});
+  const bool enough = sketch.MaxExtent(tasks) >= sketch.target.threads;
+  if (enough || elements < kSerialElements || sketch.MaxExtent(inside) == 1) return tasks;
+  return sketch.FuseAll({tasks, inside});
 }
 
 // Square blocks, so that operand and result are both read and written along memory: the back end exchanges rows and
@@ -133,8 +128,8 @@ absl::StatusOr<std::string> TileAcross(Sketch& sketch, const ir::Stage& s, const
   schedule::Reorder order{outer};
   order.loops.insert(order.loops.end(), across.begin(), across.end());
   if (order.loops.size() > 1) HONE_RETURN_IF_ERROR(sketch.Do(std::move(order)));
-  HONE_ASSIGN_OR_RETURN(const std::string rows, FuseAll(sketch, across));
-  HONE_ASSIGN_OR_RETURN(const std::string columns, FuseAll(sketch, along));
+  HONE_ASSIGN_OR_RETURN(const std::string rows, sketch.FuseAll(across));
+  HONE_ASSIGN_OR_RETURN(const std::string columns, sketch.FuseAll(along));
   const int64_t width = std::min(most, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(a.columns))));
   HONE_RETURN_IF_ERROR(sketch.Do(schedule::Split{rows, std::min(width, a.rows), schedule::Tail::kShift}));
   HONE_RETURN_IF_ERROR(sketch.Do(schedule::Split{columns, width, schedule::Tail::kShift}));
@@ -142,7 +137,7 @@ absl::StatusOr<std::string> TileAcross(Sketch& sketch, const ir::Stage& s, const
   HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{rows + "i", ir::LoopKind::kUnrolled}));
   HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{columns + "i", ir::LoopKind::kVectorized}));
   outer.push_back(rows + "o");
-  HONE_ASSIGN_OR_RETURN(const std::string tasks, FuseAll(sketch, outer));
+  HONE_ASSIGN_OR_RETURN(const std::string tasks, sketch.FuseAll(outer));
   return Widen(sketch, tasks, columns + "o", ir::NumElements(*s.buffer));
 }
 
@@ -153,7 +148,7 @@ absl::Status ShareOut(Sketch& sketch, const std::string& prefix, const std::stri
   const int64_t chunks =
       sketch.chooser.OneOf(prefix + "chunks", TaskCounts({1, 2, 4, 16, 64}, threads), small ? 1 : 2 * threads);
   if (chunks == 1) return absl::OkStatus();
-  const int64_t size = TaskSize(LengthOf(sketch, tasks), chunks, threads);
+  const int64_t size = TaskSize(sketch.MaxExtent(tasks), chunks, threads);
   HONE_RETURN_IF_ERROR(sketch.Do(schedule::Split{tasks, size, schedule::Tail::kShift}));
   return sketch.Do(schedule::Annotate{tasks + "o", ir::LoopKind::kParallel});
 }

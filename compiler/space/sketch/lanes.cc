@@ -96,7 +96,7 @@ int64_t ChooseLanes(Sketch& sketch, const std::string& name, std::vector<int64_t
 absl::StatusOr<std::string> FuseFrom(Sketch& sketch, const std::string& stage, size_t first, size_t end) {
   std::vector<std::string> loops;
   for (size_t i = first; i < end; ++i) loops.push_back(sketch.Get(stage).loops[i].name);
-  return FuseAll(sketch, loops);
+  return sketch.FuseAll(loops);
 }
 
 absl::Status ScheduleLaneElementwise(Sketch& sketch, const std::string& stage) {

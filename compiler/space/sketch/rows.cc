@@ -104,7 +104,7 @@ absl::StatusOr<bool> ScheduleRows(Sketch& sketch) {
     around.push_back(out.axes[d].name);
     rows *= out.axes[d].extent;
   }
-  HONE_ASSIGN_OR_RETURN(const std::string row, FuseAll(sketch, around));
+  HONE_ASSIGN_OR_RETURN(const std::string row, sketch.FuseAll(around));
   const bool small = Iterations(sketch.state) < kSerialElements || sketch.target.threads == 1;
   const int64_t threads = sketch.target.threads;
   const int64_t chunks =

@@ -130,7 +130,7 @@ class AttentionTile {
     std::vector<std::string> around;
     for (size_t d = 0; d + 1 < found_.common; ++d) around.push_back(axes[d].name);
     around.push_back(row + "o");
-    HONE_ASSIGN_OR_RETURN(task_loop_, FuseAll(sketch_, around));
+    HONE_ASSIGN_OR_RETURN(task_loop_, sketch_.FuseAll(around));
     if (sketch_.target.threads > 1) {
       HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Annotate{task_loop_, ir::LoopKind::kParallel}));
     }

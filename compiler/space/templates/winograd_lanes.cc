@@ -100,7 +100,7 @@ class WinogradLanes {
     order.loops.insert(order.loops.end(), inside.begin(), inside.end());
     HONE_RETURN_IF_ERROR(sketch_.Do(order));
     for (const std::string& loop : inside) HONE_RETURN_IF_ERROR(sketch_.Do(Annotate{loop, ir::LoopKind::kUnrolled}));
-    HONE_ASSIGN_OR_RETURN(const std::string all, FuseAll(sketch_, around));
+    HONE_ASSIGN_OR_RETURN(const std::string all, sketch_.FuseAll(around));
     const int64_t lanes = ChooseLanes(sketch_, prefix_ + decision, {std::begin(kLanes), std::end(kLanes)},
                                       kPreferredLanes, sketch_.target.hierarchy.max_lanes);
     HONE_RETURN_IF_ERROR(sketch_.Do(Split{all, lanes, Tail::kMask}));

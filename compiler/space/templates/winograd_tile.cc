@@ -141,7 +141,7 @@ class WinogradTile {
       HONE_RETURN_IF_ERROR(sketch_.Do(Annotate{Axis(out_, plane_[i]) + "i", ir::LoopKind::kUnrolled}));
     }
     HONE_RETURN_IF_ERROR(Vectorize(filter + "i", width));
-    HONE_ASSIGN_OR_RETURN(const std::string tiles, FuseAll(sketch_, around));
+    HONE_ASSIGN_OR_RETURN(const std::string tiles, sketch_.FuseAll(around));
     if (block_tiles_ > 0) {
       HONE_RETURN_IF_ERROR(ShareChunks(tiles, block_tiles_));
       block_loop_ = tiles + "o";
