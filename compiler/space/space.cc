@@ -322,8 +322,8 @@ absl::Status CheckLimits(const schedule::State& state, const target::Target& tar
 absl::StatusOr<SharedTile> ShareTile(Sketch& sketch, const std::string& stage, std::vector<std::string>* taken) {
   SharedTile tile{TileReader(sketch.state, sketch.Get(stage), *taken), stage};
   if (tile.reader.empty()) {
-    HONE_RETURN_IF_ERROR(sketch.Do(schedule::CacheWrite{stage}));
-    tile = {stage, stage + "c"};
+    HONE_ASSIGN_OR_RETURN(const std::string sums, sketch.CacheWrite(stage));
+    tile = {stage, sums};
   }
   taken->push_back(tile.reader);
   return tile;

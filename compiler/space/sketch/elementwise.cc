@@ -131,14 +131,14 @@ absl::StatusOr<std::string> TileAcross(Sketch& sketch, const ir::Stage& s, const
   HONE_ASSIGN_OR_RETURN(const std::string rows, sketch.FuseAll(across));
   HONE_ASSIGN_OR_RETURN(const std::string columns, sketch.FuseAll(along));
   const int64_t width = std::min(most, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(a.columns))));
-  HONE_RETURN_IF_ERROR(sketch.Do(schedule::Split{rows, std::min(width, a.rows), schedule::Tail::kShift}));
-  HONE_RETURN_IF_ERROR(sketch.Do(schedule::Split{columns, width, schedule::Tail::kShift}));
-  HONE_RETURN_IF_ERROR(sketch.Do(schedule::Reorder{{rows + "o", columns + "o", rows + "i", columns + "i"}}));
-  HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{rows + "i", ir::LoopKind::kUnrolled}));
-  HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{columns + "i", ir::LoopKind::kVectorized}));
-  outer.push_back(rows + "o");
+  HONE_ASSIGN_OR_RETURN(const SplitLoops row, sketch.Split(rows, std::min(width, a.rows), schedule::Tail::kShift));
+  HONE_ASSIGN_OR_RETURN(const SplitLoops column, sketch.Split(columns, width, schedule::Tail::kShift));
+  HONE_RETURN_IF_ERROR(sketch.Do(schedule::Reorder{{row.outer, column.outer, row.inner, column.inner}}));
+  HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{row.inner, ir::LoopKind::kUnrolled}));
+  HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{column.inner, ir::LoopKind::kVectorized}));
+  outer.push_back(row.outer);
   HONE_ASSIGN_OR_RETURN(const std::string tasks, sketch.FuseAll(outer));
-  return Widen(sketch, tasks, columns + "o", ir::NumElements(*s.buffer));
+  return Widen(sketch, tasks, column.outer, ir::NumElements(*s.buffer));
 }
 
 // Shares the iterations of loop `tasks` out among threads, where there is enough to do.
@@ -149,8 +149,8 @@ absl::Status ShareOut(Sketch& sketch, const std::string& prefix, const std::stri
       sketch.chooser.OneOf(prefix + "chunks", TaskCounts({1, 2, 4, 16, 64}, threads), small ? 1 : 2 * threads);
   if (chunks == 1) return absl::OkStatus();
   const int64_t size = TaskSize(sketch.MaxExtent(tasks), chunks, threads);
-  HONE_RETURN_IF_ERROR(sketch.Do(schedule::Split{tasks, size, schedule::Tail::kShift}));
-  return sketch.Do(schedule::Annotate{tasks + "o", ir::LoopKind::kParallel});
+  HONE_ASSIGN_OR_RETURN(const SplitLoops split, sketch.Split(tasks, size, schedule::Tail::kShift));
+  return sketch.Do(schedule::Annotate{split.outer, ir::LoopKind::kParallel});
 }
 
 }  // namespace
@@ -178,13 +178,13 @@ absl::Status ScheduleElementwise(Sketch& sketch, const std::string& stage) {
   const int64_t width = std::min(most, PowerOfTwo(inner_extent));
   const int64_t unroll = sketch.chooser.OneOf(prefix + "vectors", {1, 2, 4}, 1);
   if (width > 1) {
-    HONE_RETURN_IF_ERROR(sketch.Do(schedule::Split{inner, width, TailOf(inner_extent, width)}));
-    HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{inner + "i", ir::LoopKind::kVectorized}));
-    std::string vectors = inner + "o";
+    HONE_ASSIGN_OR_RETURN(const SplitLoops vector, sketch.Split(inner, width, TailOf(inner_extent, width)));
+    HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{vector.inner, ir::LoopKind::kVectorized}));
+    std::string vectors = vector.outer;
     if (unroll > 1 && inner_extent >= width * unroll) {
-      HONE_RETURN_IF_ERROR(sketch.Do(schedule::Split{vectors, unroll, schedule::Tail::kShift}));
-      HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{vectors + "i", ir::LoopKind::kUnrolled}));
-      vectors += "o";
+      HONE_ASSIGN_OR_RETURN(const SplitLoops several, sketch.Split(vectors, unroll, schedule::Tail::kShift));
+      HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{several.inner, ir::LoopKind::kUnrolled}));
+      vectors = several.outer;
     }
     if (!apart) {
       tasks = vectors;

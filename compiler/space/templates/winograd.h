@@ -34,6 +34,9 @@ WinogradWork WinogradWorkOf(const schedule::Convolution& conv, int64_t size);
 absl::StatusOr<int64_t> StartWinograd(Sketch& sketch, const std::string& out, const std::string& stage,
                                       const std::string& prefix, int64_t preferred);
 
+// The stage of the products, which the step makes of `stage`.
+inline std::string ProductsOf(const std::string& stage) { return stage + "m"; }
+
 // Outputs of the convolution, but for its filters.
 int64_t PixelsOf(const schedule::Convolution& conv);
 // The position of the axis among those of the stage.
