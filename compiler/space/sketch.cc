@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The steps of a sketch. The names that steps give to loops, axes and stages are written here alone; steps themselves
 // are in compiler/schedule/steps.
+
 #include "compiler/space/sketch.h"
 
 #include "base/status.h"

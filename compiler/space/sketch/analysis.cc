@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "compiler/space/sketch/analysis.h"
+
 #include <algorithm>
 
 #include "base/status.h"
-#include "compiler/space/sketch.h"
 
 namespace hone::space {
 

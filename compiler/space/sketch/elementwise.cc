@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "compiler/space/sketch/elementwise.h"
+
 #include <algorithm>
 #include <bit>
 #include <optional>
 
 #include "base/status.h"
 #include "compiler/space/sketch.h"
+#include "compiler/space/sketch/analysis.h"
 
 namespace hone::space {
 namespace {

@@ -3,7 +3,10 @@
 #include <algorithm>
 
 #include "base/status.h"
+#include "compiler/space/sketch.h"
+#include "compiler/space/sketch/analysis.h"
 #include "compiler/space/sketch/lanes.h"
+#include "compiler/space/sketch/operands.h"
 
 namespace hone::space {
 namespace {

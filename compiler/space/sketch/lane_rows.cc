@@ -4,7 +4,10 @@
 #include <set>
 
 #include "base/status.h"
+#include "compiler/space/sketch.h"
+#include "compiler/space/sketch/analysis.h"
 #include "compiler/space/sketch/lanes.h"
+#include "compiler/space/sketch/operands.h"
 
 namespace hone::space {
 namespace {

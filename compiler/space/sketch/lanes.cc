@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "base/status.h"
+#include "compiler/space/sketch.h"
+#include "compiler/space/sketch/analysis.h"
 
 namespace hone::space {
 namespace {

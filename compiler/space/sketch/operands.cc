@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What every tile of a reduction does with what it reads, whether a template or a rule has chosen it.
+#include "compiler/space/sketch/operands.h"
+
 #include <algorithm>
 #include <cstdlib>
 
 #include "base/status.h"
 #include "compiler/space/sketch.h"
+#include "compiler/space/sketch/analysis.h"
 
 namespace hone::space {
 namespace {

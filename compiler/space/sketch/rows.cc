@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "compiler/space/sketch/rows.h"
+
 #include <algorithm>
 
 #include "base/status.h"
 #include "compiler/space/sketch.h"
+#include "compiler/space/sketch/analysis.h"
+#include "compiler/space/sketch/reduction.h"
 
 namespace hone::space {
 namespace {

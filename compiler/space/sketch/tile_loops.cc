@@ -3,7 +3,11 @@
 #include <algorithm>
 
 #include "base/status.h"
-#include "compiler/space/sketch/lanes.h"
+#include "compiler/space/sketch.h"
+#include "compiler/space/sketch/analysis.h"
+#include "compiler/space/sketch/operands.h"
+#include "compiler/space/sketch/shared_tile.h"
+#include "compiler/space/sketch/tile_shape.h"
 #include "compiler/space/sketch/tiling.h"
 
 namespace hone::space {

@@ -3,6 +3,9 @@
 #include <algorithm>
 
 #include "base/status.h"
+#include "compiler/space/sketch/analysis.h"
+#include "compiler/space/sketch/elementwise.h"
+#include "compiler/space/sketch/operands.h"
 #include "compiler/space/sketch/tiling.h"
 
 namespace hone::space {

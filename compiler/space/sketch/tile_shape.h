@@ -15,7 +15,11 @@
 
 namespace hone::space {
 
-inline constexpr int64_t kWindowSteps = 25;  // of a reduction that is written out whole
+inline constexpr int64_t kWindowSteps = 25;  // steps of a reduction that is written out whole
+
+// Whether it is a reduction of few steps, with windows along its last axis and another: tiles of several rows load what
+// their windows share once.
+bool SharesRows(const ir::Stage& stage);
 
 // How many elements of every axis of a stage are accumulated in registers at a time.
 struct InnerTile {

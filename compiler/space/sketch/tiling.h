@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Multi-level tiling of any reduction by the target's tile string, as S S R S R S. Private to space/sketch.
+// Multi-level tiling of any reduction by the target's tile string, as S S R S R S.
 //
 // Every S splits all axes of the result, every R those that are summed over. The loops of the first S are tasks for
 // threads; those up to the first R are the reader's, around the place where the reduction is computed; the last S is
@@ -23,6 +23,17 @@
 #include "compiler/space/sketch/tile_shape.h"
 
 namespace hone::space {
+
+// The reduction `stage`, which `reader` reads in place, in tiles by the target's tile string. `prefix` begins the names
+// of the decisions.
+absl::Status ScheduleTiles(Sketch& sketch, const std::string& reader, const std::string& stage,
+                           const std::string& prefix);
+// tile_choice.cc: whether the stage is a product whose results fill less than half a vector, so that vectors of partial
+// results are better.
+bool PrefersPartialResults(const schedule::State& state, const ir::Stage& stage, const target::Target& target);
+// tile_choice.cc: for such a product, constants that vectors of partial results would read across the last axis of the
+// reduction are laid out anew before the kernel runs. Any other stage stays as it is.
+absl::Status LayAlongReduction(Sketch& sketch, const std::string& stage);
 
 struct Tiling {
   Tiling(Sketch& sketch, std::string reader, std::string stage, std::string prefix);

@@ -7,10 +7,18 @@
 // written. Both products are register tiles inside the task. Other than in T. Dao et al., "FlashAttention", NeurIPS
 // 2022, rows are whole, so that nothing is scaled again; some of them fit a second cache up to rows of 100,000
 // elements.
+#include "compiler/space/templates/attention_tile.h"
+
 #include <algorithm>
 
 #include "base/status.h"
 #include "compiler/space/sketch.h"
+#include "compiler/space/sketch/analysis.h"
+#include "compiler/space/sketch/operands.h"
+#include "compiler/space/sketch/reduction.h"
+#include "compiler/space/sketch/rows.h"
+#include "compiler/space/sketch/shared_tile.h"
+#include "compiler/space/templates/register_tile.h"
 
 namespace hone::space {
 namespace {

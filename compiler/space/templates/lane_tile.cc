@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "base/status.h"
+#include "compiler/space/sketch.h"
 
 namespace hone::space {
 namespace {

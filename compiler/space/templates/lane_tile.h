@@ -86,6 +86,10 @@ absl::StatusOr<std::optional<LaneTilePlan>> ChooseLaneTile(const schedule::State
 // Takes the steps of a plan that was made for the sketch's state.
 absl::Status Apply(const LaneTilePlan& plan, Sketch& sketch);
 
+// Chooses and applies.
+absl::Status ScheduleLaneTile(Sketch& sketch, const std::string& reader, const std::string& stage,
+                              const std::string& prefix);
+
 // The parts of Apply, in order. ChooseLaneTile tries them on a copy of the state, since later decisions rest on what
 // earlier ones lead to.
 struct TileStages {

@@ -10,7 +10,11 @@
 #include <tuple>
 
 #include "base/status.h"
+#include "compiler/space/sketch.h"
+#include "compiler/space/sketch/analysis.h"
 #include "compiler/space/sketch/lanes.h"
+#include "compiler/space/sketch/operands.h"
+#include "compiler/space/templates/lane_tile.h"
 
 namespace hone::space {
 namespace {

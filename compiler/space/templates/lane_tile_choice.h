@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "compiler/space/sketch/analysis.h"
 #include "compiler/space/templates/lane_instruction.h"
 #include "compiler/space/templates/lane_tile.h"
 

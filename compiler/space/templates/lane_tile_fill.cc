@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "compiler/schedule/grid.h"
+#include "compiler/space/sketch.h"
 #include "compiler/space/templates/lane_tile_choice.h"
 
 namespace hone::space {

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/status.h"
+#include "compiler/space/sketch/analysis.h"
 #include "compiler/space/templates/lane_tile_choice.h"
 
 namespace hone::space {

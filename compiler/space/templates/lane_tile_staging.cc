@@ -6,7 +6,10 @@
 #include <tuple>
 
 #include "base/status.h"
+#include "compiler/space/sketch.h"
+#include "compiler/space/sketch/analysis.h"
 #include "compiler/space/sketch/lanes.h"
+#include "compiler/space/sketch/operands.h"
 #include "compiler/space/templates/lane_tile_choice.h"
 
 namespace hone::space {

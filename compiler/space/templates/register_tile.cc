@@ -7,6 +7,9 @@
 #include <algorithm>
 
 #include "base/status.h"
+#include "compiler/space/sketch.h"
+#include "compiler/space/sketch/operands.h"
+#include "compiler/space/templates/tensor_tile.h"
 
 namespace hone::space {
 namespace {

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "compiler/space/sketch.h"
+#include "compiler/space/templates/tensor_tile.h"
 
 namespace hone::space {
 
@@ -88,6 +89,12 @@ absl::StatusOr<std::optional<RegisterTilePlan>> ChooseRegisterTile(const schedul
 
 // Takes the steps of a plan that was made for the sketch's state.
 absl::Status Apply(const RegisterTilePlan& plan, Sketch& sketch);
+
+// Chooses and applies. A reader that is computed inside a loop of another stage is tiled there, by the one thread that
+// runs the loop. Nothing is done if a product reads what the reader makes (FeedsProduct): the tiles of that product
+// have tiles of the stage inside. `prefix` begins the names of the decisions.
+absl::Status ScheduleRegisterTile(Sketch& sketch, const std::string& reader, const std::string& stage,
+                                  const std::string& prefix, const std::optional<TensorUse>& use = std::nullopt);
 
 // The parts of Apply, in order. ChooseRegisterTile tries them on a copy of the state, since later decisions rest on
 // what earlier ones lead to.

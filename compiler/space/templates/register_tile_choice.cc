@@ -5,7 +5,12 @@
 #include <numeric>
 
 #include "base/status.h"
+#include "compiler/space/sketch.h"
+#include "compiler/space/sketch/analysis.h"
+#include "compiler/space/sketch/elementwise.h"
+#include "compiler/space/sketch/operands.h"
 #include "compiler/space/templates/register_tile.h"
+#include "compiler/space/templates/tensor_tile.h"
 
 namespace hone::space {
 namespace {

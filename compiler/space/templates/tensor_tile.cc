@@ -6,11 +6,15 @@
 // points, and 128 for what was recoded) is taken out of the sum. The operand whose rows go along vectors is packed in
 // tiles with several steps of the reduction side by side, as the instruction reads them; the other must have these
 // steps side by side too, or gets a copy that has. All of it is exact.
+#include "compiler/space/templates/tensor_tile.h"
+
 #include <algorithm>
 #include <optional>
 
 #include "base/status.h"
 #include "compiler/space/sketch.h"
+#include "compiler/space/sketch/analysis.h"
+#include "compiler/space/sketch/operands.h"
 
 namespace hone::space {
 namespace {

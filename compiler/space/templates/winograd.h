@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the two templates of Winograd's convolutions have in common: winograd_tile.cc for CPUs, winograd_lanes.cc for
-// targets with lanes.
+// The two templates of Winograd's convolutions, and what they share.
 #ifndef HONE_COMPILER_SPACE_TEMPLATES_WINOGRAD_H_
 #define HONE_COMPILER_SPACE_TEMPLATES_WINOGRAD_H_
 
@@ -12,6 +11,19 @@
 #include "compiler/space/sketch.h"
 
 namespace hone::space {
+
+// Whether the stage is a convolution that can be computed from transformed tiles.
+bool FitsWinograd(const schedule::State& state, const ir::Stage& stage);
+
+// winograd_tile.cc, for CPUs: whether transformed tiles should be faster than the plain sums; the convolution `stage`,
+// which `out` reads in place, or is. `prefix` begins the names of the decisions.
+bool WinogradPays(const schedule::State& state, const ir::Stage& stage, const target::Target& target);
+absl::Status ScheduleWinogradTile(Sketch& sketch, const std::string& out, const std::string& stage,
+                                  const std::string& prefix);
+// winograd_lanes.cc: the same for targets with lanes.
+bool WinogradLanesPay(const schedule::State& state, const ir::Stage& stage, const target::Target& target);
+absl::Status ScheduleWinogradLanes(Sketch& sketch, const std::string& out, const std::string& stage,
+                                   const std::string& prefix);
 
 inline constexpr int64_t kWinogradSizes[] = {2, 4, 6};  // of a tile's edge, in outputs
 inline constexpr int64_t kWinogradWindow = 3;

@@ -7,7 +7,9 @@
 #include <algorithm>
 
 #include "base/status.h"
+#include "compiler/space/sketch.h"
 #include "compiler/space/sketch/lanes.h"
+#include "compiler/space/templates/lane_tile.h"
 #include "compiler/space/templates/winograd.h"
 
 namespace hone::space {

@@ -10,6 +10,10 @@
 #include <cmath>
 
 #include "base/status.h"
+#include "compiler/space/sketch.h"
+#include "compiler/space/sketch/analysis.h"
+#include "compiler/space/sketch/operands.h"
+#include "compiler/space/templates/register_tile.h"
 #include "compiler/space/templates/winograd.h"
 
 namespace hone::space {
