@@ -34,8 +34,8 @@ bool IsFlat(const ir::Stage& stage) {
   return !uses_axis;
 }
 
-// Axes by which the value is divided into cases: short ones, not the last, that are divided where they are used. Each
-// iteration written out knows its case.
+// Short axes, other than the last, that the value divides or takes the remainder of: each of their iterations is
+// another case. If the iterations are written out, each one knows its case when code is generated.
 std::vector<std::string> CaseAxes(const ir::Stage& stage) {
   std::vector<std::string> cases;
   int64_t copies = 1;
@@ -73,9 +73,9 @@ absl::StatusOr<std::string> FuseOuter(Sketch& sketch, const ir::Stage& s, const 
   return sketch.FuseAll(outer);
 }
 
-// An operand that is read across, by places of the stage's axes: [first, last] lie along memory in the operand, those
-// from `column` on in the result. The latter every operand has as one axis, so that an image narrower than a vector
-// fills blocks, too.
+// An operand that is read across. The members are places among the stage's axes: [first, last] lie along memory in the
+// operand, and those from `column` on lie along memory in the result. Every operand has the latter as one axis, so that
+// an image narrower than a vector fills blocks, too.
 struct Across {
   size_t first, last, column;
   int64_t rows, columns;  // elements of [first, last], and of those from `column` on
@@ -144,7 +144,7 @@ absl::StatusOr<std::string> TileAcross(Sketch& sketch, const ir::Stage& s, const
   return Widen(sketch, tasks, column.outer, ir::NumElements(*s.buffer));
 }
 
-// Shares the iterations of loop `tasks` out among threads, where there is enough to do.
+// Threads share the iterations of loop `tasks`, if there is enough to do.
 absl::Status ShareOut(Sketch& sketch, const std::string& prefix, const std::string& tasks, int64_t elements) {
   const int64_t threads = sketch.target.threads;
   const bool small = elements < kSerialElements || threads == 1;

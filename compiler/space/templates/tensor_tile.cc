@@ -22,7 +22,8 @@ namespace {
 constexpr int64_t kFewSums = 64;     // that one thread makes sooner than several
 constexpr int64_t kFewestSteps = 3;  // of the reduction, below which an instruction would mostly add zeros
 
-// The load behind casts and offsets; null if the factor is more than that.
+// The 8-bit load that the factor casts to i32, less an offset that is the same all along the reduction; null if the
+// factor has another form.
 const ir::Load* NumberOf(const ir::Expr& e, const std::vector<ir::Axis>& reduced) {
   const auto varies = [&](const ir::Expr& x) {
     return std::any_of(reduced.begin(), reduced.end(), [&](const ir::Axis& a) { return ir::UsesVar(x, a.name); });
@@ -52,8 +53,8 @@ int DimOf(const ir::Load& load, const std::string& axis) {
   return -1;
 }
 
-// A sum of products of 8-bit integers: a stands still along the vectors, b is read as vectors; k is the axis of which
-// an instruction takes several steps.
+// A sum of products of 8-bit integers. a is the same for all elements of a vector, b is read as vectors. k is the axis
+// of the reduction of which an instruction takes several steps.
 struct ByteProduct {
   ir::Load a, b;
   std::string k;
@@ -84,7 +85,7 @@ std::optional<ByteProduct> AsByteProduct(const ir::Stage& s) {
   return k == nullptr ? std::nullopt : std::optional(ByteProduct{*a, *b, k->name});
 }
 
-// The instructions whose rows are no longer than the stage's, the dearest operand to recode last.
+// The instructions whose rows are no longer than the stage's. Those whose operands are cheapest to recode come first.
 std::vector<ir::TensorInstruction> InstructionsFor(const ir::Stage& s, const ByteProduct& product,
                                                    const target::Target& target, bool fixed_a, bool fixed_b) {
   std::vector<std::pair<int, ir::TensorInstruction>> found;
@@ -163,8 +164,7 @@ class TensorTile {
     return TakeProducers(packed);
   }
 
-  // A copy does what element-wise stages did that nobody else reads: the border, the recoding. The copy itself is one
-  // more such stage, before the products.
+  // Inlines element-wise stages that only the copy reads, such as padding and recoding, into the copy.
   absl::Status TakeProducers(const std::string& copy) {
     if (sketch_.Get(copy).prepared) return absl::OkStatus();
     for (std::vector<std::string> own = OwnProducers(sketch_.state, sketch_.Get(copy).stage); !own.empty();
