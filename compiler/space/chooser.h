@@ -25,32 +25,32 @@ struct Decision {
 };
 using Decisions = std::vector<Decision>;
 
-// How much of each axis of a reduction's output an innermost tile had that served somewhere else: another tuner's, on
-// another machine. What spaces prefer, then, as far as they can. "1x56x56x64:1x1x7x32" in text.
+// The innermost tile of a reduction in a good schedule of another tuner, or of another machine. Spaces prefer the same
+// tile, as far as they can. In text: "1x56x56x64:1x1x7x32".
 struct TileHint {
-  std::vector<int64_t> extents;  // of the axes: a hint is for reductions with just these
-  std::vector<int64_t> tile;     // as many; 1 at least, the extent at most
+  std::vector<int64_t> extents;  // of the output's axes; the hint is for reductions with exactly these
+  std::vector<int64_t> tile;     // the elements of the tile along each of these axes; from 1 to the extent
   bool operator==(const TileHint&) const = default;
 };
 std::string Print(const TileHint& hint);
-// InvalidArgument for anything else.
+// InvalidArgument for text in another form.
 absl::StatusOr<TileHint> ParseTileHint(std::string_view text);
 
 class Chooser {
  public:
-  // given: decisions to take by name, wherever asked for; a value that is not on offer becomes the nearest that is.
-  // Other decisions are drawn from `random`, or as preferred if it is null. All that is given must outlive the Chooser.
+  // given: decisions to take, by name. A value that is not among the options becomes the nearest option. All other
+  // decisions are drawn from `random`; if that is null, they are as preferred. The arguments must outlive the Chooser.
   explicit Chooser(const Decisions* given = nullptr, Random* random = nullptr, const TileHint* hint = nullptr)
       : given_(given), random_(random), hint_(hint) {}
 
-  // One of the options (not empty, distinct), which `preferred` should be one of.
+  // One of the options, which must be distinct and not empty. `preferred` should be one of them.
   int64_t OneOf(std::string_view name, std::vector<int64_t> options, int64_t preferred);
 
-  // A tile size for an axis of `extent`: options around powers of two, divisors of the extent and small sizes that
-  // waste little, `preferred` too if it does, at most `limit`.
+  // A tile size for an axis of `extent`, at most `limit`. The options are powers of two, divisors of the extent, and
+  // small sizes whose last tile wastes little. `preferred` is one of them if it wastes little.
   int64_t Tile(std::string_view name, int64_t extent, int64_t limit, int64_t preferred);
 
-  // How much of an axis the hint would have in a tile, of an output whose axes have these extents; else `otherwise`.
+  // The hint's tile size for an axis of an output with these extents; `otherwise` if the hint is for other extents.
   int64_t Hinted(const std::vector<int64_t>& extents, size_t axis, int64_t otherwise) const;
 
   const Decisions& decisions() const { return taken_; }

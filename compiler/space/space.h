@@ -23,7 +23,7 @@ namespace hone::space {
 
 struct Sketch;
 
-// A schedule with the state it leads to (so that nobody replays it twice) and the decisions it came from.
+// A schedule, the decisions that it came from, and the state that it leads to, so that callers need not replay it.
 struct Candidate {
   Decisions decisions;
   schedule::Schedule schedule;
@@ -32,18 +32,19 @@ struct Candidate {
 
 enum class Family : uint8_t { kTemplate, kSketch };
 
-// One space: an entry of the table in space.cc. A new one is a file of its own and a line there (docs/howto).
+// One space: an entry of the table in space.cc (docs/howto/add-a-space.md).
 struct Entry {
   int64_t id;  // its value of the decision "space"
   std::string_view name;
   Family family;
+  bool for_lanes;  // for targets with lanes; else for those without
   bool (*applies)(const ir::Workload& workload, const target::Target& target);
-  // Whether it should be preferred to those after it, where it applies; null: always.
+  // Whether it should be preferred to the entries after it, for workloads to which it applies; null: always.
   bool (*pays)(const ir::Workload& workload, const target::Target& target);
   absl::Status (*build)(const ir::Workload& workload, Sketch& sketch);
 };
 
-// All of them, templates first; static.
+// All entries, templates first. They live as long as the program.
 std::span<const Entry> Entries();
 
 // Which entries a search may choose from: those of one family, or all (nullopt).
@@ -51,21 +52,21 @@ using Families = std::optional<Family>;
 // "all", "template" or "sketch"; InvalidArgument for anything else.
 absl::StatusOr<Families> ParseFamilies(std::string_view text);
 
-// Those that apply, the default first; static.
+// The entries that apply, the default first.
 std::vector<const Entry*> Fitting(const ir::Workload& workload, const target::Target& target, Families families = {});
-// Of which entry these decisions are, if it is one of the given; null if they name another.
+// The entry that produced these decisions; null if it is not in `entries`.
 const Entry* EntryOf(const Decisions& decisions, std::span<const Entry* const> entries);
-// The decision that names an entry by its id. It is asked for wherever several apply, whatever the families.
+// The decision that names an entry by its id. It is asked for if several entries apply, whatever the families.
 inline constexpr std::string_view kSpaceDecision = "space";
 
-// Asks the chooser and writes the schedule. FailedPrecondition if these decisions lead nowhere (too much local
-// storage, an illegal step): a normal event in a search, never one for the preferred decisions. Also if no entry of the
-// families applies. `fitting` is what Fitting says of workload and target, found out once for all candidates.
+// Asks the chooser and writes the schedule. `fitting` must be Fitting(workload, target); callers compute it once for
+// all candidates. FailedPrecondition if the decisions lead to an illegal step or to too much memory. That is normal in
+// a search, and never happens with the preferred decisions. Also if no entry of the families applies.
 absl::StatusOr<Candidate> Build(const ir::Workload& workload, const target::Target& target,
                                 std::span<const Entry* const> fitting, Chooser& chooser, Families families = {});
 
-// Of each entry of the families that fits, the candidate that it prefers given the hint, where there is one. Which
-// reduction the hint is for its extents say; of another workload's, it changes nothing.
+// For each entry of the families that applies: the decisions that it prefers, given the hint. Entries whose preferred
+// decisions fail are left out. A hint for other extents than those of the workload's reductions changes nothing.
 std::vector<Decisions> Hinted(const ir::Workload& workload, const target::Target& target, const TileHint& hint,
                               Families families = {});
 

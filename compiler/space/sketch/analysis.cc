@@ -1,32 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "compiler/space/sketch/analysis.h"
+
 #include <algorithm>
 
 #include "base/status.h"
-#include "compiler/space/sketch.h"
 
 namespace hone::space {
-
-absl::Status Sketch::Do(schedule::Step step) {
-  absl::Status status = schedule::Apply(step, state);
-  if (!status.ok()) return Annotate(status, "step '" + schedule::Print(step) + "'");
-  steps.push_back(std::move(step));
-  return status;
-}
-
-const schedule::Nest& Sketch::Get(const std::string& stage) const {
-  const schedule::Nest* nest = state.FindNest(stage);
-  HONE_CHECK(nest != nullptr);
-  return *nest;
-}
-
-absl::StatusOr<std::string> FuseAll(Sketch& sketch, const std::vector<std::string>& loops) {
-  std::string fused = loops[0];
-  for (size_t i = 1; i < loops.size(); ++i) {
-    HONE_RETURN_IF_ERROR(sketch.Do(schedule::Fuse{fused, loops[i]}));
-    fused += "_" + loops[i];
-  }
-  return fused;
-}
 
 std::vector<std::string> Readers(const schedule::State& state, const ir::BufferNode* buffer) {
   std::vector<std::string> readers;

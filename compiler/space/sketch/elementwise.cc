@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "compiler/space/sketch/elementwise.h"
+
 #include <algorithm>
 #include <bit>
 #include <optional>
 
 #include "base/status.h"
 #include "compiler/space/sketch.h"
+#include "compiler/space/sketch/analysis.h"
 
 namespace hone::space {
 namespace {
@@ -31,8 +34,8 @@ bool IsFlat(const ir::Stage& stage) {
   return !uses_axis;
 }
 
-// Axes by which the value is divided into cases: short ones, not the last, that are divided where they are used. Each
-// iteration written out knows its case.
+// Short axes, other than the last, that the value divides or takes the remainder of: each of their iterations is
+// another case. If the iterations are written out, each one knows its case when code is generated.
 std::vector<std::string> CaseAxes(const ir::Stage& stage) {
   std::vector<std::string> cases;
   int64_t copies = 1;
@@ -67,12 +70,12 @@ absl::StatusOr<std::string> FuseOuter(Sketch& sketch, const ir::Stage& s, const 
   for (const std::string& loop : cases) {
     HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{loop, ir::LoopKind::kUnrolled}));
   }
-  return FuseAll(sketch, outer);
+  return sketch.FuseAll(outer);
 }
 
-// An operand that is read across, by places of the stage's axes: [first, last] lie along memory in the operand, those
-// from `column` on in the result. The latter every operand has as one axis, so that an image narrower than a vector
-// fills blocks, too.
+// An operand that is read across. The members are places among the stage's axes: [first, last] lie along memory in the
+// operand, and those from `column` on lie along memory in the result. Every operand has the latter as one axis, so that
+// an image narrower than a vector fills blocks, too.
 struct Across {
   size_t first, last, column;
   int64_t rows, columns;  // elements of [first, last], and of those from `column` on
@@ -110,17 +113,12 @@ std::optional<Across> AxesAcross(const ir::Stage& stage) {
   return std::nullopt;
 }
 
-int64_t LengthOf(Sketch& sketch, const std::string& loop) {
-  size_t position = 0;
-  return sketch.state.FindLoop(loop, &position)->loops[position].max_extent;
-}
-
 // Loop `tasks`, as one with the loop directly inside it where it alone is too short for the threads. Its name.
 absl::StatusOr<std::string> Widen(Sketch& sketch, const std::string& tasks, const std::string& inside,
                                   int64_t elements) {
-  const bool enough = LengthOf(sketch, tasks) >= sketch.target.threads;
-  if (enough || elements < kSerialElements || LengthOf(sketch, inside) == 1) return tasks;
-  return FuseAll(sketch, {tasks, inside});
+  const bool enough = sketch.MaxExtent(tasks) >= sketch.target.threads;
+  if (enough || elements < kSerialElements || sketch.MaxExtent(inside) == 1) return tasks;
+  return sketch.FuseAll({tasks, inside});
 }
 
 // Square blocks, so that operand and result are both read and written along memory: the back end exchanges rows and
@@ -133,29 +131,29 @@ absl::StatusOr<std::string> TileAcross(Sketch& sketch, const ir::Stage& s, const
   schedule::Reorder order{outer};
   order.loops.insert(order.loops.end(), across.begin(), across.end());
   if (order.loops.size() > 1) HONE_RETURN_IF_ERROR(sketch.Do(std::move(order)));
-  HONE_ASSIGN_OR_RETURN(const std::string rows, FuseAll(sketch, across));
-  HONE_ASSIGN_OR_RETURN(const std::string columns, FuseAll(sketch, along));
+  HONE_ASSIGN_OR_RETURN(const std::string rows, sketch.FuseAll(across));
+  HONE_ASSIGN_OR_RETURN(const std::string columns, sketch.FuseAll(along));
   const int64_t width = std::min(most, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(a.columns))));
-  HONE_RETURN_IF_ERROR(sketch.Do(schedule::Split{rows, std::min(width, a.rows), schedule::Tail::kShift}));
-  HONE_RETURN_IF_ERROR(sketch.Do(schedule::Split{columns, width, schedule::Tail::kShift}));
-  HONE_RETURN_IF_ERROR(sketch.Do(schedule::Reorder{{rows + "o", columns + "o", rows + "i", columns + "i"}}));
-  HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{rows + "i", ir::LoopKind::kUnrolled}));
-  HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{columns + "i", ir::LoopKind::kVectorized}));
-  outer.push_back(rows + "o");
-  HONE_ASSIGN_OR_RETURN(const std::string tasks, FuseAll(sketch, outer));
-  return Widen(sketch, tasks, columns + "o", ir::NumElements(*s.buffer));
+  HONE_ASSIGN_OR_RETURN(const SplitLoops row, sketch.Split(rows, std::min(width, a.rows), schedule::Tail::kShift));
+  HONE_ASSIGN_OR_RETURN(const SplitLoops column, sketch.Split(columns, width, schedule::Tail::kShift));
+  HONE_RETURN_IF_ERROR(sketch.Do(schedule::Reorder{{row.outer, column.outer, row.inner, column.inner}}));
+  HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{row.inner, ir::LoopKind::kUnrolled}));
+  HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{column.inner, ir::LoopKind::kVectorized}));
+  outer.push_back(row.outer);
+  HONE_ASSIGN_OR_RETURN(const std::string tasks, sketch.FuseAll(outer));
+  return Widen(sketch, tasks, column.outer, ir::NumElements(*s.buffer));
 }
 
-// Shares the iterations of loop `tasks` out among threads, where there is enough to do.
+// Threads share the iterations of loop `tasks`, if there is enough to do.
 absl::Status ShareOut(Sketch& sketch, const std::string& prefix, const std::string& tasks, int64_t elements) {
   const int64_t threads = sketch.target.threads;
   const bool small = elements < kSerialElements || threads == 1;
   const int64_t chunks =
       sketch.chooser.OneOf(prefix + "chunks", TaskCounts({1, 2, 4, 16, 64}, threads), small ? 1 : 2 * threads);
   if (chunks == 1) return absl::OkStatus();
-  const int64_t size = TaskSize(LengthOf(sketch, tasks), chunks, threads);
-  HONE_RETURN_IF_ERROR(sketch.Do(schedule::Split{tasks, size, schedule::Tail::kShift}));
-  return sketch.Do(schedule::Annotate{tasks + "o", ir::LoopKind::kParallel});
+  const int64_t size = TaskSize(sketch.MaxExtent(tasks), chunks, threads);
+  HONE_ASSIGN_OR_RETURN(const SplitLoops split, sketch.Split(tasks, size, schedule::Tail::kShift));
+  return sketch.Do(schedule::Annotate{split.outer, ir::LoopKind::kParallel});
 }
 
 }  // namespace
@@ -183,13 +181,13 @@ absl::Status ScheduleElementwise(Sketch& sketch, const std::string& stage) {
   const int64_t width = std::min(most, PowerOfTwo(inner_extent));
   const int64_t unroll = sketch.chooser.OneOf(prefix + "vectors", {1, 2, 4}, 1);
   if (width > 1) {
-    HONE_RETURN_IF_ERROR(sketch.Do(schedule::Split{inner, width, TailOf(inner_extent, width)}));
-    HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{inner + "i", ir::LoopKind::kVectorized}));
-    std::string vectors = inner + "o";
+    HONE_ASSIGN_OR_RETURN(const SplitLoops vector, sketch.Split(inner, width, TailOf(inner_extent, width)));
+    HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{vector.inner, ir::LoopKind::kVectorized}));
+    std::string vectors = vector.outer;
     if (unroll > 1 && inner_extent >= width * unroll) {
-      HONE_RETURN_IF_ERROR(sketch.Do(schedule::Split{vectors, unroll, schedule::Tail::kShift}));
-      HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{vectors + "i", ir::LoopKind::kUnrolled}));
-      vectors += "o";
+      HONE_ASSIGN_OR_RETURN(const SplitLoops several, sketch.Split(vectors, unroll, schedule::Tail::kShift));
+      HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{several.inner, ir::LoopKind::kUnrolled}));
+      vectors = several.outer;
     }
     if (!apart) {
       tasks = vectors;

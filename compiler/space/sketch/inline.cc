@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "compiler/space/sketch/inline.h"
+
 #include <algorithm>
 
 #include "base/status.h"
 #include "compiler/space/sketch.h"
+#include "compiler/space/sketch/analysis.h"
 #include "compiler/space/sketch/lanes.h"
 
 namespace hone::space {

@@ -3,13 +3,15 @@
 #include <algorithm>
 
 #include "base/status.h"
+#include "compiler/space/sketch.h"
+#include "compiler/space/sketch/analysis.h"
 #include "compiler/space/sketch/lanes.h"
+#include "compiler/space/sketch/operands.h"
 
 namespace hone::space {
 namespace {
 
 using schedule::Annotate;
-using schedule::Split;
 using schedule::Tail;
 
 constexpr int64_t kFewElements = 4096;                      // results that do not keep all lanes busy, one each
@@ -91,8 +93,9 @@ absl::Status ShareColumns(Sketch& sketch, const std::string& reader, const std::
   const int64_t x = ChooseLanes(sketch, reader + ".lanes_x", {8, 16, 32, 64}, 32, most / 2);
   const int64_t y = ChooseLanes(sketch, reader + ".lanes_y", {2, 4, 8, 16}, 8, most / x);
   const std::string column = LastAxis(sketch.Get(reader).stage)->name;
-  HONE_RETURN_IF_ERROR(sketch.Do(schedule::Rfactor{stage, longest.name, std::min(y, longest.extent), true, true}));
-  const std::string parts = PartsOf(sketch, stage);
+  HONE_ASSIGN_OR_RETURN(const Partials partials,
+                        sketch.Rfactor({stage, longest.name, std::min(y, longest.extent), true, true}));
+  const std::string& parts = partials.stage;
   HONE_RETURN_IF_ERROR(sketch.Do(schedule::StoreIn{parts, ir::Scope::kShared}));
   // The axis of the parts' result that is the reader's column: one further, behind the parts.
   const ir::Stage made = sketch.Get(parts).stage;
@@ -102,15 +105,15 @@ absl::Status ShareColumns(Sketch& sketch, const std::string& reader, const std::
 
   schedule::Reorder order{LoopsOf(sketch, reader, column)};
   const std::vector<std::string> others = order.loops;
-  HONE_RETURN_IF_ERROR(sketch.Do(Split{column, x, Tail::kMask}));
-  order.loops.insert(order.loops.end(), {column + "o", column + "i"});
+  HONE_ASSIGN_OR_RETURN(const SplitLoops columns, sketch.Split(column, x, Tail::kMask));
+  order.loops.insert(order.loops.end(), {columns.outer, columns.inner});
   HONE_RETURN_IF_ERROR(sketch.Do(order));
   for (const std::string& loop : others) HONE_RETURN_IF_ERROR(sketch.Do(Annotate{loop, ir::LoopKind::kGroup}));
-  HONE_RETURN_IF_ERROR(sketch.Do(Annotate{column + "o", ir::LoopKind::kGroup}));
-  HONE_RETURN_IF_ERROR(sketch.Do(Annotate{column + "i", ir::LoopKind::kLane}));
-  HONE_RETURN_IF_ERROR(sketch.Do(schedule::ComputeAt{stage, column + "i"}));
-  HONE_RETURN_IF_ERROR(sketch.Do(Annotate{sketch.Get(stage).stage.reduce_axes[0].name, ir::LoopKind::kUnrolled}));
-  HONE_RETURN_IF_ERROR(sketch.Do(schedule::ComputeAt{parts, column + "o"}));
+  HONE_RETURN_IF_ERROR(sketch.Do(Annotate{columns.outer, ir::LoopKind::kGroup}));
+  HONE_RETURN_IF_ERROR(sketch.Do(Annotate{columns.inner, ir::LoopKind::kLane}));
+  HONE_RETURN_IF_ERROR(sketch.Do(schedule::ComputeAt{stage, columns.inner}));
+  HONE_RETURN_IF_ERROR(sketch.Do(Annotate{partials.axis, ir::LoopKind::kUnrolled}));
+  HONE_RETURN_IF_ERROR(sketch.Do(schedule::ComputeAt{parts, columns.outer}));
   schedule::Reorder inner{{part, part_column}};
   for (const std::string& loop : LoopsOf(sketch, parts, part_column)) {
     if (loop != part) inner.loops.push_back(loop);
@@ -127,10 +130,10 @@ absl::Status ReduceAlone(Sketch& sketch, const std::string& reader, const std::s
   const size_t axes = sketch.Get(reader).stage.axes.size();
   if (axes == 0) return absl::OkStatus();
   HONE_ASSIGN_OR_RETURN(const std::string all, FuseFrom(sketch, reader, 0, axes));
-  HONE_RETURN_IF_ERROR(sketch.Do(Split{all, lanes, Tail::kMask}));
-  HONE_RETURN_IF_ERROR(sketch.Do(Annotate{all + "o", ir::LoopKind::kGroup}));
-  HONE_RETURN_IF_ERROR(sketch.Do(Annotate{all + "i", ir::LoopKind::kLane}));
-  HONE_RETURN_IF_ERROR(sketch.Do(schedule::ComputeAt{stage, all + "i"}));
+  HONE_ASSIGN_OR_RETURN(const SplitLoops split, sketch.Split(all, lanes, Tail::kMask));
+  HONE_RETURN_IF_ERROR(sketch.Do(Annotate{split.outer, ir::LoopKind::kGroup}));
+  HONE_RETURN_IF_ERROR(sketch.Do(Annotate{split.inner, ir::LoopKind::kLane}));
+  HONE_RETURN_IF_ERROR(sketch.Do(schedule::ComputeAt{stage, split.inner}));
   const ir::Stage s = sketch.Get(stage).stage;
   if (ReduceSteps(s) > kUnrolledWindow || sketch.chooser.OneOf(reader + ".unroll", {0, 1}, 1) == 0) {
     return absl::OkStatus();
@@ -185,10 +188,9 @@ absl::Status TakeApart(Sketch& sketch, const std::string& stage) {
       sketch.chooser.OneOf(stage + ".parts", counts, std::min(PreferredParts(sketch, s), counts.back()));
   if (parts == 1) return absl::OkStatus();
   const int64_t steps = (longest.extent + parts - 1) / parts;
-  HONE_RETURN_IF_ERROR(sketch.Do(schedule::Rfactor{stage, longest.name, steps, false, !along}));
-  const std::string partial = PartsOf(sketch, stage);
-  HONE_RETURN_IF_ERROR(sketch.Do(schedule::CacheWrite{partial}));
-  return Reduce(sketch, partial, partial + "c");
+  HONE_ASSIGN_OR_RETURN(const Partials partials, sketch.Rfactor({stage, longest.name, steps, false, !along}));
+  HONE_ASSIGN_OR_RETURN(const std::string sums, sketch.CacheWrite(partials.stage));
+  return Reduce(sketch, partials.stage, sums);
 }
 
 }  // namespace

@@ -4,14 +4,16 @@
 #include <set>
 
 #include "base/status.h"
+#include "compiler/space/sketch.h"
+#include "compiler/space/sketch/analysis.h"
 #include "compiler/space/sketch/lanes.h"
+#include "compiler/space/sketch/operands.h"
 
 namespace hone::space {
 namespace {
 
 using schedule::Annotate;
 using schedule::Nest;
-using schedule::Split;
 using schedule::Tail;
 
 constexpr int64_t kFewRows = 4096;    // that do not keep all lanes busy, one each
@@ -47,13 +49,13 @@ absl::Status SpreadRow(Sketch& sketch, const std::string& stage, size_t common, 
     if (loop.reduce) reduce.push_back(loop.name);
   }
   HONE_ASSIGN_OR_RETURN(const std::string row, FuseFrom(sketch, stage, common, axes));
-  HONE_RETURN_IF_ERROR(sketch.Do(Split{row, lanes, Tail::kMask}));
+  HONE_ASSIGN_OR_RETURN(const SplitLoops split, sketch.Split(row, lanes, Tail::kMask));
   schedule::Reorder order{before};
-  order.loops.push_back(row + "i");
-  order.loops.push_back(row + "o");
+  order.loops.push_back(split.inner);
+  order.loops.push_back(split.outer);
   order.loops.insert(order.loops.end(), reduce.begin(), reduce.end());
   HONE_RETURN_IF_ERROR(sketch.Do(order));
-  return sketch.Do(Annotate{row + "i", ir::LoopKind::kLane});
+  return sketch.Do(Annotate{split.inner, ir::LoopKind::kLane});
 }
 
 // How many elements of one row the stage has.

@@ -5,12 +5,13 @@
 #include <algorithm>
 
 #include "base/status.h"
+#include "compiler/space/sketch.h"
+#include "compiler/space/sketch/analysis.h"
 
 namespace hone::space {
 namespace {
 
 using schedule::Annotate;
-using schedule::Split;
 using schedule::Tail;
 
 constexpr int64_t kLeastTurned = 8;  // elements along an axis that blocks are worth, and how far apart loads lie
@@ -38,10 +39,15 @@ std::vector<int64_t> BlockSizes(const ir::Axis& axis) {
   return sizes;
 }
 
-// Loops [groups, lanes, elements of a lane] of one axis.
-absl::Status SplitAxis(Sketch& sketch, const std::string& axis, int64_t lanes, int64_t block) {
-  HONE_RETURN_IF_ERROR(sketch.Do(Split{axis, lanes * block, Tail::kMask}));
-  return sketch.Do(Split{axis + "i", block, Tail::kMask});
+// The loops of one axis: over groups, over lanes, and over the elements of a lane.
+struct LaneLoops {
+  std::string group, lane, element;
+};
+
+absl::StatusOr<LaneLoops> SplitAxis(Sketch& sketch, const std::string& axis, int64_t lanes, int64_t block) {
+  HONE_ASSIGN_OR_RETURN(const SplitLoops group, sketch.Split(axis, lanes * block, Tail::kMask));
+  HONE_ASSIGN_OR_RETURN(const SplitLoops lane, sketch.Split(group.inner, block, Tail::kMask));
+  return LaneLoops{group.outer, lane.outer, lane.inner};
 }
 
 // Blocks of a few elements both ways. Lanes that follow one another have blocks along the axis that loads lie side by
@@ -58,18 +64,18 @@ absl::Status ScheduleTurned(Sketch& sketch, const std::string& stage, const ir::
   for (const ir::Axis& axis : sketch.Get(stage).stage.axes) {
     if (axis.name != turned.name && axis.name != last.name) groups.push_back(axis.name);
   }
-  HONE_RETURN_IF_ERROR(SplitAxis(sketch, turned.name, y, height));
-  HONE_RETURN_IF_ERROR(SplitAxis(sketch, last.name, x, width));
-  groups.insert(groups.end(), {turned.name + "o", last.name + "o"});
-  const std::vector<std::string> lanes = {last.name + "io", turned.name + "io"};
+  HONE_ASSIGN_OR_RETURN(const LaneLoops rows, SplitAxis(sketch, turned.name, y, height));
+  HONE_ASSIGN_OR_RETURN(const LaneLoops columns, SplitAxis(sketch, last.name, x, width));
+  groups.insert(groups.end(), {rows.group, columns.group});
+  const std::vector<std::string> lanes = {columns.lane, rows.lane};
   schedule::Reorder order{groups};
   order.loops.insert(order.loops.end(), lanes.begin(), lanes.end());
-  order.loops.insert(order.loops.end(), {turned.name + "ii", last.name + "ii"});
+  order.loops.insert(order.loops.end(), {rows.element, columns.element});
   HONE_RETURN_IF_ERROR(sketch.Do(order));
   for (const std::string& loop : groups) HONE_RETURN_IF_ERROR(sketch.Do(Annotate{loop, ir::LoopKind::kGroup}));
   for (const std::string& loop : lanes) HONE_RETURN_IF_ERROR(sketch.Do(Annotate{loop, ir::LoopKind::kLane}));
-  HONE_RETURN_IF_ERROR(sketch.Do(Annotate{turned.name + "ii", ir::LoopKind::kUnrolled}));
-  return sketch.Do(Annotate{last.name + "ii", width > 1 ? ir::LoopKind::kVectorized : ir::LoopKind::kUnrolled});
+  HONE_RETURN_IF_ERROR(sketch.Do(Annotate{rows.element, ir::LoopKind::kUnrolled}));
+  return sketch.Do(Annotate{columns.element, width > 1 ? ir::LoopKind::kVectorized : ir::LoopKind::kUnrolled});
 }
 
 // Of the widest elements that it moves along its last axis, as many as a lane loads or stores at once.
@@ -96,7 +102,7 @@ int64_t ChooseLanes(Sketch& sketch, const std::string& name, std::vector<int64_t
 absl::StatusOr<std::string> FuseFrom(Sketch& sketch, const std::string& stage, size_t first, size_t end) {
   std::vector<std::string> loops;
   for (size_t i = first; i < end; ++i) loops.push_back(sketch.Get(stage).loops[i].name);
-  return FuseAll(sketch, loops);
+  return sketch.FuseAll(loops);
 }
 
 absl::Status ScheduleLaneElementwise(Sketch& sketch, const std::string& stage) {
@@ -115,13 +121,13 @@ absl::Status ScheduleLaneElementwise(Sketch& sketch, const std::string& stage) {
   }
   const int64_t width = sketch.chooser.OneOf(stage + ".width", widths, PreferredWidth(s));
   if (width > 1) {
-    HONE_RETURN_IF_ERROR(sketch.Do(Split{s.axes.back().name, width, Tail::kMask}));
-    HONE_RETURN_IF_ERROR(sketch.Do(Annotate{s.axes.back().name + "i", ir::LoopKind::kVectorized}));
+    HONE_ASSIGN_OR_RETURN(const SplitLoops vector, sketch.Split(s.axes.back().name, width, Tail::kMask));
+    HONE_RETURN_IF_ERROR(sketch.Do(Annotate{vector.inner, ir::LoopKind::kVectorized}));
   }
   HONE_ASSIGN_OR_RETURN(const std::string all, FuseFrom(sketch, stage, 0, s.axes.size()));
-  HONE_RETURN_IF_ERROR(sketch.Do(Split{all, lanes, Tail::kMask}));
-  HONE_RETURN_IF_ERROR(sketch.Do(Annotate{all + "o", ir::LoopKind::kGroup}));
-  return sketch.Do(Annotate{all + "i", ir::LoopKind::kLane});
+  HONE_ASSIGN_OR_RETURN(const SplitLoops split, sketch.Split(all, lanes, Tail::kMask));
+  HONE_RETURN_IF_ERROR(sketch.Do(Annotate{split.outer, ir::LoopKind::kGroup}));
+  return sketch.Do(Annotate{split.inner, ir::LoopKind::kLane});
 }
 
 }  // namespace hone::space

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What every tile of a reduction does with what it reads, whether a template or a rule has chosen it.
+#include "compiler/space/sketch/operands.h"
+
 #include <algorithm>
 #include <cstdlib>
 
 #include "base/status.h"
 #include "compiler/space/sketch.h"
+#include "compiler/space/sketch/analysis.h"
 
 namespace hone::space {
 namespace {
@@ -166,13 +169,13 @@ absl::Status VectorizeCopy(Sketch& sketch, const std::string& producer) {
   const int64_t width = std::min<int64_t>(sketch.target.VectorWidth(4), PowerOfTwo(last.max_extent));
   if (width <= 1) return absl::OkStatus();
   const bool constant = last.extent.As<ir::IntImm>() != nullptr && last.max_extent >= width;
-  HONE_RETURN_IF_ERROR(
-      sketch.Do(schedule::Split{last.name, width, constant ? schedule::Tail::kShift : schedule::Tail::kMask}));
+  const schedule::Tail tail = constant ? schedule::Tail::kShift : schedule::Tail::kMask;
+  HONE_ASSIGN_OR_RETURN(const SplitLoops split, sketch.Split(last.name, width, tail));
   const int64_t vectors = (last.max_extent + width - 1) / width;
   if (constant && vectors > 1 && vectors <= kWrittenOut) {
-    HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{last.name + "o", ir::LoopKind::kUnrolled}));
+    HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{split.outer, ir::LoopKind::kUnrolled}));
   }
-  return sketch.Do(schedule::Annotate{last.name + "i", ir::LoopKind::kVectorized});
+  return sketch.Do(schedule::Annotate{split.inner, ir::LoopKind::kVectorized});
 }
 
 }  // namespace hone::space

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "compiler/space/sketch/reduction.h"
+
 #include <algorithm>
 
 #include "base/status.h"
 #include "compiler/space/sketch.h"
+#include "compiler/space/sketch/analysis.h"
 
 namespace hone::space {
 namespace {
@@ -47,15 +50,13 @@ absl::StatusOr<bool> ScheduleVectorReduction(Sketch& sketch, const std::string& 
   while (preferred > 1 && static_cast<double>(all(preferred)) > kMostBeyond * static_cast<double>(all(1)))
     preferred /= 2;
   const int64_t vectors = sketch.chooser.OneOf(stage + ".lanes", options, preferred);
-  HONE_RETURN_IF_ERROR(sketch.Do(schedule::Rfactor{stage, axis.name, width * vectors, true}));
+  HONE_ASSIGN_OR_RETURN(Partials left, sketch.Rfactor({stage, axis.name, width * vectors, true}));
   // These by shorter vectors: one number after the other would take as long as a row of a few hundred.
   const int64_t levels = sketch.chooser.OneOf(stage + ".levels", {1, 2, 3}, 3);
-  std::string left = axis.name + "y";
   int64_t partials = width * vectors;
   for (const int64_t shorter : {width, kShortVector}) {
     if (levels == 1 || (levels == 2 && shorter < width) || shorter >= partials) continue;
-    HONE_RETURN_IF_ERROR(sketch.Do(schedule::Rfactor{stage, left, shorter, true}));
-    left += "y";
+    HONE_ASSIGN_OR_RETURN(left, sketch.Rfactor({stage, left.axis, shorter, true}));
     partials = shorter;
   }
   return true;

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "compiler/space/sketch/rows.h"
+
 #include <algorithm>
 
 #include "base/status.h"
 #include "compiler/space/sketch.h"
+#include "compiler/space/sketch/analysis.h"
+#include "compiler/space/sketch/reduction.h"
 
 namespace hone::space {
 namespace {
@@ -59,22 +63,22 @@ absl::Status VectorizeLast(Sketch& sketch, const std::string& stage, size_t comm
   const int64_t steps = s.reduce_axes.empty() ? 0 : s.reduce_axes.back().extent;
   // Tiles must not overlap where they are added up.
   const schedule::Tail tail = reduce.empty() ? TailOf(axis.extent, width) : schedule::Tail::kMask;
-  HONE_RETURN_IF_ERROR(sketch.Do(schedule::Split{axis.name, width, tail}));
+  HONE_ASSIGN_OR_RETURN(const SplitLoops split, sketch.Split(axis.name, width, tail));
   if (!reduce.empty()) {
     // Partial results stay in registers: reduction loops outside, all vectors unrolled inside.
     schedule::Reorder order{std::move(reduce)};
-    order.loops.push_back(axis.name + "o");
-    order.loops.push_back(axis.name + "i");
+    order.loops.push_back(split.outer);
+    order.loops.push_back(split.inner);
     HONE_RETURN_IF_ERROR(sketch.Do(std::move(order)));
     if (vectors <= kWrittenOut) {
-      HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{axis.name + "o", ir::LoopKind::kUnrolled}));
+      HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{split.outer, ir::LoopKind::kUnrolled}));
     }
     // Of a short run along memory, only the last vector has a condition then.
     if (steps > 1 && steps * vectors <= kWrittenOut) {
       HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{s.reduce_axes.back().name, ir::LoopKind::kUnrolled}));
     }
   }
-  return sketch.Do(schedule::Annotate{axis.name + "i", ir::LoopKind::kVectorized});
+  return sketch.Do(schedule::Annotate{split.inner, ir::LoopKind::kVectorized});
 }
 
 absl::StatusOr<bool> ScheduleRows(Sketch& sketch) {
@@ -104,18 +108,19 @@ absl::StatusOr<bool> ScheduleRows(Sketch& sketch) {
     around.push_back(out.axes[d].name);
     rows *= out.axes[d].extent;
   }
-  HONE_ASSIGN_OR_RETURN(const std::string row, FuseAll(sketch, around));
+  HONE_ASSIGN_OR_RETURN(const std::string row, sketch.FuseAll(around));
   const bool small = Iterations(sketch.state) < kSerialElements || sketch.target.threads == 1;
   const int64_t threads = sketch.target.threads;
   const int64_t chunks =
       sketch.chooser.OneOf("rows.chunks", TaskCounts({1, 2, 4, 8, 16, 32}, threads), small ? 1 : 2 * threads);
-  HONE_RETURN_IF_ERROR(sketch.Do(schedule::Split{row, TaskSize(rows, chunks, threads), schedule::Tail::kShift}));
-  if (chunks > 1) HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{row + "o", ir::LoopKind::kParallel}));
+  HONE_ASSIGN_OR_RETURN(const SplitLoops task,
+                        sketch.Split(row, TaskSize(rows, chunks, threads), schedule::Tail::kShift));
+  if (chunks > 1) HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{task.outer, ir::LoopKind::kParallel}));
   HONE_RETURN_IF_ERROR(VectorizeLast(sketch, output, common));
   const std::vector<std::string> stages = StagesOf(sketch.state);
   for (auto it = stages.rbegin(); it != stages.rend(); ++it) {
     if (*it == output) continue;
-    HONE_RETURN_IF_ERROR(sketch.Do(schedule::ComputeAt{*it, row + "i"}));
+    HONE_RETURN_IF_ERROR(sketch.Do(schedule::ComputeAt{*it, task.inner}));
     HONE_RETURN_IF_ERROR(VectorizeLast(sketch, *it, common));
   }
   return true;

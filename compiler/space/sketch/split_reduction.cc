@@ -5,7 +5,9 @@
 
 #include "base/status.h"
 #include "compiler/space/sketch.h"
-#include "compiler/space/sketch/tile_shape.h"
+#include "compiler/space/sketch/analysis.h"
+#include "compiler/space/sketch/reduction.h"
+#include "compiler/space/sketch/tiling.h"
 
 namespace hone::space {
 namespace {

@@ -6,7 +6,12 @@
 #include <map>
 
 #include "base/status.h"
+#include "compiler/space/sketch.h"
+#include "compiler/space/sketch/analysis.h"
 #include "compiler/space/sketch/lanes.h"
+#include "compiler/space/sketch/operands.h"
+#include "compiler/space/sketch/reduction.h"
+#include "compiler/space/sketch/tile_shape.h"
 #include "compiler/space/sketch/tiling.h"
 
 namespace hone::space {

@@ -3,14 +3,17 @@
 #include <algorithm>
 
 #include "base/status.h"
-#include "compiler/space/sketch/lanes.h"
+#include "compiler/space/sketch.h"
+#include "compiler/space/sketch/analysis.h"
+#include "compiler/space/sketch/operands.h"
+#include "compiler/space/sketch/shared_tile.h"
+#include "compiler/space/sketch/tile_shape.h"
 #include "compiler/space/sketch/tiling.h"
 
 namespace hone::space {
 namespace {
 
 using schedule::Annotate;
-using schedule::Split;
 using schedule::Tail;
 
 constexpr int64_t kMostUnrolled = 256;  // vector operations of one tile's code
@@ -19,10 +22,7 @@ constexpr int64_t kWindow = 7;          // a short axis of a reduction is writte
 // The level of loops inside which the reduction is computed.
 size_t PlaceLevel(const Tiling& t) { return t.blocked ? t.first_reduction - 1 : t.levels - 2; }
 
-int64_t ExtentOf(const Tiling& t, const std::string& loop) {
-  size_t position = 0;
-  return t.sketch.state.FindLoop(loop, &position)->loops[position].max_extent;
-}
+int64_t ExtentOf(const Tiling& t, const std::string& loop) { return t.sketch.MaxExtent(loop); }
 
 absl::Status Arrange(Tiling& t, const schedule::Reorder& order) {
   return order.loops.size() < 2 ? absl::OkStatus() : t.sketch.Do(order);
@@ -44,9 +44,9 @@ absl::Status SplitAxis(Tiling& t, size_t axis, std::string* inner) {
       t.loops[level].push_back({axis, loop});
       return absl::OkStatus();
     }
-    HONE_RETURN_IF_ERROR(t.sketch.Do(Split{loop, size, masked ? Tail::kMask : Tail::kShift}));
-    t.loops[level].push_back({axis, loop + "o"});
-    loop += "i";
+    HONE_ASSIGN_OR_RETURN(const SplitLoops split, t.sketch.Split(loop, size, masked ? Tail::kMask : Tail::kShift));
+    t.loops[level].push_back({axis, split.outer});
+    loop = split.inner;
     extent = size;
   }
   *inner = loop;
@@ -57,39 +57,36 @@ absl::Status AddLoop(Tiling& t, std::vector<std::string>& inner) {
   const size_t axis = t.along_reduction() ? 0 : static_cast<size_t>(t.tile.vector);
   const bool whole = !inner[axis].empty();
   const std::string loop = whole ? inner[axis] : t.loops.back().front().name;
-  HONE_RETURN_IF_ERROR(t.sketch.Do(Split{loop, ExtentOf(t, loop), Tail::kMask}));
-  t.loops[0].push_back({axis, loop + "o"});
-  (whole ? inner[axis] : t.loops.back().front().name) = loop + "i";
+  HONE_ASSIGN_OR_RETURN(const SplitLoops split, t.sketch.Split(loop, ExtentOf(t, loop), Tail::kMask));
+  t.loops[0].push_back({axis, split.outer});
+  (whole ? inner[axis] : t.loops.back().front().name) = split.inner;
   return absl::OkStatus();
 }
 
-// The vector axis of a tile, in vectors.
-absl::Status AddVectors(Tiling& t, const std::string& loop, schedule::Reorder* order) {
-  if (loop.empty()) return absl::OkStatus();
-  if (ExtentOf(t, loop) <= t.tile.width) {
-    order->loops.push_back(loop);
-    return absl::OkStatus();
+// The loops along the vectors of a tile. outer: over several vectors; empty: there is one. inner: over the elements of
+// a vector; empty: no loop of the stage lies along vectors. Adds them to the order.
+absl::StatusOr<SplitLoops> AddVectors(Tiling& t, const std::string& loop, schedule::Reorder* order) {
+  SplitLoops vectors{"", loop};
+  if (loop.empty()) return vectors;
+  if (ExtentOf(t, loop) > t.tile.width) {
+    HONE_ASSIGN_OR_RETURN(vectors, t.sketch.Split(loop, t.tile.width, Tail::kMask));
+    order->loops.push_back(vectors.outer);
   }
-  HONE_RETURN_IF_ERROR(t.sketch.Do(Split{loop, t.tile.width, Tail::kMask}));
-  order->loops.push_back(loop + "o");
-  order->loops.push_back(loop + "i");
-  return absl::OkStatus();
+  order->loops.push_back(vectors.inner);
+  return vectors;
 }
 
-absl::Status AnnotateVectors(Tiling& t, const std::string& loop) {
-  if (loop.empty() || t.tile.width == 1) return absl::OkStatus();
-  size_t position = 0;
-  const bool split = t.sketch.state.FindLoop(loop, &position) == nullptr;
-  if (split) HONE_RETURN_IF_ERROR(Unroll(t, loop + "o"));
-  return t.sketch.Do(Annotate{split ? loop + "i" : loop, ir::LoopKind::kVectorized});
+absl::Status AnnotateVectors(Tiling& t, const SplitLoops& vectors) {
+  if (vectors.inner.empty() || t.tile.width == 1) return absl::OkStatus();
+  if (!vectors.outer.empty()) HONE_RETURN_IF_ERROR(Unroll(t, vectors.outer));
+  return t.sketch.Do(Annotate{vectors.inner, ir::LoopKind::kVectorized});
 }
 
 // The outermost level as one loop.
 absl::Status Parallelize(Tiling& t) {
   auto& loops = t.loops[0];
   for (size_t i = 1; i < loops.size(); ++i) {
-    HONE_RETURN_IF_ERROR(t.sketch.Do(schedule::Fuse{loops[0].name, loops[i].name}));
-    loops[0].name += "_" + loops[i].name;
+    HONE_ASSIGN_OR_RETURN(loops[0].name, t.sketch.Fuse(loops[0].name, loops[i].name));
   }
   if (loops.empty()) return absl::OkStatus();
   loops.resize(1);
@@ -117,9 +114,9 @@ absl::Status AddUpBlocks(Tiling& t) {
     } else if (size == 1) {
       tiles.push_back({d, loop});
     } else {
-      HONE_RETURN_IF_ERROR(t.sketch.Do(Split{loop, size, Tail::kMask}));
-      tiles.push_back({d, loop + "o"});
-      inner.push_back({d, loop + "i"});
+      HONE_ASSIGN_OR_RETURN(const SplitLoops split, t.sketch.Split(loop, size, Tail::kMask));
+      tiles.push_back({d, split.outer});
+      inner.push_back({d, split.inner});
     }
   }
   std::stable_partition(tiles.begin(), tiles.end(),
@@ -128,12 +125,12 @@ absl::Status AddUpBlocks(Tiling& t) {
   const std::string place = order.loops.back();
   std::string vector;
   for (const Tiling::AxisLoop& loop : inner) (t.IsVector(loop.axis) ? vector : order.loops.emplace_back()) = loop.name;
-  HONE_RETURN_IF_ERROR(AddVectors(t, vector, &order));
+  HONE_ASSIGN_OR_RETURN(const SplitLoops vectors, AddVectors(t, vector, &order));
   HONE_RETURN_IF_ERROR(Arrange(t, order));
   for (const Tiling::AxisLoop& loop : inner) {
     if (!t.IsVector(loop.axis)) HONE_RETURN_IF_ERROR(Unroll(t, loop.name));
   }
-  HONE_RETURN_IF_ERROR(AnnotateVectors(t, vector));
+  HONE_RETURN_IF_ERROR(AnnotateVectors(t, vectors));
   return t.sketch.Do(schedule::ComputeAt{t.sums, place});
 }
 
@@ -165,10 +162,10 @@ absl::Status UnrollReduction(Tiling& t, schedule::Reorder* order, std::vector<st
       continue;
     }
     if (extent % left != 0) break;
-    HONE_RETURN_IF_ERROR(t.sketch.Do(Split{loop, left, Tail::kMask}));
-    order->loops[i] = loop + "o";
-    order->loops.insert(order->loops.begin() + static_cast<std::ptrdiff_t>(i) + 1, loop + "i");
-    unrolled->push_back(loop + "i");
+    HONE_ASSIGN_OR_RETURN(const SplitLoops split, t.sketch.Split(loop, left, Tail::kMask));
+    order->loops[i] = split.outer;
+    order->loops.insert(order->loops.begin() + static_cast<std::ptrdiff_t>(i) + 1, split.inner);
+    unrolled->push_back(split.inner);
     break;
   }
   return absl::OkStatus();
@@ -189,8 +186,8 @@ absl::Status SplitReduction(Tiling& t) {
   options.push_back(longest->extent);
   const int64_t block = t.Choose("r1", options, 0);
   if (block == 0) return absl::OkStatus();
-  HONE_RETURN_IF_ERROR(t.sketch.Do(schedule::Rfactor{t.stage, longest->name, block, false}));
-  t.sums = PartsOf(t.sketch, t.stage);
+  HONE_ASSIGN_OR_RETURN(const Partials partials, t.sketch.Rfactor({t.stage, longest->name, block, false}));
+  t.sums = partials.stage;
   t.blocked = true;
   return absl::OkStatus();
 }
@@ -222,10 +219,10 @@ absl::Status TileReader(Tiling& t) {
   }
   order.loops.insert(order.loops.end(), tile.begin(), tile.end());
   const std::string vector = t.along_reduction() ? "" : inner[static_cast<size_t>(t.tile.vector)];
-  HONE_RETURN_IF_ERROR(AddVectors(t, vector, &order));
+  HONE_ASSIGN_OR_RETURN(const SplitLoops vectors, AddVectors(t, vector, &order));
   HONE_RETURN_IF_ERROR(Arrange(t, order));
   for (const std::string& loop : tile) HONE_RETURN_IF_ERROR(Unroll(t, loop));
-  HONE_RETURN_IF_ERROR(AnnotateVectors(t, vector));
+  HONE_RETURN_IF_ERROR(AnnotateVectors(t, vectors));
   return Parallelize(t);
 }
 
@@ -252,10 +249,10 @@ absl::Status TileSums(Tiling& t) {
     order.loops.push_back(s.axes[d].name);
     unrolled.push_back(s.axes[d].name);
   }
-  HONE_RETURN_IF_ERROR(AddVectors(t, vector, &order));
+  HONE_ASSIGN_OR_RETURN(const SplitLoops vectors, AddVectors(t, vector, &order));
   HONE_RETURN_IF_ERROR(Arrange(t, order));
   for (const std::string& loop : unrolled) HONE_RETURN_IF_ERROR(Unroll(t, loop));
-  return AnnotateVectors(t, vector);
+  return AnnotateVectors(t, vectors);
 }
 
 }  // namespace hone::space

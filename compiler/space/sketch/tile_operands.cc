@@ -3,6 +3,9 @@
 #include <algorithm>
 
 #include "base/status.h"
+#include "compiler/space/sketch/analysis.h"
+#include "compiler/space/sketch/elementwise.h"
+#include "compiler/space/sketch/operands.h"
 #include "compiler/space/sketch/tiling.h"
 
 namespace hone::space {
@@ -50,8 +53,7 @@ absl::Status PackOperands(Tiling& t) {
     const std::string& vector = s.axes[static_cast<size_t>(t.tile.vector)].name;
     const auto order =
         PackedOrder(load, vector, t.tile.sizes[static_cast<size_t>(t.tile.vector)], ReductionOrder(s, vector));
-    HONE_RETURN_IF_ERROR(t.sketch.Do(schedule::Pack{source, t.sums, order}));
-    const std::string packed = source + "p" + t.sums;
+    HONE_ASSIGN_OR_RETURN(const std::string packed, t.sketch.Pack(source, t.sums, order));
     if (!t.sketch.Get(packed).prepared) HONE_RETURN_IF_ERROR(ScheduleElementwise(t.sketch, packed));
     std::erase(t.producers, source);  // read by the packing now, at the root
   }
@@ -68,8 +70,7 @@ absl::Status CopyOperands(Tiling& t) {
   if (operands.empty() || t.TaskBytes(t.Block(), &operands) > MostCopiedBytes(t.sketch.target)) return absl::OkStatus();
   if (t.Choose("copy", {0, 1}, 0) == 0) return absl::OkStatus();
   for (const std::string& operand : operands) {
-    HONE_RETURN_IF_ERROR(t.sketch.Do(schedule::CacheRead{operand, t.sums}));
-    t.copies.push_back(operand + "r" + t.sums);
+    HONE_ASSIGN_OR_RETURN(t.copies.emplace_back(), t.sketch.CacheRead(operand, t.sums));
   }
   return absl::OkStatus();
 }

@@ -15,46 +15,51 @@
 
 namespace hone::space {
 
-inline constexpr int64_t kWindowSteps = 25;  // of a reduction that is written out whole
+inline constexpr int64_t kWindowSteps = 25;  // steps of a reduction that is written out whole
+
+// Whether it is a reduction of few steps, with windows along its last axis and another: tiles of several rows load what
+// their windows share once.
+bool SharesRows(const ir::Stage& stage);
 
 // How many elements of every axis of a stage are accumulated in registers at a time.
 struct InnerTile {
   int vector = -1;             // the axis that lies along vectors
   int64_t width = 1;           // elements of one vector
-  std::vector<int64_t> sizes;  // by axis; of the vector axis a number of whole vectors
+  std::vector<int64_t> sizes;  // elements by axis; whole vectors along the vector axis
 
   int64_t vectors() const { return sizes[static_cast<size_t>(vector)] / width; }
-  int64_t rows() const;  // of vectors: what the other axes have, in all
+  int64_t rows() const;  // the product of the sizes of all other axes
 };
 
-// How far windows along an axis lie apart, and how long they are, in steps of the reduction. Length 1: no window.
+// Windows along an axis: the distance between neighbours, and their length, in steps of the reduction. Length 1: there
+// is no window.
 struct Window {
   int64_t stride = 1, length = 1;
 };
 
 class TileModel {
  public:
-  // packed: buffers whose vectors will lie side by side, however they lie now. All live as long as the model.
+  // packed: buffers that will be packed, so that their vectors lie side by side. The arguments must outlive the model.
   TileModel(const ir::Stage& stage, const target::Target& target, std::set<const ir::BufferNode*> packed = {});
 
-  // Whether vectors can lie along the axis and be loaded as such: every load stays where it is or goes on by one.
+  // Whether vectors along the axis can be loaded as vectors: neighbours along it are neighbours in memory, or the same.
   bool IsContiguous(int axis) const;
-  // The one with fewest cycles.
+  // The tile with the fewest cycles.
   InnerTile Cheapest(int vector) const;
-  // For the whole stage, per element of the reduction.
+  // The cycles of the whole stage for one step of the reduction.
   double Cycles(const InnerTile& tile) const;
-  // Whole vectors that are worth it along the axis, at most.
+  // The most vectors along the axis that are worth trying.
   int64_t MostVectors(int vector, int64_t width) const;
-  // So many rows of so many vectors stay in registers.
+  // The most rows of so many vectors that stay in registers.
   int64_t RowLimit(int64_t vectors) const;
-  // Of an axis whose quotient is an index (channels of a group): a tile whose size divides it stays within one.
-  // 0: none.
+  // For an axis whose quotient is an index, as channels of groups: the elements with the same quotient. A tile whose
+  // size divides it stays within one group. 0: there is no such index.
   int64_t Grain(int axis) const { return grains_[static_cast<size_t>(axis)]; }
 
  private:
   struct Moves {
-    std::vector<std::optional<int64_t>> strides;  // by axis, from anywhere to anywhere; nullopt: not affine
-    std::vector<std::optional<int64_t>> within;   // inside of a grain
+    std::vector<std::optional<int64_t>> strides;  // by axis, over its whole extent; nullopt: not affine
+    std::vector<std::optional<int64_t>> within;   // by axis, inside one grain; nullopt: not affine
     std::vector<Window> windows;                  // by axis
     bool packed = false;
   };

@@ -4,6 +4,10 @@
 #include <algorithm>
 
 #include "base/status.h"
+#include "compiler/space/sketch.h"
+#include "compiler/space/sketch/analysis.h"
+#include "compiler/space/sketch/operands.h"
+#include "compiler/space/sketch/shared_tile.h"
 
 namespace hone::space {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Multi-level tiling of any reduction by the target's tile string, as S S R S R S. Private to space/sketch.
+// Multi-level tiling of any reduction by the target's tile string, as S S R S R S.
 //
-// Every S splits all axes of the result, every R those that are summed over. The loops of the first S are tasks for
+// Every S splits all axes of the result, every R all axes of the reduction. The loops of the first S are tasks for
 // threads; those up to the first R are the reader's, around the place where the reduction is computed; the last S is
 // the tile that stays in registers, with vectors along the axis of which the loads make most. Between two R's lie the
 // partial sums of one block of the reduction: then what is accumulated is a block in the cache, to which every block of
@@ -24,10 +24,21 @@
 
 namespace hone::space {
 
+// The reduction `stage`, which `reader` reads in place, in tiles by the target's tile string. `prefix` begins the names
+// of the decisions.
+absl::Status ScheduleTiles(Sketch& sketch, const std::string& reader, const std::string& stage,
+                           const std::string& prefix);
+// tile_choice.cc: whether the stage is a product whose results fill less than half a vector, so that vectors of partial
+// results are better.
+bool PrefersPartialResults(const schedule::State& state, const ir::Stage& stage, const target::Target& target);
+// tile_choice.cc: for such a product, constants that vectors of partial results would read across the last axis of the
+// reduction are laid out anew before the kernel runs. Any other stage stays as it is.
+absl::Status LayAlongReduction(Sketch& sketch, const std::string& stage);
+
 struct Tiling {
   Tiling(Sketch& sketch, std::string reader, std::string stage, std::string prefix);
 
-  // Where what the reduction alone reads (padding and the like) is computed. Decisions store these numbers.
+  // Where producers, which only the reduction reads (padding), are computed. The values stand in records.
   enum Place : int64_t { kAtRoot = 0, kAtTask = 1, kInlined = 2 };
   // A loop over an axis of the reader's.
   struct AxisLoop {
@@ -47,11 +58,11 @@ struct Tiling {
   }
   // Whether threads gain more than they cost.
   bool WorthThreads() const;
-  // Of one task, in tiles. Once the levels are chosen.
+  // The size of one task, in tiles by axis. Only after the levels are chosen.
   std::vector<int64_t> Block() const;
-  // How often what is read and written would fill the last cache: above 1 it comes from memory.
+  // The bytes that are read and written, in sizes of the last cache. Above 1 they come from memory.
   double CachesFilled() const;
-  // What the stage `sums` reads for a block of so many tiles. only: of these buffers; all loads if null.
+  // The bytes that the stage `sums` reads for a block of so many tiles. only: count these buffers; null: all buffers.
   int64_t TaskBytes(const std::vector<int64_t>& block, const std::vector<std::string>* only = nullptr) const;
 
   Sketch& sketch;

@@ -7,10 +7,18 @@
 // written. Both products are register tiles inside the task. Other than in T. Dao et al., "FlashAttention", NeurIPS
 // 2022, rows are whole, so that nothing is scaled again; some of them fit a second cache up to rows of 100,000
 // elements.
+#include "compiler/space/templates/attention_tile.h"
+
 #include <algorithm>
 
 #include "base/status.h"
 #include "compiler/space/sketch.h"
+#include "compiler/space/sketch/analysis.h"
+#include "compiler/space/sketch/operands.h"
+#include "compiler/space/sketch/reduction.h"
+#include "compiler/space/sketch/rows.h"
+#include "compiler/space/sketch/shared_tile.h"
+#include "compiler/space/templates/register_tile.h"
 
 namespace hone::space {
 namespace {
@@ -58,8 +66,7 @@ class AttentionTile {
   absl::Status Run() {
     const std::string output = sketch_.state.outputs[0]->name;
     if (found_.second == output) {
-      HONE_RETURN_IF_ERROR(sketch_.Do(schedule::CacheWrite{output}));
-      found_.second += "c";
+      HONE_ASSIGN_OR_RETURN(found_.second, sketch_.CacheWrite(output));
     }
     const int64_t rows = ChooseRows();
     for (const std::string& stage : StagesOf(sketch_.state)) {
@@ -69,8 +76,8 @@ class AttentionTile {
     }
     std::vector<std::string> taken;
     HONE_ASSIGN_OR_RETURN(const SharedTile first, ShareTile(sketch_, found_.first, &taken));
-    HONE_RETURN_IF_ERROR(sketch_.Do(schedule::CacheWrite{found_.second}));
-    const SharedTile second = {found_.second, found_.second + "c"};
+    HONE_ASSIGN_OR_RETURN(const std::string sums, sketch_.CacheWrite(found_.second));
+    const SharedTile second = {found_.second, sums};
     HONE_RETURN_IF_ERROR(Output(output, rows));
     // From the last one back: each is computed where its readers are.
     const std::vector<std::string> stages = StagesOf(sketch_.state);
@@ -126,11 +133,11 @@ class AttentionTile {
   absl::Status Output(const std::string& stage, int64_t rows) {
     const std::vector<ir::Axis> axes = output().axes;
     const std::string row = axes[found_.common - 1].name;
-    HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Split{row, rows, schedule::Tail::kShift}));
+    HONE_ASSIGN_OR_RETURN(const SplitLoops task, sketch_.Split(row, rows, schedule::Tail::kShift));
     std::vector<std::string> around;
     for (size_t d = 0; d + 1 < found_.common; ++d) around.push_back(axes[d].name);
-    around.push_back(row + "o");
-    HONE_ASSIGN_OR_RETURN(task_loop_, FuseAll(sketch_, around));
+    around.push_back(task.outer);
+    HONE_ASSIGN_OR_RETURN(task_loop_, sketch_.FuseAll(around));
     if (sketch_.target.threads > 1) {
       HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Annotate{task_loop_, ir::LoopKind::kParallel}));
     }

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "compiler/schedule/instruction.h"
-#include "compiler/space/sketch.h"
+#include "compiler/space/sketch/analysis.h"
 
 namespace hone::space {
 namespace {

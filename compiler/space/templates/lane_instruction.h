@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which tensor instruction of a target with lanes computes a sum of products, and how the lanes of a group are then
-// laid.
+// Which tensor instructions of a target with lanes compute a sum of products, and the cost model of lane tiles with
+// them.
 #ifndef HONE_COMPILER_SPACE_TEMPLATES_LANE_INSTRUCTION_H_
 #define HONE_COMPILER_SPACE_TEMPLATES_LANE_INSTRUCTION_H_
 
@@ -12,10 +12,11 @@
 
 namespace hone::space {
 
-inline constexpr int64_t kStagedBytes = 128;  // of a row of an operand that are staged at once, where there is room
+inline constexpr int64_t kStagedBytes = 128;  // of a row of an operand that go to shared memory at once, if they fit
 
-// Those that multiply the stage's factors as they are, lanes' columns along the axis `vector` and steps along `step`;
-// none if these do not divide the steps, nor, of those that read shared memory themselves, the columns.
+// The instructions that multiply the stage's factors as they are, with columns along the axis `vector` and steps along
+// `step`. Their steps divide those of the stage. Instructions that read shared memory themselves also divide the
+// columns.
 std::vector<ir::TensorInstruction> LaneInstructionsFor(const schedule::State& state, const ir::Stage& stage,
                                                        const std::string& vector, const std::string& step,
                                                        const target::Target& target);
@@ -27,19 +28,20 @@ bool MovesByOne(const ir::Load& load, const std::string& axis, const ir::Ranges&
 // pieces; -1: there is none.
 int OwnDimension(const ir::Load& load, const std::string& axis);
 
-// Columns of a lane.
+// The most columns that a lane may have.
 int64_t MostWidth(ir::TensorInstruction instruction);
 
-// Whether so many rows of each of so many lanes, or what there is of them along a shorter axis, come in pairs.
+// Whether the rows of a lane come in pairs: `size` rows of each of `lanes`, or the rows that an axis of `extent`
+// leaves.
 bool HasPairs(int64_t size, int64_t lanes, int64_t extent);
 
-// Whether the shape is one that lanes can have which run the instruction together, for a sum of these extents; where it
-// reads shared memory itself, nothing is left over.
+// Whether lanes in this shape can run the instruction together for a sum of this size. If the instruction reads shared
+// memory itself, tiles must divide the axes.
 bool FitsInstruction(const LaneShape& shape, const LaneWork& work, ir::TensorInstruction instruction);
 
-// Of a launch that lays a buffer out anew.
+// Cycles of a launch that lays a buffer out anew.
 double LayoutCycles(const ir::BufferNode& buffer, const target::Target& target);
-// As BestLaneShape and LaneCycles, with the instruction; infinity where no shape fits.
+// LaneCycles and BestLaneShape with the instruction. The cycles are infinity if the shape does not fit.
 double InstructionCycles(const LaneWork& work, const LaneShape& shape, ir::TensorInstruction instruction,
                          const target::Target& target);
 LaneShape BestInstructionShape(const LaneWork& work, ir::TensorInstruction instruction, const target::Target& target);

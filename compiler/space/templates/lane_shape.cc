@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "compiler/space/sketch.h"
+#include "compiler/space/sketch/analysis.h"
 
 namespace hone::space {
 namespace {

@@ -1,200 +1,113 @@
 // SPDX-License-Identifier: Apache-2.0
-// The template of matrix multiplies and convolutions for targets with lanes, as a class whose files are its parts.
-// Private to it; it begins with Run.
+// The template of matrix multiplies and convolutions for targets with lanes.
 //
-// A group computes a block of the output, every lane a register tile of it: rows x vector elements, accumulated over
+// A group of lanes computes a block of the output. Each lane accumulates a register tile of it, rows x columns, over
 // the whole reduction. The operands go step by step of the reduction into shared memory, filled by all lanes with
-// vector loads, where each element serves a whole row or column of lanes; a lane's rows and vectors lie in stripes, a
-// group's width apart. Where the target has a tensor instruction for the product, lanes run it together, each with its
-// own rows and columns as before. Where there are few outputs, groups walk parts of the reduction. What is preferred of
-// all that a model says (lane_shape.h). Source: Volkov, Demmel, "Benchmarking GPUs to Tune Dense Linear Algebra", SC
-// 2008; block, lane and inner tiles as in NVIDIA's CUTLASS.
+// vector loads, where each element serves a whole row or column of lanes. The rows and vectors of a lane lie in
+// stripes, a group's width apart. If the target has a tensor instruction for the product, lanes run it together, each
+// with its own rows and columns as before. If there are few outputs, groups walk parts of the reduction. A cost model
+// gives the preferred values (lane_shape.h). Source: Volkov, Demmel, "Benchmarking GPUs to Tune Dense Linear Algebra",
+// SC 2008; block, lane and inner tiles as in NVIDIA's CUTLASS.
+//
+// ChooseLaneTile (lane_tile_choice.cc) makes all decisions, and Apply (lane_tile.cc) takes the steps.
 #ifndef HONE_COMPILER_SPACE_TEMPLATES_LANE_TILE_H_
 #define HONE_COMPILER_SPACE_TEMPLATES_LANE_TILE_H_
 
-#include <algorithm>
-#include <map>
+#include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "compiler/space/sketch.h"
-#include "compiler/space/templates/lane_instruction.h"
 #include "compiler/space/templates/lane_shape.h"
 
 namespace hone::space {
 
-class LaneTile {
- public:
-  // What is known of a part of a reduction, as it is of the whole.
-  struct Given {
-    int64_t axes, step_place;
-    LaneShape shape;
-    std::optional<ir::TensorInstruction> instruction;
-    int64_t sharing;
-  };
-  LaneTile(Sketch& sketch, std::string reader, std::string stage, const std::string& prefix,
-           std::optional<Given> given = {})
-      : sketch_(sketch),
-        reader_(std::move(reader)),
-        stage_(std::move(stage)),
-        prefix_(prefix),
-        out_(sketch.Get(reader_).stage),
-        reduced_(sketch.Get(stage_).stage),
-        given_(given) {}
-
-  absl::Status Run();
-
- private:
-  const ir::Stage& reduction() const { return sketch_.Get(stage_).stage; }
-  int64_t Extent(int axis) const { return axis < 0 ? 1 : out_.axes[static_cast<size_t>(axis)].extent; }
-  const std::string& NameOf(int axis) const { return out_.axes[static_cast<size_t>(axis)].name; }
-  // Of the reduction, at the same place, as long as no axis is split.
-  const std::string& ReducedName(int axis) const { return reduced_.axes[static_cast<size_t>(axis)].name; }
-  int64_t Choose(std::string_view name, std::vector<int64_t> options, int64_t preferred);
-  // The nearest that is on offer.
-  int64_t ChooseNear(std::string_view name, const std::vector<int64_t>& options, int64_t preferred);
-  bool VariesAlongColumns(const ir::Load& load) const;
-  absl::Status Do(const schedule::Schedule& steps);
-  // Whether all of them could be done now.
-  bool CanDo(const schedule::Schedule& steps) const;
-  static std::vector<int64_t> Powers(int64_t most);
-  // What a group may have: a share of what a unit has; with instructions all, since few groups keep it busy.
-  int64_t SharedBytes() const;
-
-  // lane_tile.cc: what is tiled, and how
-  // The last axis lies along vectors.
-  void FindVectorAxis();
-  // The other axes of the tile give reuse: an operand that varies with the vector axis does not vary with them. At most
-  // two, the longest first; -1 where there are fewer.
-  std::vector<std::pair<int, int>> RowAxes() const;
-  // The longest axis of the whole reduction is taken in steps, outside; what is left of it is innermost inside.
-  void FindStepAxis();
-  // What a group reads of the load for one step, with so many rows.
-  double StepBytes(const ir::Load& load, int64_t rows, int64_t more_rows) const;
-  // The same with the tile that is chosen.
-  double StepBytes(const ir::Load& load) const;
-  // Where lanes are loops, or no operand serves a whole row of lanes, nothing but a small tile is known to be good.
-  std::optional<LaneWork> Work() const;
-  // The best shape for each pair of axes, and its cycles: with the instruction, or without.
-  struct Shapes {
-    std::vector<LaneShape> shapes;
-    std::vector<double> cycles;
-    int64_t best() const { return std::ranges::min_element(cycles) - cycles.begin(); }
-    double least() const { return *std::ranges::min_element(cycles); }
-  };
-  Shapes ShapesWith(std::optional<ir::TensorInstruction> instruction, int64_t sharing = 1);
-  // Whether an instruction is used, the axes of the tile, and the shape that is preferred with these.
-  void ChooseShape();
-  // Where too few groups would have all of the reduction to walk, each walks a part of it, and a launch of its own
-  // takes the partial results together. Whether it is so.
-  absl::StatusOr<bool> ReduceInParts();
-  int64_t HintedSize(int axis, int64_t otherwise) const;
-  absl::Status ChooseTile();
-  // As long as lanes wait seldom, and as three buffers are there without asking for memory.
-  void ChooseStep();
-  // A constant that varies along the vector axis, but not fastest, is laid out anew so that it does.
-  absl::Status PackConstants();
-
-  // lane_tile_staging.cc: which operands go through shared memory: padding is computed there, anything else copied
-  absl::Status StageOperands();
-  // Of the loads, those which should be staged or must; room_ becomes what these leave.
-  std::vector<bool> FindStaged(const std::vector<ir::Load>& loads);
-  bool PaysToStage(const ir::Load& load) const;
-  // Dimensions of a row of the load's copy: from the steps on, where an instruction wants these side by side.
-  int64_t RowDims(const ir::Load& load) const;
-  // What the load's copy takes of shared memory, with so many elements behind each row.
-  int64_t CopyBytes(const ir::Load& load, int64_t pad) const;
-  // Whether a part of an instruction would read the load beyond an end: not of shared memory, where there is something.
-  bool RunsOver(const ir::Load& load) const;
-  // Elements behind each row of the load's copy, as far as there is room: lanes that load together find other banks.
-  int64_t ChoosePad(const std::string& name, const ir::Load& load);
-
-  // lane_tile_loops.cc: the loops of it
-  absl::Status TileOutput();
-  // Elements that a lane loads and stores at once.
-  int64_t Vector() const;
-  // A lane's tile is every so many elements of a group's, `together` of them side by side, so that what lanes load at
-  // the same time lies side by side, and not in the same banks of shared memory.
-  absl::Status TileInStripes(int axis, int64_t lanes, int64_t tile, int64_t together, std::vector<std::string>* groups,
-                             std::vector<std::string>* lane_loops, std::vector<std::string>* inner);
-  static ir::LoopKind VectorKind(int64_t width);
-  absl::Status TileAxis(const std::string& axis, int64_t lanes, int64_t tile, std::vector<std::string>* groups,
-                        std::vector<std::string>* lane_loops, std::vector<std::string>* inner);
-  // The loop of the reduction over a lane's tile of the axis, or over the stripes of it; `inside` one of these.
-  std::string TileLoop(int axis, bool inside) const;
-  absl::Status TileReduction();
-  int64_t ChooseUnrolled();
-  // All lanes fill what goes through shared memory, neighbours taking neighbouring vectors; by copies ahead of time
-  // where the target has them and that is chosen.
-  absl::Status FillShared();
-  // How many buffers the copies have that go on while lanes compute; 0: no such copies.
-  int64_t ChooseBuffers();
-  std::vector<int64_t> Widths(const std::string& name) const;
-  // How many elements one copy may have, ascending; none if the stage is no plain copy.
-  std::vector<int64_t> CopyCounts(const std::string& name, int64_t buffers) const;
-  schedule::Schedule FillSteps(const std::string& name, int64_t width, bool copy) const;
-  // By copies of groups; nothing where it cannot be.
-  schedule::Schedule FillTogether(const std::string& name) const;
-
-  // lane_tile_instruction.cc: what is different with a tensor instruction
-  // Whether an instruction reads shared memory itself.
-  bool HasBlocks() const { return instruction_.has_value() && ir::EntryOf(*instruction_).blocks; }
-  // Which instruction is used, if one is; `shapes`, which are without, become those with it.
-  void ChooseInstruction(Shapes* shapes);
-  // How many groups along the rows share the copies of columns, which they all read; `shapes` become those with that.
-  void ChooseSharing(Shapes* shapes);
-  // As ChooseTile, of what lanes can have that run an instruction together.
-  absl::Status ChooseInstructionTile();
-  // The steps of an instruction lie side by side in whatever is fixed, where it wants them to.
-  absl::Status PackSteps();
-  // Chunks of steps lie side by side, one of every row after the other; of what varies along the columns, all that a
-  // group reads of one step after the other. What the instruction cuts off is rounded before: constants before the
-  // kernel runs, else once it is staged.
-  absl::Status PackChunks();
-  // How the load's buffer is laid out: chunks of so many steps (0: none) of its rows or columns, which its own tile of
-  // a group has one after the other where it is `tiled`. `chunks` becomes the dimension that counts them.
-  std::vector<schedule::PackDim> ChunkDims(const ir::Load& load, int steps, int64_t chunk, bool tiled,
-                                           size_t* chunks) const;
-  // From the dimension of its rows, or columns, to the last: behind it there is one element of each, and a chunk.
-  int64_t ChunkRowDims(const ir::Load& load, const std::vector<schedule::PackDim>& dims) const;
-  // What ChoosePad offers, ascending, and prefers.
-  std::pair<std::vector<int64_t>, int64_t> InstructionPads(const ir::Load& load) const;
-  // Whether the steps of an input lie apart which an instruction reads itself: a launch before lays them side by side.
-  bool IsLaidOutBefore(const ir::Load& load, const ir::TensorInstructionEntry& entry) const;
-  // Puts what the instruction reads itself into shared memory.
-  absl::Status StageBlocks(const std::string& name);
-  // The loops over lanes (second axis, rows, columns) so that those which run an instruction together come last: four
-  // along the columns, eight along the rows.
-  absl::Status GatherWarps(std::vector<std::string>* lanes);
-  // Rows of a group are blocks of eight: two after one another of each warp, and as often again as lanes have pairs.
-  absl::Status TileInBlocks(std::vector<std::string>* groups, std::vector<std::string>* lanes,
-                            std::vector<std::string>* inner);
-  // As TileReduction, with the instruction innermost: two rows, two columns that lie side by side, and its steps.
-  absl::Status TileInstruction();
-
-  Sketch& sketch_;
-  const std::string reader_, stage_, prefix_;
-  const ir::Stage out_, reduced_;  // before anything is done
-  const std::optional<Given> given_;
-  std::optional<ir::TensorInstruction> instruction_;
-  int64_t axes_ = 0, step_place_ = 0;         // which of RowAxes; where step_axis_ is among those summed over
-  LaneShape shape_;                           // what is preferred
-  int vector_ = -1, row_ = -1, second_ = -1;  // axes of the output
-  int64_t width_ = 1, rows_ = 1, more_rows_ = 1, lanes_x_ = 1, lanes_y_ = 1, lanes_z_ = 1, step_ = 1;
-  int64_t steps_ = 1;   // of the axis that is taken in steps
-  int64_t window_ = 1;  // steps of the reduction inside one step of that axis
-  std::string step_axis_;
-  int64_t sharing_ = 1;  // groups that share copies of columns
-  int64_t room_ = 0;     // bytes of shared memory that pads may have
-  std::vector<std::string> inner_reduce_, shared_;
-  std::string columns_;                // of shared_: what varies along the columns
-  std::vector<std::string> swizzled_;  // of shared_: rows of 128 bytes, which the instruction reads
-  // Of shared_: their rows are loops around their chunks, which are that loop before; dimensions that are a row.
-  std::map<std::string, std::pair<size_t, int64_t>> rows_first_;
-  std::map<std::string, std::string> rounded_;  // of shared_: what they round
+// What a lane tile is asked for.
+struct LaneTileRequest {
+  std::string reader;  // the stage that reads the sums in place; its loops become those of the tile
+  std::string stage;   // the sum of products
+  std::string prefix;  // of the names of the decisions
 };
+
+// A stage that a group keeps in shared memory for some steps of the reduction.
+struct SharedStage {
+  std::string stage;
+  std::string copy_of;        // the buffer of which the stage is a new copy; empty: the stage is there already
+  std::string rounds;         // the shared stage whose values this one rounds; empty: none
+  bool group_copies = false;  // copies of a whole group may fill it
+  ir::Scope scope = ir::Scope::kShared;
+  int64_t pad = 0;       // elements behind each row, so that lanes that load together find other banks
+  int64_t row_dims = 1;  // the last so many dimensions are a row
+  // The loop that counts chunks of a row, by place, if the chunks lie outside the rows: lanes then fill one row's
+  // chunks after the other. nullopt: the loops stay in order.
+  std::optional<size_t> chunk_loop;
+  schedule::Schedule fill;  // how the lanes fill it
+};
+
+// Everything that is decided about a tile, and what follows from it.
+struct LaneTilePlan {
+  std::string reader, stage;
+  int64_t parts = 1;         // of the reduction, each walked by other groups; a launch of its own adds them up
+  int64_t part_steps = 1;    // steps of `parts_axis` in a part
+  std::string parts_axis;    // the axis of `stage` that is divided
+  schedule::Schedule total;  // how the launch that adds up the parts is scheduled; empty with one part
+
+  // The stages of the tile: reader and stage, or those of the partial sums.
+  std::string tile_reader, tile_stage;
+  // Places among the axes of tile_reader; -1: there is no such axis. Columns lie along the vector axis.
+  int vector_axis = -1, row_axis = -1, second_axis = -1;
+  LaneShape shape;                                   // of `shape`, `parts` and `staged` are what the cost model prefers
+  std::optional<ir::TensorInstruction> instruction;  // which lanes run together; nullopt: scalar code
+  int64_t sharing = 1;                               // groups along the rows that share the copies of columns
+
+  std::string step_axis;                 // the axis of the reduction that is walked in steps
+  int64_t step = 1;                      // iterations of it for which operands are brought to shared memory at once
+  std::vector<std::string> window_axes;  // the other axes of the reduction
+  schedule::Schedule layout;             // lays operands out anew, so that lanes load them as they want
+  std::vector<SharedStage> shared;       // in the order of the loads
+  bool striped = false;                  // a lane's elements lie a group's width apart
+  int64_t unrolled = 1;                  // iterations of a step that are written out; 1: none
+  int64_t buffers = 0;                   // of shared memory, for copies that run while lanes compute; 0: no such copies
+  bool pipelined = false;                // whether some stage is filled by such copies
+  bool overlaps_instructions = false;    // with `pipelined`: an instruction may run while the next step's copies start
+
+  // Whether the instruction reads shared memory itself.
+  bool has_blocks() const { return instruction.has_value() && ir::EntryOf(*instruction).blocks; }
+};
+// One line, for logs and tests.
+std::string Print(const LaneTilePlan& plan);
+
+// Asks the chooser for all decisions. The state is not changed. Nothing to do (nullopt) if every axis has one element.
+// FailedPrecondition if the decisions lead to an illegal step, or to lanes that cannot run the instruction.
+absl::StatusOr<std::optional<LaneTilePlan>> ChooseLaneTile(const schedule::State& state, const target::Target& target,
+                                                           Chooser& chooser, const LaneTileRequest& request);
+
+// Takes the steps of a plan that was made for the sketch's state.
+absl::Status Apply(const LaneTilePlan& plan, Sketch& sketch);
+
+// Chooses and applies.
+absl::Status ScheduleLaneTile(Sketch& sketch, const std::string& reader, const std::string& stage,
+                              const std::string& prefix);
+
+// The parts of Apply, in order. ChooseLaneTile tries them on a copy of the state, since later decisions rest on what
+// earlier ones lead to.
+struct TileStages {
+  std::string reader, stage;
+};
+// Takes the reduction apart.
+absl::StatusOr<TileStages> ApplyParts(const LaneTilePlan& plan, Sketch& sketch);
+// Brings an operand of `stage` into shared memory. Returns the name of the stage that is there.
+absl::StatusOr<std::string> ApplyShared(const SharedStage& shared, const std::string& stage, Sketch& sketch);
+// The loops of the output and of the reduction. Returns the loop over steps.
+absl::StatusOr<std::string> ApplyLoops(const LaneTilePlan& plan, Sketch& sketch);
+
+// Elements that a lane of the tile loads and stores at once.
+int64_t VectorElements(const LaneTilePlan& plan, const target::Target& target);
+
+// Whether a lane tile of the sum of products has rows that use again what columns load, and a result for each of the
+// lanes that run in step.
+bool FillsLaneTile(const ir::Stage& stage, const target::Target& target);
 
 }  // namespace hone::space
 

@@ -6,11 +6,15 @@
 // points, and 128 for what was recoded) is taken out of the sum. The operand whose rows go along vectors is packed in
 // tiles with several steps of the reduction side by side, as the instruction reads them; the other must have these
 // steps side by side too, or gets a copy that has. All of it is exact.
+#include "compiler/space/templates/tensor_tile.h"
+
 #include <algorithm>
 #include <optional>
 
 #include "base/status.h"
 #include "compiler/space/sketch.h"
+#include "compiler/space/sketch/analysis.h"
+#include "compiler/space/sketch/operands.h"
 
 namespace hone::space {
 namespace {
@@ -18,7 +22,8 @@ namespace {
 constexpr int64_t kFewSums = 64;     // that one thread makes sooner than several
 constexpr int64_t kFewestSteps = 3;  // of the reduction, below which an instruction would mostly add zeros
 
-// The load behind casts and offsets; null if the factor is more than that.
+// The 8-bit load that the factor casts to i32, less an offset that is the same all along the reduction; null if the
+// factor has another form.
 const ir::Load* NumberOf(const ir::Expr& e, const std::vector<ir::Axis>& reduced) {
   const auto varies = [&](const ir::Expr& x) {
     return std::any_of(reduced.begin(), reduced.end(), [&](const ir::Axis& a) { return ir::UsesVar(x, a.name); });
@@ -48,8 +53,8 @@ int DimOf(const ir::Load& load, const std::string& axis) {
   return -1;
 }
 
-// A sum of products of 8-bit integers: a stands still along the vectors, b is read as vectors; k is the axis of which
-// an instruction takes several steps.
+// A sum of products of 8-bit integers. a is the same for all elements of a vector, b is read as vectors. k is the axis
+// of the reduction of which an instruction takes several steps.
 struct ByteProduct {
   ir::Load a, b;
   std::string k;
@@ -80,7 +85,7 @@ std::optional<ByteProduct> AsByteProduct(const ir::Stage& s) {
   return k == nullptr ? std::nullopt : std::optional(ByteProduct{*a, *b, k->name});
 }
 
-// The instructions whose rows are no longer than the stage's, the dearest operand to recode last.
+// The instructions whose rows are no longer than the stage's. Those whose operands are cheapest to recode come first.
 std::vector<ir::TensorInstruction> InstructionsFor(const ir::Stage& s, const ByteProduct& product,
                                                    const target::Target& target, bool fixed_a, bool fixed_b) {
   std::vector<std::pair<int, ir::TensorInstruction>> found;
@@ -137,8 +142,8 @@ class TensorTile {
  private:
   absl::Status RecodeOperand(const ir::Buffer& buffer, ir::DType wanted) {
     if (buffer->dtype == wanted) return absl::OkStatus();
-    HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Recode{buffer->name, stage_}));
-    return TakeProducers(buffer->name + "o" + stage_);
+    HONE_ASSIGN_OR_RETURN(const std::string recoded, sketch_.Recode(buffer->name, stage_));
+    return TakeProducers(recoded);
   }
 
   // a with `steps` steps along k side by side, padded with zeros to whole groups of them. As it is where it has.
@@ -150,17 +155,16 @@ class TensorTile {
     const int dim = DimOf(a, k);
     const bool together = StrideOf(a, k, AxisRanges(s)) == 1 && a.buffer->shape[static_cast<size_t>(dim)] % steps == 0;
     if (together) return absl::OkStatus();
-    schedule::Pack pack{a.buffer->name, stage_, {}};
+    std::vector<schedule::PackDim> dims;
     for (int d = 0; d < static_cast<int>(a.indices.size()); ++d) {
-      pack.dims.push_back(d == dim ? schedule::PackDim{d, steps, false} : schedule::PackDim{d});
+      dims.push_back(d == dim ? schedule::PackDim{d, steps, false} : schedule::PackDim{d});
     }
-    pack.dims.push_back({dim, steps, true});
-    HONE_RETURN_IF_ERROR(sketch_.Do(pack));
-    return TakeProducers(a.buffer->name + "p" + stage_);
+    dims.push_back({dim, steps, true});
+    HONE_ASSIGN_OR_RETURN(const std::string packed, sketch_.Pack(a.buffer->name, stage_, std::move(dims)));
+    return TakeProducers(packed);
   }
 
-  // A copy does what element-wise stages did that nobody else reads: the border, the recoding. The copy itself is one
-  // more such stage, before the products.
+  // Inlines element-wise stages that only the copy reads, such as padding and recoding, into the copy.
   absl::Status TakeProducers(const std::string& copy) {
     if (sketch_.Get(copy).prepared) return absl::OkStatus();
     for (std::vector<std::string> own = OwnProducers(sketch_.state, sketch_.Get(copy).stage); !own.empty();
@@ -180,30 +184,30 @@ class TensorTile {
     const auto runs_along = [&](const ir::Axis& a) { return StrideOf(load, a.name, AxisRanges(s)) == 1; };
     const auto axis = std::find_if(s.reduce_axes.begin(), s.reduce_axes.end(),
                                    [&](const ir::Axis& a) { return a.extent >= 2 * width && runs_along(a); });
+    std::string partials;  // the stage of partial sums; empty: the sums are made in one go
     if (axis != s.reduce_axes.end()) {
-      HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Rfactor{sums, axis->name, width, true}));
+      HONE_ASSIGN_OR_RETURN(const Partials made, sketch_.Rfactor({sums, axis->name, width, true}));
+      partials = made.stage;
     } else if (runs_along(s.axes.back()) && s.axes.back().extent >= width) {
       return SumColumns(s, width);
     }
-    std::string loop;  // over all results
-    for (const ir::Axis& a : s.axes) {
-      if (!loop.empty()) HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Fuse{loop, a.name}));
-      loop += (loop.empty() ? "" : "_") + a.name;
-    }
-    if (axis != s.reduce_axes.end()) HONE_RETURN_IF_ERROR(VectorizePart(sums + "f", loop));
+    std::vector<std::string> results;
+    for (const ir::Axis& a : s.axes) results.push_back(a.name);
+    HONE_ASSIGN_OR_RETURN(const std::string loop, sketch_.FuseAll(results));
+    if (!partials.empty()) HONE_RETURN_IF_ERROR(VectorizePart(partials, loop));
     return Parallelize(s, loop);
   }
 
   // A vector of results at a time, through all that is reduced.
   absl::Status SumColumns(const ir::Stage& s, int64_t lanes) {
     const std::string& column = s.axes.back().name;
-    HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Split{column, lanes, schedule::Tail::kMask}));
-    schedule::Reorder order{{column + "o"}};
+    HONE_ASSIGN_OR_RETURN(const SplitLoops vectors, sketch_.Split(column, lanes, schedule::Tail::kMask));
+    schedule::Reorder order{{vectors.outer}};
     for (const ir::Axis& a : s.reduce_axes) order.loops.push_back(a.name);
-    order.loops.push_back(column + "i");
+    order.loops.push_back(vectors.inner);
     HONE_RETURN_IF_ERROR(sketch_.Do(order));
-    HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Annotate{column + "i", ir::LoopKind::kVectorized}));
-    return Parallelize(s, column + "o");
+    HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Annotate{vectors.inner, ir::LoopKind::kVectorized}));
+    return Parallelize(s, vectors.outer);
   }
 
   absl::Status Parallelize(const ir::Stage& s, const std::string& loop) {

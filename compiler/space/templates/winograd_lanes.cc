@@ -7,7 +7,9 @@
 #include <algorithm>
 
 #include "base/status.h"
+#include "compiler/space/sketch.h"
 #include "compiler/space/sketch/lanes.h"
+#include "compiler/space/templates/lane_tile.h"
 #include "compiler/space/templates/winograd.h"
 
 namespace hone::space {
@@ -15,7 +17,6 @@ namespace {
 
 using schedule::Annotate;
 using schedule::Convolution;
-using schedule::Split;
 using schedule::Tail;
 
 constexpr int64_t kPreferredLanes = 128;
@@ -60,8 +61,9 @@ class WinogradLanes {
     HONE_ASSIGN_OR_RETURN(size_, StartWinograd(sketch_, out_, stage_, prefix_, BestSize(conv_, sketch_.target)));
     HONE_RETURN_IF_ERROR(Output());
     HONE_RETURN_IF_ERROR(Input());
-    HONE_RETURN_IF_ERROR(sketch_.Do(schedule::CacheWrite{stage_ + "m"}));
-    return ScheduleLaneTile(sketch_, stage_ + "m", stage_ + "mc", prefix_);
+    const std::string products = ProductsOf(stage_);
+    HONE_ASSIGN_OR_RETURN(const std::string sums, sketch_.CacheWrite(products));
+    return ScheduleLaneTile(sketch_, products, sums, prefix_);
   }
 
  private:
@@ -73,9 +75,9 @@ class WinogradLanes {
     for (const ir::Axis& axis : conv_.batch) around.push_back(Axis(out_, PlaceOf(whole_, axis)));
     for (const ir::Axis& axis : conv_.out) {
       const std::string name = Axis(out_, PlaceOf(whole_, axis));
-      HONE_RETURN_IF_ERROR(sketch_.Do(Split{name, size_, Tail::kMask}));
-      around.push_back(name + "o");
-      inside.push_back(name + "i");
+      HONE_ASSIGN_OR_RETURN(const SplitLoops tile, sketch_.Split(name, size_, Tail::kMask));
+      around.push_back(tile.outer);
+      inside.push_back(tile.inner);
     }
     around.push_back(Axis(out_, PlaceOf(whole_, conv_.filter)));
     HONE_ASSIGN_OR_RETURN(const std::string lane, Spread("out_lanes", around, inside));
@@ -100,13 +102,13 @@ class WinogradLanes {
     order.loops.insert(order.loops.end(), inside.begin(), inside.end());
     HONE_RETURN_IF_ERROR(sketch_.Do(order));
     for (const std::string& loop : inside) HONE_RETURN_IF_ERROR(sketch_.Do(Annotate{loop, ir::LoopKind::kUnrolled}));
-    HONE_ASSIGN_OR_RETURN(const std::string all, FuseAll(sketch_, around));
+    HONE_ASSIGN_OR_RETURN(const std::string all, sketch_.FuseAll(around));
     const int64_t lanes = ChooseLanes(sketch_, prefix_ + decision, {std::begin(kLanes), std::end(kLanes)},
                                       kPreferredLanes, sketch_.target.hierarchy.max_lanes);
-    HONE_RETURN_IF_ERROR(sketch_.Do(Split{all, lanes, Tail::kMask}));
-    HONE_RETURN_IF_ERROR(sketch_.Do(Annotate{all + "o", ir::LoopKind::kGroup}));
-    HONE_RETURN_IF_ERROR(sketch_.Do(Annotate{all + "i", ir::LoopKind::kLane}));
-    return all + "i";
+    HONE_ASSIGN_OR_RETURN(const SplitLoops split, sketch_.Split(all, lanes, Tail::kMask));
+    HONE_RETURN_IF_ERROR(sketch_.Do(Annotate{split.outer, ir::LoopKind::kGroup}));
+    HONE_RETURN_IF_ERROR(sketch_.Do(Annotate{split.inner, ir::LoopKind::kLane}));
+    return split.inner;
   }
 
   // All of the two middle axes of the stage, in a lane's registers.

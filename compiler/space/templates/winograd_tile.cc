@@ -10,6 +10,10 @@
 #include <cmath>
 
 #include "base/status.h"
+#include "compiler/space/sketch.h"
+#include "compiler/space/sketch/analysis.h"
+#include "compiler/space/sketch/operands.h"
+#include "compiler/space/templates/register_tile.h"
 #include "compiler/space/templates/winograd.h"
 
 namespace hone::space {
@@ -17,7 +21,6 @@ namespace {
 
 using schedule::Annotate;
 using schedule::Convolution;
-using schedule::Split;
 using schedule::Tail;
 
 // The most tiles of a block that is taken through all stages at once; 0: there is no memory for one.
@@ -123,52 +126,51 @@ class WinogradTile {
   absl::Status Output() {
     std::vector<std::string> around;
     for (const size_t d : batch_) around.push_back(Axis(out_, d));
-    std::vector<std::string> loops = around;
+    std::vector<std::string> inside;  // loops over the outputs of one tile
     for (size_t i = 0; i < 2; ++i) {
-      const std::string axis = Axis(out_, plane_[i]);
-      HONE_RETURN_IF_ERROR(sketch_.Do(Split{axis, size_, Tail::kMask}));
-      around.push_back(axis + "o");
-      loops.push_back(axis + "o");
+      HONE_ASSIGN_OR_RETURN(const SplitLoops tile, sketch_.Split(Axis(out_, plane_[i]), size_, Tail::kMask));
+      around.push_back(tile.outer);
+      inside.push_back(tile.inner);
     }
-    const std::string filter = Axis(out_, filter_);
     const int64_t width = WidthFor(conv_.filter.extent);
-    HONE_RETURN_IF_ERROR(sketch_.Do(Split{filter, width, TailOf(conv_.filter.extent, width)}));
-    loops.push_back(filter + "o");
-    for (size_t i = 0; i < 2; ++i) loops.push_back(Axis(out_, plane_[i]) + "i");
-    loops.push_back(filter + "i");
+    HONE_ASSIGN_OR_RETURN(const SplitLoops filter,
+                          sketch_.Split(Axis(out_, filter_), width, TailOf(conv_.filter.extent, width)));
+    std::vector<std::string> loops = around;
+    loops.push_back(filter.outer);
+    loops.insert(loops.end(), inside.begin(), inside.end());
+    loops.push_back(filter.inner);
     HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Reorder{loops}));
-    for (size_t i = 0; i < 2; ++i) {
-      HONE_RETURN_IF_ERROR(sketch_.Do(Annotate{Axis(out_, plane_[i]) + "i", ir::LoopKind::kUnrolled}));
-    }
-    HONE_RETURN_IF_ERROR(Vectorize(filter + "i", width));
-    HONE_ASSIGN_OR_RETURN(const std::string tiles, FuseAll(sketch_, around));
+    for (const std::string& loop : inside) HONE_RETURN_IF_ERROR(sketch_.Do(Annotate{loop, ir::LoopKind::kUnrolled}));
+    HONE_RETURN_IF_ERROR(Vectorize(filter.inner, width));
+    HONE_ASSIGN_OR_RETURN(const std::string tiles, sketch_.FuseAll(around));
     if (block_tiles_ > 0) {
-      HONE_RETURN_IF_ERROR(ShareChunks(tiles, block_tiles_));
-      block_loop_ = tiles + "o";
+      HONE_ASSIGN_OR_RETURN(block_loop_, ShareChunks(tiles, block_tiles_));
     } else {
       HONE_RETURN_IF_ERROR(Share(tiles, "out_tiles"));
     }
-    HONE_RETURN_IF_ERROR(Transform(stage_ + "y", filter + "o"));
-    return Transform(stage_ + "q", filter + "o");
+    HONE_RETURN_IF_ERROR(Transform(stage_ + "y", filter.outer));
+    return Transform(stage_ + "q", filter.outer);
   }
 
   absl::Status Products() {
-    HONE_RETURN_IF_ERROR(sketch_.Do(schedule::CacheWrite{stage_ + "m"}));
-    if (block_tiles_ > 0) HONE_RETURN_IF_ERROR(sketch_.Do(schedule::ComputeAt{stage_ + "m", block_loop_}));
-    return ScheduleRegisterTile(sketch_, stage_ + "m", stage_ + "mc", prefix_);
+    const std::string products = ProductsOf(stage_);
+    HONE_ASSIGN_OR_RETURN(const std::string sums, sketch_.CacheWrite(products));
+    if (block_tiles_ > 0) HONE_RETURN_IF_ERROR(sketch_.Do(schedule::ComputeAt{products, block_loop_}));
+    return ScheduleRegisterTile(sketch_, products, sums, prefix_);
   }
 
   absl::Status Input() {
-    const std::string v = stage_ + "v", tile = Axis(v, 2), channel = Axis(v, 3);
+    const std::string v = stage_ + "v", tile = Axis(v, 2);
     if (block_tiles_ > 0) HONE_RETURN_IF_ERROR(sketch_.Do(schedule::ComputeAt{v, block_loop_}));
     const int64_t width = WidthFor(conv_.channel.extent);
-    HONE_RETURN_IF_ERROR(sketch_.Do(Split{channel, width, TailOf(conv_.channel.extent, width)}));
-    HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Reorder{{tile, channel + "o", Axis(v, 0), Axis(v, 1), channel + "i"}}));
+    HONE_ASSIGN_OR_RETURN(const SplitLoops channel,
+                          sketch_.Split(Axis(v, 3), width, TailOf(conv_.channel.extent, width)));
+    HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Reorder{{tile, channel.outer, Axis(v, 0), Axis(v, 1), channel.inner}}));
     for (size_t d = 0; d < 2; ++d) HONE_RETURN_IF_ERROR(sketch_.Do(Annotate{Axis(v, d), ir::LoopKind::kUnrolled}));
-    HONE_RETURN_IF_ERROR(Vectorize(channel + "i", width));
+    HONE_RETURN_IF_ERROR(Vectorize(channel.inner, width));
     if (block_tiles_ == 0) HONE_RETURN_IF_ERROR(Share(tile, "in_tiles"));
-    HONE_RETURN_IF_ERROR(Transform(stage_ + "r", channel + "o"));
-    return Transform(stage_ + "d", channel + "o");
+    HONE_RETURN_IF_ERROR(Transform(stage_ + "r", channel.outer));
+    return Transform(stage_ + "d", channel.outer);
   }
 
   // A stage of one tile: all of its two middle axes at once, for a vector of the last.
@@ -188,18 +190,20 @@ class WinogradTile {
   // The loop over tiles in chunks, which threads take.
   absl::Status Share(const std::string& loop, const std::string& decision) {
     if (sketch_.target.threads == 1) return absl::OkStatus();
-    size_t position = 0;
-    const int64_t extent = sketch_.state.FindLoop(loop, &position)->loops[position].max_extent;
+    const int64_t extent = sketch_.MaxExtent(loop);
     const int64_t chunks = 4 * sketch_.target.threads;
     const int64_t size =
         sketch_.chooser.Tile(prefix_ + decision, extent, extent, TaskSize(extent, chunks, sketch_.target.threads));
-    return ShareChunks(loop, size);
+    return ShareChunks(loop, size).status();
   }
 
-  absl::Status ShareChunks(const std::string& loop, int64_t size) {
-    HONE_RETURN_IF_ERROR(sketch_.Do(Split{loop, size, Tail::kShift}));
-    if (sketch_.target.threads == 1) return absl::OkStatus();
-    return sketch_.Do(Annotate{loop + "o", ir::LoopKind::kParallel});
+  // The loop over chunks.
+  absl::StatusOr<std::string> ShareChunks(const std::string& loop, int64_t size) {
+    HONE_ASSIGN_OR_RETURN(const SplitLoops chunks, sketch_.Split(loop, size, Tail::kShift));
+    if (sketch_.target.threads > 1) {
+      HONE_RETURN_IF_ERROR(sketch_.Do(Annotate{chunks.outer, ir::LoopKind::kParallel}));
+    }
+    return chunks.outer;
   }
 
   int64_t WidthFor(int64_t extent) const {

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The conditions in the table of spaces: for which workloads a space has something to do, and for which it should be
+// the default. Private to space.cc.
+#ifndef HONE_COMPILER_SPACE_CONDITIONS_H_
+#define HONE_COMPILER_SPACE_CONDITIONS_H_
+
+#include "compiler/ir/workload.h"
+#include "compiler/target/target.h"
+
+namespace hone::space {
+
+bool IsAny(const ir::Workload& workload, const target::Target& target);
+// A sum of products: what register tiles and lane tiles work on.
+bool HasProduct(const ir::Workload& workload, const target::Target& target);
+// A 3x3 convolution that can be computed from transformed tiles.
+bool HasWinograd(const ir::Workload& workload, const target::Target& target);
+bool HasAttention(const ir::Workload& workload, const target::Target& target);
+
+bool PrefersRegisterTiles(const ir::Workload& workload, const target::Target& target);
+bool PrefersWinograd(const ir::Workload& workload, const target::Target& target);
+bool PrefersLaneTiles(const ir::Workload& workload, const target::Target& target);
+bool PrefersWinogradLanes(const ir::Workload& workload, const target::Target& target);
+
+bool HasContraction(const ir::Workload& workload);
+
+}  // namespace hone::space
+
+#endif  // HONE_COMPILER_SPACE_CONDITIONS_H_

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a stage reads and computes, and how it lies in memory; how loops are shared among threads. Nothing here changes
+// a schedule.
+#ifndef HONE_COMPILER_SPACE_SKETCH_ANALYSIS_H_
+#define HONE_COMPILER_SPACE_SKETCH_ANALYSIS_H_
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "compiler/ir/simplify.h"
+#include "compiler/ir/workload.h"
+#include "compiler/schedule/apply.h"
+
+namespace hone::space {
+
+// Every stage that stays a stage of its own, producers first.
+std::vector<std::string> StagesOf(const schedule::State& state);
+// The stages that load from the buffer, and the number of loads in all stages.
+std::vector<std::string> Readers(const schedule::State& state, const ir::BufferNode* buffer);
+int CountLoads(const schedule::State& state, const ir::BufferNode* buffer);
+
+std::vector<ir::Load> LoadsOf(const ir::Stage& stage);
+std::vector<int64_t> ExtentsOf(const ir::Stage& stage);  // of its axes, without those of the reduction
+using schedule::AxisRanges;
+// How far apart in the row-major buffer, in elements, the load's elements for neighbouring values of `axis` are. 0: the
+// axis does not move the load. nullopt: the distance is not constant.
+std::optional<int64_t> StrideOf(const ir::Load& load, const std::string& axis, const ir::Ranges& ranges);
+// Whether the stage reads `buffer` only at its own axes, in order.
+bool ReadsInPlace(const ir::Stage& stage, const ir::Buffer& buffer);
+
+// How many leading axes all stages share: each load has the reader's own axis d as its index d.
+size_t CommonAxes(const schedule::State& state);
+// The bytes that the stage makes for one row, where rows are counted by its first `common` axes.
+int64_t RowBytes(const ir::Stage& stage, size_t common);
+
+// Whether it is a sum of products of two things that are loaded.
+bool IsContraction(const ir::Stage& stage);
+// Whether a reduction slides a window: an index is moved by one of its axes and by one that it reduces.
+bool HasWindow(const ir::Stage& stage);
+int CountNodes(const ir::Expr& e);
+bool HasCall(const ir::Expr& e);
+
+// A last tile that overlaps the one before needs no condition. Only what is shorter than one tile must be masked.
+inline schedule::Tail TailOf(int64_t extent, int64_t tile) {
+  return extent >= tile ? schedule::Tail::kShift : schedule::Tail::kMask;
+}
+// The least power of two that is not below n.
+int64_t PowerOfTwo(int64_t n);
+
+// How many of `extent` iterations a task has, if threads take about `tasks` of them. The last task starts earlier, so
+// it repeats what the one before does, perhaps at the same time: two threads then write the same lines, which may take
+// three times as long. There are fewer tasks if that leaves the slowest thread clearly less to do.
+int64_t TaskSize(int64_t extent, int64_t tasks, int64_t threads);
+// The numbers of tasks that a loop may be split into: `counts`, and a few for each thread.
+std::vector<int64_t> TaskCounts(std::set<int64_t> counts, int64_t threads);
+// The iterations of the busiest thread, if `batch` loops of `extent` are split into tasks of `size`.
+int64_t MostOfAThread(int64_t extent, int64_t size, int64_t batch, int64_t threads);
+inline constexpr double kClearly = 1.05;  // another size is worth it if the work shrinks by this factor
+
+}  // namespace hone::space
+
+#endif  // HONE_COMPILER_SPACE_SKETCH_ANALYSIS_H_

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rule for softmax, normalizations and their like on CPUs.
+#ifndef HONE_COMPILER_SPACE_SKETCH_ROWS_H_
+#define HONE_COMPILER_SPACE_SKETCH_ROWS_H_
+
+#include <string>
+
+#include "compiler/space/sketch.h"
+
+namespace hone::space {
+
+// Everything about one row is computed inside one loop. False, and nothing done, if the workload is of another kind.
+absl::StatusOr<bool> ScheduleRows(Sketch& sketch);
+// The loops of a stage inside a row: the last axis becomes vectors, unless it is one of the first `common` axes, which
+// count rows.
+absl::Status VectorizeLast(Sketch& sketch, const std::string& stage, size_t common);
+
+}  // namespace hone::space
+
+#endif  // HONE_COMPILER_SPACE_SKETCH_ROWS_H_

@@ -1,0 +1,575 @@
+// SPDX-License-Identifier: Apache-2.0
+// All decisions of a register tile. Nothing here changes the state that is scheduled.
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "base/status.h"
+#include "compiler/space/sketch.h"
+#include "compiler/space/sketch/analysis.h"
+#include "compiler/space/sketch/elementwise.h"
+#include "compiler/space/sketch/operands.h"
+#include "compiler/space/templates/register_tile.h"
+#include "compiler/space/templates/tensor_tile.h"
+
+namespace hone::space {
+namespace {
+
+constexpr double kSerialFlops = 100e3;    // at most, threads cost more than they gain
+constexpr int64_t kUnrolledOpsMax = 256;  // vector operations of one tile's code
+constexpr int64_t kWindowStepsMax = 25;   // steps of a reduction that may be written out whole
+constexpr int64_t kSmallWindowSteps = 9;  // steps of one that is written out by default
+constexpr int64_t kUnrolledAxisMax = 7;   // iterations of an innermost axis that is written out whole
+constexpr int64_t kCopiesMax = 2;         // of padded data, so that it stays near; beyond, one copy for all is cheaper
+constexpr double kUnevenMax = 1.2;        // the slowest thread's work, relative to an equal share
+constexpr int64_t kBlockTilesMax = 16;    // with the rows outside, so that tasks are not too long
+constexpr int64_t kSumsBlockRowsMin = 7;  // a block that computes sums shares what windows read with its neighbours
+constexpr int64_t kPaddingNodesMax = 48;  // nodes of an expression that is computed wherever it is read
+constexpr int64_t kTasksPerThread = 4;
+// The values of the decision "pad": padding is computed before all tiles, for each block of rows, or where it is read.
+enum Place : int64_t { kBefore = 0, kInBlock = 1, kWhereRead = 2 };
+
+// The facts that the choices rest on, all of the state before any step of the tile.
+struct Problem {
+  const schedule::State& state;
+  const target::Target& target;
+  Chooser& chooser;
+  const RegisterTileRequest& request;
+  ir::Stage out, reduction;
+  ir::Ranges ranges;             // of the reduction's axes
+  bool nested = false;           // the reader is computed inside a loop of another stage
+  std::vector<int64_t> extents;  // of the reader's loops; where it is nested, of the part that one iteration computes
+  int vector_axis = -1, row_axis = -1, plane_axis = -1;
+  int64_t steps = 1;                      // of the reduction
+  std::vector<std::string> reduce_order;  // axes of the reduction, outermost first
+  std::vector<std::string> producers;     // stages that only the reduction reads, and that the tile must place
+  bool packs = false;                     // whether some operand is packed
+
+  int64_t Extent(int axis) const { return axis < 0 ? 1 : extents[static_cast<size_t>(axis)]; }
+  const std::string& ReducedName(int axis) const { return reduction.axes[static_cast<size_t>(axis)].name; }
+  int64_t Batch() const {
+    return ir::NumElements(*out.buffer) / (Extent(vector_axis) * Extent(row_axis) * Extent(plane_axis));
+  }
+  int64_t VectorWidth() const { return target.VectorWidth(std::max(4, ir::SizeOf(reduction.buffer->dtype))); }
+  int64_t Choose(std::string_view name, std::vector<int64_t> options, int64_t preferred) const {
+    return chooser.OneOf(request.prefix + std::string(name), std::move(options), preferred);
+  }
+  int64_t ChooseSize(std::string_view name, int64_t extent, int64_t limit, int64_t preferred) const {
+    return chooser.Tile(request.prefix + std::string(name), extent, limit, preferred);
+  }
+  int64_t HintedSize(int axis, int64_t otherwise) const {
+    return axis < 0 ? otherwise : chooser.Hinted(ExtentsOf(out), static_cast<size_t>(axis), otherwise);
+  }
+};
+
+int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+bool Contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+int64_t StepsOf(const ir::Stage& reduction) {
+  int64_t steps = 1;
+  for (const ir::Axis& axis : reduction.reduce_axes) steps *= axis.extent;
+  return steps;
+}
+
+// Whether the operand that is read as vectors is the same all along axis d: another row then costs broadcasts, but no
+// loads of vectors.
+bool ReusesVectors(const ir::Stage& s, int vector, int d) {
+  const ir::Ranges ranges = AxisRanges(s);
+  return std::ranges::none_of(LoadsOf(s), [&](const ir::Load& load) {
+    return StrideOf(load, s.axes[static_cast<size_t>(vector)].name, ranges) != 0 &&
+           StrideOf(load, s.axes[static_cast<size_t>(d)].name, ranges) != 0;
+  });
+}
+
+// The parts of the axes in the tile. Axes of one element have none.
+void FindAxes(Problem* p) {
+  const ir::Stage& s = p->reduction;
+  std::vector<int> reusing, others;  // innermost first
+  for (int d = static_cast<int>(s.axes.size()) - 1; d >= 0; --d) {
+    if (s.axes[static_cast<size_t>(d)].extent == 1) continue;
+    if (p->vector_axis < 0) {
+      p->vector_axis = d;
+    } else {
+      (ReusesVectors(s, p->vector_axis, d) ? reusing : others).push_back(d);
+    }
+  }
+  reusing.insert(reusing.end(), others.begin(), others.end());
+  if (!reusing.empty()) p->row_axis = reusing[0];
+  if (reusing.size() > 1) p->plane_axis = reusing[1];
+}
+
+// The axes of the reduction, outermost first; the steps of an instruction are innermost.
+std::vector<std::string> OrderReduction(const Problem& p, const ir::Stage& reduction) {
+  std::vector<std::string> order = ReductionOrder(reduction, p.ReducedName(p.vector_axis));
+  if (!p.request.use.has_value()) return order;
+  std::erase(order, p.request.use->k);
+  order.push_back(p.request.use->k);
+  return order;
+}
+
+// Operands that vary along the vector axis but do not lie along it, or are constant: one step of the reduction reads
+// the vectors of their copies side by side.
+std::vector<PackedCopy> FindPacked(const Problem& p, const ir::Stage& reduction, int64_t columns) {
+  const ir::Ranges ranges = AxisRanges(reduction);
+  const std::string& vector = p.ReducedName(p.vector_axis);
+  const std::optional<TensorUse>& use = p.request.use;
+  std::vector<PackedCopy> copies;
+  for (const ir::Load& load : LoadsOf(reduction)) {
+    const auto stride = StrideOf(load, vector, ranges);
+    const bool as_it_is = stride == 1 && !use.has_value() && !schedule::IsFixed(p.state, load.buffer.get());
+    if (!stride.has_value() || *stride == 0 || as_it_is) continue;
+    const std::string& source = load.buffer->name;
+    auto dims = PackedOrder(load, vector, columns, p.reduce_order);
+    if (use.has_value()) {
+      // As many steps as an instruction takes lie side by side at every position of a tile.
+      const int64_t together = ir::EntryOf(use->instruction).k;
+      schedule::PackDim& k = dims[dims.size() - 2];
+      k.factor = together;
+      dims.push_back({k.dim, together, true});
+    }
+    const bool twice = std::ranges::find(copies, source, &PackedCopy::source) != copies.end();
+    if (!dims.empty() && !twice) copies.push_back({source, std::move(dims), {}});
+  }
+  return copies;
+}
+
+// Whether padding may be computed where it is read: by a small window of vectors that is written out. Each vector then
+// checks the borders once, mostly when code is generated, and nothing is copied.
+bool MayPadWhereRead(const Problem& p) {
+  if (p.request.use.has_value() || p.producers.empty() || p.steps > kWindowStepsMax) return false;
+  return std::ranges::all_of(LoadsOf(p.reduction), [&](const ir::Load& load) {
+    if (!Contains(p.producers, load.buffer->name)) return true;
+    const ir::Expr& value = p.state.FindNest(load.buffer->name)->stage.value;
+    const bool along_vectors = StrideOf(load, p.ReducedName(p.vector_axis), p.ranges) != 0;
+    return along_vectors && !HasCall(value) && CountNodes(value) <= kPaddingNodesMax;
+  });
+}
+
+// Whether that is preferred. A larger window leaves too few rows for one tile's code. If the last vector runs over the
+// axis, every load is masked already.
+bool PadsWhereRead(const Problem& p) {
+  return p.steps <= kSmallWindowSteps && p.Extent(p.vector_axis) % p.VectorWidth() == 0 && MayPadWhereRead(p);
+}
+
+Problem FindProblem(const schedule::State& state, const target::Target& target, Chooser& chooser,
+                    const RegisterTileRequest& request) {
+  const schedule::Nest& reader = *state.FindNest(request.reader);
+  Problem p{state, target, chooser, request, reader.stage, state.FindNest(request.stage)->stage};
+  p.ranges = AxisRanges(p.reduction);
+  p.nested = !reader.AtRoot();
+  for (const schedule::Loop& loop : reader.loops) p.extents.push_back(loop.max_extent);
+  p.steps = StepsOf(p.reduction);
+  FindAxes(&p);
+  if (p.vector_axis < 0) return p;
+  p.reduce_order = OrderReduction(p, p.reduction);
+  p.packs = !FindPacked(p, p.reduction, 1).empty();
+  if (request.places_producers) p.producers = OwnProducers(state, p.reduction);
+  // Inside a loop of another stage, producers that cannot be computed where they are read are computed before it.
+  if (p.nested && !MayPadWhereRead(p)) p.producers.clear();
+  return p;
+}
+
+// Cycles for the whole stage per step of the reduction, by the two resources that bound a register tile: multiply-add
+// units (two vectors a cycle), and loads (two a cycle, or fewer beside the multiply-adds of the core). What tiles
+// compute beyond the edge counts, too.
+double TileCost(const target::Core& core, int64_t row_extent, int64_t vector_extent, int64_t width, int64_t rows,
+                int64_t vectors) {
+  const double tiles =
+      static_cast<double>(CeilDiv(row_extent, rows)) * static_cast<double>(CeilDiv(vector_extent, width * vectors));
+  const double fma = static_cast<double>(rows * vectors) / 2.0;
+  const double loads = static_cast<double>(rows + vectors) / 2.0 * std::max(1.0, core.multiply_adds / core.loads);
+  // The units wait if there are fewer accumulators than the latency of one addition.
+  return tiles * std::max({fma, loads, core.latency}) + tiles * 0.5;
+}
+
+// The rows that leave registers for accumulators, for one register per vector of the packed operand, and for one
+// broadcast.
+int64_t RowLimit(int64_t registers, int64_t vectors) {
+  return std::max<int64_t>(1, (registers - vectors - 1) / vectors);
+}
+
+// How many rows of the broadcast operand the first cache holds, beside a line of vectors, until the next steps read the
+// same lines again. Rows whose distance is a multiple of a page share the cache's sets. If the cache is indexed within
+// a page, as on x86, a set has as many lines as the cache has pages; some other cores have fewer.
+int64_t RowsHeld(const Problem& p) {
+  constexpr int64_t kPage = 4096;
+  const int64_t lines = std::max<int64_t>(1, p.target.memory.l1_bytes / kPage - 1);
+  int64_t held = std::numeric_limits<int64_t>::max();
+  if (p.row_axis < 0) return held;
+  for (const ir::Load& load : LoadsOf(p.reduction)) {
+    const int64_t along_vector = StrideOf(load, p.ReducedName(p.vector_axis), p.ranges).value_or(1);
+    const int64_t row = StrideOf(load, p.ReducedName(p.row_axis), p.ranges).value_or(0);
+    const int64_t bytes = row * ir::SizeOf(load.buffer->dtype);
+    if (along_vector == 0 && bytes > 0) held = std::min(held, lines * (kPage / std::gcd(bytes, kPage)));
+  }
+  return held;
+}
+
+// Whether threads gain more than they cost.
+bool WorthThreads(const Problem& p) {
+  const double flops = 2.0 * static_cast<double>(ir::NumElements(*p.out.buffer)) * static_cast<double>(p.steps);
+  return !p.nested && flops > kSerialFlops && p.target.threads > 1;
+}
+
+// Fewer vectors in a tile, if threads share the panels (PrefersRowsOutside) and too few tiles are there for them. Each
+// thread gets one tile at most, since a narrow tile takes hardly less time than a wide one.
+int64_t VectorsForThreads(const Problem& p, int64_t width, int64_t rows, int64_t vectors) {
+  const int64_t threads = p.target.threads;
+  const auto panels = [&](int64_t v) { return CeilDiv(p.Extent(p.vector_axis), v * width); };
+  const int64_t others = CeilDiv(p.Extent(p.row_axis), rows) * p.Extent(p.plane_axis) * p.Batch();
+  if (!WorthThreads(p) || panels(vectors) * others >= threads) return vectors;
+  int64_t best = vectors;
+  for (int64_t v = vectors - 1; v >= 1 && panels(v) * others <= threads; --v) {
+    if (panels(v) > others) best = v;
+  }
+  return best;
+}
+
+// Rows so short that several planes fit one tile: the number of planes that makes the whole cheapest.
+int64_t PlanesToFill(const Problem& p, const RegisterTilePlan& plan, int64_t planes_max) {
+  int64_t best = 1;
+  const auto cost = [&](int64_t planes) {
+    return TileCost(p.target.core, p.Extent(p.plane_axis) * plan.rows, p.Extent(p.vector_axis), plan.width,
+                    planes * plan.rows, plan.vectors);
+  };
+  for (int64_t planes = 2; planes <= planes_max; ++planes) {
+    if (cost(planes) < cost(best)) best = planes;
+  }
+  return best;
+}
+
+struct TileSize {
+  int64_t vectors = 1, rows = 1;
+};
+
+TileSize CheapestTile(const Problem& p, int64_t width, int64_t vectors_max) {
+  const int64_t registers = p.target.vector_registers;
+  const int64_t vector_extent = p.Extent(p.vector_axis), row_extent = p.Extent(p.row_axis);
+  // A window that is written out whole has its steps for every row.
+  const int64_t tile_max = PadsWhereRead(p) ? kUnrolledOpsMax / p.steps / 2 : registers;
+  const int64_t rows_max = std::min(row_extent, RowsHeld(p));
+  double least = 1e300;
+  TileSize best;
+  for (int64_t v = 1; v <= vectors_max; ++v) {
+    for (int64_t r = 1; r <= std::min(rows_max, RowLimit(registers, v)); ++r) {
+      if (r * v > tile_max) break;
+      const double cost = TileCost(p.target.core, row_extent, vector_extent, width, r, v);
+      if (cost >= least) continue;
+      least = cost;
+      best = {v, r};
+    }
+  }
+  best.vectors = VectorsForThreads(p, width, best.rows, best.vectors);
+  return best;
+}
+
+void ChooseTile(const Problem& p, RegisterTilePlan* plan) {
+  const int64_t width_max = p.request.use.has_value() ? ir::EntryOf(p.request.use->instruction).n : p.VectorWidth();
+  const int64_t vector_extent = p.Extent(p.vector_axis), row_extent = p.Extent(p.row_axis);
+  plan->width = std::min(width_max, PowerOfTwo(vector_extent));
+  // Only a packed operand has padding for vectors beyond the edge.
+  const int64_t beyond = p.packs ? plan->width - 1 : 0;
+  const int64_t vectors_max = std::clamp<int64_t>((vector_extent + beyond) / plan->width, 1, 4);
+  const TileSize cheapest = CheapestTile(p, plan->width, vectors_max);
+  std::vector<int64_t> vector_options(static_cast<size_t>(vectors_max));
+  std::iota(vector_options.begin(), vector_options.end(), 1);
+  const int64_t vectors = p.HintedSize(p.vector_axis, cheapest.vectors * plan->width) / plan->width;
+  const int64_t rows = p.HintedSize(p.row_axis, cheapest.rows);
+  plan->vectors = p.Choose("vectors", vector_options, vectors);
+  const int64_t limit = RowLimit(p.target.vector_registers, plan->vectors);
+  plan->rows = p.ChooseSize("rows", row_extent, limit, std::min(rows, limit));
+  const int64_t planes_max = std::min(p.Extent(p.plane_axis), limit / plan->rows);
+  if (planes_max > 1) {
+    const int64_t planes = plan->rows == row_extent ? PlanesToFill(p, *plan, planes_max) : 1;
+    plan->planes = p.ChooseSize("planes", p.Extent(p.plane_axis), planes_max, p.HintedSize(p.plane_axis, planes));
+  }
+  plan->tail = p.packs ? schedule::Tail::kMask : TailOf(vector_extent, plan->columns());
+}
+
+int64_t PanelsOf(const Problem& p, const RegisterTilePlan& plan) {
+  return CeilDiv(p.Extent(p.vector_axis), plan.columns());
+}
+
+// The tiles along the outermost axis of rows.
+int64_t OutermostTiles(const Problem& p, const RegisterTilePlan& plan) {
+  return p.plane_axis < 0 ? CeilDiv(p.Extent(p.row_axis), plan.rows) : CeilDiv(p.Extent(p.plane_axis), plan.planes);
+}
+
+// The bytes of the operand that is the same for all vectors.
+int64_t BroadcastBytes(const Problem& p) {
+  AxisExtents extents;
+  for (const ir::Axis& axis : p.reduction.reduce_axes) extents[axis.name] = axis.extent;
+  for (size_t d = 0; d < p.reduction.axes.size(); ++d) extents[p.reduction.axes[d].name] = p.extents[d];
+  int64_t bytes = 0;
+  for (const ir::Load& load : LoadsOf(p.reduction)) {
+    const bool broadcast = StrideOf(load, p.ReducedName(p.vector_axis), p.ranges) == 0;
+    if (broadcast) bytes += RegionBytes(load, p.ranges, extents);
+  }
+  return bytes;
+}
+
+// Rows outside: each block of rows reads the vectors once. Panels outside: each panel reads the rows once. Threads that
+// share the rows all read all vectors, so that these must stay in a core's second cache. If the vectors leave little
+// room there, threads rather read all rows, provided that these are less. So they do if there are too few tiles of rows
+// to share.
+bool PrefersRowsOutside(const Problem& p, const RegisterTilePlan& plan) {
+  const int64_t tiles = OutermostTiles(p, plan), all = tiles * p.Batch(), threads = p.target.threads;
+  const auto slowest = static_cast<double>(MostOfAThread(tiles, 1, p.Batch(), threads) * threads);
+  if (kUnevenMax * static_cast<double>(all) < slowest && PanelsOf(p, plan) > all) return false;
+  const int64_t vector_bytes = p.steps * p.Extent(p.vector_axis) * ir::SizeOf(p.reduction.buffer->dtype);
+  const int64_t room = p.target.memory.l2_bytes;
+  return vector_bytes <= room / 4 ||
+         (vector_bytes <= room / 2 && (!p.producers.empty() || BroadcastBytes(p) >= vector_bytes));
+}
+
+// A block size near the preferred one with which the slowest thread has clearly less to do, if there is one.
+int64_t BalancedBlock(const Problem& p, bool has_producers, int64_t extent, int64_t preferred) {
+  const auto slowest = [&](int64_t size) {
+    return static_cast<double>(MostOfAThread(extent, size, p.Batch(), p.target.threads));
+  };
+  int64_t best = preferred;
+  // Much smaller blocks would copy more of what producers compute.
+  const int64_t least = has_producers ? CeilDiv(3 * preferred, 4) : preferred / 2;
+  for (int64_t size = least; size <= std::min(2 * preferred, kBlockTilesMax); ++size) {
+    if (size > 0 && kClearly * slowest(size) < slowest(best)) best = size;
+  }
+  return best;
+}
+
+// How many tiles a block should have, so that every thread gets a few blocks. With the panels outside, threads share
+// the panels as well. A panel is then cut into blocks only if there are too few panels, since two threads that work on
+// one panel both fetch it.
+int64_t TilesOfBlock(const Problem& p, const RegisterTilePlan& plan, bool has_producers, int64_t extent) {
+  const int64_t panels = plan.rows_outside ? 1 : PanelsOf(p, plan);
+  const int64_t blocks = CeilDiv(kTasksPerThread * p.target.threads, panels);
+  const int64_t tiles = std::max<int64_t>(1, CeilDiv(extent, blocks));
+  return plan.rows_outside ? BalancedBlock(p, has_producers, extent, std::min(tiles, kBlockTilesMax)) : tiles;
+}
+
+// The bytes of the producers' elements that a block of so many tiles of the outermost axis of rows reads.
+int64_t CopiedBytes(const Problem& p, const RegisterTilePlan& plan, const std::vector<std::string>& producers,
+                    int64_t tiles) {
+  const ir::Stage& s = p.reduction;
+  AxisExtents extents;  // of the part of each axis that is inside a block
+  for (const ir::Axis& axis : s.reduce_axes) extents[axis.name] = axis.extent;
+  for (int d = 0; d < static_cast<int>(s.axes.size()); ++d) {
+    int64_t extent = 1;
+    if (d == p.vector_axis) extent = plan.rows_outside ? p.Extent(d) : plan.columns();
+    if (d == p.row_axis) extent = p.plane_axis < 0 ? tiles * plan.rows : p.Extent(d);
+    if (d == p.plane_axis) extent = tiles * plan.planes;
+    extents[p.ReducedName(d)] = std::min(extent, p.Extent(d));
+  }
+  int64_t bytes = 0;
+  for (const ir::Load& load : LoadsOf(s)) {
+    if (Contains(producers, load.buffer->name)) bytes += RegionBytes(load, p.ranges, extents);
+  }
+  return bytes;
+}
+
+// Whether blocks, each of which copies what the producers compute, copy it several times from beyond the second cache:
+// neighbours share rows, and all planes of a window.
+bool CopiesTooOften(const Problem& p, const RegisterTilePlan& plan) {
+  const int64_t tiles = OutermostTiles(p, plan);
+  const int64_t size = TilesOfBlock(p, plan, !p.producers.empty(), tiles), blocks = CeilDiv(tiles, size) * p.Batch();
+  int64_t whole = 0;
+  for (const std::string& producer : p.producers) {
+    whole += ir::NumBytes(*p.state.FindNest(producer)->stage.buffer);
+  }
+  return whole > p.target.memory.l2_bytes && CopiedBytes(p, plan, p.producers, size) * blocks > kCopiesMax * whole;
+}
+
+void ChooseOrder(const Problem& p, RegisterTilePlan* plan) {
+  // The windows of a nested panel share the rows of a block, which are near then.
+  const bool outside = PrefersRowsOutside(p, *plan) && !(p.request.places_producers && p.nested);
+  plan->rows_outside = p.Choose("order", {0, 1}, outside ? 1 : 0) == 1;
+}
+
+// An instruction reads beyond the end of so short a reduction: only a whole copy is padded for it.
+bool PadsSteps(const Problem& p) {
+  const std::optional<TensorUse>& use = p.request.use;
+  if (!use.has_value()) return false;
+  return std::ranges::find(p.reduction.reduce_axes, use->k, &ir::Axis::name)->extent < ir::EntryOf(use->instruction).k;
+}
+
+// A panel of packed vectors reads all rows: they are copied once only if the rows are outside. Vectors that are not
+// packed are themselves what is copied, so that each block copies its own.
+Place ChoosePlace(const Problem& p, const RegisterTilePlan& plan) {
+  if (p.producers.empty() || PadsSteps(p)) return kBefore;
+  std::vector<int64_t> places;
+  if (!p.nested) places = {kBefore, kInBlock};
+  if (MayPadWhereRead(p)) places.push_back(kWhereRead);
+  const bool where_read = p.nested || PadsWhereRead(p);
+  const bool in_block = (plan.rows_outside || !p.packs) && !CopiesTooOften(p, plan);
+  return static_cast<Place>(p.Choose("pad", places, where_read ? kWhereRead : in_block ? kInBlock : kBefore));
+}
+
+// The steps that `rule` takes on the sketch.
+template <typename Rule>
+absl::StatusOr<schedule::Schedule> StepsOf(Sketch& sketch, const Rule& rule) {
+  const auto first = static_cast<std::ptrdiff_t>(sketch.steps.size());
+  HONE_RETURN_IF_ERROR(rule(sketch));
+  return schedule::Schedule(sketch.steps.begin() + first, sketch.steps.end());
+}
+
+// Once the trial has the producers inlined. A producer that a packed copy reads is no longer one of the tile's.
+absl::Status ChoosePacking(const Problem& p, Sketch& trial, RegisterTilePlan* plan,
+                           std::vector<std::string>* producers) {
+  if (!p.packs) return absl::OkStatus();
+  plan->packed = FindPacked(p, trial.Get(plan->stage).stage, plan->columns());
+  for (PackedCopy& copy : plan->packed) {
+    HONE_ASSIGN_OR_RETURN(const std::string packed, trial.Pack(copy.source, plan->stage, copy.dims));
+    if (!trial.Get(packed).prepared) {
+      const auto schedule = [&](Sketch& sketch) { return ScheduleElementwise(sketch, packed); };
+      HONE_ASSIGN_OR_RETURN(copy.steps, StepsOf(trial, schedule));
+    }
+    std::erase(*producers, copy.source);
+  }
+  return absl::OkStatus();
+}
+
+// Blocks of the outermost axis of rows are what threads take, and what padding is copied for. The returned place is
+// kBefore if a block in which padding is computed would be too large.
+Place ChooseBlock(const Problem& p, const std::vector<std::string>& producers, Place place, RegisterTilePlan* plan) {
+  if (p.row_axis < 0) return place;
+  const int64_t extent = OutermostTiles(p, *plan), threads = p.target.threads;
+  int64_t preferred = TilesOfBlock(p, *plan, !producers.empty(), extent);
+  const bool makes_sums =
+      std::ranges::any_of(producers, [&](const std::string& name) { return !SumsBehind(p.state, name).empty(); });
+  if (makes_sums) preferred = std::max(preferred, std::min(kSumsBlockRowsMin, CeilDiv(extent, threads)));
+  if (place == kInBlock) {
+    const auto fits = [&](int64_t tiles) {
+      return CopiedBytes(p, *plan, producers, tiles) <= MostCopiedBytes(p.target);
+    };
+    while (preferred > 1 && !fits(preferred)) --preferred;
+    if (!fits(preferred)) place = kBefore;
+  }
+  plan->block = p.ChooseSize("block", extent, extent, preferred);
+  return place;
+}
+
+absl::Status ScheduleTile(Sketch& sketch, const RegisterTileRequest& request) {
+  HONE_ASSIGN_OR_RETURN(const std::optional<RegisterTilePlan> plan,
+                        ChooseRegisterTile(sketch.state, sketch.target, sketch.chooser, request));
+  return plan.has_value() ? Apply(*plan, sketch) : absl::OkStatus();
+}
+
+// Once the trial has the loops of the output. How much of a producer a block computes, only its loops there tell.
+absl::Status ChooseProducers(const std::vector<std::string>& producers, Place place, const OutputLoops& loops,
+                             Sketch& trial, RegisterTilePlan* plan) {
+  for (const std::string& producer : producers) {
+    const std::string sums = SumsBehind(trial.state, producer);
+    // Sums are too expensive to be computed again for every panel.
+    const bool in_block = place == kInBlock && !loops.block.empty() && (sums.empty() || plan->rows_outside);
+    if (in_block) HONE_RETURN_IF_ERROR(trial.Do(schedule::ComputeAt{producer, loops.block}));
+    const auto schedule = [&](Sketch& sketch) {
+      if (!sums.empty()) return ScheduleTile(sketch, {producer, sums, sums + "."});
+      return in_block ? VectorizeCopy(sketch, producer) : ScheduleElementwise(sketch, producer);
+    };
+    HONE_ASSIGN_OR_RETURN(schedule::Schedule steps, StepsOf(trial, schedule));
+    plan->producers.push_back({producer, in_block, std::move(steps)});
+  }
+  return absl::OkStatus();
+}
+
+void ChoosePart(const Problem& p, std::vector<int64_t> factors, int64_t preferred, RegisterTilePlan* plan) {
+  plan->unrolled = p.Choose("unroll", std::move(factors), preferred);
+  if (plan->unrolled > 1) plan->unrolling = Unrolling::kPart;
+}
+
+// The steps that an instruction takes are split off the innermost axis, whose iterations may be written out a few
+// times.
+void ChooseInstructionUnrolling(const Problem& p, int64_t extent, RegisterTilePlan* plan) {
+  const int64_t together = ir::EntryOf(p.request.use->instruction).k;
+  plan->splits_steps = extent > together;
+  if (!plan->splits_steps) return;
+  const int64_t iterations = CeilDiv(extent, together);
+  std::vector<int64_t> factors = {1};
+  for (const int64_t u : {2, 4}) {
+    if (iterations % u == 0 && iterations > u) factors.push_back(u);
+  }
+  ChoosePart(p, std::move(factors), 1, plan);
+}
+
+// The innermost axis of the reduction is written out a few times over; a short one, or a small window, as a whole.
+void ChooseUnrolling(const Problem& p, Place place, RegisterTilePlan* plan) {
+  if (plan->reduce_order.empty()) return;
+  const int64_t extent = std::ranges::find(p.reduction.reduce_axes, plan->reduce_order.back(), &ir::Axis::name)->extent;
+  if (p.request.use.has_value()) return ChooseInstructionUnrolling(p, extent, plan);
+  const int64_t limit = std::max<int64_t>(1, kUnrolledOpsMax / (plan->rows * plan->planes * plan->vectors));
+  if (place == kWhereRead && p.steps <= limit) {
+    plan->unrolling = Unrolling::kWhole;
+  } else if (extent <= kUnrolledAxisMax) {
+    const bool whole = extent <= limit && p.Choose("unroll_window", {0, 1}, 1) == 1;
+    if (whole) plan->unrolling = Unrolling::kInnermost;
+  } else {
+    std::vector<int64_t> factors = {1};
+    for (const int64_t u : {2, 4, 8}) {
+      if (extent % u == 0 && u <= limit) factors.push_back(u);
+    }
+    const int64_t preferred = factors.back();
+    ChoosePart(p, std::move(factors), preferred, plan);
+  }
+}
+
+bool CanDo(const schedule::Step& step, schedule::State state) { return schedule::Apply(step, state).ok(); }
+
+// Whether rows and planes of padding are left out. A tile must have but one of the planes, and the step must fit.
+void ChooseSkipping(const Problem& p, const Sketch& trial, RegisterTilePlan* plan) {
+  const bool may = !plan->producers.empty() && !p.request.use.has_value() && plan->planes == 1;
+  if (!may || !CanDo(schedule::SkipPadding{plan->stage}, trial.state)) return;
+  plan->skips_padding = p.Choose("skip", {0, 1}, 1) == 1;
+}
+
+// Vectors that a core's second cache does not hold come from further away. Those of the thread's next panel are fetched
+// while it computes, a share with each step of each tile of rows. A thread takes panels in order.
+void ChoosePrefetch(const Problem& p, const OutputLoops& loops, const Sketch& trial, RegisterTilePlan* plan) {
+  if (!p.packs) return;
+  // Vectors that are used once come as fast as they can anyway.
+  const bool reused = ir::NumElements(*p.out.buffer) / p.Extent(p.vector_axis) > plan->rows * plan->planes;
+  const int64_t room = p.target.memory.l2_bytes;
+  for (const ir::Load& load : LoadsOf(trial.Get(plan->stage).stage)) {
+    const int64_t bytes = ir::NumBytes(*load.buffer);
+    if (bytes < room / 4 || !schedule::IsFixed(trial.state, load.buffer.get())) continue;
+    if (!CanDo(schedule::Prefetch{load.buffer->name, plan->stage, loops.panel, 1}, trial.state)) continue;
+    // If a block of rows goes through all panels, the cache may hold them all for the next block.
+    const bool preferred = reused && bytes >= (plan->rows_outside || p.nested ? room : room / 2);
+    if (p.Choose("prefetch", {0, 1}, preferred ? 1 : 0) == 1) plan->prefetched = load.buffer->name;
+    return;
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::optional<RegisterTilePlan>> ChooseRegisterTile(const schedule::State& state,
+                                                                   const target::Target& target, Chooser& chooser,
+                                                                   const RegisterTileRequest& request) {
+  const Problem p = FindProblem(state, target, chooser, request);
+  if (p.vector_axis < 0) return std::nullopt;
+  RegisterTilePlan plan{request.reader, request.stage, request.use, p.nested, p.vector_axis, p.row_axis, p.plane_axis};
+  ChooseTile(p, &plan);
+  ChooseOrder(p, &plan);
+  Place place = ChoosePlace(p, plan);
+  std::vector<std::string> producers = p.producers;
+  if (place == kWhereRead) plan.inlined = std::exchange(producers, {});
+  // Later decisions rest on what earlier ones lead to: the copies have decisions of their own, and steps tell whether
+  // they fit. A copy of the state shows that.
+  Sketch trial{state, target, chooser, {}};
+  for (const std::string& producer : plan.inlined) HONE_RETURN_IF_ERROR(trial.Do(schedule::Inline{producer}));
+  HONE_RETURN_IF_ERROR(ChoosePacking(p, trial, &plan, &producers));
+  place = ChooseBlock(p, producers, place, &plan);
+  if (!p.nested) plan.parallel = p.Choose("parallel", {0, 1}, WorthThreads(p) ? 1 : 0) == 1;
+  HONE_ASSIGN_OR_RETURN(const OutputLoops loops, ApplyOutput(plan, trial));
+  HONE_RETURN_IF_ERROR(ChooseProducers(producers, place, loops, trial, &plan));
+  plan.reduce_order = OrderReduction(p, trial.Get(plan.stage).stage);
+  ChooseUnrolling(p, place, &plan);
+  HONE_RETURN_IF_ERROR(ApplyReduction(plan, trial));
+  ChooseSkipping(p, trial, &plan);
+  if (plan.skips_padding) HONE_RETURN_IF_ERROR(trial.Do(schedule::SkipPadding{plan.stage}));
+  ChoosePrefetch(p, loops, trial, &plan);
+  return plan;
+}
+
+}  // namespace hone::space
