@@ -13,6 +13,7 @@
 #include "cli/output.h"
 #include "cli/tracker_records.h"
 #include "records/default_path.h"
+#include "storage/open.h"
 
 namespace hone::cli {
 
@@ -37,7 +38,7 @@ absl::StatusOr<std::unique_ptr<hone::records::Store>> RecordSourceOptions::OpenF
     return UsageError("this is about a records file; run it where the tracker's is, with --records FILE");
   }
   HONE_ASSIGN_OR_RETURN(const std::filesystem::path path, File());
-  return hone::records::Store::Open(path, mode);
+  return hone::storage::OpenRecords(path, mode);
 }
 
 absl::StatusOr<std::unique_ptr<hone::records::Source>> RecordSourceOptions::OpenIfAny() const {
@@ -45,7 +46,7 @@ absl::StatusOr<std::unique_ptr<hone::records::Source>> RecordSourceOptions::Open
   const absl::StatusOr<std::filesystem::path> path = File();
   if (!path.ok()) return nullptr;  // an account without a home has no records of its own
   absl::StatusOr<std::unique_ptr<hone::records::Store>> own =
-      hone::records::Store::Open(*path, hone::records::OpenMode::kReadOnly);
+      hone::storage::OpenRecords(*path, hone::records::OpenMode::kReadOnly);
   if (absl::IsNotFound(own.status())) return nullptr;  // also one that is empty, as after a first tune that was killed
   HONE_RETURN_IF_ERROR(own.status());
   return *std::move(own);

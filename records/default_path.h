@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where records are kept when nobody says otherwise. Only the path; records/store.h opens it and creates folders.
+// The path of the records file when --records is not given. Only the path: storage/open.h opens it and creates folders.
 //
 // $XDG_DATA_HOME/hone/records.db, or ~/.local/share/hone/records.db where XDG_DATA_HOME is unset or not absolute (as
 // the XDG base directory specification asks). The home is $HOME, else the account's.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which rows of a key may go when a person makes room: never the winner, and never what decided that it is one.
+// Decides which rows of a key may be removed when a user prunes: never the winner, and never the rows that made it one.
 //
-// The one exception to "append-only", asked for by a person (docs/decisions/0151). Pure; Store::Prune removes. Start at
-// Prunable.
+// Pruning is the only exception to "append-only", and only a user asks for it (docs/decisions/0151). Pure; Store::Prune
+// removes the rows. Start at Prunable.
 #ifndef HONE_RECORDS_PRUNE_H_
 #define HONE_RECORDS_PRUNE_H_
 
@@ -15,16 +15,16 @@
 
 namespace hone::records {
 
-// A row goes only if every rule that is set lets it go; with none set, nothing goes.
+// A row may be removed only if every rule that is set allows it. If neither `before` nor `keep_best` is set, none may.
 struct PruneRule {
   std::optional<Instant> before;    // only rows measured before this
   std::optional<size_t> keep_best;  // not the newest timings of this many schedules, the fastest ones
   std::optional<int64_t> keep_row;  // not this one
 };
 
-// Indices, in order, of contenders of one key that may go. Without them FindWinner finds the same: final comparisons,
-// defaults and failures that speak against a schedule stay, and so does the winner; and where the others would give
-// another winner without those that go, none goes.
+// The indices, in order, of the contenders of one key that may be removed. FindWinner finds the same winner without
+// them: final comparisons, defaults, failures that speak against a schedule, and the winner stay. If removing the
+// others would still change the winner, the result is empty.
 std::vector<size_t> Prunable(std::span<const Contender> contenders, const PruneRule& rule);
 
 }  // namespace hone::records

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where records come from and go to: a file here (store.h), or the farm behind a tracker (cli/tracker_records.h). What
-// is asked of records is asked of this, so that every command works on either.
+// Source: the records that commands read and append, in a store on this machine (store.h) or behind a tracker
+// (cli/tracker_records.h). Commands use this interface alone, so that each works on both.
 //
-// Also the values of questions and answers. Not here: which record wins (winner.h). Threads: as the implementation
-// says.
+// This header also has the values of queries and answers. Not here: which record wins (winner.h). Threads: as the
+// implementation says.
 #ifndef HONE_RECORDS_SOURCE_H_
 #define HONE_RECORDS_SOURCE_H_
 
@@ -23,7 +23,7 @@
 
 namespace hone::records {
 
-// A row that was not stored, and why; the others of its batch were.
+// A row that was refused, and why. The other rows of its span were stored.
 struct Rejected {
   size_t index = 0;  // in the span given to Append
   absl::Status why;
@@ -31,16 +31,16 @@ struct Rejected {
 
 struct AppendReport {
   size_t appended = 0;
-  size_t duplicates = 0;  // rows whose measurement_id the store had already: nothing was changed
+  size_t duplicates = 0;  // rows whose measurement_id is stored already; they changed nothing
   std::vector<Rejected> rejected;
 };
 
-// Which rows; what is left empty does not restrict. Rows come in the order appended.
+// Which rows a query returns, in the order appended. An empty field does not restrict.
 struct Filter {
   std::string workload_digest;  // or the beginning of one
   std::string operator_label;   // part of the label
   std::string target;
-  std::string other_target;  // the same in other words: rows of either pass
+  std::string other_target;  // another spelling of the target: rows of either pass; empty: none
   std::string device_fingerprint;
   std::string compiler_version;
   enum class Outcomes { kAll, kTimed, kFailed } outcomes = Outcomes::kAll;
@@ -48,7 +48,7 @@ struct Filter {
   bool confirmed_only = false;
   int64_t after_row = 0;            // only rows above this: pass the last row seen to get the next page
   size_t limit = SIZE_MAX;          // rows at most
-  size_t byte_limit = 16 << 20;     // of a page of them (store.h): what its rows may weigh together
+  size_t byte_limit = 16 << 20;     // bytes of a page of rows (store.h), by ApproximateBytes
   bool with_workload_text = false;  // fill Record::workload_text, which is the same for every row of a workload
 };
 
@@ -77,11 +77,11 @@ struct Stats {
   std::map<FailureKind, int64_t> failed;  // every kind, with 0 where there is none
 };
 
-// Of the winners with the workload and the target of `wanted`, that of exactly this key, else of the nearest device and
-// compiler. Targets are never mixed: code for another target may not even run.
+// Among the winners that have the workload and the target of `wanted`: the winner of exactly that key, else the one of
+// the nearest device and compiler. Targets are never mixed, because code for another target may not even run.
 std::optional<NearestRecord> Nearest(const Key& wanted, std::vector<BestRecord> winners);
 
-// In the order in which people look for one: by operator, workload, target, device and compiler.
+// Sorts by operator, workload, target, device and compiler: the order of lists that users read.
 void SortForPeople(std::vector<BestRecord>& winners);
 
 class Source {
@@ -98,12 +98,12 @@ class Source {
   // SortForPeople has them.
   virtual absl::StatusOr<std::vector<BestRecord>> AllBest(const Filter& filter) const = 0;
 
-  // Every row that passes the filter, however many there are. An error of `visit` ends it. Rows that are appended
-  // meanwhile may or may not come. Those that cannot be read are passed over; returns how many these were, which a
-  // tracker does not tell.
+  // Calls `visit` with every row that passes the filter, however many there are. An error of `visit` ends the call.
+  // Rows that are appended meanwhile may or may not be visited. Damaged rows are left out; returns how many. A tracker
+  // does not report that number, so it is 0 there.
   virtual absl::StatusOr<int64_t> Visit(const Filter& filter,
                                         const std::function<absl::Status(const StoredRecord&)>& visit) const = 0;
-  // For whoever can do without these.
+  // Visit for callers that ignore the number of damaged rows.
   absl::Status ForEach(const Filter& filter, const std::function<absl::Status(const StoredRecord&)>& visit) const {
     return Visit(filter, visit).status();
   }

@@ -1,159 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "records/store.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
-#include <system_error>
+#include <algorithm>
 #include <utility>
 
-#include "base/file_meant.h"
 #include "base/status.h"
-#include "fmt/format.h"
-#include "records/row.h"
-#include "records/schema.h"
 
 namespace hone::records {
 namespace {
 
-namespace fs = std::filesystem;
-
-constexpr int kQuestionsAtATime = 8;
-
-// Makes the entry of a new file or folder survive a power cut. Best effort: some file systems cannot.
-void SyncFolder(const fs::path& folder) {
-  const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return;
-  (void)fsync(descriptor);
-  close(descriptor);
-}
-
-absl::Status CreateFolders(const fs::path& folder) {
-  std::error_code error;
-  if (fs::is_directory(folder, error)) return absl::OkStatus();
-  if (folder.has_parent_path() && folder.parent_path() != folder) {
-    HONE_RETURN_IF_ERROR(CreateFolders(folder.parent_path()));
-  }
-  error.clear();
-  if (!fs::create_directory(folder, error) && error) {
-    const std::string message =
-        fmt::format("cannot create folder {} for the records: {}", folder.string(), error.message());
-    if (error.value() == ENOSPC || error.value() == EDQUOT) {
-      return absl::ResourceExhaustedError(message + "; free some space on that disk");
-    }
-    return absl::PermissionDeniedError(message + "; pass --records FILE in a folder that may be written");
-  }
-  SyncFolder(folder.parent_path());
-  return absl::OkStatus();
-}
-
-// What can be said clearly before SQLite sees the file. Only asks for attributes: see write_lock.h on opening it.
-absl::Status CheckFile(const fs::path& path, OpenMode mode) {
-  std::error_code error;
-  const fs::file_status status = fs::status(path, error);
-  if (status.type() == fs::file_type::not_found) {
-    if (mode == OpenMode::kReadWrite) return absl::OkStatus();
-    return absl::NotFoundError(fmt::format(
-        "there is no records file {}; `hone tune` or `hone records import` creates it, --records FILE names another",
-        path.string()));
-  }
-  if (status.type() == fs::file_type::directory) {
-    return absl::FailedPreconditionError(fmt::format("{} is a folder; pass the path of a records file, for example {}",
-                                                     path.string(), (path / "records.db").string()));
-  }
-  if (!May(path, R_OK)) {
-    return absl::PermissionDeniedError(
-        fmt::format("cannot read records file {}: {}; check its permissions", path.string(), std::strerror(errno)));
-  }
-  if (status.type() != fs::file_type::regular) {
-    return absl::FailedPreconditionError(
-        fmt::format("{} is not a regular file; pass the path of a records file", path.string()));
-  }
-  if (mode == OpenMode::kReadWrite && !May(path, W_OK)) {
-    return absl::PermissionDeniedError(fmt::format(
-        "records file {} may not be written: {}; make it writable (chmod u+w), or pass another with --records FILE",
-        path.string(), std::strerror(errno)));
-  }
-  return absl::OkStatus();
-}
-
-// SQLite reads a write-ahead log through an index, a file it creates beside it. In a folder where it cannot, and with
-// no log that would be missed, the file is read as one that never changes.
-std::string_view ReadOnlyUri(const fs::path& path) {
-  std::error_code error;
-  const fs::path log = path.string() + "-wal";
-  const bool index = fs::exists(path.string() + "-shm", error);
-  const bool missed = fs::exists(log, error) && (index || fs::file_size(log, error) > 0);
-  return !missed && !May(path.parent_path(), W_OK) ? "immutable=1" : "";
-}
+constexpr size_t kVisitRows = 1000;
+// A page of one workload sorts all rows of that workload, so its pages are larger.
+constexpr size_t kVisitRowsOfWorkload = 20'000;
 
 }  // namespace
 
-Store::Store(fs::path path, std::optional<Writer> writer, std::string reading_parameters)
-    : path_(std::move(path)),
-      writer_(std::move(writer)),
-      readers_(path_, kRecordsFile, std::move(reading_parameters), kQuestionsAtATime) {}
-
-absl::StatusOr<std::unique_ptr<Store>> Store::Open(const fs::path& given, OpenMode mode) {
-  std::error_code error;
-  // One file, one name: the lock must not depend on how the path was spelled.
-  const fs::path whole = fs::absolute(given, error);
-  if (!given.empty() && error) {
-    return absl::NotFoundError(
-        fmt::format("records file {}: there is no working folder ({}); go to one, or give the "
-                    "whole path with --records",
-                    given.string(), error.message()));
-  }
-  const fs::path path = fs::weakly_canonical(FollowLinks(whole), error);
-  if (given.empty() || error) {
-    return absl::InvalidArgumentError(fmt::format("'{}' is not the path of a records file: {}", given.string(),
-                                                  given.empty() ? "it is empty" : error.message()));
-  }
-  HONE_RETURN_IF_ERROR(CheckFile(path, mode));
-  if (mode == OpenMode::kReadWrite) {
-    HONE_RETURN_IF_ERROR(CreateFolders(path.parent_path()));
-    HONE_ASSIGN_OR_RETURN(Writer writer, OpenToWrite(path, kRecordsFile));
-    return std::unique_ptr<Store>(new Store(path, std::move(writer), ""));
-  }
-  std::unique_ptr<Store> store(new Store(path, std::nullopt, std::string(ReadOnlyUri(path))));
-  HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, store->readers_.Take());
-  HONE_RETURN_IF_ERROR(CheckIfSmall(*reader, path));
-  return store;
+size_t ApproximateBytes(const Record& record) {
+  const auto* timing = std::get_if<Timing>(&record.outcome);
+  const auto* failure = std::get_if<Failure>(&record.outcome);
+  constexpr size_t kNumbers = 200;
+  return kNumbers + record.key.workload_digest.size() + record.key.target.size() +
+         record.key.device_fingerprint.size() + record.key.compiler_version.size() + record.measurement_id.size() +
+         record.batch_id.size() + record.schedule.size() + record.decisions.size() + record.operator_label.size() +
+         record.workload_text.size() + record.environment.size() + record.measured_by.size() +
+         (timing != nullptr ? timing->seconds.size() * sizeof(double) : 0) +
+         (failure != nullptr ? failure->text.size() : 0);
 }
 
-absl::StatusOr<AppendReport> Store::Append(std::span<const Record> records) {
-  const std::lock_guard<std::mutex> guard(write_mutex_);
-  if (!writer_.has_value()) {
-    return absl::FailedPreconditionError(fmt::format("records file {} was opened for reading only", path_.string()));
-  }
-  AppendReport report;
-  HONE_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(writer_->connection));
-  {
-    HONE_ASSIGN_OR_RETURN(RowWriter writer, RowWriter::Prepare(writer_->connection));
-    for (size_t i = 0; i < records.size(); ++i) {
-      if (absl::Status invalid = Validate(records[i]); !invalid.ok()) {
-        report.rejected.push_back({i, std::move(invalid)});
-        continue;
-      }
-      const absl::StatusOr<bool> written = writer.Write(records[i]);
-      if (written.ok()) {
-        ++(*written ? report.appended : report.duplicates);
-      } else if (IsConstraintError(written.status()) || absl::IsFailedPrecondition(written.status())) {
-        report.rejected.push_back({i, written.status()});
-      } else {
-        return written.status();  // the transaction rolls back: nothing of this span is acknowledged
-      }
-    }
-  }
-  HONE_RETURN_IF_ERROR(transaction.Commit());
-  return report;
+absl::StatusOr<std::optional<NearestRecord>> Store::BestAnyDevice(const Key& key) const {
+  HONE_ASSIGN_OR_RETURN(std::vector<BestRecord> winners,
+                        AllBest({.workload_digest = key.workload_digest, .target = key.target}));
+  return Nearest(key, std::move(winners));
 }
 
-absl::Status Store::CheckIntegrity() const {
-  HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
-  return RunCheck(*reader, "PRAGMA integrity_check(1)");
+absl::StatusOr<int64_t> Store::Visit(const Filter& given,
+                                     const std::function<absl::Status(const StoredRecord&)>& visit) const {
+  const size_t most = given.workload_digest.empty() ? kVisitRows : kVisitRowsOfWorkload;
+  Filter filter = given;
+  int64_t unreadable = 0;
+  for (size_t left = given.limit; left > 0;) {
+    filter.limit = std::min(left, most);
+    HONE_ASSIGN_OR_RETURN(const Page page, Query(filter));
+    for (const StoredRecord& stored : page.rows) HONE_RETURN_IF_ERROR(visit(stored));
+    unreadable += page.unreadable;
+    if (!page.more || page.rows.empty()) break;
+    left -= page.rows.size();
+    filter.after_row = page.rows.back().row;
+  }
+  return unreadable;
 }
 
 }  // namespace hone::records

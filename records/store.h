@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The database of results: one SQLite file, append-only. Start here; docs/RECORDS.md explains the schema to SQL users.
+// The database of results: append-only rows, and the queries that are asked of them. docs/RECORDS.md describes them.
 //
-// At most one Store per file has it open for writing, on the whole machine; any number may read meanwhile, and each
-// sees a consistent state. Append returns only when its rows would survive kill -9 and a power cut. "Best" is a query
-// over all rows, never a stored answer. Not here: retention, networking, the meaning of a schedule. Threads: every
-// member may be called from any thread. Appends take turns; questions have connections of their own, up to eight at a
-// time, and wait for no append. Never use or destroy a Store in a forked child.
-// Errors name the file and what to do: kNotFound (no file), kFailedPrecondition (not ours, a folder, a newer schema,
-// being written by another process), kPermissionDenied, kResourceExhausted (disk full), kDataLoss (damaged file),
-// kUnavailable (locked, or the disk failed: try again).
+// Store is an interface. storage/sqlite/record_store.h keeps the rows in an SQLite file, and
+// storage/memory/record_store.h keeps them in memory for tests. storage/open.h opens the one that an address names.
+// Both pass tests/unit/storage/records_conformance_test.cc, and so must every other.
+// "Best" is a query over all rows, never a stored answer. Not here: retention, networking, the meaning of a schedule.
+// Threads: every member may be called from any thread.
+// Errors name the store and what to do: kNotFound (no file), kFailedPrecondition (not ours, a folder, a newer schema,
+// opened for reading only, being written by another process), kPermissionDenied, kResourceExhausted (disk full),
+// kDataLoss (damaged), kUnavailable (locked, or the disk failed: try again).
 #ifndef HONE_RECORDS_STORE_H_
 #define HONE_RECORDS_STORE_H_
 
@@ -18,18 +18,14 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "records/database.h"
 #include "records/prune.h"
-#include "records/readers.h"
 #include "records/record.h"
 #include "records/source.h"
 
@@ -37,88 +33,80 @@ namespace hone::records {
 
 enum class OpenMode { kReadOnly, kReadWrite };
 
-// An answer of bounded size: at most 100,000 rows and Filter::byte_limit, but one row however much it weighs.
+inline constexpr size_t kPageRowsMax = 100'000;
+
+// One page of an answer: at most kPageRowsMax rows and Filter::byte_limit bytes. A page holds at least one row, if
+// there is one, however large that row is.
 struct Page {
   std::vector<StoredRecord> rows;
-  bool more = false;       // a limit ended it: ask again after (Newest: before) the last row of this one
-  int64_t unreadable = 0;  // rows that were passed over
+  bool more = false;       // a limit ended the page: ask again after (Newest: before) its last row
+  int64_t unreadable = 0;  // rows that the page left out because they are damaged
 };
 
-// A key by the numbers that its texts have in the file: workload, target, device, compiler.
+// The memory that a row takes, in a page or in a message: the lengths of its texts and a constant.
+size_t ApproximateBytes(const Record& record);
+
+// A key as the numbers that the store gave to its texts: workload, target, device, compiler. All zeros: before every
+// key.
 using KeyNumbers = std::array<int64_t, 4>;
 
 struct PruneReport {
-  int64_t rows = 0, going = 0;       // of those keys: all, and those that go
-  int64_t keys = 0, keys_going = 0;  // keys, and those of which rows go
-  absl::Status shrunk;               // why the file keeps its size though rows were removed
+  int64_t rows = 0, going = 0;       // rows under the keys that were looked at, and how many of them go
+  int64_t keys = 0, keys_going = 0;  // keys that were looked at, and how many of them lose rows
+  absl::Status shrunk;               // not OK: rows were removed, but the file keeps its size for this reason
 };
 
 struct BestPage {
-  std::vector<BestRecord> best;    // by numbers of their keys
-  std::optional<KeyNumbers> next;  // there may be more, after this one
+  std::vector<BestRecord> best;    // in the order of the keys' numbers
+  std::optional<KeyNumbers> next;  // pass it to get the following keys; empty: there are none
 };
 
-class Store final : public Source {
+class Store : public Source {
  public:
-  // kReadWrite creates the file and its folders where missing, and brings an older schema up to date.
-  static absl::StatusOr<std::unique_ptr<Store>> Open(const std::filesystem::path& path, OpenMode mode);
-  Store(const Store&) = delete;
-  Store& operator=(const Store&) = delete;
+  // One transaction, which is on the disk when Append returns: its rows survive kill -9 and a power cut. Appends from
+  // several threads take turns.
+  absl::StatusOr<AppendReport> Append(std::span<const Record> records) override = 0;
 
-  std::string name() const override;
+  // The winner of exactly this key; empty if the key has none.
+  virtual absl::StatusOr<std::optional<BestRecord>> Best(const Key& key) const = 0;
 
-  // In one transaction. Needs kReadWrite.
-  absl::StatusOr<AppendReport> Append(std::span<const Record> records) override;
-
-  // The winner of exactly this key, if any.
-  absl::StatusOr<std::optional<BestRecord>> Best(const Key& key) const;
-
-  // Best(key), else the Nearest.
+  // The winner of exactly this key, else the Nearest.
   absl::StatusOr<std::optional<NearestRecord>> BestAnyDevice(const Key& key) const;
 
-  absl::StatusOr<std::vector<BestRecord>> AllBest(const Filter& filter) const override;
+  // One page of AllBest, for callers that cannot hold all of it: the winners of the next keys after `after`.
+  virtual absl::StatusOr<BestPage> SomeBest(const Filter& filter, const KeyNumbers& after) const = 0;
+
+  // One page of Visit.
+  virtual absl::StatusOr<Page> Query(const Filter& filter) const = 0;
+
   absl::StatusOr<int64_t> Visit(const Filter& filter,
-                                const std::function<absl::Status(const StoredRecord&)>& visit) const override;
-  absl::StatusOr<Stats> Summarize() const override;
+                                const std::function<absl::Status(const StoredRecord&)>& visit) const final;
 
-  // A part of AllBest, for who cannot hold it all: the winners of the next keys after that one.
-  absl::StatusOr<BestPage> SomeBest(const Filter& filter, const KeyNumbers& after) const;
+  // A page from the other end: the newest rows first, of those below `before_row`.
+  virtual absl::StatusOr<Page> Newest(const Filter& filter, int64_t before_row = INT64_MAX) const = 0;
 
-  // A part of Visit.
-  absl::StatusOr<Page> Query(const Filter& filter) const;
+  // At most `rows` of the rows that pass the filter, spread evenly over their numbers; the first and the last are among
+  // them. measured_by: only rows of this device or agent; "": of any. Each row costs a query, so ask for a few hundred.
+  virtual absl::StatusOr<std::vector<StoredRecord>> Sample(const Filter& filter, size_t rows,
+                                                           const std::string& measured_by = "") const = 0;
 
-  // The same from the other end: the newest first, of the rows below that one.
-  absl::StatusOr<Page> Newest(const Filter& filter, int64_t before_row = INT64_MAX) const;
+  // The workload's canonical text; kNotFound if the store never saw it.
+  virtual absl::StatusOr<std::string> WorkloadText(std::string_view digest) const = 0;
 
-  // At most so many of the rows that fit, spread evenly over the numbers that these have, the first and the last among
-  // them. measured_by: of which device or agent; "": of any. Asks for each by itself, so it is for some hundred.
-  absl::StatusOr<std::vector<StoredRecord>> Sample(const Filter& filter, size_t rows,
-                                                   const std::string& measured_by = "") const;
+  // Counts the rows that may go (Prunable) under the keys that pass the filter. With `remove` it removes them, one key
+  // after the other, and gives their room back to the file system. Only a user's explicit request may set `remove`. The
+  // newest row always stays, so that no row number is given twice. `remove` needs kReadWrite.
+  virtual absl::StatusOr<PruneReport> Prune(const Filter& filter, const PruneRule& rule, bool remove,
+                                            const std::function<void(const PruneReport& so_far)>& progress = {}) = 0;
 
-  // The workload's canonical text; kNotFound where the store never saw it.
-  absl::StatusOr<std::string> WorkloadText(std::string_view digest) const;
+  // Shows every row, or why it cannot be read (kDataLoss naming it). Other queries leave such rows out.
+  virtual absl::Status EveryRow(const std::function<void(const absl::StatusOr<StoredRecord>&)>& visit) const = 0;
 
-  // Counts the rows that may go (Prunable) under the keys that pass the filter; with `remove`, removes them, key by
-  // key, and gives their room back to the file system. The newest row of all stays: no number is given again. Only
-  // where a person asked for it. `remove` needs kReadWrite.
-  absl::StatusOr<PruneReport> Prune(const Filter& filter, const PruneRule& rule, bool remove,
-                                    const std::function<void(const PruneReport& so_far)>& progress = {});
+  // Reads the whole store, while opening checks only small files: kDataLoss with the finding if it is damaged.
+  virtual absl::Status CheckIntegrity() const = 0;
 
-  // Shows every row, or why it cannot be read (kDataLoss naming it): other questions skip those.
-  absl::Status EveryRow(const std::function<void(const absl::StatusOr<StoredRecord>&)>& visit) const;
-
-  // Reads the whole file (Open checks only small ones): kDataLoss with SQLite's finding if it is damaged.
-  absl::Status CheckIntegrity() const;
-
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  Store(std::filesystem::path path, std::optional<Writer> writer, std::string reading_parameters);
-
-  const std::filesystem::path path_;
-  std::mutex write_mutex_;
-  std::optional<Writer> writer_;  // guarded by write_mutex_; empty where the file was opened to be read
-  mutable Readers readers_;
+  // The file that holds the rows, whose disk they fill; empty if the store has no file on this machine.
+  virtual const std::filesystem::path& path() const = 0;
 };
 
 }  // namespace hone::records

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of the farm survives a restart besides records: jobs, drained agents, the health of devices, when it was
-// started, and its id. One small SQLite file, which one tracker at a time has open.
+// The state of the farm that survives a restart, besides records: jobs, drained agents, the health of devices, and the
+// identity of the farm. It reads the rows of a storage::FarmStore as messages.
 //
-// Leases, batches and agents are not here on purpose: after a restart agents register again and tuners submit their
-// open batches again (proto/hone/v1/tuner.proto). What a job asks for is written once; where it stands is a row of its
-// own. Not thread-safe: one thread at a time. Start at Open.
+// A job that cannot be read is set aside, and never keeps a tracker from starting. Leases, batches and agents are not
+// stored: after a restart agents register again and tuners submit their open batches again (proto/hone/v1/tuner.proto).
+// Threads: one at a time. Start at Open.
 #ifndef HONE_TRACKER_FARM_STATE_H_
 #define HONE_TRACKER_FARM_STATE_H_
 
@@ -12,7 +12,6 @@
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,65 +21,46 @@
 #include "absl/time/time.h"
 #include "hone/v1/admin.pb.h"
 #include "hone/v1/job.pb.h"
-#include "records/database.h"
+#include "storage/farm_store.h"
 
 namespace hone::tracker {
 
-// A job as it is stored.
-struct StoredJob {
-  std::string spec;   // a serialized JobSpec; empty: the one that is stored stays
-  std::string state;  // a serialized Job without its spec
-};
-StoredJob ToStored(const v1::Job& job, bool with_spec);
-
-// What is to be written. Later changes can be laid over earlier ones.
-struct StateChanges {
-  std::map<std::string, std::optional<StoredJob>> jobs;       // by id; empty: forget it
-  std::map<std::string, std::optional<std::string>> drained;  // agent id to reason; empty: drained no more
-  std::map<std::string, std::optional<std::string>> health;   // device to a serialized HealthRecord; empty: forget it
-
-  bool empty() const { return jobs.empty() && drained.empty() && health.empty(); }
-  void Add(StateChanges later);
-};
-
-extern const records::DatabaseKind kFarmStateFile;
+using storage::StateChanges;
+using storage::StoredJob;
+using storage::ToStored;
 
 class FarmState {
  public:
-  // Creates the file where missing. now: what this start is told by, so that one that goes on from an older copy of the
-  // file is not taken for one that came after that copy.
-  // kFailedPrecondition: another process has it, or a newer Hone wrote it. kDataLoss: the file is damaged.
+  // Opens the state file, creates it if it is missing, and begins a run at `now`. Errors as storage::OpenFarm.
   static absl::StatusOr<FarmState> Open(const std::filesystem::path& path, absl::Time now);
+  static absl::StatusOr<FarmState> BeginRun(std::unique_ptr<storage::FarmStore> store, absl::Time now);
 
-  // Minutes since 1970, or one more than at the start before where that is more.
-  uint64_t incarnation() const { return incarnation_; }
-  // The latest time of any start, this one among them: no clock that is right is behind it.
-  absl::Time latest_start() const { return latest_start_; }
-  // Random, the same for as long as the file exists: what two farms measured has different ids wherever it meets.
-  const std::string& farm_id() const { return farm_id_; }
-  // A secret, the same for as long as the file exists: see tracker/queue/receipt.h.
-  const std::string& receipt_key() const { return receipt_key_; }
+  // Minutes since 1970, or one more than in the run before if that is larger. A tracker that resumes from an older copy
+  // of the file so differs from those that ran after the copy was made.
+  uint64_t incarnation() const { return run_.incarnation; }
+  // The latest start time of any run, this one included: a clock that shows an earlier time is wrong.
+  absl::Time latest_start() const { return run_.latest_start; }
+  // Random, and the same as long as the file exists. It makes the ids of measurements unique among farms.
+  const std::string& farm_id() const { return run_.farm_id; }
+  // A secret, the same as long as the file exists: see tracker/queue/receipt.h.
+  const std::string& receipt_key() const { return run_.receipt_key; }
 
-  // All jobs, the oldest first. One that cannot be read is set aside: what was stored of it goes to the table
-  // damaged_jobs, and in its place is a failed job that says so.
+  // All jobs, the oldest first. The bytes of a job that cannot be read move to the table damaged_jobs; a failed job
+  // that says so takes its place.
   absl::StatusOr<std::vector<v1::Job>> TakeJobs(absl::Time now);
-  absl::StatusOr<std::vector<std::pair<std::string, std::string>>> Drained() const;  // agent id, reason
-  absl::StatusOr<std::map<std::string, v1::HealthRecord>> Health() const;            // by name of the device
+  // Agent id and reason of each drained agent.
+  absl::StatusOr<std::vector<std::pair<std::string, std::string>>> Drained() const { return store_->Drained(); }
+  absl::StatusOr<std::map<std::string, v1::HealthRecord>> Health() const;  // by name of the device
 
-  // All of it in one transaction, and on the disk when it returns; else nothing.
-  absl::Status Save(const StateChanges& changes);
+  // Writes all changes in one transaction, which is on the disk when it returns. On an error nothing is written.
+  absl::Status Save(const StateChanges& changes) { return store_->Save(changes); }
 
  private:
-  explicit FarmState(records::Writer file) : file_(std::make_unique<records::Writer>(std::move(file))) {}
-  const records::Connection& connection() const { return file_->connection; }
-  absl::Status Start(absl::Time now);
-  absl::Status SaveDrained(const StateChanges& changes) const;
-  absl::Status SaveHealth(const StateChanges& changes) const;
+  FarmState(std::unique_ptr<storage::FarmStore> store, storage::FarmRun run)
+      : store_(std::move(store)), run_(std::move(run)) {}
 
-  std::unique_ptr<records::Writer> file_;
-  uint64_t incarnation_ = 0;
-  absl::Time latest_start_;
-  std::string farm_id_, receipt_key_;
+  std::unique_ptr<storage::FarmStore> store_;
+  storage::FarmRun run_;
 };
 
 }  // namespace hone::tracker

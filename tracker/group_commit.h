@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes things durable, many at a time: what comes while one commit is on its way goes into the next, with one
-// transaction and one sync of the disk for all of it (one each for the records and for the state of the farm).
+// Group commit: writes many callers' results and changes in one transaction. What arrives during a commit goes into the
+// next one. Each commit costs one sync of the disk for the records, and one for the state of the farm.
 //
-// Two promises, for two kinds of things. Results stay with their agent until they are accepted: where a commit fails,
-// those in it are dropped here and the caller is told. Changes of the farm have happened: where a commit fails, they
-// stay, go into the next one, and are tried again twice a second until the disk takes them. Safe from any thread.
-// Not here: what a change means. Start at Append and Keep.
+// Results and changes of the farm have different promises. An agent keeps its results until they are accepted, so if a
+// commit fails, its results are dropped here and the caller is told. Changes of the farm have happened already, so if a
+// commit fails, they stay, go into the next one, and are tried again twice a second until the disk takes them. Safe
+// from any thread. Not here: what a change means. Start at Append and Keep.
 #ifndef HONE_TRACKER_GROUP_COMMIT_H_
 #define HONE_TRACKER_GROUP_COMMIT_H_
 

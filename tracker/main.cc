@@ -22,8 +22,9 @@
 #include "grpcpp/grpcpp.h"
 #include "pki/identity_folder.h"
 #include "records/default_path.h"
+#include "storage/backup.h"
+#include "storage/open.h"
 #include "tracker/access.h"
-#include "tracker/backup.h"
 #include "tracker/http/http_side.h"
 #include "tracker/http/notifier.h"
 #include "tracker/http/post.h"
@@ -137,8 +138,8 @@ int AwaitSignal(const sigset_t& signals, const Membership* membership) {
   }
 }
 
-absl::StatusOr<TrackerFiles> FilesFrom(const Options& options) {
-  TrackerFiles files{options.records, options.state, options.pki};
+absl::StatusOr<storage::TrackerFiles> FilesFrom(const Options& options) {
+  storage::TrackerFiles files{options.records, options.state, options.pki};
   if (files.records.empty()) {
     HONE_ASSIGN_OR_RETURN(files.records, records::DefaultRecordsPath());
   }
@@ -147,16 +148,16 @@ absl::StatusOr<TrackerFiles> FilesFrom(const Options& options) {
 }
 
 absl::Status Backup(const Options& options) {
-  HONE_ASSIGN_OR_RETURN(const TrackerFiles files, FilesFrom(options));
-  HONE_RETURN_IF_ERROR(MakeBackup(files, options.backup_to));
+  HONE_ASSIGN_OR_RETURN(const storage::TrackerFiles files, FilesFrom(options));
+  HONE_RETURN_IF_ERROR(storage::MakeBackup(files, options.backup_to));
   WriteOut(fmt::format("copied to {}\n", options.backup_to));
   return absl::OkStatus();
 }
 
 absl::Status Restore(const Options& options) {
-  HONE_ASSIGN_OR_RETURN(const TrackerFiles files, FilesFrom(options));
+  HONE_ASSIGN_OR_RETURN(const storage::TrackerFiles files, FilesFrom(options));
   std::vector<std::filesystem::path> replaced;
-  HONE_RETURN_IF_ERROR(RestoreBackup(options.restore_from, files, &replaced));
+  HONE_RETURN_IF_ERROR(storage::RestoreBackup(options.restore_from, files, &replaced));
   WriteOut(fmt::format("restored from {}\n", options.restore_from));
   for (const std::filesystem::path& file : replaced) {
     WriteOut(fmt::format("the file before is kept as {}\n", file.string()));
@@ -165,9 +166,9 @@ absl::Status Restore(const Options& options) {
 }
 
 absl::Status Run(const Options& options, const sigset_t& signals) {
-  HONE_ASSIGN_OR_RETURN(const TrackerFiles files, FilesFrom(options));
+  HONE_ASSIGN_OR_RETURN(const storage::TrackerFiles files, FilesFrom(options));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<records::Store> store,
-                        records::Store::Open(files.records, records::OpenMode::kReadWrite));
+                        storage::OpenRecords(files.records, records::OpenMode::kReadWrite));
   HONE_ASSIGN_OR_RETURN(FarmState state, FarmState::Open(files.state, absl::Now()));
   HttpSideOptions http_side{.listen = options.http,
                             .pki = options.pki,

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who belongs to the farm: the certificates that were signed or seen, those revoked, and the tokens to join with. One
-// small SQLite file, and the only one who writes it.
+// Decides who belongs to the farm, by the rows of a storage::IdentityStore: the certificates that were signed or seen,
+// those revoked, and the tokens to join with.
 //
-// A certificate is good if the authority signed it, which TLS has checked, its time is not over, and it is not revoked.
-// One that is not in the file (signed by hand, or after the copy was made that the file was restored from) is taken
-// down when it is first seen, unless its name was revoked. Of a token only the SHA-256 is kept: it is 256 random bits,
-// so there is nothing to guess that salt or slowness would protect. Safe from any thread; time is passed in. What a
-// method changed is on the disk when it returns. Start at Admit and Enrol.
+// A certificate is good if the authority signed it (TLS has checked that), it has not expired, and it is not revoked.
+// A good certificate may be missing from the store: it was signed by hand, or after the backup was made that the store
+// was restored from. It is added when it is first seen, unless its name was revoked. The store keeps only the SHA-256
+// of a token. A token is 256 random bits, so it cannot be guessed, and salt or a slow hash would protect nothing.
+// Safe from any thread; time is passed in. A member's changes are on the disk when it returns. Start at Admit and
+// Enrol.
 #ifndef HONE_TRACKER_REGISTER_H_
 #define HONE_TRACKER_REGISTER_H_
 
@@ -25,21 +26,16 @@
 #include "absl/time/time.h"
 #include "hone/v1/identity.pb.h"
 #include "pki/certificates.h"
-#include "records/database.h"
-#include "records/sqlite.h"
+#include "storage/identity_store.h"
 #include "transport/farm_identity.h"
 
 namespace hone::tracker {
 
-extern const records::DatabaseKind kRegisterFile;
-
-// Revokes all tokens of a register that nobody has open, and leaves it without a log. Errors as Open.
-absl::Status RevokeTokens(const std::filesystem::path& path);
-
 class Register {
  public:
-  // kFailedPrecondition: another process has the file, or a newer Hone wrote it. kDataLoss: it is damaged.
+  // Errors as storage::OpenIdentities.
   static absl::StatusOr<std::unique_ptr<Register>> Open(const std::filesystem::path& path);
+  explicit Register(std::unique_ptr<storage::IdentityStore> store) : store_(std::move(store)) {}
 
   // --- certificates -------------------------------------------------------------------------------------------------
   // Whether whoever shows the certificate may be let in. kUnauthenticated: its time is over, or it was revoked; what to
@@ -90,7 +86,6 @@ class Register {
   absl::StatusOr<Enrolled> Enrol(const Wish& wish, const Sign& sign, absl::Time now);
 
  private:
-  explicit Register(records::Writer file) : file_(std::move(file)) {}
   struct StoredToken {
     Role role;
     std::string name, created_by;
@@ -98,25 +93,19 @@ class Register {
   // All of these under mutex_.
   absl::Status AdmitLocked(const FarmIdentity& identity, const pki::CertificateFacts& facts, absl::Time now);
   absl::StatusOr<StoredToken> GoodToken(const std::string& secret, absl::Time now) const;
-  absl::StatusOr<bool> Taken(const std::string& name) const;
   absl::Status CheckNotRevoked(const std::string& name) const;
   absl::StatusOr<absl::Time> RenewableFrom(const FarmIdentity& identity, const pki::CertificateFacts& facts,
                                            absl::Time now) const;
-  absl::StatusOr<std::string> VoucherOf(const pki::CertificateFacts& facts) const;
   absl::StatusOr<std::string> NameFor(const Wish& wish, const StoredToken& token) const;
   absl::Status Insert(const FarmIdentity& identity, const pki::CertificateFacts& facts, const std::string& vouched_by,
                       absl::Time now) const;
-  absl::Status ForgetExpired(const FarmIdentity& identity, absl::Time now) const;
   absl::StatusOr<std::string> SignAndInsert(const FarmIdentity& identity, const Sign& sign,
                                             const std::string& vouched_by, absl::Time now) const;
 
   std::mutex mutex_;
   mutable std::mutex revoked_mutex_;        // held for moments
   std::map<std::string, int64_t> revoked_;  // by name: how often since the start
-  const records::Writer file_;
-  const records::Connection& connection_ = file_.connection;
-  // Asked at each call of everybody, where to prepare it took longer than to run it. Open sets it.
-  std::optional<records::Statement> known_;
+  const std::unique_ptr<storage::IdentityStore> store_;
 };
 
 }  // namespace hone::tracker

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether what the tracker has to store can be stored, and who is told when it cannot: a full disk is said aloud, once
-// a minute, and not at every call.
+// Tracks whether the tracker can store results and state, and decides what to log when it cannot: a full disk is logged
+// once a minute, and not at every call.
 //
 // Plain state; every call takes `now`. Not thread-safe: Shell guards it.
 #ifndef HONE_TRACKER_STORING_H_
@@ -17,10 +17,10 @@ class Storing {
  public:
   enum class What { kResults, kState };
 
-  // How storing went the last time. Returns what to log now; "" for nothing.
+  // Notes how the latest commit of this sort went. Returns the line to log now; "" for none.
   std::string Note(What what, const absl::Status& stored, absl::Time now);
-  // Why nothing can be stored now; "" when it can. Trouble with results is over, too, when nobody has brought any for a
-  // while: the next ones will tell.
+  // Why nothing can be stored now; "" if storing works. An error of results counts for 15 seconds only: if agents bring
+  // no results after that, the next ones will show whether storing works.
   std::string Trouble(absl::Time now) const;
 
  private:

@@ -20,6 +20,7 @@
 #include "pki/identity_folder.h"
 #include "pki/tracker_folder.h"
 #include "records/store.h"
+#include "storage/open.h"
 #include "tuner/search_parts.h"
 
 namespace hone::chaos {
@@ -135,7 +136,7 @@ bool Farm::Stop() {
 }
 
 std::map<RecordKey, Recorded> Farm::Records() const {
-  const auto store = records::Store::Open(folder_ / "disk" / "records.db", records::OpenMode::kReadOnly);
+  const auto store = storage::OpenRecords(folder_ / "disk" / "records.db", records::OpenMode::kReadOnly);
   HONE_CHECK(store.ok());
   HONE_CHECK((*store)->CheckIntegrity().ok());
   std::map<RecordKey, Recorded> found;

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/status.h"
+#include "storage/open.h"
 
 namespace hone::simulation {
 
@@ -28,7 +29,7 @@ std::string TrackerMachine::NewFolder() {
 }
 
 absl::Status TrackerMachine::Open(Run& run) {
-  HONE_ASSIGN_OR_RETURN(run.store, records::Store::Open(run.folder + "/records.db", records::OpenMode::kReadWrite));
+  HONE_ASSIGN_OR_RETURN(run.store, storage::OpenRecords(run.folder + "/records.db", records::OpenMode::kReadWrite));
   const absl::Time now = absl::UnixEpoch() + world_->WallNow();
   HONE_ASSIGN_OR_RETURN(tracker::FarmState state, tracker::FarmState::Open(run.folder + "/state", now));
   farm_id = state.farm_id();
@@ -147,7 +148,7 @@ void TrackerMachine::Look(const std::function<void(const tracker::Farm&, absl::T
 
 std::unique_ptr<records::Store> TrackerMachine::OpenStore() {
   absl::StatusOr<std::unique_ptr<records::Store>> store =
-      records::Store::Open(disk_folder_ + "/records.db", records::OpenMode::kReadWrite);
+      storage::OpenRecords(disk_folder_ + "/records.db", records::OpenMode::kReadWrite);
   if (store.ok()) return *std::move(store);
   world_->Violate("the records cannot be opened: " + store.status().ToString());
   return nullptr;

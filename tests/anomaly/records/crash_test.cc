@@ -10,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "records/store.h"
+#include "storage/open.h"
 #include "tests/anomaly/records/killed_writer.h"
 #include "tests/unit/records/sample_records.h"
 
@@ -21,7 +22,7 @@ constexpr int kBatchRows = 3;
 
 // In the child: appends batches for ever and writes the number of each acknowledged one to `pipe`.
 [[noreturn]] void AppendForEver(const std::filesystem::path& file, int first, int pipe) {
-  auto store = Store::Open(file, OpenMode::kReadWrite);
+  auto store = storage::OpenRecords(file, OpenMode::kReadWrite);
   if (!store.ok()) _exit(2);
   for (int number = first;; ++number) {
     std::vector<Record> batch;
@@ -53,7 +54,7 @@ TEST(CrashTest, EveryAcknowledgedRowSurvivesAKill) {
     const int acknowledged = KillOneWriter(file, total, from, life);
     if (HasFailure()) FAIL() << "in round " << round;
     // A reader first: it must cope with the log that the dead writer left.
-    const auto reader = Store::Open(file, OpenMode::kReadOnly);
+    const auto reader = storage::OpenRecords(file, OpenMode::kReadOnly);
     if (!reader.ok()) {
       ASSERT_TRUE(absl::IsNotFound(reader.status())) << reader.status();
       ASSERT_EQ(total + acknowledged, 0);
@@ -69,7 +70,7 @@ TEST(CrashTest, EveryAcknowledgedRowSurvivesAKill) {
     }
   }
   EXPECT_GT(total, kRounds) << "the writers hardly came to write";
-  const auto store = Store::Open(file, OpenMode::kReadWrite);
+  const auto store = storage::OpenRecords(file, OpenMode::kReadWrite);
   ASSERT_TRUE(store.ok()) << store.status();
   EXPECT_TRUE((*store)->CheckIntegrity().ok());
   const std::vector<StoredRecord> rows = (*store)->Query({.limit = 100'000, .byte_limit = SIZE_MAX})->rows;

@@ -9,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "records/store.h"
+#include "storage/open.h"
 #include "tests/anomaly/records/fault_vfs.h"
 #include "tests/unit/records/sample_records.h"
 
@@ -41,7 +42,7 @@ struct Session {
 
   std::unique_ptr<Store> Open() {
     for (int attempt = 0; attempt < (retry ? 2 : 1); ++attempt) {
-      auto store = Store::Open(file, OpenMode::kReadWrite);
+      auto store = storage::OpenRecords(file, OpenMode::kReadWrite);
       if (store.ok()) return *std::move(store);
       errors.push_back(store.status());
     }
@@ -76,7 +77,7 @@ struct Session {
 
 // Opens the file on a disk that works and checks what it holds.
 void ExpectConsistent(const Session& session) {
-  auto store = Store::Open(session.file, OpenMode::kReadWrite);
+  auto store = storage::OpenRecords(session.file, OpenMode::kReadWrite);
   ASSERT_TRUE(store.ok()) << store.status();
   EXPECT_TRUE((*store)->CheckIntegrity().ok());
   const auto page = (*store)->Query({.with_workload_text = true});

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/temporary_folder.h"
+#include "storage/open.h"
 #include "tests/anomaly/records/fault_vfs.h"
 #include "tests/anomaly/tracker/session.h"
 
@@ -106,7 +107,7 @@ TEST(GroupCommitTest, ChangesWaitForRoomAndResultsAreRefused) {
     while (farm->commit->Keeping()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   ExpectStored(folder.path(), acknowledged);
-  EXPECT_EQ(records::Store::Open(folder / "records.db", records::OpenMode::kReadOnly).value()->Summarize()->records, 0);
+  EXPECT_EQ(storage::OpenRecords(folder / "records.db", records::OpenMode::kReadOnly).value()->Summarize()->records, 0);
 }
 
 // What comes while a commit is on its way shares the next one.

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "storage/open.h"
 #include "tests/farm/builders.h"
 #include "tests/unit/records/sample_records.h"
 #include "tracker/group_commit.h"
@@ -27,7 +28,7 @@ struct OpenFarm {
   std::unique_ptr<GroupCommit> commit;
 
   static absl::StatusOr<OpenFarm> Open(const std::filesystem::path& folder) {
-    auto store = records::Store::Open(folder / "records.db", records::OpenMode::kReadWrite);
+    auto store = storage::OpenRecords(folder / "records.db", records::OpenMode::kReadWrite);
     if (!store.ok()) return store.status();
     auto state = FarmState::Open(folder / "state", absl::UnixEpoch());
     if (!state.ok()) return state.status();
@@ -76,7 +77,7 @@ struct Acknowledged {
 };
 inline void ExpectStored(const std::filesystem::path& folder, const Acknowledged& acknowledged) {
   {
-    const auto store = records::Store::Open(folder / "records.db", records::OpenMode::kReadWrite);
+    const auto store = storage::OpenRecords(folder / "records.db", records::OpenMode::kReadWrite);
     ASSERT_TRUE(store.ok()) << store.status();
     ASSERT_EQ((*store)->CheckIntegrity(), absl::OkStatus());
     std::set<std::string> ids;

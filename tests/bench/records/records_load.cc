@@ -15,6 +15,7 @@
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"
 #include "records/store.h"
+#include "storage/open.h"
 
 namespace hone::records {
 namespace {
@@ -94,7 +95,7 @@ double Time(Ask ask) {
 }
 
 absl::Status Run(const std::string& path, int64_t rows) {
-  HONE_ASSIGN_OR_RETURN(const auto store, Store::Open(path, OpenMode::kReadWrite));
+  HONE_ASSIGN_OR_RETURN(const auto store, storage::OpenRecords(path, OpenMode::kReadWrite));
   HONE_ASSIGN_OR_RETURN(const Stats before, store->Summarize());
   const auto start = std::chrono::steady_clock::now();
   const bool fills = before.records < rows;

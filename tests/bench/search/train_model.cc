@@ -23,6 +23,7 @@
 #include "compiler/target/target.h"
 #include "fmt/format.h"
 #include "records/store.h"
+#include "storage/open.h"
 #include "tuner/cost_model.h"
 
 namespace hone::tuner {
@@ -53,7 +54,7 @@ std::optional<Features> FeaturesOf(const records::Record& record, const target::
 // Each schedule once, with the median of all its times. Those that no longer apply are left out.
 absl::Status Read(const std::string& path, size_t file, std::vector<Measured>& all) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<records::Store> store,
-                        records::Store::Open(path, records::OpenMode::kReadOnly));
+                        storage::OpenRecords(path, records::OpenMode::kReadOnly));
   struct Candidate {
     records::Record record;
     std::vector<double> seconds;

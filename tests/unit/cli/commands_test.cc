@@ -14,6 +14,8 @@
 #include "base/temporary_folder.h"
 #include "cli/npz.h"
 #include "records/store.h"
+#include "storage/open.h"
+#include "storage/sqlite/connection.h"
 #include "tests/unit/graph/model_builder.h"
 #include "tests/unit/records/sample_records.h"
 #include "tests/unit/runtime/tiny_package.h"
@@ -360,7 +362,7 @@ TEST_F(CommandsTest, CtrlCEndsTheStartOfAFarm) {
 
 TEST_F(CommandsTest, WhereAFileKeepsItsSizeWhatWasRemovedIsTold) {
   {
-    const auto store = records::Store::Open(File("large.db"), records::OpenMode::kReadWrite);
+    const auto store = storage::OpenRecords(File("large.db"), records::OpenMode::kReadWrite);
     std::vector<records::Record> rows;
     for (int i = 0; i < 3000; ++i)
       rows.push_back(records::SampleTiming(i, fmt::format("split {}", i), 1e-3 + 1e-6 * i));
@@ -498,10 +500,10 @@ TEST_F(CommandsTest, AReaderThatHasEndedIsNoSignal) {
 TEST_F(CommandsTest, WarningsAreNotAmongWhatWasAskedFor) {
   const std::string file = File("unreadable.db");
   {
-    const auto store = records::Store::Open(file, records::OpenMode::kReadWrite);
+    const auto store = storage::OpenRecords(file, records::OpenMode::kReadWrite);
     ASSERT_TRUE(store.ok() && (*store)->Append(std::vector{records::SampleTiming(1, "a", 1e-3)}).ok());
   }
-  ASSERT_TRUE(records::Connection::Open(file, SQLITE_OPEN_READWRITE, "")
+  ASSERT_TRUE(storage::Connection::Open(file, SQLITE_OPEN_READWRITE, "")
                   ->Execute("UPDATE measurements SET seconds = '[1,x]'")
                   .ok());
   EXPECT_THAT(Hone("records query --json --records {unreadable.db}").output, HasSubstr("row 1 of the records is not"));

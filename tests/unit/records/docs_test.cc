@@ -10,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "records/store.h"
+#include "storage/open.h"
 #include "tests/unit/records/sample_records.h"
 
 namespace hone::records {
@@ -39,7 +40,7 @@ class DocsTest : public testing::Test {
   DocsTest() {
     Key elsewhere = SampleKey();
     elsewhere.device_fingerprint = "board";
-    const auto store = Store::Open(folder_ / "records.db", OpenMode::kReadWrite);
+    const auto store = storage::OpenRecords(folder_ / "records.db", OpenMode::kReadWrite);
     HONE_CHECK(store.ok());
     HONE_CHECK((*store)
                    ->Append(std::vector<Record>{OfDefault(Confirmed(SampleTiming(1, "a", 4e-3))),

@@ -10,11 +10,14 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "records/store.h"
+#include "storage/open.h"
+#include "storage/sqlite/connection.h"
 #include "tests/unit/records/sample_records.h"
 
 namespace hone::records {
 namespace {
 
+using storage::Connection;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
@@ -27,7 +30,7 @@ auto Into(std::stringstream& lines) {
 }
 
 std::unique_ptr<Store> OpenOrDie(const std::filesystem::path& path) {
-  auto store = Store::Open(path, OpenMode::kReadWrite);
+  auto store = storage::OpenRecords(path, OpenMode::kReadWrite);
   HONE_CHECK(store.ok());
   return *std::move(store);
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Everything that can be wrong with a records file before anything is asked of it.
+#include "storage/open.h"
+
 #include <sqlite3.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -11,15 +13,23 @@
 #include "base/temporary_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "records/database.h"
 #include "records/default_path.h"
-#include "records/schema.h"
 #include "records/store.h"
+#include "storage/sqlite/connection.h"
+#include "storage/sqlite/database.h"
+#include "storage/sqlite/record_schema.h"
 #include "tests/unit/records/sample_records.h"
 
 namespace hone::records {
 namespace {
 
+using storage::Connection;
+using storage::DatabaseKind;
+using storage::IsConstraintError;
+using storage::kApplicationId;
+using storage::kRecordsFile;
+using storage::Migrate;
+using storage::OpenToWrite;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
@@ -28,7 +38,7 @@ class OpenTest : public testing::Test {
   std::filesystem::path File() const { return folder_ / "records.db"; }
 
   void Create(int records = 3) const {
-    auto store = Store::Open(File(), OpenMode::kReadWrite);
+    auto store = storage::OpenRecords(File(), OpenMode::kReadWrite);
     ASSERT_TRUE(store.ok()) << store.status();
     for (int i = 0; i < records; ++i) {
       ASSERT_TRUE((*store)->Append(std::vector<Record>{SampleTiming(i, "split oc 16", 1e-3)}).ok());
@@ -44,7 +54,7 @@ class OpenTest : public testing::Test {
   }
   void Fill(std::string_view text) const { std::ofstream(File(), std::ios::binary) << text; }
 
-  absl::Status TryOpen(OpenMode mode) const { return Store::Open(File(), mode).status(); }
+  absl::Status TryOpen(OpenMode mode) const { return storage::OpenRecords(File(), mode).status(); }
 
   void ExpectBoth(absl::StatusCode code, const std::string& about) const {
     for (const OpenMode mode : {OpenMode::kReadOnly, OpenMode::kReadWrite}) {
@@ -73,8 +83,8 @@ class AsNobody {
 
 TEST_F(OpenTest, CreatesTheFileAndItsFolders) {
   const auto deep = folder_ / "a/b/records.db";
-  ASSERT_TRUE(Store::Open(deep, OpenMode::kReadWrite).ok());
-  EXPECT_TRUE(Store::Open(deep, OpenMode::kReadOnly).ok());
+  ASSERT_TRUE(storage::OpenRecords(deep, OpenMode::kReadWrite).ok());
+  EXPECT_TRUE(storage::OpenRecords(deep, OpenMode::kReadOnly).ok());
 }
 
 TEST_F(OpenTest, ReadingNeedsAFile) {
@@ -85,7 +95,7 @@ TEST_F(OpenTest, ReadingNeedsAFile) {
 }
 
 TEST_F(OpenTest, AnEmptyPathIsRefused) {
-  EXPECT_TRUE(absl::IsInvalidArgument(Store::Open("", OpenMode::kReadWrite).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(storage::OpenRecords("", OpenMode::kReadWrite).status()));
 }
 
 TEST_F(OpenTest, APathInAFolderThatIsGone) {
@@ -93,7 +103,7 @@ TEST_F(OpenTest, APathInAFolderThatIsGone) {
   std::filesystem::create_directory(gone);
   std::filesystem::current_path(gone);
   std::filesystem::remove(gone);
-  const absl::Status status = Store::Open("records.db", OpenMode::kReadWrite).status();
+  const absl::Status status = storage::OpenRecords("records.db", OpenMode::kReadWrite).status();
   std::filesystem::current_path(before);
   EXPECT_THAT(std::string(status.message()), HasSubstr("records file records.db: there is no working folder"));
 }
@@ -150,7 +160,7 @@ TEST_F(OpenTest, CommandsToPasteTakeThePathAsOneWord) {
   ASSERT_TRUE(connection.ok()) << connection.status();
   EXPECT_THAT(std::string(connection->Damaged("x").message()), HasSubstr("sqlite3 '" + file.string() + "' .dump"));
   ASSERT_EQ(Migrate(*connection, file, kRecordsFile, 2), absl::OkStatus());
-  const absl::Status old = Store::Open(file, OpenMode::kReadOnly).status();
+  const absl::Status old = storage::OpenRecords(file, OpenMode::kReadOnly).status();
   EXPECT_THAT(std::string(old.message()), HasSubstr("--records '" + file.string() + "' /dev/null"));
 }
 
@@ -172,12 +182,12 @@ TEST_F(OpenTest, AReadOnlyFileInAReadOnlyFolder) {
     const absl::Status status = TryOpen(OpenMode::kReadWrite);
     EXPECT_TRUE(absl::IsPermissionDenied(status)) << status;
     EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr(File().string()), HasSubstr("writable")));
-    const auto store = Store::Open(File(), OpenMode::kReadOnly);
+    const auto store = storage::OpenRecords(File(), OpenMode::kReadOnly);
     ASSERT_TRUE(store.ok()) << store.status();
     EXPECT_EQ((*store)->Summarize()->records, 3);
-    const absl::Status fresh = Store::Open(folder_ / "new.db", OpenMode::kReadWrite).status();
+    const absl::Status fresh = storage::OpenRecords(folder_ / "new.db", OpenMode::kReadWrite).status();
     EXPECT_TRUE(absl::IsPermissionDenied(fresh)) << fresh;
-    const absl::Status deeper = Store::Open(folder_ / "new/records.db", OpenMode::kReadWrite).status();
+    const absl::Status deeper = storage::OpenRecords(folder_ / "new/records.db", OpenMode::kReadWrite).status();
     EXPECT_TRUE(absl::IsPermissionDenied(deeper)) << deeper;
   }
   std::filesystem::permissions(folder_.path(), std::filesystem::perms(0755));
@@ -260,7 +270,7 @@ TEST_F(OpenTest, ACopyWithItsLogInAFolderThatMayNotBeWritten) {
   std::ofstream(log).close();
   {
     const AsNobody nobody;
-    const auto store = Store::Open(File(), OpenMode::kReadOnly);
+    const auto store = storage::OpenRecords(File(), OpenMode::kReadOnly);
     ASSERT_TRUE(store.ok()) << store.status();
     EXPECT_EQ((*store)->Summarize()->records, 3);
   }
@@ -274,11 +284,11 @@ TEST_F(OpenTest, ACopyWithItsLogInAFolderThatMayNotBeWritten) {
 // Also by a link that was there before the file.
 TEST_F(OpenTest, ASecondWriterIsToldWhoWrites) {
   std::filesystem::create_symlink("records.db", folder_ / "older.db");
-  const auto first = Store::Open(folder_ / "older.db", OpenMode::kReadWrite);
+  const auto first = storage::OpenRecords(folder_ / "older.db", OpenMode::kReadWrite);
   ASSERT_TRUE(first.ok());
   std::filesystem::create_symlink(File(), folder_ / "alias.db");
   for (const auto& name : {File(), folder_ / "alias.db", folder_ / "older.db"}) {
-    const absl::Status status = Store::Open(name, OpenMode::kReadWrite).status();
+    const absl::Status status = storage::OpenRecords(name, OpenMode::kReadWrite).status();
     EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
     EXPECT_THAT(std::string(status.message()),
                 AllOf(HasSubstr(File().string()), HasSubstr(fmt::format("process {}", getpid())), HasSubstr("wait")));
@@ -289,7 +299,7 @@ TEST_F(OpenTest, ASecondWriterIsToldWhoWrites) {
 TEST_F(OpenTest, TheLockOfADeadWriterIsNoObstacle) {
   const pid_t child = fork();
   if (child == 0) {
-    const auto store = Store::Open(File(), OpenMode::kReadWrite);
+    const auto store = storage::OpenRecords(File(), OpenMode::kReadWrite);
     _exit(store.ok() ? 0 : 1);  // without closing
   }
   int status = 0;
@@ -315,12 +325,12 @@ TEST_F(OpenTest, AnotherProgramsLockIsNamed) {
 
 TEST_F(OpenTest, OddCharactersInThePathAreOnlyCharacters) {
   const auto odd = folder_ / "a?mode=memory#50%.db";
-  ASSERT_TRUE(Store::Open(odd, OpenMode::kReadWrite).ok());
+  ASSERT_TRUE(storage::OpenRecords(odd, OpenMode::kReadWrite).ok());
   EXPECT_TRUE(std::filesystem::exists(odd));
   std::filesystem::permissions(folder_.path(), std::filesystem::perms(0555));
   {
     const AsNobody nobody;
-    EXPECT_TRUE(Store::Open(odd, OpenMode::kReadOnly).ok());
+    EXPECT_TRUE(storage::OpenRecords(odd, OpenMode::kReadOnly).ok());
   }
   std::filesystem::permissions(folder_.path(), std::filesystem::perms(0755));
 }
@@ -344,7 +354,7 @@ std::string SortedSchemaOf(const std::filesystem::path& path) {
 
 std::string SortedSchemaOfToday() {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
-  HONE_CHECK(Store::Open(folder / "records.db", OpenMode::kReadWrite).ok());
+  HONE_CHECK(storage::OpenRecords(folder / "records.db", OpenMode::kReadWrite).ok());
   return SortedSchemaOf(folder / "records.db");
 }
 
@@ -386,7 +396,7 @@ INSERT INTO records VALUES
   timing.measured_by = "agent-3";
   timing.measured_at = Instant(std::chrono::milliseconds(1'700'000'000'000));
   timing.seed = ~uint64_t{0};
-  const auto store = Store::Open(File(), OpenMode::kReadWrite);
+  const auto store = storage::OpenRecords(File(), OpenMode::kReadWrite);
   ASSERT_TRUE(store.ok()) << store.status();
   const auto page = (*store)->Query({});
   ASSERT_TRUE(page.ok() && page->rows.size() == 2) << page.status();
@@ -425,7 +435,7 @@ INSERT INTO measurements (id, workload_id, measurement, batch, target_id, device
     ASSERT_EQ(connection->CopyTo(File()), absl::OkStatus());
   }
   const Key key = {"d1ge57", "cpu", "board", "hone 0.1.0"};
-  const auto store = Store::Open(File(), OpenMode::kReadWrite);
+  const auto store = storage::OpenRecords(File(), OpenMode::kReadWrite);
   ASSERT_TRUE(store.ok()) << store.status();
   EXPECT_EQ((*(*store)->Best(key))->stored.row, 9);
   const auto report =
@@ -466,7 +476,7 @@ TEST_F(OpenTest, RowsThatCannotBeReadHideNoneOfTheRest) {
   Create();
   const auto connection = Connection::Open(File(), SQLITE_OPEN_READWRITE, "");
   ASSERT_TRUE(connection.ok());
-  auto store = Store::Open(File(), OpenMode::kReadOnly);
+  auto store = storage::OpenRecords(File(), OpenMode::kReadOnly);
   ASSERT_TRUE(store.ok()) << store.status();
   const auto all = (*store)->Query({});
   ASSERT_TRUE(all.ok()) << all.status();

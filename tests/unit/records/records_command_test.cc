@@ -18,6 +18,8 @@
 #include "nlohmann/json.hpp"
 #include "records/jsonl.h"
 #include "records/store.h"
+#include "storage/open.h"
+#include "storage/sqlite/connection.h"
 #include "tests/unit/records/sample_records.h"
 
 namespace hone::cli {
@@ -38,7 +40,7 @@ class RecordsCommandTest : public testing::Test {
             SampleFailure(3, "e", FailureKind::kCrashed)});
   }
   void Append(const std::vector<Record>& rows) const {
-    const auto store = records::Store::Open(File(), records::OpenMode::kReadWrite);
+    const auto store = storage::OpenRecords(File(), records::OpenMode::kReadWrite);
     HONE_CHECK(store.ok() && (*store)->Append(rows)->appended == rows.size());
   }
   std::filesystem::path File() const { return folder_ / "records.db"; }
@@ -183,7 +185,7 @@ TEST_F(RecordsCommandTest, ExportTakesNoNameThatSomebodyElseHas) {
 
 TEST_F(RecordsCommandTest, AnExportThatLacksRecordsFails) {
   const std::string lines = (folder_ / "lines.jsonl").string();
-  ASSERT_TRUE(records::Connection::Open(File(), SQLITE_OPEN_READWRITE, "")
+  ASSERT_TRUE(storage::Connection::Open(File(), SQLITE_OPEN_READWRITE, "")
                   ->Execute("UPDATE measurements SET seconds = '[1,x]' WHERE id = 2")
                   .ok());
   EXPECT_EQ(Run({"export", "-o", lines}), kWorkFailed);
@@ -227,7 +229,7 @@ TEST_F(RecordsCommandTest, VerifyEndsWhateverTheNumbersOfRows) {
   for (const char* id : {"4611686018427387904", "-7"}) {
     std::filesystem::remove(File());
     Append({SampleFailure(1, "e", FailureKind::kCrashed)});
-    ASSERT_TRUE(records::Connection::Open(File(), SQLITE_OPEN_READWRITE, "")
+    ASSERT_TRUE(storage::Connection::Open(File(), SQLITE_OPEN_READWRITE, "")
                     ->Execute(fmt::format("UPDATE measurements SET id = {}", id))
                     .ok());
     Run({"verify", "--json"});

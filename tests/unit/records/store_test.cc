@@ -13,11 +13,14 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "records/winner.h"
+#include "storage/open.h"
+#include "storage/sqlite/connection.h"
 #include "tests/unit/records/sample_records.h"
 
 namespace hone::records {
 namespace {
 
+using storage::Connection;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -28,7 +31,7 @@ class StoreTest : public testing::Test {
   StoreTest() : store_(OpenOrDie(OpenMode::kReadWrite)) {}
 
   std::unique_ptr<Store> OpenOrDie(OpenMode mode) const {
-    auto store = Store::Open(folder_ / "records.db", mode);
+    auto store = storage::OpenRecords(folder_ / "records.db", mode);
     HONE_CHECK(store.ok());
     return *std::move(store);
   }

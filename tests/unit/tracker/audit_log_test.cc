@@ -5,11 +5,16 @@
 #include <gtest/gtest.h>
 
 #include "base/temporary_folder.h"
+#include "storage/memory/audit_store.h"
 
 namespace hone::tracker {
 namespace {
 
 const absl::Time kAuditTime = absl::FromUnixSeconds(1'800'000'000);
+
+std::unique_ptr<AuditLog> LogInMemory(int64_t kept) {
+  return std::make_unique<AuditLog>(std::make_unique<storage::MemoryAuditStore>(), kept);
+}
 
 TEST(AuditLogTest, TellsTheNewestFirstAndForgetsTheOldest) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
@@ -31,8 +36,7 @@ TEST(AuditLogTest, TellsTheNewestFirstAndForgetsTheOldest) {
 }
 
 TEST(AuditLogTest, WhoAsksAgainAndAgainPushesNothingOut) {
-  const TemporaryFolder folder = TemporaryFolder::Create().value();
-  const auto log = AuditLog::Open(folder / "audit.db").value();
+  const auto log = LogInMemory(100'000);
   for (int i = 0; i < 100; ++i) log->Add({"agent", "a", "", "x", ""}, absl::PermissionDeniedError("no"), kAuditTime);
   EXPECT_EQ(log->Newest(1000)->size(), 10u);
   log->Add({"agent", "b", "", "x", ""}, absl::PermissionDeniedError("no"), kAuditTime);
@@ -43,8 +47,7 @@ TEST(AuditLogTest, WhoAsksAgainAndAgainPushesNothingOut) {
 }
 
 TEST(AuditLogTest, NobodysActsPushOutThoseOfAdminsAndWhoJoined) {
-  const TemporaryFolder folder = TemporaryFolder::Create().value();
-  const auto log = AuditLog::Open(folder / "audit.db", 3).value();
+  const auto log = LogInMemory(3);
   log->Add({"", "", "", "JoinService/Join", "client/ann"}, absl::OkStatus(), kAuditTime);
   log->Add({"admin", "eve", "", "AdminService/Drain", "board"}, absl::OkStatus(), kAuditTime);
   for (int i = 0; i < 10; ++i) log->Add({"client", "ann", "", "JobService/Submit", "j"}, absl::OkStatus(), kAuditTime);
@@ -58,8 +61,7 @@ TEST(AuditLogTest, NobodysActsPushOutThoseOfAdminsAndWhoJoined) {
 }
 
 TEST(AuditLogTest, AnyBytesMayBeSaidOfAnObject) {
-  const TemporaryFolder folder = TemporaryFolder::Create().value();
-  const auto log = AuditLog::Open(folder / "audit.db").value();
+  const auto log = LogInMemory(100'000);
   log->Add({"client", "ann", "", "x", std::string("\0\xff", 2) + std::string(10'000, 'y')}, absl::OkStatus(),
            kAuditTime);
   ASSERT_EQ(log->Newest(1)->size(), 1u);

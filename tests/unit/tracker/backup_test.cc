@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracker/backup.h"
+#include "storage/backup.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -14,7 +14,9 @@
 
 #include "base/temporary_folder.h"
 #include "pki/token.h"
-#include "records/schema.h"
+#include "storage/open.h"
+#include "storage/sqlite/connection.h"
+#include "storage/sqlite/record_schema.h"
 #include "tests/anomaly/tracker/session.h"
 #include "tracker/audit_log.h"
 #include "tracker/register.h"
@@ -48,6 +50,9 @@ namespace hone::tracker {
 namespace {
 
 namespace fs = std::filesystem;
+using storage::MakeBackup;
+using storage::RestoreBackup;
+using storage::TrackerFiles;
 using ::testing::AllOf;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
@@ -81,7 +86,7 @@ class BackupTest : public testing::Test {
     ASSERT_TRUE(fs::exists(folder_ / "records.db-wal"));
   }
   int64_t Records(const std::string& name = "records.db") {
-    return records::Store::Open(folder_ / name, records::OpenMode::kReadOnly).value()->Summarize()->records;
+    return storage::OpenRecords(folder_ / name, records::OpenMode::kReadOnly).value()->Summarize()->records;
   }
   // Of copies that were not finished.
   int Left() {
@@ -205,7 +210,7 @@ TEST_F(BackupTest, ADamagedCopyChangesNothing) {
 TEST_F(BackupTest, ACopyOfANewerHoneIsRefused) {
   Store(0, 1);
   ASSERT_EQ(MakeBackup(files_, folder_ / "copy"), absl::OkStatus());
-  const auto raw = records::Connection::Open(folder_ / "copy/records.db", SQLITE_OPEN_READWRITE, "");
+  const auto raw = storage::Connection::Open(folder_ / "copy/records.db", SQLITE_OPEN_READWRITE, "");
   ASSERT_EQ(raw->Execute("PRAGMA user_version = 99"), absl::OkStatus());
   EXPECT_THAT(std::string(Restore().message()), HasSubstr("newer Hone"));
   EXPECT_EQ(Jobs(), 1u);
@@ -227,9 +232,9 @@ TEST_F(BackupTest, WhoeverReadsADatabaseHasItInUse) {
   Store(0, 1);
   ASSERT_EQ(MakeBackup(files_, folder_ / "copy"), absl::OkStatus());
   StoreAndDie(1, 2);
-  const auto reader = records::OpenToRead(files_.records, records::kRecordsFile, "").value();
+  const auto reader = storage::OpenToRead(files_.records, storage::kRecordsFile, "").value();
   {
-    const auto transaction = records::Transaction::BeginReading(reader).value();
+    const auto transaction = storage::Transaction::BeginReading(reader).value();
     ASSERT_TRUE(reader.QueryInt("SELECT count(*) FROM sqlite_schema").ok());
     const absl::Status refused = Restore();
     EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;

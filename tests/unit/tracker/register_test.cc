@@ -10,6 +10,8 @@
 
 #include "base/temporary_folder.h"
 #include "pki/token.h"
+#include "storage/memory/identity_store.h"
+#include "storage/sqlite/connection.h"
 
 namespace hone::tracker {
 namespace {
@@ -50,6 +52,17 @@ class RegisterTest : public testing::Test {
   v1::Token last_;
 };
 
+// Tests that neither reopen nor read the file run on a store in memory, too.
+class RegisterOfEachKindTest : public RegisterTest, public testing::WithParamInterface<bool> {
+ protected:
+  RegisterOfEachKindTest() {
+    if (GetParam()) members_ = std::make_unique<Register>(std::make_unique<storage::MemoryIdentityStore>());
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Kinds, RegisterOfEachKindTest, testing::Bool(),
+                         [](const auto& in_memory) { return in_memory.param ? "Memory" : "Sqlite"; });
+
 TEST_F(RegisterTest, ATokenLetsOneInOnce) {
   const std::string secret = Token();
   EXPECT_TRUE(members_->CheckToken(secret, kRegisterTime).ok());
@@ -64,7 +77,7 @@ TEST_F(RegisterTest, ATokenLetsOneInOnce) {
   EXPECT_EQ((*members_->Identities())[0].vouched_by(), "token " + last_.id() + " of ann");
 }
 
-TEST_F(RegisterTest, ATokenThatIsNotGoodLetsNobodyIn) {
+TEST_P(RegisterOfEachKindTest, ATokenThatIsNotGoodLetsNobodyIn) {
   EXPECT_THAT(std::string(Enrol(pki::RandomSecret()).status().message()), HasSubstr("no such token"));
   EXPECT_FALSE(Enrol("").ok());
   const std::string secret = Token();
@@ -78,7 +91,7 @@ TEST_F(RegisterTest, ATokenThatIsNotGoodLetsNobodyIn) {
   EXPECT_TRUE(members_->Identities()->empty());
 }
 
-TEST_F(RegisterTest, WhatIsRefusedCostsNoUse) {
+TEST_P(RegisterOfEachKindTest, WhatIsRefusedCostsNoUse) {
   const std::string secret = Token(Role::kAgent, "", 2);
   ASSERT_TRUE(Enrol(secret, "board").ok());
   EXPECT_TRUE(absl::IsAlreadyExists(Enrol(secret, "board").status()));
@@ -91,7 +104,7 @@ TEST_F(RegisterTest, WhatIsRefusedCostsNoUse) {
   EXPECT_TRUE(Enrol(secret, "other").ok());
 }
 
-TEST_F(RegisterTest, ATokenForANameIsForNoOther) {
+TEST_P(RegisterOfEachKindTest, ATokenForANameIsForNoOther) {
   const std::string secret = Token(Role::kAgent, "board");
   EXPECT_TRUE(absl::IsPermissionDenied(Enrol(secret, "other").status()));
   EXPECT_EQ(Enrol(secret)->identity.name, "board");
@@ -102,7 +115,7 @@ TEST_F(RegisterTest, ATokenForANameIsForNoOther) {
           .status()));
 }
 
-TEST_F(RegisterTest, WhoeverHasNoNameGetsOneOfItsHost) {
+TEST_P(RegisterOfEachKindTest, WhoeverHasNoNameGetsOneOfItsHost) {
   EXPECT_EQ(Enrol(Token())->identity.name, "host");
   const std::string second = Enrol(Token())->identity.name;
   EXPECT_THAT(second, testing::StartsWith("host-"));
@@ -113,7 +126,7 @@ TEST_F(RegisterTest, WhoeverHasNoNameGetsOneOfItsHost) {
 
 TEST_F(RegisterTest, ANameIsFoundWhereThatOfTheHostIsTakenManyTimes) {
   members_.reset();
-  const auto file = records::Connection::Open(folder_ / "register.db", SQLITE_OPEN_READWRITE, "").value();
+  const auto file = storage::Connection::Open(folder_ / "register.db", SQLITE_OPEN_READWRITE, "").value();
   ASSERT_EQ(file.Execute("WITH RECURSIVE all_suffixes(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM all_suffixes LIMIT "
                          "65536) INSERT INTO certificates SELECT printf('%d', i), 'agent', printf('host-%04x', i), 0, "
                          "0, 'token', 0 FROM all_suffixes"),
@@ -123,7 +136,7 @@ TEST_F(RegisterTest, ANameIsFoundWhereThatOfTheHostIsTakenManyTimes) {
   EXPECT_THAT(Enrol(Token())->identity.name, testing::MatchesRegex("host-[0-9a-f]{5,12}"));
 }
 
-TEST_F(RegisterTest, ASessionsNameIsFreeWhenItsTimeIsOver) {
+TEST_P(RegisterOfEachKindTest, ASessionsNameIsFreeWhenItsTimeIsOver) {
   const auto begin = [&](absl::Time now) {
     const std::string secret = pki::RandomSecret();
     EXPECT_TRUE(members_->AddToken({secret, Role::kViewer, "", 1, now + absl::Hours(1), "ann"}, now).ok());
@@ -168,7 +181,7 @@ TEST_F(RegisterTest, ARevokedNameIsRefusedUntilItJoinsAgain) {
   EXPECT_FALSE(Admit(*board).ok());
 }
 
-TEST_F(RegisterTest, WhoeverIsRevokedComesBackWithNoTokenOfHisOwn) {
+TEST_P(RegisterOfEachKindTest, WhoeverIsRevokedComesBackWithNoTokenOfHisOwn) {
   const auto guest = Enrol(Token(), "guest");
   const std::string kept = Token();
   const std::string of_bob = pki::RandomSecret(), of_ann = pki::RandomSecret();
@@ -185,7 +198,7 @@ TEST_F(RegisterTest, WhoeverIsRevokedComesBackWithNoTokenOfHisOwn) {
   EXPECT_TRUE(add(of_ann, "ann").ok());
 }
 
-TEST_F(RegisterTest, ACertificateSignedElsewhereIsTakenDownUnlessItsNameWasRevoked) {
+TEST_P(RegisterOfEachKindTest, ACertificateSignedElsewhereIsTakenDownUnlessItsNameWasRevoked) {
   const FarmIdentity ann{Role::kViewer, "ann"};
   const auto facts = [&] { return pki::ReadCertificate(Signer()(ann).value()).value(); };
   const pki::CertificateFacts first = facts();
@@ -199,7 +212,7 @@ TEST_F(RegisterTest, ACertificateSignedElsewhereIsTakenDownUnlessItsNameWasRevok
   EXPECT_FALSE(members_->Admit(ann, facts(), kRegisterTime).ok());
 }
 
-TEST_F(RegisterTest, ACertificateIsGoodUntilItsTimeIsOver) {
+TEST_P(RegisterOfEachKindTest, ACertificateIsGoodUntilItsTimeIsOver) {
   const auto board = Enrol(Token(), "board");
   EXPECT_TRUE(Admit(*board, kRegisterTime + absl::Hours(24) - absl::Seconds(1)).ok());
   EXPECT_THAT(std::string(Admit(*board, kRegisterTime + absl::Hours(24)).message()),
@@ -207,7 +220,7 @@ TEST_F(RegisterTest, ACertificateIsGoodUntilItsTimeIsOver) {
 }
 
 // Good for a day: its holder renews it after 16 hours, by a clock that may be 2.4 hours ahead.
-TEST_F(RegisterTest, ACertificateIsNotRenewedEarlyOrAgainAndAgain) {
+TEST_P(RegisterOfEachKindTest, ACertificateIsNotRenewedEarlyOrAgainAndAgain) {
   const auto board = Enrol(Token(), "board");
   const auto renew = [&](const std::string& pem, absl::Duration after) {
     return members_->Renew(board->identity, pki::ReadCertificate(pem).value(), Signer(kRegisterTime + after),
@@ -224,7 +237,7 @@ TEST_F(RegisterTest, ACertificateIsNotRenewedEarlyOrAgainAndAgain) {
   EXPECT_TRUE(renew(board->certificate, absl::Hours(13.9)).ok()) << "the answer may have been lost";
 }
 
-TEST_F(RegisterTest, ARenewalKeepsTheNameAndForgetsWhatIsOver) {
+TEST_P(RegisterOfEachKindTest, ARenewalKeepsTheNameAndForgetsWhatIsOver) {
   const auto board = Enrol(Token(), "board");
   const auto facts = pki::ReadCertificate(board->certificate).value();
   const absl::Time later = kRegisterTime + absl::Hours(20);

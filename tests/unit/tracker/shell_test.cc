@@ -20,6 +20,9 @@
 
 #include "absl/time/clock.h"
 #include "base/temporary_folder.h"
+#include "storage/memory/farm_store.h"
+#include "storage/memory/record_store.h"
+#include "storage/open.h"
 #include "tests/farm/builders.h"
 
 namespace hone::tracker {
@@ -52,9 +55,14 @@ absl::StatusOr<v1::SynchronizeResponse> Synchronize(Shell& shell, const v1::Sync
   return Await<v1::SynchronizeResponse>([&](auto done) { shell.Synchronize(request, kPresent, done); });
 }
 
+FarmState StateInMemory() {
+  auto store = std::make_unique<storage::MemoryFarmStore>(std::string(16, 'f'), std::string(64, 'k'));
+  return FarmState::BeginRun(std::move(store), absl::Now()).value();
+}
+
 class ShellTest : public testing::Test {
  protected:
-  ShellTest() { store_ = records::Store::Open(folder_ / "records.db", records::OpenMode::kReadWrite).value(); }
+  ShellTest() { store_ = storage::OpenRecords(folder_ / "records.db", records::OpenMode::kReadWrite).value(); }
 
   // One batch of two candidates through a farm that keeps its jobs in `state`, from the job to the acknowledged result.
   void MeasureTwo(const std::string& state) {
@@ -405,9 +413,7 @@ struct FakeTime {
 // The machine slept for nine hours of the eight that a job was given.
 TEST_F(ShellTest, AJobEndsByTheClockOnTheWall) {
   FakeTime time;
-  const auto shell =
-      Shell::Start(FarmOptions(), FarmState::Open(folder_ / "jobs", absl::Now()).value(), store_.get(), time.clocks())
-          .value();
+  const auto shell = Shell::Start(FarmOptions(), StateInMemory(), store_.get(), time.clocks()).value();
   v1::JobSpec spec = SpecOf("a");
   spec.set_trials(0);
   spec.mutable_until()->set_seconds(time.wall + 8 * 3600);
@@ -422,8 +428,7 @@ TEST_F(ShellTest, AJobEndsByTheClockOnTheWall) {
 }
 
 TEST_F(ShellTest, ANegativeLimitOfJobsIsRefused) {
-  const auto shell =
-      Shell::Start(FarmOptions(), FarmState::Open(folder_ / "jobs", absl::Now()).value(), store_.get()).value();
+  const auto shell = Shell::Start(FarmOptions(), StateInMemory(), store_.get()).value();
   v1::ListJobsRequest request;
   request.set_limit(-1);
   const auto listed = Await<v1::ListJobsResponse>([&](auto done) { shell->ListJobs(request, done); });
@@ -433,6 +438,7 @@ TEST_F(ShellTest, ANegativeLimitOfJobsIsRefused) {
 // Calls that wait, and what they were answered.
 class HeldCallsTest : public ShellTest {
  protected:
+  HeldCallsTest() { store_ = std::make_unique<storage::MemoryStore>(); }
   void Start(Clocks clocks = {}) {
     FarmState state = FarmState::Open(folder_ / "jobs", absl::Now()).value();
     shell_ = Shell::Start(FarmOptions(), std::move(state), store_.get(), std::move(clocks)).value();
@@ -726,8 +732,7 @@ TEST_F(HeldCallsTest, ForgottenJobsAreDeletedFromTheStateFile) {
 // As gRPC's threads call it: agents and tuners that work, people who watch, and a stop while they do. Work is waited
 // for: how long it takes is the machine's affair.
 TEST_F(ShellTest, ManyThreadsMayCallAtOnce) {
-  const auto shell =
-      Shell::Start(FarmOptions(), FarmState::Open(folder_ / "jobs", absl::Now()).value(), store_.get()).value();
+  const auto shell = Shell::Start(FarmOptions(), StateInMemory(), store_.get()).value();
   std::atomic<bool> ended{false};
   const auto present = [&] { return !ended.load(); };
   std::vector<std::thread> workers, watchers;

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "base/temporary_folder.h"
+#include "storage/sqlite/connection.h"
 #include "tests/farm/builders.h"
 #include "tracker/audit_log.h"
 #include "tracker/farm_state.h"
@@ -23,8 +24,8 @@ using ::testing::HasSubstr;
 
 const absl::Time kStateTime = absl::FromUnixSeconds(1'800'000'000);
 
-records::Connection Raw(const std::filesystem::path& file) {
-  return records::Connection::Open(file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, "").value();
+storage::Connection Raw(const std::filesystem::path& file) {
+  return storage::Connection::Open(file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, "").value();
 }
 
 // A file as an earlier Hone wrote it.
@@ -98,7 +99,7 @@ TEST_F(StateFilesTest, OthersOfTheMachineMayNotReadThem) {
     ASSERT_EQ(kind.open(file), absl::OkStatus());
     EXPECT_EQ(rights(file), own) << kind.name;
     std::filesystem::permissions(file, std::filesystem::perms(0644));
-    const records::Connection other = Raw(file);  // keeps its log there, which has the rights of the file
+    const storage::Connection other = Raw(file);  // keeps its log there, which has the rights of the file
     ASSERT_EQ(other.Execute("CREATE TABLE t(x)"), absl::OkStatus());
     ASSERT_EQ(rights(file.string() + "-wal"), std::filesystem::perms(0644));
     ASSERT_EQ(kind.open(file), absl::OkStatus());

@@ -16,6 +16,7 @@
 #include "base/temporary_folder.h"
 #include "pki/identity_folder.h"
 #include "pki/tracker_folder.h"
+#include "storage/open.h"
 #include "tests/farm/builders.h"
 #include "tracker/http/json.h"
 #include "tracker/http/post.h"
@@ -71,7 +72,7 @@ class NotifierTest : public testing::Test {
 
   const TemporaryFolder folder_ = TemporaryFolder::Create().value();
   const std::unique_ptr<records::Store> store_ =
-      records::Store::Open(folder_ / "records.db", records::OpenMode::kReadWrite).value();
+      storage::OpenRecords(folder_ / "records.db", records::OpenMode::kReadWrite).value();
   const std::vector<std::string> allowed_ = {"https://hooks.lab/", "https://hooks.lab:443/", "https://hooks.lab:8443/"};
   std::unique_ptr<Shell> shell_;
   std::vector<std::pair<std::string, std::string>> posted_;

@@ -11,6 +11,7 @@
 
 #include "absl/time/clock.h"
 #include "base/temporary_folder.h"
+#include "storage/open.h"
 #include "tests/farm/builders.h"
 #include "tracker/held_call.h"
 #include "tracker/http/site.h"
@@ -128,7 +129,7 @@ class SiteTest : public testing::Test {
 
   const TemporaryFolder folder_ = TemporaryFolder::Create().value();
   const std::unique_ptr<records::Store> store_ =
-      records::Store::Open(folder_ / "records.db", records::OpenMode::kReadWrite).value();
+      storage::OpenRecords(folder_ / "records.db", records::OpenMode::kReadWrite).value();
   const std::unique_ptr<Shell> shell_ =
       Shell::Start(Options(), FarmState::Open(folder_ / "jobs", absl::Now()).value(), store_.get()).value();
   const Visitors visitors_{nullptr, nullptr, "secret", {"localhost"}};

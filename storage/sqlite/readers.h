@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connections that only read one file: several questions at a time, none of which waits for whoever writes.
+// A pool of connections that only read one file. Several queries run at a time, and none waits for the writer.
 //
-// A connection is lent to one question and comes back; where all are lent, the next question waits. Safe from any
-// thread. Not here: limits of a question's answer (store.h).
-#ifndef HONE_RECORDS_READERS_H_
-#define HONE_RECORDS_READERS_H_
+// A query borrows a connection and returns it. If all are lent, the next query waits. Safe from any thread. Not here:
+// limits of a query's answer (records/store.h).
+#ifndef HONE_STORAGE_SQLITE_READERS_H_
+#define HONE_STORAGE_SQLITE_READERS_H_
 
 #include <condition_variable>
 #include <filesystem>
@@ -15,17 +15,17 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "records/database.h"
+#include "storage/sqlite/database.h"
 
-namespace hone::records {
+namespace hone::storage {
 
 class Readers {
  public:
-  // most: how many questions at a time. uri_parameters: as for Connection::Open. Opens nothing yet.
+  // most: how many queries run at a time. uri_parameters: as for Connection::Open. Opens nothing yet.
   Readers(std::filesystem::path path, const DatabaseKind& kind, std::string uri_parameters, int most)
       : path_(std::move(path)), kind_(kind), uri_parameters_(std::move(uri_parameters)), left_(most) {}
 
-  // One connection, for as long as it lives; goes back where it came from, which must outlive it.
+  // A borrowed connection, which goes back to the pool when this is destroyed. The pool must outlive it.
   class Lent {
    public:
     Lent(Readers* from, std::unique_ptr<Connection> connection) : from_(from), connection_(std::move(connection)) {}
@@ -53,6 +53,6 @@ class Readers {
   std::vector<std::unique_ptr<Connection>> idle_;  // open ones among them
 };
 
-}  // namespace hone::records
+}  // namespace hone::storage
 
-#endif  // HONE_RECORDS_READERS_H_
+#endif  // HONE_STORAGE_SQLITE_READERS_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "records/sqlite.h"
+#include "storage/sqlite/connection.h"
 
 #include <sqlite3.h>
 
@@ -13,7 +13,7 @@
 #include "base/status.h"
 #include "fmt/format.h"
 
-namespace hone::records {
+namespace hone::storage {
 namespace {
 
 constexpr char kConstraintMark[] = "hone.records/constraint";
@@ -285,4 +285,4 @@ absl::Status Transaction::Commit() {
   return absl::OkStatus();
 }
 
-}  // namespace hone::records
+}  // namespace hone::storage

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a record becomes a row of the tables of schema.h, and a row a record again. Used by Store only. One function per
-// kind of value; which values there are stands in kColumns.
-#ifndef HONE_RECORDS_ROW_H_
-#define HONE_RECORDS_ROW_H_
+// Writes a record as a row of the tables of record_schema.h, and reads a row as a record. Used by SqliteStore only.
+// There is one function per type of value; kColumns (records/record.h) lists the values.
+#ifndef HONE_STORAGE_SQLITE_RECORD_ROW_H_
+#define HONE_STORAGE_SQLITE_RECORD_ROW_H_
 
 #include <map>
 #include <string>
@@ -11,11 +11,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "records/record.h"
-#include "records/sqlite.h"
+#include "storage/sqlite/connection.h"
 
-namespace hone::records {
+namespace hone::storage {
 
-// How much of a record is looked up; the rest stays empty.
+// Which parts of a record a query reads. The others stay empty.
 enum class Scope {
   kAll,
   kWithoutText,  // not the text of its workload, which is the same for every row of it, and long
@@ -25,8 +25,8 @@ enum class Scope {
 // "SELECT ... FROM ...", with the columns ReadRow wants first; a query adds WHERE and ORDER BY.
 std::string SelectRow(Scope scope);
 
-// kDataLoss naming the row where its contents are not what Append writes.
-absl::StatusOr<StoredRecord> ReadRow(const Statement& statement);
+// kDataLoss naming the row if its contents cannot have come from Append.
+absl::StatusOr<records::StoredRecord> ReadRow(const Statement& statement);
 
 // The statements of one Append. Lives no longer than its connection.
 class RowWriter {
@@ -35,7 +35,7 @@ class RowWriter {
 
   // False where the measurement is stored already. IsConstraintError and kFailedPrecondition concern this record only;
   // any other error concerns the file. `record` has passed Validate.
-  absl::StatusOr<bool> Write(const Record& record);
+  absl::StatusOr<bool> Write(const records::Record& record);
 
  private:
   struct Statements {
@@ -43,7 +43,7 @@ class RowWriter {
   };
   RowWriter(const Connection* connection, Statements statements)
       : connection_(connection), use_(std::move(statements)) {}
-  absl::StatusOr<int64_t> WorkloadId(const Record& record);
+  absl::StatusOr<int64_t> WorkloadId(const records::Record& record);
   absl::StatusOr<int64_t> TextId(const std::string& text);
 
   const Connection* connection_;
@@ -51,6 +51,6 @@ class RowWriter {
   std::map<std::string, int64_t> text_ids_;  // of this Append
 };
 
-}  // namespace hone::records
+}  // namespace hone::storage
 
-#endif  // HONE_RECORDS_ROW_H_
+#endif  // HONE_STORAGE_SQLITE_RECORD_ROW_H_

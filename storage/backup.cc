@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracker/backup.h"
+#include "storage/backup.h"
 
 #include <fmt/format.h>
-#include <sqlite3.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,28 +13,27 @@
 
 #include "base/folder_path.h"
 #include "base/status.h"
-#include "records/database.h"
-#include "records/schema.h"
-#include "tracker/audit_log.h"
-#include "tracker/farm_state.h"
-#include "tracker/register.h"
+#include "storage/sqlite/audit_store.h"
+#include "storage/sqlite/database.h"
+#include "storage/sqlite/farm_store.h"
+#include "storage/sqlite/identity_store.h"
+#include "storage/sqlite/record_schema.h"
 
-namespace hone::tracker {
+namespace hone::storage {
 namespace {
 
 namespace fs = std::filesystem;
 
 struct Copied {
-  const records::DatabaseKind& kind;
+  const DatabaseKind& kind;
   std::string_view name;  // in the folder
   fs::path file;          // in use
 };
 
-// In the order in which they are copied and put back. The state goes first: records as of a later moment have the
-// results of every job that has ended in it.
+// The files in the order in which they are copied and put back. The state is first: records that are copied later have
+// the results of every job that has ended in it.
 std::vector<Copied> FilesOf(const TrackerFiles& files) {
-  std::vector<Copied> all = {{kFarmStateFile, "state.db", files.state},
-                             {records::kRecordsFile, "records.db", files.records}};
+  std::vector<Copied> all = {{kFarmStateFile, "state.db", files.state}, {kRecordsFile, "records.db", files.records}};
   if (files.certificates.empty()) return all;
   all.push_back({kRegisterFile, "register.db", files.certificates / "register.db"});
   all.push_back({kAuditFile, "audit.db", files.certificates / "audit.db"});
@@ -46,24 +44,24 @@ absl::Status SystemError(std::string_view what, const fs::path& path, const std:
   return absl::UnavailableError(fmt::format("cannot {} {}: {}", what, path.string(), error.message()));
 }
 
-// What nobody writes to.
+// For a file that no process writes.
 constexpr char kImmutable[] = "immutable=1";
 constexpr char kCheck[] = "PRAGMA integrity_check(1)";
 
-absl::Status CopyAndCheck(const records::Connection& source, const records::DatabaseKind& kind, const fs::path& to) {
-  HONE_RETURN_IF_ERROR(records::CreateSecret(to, kind));
+absl::Status CopyAndCheck(const Connection& source, const DatabaseKind& kind, const fs::path& to) {
+  HONE_RETURN_IF_ERROR(CreateSecret(to, kind));
   HONE_RETURN_IF_ERROR(source.CopyTo(to));
-  HONE_ASSIGN_OR_RETURN(const records::Connection copy, records::OpenToCopy(to, kind, kImmutable));
-  return records::RunCheck(copy, kCheck);
+  HONE_ASSIGN_OR_RETURN(const Connection copy, OpenToCopy(to, kind, kImmutable));
+  return RunCheck(copy, kCheck);
 }
 
 // A copy as of now of the file into one that is not there; then the copy is read and checked.
-absl::Status CopyDatabase(const fs::path& from, const records::DatabaseKind& kind, std::string_view uri_parameters,
+absl::Status CopyDatabase(const fs::path& from, const DatabaseKind& kind, std::string_view uri_parameters,
                           const fs::path& to) {
-  HONE_ASSIGN_OR_RETURN(const records::Connection source, records::OpenToCopy(from, kind, uri_parameters));
+  HONE_ASSIGN_OR_RETURN(const Connection source, OpenToCopy(from, kind, uri_parameters));
   const absl::Status copied = CopyAndCheck(source, kind, to);
-  // The error shall name the file that was copied, which stays, and not the copy, which is removed.
-  if (absl::IsDataLoss(copied)) HONE_RETURN_IF_ERROR(records::RunCheck(source, kCheck));
+  // The error names the source, which stays, and not the copy, which is removed.
+  if (absl::IsDataLoss(copied)) HONE_RETURN_IF_ERROR(RunCheck(source, kCheck));
   return copied;
 }
 
@@ -81,8 +79,8 @@ fs::path ReplacedName(const fs::path& file) {
   }
 }
 
-// Gives the file a second name, and leaves it the first until another takes its place: whoever is killed on the way
-// leaves no database missing. A log that the file still has goes with it, for it would be taken for the other's.
+// Gives the file a second name, and keeps the first until another file takes its place, so that a killed restore leaves
+// no database missing. The file's log is renamed too: SQLite would read it as the log of the restored file.
 absl::Status SetAside(const fs::path& file, std::vector<fs::path>* replaced) {
   if (!fs::exists(file)) return absl::OkStatus();
   const fs::path aside = ReplacedName(file);
@@ -95,7 +93,7 @@ absl::Status SetAside(const fs::path& file, std::vector<fs::path>* replaced) {
   return MoveFile(file.string() + "-wal", aside.string() + "-wal");
 }
 
-// What is to take the file's place.
+// The name of the copy that will take the file's place.
 fs::path FreshName(const fs::path& file) { return file.string() + ".restored"; }
 
 void RemoveFresh(const std::vector<Copied>& all) {
@@ -109,8 +107,8 @@ void RemoveFresh(const std::vector<Copied>& all) {
 
 absl::Status CopyFresh(const fs::path& from, const std::vector<Copied>& all) {
   for (const Copied& each : all) {
-    HONE_RETURN_IF_ERROR(records::CloseToOthers(each.file, each.kind));  // it stays, beside the restored one
-    HONE_RETURN_IF_ERROR(records::EmptyLog(each.file, each.kind));
+    HONE_RETURN_IF_ERROR(CloseToOthers(each.file, each.kind));  // it stays, beside the restored one
+    HONE_RETURN_IF_ERROR(EmptyLog(each.file, each.kind));
     HONE_RETURN_IF_ERROR(CopyDatabase(from / each.name, each.kind, kImmutable, FreshName(each.file)));
   }
   return absl::OkStatus();
@@ -149,12 +147,12 @@ absl::Status MakeBackup(const TrackerFiles& files, const fs::path& given) {
 
 absl::Status RestoreBackup(const fs::path& from, const TrackerFiles& files, std::vector<fs::path>* replaced) {
   const std::vector<Copied> all = FilesOf(files);
-  std::vector<records::WriteLock> locks;
+  std::vector<WriteLock> locks;
   for (const Copied& each : all) {
     std::error_code error;
     if (each.file.has_parent_path()) fs::create_directories(each.file.parent_path(), error);
-    HONE_ASSIGN_OR_RETURN(records::WriteLock lock,
-                          records::WriteLock::Acquire(each.file, each.kind.what, "stop the tracker, and restore then"));
+    HONE_ASSIGN_OR_RETURN(WriteLock lock,
+                          WriteLock::Acquire(each.file, each.kind.what, "stop the tracker, and restore then"));
     locks.push_back(std::move(lock));
   }
   RemoveFresh(all);  // of one that was killed
@@ -166,4 +164,4 @@ absl::Status RestoreBackup(const fs::path& from, const TrackerFiles& files, std:
   return done;
 }
 
-}  // namespace hone::tracker
+}  // namespace hone::storage

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "records/row.h"
+#include "storage/sqlite/record_row.h"
 
 #include <span>
 #include <utility>
@@ -10,11 +10,27 @@
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"
 #include "records/columns.h"
-#include "records/schema.h"
 #include "records/winner.h"
+#include "storage/sqlite/record_schema.h"
 
-namespace hone::records {
+namespace hone::storage {
 namespace {
+
+using records::CleanText;
+using records::Column;
+using records::CountingRepeats;
+using records::Failure;
+using records::FailureKind;
+using records::FailureKindFromName;
+using records::FailureKindName;
+using records::Instant;
+using records::kColumns;
+using records::PartOf;
+using records::Record;
+using records::Storage;
+using records::StoredRecord;
+using records::Timing;
+using records::WithValue;
 
 using nlohmann::json;
 
@@ -236,4 +252,4 @@ absl::StatusOr<bool> RowWriter::Write(const Record& record) {
   return stored;
 }
 
-}  // namespace hone::records
+}  // namespace hone::storage

@@ -1,32 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
-// The questions asked of a Store: filters, winners, neighbours, counts.
+// The queries of an SqliteStore: filters, pages, winners, counts, pruning.
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cstdlib>
 #include <iterator>
-#include <set>
-#include <tuple>
 #include <utility>
 
 #include "base/status.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
-#include "records/row.h"
-#include "records/schema.h"
-#include "records/store.h"
 #include "records/winner.h"
 #include "spdlog/spdlog.h"
+#include "storage/sqlite/record_row.h"
+#include "storage/sqlite/record_schema.h"
+#include "storage/sqlite/record_store.h"
 
-namespace hone::records {
+namespace hone::storage {
 namespace {
 
-constexpr size_t kMaxRows = 100'000;
+using records::BestPage;
+using records::BestRecord;
+using records::Contender;
+using records::ContenderOf;
+using records::FailureKind;
+using records::FailureKindFromName;
+using records::FailureKindName;
+using records::Filter;
+using records::FindWinner;
+using records::kAllFailureKinds;
+using records::Key;
+using records::KeyNumbers;
+using records::Page;
+using records::Prunable;
+using records::PruneReport;
+using records::PruneRule;
+using records::SortForPeople;
+using records::Stats;
+using records::StoredRecord;
+using records::Winner;
+
 constexpr size_t kRowsAtATime = 1000;
-// Of a workload, every page finds all of its rows anew, to sort them.
-constexpr size_t kRowsOfAWorkloadAtATime = 20'000;
 
 // An SQL condition on measurements and the text of its `?`, in order. Integers are written into the SQL.
 struct Condition {
@@ -99,19 +114,6 @@ absl::StatusOr<Condition> RowCondition(const Connection& connection, const Filte
   return condition;
 }
 
-// What a row takes in memory or a message, roughly.
-size_t WeightOf(const Record& record) {
-  const auto* timing = std::get_if<Timing>(&record.outcome);
-  const auto* failure = std::get_if<Failure>(&record.outcome);
-  constexpr size_t kNumbers = 200;
-  return kNumbers + record.key.workload_digest.size() + record.key.target.size() +
-         record.key.device_fingerprint.size() + record.key.compiler_version.size() + record.measurement_id.size() +
-         record.batch_id.size() + record.schedule.size() + record.decisions.size() + record.operator_label.size() +
-         record.workload_text.size() + record.environment.size() + record.measured_by.size() +
-         (timing != nullptr ? timing->seconds.size() * sizeof(double) : 0) +
-         (failure != nullptr ? failure->text.size() : 0);
-}
-
 struct Limits {
   size_t rows, bytes;
   bool tells_more = true;  // whether there are more rows
@@ -128,7 +130,7 @@ absl::StatusOr<size_t> ReadRows(Statement& statement, Limits limits, Page& page)
     if (page.more) return seen + 1;
     absl::StatusOr<StoredRecord> row = ReadRow(statement);
     if (row.ok()) {
-      bytes += WeightOf(row->record);
+      bytes += records::ApproximateBytes(row->record);
       page.rows.push_back(*std::move(row));
     } else {
       ++page.unreadable;
@@ -140,7 +142,7 @@ absl::StatusOr<size_t> ReadRows(Statement& statement, Limits limits, Page& page)
 // The rows are found by their ids first: what is sorted then is numbers of an index, not whole rows.
 absl::StatusOr<Page> SelectRows(const Connection& connection, const Condition& condition, std::string_view order,
                                 Limits limits, bool with_text) {
-  limits.rows = std::min(limits.rows, kMaxRows);
+  limits.rows = std::min(limits.rows, records::kPageRowsMax);
   // Again with more ids, should those looked at have been rows that cannot be read.
   for (size_t ids = limits.rows + (limits.tells_more ? 1 : 0);; ids *= 2) {
     const std::string sql = fmt::format(
@@ -308,92 +310,11 @@ Condition OfWorkload(const Key& key) {
   return condition;
 }
 
-std::set<std::string> Words(std::string_view text) {
-  std::set<std::string> words;
-  std::string word;
-  for (const char c : text) {
-    if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
-      word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    } else if (!word.empty()) {
-      words.insert(std::exchange(word, {}));
-    }
-  }
-  if (!word.empty()) words.insert(word);
-  return words;
-}
-
-double Similarity(std::string_view a, std::string_view b) {
-  if (a == b) return 1;
-  const std::set<std::string> left = Words(a);
-  const std::set<std::string> right = Words(b);
-  if (left.empty() || right.empty()) return 0;
-  std::vector<std::string> common;
-  std::set_intersection(left.begin(), left.end(), right.begin(), right.end(), std::back_inserter(common));
-  return 2.0 * static_cast<double>(common.size()) / static_cast<double>(left.size() + right.size());
-}
-
-NearestRecord Judge(const Key& wanted, BestRecord best) {
-  NearestRecord nearest;
-  const Key& key = best.stored.record.key;
-  nearest.device_similarity = Similarity(wanted.device_fingerprint, key.device_fingerprint);
-  if (key.device_fingerprint != wanted.device_fingerprint) {
-    nearest.closeness = Closeness::kOtherDevice;
-  } else if (key.compiler_version != wanted.compiler_version) {
-    nearest.closeness = Closeness::kSameDeviceOtherCompiler;
-  }
-  nearest.best = std::move(best);
-  return nearest;
-}
-
-// Nearer first; among equals the same compiler, then the newer measurement, then the later row.
-bool Nearer(const Key& wanted, const NearestRecord& a, const NearestRecord& b) {
-  const auto rank = [&wanted](const NearestRecord& n) {
-    const Record& record = n.best.stored.record;
-    return std::tuple(-static_cast<int>(n.closeness), n.device_similarity,
-                      record.key.compiler_version == wanted.compiler_version, record.measured_at, n.best.stored.row);
-  };
-  return rank(a) > rank(b);
-}
-
 }  // namespace
 
-std::string_view ClosenessName(Closeness closeness) {
-  switch (closeness) {
-    case Closeness::kExact:
-      return "exact";
-    case Closeness::kSameDeviceOtherCompiler:
-      return "same_device_other_compiler";
-    case Closeness::kOtherDevice:
-      return "other_device";
-  }
-  HONE_CHECK(!"a closeness without a name");
-  return {};
-}
+std::string SqliteStore::name() const { return fmt::format("records file {}", path_.string()); }
 
-std::optional<NearestRecord> Nearest(const Key& wanted, std::vector<BestRecord> winners) {
-  std::optional<NearestRecord> nearest;
-  for (BestRecord& winner : winners) {
-    const Key& key = winner.stored.record.key;
-    if (key.workload_digest != wanted.workload_digest || key.target != wanted.target) continue;
-    NearestRecord judged = Judge(wanted, std::move(winner));
-    if (!nearest.has_value() || Nearer(wanted, judged, *nearest)) nearest = std::move(judged);
-  }
-  return nearest;
-}
-
-void SortForPeople(std::vector<BestRecord>& winners) {
-  const auto order = [](const BestRecord& best) {
-    const Record& r = best.stored.record;
-    return std::tie(r.operator_label, r.key.workload_digest, r.key.target, r.key.device_fingerprint,
-                    r.key.compiler_version);
-  };
-  std::sort(winners.begin(), winners.end(),
-            [&](const BestRecord& a, const BestRecord& b) { return order(a) < order(b); });
-}
-
-std::string Store::name() const { return fmt::format("records file {}", path_.string()); }
-
-absl::StatusOr<std::optional<BestRecord>> Store::Best(const Key& key) const {
+absl::StatusOr<std::optional<BestRecord>> SqliteStore::Best(const Key& key) const {
   Condition condition = OfWorkload(key);
   condition.And(fmt::format("m.device_id = {}", kTextId), key.device_fingerprint);
   condition.And(fmt::format("m.compiler_id = {}", kTextId), key.compiler_version);
@@ -403,13 +324,7 @@ absl::StatusOr<std::optional<BestRecord>> Store::Best(const Key& key) const {
   return std::move(winners.front());
 }
 
-absl::StatusOr<std::optional<NearestRecord>> Store::BestAnyDevice(const Key& key) const {
-  HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
-  HONE_ASSIGN_OR_RETURN(std::vector<BestRecord> winners, SelectBest(*reader, OfWorkload(key)));
-  return Nearest(key, std::move(winners));
-}
-
-absl::StatusOr<std::vector<BestRecord>> Store::AllBest(const Filter& filter) const {
+absl::StatusOr<std::vector<BestRecord>> SqliteStore::AllBest(const Filter& filter) const {
   HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
   HONE_ASSIGN_OR_RETURN(const Condition condition, KeyCondition(*reader, filter));
   HONE_ASSIGN_OR_RETURN(std::vector<BestRecord> winners, SelectBest(*reader, condition));
@@ -417,8 +332,8 @@ absl::StatusOr<std::vector<BestRecord>> Store::AllBest(const Filter& filter) con
   return winners;
 }
 
-absl::StatusOr<PruneReport> Store::Prune(const Filter& filter, const PruneRule& given, bool remove,
-                                         const std::function<void(const PruneReport& so_far)>& progress) {
+absl::StatusOr<PruneReport> SqliteStore::Prune(const Filter& filter, const PruneRule& given, bool remove,
+                                               const std::function<void(const PruneReport& so_far)>& progress) {
   const std::lock_guard<std::mutex> guard(write_mutex_);
   if (remove && !writer_.has_value()) {
     return absl::FailedPreconditionError(fmt::format("records file {} was opened for reading only", path_.string()));
@@ -448,30 +363,13 @@ absl::StatusOr<PruneReport> Store::Prune(const Filter& filter, const PruneRule& 
   return report;
 }
 
-absl::StatusOr<BestPage> Store::SomeBest(const Filter& filter, const KeyNumbers& after) const {
+absl::StatusOr<BestPage> SqliteStore::SomeBest(const Filter& filter, const KeyNumbers& after) const {
   HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
   HONE_ASSIGN_OR_RETURN(const Condition condition, KeyCondition(*reader, filter));
   return SelectSomeBest(*reader, condition, after);
 }
 
-absl::StatusOr<int64_t> Store::Visit(const Filter& given,
-                                     const std::function<absl::Status(const StoredRecord&)>& visit) const {
-  const size_t most = given.workload_digest.empty() ? kRowsAtATime : kRowsOfAWorkloadAtATime;
-  Filter filter = given;
-  int64_t unreadable = 0;
-  for (size_t left = given.limit; left > 0;) {
-    filter.limit = std::min(left, most);
-    HONE_ASSIGN_OR_RETURN(const Page page, Query(filter));
-    for (const StoredRecord& stored : page.rows) HONE_RETURN_IF_ERROR(visit(stored));
-    unreadable += page.unreadable;
-    if (!page.more || page.rows.empty()) break;
-    left -= page.rows.size();
-    filter.after_row = page.rows.back().row;
-  }
-  return unreadable;
-}
-
-absl::Status Store::EveryRow(const std::function<void(const absl::StatusOr<StoredRecord>&)>& visit) const {
+absl::Status SqliteStore::EveryRow(const std::function<void(const absl::StatusOr<StoredRecord>&)>& visit) const {
   HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
   // Not all at once, so that no statement holds a state of the file for long. Another program may have given any ids.
   HONE_ASSIGN_OR_RETURN(Statement statement,
@@ -491,7 +389,7 @@ absl::Status Store::EveryRow(const std::function<void(const absl::StatusOr<Store
   return absl::OkStatus();
 }
 
-absl::StatusOr<Page> Store::Query(const Filter& filter) const {
+absl::StatusOr<Page> SqliteStore::Query(const Filter& filter) const {
   HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
   HONE_ASSIGN_OR_RETURN(const Condition condition, RowCondition(*reader, filter));
   const Limits limits{filter.limit, filter.byte_limit};
@@ -507,15 +405,15 @@ absl::StatusOr<Page> Store::Query(const Filter& filter) const {
   return SelectRows(*reader, condition, "m.id", limits, filter.with_workload_text);
 }
 
-absl::StatusOr<Page> Store::Newest(const Filter& filter, int64_t before_row) const {
+absl::StatusOr<Page> SqliteStore::Newest(const Filter& filter, int64_t before_row) const {
   HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
   HONE_ASSIGN_OR_RETURN(Condition condition, RowCondition(*reader, filter));
   condition.And(fmt::format("m.id < {}", before_row));
   return SelectRows(*reader, condition, "m.id DESC", {filter.limit, filter.byte_limit}, filter.with_workload_text);
 }
 
-absl::StatusOr<std::vector<StoredRecord>> Store::Sample(const Filter& filter, size_t rows,
-                                                        const std::string& measured_by) const {
+absl::StatusOr<std::vector<StoredRecord>> SqliteStore::Sample(const Filter& filter, size_t rows,
+                                                              const std::string& measured_by) const {
   HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
   constexpr Limits kOne{1, SIZE_MAX, false};  // to look for a second one may take long
   HONE_ASSIGN_OR_RETURN(Condition condition, RowCondition(*reader, filter));
@@ -539,7 +437,7 @@ absl::StatusOr<std::vector<StoredRecord>> Store::Sample(const Filter& filter, si
   return sampled;
 }
 
-absl::StatusOr<std::string> Store::WorkloadText(std::string_view digest) const {
+absl::StatusOr<std::string> SqliteStore::WorkloadText(std::string_view digest) const {
   HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
   HONE_ASSIGN_OR_RETURN(Statement statement, (*reader).Prepare("SELECT text FROM workloads WHERE digest = ?"));
   statement.Bind(1, digest);
@@ -548,7 +446,7 @@ absl::StatusOr<std::string> Store::WorkloadText(std::string_view digest) const {
   return statement.Text(0);
 }
 
-absl::StatusOr<Stats> Store::Summarize() const {
+absl::StatusOr<Stats> SqliteStore::Summarize() const {
   HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
   Stats stats;
   for (const FailureKind kind : kAllFailureKinds) stats.failed[kind] = 0;
@@ -574,4 +472,4 @@ absl::StatusOr<Stats> Store::Summarize() const {
   }
 }
 
-}  // namespace hone::records
+}  // namespace hone::storage

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "records/write_lock.h"
+#include "storage/sqlite/write_lock.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -18,7 +18,7 @@
 #include "base/shell_word.h"
 #include "fmt/format.h"
 
-namespace hone::records {
+namespace hone::storage {
 namespace {
 
 // "process 4711 (hone-tracker)", as its holder wrote it; the lock itself is the flock, this is only for people.
@@ -114,4 +114,4 @@ WriteLock::~WriteLock() {
   if (descriptor_ >= 0) close(descriptor_);
 }
 
-}  // namespace hone::records
+}  // namespace hone::storage

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "records/database.h"
+#include "storage/sqlite/database.h"
 
 #include <fcntl.h>
 #include <sqlite3.h>
@@ -16,7 +16,7 @@
 #include "base/status.h"
 #include "fmt/format.h"
 
-namespace hone::records {
+namespace hone::storage {
 namespace {
 
 namespace fs = std::filesystem;
@@ -216,4 +216,4 @@ absl::StatusOr<Connection> OpenToRead(const fs::path& path, const DatabaseKind& 
   return connection;
 }
 
-}  // namespace hone::records
+}  // namespace hone::storage

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "records/schema.h"
+#include "storage/sqlite/record_schema.h"
 
 #include <algorithm>
 #include <type_traits>
@@ -9,8 +9,20 @@
 #include "records/columns.h"
 #include "records/winner.h"
 
-namespace hone::records {
+namespace hone::storage {
 namespace {
+
+using records::Column;
+using records::FailureKind;
+using records::FailureKindName;
+using records::kAllFailureKinds;
+using records::kColumns;
+using records::Key;
+using records::Range;
+using records::Record;
+using records::SinceSchema;
+using records::SpeaksAgainst;
+using records::Storage;
 
 constexpr int64_t kFirstVersion = 2;  // with the tables below; version 1 had all texts in every row
 
@@ -225,4 +237,4 @@ std::string DecidingSql(int64_t version) {
   return fmt::format("(confirmed = 1 OR failure IN ({}))", KindsSql(version, SpeaksAgainst));
 }
 
-}  // namespace hone::records
+}  // namespace hone::storage

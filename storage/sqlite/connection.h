@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thin, owning face of SQLite's C interface: a connection, a prepared statement, a transaction, errors as Status.
+// Owning wrappers of SQLite's C interface: a connection, a prepared statement, a transaction, errors as Status.
 //
-// Only what the records and the tracker's files of state need, and no SQL of its own. Every error says what was being
-// done, on which file, and what to do about it. Not thread-safe: its owner guards it. database.h says how a file of
-// ours is opened. Start at Connection::Open.
-#ifndef HONE_RECORDS_SQLITE_H_
-#define HONE_RECORDS_SQLITE_H_
+// It has only what the stores beside it need, and no SQL. Every error says what was being done, on which file, and what
+// to do about it. Not thread-safe: the owner guards it. database.h opens Hone's files. Only storage/sqlite and tests
+// may include this header. Start at Connection::Open.
+#ifndef HONE_STORAGE_SQLITE_CONNECTION_H_
+#define HONE_STORAGE_SQLITE_CONNECTION_H_
 
 #include <cstdint>
 #include <filesystem>
@@ -20,7 +20,7 @@
 struct sqlite3;
 struct sqlite3_stmt;
 
-namespace hone::records {
+namespace hone::storage {
 
 class Connection;
 
@@ -77,7 +77,7 @@ class Connection {
 
   // The Status for SQLite's result code `code`.
   absl::Status Error(int code) const;
-  // kDataLoss: what SQLite found wrong with the file, and how to save what is left.
+  // kDataLoss with SQLite's finding, and how to save the rest of the file.
   absl::Status Damaged(std::string_view finding) const;
 
  private:
@@ -92,7 +92,7 @@ class Connection {
   std::unique_ptr<sqlite3, Close> handle_;
 };
 
-// BEGIN .. Commit(); rolls back if destroyed before.
+// Begins a transaction. Destroyed before Commit, it rolls back.
 class Transaction {
  public:
   static absl::StatusOr<Transaction> Begin(const Connection& connection);         // to write
@@ -108,9 +108,9 @@ class Transaction {
   const Connection* connection_;  // null once committed or moved from
 };
 
-// True for what says that one row breaks a constraint, and nothing about the file.
+// Whether the error concerns one row that breaks a constraint, and not the file.
 bool IsConstraintError(const absl::Status& status);
 
-}  // namespace hone::records
+}  // namespace hone::storage
 
-#endif  // HONE_RECORDS_SQLITE_H_
+#endif  // HONE_STORAGE_SQLITE_CONNECTION_H_

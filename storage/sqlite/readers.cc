@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "records/readers.h"
+#include "storage/sqlite/readers.h"
 
-namespace hone::records {
+namespace hone::storage {
 
 absl::StatusOr<Readers::Lent> Readers::Take() {
   {
@@ -27,4 +27,4 @@ void Readers::GiveBack(std::unique_ptr<Connection> connection) {
   back_.notify_one();
 }
 
-}  // namespace hone::records
+}  // namespace hone::storage

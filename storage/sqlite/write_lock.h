@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The right to write one database file of ours, held by at most one process of this machine at a time.
+// The lock that a process holds while it writes an SQLite file. At most one process of this machine holds it.
 //
 // SQLite alone lets writers take turns, but its write-ahead log has been corrupted by two connections that write and
 // checkpoint at once (fixed only in 3.51.3), and two trackers over one file are a mistake anyhow. The lock is a flock
-// on FILE.lock: the kernel drops it when the process dies, so there are no stale locks. Whoever may write FILE may
-// write the lock: its owner gives it the rights of FILE. FILE itself is never opened here: closing any descriptor of it
-// would drop SQLite's own locks in this process.
-#ifndef HONE_RECORDS_WRITE_LOCK_H_
-#define HONE_RECORDS_WRITE_LOCK_H_
+// on FILE.lock: the kernel drops it when the process dies, so there are no stale locks. FILE.lock gets the access
+// rights of FILE, so that every user who may write FILE may lock it. FILE itself is never opened here: closing any
+// descriptor of it would drop SQLite's own locks in this process.
+#ifndef HONE_STORAGE_SQLITE_WRITE_LOCK_H_
+#define HONE_STORAGE_SQLITE_WRITE_LOCK_H_
 
 #include <filesystem>
 #include <string_view>
 
 #include "absl/status/statusor.h"
 
-namespace hone::records {
+namespace hone::storage {
 
 class WriteLock {
  public:
@@ -33,6 +33,6 @@ class WriteLock {
   int descriptor_;
 };
 
-}  // namespace hone::records
+}  // namespace hone::storage
 
-#endif  // HONE_RECORDS_WRITE_LOCK_H_
+#endif  // HONE_STORAGE_SQLITE_WRITE_LOCK_H_

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opens stores. The only place that decides which implementation keeps what an address names.
+//
+// An address is the path of an SQLite file. docs/decisions/0237-storage-speaks-in-verbs.md says how another kind of
+// database is added. The callers get interfaces, and never learn what is behind them.
+#ifndef HONE_STORAGE_OPEN_H_
+#define HONE_STORAGE_OPEN_H_
+
+#include <filesystem>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "records/store.h"
+#include "storage/audit_store.h"
+#include "storage/farm_store.h"
+#include "storage/identity_store.h"
+
+namespace hone::storage {
+
+// kReadWrite creates what is missing and brings an older schema up to date. Errors as records/store.h lists them.
+absl::StatusOr<std::unique_ptr<records::Store>> OpenRecords(const std::filesystem::path& address,
+                                                            records::OpenMode mode);
+
+// These are opened for writing, and what is missing is created. kFailedPrecondition: another process has the store
+// open, or a newer Hone wrote it. kDataLoss: it is damaged.
+absl::StatusOr<std::unique_ptr<FarmStore>> OpenFarm(const std::filesystem::path& address);
+absl::StatusOr<std::unique_ptr<IdentityStore>> OpenIdentities(const std::filesystem::path& address);
+absl::StatusOr<std::unique_ptr<AuditStore>> OpenAudit(const std::filesystem::path& address);
+
+}  // namespace hone::storage
+
+#endif  // HONE_STORAGE_OPEN_H_
