@@ -1,4 +1,3 @@
--- SPDX-License-Identifier: Apache-2.0
 CREATE TABLE workloads (
   id INTEGER PRIMARY KEY,
   digest TEXT NOT NULL UNIQUE CHECK (digest <> ''),

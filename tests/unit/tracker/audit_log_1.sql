@@ -1,4 +1,3 @@
--- SPDX-License-Identifier: Apache-2.0
 -- An audit log from before versions.
 CREATE TABLE acts(number INTEGER PRIMARY KEY AUTOINCREMENT, at_ms INTEGER NOT NULL, role TEXT NOT NULL,
   name TEXT NOT NULL, peer TEXT NOT NULL, method TEXT NOT NULL, object TEXT NOT NULL, result TEXT NOT NULL) STRICT;

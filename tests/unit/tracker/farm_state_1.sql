@@ -1,4 +1,3 @@
--- SPDX-License-Identifier: Apache-2.0
 -- A state file from before versions, as it was written then: a job that runs, one cut short in the middle, one that is
 -- no text of ours at all, one that ended, and a drained agent.
 CREATE TABLE jobs(id TEXT PRIMARY KEY, job TEXT NOT NULL) STRICT;

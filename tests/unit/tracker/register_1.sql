@@ -1,4 +1,3 @@
--- SPDX-License-Identifier: Apache-2.0
 -- A register from before versions.
 CREATE TABLE certificates(serial TEXT PRIMARY KEY, role TEXT NOT NULL, name TEXT NOT NULL,
   issued_ms INTEGER NOT NULL, expires_ms INTEGER NOT NULL, vouched_by TEXT NOT NULL, revoked INTEGER NOT NULL) STRICT;
