@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/progress_line.h"
+#include "compiler/execution/model.h"
 #include "compiler/ir/workload.h"
 #include "compiler/passes/pipeline.h"
 #include "compiler/schedule/apply.h"
@@ -48,7 +49,7 @@ absl::Status CheckSchedule(const std::string& workload_text, const records::Reco
   HONE_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(record.key.target));
   HONE_ASSIGN_OR_RETURN(const schedule::Schedule schedule, schedule::ParseSchedule(record.schedule));
   HONE_ASSIGN_OR_RETURN(const schedule::State state, schedule::Replay(workload, schedule));
-  return passes::Lower(state, target, "kernel").status();
+  return execution::Lower(state, target, "kernel").status();
 }
 
 // Those whose text is what their digest says.

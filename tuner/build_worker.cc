@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "compiler/codegen/codegen.h"
 #include "compiler/codegen/kernel.h"
+#include "compiler/execution/model.h"
 #include "compiler/ir/workload.h"
 #include "compiler/schedule/step.h"
 
@@ -46,7 +47,7 @@ absl::StatusOr<BuildReply> Builder::Compile(const BuildRequest& request) {
   HONE_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(request.target));
   schedule::Schedule schedule;
   if (reference) {
-    schedule = codegen::ReferenceSchedule(workload, target);
+    schedule = execution::ModelOf(target).reference_schedule(workload, target);
   } else {
     HONE_ASSIGN_OR_RETURN(schedule, schedule::ParseSchedule(request.schedule));
   }

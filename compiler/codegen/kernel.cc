@@ -10,15 +10,13 @@
 
 #include "base/status.h"
 #include "compiler/codegen/shared_memory.h"
+#include "compiler/execution/model.h"
 #include "compiler/ir/match.h"
 #include "compiler/passes/pipeline.h"
 #include "compiler/schedule/apply.h"
-#include "compiler/schedule/spread.h"
 
 namespace hone::codegen {
 namespace {
-
-constexpr int kNaiveLanesMax = 64;
 
 KernelBuffer Describe(const ir::BufferNode& buffer, BufferRole role) {
   return {role, ir::ToString(ir::Type{buffer.dtype}), buffer.shape};
@@ -46,13 +44,6 @@ int64_t SharedBytes(const ir::Stmt& body) {
     return false;
   });
   return bytes;
-}
-
-// The naive schedule of a target whose kernels are launched over lanes; nullopt for others, which run unscheduled
-// loops. The only place here that asks for the kind of execution.
-std::optional<schedule::Schedule> OneElementPerLane(const ir::Workload& workload, const target::Target& target) {
-  if (!target.facts().has_grid) return std::nullopt;
-  return schedule::SpreadOverLanes(schedule::Start(workload), std::min(kNaiveLanesMax, target.hierarchy.max_lanes));
 }
 
 class InterfaceBuilder {
@@ -118,29 +109,11 @@ class InterfaceBuilder {
 
 }  // namespace
 
-schedule::Schedule NaiveSchedule(const ir::Workload& workload, const target::Target& target) {
-  return OneElementPerLane(workload, target).value_or(schedule::Schedule());
-}
-
-schedule::Schedule ReferenceSchedule(const ir::Workload& workload, const target::Target& target) {
-  if (std::optional<schedule::Schedule> lanes = OneElementPerLane(workload, target)) return *std::move(lanes);
-  schedule::Schedule schedule;
-  for (const ir::Stage& stage : workload.stages) {
-    if (stage.reduce_axes.empty() || stage.axes.empty() || stage.axes.back().extent < 8) continue;
-    schedule::Reorder order;
-    for (size_t i = 0; i + 1 < stage.axes.size(); ++i) order.loops.push_back(stage.axes[i].name);
-    for (const ir::Axis& axis : stage.reduce_axes) order.loops.push_back(axis.name);
-    order.loops.push_back(stage.axes.back().name);
-    schedule.push_back(std::move(order));
-  }
-  return schedule;
-}
-
 absl::StatusOr<Kernel> CompileKernel(const ir::Workload& workload, const schedule::Schedule& schedule,
                                      const target::Target& target, const std::string& name,
                                      const CompileOptions& options) {
   HONE_ASSIGN_OR_RETURN(const schedule::State state, schedule::Replay(workload, schedule));
-  HONE_ASSIGN_OR_RETURN(const passes::Module module, passes::Lower(state, target, name, options.passes));
+  HONE_ASSIGN_OR_RETURN(const passes::Module module, execution::Lower(state, target, name, options.passes));
   Kernel kernel;
   kernel.interface = InterfaceBuilder(workload, module, target.memory, name).Run();
   kernel.prepare = module.host_prepare;

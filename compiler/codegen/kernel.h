@@ -36,13 +36,6 @@ absl::StatusOr<Kernel> CompileKernel(const ir::Workload& workload, const schedul
                                      const target::Target& target, const std::string& name,
                                      const CompileOptions& options = {});
 
-// The schedule of the reference kernel, and the fallback for a default schedule that fails: unscheduled loops, with the
-// last axis innermost in stages that reduce, so that LLVM's standard passes can vectorize them. It uses no space and no
-// template. For a target with lanes: NaiveSchedule.
-schedule::Schedule ReferenceSchedule(const ir::Workload& workload, const target::Target& target);
-// Unscheduled loops, which always compile. For a target with lanes, each lane computes one element.
-schedule::Schedule NaiveSchedule(const ir::Workload& workload, const target::Target& target);
-
 }  // namespace hone::codegen
 
 #endif  // HONE_COMPILER_CODEGEN_KERNEL_H_

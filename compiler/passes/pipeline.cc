@@ -60,17 +60,6 @@ constexpr Pass<ir::Func> kGridPasses[] = {{"bind", Bind},
 std::span<const Pass<ir::Func>> FuncPasses() { return kPasses; }
 std::span<const Pass<ir::Func>> GridPasses() { return kGridPasses; }
 
-namespace {
-
-// Turns bound loops into serial ones, which compute the same.
-ir::Stmt Unbind(const ir::Stmt& s) {
-  const ir::Stmt mapped = ir::MapChildren(s, Unbind, [](const ir::Expr& e) { return e; });
-  const ir::For* loop = mapped.As<ir::For>();
-  if (loop == nullptr || (loop->kind != ir::LoopKind::kGroup && loop->kind != ir::LoopKind::kLane)) return mapped;
-  return ir::MakeFor(loop->var, loop->extent, ir::LoopKind::kSerial, loop->body);
-}
-
-// Splits the func into launches and lowers each to its grid.
 absl::Status LowerLaunches(const ir::Func& func, const target::Target& target, PassOptions<ir::Func> options,
                            std::vector<ir::Func>* funcs, std::vector<ir::Buffer>* workspace) {
   Launches launches = SplitLaunches(func);
@@ -90,32 +79,13 @@ absl::Status LowerLaunches(const ir::Func& func, const target::Target& target, P
   return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::StatusOr<Module> Lower(const schedule::State& state, const target::Target& target, const std::string& name,
-                             PassOptions<ir::Func> options) {
-  if (state.IsBound() && !target.facts().has_grid) {
-    return absl::FailedPreconditionError("the schedule binds loops to groups or lanes, which the target does not have");
-  }
+absl::StatusOr<Loops> LowerLoops(const schedule::State& state, const target::Target& target, const std::string& name,
+                                 PassOptions<ir::Func> options) {
   HONE_ASSIGN_OR_RETURN(Loops loops, BuildLoops(state, target, name));
   options.made_by = "build_loops";
   HONE_RETURN_IF_ERROR(RunPasses<ir::Func>(kPasses, loops.main, options));
-  const bool packs = loops.prepare.body.defined();
-  if (packs) HONE_RETURN_IF_ERROR(RunPasses<ir::Func>(kPasses, loops.prepare, options));
-  Module module;
-  module.packed = std::move(loops.packed);
-  module.host_prepare = loops.prepare;
-  if (packs) module.host_prepare.body = Unbind(loops.prepare.body);
-  if (!target.facts().has_grid) {
-    module.main = {std::move(loops.main)};
-    if (packs) module.prepare = {std::move(loops.prepare)};
-    return module;
-  }
-  HONE_RETURN_IF_ERROR(LowerLaunches(loops.main, target, options, &module.main, &module.workspace));
-  if (packs) {
-    HONE_RETURN_IF_ERROR(LowerLaunches(loops.prepare, target, options, &module.prepare, &module.prepare_workspace));
-  }
-  return module;
+  if (loops.prepare.body.defined()) HONE_RETURN_IF_ERROR(RunPasses<ir::Func>(kPasses, loops.prepare, options));
+  return loops;
 }
 
 int64_t WorkspaceBytes(const ir::Func& func) {

@@ -19,7 +19,7 @@ namespace hone::passes {
 
 // The passes on the func that BuildLoops makes, in order. A pass that runs twice is listed twice.
 std::span<const Pass<ir::Func>> FuncPasses();
-// The passes that follow on each launch (split_launches.h) of a target with lanes.
+// The passes that follow on each launch (split_launches.h) that runs over a grid.
 std::span<const Pass<ir::Func>> GridPasses();
 
 // A kernel as a back end takes it. Its funcs share the workload's buffers, packed constants and workspaces by handle.
@@ -32,11 +32,15 @@ struct Module {
   ir::Func host_prepare;  // the work of `prepare` for a machine without lanes; body undefined if nothing is packed
 };
 
-// Runs BuildLoops, then FuncPasses on main and prepare, then, for a target with lanes, GridPasses on each launch.
-// Errors: FailedPrecondition if the schedule cannot be lowered (too much local or shared memory, too many lanes, too
-// much unrolling, an extent that must be constant); Internal, naming the pass, if a pass made illegal IR.
-absl::StatusOr<Module> Lower(const schedule::State& state, const target::Target& target, const std::string& name,
-                             PassOptions<ir::Func> options = {});
+// Runs BuildLoops, then FuncPasses on main and prepare. The first part of lowering, the same for every target; the
+// execution model of the target does the rest (compiler/execution/model.h). Errors as execution::Lower.
+absl::StatusOr<Loops> LowerLoops(const schedule::State& state, const target::Target& target, const std::string& name,
+                                 PassOptions<ir::Func> options);
+
+// Splits `func` into launches and runs GridPasses on each. `workspace` gets the buffers between launches. Errors as
+// execution::Lower.
+absl::Status LowerLaunches(const ir::Func& func, const target::Target& target, PassOptions<ir::Func> options,
+                           std::vector<ir::Func>* funcs, std::vector<ir::Buffer>* workspace);
 
 // The bytes of all kWorkspace Allocs in the function, each rounded up to 64.
 int64_t WorkspaceBytes(const ir::Func& func);

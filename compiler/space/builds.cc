@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/status.h"
-#include "compiler/schedule/spread.h"
+#include "compiler/execution/model.h"
 #include "compiler/space/conditions.h"
 #include "compiler/space/sketch.h"
 #include "compiler/space/sketch/analysis.h"
@@ -23,8 +23,6 @@
 
 namespace hone::space {
 namespace {
-
-constexpr int64_t kPreparedLanes = 64;  // of a group that computes a prepared stage
 
 // Calls `schedule` for every reduction, with the reader that it can share loops with, or with a copy of its own.
 using ScheduleReduction = absl::Status (*)(Sketch& sketch, const std::string& reader, const std::string& stage,
@@ -89,8 +87,7 @@ absl::Status OrderMaxima(Sketch& sketch) {
 }  // namespace
 
 absl::Status SpreadPrepared(Sketch& sketch) {
-  const int64_t lanes = std::min<int64_t>(kPreparedLanes, sketch.target.hierarchy.max_lanes);
-  for (const schedule::Step& step : schedule::SpreadOverLanes(sketch.state, lanes)) {
+  for (const schedule::Step& step : execution::ModelOf(sketch.target).prepared_schedule(sketch.state, sketch.target)) {
     HONE_RETURN_IF_ERROR(sketch.Do(step));
   }
   return absl::OkStatus();

@@ -7,8 +7,7 @@
 #include <algorithm>
 
 #include "base/status.h"
-#include "compiler/passes/pipeline.h"
-#include "compiler/schedule/grid.h"
+#include "compiler/execution/model.h"
 #include "compiler/space/builds.h"
 #include "compiler/space/conditions.h"
 #include "compiler/space/sketch.h"
@@ -17,18 +16,20 @@
 namespace hone::space {
 namespace {
 
+using target::Execution;
+
 // The spaces, templates before the rules that know no operator; the first that applies and pays is the default. Ids
 // stand in records and never change.
 constexpr Entry kEntries[] = {
-    // id, name, family, for lanes, applies, pays, build
-    {4, "tensor_tile", Family::kTemplate, false, HasTensorProduct, nullptr, BuildTensorTiles},
-    {5, "winograd_tile", Family::kTemplate, false, HasWinograd, PrefersWinograd, BuildWinogradTiles},
-    {6, "attention_tile", Family::kTemplate, false, HasAttention, nullptr, BuildAttentionTiles},
-    {1, "register_tile", Family::kTemplate, false, HasProduct, PrefersRegisterTiles, BuildRegisterTiles},
-    {0, "sketch", Family::kSketch, false, IsAny, nullptr, BuildSketch},
-    {7, "winograd_lanes", Family::kTemplate, true, HasWinograd, PrefersWinogradLanes, BuildWinogradLanes},
-    {3, "lane_tile", Family::kTemplate, true, HasProduct, PrefersLaneTiles, BuildLaneTiles},
-    {2, "lanes", Family::kSketch, true, IsAny, nullptr, BuildLanes},
+    // id, name, family, execution, applies, pays, build
+    {4, "tensor_tile", Family::kTemplate, Execution::kThreads, HasTensorProduct, nullptr, BuildTensorTiles},
+    {5, "winograd_tile", Family::kTemplate, Execution::kThreads, HasWinograd, PrefersWinograd, BuildWinogradTiles},
+    {6, "attention_tile", Family::kTemplate, Execution::kThreads, HasAttention, nullptr, BuildAttentionTiles},
+    {1, "register_tile", Family::kTemplate, Execution::kThreads, HasProduct, PrefersRegisterTiles, BuildRegisterTiles},
+    {0, "sketch", Family::kSketch, Execution::kThreads, IsAny, nullptr, BuildSketch},
+    {7, "winograd_lanes", Family::kTemplate, Execution::kLanes, HasWinograd, PrefersWinogradLanes, BuildWinogradLanes},
+    {3, "lane_tile", Family::kTemplate, Execution::kLanes, HasProduct, PrefersLaneTiles, BuildLaneTiles},
+    {2, "lanes", Family::kSketch, Execution::kLanes, IsAny, nullptr, BuildLanes},
 };
 
 bool IsEmpty(const ir::Workload& workload) {
@@ -54,18 +55,6 @@ absl::Status Fill(const ir::Workload& workload, Sketch& sketch, std::span<const 
   return (*std::ranges::find(entries, id, &Entry::id))->build(workload, sketch);
 }
 
-// Rejects schedules that no device of the target can launch, before any code is generated.
-absl::Status CheckLimits(const schedule::State& state, const target::Target& target) {
-  for (const schedule::Grid& grid : schedule::Grids(state)) {
-    if (grid.lanes <= target.hierarchy.max_lanes && grid.shared_bytes <= target.memory.shared_bytes) continue;
-    return absl::FailedPreconditionError(
-        fmt::format("stage {} has groups of {} lanes with {} bytes of shared memory; the target allows {} and {}",
-                    grid.root->stage.buffer->name, grid.lanes, grid.shared_bytes, target.hierarchy.max_lanes,
-                    target.memory.shared_bytes));
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 std::span<const Entry> Entries() { return kEntries; }
@@ -81,7 +70,7 @@ std::vector<const Entry*> Fitting(const ir::Workload& workload, const target::Ta
   std::vector<const Entry*> fitting;
   for (const Entry& entry : kEntries) {
     const bool wanted = !families.has_value() || entry.family == *families;
-    const bool fits = entry.for_lanes == target.facts().has_grid && entry.applies(workload, target);
+    const bool fits = entry.execution == target.execution() && entry.applies(workload, target);
     if (wanted && fits) fitting.push_back(&entry);
   }
   std::ranges::stable_partition(
@@ -101,7 +90,7 @@ absl::StatusOr<Candidate> Build(const ir::Workload& workload, const target::Targ
                                 std::span<const Entry* const> fitting, Chooser& chooser, Families families) {
   Sketch sketch{schedule::Start(workload), target, chooser, {}};
   HONE_RETURN_IF_ERROR(Fill(workload, sketch, fitting, families));
-  if (target.facts().has_grid) HONE_RETURN_IF_ERROR(CheckLimits(sketch.state, target));
+  HONE_RETURN_IF_ERROR(execution::ModelOf(target).check_limits(sketch.state, target));
   return Candidate{chooser.decisions(), std::move(sketch.steps), std::move(sketch.state)};
 }
 
@@ -127,14 +116,14 @@ absl::StatusOr<Candidate> Default(const ir::Workload& workload, const target::Ta
     Chooser chooser(&given);
     auto candidate = Build(workload, target, fitting, chooser);
     const absl::Status lowered =
-        candidate.ok() ? passes::Lower(candidate->state, target, "probe").status() : candidate.status();
+        candidate.ok() ? execution::Lower(candidate->state, target, "probe").status() : candidate.status();
     if (lowered.ok()) return candidate;
     spdlog::warn("space {}: what it prefers for {} {} cannot be lowered, the default is plainer: {}", entry->name,
                  workload.op, ir::WorkloadDigest(workload).substr(0, 12), std::string(lowered.message()));
   }
   Chooser none;
   Sketch plain{schedule::Start(workload), target, none, {}};
-  if (target.facts().has_grid) HONE_RETURN_IF_ERROR(SpreadPrepared(plain));
+  HONE_RETURN_IF_ERROR(SpreadPrepared(plain));
   return Candidate{{}, std::move(plain.steps), std::move(plain.state)};
 }
 

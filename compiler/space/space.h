@@ -37,7 +37,7 @@ struct Entry {
   int64_t id;  // its value of the decision "space"
   std::string_view name;
   Family family;
-  bool for_lanes;  // for targets with lanes; else for those without
+  target::Execution execution;  // of the targets that it is for
   bool (*applies)(const ir::Workload& workload, const target::Target& target);
   // Whether it should be preferred to the entries after it, for workloads to which it applies; null: always.
   bool (*pays)(const ir::Workload& workload, const target::Target& target);

@@ -12,6 +12,7 @@
 
 #include "absl/strings/ascii.h"
 #include "base/status.h"
+#include "compiler/execution/model.h"
 #include "compiler/schedule/step.h"
 #include "compiler/space/space.h"
 
@@ -34,7 +35,8 @@ class KernelCompiler {
 
   absl::StatusOr<CompiledKernel> Run() {
     if (options_.plain) {
-      HONE_RETURN_IF_ERROR(Compile(codegen::NaiveSchedule(workload_, options_.target), codegen::Effort::kReference));
+      HONE_RETURN_IF_ERROR(Compile(execution::ModelOf(options_.target).naive_schedule(workload_, options_.target),
+                                   codegen::Effort::kReference));
       return std::move(result_);
     }
     HONE_RETURN_IF_ERROR(UseRecord());
@@ -67,13 +69,15 @@ class KernelCompiler {
     return absl::OkStatus();
   }
 
-  // As they stand. For a CPU nobody vectorized these, which is left to LLVM; lanes have but one such schedule.
+  // Compiles a schedule that needs no space. If the compiler can vectorize it, the reference schedule comes first,
+  // because it is faster then.
   absl::Status CompileLoops() {
-    const schedule::Schedule plain = codegen::NaiveSchedule(workload_, options_.target);
-    if (options_.target.facts().has_grid) return Compile(plain);
-    const schedule::Schedule reference = codegen::ReferenceSchedule(workload_, options_.target);
+    const execution::ExecutionModel& model = execution::ModelOf(options_.target);
+    const schedule::Schedule naive = model.naive_schedule(workload_, options_.target);
+    if (!model.compiler_vectorizes) return Compile(naive);
+    const schedule::Schedule reference = model.reference_schedule(workload_, options_.target);
     if (Compile(reference, codegen::Effort::kReference).ok()) return absl::OkStatus();
-    return Compile(plain, codegen::Effort::kReference);
+    return Compile(naive, codegen::Effort::kReference);
   }
 
   absl::Status Compile(const schedule::Schedule& schedule, codegen::Effort effort = codegen::Effort::kKernel) {

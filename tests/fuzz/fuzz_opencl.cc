@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "compiler/codegen/opencl/emit.h"
+#include "compiler/execution/model.h"
 #include "compiler/passes/pipeline.h"
 #include "compiler/schedule/apply.h"
 #include "fmt/format.h"
@@ -68,7 +69,7 @@ absl::Status RunOn(const opencl::Device& device, const target::Target& target, c
                    const schedule::Schedule& schedule, tests::Tolerance tolerance) {
   HONE_ASSIGN_OR_RETURN(tests::Problem problem, tests::MakeProblem(workload));
   HONE_ASSIGN_OR_RETURN(const schedule::State state, schedule::Replay(workload, schedule));
-  HONE_ASSIGN_OR_RETURN(const passes::Module module, passes::Lower(state, target, "kernel"));
+  HONE_ASSIGN_OR_RETURN(const passes::Module module, execution::Lower(state, target, "kernel"));
   Memory memory(device);
   std::vector<Guarded> outputs = tests::Allocate(tests::BytesOf(workload.outputs));
   for (size_t i = 0; i < workload.params.size(); ++i) {

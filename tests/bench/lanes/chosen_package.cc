@@ -12,6 +12,7 @@
 #include "CLI/CLI.hpp"
 #include "base/status.h"
 #include "compiler/codegen/kernel.h"
+#include "compiler/execution/model.h"
 #include "compiler/graph/plan.h"
 #include "compiler/space/space.h"
 #include "deploy/package/compile_model.h"
@@ -55,7 +56,7 @@ absl::Status Write(const std::string& model, const std::string& out, const std::
   for (const ir::Workload& workload : plan.workloads) {
     std::string& schedule = schedules[ir::WorkloadDigest(workload)];
     if (plain) {
-      schedule = schedule::Print(codegen::NaiveSchedule(workload, target));
+      schedule = schedule::Print(execution::ModelOf(target).naive_schedule(workload, target));
     } else {
       HONE_ASSIGN_OR_RETURN(schedule, Schedule(workload, target, chosen));
     }

@@ -15,6 +15,7 @@
 #include "base/temporary_folder.h"
 #include "compiler/codegen/kernel.h"
 #include "compiler/codegen/llvm/setup.h"
+#include "compiler/execution/model.h"
 #include "compiler/ir/text.h"
 #include "compiler/passes/flatten.h"
 #include "compiler/passes/pipeline.h"
@@ -323,7 +324,7 @@ std::string AssemblyOf(const std::string& workload_text, std::string_view target
   const Target target = ParseTarget(target_text).value();
   const auto candidate = space::Default(*workload, target);
   EXPECT_TRUE(candidate.ok()) << candidate.status();
-  const auto module = passes::Lower(candidate->state, target, "kernel");
+  const auto module = execution::Lower(candidate->state, target, "kernel");
   EXPECT_TRUE(module.ok()) << module.status();
   return Emit(module->main, target, Effort::kKernel, Output::kAssembly).value_or("");
 }
@@ -576,9 +577,9 @@ TEST(ReferenceKernel, AgreesWithTheInterpreter) {
   const auto workload = ir::ParseWorkload(kMatMul);
   ASSERT_TRUE(workload.ok()) << workload.status();
   const Target target = ParseTarget("cpu").value();
-  EXPECT_EQ(
-      hone::tests::CheckCompiled(*workload, ReferenceSchedule(*workload, target), target, {}, 2, Effort::kReference),
-      absl::OkStatus());
+  EXPECT_EQ(hone::tests::CheckCompiled(*workload, execution::ModelOf(target).reference_schedule(*workload, target),
+                                       target, {}, 2, Effort::kReference),
+            absl::OkStatus());
 }
 
 // A stack overflow must hit the guard page, and not the memory behind it.
@@ -671,7 +672,8 @@ output y
   const auto kernel = CompileKernel(*workload, *schedule, target, "k");
   ASSERT_TRUE(kernel.ok()) << kernel.status();
   EXPECT_EQ(kernel->shared_bytes, (40 + 1) * 4 + 4);
-  const auto plain = CompileKernel(*workload, NaiveSchedule(*workload, target), target, "k");
+  const auto plain =
+      CompileKernel(*workload, execution::ModelOf(target).naive_schedule(*workload, target), target, "k");
   ASSERT_TRUE(plain.ok()) << plain.status();
   EXPECT_EQ(plain->shared_bytes, 0);
 }
@@ -714,8 +716,8 @@ TEST(Link, JoinsObjectsOfBothArchitectures) {
 TEST(Link, ReturnsTheRangeOfEachSource) {
   const ir::Workload workload = Elementwise({"f32", "min(x[i, j], y[i, j])", -1, 1});
   const Target target = target::TypicalTarget(target::Kind::kOpenCl);
-  const auto a = CompileKernel(workload, NaiveSchedule(workload, target), target, "first"),
-             b = CompileKernel(workload, NaiveSchedule(workload, target), target, "second");
+  const auto a = CompileKernel(workload, execution::ModelOf(target).naive_schedule(workload, target), target, "first"),
+             b = CompileKernel(workload, execution::ModelOf(target).naive_schedule(workload, target), target, "second");
   ASSERT_TRUE(a.ok() && b.ok()) << a.status() << b.status();
   EXPECT_EQ(a->interface.main[0].lanes, 64);
   const auto linked = Link(std::vector<std::string>{a->code, b->code}, target);

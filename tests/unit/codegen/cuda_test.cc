@@ -11,6 +11,7 @@
 
 #include "compiler/codegen/codegen.h"
 #include "compiler/codegen/shared_memory.h"
+#include "compiler/execution/model.h"
 #include "compiler/ir/text.h"
 #include "compiler/passes/pipeline.h"
 #include "compiler/space/space.h"
@@ -385,7 +386,7 @@ std::string RowsPtx(const std::string& workload, const std::string& target, cons
   space::Chooser chooser(&decisions);
   const auto candidate = space::Build(*parsed, of, space::Fitting(*parsed, of), chooser, space::Family::kSketch);
   EXPECT_TRUE(candidate.ok()) << candidate.status();
-  const auto module = passes::Lower(candidate->state, of, "kernel");
+  const auto module = execution::Lower(candidate->state, of, "kernel");
   EXPECT_TRUE(module.ok()) << module.status();
   const auto ptx = Emit(module->main, of);
   EXPECT_TRUE(ptx.ok()) << ptx.status();

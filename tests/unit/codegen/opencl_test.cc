@@ -13,6 +13,7 @@
 
 #include "base/random.h"
 #include "compiler/codegen/opencl/emit.h"
+#include "compiler/execution/model.h"
 #include "compiler/ir/interpret.h"
 #include "compiler/ir/match.h"
 #include "compiler/ir/numeric.h"
@@ -358,7 +359,7 @@ TEST_F(OpenClCode, PipelinedSchedules) {
       ASSERT_TRUE(workload.ok() && read.ok());
       const auto state = schedule::Replay(*workload, *read);
       ASSERT_TRUE(state.ok()) << state.status();
-      auto module = passes::Lower(*state, target::TypicalTarget(target::Kind::kOpenCl), "kernel", {.verify = true});
+      auto module = execution::Lower(*state, target::TypicalTarget(target::Kind::kOpenCl), "kernel", {.verify = true});
       ASSERT_TRUE(module.ok()) << module.status();
       ASSERT_EQ(module->main.size(), 1);
       funcs.push_back(std::move(module->main[0]));

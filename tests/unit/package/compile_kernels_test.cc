@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "compiler/codegen/kernel.h"
+#include "compiler/execution/model.h"
 #include "compiler/schedule/step.h"
 #include "compiler/target/target.h"
 
@@ -46,8 +47,8 @@ std::string ReferenceCode(const ir::Workload& workload, const schedule::Schedule
 TEST(CompileKernelsTest, LoopsInPlaceOfADefaultThatDoesNotWorkAreVectorizedByLlvm) {
   const ir::Workload workload = MatMul();
   const target::Target target = target::ParseTarget("x86_64 -mcpu=haswell").value();
-  const schedule::Schedule schedules[] = {codegen::ReferenceSchedule(workload, target),
-                                          codegen::NaiveSchedule(workload, target)};
+  const schedule::Schedule schedules[] = {execution::ModelOf(target).reference_schedule(workload, target),
+                                          execution::ModelOf(target).naive_schedule(workload, target)};
   ASSERT_NE(schedule::Print(schedules[0]), schedule::Print(schedules[1]));
   for (int failures : {1, 2}) {
     const auto kernel = CompileAfterFailures(workload, failures);

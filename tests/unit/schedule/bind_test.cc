@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/status.h"
+#include "compiler/execution/model.h"
 #include "compiler/passes/pipeline.h"
 #include "compiler/schedule/apply.h"
 #include "compiler/schedule/grid.h"
@@ -52,7 +53,7 @@ target::Target Shuffling() {
 absl::StatusOr<passes::Module> Lower(const ir::Workload& workload, const Schedule& schedule,
                                      const target::Target& target = Lanes()) {
   HONE_ASSIGN_OR_RETURN(const State state, Replay(workload, schedule));
-  return passes::Lower(state, target, "kernel", {.verify = true});
+  return execution::Lower(state, target, "kernel", {.verify = true});
 }
 
 // Races between lanes are found too: the launches run in the interpreter.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "compiler/execution/model.h"
 #include "compiler/ir/interpret.h"
 #include "compiler/ir/text.h"
 #include "compiler/passes/pipeline.h"
@@ -43,7 +44,7 @@ Schedule Parse(std::string_view text) { return ParseSchedule(text).value(); }
 absl::StatusOr<passes::Module> Lower(const ir::Workload& workload, const std::string& schedule,
                                      const target::Target& target = Lanes()) {
   HONE_ASSIGN_OR_RETURN(const State state, Replay(workload, Parse(schedule)));
-  return passes::Lower(state, target, "kernel", {.verify = true});
+  return execution::Lower(state, target, "kernel", {.verify = true});
 }
 
 absl::Status Check(const char* workload, const std::string& schedule) {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/status.h"
+#include "compiler/execution/model.h"
 #include "compiler/ir/text.h"
 #include "compiler/passes/barriers.h"
 #include "compiler/passes/pipeline.h"
@@ -50,7 +51,7 @@ ir::Workload Read(const std::string& text) { return ir::ParseWorkload(text).valu
 std::string Verdict(const std::string& workload, const std::string& schedule, const target::Target& target = Hopper()) {
   const auto lower = [&]() -> absl::Status {
     HONE_ASSIGN_OR_RETURN(const State state, Replay(Read(workload), ParseSchedule(schedule).value()));
-    return passes::Lower(state, target, "kernel", {.verify = true}).status();
+    return execution::Lower(state, target, "kernel", {.verify = true}).status();
   };
   const absl::Status status = lower();
   EXPECT_TRUE(status.ok() || status.code() == absl::StatusCode::kFailedPrecondition) << status;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "compiler/execution/model.h"
 #include "compiler/ir/interpret.h"
 #include "compiler/ir/text.h"
 #include "compiler/ir/verify.h"
@@ -141,7 +142,7 @@ std::string Lowered(const Case& c, const std::string& pipeline) {
   const auto state =
       Replay(ir::ParseWorkload(c.workload).value(), ParseSchedule(c.tiles + c.copies + pipeline).value());
   EXPECT_TRUE(state.ok()) << state.status();
-  const auto module = passes::Lower(*state, Hopper(), "kernel", {.verify = true});
+  const auto module = execution::Lower(*state, Hopper(), "kernel", {.verify = true});
   EXPECT_TRUE(module.ok()) << module.status();
   return module.ok() ? ir::Print(module->main[0]) : "";
 }

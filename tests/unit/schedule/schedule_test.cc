@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "compiler/execution/model.h"
 #include "compiler/passes/pipeline.h"
 #include "compiler/schedule/apply.h"
 #include "tests/unit/space/compiled.h"
@@ -87,7 +88,7 @@ TEST(SkipPadding, LeavesOutWhatTheOuterLoopsOfTheReductionDecide) {
   const auto lowered = [&](std::string_view text) {
     EXPECT_EQ(hone::tests::CheckLowered(workload, Parse(text), *target), absl::OkStatus()) << text;
     EXPECT_EQ(hone::tests::CheckCompiled(workload, Parse(text), *target), absl::OkStatus()) << text;
-    return ir::Print(passes::Lower(Replay(workload, Parse(text)).value(), *target, "k")->main[0]);
+    return ir::Print(execution::Lower(Replay(workload, Parse(text)).value(), *target, "k")->main[0]);
   };
   const std::string rows = "reorder d h kd kh kv c v f\nvectorize f\n";
   EXPECT_THAT(lowered(rows + "skip_padding t"), AllOf(HasSubstr("if d + kd"), HasSubstr("if h + kh")));
@@ -130,7 +131,8 @@ class IllegalSchedule : public ::testing::TestWithParam<Illegal> {};
 
 TEST_P(IllegalSchedule, SaysWhichLoopAndWhy) {
   absl::Status status = ReplayError(GetParam().schedule);
-  if (status.ok()) status = passes::Lower(Replay(MatMul(), Parse(GetParam().schedule)).value(), {}, "kernel").status();
+  if (status.ok())
+    status = execution::Lower(Replay(MatMul(), Parse(GetParam().schedule)).value(), {}, "kernel").status();
   EXPECT_FALSE(status.ok());
   EXPECT_THAT(std::string(status.message()), HasSubstr(GetParam().message));
 }
@@ -217,7 +219,7 @@ TEST(ScheduleDocument, ExampleIsLegal) {
   ASSERT_TRUE(schedule.ok()) << schedule.status();
   const auto state = Replay(*workload, *schedule);
   ASSERT_TRUE(state.ok()) << state.status();
-  EXPECT_TRUE(passes::Lower(*state, {}, "kernel", {.verify = true}).ok());
+  EXPECT_TRUE(execution::Lower(*state, {}, "kernel", {.verify = true}).ok());
 }
 
 }  // namespace

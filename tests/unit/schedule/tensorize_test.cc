@@ -8,6 +8,7 @@
 #include <cmath>
 #include <span>
 
+#include "compiler/execution/model.h"
 #include "compiler/ir/interpret.h"
 #include "compiler/ir/text.h"
 #include "compiler/passes/build_loops.h"
@@ -98,7 +99,7 @@ TEST(Tensorize, BecomesOneStatement) {
   const auto loops = passes::BuildLoops(state, Everything(), "k");
   ASSERT_TRUE(loops.ok()) << loops.status();
   EXPECT_THAT(ir::Print(loops->main), HasSubstr("vectorized jiz in 4"));
-  const auto module = passes::Lower(state, Everything(), "k");
+  const auto module = execution::Lower(state, Everything(), "k");
   ASSERT_TRUE(module.ok()) << module.status();
   EXPECT_THAT(ir::Print(module->main[0]),
               HasSubstr("contract usdot t[jo * 4 + 12] += x[ko * 4 + 8] * wpt[ko * 16 + jo * 32 stride 4]"));
@@ -228,7 +229,7 @@ TEST(Round, IsToNearest) {
         "y: f32[1] over i:1 = x[i]\noutput y\n");
     const auto state = Replay(*workload, *ParseSchedule("round x y 10"));
     EXPECT_TRUE(state.ok()) << state.status();
-    const auto module = passes::Lower(*state, target::Target(), "k");
+    const auto module = execution::Lower(*state, target::Target(), "k");
     EXPECT_TRUE(module.ok()) << module.status();
     float y = 0;
     const std::span<std::byte> args[] = {std::as_writable_bytes(std::span(&x, 1)),
@@ -278,7 +279,7 @@ TEST(Distribute, SaysWhatDoesNotFit) {
 TEST(Tensorize, OnlyForTargetsThatHaveTheInstruction) {
   const auto state =
       Replay(Product("u8", "i8", 8, kPlain), ParseSchedule(std::string(kTile) + "usdot").value()).value();
-  EXPECT_THAT(std::string(passes::Lower(state, target::Target(), "k").status().message()),
+  EXPECT_THAT(std::string(execution::Lower(state, target::Target(), "k").status().message()),
               HasSubstr("stage t uses instruction usdot, which the target does not have"));
 }
 

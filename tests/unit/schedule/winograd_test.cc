@@ -7,6 +7,7 @@
 #include <functional>
 #include <numeric>
 
+#include "compiler/execution/model.h"
 #include "compiler/passes/pipeline.h"
 #include "compiler/schedule/apply.h"
 #include "compiler/schedule/convolution.h"
@@ -172,7 +173,7 @@ TEST(Winograd, KeepsOnlyTheWeightsThatAreRead) {
   ASSERT_TRUE(workload.ok()) << workload.status();
   const auto state = Replay(*workload, {Winograd{"t", 2}});
   ASSERT_TRUE(state.ok()) << state.status();
-  const auto module = passes::Lower(*state, Host(), "kernel");
+  const auto module = execution::Lower(*state, Host(), "kernel");
   ASSERT_TRUE(module.ok()) << module.status();
   ASSERT_EQ(module->packed.size(), 1u);
   EXPECT_EQ(module->packed[0]->name, "tu");

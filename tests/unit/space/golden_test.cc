@@ -6,6 +6,7 @@
 // That such schedules compute what the workload says is held by SpaceTest, on smaller workloads.
 #include <gtest/gtest.h>
 
+#include "compiler/execution/model.h"
 #include "compiler/passes/pipeline.h"
 #include "compiler/space/space.h"
 #include "tests/golden/golden_file.h"
@@ -24,7 +25,7 @@ absl::StatusOr<std::string> Preferred(const std::string& input) {
   Chooser chooser;
   HONE_ASSIGN_OR_RETURN(const Candidate candidate,
                         Build(workload, target, Fitting(workload, target), chooser, Family::kSketch));
-  HONE_RETURN_IF_ERROR(passes::Lower(candidate.state, target, "kernel").status());
+  HONE_RETURN_IF_ERROR(execution::Lower(candidate.state, target, "kernel").status());
   return schedule::Print(candidate.schedule);
 }
 

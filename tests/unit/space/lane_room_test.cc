@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "compiler/execution/model.h"
 #include "compiler/passes/pipeline.h"
 #include "compiler/space/space.h"
 #include "tests/unit/space/lowered.h"
@@ -118,7 +119,7 @@ TEST_P(LaneRoom, WhatIsPreferredIsTheDefault) {
     Chooser chooser(&given);
     const auto candidate = Build(*workload, target, fitting, chooser);
     ASSERT_TRUE(candidate.ok()) << target::Print(target) << ": " << candidate.status();
-    EXPECT_EQ(passes::Lower(candidate->state, target, "k").status(), absl::OkStatus())
+    EXPECT_EQ(execution::Lower(candidate->state, target, "k").status(), absl::OkStatus())
         << target::Print(target) << "\n"
         << schedule::Print(candidate->schedule);
   }

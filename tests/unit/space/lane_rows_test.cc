@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "compiler/execution/model.h"
 #include "compiler/passes/pipeline.h"
 #include "compiler/space/space.h"
 #include "tests/unit/space/lowered.h"
@@ -114,7 +115,7 @@ TEST_P(LaneRows, MergeWhereTheTargetCan) {
     const target::Target other = *target::ParseTarget(target);
     const auto candidate = Build(workload, other, Fitting(workload, other), again, Family::kSketch);
     EXPECT_TRUE(candidate.ok()) << candidate.status();
-    const auto module = passes::Lower(candidate->state, other, "kernel");
+    const auto module = execution::Lower(candidate->state, other, "kernel");
     EXPECT_TRUE(module.ok()) << module.status();
     std::string text;
     for (const ir::Func& func : module->main) text += ir::Print(func);

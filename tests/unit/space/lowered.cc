@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/status.h"
+#include "compiler/execution/model.h"
 #include "compiler/passes/pipeline.h"
 #include "compiler/schedule/apply.h"
 
@@ -13,7 +14,7 @@ absl::Status CheckLowered(const ir::Workload& workload, const schedule::Schedule
                           const target::Target& target, Tolerance tolerance) {
   HONE_ASSIGN_OR_RETURN(Problem problem, MakeProblem(workload));
   HONE_ASSIGN_OR_RETURN(const schedule::State state, schedule::Replay(workload, schedule));
-  HONE_ASSIGN_OR_RETURN(const passes::Module module, passes::Lower(state, target, "kernel", {.verify = true}));
+  HONE_ASSIGN_OR_RETURN(const passes::Module module, execution::Lower(state, target, "kernel", {.verify = true}));
   std::map<const ir::BufferNode*, std::span<std::byte>> memory;
   std::vector<Guarded> packed = Allocate(BytesOf(module.packed)), outputs = Allocate(BytesOf(workload.outputs));
   std::vector<Guarded> workspace = Allocate(BytesOf(module.workspace)),

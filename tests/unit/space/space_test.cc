@@ -11,7 +11,7 @@
 #include <sstream>
 
 #include "base/random.h"
-#include "compiler/passes/pipeline.h"
+#include "compiler/execution/model.h"
 #include "compiler/target/target.h"
 #include "tests/unit/space/compiled.h"
 #include "tests/unit/space/lowered.h"
@@ -50,7 +50,7 @@ TEST_P(SpaceTest, PreferredDecisionsLeadSomewhere) {
   Chooser chooser;
   const auto candidate = Build(Parsed(), target, Fitting(Parsed(), target), chooser);
   ASSERT_TRUE(candidate.ok()) << candidate.status();
-  EXPECT_EQ(passes::Lower(candidate->state, target, "k").status(), absl::OkStatus())
+  EXPECT_EQ(execution::Lower(candidate->state, target, "k").status(), absl::OkStatus())
       << schedule::Print(candidate->schedule);
 }
 
@@ -420,7 +420,7 @@ TEST(LanePadding, OfSmallWindowsIsNoLaunchOfItsOwn) {
     const auto candidate = Default(workload, target);
     ASSERT_TRUE(candidate.ok()) << candidate.status();
     SCOPED_TRACE(schedule::Print(candidate->schedule));
-    const auto module = passes::Lower(candidate->state, target, "k");
+    const auto module = execution::Lower(candidate->state, target, "k");
     ASSERT_TRUE(module.ok()) << module.status();
     EXPECT_EQ(module->main.size(), 1);
     EXPECT_EQ(tests::CheckLowered(workload, candidate->schedule, target), absl::OkStatus());
@@ -725,7 +725,7 @@ TEST_P(LaneSpaceTest, WhatBuildsFitsTheTarget) {
     Chooser chooser(nullptr, &random);
     const auto candidate = Build(workload, target, Fitting(workload, target), chooser);
     if (!candidate.ok()) continue;
-    const absl::Status lowered = passes::Lower(candidate->state, target, "k", {.verify = true}).status();
+    const absl::Status lowered = execution::Lower(candidate->state, target, "k", {.verify = true}).status();
     EXPECT_THAT(std::string(lowered.message()), Not(AnyOf(HasSubstr("lanes; the target"), HasSubstr("shared memory"))))
         << Print(candidate->decisions);
   }
@@ -743,7 +743,7 @@ TEST_P(LaneSpaceTest, WhatIsPreferredFitsGroupsOfFewLanes) {
       Chooser chooser(&given);
       const auto candidate = Build(workload, target, fitting, chooser);
       ASSERT_TRUE(candidate.ok()) << candidate.status();
-      EXPECT_EQ(passes::Lower(candidate->state, target, "k").status(), absl::OkStatus())
+      EXPECT_EQ(execution::Lower(candidate->state, target, "k").status(), absl::OkStatus())
           << schedule::Print(candidate->schedule);
     }
   }
@@ -783,7 +783,7 @@ output t
   Chooser chooser;
   const auto candidate = Build(*workload, target, Fitting(*workload, target), chooser);
   ASSERT_TRUE(candidate.ok()) << candidate.status();
-  EXPECT_EQ(passes::Lower(candidate->state, target, "k").status(), absl::OkStatus())
+  EXPECT_EQ(execution::Lower(candidate->state, target, "k").status(), absl::OkStatus())
       << schedule::Print(candidate->schedule);
 }
 

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// An execution model: how the kernels of some kinds of target come about and run, as a value. It lowers a schedule to
+// launches, and knows the schedules that need no search. Passes, spaces and back ends ask it instead of asking which
+// kind a target is.
+//
+// Not here: what graph passes and the search must know before there is a schedule (compiler/target/execution.h), and
+// code generation (compiler/codegen/backend.h). A new model is a file beside threads.cc and lanes.cc and a case in
+// model.cc.
+#ifndef HONE_COMPILER_EXECUTION_MODEL_H_
+#define HONE_COMPILER_EXECUTION_MODEL_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "compiler/ir/workload.h"
+#include "compiler/passes/pipeline.h"
+#include "compiler/schedule/state.h"
+#include "compiler/schedule/step.h"
+#include "compiler/target/target.h"
+
+namespace hone::execution {
+
+struct ExecutionModel {
+  // From scheduled loops to launches: which passes run, in which order, and how a launch is formed. Errors as Lower.
+  absl::StatusOr<passes::Module> (*lower)(const schedule::State& state, const target::Target& target,
+                                          const std::string& name, PassOptions<ir::Func> options);
+  // FailedPrecondition for a schedule that no device of the target can launch, known without lowering it.
+  absl::Status (*check_limits)(const schedule::State& state, const target::Target& target);
+  // The naive schedule: every stage as the workload states it, correct and slow.
+  schedule::Schedule (*naive_schedule)(const ir::Workload& workload, const target::Target& target);
+  // The schedule of the reference kernel that outputs are verified with. It sums in another order than tuned kernels do
+  // wherever the model has another one.
+  schedule::Schedule (*reference_schedule)(const ir::Workload& workload, const target::Target& target);
+  // The steps that stages which prepare constants need after a space has scheduled all others. They run once, so that
+  // speed does not matter.
+  schedule::Schedule (*prepared_schedule)(const schedule::State& state, const target::Target& target);
+  // The compiler vectorizes a naive kernel by itself when it is asked for the effort of a reference kernel.
+  bool compiler_vectorizes = false;
+};
+
+const ExecutionModel& ModelOf(const target::Target& target);
+
+// ModelOf(target).lower. FailedPrecondition when the schedule cannot be lowered (too much local or shared storage, too
+// many lanes, too much unrolling, an extent that had to be constant); Internal when a pass made illegal IR, naming the
+// pass.
+absl::StatusOr<passes::Module> Lower(const schedule::State& state, const target::Target& target,
+                                     const std::string& name, PassOptions<ir::Func> options = {});
+
+// The models, one a file.
+extern const ExecutionModel kThreads;  // threads.cc
+extern const ExecutionModel kLanes;    // lanes.cc
+
+}  // namespace hone::execution
+
+#endif  // HONE_COMPILER_EXECUTION_MODEL_H_
