@@ -30,8 +30,24 @@ inline constexpr std::array kAllFailureKinds = {
     FailureKind::kImpossibleTime,
 };
 
-// Schema of a records file that has the kind first. A later kind stands behind the earlier ones.
-constexpr int64_t SinceSchema(FailureKind kind) { return kind >= FailureKind::kForbiddenCall ? 4 : 2; }
+// The first version of the records schema that has the kind.
+constexpr int64_t SinceSchema(FailureKind kind) {
+  switch (kind) {
+    case FailureKind::kForbiddenCall:
+    case FailureKind::kImpossibleTime:
+      return 4;
+    case FailureKind::kScheduleIllegal:
+    case FailureKind::kCompileError:
+    case FailureKind::kCompileTimeout:
+    case FailureKind::kCrashed:
+    case FailureKind::kRunTimeout:
+    case FailureKind::kWrongOutput:
+    case FailureKind::kOutOfBoundsWrite:
+    case FailureKind::kLostDevice:
+      return 2;
+  }
+  return 2;
+}
 
 // The name used in the database, in JSON and on the command line: "wrong_output".
 std::string_view FailureKindName(FailureKind kind);
