@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <sstream>
@@ -102,8 +103,16 @@ absl::Status Outbox::Keep(const v1::LeaseResult& result) {
   const std::string& id = result.lease().lease_id();
   if (!IsName(id)) return absl::InvalidArgumentError(fmt::format("lease id '{}' is no name for a file", id));
   const std::string bytes = result.SerializeAsString();
-  MakeRoom(static_cast<int64_t>(bytes.size()));
-  return WriteDurably(folder_ / (id + kEnding), bytes);
+  const std::filesystem::file_time_type newest = MakeRoom(static_cast<int64_t>(bytes.size()));
+  const std::filesystem::path path = folder_ / (id + kEnding);
+  HONE_RETURN_IF_ERROR(WriteDurably(path, bytes));
+  // Files of one tick of the system's clock have equal times, so the order in which they were kept is set explicitly.
+  std::error_code error;
+  const auto written = std::filesystem::last_write_time(path, error);
+  if (!error && written <= newest) {
+    std::filesystem::last_write_time(path, newest + std::chrono::microseconds(1), error);
+  }
+  return absl::OkStatus();
 }
 
 void Outbox::Forget(const std::string& lease_id) {
@@ -111,7 +120,7 @@ void Outbox::Forget(const std::string& lease_id) {
 }
 
 // Removes the oldest results, whose tracker has been away longest.
-void Outbox::MakeRoom(int64_t bytes) const {
+std::filesystem::file_time_type Outbox::MakeRoom(int64_t bytes) const {
   std::vector<std::tuple<std::filesystem::file_time_type, int64_t, std::filesystem::path>> files;
   int64_t sum = bytes;
   std::error_code error;
@@ -120,16 +129,17 @@ void Outbox::MakeRoom(int64_t bytes) const {
     files.emplace_back(entry.last_write_time(error), size, entry.path());
     sum += size;
   }
-  if (files.size() < limits_.results && sum <= limits_.bytes) return;
   std::sort(files.begin(), files.end());
+  const auto newest = files.empty() ? std::filesystem::file_time_type::min() : std::get<0>(files.back());
   size_t left = files.size() + 1;
   for (const auto& [time, size, path] : files) {
-    if (left <= limits_.results && sum <= limits_.bytes) return;
+    if (left <= limits_.results && sum <= limits_.bytes) break;
     spdlog::error("too many results wait for the tracker: {} is dropped", path.string());
     std::filesystem::remove(path, error);
     sum -= size;
     left -= 1;
   }
+  return newest;
 }
 
 }  // namespace hone::agent

@@ -38,7 +38,7 @@ class Outbox {
 
  private:
   Outbox(std::filesystem::path folder, Limits limits) : folder_(std::move(folder)), limits_(limits) {}
-  void MakeRoom(int64_t bytes) const;
+  std::filesystem::file_time_type MakeRoom(int64_t bytes) const;
 
   std::filesystem::path folder_;
   Limits limits_;

@@ -71,7 +71,7 @@ TEST_F(ConfigTest, AFileThatCannotBeWrittenIsNamedWithTheReason) {
   EXPECT_EQ(
       Run({"--listen", "unix:" + (folder_ / "socket").string(), "--records", folder_ / "records", "--port-file", file}),
       1);
-  EXPECT_THAT(said_, HasSubstr("cannot write the port file " + file + ": No such file or directory; name one"));
+  EXPECT_THAT(said_, HasSubstr("cannot write the port file " + file + ": No such file or directory; name a file"));
 }
 
 // What stands there after a '#' works as it is: the service makes the folder.
