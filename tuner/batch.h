@@ -26,7 +26,7 @@ struct BatchBuffer {
   int64_t elements = 0, bytes = 0;
   BufferUse use = BufferUse::kInput;
   double low = 0, high = 0;  // range of the values that fill it; unused for outputs
-  bool rounded = false;      // outputs only: its integers are rounded sums of floats, so they are compared with the tolerance
+  bool rounded = false;      // outputs only: its integers are rounded sums of floats, compared within the tolerance
 };
 
 struct BatchKernel {
