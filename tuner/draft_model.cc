@@ -19,7 +19,7 @@ double TileCycles(const NestFacts& facts, const target::Target& target, NestCost
   const bool reduces = facts.nest->stage.reduction != ir::Reduction::kNone;
   const double arithmetic = tile.vectors * std::max(facts.operations, 0.25) / core.multiply_adds;
   double moves = tile.loads + tile.gathers;  // a gathered element costs a load and its insertion into the vector
-  // Accumulators are in memory if the reduction's loop is outside the nest's own loops, or if registers are too few.
+  // A top-level nest accumulates in memory. Other accumulators are in registers, as far as these suffice.
   const bool in_registers = reduces && !facts.nest->AtRoot();
   cost.registers = (reduces ? tile.outputs : 1) + 2 + std::min(4.0, tile.loads);
   const double spilled = std::max(0.0, cost.registers - target.vector_registers);

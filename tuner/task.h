@@ -35,7 +35,7 @@ struct Task {
   // Analytic cost model: the estimate for the default schedule, and a lower bound for any schedule.
   double expected_seconds = 0, least_seconds = 0;
 
-  // Of one call: the default schedule's time (empty: not measured), and the latency estimate of the best schedule
+  // Seconds of one call of the default schedule (empty: not measured), and the latency estimate of the best schedule
   // (empty: nothing has a time).
   std::optional<double> default_seconds, best_seconds;
   int64_t best_times = 1;     // number of timings behind it, as Belief::times
@@ -48,7 +48,7 @@ struct Task {
   bool changed = false;          // something was measured since the last confirmation, maybe by an earlier run
   std::vector<Proposal> rivals;  // finalists that the best has yet to be compared with
   int lost_batches = 0;          // consecutive batches that could not be measured
-  std::string trouble;           // why the last batch failed or, after the job, why the workload has no measured time
+  std::string trouble;  // why the last lost batch failed or, after the job, why the workload has no measured time
 };
 
 // Makes the task of a workload, with hints added to its search. threads: for drawing candidates. FailedPrecondition or

@@ -374,8 +374,8 @@ class TuneLoop {
 
   double SearchSecondsLeft() const { return SecondsLeft(ConfirmSeconds()); }
 
-  // The seconds left of the budget, or until Job::until if that is sooner, less `reserve` seconds but at least three
-  // quarters of them. Waiting does not use up the budget.
+  // The seconds left of the budget or until Job::until, whichever is less. `reserve` seconds are kept back, but at most
+  // a quarter of either. Waiting does not use up the budget.
   double SecondsLeft(double reserve) const {
     const double until = absl::ToDoubleSeconds(job_.until - wall_clock_());
     return std::min(budget_.SecondsLeft(Seconds(), reserve), until - std::min(reserve, std::max(0.0, until) / 4));
