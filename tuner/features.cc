@@ -187,8 +187,8 @@ void WriteNest(const NestFacts& facts, const NestCost& cost, const target::Targe
   for (size_t i = 0; i < std::min(kAccesses, accesses.size()); ++i) WriteAccess(facts, *accesses[i], out);
 }
 
-// The kLaneFeatures: how far asynchronous copies and tensor instructions overlap, and how many groups share a copy. The
-// largest values over all nests.
+// The kLaneFeatures, one set for all nests: how far asynchronous copies and tensor instructions overlap, and how many
+// groups share a copy.
 void WriteOverlap(const schedule::State& state, FeatureWriter& out) {
   int64_t buffers = 1, running = 0, copied = 0, groups = 1, outputs = 0, steps = 0;
   bool by_group = false, merged = false;

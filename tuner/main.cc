@@ -62,7 +62,7 @@ absl::Status Tune(const Options& options, pki::FarmLink& link, const v1::LeaseJo
     const v1::LeaseJobResponse& l = leased;
     job.until = absl::Now() + absl::Seconds(l.until_left().seconds()) + absl::Nanoseconds(l.until_left().nanos());
   }
-  // Twice as often as necessary, which is every third of the lease's time.
+  // Every sixth of lease_ttl, twice as often as the protocol demands.
   if (const int64_t ttl = leased.lease_ttl().seconds(); ttl > 0) job.heartbeat = absl::Seconds(ttl) / 6;
   const absl::Status tuned = TuneJob(job, farm, builders, &progress, [&patience] { return patience.Now(); });
   switch (tuned.code()) {

@@ -389,8 +389,8 @@ class TuneLoop {
     if (task.default_seconds.has_value()) return;
     const auto unmeasured = std::count_if(tasks_.begin(), tasks_.end(),
                                           [](const Task& other) { return !other.default_seconds.has_value(); });
-    // One share may be too short for the reference kernel of a large workload, which loses the batch. It gets more
-    // then.
+    // One share may be too short for the reference kernel of a large workload, which loses the batch. The next batch of
+    // the workload gets more.
     const double shares = task.lost_batches > 0 ? kSharesAfterLoss : 1;
     visit.batch.visit_seconds = std::max(kLeastShare, std::min(left, shares * left / static_cast<double>(unmeasured)));
   }
@@ -407,8 +407,8 @@ class TuneLoop {
                                         proposal.predicted_seconds,
                                         {}});
     }
-    // A call that takes much longer than the best known is stopped. The analytic estimate may be wrong, so it gets
-    // more.
+    // A call that takes much longer than the best known one is stopped. Without a known time the limit is higher,
+    // because the analytic estimate may be wrong.
     const double expected = task.best_seconds.value_or(task.expected_seconds * 8);
     visit.batch.timeout_seconds = std::clamp(expected * 8, 0.25, 20.0);
   }
