@@ -20,6 +20,7 @@ namespace hone::tuner {
 
 enum class BufferUse : uint8_t { kInput, kConstant, kOutput };
 
+// A buffer that every kernel of the batch gets.
 struct BatchBuffer {
   std::string name;
   ir::DType dtype = ir::DType::kFloat32;
@@ -52,6 +53,7 @@ struct Requirements {
   int threads = 1;                            // the device offers at least as many
 };
 
+// Candidates of one workload to be measured in one visit to a device.
 struct Batch {
   // These fields describe the workload and its job. They are equal in all batches of the workload.
   std::string workload_digest, workload, op;  // `workload` is the canonical text; `op` is for display
@@ -86,12 +88,15 @@ struct Failure {
 
 // The result of one candidate: times or a failure. With neither, its visit was disturbed and says nothing of it.
 struct Outcome {
-  std::vector<double> seconds;    // of one call, one element per repeat, in the order taken
-  int64_t first_interleaved = 0;  // index of the first repeat taken in interleaved rounds with other finalists
+  std::vector<double> seconds;  // of one call, one element per repeat, in the order taken
+  // Index of the first repeat taken in interleaved rounds with the other finalists; the number of repeats: there is
+  // none.
+  int64_t first_interleaved = 0;
   std::optional<Failure> failure;
 };
 using Outcomes = std::map<std::string, Outcome>;  // by candidate id
 
+// The result of measuring a batch. Candidates without an outcome were not measured.
 struct Measured {
   Outcomes outcomes;
   std::string error;   // why the batch could not be measured; "": it was measured

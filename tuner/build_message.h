@@ -23,6 +23,7 @@ struct CodeRange {
   int64_t offset = 0, bytes = 0;
 };
 
+// A request to compile a candidate, to compile the reference kernel, or to link objects.
 struct BuildRequest {
   enum class Kind : int64_t { kCompile, kCompileReference, kLink };
   Kind kind = Kind::kCompile;

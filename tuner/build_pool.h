@@ -39,6 +39,7 @@ struct BuildOptions {
   absl::Duration start_patience = absl::Seconds(30);
 };
 
+// A batch to build.
 struct BuildJob {
   std::string workload, target;        // texts
   std::vector<std::string> schedules;  // one per candidate
@@ -57,6 +58,7 @@ struct BuiltCandidate {
   std::string text;                                    // why it is not ok
 };
 
+// The result of a build; candidates are in the order of BuildJob::schedules.
 struct BuiltBatch {
   std::string artifact;  // code of all compiled candidates and of the reference kernel
   KernelInterface reference;
@@ -86,12 +88,14 @@ class BuildPool {
   class Worker;
   using Flag = std::shared_ptr<const std::atomic<bool>>;
 
+  // Build without the end of the job: the caller sets *unwanted afterwards, which drops queued requests.
   absl::StatusOr<BuiltBatch> CompileAndLink(const BuildJob& job, const Flag& unwanted);
   std::future<BuildReply> Submit(BuildRequest request, const BuildOwner& owner, Flag unwanted);
   // Queues a task again that a worker could not begin, or answers it with `reply`, which says why, if its time is up.
   void TryAgain(BuildTask task, BuildReply reply);
   // The compiled reference kernel of the job's workload. *seconds: what compiling it took; 0: it was compiled before.
   absl::StatusOr<BuildReply> Reference(const BuildJob& job, double* seconds);
+  // Removes a reference kernel, so that the next job compiles it again.
   void ForgetReference(std::string key);
   void Run();  // the loop of one thread, which owns one worker
 

@@ -19,6 +19,7 @@
 
 namespace hone::tuner {
 
+// A device that can measure for the job. Its fingerprint identifies its kind, which records are kept for.
 struct FarmDevice {
   std::string fingerprint, fingerprint_digest;
   double peak_gflops = 0;  // as the device's self-test measured it; 0: not known
@@ -60,7 +61,8 @@ class Farm {
   virtual absl::Status Report(const Progress& progress) = 0;
   // Renews the lease. Gives up after some seconds without an error; other calls report what is wrong.
   virtual void SayAlive() = 0;
-  // Submits the batch and waits until it is measured. Its outcomes are recorded before this returns.
+  // Submits the batch and waits until it is measured. Its outcomes are recorded before this returns. InvalidArgument:
+  // the batch was refused, which says nothing about others.
   virtual absl::StatusOr<Measured> Measure(const Batch& batch) = 0;
   // A device that fulfils the requirements and may get work; nullopt: there is none at present.
   virtual absl::StatusOr<std::optional<FarmDevice>> FindDevice(const Requirements& requirements) = 0;

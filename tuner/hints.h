@@ -16,6 +16,7 @@
 
 namespace hone::tuner {
 
+// The tasks sorted by seconds.
 std::vector<TiledTask> FastestFirst(std::vector<TiledTask> tasks);
 
 // At most `count` different hints, from the first tasks that match. The order of `tasks` is kept.

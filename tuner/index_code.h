@@ -18,7 +18,7 @@
 
 namespace hone::tuner {
 
-// The variables of an expression: the name of the one whose value is at each index of Evaluate's argument.
+// Names of variables. Evaluate gets their values in this order.
 using Slots = std::vector<std::string>;
 
 class IndexCode {

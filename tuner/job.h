@@ -27,7 +27,7 @@ struct WorkloadProgress {
   int64_t trials = 0;                                   // in this attempt
   std::optional<double> default_seconds, best_seconds;  // of one call; empty: not measured
   std::string best_schedule;                            // text
-  double roofline_share = 0;                            // lower bound divided by the best time; 0: not known
+  double roofline_share = 0;                            // lower bound divided by the best time, at most 1; 0: not known
   std::string trouble;  // why the workload has no measured time; empty: it has one, or no batch was lost yet
 };
 

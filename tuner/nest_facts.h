@@ -15,6 +15,7 @@
 
 namespace hone::tuner {
 
+// One loop around the computation of a nest.
 struct LoopFacts {
   double extent = 1;   // average number of iterations; a peeled tail counts with its own length
   int64_t length = 1;  // largest number of iterations
@@ -33,7 +34,7 @@ struct Access {
   bool local = false;            // the buffer exists only inside the kernel: registers, stack or shared memory
   bool shared = false;           // it is local and in memory that the lanes of a group share
   bool irregular = false;        // the address depends on data: a gather
-  std::vector<double> stride;    // per loop: elements that the address moves by one iteration
+  std::vector<double> stride;    // per loop: elements that one iteration moves the address by; 0: none
   std::vector<double> elements;  // per depth d, 0 to the number of loops: distinct elements touched inside it
   std::vector<double> lines;     // the same in cache lines
   double lane_stride = 0;        // elements between the addresses of neighbouring lanes; 0: the same address
@@ -53,6 +54,7 @@ struct TileFacts {
   bool vectorized = false;
 };
 
+// The facts of one loop nest. A "value" is the stage's expression, which the innermost loop body computes once.
 struct NestFacts {
   const schedule::Nest* nest = nullptr;
   schedule::Grid launch;         // the launch that computes the nest

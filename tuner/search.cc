@@ -203,7 +203,7 @@ std::vector<Search::Draw> Search::FirstDraws() {
   return draws;
 }
 
-// Picks the better of two random members (a tournament), so better candidates are parents more often.
+// A tournament of two: the faster of two random members.
 const Search::Known* Search::PickParent(const std::vector<const Known*>& population) {
   const auto size = static_cast<int64_t>(population.size());
   return population[static_cast<size_t>(std::min(random_.Below(size), random_.Below(size)))];

@@ -92,6 +92,7 @@ class Search {
   void Shrink();
 
   bool converged() const { return phase_ == Phase::kDone; }
+  // The smallest latency estimate; nullopt: no candidate has a time.
   std::optional<double> best_seconds() const;
   // The latency estimate of a schedule; nullopt: it has no time.
   std::optional<Belief> Believed(const std::string& schedule) const;
@@ -128,17 +129,20 @@ class Search {
 
   std::vector<Draw> FirstDraws();
   std::vector<Draw> EvolvedDraws();
-  // All candidates that differ in one decision from one of the `around` fastest.
+  // The neighbours of the `around` fastest candidates: one decision differs, by one place in its options, or by any
+  // number if there are at most four options.
   std::vector<Draw> Neighbours(size_t around);
   // The parent with one to three decisions changed.
   space::Decisions Mutated(const space::Decisions& parent);
   // The decisions of a, about half of them with the values of b.
   space::Decisions Crossed(const space::Decisions& a, const space::Decisions& b);
+  // A random member of the population, which is sorted fastest first; faster ones are more likely.
   const Known* PickParent(const std::vector<const Known*>& population);
   std::vector<const Known*> Fastest(size_t count) const;
 
   // Builds the draws. Invalid and known candidates and duplicates are dropped and counted.
   std::vector<Proposal> Build(const std::vector<Draw>& draws);
+  // Takes at most `count` schedules from waiting_.
   std::vector<Proposal> TakeWaiting(size_t count);
   std::vector<Proposal> ProposeNew(size_t count, const CostModel& model);
   std::vector<Proposal> FirstBatch(size_t count, const CostModel& model);
