@@ -89,8 +89,8 @@ struct Failure {
 // The result of one candidate: times or a failure. With neither, its visit was disturbed and says nothing of it.
 struct Outcome {
   std::vector<double> seconds;  // of one call, one element per repeat, in the order taken
-  // Index of the first repeat taken in interleaved rounds with the other finalists; the number of repeats: there is
-  // none.
+  // Index of the first repeat taken in interleaved rounds with the other finalists. If there is none, the number of
+  // repeats.
   int64_t first_interleaved = 0;
   std::optional<Failure> failure;
 };

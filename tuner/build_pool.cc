@@ -88,6 +88,8 @@ class BuildPool::Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
+  // Sends the request and waits for the result. kNotTried: the worker could not begin. A worker that exceeds a limit is
+  // killed.
   BuildReply Do(const BuildRequest& request) {
     if (pid_ < 0) {
       if (const absl::Status started = Start(); !started.ok()) return NotTried(std::string(started.message()));

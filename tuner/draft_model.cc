@@ -53,6 +53,7 @@ double Traffic(const NestFacts& facts, double bytes, double* lines) {
   return traffic;
 }
 
+// Parts of a parallel loop that run at the same time (threads, or units of a device), at least 1.
 double Workers(const target::Target& target) { return std::max(1, target.Workers()); }
 
 // Sets threads, balance and dispatch of the cost by the parallel loops.

@@ -43,6 +43,7 @@ std::vector<double> TaskScheduler::Seconds() const {
   return seconds;
 }
 
+// Marks the smallest tasks that together take no more than negligible_share of all seconds.
 std::vector<bool> TaskScheduler::Negligible(const std::vector<double>& seconds) const {
   std::vector<size_t> order(seconds.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -75,6 +76,7 @@ double TaskScheduler::Gain(size_t task, double seconds) const {
   return tasks_[task].count * (kTrustInPast * slope + (1 - kTrustInPast) * hope) / (1 + 2 * open);
 }
 
+// The largest task without a round; nullopt: all have begun one or are closed.
 std::optional<size_t> TaskScheduler::FirstRound(const std::vector<double>& seconds) const {
   std::optional<size_t> chosen;
   for (size_t i = 0; i < tasks_.size(); ++i) {
@@ -84,6 +86,7 @@ std::optional<size_t> TaskScheduler::FirstRound(const std::vector<double>& secon
   return chosen;
 }
 
+// The task with the largest gain that may have another round. Negligible tasks only if all others are closed.
 std::optional<size_t> TaskScheduler::NextRound(const std::vector<double>& seconds,
                                                const std::vector<bool>& negligible) const {
   bool others = false;

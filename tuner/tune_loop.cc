@@ -104,6 +104,7 @@ class Heartbeat {
   std::jthread thread_;
 };
 
+// The loop that tunes one job. Its state belongs to the thread that calls Run; only visits use others.
 class TuneLoop {
  public:
   TuneLoop(const Job& job, Farm& farm, BuildPool& builders, const Clock& clock, const Clock& wall_clock)
@@ -126,6 +127,7 @@ class TuneLoop {
     return Verdict();
   }
 
+  // The progress of the job, including earlier attempts.
   Progress Standing() const {
     Progress p;
     p.trials = job_.earlier.trials + trials_;
@@ -166,6 +168,7 @@ class TuneLoop {
     spent_.measuring += visit.measuring_seconds;
   }
 
+  // Reads options and target, and makes a task of each workload. All errors are the job's own.
   absl::Status MakeTasks() {
     space::Families families;
     for (const auto& [name, value] : job_.options) {
@@ -289,6 +292,7 @@ class TuneLoop {
     task.confirmed = best.confirmed && best.default_seconds.has_value();
   }
 
+  // Searches until the budget is spent, less the time for confirming, or all searches have converged.
   absl::Status SearchAll() {
     TaskScheduler::Options options;
     options.by_gain = parts_.scheduler;
@@ -338,6 +342,7 @@ class TuneLoop {
     }
   }
 
+  // Starts a visit with new candidates of a task. If the search has none, closes the task or holds it.
   void StartRound(TaskScheduler& scheduler, Visits& visits, size_t index, int64_t trials) {
     Task& task = tasks_[index];
     activity_ = fmt::format("tuning {} {}", task.workload.op, task.description.workload_digest.substr(0, 8));
@@ -395,6 +400,7 @@ class TuneLoop {
     visit.batch.visit_seconds = std::max(kLeastShare, std::min(left, shares * left / static_cast<double>(unmeasured)));
   }
 
+  // Sets the visit's batch and key from its proposals.
   void FillBatch(const Task& task, Visit& visit) const {
     visit.batch = task.description;
     visit.key = KeyOf(task);
@@ -426,6 +432,7 @@ class TuneLoop {
     return task.pace.now();
   }
 
+  // Takes in a finished visit of the search.
   absl::Status TakeRound(TaskScheduler& scheduler, Visit& visit) {
     CountTime(visit);
     HONE_RETURN_IF_ERROR(visit.status);
@@ -454,6 +461,7 @@ class TuneLoop {
     }
   }
 
+  // Counts lost batches, and keeps and logs the reason.
   void NoteTrouble(Task& task, const Visit& visit) {
     task.lost_batches = visit.error.empty() ? 0 : task.lost_batches + 1;
     if (visit.error.empty()) return;
@@ -484,6 +492,7 @@ class TuneLoop {
     }
   }
 
+  // The best cost model there is: learned, pretrained, analytic; or none, if the analytic one is switched off.
   const CostModel* Model() const {
     if (boosted_ != nullptr) return boosted_.get();
     if (pretrained_ != nullptr) return pretrained_.get();
@@ -491,6 +500,7 @@ class TuneLoop {
     return &blind_;
   }
 
+  // Whether something was measured since the last confirmation, or finalists wait for one, and batches can be measured.
   static bool NeedsConfirming(const Task& task) {
     return task.lost_batches < kMostLostBatches && (task.changed || !task.confirmed || !task.rivals.empty());
   }
@@ -617,6 +627,7 @@ class TuneLoop {
     return measured ? absl::OkStatus() : absl::InternalError(error);
   }
 
+  // Reports the progress if the last report is half of kReportEvery ago.
   absl::Status ReportNowAndThen() {
     if (SteadyNow() < next_report_) return absl::OkStatus();
     next_report_ = SteadyNow() + kReportEvery / 2;
