@@ -13,10 +13,11 @@
 namespace hone::tuner {
 namespace {
 
-// Of the largest output, where factors are rounded to ten bits: a product is wrong by up to 2^-10, sums by less.
+// Tolerance as a fraction of the largest output, if factors are rounded to the ten bits of TF32: a product is wrong by
+// up to 2^-10, sums by less.
 constexpr double kTf32Error = 1e-3;
 
-// How many values go into one element of an output, at most: what rounding errors grow with.
+// The most terms that one stage adds up for an element. Rounding errors grow with it.
 double Depth(const ir::Workload& workload) {
   double depth = 1;
   for (const ir::Stage& stage : workload.stages) {
@@ -35,11 +36,10 @@ BatchBuffer Describe(const ir::BufferNode& buffer, BufferUse use) {
           .use = use};
 }
 
-// The buffers whose elements a value is computed of, and whether floats become integers on the way. What only says
-// where an element is read does not count.
+// The buffers from whose elements a value is computed. Buffers that are only read in an index do not count.
 struct Sources {
   std::vector<const ir::BufferNode*> read;
-  bool rounds = false;
+  bool rounds = false;  // a float is cast to an integer in the value
 };
 void AddSources(const ir::Expr& value, Sources& sources) {
   if (const auto* load = value.As<ir::Load>()) return sources.read.push_back(load->buffer.get());
@@ -48,7 +48,7 @@ void AddSources(const ir::Expr& value, Sources& sources) {
   ir::ForEachChild(value, [&](const ir::Expr& child) { AddSources(child, sources); });
 }
 
-// The buffers of integers that are rounded sums of floats: in another order of adding, some fall on the other side.
+// The buffers of integers that are rounded sums of floats. Adding in another order may round some to the next integer.
 std::set<const ir::BufferNode*> RoundedBuffers(const ir::Workload& workload) {
   std::set<const ir::BufferNode*> inexact, rounded;
   for (const ir::Stage& stage : workload.stages) {
@@ -66,7 +66,7 @@ std::set<const ir::BufferNode*> RoundedBuffers(const ir::Workload& workload) {
   return rounded;
 }
 
-// As the fingerprint says it: the machine's own name, and features as /proc/cpuinfo spells them.
+// The requirements as a fingerprint spells them: its name of the architecture, CPU features as in /proc/cpuinfo.
 Requirements RequirementsOf(const target::Target& target) {
   Requirements result;
   result.threads = target.threads;
@@ -103,7 +103,7 @@ Batch DescribeWorkload(const ir::Workload& workload, const target::Target& targe
     buffer.rounded = rounded.contains(output.get());
     inexact |= buffer.rounded || ir::IsFloat(output->dtype);
   }
-  // Sums are taken in another order than the reference does: errors grow with the root of the number of terms.
+  // Candidates add in another order than the reference. The errors grow with the root of the number of terms.
   if (inexact) {
     batch.rtol = 1e-3;
     batch.atol = target::AllowsTf32(target) ? kTf32Error : std::clamp(1e-6 * std::sqrt(Depth(workload)), 1e-5, 1e-3);

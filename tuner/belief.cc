@@ -7,7 +7,8 @@
 namespace hone::tuner {
 namespace {
 
-// Of one visit to the next. More than that luck does not do, and a device that does it has become another one.
+// The range within which two speed factors count as near. Luck does not change a time by more. A device that changes by
+// more has a new speed, which the next visit must repeat.
 constexpr double kLeastChange = 0.8, kMostChange = 1.25;
 
 bool IsNear(double pace, double other) { return pace >= kLeastChange * other && pace <= kMostChange * other; }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is believed of times that were taken in different visits, between which a device becomes faster or slower.
+// Latency estimates that stay comparable although the device is faster in one visit than in another.
 //
-// What runs again, as the incumbent does in every visit, takes more or less than it is believed to take for two
-// reasons: the device, and luck when it was timed before, which what looks best has had. Nobody can tell how much is
-// whose. So the more often it was timed, the more of the difference is the device's. A visit that is far off was
-// disturbed, unless it is the first after Forget. Start with Pace::Meet.
+// The incumbent runs in every visit, and its time differs from its estimate for two reasons. The device's speed has
+// changed, or the earlier timing was lucky: a schedule that looks best was probably timed in a good moment. The two
+// cannot be separated, so the share that is put down to the device grows with the number of timings. A visit whose
+// incumbent is far off its estimate was disturbed and its times are dropped, unless it is the first after Forget or the
+// next visit agrees with it. Start with Pace::Meet. Not thread-safe.
 #ifndef HONE_TUNER_BELIEF_H_
 #define HONE_TUNER_BELIEF_H_
 
@@ -13,30 +14,33 @@
 
 namespace hone::tuner {
 
+// The latency estimate of one schedule.
 struct Belief {
-  double seconds = 0;
-  int64_t times = 1;  // that it was timed; kConfirmed at most
+  double seconds = 0;  // of one call
+  int64_t times = 1;   // number of timings behind it, at most kConfirmed
 };
 
-// `times` of what was compared in a confirmation: not chosen for luck, so that a race says nothing more of it.
+// Belief::times of a schedule that a confirmation compared. Its estimate is not a lucky one, so later visits of the
+// search hardly change it.
 inline constexpr int64_t kConfirmed = 1'000'000;
 
-// How slow the device is: what something takes there, in multiples of what it is believed to take.
+// The device speed factor: the measured time of a schedule divided by its latency estimate. Above 1 the device is
+// slower than when the estimates were made.
 class Pace {
  public:
-  // A visit in which what is believed to take `belief` took `seconds`, both positive. Corrects the belief, and returns
-  // by what the visit's times are to be divided. Nothing for a disturbance: neither the pace that was nor that of the
-  // visit before; then the belief stays as it is.
+  // Takes in a visit in which the schedule with estimate `belief` took `seconds`. Both times must be positive. Corrects
+  // the estimate, and returns the factor by which the visit's times must be divided. Returns nullopt, and leaves the
+  // estimate as it is, for a disturbed visit: its factor is near neither the current one nor that of the visit before.
   std::optional<double> Meet(Belief& belief, double seconds);
-  // What was compared in a visit leaves no doubt.
+  // Sets the factor as measured by a comparison of several schedules, which needs no correction.
   void Set(double pace) { pace_ = last_ = pace; }
-  // What is believed is of another day: the first visit tells how slow the device is now.
+  // Accepts any factor from the next visit, because the estimates are of another day.
   void Forget() { last_ = 0; }
   double now() const { return pace_; }
 
  private:
   double pace_ = 1;
-  double last_ = 1;  // of the visit before, were it a disturbance; 0: whatever comes is no disturbance
+  double last_ = 1;  // factor of the visit before, even if it was disturbed; 0: any next factor is accepted
 };
 
 }  // namespace hone::tuner

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much may be spent on a job: trials and seconds, less what earlier attempts and earlier runs have spent.
+// The budget of a job: trials and seconds, less those that earlier attempts and earlier runs have spent.
 //
-// A new job whose records hold as many trials as it would make itself has nothing left to do: tuning again costs
-// nothing where nothing changed. A job that goes on after an earlier attempt has what that one left. Pure arithmetic.
+// A new job has nothing left to do if the records already hold as many trials as it would make. So tuning an unchanged
+// model again costs nothing. A job that resumes after an earlier attempt may spend the rest. Pure arithmetic. Start
+// with CountRemembered, then SettleTrials.
 #ifndef HONE_TUNER_BUDGET_H_
 #define HONE_TUNER_BUDGET_H_
 
@@ -24,21 +25,21 @@ class Budget {
         spent_trials_(job.earlier.trials),
         spent_seconds_(job.earlier.seconds) {}
 
-  // Trials that a run like this one makes for a workload on average; a time limit is turned into trials at a modest
-  // rate. Infinite where neither is given.
+  // The average number of trials that a run with this budget makes for a workload. A time limit counts as
+  // kTrialsPerSecond trials a second. Infinite if the job has no limit.
   double TrialsPerWorkload() const {
     const double by_trials =
         trials_ == kUnlimited ? std::numeric_limits<double>::infinity() : static_cast<double>(trials_) / workloads_;
     return std::min(by_trials, seconds_ * kTrialsPerSecond / workloads_);
   }
 
-  // tried: how many trials of a workload the records hold: each schedule that taught something once, however often it
-  // ran along or was confirmed, and each disturbed visit of one that had not yet. settled: its winner has been
-  // confirmed.
+  // Counts the trials of one workload in the records. tried: the number of schedules with a time or a failure, each
+  // counted once, plus the disturbed visits of schedules before their first outcome. settled: the workload's winner has
+  // been confirmed.
   void CountRemembered(int64_t tried, bool settled) { remembered_.push_back({static_cast<double>(tried), settled}); }
 
-  // To be called after all workloads were counted. Earlier attempts of this job are in the records like earlier runs:
-  // only to a job without any do they say that its work is done.
+  // Fixes the number of trials of this attempt. Call it after all workloads were counted. Trials of earlier attempts of
+  // the same job are in the records too, so only a job without earlier attempts can have nothing left.
   void SettleTrials() {
     nothing_left_ = spent_trials_ == 0 && spent_seconds_ == 0 && Left(TrialsPerWorkload()) < 1;
     if (trials_ == kUnlimited) return;
@@ -47,24 +48,26 @@ class Budget {
   }
   bool nothing_left() const { return nothing_left_; }
 
-  // begun: trials of this attempt, those under way included.
+  // begun: trials of this attempt, including those under way.
   int64_t TrialsLeft(int64_t begun) const { return std::max<int64_t>(0, trials_ - begun); }
-  // What is left when this attempt has taken `seconds`, less what its end will need (but never more than a quarter of
-  // all); negative when it is overdrawn, infinite without a limit.
+  // The seconds that the search may still take after this attempt has taken `seconds`. reserve: seconds that confirming
+  // will need; at most a quarter of the budget is reserved. Negative: overdrawn; infinite: no limit.
   double SecondsLeft(double seconds, double reserve) const {
     return seconds_ - spent_seconds_ - seconds - std::min(reserve, seconds_ / 4);
   }
 
  private:
   static constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max() / 2;
-  static constexpr double kTrialsPerSecond = 15;
+  static constexpr double kTrialsPerSecond = 15;  // a modest rate
 
+  // The trials of one workload in the records; see CountRemembered.
   struct Remembered {
     double tried;
     bool settled;
   };
-  // Of `each` trials for every workload. What others have too much takes nothing from one that is not settled. One that
-  // has more than a run like this makes for all of them was tuned with other models, too: it counts with its share.
+  // The trials left if every workload is to have `each`. A workload without a confirmed winner keeps its missing
+  // trials, even if others had more than their share. A workload with more trials than one run would spend was also
+  // tuned for other models; only its share counts against this budget.
   double Left(double each) const {
     const double most = each * workloads_;
     double all = most, unsettled = 0;
@@ -75,10 +78,10 @@ class Budget {
     return std::max(all, unsettled);
   }
 
-  int64_t trials_;
-  double seconds_;
-  double workloads_;
-  int64_t spent_trials_;
+  int64_t trials_;        // the job's limit; after SettleTrials that of this attempt
+  double seconds_;        // the job's limit; infinite: none
+  double workloads_;      // their number, at least 1
+  int64_t spent_trials_;  // by earlier attempts
   double spent_seconds_;
   std::vector<Remembered> remembered_;
   bool nothing_left_ = false;

@@ -19,7 +19,8 @@ class Writer {
   std::string bytes_;
 };
 
-// Reads what Writer wrote; after the first thing that does not fit, everything is empty and ok() is false.
+// Reads the bytes of a Writer. After the first value that does not fit, all further values are empty and AtEnd is
+// false.
 class Reader {
  public:
   explicit Reader(std::string_view bytes) : bytes_(bytes) {}
@@ -44,13 +45,14 @@ class Reader {
     bytes_.remove_prefix(static_cast<size_t>(size));
     return text;
   }
-  // A number of things that follow, each of at least 8 bytes.
+  // The number of elements that follow, each of at least 8 bytes.
   int64_t Count() {
     const int64_t count = Integer();
     if (count >= 0 && static_cast<uint64_t>(count) <= bytes_.size() / sizeof(int64_t)) return count;
     ok_ = false;
     return 0;
   }
+  // last: the enum's largest value.
   template <typename Enum>
   Enum Choice(Enum last) {
     const int64_t value = Integer();

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a tuner and its build workers say to each other, as bytes in frames (base/frame.h).
+// The messages between a tuner and its build workers, as bytes in frames (base/frame.h).
 //
-// Private to one version of one program: both ends are the same binary, so the encoding needs no compatibility. One
-// request, then up to two answers: kStarted when the worker begins (it may have waited for the host lock), then
-// the result.
+// Both ends are the same binary, so the encoding needs no compatibility between versions. A request gets up to two
+// replies: kStarted when the worker begins, which may be after waiting for the host lock, then the result.
 #ifndef HONE_TUNER_BUILD_MESSAGE_H_
 #define HONE_TUNER_BUILD_MESSAGE_H_
 
@@ -19,35 +18,37 @@ namespace hone::tuner {
 
 enum class BuildFailure : int64_t { kScheduleIllegal, kCompileError, kCompileTimeout };
 
-// Where in an artifact the code of one kernel is; both 0: all over it.
+// The bytes of an artifact that are the code of one kernel; both 0: the whole artifact.
 struct CodeRange {
   int64_t offset = 0, bytes = 0;
 };
 
+// A request to compile a candidate, to compile the reference kernel, or to link objects.
 struct BuildRequest {
   enum class Kind : int64_t { kCompile, kCompileReference, kLink };
   Kind kind = Kind::kCompile;
-  std::string workload, target, schedule, name;  // to compile; to link: the target
-  std::vector<std::string> objects;              // to link
+  std::string workload, target, schedule, name;  // texts, and the kernel's name; linking uses the target only
+  std::vector<std::string> objects;              // objects to link; empty when compiling
 };
 
 struct BuildReply {
-  // kNotTried: no worker began with it, which says nothing of what was to be built. The pool's, not in a message.
+  // kNotTried: no worker began with the request, so nothing is known about the candidate. Only the pool sets it; it is
+  // in no message.
   enum class Kind : int64_t { kStarted, kDone, kFailed, kNotTried };
   Kind kind = Kind::kDone;
-  std::string bytes;              // the object, or what all objects were linked to
-  std::string prepare;            // object of the kernel's `prepare` where it is one of its own, else empty
-  std::vector<CodeRange> ranges;  // of each object in it
-  KernelInterface kernel;         // of what was compiled; without a name where nothing was
-  std::string drawback;           // why a candidate that was compiled is not worth being launched; empty: nothing
+  std::string bytes;              // the compiled object, or the linked artifact
+  std::string prepare;            // separate object of the kernel's `prepare`; empty: there is none
+  std::vector<CodeRange> ranges;  // linking: the range of each object in the artifact, in the request's order
+  KernelInterface kernel;         // of the compiled kernel; without a name after linking or a failure
+  std::string drawback;           // why a compiled candidate is not worth launching; empty: no reason
   BuildFailure failure = BuildFailure::kCompileError;
-  std::string text;    // why it failed
-  double seconds = 0;  // that the worker was busy; the pool's, not in the message
+  std::string text;    // why it failed or was not tried
+  double seconds = 0;  // that the worker was busy; the pool sets it, it is not in the message
 };
 
 std::string Encode(const BuildRequest& request);
 std::string Encode(const BuildReply& reply);
-// Empty where the bytes are no such message.
+// nullopt if the bytes are not such a message.
 std::optional<BuildRequest> DecodeRequest(std::string_view bytes);
 std::optional<BuildReply> DecodeReply(std::string_view bytes);
 

@@ -28,13 +28,16 @@
 namespace hone::tuner {
 namespace {
 
-// A compiler that wants more has lost its way.
+// Bytes of memory of a worker. A compilation that needs more is out of control.
 constexpr rlim_t kMemoryLimit = rlim_t{8} << 30;
-// A worker waits for whoever times on this machine; no visit takes that long (BatchQueue::RunLimit of the tracker).
+// How long a worker may wait for the host lock, which a timing on this machine holds. No visit takes that long
+// (BatchQueue::RunLimit of the tracker).
 constexpr absl::Duration kBeginLimit = absl::Hours(2);
-constexpr absl::Duration kFirstPause = absl::Milliseconds(100), kLongestPause = absl::Seconds(2);  // of a worker
-constexpr std::chrono::milliseconds kAskWhetherOver{100};
+// Pauses of a thread whose worker could not begin; they double from the first to the longest.
+constexpr absl::Duration kFirstPause = absl::Milliseconds(100), kLongestPause = absl::Seconds(2);
+constexpr std::chrono::milliseconds kAskWhetherOver{100};  // interval of calls of BuildJob::over
 
+// Waits at most `limit` until there is something to read, or the other end is closed. False: there is nothing.
 bool Readable(int fd, absl::Duration limit) {
   const absl::Time deadline = SteadyNow() + limit;
   while (true) {
@@ -61,7 +64,7 @@ BuildReply NotTried(std::string text) {
   return reply;
 }
 
-// Cancelled: the job is over, and the reply is not there.
+// Waits for the reply. Cancelled: the job was over before.
 template <typename Future>
 absl::Status Await(const Future& reply, const BuildJob& job) {
   while (reply.wait_for(kAskWhetherOver) != std::future_status::ready) {
@@ -77,7 +80,7 @@ bool HasFailed(const std::shared_future<BuildReply>& reply) {
 
 }  // namespace
 
-// One child process and the socket to it; started when first needed, and again after its death.
+// One child process and the socket to it. The process is started when first needed, and again after it has died.
 class BuildPool::Worker {
  public:
   explicit Worker(const BuildOptions& options) : options_(options) {}
@@ -85,6 +88,8 @@ class BuildPool::Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
+  // Sends the request and waits for the result. kNotTried: the worker could not begin. A worker that exceeds a limit is
+  // killed.
   BuildReply Do(const BuildRequest& request) {
     if (pid_ < 0) {
       if (const absl::Status started = Start(); !started.ok()) return NotTried(std::string(started.message()));
@@ -127,10 +132,10 @@ class BuildPool::Worker {
     argv.push_back(nullptr);
     const pid_t parent = getpid();
     const pid_t pid = fork();
-    if (pid == 0) {  // only calls that are safe after fork in a process with threads, until exec
+    if (pid == 0) {  // until exec only async-signal-safe calls, because the parent has threads
       prctl(PR_SET_PDEATHSIG, SIGKILL);
       if (getppid() != parent) _exit(127);
-      setpgid(0, 0);  // for Stop
+      setpgid(0, 0);  // a process group of its own, which Stop kills
       sigset_t none;
       sigemptyset(&none);
       sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -150,12 +155,12 @@ class BuildPool::Worker {
     return absl::OkStatus();
   }
 
-  // Takes leave of the process, which has gone or must go. Returns how it ended.
+  // Kills the process if it is alive, and reaps it. Returns its wait status; 0 if there was none.
   int Stop() {
     int status = 0;
     if (pid_ < 0) return status;
     close(socket_);
-    kill(-pid_, SIGKILL);  // the programs that it runs, too
+    kill(-pid_, SIGKILL);  // its process group, which includes assembler and linker
     kill(pid_, SIGKILL);
     while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
     }
@@ -164,15 +169,15 @@ class BuildPool::Worker {
     return status;
   }
 
-  // Whether it is over by itself. What is left of it stays, so that its pid means nobody else yet.
+  // Whether the process has ended. It is not reaped, so that its pid is not reused yet.
   bool Ended() const {
     siginfo_t info = {};
     return waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid_;
   }
 
-  // begun: with what it had at hand.
+  // The reply after the process has closed its socket. begun: it had begun with the request.
   BuildReply Died(bool begun) {
-    // It closed its end by dying, so it is dead already, or will be of its own signal any moment.
+    // Dying closed the socket, so the process ends within moments. Waiting for that keeps its own exit status.
     for (int i = 0; i < 100 && !Ended(); ++i) absl::SleepFor(absl::Milliseconds(2));
     const int status = Stop();
     const std::string how =
@@ -203,7 +208,7 @@ BuildPool::~BuildPool() {
 }
 
 void BuildPool::Run() {
-  // The kernel ends the child when this thread ends, so the worker must not outlive it.
+  // The child is killed when the thread that started it ends (PR_SET_PDEATHSIG), so each thread has its own worker.
   Worker worker(options_);
   absl::Duration pause = kFirstPause;
   std::unique_lock lock(mutex_);
@@ -252,7 +257,8 @@ std::future<BuildReply> BuildPool::Submit(BuildRequest request, const BuildOwner
   return reply;
 }
 
-// Compiled once per workload, unless that failed: the machine may have been short of memory or of time.
+// Compiles the reference once per workload and target. After a failure the next job tries again, since the machine may
+// have been short of memory or time.
 absl::StatusOr<BuildReply> BuildPool::Reference(const BuildJob& job, double* seconds) {
   const std::string key = job.target + "\n" + job.workload;
   std::shared_future<BuildReply> reply;
@@ -265,7 +271,7 @@ absl::StatusOr<BuildReply> BuildPool::Reference(const BuildJob& job, double* sec
     } else {
       lock.unlock();
       first = true;
-      // Others may wait for it, too.
+      // Never dropped from the queue, since other jobs may wait for it too.
       const auto wanted = std::make_shared<std::atomic<bool>>(false);
       reply = Submit({BuildRequest::Kind::kCompileReference, job.workload, job.target, "", "hone_reference", {}},
                      job.owner, wanted)
@@ -285,7 +291,7 @@ absl::StatusOr<BuildReply> BuildPool::Reference(const BuildJob& job, double* sec
   return absl::InternalError("the reference kernel was not compiled: " + reply.get().text);
 }
 
-// By value: the key may be the one in the list. Under the lock.
+// Needs mutex_ held. The key is passed by value because it may be an element of reference_keys_.
 void BuildPool::ForgetReference(std::string key) {
   references_.erase(key);
   std::erase(reference_keys_, key);
@@ -316,7 +322,7 @@ absl::StatusOr<BuiltBatch> BuildPool::CompileAndLink(const BuildJob& job, const 
   link.kind = BuildRequest::Kind::kLink;
   link.target = job.target;
   link.objects.push_back(reference.bytes);
-  std::map<std::string, std::string> prepares;  // objects by the function's name, which says what it does
+  std::map<std::string, std::string> prepares;  // objects by function name; equal names are equal functions
   for (std::future<BuildReply>& future : replies) {
     HONE_RETURN_IF_ERROR(Await(future, job));
     BuildReply reply = future.get();

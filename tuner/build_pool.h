@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches of candidates compiled by child processes, one per core: objects compiled side by side, then linked into one
-// artifact per batch (a shared object; for OpenCL the sources).
+// A pool of child processes, one per core, that compiles batches of candidates. Objects are compiled in parallel and
+// then linked into one artifact per batch: a shared object, or for OpenCL the sources.
 //
-// A worker that crashes or exceeds the time is the failure of the candidate it had at hand; it is replaced, and the
-// others go on. A worker that never began with a candidate says nothing of it. Start with BuildPool::Build.
-// Thread-safe: several batches may be under way at once.
+// If a worker crashes or exceeds the time limit, its current candidate has failed; the worker is replaced and the other
+// candidates are not affected. If a worker fails before it begins, the candidate is tried again. Thread-safe: several
+// batches may be under way at once. Start with BuildPool::Build.
 #ifndef HONE_TUNER_BUILD_POOL_H_
 #define HONE_TUNER_BUILD_POOL_H_
 
@@ -34,49 +34,52 @@ struct BuildOptions {
   std::vector<std::string> command = {"/proc/self/exe"};
   int workers = 0;  // 0: one per CPU
   absl::Duration compile_timeout = absl::Seconds(20);
-  // So long is tried again what no worker can begin with: a machine may be short of processes or memory for a while.
+  // For how long a request is tried again that no worker can begin, because the machine is short of processes or
+  // memory.
   absl::Duration start_patience = absl::Seconds(30);
 };
 
+// A batch to build.
 struct BuildJob {
   std::string workload, target;        // texts
   std::vector<std::string> schedules;  // one per candidate
   BuildOwner owner = {};
-  // Whether the batch is of no use any more; asked several times a second by the thread that waits for it.
+  // Whether the batch is of no use any more. The thread in Build asks it several times a second. Null: never.
   std::function<bool()> over = nullptr;
 };
 
 struct BuiltCandidate {
   bool ok = false;
-  bool tried = true;       // else nothing is known of it: no worker began with it
+  bool tried = true;       // false: no worker began with it, so nothing is known about it
   KernelInterface kernel;  // if ok
-  CodeRange code;          // of the artifact, if ok
-  std::string drawback;    // why it is not worth being launched although it is ok; may be empty
-  BuildFailure failure = BuildFailure::kCompileError;
-  std::string text;  // why not
+  CodeRange code;          // if ok: its part of the artifact
+  std::string drawback;    // why it is not worth launching although it is ok; empty: no reason
+  BuildFailure failure = BuildFailure::kCompileError;  // if not ok, but tried
+  std::string text;                                    // why it is not ok
 };
 
+// The result of a build; candidates are in the order of BuildJob::schedules.
 struct BuiltBatch {
-  std::string artifact;  // the code of all that compiled, and of the reference kernel
+  std::string artifact;  // code of all compiled candidates and of the reference kernel
   KernelInterface reference;
   CodeRange reference_code;
   std::vector<BuiltCandidate> candidates;
-  double seconds = 0;  // of all workers together, waiting for the host's lock not counted
+  double seconds = 0;  // sum over all workers, without waiting for the host lock
 };
 
-// Reference kernels that a pool keeps at a time, the latest ones: more than the workloads of a few large models.
+// The number of reference kernels that a pool keeps, the newest ones. A few large models have fewer workloads.
 inline constexpr int kKeptReferences = 256;
 
 class BuildPool {
  public:
   explicit BuildPool(BuildOptions options);
-  ~BuildPool();  // waits for what is under way
+  ~BuildPool();  // waits until all submitted requests are answered
   BuildPool(const BuildPool&) = delete;
   BuildPool& operator=(const BuildPool&) = delete;
 
-  // Blocks until all is built. Internal: the reference kernel was not compiled, or linking failed. Unavailable: no
-  // worker began with any candidate. Cancelled: the job was over; what is queued of it is not built, what is begun ends
-  // by itself.
+  // Blocks until the batch is built. Internal: the reference kernel was not compiled, or linking failed. Unavailable:
+  // no worker began with any candidate. Cancelled: job.over returned true; queued requests of the job are then dropped,
+  // and running ones finish unused.
   absl::StatusOr<BuiltBatch> Build(const BuildJob& job);
 
   int workers() const { return static_cast<int>(threads_.size()); }
@@ -85,14 +88,16 @@ class BuildPool {
   class Worker;
   using Flag = std::shared_ptr<const std::atomic<bool>>;
 
+  // Build without the end of the job: the caller sets *unwanted afterwards, which drops queued requests.
   absl::StatusOr<BuiltBatch> CompileAndLink(const BuildJob& job, const Flag& unwanted);
   std::future<BuildReply> Submit(BuildRequest request, const BuildOwner& owner, Flag unwanted);
-  // reply: why a worker could not begin with it. Another one may be better off, or this one later.
+  // Queues a task again that a worker could not begin, or answers it with `reply`, which says why, if its time is up.
   void TryAgain(BuildTask task, BuildReply reply);
-  // *seconds: of a worker, 0 where it was compiled before.
+  // The compiled reference kernel of the job's workload. *seconds: what compiling it took; 0: it was compiled before.
   absl::StatusOr<BuildReply> Reference(const BuildJob& job, double* seconds);
+  // Removes a reference kernel, so that the next job compiles it again.
   void ForgetReference(std::string key);
-  void Run();  // of one thread with one worker
+  void Run();  // the loop of one thread, which owns one worker
 
   const BuildOptions options_;
   std::mutex mutex_;

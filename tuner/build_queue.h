@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a build pool has still to build, in the order in which it gets a worker. Not thread-safe.
+// The queue of a build pool: requests in the order in which they get a worker. Not thread-safe.
 //
-// Linking goes first: it ends a batch that others wait for, while compiling only begins one. Then comes the higher
-// priority, and among equals owners take turns (start-time fair queueing), each with its oldest request: whoever asks
-// for a lot at once does not keep others from their first.
+// Linking goes first, because it completes a batch. Then higher priorities go first. Among equal priorities the jobs
+// take turns (start-time fair queueing), each with its oldest request, so a job with many requests does not block the
+// others.
 #ifndef HONE_TUNER_BUILD_QUEUE_H_
 #define HONE_TUNER_BUILD_QUEUE_H_
 
@@ -19,9 +19,9 @@
 
 namespace hone::tuner {
 
-// Whose a request is: of one job. Only compared.
+// The job that a request belongs to.
 struct BuildOwner {
-  const void* job = nullptr;
+  const void* job = nullptr;  // identity of the job; only compared, never dereferenced
   int priority = 0;
 };
 
@@ -29,23 +29,24 @@ struct BuildTask {
   BuildRequest request;
   std::promise<BuildReply> reply;
   BuildOwner owner = {};
-  std::shared_ptr<const std::atomic<bool>> unwanted;  // true once nobody waits for the reply
-  absl::Time until = absl::InfiniteFuture();          // so long it is tried again where no worker can begin with it
+  std::shared_ptr<const std::atomic<bool>> unwanted;  // true once the reply is not needed any more
+  // When to stop trying again, if no worker can begin with the task. Infinite: it has not failed to begin yet.
+  absl::Time until = absl::InfiniteFuture();
 };
 
 class BuildQueue {
  public:
   void Push(BuildTask task);
-  BuildTask Pop();  // there must be one
+  BuildTask Pop();  // the queue must not be empty
   bool empty() const { return waiting_.empty(); }
 
  private:
-  using Rank = std::tuple<bool, int, int64_t, int64_t>;  // whether it compiles, -priority, turn, order of coming
+  using Rank = std::tuple<bool, int, int64_t, int64_t>;  // compiles (rather than links), -priority, turn, arrival
 
   std::map<Rank, BuildTask> waiting_;
-  std::map<const void*, int64_t> turns_;  // the last turn that each job has taken, where it is to come yet
-  int64_t turn_ = 0;                      // that was served last
-  int64_t pushed_ = 0;
+  std::map<const void*, int64_t> turns_;  // the last turn given to each job; turns up to turn_ are erased
+  int64_t turn_ = 0;                      // the latest turn that was served
+  int64_t pushed_ = 0;                    // tasks pushed so far: the next arrival number
 };
 
 }  // namespace hone::tuner

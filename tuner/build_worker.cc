@@ -19,7 +19,7 @@
 namespace hone::tuner {
 namespace {
 
-constexpr size_t kKeptPrepares = 64;
+constexpr size_t kKeptPrepares = 64;  // all are dropped when there are so many
 
 BuildReply FailedReply(const absl::Status& status) {
   BuildReply reply;
@@ -51,13 +51,13 @@ absl::StatusOr<BuildReply> Builder::Compile(const BuildRequest& request) {
   } else {
     HONE_ASSIGN_OR_RETURN(schedule, schedule::ParseSchedule(request.schedule));
   }
-  // Code that stands alone prepares its constants itself.
+  // A candidate that is not linked with others contains the code that prepares its constants.
   const codegen::CompileOptions options = {reference ? codegen::Effort::kReference : codegen::Effort::kKernel,
                                            Reproducing<ir::Func>(reproducers_), !target.facts().links_candidates};
   HONE_ASSIGN_OR_RETURN(codegen::Kernel kernel,
                         codegen::CompileKernel(workload, schedule, target, request.name, options));
   BuildReply reply;
-  // With machine code in it, nobody on the device's side has to compile.
+  // With machine code included, the device's driver need not compile.
   if (const std::optional<codegen::Assembled> assembled = codegen::Assemble(kernel.code, target)) {
     if (!reference) reply.drawback = codegen::Drawback(assembled->resources, target);
     kernel.code = codegen::WithMachineCode(std::move(kernel.code), {&assembled->machine_code, 1});
@@ -86,8 +86,8 @@ BuildReply Builder::Build(const BuildRequest& request) {
 }
 
 int ServeBuilds(int socket, const std::function<BuildReply(const BuildRequest&)>& build) {
-  fcntl(socket, F_SETFD, FD_CLOEXEC);  // a program that outlives this process must not keep it open
-  // Without the lock, timing on this machine may be disturbed, but everything works.
+  fcntl(socket, F_SETFD, FD_CLOEXEC);  // programs that this process runs must not keep the socket open
+  // Without the lock, compiling may disturb timings on this machine, but all else works.
   absl::StatusOr<HostLock> lock = HostLock::Open();
   BuildReply started;
   started.kind = BuildReply::Kind::kStarted;
@@ -101,7 +101,7 @@ int ServeBuilds(int socket, const std::function<BuildReply(const BuildRequest&)>
     const BuildReply reply = build(*request);
     compiling.reset();
     if (!SendFrame(socket, Encode(reply))) return 0;
-    // The linker may not be able to run again in this process.
+    // After a failure the linker may not run again in this process, so the process ends and is replaced.
     if (request->kind == BuildRequest::Kind::kLink && reply.kind == BuildReply::Kind::kFailed) return 0;
   }
   return 0;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The child process that compiles: it may crash, hang or run out of memory, and only the one candidate suffers.
+// The build worker: a child process that compiles candidates. If it crashes, hangs or runs out of memory, only the
+// current candidate fails.
 //
-// Compiles while holding the shared side of the host lock, so that nothing is timed on this machine meanwhile. Keeps
-// LLVM warm from one candidate to the next. build_pool.h starts, watches and replaces such processes.
+// The worker holds the shared side of the host lock while it compiles, so nothing is timed on this machine meanwhile.
+// It stays alive from one candidate to the next, which keeps LLVM warm. build_pool.h starts, watches and replaces
+// workers. Start with ServeBuilds.
 #ifndef HONE_TUNER_BUILD_WORKER_H_
 #define HONE_TUNER_BUILD_WORKER_H_
 
@@ -18,25 +20,26 @@
 
 namespace hone::tuner {
 
-// Compiles or links in this process. Of one thread.
+// Compiles or links in this process. Not thread-safe.
 class Builder {
  public:
-  // reproducers: folder for what shows the failure of a pass again (compiler/pass_runner.h); empty: none.
+  // reproducers: folder for files that reproduce the failure of a pass (compiler/pass_runner.h); empty: none are
+  // written.
   explicit Builder(std::string reproducers = "") : reproducers_(std::move(reproducers)) {}
-  // Failures are in the reply.
+  // A failure is a reply of kind kFailed.
   BuildReply Build(const BuildRequest& request);
 
  private:
   absl::StatusOr<BuildReply> Compile(const BuildRequest& request);
-  // The object of a kernel's `prepare`, which many candidates have in common.
+  // The object of a kernel's `prepare`. Many candidates share it, so it is kept.
   absl::StatusOr<std::string> Prepare(const ir::Func& prepare, const target::Target& target);
 
   const std::string reproducers_;
   std::map<std::string, std::string> prepares_;  // objects by target and name
 };
 
-// Answers requests from the socket until the other end is gone, or linking has failed. Returns the exit code of the
-// process.
+// Answers requests from the socket until the other end is closed or linking has failed. Returns the exit code of the
+// process: 1 if a request could not be decoded, else 0.
 int ServeBuilds(int socket, const std::function<BuildReply(const BuildRequest&)>& build);
 
 }  // namespace hone::tuner

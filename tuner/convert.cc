@@ -11,7 +11,7 @@
 namespace hone::tuner {
 namespace {
 
-// One that this tuner does not know is a failure all the same.
+// A kind that this tuner does not know counts as kCrashed.
 records::FailureKind KindOf(v1::FailureKind kind) {
   return records::FromProto(kind).value_or(records::FailureKind::kCrashed);
 }
@@ -139,7 +139,7 @@ v1::WorkloadProgress ToProto(const WorkloadProgress& progress) {
 
 }  // namespace
 
-// Of the earlier attempts, what was found is in the records; here is only what they have spent.
+// Job::earlier gets only the spent trials and times of earlier attempts. Their results are in the records.
 Job FromProto(const v1::Job& job) {
   const v1::JobSpec& spec = job.spec();
   Job result;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tuner's values as messages of the protocol, and back. The only place of the tuner that knows both; for the edge:
-// farm_client.h and main.cc.
+// Conversion between the tuner's values and the messages of the protocol. In the tuner only farm_client.cc and main.cc
+// use it; all other files know no messages.
 #ifndef HONE_TUNER_CONVERT_H_
 #define HONE_TUNER_CONVERT_H_
 
@@ -23,7 +23,7 @@ Measured FromProto(const v1::BatchResult& result);
 v1::RecordKey ToProto(const RecordKey& key);
 PastTrial FromProto(const v1::Record& record);
 PastWinner FromProto(const v1::BestRecordResponse& best);
-// Without id and time.
+// The record of a failed build, without id and time, which the caller sets.
 v1::Record ToProto(const RecordKey& key, const Batch& batch, const BuildFailed& failed);
 
 }  // namespace hone::tuner

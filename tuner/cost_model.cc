@@ -17,14 +17,14 @@
 namespace hone::tuner {
 namespace {
 
-constexpr double kWorstLabel = -4;  // candidates e^4 times slower than the best are all just bad
-constexpr size_t kLeastSamples = 16;
-constexpr size_t kHoldOutEvery = 7;
-constexpr int kPatience = 10;
-// A few thousand rows gain little from more, and OpenMP's threads spin while they wait for work: beside compilers on
-// all cores, that costs more than they bring.
+constexpr double kWorstLabel = -4;    // label of failures, and of candidates at least e^4 times slower than the best
+constexpr size_t kLeastSamples = 16;  // fewest samples with a time
+constexpr size_t kHoldOutEvery = 7;   // one of so many samples is held out
+constexpr int kPatience = 10;         // rounds without a smaller held-out error that end boosting
+// A few thousand rows gain little from more threads. OpenMP's threads spin while they wait, which slows the compilers
+// that run on all cores at the same time.
 constexpr int kThreads = 1;
-// Of a model that is stored, beside XGBoost's own.
+// Attributes that Save adds to XGBoost's own.
 constexpr const char *kFeaturesAttribute = "features", *kTreesAttribute = "trees",
                      *kPriorWeightAttribute = "prior_weight";
 
@@ -62,13 +62,14 @@ class Matrix {
   DMatrixHandle handle_ = nullptr;
 };
 
+// One sample as XGBoost learns it.
 struct Row {
   const Features* features;
   int workload;
-  double label;  // log of speed, 0 for the fastest of its workload
-  double weight;
-  double prior = 0;  // its score
-  double margin = 0;
+  double label;       // log of the speed relative to the fastest of its workload, kWorstLabel to 0
+  double weight;      // in training
+  double prior = 0;   // the prior's score
+  double margin = 0;  // prediction that the trees correct
 };
 
 std::vector<Row> Label(std::span<const Sample> samples) {
@@ -83,14 +84,15 @@ std::vector<Row> Label(std::span<const Sample> samples) {
     if (!fastest.contains(s.workload)) continue;
     double label = kWorstLabel;
     if (s.seconds.has_value()) label = std::max(kWorstLabel, std::log(fastest[s.workload] / *s.seconds));
-    // What is fast matters most: that is where the next candidates are chosen from.
+    // Fast samples weigh more, because the next candidates are chosen among fast ones.
     const double trust = 1 / (1 + std::pow(s.noise / 0.05, 2));
     rows.push_back({s.features, s.workload, label, (0.25 + 0.75 * std::exp(label)) * trust});
   }
   return rows;
 }
 
-// Least squares of label against the prior within the workloads. Sets every row's margin, returns the prior's weight.
+// Fits the labels by the prior's scores with least squares within each workload. Sets every row's margin to the fit.
+// Returns the factor on the prior's scores, 0 to 1.
 double FitPrior(std::vector<Row>& rows, const CostModel& model) {
   struct Mean {
     double label = 0, prior = 0, weight = 0;
@@ -162,7 +164,7 @@ absl::Status Configure(BoosterHandle booster, const BoostedModel::Options& optio
   return absl::OkStatus();
 }
 
-// Boosts until the error on what was held out stops falling. Returns how many trees to use.
+// Adds trees until the error on the held-out rows stops falling. Returns the number of trees to use.
 absl::StatusOr<unsigned> Boost(BoosterHandle booster, const Matrix& training, const Matrix& held_out, int rounds) {
   double least = 1e300;
   int best = 0;
@@ -200,7 +202,8 @@ absl::StatusOr<std::unique_ptr<BoostedModel>> BoostedModel::Train(std::span<cons
   }
   std::vector<Row> rows = Label(samples);
   const double prior_weight = FitPrior(rows, *prior);
-  // Single rows, not a whole workload: its own samples are the ones its next candidates are judged by.
+  // Hold out rows of all workloads rather than whole workloads: candidates are ranked with samples of their own
+  // workload in the training set.
   std::vector<Row> training, held_out;
   for (size_t i = 0; i < rows.size(); ++i) (i % kHoldOutEvery == 3 ? held_out : training).push_back(rows[i]);
   HONE_ASSIGN_OR_RETURN(const Matrix matrix, ToMatrix(training));
@@ -259,7 +262,7 @@ std::vector<double> BoostedModel::Score(std::span<const Features* const> candida
   if (!matrix.ok() || !matrix->Set("base_margin", {scores.begin(), scores.end()}).ok()) return scores;
   bst_ulong length = 0;
   const float* predicted = nullptr;
-  // Option 1 keeps the result before any transformation, which this objective has none of.
+  // Option mask 1: the raw margin without transformation. The objective has none.
   if (XGBoosterPredict(booster_, matrix->handle(), 1, trees_, 0, &length, &predicted) != 0) return scores;
   for (size_t i = 0; i < std::min<size_t>(length, scores.size()); ++i) {
     if (std::isfinite(predicted[i])) scores[i] = predicted[i];

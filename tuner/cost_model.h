@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cost models: which of these candidates will be fastest? Two of them, the analytic draft and boosted trees.
+// Cost models rank candidates by expected speed: the analytic cost model (draft_model.h) and boosted trees.
 //
-// A score is good for ranking candidates of one workload, nothing else. The trees (XGBoost) learn from what was
-// measured, as a correction of what was known before, their prior: the draft, or trees that learned from other models
-// (pretrained.h). They are trained anew whenever enough has been added: a few thousand rows take some tenths of a
-// second. Start with Score; train with BoostedModel::Train.
+// Scores compare candidates of one workload and have no other meaning. The trees (XGBoost) learn from measured times a
+// correction of a prior: the analytic model, or trees that learned from other models (pretrained.h). They are trained
+// again from scratch when enough samples were added; a few thousand rows take some tenths of a second. Start with
+// CostModel::Score; train with BoostedModel::Train.
 #ifndef HONE_TUNER_COST_MODEL_H_
 #define HONE_TUNER_COST_MODEL_H_
 
@@ -24,17 +24,17 @@ namespace hone::tuner {
 class CostModel {
  public:
   virtual ~CostModel() = default;
-  // Higher is faster. One per candidate, finite. Thread-safe.
+  // One finite score per candidate; higher is faster. Thread-safe.
   virtual std::vector<double> Score(std::span<const Features* const> candidates) const = 0;
 };
 
-// The draft's prediction, which is one of the features. Needs no data.
+// Scores by the analytic estimate, which is feature kDraftLogSeconds. Needs no training data.
 class DraftModel : public CostModel {
  public:
   std::vector<double> Score(std::span<const Features* const> candidates) const override;
 };
 
-// Finds all alike: of candidates that were drawn at random it takes any.
+// Scores all candidates alike, so that ranking keeps their random order. For searches without a cost model.
 class BlindModel : public CostModel {
  public:
   std::vector<double> Score(std::span<const Features* const> candidates) const override {
@@ -45,24 +45,23 @@ class BlindModel : public CostModel {
 // One measured candidate.
 struct Sample {
   const Features* features = nullptr;
-  int workload = 0;               // its number: times are compared within one only
+  int workload = 0;               // number of its workload; times are only compared within one workload
   std::optional<double> seconds;  // empty: it failed
-  double noise = 0;               // spread of its repeats as a fraction; noisy ones count less
+  double noise = 0;               // spread of its repeats as a fraction of their median; noisy samples weigh less
 };
 
 class BoostedModel : public CostModel {
  public:
   struct Options {
-    int rounds = 80;  // of boosting, at most
-    int depth = 6;
+    int rounds = 80;  // the most boosting rounds
+    int depth = 6;    // of a tree
     uint64_t seed = 0;
   };
-  // Corrects `prior`. FailedPrecondition if there is too little to learn from (less than 16 timed samples); Internal if
-  // XGBoost fails.
+  // Trains a correction of `prior`. FailedPrecondition: fewer than 16 samples have a time. Internal: XGBoost failed.
   static absl::StatusOr<std::unique_ptr<BoostedModel>> Train(std::span<const Sample> samples, const Options& options,
                                                              std::shared_ptr<const CostModel> prior);
-  // A model of which the draft is the prior, as bytes, and back. FailedPrecondition: it was trained on features of
-  // another number; Internal: XGBoost cannot read it.
+  // Writes a model whose prior is the analytic model to bytes, and reads it. FailedPrecondition: the model was trained
+  // on another number of features. Internal: XGBoost cannot read it.
   absl::StatusOr<std::string> Save() const;
   static absl::StatusOr<std::unique_ptr<BoostedModel>> Load(std::string_view bytes);
   ~BoostedModel() override;
@@ -72,10 +71,10 @@ class BoostedModel : public CostModel {
  private:
   BoostedModel(void* booster, std::shared_ptr<const CostModel> prior) : booster_(booster), prior_(std::move(prior)) {}
 
-  void* booster_;  // XGBoost's BoosterHandle
+  void* booster_;  // XGBoost's BoosterHandle; owned
   const std::shared_ptr<const CostModel> prior_;
-  unsigned trees_ = 0;       // that help on samples held out
-  double prior_weight_ = 0;  // how far the prior was to be believed
+  unsigned trees_ = 0;       // number of trees to use: more did not reduce the error on held-out samples
+  double prior_weight_ = 0;  // factor on the prior's score, 0 to 1
 };
 
 }  // namespace hone::tuner

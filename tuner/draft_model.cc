@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kDispatchSeconds = 2e-6;  // starting and joining one parallel loop
 constexpr double kChunkSeconds = 5e-8;     // handing one iteration to a thread
-constexpr double kLoopCycles = 1.5;        // of a loop that stays one, per iteration
+constexpr double kLoopCycles = 1.5;        // overhead of one iteration of a loop that is not unrolled
 constexpr double kCacheLineBytes = 64;
 
 // Cycles of one run of the tile's straight-line code.
@@ -18,8 +18,8 @@ double TileCycles(const NestFacts& facts, const target::Target& target, NestCost
   const target::Core& core = target.core;
   const bool reduces = facts.nest->stage.reduction != ir::Reduction::kNone;
   const double arithmetic = tile.vectors * std::max(facts.operations, 0.25) / core.multiply_adds;
-  double moves = tile.loads + tile.gathers;  // an element alone costs a load and its way into the vector
-  // Accumulators that a loop inside the reduction makes wait in memory, or that do not fit the registers.
+  double moves = tile.loads + tile.gathers;  // a gathered element costs a load and its insertion into the vector
+  // A top-level nest accumulates in memory. Other accumulators are in registers, as far as these suffice.
   const bool in_registers = reduces && !facts.nest->AtRoot();
   cost.registers = (reduces ? tile.outputs : 1) + 2 + std::min(4.0, tile.loads);
   const double spilled = std::max(0.0, cost.registers - target.vector_registers);
@@ -32,8 +32,9 @@ double TileCycles(const NestFacts& facts, const target::Target& target, NestCost
          0.25 * facts.vector_guards * tile.vectors;
 }
 
-// Bytes that come from beyond a cache of `bytes`: the deepest loops whose data fits run out of it, and fill it anew
-// whenever a loop around them moves. Irregular lines are counted by themselves.
+// Bytes that are moved into and out of a cache of `bytes` bytes. The inner loops whose data fits the cache run from it;
+// every iteration of a loop around them that moves an access fills it again. *lines: the moved cache lines that are not
+// sequential in memory.
 double Traffic(const NestFacts& facts, double bytes, double* lines) {
   size_t fits = facts.depth();
   while (fits > 0 && facts.WorkingSet(fits - 1) <= bytes) --fits;
@@ -42,7 +43,7 @@ double Traffic(const NestFacts& facts, double bytes, double* lines) {
   for (const Access& access : facts.accesses) {
     if (access.local) continue;
     size_t outer = fits;
-    while (outer > 0 && access.stride[outer - 1] == 0) --outer;  // still there when the loop comes round
+    while (outer > 0 && access.stride[outer - 1] == 0) --outer;  // the next iteration finds the data in the cache
     const double fills = facts.Trips(outer);
     const double moved = access.lines[fits] * fills;
     traffic += moved * kCacheLineBytes * (access.store ? 2 : 1);
@@ -52,8 +53,10 @@ double Traffic(const NestFacts& facts, double bytes, double* lines) {
   return traffic;
 }
 
+// Parts of a parallel loop that run at the same time (threads, or units of a device), at least 1.
 double Workers(const target::Target& target) { return std::max(1, target.Workers()); }
 
+// Sets threads, balance and dispatch of the cost by the parallel loops.
 void SpreadOverThreads(const NestFacts& facts, const target::Target& target, NestCost& cost) {
   double chunks = 1, dispatches = 0, around = 1;
   bool own = false;
@@ -88,7 +91,8 @@ NestCost PredictNest(const NestFacts& facts, const target::Target& target) {
   cost.l2 = (cost.l2_bytes / core.l2_bytes + lines * core.line_cycles) * share;
   cost.l3_bytes = Traffic(facts, 0.8 * static_cast<double>(target.memory.l2_bytes), &lines);
   cost.l3 = (cost.l3_bytes / core.l3_bytes + lines * core.line_cycles * 2) * share;
-  // Once through everything: kernels of a network find their inputs in the last level cache if they fit.
+  // If all data fits a thread's share of the last-level cache there is no memory traffic, because the kernel before
+  // left the inputs there.
   const double l3 = 0.8 * static_cast<double>(target.memory.l3_bytes) / threads;
   cost.memory_bytes = facts.WorkingSet(0) <= l3 ? 0 : Traffic(facts, l3, &lines);
   cost.memory = cost.memory_bytes / core.memory_bytes * share;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The farm as the tuning loop sees it: report, measure, remember. Behind it is a tracker (farm_client.h); in tests, a
-// make-believe one.
+// The farm as the tuning loop sees it: progress reports, measurements and records. FarmClient (farm_client.h) asks a
+// tracker; tests have a fake.
 //
-// Errors of every call: Aborted (the lease is not live any more), Cancelled (the job was cancelled, or Abandon was
-// called). A tracker that is away, or can store nothing now, is waited for, however long. Thread-safe.
+// Errors of every call: Aborted (the lease has expired), Cancelled (the job was cancelled, or Abandon was called).
+// Calls wait without limit for a tracker that cannot be reached or cannot store anything. Thread-safe. Start with Farm.
 #ifndef HONE_TUNER_FARM_H_
 #define HONE_TUNER_FARM_H_
 
@@ -19,34 +19,36 @@
 
 namespace hone::tuner {
 
+// A device that can measure for the job. Its fingerprint identifies its kind, which records are kept for.
 struct FarmDevice {
   std::string fingerprint, fingerprint_digest;
-  double peak_gflops = 0;  // as measured there
+  double peak_gflops = 0;  // as the device's self-test measured it; 0: not known
 };
 
-// Under which measurements of a workload are remembered.
+// The key under which the measurements of a workload are recorded.
 struct RecordKey {
   std::string workload_digest, target, device_fingerprint, compiler_version;
 };
 
+// One record of a key: a candidate that was measured, or failed, in an earlier run.
 struct PastTrial {
-  std::string schedule, decisions;
-  bool confirmed = false;
+  std::string schedule, decisions;  // texts
+  bool confirmed = false;           // measured in a confirmation
   Outcome outcome;
-  std::string batch;  // trials of one visit share it; may be empty
+  std::string batch;  // id of its batch, shared by the trials of one visit; may be empty
   absl::Time measured_at = absl::UnixEpoch();
 };
 
 // The winner of a key, as records/winner.h decides.
 struct PastWinner {
-  std::string schedule, decisions;
-  bool exact = false;  // else of another compiler or kind of device: good to start from
-  double seconds = 0;
-  std::optional<double> default_seconds;  // measured beside it
-  bool confirmed = false;
+  std::string schedule, decisions;        // texts
+  bool exact = false;                     // false: of another compiler or kind of device, only a starting point
+  double seconds = 0;                     // of one call
+  std::optional<double> default_seconds;  // the default schedule's, measured beside it; empty: not known
+  bool confirmed = false;                 // it won a confirmation
 };
 
-// A candidate that never reached a device, but is a result all the same.
+// A candidate that did not compile. It is recorded like a measured one.
 struct BuildFailed {
   BatchCandidate candidate;
   Failure failure;
@@ -55,22 +57,23 @@ struct BuildFailed {
 class Farm {
  public:
   virtual ~Farm() = default;
-  // Progress, and a sign of life.
+  // Sends the progress, which also renews the lease.
   virtual absl::Status Report(const Progress& progress) = 0;
-  // A sign of life alone. Gives up after some seconds; whatever is wrong, another call says.
+  // Renews the lease. Gives up after some seconds without an error; other calls report what is wrong.
   virtual void SayAlive() = 0;
-  // Submits the batch and waits until it is measured. Its outcomes are in the records then.
+  // Submits the batch and waits until it is measured. Its outcomes are recorded before this returns. InvalidArgument:
+  // the batch was refused, which says nothing about others.
   virtual absl::StatusOr<Measured> Measure(const Batch& batch) = 0;
-  // A device that fulfils the requirements and may get work; nullopt if there is none now.
+  // A device that fulfils the requirements and may get work; nullopt: there is none at present.
   virtual absl::StatusOr<std::optional<FarmDevice>> FindDevice(const Requirements& requirements) = 0;
-  // In the order made.
+  // All records of the key, oldest first.
   virtual absl::StatusOr<std::vector<PastTrial>> Records(const RecordKey& key) = 0;
-  // Nothing if there is none for this workload and target.
+  // The winner of the key, or of its workload and target on other devices or compilers; nullopt: there is none.
   virtual absl::StatusOr<std::optional<PastWinner>> Best(const RecordKey& key) = 0;
-  // Into the records, like what devices measure.
+  // Appends the failures to the records, where devices' measurements are.
   virtual absl::Status RecordFailures(const RecordKey& key, const Batch& batch,
                                       const std::vector<BuildFailed>& failures) = 0;
-  // The job is not ours any more: it waits for a device that is so, and then goes to whoever tunes.
+  // Requeues the job and gives up its lease. The tracker leases it again, to any tuner, when a device fulfils `needs`.
   virtual absl::Status GiveBack(const Requirements& needs) = 0;
   // Ends the calls under way and all later ones with Cancelled.
   virtual void Abandon() = 0;

@@ -16,16 +16,16 @@
 namespace hone::tuner {
 namespace {
 
-constexpr absl::Duration kQuotaPatience = absl::Minutes(2);  // what is too large alone never fits
-constexpr absl::Duration kMostWait = absl::Seconds(1);       // so that the job's clock is told soon that it stood still
-constexpr absl::Duration kCallLimit = absl::Seconds(40);     // a call that waits is answered sooner
+constexpr absl::Duration kQuotaPatience = absl::Minutes(2);  // a call over the quota is given up: it may never fit
+constexpr absl::Duration kMostWait = absl::Seconds(1);       // of WaitBatch; short, so the job's clock is set back soon
+constexpr absl::Duration kCallLimit = absl::Seconds(40);     // longer than any call waits at the tracker
 constexpr absl::Duration kLongestCall = absl::Hours(1);
-constexpr double kSlowLine = 64 << 10;                        // bytes a second
-constexpr absl::Duration kLongestOverdue = absl::Seconds(6);  // that a result is waited for when it is of no use
+constexpr double kSlowLine = 64 << 10;                        // bytes a second of the slowest line
+constexpr absl::Duration kLongestOverdue = absl::Seconds(6);  // wait for a result after it has become useless
 constexpr absl::Duration kLongestSilence =
-    absl::Hours(2);  // of reports: then the tuner hangs, and another one may do it
-constexpr absl::Duration kHeartbeatPatience = absl::Seconds(5);  // the next one comes as soon
-constexpr size_t kMostScheduleBytes = size_t{4} << 20;           // of a report, of which a tracker takes 8 MiB
+    absl::Hours(2);  // without a report: the tuner hangs, so its lease is not renewed any more
+constexpr absl::Duration kHeartbeatPatience = absl::Seconds(5);  // limit of SayAlive, which is called again soon
+constexpr size_t kMostScheduleBytes = size_t{4} << 20;           // of all schedules in a report; a tracker takes 8 MiB
 
 absl::Duration DurationOf(const google::protobuf::Duration& duration) {
   return absl::Seconds(duration.seconds()) + absl::Nanoseconds(duration.nanos());
@@ -40,7 +40,8 @@ FarmClient::FarmClient(Channel channel, v1::JobLease lease, std::string address,
       patience_(patience),
       reported_(absl::ToUnixSeconds(SteadyNow())) {}
 
-// Calls again for as long as the tracker cannot be reached, or can store nothing.
+// Repeats the call while the tracker cannot be reached or can store nothing (UNAVAILABLE, DEADLINE_EXCEEDED), and for
+// kQuotaPatience while a quota is exhausted. Cancelled: Abandon was called.
 absl::Status FarmClient::Persist(const std::function<grpc::Status(grpc::ClientContext*)>& call, size_t bytes) const {
   const absl::Time quota_deadline = patience_->Now() + kQuotaPatience;
   absl::Duration pause = absl::Milliseconds(100);
@@ -53,7 +54,7 @@ absl::Status FarmClient::Persist(const std::function<grpc::Status(grpc::ClientCo
     if (status.ok()) return absl::OkStatus();
     const grpc::StatusCode code = status.error_code();
     const bool away = code == grpc::StatusCode::UNAVAILABLE || code == grpc::StatusCode::DEADLINE_EXCEEDED;
-    // A slow line may be to blame, and what took too long once would do so for ever.
+    // The line may be slow; with the same limit the call would then time out forever.
     if (code == grpc::StatusCode::DEADLINE_EXCEEDED) limit = std::min(2 * limit, kLongestCall);
     const bool quota = code == grpc::StatusCode::RESOURCE_EXHAUSTED && patience_->Now() <= quota_deadline;
     if (!away && !quota) return Annotate(FromGrpc(status), "tracker " + address_);
@@ -65,7 +66,8 @@ absl::Status FarmClient::Persist(const std::function<grpc::Status(grpc::ClientCo
   return absl::CancelledError("the tuning of this job was given up");
 }
 
-// Some hundred schedules of kilobytes each, twice a second, would be most of what a tuner sends, though few change.
+// Omits schedules that the last report had, and those beyond kMostScheduleBytes. Otherwise some hundred schedules of
+// kilobytes each, sent twice a second, would be most of a tuner's traffic, although few change.
 v1::JobProgress FarmClient::WithoutWhatWasTold(const Progress& progress) {
   v1::JobProgress report = ToProto(progress);
   told_.resize(progress.workloads.size());
@@ -155,7 +157,7 @@ absl::StatusOr<Measured> FarmClient::Measure(const Batch& given) {
     request.mutable_max_wait()->set_seconds(absl::ToInt64Seconds(kMostWait));
     v1::WaitBatchResponse response;
     const absl::Status status = Persist([&](auto* context) { return Tuner()->WaitBatch(context, request, &response); });
-    if (absl::IsNotFound(status)) {  // the tracker was restarted and knows the batch no more
+    if (absl::IsNotFound(status)) {  // the tracker was restarted and has lost the batch
       HONE_ASSIGN_OR_RETURN(id, Submit(batch, client_id + "-again"));
       continue;
     }
@@ -169,7 +171,7 @@ absl::StatusOr<Measured> FarmClient::Measure(const Batch& given) {
     request.clear_max_wait();
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(5));
-    Tuner()->WaitBatch(&context, request, &response);  // an acknowledgement that is lost costs some memory there
+    Tuner()->WaitBatch(&context, request, &response);  // errors do not matter: the tracker then keeps the batch longer
     return result;
   }
 }

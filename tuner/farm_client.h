@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Farm behind a tracker: calls that wait, with unlimited patience, for a tracker that is being restarted, stands
-// still or has a full disk.
+// The Farm of a leased job, by calls to a tracker. Calls are repeated without limit while the tracker is being
+// restarted, hangs or has a full disk. Meanwhile the job's clock stands still (patience.h). Start with
+// FarmClient::Measure.
 #ifndef HONE_TUNER_FARM_CLIENT_H_
 #define HONE_TUNER_FARM_CLIENT_H_
 
@@ -22,10 +23,11 @@ namespace hone::tuner {
 
 class FarmClient : public Farm {
  public:
-  // To the tracker; asked for at every call, since a renewed certificate means another channel. From any thread.
+  // Returns the channel to the tracker. It is called for every call, from any thread, because a renewed certificate
+  // needs a new channel.
   using Channel = std::function<std::shared_ptr<grpc::Channel>()>;
 
-  // address: for messages. patience: must outlive this; its Now is the clock of the job.
+  // address: of the tracker, for error texts. patience: must outlive this; its Now is the clock of the job.
   FarmClient(Channel channel, v1::JobLease lease, std::string address, Patience* patience);
 
   absl::Status Report(const Progress& progress) override;
@@ -39,13 +41,15 @@ class FarmClient : public Farm {
   absl::Status GiveBack(const Requirements& needs) override;
   void Abandon() override { abandoned_ = true; }
 
-  // Ends the job. error: "" for success.
+  // Ends the job at the tracker. error: why the job failed; "": it succeeded.
   absl::Status Complete(const Progress& progress, const std::string& error);
 
  private:
-  // bytes: that the call sends, where they are many.
+  // Repeats the call while the tracker is away or can store nothing. bytes: size of a large request, which gets more
+  // time.
   absl::Status Persist(const std::function<grpc::Status(grpc::ClientContext*)>& call, size_t bytes = 0) const;
   absl::StatusOr<std::string> Submit(const v1::Batch& batch, const std::string& client_id);
+  // The progress as a message without the schedules that the last report had. Needs reporting_ held.
   v1::JobProgress WithoutWhatWasTold(const Progress& progress);
 
   std::unique_ptr<v1::TunerService::Stub> Tuner() const { return v1::TunerService::NewStub(channel_()); }
@@ -56,11 +60,11 @@ class FarmClient : public Farm {
   const v1::JobLease lease_;
   const std::string address_;
   Patience* const patience_;
-  std::mutex reporting_;           // held until the tracker has answered: it knows reports by the one before
-  std::vector<std::string> told_;  // the schedules of the last report
-  std::atomic<int64_t> reported_;  // when the last report was begun, in seconds of the steady clock
-  std::atomic<int64_t> next_batch_{0};
-  std::atomic<bool> abandoned_{false};
+  std::mutex reporting_;           // held until the tracker has answered, because a report refers to the one before
+  std::vector<std::string> told_;  // the schedules of the last report, by workload
+  std::atomic<int64_t> reported_;  // when the last report began, in seconds of the steady clock
+  std::atomic<int64_t> next_batch_{0};  // number of the next batch, part of its client id
+  std::atomic<bool> abandoned_{false};  // Abandon was called
 };
 
 }  // namespace hone::tuner

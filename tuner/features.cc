@@ -12,11 +12,11 @@
 namespace hone::tuner {
 namespace {
 
-constexpr size_t kNests = 2;     // described one by one, the dearest first
-constexpr size_t kAccesses = 4;  // per nest, the ones with most traffic first
-constexpr size_t kPerAccess = 17;
+constexpr size_t kNests = 2;       // nests with features of their own, the most expensive first
+constexpr size_t kAccesses = 4;    // accesses of such a nest with features of their own, most traffic first
+constexpr size_t kPerAccess = 17;  // features of an access
 constexpr size_t kPerNest = 48 + kAccesses * kPerAccess;
-constexpr size_t kWhole = 17;
+constexpr size_t kWhole = 17;  // features of the whole kernel
 
 class FeatureWriter {
  public:
@@ -38,14 +38,14 @@ class FeatureWriter {
 
 double Ratio(double a, double b) { return b > 0 ? a / b : 0; }
 
-// First depth at which all that the loops inside touch fits a cache.
+// The smallest depth inside which all touched data fits a cache of `bytes` bytes.
 size_t FittingDepth(const NestFacts& facts, double bytes) {
   size_t d = facts.depth();
   while (d > 0 && facts.WorkingSet(d - 1) <= bytes) --d;
   return d;
 }
 
-// How many places of one bank of shared memory neighbouring lanes ask for at a time.
+// The most words of one bank of shared memory that neighbouring lanes access at a time; 1: there is no conflict.
 double BankConflicts(const Access& access) {
   constexpr int64_t kBanks = 32, kBankBytes = 4;
   if (!access.shared) return 1;
@@ -61,7 +61,7 @@ void WriteAccess(const NestFacts& facts, const Access& access, FeatureWriter& ou
     if (innermost == 0) innermost = access.stride[i];
     if (facts.loops[i].kind == ir::LoopKind::kVectorized) vector_stride = access.stride[i];
   }
-  // The loops that go round without moving the access, right outside the tile: its reuse from cache.
+  // Reuse from cache: iterations of the loops directly outside the tile that do not move the access.
   double reuse = 1;
   for (size_t i = tile; i-- > 0 && access.stride[i] == 0;) reuse *= facts.loops[i].extent;
   out.Log(access.Bytes(0));
@@ -77,7 +77,7 @@ void WriteAccess(const NestFacts& facts, const Access& access, FeatureWriter& ou
   out.Flag(access.local);
   out.Flag(access.shared);
   out.Log(std::abs(access.lane_stride));
-  out.Flag(std::abs(access.lane_stride) <= 1);  // lanes read one place, or a run of places
+  out.Flag(std::abs(access.lane_stride) <= 1);  // lanes access the same element, or consecutive ones
   out.Log(BankConflicts(access));
   out.Flag(access.irregular);
   out.Plain(access.element_bytes);
@@ -125,7 +125,7 @@ void WriteLaunch(const NestFacts& facts, const target::Target& target, FeatureWr
   out.Log(static_cast<double>(launch.lanes));
   out.Log(static_cast<double>(launch.shared_bytes));
   out.Plain(
-      std::min(1.0, Ratio(static_cast<double>(launch.groups), target.hierarchy.units)));  // share of units at work
+      std::min(1.0, Ratio(static_cast<double>(launch.groups), target.hierarchy.units)));  // share of units with a group
 }
 
 void WriteTile(const NestFacts& facts, const NestCost& cost, const target::Target& target, FeatureWriter& out) {
@@ -140,10 +140,10 @@ void WriteTile(const NestFacts& facts, const NestCost& cost, const target::Targe
   out.Flag(tile.vectorized);
   out.Plain(std::min(4.0, cost.registers / target.vector_registers));
   out.Log(std::max(0.0, cost.registers - target.vector_registers));
-  out.Log(tile.vectors * std::max(1.0, facts.operations));  // size of its code
+  out.Log(tile.vectors * std::max(1.0, facts.operations));  // instructions of the tile's code
 }
 
-// Working sets of what runs inside the inner loops, held against each cache.
+// For each cache: the working set of the inner loops that fit it, that of one loop more, and how often they run.
 void WriteCaches(const NestFacts& facts, const target::Target& target, FeatureWriter& out) {
   const double caches[] = {static_cast<double>(target.memory.l1_bytes), static_cast<double>(target.memory.l2_bytes),
                            static_cast<double>(target.memory.l3_bytes)};
@@ -153,7 +153,7 @@ void WriteCaches(const NestFacts& facts, const target::Target& target, FeatureWr
     out.Plain(Ratio(facts.WorkingSet(d), bytes));
     out.Plain(d == 0 ? 0 : std::min(16.0, Ratio(facts.WorkingSet(d - 1), bytes)));
   }
-  // Per run of the innermost loop that is left: what a tile's reduction streams.
+  // The working set of the innermost loop outside the tile: the data that the tile's reduction streams.
   const size_t inner = facts.tile.begin > 0 ? facts.tile.begin - 1 : 0;
   out.Log(facts.WorkingSet(inner));
   out.Plain(std::min(16.0, Ratio(facts.WorkingSet(inner), caches[0])));
@@ -187,7 +187,8 @@ void WriteNest(const NestFacts& facts, const NestCost& cost, const target::Targe
   for (size_t i = 0; i < std::min(kAccesses, accesses.size()); ++i) WriteAccess(facts, *accesses[i], out);
 }
 
-// What the loops of copies and instructions let overlap, and who shares it: the same for all nests that have any.
+// The kLaneFeatures, one set for all nests: how far asynchronous copies and tensor instructions overlap, and how many
+// groups share a copy.
 void WriteOverlap(const schedule::State& state, FeatureWriter& out) {
   int64_t buffers = 1, running = 0, copied = 0, groups = 1, outputs = 0, steps = 0;
   bool by_group = false, merged = false;

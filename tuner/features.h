@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A scheduled kernel as a vector of numbers of fixed length: what the learned cost model sees.
+// The features of a scheduled kernel: a vector of fixed length, the input of the learned cost model.
 //
-// Straight from loops, bindings and accesses (nest_facts.h), without lowering; more than ten thousand a second and
-// core. Sizes are logarithms (base 2 of 1 + x), shares stay between 0 and 1. Start with ExtractFeatures. Any change of
-// the vector makes models trained on the old one worthless: the pretrained one (pretrained.h) is then trained anew.
+// They are read off loops, bindings and accesses (nest_facts.h) without lowering, for more than ten thousand kernels a
+// second and core. Sizes are logarithms (base 2 of 1 + x), shares are between 0 and 1. Start with ExtractFeatures. Any
+// change of the vector makes models trained on the old one useless; train the pretrained one (pretrained.h) again then.
 #ifndef HONE_TUNER_FEATURES_H_
 #define HONE_TUNER_FEATURES_H_
 
@@ -17,11 +17,12 @@ namespace hone::tuner {
 
 using Features = std::vector<float>;
 
-// Feature 0 is the draft model's natural logarithm of seconds.
+// Index of the natural logarithm of the seconds that the analytic cost model estimates.
 inline constexpr size_t kDraftLogSeconds = 0;
-// The logarithm to base 2 of 1 + the bytes that stages take that are computed inside loops.
+// Index of log2(1 + bytes of the stages that are computed inside loops).
 inline constexpr size_t kLogLocalBytes = 10;
-// Of a target without lanes; one with lanes has kLaneFeatures more, of what overlaps.
+// The number of features for a target without a grid. With a grid there are kLaneFeatures more, which describe how
+// copies and instructions overlap.
 extern const size_t kFeatureCount;
 inline constexpr size_t kLaneFeatures = 8;
 

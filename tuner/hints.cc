@@ -7,6 +7,7 @@
 namespace hone::tuner {
 namespace {
 
+// The extents other than 1, sorted.
 std::vector<int64_t> WithoutOnes(std::vector<int64_t> extents) {
   std::erase(extents, 1);
   std::sort(extents.begin(), extents.end());
@@ -19,7 +20,8 @@ std::vector<int64_t> ExtentsOf(const std::vector<ir::Axis>& axes) {
   return extents;
 }
 
-// The tile in the order of `extents`, if the axes are those; an axis that comes twice is taken in order.
+// The tile in the order of `extents`, if the axes have exactly these extents; nullopt otherwise. Axes of equal extent
+// keep their order.
 std::optional<space::TileHint> Placed(const std::vector<int64_t>& extents, std::vector<TiledAxis> axes) {
   space::TileHint hint = {extents, std::vector<int64_t>(extents.size(), 1)};
   std::erase_if(axes, [](const TiledAxis& axis) { return axis.extent == 1; });
@@ -34,7 +36,7 @@ std::optional<space::TileHint> Placed(const std::vector<int64_t>& extents, std::
   return axes.empty() ? std::optional(std::move(hint)) : std::nullopt;
 }
 
-// Also with neighbours taken together, until none are left.
+// As Placed, but tries all ways to join neighbouring axes as well.
 std::optional<space::TileHint> Matched(const std::vector<int64_t>& extents, const std::vector<TiledAxis>& axes) {
   if (std::optional<space::TileHint> hint = Placed(extents, axes); hint.has_value()) return hint;
   for (size_t i = 0; i + 1 < axes.size(); ++i) {

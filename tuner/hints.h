@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which tiles of another tuner's log are hints for a workload: those of a task with the same loops.
+// Hints for a workload from another tuner's log: the tiles of the log's tasks that have the same loops.
 //
-// Pure. A task is the same when output and reduction have the same extents; loops of one iteration do not count, and
-// neighbouring loops of the task may be one here (the pixels of a 1x1 convolution, which is a matrix product here).
+// Pure. A task matches if its output and reduction have the workload's extents. Loops of one iteration do not count.
+// Neighbouring loops of the task may be a single loop here: a 1x1 convolution is a matrix product with one loop over
+// pixels. Start with HintsFor.
 #ifndef HONE_TUNER_HINTS_H_
 #define HONE_TUNER_HINTS_H_
 
@@ -15,9 +16,10 @@
 
 namespace hone::tuner {
 
+// The tasks sorted by seconds.
 std::vector<TiledTask> FastestFirst(std::vector<TiledTask> tasks);
 
-// At most `count`, of the first tasks that are the same, each once.
+// At most `count` different hints, from the first tasks that match. The order of `tasks` is kept.
 std::vector<space::TileHint> HintsFor(const ir::Workload& workload, const std::vector<TiledTask>& tasks, size_t count);
 
 }  // namespace hone::tuner

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Index expressions compiled to a few instructions, to be evaluated thousands of times with other loop values.
+// Index expressions compiled to a few instructions, because features evaluate each many times with different loop
+// values.
 //
-// Features want to know how far an access moves when a loop moves. Asking the expression (by evaluating it twice) is
-// exact for splits, fusions, shifted tails and floor divisions alike, and needs no algebra. Not for tensor values:
-// those are the interpreter's (compiler/ir/interpret.h).
+// Features need the distance that an access moves when a loop moves. Evaluating the expression twice is exact for
+// splits, fusions, shifted tails and floor divisions, and needs no algebra. Values of tensors are not computed here but
+// by the interpreter (compiler/ir/interpret.h). Start with IndexCode.
 #ifndef HONE_TUNER_INDEX_CODE_H_
 #define HONE_TUNER_INDEX_CODE_H_
 
@@ -17,13 +18,13 @@
 
 namespace hone::tuner {
 
-// Names of variables by slot.
+// Names of variables. Evaluate gets their values in this order.
 using Slots = std::vector<std::string>;
 
 class IndexCode {
  public:
-  // Variables that have no slot count as 0. A Load inside (the index of a gather) or anything that is no integer
-  // arithmetic makes the code irregular: it then evaluates to 0.
+  // Variables without a slot count as 0. A Load (the index of a gather), or anything else that is not integer
+  // arithmetic, makes the code irregular: it then evaluates to 0.
   IndexCode(const ir::Expr& index, const Slots& slots);
 
   int64_t Evaluate(std::span<const int64_t> values) const;
@@ -34,7 +35,7 @@ class IndexCode {
   struct Instruction {
     Op op;
     ir::BinaryOp binary = ir::BinaryOp::kAdd;
-    int64_t value = 0;  // constant, or slot
+    int64_t value = 0;  // the constant, or the index of the slot
   };
 
   void Compile(const ir::Expr& e, const Slots& slots);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a tuner is asked to do, and what it says of how far it is. Plain values; convert.h has the messages.
+// A tuning job and its progress. Plain values; convert.h makes messages of them. Start with Job.
 #ifndef HONE_TUNER_JOB_H_
 #define HONE_TUNER_JOB_H_
 
@@ -15,36 +15,36 @@
 namespace hone::tuner {
 
 struct JobWorkload {
-  std::string digest, text;
-  std::string op;     // for people
-  int64_t count = 1;  // times the model runs it
-  // Tiles that served elsewhere (space::TileHint), tried before anything is searched.
+  std::string digest, text;  // the text is canonical, the digest its SHA-256
+  std::string op;            // operator, for display
+  int64_t count = 1;         // calls in one run of the model
+  // Texts of space::TileHint: tiles that another tuner found. They are tried before the search.
   std::vector<std::string> hints = {};
 };
 
 struct WorkloadProgress {
   std::string digest;
-  int64_t trials = 0;
-  std::optional<double> default_seconds, best_seconds;
-  std::string best_schedule;
-  double roofline_share = 0;  // of the best; 0: not known
-  std::string trouble;        // what went wrong where nothing was measured
+  int64_t trials = 0;                                   // in this attempt
+  std::optional<double> default_seconds, best_seconds;  // of one call; empty: not measured
+  std::string best_schedule;                            // text
+  double roofline_share = 0;                            // lower bound divided by the best time, at most 1; 0: not known
+  std::string trouble;  // why the workload has no measured time; empty: it has one, or no batch was lost yet
 };
 
-// Where the time went, as TimeSpent in hone/v1/job.proto says it.
+// How the time of a job was spent; see TimeSpent in hone/v1/job.proto.
 struct TimeSpent {
   double proposing = 0, learning = 0, building = 0, waiting = 0, measuring = 0;  // seconds
   int64_t drawn = 0, illegal = 0, repeated = 0;                                  // candidates
 };
 
 struct Progress {
-  int64_t trials = 0;  // candidates with an outcome, failed ones included
-  std::map<records::FailureKind, int64_t> failed;
-  double seconds = 0;                       // spent tuning
-  std::vector<WorkloadProgress> workloads;  // in the order of the job
-  // Of the whole model, once every workload was measured.
+  int64_t trials = 0;                              // candidates with an outcome, failed ones included
+  std::map<records::FailureKind, int64_t> failed;  // number of failed candidates by kind
+  double seconds = 0;                              // spent tuning
+  std::vector<WorkloadProgress> workloads;         // in the order of the job
+  // One run of the model with default and with best schedules; empty until every workload was measured.
   std::optional<double> latency_before_seconds, latency_after_seconds;
-  std::string activity;  // one line for people
+  std::string activity;  // what the tuner is doing, one line for display
   TimeSpent spent;
 };
 
@@ -52,16 +52,16 @@ struct Job {
   std::vector<JobWorkload> workloads;
   std::string target;             // text
   int64_t trials = 0;             // over all workloads; 0: no limit
-  std::optional<double> seconds;  // of tuning
+  std::optional<double> seconds;  // time budget of tuning; empty: no limit
   uint64_t seed = 0;
-  int priority = 0;
-  std::map<std::string, std::string> labels;    // that the device must have
-  std::vector<std::string> devices;             // names, one of which it must have; none: any
-  std::string device_digest;                    // of the kind of device that is to measure for it, or has; empty: any
-  absl::Duration heartbeat = absl::Seconds(5);  // so often the tuner gives a sign of life
-  absl::Time until = absl::InfiniteFuture();    // by the wall clock: ends then, whether it had to wait or not
-  std::map<std::string, std::string> options;   // one that the tuner does not know is an error
-  Progress earlier;                             // of attempts before this one
+  int priority = 0;                             // higher goes first
+  std::map<std::string, std::string> labels;    // all of them must be labels of the device
+  std::vector<std::string> devices;             // the device must match one of these; empty: any device
+  std::string device_digest;                    // kind of device that must measure, or has measured before; empty: any
+  absl::Duration heartbeat = absl::Seconds(5);  // interval of the calls that renew the lease
+  absl::Time until = absl::InfiniteFuture();    // wall-clock time at which the job ends, even if it had to wait
+  std::map<std::string, std::string> options;   // an unknown option is an error
+  Progress earlier;                             // of earlier attempts: trials, failures and times only
 };
 
 }  // namespace hone::tuner

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// hone-tuner: leases jobs from a tracker and tunes them, several at a time. Stateless; many may run.
+// The program hone-tuner leases jobs from a tracker and tunes several at a time. It keeps no state, and many may run.
 #include <fmt/format.h>
 #include <signal.h>
 #include <spdlog/spdlog.h>
@@ -37,20 +37,20 @@
 namespace hone::tuner {
 namespace {
 
-constexpr absl::Duration kConnectPatience = absl::Seconds(10);  // then the call says why there is no connection
+constexpr absl::Duration kConnectPatience = absl::Seconds(10);  // after it, the call itself fails and says why
 
 struct Options {
   std::string tracker, name;
   std::string identity;  // a folder (pki/identity_folder.h)
   BuildOptions build;
-  int jobs = 4;  // at a time
+  int jobs = 4;  // tuned at a time
   bool die_with_parent = false;
-  int build_worker = -1;
-  std::string reproducers;
+  int build_worker = -1;    // socket of a build worker; negative: the process is a tuner
+  std::string reproducers;  // folder for reproducers of pass failures; empty: none are written
 };
 
-// Tunes a leased job. What is wrong with the job itself ends it; what is wrong with the farm leaves it to be leased
-// again.
+// Tunes a leased job. Success and errors of the job itself end it. After an error of the farm it stays open and is
+// leased again.
 absl::Status Tune(const Options& options, pki::FarmLink& link, const v1::LeaseJobResponse& leased,
                   BuildPool& builders) {
   const auto channel = [&link] { return link.ConnectedChannel(kConnectPatience); };
@@ -62,7 +62,7 @@ absl::Status Tune(const Options& options, pki::FarmLink& link, const v1::LeaseJo
     const v1::LeaseJobResponse& l = leased;
     job.until = absl::Now() + absl::Seconds(l.until_left().seconds()) + absl::Nanoseconds(l.until_left().nanos());
   }
-  // Twice as often as it must.
+  // Every sixth of lease_ttl, twice as often as the protocol demands.
   if (const int64_t ttl = leased.lease_ttl().seconds(); ttl > 0) job.heartbeat = absl::Seconds(ttl) / 6;
   const absl::Status tuned = TuneJob(job, farm, builders, &progress, [&patience] { return patience.Now(); });
   switch (tuned.code()) {
@@ -74,7 +74,7 @@ absl::Status Tune(const Options& options, pki::FarmLink& link, const v1::LeaseJo
     default:
       break;
   }
-  FarmClient closing(channel, leased.lease(), options.tracker, &patience);  // the loop may have abandoned its own
+  FarmClient closing(channel, leased.lease(), options.tracker, &patience);  // the loop may have abandoned `farm`
   HONE_RETURN_IF_ERROR(closing.Complete(progress, tuned.ok() ? "" : std::string(tuned.message())));
   return tuned;
 }
@@ -87,23 +87,24 @@ v1::LeaseJobRequest RequestOf(const std::string& tuner, const std::string& boot_
   return request;
 }
 
-// The tuners of the process, and their calls that ask for a job: whoever ends the process takes back the questions, so
-// that it gets no job any more, and gives back the jobs, so that others take them at once. Thread-safe.
+// The process's tuners and their open calls for a job. When the process ends, the calls are cancelled, so that no job
+// is leased any more, and held jobs are returned, so that other tuners get them at once. Thread-safe.
 class LeasingCalls {
  public:
-  // Before the call; false: the process ends, ask no more.
+  // Registers a call before it is made. False: the process is ending, and the call must not be made.
   bool Begin(const std::string& tuner, grpc::ClientContext* call) {
     const std::lock_guard lock(mutex_);
     if (!leaving_) asking_[tuner] = call;
     return !leaving_;
   }
-  // After it.
+  // Removes the call after it was answered.
   void End(const std::string& tuner) {
     const std::lock_guard lock(mutex_);
     asking_[tuner] = nullptr;
     answered_.notify_all();
   }
-  // Soon over, also without a tracker: it notices by itself then, a little later.
+  // Cancels all calls and returns all jobs. Takes at most 2 seconds for both; a tracker that does not answer notices
+  // the end of the tuners later by itself.
   void EndAllAndReturnJobs(pki::FarmLink& link, const std::string& boot_id) {
     std::unique_lock lock(mutex_);
     leaving_ = true;
@@ -114,7 +115,8 @@ class LeasingCalls {
     answered_.wait_until(lock, deadline, [this] {
       return std::all_of(asking_.begin(), asking_.end(), [](const auto& entry) { return entry.second == nullptr; });
     });
-    // A question that was taken back may have been answered all the same: the tracker knows what each tuner holds.
+    // A cancelled call may still have leased a job. So the tracker, which knows the jobs of each tuner, is asked for
+    // all.
     for (const auto& [tuner, call] : asking_) {
       grpc::ClientContext context;
       context.set_deadline(deadline);
@@ -130,10 +132,10 @@ class LeasingCalls {
   std::mutex mutex_;
   std::condition_variable answered_;
   bool leaving_ = false;
-  std::map<std::string, grpc::ClientContext*> asking_;  // of each tuner; null: it does not ask now
+  std::map<std::string, grpc::ClientContext*> asking_;  // by tuner; null: it has no open call
 };
 
-// What all jobs of this process share. One pool of builders: what one job compiles fills the time in which another's
+// The parts that all jobs of the process share. They share one build pool, so that one job compiles while another's
 // candidates are measured.
 struct Shared {
   const Options& options;
@@ -162,12 +164,12 @@ absl::Status TakeJob(const std::string& tuner, Shared& shared) {
   return absl::OkStatus();
 }
 
-// Another version of the protocol, or a certificate that is not for a tuner: waiting mends neither.
+// Whether trying again is useless: the tracker has another protocol version, or the certificate is not for a tuner.
 bool Hopeless(const absl::Status& status) {
   return absl::IsFailedPrecondition(status) || absl::IsUnauthenticated(status) || absl::IsPermissionDenied(status);
 }
 
-// One tuner of the process, until there is no hope.
+// The loop of one tuner of the process. Returns only a hopeless error.
 absl::Status TakeJobs(const std::string& tuner, Shared& shared) {
   absl::Duration pause = absl::Milliseconds(100);
   while (true) {
@@ -184,15 +186,16 @@ absl::Status TakeJobs(const std::string& tuner, Shared& shared) {
   }
 }
 
+// Prints the error. Returns the exit code: 2 for wrong arguments, else 1.
 int Finish(const absl::Status& status) {
   std::fprintf(stderr, "hone-tuner: %s\n", WithoutControls(std::string(status.message())).c_str());
   return absl::IsInvalidArgument(status) ? 2 : 1;
 }
 
-// Returns only with an error from before anything has begun. Nothing but the jobs has to be put in order at the end:
-// the process ends where that is known, whatever else it does.
+// Runs the tuners until a signal or a hopeless error, and then ends the process by _exit. Only jobs must be returned
+// before that; all else may be cut off. Returns only an error from before the tuners start.
 absl::Status Run(const Options& options, const sigset_t& signals) {
-  // Of build workers that were killed: their assembler writes in the one, their linker in the other.
+  // Remove folders of killed build workers: their assembler uses the first parent, their linker the second.
   for (const char* parent : {"", "/dev/shm"}) TemporaryFolder::RemoveAbandoned(parent);
   HONE_ASSIGN_OR_RETURN(const auto link, pki::FarmLink::Open(options.tracker, options.identity));
   Shared shared{options, *link, RandomId(), {}, BuildPool(options.build)};
@@ -211,8 +214,9 @@ absl::Status Run(const Options& options, const sigset_t& signals) {
   _exit(0);
 }
 
-// Completes what the command line says by what is in the folder of the identity; over a socket, which shows none, there
-// is none. Several tuners may share a certificate: what comes after its name tells them apart.
+// Completes name and tracker from the identity folder. A unix socket needs no identity. Several tuners may share a
+// certificate, so a tuner's name is the certificate's name followed by its own. InvalidArgument: there is no tracker,
+// or an identity was given for a socket.
 absl::Status TakeIdentity(Options& options) {
   if (options.name.empty()) options.name = fmt::format("{}-{}", HostName(), getpid());
   if (SocketPath(options.tracker)) {

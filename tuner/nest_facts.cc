@@ -17,6 +17,7 @@ using schedule::State;
 
 constexpr double kLineBytes = 64;
 
+// The cost of a call in vector instructions, approximately.
 double CostOf(ir::Intrinsic function) {
   switch (function) {
     case ir::Intrinsic::kExp:
@@ -47,7 +48,7 @@ double CostOf(const ir::Binary& n) {
   return divides ? (ir::IsFloat(n.a.type().dtype) ? 5 : 20) : 1;
 }
 
-// Operations of a value, its index arithmetic left out.
+// The weighted number of vector instructions of a value, without its index arithmetic.
 double CountOperations(const ir::Expr& e) {
   double own = 0;
   bool descend = true;
@@ -86,7 +87,7 @@ class Analyzer {
   }
 
  private:
-  // The loops around the place of the nest, then its own.
+  // Adds the loops around the place of the nest, then its own. own: the nest is the analyzed one, not one around it.
   void CollectLoops(const Nest& nest, bool own) {
     size_t end = nest.loops.size();
     if (!own) {
@@ -99,8 +100,8 @@ class Analyzer {
     }
     for (size_t i = 0; i < end; ++i) {
       const Loop& loop = nest.loops[i];
-      // A loop that reduces around this nest repeats it, and for this nest is like any other.
-      // All lanes of a group fill shared memory together, once.
+      // A reduction loop of an outer nest only repeats this one, so it does not count as reducing here.
+      // A lane loop around a nest in shared memory counts as one iteration: all lanes of a group fill it together.
       const bool together = !own && ir::IsShared(nest_.storage.scope) && loop.kind == ir::LoopKind::kLane;
       const int64_t extent = together ? 1 : loop.max_extent;
       facts_.loops.push_back({static_cast<double>(extent), std::max<int64_t>(extent, 1), loop.kind, loop.reduce && own,
@@ -120,7 +121,8 @@ class Analyzer {
     for (const ir::Axis& axis : nest_.stage.reduce_axes) add(axis);
   }
 
-  // Values of the axes when every loop is at 0 but `loop`, which is at `value`; then values of the loops themselves.
+  // The values of the axes, then of the loops, if `loop` is at `value` and all other loops at 0. A `loop` beyond the
+  // last means that all are at 0.
   std::vector<int64_t> At(size_t loop, int64_t value) const {
     std::vector<int64_t> loops(slots_.size(), 0);
     if (loop < loops.size()) loops[loop] = value;
@@ -131,7 +133,7 @@ class Analyzer {
     return result;
   }
 
-  // The length of a peeled loop depends on the loop over its tiles: all are full but the last.
+  // Averages the extent of peeled loops, which depends on the loop over tiles: all tiles are full but the last.
   void AverageExtents() {
     for (size_t i = 0; i < extents_.size(); ++i) {
       LoopFacts& loop = facts_.loops[i];
@@ -213,20 +215,21 @@ class Analyzer {
     std::vector<int64_t> stored = shape;
     if (access.local && !stored.empty()) stored.back() += producer->storage.pad;
     Measure(codes, stored, access);
-    for (size_t i = 0; i < facts_.depth(); ++i) {  // the innermost lanes are neighbours
+    for (size_t i = 0; i < facts_.depth(); ++i) {  // neighbouring lanes differ in the innermost lane loop
       if (facts_.loops[i].kind == ir::LoopKind::kLane && facts_.loops[i].length > 1)
         access.lane_stride = access.stride[i];
     }
     facts_.accesses.push_back(std::move(access));
   }
 
-  // Moves every loop alone, from its first value to its second and to its last.
+  // Sets strides, elements and lines of the access. Moves each loop alone from its first value to its second and its
+  // last, and evaluates the address.
   void Measure(const std::vector<IndexCode>& codes, const std::vector<int64_t>& shape, Access& access) const {
     const size_t depth = slots_.size(), rank = codes.size();
-    std::vector<double> row(rank, 1);  // elements between neighbours of a dimension
+    std::vector<double> row(rank, 1);  // per dimension: elements between neighbours
     for (size_t d = rank; d-- > 1;) row[d - 1] = row[d] * static_cast<double>(shape[d]);
     const std::vector<int64_t> start = At(depth, 0);
-    std::vector<double> reach(rank, 1);  // of each dimension, by the loops so far
+    std::vector<double> reach(rank, 1);  // per dimension: indices that the loops so far cover
     access.stride.assign(depth, 0);
     access.elements.assign(depth + 1, 1);
     access.lines.assign(depth + 1, 1);
@@ -240,16 +243,16 @@ class Analyzer {
           const double span = std::abs(static_cast<double>(codes[d].Evaluate(last) - origin));
           reach[d] = std::min(reach[d] + span, std::max(1.0, static_cast<double>(shape[d])));
         }
-        // Who knows where a gather goes: a fresh line every time.
+        // The address of a gather is unknown, so each iteration counts as a new cache line.
         if (access.irregular && access.stride[i] == 0) access.stride[i] = kLineBytes;
       }
       Cover(shape, reach, i, access);
     }
   }
 
-  // Elements and lines of the box that loops i.. reach.
+  // Sets elements and lines at depth i to those of the box that the loops inside cover.
   void Cover(const std::vector<int64_t>& shape, const std::vector<double>& reach, size_t i, Access& access) const {
-    double elements = 1, run = 1;  // run: elements in a row in memory
+    double elements = 1, run = 1;  // run: consecutive elements in memory
     bool contiguous = true;
     for (size_t d = reach.size(); d-- > 0;) {
       elements *= reach[d];
@@ -310,11 +313,11 @@ class Analyzer {
   const Nest& nest_;
   const target::Target& target_;
   NestFacts facts_;
-  std::string at_;  // while collecting: the loop the nest inside is computed at
-  std::vector<ir::Expr> extents_;
-  Slots slots_, axes_;
-  std::vector<IndexCode> bindings_;
-  std::vector<const ir::Load*> seen_;
+  std::string at_;                     // while collecting loops: the loop at which the inner nest is computed
+  std::vector<ir::Expr> extents_;      // of the loops
+  Slots slots_, axes_;                 // names of the loops and of the axes
+  std::vector<IndexCode> bindings_;    // values of the axes by those of the loops
+  std::vector<const ir::Load*> seen_;  // loads with an access, to count equal ones once
 };
 
 }  // namespace

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one loop nest of a scheduled state does, in numbers: how often it runs, what it computes, what it touches.
+// Facts about the loop nests of a scheduled state: how often each runs, what it computes, what memory it touches.
 //
-// Read straight off schedule::State, without lowering, so that tens of thousands of candidates a second can be judged.
-// The draft model turns the facts into seconds, the features into a vector. Start with AnalyzeNest. Estimates, all of
-// them: conditions are taken to hold, caches to be fully associative.
+// They are read off schedule::State without lowering, so tens of thousands of candidates a second can be judged. The
+// analytic cost model (draft_model.h) makes seconds of them, features.h a vector. All facts are estimates: conditions
+// are assumed to hold, and caches to be fully associative. Start with AnalyzeNests.
 #ifndef HONE_TUNER_NEST_FACTS_H_
 #define HONE_TUNER_NEST_FACTS_H_
 
@@ -15,64 +15,69 @@
 
 namespace hone::tuner {
 
+// One loop around the computation of a nest.
 struct LoopFacts {
-  double extent = 1;   // on average: a peeled tail counts with its own length
-  int64_t length = 1;  // at most
+  double extent = 1;   // average number of iterations; a peeled tail counts with its own length
+  int64_t length = 1;  // largest number of iterations
   ir::LoopKind kind = ir::LoopKind::kSerial;
-  bool reduce = false;
-  bool own = true;         // of this nest, not of one it is computed in
-  bool statement = false;  // a part of one statement, a tensor instruction or a copy, which does all its iterations
+  bool reduce = false;     // it iterates over a reduction axis of this nest
+  bool own = true;         // it belongs to this nest; false: to a nest around it
+  bool statement = false;  // one statement, a tensor instruction or a copy, does all its iterations
 };
 
-// One load of the stage's value, or its store. Loops count from the outermost; `inside` d means loops d, d+1, ...
+// One load in the stage's value, or the stage's store. Loops are numbered from the outermost. "Inside depth d" means by
+// loops d, d+1, ... for fixed values of the loops before.
 struct Access {
   const ir::BufferNode* buffer = nullptr;
   double element_bytes = 4;
-  bool store = false;
-  bool local = false;            // stored in the kernel: in registers, on the stack, or shared
-  bool shared = false;           // of these, in memory that the lanes of a group share
-  bool irregular = false;        // depends on data: a gather
-  std::vector<double> stride;    // per loop: elements the address moves by one iteration; 0 if it does not matter
-  std::vector<double> elements;  // per depth d (one more than loops): distinct elements touched inside
+  bool store = false;            // false: a load
+  bool local = false;            // the buffer exists only inside the kernel: registers, stack or shared memory
+  bool shared = false;           // it is local and in memory that the lanes of a group share
+  bool irregular = false;        // the address depends on data: a gather
+  std::vector<double> stride;    // per loop: elements that one iteration moves the address by; 0: none
+  std::vector<double> elements;  // per depth d, 0 to the number of loops: distinct elements touched inside it
   std::vector<double> lines;     // the same in cache lines
-  double lane_stride = 0;        // elements between neighbouring lanes
+  double lane_stride = 0;        // elements between the addresses of neighbouring lanes; 0: the same address
+  // Bytes touched inside depth d.
   double Bytes(size_t d) const { return elements[d] * element_bytes; }
 };
 
-// The loops at the end that are unrolled or vectorized: straight-line code, one register tile.
+// The register tile: the innermost loops that are unrolled, vectorized or part of one statement. Its code has no jumps.
 struct TileFacts {
-  size_t begin = 0;         // first loop of it
-  double vectors = 1;       // vector operations that do the tile's work once per operation of the value
-  double outputs = 1;       // of these, along loops that do not reduce: accumulators of a reduction
-  double reduce_steps = 1;  // along loops that reduce
-  double loads = 0;         // vector or broadcast loads
-  double gathers = 0;       // of these, elements that must be fetched one by one
-  double vector_used = 1;   // of its elements, 0 to 1
+  size_t begin = 0;         // its outermost loop; the number of loops: there is no tile
+  double vectors = 1;       // vector instructions of one tile for each operation of the value
+  double outputs = 1;       // result vectors: the accumulators of a reduction
+  double reduce_steps = 1;  // steps of the reduction in one tile; vectors = outputs * reduce_steps
+  double loads = 0;         // load instructions of one tile, of vectors or of broadcast elements
+  double gathers = 0;       // the loads among these that fetch single elements
+  double vector_used = 1;   // share of a vector's elements that do work, 0 to 1
   bool vectorized = false;
 };
 
+// The facts of one loop nest. A "value" is the stage's expression, which the innermost loop body computes once.
 struct NestFacts {
   const schedule::Nest* nest = nullptr;
-  schedule::Grid launch;         // that it is part of
-  std::vector<LoopFacts> loops;  // of nests around, then its own
+  schedule::Grid launch;         // the launch that computes the nest
+  std::vector<LoopFacts> loops;  // those of the nests around it, then its own
   std::vector<Access> accesses;  // loads, then the store
   TileFacts tile;
-  double executed = 1;       // times the value is computed
-  double useful = 1;         // times it would have to be
-  double flops = 0;          // per value, a multiply-add as two
-  double operations = 0;     // vector instructions per value, dear functions weighted, a multiply-add as one
+  double executed = 1;       // how often the value is computed
+  double useful = 1;         // how often it must be computed: once per point of the stage's axes
+  double flops = 0;          // operations of one value; a multiply-add counts as two
+  double operations = 0;     // vector instructions of one value, weighted by cost; a multiply-add counts as one
   double guards = 0;         // conditions around the store
-  double vector_guards = 0;  // of these, ones that differ between elements
-  int width = 1;             // elements of the widest vector
+  double vector_guards = 0;  // the guards that differ between the elements of a vector
+  int width = 1;             // elements of the target's widest vector
 
   size_t depth() const { return loops.size(); }
-  // Bytes that everything but local storage touches inside.
+  // Bytes in whole cache lines that all accesses but local ones touch inside depth d.
   double WorkingSet(size_t d) const;
   // How often loops [0, d) run their body.
   double Trips(size_t d) const;
 };
 
-// Of every nest that runs with the kernel, in the state's order.
+// The facts of every nest that runs with the kernel, in the state's order. Nests that are computed once from constants
+// before it are left out. The result points into `state`.
 std::vector<NestFacts> AnalyzeNests(const schedule::State& state, const target::Target& target);
 
 }  // namespace hone::tuner

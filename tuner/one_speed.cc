@@ -14,7 +14,7 @@
 namespace hone::tuner {
 namespace {
 
-using PastVisit = std::vector<PastTrial*>;           // those with times
+using PastVisit = std::vector<PastTrial*>;           // the trials of one visit that have times
 using Beliefs = std::map<std::string_view, Belief>;  // by schedule
 
 std::vector<PastVisit> VisitsOf(std::vector<PastTrial>& past) {
@@ -29,7 +29,7 @@ std::vector<PastVisit> VisitsOf(std::vector<PastTrial>& past) {
   return visits;
 }
 
-// By what the times of the visit are to be divided; nothing: it was disturbed.
+// The factor by which the visit's times must be divided; nullopt: it was disturbed. Updates `pace` to it.
 std::optional<double> PaceOf(const PastVisit& visit, const std::string& standard, Beliefs& beliefs, Pace& pace) {
   std::vector<double> paces;
   std::pair<Belief*, double> met = {nullptr, 0};
@@ -50,7 +50,7 @@ std::optional<double> PaceOf(const PastVisit& visit, const std::string& standard
   return pace.now();
 }
 
-// Takes in the times of a visit of that pace, which become those that are believed.
+// Divides the times of a visit by `pace`, updates the latency estimates, and scales the trials' times to them.
 void Take(const PastVisit& visit, double pace, Beliefs& beliefs) {
   std::vector<const Outcome*> newcomers;
   for (const PastTrial* trial : visit) {
@@ -73,9 +73,10 @@ void Take(const PastVisit& visit, double pace, Beliefs& beliefs) {
 
 void BringToOneSpeed(std::vector<PastTrial>& past, const std::string& winner, const std::string& standard) {
   const std::vector<PastVisit> visits = VisitsOf(past);
-  Beliefs beliefs;  // at the speed of the first visit
+  Beliefs beliefs;  // latency estimates at the speed of the first visit
   Pace pace;
-  std::pair<bool, absl::Time> newest = {false, absl::InfinitePast()};  // of the winner: confirmed, measured at
+  // The winner's last trial: whether it was confirmed, and when it was measured.
+  std::pair<bool, absl::Time> newest = {false, absl::InfinitePast()};
   double winner_seconds = 0;
   for (const PastVisit& visit : visits) {
     const std::optional<double> divisor = PaceOf(visit, standard, beliefs, pace);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Brings what earlier runs have measured to one speed of the device, so that it can be compared.
+// Makes the times of earlier runs comparable: scales them to one speed of the device, which changes between visits.
 #ifndef HONE_TUNER_ONE_SPEED_H_
 #define HONE_TUNER_ONE_SPEED_H_
 
@@ -10,10 +10,12 @@
 
 namespace hone::tuner {
 
-// What visits share tells how fast the device was: the default in a confirmation, which was not chosen for its luck;
-// else all that they share, or an incumbent as in a search (belief.h). All times are brought to the speed at which the
-// winner was timed last. The times of a visit that was disturbed are taken away. past: in the order measured. winner: a
-// schedule; empty: to the speed of the first visit. standard: the default's.
+// Scales all times in `past`, which must be in the order measured, to the speed at which the winner was timed last.
+// Schedules that were timed in several visits tell the device's speed factor. In a confirmation the default schedule
+// tells it, because no lucky time selected it. Otherwise it is the median over all shared schedules; a single one is
+// treated as the incumbent of a search (belief.h). Times of disturbed visits are removed.
+// winner: schedule of the winner; empty: times are scaled to the speed of the first visit. standard: the default
+// schedule.
 void BringToOneSpeed(std::vector<PastTrial>& past, const std::string& winner, const std::string& standard);
 
 }  // namespace hone::tuner

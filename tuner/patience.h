@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a job has waited: for a tracker that is being restarted, stands still or has a full disk; and, as the
-// tracker says, for others on its device or for a device that is away. Such time is nobody's fault and nobody's budget:
-// the clock of a job (Patience::Now) stands still meanwhile; where the tracker says so later, it goes back by that.
+// The clock of a job, which stands still while the job waits, so that waiting does not use up its budget.
 //
-// Thread-safe: several calls may wait at once, and the time counts once.
+// A job waits for its tracker while that is being restarted, hangs or has a full disk. It also waits for its device
+// while that measures for other jobs or is away; the tracker reports this time later, and the clock is then set back by
+// it. Thread-safe: several calls may wait at once, and the time counts once. Start with Patience::Now.
 #ifndef HONE_TUNER_PATIENCE_H_
 #define HONE_TUNER_PATIENCE_H_
 
@@ -22,13 +22,14 @@ class Patience {
   Patience(const Patience&) = delete;
   Patience& operator=(const Patience&) = delete;
 
-  // The time without what was spent waiting: to be compared with itself only (base/steady_time.h).
+  // The time less all waiting. Compare it only with other results of Now (base/steady_time.h).
   absl::Time Now() const;
 
-  // All that the tracker has counted, which only grows; an answer that was overtaken changes nothing.
+  // Sets the total time that the tracker has counted so far. Totals only grow, so a late answer with a smaller one
+  // changes nothing.
   void SetWaitedForDevices(absl::Duration waited);
 
-  // One call that waits; until it is destroyed.
+  // A call that waits for the tracker, from construction to destruction.
   class Wait {
    public:
     explicit Wait(Patience& patience);
@@ -47,11 +48,11 @@ class Patience {
 
   const std::function<absl::Time()> clock_;
   mutable std::mutex mutex_;
-  int waiting_ = 0;
-  absl::Time since_;  // when the first of those that wait began
-  absl::Time said_ = absl::InfinitePast();
-  absl::Duration before_ = absl::ZeroDuration();
-  absl::Duration for_devices_ = absl::ZeroDuration();
+  int waiting_ = 0;                                    // calls that wait at present
+  absl::Time since_;                                   // when the first of these began; unused if there are none
+  absl::Time said_ = absl::InfinitePast();             // when Say last logged
+  absl::Duration before_ = absl::ZeroDuration();       // waiting for the tracker that is over
+  absl::Duration for_devices_ = absl::ZeroDuration();  // waiting for devices, as the tracker counts it
 };
 
 }  // namespace hone::tuner

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cost models that the project made of its own records, and ships: what a search knows before it has measured anything.
+// Pretrained cost models, which rank candidates before the search has measured any.
 //
-// One for each kind of target of which there are records enough, made by hone-train-model (docs/TESTING.md) and kept
-// in tuner/pretrained; a part of the program. Decision 0212 has what they were made of, and what they are worth.
+// hone-train-model (docs/TESTING.md) trains one from the project's own records for each kind of target that has enough
+// of them. The models are files in tuner/pretrained and are built into the program. Decision 0212 names their training
+// data and their benefit.
 #ifndef HONE_TUNER_PRETRAINED_H_
 #define HONE_TUNER_PRETRAINED_H_
 
@@ -14,8 +15,8 @@
 
 namespace hone::tuner {
 
-// For candidates of that target; null if there is none. A model of its own for every caller. FailedPrecondition: the
-// features are others than those it was trained on.
+// The model for candidates of this target; null: there is none. Every call loads a new model. FailedPrecondition: the
+// model was trained on another number of features.
 absl::StatusOr<std::shared_ptr<const CostModel>> PretrainedModel(const target::Target& target);
 
 }  // namespace hone::tuner

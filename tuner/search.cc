@@ -16,10 +16,11 @@
 namespace hone::tuner {
 namespace {
 
-constexpr size_t kPopulation = 24;
-constexpr size_t kDescendFrom = 4;
-constexpr size_t kVaried = 4 * kPopulation;  // that may come into it, or among finalists, when others turn out slower
-constexpr size_t kTimedForPrediction = 32;   // the fastest: near them the next ones are chosen
+constexpr size_t kPopulation = 24;  // fastest candidates that are parents in the evolution
+constexpr size_t kDescendFrom = 4;  // fastest candidates whose neighbours coordinate descent tries
+// Fastest candidates that keep their decisions. They may become parents or finalists if others turn out to be slower.
+constexpr size_t kVaried = 4 * kPopulation;
+constexpr size_t kTimedForPrediction = 32;  // fastest candidates that calibrate predictions; new ones are near them
 
 const space::Decision* Find(const space::Decisions& decisions, const std::string& name) {
   const auto it =
@@ -27,7 +28,7 @@ const space::Decision* Find(const space::Decisions& decisions, const std::string
   return it == decisions.end() ? nullptr : &*it;
 }
 
-// In how many decisions they differ.
+// The number of decisions in which a and b differ.
 size_t Distance(const space::Decisions& a, const space::Decisions& b) {
   size_t same = 0;
   for (const space::Decision& d : a) {
@@ -37,7 +38,7 @@ size_t Distance(const space::Decisions& a, const space::Decisions& b) {
   return std::max(a.size(), b.size()) - same;
 }
 
-// The option `steps` places from the current one; the current one at the ends.
+// The option `steps` places from the current one, or the first or last option if that is beyond the ends.
 int64_t OptionNear(const space::Decision& decision, int steps) {
   const auto& options = decision.options;
   const auto at = std::find(options.begin(), options.end(), decision.value) - options.begin();
@@ -45,6 +46,7 @@ int64_t OptionNear(const space::Decision& decision, int steps) {
   return options[static_cast<size_t>(moved)];
 }
 
+// Calls work(0) to work(count - 1) on `threads` threads, the calling one included, and waits for all.
 void RunOnThreads(size_t count, int threads, const std::function<void(size_t)>& work) {
   std::atomic<size_t> next{0};
   const auto run = [&] {
@@ -66,8 +68,8 @@ void Search::Remember(const space::Decisions& decisions, const std::string& sche
     known_[schedule] = {.proposal = *standard_};
     return Observe(schedule, seconds);
   }
-  // Rebuilt, so that its decisions know their options and it has features. What no longer leads to the same schedule
-  // (the space has changed since) may be tried again.
+  // Rebuild the candidate, because recorded decisions have neither options nor features. If they do not lead to the
+  // same schedule, the space has changed since, and the candidate may be tried again.
   space::Chooser chooser(&decisions);
   const absl::StatusOr<space::Candidate> candidate = space_(chooser);
   if (!candidate.ok() || schedule::Print(candidate->schedule) != schedule) return;
@@ -107,7 +109,7 @@ void Search::Condemn(const std::string& schedule) {
   if (it == known_.end() || !it->second.seconds.has_value()) return;
   it->second.seconds.reset();
   it->second.times = 1;
-  best_at_last_check_ = 0;  // the next best is progress, though it is slower
+  best_at_last_check_ = 0;  // so that the next best counts as progress although it is slower
 }
 
 void Search::CollectSamples(int workload, std::vector<Sample>* samples) const {
@@ -192,7 +194,8 @@ std::vector<Search::Draw> Search::FirstDraws() {
     const std::vector<int64_t> ids = spaces == nullptr ? std::vector<int64_t>() : spaces->options;
     for (const int64_t id : ids) draws.push_back({{{spaces->name, id, {}}}, false, Origin::kDefault});
   }
-  // Half at random over the whole space, half around the default, which is good by construction.
+  // Half of the samples are random over the whole space. Half are near the preferred candidate, which is good by
+  // construction.
   for (int i = 0; i < options_.first_samples; ++i) {
     const bool near = options_.parts.preferred && preferred.ok() && i % 2 == 0;
     draws.push_back({near ? Mutated(Mutated(preferred->decisions)) : space::Decisions(), true, Origin::kDraft});
@@ -200,7 +203,7 @@ std::vector<Search::Draw> Search::FirstDraws() {
   return draws;
 }
 
-// Tournament: better ones are parents more often, none of the population never.
+// A tournament of two: the faster of two random members.
 const Search::Known* Search::PickParent(const std::vector<const Known*>& population) {
   const auto size = static_cast<int64_t>(population.size());
   return population[static_cast<size_t>(std::min(random_.Below(size), random_.Below(size)))];
@@ -251,7 +254,7 @@ std::vector<Proposal> Search::Build(const std::vector<Draw>& draws) {
     if (!candidate.ok()) return;
     std::string text = schedule::Print(candidate->schedule);
     if (known_.contains(text)) {
-      built[i].emplace();  // valid, but nothing new
+      built[i].emplace();  // valid but known: a proposal without features
       return;
     }
     built[i] = Proposal{std::move(candidate->decisions), std::move(text), ExtractFeatures(candidate->state, target_),
@@ -300,7 +303,8 @@ void Search::Predict(std::vector<Proposal>& proposals, const CostModel& model) c
   }
 }
 
-// Moves the first ones of `from` that differ enough from all chosen, until there are `count` chosen.
+// Moves proposals from `from` to `chosen`, in order, until `chosen` has `count`. Skips those that have the schedule of
+// a chosen one, or differ from a chosen one in fewer than `distance` decisions.
 void Search::Take(std::vector<Proposal>& from, size_t count, size_t distance, std::vector<Proposal>& chosen) const {
   for (auto it = from.begin(); it != from.end() && chosen.size() < count;) {
     const bool apart = std::all_of(chosen.begin(), chosen.end(), [&](const Proposal& c) {
@@ -319,7 +323,7 @@ bool Search::HasOpen() const {
   return std::any_of(known_.begin(), known_.end(), [](const auto& entry) { return entry.second.open; });
 }
 
-// Progress since the last round keeps a phase going; idle rounds end it. A round without any news is not idle.
+// Advances the phase after more than `patience` rounds without progress. A round without new outcomes does not count.
 void Search::UpdatePhase() {
   const std::optional<double> best = best_seconds();
   if (phase_ == Phase::kFirst || !best.has_value() || !std::exchange(news_, false)) return;
@@ -327,7 +331,7 @@ void Search::UpdatePhase() {
   if (progress) best_at_last_check_ = *best;
   idle_rounds_ = progress ? 0 : idle_rounds_ + 1;
   if (idle_rounds_ <= options_.patience || (phase_ == Phase::kEvolve && !options_.parts.descent)) return;
-  if (phase_ == Phase::kDescend && HasOpen()) return;  // which may lead to more
+  if (phase_ == Phase::kDescend && HasOpen()) return;  // an open proposal may still bring progress
   phase_ = phase_ == Phase::kEvolve ? Phase::kDescend : Phase::kDone;
   idle_rounds_ = 0;
 }
@@ -391,7 +395,7 @@ std::vector<Proposal> Search::ProposeNew(size_t count, const CostModel& model) {
   }
   if (chosen.empty() && phase_ == Phase::kEvolve) {
     chosen = EvolvedBatch(count, model);
-    if (chosen.empty() && options_.parts.descent) phase_ = Phase::kDescend;  // nothing new turned up
+    if (chosen.empty() && options_.parts.descent) phase_ = Phase::kDescend;  // evolution found no new candidate
   }
   if (chosen.empty() && phase_ == Phase::kDescend) {
     std::vector<Proposal> neighbours = Build(Neighbours(kDescendFrom));
@@ -404,7 +408,7 @@ std::vector<Proposal> Search::ProposeNew(size_t count, const CostModel& model) {
 
 std::vector<Proposal> Search::Propose(size_t count, const CostModel& model) {
   UpdatePhase();
-  // The end waits for what is under way.
+  // Before the search converges it waits for all open proposals.
   if (phase_ == Phase::kDescend && idle_rounds_ > options_.patience && HasOpen()) return {};
   std::vector<Proposal> chosen = TakeWaiting(count);
   if (chosen.size() < count) {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The search for the fastest schedule of one workload: it sees decisions, proposes candidates, and is told their times.
+// The search for the fastest schedule of one workload: it proposes candidates and is told their times.
 //
-// First the default, what relatives did well with, the preferred candidate of every space, and the best of many random
-// candidates by the draft model, kept apart from one another. Then evolution: decisions of good candidates changed and
-// mixed, thousands judged by the cost model, a few of them tried. When that brings nothing more, coordinate descent
-// around the best, until no neighbour is left that promises anything. It measures nothing itself and knows no clock.
-// Start with Propose and Observe. Deterministic for a seed and the same sequence of calls. Not thread-safe.
+// The first batch has the default schedule, the decisions of relatives, the preferred candidate of every space, and the
+// best of many random candidates by the cost model, with a minimum distance between them. Evolution follows: it changes
+// and mixes the decisions of good candidates, ranks hundreds by the cost model and proposes a few. When that brings no
+// more progress, coordinate descent tries neighbours of the best candidates until none is left.
+// The search measures nothing and reads no clock. It is deterministic for a seed and a sequence of calls. Not
+// thread-safe. Start with Propose and Observe.
 #ifndef HONE_TUNER_SEARCH_H_
 #define HONE_TUNER_SEARCH_H_
 
@@ -26,115 +27,129 @@
 
 namespace hone::tuner {
 
+// How a candidate was found. kRelative includes candidates of earlier runs; kDraft is a random one of the first batch.
 enum class Origin : uint8_t { kDefault, kRelative, kDraft, kEvolved, kDescent, kRandom };
 
 struct Proposal {
   space::Decisions decisions;
-  std::string schedule;  // text; candidates are the same if it is
-  Features features;
+  std::string schedule;  // text; it identifies the candidate
+  Features features;     // empty for a candidate that is only measured again
   Origin origin = Origin::kRandom;
-  // By the cost model that it was proposed with; empty where nothing of its workload had been timed.
+  // Estimate of the cost model when it was proposed; empty: nothing of the workload had a time then.
   std::optional<double> predicted_seconds;
 };
 
 class Search {
  public:
-  // Asks the chooser and builds the candidate. An error is an invalid choice: skipped and counted.
+  // Builds a candidate from the chooser's decisions. An error means that the decisions are invalid: the candidate is
+  // dropped and counted as illegal. Called from several threads at once.
   using Space = std::function<absl::StatusOr<space::Candidate>(space::Chooser&)>;
 
   struct Options {
     uint64_t seed = 0;
-    int first_samples = 600;  // candidates drawn for the first batch
-    int samples = 240;        // and for every later one
-    double random_share = 0.06;
-    int threads = 1;         // for drawing
-    int patience = 2;        // rounds without progress before the next phase
-    double progress = 0.01;  // less than this, as a fraction, is none
+    int first_samples = 600;     // candidates drawn for the first batch
+    int samples = 240;           // candidates drawn for every later batch
+    double random_share = 0.06;  // share of a later batch that is taken at random
+    int threads = 1;             // threads that build candidates
+    int patience = 2;            // rounds without progress that do not yet end a phase
+    double progress = 0.01;      // smallest improvement of the best time, as a fraction, that counts as progress
     SearchParts parts = {};
   };
 
   Search(Space space, target::Target target, Options options);
 
-  // The untuned default, which races whether the space leads to it or not.
+  // Sets the default schedule. It is proposed first, even if no decisions lead to it.
   void AddStandard(Proposal standard) { standard_ = std::move(standard); }
-  // Decisions that served a relative. They have up to half of the first batch, nearest first; what finds no place there
-  // comes before anything new.
+  // Adds decisions that were good for a similar workload; call it in the order of similarity. Up to half of the first
+  // batch are such decisions. The others are proposed next, before any new candidate.
   void AddRelative(space::Decisions decisions) { relatives_.push_back(std::move(decisions)); }
-  // Of the workload itself, on another device or by another compiler: nearer than all others.
+  // Adds decisions that were good for this workload on another device or with another compiler, before all relatives.
   void AddNearest(space::Decisions decisions) { relatives_.insert(relatives_.begin(), std::move(decisions)); }
-  // What was measured in an earlier run. It is not proposed again, and evolution starts from it.
+  // Adds a candidate that an earlier run measured; empty seconds: it failed. It is not proposed again, and evolution
+  // may start from it. Decisions that do not lead to this schedule any more are ignored.
   void Remember(const space::Decisions& decisions, const std::string& schedule, std::optional<double> seconds);
 
-  // At most `count` candidates that were never proposed, the first one the default if it was not yet; before them those
-  // that wait. Fewer, or none, when the space or the search is at its end, or waits for outcomes.
+  // At most `count` candidates without an outcome. Waiting ones come first, then the default schedule unless it was
+  // proposed before, then new ones. Returns fewer or none if the space is exhausted, the search has converged, or it
+  // must wait for outcomes.
   std::vector<Proposal> Propose(size_t count, const CostModel& model);
-  // The outcome of a proposal; empty seconds: it failed. noise: spread of its repeats as a fraction. Of several the
-  // newest counts, but none of them against what is believed after more.
+  // Takes in the outcome of a proposal; empty seconds: it failed. noise: spread of its repeats as a fraction of their
+  // median. A newer time replaces an older one, unless the estimate rests on more than one timing.
   void Observe(const std::string& schedule, std::optional<double> seconds, double noise = 0);
-  // What is known better than by a proposal's outcome; of one that has no time, or of which more is known, it says
-  // nothing.
+  // Replaces the latency estimate of a schedule. Has no effect if the schedule has no time, or an estimate that rests
+  // on more timings.
   void Believe(const std::string& schedule, const Belief& belief);
-  // A proposal that has no outcome: its batch was lost, or there was no time. It is proposed once more only, since it
-  // may be why the batch was lost.
+  // Takes back a proposal without an outcome, because its batch was lost or the time was up. It is proposed once more,
+  // but not a third time, since it may be what makes batches fail.
   void Withdraw(const std::string& schedule);
-  // It must not be used: whatever times it had are forgotten.
+  // Excludes a schedule: its times are dropped, so it is neither the best nor a parent of other candidates.
   void Condemn(const std::string& schedule);
-  // Everything observed, for a cost model that is to know it under that number. Valid until the next call of a member
-  // that is not const.
+  // Appends all outcomes as samples with that workload number. The samples point into this object; they are valid until
+  // the next call of a member that is not const.
   void CollectSamples(int workload, std::vector<Sample>* samples) const;
-  // Forgets the decisions of all but the fastest, which alone are varied: with their options, they take most of the
-  // memory of what is known.
+  // Frees the decisions of all candidates but the fastest, which are the only ones that are varied. Decisions with
+  // their options take most of the search's memory.
   void Shrink();
 
   bool converged() const { return phase_ == Phase::kDone; }
+  // The smallest latency estimate; nullopt: no candidate has a time.
   std::optional<double> best_seconds() const;
+  // The latency estimate of a schedule; nullopt: it has no time.
   std::optional<Belief> Believed(const std::string& schedule) const;
-  // The fastest ones, best first.
+  // At most `count` candidates with a time, fastest first.
   std::vector<Proposal> Best(size_t count) const;
+  // The number of candidates that were proposed, remembered or are waiting.
   size_t known() const { return known_.size(); }
-  // What was looked at, and why it came to nothing.
+  // The candidates that were drawn, and how many of them were of no use.
   struct Drawn {
     int64_t all = 0;
-    int64_t illegal = 0;   // no schedule
-    int64_t repeated = 0;  // a schedule that was drawn or proposed before
+    int64_t illegal = 0;   // the decisions lead to no valid schedule
+    int64_t repeated = 0;  // the schedule was drawn or proposed before
   };
   const Drawn& drawn() const { return drawn_; }
 
  private:
   enum class Phase : uint8_t { kFirst, kEvolve, kDescend, kDone };
-  // What to build: these decisions, the others at random (or as preferred).
+  // A candidate to build: given decisions, and a rule for the decisions that are missing.
   struct Draw {
     space::Decisions given;
-    bool random = true;
+    bool random = true;  // missing decisions are made at random; false: the preferred option is taken
     Origin origin = Origin::kRandom;
   };
+  // A candidate that was proposed, remembered, or waits to be proposed.
   struct Known {
     Proposal proposal;
-    bool open = false;       // proposed; the outcome is to come
-    bool withdrawn = false;  // before
-    bool observed = false;
-    std::optional<double> seconds;
-    int64_t times = 1;  // as of a Belief
-    double noise = 0;
+    bool open = false;              // proposed, without an outcome yet
+    bool withdrawn = false;         // it was withdrawn before; it is not proposed a third time
+    bool observed = false;          // it has an outcome
+    std::optional<double> seconds;  // latency estimate; empty: no time, or excluded
+    int64_t times = 1;              // as Belief::times
+    double noise = 0;               // as Sample::noise
   };
 
   std::vector<Draw> FirstDraws();
   std::vector<Draw> EvolvedDraws();
+  // The neighbours of the `around` fastest candidates: one decision differs, by one place in its options, or by any
+  // number if there are at most four options.
   std::vector<Draw> Neighbours(size_t around);
+  // The parent with one to three decisions changed.
   space::Decisions Mutated(const space::Decisions& parent);
+  // The decisions of a, about half of them with the values of b.
   space::Decisions Crossed(const space::Decisions& a, const space::Decisions& b);
+  // A random member of the population, which is sorted fastest first; faster ones are more likely.
   const Known* PickParent(const std::vector<const Known*>& population);
   std::vector<const Known*> Fastest(size_t count) const;
 
-  // Builds the draws; what is invalid, known, or drawn twice is dropped.
+  // Builds the draws. Invalid and known candidates and duplicates are dropped and counted.
   std::vector<Proposal> Build(const std::vector<Draw>& draws);
+  // Takes at most `count` schedules from waiting_.
   std::vector<Proposal> TakeWaiting(size_t count);
   std::vector<Proposal> ProposeNew(size_t count, const CostModel& model);
   std::vector<Proposal> FirstBatch(size_t count, const CostModel& model);
   std::vector<Proposal> EvolvedBatch(size_t count, const CostModel& model);
-  // Sorted by the model, best first.
+  // Sorts by the model's score, best first.
   void Rank(std::vector<Proposal>& proposals, const CostModel& model) const;
-  // Says what the model expects of them in seconds. Its scores only rank: where they lie, those that were timed tell.
+  // Sets predicted_seconds. Scores have no unit, so the candidates with a time calibrate them.
   void Predict(std::vector<Proposal>& proposals, const CostModel& model) const;
   void Take(std::vector<Proposal>& from, size_t count, size_t distance, std::vector<Proposal>& chosen) const;
   void UpdatePhase();
@@ -148,11 +163,11 @@ class Search {
   std::optional<Proposal> standard_;
   std::vector<space::Decisions> relatives_;
   std::map<std::string, Known> known_;  // by schedule text
-  std::deque<std::string> waiting_;     // schedules that go before anything new: withdrawn, or without a place before
-  size_t lost_ = 0;                     // of waiting_, those in front, which were withdrawn
-  double best_at_last_check_ = 0;
-  int idle_rounds_ = 0;
-  bool news_ = false;  // an outcome since the phase was looked at
+  std::deque<std::string> waiting_;  // schedules to propose before new ones: withdrawn, or too many for the first batch
+  size_t lost_ = 0;                  // how many at the front of waiting_ were withdrawn
+  double best_at_last_check_ = 0;    // best seconds at the last progress; 0: none yet
+  int idle_rounds_ = 0;              // rounds since the last progress
+  bool news_ = false;                // an outcome has arrived since the last UpdatePhase
   Drawn drawn_;
 };
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What makes a search more than chance, by name: each part can be left out, to see what it is worth (`hone tune
-// --without`, tests/bench/search). Without any, candidates are drawn at random over the whole space.
+// The parts of a search that can be switched off by name, to measure what each is worth (`hone tune --without`,
+// tests/bench/search). Without all of them, candidates are drawn at random over the whole space.
 //
-// Everything else stays: the untuned default races, nothing is measured twice, and the winners are confirmed.
+// The rest of the search cannot be switched off: the default schedule is measured, no candidate is measured twice, and
+// winners are confirmed.
 #ifndef HONE_TUNER_SEARCH_PARTS_H_
 #define HONE_TUNER_SEARCH_PARTS_H_
 
@@ -14,23 +15,24 @@
 namespace hone::tuner {
 
 struct SearchParts {
-  bool preferred = true;  // the preferred candidate of every space, and candidates near the default, come first
-  bool relatives = true;  // then what near workloads, other devices and hints did well with
-  // What other models' records taught judges candidates until the learned model can, which corrects it.
+  bool preferred = true;  // start with the preferred candidate of every space, and candidates near the default
+  bool relatives = true;  // then try decisions of similar workloads, of other devices, and hints
+  // Rank by the pretrained model until the learned model is trained, which then corrects it.
   bool pretrained = true;
-  bool draft = true;      // else the draft does; the trees' own feature stays
-  bool model = true;      // the learned model does, once there is enough to learn from
-  bool evolution = true;  // later candidates are made of good ones
-  bool descent = true;    // neighbours of the best are tried, at last nothing but these, until none promises anything
-  bool scheduler = true;  // who gains most gets the next round; without: each in its turn
+  bool draft = true;  // without a pretrained model rank by the analytic one; it stays a feature of the learned model
+  bool model = true;  // rank by the learned model as soon as there is enough to learn from
+  bool evolution = true;  // make later candidates by changing and mixing good ones
+  bool descent = true;    // try neighbours of the best candidates, at the end nothing else
+  bool scheduler = true;  // the workload with the largest expected gain gets the next round; without: all take turns
 };
 
-// The option of a job with the names of those left out.
+// The job option that names the parts to leave out.
 inline constexpr std::string_view kWithoutOption = "without";
 
-// All parts but those: names as above, separated by commas, or "all". InvalidArgument, with the names that there are.
+// All parts without the named ones. names: members of SearchParts separated by commas, or "all". InvalidArgument: a
+// name is unknown; the message lists the known ones.
 absl::StatusOr<SearchParts> PartsWithout(std::string_view names);
-// "preferred, relatives, ..."
+// The names of all parts: "preferred, relatives, ..."
 std::string PartNames();
 
 }  // namespace hone::tuner

@@ -21,12 +21,14 @@
 namespace hone::tuner {
 namespace {
 
-constexpr size_t kRelatives = 3;
-constexpr size_t kRepeatsThatTell = 3;                  // how noisy they are
-constexpr double kNoiseOfFew = 0.05;                    // at least, of fewer: a share of their median
-constexpr double kAsGood = 1.03;                        // of two that were confirmed: what another day may turn round
-constexpr int64_t kLeastTried = 64, kTriedInVain = 24;  // in all, and since the winner, when a search is at its end
+constexpr size_t kRelatives = 3;        // most relatives whose decisions a search gets
+constexpr size_t kRepeatsThatTell = 3;  // fewest repeats whose spread is a measure of noise
+constexpr double kNoiseOfFew = 0.05;    // the least noise of fewer repeats, as a fraction of their median
+constexpr double kAsGood = 1.03;        // ratio of two confirmed times up to which they count as equal
+// A search of earlier runs has converged after this many trials, and more than that many since the winner was found.
+constexpr int64_t kLeastTried = 64, kTriedInVain = 24;
 
+// The median deviation from the median, as a fraction of the median.
 double NoiseOf(const std::vector<double>& repeats, double median) {
   std::vector<double> deviations;
   for (const double s : repeats) deviations.push_back(std::abs(s - median));
@@ -34,7 +36,8 @@ double NoiseOf(const std::vector<double>& repeats, double median) {
   return repeats.size() < kRepeatsThatTell ? std::max(noise, kNoiseOfFew) : noise;
 }
 
-// Extents of the stage with most work: what makes two workloads of one operator alike.
+// Logarithms of the extents of the stage with the most work. The distance of two shapes tells how similar two workloads
+// of one operator are.
 std::vector<double> Shape(const ir::Workload& workload) {
   std::vector<double> shape;
   double most = -1;
@@ -54,7 +57,7 @@ std::vector<double> Shape(const ir::Workload& workload) {
   return shape;
 }
 
-// What a confirmation says of a schedule.
+// The outcome of a finalist, as records::FindWinner needs it. row: identifies the finalist for the caller.
 records::Contender Confirmed(const Task& task, const std::string& schedule, const Outcome& outcome, size_t row) {
   records::Contender contender{.row = static_cast<int64_t>(row),
                                .schedule = schedule,
@@ -106,7 +109,7 @@ absl::StatusOr<Task> MakeTask(const JobWorkload& given, const target::Target& ta
   HONE_ASSIGN_OR_RETURN(task.workload, ir::ParseWorkload(given.text));
   task.count = static_cast<double>(std::max<int64_t>(1, given.count));
   task.description = DescribeWorkload(task.workload, target);
-  // Records are found by the digest, and their schedules speak of the names in the canonical text.
+  // Records are found by the digest, and their schedules use the names of the canonical text.
   if (Sha256Hex(given.text) != given.digest || task.description.workload_digest != given.digest) {
     return absl::InvalidArgumentError(
         "its text is not the canonical one, or has another digest; submit the model with this version of hone");
@@ -182,7 +185,7 @@ Proposal IncumbentOf(const Task& task) { return {task.best_decisions, task.best_
 
 namespace {
 
-// Of those that the search may choose from; null for another.
+// The space whose decisions the trial has, among those that the search may choose from; null: another space.
 const space::Entry* SpaceOf(const Task& task, const PastTrial& trial) {
   const absl::StatusOr<space::Decisions> decisions = space::ParseDecisions(trial.decisions);
   return decisions.ok() ? space::EntryOf(*decisions, task.spaces) : nullptr;
@@ -196,8 +199,8 @@ bool MeasuredSinceConfirmed(const std::vector<PastTrial>& past) {
 }
 
 std::vector<Proposal> NotCompared(const Task& task, const std::vector<PastTrial>& past, absl::Time now) {
-  std::map<std::string_view, std::vector<const PastTrial*>> finals;  // by batch
-  std::map<std::string_view, absl::Time> last;                       // by schedule: when it was compared, or failed
+  std::map<std::string_view, std::vector<const PastTrial*>> finals;  // the trials of confirmations, by batch
+  std::map<std::string_view, absl::Time> last;                       // by schedule: when it last was compared or failed
   const auto note = [&last](const PastTrial& trial) {
     absl::Time& time = last.try_emplace(trial.schedule, trial.measured_at).first->second;
     time = std::max(time, trial.measured_at);
@@ -209,7 +212,7 @@ std::vector<Proposal> NotCompared(const Task& task, const std::vector<PastTrial>
   struct Won {
     double seconds;
     const PastTrial* trial;
-    absl::Time ended;  // the confirmation
+    absl::Time ended;  // when its confirmation ended
   };
   std::vector<Won> won;
   for (const auto& [batch, trials] : finals) {
@@ -250,7 +253,7 @@ bool SearchedToTheEnd(const Task& task, const std::vector<PastTrial>& past) {
   }
   int64_t tried = 0, in_vain = 0;
   bool found = false;
-  std::set<const space::Entry*> searched;  // the default alone says nothing of its space
+  std::set<const space::Entry*> searched;  // spaces with a trial other than the default schedule
   for (const PastTrial& trial : past) {
     if (trial.confirmed || !HasTaught(trial)) continue;
     const bool standard = trial.schedule == task.standard.schedule;
@@ -323,8 +326,8 @@ void Observe(Task& task, const std::vector<Proposal>& proposals, const Outcomes&
 
 namespace {
 
-// The device may be faster or slower than during the search. How much shows in the default, which was not chosen for a
-// lucky time.
+// Makes the times of a confirmation the search's latency estimates. The default schedule tells the device's speed
+// factor, because it was not selected by a lucky time.
 void BelieveConfirmed(Task& task, const std::vector<records::Contender>& contenders) {
   const std::optional<Belief> standard = task.search->Believed(task.standard.schedule);
   const auto timed = std::find_if(contenders.begin(), contenders.end(),
@@ -349,7 +352,7 @@ bool Conclude(Task& task, const std::vector<Proposal>& finalists, const Outcomes
   BelieveConfirmed(task, contenders);
   const std::optional<records::Winner> winner = records::FindWinner(contenders);
   const bool best_is_default = task.best_schedule.empty() || task.best_schedule == task.standard.schedule;
-  const bool alone = left == 1 && best_is_default;  // nothing to compare with
+  const bool alone = left == 1 && best_is_default;  // only the default is left, so there is nothing to compare
   if (!winner.has_value() || (!winner->confirmed && !alone)) {
     return task.best_schedule.empty() ||
            std::any_of(finalists.begin(), finalists.end(),

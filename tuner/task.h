@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One workload of a job while it is tuned: what it is, its search, and what is known of its times.
+// One workload of a job while it is tuned: its description, its search, and its measured times.
 //
-// No calls of the farm here, and no threads: the loop (tune_loop.cc) decides, visits (visit.h) measure.
+// Functions here neither call the farm nor start threads: the tuning loop (tune_loop.cc) decides what to do next, and
+// visits (visit.h) measure. A Task belongs to the loop's thread. Start with Task and MakeTask.
 #ifndef HONE_TUNER_TASK_H_
 #define HONE_TUNER_TASK_H_
 
@@ -26,91 +27,102 @@ namespace hone::tuner {
 
 struct Task {
   ir::Workload workload;
-  Batch description;                        // the workload's part
-  double count = 1;                         // times the model runs it
-  std::vector<const space::Entry*> spaces;  // that the search may choose from
+  Batch description;                        // the fields of a batch that all batches of the workload share
+  double count = 1;                         // calls in one run of the model
+  std::vector<const space::Entry*> spaces;  // the spaces that the search may choose from
   std::unique_ptr<Search> search;
-  Proposal standard;                               // the default, untuned
-  double expected_seconds = 0, least_seconds = 0;  // of the default, of anything: by the draft
+  Proposal standard;  // the default schedule
+  // Analytic cost model: the estimate for the default schedule, and a lower bound for any schedule.
+  double expected_seconds = 0, least_seconds = 0;
 
+  // Seconds of one call of the default schedule (empty: not measured), and the latency estimate of the best schedule
+  // (empty: nothing has a time).
   std::optional<double> default_seconds, best_seconds;
-  int64_t best_times = 1;  // as of a Belief
-  std::string best_schedule;
+  int64_t best_times = 1;     // number of timings behind it, as Belief::times
+  std::string best_schedule;  // empty: there is none
   space::Decisions best_decisions;
-  Pace pace;                     // of the device, by what the search believes
-  int64_t trials = 0;            // in this job
-  bool confirmed = false;        // the winner has been compared in turns with the default
-  bool settled = false;          // earlier runs have searched to the end
-  bool changed = false;          // something was measured since; by an earlier run, too
-  std::vector<Proposal> rivals;  // of the winner, which it has yet to be compared with
-  int lost_batches = 0;          // in a row, that could not be measured at all
-  std::string trouble;           // why, of the last one; at the end also why else there is no time
+  Pace pace;                     // the device's speed relative to the search's latency estimates
+  int64_t trials = 0;            // in this attempt
+  bool confirmed = false;        // the best was compared with the default schedule in interleaved rounds
+  bool settled = false;          // the search had converged in earlier runs
+  bool changed = false;          // something was measured since the last confirmation, maybe by an earlier run
+  std::vector<Proposal> rivals;  // finalists that the best has yet to be compared with
+  int lost_batches = 0;          // consecutive batches that could not be measured
+  std::string trouble;  // why the last lost batch failed or, after the job, why the workload has no measured time
 };
 
-// FailedPrecondition or InvalidArgument: the text is no workload, it is not the canonical one with the given digest, or
-// it has no default schedule.
+// Makes the task of a workload, with hints added to its search. threads: for drawing candidates. FailedPrecondition or
+// InvalidArgument: the text is not a workload, not the canonical text of the digest, or has no default schedule.
 absl::StatusOr<Task> MakeTask(const JobWorkload& given, const target::Target& target, uint64_t seed, int threads,
                               space::Families families = {}, const SearchParts& parts = {});
 
-// The repeats that count: those taken in turns with other finalists where there are any, since they saw the same
-// machine. Empty for a failure.
+// The repeats in seconds to judge by: those taken in interleaved rounds, because the finalists then saw the same
+// machine; all repeats if too few were interleaved. Empty for a failure.
 std::vector<double> RepeatsOf(const Outcome& outcome);
+// Their median; nullopt for a failure.
 std::optional<double> SecondsOf(const Outcome& outcome);
 
-// What the slowest of those took that were timed in turns with one another; 0: none was.
+// The largest SecondsOf among the outcomes timed in interleaved rounds; 0: there are none.
 double SlowestInTurns(const std::vector<const Outcome*>& outcomes);
-// Of one that has times, where the slowest in turns took so long: who was not timed in turns lost its place to those
-// that were, and by itself it may have been timed in a better moment; so it is not believed to be faster.
+// The seconds of an outcome with times, where `slowest` is SlowestInTurns of its visit. A candidate without interleaved
+// rounds was eliminated by the finalists. Its own timing may fall into a faster moment of the device, so it counts as
+// no faster than the slowest finalist.
 double SecondsBeside(const Outcome& outcome, double slowest);
 
-// Whether it has times or failed; else its visit was disturbed.
+// Whether the trial has times or a failure; otherwise its visit was disturbed and it says nothing.
 bool HasTaught(const PastTrial& past);
 // Takes in a trial of an earlier run on this kind of device.
 void Remember(Task& task, const PastTrial& past);
 
-// The best is who is believed to be. A winner that was confirmed is compared with whoever follows it.
+// Makes the schedule with the smallest latency estimate the best, if it is faster than the best so far. A confirmed
+// winner that is replaced becomes a finalist of the next confirmation, unless it is the default schedule.
 void TakeFastest(Task& task);
 
-// The best so far, which runs beside the candidates.
+// The best so far, as the proposal that is measured along with new candidates.
 Proposal IncumbentOf(const Task& task);
 
-// Whether something was timed after the newest comparison, which decides alone: a run that was interrupted.
-// past: as below.
+// In the following, `past` holds all records of the task's key, oldest first.
+
+// Whether something was timed after the newest confirmation, because a run was interrupted.
 bool MeasuredSinceConfirmed(const std::vector<PastTrial>& past);
 
-// Whoever has won a confirmation and was in none since, but for the winner that the task knows: those of other farms,
-// whose records were merged, or of a job that ran beside another. The fastest first; times of different days do not
-// compare, so that none is too slow. What failed since has had its turn. Nobody while the newest confirmation is of a
-// time after `now`: by a clock that was ahead, it would stay the newest, and decide. past: as below.
+// Winners of confirmations, other than the task's best, that were neither compared nor failed since, fastest first.
+// They come from merged records of other farms, or from a job that ran at the same time. Slow ones are included,
+// because times of different days are not comparable. Empty while the newest confirmation is later than `now`: it was
+// recorded by a clock that was ahead, so a further confirmation would count as older.
 std::vector<Proposal> NotCompared(const Task& task, const std::vector<PastTrial>& past, absl::Time now);
 
-// Whether earlier runs have searched the spaces of this one to the end: their winner is confirmed, and many more were
-// tried in vain since it, or one that is as good, was found. past: all that the task remembers, the oldest first.
+// Whether the search had converged in earlier runs: the winner is confirmed, every space of this job was tried, and
+// many candidates were tried in vain after the winner, or an equally good one, was found.
 bool SearchedToTheEnd(const Task& task, const std::vector<PastTrial>& past);
 
-// Forgets the times of those that failed in a way that speaks against them (records/winner.h). Where the best is one of
-// them, the best of the rest follows it. Returns how many they are. The candidate ids of proposals are their places.
+// Excludes the proposals that failed in a way that rules out their schedule (records::SpeaksAgainst), and drops their
+// times. If the best is among them, the fastest of the others replaces it. Returns the number of excluded proposals.
+// The candidate id of proposals[i] is CandidateId(i), here and below.
 size_t Condemn(Task& task, const std::vector<Proposal>& proposals, const Outcomes& outcomes);
 
-// Takes in how the incumbent of a visit did, of which was believed what `then` says when the visit was put together:
-// another one may be the best by now. By what the visit's times are to be divided; nothing: it was disturbed.
+// Takes in the outcome, under `id`, of a visit's incumbent. then: its latency estimate when the visit was put together;
+// another schedule may be the best since. Returns the factor by which the visit's times must be divided; nullopt: the
+// visit was disturbed.
 std::optional<double> MeetIncumbent(Task& task, const Proposal& incumbent, Belief then, const Outcomes& outcomes,
                                     const std::string& id);
 
-// Takes in the outcomes of proposals, of a visit of that pace; those that have none are withdrawn.
+// Takes in the outcomes of a visit's proposals, whose times are divided by `pace`. Proposals without an outcome are
+// withdrawn.
 void Observe(Task& task, const std::vector<Proposal>& proposals, const Outcomes& outcomes, double pace);
 
-// Takes in a confirmation: the winner is who records/winner.h says. It is confirmed if it was compared with the
-// default, or is the default and nothing else is left; for some finalists there may have been no time. What was
-// compared with the default the search believes from then on. False: the best was condemned, and what follows it was
-// not compared.
+// Takes in a confirmation. records::FindWinner decides which finalist becomes the best. It is confirmed if it was
+// compared with the default schedule, or is the default and no other finalist is left; finalists without an outcome are
+// ignored. The compared times become the search's latency estimates. Returns false if the confirmation must be
+// repeated: the best was excluded, and its successor was not among the finalists.
 bool Conclude(Task& task, const std::vector<Proposal>& finalists, const Outcomes& outcomes);
 
-// Best decisions of other tasks of the same operator, the most alike first.
+// The best decisions of the most similar tasks with the same operator, most similar first.
 std::vector<space::Decisions> RelativesOf(const Task& task, const std::vector<Task>& tasks);
 
 WorkloadProgress Describe(const Task& task);
 
+// The id in its batch of the proposal with this index.
 std::string CandidateId(size_t place);
 
 }  // namespace hone::tuner

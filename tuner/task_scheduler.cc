@@ -11,8 +11,8 @@
 namespace hone::tuner {
 namespace {
 
-constexpr double kTrustInPast = 0.3;  // against the hope that there is more to gain
-constexpr int kWindow = 3;            // rounds that the past means
+constexpr double kTrustInPast = 0.3;  // weight of the recent improvement; the rest is the weight of the possible one
+constexpr int kWindow = 3;            // last rounds whose improvement counts as recent
 
 }  // namespace
 
@@ -26,7 +26,8 @@ TaskScheduler::TaskScheduler(std::vector<Task> tasks, Options options)
   }
 }
 
-// By the best so far; without one, by the draft, corrected by how wrong it was about the others.
+// Uses the best time of a task so far. Without one it uses the analytic estimate, corrected by the median error of the
+// estimates of other tasks.
 std::vector<double> TaskScheduler::Seconds() const {
   std::vector<double> errors;
   for (size_t i = 0; i < tasks_.size(); ++i) {
@@ -42,6 +43,7 @@ std::vector<double> TaskScheduler::Seconds() const {
   return seconds;
 }
 
+// Marks the smallest tasks that together take no more than negligible_share of all seconds.
 std::vector<bool> TaskScheduler::Negligible(const std::vector<double>& seconds) const {
   std::vector<size_t> order(seconds.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -55,25 +57,26 @@ std::vector<bool> TaskScheduler::Negligible(const std::vector<double>& seconds) 
   return negligible;
 }
 
-// Seconds of the model that one more round of this task should save, of the `seconds` that it takes; or, for turns,
-// more the fewer rounds it had.
+// The seconds of one run of the model that another round of this task should save. seconds: what the task's calls take
+// in such a run. Without by_gain, a rank that is higher the fewer rounds the task had.
 double TaskScheduler::Gain(size_t task, double seconds) const {
   const State& state = states_[task];
   if (!options_.by_gain) return -state.begun;
-  // Where a first round was lost, the second may find what that should have.
+  // If the first round was lost, the second one counts as the first.
   const double best = seconds / tasks_[task].count;
   const auto rounds = static_cast<int>(std::max<size_t>(1, state.best.size()));
   const int window = std::min(kWindow, rounds - 1);
   const double slope = window > 0 ? (state.best[static_cast<size_t>(rounds - 1 - window)] - best) / window : best / 2;
-  // Who is below the least has found a better way, and how far that leads nobody knows.
+  // A time below the lower bound comes from a better algorithm, for which there is no bound.
   const double least = tasks_[task].least_seconds;
   const double room = best > least ? best - least : best;
   const double hope = std::min(best / rounds, room) / rounds;
-  // Rounds on their way will take their share of it.
+  // Open rounds will make part of the gain.
   const int open = state.begun - state.finished;
   return tasks_[task].count * (kTrustInPast * slope + (1 - kTrustInPast) * hope) / (1 + 2 * open);
 }
 
+// The largest task without a round; nullopt: all have begun one or are closed.
 std::optional<size_t> TaskScheduler::FirstRound(const std::vector<double>& seconds) const {
   std::optional<size_t> chosen;
   for (size_t i = 0; i < tasks_.size(); ++i) {
@@ -83,6 +86,7 @@ std::optional<size_t> TaskScheduler::FirstRound(const std::vector<double>& secon
   return chosen;
 }
 
+// The task with the largest gain that may have another round. Negligible tasks only if all others are closed.
 std::optional<size_t> TaskScheduler::NextRound(const std::vector<double>& seconds,
                                                const std::vector<bool>& negligible) const {
   bool others = false;
@@ -92,7 +96,7 @@ std::optional<size_t> TaskScheduler::NextRound(const std::vector<double>& second
   for (size_t i = 0; i < tasks_.size(); ++i) {
     const State& state = states_[i];
     if (state.closed || state.held || (negligible[i] && others)) continue;
-    // The first outcomes decide what comes next; and two rounds ahead of the news is enough.
+    // The second round needs the outcomes of the first. Later ones may be two ahead of the outcomes.
     const int open = state.begun - state.finished;
     if (open > 1 || (open > 0 && state.best.empty())) continue;
     const double gain = Gain(i, seconds[i]);
@@ -126,7 +130,7 @@ void TaskScheduler::Finish(size_t task, std::optional<double> best_seconds) {
   ++state.finished;
   state.held = false;
   if (best_seconds.has_value()) state.best.push_back(*best_seconds);
-  // Nothing of its first two rounds ran at all: its workload is beyond us.
+  // No candidate of the first two rounds has a time, so more rounds will not find one either.
   if (state.best.empty() && state.finished >= 2) state.closed = true;
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which workload of a model gets the next round of trials: the one where it should pay most.
+// The task scheduler decides which workload of a model gets the next round of trials.
 //
-// Every workload first, once, those that take most of the model's time before the others, so that a budget which ends
-// meanwhile was spent on them. Then by expected gain for the whole model: how fast a workload has been improving
-// lately, how far it is from what the device can do at best, how often the model runs it. What is converged gets no
-// more, and what is too small to matter gets no more until all others are. Pure state, no clock, no threads. Start with
-// Next. The gradient follows the task scheduler of Zheng et al., "Ansor", OSDI 2020, section 6.
+// Every workload gets one round first. Those that take most of the model's time go first, so that a small budget is
+// spent on them. Then the workload with the largest expected gain for the whole model goes next. The gain depends on
+// its recent improvement, its distance from the lower bound of its time, and its number of calls. Converged workloads
+// get no more rounds, and negligible ones none until all others have converged. Pure state without a clock; not
+// thread-safe. Start with Next. The gradient follows the task scheduler of Zheng et al., "Ansor", OSDI 2020, section 6.
 #ifndef HONE_TUNER_TASK_SCHEDULER_H_
 #define HONE_TUNER_TASK_SCHEDULER_H_
 
@@ -19,46 +19,50 @@ namespace hone::tuner {
 class TaskScheduler {
  public:
   struct Task {
-    double count = 1;             // times the model runs it
-    double expected_seconds = 0;  // of the default, by the draft
-    // Computing as the workload is written. Fewer operations (Winograd) or instructions for matrices may do better.
+    double count = 1;             // calls in one run of the model
+    double expected_seconds = 0;  // analytic cost model's estimate for the default schedule
+    // Lower bound of the time of one call as the workload is written. Algorithms with fewer operations (Winograd) and
+    // tensor instructions may be faster.
     double least_seconds = 0;
-    std::optional<double> known_seconds = std::nullopt;  // the best of earlier runs: its first round is behind it
-    int known_rounds = 1;                                // about as many as these runs have spent on it
+    std::optional<double> known_seconds = std::nullopt;  // best of earlier runs, which replace its first round; or none
+    int known_rounds = 1;                                // estimated number of rounds in these earlier runs
   };
   struct Options {
-    int64_t first_batch = 16;
-    int64_t batch = 24;
-    // Of the model's time: the smallest tasks that take no more together have a small first batch, and others go first.
+    int64_t first_batch = 16;  // trials of a task's first round
+    int64_t batch = 24;        // trials of every later round
+    // Share of the model's time. The smallest tasks that together take no more are negligible: their first batch is
+    // smaller, and later rounds go to others.
     double negligible_share = 0.02;
-    bool by_gain = true;  // otherwise each in its turn
+    bool by_gain = true;  // false: all tasks take turns
   };
 
   TaskScheduler(std::vector<Task> tasks, Options options);
 
-  // A task and how many trials it gets; nullopt when no task has anything to gain, or not before some open round is
-  // finished. Counts the round as begun.
+  // Begins the next round: a task and its number of trials. nullopt: no task has anything to gain, or an open round
+  // must be finished first.
   struct Round {
     size_t task;
     int64_t trials;
   };
   std::optional<Round> Next();
-  // The round's end: the best time known now, if there is one.
+  // Ends a round. best_seconds: the task's best time so far; empty: it has none.
   void Finish(size_t task, std::optional<double> best_seconds);
-  // The round that was just begun has nothing to try: none of this task before another round of it is finished.
+  // Takes back the round that was just begun, which has no candidates. The task gets no round until another of its
+  // rounds is finished.
   void Hold(size_t task);
-  // No round of this task any more.
+  // Excludes the task from all further rounds.
   void Close(size_t task) { states_[task].closed = true; }
   bool closed(size_t task) const { return states_[task].closed; }
 
  private:
   struct State {
-    std::vector<double> best;  // after each finished round
-    int begun = 0, finished = 0;
-    bool held = false, closed = false;
+    std::vector<double> best;           // best seconds after each finished round that had a time
+    int begun = 0, finished = 0;        // rounds
+    bool held = false, closed = false;  // see Hold and Close
   };
 
-  std::vector<double> Seconds() const;  // of all calls of each task in one run of the model
+  // The seconds of all calls of each task in one run of the model.
+  std::vector<double> Seconds() const;
   std::vector<bool> Negligible(const std::vector<double>& seconds) const;
   std::optional<size_t> FirstRound(const std::vector<double>& seconds) const;
   std::optional<size_t> NextRound(const std::vector<double>& seconds, const std::vector<bool>& negligible) const;

@@ -40,27 +40,27 @@
 namespace hone::tuner {
 namespace {
 
-constexpr int kVisitsAhead = 3;         // one on a device, one compiled, one being compiled
-constexpr size_t kFinalists = 3;        // of a workload, confirmed in turns with the default
-constexpr double kFinalSeconds = 0.05;  // each
-constexpr double kSlowed = 1.3;   // the default, times what it took in the search: its confirmation is made once more
+constexpr int kVisitsAhead = 3;         // open visits: one on a device, one compiled, one being compiled
+constexpr size_t kFinalists = 3;        // finalists of a workload, without the default schedule
+constexpr double kFinalSeconds = 0.05;  // timing of each finalist
+constexpr double kSlowed = 1.3;   // a confirmation is repeated if the default took more than this times its search time
 constexpr double kOverdraft = 4;  // seconds that confirming may take beyond the budget
-constexpr double kLeastShare = 0.5;        // seconds of a visit where many share the time
-constexpr double kSharesAfterLoss = 4;     // of a workload whose batch was lost
-constexpr size_t kLeastTrained = 32;       // that a cost model learns from
-constexpr double kTrainGrowth = 1.3;       // samples per training, as a factor of those of the one before
-constexpr int64_t kDriverBatch = 64;       // of a device whose driver takes a second to start, for every visit
-constexpr int64_t kFirstDriverBatch = 32;  // of a workload, on such a device
-constexpr double kLeastFirstBatch = 4;     // of a workload, however small the budget
-constexpr int kMostLostBatches = 3;        // in a row, of one workload
+constexpr double kLeastShare = 0.5;        // the shortest limit of a visit, in seconds
+constexpr double kSharesAfterLoss = 4;     // shares of the time for a workload whose last batch was lost
+constexpr size_t kLeastTrained = 32;       // fewest samples that a cost model is trained on
+constexpr double kTrainGrowth = 1.3;       // the model is trained again when the samples have grown by this factor
+constexpr int64_t kDriverBatch = 64;       // trials of a round on a device whose driver takes a second for every visit
+constexpr int64_t kFirstDriverBatch = 32;  // trials of a workload's first round on such a device
+constexpr double kLeastFirstBatch = 4;     // trials of a first round, however small the budget
+constexpr int kMostLostBatches = 3;        // consecutive lost batches after which a workload is given up
 constexpr absl::Duration kReportEvery = absl::Seconds(1);
 constexpr const char* kUnmeasured =
     "every candidate failed, or there was no time for any; `hone records query --failed any` (of a farm, with its "
     "--tracker) tells of failures, a longer --time gives more time";
-constexpr int kAsksForDevice = 10;  // one that registers just now need not cost a tuner's turn
+constexpr int kAsksForDevice = 10;  // tries before the job is requeued; a device may be registering just now
 constexpr absl::Duration kAskForDeviceEvery = absl::Milliseconds(200);
 
-// Adds to `seconds` what passes until it is destroyed.
+// Adds the seconds from construction to destruction to `seconds`.
 class Stopwatch {
  public:
   explicit Stopwatch(double& seconds) : seconds_(seconds) {}
@@ -73,7 +73,8 @@ class Stopwatch {
   const absl::Time start_ = SteadyNow();
 };
 
-// Searching and learning take all cores: they must not run beside a timing on this machine.
+// Holds the shared side of the host lock. Searching and learning use all cores, so they must not run while a kernel is
+// timed on this machine. Without a lock (HostLock::Open failed) it does nothing.
 class Undisturbed {
  public:
   explicit Undisturbed(absl::StatusOr<HostLock>& lock) {
@@ -84,8 +85,8 @@ class Undisturbed {
   std::optional<ScopedHostLock> lock_;
 };
 
-// Says that the tuner lives until it is destroyed: to wait for the lock, to read records or to learn may take longer
-// than a lease lasts without a sign of life.
+// A thread that renews the lease until destruction. Waiting for the host lock, reading records or learning may take
+// longer than a lease lasts.
 class Heartbeat {
  public:
   Heartbeat(Farm& farm, absl::Duration every)
@@ -103,6 +104,7 @@ class Heartbeat {
   std::jthread thread_;
 };
 
+// The loop that tunes one job. Its state belongs to the thread that calls Run; only visits use others.
 class TuneLoop {
  public:
   TuneLoop(const Job& job, Farm& farm, BuildPool& builders, const Clock& clock, const Clock& wall_clock)
@@ -125,6 +127,7 @@ class TuneLoop {
     return Verdict();
   }
 
+  // The progress of the job, including earlier attempts.
   Progress Standing() const {
     Progress p;
     p.trials = job_.earlier.trials + trials_;
@@ -165,6 +168,7 @@ class TuneLoop {
     spent_.measuring += visit.measuring_seconds;
   }
 
+  // Reads options and target, and makes a task of each workload. All errors are the job's own.
   absl::Status MakeTasks() {
     space::Families families;
     for (const auto& [name, value] : job_.options) {
@@ -189,11 +193,11 @@ class TuneLoop {
       task->description.requirements.devices = job_.devices;
       task->description.requirements.fingerprint_digest = job_.device_digest;
       task->description.search_seed = job_.seed;
-      task->description.fill_seed = 1;  // the same for all batches: a device fills and computes the reference once
+      task->description.fill_seed = 1;  // equal for all batches, so a device computes the reference's outputs once
       task->description.priority = job_.priority;
       tasks_.push_back(*std::move(task));
     }
-    // What the other kernels of the model bring into the caches between two runs of one.
+    // The constants that the model's kernels read between two calls of one kernel.
     const int64_t constants =
         std::accumulate(tasks_.begin(), tasks_.end(), int64_t{0}, [](int64_t sum, const Task& task) {
           return sum + static_cast<int64_t>(task.count) * ConstantBytesOf(task.description);
@@ -202,8 +206,8 @@ class TuneLoop {
     return tasks_.empty() ? absl::InvalidArgumentError("the job has no workloads") : absl::OkStatus();
   }
 
-  // Records are kept per kind of device. One kind is chosen, and all batches go to it, also those of later attempts:
-  // others would not be comparable. Where none is there, somebody else's job can be tuned meanwhile.
+  // Chooses a kind of device for all batches of the job, including those of later attempts, because times of different
+  // kinds are not comparable. If no device fits, requeues the job, so that this tuner can take another one.
   absl::Status AwaitDevice() {
     activity_ = "waiting for a device that fits";
     for (int asked = 0; asked < kAsksForDevice; ++asked) {
@@ -230,7 +234,7 @@ class TuneLoop {
             task.description.compiler_version};
   }
 
-  // What earlier runs measured: where a search starts, and whether there is anything left to do.
+  // Takes in what earlier runs measured, and counts it against the budget.
   absl::Status ReadRecords() {
     activity_ = "reading the records";
     HONE_RETURN_IF_ERROR(farm_.Report(Standing()));
@@ -239,11 +243,11 @@ class TuneLoop {
       HONE_ASSIGN_OR_RETURN(std::vector<PastTrial> past, farm_.Records(KeyOf(task)));
       HONE_ASSIGN_OR_RETURN(const auto best, farm_.Best(KeyOf(task)));
       BringToOneSpeed(past, best.has_value() && best->confirmed ? best->schedule : "", task.standard.schedule);
-      std::set<std::pair<std::string_view, std::string_view>> tried;  // schedule; its visit, too, if that was disturbed
+      std::set<std::pair<std::string_view, std::string_view>> tried;  // schedule, and its batch if that was disturbed
       {
         const Undisturbed lock(lock_);
         for (const PastTrial& trial : past) {
-          // The incumbent of a visit that was disturbed was no trial.
+          // The incumbent of a disturbed visit has an outcome from before, so it does not count as a trial.
           if (HasTaught(trial)) {
             tried.emplace(trial.schedule, "");
           } else if (!tried.contains({trial.schedule, ""})) {
@@ -263,7 +267,8 @@ class TuneLoop {
     return absl::OkStatus();
   }
 
-  // A winner of this very key is known to be the best; one of another device or compiler is the best relative there is.
+  // Takes in the winner of the records. If it has the task's own key, it is the best. A winner of another device or
+  // compiler is the nearest relative.
   static void UseBest(Task& task, const PastWinner& best) {
     const absl::StatusOr<space::Decisions> decisions = space::ParseDecisions(best.decisions);
     if (!best.exact) {
@@ -271,8 +276,9 @@ class TuneLoop {
       return;
     }
     task.pace.Forget();
-    // One that was never confirmed is, by the records, the least of all visits, of disturbed ones, too. If this job
-    // does not search its space, it stays what others are compared with.
+    // An unconfirmed winner has the smallest time of all visits, including disturbed ones, so the search's own
+    // estimates are better. If this job does not search the winner's space, it has no estimate for it and keeps the
+    // winner.
     const bool searched = best.schedule == task.standard.schedule ||
                           (decisions.ok() && space::EntryOf(*decisions, task.spaces) != nullptr);
     if (!best.confirmed && searched) TakeFastest(task);
@@ -281,11 +287,12 @@ class TuneLoop {
     task.best_times = best.confirmed ? kConfirmed : 1;
     task.best_schedule = best.schedule;
     if (decisions.ok()) task.best_decisions = *decisions;
-    // On another day the device was faster or slower: only what was measured beside the winner compares.
+    // The device's speed changes from day to day, so only a default time measured beside the winner is comparable.
     if (best.default_seconds.has_value()) task.default_seconds = best.default_seconds;
     task.confirmed = best.confirmed && best.default_seconds.has_value();
   }
 
+  // Searches until the budget is spent, less the time for confirming, or all searches have converged.
   absl::Status SearchAll() {
     TaskScheduler::Options options;
     options.by_gain = parts_.scheduler;
@@ -293,14 +300,14 @@ class TuneLoop {
       options.first_batch = kFirstDriverBatch;
       options.batch = kDriverBatch;
     }
-    // A small budget is for many: no workload takes it all in its first round. One of too few trials is no search,
-    // since the first is the default, which is measured at the end anyway: rather, only the largest have a round.
+    // With a small budget, first rounds are smaller, so that many workloads get one. Below kLeastFirstBatch trials a
+    // round would find nothing, since the first trial is the default; then only the largest workloads get a round.
     const double share = budget_.TrialsPerWorkload() * 0.75;
     options.first_batch =
         static_cast<int64_t>(std::clamp(share, kLeastFirstBatch, static_cast<double>(options.first_batch)));
     std::vector<TaskScheduler::Task> tasks;
     for (const Task& task : tasks_) {
-      const int64_t rounds = static_cast<int64_t>(task.search->known()) / options.batch;  // of earlier runs
+      const int64_t rounds = static_cast<int64_t>(task.search->known()) / options.batch;  // in earlier runs
       tasks.push_back({task.count, task.expected_seconds, task.least_seconds, task.best_seconds,
                        static_cast<int>(std::max<int64_t>(1, rounds))});
     }
@@ -309,10 +316,10 @@ class TuneLoop {
       if (tasks_[i].settled) scheduler.Close(i);
     }
     const bool all_settled = std::all_of(tasks_.begin(), tasks_.end(), [](const Task& task) { return task.settled; });
-    if (!all_settled) Learn();  // from what earlier runs have measured
+    if (!all_settled) Learn();  // from the samples of earlier runs
     Visits visits(&farm_, &builders_, &clock_);
     const absl::Status status = SearchWith(scheduler, visits);
-    if (!status.ok()) farm_.Abandon();  // nobody waits for what is under way
+    if (!status.ok()) farm_.Abandon();  // open visits are not needed any more
     return status;
   }
 
@@ -335,6 +342,7 @@ class TuneLoop {
     }
   }
 
+  // Starts a visit with new candidates of a task. If the search has none, closes the task or holds it.
   void StartRound(TaskScheduler& scheduler, Visits& visits, size_t index, int64_t trials) {
     Task& task = tasks_[index];
     activity_ = fmt::format("tuning {} {}", task.workload.op, task.description.workload_digest.substr(0, 8));
@@ -357,7 +365,7 @@ class TuneLoop {
       return;
     }
     visit.trials = static_cast<int64_t>(visit.proposals.size());
-    // What is best so far runs along: its times tell how fast the device is today.
+    // The incumbent is measured along, because its time tells the device's speed in this visit.
     if (task.best_seconds.has_value()) {
       visit.proposals.push_back(IncumbentOf(task));
       visit.incumbent = {*task.best_seconds, task.best_times};
@@ -371,13 +379,14 @@ class TuneLoop {
 
   double SearchSecondsLeft() const { return SecondsLeft(ConfirmSeconds()); }
 
-  // Of the budget, which waiting does not count against, and until the time at which the job must end.
+  // The seconds left of the budget or until Job::until, whichever is less. `reserve` seconds are kept back, but at most
+  // a quarter of either. Waiting does not use up the budget.
   double SecondsLeft(double reserve) const {
     const double until = absl::ToDoubleSeconds(job_.until - wall_clock_());
     return std::min(budget_.SecondsLeft(Seconds(), reserve), until - std::min(reserve, std::max(0.0, until) / 4));
   }
 
-  // However slow its kernels are, a workload leaves time for the first measurements of the others.
+  // Limits the visit so that a workload with slow kernels leaves time for the first measurements of the others.
   void LimitTime(const Task& task, Visit& visit) const {
     const double left = SearchSecondsLeft();
     if (std::isinf(left)) return;
@@ -385,11 +394,13 @@ class TuneLoop {
     if (task.default_seconds.has_value()) return;
     const auto unmeasured = std::count_if(tasks_.begin(), tasks_.end(),
                                           [](const Task& other) { return !other.default_seconds.has_value(); });
-    // A share may be too short for the reference kernel of a large workload, and then its batch is lost.
+    // One share may be too short for the reference kernel of a large workload, which loses the batch. The next batch of
+    // the workload gets more.
     const double shares = task.lost_batches > 0 ? kSharesAfterLoss : 1;
     visit.batch.visit_seconds = std::max(kLeastShare, std::min(left, shares * left / static_cast<double>(unmeasured)));
   }
 
+  // Sets the visit's batch and key from its proposals.
   void FillBatch(const Task& task, Visit& visit) const {
     visit.batch = task.description;
     visit.key = KeyOf(task);
@@ -402,13 +413,14 @@ class TuneLoop {
                                         proposal.predicted_seconds,
                                         {}});
     }
-    // Nothing much slower than what we have is worth the wait.
+    // A call that takes much longer than the best known one is stopped. Without a known time the limit is higher,
+    // because the analytic estimate may be wrong.
     const double expected = task.best_seconds.value_or(task.expected_seconds * 8);
     visit.batch.timeout_seconds = std::clamp(expected * 8, 0.25, 20.0);
   }
 
-  // By what the times of the visit are to be divided. Of one that was disturbed there are none: those that seemed fast
-  // may not be, and the others may be.
+  // The factor by which the visit's times must be divided. Removes all times of a disturbed visit, since fast and slow
+  // candidates cannot be told apart in it.
   static double PaceOf(Task& task, Visit& visit) {
     if (!visit.incumbent.has_value()) return task.pace.now();
     const std::optional<double> pace =
@@ -420,6 +432,7 @@ class TuneLoop {
     return task.pace.now();
   }
 
+  // Takes in a finished visit of the search.
   absl::Status TakeRound(TaskScheduler& scheduler, Visit& visit) {
     CountTime(visit);
     HONE_RETURN_IF_ERROR(visit.status);
@@ -439,7 +452,7 @@ class TuneLoop {
     for (size_t i = 0; i < static_cast<size_t>(visit.trials); ++i) {
       const auto outcome = visit.outcomes.find(CandidateId(i));
       if (outcome == visit.outcomes.end()) {
-        --begun_;  // lost, or there was no time for it
+        --begun_;  // its batch was lost, or the time was up
         continue;
       }
       ++trials_;
@@ -448,6 +461,7 @@ class TuneLoop {
     }
   }
 
+  // Counts lost batches, and keeps and logs the reason.
   void NoteTrouble(Task& task, const Visit& visit) {
     task.lost_batches = visit.error.empty() ? 0 : task.lost_batches + 1;
     if (visit.error.empty()) return;
@@ -456,7 +470,8 @@ class TuneLoop {
                  task.description.workload_digest.substr(0, 12), visit.error);
   }
 
-  // The model learns anew when there is a third more to learn from; until the first time the draft must do.
+  // Trains the learned cost model if there are enough samples: kLeastTrained the first time, then kTrainGrowth times as
+  // many as last time.
   void Learn() {
     if (!parts_.model) return;
     std::vector<Sample> samples;
@@ -477,6 +492,7 @@ class TuneLoop {
     }
   }
 
+  // The best cost model there is: learned, pretrained, analytic; or none, if the analytic one is switched off.
   const CostModel* Model() const {
     if (boosted_ != nullptr) return boosted_.get();
     if (pretrained_ != nullptr) return pretrained_.get();
@@ -484,11 +500,12 @@ class TuneLoop {
     return &blind_;
   }
 
+  // Whether something was measured since the last confirmation, or finalists wait for one, and batches can be measured.
   static bool NeedsConfirming(const Task& task) {
     return task.lost_batches < kMostLostBatches && (task.changed || !task.confirmed || !task.rivals.empty());
   }
 
-  // What a call takes of the default and of the best, as far as it is known.
+  // Seconds of one call of the default schedule and of the best; estimates if they were not measured.
   struct CallSeconds {
     double standard, best;
   };
@@ -497,7 +514,7 @@ class TuneLoop {
     return {standard, task.best_seconds.value_or(standard)};
   }
 
-  // What confirming what has changed will take, about.
+  // The estimated seconds of confirming all tasks that need it.
   double ConfirmSeconds() const {
     double seconds = 0;
     for (const Task& task : tasks_) {
@@ -510,8 +527,8 @@ class TuneLoop {
     return seconds;
   }
 
-  // The best few of every workload once more, in turns with the default: luck is not recorded as speed, and what is
-  // not faster than the default does not win.
+  // Measures the finalists of every workload again, in interleaved rounds with the default schedule. So a lucky timing
+  // does not win, nor does a schedule that is not faster than the default.
   absl::Status ConfirmAll() {
     Visits visits(&farm_, &builders_, &clock_);
     const absl::Status status = ConfirmWith(visits);
@@ -531,7 +548,7 @@ class TuneLoop {
         const double share =
             absl::ToDoubleSeconds(deadline - clock_()) / static_cast<double>(waiting.size() + visits.open());
         const size_t finalists = FinalistsWithin(tasks_[waiting.front()], share);
-        if (finalists == 0) continue;  // what was measured counts; another run confirms it
+        if (finalists == 0) continue;  // no time is left: the measured best stays, and another run confirms it
         Visit visit = Final(waiting.front(), finalists);
         visit.deadline = deadline;
         if (!std::isinf(share)) visit.batch.visit_seconds = std::max(kLeastShare, share);
@@ -546,7 +563,8 @@ class TuneLoop {
         NoteTrouble(task, *visit);
         const std::optional<double> searched = task.default_seconds;
         const bool compared = Conclude(task, visit->proposals, visit->outcomes);
-        // Whatever slowed the device (memory that others use, too) slows some kernels more than others.
+        // A disturbance, such as other programs using the memory, slows some kernels more than others. So the
+        // comparison is repeated once.
         const bool slowed = searched.has_value() && *task.default_seconds > kSlowed * *searched;
         const bool again = (slowed || !compared) && repeated.insert(visit->task).second;
         if (again || !task.rivals.empty()) waiting.push_back(visit->task);
@@ -555,7 +573,8 @@ class TuneLoop {
     }
   }
 
-  // How many finalists can be compared with the default in so many seconds, in few turns; 0: not even one.
+  // The number of finalists that can be compared with the default in so many seconds, with the fewest interleaved
+  // rounds; 0: not even one.
   static size_t FinalistsWithin(const Task& task, double seconds) {
     const auto each = [](double call) { return call * CallsToConfirm(call, kFewestTurns); };
     const auto [standard, best] = CallsOf(task);
@@ -563,8 +582,8 @@ class TuneLoop {
     return finalists < 1 ? 0 : static_cast<size_t>(std::min(finalists, static_cast<double>(kFinalists)));
   }
 
-  // The default goes first: should time run out, nothing else is worth much without it. Rivals that find no place are
-  // compared with the winner of this one.
+  // The visit that confirms a task. The default schedule goes first: if time runs out, the other times are of little
+  // use without it. Finalists in task.rivals that find no place are compared with the winner of this visit later.
   Visit Final(size_t index, size_t finalists) {
     Task& task = tasks_[index];
     Visit visit;
@@ -576,7 +595,7 @@ class TuneLoop {
     for (Proposal& p : task.search->Best(finalists - (visit.proposals.size() - 1)))
       visit.proposals.push_back(std::move(p));
     if (!task.best_schedule.empty()) visit.proposals.push_back(IncumbentOf(task));
-    // Each once, the first of its kind.
+    // Keep the first proposal of each schedule.
     std::vector<Proposal> distinct;
     for (Proposal& p : visit.proposals) {
       const bool there = std::any_of(distinct.begin(), distinct.end(),
@@ -591,8 +610,8 @@ class TuneLoop {
     return visit;
   }
 
-  // A job of which nothing at all could be measured has failed; otherwise what is known is worth having, and the
-  // progress says of each workload that was not measured why.
+  // The job's status: an error only if no workload was measured. Otherwise the progress says for each workload without
+  // a time why it has none.
   absl::Status Verdict() {
     bool measured = false;
     std::string error = fmt::format("nothing could be measured: {}", kUnmeasured);
@@ -608,6 +627,7 @@ class TuneLoop {
     return measured ? absl::OkStatus() : absl::InternalError(error);
   }
 
+  // Reports the progress if the last report is half of kReportEvery ago.
   absl::Status ReportNowAndThen() {
     if (SteadyNow() < next_report_) return absl::OkStatus();
     next_report_ = SteadyNow() + kReportEvery / 2;
@@ -628,15 +648,15 @@ class TuneLoop {
   std::vector<Task> tasks_;
   absl::Time started_ = absl::InfinitePast(), next_report_ = absl::InfinitePast();
   std::string activity_ = "starting";
-  int64_t trials_ = 0, begun_ = 0;                  // of this attempt
-  double trained_at_ = 0;                           // samples
-  std::map<records::FailureKind, int64_t> failed_;  // of earlier attempts too
-  TimeSpent spent_;                                 // likewise; what was drawn by this attempt, its searches know
+  int64_t trials_ = 0, begun_ = 0;                  // trials of this attempt with an outcome; begun and not lost
+  double trained_at_ = 0;                           // number of samples of the last training; 0: not trained
+  std::map<records::FailureKind, int64_t> failed_;  // failed candidates by kind, including earlier attempts
+  TimeSpent spent_;  // including earlier attempts; Spent adds this attempt's drawn counts
   SearchParts parts_;
   const std::shared_ptr<const CostModel> draft_ = std::make_shared<DraftModel>();
-  std::shared_ptr<const CostModel> pretrained_;  // null: there is none, or it is left out
+  std::shared_ptr<const CostModel> pretrained_;  // null: there is none, or it is switched off
   BlindModel blind_;
-  std::unique_ptr<BoostedModel> boosted_;
+  std::unique_ptr<BoostedModel> boosted_;  // null: not trained yet
 };
 
 }  // namespace

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tuning one job: the whole loop, from a lease to its end. Read TuneLoop::Run in tune_loop.cc top to bottom.
+// The tuning loop of one job, from its lease to its end. To read it, start with TuneLoop::Run in tune_loop.cc.
 //
-// Stateless: what must last is in the records and in the job at the tracker. A tuner that dies is followed by another,
-// which finds the outcomes of this one in the records. Measuring is the farm's work, compiling that of build workers;
-// the loop decides.
+// The loop keeps no state of its own: results are in the records, progress is in the job at the tracker. If a tuner
+// dies, another one resumes the job and finds the outcomes in the records. The farm measures and build workers compile;
+// the loop only decides.
 #ifndef HONE_TUNER_TUNE_LOOP_H_
 #define HONE_TUNER_TUNE_LOOP_H_
 
@@ -17,11 +17,11 @@
 
 namespace hone::tuner {
 
-// Tunes the job until its budget is spent or nothing is left to gain; fills *progress with where it stands, also on an
-// error. A time budget is kept to within some seconds, however slow the kernels are: what there is no time for is left
-// out. clock: the job's, which nobody sets and which stands still while it waits; wall_clock: what Job::until is by.
-// Errors: Aborted, Cancelled, Unavailable as the farm says (the job is not over, or not ours any more: also one that
-// was given back since no device fits now); any other error is the job's own and ends it.
+// Tunes the job until its budget is spent or all searches have converged. Sets *progress, also on an error. A time
+// budget is kept to within some seconds, however slow the kernels are: measurements that do not fit are left out.
+// clock: the job's clock, which is steady and stands still while the job waits. wall_clock: the clock of Job::until.
+// Aborted, Cancelled or Unavailable: errors of the farm, after which the job is not over or belongs to another tuner;
+// Aborted also if it was requeued because no device fits. Any other error is the job's own and ends it.
 absl::Status TuneJob(const Job& job, Farm& farm, BuildPool& builders, Progress* progress,
                      const Clock& clock = SteadyNow, const Clock& wall_clock = absl::Now);
 

@@ -20,10 +20,10 @@ using nlohmann::json;
 
 constexpr size_t kLongestLine = size_t{16} << 20;
 constexpr int64_t kLargestExtent = int64_t{1} << 31;
-constexpr double kMostPoints = 0x1p62;  // of all loops of an output together
+constexpr double kMostPoints = 0x1p62;  // product of the extents of all output loops
 constexpr double kLongestRun = 1e9;     // MetaSchedule writes 1e10 seconds for a failure
 
-// Members and elements that may be missing, or of another type: null then.
+// At and Member return an element or a member; null if it is missing, or `value` is no array or object.
 const json& At(const json& value, size_t index) {
   static const json kNull;
   return value.is_array() && index < value.size() ? value[index] : kNull;
@@ -47,7 +47,7 @@ std::optional<std::vector<int64_t>> Numbers(const json& value) {
 
 absl::Status Unread(std::string_view why) { return absl::InvalidArgumentError(std::string(why)); }
 
-// The mean of its runs; nullopt: it failed.
+// The mean time of a schedule's runs; nullopt: it failed.
 absl::StatusOr<std::optional<double>> SecondsOf(const json& costs, const json& error) {
   if (!costs.is_array() || costs.empty()) return Unread("its times are missing");
   double sum = 0;
@@ -61,7 +61,7 @@ absl::StatusOr<std::optional<double>> SecondsOf(const json& costs, const json& e
   return failed ? std::nullopt : std::optional(seconds);
 }
 
-// The largest number where it is more than that.
+// The product, or the largest int64_t if it is larger.
 int64_t Product(std::initializer_list<int64_t> factors) {
   int64_t product = 1;
   for (const int64_t factor : factors) {
@@ -70,8 +70,8 @@ int64_t Product(std::initializer_list<int64_t> factors) {
   return product;
 }
 
-// Of a knob: how much of the axis one lane (or, on a CPU, the innermost loop) computes. Four levels are those of a GPU:
-// groups, virtual threads, threads, and the loop inside.
+// The inner tile by a knob's factors: on a CPU the iterations of the innermost loop, on a GPU those of one thread. Four
+// factors are a GPU's: groups, virtual threads, threads, inner loop.
 int64_t InnerOf(const std::vector<int64_t>& factors) {
   return factors.size() == 4 ? Product({factors[1], factors[3]}) : factors.back();
 }
@@ -80,8 +80,8 @@ class Knobs {
  public:
   explicit Knobs(const json& entity) : entity_(entity) {}
 
-  // The innermost tile of the first of these knobs that there is; 1 of none. Tiles are lists of factors ("sp"), or one
-  // number ("ot").
+  // The inner tile by the first of the named knobs that exists; 1 if none does. A knob's value is a list of factors
+  // ("sp") or a number ("ot").
   int64_t Inner(std::initializer_list<std::string_view> names) const {
     for (const std::string_view name : names) {
       for (const json& knob : entity_) {
@@ -98,6 +98,7 @@ class Knobs {
   const json& entity_;
 };
 
+// The shape of the tensor argument `index`; nullopt if it is none of this rank.
 std::optional<std::vector<int64_t>> ShapeOf(const json& args, size_t index, size_t rank) {
   const json& tensor = At(args, index);
   if (At(tensor, 0) != "TENSOR") return std::nullopt;
@@ -107,8 +108,8 @@ std::optional<std::vector<int64_t>> ShapeOf(const json& args, size_t index, size
   return whole ? shape : std::nullopt;
 }
 
-// A parameter along an axis (0 or 1): one number for both, or one for each; `otherwise` if it is missing. Nullopt for
-// anything else.
+// A parameter's number for an axis (0 or 1): the value is one number for both axes, or a list with one for each.
+// Returns `otherwise` if it is null, nullopt if it is anything else.
 std::optional<int64_t> Along(const json& value, size_t axis, int64_t otherwise) {
   if (value.is_null()) return otherwise;
   const std::optional<std::vector<int64_t>> numbers = Numbers(value.is_array() ? value : json::array({value}));
@@ -117,14 +118,15 @@ std::optional<int64_t> Along(const json& value, size_t axis, int64_t otherwise) 
   return number >= 0 ? std::optional(number) : std::nullopt;
 }
 
-// Of both ends of an axis; given for both at once, or as top, left, bottom, right.
+// The sum of the padding at both ends of an axis. The value is as in Along, for each end, or a list of top, left,
+// bottom, right.
 std::optional<int64_t> Padding(const json& padding, size_t axis) {
   const bool sides = padding.is_array() && padding.size() == 4;
   const std::optional<int64_t> before = Along(padding, axis, 0), after = Along(padding, sides ? axis + 2 : axis, 0);
   return before.has_value() && after.has_value() ? std::optional(*before + *after) : std::nullopt;
 }
 
-// Extents of a convolution's loops, from the arguments of its task: data, weights, strides, padding, dilation.
+// The extents of a convolution's loops. A task's arguments are data, weights, strides, padding, dilation.
 struct Convolution {
   int64_t batch, rows, columns, channels, window_rows, window_columns, inputs;
 };
@@ -138,7 +140,7 @@ std::optional<Convolution> ConvolutionOf(const json& args, bool channels_last, b
   Convolution c = channels_last ? Convolution{d[0], d[1], d[2], depthwise ? w[2] * w[3] : w[3], w[0], w[1], w[2]}
                                 : Convolution{d[0], d[2], d[3], depthwise ? w[0] * w[1] : w[0], w[2], w[3], w[1]};
   if (depthwise) c.inputs = 1;
-  // 0: there is no such convolution.
+  // The extent of the output along an axis; 0: the arguments are invalid.
   const auto output = [&](int64_t extent, int64_t window, size_t axis) -> int64_t {
     const std::optional<int64_t> stride = Along(At(args, 2), axis, 1), padding = Padding(At(args, 3), axis),
                                  dilation = Along(At(args, 4), axis, 1);
@@ -199,8 +201,8 @@ absl::StatusOr<TiledTask> ReadAutoTvm(const json& line) {
   return Unread(fmt::format("task '{}' has no tiles that are known here", name));
 }
 
-// CPUs have four levels of the output's loops and two of the reduction's; GPUs have five (groups, virtual threads,
-// threads, and two inside) and three.
+// Loops are told apart by their levels. Output loops have four levels on a CPU and five on a GPU (groups, virtual
+// threads, threads, two inner loops). Reduction loops have two on a CPU and three on a GPU.
 bool IsOutput(size_t levels) { return levels == 4 || levels == 5; }
 bool IsReduction(size_t levels) { return levels == 2 || levels == 3; }
 
@@ -213,8 +215,8 @@ void AddLoop(int64_t extent, const std::vector<int64_t>& factors, TiledTask& tas
   if (IsReduction(factors.size())) task.reduction.push_back(extent);
 }
 
-// A split is ["SP", stage, loop, extent, [factors of the inner loops], inner first]. The tiled stage is the first one
-// of which a loop is split into as many levels as outputs are.
+// Reads the splits among a record's steps: ["SP", stage, loop, extent, [factors of the inner loops], inner first]. The
+// tiled stage is the first one with a loop that is split into the levels of an output loop.
 absl::StatusOr<TiledTask> ReadAnsor(const json& line) {
   const json& steps = At(At(Member(line, "i"), 1), 1);
   if (!steps.is_array()) return Unread("it has no steps");
@@ -224,7 +226,7 @@ absl::StatusOr<TiledTask> ReadAnsor(const json& line) {
     if (At(step, 0) != "SP" || !At(step, 1).is_number_integer() || !At(step, 3).is_number_integer()) continue;
     std::optional<std::vector<int64_t>> factors = Numbers(At(step, 4));
     if (!factors.has_value()) continue;
-    factors->insert(factors->begin(), 1);  // the outermost has what is left
+    factors->insert(factors->begin(), 1);  // stands for the outermost loop, whose factor is not listed
     const auto stage = At(step, 1).get<int64_t>();
     if (!tiled.has_value() && IsOutput(factors->size())) tiled = stage;
     if (tiled == stage) AddLoop(At(step, 3).get<int64_t>(), *factors, task);
@@ -233,7 +235,7 @@ absl::StatusOr<TiledTask> ReadAnsor(const json& line) {
   return task;
 }
 
-// A record is [task, [[instructions, [[instruction, decision]...]], run_secs, target, arguments]].
+// Reads a record: [task, [[instructions, [[instruction, decision]...]], run_secs, target, arguments]].
 absl::StatusOr<TiledTask> ReadMetaSchedule(const json& line) {
   const json& trace = At(At(line, 1), 0);
   const json& instructions = At(trace, 0);
@@ -252,11 +254,12 @@ absl::StatusOr<TiledTask> ReadMetaSchedule(const json& line) {
   return task;
 }
 
-// A line of the file beside MetaSchedule's records: [hash, module].
+// Whether the line is of the file of workloads that MetaSchedule writes beside its records: [hash, module].
 bool IsWorkloadOfMetaSchedule(const json& line) {
   return line.is_array() && line.size() == 2 && line[0].is_string() && line[1].is_string();
 }
 
+// An error if tiles or loops have impossible sizes.
 absl::Status CheckTiles(const TiledTask& task) {
   double points = 1;
   for (const TiledAxis& axis : task.output) {
@@ -266,6 +269,7 @@ absl::Status CheckTiles(const TiledTask& task) {
   return points > kMostPoints ? Unread("its loops are longer than any tensor") : absl::OkStatus();
 }
 
+// Adds a line to log.tasks or counts it as failed. An error says why it cannot be read.
 absl::Status ReadLine(const json& line, TvmLog& log) {
   const bool autotvm = line.is_object() && line.contains("input"), ansor = line.is_object() && line.contains("i");
   const bool meta = line.is_array() && line.size() == 2 && line[0].is_number_integer();

@@ -19,7 +19,8 @@ Failure FailureOf(const BuiltCandidate& built) {
   return {records::FailureKind::kCompileError, built.text};
 }
 
-// Others are held against it: the untuned kernel, the best known, and those of a confirmation.
+// Whether the candidate is measured even if compiling found a drawback. Others are compared with it: it is the default
+// schedule, the incumbent or a finalist.
 bool MustRace(const BatchCandidate& candidate, const Batch& batch) {
   return candidate.is_default || candidate.id == batch.incumbent_id || batch.final;
 }
@@ -74,7 +75,7 @@ void Visits::Run(Visit& visit) {
   for (size_t i = 0; i < visit.batch.candidates.size(); ++i) {
     BatchCandidate candidate = visit.batch.candidates[i];
     BuiltCandidate& result = built->candidates[i];
-    if (!result.tried) continue;  // as if there had been no time for it
+    if (!result.tried) continue;  // no outcome, as if the time had been up
     if (result.ok && !(result.drawback.empty() || MustRace(candidate, visit.batch))) {
       result.ok = false;
       result.failure = BuildFailure::kScheduleIllegal;
@@ -97,7 +98,7 @@ void Visits::Run(Visit& visit) {
   }
   const absl::Time submitted = (*clock_)();
   absl::StatusOr<Measured> measured = farm_->Measure(ready);
-  if (absl::IsInvalidArgument(measured.status())) {  // of this batch, not of the farm
+  if (absl::IsInvalidArgument(measured.status())) {  // a failure of this batch, not of the farm
     visit.error = std::string(measured.status().message());
     return;
   }

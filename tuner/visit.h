@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Visits to devices that are under way: candidates built and measured in the background, several batches at once.
+// Visits to devices: batches that are compiled and measured in the background, several at once.
 //
-// While one batch is on a device the next is being compiled, or waits compiled. Each visit has a thread that mostly
-// waits; what is decided from the outcomes is decided by the caller, in one thread. Start with Visits::Start.
+// While one batch is on a device, the next ones are compiled or wait. Each visit has a thread that mostly waits. The
+// caller takes finished visits and decides in its own single thread. Start with Visits::Start.
 #ifndef HONE_TUNER_VISIT_H_
 #define HONE_TUNER_VISIT_H_
 
@@ -32,31 +32,35 @@ namespace hone::tuner {
 using Clock = std::function<absl::Time()>;
 
 struct Visit {
-  size_t task = 0;
-  int64_t trials = 0;  // proposals; an incumbent measured along is none
-  std::vector<Proposal> proposals;
-  std::optional<Belief> incumbent;               // of the last proposal, where it is one: what was believed of it
-  Batch batch;                                   // everything but what building adds
-  RecordKey key;                                 // of records of candidates that do not compile
-  absl::Status status;                           // of the farm's calls, or of building as a whole
-  std::string error;                             // why the batch could not be measured, "" if it was
-  double building_seconds = 0;                   // of compilers, all together
-  double waiting_seconds = 0;                    // once it was compiled, for a device
-  double measuring_seconds = 0;                  // of the device
-  Outcomes outcomes;                             // of what was compiled and measured, or failed
-  absl::Time deadline = absl::InfiniteFuture();  // of the whole visit; what is not measured by then has no outcome
+  // Set by the caller.
+  size_t task = 0;                  // index of the task
+  int64_t trials = 0;               // number of proposals without the incumbent
+  std::vector<Proposal> proposals;  // the candidates in the batch's order
+  std::optional<Belief> incumbent;  // latency estimate of the last proposal if it is the incumbent
+  Batch batch;                      // without kernels and artifact, which building adds
+  RecordKey key;                    // of the records of candidates that do not compile
+  // Set by the visit.
+  absl::Status status;           // error of a call of the farm, which ends the job's attempt
+  std::string error;             // why the batch was not built or measured; "": it was
+  double building_seconds = 0;   // sum over all compilers
+  double waiting_seconds = 0;    // from submission to a device
+  double measuring_seconds = 0;  // on the device
+  Outcomes outcomes;             // candidates that were measured or have failed
+  // Set by the caller: when the visit must end. Candidates not measured by then have no outcome.
+  absl::Time deadline = absl::InfiniteFuture();
 };
 
 class Visits {
  public:
-  // All must outlive this.
+  // All arguments must outlive this.
   Visits(Farm* farm, BuildPool* builders, const Clock* clock) : farm_(farm), builders_(builders), clock_(clock) {}
-  ~Visits();  // nothing more is built; Abandon() of the farm first, if what is measured is not to be waited for
+  // Builds nothing more, and waits for all visits. Call Farm::Abandon before to end running measurements.
+  ~Visits();
   Visits(const Visits&) = delete;
   Visits& operator=(const Visits&) = delete;
 
   void Start(Visit visit);
-  // The next visit that is over; nullopt if none is after `wait`.
+  // Waits at most `wait` for a visit that has ended, and returns it; nullopt: none has.
   std::optional<Visit> Finished(absl::Duration wait);
   int open() const { return static_cast<int>(threads_.size()); }  // started and not yet taken from Finished
 
@@ -66,12 +70,12 @@ class Visits {
   Farm* const farm_;
   BuildPool* const builders_;
   const Clock* const clock_;
-  std::atomic<bool> leaving_{false};
-  std::mutex mutex_;
+  std::atomic<bool> leaving_{false};  // the destructor runs
+  std::mutex mutex_;                  // guards finished_
   std::condition_variable over_;
-  std::deque<std::pair<int64_t, Visit>> finished_;
-  std::map<int64_t, std::thread> threads_;  // of started visits not yet taken, by serial number
-  int64_t next_ = 0;
+  std::deque<std::pair<int64_t, Visit>> finished_;  // with serial numbers
+  std::map<int64_t, std::thread> threads_;          // threads of started visits not yet taken, by serial number
+  int64_t next_ = 0;                                // the next serial number
 };
 
 }  // namespace hone::tuner
