@@ -9,9 +9,9 @@
 #   NAME.hone           the package, in CMAKE_CURRENT_BINARY_DIR; its path is appended to the target's property
 #                       HONE_PACKAGES. Install it beside the program.
 # NAME: by default the model's file name without .onnx. Give it if a project has one model several times, for example in
-# different shapes. TARGET: which of the lock file's targets to compile for. SHAPE, BIND: the values with which the model
-# was locked; a file in BIND is relative to CMAKE_CURRENT_SOURCE_DIR, as the model is. DEPENDS: further files that the
-# model reads, for example its external weights.
+# different shapes. TARGET: which of the lock file's targets to compile for. SHAPE, BIND: the values with which the
+# model was locked; a file in BIND is relative to CMAKE_CURRENT_SOURCE_DIR, as the model is. DEPENDS: further files that
+# the model reads, for example its external weights.
 function(hone_add_model target model)
   cmake_parse_arguments(PARSE_ARGV 2 ARG "" "LOCK;NAME" "TARGET;SHAPE;BIND;DEPENDS")
   if(ARG_UNPARSED_ARGUMENTS)
