@@ -23,7 +23,7 @@ namespace hone::package {
 
 struct RecordedSchedule {
   std::string schedule;    // schedule text
-  std::string provenance;  // where it comes from, for messages: "measured on this device"
+  std::string provenance;  // for warnings: "measured on this device"; if pinned, what to say when it does not compile
   bool is_record = true;   // false: a default schedule from a lock file, which was never measured
 };
 
@@ -33,9 +33,11 @@ using ScheduleLookup = std::function<absl::StatusOr<std::vector<RecordedSchedule
 
 struct KernelOptions {
   target::Target target;
-  ScheduleLookup lookup;         // empty: no records
-  int threads = 0;               // threads that generate code; 0: one per CPU
-  bool pinned = false;           // a schedule of `lookup` that cannot be compiled is an error instead of a warning
+  ScheduleLookup lookup;  // empty: no records
+  int threads = 0;        // threads that generate code; 0: one per CPU
+  // A schedule of `lookup` that cannot be compiled is an error instead of a warning, and the package gets no machine
+  // code for a device, so that it is equal on every machine that compiles it.
+  bool pinned = false;
   bool plain = false;            // the naive schedule for every workload: quick to compile, slow to run
   std::string reproducers = {};  // folder for inputs on which a pass failed (pass_runner.h); empty: none are written
   // Called after each generated kernel: `done` of `all` kernels are finished. Any thread may call it, one at a time.
