@@ -10,8 +10,9 @@
  * HONE_INVALID_ARGUMENT, except for `model`: only hone_free checks it.
  *
  * Ownership: the caller owns the HoneModel and frees it with hone_free. Every text, shape and view that a function
- * hands out belongs to the model and is valid until hone_free. A function reads the structs and arrays that it is given
- * during the call and keeps no pointer to them; only the memory of a bound tensor (hone_bind_input) is used later.
+ * hands out belongs to the model and is valid until hone_free; the data of a view of bound memory is the caller's. A
+ * function reads the structs and arrays that it is given during the call and keeps no pointer to them; only the memory
+ * of a bound tensor (hone_bind_input) is used later.
  *
  * Threads: one thread at a time may use a HoneModel, and it may be any thread; the caller ensures that. This holds for
  * the functions that take a const model, too. Different models may run at the same time, even models of the same
@@ -55,6 +56,7 @@ typedef enum HoneStatus {
   HONE_IO_ERROR = 5          /* the file cannot be opened or mapped, its code cannot be loaded, or a device fails */
 } HoneStatus;
 
+/* A loaded model: opaque, made by hone_load. */
 typedef struct HoneModel HoneModel;
 
 /* A flag of HoneLoadOptions: skips the checksum over the constants (weights), so that they are read from disk only when
@@ -161,7 +163,7 @@ HONE_API HoneStatus hone_bind_output(HoneModel* model, size_t index, const DLTen
 
 /* Runs the model once and returns when all outputs are written. On a CPU the calling thread computes, too.
  * Errors: HONE_INVALID_ARGUMENT (an input was never set, or bound memory overlaps, see hone_bind_output), HONE_IO_ERROR
- * (a device fails), HONE_OUT_OF_MEMORY (a device lacks memory). */
+ * (a device fails; often the process cannot use that device any more), HONE_OUT_OF_MEMORY (a device lacks memory). */
 HONE_API HoneStatus hone_run(HoneModel* model);
 
 /* Sets *view to the memory to which runs write the output: the memory that is bound, which may be on a device, else the
