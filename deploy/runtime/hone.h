@@ -94,8 +94,9 @@ HONE_API const char* hone_version(void);
  *
  * options: null for the defaults (all fields 0). *model: set on success; the caller frees it with hone_free.
  * The file stays mapped until then: replace it by renaming another file over it, and never write into it.
- * Errors: HONE_IO_ERROR (the file), HONE_BAD_PACKAGE, HONE_INVALID_ARGUMENT (the options). If no program of the package
- * can be loaded, the status is that of the last one and the text has the reason for each. */
+ * Errors: HONE_IO_ERROR (the file), HONE_BAD_PACKAGE, HONE_INVALID_ARGUMENT (null pointers, the options),
+ * HONE_OUT_OF_MEMORY. If no program of the package can be loaded, the status is that of the last one, for example
+ * HONE_INCOMPATIBLE, and the text has the reason for each. */
 HONE_API HoneStatus hone_load(const char* path, const HoneLoadOptions* options, HoneModel** model);
 /* Ends the model's worker threads and frees all that it owns, including everything it has handed out. Memory that was
  * bound stays the caller's. Null does nothing. */
