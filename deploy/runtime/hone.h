@@ -98,15 +98,15 @@ HONE_API const char* hone_version(void);
  * HONE_OUT_OF_MEMORY. If no program of the package can be loaded, the status is that of the last one, for example
  * HONE_INCOMPATIBLE, and the text has the reason for each. */
 HONE_API HoneStatus hone_load(const char* path, const HoneLoadOptions* options, HoneModel** model);
+
 /* Ends the model's worker threads and frees all that it owns, including everything it has handed out. Memory that was
  * bound stays the caller's. Null does nothing. */
 HONE_API void hone_free(HoneModel* model);
 
 /* hone_target: the target of the program that hone_load took, as text of the compiler, for example
  * "x86_64 -mcpu=znver4 -threads=2".
- * hone_passed_over: why the programs before it could not be loaded, one line for each ("program for 'cuda:sm_87':
- * ...").
- * "" if the first program was taken. */
+ * hone_passed_over: why the programs before it could not be loaded, one line for each, which begins with its target
+ * ("program for 'cuda:sm_87': ..."). "" if the first program was taken. */
 HONE_API const char* hone_target(const HoneModel* model);
 HONE_API const char* hone_passed_over(const HoneModel* model);
 
@@ -135,13 +135,15 @@ HONE_API HoneStatus hone_check_ports(const HoneModel* model, const HonePort* inp
 HONE_API HoneStatus hone_set_input(HoneModel* model, size_t index, const DLTensor* tensor);
 
 /* Sets *view to the memory from which the next run reads the input, so that the caller fills it in place: the memory
- * that is bound, else the model's own buffer. The view is compact; its data is null for an input of 0 bytes, and on the
- * device if device memory is bound. The call counts as setting the input: hone_run does not ask whether it was filled.
+ * that is bound, else the model's own buffer. The view is compact. Its data is null if the model's own buffer has 0
+ * bytes, and is on the device if device memory is bound. The call counts as setting the input: hone_run does not check
+ * whether the caller has filled it.
  * HONE_INVALID_ARGUMENT: there is no such index. */
 HONE_API HoneStatus hone_get_input(HoneModel* model, size_t index, DLTensor* view);
 
-/* Binds memory of the caller: from the next run on, the model reads the input from it, or writes the output to it,
- * without a copy. A null tensor ends the binding: the model uses its own buffer again, with the contents it had.
+/* Binds memory of the caller: from the next run on, the model reads the input from it, or writes the output to it, and
+ * the caller copies nothing. A null tensor ends the binding: the model uses its own buffer again, with the contents it
+ * had.
  *
  * tensor: the port's type and shape, compact (row-major, no gaps), on a multiple of 64 bytes. The memory stays the
  * caller's and must stay valid until the port is bound again, hone_set_input replaces it, or the model is freed. The
