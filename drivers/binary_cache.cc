@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// An entry: the header, the key, the binary, to the end of the file.
+// The start of an entry's file. The key and the binary follow and end with the file. checksum: of both.
 struct Header {
   char magic[8] = {'H', 'O', 'N', 'E', 'B', 'I', 'N', '1'};
   uint64_t key_bytes = 0, binary_bytes = 0, checksum = 0;
@@ -53,7 +53,7 @@ std::optional<std::string> BinaryCache::Find(std::string_view key) const {
   if (header.key_bytes != key.size() || content.size() < key.size()) return std::nullopt;
   if (header.binary_bytes != content.size() - key.size() || header.checksum != Checksum(content)) return std::nullopt;
   if (content.substr(0, key.size()) != key) return std::nullopt;
-  std::error_code failed;  // then it only counts as used less lately
+  std::error_code failed;  // ignored: the entry then counts as used less recently
   fs::last_write_time(PathOf(key), fs::file_time_type::clock::now(), failed);
   return std::string(content.substr(key.size()));
 }
@@ -63,14 +63,14 @@ void BinaryCache::Keep(std::string_view key, std::string_view binary) const {
   const std::string content = std::string(key) + std::string(binary);
   Header header;
   const uint64_t bytes = sizeof header + content.size();
-  if (bytes > MostFileBytes() || bytes > most_bytes_) return;  // beyond the first a signal would end the program
+  if (bytes > MostFileBytes() || bytes > most_bytes_) return;  // writing beyond MostFileBytes raises SIGXFSZ
   header.key_bytes = key.size();
   header.binary_bytes = binary.size();
   header.checksum = Checksum(content);
   std::error_code failed;
   fs::create_directories(folder_, failed);
   const fs::path path = PathOf(key);
-  // A file of our own among those of all threads, processes and containers that have the folder.
+  // mkstemps: the name must be unique among all threads, processes and containers that share the folder.
   std::string part = path.string() + ".XXXXXX.part";
   const int created = mkstemps(part.data(), 5);
   if (created < 0) return;
@@ -93,10 +93,10 @@ void BinaryCache::Keep(std::string_view key, std::string_view binary) const {
   MakeRoom(path);
 }
 
-// Removes entries, and parts of such that were never complete, but not the latest entry. Others may do so, too: what is
-// gone is not missed.
+// Removes entries and unfinished temporary files, the least recently used first, until the rest fits into most_bytes_.
+// `latest` stays. Another process may remove files at the same time: a missing file is no error.
 void BinaryCache::MakeRoom(const fs::path& latest) const {
-  std::vector<std::pair<fs::file_time_type, fs::path>> others;  // by when they were used
+  std::vector<std::pair<fs::file_time_type, fs::path>> others;  // all but `latest`, with the time of their last use
   uint64_t all = 0;
   std::error_code failed;
   for (fs::directory_iterator file(folder_, failed), end; !failed && file != end; file.increment(failed)) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled programs kept in a folder between runs, so that a device's compiler sees each source once.
+// A BinaryCache keeps compiled programs in a folder between runs, so that a device's compiler compiles each source
+// once.
 //
-// An entry holds its whole key, so that a key that differs is a miss and never a wrong program, and a checksum, so that
-// a damaged entry is a miss too. Written to a file of its own and renamed: readers see whole entries, also from other
-// processes. What the folder may not hold any more goes: first what was not used for longest.
+// An entry is a file with its whole key and a checksum: a different key with the same hash, or a damaged entry, is a
+// miss. Entries are written to a temporary file and renamed, so that readers in any process see whole entries only. If
+// the folder becomes too large, the least recently used entries are removed. Start with Find and Keep.
 #ifndef HONE_DRIVERS_BINARY_CACHE_H_
 #define HONE_DRIVERS_BINARY_CACHE_H_
 
@@ -16,15 +17,17 @@
 
 namespace hone::drivers {
 
+// Several threads, processes and containers may use one folder at a time. The folder must be trusted: binaries from it
+// are loaded as code.
 class BinaryCache {
  public:
-  // An empty folder: nothing is found and nothing is kept. most_bytes: of all entries together.
+  // With an empty path nothing is found and nothing is kept. most_bytes: limit on the size of all entries together.
   explicit BinaryCache(std::filesystem::path folder, uint64_t most_bytes = uint64_t{512} << 20)
       : folder_(std::move(folder)), most_bytes_(most_bytes) {}
 
-  // key: everything that the binary depends on.
+  // The binary that was kept under `key`; empty if there is none. key: everything on which the binary depends.
   std::optional<std::string> Find(std::string_view key) const;
-  // Makes the folder where it is absent. What cannot be written is only missed later.
+  // Writes an entry, and creates the folder if it is missing. Failures are ignored: the next Find is a miss.
   void Keep(std::string_view key, std::string_view binary) const;
 
  private:
@@ -35,7 +38,7 @@ class BinaryCache {
   uint64_t most_bytes_;
 };
 
-// FNV-1a over 64 bits: tells entries apart and finds damage; no protection against intent.
+// The 64-bit FNV-1a hash: names entries and detects accidental damage. It does not protect against attackers.
 uint64_t Checksum(std::string_view bytes);
 
 }  // namespace hone::drivers

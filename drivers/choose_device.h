@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of several devices a person means.
+// Chooses the device that a user's selector names.
 #ifndef HONE_DRIVERS_CHOOSE_DEVICE_H_
 #define HONE_DRIVERS_CHOOSE_DEVICE_H_
 
@@ -12,8 +12,9 @@
 
 namespace hone::drivers {
 
-// selector: empty for the first one, a number for its place in the list, or a part of its name with '-' for spaces, in
-// any case; the first that matches. kAbsent: none does; the text names those there are. kind: "OpenCL", for the text.
+// Sets *chosen to the index in `names` of the first device that matches. selector: empty matches every device; a number
+// is an index; other text is a part of the name, with '-' for spaces and regardless of case. kAbsent: none matches; the
+// text lists the devices. kind: "OpenCL", for the text.
 Error ChooseDevice(std::string_view kind, std::string_view selector, std::span<const std::string> names,
                    size_t* chosen);
 

@@ -15,27 +15,29 @@
 
 namespace hone::drivers::cuda {
 
-// Of one device: the context that everything on it shares, and a stream, in which work is done in order.
+// An open device: its primary context, which the whole process shares, and a stream, in which work is done in order.
 struct Context {
   std::shared_ptr<const Api> api;
   Ordinal device = 0;
   Handle context = nullptr, stream = nullptr;
-  // Pinned, for long reads (Device::Read); null until there is one.
+  // kStage bytes of pinned memory for long reads (Device::Read); owned; null until the first such read.
   mutable std::byte* staging = nullptr;
-  bool reads_pinned_fast = true;  // this machine's CPUs do
-  mutable bool launched = false;  // the latest that was handed over is a launch, which another may overlap
+  bool reads_pinned_fast = true;  // this machine's CPUs cache pinned memory
+  mutable bool launched = false;  // the last enqueued work is a launch, so that the next launch may overlap with it
 
-  // What `function` returns. Calls are of the thread's current context, which others in the process have set for
-  // theirs: this one is current for the call alone. Without it, if somebody has destroyed it, nothing is called.
-  // While another thread records in the usual mode, allocating and loading fail in all threads, and spoil what is
-  // recorded: but not in a thread whose mode says that only its own recordings count, as it does for the call.
+  // Calls a function of the driver and returns its result. The function acts on the thread's current context, which
+  // other code of the process sets for itself. Therefore this context is made current for the call only. If that fails,
+  // as for a context that was destroyed, the function is not called.
+  // While another thread records a graph in the global mode, allocations and loads fail in every thread and invalidate
+  // that recording. A thread in the thread-local mode is exempt, so this thread is in that mode during the call.
   template <typename... P>
   int Call(int (*Api::*function)(P...), std::type_identity_t<P>... arguments) const {
     launched = false;
     if (const int code = api->cuCtxPushCurrent_v2(context); code != kSuccess) return code;
     int mode = kCaptureOfThisThread;
     api->cuThreadExchangeStreamCaptureMode(&mode);
-    if (int asked = mode; asked > kCaptureOfThisThread) api->cuThreadExchangeStreamCaptureMode(&asked);  // minds none
+    // A relaxed mode of the caller restricts even less: it is kept.
+    if (int asked = mode; asked > kCaptureOfThisThread) api->cuThreadExchangeStreamCaptureMode(&asked);
     const int code = ((*api).*function)(arguments...);
     api->cuThreadExchangeStreamCaptureMode(&mode);
     Handle same = nullptr;
@@ -53,10 +55,10 @@ struct Context {
 
 namespace {
 
-constexpr size_t kStage = 2 << 20;  // bytes of pinned memory through which reads go that are not short
-constexpr size_t kShortRead = 64 << 10;
+constexpr size_t kStage = 2 << 20;       // bytes of pinned memory through which long reads go
+constexpr size_t kShortRead = 64 << 10;  // bytes; longer reads go through it
 
-// The handle, or the place of memory, given back by `destroy` when nobody needs it any more.
+// Owns a handle or an address: `destroy` is called when the last copy of the pointer is gone.
 template <typename Owned>
 std::shared_ptr<void> Own(std::shared_ptr<const Context> context, Owned handle, int (*Api::*destroy)(Owned)) {
   return {reinterpret_cast<void*>(handle), [context = std::move(context), destroy](void* owned) {
@@ -64,12 +66,14 @@ std::shared_ptr<void> Own(std::shared_ptr<const Context> context, Owned handle, 
           }};
 }
 
+// The value of a device attribute; 0 if the driver does not know it.
 int Ask(const Api& api, Ordinal device, Attribute attribute) {
   int value = 0;
   return api.cuDeviceGetAttribute(&value, attribute, device) == kSuccess ? value : 0;
 }
 
-// Before Xavier, a board with one memory for all kept pinned memory out of the caches of its CPUs.
+// Whether the CPUs of this machine cache pinned memory. Boards with one memory for CPU and GPU do not before Xavier
+// (sm_72).
 bool ReadsPinnedFast(const Api& api, Ordinal device) {
   const int architecture = 10 * Ask(api, device, kMajor) + Ask(api, device, kMinor);
   return Ask(api, device, kIntegrated) == 0 || architecture >= 72;
@@ -100,7 +104,7 @@ DeviceInfo Describe(const Api& api, Ordinal device) {
   return info;
 }
 
-// Each module says its version, target and size of addresses; one module says them once. NUL-terminated by c_str.
+// Joins the modules of `ptx` to one: keeps the first .version, .target and .address_size line and drops the others.
 std::string OneModule(std::string_view ptx) {
   constexpr std::string_view kHeads[] = {".version", ".target", ".address_size"};
   std::array<bool, std::size(kHeads)> seen = {};
@@ -119,7 +123,8 @@ std::string OneModule(std::string_view ptx) {
   return module;
 }
 
-// The modules behind the text of PTX: a NUL, then each with its length before it. None if these are no such bytes.
+// The modules of machine code in the bytes after the PTX text: a NUL, then each module after its length
+// (base/code_kind.h). Empty if the bytes do not have this format.
 std::vector<std::string> MachineCode(std::string_view bytes) {
   std::vector<std::string> modules;
   if (!bytes.empty()) bytes.remove_prefix(1);
@@ -135,6 +140,7 @@ std::vector<std::string> MachineCode(std::string_view bytes) {
   return modules;
 }
 
+// Compiles one PTX module to machine code. *log: the compiler's warnings.
 Error Compile(const Context& context, const std::string& ptx, const std::string& device, std::string* binary,
               std::string* log) {
   std::vector<char> info(1 << 14), errors(1 << 14);
@@ -157,7 +163,7 @@ Error Compile(const Context& context, const std::string& ptx, const std::string&
   return e;
 }
 
-// Machine code, as one module more of those.
+// Loads machine code and appends it to *modules.
 Error Load(const std::shared_ptr<const Context>& context, const std::string& device, const std::string& module,
            std::vector<std::shared_ptr<void>>* modules) {
   Handle handle = nullptr;
@@ -191,7 +197,7 @@ Error Library::ListDevices(std::vector<DeviceInfo>* devices) const {
 
 namespace {
 
-// All devices, and the place of the one that is meant.
+// Lists all devices and sets *chosen to the index of the one that `selector` names.
 Error Choose(const Library& library, std::string_view selector, std::vector<DeviceInfo>* devices, size_t* chosen) {
   if (Error e = library.ListDevices(devices); !e.ok()) return e;
   std::vector<std::string> names;
@@ -230,6 +236,7 @@ Error Library::Open(std::string_view selector, Device* device) const {
 
 namespace {
 
+// Whether reads can go through pinned memory, which is allocated at the first call.
 bool HasStaging(const Context& context) {
   if (!context.reads_pinned_fast) return false;
   void* place = context.staging;
@@ -239,8 +246,8 @@ bool HasStaging(const Context& context) {
   return context.staging != nullptr;
 }
 
-// Of every kernel, ".entry NAME(.param ..., .param ...)" and what follows up to the next: its name, how many parameters
-// it has, and whether it waits by itself for the launch before it.
+// For every kernel of the PTX, ".entry NAME(.param ..., .param ...)" and its body: the name, the number of parameters,
+// and whether it waits for the launch before it (griddepcontrol.wait).
 std::vector<std::tuple<std::string, size_t, bool>> EntriesOf(std::string_view ptx) {
   constexpr std::string_view kEntry = ".entry ", kParameter = ".param ";
   std::vector<std::tuple<std::string, size_t, bool>> entries;
@@ -281,7 +288,7 @@ Error Device::Build(std::string_view code, const BuildOptions& options, Program*
   Program built;
   built.context_ = context_;
   built.entries_ = assembled.entries_;
-  // A driver may refuse what is kept, as after an update that left its version what it was: then it compiles again.
+  // The driver may reject a cached binary, for example after an update that kept its version: then it compiles again.
   if (const auto binary = cache.Find(key)) {
     const Error loaded = Load(context_, info_.name, *binary, &built.modules_);
     if (!loaded.ok() && loaded.trouble != Trouble::kProgram) return loaded;
@@ -366,7 +373,7 @@ int Device::number() const { return context_->device; }
 
 Buffer Device::Adopt(void* memory, size_t bytes) const {
   Buffer buffer;
-  buffer.memory_ = std::shared_ptr<void>(nullptr, [](void*) {});  // whose it is gives it back
+  buffer.memory_ = std::shared_ptr<void>(nullptr, [](void*) {});  // frees nothing, but counts as a set buffer
   buffer.place_ = reinterpret_cast<Pointer>(memory);
   buffer.bytes_ = bytes;
   return buffer;
@@ -436,7 +443,7 @@ Error Device::EnqueueLaunch(const Launch& launch) const {
                           arguments.data(), nullptr);
   }
   context_->launched = true;
-  if (code == kSuccess) return {};  // a text for every launch would take as long as the launch
+  if (code == kSuccess) return {};  // returns early: building the error's text would take as long as the launch
   return context_->Check(code, "cannot launch kernel '" + kernel.name_ + "' with " + std::to_string(launch.groups) +
                                    " groups of " + std::to_string(launch.lanes) + " lanes");
 }
@@ -478,7 +485,8 @@ Error Device::Write(const Buffer& buffer, size_t offset, std::span<const std::by
   return Finish();
 }
 
-// The device writes to pinned memory by itself; to any other a driver copies, which takes many times as long.
+// Long reads go through pinned memory, to which the device writes directly. To other memory the driver copies, which
+// takes many times as long.
 Error Device::Read(const Buffer& buffer, size_t offset, std::span<std::byte> to) const {
   if (Error e = CheckRange(buffer, offset, to.size()); !e.ok()) return e;
   const bool staged = to.size() > kShortRead && HasStaging(*context_);
@@ -507,7 +515,7 @@ Error Device::Fill(const Buffer& buffer, size_t offset, size_t bytes, std::byte 
   return Finish();
 }
 
-// Asks, ever less often: waiting knows no deadline.
+// Polls the event with growing pauses of up to 1 ms, because cuEventSynchronize has no deadline.
 Error Device::Wait(void* event, Deadline deadline) const {
   std::chrono::microseconds pause{0};
   while (true) {
@@ -540,7 +548,7 @@ Error Device::RunEach(std::span<const Launch> launches, std::chrono::duration<do
 Error Device::Time(std::span<const Launch> launches, int repeats, Deadline deadline, Timing* timing) const {
   *timing = {};
   if (launches.empty() || repeats <= 0) return {};
-  std::vector<std::shared_ptr<void>> events;  // before the first repeat, and after each
+  std::vector<std::shared_ptr<void>> events;  // one before the first repeat and one after each repeat
   const auto record = [&]() -> Error {
     Handle event = nullptr;
     const int made = context_->Call(&Api::cuEventCreate, &event, 0);

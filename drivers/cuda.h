@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA devices: found when the program runs, opened, given programs (PTX), memory and launches.
+// The CUDA driver: opens devices, loads programs (PTX or machine code), allocates memory and launches kernels.
 //
-// The handles and calls of drivers/opencl.h: Library -> Device -> Program -> Kernel, and Buffer; also Graph. All own
-// what they name, can be moved, and go in any order. One thread at a time for a Library: its current context stays.
+// It has the same handles and calls as drivers/opencl.h, and Graph: Library -> Device -> Program -> Kernel, and Buffer.
+// Each handle owns its object, can be moved, and may be destroyed in any order: what it needs lives as long as it does.
+// A default-constructed handle is empty and may only be assigned to. One thread at a time may use a Library and all
+// handles made from it. No call changes the thread's current CUDA context. Start with Library::Load. Not here: what to
+// compile and how to measure fairly.
 #ifndef HONE_DRIVERS_CUDA_H_
 #define HONE_DRIVERS_CUDA_H_
 
@@ -21,25 +24,26 @@
 
 namespace hone::drivers::cuda {
 
-struct Api;      // the library's functions; cuda_api.h
-struct Context;  // of a device, with a stream; cuda.cc
+struct Api;      // the functions of the driver library (cuda_api.h)
+struct Context;  // an open device: its context and stream (cuda.cc)
 
 struct DeviceInfo {
   std::string name;
-  std::string architecture;    // "sm_87"
-  std::string driver_version;  // the newest CUDA that it knows: "12.4"
-  std::string pci_address;     // "0000:65:00.0", its name in other libraries of the driver
-  int64_t compute_units = 0;
-  int64_t max_group_lanes = 0;     // lanes of a group, for any kernel; one kernel's own limit may be lower
-  int64_t preferred_multiple = 0;  // lanes that run in step
-  int64_t local_bytes = 0;         // shared by the lanes of a group, at most
-  int64_t global_bytes = 0;
-  int64_t cache_bytes = 0;        // of global memory
-  int64_t slice_alignment = 256;  // bytes; where a slice of a buffer may start
+  std::string architecture;        // "sm_87"
+  std::string driver_version;      // the newest CUDA version that the driver supports: "12.4"
+  std::string pci_address;         // "0000:65:00.0"; identifies it in other NVIDIA libraries; empty if unknown
+  int64_t compute_units = 0;       // streaming multiprocessors
+  int64_t max_group_lanes = 0;     // most lanes of a group; the limit of a particular kernel may be lower
+  int64_t preferred_multiple = 0;  // lanes of a warp
+  int64_t local_bytes = 0;         // most shared memory of a group
+  int64_t global_bytes = 0;        // size of the device's memory
+  int64_t cache_bytes = 0;         // size of the L2 cache
+  int64_t slice_alignment = 256;   // bytes; a slice of a buffer starts on a multiple of it
 };
 
 using Deadline = std::chrono::steady_clock::time_point;
 
+// Memory of a device. Copies share the memory.
 class Buffer {
  public:
   Buffer() = default;
@@ -48,74 +52,80 @@ class Buffer {
  private:
   friend class Device;
   friend class Kernel;
-  std::shared_ptr<void> memory_;
-  uint64_t place_ = 0;  // on the device
+  std::shared_ptr<void> memory_;  // owns the memory; of an adopted buffer it owns nothing
+  uint64_t place_ = 0;            // device address
   size_t bytes_ = 0;
 };
 
-// What the driver's compiler made of one kernel.
+// Facts about one compiled kernel.
 struct KernelFacts {
-  int64_t max_group_lanes = 0;
-  int64_t registers = 0;      // of one lane
-  int64_t private_bytes = 0;  // of one lane; above 0 there are arrays or spilled registers
-  int64_t local_bytes = 0;    // of one group
+  int64_t max_group_lanes = 0;  // most lanes of a group that can run it
+  int64_t registers = 0;        // per lane
+  int64_t private_bytes = 0;    // per lane, in memory; above 0 the kernel has arrays or spilled registers
+  int64_t local_bytes = 0;      // shared memory per group that the code declares
 };
 
 class Kernel {
  public:
   Kernel() = default;
   const KernelFacts& facts() const { return facts_; }
-  // index: as the kernel declares its parameters, all of which a launch needs. Stays set until it is set again.
+  // Sets parameter `index` of the kernel's declaration for all later launches, and keeps the buffer alive. A launch
+  // needs all parameters.
   Error SetArg(int index, const Buffer& buffer);
-  // Bytes that each of its groups is given beside what the kernel has by itself. kProgram: more than the device has.
+  // Sets the bytes of shared memory per group that later launches add to what the code declares. kProgram: more than
+  // the device has.
   Error SetShared(int64_t bytes);
 
  private:
   friend class Device;
   friend class Program;
   std::shared_ptr<const Context> context_;
-  std::shared_ptr<void> module_;
-  void* function_ = nullptr;
-  int64_t shared_bytes_ = 0;
+  std::shared_ptr<void> module_;  // keeps the code loaded
+  void* function_ = nullptr;      // a CUfunction of module_
+  int64_t shared_bytes_ = 0;      // of SetShared
   std::string name_;
-  bool waits_ = false;  // for the launch before it
+  bool waits_ = false;  // its code waits for the launch before it, so that the two may overlap
   KernelFacts facts_;
-  std::vector<Buffer> args_;
+  std::vector<Buffer> args_;  // per parameter; empty: not set
 };
 
+// Loaded code.
 class Program {
  public:
   Program() = default;
-  const std::string& log() const { return log_; }  // what the compiler said, although it succeeded
-  bool from_cache() const { return from_cache_; }
+  const std::string& log() const { return log_; }  // the compiler's warnings; empty if it did not run
+  bool from_cache() const { return from_cache_; }  // whether the binary came from BuildOptions::cache_folder
+  // kProgram: there is no kernel of that name.
   Error Find(const std::string& name, Kernel* kernel) const;
 
  private:
   friend class Device;
   std::shared_ptr<const Context> context_;
   std::vector<std::shared_ptr<void>> modules_;
-  std::vector<std::tuple<std::string, size_t, bool>> entries_;  // a kernel, its parameters, whether it waits
+  // Per kernel: its name, number of parameters, and whether it waits for the launch before it.
+  std::vector<std::tuple<std::string, size_t, bool>> entries_;
   std::string log_;
   bool from_cache_ = false;
 };
 
 struct BuildOptions {
   std::string extra = {};                   // must be empty: PTX has no options
-  std::filesystem::path cache_folder = {};  // where machine code is kept (binary_cache.h); empty: nowhere
+  std::filesystem::path cache_folder = {};  // where compiled PTX is cached (binary_cache.h); empty: nowhere
 };
 
-// groups * lanes run the kernel, all of a group together. One may wait by itself until the launch before has ended.
+// One run of a kernel over `groups` groups of `lanes` lanes. A kernel whose code waits for the launch before it
+// (griddepcontrol.wait) may start before that launch has ended.
 struct Launch {
-  const Kernel* kernel = nullptr;
+  const Kernel* kernel = nullptr;  // not owned
   int64_t groups = 0, lanes = 0;
 };
 
 struct Timing {
   std::vector<double> device_seconds;  // per repeat, by the device's clock
-  double wall_seconds = 0;             // of all repeats, by this machine's clock
+  double wall_seconds = 0;             // for all repeats, by this machine's clock
 };
 
-// Memory of this process that the device reads and writes by itself.
+// Page-locked memory of this process, which the device reads and writes directly.
 class PinnedMemory {
  public:
   std::span<std::byte> bytes() const { return {static_cast<std::byte*>(memory_.get()), bytes_}; }
@@ -126,50 +136,60 @@ class PinnedMemory {
   size_t bytes_ = 0;
 };
 
-// Work that was recorded. What it uses must live as long.
+// A recorded sequence of copies and launches. The memory and kernels that it uses must live as long as it is launched.
 class Graph {
  public:
-  bool defined() const { return graph_ != nullptr; }
+  bool defined() const { return graph_ != nullptr; }  // false: nothing was recorded
 
  private:
   friend class Device;
   std::shared_ptr<void> graph_;
 };
 
+// An open device with one stream, on which all work is done in order.
 class Device {
  public:
   Device() = default;
   const DeviceInfo& info() const { return info_; }
-  int number() const;  // its place in the driver's list
+  int number() const;  // its index in the driver's list
 
-  // Loads machine code (base/code_kind.h), or compiles modules of PTX with different names. kProgram: its log.
+  // Loads the machine code in `code`, or compiles its PTX if there is none that this device can run (the format is in
+  // base/code_kind.h). The PTX may be several modules one after another; their kernels must have different names.
+  // kProgram: the compiler rejects it, and the text has its log.
   Error Build(std::string_view code, const BuildOptions& options, Program* program) const;
-  Error Allocate(size_t bytes, Buffer* buffer) const;  // with arbitrary contents
+  // The contents are arbitrary. 0 bytes are allowed. kMemory: there is not enough.
+  Error Allocate(size_t bytes, Buffer* buffer) const;
   Error AllocatePinned(size_t bytes, PinnedMemory* memory) const;
-  Buffer Adopt(void* memory, size_t bytes) const;  // of another, on this device, who keeps it while it is used
-  // A part of `whole`, which it keeps alive; offset is a multiple of slice_alignment.
+  // A buffer over memory of this device that the caller owns. It must stay valid while the buffer or a slice is used.
+  Buffer Adopt(void* memory, size_t bytes) const;
+  // A part of `whole`, whose memory it keeps alive. offset: bytes, a multiple of slice_alignment. Slices may overlap.
   Error Slice(const Buffer& whole, size_t offset, size_t bytes, Buffer* slice) const;
 
-  // These only hand over, in order: memory of the caller stays as it is until Finish, also after an error.
+  // The next functions enqueue work and return. The caller's memory must stay valid and unchanged until Finish has
+  // returned, also after an error. Write and Read begin at the buffer's start.
   Error EnqueueWrite(const Buffer& buffer, std::span<const std::byte> from) const;
   Error EnqueueRead(const Buffer& buffer, std::span<std::byte> to) const;
   Error EnqueueCopy(const Buffer& from, const Buffer& to, size_t bytes) const;
   Error EnqueueLaunch(const Launch& launch) const;
   Error EnqueueGraph(const Graph& graph) const;
-  Error Finish() const;  // waits until all that is done
+  // Waits until all enqueued work has ended. Returns the error of work that failed.
+  Error Finish() const;
 
-  // What is handed over between the two is recorded, and not done. Memory of this process must be pinned.
+  // Work that is enqueued between the two is recorded and not done. Its memory in this process must be pinned. kAbsent:
+  // the driver is too old for graphs. EndGraph must be called after BeginGraph has succeeded, also after an error.
   Error BeginGraph() const;
   Error EndGraph(Graph* graph) const;
 
-  // These wait until it is done. offset and bytes must lie within the buffer.
+  // The next functions wait until their work has ended. offset and bytes must lie within the buffer, else kProgram.
   Error Write(const Buffer& buffer, size_t offset, std::span<const std::byte> from) const;
   Error Read(const Buffer& buffer, size_t offset, std::span<std::byte> to) const;
   Error Fill(const Buffer& buffer, size_t offset, size_t bytes, std::byte value) const;
-  // Runs the launches in order and waits. kTimeout: the deadline passed; they go on until the process ends.
+  // Runs the launches in order and waits. kTimeout: they had not ended by the deadline. They keep running, and only the
+  // end of the process stops them.
   Error Run(std::span<const Launch> launches, Deadline deadline) const;
+  // Runs the launches one after another and waits for each; each may take `longest`.
   Error RunEach(std::span<const Launch> launches, std::chrono::duration<double> longest) const;
-  // Runs the list `repeats` times, back to back. Untimed runs before it are the caller's.
+  // Runs the list `repeats` times without pauses and measures each repeat. The caller warms up before.
   Error Time(std::span<const Launch> launches, int repeats, Deadline deadline, Timing* timing) const;
 
  private:
@@ -181,14 +201,16 @@ class Device {
   DeviceInfo info_;
 };
 
+// NVIDIA's driver library.
 class Library {
  public:
-  // file: as dlopen takes it. kAbsent: it is not on this machine, or too old. Stays loaded until the process ends.
+  // file: the argument of dlopen. kAbsent: the library is missing or too old. It stays loaded until the process ends.
   static Error Load(Library* library, const char* file = "libcuda.so.1");
 
   // All devices, in the driver's order. kAbsent: there are none.
   Error ListDevices(std::vector<DeviceInfo>* devices) const;
-  // The device that selector means (choose_device.h). Find takes nothing of it, and so also finds one that is full.
+  // The device that `selector` names (choose_device.h). Find allocates nothing on it, so that it also works on a device
+  // without free memory. Open creates its context and stream.
   Error Find(std::string_view selector, DeviceInfo* info) const;
   Error Open(std::string_view selector, Device* device) const;
 

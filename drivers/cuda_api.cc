@@ -8,28 +8,28 @@
 namespace hone::drivers::cuda {
 namespace {
 
-// Drivers of old boards lack them (CUDA 10.2, of the Jetson Nano); all else they have.
+// Whether every supported driver has the function. The oldest, CUDA 10.2 of the Jetson Nano, lacks only these two.
 constexpr bool IsInAll(std::string_view name) {
   return name != "cuGraphInstantiateWithFlags" && name != "cuLaunchKernelEx";
 }
 
-// One function they have under another name alone: CUDA 11.0 gave it a suffix, and did not change what it is called
-// with.
+// Looks up a function. Drivers before CUDA 11.0 have cuDevicePrimaryCtxRelease_v2 only under its name without the
+// suffix, with the same arguments.
 void* FindFunction(void* library, std::string_view name) {
   void* const found = dlsym(library, name.data());
   if (found != nullptr || name != "cuDevicePrimaryCtxRelease_v2") return found;
   return dlsym(library, "cuDevicePrimaryCtxRelease");
 }
 
-constexpr int kNewerPtx = 222;  // than the driver knows
+constexpr int kNewerPtx = 222;  // CUDA_ERROR_UNSUPPORTED_PTX_VERSION: the PTX is newer than the driver
 
 Trouble TroubleOf(int code) {
   switch (code) {
     case 2:  // out of memory
       return Trouble::kMemory;
-    case 46:  // a mode for one process, and another has it
+    case 46:  // device unavailable: in exclusive mode, and used by another process
       return Trouble::kBusy;
-    case 34:   // a toolkit's library that can only be linked with
+    case 34:   // the library is the toolkit's stub, which is only for linking
     case 100:  // no device
       return Trouble::kAbsent;
     case 1:    // invalid value
@@ -40,10 +40,10 @@ Trouble TroubleOf(int code) {
     case 500:  // not found
     case 701:  // too many resources for a launch
     case 801:  // not supported by the device
-    case 912:  // groups that share copies, more or larger than it takes
+    case 912:  // sharing groups (a cluster): more or larger than the device supports
       return Trouble::kProgram;
     case 700:  // illegal address
-    case 702:  // ended by the driver's watchdog
+    case 702:  // the driver's watchdog ended the launch
     case 714:  // hardware stack error
     case 715:  // illegal instruction
     case 716:  // misaligned address

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of NVIDIA's driver library that are called, with types of our own: nothing of its toolkit is needed to
-// build. Looked up by name when the program runs. Private to drivers/cuda*.
+// The functions of NVIDIA's driver library that the driver calls. They are declared here with our own types, so that
+// the build does not need the CUDA toolkit, and are looked up by name when the program runs. Private to drivers/cuda*.
 //
-// Names with a suffix are those that programs compiled against the headers call: without it they are an older
-// interface.
+// A suffix such as _v2 is part of the name in the library. NVIDIA's headers map the plain name to it; in the library
+// the plain name is an older interface.
 #ifndef HONE_DRIVERS_CUDA_API_H_
 #define HONE_DRIVERS_CUDA_API_H_
 
@@ -17,11 +17,11 @@
 
 namespace hone::drivers::cuda {
 
-using Handle = void*;                // of a context, module, function, stream, event, graph or link
-using Pointer = unsigned long long;  // in the memory of a device
-using Ordinal = int;                 // of a device
+using Handle = void*;                // a context, module, function, stream, event, graph or link
+using Pointer = unsigned long long;  // an address in device memory
+using Ordinal = int;                 // a CUdevice
 
-// Of a launch with attributes, as cuLaunchKernelEx takes them.
+// CUlaunchAttribute and CUlaunchConfig, the arguments of cuLaunchKernelEx, with their layout.
 struct LaunchAttribute {
   uint32_t id = 0;
   alignas(8) std::array<uint32_t, 16> value = {};
@@ -70,7 +70,7 @@ struct Api {
 #undef HONE_CUDA_POINTER
 };
 
-// As the driver numbers them.
+// CUdevice_attribute: the driver's numbers.
 enum Attribute {
   kMaxLanes = 1,
   kSharedBytes = 8,
@@ -91,16 +91,17 @@ enum FunctionAttribute {
 };
 enum JitOption { kInfoLog = 3, kInfoLogBytes = 4, kErrorLog = 5, kErrorLogBytes = 6 };
 inline constexpr int kInputPtx = 1;
-inline constexpr unsigned kStreamAlone = 1;     // does not wait for the default stream
-inline constexpr int kCaptureOfThisThread = 1;  // other threads may go on as they like
-inline constexpr unsigned kPortable = 1;        // pinned memory for every context
-inline constexpr uint32_t kOverlaps = 6;        // the attribute of a launch that waits by itself
+inline constexpr unsigned kStreamAlone = 1;     // CU_STREAM_NON_BLOCKING: does not wait for the default stream
+inline constexpr int kCaptureOfThisThread = 1;  // CU_STREAM_CAPTURE_MODE_THREAD_LOCAL: other threads are not restricted
+inline constexpr unsigned kPortable = 1;        // CU_MEMHOSTALLOC_PORTABLE: pinned memory for every context
+inline constexpr uint32_t kOverlaps = 6;        // the launch attribute "programmatic stream serialization"
 inline constexpr int kSuccess = 0, kNotReady = 600;
 
-// kAbsent: the library is not there, or lacks a function.
+// Loads the library and looks up its functions. kAbsent: the library is missing or lacks a function. A few newer
+// functions may be missing; then their pointers are null.
 Error LoadApi(const char* file, std::shared_ptr<const Api>* api);
 
-// "what: CUDA_ERROR_OUT_OF_MEMORY (2)", with the kind of trouble that the code stands for; ok for 0.
+// The error for a CUresult: "what: CUDA_ERROR_OUT_OF_MEMORY (2)" with the kind of the code; ok for 0.
 Error Check(const Api& api, int code, const std::string& what);
 
 }  // namespace hone::drivers::cuda

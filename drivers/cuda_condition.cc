@@ -7,7 +7,7 @@
 
 namespace hone::drivers::cuda {
 
-// Functions of the library by their names there, with types of our own.
+// The functions of the library under their names there, declared with our own types.
 struct Management::Api {
   int (*nvmlInit_v2)() = nullptr;
   int (*nvmlDeviceGetHandleByPciBusId_v2)(const char*, void**) = nullptr;
@@ -18,13 +18,13 @@ struct Management::Api {
 
 namespace {
 
-constexpr int kOfTheChip = 0;                       // of its sensors of temperature
-constexpr int kOfTheUnits = 1;                      // of its clocks
-constexpr unsigned long long kSlowedDown = 0x20     // by the driver, for heat
-                                           | 0x40   // by the hardware, for heat
-                                           | 0x80;  // by the hardware, for lack of power
-// Not 0x04, by the driver at the limit of power: a large device has it at all its work, and would never get any.
-constexpr unsigned long long kSeemsSlowedDown = 0x08;  // by the hardware, whatever for
+constexpr int kOfTheChip = 0;                       // NVML_TEMPERATURE_GPU: the sensor of the chip
+constexpr int kOfTheUnits = 1;                      // NVML_CLOCK_SM: the clock of the compute units
+constexpr unsigned long long kSlowedDown = 0x20     // reason: by the driver, because of heat
+                                           | 0x40   // reason: by the hardware, because of heat
+                                           | 0x80;  // reason: by the hardware, for lack of power
+// Left out is 0x04, the driver's power limit: a large device is at that limit whenever it works.
+constexpr unsigned long long kSeemsSlowedDown = 0x08;  // by the hardware, for any reason
 
 template <typename Function>
 bool Find(void* library, const char* name, Function& function) {

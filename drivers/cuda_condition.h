@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a CUDA device fares: its temperature and its clock, from the library with which NVIDIA's driver is managed.
+// Reads the condition of a CUDA device, its temperature and clock, from NVIDIA's management library (NVML).
 //
-// Found when the program runs, as the driver is; opens no context, so that whoever asks disturbs nobody. Not what the
-// device is and not work for it: cuda.h. Boards with a CPU and a GPU in one chip (Jetson) have no such library.
+// The library is looked up when the program runs. It opens no context on the device, so that reading does not disturb
+// the device's work. Not the device's properties and not its work: those are in cuda.h. Boards with CPU and GPU in one
+// chip (Jetson) do not have the library. Start with Management::Load.
 #ifndef HONE_DRIVERS_CUDA_CONDITION_H_
 #define HONE_DRIVERS_CUDA_CONDITION_H_
 
@@ -14,25 +15,25 @@
 
 namespace hone::drivers::cuda {
 
-// What the device does not tell is empty.
+// A value that the device does not report is empty, or false.
 struct Condition {
-  std::optional<double> temperature_c;
-  std::optional<double> clock_mhz;  // of its compute units, now
-  // By heat, or by the hardware for lack of power. Not by the driver at the limit of its power, where a busy device
-  // always is, nor because it has nothing to do: clock_mhz shows both.
+  std::optional<double> temperature_c;  // of the chip, degrees Celsius
+  std::optional<double> clock_mhz;      // current clock of the compute units
+  // The device is slowed down because of heat, or by the hardware for lack of power. Not counted: the driver's power
+  // limit, at which a busy device always is, and the lower clock of an idle device. clock_mhz shows both.
   bool slowed_down = false;
-  // The hardware says that it slows down and not why; it also says so for a moment while a clock changes.
+  // The hardware reports that it slows down and gives no reason. It also does so briefly while a clock changes.
   bool seems_slowed_down = false;
 };
 
-// May be used by several threads at a time.
+// The loaded library. Several threads may use it at a time. A default-constructed one reports nothing.
 class Management {
  public:
-  // file: as dlopen takes it. kAbsent: it is not on this machine, or it does not start. Stays loaded until the process
+  // file: the argument of dlopen. kAbsent: the library is missing or does not start. It stays loaded until the process
   // ends.
   static Error Load(Management* management, const char* file = "libnvidia-ml.so.1");
 
-  // pci_address: as DeviceInfo has it. Empty for a device that is not known.
+  // pci_address: DeviceInfo::pci_address. All values are empty for an unknown device.
   Condition Read(const std::string& pci_address) const;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can go wrong with a device: ok, or a kind of trouble and a text for people. A plain value, since the drivers are
-// part of the runtime and use the C++ library alone.
+// The result of a driver's functions: ok, or a kind of failure and a text for users. A plain value instead of
+// absl::Status, because the drivers are part of the runtime, which uses only the C++ library.
 #ifndef HONE_DRIVERS_ERROR_H_
 #define HONE_DRIVERS_ERROR_H_
 
@@ -9,15 +9,15 @@
 
 namespace hone::drivers {
 
-// Whose trouble it is, so that a caller can tell a bad candidate from a bad device.
+// The kind of failure, by its cause, so that a caller can tell a bad candidate from a bad device.
 enum class Trouble : uint8_t {
   kNone,
-  kAbsent,   // no library, or no such device
-  kProgram,  // the source does not build, or the device refuses the kernel, its arguments or its launch
-  kFault,    // a kernel went where it must not; nothing more can be done with the device in this process
-  kTimeout,  // the deadline passed; what was launched may still be running
-  kBusy,     // another process has the device for itself
-  kMemory,   // there is not as much, of the device's or of this machine's that the device reaches
+  kAbsent,   // there is no driver library or no such device
+  kProgram,  // the code does not compile, or the device rejects the kernel, its arguments or its launch
+  kFault,    // a kernel failed while it ran, as by an illegal address; this process cannot use the device any more
+  kTimeout,  // the deadline passed; the launches may still be running
+  kBusy,     // another process has the device exclusively
+  kMemory,   // not enough memory on the device, or not enough memory of this machine that the device can reach
   kDevice,   // everything else: a device that was lost, a driver that does not start
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drivers of devices with lanes, each as the types that stand for its handles: for what is written once for all of
-// them.
+// The drivers of devices with lanes, each as a struct of its types and facts. It is the template argument of code that
+// is written once for all of them (deploy/runtime/lane_backend.h, lane_roofline.h).
 #ifndef HONE_DRIVERS_LANE_DRIVERS_H_
 #define HONE_DRIVERS_LANE_DRIVERS_H_
 
@@ -20,9 +20,9 @@ struct OpenClDriver {
   using Kernel = opencl::Kernel;
   using Launch = opencl::Launch;
   using Timing = opencl::Timing;
-  static constexpr const char* kName = "OpenCL";    // of its devices, for people
-  static constexpr const char* kTarget = "opencl";  // as `hone compile --target` takes it
-  static constexpr bool kBuildsAtLaunch = true;     // the first of a kernel; PoCL does
+  static constexpr const char* kName = "OpenCL";    // name of the API, for texts
+  static constexpr const char* kTarget = "opencl";  // argument of `hone compile --target`
+  static constexpr bool kBuildsAtLaunch = true;     // the first launch of a kernel may compile it, as PoCL does
 };
 
 struct CudaDriver {

@@ -10,17 +10,20 @@
 namespace hone::drivers {
 namespace {
 
-constexpr int kRepeats = 5;  // the fastest counts
-constexpr double kComputeSteps = 4096, kChains = 8;
-constexpr int64_t kGroupsPerUnit = 8;
-constexpr int64_t kMemoryBytes = int64_t{128} << 20;  // at least, and four times the cache
-constexpr int64_t kMostMemoryBytes = int64_t{512} << 20;
-constexpr int64_t kCachePasses = 32;
+constexpr int kRepeats = 5;                           // timed runs of a kernel; the fastest counts
+constexpr double kComputeSteps = 4096, kChains = 8;   // of hone_compute: multiply-adds per chain, chains per lane
+constexpr int64_t kGroupsPerUnit = 8;                 // groups per compute unit
+constexpr int64_t kMemoryBytes = int64_t{128} << 20;  // read from memory: at least this much, or four times the cache
+constexpr int64_t kMostMemoryBytes = int64_t{512} << 20;  // and at most this much
+constexpr int64_t kCachePasses = 32;                      // how often the working set in the cache is read
 
-// hone_compute(out): chains of multiply-adds, whose numbers stay near 2, away from infinities and denormals.
-// hone_read(in, out, {stretch, passes}): a group reads a stretch of its own, neighbouring lanes neighbouring vectors.
-// What is stored depends on sums that are never negative, which the compiler does not know. It leaves out what nobody
-// needs and computes once what is equal: every number of a vector counts for what is stored, and begins otherwise.
+// The source of the two kernels.
+// hone_compute(out): chains of multiply-adds, whose values stay near 2, far from infinities and denormals.
+// hone_read(in, out, {stretch, passes}): each group reads its own `stretch` vectors, and neighbouring lanes read
+// neighbouring vectors.
+// A compiler removes results that are not used and computes equal ones once. Therefore a store depends on all results
+// (it happens only if a sum is negative, which it never is, but the compiler cannot know), and every number of a vector
+// has another start value.
 template <typename Driver>
 constexpr const char* kSource = nullptr;
 template <>
@@ -48,8 +51,8 @@ kernel void hone_read(global const VECTOR* in, global float* out, global const i
   if (any(sum < 0.0f)) out[0] = 1.0f;
 }
 )";
-// The same of single numbers and vectors of four, as LLVM compiles it; loads go past the first cache, which is a
-// unit's.
+// The same kernels in PTX, as LLVM compiles them, with scalars in hone_compute and vectors of four in hone_read. Loads
+// bypass the first-level cache (.cg), which belongs to one compute unit.
 template <>
 constexpr const char* kSource<CudaDriver> = R"(.version 4.2
 .target sm_53
@@ -164,16 +167,18 @@ $L__BB1_7:
 }
 )";
 
-// Numbers in each step of a chain, lanes of a group that computes, numbers that a lane reads at once.
+// chain: numbers in each step of a chain. read_width: numbers that a lane reads at once. compute_lanes, read_lanes:
+// lanes of a group in each kernel.
 struct Shape {
   int64_t chain, compute_lanes, read_width, read_lanes;
 };
 Shape ShapeOf(const opencl::DeviceInfo& info) {
-  // The lanes of a CPU are one loop after another: there a group is one lane.
+  // On a CPU the lanes of a group run one after another in a loop, so a group that reads has one lane.
   return {16, 64, info.is_cpu ? 16 : 4, info.is_cpu ? 1 : 256};
 }
 Shape ShapeOf(const cuda::DeviceInfo&) { return {1, 256, 4, 256}; }
 
+// The most bytes that the measurement may allocate.
 int64_t MostBytes(const opencl::DeviceInfo& info) { return info.max_buffer_bytes; }
 int64_t MostBytes(const cuda::DeviceInfo& info) { return info.global_bytes / 4; }
 
@@ -221,14 +226,14 @@ class Yardstick {
     return {};
   }
 
-  // Reads about so many bytes, `passes` times.
+  // Measures reading about `bytes` bytes `passes` times.
   Error Read(int64_t bytes, int64_t passes, double* bytes_per_second) {
     const int64_t vector = shape_.read_width * static_cast<int64_t>(sizeof(float));
     const int64_t stretch = std::max<int64_t>(1, bytes / groups_ / vector);
     const auto all = static_cast<size_t>(stretch * groups_ * vector);
     const int32_t sizes[] = {static_cast<int32_t>(stretch), static_cast<int32_t>(passes)};
     if (Error e = program_.Find("hone_read", &kernel_); !e.ok()) return e;
-    in_ = {};  // before there is another
+    in_ = {};  // frees the old buffer before the new one is allocated
     if (Error e = device_.Allocate(all, &in_); !e.ok()) return e;
     if (Error e = device_.Fill(in_, 0, all, std::byte{0}); !e.ok()) return e;
     if (Error e = device_.Write(sizes_, 0, std::as_bytes(std::span(sizes))); !e.ok()) return e;
@@ -242,11 +247,11 @@ class Yardstick {
     return {};
   }
 
-  // Fewest seconds of the kernel.
+  // Sets *seconds to the shortest run of kernel_ among kRepeats, after one run that is not timed.
   Error Fastest(int64_t lanes, double* seconds) const {
     const typename Driver::Launch launch{&kernel_, groups_, lanes};
     typename Driver::Timing timing;
-    if (Error e = device_.Run({&launch, 1}, deadline_); !e.ok()) return e;  // builds, warms up
+    if (Error e = device_.Run({&launch, 1}, deadline_); !e.ok()) return e;  // compiles the kernel and warms up
     if (Error e = device_.Time({&launch, 1}, kRepeats, deadline_, &timing); !e.ok()) return e;
     *seconds = *std::min_element(timing.device_seconds.begin(), timing.device_seconds.end());
     if (!(*seconds > 0)) *seconds = timing.wall_seconds / kRepeats;
@@ -259,8 +264,8 @@ class Yardstick {
   const int64_t groups_;
   const Shape shape_;
   typename Driver::Program program_;
-  typename Driver::Kernel kernel_;  // the latest, and what it reads
-  typename Driver::Buffer in_, out_, sizes_;
+  typename Driver::Kernel kernel_;            // the kernel that is measured
+  typename Driver::Buffer in_, out_, sizes_;  // its arguments
 };
 
 }  // namespace
@@ -270,7 +275,7 @@ Error MeasureRoofline(const typename Driver::Device& device, const std::filesyst
                       LaneRoofline* roofline, Deadline deadline) {
   auto yardstick = std::make_unique<Yardstick<Driver>>(device, cache_folder, deadline);
   const Error measured = yardstick->Measure(roofline);
-  // A driver waits for what runs before it gives back what that uses: for ever, here.
+  // The kernel may run for ever, and the driver waits for it before it frees what it uses. So nothing is freed.
   if (measured.trouble == Trouble::kTimeout) static_cast<void>(yardstick.release());
   return measured;
 }

@@ -12,17 +12,18 @@
 namespace hone::drivers::opencl {
 namespace {
 
-// The handle, given back by `release` when nobody needs it any more.
+// Owns an OpenCL object: `release` is called when the last copy of the pointer is gone.
 template <typename Handle>
 std::shared_ptr<void> Own(std::shared_ptr<const Api> api, Handle handle, cl_int (*Api::*release)(Handle)) {
   return {handle, [api = std::move(api), release](void* owned) { ((*api).*release)(static_cast<Handle>(owned)); }};
 }
+// The OpenCL handle of an owned object.
 template <typename Handle>
 Handle As(const std::shared_ptr<void>& owned) {
   return static_cast<Handle>(owned.get());
 }
 
-// What OpenCL's clGet*Info functions answer, as text or as a number; empty or 0 where the device does not know.
+// The answer of a clGet*Info function as text or as a number; empty or 0 if the device does not answer.
 template <typename Get, typename Object, typename Param>
 std::string Text(Get get, Object object, Param param) {
   size_t bytes = 0;
@@ -49,7 +50,7 @@ int64_t KernelValue(const Api& api, cl_kernel kernel, void* device, cl_kernel_wo
 struct Found {
   cl_platform_id platform = nullptr;
   cl_device_id device = nullptr;
-  int number = 0;  // its place among all
+  int number = 0;  // its index among the devices of all platforms
 };
 
 DeviceInfo Describe(const Api& api, const Found& found) {
@@ -75,7 +76,7 @@ DeviceInfo Describe(const Api& api, const Found& found) {
   info.cache_bytes = static_cast<int64_t>(DeviceValue<cl_ulong>(api, device, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE));
   info.max_buffer_bytes = static_cast<int64_t>(DeviceValue<cl_ulong>(api, device, CL_DEVICE_MAX_MEM_ALLOC_SIZE));
   info.slice_alignment = std::max<int64_t>(
-      1, DeviceValue<cl_uint>(api, device, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8);  // the device says bits
+      1, DeviceValue<cl_uint>(api, device, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8);  // the device reports bits
   info.keeps_builds = info.platform == "Portable Computing Language";
   info.has_f64 = DeviceValue<cl_device_fp_config>(api, device, CL_DEVICE_DOUBLE_FP_CONFIG) != 0;
   info.rounds_divide_and_sqrt = (DeviceValue<cl_device_fp_config>(api, device, CL_DEVICE_SINGLE_FP_CONFIG) &
@@ -104,7 +105,7 @@ Error FindDevices(const Api& api, std::vector<Found>* found) {
   return found->empty() ? none : Error{};
 }
 
-// The one that is meant.
+// Sets *chosen to the device that `selector` names.
 Error Choose(const Api& api, std::string_view selector, Found* chosen) {
   std::vector<Found> found;
   if (Error e = FindDevices(api, &found); !e.ok()) return e;
@@ -125,7 +126,7 @@ std::string BuildLog(const Api& api, cl_program program, cl_device_id device) {
   return log;
 }
 
-// Of a program built for one device.
+// The binary of a program that was built for one device; empty if the driver does not give it.
 std::string BinaryOf(const Api& api, cl_program program) {
   size_t bytes = 0;
   if (api.clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, nullptr) != CL_SUCCESS) return {};
@@ -135,7 +136,8 @@ std::string BinaryOf(const Api& api, cl_program program) {
   return binary;
 }
 
-// By the device's clock, which may have begun in 1970: as seconds, a double would be coarser than a short kernel.
+// The time of an event by the device's clock. It may count from 1970; a double of seconds would then be too coarse for
+// a short kernel, so the result is an integer. An error is stored in *error.
 int64_t NanosecondsAt(const Api& api, const std::shared_ptr<void>& event, cl_profiling_info what, Error* error) {
   cl_ulong nanoseconds = 0;
   const cl_int code = api.clGetEventProfilingInfo(As<cl_event>(event), what, sizeof nanoseconds, &nanoseconds, nullptr);
@@ -205,7 +207,7 @@ Error Device::Build(std::string_view source, const BuildOptions& options, Progra
     if (!e.ok() && !built.log_.empty()) e.text += "\n" + built.log_;
     return e;
   };
-  // Asking a driver that keeps its builds for the binary would make it build everything twice (PoCL).
+  // A driver with its own cache is not asked for the binary: PoCL would compile everything a second time for it.
   const BinaryCache cache(info_.keeps_builds ? std::filesystem::path() : options.cache_folder);
   if (const auto binary = cache.Find(key)) {
     const size_t bytes = binary->size();
@@ -351,11 +353,12 @@ Error Device::Enqueue(const Launch& launch, std::shared_ptr<void>* event) const 
   const cl_int code =
       api_->clEnqueueNDRangeKernel(As<cl_command_queue>(queue_), As<cl_kernel>(launch.kernel->kernel_), 1, nullptr,
                                    &all, &lanes, 0, nullptr, event != nullptr ? &made : nullptr);
-  if (code == CL_SUCCESS) {  // a text for every launch would take as long as the launch
+  if (code == CL_SUCCESS) {  // returns early: building the error's text would take as long as the launch
     if (event != nullptr) *event = Own(api_, made, &Api::clReleaseEvent);
     return {};
   }
-  // A fault of an earlier launch shows with the same code as a kernel that asks for too much.
+  // The code means that this kernel needs too many resources, or that an earlier launch has faulted. In the second case
+  // Finish returns the fault.
   if (code == CL_OUT_OF_RESOURCES) {
     if (Error e = Finish(); !e.ok()) return e;
   }
@@ -363,9 +366,9 @@ Error Device::Enqueue(const Launch& launch, std::shared_ptr<void>* event) const 
                          " groups of " + std::to_string(launch.lanes) + " lanes");
 }
 
-// clWaitForEvents knows no deadline, so this asks, ever less often.
+// Polls the event with growing pauses of up to 1 ms, because clWaitForEvents has no deadline.
 Error Device::Wait(void* event, Until until, Deadline deadline) const {
-  const cl_int awaited = until == Until::kBegun ? CL_RUNNING : CL_COMPLETE;  // states count down
+  const cl_int awaited = until == Until::kBegun ? CL_RUNNING : CL_COMPLETE;  // later states have lower numbers
   const cl_int handed_over = api_->clFlush(As<cl_command_queue>(queue_));
   if (Error e = CheckDone(handed_over, "cannot hand over the launches"); !e.ok()) return e;
   std::chrono::microseconds pause{0};
@@ -377,7 +380,7 @@ Error Device::Wait(void* event, Until until, Deadline deadline) const {
         !e.ok()) {
       return e;
     }
-    if (state < 0) {  // whatever number the driver gives: it took the launch, which then failed
+    if (state < 0) {  // the launch was accepted and then failed, whatever the code is
       Error failed = Check(state, "a launch failed on '" + info_.name + "'");
       if (failed.trouble != Trouble::kMemory) failed.trouble = Trouble::kFault;
       return failed;

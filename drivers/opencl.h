@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenCL devices: found when the program runs, opened, given programs, memory and launches.
+// The OpenCL driver: opens devices, compiles programs, allocates memory and launches kernels.
 //
-// Library -> Device -> Program -> Kernel, and Buffer. All are handles that own what they name, can be moved, and may go
-// in any order: what a handle needs lives as long as it does. A default-constructed handle is empty; only assigning to
-// it makes sense. Not here: what to compile and how to measure fairly. One thread at a time for everything of one
-// Library.
+// Library -> Device -> Program -> Kernel, and Buffer. Each handle owns its object, can be moved, and may be destroyed
+// in any order: what it needs lives as long as it does. A default-constructed handle is empty and may only be assigned
+// to. One thread at a time may use a Library and all handles made from it. Start with Library::Load. Not here: what to
+// compile and how to measure fairly.
 #ifndef HONE_DRIVERS_OPENCL_H_
 #define HONE_DRIVERS_OPENCL_H_
 
@@ -22,28 +22,29 @@
 
 namespace hone::drivers::opencl {
 
-struct Api;  // the library's functions; opencl_api.h
+struct Api;  // the functions of the library (opencl_api.h)
 
 struct DeviceInfo {
   std::string platform, platform_version, name, vendor, driver_version;
-  std::string c_version;  // of the OpenCL C that its compiler speaks: "OpenCL C 1.2 ..."
-  int number = 0;         // its place in the library's list
+  std::string c_version;  // version of OpenCL C that its compiler takes: "OpenCL C 1.2 ..."
+  int number = 0;         // its index in the library's list
   bool is_cpu = false;
   int64_t compute_units = 0;
-  int64_t max_group_lanes = 0;     // lanes of a group, for any kernel; one kernel's own limit may be lower
-  int64_t preferred_multiple = 0;  // group sizes should be a multiple; 1 where the device does not say
-  int64_t local_bytes = 0;         // shared by the lanes of a group
-  bool has_local_memory = false;   // else it is a part of global memory, and copying to it gains nothing
-  int64_t global_bytes = 0, max_buffer_bytes = 0;
-  int64_t cache_bytes = 0;      // of global memory; 0 for none
-  int64_t slice_alignment = 1;  // bytes; where a slice of a buffer may start
+  int64_t max_group_lanes = 0;     // most lanes of a group; the limit of a particular kernel may be lower
+  int64_t preferred_multiple = 0;  // group sizes should be multiples of it; 1 if the device does not report it
+  int64_t local_bytes = 0;         // most shared memory of a group
+  bool has_local_memory = false;   // false: shared memory is a part of global memory, and copies to it gain nothing
+  int64_t global_bytes = 0, max_buffer_bytes = 0;  // size of the device's memory; most bytes of one buffer
+  int64_t cache_bytes = 0;                         // size of the cache of global memory; 0: there is none
+  int64_t slice_alignment = 1;                     // bytes; a slice of a buffer starts on a multiple of it
   bool has_f64 = false;
-  bool keeps_builds = false;            // the driver does, on disk: Build then uses no cache_folder
-  bool rounds_divide_and_sqrt = false;  // single precision / and sqrt can be rounded correctly; Build asks for it
+  bool keeps_builds = false;            // the driver caches binaries on disk itself; Build then uses no cache_folder
+  bool rounds_divide_and_sqrt = false;  // f32 / and sqrt can be correctly rounded; Build then requires it
 };
 
 using Deadline = std::chrono::steady_clock::time_point;
 
+// Memory of a device. Copies share the memory.
 class Buffer {
  public:
   Buffer() = default;
@@ -56,22 +57,24 @@ class Buffer {
   size_t bytes_ = 0;
 };
 
-// What the device's compiler made of one kernel.
+// Facts about one compiled kernel; 0 if the device does not report them.
 struct KernelFacts {
+  // Most lanes of a group that can run it, and the number of which group sizes should be multiples.
   int64_t max_group_lanes = 0, preferred_multiple = 0;
-  int64_t private_bytes = 0;  // of one lane; above 0 there are arrays or spilled registers
-  int64_t local_bytes = 0;    // of one group
+  int64_t private_bytes = 0;  // per lane, in memory; above 0 the kernel has arrays or spilled registers
+  int64_t local_bytes = 0;    // shared memory per group
 };
 
 class Kernel {
  public:
   Kernel() = default;
   const KernelFacts& facts() const { return facts_; }
-  // index: as the kernel declares its parameters. Stays set until it is set again.
+  // Sets parameter `index` of the kernel's declaration for all later launches, and keeps a buffer alive.
   Error SetArg(int index, const Buffer& buffer);
   Error SetArg(int index, float value);
   Error SetArg(int index, int32_t value);
-  // As CUDA's: here a kernel has all by itself. kProgram for more than 0 bytes.
+  // The counterpart of CUDA's SetShared. An OpenCL kernel declares all of its shared memory: kProgram for more than 0
+  // bytes.
   Error SetShared(int64_t bytes);
 
  private:
@@ -82,79 +85,85 @@ class Kernel {
   std::shared_ptr<void> kernel_;  // a cl_kernel
   std::string name_;
   KernelFacts facts_;
-  std::vector<Buffer> args_;  // keeps them alive
+  std::vector<Buffer> args_;  // per parameter: the buffer that is set, to keep it alive
 };
 
+// A built program.
 class Program {
  public:
   Program() = default;
-  const std::string& log() const { return log_; }  // what the compiler said, although it succeeded
-  bool from_cache() const { return from_cache_; }
+  const std::string& log() const { return log_; }  // the compiler's warnings
+  bool from_cache() const { return from_cache_; }  // whether the binary came from BuildOptions::cache_folder
+  // kProgram: there is no kernel of that name.
   Error Find(const std::string& name, Kernel* kernel) const;
 
  private:
   friend class Device;
   std::shared_ptr<const Api> api_;
   std::shared_ptr<void> program_;  // a cl_program
-  void* device_ = nullptr;         // a cl_device_id; these are never freed
+  void* device_ = nullptr;         // a cl_device_id, which the library never frees
   std::string log_;
   bool from_cache_ = false;
 };
 
 struct BuildOptions {
-  std::string extra;  // further options, after those that Build sets
-  // Where binaries are kept (binary_cache.h), unless the driver itself keeps what it has built; empty: nowhere.
+  std::string extra;  // further compiler options, after those that Build sets
+  // Where binaries are cached (binary_cache.h), unless the driver has its own cache (keeps_builds); empty: nowhere.
   std::filesystem::path cache_folder;
 };
 
-// groups * lanes run the kernel, all lanes of a group together.
+// One run of a kernel over `groups` groups of `lanes` lanes.
 struct Launch {
-  const Kernel* kernel = nullptr;
+  const Kernel* kernel = nullptr;  // not owned
   int64_t groups = 0, lanes = 0;
 };
 
 struct Timing {
   std::vector<double>
-      device_seconds;       // per repeat, by the device's clock: beginning of the first launch to end of the last
-  double wall_seconds = 0;  // of all repeats, by this machine's clock: first launch handed over to all done
+      device_seconds;       // per repeat, by the device's clock: from the start of the first launch to the last end
+  double wall_seconds = 0;  // for all repeats, by this machine's clock: from the first enqueue until all have ended
 };
 
+// An open device with one queue, on which all work is done in order.
 class Device {
  public:
   Device() = default;
   const DeviceInfo& info() const { return info_; }
 
-  // Compiles OpenCL C 1.2 with correctly rounded / and sqrt where the device can. kProgram: the compiler's log.
+  // Compiles OpenCL C 1.2, with correctly rounded f32 / and sqrt if the device supports it. kProgram: the compiler
+  // rejects it, and the text has its log.
   Error Build(std::string_view source, const BuildOptions& options, Program* program) const;
-  // With arbitrary contents.
+  // The contents are arbitrary. 0 bytes are allowed. kMemory: there is not enough.
   Error Allocate(size_t bytes, Buffer* buffer) const;
-  // A part of `whole`, which it keeps alive; offset is a multiple of slice_alignment; at least 1 byte is taken.
-  // Slices may overlap.
+  // A part of `whole`, whose memory it keeps alive. offset: bytes, a multiple of slice_alignment. A slice of 0 bytes
+  // takes 1 byte of `whole`. Slices may overlap.
   Error Slice(const Buffer& whole, size_t offset, size_t bytes, Buffer* slice) const;
 
-  // These only hand over, in order with everything else on this device: memory of the caller stays as it is until
-  // Finish, also after an error. Write and Read begin at the buffer's start.
+  // The next functions enqueue work and return. The caller's memory must stay valid and unchanged until Finish has
+  // returned, also after an error. Write and Read begin at the buffer's start.
   Error EnqueueWrite(const Buffer& buffer, std::span<const std::byte> from) const;
   Error EnqueueRead(const Buffer& buffer, std::span<std::byte> to) const;
   Error EnqueueCopy(const Buffer& from, const Buffer& to, size_t bytes) const;
   Error EnqueueLaunch(const Launch& launch) const { return Enqueue(launch, nullptr); }
-  Error Finish() const;  // waits until all that is done
+  // Waits until all enqueued work has ended. Returns the error of work that failed.
+  Error Finish() const;
 
-  // These wait until it is done. offset and bytes must lie within the buffer.
+  // The next functions wait until their work has ended. offset and bytes must lie within the buffer, else kProgram.
   Error Write(const Buffer& buffer, size_t offset, std::span<const std::byte> from) const;
   Error Read(const Buffer& buffer, size_t offset, std::span<std::byte> to) const;
   Error Fill(const Buffer& buffer, size_t offset, size_t bytes, std::byte value) const;
-  // Runs the launches in order, each seeing what those before it wrote, and waits. kTimeout: the deadline passed first.
-  // What was launched goes on then, and nothing can stop it but the end of this process.
+  // Runs the launches in order, so that each sees the writes of those before it, and waits. kTimeout: they had not
+  // ended by the deadline. They keep running, and only the end of this process stops them.
   Error Run(std::span<const Launch> launches, Deadline deadline) const;
-  // As Run, but each launch may take `longest` from when the device begins with it: what a driver compiles at the first
-  // launch (PoCL does) is done by then.
+  // Runs the launches one after another and waits for each; each may take `longest` from the moment when the device
+  // starts it. Compilation at the first launch (PoCL does it) happens before that moment and is not limited.
   Error RunEach(std::span<const Launch> launches, std::chrono::duration<double> longest) const;
-  // Runs the list `repeats` times, back to back. Untimed runs before it are the caller's.
+  // Runs the list `repeats` times without pauses and measures each repeat. The caller warms up before.
   Error Time(std::span<const Launch> launches, int repeats, Deadline deadline, Timing* timing) const;
 
  private:
   friend class Library;
+  // event: null, or receives the event of the launch.
   Error Enqueue(const Launch& launch, std::shared_ptr<void>* event) const;
   enum class Until { kBegun, kDone };
   Error Wait(void* event, Until until, Deadline deadline) const;
@@ -162,19 +171,21 @@ class Device {
   std::shared_ptr<const Api> api_;
   void* device_ = nullptr;         // a cl_device_id
   std::shared_ptr<void> context_;  // a cl_context
-  std::shared_ptr<void> queue_;    // a cl_command_queue, in order, with profiling
+  std::shared_ptr<void> queue_;    // a cl_command_queue: in order, with profiling
   DeviceInfo info_;
 };
 
+// The OpenCL library of this machine, usually a loader of vendors' drivers.
 class Library {
  public:
-  // file: as dlopen takes it. kAbsent: it is not on this machine, or is not OpenCL 1.2. Stays loaded until the end of
-  // the process: drivers leave threads behind.
+  // file: the argument of dlopen. kAbsent: the library is missing or is not OpenCL 1.2. It stays loaded until the
+  // process ends, because drivers leave threads running.
   static Error Load(Library* library, const char* file = "libOpenCL.so.1");
 
   // All devices of all platforms, in the library's order. kAbsent: there are none.
   Error ListDevices(std::vector<DeviceInfo>* devices) const;
-  // The device that selector means (choose_device.h). Find takes nothing of it, and so also finds one that is full.
+  // The device that `selector` names (choose_device.h). Find allocates nothing on it, so that it also works on a device
+  // without free memory. Open creates its context and queue.
   Error Find(std::string_view selector, DeviceInfo* info) const;
   Error Open(std::string_view selector, Device* device) const;
 

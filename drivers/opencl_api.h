@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of libOpenCL that the driver calls, looked up by name when the program runs, and the names of its error
-// codes. Private to drivers/opencl*.
+// The functions of libOpenCL that the driver calls, which are looked up by name when the program runs, and the meaning
+// of its error codes. Private to drivers/opencl*.
 #ifndef HONE_DRIVERS_OPENCL_API_H_
 #define HONE_DRIVERS_OPENCL_API_H_
 
@@ -33,14 +33,14 @@ struct Api {
 #undef HONE_OPENCL_POINTER
 };
 
-// kAbsent: the library is not there, or lacks a function.
+// Loads the library and looks up its functions. kAbsent: the library is missing or lacks a function.
 Error LoadApi(const char* file, std::shared_ptr<const Api>* api);
 
-// "what: CL_OUT_OF_RESOURCES (-5)", with the kind of trouble that the code stands for; ok for CL_SUCCESS.
+// The error for a code: "what: CL_OUT_OF_RESOURCES (-5)" with the kind of the code; ok for CL_SUCCESS.
 Error Check(cl_int code, const std::string& what);
 
-// The same, of a call that hands over what was launched, or waits for it. OpenCL has no code for a kernel that went
-// where it must not; there, those that drivers use for it are kFault.
+// Check for a call that submits launches or waits for them. OpenCL has no code for a kernel that failed while it ran,
+// for example by an illegal address. The codes that drivers return instead are kFault here.
 Error CheckDone(cl_int code, const std::string& what);
 
 }  // namespace hone::drivers::opencl

@@ -47,14 +47,16 @@ std::string FolderOf(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
+// A path that opens the same file again.
 std::string PlaceOf(int fd) { return fmt::format("/proc/self/fd/{}", fd); }
 
+// Gives an open file a name in its folder. On failure errno has the reason.
 bool Link(int fd, const std::string& name) {
   return linkat(AT_FDCWD, PlaceOf(fd).c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
 }
 
-// A file in that folder which has no name, if one could be given to it: not all systems have such or let it be linked.
-// Else -1.
+// Opens a new file without a name in `folder`. Returns -1 if the file system has no such files or does not let them be
+// linked, which is tried with a first file.
 int OpenNameless(const std::string& folder) {
   const auto open_one = [&folder] { return open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666); };
   const int tried = open_one();
@@ -67,8 +69,8 @@ int OpenNameless(const std::string& folder) {
   return open_one();
 }
 
-// Of a path such as /dev/stdout or /dev/fd/3 the descriptor, if this program was started with it; else -1. Those that
-// it has opened itself are nobody's output.
+// The descriptor that a path such as /dev/stdout or /dev/fd/3 names, if this program was started with it; else -1. A
+// descriptor that the program opened itself (it has FD_CLOEXEC) does not count.
 int DescriptorMeant(std::filesystem::path path) {
   constexpr int kMostLinks = 40;
   std::error_code error;
@@ -89,7 +91,8 @@ int DescriptorMeant(std::filesystem::path path) {
 }  // namespace
 
 absl::StatusOr<AtomicFile> AtomicFile::Create(const std::string& given) {
-  // To put another file in the place of what a shell appends to would lose all that is in it.
+  // A descriptor from the shell is written to directly: replacing a file that the shell appends to would lose its
+  // contents.
   if (const int descriptor = DescriptorMeant(given); descriptor >= 0) {
     const int fd = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
     if (fd < 0) return SystemError("write to", given);
@@ -104,17 +107,17 @@ absl::StatusOr<AtomicFile> AtomicFile::Create(const std::string& given) {
     return AtomicFile(given, "", fd);
   }
   const std::string path = FollowLinks(given).string();
-  // Whatever ends the program, nothing is left of a file without a name.
+  // A file without a name vanishes if the program ends, however it ends.
   if (const int fd = OpenNameless(FolderOf(path)); fd >= 0) return AtomicFile(path, PlaceOf(fd), fd, /*named=*/false);
   std::string temporary = path + ".tmp.XXXXXX";
   int fd = mkostemp(temporary.data(), O_CLOEXEC);
-  if (fd < 0 && errno == ENAMETOOLONG) {  // the file's own name leaves no room for more
+  if (fd < 0 && errno == ENAMETOOLONG) {  // the file's own name is too long for a suffix
     temporary = FolderOf(path) + "/.tmp.XXXXXX";
     fd = mkostemp(temporary.data(), O_CLOEXEC);
   }
   if (fd < 0) return SystemError("create a file beside", path);
   AtomicFile file(path, temporary, fd);
-  // mkostemp makes it private; a package is as readable as the umask lets any new file be.
+  // mkostemp creates a private file. The umask alone decides who can read a package, as for any new file.
   const mode_t mask = umask(0);
   umask(mask);
   if (fchmod(fd, 0666 & ~mask) != 0) return SystemError("set the permissions of", temporary);
@@ -144,7 +147,7 @@ absl::Status AtomicFile::Name() {
       named_ = true;
       return absl::OkStatus();
     }
-    if (errno != ENAMETOOLONG) break;  // the file's own name leaves no room for more
+    if (errno != ENAMETOOLONG) break;  // the file's own name is too long for a suffix: try the shorter name
   }
   return SystemError("create a file beside", path_);
 }
@@ -158,7 +161,8 @@ absl::Status AtomicFile::Commit() {
   if (close(std::exchange(fd_, -1)) != 0) return SystemError("close", path_);
   if (std::rename(temporary_path_.c_str(), path_.c_str()) != 0) return SystemError("replace", path_);
   temporary_path_.clear();
-  // The rename itself is durable only with the folder. Some file systems cannot do that; the file is complete anyway.
+  // The rename is durable only when the folder is on disk. A failure is ignored, because some file systems cannot sync
+  // folders, and the file itself is complete.
   const int folder = open(FolderOf(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder >= 0) {
     fsync(folder);

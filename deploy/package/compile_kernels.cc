@@ -19,13 +19,14 @@
 namespace hone::package {
 namespace {
 
-// A C identifier that tells a reader of a profile what the kernel is.
+// The kernel's symbol, such as "hone_k3_conv2d": a C identifier with the operator's name, for readers of a profile.
 std::string SymbolOf(const ir::Workload& workload, size_t index) {
   std::string op;
   for (const char c : workload.op) op += absl::ascii_isalnum(static_cast<unsigned char>(c)) ? c : '_';
   return fmt::format("hone_k{}_{}", index, op);
 }
 
+// Compiles one workload: chooses the schedule and records which one it was.
 class KernelCompiler {
  public:
   KernelCompiler(const ir::Workload& workload, size_t index, const KernelOptions& options)
@@ -51,6 +52,7 @@ class KernelCompiler {
   }
 
  private:
+  // Compiles the first recorded schedule that can be compiled. result_.record stays -1 if there is none.
   absl::Status UseRecord() {
     if (!options_.lookup) return absl::OkStatus();
     HONE_ASSIGN_OR_RETURN(const std::vector<RecordedSchedule> records, options_.lookup(result_.digest));
@@ -69,8 +71,8 @@ class KernelCompiler {
     return absl::OkStatus();
   }
 
-  // Compiles a schedule that needs no space. If the compiler can vectorize it, the reference schedule comes first,
-  // because it is faster then.
+  // Compiles a schedule that needs no schedule space. If the target's compiler vectorizes loops, the reference schedule
+  // is tried first, because it is faster then.
   absl::Status CompileLoops() {
     const execution::ExecutionModel& model = execution::ModelOf(options_.target);
     const schedule::Schedule naive = model.naive_schedule(workload_, options_.target);
@@ -114,7 +116,7 @@ absl::Status RunParallel(size_t count, int threads, const std::function<absl::St
       try {
         workers.emplace_back(run);
       } catch (const std::system_error&) {
-        break;  // the system gives no more threads: work with those there are
+        break;  // the system grants no more threads: the existing ones do the work
       }
     }
     run();

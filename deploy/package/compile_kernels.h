@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of a plan, one per workload, generated in parallel: the best recorded schedule of each, or its default.
+// Generates the kernels of a plan, one per workload, in parallel: with the workload's best recorded schedule, or else
+// with its default schedule.
 //
-// Not the search (tuner/) and not the file (package_writer.h). A recorded schedule is only advice, unless it is pinned:
-// one that does not fit any more is skipped with a warning. Start with CompileKernels.
+// Not the search (tuner/) and not the file (package_writer.h). A recorded schedule that cannot be compiled is skipped
+// with a warning, unless schedules are pinned: then it is an error. Start with CompileKernels.
 #ifndef HONE_DEPLOY_PACKAGE_COMPILE_KERNELS_H_
 #define HONE_DEPLOY_PACKAGE_COMPILE_KERNELS_H_
 
@@ -21,43 +22,48 @@
 namespace hone::package {
 
 struct RecordedSchedule {
-  std::string schedule;    // text
-  std::string provenance;  // for messages: "measured on this device"
-  bool is_record = true;   // or a default that was written down
+  std::string schedule;    // schedule text
+  std::string provenance;  // for warnings: "measured on this device"; if pinned, what to say when it does not compile
+  bool is_record = true;   // false: a default schedule from a lock file, which was never measured
 };
 
-// The recorded schedules of a workload, best first; empty if there are none. An error ends the compilation. Called from
-// several threads at once.
+// Returns the recorded schedules of a workload, best first; empty if there are none. An error ends the compilation.
+// Must be thread-safe.
 using ScheduleLookup = std::function<absl::StatusOr<std::vector<RecordedSchedule>>(const std::string& workload_digest)>;
 
 struct KernelOptions {
   target::Target target;
-  ScheduleLookup lookup;         // may be empty: no records
-  int threads = 0;               // that generate code; 0: one per CPU
-  bool pinned = false;           // the first schedule of `lookup` is used, and every workload has one; else an error
-  bool plain = false;            // unscheduled loops for every workload: quick to compile, slow to run
-  std::string reproducers = {};  // folder for what shows the failure of a pass again (pass_runner.h); empty: none
-  // Told of each kernel that was generated, how many that are and of how many. From several threads, one at a time.
+  ScheduleLookup lookup;  // empty: no records
+  int threads = 0;        // threads that generate code; 0: one per CPU
+  // A schedule of `lookup` that cannot be compiled is an error instead of a warning, and the package gets no machine
+  // code for a device, so that it is equal on every machine that compiles it.
+  bool pinned = false;
+  bool plain = false;            // the naive schedule for every workload: quick to compile, slow to run
+  std::string reproducers = {};  // folder for inputs on which a pass failed (pass_runner.h); empty: none are written
+  // Called after each generated kernel: `done` of `all` kernels are finished. Any thread may call it, one at a time.
   std::function<void(size_t done, size_t all)> progress = {};
-  // Called after every pass over a kernel; an error is the pass's failure. From several threads.
+  // Called after every pass over a kernel; an error counts as a failure of the pass. Must be thread-safe.
   std::function<absl::Status(const PassRun& run, const ir::Func& func)> after_pass = {};
 };
 
 struct CompiledKernel {
   codegen::Kernel kernel;
   std::string digest;                           // of the workload
-  std::string schedule;                         // text of the one that was used
-  int record = -1;                              // which one of the lookup's answer that is; none: -1
-  bool is_record = false;                       // and whether that was a record
-  std::optional<codegen::Assembled> assembled;  // where this machine can (codegen.h)
-  std::vector<std::string> warnings;
+  std::string schedule;                         // text of the schedule that was used
+  int record = -1;                              // its index in the lookup's answer; -1: a default or naive schedule
+  bool is_record = false;                       // RecordedSchedule::is_record of that schedule
+  std::optional<codegen::Assembled> assembled;  // machine code; empty if this machine cannot assemble (codegen.h)
+  std::vector<std::string> warnings;            // which schedules were skipped, and why
 };
 
-// One per workload, in order; symbols are unique. Fails only where a workload cannot be compiled at all.
+// Generates one kernel per workload, in order, with unique symbols. Tries the recorded schedules, the default schedule
+// and plain loops in this order. Fails if none of them can be compiled, if `lookup` fails, or if a pinned schedule
+// cannot be compiled; the error names the workload.
 absl::StatusOr<std::vector<CompiledKernel>> CompileKernels(std::span<const ir::Workload> workloads,
                                                            const KernelOptions& options);
 
-// Runs work(i) for every i in [0, count) on up to `threads` threads (0: one per CPU); the error of the lowest i.
+// Runs work(i) for every i in [0, count) on up to `threads` threads (0: one per CPU), the calling one included. An
+// error does not stop the others; returns the error of the lowest i.
 absl::Status RunParallel(size_t count, int threads, const std::function<absl::Status(size_t)>& work);
 
 }  // namespace hone::package

@@ -23,6 +23,7 @@
 namespace hone::package {
 namespace {
 
+// The bytes of all params and outputs: at least this much memory traffic is needed per call.
 double ParamBytes(const ir::Workload& workload) {
   double bytes = 0;
   for (const ir::Param& param : workload.params) bytes += static_cast<double>(ir::NumBytes(*param.buffer));
@@ -30,7 +31,8 @@ double ParamBytes(const ir::Workload& workload) {
   return bytes;
 }
 
-// The ranges that the workloads reading an input agree on, where they ask for other than the default.
+// For each input, the intersection of the ranges that its workloads require. Inputs that need only the default range
+// are left out.
 std::vector<InputRange> InputRanges(const graph::Plan& plan) {
   struct Range {
     double low, high;
@@ -44,7 +46,7 @@ std::vector<InputRange> InputRanges(const graph::Plan& plan) {
       const graph::TensorId id = tensor.alias_of >= 0 ? tensor.alias_of : call.arguments[p];
       const ir::Param& param = workload.params[p];
       if (!inputs.contains(id) || (param.low == -1.0 && param.high == 1.0)) continue;
-      // The metadata's upper end is exclusive; an integer's here is not.
+      // InputRange::high is exclusive, Param::high is inclusive for integers.
       const bool integer = ir::IsInt(param.buffer->dtype);
       const Range range{integer ? std::ceil(param.low) : param.low, integer ? std::floor(param.high) + 1 : param.high};
       const auto [it, added] = ranges.try_emplace(id, range);
@@ -66,7 +68,7 @@ ProgramMetadata Describe(const graph::Plan& plan, std::span<const CompiledKernel
   return metadata;
 }
 
-// What the program needs of a machine.
+// Sets the kind of code and the requirements of the program (ManifestHeader).
 void AddNeeds(const target::Target& target, std::span<const CompiledKernel> kernels, PackageProgram& program) {
   program.kind = codegen::CodeKindOf(target);
   program.cpu_features = codegen::RequiredFeatures(target);
@@ -79,14 +81,15 @@ void AddNeeds(const target::Target& target, std::span<const CompiledKernel> kern
   }
 }
 
-// One program after another: within each, kernels are generated in parallel.
+// Collects the programs of a package and writes it. Programs are compiled one after another, because each compiles its
+// kernels in parallel.
 class PackageCompiler {
  public:
   explicit PackageCompiler(const std::string& model_name) {
     contents_.metadata = {.model_name = model_name, .compiler_version = kCompilerVersion};
   }
 
-  // plan: the model's for this target.
+  // Compiles the program for options.target. plan: the model's plan for that target.
   absl::Status AddProgram(graph::Plan plan, const KernelOptions& options) {
     HONE_ASSIGN_OR_RETURN(std::vector<CompiledKernel> kernels, CompileKernels(plan.workloads, options));
     HONE_ASSIGN_OR_RETURN(PlanContents built, BuildContents(plan, kernels, options.threads));
@@ -110,8 +113,8 @@ class PackageCompiler {
   }
 
  private:
-  // What was assembled depends on the toolkit that is here, so where schedules are pinned it is left out: such a
-  // package is the same everywhere.
+  // Links the kernels and appends their machine code, if there is some for every kernel. If schedules are pinned,
+  // machine code is left out: it depends on this machine's toolkit, and such a package must be equal on every machine.
   static absl::StatusOr<std::string> LinkedCode(std::span<CompiledKernel> kernels, const KernelOptions& options) {
     std::vector<std::string> objects;
     std::vector<std::string> machine_codes;
@@ -120,7 +123,7 @@ class PackageCompiler {
       if (kernel.assembled.has_value()) machine_codes.push_back(std::move(kernel.assembled->machine_code));
     }
     if (options.pinned || machine_codes.size() < kernels.size()) machine_codes.clear();
-    // A model that only renames or returns constants has no kernel, but its program has a place for code.
+    // A model that only renames tensors or returns constants has no kernels, but its program must have code.
     if (objects.empty()) {
       HONE_ASSIGN_OR_RETURN(objects.emplace_back(), codegen::Emit({}, options.target));
     }
@@ -146,7 +149,7 @@ class PackageCompiler {
     summary_.programs.push_back(std::move(program));
   }
 
-  PackageContents contents_;                           // refers to the constants of plans_, and to packed_
+  PackageContents contents_;                           // refers to the constants in plans_ and packed_
   std::vector<graph::Plan> plans_;                     // per program
   std::vector<std::vector<runtime::Mapping>> packed_;  // per program
   CompileSummary summary_;

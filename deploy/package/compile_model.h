@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a model to a package: import, best schedules, code, packed weights, memory plan, file. The last step of the
-// house.
+// Compiles a model to a package: import, best schedules, code, packed weights, memory plan, file.
 //
-// Reads top to bottom in compile_model.cc. What happens inside a kernel is compiler/; which schedules exist is the
-// caller's ScheduleLookup (the records, usually). Not for timing anything.
+// Not the compiler of kernels (compiler/), not the source of schedules (the caller's ScheduleLookup, usually the
+// records), and not a measurement. Start with CompileModel.
 #ifndef HONE_DEPLOY_PACKAGE_COMPILE_MODEL_H_
 #define HONE_DEPLOY_PACKAGE_COMPILE_MODEL_H_
 
@@ -20,36 +19,38 @@
 namespace hone::package {
 
 struct KernelSummary {
-  std::string name;
-  std::string digest;                   // of its workload
-  std::string code_digest;              // of its code before it was linked with the others: what a schedule changes
-  int64_t lanes = 0, shared_bytes = 0;  // of a group of its largest launch; 0 on a target without lanes
-  std::optional<codegen::Resources> resources;  // where this machine can tell
+  std::string name;                             // symbol
+  std::string digest;                           // of its workload
+  std::string code_digest;                      // SHA-256 of its code before linking; depends on the schedule
+  int64_t lanes = 0, shared_bytes = 0;          // of a group, the most of all its launches; 0 on a target without lanes
+  std::optional<codegen::Resources> resources;  // empty if this machine cannot assemble the code (codegen.h)
 };
 
 struct ProgramSummary {
-  std::string target;  // canonical text
-  int64_t kernels = 0;
-  int64_t records_used = 0;  // kernels whose schedule came from the lookup
-  std::vector<KernelSummary> per_kernel;
+  std::string target;                     // canonical text
+  int64_t kernels = 0;                    // how many it has
+  int64_t records_used = 0;               // kernels whose schedule is a record
+  std::vector<KernelSummary> per_kernel;  // in the plan's order of workloads
 };
 
 struct CompileSummary {
-  double seconds = 0;
-  uint64_t bytes = 0;  // of the package
-  std::vector<ProgramSummary> programs;
-  std::vector<std::string> warnings;
-  std::string cpp_header;  // cpp_header.h
+  double seconds = 0;                    // wall time of the whole compilation
+  uint64_t bytes = 0;                    // size of the package
+  std::vector<ProgramSummary> programs;  // one per target, in the order of the package
+  std::vector<std::string> warnings;     // each begins with its target
+  std::string cpp_header;                // text of the C++ header (cpp_header.h); not written to disk
 };
 
-// Compiles the model for each of `targets` (different ones, the best first) and writes the package to output_path (the
-// old file or the whole new one, at any moment). Errors are those of BuildPlan, of code generation (Internal), and of
-// writing (package_writer.h). header_name: the model's in the C++ header; empty: that of its file.
+// Compiles the model for each of `targets` (at least one, all different, the preferred one first) and writes the
+// package to output_path. The path is the old file or the whole new one at any moment. header_name: the model's name in
+// the C++ header; empty: the name of its file. Errors are those of BuildPlan, of CompileKernels, of packing (Internal),
+// and of WritePackage.
 absl::StatusOr<CompileSummary> CompileModel(const std::string& onnx_path, const graph::ImportOptions& import,
                                             std::span<const KernelOptions> targets, const std::string& output_path,
                                             const std::string& header_name = "");
 
-// The same for a plan at hand, which is for options.target alone. model_name is for people.
+// The same for a given plan, which must be for options.target, and for that target only. model_name: the name in the
+// metadata and the C++ header.
 absl::StatusOr<CompileSummary> CompilePlan(const graph::Plan& plan, const std::string& model_name,
                                            const KernelOptions& options, const std::string& output_path);
 

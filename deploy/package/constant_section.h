@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The constants section while it is laid out: where each constant goes. Equal bytes are stored once, over all programs.
+// The layout of the constants section: the offset of each constant. Equal bytes are stored once for all programs.
 #ifndef HONE_DEPLOY_PACKAGE_CONSTANT_SECTION_H_
 #define HONE_DEPLOY_PACKAGE_CONSTANT_SECTION_H_
 
@@ -13,10 +13,11 @@ namespace hone::package {
 
 class ConstantSection {
  public:
-  // Where in the section the bytes are, a multiple of kTensorAlignment. They are not copied: they live as long as this.
+  // Adds a constant, unless equal bytes are there. Returns its offset in the section, a multiple of kTensorAlignment.
+  // The bytes are not copied: they must live as long as this object.
   uint64_t Place(std::span<const uint8_t> bytes);
 
-  // The whole section, padding included, to be written in this order.
+  // The bytes of the section in order, padding included. Valid until the next Place.
   const std::vector<std::span<const uint8_t>>& pieces() const { return pieces_; }
 
  private:
@@ -26,8 +27,8 @@ class ConstantSection {
   };
 
   std::vector<std::span<const uint8_t>> pieces_;
-  uint64_t end_ = 0;
-  std::map<std::pair<uint64_t, size_t>, std::vector<Placed>> by_checksum_;  // checksum and size
+  uint64_t end_ = 0;                                                        // bytes so far, padded to kTensorAlignment
+  std::map<std::pair<uint64_t, size_t>, std::vector<Placed>> by_checksum_;  // by checksum and size
 };
 
 }  // namespace hone::package

@@ -16,7 +16,7 @@
 namespace hone::package {
 namespace {
 
-// Of half precision the bits: C++17 has no such types.
+// The C++ type of an element. Half precision is uint16_t, which holds the bits, because C++17 has no such types.
 std::string_view CppType(DType dtype) {
   switch (dtype) {
     case DType::kBool:
@@ -48,6 +48,7 @@ std::string_view CppType(DType dtype) {
   return {};
 }
 
+// `name` as a C identifier: '_' replaces every other character and precedes a leading digit.
 std::string Identifier(std::string_view name) {
   std::string result;
   for (const char c : name) result += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
@@ -55,8 +56,8 @@ std::string Identifier(std::string_view name) {
   return result;
 }
 
-// What cannot name a namespace: keywords, names that the language, the headers that are included, or GNU compilers have
-// taken, and those that begin as names of hone.h and hone_dlpack.h do.
+// Whether a namespace cannot have this name: keywords, names of the language, of the included headers or of GNU
+// compilers, and names with the prefixes of hone.h and hone_dlpack.h.
 bool IsTaken(std::string_view name) {
   static const std::set<std::string_view> kTaken = {
       "alignas",     "alignof",   "and",        "and_eq",    "asm",      "auto",         "bitand",
@@ -100,21 +101,22 @@ std::string Camel(const std::string& snake) {
   return result;
 }
 
+// An input or output and its names in the header.
 struct Port {
-  const PackageTensor* tensor;
-  std::string member;    // "input_image"
-  std::string constant;  // "kInputImage"
+  const PackageTensor* tensor;  // owned by the program
+  std::string member;           // "input_image"
+  std::string constant;         // "kInputImage"
   int64_t elements = 1;
 };
 
-// In a comment of C++, whatever the model calls it.
+// `name` as it can be shown in a C++ comment: '?' replaces quotes, backslashes and control characters.
 std::string Shown(std::string_view name) {
   std::string result;
   for (const char c : name) result += c == '"' || c == '\\' || static_cast<unsigned char>(c) < 32 ? '?' : c;
   return result;
 }
 
-// The string literal of exactly these bytes.
+// A C++ string literal of exactly these bytes.
 std::string Literal(std::string_view text) {
   std::string result;
   for (const char c : text) {
@@ -130,7 +132,7 @@ std::vector<Port> PortsOf(const PackageProgram& program, const std::vector<Tenso
   for (const TensorId id : ids) {
     Port port{&program.tensors[id], "", "", 1};
     port.member = fmt::format("{}_{}", direction, Identifier(port.tensor->name));
-    // Two names may become one: "a.b" and "a/b".
+    // Different names, such as "a.b" and "a/b", may give the same identifier: a number is appended to the later one.
     while (used.contains(Camel(port.member))) port.member += fmt::format("_{}", ports.size());
     used.insert(Camel(port.member));
     port.constant = "k" + Camel(port.member);
@@ -140,6 +142,7 @@ std::vector<Port> PortsOf(const PackageProgram& program, const std::vector<Tenso
   return ports;
 }
 
+// The declarations of a port's shape and size.
 std::string Constants(const Port& port, std::string_view direction) {
   const PackageTensor& tensor = *port.tensor;
   return fmt::format(
@@ -163,7 +166,8 @@ std::string Descriptions(const std::vector<Port>& ports) {
   return fmt::format("{}", fmt::join(descriptions, ","));
 }
 
-// {NAME} is the namespace; the others come from the model.
+// The header's text. Fill replaces the names in braces: {NAME} by the namespace, the others by text made from the
+// ports.
 constexpr std::string_view kTemplate = R"text(// Made by `hone compile --header`; do not edit.
 // The inputs and outputs of a model. Needs libhone_runtime (hone.h).
 #ifndef HONE_MODEL_{NAME}_H_
@@ -231,7 +235,8 @@ class Model {
 #endif  // HONE_MODEL_{NAME}_H_
 )text";
 
-// `text` with each {KEY} replaced; a value that looks like one stays, as a model may call an input "{NAME}".
+// Returns `text` with each {KEY} replaced by its value. Values are not searched for keys, because a model may call an
+// input "{NAME}".
 std::string Fill(std::string_view text, const std::map<std::string_view, std::string>& values) {
   std::string result;
   for (size_t at = 0; at < text.size();) {

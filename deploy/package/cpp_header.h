@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A C++ header for a compiled model: its inputs and outputs as typed members, for programs that link the runtime.
+// Writes the C++ header of a compiled model: its inputs and outputs as typed members, for programs that link the
+// runtime.
 //
-// What it holds is fixed by the model alone, not by targets. It needs C++17 and hone.h.
+// The header depends on the model and not on targets. It needs C++17 and hone.h.
 #ifndef HONE_DEPLOY_PACKAGE_CPP_HEADER_H_
 #define HONE_DEPLOY_PACKAGE_CPP_HEADER_H_
 
@@ -11,8 +12,8 @@
 
 namespace hone::package {
 
-// The text of the header. model_name becomes the namespace: what C++ does not take in a name becomes '_', and a name
-// that is taken, as "new" or "std" is, ends with one more.
+// Returns the text of the header. The namespace is model_name, with '_' for every character that a C++ name cannot
+// have. A reserved name, such as "new" or "std", gets a '_' at its end. program: any program of the package.
 std::string CppHeader(const std::string& model_name, const PackageProgram& program);
 
 }  // namespace hone::package

@@ -16,6 +16,7 @@
 namespace hone::package {
 namespace {
 
+// The tensor's size by type and shape. InvalidArgument if it has none, or if a constant's data has another size.
 absl::StatusOr<uint64_t> BytesOf(const PackageTensor& tensor) {
   const DTypeTraits* traits = FindDType(tensor.dtype);
   if (traits == nullptr) return absl::InvalidArgumentError(fmt::format("tensor '{}' has no element type", tensor.name));
@@ -105,13 +106,14 @@ class ManifestBuilder {
     }
   }
 
-  // Equal texts share their bytes.
+  // Adds a text to the string table. Equal texts share their bytes.
   TextRef Text(const std::string& text) {
     const auto [place, added] = texts_.try_emplace(text, strings_.size());
     if (added) strings_.insert(strings_.end(), text.c_str(), text.c_str() + text.size() + 1);
     return {static_cast<uint32_t>(place->second), static_cast<uint32_t>(text.size())};
   }
 
+  // Appends a table to the section.
   template <typename T>
   TableRef Table(const std::vector<T>& elements) {
     const uint64_t offset = AlignUp(section_.size(), 8);
@@ -134,7 +136,7 @@ class ManifestBuilder {
   std::vector<uint32_t> arguments_;
   std::vector<CopyEntry> copies_;
   std::vector<char> strings_;
-  std::map<std::string, size_t> texts_;
+  std::map<std::string, size_t> texts_;  // offset in strings_ by text
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lays out the manifest section of a program: the tables of package_format.h from a PackageProgram.
+// Builds the manifest section of a program: the tables of package_format.h from a PackageProgram.
 #ifndef HONE_DEPLOY_PACKAGE_MANIFEST_BUILDER_H_
 #define HONE_DEPLOY_PACKAGE_MANIFEST_BUILDER_H_
 
@@ -13,13 +13,13 @@
 
 namespace hone::package {
 
-// Gives the program's constants their places in `constants`. InvalidArgument names the tensor that does not fit the
-// format. What the runtime checks when it loads (ids in range, kinds, sizes, offsets) is not checked here: WritePackage
-// runs that check on the finished file.
+// Returns the bytes of the section and adds the program's constants to `constants`. target: target text.
+// InvalidArgument names a tensor that does not fit the format. Ids, kinds, sizes and offsets are not checked here:
+// WritePackage runs the runtime's checks on the finished file.
 absl::StatusOr<std::vector<uint8_t>> BuildManifest(const PackageProgram& program, const std::string& target,
                                                    ConstantSection& constants);
 
-// Rounds up to a multiple of a power of two.
+// Rounds `bytes` up to a multiple of `alignment`, which is a power of two.
 constexpr uint64_t AlignUp(uint64_t bytes, uint64_t alignment) { return (bytes + alignment - 1) & ~(alignment - 1); }
 
 }  // namespace hone::package

@@ -16,7 +16,8 @@ namespace {
 
 bool Overlap(const Lifetime& a, const Lifetime& b) { return a.first <= b.last && b.first <= a.last; }
 
-// A lifetime per tensor, empty (first > last) while no call has touched it.
+// Finds the lifetime of every tensor. It is empty (first > last) for a tensor that no call uses, and for all tensors
+// that are not intermediates.
 class Lifetimes {
  public:
   explicit Lifetimes(const PackageProgram& program) : program_(program), of_tensor_(program.tensors.size()) {
@@ -57,6 +58,7 @@ class Lifetimes {
                                                   kernel.name, call.arguments.size(), kernel.argument_count()));
   }
 
+  // Extends the lifetime of tensor `id` to `step`, which writes or reads it.
   absl::Status Touch(TensorId id, int64_t step, bool written) {
     if (id >= of_tensor_.size()) return absl::InvalidArgumentError(fmt::format("there is no tensor {}", id));
     if (program_.tensors[id].kind != TensorKind::kIntermediate) return absl::OkStatus();
@@ -83,19 +85,19 @@ MemoryPlan PlanMemory(std::span<const Lifetime> lifetimes, uint64_t alignment) {
   plan.offsets.assign(lifetimes.size(), 0);
   std::vector<size_t> order(lifetimes.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  // Ties by start, so that the plan depends on the model only.
+  // Buffers of equal size are ordered by their first step, then by index: the plan depends on the model only.
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     if (lifetimes[a].bytes != lifetimes[b].bytes) return lifetimes[a].bytes > lifetimes[b].bytes;
     return lifetimes[a].first < lifetimes[b].first;
   });
-  std::vector<size_t> placed;  // by offset
+  std::vector<size_t> placed;  // indices of placed lifetimes, by ascending offset
   for (const size_t current : order) {
     const uint64_t bytes = AlignUp(lifetimes[current].bytes, alignment);
     if (bytes == 0) continue;
     uint64_t offset = 0;
     for (const size_t other : placed) {
       if (!Overlap(lifetimes[current], lifetimes[other])) continue;
-      if (plan.offsets[other] >= offset + bytes) break;  // fits before it, and all others start later
+      if (plan.offsets[other] >= offset + bytes) break;  // fits before this one, and the rest start even later
       offset = std::max(offset, plan.offsets[other] + AlignUp(lifetimes[other].bytes, alignment));
     }
     plan.offsets[current] = offset;
@@ -108,7 +110,7 @@ MemoryPlan PlanMemory(std::span<const Lifetime> lifetimes, uint64_t alignment) {
 }
 
 uint64_t PeakBytes(std::span<const Lifetime> lifetimes, uint64_t alignment) {
-  std::map<int64_t, int64_t> change;  // of the bytes alive, by step
+  std::map<int64_t, int64_t> change;  // by step: by how much the bytes alive change there
   for (const Lifetime& lifetime : lifetimes) {
     change[lifetime.first] += static_cast<int64_t>(AlignUp(lifetime.bytes, alignment));
     change[lifetime.last + 1] -= static_cast<int64_t>(AlignUp(lifetime.bytes, alignment));
@@ -129,7 +131,7 @@ absl::Status PlanArena(PackageProgram& program) {
   for (size_t i = 0; i < program.tensors.size(); ++i) {
     if (program.tensors[i].kind != TensorKind::kIntermediate) continue;
     Lifetime lifetime = found.of_tensor()[i];
-    if (lifetime.last < 0) lifetime = {lifetime.bytes, 0, 0};  // nothing touches it, but it needs a valid place
+    if (lifetime.last < 0) lifetime = {lifetime.bytes, 0, 0};  // unused, but the format needs a valid offset
     lifetimes.push_back(lifetime);
     offsets.push_back(&program.tensors[i].arena_offset);
   }

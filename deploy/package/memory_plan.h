@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans the arena: intermediates and workspaces that are never alive at the same time share memory.
 //
-// Greedy by size: the largest buffer first, at the lowest offset that is free during its whole life. Known from the
-// literature to end within a few percent of the lower bound on networks; PeakBytes is that bound. Inputs and outputs
-// are not in the arena (they keep their contents between runs). Start with PlanArena.
+// Greedy by size: the largest buffer first, at the lowest offset that is free during its whole lifetime. According to
+// the literature the result is within a few percent of the lower bound for neural networks; PeakBytes is that bound.
+// Inputs and outputs are not in the arena, because they keep their contents between runs. Start with PlanArena.
 #ifndef HONE_DEPLOY_PACKAGE_MEMORY_PLAN_H_
 #define HONE_DEPLOY_PACKAGE_MEMORY_PLAN_H_
 
@@ -16,28 +16,29 @@
 
 namespace hone::package {
 
-// A buffer that is needed from step `first` to step `last`, both included.
+// A buffer that is needed from step `first` to step `last`, both included. A step is the index of a call; the copies
+// are the step after the last call.
 struct Lifetime {
-  uint64_t bytes = 0;
+  uint64_t bytes = 0;  // 0: it takes no memory, at offset 0
   int64_t first = 0;
   int64_t last = 0;
 };
 
 struct MemoryPlan {
-  std::vector<uint64_t> offsets;  // per lifetime, multiples of the alignment
-  uint64_t arena_bytes = 0;
+  std::vector<uint64_t> offsets;  // per lifetime: bytes, a multiple of the alignment
+  uint64_t arena_bytes = 0;       // the end of the last buffer, rounded up to the alignment
 };
 
-// alignment: a power of two.
+// Places each lifetime. alignment: bytes, a power of two. The result depends on the arguments only.
 MemoryPlan PlanMemory(std::span<const Lifetime> lifetimes, uint64_t alignment = kTensorAlignment);
 
-// No plan can do with less: the most bytes (each buffer rounded up to the alignment) alive at one step.
+// A lower bound for every plan: the most bytes that are alive at one step, each buffer rounded up to the alignment.
 uint64_t PeakBytes(std::span<const Lifetime> lifetimes, uint64_t alignment = kTensorAlignment);
 
-// Buffers start on multiples of kTensorAlignment, in the memory of a device with lanes on kSliceAlignment.
-// Sets arena_offset of every intermediate, workspace_offset of every call, and arena_bytes. An intermediate lives from
-// the call that first writes it to the last call (or copy) that uses it. InvalidArgument names a tensor that is used
-// before any call has written it, or an id that is out of range.
+// Sets arena_offset of every intermediate, workspace_offset of every call, and arena_bytes. Offsets are multiples of
+// kTensorAlignment, or of kSliceAlignment for code of a device with lanes. An intermediate is alive from the first call
+// that writes it to the last call or copy that uses it. InvalidArgument names a tensor that is used before a call has
+// written it, an id that is out of range, or a call with a wrong number of arguments.
 absl::Status PlanArena(PackageProgram& program);
 
 }  // namespace hone::package

@@ -10,7 +10,8 @@ namespace {
 
 using nlohmann::json;
 
-// Of what the list holds, if it is there. Where it lies: a copy takes as much stack as it is deep.
+// Calls each(element) for every element of the list `object[list]`; none if the list is missing. Elements are not
+// copied, because copying a deeply nested one recurses and may overflow the stack.
 template <typename Each>
 void ForEachIn(const json& object, const char* list, const Each& each) {
   const auto found = object.find(list);
@@ -60,7 +61,7 @@ std::string ToJson(const PackageMetadata& metadata) {
                          {"compiler_version", metadata.compiler_version},
                          {"programs", std::move(programs)},
                          {"input_ranges", std::move(ranges)}};
-  // A model's name is whatever its author typed: replace what is not UTF-8 instead of throwing.
+  // The model's author chose its name, so it may be invalid UTF-8: `replace` writes U+FFFD instead of throwing.
   return document.dump(2, ' ', false, json::error_handler_t::replace);
 }
 

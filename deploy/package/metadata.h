@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a package says about itself to people and to `hone profile` and `hone bench`: where each kernel came from.
+// The metadata of a package, for people and for `hone profile` and `hone bench`: operator, workload and schedule of
+// each kernel, and ranges for random inputs.
 //
-// Stored as JSON in the metadata section; the runtime never reads it, so a package runs whatever it says.
+// It is stored as JSON in the metadata section. The runtime never reads it, so a package runs with any metadata.
 #ifndef HONE_DEPLOY_PACKAGE_METADATA_H_
 #define HONE_DEPLOY_PACKAGE_METADATA_H_
 
@@ -15,16 +16,17 @@ namespace hone::package {
 
 struct KernelMetadata {
   std::string symbol;           // the kernel's name
-  std::string operator_name;    // the anchor: "Conv"
+  std::string operator_name;    // the workload's main operator: "conv2d"
   std::string workload_digest;  // 64 hex characters
   std::string schedule;         // schedule text
-  double flops = 0;             // of one call
-  double bytes = 0;             // that one call must at least read and write
+  double flops = 0;             // floating-point operations of one call
+  double bytes = 0;             // size of all params and outputs of one call
 };
 
-// The range of random values that makes sense for an input: a Gather's indices must stay below the table's size.
+// The range [low, high) from which random values for an input are drawn. For example, the indices of a Gather must be
+// below the table's size.
 struct InputRange {
-  std::string name;
+  std::string name;  // of the input
   double low = 0;
   double high = 0;  // exclusive
 };
@@ -37,12 +39,13 @@ struct ProgramMetadata {
 struct PackageMetadata {
   std::string model_name;
   std::string compiler_version;
-  std::vector<ProgramMetadata> programs;  // of different targets
-  std::vector<InputRange> input_ranges;   // only of inputs where the default does not do
+  std::vector<ProgramMetadata> programs;  // in the order of the package
+  std::vector<InputRange> input_ranges;   // only for inputs that need another range than their type's default
 };
 
 std::string ToJson(const PackageMetadata& metadata);
-// DataLoss if `json` is not what ToJson writes; fields that are missing keep their defaults, unknown ones are ignored.
+// DataLoss if `json` is not JSON or a field has the wrong type. Missing fields keep their defaults, unknown fields are
+// ignored.
 absl::StatusOr<PackageMetadata> ParseMetadata(std::string_view json);
 
 }  // namespace hone::package

@@ -29,7 +29,8 @@ absl::StatusOr<runtime::Mapping> Pages(uint64_t bytes, const std::string& purpos
   return pages;
 }
 
-// Kernels may rely on the alignment of their buffers, which the importer's vectors do not have.
+// Returns the bytes at an address with the alignment that kernels require. The vectors of the importer may lack it;
+// then a copy is added to `copies`, which owns it.
 absl::StatusOr<const void*> Aligned(std::span<const uint8_t> bytes, std::vector<runtime::Mapping>& copies) {
   if (reinterpret_cast<uintptr_t>(bytes.data()) % HONE_BUFFER_ALIGNMENT == 0) return bytes.data();
   HONE_ASSIGN_OR_RETURN(runtime::Mapping copy, Pages(bytes.size(), "a constant"));
@@ -38,7 +39,8 @@ absl::StatusOr<const void*> Aligned(std::span<const uint8_t> bytes, std::vector<
   return copies.back().data();
 }
 
-// Slow, on any machine. Buffers that are no constants, which the func does not read, have pages all the same.
+// Runs the func in the interpreter, which is slow and works on any machine. A null buffer is a param that the func does
+// not read; the interpreter still needs memory for it.
 absl::Status Interpret(const ir::Func& func, const std::vector<void*>& buffers) {
   std::vector<runtime::Mapping> unread;
   std::vector<std::span<std::byte>> args;
@@ -59,7 +61,7 @@ absl::Status Interpret(const ir::Func& func, const std::vector<void*>& buffers) 
 absl::StatusOr<ConstantPacker> ConstantPacker::Create(std::span<const CompiledKernel> kernels, int threads,
                                                       const absl::StatusOr<target::Target>& host) {
   ConstantPacker packer(kernels);
-  std::map<std::string, const ir::Func*> distinct;  // by name, which says what they do
+  std::map<std::string, const ir::Func*> distinct;  // by name; equal names mean equal functions
   for (const CompiledKernel& kernel : kernels) {
     const ir::Func& prepare = kernel.kernel.prepare;
     if (prepare.body.defined()) distinct[prepare.name] = &prepare;
@@ -71,7 +73,7 @@ absl::StatusOr<ConstantPacker> ConstantPacker::Create(std::span<const CompiledKe
   std::vector<std::string> objects(preparing.size());
   HONE_RETURN_IF_ERROR(RunParallel(preparing.size(), threads, [&](size_t i) -> absl::Status {
     const codegen::CompilationSubject subject(preparing[i]->name);
-    // Fused multiply-adds would round otherwise than on a machine without them: a package is the same everywhere.
+    // kReference fuses no multiply-adds: they round differently, and a package must be equal on every machine.
     HONE_ASSIGN_OR_RETURN(objects[i], codegen::Emit({preparing[i], 1}, *host, codegen::Effort::kReference));
     return absl::OkStatus();
   }));
@@ -85,7 +87,7 @@ absl::StatusOr<std::vector<runtime::Mapping>> ConstantPacker::Pack(
     size_t kernel, std::span<const std::span<const uint8_t>> params) const {
   const KernelInterface& interface = kernels_[kernel].kernel.interface;
   if (interface.prepare.empty()) return std::vector<runtime::Mapping>();
-  // Of the function for this machine, not of the launches of `interface`, which are the target's.
+  // `func` is lowered for a CPU. The prepare launches of `interface` are for the target and are not used.
   const ir::Func& func = kernels_[kernel].kernel.prepare;
   std::vector<runtime::Mapping> copies, packed;
   std::vector<void*> buffers;

@@ -21,13 +21,13 @@ std::span<const uint8_t> BytesOfText(const std::string& text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
-// A section as the pieces it is written from, so that the constants (gigabytes, maybe) are not gathered in memory.
+// A section as a list of pieces that are written one after another, so that constants of gigabytes are not copied.
 struct Section {
   SectionKind kind;
   std::vector<std::span<const uint8_t>> pieces;
 };
 
-// The entries of the sections, in order, and the header before them.
+// Returns the file header and sets *entries to the section table.
 FileHeader MakeHeader(std::span<const Section> sections, std::vector<SectionEntry>* entries) {
   FileHeader header = {};
   std::memcpy(header.magic, kMagic, sizeof kMagic);
@@ -65,7 +65,7 @@ absl::Status WriteFile(const FileHeader& header, std::span<const SectionEntry> e
   return absl::OkStatus();
 }
 
-// The runtime's own check: what it would refuse never gets the package's name.
+// Runs the runtime's checks on the written file, so that a file that the runtime would reject never replaces `path`.
 absl::Status CheckWritten(const std::string& path) {
   runtime::Mapping mapping;
   runtime::PackageView view;

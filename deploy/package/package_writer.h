@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a .hone package from plain values. The compile step fills a PackageProgram for each target, the memory planner
-// (memory_plan.h, PlanArena) their offsets, and WritePackage puts all on disk.
+// Writes a .hone package from plain values. compile_model.cc fills a PackageProgram for each target, PlanArena
+// (memory_plan.h) sets the offsets, and WritePackage writes the file.
 //
-// Not the compiler: nothing here knows graphs, workloads or schedules. The format is deploy/runtime/package_format.h.
+// Not the compiler: nothing here uses graphs, workloads or schedules. The format is deploy/runtime/package_format.h.
+// Start with WritePackage.
 #ifndef HONE_DEPLOY_PACKAGE_PACKAGE_WRITER_H_
 #define HONE_DEPLOY_PACKAGE_PACKAGE_WRITER_H_
 
@@ -22,38 +23,38 @@ namespace hone::package {
 using TensorId = uint32_t;  // index into PackageProgram::tensors
 
 struct PackageTensor {
-  std::string name;  // of inputs and outputs: as the model names them; else may be empty
+  std::string name;  // an input's or output's name in the model; may be empty for other kinds
   DType dtype = DType::kFloat32;
   std::vector<int64_t> shape;  // at most kMaxRank dimensions
   TensorKind kind = TensorKind::kIntermediate;
-  // Of a constant, packed or not: its bytes, shape times element size of them. Not owned; must live until WritePackage
-  // returns. Empty for other kinds.
+  // The bytes of a constant, packed or not; their number is the product of the shape times the element size. Not owned:
+  // they must live until WritePackage returns. Empty for other kinds.
   std::span<const uint8_t> data;
-  uint64_t arena_offset = 0;  // of an intermediate; set by PlanArena
+  uint64_t arena_offset = 0;  // bytes; for an intermediate only; set by PlanArena
 };
 
 struct PackageCall {
   uint32_t kernel = 0;  // index into PackageProgram::kernels
-  // One for each buffer of the kernel but slices of its workspace; kNoTensor for one that it does not use.
+  // One per buffer of the kernel, except the slices of its workspace; kNoTensor for a buffer that it does not use.
   std::vector<TensorId> arguments;
-  uint64_t workspace_offset = 0;  // set by PlanArena
+  uint64_t workspace_offset = 0;  // bytes, in the arena; set by PlanArena
 };
 
-// An output that is an input, a constant or another tensor under a second name: done after all calls.
+// An output that equals an input, a constant or another tensor: copied after all calls.
 struct PackageCopy {
   TensorId source = 0;
   TensorId target = 0;
 };
 
-// The model for one target. What `kind` of code needs of a machine: cpu_features if it is for a CPU, else the other
-// three; see ManifestHeader.
+// The model for one target. Code for a CPU requires cpu_features; code for a device with lanes requires lanes,
+// shared_bytes and device. The others stay empty (ManifestHeader).
 struct PackageProgram {
   CodeKind kind = CodeKind::kX86_64;
   std::vector<std::string> cpu_features;  // LLVM's names, see base/cpu_features.h
-  uint32_t lanes = 0;
-  uint64_t shared_bytes = 0;
-  std::string device;
-  std::string code;
+  uint32_t lanes = 0;                     // most lanes of a group
+  uint64_t shared_bytes = 0;              // most shared memory of a group
+  std::string device;                     // the only device that can run the code; empty: any
+  std::string code;                       // bytes of the kind's format (base/code_kind.h)
   std::vector<PackageTensor> tensors;
   std::vector<KernelInterface> kernels;  // names are unique
   std::vector<PackageCall> calls;        // in order of execution
@@ -63,14 +64,14 @@ struct PackageProgram {
 };
 
 struct PackageContents {
-  std::vector<PackageProgram> programs;  // the best first; inputs and outputs are the same in all
-  PackageMetadata metadata;              // its programs: the targets of these, in the same order
+  std::vector<PackageProgram> programs;  // the preferred one first; all have the same inputs and outputs
+  PackageMetadata metadata;              // one ProgramMetadata per program, in the same order
 };
 
-// Writes the file under a temporary name beside `path`, forces it to disk, checks it as the runtime will, and renames
-// it; so `path` is the old file or the whole new one at any moment. Returns its size in bytes. Errors leave no
-// temporary file behind: InvalidArgument for contents that make no package, ResourceExhausted when the disk is full,
-// else Unavailable with the system's reason.
+// Writes the package beside `path` (atomic_file.h), runs the runtime's checks on it, forces it to disk, and renames it:
+// `path` is the old file or the whole new one at any moment. A `path` that is a device or a pipe is written directly
+// and without these checks. Returns the size in bytes. Errors: InvalidArgument (the contents make no valid package),
+// and those of AtomicFile.
 absl::StatusOr<uint64_t> WritePackage(const PackageContents& contents, const std::string& path);
 
 }  // namespace hone::package

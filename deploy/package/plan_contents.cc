@@ -20,6 +20,7 @@ Bytes BytesOfTensor(const graph::TensorData& data) {
   return {reinterpret_cast<const uint8_t*>(data->data()), data->size()};
 }
 
+// Builds the contents. A plan's tensor that is an alias is represented by its root, the tensor that owns the memory.
 class ContentsBuilder {
  public:
   ContentsBuilder(const graph::Plan& plan, std::span<const CompiledKernel> kernels)
@@ -57,7 +58,8 @@ class ContentsBuilder {
     for (const graph::TensorId id : plan_.outputs) {
       const TensorId port = AddPort(id, TensorKind::kOutput);
       result_.program.outputs.push_back(port);
-      // A reshape of what some kernel computes: the kernel writes right into the output.
+      // If a kernel computes the output, or the tensor of which the output is a reshape, it writes to the output
+      // directly.
       const graph::TensorId root = Root(id);
       const bool computed = plan_.tensors[root].data == nullptr && !ids_[root].has_value();
       if (computed) ids_[root] = port;
@@ -80,7 +82,7 @@ class ContentsBuilder {
     return Add({.dtype = dtype, .shape = std::move(shape), .kind = TensorKind::kConstant, .data = bytes});
   }
 
-  // The bytes of the call's params, empty for one that is not a constant.
+  // The bytes of each param of the call; empty for a param that is not a constant.
   std::vector<Bytes> ParamsOf(const graph::PlanCall& call) const {
     std::vector<Bytes> params;
     for (size_t p = 0; p < plan_.workloads[call.workload].params.size(); ++p) {
@@ -90,12 +92,13 @@ class ContentsBuilder {
     return params;
   }
 
-  // Layers may share weights: what the same function makes of the same bytes is made once.
+  // Packs the constants of every call. Layers may share weights: calls with the same prepare function and the same
+  // constants are packed once.
   absl::Status PackConstants(int threads) {
     HONE_ASSIGN_OR_RETURN(const ConstantPacker packer, ConstantPacker::Create(kernels_, threads));
     std::map<std::pair<std::string, std::vector<const uint8_t*>>, size_t> numbers;
-    std::vector<size_t> first;    // of the calls that pack alike, per number
-    std::vector<size_t> of_call;  // per call its number
+    std::vector<size_t> first;    // per number: the first of the calls that pack the same
+    std::vector<size_t> of_call;  // per call: its number
     for (size_t i = 0; i < plan_.calls.size(); ++i) {
       const graph::PlanCall& call = plan_.calls[i];
       std::vector<const uint8_t*> params;
@@ -150,8 +153,8 @@ class ContentsBuilder {
   const graph::Plan& plan_;
   std::span<const CompiledKernel> kernels_;
   PlanContents result_;
-  std::vector<std::optional<TensorId>> ids_;  // per tensor of the plan; set for roots only
-  std::vector<std::vector<Bytes>> packed_of_call_;
+  std::vector<std::optional<TensorId>> ids_;        // per tensor of the plan; set for roots that were added
+  std::vector<std::vector<Bytes>> packed_of_call_;  // per call: its packed constants, in order
 };
 
 }  // namespace

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tensors, kernels and calls of a program, from a plan and its compiled kernels.
+// Makes the tensors, kernels and calls of a PackageProgram from a plan and its compiled kernels.
 //
-// Unpacked weights that only a prepare function reads are left out. Start with BuildContents.
+// Weights that only a prepare function reads are left out: the program holds their packed form. Start with
+// BuildContents.
 #ifndef HONE_DEPLOY_PACKAGE_PLAN_CONTENTS_H_
 #define HONE_DEPLOY_PACKAGE_PLAN_CONTENTS_H_
 
@@ -16,16 +17,18 @@
 
 namespace hone::package {
 
-// program refers to the plan's constants and to packed: both must live as long as it is used.
+// `program` refers to the constants of the plan and to `packed`: both must live as long as it is used.
 struct PlanContents {
-  PackageProgram program;                // tensors, kernels, calls, inputs, outputs, copies; the rest is the caller's
-  std::vector<runtime::Mapping> packed;  // memory of the packed constants
+  PackageProgram program;                // tensors, kernels, calls, inputs, outputs, copies; the caller sets the rest
+  std::vector<runtime::Mapping> packed;  // owns the packed constants
 };
 
-// kernels: one per workload of the plan. Runs the prepare functions on `threads` threads (0: one per CPU).
+// kernels: one per workload of the plan, in order. Runs the prepare functions on `threads` threads (0: one per CPU).
+// Errors are those of packing (pack_constants.h).
 absl::StatusOr<PlanContents> BuildContents(const graph::Plan& plan, std::span<const CompiledKernel> kernels,
                                            int threads);
 
+// The package's type for a type of the IR.
 DType ToPackage(ir::DType dtype);
 
 }  // namespace hone::package

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The back ends of the runtime: which one runs which kind of code. A new one is a file beside opencl_backend.cc, and
-// its lines here. For backend.cc and for them; others call LoadBackend.
+// The table of the runtime's back ends: which one loads which kind of code. A new back end is a file beside
+// opencl_backend.cc and its lines here. Only backend.cc and the back ends include this file; others call LoadBackend.
 #ifndef HONE_DEPLOY_RUNTIME_BACKENDS_H_
 #define HONE_DEPLOY_RUNTIME_BACKENDS_H_
 
@@ -9,18 +9,19 @@
 
 namespace hone::runtime {
 
-// cpu_backend.cc. Incompatible names the architecture or the CPU features that are missing; BadPackage: the code is no
-// shared object for this machine, or lacks a kernel.
+// cpu_backend.cc. Incompatible: the architecture is another one, or CPU features are missing; the text names them.
+// BadPackage: the code is not a shared object for this machine, or lacks a kernel.
 LoadFunction LoadCpuBackend;
 
-// opencl_backend.cc. Incompatible: no OpenCL, no such device, too few lanes or too little shared memory, or its
-// compiler refuses the code, with its words; OutOfMemory: of the device; IoError: the device fails.
+// opencl_backend.cc. Incompatible: there is no OpenCL or no such device, the device has too few lanes or too little
+// shared memory, or its compiler rejects the code (the text has its log). OutOfMemory: the device lacks memory.
+// IoError: the device fails.
 LoadFunction LoadOpenClBackend;
 
-// cuda_backend.cc. The same, of CUDA.
+// cuda_backend.cc. The same errors, for CUDA.
 LoadFunction LoadCudaBackend;
 
-// Null where this runtime was built without the driver of that kind.
+// The loader for a kind of code. Null if the kind is unknown, or if this runtime was built without the driver for it.
 constexpr LoadFunction* LoaderOf(CodeKind code) {
   switch (code) {
     case CodeKind::kX86_64:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where what a device's driver compiled is kept between runs: the folder `hone` of the user's cache ($XDG_CACHE_HOME,
-// else ~/.cache).
+// The folder that keeps programs compiled by device drivers between runs (drivers/binary_cache.h): `hone` in the user's
+// cache folder ($XDG_CACHE_HOME, else ~/.cache).
 #ifndef HONE_DEPLOY_RUNTIME_CACHE_FOLDER_H_
 #define HONE_DEPLOY_RUNTIME_CACHE_FOLDER_H_
 
@@ -8,8 +8,8 @@
 
 namespace hone::runtime {
 
-// Makes the folder where it is absent. Empty (nothing is kept) where there is none that is the user's alone: whoever
-// could write there could make this process run their code.
+// Creates the folder if it is missing. Returns an empty path, so that nothing is kept, unless the folder belongs to the
+// user and no other user can write to it: its contents are loaded as code.
 std::filesystem::path CacheFolder();
 
 }  // namespace hone::runtime

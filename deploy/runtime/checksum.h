@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The 64-bit checksum of packages: fast (four independent multiply chains), streaming, the same on every platform.
+// The 64-bit checksum of packages: fast (four independent multiply chains), streaming, equal on every platform.
 //
-// Against accidents, not against attackers. Every step is a bijection of the chain it works on, so a change within one
-// aligned 8-byte word is always found; other changes are missed with a chance of about 2^-64.
+// It detects accidental damage and does not protect against attackers. Each step is a bijection of its chain, so a
+// change within one aligned 8-byte word is always detected. Other changes are missed with a probability of about 2^-64.
+// Start with ChecksumOf.
 #ifndef HONE_DEPLOY_RUNTIME_CHECKSUM_H_
 #define HONE_DEPLOY_RUNTIME_CHECKSUM_H_
 
@@ -18,7 +19,7 @@ namespace hone::package {
 
 class Checksum {
  public:
-  // The result depends on the bytes only, not on how they are cut into calls.
+  // Appends bytes. The value depends on the bytes only, not on how they are divided into calls.
   void Update(std::span<const uint8_t> bytes) {
     total_ += bytes.size();
     if (held_ > 0) {
@@ -35,13 +36,14 @@ class Checksum {
     held_ = bytes.size();
   }
 
+  // The checksum of all bytes so far. Update may continue afterwards.
   uint64_t Value() const {
     Checksum padded = *this;
     if (held_ > 0) {
       std::memset(padded.tail_ + held_, 0, kBlock - held_);
       padded.Absorb(padded.tail_);
     }
-    uint64_t hash = total_ * kOdd1;  // so that zeros at the end count
+    uint64_t hash = total_ * kOdd1;  // the length, so that appended zeros change the value
     for (const uint64_t chain : padded.chains_) hash = std::rotl(hash ^ (chain * kOdd2), 29) * kOdd1;
     hash ^= hash >> 32;
     hash *= kOdd2;
@@ -63,8 +65,8 @@ class Checksum {
 
   uint64_t chains_[4] = {1, 2, 3, 4};
   uint8_t tail_[kBlock] = {};
-  size_t held_ = 0;  // bytes in tail_
-  uint64_t total_ = 0;
+  size_t held_ = 0;     // bytes in tail_, fewer than a block
+  uint64_t total_ = 0;  // bytes of all Updates
 };
 
 inline uint64_t ChecksumOf(std::span<const uint8_t> bytes) {
@@ -73,7 +75,7 @@ inline uint64_t ChecksumOf(std::span<const uint8_t> bytes) {
   return checksum.Value();
 }
 
-// What FileHeader::checksum must be; what it is plays no part.
+// The correct value of FileHeader::checksum. The value in `header.checksum` is ignored.
 inline uint64_t HeaderChecksum(FileHeader header, std::span<const SectionEntry> sections) {
   header.checksum = 0;
   Checksum checksum;

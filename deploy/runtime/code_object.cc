@@ -52,12 +52,13 @@ Fault CheckElf(std::span<const uint8_t> elf) {
   return {};
 }
 
-// Kernels call functions of the C library and name no library that has them: they are found where all of the process
-// looks, and a host that loaded this library for itself alone does not have them there. Without a library of that name
-// they are the C library's own.
+// Makes the functions of libm visible to kernels. Kernels call them but name no library, so the linker looks in the
+// global scope of the process. A program that loaded this runtime with RTLD_LOCAL does not have libm there. If there is
+// no library of that name, the functions are in the C library itself.
 void ShowMathLibrary() { [[maybe_unused]] static void* const shown = dlopen("libm.so.6", RTLD_NOW | RTLD_GLOBAL); }
 
-// The system takes files in memory for files, too. Asked before, because what is too large is answered by a signal.
+// The limit on file sizes also holds for files in memory. It is checked before writing, because the system answers a
+// write beyond the limit with a signal (SIGXFSZ).
 Fault CheckFileLimit(size_t bytes) {
   const uint64_t most = MostFileBytes();
   if (bytes <= most) return {};
@@ -78,18 +79,19 @@ Fault WriteAll(int fd, std::span<const uint8_t> bytes) {
   return {};
 }
 
-// The linker hands out once more what it has loaded under the same name. Descriptor numbers are used again, but no two
-// files that are mapped have one inode number, so the path spells that too: each bit is "./" or "/", which lead to the
-// same place.
+// A path to `fd` that no other loaded object has. The dynamic linker returns the old object if it has loaded one under
+// the same path. Descriptor numbers are reused, but two mapped files never have the same inode number. Therefore the
+// path encodes the number: each of its bits is "./" or "/", and neither changes the file to which the path leads.
 std::string UniquePath(int fd, ino_t inode) {
   std::string path = "/proc/self/fd/";
   for (; inode != 0; inode /= 2) path += inode % 2 != 0 ? "./" : "/";
   return path + std::to_string(fd);
 }
 
-// Where `fd` and `path` are returned also on failure: the caller closes.
+// The two functions below write `elf` to a new file and return its descriptor and a path to it. The caller closes *fd,
+// also after a failure; it is -1 if no file was created.
 Fault PlaceInMemory(std::span<const uint8_t> elf, int* fd, std::string* path) {
-  constexpr unsigned int kExecutable = 0x10;  // MFD_EXEC: needed where the system makes such files non-executable
+  constexpr unsigned int kExecutable = 0x10;  // MFD_EXEC, of Linux 6.3: such files may be non-executable by default
   *fd = memfd_create("hone-kernels", MFD_CLOEXEC | MFD_ALLOW_SEALING | kExecutable);
   if (*fd < 0 && errno == EINVAL) *fd = memfd_create("hone-kernels", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (*fd < 0) return SystemError("cannot create a file in memory");
@@ -135,7 +137,7 @@ Fault CodeObject::LoadFrom(Placement placement, std::span<const uint8_t> elf, Co
           IoError(std::string("cannot load the package's code: ") + (reason != nullptr ? reason : "no reason given"));
     }
   }
-  if (fd >= 0) close(fd);  // what is mapped stays
+  if (fd >= 0) close(fd);  // the mapping keeps the file's contents
   if (!in_memory && !path.empty()) unlink(path.c_str());
   if (fault.ok()) *code = std::move(result);
   return fault;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The package's kernels, loaded into this process from bytes in memory with the system's dynamic linker.
+// A shared object with kernels, loaded from bytes in memory by the system's dynamic linker.
 //
-// The bytes go to a sealed anonymous file (memfd), or, where the system has none, to a temporary file that is deleted
-// at once. Checks that they are an ELF shared object for this machine; what is inside is trusted.
+// The bytes are written to a sealed anonymous file (memfd). If the system has no such files, they are written to a
+// temporary file, which is deleted as soon as it is loaded. Load checks that they are an ELF shared object for this
+// machine and trusts the rest: loading runs their code. Start with CodeObject::Load.
 #ifndef HONE_DEPLOY_RUNTIME_CODE_OBJECT_H_
 #define HONE_DEPLOY_RUNTIME_CODE_OBJECT_H_
 
@@ -14,6 +15,8 @@
 
 namespace hone::runtime {
 
+// Owns the loaded code and unloads it; addresses that Find returned are invalid then. Empty until Load. Find may be
+// called from several threads.
 class CodeObject {
  public:
   enum class Placement { kSealedMemory, kTemporaryFile };
@@ -26,15 +29,17 @@ class CodeObject {
   }
   ~CodeObject();
 
-  // Tries sealed memory, then a temporary file. BadPackage: not a shared object for this machine; IoError: neither
-  // way works, with the reasons of both.
+  // Load tries sealed memory, then a temporary file; LoadFrom tries one of them. `elf` may be freed afterwards. *code
+  // is set on success only. BadPackage: the bytes are not a shared object for this machine. IoError: they cannot be
+  // loaded; the text has the reason for each way.
   static Fault Load(std::span<const uint8_t> elf, CodeObject* code);
   static Fault LoadFrom(Placement placement, std::span<const uint8_t> elf, CodeObject* code);
 
-  void* Find(const char* symbol) const;  // null if there is none
+  // The address of a symbol; null if there is none.
+  void* Find(const char* symbol) const;
 
  private:
-  void* handle_ = nullptr;
+  void* handle_ = nullptr;  // from dlopen; null if empty
 };
 
 }  // namespace hone::runtime

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The back end of this CPU: kernels are functions of a shared object, called on memory of this process. Inputs, outputs
-// and constants are used where they are: nothing is copied.
+// The back end of this machine's CPU: kernels are functions of a shared object and are called on memory of this
+// process. They use inputs, outputs and constants in place; only the program's copies copy memory.
 #include <chrono>
 #include <cstring>
 #include <utility>
@@ -67,9 +67,9 @@ class CpuBackend : public Backend {
 
  private:
   struct Call {
-    std::span<const HoneKernel> launches;  // of functions_
-    void* const* buffers;                  // of buffers_
-    void* workspace;
+    std::span<const HoneKernel> launches;  // a part of functions_
+    void* const* buffers;                  // points into buffers_
+    void* workspace;                       // in the arena; null if the kernel needs none
   };
 
   static void Do(const Call& call, HoneParallel* parallel) {
@@ -98,9 +98,9 @@ class CpuBackend : public Backend {
     addresses_.assign(program_.tensors.size(), nullptr);
     for (uint32_t i = 0; i < program_.tensors.size(); ++i) {
       const TensorEntry& tensor = program_.tensors[i];
-      if (tensor.bytes == 0) continue;  // its address space may be empty
+      if (tensor.bytes == 0) continue;  // its address space may have no memory
       if (tensor.kind == TensorKind::kConstant) {
-        addresses_[i] = const_cast<uint8_t*>(constants.data()) + tensor.offset;  // mapped read-only
+        addresses_[i] = const_cast<uint8_t*>(constants.data()) + tensor.offset;  // mapped read-only, never written
       } else if (tensor.kind == TensorKind::kIntermediate) {
         addresses_[i] = arena_.data() + tensor.offset;
       }
@@ -113,9 +113,9 @@ class CpuBackend : public Backend {
   const ProgramView& program_;
   CodeObject code_;
   Mapping arena_;
-  std::vector<std::vector<HoneKernel>> functions_;  // per kernel, the launches of its `main`
-  std::vector<uint8_t*> addresses_;                 // per tensor
-  std::vector<void*> buffers_;                      // per argument of the program, flat; null for one without use
+  std::vector<std::vector<HoneKernel>> functions_;  // per kernel: the functions of its `main`, in order
+  std::vector<uint8_t*> addresses_;                 // per tensor; null for a tensor without bytes
+  std::vector<void*> buffers_;                      // addresses of ProgramView::arguments; null for kNoTensor
   std::vector<Call> calls_;
   std::unique_ptr<ThreadPool> pool_;
 };

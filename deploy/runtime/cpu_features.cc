@@ -17,7 +17,7 @@ namespace hone::runtime {
 namespace {
 
 #if defined(__x86_64__)
-// The register sets that the operating system has switched on (XCR0).
+// The register sets that the operating system saves (XCR0); 0 if the CPU does not say.
 uint64_t EnabledState() {
   uint32_t eax = 0, ebx = 0, ecx = 0, edx = 0;
   constexpr uint32_t kOsxsave = 1u << 27;
@@ -27,6 +27,7 @@ uint64_t EnabledState() {
   return (static_cast<uint64_t>(high) << 32) | low;
 }
 
+// Whether the CPU has the feature and the operating system saves the registers that it uses. enabled: EnabledState().
 bool HostHas(const X86Feature& feature, uint64_t enabled) {
   constexpr uint64_t kAvxState = 0x6, kAvx512State = 0xe6;
   if (feature.state == SavedState::kAvx && (enabled & kAvxState) != kAvxState) return false;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPU features that code may ask for, and whether this machine has them.
+// The CPU features that a package's code may require, and the check whether this machine has them.
 //
-// Names are LLVM's ("avx512vnni", "dotprod"), as base/cpu_features.h lists them. A package that asks for an unknown one
-// is refused.
+// Names are LLVM's ("avx512vnni", "dotprod"); base/cpu_features.h lists them. Start with CheckHostRuns.
 #ifndef HONE_DEPLOY_RUNTIME_CPU_FEATURES_H_
 #define HONE_DEPLOY_RUNTIME_CPU_FEATURES_H_
 
@@ -16,14 +15,16 @@
 
 namespace hone::runtime {
 
-std::optional<CodeKind> HostCode();  // empty on an architecture that packages do not know
+// The kind of code that this machine's CPU runs; empty if no kind is for its architecture.
+std::optional<CodeKind> HostCode();
 
+// Whether base/cpu_features.h lists the feature for CPUs that run `code`.
 bool IsKnownFeature(CodeKind code, std::string_view feature);
-// The known features of HostCode() that CPU and operating system both support.
+// The known features that both the CPU and the operating system of this machine support.
 std::vector<std::string_view> HostFeatures();
 
-// Incompatible, naming what is missing, unless `code` is for CPUs as this one, which has all of `features`
-// (comma-separated).
+// OK if `code` is for CPUs of this machine's architecture and this machine has all `features` (comma-separated; may be
+// empty). Otherwise Incompatible, and the text names what is missing. An unknown feature counts as missing.
 Fault CheckHostRuns(CodeKind code, std::string_view features);
 
 }  // namespace hone::runtime

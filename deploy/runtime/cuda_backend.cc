@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The back end of CUDA devices. A run is one graph, recorded at the first one: the inputs come from pinned memory,
-// which the device reads by itself, all launches follow, and the outputs go to pinned memory. Inputs and outputs that
-// are on the device are copied there, before and after the graph, so that it stays right for whatever is bound next.
+// The back end of CUDA devices. A run is one CUDA graph, which the first run records: copies of the inputs from pinned
+// memory, all launches, copies of the outputs to pinned memory. Inputs and outputs that are bound to device memory are
+// copied within the device, before and after the graph. Therefore a graph stays valid if other memory is bound.
 #include <cstring>
 
 #include "deploy/runtime/lane_backend.h"
@@ -14,7 +14,7 @@ class CudaBackend : public LaneBackend<drivers::CudaDriver> {
  public:
   explicit CudaBackend(const ProgramView& program) : LaneBackend(program), staged_(program.tensors.size()) {}
 
-  // Every input and output gets its pinned memory, in which it stays: what was recorded holds.
+  // Allocates pinned memory for every input and output. It is never moved, so that recorded graphs stay valid.
   Fault Stage() {
     for (const auto* ports : {&program_.inputs, &program_.outputs}) {
       for (const uint32_t id : *ports) {
@@ -65,15 +65,17 @@ class CudaBackend : public LaneBackend<drivers::CudaDriver> {
 
  private:
   struct Staged {
-    drivers::cuda::PinnedMemory pinned;
-    uint8_t* host = nullptr;
-    drivers::cuda::Buffer on_device;  // the caller's; empty: it is in this process
+    drivers::cuda::PinnedMemory pinned;  // owned; the tensor's size
+    uint8_t* host = nullptr;             // memory of the model or the caller, copied from or to `pinned` in each run
+    drivers::cuda::Buffer on_device;     // bound device memory, not owned; empty: the tensor is in this process
   };
 
+  // Whether the tensor is copied between `host` and `pinned`.
   bool IsStaged(uint32_t tensor) const {
     return staged_[tensor].on_device.bytes() == 0 && program_.tensors[tensor].bytes > 0;
   }
 
+  // Enqueues a whole run: the graph, or, to measure calls or without a graph, its parts one by one.
   Error HandAllOver(std::span<int64_t> nanoseconds) {
     if (nanoseconds.empty()) Record();
     Error error;
@@ -90,24 +92,26 @@ class CudaBackend : public LaneBackend<drivers::CudaDriver> {
     return error;
   }
 
+  // The next run records again. Needed when a port changes between pinned and device memory.
   void ForgetGraph() {
     graph_ = {};
     tried_to_record_ = false;
   }
 
-  // Once. Where it cannot be, as with the drivers of old boards, every launch is handed over by itself.
+  // Records the graph at the first run. If the driver cannot, as on old boards, graph_ stays empty and every launch is
+  // enqueued by itself.
   void Record() {
     if (std::exchange(tried_to_record_, true)) return;
     if (!device_.BeginGraph().ok()) return;
     const Error handed_over = HandOver(std::span<int64_t>());
     drivers::cuda::Graph graph;
-    const Error ended = device_.EndGraph(&graph);  // also after an error: the stream must stop recording
+    const Error ended = device_.EndGraph(&graph);  // also after an error, to end the recording
     if (handed_over.ok() && ended.ok()) graph_ = std::move(graph);
   }
 
-  std::vector<Staged> staged_;  // per tensor
-  drivers::cuda::Graph graph_;
-  bool tried_to_record_ = false;
+  std::vector<Staged> staged_;    // per tensor; used for inputs and outputs only
+  drivers::cuda::Graph graph_;    // empty: not recorded
+  bool tried_to_record_ = false;  // a failed attempt is not repeated at every run
 };
 
 }  // namespace

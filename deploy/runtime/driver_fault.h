@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What drivers of devices say, in words of the runtime.
+// Conversion of the drivers' errors (drivers/error.h) to the runtime's faults. Private to the back ends of devices.
 #ifndef HONE_DEPLOY_RUNTIME_DRIVER_FAULT_H_
 #define HONE_DEPLOY_RUNTIME_DRIVER_FAULT_H_
 
@@ -11,6 +11,8 @@
 
 namespace hone::runtime {
 
+// The fault for an error while a program is loaded. kAbsent and kProgram are Incompatible: another program of the
+// package may work.
 inline Fault ToFault(const drivers::Error& error) {
   switch (error.trouble) {
     case drivers::Trouble::kNone:
@@ -29,14 +31,16 @@ inline Fault ToFault(const drivers::Error& error) {
   return IoError(error.text);
 }
 
-// Of a run. The device took the program when it was loaded: it is not Incompatible, whatever fails.
+// The fault for an error during a run: IoError instead of Incompatible, because the device accepted the program when it
+// was loaded.
 inline Fault ToRunFault(const drivers::Error& error) {
   Fault fault = ToFault(error);
   if (fault.code == HONE_INCOMPATIBLE) fault.code = HONE_IO_ERROR;
   return fault;
 }
 
-// Incompatible if a device of that kind has less than the code needs. target: as `hone compile --target` takes it.
+// Incompatible if the device has less than the code needs. what: the unit, "lanes in a group"; kind: "CUDA"; device:
+// its name; target: the argument of `hone compile --target` that fits the device. All four are for the text.
 inline Fault CheckNeed(int64_t needed, int64_t has, const std::string& what, const std::string& kind,
                        const std::string& device, const std::string& target) {
   if (needed <= has) return {};

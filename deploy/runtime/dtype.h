@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the package's element types are: size, name, and their DLPack description. One table, for runtime and tools.
+// The table of a package's element types: name, size, and DLPack description.
 //
-// Not the compiler's types (compiler/ir/type.h): the numbers here are on disk and never change.
+// Not the compiler's types (compiler/ir/type.h): the numbers of package::DType are on disk and never change.
 #ifndef HONE_DEPLOY_RUNTIME_DTYPE_H_
 #define HONE_DEPLOY_RUNTIME_DTYPE_H_
 
@@ -16,8 +16,8 @@ namespace hone::package {
 
 struct DTypeTraits {
   DType dtype;
-  std::string_view name;  // as the compiler writes it: "f32"
-  DLDataType dlpack;
+  std::string_view name;  // the compiler's name: "f32"
+  DLDataType dlpack;      // its lanes are 1
 };
 
 inline constexpr DTypeTraits kDTypes[] = {
@@ -30,7 +30,7 @@ inline constexpr DTypeTraits kDTypes[] = {
     {DType::kFloat64, "f64", {kDLFloat, 64, 1}},
 };
 
-// nullptr if `dtype` is not one of ours (a number read from a file).
+// The row of a type. nullptr if there is none, as for an unknown number that was read from a file.
 constexpr const DTypeTraits* FindDType(DType dtype) {
   for (const DTypeTraits& traits : kDTypes) {
     if (traits.dtype == dtype) return &traits;
@@ -44,7 +44,7 @@ constexpr const DTypeTraits* FindDType(DLDataType dlpack) {
   return nullptr;
 }
 
-// `dtype` must be one of ours.
+// Bytes of an element, and the type's name. `dtype` must be in the table.
 constexpr uint64_t SizeOf(DType dtype) { return FindDType(dtype)->dlpack.bits / 8; }
 constexpr std::string_view Name(DType dtype) { return FindDType(dtype)->name; }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How functions inside the runtime fail: a status of the C interface with its text. The runtime has no absl.
+// The result of the runtime's functions: a status of the C interface with its text. The runtime does not use absl.
 //
-// The text says what, where and what to do, in lower case, without a final period; hone_error() shows it.
+// The text says what is wrong, where, and what to do, in lower case, without a final period. hone_error() returns it.
 #ifndef HONE_DEPLOY_RUNTIME_FAULT_H_
 #define HONE_DEPLOY_RUNTIME_FAULT_H_
 
@@ -14,7 +14,7 @@ namespace hone::runtime {
 
 struct [[nodiscard]] Fault {
   HoneStatus code = HONE_OK;
-  std::string text;
+  std::string text;  // empty if ok
 
   bool ok() const { return code == HONE_OK; }
 };

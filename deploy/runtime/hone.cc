@@ -22,11 +22,11 @@ using hone::runtime::ConstantsCheck;
 using hone::runtime::Fault;
 using hone::runtime::InvalidArgument;
 
-// As errno: a C caller has nowhere else to look, and threads must not see one another's failures.
+// The text of hone_error, one per thread as errno is, so that a thread sees only its own failures.
 thread_local std::string last_error;
 
-// Cancelling unwinds a thread where it waits. In a call that may be a destructor, which nothing may leave so, and a
-// device may still be at work on memory that the caller then frees.
+// Disables pthread_cancel for its lifetime. A cancelled thread unwinds from the point where it waits. That point may be
+// in a destructor, which must not unwind. And a device may still use memory that the caller then frees.
 class NotCancelled {
  public:
   NotCancelled() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
@@ -38,12 +38,14 @@ class NotCancelled {
   int before_ = PTHREAD_CANCEL_ENABLE;
 };
 
+// Stores the text of a failure for hone_error.
 HoneStatus Report(Fault fault) {
   if (!fault.ok()) last_error = std::move(fault.text);
   return fault.code;
 }
 
-// No exception leaves through the C interface; the library's own are the standard library's (memory, threads).
+// Runs the body of a C function and turns exceptions into a status. The runtime throws none itself; those of the
+// standard library mean that the system lacks memory or another resource.
 template <typename Body>
 HoneStatus Guard(const Body& body) {
   const NotCancelled until_it_ends;

@@ -1,24 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The Hone runtime: loads a compiled package and runs it. The C interface that programs link against.
  *
- * Not a compiler and not a sandbox: a package holds machine code, so load only packages you trust as you trust a
+ * Not a compiler and not a sandbox: a package holds machine code, so load only packages that you trust as you trust a
  * program. Start with hone_load, then hone_set_input, hone_run, hone_get_output, hone_free.
  *
- * Errors: every function that can fail returns a HoneStatus; hone_error() is the text of the calling thread's last
- * failure. A failed call leaves the model as it was.
- * Threads: a HoneModel is used by one thread at a time (any thread; the caller takes care of that). Different models
- * may run at the same time, even of the same package; each has its own worker threads and its own memory. On a CPU, a
- * model with a thread for every core (of the fastest kind) holds each worker on a core of its own. With fewer threads
- * the system chooses among these cores, so that models of one process, or of several, find those that are idle. Worker
- * threads block the signals that are sent to the process: the program's own threads get them. No call changes what a
- * signal does, and none is a cancellation point: a thread that pthread_cancel asks to end ends its call first. The
- * CUDA context that a thread has as its current one is the same after a call. Kernels of a CPU take some KiB of
- * the stack of each thread that runs them, the caller's of hone_run among them, and up to about 1 MiB for each of their
- * stages that others are computed inside of.
- * fork: where a CPU computes, the child has the model with its calling thread alone, until hone_set_threads gives it
- * workers. A model that a device computes must not be used in the child, not even by hone_free.
- * Indices of inputs, outputs and calls count from 0. Everything a function hands out belongs to the model and lives
- * until hone_free. */
+ * Errors: every function that can fail returns a HoneStatus. hone_error() is the text of the calling thread's last
+ * failure. A failed call leaves the model and the caller's variables as they were, except that a failed hone_run or
+ * hone_run_profiled may have written any part of the outputs and times. A pointer that must not be null and is null is
+ * HONE_INVALID_ARGUMENT, except for `model`: only hone_free checks it.
+ *
+ * Ownership: the caller owns the HoneModel and frees it with hone_free. Every text, shape and view that a function
+ * hands out belongs to the model and is valid until hone_free; the data of a view of bound memory is the caller's. A
+ * function reads the structs and arrays that it is given during the call and keeps no pointer to them; only the memory
+ * of a bound tensor (hone_bind_input) is used later.
+ *
+ * Threads: one thread at a time may use a HoneModel, and it may be any thread; the caller ensures that. This holds for
+ * the functions that take a const model, too. Different models may run at the same time, even models of the same
+ * package: each has its own memory and its own worker threads.
+ * On a CPU, a model with a thread for every core of the fastest kind holds each worker thread on a core of its own.
+ * With fewer threads the system places them on these cores, so that several models find the idle ones.
+ * Worker threads block the signals that are sent to the process: the program's own threads receive them. No call
+ * changes how a signal is handled. No call is a cancellation point: pthread_cancel takes effect after the call. A call
+ * leaves the calling thread's current CUDA context as it was.
+ * Stack: CPU kernels need some KiB on each thread that runs them, including the thread that calls hone_run. A kernel
+ * whose stage has other stages computed inside of it needs up to about 1 MiB more for each such stage.
+ *
+ * fork: a model that a CPU computes works in the child on the calling thread alone, until hone_set_threads starts new
+ * workers. A model that a device computes must not be used in the child at all, not even by hone_free.
+ *
+ * Indices of inputs, outputs and calls count from 0. Sizes are bytes unless stated otherwise. */
 #ifndef HONE_DEPLOY_RUNTIME_HONE_H_
 #define HONE_DEPLOY_RUNTIME_HONE_H_
 
@@ -39,111 +49,151 @@ extern "C" {
 
 typedef enum HoneStatus {
   HONE_OK = 0,
-  HONE_INVALID_ARGUMENT = 1, /* the caller's mistake: wrong index, shape, type, alignment, input not set */
+  HONE_INVALID_ARGUMENT = 1, /* a mistake of the caller: wrong index, shape, type, alignment, input not set */
   HONE_BAD_PACKAGE = 2,      /* not a package, damaged, truncated, or of another format version */
-  HONE_INCOMPATIBLE = 3,     /* a good package, of whose programs this machine can run none */
-  HONE_OUT_OF_MEMORY = 4,    /* of this process, or of the device */
-  HONE_IO_ERROR = 5          /* the file cannot be opened or mapped, its code not loaded, or a device fails */
+  HONE_INCOMPATIBLE = 3,     /* a valid package, but this machine can run none of its programs */
+  HONE_OUT_OF_MEMORY = 4,    /* in this process, or on the device */
+  HONE_IO_ERROR = 5          /* the file cannot be opened or mapped, its code cannot be loaded, or a device fails */
 } HoneStatus;
 
+/* A loaded model: opaque, made by hone_load. */
 typedef struct HoneModel HoneModel;
 
-/* Skips the checksum over the constants (weights), so that they are read from disk only when first used. The rest of
- * the package is still checked in full. */
+/* A flag of HoneLoadOptions: skips the checksum over the constants (weights), so that they are read from disk only when
+ * first used. Everything else in the package is still checked. Damaged constants then give wrong results. */
 #define HONE_LOAD_TRUST_CONSTANTS 1u
 
-#define HONE_MAX_THREADS 4096 /* of one model */
+#define HONE_MAX_THREADS 4096 /* most threads of one model */
 
 typedef struct HoneLoadOptions {
-  uint32_t struct_bytes; /* sizeof(HoneLoadOptions), so that later versions can add fields */
-  int32_t threads;       /* that compute, the caller of hone_run included; 0: one per core (of the fastest kind), or per
-                            CPU of which control groups leave the process the time, if these are fewer */
-  uint32_t flags;        /* HONE_LOAD_... or 0 */
+  uint32_t struct_bytes; /* set it to sizeof(HoneLoadOptions); later versions may add fields */
+  int32_t threads;       /* how many threads compute, including the one that calls hone_run; at most HONE_MAX_THREADS.
+                            0: one per core of the fastest kind, or one per CPU that the process's control groups grant,
+                            if that is fewer. A program that a device computes ignores it. */
+  uint32_t flags;        /* HONE_LOAD_TRUST_CONSTANTS or 0 */
 } HoneLoadOptions;
 
-/* What an input or output is. */
+/* The description of an input or output. */
 typedef struct HonePort {
-  const char* name; /* as the model names it */
-  DLDataType dtype;
-  int32_t ndim;
-  const int64_t* shape; /* ndim entries */
-  uint64_t bytes;
+  const char* name;     /* the name in the model */
+  DLDataType dtype;     /* the type of an element */
+  int32_t ndim;         /* number of dimensions; 0 for a scalar */
+  const int64_t* shape; /* ndim extents, outermost dimension first; may be null if ndim is 0 */
+  uint64_t bytes;       /* product of the extents times the bytes of an element; 0 if an extent is 0 */
 } HonePort;
 
-/* The text of this thread's last failure, "" if there was none; valid until this thread's next failure. */
+/* The text of the last failure in the calling thread, "" if there was none. Valid until the next failure in this
+ * thread, or until the thread ends. Any thread may call it at any time. */
 HONE_API const char* hone_error(void);
 
-/* The version of the runtime, "0.1.0". */
+/* The version of the runtime, such as "0.1.0". Constant; any thread may call it at any time. */
 HONE_API const char* hone_version(void);
 
-/* Maps the package at `path`, checks it, and makes it ready to run. A package holds the model compiled for one or
- * several targets, the best first; the first one that this machine can run is taken. options may be null. On success
- * *model is owned by the caller, who gives it to hone_free. The file stays mapped: replace it by renaming, never by
- * writing over it. */
+/* Maps the package file at `path`, checks it, and makes it ready to run. A package holds the model compiled for one or
+ * several targets, the preferred one first; hone_load takes the first program that this machine can run.
+ *
+ * options: null for the defaults (all fields 0). *model: set on success; the caller frees it with hone_free.
+ * The file stays mapped until then: replace it by renaming another file over it, and never write into it.
+ * Errors: HONE_IO_ERROR (the file), HONE_BAD_PACKAGE, HONE_INVALID_ARGUMENT (null pointers, the options),
+ * HONE_OUT_OF_MEMORY. If no program of the package can be loaded, the status is that of the last one, for example
+ * HONE_INCOMPATIBLE, and the text has the reason for each. */
 HONE_API HoneStatus hone_load(const char* path, const HoneLoadOptions* options, HoneModel** model);
-HONE_API void hone_free(HoneModel* model); /* null is fine */
 
-/* The target of the program that was taken, as given to the compiler ("x86_64 -mcpu=znver4 -threads=2"), and why the
- * ones before it were not, a line for each ("program for 'cuda:sm_87': ..."), "" if it was the first. */
+/* Ends the model's worker threads and frees all that it owns, including everything it has handed out. Memory that was
+ * bound stays the caller's. Null does nothing. */
+HONE_API void hone_free(HoneModel* model);
+
+/* hone_target: the target of the program that hone_load took, as text of the compiler, for example
+ * "x86_64 -mcpu=znver4 -threads=2".
+ * hone_passed_over: why the programs before it could not be loaded, one line for each, which begins with its target
+ * ("program for 'cuda:sm_87': ..."). "" if the first program was taken. */
 HONE_API const char* hone_target(const HoneModel* model);
 HONE_API const char* hone_passed_over(const HoneModel* model);
 
-/* Inputs and outputs are the same whatever the target, and in CPU memory, unless the caller binds memory of a CUDA
- * device to them. Kernels of a CPU use that memory itself. For a device that has memory of its own, every run first
- * copies all inputs to it and at the end all outputs back, whether the memory is the model's or the caller's. */
+/* The number of inputs and outputs, and the description of one; *port is set on success. They are the same for every
+ * target of the package. HONE_INVALID_ARGUMENT: there is no such index.
+ *
+ * Inputs and outputs are in CPU memory, unless the caller binds memory of a CUDA device to them. CPU kernels work on
+ * that memory itself. A program that a device computes copies all inputs to the device at the start of each run and
+ * all outputs back at its end, whether the CPU memory is the model's or the caller's. */
 HONE_API size_t hone_input_count(const HoneModel* model);
 HONE_API size_t hone_output_count(const HoneModel* model);
 HONE_API HoneStatus hone_input(const HoneModel* model, size_t index, HonePort* port);
 HONE_API HoneStatus hone_output(const HoneModel* model, size_t index, HonePort* port);
 
-/* Whether the model's inputs and outputs are these, in this order: names, types and shapes. HONE_INVALID_ARGUMENT tells
- * the first that is another. For programs made for one model, as with the header of `hone compile --header`. */
+/* Compares the model's inputs and outputs with `inputs` and `outputs`: number, order, names, types and shapes. HONE_OK
+ * if all are equal, else HONE_INVALID_ARGUMENT with a text that names the first difference. HonePort::bytes is not
+ * compared. A program that is made for one model, as with the header of `hone compile --header`, calls it once. */
 HONE_API HoneStatus hone_check_ports(const HoneModel* model, const HonePort* inputs, size_t input_count,
                                      const HonePort* outputs, size_t output_count);
 
-/* Copies `tensor` (type and shape of the port, CPU memory, any strides, be it a view of that buffer) into the model's
- * own input buffer, and ends a binding. It keeps its value from run to run. */
+/* Copies `tensor` into the model's own input buffer. If other memory was bound to the input, that binding ends. The
+ * input keeps its value from run to run.
+ * tensor: CPU memory of the port's type and shape, with any alignment and any strides. It may lie inside the model's
+ * own input buffer. The caller may change it as soon as the call returns.
+ * Errors: HONE_INVALID_ARGUMENT (index, type, shape, null data, memory of a device), HONE_OUT_OF_MEMORY. */
 HONE_API HoneStatus hone_set_input(HoneModel* model, size_t index, const DLTensor* tensor);
 
-/* A view of the input, to be filled in place before hone_run: of the memory bound to it, else of the model's own input
- * buffer. Counts as having set the input. */
+/* Sets *view to the memory from which the next run reads the input, so that the caller fills it in place: the memory
+ * that is bound, else the model's own buffer. The view is compact. Its data is null if the model's own buffer has 0
+ * bytes, and is on the device if device memory is bound. The call counts as setting the input: hone_run does not check
+ * whether the caller has filled it.
+ * HONE_INVALID_ARGUMENT: there is no such index. */
 HONE_API HoneStatus hone_get_input(HoneModel* model, size_t index, DLTensor* view);
 
-/* Without a copy by the caller: the model reads the input from (writes the output to) the caller's memory from now on,
- * which must be compact, start on a multiple of 64 bytes, and stay valid until it is bound anew, hone_set_input
- * replaces it, or the model is freed. A null tensor binds the model's own buffer again, with what it held.
- * When the model runs, memory bound to an output must not overlap that of another output or of an input, nor the
- * model's own input buffers. hone_run tells that, so that two ports can exchange their memory.
- * Kernels of a CPU may load from up to 256 KiB before and behind an input, and leave out what they find there. That
- * never faults, but is slow where no page is: give memory out of the middle of a larger allocation, or let
+/* Binds memory of the caller: from the next run on, the model reads the input from it, or writes the output to it, and
+ * the caller copies nothing. A null tensor ends the binding: the model uses its own buffer again, with the contents it
+ * had.
+ *
+ * tensor: the port's type and shape, compact (row-major, no gaps), on a multiple of 64 bytes. The memory stays the
+ * caller's and must stay valid until the port is bound again, hone_set_input replaces it, or the model is freed. The
+ * caller may write it between runs.
+ * Errors: HONE_INVALID_ARGUMENT (index, type, shape, gaps, alignment, null data, memory of another device).
+ *
+ * Overlap: memory bound to an output must not overlap another output, an input, or the model's own buffer of an input.
+ * hone_run checks it, not the binding, so that two ports can exchange their memory.
+ *
+ * CPU kernels may load from up to 256 KiB before and behind an input, and ignore the values. Such a load never faults,
+ * but it is slow if no page is mapped there. Therefore bind memory from the middle of a larger allocation, or let
  * hone_set_input copy.
- * A program that runs on a CUDA device also takes memory of that device (kDLCUDA or kDLCUDAManaged, of the context that
- * programs share by default), which is then copied on the device alone, and need only be aligned to its elements: what
- * writes an input must have ended before hone_run, and when that returns, outputs are there for everybody. */
+ *
+ * A program that runs on a CUDA device also takes memory of that device: kDLCUDA or kDLCUDAManaged, in the primary
+ * context, which programs share by default. Such memory must be aligned to its elements only, and each run copies it
+ * within the device. The work that writes an input must have ended before hone_run is called. When hone_run returns,
+ * every stream can read the outputs. */
 HONE_API HoneStatus hone_bind_input(HoneModel* model, size_t index, const DLTensor* tensor);
 HONE_API HoneStatus hone_bind_output(HoneModel* model, size_t index, const DLTensor* tensor);
 
-/* Runs the model once; returns when all outputs are written. Fails if an input was never set, if an output's memory
- * overlaps what it must not, or if a device fails (HONE_IO_ERROR) or lacks memory (HONE_OUT_OF_MEMORY). */
+/* Runs the model once and returns when all outputs are written. On a CPU the calling thread computes, too.
+ * Errors: HONE_INVALID_ARGUMENT (an input was never set, or bound memory overlaps, see hone_bind_output), HONE_IO_ERROR
+ * (a device fails; often the process cannot use that device any more), HONE_OUT_OF_MEMORY (a device lacks memory). */
 HONE_API HoneStatus hone_run(HoneModel* model);
 
-/* A view of the output: where the last run wrote it, be that on a device. The next run overwrites it. */
+/* Sets *view to the memory to which runs write the output: the memory that is bound, which may be on a device, else the
+ * model's own buffer. It holds the result of the last run, and the next run overwrites it. After a new binding it is
+ * the new memory, which no run has written yet. HONE_INVALID_ARGUMENT: there is no such index. */
 HONE_API HoneStatus hone_get_output(const HoneModel* model, size_t index, DLTensor* view);
 
-/* Replaces the worker threads; as `threads` in HoneLoadOptions. hone_threads: how many compute now, 1
- * where a device computes. */
+/* hone_set_threads replaces the worker threads; `threads` is as in HoneLoadOptions. A program that a device computes
+ * ignores it. Errors: HONE_INVALID_ARGUMENT (out of range), HONE_OUT_OF_MEMORY.
+ * hone_threads: how many threads compute. It is less than requested if the system gives fewer, and 1 if a device
+ * computes. */
 HONE_API HoneStatus hone_set_threads(HoneModel* model, int32_t threads);
 HONE_API int32_t hone_threads(const HoneModel* model);
 
-/* A program is a sequence of kernel calls; several calls may run the same kernel (same symbol). */
+/* A program is a sequence of kernel calls. hone_call_count: how many. hone_call_symbol: the name of the kernel that
+ * call `index` runs; several calls may run the same kernel. Null if there is no such call. */
 HONE_API size_t hone_call_count(const HoneModel* model);
-HONE_API const char* hone_call_symbol(const HoneModel* model, size_t index); /* null if there is no such call */
+HONE_API const char* hone_call_symbol(const HoneModel* model, size_t index);
 
-/* As hone_run, and writes the time of each call to nanoseconds[0 .. hone_call_count): by this machine's clock, or of a
- * program for OpenCL or CUDA by the device's own, 0 for a call that has nothing to compute there. */
+/* Runs the model as hone_run does and writes the time of each call, in nanoseconds, to nanoseconds[0 .. count). count
+ * must be hone_call_count, else HONE_INVALID_ARGUMENT. Times are by this machine's clock if a CPU computes, else by the
+ * device's clock; a call that launches nothing on the device takes 0. A device waits after each call, so that the whole
+ * run is slower than hone_run. */
 HONE_API HoneStatus hone_run_profiled(HoneModel* model, int64_t* nanoseconds, size_t count);
 
-/* The package's description for people and tools, a JSON document of *bytes characters (also zero-terminated). */
+/* The package's description for people and tools: a zero-terminated JSON document. *bytes is set to its length without
+ * the zero; `bytes` may be null. The runtime itself never reads the document. */
 HONE_API const char* hone_metadata(const HoneModel* model, size_t* bytes);
 
 #ifdef __cplusplus

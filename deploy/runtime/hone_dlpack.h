@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The tensor layout of the DLPack exchange standard (version 0.8 and 1.x share it), declared anew so that the runtime
- * depends on nothing. Only what hone.h passes around: no managed tensors, no capsules.
+/* The tensor layout of the DLPack exchange standard, as in its versions 0.8 and 1.x. Declared here so that programs
+ * need no other header. Only the types that hone.h uses: no managed tensors and no capsules.
  *
- * A program that also uses the official dlpack/dlpack.h includes that one first: ours then steps aside. */
+ * A program that also uses the official dlpack/dlpack.h must include that header first: this one then declares
+ * nothing. */
 #ifndef HONE_DEPLOY_RUNTIME_HONE_DLPACK_H_
 #define HONE_DEPLOY_RUNTIME_HONE_DLPACK_H_
 
@@ -14,8 +15,8 @@
 extern "C" {
 #endif
 
-/* Where the memory is. The runtime takes kDLCPU and kDLCUDAHost, which is CPU memory, too, and, for a program that runs
- * on a CUDA device, kDLCUDA and kDLCUDAManaged. */
+/* The kind of memory. The runtime takes kDLCPU and kDLCUDAHost, which is CPU memory, too. A program that runs on a CUDA
+ * device also takes kDLCUDA and kDLCUDAManaged in hone_bind_input and hone_bind_output. */
 typedef enum {
   kDLCPU = 1,
   kDLCUDA = 2,
@@ -28,7 +29,7 @@ typedef enum {
 
 typedef struct {
   DLDeviceType device_type;
-  int32_t device_id;
+  int32_t device_id; /* counts from 0; ignored for CPU memory */
 } DLDevice;
 
 typedef enum {
@@ -43,18 +44,19 @@ typedef enum {
 
 typedef struct {
   uint8_t code;   /* a DLDataTypeCode */
-  uint8_t bits;   /* per lane */
-  uint16_t lanes; /* 1 for everything the runtime takes */
+  uint8_t bits;   /* bits of one lane */
+  uint16_t lanes; /* elements of a vector type; the runtime takes 1 only */
 } DLDataType;
 
+/* A view of memory: owns neither the data nor the arrays. */
 typedef struct {
   void* data;
   DLDevice device;
-  int32_t ndim;
+  int32_t ndim; /* number of dimensions; 0 for a scalar */
   DLDataType dtype;
-  int64_t* shape;
-  int64_t* strides; /* in elements; null means compact and row-major */
-  uint64_t byte_offset;
+  int64_t* shape;       /* ndim extents */
+  int64_t* strides;     /* ndim strides in elements; null means compact and row-major */
+  uint64_t byte_offset; /* bytes from `data` to the first element */
 } DLTensor;
 
 #ifdef __cplusplus

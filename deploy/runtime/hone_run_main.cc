@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// hone-run: runs a package once or many times on raw files. For boards and emulators, where nothing else is installed.
+// hone-run: runs a package once or several times on raw files. For boards and emulators that have only the runtime.
 //
 //   hone-run PACKAGE [--raw-in NAME=FILE]... [--raw-out NAME=FILE]... [--threads N] [--repeat N]
 //
-// A raw file holds exactly the tensor's bytes, row-major, little-endian. Prints the fastest and the median run, and the
-// target of the program that ran; on standard error why those before it in the package did not.
+// A raw file holds exactly the tensor's bytes, row-major and little-endian. Standard output gets the times of the
+// fastest and the median run, and the target of the program that ran. Standard error gets why the programs before it in
+// the package could not be loaded. Exit status: 0, 1 if something failed, 2 for wrong arguments.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -51,7 +52,7 @@ bool ParseNumber(std::string_view text, int lowest, int highest, int* number) {
 }
 
 bool ParseNamedFile(std::string_view text, std::vector<NamedFile>* files) {
-  // Tensor names may contain '=', file names on a board hardly do: the last one counts.
+  // The last '=' separates: tensor names contain '=' more often than file names do.
   const size_t equals = text.rfind('=');
   if (equals == std::string_view::npos || equals == 0 || equals + 1 == text.size()) return false;
   files->emplace_back(text.substr(0, equals), text.substr(equals + 1));
@@ -83,19 +84,19 @@ int Fail(const std::string& message, int code = kWorkFailed) {
   return code;
 }
 
-// One line for each program of the package that does not run, and thus is not the one that is timed.
+// Prints why the programs before the one that runs could not be loaded, one line for each.
 void TellPassedOver(const HoneModel* model) {
   std::istringstream lines(hone_passed_over(model));
   for (std::string line; std::getline(lines, line);) std::fprintf(stderr, "hone-run: passed over: %s\n", line.c_str());
 }
 
-// What was printed may lie in a buffer, and a full disk shows only when it leaves that.
+// Flushes standard output and returns the exit status. A full disk is noticed only when the buffer is written.
 int FinishPrinting() {
   const bool good = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   return good ? 0 : Fail(std::string("cannot write to standard output: ") + std::strerror(errno));
 }
 
-// Whether `path` leads to a file that is read: the package, which stays mapped, or an input.
+// Whether `path` is a file that this program reads: the package, which stays mapped, or an input.
 bool IsRead(const std::string& path, const Arguments& arguments) {
   std::error_code missing;
   const auto same = [&](const std::string& read) { return std::filesystem::equivalent(path, read, missing); };
@@ -103,9 +104,9 @@ bool IsRead(const std::string& path, const Arguments& arguments) {
                                                 [&](const NamedFile& input) { return same(input.second); });
 }
 
-// The file that a path leads to, by its whole name; it need not be there.
+// The absolute path of the file to which `path` leads when links are followed. The file need not exist.
 std::filesystem::path FileMeant(std::filesystem::path path) {
-  constexpr int kMostLinks = 40;  // as the system follows
+  constexpr int kMostLinks = 40;  // the limit of the Linux kernel
   std::error_code error;
   for (int i = 0; i < kMostLinks && std::filesystem::is_symlink(path, error); ++i) {
     path = path.parent_path() / std::filesystem::read_symlink(path, error);
@@ -114,7 +115,7 @@ std::filesystem::path FileMeant(std::filesystem::path path) {
   return error ? path : whole;
 }
 
-// Whether bytes written there go somewhere else, as through a pipe or a device, instead of being kept.
+// Whether `path` exists and is a pipe, a device or the like: neither a regular file nor a folder.
 bool IsNoFile(const std::string& path) {
   std::error_code missing;
   const std::filesystem::file_status status = std::filesystem::status(path, missing);
@@ -122,7 +123,7 @@ bool IsNoFile(const std::string& path) {
          !std::filesystem::is_directory(status);
 }
 
-// Why the outputs must not be written where they shall be; empty if they may.
+// The error if an output would overwrite a file that is read or another output; empty if none does.
 std::string FindOverwritten(const Arguments& arguments) {
   for (auto output = arguments.outputs.begin(); output != arguments.outputs.end(); ++output) {
     const auto& [name, file] = *output;
@@ -177,8 +178,9 @@ bool WriteAndClose(std::FILE* stream, const void* data, size_t bytes) {
   return std::fclose(stream) == 0 && written;
 }
 
-// Whole or not at all: written beside the file that is there, then put in its place; into the file itself only where
-// nothing may be made beside it. Where it fails, errno says why.
+// Writes the file whole or not at all: to a new file in the same folder, which is then renamed. Writes into the old
+// file itself only if no file can be created beside it or renamed over it. On failure returns false, and errno has the
+// reason.
 bool WriteFile(const std::string& path, const void* data, size_t bytes) {
   const auto in_place = [&] { return WriteAndClose(std::fopen(path.c_str(), "wb"), data, bytes); };
   if (IsNoFile(path)) return in_place();
@@ -186,14 +188,14 @@ bool WriteFile(const std::string& path, const void* data, size_t bytes) {
   std::string beside = file.parent_path() / ".hone-run.XXXXXX";
   const int opened = mkstemp(beside.data());
   if (opened < 0) return (errno == EACCES || errno == EROFS) && in_place();
-  const mode_t mask = umask(0);  // mkstemp makes it private
+  const mode_t mask = umask(0);  // mkstemp creates a private file; chmod below gives it the usual permissions
   umask(mask);
   const bool good = WriteAndClose(fdopen(opened, "wb"), data, bytes) && chmod(beside.c_str(), 0666 & ~mask) == 0 &&
                     std::rename(beside.c_str(), file.c_str()) == 0;
   const int reason = errno;
   if (!good) unlink(beside.c_str());
   errno = reason;
-  return good || (reason == EBUSY && in_place());  // a file that is mounted by itself
+  return good || (reason == EBUSY && in_place());  // EBUSY: the file is a mount point, as in a container
 }
 
 int WriteOutput(const HoneModel* model, const NamedFile& file) {

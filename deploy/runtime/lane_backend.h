@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The back end of devices with lanes: the code is compiled by the device's driver, kernels run in the device's memory.
+// The back end of devices with lanes: the device's driver compiles the code, and kernels work in the device's memory.
 //
-// Written once for all drivers that have the handles and calls of drivers/opencl.h; a file per driver names them.
-// Private to those files. Compiled code is kept in the user's cache (cache_folder.h), unless the driver does that. A
-// run hands everything over in order (inputs, launches, copies, outputs) and waits once.
+// A template over the drivers of drivers/lane_drivers.h; opencl_backend.cc and cuda_backend.cc instantiate it, and only
+// they include this file. Compiled code is cached on disk (cache_folder.h), unless the driver has its own cache. A run
+// enqueues inputs, launches, copies and outputs in this order and waits once at the end. Start with Load and Run.
 #ifndef HONE_DEPLOY_RUNTIME_LANE_BACKEND_H_
 #define HONE_DEPLOY_RUNTIME_LANE_BACKEND_H_
 
@@ -21,7 +21,7 @@
 
 namespace hone::runtime {
 
-// Driver: of drivers/lane_drivers.h.
+// Driver: a struct of drivers/lane_drivers.h.
 template <typename Driver>
 class LaneBackend : public Backend {
  public:
@@ -38,6 +38,7 @@ class LaneBackend : public Backend {
 
   explicit LaneBackend(const ProgramView& program) : program_(program), ports_(program.tensors.size(), nullptr) {}
 
+  // Opens the device, builds the code, and copies the constants to the device. Once, before any other call.
   Fault Load(std::span<const uint8_t> constants) {
     Library library;
     HONE_RETURN_IF_FAULT(ToFault(Library::Load(&library)));
@@ -56,7 +57,7 @@ class LaneBackend : public Backend {
 
   Fault Run(std::span<int64_t> nanoseconds) override {
     const Error handed_over = HandOver(nanoseconds);
-    const Error done = device_.Finish();  // also after an error: the queue may still hold the ports' addresses
+    const Error done = device_.Finish();  // also after an error: enqueued copies may still use the ports' memory
     return ToRunFault(handed_over.ok() ? done : handed_over);
   }
 
@@ -64,11 +65,13 @@ class LaneBackend : public Backend {
   int threads() const override { return 1; }
 
  private:
-  struct Call {  // with its arguments set once and for all
+  // A kernel call with its launches. Each launch has a Kernel of its own, whose arguments are set when it is loaded.
+  struct Call {
     std::vector<Kernel> kernels;
-    std::vector<Launch> launches;  // of kernels
+    std::vector<Launch> launches;  // point into kernels
   };
 
+  // Incompatible if the device has fewer lanes or less shared memory than the program needs.
   Fault CheckNeeds() const {
     const auto check = [&](int64_t needed, int64_t has, const char* what) {
       return CheckNeed(needed, has, what, Driver::kName, device_.info().name, Driver::kTarget);
@@ -78,8 +81,9 @@ class LaneBackend : public Backend {
                  "bytes of shared memory");
   }
 
-  // The arena is one buffer, because its tensors share memory. Inputs, outputs and constants have buffers of their own:
-  // a device limits the size of one buffer, and the package holds constants of other programs too.
+  // Allocates the device memory of all tensors and copies the constants to it. The arena is one buffer, because its
+  // tensors share memory. Each input, output and constant has its own buffer: a device limits the size of a buffer, and
+  // the package's constants include those of other programs.
   Error PlaceTensors(std::span<const uint8_t> constants) {
     const uint64_t arena_bytes = program_.manifest->arena_bytes;
     Error error = arena_bytes == 0 ? Error() : device_.Allocate(arena_bytes, &arena_);
@@ -106,10 +110,12 @@ class LaneBackend : public Backend {
     return error.ok() ? written : error;
   }
 
+  // A slice of the arena. Without bytes it is a buffer of its own, because there may be no arena.
   Error ArenaSlice(uint64_t offset, uint64_t bytes, Buffer* slice) const {
     return bytes == 0 ? device_.Allocate(0, slice) : device_.Slice(arena_, offset, bytes, slice);
   }
 
+  // Appends a call with the kernels, arguments and launches of its `main`.
   Fault AddCall(const package::CallEntry& entry, const Program& built) {
     const KernelInterface& interface = program_.Kernel(entry);
     const std::span<const uint32_t> arguments = program_.Arguments(entry);
@@ -144,10 +150,12 @@ class LaneBackend : public Backend {
     return {};
   }
 
+  // The memory of an input or output in this process.
   std::span<std::byte> Host(uint32_t port) const {
     return std::as_writable_bytes(std::span(ports_[port], program_.tensors[port].bytes));
   }
 
+  // Enqueues the launches of a call.
   Error HandOver(const Call& call) const {
     for (const Launch& launch : call.launches) {
       if (Error error = device_.EnqueueLaunch(launch); !error.ok()) return error;
@@ -155,7 +163,8 @@ class LaneBackend : public Backend {
     return {};
   }
 
-  // By the device's clock, alone: waits for what is before it, and for it. 0 where there is nothing to launch.
+  // Runs a call alone and measures it by the device's clock: waits for the work before it, and for the call itself.
+  // *nanoseconds is 0 if the call has no launches.
   Error Time(const Call& call, int64_t* nanoseconds) const {
     if (Error error = device_.Finish(); !error.ok()) return error;
     Timing timing;
@@ -166,7 +175,8 @@ class LaneBackend : public Backend {
   }
 
  protected:
-  // In order, without waiting.
+  // Enqueues a whole run in order without waiting: inputs, calls, copies, outputs. nanoseconds: empty, or one element
+  // per call; then each call is waited for and timed. Ports without memory in this process (ports_) are left out.
   Error HandOver(std::span<int64_t> nanoseconds) const {
     Error error;
     for (const uint32_t id : program_.inputs) {
@@ -185,15 +195,16 @@ class LaneBackend : public Backend {
     return error;
   }
 
-  const Buffer& Memory(uint32_t tensor) const { return memory_[tensor]; }  // on the device
+  // The device memory of a tensor.
+  const Buffer& Memory(uint32_t tensor) const { return memory_[tensor]; }
   const ProgramView& program_;
   Device device_;
 
  private:
   Buffer arena_;
-  std::vector<Buffer> memory_;   // per tensor, on the device
-  std::vector<Call> calls_;      // their places in memory do not change: launches point to kernels
-  std::vector<uint8_t*> ports_;  // per tensor, in this process; of inputs and outputs that are there
+  std::vector<Buffer> memory_;   // per tensor: its device memory
+  std::vector<Call> calls_;      // reserved before it is filled, because a call's launches point to its kernels
+  std::vector<uint8_t*> ports_;  // per tensor: the memory in this process of an input or output; null: none to copy
 };
 
 }  // namespace hone::runtime

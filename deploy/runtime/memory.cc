@@ -19,7 +19,7 @@ Mapping::~Mapping() {
 }
 
 Fault Mapping::File(const std::string& path, Mapping* mapping) {
-  // Without O_NONBLOCK it would wait for somebody who writes to a FIFO.
+  // O_NONBLOCK: else opening a FIFO would wait until another process opens it for writing.
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return IoError("cannot open package '" + path + "': " + std::strerror(errno));
   struct stat status;
@@ -60,8 +60,9 @@ Fault Mapping::Pages(uint64_t bytes, const std::string& purpose, Mapping* mappin
     result.bytes_ = static_cast<size_t>(bytes);
     result.reach_ = kReach;
     constexpr size_t kHugePage = size_t{2} << 20;
-    if (bytes >= kHugePage) madvise(result.start_, result.bytes_, MADV_HUGEPAGE);  // a wish: failure changes no result
-    // A page is there from the first time that it is read; all of these are one page of zeros.
+    if (bytes >= kHugePage) madvise(result.start_, result.bytes_, MADV_HUGEPAGE);  // may fail: only speed depends on it
+    // Reads every page on both sides once, because the system maps a page when it is first accessed. Pages that are
+    // only read all share one physical page of zeros.
     for (size_t at = 0; at < kReach; at += kPage) {
       static_cast<void>(*static_cast<volatile const uint8_t*>(result.data() - kReach + at));
       static_cast<void>(*static_cast<volatile const uint8_t*>(result.data() + (mapped - kReach - 1) - at));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The runtime's memory: a file mapped for reading, and zeroed pages for the arena. Both free themselves.
+// A Mapping owns memory of the runtime: a file mapped for reading, or zeroed pages such as the arena.
 //
-// On each side of zeroed pages lie HONE_REACH_BYTES that can be read: kernels load beyond the rim of a tensor with
-// masks that leave all elements out, and where no page is, such a load takes an x86 core some 230 ns instead of less
-// than one.
+// Zeroed pages have HONE_REACH_BYTES of readable memory on each side. Kernels issue masked loads beyond the edge of a
+// tensor whose elements are all masked out. Without a page there, such a load takes an x86 core about 230 ns instead of
+// less than 1 ns.
 //
-// Start addresses are page-aligned, so that offsets decide the alignment of everything inside.
+// Mappings start on a page, so that an offset that is a multiple of an alignment gives an aligned address.
 #ifndef HONE_DEPLOY_RUNTIME_MEMORY_H_
 #define HONE_DEPLOY_RUNTIME_MEMORY_H_
 
@@ -19,6 +19,7 @@
 
 namespace hone::runtime {
 
+// Unmaps its memory when it is destroyed. Empty by default.
 class Mapping {
  public:
   Mapping() = default;
@@ -31,10 +32,11 @@ class Mapping {
   }
   ~Mapping();
 
-  // The whole file, read-only. An empty file is an empty mapping. IoError: cannot be opened, is no regular file, or
-  // does not fit the address space.
+  // Maps the whole file read-only. An empty file gives an empty mapping. IoError: the file cannot be opened or mapped,
+  // is not a regular file, or is larger than the address space. The text calls the file a package.
   static Fault File(const std::string& path, Mapping* mapping);
-  // `bytes` of zeros, readable and writable; large ones ask for huge pages. OutOfMemory names `purpose`.
+  // Maps `bytes` of zeros, readable and writable, and asks for huge pages from 2 MiB on. 0 bytes give an empty mapping.
+  // OutOfMemory: the text names `purpose`, for example "the arena".
   static Fault Pages(uint64_t bytes, const std::string& purpose, Mapping* mapping);
 
   uint8_t* data() const { return static_cast<uint8_t*>(start_); }  // null if empty
@@ -43,7 +45,7 @@ class Mapping {
  private:
   void* start_ = nullptr;
   size_t bytes_ = 0;
-  size_t reach_ = 0;  // bytes mapped on each side of these
+  size_t reach_ = 0;  // bytes that are mapped before start_, and as many after the last byte; 0 for a file
 };
 
 }  // namespace hone::runtime

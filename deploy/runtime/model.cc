@@ -17,7 +17,7 @@ using package::TensorKind;
 
 constexpr DLDevice kCpu = {kDLCPU, 0};
 
-// Pinned memory, too, is memory of this process.
+// Pinned memory (kDLCUDAHost) is memory of this process, too.
 bool IsCpu(DLDevice device) { return device.device_type == kDLCPU || device.device_type == kDLCUDAHost; }
 
 std::string DeviceText(DLDevice device) {
@@ -53,7 +53,7 @@ std::string TypeText(DLDataType type) {
 std::span<const int64_t> ShapeOf(const DLTensor& tensor) { return {tensor.shape, static_cast<size_t>(tensor.ndim)}; }
 std::span<const int64_t> ShapeOf(const HonePort& port) { return {port.shape, static_cast<size_t>(port.ndim)}; }
 
-// Of a tensor or port that is the caller's.
+// Whether a DLTensor or HonePort from the caller has a valid number of dimensions, and extents if it has any.
 template <typename Given>
 bool HasShape(const Given& given) {
   return given.ndim == 0 || (given.ndim > 0 && given.shape != nullptr);
@@ -63,7 +63,7 @@ std::string PortText(const HonePort& port) {
   return "'" + std::string(port.name) + "' " + TypeText(port.dtype) + " " + ShapeText(ShapeOf(port));
 }
 
-// What is empty overlaps nothing, wherever it lies.
+// Whether two ranges of bytes have a common byte. An empty range overlaps nothing.
 bool Overlap(const uint8_t* a, uint64_t a_bytes, const uint8_t* b, uint64_t b_bytes) {
   return a_bytes > 0 && b_bytes > 0 && a < b + b_bytes && b < a + a_bytes;
 }
@@ -89,8 +89,8 @@ Fault Model::Load(const std::string& path, int threads, ConstantsCheck check, st
   return {};
 }
 
-// A program that cannot be loaded is passed over, whatever the reason: memory or a driver may be missing for one and
-// not for the next. Only a damaged one ends the search, because then the file is not what its maker meant.
+// A program that cannot be loaded is passed over, because memory or a driver may be missing for this one and not for
+// the next. Only a damaged program ends the search: then the rest of the file cannot be trusted.
 Fault Model::LoadProgram(int threads, const BackendLoader& loader) {
   Fault fault;
   std::vector<std::string> reasons;
@@ -104,7 +104,7 @@ Fault Model::LoadProgram(int threads, const BackendLoader& loader) {
     if (fault.code == HONE_BAD_PACKAGE) return fault;
     std::string& reason = reasons.emplace_back("program for '");
     reason += std::string(program.Text(program.manifest->target)) + "': " + fault.text;
-    std::replace(reason.begin(), reason.end(), '\n', ' ');  // a driver's log has lines
+    std::replace(reason.begin(), reason.end(), '\n', ' ');  // a driver's log has several lines; a reason is one line
   }
   if (package_.programs.size() == 1) return fault;
   return {fault.code, "this machine can run none of the package's programs: " + Joined(reasons, "; ")};
@@ -177,7 +177,7 @@ Fault Model::CheckBindable(uint32_t tensor, const DLTensor& given) const {
   const std::string what = "tensor for '" + std::string(PortOf(tensor).name) + "'";
   if (!IsCompact(given)) return InvalidArgument(what + " has gaps between its elements; copy it to compact memory");
   const uint8_t* start = static_cast<const uint8_t*>(given.data) + given.byte_offset;
-  const bool on_cpu = IsCpu(given.device);  // all else is copied where it lies
+  const bool on_cpu = IsCpu(given.device);  // device memory is copied before kernels use it
   const size_t alignment = on_cpu ? HONE_BUFFER_ALIGNMENT : given.dtype.bits / 8;
   if (reinterpret_cast<uintptr_t>(start) % alignment != 0) {
     return InvalidArgument(what + " does not start on a multiple of " + std::to_string(alignment) + " bytes" +
@@ -191,7 +191,7 @@ Fault Model::CheckApart(uint32_t output, uint32_t other) const {
   const auto overlaps = [&](const uint8_t* address) {
     return Overlap(addresses_[output], written.bytes, address, entry.bytes);
   };
-  // hone_set_input takes an input back to the model's own buffer, wherever it is bound.
+  // The model's own buffer of a bound input counts, too, because hone_set_input writes to it and ends the binding.
   const bool is_input = entry.kind == TensorKind::kInput;
   if (output == other || !(overlaps(addresses_[other]) || (is_input && overlaps(OwnAddress(other))))) return {};
   return InvalidArgument("output '" + std::string(program_->Text(written.name)) + "' overlaps the memory of '" +
@@ -206,7 +206,7 @@ HonePort Model::PortOf(uint32_t tensor) const {
 
 DLTensor Model::ViewOf(uint32_t tensor) const {
   const HonePort port = PortOf(tensor);
-  // DLPack has no const; the standard asks readers not to write the shape.
+  // DLTensor::shape is not const, but the DLPack standard asks readers not to write it.
   return {addresses_[tensor], devices_[tensor], port.ndim, port.dtype, const_cast<int64_t*>(port.shape), nullptr, 0};
 }
 
@@ -251,7 +251,7 @@ Fault Model::SetInput(size_t index, const DLTensor& tensor) {
   const uint32_t id = program_->inputs[index];
   HONE_RETURN_IF_FAULT(CheckTensor(id, tensor));
   if (!IsCpu(tensor.device)) return WrongPlace(id, tensor.device);
-  CopyToCompact(tensor, OwnAddress(id));  // may lack memory: before anything is changed
+  CopyToCompact(tensor, OwnAddress(id));  // first, because it may throw for lack of memory: a failure changes nothing
   PlacePort(id, OwnAddress(id));
   input_set_[index] = true;
   return {};

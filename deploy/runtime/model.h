@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loaded package: the mapped file, the program that was taken from it, and the inputs and outputs.
+// A Model is a loaded package: the mapped file, the program that was chosen from it, and its inputs and outputs.
 //
-// The back end (backend.h) runs the program. The C interface (hone.h) is a thin shell around this class and documents
-// what callers may do; the errors are worded here. Start with Load, then Run.
+// The back end (backend.h) runs the program. The C interface (hone.h) wraps this class and states the rules for
+// callers; this class checks them and words the errors. Start with Load, then Run.
 #ifndef HONE_DEPLOY_RUNTIME_MODEL_H_
 #define HONE_DEPLOY_RUNTIME_MODEL_H_
 
@@ -22,30 +22,31 @@ namespace hone::runtime {
 
 class Model {
  public:
-  // Takes the first program that `loader` can load. threads as in HoneLoadOptions. If there is none, the error says for
-  // each program why not. On success *model holds the model.
+  // Maps the package and takes the first program that `loader` can load. threads: as in HoneLoadOptions. If there is
+  // none, the error has the reason for each program. *model is set on success only.
   static Fault Load(const std::string& path, int threads, ConstantsCheck check, std::unique_ptr<Model>* model,
                     const BackendLoader& loader = LoadBackend);
 
-  const ProgramView& program() const { return *program_; }  // the one that runs
+  const ProgramView& program() const { return *program_; }  // the program that runs
   std::string_view metadata() const { return package_.metadata; }
-  // Why the programs before it were passed over, a line for each; empty if it is the first.
+  // Why the programs before it could not be loaded, one line for each; empty if it is the first.
   const std::string& passed_over() const { return passed_over_; }
 
-  // `index` counts inputs (outputs); a bad one is InvalidArgument.
+  // `index` counts inputs or outputs from 0; InvalidArgument if there is no such one. The functions below are those of
+  // hone.h with the same names.
   Fault InputPort(size_t index, HonePort* port) const;
   Fault OutputPort(size_t index, HonePort* port) const;
-  // InvalidArgument names the first that differs.
+  // OK if the model has these ports. InvalidArgument names the first difference.
   Fault CheckPorts(std::span<const HonePort> inputs, std::span<const HonePort> outputs) const;
   Fault SetInput(size_t index, const DLTensor& tensor);
   Fault InputView(size_t index, DLTensor* view);
-  // A null tensor: the model's own memory again.
+  // A null tensor ends the binding: the port uses the model's own memory again.
   Fault BindInput(size_t index, const DLTensor* tensor);
   Fault BindOutput(size_t index, const DLTensor* tensor);
   Fault OutputView(size_t index, DLTensor* view) const;
 
   Fault Run();
-  // nanoseconds: one per call.
+  // nanoseconds: one element per call of the program, which receives the call's time.
   Fault RunProfiled(std::span<int64_t> nanoseconds);
 
   Fault SetThreads(int threads);
@@ -54,11 +55,14 @@ class Model {
  private:
   Model() = default;
   Fault LoadProgram(int threads, const BackendLoader& loader);
+  // Places an input or output in memory of this process. NotePlace only records the place.
   void PlacePort(uint32_t tensor, uint8_t* address);
   void NotePlace(uint32_t tensor, DLDevice device, uint8_t* address);
   Fault Bind(uint32_t tensor, const DLTensor* given);
+  // The error for a tensor in memory of a device that the program does not take.
   Fault WrongPlace(uint32_t tensor, DLDevice device) const;
-  uint8_t* OwnAddress(uint32_t tensor) const;  // of an input or output: the model's own buffer
+  // The model's own buffer of an input or output; null if it has no bytes.
+  uint8_t* OwnAddress(uint32_t tensor) const;
   bool IsBound(uint32_t tensor) const { return addresses_[tensor] != OwnAddress(tensor); }
   Fault CheckPorts(std::span<const HonePort> wanted, std::span<const uint32_t> ids, const char* what) const;
   Fault CheckIndex(size_t index, std::span<const uint32_t> ids, const char* what) const;
@@ -73,12 +77,12 @@ class Model {
   PackageView package_;  // points into file_
   const ProgramView* program_ = nullptr;
   std::string passed_over_;
-  Mapping io_;
-  std::vector<uint8_t*> addresses_;   // per tensor; of inputs and outputs, else null
-  std::vector<DLDevice> devices_;     // whose memory that is
-  bool known_apart_ = false;          // whether no output overlaps what it must not
-  std::vector<bool> input_set_;       // per input: whether the model's own buffer was
-  std::unique_ptr<Backend> backend_;  // reads package_
+  Mapping io_;                        // the model's own buffers of inputs and outputs
+  std::vector<uint8_t*> addresses_;   // per tensor: the place of an input or output; null for other tensors
+  std::vector<DLDevice> devices_;     // per tensor: the device of addresses_
+  bool known_apart_ = false;          // CheckReady has found no overlap, and no address has changed since
+  std::vector<bool> input_set_;       // per input: whether the caller has set the model's own buffer
+  std::unique_ptr<Backend> backend_;  // refers to package_
 };
 
 }  // namespace hone::runtime

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The back end of OpenCL devices.
+// The back end of OpenCL devices: LaneBackend with the OpenCL driver.
 #include "deploy/runtime/lane_backend.h"
 #include "drivers/lane_drivers.h"
 

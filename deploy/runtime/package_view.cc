@@ -36,14 +36,14 @@ const char* SectionName(SectionKind kind) {
   return "unknown";
 }
 
-// What stands at place `index` of `count` sections.
+// The kind that section `index` of `count` must have.
 SectionKind KindAt(size_t index, size_t count) {
   if (index + 1 == count) return SectionKind::kMetadata;
   if (index + 2 == count) return SectionKind::kConstants;
   return index % 2 == 0 ? SectionKind::kManifest : SectionKind::kCode;
 }
 
-// Copies, because the header's checksum is over itself with the checksum's own field zero.
+// Checks the header and copies the section table to *sections.
 Fault CheckHeader(Bytes file, std::vector<SectionEntry>* sections) {
   if (file.size() < sizeof package::kMagic || std::memcmp(file.data(), package::kMagic, sizeof package::kMagic) != 0) {
     return BadPackage("the file does not start as a .hone package does");
@@ -73,6 +73,7 @@ Fault CheckHeader(Bytes file, std::vector<SectionEntry>* sections) {
   return {};
 }
 
+// Checks kind, place and checksum of every section, and that the bytes between sections are zero.
 Fault CheckSections(Bytes file, std::span<const SectionEntry> sections, ConstantsCheck check) {
   uint64_t end = package::HeaderBytes(sections.size());
   for (size_t i = 0; i < sections.size(); ++i) {
@@ -95,7 +96,7 @@ Fault CheckSections(Bytes file, std::span<const SectionEntry> sections, Constant
   return end == file.size() ? Fault{} : BadPackage("bytes after its last section");
 }
 
-// Whether a caller sees no difference between the ports.
+// Whether two lists of inputs or outputs have equal names, types and shapes, in order.
 bool SamePorts(const ProgramView& a, std::span<const uint32_t> a_ids, const ProgramView& b,
                std::span<const uint32_t> b_ids) {
   return std::equal(a_ids.begin(), a_ids.end(), b_ids.begin(), b_ids.end(), [&](uint32_t x, uint32_t y) {
@@ -106,6 +107,7 @@ bool SamePorts(const ProgramView& a, std::span<const uint32_t> a_ids, const Prog
   });
 }
 
+// Checks that all programs have the same inputs and outputs and different targets.
 Fault CheckProgramsAgree(std::span<const ProgramView> programs) {
   for (size_t i = 0; i < programs.size(); ++i) {
     const ProgramView& program = programs[i];

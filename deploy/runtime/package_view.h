@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A package's bytes, checked: the only way from a file to its programs (program_view.h).
+// A PackageView is a package's checked bytes: the only way from a file to its programs (program_view.h).
 //
-// Checks the header, the place and checksum of every section, each program, and that all programs are of one model.
+// ViewPackage checks the header, the place and checksum of every section, each program, and that all programs have the
+// same inputs and outputs.
 #ifndef HONE_DEPLOY_RUNTIME_PACKAGE_VIEW_H_
 #define HONE_DEPLOY_RUNTIME_PACKAGE_VIEW_H_
 
@@ -15,16 +16,17 @@
 
 namespace hone::runtime {
 
-// Points into the bytes it was made from.
+// Refers to the bytes from which it was made; they must outlive it.
 struct PackageView {
-  std::vector<ProgramView> programs;  // at least one; the same inputs and outputs in all
-  std::span<const uint8_t> constants;
-  std::string_view metadata;  // a zero byte follows
+  std::vector<ProgramView> programs;   // at least one; all have the same inputs and outputs
+  std::span<const uint8_t> constants;  // the constants section, on a page of the file
+  std::string_view metadata;           // JSON; a zero byte follows
 };
 
-enum class ConstantsCheck { kFull, kTrust };  // kTrust leaves out the constants' checksum
+// kTrust skips the checksum of the constants section, which reads all of it.
+enum class ConstantsCheck { kFull, kTrust };
 
-// `file` starts on a page. BadPackage says what is wrong and where. *view is set only on success.
+// Checks `file`, which starts on a page. BadPackage says what is wrong and where. *view is set on success only.
 Fault ViewPackage(std::span<const uint8_t> file, ConstantsCheck check, PackageView* view);
 
 }  // namespace hone::runtime

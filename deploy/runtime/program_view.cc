@@ -25,7 +25,7 @@ bool Inside(uint64_t offset, uint64_t count, uint64_t limit) { return offset <= 
 
 std::string Numbered(const char* what, size_t index) { return std::string(what) + " " + std::to_string(index); }
 
-// Reads the tables of one manifest section; the element checks follow in the functions below.
+// Reads and checks one manifest section. Each function relies on those that ViewProgram calls before it.
 class ManifestReader {
  public:
   ManifestReader(std::span<const uint8_t> section, uint64_t constants_bytes, const std::string& where,
@@ -97,7 +97,7 @@ class ManifestReader {
       std::string error;
       std::optional<KernelInterface> kernel = ParseKernelInterface(view_.Text(kernel_texts_[i]), &error);
       if (!kernel.has_value()) return Bad(which + " has a bad description: " + error);
-      // At once: of one text that many kernels share, each would take as much memory as the first.
+      // Checked before the kernel is kept: many kernels that share one text would need far more memory than the file.
       if (!names.insert(kernel->name).second) return Bad("two kernels of one name");
       HONE_RETURN_IF_FAULT(CheckLaunches(*kernel, which));
       view_.kernels.push_back(*std::move(kernel));
@@ -106,7 +106,7 @@ class ManifestReader {
   }
 
   Fault CheckCalls() const {
-    uint64_t next_argument = 0;  // the calls' arguments follow one another and leave none over
+    uint64_t next_argument = 0;  // the arguments of the calls are consecutive and use the whole table
     for (size_t i = 0; i < view_.calls.size(); ++i) {
       const CallEntry& call = view_.calls[i];
       const std::string which = Numbered("call", i);
@@ -127,7 +127,8 @@ class ManifestReader {
     return next_argument == view_.arguments.size() ? Fault{} : Bad("arguments after those of the last call");
   }
 
-  // Inputs or outputs: ids in range, of that kind, each tensor and each name once, and every such tensor listed.
+  // Checks the list of inputs or of outputs: ids are in range and of that kind, no tensor or name is listed twice, and
+  // every tensor of that kind is listed.
   Fault CheckPorts(std::span<const uint32_t> ids, TensorKind kind, const char* what) const {
     std::set<std::string_view> names;
     for (size_t i = 0; i < ids.size(); ++i) {
@@ -160,7 +161,8 @@ class ManifestReader {
  private:
   Fault Bad(const std::string& text) const { return BadPackage(where_ + text); }
 
-  // Every launch of `main` is of the kind that the code is called in, and of no more lanes than the program asks for.
+  // Checks that every launch of `main` is a grid exactly if the code's kind has lanes, and that it needs no more lanes
+  // and shared memory than the program's manifest states.
   Fault CheckLaunches(const KernelInterface& kernel, const std::string& which) const {
     const bool is_grid = FindCodeKind(view_.manifest->code)->has_lanes;
     for (const KernelLaunch& launch : kernel.main) {
@@ -169,7 +171,7 @@ class ManifestReader {
       if (static_cast<uint64_t>(launch.shared_bytes) > view_.manifest->shared_bytes) {
         return Bad(which + " asks for more shared memory than its program");
       }
-      if (!is_grid) continue;  // it gets all buffers, and nobody for one without use
+      if (!is_grid) continue;  // a function on a CPU takes all buffers, and null for an unused one
       for (const uint32_t argument : launch.arguments) {
         const KernelBuffer& buffer = kernel.buffers[argument];
         if (!buffer.used) return Bad(which + " passes a buffer that it does not use");
@@ -201,7 +203,7 @@ class ManifestReader {
       case BufferRole::kOutput:
         return constant || tensor.kind == TensorKind::kInput ? Bad(which + " writes an input or a constant") : Fault{};
       case BufferRole::kWorkspace:
-        break;  // not among the arguments
+        break;  // slices of the workspace are no arguments
     }
     return Bad(which + " has a tensor for a slice of its workspace");
   }
@@ -216,8 +218,8 @@ class ManifestReader {
     return {};
   }
 
-  // A text is all that stands between two zero bytes. So texts are the same or apart, and what many share is not read
-  // through again for each.
+  // A text must be all bytes between two zero bytes. Therefore two texts are identical or disjoint, and the check does
+  // not read the bytes: a binary search among text_ends_ is enough, however many refs share one text.
   Fault CheckText(TextRef text, const std::string& whose) const {
     const auto end = std::lower_bound(text_ends_.begin(), text_ends_.end(), text.offset);
     if (end == text_ends_.end() || *end != uint64_t{text.offset} + text.bytes) {
@@ -227,7 +229,7 @@ class ManifestReader {
     return begins ? Fault{} : Bad(whose + " has a text without a beginning");
   }
 
-  // Empty if a dimension is negative or the product overflows.
+  // The size by type and shape. Empty if a dimension is negative or the product overflows.
   std::optional<uint64_t> BytesOf(const TensorEntry& tensor) const {
     uint64_t bytes = package::SizeOf(tensor.dtype);
     for (const int64_t dimension : view_.Shape(tensor)) {
@@ -236,6 +238,7 @@ class ManifestReader {
     return bytes;
   }
 
+  // The size of the address space of a kind of tensor; empty for an unknown kind.
   std::optional<uint64_t> SpaceOf(TensorKind kind) const {
     switch (kind) {
       case TensorKind::kInput:
@@ -253,7 +256,7 @@ class ManifestReader {
   uint64_t constants_bytes_;
   const std::string& where_;
   std::span<const TextRef> kernel_texts_;
-  std::vector<uint32_t> text_ends_;  // the zero bytes among the strings, in order
+  std::vector<uint32_t> text_ends_;  // offsets of the zero bytes in the string table, ascending
   ProgramView& view_;
 };
 

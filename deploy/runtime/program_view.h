@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// One program of a package, checked: its manifest's tables and its kernels, read from the structs of package_format.h.
+// A ProgramView is one checked program of a package: the tables of its manifest (package_format.h) and its kernels.
 //
-// After ViewProgram has succeeded, every offset, count and id is in range, every text is terminated, every call gives
-// its kernel what the kernel's interface asks for, and nothing writes an input or a constant; so the rest of the
-// runtime indexes without looking. Does not look into the code, and does not ask whether this machine can run it
-// (backend.h).
+// After ViewProgram has succeeded, every offset, count and id is in range and every text is terminated. Every call
+// gives its kernel the buffers that the kernel's interface requires, and no call writes an input or a constant.
+// Therefore the rest of the runtime indexes without further checks. Not checked here: the code itself, and whether this
+// machine can run it (backend.h).
 #ifndef HONE_DEPLOY_RUNTIME_PROGRAM_VIEW_H_
 #define HONE_DEPLOY_RUNTIME_PROGRAM_VIEW_H_
 
@@ -20,12 +20,12 @@
 
 namespace hone::runtime {
 
-// Points into the bytes it was made from.
+// Refers to the bytes from which it was made; they must outlive it. The spans are the tables of ManifestHeader.
 struct ProgramView {
   const package::ManifestHeader* manifest = nullptr;
   std::span<const package::TensorEntry> tensors;
   std::span<const int64_t> shapes;
-  std::vector<KernelInterface> kernels;
+  std::vector<KernelInterface> kernels;  // parsed from the table of kernel texts
   std::span<const package::CallEntry> calls;
   std::span<const uint32_t> arguments, inputs, outputs;
   std::span<const package::CopyEntry> copies;
@@ -37,14 +37,15 @@ struct ProgramView {
     return shapes.subspan(tensor.shape, tensor.rank);
   }
   const KernelInterface& Kernel(const package::CallEntry& call) const { return kernels[call.kernel]; }
-  // One for each buffer of the kernel, in order, but the slices of its workspace.
+  // The tensor ids (or kNoTensor) of a call: one per buffer of the kernel in order, except the slices of its workspace.
   std::span<const uint32_t> Arguments(const package::CallEntry& call) const {
     return arguments.subspan(call.arguments, Kernel(call).argument_count());
   }
 };
 
-// manifest: the section, 8-byte aligned. constants_bytes: of the constants section. BadPackage says what is wrong,
-// beginning with `where` (empty, or which program it is). *view is set only on success.
+// Checks a program. manifest: its section, 8-byte aligned. constants_bytes: size of the constants section. where:
+// prefix of the error texts that says which program it is; may be empty. BadPackage says what is wrong. *view is set on
+// success only.
 Fault ViewProgram(std::span<const uint8_t> manifest, std::span<const uint8_t> code, uint64_t constants_bytes,
                   const std::string& where, ProgramView* view);
 

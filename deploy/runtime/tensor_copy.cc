@@ -14,7 +14,7 @@ int64_t ElementCount(const DLTensor& tensor) {
   return count;
 }
 
-// Copies dimensions [dimension, ndim) and returns the end of what was written.
+// Copies dimensions [dimension, ndim) to `target` and returns the end of the written bytes. Strides must not be null.
 uint8_t* CopyFrom(const DLTensor& tensor, int32_t dimension, const uint8_t* source, uint8_t* target) {
   const size_t element = tensor.dtype.bits / 8;
   if (dimension == tensor.ndim) {
@@ -28,10 +28,10 @@ uint8_t* CopyFrom(const DLTensor& tensor, int32_t dimension, const uint8_t* sour
   return target;
 }
 
-// Whether the stretch of memory in which the elements lie reaches into the `bytes` from `target` on.
+// Whether the range from the lowest to the highest byte of the elements overlaps the `bytes` bytes at `target`.
 bool ReachesInto(const DLTensor& tensor, const uint8_t* source, const uint8_t* target, size_t bytes) {
   const int64_t element = tensor.dtype.bits / 8;
-  int64_t first = 0, end = element;  // of its bytes, from `source` on
+  int64_t first = 0, end = element;  // that range, in bytes from `source`
   for (int32_t i = 0; i < tensor.ndim; ++i) {
     const int64_t span = (tensor.shape[i] - 1) * tensor.strides[i] * element;
     (span < 0 ? first : end) += span;
@@ -59,7 +59,7 @@ void CopyToCompact(const DLTensor& tensor, uint8_t* target) {
   if (IsCompact(tensor)) {
     std::memmove(target, source, bytes);
   } else if (ReachesInto(tensor, source, target, bytes)) {
-    std::vector<uint8_t> aside(bytes);  // else it would read what it has written
+    std::vector<uint8_t> aside(bytes);  // a direct copy would read elements that it has overwritten
     CopyFrom(tensor, 0, source, aside.data());
     std::memcpy(target, aside.data(), bytes);
   } else {

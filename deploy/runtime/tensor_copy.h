@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strided DLPack tensors: whether one is compact, and how to copy one to compact memory.
+// Copies strided DLPack tensors to compact memory.
 #ifndef HONE_DEPLOY_RUNTIME_TENSOR_COPY_H_
 #define HONE_DEPLOY_RUNTIME_TENSOR_COPY_H_
 
@@ -9,11 +9,12 @@
 
 namespace hone::runtime {
 
-// Row-major without gaps, which null strides also mean. Strides of dimensions of one element do not matter.
+// Whether the elements are row-major without gaps. Null strides mean that, too. The stride of a dimension of extent 1
+// does not matter, and a tensor without elements is compact.
 bool IsCompact(const DLTensor& tensor);
 
-// Writes the elements in row-major order. The tensor's type has whole bytes; negative and zero strides are fine, and so
-// are elements that lie where it writes.
+// Writes the elements to `target` in row-major order. The type must have a whole number of bytes. Strides may be
+// negative or zero. `target` may overlap the elements; then a strided copy allocates memory for all of them first.
 void CopyToCompact(const DLTensor& tensor, uint8_t* target);
 
 }  // namespace hone::runtime

@@ -2,16 +2,16 @@
 # hone_add_model(TARGET MODEL.onnx LOCK hone.lock [NAME name] [TARGET spec...] [SHAPE name=1,3,224,224...]
 #                [BIND name=values...] [DEPENDS file...])
 #
-# Compiles the model with exactly the schedules of the lock file (`hone records lock`) when the project is built: no
-# records and no network are needed. The first argument is a target of the project. It gets
+# Compiles the model with exactly the schedules of the lock file (`hone records lock`) when the project is built. Needs
+# no records and no network. The first argument is a target of the project. It gets
 #   #include "NAME.h"   in C++: namespace NAME with a class Model, the inputs and outputs as typed members
 #   <hone.h>            and the runtime linked
-#   NAME.hone           the package, in CMAKE_CURRENT_BINARY_DIR and in the target's property HONE_PACKAGES, to be
-#                       installed beside the program
-# NAME is given where a project has one model several times, of different shapes, say; else it is the model's file name
-# without .onnx. TARGET picks among the lock file's targets; SHAPE and BIND are those that the model was locked with; a
-# file that BIND names is relative to CMAKE_CURRENT_SOURCE_DIR, as the model is. DEPENDS names what the model reads
-# besides, say its external weights.
+#   NAME.hone           the package, in CMAKE_CURRENT_BINARY_DIR; its path is appended to the target's property
+#                       HONE_PACKAGES. Install it beside the program.
+# NAME: by default the model's file name without .onnx. Give it if a project has one model several times, for example in
+# different shapes. TARGET: which of the lock file's targets to compile for. SHAPE, BIND: the values with which the
+# model was locked; a file in BIND is relative to CMAKE_CURRENT_SOURCE_DIR, as the model is. DEPENDS: further files that
+# the model reads, for example its external weights.
 function(hone_add_model target model)
   cmake_parse_arguments(PARSE_ARGV 2 ARG "" "LOCK;NAME" "TARGET;SHAPE;BIND;DEPENDS")
   if(ARG_UNPARSED_ARGUMENTS)
@@ -29,7 +29,8 @@ function(hone_add_model target model)
   if(ARG_NAME)
     set(name "${ARG_NAME}")
   endif()
-  # A folder has one file of a name, and a program one namespace, in which "a-b" and "a.b" are the same.
+  # Two models of a folder would write the same files. Two models of a program would define the same namespace; the
+  # names "a-b" and "a.b" give the same one.
   string(MAKE_C_IDENTIFIER "${name}" namespace)
   get_property(names DIRECTORY PROPERTY HONE_MODEL_NAMES)
   get_property(namespaces TARGET ${target} PROPERTY HONE_MODEL_NAMESPACES)
@@ -64,7 +65,7 @@ function(hone_add_model target model)
     COMMENT "Compiling ${name} with Hone"
     VERBATIM)
   target_sources(${target} PRIVATE "${headers}/${name}.h")
-  # Found where a program names it in quotes alone: <features.h> stays the system's, whatever a model is called.
+  # -iquote: only #include "NAME.h" finds the header. <features.h> stays the system's, even if a model has that name.
   target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:-iquote${headers}>")
   # The compilers of other languages may not know that option.
   target_include_directories(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA,HIP,OBJCXX>:${headers}>")

@@ -96,7 +96,7 @@ TEST_F(BinaryCacheTest, HoldsNoMoreThanItMay) {
   };
   for (int i = 0; i < 3; ++i) cache.Keep("early " + std::to_string(i), binary);
   set_used(std::chrono::hours(2));
-  EXPECT_EQ(cache.Find("early 1"), binary);  // which is used now
+  EXPECT_EQ(cache.Find("early 1"), binary);  // makes it the most recently used entry
   for (int i = 0; i < 10; ++i) {
     cache.Keep("late " + std::to_string(i), binary);
     EXPECT_LE(bytes(), 4000U);
@@ -111,7 +111,7 @@ TEST_F(BinaryCacheTest, HoldsNoMoreThanItMay) {
   EXPECT_EQ(cache.Find("late 9"), binary);
 }
 
-// As threads and containers with one folder do, whose processes have one number.
+// Threads of a process write at once, and so may processes in several containers that have the same process id.
 TEST_F(BinaryCacheTest, WhatSeveralKeepAtOnceIsWhole) {
   std::vector<std::jthread> threads;
   for (int thread = 0; thread < 8; ++thread) {

@@ -41,7 +41,7 @@ TEST(CudaCondition, SlowedDownIsByHeatOrLackOfPower) {
     return management.Read(AddressOfTheFake());
   };
   EXPECT_FALSE(seen("0x1").slowed_down);  // idle
-  EXPECT_FALSE(seen("0x4").slowed_down);  // at the limit of its power, as a busy one is
+  EXPECT_FALSE(seen("0x4").slowed_down);  // at the driver's power limit, as a busy device is
   for (const char* reasons : {"0x20", "0x41", "0x80"}) EXPECT_TRUE(seen(reasons).slowed_down) << reasons;
   for (const char* reasons : {"0x8", "0x48"}) EXPECT_TRUE(seen(reasons).seems_slowed_down) << reasons;
   EXPECT_FALSE(seen("0x8").slowed_down) << "it may be for a moment, while a clock changes";

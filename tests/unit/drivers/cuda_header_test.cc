@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is declared of NVIDIA's driver here (drivers/cuda_api.h) is what its own header says. Compiled where a toolkit
-// of CUDA 12 or later is installed, as a program of its own: the header renames functions by macros.
+// Checks that the declarations in drivers/cuda_api.h agree with NVIDIA's header. Compiled if a CUDA toolkit of version
+// 12 or later is installed. It is a program of its own, because NVIDIA's header renames functions by macros.
 #include "drivers/cuda_api.h"
 
-// After ours, whose names it would change.
+// Included after our header, because its macros would rename our declarations.
 #include <cuda.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,8 @@
 namespace hone::drivers::cuda {
 namespace {
 
-// Pointers for pointers, numbers for numbers as large: enumerations of theirs are numbers here.
+// Whether two types are passed alike: both are pointers, or both are numbers of the same size. NVIDIA's enumerations
+// are numbers in our header.
 template <typename Ours, typename Theirs>
 constexpr bool kIsPassedAs = sizeof(Ours) == sizeof(Theirs) && std::is_pointer_v<Ours> == std::is_pointer_v<Theirs>;
 

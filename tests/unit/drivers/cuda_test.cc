@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver of CUDA on a fake library: programs, launches, graphs, and what becomes of faults.
+// Tests of the CUDA driver on a fake library: programs, launches, graphs and faults.
 #include "drivers/cuda.h"
 
 #include <dlfcn.h>
@@ -29,7 +29,7 @@ namespace {
 using ::testing::Each;
 using ::testing::HasSubstr;
 
-// As a package has them: a module for each kernel.
+// PTX as a package has it: one module per kernel.
 std::string Module(const std::string& kernel) {
   return ".version 4.2\n.target sm_53\n.address_size 64\n.visible .entry " + kernel + "(.param .u64 x) {\n  ret;\n}\n";
 }
@@ -110,7 +110,8 @@ TEST_F(CudaTest, SeveralModulesBecomeOne) {
   EXPECT_THAT(y, Each(3.0F));
 }
 
-// Those that wait by themselves, behind another launch; of all else the driver keeps the order.
+// A launch overlaps the one before it only if its kernel waits for that launch in its code. All other work runs in
+// order.
 TEST_F(CudaTest, LaunchesOverlapThatWaitByThemselves) {
   Prepare();
   const auto overlapping = [] { return Call("hone_fake_cuda_overlapping"); };
@@ -155,7 +156,7 @@ TEST_F(CudaTest, WhatIsRecordedIsDoneWhenItIsLaunched) {
   }
 }
 
-// As the driver of a device does: what might wait for the device spoils a recording.
+// A call that may wait for the device invalidates a recording. The fake does as the real driver does.
 TEST_F(CudaTest, WhatMightWaitIsNotRecorded) {
   Graph graph;
   EXPECT_FALSE(device_.EndGraph(&graph).ok()) << "nothing was begun";
@@ -175,7 +176,7 @@ TEST_F(CudaTest, WhatMightWaitIsNotRecorded) {
   }
 }
 
-// PyTorch, say, records what a model of its own does, in another thread.
+// Another library, such as PyTorch, may record a graph in another thread at the same time.
 TEST_F(CudaTest, OthersMayRecordMeanwhile) {
   unsigned long long place = 0;
   Call("hone_fake_cuda_others_record", 1);
@@ -192,14 +193,14 @@ TEST_F(CudaTest, OthersMayRecordMeanwhile) {
   EXPECT_EQ(Call("cuDevicePrimaryCtxRelease_v2", 0), 0);
 }
 
-// As the driver of a device has it, whoever calls.
+// The real driver refuses to allocate in a thread without a current context, and so does the fake.
 TEST_F(CudaTest, WithoutAContextNothingIsAllocated) {
   void* memory = nullptr;
   EXPECT_EQ(Call("cuMemHostAlloc", &memory, size_t{4096}, 0U), 201);
   EXPECT_EQ(memory, nullptr);
 }
 
-// The driver would read places of buffers that nobody has set.
+// If a buffer were not set, the driver would read an address beyond the end of the argument list.
 TEST_F(CudaTest, AKernelIsLaunchedWithAllItsBuffers) {
   Program program;
   Kernel kernel;
@@ -215,7 +216,7 @@ TEST_F(CudaTest, AKernelIsLaunchedWithAllItsBuffers) {
   const Error refused = device_.Run({&launch, 1}, Deadline::max());
   EXPECT_EQ(refused.trouble, Trouble::kProgram);
   EXPECT_EQ(refused.text, "buffer 1 of kernel 'hone_compute' is not set");
-  ASSERT_TRUE(kernel.SetArg(1, device_.Adopt(nullptr, 0)).ok());  // an empty tensor of somebody
+  ASSERT_TRUE(kernel.SetArg(1, device_.Adopt(nullptr, 0)).ok());  // an empty tensor of the caller
   EXPECT_TRUE(device_.Run({&launch, 1}, Deadline::max()).ok());
 }
 
@@ -229,7 +230,7 @@ TEST_F(CudaTest, RooflinesAreWhatTheDeviceReaches) {
   EXPECT_GT(roofline.cache_bytes_per_second, 0);
 }
 
-// Long reads come in parts; the last one is short.
+// A long read is done in parts, of which the last is shorter.
 TEST_F(CudaTest, ALongReadIsWhole) {
   constexpr size_t kBytes = (7 << 20) + 12;
   std::vector<uint32_t> written(kBytes / 4), read(kBytes / 4, 0);
@@ -244,7 +245,7 @@ TEST_F(CudaTest, ALongReadIsWhole) {
   EXPECT_TRUE(std::equal(read.begin(), read.end(), written.begin() + 1));
 }
 
-// Where the CPUs read pinned memory past their caches: a board before Xavier.
+// The CPUs of boards before Xavier (sm_72) do not cache pinned memory, so reads avoid it there.
 TEST_F(CudaTest, ReadsGoThroughPinnedMemoryWhereThatIsFast) {
   std::vector<std::byte> bytes(1 << 20);
   const auto pinned = [&](const char* architecture) {
@@ -267,7 +268,7 @@ TEST_F(CudaTest, ReadsGoThroughPinnedMemoryWhereThatIsFast) {
 TEST_F(CudaTest, AGroupHasTheSharedMemoryThatItsKernelAsksFor) {
   Prepare();
   const Launch launch = Bind("good");
-  ASSERT_TRUE(kernel_.SetShared(100 << 10).ok());  // the fake refuses a launch with more than was asked for
+  ASSERT_TRUE(kernel_.SetShared(100 << 10).ok());  // the fake refuses a launch with more than this
   EXPECT_TRUE(device_.Run({&launch, 1}, Deadline::max()).ok());
   const Error e = kernel_.SetShared(200 << 10);
   EXPECT_EQ(e.trouble, Trouble::kProgram);
@@ -278,7 +279,7 @@ TEST_F(CudaTest, AGroupHasTheSharedMemoryThatItsKernelAsksFor) {
   }
 }
 
-// Of the kernel, not of the device.
+// A launch that this device does not support is an error of the kernel (kProgram) and not of the device (kDevice).
 TEST_F(CudaTest, WhatTheDeviceDoesNotSupportIsTheProgramsTrouble) {
   std::shared_ptr<const Api> api;
   ASSERT_TRUE(LoadApi(HONE_FAKE_CUDA, &api).ok());
@@ -295,7 +296,7 @@ TEST_F(CudaTest, ALaunchThatTheDriverRefusesIsTheProgramsTrouble) {
   EXPECT_EQ(device_.Run({&launch, 1}, Deadline::max()).trouble, Trouble::kProgram);
 }
 
-// Another library of the process has its own context in the thread. Whatever fails here, that one stays.
+// Another library of the process has its own context in this thread. It stays the current one, even if our calls fail.
 TEST_F(CudaTest, TheCallersContextStays) {
   EXPECT_EQ(Current(), nullptr) << "after SetUp";
   int others = 0;
@@ -324,7 +325,7 @@ TEST_F(CudaTest, RefusesWhatIsNoProgram) {
   EXPECT_EQ(program_.Find("absent", &kernel_).trouble, Trouble::kProgram);
 }
 
-// As base/code_kind.h has it.
+// PTX text followed by modules of machine code, in the format of base/code_kind.h.
 std::string WithMachineCode(std::string code, const std::vector<std::string>& modules) {
   code += '\0';
   for (const std::string& module : modules) {
@@ -339,7 +340,7 @@ TEST_F(CudaTest, TakesMachineCodeAndElseTheText) {
   Program program;
   Kernel kernel;
   const std::string good = "machine code for sm_87 .entry good(", crash = "machine code for sm_87 .entry crash(";
-  // Nobody compiles what is no PTX.
+  // The text is not valid PTX, which shows that it is not compiled.
   ASSERT_TRUE(device_.Build(WithMachineCode("no PTX", {good, crash}), {}, &program).ok());
   EXPECT_TRUE(program.Find("good", &kernel).ok());
   EXPECT_TRUE(program.Find("crash", &kernel).ok());
@@ -356,7 +357,7 @@ TEST_F(CudaTest, TakesMachineCodeAndElseTheText) {
   EXPECT_THAT(device_.Build(WithMachineCode("no PTX", {other}), {}, &program).text, HasSubstr("INVALID_PTX"));
 }
 
-// As of a driver that was updated and says that it has the version that it had.
+// A driver that was updated under the same version may reject binaries that it compiled before.
 TEST_F(CudaTest, WhatIsKeptAndRefusedIsCompiledAgain) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   const BuildOptions options{.extra = {}, .cache_folder = folder.path()};
@@ -394,8 +395,8 @@ TEST_F(CudaTest, OfPtxThatIsTooNewItSaysWhatToDo) {
                                 "older architecture"));
 }
 
-// CUDA 10.2, of the Jetson Nano: it has no graphs as they are made here, no launches with attributes, and gives its
-// context back by a function of another name.
+// The driver of CUDA 10.2, for the Jetson Nano, lacks cuGraphInstantiateWithFlags and cuLaunchKernelEx, and releases
+// its context by a function with another name.
 TEST(OldCudaTest, RunsWithoutWhatCameLater) {
   Library library;
   const Error loaded = Library::Load(&library, HONE_FAKE_OLD_CUDA);
@@ -448,7 +449,7 @@ TEST_F(CudaTest, SaysWhenTheLibraryIsAbsent) {
   EXPECT_THAT(e.text, HasSubstr("install NVIDIA's driver"));
 }
 
-// Each lane of a group of 4 adds 1 to its element of x. `more` stands before that.
+// PTX of a kernel: each lane of a group of 4 adds 1 to its element of x. `more`: instructions before the load.
 std::string AddOne(const std::string& more) {
   return ".version 4.2\n.target sm_53\n.address_size 64\n.visible .entry add_one(.param .u64 x)\n.reqntid 4\n{\n"
          ".reg .b32 %r<4>;\n.reg .f32 %f<4>;\n.reg .b64 %rd<4>;\nld.param.u64 %rd1, [x];\nmov.u32 %r1, %tid.x;\n"
@@ -472,7 +473,7 @@ TEST_F(CudaTest, WhatIsNoFunctionOfTheFakeRunsAsPtx) {
   EXPECT_THAT(device_.Build(AddOne("frob;\n"), {}, &program_).text, HasSubstr("INVALID_PTX"));
 }
 
-// In processes of their own: nothing can be done with the device afterwards.
+// Each case runs in a child process, because the device cannot be used afterwards.
 TEST_F(CudaTest, AFaultEndsTheContext) {
   const auto crash = [&] {
     Prepare();
@@ -501,7 +502,7 @@ TEST_F(CudaTest, AFaultOfPtxEndsTheContextAndSaysWhy) {
   EXPECT_EXIT(run("add.s64 %rd1, %rd1, 2;\n", "an error"), ::testing::ExitedWithCode(0), "which is not aligned");
 }
 
-// As by cudaDeviceReset of another library.
+// Another library may destroy the context by cudaDeviceReset.
 TEST_F(CudaTest, AContextThatSomebodyDestroyedIsAnError) {
   EXPECT_EXIT(
       {

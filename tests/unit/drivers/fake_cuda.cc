@@ -1,22 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// A libcuda.so.1 for tests: one device. Its kernels are functions of this file where PTX has their names; what has
-// another name runs on the machine of tests/ptx.
+// A fake libcuda.so.1 for tests, with one device. A kernel in PTX with the name of a function of this file runs that
+// function; every other kernel is interpreted by tests/ptx.
 //
-// Memory is this process's own. What is enqueued is done at once, unless a graph is being recorded. As with the real
-// driver, an address that nobody allocated ends the context: from then on every call fails, and so it is with every
-// error of the machine, which says on stderr why. A kernel named `hang` never ends. Machine code is text here that
-// begins with "machine code for sm_87". What works in a context fails where a thread has another one, or none, and what
-// might wait for the device spoils what is being recorded.
+// Device memory is memory of this process. Enqueued work is done at once, unless a graph is being recorded. As with the
+// real driver, access to an address that was not allocated destroys the context, and every later call fails. Each error
+// of the interpreter does the same and is printed on standard error. A kernel named `hang` never ends. Machine code is
+// text that begins with "machine code for sm_87". A call that needs the context fails in a thread with another current
+// context or none. A call that might wait for the device invalidates a recording.
 //
-// In the environment: HONE_FAKE_CUDA_ARCH is the architecture that the device has, "90"; else 87.
-// HONE_FAKE_CUDA_VERSION: of CUDA, "11080"; before 12.0 it takes no PTX from 8.0 on. HONE_FAKE_CUDA_SHARED: the bytes
-// that a group may ask for; else those of that architecture. HONE_FAKE_CUDA_MEMORY: the bytes that an allocation may
-// have. HONE_FAKE_CUDA_INIT, HONE_FAKE_CUDA_RETAIN: what cuInit, and asking for the device's context, answer.
-// HONE_FAKE_CUDA_HANG: the name of a kernel that never ends either; HONE_FAKE_CUDA_CRASH: of one that ends the context.
-// HONE_FAKE_CUDA_CAPTURE: what the end of a recording answers. HONE_FAKE_CUDA_INTEGRATED: the device has no memory but
-// the machine's.
+// Environment variables:
+//   HONE_FAKE_CUDA_ARCH        the device's architecture, "90"; default 87
+//   HONE_FAKE_CUDA_VERSION     the CUDA version, "11080"; before 12.0 PTX 8.0 and later is refused
+//   HONE_FAKE_CUDA_SHARED      most bytes of shared memory of a group; default: those of the architecture
+//   HONE_FAKE_CUDA_MEMORY      most bytes of an allocation
+//   HONE_FAKE_CUDA_INIT        the result of cuInit
+//   HONE_FAKE_CUDA_RETAIN      the result of a request for the device's context
+//   HONE_FAKE_CUDA_HANG        the name of another kernel that never ends
+//   HONE_FAKE_CUDA_CRASH       the name of a kernel that destroys the context
+//   HONE_FAKE_CUDA_CAPTURE     the result of ending a recording
+//   HONE_FAKE_CUDA_BROKEN      if set, hone_reference computes wrong results
+//   HONE_FAKE_CUDA_INTEGRATED  if set, the device has no memory but this machine's
 //
-// Compiled with HONE_FAKE_OLD_CUDA it is the driver of CUDA 10.2, as far as that has other functions.
+// Compiled with HONE_FAKE_OLD_CUDA it has the functions of CUDA 10.2's driver.
 #include <unistd.h>
 
 #include <chrono>
@@ -53,9 +58,9 @@ using Function = std::function<int(const Grid& grid, void* const* arguments)>;
 struct Kernel {
   Function run;
   int arguments = 3;
-  bool waits = false;       // by itself, for the launch before it
-  unsigned lanes = 0;       // that a group must have; 0: any number
-  unsigned own_shared = 0;  // bytes that a group has unasked
+  bool waits = false;       // its code waits for the launch before it
+  unsigned lanes = 0;       // the lanes that a group must have; 0: any number
+  unsigned own_shared = 0;  // bytes of shared memory that the code declares per group
 };
 
 struct Module {
@@ -65,41 +70,41 @@ struct Graph {
   std::vector<Work> work;
 };
 
-// Of the process, as the driver's is.
+// The state of the device, one per process as with the real driver.
 struct State {
-  int sticky = 0;
-  bool destroyed = false;  // its context, by somebody else
-  bool hangs = false;
-  bool launched = false;  // the latest that was handed over is a launch
-  int overlapping = 0;    // launches that might
-  Graph* recording = nullptr;
-  bool spoiled = false;        // what is being recorded
-  bool others_record = false;  // another thread does, in the usual mode
-  int pinned = 0;              // allocations
-  int launches = 0;            // that were not recorded
+  int sticky = 0;              // the error of a kernel that failed, which every later call returns; 0: none
+  bool destroyed = false;      // other code has destroyed the context
+  bool hangs = false;          // a kernel that never ends was launched
+  bool launched = false;       // the last enqueued work is a launch
+  int overlapping = 0;         // launches so far that may overlap with the one before them
+  Graph* recording = nullptr;  // the graph that is being recorded; null: none
+  bool spoiled = false;        // that recording is invalid
+  bool others_record = false;  // another thread records in the global mode
+  int pinned = 0;              // allocations of pinned memory so far
+  int launches = 0;            // launches so far that were not recorded
   int graphs_made = 0, graphs_launched = 0;
-  int alive = 0;  // contexts, as often as they were asked for, modules, events and graphs that nobody has given back
-  std::map<uintptr_t, size_t> memory;
-  std::map<Handle, unsigned> asked_shared;  // bytes that launches of a function may have; others: what all have
+  int alive = 0;  // objects that were not released: references to the context, modules, events and graphs
+  std::map<uintptr_t, size_t> memory;       // size of each allocation by address
+  std::map<Handle, unsigned> asked_shared;  // by function: the limit that was set on its shared memory, in bytes
 };
 State& TheState() {
   static State state;
   return state;
 }
 
-// Of this thread, the current one last. The device's own is TheState.
+// The stack of this thread's contexts; the last one is current. The context of the device is &TheState().
 constexpr int kMostContexts = 8;
 thread_local Handle the_contexts[kMostContexts];
 thread_local int context_count = 0;
-thread_local int the_mode = 0;  // of this thread: 0, the usual one, in which it minds recordings of others
+thread_local int the_mode = 0;  // this thread's capture mode; 0 is global: recordings of other threads restrict it
 
-// What every function begins with that works in a context: this one is current, and no kernel went wrong in it.
+// Called first by every function that needs the context: an error if it is not current, or if a kernel failed in it.
 int Enter() {
   const bool is_current = context_count > 0 && the_contexts[context_count - 1] == &TheState();
   return is_current ? TheState().sticky : kInvalidContext;
 }
 
-// And every one that might wait for the device.
+// Called instead of Enter by every function that might wait for the device: also an error during a recording.
 int EnterWaiting() {
   State& state = TheState();
   if (const int error = Enter(); error != 0) return error;
@@ -109,9 +114,9 @@ int EnterWaiting() {
 
 float* Floats(void* const* arguments, int i) { return *static_cast<float**>(arguments[i]); }
 
-constexpr unsigned kElements = 1000;  // of the suite's workload (tests/conformance/device)
+constexpr unsigned kElements = 1000;  // elements of the workload in tests/conformance/device
 
-// x, w and y, of the first `count` elements.
+// y = 2 x + w for the first `count` elements; the arguments are x, w and y.
 int Compute(const Grid& grid, void* const* a, unsigned count = kElements) {
   for (unsigned i = 0; i < grid.groups * grid.lanes && i < count; ++i) {
     Floats(a, 2)[i] = 2 * Floats(a, 0)[i] + Floats(a, 1)[i];
@@ -119,7 +124,7 @@ int Compute(const Grid& grid, void* const* a, unsigned count = kElements) {
   return 0;
 }
 int Good(const Grid& grid, void* const* a) { return Compute(grid, a); }
-// `change` is done after a good kernel.
+// Computes correctly and then calls `change`.
 template <typename Change>
 int GoodThen(const Grid& grid, void* const* a, Change change) {
   Compute(grid, a);
@@ -136,7 +141,7 @@ int Multiply(const Grid& grid, void* const* a) {
   }
   return 0;
 }
-// Wrong on a device that is broken.
+// The kernel hone_reference (device_agent/devices/lanes/reference_kernel.cc).
 int Reference(const Grid& grid, void* const* a) {
   const uint32_t broken = std::getenv("HONE_FAKE_CUDA_BROKEN") != nullptr ? 1 : 0;
   for (unsigned lane = 0; lane < grid.groups * grid.lanes; ++lane) {
@@ -147,7 +152,7 @@ int Reference(const Grid& grid, void* const* a) {
   return 0;
 }
 
-// Those of the runtime's tiny package (tests/unit/runtime/tiny_package.h).
+// The kernels of the runtime's tiny package (tests/unit/runtime/tiny_package.h).
 int AddBias(const Grid& grid, void* const* a) {
   for (unsigned i = 0; i < grid.groups * grid.lanes; ++i)
     Floats(a, 2)[i] = Floats(a, 0)[i] + Floats(a, 1)[i % grid.lanes];
@@ -225,10 +230,10 @@ int Do(const Work& work, bool is_launch = false) {
     return 0;
   }
   if (!state.hangs) state.sticky = work();
-  return 0;  // errors of what was launched show later
+  return 0;  // an error of the launch is returned by later calls
 }
 
-// As the driver does before it takes away what a kernel may use: for ever, if one never ends.
+// Waits as the driver does before it frees something that a kernel may use. Never returns if a kernel hangs.
 void WaitForAll() {
   while (TheState().hangs) sleep(1);
 }
@@ -249,7 +254,7 @@ int Move(void* to, const void* from, size_t bytes, uint64_t on_device) {
   });
 }
 
-// The driver's number for why the machine could not go on.
+// The driver's error code for an error of the PTX interpreter.
 int CodeOf(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kOk:
@@ -274,7 +279,7 @@ int RunOnMachine(const hone::ptx::Kernel& kernel, const Grid& grid, void* const*
 
 bool HasFunction(std::string_view name) { return Kernels().contains(std::string(name)); }
 
-// Kernels of the text: functions of this file, and all others as the machine runs them. False: it cannot read them.
+// Adds the kernels of the PTX text: functions of this file, or else interpreted ones. False if the text is not valid.
 bool AddKernels(const std::string& text, Module* module) {
   constexpr char kEntry[] = ".entry ";
   for (size_t at = text.find(kEntry); at != std::string::npos; at = text.find(kEntry, at + 1)) {
@@ -309,7 +314,7 @@ bool AddKernels(const std::string& text, Module* module) {
   return true;
 }
 
-// "87", as the device says that it is.
+// The architecture that the device reports: "87".
 int Architecture() {
   const char* const asked = std::getenv("HONE_FAKE_CUDA_ARCH");
   return asked != nullptr ? std::atoi(asked) : 87;
@@ -425,7 +430,7 @@ int cuModuleLoadData(Handle* module, const void* code) {
   if (const int error = EnterWaiting(); error != 0) return error;
   const std::string text = static_cast<const char*>(code);
   if (text.starts_with("machine code") && !text.starts_with("machine code for sm_87")) return kNoBinary;
-  if (text.starts_with("\x7f")) return kNoBinary;  // that a toolkit made
+  if (text.starts_with("\x7f")) return kNoBinary;  // an ELF file, real machine code of a toolkit
   auto made = std::make_unique<Module>();
   if (!AddKernels(text, made.get())) return kInvalidPtx;
   ++TheState().alive;
@@ -468,7 +473,7 @@ int cuMemAlloc_v2(unsigned long long* place, size_t bytes) {
   const size_t rounded = (bytes + 511) / 512 * 512;
   void* const memory = std::aligned_alloc(512, rounded);
   *place = reinterpret_cast<unsigned long long>(memory);
-  TheState().memory[*place] = bytes;  // beyond is nobody's
+  TheState().memory[*place] = bytes;  // not `rounded`, so that an access beyond `bytes` is an error
   return 0;
 }
 int cuMemFree_v2(unsigned long long place) {
@@ -545,7 +550,7 @@ int cuLaunchKernel(Handle function, unsigned groups, unsigned, unsigned, unsigne
   if (groups == 0 || lanes == 0 || lanes > 1024 || shared > most_shared) return kInvalidValue;
   if (kernel.lanes != 0 && lanes != kernel.lanes) return kInvalidValue;
   if (TheState().recording == nullptr) ++TheState().launches;
-  std::vector<uint64_t> places;  // copied at once, as the driver does
+  std::vector<uint64_t> places;  // the arguments are copied at the call, as by the real driver
   for (int i = 0; i < kernel.arguments; ++i) places.push_back(*static_cast<uint64_t*>(arguments[i]));
   return Do(
       [places, groups, lanes, shared, run = kernel.run]() mutable {
@@ -560,7 +565,7 @@ int cuLaunchKernel(Handle function, unsigned groups, unsigned, unsigned, unsigne
 }
 
 #ifndef HONE_FAKE_OLD_CUDA
-// With the attribute alone that lets a launch overlap the one before it, which must be one.
+// Takes exactly one attribute, the one that lets a launch overlap the launch before it, and requires such a launch.
 int cuLaunchKernelEx(const hone::drivers::cuda::LaunchConfig* config, Handle function, void** arguments, void** extra) {
   const bool overlaps =
       config->attribute_count == 1 && config->attributes[0].id == 6 && config->attributes[0].value[0] == 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A libnvidia-ml.so.1 for tests: it knows the device of fake_cuda.cc, which is warm, and slowed down where the
-// environment says HONE_FAKE_THROTTLE, a word of reasons as the real library gives it.
+// A fake libnvidia-ml.so.1 for tests. It knows the device of fake_cuda.cc, which is warm. The environment variable
+// HONE_FAKE_THROTTLE is the bit mask of reasons for a slow-down, as the real library reports it; unset: none.
 #include <cstdlib>
 #include <cstring>
 

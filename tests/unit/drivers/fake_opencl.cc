@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A libOpenCL for tests of builds and of faults, with two devices: "Plain-Device", whose driver keeps nothing of what
-// it has built, and "Keeping-Device" of PoCL's platform, whose driver does. A program's binary is its source with a
-// word before it; every program has the kernels of this file, which compute when they are launched.
+// A fake libOpenCL for tests of builds and of faults, with two devices: "Plain-Device", whose driver has no cache of
+// binaries, and "Keeping-Device" on PoCL's platform, whose driver has one. A program's binary is its source after a
+// prefix. Every program has the kernels of this file, which compute when they are launched.
 //
-// The kernel "fault" goes where it must not. As with NVIDIA's driver its event then says CL_OUT_OF_RESOURCES, and so
-// does every later call that needs the device. The kernel "tick" takes kTick by the device's clock, which began in
-// 1970.
+// The kernel "fault" simulates an illegal address. As with NVIDIA's driver, its event then has CL_OUT_OF_RESOURCES, and
+// every later call that needs the device returns it. The kernel "tick" takes kTick by the device's clock, which counts
+// from 1970.
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 
@@ -67,7 +67,7 @@ Memory* Of(cl_mem memory) { return reinterpret_cast<Memory*>(memory); }
 FakeKernel* Of(cl_kernel kernel) { return reinterpret_cast<FakeKernel*>(kernel); }
 Event* Of(cl_event event) { return reinterpret_cast<Event*>(event); }
 
-bool& HasFaulted() {  // of the process, as the driver's is
+bool& HasFaulted() {  // one state per process, as with the real driver
   static bool faulted = false;
   return faulted;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who keeps what a driver has built, on devices of a library of our own (fake_opencl.cc): no driver is needed.
+// Tests where compiled OpenCL programs are cached, by the driver or by us, on the fake library of fake_opencl.cc.
 #include <gtest/gtest.h>
 
 #include "base/temporary_folder.h"

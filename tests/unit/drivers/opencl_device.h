@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The OpenCL device that tests run on: the machine's first. Tests are skipped where there is none.
+// The OpenCL device for tests: the first of the machine. Tests are skipped if there is none.
 #ifndef HONE_TESTS_UNIT_DRIVERS_OPENCL_DEVICE_H_
 #define HONE_TESTS_UNIT_DRIVERS_OPENCL_DEVICE_H_
 
@@ -11,12 +11,12 @@
 
 namespace hone::tests {
 
-// Null where the machine has no OpenCL device, with the reason. Opened once in a process. PoCL keeps its code in a
-// folder that goes with the process, and offers groups of 256 lanes: it keeps what lives across a barrier on the stack,
-// which its own limit of 4096 overflows.
+// The device, which is opened once in a process; null, with the reason, if the machine has none. PoCL is set up to
+// cache its code in a folder that is deleted with the process, and to offer groups of 256 lanes. It keeps values that
+// live across a barrier on the stack, which its default of 4096 lanes overflows.
 const drivers::opencl::Device* OpenClDevice(std::string* reason);
 
-// Says why and skips, or sets device().
+// SetUp skips the test with the reason if there is no device.
 class OpenClTest : public ::testing::Test {
  protected:
   void SetUp() override;
@@ -26,7 +26,7 @@ class OpenClTest : public ::testing::Test {
   const drivers::opencl::Device* device_ = nullptr;
 };
 
-// Far enough away for anything that ends.
+// A deadline that every launch meets unless it never ends.
 drivers::opencl::Deadline Soon();
 
 }  // namespace hone::tests

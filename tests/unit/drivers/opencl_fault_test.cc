@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of a kernel that faults, and what times and the yardstick's kernels are, on a device of a library of our
-// own (fake_opencl.cc): no driver is needed.
+// Tests of the OpenCL driver on the fake library of fake_opencl.cc: faults of kernels, exact times, and the kernels of
+// the roofline measurement.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@ namespace {
 Deadline InAMinute() { return std::chrono::steady_clock::now() + std::chrono::minutes(1); }
 
 struct Opened {
-  // False: it could not be. The kernel has its arguments.
+  // Finds a kernel and sets its arguments; false if that fails.
   bool Find(const std::string& name, Kernel* kernel) {
     if (!program.Find(name, kernel).ok()) return false;
     for (int i = 0; i < 3; ++i) {
@@ -38,7 +38,8 @@ struct Opened {
                      device.Build("kernels", {}, &program).ok() && device.Allocate(4000, &buffer).ok();
 };
 
-// Runs the kernels, and says what becomes of the device. In processes of their own: a fault is of the whole process.
+// Runs the kernels and exits with 0 if all calls on the device then have the expected error. Each case runs in a child
+// process, because a fault affects the whole process.
 [[noreturn]] void RunAndExit(const std::vector<std::string>& names, Trouble expected) {
   Opened opened;
   if (!opened.ready) _exit(2);
@@ -62,7 +63,7 @@ TEST(OpenClFaults, AreNoFaultsOfTheProgram) {
   EXPECT_EXIT(RunAndExit({"fault"}, Trouble::kFault), ::testing::ExitedWithCode(0), "");
 }
 
-// The launch after it is refused with the code that a kernel gets which asks for too much.
+// The launch after a fault is refused with the same code as a launch that needs too many resources.
 TEST(OpenClFaults, MayShowAtTheNextLaunch) {
   EXPECT_EXIT(RunAndExit({"fault", "good"}, Trouble::kFault), ::testing::ExitedWithCode(0), "");
 }
@@ -79,8 +80,8 @@ TEST(OpenClTimes, AreExactHoweverLongTheClockHasRun) {
   EXPECT_THAT(timing.device_seconds, ::testing::Each(::testing::DoubleNear(300e-9, 1e-15)));
 }
 
-// Of a vector of which some numbers are never asked for, a compiler computes and reads the others alone. The fake has
-// no such kernel: it keeps the text.
+// A compiler leaves out those numbers of a vector that are not used, so all must be. The test examines the source that
+// the cache has kept, because the fake cannot run the kernel.
 TEST(OpenClRoofline, EveryNumberOfAVectorCountsForTheResult) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   Opened opened;

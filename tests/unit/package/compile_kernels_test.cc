@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of a plan where something does not work.
+// Tests of CompileKernels when schedules cannot be compiled.
 #include "deploy/package/compile_kernels.h"
 
 #include <gmock/gmock.h>
@@ -26,7 +26,7 @@ output t
       .value();
 }
 
-// The kernel of one workload of which the first so many compilations fail.
+// Compiles a kernel for the workload. The first `failures` attempts to compile it fail, each in its first pass.
 absl::StatusOr<CompiledKernel> CompileAfterFailures(const ir::Workload& workload, int failures) {
   KernelOptions options{.target = target::ParseTarget("x86_64 -mcpu=haswell").value(), .threads = 1};
   options.after_pass = [&failures](const PassRun&, const ir::Func&) {
@@ -37,7 +37,7 @@ absl::StatusOr<CompiledKernel> CompileAfterFailures(const ir::Workload& workload
   return std::move(kernels->front());
 }
 
-// What LLVM makes of loops with all it can.
+// The code of a schedule that is compiled with LLVM's standard passes (Effort::kReference).
 std::string ReferenceCode(const ir::Workload& workload, const schedule::Schedule& schedule, const std::string& name) {
   const codegen::CompileOptions options{.effort = codegen::Effort::kReference, .prepares = false};
   const target::Target target = target::ParseTarget("x86_64 -mcpu=haswell").value();

@@ -62,7 +62,7 @@ TEST(MetadataTest, OtherTextsAreRefused) {
   }
 }
 
-// As a hostile package may be: whoever goes into each list of a list runs out of stack.
+// A hostile package may have deeply nested lists. A reader that recurses into each list would overflow the stack.
 TEST(MetadataTest, DeepListsAreRefused) {
   constexpr size_t kDepth = 1'000'000;
   const std::string deep = std::string(kDepth, '[') + std::string(kDepth, ']');

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Constants in the layout that kernels read, as this machine's code or the interpreter makes it.
+// Tests of packing constants, by code for this machine and by the interpreter.
 #include "deploy/package/pack_constants.h"
 
 #include <fmt/format.h>
@@ -42,7 +42,7 @@ absl::StatusOr<std::vector<CompiledKernel>> Kernels(const ir::Workload& workload
 
 absl::Status NoCodeOfItsOwn() { return absl::InvalidArgumentError("this CPU lacks avx2"); }
 
-// What a packer for that machine makes of w.
+// The packed form of w, made by a packer for `host`.
 std::vector<float> PackedBy(const absl::StatusOr<target::Target>& host, std::span<const CompiledKernel> kernels,
                             const std::vector<float>& w) {
   const absl::StatusOr<ConstantPacker> packer = ConstantPacker::Create(kernels, 1, host);
@@ -70,7 +70,7 @@ TEST(ConstantPackerTest, AMachineWithoutCodeOfItsOwnPacksTheSame) {
   EXPECT_EQ(PackedBy(NoCodeOfItsOwn(), *kernels, w), compiled);
 }
 
-// Computed, not only moved: a fused multiply-add would differ in the last bits.
+// These weights are computed and not only moved, so a fused multiply-add would change their last bits.
 TEST(ConstantPackerTest, TransformedWeightsAreTheSameEverywhere) {
   const ir::Workload workload = Convolution();
   std::vector<float> w(7 * 5 * 3 * 3);

@@ -36,7 +36,7 @@ using ::hone::tests::TinyOpenClProgram;
 using ::hone::tests::WriteWholeFile;
 using ::testing::HasSubstr;
 
-// Not loaded here, so any bytes will do.
+// The code of the test's program. Nothing loads it, so any bytes are sufficient.
 const char kCode[] = "code";
 
 std::string MessageOf(const PackageContents& contents) {
@@ -260,7 +260,8 @@ TEST(PackageWriterTest, AFailureInTheMiddleOfWritingLeavesTheOldFile) {
   EXPECT_EQ(RunCommand("ls " + folder.path().string()).output, "p.hone\n");
 }
 
-// Whether this process may now mount things that nobody else sees: as root, or as root of a user namespace of its own.
+// Enters a private mount namespace, as root or as root of a new user namespace. Returns whether mounting is allowed
+// there.
 bool EnterMountNamespace() {
   if (unshare(CLONE_NEWNS) == 0) return true;
   const std::string user = std::to_string(getuid());
@@ -296,7 +297,8 @@ TEST(AtomicFileTest, LeavesNothingWithoutCommit) {
     ASSERT_TRUE(file.ok());
     const uint8_t byte[] = {1};
     ASSERT_TRUE(file->Write(byte).ok());
-    // While it is written it has no name that a program which is killed would leave, if the system has such files.
+    // If the file system has files without a name, a file that is being written has none, so a killed program leaves
+    // nothing.
     const int nameless = open(folder.path().c_str(), O_TMPFILE | O_RDWR, 0600);
     EXPECT_EQ(RunCommand("ls " + folder.path().string()).output.empty(), nameless >= 0);
     close(nameless);
@@ -304,7 +306,7 @@ TEST(AtomicFileTest, LeavesNothingWithoutCommit) {
   EXPECT_EQ(RunCommand("ls " + folder.path().string()).output, "");
 }
 
-// What a link names is replaced, and what is no file is written to: it stays what it is.
+// The file to which a link leads is replaced. A device is written to directly and stays a device.
 TEST(AtomicFileTest, FollowsLinksAndKeepsDevices) {
   namespace fs = std::filesystem;
   const TemporaryFolder folder = TemporaryFolder::Create().value();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plan and its kernels become in a package, before it is written.
+// Tests of BuildContents: the tensors and calls that it makes from a plan and its kernels.
 #include "deploy/package/plan_contents.h"
 
 #include <fmt/format.h>

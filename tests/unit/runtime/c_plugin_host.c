@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* As c_program.c, of a host that loads the shared library when it runs, and for itself alone, as languages do with
- * libraries of others: nothing that the library needs is where all of the process looks. */
+/* A C program like c_program.c that loads the shared library at run time with RTLD_LOCAL, as the foreign function
+ * interfaces of other languages do: the library's dependencies are not in the global scope of the process. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 static void* library;
 
-/* A pointer to a function is no pointer to an object, but has its bytes. */
+/* C does not convert void* to a pointer to a function, so the bytes are copied. */
 static void Find(const char* name, void* function) {
   void* const found = dlsym(library, name);
   memcpy(function, &found, sizeof found);

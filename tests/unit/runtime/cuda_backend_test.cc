@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tiny package on a CUDA device, through the C interface. The driver is a fake one, loaded before the runtime asks
-// for it by name, so this is a program of its own, and one more for the driver of an old board.
+// Tests of the CUDA back end: the tiny package through the C interface, on a fake driver. The fake is loaded before the
+// runtime looks up the driver by name. Therefore this is a program of its own, and it is built a second time with the
+// fake driver of an old board.
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -63,7 +64,7 @@ class CudaBackendTest : public ::testing::Test {
     moved.device = {kDLCUDA, device};
     return moved;
   }
-  // What so many graphs are with this driver: it may know none.
+  // `count`, or 0 if this driver has no graphs.
   static int Graphs(int count) { return dlsym(driver_, "cuGraphInstantiateWithFlags") != nullptr ? count : 0; }
 
   std::string Write(const package::PackageProgram& program = TinyCudaProgram()) {
@@ -100,7 +101,7 @@ TEST_F(CudaBackendTest, RunsAsOneGraphAgainAndAgain) {
   EXPECT_EQ(Call("hone_fake_cuda_launches") - launches, Graphs(1) == 1 ? 0 : 3 * 3) << "by themselves";
 }
 
-// As where a driver cannot record what another library of the process does meanwhile.
+// Recording may fail, for example while another library of the process uses the device.
 TEST_F(CudaBackendTest, RunsLaunchByLaunchWhereNothingCanBeRecorded) {
   setenv("HONE_FAKE_CUDA_CAPTURE", "901", 1);
   const LoadedModel model(Write());
@@ -125,7 +126,7 @@ TEST_F(CudaBackendTest, ProfilesByTheDevicesClock) {
   EXPECT_THAT(OutputOf(model, 0), ElementsAreArray(TinyOutput()));
 }
 
-// As of a tensor without elements.
+// A kernel whose output has no elements has no launches.
 TEST_F(CudaBackendTest, AKernelThatLaunchesNothingTakesNoTime) {
   package::PackageProgram program = TinyCudaProgram();
   LaunchNothingForY(program);
@@ -188,7 +189,7 @@ TEST_F(CudaBackendTest, TakesManagedMemoryOfTheDeviceAndGivesItBack) {
   EXPECT_EQ(y[0], -1) << "it is the caller's again";
 }
 
-// The device copies them, so that views of larger tensors will do.
+// Each run copies bound device memory, so a view into a larger tensor is sufficient.
 TEST_F(CudaBackendTest, TensorsOnTheDeviceAreAlignedToTheirElements) {
   const LoadedModel model(Write());
   ASSERT_EQ(hone_set_input(model, 0, &input_.tensor), HONE_OK);
@@ -208,7 +209,7 @@ TEST_F(CudaBackendTest, TensorsOnTheDeviceAreAlignedToTheirElements) {
   EXPECT_THAT(hone_error(), HasSubstr("does not start on a multiple of 64 bytes; align it, or let the model copy it"));
 }
 
-// PyTorch, say, works on another device in this thread.
+// Another library, such as PyTorch, may use another context in this thread.
 TEST_F(CudaBackendTest, TheCallersContextStays) {
   int others = 0;
   void* popped = nullptr;
@@ -232,7 +233,7 @@ TEST_F(CudaBackendTest, TheCallersContextStays) {
   EXPECT_EQ(Call("cuCtxPopCurrent_v2", &popped), 0);
 }
 
-// In a process of its own: nothing can be done with the device afterwards.
+// Runs in a child process, because the device cannot be used afterwards.
 TEST_F(CudaBackendTest, SaysWhenSomebodyDestroyedTheContext) {
   const std::string path = Write();
   EXPECT_EXIT(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packages that are truncated, damaged, of another version or hostile: an error each time, never a crash.
+// Packages that are truncated, damaged, of another version or hostile are rejected with an error and never crash.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -41,7 +41,7 @@ class DamagedPackageTest : public ::testing::Test {
     good_ = ReadWholeFile(folder / "tiny.hone");
   }
 
-  // Two programs, so: manifest, code, manifest, code, constants, metadata.
+  // The sections of a package with two programs: manifest, code, manifest, code, constants, metadata.
   using Sections = std::array<package::SectionEntry, 6>;
   enum { kManifest, kCode, kSecondManifest, kSecondCode, kConstants, kMetadata };
   static Sections SectionsOf(const std::string& bytes) {
@@ -62,7 +62,7 @@ class DamagedPackageTest : public ::testing::Test {
     return status;
   }
 
-  // Makes all checksums right again, so that what is behind them is tested.
+  // Corrects all checksums, so that a test reaches the checks after them.
   static void Resum(std::string& bytes) {
     Sections sections = SectionsOf(bytes);
     for (package::SectionEntry& section : sections) {
@@ -76,7 +76,7 @@ class DamagedPackageTest : public ::testing::Test {
     std::memcpy(bytes.data() + sizeof header, &sections, sizeof sections);
   }
 
-  // The good package after `change` to a T at `offset`, with right checksums.
+  // The valid package after `change` was applied to the T at `offset`, with correct checksums.
   template <typename T>
   static std::string Changed(uint64_t offset, const std::function<void(T&)>& change) {
     std::string bytes = good_;
@@ -100,7 +100,7 @@ class DamagedPackageTest : public ::testing::Test {
     return Changed<T>(start + (manifest.*table).offset + index * sizeof(T), change);
   }
 
-  // With `to` in place of `from`, of the same length, where it stands first in the manifest of program 0.
+  // The valid package with `to` instead of the first `from` in the manifest of program 0. Both have the same length.
   static std::string ChangedText(const std::string& from, const std::string& to) {
     EXPECT_EQ(from.size(), to.size());
     std::string bytes = good_;
@@ -294,7 +294,7 @@ TEST_F(DamagedPackageTest, DescriptionsOfKernelsThatDoNotFitAreRefused) {
   }
 }
 
-// Were all kernels read first, a text of 1 MB that many of them share would take all memory.
+// If all kernels were read before the check, many kernels that share a text of 1 MB would use all memory.
 TEST_F(DamagedPackageTest, ASecondKernelOfANameIsRefusedBeforeTheNextIsRead) {
   package::PackageProgram program = TinyProgram(kernels_);
   const KernelInterface kernel = program.kernels[0], nameless;

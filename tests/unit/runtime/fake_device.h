@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device for tests: a back end with memory of its own, so that what is not copied is not there. It knows the
-// functions of the tiny package's OpenCL program, and computes them as that says.
+// A device for tests: a back end with its own memory, so that a copy that is missing shows as wrong data. It has the
+// functions of the tiny package's OpenCL program and computes them in C++.
 #ifndef HONE_TESTS_UNIT_RUNTIME_FAKE_DEVICE_H_
 #define HONE_TESTS_UNIT_RUNTIME_FAKE_DEVICE_H_
 
@@ -11,14 +11,14 @@
 
 namespace hone::tests {
 
-// What the device has been asked to do.
+// What the fake device has done, and how it shall fail.
 struct FakeDevice {
   int uploads_of_constants = 0;
   std::vector<std::string> launches;  // functions, in order
-  std::string failure;                // what the next Run fails with, if not empty
+  std::string failure;                // text of the error of the next Run; empty: it succeeds
 };
 
-// A loader for OpenCL programs that run on `device`, which outlives them; Incompatible for others.
+// A loader that runs OpenCL programs on `device`, which must outlive them, and is Incompatible for other programs.
 runtime::BackendLoader LoaderFor(FakeDevice* device);
 
 }  // namespace hone::tests

@@ -63,7 +63,7 @@ inline std::vector<float> OutputOf(HoneModel* model, size_t index) {
   return Floats(view);
 }
 
-// What a caller writes into a bound input is what the next run of the tiny package sees.
+// Checks that a run of the tiny package sees what the caller has written into a bound input.
 inline void ExpectWritesAreSeen(HoneModel* model, const std::vector<float>& input) {
   alignas(64) float x[kRows * kColumns], y[kRows * kColumns];
   std::copy(input.begin(), input.end(), x);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program sees of the runtime when all is well, and the mistakes it can make.
+// Tests of the C interface: loading and running the tiny package on the CPU, and the errors for callers' mistakes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
@@ -184,7 +184,7 @@ TEST_F(ModelTest, AViewOfAnInputIsOfTheMemoryThatRunsRead) {
   EXPECT_NE(view.data, x.data);
 }
 
-// As a recurrent model does with its state.
+// A recurrent model exchanges the memory of its old and its new state in this way.
 TEST_F(ModelTest, PortsExchangeTheirMemory) {
   const LoadedModel model(Path());
   const AlignedFloats a(32), b(32);
@@ -381,7 +381,7 @@ TEST_F(ModelTest, AForkedChildHasItsModelsWithoutTheWorkers) {
   }
   const pid_t child = fork();
   if (child == 0) {
-    alarm(60);  // what waits for the parent's workers waits for ever
+    alarm(60);  // ends a child that waits for the parent's workers, which it does not have
     const auto runs = [&](int threads) {
       return hone_threads(model) == threads && hone_run(model) == HONE_OK && OutputOf(model, 0) == TinyOutput();
     };
@@ -499,7 +499,7 @@ TEST_F(ModelTest, ASharedLibraryServesACProgram) {
   EXPECT_EQ(result.output, "y[0] = 4\n");
 }
 
-// Kernels find functions of the C library also where the host has none and the runtime is loaded for itself.
+// Kernels find libm's functions even if the host program does not link libm and loads the runtime with RTLD_LOCAL.
 TEST_F(ModelTest, AHostThatLoadsTheRuntimeWhenItRunsNeedsNoMathLibrary) {
   const std::string path = *folder_ / "cosine.hone";
   WriteTinyPackage(path, TinyContents(CompileTinyKernels("-include math.h -fno-builtin '-DSCALE=(3 * cosf(0))'")));

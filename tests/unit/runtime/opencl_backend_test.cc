@@ -97,7 +97,7 @@ TEST_F(OpenClBackendTest, ProfilesByTheDevicesClock) {
   EXPECT_THAT(OutputOf(model, 0), ElementsAreArray(TinyOutput()));
 }
 
-// As of a tensor without elements.
+// A kernel whose output has no elements has no launches.
 TEST_F(OpenClBackendTest, AKernelThatLaunchesNothingTakesNoTime) {
   const LoadedModel model(Write(LaunchNothingForY));
   ASSERT_EQ(hone_set_input(model, 0, &input_.tensor), HONE_OK);
@@ -131,7 +131,7 @@ TEST_F(OpenClBackendTest, SaysWhatTheDeviceLacks) {
       HasSubstr("no kernel 'g'"));
 }
 
-// Whoever writes into the folder of compiled code runs code as the user.
+// A user who can write to the folder of compiled code can run code as its owner, so the folder must be private.
 TEST(CacheFolder, IsTheUsersAloneOrNone) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   const EnvironmentVariable cache("XDG_CACHE_HOME", folder / "cache");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The roofline: its arithmetic, and that the measured numbers are of this world.
+// Tests of the roofline: its arithmetic, and that measured rates are plausible.
 #include "base/roofline.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ TEST(RooflineTest, MeasuresThisMachine) {
   RecordProperty("gflops", std::to_string(roofline.flops_per_second * 1e-9));
 }
 
-// A second cache for each of them would be more than is read.
+// With so many threads, their second-level caches together exceed the memory that the measurement reads.
 TEST(RooflineTest, ThreadsMayBeMoreThanCores) {
   ThreadPool pool(160);
   EXPECT_GT(MeasureRoofline(pool).levels.back().bytes_per_second, 1e6);

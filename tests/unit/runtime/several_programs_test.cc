@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packages for several targets, and back ends other than this CPU: which program is taken, and what the model promises
-// whatever runs it.
+// Tests of packages for several targets, with a fake device: which program is taken, and the rules that hold for every
+// back end.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 
-// Loads OpenCL programs on `device`, and what is for this CPU as always.
+// Loads OpenCL programs on the fake `device`, and other programs as the runtime does.
 runtime::BackendLoader DeviceOrCpu(FakeDevice* device) {
   return [device](const ProgramView& program, std::span<const uint8_t> constants, int threads,
                   std::unique_ptr<Backend>* backend) {

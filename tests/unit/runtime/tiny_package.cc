@@ -81,7 +81,7 @@ constexpr char kPtxCode[] = R"(.version 4.2
 .visible .entry scale_out(.param .u64 scratch, .param .u64 y) { ret; }
 )";
 
-// All but kernels and code.
+// A program without kernels and code.
 package::PackageProgram TinyModel() {
   using package::DType;
   using package::TensorKind;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A package small enough to reason about, with everything a package can have: two kernels (one parallel, one with a
+// The tiny package: a small package with everything that a package can have: two kernels (one parallel, one with a
 // workspace), a constant, an intermediate, and outputs that are copies.
 //
 //   input  x  f32[4, 8]     output y     f32[4, 8] = SCALE * (x + bias)
@@ -24,7 +24,7 @@ inline constexpr std::array<float, kColumns> kBias = {1, 2, 3, 4, 5, 6, 7, 8};
 std::string ReadWholeFile(const std::string& path);  // aborts if it cannot
 void WriteWholeFile(const std::string& path, const std::string& bytes);
 
-// What a shell command printed (both streams) and its exit code.
+// The output of a shell command, on both streams, and its exit code.
 struct CommandResult {
   int exit_code;
   std::string output;
@@ -34,21 +34,21 @@ CommandResult RunCommand(const std::string& command);
 // tiny_kernels.c as a shared object, by `compiler` (default: the system's) with extra flags. Aborts if that fails.
 std::string CompileTinyKernels(const std::string& flags = "", const std::string& compiler = "");
 
-// Planned and ready for WritePackage. A program for this machine, and two of launches over a grid: of OpenCL C, and of
-// PTX for the fake CUDA driver.
+// Programs with a planned arena, ready for WritePackage: for this machine's CPU, in OpenCL C, and in PTX for the fake
+// CUDA driver.
 package::PackageProgram TinyProgram(std::string shared_object);
 package::PackageProgram TinyOpenClProgram();
 package::PackageProgram TinyCudaProgram();
-// As if y had no rows, and the kernel that writes it so no launches.
+// Removes the launches of the kernel that writes y, as in a program where y has no elements.
 void LaunchNothingForY(package::PackageProgram& program);
 void AddProgram(package::PackageContents& contents, package::PackageProgram program, const std::string& target);
 // One program, for this machine: target "cpu".
 package::PackageContents TinyContents(std::string shared_object);
 
-// Writes it; aborts on failure.
+// Writes the package; aborts on failure.
 void WriteTinyPackage(const std::string& path, const package::PackageContents& contents);
 
-// x as the tests fill it, and the y that follows.
+// The values of x in the tests, and the y that the package computes from them.
 std::vector<float> TinyInput();
 std::vector<float> TinyOutput(float scale = 2);
 
