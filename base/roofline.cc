@@ -251,6 +251,7 @@ Roofline MeasureRoofline(ThreadPool& pool) {
     roofline.flops_per_second = std::max(roofline.flops_per_second, MeasureFlops(pool, yardstick));
   }
   constexpr uint64_t kUnknownLevel2 = uint64_t{512} << 10;  // bytes per core, as on small boards
+  // Threads beyond the number of cores share the cores' caches.
   const int cores = std::min(pool.threads(), static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
   uint64_t level2 = CacheBytes(2, cores);
   if (level2 == 0) level2 = kUnknownLevel2 * static_cast<uint64_t>(cores);
