@@ -17,7 +17,7 @@
 namespace hone {
 namespace {
 
-constexpr double kAlike = 0.8;
+constexpr double kAlike = 0.8;  // the fraction of the fastest core's speed from which a core is in its group
 
 std::string FolderOf(const std::string& root, int cpu) {
   return root + "sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/";

@@ -15,13 +15,14 @@
 
 namespace hone {
 
+// An output register of the instruction cpuid.
 enum class CpuidRegister : uint8_t { kEax, kEbx, kEcx, kEdx };
 enum class SavedState : uint8_t { kSse, kAvx, kAvx512 };  // what the operating system must save on a context switch
 
 struct X86Feature {
-  std::string_view name, cpuinfo;
-  uint32_t leaf, subleaf;  // inputs of the instruction cpuid (eax and ecx)
-  CpuidRegister result;    // the output register of cpuid that has the feature's bit
+  std::string_view name, cpuinfo;  // LLVM's name; the word in /proc/cpuinfo
+  uint32_t leaf, subleaf;          // inputs of the instruction cpuid (eax and ecx)
+  CpuidRegister result;            // the output register of cpuid that has the feature's bit
   int bit;
   SavedState state;
 };
@@ -62,9 +63,9 @@ inline constexpr X86Feature kX86Features[] = {
 };
 
 struct ArmFeature {
-  std::string_view name, cpuinfo;
-  int word;  // 1: AT_HWCAP, 2: AT_HWCAP2
-  int bit;   // of the kernel's user interface, arch/arm64 and arch/arm uapi/asm/hwcap.h
+  std::string_view name, cpuinfo;  // LLVM's name; the word in /proc/cpuinfo
+  int word;                        // the entry of the auxiliary vector: 1 = AT_HWCAP, 2 = AT_HWCAP2
+  int bit;  // the bit in that entry, as in the kernel's uapi/asm/hwcap.h of arch/arm64 or arch/arm
 };
 
 inline constexpr ArmFeature kAArch64Features[] = {

@@ -12,7 +12,7 @@ namespace hone {
 // Follows the links of the path's last component until it is no link. The result need not exist, which is why this does
 // not use std::filesystem::canonical: that function fails at a link to a missing file.
 inline std::filesystem::path FollowLinks(std::filesystem::path path) {
-  constexpr int kMostLinks = 40;
+  constexpr int kMostLinks = 40;  // as in Linux; ends the loop for links that form a cycle
   std::error_code error;
   for (int links = 0; links < kMostLinks && std::filesystem::is_symlink(path, error); ++links) {
     path = path.parent_path() / std::filesystem::read_symlink(path, error);

@@ -14,7 +14,7 @@ constexpr std::pair<std::string_view, int64_t> kDTypes[] = {{"bool", 1}, {"i8", 
                                                             {"u8", 1},   {"u16", 2}, {"u32", 4}, {"u64", 8}, {"f16", 2},
                                                             {"bf16", 2}, {"f32", 4}, {"f64", 8}};
 constexpr int64_t kMostBytes = int64_t{1} << 48;  // limit of one buffer: larger than any device, safe from overflow
-constexpr int64_t kMostLanes = int64_t{1} << 31;
+constexpr int64_t kMostLanes = int64_t{1} << 31;  // limit of groups, of lanes, and of an index of a buffer
 
 bool IsCIdentifier(std::string_view name) {
   const auto ok = [](char c) {

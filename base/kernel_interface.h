@@ -67,6 +67,7 @@ struct KernelInterface {
 
 int64_t BytesOfDType(std::string_view dtype);  // bytes of one element; 0 for an unknown name
 
+// The text form, which ParseKernelInterface reads.
 std::string Print(const KernelInterface& interface);
 
 // Parses the text that Print writes. The text may come from an untrusted source, so everything is checked: names, sizes

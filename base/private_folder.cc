@@ -12,8 +12,8 @@
 namespace hone {
 namespace {
 
-constexpr mode_t kOthers = 077;
-constexpr mode_t kOthersWrite = 022;
+constexpr mode_t kOthers = 077;       // any access by the group or by other users
+constexpr mode_t kOthersWrite = 022;  // write access by the group or by other users
 
 absl::Status CannotLook(const std::filesystem::path& path) {
   const std::string text = fmt::format("cannot look at {}: {}", path.string(), std::strerror(errno));

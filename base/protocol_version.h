@@ -19,8 +19,8 @@
 namespace hone {
 
 inline constexpr int kProtocolVersion = 1;
-inline constexpr int kOldestProtocolVersion = 1;  // the oldest version that a tracker still answers
-inline constexpr std::string_view kProtocolWord = "hone-protocol/";
+inline constexpr int kOldestProtocolVersion = 1;                     // the oldest version that a tracker still answers
+inline constexpr std::string_view kProtocolWord = "hone-protocol/";  // precedes the version in the user-agent header
 
 // Called by a tracker when a program introduces itself. version: the program's. who: its kind and name, such as
 // "agent 'board'". kFailedPrecondition: the tracker does not speak that version; the text says which side to update.

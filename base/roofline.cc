@@ -35,7 +35,7 @@ struct Yardstick {
   float (*compute)(int64_t rounds);
   uint64_t (*read)(const uint64_t* data, int64_t words);  // words: a multiple of kReadWords
 };
-constexpr int64_t kReadWords = 64;
+constexpr int64_t kReadWords = 64;  // 8-byte words that one step of the widest read loop takes
 
 #if defined(__x86_64__)
 __attribute__((target("avx512f"))) float ComputeAvx512(int64_t rounds) {
@@ -139,8 +139,8 @@ std::vector<Yardstick> Yardsticks() {
   return yardsticks;
 }
 
-constexpr double kSecondsPerMeasurement = 0.03;
-constexpr int kLeastRepeats = 3;
+constexpr double kSecondsPerMeasurement = 0.03;  // minimum time of all repeats of a measurement
+constexpr int kLeastRepeats = 3;                 // minimum number of repeats
 
 // The shortest time in seconds of several runs of `body`.
 template <typename Body>
@@ -176,7 +176,7 @@ double MeasureFlops(ThreadPool& pool, const Yardstick& yardstick) {
 // and the first fill of the cache are negligible. If `data` has fewer pieces than there are threads, tasks share
 // pieces.
 double MeasureReadBy(ThreadPool& pool, const Yardstick& yardstick, std::span<const uint64_t> data) {
-  constexpr int64_t kWordsPerTask = int64_t{4} << 20;
+  constexpr int64_t kWordsPerTask = int64_t{4} << 20;  // 8-byte words that a task reads, in several passes
   const auto words = static_cast<int64_t>(data.size());
   const int64_t pieces = std::min<int64_t>(pool.threads(), words / kReadWords);
   const int64_t piece = words / pieces / kReadWords * kReadWords;
@@ -224,7 +224,7 @@ uint64_t CacheBytes(int level, int threads) {
 
 uint64_t InstalledBytes() {
   const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-  constexpr uint64_t kSmallBoard = uint64_t{256} << 20;
+  constexpr uint64_t kSmallBoard = uint64_t{256} << 20;  // bytes, if the system does not report its memory
   return pages > 0 && page > 0 ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(page) : kSmallBoard;
 }
 

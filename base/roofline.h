@@ -29,6 +29,7 @@ struct Roofline {
   double LeastSeconds(double flops, double bytes) const;
 };
 
+// Measures this machine with all threads of `pool`.
 Roofline MeasureRoofline(ThreadPool& pool);
 
 // The read bandwidth in bytes per second: all threads together read `data` again and again. data: at least 512 bytes.

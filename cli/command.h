@@ -17,6 +17,7 @@
 
 namespace hone::cli {
 
+// The exit codes of `hone` (docs/COMMANDS.md). kRecordsMissing: --require found that records are missing.
 enum ExitCode : int { kSuccess = 0, kWorkFailed = 1, kWrongUsage = 2, kRecordsMissing = 3 };
 
 // The error for a command line that parses but makes no sense, such as two options that exclude each other. Its exit

@@ -16,7 +16,7 @@
 namespace hone::cli {
 namespace {
 
-constexpr size_t kMostNamed = 20;
+constexpr size_t kMostNamed = 20;  // devices that an error message lists
 
 // "board/cpu (rpi4, room=lab)"
 std::string WithLabels(const v1::Device& device) {

@@ -22,6 +22,7 @@
 
 namespace hone::cli {
 
+// The size of the terminal in characters. The default is used if the system does not report it.
 struct Screen {
   size_t columns = 80, rows = 24;
 };

@@ -24,8 +24,8 @@
 namespace hone::cli {
 namespace {
 
-constexpr absl::Duration kAtOnce = absl::Seconds(5);
-constexpr int kMostAtOnce = 2;
+constexpr absl::Duration kAtOnce = absl::Seconds(5);  // a child that exits sooner after its start cannot work
+constexpr int kMostAtOnce = 2;                        // consecutive such exits that are tolerated
 
 std::filesystem::path OwnFolder() {
   std::error_code error;

@@ -21,7 +21,7 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr int kFormat = 1;
+constexpr int kFormat = 1;  // version of the format, the field "hone_lock"
 
 ordered_json LockedToJson(const LockedWorkload& workload) {
   ordered_json fields = {{"workload", workload.digest}, {"operator", workload.op}, {"calls", workload.calls}};

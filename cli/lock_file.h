@@ -46,12 +46,14 @@ struct LockFile {
   std::vector<LockedProgram> programs;
 };
 
+// The file's text. The same lock file always gives the same text.
 std::string ToText(const LockFile& lock);
 
 // path: for messages. Fields that only inform the reader may be missing. kDataLoss: the text is not JSON, or a field is
 // missing, has the wrong type, or appears twice; the message says which. kFailedPrecondition: the format is that of
 // another Hone.
 absl::StatusOr<LockFile> ParseLockFile(std::string_view text, const std::string& path);
+// Reads and parses the file. kNotFound: it cannot be read or is empty. Other errors: those of ParseLockFile.
 absl::StatusOr<LockFile> ReadLockFile(const std::string& path);
 absl::Status WriteLockFile(const LockFile& lock, const std::string& path);
 

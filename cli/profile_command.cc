@@ -28,7 +28,7 @@ namespace {
 using nlohmann::ordered_json;
 using package::KernelMetadata;
 
-constexpr uint64_t kProfileSeed = 1;
+constexpr uint64_t kProfileSeed = 1;  // of the random inputs
 
 // The sums over all calls of one kernel.
 struct KernelProfile {

@@ -23,7 +23,7 @@
 namespace hone::cli {
 namespace {
 
-constexpr size_t kShown = 100;
+constexpr size_t kShown = 100;  // faults that are described; all are counted
 
 // Counts the faults of a records file by kind, and keeps the texts of the first few.
 class Findings {

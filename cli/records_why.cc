@@ -26,7 +26,7 @@ using records::BestRecord;
 using records::StoredRecord;
 using records::Verdict;
 
-constexpr size_t kRivals = 5;
+constexpr size_t kRivals = 5;  // other candidates shown for each winner
 
 std::string_view InWords(Verdict verdict) {
   switch (verdict) {

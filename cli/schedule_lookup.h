@@ -34,6 +34,7 @@ struct Usable {
 // at most one for another target of the same architecture. Only the device and the compiler of `filter` are used.
 absl::StatusOr<std::vector<Usable>> UsableRecords(const records::Source& source, const Place& place,
                                                   const std::string& digest, const records::Filter& filter = {});
+// The schedules of the records in the same order, each with a text that says which record it is from.
 std::vector<package::RecordedSchedule> SchedulesOf(const std::vector<Usable>& usable);
 
 // UsableRecords as the function that a compilation calls. It shares ownership of `source`.
