@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of code, as one table: what a back end of the compiler makes, a package holds and a back end of the runtime
-// runs. A new kind is an enumerator and a case of FindCodeKind, without which nothing compiles.
+// The kinds of code, as one table. A back end of the compiler produces a kind, a package stores it, and a back end of
+// the runtime runs it. A new kind is an enumerator and a case of FindCodeKind; a missing case is a compile error.
 //
-// A leaf for the runtime's sake: the C++ library and nothing else.
+// This header needs only the C++ library, because the runtime that ships with a model includes it.
 #ifndef HONE_BASE_CODE_KIND_H_
 #define HONE_BASE_CODE_KIND_H_
 
@@ -15,22 +15,22 @@
 
 namespace hone {
 
-// Shared objects (ELF) for CPUs, the text of an OpenCL C program, and PTX, NVIDIA's portable assembly, as text. Behind
-// the text of PTX may stand what it was assembled to, for one architecture: a NUL, and then for each module of machine
-// code its length, 8 bytes, little-endian, and the module. A device that cannot run that takes the text. The numbers
-// are in packages: a new kind takes a new one, never another's.
+// The three CPU kinds are shared objects (ELF). kOpenCl is the source text of an OpenCL C program. kPtx is the text of
+// PTX, NVIDIA's portable assembly. Machine code for one GPU architecture may follow the PTX text: a NUL byte, then for
+// each module its length (8 bytes, little-endian) and its bytes. A device of another architecture uses the text.
+// Packages store these numbers, so a number must never be reused for another kind.
 enum class CodeKind : uint32_t { kX86_64 = 1, kAArch64 = 2, kArm = 3, kOpenCl = 4, kPtx = 5 };
 
 struct CodeKindEntry {
-  std::string_view name;                           // for people
-  std::string_view architecture;                   // of a device that runs it, as its fingerprint says
-  std::span<const std::string_view> cpu_features;  // it may ask a machine for, of base/cpu_features.h
-  // Launched over a grid of lanes, on tensors in the memory of a device of which it may need shared memory and a name;
-  // else its functions are called, on tensors in this process.
+  std::string_view name;                           // shown to users
+  std::string_view architecture;                   // the architecture in the fingerprint of a device that runs it
+  std::span<const std::string_view> cpu_features;  // features that the code may require (base/cpu_features.h)
+  // True: kernels are launched over a grid of lanes, on tensors in device memory. Such code may require an amount of
+  // shared memory and a device name. False: kernels are functions, called on tensors in this process.
   bool has_lanes = false;
 };
 
-// Empty for a number that is no kind's.
+// Empty if the number, for example one read from a package, names no kind.
 constexpr std::optional<CodeKindEntry> FindCodeKind(CodeKind kind) {
   switch (kind) {
     case CodeKind::kX86_64:

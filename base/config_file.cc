@@ -17,7 +17,7 @@ bool IsKeyLetter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
 }
 
-// How many letters are put in, taken out or changed between the two.
+// The edit distance of two keys: the number of letters to insert, delete or change.
 size_t Distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
@@ -59,7 +59,7 @@ class ConfigParser {
     return absl::InvalidArgumentError(fmt::format("{}:{}: {}", name_, line, what));
   }
 
-  // Spaces and comments; with `lines`, also to the next line that says something.
+  // Skips spaces and comments; with `lines`, also line ends.
   void SkipBlank(bool lines) {
     while (!AtEnd()) {
       const char c = Next();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// --config FILE for the command line of a program: every option of the program is a key of the file. What stands on the
-// command line goes before what stands in the file.
+// The option --config FILE of a program: every option of the program may be a key of the file. An option on the command
+// line overrides the same key of the file.
 //
-// Header only, so that base does not need CLI11. config_file.h says what a file looks like.
+// Header only, so that the library base does not link CLI11. config_file.h describes the format of the file.
 #ifndef HONE_BASE_CONFIG_OPTION_H_
 #define HONE_BASE_CONFIG_OPTION_H_
 
@@ -23,7 +23,7 @@ class ConfigReader final : public CLI::Config {
   explicit ConfigReader(const CLI::App* app) : app_(app) {}
 
   std::string to_config(const CLI::App*, bool, bool, std::string) const override { return ""; }
-  // Throws CLI::ConfigError, as CLI11 has it.
+  // Throws CLI::ConfigError, because CLI11 reports errors of a configuration file by exceptions.
   std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
     const std::string text{std::istreambuf_iterator<char>(input), {}};
     const auto entries = ParseConfig(app_->get_config_ptr()->as<std::string>(), text, Keys());
@@ -34,7 +34,7 @@ class ConfigReader final : public CLI::Config {
   }
 
  private:
-  // Options that no user is told of are no keys.
+  // The option names that a file may use. Hidden options (without a help group) are excluded.
   std::vector<std::string> Keys() const {
     std::vector<std::string> keys;
     for (const CLI::Option* option : app_->get_options()) {
@@ -47,7 +47,7 @@ class ConfigReader final : public CLI::Config {
   const CLI::App* const app_;
 };
 
-// usual: the file that is read where no --config is given; "": none.
+// usual: the file that is read if --config is not given; "" = no file.
 inline void AddConfigOption(CLI::App& app, const std::string& usual, const std::string& help) {
   app.set_config("--config", usual, help)->check(CLI::ExistingFile);
   app.config_formatter(std::make_shared<ConfigReader>(&app));

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a confirmation times its candidates: agents do so, and tuners reckon with it.
+// How many interleaved rounds and calls a confirmation takes. A confirmation times finalists against one another once
+// more, in interleaved rounds ("turns" below). Agents run by these numbers, and tuners estimate its duration from them.
 #ifndef HONE_BASE_CONFIRMATION_H_
 #define HONE_BASE_CONFIRMATION_H_
 
 namespace hone {
 
-inline constexpr double kSlowCall = 0.2;  // seconds; of such a call one says enough, and caches do not matter
-inline constexpr int kFewestTurns = 3;    // fewer compare nothing; of slow calls there need be no more
-// Of calls that are not slow: in fewer, one of several kernels that are equally fast wins by the noise.
+inline constexpr double kSlowCall = 0.2;  // seconds; one call this long is precise enough and needs no cache warm-up
+inline constexpr int kFewestTurns = 3;    // fewer rounds are no comparison; slow calls need no more than these
+// Rounds for calls that are not slow. With fewer rounds, noise decides among kernels that are equally fast.
 inline constexpr int kFewestConfirmingTurns = 11;
 
-// The turns that a confirmation takes, where a call of its fastest candidate takes so long.
+// The rounds of a confirmation. best: seconds that one call of its fastest candidate takes.
 constexpr int TurnsToConfirm(double best) { return best < kSlowCall ? kFewestConfirmingTurns : kFewestTurns; }
 
-// The calls of a candidate that so many turns need at least, where one takes so long: two before the turns and one in
-// each; where caches matter three more before them, and one more in each.
+// The minimum number of calls of one candidate in `turns` rounds. seconds: the duration of one call. A slow candidate
+// is called twice before the rounds and once in each round. A fast one, for which caches matter, is called five times
+// before the rounds and twice in each.
 constexpr int CallsToConfirm(double seconds, int turns) { return seconds < kSlowCall ? 5 + 2 * turns : 2 + turns; }
 
 }  // namespace hone

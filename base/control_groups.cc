@@ -32,7 +32,7 @@ std::vector<std::filesystem::path> ControlGroupsOf(const std::string& controller
 }
 
 double GroupCpus(const std::filesystem::path& group) {
-  // Microseconds of each period, and the period: of version 2 in one file.
+  // The quota and the period, both in microseconds. Version 2 has them in one file, version 1 in two.
   std::istringstream words(FirstLine(group / "cpu.max") + FirstLine(group / "cpu.cfs_quota_us") + " " +
                            FirstLine(group / "cpu.cfs_period_us"));
   double quota = 0, period = 0;

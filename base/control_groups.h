@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the control groups of this process, of either version, leave it of the machine, as the kernel's files tell.
-// Nothing but the C++ library, since the runtime that ships with a model takes it too.
+// The CPU time that the control groups (cgroups, version 1 or 2) of this process allow it, read from the kernel's
+// files. Needs only the C++ library, because the runtime that ships with a model includes it.
 #ifndef HONE_BASE_CONTROL_GROUPS_H_
 #define HONE_BASE_CONTROL_GROUPS_H_
 
@@ -10,15 +10,17 @@
 
 namespace hone {
 
-// Folders of the control groups that this process is in, its own and those above: of version 2, and of those of version
-// 1 the one with this controller. A container may see its own group as the topmost one, whatever the path says. A group
-// that an agent has made for a part of itself (device_agent/sandbox/control_group.h) does not count: it is made of what
-// the agent may use. root: the folder under which /proc and /sys are found.
+// The folders of the control groups of this process: its own group and all groups above, in version 2 and in the
+// version 1 hierarchy of `controller`. The topmost folder is always included, because a container may see its own group
+// there whatever the path says. Groups that an agent made for its children (device_agent/sandbox/control_group.h) are
+// left out, because they only divide what the agent may use. root: the folder that contains proc and sys, with a slash
+// at its end.
 std::vector<std::filesystem::path> ControlGroupsOf(const std::string& controller, const std::string& root = "/");
 
-// Of how many CPUs the folder of one group allows the whole time; infinite where that is not limited.
+// The CPU quota of one group, in CPUs: 1.5 is the full time of one and a half CPUs. Infinite if the group sets no
+// limit.
 double GroupCpus(const std::filesystem::path& group);
-// Of how many CPUs this process may use the whole time, as far as its groups limit it.
+// The CPU quota of this process: the smallest quota of its groups, in CPUs. Infinite if no group sets a limit.
 double HostCpus(const std::string& root = "/");
 
 }  // namespace hone

@@ -17,13 +17,13 @@
 namespace hone {
 namespace {
 
-constexpr double kAlike = 0.8;
+constexpr double kAlike = 0.8;  // the fraction of the fastest core's speed from which a core is in its group
 
 std::string FolderOf(const std::string& root, int cpu) {
   return root + "sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/";
 }
 
-// How fast each CPU is, in numbers that compare with one another only. Empty where the kernel does not say it of all.
+// The relative speed of each CPU, from the kernel's file `file` of the CPU. Empty if a CPU has no such file.
 std::map<int, double> SpeedsIn(const std::vector<int>& usable, const std::string& root, const std::string& file) {
   std::map<int, double> speeds;
   for (const int cpu : usable) {
@@ -34,7 +34,8 @@ std::map<int, double> SpeedsIn(const std::vector<int>& usable, const std::string
   return speeds;
 }
 
-// A hybrid processor of Intel names its kinds of core: their clocks alone tell too little of how fast they are.
+// The relative speeds on a hybrid processor of Intel, whose kernel lists the fast and the slow cores. Their clocks
+// alone do not show the difference. Empty on other processors.
 std::map<int, double> HybridSpeeds(const std::vector<int>& usable, const std::string& root) {
   const std::set<int> fast = ParseCpuList(FirstLine(root + "sys/devices/cpu_core/cpus"));
   const std::set<int> slow = ParseCpuList(FirstLine(root + "sys/devices/cpu_atom/cpus"));
@@ -92,7 +93,7 @@ std::vector<CoreGroup> FindCoreGroups(const std::vector<int>& usable, const std:
   std::vector<int> by_speed = usable;
   std::stable_sort(by_speed.begin(), by_speed.end(), [&](int a, int b) { return speeds.at(a) > speeds.at(b); });
   std::vector<CoreGroup> groups;
-  std::set<int> cores_seen;  // by the lowest usable CPU of each
+  std::set<int> cores_seen;  // the lowest usable CPU of each core
   double fastest = 0;
   for (const int cpu : by_speed) {
     if (groups.empty() || speeds.at(cpu) < kAlike * fastest) {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which CPUs of this machine are alike: groups of cores by speed, as in big.LITTLE and hybrid processors.
+// Groups of cores of equal speed on this machine, as in big.LITTLE and hybrid processors. Start at FindCoreGroups.
 //
-// Read from the kernel's files; nothing but the C++ library, since the runtime that ships with a model takes it too.
-// A loop that is shared among fast and slow cores ends with the slowest, so kernels are tuned and run on one group.
-// Not here: caches and names of cores (device_agent/devices/cpu/host.h, compiler/target/host.h). Start at
-// FindCoreGroups.
+// A parallel loop ends with its slowest core, so kernels are tuned and run on the cores of one group. The groups are
+// read from the kernel's files. This header needs only the C++ library, because the runtime that ships with a model
+// includes it. Caches and names of cores are in device_agent/devices/cpu/host.h and compiler/target/host.h.
 #ifndef HONE_BASE_CPU_CORES_H_
 #define HONE_BASE_CPU_CORES_H_
 
@@ -16,23 +15,23 @@ namespace hone {
 struct CoreGroup {
   std::vector<int> cores;         // one CPU of each core, ascending
   std::vector<int> siblings;      // further hardware threads of the same cores, ascending
-  std::vector<int> Cpus() const;  // all of them, ascending
+  std::vector<int> Cpus() const;  // cores and siblings, ascending
 };
 
-// The CPUs that the calling thread may use, ascending; empty where that cannot be known.
+// The CPUs that the calling thread may run on, ascending; empty if the system does not tell.
 std::vector<int> UsableCpus();
 
-// The groups that `usable` CPUs fall into, the fastest first, none of them empty; one where the kernel tells no
-// difference. What is within a fifth of a group's fastest core belongs to it: vendors tell good cores apart, too.
-// root: the folder under which /sys is found.
+// Splits the CPUs `usable` into groups, the fastest group first; no group is empty. A core belongs to a group if it has
+// at least 80 % of the speed of the group's fastest core, because vendors also rank cores of one kind. The result is
+// one group if the kernel reports no speeds. root: the folder that contains sys, with a slash at its end.
 std::vector<CoreGroup> FindCoreGroups(const std::vector<int>& usable, const std::string& root = "/");
 
-// How many threads of a group work best together: one on each core, where they have the time of so many CPUs
-// (base/control_groups.h); more than these would only wait for each other.
+// The number of threads that run a parallel loop fastest on `group`: one for each core, but at most `cpus`, rounded up.
+// cpus: the CPU quota of the process (HostCpus in base/control_groups.h). Threads beyond it would wait for one another.
 int ThreadsOf(const CoreGroup& group, double cpus);
 
-// While it lives, the calling thread runs on these CPUs only, as far as the system lets it; empty: as before.
-// Threads that it starts meanwhile inherit that, and keep it.
+// Restricts the calling thread to `cpus` from construction to destruction. Has no effect if `cpus` is empty or the
+// system refuses. Threads that are started in between inherit the restriction and keep it.
 class OnCpus {
  public:
   explicit OnCpus(const std::vector<int>& cpus);
@@ -41,10 +40,10 @@ class OnCpus {
   OnCpus& operator=(const OnCpus&) = delete;
 
  private:
-  std::vector<int> before_;  // empty: nothing was changed
+  std::vector<int> before_;  // the CPUs to restore; empty = nothing was changed
 };
 
-// For good. No effect where the system refuses or `cpus` is empty.
+// Restricts the calling thread to `cpus` permanently. Has no effect if `cpus` is empty or the system refuses.
 void StayOnCpus(const std::vector<int>& cpus);
 
 }  // namespace hone

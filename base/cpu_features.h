@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPU features that generated code may need, as one table: what LLVM calls a feature, how /proc/cpuinfo spells it,
-// and how a program asks the machine it runs on.
+// The CPU features that generated code may need, as one table: LLVM's name of each feature, its spelling in
+// /proc/cpuinfo, and how a program detects it on the machine it runs on.
 //
-// The compiler (compiler/target), the tuner and the runtime read the same rows, so that a feature means the same to
-// all. Only what generated code can use is listed: no cryptography, which LLVM never emits by itself, and which boards
-// leave out. A leaf for the runtime's sake: the C++ library and nothing else.
+// The compiler (compiler/target), the tuner and the runtime read the same rows, so a feature means the same to all.
+// The table lists only features that generated code can use. Cryptography is left out: LLVM never emits it by itself,
+// and some boards lack it. This header needs only the C++ library, because the runtime includes it.
 #ifndef HONE_BASE_CPU_FEATURES_H_
 #define HONE_BASE_CPU_FEATURES_H_
 
@@ -15,13 +15,14 @@
 
 namespace hone {
 
+// An output register of the instruction cpuid.
 enum class CpuidRegister : uint8_t { kEax, kEbx, kEcx, kEdx };
 enum class SavedState : uint8_t { kSse, kAvx, kAvx512 };  // what the operating system must save on a context switch
 
 struct X86Feature {
-  std::string_view name, cpuinfo;
-  uint32_t leaf, subleaf;  // of the instruction cpuid
-  CpuidRegister result;
+  std::string_view name, cpuinfo;  // LLVM's name; the word in /proc/cpuinfo
+  uint32_t leaf, subleaf;          // inputs of the instruction cpuid (eax and ecx)
+  CpuidRegister result;            // the output register of cpuid that has the feature's bit
   int bit;
   SavedState state;
 };
@@ -62,9 +63,9 @@ inline constexpr X86Feature kX86Features[] = {
 };
 
 struct ArmFeature {
-  std::string_view name, cpuinfo;
-  int word;  // 1: AT_HWCAP, 2: AT_HWCAP2
-  int bit;   // of the kernel's user interface, arch/arm64 and arch/arm uapi/asm/hwcap.h
+  std::string_view name, cpuinfo;  // LLVM's name; the word in /proc/cpuinfo
+  int word;                        // the entry of the auxiliary vector: 1 = AT_HWCAP, 2 = AT_HWCAP2
+  int bit;  // the bit in that entry, as in the kernel's uapi/asm/hwcap.h of arch/arm64 or arch/arm
 };
 
 inline constexpr ArmFeature kAArch64Features[] = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file that is inside the program, as it was when the program was built: cmake/EmbedFolder.cmake puts it there.
+// A file that was compiled into the program by cmake/EmbedFolder.cmake, such as a page of the dashboard.
 #ifndef HONE_BASE_EMBEDDED_FILE_H_
 #define HONE_BASE_EMBEDDED_FILE_H_
 
@@ -7,9 +7,9 @@
 
 namespace hone {
 
-// Both live as long as the program.
+// Both views are valid as long as the program runs.
 struct EmbeddedFile {
-  std::string_view name;  // in its folder: "assets/index-3f2a.js"; with ".gz" behind it, the same compressed
+  std::string_view name;  // path in its folder: "assets/index-3f2a.js"; a name with ".gz" appended is the gzip of that
   std::string_view bytes;
 };
 

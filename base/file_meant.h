@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which file a path means: links are followed, also to what is not there yet, so that one file has one name.
+// The file that a path refers to after all symbolic links, even if that file does not exist yet. Two paths to the same
+// file give the same result, so that they can be compared.
 #ifndef HONE_BASE_FILE_MEANT_H_
 #define HONE_BASE_FILE_MEANT_H_
 
@@ -8,9 +9,10 @@
 
 namespace hone {
 
-// What the path is a link to, in the end; it need not be there. std::filesystem stops at a link to nothing.
+// Follows the links of the path's last component until it is no link. The result need not exist, which is why this does
+// not use std::filesystem::canonical: that function fails at a link to a missing file.
 inline std::filesystem::path FollowLinks(std::filesystem::path path) {
-  constexpr int kMostLinks = 40;
+  constexpr int kMostLinks = 40;  // as in Linux; ends the loop for links that form a cycle
   std::error_code error;
   for (int links = 0; links < kMostLinks && std::filesystem::is_symlink(path, error); ++links) {
     path = path.parent_path() / std::filesystem::read_symlink(path, error);
@@ -18,7 +20,8 @@ inline std::filesystem::path FollowLinks(std::filesystem::path path) {
   return path;
 }
 
-// The same by its whole name; the path itself where it has none, as in a folder that may not be read.
+// As FollowLinks, and absolute, with the links of all folders resolved. Returns the result of FollowLinks if the system
+// refuses, for example because a folder may not be read.
 inline std::filesystem::path FileMeant(const std::filesystem::path& path) {
   std::error_code error;
   const std::filesystem::path followed = FollowLinks(path);

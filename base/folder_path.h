@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The path of a folder as its name is made longer or its parent is asked for.
+// The path of a folder, in a form whose file name and parent are those of the folder.
 #ifndef HONE_BASE_FOLDER_PATH_H_
 #define HONE_BASE_FOLDER_PATH_H_
 
@@ -7,7 +7,8 @@
 
 namespace hone {
 
-// Without a slash at its end, as shells complete it: "farm/" has an empty name, and "farm" as its parent.
+// Removes the slash that shells append when they complete a folder. For "farm/", std::filesystem gives an empty file
+// name and the parent "farm".
 inline std::filesystem::path FolderPath(const std::filesystem::path& given) {
   const std::filesystem::path normal = given.lexically_normal();
   return normal.has_filename() ? normal : normal.parent_path();

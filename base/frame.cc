@@ -10,7 +10,7 @@
 namespace hone {
 namespace {
 
-constexpr uint64_t kMaxBytes = 256ull << 20;
+constexpr uint64_t kMaxBytes = 256ull << 20;  // limit of a received message
 
 bool WriteAll(int fd, const char* data, size_t size) {
   while (size > 0) {

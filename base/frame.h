@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages of bytes over a stream socket between two processes of one machine: the length (8 bytes, in this machine's
-// order), then the bytes.
+// Byte messages over a stream socket between two processes of one machine. A message is its length (8 bytes, in the
+// machine's byte order), then its bytes.
 #ifndef HONE_BASE_FRAME_H_
 #define HONE_BASE_FRAME_H_
 
@@ -9,9 +9,10 @@
 
 namespace hone {
 
-// Blocks until all is sent. False when the other end is gone. Never raises SIGPIPE.
+// Blocks until all bytes are sent. False if the other end has closed the socket. Never raises SIGPIPE.
 bool SendFrame(int socket, std::string_view bytes);
-// Blocks until a whole message is there. False when the other end is gone, or says nonsense (more than 256 MiB).
+// Blocks until a whole message has arrived. False if the other end has closed the socket, or announces more than
+// 256 MiB.
 bool ReceiveFrame(int socket, std::string* bytes);
 
 }  // namespace hone

@@ -7,7 +7,7 @@
 
 namespace hone {
 
-// $HOME, else the account's; empty where the system knows none.
+// $HOME, else the home folder of the user's account; empty if the system knows no account.
 std::filesystem::path HomeFolder();
 
 }  // namespace hone

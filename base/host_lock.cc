@@ -22,7 +22,7 @@ absl::Status FlockError() {
 
 int Operation(HostLock::Mode mode) { return mode == HostLock::Mode::kShared ? LOCK_SH : LOCK_EX; }
 
-// False: it would block, and the operation has LOCK_NB.
+// False if `operation` contains LOCK_NB and would block.
 absl::StatusOr<bool> Flock(int fd, int operation) {
   while (flock(fd, operation) != 0) {
     if (errno == EWOULDBLOCK) return false;
@@ -32,7 +32,7 @@ absl::StatusOr<bool> Flock(int fd, int operation) {
 }
 
 absl::StatusOr<int> OpenOwnFile(const std::string& path, int flags = O_CREAT) {
-  // NOFOLLOW and the owner check: /tmp is writable by all.
+  // O_NOFOLLOW and the check of the owner are needed because all users can write to /tmp.
   const int fd = open(path.c_str(), O_RDWR | flags | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) {
     return absl::UnavailableError(fmt::format("cannot open the host lock {}: {}", path, strerror(errno)));
@@ -45,22 +45,23 @@ absl::StatusOr<int> OpenOwnFile(const std::string& path, int flags = O_CREAT) {
   return fd;
 }
 
-// As Flock, of the file that has this name: `fd` is opened anew where its own was removed, and kept where that cannot
-// be done, as behind a wall: there it still keeps those apart who opened it before.
+// As Flock, for the file that currently has the name `path`. If the file of `fd` was removed, `fd` is replaced by a
+// newly opened file. If opening fails, as inside the sandbox, `fd` stays: it still excludes processes that opened the
+// same file earlier.
 absl::StatusOr<bool> LockFile(const std::string& path, int operation, int& fd) {
   while (true) {
     HONE_ASSIGN_OR_RETURN(const bool locked, Flock(fd, operation));
     if (!locked) return false;
     struct stat status;
     if (fstat(fd, &status) != 0 || status.st_nlink > 0) break;
-    // A launcher has become another user: a file that it made, its agent could not use.
+    // A launcher runs as another user than its agent. It must not create the file, because its agent could not open it.
     const absl::StatusOr<int> again = OpenOwnFile(path, status.st_uid == geteuid() ? O_CREAT : 0);
     if (!again.ok()) break;
     close(fd);  // and gives its lock back
     fd = *again;
   }
-  // Systems remove what is old from /tmp. A launcher that has become another user may not set the time, but its agent
-  // does with each self-test.
+  // Sets the file's time, because systems remove old files from /tmp. This fails for a launcher that runs as another
+  // user; its agent sets the time with each self-test.
   futimens(fd, nullptr);
   return true;
 }

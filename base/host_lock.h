@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host-wide lock that keeps compiling from overlapping timing where tuner and agent share a machine.
+// The lock of a machine that keeps compiling from overlapping with timing if a tuner and an agent share the machine.
 //
-// An agent holds it exclusively while it times, a compile worker holds it shared while it compiles. It is a flock on
-// one file per user, so that it also works between processes that know nothing of each other, and a process that dies
-// lets go of it. A second file is the queue: whoever waits in it holds back those who come later, so that an endless
-// stream of compilers cannot starve the agent. A file that was removed while nobody held the lock is made and found
-// again; who removes it under a holder lets others in beside him. It is no security device: another user's processes
-// are not held back.
+// An agent holds it exclusively while it times kernels. A compile worker holds it shared while it compiles. The lock is
+// a flock on one file per user: it works between unrelated processes, and the system releases it when a process dies.
+// A second file is the queue. A process that waits for the lock holds the queue, so later processes wait behind it and
+// an endless stream of compilers cannot starve the agent. A lock file that is removed while the lock is free is created
+// again. A lock file must not be removed while the lock is held, because the next process would create a new file and
+// get the lock at once. The lock is no protection against other users: their processes use their own file.
 #ifndef HONE_BASE_HOST_LOCK_H_
 #define HONE_BASE_HOST_LOCK_H_
 
@@ -21,21 +21,22 @@ class HostLock {
  public:
   enum class Mode { kShared, kExclusive };
 
-  // /tmp/hone-<uid>.lock. Not in $XDG_RUNTIME_DIR: who is started by cron or as a service has none, and the folder is
-  // removed when the user's last session ends.
+  // /tmp/hone-<uid>.lock. $XDG_RUNTIME_DIR is unsuitable: programs started by cron or as a service have none, and the
+  // system removes that folder when the user's last login session ends.
   static std::string DefaultPath();
 
-  // Opens, and creates if needed, the two lock files (path and path.queue) without taking the lock. Errors: cannot
-  // create the file, or somebody else's file is in the way.
+  // Opens the two lock files (path and path.queue), creates them if needed, and does not take the lock.
+  // kUnavailable: a file cannot be created. kPermissionDenied: a file of that name belongs to another user.
   static absl::StatusOr<HostLock> Open(const std::string& path = DefaultPath());
 
   HostLock(HostLock&& other) noexcept;
   HostLock& operator=(HostLock&& other) noexcept;
   ~HostLock();  // unlocks
 
-  // Blocks until the lock is held in `mode`; converts a lock held in the other mode (not atomically).
+  // Blocks until the lock is held in `mode`. Converts a lock held in the other mode; the conversion is not atomic, so
+  // another process may hold the lock in between.
   absl::Status Lock(Mode mode);
-  // As Lock, but answers false at once where it would block.
+  // As Lock, but returns false at once if Lock would block.
   absl::StatusOr<bool> TryLock(Mode mode);
   void Unlock();
 
@@ -47,7 +48,8 @@ class HostLock {
   int fd_, queue_fd_ = -1;
 };
 
-// Holds `lock` from construction to destruction; failing to take it leaves the work unprotected, never undone.
+// Holds `lock` from construction to destruction. If the lock cannot be taken, status() has the error and the work goes
+// on without it.
 class ScopedHostLock {
  public:
   ScopedHostLock(HostLock& lock, HostLock::Mode mode) : lock_(lock) { status_ = lock.Lock(mode); }

@@ -30,7 +30,7 @@ std::string UserName() {
 
 std::string RandomId() {
   std::array<uint64_t, 2> bits{};
-  // So few bytes come whole, and no signal interrupts them.
+  // The system returns requests of up to 256 bytes completely, and no signal interrupts them.
   HONE_CHECK(getrandom(bits.data(), sizeof(bits), 0) == sizeof(bits));
   return fmt::format("{:016x}{:016x}", bits[0], bits[1]);
 }

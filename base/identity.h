@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a process introduces itself to others of a farm.
+// The names by which a process introduces itself to the other programs of a farm.
 #ifndef HONE_BASE_IDENTITY_H_
 #define HONE_BASE_IDENTITY_H_
 
@@ -7,13 +7,13 @@
 
 namespace hone {
 
-// What the operating system calls this machine.
+// The host name that the operating system reports.
 std::string HostName();
 
-// Of the user this process runs as; its number where the system knows no name.
+// The name of the user this process runs as, or the user's number if the system has no name for it.
 std::string UserName();
 
-// 128 bits of the system's generator as hexadecimal digits: nobody else draws them, and nobody guesses them.
+// 128 random bits of the system's generator as 32 hexadecimal digits: unique, and impossible to guess.
 std::string RandomId();
 
 }  // namespace hone

@@ -15,11 +15,12 @@ extern "C" {
 
 #define HONE_BUFFER_ALIGNMENT 64 /* bytes; every buffer and the workspace start on such an address */
 
-/* How far from a buffer a vector load may lie of which a mask leaves out all elements there: some rows of an image. It
-   never faults, but is slow where no page is, so whoever owns the memory has pages around it. */
+/* Bytes before and after a buffer that a masked vector load of a kernel may address, some rows of an image. The mask
+   leaves out all elements outside the buffer, so the load never faults. It is slow on an address without a mapped page,
+   so the owner of the memory keeps this many mapped bytes around it. */
 #define HONE_REACH_BYTES (256 * 1024)
 
-/* What a kernel calls to run its parallel loops. Implemented by base/thread_pool.h. */
+/* The interface through which a kernel runs its parallel loops. Implemented by base/thread_pool.h. */
 typedef struct HoneParallel HoneParallel;
 typedef void (*HoneTask)(void* closure, int64_t index);
 struct HoneParallel {

@@ -13,8 +13,8 @@ constexpr std::string_view kRoleNames[] = {"input", "constant", "packed", "outpu
 constexpr std::pair<std::string_view, int64_t> kDTypes[] = {{"bool", 1}, {"i8", 1},  {"i16", 2}, {"i32", 4}, {"i64", 8},
                                                             {"u8", 1},   {"u16", 2}, {"u32", 4}, {"u64", 8}, {"f16", 2},
                                                             {"bf16", 2}, {"f32", 4}, {"f64", 8}};
-constexpr int64_t kMostBytes = int64_t{1} << 48;  // of one buffer: beyond any device, far from overflow
-constexpr int64_t kMostLanes = int64_t{1} << 31;
+constexpr int64_t kMostBytes = int64_t{1} << 48;  // limit of one buffer: larger than any device, safe from overflow
+constexpr int64_t kMostLanes = int64_t{1} << 31;  // limit of groups, of lanes, and of an index of a buffer
 
 bool IsCIdentifier(std::string_view name) {
   const auto ok = [](char c) {
@@ -46,7 +46,7 @@ std::string PrintType(const KernelBuffer& buffer) {
   return text + "]";
 }
 
-// "f32[1,64]" into buffer; false if it is no type of a size that makes sense.
+// Parses a type such as "f32[1,64]" into the buffer. False if it is no type, or larger than kMostBytes.
 bool ParseType(std::string_view word, KernelBuffer* buffer) {
   const size_t open = word.find('[');
   if (open == std::string_view::npos || word.back() != ']') return false;
@@ -87,7 +87,7 @@ class InterfaceParser {
  private:
   using Line_ = std::vector<std::string_view>;
 
-  // "" or what is wrong.
+  // Parses one line. Returns the problem, or "".
   std::string Line(const Line_& words) {
     if (words.empty()) return "is empty";
     if (words[0] == "kernel") return Name(words);
@@ -157,7 +157,7 @@ class InterfaceParser {
     return "";
   }
 
-  // What can only be said of the whole.
+  // Checks the conditions that concern several lines. Returns the problem, or "".
   std::string Whole() const {
     if (result_.name.empty()) return "it has no name";
     const std::vector<uint32_t> outputs = result_.Of(BufferRole::kOutput);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The small files in which the kernel describes a machine, under /proc and /sys: reading one, its two notations, and
-// /proc/cpuinfo.
+// Readers for the small files under /proc and /sys in which the kernel describes a machine.
 #ifndef HONE_BASE_MACHINE_FILES_H_
 #define HONE_BASE_MACHINE_FILES_H_
 
@@ -12,23 +11,24 @@
 
 namespace hone {
 
-// Empty if there is no such file.
+// The first line of the file, without the end of line; empty if there is no such file.
 std::string FirstLine(const std::string& path);
 
-// What /proc/cpuinfo says of one CPU. A field that it lacks is the empty string.
+// The section of /proc/cpuinfo about one CPU. A missing field reads as the empty string.
 struct CpuinfoEntry {
-  int cpu;
+  int cpu;  // the CPU's number
   std::map<std::string, std::string> fields;
 
   const std::string& operator[](const std::string& name) const;
-  std::set<std::string> Features() const;  // x86-64's flags, Arm's Features
+  std::set<std::string> Features() const;  // the words of the field "flags" (x86-64) or "Features" (Arm)
 };
-// In the order of the file under the folder `root`; empty if there is none.
+// The sections in the order of the file. Empty if there is no file. root: the folder that contains proc, with a slash
+// at its end.
 std::vector<CpuinfoEntry> ReadCpuinfo(const std::string& root);
 
-// "0-3,8" to the numbers; what is no number is left out.
+// The numbers of a list such as "0-3,8". Parts that are not numbers are skipped.
 std::set<int> ParseCpuList(const std::string& list);
-// "32K" to 32768; 0 if there is no number.
+// The bytes of a size such as "32K" (32768) or "8M"; 0 if the text does not start with a number.
 int64_t ParseSize(const std::string& text);
 
 }  // namespace hone

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The median: the one definition for times of kernels, of the reference loop and of whole models.
+// The median. The times of kernels, of the reference loop and of whole models all use this definition.
 //
-// Header only and of the C++ library alone, so that the runtime's programs may take it too. Other quantiles are not
-// medians of something: cli/timed_runs.h has them.
+// Header only, and needs only the C++ library, so that the runtime's programs can include it. Other quantiles are in
+// cli/timed_runs.h.
 #ifndef HONE_BASE_MEDIAN_H_
 #define HONE_BASE_MEDIAN_H_
 
@@ -13,7 +13,8 @@
 
 namespace hone {
 
-// The middle value; of an even count, the mean of the two middle ones. `values` is not empty (aborts) and has no NaN.
+// The middle value, or the mean of the two middle values of an even count. Aborts if `values` is empty. `values` must
+// not contain NaN.
 inline double Median(std::vector<double> values) {
   if (values.empty()) std::abort();
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);

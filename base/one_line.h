@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts that others have chosen (names of models, files, nodes, devices), on their way to a terminal, a table or a log.
+// Makes untrusted text (names of models, files, nodes, devices) safe to print to a terminal, a table or a log.
 #ifndef HONE_BASE_ONE_LINE_H_
 #define HONE_BASE_ONE_LINE_H_
 
@@ -10,9 +10,9 @@
 
 namespace hone {
 
-// How many bytes at `at` a terminal would obey, or would show in another order than they stand in: controls of ASCII
-// but for tabs and ends of lines, those of Latin-1 (U+0080 to U+009F), and those of the direction of writing (U+202A to
-// U+202E, U+2066 to U+2069).
+// The length in bytes of the control character that starts at `at`; 0 if none does. Control characters are those of
+// ASCII except tab and newline, those of Latin-1 (U+0080 to U+009F), and those that change the direction of writing
+// (U+202A to U+202E, U+2066 to U+2069). A terminal would obey them, or show text in another order.
 inline size_t ControlAt(std::string_view text, size_t at) {
   const auto byte = [&](size_t i) { return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0; };
   if (byte(0) == '\n' || byte(0) == '\t') return 0;
@@ -24,7 +24,7 @@ inline size_t ControlAt(std::string_view text, size_t at) {
   return turns || isolates ? 3 : 0;
 }
 
-// The text with '?' for each such control; it keeps its lines.
+// The text with each control character replaced by '?'. Tabs and newlines stay.
 inline std::string WithoutControls(std::string_view text) {
   std::string shown;
   for (size_t at = 0; at < text.size();) {
@@ -35,7 +35,8 @@ inline std::string WithoutControls(std::string_view text) {
   return shown;
 }
 
-// The same for a row of a table or a line of a log, which a name must not end: tabs and ends of lines become '?', too.
+// As WithoutControls, with tabs and newlines replaced as well. For a row of a table or a line of a log, so that a name
+// cannot start a new column or line.
 inline std::string OneLine(std::string_view text) {
   std::string line = WithoutControls(text);
   std::replace_if(line.begin(), line.end(), [](char c) { return c == '\n' || c == '\t'; }, '?');

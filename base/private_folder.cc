@@ -12,8 +12,8 @@
 namespace hone {
 namespace {
 
-constexpr mode_t kOthers = 077;
-constexpr mode_t kOthersWrite = 022;
+constexpr mode_t kOthers = 077;       // any access by the group or by other users
+constexpr mode_t kOthersWrite = 022;  // write access by the group or by other users
 
 absl::Status CannotLook(const std::filesystem::path& path) {
   const std::string text = fmt::format("cannot look at {}: {}", path.string(), std::strerror(errno));
@@ -31,7 +31,8 @@ absl::Status CheckPrivateFolder(const std::filesystem::path& folder) {
         fmt::format("{} belongs to user {}, not to user {} who runs this", folder.string(), own.st_uid, geteuid()));
   }
   if ((own.st_mode & kOthers) != 0) {
-    // Closing what is others', too, as /tmp or /var/lib, would be worse than what is asked for.
+    // chmod is suggested only for a folder that is clearly the user's own: closing a shared one, such as /tmp or
+    // /var/lib, would break other programs.
     const std::filesystem::path whole = std::filesystem::absolute(folder).lexically_normal().relative_path();
     const auto depth = std::distance(whole.begin(), whole.end());
     const bool among_own =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a folder keeps the other users of this machine out: what sockets and keys are kept in.
+// Checks that a folder keeps the other users of this machine out. Sockets and keys are kept in such folders.
 #ifndef HONE_BASE_PRIVATE_FOLDER_H_
 #define HONE_BASE_PRIVATE_FOLDER_H_
 
@@ -9,9 +9,10 @@
 
 namespace hone {
 
-// OK if `folder` is a folder (not a link to one) of this user, whom alone its mode lets in, and nobody else can put
-// another one in its place: others may write to its parent only where it is sticky, as /tmp is. Root is not kept out.
-// kPermissionDenied: what is wrong, and what to do. kNotFound.
+// OK if all of this holds: `folder` is a folder and not a link, this user owns it, its mode gives other users no
+// access, and other users cannot replace it. Other users can replace it if its parent is writable to them and not
+// sticky; /tmp is sticky. Root always has access. kPermissionDenied: the message says what is wrong and what to do.
+// kNotFound: there is no such folder.
 absl::Status CheckPrivateFolder(const std::filesystem::path& folder);
 
 }  // namespace hone

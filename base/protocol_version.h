@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which versions of the conversation (proto/hone/v1) this program speaks, and what one that speaks another is told.
+// The versions of the protocol (proto/hone/v1) that this program speaks, and the error for a program that speaks
+// another one. Start at CheckProtocol.
 //
-// Fields and calls are added without a new version (docs/howto/change-the-wire.md); a new one is for what an earlier
-// program would misunderstand. Agents and tuners say theirs in a message, and every program in the name that its calls
-// carry ("user-agent: hone-protocol/1 ..."). Start at CheckProtocol.
+// Fields and calls are added without a new version (docs/howto/change-the-wire.md). A change that an earlier program
+// would misunderstand needs a new version. Agents and tuners send their version in a message. Every program sends it in
+// the header of each call ("user-agent: hone-protocol/1 ...").
 #ifndef HONE_BASE_PROTOCOL_VERSION_H_
 #define HONE_BASE_PROTOCOL_VERSION_H_
 
@@ -18,11 +19,11 @@
 namespace hone {
 
 inline constexpr int kProtocolVersion = 1;
-inline constexpr int kOldestProtocolVersion = 1;  // that a tracker still answers
-inline constexpr std::string_view kProtocolWord = "hone-protocol/";
+inline constexpr int kOldestProtocolVersion = 1;                     // the oldest version that a tracker still answers
+inline constexpr std::string_view kProtocolWord = "hone-protocol/";  // precedes the version in the user-agent header
 
-// For a tracker. who: "agent 'board'". kFailedPrecondition: it cannot be understood; the text says which side to
-// update.
+// Called by a tracker when a program introduces itself. version: the program's. who: its kind and name, such as
+// "agent 'board'". kFailedPrecondition: the tracker does not speak that version; the text says which side to update.
 inline absl::Status CheckProtocol(int version, std::string_view who) {
   if (version >= kOldestProtocolVersion && version <= kProtocolVersion) return absl::OkStatus();
   const bool newer = version > kProtocolVersion;
@@ -33,7 +34,8 @@ inline absl::Status CheckProtocol(int version, std::string_view who) {
                         : fmt::format("the {}, to the version of the tracker", who.substr(0, who.find(' ')))));
 }
 
-// The version in the name that a call carries; 1 where it says none, as programs did before there was the word.
+// The version in the user-agent header of a call. A header without the word means version 1: the first programs did not
+// send it.
 inline int ProtocolOf(std::string_view user_agent) {
   const size_t word = user_agent.find(kProtocolWord);
   if (word == std::string_view::npos) return 1;

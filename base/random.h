@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small seeded generator whose sequence is the same on every platform and library (std:: distributions are not).
+// A small seeded random generator with the same sequence on every platform and C++ library, unlike the distributions of
+// the C++ library.
 //
 // SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014). Not for secrets.
 #ifndef HONE_BASE_RANDOM_H_
@@ -12,8 +13,9 @@ namespace hone {
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}
-  // The n-th generator of a seed: what two of them draw has nothing to do with one another. Seeds that are chosen by
-  // hand may differ by a multiple of the step below, and then draw the same numbers, shifted.
+  // The n-th generator of a seed. The sequences of different n are independent. Seeding generators directly with
+  // hand-picked seeds is worse: two seeds that differ by a multiple of the step in Next() give the same sequence,
+  // shifted.
   static Random Nth(uint64_t seed, uint64_t n) { return Random(Random(seed + n).Next()); }
   uint64_t Next() {
     uint64_t z = (state_ += 0x9e3779b97f4a7c15ULL);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits of this process: lowered in a child between fork and what it is to do, or raised at the start of a program.
-// Safe after fork in a process with threads.
+// Resource limits (setrlimit) of this process. A child lowers them between fork and its work; a program raises them at
+// its start. All functions are safe to call after fork in a process with threads.
 #ifndef HONE_BASE_RESOURCE_LIMIT_H_
 #define HONE_BASE_RESOURCE_LIMIT_H_
 
@@ -11,7 +11,8 @@
 
 namespace hone {
 
-// For this process and its children, not to be raised again; what the system refuses is left as it was.
+// Sets the soft and hard limit of `resource` for this process and its children, so they cannot raise it again. If the
+// system refuses, the limit stays as it was.
 inline void LimitResource(int resource, uint64_t value) {
   const rlimit limit = {value, value};
   setrlimit(static_cast<__rlimit_resource>(resource), &limit);
@@ -25,17 +26,19 @@ inline void LimitMemory(uint64_t bytes) {
 #endif
 }
 
-// The largest file that this process may write; more of it raises SIGXFSZ, which ends a process that does not care.
+// The largest file in bytes that this process may write; RLIM_INFINITY if there is no limit. A longer write raises
+// SIGXFSZ, which ends the process unless it handles or ignores the signal.
 inline uint64_t MostFileBytes() {
   rlimit bytes{};
   return getrlimit(RLIMIT_FSIZE, &bytes) == 0 ? bytes.rlim_cur : RLIM_INFINITY;
 }
 
-// What goes beyond that fails as on a full disk (EFBIG) and can be told, here and in children. For the beginning of
-// main: a library leaves signals alone.
+// Ignores SIGXFSZ in this process and its children, so that a write beyond the limit fails with EFBIG and can be
+// reported like a full disk. Call it only at the start of main: a library must not change signal handling.
 inline void FailBeyondMostFileBytes() { signal(SIGXFSZ, SIG_IGN); }
 
-// As many open files, and so connections, as the system allows, where a shell's default is 1024. Returns how many.
+// Raises the limit of open files, which also limits connections, to the maximum that the system allows. A shell's
+// default is 1024. Returns the new limit; 0 if the limit cannot be read.
 inline uint64_t AllowManyFiles() {
   rlimit files{};
   if (getrlimit(RLIMIT_NOFILE, &files) != 0) return 0;

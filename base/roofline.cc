@@ -23,17 +23,19 @@
 namespace hone {
 namespace {
 
-// Built with -O3 in every build type (base/CMakeLists.txt): these loops are yardsticks, and their accumulators must
-// stay in registers. Enough chains to hide the latency of the units, few enough for the registers.
+// This file is built with -O3 in every build type (base/CMakeLists.txt), because the accumulators of these benchmark
+// loops must stay in registers. Each loop has enough independent chains to hide the latency of the units, and few
+// enough for the registers.
 
-// One instruction set: `compute` does `rounds` rounds of independent multiply-adds, `read` touches every byte. Their
-// results only keep the compiler from dropping the work. x stays near 1, away from infinities and denormals.
+// The benchmark loops for one instruction set. `compute` does `rounds` rounds of independent multiply-adds; its values
+// stay near 1, away from infinities and denormals. `read` reads every byte of the data. The results only keep the
+// compiler from removing the work.
 struct Yardstick {
   double flops_per_round;
   float (*compute)(int64_t rounds);
   uint64_t (*read)(const uint64_t* data, int64_t words);  // words: a multiple of kReadWords
 };
-constexpr int64_t kReadWords = 64;
+constexpr int64_t kReadWords = 64;  // 8-byte words that one step of the widest read loop takes
 
 #if defined(__x86_64__)
 __attribute__((target("avx512f"))) float ComputeAvx512(int64_t rounds) {
@@ -99,7 +101,8 @@ float ComputeNeon(int64_t rounds) {
 }
 #endif
 
-// What any compiler makes of it: on x86-64 without AVX2 a multiplication and an addition of four numbers.
+// For CPUs without the instruction sets above. On x86-64 without AVX2 it compiles to multiplications and additions of
+// four numbers.
 using Vector4 = float __attribute__((vector_size(16)));
 float ComputePlain(int64_t rounds) {
   Vector4 x[12];
@@ -121,7 +124,8 @@ uint64_t ReadPlain(const uint64_t* data, int64_t words) {
   return any[0];
 }
 
-// All that this CPU can run: on some, the widest vectors lower the clock and lose.
+// All yardsticks that this CPU can run. The widest is not always the fastest, because wide vectors lower the clock of
+// some CPUs.
 std::vector<Yardstick> Yardsticks() {
   std::vector<Yardstick> yardsticks = {{2.0 * 4 * 12, ComputePlain, ReadPlain}};
 #if defined(__x86_64__)
@@ -135,10 +139,10 @@ std::vector<Yardstick> Yardsticks() {
   return yardsticks;
 }
 
-constexpr double kSecondsPerMeasurement = 0.03;
-constexpr int kLeastRepeats = 3;
+constexpr double kSecondsPerMeasurement = 0.03;  // minimum time of all repeats of a measurement
+constexpr int kLeastRepeats = 3;                 // minimum number of repeats
 
-// The fewest seconds that `body` takes, of several tries.
+// The shortest time in seconds of several runs of `body`.
 template <typename Body>
 double BestSeconds(const Body& body) {
   using Clock = std::chrono::steady_clock;
@@ -160,18 +164,19 @@ void ParallelFor(ThreadPool& pool, int64_t count, Body& body) {
 }
 
 double MeasureFlops(ThreadPool& pool, const Yardstick& yardstick) {
-  constexpr int64_t kRounds = 20000;         // some 50 microseconds
-  const int64_t tasks = 8 * pool.threads();  // so that a thread that comes late costs little
+  constexpr int64_t kRounds = 20000;         // about 50 microseconds
+  const int64_t tasks = 8 * pool.threads();  // several tasks per thread, so that a thread that starts late costs little
   std::atomic<float> sink = 0;
   auto task = [&](int64_t) { sink.store(yardstick.compute(kRounds), std::memory_order_relaxed); };
   const double seconds = BestSeconds([&] { ParallelFor(pool, tasks, task); });
   return yardstick.flops_per_round * static_cast<double>(kRounds * tasks) / seconds;
 }
 
-// Each task reads its own piece of `data` so often that waiting for a thread and filling the cache do not count. Where
-// there are not so many pieces, some tasks read the same one.
+// The read bandwidth of one yardstick. Each task reads its own piece of `data` many times, so that the start of threads
+// and the first fill of the cache are negligible. If `data` has fewer pieces than there are threads, tasks share
+// pieces.
 double MeasureReadBy(ThreadPool& pool, const Yardstick& yardstick, std::span<const uint64_t> data) {
-  constexpr int64_t kWordsPerTask = int64_t{4} << 20;
+  constexpr int64_t kWordsPerTask = int64_t{4} << 20;  // 8-byte words that a task reads, in several passes
   const auto words = static_cast<int64_t>(data.size());
   const int64_t pieces = std::min<int64_t>(pool.threads(), words / kReadWords);
   const int64_t piece = words / pieces / kReadWords * kReadWords;
@@ -186,7 +191,7 @@ double MeasureReadBy(ThreadPool& pool, const Yardstick& yardstick, std::span<con
   return 8.0 * static_cast<double>(piece * passes) * pool.threads() / seconds;
 }
 
-// How many CPUs a list as the kernel prints it names: "0-3,8" names five. 1 if it is not such a list.
+// The number of CPUs in a list of the kernel: 5 for "0-3,8". 1 if the text is no such list.
 int CountCpus(std::istream& list) {
   int count = 0, first = 0;
   while (list >> first) {
@@ -198,8 +203,9 @@ int CountCpus(std::istream& list) {
   return std::max(count, 1);
 }
 
-// The data caches of level `level` that `threads` threads have together; 0 if there is none or the system does not say.
-// From sysfs, which knows which CPUs share a cache (the C library gives the sum over the socket instead).
+// The size in bytes of all data caches of level `level` that `threads` threads use together. 0 if there is no such
+// level or the system does not report it. The source is sysfs, because it says which CPUs share a cache; the C library
+// reports the sum over the socket.
 uint64_t CacheBytes(int level, int threads) {
   for (int index = 0;; ++index) {
     const std::string folder = "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) + "/";
@@ -218,7 +224,7 @@ uint64_t CacheBytes(int level, int threads) {
 
 uint64_t InstalledBytes() {
   const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-  constexpr uint64_t kSmallBoard = uint64_t{256} << 20;
+  constexpr uint64_t kSmallBoard = uint64_t{256} << 20;  // bytes, if the system does not report its memory
   return pages > 0 && page > 0 ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(page) : kSmallBoard;
 }
 
@@ -244,17 +250,18 @@ Roofline MeasureRoofline(ThreadPool& pool) {
   for (const Yardstick& yardstick : Yardsticks()) {
     roofline.flops_per_second = std::max(roofline.flops_per_second, MeasureFlops(pool, yardstick));
   }
-  constexpr uint64_t kUnknownLevel2 = uint64_t{512} << 10;  // that of a small board
+  constexpr uint64_t kUnknownLevel2 = uint64_t{512} << 10;  // bytes per core, as on small boards
+  // Threads beyond the number of cores share the cores' caches.
   const int cores = std::min(pool.threads(), static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
   uint64_t level2 = CacheBytes(2, cores);
   if (level2 == 0) level2 = kUnknownLevel2 * static_cast<uint64_t>(cores);
   const uint64_t level3 = CacheBytes(3, cores);
-  // More threads than cores share their caches; what all caches together hold is not memory.
+  // The working set for memory must exceed all caches together, and must be a small part of the installed memory.
   const uint64_t most = std::max(InstalledBytes() / 8, 2 * level2);
   const uint64_t memory = std::min(std::max({4 * level3, 2 * level2, uint64_t{64} << 20}), most);
 
   const size_t words = static_cast<size_t>(memory / 8);
-  const auto data = std::make_unique<uint64_t[]>(words);  // written here, so that every page is there
+  const auto data = std::make_unique<uint64_t[]>(words);  // zeroed, so that every page is mapped before the measurement
   const auto add_level = [&](uint64_t limit, uint64_t working_set) {
     roofline.levels.push_back({limit, MeasureRead(pool, {data.get(), static_cast<size_t>(working_set / 8)})});
   };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this machine can do at best, measured: f32 fused multiply-adds, and reading from each level of memory. `hone
-// profile` and the agent's calibration hold kernels against it.
+// The roofline of this machine, measured: the peak rate of f32 fused multiply-adds, and the read bandwidth of each
+// level of memory. `hone profile` and the agent's calibration compare kernels with it.
 //
-// A measurement of about a third of a second on all threads of a pool; run it while nothing else runs. Nothing but the
-// C++ library.
+// A measurement takes about a third of a second on all threads of a pool, and the machine must be otherwise idle. Needs
+// only the C++ library.
 #ifndef HONE_BASE_ROOFLINE_H_
 #define HONE_BASE_ROOFLINE_H_
 
@@ -17,21 +17,22 @@ namespace hone {
 
 struct Roofline {
   struct Level {
-    uint64_t bytes;           // working sets up to this size stay in it; of the last level (memory): the largest number
-    double bytes_per_second;  // reading, all threads together
+    uint64_t bytes;           // working sets up to this size fit in the level; UINT64_MAX for memory, the last level
+    double bytes_per_second;  // read bandwidth of all threads together
   };
 
   double flops_per_second = 0;  // all threads together; a fused multiply-add counts as two
-  std::vector<Level> levels;    // from the level-2 caches outwards; at least memory
+  std::vector<Level> levels;    // the level-2 caches first, memory last; memory is always present
 
-  // No kernel of `flops` operations that touches `bytes` distinct bytes can take less than this many seconds: the
-  // larger of computing time and of reading its bytes from the smallest level that holds them.
+  // The lower bound in seconds for a kernel of `flops` operations that touches `bytes` distinct bytes. It is the larger
+  // of the computing time and the time to read the bytes from the smallest level that holds them.
   double LeastSeconds(double flops, double bytes) const;
 };
 
+// Measures this machine with all threads of `pool`.
 Roofline MeasureRoofline(ThreadPool& pool);
 
-// Bytes per second: all threads together read `data`, at least 512 bytes, again and again.
+// The read bandwidth in bytes per second: all threads together read `data` again and again. data: at least 512 bytes.
 double MeasureRead(ThreadPool& pool, std::span<const uint64_t> data);
 
 }  // namespace hone

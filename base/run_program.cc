@@ -30,10 +30,11 @@ std::string ReadText(int fd) {
   }
 }
 
-// Of a child of a process that may have threads: only calls that are safe then, until exec.
+// Replaces the forked child by the program. The parent may have threads, so only async-signal-safe calls are allowed
+// before exec. output: the descriptor for standard output and standard error.
 [[noreturn]] void Become(const char* program, char* const* arguments, int output, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(127);  // it died before the line above
+  if (getppid() != parent) _exit(127);  // the parent died before prctl took effect
   dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);
   dup2(output, STDOUT_FILENO);
   dup2(output, STDERR_FILENO);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a program of the system to its end and keeps what it says; it ends with the thread that waits for it. Not for
-// programs that go on beside this one, nor for what must not be trusted.
+// Runs a program of the system to its end and returns its output. The system kills the program if the calling thread
+// ends first. Not for programs that keep running beside this one, and not for untrusted programs.
 #ifndef HONE_BASE_RUN_PROGRAM_H_
 #define HONE_BASE_RUN_PROGRAM_H_
 
@@ -12,12 +12,13 @@
 
 namespace hone {
 
-// What it wrote to standard output and standard error, in that order of time; its standard input is empty. `command` is
-// the program, looked for on PATH where its name has no slash, and its arguments. NotFound: it is not there.
-// ResourceExhausted: no process. Internal: it ended with another status than 0; the message has what it wrote.
+// Runs `command`, blocks until it ends, and returns its standard output and standard error in the order in which they
+// were written. Its standard input is /dev/null. command: the program and its arguments; a name without a slash is
+// looked up on PATH. kNotFound: there is no such program. kResourceExhausted: no process or pipe could be made.
+// kInternal: the program failed or was killed; the message contains its output.
 absl::StatusOr<std::string> RunProgram(const std::vector<std::string>& command);
 
-// The program of that name on PATH; empty if there is none.
+// The path of the program of that name on PATH; empty if there is none.
 std::string FindProgram(std::string_view name);
 
 }  // namespace hone

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text in commands that a message tells people to paste into a shell.
+// Quotes text for shell commands that a message suggests to the user.
 #ifndef HONE_BASE_SHELL_WORD_H_
 #define HONE_BASE_SHELL_WORD_H_
 
@@ -8,7 +8,7 @@
 
 namespace hone {
 
-// As a shell takes it for one word: quoted where it would not be one as it is.
+// The text in a form that a shell reads as one word: unchanged if that is safe, else in single quotes.
 inline std::string ShellWord(std::string_view text) {
   constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:@%+=,";
   if (!text.empty() && text.find_first_not_of(kPlain) == std::string_view::npos) return std::string(text);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Standard input, output and error: of a process that was started without some of them, and of one that nobody reads.
+// Writes to standard output with errors reported, and replaces standard streams that are closed when a program starts.
 #ifndef HONE_BASE_STANDARD_STREAMS_H_
 #define HONE_BASE_STANDARD_STREAMS_H_
 
@@ -12,18 +12,20 @@
 
 namespace hone {
 
-// Whether standard output took all of the text; errno says why it did not. Nothing stays in a buffer.
+// Writes the text to standard output and flushes it. False if not all of it was written, for example because the reader
+// has closed the pipe; errno has the reason.
 inline bool WriteOut(std::string_view text) {
   return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
 }
 
-// Fills the places of those that are closed. A file that is opened takes the first free place: a database in that of
-// standard error would get the messages written into it. For the beginning of main, before anything is opened.
+// Opens /dev/null for each standard stream that is closed. Otherwise the next opened file would get the stream's
+// descriptor: messages for standard error would then be written into a database. Call it at the start of main, before
+// any file is opened.
 inline void FillStandardStreams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(stream, F_GETFD) >= 0 || errno != EBADF) continue;
-    // The wrong way round: who reads or writes still learns that it cannot be done. Those before are open, so this is
-    // the first free place.
+    // Standard input is opened for writing only, and the others for reading only, so using the stream still fails. All
+    // lower descriptors are open at this point, so open() returns `stream`.
     static_cast<void>(open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY));
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Status macros. Expected failures are absl::Status / StatusOr; our own bugs abort through HONE_CHECK.
+// Status macros. Expected failures are absl::Status and absl::StatusOr; bugs in Hone abort through HONE_CHECK.
 #ifndef HONE_BASE_STATUS_H_
 #define HONE_BASE_STATUS_H_
 
@@ -26,7 +26,8 @@
   if (!tmp.ok()) return tmp.status();          \
   lhs = *std::move(tmp)
 
-// Aborts with place and text: for what can only be a bug of ours, never for bad input.
+// Aborts with the file, line and condition if the condition is false. Only for conditions that a bug in Hone alone can
+// break, never for bad input.
 #define HONE_CHECK(condition)                                                              \
   do {                                                                                     \
     if (!(condition)) {                                                                    \

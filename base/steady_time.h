@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The time by a clock that nobody sets: for what must neither end early nor hang when a person, or the network, sets
-// the system's clock. Since some moment of its own: never compare it with absl::Now(), never store it or send it.
+// The time of the steady clock, for deadlines and durations. Setting the system's clock does not change it, so a wait
+// neither ends early nor hangs. Its origin is arbitrary: never compare it with absl::Now(), store it or send it.
 #ifndef HONE_BASE_STEADY_TIME_H_
 #define HONE_BASE_STEADY_TIME_H_
 

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kPrefix = "hone-tmp-";
-constexpr time_t kYoung = 60;  // seconds
+constexpr time_t kYoung = 60;  // seconds; RemoveAbandoned keeps folders younger than this
 
 absl::StatusOr<fs::path> Folder(const fs::path& parent) {
   std::error_code error;
@@ -32,7 +32,7 @@ absl::StatusOr<fs::path> Folder(const fs::path& parent) {
   return absl::UnavailableError(fmt::format("cannot make a folder in {}: {}", what, error.message()));
 }
 
-// The folder, locked, whose process is gone; -1 for any other.
+// Locks the folder if its process has ended. Returns its descriptor, or -1 if the folder must stay.
 int LockAbandoned(const fs::path& path) {
   const int folder = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   struct stat about = {};
@@ -54,14 +54,14 @@ absl::StatusOr<TemporaryFolder> TemporaryFolder::Create(const fs::path& parent) 
     return absl::UnavailableError(fmt::format("cannot make a folder in {}: {}", where->string(), std::strerror(errno)));
   }
   const int lock = open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (lock >= 0) flock(lock, LOCK_EX | LOCK_NB);  // where there are no locks, nobody can remove it either
+  if (lock >= 0) flock(lock, LOCK_EX | LOCK_NB);  // without support for locks, RemoveAbandoned cannot lock it either
   return TemporaryFolder(name, lock);
 }
 
 void TemporaryFolder::RemoveAbandoned(const fs::path& parent) {
   const absl::StatusOr<fs::path> where = Folder(parent);
   if (!where.ok()) return;
-  std::error_code ignored;  // somebody else may remove them too
+  std::error_code ignored;  // another process may remove folders at the same time
   for (fs::directory_iterator entry(*where, ignored), end; !ignored && entry != end; entry.increment(ignored)) {
     if (!entry->path().filename().string().starts_with(kPrefix)) continue;
     const int lock = LockAbandoned(entry->path());
@@ -82,7 +82,7 @@ TemporaryFolder& TemporaryFolder::operator=(TemporaryFolder&& other) noexcept {
 }
 
 TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;  // nothing to be done about it here
+  std::error_code ignored;  // a destructor cannot report it
   if (!path_.empty()) fs::remove_all(path_, ignored);
   if (lock_ >= 0) close(lock_);
 }

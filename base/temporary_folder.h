@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder of one's own, removed with everything in it at the end. Not for what must outlive the process. The folder of
-// a process that was killed stays behind, until another one calls RemoveAbandoned.
+// A private temporary folder that its destructor removes with everything in it. Not for files that must outlive the
+// process. The folder of a killed process stays behind until another process calls RemoveAbandoned.
 #ifndef HONE_BASE_TEMPORARY_FOLDER_H_
 #define HONE_BASE_TEMPORARY_FOLDER_H_
 
@@ -13,12 +13,13 @@ namespace hone {
 
 class TemporaryFolder {
  public:
-  // A new folder with a name that nobody else has, for this user alone, in `parent` (the system's folder for such
-  // things if empty). kUnavailable: it cannot be made there.
+  // Makes a new folder with a unique name, accessible to this user only, in `parent`. An empty parent means the
+  // system's folder for temporary files. kUnavailable: the folder cannot be made there.
   static absl::StatusOr<TemporaryFolder> Create(const std::filesystem::path& parent = {});
 
-  // Removes the folders in `parent` (as above) that this user's processes have left there when they died. A living one
-  // holds a lock on its folder; what is younger than a minute is left alone, since it may be about to take it.
+  // Removes the folders in `parent` (as for Create) that killed processes of this user left behind. A running process
+  // holds a lock on its folder, so its folder stays. Folders younger than a minute stay as well, because their process
+  // may not have taken the lock yet. Errors are ignored.
   static void RemoveAbandoned(const std::filesystem::path& parent = {});
 
   TemporaryFolder(TemporaryFolder&& other) noexcept;
@@ -31,8 +32,8 @@ class TemporaryFolder {
  private:
   TemporaryFolder(std::filesystem::path path, int lock) : path_(std::move(path)), lock_(lock) {}
 
-  std::filesystem::path path_;  // empty: moved from
-  int lock_;                    // the folder, open and locked
+  std::filesystem::path path_;  // empty after a move
+  int lock_;  // descriptor of the folder, which is locked; -1 if it could not be opened, or after a move
 };
 
 }  // namespace hone

@@ -23,9 +23,10 @@
 namespace hone {
 namespace {
 
-// Long enough to bridge the gap between two kernels of a model, short enough not to be seen as load.
+// The time that an idle worker spins before it sleeps. It is long enough to bridge the gap between two kernels of a
+// model, and short enough not to show up as load.
 constexpr auto kSpin = std::chrono::microseconds(50);
-// Chunks per thread: enough to even out unequal cores, few enough to keep the counters' cache lines quiet.
+// Chunks per thread in a loop: enough to balance unequal cores, few enough to keep contention for the counters low.
 constexpr int64_t kChunksPerThread = 8;
 
 void Pause() {
@@ -42,11 +43,11 @@ int NumberOfCpus(const std::vector<CoreGroup>& groups) {
   return static_cast<int>(count);
 }
 
-// The CPUs that each thread may run on, the caller's first. Threads take one of each core, the fastest cores first, and
-// further hardware threads of the same cores after all of them. Where there are threads for all CPUs of such a kind,
-// each is held on one of its own. Fewer may be on any of them: other pools and other processes choose among the same
-// CPUs, and only the system knows which are idle. But the first of all is left to the caller, whom the agent holds
-// there.
+// The CPUs that each thread may run on, the caller's first. Threads first take one CPU of each core, the fastest group
+// first, and then the further hardware threads of the cores in the same order. If there are enough threads for all CPUs
+// of a step, each thread is pinned to one CPU. Otherwise the threads may run on any CPU of the step, because other
+// pools and processes use the same CPUs and only the system knows which are idle. The very first CPU is then left out:
+// it belongs to the caller, which the agent pins there.
 std::vector<std::vector<int>> PlacesOf(size_t threads, const std::vector<CoreGroup>& groups) {
   std::vector<std::vector<int>> places;
   for (const auto kind : {&CoreGroup::cores, &CoreGroup::siblings}) {
@@ -64,9 +65,9 @@ std::vector<std::vector<int>> PlacesOf(size_t threads, const std::vector<CoreGro
   return places;
 }
 
-// Threads that are started meanwhile leave the signals sent to the process to the program's own threads, which may wait
-// for them. The signals of a thread's own faults come to that thread alone and stay as they are, and so does that of
-// profilers, which ask whoever works.
+// Blocks signals from construction to destruction, so that threads started in between inherit the blocked mask. Signals
+// that are sent to the process then reach the program's own threads, which may wait for them. Signals for faults of a
+// thread itself, and SIGPROF of profilers, stay unblocked.
 class SignalsBlocked {
 #ifdef __linux__
  public:
@@ -87,7 +88,7 @@ class SignalsBlocked {
 #endif
 };
 
-// The CPU that the thread runs on just now; -1 where nobody says.
+// The CPU that the calling thread runs on; -1 if the system does not tell.
 int CurrentCpu() {
 #ifdef __linux__
   return sched_getcpu();
@@ -98,38 +99,40 @@ int CurrentCpu() {
 
 }  // namespace
 
-// How a loop is published and retired. `epoch` is odd while a loop is open. A worker enters by raising `inside` and
-// then looking at `epoch`; the caller retires the loop by making `epoch` even and then waiting until `inside` is 0.
-// Both sides write before they read, sequentially consistent, so a worker either sees the loop closed or is waited
-// for. A worker that slept through a loop never delays it.
+// The state shared by the caller and the workers, and the protocol that opens and closes a loop. `epoch` is odd while a
+// loop is open. A worker enters by incrementing `inside` and then reading `epoch`. The caller closes the loop by making
+// `epoch` even and then waiting until `inside` is 0. Both sides write before they read, with sequential consistency, so
+// either the worker sees the loop closed or the caller waits for it. A worker that sleeps through a loop never delays
+// it.
 struct ThreadPool::State {
-  // Of a loop's iterations, those of one thread that nobody has begun: from `next` on, in order, whoever takes them.
+  // The iterations of one thread's portion that have not started: [next, end). Any thread may take a chunk from the
+  // front.
   struct alignas(64) Portion {
     std::atomic<int64_t> next{0};
     int64_t end = 0;
   };
 
-  HoneParallel parallel;  // first: parallel_for finds the State behind it
-  std::mutex turn;        // one loop at a time
+  HoneParallel parallel;  // must be the first member: ParallelFor casts its address to State
+  std::mutex turn;        // held while a loop runs, so that one loop runs at a time
   std::vector<std::thread> workers;
-  const pid_t process = getpid();        // whose workers they are
-  std::vector<int> caller;               // CPUs as fast as the workers'; empty: all are
-  std::vector<std::vector<int>> places;  // the CPUs of each thread, as PlacesOf has them; none: any
-  std::vector<bool> pinned;              // by CPU: whether a worker is held there; callers alone read it
+  const pid_t process = getpid();        // the process that started the workers; another one is a forked child
+  std::vector<int> caller;               // CPUs as fast as the workers'; empty = all CPUs are
+  std::vector<std::vector<int>> places;  // by thread: its CPUs, from PlacesOf; empty = any CPU
+  std::vector<bool> pinned;              // by CPU: whether a worker is pinned to it; workers never read it
   bool spin = true;
   std::atomic<bool> stop{false};
 
-  // Written only while the loop is closed and nobody is inside.
+  // The current loop. Written only by the caller, while the loop is closed and `inside` is 0.
   HoneTask task = nullptr;
   void* closure = nullptr;
   int64_t chunk = 1;
-  std::vector<Portion> portions;  // the caller's, then those of the workers
+  std::vector<Portion> portions;  // by thread, the caller's first
 
   alignas(64) std::atomic<uint32_t> epoch{0};
   alignas(64) std::atomic<int> inside{0};
 
-  // Of the State, not of the pool: also where memory runs out while the pool is being made, workers that have started
-  // are told to end.
+  // Stops and joins the workers. This is in State and not in ThreadPool, so that it also runs if memory runs out in the
+  // constructor of ThreadPool after some workers have started.
   ~State() {
     ForgetWorkersOfParent();
     stop.store(true);
@@ -139,7 +142,7 @@ struct ThreadPool::State {
   }
 
   void TakeChunks(Portion& portion) {
-    // What is used up is not written to: its thread may be reading the line.
+    // A finished portion is only read: a write would take the cache line from other threads that read it.
     while (portion.next.load(std::memory_order_relaxed) < portion.end) {
       const int64_t begin = portion.next.fetch_add(chunk, std::memory_order_relaxed);
       const int64_t end = std::min(begin + chunk, portion.end);
@@ -147,7 +150,7 @@ struct ThreadPool::State {
     }
   }
 
-  // Of its own portion, then of those behind it.
+  // Takes chunks of the thread's own portion, then of the portions after it, in a circle.
   void TakeChunks(size_t thread) {
     for (size_t i = 0; i < portions.size(); ++i) TakeChunks(portions[(thread + i) % portions.size()]);
   }
@@ -191,7 +194,8 @@ struct ThreadPool::State {
     }
   }
 
-  // What is left of the workers in a child that was forked can be neither joined nor destroyed.
+  // In a forked child, drops the parent's workers. Their std::thread objects are leaked, because they can be neither
+  // joined nor destroyed there.
   void ForgetWorkersOfParent() {
     if (workers.empty() || process == getpid()) return;
     static_cast<void>(new std::vector<std::thread>(std::move(workers)));
@@ -206,9 +210,9 @@ struct ThreadPool::State {
   }
   bool IsPinned(int cpu) const { return cpu >= 0 && static_cast<size_t>(cpu) < pinned.size() && pinned[cpu]; }
 
-  // A worker that is held on a CPU cannot leave it. A caller that the system has put there, too, would take turns with
-  // it while another CPU is idle, so it goes; afterwards it may run where it could before. Some systems ask the kernel
-  // for the CPU, so it is asked for only where it matters.
+  // Moves the caller to another CPU if it runs on the CPU of a pinned worker. The worker cannot leave that CPU, so both
+  // would share it while another CPU is idle. The caller's allowed CPUs are restored at once; the move is only a push.
+  // Finding the current CPU is a system call on some systems, so it is skipped if no worker is pinned.
   void LeaveCpuToWorker() const {
     if (pinned.empty() || !IsPinned(CurrentCpu())) return;
     std::vector<int> others = UsableCpus();
@@ -227,7 +231,7 @@ struct ThreadPool::State {
     TakeChunks(size_t{0});
     epoch.fetch_add(1);
     for (int spins = 0; inside.load() != 0; ++spins) {
-      // A worker that lost its CPU in the middle of a chunk needs ours to go on.
+      // A worker that was preempted in the middle of a chunk may need this CPU to continue.
       if (spins < 4096) {
         Pause();
       } else {
@@ -261,7 +265,7 @@ ThreadPool::ThreadPool(int threads, const std::vector<CoreGroup>& groups, double
     state_->caller = groups.front().Cpus();
   }
   const auto count = static_cast<size_t>(threads);
-  // With more threads than CPUs, spinning or pinning would keep a thread that has work off its CPU.
+  // With more threads than CPUs, a spinning or pinned thread could keep a thread that has work off a CPU.
   state_->spin = threads <= available;
   if (state_->spin) state_->places = PlacesOf(count, groups);
   state_->places.resize(count);
@@ -271,7 +275,7 @@ ThreadPool::ThreadPool(int threads, const std::vector<CoreGroup>& groups, double
     try {
       state_->workers.emplace_back([state = state_.get(), thread] { state->Work(thread); });
     } catch (const std::system_error&) {
-      break;  // the system gives no more threads: work with those there are
+      break;  // the system grants no more threads: the pool uses those that have started
     }
     state_->MarkPinned(thread);
   }

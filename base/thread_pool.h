@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thread pool under every kernel, in the runtime that ships with a model and in the agent that measures:
-// one implementation, so that what was tuned is what runs. Nothing but the C++ library and pthreads.
+// The thread pool that runs the parallel loops of every kernel. The runtime that ships with a model and the agent that
+// measures share this implementation, so a kernel runs as it was tuned. Needs only the C++ library and pthreads.
 //
-// Persistent workers on the CPUs the process may use, the fastest cores first (base/cpu_cores.h); after work they spin
-// briefly on one epoch counter, then sleep on a futex. A pool with a thread for every core holds each worker on a core
-// of its own: none stays idle, however many such pools there are. A smaller one lets the system choose among the cores,
-// so that pools of one process or of several find those that are idle. Each thread has an equal portion of every loop,
-// one thread the first iterations, the next one those that follow: what a kernel wrote is in the cache of the core that
-// reads it in the next kernel, where both go through a tensor in order. Who is done early takes of the others'
-// portions. The calling thread works too, so threads == 1 starts no thread at all; where a loop finds it on the CPU on
-// which a worker is held, it moves to another. Workers take none of the signals that are sent to the process. One pool
-// runs one loop at a time; calls from several threads take turns.
+// Workers are persistent. After a loop they spin briefly on an epoch counter, then sleep on a futex. They use the CPUs
+// that the process may use, the fastest cores first (base/cpu_cores.h). A pool with a thread for every core pins each
+// worker to its own core, so no core stays idle. A smaller pool lets the system choose among the cores, so that several
+// pools, also of several processes, find idle ones.
+//
+// Each thread has an equal, contiguous portion of every loop, in the order of the threads. If two kernels go through a
+// tensor in order, a core therefore reads mostly what it wrote itself, which is still in its cache. A thread that
+// finishes early takes chunks of other threads' portions.
+//
+// The calling thread works too, so threads == 1 starts no worker. A caller that runs on the CPU of a pinned worker
+// moves to another CPU. Workers block the signals that are sent to the process. One pool runs one loop at a time; it is
+// safe to call from several threads, whose loops then run one after another.
 #ifndef HONE_BASE_THREAD_POOL_H_
 #define HONE_BASE_THREAD_POOL_H_
 
@@ -23,27 +26,28 @@
 
 namespace hone {
 
-// That a kernel may be compiled for, and a device says it has.
+// The largest number of threads that a kernel may be compiled for and that a device may report.
 inline constexpr int kMostThreads = 1024;
 
 class ThreadPool {
  public:
-  // threads >= 1, the caller included; 0 means one for each core of the fastest kind that the process may run on, or as
-  // many as its control groups leave it CPUs, if these are fewer. Where the system gives fewer threads, the pool has
-  // those; without memory for them std::bad_alloc is thrown.
+  // threads: at least 1, including the caller. 0 = one for each core of the fastest group that the process may use, but
+  // no more than the CPU quota of its control groups. If the system grants fewer threads, the pool has fewer. Throws
+  // std::bad_alloc if memory runs out.
   explicit ThreadPool(int threads);
-  // On a machine of these groups of cores, of which the process may use so many CPUs the whole time, for tests.
+  // For tests: as on a machine with these groups of cores and this CPU quota, in CPUs.
   ThreadPool(int threads, const std::vector<CoreGroup>& groups, double cpus = std::numeric_limits<double>::infinity());
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  int threads() const;
-  HoneParallel* parallel();  // what kernels take; owned by the pool
-  // A child that was forked has none of its parent's workers. Before the first loop there; from then on, as with
-  // threads == 1, the caller works alone. Without it a loop may wait for ever.
+  int threads() const;       // workers that were started, plus the caller
+  HoneParallel* parallel();  // the argument of kernels; owned by the pool
+  // Must be called in a forked child before its first loop, because the parent's workers do not exist in the child and
+  // a loop would wait for them for ever. From then on the caller works alone, as with threads == 1.
   void ForgetWorkersOfParent();
-  // Where the machine has slower cores than the workers': the CPUs on which the caller keeps up with them; else empty.
+  // The CPUs that are as fast as the workers', if the machine also has slower ones: the caller should stay on these.
+  // Empty if the caller may run on any CPU.
   const std::vector<int>& cpus_of_caller() const;
 
  private:

@@ -17,7 +17,7 @@
 namespace hone::cli {
 namespace {
 
-constexpr uint64_t kBenchSeed = 1;
+constexpr uint64_t kBenchSeed = 1;  // of the random inputs
 
 absl::Status Bench(const TimedRunOptions& options) {
   HONE_ASSIGN_OR_RETURN(LoadedPackage package, LoadedPackage::Load(options.package, options.threads));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// `hone bench PACKAGE [--threads N] [--seconds S] [--json]`: how long one run of a package takes, on random inputs.
+// `hone bench PACKAGE [--threads N] [--seconds S] [--json]`: measures the time of one run of a package on random
+// inputs.
 //
-// The JSON document has min_ms, median_ms, p90_ms, runs and threads.
+// The JSON document has the fields min_ms, median_ms, p90_ms, runs and threads.
 #ifndef HONE_CLI_BENCH_COMMAND_H_
 #define HONE_CLI_BENCH_COMMAND_H_
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The convention every subcommand of `hone` follows; one file per subcommand, and this is all they share.
+// The convention that every subcommand of `hone` follows. Each subcommand has a file of its own. Start at cli/main.cc.
 //
 // A subcommand file cli/x_command.{h,cc} exposes one free function
 //     void AddXCommand(CLI::App& app, absl::Status* result);
 // which adds the subcommand to `app`. Its options live in a shared_ptr captured by the callback, and the callback
-// assigns *result; it prints nothing on failure and never exits. Results go to standard output (with --json: one JSON
-// document and nothing else), progress to standard error (output.h). main adds every subcommand, parses, and returns
-// FinishCommand(result): start reading at cli/main.cc.
+// assigns *result. The callback prints nothing on failure and never exits. Results go to standard output (with --json:
+// one JSON document and nothing else), progress to standard error (output.h). main adds every subcommand, parses, and
+// returns FinishCommand(result).
 #ifndef HONE_CLI_COMMAND_H_
 #define HONE_CLI_COMMAND_H_
 
@@ -17,10 +17,11 @@
 
 namespace hone::cli {
 
+// The exit codes of `hone` (docs/COMMANDS.md). kRecordsMissing: --require found that records are missing.
 enum ExitCode : int { kSuccess = 0, kWorkFailed = 1, kWrongUsage = 2, kRecordsMissing = 3 };
 
-// A command line that parses but makes no sense, say two options that exclude each other: ends as kWrongUsage. The
-// mark is a payload, not a code, since rooms below return kInvalidArgument for bad files too.
+// The error for a command line that parses but makes no sense, such as two options that exclude each other. Its exit
+// code is kWrongUsage. The mark is a payload, because other rooms return kInvalidArgument for bad files.
 inline constexpr char kUsageMark[] = "hone.cli/usage";
 
 inline absl::Status UsageError(const std::string& message) {
@@ -29,7 +30,8 @@ inline absl::Status UsageError(const std::string& message) {
   return status;
 }
 
-// What --require asked for is not there: ends as kRecordsMissing, so that a script can tell it from a failure.
+// The error for records that --require asks for and that do not exist. Its exit code is kRecordsMissing, so that a
+// script can tell it from other failures.
 inline constexpr char kMissingMark[] = "hone.cli/missing";
 
 inline absl::Status RecordsMissingError(const std::string& message) {

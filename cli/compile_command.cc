@@ -29,12 +29,12 @@ namespace {
 struct CompileOptions {
   ModelOptions model;
   RecordSourceOptions source;
-  std::vector<std::string> devices;  // words of tracker/queue/matches.h
+  std::vector<std::string> devices;  // names and labels of devices (tracker/queue/matches.h)
   std::string output, locked, header, header_name;
   bool json = false;
 };
 
-// All programs together.
+// The sums over all programs of the package.
 package::ProgramSummary Sum(const package::CompileSummary& summary) {
   package::ProgramSummary sum;
   for (const package::ProgramSummary& program : summary.programs) {
@@ -81,7 +81,8 @@ std::string ToText(const package::CompileSummary& summary, const std::string& pa
   return text;
 }
 
-// For devices of a farm: what their agents say is compiled for them, with the records of such devices first.
+// The options to compile for the devices of --device. The targets are those that the devices' agents report. Records of
+// such devices are preferred.
 absl::StatusOr<std::vector<package::KernelOptions>> RecordedForDevices(const CompileOptions& options) {
   if (!options.model.targets.empty()) {
     return UsageError("--device and --target exclude each other: the device says what is compiled for it");
@@ -132,7 +133,7 @@ absl::StatusOr<std::vector<package::KernelOptions>> Targets(const CompileOptions
   return targets;
 }
 
-// Nothing that is read may be written over, and what cannot be written is told before the work.
+// Checks before the work that no output would overwrite an input, and that every output can be written.
 absl::Status CheckOutputs(const CompileOptions& options) {
   std::vector<std::string> inputs = options.model.Files(), outputs = {options.output};
   inputs.push_back(options.locked);

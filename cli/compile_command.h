@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `hone compile`: a model becomes a package, with the best schedules that the records hold.
+// `hone compile`: compiles a model to a package with the best schedules of the records or of a lock file.
 #ifndef HONE_CLI_COMPILE_COMMAND_H_
 #define HONE_CLI_COMPILE_COMMAND_H_
 

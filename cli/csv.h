@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables as RFC 4180 has them: commas, a line of names first, quotes where a value has commas, quotes or line ends.
+// Prints tables as CSV (RFC 4180): a first line of names, and quotes around values with commas, quotes or line ends.
 #ifndef HONE_CLI_CSV_H_
 #define HONE_CLI_CSV_H_
 
@@ -11,11 +11,11 @@
 
 namespace hone::cli {
 
-// With its end.
+// One line, including its line end.
 std::string CsvLine(const std::vector<std::string>& values);
 
-// Prints a list of objects that have the same fields, which are the columns. Null is empty. like: an object with these
-// fields, whose names come first, also where there is no row.
+// Prints a JSON list of objects as a table. All objects have the same fields, which are the columns; null becomes an
+// empty value. like: any object with these fields; its names are the first line, even if `rows` is empty.
 absl::Status PrintCsv(const nlohmann::ordered_json& rows, const nlohmann::ordered_json& like);
 
 }  // namespace hone::cli

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `hone doctor`: what spoils timings or security on this machine, and what mends it (device_agent/doctor/doctor.h).
+// `hone doctor`: reports what spoils timings or security on this machine, and how to fix it
+// (device_agent/doctor/doctor.h).
 #ifndef HONE_CLI_DOCTOR_COMMAND_H_
 #define HONE_CLI_DOCTOR_COMMAND_H_
 

@@ -151,7 +151,7 @@ std::string SandboxName(const v1::Sandbox& sandbox) {
   }
 }
 
-// Microseconds of the golden kernel: the newest check, and what it usually takes.
+// The golden kernel's time in microseconds: at the newest check, and usually. Null if the device has not run it.
 nlohmann::ordered_json GoldenToJson(const v1::Device& device) {
   if (!device.state().has_golden()) return nullptr;
   const v1::GoldenCheck& golden = device.state().golden();
@@ -246,7 +246,8 @@ absl::Status Drain(FarmOptions& options) {
     status = admin->Drain(&context, request, &response);
   }
   if (!status.ok()) return Annotate(FromGrpc(status), "tracker " + options.tracker.address);
-  // One that comes later is meant at times; mostly it is a slip, and the board that was meant goes on.
+  // The name of an agent that has not joined yet is allowed. Usually it is a typing error, and the intended board keeps
+  // working, so a message says so.
   HONE_ASSIGN_OR_RETURN(const std::vector<v1::Device> devices, KnownDevices(options.tracker));
   const bool known = std::ranges::find(devices, options.agent, &v1::Device::agent_id) != devices.end();
   if (!known) {

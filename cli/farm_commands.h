@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The farm, seen by a person: `hone submit`, `jobs`, `watch`, `cancel`, `devices`, `drain`.
+// The commands for the jobs and devices of a farm: `hone submit`, `jobs`, `watch`, `cancel`, `devices`, `drain`.
 #ifndef HONE_CLI_FARM_COMMANDS_H_
 #define HONE_CLI_FARM_COMMANDS_H_
 

@@ -16,7 +16,7 @@
 namespace hone::cli {
 namespace {
 
-constexpr size_t kMostNamed = 20;
+constexpr size_t kMostNamed = 20;  // devices that an error message lists
 
 // "board/cpu (rpi4, room=lab)"
 std::string WithLabels(const v1::Device& device) {
@@ -69,7 +69,7 @@ absl::StatusOr<std::vector<v1::Device>> KnownDevices(TrackerOptions& tracker) {
 absl::StatusOr<std::vector<DevicePlace>> PlacesMeant(const std::vector<v1::Device>& known,
                                                      const std::vector<std::string>& asked, int threads) {
   std::vector<DevicePlace> places;
-  std::map<std::string, const v1::Device*> first;  // by target
+  std::map<std::string, const v1::Device*> first;  // by target: the first device that has it
   std::vector<v1::Device> meant;
   for (const std::string& words : asked) {
     HONE_ASSIGN_OR_RETURN(const std::vector<v1::Device> some, DevicesMeant(known, words));

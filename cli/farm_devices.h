@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The devices of a farm that a command's --device means: found among those known, with what is compiled for them.
+// Resolves the --device of a command to devices of a farm, and gives the compilation target of each.
 //
-// Which device answers to which words is the tracker's rule (tracker/queue/matches.h), so that a command means what the
-// farm does. Start at DevicesMeant.
+// The matching rule is the tracker's (tracker/queue/matches.h), so commands and the farm agree. Start at DevicesMeant.
 #ifndef HONE_CLI_FARM_DEVICES_H_
 #define HONE_CLI_FARM_DEVICES_H_
 
@@ -16,26 +15,29 @@
 
 namespace hone::cli {
 
-// "board/cpu"
+// "board/cpu": the agent's name and the device's.
 std::string NameOf(const v1::Device& device);
 
-// Those that one --device means, at least one. kNotFound: there is none; the text names those there are.
+// The devices of `known` that the value `words` of one --device selects, at least one. kNotFound: none matches; the
+// text lists the known devices.
 absl::StatusOr<std::vector<v1::Device>> DevicesMeant(const std::vector<v1::Device>& known, const std::string& words);
 
-// What to compile for it. threads: instead of the device's own; 0 for those. kFailedPrecondition: it does not say.
+// The target to compile for on `device`. threads: overrides the device's number of threads; 0 = the device's own.
+// kFailedPrecondition: the device reports no target.
 absl::StatusOr<target::Target> TargetOf(const v1::Device& device, int threads);
 
-// All that the tracker knows of. Fills in the tracker that was joined where none is given.
+// All devices that the tracker knows. If `tracker` names no tracker, the address of the joined one is filled in.
 absl::StatusOr<std::vector<v1::Device>> KnownDevices(TrackerOptions& tracker);
 
-// What a package is compiled for that is to run on a device.
+// The compilation target for one kind of device.
 struct DevicePlace {
   target::Target target;
-  std::string fingerprint;  // text, as records have it
+  std::string fingerprint;  // the device's fingerprint as text, as records store it
 };
 
-// One for each kind of device that is meant, in the order of `asked`. Usage error: devices of two kinds have one
-// target, of which a package can have only one program.
+// The places of all devices that the values `asked` of --device select: one for each kind of device, in the order of
+// `asked`. threads: as for TargetOf. Usage error: two kinds of device have the same target, for which a package can
+// have only one program.
 absl::StatusOr<std::vector<DevicePlace>> PlacesMeant(const std::vector<v1::Device>& known,
                                                      const std::vector<std::string>& asked, int threads);
 

@@ -20,8 +20,8 @@
 namespace hone::cli {
 namespace {
 
-constexpr size_t kHintsOfAWorkload = 3;  // they take places of the first batch
-constexpr size_t kLinesShown = 10;       // of one reason
+constexpr size_t kHintsOfAWorkload = 3;  // limit for each workload, because hints use up places of the first batch
+constexpr size_t kLinesShown = 10;       // line numbers that a report names for one reason
 
 std::string ReportOf(const std::string& file, const tuner::TvmLog& log) {
   std::string text = fmt::format("{}: {} tiled schedules, {} that failed there\n", file, log.tasks.size(), log.failed);

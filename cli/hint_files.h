@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `--hints` names: logs of other tuners, whose tiles are tried first (tuner/tvm_log.h, tuner/hints.h).
+// Reads the files of `--hints`: logs of other tuners. The search tries their tiles first (tuner/tvm_log.h,
+// tuner/hints.h).
 #ifndef HONE_CLI_HINT_FILES_H_
 #define HONE_CLI_HINT_FILES_H_
 
@@ -13,11 +14,12 @@
 
 namespace hone::cli {
 
-// Of all files, the fastest first. Says on standard error what was read of each, and which lines were not and why.
-// NotFound, or an error with a file's name, for one that cannot be read at all.
+// The schedules of all files, the fastest first. For each file, standard error shows how many schedules were read, and
+// which lines were skipped and why. kNotFound: a file cannot be opened. kDataLoss, or the parser's error with the
+// file's name: a file cannot be read.
 absl::StatusOr<std::vector<tuner::TiledTask>> ReadHintFiles(const std::vector<std::string>& files);
 
-// Gives the job's workloads the hints that are for them, and says on standard error how many have some.
+// Adds to each workload of the job the hints that fit it, and prints to standard error how many workloads have hints.
 absl::Status AddHints(const std::vector<tuner::TiledTask>& tasks, v1::JobSpec& spec);
 
 }  // namespace hone::cli

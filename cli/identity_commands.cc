@@ -38,7 +38,7 @@ struct IdentityOptions {
   bool json = false;
 };
 
-// --- without a tracker ----------------------------------------------------------------------------------------------
+// --- Commands that need no tracker ----------------------------------------------------------------------------------
 
 absl::Status Init(IdentityOptions& options) {
   const absl::StatusOr<std::string> host = HostOf(options.tracker.address);
@@ -93,7 +93,7 @@ absl::Status Join(IdentityOptions& options) {
   return PrintText(fmt::format("joined as {} '{}'; the certificate is in {}\n", role, name, folder.string()));
 }
 
-// --- with one, as an admin ------------------------------------------------------------------------------------------
+// --- Commands that call the tracker as an administrator -------------------------------------------------------------
 
 template <typename Request, typename Response>
 using Method = grpc::Status (v1::IdentityService::Stub::*)(grpc::ClientContext*, const Request&, Response*);

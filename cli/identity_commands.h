@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who belongs to a farm, seen by a person: `hone pki`, `join`, `token`, `identity`, `audit`.
+// The commands for the certificates and members of a farm: `hone pki`, `join`, `token`, `identity`, `audit`.
 #ifndef HONE_CLI_IDENTITY_COMMANDS_H_
 #define HONE_CLI_IDENTITY_COMMANDS_H_
 

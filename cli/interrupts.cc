@@ -4,7 +4,8 @@
 namespace hone::cli {
 namespace {
 
-// 1: Ctrl-C has come; 2: the command shall end at once. Set by the signal handler: nothing else can be, there.
+// 0: no signal; 1: one Ctrl-C has arrived; 2: the command must end at once. It is global because a signal handler can
+// set only a global variable.
 volatile sig_atomic_t urgency = 0;
 
 }  // namespace

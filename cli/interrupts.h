@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ctrl-C and SIGTERM for a command that puts things in order before it ends.
+// Catches Ctrl-C (SIGINT) and SIGTERM for a command that must clean up before it ends.
 //
-// While one of these lives, the two signals end nothing and are only seen: the command asks now and then. Children that
-// it starts are not concerned. One at a time in a process; from the main thread.
+// While an object of this class lives, the two signals are only recorded and do not end the process. The command polls
+// for them. Programs that the command starts get the default handling. At most one object at a time may exist, and only
+// the main thread may use it.
 #ifndef HONE_CLI_INTERRUPTS_H_
 #define HONE_CLI_INTERRUPTS_H_
 
@@ -13,13 +14,13 @@ namespace hone::cli {
 class Interrupts {
  public:
   Interrupts();
-  ~Interrupts();  // what the signals did before, they do again
+  ~Interrupts();  // restores the previous handling of the signals
   Interrupts(const Interrupts&) = delete;
   Interrupts& operator=(const Interrupts&) = delete;
 
-  // Whether one has come since.
+  // Whether a signal has arrived since construction.
   bool Seen() const;
-  // Whether the command shall end at once: after a second Ctrl-C, or SIGTERM, whose sender may not wait for long.
+  // Whether the command must end at once: after a second Ctrl-C, or after SIGTERM, whose sender may soon send SIGKILL.
   bool Insists() const;
 
  private:

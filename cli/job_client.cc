@@ -20,7 +20,7 @@
 namespace hone::cli {
 namespace {
 
-// Whether the tracker may answer if it is asked again. What was asked may have been done all the same.
+// Whether the tracker did not answer, so that a retry may succeed. The tracker may still have executed the call.
 bool HadNoAnswer(const absl::Status& status) { return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status); }
 
 }  // namespace
@@ -62,7 +62,7 @@ absl::StatusOr<std::vector<v1::Job>> JobClient::Submit(const std::vector<v1::Job
       jobs.push_back(*std::move(job));
       continue;
     }
-    // Where no answer came, this one may be queued too, or there is no way to cancel the others now.
+    // Without an answer, this job may be queued, and the earlier ones may not be cancellable now.
     const bool unknown = HadNoAnswer(job.status());
     bool cancelled = true;
     for (const v1::Job& earlier : jobs) cancelled &= Cancel(earlier.id()).ok();
@@ -89,7 +89,8 @@ absl::StatusOr<v1::Job> JobClient::Get(const std::string& job_id) {
 }
 
 absl::StatusOr<std::vector<v1::Job>> JobClient::Meant(const std::string& id) {
-  if (id.empty()) return UsageError("no job is named: the id is empty; `hone jobs` lists them");  // to a list, all
+  if (id.empty())
+    return UsageError("no job is named: the id is empty; `hone jobs` lists them");  // an empty group lists all jobs
   v1::ListJobsRequest request;
   request.set_group(id);
   request.set_for_people(true);
@@ -114,7 +115,7 @@ absl::Status JobClient::CancelAll(std::vector<std::string>& job_ids) {
   absl::Status refused;
   bool answers = true;
   std::erase_if(job_ids, [&](const std::string& id) {
-    if (!answers) return false;  // the tracker is away: the others wait for their turn
+    if (!answers) return false;  // the tracker does not answer: keep the remaining jobs for the next call
     const absl::Status status = Cancel(id).status();
     answers = !HadNoAnswer(status);
     if (!answers) return false;
@@ -164,7 +165,7 @@ absl::StatusOr<std::vector<v1::Job>> JobClient::Watch(
       const absl::Status status = Annotate(FromGrpc(jobs_->Watch(&context, request, &response)), "tracker " + address_);
       if (HadNoAnswer(status)) {
         if (std::exchange(answers, false)) away(status);
-        absl::SleepFor(absl::Milliseconds(300));  // the tracker is being started again
+        absl::SleepFor(absl::Milliseconds(300));  // the pause between retries while the tracker restarts
         continue;
       }
       HONE_RETURN_IF_ERROR(status);

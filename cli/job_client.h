@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `tune`, `submit`, `watch` and `cancel` share: jobs handed to a tracker and watched to their end.
-// What is in a job is submission.h's, how people see it job_text.h's and job_view.h's.
+// The client that `tune`, `submit`, `watch` and `cancel` share: submits jobs to a tracker and watches them to their
+// end. Not here: the contents of a job (submission.h) and its display (job_text.h, job_view.h).
 #ifndef HONE_CLI_JOB_CLIENT_H_
 #define HONE_CLI_JOB_CLIENT_H_
 
@@ -18,10 +18,11 @@
 
 namespace hone::cli {
 
-// How long a person waits for a job to be taken: what goes by itself, as a restart of the tracker, is over by then.
+// The time for which an interactive command retries a submission. Passing failures, such as a restart of the tracker,
+// are over by then.
 inline constexpr absl::Duration kSubmitPatience = absl::Minutes(1);
 
-// Movable; used by one thread at a time.
+// Movable. Used by one thread at a time. Errors carry the tracker's address.
 class JobClient {
  public:
   JobClient(std::shared_ptr<grpc::Channel> channel, std::string address)
@@ -29,22 +30,25 @@ class JobClient {
         admin_(v1::AdminService::NewStub(channel)),
         address_(std::move(address)) {}
 
-  // All of one submission. A tracker that is away for a moment, or can store nothing now, is asked again with the same
-  // request_id, which makes no second job, for as long as `persists` wants it, given how long that has been so; the
-  // error then says that the job may be queued. When the tracker refuses one of them, those before it are cancelled.
+  // Submits all jobs of one submission. If the tracker does not answer or cannot store the job, it is asked again with
+  // the same request_id, so that no second job is made. persists: called before each retry with the time since the
+  // first failure; false gives up, and the error then says that the job may be queued. If one job fails, the jobs
+  // before it are cancelled.
   absl::StatusOr<std::vector<v1::Job>> Submit(const std::vector<v1::JobSpec>& specs,
                                               const std::function<bool(absl::Duration)>& persists);
   absl::StatusOr<v1::Job> Cancel(const std::string& job_id);
-  // One after the other, until no answer comes: that one and those after it stay in `job_ids`, to be cancelled again.
-  // The error is of another kind, the first of them.
+  // Cancels the jobs one after another and removes each answered one from `job_ids`. If the tracker does not answer,
+  // that job and those after it stay in `job_ids` for a later call. Returns the first refusal of the tracker; a missing
+  // answer is no error here.
   absl::Status CancelAll(std::vector<std::string>& job_ids);
   absl::StatusOr<v1::ListDevicesResponse> Devices();
   absl::StatusOr<std::vector<v1::Job>> List(const v1::ListJobsRequest& request);
-  // The jobs that a person means by a word: those of the group, or the job, of that id.
+  // The jobs of the group `id`, or the one job `id`. Usage error: `id` is empty.
   absl::StatusOr<std::vector<v1::Job>> Meant(const std::string& id);
-  // Follows the jobs until all have ended. `heard` is called about every second for each that has not, and `idle` as
-  // often, also while there is no connection; either may end the watching with an error. Errors of the connection are
-  // waited out until then: `away` is told the first of them, and again only after there was an answer.
+  // Watches the jobs until all have ended, and returns their last states. heard: called about once a second for each
+  // job that has not ended, with the tracker's answer. idle: called as often, also while the tracker does not answer.
+  // An error of either ends the watching and is returned. away: called with the first error of the connection, and
+  // again only after an answer in between; the connection is retried without limit.
   absl::StatusOr<std::vector<v1::Job>> Watch(std::vector<v1::Job> jobs,
                                              const std::function<absl::Status(const v1::WatchJobResponse&)>& heard,
                                              const std::function<absl::Status()>& idle,

@@ -25,7 +25,7 @@ std::string KindName(v1::FailureKind kind) {
 
 double Milliseconds(double seconds) { return seconds * 1e3; }
 
-// A line for each workload that could not be measured.
+// One line for each workload that could not be measured, with the reason.
 std::string TroublesToText(const v1::Job& job) {
   std::string text;
   for (int i = 0; i < std::min(job.spec().workloads_size(), job.progress().workloads_size()); ++i) {
@@ -36,7 +36,8 @@ std::string TroublesToText(const v1::Job& job) {
   return text;
 }
 
-// Two lines: where the time went, and what became of the candidates that were looked at.
+// Two lines: how the time of the search was spent, and the outcomes of the candidates that it considered. "" before the
+// first trial.
 std::string SpentToText(const v1::JobProgress& progress) {
   const v1::TimeSpent& spent = progress.spent();
   if (progress.trials() == 0 || spent.drawn() == 0) return "";
@@ -111,7 +112,7 @@ bool HasEnded(v1::JobState state) {
 }
 
 std::string TitleOf(const v1::JobSpec& spec) {
-  // Of the target what names a kind of machine; the rest is numbers.
+  // Of the target, only the parts that name a kind of machine are shown; the other parts are numbers.
   std::string title = spec.name() + " for";
   for (const std::string& word : std::vector<std::string>(absl::StrSplit(spec.target(), ' '))) {
     if (word.starts_with("-") && !word.starts_with("-mcpu=") && !word.starts_with("-device=")) continue;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job as people and scripts read it: one line of text for each fact, or the JSON document of the command contract.
+// The text and the JSON of a job: lines of text for users, and the documented JSON document for scripts.
 //
-// Values in, text out. What is shown while a job runs is job_view.h's.
+// Pure functions. The display of running jobs is in job_view.h.
 #ifndef HONE_CLI_JOB_TEXT_H_
 #define HONE_CLI_JOB_TEXT_H_
 
@@ -16,23 +16,23 @@ namespace hone::cli {
 
 std::string StateName(v1::JobState state);  // "running"
 bool HasEnded(v1::JobState state);
-// What the job is, in few words: "net.onnx for arm64 -mcpu=cortex-a72 on rpi4".
+// A short title of the job: "net.onnx for arm64 -mcpu=cortex-a72 on rpi4".
 std::string TitleOf(const v1::JobSpec& spec);
 std::string TitleOf(const v1::WorkloadSpec& spec);      // "conv2d 14x14x256 (3x3x256)"
 std::string Clock(double seconds);                      // "1:02:03", "2:03"
-std::string Latency(double seconds);                    // "1.50 ms", "12.3 us": three digits of it
+std::string Latency(double seconds);                    // "1.50 ms", "12.3 us": three significant digits
 std::string Failures(const v1::JobProgress& progress);  // "12% failed (3 crashed, 9 compile_error)"
 
-// The document of `hone tune --json` (design contract): times are sums over the model's kernels.
+// The document of `hone tune --json`. Its times are sums over the model's kernels.
 nlohmann::ordered_json JobToJson(const v1::Job& job);
-// Of all jobs of a group; of one alone, its own document.
+// The document of a group of jobs. For a single job, the document of JobToJson.
 nlohmann::ordered_json JobsToJson(const std::vector<v1::Job>& jobs);
-// The same for people.
+// The facts of JobsToJson as lines of text.
 std::string JobsToText(const std::vector<v1::Job>& jobs);
-// The same in one line for each, under a heading: what it waits for, or why it failed, is last.
+// A table with one line per job. The last column is what the job waits for, or why it failed.
 std::string JobsTable(const std::vector<v1::Job>& jobs);
-// The error of a command that watched these to their end: the first that failed, or was cancelled where the command has
-// not done that itself.
+// The error of a command that watched the jobs to their end: that of the first job that failed, or that was cancelled
+// by another command. OK if there is none. cancelled_here: this command cancelled the jobs itself.
 absl::Status FailureAmong(const std::vector<v1::Job>& jobs, bool cancelled_here = false);
 
 }  // namespace hone::cli

@@ -46,11 +46,11 @@ std::string Doing(const v1::WatchJobResponse& heard) {
   return job.waiting_for().empty() ? job.progress().activity() : "waiting for " + job.waiting_for();
 }
 
-// A workload of a job, with what the job knows of it.
+// A workload of a job with its progress.
 struct Part {
   const v1::WorkloadSpec* spec = nullptr;
   v1::WorkloadProgress progress;
-  double share = 0;  // of the time of the model, as far as it is known
+  double share = 0;  // fraction of the model's measured time, 0 to 1; 0 = not measured yet
 };
 
 std::vector<Part> PartsOf(const v1::Job& job) {
@@ -80,7 +80,7 @@ std::string RowOf(const Part& part) {
       p.roofline_share() > 0 ? fmt::format("{:.0f}%", p.roofline_share() * 100) : "-", TitleOf(*part.spec));
 }
 
-// At most `rows` lines, which may be none: a table of one row says too little for its head.
+// A table of the job's workloads, in at most `rows` lines. Empty if there is no room for the heading and two rows.
 std::vector<std::string> Table(const v1::Job& job, size_t rows) {
   const std::vector<Part> parts = PartsOf(job);
   if (rows < 3 || parts.empty()) return {};
@@ -103,7 +103,7 @@ std::vector<std::string> Head(const v1::WatchJobResponse& heard, absl::Time now)
   return lines;
 }
 
-// The start of a line that takes no more columns than that. Letters beyond ASCII may take two.
+// The longest prefix of the line that fits in `columns`. Each character beyond ASCII is counted as two columns wide.
 std::string Cut(const std::string& line, size_t columns) {
   size_t taken = 0;
   for (size_t i = 0; i < line.size(); ++i) {
@@ -149,14 +149,14 @@ std::string Line(const v1::WatchJobResponse& heard, absl::Time now) {
 std::vector<std::string> Picture(const std::vector<v1::WatchJobResponse>& jobs, Screen screen, absl::Time now) {
   std::vector<std::vector<std::string>> heads;
   for (const v1::WatchJobResponse& heard : jobs) heads.push_back(Head(heard, now));
-  const size_t room = std::max<size_t>(screen.rows, 2) - 1;  // the cursor stands on a line of its own
+  const size_t room = std::max<size_t>(screen.rows, 2) - 1;  // the cursor takes the last row
   size_t taken = std::accumulate(heads.begin(), heads.end(), size_t{0},
                                  [](size_t sum, const std::vector<std::string>& head) { return sum + head.size(); });
   std::vector<std::string> lines;
   for (size_t i = 0; i < jobs.size(); ++i) {
     lines.insert(lines.end(), heads[i].begin(), heads[i].end());
     if (taken >= room || HasEnded(jobs[i].job().state())) continue;
-    // Each of the jobs that are still to come has its part of what is left.
+    // The remaining rows are divided equally among this job and those after it.
     const std::vector<std::string> table = Table(jobs[i].job(), (room - taken) / (jobs.size() - i));
     lines.insert(lines.end(), table.begin(), table.end());
     taken += table.size();
@@ -197,7 +197,8 @@ void JobView::Show(const v1::WatchJobResponse& heard) {
 
 void JobView::Redraw() {
   next_picture_ = steady_() + kBetweenPictures;
-  // Back to the first line of the last picture, and everything below it away. All in one write: nothing flickers.
+  // Moves the cursor to the first line of the last picture and erases everything below. The new picture follows in the
+  // same write, so that the terminal does not flicker.
   std::string text = drawn_ > 0 ? fmt::format("\x1b[{}A\r\x1b[J", drawn_) : "\r\x1b[J";
   const std::vector<std::string> lines = Picture(newest_, ScreenOf(STDERR_FILENO), absl::Now());
   for (const std::string& line : lines) text += line + "\n";

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What people see of jobs while they run, on standard error: on a terminal a picture that is redrawn in place (best so
-// far, each workload, why candidates fail, time left); elsewhere a line for each job every ten seconds.
+// The live display of running jobs on standard error. On a terminal it is a picture that is redrawn in place: best
+// latency so far, each workload, failures of candidates, time left. Elsewhere it is a line per job every ten seconds.
 //
-// What is drawn is pure (Picture), the terminal is JobView's. Ended jobs are told by job_text.h, on standard output.
+// Picture is a pure function that makes the lines; JobView writes to the terminal. The results of ended jobs are in
+// job_text.h and go to standard output.
 #ifndef HONE_CLI_JOB_VIEW_H_
 #define HONE_CLI_JOB_VIEW_H_
 
@@ -21,26 +22,27 @@
 
 namespace hone::cli {
 
+// The size of the terminal in characters. The default is used if the system does not report it.
 struct Screen {
   size_t columns = 80, rows = 24;
 };
 
-// The longest that a job can still run at the pace that it has: what is left of its time, of its trials, and until its
-// last moment. Nullopt where nothing says so.
+// The longest time that a job can still run: the smallest of the rest of its time budget, the rest of its trials at the
+// current rate, and the time until its --until. Nullopt if the job has ended or has no such limit.
 std::optional<absl::Duration> TimeLeft(const v1::Job& job, absl::Time now);
 
-// One line, for where nothing can be redrawn.
+// One line about a running job, for output that cannot be redrawn.
 std::string Line(const v1::WatchJobResponse& heard, absl::Time now);
 
-// Lines that fit the screen. Every job has its head; workloads have what is left
-// of the rows, those first that take most of the model's time.
+// The lines of the picture, which fit the screen. Every job has a heading. The rows left over show workloads, sorted by
+// their share of the model's time, the largest first.
 std::vector<std::string> Picture(const std::vector<v1::WatchJobResponse>& jobs, Screen screen, absl::Time now);
 
-// Used by one thread. The terminal is left as it was, with the last picture above the cursor, by Finish and by the end
-// of the object. What is shown after Finish is a new picture, below.
+// Used by one thread. Finish and the destructor leave the last picture above the cursor, and the terminal in its normal
+// state. Show after Finish starts a new picture below.
 class JobView {
  public:
-  // jobs: how many will be shown; steady: the clock for when something is shown again, which nobody sets.
+  // jobs: the number of jobs that will be shown. steady: the clock for the time between two pictures; tests replace it.
   explicit JobView(size_t jobs, std::function<absl::Time()> steady = SteadyNow);
   ~JobView() { Finish(); }
   JobView(const JobView&) = delete;
@@ -48,7 +50,7 @@ class JobView {
 
   void Show(const v1::WatchJobResponse& heard);
   void Finish();
-  // Finishes, and says something else below the picture: a message, or that the tracker did not answer.
+  // Calls Finish, then prints the message below the picture. TellAway prints that the tracker does not answer.
   void Tell(std::string_view message);
   void TellAway(const absl::Status& status);
 
@@ -57,10 +59,10 @@ class JobView {
 
   const bool in_place_, several_;
   const std::function<absl::Time()> steady_;
-  std::vector<v1::WatchJobResponse> newest_;  // of each job, in the order they were first heard of
-  std::map<std::string, absl::Time> next_;    // by job: when its next line is due
+  std::vector<v1::WatchJobResponse> newest_;  // the last answer for each job, in the order of their first answers
+  std::map<std::string, absl::Time> next_;    // by job id: when its next line is due; unused on a terminal
   absl::Time next_picture_ = absl::InfinitePast();
-  size_t drawn_ = 0;  // lines above the cursor
+  size_t drawn_ = 0;  // lines of the picture above the cursor; 0 = no picture
 };
 
 }  // namespace hone::cli

@@ -37,7 +37,7 @@ absl::StatusOr<LoadedPackage> LoadedPackage::Load(const std::string& path, int t
   const HoneLoadOptions options = {sizeof(HoneLoadOptions), threads, 0};
   HoneModel* model = nullptr;
   const HoneStatus loaded = hone_load(path.c_str(), &options, &model);
-  if (loaded == HONE_IO_ERROR) return RuntimeError(loaded);  // names the path itself
+  if (loaded == HONE_IO_ERROR) return RuntimeError(loaded);  // its text contains the path
   if (loaded != HONE_OK) return Annotate(RuntimeError(loaded), path);
   LoadedPackage package;
   package.model_.reset(model);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A package loaded by the runtime, for the commands that run one: the C interface with Status, ownership and metadata.
+// A package loaded by the runtime, for the commands that run one. Wraps the runtime's C interface with Status,
+// ownership and the package's metadata.
 #ifndef HONE_CLI_LOADED_PACKAGE_H_
 #define HONE_CLI_LOADED_PACKAGE_H_
 
@@ -16,9 +17,9 @@ namespace hone::cli {
 
 class LoadedPackage {
  public:
-  // Tells on standard error which of the package's programs were passed over. threads: 0 as in base/thread_pool.h.
-  // Errors name `path`: NotFound (cannot be opened), DataLoss (damaged), FailedPrecondition (not for this machine),
-  // ResourceExhausted (memory), InvalidArgument (threads).
+  // Loads the package, and prints to standard error which of its programs were skipped. threads: as for the constructor
+  // of ThreadPool (base/thread_pool.h). Errors name `path`: kNotFound (cannot be opened), kDataLoss (damaged),
+  // kFailedPrecondition (no program for this machine), kResourceExhausted (memory), kInvalidArgument (threads).
   static absl::StatusOr<LoadedPackage> Load(const std::string& path, int threads);
 
   HoneModel* model() const { return model_.get(); }
@@ -26,17 +27,17 @@ class LoadedPackage {
   const std::vector<HonePort>& outputs() const { return outputs_; }
   int threads() const { return hone_threads(model_.get()); }
 
-  std::string target() const { return hone_target(model_.get()); }  // of the program that runs
-  // The programs before it, each with the reason why it does not.
+  std::string target() const { return hone_target(model_.get()); }  // the target of the program that runs
+  // The programs of the package before the one that runs, each with the reason why it cannot run here.
   std::vector<std::string> PassedOver() const;
 
-  // DataLoss if the package's description is not what the packager writes.
+  // kDataLoss: the package's description is not in the format that the packager writes.
   absl::StatusOr<package::PackageMetadata> Metadata() const;
-  // Of the program that runs, without kernels if the description says nothing of it.
+  // The description of the program that runs; without kernels if `metadata` does not describe it.
   package::ProgramMetadata RunningProgram(const package::PackageMetadata& metadata) const;
 
-  // Fills every input with random values: of the range that the package gives, else floats in [-1, 1) and integers 0
-  // and 1 (valid as indices into anything that is not trivial).
+  // Fills every input with random values. The range is the one that the package gives for the input, else [-1, 1) for
+  // floats, and 0 and 1 for integers, which are valid indices into every axis of at least two elements.
   absl::Status FillInputs(uint64_t seed);
 
   absl::Status Run();
@@ -50,7 +51,7 @@ class LoadedPackage {
   std::vector<HonePort> inputs_, outputs_;
 };
 
-// The last failure of the runtime on this thread as a Status.
+// The last failure of the runtime on this thread as a Status; OK for HONE_OK.
 absl::Status RuntimeError(HoneStatus status);
 
 }  // namespace hone::cli

@@ -24,8 +24,8 @@
 namespace hone::cli {
 namespace {
 
-constexpr absl::Duration kAtOnce = absl::Seconds(5);
-constexpr int kMostAtOnce = 2;
+constexpr absl::Duration kAtOnce = absl::Seconds(5);  // a child that exits sooner after its start cannot work
+constexpr int kMostAtOnce = 2;                        // consecutive such exits that are tolerated
 
 std::filesystem::path OwnFolder() {
   std::error_code error;
@@ -33,8 +33,9 @@ std::filesystem::path OwnFolder() {
   return self.parent_path();
 }
 
-// That a program's log takes nothing more, as on a full disk, where it does not: what the program said last is missing
-// in it then. An empty line more does no harm.
+// A note for an error message if a program's log cannot be written, for example because the disk is full: the program's
+// last messages are then missing in it. "" if the log can be written. The test appends an empty line, which is
+// harmless.
 std::string Unwritable(const std::filesystem::path& path) {
   const int log = open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
   const bool written = log >= 0 && write(log, "\n", 1) == 1;
@@ -45,8 +46,8 @@ std::string Unwritable(const std::filesystem::path& path) {
              : fmt::format("; not all that it said could be written to {}: {}", path.string(), std::strerror(reason));
 }
 
-// ": " and the last lines that were written from byte `begin` on, but for what is logged of a program that goes on;
-// empty where there is nothing else, as of one that was killed. Then whether more could not be written.
+// ": " and the last three lines of the log after byte `begin`, without lines of the levels info and warning, which do
+// not explain the end of a program. Nothing if there are no such lines, as for a killed program. Unwritable follows.
 std::string LastErrors(const std::filesystem::path& path, std::uintmax_t begin) {
   std::ifstream file(path);
   file.seekg(static_cast<std::streamoff>(begin));
@@ -72,15 +73,15 @@ LocalFarm::LocalFarm(const Options& options, TemporaryFolder folder)
     : options_(options),
       folder_(std::move(folder)),
       state_(options.state.empty() ? folder_.path() : options.state),
-      // Nobody but this user reaches the socket: whoever could would have code run and records written in the user's
-      // name.
+      // The socket is in a folder that only this user can enter: anyone who reaches it can run code and write records
+      // as this user.
       address_("unix:" + (state_ / "tracker").string()) {}
 
 absl::StatusOr<LocalFarm> LocalFarm::Start(const Options& options) {
-  TemporaryFolder::RemoveAbandoned();  // of commands that were killed
+  TemporaryFolder::RemoveAbandoned();  // folders of commands that were killed
   HONE_ASSIGN_OR_RETURN(TemporaryFolder folder, TemporaryFolder::Create());
   LocalFarm farm(options, std::move(folder));
-  farm.children_.reserve(3);  // a child's place must not move while another is started
+  farm.children_.reserve(3);  // references to children must stay valid while others are added
   HONE_RETURN_IF_ERROR(farm.StartTracker());
   std::vector<std::string> agent = {"--tracker", farm.address_, "--name", kAgent};
   for (const std::string& device : options.devices) agent.insert(agent.end(), {"--device", device});
@@ -95,8 +96,8 @@ absl::StatusOr<LocalFarm> LocalFarm::Start(const Options& options) {
   return farm;
 }
 
-// Jobs outlive the tracker, which may be started again. They outlive the command only where a folder was named: what a
-// killed `hone tune` left undone must not run before what the next one asks for.
+// Jobs are on disk, so they survive a restart of the tracker. They outlive the command only if Options names a folder:
+// jobs that a killed `hone tune` left behind must not run before the jobs of the next one.
 absl::Status LocalFarm::StartTracker() {
   const std::filesystem::path serves = folder_ / "serves", dashboard = folder_ / "dashboard";
   std::vector<std::string> arguments = {"--listen", address_,           "--records",   options_.records,
@@ -118,7 +119,7 @@ void LocalFarm::Add(const std::string& program, std::vector<std::string> argumen
 }
 
 LocalFarm::~LocalFarm() {
-  // Whoever depends on another ends first: tuner, agent, tracker.
+  // The children end in the order tuner, agent, tracker, because the first two depend on the tracker.
   for (auto child = children_.rbegin(); child != children_.rend(); ++child) {
     if (child->pid < 0) continue;
     kill(child->pid, SIGTERM);
@@ -144,9 +145,9 @@ absl::Status LocalFarm::Spawn(Child& child) {
   const int log = open(child.log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   const pid_t pid = fork();
   if (pid == 0) {
-    setpgid(0, 0);  // Ctrl-C is for the command, which then ends its farm in order
+    setpgid(0, 0);  // its own process group, so that Ctrl-C reaches only the command, which then stops the children
     prctl(PR_SET_PDEATHSIG, SIGTERM);
-    signal(SIGPIPE, SIG_DFL);  // which this command ignores, and a program would inherit
+    signal(SIGPIPE, SIG_DFL);  // this command ignores SIGPIPE, and the program would inherit that
     if (log >= 0) {
       dup2(log, STDOUT_FILENO);
       dup2(log, STDERR_FILENO);
@@ -167,7 +168,7 @@ absl::Status LocalFarm::AwaitTracker(const std::filesystem::path& serves) {
     int status = 0;
     if (waitpid(children_[0].pid, &status, WNOHANG) > 0) {
       children_[0].pid = -1;
-      // The tracker's own words say what is wrong (a records file that cannot be opened, say).
+      // The tracker's own message is shown alone if there is one, such as that a records file cannot be opened.
       const std::string log = LastErrors(children_[0].log, children_[0].logged);
       const size_t mark = log.rfind("hone-tracker: ");
       return absl::UnavailableError(mark != std::string::npos ? log.substr(mark + 14)
@@ -187,7 +188,7 @@ absl::Status LocalFarm::Check() {
     int status = 0;
     if (child.pid >= 0 && waitpid(child.pid, &status, WNOHANG) <= 0) continue;
     child.pid = -1;
-    // What says by itself that it cannot begin, as without a driver, will say it again.
+    // A program that exits by itself right after its start, for example because a driver is missing, will do so again.
     const bool at_once = WIFEXITED(status) && SteadyNow() - child.started < kAtOnce;
     child.at_once = at_once ? child.at_once + 1 : 0;
     if (++child.restarts > options_.most_restarts || child.at_once > kMostAtOnce) {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A farm on this machine for the length of one command: tracker, agent and tuner as child processes.
+// A farm on this machine for the duration of one command: tracker, agent and tuner as child processes. Start at Start.
 //
-// The same programs and the same path as a farm of boards, over a socket in a folder that is closed to other users.
-// What it keeps beyond the command, if anything, is the caller's to say (Options). A child that dies is started again
-// (a few times, or never; then Check says what its log says); all of them end with this process, however it ends. Not
-// thread-safe. Start at Start.
+// The programs are those of a farm of boards. They communicate over a socket in a folder that other users cannot enter.
+// Options say which state outlives the command. A child that dies is restarted up to a limit; beyond it, Check returns
+// the end of the child's log. All children end with this process, even if it is killed. Not thread-safe.
 #ifndef HONE_CLI_LOCAL_FARM_H_
 #define HONE_CLI_LOCAL_FARM_H_
 
@@ -24,30 +23,30 @@ namespace hone::cli {
 
 class LocalFarm {
  public:
-  static constexpr const char* kAgent = "local";  // name of its agent
+  static constexpr const char* kAgent = "local";  // the name of the farm's agent
   struct Options {
     std::filesystem::path records;
-    int threads = 0;                   // of the agent; 0: all CPUs
-    std::vector<std::string> devices;  // that the agent has, as its --device says them; none: its default
-    std::string reproducers = {};      // folder for the tuner's; empty: none
+    int threads = 0;                   // threads of the agent's CPU device; 0 = the agent's default
+    std::vector<std::string> devices;  // values for the agent's --device; empty = the agent's default
+    std::string reproducers = {};      // the tuner's folder for reproducers of compiler bugs; empty = none are written
     std::filesystem::path state =
-        {};  // folder for jobs, results under way, logs and the socket; empty: a temporary one
-    std::optional<int> http_port = {};       // of 127.0.0.1, where the dashboard is; 0: a free one; nullopt: none
-    int most_restarts = 20;                  // of each child
-    const Interrupts* interrupts = nullptr;  // end the waiting for the tracker; null: nothing does
+        {};  // folder for jobs, unsent results, logs and the socket; empty = a temporary folder
+    std::optional<int> http_port = {};  // the dashboard's port on 127.0.0.1; 0 = a free one; nullopt = no dashboard
+    int most_restarts = 20;             // the limit for each child
+    const Interrupts* interrupts = nullptr;  // a signal ends the wait for the tracker; null = the wait ignores signals
   };
 
-  // Returns once the tracker serves, however long it takes to bring a large records file of an older Hone up to date.
-  // Errors carry the last lines of the log of the child that failed.
+  // Starts the children and returns once the tracker serves. There is no time limit, because the tracker may first have
+  // to migrate a large records file of an older Hone. Errors carry the last lines of the log of the child that failed.
   static absl::StatusOr<LocalFarm> Start(const Options& options);
   LocalFarm(LocalFarm&& other) noexcept = default;
   LocalFarm& operator=(LocalFarm&&) = delete;
   ~LocalFarm();
 
   const std::string& address() const { return address_; }
-  // With the key to it, a secret of this user; "" where there is none.
+  // The dashboard's address including its access key, which is a secret of this user; "" if there is no dashboard.
   const std::string& dashboard() const { return dashboard_; }
-  // To be called now and then: restarts children that died. Unavailable when one dies again and again.
+  // Restarts children that died; call it regularly. kUnavailable: a child has died too often.
   absl::Status Check();
 
  private:
@@ -55,10 +54,10 @@ class LocalFarm {
     std::string program;
     std::vector<std::string> arguments;
     std::filesystem::path log;
-    std::uintmax_t logged = 0;  // bytes that were there before it was started the last time
-    absl::Time started = {};    // SteadyNow
-    pid_t pid = -1;
-    int restarts = 0, at_once = 0;  // at_once: how often it ended by itself before it had done anything
+    std::uintmax_t logged = 0;      // bytes in the log before the child was last started
+    absl::Time started = {};        // when it was last started, by SteadyNow
+    pid_t pid = -1;                 // -1 = not running
+    int restarts = 0, at_once = 0;  // at_once: consecutive times that it exited within seconds of its start
   };
 
   LocalFarm(const Options& options, TemporaryFolder folder);

@@ -21,7 +21,7 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr int kFormat = 1;
+constexpr int kFormat = 1;  // version of the format, the field "hone_lock"
 
 ordered_json LockedToJson(const LockedWorkload& workload) {
   ordered_json fields = {{"workload", workload.digest}, {"operator", workload.op}, {"calls", workload.calls}};
@@ -42,7 +42,7 @@ ordered_json LockedToJson(const LockedWorkload& workload) {
   return fields;
 }
 
-// Takes fields out of objects; the first one that is not as it must be is kept as the error.
+// Reads fields of JSON objects. The first missing or wrong field becomes the error; later ones are ignored.
 class Reader {
  public:
   explicit Reader(std::string path) : path_(std::move(path)) {}
@@ -52,12 +52,12 @@ class Reader {
     const json* field = Find(object, where, name, is);
     return field == nullptr ? Value() : field->get<Value>();
   }
-  // Where it lies: a copy takes as much stack as it is deep.
+  // Returns a reference, because copying a deeply nested document could overflow the stack.
   const json& List(const json& object, const std::string& where, const char* name) {
     const json* list = Find(object, where, name, &json::is_array);
     return list == nullptr ? empty_ : *list;
   }
-  // Of what is only for people, and may be left out.
+  // For fields that only inform the reader of the file and may be missing.
   template <typename Value>
   Value TakeIfThere(const json& object, const std::string& where, const char* name, bool (json::*is)() const noexcept) {
     if (object.is_object() && (!object.contains(name) || object[name].is_null())) return Value();
@@ -138,7 +138,7 @@ LockedProgram ReadProgram(const json& fields, const std::string& where, Reader& 
   return program;
 }
 
-// The first line, from 1, at which a merge left both sides for a person to choose; 0: there is none.
+// The number of the first line with the mark of a merge conflict, counted from 1; 0 if there is none.
 int64_t LineOfConflict(std::string_view text) {
   const std::string lines = "\n" + std::string(text);
   const size_t at = lines.find("\n<<<<<<<");
@@ -148,7 +148,7 @@ int64_t LineOfConflict(std::string_view text) {
 json ParseJson(std::string_view text, Reader& reader) {
   try {
     return json::parse(text);
-  } catch (const json::exception& error) {  // which tells the line
+  } catch (const json::exception& error) {  // its text has the line
     const int64_t conflict = LineOfConflict(text);
     reader.Complain(conflict > 0 ? fmt::format("it is not JSON: line {} looks like a merge conflict", conflict)
                                  : fmt::format("it is not JSON: {}", error.what()));
@@ -199,7 +199,7 @@ absl::StatusOr<LockFile> ParseLockFile(std::string_view text, const std::string&
 }
 
 absl::StatusOr<LockFile> ReadLockFile(const std::string& path) {
-  errno = 0;  // an empty file sets none
+  errno = 0;  // reading an empty file fails without setting errno
   std::ifstream file(path, std::ios::binary);
   std::ostringstream content;
   if (!file || !(content << file.rdbuf())) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A lock file: the schedule of every workload of a model, per target, as text that is kept beside a model's sources.
+// A lock file: the schedule of every workload of a model, per target, as text that is kept beside the model's sources.
 //
-// From it `hone compile --locked` makes the same package again, without records. It is JSON with each value, and each
-// step of a schedule, on a line of its own, so that a change reads as one. Workloads stand in the order of the model.
-// Values only. Who makes one: records_lock.h.
+// From it `hone compile --locked` makes the same package again, without records. The file is JSON with each value, and
+// each step of a schedule, on a line of its own, so that a version control shows small differences. Workloads are in
+// the order of the model. This file has the values, their text and their files; records_lock.h fills them from records.
 #ifndef HONE_CLI_LOCK_FILE_H_
 #define HONE_CLI_LOCK_FILE_H_
 
@@ -18,10 +18,11 @@
 
 namespace hone::cli {
 
-// Where a pinned schedule was measured: for people, a compilation does not read it, and any of it may be left out.
+// The measurement of a pinned schedule. It informs the reader of the file: a compilation ignores it, and each field may
+// be missing in the file.
 struct LockedRecord {
   std::string measurement, device, compiler, measured_at;
-  std::string how_near;  // as in Usable (schedule_lookup.h)
+  std::string how_near;  // how close the record's device is, as in Usable (schedule_lookup.h)
   double median_ms = 0;
   std::optional<double> default_ms;
 };
@@ -30,8 +31,8 @@ struct LockedWorkload {
   std::string digest;
   std::string op;
   int64_t calls = 0;
-  std::string schedule;                // text, each line of it with its end
-  std::optional<LockedRecord> record;  // none: the default schedule, which nobody measured for this
+  std::string schedule;                // text; every line ends with a newline
+  std::optional<LockedRecord> record;  // nullopt = the default schedule, without a measurement
 };
 
 struct LockedProgram {
@@ -40,16 +41,19 @@ struct LockedProgram {
 };
 
 struct LockFile {
-  std::string compiler;  // version of the code generator; another may make other code of the same schedules
-  std::string model;     // name of the file, for people
+  std::string compiler;  // version of the code generator; another version may make other code from the same schedules
+  std::string model;     // file name of the model, for the reader of the file
   std::vector<LockedProgram> programs;
 };
 
+// The file's text. The same lock file always gives the same text.
 std::string ToText(const LockFile& lock);
 
-// path: for messages. What is only for people may be missing. DataLoss says where it is not JSON, or names what is
-// missing, of the wrong type, or there twice; FailedPrecondition: a newer Hone wrote it.
+// path: for messages. Fields that only inform the reader may be missing. kDataLoss: the text is not JSON, or a field is
+// missing, has the wrong type, or appears twice; the message says which. kFailedPrecondition: the format is that of
+// another Hone.
 absl::StatusOr<LockFile> ParseLockFile(std::string_view text, const std::string& path);
+// Reads and parses the file. kNotFound: it cannot be read or is empty. Other errors: those of ParseLockFile.
 absl::StatusOr<LockFile> ReadLockFile(const std::string& path);
 absl::Status WriteLockFile(const LockFile& lock, const std::string& path);
 

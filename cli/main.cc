@@ -30,9 +30,9 @@
 namespace hone::cli {
 namespace {
 
-// Why parsing ended before a command ran: --help and --version end here, too, with 0.
+// Prints the reason why parsing ended before a command ran, and returns the exit code: 0 for --help and --version.
 int FinishParsing(const CLI::App& app, const CLI::ParseError& error) {
-  // CLI11 says only that a command is missing where the one that was given is unknown.
+  // For an unknown command, CLI11 only reports that a command is missing, so the message is made here.
   const CLI::App* last = &app;
   std::string name = app.get_name();
   while (!last->get_subcommands().empty()) {
@@ -54,8 +54,8 @@ int FinishParsing(const CLI::App& app, const CLI::ParseError& error) {
 
 int main(int argc, char** argv) {
   hone::FillStandardStreams();
-  signal(SIGPIPE, SIG_IGN);  // a reader that has ended is an error of the write, which output.h reports or passes over
-  // Standard output has what was asked for, and no warnings between: programs read it.
+  signal(SIGPIPE, SIG_IGN);  // writing to a closed pipe fails with an error, which output.h reports or ignores
+  // Logs go to standard error, because programs read the results on standard output.
   spdlog::set_default_logger(
       std::make_shared<spdlog::logger>("", std::make_shared<spdlog::sinks::ansicolor_stderr_sink_mt>()));
   hone::FailBeyondMostFileBytes();

@@ -43,7 +43,7 @@ struct NamedText {
   std::string name, value;
 };
 
-// Input names may contain an equals sign; what follows the last one is the value.
+// Splits NAME=VALUE at the last equals sign, because names of inputs may contain one.
 absl::StatusOr<NamedText> SplitName(std::string_view option, const std::string& text, std::string_view form) {
   const size_t equals = text.rfind('=');
   if (equals == std::string::npos || equals == 0) {
@@ -58,7 +58,7 @@ absl::StatusOr<graph::Constant> ReadConstant(const std::string& path) {
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   std::ostringstream content;
-  content << file.rdbuf();  // fails for an empty file too, which is no array
+  content << file.rdbuf();  // also fails for an empty file
   if (!file || !content) {
     const char* reason = errno != 0 ? std::strerror(errno) : "it is empty";
     return absl::NotFoundError(fmt::format("cannot read an array from {}: {}", path, reason));
@@ -154,7 +154,7 @@ absl::StatusOr<std::vector<target::Target>> ModelOptions::Targets() const {
   for (const std::string& target : targets.empty() ? std::vector<std::string>{"cpu"} : targets) {
     absl::StatusOr<target::Target> parsed = target::ParseTarget(target);
     if (!parsed.ok()) return UsageError(std::string(parsed.status().message()));
-    if (threads > 0) parsed->threads = threads;  // of the CPU; what lanes do, they do without
+    if (threads > 0) parsed->threads = threads;  // affects CPU kernels only
     if (!seen.insert(target::Print(*parsed)).second) {
       return UsageError(fmt::format("--target '{}' is there twice; give each target once", target));
     }

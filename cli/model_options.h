@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options that `tune`, `compile`, `submit` and `records` share: which model, with which shapes and fixed inputs,
-// for which targets.
+// The options that `tune`, `compile`, `submit` and `records` share: the model, its shapes and fixed inputs, and the
+// targets to compile for.
 #ifndef HONE_CLI_MODEL_OPTIONS_H_
 #define HONE_CLI_MODEL_OPTIONS_H_
 
@@ -21,25 +21,25 @@ struct ModelOptions {
   std::vector<std::string> models;    // paths of ONNX files
   std::vector<std::string> shapes;    // "name=1,3,224,224"
   std::vector<std::string> bindings;  // "name=1,2,3" or "name=FILE.npy"
-  std::vector<std::string> targets;   // none: this host
-  std::string reproducers;            // folder; empty: none
-  int threads = 0;                    // overrides the target's; 0 does not
+  std::vector<std::string> targets;   // as given; empty = this host
+  std::string reproducers;            // folder for reproducers of compiler bugs; empty = none are written
+  int threads = 0;                    // overrides the targets' number of threads; 0 = the targets' own
 
-  enum class Count { kOne, kSeveral };  // how many of them may be given
+  enum class Count { kOne, kSeveral };  // whether an option may be given once or several times
   void AddTo(CLI::App* command, Count models, Count targets);
-  // For a command that makes sense without a model too: the same as AddTo, with the model as --model.
+  // As AddTo, for a command that also works without a model: the model is the option --model.
   void AddOptionalTo(CLI::App* command, Count targets);
   void AddTargetTo(CLI::App* command, Count targets);
   bool given() const { return !models.empty(); }
 
-  // --reproducers, for commands that compile here.
+  // Adds --reproducers, for commands that run the compiler in this process.
   void AddReproducersTo(CLI::App* command);
 
-  // The files that are named here, to be read: models, and those of --bind.
+  // The paths of all input files: the models and the files of --bind.
   std::vector<std::string> Files() const;
-  // Reads the files that --bind names. Usage errors name the option that makes no sense.
+  // The import options; reads the files of --bind. Usage errors name the wrong option.
   absl::StatusOr<graph::ImportOptions> Import() const;
-  // All, in the order given; no two are the same, and at least one.
+  // The targets in the order given, or this host's CPU; at least one. Usage error: a target is unknown or given twice.
   absl::StatusOr<std::vector<target::Target>> Targets() const;
 
  private:

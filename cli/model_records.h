@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What records have for a model: each of its workloads with the record that a compilation would take, or without one.
+// Looks up the records of a model: for each of its workloads, the record that a compilation would take, or none.
 #ifndef HONE_CLI_MODEL_RECORDS_H_
 #define HONE_CLI_MODEL_RECORDS_H_
 
@@ -16,20 +16,20 @@ namespace hone::cli {
 struct ModelRecords {
   struct Entry {
     ModelWorkload workload;
-    std::optional<records::NearestRecord> record;  // for this very target; none: missing
+    std::optional<records::NearestRecord> record;  // for exactly this target; nullopt = missing
   };
   std::string target;
   std::vector<Entry> entries;  // in the order of the model
-  size_t missing = 0;
+  size_t missing = 0;          // entries without a record
 };
 
-// For options.model, which is given: of its workloads those whose digest and operator pass `filter`. Only records that
-// pass it (its device and compiler) count; its target does not matter. Of several, the nearest to the
-// device that is asked for, else to this machine.
+// Looks up the workloads of options.model, which must be given, whose digest and operator pass `filter`. Only records
+// whose device and compiler pass `filter` count; the filter's target is ignored. Among several records, the one of the
+// device nearest to --device is taken, or without --device the one nearest to this machine.
 absl::StatusOr<ModelRecords> FindModelRecords(const RecordsOptions& options, const records::Filter& filter,
                                               const records::Source& source);
 
-// With --require: kRecordsMissing where some are. What to do is in the text.
+// With --require: a RecordsMissingError (command.h) if a workload has no record. Without it: always OK.
 absl::Status CheckRequired(const RecordsOptions& options, const ModelRecords& found);
 
 }  // namespace hone::cli

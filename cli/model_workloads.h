@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The workloads of a model for a target: what is tuned, and what records are about.
+// The workloads of a model for a target. They are the units that are tuned and recorded.
 #ifndef HONE_CLI_MODEL_WORKLOADS_H_
 #define HONE_CLI_MODEL_WORKLOADS_H_
 
@@ -13,13 +13,14 @@
 namespace hone::cli {
 
 struct ModelWorkload {
-  std::string text, digest;  // canonical text, and the digest of it
-  std::string op, title;     // of the anchor, for people; with its extents
-  int64_t calls = 0;         // of its kernel in one run of the model
-  double flops = 0;          // of one call
+  std::string text, digest;  // canonical text and its digest
+  std::string op, title;     // name of the anchor operator; title for users: the name with the extents
+  int64_t calls = 0;         // calls of its kernel in one run of the model
+  double flops = 0;          // floating-point operations of one call
 };
 
-// Those that the model calls, each once, in the order of the plan. path: one of model.models. Errors as BuildPlan's.
+// The distinct workloads that the model calls, in the order of the plan. path: one of model.models. Errors: those of
+// ModelOptions::Import and graph::BuildPlan.
 absl::StatusOr<std::vector<ModelWorkload>> WorkloadsOf(const ModelOptions& model, const std::string& path,
                                                        const target::Target& target);
 

@@ -17,7 +17,7 @@ namespace {
 using package::DType;
 
 constexpr std::string_view kMagic = "\x93NUMPY";
-constexpr size_t kMaxHeader = size_t{1} << 20;  // real ones have some hundred bytes
+constexpr size_t kMaxHeader = size_t{1} << 20;  // bytes; usual headers have about a hundred
 
 struct TypeCode {
   DType dtype;
@@ -42,7 +42,7 @@ absl::StatusOr<DType> ParseDescr(std::string_view descr) {
       fmt::format("its type '{}' is none that packages have (bool, integers, f16, bf16 as V2, f32, f64)", descr));
 }
 
-// Reads the Python dictionary literal that is the header: {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }
+// Parses the header, a Python dictionary literal: {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }
 class HeaderParser {
  public:
   explicit HeaderParser(std::string_view text) : rest_(text) {}
@@ -127,7 +127,7 @@ class HeaderParser {
   std::string_view rest_;
 };
 
-// The bytes that `shape` needs; DataLoss if that is no number.
+// The size in bytes of all elements; kDataLoss if it overflows.
 absl::StatusOr<uint64_t> BytesOf(const NpyHeader& header) {
   uint64_t bytes = package::SizeOf(header.dtype);
   for (const int64_t dimension : header.shape) {
@@ -141,7 +141,7 @@ absl::StatusOr<uint64_t> BytesOf(const NpyHeader& header) {
 std::vector<uint8_t> RowMajor(const NpyHeader& header, std::span<const uint8_t> column_major) {
   const size_t element = package::SizeOf(header.dtype), rank = header.shape.size();
   std::vector<uint8_t> result(column_major.size());
-  std::vector<size_t> steps(rank);  // in the source, in bytes
+  std::vector<size_t> steps(rank);  // by dimension: bytes between neighbours in the column-major source
   size_t step = element;
   for (size_t d = 0; d < rank; ++d) {
     steps[d] = step;
@@ -204,7 +204,7 @@ std::string NpyPrefix(DType dtype, std::span<const int64_t> shape) {
     if (type.dtype == dtype) code = type.code;
   }
   std::string dimensions = fmt::format("{}", fmt::join(shape, ", "));
-  if (shape.size() == 1) dimensions += ",";  // Python's way to write a tuple of one
+  if (shape.size() == 1) dimensions += ",";  // a Python tuple of one element needs the comma
   const char order = package::SizeOf(dtype) == 1 ? '|' : '<';
   std::string header =
       fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}), }}", order, code, dimensions);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One array as NumPy's .npy format has it: a short text header (type, order, shape), then the elements.
+// Reads and writes one array in NumPy's .npy format: a short text header (type, order, shape), then the elements.
 //
-// Reads versions 1, 2 and 3, writes version 1. Elements are what packages have; bfloat16, which NumPy lacks, is the
-// two-byte void type that its extensions write ("V2"). Archives of arrays are npz.h.
+// Reads versions 1, 2 and 3, writes version 1. The element types are those of packages. NumPy has no bfloat16, so it is
+// stored as the two-byte void type "V2", as NumPy's extensions do. Archives of arrays are in npz.h.
 #ifndef HONE_CLI_NPY_H_
 #define HONE_CLI_NPY_H_
 
@@ -28,18 +28,19 @@ struct NpyHeader {
   package::DType dtype = package::DType::kFloat32;
   std::vector<int64_t> shape;
   bool fortran_order = false;  // the elements are column-major
-  uint64_t data_offset = 0;    // where they start in the file
-  uint64_t data_bytes = 0;
+  uint64_t data_offset = 0;    // bytes from the start of the file to the elements
+  uint64_t data_bytes = 0;     // size of all elements
 };
 
-// The header of the file that starts with `bytes`, which may be a part of it; empty if the part is too short to tell.
-// DataLoss: not a .npy file, or a damaged one; Unimplemented, with the reason: a type that packages do not have.
+// Parses the header of a file from its first bytes. Nullopt if `bytes` ends before the header does. kDataLoss: not a
+// .npy file, or a damaged one. kUnimplemented: an element type that packages do not have.
 absl::StatusOr<std::optional<NpyHeader>> ParseNpyHeader(std::span<const uint8_t> bytes);
 
-// The whole file. Column-major elements are turned to row-major. Errors as above, and DataLoss for a wrong size.
+// Parses a whole file. Column-major elements are converted to row-major. Errors: those of ParseNpyHeader, and kDataLoss
+// if the file's size does not match its header.
 absl::StatusOr<Array> ParseNpy(std::span<const uint8_t> file);
 
-// What comes before the elements: magic, header and padding, a multiple of 64 bytes.
+// The bytes of a file before its elements: magic, header and padding. Their number is a multiple of 64.
 std::string NpyPrefix(package::DType dtype, std::span<const int64_t> shape);
 
 // "[1, 3, 224, 224]"

@@ -32,7 +32,7 @@ struct MemberCloser {
   void operator()(zip_file_t* member) const { zip_fclose(member); }
 };
 
-// Gives up on what was not written: an archive that was closed is gone before that.
+// Discards an archive that has not been closed. zip_close frees an archive itself.
 struct Discarder {
   void operator()(zip_t* archive) const { zip_discard(archive); }
 };
@@ -53,7 +53,7 @@ absl::StatusOr<std::vector<uint8_t>> ContentOf(zip_source_t* source) {
   return bytes;
 }
 
-// In memory, since libzip writes back and forth, which no device or pipe can do.
+// Makes the archive in memory, because libzip seeks while it writes and the output may be a pipe or device.
 absl::StatusOr<std::vector<uint8_t>> ArchiveOf(std::span<const ArrayView> arrays) {
   zip_error_t error;
   zip_error_init(&error);
@@ -64,8 +64,8 @@ absl::StatusOr<std::vector<uint8_t>> ArchiveOf(std::span<const ArrayView> arrays
       archive == nullptr ? absl::ResourceExhaustedError(zip_error_strerror(&error)) : absl::OkStatus();
   zip_error_fini(&error);
   HONE_RETURN_IF_ERROR(opened);
-  zip_source_keep(whole.get());               // the archive frees it, too
-  std::vector<std::vector<uint8_t>> members;  // the archive reads them when it is closed
+  zip_source_keep(whole.get());               // a second reference, because the archive frees one
+  std::vector<std::vector<uint8_t>> members;  // must stay valid until zip_close, which reads them
   members.reserve(arrays.size());
   const auto failed = [&] { return absl::ResourceExhaustedError(zip_strerror(archive.get())); };
   for (const ArrayView& array : arrays) {
@@ -80,7 +80,8 @@ absl::StatusOr<std::vector<uint8_t>> ArchiveOf(std::span<const ArrayView> arrays
       zip_source_free(source);
       return Annotate(failed(), name);
     }
-    constexpr std::time_t kFirstZipDay = 315532800;  // 1980-01-01: the same arrays give the same file
+    constexpr std::time_t kFirstZipDay =
+        315532800;  // 1980-01-01; a fixed time, so that the same arrays give the same file
     const auto member = static_cast<zip_uint64_t>(index);
     if (zip_set_file_compression(archive.get(), member, ZIP_CM_STORE, 0) != 0 ||
         zip_file_set_mtime(archive.get(), member, kFirstZipDay, 0) != 0) {
@@ -145,8 +146,8 @@ absl::StatusOr<std::vector<uint8_t>> NpzReader::ReadMember(uint64_t index, const
   if (member == nullptr) {
     return absl::DataLossError(fmt::format("it cannot be unpacked: {}", zip_strerror(archive_.get())));
   }
-  // Grows with what is really there: the sizes that the archive and the header claim may be damaged. Small at first,
-  // for archives of many small arrays.
+  // The buffer grows with the bytes that are read, because the sizes in the archive and in the header may be damaged.
+  // It starts small, because archives may have many small arrays.
   constexpr size_t kLargestPiece = size_t{1} << 20;
   size_t piece = size_t{4} << 10;
   std::vector<uint8_t> bytes;
@@ -161,7 +162,7 @@ absl::StatusOr<std::vector<uint8_t>> NpzReader::ReadMember(uint64_t index, const
           fmt::format("it is damaged: {}", zip_error_strerror(zip_file_get_error(member.get()))));
     }
     bytes.resize(before + static_cast<size_t>(count));
-    if (count == 0) return bytes;  // only here has the checksum been compared
+    if (count == 0) return bytes;  // libzip verifies the checksum at the end of the member
     if (!header) {
       HONE_ASSIGN_OR_RETURN(header, ParseNpyHeader(bytes));
       if (header) HONE_RETURN_IF_ERROR(check(*header));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Archives of named arrays (.npz), as numpy.savez and numpy.savez_compressed write them.
+// Reads and writes archives of named arrays (.npz), as numpy.savez and numpy.savez_compressed write them.
 //
-// Names are without the ".npy" that the archive's members carry. Every error names the file, and the array where it is
-// about one.
+// Array names omit the suffix ".npy" of the archive's members. Every error names the file, and the array if it concerns
+// one.
 #ifndef HONE_CLI_NPZ_H_
 #define HONE_CLI_NPZ_H_
 
@@ -24,12 +24,13 @@ namespace hone::cli {
 
 class NpzReader {
  public:
-  // NotFound, PermissionDenied, or DataLoss (no archive; a member that is no array; two of one name).
+  // kNotFound, kPermissionDenied, or kDataLoss: not an archive, a member that is not an array, or two arrays of one
+  // name.
   static absl::StatusOr<NpzReader> Open(const std::string& path);
 
   std::vector<std::string> names() const;  // sorted
 
-  // Looks at an array's header before its data is read; an error ends the reading.
+  // Checks an array's header before its data is read. Its error stops the reading and is returned.
   using HeaderCheck = std::function<absl::Status(const NpyHeader&)>;
   // `name` must be one of names(). Errors as ParseNpy; checksums of the archive are verified.
   absl::StatusOr<Array> Read(const std::string& name, const HeaderCheck& check) const;
@@ -43,10 +44,10 @@ class NpzReader {
 
   std::string path_;
   std::unique_ptr<zip, Closer> archive_;
-  std::map<std::string, uint64_t> members_;  // index in the archive, by name
+  std::map<std::string, uint64_t> members_;  // by array name: the member's index in the archive
 };
 
-// An array to be written. Not owned; lives until WriteNpz returns.
+// An array to write. It refers to the caller's data, which must stay valid until WriteNpz returns.
 struct ArrayView {
   std::string name;
   package::DType dtype;
@@ -54,7 +55,8 @@ struct ArrayView {
   std::span<const uint8_t> data;  // row-major
 };
 
-// Uncompressed, as an AtomicFile of deploy/package. The same arrays (at least one) give the same bytes.
+// Writes an uncompressed archive through AtomicFile (deploy/package), so the file appears whole or not at all. arrays:
+// at least one. The same arrays always give the same bytes.
 absl::Status WriteNpz(const std::string& path, std::span<const ArrayView> arrays);
 
 }  // namespace hone::cli

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of what options are given, for CLI11's check(), which takes a text and returns what is wrong with it. They are
-// for what CLI11 itself lets through.
+// Checks of option values for CLI11's check(): each takes the value and returns the problem, or "" if there is none.
+// They reject values that CLI11 itself accepts.
 #ifndef HONE_CLI_OPTION_CHECKS_H_
 #define HONE_CLI_OPTION_CHECKS_H_
 
@@ -10,18 +10,18 @@
 
 namespace hone::cli {
 
-// For options that count as not given where they are empty: an empty text is mostly a variable that is not set, and
-// something else than what was meant would be done.
+// Rejects the empty text. An empty value usually comes from an unset shell variable, and the program would treat the
+// option as not given.
 std::string NotEmpty(const std::string& text);
 
-// For a file that is to be written where - is not standard output, as it is elsewhere.
+// Rejects "-" as the name of an output file, for options where it does not mean standard output.
 std::string NotDash(const std::string& text);
 
-// A whole number from `least` to `most`, in decimal digits. CLI11 makes the largest number of -1 and of what is too
-// large, and takes 010 for 8.
+// Accepts a whole number from `least` to `most` in decimal digits. CLI11 itself turns -1 and numbers that are too large
+// into the largest number, and reads 010 as 8.
 std::function<std::string(const std::string&)> WholeUpTo(uint64_t most, uint64_t least = 0);
 
-// For numbers with a range, of which nan is never outside.
+// Rejects nan, which passes every check of a range.
 std::string NoNan(const std::string& text);
 
 }  // namespace hone::cli

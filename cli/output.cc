@@ -31,7 +31,7 @@ void PrintMessage(std::string_view text) {
 }
 
 absl::Status PrintJson(const nlohmann::ordered_json& document) {
-  // Names come from models and files: what is not UTF-8 is replaced, not thrown at the user.
+  // Names of models and files may be invalid UTF-8. It is replaced, because the default of the library is an exception.
   return PrintText(document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
 }
 
@@ -51,7 +51,7 @@ absl::Status CheckCanBeMade(const std::string& output) {
   if (std::filesystem::is_directory(there)) {
     return absl::FailedPreconditionError(fmt::format("cannot write '{}': it is a folder", output));
   }
-  // Whoever reads a pipe would take the end of the attempt for the end of the output.
+  // A pipe or device is not opened: the reader of a pipe would take the close for the end of the output.
   if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there)) return absl::OkStatus();
   return package::AtomicFile::Create(output).status();
 }

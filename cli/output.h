@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What commands print. On standard output one JSON document, or text: a reader that got only half must not look like
-// success, so both report what the system says. On standard error messages, which end no work where nobody takes them.
-// Names that others have chosen (of models, jobs, devices) are in all of it: they must not be able to command a
-// terminal, nor to end a row of a table.
+// Prints the results and messages of commands. Results go to standard output, as one JSON document or text. Incomplete
+// results must not look like success, so these functions report write errors. Messages go to standard error; a message
+// that cannot be written does not stop the command. The text contains untrusted names of models, jobs and devices.
+// They must not be able to send control characters to a terminal, or to end a row of a table.
 #ifndef HONE_CLI_OUTPUT_H_
 #define HONE_CLI_OUTPUT_H_
 
@@ -19,29 +19,29 @@
 
 namespace hone::cli {
 
-// The text without what a terminal obeys: control characters, but for tabs and ends of lines, become '?'. What is
-// not UTF-8 becomes U+FFFD.
+// The text with control characters, except tabs and newlines, replaced by '?', and invalid UTF-8 replaced by U+FFFD.
 std::string Printable(std::string_view text);
 
-// Unavailable if standard output does not take it all (a full disk, a closed pipe). A terminal gets what is Printable.
+// Writes the text to standard output; to a terminal as Printable. kUnavailable: not all of it could be written, because
+// of a full disk or a closed pipe. PrintJson prints `document` in the same way.
 absl::Status PrintText(const std::string& text);
 absl::Status PrintJson(const nlohmann::ordered_json& document);
 
-// A row of a table: one line, whatever is in its cells.
+// A row of a table. It is one line, whatever text is in its cells.
 template <typename... Cells>
 std::string Row(fmt::format_string<Cells...> format, Cells&&... cells) {
   return OneLine(fmt::format(format, std::forward<Cells>(cells)...)) + "\n";
 }
 
-// On standard error, for people: what is Printable of the text. Where it cannot be written, it is lost.
+// Writes the text to standard error, as Printable. Errors are ignored.
 void PrintMessage(std::string_view text);
 
-// A usage error where the file that is to be written is one that is read: what was in it would be lost. Of `inputs`
-// those that are empty, or not there, are none.
+// Usage error if the file `output`, which is to be written, is one of the input files: its contents would be lost.
+// Empty and missing paths in `inputs` are ignored.
 absl::Status CheckIsNoInput(const std::string& output, const std::vector<std::string>& inputs);
 
-// Whether the file that is to be written can be made, for before the work of which it takes the result; nothing is left
-// of the attempt. Errors as of deploy/package/atomic_file.h.
+// Checks that the file `output` can be created, so that a command can fail before its work and not after it. Leaves no
+// file behind. Errors: those of AtomicFile::Create (deploy/package/atomic_file.h); kFailedPrecondition for a folder.
 absl::Status CheckCanBeMade(const std::string& output);
 
 }  // namespace hone::cli

@@ -21,7 +21,8 @@ absl::Status OwnDevice::Check() {
 }
 
 absl::Status OwnDevice::Judge(const v1::ListDevicesResponse& known, absl::Time now) {
-  if (known.devices().empty()) {  // not there yet, or the tracker is not: of neither can it be too long
+  if (known.devices()
+          .empty()) {  // the device or the tracker has not started yet, or the tracker did not answer: no limit runs
     well_ = fitting_ = now;
     return absl::OkStatus();
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device of this machine, while a command with a farm of its own waits for it.
+// Watches the device of this machine while a command with its own local farm waits for it.
 #ifndef HONE_CLI_OWN_DEVICE_H_
 #define HONE_CLI_OWN_DEVICE_H_
 
@@ -10,32 +10,33 @@
 
 namespace hone::cli {
 
-// A farm waits for a device until it is well again. Somebody who waits for a command is told why it is not, instead.
+// A farm waits without limit for a device to recover. A command that a user waits for ends instead, with the reason why
+// the device gets no work.
 class OwnDevice {
  public:
-  // How long it may get no work: where the job wants another, where it failed the test of itself, and where it is in
-  // quarantine for another reason, of which the first passes by itself (tracker/queue/limits.h). One that cools down is
-  // waited for.
+  // The time after which Check fails. failed_test: for a device that failed its self-test, and for a job that needs
+  // another device. quarantine: for a device in quarantine for any other reason. A first quarantine ends by itself
+  // before that (tracker/queue/limits.h). A device that is cooling down has no limit.
   struct Limits {
     absl::Duration failed_test = absl::Seconds(5), quarantine = absl::Minutes(15);
   };
   explicit OwnDevice(JobClient& client) : OwnDevice(client, Limits{}) {}
   OwnDevice(JobClient& client, const Limits& limits) : client_(client), limits_(limits) {}
 
-  // What the tracker says of the job.
+  // Takes the latest state of the job from the tracker: it says whether the job waits for another device.
   void Hear(const v1::Job& job);
-  // To be called now and then. Unavailable, with the tracker's reason, once it has lasted too long; or
-  // FailedPrecondition where the device is well, and cannot run what the job is for.
+  // Asks the tracker for the device; call it regularly. kUnavailable, with the tracker's reason: the device
+  // has had no work for longer than the limit. kFailedPrecondition: the device is healthy but cannot run the job.
   absl::Status Check();
-  // The same of devices that the tracker knows at `now`, by SteadyNow.
+  // As Check, for a given answer of the tracker. now: by SteadyNow.
   absl::Status Judge(const v1::ListDevicesResponse& known, absl::Time now);
 
  private:
   JobClient& client_;
   const Limits limits_;
-  absl::Time well_ = SteadyNow();     // when it was last
-  std::string wanted_;                // instead of it; empty: nothing
-  absl::Time fitting_ = SteadyNow();  // when nothing was wanted instead
+  absl::Time well_ = SteadyNow();     // when the device was last able to work
+  std::string wanted_;                // the other device that the job waits for; empty = none
+  absl::Time fitting_ = SteadyNow();  // when the job last waited for no other device
 };
 
 }  // namespace hone::cli

@@ -28,9 +28,9 @@ namespace {
 using nlohmann::ordered_json;
 using package::KernelMetadata;
 
-constexpr uint64_t kProfileSeed = 1;
+constexpr uint64_t kProfileSeed = 1;  // of the random inputs
 
-// All calls of one kernel.
+// The sums over all calls of one kernel.
 struct KernelProfile {
   KernelMetadata kernel;
   int calls = 0;
@@ -52,11 +52,11 @@ struct Profile {
   double seconds = 0;                  // sum over the kernels
 };
 
-// The median time of each call, in seconds.
+// The median time in seconds of each call of the model. *runs: the number of runs.
 absl::StatusOr<std::vector<double>> MeasureCalls(LoadedPackage& package, double seconds, size_t* runs) {
   const size_t count = hone_call_count(package.model());
   std::vector<int64_t> nanoseconds(count);
-  std::vector<std::vector<double>> times(count);  // the warm-up's too: a median does not mind
+  std::vector<std::vector<double>> times(count);  // by call; includes the warm-up, which does not move a median
   const auto run = [&] {
     const absl::Status status = RuntimeError(hone_run_profiled(package.model(), nanoseconds.data(), count));
     for (size_t i = 0; i < count; ++i) times[i].push_back(1e-9 * static_cast<double>(nanoseconds[i]));
@@ -85,7 +85,8 @@ absl::StatusOr<Roofline> RooflineOfDevice(const std::string& selector) {
   return roofline;
 }
 
-// Of the device that the program runs on. Packages of other versions may name CPUs that this one has no row for.
+// The roofline of the device that the program runs on. A target that cannot be parsed is taken for a CPU: packages of
+// other versions may name CPUs that this version does not know.
 absl::StatusOr<Roofline> RooflineOf(const std::string& target_text, int threads) {
   const absl::StatusOr<target::Target> target = target::ParseTarget(target_text);
   switch (target.ok() ? target->kind : target::Kind::kCpu) {
@@ -135,7 +136,7 @@ double ShareOf(const KernelProfile& kernel, const Profile& profile) {
   return profile.seconds > 0 ? kernel.seconds / profile.seconds : 0;
 }
 
-// From the nearest to memory, whose size is no limit: null.
+// The levels as JSON, the nearest first. The size of memory, the last level, is null.
 ordered_json LevelsToJson(const Roofline& roofline) {
   ordered_json levels = ordered_json::array();
   for (const Roofline::Level& level : roofline.levels) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// `hone profile PACKAGE [--threads N] [--json]`: where the time of a run goes, kernel by kernel, and how near each
-// kernel is to what this machine can do (base/roofline.h, measured at the start).
+// `hone profile PACKAGE [--threads N] [--json]`: shows the time of each kernel in a run, and compares it with the
+// roofline of this machine (base/roofline.h), which is measured at the start.
 //
-// Calls of the same kernel are added up.
+// The times of all calls of a kernel are added up.
 #ifndef HONE_CLI_PROFILE_COMMAND_H_
 #define HONE_CLI_PROFILE_COMMAND_H_
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far a command has come, in one line on standard error: on a terminal it is written again in place and taken away
-// at the end, elsewhere it is a line every ten seconds. What takes no time is not told of.
+// Shows the progress of a command in one line on standard error. On a terminal the line is rewritten in place and
+// erased at the end; elsewhere a new line is printed every ten seconds. Work that ends before the first interval shows
+// nothing.
 //
-// Jobs, of which there is more to see, are job_view.h's.
+// The display of running jobs is in job_view.h.
 #ifndef HONE_CLI_PROGRESS_LINE_H_
 #define HONE_CLI_PROGRESS_LINE_H_
 
@@ -14,7 +15,7 @@
 
 namespace hone::cli {
 
-// How long what was shown stands before it is shown again: on a terminal that can be drawn on, and elsewhere.
+// The interval between two updates: kBetweenPictures on a terminal that can redraw, kBetweenLines elsewhere.
 inline constexpr absl::Duration kBetweenPictures = absl::Milliseconds(250);
 inline constexpr absl::Duration kBetweenLines = absl::Seconds(10);
 
@@ -24,15 +25,15 @@ bool CanRedraw(int stream);
 // Used by one thread at a time.
 class ProgressLine {
  public:
-  // steady: a clock that nobody sets.
+  // steady: the clock for the intervals; tests replace it.
   explicit ProgressLine(std::function<absl::Time()> steady = SteadyNow);
   ~ProgressLine() { Finish(); }
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
-  // To be called as often as there is something new.
+  // Shows the text if the interval has passed, else does nothing. May be called as often as the progress changes.
   void Show(std::string_view text);
-  // Takes the line away: before anything else is said.
+  // Erases the line. Call it before printing anything else.
   void Finish();
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random contents for a tensor of any element type, the same for the same seed on every platform.
+// Random contents for a tensor of any element type. The same seed gives the same contents on every platform.
 #ifndef HONE_CLI_RANDOM_VALUES_H_
 #define HONE_CLI_RANDOM_VALUES_H_
 
@@ -11,7 +11,8 @@
 
 namespace hone::cli {
 
-// Values v with low <= v < high; of integers those that are whole, of bool 0 and 1 whatever the range.
+// Values v with low <= v < high. Integer types take the whole numbers in the range; bool takes 0 and 1, whatever the
+// range.
 struct ValueRange {
   double low, high;
 };
@@ -19,7 +20,7 @@ struct ValueRange {
 // [-1, 1) for floats, [0, 2) for the rest.
 ValueRange DefaultRange(package::DType dtype);
 
-// `bytes` holds whole elements. An empty range (high <= low) gives `low` everywhere.
+// Fills `bytes`, whose size is a multiple of the element size. An empty range (high <= low) gives `low` everywhere.
 void FillRandom(package::DType dtype, ValueRange range, Random& random, std::span<uint8_t> bytes);
 
 }  // namespace hone::cli

@@ -47,7 +47,7 @@ absl::StatusOr<std::unique_ptr<hone::records::Source>> RecordSourceOptions::Open
   if (!path.ok()) return nullptr;  // an account without a home has no records of its own
   absl::StatusOr<std::unique_ptr<hone::records::Store>> own =
       hone::storage::OpenRecords(*path, hone::records::OpenMode::kReadOnly);
-  if (absl::IsNotFound(own.status())) return nullptr;  // also one that is empty, as after a first tune that was killed
+  if (absl::IsNotFound(own.status())) return nullptr;  // also an empty file, as after a killed first `hone tune`
   HONE_RETURN_IF_ERROR(own.status());
   return *std::move(own);
 }

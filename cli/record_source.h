@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options that say which records a command means, and the records themselves (records/source.h): those of a file,
-// or of the farm behind a tracker.
+// The options that select the records of a command, and the functions that open them (records/source.h). Records are in
+// a file, or in the farm of a tracker.
 #ifndef HONE_CLI_RECORD_SOURCE_H_
 #define HONE_CLI_RECORD_SOURCE_H_
 
@@ -20,24 +20,24 @@ class App;
 namespace hone::cli {
 
 struct RecordSourceOptions {
-  std::string records;  // file; empty, and no tracker: the user's own
+  std::string records;  // path of a records file; empty without a tracker = the user's own file
   TrackerOptions tracker;
 
   void AddTo(CLI::App* command);
   bool given() const { return !records.empty() || tracker.given(); }
 
-  // Usage error: both were given. Errors as of Store::Open and TrackerOptions::Connect; whether a tracker answers shows
-  // at the first question.
+  // Opens the file or connects to the tracker. Usage error: both were given. Other errors: those of OpenRecords and
+  // TrackerOptions::Connect. A tracker that does not answer is noticed only by the first call.
   absl::StatusOr<std::unique_ptr<records::Source>> Open(records::OpenMode mode) const;
-  // To read schedules for a compilation. Null: nothing was given and nothing was ever tuned here, so that defaults are
-  // what there is. A file that was given must exist, and have records or be ready for them.
+  // Opens the records read-only, to look up schedules for a compilation. Null: no option was given and the user has no
+  // records file, so the compilation uses default schedules. A file that was given must exist and be a records file.
   absl::StatusOr<std::unique_ptr<records::Source>> OpenIfAny() const;
-  // The file alone, for what only a file can do. Usage error: a tracker was given.
+  // Opens the file, for commands that work on files only. Usage error: a tracker was given.
   absl::StatusOr<std::unique_ptr<records::Store>> OpenFile(records::OpenMode mode) const;
-  // Its path; empty where a tracker has the records.
+  // The path of the file; empty if a tracker has the records.
   absl::StatusOr<std::filesystem::path> File() const;
-  // A usage error where what is to be written is that file, or one that a database keeps beside it: its lock, its log
-  // and the index of that, also where they are not there yet.
+  // Usage error if `output`, which is to be written, is the records file or a file that the database keeps beside it:
+  // its lock, its write-ahead log, or the index of that log, whether they exist or not.
   absl::Status CheckIsNoFileOfRecords(const std::string& output) const;
 };
 

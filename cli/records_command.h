@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// `hone records best|query|why|stats|export|import|verify|prune|lock`: the results, seen by a person or a script.
+// `hone records best|query|why|stats|export|import|verify|prune|lock`: shows and maintains tuning records.
 //
-// Only options and output; records/store.h and records/jsonl.h do the work. The records are those of --records, of
-// --tracker, or of the default of records/default_path.h. Of a file all but `import` and `prune --yes` only read, so
-// they work while a tracker writes it.
+// This room has only options and output; records/store.h and records/jsonl.h do the work. The records come from
+// --records, from --tracker, or from the default file (records/default_path.h). All verbs except `import` and
+// `prune --yes` only read, so they work on a file while a tracker writes it.
 #ifndef HONE_CLI_RECORDS_COMMAND_H_
 #define HONE_CLI_RECORDS_COMMAND_H_
 

@@ -111,7 +111,7 @@ absl::Status RunImport(const RecordsOptions& options) {
   HONE_RETURN_IF_ERROR(CheckIsNoInput(records.string(), {options.file}));
   HONE_ASSIGN_OR_RETURN(const auto source, options.source.Open(OpenMode::kReadWrite));
   const std::string name = from_stdin ? "standard input" : options.file;
-  // A tracker goes by its own clock.
+  // Records with times in the future get the latest plausible time of this clock. A tracker corrects them by its own.
   const records::Instant latest =
       options.source.tracker.given()
           ? records::Instant::max()
@@ -123,7 +123,7 @@ absl::Status RunImport(const RecordsOptions& options) {
   line.Finish();
   if (!imported.ok()) return Annotate(imported.status(), fmt::format("import of {}", name));
   const records::ImportReport& report = *imported;
-  if (from_stdin && std::ferror(stdin) != 0) {  // which std::cin takes for the end
+  if (from_stdin && std::ferror(stdin) != 0) {  // std::cin treats a read error as the end
     return absl::UnavailableError(
         fmt::format("standard input cannot be read after {} lines; these were imported", report.lines));
   }

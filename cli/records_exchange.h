@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `hone records export` and `import`: records as lines of JSON, to another place and back.
+// `hone records export` and `import`: write records to, and read them from, a file with one JSON document per line.
 #ifndef HONE_CLI_RECORDS_EXCHANGE_H_
 #define HONE_CLI_RECORDS_EXCHANGE_H_
 

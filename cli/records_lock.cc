@@ -39,7 +39,8 @@ LockedRecord RecordOf(const Usable& used) {
   return locked;
 }
 
-// Compiles the kernels as `hone compile` does, so that what is pinned is what that would take.
+// The schedules of all workloads for one target. Compiles the kernels as `hone compile` does, so that the lock file
+// pins exactly the schedules that it would use.
 absl::StatusOr<LockedProgram> LockProgram(const RecordsOptions& options, const records::Filter& filter,
                                           const records::Source* source, const DevicePlace& device) {
   const target::Target& target = device.target;
@@ -48,7 +49,7 @@ absl::StatusOr<LockedProgram> LockProgram(const RecordsOptions& options, const r
   import.may_read = [&](const std::string& external) { return CheckIsNoInput(options.file, {external}); };
   HONE_ASSIGN_OR_RETURN(const graph::Plan plan, graph::BuildPlan(options.model.models.front(), import, target));
   std::mutex mutex;
-  std::map<std::string, std::vector<Usable>> known;  // by digest
+  std::map<std::string, std::vector<Usable>> known;  // by workload digest
   const auto lookup = [&](const std::string& digest) -> absl::StatusOr<std::vector<package::RecordedSchedule>> {
     if (source == nullptr) return std::vector<package::RecordedSchedule>();
     HONE_ASSIGN_OR_RETURN(std::vector<Usable> usable, UsableRecords(*source, place, digest, filter));
@@ -112,14 +113,16 @@ absl::Status CheckNothingMissing(const RecordsOptions& options, const LockFile& 
   return absl::OkStatus();
 }
 
-// Also where an earlier Hone has written the target in other words.
+// Whether the program is for `target`, a canonical text. An earlier Hone may have written the same target in another
+// form, so the program's target is also compared after parsing.
 bool IsFor(const LockedProgram& program, const std::string& target) {
   if (program.target == target) return true;
   const absl::StatusOr<target::Target> parsed = target::ParseTarget(program.target);
   return parsed.ok() && target::Print(*parsed) == target;
 }
 
-// option: by which the target was asked for.
+// The options to compile with the program of the lock file for `target`. option: the option that gave the target, for
+// messages.
 absl::StatusOr<package::KernelOptions> LockedTarget(const LockFile& lock, const std::string& path,
                                                     const target::Target& target, std::string_view option) {
   const std::string text = target::Print(target);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `hone records lock`: pins what a compilation would take from the records now (lock_file.h).
+// `hone records lock`: writes the schedules that a compilation would take from the records into a lock file
+// (lock_file.h). Also the reverse: the options to compile with a lock file.
 #ifndef HONE_CLI_RECORDS_LOCK_H_
 #define HONE_CLI_RECORDS_LOCK_H_
 
@@ -16,9 +17,9 @@ namespace hone::cli {
 
 absl::Status RunLock(const RecordsOptions& options);
 
-// The other end: what to compile with a lock file, with exactly its schedules. For the targets that `model` names,
-// which must be in the file; for all of the file where it names none. FailedPrecondition: another version of the
-// compiler made it. path: for messages.
+// The options to compile a model with exactly the schedules of a lock file, one element per target. The targets are
+// those of `model`, which must be in the file, or all targets of the file if `model` names none. path: the file's, for
+// messages. kFailedPrecondition: another version of the compiler made the file.
 absl::StatusOr<std::vector<package::KernelOptions>> LockedTargets(const LockFile& lock, const std::string& path,
                                                                   const ModelOptions& model);
 

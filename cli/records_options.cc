@@ -10,7 +10,7 @@
 namespace hone::cli {
 namespace {
 
-// A fingerprint has spaces, and what `hone devices` calls a device has none.
+// Whether the value of --device is a fingerprint. Fingerprints contain spaces; names in `hone devices` do not.
 bool IsFingerprint(const std::string& device) { return device.find(' ') != std::string::npos; }
 
 absl::StatusOr<std::string> FingerprintOf(const TrackerOptions& given, const std::string& device) {
@@ -37,7 +37,8 @@ absl::Status SetFailure(const std::string& failure, records::Filter& filter) {
   return UsageError(fmt::format("--failed does not know '{}'; it takes one of: {}", failure, known));
 }
 
-// In the words of people, or as stored, which may be a target that this Hone does not know, or writes in other words.
+// Sets the filter's target from --target. The value is a target in any form, or the stored text of one. A stored target
+// may be unknown to this Hone, or written in another form, so the given text is matched as well.
 absl::Status SetTarget(const ModelOptions& model, records::Filter& filter) {
   const std::string& given = model.targets.front();
   absl::StatusOr<target::Target> target = target::ParseTarget(given);

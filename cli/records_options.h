@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options that the verbs of `hone records` share. A verb is a function of them; records_command.cc has the list.
+// The options that the verbs of `hone records` share. Each verb is a function that takes them; records_command.cc lists
+// the verbs.
 #ifndef HONE_CLI_RECORDS_OPTIONS_H_
 #define HONE_CLI_RECORDS_OPTIONS_H_
 
@@ -18,21 +19,23 @@ namespace hone::cli {
 struct RecordsOptions {
   RecordSourceOptions source;
   bool json = false;
-  bool csv = false;         // of best, query and stats
-  records::Filter filter;   // without the target and the outcomes; the device in the words of people
-  ModelOptions model;       // --model of the verbs that have it, and --target of all
-  bool require = false;     // exit code 3 where a workload of the model has no record
-  std::string failure;      // a kind, "any" or empty
-  int64_t older_than = -1;  // of prune, days; -1: not given
-  int64_t keep_best = -1;   // of prune; -1: not given
-  bool yes = false;         // of prune
-  std::string file = "-";   // of export, import and lock; "-" is the standard stream
+  bool csv = false;         // for best, query and stats
+  records::Filter filter;   // as given: the device may be a name or label, target and outcomes are not set
+  ModelOptions model;       // --model for the verbs that have it, and --target for all
+  bool require = false;     // exit code 3 if a workload of the model has no record
+  std::string failure;      // a kind of failure, or "any"; empty = not given
+  int64_t older_than = -1;  // for prune, in days; -1 = not given
+  int64_t keep_best = -1;   // for prune, a number of records; -1 = not given
+  bool yes = false;         // for prune: delete, and do not only show what would be deleted
+  std::string file = "-";   // for export, import and lock; "-" = standard input or output
 
-  // The filter as records are asked with it; of a model, without the target. With --tracker, --device may be a name
-  // that the farm has. Usage errors: an unknown kind of failure, and what is about a model without --model.
+  // The filter to query records with. With --model, its target is not set. With --tracker, --device may be a name or
+  // label of the farm, and is replaced by the device's fingerprint. Usage errors: an unknown kind of failure, and
+  // options that need --model without it.
   absl::StatusOr<records::Filter> ResolvedFilter() const;
-  // What the model is compiled for, each --target, and the device whose records are the nearest: `resolved` has the one
-  // that was asked for. A name of the farm says both where no --target is given.
+  // The targets to compile the model for (each --target), and for each the device whose records are preferred.
+  // resolved: the result of ResolvedFilter. If --device names a device of the farm and no --target is given, the target
+  // is that device's.
   absl::StatusOr<std::vector<DevicePlace>> Places(const records::Filter& resolved) const;
 };
 

@@ -26,7 +26,7 @@ absl::Status RunPrune(const RecordsOptions& options) {
   }
   HONE_ASSIGN_OR_RETURN(const records::Filter filter, options.ResolvedFilter());
   if (options.yes) {
-    // To be written, it would be made, and one that is missing is mostly a name that was mistyped.
+    // Opening for writing would create the file. A missing file is probably a mistyped name, so it is an error.
     const absl::Status there = options.source.OpenFile(records::OpenMode::kReadOnly).status();
     if (absl::IsNotFound(there)) return there;
   }

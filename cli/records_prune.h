@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `hone records prune`: makes room in a records file, without changing what wins.
+// `hone records prune`: deletes records from a file without changing which record wins.
 #ifndef HONE_CLI_RECORDS_PRUNE_H_
 #define HONE_CLI_RECORDS_PRUNE_H_
 

@@ -33,7 +33,7 @@ using records::Record;
 using records::StoredRecord;
 using records::Timing;
 
-// What it was compared with.
+// How sure the result is, and how it compares with the default schedule: "confirmed, 1.50x the default".
 std::string ComparisonOf(const BestRecord& best) {
   const char* confirmed = best.confirmed ? "confirmed" : "not confirmed";
   if (!best.default_seconds.has_value()) return confirmed;
@@ -82,7 +82,7 @@ absl::Status PrintBestOfModel(const RecordsOptions& options, const ModelRecords&
                     {"without_record", std::move(missing)}});
 }
 
-// One row after the other as they come, in the form that was asked for: there may be millions.
+// Prints rows one by one as text, JSON or CSV, because there may be millions.
 class RowPrinter {
  public:
   explicit RowPrinter(const RecordsOptions& options) : options_(options) {}
@@ -99,7 +99,7 @@ class RowPrinter {
     fields["row"] = stored.row;
     return Print((first ? "\n" : ",\n") + fields.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
   }
-  // fields: of the same document, beside the records.
+  // Ends the output. fields: further fields of the JSON document; ignored for text and CSV.
   absl::Status End(const ordered_json& fields) {
     if (!options_.json) return PrintText(std::exchange(buffer_, {}));
     std::string text = "\n]";
@@ -154,7 +154,7 @@ class RowPrinter {
   bool first_ = true;
 };
 
-// Rows of each workload of the model, one workload after the other.
+// Prints the rows of each workload of the model, one workload after another.
 absl::Status QueryModel(const RecordsOptions& options, Filter filter, const records::Source& source,
                         RowPrinter& printer) {
   HONE_ASSIGN_OR_RETURN(const ModelRecords found, FindModelRecords(options, filter, source));
@@ -162,7 +162,7 @@ absl::Status QueryModel(const RecordsOptions& options, Filter filter, const reco
   filter.operator_label.clear();
   ordered_json missing = ordered_json::array();
   const size_t most = filter.limit;
-  size_t rows = 0;  // one more than that, if there are more
+  size_t rows = 0;  // rows printed; most + 1 = there are more
   for (const auto& [workload, record] : found.entries) {
     if (!record.has_value()) missing.push_back(MissingFields(workload));
     if (rows > most) continue;

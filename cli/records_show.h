@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `hone records best`, `query` and `stats`: what there is, for people (text) and for programs (JSON, CSV).
+// `hone records best`, `query` and `stats`: show records as text for users, and as JSON or CSV for programs.
 #ifndef HONE_CLI_RECORDS_SHOW_H_
 #define HONE_CLI_RECORDS_SHOW_H_
 
@@ -16,7 +16,7 @@ absl::Status RunBest(const RecordsOptions& options);
 absl::Status RunQuery(const RecordsOptions& options);
 absl::Status RunStats(const RecordsOptions& options);
 
-// The fields of a winner in JSON, and its lines for people.
+// A winning record as a JSON object, and as lines of text.
 nlohmann::ordered_json BestFields(const records::BestRecord& best);
 std::string BestText(const records::BestRecord& best);
 

@@ -23,9 +23,9 @@
 namespace hone::cli {
 namespace {
 
-constexpr size_t kShown = 100;
+constexpr size_t kShown = 100;  // faults that are described; all are counted
 
-// What is wrong, counted, with the first of each kind in words.
+// Counts the faults of a records file by kind, and keeps the texts of the first few.
 class Findings {
  public:
   void Add(int64_t& count, std::string what) {
@@ -52,7 +52,7 @@ absl::Status CheckSchedule(const std::string& workload_text, const records::Reco
   return execution::Lower(state, target, "kernel").status();
 }
 
-// Those whose text is what their digest says.
+// The digests whose workload text is canonical and has that digest. Others are added to `findings`.
 absl::StatusOr<std::set<std::string>> GoodWorkloads(const records::Store& store, const std::set<std::string>& digests,
                                                     Findings& findings) {
   std::set<std::string> good;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `hone records verify`: whether a records file is whole, and whether what would be taken from it still works.
+// `hone records verify`: checks that a records file is intact, and that the schedules a compilation would take from it
+// still apply.
 #ifndef HONE_CLI_RECORDS_VERIFY_H_
 #define HONE_CLI_RECORDS_VERIFY_H_
 

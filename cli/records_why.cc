@@ -26,7 +26,7 @@ using records::BestRecord;
 using records::StoredRecord;
 using records::Verdict;
 
-constexpr size_t kRivals = 5;
+constexpr size_t kRivals = 5;  // other candidates shown for each winner
 
 std::string_view InWords(Verdict verdict) {
   switch (verdict) {
@@ -50,11 +50,12 @@ std::string_view InWords(Verdict verdict) {
   return "";
 }
 
-// Of a row what decides: there may be very many, of which few are shown.
+// The values of a record that decide whether it wins. Only these are kept, because a workload may have very many
+// records and few are shown.
 struct Rival {
   int64_t row;
   Verdict verdict;
-  double seconds = 0;  // 0: it failed
+  double seconds = 0;  // median; 0 = not timed
 };
 
 records::Filter OfKey(const records::Key& key) {
@@ -64,8 +65,8 @@ records::Filter OfKey(const records::Key& key) {
           .compiler_version = key.compiler_version};
 }
 
-// All rows of the winner's key. The winner first, then the timed ones, those that came nearest to winning before
-// others, and the faster before the slower.
+// All records of the winner's key, the winner first. The others are sorted by how close they came to winning (the order
+// of Verdict), then by time.
 absl::StatusOr<std::vector<Rival>> RivalsOf(const records::Source& source, const records::Key& key) {
   std::vector<records::Contender> contenders;
   HONE_RETURN_IF_ERROR(source.ForEach(OfKey(key), [&](const StoredRecord& row) {
@@ -84,7 +85,7 @@ absl::StatusOr<std::vector<Rival>> RivalsOf(const records::Source& source, const
   return rivals;
 }
 
-// The whole of a row of that key.
+// The complete record in row `row` of that key.
 absl::StatusOr<records::Record> RowNumbered(const records::Source& source, const records::Key& key, int64_t row) {
   records::Filter filter = OfKey(key);
   filter.after_row = row - 1;

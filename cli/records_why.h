@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `hone records why`: for each winner its rivals, with numbers and what decided between them (records/winner.h).
+// `hone records why`: shows for each winning record the other candidates, their times, and the rule that decided
+// (records/winner.h).
 #ifndef HONE_CLI_RECORDS_WHY_H_
 #define HONE_CLI_RECORDS_WHY_H_
 

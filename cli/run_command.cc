@@ -35,7 +35,7 @@ std::string Describe(package::DType dtype, std::span<const int64_t> shape) {
 
 package::DType DTypeOf(const HonePort& port) { return package::FindDType(port.dtype)->dtype; }
 
-// Every input has its array, and every array is an input.
+// Checks that every input has an array and every array belongs to an input.
 absl::Status CheckNames(const std::vector<HonePort>& inputs, const std::vector<std::string>& names,
                         const std::string& path) {
   std::vector<std::string> wanted, missing, extra;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `hone run PACKAGE --input IN.npz --output OUT.npz [--threads N]`: runs a package once on arrays from a file.
 //
-// Arrays are named as the model names its inputs and outputs; types and shapes must match exactly.
+// The arrays have the names of the model's inputs and outputs. Their types and shapes must match the model's exactly.
 #ifndef HONE_CLI_RUN_COMMAND_H_
 #define HONE_CLI_RUN_COMMAND_H_
 

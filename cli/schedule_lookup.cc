@@ -22,8 +22,8 @@ size_t CommonPrefix(const std::string& a, const std::string& b) {
   return static_cast<size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
 }
 
-// A schedule made for another target of the same architecture may still be better than none: that of the target that
-// agrees with ours longest, then the fastest.
+// The record of another target of the same architecture whose schedule is most likely to fit, or none. The target whose
+// text has the longest common prefix with `target` wins; among equals, the fastest record.
 std::optional<BestRecord> OfNearTarget(std::vector<BestRecord> candidates, const std::string& target) {
   const auto target_of = [](const BestRecord& best) { return best.stored.record.key.target; };
   std::erase_if(candidates, [&](const BestRecord& best) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recorded schedules for `hone compile`: the best of the exact device, else of the same target, else of a near target.
+// Looks up recorded schedules for `hone compile`: the best of the same device, else of the same target, else of a
+// similar target.
 #ifndef HONE_CLI_SCHEDULE_LOOKUP_H_
 #define HONE_CLI_SCHEDULE_LOOKUP_H_
 
@@ -14,28 +15,29 @@
 
 namespace hone::cli {
 
-// What the kernels will run on. The fingerprint may be empty: unknown.
+// The target and device that the kernels will run on.
 struct Place {
-  std::string target;
-  std::string device_fingerprint;
+  std::string target;              // canonical text
+  std::string device_fingerprint;  // empty = unknown
 };
 
-// The target's, with this machine's CPUs as the device where they are what the target is about.
+// The place for `target`. The device is this machine's CPU if the target describes this machine, else unknown.
 absl::StatusOr<Place> PlaceOf(const target::Target& target);
 
-// A record that may serve a workload.
+// A record whose schedule may be used for a workload.
 struct Usable {
   records::BestRecord best;
-  std::string how_near;  // records::ClosenessName, or "other_target"
+  std::string how_near;  // how close its device is: a records::ClosenessName, or "other_target"
 };
 
-// Those to try for a workload, the best first: at most one of its target, and one of another of the same architecture.
-// Of `filter`, device and compiler count: only records of those.
+// The records whose schedules are to be tried for a workload, in this order: at most one for the place's target, then
+// at most one for another target of the same architecture. Only the device and the compiler of `filter` are used.
 absl::StatusOr<std::vector<Usable>> UsableRecords(const records::Source& source, const Place& place,
                                                   const std::string& digest, const records::Filter& filter = {});
+// The schedules of the records in the same order, each with a text that says which record it is from.
 std::vector<package::RecordedSchedule> SchedulesOf(const std::vector<Usable>& usable);
 
-// The same as `hone compile` asks for them. The lookup keeps the source as long as it lives.
+// UsableRecords as the function that a compilation calls. It shares ownership of `source`.
 package::ScheduleLookup LookupIn(std::shared_ptr<const records::Source> source, const Place& place);
 
 }  // namespace hone::cli

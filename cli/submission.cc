@@ -26,11 +26,11 @@
 namespace hone::cli {
 namespace {
 
-// Of the devices that were asked for, one part for each kind. A name or label of which there is no device yet would be
-// waited for in vain, or for years: what to compile for it nobody knows.
+// One part for each kind of device that --device selects. A name or label that matches no known device is an error,
+// because its target is unknown and the job might wait for ever.
 absl::StatusOr<std::vector<Part>> PartsByKind(const ModelOptions& model, const SearchOptions& search,
                                               const std::vector<v1::Device>& known) {
-  std::map<std::string, Part> parts;  // by kind and target: an operator may want one kind tuned for in two ways
+  std::map<std::string, Part> parts;  // by kind and target: agents of one kind may be started with different targets
   for (const std::string& words : search.devices) {
     const absl::StatusOr<std::vector<v1::Device>> meant = DevicesMeant(known, words);
     if (!meant.ok()) {
@@ -85,13 +85,14 @@ void SetWorkloads(const std::vector<ModelWorkload>& workloads, v1::JobSpec& spec
   spec.set_model_digest(Sha256Hex(all));
 }
 
-// Of what is to be tuned; when it ends is the same of all.
+// The job for one model and part, without its time limits, which are the same for all jobs (SetEnd).
 absl::StatusOr<v1::JobSpec> MakeJobSpec(const ModelOptions& model, const std::string& path, const SearchOptions& search,
                                         const Part& part) {
   HONE_ASSIGN_OR_RETURN(const std::vector<ModelWorkload> workloads, WorkloadsOf(model, path, part.target));
   v1::JobSpec spec;
   spec.set_request_id(RandomId());
-  spec.set_name(OneLine(Printable(std::filesystem::path(path).filename().string())));  // it may be any bytes
+  spec.set_name(
+      OneLine(Printable(std::filesystem::path(path).filename().string())));  // a file name may contain any bytes
   spec.set_target(target::Print(part.target));
   spec.set_threads(part.target.threads);
   spec.set_seed(search.seed);
@@ -152,7 +153,7 @@ absl::StatusOr<std::vector<Part>> PartsOf(const ModelOptions& model, const Searc
 
 absl::StatusOr<std::vector<v1::JobSpec>> MakeJobSpecs(const ModelOptions& model, const SearchOptions& search,
                                                       const std::vector<Part>& parts) {
-  v1::JobSpec end;  // read once: models take time, in which 07:00 may become that of the next day
+  v1::JobSpec end;  // parsed once: reading models takes time, and 07:00 could then mean the next day
   HONE_RETURN_IF_ERROR(SetEnd(search, end));
   std::vector<v1::JobSpec> specs;
   HONE_ASSIGN_OR_RETURN(const std::vector<tuner::TiledTask> hints, ReadHintFiles(search.hints));
@@ -165,7 +166,7 @@ absl::StatusOr<std::vector<v1::JobSpec>> MakeJobSpecs(const ModelOptions& model,
     }
   }
   if (specs.size() < 2) return specs;
-  const std::string group = "g" + RandomId().substr(0, 8);  // short, since people type it
+  const std::string group = "g" + RandomId().substr(0, 8);  // short, because users type it
   for (v1::JobSpec& spec : specs) spec.set_group(group);
   return specs;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `tune` and `submit` ask a farm for: one job per model and per kind of device, made of the command line.
+// Makes the jobs of `tune` and `submit` from the command line: one job per model and kind of device. Start at PartsOf.
 //
-// A job has one target, since what a model is made of depends on it. Several of one submission are a group, which
-// people see, watch and cancel as one; to the farm each is a job like any other. Start at PartsOf.
+// A job has one target, because the workloads of a model depend on the target. Several jobs of one submission form a
+// group, which users see, watch and cancel as a whole. The farm treats each job of a group separately.
 #ifndef HONE_CLI_SUBMISSION_H_
 #define HONE_CLI_SUBMISSION_H_
 
@@ -17,39 +17,41 @@
 
 namespace hone::cli {
 
-// How long to search, what, and where.
+// The options of a search: its limits, its space, and its devices.
 struct SearchOptions {
-  int64_t trials = 0;  // of each job; 0: no limit
-  std::string time;    // "10m", of each job; empty: no limit
-  std::string until;   // "07:00" (until.h); empty: no such time
+  int64_t trials = 0;  // limit for each job; 0 = no limit
+  std::string time;    // time budget of each job, such as "10m"; empty = no limit
+  std::string until;   // time of day or instant to end at, such as "07:00" (until.h); empty = none
   uint64_t seed = 1;
   int priority = 0;
   std::string space = "all";         // or "template", "sketch"
-  std::string without;               // parts of the search (tuner/search_parts.h), "model,descent"; empty: none
-  std::vector<std::string> devices;  // words of tracker/queue/matches.h
-  std::vector<std::string> hints;    // files: logs of other tuners
+  std::string without;               // parts of the search to switch off (tuner/search_parts.h), as "model,descent"
+  std::vector<std::string> devices;  // names and labels of devices (tracker/queue/matches.h); empty = any device
+  std::vector<std::string> hints;    // paths of logs of other tuners
   bool HasEnd() const { return trials > 0 || !time.empty() || !until.empty(); }
   void AddTo(CLI::App* command);
 };
 
-// What one job tunes for, and which devices may measure for it.
+// The target of one job and the devices that may measure for it.
 struct Part {
   target::Target target;
-  std::vector<std::string> devices;  // as --device has them, any of them; none: any device
-  std::string device_kind;           // digest of a fingerprint; empty: any kind
+  std::vector<std::string> devices;  // values of --device, each an alternative; empty = any device
+  std::string device_kind;           // digest of the devices' fingerprint; empty = any kind
 };
 
-// With --target, one part for each, on all the devices that were asked for. Without, one for each kind of them: `known`
-// says which those are, and what is compiled for them. Without --device either, this host's CPU.
+// The parts of a submission. With --target: one part for each target, on all devices of --device. With --device only:
+// one part for each kind of device among them; `known` gives the kinds and their targets. With neither: one part for
+// this host's CPU. kNotFound: no device of `known` matches a --device.
 absl::StatusOr<std::vector<Part>> PartsOf(const ModelOptions& model, const SearchOptions& search,
                                           const std::vector<v1::Device>& known);
-// Whether PartsOf looks at `known`.
+// Whether PartsOf needs `known`: --device is given without --target.
 inline bool AsksForKinds(const ModelOptions& model, const SearchOptions& search) {
   return model.targets.empty() && !search.devices.empty();
 }
 
-// Of all models and parts, each with every distinct workload of its model and its count, and with the hints that there
-// are; several are a group. A time that is none is told before a model is read.
+// The jobs for all models and parts. Each job has every distinct workload of its model, the number of its calls, and
+// the hints that fit it. Two or more jobs form a group. Wrong values of --time and --until are reported before a model
+// is read.
 absl::StatusOr<std::vector<v1::JobSpec>> MakeJobSpecs(const ModelOptions& model, const SearchOptions& search,
                                                       const std::vector<Part>& parts);
 

@@ -16,8 +16,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kWarmUpShare = 0.1;
-constexpr size_t kLeastRuns = 3;
+constexpr double kWarmUpShare = 0.1;  // duration of the warm-up as a fraction of the measurement's
+constexpr size_t kLeastRuns = 3;      // minimum number of measured runs
 
 double SecondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `hone bench` and `hone profile` share: their options, and a run repeated for a while, each time measured.
+// The options that `hone bench` and `hone profile` share, and the loop that repeats and times a run.
 #ifndef HONE_CLI_TIMED_RUNS_H_
 #define HONE_CLI_TIMED_RUNS_H_
 
@@ -19,18 +19,19 @@ namespace hone::cli {
 
 struct TimedRunOptions {
   std::string package;
-  int threads = 0;     // 0: as base/thread_pool.h says
-  double seconds = 2;  // how long to measure
+  int threads = 0;     // as for the constructor of ThreadPool (base/thread_pool.h), including 0
+  double seconds = 2;  // duration of the measurement
   bool json = false;
 
   void AddTo(CLI::App* command);
 };
 
-// Warms up (one run at least, and a tenth of `seconds`), then runs for `seconds` and at least three times. Returns the
-// seconds of each measured run, or the first failure of `run`.
+// Warms up for a tenth of `seconds` and at least one run, then measures for `seconds` and at least three runs. Returns
+// the seconds of each measured run, or the first error of `run`.
 absl::StatusOr<std::vector<double>> TimedRuns(double seconds, const std::function<absl::Status()>& run);
 
-// The smallest value that at least `share` (0 to 1) of `values` do not exceed; 0 is the minimum. `values` is not empty.
+// The smallest of `values` that is not exceeded by at least the fraction `share` (0 to 1) of them; for 0 the minimum.
+// `values` must not be empty.
 double Quantile(std::span<const double> values, double share);
 
 }  // namespace hone::cli

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a command that talks to a tracker is added to its parent: with the tracker's options, --json, and what it does.
-// Not here: the options themselves (tracker_options.h). Start at AddTrackerCommand.
+// Adds a command that talks to a tracker to its parent command, with the tracker's options and --json. Not here: the
+// options themselves (tracker_options.h). Start at AddTrackerCommand.
 #ifndef HONE_CLI_TRACKER_COMMAND_H_
 #define HONE_CLI_TRACKER_COMMAND_H_
 
@@ -11,8 +11,9 @@
 
 namespace hone::cli {
 
-// Options: a struct with `TrackerOptions tracker` and `bool json`, kept until the command has run. *result becomes what
-// work returns, and must outlive the parent. The command returned is the parent's.
+// Options: a struct with the members `TrackerOptions tracker` and `bool json`; the command shares its ownership. work:
+// runs the command; its status is assigned to *result, which must outlive the parent. Returns the new command, which
+// the parent owns.
 template <typename Options>
 CLI::App* AddTrackerCommand(CLI::App& parent, const char* name, const char* help,
                             const std::shared_ptr<Options>& options, absl::Status (*work)(Options&),

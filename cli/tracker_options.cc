@@ -18,7 +18,7 @@
 namespace hone::cli {
 namespace {
 
-// Once, however often a command connects.
+// Prints the warning once in a process, however often a command connects.
 void Warn(const std::string& text) {
   static std::once_flag warned;
   std::call_once(warned, [&] { PrintMessage(fmt::format("warning: {}\n", text)); });
@@ -30,7 +30,7 @@ void TrackerOptions::AddTo(CLI::App* command, bool is_required) {
   required = is_required;
   CLI::Option* option =
       command->add_option("--tracker", address, "tracker of the farm, HOST:PORT or unix:/PATH")->check(NotEmpty);
-  // Only where nothing else is meant: a variable must not turn a local `hone tune` into one of the farm.
+  // The variable is read only if the command needs a tracker: it must not redirect a local `hone tune` to the farm.
   if (required) {
     option->envname("HONE_TRACKER");
     option->description(option->get_description() + " (default: the one that was joined)");

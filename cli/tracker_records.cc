@@ -16,7 +16,8 @@ using records::StoredRecord;
 using tracker::FromProto;
 using tracker::ToProto;
 
-// Of an answer that is one message. What is a stream may last: a connection that broke ends it.
+// Limits a call whose answer is one message. Streams have no deadline: they may take long, and keep-alive ends them if
+// the connection breaks.
 void SetDeadline(grpc::ClientContext& context) {
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
 }
@@ -65,7 +66,7 @@ absl::StatusOr<std::vector<BestRecord>> TrackerRecords::AllBest(const records::F
 
 absl::StatusOr<int64_t> TrackerRecords::Visit(const records::Filter& filter,
                                               const std::function<absl::Status(const StoredRecord&)>& visit) const {
-  if (filter.limit == 0) return 0;  // which in a message is no limit
+  if (filter.limit == 0) return 0;  // in the message, 0 means no limit
   grpc::ClientContext context;
   const auto reader = stub_->Export(&context, ToProto(filter));
   for (v1::Record message; reader->Read(&message);) {
@@ -91,7 +92,7 @@ absl::StatusOr<records::Stats> TrackerRecords::Summarize() const {
   stats.devices = response.devices();
   for (const records::FailureKind kind : records::kAllFailureKinds) stats.failed[kind] = 0;
   for (const v1::FailureCount& failed : response.failed()) {
-    // A newer tracker may count kinds that are unknown here.
+    // A newer tracker may count kinds of failure that this program does not know; they are ignored.
     if (const auto kind = records::FromProto(failed.kind()); kind.ok()) stats.failed[*kind] = failed.count();
   }
   return stats;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The records of a farm, asked of its tracker. Who may: docs/howto/give-a-farm-certificates.md.
+// The records of a farm, queried from its tracker. docs/howto/give-a-farm-certificates.md says which roles may do so.
 #ifndef HONE_CLI_TRACKER_RECORDS_H_
 #define HONE_CLI_TRACKER_RECORDS_H_
 
@@ -13,7 +13,7 @@
 
 namespace hone::cli {
 
-// Errors are those of the tracker, with its address before them. Any thread may call any member.
+// Errors are those of the tracker, prefixed with its address. Thread-safe.
 class TrackerRecords final : public records::Source {
  public:
   TrackerRecords(const std::shared_ptr<grpc::Channel>& channel, std::string address)

@@ -34,8 +34,8 @@
 namespace hone::cli {
 namespace {
 
-constexpr absl::Duration kLongestTrouble = absl::Seconds(3);
-constexpr absl::Duration kLongestConfirming = absl::Seconds(20);
+constexpr absl::Duration kLongestTrouble = absl::Seconds(3);      // the local tracker may be unable to store this long
+constexpr absl::Duration kLongestConfirming = absl::Seconds(20);  // limit of the confirmation after Ctrl-C
 constexpr std::string_view kConfirming =
     "\nending: what is best so far is compared with the untuned kernels, for some seconds; Ctrl-C again ends at once\n";
 constexpr std::string_view kEnding = "\nending at once; everything measured so far is kept\n";
@@ -48,8 +48,8 @@ struct TuneOptions {
   bool json = false;
 };
 
-// With a tracker of its own, for the length of the command, if none was named: there is one path, not a local mode
-// beside it.
+// Starts a local farm for the duration of the command, and sets options.tracker to it. Nullopt if --tracker was given.
+// With and without --tracker, tuning takes the same path through a tracker.
 absl::StatusOr<std::optional<LocalFarm>> StartFarm(TuneOptions& options, const v1::JobSpec& spec,
                                                    const Interrupts& interrupts) {
   if (options.tracker.given()) return std::nullopt;
@@ -79,7 +79,7 @@ absl::StatusOr<std::vector<v1::JobSpec>> Specs(TuneOptions& options) {
   return MakeJobSpecs(options.model, options.search, parts);
 }
 
-// For who insists on an end that nobody heard of.
+// The error after Ctrl-C if the tracker does not answer: the job keeps running there.
 absl::Status GoesOn(const std::vector<v1::Job>& jobs, const std::vector<std::string>& ids, const std::string& tracker) {
   const std::string& what = ids.size() == 1 ? ids.front() : jobs.front().spec().group();
   return absl::UnavailableError(
@@ -87,15 +87,15 @@ absl::Status GoesOn(const std::vector<v1::Job>& jobs, const std::vector<std::str
                   ShellWord(tracker)));
 }
 
-// Follows jobs of the command, and looks after the farm if that is the command's own (else null).
+// Watches the jobs of the command, and checks the local farm in between. farm: null if the command uses another farm.
 class Follower {
  public:
   Follower(JobClient& client, const Interrupts& interrupts, const std::string& tracker, LocalFarm* farm)
       : client_(client), interrupts_(interrupts), tracker_(tracker), farm_(farm), device_(client) {}
 
-  // To their end; `jobs` become what was last heard of them, also where that is not their end. `stop` is asked now and
-  // then; once it has something to say, the person is told that, and the jobs are cancelled: again and again while
-  // there is no answer, until the person insists.
+  // Watches the jobs until all have ended. `jobs` are updated to their latest known state, also if an error ends the
+  // watching. stop: polled; its first text that is not empty is shown to the user, and the jobs are cancelled. While
+  // the tracker does not answer, cancelling is retried until interrupts_ insists on the end.
   absl::Status Follow(std::vector<v1::Job>& jobs, const std::function<std::string_view()>& stop) {
     JobView view(jobs.size());
     std::vector<std::string> cancelling;
@@ -137,22 +137,22 @@ class Follower {
   OwnDevice device_;
 };
 
-// A job that compares what the other one has measured, on the same kind of device, and does nothing else: it may make
-// fewer trials than the records hold.
+// A job that only confirms the results of the search `ended`, on the same kind of device. Its limit of one trial is
+// below the number of trials in the records, so it makes no new ones. searched: the job as it was submitted.
 v1::JobSpec ConfirmationOf(const v1::JobSpec& searched, const v1::Job& ended) {
   v1::JobSpec spec = searched;
   spec.set_request_id(RandomId());
   spec.set_trials(1);
   spec.clear_time_budget();
   spec.mutable_until()->Clear();
-  // By the tracker's clock, which has just said when the search ended.
+  // The end of the search is by the tracker's clock, so the end of the confirmation is as well.
   spec.mutable_until()->set_seconds(ended.ended().seconds() + absl::ToInt64Seconds(kLongestConfirming) + 1);
   const std::string& kind = ended.needs().fingerprint_digest();
   if (!kind.empty()) spec.set_device_kind(kind);
   return spec;
 }
 
-// The times of a confirmation in place of those of the search, whose trials stay.
+// Replaces the times of the search by those of its confirmation. The numbers of trials stay.
 void TakeTimes(const v1::JobProgress& confirmed, v1::JobProgress& searched) {
   for (int i = 0; i < std::min(confirmed.workloads_size(), searched.workloads_size()); ++i) {
     v1::WorkloadProgress& workload = *searched.mutable_workloads(i);
@@ -165,8 +165,9 @@ void TakeTimes(const v1::JobProgress& confirmed, v1::JobProgress& searched) {
   searched.set_latency_after_seconds(confirmed.latency_after_seconds());
 }
 
-// Of a search that was cancelled the fastest may be luck, or slower than the untuned kernel: as at the end of every
-// search, the best are compared with it, and `jobs` get these times. specs: what the jobs were asked for.
+// Confirms the results of cancelled searches. The fastest candidate of a cancelled search may be due to noise, or
+// slower than the untuned kernel. As at the end of every complete search, the best candidates are compared with the
+// untuned kernel, and `jobs` get the new times. specs: the jobs as submitted, in the same order.
 absl::Status Confirm(JobClient& client, Follower& follower, const Interrupts& interrupts,
                      const std::vector<v1::JobSpec>& specs, std::vector<v1::Job>& jobs) {
   std::vector<v1::JobSpec> confirmations;
@@ -177,7 +178,9 @@ absl::Status Confirm(JobClient& client, Follower& follower, const Interrupts& in
     searched.push_back(&jobs[i]);
   }
   if (confirmations.empty()) return absl::OkStatus();
-  const auto persists = [](absl::Duration) { return false; };  // a person waits for the end
+  const auto persists = [](absl::Duration) {
+    return false;
+  };  // no retries, because the user waits for the command to end
   HONE_ASSIGN_OR_RETURN(std::vector<v1::Job> ended, client.Submit(confirmations, persists));
   const auto stop = [&] { return interrupts.Insists() ? kEnding : std::string_view(); };
   HONE_RETURN_IF_ERROR(follower.Follow(ended, stop));
@@ -210,7 +213,7 @@ absl::Status Tune(TuneOptions options) {
   HONE_ASSIGN_OR_RETURN(std::optional<LocalFarm> farm, StartFarm(options, specs.front(), interrupts));
   HONE_ASSIGN_OR_RETURN(const auto channel, options.tracker.Connect());
   JobClient client(channel, options.tracker.address);
-  // A farm waits until somebody has freed the disk. Here somebody waits for this command.
+  // A farm whose disk is full waits without limit. A command gives up, because a user waits for it.
   const absl::Duration longest = farm.has_value() ? kLongestTrouble : kSubmitPatience;
   const auto persists = [&](absl::Duration refused) { return !interrupts.Seen() && refused < longest; };
   HONE_ASSIGN_OR_RETURN(std::vector<v1::Job> jobs, client.Submit(specs, persists));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `hone tune`: searches for the fastest schedule of every kernel of a model, through a tracker, and records what it
-// measures.
+// `hone tune`: searches for the fastest schedule of every kernel of a model, through a tracker, and records all
+// measurements.
 #ifndef HONE_CLI_TUNE_COMMAND_H_
 #define HONE_CLI_TUNE_COMMAND_H_
 

@@ -26,7 +26,7 @@ std::optional<int> MinutesOf(const std::string& text) {
 absl::StatusOr<absl::Time> ParseUntil(const std::string& text, absl::Time now, absl::TimeZone here) {
   if (const std::optional<int> minutes = MinutesOf(text)) {
     const absl::CivilDay today = absl::ToCivilDay(now, here);
-    // Where clocks go back they show a time twice: once the first is over, the second counts.
+    // When clocks go back, a time of day occurs twice: the second occurrence counts once the first has passed.
     const auto on = [&](absl::CivilDay day) {
       const absl::CivilMinute shown = absl::CivilMinute(day) + *minutes;
       const absl::Time first = absl::FromCivil(shown, here);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The time of `--until`: "07:00", the next time that a clock on the wall here shows it, or an instant as RFC 3339
-// writes it ("2027-01-31T07:00:00+01:00").
+// Parses the time of `--until`: a time of day such as "07:00", which means its next occurrence in the local time zone,
+// or an instant in RFC 3339 format ("2027-01-31T07:00:00+01:00").
 #ifndef HONE_CLI_UNTIL_H_
 #define HONE_CLI_UNTIL_H_
 
@@ -11,7 +11,7 @@
 
 namespace hone::cli {
 
-// A usage error for what is no time, or is over.
+// Usage error: the text is not a time, or the time has passed. here: the local time zone.
 absl::StatusOr<absl::Time> ParseUntil(const std::string& text, absl::Time now, absl::TimeZone here);
 
 }  // namespace hone::cli

@@ -27,7 +27,8 @@
 namespace hone::cli {
 namespace {
 
-constexpr absl::Duration kLook = absl::Milliseconds(100);  // for signals, and for children that died
+constexpr absl::Duration kLook =
+    absl::Milliseconds(100);  // interval of the checks for signals and for children that died
 
 struct UpOptions {
   std::string state;
@@ -36,7 +37,8 @@ struct UpOptions {
   std::vector<std::string> devices = {};
 };
 
-// Absolute, since programs of other folders are told of the socket in it; made if needed, closed to other users.
+// The absolute path of the state folder, which is created if needed. It is absolute because programs in other folders
+// get the path of its socket. Error if other users can enter the folder.
 absl::StatusOr<std::filesystem::path> StateFolder(const UpOptions& options) {
   std::filesystem::path folder = options.state;
   if (folder.empty()) {
@@ -55,7 +57,8 @@ absl::StatusOr<std::filesystem::path> StateFolder(const UpOptions& options) {
   return folder;
 }
 
-// Held for as long as the farm runs.
+// Takes the lock of the state folder, which is held as long as the farm runs. kFailedPrecondition: another `hone up`
+// holds it.
 absl::StatusOr<HostLock> TakeState(const std::filesystem::path& state) {
   HONE_ASSIGN_OR_RETURN(HostLock lock, HostLock::Open(state / "lock"));
   HONE_ASSIGN_OR_RETURN(const bool taken, lock.TryLock(HostLock::Mode::kExclusive));
@@ -66,11 +69,11 @@ absl::StatusOr<HostLock> TakeState(const std::filesystem::path& state) {
                   state.string(), (state / "tracker").string()));
 }
 
-// What `hone submit` needs beside a model, to ask for no more than the agent of this farm has.
+// The options to suggest for `hone submit`, so that a job asks for no more than this farm's agent has.
 std::string SubmitOptions(const UpOptions& options) {
   std::string words = "--time 10m";
   if (!options.devices.empty()) {
-    words += fmt::format(" --device {}", LocalFarm::kAgent);  // which says what its threads are, too
+    words += fmt::format(" --device {}", LocalFarm::kAgent);  // the device's target includes its number of threads
   } else if (options.threads > 0) {
     words += fmt::format(" --threads {}", options.threads);
   }

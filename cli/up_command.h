@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `hone up`: a whole farm on this machine, tracker, tuner, agent and dashboard, until Ctrl-C. What it knows is kept in
-// a folder, so that the next one goes on.
+// `hone up`: runs a whole farm on this machine (tracker, tuner, agent and dashboard) until Ctrl-C. Its state is kept in
+// a folder, and the next `hone up` resumes from it.
 #ifndef HONE_CLI_UP_COMMAND_H_
 #define HONE_CLI_UP_COMMAND_H_
 

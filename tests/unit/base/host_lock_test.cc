@@ -48,7 +48,7 @@ TEST_F(HostLockTest, WaitingExclusiveHolderHoldsBackNewSharedOnes) {
   ASSERT_TRUE(first.Lock(HostLock::Mode::kShared).ok());
   std::thread waiting([&] { ASSERT_TRUE(second.Lock(HostLock::Mode::kExclusive).ok()); });
   while (third.TryLock(HostLock::Mode::kShared).value()) {
-    third.Unlock();  // the other thread has not come to wait yet
+    third.Unlock();  // the other thread does not wait in the queue yet
     std::this_thread::yield();
   }
   first.Unlock();
@@ -82,13 +82,13 @@ TEST_F(HostLockTest, WhoCannotMakeARemovedFileAgainGoesOnWithIt) {
   HostLock first = OpenLock(), second = OpenLock();
   for (const char* name : {"lock", "lock.queue"}) {
     ASSERT_EQ(unlink((folder_ / name).c_str()), 0);
-    ASSERT_EQ(mkdir((folder_ / name).c_str(), 0700), 0);  // as good as out of reach
+    ASSERT_EQ(mkdir((folder_ / name).c_str(), 0700), 0);  // a folder of that name: the file cannot be opened again
   }
   ASSERT_TRUE(first.Lock(HostLock::Mode::kExclusive).ok());
   EXPECT_EQ(second.TryLock(HostLock::Mode::kExclusive).value(), false);
 }
 
-// Systems remove files of /tmp that nobody touched for some days.
+// Taking the lock updates the time of its files, because systems remove files from /tmp that are some days old.
 TEST_F(HostLockTest, WhatIsLockedIsNotOld) {
   const timespec long_ago[2] = {{1000, 0}, {1000, 0}};
   HostLock lock = OpenLock();

@@ -42,7 +42,7 @@ TEST_F(PrivateFolderTest, OnlyItsModeLetsOthersIn) {
   }
 }
 
-// Who did what he is told would lock everybody else out.
+// Following the advice to close such a folder would lock out all other users.
 TEST_F(PrivateFolderTest, FoldersOfTheSystemAreNotToBeClosed) {
   if (geteuid() != 0) GTEST_SKIP() << "they are root's";
   for (const char* folder : {"/", "/tmp", "/etc", "/usr/lib"}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that are run to their end.
+// RunProgram: output, errors, and the end of the program with the caller's.
 #include "base/run_program.h"
 
 #include <gmock/gmock.h>
@@ -39,11 +39,11 @@ TEST(RunProgram, SaysThatAProgramIsNotThere) {
 }
 
 TEST(RunProgram, EndsWithWhoRunsIt) {
-  int living[2];  // at its end when nobody has it open for writing
+  int living[2];  // reaches its end once the program, which holds the writing end, has ended
   ASSERT_EQ(pipe(living), 0);
   const pid_t runner = fork();
   if (runner == 0) {
-    // It says when it is there.
+    // The program writes a line when it has started.
     (void)RunProgram({"sh", "-c", "echo > /dev/fd/" + std::to_string(living[1]) + "; exec sleep 60"});
     _exit(1);
   }

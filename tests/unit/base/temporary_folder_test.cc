@@ -55,7 +55,7 @@ TEST(TemporaryFolder, WhatAKilledProcessLeftIsRemovedAndNothingElse) {
   if (child == 0) {
     const TemporaryFolder left = TemporaryFolder::Create(outer.path()).value();
     const std::string path = left.path();
-    _exit(write(pipe_ends[1], path.data(), path.size()) > 0 ? 0 : 1);  // without a destructor, as when it is killed
+    _exit(write(pipe_ends[1], path.data(), path.size()) > 0 ? 0 : 1);  // no destructor runs, as in a killed process
   }
   char bytes[256] = {};
   ASSERT_GT(read(pipe_ends[0], bytes, sizeof(bytes) - 1), 0);

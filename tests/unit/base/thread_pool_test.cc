@@ -21,7 +21,7 @@
 namespace {
 
 constexpr int kUnlimited = -1;
-thread_local int allocations_left = kUnlimited;  // of this thread, until memory has run out
+thread_local int allocations_left = kUnlimited;  // allocations of this thread until memory runs out
 
 void* Allocate(std::size_t bytes) {
   if (allocations_left == 0) return nullptr;
@@ -31,8 +31,8 @@ void* Allocate(std::size_t bytes) {
 
 }  // namespace
 
-// All of one kind, so that a sanitizer sees what was allocated here freed here. Not inlined: the compiler would see
-// memory of `new` given to `free`, and take that for a mistake.
+// All operators are replaced, so that sanitizers see matching allocations and frees. They are not inlined, because the
+// compiler would warn about memory of `new` that is passed to `free`.
 [[gnu::noinline]] void* operator new(std::size_t bytes) {
   if (void* memory = Allocate(bytes)) return memory;
   throw std::bad_alloc();
@@ -51,7 +51,7 @@ void Each(HoneParallel* parallel, int64_t count, std::function<void(int64_t)> bo
       count);
 }
 
-// Those that each worker may run on.
+// The sets of CPUs that the workers may run on.
 std::set<std::vector<int>> CpusOfWorkers(ThreadPool& pool) {
   const auto caller = std::this_thread::get_id();
   const int threads = pool.threads();
@@ -60,7 +60,7 @@ std::set<std::vector<int>> CpusOfWorkers(ThreadPool& pool) {
   std::atomic<int> arrived{0};
   Each(pool.parallel(), threads, [&](int64_t) {
     ++arrived;
-    while (arrived.load() < threads) std::this_thread::yield();  // so that each thread has one of the iterations
+    while (arrived.load() < threads) std::this_thread::yield();  // so that each thread runs one iteration
     if (std::this_thread::get_id() == caller) return;
     const std::lock_guard lock(mutex);
     cpus.insert(UsableCpus());
@@ -116,7 +116,8 @@ TEST(ThreadPool, WorkersOfAPoolThatLeavesCoresFreeMayBeOnAnyOfThem) {
   const std::vector<int> usable = UsableCpus();
   if (usable.size() < 2) GTEST_SKIP() << "needs two CPUs";
   const int a = usable[0], b = usable[1];
-  constexpr int kOfCaller = CPU_SETSIZE - 1;  // hardly a CPU of this machine, so that two are enough for the workers
+  constexpr int kOfCaller =
+      CPU_SETSIZE - 1;  // very unlikely to be a CPU of this machine, so two CPUs are enough for the workers
   const std::vector<CoreGroup> cores = {{.cores = {kOfCaller, a, b}, .siblings = {}}};
   const std::set<std::vector<int>> any = {{a, b}}, own = {{a}, {b}};
   ThreadPool one(2, cores), another(2, cores), all(3, cores);
@@ -135,7 +136,7 @@ TEST(ThreadPool, ACallerLeavesTheCpuOfAWorker) {
   const int own = usable[0], of_worker = usable[1];
   ThreadPool pool(2, {{.cores = {own, of_worker}, .siblings = {}}});
   constexpr int kRounds = 20;
-  int left = 0;  // not always: the system may move the thread back at any time
+  int left = 0;  // rounds in which the caller has left; not always all, because the system may move the thread back
   for (int round = 0; round < kRounds; ++round) {
     {
       const OnCpus put_there({of_worker});
@@ -202,12 +203,13 @@ TEST(ThreadPool, EachThreadBeginsWithItsOwnPortionAndHelpsWithTheOthers) {
   for (int round = 0; round < 50; ++round) {
     std::atomic<int> done{0};
     std::vector<std::thread::id> by(10);
-    std::vector<int64_t> order;  // in which the worker takes them
+    std::vector<int64_t> order;  // the indices in the order in which the worker takes them
     Each(pool.parallel(), 10, [&](int64_t i) {
       by[i] = std::this_thread::get_id();
       if (i != 0) order.push_back(i);
       ++done;
-      // The caller stays in its first one until the worker has done all others, and the worker in its until it has one.
+      // The caller stays in its first iteration until the worker has done all others. The worker stays in its first
+      // until the caller has started.
       while (i == 0 && done.load() < 10) std::this_thread::yield();
       while (i == 5 && done.load() < 2) std::this_thread::yield();
     });
@@ -221,7 +223,7 @@ TEST(ThreadPool, ZeroMeansOneForEachOfTheFastestCoresOfThisMachineThatItMayUse) 
   EXPECT_EQ(ThreadPool(0).threads(), ThreadsOf(FindCoreGroups(UsableCpus()).at(0), HostCpus()));
 }
 
-// Wherever it runs out: the caller is told, and no worker is left behind.
+// At whichever allocation memory runs out, the constructor throws and no worker stays behind.
 TEST(ThreadPool, WithoutMemoryToStartItsWorkersNoPoolIsMade) {
   const std::vector<CoreGroup> cores = {{.cores = {0, 1, 2, 3, 4, 5, 6, 7}, .siblings = {}}};
   int allowed = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The `hone` program as a user runs it: exit codes, what goes to which stream, and messages.
+// The `hone` program as a user runs it: exit codes, the output on each stream, and messages.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ class CommandsTest : public ::testing::Test {
   static void WriteInputs(const std::string& name, const std::vector<ArrayView>& arrays) {
     ASSERT_TRUE(WriteNpz(File(name), arrays).ok());
   }
-  // A program that needs what no CPU has, and one that does not.
+  // One program requires a feature that no CPU has, the other does not.
   static package::PackageContents NeedyAndPlain() {
     package::PackageContents several;
     several.metadata.model_name = "several";
@@ -62,7 +62,7 @@ class CommandsTest : public ::testing::Test {
     tests::AddProgram(several, contents_.programs[0], "cpu -mcpu=plain");
     return several;
   }
-  // `arguments` may hold {x} for the path of the file x in the folder.
+  // In `arguments`, {x} stands for the path of the file x in the test's folder.
   static CommandResult Hone(std::string arguments) {
     for (size_t at; (at = arguments.find('{')) != std::string::npos;) {
       const size_t end = arguments.find('}', at);
@@ -121,7 +121,7 @@ TEST_F(CommandsTest, RunNamesArraysThatDoNotFit) {
 }
 
 TEST_F(CommandsTest, TheTypeOfBf16InNpzFilesIsTold) {
-  const std::vector<int64_t> twice = {kRows, 2 * kColumns};  // as many bytes as the kernel takes
+  const std::vector<int64_t> twice = {kRows, 2 * kColumns};  // as many bytes in bf16 as the kernel's f32 input has
   package::PackageContents halves = contents_;
   halves.programs[0].tensors[0].dtype = DType::kBFloat16;
   halves.programs[0].tensors[0].shape = twice;
@@ -319,8 +319,8 @@ TEST_F(CommandsTest, WhatIsReadIsNotWrittenOver) {
   EXPECT_FALSE(std::filesystem::exists(File("a.npy.lock")));
 }
 
-// Whether they are there or not: what one of them had in it would be lost, or would keep the records from being
-// written.
+// The files are protected whether they exist or not: an existing one would be lost, and a new one would keep the
+// database from being written.
 TEST_F(CommandsTest, WhatIsKeptBesideTheRecordsIsNotWrittenOver) {
   ASSERT_EQ(Hone("records import - --records {kept.db} < /dev/null").exit_code, 0);
   std::filesystem::create_symlink(File("kept.db"), File("kept_link.db"));
@@ -348,7 +348,7 @@ TEST_F(CommandsTest, WhatCannotBeWrittenIsToldBeforeTheWork) {
   EXPECT_FALSE(std::filesystem::exists(File("o.hone")));
 }
 
-// Also while it waits for a tracker, which may have a large file of an older Hone to bring up to date.
+// Ctrl-C also works while the command waits for its tracker, which may be migrating a large file of an older Hone.
 TEST_F(CommandsTest, CtrlCEndsTheStartOfAFarm) {
   const std::filesystem::path programs = File("programs");
   std::filesystem::create_directories(programs);
@@ -378,7 +378,7 @@ TEST_F(CommandsTest, WhereAFileKeepsItsSizeWhatWasRemovedIsTold) {
   EXPECT_THAT(result.output, HasSubstr("SQLITE_TMPDIR names another folder"));
 }
 
-// Those of the user, which are taken where no others are named.
+// A missing default records file of the user is no error.
 TEST_F(CommandsTest, RecordsThatAreNotThereAreNone) {
   const std::string data = "XDG_DATA_HOME=" + File("own");
   const std::string compile = " " HONE_PROGRAM " compile " + File("own.onnx") + " -o " + File("own.hone");
@@ -484,12 +484,12 @@ TEST_F(CommandsTest, MessagesThatNobodyTakesAreLost) {
   EXPECT_EQ(RunCommand("(" HONE_PROGRAM " records best" + records + " 2>&-)").exit_code, 0);
 }
 
-// The messages are lost, and a result that nobody takes is a failure: no signal ends the command.
+// No SIGPIPE ends the command. Messages without a reader are lost; a result without a reader is a failure.
 TEST_F(CommandsTest, AReaderThatHasEndedIsNoSignal) {
   const std::string records = " --records " + File("reader.db"), pipe = File("reader");
   ASSERT_EQ(RunCommand(HONE_PROGRAM " records import -" + records + " < /dev/null").exit_code, 0);
   ASSERT_EQ(RunCommand("mkfifo " + pipe).exit_code, 0);
-  // Descriptor 4 is the end to write of a pipe that nobody reads.
+  // Descriptor 4 is the writing end of a pipe without a reader.
   const std::string ended = "(exec 3<>" + pipe + " 4>" + pipe + " 3<&-; ";
   EXPECT_EQ(RunCommand(ended + HONE_PROGRAM " records best" + records + " 2>&4)").exit_code, 0);
   const CommandResult result = RunCommand(ended + HONE_PROGRAM " records stats" + records + " >&4)");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs are handed over once, whatever the tracker answers at first.
+// A job is submitted exactly once, even if the tracker refuses or does not answer at first.
 #include "cli/job_client.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::SizeIs;
 
-// A tracker that refuses so many times, and then takes the job.
+// A tracker that refuses the first `refusals` calls with `code`, and then accepts.
 class TroubledTracker final : public v1::JobService::Service {
  public:
   grpc::Status Submit(grpc::ServerContext*, const v1::SubmitJobRequest* request, v1::Job* job) override {
@@ -31,7 +31,7 @@ class TroubledTracker final : public v1::JobService::Service {
     return grpc::Status::OK;
   }
 
-  // Of watching as well; then the job has ended.
+  // Refuses as Submit does; then reports the end of the job.
   grpc::Status Watch(grpc::ServerContext*, const v1::WatchJobRequest* request,
                      v1::WatchJobResponse* response) override {
     if (++watches <= refusals) return {code, "no space left on the disk"};
@@ -57,7 +57,7 @@ class JobClientTest : public testing::Test {
   }
   ~JobClientTest() override { server_->Shutdown(); }
 
-  // Gives up when it was refused `most` times. What it says meanwhile is in said_.
+  // Submits a job and gives up after `most` refusals. The messages to the user are in said_.
   absl::StatusOr<std::vector<v1::Job>> Submit(int most) {
     v1::JobSpec spec;
     spec.set_request_id("r1");
@@ -102,7 +102,7 @@ TEST_F(JobClientTest, AnAnswerThatDoesNotComeIsWaitedForAndLeavesItOpenAsWell) {
   EXPECT_THAT(std::string(Submit(2).status().message()), AllOf(HasSubstr("may be queued"), HasSubstr("hone jobs")));
 }
 
-// Somebody who wants it to end is heard while nobody is there, and not only after all of a call's time.
+// Without a tracker at the address, a call fails at once and not only at its deadline, so that Ctrl-C is noticed.
 TEST_F(JobClientTest, WhereNobodyListensTheReasonIsTold) {
   server_->Shutdown();
   const absl::Status status = Submit(1).status();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What people see of running jobs: the picture that fits a screen, the line, the time that is left, and what a terminal
-// is sent.
+// The display of running jobs: the picture that fits a screen, the line, the time left, and the bytes sent to a
+// terminal.
 #include "cli/job_view.h"
 
 #include <gmock/gmock.h>
@@ -139,7 +139,7 @@ TEST(PictureTest, NamesCannotCommandTheTerminal) {
   EXPECT_EQ(Printable("Größe\t1\n"), "Größe\t1\n");
 }
 
-// All that a terminal gets from two pictures, the second shorter, and the end.
+// All bytes that a terminal of this kind gets from two pictures, the second one shorter, and from the end of the view.
 std::string OnATerminal(const char* kind) {
   int terminal = -1;
   winsize size = {.ws_row = 20, .ws_col = 60, .ws_xpixel = 0, .ws_ypixel = 0};
@@ -175,10 +175,10 @@ TEST(JobViewTest, WritesLinesToATerminalThatCannotRedraw) {
   EXPECT_THAT(OnATerminal("dumb"), AllOf(HasSubstr("100 trials"), Not(HasSubstr("\x1b"))));
 }
 
-// Elsewhere a line every ten seconds, by the clock that nobody sets.
+// Without a terminal, a line is printed every ten seconds of the steady clock.
 TEST(JobViewTest, WhenALineIsDueTheSteadyClockSays) {
   absl::Time steady = absl::UnixEpoch();
-  testing::internal::CaptureStderr();  // no terminal, from the beginning
+  testing::internal::CaptureStderr();  // captured before the view is made, so that it sees no terminal
   JobView view(1, [&steady] { return steady; });
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
   const auto said = [&view] {
@@ -283,7 +283,7 @@ TEST(JobsToTextTest, SmallKernelsHaveATime) {
   EXPECT_THAT(JobsToText({job}), HasSubstr("kernels together: 800 ns untuned, 200 ns tuned (4.00x)\n"));
 }
 
-// Also where all workloads were searched to the end, and where the time was too short.
+// The advice does not promise that a larger budget helps: all workloads may have been searched completely.
 TEST(JobsToTextTest, WithoutATrialItPromisesNothingOfALargerBudget) {
   v1::Job job = Running().job();
   job.set_state(v1::JOB_STATE_SUCCEEDED);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What commands do with a tracker that does not answer, and what they ask one for.
+// The behaviour of commands while a tracker does not answer, and the requests that they send, against a fake tracker.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -39,8 +39,8 @@ using ::testing::HasSubstr;
 constexpr char kBoardTarget[] = "arm64 -mcpu=cortex-a76";
 constexpr char kBoard[] = "Cortex-A76 of 4 cores";
 
-// Takes jobs, and is away from then on. Ctrl-C comes as soon as somebody watches, and again at the second try to
-// cancel.
+// Accepts jobs and answers no later call. Sends Ctrl-C to this process at the first Watch, and again at the second
+// Cancel.
 class AwayJobs final : public v1::JobService::Service {
  public:
   grpc::Status Submit(grpc::ServerContext*, const v1::SubmitJobRequest* request, v1::Job* job) override {
@@ -100,10 +100,10 @@ class MadeUpTrackerTest : public testing::Test {
   }
   ~MadeUpTrackerTest() override { server_->Shutdown(); }
 
-  // Runs `hone ARGUMENTS --tracker ADDRESS`; what it printed is in out_ and error_.
+  // Runs `hone ARGUMENTS --tracker ADDRESS`. Its output is in out_ and error_.
   int Run(std::vector<std::string> arguments) {
     arguments.insert(arguments.end(), {"--tracker", address_});
-    std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants a vector
+    std::reverse(arguments.begin(), arguments.end());  // CLI11 expects a vector in reverse order
     CLI::App app;
     absl::Status result;
     AddTuneCommand(app, &result);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What --shape and --bind make of a model: import options, jobs, packages.
+// The effect of --shape and --bind on a model: import options, jobs, packages.
 #include "cli/model_options.h"
 
 #include <gmock/gmock.h>
@@ -38,7 +38,7 @@ class ModelOptionsTest : public ::testing::Test {
   void Write(const std::string& name, const std::string& bytes) const {
     std::ofstream(File(name), std::ios::binary) << bytes;
   }
-  // A .npy file of these integers.
+  // Writes a .npy file with these integers.
   template <typename T>
   void WriteArray(const std::string& name, package::DType dtype, const std::vector<T>& values) const {
     const std::vector<int64_t> shape = {static_cast<int64_t>(values.size())};
@@ -183,7 +183,7 @@ TEST_F(ModelOptionsTest, HintsAreInTheJob) {
               HasSubstr("none.log: No such file"));
 }
 
-// A farm's device as `hone devices` knows it.
+// A device of a farm, as the tracker describes it.
 v1::Device DeviceOf(const std::string& agent, const std::string& kind, const std::string& target) {
   v1::Device device;
   device.set_agent_id(agent);

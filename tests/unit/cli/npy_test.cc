@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// .npy headers and data: what NumPy writes is read, what is damaged or unsupported is named.
+// .npy headers and data: files that NumPy writes are read; damaged and unsupported files give an error that names the
+// fault.
 #include "cli/npy.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +22,7 @@ std::span<const uint8_t> BytesOf(const std::string& text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
-// A file of that version with `header` as its text.
+// A .npy file of that version with the header text `header`.
 std::string Npy(const std::string& header, const std::string& data, char version = 1) {
   std::string file = "\x93NUMPY";
   file += version;

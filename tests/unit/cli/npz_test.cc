@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Archives of arrays: ours read by us and by NumPy, NumPy's read by us, damaged ones refused.
+// Archives of arrays: Hone and NumPy read Hone's, Hone reads NumPy's, and damaged ones are errors.
 #include "cli/npz.h"
 
 #include <fcntl.h>
@@ -38,7 +38,7 @@ void WriteSample(const std::string& path) {
   ASSERT_TRUE(status.ok()) << status;
 }
 
-// An archive with members as given, whatever they are.
+// Writes an archive with these members, which need not be valid arrays.
 void WriteZip(const std::string& path, const std::vector<std::pair<std::string, std::string>>& members,
               int compression = ZIP_CM_DEFLATE) {
   int code = 0;
@@ -55,7 +55,7 @@ void WriteZip(const std::string& path, const std::vector<std::pair<std::string, 
 
 std::string OpenError(const std::string& path) { return std::string(NpzReader::Open(path).status().message()); }
 
-// The system's Python, for which the Debian package is.
+// The system's Python, because the Debian package of NumPy belongs to it.
 constexpr char kPython[] = "/usr/bin/python3";
 bool HaveNumpy() { return RunCommand(fmt::format("{} -c 'import numpy'", kPython)).exit_code == 0; }
 
@@ -96,7 +96,7 @@ TEST(NpzTest, WritesIntoAPipe) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   const std::string pipe = folder / "pipe";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
-  const int reader = open(pipe.c_str(), O_RDWR | O_CLOEXEC);  // so that nobody waits for the other
+  const int reader = open(pipe.c_str(), O_RDWR | O_CLOEXEC);  // opened for both, so that neither end blocks in open()
   WriteSample(pipe);
   std::string bytes(size_t{64} << 10, '\0');
   bytes.resize(static_cast<size_t>(std::max<ssize_t>(read(reader, bytes.data(), bytes.size()), 0)));

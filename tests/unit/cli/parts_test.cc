@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random values, the arithmetic of repeated runs, what may be written where, signals, progress, lock files, and the
-// certificate that is shown.
+// Small parts of the commands: random values, statistics of repeated runs, checks of output files, signals, progress,
+// lock files, and the display of a certificate.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -83,7 +83,7 @@ TEST(InterruptsTest, TheSecondCtrlCInsistsAndSigtermAtOnce) {
 
 TEST(ProgressLineTest, WhereNothingCanBeDrawnItIsALineEveryTenSeconds) {
   absl::Time steady = absl::UnixEpoch();
-  testing::internal::CaptureStderr();  // no terminal, from the beginning
+  testing::internal::CaptureStderr();  // captured before the line is made, so that it sees no terminal
   {
     ProgressLine line([&steady] { return steady; });
     for (int kernel = 1; kernel <= 25; ++kernel, steady += absl::Seconds(1)) line.Show(fmt::format("{} of 25", kernel));
@@ -108,7 +108,7 @@ TEST(ProgressLineTest, EveryKernelThatIsCompiledIsTold) {
   EXPECT_THAT(told, ::testing::ElementsAre("1 of 2", "2 of 2"));
 }
 
-// A lock file with a program for each of the targets, of one workload.
+// A lock file with one program of one workload for each target.
 std::string LockText(const std::vector<std::string>& targets) {
   std::string programs;
   for (const std::string& target : targets) {
@@ -150,7 +150,7 @@ TEST(LockFileTest, WhatAMergeMakesOfItIsToldAsThat) {
   }
 }
 
-// Whoever goes into each list of a list runs out of stack.
+// Deeply nested lists must not overflow the stack of the reader.
 TEST(LockFileTest, DeepListsAreDamage) {
   constexpr size_t kDepth = 1'000'000;
   const std::string deep = std::string(kDepth, '[') + std::string(kDepth, ']'), good = LockText({"cpu"});

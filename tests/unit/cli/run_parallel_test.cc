@@ -17,7 +17,7 @@ TEST(RunParallelTest, WorksWithTheThreadsThatTheSystemGives) {
   const auto work_alone = [] {
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, size_t{1} << 50);  // more than there are addresses: no thread can start
+    pthread_attr_setstacksize(&attributes, size_t{1} << 50);  // more than the address space, so no thread can start
     if (pthread_setattr_default_np(&attributes) != 0) _exit(2);
     std::array<std::atomic<int>, 20> times{};
     const absl::Status status = RunParallel(times.size(), 4, [&](size_t i) {
