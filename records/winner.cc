@@ -99,6 +99,8 @@ Defaults DefaultsOf(const std::vector<Candidate>& candidates) {
   return defaults;
 }
 
+// Whether the candidate fails to beat the default of its batch, or, if its batch has none, the newest default. False
+// for a default, and if there is no default.
 bool LosesToDefault(const Candidate& candidate, const Defaults& defaults) {
   if (candidate.contender->is_default || defaults.newest.contender == nullptr) return false;
   const auto beside = defaults.of_batch.find(candidate.contender->batch);
