@@ -71,9 +71,8 @@ bool Beats(const Candidate& challenger, const Candidate& standard) {
 }
 
 // Whether the challenger beats the default schedule `standard` of another visit. If the device's reference kernel has
-// become faster since then, the challenger's time is raised by that factor. It is never lowered for a device that has
-// become slower: the reference kernel tells only part of a kernel's change, which may depend on other parts of the
-// device.
+// become faster since then, the challenger's time is raised by that factor. If it has become slower, the time is not
+// lowered: other kernels may depend on other parts of the device, which need not have become slower.
 bool BeatsApart(const Candidate& challenger, const Candidate& standard) {
   const double now = challenger.contender->reference_seconds, then = standard.contender->reference_seconds;
   const double faster = now > 0 && then > 0 ? std::max(1.0, then / now) : 1;
