@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How to go through the values of a record by the description of its columns (kColumns in record.h).
+// Reads and checks the values of a record column by column, as kColumns (record.h) describes them. Start at WithValue.
 #ifndef HONE_RECORDS_COLUMNS_H_
 #define HONE_RECORDS_COLUMNS_H_
 
@@ -10,8 +10,8 @@
 
 namespace hone::records {
 
-// Calls use(value) with the column's value of the record, of const type if that is const; does not where the record has
-// another outcome than the column speaks of.
+// Calls use(value) with a reference to the value that the column has in the record; it is const if the record is. Does
+// not call it if the column belongs to the other outcome: "drift" in a record of a failure.
 template <typename RecordType, typename Use>
 void WithValue(RecordType& record, const Column& column, Use use) {
   const auto pick = [&]<typename Value, typename Part>(Value Part::* member) {
@@ -26,10 +26,10 @@ void WithValue(RecordType& record, const Column& column, Use use) {
   std::visit(pick, column.member);
 }
 
-// Whether a number may stand in the column: finite, and in its range.
+// Whether the column may hold the number: it is finite and satisfies column.range.
 bool InRange(const Column& column, double value);
 
-// Whether the column speaks of that part of a record: PartOf<Timing>(column).
+// Whether the column's value is a member of the struct Wanted (Key, Record, Timing or Failure): PartOf<Timing>(column).
 template <typename Wanted>
 constexpr bool PartOf(const Column& column) {
   return std::visit([]<typename Value, typename Part>(Value Part::*) { return std::is_same_v<Part, Wanted>; },

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of failure of a candidate, and their names. A failure is data with a kind of its own, never a huge time.
+// The kinds of failure of a candidate, and their names. A failed candidate is recorded with its kind, never as a timing
+// with a huge time.
 #ifndef HONE_RECORDS_FAILURE_H_
 #define HONE_RECORDS_FAILURE_H_
 
@@ -11,16 +12,16 @@
 namespace hone::records {
 
 enum class FailureKind {
-  kScheduleIllegal,
-  kCompileError,
+  kScheduleIllegal,  // a step of the schedule cannot be applied
+  kCompileError,     // lowering, code generation, linking or loading failed
   kCompileTimeout,
-  kCrashed,
-  kRunTimeout,
+  kCrashed,     // ended by a signal or an exit
+  kRunTimeout,  // a call took longer than the batch allows
   kWrongOutput,
   kOutOfBoundsWrite,
-  kLostDevice,
-  kForbiddenCall,
-  kImpossibleTime,
+  kLostDevice,      // devices were lost with it, or had too little memory; says nothing against the schedule
+  kForbiddenCall,   // made a system call that no kernel may make
+  kImpossibleTime,  // faster than the device can be, or longer than the agent waited
 };
 
 inline constexpr std::array kAllFailureKinds = {

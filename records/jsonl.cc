@@ -20,12 +20,12 @@ using nlohmann::ordered_json;
 
 constexpr int kFormat = 1;
 constexpr size_t kBatchRows = 500;
-constexpr size_t kBatchBytes = size_t{8} << 20;     // of lines; a batch may travel as one message
+constexpr size_t kBatchBytes = size_t{8} << 20;     // size of a batch's lines; a batch may travel as one message
 constexpr size_t kMaxLineBytes = size_t{64} << 20;  // above the largest record that Validate lets through
 constexpr size_t kReportedLines = 100;
-constexpr size_t kWrittenBytes = size_t{64} << 10;  // of an export, at a time
+constexpr size_t kWrittenBytes = size_t{64} << 10;  // Export calls `write` when it has so many bytes
 
-// "timing.drift": the object it is in ("" for the line itself), and its name there.
+// The parts of a column's JSON path such as "timing.drift": the object ("" for the line itself), and the field in it.
 struct Path {
   explicit Path(std::string_view text) {
     const size_t dot = text.find('.');
@@ -35,7 +35,8 @@ struct Path {
   std::string object, name;
 };
 
-// Reads the value of one column out of the object it is in. Optional fields may be missing or null.
+// Reads the value of one column from `object`, the JSON object that has it. Optional fields may be missing or null.
+// `status` gets the first error.
 struct FieldReader {
   const json& object;
   const Column& column;
@@ -106,7 +107,8 @@ struct FieldReader {
   }
 };
 
-// Writes the value of one column into a line.
+// Writes the value of one column into a line. Leaves out unknown values, and empty texts that are not of the row
+// itself.
 struct FieldWriter {
   ordered_json& line;
   const Column& column;
@@ -130,25 +132,25 @@ struct FieldWriter {
   }
 };
 
-// The object a column is in; null where the line has none, or something else there.
+// The object `name` of the line, or the line itself for "". Null if the line does not have it, or it is not an object.
 const json* ObjectOf(const json& line, const std::string& name) {
   if (name.empty()) return &line;
   const auto found = line.find(name);
   return found == line.end() || !found->is_object() ? nullptr : &*found;
 }
 
-// Lines of a stream, with a limit on their length so that a file without line ends cannot fill the memory.
+// Reads the lines of a stream. Their length is limited, so that a file without line ends cannot fill the memory.
 class LineReader {
  public:
   explicit LineReader(std::istream& in) : in_(in) {}
 
-  // False at the end, and where the stream fails. A line over the limit comes out empty with TooLong() set.
+  // False: the stream ended or failed. A line over the limit is returned empty, and TooLong() is true.
   bool Next(std::string& line) {
     line.clear();
     too_long_ = false;
     bool any = false;
     errno = 0;
-    // The stream takes what its buffer throws where a file cannot be read.
+    // If a file cannot be read, its buffer throws. The stream catches that and sets bad().
     for (char c = 0; in_.get(c);) {
       any = true;
       if (c == '\n') break;
@@ -162,7 +164,7 @@ class LineReader {
     return any && failure_ == 0;
   }
   bool TooLong() const { return too_long_; }
-  int failure() const { return failure_; }  // the system's reason; 0: there is none
+  int failure() const { return failure_; }  // the errno of the failed read; 0: no read failed
 
  private:
   std::istream& in_;
@@ -222,18 +224,18 @@ class Importer {
   const Instant latest_;
   ImportReport report_;
   std::vector<Record> batch_;
-  size_t bytes_ = 0;
-  std::vector<size_t> numbers_;  // the line of each record in batch_
+  size_t bytes_ = 0;             // size of the lines of batch_
+  std::vector<size_t> numbers_;  // the line number of each record in batch_
 };
 
-// Also of a number that no double holds, and of text that is no UTF-8.
+// kInvalidArgument: the text is not a JSON object, or has a number that no double holds, or is not UTF-8.
 absl::StatusOr<json> ParseLine(std::string_view text) {
   try {
     json line = json::parse(text);
     if (!line.is_object()) return absl::InvalidArgumentError("not a JSON object");
     return line;
   } catch (const json::exception& error) {
-    constexpr size_t kLongest = 200;  // it has the token in it, which may be as long as the line
+    constexpr size_t kLongest = 200;  // the library's text quotes the token, which may be as long as the line
     const std::string_view why = error.what();
     return absl::InvalidArgumentError(
         fmt::format("not JSON: {}", why.substr(0, std::min(why.find("; last read: "), kLongest))));
@@ -267,7 +269,7 @@ absl::StatusOr<Record> RecordFromJson(std::string_view text) {
     WithValue(record, column, [&](auto& value) { reader(value); });
     HONE_RETURN_IF_ERROR(reader.status);
   }
-  // Wherever the record goes: a message to a tracker has less room for some numbers.
+  // The store validates too. A message to a tracker cannot carry some of the invalid numbers, so they are refused here.
   HONE_RETURN_IF_ERROR(Validate(record));
   return record;
 }

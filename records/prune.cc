@@ -13,7 +13,7 @@
 namespace hone::records {
 namespace {
 
-// The newest verified timing of each schedule, the fastest `count` of them.
+// The indices of the `count` fastest schedules' newest verified timings.
 std::set<size_t> Best(std::span<const Contender> contenders, size_t count) {
   std::map<std::string_view, size_t> newest;
   for (size_t i = 0; i < contenders.size(); ++i) {
@@ -31,6 +31,7 @@ std::set<size_t> Best(std::span<const Contender> contenders, size_t count) {
   return best;
 }
 
+// Whether the contenders without those of `going` (ascending indices) have the winner `winner`.
 bool SameWinner(std::span<const Contender> contenders, const std::optional<Winner>& winner,
                 const std::vector<size_t>& going) {
   std::vector<Contender> staying;

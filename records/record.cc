@@ -15,7 +15,7 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kRepeatLimit = 100'000;
-// Milliseconds: times travel as nanoseconds in 64 bits, which end in the year 2262.
+// Milliseconds since 1970. Messages carry times as nanoseconds in 64 bits, which end in the year 2262.
 constexpr int64_t kLastInstant = std::chrono::floor<std::chrono::milliseconds>(std::chrono::nanoseconds::max()).count();
 
 constexpr std::array<std::pair<FailureKind, std::string_view>, kAllFailureKinds.size()> kNames = {{
@@ -31,13 +31,13 @@ constexpr std::array<std::pair<FailureKind, std::string_view>, kAllFailureKinds.
     {FailureKind::kImpossibleTime, "impossible_time"},
 }};
 
-// Checks the value of one column; the name in messages is that of the lines of JSON.
+// Checks the value of one column. `status` gets the first error, which names the column as lines of JSON do.
 struct Checker {
   const Column& column;
   absl::Status status;
 
   void operator()(const std::string& text) {
-    if (PartOf<Failure>(column)) return;  // the store makes it fit: a failure is recorded whatever it says
+    if (PartOf<Failure>(column)) return;  // any text is accepted: the store cleans and cuts it
     if (column.range == Range::kNotEmpty && text.empty()) {
       Refuse("is empty");
     } else if (text.size() > column.limit) {
@@ -104,14 +104,14 @@ std::optional<FailureKind> FailureKindFromName(std::string_view name) {
 
 std::string CleanText(std::string_view text, size_t limit) {
   const std::string_view kept = text.substr(0, limit);
-  // The JSON writer is the one UTF-8 decoder at hand that replaces what is not valid.
+  // The JSON library serves as UTF-8 decoder, because it can replace invalid bytes.
   const std::string quoted = json(kept).dump(-1, ' ', /*ensure_ascii=*/false, json::error_handler_t::replace);
   std::string clean = json::parse(quoted).get<std::string>();
   for (size_t zero = clean.find('\0'); zero != std::string::npos; zero = clean.find('\0', zero)) {
     clean.replace(zero, 1, "\xEF\xBF\xBD");
   }
   if (clean.size() > limit) {
-    size_t end = limit;  // replacing makes text longer: cut again, at the start of a character
+    size_t end = limit;  // replacements made the text longer; this cut does not split a character
     while (end > 0 && (static_cast<unsigned char>(clean[end]) & 0xC0) == 0x80) --end;
     clean.resize(end);
   }

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// One measured candidate, as plain values: what the database of results keeps, and what flows in and out of it.
+// Record: one measured candidate as plain values, the unit that the database of results stores and exchanges.
 //
-// A record says: this schedule of this workload, built by this compiler for this target, ran on this device, and this
-// came of it. Here a schedule, its decisions, the target and the device fingerprint are opaque text: this room neither
-// parses nor compares their insides.
-// kColumns below describes every value once; tables, rows, lines of JSON, the protocol's messages, the limits and the
-// check of docs/RECORDS.md come from it. docs/howto/add-a-record-column.md adds one. Not here: how records are stored
-// (store.h) and exchanged (jsonl.h). Values only: copy freely, no thread rules.
+// A record says: this schedule of this workload, built by this compiler for this target, ran on this device with this
+// outcome. Schedules, decisions, targets and device fingerprints are opaque text here and are never parsed.
+// kColumns below describes every value once. Tables, rows, lines of JSON, the protocol's messages, the limits and the
+// check of docs/RECORDS.md are derived from it. docs/howto/add-a-record-column.md says how to add one. Not here: how
+// records are stored (store.h) and exchanged (jsonl.h). Start at Record.
 #ifndef HONE_RECORDS_RECORD_H_
 #define HONE_RECORDS_RECORD_H_
 
@@ -25,39 +24,42 @@
 
 namespace hone::records {
 
-// What a measurement is valid for. No part may be empty: a record of another device or another compiler is a hint,
-// never an answer.
+// The conditions for which a measurement is valid. No part may be empty. A record under another key is only a hint,
+// because another device or compiler makes other times.
 struct Key {
   std::string workload_digest;     // of the workload's canonical text
   std::string target;              // target text: "cpu -mcpu=znver4 -threads=2"
-  std::string device_fingerprint;  // the device as its agent reports it
-  std::string compiler_version;    // of the code generator: the same schedule means other machine code elsewhere
+  std::string device_fingerprint;  // text that the device's agent reports
+  std::string compiler_version;    // of the code generator; another version may make other code from a schedule
 
   auto operator<=>(const Key&) const = default;
 };
 
+// The outcome of a candidate that was timed. An empty optional: not known.
 struct Timing {
   std::vector<double> seconds;  // every repeat, in the order taken; at least one, each finite and above 0
-  // seconds[first_interleaved..] were taken in turns with the other finalists of the batch, the k-th beside their k-th;
-  // the number of repeats where none were. 0 also where it is not known.
+  // The index in `seconds` of the first repeat that was taken in interleaved rounds with the batch's other finalists.
+  // From there on, the k-th repeat of each finalist belongs to round k. seconds.size(): no repeat was interleaved.
+  // 0: all were, or it is not known.
   int64_t first_interleaved = 0;
-  int64_t calls_per_repeat = 0;     // calls in a row of which a repeat is the mean; 0: not known
-  bool confirmed = false;           // taken in the final paired comparison (finalists and default in turns), not a race
-  bool verified = false;            // the output was compared with a reference and agreed; unverified is never "best"
-  std::optional<double> tolerance;  // what an element may be off, as a share of itself; more by one of the largest
-  std::optional<double> reference_seconds;    // the device's fixed reference kernel in the same visit: exposes drift
-  std::optional<double> drift;                // its largest departure from that during the visit: 0.02 is 2%
-  std::optional<double> max_error;            // largest difference from the reference's output, as share of its largest
-  std::optional<double> temperature_celsius;  // of the device after the visit, where it tells
-  std::optional<double> clock_hertz;
-  std::optional<double> predicted_seconds;  // by the cost model that chose the candidate
+  int64_t calls_per_repeat = 0;     // a repeat is the mean time of this many calls in a row; 0: not known
+  bool confirmed = false;           // taken in the batch's final comparison of finalists and default, not in a race
+  bool verified = false;            // the output agreed with a reference; an unverified timing never wins
+  std::optional<double> tolerance;  // allowed relative error of an element (rtol); the absolute part is not recorded
+  std::optional<double> reference_seconds;    // median of the device's fixed reference kernel in the same visit
+  std::optional<double> drift;                // largest departure from reference_seconds in the visit: 0.02 is 2%
+  std::optional<double> max_error;            // largest error of an element, as share of the reference's largest one
+  std::optional<double> temperature_celsius;  // hottest sensor of the device after the visit
+  std::optional<double> clock_hertz;          // clock of the device after the visit
+  std::optional<double> predicted_seconds;    // by the cost model that chose the candidate
 
   bool operator==(const Timing&) const = default;
 };
 
+// The outcome of a candidate that has no timing.
 struct Failure {
   FailureKind kind = FailureKind::kCrashed;
-  std::string text;  // what a person needs to see; any bytes: the store makes it UTF-8 and cuts it at 16 KiB
+  std::string text;  // details for users, any bytes; the store replaces what is not UTF-8 and cuts it at 16 KiB
 
   bool operator==(const Failure&) const = default;
 };
@@ -65,58 +67,66 @@ struct Failure {
 using Outcome = std::variant<Timing, Failure>;
 using Instant = std::chrono::sys_time<std::chrono::milliseconds>;
 
-// The latest that may be said at `now` of when something was measured: another clock may be ahead by so much. What
-// failed speaks against all timings before it, and so must not be of a time to come.
+// The latest measured_at that is accepted at `now`: clocks of other machines may be ahead by five minutes. A later time
+// must be lowered to this one. Otherwise a failure with it would condemn later timings of its schedule.
 constexpr Instant LatestSaid(Instant now) { return now + std::chrono::minutes(5); }
 
 struct Record {
   Key key;
-  std::string measurement_id;  // unique for ever, chosen by whoever measured: a repeated one is the same measurement
-  std::string batch_id;        // candidates measured in one device visit share it; may be empty
-  std::string schedule;        // may be empty: the unscheduled kernel
+  std::string measurement_id;  // unique for ever, chosen by the program that measured; a store keeps it once
+  std::string batch_id;        // equal for the candidates of one device visit; may be empty
+  std::string schedule;        // empty: the unscheduled kernel
   std::string decisions;       // the search's decisions that led to the schedule; may be empty
-  bool is_default = false;     // the schedule that needs no search, measured for comparison
+  bool is_default = false;     // the default schedule, which needs no search and is measured for comparison
   Outcome outcome;
 
-  std::string operator_label;  // "conv2d": for people
-  std::string workload_text;   // canonical text; stored once per workload; may be empty if the store has it already
+  std::string operator_label;  // for users: "conv2d"
+  std::string workload_text;   // canonical text, stored once for each workload; may be empty if the store has it
   double flops = 0;            // floating-point (or integer) operations of one run
 
-  std::string environment;  // words "name=value" about the device when it was measured; may be empty
-  std::string measured_by;  // who: the agent's name
-  Instant measured_at{};    // when, by the clock of the tracker that was told of it
+  std::string environment;  // words "name=value" about the device when it measured; may be empty
+  std::string measured_by;  // name of the agent
+  Instant measured_at{};    // by the clock of the tracker that received the measurement
   uint64_t seed = 0;        // of the search that proposed the candidate
 
   bool operator==(const Record&) const = default;
 };
 
-// Which value of which part of a record a column is.
+// A pointer to the member of Key, Record, Timing or Failure that holds a column's value.
 using Member = std::variant<std::string Key::*, std::string Record::*, std::string Failure::*, double Record::*,
                             bool Record::*, uint64_t Record::*, Instant Record::*, bool Timing::*, int64_t Timing::*,
                             std::optional<double> Timing::*, std::vector<double> Timing::*, FailureKind Failure::*>;
 
+// The place of a column's value in the database.
 enum class Storage {
   kRow,       // in the row itself
-  kText,      // in the row as the number of a text, since many rows have equal ones
+  kText,      // in a table of texts, and the row has its number, because many rows share the text
   kWorkload,  // in the row's workload
 };
 
-// Of a text: kGiven and kNotEmpty stand in every line of JSON. Of a number: what it must be; finite it always is.
-enum class Range { kAny, kGiven, kNotEmpty, kNotNegative, kPositive };
+// The condition that a column's value must satisfy. A number must always be finite.
+enum class Range {
+  kAny,
+  kGiven,     // a text that every line of JSON must have; it may be empty
+  kNotEmpty,  // a text that every line of JSON must have, and that is not empty
+  kNotNegative,
+  kPositive
+};
 
 struct Column {
   std::string_view name;  // in SQL
   Member member;
-  std::string_view json;  // field in a line of JSON; "timing.drift" is field drift of the object timing
-  std::string_view wire;  // field of hone.v1.Record, likewise
+  std::string_view json;  // field in a line of JSON; "timing.drift" is the field `drift` of the object `timing`
+  std::string_view wire;  // field of the message hone.v1.Record, in the same notation
   Storage storage = Storage::kRow;
   Range range = Range::kAny;
-  size_t limit = 4096;   // of a text, in bytes
-  double wire_unit = 1;  // what 1 in the message means here: 1e6 for megahertz
-  int64_t since = 2;     // schema that has it first; the last of these is the schema of today
+  size_t limit = 4096;   // largest size of a text, in bytes; unused for other types
+  double wire_unit = 1;  // the message's unit in this value's unit: 1e6 for megahertz
+  int64_t since = 2;     // the first schema version that has the column
 };
 
-// In the order of tables and lines of JSON. A column that is in files already is not changed any more.
+// The columns, in the order of the SQL table and of a line of JSON. A released column must not change, because files
+// have it.
 inline constexpr std::array kColumns = {
     Column{"measurement", &Record::measurement_id, "measurement", "id", Storage::kRow, Range::kNotEmpty},
     Column{"batch", &Record::batch_id, "batch", "batch_id"},
@@ -170,17 +180,17 @@ inline constexpr std::array kColumns = {
     Column{"seed", &Record::seed, "seed", "seed"},
 };
 
-// A record with its place in the database: rows are numbered in the order appended.
+// A record with its row number. A store numbers rows in the order appended, and never reuses a number.
 struct StoredRecord {
   int64_t row = 0;
   Record record;
 };
 
-// kInvalidArgument naming the first field that cannot be stored: an empty key part, a time that is not above 0, text
+// kInvalidArgument names the first field that cannot be stored: an empty key part, a time that is not above 0, text
 // that is not UTF-8, a field over its size limit (16 MiB for the workload's text, 1 MiB for a schedule).
 absl::Status Validate(const Record& record);
 
-// `text` with every byte that is not part of UTF-8 text replaced by U+FFFD, NUL included, cut at `limit` bytes.
+// Returns `text` as UTF-8 of at most `limit` bytes: U+FFFD replaces each NUL and each byte that is not valid UTF-8.
 std::string CleanText(std::string_view text, size_t limit);
 
 }  // namespace hone::records

@@ -13,6 +13,7 @@
 namespace hone::records {
 namespace {
 
+// The words of letters and digits in the text, in lower case.
 std::set<std::string> Words(std::string_view text) {
   std::set<std::string> words;
   std::string word;
@@ -27,6 +28,7 @@ std::set<std::string> Words(std::string_view text) {
   return words;
 }
 
+// The share of words that two fingerprints have in common, from 0 to 1 (Dice coefficient).
 double Similarity(std::string_view a, std::string_view b) {
   if (a == b) return 1;
   const std::set<std::string> left = Words(a);
@@ -50,7 +52,8 @@ NearestRecord Judge(const Key& wanted, BestRecord best) {
   return nearest;
 }
 
-// Nearer first; among equals the same compiler, then the newer measurement, then the later row.
+// Whether `a` is nearer to the key `wanted` than `b`. On a tie the same compiler is nearer, then the newer measurement,
+// then the later row.
 bool Nearer(const Key& wanted, const NearestRecord& a, const NearestRecord& b) {
   const auto rank = [&wanted](const NearestRecord& n) {
     const Record& record = n.best.stored.record;

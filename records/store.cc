@@ -9,8 +9,9 @@
 namespace hone::records {
 namespace {
 
+// Rows that Visit reads as one page.
 constexpr size_t kVisitRows = 1000;
-// A page of one workload sorts all rows of that workload, so its pages are larger.
+// The same for one workload: each page sorts all rows of the workload, so fewer and larger pages are faster.
 constexpr size_t kVisitRowsOfWorkload = 20'000;
 
 }  // namespace

@@ -15,17 +15,17 @@
 namespace hone::records {
 namespace {
 
-// A contender that may win, with its median, which is asked for again and again.
+// A contender that may win, with its median, which is computed once because many comparisons use it.
 struct Candidate {
   const Contender* contender = nullptr;
-  double seconds = 0;
+  double seconds = 0;  // median of contender->repeats
 };
 
 bool Newer(const Contender& a, const Contender& b) {
   return std::tie(a.measured_at, a.row) > std::tie(b.measured_at, b.row);
 }
 
-// The verified timings whose schedule did nothing wrong at that instant or later.
+// The verified timings that still stand: their schedule has no `wrong` failure at the same instant or later.
 std::vector<Candidate> Standing(std::span<const Contender> contenders) {
   std::map<std::string_view, Instant> last_wrong;
   for (const Contender& c : contenders) {
@@ -42,7 +42,8 @@ std::vector<Candidate> Standing(std::span<const Contender> contenders) {
   return standing;
 }
 
-// Of each schedule the newest one only: a lucky measurement must not stand against later ones.
+// The newest candidate of each schedule. Older ones are dropped, because a lucky measurement must not count against
+// later ones.
 std::vector<Candidate> NewestOfEachSchedule(const std::vector<Candidate>& candidates) {
   std::map<std::string_view, Candidate> newest;
   for (const Candidate& c : candidates) {
@@ -54,8 +55,9 @@ std::vector<Candidate> NewestOfEachSchedule(const std::vector<Candidate>& candid
   return result;
 }
 
-// By the medians; where the repeats were taken in turns, also by the median of the pairs and by how many of them: each
-// of these alone can be luck.
+// Whether the challenger beats the default schedule `standard` of its own batch. Its median must be smaller. If both
+// have interleaved repeats, the pairs of one round must agree: the median of their ratios, and the share of rounds won.
+// Each of the three conditions alone can be met by luck.
 bool Beats(const Candidate& challenger, const Candidate& standard) {
   if (challenger.seconds >= kWorthwhile * standard.seconds) return false;
   if (!challenger.contender->in_turns || !standard.contender->in_turns) return true;
@@ -68,17 +70,19 @@ bool Beats(const Candidate& challenger, const Candidate& standard) {
   return Median(std::move(ratios)) < kWorthwhile;
 }
 
-// A default of another visit. How much faster the device has become shows in its reference kernel, but not all of it: a
-// kernel may depend on other parts of the device. Nothing is made of a device that has become slower, for that reason.
+// Whether the challenger beats the default schedule `standard` of another visit. If the device's reference kernel has
+// become faster since then, the challenger's time is raised by that factor. If it has become slower, the time is not
+// lowered: other kernels may depend on other parts of the device, which need not have become slower.
 bool BeatsApart(const Candidate& challenger, const Candidate& standard) {
   const double now = challenger.contender->reference_seconds, then = standard.contender->reference_seconds;
   const double faster = now > 0 && then > 0 ? std::max(1.0, then / now) : 1;
   return challenger.seconds * faster < kWorthwhileApart * standard.seconds;
 }
 
+// The default schedule's newest timing in each batch, and in all batches.
 struct Defaults {
   std::map<std::string_view, Candidate> of_batch;
-  Candidate newest;  // of all; without a contender where there is none
+  Candidate newest;  // contender is null if there is no default
 };
 
 Defaults DefaultsOf(const std::vector<Candidate>& candidates) {
@@ -94,6 +98,8 @@ Defaults DefaultsOf(const std::vector<Candidate>& candidates) {
   return defaults;
 }
 
+// Whether the candidate fails to beat the default of its batch, or, if its batch has none, the newest default. False
+// for a default, and if there is no default.
 bool LosesToDefault(const Candidate& candidate, const Defaults& defaults) {
   if (candidate.contender->is_default || defaults.newest.contender == nullptr) return false;
   const auto beside = defaults.of_batch.find(candidate.contender->batch);
@@ -101,8 +107,9 @@ bool LosesToDefault(const Candidate& candidate, const Defaults& defaults) {
                                            : !BeatsApart(candidate, defaults.newest);
 }
 
-// The fastest of those that beat the default; a default needs to beat nobody. On a tie the earlier row. Where none is
-// left, the newest default: it is what the others did not beat. `candidates` is not empty.
+// The fastest candidate that does not lose to a default (LosesToDefault); a default itself never loses. On a tie the
+// earlier row. If every candidate loses, the newest default, because the candidates did not beat it. `candidates` must
+// not be empty.
 Candidate Fastest(const std::vector<Candidate>& candidates, const Defaults& defaults) {
   Candidate best;
   for (const Candidate& c : candidates) {
@@ -114,9 +121,10 @@ Candidate Fastest(const std::vector<Candidate>& candidates, const Defaults& defa
   return best.contender != nullptr ? best : defaults.newest;
 }
 
-// The confirmed ones of the newest batch that compared somebody with the default, else of the newest that compared
-// somebody; empty if none did. Earlier confirmations saw the device on another day, and a tuner takes the winner of
-// those into the next one. A batch cut short may lack some.
+// The confirmed candidates of the newest batch that has the default and another schedule. If there is no such batch,
+// those of the newest batch that has a schedule other than the default; empty if there is none of these either.
+// Earlier confirmations do not count: the device may have been faster or slower, and a tuner takes their winner into
+// the next one. A batch that was cut short may lack the default.
 std::vector<Candidate> NewestConfirmation(const std::vector<Candidate>& candidates) {
   struct Batch {
     bool with_default = false, with_others = false;
@@ -142,14 +150,14 @@ std::vector<Candidate> NewestConfirmation(const std::vector<Candidate>& candidat
   return best == nullptr ? std::vector<Candidate>() : best->candidates;
 }
 
-// How the winner was found, step by step; docs/RECORDS.md has the steps in words.
+// The steps by which the winner is found; docs/RECORDS.md explains them. Each list is a part of the one before it.
 struct Comparison {
-  std::vector<Candidate> standing;  // what may win at all
-  std::vector<Candidate> field;     // of these the ones that are compared; empty: there is no winner
-  std::vector<Candidate> newest;    // of these the newest of each schedule
-  Defaults defaults;
-  Candidate best;
-  bool confirmed = false;
+  std::vector<Candidate> standing;  // verified timings that are not condemned
+  std::vector<Candidate> field;     // those of the newest confirmation, else all; empty: there is no winner
+  std::vector<Candidate> newest;    // the newest of each schedule
+  Defaults defaults;                // of `field`
+  Candidate best;                   // the winner; contender is null if `field` is empty
+  bool confirmed = false;           // `field` is a confirmation, not races
 };
 
 Comparison Compare(std::span<const Contender> contenders) {

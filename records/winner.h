@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The winner of a workload: which record of one key to use, and what it was compared with. Defined here and nowhere
-// else; docs/RECORDS.md, "Which record is best", tells it to people.
+// Decides the winner of a key: which of its records to use, and why each other one lost. No other code decides this.
+// docs/RECORDS.md, "Which record is best", states the rules for users.
 //
-// Pure: values in, a value out. Store (store.h) hands in the rows of a key, a tuner the finalists it has just
-// confirmed. Not here: which key to ask when the exact one has no record (Store::BestAnyDevice). Start at FindWinner.
+// Pure: values in, a value out. A Store (store.h) passes the rows of a key; a tuner passes the finalists that it has
+// just confirmed. Not here: which key to ask if the exact one has no record (Store::BestAnyDevice). Start at
+// FindWinner.
 #ifndef HONE_RECORDS_WINNER_H_
 #define HONE_RECORDS_WINNER_H_
 
@@ -20,72 +21,77 @@
 
 namespace hone::records {
 
-// A share of the default's time: what takes more is not worth another schedule.
+// A schedule beats the default of its own batch only if it takes less than this share of the default's time. A smaller
+// gain is not worth another schedule.
 inline constexpr double kWorthwhile = 0.995;
-// The same of a default that was timed in another visit: between two visits a device becomes faster or slower.
+// The same share if the default was timed in another visit. It is smaller, because the speed of a device changes
+// between two visits.
 inline constexpr double kWorthwhileApart = 0.9;
-// Of the pairs of repeats that were taken in turns, the share in which the better schedule must have taken less time.
+// Two schedules that were timed in interleaved rounds have one pair of repeats for each round. The better schedule must
+// have taken less time in at least this share of the pairs.
 inline constexpr double kMostPairs = 0.75;
 
-// What deciding needs of a record.
+// The values of a record that decide the winner.
 struct Contender {
-  int64_t row = 0;  // of two measured at the same instant, the one with the larger row is newer
+  int64_t row = 0;  // if two have the same measured_at, the one with the larger row is newer
   std::string schedule;
-  std::string batch;  // the contenders of one device visit share it
+  std::string batch;  // equal for the contenders of one device visit
   Instant measured_at{};
-  bool is_default = false;       // the schedule that nobody had to search for
-  bool verified = false;         // timed, and its output was right
-  bool confirmed = false;        // in a final comparison of enough turns
-  bool wrong = false;            // failed in a way that speaks against the schedule: see SpeaksAgainst
-  bool in_turns = false;         // repeats[k] was taken beside repeats[k] of the others of its batch
-  std::vector<double> repeats;   // those that count; empty for a failure
-  double reference_seconds = 0;  // of the device's reference kernel in the same visit; 0: not known
+  bool is_default = false;       // the default schedule, which needs no search
+  bool verified = false;         // a timing whose output agreed with the reference
+  bool confirmed = false;        // timed in a final comparison of at least kFewestTurns interleaved rounds
+  bool wrong = false;            // a failure that condemns its schedule: see SpeaksAgainst
+  bool in_turns = false;         // repeats[k] was taken in the same round as repeats[k] of the others of its batch
+  std::vector<double> repeats;   // seconds, as CountingRepeats chooses them; empty for a failure
+  double reference_seconds = 0;  // time of the device's reference kernel in the same visit; 0: not known
 };
 
 Contender ContenderOf(const StoredRecord& stored);
 
-// Sets `repeats` and `in_turns`, and clears `confirmed` where there were too few turns; the arguments are as in Timing.
+// Sets `repeats` and `in_turns`. Clears `confirmed` if fewer than kFewestTurns repeats were interleaved. The arguments
+// are the members of Timing with these names.
 void SetRepeats(Contender& contender, std::span<const double> seconds, int64_t first_interleaved);
 
-// Whether a schedule that failed so must not be used: a wrong output, a write out of bounds, a crash, a forbidden call,
-// an impossible time.
+// Whether a failure of this kind condemns its schedule: it must not be used, even if an earlier timing was good. True
+// for a wrong output, a write out of bounds, a crash, a forbidden call and an impossible time.
 bool SpeaksAgainst(FailureKind kind);
 
-// Whether enough of so many repeats were taken in turns to compare anything. first_interleaved: as in Timing.
+// Whether at least kFewestTurns of the repeats were interleaved; with fewer, schedules are not compared round by round.
+// first_interleaved: as in Timing.
 bool TakenInTurns(size_t repeats, int64_t first_interleaved);
 
-// The repeats to judge by: those taken in turns, since they saw the same machine as the others' did; all, if too few
-// were. A view into `seconds`.
+// The repeats that decide: the interleaved ones, because the other finalists were timed under the same conditions. If
+// fewer than kFewestTurns were interleaved, all repeats. The result is a view into `seconds`.
 std::span<const double> CountingRepeats(std::span<const double> seconds, int64_t first_interleaved);
 
 struct Winner {
   size_t index = 0;                       // in the contenders
-  double seconds = 0;                     // median of its repeats that count
-  std::optional<double> default_seconds;  // of the default schedule, measured in the same batch
-  bool confirmed = false;                 // it won a confirmation: with default_seconds, one with the default
+  double seconds = 0;                     // median of its `repeats`
+  std::optional<double> default_seconds;  // median of the default in the same batch; empty: the batch has none
+  bool confirmed = false;  // won the newest final comparison, which included the default if default_seconds is set
 };
 
-// Among the contenders of one key, in any order. Those that are confirmed or wrong are enough if a confirmed winner
-// comes out. Nothing: no verified timing that still stands.
+// The winner among the contenders of one key, in any order. Empty: no verified timing stands. A caller may first pass
+// only the confirmed and the wrong contenders: if their winner is confirmed, the others cannot change it.
 std::optional<Winner> FindWinner(std::span<const Contender> contenders);
 
-// What became of a contender when the winner was looked for.
+// Why a contender won or lost.
 enum class Verdict {
   kWinner,
-  kSlower,                // than the winner, by the same comparison
-  kNotBetterThanDefault,  // that of its batch, else the newest
-  kMeasuredAgain,         // a later timing of its schedule counts
-  kNotCompared,           // it was not in the newest final comparison, which decides alone
-  kCondemned,             // its schedule did wrong at that time or later
-  kUnverified,
-  kFailed,
+  kSlower,                // slower than the winner in the same comparison
+  kNotBetterThanDefault,  // did not beat the default of its batch; without one, the newest default
+  kMeasuredAgain,         // a newer timing of its schedule counts instead
+  kNotCompared,           // not in the newest final comparison, which alone decides
+  kCondemned,             // its schedule failed as SpeaksAgainst says, at that instant or later
+  kUnverified,            // the timing's output was not compared with a reference
+  kFailed,                // a failure, so there is no timing
 };
 inline constexpr std::array kAllVerdicts = {
     Verdict::kWinner,      Verdict::kSlower,    Verdict::kNotBetterThanDefault, Verdict::kMeasuredAgain,
     Verdict::kNotCompared, Verdict::kCondemned, Verdict::kUnverified,           Verdict::kFailed};
 std::string_view VerdictName(Verdict verdict);  // "not_better_than_default"
 
-// For each contender, in their order, why it is not what FindWinner finds, or that it is.
+// The verdict of each contender, in their order. kWinner is the one that FindWinner finds.
 std::vector<Verdict> Explain(std::span<const Contender> contenders);
 
 }  // namespace hone::records

@@ -24,14 +24,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// One database of a tracker.
 struct Copied {
   const DatabaseKind& kind;
-  std::string_view name;  // in the folder
-  fs::path file;          // in use
+  std::string_view name;  // its name in a backup's folder
+  fs::path file;          // the file that the tracker uses
 };
 
-// The files in the order in which they are copied and put back. The state is first: records that are copied later have
-// the results of every job that has ended in it.
+// The databases, in the order in which they are copied and put back. The state is first: the records, which are copied
+// later, then have the results of every job that has ended in the copy of the state.
 std::vector<Copied> FilesOf(const TrackerFiles& files) {
   std::vector<Copied> all = {{kFarmStateFile, "state.db", files.state}, {kRecordsFile, "records.db", files.records}};
   if (files.certificates.empty()) return all;
@@ -44,7 +45,7 @@ absl::Status SystemError(std::string_view what, const fs::path& path, const std:
   return absl::UnavailableError(fmt::format("cannot {} {}: {}", what, path.string(), error.message()));
 }
 
-// For a file that no process writes.
+// URI parameters for a file that no process writes.
 constexpr char kImmutable[] = "immutable=1";
 constexpr char kCheck[] = "PRAGMA integrity_check(1)";
 
@@ -55,12 +56,12 @@ absl::Status CopyAndCheck(const Connection& source, const DatabaseKind& kind, co
   return RunCheck(copy, kCheck);
 }
 
-// A copy as of now of the file into one that is not there; then the copy is read and checked.
+// Copies the database `from`, as of now, to the new file `to`, and checks the copy.
 absl::Status CopyDatabase(const fs::path& from, const DatabaseKind& kind, std::string_view uri_parameters,
                           const fs::path& to) {
   HONE_ASSIGN_OR_RETURN(const Connection source, OpenToCopy(from, kind, uri_parameters));
   const absl::Status copied = CopyAndCheck(source, kind, to);
-  // The error names the source, which stays, and not the copy, which is removed.
+  // If the source is damaged too, the error names the source, because the copy will be removed.
   if (absl::IsDataLoss(copied)) HONE_RETURN_IF_ERROR(RunCheck(source, kCheck));
   return copied;
 }
@@ -71,7 +72,7 @@ absl::Status MoveFile(const fs::path& from, const fs::path& to) {
   return error ? SystemError("rename", from, error) : absl::OkStatus();
 }
 
-// FILE.replaced-N, the first that is free.
+// The first name FILE.replaced-N that is free.
 fs::path ReplacedName(const fs::path& file) {
   for (int n = 1;; ++n) {
     const fs::path name = fmt::format("{}.replaced-{}", file.string(), n);
@@ -79,21 +80,22 @@ fs::path ReplacedName(const fs::path& file) {
   }
 }
 
-// Gives the file a second name, and keeps the first until another file takes its place, so that a killed restore leaves
-// no database missing. The file's log is renamed too: SQLite would read it as the log of the restored file.
+// Gives the file a second name, FILE.replaced-N. The first name stays until the restored file takes it, so that a
+// killed restore leaves no database missing. The file's log is renamed, because SQLite would take it for the log of the
+// restored file.
 absl::Status SetAside(const fs::path& file, std::vector<fs::path>* replaced) {
   if (!fs::exists(file)) return absl::OkStatus();
   const fs::path aside = ReplacedName(file);
   std::error_code error;
   fs::create_hard_link(file, aside, error);
-  if (error) HONE_RETURN_IF_ERROR(MoveFile(file, aside));  // a file system without links
+  if (error) HONE_RETURN_IF_ERROR(MoveFile(file, aside));  // the file system has no hard links
   replaced->push_back(aside);
   fs::remove(file.string() + "-shm", error);
   if (!fs::exists(file.string() + "-wal")) return absl::OkStatus();
   return MoveFile(file.string() + "-wal", aside.string() + "-wal");
 }
 
-// The name of the copy that will take the file's place.
+// The name of the restored copy until it takes the file's place.
 fs::path FreshName(const fs::path& file) { return file.string() + ".restored"; }
 
 void RemoveFresh(const std::vector<Copied>& all) {
@@ -107,7 +109,7 @@ void RemoveFresh(const std::vector<Copied>& all) {
 
 absl::Status CopyFresh(const fs::path& from, const std::vector<Copied>& all) {
   for (const Copied& each : all) {
-    HONE_RETURN_IF_ERROR(CloseToOthers(each.file, each.kind));  // it stays, beside the restored one
+    HONE_RETURN_IF_ERROR(CloseToOthers(each.file, each.kind));  // because it stays as FILE.replaced-N
     HONE_RETURN_IF_ERROR(EmptyLog(each.file, each.kind));
     HONE_RETURN_IF_ERROR(CopyDatabase(from / each.name, each.kind, kImmutable, FreshName(each.file)));
   }
@@ -155,8 +157,8 @@ absl::Status RestoreBackup(const fs::path& from, const TrackerFiles& files, std:
                           WriteLock::Acquire(each.file, each.kind.what, "stop the tracker, and restore then"));
     locks.push_back(std::move(lock));
   }
-  RemoveFresh(all);  // of one that was killed
-  // All copies first, so that a damaged one or a full disk changes nothing.
+  RemoveFresh(all);  // copies that a killed restore left
+  // All copies are made before any is put in place, so that a damaged backup or a full disk changes nothing.
   absl::Status done = CopyFresh(from, all);
   if (done.ok() && !files.certificates.empty()) done = RevokeTokens(FreshName(files.certificates / "register.db"));
   if (done.ok()) done = PutInPlace(all, replaced);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kinds of failure and the protocol's, into one another: for tracker, tuner and whoever asks one for records.
+// Converts kinds of failure between records/failure.h and the messages of the protocol. The tracker, the tuner and the
+// commands that ask a tracker for records use it.
 #ifndef HONE_RECORDS_MESSAGE_FAILURE_KIND_H_
 #define HONE_RECORDS_MESSAGE_FAILURE_KIND_H_
 
@@ -11,7 +12,7 @@ namespace hone::records {
 
 v1::FailureKind ToProto(FailureKind kind);
 
-// kInvalidArgument: none, or one that came with a later version.
+// kInvalidArgument: FAILURE_KIND_UNSPECIFIED, or a kind that a newer Hone added.
 absl::StatusOr<FailureKind> FromProto(v1::FailureKind kind);
 
 }  // namespace hone::records

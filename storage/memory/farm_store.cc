@@ -13,7 +13,7 @@ absl::StatusOr<FarmRun> MemoryFarmStore::BeginRun(absl::Time now) {
 
 void MemoryFarmStore::Put(const std::string& id, const StoredJob& job) {
   auto known = std::find_if(jobs_.begin(), jobs_.end(), [&](const JobRow& row) { return row.id == id; });
-  if (known == jobs_.end() && job.spec.empty()) return;  // a state without the specification that it belongs to
+  if (known == jobs_.end() && job.spec.empty()) return;  // a state alone cannot make a new job
   if (known == jobs_.end()) known = jobs_.insert(jobs_.end(), {id, {}});
   if (!job.spec.empty()) known->job.spec = job.spec;
   known->job.state = job.state;

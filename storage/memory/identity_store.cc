@@ -7,7 +7,7 @@
 
 namespace hone::storage {
 
-// Keeps the tables as they were, and puts them back if it is not committed.
+// Holds a copy of the tables from before the change, and restores it if the change is not committed.
 class MemoryIdentityStore::Change final : public IdentityChange {
  public:
   explicit Change(Tables* tables) : tables_(tables), before_(*tables) {}

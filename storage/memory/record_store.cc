@@ -177,7 +177,7 @@ absl::StatusOr<std::vector<BestRecord>> MemoryStore::AllBest(const Filter& filte
 
 absl::StatusOr<records::BestPage> MemoryStore::SomeBest(const Filter& filter, const KeyNumbers& after) const {
   const std::lock_guard lock(mutex_);
-  records::BestPage page;  // one page has all: `next` stays empty
+  records::BestPage page;  // this page has all winners, so `next` stays empty
   for (const auto& [numbers, key] : KeysOf(filter)) {
     if (numbers <= after) continue;
     if (std::optional<BestRecord> winner = WinnerOf(key); winner.has_value()) page.best.push_back(*std::move(winner));

@@ -44,7 +44,7 @@ class MemoryStore final : public records::Store {
   const std::filesystem::path& path() const override { return path_; }
 
  private:
-  // What all rows of a workload share.
+  // The values that all rows of a workload share.
   struct Workload {
     int64_t number = 0;
     std::string operator_label, text;
@@ -54,7 +54,7 @@ class MemoryStore final : public records::Store {
     records::Key key;
     std::vector<const records::StoredRecord*> rows;  // in the order appended
   };
-  // These need mutex_.
+  // The caller of these holds mutex_.
   absl::Status CheckWorkload(const records::Record& record);
   int64_t NumberOf(const std::string& text);
   records::StoredRecord Filled(const records::StoredRecord& row, bool with_text) const;

@@ -10,7 +10,7 @@
 namespace hone::storage {
 namespace {
 
-// Files that are older than versions have this table already.
+// The table of version 1. IF NOT EXISTS: files from before there were versions have this table already.
 constexpr char kAuditVersion1[] = R"(
 CREATE TABLE IF NOT EXISTS acts(number INTEGER PRIMARY KEY AUTOINCREMENT, at_ms INTEGER NOT NULL, role TEXT NOT NULL,
   name TEXT NOT NULL, peer TEXT NOT NULL, method TEXT NOT NULL, object TEXT NOT NULL, result TEXT NOT NULL) STRICT;
@@ -21,7 +21,7 @@ absl::StatusOr<int64_t> UpgradeAudit(const Connection& connection, int64_t /*ver
   return 1;
 }
 
-// The acts of membership, as storage/audit_store.h defines them.
+// The SQL condition of acts of membership, as storage/audit_store.h defines them.
 constexpr std::string_view kOfMembership =
     "(result = 'ok' AND (role = 'admin' OR method IN ('JoinService/Join', 'IdentityService/RevokeIdentity')))";
 

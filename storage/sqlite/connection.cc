@@ -24,7 +24,7 @@ absl::Status ConstraintError(const std::string& text) {
   return status;
 }
 
-// `file`: what it is, and its path: "records file a.db".
+// `file`: the kind of file and its path: "records file a.db". `system_error`: an errno; 0: not known.
 absl::Status DiskError(const std::string& file, int system_error, const char* text) {
   if (system_error == ENOSPC || system_error == EDQUOT) {
     return absl::ResourceExhaustedError(fmt::format(
@@ -51,7 +51,7 @@ absl::Status CannotOpen(const std::string& file, const std::string& path, int sy
       file, system_error != 0 ? std::strerror(system_error) : "SQLite gives no reason"));
 }
 
-// A file name as the path of an SQLite URI.
+// The file name as an SQLite URI without parameters.
 std::string UriPath(const std::string& path) {
   std::string uri = "file:";
   for (const char c : path) {
@@ -209,15 +209,16 @@ absl::Status Connection::CopyTo(const std::filesystem::path& file) const {
   HONE_RETURN_IF_ERROR(to.Execute("PRAGMA synchronous = FULL"));
   sqlite3_backup* backup = sqlite3_backup_init(to.handle_.get(), "main", handle_.get(), "main");
   if (backup == nullptr) return to.Error(sqlite3_errcode(to.handle_.get()));
-  // In one step: it reads one state, and never begins again because somebody wrote.
+  // One step copies all pages. With several steps, a write to the source in between would start the copy again.
   const int stepped = sqlite3_backup_step(backup, -1);
   const int finished = sqlite3_backup_finish(backup);
   if (finished != SQLITE_OK) return to.Error(finished);
   if (stepped != SQLITE_DONE) return to.Error(stepped);
-  return to.Execute("PRAGMA journal_mode = DELETE");  // it was copied with the mode, and shall be one file
+  return to.Execute("PRAGMA journal_mode = DELETE");  // the copy has the source's mode WAL, but must be a single file
 }
 
-// Not by `.recover`, which Debian's sqlite3 is built without; and a dump lacks what tells whose file it is.
+// The advice uses `.dump`, because Debian's sqlite3 is built without `.recover`. A dump lacks application_id and
+// user_version, by which Hone recognizes its files, so the advice adds them.
 absl::Status Connection::Damaged(std::string_view finding) const {
   return absl::DataLossError(fmt::format(
       "{0} is damaged ({1}); restore a backup, or save what can be read with: (sqlite3 {2} \"SELECT 'PRAGMA "
@@ -274,8 +275,8 @@ absl::StatusOr<Transaction> Transaction::BeginReading(const Connection& connecti
 Transaction::Transaction(Transaction&& other) noexcept : connection_(std::exchange(other.connection_, nullptr)) {}
 
 Transaction::~Transaction() {
-  // SQLite may have rolled back by itself after a disk error; then there is nothing left to undo. A ROLLBACK that fails
-  // leaves the transaction open, and the next BEGIN says so.
+  // After a disk error SQLite may have rolled back by itself, so there is nothing to undo. If ROLLBACK fails, the
+  // transaction stays open, and the next BEGIN reports it.
   if (connection_ != nullptr && connection_->InTransaction()) (void)connection_->Execute("ROLLBACK");
 }
 

@@ -72,7 +72,8 @@ class Connection {
   bool InTransaction() const;
   absl::Status Configure(int option, bool on) const;  // SQLITE_DBCONFIG_*
 
-  // The whole database as of now into a new file, which is on the disk then. Others may write meanwhile.
+  // Copies the whole database, as of now, into a new file. The copy is on the disk when this returns. Other connections
+  // may write to the source meanwhile.
   absl::Status CopyTo(const std::filesystem::path& file) const;
 
   // The Status for SQLite's result code `code`.

@@ -21,14 +21,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Reading that much takes a fraction of a second.
+// Files up to this size are checked whenever they are opened. Reading so much takes a fraction of a second.
 constexpr uintmax_t kCheckedOnOpenBytes = uintmax_t{64} << 20;
 
+// The values by which Hone recognizes a database.
 struct Header {
   int64_t application_id = 0;
   int64_t version = 0;
-  int64_t objects = 0;  // tables, indexes and views
-  bool unmarked = false;
+  int64_t objects = 0;    // tables, indexes and views
+  bool unmarked = false;  // has DatabaseKind::unmarked_table
+  // Whether the database is empty, or was written before its kind had an application_id.
   bool Fresh() const { return application_id == 0 && version == 0 && (objects == 0 || unmarked); }
 };
 
@@ -58,15 +60,15 @@ absl::StatusOr<Header> ReadHeader(const Connection& connection, const fs::path& 
 absl::Status ConfigureCommon(const Connection& connection) {
   HONE_RETURN_IF_ERROR(connection.Configure(SQLITE_DBCONFIG_TRUSTED_SCHEMA, false));
   HONE_RETURN_IF_ERROR(connection.Configure(SQLITE_DBCONFIG_DEFENSIVE, true));
-  // No mmap: an I/O error would be a signal, and a stray pointer could write into the file.
+  // mmap is off: with it an I/O error would be a signal, and a stray pointer could write into the file.
   return connection.Execute(
       "PRAGMA busy_timeout = 5000; PRAGMA mmap_size = 0; PRAGMA foreign_keys = ON; PRAGMA cell_size_check = ON");
 }
 
 absl::Status PrepareToWrite(const Connection& connection, const fs::path& path, const DatabaseKind& kind) {
   HONE_RETURN_IF_ERROR(ConfigureCommon(connection));
-  HONE_RETURN_IF_ERROR(CheckOwner(connection, path, kind));  // before anything is changed in a file that is not ours
-  HONE_RETURN_IF_ERROR(CloseToOthers(path, kind));           // before there is a log, which gets the rights of the file
+  HONE_RETURN_IF_ERROR(CheckOwner(connection, path, kind));  // first: a file of another program must not be changed
+  HONE_RETURN_IF_ERROR(CloseToOthers(path, kind));  // before SQLite makes the log, which gets the file's rights
   HONE_ASSIGN_OR_RETURN(const std::string journal, connection.QueryText("PRAGMA journal_mode = WAL"));
   if (journal != "wal") {
     return absl::FailedPreconditionError(
@@ -80,11 +82,12 @@ absl::Status PrepareToWrite(const Connection& connection, const fs::path& path, 
   return Migrate(connection, path, kind, kind.version);
 }
 
-// SQLite, when it cannot write a log that is there, blames the database.
+// kPermissionDenied if an existing log or its index cannot be written. Without this check SQLite's error would name the
+// database.
 absl::Status CheckLog(const fs::path& path, const DatabaseKind& kind) {
   std::error_code error;
-  const fs::path file = fs::canonical(path, error);  // the log is beside what a link leads to
-  if (error) return absl::OkStatus();                // there is none
+  const fs::path file = fs::canonical(path, error);  // the log is beside the file that a link leads to
+  if (error) return absl::OkStatus();                // there is no file
   for (const char* suffix : {"-wal", "-shm"}) {
     const fs::path each = file.string() + suffix;
     if (!fs::exists(each, error) || May(each, W_OK)) continue;
@@ -147,7 +150,7 @@ absl::Status CheckIfSmall(const Connection& connection, const fs::path& path) {
   return RunCheck(connection, "PRAGMA quick_check(1)");
 }
 
-// A file that is there is left alone: to close it again would drop the locks that this process has of it (POSIX).
+// An existing file is not opened: closing it would drop the locks that this process holds on it (POSIX).
 absl::Status CreateSecret(const fs::path& path, const DatabaseKind& kind) {
   if (!kind.secret) return absl::OkStatus();
   const int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -165,8 +168,8 @@ absl::Status CloseToOthers(const fs::path& path, const DatabaseKind& kind) {
   constexpr fs::perms kOthers = fs::perms::group_all | fs::perms::others_all;
   if (!kind.secret) return absl::OkStatus();
   std::error_code error;
-  const fs::path file = fs::canonical(path, error);  // the log is beside what a link leads to
-  if (error) return absl::OkStatus();                // there is none
+  const fs::path file = fs::canonical(path, error);  // the log is beside the file that a link leads to
+  if (error) return absl::OkStatus();                // there is no file
   for (const char* suffix : {"", "-wal", "-shm"}) {
     const fs::path each = file.string() + suffix;
     const fs::file_status found = fs::status(each, error);

@@ -11,7 +11,8 @@
 namespace hone::storage {
 namespace {
 
-// Files that are older than versions have these tables already. A job is one text: its message in hexadecimal digits.
+// The tables of version 1. IF NOT EXISTS: files from before there were versions have these tables already. A job is one
+// text: its serialized message in hexadecimal digits.
 constexpr char kStateVersion1[] = R"(
 CREATE TABLE IF NOT EXISTS jobs(id TEXT PRIMARY KEY, job TEXT NOT NULL) STRICT;
 CREATE TABLE IF NOT EXISTS drained(agent_id TEXT PRIMARY KEY, reason TEXT NOT NULL) STRICT;
@@ -20,7 +21,8 @@ CREATE TABLE IF NOT EXISTS farm(id TEXT NOT NULL) STRICT;
 INSERT INTO farm SELECT lower(hex(randomblob(8))) WHERE NOT EXISTS (SELECT 1 FROM farm);
 )";
 
-// A job's specification may be large and never changes; its state is written every few seconds.
+// Version 2 has specifications and states of jobs in tables of their own. A specification may be large and never
+// changes; a state is written every few seconds.
 constexpr char kStateVersion2[] = R"(
 ALTER TABLE jobs RENAME TO jobs_1;
 CREATE TABLE jobs(number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, spec BLOB NOT NULL) STRICT;
@@ -33,10 +35,11 @@ CREATE TABLE receipt_key(key TEXT NOT NULL) STRICT;
 INSERT INTO receipt_key VALUES(lower(hex(randomblob(32))));
 )";
 
-// `number` tells runs apart and only ever grows; `at_ms` is the latest time of any start.
+// Version 3. The only row of `starts` has the number of the latest run, which only grows, and the latest time of any
+// start.
 constexpr char kStateVersion3[] = "ALTER TABLE starts ADD COLUMN at_ms INTEGER NOT NULL DEFAULT 0";
 
-// Empty if `hex` is not hexadecimal text.
+// The bytes of hexadecimal digits; empty if `hex` is not such a text.
 std::string FromHex(const std::string& hex) {
   const auto digit = [](char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; };
   if (hex.size() % 2 != 0) return "";
@@ -101,7 +104,7 @@ absl::StatusOr<int64_t> UpgradeState(const Connection& connection, int64_t versi
       if (!more) break;
       v1::Job job;
       const std::string stored = select.Text(1), bytes = FromHex(stored);
-      // A job that cannot be read is copied as it is, and found when the jobs are read.
+      // A job that cannot be parsed is copied as it is. The tracker finds the damage when it reads the jobs.
       const bool read = !bytes.empty() && job.ParseFromString(bytes);
       const StoredJob row = read ? ToStored(job, true) : StoredJob{stored, stored};
       HONE_RETURN_IF_ERROR(writer.Spec(select.Text(0), row.spec));

@@ -6,7 +6,7 @@
 namespace hone::storage {
 namespace {
 
-// Files that are older than versions have these tables already.
+// The tables of version 1. IF NOT EXISTS: files from before there were versions have these tables already.
 constexpr char kRegisterVersion1[] = R"(
 CREATE TABLE IF NOT EXISTS certificates(serial TEXT PRIMARY KEY, role TEXT NOT NULL, name TEXT NOT NULL,
   issued_ms INTEGER NOT NULL, expires_ms INTEGER NOT NULL, vouched_by TEXT NOT NULL, revoked INTEGER NOT NULL) STRICT;
@@ -90,7 +90,7 @@ absl::StatusOr<IdentityStore::Standing> SqliteIdentityStore::Find(const std::str
     standing.revoked = standing.known && find_->Int(0) != 0;
     standing.name_revoked = find_->Int(1) != 0;
   }
-  find_->Reset();  // a statement that is not reset goes on reading the state that the file has now
+  find_->Reset();  // a statement that is not reset would keep its snapshot and not see later changes
   HONE_RETURN_IF_ERROR(read);
   return standing;
 }
@@ -147,7 +147,7 @@ absl::Status SqliteIdentityStore::ForgetExpired(const std::string& role, const s
 }
 
 absl::StatusOr<std::vector<CertificateRow>> SqliteIdentityStore::NewestCertificates() const {
-  // Beside max(), SQLite takes the other columns from the row that has the maximum.
+  // In a query with max(), SQLite takes the other columns from the row that has the maximum.
   HONE_ASSIGN_OR_RETURN(
       Statement select,
       connection_.Prepare("SELECT role, name, serial, issued_ms, expires_ms, vouched_by, revoked, max(rowid) "

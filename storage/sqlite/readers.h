@@ -49,8 +49,8 @@ class Readers {
   const std::string uri_parameters_;
   std::mutex mutex_;
   std::condition_variable back_;
-  int left_;                                       // to be lent
-  std::vector<std::unique_ptr<Connection>> idle_;  // open ones among them
+  int left_;                                       // how many more connections may be lent
+  std::vector<std::unique_ptr<Connection>> idle_;  // connections that are open and not lent; at most left_
 };
 
 }  // namespace hone::storage

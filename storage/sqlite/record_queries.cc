@@ -43,11 +43,11 @@ using records::Winner;
 
 constexpr size_t kRowsAtATime = 1000;
 
-// An SQL condition on measurements and the text of its `?`, in order. Integers are written into the SQL.
+// An SQL condition on measurements `m`, and the texts for its `?` in order. Integers are written into the SQL.
 struct Condition {
   std::string sql = "TRUE";
   std::vector<std::string> parameters;
-  std::string_view source = "measurements m";  // where it is looked for
+  std::string_view source = "measurements m";  // the SQL after FROM
 
   void And(std::string_view term) { sql += fmt::format(" AND {}", term); }
   void And(std::string_view term, const std::string& parameter) {
@@ -58,8 +58,9 @@ struct Condition {
 
 constexpr char kTextId[] = "(SELECT id FROM texts WHERE text = ?)";
 
-// Of the beginning of a digest, or a whole one. True: it is one workload. Rows of one key come out of the index of keys
-// in order; all others must be sorted.
+// Adds the condition on the workload, by a digest or the beginning of one. Returns whether exactly one workload
+// matches. Then the condition is an equality, so that the index of keys yields the rows of a whole key in order.
+// Otherwise SQLite must sort the rows.
 absl::StatusOr<bool> AndWorkload(const Connection& connection, const std::string& digest, Condition& condition) {
   HONE_ASSIGN_OR_RETURN(Statement statement,
                         connection.Prepare("SELECT count(*), min(id) FROM (SELECT id FROM workloads WHERE digest >= ?1 "
@@ -70,14 +71,14 @@ absl::StatusOr<bool> AndWorkload(const Connection& connection, const std::string
     condition.And(fmt::format("m.workload_id = {}", statement.Int(1)));
     return true;
   }
-  // A range, which the index serves.
+  // A range of digests, because the index on digests serves it.
   condition.And("m.workload_id IN (SELECT id FROM workloads WHERE digest >= ?", digest);
   condition.sql += " AND digest < ? || char(1114111))";
   condition.parameters.push_back(digest);
   return false;
 }
 
-// What the filter says about the key.
+// The condition of the filter's fields that concern the key.
 absl::StatusOr<Condition> KeyCondition(const Connection& connection, const Filter& filter) {
   Condition condition;
   bool one = false;
@@ -96,8 +97,9 @@ absl::StatusOr<Condition> KeyCondition(const Connection& connection, const Filte
     condition.And("m.target_id IN (SELECT id FROM texts WHERE text IN (?, ?))", filter.target);
     condition.parameters.push_back(filter.other_target);
   }
-  // Of a workload, the index of keys is the one to search: a plus keeps the device's own, of all its rows, out of it.
-  // Of a whole key SQLite takes that index by itself, and its rows in order.
+  // With a workload, SQLite shall search the index of keys. The plus hides the column from the index of devices, which
+  // would yield all rows of the device. For a whole key SQLite chooses the index of keys by itself, and the plus would
+  // keep it from reading the rows in order.
   const bool whole = one && !filter.target.empty() && filter.other_target.empty() && !filter.compiler_version.empty();
   text_is(filter.workload_digest.empty() || whole ? "m.device_id" : "+m.device_id", filter.device_fingerprint);
   text_is("m.compiler_id", filter.compiler_version);
@@ -116,11 +118,11 @@ absl::StatusOr<Condition> RowCondition(const Connection& connection, const Filte
 
 struct Limits {
   size_t rows, bytes;
-  bool tells_more = true;  // whether there are more rows
+  bool tells_more = true;  // set Page::more, for which one more row must be found
 };
 
-// Reads rows until a limit is reached or none is left. Returns how many it has seen; one that cannot be read never
-// blocks the rest.
+// Reads rows into the page until a limit is reached or none is left. Returns how many rows it stepped to. A row that
+// cannot be read is counted, logged and left out.
 absl::StatusOr<size_t> ReadRows(Statement& statement, Limits limits, Page& page) {
   size_t bytes = 0;
   for (size_t seen = 0;; ++seen) {
@@ -139,11 +141,12 @@ absl::StatusOr<size_t> ReadRows(Statement& statement, Limits limits, Page& page)
   }
 }
 
-// The rows are found by their ids first: what is sorted then is numbers of an index, not whole rows.
+// Selects the rows of the condition, ordered by `order`. An inner query finds their ids first, so that SQLite sorts
+// numbers of an index and not whole rows.
 absl::StatusOr<Page> SelectRows(const Connection& connection, const Condition& condition, std::string_view order,
                                 Limits limits, bool with_text) {
   limits.rows = std::min(limits.rows, records::kPageRowsMax);
-  // Again with more ids, should those looked at have been rows that cannot be read.
+  // Rows that cannot be read do not fill the page. So the query is repeated with twice as many ids until it is full.
   for (size_t ids = limits.rows + (limits.tells_more ? 1 : 0);; ids *= 2) {
     const std::string sql = fmt::format(
         "{} WHERE m.id IN (SELECT m.id FROM {} WHERE {} ORDER BY {} LIMIT {}) ORDER BY {}",
@@ -158,12 +161,13 @@ absl::StatusOr<Page> SelectRows(const Connection& connection, const Condition& c
   }
 }
 
+// A key, and how many rows it has.
 struct KeyRows {
   KeyNumbers ids;
   int64_t rows = 0;
 };
 
-// The first `limit` of them after that one, in order.
+// The first `limit` keys after the key `after` that have rows of the condition, in the order of their numbers.
 absl::StatusOr<std::vector<KeyRows>> SelectKeys(const Connection& connection, const Condition& condition,
                                                 const KeyNumbers& after, int64_t limit) {
   HONE_ASSIGN_OR_RETURN(Statement statement,
@@ -182,8 +186,8 @@ absl::StatusOr<std::vector<KeyRows>> SelectKeys(const Connection& connection, co
   }
 }
 
-// Finds the winner of one key after the other, each from all of its rows that bear on it: those that are confirmed or
-// speak against a schedule, and only where no confirmed winner is among them all others too.
+// Finds the winners of keys. For each key it first reads only the rows that are confirmed or condemn a schedule. If
+// they give no confirmed winner, it reads all rows of the key.
 class WinnerFinder {
  public:
   static absl::StatusOr<WinnerFinder> Prepare(const Connection& connection) {
@@ -241,7 +245,8 @@ class WinnerFinder {
   Statement deciding_, all_, row_;
 };
 
-// A snapshot that lasts for long keeps the log from being moved into the file.
+// Keys that one snapshot serves. Fewer would be slower; with more, a snapshot would last longer and keep the
+// write-ahead log from being moved into the file.
 constexpr int64_t kKeysAtATime = 256;
 
 absl::StatusOr<BestPage> SelectSomeBest(const Connection& connection, const Condition& condition,
@@ -269,7 +274,7 @@ absl::StatusOr<std::vector<BestRecord>> SelectBest(const Connection& connection,
   return winners;
 }
 
-// In one transaction.
+// Deletes the rows of the contenders with the indices `going` in one transaction.
 absl::Status Remove(const Connection& connection, const std::vector<Contender>& contenders,
                     const std::vector<size_t>& going) {
   if (going.empty()) return absl::OkStatus();
@@ -285,7 +290,7 @@ absl::Status Remove(const Connection& connection, const std::vector<Contender>& 
   return transaction.Commit();
 }
 
-// Where SQLite writes what it needs for a while, unless the folder may not be written.
+// The folder in which SQLite makes temporary files, for messages.
 std::string TemporaryFolderOfSqlite() {
   for (const char* name : {"SQLITE_TMPDIR", "TMPDIR"}) {
     const char* folder = std::getenv(name);
@@ -294,7 +299,8 @@ std::string TemporaryFolderOfSqlite() {
   return "/var/tmp";
 }
 
-// Gives free room back to the file system. SQLite names the file, whichever disk is full.
+// Gives free room back to the file system. The error names the folder of temporary files, because SQLite's own error
+// names the database even if the other disk is full.
 absl::Status Shrink(const Connection& connection) {
   return Annotate(
       connection.Execute("VACUUM"),
@@ -341,7 +347,7 @@ absl::StatusOr<PruneReport> SqliteStore::Prune(const Filter& filter, const Prune
   HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
   HONE_ASSIGN_OR_RETURN(const Condition condition, KeyCondition(*reader, filter));
   PruneRule rule = given;
-  // SQLite gives the numbers above the highest: without that row, the next ones would have numbers that were seen.
+  // SQLite numbers a new row one above the highest. If the newest row were removed, its number would be given again.
   HONE_ASSIGN_OR_RETURN(rule.keep_row, (*reader).QueryInt("SELECT coalesce(max(id), 0) FROM measurements"));
   PruneReport report;
   for (std::optional<KeyNumbers> next = KeyNumbers(); next.has_value();) {
@@ -371,7 +377,8 @@ absl::StatusOr<BestPage> SqliteStore::SomeBest(const Filter& filter, const KeyNu
 
 absl::Status SqliteStore::EveryRow(const std::function<void(const absl::StatusOr<StoredRecord>&)>& visit) const {
   HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
-  // Not all at once, so that no statement holds a state of the file for long. Another program may have given any ids.
+  // The rows are read in portions, so that no statement keeps a snapshot for long. The ids begin anywhere, because
+  // another program may have written rows with negative ones.
   HONE_ASSIGN_OR_RETURN(Statement statement,
                         (*reader).Prepare(fmt::format("{} WHERE m.id > ?1 ORDER BY m.id LIMIT {}",
                                                       SelectRow(Scope::kWithoutText), kRowsAtATime)));
@@ -394,7 +401,8 @@ absl::StatusOr<Page> SqliteStore::Query(const Filter& filter) const {
   HONE_ASSIGN_OR_RETURN(const Condition condition, RowCondition(*reader, filter));
   const Limits limits{filter.limit, filter.byte_limit};
   if (!filter.operator_label.empty()) {
-    // Of a label that most rows have, an index would find all, to sort them: a page of them is among the next rows.
+    // If most rows have the label, a search by index would find and sort all of them. So the next rows are looked at
+    // first, in order and without an index: they usually fill a page.
     constexpr int64_t kNextRows = 20'000;
     Condition next = condition;
     next.source = "measurements m NOT INDEXED";
@@ -415,7 +423,7 @@ absl::StatusOr<Page> SqliteStore::Newest(const Filter& filter, int64_t before_ro
 absl::StatusOr<std::vector<StoredRecord>> SqliteStore::Sample(const Filter& filter, size_t rows,
                                                               const std::string& measured_by) const {
   HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
-  constexpr Limits kOne{1, SIZE_MAX, false};  // to look for a second one may take long
+  constexpr Limits kOne{1, SIZE_MAX, false};  // tells_more is false, because finding a second row may take long
   HONE_ASSIGN_OR_RETURN(Condition condition, RowCondition(*reader, filter));
   if (!measured_by.empty()) condition.And(fmt::format("m.measured_by_id = {}", kTextId), measured_by);
   HONE_ASSIGN_OR_RETURN(const Page newest, SelectRows(*reader, condition, "m.id DESC", kOne, false));

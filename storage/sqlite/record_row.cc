@@ -52,8 +52,8 @@ absl::StatusOr<std::vector<double>> ParseSeconds(int64_t row, const std::string&
   return seconds;
 }
 
-// Reads one value of the row that the statement stands on. NULL, where the table had rows before it had the column,
-// is a value nobody knows: the record keeps what a new one starts with.
+// Reads one value of the statement's current row. `status` gets an error if the value cannot be read. NULL stands for
+// an unknown value, as in rows that are older than their column, and reads as 0 or empty.
 struct Reader {
   const Statement& statement;
   int64_t row;
@@ -80,7 +80,7 @@ struct Reader {
   }
 };
 
-// Binds one value to a parameter of the insertion.
+// Binds one value to the parameter `index` of the INSERT statement.
 struct Binder {
   Statement& statement;
   int index;
@@ -99,7 +99,8 @@ struct Binder {
   void operator()(FailureKind value) { statement.Bind(index, FailureKindName(value)); }
 };
 
-// Parameters: the workload, the median, then the columns that are in the row, in order.
+// The INSERT statement of a row. Its parameters are the workload's number, the median, and then the columns of
+// measurements in the order of kColumns.
 std::string InsertSql() {
   std::string names = "workload_id, median_seconds", parameters = "?, ?";
   for (const Column& column : kColumns) {
@@ -111,6 +112,7 @@ std::string InsertSql() {
                      parameters);
 }
 
+// The number of the failure's kind among the columns of SelectRow, whose column 0 is the row's id.
 constexpr int ColumnOfFailure() {
   for (int i = 0; i < static_cast<int>(kColumns.size()); ++i) {
     if (std::holds_alternative<FailureKind Failure::*>(kColumns[static_cast<size_t>(i)].member)) return i + 1;
@@ -174,7 +176,7 @@ absl::StatusOr<int64_t> RowWriter::WorkloadId(const Record& record) {
                     digest));
   }
   if (!found || use_.find_workload.Int(1) == 0) {
-    // Of two texts at most one has this digest, and that one stays, whichever came first.
+    // Only one of the two texts can have this digest. It is kept, even if the other was stored first.
     if (found && Sha256Hex(record.workload_text) != digest) {
       use_.find_workload.Reset();
       return absl::FailedPreconditionError(
@@ -231,7 +233,7 @@ absl::StatusOr<bool> RowWriter::Write(const Record& record) {
     const std::span<const double> repeats = CountingRepeats(timing->seconds, timing->first_interleaved);
     insert.Bind(2, Median({repeats.begin(), repeats.end()}));
   }
-  int index = 2;  // of the parameter; those of the other outcome stay NULL
+  int index = 2;  // of the last parameter that was bound; columns of the other outcome stay NULL
   for (const Column& column : kColumns) {
     if (column.storage == Storage::kWorkload) continue;
     ++index;

@@ -18,14 +18,14 @@ namespace hone::storage {
 // Which parts of a record a query reads. The others stay empty.
 enum class Scope {
   kAll,
-  kWithoutText,  // not the text of its workload, which is the same for every row of it, and long
-  kRowAlone,     // what is in its own row: nothing of its workload, and no text that many rows have alike
+  kWithoutText,  // all but the workload's text, which is long and the same for every row of the workload
+  kRowAlone,     // only the row's own columns (Storage::kRow): no shared texts, nothing of the workload
 };
 
-// "SELECT ... FROM ...", with the columns ReadRow wants first; a query adds WHERE and ORDER BY.
+// "SELECT ... FROM ..." with the columns that ReadRow reads. A query appends WHERE and ORDER BY.
 std::string SelectRow(Scope scope);
 
-// kDataLoss naming the row if its contents cannot have come from Append.
+// The record in the statement's current row. kDataLoss names the row if Append cannot have written its contents.
 absl::StatusOr<records::StoredRecord> ReadRow(const Statement& statement);
 
 // The statements of one Append. Lives no longer than its connection.
@@ -33,8 +33,8 @@ class RowWriter {
  public:
   static absl::StatusOr<RowWriter> Prepare(const Connection& connection);
 
-  // False where the measurement is stored already. IsConstraintError and kFailedPrecondition concern this record only;
-  // any other error concerns the file. `record` has passed Validate.
+  // Inserts a record that has passed Validate. False: the measurement is stored already. IsConstraintError and
+  // kFailedPrecondition refuse this record only; any other error concerns the file.
   absl::StatusOr<bool> Write(const records::Record& record);
 
  private:
@@ -48,7 +48,7 @@ class RowWriter {
 
   const Connection* connection_;
   Statements use_;
-  std::map<std::string, int64_t> text_ids_;  // of this Append
+  std::map<std::string, int64_t> text_ids_;  // number of each text that this Append has used
 };
 
 }  // namespace hone::storage

@@ -24,7 +24,7 @@ using records::SinceSchema;
 using records::SpeaksAgainst;
 using records::Storage;
 
-constexpr int64_t kFirstVersion = 2;  // with the tables below; version 1 had all texts in every row
+constexpr int64_t kFirstVersion = 2;  // the first version with the tables below; version 1 had all texts in every row
 
 constexpr char kWorkloads[] = R"sql(
 CREATE TABLE IF NOT EXISTS workloads (
@@ -36,7 +36,7 @@ CREATE TABLE IF NOT EXISTS workloads (
 ) STRICT;
 )sql";
 
-// A fingerprint has hundreds of bytes and stands in every row: its number does it.
+// Texts that many rows share. A device fingerprint has hundreds of bytes, so a row has only the number of its text.
 constexpr char kTexts[] = R"sql(
 CREATE TABLE texts (
   id INTEGER PRIMARY KEY,
@@ -44,7 +44,7 @@ CREATE TABLE texts (
 ) STRICT;
 )sql";
 
-// "'crashed', 'wrong_output'": the kinds that the version has, of those for which `wanted` is true.
+// The kinds that the schema version has and for which `wanted` is true, as SQL: "'crashed', 'wrong_output'".
 template <typename Wanted>
 std::string KindsSql(int64_t version, Wanted wanted) {
   std::string kinds;
@@ -58,8 +58,8 @@ std::string KindsSql(int64_t version, Wanted wanted) {
 template <typename Value>
 constexpr bool kIsOptional = std::is_same_v<Value, std::optional<double>>;
 
-// SQL type and CHECK of a column of measurements. The repeats are JSON text so that plain SQL reads them with
-// json_each, and none is ever lost to a mean. Their CHECK is a pattern: SQLite 3.40 does not trust its JSON functions
+// The SQL type and CHECK of a column of measurements. Repeats are stored as JSON text, so that every repeat is kept and
+// plain SQL reads them with json_each. Their CHECK is a pattern, because SQLite 3.40 does not trust its JSON functions
 // in a schema.
 template <typename Value>
 std::string TypeSql(const Column& column, int64_t version) {
@@ -81,7 +81,8 @@ std::string TypeSql(const Column& column, int64_t version) {
   }
 }
 
-// What only some outcomes have may be NULL, and so may what came to a table that was there already.
+// The definition of a column in CREATE TABLE or ADD COLUMN. A column may be NULL if only one kind of outcome has it, or
+// if it was added to a table that had rows already.
 std::string DefinitionSql(const Column& column, int64_t version) {
   const auto define = [&]<typename Value, typename Part>(Value Part::*) {
     const bool always = std::is_same_v<Part, Record> || std::is_same_v<Part, Key>;
@@ -126,7 +127,7 @@ CREATE INDEX measurements_by_device ON measurements (device_id);
                      DecidingSql(version));
 }
 
-// Measurements with their texts, for people.
+// The view `records`: measurements with their texts, for users.
 std::string RecordsView(int64_t version) {
   std::string columns = "m.id, m.workload_id";
   for (const Column& column : kColumns) {
@@ -136,7 +137,8 @@ std::string RecordsView(int64_t version) {
   return fmt::format("CREATE VIEW records AS\nSELECT {},\n  m.median_seconds\nFROM {};\n", columns, RowSource(version));
 }
 
-// From the tables of version 1: every text in every row, and a view `best`. What it did not keep stays NULL, or 0.
+// Copies the rows of version 1, which had every text in every row, and a view `best`. Values that version 1 did not
+// have become NULL or 0.
 std::string CopyOfVersion1() {
   return R"sql(
 INSERT OR IGNORE INTO texts (text) SELECT DISTINCT target FROM records_1;
@@ -166,8 +168,8 @@ std::string FirstTables(int64_t from) {
   return "DROP VIEW best;\nALTER TABLE records RENAME TO records_1;\n" + tables + CopyOfVersion1();
 }
 
-// A CHECK cannot be changed where it stands, so the table is made again around all its rows. The index of what decides
-// names kinds too.
+// The SQL that admits the version's new kinds of failure. SQLite cannot change a CHECK, so the table is made again with
+// all its rows. The index of deciding rows also names kinds, so the indexes are made again, too.
 std::string NewKinds(int64_t version) {
   std::string columns = "id, workload_id, median_seconds";
   for (const Column& column : kColumns) {
@@ -223,7 +225,7 @@ std::string ColumnSql(const Column& column) {
   return {};
 }
 
-// Joined from the left: rows of an older file have no number where a column came later.
+// The joins are LEFT JOINs, because a row that is older than a text column has no number of a text in it.
 std::string RowSource(int64_t version) {
   std::string source = "measurements m LEFT JOIN workloads w ON w.id = m.workload_id";
   for (const Column& column : kColumns) {

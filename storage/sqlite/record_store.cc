@@ -27,7 +27,8 @@ namespace fs = std::filesystem;
 
 constexpr int kQuestionsAtATime = 8;
 
-// Makes the entry of a new file or folder survive a power cut. Best effort: some file systems cannot.
+// Writes the folder's entries to the disk, so that a new file or folder in it survives a power cut. Ignores errors,
+// because some file systems cannot do it.
 void SyncFolder(const fs::path& folder) {
   const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) return;
@@ -54,7 +55,8 @@ absl::Status CreateFolders(const fs::path& folder) {
   return absl::OkStatus();
 }
 
-// What can be said clearly before SQLite sees the file. Only asks for attributes: see write_lock.h on opening it.
+// Checks the path before SQLite opens it, because SQLite's own errors say less. It only reads attributes of the file
+// and must not open it: write_lock.h says why.
 absl::Status CheckFile(const fs::path& path, OpenMode mode) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
@@ -84,8 +86,9 @@ absl::Status CheckFile(const fs::path& path, OpenMode mode) {
   return absl::OkStatus();
 }
 
-// SQLite reads a write-ahead log through an index, a file it creates beside it. In a folder where it cannot, and with
-// no log that would be missed, the file is read as one that never changes.
+// The URI parameters with which a file is opened for reading. SQLite needs an index file (FILE-shm) to read a
+// write-ahead log. If it cannot create one in the folder, and no log with rows would be missed, the file is opened as
+// immutable.
 std::string_view ReadOnlyUri(const fs::path& path) {
   std::error_code error;
   const fs::path log = path.string() + "-wal";
@@ -103,7 +106,7 @@ SqliteStore::SqliteStore(fs::path path, std::optional<Writer> writer, std::strin
 
 absl::StatusOr<std::unique_ptr<SqliteStore>> SqliteStore::Open(const fs::path& given, OpenMode mode) {
   std::error_code error;
-  // One file, one name: the lock must not depend on how the path was spelled.
+  // The path is made canonical, because the lock must not depend on how it was spelled.
   const fs::path whole = fs::absolute(given, error);
   if (!given.empty() && error) {
     return absl::NotFoundError(
@@ -148,7 +151,7 @@ absl::StatusOr<AppendReport> SqliteStore::Append(std::span<const Record> records
       } else if (IsConstraintError(written.status()) || absl::IsFailedPrecondition(written.status())) {
         report.rejected.push_back({i, written.status()});
       } else {
-        return written.status();  // the transaction rolls back: nothing of this span is acknowledged
+        return written.status();  // the transaction rolls back, so no record of the span is stored
       }
     }
   }

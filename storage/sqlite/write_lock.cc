@@ -21,15 +21,16 @@
 namespace hone::storage {
 namespace {
 
-// "process 4711 (hone-tracker)", as its holder wrote it; the lock itself is the flock, this is only for people.
+// The text that the holder wrote into the lock file, "process 4711 (hone-tracker)". It is only for messages: the lock
+// itself is the flock.
 std::string Holder(int descriptor) {
   std::array<char, 128> text;
   const ssize_t size = pread(descriptor, text.data(), text.size(), 0);
   return size > 0 ? std::string(text.data(), static_cast<size_t>(size)) : std::string("another process");
 }
 
-// Whether it is a lock as its holders write it, a new one, or one whose text a power cut took. Any other file of that
-// name is somebody's.
+// Whether the file is a lock: it begins as holders write it, is empty (a new lock), or begins with a zero byte (its
+// text was lost in a power cut). Any other file of that name belongs to a user and must stay as it is.
 bool IsLock(int descriptor) {
   constexpr std::string_view kBeginning = "process ";
   std::array<char, kBeginning.size()> text;
@@ -39,7 +40,8 @@ bool IsLock(int descriptor) {
   return kBeginning.starts_with(there) || there.front() == '\0';
 }
 
-// Where it is there already, O_CREAT is left out: in a folder such as /tmp the kernel forbids it to all but its owner.
+// Opens the lock file, or creates it if it is missing. An existing file is opened without O_CREAT: in a folder such as
+// /tmp the kernel refuses O_CREAT on a file of another user.
 int OpenLock(const std::string& name) {
   constexpr int kFlags = O_RDWR | O_CLOEXEC | O_NOFOLLOW;
   const int there = open(name.c_str(), kFlags);
@@ -62,8 +64,9 @@ absl::Status CannotLock(const std::string& name, const std::string& file) {
   return absl::PermissionDeniedError(message + "; a folder that may be written is needed");
 }
 
-// Gives our lock the rights of the file, where that is there: whoever may write the one needs the other. One that has
-// another name as well is left as it is. It is best effort: the lock holds without.
+// Gives the lock file the access rights of the file, if the file exists and the lock file is ours: every user who may
+// write the file needs the lock. A lock file with further hard links is left as it is. Errors are ignored, because the
+// lock is valid without these rights.
 void ShareAsFile(int descriptor, const std::string& file) {
   struct stat wanted{}, lock{};
   if (stat(file.c_str(), &wanted) != 0 || fstat(descriptor, &lock) != 0) return;
@@ -98,7 +101,7 @@ absl::StatusOr<WriteLock> WriteLock::Acquire(const std::filesystem::path& given,
         fmt::format("{} {} is being written by {}; {}", what, file.string(), Holder(descriptor), instead));
   }
   const std::string holder = fmt::format("process {} ({})", getpid(), program_invocation_short_name);
-  // A failure here (a full disk) costs only the name in another process's message.
+  // An error here (a full disk) is ignored: only the holder's name is then missing in another process's message.
   if (ftruncate(descriptor, 0) == 0 && pwrite(descriptor, holder.data(), holder.size(), 0) < 0) errno = 0;
   return lock;
 }

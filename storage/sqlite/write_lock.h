@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The lock that a process holds while it writes an SQLite file. At most one process of this machine holds it.
 //
-// SQLite alone lets writers take turns, but its write-ahead log has been corrupted by two connections that write and
-// checkpoint at once (fixed only in 3.51.3), and two trackers over one file are a mistake anyhow. The lock is a flock
-// on FILE.lock: the kernel drops it when the process dies, so there are no stale locks. FILE.lock gets the access
-// rights of FILE, so that every user who may write FILE may lock it. FILE itself is never opened here: closing any
-// descriptor of it would drop SQLite's own locks in this process.
+// SQLite itself lets several processes write in turn. But before 3.51.3, two connections that write and checkpoint at
+// once can corrupt its write-ahead log. Two trackers on one file are also a mistake of the operator.
+// The lock is a flock on FILE.lock. The kernel drops it when the process dies, so a lock is never stale. FILE.lock gets
+// the access rights of FILE, so that every user who may write FILE may lock it. This code must never open FILE itself:
+// closing any descriptor of FILE would drop SQLite's own locks in this process.
 #ifndef HONE_STORAGE_SQLITE_WRITE_LOCK_H_
 #define HONE_STORAGE_SQLITE_WRITE_LOCK_H_
 
@@ -18,9 +18,10 @@ namespace hone::storage {
 
 class WriteLock {
  public:
-  // Does not wait. `file` may be missing, its folder must exist; of a link, the file it leads to is locked.
-  // kFailedPrecondition names the process that holds it, or says that FILE.lock is another file. what: how errors call
-  // the file; instead: what to do where another process has it.
+  // Takes the lock of `file`, or fails at once. `file` may be missing, but its folder must exist. For a link, the file
+  // that it leads to is locked. kFailedPrecondition: another process holds the lock (the message names it), or
+  // FILE.lock is not a lock. what: the name of the file's kind in errors. instead: the advice if another process holds
+  // the lock.
   static absl::StatusOr<WriteLock> Acquire(const std::filesystem::path& file, std::string_view what,
                                            std::string_view instead);
   WriteLock(WriteLock&& other) noexcept;
@@ -30,7 +31,7 @@ class WriteLock {
  private:
   explicit WriteLock(int descriptor) : descriptor_(descriptor) {}
 
-  int descriptor_;
+  int descriptor_;  // of FILE.lock, which the flock belongs to; -1 once moved from
 };
 
 }  // namespace hone::storage

@@ -21,7 +21,7 @@ using storage::Connection;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-// Takes the lines of an export.
+// A `write` function for Export, which appends to `lines`.
 auto Into(std::stringstream& lines) {
   return [&lines](const std::string& more) {
     lines << more;
@@ -151,7 +151,7 @@ TEST(ExportImportTest, WhatCannotBeReadIsCounted) {
   EXPECT_EQ(report->unreadable, 4);
 }
 
-// A file on a disk that fails.
+// The buffer of a file whose disk fails after the given text.
 class BreakingOff : public std::stringbuf {
  public:
   using std::stringbuf::stringbuf;
@@ -175,7 +175,7 @@ TEST(ExportImportTest, AStreamThatFailsIsAnErrorThatNamesTheLine) {
   EXPECT_EQ(store->Summarize()->records, 1);
 }
 
-// A failure of the year 2100 would speak against every timing until then.
+// A failure dated in the year 2100 would condemn every timing of its schedule until then.
 TEST(ExportImportTest, NothingIsOfATimeToCome) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   const auto store = OpenOrDie(folder / "records.db");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything that can be wrong with a records file before anything is asked of it.
+// Opening a records file: everything that can be wrong with the file, its folder, its lock and its schema.
 #include "storage/open.h"
 
 #include <sqlite3.h>
@@ -67,7 +67,7 @@ class OpenTest : public testing::Test {
   TemporaryFolder folder_ = TemporaryFolder::Create().value();
 };
 
-// Gives up the rights of root, which no permission binds, while it lives.
+// While it lives, the process does not have the rights of root, which would pass every check of permissions.
 class AsNobody {
  public:
   AsNobody() : root_(geteuid() == 0) {
@@ -281,7 +281,7 @@ TEST_F(OpenTest, ACopyWithItsLogInAFolderThatMayNotBeWritten) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("records.db-shm is not there and cannot be made"));
 }
 
-// Also by a link that was there before the file.
+// The file is also opened through links. One of them was made before the file.
 TEST_F(OpenTest, ASecondWriterIsToldWhoWrites) {
   std::filesystem::create_symlink("records.db", folder_ / "older.db");
   const auto first = storage::OpenRecords(folder_ / "older.db", OpenMode::kReadWrite);
@@ -300,7 +300,7 @@ TEST_F(OpenTest, TheLockOfADeadWriterIsNoObstacle) {
   const pid_t child = fork();
   if (child == 0) {
     const auto store = storage::OpenRecords(File(), OpenMode::kReadWrite);
-    _exit(store.ok() ? 0 : 1);  // without closing
+    _exit(store.ok() ? 0 : 1);  // the store is not closed
   }
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
@@ -314,7 +314,7 @@ TEST_F(OpenTest, AnotherProgramsLockIsNamed) {
   ASSERT_EQ(sqlite3_open(File().c_str(), &other), SQLITE_OK);
   ASSERT_EQ(sqlite3_exec(other, "BEGIN EXCLUSIVE", nullptr, nullptr, nullptr), SQLITE_OK);
   {
-    const auto connection = Connection::Open(File(), SQLITE_OPEN_READWRITE, "");  // without the store's 5 s of patience
+    const auto connection = Connection::Open(File(), SQLITE_OPEN_READWRITE, "");  // does not wait 5 s, unlike the store
     ASSERT_TRUE(connection.ok());
     const absl::Status status = connection->Execute("BEGIN IMMEDIATE");
     EXPECT_TRUE(absl::IsUnavailable(status)) << status;
@@ -346,7 +346,7 @@ std::string SchemaOf(const Connection& connection) {
   return connection.QueryText("SELECT group_concat(sql, ';' || char(10)) FROM sqlite_schema").value() + "\n";
 }
 
-// Whatever the order in which its tables were made.
+// The schema in the order of names, which does not depend on the order in which the tables were made.
 std::string SortedSchemaOf(const std::filesystem::path& path) {
   const auto connection = Connection::Open(path, SQLITE_OPEN_READONLY, "");
   return connection->QueryText("SELECT group_concat(sql) FROM (SELECT sql FROM sqlite_schema ORDER BY name)").value();
@@ -358,7 +358,7 @@ std::string SortedSchemaOfToday() {
   return SortedSchemaOf(folder / "records.db");
 }
 
-// What is in files is never edited: old ones would differ from new ones. A later schema adds to this one.
+// A released schema must not change, because existing files have it. A later schema only adds to it.
 TEST_F(OpenTest, TheSchemaIsTheReleasedOne) {
   const auto connection = Connection::Open(File(), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, "");
   ASSERT_TRUE(connection.ok());
@@ -411,7 +411,7 @@ INSERT INTO records VALUES
   EXPECT_EQ(SortedSchemaOf(File()), SortedSchemaOfToday());
 }
 
-// A backup of then is the same as its file: it is opened, and takes today's kinds of failure beside its own.
+// A copy of a file of schema 3 can be opened, and stores today's kinds of failure next to its own.
 TEST_F(OpenTest, ABackupOfTheThirdSchemaTakesTheKindsOfFailureThatCameLater) {
   const std::filesystem::path written = folder_ / "written.db";
   {
@@ -482,7 +482,7 @@ TEST_F(OpenTest, RowsThatCannotBeReadHideNoneOfTheRest) {
   ASSERT_TRUE(all.ok()) << all.status();
   ASSERT_EQ(all->rows.size(), 3u);
   const int64_t last = all->rows.back().row;
-  // The tables cannot see that this is no number.
+  // The CHECK of the table does not see that x is not a number.
   ASSERT_TRUE(
       connection
           ->Execute(fmt::format("UPDATE measurements SET seconds = '[1,x]', median_seconds = 1, failure = NULL, "

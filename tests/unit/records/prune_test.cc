@@ -44,7 +44,7 @@ TEST(PruneTest, OneRowStaysBecauseOfItsNumber) {
       ElementsAre(1));
 }
 
-// What is timed in later visits is held against it.
+// A default stays, because schedules of later visits are compared with it.
 TEST(PruneTest, ADefaultStaysWhateverItsVisit) {
   Contender standard = Timed(1, "d", 8);
   standard.is_default = true;

@@ -27,7 +27,7 @@ TEST(CleanTextTest, ReplacesWhatIsNotTextAndKeepsTheLimit) {
   EXPECT_EQ(CleanText("a\xFF", 100), "a\xEF\xBF\xBD");
   EXPECT_EQ(CleanText("aaaa", 3), "aaa");
   const std::string cut = CleanText(std::string(100, '\xFF'), 10);
-  EXPECT_EQ(cut, "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD");  // nine bytes: the tenth would be a third of a character
+  EXPECT_EQ(cut, "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD");  // nine bytes, because a tenth would be a part of a character
 }
 
 TEST(ValidateTest, AcceptsTheSamples) {
@@ -35,7 +35,7 @@ TEST(ValidateTest, AcceptsTheSamples) {
   EXPECT_TRUE(Validate(SampleFailure(1, "", FailureKind::kCrashed)).ok());
 }
 
-// Breaks one thing of a good record; the message must speak of `about`.
+// Validate must refuse a valid record after `spoil` changed it, with an error that contains `about`.
 void ExpectRefused(void (*spoil)(Record&), const char* about) {
   Record record = SampleTiming(1, "split oc 16", 1e-3);
   spoil(record);

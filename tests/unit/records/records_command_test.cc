@@ -45,11 +45,11 @@ class RecordsCommandTest : public testing::Test {
   }
   std::filesystem::path File() const { return folder_ / "records.db"; }
 
-  // Runs `hone records ARGUMENTS --records FILE`; what it printed is in out_ and error_.
+  // Runs `hone records ARGUMENTS --records FILE` and returns its exit code. Its output is then in out_ and error_.
   int Run(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), "records");
     arguments.insert(arguments.end(), {"--records", File().string()});
-    std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants a vector
+    std::reverse(arguments.begin(), arguments.end());  // CLI11 takes a vector in reverse order
     CLI::App app;
     result_ = absl::OkStatus();
     AddRecordsCommand(app, &result_);
@@ -207,7 +207,7 @@ TEST_F(RecordsCommandTest, ImportNamesTheDamagedLineAndFails) {
   EXPECT_EQ(json::parse(out_)["first_rejected"][0]["line"], 1);
 }
 
-// Also of a workload that nothing has won yet.
+// The workload has no winner, and its text is checked all the same.
 TEST_F(RecordsCommandTest, VerifyFindsATextWithOtherNamesUnderTheDigest) {
   const std::string renamed =
       "workload \"twice\"\ninput x: f32[1000] in [-1, 1]\nt: f32[1000] over a:1000 = x[a] + x[a]\noutput t\n";

@@ -17,7 +17,7 @@ inline Key SampleKey() {
   return {"d1ge57", "cpu -mcpu=znver4 -threads=2", "x86_64 AMD EPYC 9R14 2 cores avx512f", "hone 0.1.0"};
 }
 
-// A verified timing with the given median; `number` makes it a measurement of its own.
+// A verified timing with the given median. Records with different `number` are different measurements.
 inline Record SampleTiming(int number, std::string schedule, double median, Key key = SampleKey()) {
   Record record;
   record.key = std::move(key);
@@ -36,7 +36,7 @@ inline Record SampleTiming(int number, std::string schedule, double median, Key 
   record.flops = 2.5e8;
   record.measured_by = "board-3";
   record.measured_at = Instant(std::chrono::milliseconds(1'700'000'000'000 + number));
-  record.seed = 0xFFFF'FFFF'FFFF'FFF0ULL;  // above what a signed column holds
+  record.seed = 0xFFFF'FFFF'FFFF'FFF0ULL;  // above the largest signed value, as which SQLite stores it
   return record;
 }
 
@@ -56,8 +56,8 @@ inline Record OfDefault(Record record) {
   return record;
 }
 
-// Gives every value of a record another one, none of them what a new record starts with: whatever is lost or mixed up
-// on the way shows.
+// Gives every member of a record a different value, which is not its default. A conversion that loses or confuses a
+// value then gives an unequal record.
 struct Filler {
   int number;
   void operator()(std::string& value) const { value = fmt::format("text {}", number); }

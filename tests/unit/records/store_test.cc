@@ -35,7 +35,7 @@ class StoreTest : public testing::Test {
     HONE_CHECK(store.ok());
     return *std::move(store);
   }
-  // Every row must be new and good.
+  // Appends the rows, each of which must be valid and new.
   void Add(const std::vector<Record>& records) {
     const auto report = store_->Append(records);
     ASSERT_TRUE(report.ok()) << report.status();
@@ -229,7 +229,7 @@ TEST_F(StoreTest, TheNewestConfirmationCountsAndTheDefaultMayWinIt) {
   EXPECT_TRUE((*best)->confirmed);
 }
 
-// Far more rows than a page of Query has, of several keys; the store reads only some of them.
+// The store reads only some rows of each key, and must find the same winner as FindWinner does from all of them.
 TEST_F(StoreTest, TheWinnerOfEveryKeyIsThatOfAllItsRows) {
   Random random(7);
   std::vector<Record> rows;
@@ -242,7 +242,7 @@ TEST_F(StoreTest, TheWinnerOfEveryKeyIsThatOfAllItsRows) {
                      : SampleTiming(i, schedule, 1e-3 * (1 + random.Uniform()), key);
     row.batch_id = fmt::format("batch {}", i / 50);
     row.is_default = schedule == "schedule 0";
-    // One board was never confirmed.
+    // Board 3 has no confirmation.
     const bool confirmed = i / 50 % 7 == 0 && key.device_fingerprint != "board 3";
     if (auto* timing = std::get_if<Timing>(&row.outcome)) timing->confirmed = confirmed;
     rows.push_back(std::move(row));
@@ -395,7 +395,7 @@ TEST_F(StoreTest, AnAnswerIsBoundedInRowsAndBytesAndGoesOn) {
   EXPECT_THAT(store_->Query({.byte_limit = 1})->rows, SizeIs(1)) << "one row always fits";
 }
 
-// The write waits for another program here, which it does for five seconds; the question is answered meanwhile.
+// A write waits up to five seconds for the lock of another program. Queries are answered during that time.
 TEST_F(StoreTest, AQuestionWaitsForNoWrite) {
   Add({SampleTiming(1, "a", 2e-3)});
   const auto other = Connection::Open(store_->path(), SQLITE_OPEN_READWRITE, "");
@@ -407,14 +407,14 @@ TEST_F(StoreTest, AQuestionWaitsForNoWrite) {
     ended = true;
   });
   while (!begun) std::this_thread::yield();
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));  // until it waits; a question before that proves less
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));  // so that the write is probably waiting
   EXPECT_THAT(store_->Query({})->rows, SizeIs(1));
   EXPECT_EQ(store_->Summarize()->records, 1);
   EXPECT_FALSE(ended) << "the question waited for the write";
   writer.join();
 }
 
-// More than may ask at a time.
+// Twenty threads are more than the store's eight connections for queries.
 TEST_F(StoreTest, ManyAskAtOnce) {
   Add({SampleTiming(1, "a", 2e-3), SampleTiming(2, "b", 1e-3)});
   std::vector<std::thread> threads;
@@ -498,7 +498,7 @@ TEST_F(StoreTest, ReadersSeeWholeBatchesWhileAWriterAppends) {
   EXPECT_TRUE(store_->CheckIntegrity().ok());
 }
 
-// Who asks for the rows after the last that was seen would miss those that took its number.
+// A client that asks for rows after the last one it has seen would miss a row that reuses an earlier number.
 TEST_F(StoreTest, NoNumberIsGivenAgainAfterPruning) {
   Add({SampleTiming(1, "fast", 1e-3), SampleTiming(2, "slow", 2e-3), SampleTiming(3, "slower", 3e-3)});
   const auto report = store_->Prune({}, {.keep_best = 0}, true);
@@ -523,7 +523,7 @@ TEST_F(StoreTest, EitherTextOfATargetPasses) {
   EXPECT_THAT(*store_->AllBest(filter), SizeIs(2));
 }
 
-// How often statements had to sort what they found, on all connections since the test began.
+// How often statements sorted rows, on all watched connections since the test began.
 int sorted = 0;
 
 int CountSorts(unsigned, void*, void* statement, void*) {
@@ -535,7 +535,7 @@ int WatchSorts(sqlite3* connection, const char**, const sqlite3_api_routines*) {
   return sqlite3_trace_v2(connection, SQLITE_TRACE_PROFILE, CountSorts, nullptr);
 }
 
-// A page that sorts all rows of a key, of which there may be a million, makes the pages of it quadratic.
+// A key may have a million rows. If each page sorted all of them, reading all pages would take quadratic time.
 TEST_F(StoreTest, RowsOfAKeyComeInOrderWithoutSorting) {
   Add({SampleTiming(1, "a", 1e-3), SampleTiming(2, "b", 1e-3)});
   const auto watch = reinterpret_cast<void (*)()>(WatchSorts);

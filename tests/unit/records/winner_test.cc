@@ -74,7 +74,7 @@ TEST(WinnerTest, OfARaceTheLowestMedianWinsAndOnATieTheEarlierRow) {
 
 TEST(WinnerTest, AScheduleIsJudgedByItsNewestMeasurementNotItsLuckiest) {
   EXPECT_EQ(NameOfWinner({Raced(1, "a", 1), Raced(2, "b", 2), Raced(3, "a", 3)}), "b");
-  // Rows of an import come later than they were measured.
+  // An imported row has a larger row number, but was measured earlier.
   Contender imported = Raced(4, "a", 9);
   imported.measured_at = Instant(std::chrono::milliseconds(0));
   EXPECT_EQ(NameOfWinner({Raced(1, "a", 1), Raced(2, "b", 2), imported}), "a");
@@ -83,7 +83,8 @@ TEST(WinnerTest, AScheduleIsJudgedByItsNewestMeasurementNotItsLuckiest) {
 TEST(WinnerTest, ARaceIsNotWonAgainstAFasterDefaultOfTheSameBatch) {
   EXPECT_EQ(NameOfWinner({OfDefault(Raced(1, "default", 2)), Raced(2, "a", 1)}), "a");
   EXPECT_EQ(NameOfWinner({OfDefault(Raced(1, "default", 2)), Raced(2, "a", 1.999)}), "default");
-  // On a day when all was fast: "a" lost its race then, and its time says nothing about today's.
+  // The device was fast on the first day. "a" lost its race then, so its time must not count against "b" on the slow
+  // day.
   const std::vector<Contender> days = {
       OfDefault(InBatch(Raced(1, "default", 1), "fast day")), InBatch(Raced(2, "a", 1.1), "fast day"),
       OfDefault(InBatch(Raced(3, "default", 2), "slow day")), InBatch(Raced(4, "b", 1.5), "slow day")};
@@ -92,7 +93,7 @@ TEST(WinnerTest, ARaceIsNotWonAgainstAFasterDefaultOfTheSameBatch) {
   EXPECT_EQ(winner.default_seconds, 2);
 }
 
-// The device may have been slower when the default was timed.
+// The device may have been slower when the default was timed, so a small gain proves nothing.
 TEST(WinnerTest, ARaceAgainstADefaultOfAnotherVisitMustBeWonClearly) {
   const Contender standard = OfDefault(InBatch(Raced(1, "default", 2), "first"));
   const auto later = [](double seconds) { return InBatch(Raced(2, "a", seconds), "later"); };
@@ -117,12 +118,13 @@ TEST(WinnerTest, ADeviceThatHasBecomeFasterMakesNoScheduleBetter) {
   EXPECT_EQ(NameOfWinner({standard, with_reference(a, 3)}), "a");
   EXPECT_EQ(NameOfWinner({standard, with_reference(a, 2)}), "default") << "half as fast again as it was";
   EXPECT_EQ(NameOfWinner({standard, a}), "a") << "not known";
-  // That the reference takes longer does not say that the kernel would take less on a faster device.
+  // The reference kernel takes longer than before, so the device has become slower. The schedule's time is not lowered
+  // for that.
   EXPECT_EQ(NameOfWinner({standard, with_reference(InBatch(Raced(2, "a", 1.9), "later"), 6)}), "default");
 }
 
 TEST(WinnerTest, WhatADefaultBeatsLeavesTheDefault) {
-  // The newest row under the default's schedule does not say that it is the default, and lost to another one.
+  // The newest row with the schedule "x" is not marked as default, and lost to "y" in its batch.
   EXPECT_EQ(NameOfWinner({OfDefault(Raced(1, "x", 1)), Raced(2, "a", 2), InBatch(Raced(3, "x", 3), "c"),
                           OfDefault(InBatch(Raced(4, "y", 2), "c")), InBatch(Raced(5, "y", 3), "b")}),
             "y");
@@ -165,7 +167,7 @@ TEST(WinnerTest, AConfirmationOfTheDefaultAloneComparesNothing) {
   EXPECT_FALSE(FindWinner(raced)->confirmed);
 }
 
-// Time was up before the default's turn, or the file is older than the mark.
+// The batch ended before the default was measured, or the file is older than the column is_default.
 TEST(WinnerTest, AConfirmationWithoutTheDefaultCountsWhereNoneHasIt) {
   const std::vector<Contender> cut_short = {Confirmed(InBatch(Raced(7, "b", 3), "cut short")),
                                             Confirmed(InBatch(Raced(8, "c", 2), "cut short")), Raced(9, "raced", 1)};
@@ -180,11 +182,11 @@ TEST(WinnerTest, AConfirmationWithoutTheDefaultCountsWhereNoneHasIt) {
 }
 
 TEST(WinnerTest, WhatWasTakenInTurnsIsComparedRepeatByRepeat) {
-  // The machine was slow in the middle. By the medians alone "a" would win; repeat by repeat the default does.
+  // The machine became slow in the middle. "a" has the lower median, but the default wins most rounds.
   const std::vector<Contender> contenders = {InTurns(Raced(1, "a", 0), {1.1, 1.1, 2.0, 2.2, 2.2}),
                                              OfDefault(InTurns(Raced(2, "default", 0), {1.0, 1.0, 2.1, 2.1, 2.1}))};
   EXPECT_EQ(NameOfWinner(contenders), "default");
-  // The same times, but taken one after the other: pairs mean nothing.
+  // The same times, but not interleaved: repeats with the same index are no pairs.
   std::vector<Contender> apart = contenders;
   for (Contender& c : apart) c.in_turns = false;
   EXPECT_EQ(NameOfWinner(apart), "a");

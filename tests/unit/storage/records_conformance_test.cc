@@ -29,7 +29,7 @@ using ::testing::SizeIs;
 
 struct KindOfStore {
   std::string name;
-  std::function<std::unique_ptr<records::Store>(const TemporaryFolder& folder)> open;  // an empty one
+  std::function<std::unique_ptr<records::Store>(const TemporaryFolder& folder)> open;  // opens an empty store
 };
 
 const KindOfStore kStores[] = {
@@ -53,7 +53,7 @@ class RecordsConformanceTest : public testing::TestWithParam<KindOfStore> {
     return rows;
   }
   std::vector<int64_t> Query(const Filter& filter) const { return RowsOf(store_->Query(filter)->rows); }
-  // Ten rows: of two workloads, two devices, all kinds of outcome.
+  // Appends ten rows, nine timings and a failure, of two workloads on two devices.
   void AddTen() {
     Key other = SampleKey();
     other.workload_digest = "0ther";

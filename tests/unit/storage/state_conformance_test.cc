@@ -23,7 +23,7 @@ using ::testing::SizeIs;
 
 const absl::Time kStateStart = absl::FromUnixSeconds(1'800'000'000);
 
-// How each store is opened, empty.
+// Functions that open an empty store of each kind.
 struct StateStores {
   std::string name;
   std::function<std::unique_ptr<FarmStore>(const TemporaryFolder& folder)> farm;
