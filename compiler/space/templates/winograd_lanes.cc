@@ -22,7 +22,7 @@ using schedule::Tail;
 constexpr int64_t kPreferredLanes = 128;
 constexpr int64_t kLanes[] = {32, 64, 128, 256};
 
-// Of one unit per cycle: multiply-adds that compiled code reaches, and bytes to and from the last-level cache.
+// Rates of one unit per cycle: multiply-adds that compiled code reaches, and bytes to and from the last-level cache.
 constexpr double kProducts = 90, kBytes = 14;
 constexpr double kLaunch = 4000;  // cycles between two launches that follow one another
 // Winograd pays if it takes less than this share of the direct convolution's cycles; a smaller gain is not worth the
