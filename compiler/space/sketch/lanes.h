@@ -28,8 +28,8 @@ absl::StatusOr<bool> ScheduleLaneRows(Sketch& sketch);
 absl::Status ShareRow(Sketch& sketch, const std::string& reader, const std::string& stage);
 
 // lane_reduction.cc: the reduction `stage` and `reader`, which reads it in place. Either a lane computes each element,
-// or a group computes one or several, and its lanes share the reduction. A reduction with too few groups is taken apart
-// first: partial results are a launch of their own.
+// or a group computes one or several, and its lanes share the reduction. A reduction with too few groups is split
+// first: a launch of its own computes partial results.
 absl::Status ScheduleLaneReduction(Sketch& sketch, const std::string& reader, const std::string& stage);
 // The number of values that are reduced to one result.
 int64_t ReduceSteps(const ir::Stage& s);

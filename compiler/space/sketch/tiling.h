@@ -2,12 +2,13 @@
 // Multi-level tiling of any reduction by the target's tile string, as S S R S R S.
 //
 // Every S splits all axes of the result, every R all axes of the reduction. The loops of the first S are tasks for
-// threads; those up to the first R are the reader's, around the place where the reduction is computed; the last S is
-// the tile that stays in registers, with vectors along the axis of which the loads make most. Between two R's lie the
-// partial sums of one block of the reduction: then what is accumulated is a block in the cache, to which every block of
-// the reduction adds a tile. Nothing here knows an operator. Source: Zheng et al., "Ansor", OSDI 2020, section 4.
+// threads. The loops before the first R belong to the reader, and the reduction is computed inside them. The last S is
+// the tile that stays in registers, with vectors along the axis that makes the loads cheapest. A second R splits the
+// reduction into blocks with partial sums of their own. The results are then a block in the cache, to which every block
+// of the reduction adds its sums tile by tile. Nothing here knows an operator. Source: Zheng et al., "Ansor", OSDI
+// 2020, section 4.
 //
-// Start with ScheduleTiles in tiling.cc: it says which part follows which. A Tiling is what they hand on.
+// Start with ScheduleTiles in tiling.cc, which calls the parts in order. They hand on a Tiling.
 #ifndef HONE_COMPILER_SPACE_SKETCH_TILING_H_
 #define HONE_COMPILER_SPACE_SKETCH_TILING_H_
 
@@ -32,7 +33,7 @@ absl::Status ScheduleTiles(Sketch& sketch, const std::string& reader, const std:
 // results are better.
 bool PrefersPartialResults(const schedule::State& state, const ir::Stage& stage, const target::Target& target);
 // tile_choice.cc: for such a product, constants that vectors of partial results would read across the last axis of the
-// reduction are laid out anew before the kernel runs. Any other stage stays as it is.
+// reduction are packed before the kernel runs. Any other stage stays as it is.
 absl::Status LayAlongReduction(Sketch& sketch, const std::string& stage);
 
 struct Tiling {

@@ -6,9 +6,10 @@
 // only store. The operand that varies along the vector axis is read as vectors; the other one is broadcast from memory.
 // Rows are an axis along which the vectors stay the same: the pixels of a channels-last convolution, whose vectors are
 // weights, or the output channels of a channels-first one, whose vectors are pixels. Constant vectors, and vectors that
-// do not lie side by side in memory, are packed in the order of the tiles. What is summed over may itself be made by a
-// depthwise convolution: each block of rows then has tiles of that before its own. Source: Goto, van de Geijn, "Anatomy
-// of High-Performance Matrix Multiplication", ACM TOMS 34(3), 2008; tile choice as in oneDNN's brgemm.
+// are not contiguous in memory, are packed in the order of the tiles. The operand that is summed over may itself be the
+// result of a depthwise convolution. Each block of rows then computes tiles of that before its own. Source: Goto, van
+// de Geijn, "Anatomy of High-Performance Matrix Multiplication", ACM TOMS 34(3), 2008; tile choice as in oneDNN's
+// brgemm.
 //
 // ChooseRegisterTile (register_tile_choice.cc) makes all decisions, and Apply (register_tile.cc) takes the steps.
 #ifndef HONE_COMPILER_SPACE_TEMPLATES_REGISTER_TILE_H_

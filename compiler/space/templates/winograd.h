@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two templates of Winograd's convolutions, and what they share.
+// The two templates of Winograd's convolutions, and the functions that they share.
 #ifndef HONE_COMPILER_SPACE_TEMPLATES_WINOGRAD_H_
 #define HONE_COMPILER_SPACE_TEMPLATES_WINOGRAD_H_
 
