@@ -26,8 +26,8 @@ absl::Status AnnotateAll(Sketch& sketch, const std::vector<std::string>& loops, 
 struct OutputNest {
   std::vector<std::string> batch;  // the axes outside the tile
   std::string panel, block;        // the loops over panels and over blocks; block is empty if there is none
-  std::vector<std::string> tiles;  // over the tiles of a block
-  std::vector<std::string> inner;  // of a tile; the last one over the elements of a vector
+  std::vector<std::string> tiles;  // loops over the tiles of a block
+  std::vector<std::string> inner;  // loops of one tile; the last is over the elements of a vector
 };
 
 absl::StatusOr<OutputNest> SplitOutput(const RegisterTilePlan& plan, Sketch& sketch) {

@@ -40,7 +40,7 @@ struct Problem {
   bool nested = false;           // the reader is computed inside a loop of another stage
   std::vector<int64_t> extents;  // extents of the reader's loops; if nested, of the part that one iteration computes
   int vector_axis = -1, row_axis = -1, plane_axis = -1;
-  int64_t steps = 1;                      // of the reduction
+  int64_t steps = 1;                      // steps of the whole reduction
   std::vector<std::string> reduce_order;  // axes of the reduction, outermost first
   std::vector<std::string> producers;     // stages that only the reduction reads, and that the tile must place
   bool packs = false;                     // whether some operand is packed
