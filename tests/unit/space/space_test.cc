@@ -233,8 +233,7 @@ TEST_P(LaneInstructionTest, IsCorrect) {
   };
   const std::string tensorize = std::string(" ") + GetParam().instruction + "\n";
   EXPECT_THAT(built(GetParam().target), HasSubstr(tensorize));
-  // Products of 16-bit floats by mma use instructions on every such target. TF32 and wgmma need an option or another
-  // architecture.
+  // mma of 16-bit floats is used by default. TF32 needs an option, and wgmma another architecture.
   const bool halves = std::string(GetParam().instruction).starts_with("mma_") && !tensorize.ends_with("tf32\n");
   EXPECT_EQ(built("cuda:sm_80").find(tensorize) != std::string::npos, halves);
   EXPECT_THAT(built("cuda:sm_75"), Not(HasSubstr("tensorize")));
@@ -575,8 +574,7 @@ output t
   EXPECT_THAT(schedule(95, 56), HasSubstr("split i 1 shift\n"));
 }
 
-// Rows that are a page apart share the sets of the first cache. With more such rows than the cache has pages, they
-// evict each other.
+// Rows that are a page apart share the first cache's sets. More rows than the cache has pages evict each other.
 TEST(RegisterTile, RowsAPageApartFitTheSetsOfTheFirstCache) {
   const auto schedule = [](int64_t steps) {
     const auto workload = ir::ParseWorkload(fmt::format(R"(workload "matmul"
