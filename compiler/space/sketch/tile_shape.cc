@@ -47,6 +47,7 @@ std::optional<int64_t> StrideWithin(const ir::Load& load, const ir::Axis& axis, 
   return total;
 }
 
+// The window that the load slides along the axis: an index that sums the axis and a reduced axis. Length 1: none.
 Window WindowOf(const ir::Stage& stage, const ir::Load& load, const ir::Axis& axis, const ir::Ranges& ranges) {
   for (const ir::Expr& index : load.indices) {
     int64_t stride = 0, step = 0, length = 1;

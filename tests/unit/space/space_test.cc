@@ -233,7 +233,7 @@ TEST_P(LaneInstructionTest, IsCorrect) {
   };
   const std::string tensorize = std::string(" ") + GetParam().instruction + "\n";
   EXPECT_THAT(built(GetParam().target), HasSubstr(tensorize));
-  // mma of 16-bit floats is used by default. TF32 needs an option, and wgmma another architecture.
+  // mma of 16-bit floats is legal on cuda:sm_80. TF32 also needs an option, and wgmma another architecture.
   const bool halves = std::string(GetParam().instruction).starts_with("mma_") && !tensorize.ends_with("tf32\n");
   EXPECT_EQ(built("cuda:sm_80").find(tensorize) != std::string::npos, halves);
   EXPECT_THAT(built("cuda:sm_75"), Not(HasSubstr("tensorize")));
