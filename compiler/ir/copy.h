@@ -34,10 +34,10 @@ struct Copy {
 };
 inline constexpr int64_t kCopyBytes[] = {4, 8, 16};
 inline constexpr int64_t kGroupCopyAlignment = 16;   // source and destination of a bulk copy start at a multiple
-inline constexpr int64_t kMostCopyBytes = 32 << 10;  // of one bulk copy
+inline constexpr int64_t kMostCopyBytes = 32 << 10;  // the most bytes of one bulk copy
 inline constexpr int64_t kMostBundles = 8;           // commit groups in flight at once, in a kernel with bulk copies
-inline constexpr int64_t kBundlesBytes =
-    8 * kMostBundles;  // of shared memory: one barrier object (mbarrier) per commit group
+// Bytes of shared memory for one barrier object (mbarrier) per commit group.
+inline constexpr int64_t kBundlesBytes = 8 * kMostBundles;
 // Ends a commit group: all copies that the lane started since its previous Commit, perhaps none. All lanes of a group
 // of lanes must reach it together.
 struct Commit {};

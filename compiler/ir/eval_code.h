@@ -37,7 +37,7 @@ struct ProductQueue {
   struct Entry {
     const ContractCode* code = nullptr;
     int64_t firsts[3] = {};    // offsets of the first elements of sum, a and b
-    std::vector<Value> added;  // what to add to each element of the sum, from the operands at the start
+    std::vector<Value> added;  // the sums of products to add to each element, from the operands at the start
   };
   std::vector<Entry> open;
   std::deque<std::vector<Entry>> bundles;
@@ -63,7 +63,7 @@ struct AccessCode {
   const BufferNode* buffer = nullptr;
   int slot = 0;
   std::vector<const Code*> indices;
-  std::vector<int64_t> extents;  // of the buffer's dimensions; a single one for a flat index
+  std::vector<int64_t> extents;  // extents of the buffer's dimensions; a single one for a flat index
   const Code* mask = nullptr;
   bool elements_differ = false;  // whether the mask can differ between elements of one vector
 

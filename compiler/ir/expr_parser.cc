@@ -17,9 +17,9 @@ namespace hone::ir {
 namespace {
 
 constexpr int kMaxDepth = 1000;
-constexpr int kMaxHeight =
-    4096;  // depth of nested operators; a + b + c + ... nests to the left, so its last operator is the outermost
-constexpr int64_t kMaxWidth = 4096;
+// The deepest nesting of operators. a + b + c + ... nests to the left, so its last operator is the outermost.
+constexpr int kMaxHeight = 4096;
+constexpr int64_t kMaxWidth = 4096;  // the most elements of a vector
 constexpr int64_t kMaxElements = int64_t{1} << 56;
 
 enum class Operands : uint8_t { kAny, kBool, kInt };
@@ -27,7 +27,7 @@ enum class Operands : uint8_t { kAny, kBool, kInt };
 struct InfixRow {
   std::string_view symbol;
   BinaryOp op;
-  int precedence;  // as in the printer's table
+  int precedence;  // the same as in the printer's table
   Operands operands;
 };
 

@@ -122,7 +122,7 @@ struct Merge {
   Expr mask;   // scalar; undefined: true
   Expr part;   // scalar i64, in [0, parts)
   int64_t parts;
-  Expr value;  // of the same type as the place
+  Expr value;  // has the element's type
 };
 inline constexpr int64_t kMostParts = 32;  // parts is a power of two up to this
 

@@ -19,7 +19,7 @@ struct Token {
   enum class Kind : uint8_t { kEnd, kWord, kQuotedName, kString, kNumber, kSymbol };
   Kind kind = Kind::kEnd;
   std::string text;    // unescaped; a number without its suffix
-  std::string suffix;  // of a number: "f32" in 1.5f32
+  std::string suffix;  // the suffix of a number, as "f32" in 1.5f32; empty: none
   int line = 1, column = 1;
 };
 

@@ -52,8 +52,7 @@ class GridVerifier {
   }
 
   // Finds how many groups share copies, checks that number against the target and the grid, and counts the shared
-  // memory
-  // that bulk copies need for their barriers.
+  // memory that bulk copies need for their barriers.
   absl::Status CheckSharing(const Func& func) {
     if (!HasGroupCopies(func.body)) return absl::OkStatus();
     sharing_ = GroupsThatShare(func.body);
@@ -101,7 +100,8 @@ class GridVerifier {
   }
 
   absl::Status CheckLet(const Let& let) {
-    int64_t size = 0;  // of the value in terms of lane.id and group.id; a variable counts with its own size at each use
+    // The operations of the value in terms of lane.id and group.id. A variable counts with its own size at each use.
+    int64_t size = 0;
     ForEachExpr(let.value, [&](const Expr& e) {
       const Var* var = e.As<Var>();
       const auto known = var == nullptr ? sizes_.end() : sizes_.find(var->name);
@@ -356,7 +356,7 @@ class GridVerifier {
   int64_t sharing_ = 1;         // how many groups share copies; 1: none do
   bool by_first_lane_ = false;  // only the group's first lane gets here, and no other condition decides whether it does
   int swizzled_ = 0;            // swizzled buffers whose Alloc encloses the current statement
-  Ranges ranges_;               // of loops
+  Ranges ranges_;               // the ranges of loop variables
   VarMap of_ids_;  // the variables that may differ between lanes or groups, in terms of lane.id and group.id
   std::map<std::string, int64_t, std::less<>> sizes_;               // sizes of the values in of_ids_
   std::map<std::string, std::vector<int64_t>, std::less<>> moves_;  // cache of MovesOf

@@ -78,8 +78,8 @@ class LoopBuilder {
   // Whether the nest's instruction runs asynchronously, as wgmma does.
   static bool GoesOn(const Nest& nest) { return nest.instruction.has_value() && ir::EntryOf(*nest.instruction).blocks; }
 
-  // Where to wait for asynchronous instructions: at the end of each iteration of `loop`, until at most `running` commit
-  // groups are left in flight.
+  // The place of the wait for asynchronous instructions: at the end of each iteration of `loop`, until at most
+  // `running` commit groups are left in flight.
   struct Settling {
     const Loop* loop = nullptr;  // null: once, at the end of the nest
     int64_t running = 0;
@@ -346,7 +346,7 @@ absl::Status CheckMerged(const Nest& nest, const target::Target& target) {
 }
 
 absl::Status CheckLegal(const State& state, const target::Target& target) {
-  std::map<const Nest*, int64_t> local_bytes;  // of the stages computed inside each top-level stage
+  std::map<const Nest*, int64_t> local_bytes;  // local bytes of the stages computed inside each top-level stage
   for (const Nest& nest : state.nests) {
     if (nest.instruction.has_value() && std::find(target.tensor_instructions.begin(), target.tensor_instructions.end(),
                                                   *nest.instruction) == target.tensor_instructions.end()) {

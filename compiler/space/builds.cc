@@ -37,7 +37,7 @@ absl::Status ScheduleReductions(Sketch& sketch, ScheduleReduction schedule) {
   return absl::OkStatus();
 }
 
-// The stages that no other rule has taken.
+// Schedules the stages that no other rule has touched.
 absl::Status ScheduleRest(Sketch& sketch, absl::Status (*schedule)(Sketch& sketch, const std::string& stage)) {
   for (const std::string& stage : StageNames(sketch.state, false)) {
     const schedule::Nest& nest = sketch.Get(stage);
@@ -71,8 +71,8 @@ absl::Status ScheduleWinograd(Sketch& sketch, TileRule transformed, TileRule pla
   return absl::OkStatus();
 }
 
-// If a maximum of floats takes several instructions, maxima of windows are computed on integers in the same order.
-// Windows share what they load, so that each float is converted once.
+// Computes maxima of windows on integers in the same order, if the target has no instruction for a maximum of floats.
+// Only windows are worth it: they share loads, so that each float is converted once.
 absl::Status OrderMaxima(Sketch& sketch) {
   if (sketch.target.has_maximum) return absl::OkStatus();
   for (const std::string& stage : StageNames(sketch.state, true)) {
@@ -124,7 +124,7 @@ absl::Status BuildSketch(const ir::Workload& workload, Sketch& sketch) {
 absl::Status BuildLaneTiles(const ir::Workload&, Sketch& sketch) {
   HONE_RETURN_IF_ERROR(InlineStages(sketch));
   HONE_RETURN_IF_ERROR(ScheduleReductions(sketch, ScheduleLaneTile));
-  HONE_RETURN_IF_ERROR(InlinePadding(sketch));  // padding that no tile has in shared memory
+  HONE_RETURN_IF_ERROR(InlinePadding(sketch));  // padding that no tile computes in shared memory
   HONE_RETURN_IF_ERROR(ScheduleRest(sketch, ScheduleLaneElementwise));
   return SpreadPrepared(sketch);
 }
@@ -149,7 +149,7 @@ absl::Status BuildLanes(const ir::Workload&, Sketch& sketch) {
   return SpreadPrepared(sketch);
 }
 
-// Instructions compute the sums of products. All other stages stay as they are.
+// Tensor instructions compute the sums of products. All other stages stay as they are.
 absl::Status BuildTensorTiles(const ir::Workload&, Sketch& sketch) {
   HONE_RETURN_IF_ERROR(InlineStages(sketch));
   std::vector<TensorUse> uses;
@@ -162,7 +162,7 @@ absl::Status BuildTensorTiles(const ir::Workload&, Sketch& sketch) {
   for (TensorUse& use : uses) {
     const std::string prefix = taken.empty() ? "" : use.stage + ".";
     HONE_ASSIGN_OR_RETURN(const SharedTile tile, ShareTile(sketch, use.stage, &taken));
-    if (tile.reduction != use.stage) use.k += "c";  // the copy's axes
+    if (tile.reduction != use.stage) use.k += "c";  // the axes of a copy by CacheWrite end with "c"
     HONE_RETURN_IF_ERROR(ScheduleRegisterTile(sketch, tile.reader, tile.reduction, prefix, use));
   }
   return ScheduleRest(sketch, ScheduleElementwise);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions in the table of spaces that write a schedule: which rules follow one another. Private to space.cc.
+// The functions that write a schedule for the spaces in space.cc: each calls rules and templates in order. Private to
+// space.cc.
 //
-// Each asks the sketch's chooser and takes steps on the sketch, whose state is that of the workload.
+// Each function asks the sketch's chooser and takes steps on the sketch, whose state must be that of the workload.
 #ifndef HONE_COMPILER_SPACE_BUILDS_H_
 #define HONE_COMPILER_SPACE_BUILDS_H_
 
@@ -18,7 +19,7 @@ absl::Status BuildWinogradLanes(const ir::Workload& workload, Sketch& sketch);
 absl::Status BuildLaneTiles(const ir::Workload& workload, Sketch& sketch);
 absl::Status BuildLanes(const ir::Workload& workload, Sketch& sketch);
 
-// Prepared stages, which run once before the kernel, get one element per lane. For targets with lanes.
+// Schedules prepared stages, which run once before the kernel, with one element per lane. For targets with lanes.
 absl::Status SpreadPrepared(Sketch& sketch);
 
 }  // namespace hone::space

@@ -44,7 +44,7 @@ int64_t Chooser::Tile(std::string_view name, int64_t extent, int64_t limit, int6
     const bool power = (t & (t - 1)) == 0;
     const int64_t tiles = (extent + t - 1) / t;
     const bool tight = tiles * t == extent || (tiles * t - extent) * 16 <= extent;
-    // Every size up to 16 matters for a register tile; beyond, few do.
+    // A register tile tries every size up to 16. Larger sizes are tried if they divide the extent or are powers of two.
     if (power || (tight && (t <= 16 || extent % t == 0 || t == preferred)) || t == most) options.push_back(t);
   }
   return OneOf(name, std::move(options), preferred);

@@ -21,14 +21,14 @@ namespace hone::space {
 struct Decision {
   std::string name;
   int64_t value;
-  std::vector<int64_t> options;  // what could have been chosen here, ascending; empty when parsed from text
+  std::vector<int64_t> options;  // the values to choose from, ascending; empty when parsed from text
 };
 using Decisions = std::vector<Decision>;
 
 // The innermost tile of a reduction in a good schedule of another tuner, or of another machine. Spaces prefer the same
 // tile, as far as they can. In text: "1x56x56x64:1x1x7x32".
 struct TileHint {
-  std::vector<int64_t> extents;  // of the output's axes; the hint is for reductions with exactly these
+  std::vector<int64_t> extents;  // the extents of the output's axes; the hint is for reductions with exactly these
   std::vector<int64_t> tile;     // the elements of the tile along each of these axes; from 1 to the extent
   bool operator==(const TileHint&) const = default;
 };
@@ -39,7 +39,8 @@ absl::StatusOr<TileHint> ParseTileHint(std::string_view text);
 class Chooser {
  public:
   // given: decisions to take, by name. A value that is not among the options becomes the nearest option. All other
-  // decisions are drawn from `random`; if that is null, they are as preferred. The arguments must outlive the Chooser.
+  // decisions are drawn from `random`; if that is null, they take the preferred value. The arguments must outlive the
+  // Chooser.
   explicit Chooser(const Decisions* given = nullptr, Random* random = nullptr, const TileHint* hint = nullptr)
       : given_(given), random_(random), hint_(hint) {}
 

@@ -25,7 +25,7 @@ bool Inlined(const ir::Workload& workload, const target::Target& target, const F
   return InlineStages(sketch).ok() && is(sketch.state);
 }
 
-// Whether `is` then holds for some stage.
+// Whether `is` holds for some stage once element-wise stages are inlined.
 template <typename F>
 bool SomeReduction(const ir::Workload& workload, const target::Target& target, const F& is) {
   return Inlined(workload, target, [&](const schedule::State& state) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The conditions in the table of spaces: for which workloads a space has something to do, and for which it should be
-// the default. Private to space.cc.
+// The conditions in the table of spaces: whether a space applies to a workload, and whether it should be the default.
+// Private to space.cc.
 #ifndef HONE_COMPILER_SPACE_CONDITIONS_H_
 #define HONE_COMPILER_SPACE_CONDITIONS_H_
 
@@ -10,9 +10,9 @@
 namespace hone::space {
 
 bool IsAny(const ir::Workload& workload, const target::Target& target);
-// A sum of products: what register tiles and lane tiles work on.
+// Whether the workload has a sum of products, for which there are register tiles and lane tiles.
 bool HasProduct(const ir::Workload& workload, const target::Target& target);
-// A 3x3 convolution that can be computed from transformed tiles.
+// Whether the workload has a 3x3 convolution that can be computed from transformed tiles.
 bool HasWinograd(const ir::Workload& workload, const target::Target& target);
 bool HasAttention(const ir::Workload& workload, const target::Target& target);
 

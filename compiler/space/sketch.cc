@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps of a sketch. The names that steps give to loops, axes and stages are written here alone; steps themselves
-// are in compiler/schedule/steps.
+// The steps of a sketch. This file is the only one that knows the names that steps give to loops, axes and stages.
+// compiler/schedule/steps has the steps themselves.
 
 #include "compiler/space/sketch.h"
 
@@ -45,7 +45,7 @@ absl::StatusOr<SplitAxes> Sketch::SplitAxis(const std::string& stage, const std:
 
 absl::StatusOr<Partials> Sketch::Rfactor(const schedule::Rfactor& step) {
   HONE_RETURN_IF_ERROR(Do(step));
-  const ir::Stage& sums = Get(step.stage).stage;  // it reads the partial results alone, along one axis
+  const ir::Stage& sums = Get(step.stage).stage;  // the stage reads only the partial results, along one axis
   const ir::Load* partials = sums.value.As<ir::Load>();
   HONE_CHECK(partials != nullptr);
   return Partials{partials->buffer->name, sums.reduce_axes[0].name};

@@ -16,22 +16,22 @@
 
 namespace hone::space {
 
-// The loops that a split leaves: `outer` counts tiles, `inner` the iterations of one tile.
+// The loops that result from a split: `outer` counts tiles, `inner` the iterations of one tile.
 struct SplitLoops {
   std::string outer, inner;
 };
 
-// The axes that SplitAxis leaves of one axis: `groups` counts groups of elements, `place` the elements of one group.
+// The axes that result from SplitAxis: `groups` counts groups of elements, `place` the elements of one group.
 struct SplitAxes {
   std::string groups, place;
 };
 
-// What Rfactor leaves: the stage of the partial results, and the axis of the reduction that is left to the stage.
+// The result of Rfactor: the stage of the partial results, and the reduction axis of the stage that combines them.
 struct Partials {
   std::string stage, axis;
 };
 
-// A schedule in the making: the state, the steps that led to it, and what the rules choose with.
+// A schedule in the making: the state, the steps that led to it, and the target and the chooser for the rules.
 //
 // Steps that make loops, axes or stages return their names. Rules never derive a name from another.
 struct Sketch {
@@ -45,22 +45,22 @@ struct Sketch {
   absl::Status DoAll(const schedule::Schedule& taken);
 
   absl::StatusOr<SplitLoops> Split(const std::string& loop, int64_t factor, schedule::Tail tail);
-  // One loop of two, `inner` directly inside `outer`.
+  // Fuses two loops into one; `inner` must be directly inside `outer`.
   absl::StatusOr<std::string> Fuse(const std::string& outer, const std::string& inner);
-  // One loop of these, each directly inside the one before it, outermost first; at least one.
+  // Fuses at least one loop into one; each must be directly inside the one before it, outermost first.
   absl::StatusOr<std::string> FuseAll(const std::vector<std::string>& loops);
   absl::StatusOr<SplitAxes> SplitAxis(const std::string& stage, const std::string& axis, int64_t factor);
   absl::StatusOr<Partials> Rfactor(const schedule::Rfactor& step);
-  // The copy of `buffer` in another layout, which `stage` reads.
+  // Adds a copy of `buffer` in another layout, which `stage` reads.
   absl::StatusOr<std::string> Pack(const std::string& buffer, const std::string& stage,
                                    std::vector<schedule::PackDim> dims);
-  // The copy of `buffer` as it is, which `stage` reads.
+  // Adds a copy of `buffer` in the same layout, which `stage` reads.
   absl::StatusOr<std::string> CacheRead(const std::string& buffer, const std::string& stage);
-  // The stage that computes what `stage`, which becomes a copy of it, did before.
+  // Adds a stage that computes the values of `stage`; `stage` itself becomes a copy of it.
   absl::StatusOr<std::string> CacheWrite(const std::string& stage);
-  // The rounded copy of `buffer`, which `stage` reads.
+  // Adds a copy of `buffer` rounded to `bits` fraction bits, which `stage` reads.
   absl::StatusOr<std::string> Round(const std::string& buffer, const std::string& stage, int64_t bits);
-  // The copy of `buffer` as another type, which `stage` reads.
+  // Adds a copy of `buffer` with the other signedness of 8-bit integers, which `stage` reads.
   absl::StatusOr<std::string> Recode(const std::string& buffer, const std::string& stage);
 
   const schedule::Nest& Get(const std::string& stage) const;  // the stage must exist

@@ -18,8 +18,8 @@ namespace {
 
 using target::Execution;
 
-// The spaces, templates before the rules that know no operator; the first that applies and pays is the default. Ids
-// stand in records and never change.
+// The spaces. Templates come before the rules that know no operator; the first entry that applies and pays is the
+// default. Ids are stored in records and never change.
 constexpr Entry kEntries[] = {
     // id, name, family, execution, applies, pays, build
     {4, "tensor_tile", Family::kTemplate, Execution::kThreads, HasTensorProduct, nullptr, BuildTensorTiles},
@@ -41,7 +41,7 @@ bool IsEmpty(const ir::Workload& workload) {
 
 absl::Status Fill(const ir::Workload& workload, Sketch& sketch, std::span<const Entry* const> fitting,
                   Families families) {
-  if (IsEmpty(workload)) return absl::OkStatus();  // nothing to make fast
+  if (IsEmpty(workload)) return absl::OkStatus();  // an empty workload has no space
   std::vector<const Entry*> entries;
   std::vector<int64_t> ids;
   for (const Entry* entry : fitting) {
@@ -80,7 +80,7 @@ std::vector<const Entry*> Fitting(const ir::Workload& workload, const target::Ta
 
 const Entry* EntryOf(const Decisions& decisions, std::span<const Entry* const> entries) {
   const auto space = std::ranges::find(decisions, kSpaceDecision, &Decision::name);
-  // Decisions without a space are those of a workload to which only one entry applies.
+  // Decisions name no space if only one entry applies to the workload.
   if (space == decisions.end()) return entries.size() == 1 ? entries[0] : nullptr;
   const auto entry = std::ranges::find(entries, space->value, &Entry::id);
   return entry == entries.end() ? nullptr : *entry;
@@ -109,7 +109,7 @@ std::vector<Decisions> Hinted(const ir::Workload& workload, const target::Target
 }
 
 absl::StatusOr<Candidate> Default(const ir::Workload& workload, const target::Target& target) {
-  // Preferred decisions that cannot be lowered are a bug of a rule. The next entries then give a plainer schedule.
+  // Preferred decisions that cannot be lowered are a bug of a rule. The next entries then serve as a simpler default.
   const std::vector<const Entry*> fitting = Fitting(workload, target);
   for (const Entry* entry : fitting) {
     const Decisions given = {{std::string(kSpaceDecision), entry->id, {}}};

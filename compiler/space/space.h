@@ -34,12 +34,12 @@ enum class Family : uint8_t { kTemplate, kSketch };
 
 // One space: an entry of the table in space.cc (docs/howto/add-a-space.md).
 struct Entry {
-  int64_t id;  // its value of the decision "space"
+  int64_t id;  // the space's value of the decision "space"
   std::string_view name;
   Family family;
-  target::Execution execution;  // of the targets that it is for
+  target::Execution execution;  // the execution of the targets that the space is for
   bool (*applies)(const ir::Workload& workload, const target::Target& target);
-  // Whether it should be preferred to the entries after it, for workloads to which it applies; null: always.
+  // Whether the space should be preferred to the entries after it, for workloads to which it applies; null: always.
   bool (*pays)(const ir::Workload& workload, const target::Target& target);
   absl::Status (*build)(const ir::Workload& workload, Sketch& sketch);
 };
@@ -56,17 +56,18 @@ absl::StatusOr<Families> ParseFamilies(std::string_view text);
 std::vector<const Entry*> Fitting(const ir::Workload& workload, const target::Target& target, Families families = {});
 // The entry that produced these decisions; null if it is not in `entries`.
 const Entry* EntryOf(const Decisions& decisions, std::span<const Entry* const> entries);
-// The decision that names an entry by its id. It is asked for if several entries apply, whatever the families.
+// The decision that names an entry by its id. The chooser is asked for it if several entries apply, whatever the
+// families.
 inline constexpr std::string_view kSpaceDecision = "space";
 
 // Asks the chooser and writes the schedule. `fitting` must be Fitting(workload, target); callers compute it once for
-// all candidates. FailedPrecondition if the decisions lead to an illegal step or to too much memory. That is normal in
-// a search, and never happens with the preferred decisions. Also if no entry of the families applies.
+// all candidates. FailedPrecondition if no entry of the families applies, or if the decisions lead to an illegal step
+// or to too much memory. The latter is normal in a search, and never happens with the preferred decisions.
 absl::StatusOr<Candidate> Build(const ir::Workload& workload, const target::Target& target,
                                 std::span<const Entry* const> fitting, Chooser& chooser, Families families = {});
 
-// For each entry of the families that applies: the decisions that it prefers, given the hint. Entries whose preferred
-// decisions fail are left out. A hint for other extents than those of the workload's reductions changes nothing.
+// The decisions that each applying entry of the families prefers, given the hint. Entries whose preferred decisions
+// fail are left out. A hint for other extents than those of the workload's reductions changes nothing.
 std::vector<Decisions> Hinted(const ir::Workload& workload, const target::Target& target, const TileHint& hint,
                               Families families = {});
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a stage reads and computes, and how it lies in memory; how loops are shared among threads. Nothing here changes
-// a schedule.
+// Questions about stages: their loads, their values and their layout in memory, and how threads should share loops.
+// Nothing here changes a schedule.
 #ifndef HONE_COMPILER_SPACE_SKETCH_ANALYSIS_H_
 #define HONE_COMPILER_SPACE_SKETCH_ANALYSIS_H_
 
@@ -23,7 +23,7 @@ std::vector<std::string> Readers(const schedule::State& state, const ir::BufferN
 int CountLoads(const schedule::State& state, const ir::BufferNode* buffer);
 
 std::vector<ir::Load> LoadsOf(const ir::Stage& stage);
-std::vector<int64_t> ExtentsOf(const ir::Stage& stage);  // of its axes, without those of the reduction
+std::vector<int64_t> ExtentsOf(const ir::Stage& stage);  // the extents of its axes, without reduction axes
 using schedule::AxisRanges;
 // How far apart in the row-major buffer, in elements, the load's elements for neighbouring values of `axis` are. 0: the
 // axis does not move the load. nullopt: the distance is not constant.
@@ -36,23 +36,25 @@ size_t CommonAxes(const schedule::State& state);
 // The bytes that the stage makes for one row, where rows are counted by its first `common` axes.
 int64_t RowBytes(const ir::Stage& stage, size_t common);
 
-// Whether it is a sum of products of two things that are loaded.
+// Whether the stage is a sum of products of two loads.
 bool IsContraction(const ir::Stage& stage);
 // Whether a reduction slides a window: an index is moved by one of its axes and by one that it reduces.
 bool HasWindow(const ir::Stage& stage);
 int CountNodes(const ir::Expr& e);
 bool HasCall(const ir::Expr& e);
 
-// A last tile that overlaps the one before needs no condition. Only what is shorter than one tile must be masked.
+// How to treat the last tile of an axis: it overlaps the one before, which needs no condition, unless the axis is
+// shorter than one tile. Then it is masked.
 inline schedule::Tail TailOf(int64_t extent, int64_t tile) {
   return extent >= tile ? schedule::Tail::kShift : schedule::Tail::kMask;
 }
 // The least power of two that is not below n.
 int64_t PowerOfTwo(int64_t n);
 
-// How many of `extent` iterations a task has, if threads take about `tasks` of them. The last task starts earlier, so
-// it repeats what the one before does, perhaps at the same time: two threads then write the same lines, which may take
-// three times as long. There are fewer tasks if that leaves the slowest thread clearly less to do.
+// The number of iterations of a task, if threads share `extent` iterations in about `tasks` tasks. The last task starts
+// earlier instead of being shorter, so it repeats work of the one before. If both run at the same time, two threads
+// write the same cache lines, which may take three times as long. There are fewer tasks if that leaves the slowest
+// thread clearly less to do.
 int64_t TaskSize(int64_t extent, int64_t tasks, int64_t threads);
 // The numbers of tasks that a loop may be split into: `counts`, and a few for each thread.
 std::vector<int64_t> TaskCounts(std::set<int64_t> counts, int64_t threads);

@@ -12,13 +12,14 @@
 namespace hone::space {
 namespace {
 
-// Below this many elements handing work to another thread costs more than it saves.
+// A stage with fewer elements runs on one thread: handing work to another thread would cost more than it saves.
 constexpr int64_t kSerialElements = 16384;
-constexpr int64_t kMostCopies = 32;  // of the value's code
-constexpr int64_t kFarApart = 5;     // elements so far apart are not read as vectors
-constexpr int64_t kShortestRun = 4;  // of elements that lie together
+constexpr int64_t kMostCopies = 32;  // the most unrolled copies of the stage's expression
+constexpr int64_t kFarApart = 5;     // stride in elements from which a load counts as read across
+constexpr int64_t kShortestRun = 4;  // the shortest side of a block that is worth an exchange in registers
 
-// Every load is at the stage's own indices, or a scalar: the stage is one flat run of memory.
+// Whether all axes of the stage can become one loop: every load is a scalar or reads in place, and the value does not
+// depend on the position.
 bool IsFlat(const ir::Stage& stage) {
   for (const ir::Load& load : LoadsOf(stage)) {
     if (ir::NumElements(*load.buffer) == 1) continue;
@@ -34,8 +35,8 @@ bool IsFlat(const ir::Stage& stage) {
   return !uses_axis;
 }
 
-// Short axes, other than the last, that the value divides or takes the remainder of: each of their iterations is
-// another case. If the iterations are written out, each one knows its case when code is generated.
+// The short axes, except the last, that occur in a division or remainder of the value. Every iteration of such an axis
+// computes another case. The caller unrolls these loops, so that the case is a constant in the generated code.
 std::vector<std::string> CaseAxes(const ir::Stage& stage) {
   std::vector<std::string> cases;
   int64_t copies = 1;
@@ -55,7 +56,8 @@ std::vector<std::string> CaseAxes(const ir::Stage& stage) {
   return cases;
 }
 
-// The axes but for the last as one loop, with those of `cases`, written out, inside it. Its name.
+// Fuses all axes except the last `keep` and those of `cases` into one loop, and returns its name. The loops of `cases`
+// go inside it and are unrolled.
 absl::StatusOr<std::string> FuseOuter(Sketch& sketch, const ir::Stage& s, const std::vector<std::string>& cases,
                                       size_t keep) {
   std::vector<std::string> outer;
@@ -73,15 +75,16 @@ absl::StatusOr<std::string> FuseOuter(Sketch& sketch, const ir::Stage& s, const 
   return sketch.FuseAll(outer);
 }
 
-// An operand that is read across. The members are places among the stage's axes: [first, last] lie along memory in the
-// operand, and those from `column` on lie along memory in the result. Every operand has the latter as one axis, so that
-// an image narrower than a vector fills blocks, too.
+// An operand that is read across, as in a transposition: neighbours along the stage's last axis lie far apart in it.
+// first, last and column are positions among the stage's axes. The axes [first, last] are contiguous in the operand.
+// The axes from `column` on are contiguous in the result, and every operand lets them be fused into one. Therefore an
+// image that is narrower than a vector fills blocks as well.
 struct Across {
   size_t first, last, column;
-  int64_t rows, columns;  // elements of [first, last], and of those from `column` on
+  int64_t rows, columns;  // elements of the axes [first, last], and of the axes from `column` on
 };
 
-// Whether every operand has axes d and d + 1 as one.
+// Whether axes d and d + 1 can be fused: in every operand, one step of d is as far as the whole of d + 1.
 bool LieTogether(const ir::Stage& stage, const std::vector<ir::Load>& loads, const ir::Ranges& ranges, size_t d) {
   const ir::Axis& inner = stage.axes[d + 1];
   return std::ranges::all_of(loads, [&](const ir::Load& load) {
@@ -90,7 +93,7 @@ bool LieTogether(const ir::Stage& stage, const std::vector<ir::Load>& loads, con
   });
 }
 
-// nullopt if no operand is read across, or not far enough for blocks.
+// Finds the first operand that is read across. nullopt if there is none, or if its blocks would be too small.
 std::optional<Across> AxesAcross(const ir::Stage& stage) {
   const ir::Ranges ranges = AxisRanges(stage);
   const std::vector<ir::Axis>& axes = stage.axes;
@@ -113,7 +116,8 @@ std::optional<Across> AxesAcross(const ir::Stage& stage) {
   return std::nullopt;
 }
 
-// Loop `tasks`, as one with the loop directly inside it where it alone is too short for the threads. Its name.
+// Fuses the loop `tasks` with the loop `inside`, directly inside it, if `tasks` alone has fewer iterations than there
+// are threads. Returns the name of the loop that threads should share.
 absl::StatusOr<std::string> Widen(Sketch& sketch, const std::string& tasks, const std::string& inside,
                                   int64_t elements) {
   const bool enough = sketch.MaxExtent(tasks) >= sketch.target.threads;
@@ -121,8 +125,8 @@ absl::StatusOr<std::string> Widen(Sketch& sketch, const std::string& tasks, cons
   return sketch.FuseAll({tasks, inside});
 }
 
-// Square blocks, so that operand and result are both read and written along memory: the back end exchanges rows and
-// columns in registers. The loop that threads share.
+// Tiles the stage in square blocks: the operand is loaded along its rows and the result is stored along its columns.
+// The back end exchanges rows and columns in registers. Returns the loop that threads should share.
 absl::StatusOr<std::string> TileAcross(Sketch& sketch, const ir::Stage& s, const Across& a, int64_t most) {
   std::vector<std::string> outer, across, along;
   for (size_t d = 0; d < s.axes.size(); ++d) {
@@ -144,7 +148,7 @@ absl::StatusOr<std::string> TileAcross(Sketch& sketch, const ir::Stage& s, const
   return Widen(sketch, tasks, column.outer, ir::NumElements(*s.buffer));
 }
 
-// Threads share the iterations of loop `tasks`, if there is enough to do.
+// Splits the loop `tasks` into chunks for threads. Small stages stay on one thread by default.
 absl::Status ShareOut(Sketch& sketch, const std::string& prefix, const std::string& tasks, int64_t elements) {
   const int64_t threads = sketch.target.threads;
   const bool small = elements < kSerialElements || threads == 1;
@@ -164,9 +168,9 @@ absl::Status ScheduleElementwise(Sketch& sketch, const std::string& stage) {
   const int64_t elements = ir::NumElements(*s.buffer);
   const int64_t most = sketch.target.VectorWidth(std::max(4, ir::SizeOf(s.buffer->dtype)));
   const std::string prefix = stage + ".";
-  const size_t keep = IsFlat(s) ? 0 : 1;  // how many inner axes stay apart from the fused ones
+  const size_t keep = IsFlat(s) ? 0 : 1;  // how many innermost axes are not fused with the others
   std::vector<std::string> cases = keep == 0 ? std::vector<std::string>() : CaseAxes(s);
-  if (cases.size() + 1 >= s.axes.size()) cases.clear();  // some loop must be left for threads
+  if (cases.size() + 1 >= s.axes.size()) cases.clear();  // threads need a loop that is not unrolled
   if (const std::optional<Across> across = AxesAcross(s); across.has_value() && cases.empty()) {
     if (sketch.chooser.OneOf(prefix + "across", {0, 1}, 1) == 1) {
       HONE_ASSIGN_OR_RETURN(const std::string tasks, TileAcross(sketch, s, *across, most));

@@ -9,7 +9,7 @@
 
 namespace hone::space {
 
-// Chunks of vectors, which threads share. The stage must be at the top level.
+// Schedules the stage as chunks of vectors, which threads share. The stage must be at the top level.
 absl::Status ScheduleElementwise(Sketch& sketch, const std::string& stage);
 
 }  // namespace hone::space

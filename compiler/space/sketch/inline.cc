@@ -13,10 +13,10 @@ namespace {
 
 using schedule::Nest;
 
-constexpr int kCheapNodes = 12;  // as cheap to repeat as to load
-constexpr int kMaxNodes = 400;   // beyond, an inlined expression costs more compile time than it saves
+constexpr int kCheapNodes = 12;  // expression nodes that are as cheap to compute again as to load
+constexpr int kMaxNodes = 400;   // nodes beyond which an inlined expression costs more compile time than it saves
 
-// A value moved, perhaps converted, but not computed: a transposition, a slice, a broadcast.
+// Whether the value is only moved or converted, as in a transposition, a slice or a broadcast.
 bool IsMove(const ir::Expr& e) {
   if (const ir::Cast* cast = e.As<ir::Cast>()) return IsMove(cast->value);
   return e.As<ir::Load>() != nullptr || e.As<ir::FloatImm>() != nullptr || e.As<ir::IntImm>() != nullptr;
@@ -35,7 +35,7 @@ bool LoadsFrom(const ir::Expr& e, const ir::BufferNode* buffer) {
   return found;
 }
 
-// Whether the place of an element says that it is one of the buffer, as in a concatenation.
+// Whether a select by position, as in a concatenation, decides if the value comes from the buffer.
 bool IsPartOf(const ir::Expr& e, const ir::BufferNode* buffer) {
   bool found = false;
   ir::ForEachExpr(e, [&](const ir::Expr& child) {
@@ -54,16 +54,16 @@ bool ShouldInline(const schedule::State& state, const Nest& nest) {
   const int nodes = CountNodes(nest.stage.value);
   for (const Nest& reader : state.nests) {
     if (!ReadsSelf(reader, nest)) continue;
-    // Inside a reduction each element would be computed once per use.
+    // A reduction would compute each element once per use.
     if (reader.stage.reduction != ir::Reduction::kNone) return false;
     if (CountNodes(reader.stage.value) + loads * nodes > kMaxNodes) return false;
-    // Vectors compute all parts for every element: too much where functions make them.
+    // Vector code computes both sides of a select for every element, which is too expensive for function calls.
     if (HasCall(nest.stage.value) && IsPartOf(reader.stage.value, nest.stage.buffer.get())) return false;
   }
   return loads <= 1 || (!HasCall(nest.stage.value) && nodes <= kCheapNodes && loads <= 4);
 }
 
-// Whether the reader uses each element that it reads of the buffer for one result only.
+// Whether the reader uses each element of the buffer for at most one result.
 bool ReadsOnce(const ir::Stage& reader, const ir::BufferNode* buffer) {
   const ir::Ranges ranges = AxisRanges(reader);
   return std::ranges::all_of(LoadsOf(reader), [&](const ir::Load& load) {
@@ -73,7 +73,8 @@ bool ReadsOnce(const ir::Stage& reader, const ir::BufferNode* buffer) {
   });
 }
 
-// Whether making it again takes no more than loading it: little is done to one thing of its size, and to smaller ones.
+// Whether computing the stage again costs no more than loading its result: the expression is cheap, and at most one
+// operand is more than half as large as the result.
 bool IsLoadedAsCheaply(const ir::Stage& stage) {
   const auto large = std::ranges::count_if(LoadsOf(stage), [&](const ir::Load& load) {
     return 2 * ir::NumElements(*load.buffer) > ir::NumElements(*stage.buffer);
@@ -81,7 +82,7 @@ bool IsLoadedAsCheaply(const ir::Stage& stage) {
   return large <= 1 && !HasCall(stage.value) && CountNodes(stage.value) <= kCheapNodes;
 }
 
-// Whether it would be a launch of its own that computes element by element.
+// Whether the stage would be an element-wise launch of its own: no reduction, at the top level, untouched, no output.
 bool IsOwnLaunch(const schedule::State& state, const Nest& nest) {
   const bool computes = nest.stage.reduction == ir::Reduction::kNone && !nest.prepared && nest.AtRoot();
   return computes && !nest.touched && !state.IsOutput(nest.stage.buffer.get());
@@ -94,7 +95,8 @@ bool ShouldRepeat(const schedule::State& state, const Nest& nest) {
   });
 }
 
-// Whether it moves one buffer where its place is inside, and else has a constant or a number that is loaded.
+// Whether the stage pads: inside some bounds it moves elements of one buffer, outside them it has a constant or a
+// loaded scalar.
 bool IsPadding(const ir::Stage& stage) {
   const ir::Expr* value = &stage.value;
   while (const ir::Cast* cast = value->As<ir::Cast>()) value = &cast->value;
@@ -105,8 +107,8 @@ bool IsPadding(const ir::Stage& stage) {
   return moved == 1 && IsMove(select->on_true) && IsMove(select->on_false);
 }
 
-// A window repeats the condition for each of its steps. Stages without reduction that steps were applied to may be
-// copies, which have no conditions.
+// Whether every reader can check the bounds itself. A window repeats the check in each of its steps, so the window must
+// be short. A touched reader without reduction may be a copy, and copies have no conditions.
 bool ShouldPadInPlace(const schedule::State& state, const Nest& nest) {
   if (!IsOwnLaunch(state, nest) || !IsPadding(nest.stage)) return false;
   return std::ranges::all_of(state.nests, [&](const Nest& reader) {
@@ -116,11 +118,11 @@ bool ShouldPadInPlace(const schedule::State& state, const Nest& nest) {
   });
 }
 
-// Until no stage is left that should disappear.
+// Inlines stages until `should` holds for none.
 absl::Status InlineAll(Sketch& sketch, bool (*should)(const schedule::State& state, const Nest& nest)) {
   for (bool changed = true; changed;) {
     changed = false;
-    // Last first: an inlined stage's own producers then see how often they are really read.
+    // The last stage goes first: inlining it may add loads of its producers, and their checks must count those.
     for (size_t i = sketch.state.nests.size(); i-- > 0;) {
       const Nest& nest = sketch.state.nests[i];
       if (!should(sketch.state, nest)) continue;

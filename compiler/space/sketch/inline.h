@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules by which stages disappear into their readers.
+// Rules that inline stages into their readers.
 #ifndef HONE_COMPILER_SPACE_SKETCH_INLINE_H_
 #define HONE_COMPILER_SPACE_SKETCH_INLINE_H_
 
@@ -7,13 +7,13 @@
 
 namespace hone::space {
 
-// Element-wise stages disappear if that repeats no work that matters.
+// Inlines element-wise stages if that repeats no significant work.
 absl::Status InlineStages(Sketch& sketch);
-// So do stages with several readers, reductions among them, if loading a value takes as long as computing it. For
-// targets where each stage is a launch of its own and goes through memory.
+// Inlines stages with several readers, also into reductions, if loading a value takes as long as computing it. For
+// targets where each stage is a launch of its own and its results go through memory.
 absl::Status InlineRepeated(Sketch& sketch);
-// So does padding that no step has placed and that only windows of few steps read. For the same targets: a launch of
-// its own would bring all of it through memory.
+// Inlines padding that no step has placed and that only short windows read. For the same targets: a launch of its own
+// would move all padded data through memory.
 absl::Status InlinePadding(Sketch& sketch);
 
 }  // namespace hone::space

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions for targets with lanes that are no part of a row: how lanes and groups share one.
+// Reductions on targets with lanes: how the lanes of a group, and several groups, share one. lane_rows.cc has the
+// workloads in which every group computes a whole row.
 #include <algorithm>
 
 #include "base/status.h"
@@ -14,14 +15,18 @@ namespace {
 using schedule::Annotate;
 using schedule::Tail;
 
-constexpr int64_t kFewElements = 4096;                      // results that do not keep all lanes busy, one each
-constexpr int64_t kLeastShared = 32;                        // steps that lanes share which have neighbouring results
-constexpr int64_t kLeastColumns = 8;                        // neighbouring results for which that is worth it
-constexpr int64_t kUnitResults = 128;                       // of a unit, one a lane, that hide what its lanes wait for
-constexpr int64_t kLongestOfGroup = 2048;                   // steps that are not taken apart
-constexpr int64_t kPartOfRow = 8192, kPartOfColumns = 256;  // steps of a group, at least, where it has a part
+constexpr int64_t kFewElements = 4096;     // with fewer results, one lane each does not keep the device busy
+constexpr int64_t kLeastShared = 32;       // the fewest steps for which lanes share columns
+constexpr int64_t kLeastColumns = 8;       // the fewest neighbouring results for which lanes share columns
+constexpr int64_t kUnitResults = 128;      // lanes of a unit, one result each, that hide each other's latency
+constexpr int64_t kLongestOfGroup = 2048;  // a reduction of at most so many steps is not split into parts
+// The fewest steps of one part: for loads along the reduction, and for loads along the result.
+constexpr int64_t kPartOfRow = 8192, kPartOfColumns = 256;
 
-// How the lanes of a group share what it reduces. Decisions store these numbers.
+// How the lanes of a group share a reduction. Decisions store these numbers.
+//   kNone: every lane computes one result alone.
+//   kRow: all lanes of a group share the reduction of one result.
+//   kColumns: lanes along x have neighbouring results, lanes along y share the reduction of each.
 enum Sharing : int64_t { kNone = 0, kRow = 1, kColumns = 2 };
 
 // The load that reads the most elements.
@@ -54,7 +59,7 @@ const ir::Axis* LastAxis(const ir::Stage& s) {
 
 int64_t Results(const ir::Stage& s) { return ir::NumElements(*s.buffer); }
 
-// Whether lanes with a result each would leave units idle.
+// Whether there are too few results to keep all units busy with one lane per result.
 bool AreFew(const Sketch& sketch, const ir::Stage& s) {
   return Results(s) < kUnitResults * sketch.target.hierarchy.units;
 }
@@ -85,8 +90,9 @@ std::vector<std::string> LoopsOf(const Sketch& sketch, const std::string& stage,
   return loops;
 }
 
-// Lanes along the last axis of the result, so that they load and store neighbours together, and as many times more,
-// each of which has a part of the reduction.
+// Schedules Sharing::kColumns. lanes_x lanes lie along the last axis of the result, so that they load and store
+// neighbours together. There are lanes_y such rows of lanes, and each row has a part of the reduction. The partial
+// results go through shared memory.
 absl::Status ShareColumns(Sketch& sketch, const std::string& reader, const std::string& stage) {
   const ir::Axis longest = LongestReduced(sketch.Get(stage).stage);
   const int64_t most = sketch.target.hierarchy.max_lanes;
@@ -97,7 +103,7 @@ absl::Status ShareColumns(Sketch& sketch, const std::string& reader, const std::
                         sketch.Rfactor({stage, longest.name, std::min(y, longest.extent), true, true}));
   const std::string& parts = partials.stage;
   HONE_RETURN_IF_ERROR(sketch.Do(schedule::StoreIn{parts, ir::Scope::kShared}));
-  // The axis of the parts' result that is the reader's column: one further, behind the parts.
+  // The axes of the partial results are those of the reader behind the axis over parts, so the column is one further.
   const ir::Stage made = sketch.Get(parts).stage;
   const std::vector<ir::Axis>& axes = sketch.Get(reader).stage.axes;
   const auto at = std::ranges::find(axes, column, &ir::Axis::name) - axes.begin();
@@ -123,7 +129,7 @@ absl::Status ShareColumns(Sketch& sketch, const std::string& reader, const std::
   return sketch.Do(Annotate{part_column, ir::LoopKind::kLane});
 }
 
-// A lane for each element of the reader.
+// Schedules Sharing::kNone: one lane computes each element of the reader.
 absl::Status ReduceAlone(Sketch& sketch, const std::string& reader, const std::string& stage) {
   const int64_t most = sketch.target.hierarchy.max_lanes;
   const int64_t lanes = ChooseLanes(sketch, reader + ".lanes", {32, 64, 128, 256}, 64, most);
@@ -160,7 +166,7 @@ absl::Status Reduce(Sketch& sketch, const std::string& reader, const std::string
   }
 }
 
-// In how many parts the longest axis best goes, each of them other groups' work.
+// The preferred number of parts of the longest axis. Different groups reduce different parts; 1: no split.
 int64_t PreferredParts(const Sketch& sketch, const ir::Stage& s) {
   const int64_t units = sketch.target.hierarchy.units, steps = ReduceSteps(s);
   int64_t groups = Results(s), least = kPartOfRow;
@@ -175,7 +181,8 @@ int64_t PreferredParts(const Sketch& sketch, const ir::Stage& s) {
   return PowerOfTwo(std::max<int64_t>(1, std::min(2 * units / groups, steps / least)));
 }
 
-// Partial results in a launch of their own, where there are too few results to keep the units busy.
+// Splits a long reduction into parts if there are too few results to keep the units busy. A launch of its own computes
+// the partial results.
 absl::Status TakeApart(Sketch& sketch, const std::string& stage) {
   const ir::Stage& s = sketch.Get(stage).stage;
   const ir::Axis longest = LongestReduced(s);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups that make a row each: softmax, normalizations, and reductions along memory, which all lanes of a group share.
+// The rule for softmax, normalizations and reductions along memory on targets with lanes: every group computes one row,
+// and its lanes share the row's reductions.
 #include <algorithm>
 #include <set>
 
@@ -16,19 +17,20 @@ using schedule::Annotate;
 using schedule::Nest;
 using schedule::Tail;
 
-constexpr int64_t kFewRows = 4096;    // that do not keep all lanes busy, one each
-constexpr int64_t kUnitLanes = 1024;  // of a unit, that hide what others wait for
-constexpr int64_t kSecondLevel = 8;   // lanes that take the partial results of all lanes together
+constexpr int64_t kFewRows = 4096;    // with fewer rows, one lane each does not keep the device busy
+constexpr int64_t kUnitLanes = 1024;  // lanes of a unit that hide each other's memory latency
+constexpr int64_t kSecondLevel = 8;   // lanes that combine the partial results of all lanes, if there are two levels
 
-// A row of `output`, which its first `common` axes count, and of all stages that are made for it alone.
+// The rows that groups compute: one for each value of the first `common` axes of the stage `output`. A row includes
+// everything that other stages compute for it alone.
 struct Rows {
   std::string output;
   size_t common;
-  std::string prefix;             // of decisions
-  std::set<std::string> outside;  // stages that others make
+  std::string prefix;             // of the names of decisions
+  std::set<std::string> outside;  // stages that are computed elsewhere
 };
 
-// But for the output, producers first.
+// The stages that a row includes, except the output; producers come first.
 std::vector<std::string> StagesIn(const Sketch& sketch, const Rows& rows) {
   std::vector<std::string> stages;
   for (const Nest& nest : sketch.state.nests) {
@@ -38,7 +40,7 @@ std::vector<std::string> StagesIn(const Sketch& sketch, const Rows& rows) {
   return stages;
 }
 
-// The elements of a row over the lanes, neighbours to neighbours.
+// Distributes the elements of a row of the stage over the lanes; neighbouring lanes have neighbouring elements.
 absl::Status SpreadRow(Sketch& sketch, const std::string& stage, size_t common, int64_t lanes) {
   const Nest& nest = sketch.Get(stage);
   const size_t axes = nest.stage.axes.size();
@@ -58,7 +60,7 @@ absl::Status SpreadRow(Sketch& sketch, const std::string& stage, size_t common, 
   return sketch.Do(Annotate{split.inner, ir::LoopKind::kLane});
 }
 
-// How many elements of one row the stage has.
+// The number of elements that the stage has in one row.
 int64_t RowElements(const ir::Stage& s, size_t common) {
   int64_t elements = 1;
   for (size_t d = common; d < s.axes.size(); ++d) elements *= s.axes[d].extent;
@@ -81,14 +83,15 @@ bool IsRows(const Sketch& sketch, size_t common) {
   }
   if (longest < kSharedReduction || 2 * bytes > sketch.target.memory.unasked_shared_bytes) return false;
   if (longest >= kApartReduction && 2 * rows <= sketch.target.hierarchy.units) return false;
-  // A reduction of its own kind per element is a lane's work, unless lanes then load what lies apart, or are too few.
+  // One lane per element would do for a workload that is one reduction per element. Rows are better if these lanes
+  // would load elements that lie apart, or if there are too few of them.
   const bool rows_have_elements = ir::NumElements(*state.outputs[0]) > rows || state.nests.size() > 2;
   const bool loads_cost = sketch.target.memory.shared_gain > 1;
   if (rows_have_elements || (loads_cost && along)) return true;
   return rows < kFewRows && !(loads_cost && across);
 }
 
-// The reductions to one element of a row.
+// The stages that reduce to a single element per row.
 std::vector<std::string> RowReductions(const Sketch& sketch, const Rows& rows) {
   std::vector<std::string> stages;
   for (const std::string& name : StagesIn(sketch, rows)) {
@@ -98,8 +101,8 @@ std::vector<std::string> RowReductions(const Sketch& sketch, const Rows& rows) {
   return stages;
 }
 
-// Partial results of all lanes first; then, of two levels, a few lanes take them together, and the first lane what is
-// left.
+// Splits the reduction into one partial result per lane. With one level, a single lane combines all of them. With two
+// levels, kSecondLevel lanes combine them first, and a single lane combines the rest.
 absl::Status SplitReduction(Sketch& sketch, const std::string& stage, int64_t lanes, int64_t levels) {
   const ir::Axis longest = LongestReduced(sketch.Get(stage).stage);
   if (longest.extent < 2) return absl::OkStatus();
@@ -109,12 +112,14 @@ absl::Status SplitReduction(Sketch& sketch, const std::string& stage, int64_t la
   return sketch.Do(schedule::Rfactor{stage, longest.name + "y", kSecondLevel, true});
 }
 
-// A stage that lanes merge: `parts` is what each of them has.
+// A stage whose result comes from a lane reduction (shuffles). `parts` is the stage of the partial results, one per
+// lane.
 struct Merged {
   std::string stage, parts;
 };
 
-// Where lanes merge partial results: as many as shuffle at a time, and every lane takes together what that leaves.
+// Splits each reduction for lane reductions, which combine the lanes of one warp by shuffles. If the group has several
+// warps, every lane then combines the results of all warps.
 absl::StatusOr<std::vector<Merged>> SplitForMerges(Sketch& sketch, const Rows& rows, int64_t lanes) {
   const int64_t width = sketch.target.hierarchy.shuffle_lanes;
   std::vector<Merged> merged;
@@ -133,7 +138,8 @@ absl::StatusOr<std::vector<Merged>> SplitForMerges(Sketch& sketch, const Rows& r
   return merged;
 }
 
-// The lanes that a group has of so many if they shall merge: whole sets of those that shuffle; 0 if there are none.
+// The number of lanes of a group that reduces by shuffles: `lanes`, or the longest row if that is less, rounded down to
+// whole warps. 0: the target has no shuffles, or the row is shorter than a warp.
 int64_t MergingLanes(const Sketch& sketch, const Rows& rows, int64_t lanes) {
   const int64_t width = sketch.target.hierarchy.shuffle_lanes;
   if (width == 0) return 0;
@@ -149,11 +155,11 @@ int64_t MergingLanes(const Sketch& sketch, const Rows& rows, int64_t lanes) {
   return std::min(lanes, most) / width * width;
 }
 
-// How the rows are computed, a group each.
+// How a group computes one row.
 struct RowPlan {
   size_t common;
   int64_t lanes;
-  bool merges = false;  // lanes merge partial results; else all of these go through shared memory
+  bool merges = false;  // partial results are combined by lane reductions; else they go through shared memory
   std::vector<Merged> merged = {};
 
   bool IsParts(const std::string& stage) const {
@@ -165,7 +171,7 @@ struct RowPlan {
   }
 };
 
-// The lanes over the parts of a merged stage, and what each of them has at its own.
+// Makes the reduction axis of the stage a loop over lanes, and computes each lane's partial result inside it.
 absl::Status Merge(Sketch& sketch, const Merged& merged, size_t common) {
   const ir::Stage s = sketch.Get(merged.stage).stage;
   if (RowElements(s, common) > 1) HONE_RETURN_IF_ERROR(sketch.Do(Annotate{s.axes.back().name, ir::LoopKind::kLane}));
@@ -173,7 +179,8 @@ absl::Status Merge(Sketch& sketch, const Merged& merged, size_t common) {
   return sketch.Do(schedule::ComputeAt{merged.parts, s.reduce_axes[0].name});
 }
 
-// Where lanes merge, each has for itself what is one element of a row, if all of them know it.
+// Puts stages into shared memory. A stage with one element per row stays in every lane's registers instead, if lanes
+// reduce by shuffles and all lanes of the group get the result.
 absl::Status StoreStages(Sketch& sketch, const std::vector<std::string>& stages, const RowPlan& plan) {
   for (const std::string& stage : stages) {
     const bool all_know = plan.FindMerged(stage) == nullptr || plan.lanes == sketch.target.hierarchy.shuffle_lanes;
@@ -184,7 +191,7 @@ absl::Status StoreStages(Sketch& sketch, const std::vector<std::string>& stages,
   return absl::OkStatus();
 }
 
-// Inside the loop over groups, the readers first.
+// Computes the stages inside the loop over groups. Readers come first, because a stage needs a placed reader.
 absl::Status PlaceStages(Sketch& sketch, const std::vector<std::string>& stages, const RowPlan& plan,
                          const std::string& group) {
   for (auto stage = stages.rbegin(); stage != stages.rend(); ++stage) {
@@ -199,8 +206,8 @@ absl::Status PlaceStages(Sketch& sketch, const std::vector<std::string>& stages,
   return absl::OkStatus();
 }
 
-// Lanes for a row: as many as merge at a time. More where each would have more than a few elements and there are not
-// rows enough to hide what lanes wait for, and where each would have very many.
+// The preferred number of lanes for a row: 32, doubled while each lane would have too many elements. A few elements per
+// lane are too many if there are not enough rows to hide memory latency.
 int64_t PreferredLanes(const Sketch& sketch, const Rows& rows) {
   constexpr int64_t kLeast = 32, kMost = 256, kFew = 8, kMany = 64;
   if (sketch.target.hierarchy.shuffle_lanes == 0) return kLeast;
@@ -228,7 +235,7 @@ absl::StatusOr<RowPlan> SplitReductions(Sketch& sketch, const Rows& rows) {
     HONE_ASSIGN_OR_RETURN(plan.merged, SplitForMerges(sketch, rows, plan.lanes));
     return plan;
   }
-  // Where waiting for each other is cheap, a lane alone must not take hundreds of partial results together.
+  // If barriers are cheap, two levels are better than a single lane that combines hundreds of partial results.
   const bool barriers_are_cheap = sketch.target.memory.shared_gain > 1;
   const int64_t levels =
       plan.lanes > kSecondLevel ? sketch.chooser.OneOf(rows.prefix + "levels", {1, 2}, barriers_are_cheap ? 2 : 1) : 1;
@@ -238,7 +245,8 @@ absl::StatusOr<RowPlan> SplitReductions(Sketch& sketch, const Rows& rows) {
   return plan;
 }
 
-// A matrix of constants is laid out anew so that the lanes which share a row of it find theirs side by side.
+// Packs matrices of constants so that neighbouring lanes, which share the reduction of a row, read neighbours in
+// memory.
 absl::Status PackMatrices(Sketch& sketch, const Rows& rows) {
   for (const std::string& stage : RowReductions(sketch, rows)) {
     const ir::Stage s = sketch.Get(stage).stage;

@@ -14,9 +14,9 @@ namespace {
 using schedule::Annotate;
 using schedule::Tail;
 
-constexpr int64_t kLeastTurned = 8;  // elements along an axis that blocks are worth, and how far apart loads lie
+constexpr int64_t kLeastTurned = 8;  // the least extent of blocked axes, and the least stride of loads that lie apart
 
-// The axis along which some load lies side by side that lies apart along the last one; -1 if there is none.
+// The axis along which a transposed load is contiguous: a load that lies apart along the last axis. -1: there is none.
 int TurnedAxis(const ir::Stage& s) {
   const ir::Ranges ranges = AxisRanges(s);
   for (const ir::Load& load : LoadsOf(s)) {
@@ -30,7 +30,7 @@ int TurnedAxis(const ir::Stage& s) {
   return -1;
 }
 
-// Elements of a lane's block along an axis.
+// The sizes that a lane's block may have along the axis; they divide its extent.
 std::vector<int64_t> BlockSizes(const ir::Axis& axis) {
   std::vector<int64_t> sizes = {1};
   for (const int64_t size : {2, 4}) {
@@ -50,9 +50,10 @@ absl::StatusOr<LaneLoops> SplitAxis(Sketch& sketch, const std::string& axis, int
   return LaneLoops{group.outer, lane.outer, lane.inner};
 }
 
-// Blocks of a few elements both ways. Lanes that follow one another have blocks along the axis that loads lie side by
-// side along, those that follow after a few have blocks along the last axis, which stores lie side by side along: of
-// every piece of memory that one of them touches, others use the rest at the same time.
+// Schedules a stage with a transposed load: each lane computes a block of height * width elements. Consecutive lanes
+// (lanes_y of them) have blocks along the axis `turned`, along which loads are contiguous. Every lanes_y lanes, the
+// block moves along the last axis, along which stores are contiguous. Therefore other lanes use the rest of every
+// memory segment that a lane touches.
 absl::Status ScheduleTurned(Sketch& sketch, const std::string& stage, const ir::Axis& turned) {
   const ir::Axis last = sketch.Get(stage).stage.axes.back();
   const int64_t height = sketch.chooser.OneOf(stage + ".height", BlockSizes(turned), 4);
@@ -78,7 +79,8 @@ absl::Status ScheduleTurned(Sketch& sketch, const std::string& stage, const ir::
   return sketch.Do(Annotate{columns.element, width > 1 ? ir::LoopKind::kVectorized : ir::LoopKind::kUnrolled});
 }
 
-// Of the widest elements that it moves along its last axis, as many as a lane loads or stores at once.
+// The preferred number of elements per lane: as many of the widest elements along the last axis as a lane loads or
+// stores at once.
 int64_t PreferredWidth(const ir::Stage& s) {
   constexpr int64_t kBytesAtOnce = 16, kMost = 8;
   const ir::Ranges ranges = AxisRanges(s);

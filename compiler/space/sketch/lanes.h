@@ -28,8 +28,8 @@ absl::StatusOr<bool> ScheduleLaneRows(Sketch& sketch);
 absl::Status ShareRow(Sketch& sketch, const std::string& reader, const std::string& stage);
 
 // lane_reduction.cc: the reduction `stage` and `reader`, which reads it in place. Either a lane computes each element,
-// or a group computes one or several, and its lanes share the reduction. A reduction with too few groups is taken apart
-// first: partial results are a launch of their own.
+// or a group computes one or several, and its lanes share the reduction. A reduction with too few groups is split
+// first: a launch of its own computes partial results.
 absl::Status ScheduleLaneReduction(Sketch& sketch, const std::string& reader, const std::string& stage);
 // The number of values that are reduced to one result.
 int64_t ReduceSteps(const ir::Stage& s);
@@ -40,16 +40,16 @@ std::string PartsOf(const Sketch& sketch, const std::string& stage);
 // result.
 bool ReadsAlongReduction(const ir::Stage& s);
 bool ReadsAlongResult(const ir::Stage& s);
-// Whether it is a product of a matrix and a vector, or several such, whose matrix is read along the reduction, or can
-// be laid out so before the kernel runs. Tiles would use nothing twice.
+// Whether the stage is a product of a matrix and a vector, or several such, whose matrix is read along the reduction or
+// can be packed so before the kernel runs. Tiles would not reuse any element of the matrix.
 bool IsVectorProduct(const schedule::State& state, const ir::Stage& s);
 
-inline constexpr int64_t kUnrolledWindow = 27;   // steps of a reduction that are written out
-inline constexpr int64_t kSharedReduction = 64;  // steps that are worth sharing among the lanes of a group
-// A row so long that several groups should share it, where there are not enough rows for all units.
+inline constexpr int64_t kUnrolledWindow = 27;   // the most steps of a reduction that are unrolled
+inline constexpr int64_t kSharedReduction = 64;  // the fewest steps that the lanes of a group should share
+// The fewest steps of a row that several groups should share, if there are not enough rows for all units.
 inline constexpr int64_t kApartReduction = 1 << 16;
 
-// Axes [first, end) of the stage as one loop; its name.
+// Fuses the loops [first, end) of the stage into one, and returns its name.
 absl::StatusOr<std::string> FuseFrom(Sketch& sketch, const std::string& stage, size_t first, size_t end);
 
 }  // namespace hone::space

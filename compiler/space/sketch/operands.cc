@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every tile of a reduction does with what it reads, whether a template or a rule has chosen it.
+// Layout, sizes and producers of a tiled reduction's operands. Templates and sketch rules share these functions.
 #include "compiler/space/sketch/operands.h"
 
 #include <algorithm>
@@ -12,9 +12,10 @@
 namespace hone::space {
 namespace {
 
-constexpr int64_t kWrittenOut = 8;  // vectors of a row: which of them meet padding is known then
+constexpr int64_t kWrittenOut =
+    8;  // the most vectors of a row that are unrolled, so that it is known at compile time which of them meet padding
 
-// Whether what the index adds up changes while each axis runs through so many values.
+// Whether the term of an index changes while every axis runs through the given number of values.
 bool MovesWith(const ir::Expr& atom, const AxisExtents& extents) {
   return std::ranges::any_of(extents,
                              [&](const auto& axis) { return axis.second > 1 && ir::UsesVar(atom, axis.first); });
@@ -134,7 +135,8 @@ std::vector<int64_t> RegionOf(const ir::Load& load, const ir::Ranges& ranges, co
         span += std::abs(k) * (extent_of(v->name) - 1);
         continue;
       }
-      // Not the same in every tile, if an axis of it runs through a part of its values only.
+      // A term such as axis / c differs from tile to tile if the tile covers only a part of the axis. Then the whole
+      // dimension counts.
       const ir::Interval bounds = ir::BoundsOf(atom, ranges);
       whole |= bounds.high >= ir::Interval::kUnbounded || bounds.low <= -ir::Interval::kUnbounded ||
                std::ranges::any_of(ranges, [&](const auto& axis) {

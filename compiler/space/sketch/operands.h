@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every tile of a reduction does with its operands: their order in memory, their size, and the stages behind them.
+// Operands of a tiled reduction: their layout, their size, and the stages that produce them.
 #ifndef HONE_COMPILER_SPACE_SKETCH_OPERANDS_H_
 #define HONE_COMPILER_SPACE_SKETCH_OPERANDS_H_
 
@@ -21,8 +21,8 @@ std::vector<std::string> ReductionOrder(const ir::Stage& stage, const std::strin
 // axis.
 std::vector<schedule::PackDim> PackedOrder(const ir::Load& load, const std::string& vector, int64_t width,
                                            const std::vector<std::string>& reduce_order);
-// The stage reads a copy of the load's buffer in which the dimension that the axis moves is the last one. Nothing is
-// done if the axis moves several dimensions, or none.
+// Makes the stage read a packed copy of the load's buffer, in which the dimension that the axis moves is the last one.
+// Nothing is done if the axis moves several dimensions, or none.
 absl::Status PackLast(Sketch& sketch, const std::string& stage, const ir::Load& load, const std::string& axis);
 
 // Stages without reduction (padding) that only this stage reads and no step has touched.
@@ -34,14 +34,15 @@ std::string SumsBehind(const schedule::State& state, const std::string& stage);
 // vectors. Example: a depthwise convolution before a pointwise one.
 bool FeedsProduct(const schedule::State& state, const std::string& stage);
 
-// The elements along each dimension that the load reads while each axis runs through so many values; axes that are not
-// named have one. RegionBytes counts no elements beyond an end of the buffer.
+// The number of elements along each dimension that the load reads while each axis runs through the given number of
+// values. Axes that are not named have one value. RegionBytes counts no elements beyond an end of the buffer.
 using AxisExtents = std::map<std::string, int64_t, std::less<>>;
 std::vector<int64_t> RegionOf(const ir::Load& load, const ir::Ranges& ranges, const AxisExtents& extents);
 int64_t RegionBytes(const ir::Load& load, const ir::Ranges& ranges, const AxisExtents& extents);
-// The bytes that a block of tiles may copy: they should stay in a core's cache, and leave room for other local buffers.
+// The most bytes that a block of tiles may copy. They should stay in a core's cache, and leave room for other local
+// buffers.
 int64_t MostCopiedBytes(const target::Target& target);
-// The last loop of a stage that is computed inside another stage becomes vectors.
+// Vectorizes the last loop of a stage that is computed inside another stage.
 absl::Status VectorizeCopy(Sketch& sketch, const std::string& producer);
 
 }  // namespace hone::space

@@ -10,9 +10,9 @@
 namespace hone::space {
 namespace {
 
-constexpr int64_t kShortVector = 4;  // the least that is worth a vector
-constexpr int64_t kMostVectors = 4;  // of partial results
-constexpr double kMostBeyond = 1.1;  // times the vectors that there are
+constexpr int64_t kShortVector = 4;  // elements of the shortest vector that is worth using
+constexpr int64_t kMostVectors = 4;  // the most vectors of partial results
+constexpr double kMostBeyond = 1.1;  // the most computed elements, padding included, relative to one vector at a time
 
 }  // namespace
 
@@ -33,7 +33,8 @@ int64_t MostPartialResults(const Sketch& sketch, const ir::Stage& s) {
   return (kMostVectors + 1) * width + kShortVector + 1;
 }
 
-// A reduction whose innermost axis runs along memory: partial results for each element of a vector first, then these.
+// Splits a reduction whose innermost axis is contiguous in memory: vectors of partial results first, then a reduction
+// of their elements.
 absl::StatusOr<bool> ScheduleVectorReduction(Sketch& sketch, const std::string& stage) {
   const ir::Stage s = sketch.Get(stage).stage;
   if (!FitsVectors(sketch, s)) return false;
@@ -43,15 +44,16 @@ absl::StatusOr<bool> ScheduleVectorReduction(Sketch& sketch, const std::string& 
   for (const int64_t v : {int64_t{1}, int64_t{2}, kMostVectors}) {
     if (v * width <= axis.extent) options.push_back(v);
   }
-  // Several, so that one need not wait for the next, where that adds hardly any beyond the end. The name stands in
-  // records.
+  // Several vectors are independent chains, so that one does not wait for another. They are preferred unless the
+  // padding beyond the axis' end grows. Records contain the name "lanes", so it must not change.
   const auto all = [&](int64_t v) { return (axis.extent + v * width - 1) / (v * width) * v * width; };
   int64_t preferred = axis.extent >= 8 * width ? kMostVectors : 1;
   while (preferred > 1 && static_cast<double>(all(preferred)) > kMostBeyond * static_cast<double>(all(1)))
     preferred /= 2;
   const int64_t vectors = sketch.chooser.OneOf(stage + ".lanes", options, preferred);
   HONE_ASSIGN_OR_RETURN(Partials left, sketch.Rfactor({stage, axis.name, width * vectors, true}));
-  // These by shorter vectors: one number after the other would take as long as a row of a few hundred.
+  // Shorter vectors reduce the partial results: one number after the other would take as long as a row of a few
+  // hundred.
   const int64_t levels = sketch.chooser.OneOf(stage + ".levels", {1, 2, 3}, 3);
   int64_t partials = width * vectors;
   for (const int64_t shorter : {width, kShortVector}) {

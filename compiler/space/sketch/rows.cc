@@ -15,9 +15,9 @@ using schedule::Nest;
 
 constexpr int64_t kSerialElements = 8192;
 constexpr int64_t kMaxRowBytes = 256 << 10;
-constexpr int64_t kWrittenOut = 8;  // vector operations
+constexpr int64_t kWrittenOut = 8;  // the most vector operations that are unrolled
 
-// Of the stage that has most.
+// The iterations of the stage that has the most.
 int64_t Iterations(const schedule::State& state) {
   int64_t most = 0;
   for (const Nest& nest : state.nests) {
@@ -53,7 +53,7 @@ absl::Status VectorizeLast(Sketch& sketch, const std::string& stage, size_t comm
   const ir::Axis axis = s.axes.back();
   const int64_t width =
       std::min<int64_t>(sketch.target.VectorWidth(std::max(4, ir::SizeOf(s.buffer->dtype))), PowerOfTwo(axis.extent));
-  if (width <= 1) {  // the last few partial results of a reduction along memory
+  if (width <= 1) {  // one result: unroll the reduction of the last few partial results
     if (s.reduce_axes.size() != 1 || s.reduce_axes[0].extent > kWrittenOut) return absl::OkStatus();
     return sketch.Do(schedule::Annotate{s.reduce_axes[0].name, ir::LoopKind::kUnrolled});
   }
@@ -61,11 +61,11 @@ absl::Status VectorizeLast(Sketch& sketch, const std::string& stage, size_t comm
   for (const ir::Axis& r : s.reduce_axes) reduce.push_back(r.name);
   const int64_t vectors = (axis.extent + width - 1) / width;
   const int64_t steps = s.reduce_axes.empty() ? 0 : s.reduce_axes.back().extent;
-  // Tiles must not overlap where they are added up.
+  // A reduction masks its last tile: an overlapping tile would add elements twice.
   const schedule::Tail tail = reduce.empty() ? TailOf(axis.extent, width) : schedule::Tail::kMask;
   HONE_ASSIGN_OR_RETURN(const SplitLoops split, sketch.Split(axis.name, width, tail));
   if (!reduce.empty()) {
-    // Partial results stay in registers: reduction loops outside, all vectors unrolled inside.
+    // The reduction loops go outside and the vectors are unrolled inside, so that partial results stay in registers.
     schedule::Reorder order{std::move(reduce)};
     order.loops.push_back(split.outer);
     order.loops.push_back(split.inner);
@@ -73,7 +73,7 @@ absl::Status VectorizeLast(Sketch& sketch, const std::string& stage, size_t comm
     if (vectors <= kWrittenOut) {
       HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{split.outer, ir::LoopKind::kUnrolled}));
     }
-    // Of a short run along memory, only the last vector has a condition then.
+    // If a short reduction axis is unrolled, only the last vector has a condition.
     if (steps > 1 && steps * vectors <= kWrittenOut) {
       HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{s.reduce_axes.back().name, ir::LoopKind::kUnrolled}));
     }
@@ -82,9 +82,9 @@ absl::Status VectorizeLast(Sketch& sketch, const std::string& stage, size_t comm
 }
 
 absl::StatusOr<bool> ScheduleRows(Sketch& sketch) {
-  // Only where some reduction runs over what is left of a row: a matrix multiply and a window have their own template.
+  // The rule needs a reduction along the rest of a row. Matrix products and windows have templates of their own.
   int reductions = 0;
-  bool along_memory = true;  // each reduction adds up what lies side by side
+  bool along_memory = true;  // every reduction runs along contiguous memory
   for (const Nest& nest : sketch.state.nests) {
     if (nest.stage.reduction == ir::Reduction::kNone) continue;
     ++reductions;

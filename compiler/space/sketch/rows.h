@@ -9,10 +9,10 @@
 
 namespace hone::space {
 
-// Everything about one row is computed inside one loop. False, and nothing done, if the workload is of another kind.
+// Computes everything about one row inside one loop. Returns false, and does nothing, if the workload is of another
+// kind.
 absl::StatusOr<bool> ScheduleRows(Sketch& sketch);
-// The loops of a stage inside a row: the last axis becomes vectors, unless it is one of the first `common` axes, which
-// count rows.
+// Vectorizes the last axis of a stage inside a row, unless it is one of the first `common` axes, which count rows.
 absl::Status VectorizeLast(Sketch& sketch, const std::string& stage, size_t common);
 
 }  // namespace hone::space

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which stage a reduction is tiled together with.
+// Finds the stage that a reduction is tiled together with.
 #ifndef HONE_COMPILER_SPACE_SKETCH_SHARED_TILE_H_
 #define HONE_COMPILER_SPACE_SKETCH_SHARED_TILE_H_
 
@@ -18,10 +18,10 @@ struct SharedTile {
 // scheduled yet. If there is none, the stage becomes a copy of a reduction of its own, and is the reader. The reader is
 // added to `taken`.
 absl::StatusOr<SharedTile> ShareTile(Sketch& sketch, const std::string& stage, std::vector<std::string>* taken);
-// That reader; "" if there is none.
+// The reader that ShareTile would find; "" if there is none.
 std::string TileReader(const schedule::State& state, const schedule::Nest& nest, const std::vector<std::string>& taken);
 
-// Stages that reduce, or those that do not, producers first.
+// The names of the stages with a reduction, or of those without one; producers come first.
 std::vector<std::string> StageNames(const schedule::State& state, bool reductions);
 
 }  // namespace hone::space

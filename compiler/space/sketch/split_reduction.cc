@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Few results of a long reduction: every part of the reduction has partial results of its own, which threads compute
-// side by side, and a few more steps take them together.
+// Splits a long reduction with few results for threads: each part of the reduction has partial results of its own,
+// which threads compute in parallel. A short reduction then combines them.
 #include <algorithm>
 
 #include "base/status.h"
@@ -12,8 +12,8 @@
 namespace hone::space {
 namespace {
 
-constexpr int64_t kFewPerThread = 64;         // results, beyond which threads can share those out
-constexpr int64_t kWorthSplitting = 1 << 16;  // steps in all
+constexpr int64_t kFewPerThread = 64;         // with more results per thread, threads share results instead
+constexpr int64_t kWorthSplitting = 1 << 16;  // the fewest steps of all results together that are worth a split
 
 int64_t Product(const std::vector<ir::Axis>& axes) {
   int64_t product = 1;
@@ -21,7 +21,8 @@ int64_t Product(const std::vector<ir::Axis>& axes) {
   return product;
 }
 
-// A divisor where one is near: parts of one length need no condition.
+// The length of a part: a divisor of the extent if one is at most twice too long, because equal parts need no
+// condition.
 int64_t PartLength(int64_t extent, int64_t parts) {
   const int64_t length = (extent + parts - 1) / parts;
   for (int64_t l = length; l < std::min(2 * length, extent); ++l) {
@@ -30,8 +31,8 @@ int64_t PartLength(int64_t extent, int64_t parts) {
   return length;
 }
 
-// What threads can share without that: single results where vectors lie along the reduction, else tiles of vectors of
-// them.
+// The number of tasks that threads can share without a split: single results if vectors lie along the reduction, else
+// tiles of the last axis.
 int64_t TasksOfResults(const Sketch& sketch, const ir::Stage& s) {
   const int64_t results = Product(s.axes);
   const auto last = std::find_if(s.axes.rbegin(), s.axes.rend(), [](const ir::Axis& a) { return a.extent > 1; });
@@ -47,17 +48,16 @@ absl::StatusOr<bool> Split(Sketch& sketch, const std::string& stage) {
   if (threads == 1 || results > std::min(steps, kFewPerThread * threads) || results * steps < kWorthSplitting) {
     return false;
   }
-  // The outermost axis that is long enough, so that parts lie apart in memory.
+  // The outermost axis that is long enough is split, so that parts lie apart in memory.
   const auto long_enough = std::find_if(s.reduce_axes.begin(), s.reduce_axes.end(),
                                         [&](const ir::Axis& a) { return a.extent >= 4 * threads; });
   if (long_enough == s.reduce_axes.end()) return false;
-  const bool partials = PrefersPartialResults(sketch.state, s, sketch.target);  // so that every result is a task
+  const bool partials = PrefersPartialResults(sketch.state, s, sketch.target);  // then every result is a task
   const bool enough_results = (partials ? results : TasksOfResults(sketch, s)) >= 4 * threads;
   const int64_t parts =
       sketch.chooser.OneOf(stage + ".parts", TaskCounts({1}, threads), enough_results ? 1 : 2 * threads);
   if (parts == 1) return false;
-  if (partials)
-    HONE_RETURN_IF_ERROR(LayAlongReduction(sketch, stage));  // each part of the reduction lies along it, too
+  if (partials) HONE_RETURN_IF_ERROR(LayAlongReduction(sketch, stage));  // the parts read the packed operands, too
   HONE_RETURN_IF_ERROR(
       sketch.Do(schedule::Rfactor{stage, long_enough->name, PartLength(long_enough->extent, parts), false}));
   return true;

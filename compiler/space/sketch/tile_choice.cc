@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The axis along vectors, the tile that stays in registers, and the sizes of the levels around it.
+// Choices of a tiling: the axis along vectors, the tile that stays in registers, and the sizes of the levels around it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,10 +17,10 @@
 namespace hone::space {
 namespace {
 
-constexpr int64_t kTasksPerThread = 4;  // so that threads end together
-constexpr int64_t kPackedReuse = 8;     // uses of an element that pay for copying it into the order of the tiles
+constexpr int64_t kTasksPerThread = 4;  // several, so that threads finish at about the same time
+constexpr int64_t kPackedReuse = 8;     // the fewest uses of an element that pay for packing it
 
-// How often each element of the load is read, because axes do not move it.
+// How often each element of the load is read: the product of the extents of all axes that do not move it.
 int64_t Reuse(const ir::Stage& s, const ir::Load& load) {
   int64_t reuse = 1;
   for (const ir::Axis& axis : s.axes) {
@@ -29,7 +29,7 @@ int64_t Reuse(const ir::Stage& s, const ir::Load& load) {
   return reuse;
 }
 
-// Operands that can be copied into the order of tiles along this axis.
+// The operands that should and can be packed in the order of tiles along this axis.
 std::set<const ir::BufferNode*> Packable(const Tiling& t, const ir::Stage& s, size_t axis) {
   std::set<const ir::BufferNode*> packable, others;
   const ir::Ranges ranges = AxisRanges(s);
@@ -46,10 +46,11 @@ std::set<const ir::BufferNode*> Packable(const Tiling& t, const ir::Stage& s, si
   return packable;
 }
 
+// The best tile for one axis along vectors.
 struct Shape {
   InnerTile tile;
-  std::set<const ir::BufferNode*> packed;
-  double cycles = 0;  // of the whole stage
+  std::set<const ir::BufferNode*> packed;  // operands that are packed for the tile
+  double cycles = 0;                       // estimated cycles of the whole stage
 };
 
 Shape ShapeAlong(const Tiling& t, const ir::Stage& s, size_t axis) {
@@ -89,7 +90,7 @@ absl::Status LayAlongReduction(Sketch& sketch, const std::string& stage) {
 
 namespace {
 
-// With that many partial results along the reduction's last axis; nullopt where vectors cannot lie there.
+// The shape if vectors hold partial results along the last axis of the reduction; nullopt if vectors cannot lie there.
 std::optional<Shape> ShapeOfPartials(const Tiling& t) {
   if (!FitsVectors(t.sketch, t.StageOf(t.stage)) && !HasShortResults(t.sketch, t.StageOf(t.stage))) return std::nullopt;
   Sketch probe{t.sketch.state, t.sketch.target, t.sketch.chooser, {}};
@@ -99,15 +100,15 @@ std::optional<Shape> ShapeOfPartials(const Tiling& t) {
   HONE_CHECK(probe.Do(schedule::Rfactor{t.stage, s.reduce_axes.back().name, PreferredPartials(t, s), true}).ok());
   const ir::Stage& partial = probe.Get(PartsOf(probe, t.stage)).stage;
   Shape shape = ShapeAlong(t, partial, t.rank());
-  // The partial results are taken together in the end: where results do not fill vectors, one number after the other
+  // A last step combines the partial results. It goes one number after the other if results do not fill vectors
   // (measured, decision 0229).
   const double together = IsContraction(s) && HasShortResults(t.sketch, t.StageOf(t.stage)) ? 2.0 : 0.5;
   shape.cycles += together * static_cast<double>(ir::NumElements(*partial.buffer));
   return shape;
 }
 
-// By the axis along vectors: the last one, others along which all loads are vectors, and, as one more axis, partial
-// results of the reduction itself.
+// The candidates, by the axis along vectors: the last axis longer than 1, other axes along which all loads are vectors,
+// and, under the number of axes as its key, partial results along the reduction.
 using Shapes = std::map<int64_t, Shape>;
 Shapes ShapesOf(const Tiling& t) {
   const ir::Stage& s = t.StageOf(t.stage);
@@ -132,7 +133,7 @@ int64_t ChoosePartials(Tiling& t, const ir::Stage& s) {
   for (const int64_t v : {1, 2, 4}) {
     if (v * width <= s.reduce_axes.back().extent) options.push_back(v * width);
   }
-  // The name stands in records.
+  // Records contain the name "lanes", so it must not change.
   const int64_t chosen = t.Choose("lanes", options, PreferredPartials(t, s));
   t.tile.sizes.back() = chosen;
   return chosen;
@@ -140,7 +141,7 @@ int64_t ChoosePartials(Tiling& t, const ir::Stage& s) {
 
 int64_t WantedTasks(const Tiling& t) { return t.WorthThreads() ? kTasksPerThread * t.sketch.target.threads : 1; }
 
-// Where there are few results, registers give way to threads.
+// Shrinks the tile until there are enough tiles to keep the threads busy, or until only the vectors are left.
 void LeaveTasks(Tiling& t) {
   const auto tiles = [&] {
     int64_t count = 1;
@@ -160,7 +161,8 @@ void LeaveTasks(Tiling& t) {
 
 std::string Name(size_t level, size_t axis) { return fmt::format("s{}.{}", level, axis); }
 
-// The sizes of the tile, the preferred ones first: they leave the others what is left of the registers.
+// Chooses the sizes of the tile. The axes with the largest preferred sizes come first; each choice limits the registers
+// that are left for the next axis.
 void ChooseSizes(Tiling& t) {
   LeaveTasks(t);
   const ir::Stage s = t.StageOf(t.sums);
@@ -176,7 +178,7 @@ void ChooseSizes(Tiling& t) {
   }
   std::vector<size_t> order;
   for (size_t d = 0; d < t.rank(); ++d) {
-    // What lies inside of the vectors would tear them apart.
+    // Axes inside the vector axis are not tiled: they would tear the vectors apart.
     if (t.Extent(d) > 1 && static_cast<int>(d) < t.tile.vector) order.push_back(d);
   }
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return t.tile.sizes[a] > t.tile.sizes[b]; });
@@ -195,8 +197,8 @@ int64_t Tasks(const Tiling& t, const std::vector<int64_t>& block) {
   return tasks;
 }
 
-// What tasks of so many tiles move. Rows that are read in place cost more in pieces: what memory would give ahead of
-// time ends with each piece.
+// The estimated bytes that all tasks move, if a task is a block of so many tiles. Short pieces of rows that are read in
+// place cost more, because hardware prefetching stops at the end of each piece.
 double Traffic(const Tiling& t, const std::vector<int64_t>& block) {
   constexpr double kPieceBytes = 256;
   const double bytes = static_cast<double>(Tasks(t, block)) * static_cast<double>(t.TaskBytes(block));
@@ -205,9 +207,10 @@ double Traffic(const Tiling& t, const std::vector<int64_t>& block) {
   return bytes * (1 + kPieceBytes / static_cast<double>(4 * block[vector] * t.TileSize(vector)));
 }
 
-// What a task may touch. Of little more than a copy of its own (a small window over padding) that is best still in the
-// first cache. But a maximum, of which the copy is the dear part, does not wait for its copy as a sum does; where all
-// comes from memory, that brings a long row of lines sooner than many short ones.
+// The most bytes that a task may read. Half the second cache is the rule. If a task mostly reads a copy that it has
+// made itself (a small window over padding), the copy should still be in the first cache: half the first cache.
+// A maximum over data from memory keeps the second cache. It does not wait for its copy as a sum does, and memory
+// delivers one long row of lines sooner than many short ones.
 int64_t MostTaskBytes(const Tiling& t) {
   const target::Memory& memory = t.sketch.target.memory;
   const bool sums = t.StageOf(t.sums).reduction == ir::Reduction::kSum;
@@ -220,8 +223,8 @@ int64_t MostTaskBytes(const Tiling& t) {
   return (t.place == Tiling::kAtTask && little ? memory.l1_bytes : memory.l2_bytes) / 2;
 }
 
-// In tiles: all of them, halved along the axis where that costs least traffic until there are tasks for the threads
-// and what a task touches fits the cache.
+// The preferred size of a task, in tiles by axis. It starts with everything. The axis whose halving costs least traffic
+// is halved until there are enough tasks for the threads and a task's bytes fit the cache.
 std::vector<int64_t> PreferredBlock(const Tiling& t) {
   std::vector<int64_t> block(t.rank());
   for (size_t d = 0; d < t.rank(); ++d) block[d] = (t.Extent(d) + t.TileSize(d) - 1) / t.TileSize(d);
@@ -274,7 +277,6 @@ absl::StatusOr<bool> ChooseTile(Tiling& t) {
   return true;
 }
 
-// How many elements of each axis one iteration of a level's loop covers: multiples of the tile's.
 void ChooseLevels(Tiling& t) {
   const std::vector<int64_t> block = PreferredBlock(t);
   t.sizes.assign(t.levels - 1, std::vector<int64_t>(t.rank(), 1));

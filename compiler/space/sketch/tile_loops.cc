@@ -16,8 +16,8 @@ namespace {
 using schedule::Annotate;
 using schedule::Tail;
 
-constexpr int64_t kMostUnrolled = 256;  // vector operations of one tile's code
-constexpr int64_t kWindow = 7;          // a short axis of a reduction is written out
+constexpr int64_t kMostUnrolled = 256;  // the most unrolled vector operations of one tile
+constexpr int64_t kWindow = 7;          // an innermost reduction axis of at most so many steps is unrolled by default
 
 // The level of loops inside which the reduction is computed.
 size_t PlaceLevel(const Tiling& t) { return t.blocked ? t.first_reduction - 1 : t.levels - 2; }
@@ -32,11 +32,12 @@ absl::Status Unroll(Tiling& t, const std::string& loop) {
   return ExtentOf(t, loop) == 1 ? absl::OkStatus() : t.sketch.Do(Annotate{loop, ir::LoopKind::kUnrolled});
 }
 
-// The loops of an axis, level by level; `inner` gets the one inside of the tile, empty if the tile has one element.
+// Splits an axis into its loops, level by level. *inner becomes the loop inside the tile; it stays empty if the tile
+// has one element along the axis.
 absl::Status SplitAxis(Tiling& t, size_t axis, std::string* inner) {
   std::string loop = t.out.axes[axis].name;
   int64_t extent = t.Extent(axis);
-  const bool masked = t.IsVector(axis) && !t.packed.empty();  // shifted tiles would not meet the packed ones
+  const bool masked = t.IsVector(axis) && !t.packed.empty();  // a shifted tile would straddle two packed tiles
   for (size_t level = 0; level + 1 < t.levels; ++level) {
     const int64_t size = t.sizes[level][axis];
     if (size >= extent) continue;
@@ -53,6 +54,7 @@ absl::Status SplitAxis(Tiling& t, size_t axis, std::string* inner) {
   return absl::OkStatus();
 }
 
+// Adds a task loop of one iteration, so that there is a loop to compute the reduction in.
 absl::Status AddLoop(Tiling& t, std::vector<std::string>& inner) {
   const size_t axis = t.along_reduction() ? 0 : static_cast<size_t>(t.tile.vector);
   const bool whole = !inner[axis].empty();
@@ -82,7 +84,7 @@ absl::Status AnnotateVectors(Tiling& t, const SplitLoops& vectors) {
   return t.sketch.Do(Annotate{vectors.inner, ir::LoopKind::kVectorized});
 }
 
-// The outermost level as one loop.
+// Fuses the loops of the outermost level into one, which threads share if that is chosen.
 absl::Status Parallelize(Tiling& t) {
   auto& loops = t.loops[0];
   for (size_t i = 1; i < loops.size(); ++i) {
@@ -100,7 +102,7 @@ std::string LastLoop(const Tiling& t, size_t level) {
   return t.loops[level].back().name;
 }
 
-// The block of results: every block of the reduction adds a tile at a time.
+// The loops that add the sums of every block of the reduction to the block of results, one tile at a time.
 absl::Status AddUpBlocks(Tiling& t) {
   const ir::Stage s = t.StageOf(t.stage);
   schedule::Reorder order;
@@ -134,7 +136,7 @@ absl::Status AddUpBlocks(Tiling& t) {
   return t.sketch.Do(schedule::ComputeAt{t.sums, place});
 }
 
-// Written out, so that the partial results never leave registers.
+// Unrolls the reduction of the partial results, so that they never leave registers.
 absl::Status UnrollPartials(Tiling& t) {
   const ir::Stage s = t.StageOf(t.stage);
   if (t.tile.rows() * s.reduce_axes.back().extent > kMostUnrolled) return absl::OkStatus();
@@ -144,7 +146,8 @@ absl::Status UnrollPartials(Tiling& t) {
   return absl::OkStatus();
 }
 
-// The innermost steps of the reduction are written out: whole axes, then a part of the next.
+// Chooses how many innermost steps of the reduction are unrolled: whole axes, then a part of the next axis. Updates the
+// order of loops, and appends the loops to unroll.
 absl::Status UnrollReduction(Tiling& t, schedule::Reorder* order, std::vector<std::string>* unrolled) {
   if (order->loops.empty()) return absl::OkStatus();
   const int64_t limit = kMostUnrolled / (t.tile.rows() * t.tile.vectors());
@@ -173,8 +176,8 @@ absl::Status UnrollReduction(Tiling& t, schedule::Reorder* order, std::vector<st
 
 }  // namespace
 
-// Blocks of the longest axis of the reduction, if there is a second R: each has sums of its own, added to the block
-// of results when they are complete. One block of all: only the reader is fused further out.
+// Splits the longest axis of the reduction into blocks, if there is a second R. Each block has sums of its own, which
+// are added to the block of results when they are complete. A single block only fuses the reader further out.
 absl::Status SplitReduction(Tiling& t) {
   if (t.along_reduction() || std::ranges::count(t.letters, 'R') < 2) return absl::OkStatus();
   const ir::Stage& s = t.StageOf(t.stage);
@@ -200,7 +203,6 @@ absl::Status TileReader(Tiling& t) {
   }
   if (std::all_of(t.loops.begin(), t.loops.begin() + static_cast<std::ptrdiff_t>(PlaceLevel(t)) + 1,
                   [](const auto& level) { return level.empty(); })) {
-    // A loop to compute the reduction in: one iteration of the first axis that is longer than its tile.
     HONE_RETURN_IF_ERROR(AddLoop(t, inner));
   }
   schedule::Reorder order;

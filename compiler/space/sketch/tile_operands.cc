@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a tiled reduction reads: where it is computed, packed and copied.
+// Operands of a tiled reduction: where their producers are computed, which are packed, and which are copied per task.
 #include <algorithm>
 
 #include "base/status.h"
@@ -11,9 +11,10 @@
 namespace hone::space {
 namespace {
 
-constexpr double kThroughMemory = 2;   // times the last cache: next to nothing of it is there from before
-constexpr int64_t kInlinedSteps = 64;  // of a reduction that may compute what it reads each time anew
+constexpr double kThroughMemory = 2;   // data of more than so many last-level caches comes from memory
+constexpr int64_t kInlinedSteps = 64;  // the most steps of a reduction whose padding may be inlined
 
+// Schedules a producer or a copy: in the task loop if for_task is set and there is one, else at the top level.
 absl::Status Compute(Tiling& t, const std::string& producer, bool for_task) {
   if (!for_task || t.loops[0].empty()) return ScheduleElementwise(t.sketch, producer);
   HONE_RETURN_IF_ERROR(t.sketch.Do(schedule::ComputeAt{producer, t.loops[0].front().name}));
@@ -22,14 +23,14 @@ absl::Status Compute(Tiling& t, const std::string& producer, bool for_task) {
 
 }  // namespace
 
-// Padding and the like: copied before, copied for each task, or computed where it is read.
+// Padding and similar producers are computed by a loop nest before, for each task, or inlined.
 absl::Status PlaceProducers(Tiling& t) {
   t.producers = OwnProducers(t.sketch.state, t.StageOf(t.stage));
   if (t.producers.empty()) return absl::OkStatus();
   std::vector<int64_t> places = {Tiling::kAtRoot, Tiling::kAtTask};
   if (t.steps <= kInlinedSteps) places.push_back(Tiling::kInlined);
-  // What goes through memory waits for it: a copy would only add to what passes through the caches. Where zeros do not
-  // fill a window, conditions cost more than that.
+  // Data from memory is limited by its bandwidth, and a copy would only add traffic to the caches. A reduction other
+  // than a sum cannot fill its window with zeros, and the conditions it needs cost more than a copy.
   const bool in_place = t.CachesFilled() > kThroughMemory && t.StageOf(t.stage).reduction == ir::Reduction::kSum;
   t.place = t.Choose("pad", places, in_place ? places.back() : Tiling::kAtTask);
   if (t.place != Tiling::kInlined) return absl::OkStatus();
@@ -55,12 +56,12 @@ absl::Status PackOperands(Tiling& t) {
         PackedOrder(load, vector, t.tile.sizes[static_cast<size_t>(t.tile.vector)], ReductionOrder(s, vector));
     HONE_ASSIGN_OR_RETURN(const std::string packed, t.sketch.Pack(source, t.sums, order));
     if (!t.sketch.Get(packed).prepared) HONE_RETURN_IF_ERROR(ScheduleElementwise(t.sketch, packed));
-    std::erase(t.producers, source);  // read by the packing now, at the root
+    std::erase(t.producers, source);  // its reader is the packing, at the top level
   }
   return absl::OkStatus();
 }
 
-// What is neither packed nor produced here may be copied for each task, so that it lies together.
+// Operands that come from memory as they are may be copied for each task, so that a task reads contiguous memory.
 absl::Status CopyOperands(Tiling& t) {
   std::vector<std::string> operands;
   for (const ir::Load& load : LoadsOf(t.StageOf(t.sums))) {

@@ -10,11 +10,11 @@ namespace hone::space {
 namespace {
 
 constexpr int64_t kMostVectors = 4;
-constexpr double kTileCycles = 0.5;  // of a loop around a tile, per step of the reduction
-constexpr double kOverlap = 0.25;    // of what should be hidden behind something else
-constexpr int kPasses = 3;
-constexpr int64_t kStreams = 32;    // rows of memory that a core follows at a time; more of them take twice as long
-constexpr double kWrittenOut = 64;  // vector operations of windows that share what they load
+constexpr double kTileCycles = 0.5;  // loop overhead of a tile per step of the reduction, in cycles
+constexpr double kOverlap = 0.25;    // the share of hidden work that still costs time
+constexpr int kPasses = 3;           // how often Improve revisits each axis
+constexpr int64_t kStreams = 32;     // rows of memory that a core prefetches at a time; more of them take twice as long
+constexpr double kWrittenOut = 64;   // the most unrolled vector operations of windows that share their loads
 
 // The divisor of axis // c or axis % c; 0 for anything else.
 int64_t DivisorOf(const ir::Expr& atom, const std::string& axis) {
@@ -25,7 +25,8 @@ int64_t DivisorOf(const ir::Expr& atom, const std::string& axis) {
   return v != nullptr && v->name == axis && divisor != nullptr ? divisor->value : 0;
 }
 
-// As StrideOf, while the axis stays between two multiples of every divisor; their gcd goes into `grain`.
+// The stride as of StrideOf while the axis stays between two multiples of every divisor in the indices. *grain becomes
+// the greatest common divisor of itself and these divisors.
 std::optional<int64_t> StrideWithin(const ir::Load& load, const ir::Axis& axis, const ir::Ranges& ranges,
                                     int64_t* grain) {
   int64_t stride = 1, total = 0;
@@ -46,6 +47,7 @@ std::optional<int64_t> StrideWithin(const ir::Load& load, const ir::Axis& axis, 
   return total;
 }
 
+// The window that the load slides along the axis: an index that sums the axis and a reduced axis. Length 1: none.
 Window WindowOf(const ir::Stage& stage, const ir::Load& load, const ir::Axis& axis, const ir::Ranges& ranges) {
   for (const ir::Expr& index : load.indices) {
     int64_t stride = 0, step = 0, length = 1;
@@ -101,7 +103,7 @@ TileModel::TileModel(const ir::Stage& stage, const target::Target& target, std::
   }
 }
 
-// Along axes that rows are made of.
+// The length of the longest window along all axes but the last, in steps of the reduction.
 int64_t TileModel::LongestWindow() const {
   int64_t longest = 1;
   for (const Moves& moves : loads_) {
@@ -141,7 +143,7 @@ int64_t TileModel::MostVectors(int vector, int64_t width) const {
   return std::clamp<int64_t>((extent + (packed ? width - 1 : 0)) / width, 1, kMostVectors);
 }
 
-// Accumulators, one register per vector of an operand and one for what is broadcast.
+// The registers of a tile: its accumulators, one for each vector of an operand, and one for the broadcast operand.
 int64_t TileModel::RowLimit(int64_t vectors) const {
   return std::max<int64_t>(1, (target_.vector_registers - vectors - 1) / vectors);
 }
@@ -150,11 +152,11 @@ double TileModel::Loads(const Moves& moves, const InnerTile& tile) const {
   double count = 1;
   for (size_t d = 0; d < tile.sizes.size(); ++d) {
     const auto stride = Stride(moves, d, tile.sizes[d]);
-    if (stride == 0) continue;  // the same all along the axis
+    if (stride == 0) continue;  // the load is the same all along the axis
     const bool vectors = static_cast<int>(d) == tile.vector && (moves.packed || stride == 1);
     const Window& w = moves.windows[d];
     if (static_cast<int>(d) != tile.vector && reduce_steps_ <= kWindowSteps && w.length > 1) {
-      // Written out: what windows share is loaded once.
+      // The windows are unrolled, so elements that several of them share are loaded once.
       const int64_t distinct = (tile.sizes[d] - 1) * std::min(w.stride, w.length) + w.length;
       count *= static_cast<double>(distinct) / static_cast<double>(w.length);
       continue;
@@ -171,23 +173,23 @@ double TileModel::Cycles(const InnerTile& tile) const {
   }
   const double vectors = static_cast<double>(tile.rows() * tile.vectors());
   const bool scattered = tile.vector != last_ && tile.vector < static_cast<int>(stage_.axes.size());
-  double moved = vectors * static_cast<double>(scattered ? tile.width : 1) / reduce_steps_;  // the result, once
+  double moved = vectors * static_cast<double>(scattered ? tile.width : 1) / reduce_steps_;  // stores of the result
   for (const Moves& moves : loads_) moved += Loads(moves, tile);
   const target::Core& core = target_.core;
   const double arithmetic = vectors / core.multiply_adds, moves = moved / core.loads;
-  // Fewer accumulators than the latency's worth leave the units waiting. What runs beside the slowest part is not quite
-  // free.
+  // With fewer accumulators than core.latency needs, the arithmetic units wait. The faster of arithmetic and loads runs
+  // beside the slower one, but a share of it still costs time.
   const double worst = std::max({arithmetic, moves, core.latency});
   return tiles * (worst + kOverlap * std::min(arithmetic, moves) + kTileCycles);
 }
 
-// Each axis in turn takes the size that is best beside the others.
+// Gives each axis in turn the size with the fewest cycles while the other sizes stay.
 void TileModel::Improve(InnerTile& tile) const {
   double best = Cycles(tile);
   const int64_t limit = WindowRows(tile.vectors());
   for (int pass = 0; pass < kPasses; ++pass) {
     for (size_t d = tile.sizes.size(); d-- > 0;) {
-      // What lies inside of the vectors would tear them apart.
+      // Axes inside the vector axis are not tiled: they would tear the vectors apart.
       if (static_cast<int>(d) == tile.vector || (static_cast<int>(d) > tile.vector)) continue;
       const int64_t most = std::min(stage_.axes[d].extent, limit * tile.sizes[d] / tile.rows());
       InnerTile other = tile;

@@ -15,13 +15,13 @@
 
 namespace hone::space {
 
-inline constexpr int64_t kWindowSteps = 25;  // steps of a reduction that is written out whole
+inline constexpr int64_t kWindowSteps = 25;  // the most steps of a reduction that is unrolled as a whole
 
-// Whether it is a reduction of few steps, with windows along its last axis and another: tiles of several rows load what
-// their windows share once.
+// Whether the stage is a reduction of few steps, with windows along its last axis and another one. Tiles of several
+// rows then load elements that their windows share only once.
 bool SharesRows(const ir::Stage& stage);
 
-// How many elements of every axis of a stage are accumulated in registers at a time.
+// The numbers of elements along every axis of a stage that are accumulated in registers at a time.
 struct InnerTile {
   int vector = -1;             // the axis that lies along vectors
   int64_t width = 1;           // elements of one vector
@@ -52,8 +52,8 @@ class TileModel {
   int64_t MostVectors(int vector, int64_t width) const;
   // The most rows of so many vectors that stay in registers.
   int64_t RowLimit(int64_t vectors) const;
-  // For an axis whose quotient is an index, as channels of groups: the elements with the same quotient. A tile whose
-  // size divides it stays within one group. 0: there is no such index.
+  // The number of consecutive elements with the same quotient, for an axis that occurs as a quotient in an index, such
+  // as the channels of groups. A tile whose size divides it stays within one group. 0: there is no such index.
   int64_t Grain(int axis) const { return grains_[static_cast<size_t>(axis)]; }
 
  private:
@@ -65,8 +65,8 @@ class TileModel {
   };
 
   int64_t LongestWindow() const;
-  // Rows of so many vectors whose windows, written out, leave the registers to what they share; of windows that share
-  // nothing, those whose rows are not too many to follow.
+  // The most rows of a tile of so many vectors. If windows share elements, the rows are few enough to be unrolled. If
+  // they share nothing, the rows are few enough for the core to prefetch.
   int64_t WindowRows(int64_t vectors) const;
   std::optional<int64_t> Stride(const Moves& moves, size_t axis, int64_t size) const;
   double Loads(const Moves& moves, const InnerTile& tile) const;

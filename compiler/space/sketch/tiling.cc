@@ -12,7 +12,7 @@
 namespace hone::space {
 namespace {
 
-constexpr double kSerialFlops = 100e3;
+constexpr double kSerialFlops = 100e3;  // a reduction of at most so many operations runs on one thread
 
 }  // namespace
 
@@ -73,7 +73,7 @@ absl::Status ScheduleTiles(Sketch& sketch, const std::string& reader, const std:
   HONE_RETURN_IF_ERROR(PlaceProducers(t));
   HONE_ASSIGN_OR_RETURN(const bool tiled, ChooseTile(t));
   if (!tiled) return absl::OkStatus();
-  if (t.rank() == 0) return TileSums(t);  // one number: there are no loops to compute it in
+  if (t.rank() == 0) return TileSums(t);  // the result is one number, so the reader has no loops
   ChooseLevels(t);
   HONE_RETURN_IF_ERROR(PackOperands(t));
   HONE_RETURN_IF_ERROR(SplitReduction(t));

@@ -2,11 +2,11 @@
 // The template of attention: a product of matrices, work on the rows of its result (softmax), and a second product that
 // sums over these rows.
 //
-// A task takes some rows through all of it. The rows of the first product stay in a core's second cache, however long
-// they are: they are never in memory as a whole, and the stages between the products read what the core has just
-// written. Both products are register tiles inside the task. Other than in T. Dao et al., "FlashAttention", NeurIPS
-// 2022, rows are whole, so that nothing is scaled again; some of them fit a second cache up to rows of 100,000
-// elements.
+// A task computes some rows through all stages. The rows of the first product stay in a core's second cache, and the
+// stages between the products read them from there. Therefore the rows are never in memory as a whole. Both products
+// are register tiles inside the task. In T. Dao et al., "FlashAttention", NeurIPS 2022, rows come in pieces whose
+// results are scaled again. Here rows are whole and need no scaling; some rows of up to 100,000 elements fit a second
+// cache.
 #include "compiler/space/templates/attention_tile.h"
 
 #include <algorithm>
@@ -25,16 +25,16 @@ namespace {
 
 using schedule::Nest;
 
-constexpr int64_t kFewestRows = 12;  // a tile of rows or two, for the products' sake
-constexpr int64_t kTileVectors = 4;  // of a register tile's row, in a product that is wide enough
+constexpr int64_t kFewestRows = 12;  // rows of a task: one or two register tiles of the products
+constexpr int64_t kTileVectors = 4;  // vectors of a register tile's row, if the product is wide enough
 
-// The two products, and how many leading axes all stages share: those of the rows.
+// The stages of the two products, and the number of leading axes that all stages share. These axes count the rows.
 struct Attention {
   std::string first, second;
   size_t common = 0;
 };
 
-// Whether the stage sums over what the rows of another stage hold.
+// Whether the stage sums over the elements of a row of another stage.
 bool SumsRows(const schedule::State& state, const ir::Stage& s, size_t common) {
   if (s.reduce_axes.size() != 1 || s.axes.size() != common + 1) return false;
   return std::ranges::any_of(LoadsOf(s), [&](const ir::Load& load) {
@@ -79,7 +79,7 @@ class AttentionTile {
     HONE_ASSIGN_OR_RETURN(const std::string sums, sketch_.CacheWrite(found_.second));
     const SharedTile second = {found_.second, sums};
     HONE_RETURN_IF_ERROR(Output(output, rows));
-    // From the last one back: each is computed where its readers are.
+    // Readers come first, because a stage is computed where its readers are.
     const std::vector<std::string> stages = StagesOf(sketch_.state);
     for (auto stage = stages.rbegin(); stage != stages.rend(); ++stage) {
       if (*stage == output || *stage == first.reduction || *stage == second.reduction) continue;
@@ -97,8 +97,8 @@ class AttentionTile {
  private:
   const ir::Stage& output() const { return sketch_.Get(sketch_.state.outputs[0]->name).stage; }
 
-  // Of a task: what it makes of them should leave room in a core's second cache for what it reads, and every thread
-  // should have a few tasks.
+  // The rows of a task. Their intermediate results should leave room in a core's second cache for the operands, and
+  // every thread should have a few tasks.
   int64_t ChooseRows() {
     int64_t row_bytes = 0;
     for (const Nest& nest : sketch_.state.nests) row_bytes += RowBytes(nest.stage, found_.common);
@@ -111,12 +111,12 @@ class AttentionTile {
     return sketch_.chooser.Tile("task_rows", extent, std::min(extent, room), PreferredRows(extent, share));
   }
 
-  // As many as make the whole cheapest, up to `most`: in each task the last tiles of the products may compute rows
-  // again, and the right-hand sides of both come from the second cache once more.
+  // The number of rows with the lowest cost, up to `most`. Each task reads the right-hand sides of both products from
+  // the second cache, and its last register tiles may compute some rows twice.
   int64_t PreferredRows(int64_t extent, int64_t most) const {
     const target::Target& target = sketch_.target;
     const int64_t rows = std::max<int64_t>(1, (target.vector_registers - kTileVectors - 1) / kTileVectors);
-    // A number of the right-hand side is read in as many cycles as so many rows multiply it.
+    // The number of rows whose products take as long as reading one number of the right-hand side.
     const double read =
         4.0 * static_cast<double>(target.VectorWidth(4)) * target.core.multiply_adds / target.core.l2_bytes;
     const auto cost = [&](int64_t size) {

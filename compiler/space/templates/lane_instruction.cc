@@ -10,31 +10,33 @@
 namespace hone::space {
 namespace {
 
-// Of a unit, as NVIDIA's have it from Ampere on.
-constexpr int64_t kOtherRegisters = 48, kMostRegisters = 232;  // of a lane
-constexpr double kInstruction = 1.8;                           // cycles that it occupies a unit
-constexpr double kLatency = 36;                                // cycles until its sums are there
-constexpr double kLoad = 0.65, kRound = 0.5;  // cycles of a word that all lanes of an instruction load, and round
-constexpr double kBytes = 18;                 // each cycle, from the last cache
-constexpr double kBarrier = 250;              // cycles for which lanes wait, once for what is staged at once
-constexpr int64_t kBuffers = 3;
-// Of instructions that read shared memory themselves. They tell products of 1024 to 4096 on an H100 to a fifth.
-constexpr double kColumn = 0.55;       // cycles of a column of all rows, that the instruction occupies a unit
-constexpr double kBlockBytes = 32;     // each cycle, from the last cache
-constexpr double kBlockBarrier = 160;  // as kBarrier
-constexpr double kRoundedBytes = 64;   // each cycle, that are read, rounded and written again
-constexpr double kLoadedBytes = 256;   // each cycle, that are read and rounded while instructions run; not measured
+// Constants of the cost model for one unit (streaming multiprocessor) of NVIDIA's GPUs, Ampere and later.
+// Registers of a lane: for addresses and loops, and the most that a lane may have.
+constexpr int64_t kOtherRegisters = 48, kMostRegisters = 232;
+constexpr double kInstruction = 1.8;          // cycles for which an instruction occupies a unit
+constexpr double kLatency = 36;               // cycles until the sums of an instruction are available
+constexpr double kLoad = 0.65, kRound = 0.5;  // cycles to load one word in all lanes of an instruction, and to round it
+constexpr double kBytes = 18;                 // bytes per cycle from the last-level cache
+constexpr double kBarrier = 250;              // cycles of a barrier, of which every staged piece has one
+constexpr int64_t kBuffers = 3;               // staged pieces in shared memory at a time
+// Constants for instructions that read shared memory themselves (wgmma). With them the model estimates products of 1024
+// to 4096 on an H100 to a fifth.
+constexpr double kColumn = 0.55;       // cycles for which one column of all rows occupies a unit
+constexpr double kBlockBytes = 32;     // bytes per cycle from the last-level cache
+constexpr double kBlockBarrier = 160;  // cycles of a barrier, as kBarrier
+constexpr double kRoundedBytes = 64;   // bytes per cycle that are read, rounded and written back
+constexpr double kLoadedBytes = 256;   // bytes per cycle that are read and rounded while instructions run; not measured
 
-// Units that stand together, on which alone groups that share copies run; CUTLASS counts with as many
-// (tile_scheduler_params.h, get_max_cta_occupancy).
+// The units of one cluster of the hardware (GPC). Groups that share copies run within one. CUTLASS assumes the same
+// number (tile_scheduler_params.h, get_max_cta_occupancy).
 constexpr int64_t kNeighbours = 18;
 
-// How many units groups can have, so many of which share copies.
+// The number of units that groups can occupy if `sharing` groups at a time share copies.
 int64_t UnitsFor(int64_t sharing, int64_t units) {
   return (units / kNeighbours * (kNeighbours / sharing) + units % kNeighbours / sharing) * sharing;
 }
 
-// What a group has of either operand for one step.
+// The bytes of either operand that a group reads for one step.
 struct OperandBytes {
   double rows, columns;
 };
@@ -45,7 +47,7 @@ OperandBytes BytesOfStep(const LaneWork& work, const LaneShape& s) {
   return {rows, StepBytes(work, s) - rows};
 }
 
-// Of one step.
+// Cycles to round the operands of one step.
 double RoundingCycles(const LaneWork& work, const LaneShape& s, const ir::TensorInstructionEntry& entry) {
   const auto [rows, columns] = BytesOfStep(work, s);
   return (work.rounds_rows ? rows / (entry.loads_a ? kLoadedBytes : kRoundedBytes) : 0) +
@@ -56,13 +58,14 @@ bool IsInput(const schedule::State& state, const ir::Buffer& buffer) {
   return std::ranges::any_of(state.params, [&](const ir::Param& param) { return param.buffer == buffer; });
 }
 
-// Whether steps along the axis can lie side by side, as the instruction wants them.
+// Whether the operand's steps along the axis are contiguous, or can be made so, as the instruction requires.
 bool LiesAsWanted(const schedule::State& state, const ir::Load& load, const std::string& step, const ir::Stage& stage,
                   const ir::TensorInstructionEntry& entry) {
-  if (std::ranges::any_of(load.indices, ir::HasLoad)) return false;  // rows may be anywhere
+  if (std::ranges::any_of(load.indices, ir::HasLoad)) return false;  // rows with loaded indices may be anywhere
   const std::optional<int64_t> stride = StrideOf(load, step, AxisRanges(stage));
   if (!stride.has_value() || *stride <= 0 || (entry.blocks && OwnDimension(load, step) < 0)) return false;
-  // What is fixed is packed, and what an instruction reads itself of an input is laid out anew before.
+  // Constants are packed before the kernel runs. An input of an instruction that reads shared memory itself is laid out
+  // by a launch before it.
   return *stride == 1 || entry.chunk == 1 || schedule::IsFixed(state, load.buffer.get()) ||
          (entry.blocks && IsInput(state, load.buffer));
 }
@@ -105,8 +108,9 @@ std::vector<ir::TensorInstruction> LaneInstructionsFor(const schedule::State& st
     const auto varies = [&](const ir::Load& load) { return StrideOf(load, vector, AxisRanges(stage)) != 0; };
     if (varies(a)) std::swap(a, b);
     if (varies(a) || !varies(b) || a.buffer->dtype != entry.a || b.buffer->dtype != entry.b) continue;
-    if (entry.loads_a && schedule::IsFixed(state, a.buffer.get())) continue;  // it is rounded before the kernel runs
-    if (entry.blocks && !MovesByOne(b, vector, AxisRanges(stage))) continue;  // columns of a block follow one another
+    // A constant is rounded before the kernel runs, so lanes need not load it to round it.
+    if (entry.loads_a && schedule::IsFixed(state, a.buffer.get())) continue;
+    if (entry.blocks && !MovesByOne(b, vector, AxisRanges(stage))) continue;  // columns of a block are consecutive
     if (LiesAsWanted(state, a, step, stage, entry) && LiesAsWanted(state, b, step, stage, entry)) {
       found.push_back(instruction);
     }
@@ -134,12 +138,12 @@ bool FitsInstruction(const LaneShape& s, const LaneWork& work, ir::TensorInstruc
         !ends(work.more_rows_begin_apart, s.more_rows, s.lanes_z, work.more_rows)) {
       return false;
     }
-    // Tiles are no longer than their axis, which must leave all lanes, and rows in pairs.
+    // A tile is at most as long as its axis. The axis must leave work for all lanes, and rows in pairs.
     return 2 * s.lanes_x <= work.columns && s.lanes_y <= work.rows && s.lanes_z <= work.more_rows &&
            (s.rows % 2 == 0 ? HasPairs(s.rows, s.lanes_y, work.rows)
                             : HasPairs(s.more_rows, s.lanes_z, work.more_rows));
   }
-  // All lanes of a row are in one warp, a lane's rows come in pairs that are eight apart, and no tile runs over an end.
+  // The lanes of a row are in one warp, a lane's rows come in pairs that are eight apart, and tiles divide their axes.
   return s.lanes_x == ir::kLanesOfRow && s.more_rows == 1 && s.lanes_z == 1 && s.lanes() % entry.lanes == 0 &&
          s.rows % 2 == 0 && divides(s.rows * s.lanes_y * work.sharing, work.rows) &&
          divides(s.width * s.lanes_x, work.columns) && divides(s.more_rows * s.lanes_z, work.more_rows);
@@ -169,7 +173,8 @@ double InstructionCycles(const LaneWork& work, const LaneShape& s, ir::TensorIns
   const double steps = static_cast<double>(work.steps) / static_cast<double>(s.parts);
   const double depth = steps * static_cast<double>(work.window), turns = depth / static_cast<double>(entry.k);
   if (entry.blocks) {
-    const auto columns = static_cast<double>(rows / 2 * s.width * ir::kLanesOfRow);  // of all lanes of one, each turn
+    // The columns that the lanes of one instruction multiply in each turn.
+    const auto columns = static_cast<double>(rows / 2 * s.width * ir::kLanesOfRow);
     const double busy = static_cast<double>(per_unit * lanes / entry.lanes) * turns * columns * kColumn;
     const auto [of_rows, of_columns] = BytesOfStep(work, s);
     const double read = of_rows + of_columns / static_cast<double>(work.sharing);
@@ -179,7 +184,7 @@ double InstructionCycles(const LaneWork& work, const LaneShape& s, ir::TensorIns
     return std::max(busy, memory) + kUnhidden * memory + kBlockBarrier * stages + rounding +
            static_cast<double>(rounds) * kStartCycles + PartsCycles(work, s, kBytes, target);
   }
-  const auto products = static_cast<double>(rows / 2 * (s.width / 2));  // of a warp, each turn
+  const auto products = static_cast<double>(rows / 2 * (s.width / 2));  // instructions of a warp per turn
   const auto words = static_cast<double>(2 * rows + s.width);
   const double fetching = words * (kLoad + (entry.fraction_bits > 0 ? kRound : 0));
   const double busy = static_cast<double>(per_unit * warps) * turns * (products * kInstruction + fetching);

@@ -12,7 +12,8 @@
 
 namespace hone::space {
 
-inline constexpr int64_t kStagedBytes = 128;  // of a row of an operand that go to shared memory at once, if they fit
+// The most bytes of an operand's row that are staged in shared memory at once, if there is room.
+inline constexpr int64_t kStagedBytes = 128;
 
 // The instructions that multiply the stage's factors as they are, with columns along the axis `vector` and steps along
 // `step`. Their steps divide those of the stage. Instructions that read shared memory themselves also divide the
@@ -21,11 +22,11 @@ std::vector<ir::TensorInstruction> LaneInstructionsFor(const schedule::State& st
                                                        const std::string& vector, const std::string& step,
                                                        const target::Target& target);
 
-// Whether each step along the axis goes on by one element of the dimension that it goes along.
+// Whether the load moves by exactly one element, in every dimension that the axis moves, for each step along the axis.
 bool MovesByOne(const ir::Load& load, const std::string& axis, const ir::Ranges& ranges);
 
-// The dimension of the load's buffer that the axis alone goes along, element by element, so that it can be packed in
-// pieces; -1: there is none.
+// The dimension of the load's buffer whose index is the axis alone, so that it can be packed in pieces; -1: there is
+// none.
 int OwnDimension(const ir::Load& load, const std::string& axis);
 
 // The most columns that a lane may have.
@@ -39,7 +40,7 @@ bool HasPairs(int64_t size, int64_t lanes, int64_t extent);
 // memory itself, tiles must divide the axes.
 bool FitsInstruction(const LaneShape& shape, const LaneWork& work, ir::TensorInstruction instruction);
 
-// Cycles of a launch that lays a buffer out anew.
+// Cycles of a launch that packs a buffer.
 double LayoutCycles(const ir::BufferNode& buffer, const target::Target& target);
 // LaneCycles and BestLaneShape with the instruction. The cycles are infinity if the shape does not fit.
 double InstructionCycles(const LaneWork& work, const LaneShape& shape, ir::TensorInstruction instruction,

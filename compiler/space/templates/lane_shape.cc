@@ -9,27 +9,27 @@
 namespace hone::space {
 namespace {
 
-// Of a unit, as NVIDIA's have it from Maxwell to Hopper.
-constexpr double kProducts = 98;         // each cycle, of 128, as compiled code does them
-constexpr double kSharedBytes = 128;     // each cycle, of shared memory
-constexpr double kFewestCycles = 2;      // of a load along the columns
-constexpr double kClash = 1.33;          // times the cycles of loads along the rows, of which some meet in a bank
-constexpr double kBytes = 12;            // each cycle, from the last cache
-constexpr double kLatency = 12;          // cycles for which a step of the reduction waits, beside its products
-constexpr double kBarrier = 60;          // cycles for which lanes wait for each other
+// Constants of the cost model for one unit (streaming multiprocessor) of NVIDIA's GPUs, Maxwell to Hopper.
+constexpr double kProducts = 98;         // multiply-adds per cycle that compiled code reaches; the peak is 128
+constexpr double kSharedBytes = 128;     // bytes per cycle from shared memory
+constexpr double kFewestCycles = 2;      // the fewest cycles of a load along the columns
+constexpr double kClash = 1.33;          // factor for loads along the rows, some of which have bank conflicts
+constexpr double kBytes = 12;            // bytes per cycle from the last-level cache
+constexpr double kLatency = 12;          // latency of one step of the reduction beside its products, in cycles
+constexpr double kBarrier = 60;          // cycles of a barrier
 constexpr double kLaunch = 4000;         // cycles between two launches that follow one another
-constexpr double kApart = 1.4;           // times the cycles, where a window of one row has nothing of another's
-constexpr int64_t kOtherRegisters = 40;  // of a lane: addresses and loops
+constexpr double kApart = 1.4;           // factor for windows whose rows share nothing with the next row's window
+constexpr int64_t kOtherRegisters = 40;  // registers of a lane for addresses and loops
 constexpr int64_t kMostRegisters = 180;
-constexpr int64_t kSmallTile = 48;        // products, beside which there are registers for a second group
-constexpr int64_t kLargeTile = 96;        // products, beside which one step's operands are all that registers hold
-constexpr int64_t kLongReduction = 1024;  // steps, that are worth a large tile's beginning and end
-constexpr double kBufferedSteps = 24;     // in shared memory, of all buffers
+constexpr int64_t kSmallTile = 48;        // multiply-adds per step, below which registers allow a second group
+constexpr int64_t kLargeTile = 96;        // multiply-adds per step, from which registers hold operands of one step only
+constexpr int64_t kLongReduction = 1024;  // the fewest steps that pay for the start and end of a large tile
+constexpr double kBufferedSteps = 24;     // steps in shared memory, all buffers together
 constexpr int64_t kShortestPart = 8;
 constexpr int64_t kMostParts = 64;
-constexpr int64_t kVector = 4;  // elements that a lane loads at once
+constexpr int64_t kVector = 4;  // elements of one vector load of a lane
 
-// Of the lanes that run in step, for one step of the reduction: what several of them read is read once.
+// Cycles to load the operands of one step for one warp. Lanes that read the same element share the load.
 double LoadCycles(const LaneShape& s, const target::Target& target) {
   const auto cycles = [](int64_t vectors, int64_t lanes, double fewest) {
     const double bytes = static_cast<double>(lanes * kVector) * sizeof(float);
@@ -42,8 +42,8 @@ double LoadCycles(const LaneShape& s, const target::Target& target) {
 
 }  // namespace
 
-// Rows bring four steps of a lane by one load. More of them take registers of a second group, which hides what a short
-// reduction waits for; beside two vectors of columns there are not even these.
+// One vector load brings four steps of a row. More unrolled steps take the registers of a second group, which hides the
+// latency of a short reduction. A tile of two vectors of columns has no registers even for four.
 int64_t StepsWrittenOut(const LaneShape& s, int64_t depth) {
   const int64_t products = s.width * s.rows * s.more_rows;
   if (products < kSmallTile) return kVector;
@@ -97,7 +97,7 @@ double LaneCycles(const LaneWork& work, const LaneShape& s, const target::Target
   if (large ? is_short : registers > kMostRegisters) return std::numeric_limits<double>::infinity();
   const int64_t warps = Up(s.lanes(), target.hierarchy.lane_width);
   const int64_t all_lanes = warps * target.hierarchy.lane_width;
-  // Lanes that run in step are a group that every device has.
+  // Every device has the registers for a group of one warp.
   if (warps > 1 && registers * all_lanes > target.memory.group_registers) {
     return std::numeric_limits<double>::infinity();
   }

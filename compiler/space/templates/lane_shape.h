@@ -19,7 +19,7 @@ struct LaneShape {
   int64_t width = 4, rows = 4, more_rows = 1;
   int64_t lanes_x = 16, lanes_y = 4, lanes_z = 1;
   int64_t parts = 1;
-  int64_t staged = 0;  // steps that are brought to shared memory at once; 0: as many as there is room for
+  int64_t staged = 0;  // steps that are staged in shared memory at once; 0: as many as there is room for
 
   int64_t lanes() const { return lanes_x * lanes_y * lanes_z; }
 };
@@ -33,18 +33,19 @@ struct LaneWork {
   // column; of the other operand, for one row. Another row adds the share row_growth of row_bytes, below 1 if windows
   // overlap; more_growth is the same for the second axis of rows.
   double column_bytes = 0, row_bytes = 0, row_growth = 1, more_growth = 1;
-  // Whether the group rounds the operand while it runs, for an instruction that would cut digits off.
+  // Whether the group rounds the operand while it runs, because the instruction would cut off low bits.
   bool rounds_columns = false, rounds_rows = false;
-  int64_t sharing = 1;  // groups along the rows, each of which reads a part of the columns for all of them
-  // Whether the operand of the rows begins at another place in other groups. A tile of all rows must then not run over.
+  int64_t sharing = 1;  // groups along the rows that share copies of the columns; each reads a part for all of them
+  // Whether the operand of the rows begins at another position in other groups. A tile of all rows must then not run
+  // over.
   bool rows_begin_apart = false, more_rows_begin_apart = false;
 };
 
-inline constexpr int64_t kMostRows = 16;  // of a lane, along both axes
+inline constexpr int64_t kMostRows = 16;  // the most rows of a lane, along both axes together
 
-inline constexpr int64_t kUnitRegisters = 65536;  // as NVIDIA's have
+inline constexpr int64_t kUnitRegisters = 65536;  // registers of a unit, as NVIDIA's GPUs have
 inline constexpr double kUnhidden = 0.15;         // the share of reading that other work does not hide
-inline constexpr double kStartCycles = 1500;      // until a group has its first operands, and to write its results
+inline constexpr double kStartCycles = 1500;  // cycles until a group has its first operands, and to write its results
 
 constexpr int64_t Up(int64_t a, int64_t b) { return (a + b - 1) / b; }  // a / b, rounded up
 int64_t GroupsOf(const LaneWork& work, const LaneShape& shape);
@@ -56,17 +57,17 @@ double PartsCycles(const LaneWork& work, const LaneShape& shape, double unit_byt
 // Visits every tile and number of lanes along the rows; the other fields are those of `shape`.
 void ForEachRowTile(const LaneWork& work, const LaneShape& shape, int64_t most_lanes,
                     const std::function<void(const LaneShape&)>& visit);
-// How many steps of a reduction of that depth are best written out for a tile of this shape.
+// The preferred number of unrolled steps of a reduction of that depth, for a tile of this shape.
 int64_t StepsWrittenOut(const LaneShape& shape, int64_t depth);
 // The bytes that a group reads for one step of the walked axis.
 double StepBytes(const LaneWork& work, const LaneShape& shape);
 // Sizes for a part of an axis, ascending: powers of two, and what divides the extent, which needs no condition.
 std::vector<int64_t> LaneSizes(int64_t extent, int64_t most);
-// In how many parts the walked axis may go: they divide it, and none is too short to be worth a group.
+// The possible numbers of parts of the walked axis: they divide it, and every part is long enough for a group.
 std::vector<int64_t> LaneParts(int64_t steps);
-// How many cycles the target takes for it; infinity if a lane, or a group, has not the registers.
+// The estimated cycles on the target; infinity if a lane or a group does not have enough registers.
 double LaneCycles(const LaneWork& work, const LaneShape& shape, const target::Target& target);
-// The one with the fewest.
+// The shape with the fewest estimated cycles.
 LaneShape BestLaneShape(const LaneWork& work, const target::Target& target);
 
 }  // namespace hone::space

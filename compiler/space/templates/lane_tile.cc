@@ -39,13 +39,15 @@ struct OutputNest {
   SumsAxis second, row, vector;
 };
 
-// One axis of the tile: its place, the lanes along it, the elements of a lane, and how many of these lie side by side.
+// One axis of the tile: its position among the output's axes, the lanes along it, the elements of a lane, and how many
+// of these are adjacent.
 struct TiledAxis {
   int axis;
   int64_t lanes, size, together;
 };
 
-// A lane's elements lie side by side.
+// Splits an axis of the output into groups, lanes and the elements of a lane, which are adjacent. Adds the loops to
+// *nest.
 absl::StatusOr<SumsAxis> TileAxis(const std::string& name, const std::string& sums, const TiledAxis& tile,
                                   Sketch& sketch, OutputNest* nest) {
   HONE_ASSIGN_OR_RETURN(const SplitLoops group, sketch.Split(name, tile.lanes * tile.size, Tail::kMask));
@@ -56,8 +58,9 @@ absl::StatusOr<SumsAxis> TileAxis(const std::string& name, const std::string& su
   return SumsAxis{sums, sums};
 }
 
-// A lane has every so many elements of a group's, `together` of them side by side. So what lanes load at the same time
-// lies side by side, and not in the same banks of shared memory.
+// As TileAxis, but a lane's elements are in stripes: runs of `together` adjacent elements that repeat every lanes *
+// together elements. Therefore lanes that load at the same time read adjacent elements, in different banks of shared
+// memory.
 absl::StatusOr<SumsAxis> TileInStripes(const std::string& stage, const std::string& name, const std::string& sums,
                                        const TiledAxis& tile, Sketch& sketch, OutputNest* nest) {
   HONE_ASSIGN_OR_RETURN(const SplitAxes axes, sketch.SplitAxis(stage, sums, tile.lanes * tile.together));
@@ -74,11 +77,11 @@ absl::StatusOr<SumsAxis> TileInStripes(const std::string& stage, const std::stri
   return SumsAxis{axes.groups, axes.place};
 }
 
-// The rows of a group are blocks of eight: each warp has two after one another, and as often again as lanes have pairs.
-// The stripes are the two blocks of a pair.
+// As TileAxis, for rows in blocks of eight (kBlockRows). Each warp has two consecutive blocks, a pair, and has further
+// pairs if a lane has more than two rows. The stripes are the two blocks of a pair.
 absl::StatusOr<SumsAxis> TileInBlocks(const std::string& stage, const std::string& name, const std::string& sums,
                                       const TiledAxis& tile, Sketch& sketch, OutputNest* nest) {
-  const int64_t pair = 2 * ir::kBlockRows, rows = tile.lanes * 2;  // of a warp; of all lanes once
+  const int64_t pair = 2 * ir::kBlockRows, rows = tile.lanes * 2;  // pair: rows of a warp; rows: one pair of every warp
   HONE_ASSIGN_OR_RETURN(const SplitAxes blocks, sketch.SplitAxis(stage, sums, ir::kBlockRows));
   HONE_ASSIGN_OR_RETURN(const SplitAxes pairs, sketch.SplitAxis(stage, blocks.groups, rows / ir::kBlockRows));
   HONE_ASSIGN_OR_RETURN(const SplitLoops group, sketch.Split(name, tile.lanes * tile.size, Tail::kMask));
@@ -91,8 +94,8 @@ absl::StatusOr<SumsAxis> TileInBlocks(const std::string& stage, const std::strin
   return SumsAxis{pairs.place, blocks.place};
 }
 
-// The loops over lanes (second axis, rows, columns) in another order: the lanes that run an instruction together, four
-// along the columns and eight along the rows, come last.
+// Reorders the loops over lanes (second axis, rows, columns) so that the lanes of one instruction come last: four along
+// the columns and eight along the rows. Consecutive lanes are then one warp.
 absl::Status GatherWarps(const LaneTilePlan& plan, Sketch& sketch, std::vector<std::string>* lanes) {
   const LaneShape& shape = plan.shape;
   const int64_t rows = std::min(shape.lanes_y, ir::kBlockRows), others = ir::kBlockRows / rows;
@@ -145,7 +148,7 @@ absl::StatusOr<OutputNest> ApplyOutput(const LaneTilePlan& plan, Sketch& sketch)
   HONE_ASSIGN_OR_RETURN(OutputNest nest, SplitOutput(plan, sketch));
   const bool in_warps = plan.instruction.has_value() && !plan.has_blocks();
   if (in_warps) HONE_RETURN_IF_ERROR(GatherWarps(plan, sketch, &nest.lanes));
-  if (plan.sharing > 1) {  // groups that share copies follow one another
+  if (plan.sharing > 1) {  // groups that share copies must be consecutive
     const auto rows = std::ranges::find(nest.groups, nest.row_groups);
     std::rotate(rows, rows + 1, nest.groups.end());
   }
@@ -168,7 +171,8 @@ absl::Status PlaceShared(const LaneTilePlan& plan, const std::string& loop, Sket
   return absl::OkStatus();
 }
 
-// The reduction by scalar code. Some steps are written out at once: their operands lie side by side.
+// Splits and orders the loops of a reduction by scalar code. The last plan.unrolled steps are unrolled, and their
+// operands are adjacent. Returns the loop over staged steps.
 absl::StatusOr<std::string> ApplyReduction(const LaneTilePlan& plan, const OutputNest& nest, Sketch& sketch) {
   const std::vector<ir::Axis> axes = sketch.Get(plan.tile_stage).stage.axes;
   HONE_ASSIGN_OR_RETURN(const SplitLoops steps, sketch.Split(plan.step_axis, plan.step, Tail::kMask));
@@ -192,7 +196,8 @@ absl::StatusOr<std::string> ApplyReduction(const LaneTilePlan& plan, const Outpu
   return steps.outer;
 }
 
-// The reduction with the instruction innermost: two rows, two columns that lie side by side, and its steps.
+// Splits and orders the loops of a reduction by the instruction. It is innermost: two rows, adjacent columns, and its
+// steps. Returns the loop over staged steps.
 absl::StatusOr<std::string> ApplyInstruction(const LaneTilePlan& plan, const OutputNest& nest, Sketch& sketch) {
   const ir::TensorInstructionEntry& entry = ir::EntryOf(*plan.instruction);
   const std::vector<ir::Axis> axes = sketch.Get(plan.tile_stage).stage.axes;

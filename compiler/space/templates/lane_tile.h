@@ -23,54 +23,54 @@
 
 namespace hone::space {
 
-// What a lane tile is asked for.
+// The stages and names for which a lane tile is chosen.
 struct LaneTileRequest {
   std::string reader;  // the stage that reads the sums in place; its loops become those of the tile
   std::string stage;   // the sum of products
-  std::string prefix;  // of the names of the decisions
+  std::string prefix;  // begins the names of the decisions
 };
 
 // A stage that a group keeps in shared memory for some steps of the reduction.
 struct SharedStage {
   std::string stage;
-  std::string copy_of;        // the buffer of which the stage is a new copy; empty: the stage is there already
+  std::string copy_of;        // the buffer that the new stage copies; empty: the stage exists already
   std::string rounds;         // the shared stage whose values this one rounds; empty: none
   bool group_copies = false;  // copies of a whole group may fill it
   ir::Scope scope = ir::Scope::kShared;
-  int64_t pad = 0;       // elements behind each row, so that lanes that load together find other banks
-  int64_t row_dims = 1;  // the last so many dimensions are a row
-  // The loop that counts chunks of a row, by place, if the chunks lie outside the rows: lanes then fill one row's
-  // chunks after the other. nullopt: the loops stay in order.
+  int64_t pad = 0;  // padding elements behind each row, so that lanes that load at the same time use different banks
+  int64_t row_dims = 1;  // how many of the last dimensions make up a row
+  // The position of the loop that counts chunks of a row, if the chunks lie outside the rows. Lanes then fill the
+  // chunks of one row one after the other. nullopt: the loops stay in order.
   std::optional<size_t> chunk_loop;
-  schedule::Schedule fill;  // how the lanes fill it
+  schedule::Schedule fill;  // the steps by which lanes fill the stage
 };
 
-// Everything that is decided about a tile, and what follows from it.
+// All decisions about a tile, and the facts that follow from them.
 struct LaneTilePlan {
   std::string reader, stage;
-  int64_t parts = 1;         // of the reduction, each walked by other groups; a launch of its own adds them up
+  int64_t parts = 1;         // parts of the reduction, each walked by other groups; a launch of its own adds them up
   int64_t part_steps = 1;    // steps of `parts_axis` in a part
   std::string parts_axis;    // the axis of `stage` that is divided
-  schedule::Schedule total;  // how the launch that adds up the parts is scheduled; empty with one part
+  schedule::Schedule total;  // the steps that schedule the launch that adds up the parts; empty with one part
 
   // The stages of the tile: reader and stage, or those of the partial sums.
   std::string tile_reader, tile_stage;
-  // Places among the axes of tile_reader; -1: there is no such axis. Columns lie along the vector axis.
+  // Positions among the axes of tile_reader; -1: there is no such axis. Columns lie along the vector axis.
   int vector_axis = -1, row_axis = -1, second_axis = -1;
-  LaneShape shape;                                   // of `shape`, `parts` and `staged` are what the cost model prefers
-  std::optional<ir::TensorInstruction> instruction;  // which lanes run together; nullopt: scalar code
+  LaneShape shape;  // its own `parts` and `staged` are only what the cost model prefers
+  std::optional<ir::TensorInstruction> instruction;  // the instruction that lanes run together; nullopt: scalar code
   int64_t sharing = 1;                               // groups along the rows that share the copies of columns
 
   std::string step_axis;                 // the axis of the reduction that is walked in steps
-  int64_t step = 1;                      // iterations of it for which operands are brought to shared memory at once
+  int64_t step = 1;                      // steps of that axis whose operands are staged in shared memory at once
   std::vector<std::string> window_axes;  // the other axes of the reduction
-  schedule::Schedule layout;             // lays operands out anew, so that lanes load them as they want
+  schedule::Schedule layout;             // the steps that pack operands, so that lanes load contiguous elements
   std::vector<SharedStage> shared;       // in the order of the loads
-  bool striped = false;                  // a lane's elements lie a group's width apart
-  int64_t unrolled = 1;                  // iterations of a step that are written out; 1: none
-  int64_t buffers = 0;                   // of shared memory, for copies that run while lanes compute; 0: no such copies
-  bool pipelined = false;                // whether some stage is filled by such copies
-  bool overlaps_instructions = false;    // with `pipelined`: an instruction may run while the next step's copies start
+  bool striped = false;                  // stripes: a lane's elements lie a group's width apart
+  int64_t unrolled = 1;                  // unrolled iterations of a step; 1: none
+  int64_t buffers = 0;     // buffers in shared memory for copies that run while lanes compute; 0: no such copies
+  bool pipelined = false;  // whether some stage is filled by such copies
+  bool overlaps_instructions = false;  // with `pipelined`: an instruction may run while the next step's copies start
 
   // Whether the instruction reads shared memory itself.
   bool has_blocks() const { return instruction.has_value() && ir::EntryOf(*instruction).blocks; }
@@ -90,23 +90,23 @@ absl::Status Apply(const LaneTilePlan& plan, Sketch& sketch);
 absl::Status ScheduleLaneTile(Sketch& sketch, const std::string& reader, const std::string& stage,
                               const std::string& prefix);
 
-// The parts of Apply, in order. ChooseLaneTile tries them on a copy of the state, since later decisions rest on what
-// earlier ones lead to.
+// The parts of Apply, in order. ChooseLaneTile tries them on a copy of the state, because later decisions depend on the
+// effects of earlier ones.
 struct TileStages {
   std::string reader, stage;
 };
-// Takes the reduction apart.
+// Splits the reduction into the plan's parts. Returns the stages of the tile.
 absl::StatusOr<TileStages> ApplyParts(const LaneTilePlan& plan, Sketch& sketch);
-// Brings an operand of `stage` into shared memory. Returns the name of the stage that is there.
+// Puts an operand of `stage` into shared memory. Returns the name of the stage that is stored there.
 absl::StatusOr<std::string> ApplyShared(const SharedStage& shared, const std::string& stage, Sketch& sketch);
-// The loops of the output and of the reduction. Returns the loop over steps.
+// Makes the loops of the output and of the reduction. Returns the loop over steps.
 absl::StatusOr<std::string> ApplyLoops(const LaneTilePlan& plan, Sketch& sketch);
 
-// Elements that a lane of the tile loads and stores at once.
+// The number of elements that a lane of the tile loads and stores at once.
 int64_t VectorElements(const LaneTilePlan& plan, const target::Target& target);
 
-// Whether a lane tile of the sum of products has rows that use again what columns load, and a result for each of the
-// lanes that run in step.
+// Whether a lane tile of the sum of products reuses what columns load in several rows, and has a result for each lane
+// of a warp.
 bool FillsLaneTile(const ir::Stage& stage, const target::Target& target);
 
 }  // namespace hone::space

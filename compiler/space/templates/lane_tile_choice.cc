@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All decisions of a lane tile but those about operands and instructions. Nothing here changes the state that is
-// scheduled.
+// All decisions of a lane tile except those about operands and instructions. These functions do not change the
+// scheduled state.
 #include "compiler/space/templates/lane_tile_choice.h"
 
 #include <cmath>
@@ -21,10 +21,10 @@ namespace {
 
 constexpr int64_t kPreferredStepMax = 16, kPreferredStepMin = 4;
 constexpr int64_t kStepMax = 32;
-constexpr double kStepBuffers = 3;        // of a step's operands, that shared memory should hold
-constexpr int64_t kGroupsOfUnitMin = 3;   // that share a unit's memory
-constexpr int64_t kLaneElementsMax = 16;  // of a lane along one axis
-constexpr int64_t kUnrolledOpsMax = 512;  // products of steps of the reduction that are written out
+constexpr double kStepBuffers = 3;        // buffers of a step's operands that shared memory should hold
+constexpr int64_t kGroupsOfUnitMin = 3;   // the fewest groups that should share a unit's shared memory
+constexpr int64_t kLaneElementsMax = 16;  // the most elements of a lane along one axis
+constexpr int64_t kUnrolledOpsMax = 512;  // the most multiply-adds that are unrolled
 
 // The last axis that has more than one element; -1: none has.
 int VectorAxisOf(const ir::Stage& s) {
@@ -37,7 +37,8 @@ bool VariesAlong(const ir::Load& load, int axis, const ir::Stage& s) {
   return StrideOf(load, s.axes[static_cast<size_t>(axis)].name, AxisRanges(s)).value_or(1) != 0;
 }
 
-// Whether some index of the load is moved by the axis and by another one of the output.
+// Whether an index of the load depends on the axis and on another axis of the output, so that rows of other groups
+// begin at another position.
 bool BeginsApart(const ir::Load& load, int axis, const ir::Stage& s) {
   const auto moves = [](const ir::Axis& a, const ir::Expr& index) {
     return a.extent > 1 && ir::UsesVar(index, a.name);
@@ -48,7 +49,7 @@ bool BeginsApart(const ir::Load& load, int axis, const ir::Stage& s) {
          });
 }
 
-// The axes that give reuse, the longest first: an operand that varies with the vector axis does not vary with them.
+// The axes that give reuse, longest first. An operand that varies along the vector axis does not vary along them.
 std::vector<int> ReusingAxes(const ir::Stage& s, int vector) {
   std::vector<int> axes;
   const auto extent = [&](int d) { return s.axes[static_cast<size_t>(d)].extent; };
@@ -61,7 +62,7 @@ std::vector<int> ReusingAxes(const ir::Stage& s, int vector) {
   return axes;
 }
 
-// All pairs of axes that the tile's rows may lie along; one pair at least.
+// All pairs of axes along which the tile's rows may lie; at least one pair.
 std::vector<RowAxes> RowAxesOf(const LaneProblem& p) {
   const std::vector<int> axes = ReusingAxes(p.sums, p.vector_axis);
   if (axes.size() < 2) return {{axes.empty() ? -1 : axes[0], -1}};
@@ -72,7 +73,7 @@ std::vector<RowAxes> RowAxesOf(const LaneProblem& p) {
   return pairs;
 }
 
-// The bytes of the load that a group reads for one step, with so many rows.
+// The bytes of the load that a group reads for one step, if it has the given numbers of rows.
 double StepBytesOf(const LaneProblem& p, const RowAxes& axes, const ir::Load& load, int64_t rows, int64_t more_rows) {
   AxisExtents extents;
   for (const ir::Axis& axis : p.sums.reduce_axes) extents[axis.name] = axis.name == p.step_axis ? 1 : axis.extent;
@@ -81,7 +82,7 @@ double StepBytesOf(const LaneProblem& p, const RowAxes& axes, const ir::Load& lo
   return static_cast<double>(RegionBytes(load, p.ranges, extents));
 }
 
-// The best shape with the instruction, and its cycles with those of the launches that lay inputs out before.
+// The best shape with the instruction, and its cycles, which include the launches that lay out inputs before.
 std::pair<LaneShape, double> InstructionShape(const LaneProblem& p, const RowAxes& axes,
                                               ir::TensorInstruction instruction, LaneWork work) {
   const ir::TensorInstructionEntry& entry = ir::EntryOf(instruction);
@@ -103,8 +104,8 @@ std::pair<LaneShape, double> InstructionShape(const LaneProblem& p, const RowAxe
   return {shape, apart ? std::numeric_limits<double>::infinity() : cycles};
 }
 
-// Whether an instruction is used, the axes of the tile's rows, and the shape that is preferred with these. Returns the
-// place of the pair of axes.
+// Chooses the instruction or none, the axes of the tile's rows, and the preferred shape for them. Returns the position
+// of the pair of axes among RowAxesOf.
 size_t ChooseShape(const LaneProblem& p, LaneTilePlan* plan) {
   LaneShapes shapes = ShapesWith(p, {});
   plan->instruction = ChooseInstruction(p, &shapes);
@@ -118,7 +119,8 @@ size_t ChooseShape(const LaneProblem& p, LaneTilePlan* plan) {
   return static_cast<size_t>(pair);
 }
 
-// If too few groups would walk all of the reduction, each walks a part of it.
+// Chooses the number of parts of the reduction. Different groups compute different parts, which helps if there are too
+// few groups otherwise.
 void ChooseParts(const LaneProblem& p, LaneTilePlan* plan) {
   std::vector<int64_t> options = LaneParts(p.steps);
   if (plan->instruction.has_value()) {
@@ -130,7 +132,7 @@ void ChooseParts(const LaneProblem& p, LaneTilePlan* plan) {
   plan->parts_axis = p.step_axis;
 }
 
-// The tile of lanes that run scalar code.
+// Chooses the tile of lanes that run scalar code.
 void ChooseTile(const LaneProblem& p, LaneTilePlan* plan) {
   const LaneShape preferred = plan->shape;
   LaneShape& shape = plan->shape;
@@ -156,7 +158,8 @@ void ChooseTile(const LaneProblem& p, LaneTilePlan* plan) {
                    preferred.lanes_z);
 }
 
-// A step is so long that lanes seldom wait, and so short that shared memory holds three buffers of its operands.
+// Chooses the number of steps that are staged at once. They should be many, so that lanes seldom wait at a barrier, and
+// few enough that shared memory holds three buffers of their operands.
 void ChooseStep(const LaneProblem& p, LaneTilePlan* plan) {
   double bytes = 0;
   for (const ir::Load& load : LoadsOf(p.sums)) bytes += TileStepBytes(p, *plan, load);
@@ -172,7 +175,7 @@ void ChooseStep(const LaneProblem& p, LaneTilePlan* plan) {
          kStepBuffers * bytes * static_cast<double>(preferred) > bytes_max) {
     preferred /= 2;
   }
-  // Steps that do not divide the axis need conditions innermost, and rows that no wide copy fits.
+  // Steps that do not divide the axis need conditions in the innermost loops, and wide copies do not fit their rows.
   std::vector<int64_t> divisors;
   for (int64_t step = together; step <= std::min(step_max, p.steps); step += together) {
     if (p.steps % step == 0) divisors.push_back(step);
@@ -184,7 +187,7 @@ void ChooseStep(const LaneProblem& p, LaneTilePlan* plan) {
 
 void ChooseUnrolling(const LaneProblem& p, LaneTilePlan* plan) {
   if (plan->instruction.has_value()) {
-    const int64_t runs = plan->step / ir::EntryOf(*plan->instruction).k;  // of the instruction, in one step
+    const int64_t runs = plan->step / ir::EntryOf(*plan->instruction).k;  // instructions that one staged piece takes
     if (runs > 1 && p.Choose("unrolled", {0, 1}, 1) == 1) plan->unrolled = runs;
     return;
   }
@@ -199,7 +202,7 @@ void ChooseUnrolling(const LaneProblem& p, LaneTilePlan* plan) {
   plan->unrolled = p.Choose("unrolled", std::move(counts), std::min(preferred, most));
 }
 
-// All decisions about the tile of `p`, whose stages are the plan's tile_reader and tile_stage.
+// Makes all decisions about the tile of `p`, whose stages are the plan's tile_reader and tile_stage.
 absl::Status ChooseTileOf(const LaneProblem& p, const RowAxes& axes, Sketch& trial, LaneTilePlan* plan) {
   plan->vector_axis = p.vector_axis, plan->row_axis = axes.row, plan->second_axis = axes.second;
   plan->step_axis = p.step_axis;
@@ -332,7 +335,7 @@ double TileStepBytes(const LaneProblem& p, const LaneTilePlan& plan, const ir::L
 int64_t SharedBytesFor(const target::Target& target, const LaneTilePlan& plan) {
   const target::Memory& memory = target.memory;
   if (plan.instruction.has_value()) return memory.shared_bytes;
-  // Without asynchronous copies a group has only one of the buffers that are counted, which leaves room for others.
+  // Without asynchronous copies a group has only one of the counted buffers, so other groups have room.
   const int64_t unasked = memory.async_copy_bytes > 0
                               ? std::min(memory.unasked_shared_bytes, memory.unit_shared_bytes / kGroupsOfUnitMin)
                               : memory.unasked_shared_bytes;
@@ -347,8 +350,8 @@ absl::StatusOr<std::optional<LaneTilePlan>> ChooseLaneTile(const schedule::State
   plan.reader = request.reader, plan.stage = request.stage;
   const size_t pair = ChooseShape(whole, &plan);
   ChooseParts(whole, &plan);
-  // Later decisions rest on what earlier ones lead to: on the operands as they are laid out and staged, on the loops
-  // that fill shared memory, and on steps that fit or do not. A copy of the state shows that.
+  // Later decisions depend on the effects of earlier ones: the operands as they are laid out and staged, the loops that
+  // fill shared memory, and which steps are legal. The trial, a copy of the state, shows these effects.
   Sketch trial{state, target, chooser, {}};
   HONE_ASSIGN_OR_RETURN(const TileStages tile, ApplyParts(plan, trial));
   plan.tile_reader = tile.reader, plan.tile_stage = tile.stage;

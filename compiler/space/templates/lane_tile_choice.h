@@ -14,26 +14,26 @@
 
 namespace hone::space {
 
-// The facts that the choices rest on: the sums and their reader before any step of the tile.
+// The facts for the choices: the sums and their reader before any step of the tile.
 struct LaneProblem {
   const schedule::State& state;
   const target::Target& target;
   Chooser& chooser;
-  std::string prefix;  // of the names of the decisions
+  std::string prefix;  // begins the names of the decisions
   ir::Stage out, sums;
-  ir::Ranges ranges;                     // of the axes of `sums`
+  ir::Ranges ranges;                     // ranges of the axes of `sums`
   int vector_axis = -1;                  // -1: every axis has one element, and there is nothing to tile
-  int64_t step_place = 0;                // of step_axis, among the axes of the reduction
+  int64_t step_place = 0;                // position of step_axis among the axes of the reduction
   std::string step_axis;                 // the axis that is walked in steps: the longest of the whole reduction
-  int64_t steps = 1;                     // of that axis
+  int64_t steps = 1;                     // extent of step_axis
   std::vector<std::string> window_axes;  // the other axes of the reduction
-  int64_t window = 1;                    // steps of these for one step of that axis
+  int64_t window = 1;                    // steps of window_axes together for one step of step_axis
 
   int64_t Extent(int axis) const { return axis < 0 ? 1 : out.axes[static_cast<size_t>(axis)].extent; }
   const std::string& SumsName(int axis) const { return sums.axes[static_cast<size_t>(axis)].name; }
   bool VariesAlongColumns(const ir::Load& load) const;
   bool IsFixed(const ir::Load& load) const { return schedule::IsFixed(state, load.buffer.get()); }
-  // Whether the load's elements for neighbouring steps are no neighbours in memory.
+  // Whether the load's elements for neighbouring steps are not adjacent in memory.
   bool StepsLieApart(const ir::Load& load) const { return StrideOf(load, step_axis, ranges) != 1; }
   int64_t HintedSize(int axis, int64_t otherwise) const;
   int64_t Choose(std::string_view name, std::vector<int64_t> options, int64_t preferred) const;
@@ -41,11 +41,11 @@ struct LaneProblem {
   int64_t ChooseNear(std::string_view name, const std::vector<int64_t>& options, int64_t wanted) const;
 };
 
-// step_place: the place of the step axis; -1: of the longest.
+// step_place: the position of the step axis among the axes of the reduction; -1: the longest axis is the step axis.
 LaneProblem FindLaneProblem(const schedule::State& state, const target::Target& target, Chooser& chooser,
                             const LaneTileRequest& request, int64_t step_place = -1);
 
-// The axes of rows of a tile; -1: none.
+// The axes along which a tile has rows; -1: none.
 struct RowAxes {
   int row = -1, second = -1;
 };
@@ -59,43 +59,45 @@ struct LaneShapes {
   bool fits() const { return least() < std::numeric_limits<double>::infinity(); }
 };
 LaneShapes ShapesWith(const LaneProblem& p, std::optional<ir::TensorInstruction> instruction, int64_t sharing = 1);
-// What the cost model is told of a tile with these axes. nullopt: lanes are loops, or no operand serves a whole row of
-// lanes, so that nothing but a small tile is known to be good.
+// The input of the cost model for a tile with these axes. nullopt: the model does not apply, because lanes are loops,
+// or because no operand serves a whole row of lanes. Only a small tile is known to be good then.
 std::optional<LaneWork> WorkOf(const LaneProblem& p, const RowAxes& axes);
 
 // Powers of two up to the limit; 1 at least.
 std::vector<int64_t> PowersUpTo(int64_t limit);
 // The bytes of the load that a group reads for one step.
 double TileStepBytes(const LaneProblem& p, const LaneTilePlan& plan, const ir::Load& load);
-// The bytes of shared memory that a group may have: a share of a unit's; with an instruction all of it, since few
-// groups keep a unit busy.
+// The most bytes of shared memory for a group: a share of a unit's, or with an instruction all of it, since few groups
+// keep a unit busy.
 int64_t SharedBytesFor(const target::Target& target, const LaneTilePlan& plan);
 
-// lane_tile_instruction.cc
-// Which instruction is used, if one is. `shapes`, which are without, become those with it.
+// lane_tile_instruction.cc: chooses the instruction or none. `shapes`, which hold the shapes without, become those with
+// it.
 std::optional<ir::TensorInstruction> ChooseInstruction(const LaneProblem& p, LaneShapes* shapes);
-// How many groups along the rows share the copies of columns, which they all read. `shapes` become those with that.
+// Chooses how many groups along the rows share the copies of columns, which they all read. `shapes` become those with
+// that.
 int64_t ChooseSharing(const LaneProblem& p, ir::TensorInstruction instruction, LaneShapes* shapes);
-// The tile of lanes that run an instruction together. FailedPrecondition if these lanes cannot.
+// Chooses the tile of lanes that run an instruction together. FailedPrecondition if these lanes cannot.
 absl::Status ChooseInstructionTile(const LaneProblem& p, LaneTilePlan* plan);
-// Whether a launch before the kernel lays the steps of an input side by side: an instruction reads them itself, and
-// they lie apart.
+// Whether a launch before the kernel packs an input so that its steps are adjacent: an instruction reads the input
+// itself, and its steps are not adjacent.
 bool IsLaidOutBefore(const LaneProblem& p, const ir::Load& load, const ir::TensorInstructionEntry& entry);
-// The pads of an instruction's operand, ascending, and the preferred one.
+// The possible padding elements of a row of an instruction's operand, ascending, and the preferred number.
 std::pair<std::vector<int64_t>, int64_t> InstructionPads(const LaneProblem& p, const LaneTilePlan& plan,
                                                          const ir::Load& load);
 
-// lane_tile_staging.cc: both take their steps on the trial, which has none of the tile's loops yet.
-// How operands are laid out. Returns what is known of stages that a group may keep in shared memory.
+// lane_tile_staging.cc: both functions take their steps on the trial, which has none of the tile's loops yet.
+// ChooseLayout chooses how operands are laid out. It returns the stages that a group may keep in shared memory.
 absl::StatusOr<std::vector<SharedStage>> ChooseLayout(const LaneProblem& p, Sketch& trial, LaneTilePlan* plan);
-// Which operands go through shared memory. Padding is computed there; anything else is copied.
+// Chooses which operands go through shared memory. Padding is computed there; anything else is copied.
 absl::Status ChooseStaging(const LaneProblem& p, const std::vector<SharedStage>& laid_out, Sketch& trial,
                            LaneTilePlan* plan);
 
-// lane_tile_fill.cc: how lanes fill shared memory, once the trial has all loops; `steps` is the loop over steps.
+// lane_tile_fill.cc: chooses how lanes fill shared memory. The trial must have all loops; `steps` is the loop over
+// steps.
 absl::Status ChooseFilling(const LaneProblem& p, const std::string& steps, Sketch& trial, LaneTilePlan* plan);
 
-// The steps that `rule` takes on the sketch.
+// The steps that `rule` applies to the sketch.
 template <typename Rule>
 absl::StatusOr<schedule::Schedule> StepsTaken(Sketch& sketch, const Rule& rule) {
   const auto first = static_cast<std::ptrdiff_t>(sketch.steps.size());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the lanes of a group fill shared memory: neighbours take neighbouring vectors. If the target has asynchronous
-// copies, those of later steps may run while lanes compute.
+// Decisions about how the lanes of a group fill shared memory. Neighbouring lanes take neighbouring vectors. If the
+// target has asynchronous copies, the copies of later steps may run while lanes compute.
 #include <algorithm>
 #include <iterator>
 #include <tuple>
@@ -15,7 +15,7 @@ namespace {
 
 using schedule::Annotate;
 
-// Whether the rule can take all its steps.
+// Whether all steps of the rule are legal.
 template <typename Rule>
 bool CanDo(const Sketch& sketch, const Rule& rule) {
   Sketch trial = sketch;
@@ -36,7 +36,7 @@ absl::Status FillByLanes(Sketch& sketch, const SharedStage& shared, int64_t widt
     std::rotate(first, first + 1, loops.end() - 1);
     HONE_RETURN_IF_ERROR(sketch.Do(schedule::Reorder{loops}));
   }
-  std::string elements;  // the loop over the elements of a lane
+  std::string elements;  // the loop over the elements that a lane copies at once
   if (width > 1) {
     HONE_ASSIGN_OR_RETURN(const SplitLoops split, sketch.Split(loops.back(), width, schedule::Tail::kMask));
     loops.back() = split.outer;
@@ -48,7 +48,8 @@ absl::Status FillByLanes(Sketch& sketch, const SharedStage& shared, int64_t widt
   return width > 1 ? sketch.Do(Annotate{elements, ir::LoopKind::kVectorized}) : absl::OkStatus();
 }
 
-// One copy for the loops from `first` on, shared by so many groups.
+// Fills the stage by one bulk copy of the whole group, which replaces the loops from `first` on. `sharing` groups share
+// it.
 absl::Status FillByGroup(Sketch& sketch, const std::string& stage, size_t first, int64_t sharing) {
   const std::vector<schedule::Loop> loops = sketch.Get(stage).loops;
   std::vector<std::string> inner;
@@ -61,7 +62,7 @@ absl::Status FillByGroup(Sketch& sketch, const std::string& stage, size_t first,
   return sketch.Do(schedule::CopyAsync{stage, count, sharing});
 }
 
-// The outermost loop from which on one copy of a group can bring everything; nullopt if there is none.
+// The outermost loop that one bulk copy of a group can replace with everything inside; nullopt if there is none.
 std::optional<size_t> FindGroupCopy(const Sketch& trial, const std::string& stage, int64_t sharing) {
   if (trial.target.hierarchy.sharing_groups == 0) return std::nullopt;
   for (size_t first = 0; first + 1 < trial.Get(stage).loops.size(); ++first) {
@@ -70,7 +71,7 @@ std::optional<size_t> FindGroupCopy(const Sketch& trial, const std::string& stag
   return std::nullopt;
 }
 
-// How many elements a vector of a lane may have.
+// The possible numbers of elements of a lane's vector.
 std::vector<int64_t> VectorWidths(const Sketch& trial, const std::string& stage) {
   std::vector<int64_t> widths;
   for (const int64_t width : {1, 2, 4}) {
@@ -79,7 +80,7 @@ std::vector<int64_t> VectorWidths(const Sketch& trial, const std::string& stage)
   return widths;
 }
 
-// How many elements one asynchronous copy of a lane may have, ascending; none if the stage is no plain copy.
+// The possible numbers of elements of a lane's asynchronous copy, ascending; empty if the stage is no plain copy.
 std::vector<int64_t> CopyCounts(const Sketch& trial, const SharedStage& shared, const std::string& steps,
                                 int64_t buffers) {
   std::vector<int64_t> counts;
@@ -99,7 +100,7 @@ std::vector<int64_t> CopyCounts(const Sketch& trial, const SharedStage& shared, 
   return counts;
 }
 
-// The stages that the tile rounds in shared memory have one buffer, all others as many as there is room for.
+// Chooses the number of buffers in shared memory. Stages that the tile rounds there always have one buffer.
 int64_t ChooseBuffers(const LaneProblem& p, const Sketch& trial, const LaneTilePlan& plan) {
   if (p.target.memory.async_copy_bytes == 0 || plan.shared.empty()) return 0;
   int64_t bytes = 1, once = 0, groups = 1;
@@ -111,14 +112,14 @@ int64_t ChooseBuffers(const LaneProblem& p, const Sketch& trial, const LaneTileP
     once += ir::SharedRoom(schedule::StoredBytes(trial.state, trial.Get(shared.stage)));
   }
   const int64_t fit = (SharedBytesFor(p.target, plan) - once) / (bytes - once);
-  // Instructions that read shared memory themselves leave little else to wait for than copies. A group that has a unit
-  // for itself may have all of its memory.
+  // With instructions that read shared memory themselves, lanes mostly wait for copies, so more buffers pay. A group
+  // that has a unit for itself may use all of the unit's shared memory.
   const int64_t preferred = !plan.has_blocks() ? 3 : groups > p.target.hierarchy.units ? 4 : 6;
   const std::vector<int64_t> counts = {0, 2, 3, 4, 5, 6, 8};
   return p.Choose("buffers", counts, *std::prev(std::ranges::upper_bound(counts, std::min(fit, preferred))));
 }
 
-// Fills the stage on the trial. True if by asynchronous copies.
+// Chooses how the stage is filled, and does it on the trial. Returns whether asynchronous copies fill it.
 absl::StatusOr<bool> ChooseFill(const LaneProblem& p, const std::string& steps, const LaneTilePlan& plan,
                                 const SharedStage& shared, Sketch& trial) {
   const std::string& name = shared.stage;

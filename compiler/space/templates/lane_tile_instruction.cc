@@ -11,8 +11,9 @@
 namespace hone::space {
 namespace {
 
-// Four lanes load a quarter of each of eight rows at once. If the steps lie apart, they load one number of each of
-// eight rows. A row has so many bytes beyond a multiple of the period, so that these loads find different banks.
+// The bytes of a row beyond a multiple of kRowPeriod, so that simultaneous loads of lanes find different banks.
+// kRowBytes: four lanes load a quarter of each of eight rows. kApartRowBytes: the steps lie apart, and four lanes load
+// one number of each of eight rows.
 constexpr int64_t kRowBytes = 32, kApartRowBytes = 16, kRowPeriod = 64;
 
 }  // namespace
@@ -70,7 +71,7 @@ absl::Status ChooseInstructionTile(const LaneProblem& p, LaneTilePlan* plan) {
     std::erase_if(options, [&](int64_t size) { return !fits(size); });
     return options.empty() ? 1 : p.ChooseNear(name, options, wanted);
   };
-  // Tiles of instructions that read shared memory themselves must end where the axes do.
+  // A tile of an instruction that reads shared memory itself must end where its axes end.
   const bool blocks = plan->has_blocks();
   const auto has_lanes = [&](int64_t n, int64_t extent) { return blocks ? extent % n == 0 : n <= extent; };
   const auto may_tile = [&](int64_t tile, int64_t extent) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the operands of a lane tile are laid out, and which of them go through shared memory, with how much room behind
-// each row.
+// Decisions about the operands of a lane tile: their layout, which of them go through shared memory, and how many
+// padding elements each row has there.
 #include <algorithm>
 #include <iterator>
 #include <tuple>
@@ -16,9 +16,9 @@ namespace hone::space {
 namespace {
 
 constexpr int64_t kBanks = 32;
-constexpr int64_t kPad = 4;  // elements that keep rows of shared memory out of the same banks
+constexpr int64_t kPad = 4;  // padding elements that put rows of shared memory into different banks
 
-// Constants that vary along the vector axis, but not fastest, are laid out anew so that they do.
+// Packs constants that vary along the vector axis, but not fastest, so that they vary fastest along it.
 absl::Status PackConstants(const LaneProblem& p, const std::string& stage, Sketch& trial) {
   const std::string& vector = p.SumsName(p.vector_axis);
   for (const ir::Load& load : LoadsOf(p.sums)) {
@@ -33,10 +33,11 @@ absl::Status PackConstants(const LaneProblem& p, const std::string& stage, Sketc
   return absl::OkStatus();
 }
 
-// The steps of an instruction lie side by side in constants, if it wants them to.
+// Packs constants so that the steps of an instruction are adjacent, if it requires that.
 absl::Status PackSteps(const LaneProblem& p, const LaneTilePlan& plan, Sketch& trial) {
   for (const ir::Load& load : LoadsOf(p.sums)) {
-    // Dimensions of one element behind the steps make copies narrow. Rows without pads are measured as they lie.
+    // Dimensions of one element behind the steps make copies narrow, so such constants are packed, too. Rows without
+    // pads stay, because the cost model was measured with them as they lie.
     const bool narrow = !ir::UsesVar(load.indices.back(), p.step_axis) && InstructionPads(p, plan, load).second > 0;
     if (!p.StepsLieApart(load) && !(narrow && p.IsFixed(load))) continue;
     HONE_RETURN_IF_ERROR(PackLast(trial, plan.tile_stage, load, p.step_axis));
@@ -44,14 +45,15 @@ absl::Status PackSteps(const LaneProblem& p, const LaneTilePlan& plan, Sketch& t
   return absl::OkStatus();
 }
 
-// An operand in chunks of steps: chunks lie side by side, those of every row, or column, one after the other.
+// The layout of an operand in chunks of steps. The steps of a chunk are adjacent, and the chunks of all rows (or
+// columns) follow one another.
 struct ChunkLayout {
   std::vector<schedule::PackDim> dims;
-  size_t chunks = 0;  // the dimension that counts the chunks
+  size_t chunks = 0;  // position in dims of the dimension that counts the chunks
 };
 
-// steps: the dimension of the steps. chunk: steps of a chunk; 0: no chunks. tiled: the rows or columns of a group lie
-// one after the other.
+// steps: the dimension of the steps. chunk: steps of a chunk; 0: no chunks. tiled: the rows or columns of one group are
+// contiguous.
 ChunkLayout LayOutChunks(const LaneProblem& p, const LaneTilePlan& plan, const ir::Load& load, int steps, int64_t chunk,
                          bool tiled) {
   const int own = OwnDimension(load, p.SumsName(p.VariesAlongColumns(load) ? plan.vector_axis : plan.row_axis));
@@ -71,12 +73,12 @@ ChunkLayout LayOutChunks(const LaneProblem& p, const LaneTilePlan& plan, const i
   return layout;
 }
 
-// The dimensions from that of the rows, or columns, to the last. Behind it there is one element of each dimension, and
-// a chunk.
+// The number of dimensions that make up a padded row: from that of the operand's rows, or columns, to the last. The
+// dimensions behind that one have one element each, except for the chunk.
 int64_t ChunkRowDims(const LaneProblem& p, const LaneTilePlan& plan, const ir::Load& load,
                      const std::vector<schedule::PackDim>& dims) {
   const bool columns = p.VariesAlongColumns(load);
-  if (!columns && ir::EntryOf(*plan.instruction).loads_a) return 2;  // lanes find their rows wherever they lie
+  if (!columns && ir::EntryOf(*plan.instruction).loads_a) return 2;  // lanes load rows, which may lie anywhere
   const auto own = std::find_if(dims.rbegin(), dims.rend(), [&](const schedule::PackDim& dim) {
     return ir::UsesVar(load.indices[static_cast<size_t>(dim.dim)],
                        p.SumsName(columns ? plan.vector_axis : plan.row_axis));
@@ -84,9 +86,9 @@ int64_t ChunkRowDims(const LaneProblem& p, const LaneTilePlan& plan, const ir::L
   return 1 + (own - dims.rbegin());
 }
 
-// Lays out one operand of an instruction that reads shared memory itself. Numbers that the instruction would cut off
-// are rounded first: constants before the kernel runs, others once they are staged. Adds the stages that a group should
-// keep in shared memory.
+// Lays out one operand of an instruction that reads shared memory itself. If the instruction would cut off low bits,
+// the numbers are rounded first: constants before the kernel runs, others once they are staged. Appends the stages that
+// a group should keep in shared memory.
 absl::Status LayOutOperand(const LaneProblem& p, const LaneTilePlan& plan, const ir::Load& load, Sketch& trial,
                            std::vector<SharedStage>* laid_out) {
   const ir::TensorInstructionEntry& entry = ir::EntryOf(*plan.instruction);
@@ -111,8 +113,8 @@ absl::Status LayOutOperand(const LaneProblem& p, const LaneTilePlan& plan, const
   }
   SharedStage& shared = laid_out->emplace_back(SharedStage{packed});
   if (!swizzled) {
-    // The chunks of a row lie side by side in its source. Lanes copy them together, and one chunk more behind each row
-    // keeps them out of the same banks.
+    // The chunks of a row are adjacent in its source, and lanes copy them together. One chunk of padding behind each
+    // row puts the rows into different banks.
     shared.chunk_loop = layout.chunks;
     shared.pad = 1;
     shared.row_dims = ChunkRowDims(p, plan, load, layout.dims);
@@ -125,7 +127,8 @@ absl::Status LayOutOperand(const LaneProblem& p, const LaneTilePlan& plan, const
   return absl::OkStatus();
 }
 
-// Whether a part of an instruction would read the load beyond the end of an axis. Shared memory has something there.
+// Whether a part of an instruction would read the load beyond the end of an axis. Such reads are legal in shared
+// memory.
 bool RunsOver(const LaneProblem& p, const LaneTilePlan& plan, const ir::Load& load) {
   if (!plan.instruction.has_value()) return false;
   const LaneShape& shape = plan.shape;
@@ -146,7 +149,8 @@ bool PaysToStage(const LaneProblem& p, const LaneTilePlan& plan, const ir::Load&
          2 * bytes <= static_cast<double>(SharedBytesFor(p.target, plan));
 }
 
-// The dimensions of a row of the load's copy: from the steps on, if an instruction wants these side by side.
+// The number of dimensions that make up a padded row of the load's copy: from that of the steps on, if an instruction
+// requires adjacent steps; else 1.
 int64_t RowDims(const LaneProblem& p, const LaneTilePlan& plan, const ir::Load& load) {
   if (!plan.instruction.has_value() || ir::EntryOf(*plan.instruction).chunk != 0) return 1;
   const auto along = [&](const ir::Expr& index) { return ir::UsesVar(index, p.step_axis); };
@@ -154,7 +158,7 @@ int64_t RowDims(const LaneProblem& p, const LaneTilePlan& plan, const ir::Load& 
   return steps == load.indices.rend() ? 1 : 1 + (steps - load.indices.rbegin());
 }
 
-// The bytes of shared memory that the load's copy takes, with so many elements behind each row.
+// The bytes of shared memory that the load's copy takes, with `pad` padding elements behind each row.
 int64_t CopyBytes(const LaneProblem& p, const LaneTilePlan& plan, const ir::Load& load, int64_t pad) {
   const LaneShape& shape = plan.shape;
   AxisExtents extents;
@@ -176,7 +180,7 @@ int64_t CopyBytes(const LaneProblem& p, const LaneTilePlan& plan, const ir::Load
   return ir::SharedRoom(bytes);
 }
 
-// Whether the stage of the load can itself be computed in shared memory: padding that only the tile reads.
+// Whether the load's stage can be computed in shared memory itself: padding that only the tile reads.
 bool IsOwn(const schedule::State& state, const ir::Load& load) {
   const schedule::Nest* nest = state.FindNest(load.buffer.get());
   return nest != nullptr && nest->AtRoot() && !nest->touched && !nest->prepared &&
@@ -184,7 +188,7 @@ bool IsOwn(const schedule::State& state, const ir::Load& load) {
          Readers(state, load.buffer.get()).size() == 1;
 }
 
-// Takes the pad from `room`, the bytes of shared memory that pads may still have.
+// Chooses the padding of a row, and subtracts it from *room, the bytes of shared memory that are left for padding.
 int64_t ChoosePad(const LaneProblem& p, const LaneTilePlan& plan, const std::string& name, const ir::Load& load,
                   int64_t* room) {
   std::vector<int64_t> options = {0, 1, kPad};
@@ -192,7 +196,7 @@ int64_t ChoosePad(const LaneProblem& p, const LaneTilePlan& plan, const std::str
   if (plan.instruction.has_value()) {
     std::tie(options, preferred) = InstructionPads(p, plan, load);
   } else {
-    // Lanes along the rows that load at once.
+    // The lanes along the rows that load at the same time.
     const int64_t neighbours = p.target.hierarchy.lane_width / plan.shape.lanes_x;
     const bool clashes = !p.VariesAlongColumns(load) && p.target.memory.shared_gain > 1 &&
                          plan.shape.lanes_y * plan.shape.lanes_z > 1 && neighbours * plan.step > kBanks;
@@ -207,14 +211,15 @@ int64_t ChoosePad(const LaneProblem& p, const LaneTilePlan& plan, const std::str
   return pad;
 }
 
-// Brings the stage into shared memory, on the trial as well.
+// Adds the stage to the plan's shared stages, and puts it into shared memory on the trial.
 absl::Status AddShared(SharedStage shared, Sketch& trial, LaneTilePlan* plan) {
   HONE_ASSIGN_OR_RETURN(shared.stage, ApplyShared(shared, plan->tile_stage, trial));
   plan->shared.push_back(std::move(shared));
   return absl::OkStatus();
 }
 
-// The operand of an instruction that reads shared memory itself, and the stage whose values it rounds, if it does.
+// Stages an operand of an instruction that reads shared memory itself, and the stage whose values it rounds, if it
+// does.
 absl::Status StageBlocks(const LaneProblem& p, const ir::Load& load, const std::vector<SharedStage>& laid_out,
                          const std::string& copy_of, Sketch& trial, LaneTilePlan* plan) {
   const auto find = [&](const std::string& stage) {
@@ -231,7 +236,7 @@ absl::Status StageBlocks(const LaneProblem& p, const ir::Load& load, const std::
 struct Staged {
   std::vector<ir::Load> loads;
   std::vector<bool> preferred;
-  int64_t room;  // bytes that the copies leave
+  int64_t room;  // bytes of shared memory that the copies leave for padding
 };
 Staged FindStaged(const LaneProblem& p, const LaneTilePlan& plan, const ir::Stage& sums) {
   Staged staged{LoadsOf(sums), {}, p.target.memory.shared_bytes};

@@ -22,12 +22,12 @@ absl::Status AnnotateAll(Sketch& sketch, const std::vector<std::string>& loops, 
   return absl::OkStatus();
 }
 
-// The loops of the output while they are made, outermost first.
+// The loops of the output while they are split, outermost first.
 struct OutputNest {
-  std::vector<std::string> batch;  // the axes that are no part of a tile
-  std::string panel, block;        // block: empty if there is none
-  std::vector<std::string> tiles;  // over the tiles of a block
-  std::vector<std::string> inner;  // of a tile; the last one over the elements of a vector
+  std::vector<std::string> batch;  // the axes outside the tile
+  std::string panel, block;        // the loops over panels and over blocks; block is empty if there is none
+  std::vector<std::string> tiles;  // loops over the tiles of a block
+  std::vector<std::string> inner;  // loops of one tile; the last is over the elements of a vector
 };
 
 absl::StatusOr<OutputNest> SplitOutput(const RegisterTilePlan& plan, Sketch& sketch) {
@@ -57,7 +57,7 @@ absl::StatusOr<OutputNest> SplitOutput(const RegisterTilePlan& plan, Sketch& ske
   return nest;
 }
 
-// The loops around a panel's tiles become one, which threads may share.
+// Fuses the loops around a panel's tiles into one, which threads may share.
 absl::Status ShareOutput(const RegisterTilePlan& plan, const OutputNest& nest, Sketch& sketch, OutputLoops* loops) {
   std::vector<std::string> shared = nest.batch;
   if (!plan.rows_outside) shared.push_back(nest.panel);
@@ -73,13 +73,13 @@ absl::Status ShareOutput(const RegisterTilePlan& plan, const OutputNest& nest, S
   return plan.parallel ? sketch.Do(Annotate{fused, ir::LoopKind::kParallel}) : absl::OkStatus();
 }
 
-// The loops of the reduction, outermost first, once what is written out is marked.
+// The loops of the reduction, outermost first, after the unrolled ones are annotated.
 struct ReductionLoops {
   std::vector<std::string> outer;
-  std::string steps;  // innermost of all: the steps of an instruction; empty without one
+  std::string steps;  // the innermost loop, over the steps of an instruction; empty without one
 };
 
-// The steps that one instruction takes become a loop of their own.
+// Splits off the steps that one instruction takes as a loop of their own.
 absl::StatusOr<ReductionLoops> SplitSteps(const RegisterTilePlan& plan, Sketch& sketch) {
   ReductionLoops loops{plan.reduce_order, plan.reduce_order.back()};
   loops.outer.pop_back();

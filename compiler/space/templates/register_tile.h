@@ -6,9 +6,10 @@
 // only store. The operand that varies along the vector axis is read as vectors; the other one is broadcast from memory.
 // Rows are an axis along which the vectors stay the same: the pixels of a channels-last convolution, whose vectors are
 // weights, or the output channels of a channels-first one, whose vectors are pixels. Constant vectors, and vectors that
-// do not lie side by side in memory, are packed in the order of the tiles. What is summed over may itself be made by a
-// depthwise convolution: each block of rows then has tiles of that before its own. Source: Goto, van de Geijn, "Anatomy
-// of High-Performance Matrix Multiplication", ACM TOMS 34(3), 2008; tile choice as in oneDNN's brgemm.
+// are not contiguous in memory, are packed in the order of the tiles. The operand that is summed over may itself be the
+// result of a depthwise convolution. Each block of rows then computes tiles of that before its own. Source: Goto, van
+// de Geijn, "Anatomy of High-Performance Matrix Multiplication", ACM TOMS 34(3), 2008; tile choice as in oneDNN's
+// brgemm.
 //
 // ChooseRegisterTile (register_tile_choice.cc) makes all decisions, and Apply (register_tile.cc) takes the steps.
 #ifndef HONE_COMPILER_SPACE_TEMPLATES_REGISTER_TILE_H_
@@ -24,11 +25,11 @@
 
 namespace hone::space {
 
-// What a register tile is asked for.
+// The stages and names for which a register tile is chosen.
 struct RegisterTileRequest {
   std::string reader;  // the stage that reads the sums in place; its loops become those of the tile
   std::string stage;   // the sum of products
-  std::string prefix;  // of the names of the decisions
+  std::string prefix;  // begins the names of the decisions
   std::optional<TensorUse> use = std::nullopt;  // the tensor instruction that makes the sums; nullopt: scalar code
   bool places_producers = true;  // whether stages that only `stage` reads are computed by the tile, not by the caller
 };
@@ -47,19 +48,19 @@ struct PlacedProducer {
   schedule::Schedule steps;  // the schedule of the stage, and of sums that it reads, at that place
 };
 
-// How much of the reduction is written out for one tile.
+// How much of the reduction is unrolled inside one tile.
 enum class Unrolling : uint8_t { kNone, kWhole, kInnermost, kPart };
 
-// Everything that is decided about a tile, and what follows from it.
+// All decisions about a tile, and the facts that follow from them.
 struct RegisterTilePlan {
   std::string reader, stage;
   std::optional<TensorUse> use;
   bool nested = false;  // the reader is computed inside a loop of another stage
 
-  // Places among the output's axes; -1: there is no such axis.
+  // Positions among the output's axes; -1: there is no such axis.
   int vector_axis = -1, row_axis = -1, plane_axis = -1;
   int64_t width = 1;                          // elements of a vector
-  int64_t vectors = 1, rows = 1, planes = 1;  // of a tile
+  int64_t vectors = 1, rows = 1, planes = 1;  // the tile's size
   schedule::Tail tail = schedule::Tail::kMask;
 
   bool rows_outside = false;         // blocks of rows go around panels of vectors; else panels around blocks
@@ -73,8 +74,8 @@ struct RegisterTilePlan {
   bool splits_steps = false;              // with `use`: whether its axis has more steps than an instruction takes
   Unrolling unrolling = Unrolling::kNone;
   int64_t unrolled = 1;        // with kPart: iterations of the innermost loop
-  bool skips_padding = false;  // rows of padding are left out
-  std::string prefetched;      // the operand of which the next panel is fetched ahead; empty: none
+  bool skips_padding = false;  // rows that are only padding are skipped
+  std::string prefetched;      // the operand whose next panel is prefetched; empty: none
 
   int64_t columns() const { return width * vectors; }
 };
@@ -96,8 +97,8 @@ absl::Status Apply(const RegisterTilePlan& plan, Sketch& sketch);
 absl::Status ScheduleRegisterTile(Sketch& sketch, const std::string& reader, const std::string& stage,
                                   const std::string& prefix, const std::optional<TensorUse>& use = std::nullopt);
 
-// The parts of Apply, in order. ChooseRegisterTile tries them on a copy of the state, since later decisions rest on
-// what earlier ones lead to.
+// The parts of Apply, in order. ChooseRegisterTile tries them on a copy of the state, because later decisions depend on
+// the effects of earlier ones.
 struct OutputLoops {
   std::string tile;   // the innermost loop around a tile
   std::string block;  // the loop that holds one block of rows; empty: there are no rows, or the tile is nested

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All decisions of a register tile. Nothing here changes the state that is scheduled.
+// All decisions of a register tile. These functions do not change the scheduled state.
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -15,32 +15,32 @@
 namespace hone::space {
 namespace {
 
-constexpr double kSerialFlops = 100e3;    // at most, threads cost more than they gain
-constexpr int64_t kUnrolledOpsMax = 256;  // vector operations of one tile's code
-constexpr int64_t kWindowStepsMax = 25;   // steps of a reduction that may be written out whole
-constexpr int64_t kSmallWindowSteps = 9;  // steps of one that is written out by default
-constexpr int64_t kUnrolledAxisMax = 7;   // iterations of an innermost axis that is written out whole
-constexpr int64_t kCopiesMax = 2;         // of padded data, so that it stays near; beyond, one copy for all is cheaper
-constexpr double kUnevenMax = 1.2;        // the slowest thread's work, relative to an equal share
-constexpr int64_t kBlockTilesMax = 16;    // with the rows outside, so that tasks are not too long
-constexpr int64_t kSumsBlockRowsMin = 7;  // a block that computes sums shares what windows read with its neighbours
-constexpr int64_t kPaddingNodesMax = 48;  // nodes of an expression that is computed wherever it is read
+constexpr double kSerialFlops = 100e3;    // with at most so many operations, threads cost more than they gain
+constexpr int64_t kUnrolledOpsMax = 256;  // the most unrolled vector operations of one tile
+constexpr int64_t kWindowStepsMax = 25;   // the most steps of a reduction that may be unrolled as a whole
+constexpr int64_t kSmallWindowSteps = 9;  // the most steps of a reduction that is unrolled as a whole by default
+constexpr int64_t kUnrolledAxisMax = 7;   // the most iterations of an innermost axis that is unrolled as a whole
+constexpr int64_t kCopiesMax = 2;       // the most copies of padded data by blocks; beyond, one copy before is cheaper
+constexpr double kUnevenMax = 1.2;      // the slowest thread's work, relative to an equal share
+constexpr int64_t kBlockTilesMax = 16;  // the most tiles of a block with the rows outside, so that tasks stay short
+constexpr int64_t kSumsBlockRowsMin = 7;  // the fewest tiles of a block that computes sums; less would repeat many sums
+constexpr int64_t kPaddingNodesMax = 48;  // the most nodes of a padding expression that is computed where it is read
 constexpr int64_t kTasksPerThread = 4;
 // The values of the decision "pad": padding is computed before all tiles, for each block of rows, or where it is read.
 enum Place : int64_t { kBefore = 0, kInBlock = 1, kWhereRead = 2 };
 
-// The facts that the choices rest on, all of the state before any step of the tile.
+// The facts for the choices. They describe the state before any step of the tile.
 struct Problem {
   const schedule::State& state;
   const target::Target& target;
   Chooser& chooser;
   const RegisterTileRequest& request;
   ir::Stage out, reduction;
-  ir::Ranges ranges;             // of the reduction's axes
+  ir::Ranges ranges;             // the ranges of the reduction stage's axes
   bool nested = false;           // the reader is computed inside a loop of another stage
-  std::vector<int64_t> extents;  // of the reader's loops; where it is nested, of the part that one iteration computes
+  std::vector<int64_t> extents;  // extents of the reader's loops; if nested, of the part that one iteration computes
   int vector_axis = -1, row_axis = -1, plane_axis = -1;
-  int64_t steps = 1;                      // of the reduction
+  int64_t steps = 1;                      // steps of the whole reduction
   std::vector<std::string> reduce_order;  // axes of the reduction, outermost first
   std::vector<std::string> producers;     // stages that only the reduction reads, and that the tile must place
   bool packs = false;                     // whether some operand is packed
@@ -74,8 +74,8 @@ int64_t StepsOf(const ir::Stage& reduction) {
   return steps;
 }
 
-// Whether the operand that is read as vectors is the same all along axis d: another row then costs broadcasts, but no
-// loads of vectors.
+// Whether the operand that is read as vectors does not vary along axis d. Another row then costs broadcasts, but no
+// vector loads.
 bool ReusesVectors(const ir::Stage& s, int vector, int d) {
   const ir::Ranges ranges = AxisRanges(s);
   return std::ranges::none_of(LoadsOf(s), [&](const ir::Load& load) {
@@ -84,7 +84,7 @@ bool ReusesVectors(const ir::Stage& s, int vector, int d) {
   });
 }
 
-// The parts of the axes in the tile. Axes of one element have none.
+// Finds the vector axis, the row axis and the plane axis. Axes of one element are none of them.
 void FindAxes(Problem* p) {
   const ir::Stage& s = p->reduction;
   std::vector<int> reusing, others;  // innermost first
@@ -110,8 +110,8 @@ std::vector<std::string> OrderReduction(const Problem& p, const ir::Stage& reduc
   return order;
 }
 
-// Operands that vary along the vector axis but do not lie along it, or are constant: one step of the reduction reads
-// the vectors of their copies side by side.
+// The operands to pack: those that vary along the vector axis and are constant or not contiguous along it. In the
+// copies, the vectors of one step of the reduction are adjacent.
 std::vector<PackedCopy> FindPacked(const Problem& p, const ir::Stage& reduction, int64_t columns) {
   const ir::Ranges ranges = AxisRanges(reduction);
   const std::string& vector = p.ReducedName(p.vector_axis);
@@ -124,7 +124,7 @@ std::vector<PackedCopy> FindPacked(const Problem& p, const ir::Stage& reduction,
     const std::string& source = load.buffer->name;
     auto dims = PackedOrder(load, vector, columns, p.reduce_order);
     if (use.has_value()) {
-      // As many steps as an instruction takes lie side by side at every position of a tile.
+      // Every position of a tile has as many adjacent steps as an instruction takes.
       const int64_t together = ir::EntryOf(use->instruction).k;
       schedule::PackDim& k = dims[dims.size() - 2];
       k.factor = together;
@@ -148,8 +148,8 @@ bool MayPadWhereRead(const Problem& p) {
   });
 }
 
-// Whether that is preferred. A larger window leaves too few rows for one tile's code. If the last vector runs over the
-// axis, every load is masked already.
+// Whether padding where it is read is preferred. A larger window leaves too few rows for one tile's code. If the last
+// vector runs over the axis, every load is masked anyway.
 bool PadsWhereRead(const Problem& p) {
   return p.steps <= kSmallWindowSteps && p.Extent(p.vector_axis) % p.VectorWidth() == 0 && MayPadWhereRead(p);
 }
@@ -172,9 +172,9 @@ Problem FindProblem(const schedule::State& state, const target::Target& target, 
   return p;
 }
 
-// Cycles for the whole stage per step of the reduction, by the two resources that bound a register tile: multiply-add
-// units (two vectors a cycle), and loads (two a cycle, or fewer beside the multiply-adds of the core). What tiles
-// compute beyond the edge counts, too.
+// The cycles of the whole stage per step of the reduction, by the two resources that bound a register tile:
+// multiply-add units (two vectors a cycle), and loads (two a cycle, or fewer beside the multiply-adds of the core).
+// Elements that tiles compute beyond the edge count, too.
 double TileCost(const target::Core& core, int64_t row_extent, int64_t vector_extent, int64_t width, int64_t rows,
                 int64_t vectors) {
   const double tiles =
@@ -185,8 +185,8 @@ double TileCost(const target::Core& core, int64_t row_extent, int64_t vector_ext
   return tiles * std::max({fma, loads, core.latency}) + tiles * 0.5;
 }
 
-// The rows that leave registers for accumulators, for one register per vector of the packed operand, and for one
-// broadcast.
+// The most rows of a tile whose accumulators fit the registers, beside one register per vector of the packed operand
+// and one for the broadcast.
 int64_t RowLimit(int64_t registers, int64_t vectors) {
   return std::max<int64_t>(1, (registers - vectors - 1) / vectors);
 }
@@ -214,8 +214,8 @@ bool WorthThreads(const Problem& p) {
   return !p.nested && flops > kSerialFlops && p.target.threads > 1;
 }
 
-// Fewer vectors in a tile, if threads share the panels (PrefersRowsOutside) and too few tiles are there for them. Each
-// thread gets one tile at most, since a narrow tile takes hardly less time than a wide one.
+// The vectors of a tile, fewer than `vectors` if threads share the panels (PrefersRowsOutside) and there are too few
+// tiles for them. Each thread gets at most one tile, since a narrow tile takes hardly less time than a wide one.
 int64_t VectorsForThreads(const Problem& p, int64_t width, int64_t rows, int64_t vectors) {
   const int64_t threads = p.target.threads;
   const auto panels = [&](int64_t v) { return CeilDiv(p.Extent(p.vector_axis), v * width); };
@@ -228,7 +228,8 @@ int64_t VectorsForThreads(const Problem& p, int64_t width, int64_t rows, int64_t
   return best;
 }
 
-// Rows so short that several planes fit one tile: the number of planes that makes the whole cheapest.
+// The number of planes in one tile that makes the whole cheapest, for rows so short that a tile has room for several
+// planes.
 int64_t PlanesToFill(const Problem& p, const RegisterTilePlan& plan, int64_t planes_max) {
   int64_t best = 1;
   const auto cost = [&](int64_t planes) {
@@ -248,7 +249,7 @@ struct TileSize {
 TileSize CheapestTile(const Problem& p, int64_t width, int64_t vectors_max) {
   const int64_t registers = p.target.vector_registers;
   const int64_t vector_extent = p.Extent(p.vector_axis), row_extent = p.Extent(p.row_axis);
-  // A window that is written out whole has its steps for every row.
+  // An unrolled window has code for all its steps in every row, which limits the rows.
   const int64_t tile_max = PadsWhereRead(p) ? kUnrolledOpsMax / p.steps / 2 : registers;
   const int64_t rows_max = std::min(row_extent, RowsHeld(p));
   double least = 1e300;
@@ -298,7 +299,7 @@ int64_t OutermostTiles(const Problem& p, const RegisterTilePlan& plan) {
   return p.plane_axis < 0 ? CeilDiv(p.Extent(p.row_axis), plan.rows) : CeilDiv(p.Extent(p.plane_axis), plan.planes);
 }
 
-// The bytes of the operand that is the same for all vectors.
+// The bytes of the operand that does not vary along the vectors.
 int64_t BroadcastBytes(const Problem& p) {
   AxisExtents extents;
   for (const ir::Axis& axis : p.reduction.reduce_axes) extents[axis.name] = axis.extent;
@@ -311,10 +312,10 @@ int64_t BroadcastBytes(const Problem& p) {
   return bytes;
 }
 
-// Rows outside: each block of rows reads the vectors once. Panels outside: each panel reads the rows once. Threads that
-// share the rows all read all vectors, so that these must stay in a core's second cache. If the vectors leave little
-// room there, threads rather read all rows, provided that these are less. So they do if there are too few tiles of rows
-// to share.
+// Whether the loops over rows go outside those over panels. Rows outside: each block of rows reads all vectors once, so
+// the vectors must stay in a core's second cache. Panels outside: each panel reads all rows once. That is better if the
+// vectors leave little room in the cache and the rows are fewer bytes, or if there are too few tiles of rows for the
+// threads.
 bool PrefersRowsOutside(const Problem& p, const RegisterTilePlan& plan) {
   const int64_t tiles = OutermostTiles(p, plan), all = tiles * p.Batch(), threads = p.target.threads;
   const auto slowest = static_cast<double>(MostOfAThread(tiles, 1, p.Batch(), threads) * threads);
@@ -325,7 +326,7 @@ bool PrefersRowsOutside(const Problem& p, const RegisterTilePlan& plan) {
          (vector_bytes <= room / 2 && (!p.producers.empty() || BroadcastBytes(p) >= vector_bytes));
 }
 
-// A block size near the preferred one with which the slowest thread has clearly less to do, if there is one.
+// The block size near the preferred one with which the slowest thread has clearly less to do; else the preferred one.
 int64_t BalancedBlock(const Problem& p, bool has_producers, int64_t extent, int64_t preferred) {
   const auto slowest = [&](int64_t size) {
     return static_cast<double>(MostOfAThread(extent, size, p.Batch(), p.target.threads));
@@ -339,9 +340,9 @@ int64_t BalancedBlock(const Problem& p, bool has_producers, int64_t extent, int6
   return best;
 }
 
-// How many tiles a block should have, so that every thread gets a few blocks. With the panels outside, threads share
-// the panels as well. A panel is then cut into blocks only if there are too few panels, since two threads that work on
-// one panel both fetch it.
+// The preferred number of tiles in a block: every thread should get a few blocks. With the panels outside, threads
+// share the panels, too. A panel is then cut into blocks only if there are too few panels, because two threads that
+// work on one panel both load it.
 int64_t TilesOfBlock(const Problem& p, const RegisterTilePlan& plan, bool has_producers, int64_t extent) {
   const int64_t panels = plan.rows_outside ? 1 : PanelsOf(p, plan);
   const int64_t blocks = CeilDiv(kTasksPerThread * p.target.threads, panels);
@@ -349,11 +350,11 @@ int64_t TilesOfBlock(const Problem& p, const RegisterTilePlan& plan, bool has_pr
   return plan.rows_outside ? BalancedBlock(p, has_producers, extent, std::min(tiles, kBlockTilesMax)) : tiles;
 }
 
-// The bytes of the producers' elements that a block of so many tiles of the outermost axis of rows reads.
+// The bytes that a block reads from the producers, if it has `tiles` tiles along the outermost axis of rows.
 int64_t CopiedBytes(const Problem& p, const RegisterTilePlan& plan, const std::vector<std::string>& producers,
                     int64_t tiles) {
   const ir::Stage& s = p.reduction;
-  AxisExtents extents;  // of the part of each axis that is inside a block
+  AxisExtents extents;  // extents of the parts of the axes inside a block
   for (const ir::Axis& axis : s.reduce_axes) extents[axis.name] = axis.extent;
   for (int d = 0; d < static_cast<int>(s.axes.size()); ++d) {
     int64_t extent = 1;
@@ -369,8 +370,8 @@ int64_t CopiedBytes(const Problem& p, const RegisterTilePlan& plan, const std::v
   return bytes;
 }
 
-// Whether blocks, each of which copies what the producers compute, copy it several times from beyond the second cache:
-// neighbours share rows, and all planes of a window.
+// Whether blocks would copy the producers' elements several times, and from beyond the second cache: neighbouring
+// blocks share the rows, or the whole planes, in which their windows overlap.
 bool CopiesTooOften(const Problem& p, const RegisterTilePlan& plan) {
   const int64_t tiles = OutermostTiles(p, plan);
   const int64_t size = TilesOfBlock(p, plan, !p.producers.empty(), tiles), blocks = CeilDiv(tiles, size) * p.Batch();
@@ -382,20 +383,21 @@ bool CopiesTooOften(const Problem& p, const RegisterTilePlan& plan) {
 }
 
 void ChooseOrder(const Problem& p, RegisterTilePlan* plan) {
-  // The windows of a nested panel share the rows of a block, which are near then.
+  // In a nested panel, windows share the rows of a block, which are in a near cache.
   const bool outside = PrefersRowsOutside(p, *plan) && !(p.request.places_producers && p.nested);
   plan->rows_outside = p.Choose("order", {0, 1}, outside ? 1 : 0) == 1;
 }
 
-// An instruction reads beyond the end of so short a reduction: only a whole copy is padded for it.
+// Whether an instruction takes more steps than the reduction has. It then reads beyond the end, and only a copy of
+// everything is padded for it.
 bool PadsSteps(const Problem& p) {
   const std::optional<TensorUse>& use = p.request.use;
   if (!use.has_value()) return false;
   return std::ranges::find(p.reduction.reduce_axes, use->k, &ir::Axis::name)->extent < ir::EntryOf(use->instruction).k;
 }
 
-// A panel of packed vectors reads all rows: they are copied once only if the rows are outside. Vectors that are not
-// packed are themselves what is copied, so that each block copies its own.
+// Chooses where padding is computed. A panel of packed vectors reads all rows, so a block copies them only once if the
+// rows are outside. If the vectors are not packed, they are the padded data, and each block copies its own.
 Place ChoosePlace(const Problem& p, const RegisterTilePlan& plan) {
   if (p.producers.empty() || PadsSteps(p)) return kBefore;
   std::vector<int64_t> places;
@@ -406,7 +408,7 @@ Place ChoosePlace(const Problem& p, const RegisterTilePlan& plan) {
   return static_cast<Place>(p.Choose("pad", places, where_read ? kWhereRead : in_block ? kInBlock : kBefore));
 }
 
-// The steps that `rule` takes on the sketch.
+// The steps that `rule` applies to the sketch.
 template <typename Rule>
 absl::StatusOr<schedule::Schedule> StepsOf(Sketch& sketch, const Rule& rule) {
   const auto first = static_cast<std::ptrdiff_t>(sketch.steps.size());
@@ -414,7 +416,8 @@ absl::StatusOr<schedule::Schedule> StepsOf(Sketch& sketch, const Rule& rule) {
   return schedule::Schedule(sketch.steps.begin() + first, sketch.steps.end());
 }
 
-// Once the trial has the producers inlined. A producer that a packed copy reads is no longer one of the tile's.
+// Chooses the packed copies; the trial must have the inlined producers. A producer that a packed copy reads is removed
+// from the tile's producers.
 absl::Status ChoosePacking(const Problem& p, Sketch& trial, RegisterTilePlan* plan,
                            std::vector<std::string>* producers) {
   if (!p.packs) return absl::OkStatus();
@@ -430,8 +433,8 @@ absl::Status ChoosePacking(const Problem& p, Sketch& trial, RegisterTilePlan* pl
   return absl::OkStatus();
 }
 
-// Blocks of the outermost axis of rows are what threads take, and what padding is copied for. The returned place is
-// kBefore if a block in which padding is computed would be too large.
+// Chooses the size of blocks along the outermost axis of rows. Threads take blocks, and padding is computed per block.
+// Returns `place`, or kBefore if a block in which padding is computed would be too large.
 Place ChooseBlock(const Problem& p, const std::vector<std::string>& producers, Place place, RegisterTilePlan* plan) {
   if (p.row_axis < 0) return place;
   const int64_t extent = OutermostTiles(p, *plan), threads = p.target.threads;
@@ -456,7 +459,8 @@ absl::Status ScheduleTile(Sketch& sketch, const RegisterTileRequest& request) {
   return plan.has_value() ? Apply(*plan, sketch) : absl::OkStatus();
 }
 
-// Once the trial has the loops of the output. How much of a producer a block computes, only its loops there tell.
+// Chooses how producers are computed; the trial must have the loops of the output, which tell how much of a producer a
+// block computes.
 absl::Status ChooseProducers(const std::vector<std::string>& producers, Place place, const OutputLoops& loops,
                              Sketch& trial, RegisterTilePlan* plan) {
   for (const std::string& producer : producers) {
@@ -479,8 +483,8 @@ void ChoosePart(const Problem& p, std::vector<int64_t> factors, int64_t preferre
   if (plan->unrolled > 1) plan->unrolling = Unrolling::kPart;
 }
 
-// The steps that an instruction takes are split off the innermost axis, whose iterations may be written out a few
-// times.
+// Chooses how many iterations of the innermost axis are unrolled with an instruction, whose steps are split off that
+// axis.
 void ChooseInstructionUnrolling(const Problem& p, int64_t extent, RegisterTilePlan* plan) {
   const int64_t together = ir::EntryOf(p.request.use->instruction).k;
   plan->splits_steps = extent > together;
@@ -493,7 +497,8 @@ void ChooseInstructionUnrolling(const Problem& p, int64_t extent, RegisterTilePl
   ChoosePart(p, std::move(factors), 1, plan);
 }
 
-// The innermost axis of the reduction is written out a few times over; a short one, or a small window, as a whole.
+// Chooses the unrolling of the reduction: a small window or a short innermost axis as a whole, else a few iterations of
+// the innermost axis.
 void ChooseUnrolling(const Problem& p, Place place, RegisterTilePlan* plan) {
   if (plan->reduce_order.empty()) return;
   const int64_t extent = std::ranges::find(p.reduction.reduce_axes, plan->reduce_order.back(), &ir::Axis::name)->extent;
@@ -516,18 +521,19 @@ void ChooseUnrolling(const Problem& p, Place place, RegisterTilePlan* plan) {
 
 bool CanDo(const schedule::Step& step, schedule::State state) { return schedule::Apply(step, state).ok(); }
 
-// Whether rows and planes of padding are left out. A tile must have but one of the planes, and the step must fit.
+// Chooses whether rows and planes that are only padding are skipped. The tile may have only one plane, and the step
+// must be legal.
 void ChooseSkipping(const Problem& p, const Sketch& trial, RegisterTilePlan* plan) {
   const bool may = !plan->producers.empty() && !p.request.use.has_value() && plan->planes == 1;
   if (!may || !CanDo(schedule::SkipPadding{plan->stage}, trial.state)) return;
   plan->skips_padding = p.Choose("skip", {0, 1}, 1) == 1;
 }
 
-// Vectors that a core's second cache does not hold come from further away. Those of the thread's next panel are fetched
-// while it computes, a share with each step of each tile of rows. A thread takes panels in order.
+// Chooses a prefetch of packed vectors that do not fit a core's second cache. While a thread computes a panel, it
+// fetches the vectors of its next panel, a share with each step of each tile of rows. A thread takes panels in order.
 void ChoosePrefetch(const Problem& p, const OutputLoops& loops, const Sketch& trial, RegisterTilePlan* plan) {
   if (!p.packs) return;
-  // Vectors that are used once come as fast as they can anyway.
+  // Vectors that are used only once are bound by bandwidth, so a prefetch does not help.
   const bool reused = ir::NumElements(*p.out.buffer) / p.Extent(p.vector_axis) > plan->rows * plan->planes;
   const int64_t room = p.target.memory.l2_bytes;
   for (const ir::Load& load : LoadsOf(trial.Get(plan->stage).stage)) {
@@ -554,8 +560,8 @@ absl::StatusOr<std::optional<RegisterTilePlan>> ChooseRegisterTile(const schedul
   Place place = ChoosePlace(p, plan);
   std::vector<std::string> producers = p.producers;
   if (place == kWhereRead) plan.inlined = std::exchange(producers, {});
-  // Later decisions rest on what earlier ones lead to: the copies have decisions of their own, and steps tell whether
-  // they fit. A copy of the state shows that.
+  // Later decisions depend on the effects of earlier ones: copies have decisions of their own, and some steps may be
+  // illegal. The trial, a copy of the state, shows these effects.
   Sketch trial{state, target, chooser, {}};
   for (const std::string& producer : plan.inlined) HONE_RETURN_IF_ERROR(trial.Do(schedule::Inline{producer}));
   HONE_RETURN_IF_ERROR(ChoosePacking(p, trial, &plan, &producers));

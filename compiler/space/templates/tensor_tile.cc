@@ -2,10 +2,10 @@
 // The template of products of 8-bit integers on targets with instructions for them: register tiles of tensor
 // instructions.
 //
-// The instruction decides the types of both operands; one of another type is recoded, and what offsets are due (zero
-// points, and 128 for what was recoded) is taken out of the sum. The operand whose rows go along vectors is packed in
-// tiles with several steps of the reduction side by side, as the instruction reads them; the other must have these
-// steps side by side too, or gets a copy that has. All of it is exact.
+// The instruction decides the types of both operands, so an operand of another type is recoded. Offsets (zero points,
+// and 128 for a recoded operand) are subtracted from the sum. The operand whose rows lie along vectors is packed in
+// tiles with several steps of the reduction side by side, as the instruction reads them. The other operand must have
+// these steps side by side too, or gets a copy that has. All of it is exact.
 #include "compiler/space/templates/tensor_tile.h"
 
 #include <algorithm>
@@ -19,8 +19,8 @@
 namespace hone::space {
 namespace {
 
-constexpr int64_t kFewSums = 64;     // that one thread makes sooner than several
-constexpr int64_t kFewestSteps = 3;  // of the reduction, below which an instruction would mostly add zeros
+constexpr int64_t kFewSums = 64;     // with at most so many sums, one thread is faster than several
+constexpr int64_t kFewestSteps = 3;  // with fewer steps of the reduction, an instruction would mostly add zeros
 
 // The 8-bit load that the factor casts to i32, less an offset that is the same all along the reduction; null if the
 // factor has another form.
@@ -133,7 +133,7 @@ class TensorTile {
       HONE_RETURN_IF_ERROR(sketch_.Do(schedule::Distribute{stage_}));
       use.k += "m";
       use.stage += "m";
-      // What the offset of one factor is due are sums of the other.
+      // The offset of one factor times the sum of the other factor is subtracted, so the sums are needed.
       for (const char* factor : {"a", "b"}) HONE_RETURN_IF_ERROR(SumFactor(stage_ + factor));
     }
     return use;
@@ -146,7 +146,8 @@ class TensorTile {
     return TakeProducers(recoded);
   }
 
-  // a with `steps` steps along k side by side, padded with zeros to whole groups of them. As it is where it has.
+  // Packs a so that `steps` steps along k lie side by side, padded with zeros to whole groups. Nothing is done if a has
+  // that layout.
   absl::Status PackSteps(const std::string& k, int64_t steps) {
     const ir::Stage s = sketch_.Get(stage_).stage;
     const auto product = AsByteProduct(s);
@@ -174,7 +175,8 @@ class TensorTile {
     return absl::OkStatus();
   }
 
-  // The sums of one factor, in vectors along memory: of what is reduced, else of the results.
+  // Schedules the sums of one factor. Vectors lie along the reduction if that is contiguous in memory, else along the
+  // results.
   absl::Status SumFactor(const std::string& sums) {
     const schedule::Nest* nest = sketch_.state.FindNest(sums);
     if (nest == nullptr || nest->prepared || nest->stage.axes.empty()) return absl::OkStatus();
@@ -198,7 +200,7 @@ class TensorTile {
     return Parallelize(s, loop);
   }
 
-  // A vector of results at a time, through all that is reduced.
+  // Reduces one vector of results at a time.
   absl::Status SumColumns(const ir::Stage& s, int64_t lanes) {
     const std::string& column = s.axes.back().name;
     HONE_ASSIGN_OR_RETURN(const SplitLoops vectors, sketch_.Split(column, lanes, schedule::Tail::kMask));

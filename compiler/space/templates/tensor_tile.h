@@ -11,14 +11,15 @@
 
 namespace hone::space {
 
-// The stage whose sums an instruction computes, and the axis of the reduction of which it takes several steps at once.
+// The use of an instruction: the stage whose sums it computes, and the axis of the reduction (k) of which it takes
+// several steps at once.
 struct TensorUse {
   ir::TensorInstruction instruction;
   std::string k, stage;
 };
 // Whether an instruction of the target can compute some stage, a sum of products, exactly.
 bool HasTensorProduct(const ir::Workload& workload, const target::Target& target);
-// Rewrites such a stage until the instruction can compute it: types, offsets and layout of the operands. nullopt, and
+// Rewrites such a stage so that the instruction can compute it: types, offsets and layout of the operands. nullopt, and
 // nothing done, for any other stage.
 absl::StatusOr<std::optional<TensorUse>> PrepareTensorProduct(Sketch& sketch, const std::string& stage);
 

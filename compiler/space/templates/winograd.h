@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two templates of Winograd's convolutions, and what they share.
+// The two templates of Winograd's convolutions, and the functions that they share.
 #ifndef HONE_COMPILER_SPACE_TEMPLATES_WINOGRAD_H_
 #define HONE_COMPILER_SPACE_TEMPLATES_WINOGRAD_H_
 
@@ -15,8 +15,9 @@ namespace hone::space {
 // Whether the stage is a convolution that can be computed from transformed tiles.
 bool FitsWinograd(const schedule::State& state, const ir::Stage& stage);
 
-// winograd_tile.cc, for CPUs: whether transformed tiles should be faster than the plain sums; the convolution `stage`,
-// which `out` reads in place, or is. `prefix` begins the names of the decisions.
+// winograd_tile.cc, for CPUs. WinogradPays: whether Winograd's algorithm should be faster than the direct sums.
+// ScheduleWinogradTile: schedules the convolution `stage` and its reader `out`, which reads it in place or is `stage`
+// itself. `prefix` begins the names of the decisions.
 bool WinogradPays(const schedule::State& state, const ir::Stage& stage, const target::Target& target);
 absl::Status ScheduleWinogradTile(Sketch& sketch, const std::string& out, const std::string& stage,
                                   const std::string& prefix);
@@ -25,10 +26,10 @@ bool WinogradLanesPay(const schedule::State& state, const ir::Stage& stage, cons
 absl::Status ScheduleWinogradLanes(Sketch& sketch, const std::string& out, const std::string& stage,
                                    const std::string& prefix);
 
-inline constexpr int64_t kWinogradSizes[] = {2, 4, 6};  // of a tile's edge, in outputs
+inline constexpr int64_t kWinogradSizes[] = {2, 4, 6};  // the outputs along the edge of a tile
 inline constexpr int64_t kWinogradWindow = 3;
 
-// The stage as a convolution that can be computed from transformed tiles; nullopt if it is none.
+// The parts of the convolution if it can be computed from transformed tiles; nullopt if not.
 std::optional<schedule::Convolution> FindWinograd(const schedule::State& state, const ir::Stage& stage);
 // Whether neighbouring channels are neighbours in memory, in the data and in the result. The transforms load and store
 // them as vectors.
@@ -41,15 +42,15 @@ struct WinogradWork {
 };
 WinogradWork WinogradWorkOf(const schedule::Convolution& conv, int64_t size);
 
-// Chooses the size of the tiles, which is returned, and takes the step. Padding is then computed on the patches of the
+// Chooses the size of the tiles, takes the step and returns the size. Padding is then computed on the patches of the
 // data, and `out` reads the sums that are transformed back.
 absl::StatusOr<int64_t> StartWinograd(Sketch& sketch, const std::string& out, const std::string& stage,
                                       const std::string& prefix, int64_t preferred);
 
-// The stage of the products, which the step makes of `stage`.
+// The name of the stage of the products, which the step adds for `stage`.
 inline std::string ProductsOf(const std::string& stage) { return stage + "m"; }
 
-// Outputs of the convolution, but for its filters.
+// The number of outputs of the convolution for one filter.
 int64_t PixelsOf(const schedule::Convolution& conv);
 // The position of the axis among those of the stage.
 size_t PlaceOf(const ir::Stage& stage, const ir::Axis& axis);

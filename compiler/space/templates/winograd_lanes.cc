@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The template of 3x3 convolutions in Winograd's way for targets with lanes: three launches, of which the second is
-// products of matrices, one for each element of a transformed patch.
+// The template of 3x3 convolutions by Winograd's algorithm on targets with lanes. It has three launches: the transform
+// of the input, products of matrices (one for each element of a transformed patch), and the transform back.
 //
-// A lane transforms a whole patch of one channel, or a tile of one filter back, in registers; neighbours have
+// A lane transforms a whole patch of one channel, or a tile of one filter back, in registers. Neighbouring lanes have
 // neighbouring channels. Source: Lavin, Gray, "Fast Algorithms for Convolutional Neural Networks", CVPR 2016.
 #include <algorithm>
 
@@ -22,16 +22,19 @@ using schedule::Tail;
 constexpr int64_t kPreferredLanes = 128;
 constexpr int64_t kLanes[] = {32, 64, 128, 256};
 
-// Of a unit, each cycle: products as compiled code does them, and bytes to and from the last cache.
+// Rates of one unit per cycle: multiply-adds that compiled code reaches, and bytes to and from the last-level cache.
 constexpr double kProducts = 90, kBytes = 14;
-constexpr double kLaunch = 4000;    // cycles between two launches that follow one another
-constexpr double kSmallGain = 0.8;  // of the cycles of the plain way, above which it is not worth its error
+constexpr double kLaunch = 4000;  // cycles between two launches that follow one another
+// Winograd pays if it takes less than this share of the direct convolution's cycles; a smaller gain is not worth the
+// larger rounding error.
+constexpr double kSmallGain = 0.8;
 
 double Cycles(const Convolution& conv, int64_t size, const target::Target& target) {
   const WinogradWork work = WinogradWorkOf(conv, size);
   const int64_t channels = conv.channel.extent, filters = conv.filter.extent;
   const auto products = static_cast<double>(work.tiles * work.elements * channels * filters);
-  // Patches and products go out and come back; the data comes once for each patch, the result goes out.
+  // Patches and products are written and read once each. The data is read once for each patch, and the result is
+  // written.
   const double moved = 2.0 * static_cast<double>(work.tiles * work.tile_bytes) +
                        static_cast<double>(work.tiles * work.elements * channels * 4) +
                        static_cast<double>(PixelsOf(conv) * filters * 4);
@@ -69,7 +72,7 @@ class WinogradLanes {
  private:
   std::string Axis(const std::string& stage, size_t d) const { return sketch_.Get(stage).stage.axes[d].name; }
 
-  // A tile of one filter for each lane. A last tile of the plane runs over.
+  // Each lane transforms back a tile of one filter. A last tile may reach beyond the plane, and is masked.
   absl::Status Output() {
     std::vector<std::string> around, inside;
     for (const ir::Axis& axis : conv_.batch) around.push_back(Axis(out_, PlaceOf(whole_, axis)));
@@ -85,7 +88,7 @@ class WinogradLanes {
     return Transform(stage_ + "q", lane);
   }
 
-  // A patch of one channel for each lane.
+  // Each lane transforms a patch of one channel.
   absl::Status Input() {
     const std::string v = stage_ + "v";
     HONE_ASSIGN_OR_RETURN(const std::string lane,
@@ -94,8 +97,8 @@ class WinogradLanes {
     return Transform(stage_ + "d", lane);
   }
 
-  // Everything that `around` goes through over groups and lanes, the last fastest, and what is inside written out. The
-  // loop over lanes.
+  // Distributes the loops `around` over groups and lanes, the last loop fastest, and unrolls the loops `inside`.
+  // Returns the loop over lanes.
   absl::StatusOr<std::string> Spread(const std::string& decision, const std::vector<std::string>& around,
                                      const std::vector<std::string>& inside) {
     schedule::Reorder order{around};
@@ -111,7 +114,7 @@ class WinogradLanes {
     return split.inner;
   }
 
-  // All of the two middle axes of the stage, in a lane's registers.
+  // Computes the stage at loop `at` with its two middle axes unrolled, so that it stays in a lane's registers.
   absl::Status Transform(const std::string& stage, const std::string& at) {
     HONE_RETURN_IF_ERROR(sketch_.Do(schedule::ComputeAt{stage, at}));
     for (size_t d = 1; d < 3; ++d) {
@@ -123,14 +126,15 @@ class WinogradLanes {
   Sketch& sketch_;
   const std::string out_, stage_, prefix_;
   const Convolution conv_;
-  const ir::Stage whole_;  // before anything is done
+  const ir::Stage whole_;  // the convolution as it was before any step
   int64_t size_ = 0;
 };
 
 }  // namespace
 
 bool WinogradLanesPay(const schedule::State& state, const ir::Stage& stage, const target::Target& target) {
-  // Rounded factors would be wrong by more after the transforms, and instructions make the plain way the faster one.
+  // Targets that may round factors to TF32 are excluded. The transforms increase the rounding error, and tensor
+  // instructions make the direct convolution faster.
   if (target.memory.shared_gain <= 1 || target::AllowsTf32(target)) return false;
   const auto conv = FindWinograd(state, stage);
   if (!conv.has_value() || !ChannelsLast(stage, *conv)) return false;

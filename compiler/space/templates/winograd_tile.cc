@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The template of 3x3 convolutions in Winograd's way: patches of the input transformed, a product of matrices for each
-// element of a transformed patch, tiles of the output transformed back, with the reader's element-wise work done on
-// them before the only store.
+// The template of 3x3 convolutions by Winograd's algorithm on CPUs: it transforms patches of the input, multiplies
+// matrices (one product for each element of a transformed patch), and transforms tiles of the output back. The reader's
+// element-wise work is done on a tile before the only store.
 //
 // The transforms keep a vector of channels of a whole patch in registers or the first cache: their loops over the patch
 // are unrolled, where the rows of the constant matrices become a few additions each. Source: Lavin, Gray, "Fast
@@ -29,8 +29,8 @@ int64_t MostBlockTiles(const WinogradWork& work, const target::Target& target) {
   return std::min(work.tiles, room / work.tile_bytes);
 }
 
-// As many as leave half of a core's second cache to the weights, every thread some blocks, and no row of a register
-// tile of two vectors unused.
+// The preferred tiles of a block. The weights should keep half of a core's second cache, every thread should have some
+// blocks, and the rows of a register tile of two vectors should all be used.
 int64_t PreferredBlockTiles(const WinogradWork& work, const target::Target& target) {
   const int64_t rows = (target.vector_registers - 3) / 2;
   const int64_t share = (work.tiles + 2 * target.threads - 1) / (2 * target.threads);
@@ -38,14 +38,16 @@ int64_t PreferredBlockTiles(const WinogradWork& work, const target::Target& targ
   return std::max<int64_t>(1, tiles > rows ? tiles / rows * rows : tiles);
 }
 
-// Cycles in which so many bytes come from the nearest memory that holds all `resident` bytes.
+// Cycles to load the bytes from the nearest memory that holds all `resident` bytes. near: the size of the second cache,
+// or of several, in bytes.
 double MovingCycles(int64_t bytes, int64_t resident, int64_t near, const target::Target& target) {
   const auto moved = static_cast<double>(bytes);
   if (resident <= near) return moved / target.core.l2_bytes;
   return moved / (resident <= target.memory.l3_bytes ? target.core.l3_bytes : target.core.memory_bytes);
 }
 
-// What goes through caches beyond the first: block by block the weights, once for each; else patches and products.
+// Cycles of the traffic beyond the first cache. Blocked: every block reads the weights once. Staged: all patches and
+// products are written and read once.
 double BlockedCycles(const WinogradWork& work, const target::Target& target) {
   const int64_t tiles = PreferredBlockTiles(work, target);
   return MovingCycles((work.tiles + tiles - 1) / tiles * work.weight_bytes, work.weight_bytes + tiles * work.tile_bytes,
@@ -59,14 +61,15 @@ bool PrefersBlocks(const WinogradWork& work, const target::Target& target) {
   return MostBlockTiles(work, target) > 0 && BlockedCycles(work, target) < StagedCycles(work, target);
 }
 
-// Cycles of one core, about: multiply-adds of the products, what moves through the transforms, the weights from memory.
+// The estimated cycles of one core: multiply-adds of the products, vector operations of the transforms, traffic between
+// the stages, and the weights from memory.
 double Cycles(const Convolution& conv, int64_t size, const target::Target& target) {
   const WinogradWork work = WinogradWorkOf(conv, size);
   const int64_t width = target.VectorWidth(4);
   const int64_t in = (conv.channel.extent + width - 1) / width, out = (conv.filter.extent + width - 1) / width;
   const double patches = static_cast<double>(work.tiles * work.elements);
   const double products = patches * static_cast<double>(conv.channel.extent * out) / target.core.multiply_adds;
-  // A load, a store and about three additions for each vector, on the way in and back.
+  // Each vector of a transform takes a load, a store and about three additions, on the way in and on the way back.
   const double transforms = patches * static_cast<double>(in + out) * 6;
   const double weights = static_cast<double>(work.weight_bytes);
   const double moving = PrefersBlocks(work, target) ? BlockedCycles(work, target) : StagedCycles(work, target);
@@ -109,7 +112,7 @@ class WinogradTile {
   }
 
  private:
-  // Whether a block of tiles is taken through all stages while it is in a core's second cache, and of how many.
+  // Chooses whether a block of tiles passes through all stages while it is in a core's second cache, and its size.
   void ChooseBlocks() {
     const target::Target& target = sketch_.target;
     const WinogradWork work = WinogradWorkOf(conv_, size_);
@@ -122,7 +125,8 @@ class WinogradTile {
 
   std::string Axis(const std::string& stage, size_t d) const { return sketch_.Get(stage).stage.axes[d].name; }
 
-  // A last tile of the plane runs over: where an output begins in its tile must be known when the code is made.
+  // Tiles of the plane are masked, not shifted: the position of an output in its tile must be a constant when code is
+  // generated.
   absl::Status Output() {
     std::vector<std::string> around;
     for (const size_t d : batch_) around.push_back(Axis(out_, d));
@@ -173,7 +177,7 @@ class WinogradTile {
     return Transform(stage_ + "d", channel.outer);
   }
 
-  // A stage of one tile: all of its two middle axes at once, for a vector of the last.
+  // Computes the stage of one tile at loop `at`: the two middle axes are unrolled, the last is a vector.
   absl::Status Transform(const std::string& stage, const std::string& at) {
     HONE_RETURN_IF_ERROR(sketch_.Do(schedule::ComputeAt{stage, at}));
     for (size_t d = 1; d < 3; ++d) {
@@ -187,7 +191,7 @@ class WinogradTile {
     return sketch_.Do(Annotate{loop, ir::LoopKind::kVectorized});
   }
 
-  // The loop over tiles in chunks, which threads take.
+  // Chooses chunks of the loop over tiles for threads; nothing is done with one thread.
   absl::Status Share(const std::string& loop, const std::string& decision) {
     if (sketch_.target.threads == 1) return absl::OkStatus();
     const int64_t extent = sketch_.MaxExtent(loop);
@@ -197,7 +201,7 @@ class WinogradTile {
     return ShareChunks(loop, size).status();
   }
 
-  // The loop over chunks.
+  // Splits the loop into chunks of `size` iterations, which threads share. Returns the loop over chunks.
   absl::StatusOr<std::string> ShareChunks(const std::string& loop, int64_t size) {
     HONE_ASSIGN_OR_RETURN(const SplitLoops chunks, sketch_.Split(loop, size, Tail::kShift));
     if (sketch_.target.threads > 1) {

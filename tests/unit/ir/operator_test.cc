@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every operator does in every type: integers against exact 128-bit arithmetic, the rest as tables.
+// The results of every operator in every type: integers against exact 128-bit arithmetic, the rest as tables.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A seeded generator of legal IR: every operator, every type, vectors, masks. For properties that must hold of any IR.
 //
-// What it makes passes Verify and never accesses out of bounds.
+// The funcs pass Verify and never access memory out of bounds.
 #ifndef HONE_TESTS_UNIT_IR_RANDOM_IR_H_
 #define HONE_TESTS_UNIT_IR_RANDOM_IR_H_
 

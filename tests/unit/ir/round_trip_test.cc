@@ -100,7 +100,7 @@ TEST(RoundTrip, DifferentTextsMeanDifferentTrees) {
   }
 }
 
-// Text from strangers: damaged text is a Status or a func, never a crash.
+// Text can be hostile: damaged text gives a Status or a func, never a crash.
 TEST(RoundTrip, DamagedTextNeverCrashes) {
   for (uint64_t seed = 0; seed < kFuncs; ++seed) {
     std::string text = Print(RandomIr(seed).MakeFunc());

@@ -34,7 +34,7 @@ Expr RandomIndex(Random& random, int depth) {
   return MakeBinary(kOps[pick], a, b);
 }
 
-// Of all i and j, by the interpreter.
+// The values of the expression for all i and j, by the interpreter.
 std::vector<int64_t> ValuesOf(const Expr& e) {
   const Buffer out = MakeBuffer("out", DType::kInt64, {kRows, kColumns});
   const Stmt store = MakeStore(out, {MakeVar("i"), MakeVar("j")}, e);
@@ -61,7 +61,7 @@ TEST(SimplifyIndex, KeepsEveryValueAndItsBoundsHold) {
   }
 }
 
-// What is asked of the parts of an expression must not multiply: text comes from strangers.
+// The questions about parts of an expression must not multiply with its depth or width: the text can be hostile.
 TEST(SimplifyIndex, EndsHoweverDeepOrWide) {
   Ranges ranges;
   const auto variable = [&](int n) {

@@ -212,7 +212,7 @@ TEST(ParseFunc, BoundsNestingOfStrangersText) {
   EXPECT_THAT(ErrorOf(Around("B[0] = " + chain)), HasSubstr("more than 4096 operators one around the other"));
 }
 
-// Chains that stay below any bound of their own, each inside the next one's first operand.
+// Each chain of operators is below the limit alone. Each is the first operand of the next, so their heights add up.
 TEST(ParseFunc, BoundsTheHeightOfExpressions) {
   const auto chains = [](int levels, int length) {
     std::string text = "i";

@@ -12,9 +12,9 @@
 
 namespace hone::opt {
 
-// All of them, sorted by name.
+// All golden files, sorted by name.
 std::vector<tests::GoldenFile> ReadGoldenCases();
-// What comes of the input now, verified after every pass.
+// The current result for the golden file's input; the program is verified after every pass.
 std::string ActualOf(const tests::GoldenFile& golden, const PassTables& tables = {});
 
 // The table with the pass of that name, wherever it stands, replaced.

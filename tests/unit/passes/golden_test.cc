@@ -20,7 +20,7 @@ TEST(GoldenPasses, FilesAreAsExpected) {
   }
 }
 
-// What a golden file expects must also be right.
+// The result that a golden file expects must also compute the same as its input.
 TEST(GoldenPasses, KeepTheMeaning) {
   for (const tests::GoldenFile& golden : ReadGoldenCases()) {
     if (golden.expected.starts_with("error: ")) continue;
@@ -28,7 +28,7 @@ TEST(GoldenPasses, KeepTheMeaning) {
   }
 }
 
-// The passes that the golden files of that kind of program run.
+// The names of the passes that golden files run on graphs (graphs), or on funcs.
 std::set<std::string> PassesRun(bool graphs) {
   std::set<std::string> names;
   for (const tests::GoldenFile& golden : ReadGoldenCases()) {

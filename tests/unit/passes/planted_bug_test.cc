@@ -30,7 +30,7 @@ constexpr char kTail[] = R"(func f(A: f32[24], B: f32[24]) {
 }
 )";
 
-// Unrolls by leaving the loop away, and with it its variable's value.
+// A pass that unrolls by dropping the loop, and with it the values of its variable.
 absl::Status UnrollWithoutTheVariable(ir::Func& func) {
   const std::function<ir::Stmt(const ir::Stmt&)> rewrite = [&](const ir::Stmt& s) {
     if (const ir::For* loop = s.As<ir::For>()) return rewrite(loop->body);
@@ -40,7 +40,7 @@ absl::Status UnrollWithoutTheVariable(ir::Func& func) {
   return absl::OkStatus();
 }
 
-// Vectorizes, and forgets the masks: the tail overruns. Legal, and wrong.
+// A pass that vectorizes without masks: the tail writes beyond its end. The IR stays legal, but is wrong.
 absl::Status VectorizeWithoutMasks(ir::Func& func) {
   HONE_ASSIGN_OR_RETURN(func.body, passes::Vectorize(func.body));
   const std::function<ir::Stmt(const ir::Stmt&)> rewrite = [&](const ir::Stmt& s) {
@@ -52,16 +52,16 @@ absl::Status VectorizeWithoutMasks(ir::Func& func) {
   return absl::OkStatus();
 }
 
-// Does nothing where it should change something.
+// A pass that does nothing, although it should change the func.
 absl::Status Idle(ir::Func&) { return absl::OkStatus(); }
 
-// Says another type than the operator makes.
+// A pass that gives an output another type than its operator computes.
 absl::Status SimplifyToAnotherType(graph::Graph& graph) {
   graph.values[graph.nodes[0].outputs[0]].type.shape = {2, 2};
   return absl::OkStatus();
 }
 
-// Takes every Relu for an Identity.
+// A pass that treats every Relu as an Identity.
 absl::Status SimplifyAwayRelus(graph::Graph& graph) {
   for (const graph::Node& node : std::vector<graph::Node>(graph.nodes)) {
     if (graph::Is(node, "Relu")) graph::ReplaceUses(graph, node.outputs[0], node.inputs[0]);

@@ -43,7 +43,7 @@ target::Target Lanes() {
   return target;
 }
 
-// Whose lanes read each other's registers.
+// A target with shuffles: lanes read each other's registers.
 target::Target Shuffling() {
   target::Target target = Lanes();
   target.hierarchy.shuffle_lanes = 32;
@@ -56,7 +56,7 @@ absl::StatusOr<passes::Module> Lower(const ir::Workload& workload, const Schedul
   return execution::Lower(state, target, "kernel", {.verify = true});
 }
 
-// Races between lanes are found too: the launches run in the interpreter.
+// Checks values by the interpreter, which also finds races between lanes.
 absl::Status Check(const ir::Workload& workload, const Schedule& schedule, const target::Target& target = Lanes()) {
   return hone::tests::CheckLowered(workload, schedule, target);
 }
@@ -65,7 +65,7 @@ Schedule Parse(std::string_view text) { return ParseSchedule(text).value(); }
 ir::Workload MatMul() { return ir::ParseWorkload(kMatMul).value(); }
 ir::Workload Softmax() { return ir::ParseWorkload(kSoftmax).value(); }
 
-// Partial results of 16 lanes, taken together by 4, and then by the first.
+// 16 lanes have partial results; 4 lanes combine them, and then the first lane.
 TEST(Rfactor, PartialResultsAreReducedInPartsAgain) {
   const auto state = Replay(Softmax(), Parse("rfactor s j2 16 inner\nrfactor s j2y 4 inner\n"));
   ASSERT_TRUE(state.ok()) << state.status();
@@ -94,17 +94,18 @@ INSTANTIATE_TEST_SUITE_P(
         "lane\n"
         "compute_at t bi\nsplit k 4 mask\nreorder ko ki i j\ncompute_at xrt ko\ncompute_at wrt ko\n"
         "fuse xrt_0 xrt_1\nbind xrt_0_xrt_1 lane\nfuse wrt_0 wrt_1\nsplit wrt_0_wrt_1 5 mask\nbind wrt_0_wrt_1o lane",
-        // A whole stage in shared memory, filled by fewer and by more iterations than there are lanes.
+        // A whole stage is in shared memory, filled by fewer and by more iterations than there are lanes.
         "store_in t shared\nsplit b 6 mask\nreorder a bo bi\nbind a group\nbind bo lane\ncompute_at t a\nbind j lane",
         "store_in t shared\nreorder b a\nbind b group\nbind a lane\ncompute_at t b\nbind i lane",
         "store_in t shared\nsplit a 2 mask\nreorder ao b ai\nbind ao group\nbind b lane\ncompute_at t ao\nfuse i "
         "j\nbind i_j lane",
-        // Filled by the first lane alone.
+        // The first lane alone fills shared memory.
         "store_in t shared\nbind a group\nbind b lane\ncompute_at t a",
-        // Lanes that take every other column of six.
+        // Each lane takes every second column of six.
         "split_axis t j 2\nsplit b 6 mask\nsplit bi 2 mask\nreorder a bo bii bio\nbind a group\nbind bo group\n"
         "bind bii lane\ncompute_at t bii",
-        // Split reduction across lanes: as many as the parts have, of which the first half take them together.
+        // A reduction is split across lanes: as many as there are partial results, which the first half of the lanes
+        // combine.
         "rfactor t k 2 inner\nstore_in tf shared\nstore_in t shared\nbind a group\nbind b lane\n"
         "compute_at t a\ncompute_at tf a\nreorder kyf if jf\nfuse kyf if\nfuse kyf_if jf\nbind kyf_if_jf lane\n"
         "bind j lane"));
@@ -150,7 +151,7 @@ TEST(BoundSoftmax, SpreadStagesAreOneLaunchEach) {
   EXPECT_EQ(module->main[1].grid, (ir::Grid{12, 16}));  // 5 * 37 elements
 }
 
-// Five rows of 100 elements, each divided by what reduces it.
+// Five rows of 100 elements, each divided by its reduced value.
 ir::Workload Rows(const std::string& type = "f32", const std::string& reduction = "sum") {
   return ir::ParseWorkload(fmt::format(R"(workload "rows"
 input x: {0}[5,100] in [1, 2]
@@ -175,12 +176,12 @@ struct Merging {
   int barriers, merges;
 };
 
-// One set of lanes that shuffle: each lane knows the result.
+// One warp: each lane gets the result.
 constexpr Merging kByAll = {
     "rfactor s j 32 inner\nsplit b 32 mask\nreorder a bi bo\nbind a group\nbind bi lane\n"
     "compute_at s a\nbind jy lane\ncompute_at sf jy",
     0, 1};
-// Two sets, whose results every lane adds up.
+// Two warps, whose results every lane adds up.
 constexpr Merging kInTwo = {
     "rfactor s j 64 inner\nrfactor s jy 32 outer\nstore_in sff shared\nsplit b 64 mask\nreorder a bi bo\n"
     "bind a group\nbind bi lane\ncompute_at s a\ncompute_at sff a\nbind jyxff lane\nbind jyy lane\n"
@@ -203,28 +204,28 @@ INSTANTIATE_TEST_SUITE_P(
     Schedules, Merges,
     ::testing::Values(
         kByAll, kInTwo,
-        // By the first half of the lanes, for all.
+        // The first half of the lanes reduces for all lanes.
         Merging{"rfactor s j 32 inner\nstore_in s shared\nsplit b 64 mask\nreorder a bi bo\nbind a group\n"
                 "bind bi lane\ncompute_at s a\nbind jy lane\ncompute_at sf jy",
                 1, 1},
-        // By eight of sixteen lanes.
+        // Eight of sixteen lanes reduce.
         Merging{"rfactor s j 8 inner\nstore_in s shared\nsplit b 16 mask\nreorder a bi bo\nbind a group\n"
                 "bind bi lane\ncompute_at s a\nbind jy lane\ncompute_at sf jy",
                 1, 1},
-        // By all lanes that there are, of which the output needs half.
+        // All lanes reduce, although the output needs only half of them.
         Merging{"rfactor s j 32 inner\nsplit b 16 mask\nreorder a bi bo\nbind a group\nbind bi lane\n"
                 "compute_at s a\nbind jy lane\ncompute_at sf jy",
                 0, 1},
-        // Two rows of a group, which has as many lanes as both have parts; the last row is beyond the rows.
+        // A group has two rows, and as many lanes as their partial results. The last group's second row does not exist.
         Merging{"rfactor s j 32 inner\nstore_in s shared\nsplit a 2 mask\nsplit b 32 mask\nreorder ao bi ai bo\n"
                 "bind ao group\nbind bi lane\ncompute_at s ao\nbind i lane\nbind jy lane\ncompute_at sf jy",
                 1, 1},
-        // Whose tile runs over.
+        // The tile of three rows runs over the end.
         Merging{"rfactor s j 8 inner\nstore_in s shared\nsplit a 3 mask\nsplit b 16 mask\nreorder ao bi ai bo\n"
                 "bind ao group\nbind bi lane\ncompute_at s ao\nsplit i 2 mask\nbind io lane\nbind ii lane\n"
                 "bind jy lane\ncompute_at sf jy",
                 1, 1},
-        // Without what a lane has at its own.
+        // The partial results are in shared memory instead of each lane's registers.
         Merging{"rfactor s j 16 inner\nstore_in sf shared\nsplit b 16 mask\nreorder a bi bo\nbind a group\n"
                 "bind bi lane\ncompute_at s a\nbind jy lane\ncompute_at sf a\nbind jyf lane",
                 1, 1}));
@@ -241,7 +242,7 @@ TEST(Merge, KeepsTheMeaningOfEveryReductionAndType) {
   }
 }
 
-// The output has no lanes: all that there are merge.
+// The output has no lanes of its own, so all lanes of the group take part in the reduction.
 TEST(Merge, ARowOfOneElementNeedsNoSharedMemory) {
   const auto workload = ir::ParseWorkload(R"(workload "reduce"
 input x: f32[5,100] in [-1, 1]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asynchronous copies and pipelines as steps: legality, that the lowered loops mean the same, and that the interpreter
-// finds what is planted in them.
+// Asynchronous copies and pipelines as steps: legality, equal results of the lowered loops, and planted bugs that the
+// interpreter finds.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -170,7 +170,7 @@ TEST(Pipeline, TakesSharedMemoryForEveryBuffer) {
   EXPECT_EQ(Grids(thrice)[0].shared_bytes, 3 * Grids(once)[0].shared_bytes);
 }
 
-// What the interpreter says of the launch after it has been changed.
+// The interpreter's message for the launch after `plant` has changed it.
 std::string AfterPlanting(const ir::Func& launch, const std::function<ir::Stmt(const ir::Stmt&)>& plant) {
   const std::function<ir::Stmt(const ir::Stmt&)> rewrite = [&](const ir::Stmt& s) {
     const ir::Stmt planted = plant(s);
@@ -206,7 +206,7 @@ TEST_P(PlantedBug, IsFoundByTheInterpreter) {
 
 INSTANTIATE_TEST_SUITE_P(Buffers, PlantedBug, ::testing::Values(2, 3));
 
-// One buffer fewer than the copies that are under way: what is read is filled anew meanwhile.
+// With one buffer fewer than copies in flight, a buffer is refilled while it is read.
 TEST(PlantedBugInARing, IsFoundByTheInterpreter) {
   const auto module = Lower(Read(kEven), kByFour + "pipeline ko 3\n");
   ASSERT_TRUE(module.ok()) << module.status();
@@ -279,7 +279,7 @@ INSTANTIATE_TEST_SUITE_P(
         Illegal{kEven, kByFour + "pipeline ko 2\nunroll ko", "loop ko is pipelined already"},
         Illegal{kEven, kByFour + "pipeline bi 2", "loop bi is annotated"}));
 
-// One buffer with one row of 5 begins where copies may begin; the buffer after it does not.
+// A single buffer with one row of 5 begins at a legal address for copies; the buffer behind it does not.
 TEST(Pipeline, BuffersMustBeginWhereCopiesMay) {
   EXPECT_EQ(Check(kOneRow, kOneRowTiles), absl::OkStatus());
   EXPECT_THAT(std::string(Replay(Read(kOneRow), Parse(kOneRowTiles + "pipeline ko 2")).status().message()),

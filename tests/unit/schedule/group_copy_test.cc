@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of a group, and of groups that share them, as steps: legality, and that the lowered loops mean the same.
+// Bulk copies of one group, and of groups that share them, as steps: legality, and equal results of the lowered loops.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Four groups of four rows; each reads all of w, in steps of eight rows that lie side by side.
+// Four groups of four rows; each reads all of w in steps of eight contiguous rows.
 constexpr char kProduct[] = R"(workload "matmul"
 input x: f32[16,40] in [-1, 1]
 input w: f32[40,8] in [-1, 1]
@@ -70,11 +70,11 @@ TEST(GroupCopies, MeanTheSame) {
       EXPECT_EQ(Check(copy + fmt::format("pipeline ko {}\n", buffers)), absl::OkStatus()) << groups << " " << buffers;
     }
   }
-  // Row by row.
+  // One copy for each row.
   EXPECT_EQ(Check(kTiles + "copy_async wrt 8 2\npipeline ko 2\n"), absl::OkStatus());
 }
 
-// Bundles of one pass through the loop are not taken for those of the next.
+// Commit groups of one run of the loop must not count for its next run.
 TEST(GroupCopies, MeanTheSameWhereTheLoopIsComeToAgain) {
   const std::string twice =
       "cache_read w t\nstore_in wrt shared\nsplit a 8 mask\nsplit ai 2 mask\nbind ao group\nbind aio lane\n"
@@ -83,7 +83,7 @@ TEST(GroupCopies, MeanTheSameWhereTheLoopIsComeToAgain) {
   EXPECT_EQ(Check(twice), absl::OkStatus());
 }
 
-// w is copied by the group at one loop, x by lanes at a loop inside it: with so many buffers each.
+// The group copies w at one loop, and lanes copy x at a loop inside it. outer, inner: the buffers of each.
 std::string Nested(int outer, int inner, const std::string& copy) {
   return fmt::format(
       "cache_read x t\nstore_in xrt shared\ncache_read w t\nstore_in wrt shared\nsplit a 4 mask\nbind ao group\n"
@@ -101,7 +101,7 @@ TEST(GroupCopies, PipelinesInsideEachOtherHaveFewBundlesTogether) {
   EXPECT_EQ(Check(Nested(5, 6, by_lanes)), absl::OkStatus());
 }
 
-// What tells of copies is used again: groups begin the next ones when all lanes know of those before, wherever they go.
+// Barrier objects are reused: a group may issue new copies only when all its lanes have seen the earlier ones complete.
 TEST(GroupCopies, ABarrierStandsBetweenAWaitAndTheNext) {
   const auto barriers = [](const std::string& copy) {
     const std::string fill = "{ if lane.id == 0 { copy " + copy;
@@ -159,7 +159,7 @@ INSTANTIATE_TEST_SUITE_P(
         Illegal{
             "cache_read w t\nstore_in wrt swizzled\n" + kFused.substr(kFused.find("split a")) + "copy_async wrt 64 2",
             "stage wrt is swizzled"},
-        // Groups go through the columns, too, each with its own.
+        // Several groups share the rows but have different columns of w, so their copies differ.
         Illegal{"cache_read w t\nstore_in wrt shared\nsplit a 4 mask\nsplit b 4 mask\nreorder ao bo ai bi\n"
                 "bind ao group\nbind bo group\nbind ai lane\ncompute_at t ai\nsplit k 8 mask\nreorder ko ki i j\n"
                 "compute_at wrt ko\nsplit wrt_0 2 mask\nfuse wrt_0i wrt_1\ncopy_async wrt 8 2",

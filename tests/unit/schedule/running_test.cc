@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instructions that outlast the iteration which began them: legality, that the lowered loops mean the same, and that
-// the interpreter and the verifier find what is planted in them.
+// Asynchronous instructions that outlast the iteration that started them: legality, equal results of the lowered loops,
+// and planted bugs that the interpreter and the verifier find.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Six steps of 64.
+// A product whose reduction has six staged steps of 64.
 constexpr char kProduct[] = R"(workload "matmul"
 input x: f16[64,384] in [-1, 1]
 input w: f16[16,384] in [-1, 1]
@@ -81,7 +81,7 @@ bind wpt_0_wpt_1o lane
 )";
 constexpr char kCopies[] = "copy_async xpt 8\ncopy_async wpt 8\n";
 
-// The same of floats, in six steps of 32, of which lanes load the first factor and round it.
+// The same product of floats, in six staged steps of 32. Lanes load the first factor and round it.
 constexpr char kFloats[] = R"(workload "matmul"
 input x: f32[64,192] in [-1, 1]
 const w: f32[16,192] in [-1, 1]
@@ -171,7 +171,7 @@ TEST(Running, InstructionsAreSettledAnIterationLater) {
   EXPECT_LT(later.find("settle 1"), later.find("settle 0"));
 }
 
-// Each of the four steps of an iteration has registers of its own, which are filled anew four steps later.
+// Each of the four instructions of an iteration has its own registers, which are refilled four instructions later.
 TEST(Running, InstructionsAreSettledBeforeTheirRegistersAreFilledAnew) {
   const std::string later = Lowered(Floats(), "pipeline ko 4 1\n");
   EXPECT_THAT(later, HasSubstr("settle 3"));
@@ -204,7 +204,7 @@ TEST(Running, SaysWhatDoesNotFit) {
   EXPECT_THAT(error(plain, "pipeline ko 4 1"), HasSubstr("stage t has no instruction that could go on"));
 }
 
-// What the interpreter says of the lowered loops, where `to` stands for every `from`.
+// The interpreter's message for the lowered loops, in which `to` replaces every `from`.
 std::string AfterPlanting(const Case& c, const std::string& pipeline, const std::string& from, const std::string& to) {
   const std::string text = Lowered(c, fmt::format("pipeline ko {}\n", pipeline));
   EXPECT_THAT(text, HasSubstr(from));

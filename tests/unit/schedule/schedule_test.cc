@@ -79,8 +79,7 @@ t: f32[4,5,6,8] over d:4, h:5, v:6, f:8 = )"
 output t
 )";
 
-// How often the statement inside all loops of t runs is what the step is about; that the sum stays, what it may not
-// change.
+// The step must reduce how often the innermost statement of t runs, and must not change the sum.
 TEST(SkipPadding, LeavesOutWhatTheOuterLoopsOfTheReductionDecide) {
   const ir::Workload workload = ir::ParseWorkload(kPadded).value();
   const auto target = target::ParseTarget("cpu");

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// total_order, recode, round, distribute and tensorize: that they keep the meaning, what they refuse, and what comes of
-// them.
+// total_order, recode, round, distribute and tensorize: equal results, refusals, and the resulting schedules.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -38,7 +37,7 @@ output t
 constexpr char kPlain[] = "i32(x[i, k]) * i32(w[k, j])";
 constexpr char kOffsets[] = "(i32(x[i, k]) - i32(p[])) * (i32(w[k, j]) - i32(q[j]))";
 
-// The interpreter runs all instructions, so that any target will do.
+// A target with all instructions; the interpreter runs them all.
 target::Target Everything() {
   target::Target target;
   for (size_t i = 0; i < std::size(ir::kTensorInstructions); ++i) {
@@ -77,7 +76,7 @@ TEST(Tensorize, TailsOfTheReductionAreZeros) {
   }
 }
 
-// The zeros beyond the last step are in the copy's own question, which is asked, however what it reads is placed later.
+// The copy's own condition makes the zeros beyond the last step. It must stay when the copy's source is placed later.
 TEST(Tensorize, ZerosStayWhereTheirSourceIsPlacedAfterwards) {
   const absl::StatusOr<ir::Workload> workload = ir::ParseWorkload(R"(workload "matmul"
 input x: i8[4,6] in [-1, 1]
@@ -105,7 +104,7 @@ TEST(Tensorize, BecomesOneStatement) {
               HasSubstr("contract usdot t[jo * 4 + 12] += x[ko * 4 + 8] * wpt[ko * 16 + jo * 32 stride 4]"));
 }
 
-// Maxima of two of: NaNs of either sign, infinities, zeros, ordinary and denormal numbers. The second output tells the
+// Maxima of pairs of NaNs of either sign, infinities, zeros, ordinary and denormal numbers. The second output tells the
 // zeros apart.
 constexpr char kSpecial[] = R"(workload "pool"
 input x: i32[400,2] in [0, 9]
@@ -186,7 +185,8 @@ TEST(Tensorize, SaysWhatDoesNotFit) {
   EXPECT_THAT(error(kPlain, done + "compute_at xpt ji"), HasSubstr("loop ji is a part of instruction usdot"));
 }
 
-// Rows of both factors in chunks of eight halves, or of four floats, which the instruction cuts off: they are rounded.
+// The rows of both factors are in chunks of eight halves, or of four floats. The instruction cuts floats off, so they
+// are rounded first.
 TEST(Tensorize, RowsMayBeChunks) {
   const auto check = [](std::string_view type, std::string_view value, std::string_view steps) {
     const auto workload = ir::ParseWorkload(fmt::format(R"(workload "matmul"

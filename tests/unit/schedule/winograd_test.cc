@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// winograd: that convolutions keep their meaning but for rounding, and what the step refuses.
+// winograd: convolutions keep their values up to rounding, and the step's refusals.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ output t
                      s.batch, s.height, s.width, s.channels, s.filters, s.height + 2, s.width + 2);
 }
 
-// Of f32 with sums of a few dozen products; F(6,3) loses about two digits.
+// The tolerance for f32 and sums of a few dozen products; F(6,3) loses about two digits.
 constexpr hone::tests::Tolerance kRounding{1e-4};
 
 target::Target Host() { return target::ParseTarget("cpu -threads=2").value(); }
@@ -71,7 +71,7 @@ TEST_P(WinogradTest, KeepsTheMeaning) {
   }
 }
 
-// The template, with all tiles in every stage, and with blocks of them that go through all stages.
+// The template, with all tiles in every stage and with blocks of tiles that pass through all stages.
 TEST_P(WinogradTest, TheTemplateKeepsTheMeaning) {
   for (const std::string& text : {Last(GetParam()), First(GetParam())}) {
     const auto workload = ir::ParseWorkload(text);
@@ -96,7 +96,7 @@ TEST_P(WinogradTest, TheTemplateKeepsTheMeaning) {
   }
 }
 
-// A block stays in the second cache: what a thread has of its own is no more than that.
+// A block fits the second cache, so a thread allocates at most that much.
 TEST(Winograd, BlocksFitTheSecondCache) {
   const auto target = target::ParseTarget("x86_64 -mcpu=znver4 -threads=2 -l2=262144");
   ASSERT_TRUE(target.ok()) << target.status();
@@ -167,7 +167,7 @@ output t
                               "winograd t 4", "stage t is i32: the transforms need floating point"}),
     [](const auto& info) { return fmt::format("refusal_{}", info.index); });
 
-// The weights half transformed are needed for the other half alone, not by the kernel: a package need not have them.
+// Only the second transform of the weights reads the first, and the kernel does not. A package need not keep it.
 TEST(Winograd, KeepsOnlyTheWeightsThatAreRead) {
   const auto workload = ir::ParseWorkload(Last(kSmall));
   ASSERT_TRUE(workload.ok()) << workload.status();
@@ -179,7 +179,7 @@ TEST(Winograd, KeepsOnlyTheWeightsThatAreRead) {
   EXPECT_EQ(module->packed[0]->name, "tu");
 }
 
-// Whichever way the dimensions lie, the parts are the same.
+// The parts are the same for every layout of the dimensions.
 TEST(FindConvolution, ReadsThePartsOffTheIndices) {
   for (const std::string& text : {Last({2, 5, 7, 3, 4}), First({2, 5, 7, 3, 4})}) {
     const State state = Start(ir::ParseWorkload(text).value());

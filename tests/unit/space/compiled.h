@@ -12,7 +12,7 @@
 
 namespace hone::tests {
 
-// OK if the compiled kernel agrees with the interpreter. threads: of the pool the kernel runs on.
+// OK if the compiled kernel agrees with the interpreter. threads: the size of the pool that the kernel runs on.
 absl::Status CheckCompiled(const ir::Workload& workload, const schedule::Schedule& schedule,
                            const target::Target& target, Tolerance tolerance = {}, int threads = 2,
                            codegen::Effort effort = codegen::Effort::kKernel);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs tests/golden/space/*.golden: a head "# target: TARGET", a workload, and the schedule that the sketch prefers for
-// it. A change of what the sketch prefers shows there in review. HONE_UPDATE_GOLDEN=1 writes the schedules of now, and
-// fails all the same: review the difference, then run it again without.
-//
-// That such schedules compute what the workload says is held by SpaceTest, on smaller workloads.
+// Compares the schedules that the sketch prefers with tests/golden/space/*.golden. A golden file has a head "# target:
+// TARGET", a workload, and the schedule, so that review shows every change of it. HONE_UPDATE_GOLDEN=1 writes the
+// current schedules and fails all the same: review the difference, then run again without it. SpaceTest checks that
+// such schedules compute the right values, on smaller workloads.
 #include <gtest/gtest.h>
 
 #include "compiler/execution/model.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tiles of lanes that run over the ends of a product: what they ask innermost, and which instructions they run.
+// Lane tiles that run over the ends of a product: their innermost loops have no conditions, and instructions still
+// apply.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -54,7 +55,8 @@ const Ends kEnds[] = {
 
 class LaneEnds : public ::testing::TestWithParam<Ends> {};
 
-// Shared memory is filled as far as tiles go: where they end is a question of what fills it and of the last store.
+// The products have no conditions: shared memory is filled to the end of the tile, and only its fill and the last store
+// check the axis' end.
 TEST_P(LaneEnds, AskNothingOfProducts) {
   for (const char* target : {"cuda:sm_75", "cuda:sm_87"}) {
     int products = 0;
@@ -82,7 +84,7 @@ TEST_P(LaneEnds, AreNoHindranceForTensorInstructions) {
 INSTANTIATE_TEST_SUITE_P(Products, LaneEnds, ::testing::ValuesIn(kEnds),
                          [](const auto& test) { return test.param.name; });
 
-// Of odd rows and images some tile is as long as its axis, or a row of lanes, or leaves no pairs.
+// Odd sizes give tiles that are as long as their axis or as a row of lanes, and tiles without pairs of rows.
 TEST(LaneEndsOfAnySize, AreNoHindranceForTensorInstructions) {
   for (const char* target : {"cuda:sm_80 -tf32", "cuda:sm_87 -tf32"}) {
     for (int m = 9; m <= 140; ++m) {

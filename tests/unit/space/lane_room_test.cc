@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tile of lanes that is preferred can be lowered, whatever the workload: it fits shared memory, and instructions
-// find operands as they want them.
+// The preferred lane tile of every workload can be lowered: it fits shared memory, and instructions find operands in
+// the layout that they require.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -58,7 +58,7 @@ std::string TextOfConvolution(const ImageConvolution& c) {
                             CastTo(type, "max(t[un, " + dims("uc", "uh", "uv") + "], 0f32)"));
 }
 
-// Of four elements by four each, every second one in turn.
+// A transposed convolution with a 4x4 window and stride 2: every output uses every second element of the window.
 std::string TransposedConvolution(int size, int in, int out) {
   return fmt::format(R"(workload "conv_transpose"
 input x: f32[1,{0},{0},{1}] in [-1, 1]
@@ -94,11 +94,11 @@ const RoomCase kRoomCases[] = {
     {"transposed_odd", TransposedConvolution(27, 96, 48)},
 };
 
-// Every architecture, and with TF32 those that have it.
+// Targets for every architecture, and with TF32 for those that have it.
 std::vector<target::Target> CudaTargets() {
   std::vector<target::Target> targets;
   for (const std::string_view word : target::kCudaEntry.words) {
-    if (word == target::kCudaEntry.words.front()) continue;  // whatever is there
+    if (word == target::kCudaEntry.words.front()) continue;  // "cuda" is the device of this machine
     targets.push_back(target::ParseTarget(word).value());
     auto rounding = target::ParseTarget(fmt::format("{} -tf32", word));
     if (rounding.ok()) targets.push_back(*std::move(rounding));
@@ -134,7 +134,7 @@ struct RoomOfInstruction {
   std::string text;
 };
 
-// Like those above, and small enough for the interpreter.
+// Workloads like those above, small enough for the interpreter.
 TEST(LaneRoomOfInstructions, IsFilledRight) {
   const RoomOfInstruction cases[] = {
       {"mma_f16", "cuda:sm_80", TextOfConvolution({true, 1, 8, 64, 16, 1, 1, "f16"})},
@@ -158,7 +158,7 @@ TEST(LaneRoomOfInstructions, IsFilledRight) {
   }
 }
 
-// The indices themselves have no steps, and no pad.
+// The loaded indices do not vary along the steps, so they need no padding.
 TEST(LaneRoomOfInstructions, AProductMayReadThroughAnIndex) {
   const ir::Workload workload = ir::ParseWorkload(R"(workload "matmul"
 input g: i64[64] in [0, 127]
@@ -174,11 +174,11 @@ output t
   const Decisions given = {{"space", 3, {}}, {"instruction", instruction + 1, {}}};
   Chooser chooser(&given);
   const auto candidate = Build(workload, target, Fitting(workload, target), chooser);
-  if (!candidate.ok()) return;  // it need not be possible
+  if (!candidate.ok()) return;  // an error is allowed, wrong values are not
   EXPECT_EQ(tests::CheckLowered(workload, candidate->schedule, target, {1e-3, 1e-3}), absl::OkStatus());
 }
 
-// As many lanes in step as no device has: what runs in step is a group all the same.
+// The target's warps are wider than on any device. A warp must be a legal group all the same.
 TEST(LaneRoomOfGroups, LanesThatRunInStepAlwaysHaveRoom) {
   const ir::Workload workload = ir::ParseWorkload(R"(workload "matmul"
 input x: f32[256,256] in [-1, 1]

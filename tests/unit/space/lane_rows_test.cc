@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows whose lanes merge partial results, on a target whose lanes shuffle: interpreted, with races found.
+// Rows whose lanes reduce partial results by shuffles. The interpreter checks values and finds races.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ output o
                      columns);
 }
 
-// keeps: the reduced axis stays, with one element.
+// keeps: the result keeps the reduced axis, with one element.
 std::string Reduce(const char* type, const char* reduction, int columns, bool keeps = false) {
   return fmt::format(R"(workload "reduce"
 input x: {0}[7,{2}] in [0, 2]
@@ -56,8 +56,7 @@ output o
                      columns, 1.0 / columns);
 }
 
-// A long reduction beside one that has fewer parts than the group lanes, and one that is shorter than the lanes that
-// shuffle.
+// A long reduction, one with fewer steps than a group has lanes, and one with fewer steps than a warp has lanes.
 constexpr char kLongAndShort[] = R"(workload "reduce"
 input x: f32[5,200] in [-1, 1]
 input w: f32[5,40] in [-1, 1]
@@ -69,7 +68,7 @@ o: f32[5,200] over c0:5, c1:200 = x[c0, c1] * s[c0] + q[c0] * m[c0]
 output o
 )";
 
-// Several axes are reduced, the longest is no multiple of lanes.
+// A reduction over several axes; the longest is no multiple of the lanes.
 constexpr char kPlanes[] = R"(workload "reduce"
 input x: f32[2,5,7,45] in [-1, 1]
 t: f32[2,5,1,1] over n:2, c:5, i:1, j:1 = sum h:7, w:45 of x[n, c, h, w]
@@ -82,7 +81,7 @@ class LaneRows : public ::testing::TestWithParam<Rows> {
   static target::Target Shuffling() { return target::ParseTarget("cuda:sm_75").value(); }
   static ir::Workload Parsed() { return ir::ParseWorkload(GetParam().text).value(); }
 
-  // The schedule of these decisions, which must compute what the workload says; "" where there is none.
+  // Returns the schedule of these decisions, after checking that it computes the right values; "" if there is none.
   static std::string Scheduled(Chooser& chooser) {
     const ir::Workload workload = Parsed();
     const auto candidate = Build(workload, Shuffling(), Fitting(workload, Shuffling()), chooser, Family::kSketch);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the search of lane tiles begins: that the model of a unit says what is plain.
+// The cost model of lane tiles, where their search begins: obvious comparisons come out right.
 #include "compiler/space/templates/lane_shape.h"
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ LaneWork Product(int64_t n) {
   return work;
 }
 
-// 3x3, with as many channels in as out.
+// A 3x3 convolution with as many input channels as output channels.
 LaneWork Convolution(int64_t batch, int64_t channels, int64_t size) {
   LaneWork work;
   work.columns = work.steps = channels;
@@ -61,7 +61,7 @@ TEST(LaneShape, LargeProductsHaveLargeTiles) {
   const LaneShape shape = BestLaneShape(Product(4096), H100());
   EXPECT_EQ(shape.lanes(), 256);
   EXPECT_EQ(shape.width * shape.rows, 128);
-  EXPECT_EQ(StepsWrittenOut(shape, 4096), 1);  // registers are for results
+  EXPECT_EQ(StepsWrittenOut(shape, 4096), 1);  // results take the registers
   const LaneShape small = BestLaneShape(Product(256), H100());
   EXPECT_LT(small.width * small.rows * small.lanes(), shape.width * shape.rows * shape.lanes());
 }
@@ -72,10 +72,11 @@ TEST(LaneShape, TilesFitTheImage) {
 }
 
 std::vector<std::string_view> Architectures() {
-  return {target::kCudaEntry.words.begin() + 1, target::kCudaEntry.words.end()};  // the first is whatever is there
+  return {target::kCudaEntry.words.begin() + 1,
+          target::kCudaEntry.words.end()};  // the first word is the device of this machine
 }
 
-// 256 lanes of 136 registers each are more than a group has on some devices, 1024 more than on any.
+// 256 lanes of 136 registers each exceed a group's registers on some devices; 1024 lanes do on all.
 TEST(LaneShape, AGroupHasItsRegisters) {
   const LaneShape tall{.width = 8, .rows = 8, .lanes_x = 16, .lanes_y = 16};
   const LaneShape crowd{.width = 8, .rows = 8, .lanes_x = 32, .lanes_y = 32};
@@ -93,10 +94,10 @@ TEST(LaneShape, AGroupHasItsRegisters) {
   EXPECT_TRUE(std::isinf(InstructionCycles(Product(2048), together, instruction, H100())));
 }
 
-// Groups for which a unit has no memory, lanes or place wait until others have ended.
+// A unit with more memory, lanes or groups runs more groups at a time, and so takes less time.
 TEST(LaneShape, AUnitRunsTheGroupsThatItHolds) {
   const target::Target small = target::ParseTarget("cuda:sm_86").value();
-  const LaneShape wide{.lanes_x = 16, .lanes_y = 4};  // 60 KB for what is staged
+  const LaneShape wide{.lanes_x = 16, .lanes_y = 4};  // stages 60 KB
   target::Target more = small;
   more.memory.unit_shared_bytes *= 2;
   EXPECT_LT(LaneCycles(Convolution(32, 64, 56), wide, more), LaneCycles(Convolution(32, 64, 56), wide, small));
@@ -114,11 +115,11 @@ TEST(LaneShape, AUnitRunsTheGroupsThatItHolds) {
 std::vector<schedule::Grid> DefaultGrids(const std::string& text, std::string_view target) {
   const Candidate candidate = Default(ir::ParseWorkload(text).value(), target::ParseTarget(target).value()).value();
   std::vector<schedule::Grid> grids = schedule::Grids(candidate.state);
-  for (schedule::Grid& grid : grids) grid.root = nullptr;  // which ends with the candidate
+  for (schedule::Grid& grid : grids) grid.root = nullptr;  // it points into the candidate, which ends here
   return grids;
 }
 
-// Three groups have room in a unit whose memory is small.
+// Three groups fit into a unit, even if its shared memory is small.
 TEST(LaneDefaults, GroupsShareTheMemoryOfAUnit) {
   for (const char* target : {"cuda:sm_80", "cuda:sm_86", "cuda:sm_89"}) {
     const std::vector<schedule::Grid> grids = DefaultGrids(R"(workload "matmul"
@@ -134,7 +135,7 @@ output t
   }
 }
 
-// Nothing but a window's few weights is shared by results of one image and channel.
+// The results of one channel share only a window's few weights, so tiles do not pay.
 TEST(LaneDefaults, ADepthwiseConvolutionWithChannelsFirstKeepsLanesBusy) {
   for (const auto& [channels, size, window] : {std::tuple(64, 48, 3), {32, 112, 3}, {384, 14, 5}, {960, 7, 7}}) {
     const std::string text = fmt::format(R"(workload "depthwise_conv2d"

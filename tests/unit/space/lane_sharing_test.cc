@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How lanes share reductions that are no rows, and blocks of what lies across: interpreted, with races found.
+// How lanes share reductions other than rows, and blocks of transposed loads. The interpreter checks values and finds
+// races.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,11 +16,11 @@ using ::testing::HasSubstr;
 struct Shared {
   const char* name;
   std::string text;
-  const char* has;  // what of its schedule says how lanes share it
+  const char* has;  // the part of its schedule that shows how lanes share it
 };
 std::ostream& operator<<(std::ostream& out, const Shared& shared) { return out << shared.name; }
 
-// matrix: the buffer with the place of its elements.
+// matrix: the declaration of the matrix. place: the indices of its elements.
 std::string VectorProduct(const char* matrix, const char* place) {
   return fmt::format(R"(workload "matmul"
 input x: f32[1,300] in [-1, 1]
@@ -42,7 +43,7 @@ output u
                      rows, columns, 1.0 / rows);
 }
 
-// The columns are not the last axis of what is reduced, and one axis has one element.
+// The columns are not the last axis before the reduction, and one axis has one element.
 constexpr char kPlanesOfColumns[] = R"(workload "reduce"
 input x: f32[3,7,11,1,9] in [-1, 1]
 t: f32[3,1,9] over n:3, i:1, c:9 = max h:7, v:11 of x[n, h, v, i, c]
@@ -98,7 +99,7 @@ class LaneSharing : public ::testing::TestWithParam<Shared> {
  protected:
   static target::Target Gpu() { return target::ParseTarget("cuda:sm_75").value(); }
 
-  // The schedule of these decisions, which must compute what the workload says; "" where there is none.
+  // Returns the schedule of these decisions, after checking that it computes the right values; "" if there is none.
   static std::string Scheduled(const target::Target& target, Chooser& chooser) {
     const ir::Workload workload = ir::ParseWorkload(GetParam().text).value();
     const auto candidate = Build(workload, target, Fitting(workload, target), chooser);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Test support: lowers a workload with a schedule, executes that by the interpreter, and compares. Nothing of LLVM.
+// Test support: lowers a workload with a schedule, runs the result by the interpreter, and compares. It does not use
+// LLVM.
 #ifndef HONE_TESTS_UNIT_SPACE_LOWERED_H_
 #define HONE_TESTS_UNIT_SPACE_LOWERED_H_
 
@@ -11,8 +12,8 @@
 
 namespace hone::tests {
 
-// OK if the lowered functions agree with the workload, with the verifier between passes: lanes that race are an error.
-// For small workloads.
+// OK if the lowered functions agree with the workload. The verifier runs between passes, and a race of lanes is an
+// error. For small workloads.
 absl::Status CheckLowered(const ir::Workload& workload, const schedule::Schedule& schedule,
                           const target::Target& target, Tolerance tolerance = {});
 

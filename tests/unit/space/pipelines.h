@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Test support: products and a convolution whose operands are copied to shared memory asynchronously, as text. A step
-// "pipeline ko 2" (of the convolution: rco) makes pipelines of them.
+// Test support: products and a convolution whose operands are copied to shared memory asynchronously, as schedule text.
+// A step "pipeline ko 2" (for the convolution: rco) pipelines the copies.
 #ifndef HONE_TESTS_UNIT_SPACE_PIPELINES_H_
 #define HONE_TESTS_UNIT_SPACE_PIPELINES_H_
 
@@ -8,7 +8,7 @@
 
 namespace hone::tests {
 
-// Rows that copies of 16 bytes divide, and tiles that do not.
+// kEven: copies of 16 bytes divide the rows. kOdd: they do not. Tiles divide neither.
 inline constexpr char kEven[] = R"(workload "matmul"
 input x: f32[13,24] in [-1, 1]
 input w: f32[24,20] in [-1, 1]
@@ -34,12 +34,12 @@ u: f32[1,6,9,11] over a0:1, a1:6, a2:9, a3:11 = max(t[a0, a1, a2, a3], 0f32)
 output u
 )";
 
-// Both operands in shared memory, in steps of 4 of the reduction.
+// Both operands are in shared memory, in steps of 4 of the reduction.
 inline const std::string kTiles =
     "cache_read x t\nstore_in xrt shared 4\ncache_read w t\nstore_in wrt shared\n"
     "split a 8 mask\nsplit b 8 mask\nreorder ao bo ai bi\nbind ao group\nbind bo group\nbind ai lane\nbind bi lane\n"
     "compute_at t bi\nsplit k 4 mask\nreorder ko ki i j\ncompute_at xrt ko\ncompute_at wrt ko\n";
-// Filled by copies of 16 bytes each, or of one element.
+// Shared memory is filled by copies of 16 bytes (kByFour) or of one element.
 inline const std::string kByFour = kTiles +
                                    "split xrt_1 4 mask\nfuse xrt_0 xrt_1o\nbind xrt_0_xrt_1o lane\ncopy_async xrt 4\n"
                                    "split wrt_1 4 mask\nfuse wrt_0 wrt_1o\nbind wrt_0_wrt_1o lane\ncopy_async wrt 4\n";

@@ -16,14 +16,14 @@ using ::testing::HasSubstr;
 
 ir::Workload SmallProduct() { return ir::ParseWorkload(tests::kEven).value(); }
 
-// What the space, which has just one product to tile, makes with the preferred decisions.
+// The preferred candidate of the space, for a workload with one product to tile.
 Candidate PreferredOfSpace(const target::Target& target, int64_t space) {
   const Decisions given = {{std::string(kSpaceDecision), space, {}}};
   Chooser chooser(&given);
   return Build(SmallProduct(), target, Fitting(SmallProduct(), target), chooser).value();
 }
 
-// The decisions but for that of the space.
+// The decisions without that of the space, which is the first.
 std::string OfTile(const Decisions& decisions) { return Print(Decisions(decisions.begin() + 1, decisions.end())); }
 
 TEST(RegisterTilePlan, ChoosingLeavesTheStateAloneAndApplyTakesTheStepsOfTheSpace) {

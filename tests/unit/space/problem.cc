@@ -24,7 +24,7 @@ void FillParam(const ir::Param& param, std::span<std::byte> bytes, Random& rando
   ir::FillRandom(dtype, low, no_range ? 100 : param.high, random, bytes);
 }
 
-// How many floats of so many bytes it takes from one to the other.
+// The number of floats of `size` bytes that lie between a and b, counting one end.
 uint64_t FloatsApart(const std::byte* a, const std::byte* b, size_t size) {
   uint64_t bits[2] = {};
   std::memcpy(&bits[0], a, size);

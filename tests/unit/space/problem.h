@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Test support: a workload with values for its params, what the interpreter makes of them, and whether a kernel agrees.
-//
-// Every buffer lies between canaries: a kernel that writes past one is an error.
+// Test support: a workload with values for its params, the interpreter's results, and a comparison with a kernel's
+// results. Every buffer lies between canaries: a kernel that writes past one is an error.
 #ifndef HONE_TESTS_UNIT_SPACE_PROBLEM_H_
 #define HONE_TESTS_UNIT_SPACE_PROBLEM_H_
 
@@ -34,12 +33,12 @@ class Guarded {
 };
 
 std::vector<Guarded> Allocate(const std::vector<int64_t>& bytes);
-// Bytes of each.
+// The size of each buffer in bytes.
 std::vector<int64_t> BytesOf(const std::vector<ir::Buffer>& buffers);
 
-// By how much floats may differ: `relative` times the largest magnitude in the expected tensor, or times `least` where
-// that is larger. Where `apart` is not negative, by so many of the floats that there are between them, each element for
-// itself. Integers are exact.
+// How much floats may differ: by `relative` times the largest magnitude in the expected tensor, or times `least` if
+// that is larger. If `apart` is not negative, each element may instead differ by that many representable floats.
+// Integers must be equal.
 struct Tolerance {
   double relative = 1e-5;
   double least = 1e-6;
@@ -48,16 +47,16 @@ struct Tolerance {
 
 struct Problem {
   std::vector<Guarded> params;
-  std::vector<ir::Bytes> expected;  // per output
+  std::vector<ir::Bytes> expected;  // one for each output
 };
 
-// Params are uniform in their range, always the same ones; integers that have no range of their own are between -100
-// and 100.
+// Fills params with numbers that are uniform in their range, and the same in every run. Integers without a range are
+// between -100 and 100.
 absl::StatusOr<Problem> MakeProblem(const ir::Workload& workload);
-// DataLoss naming the first element that differs by more.
+// DataLoss with the first element that differs by more than the tolerance.
 absl::Status Compare(const ir::BufferNode& buffer, std::span<const std::byte> expected,
                      std::span<const std::byte> actual, Tolerance tolerance);
-// Compares all outputs, and looks at the canaries.
+// Compares all outputs, and checks the canaries.
 absl::Status CompareAll(const ir::Workload& workload, const Problem& problem, const std::vector<Guarded>& packed,
                         const std::vector<Guarded>& outputs, Tolerance tolerance);
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of the sketch, each on a workload that needs it: the schedule that it writes, and that it computes the
-// same.
+// The rules of the sketch, each on a workload that needs it: the schedule is as expected and computes the right values.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,11 +18,12 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr tests::Tolerance kTolerance = {.relative = 1e-3, .least = 1};  // sums are taken in another order
+constexpr tests::Tolerance kTolerance = {.relative = 1e-3, .least = 1};  // sums are added in another order
 
 target::Target SomeCpu() { return target::ParseTarget("x86_64 -mcpu=x86-64-v4 -threads=2").value(); }
 
-// The sketch's schedule with these decisions and all others as preferred; it must compute what the workload says.
+// Returns the sketch's schedule with these decisions and all others as preferred, after checking that it computes the
+// right values.
 std::string Scheduled(const std::string& text, Decisions decisions = {}, const target::Target& cpu = SomeCpu()) {
   const auto workload = ir::ParseWorkload(text);
   EXPECT_TRUE(workload.ok()) << workload.status();
@@ -37,7 +37,7 @@ std::string Scheduled(const std::string& text, Decisions decisions = {}, const t
   return steps;
 }
 
-// Iterations of the longest loop that threads share by default; 1 if there is none.
+// The iterations of the longest loop that threads share by default; 1 if there is none.
 int64_t TasksOf(const std::string& text, const char* cpu) {
   const auto workload = ir::ParseWorkload(text);
   EXPECT_TRUE(workload.ok()) << workload.status();
@@ -61,7 +61,7 @@ u: f32[24,96] over ui:24, uj:96 = max(t[ui, uj] + b[uj], 0f32)
 output u
 )";
 
-// Four groups of eight channels each way, channels last.
+// A convolution with four groups of eight input and eight output channels, channels last.
 constexpr const char* kGrouped = R"(workload "conv2d"
 input x: f32[1,6,6,32] in [-1, 1]
 const w: f32[64,8,3,3] in [-1, 1]
@@ -141,7 +141,7 @@ TEST(SketchTest, ALongReductionToOneNumberIsSharedByThreadsAndVectors) {
   EXPECT_THAT(Scheduled(kLongSum, {{"t.parts", 1, {}}}), Not(HasSubstr("outer")));
 }
 
-// Channels last, and so few that one tile of vectors has them all.
+// The channels are last, and one tile of vectors holds all of them.
 TEST(SketchTest, AReductionToOneTileOfResultsIsTakenApartForThreads) {
   const auto mean = [](int size) {
     return fmt::format(R"(workload "reduce"
@@ -243,7 +243,7 @@ output t
   EXPECT_THAT(steps, HasSubstr("split w 8 shift\n"));
 }
 
-// 16 channels are one row of blocks, and all axes but the last are one iteration.
+// The 16 channels are a single row of blocks, and the other axes but the last have one iteration.
 TEST(SketchTest, ThreadsShareTheLastAxisWhereTheOthersAreShort) {
   const target::Target eight = target::ParseTarget("x86_64 -mcpu=x86-64-v4 -threads=8").value();
   const auto transpose = [](int size) {
@@ -291,7 +291,8 @@ output e
             96);
 }
 
-// 13 rows of blocks by fours would be four tasks that do 16, and two threads that write the same lines.
+// Tasks of four would be four tasks for 13 rows of blocks: they would compute 16 rows, and two threads would write the
+// same cache lines.
 TEST(SketchTest, TasksOverlapLittle) {
   EXPECT_THAT(Scheduled(R"(workload "transpose"
 input x: f32[1024,196] in [-1, 1]
@@ -305,7 +306,7 @@ TEST(SketchTest, DecisionsThatAreNoMoreChangeNothing) {
   EXPECT_EQ(Scheduled(kMatMul, {{"rows", 3, {}}, {"block", 2, {}}, {"gone", 7, {}}}), Scheduled(kMatMul));
 }
 
-// Register tiles have nothing to pack there.
+// Register tiles have nothing to pack for channels first.
 TEST(FamilyTest, ADepthwiseConvolutionWithChannelsFirstIsBestTheSketchs) {
   const auto space = [](std::string_view layout, int window) {
     const bool last = layout == "channels last";
@@ -338,7 +339,7 @@ output t
                      rows, columns, steps);
 }
 
-// Vectors of results would hardly be filled, but those of partial results are.
+// Vectors of so few results would be mostly empty; vectors of partial results are full.
 TEST(FamilyTest, AProductOfFewColumnsIsBestSummedUpInVectors) {
   const auto schedule = [](const std::string& text) {
     return schedule::Print(Default(ir::ParseWorkload(text).value(), SomeCpu()).value().schedule);
@@ -376,7 +377,7 @@ TEST(FamilyTest, OnlySpacesOfTheFamilyAreOnOffer) {
   }
 }
 
-// The copy would take longer than the product.
+// Packing would take longer than the product.
 TEST(Default, PacksNothingThatIsReadOnce) {
   const auto schedule = [](const char* kind, int64_t columns) {
     const auto workload = ir::ParseWorkload(fmt::format(R"(workload "matmul"

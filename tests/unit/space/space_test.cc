@@ -44,7 +44,7 @@ TEST_P(SpaceTest, DefaultIsCorrect) {
   EXPECT_EQ(tests::CheckCompiled(workload, candidate->schedule, Host()), absl::OkStatus());
 }
 
-// Default falls back to plain loops where the preferred decisions lead nowhere, a hundred times slower.
+// If the preferred decisions cannot be built, Default falls back to naive loops, which are a hundred times slower.
 TEST_P(SpaceTest, PreferredDecisionsLeadSomewhere) {
   const target::Target target = Host();
   Chooser chooser;
@@ -54,7 +54,7 @@ TEST_P(SpaceTest, PreferredDecisionsLeadSomewhere) {
       << schedule::Print(candidate->schedule);
 }
 
-// On CPUs with other vectors, registers and numbers of threads.
+// CPUs with other vectors, registers and numbers of threads.
 TEST_P(SpaceTest, WhatEverySpacePrefersForOtherCpusIsCorrect) {
   const ir::Workload workload = Parsed();
   for (const char* text :
@@ -67,7 +67,7 @@ TEST_P(SpaceTest, WhatEverySpacePrefersForOtherCpusIsCorrect) {
       const auto candidate = Build(workload, target, fitting, chooser);
       ASSERT_TRUE(candidate.ok()) << text << " " << entry->name << ": " << candidate.status();
       SCOPED_TRACE(fmt::format("{} {}\n{}", text, entry->name, schedule::Print(candidate->schedule)));
-      // Winograd's way rounds more.
+      // Winograd's algorithm rounds more.
       EXPECT_EQ(tests::CheckLowered(workload, candidate->schedule, target, {.relative = 1e-4}), absl::OkStatus());
     }
   }
@@ -120,7 +120,7 @@ TEST_P(SpaceTest, DecisionsAndScheduleTextReplay) {
   EXPECT_EQ(schedule::Print(*parsed), text);
 }
 
-// A plainer default than a space would prefer is a cliff: somebody must hear of it.
+// A default that is simpler than a space prefers is far slower, so it must be logged.
 TEST(Default, SaysWhyItIsPlainerThanASpacePrefers) {
   constexpr char kMatmul[] = R"(workload "matmul"
 input a: f32[64,64] in [-1, 1]
@@ -144,7 +144,7 @@ output c
   EXPECT_THAT(log.str(), ::testing::HasSubstr("stages computed inside loops need"));
 }
 
-// On a target with lanes: interpreted, with races found.
+// The spaces of a target with lanes. The interpreter checks values and finds races.
 class LaneSpaceTest : public SpaceTest {
  protected:
   static target::Target Lanes() { return target::TypicalTarget(target::Kind::kOpenCl); }
@@ -180,7 +180,7 @@ TEST_P(LaneSpaceTest, RandomCandidatesAreCorrect) {
   EXPECT_GE(built, 6) << "most random decisions should lead somewhere";
 }
 
-// Where lanes copy ahead of time, interpreted with late arrival.
+// Asynchronous copies: the interpreter lets them arrive as late as possible.
 TEST_P(LaneSpaceTest, CopiesAheadOfTimeAreCorrect) {
   const ir::Workload workload = Parsed();
   target::Target target = Lanes();
@@ -202,17 +202,17 @@ TEST_P(LaneSpaceTest, CopiesAheadOfTimeAreCorrect) {
   }
 }
 
-// Sums of products whose lanes run instructions together, on a target that allows it.
+// Sums of products whose lanes run instructions together, on a target that has the instruction.
 struct InstructionCase {
   const char* name;
   const char* instruction;
   const char* workload;
-  const char* target = "cuda -arch=sm_80 -tf32";  // that has it
+  const char* target = "cuda -arch=sm_80 -tf32";  // a target that has the instruction
 };
 
 class LaneInstructionTest : public ::testing::TestWithParam<InstructionCase> {
  protected:
-  // A product of rounded factors is wrong by up to 2^-10.
+  // A product of rounded factors has a relative error of up to 2^-10.
   static constexpr tests::Tolerance kRounded{1e-3, 1e-3};
   static target::Target Tensor() { return target::ParseTarget(GetParam().target).value(); }
 };
@@ -233,7 +233,7 @@ TEST_P(LaneInstructionTest, IsCorrect) {
   };
   const std::string tensorize = std::string(" ") + GetParam().instruction + "\n";
   EXPECT_THAT(built(GetParam().target), HasSubstr(tensorize));
-  // Of halves everywhere; of f32, and of blocks in shared memory, only where that was asked for.
+  // mma of 16-bit floats is legal on cuda:sm_80. TF32 also needs an option, and wgmma another architecture.
   const bool halves = std::string(GetParam().instruction).starts_with("mma_") && !tensorize.ends_with("tf32\n");
   EXPECT_EQ(built("cuda:sm_80").find(tensorize) != std::string::npos, halves);
   EXPECT_THAT(built("cuda:sm_75"), Not(HasSubstr("tensorize")));
@@ -391,7 +391,7 @@ output t
   EXPECT_THAT(width("f64", "f64", "x[i, j] * 2f64"), HasSubstr("t.width=2"));
 }
 
-// Channels first: `value` is what padding has, `stage` the rest.
+// A stage with padded windows, channels first. value: the value of the padding. stage: the stages that read it.
 ir::Workload PaddedWindows(const char* value, const char* stage) {
   const auto workload = ir::ParseWorkload(fmt::format(R"(workload "pool"
 input x: f32[2,3,11,9] in [-1, 1]
@@ -427,7 +427,7 @@ TEST(LanePadding, OfSmallWindowsIsNoLaunchOfItsOwn) {
   }
 }
 
-// Three launches, where their transforms cost less than the products that they save.
+// Winograd's algorithm takes three launches. It pays if the transforms cost less than the products that they save.
 TEST(WinogradLanes, IsPreferredWhereItPays) {
   const auto schedule = [](int batch, int channels, int size, const std::string& target) {
     const auto workload = ir::ParseWorkload(fmt::format(
@@ -555,7 +555,7 @@ output t
               AllOf(HasSubstr("split i 14 shift\n"), HasSubstr("split j 8 mask\n")));
 }
 
-// Else every two pixels would read all weights.
+// Otherwise a tile of two pixels would read all weights.
 TEST(RegisterTile, RowsTooShortForATileShareOne) {
   const auto schedule = [](int64_t height, int64_t width) {
     const auto workload = ir::ParseWorkload(fmt::format(R"(workload "conv2d"
@@ -574,7 +574,7 @@ output t
   EXPECT_THAT(schedule(95, 56), HasSubstr("split i 1 shift\n"));
 }
 
-// Rows a page apart share the sets of the first cache: more of them than it has pages drive each other out.
+// Rows that are a page apart share the first cache's sets. More rows than the cache has pages evict each other.
 TEST(RegisterTile, RowsAPageApartFitTheSetsOfTheFirstCache) {
   const auto schedule = [](int64_t steps) {
     const auto workload = ir::ParseWorkload(fmt::format(R"(workload "matmul"
@@ -663,8 +663,8 @@ output t
   EXPECT_THAT(schedule(32, 3, {}), Not(HasSubstr("skip_padding"))) << "written out, nothing is left to skip";
 }
 
-// A 3x3 depthwise convolution with channels last, and a product that sums over its channels; `read` is what the product
-// reads of it.
+// A 3x3 depthwise convolution with channels last, and a product that sums over its channels. read: the element of the
+// convolution that the product reads.
 std::string Separable(const std::string& read, const std::string& outputs) {
   return fmt::format(R"(workload "separable_conv"
 input x: f32[58,58,144] in [-1, 1]
@@ -713,7 +713,7 @@ TEST(RegisterTile, OfADepthwiseConvolutionThatOthersReadTheProductTakesNoPart) {
   EXPECT_THAT(shifted, HasSubstr("compute_at u yioo\n")) << "rows in any order are rows";
 }
 
-// What a search has to build to find out that it is too large is a trial lost.
+// A candidate that turns out too large only after it was built is a lost trial of the search.
 TEST_P(LaneSpaceTest, WhatBuildsFitsTheTarget) {
   const ir::Workload workload = Parsed();
   target::Target target = Lanes();
@@ -731,7 +731,7 @@ TEST_P(LaneSpaceTest, WhatBuildsFitsTheTarget) {
   }
 }
 
-// Else the default is plainer than what the space would prefer.
+// Otherwise the default would be simpler than the space's preferred schedule.
 TEST_P(LaneSpaceTest, WhatIsPreferredFitsGroupsOfFewLanes) {
   const ir::Workload workload = Parsed();
   for (const char* text : {"cuda:sm_87 -lanes=32", "cuda:sm_87 -lanes=64"}) {
@@ -752,7 +752,7 @@ TEST_P(LaneSpaceTest, WhatIsPreferredFitsGroupsOfFewLanes) {
 INSTANTIATE_TEST_SUITE_P(Workloads, LaneSpaceTest, ::testing::ValuesIn(tests::SmallWorkloads()),
                          [](const auto& info) { return info.param.name; });
 
-// Too large for the interpreter, and so for SmallWorkloads.
+// Convolutions that are too large for the interpreter, and therefore for SmallWorkloads.
 struct LargeConv {
   int height, width, channels;
   bool channels_last;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decisions that records and lock files hold mean the same schedule forever. The numbers below are the stored ones:
-// they are written out here, so that a change of a table or of the order of an enum fails.
+// Decisions in records and lock files mean the same schedule forever. The numbers below are the stored ones. They are
+// literals, so that a changed table or order of an enum fails the test.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -30,7 +30,7 @@ struct StoredInstruction {
   const char* target;
   const char* workload;
   Decisions decisions;
-  const char* instruction;  // of the schedule's step "tensorize"
+  const char* instruction;  // the instruction in the schedule's step "tensorize"
 };
 
 constexpr char kBytes[] = R"(workload "matmul"

@@ -18,7 +18,7 @@ output u
                             m, n, k, constant ? "const" : "input")};
 }
 
-// Channels-last, with padding, bias, a residual input and a clamp.
+// A channels-last convolution with padding, bias, a residual input and a clamp.
 NamedWorkload Conv(const std::string& name, int h, int w, int ic, int oc, int kernel, int stride) {
   const int pad = kernel / 2, ph = h + 2 * pad, pw = w + 2 * pad;
   const int oh = (ph - kernel) / stride + 1, ow = (pw - kernel) / stride + 1;
@@ -54,7 +54,7 @@ output t
                             h, w, c, h + 2, w + 2, h + 1, w + 1)};
 }
 
-// A depthwise convolution, ReLU, and a pointwise one after it, which adds what comes along.
+// A depthwise convolution, ReLU, and a pointwise convolution, to which a residual input is added.
 NamedWorkload Separable(const std::string& name, int h, int w, int c, int o, int stride) {
   const int oh = (h - 1) / stride + 1, ow = (w - 1) / stride + 1;
   return {name, fmt::format(R"(workload "separable_conv"
@@ -74,7 +74,7 @@ output z
                             h, w, c, o, stride, oh, ow, h + 2, w + 2, h + 1, w + 1)};
 }
 
-// 8-bit integers of types a and b, each with a zero point or none, requantized or not.
+// A matrix product of 8-bit integers of types a and b, each with or without a zero point, requantized or not.
 NamedWorkload ByteMatMul(const std::string& name, int m, int n, int k, const std::string& a, const std::string& b,
                          bool a_zero, bool b_zero, const std::string& kind, bool requantize) {
   const auto range = [](const std::string& type) { return type == "u8" ? "[0, 255]" : "[-128, 127]"; };
@@ -94,7 +94,7 @@ NamedWorkload ByteMatMul(const std::string& name, int m, int n, int k, const std
   return {name, text + (requantize ? "output u\n" : "output t\n")};
 }
 
-// The same, channels-last, with a border of the zero point.
+// A channels-last convolution of 8-bit integers, padded with the zero point.
 NamedWorkload ByteConv(const std::string& name, int h, int w, int ic, int oc, int stride, const std::string& b) {
   const int oh = (h + 2 - 3) / stride + 1, ow = (w + 2 - 3) / stride + 1;
   return {name, fmt::format(R"(workload "conv2d"
@@ -114,7 +114,7 @@ output u
                             h, w, ic, oc, oh, ow, b, b == "u8" ? 0 : -128, h + 2, w + 2, stride)};
 }
 
-// Channels-first, one spatial row of the image after the other; `h` is 1 for a one-dimensional signal.
+// A channels-first convolution; `h` is 1 for a one-dimensional signal.
 NamedWorkload ConvFirst(const std::string& name, int h, int w, int ic, int oc, int kernel, int stride) {
   const int kh = h == 1 ? 1 : kernel, sh = h == 1 ? 1 : stride;
   const int ph = h + kh - 1, pw = w + kernel - 1;
@@ -136,7 +136,7 @@ output u
                             w + kernel / 2)};
 }
 
-// Channels-first; `value` is the padding, `reduction` max or sum.
+// A channels-first pooling; `value` is the padding, `reduction` max or sum.
 NamedWorkload PoolFirst(const std::string& name, int h, int w, int stride, const std::string& reduction,
                         const std::string& value) {
   const int oh = (h - 1) / stride + 1, ow = (w - 1) / stride + 1;
@@ -162,7 +162,7 @@ output o
                             rows, n)};
 }
 
-// Of `rows` queries and `keys` keys, d numbers each, and as many values of v numbers; with a mask.
+// Attention with `rows` queries and `keys` keys of d numbers, and `keys` values of v numbers; with a mask.
 NamedWorkload Attention(const std::string& name, int rows, int keys, int d, int v) {
   return {name, fmt::format(R"(workload "attention"
 input q: f32[2,{0},{2}] in [-1, 1]
@@ -324,7 +324,7 @@ input x: i64[5,9] in [-50, 50]
 t: i64[5,9] over i:5, j:9 = select(c[i, j], x[i, j] / 3i64, 7i64 - x[i, j])
 output t
 )"},
-      // Numbers that are loaded are no indices: what is made of them wraps.
+      // Loaded numbers are no indices, so arithmetic on them may wrap.
       {"wrapping", R"(workload "elementwise"
 input x: i64[5,9] in [0, 50]
 m: i64[5,9] over i:5, j:9 = (max(x[i, j], 0) * 4611686018427387905) %% 10

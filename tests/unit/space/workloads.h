@@ -26,7 +26,7 @@ output z
 )";
 
 std::vector<NamedWorkload> SmallWorkloads();
-// Of those: sums of products of 8-bit integers, which tensor instructions can make.
+// The small workloads that are sums of products of 8-bit integers, for tensor instructions.
 std::vector<NamedWorkload> ByteWorkloads();
 
 }  // namespace hone::tests
