@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An agent in words, and a farm with a job that a tuner has leased, for tests of the queue.
+// A scripted agent, and a fixture with a farm in which a tuner has leased a job, for tests of the tracker's queue.
 #ifndef HONE_TESTS_FARM_FAKE_AGENT_H_
 #define HONE_TESTS_FARM_FAKE_AGENT_H_
 
@@ -14,10 +14,11 @@
 
 namespace hone::tracker {
 
-// An agent that says what the test tells it to.
+// An agent without a process: it reports the devices and results that the test writes into `state`.
 struct FakeAgent {
   v1::SynchronizeRequest state;
-  // What the shell asks for a call of this agent that it holds back.
+  // The offer that the shell looks for while it holds back the answer to this agent's call. nullopt: there is no work
+  // yet.
   std::optional<v1::SynchronizeResponse> Offer(Farm& farm, absl::Time now) { return farm.Offer(state, now).value(); }
   FakeAgent(const std::string& id, const std::string& boot) {
     state.set_protocol_version(v1::PROTOCOL_VERSION_1);
@@ -28,7 +29,8 @@ struct FakeAgent {
   absl::StatusOr<Farm::Answer> Sync(Farm& farm, absl::Time now) {
     state.set_sequence(state.sequence() + 1);
     absl::StatusOr<Farm::Answer> answer = farm.Synchronize(state, now);
-    if (answer.ok() && farm.devices().IsFirstClaim(state)) {  // another process had the name
+    if (answer.ok() &&
+        farm.devices().IsFirstClaim(state)) {  // another process had claimed the agent's id: repeat with the new epoch
       state.set_epoch(answer->response.epoch());
       state.set_sequence(state.sequence() + 1);
       answer = farm.Synchronize(state, now);
@@ -40,7 +42,7 @@ struct FakeAgent {
     return answer;
   }
   v1::GoldenCheck& Golden() { return *state.mutable_devices(0)->mutable_golden(); }
-  // A check that was right, and took so long.
+  // Reports one more passed check of the golden kernel, with a median of `seconds`.
   void Check(double seconds = 100e-6) {
     v1::GoldenCheck& golden = Golden();
     golden.set_number(golden.number() + 1);
@@ -88,7 +90,7 @@ class FarmFixture : public testing::Test {
     request.add_batch_ids(batch_id);
     return farm_.WaitBatch(request, now_);
   }
-  // Lets time pass as the shell does, with a tuner that stays alive.
+  // Lets time pass in steps of a second with the ticks that the shell sends, while the tuner keeps its job's lease.
   void Pass(absl::Duration duration) {
     for (const absl::Time end = now_ + duration; now_ < end;) {
       now_ += absl::Seconds(1);
