@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Funcs with a grid: text, verifier, and what the interpreter makes of lanes, barriers and races.
+// Funcs with a grid: their text, the verifier, and the interpreter's lanes, barriers and races.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ std::string Verdict(const std::string& text, const GridLimits& limits = {}) {
   return std::string(Verify(*func, limits).message());
 }
 
-// Lanes turn a row around through shared memory.
+// Lanes reverse a row through shared memory.
 constexpr char kReverse[] =
     "func f(x: i64[8], out: i64[8]) grid 2 lanes 4 {\n"
     "  alloc row: i64[4] shared {\n"
@@ -143,7 +143,7 @@ TEST(GridVerifier, CountsSharedBuffersThatAreNeverThereTogether) {
   EXPECT_EQ(Verdict(text, {.shared_bytes = 6144}), "");
 }
 
-// Where each begins on a multiple of 64 bytes.
+// Each shared buffer begins at a multiple of 64 bytes.
 TEST(GridVerifier, CountsWhatLiesBetweenSharedBuffers) {
   const char* text =
       "func f(out: i64[4]) grid 1 lanes 4 { alloc a: f32[500] shared { alloc b: f32[524] shared { out[0] = 1 } } }";
@@ -151,7 +151,7 @@ TEST(GridVerifier, CountsWhatLiesBetweenSharedBuffers) {
   EXPECT_EQ(Verdict(text, {.shared_bytes = 4160}), "");
 }
 
-// Iterations of a loop that is written out, or taken apart, have one buffer.
+// Iterations of an unrolled or split loop share one buffer.
 TEST(GridVerifier, CountsASharedBufferOnce) {
   auto func = ParseFunc("func f(out: i64[4]) grid 1 lanes 4 { alloc a: f32[512] shared { out[0] = 1 } }");
   ASSERT_TRUE(func.ok()) << func.status();
