@@ -29,8 +29,8 @@ struct FakeAgent {
   absl::StatusOr<Farm::Answer> Sync(Farm& farm, absl::Time now) {
     state.set_sequence(state.sequence() + 1);
     absl::StatusOr<Farm::Answer> answer = farm.Synchronize(state, now);
-    if (answer.ok() &&
-        farm.devices().IsFirstClaim(state)) {  // another process had claimed the agent's id: repeat with the new epoch
+    // If another process had claimed the agent's id, the agent repeats the call with its new epoch.
+    if (answer.ok() && farm.devices().IsFirstClaim(state)) {
       state.set_epoch(answer->response.epoch());
       state.set_sequence(state.sequence() + 1);
       answer = farm.Synchronize(state, now);

@@ -86,8 +86,8 @@ void Simulation::Run() {
     const Event event = events_.top();
     events_.pop();
     now_ = std::max(now_, event.time);
-    if (Chance(options_.stall))
-      now_ += Delay(21, 120);  // the tracker stalls; it handles everything that arrived meanwhile at the end
+    // The tracker stalls; at the end it handles everything that arrived meanwhile.
+    if (Chance(options_.stall)) now_ += Delay(21, 120);
     if (Chance(options_.clock_jump)) clock_error_ += Delay(-3600, 3600);
     if (Chance(options_.restart_tracker)) {
       ++restarts;

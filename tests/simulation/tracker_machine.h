@@ -63,9 +63,8 @@ class TrackerMachine {
     std::unique_ptr<tracker::Shell> shell;
     const void* mutex = nullptr;
     bool stopping = false;
-    int inside = 0;  // calls that are inside a method of the shell
-    std::map<int64_t, std::function<void()>>
-        calls;  // for each open call, the function that ends it if the tracker dies
+    int inside = 0;                                  // calls that are inside a method of the shell
+    std::map<int64_t, std::function<void()>> calls;  // open calls; each function ends one if the tracker dies
   };
   absl::Status Open(Run& run);
   std::shared_ptr<Run> Leave(bool power_cut);
