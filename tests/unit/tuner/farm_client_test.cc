@@ -24,8 +24,8 @@
 namespace hone::tuner {
 namespace {
 
-// A tracker that answers `code` a given number of times, each time after some time has passed, and then works. Calls
-// with a batch always time out there; the third one succeeds.
+// A tracker that answers the first `troubled` calls with `code`, each after `passes` seconds, and then works. Its first
+// two calls with a batch exceed their deadline; the third one is aborted.
 class TroubledTracker final : public v1::TunerService::Service {
  public:
   grpc::Status ReportProgress(grpc::ServerContext*, const v1::ReportProgressRequest* request,

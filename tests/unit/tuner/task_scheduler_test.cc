@@ -229,8 +229,7 @@ TEST(BudgetTest, WhatSomebodyAsksForIsNotCut) {
   many.CountRemembered(0, false);
   many.SettleTrials();
   EXPECT_EQ(many.TrialsLeft(0), 2000);
-  Budget fast(
-      JobOf(1, 2000, 10));  // the limit that is reached first ends the job, and a fast board may make all trials
+  Budget fast(JobOf(1, 2000, 10));  // the limit that is reached first ends the job; a fast board may make all trials
   fast.CountRemembered(0, false);
   fast.SettleTrials();
   EXPECT_EQ(fast.TrialsLeft(0), 2000);

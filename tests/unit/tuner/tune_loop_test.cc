@@ -241,9 +241,8 @@ TEST_F(TuneLoopTest, WinnersOfTwoFarmsAreComparedWhenTheirRecordsAreMerged) {
   ASSERT_EQ(Tune(), absl::OkStatus());
   const double fastest = *progress_.workloads[0].best_seconds;
   const std::vector<PretendedFarm::Record> one = std::exchange(farm_.records, {});
-  farm_.seconds = [](const Batch& b, const std::string& text) {
-    return 2 * PretendedSeconds(b, text);
-  };  // the device is busy
+  // The device is busy.
+  farm_.seconds = [](const Batch& b, const std::string& text) { return 2 * PretendedSeconds(b, text); };
   job_.options["without"] = "all";
   job_.trials = 5;
   ASSERT_EQ(Tune(), absl::OkStatus());

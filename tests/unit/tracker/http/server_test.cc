@@ -154,7 +154,7 @@ TEST(HttpServer, LimitsConnections) {
   EXPECT_TRUE(Eventually([&] { return HttpClient(server->port()).Ask("GET", "/").status == 200; }));
 }
 
-// Requests beyond the limit are refused at once with "try later"; those in progress are answered.
+// A request beyond the limit is answered with 503 at once. The requests in progress are still answered.
 TEST(HttpServer, WaitingRequestsDelayNoOtherConnection) {
   std::promise<void> go;
   const std::shared_future<void> gone = go.get_future().share();

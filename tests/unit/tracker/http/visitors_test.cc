@@ -171,8 +171,7 @@ TEST_F(VisitorsTest, ACertificateIdentifiesItsVisitor) {
   EXPECT_FALSE(ann->session);
   EXPECT_TRUE(visitors_->Check(*ann, kCancel, "").ok());
   EXPECT_EQ(visitors_->End(*ann, "", absl::Now()).status().code(), absl::StatusCode::kFailedPrecondition);
-  request.certificate_pem = *pki::ReadFile(
-      pki::FilesIn(folder_ / "pki").identity);  // the tracker's own certificate, which belongs to no member
+  request.certificate_pem = *pki::ReadFile(pki::FilesIn(folder_ / "pki").identity);  // the tracker's, not a member's
   EXPECT_EQ(visitors_->Identify(request).status().code(), absl::StatusCode::kUnauthenticated);
 }
 
