@@ -37,7 +37,7 @@ class Checker {
   void Ends(const std::string& device, const v1::Batch& batch);
   void AgentDied(const std::string& agent);
 
-  // --- tuners and people --------------------------------------------------------------------------------------------
+  // --- tuners and users ---------------------------------------------------------------------------------------------
   void Told(const std::string& batch_id, const v1::Batch& batch, const v1::BatchResult& result, bool may_fail);
   void DrainAnswered(const std::string& agent) { drained_.insert(agent); }
   // Between UndrainBegins and UndrainEnds the undrain may take effect at any moment. A stalled tracker may run it even

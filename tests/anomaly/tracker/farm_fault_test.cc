@@ -39,7 +39,7 @@ Acknowledged RunSession(const std::filesystem::path& folder, bool passing) {
         results = again.get_future().get();
         EXPECT_EQ(results, absl::OkStatus());
       }
-      if (passing && !changes.ok()) {  // the commit repeats stored changes by itself; wait for that
+      if (passing && !changes.ok()) {  // the commit repeats failed changes by itself; wait for that
         std::promise<absl::Status> asked;
         farm->commit->Keep({}, [&](const absl::Status& status) { asked.set_value(status); });
         changes = asked.get_future().get();
