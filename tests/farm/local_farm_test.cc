@@ -67,7 +67,8 @@ TEST(LocalFarmTest, ABrokenDeviceIsReported) {
                                    "result: the device is broken"));
 }
 
-// A command must not wait for a device that this machine lacks. An empty device name would match every job in a list.
+// A command must not wait for a device that this machine lacks. An empty job name is refused, because it would match
+// every job in the tracker's list.
 TEST(LocalFarmTest, AJobForAnotherDeviceIsReported) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   const auto farm = cli::LocalFarm::Start({.records = folder / "records", .threads = 1, .devices = {"cpu"}});

@@ -61,8 +61,8 @@ std::string TopKModel(const Dims& shape, int axis, int count, int largest, int d
   return b.Model();
 }
 
-// Number of TopK nodes after the split. For the largest elements: one over the maxima of groups, one over the chosen
-// groups, one over their elements. For the smallest: one over blocks and one over their results.
+// Number of TopK nodes after the split. For the largest elements: one over the maxima of groups, one that puts the
+// chosen groups in axis order, one over their elements. For the smallest: one over blocks and one over their results.
 int TopKsOf(int largest) { return largest != 0 ? 3 : 2; }
 
 TEST(SplitAxes, TheFirstOfPartsAreThoseOfAll) {

@@ -249,7 +249,7 @@ TEST_F(JobBookTest, LostTunersThatFinishedTrialsDoNotFailTheJob) {
     book_.Expire(now_);
   }
   EXPECT_EQ(book_.Find(id)->state(), v1::JOB_STATE_QUEUED);
-  for (int i = 0; i < 4; ++i) {  // the tuners repeat themselves from here on; one report was lost before
+  for (int i = 0; i < 4; ++i) {  // no further progress; with the loss above, five in a row
     const auto grant = book_.Lease("t", "boot", now_);
     ASSERT_TRUE(grant.has_value()) << i;
     ASSERT_TRUE(book_.Report(grant->lease, progress, now_).ok());

@@ -440,7 +440,7 @@ TEST_F(TuneLoopTest, AnAttemptAfterAnInterruptedOneBeginsNoFirstRoundAgain) {
   }
 }
 
-// The workload is still measured when the winners are confirmed.
+// The other workloads are measured only when the winners are confirmed.
 TEST_F(TuneLoopTest, FewTrialsGoToTheWorkloadThatTakesMostOfTheTime) {
   for (const int n : {16, 32, 192}) AddWorkload(64, n, 256, n == 192 ? 20 : 1);
   job_.trials = 4;
