@@ -36,6 +36,7 @@ class Member {
   std::unique_ptr<farm::Process> process_;
 };
 
+// How many members and jobs a farm has.
 struct FarmSize {
   int boards = 20, tuners = 2, jobs = 3;
   int64_t trials = 0;  // of each job
@@ -57,6 +58,7 @@ class Farm {
   Farm(const std::filesystem::path& folder, const FarmSize& size);
 
   std::vector<Member>& members() { return members_; }  // the tracker is first
+  // Submits all jobs, with the same schedules to try in every run.
   void SubmitJobs();
   // Empty while the tracker does not answer.
   std::vector<v1::Job> Jobs();

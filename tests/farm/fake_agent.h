@@ -26,6 +26,7 @@ struct FakeAgent {
     state.set_boot_id(boot);
     *state.add_devices() = DeviceOf();
   }
+  // Makes the agent's next call. After an answer its finished results are taken as delivered.
   absl::StatusOr<Farm::Answer> Sync(Farm& farm, absl::Time now) {
     state.set_sequence(state.sequence() + 1);
     absl::StatusOr<Farm::Answer> answer = farm.Synchronize(state, now);
@@ -51,6 +52,7 @@ struct FakeAgent {
     golden.set_median_seconds(seconds);
     golden.clear_temperature_c();
   }
+  // Adds an error as the result of the lease's whole batch, for the next call.
   void Fail(const v1::Lease& lease, const std::string& error, v1::TroubleKind kind) {
     Finish(lease);
     v1::BatchResult& result = *state.mutable_finished(state.finished_size() - 1)->mutable_result();
@@ -58,6 +60,7 @@ struct FakeAgent {
     result.set_error(error);
     result.set_trouble(kind);
   }
+  // Adds a result with a time for every candidate of the lease, for the next call.
   void Finish(const v1::Lease& lease) {
     state.clear_running();
     v1::LeaseResult* finished = state.add_finished();

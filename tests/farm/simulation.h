@@ -22,6 +22,7 @@
 
 namespace hone::tracker {
 
+// Size of the farm and chances of failures. All chances are 0 by default.
 struct SimulationOptions {
   uint64_t seed = 1;
   int agents = 100;

@@ -20,13 +20,14 @@ inline constexpr char kKills[] = "kills";    // the agent that runs the candidat
 inline constexpr char kFails[] = "fails";    // the candidate's outcome is a failure
 inline constexpr char kPoison[] = "poison";  // no device can measure the candidate's batch
 
+// A device without hardware. The failures of trouble.h change its fields while it works.
 struct MadeUpDevice {
-  std::string id, kind;  // kind: the device's label "kind"
-  bool has_golden = true;
-  bool sick = false;   // measures nothing, not even its golden kernel
-  bool hangs = false;  // its next visit lasts until the device is told to stop
-  bool hot = false;
-  double slowness = 1;
+  std::string id, kind;    // kind: the device's label "kind"
+  bool has_golden = true;  // reports checks of a golden kernel
+  bool sick = false;       // measures nothing, not even its golden kernel
+  bool hangs = false;      // its next visit lasts until the device is told to stop
+  bool hot = false;        // reports a temperature of 95 C
+  double slowness = 1;     // factor on the times of visits and of the golden kernel
 };
 
 class AgentMachine {

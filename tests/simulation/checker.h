@@ -24,7 +24,9 @@ class Checker {
   explicit Checker(World* world) : world_(world) {}
 
   // --- the tracker --------------------------------------------------------------------------------------------------
+  // A new run of the tracker begins: forgets the leases, shares and quarantines of the run before.
   void TrackerStarts();
+  // Checks the queue after a call on it. now: by the tracker's clock.
   void Look(const tracker::Farm& farm, absl::Time now);
   // The results that a call brings to the tracker, and the tracker's answer to it.
   void Brought(const v1::SynchronizeRequest& request);
@@ -33,11 +35,14 @@ class Checker {
   // --- devices ------------------------------------------------------------------------------------------------------
   // Returns a time for a candidate, in seconds, that differs from those of all other measurements.
   double NewTime(const std::string& candidate_id);
+  // A device begins or ends a batch. `device` is "agent/device".
   void Begins(const std::string& device, const v1::Batch& batch);
   void Ends(const std::string& device, const v1::Batch& batch);
+  // The devices of a dead agent measure nothing any more.
   void AgentDied(const std::string& agent);
 
   // --- tuners and users ---------------------------------------------------------------------------------------------
+  // A tuner received the result of its batch. may_fail: the batch holds a candidate that no device can measure.
   void Told(const std::string& batch_id, const v1::Batch& batch, const v1::BatchResult& result, bool may_fail);
   void DrainAnswered(const std::string& agent) { drained_.insert(agent); }
   // Between UndrainBegins and UndrainEnds the undrain may take effect at any moment. A stalled tracker may run it even

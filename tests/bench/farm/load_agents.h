@@ -23,6 +23,7 @@ class Tally {
  public:
   // Called when a batch is submitted. Returns the number that travels in the batch.
   uint64_t Begin();
+  // An agent received the batch with this number.
   void Leased(uint64_t batch);
   void Acknowledged(int outcomes) { acknowledged_ += outcomes; }
   void Failed(const grpc::Status& status);

@@ -25,9 +25,10 @@ class PretendedFarm : public Farm {
   int finalists = 0;
   // A batch is answered with this error unless it is empty.
   std::function<std::string(const Batch&)> batch_error;
+  // Called by Report, Measure and Records, unless empty. An error becomes the result of the call.
   std::function<absl::Status()> on_report, on_measure;
   std::function<void()> on_records;
-  int asks_before_device = 0;
+  int asks_before_device = 0;  // FindDevice finds no device for this many calls
   // The farm's clock. Each batch advances it by the device's working time, one batch after the other. Time limits are
   // kept as an agent keeps them.
   absl::Time now = absl::UnixEpoch();
