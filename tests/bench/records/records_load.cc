@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fills a records file with made-up rows, as large and as similar as those of long tunes, and times the queries of
-// build scripts and users. Prints JSON. docs/TESTING.md, "Many records".
+// Fills a records file with made-up rows, as large and as similar as those of long tunes. Times the queries of build
+// scripts and users, and prints JSON. docs/TESTING.md, "Many records".
 #include <algorithm>
 #include <chrono>
 #include <filesystem>

@@ -127,8 +127,8 @@ TEST(LowerMatMul, BatchOfRowsIsOneMatrix) {
   EXPECT_THAT(plan.tensors[plan.outputs[0]].type.shape, ElementsAre(2, 3, 4));
 }
 
-// A node that could run early, such as a Transpose of an input, stays where the model has it, because its result
-// occupies memory until it is read.
+// A node that could run early, such as a Transpose of an input, stays where the model has it. Its result occupies
+// memory until it is read.
 TEST(LowerMatMul, ProductsStayInTheirPlaces) {
   GraphBuilder b;
   b.Input("x", {1, 4, 8});

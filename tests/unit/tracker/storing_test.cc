@@ -37,8 +37,8 @@ TEST_F(StoringTest, TroubleIsSaidAtOnceAndThenOnceAMinute) {
   EXPECT_THAT(storing_.Note(What::kState, Full(), now_), HasSubstr("everybody waits")) << "another time";
 }
 
-// The agent that brought the results may be gone for good, and while storing fails no new work is leased that could
-// show that there is room again.
+// The agent that brought the results may be gone for good. While storing fails, no new work is leased whose results
+// would show that there is room again.
 TEST_F(StoringTest, ResultsThatNobodyBringsAgainHoldNobodyUp) {
   storing_.Note(What::kResults, Full(), now_);
   now_ += absl::Seconds(10);
