@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// hone-farm-chaos: a farm of real processes tunes jobs while its members are killed, stand still and are restarted, the
-// network goes and the disk is full; then the same jobs undisturbed. Both must try equally many schedules of each key.
+// hone-farm-chaos: a farm of real processes tunes jobs while its members are killed, stopped and restarted, the network
+// fails and the disk is full. Then it tunes the same jobs undisturbed. Both runs must try the same number of schedules
+// for each key.
 //
-// Needs root, for a network and a disk of its own. Prints JSON; exit code 1 where something was lost, was counted twice
-// or did not end by itself.
+// Needs root, for a network and a disk of its own. Prints JSON. Exit code 1: something was lost, was counted twice, or
+// did not end by itself.
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 #include <sys/mount.h>
@@ -38,8 +39,8 @@ struct Ended {
   double seconds = 0;
   std::map<RecordKey, Recorded> records;
   std::map<std::string, int> disturbances;
-  std::vector<std::string> jobs;   // those that did not succeed, and why
-  std::vector<std::string> twice;  // those that counted results twice, and how many
+  std::vector<std::string> jobs;   // jobs that did not succeed, with the reason
+  std::vector<std::string> twice;  // jobs that counted results twice, with the number
 
   bool Well() const { return all && clean && jobs.empty() && twice.empty(); }
 };
@@ -55,8 +56,8 @@ std::vector<std::string> NotSucceeded(const std::vector<v1::Job>& jobs) {
   return others;
 }
 
-// Every trial is of another schedule, and on record. A job may know of fewer, where its tuner was killed before it
-// told.
+// Every trial has a different schedule and is recorded. A job may report fewer trials than that, if its tuner was
+// killed before it reported.
 std::vector<std::string> CountedTwice(const std::vector<v1::Job>& jobs, const std::map<RecordKey, Recorded>& records) {
   std::vector<std::string> twice;
   for (const v1::Job& job : jobs) {
@@ -71,7 +72,7 @@ std::vector<std::string> CountedTwice(const std::vector<v1::Job>& jobs, const st
   return twice;
 }
 
-// Until all jobs have ended.
+// Runs the farm until all jobs have ended.
 Ended Play(const Options& options, const std::filesystem::path& folder, bool disturbed) {
   std::filesystem::create_directories(folder / "disk");
   HONE_CHECK(mount("tmpfs", (folder / "disk").c_str(), "tmpfs", 0, "size=200m") == 0);
@@ -98,12 +99,12 @@ Ended Play(const Options& options, const std::filesystem::path& folder, bool dis
     ended.seconds = passed();
     disturbances.EndAll();
     ended.disturbances = disturbances.counts();
-    std::this_thread::sleep_for(std::chrono::seconds(20));  // what boards still keep is told
+    std::this_thread::sleep_for(std::chrono::seconds(20));  // boards deliver the results that they still keep
     ended.clean = farm.Stop();
     ended.records = farm.Records();
     ended.jobs = NotSucceeded(jobs);
     ended.twice = CountedTwice(jobs, ended.records);
-    std::error_code ignored;  // the disk goes with this process; the file is for who wants to know more
+    std::error_code ignored;  // the disk is unmounted below; the copy is for debugging
     std::filesystem::copy_file(folder / "disk" / "records.db", folder / "records.db", ignored);
   }
   umount2((folder / "disk").c_str(), MNT_DETACH);

@@ -11,7 +11,7 @@
 namespace hone::chaos {
 namespace {
 
-constexpr double kPause = 2;  // between two beginnings, on average
+constexpr double kPause = 2;  // average seconds between two disturbances
 
 std::chrono::steady_clock::duration Seconds(double seconds) {
   return std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds));
@@ -51,7 +51,7 @@ void Disturbances::Begin(Clock::time_point now) {
 }
 
 void Disturbances::DisturbMember(Clock::time_point now) {
-  // The tracker, a tuner, a board: each kind as often as the others, though there are many boards.
+  // Each kind of member (tracker, tuner, board) is disturbed equally often, although there are many boards.
   std::vector<Member>& members = farm_.members();
   const std::string kinds[] = {"tracker", "tuner", "board"};
   const std::string& kind = kinds[static_cast<size_t>(random_.Uniform() * 3)];
@@ -63,7 +63,7 @@ void Disturbances::DisturbMember(Clock::time_point now) {
   Member* const member = those[static_cast<size_t>(random_.Uniform() * static_cast<double>(those.size()))];
   const double how = random_.Uniform();
   if (how < 0.4) {
-    const double seconds = Between(0.5, 35);  // longer than a lease, now and then
+    const double seconds = Between(0.5, 35);  // sometimes longer than a lease
     spdlog::info("{} stands still for {:.0f} s", member->name(), seconds);
     ++counts_["stopped " + kind];
     member->Signal(SIGSTOP);

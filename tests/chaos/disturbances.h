@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What befalls a farm while it works, and how it ends: one seed decides what happens to whom and for how long.
+// The disturbances of a farm: one seed decides which member is disturbed, how, and for how long.
 #ifndef HONE_TESTS_CHAOS_DISTURBANCES_H_
 #define HONE_TESTS_CHAOS_DISTURBANCES_H_
 
@@ -20,12 +20,12 @@ class Disturbances {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // disk: a file system of the tracker's own that may be filled.
+  // disk: a file system that only the tracker uses, so it may be filled.
   Disturbances(Farm* farm, std::filesystem::path disk, uint64_t seed);
 
-  // Begins and ends what is due; to be called often.
+  // Starts and ends the disturbances that are due. Must be called often.
   void Tick(Clock::time_point now);
-  // Ends all that is under way.
+  // Ends all current disturbances.
   void EndAll();
   const std::map<std::string, int>& counts() const { return counts_; }
 
@@ -50,7 +50,7 @@ class Disturbances {
   Random random_;
   Clock::time_point next_;
   std::vector<Ending> endings_;
-  std::map<std::string, int> counts_;  // of what was done
+  std::map<std::string, int> counts_;  // number of disturbances by kind
 };
 
 }  // namespace hone::chaos

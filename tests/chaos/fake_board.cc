@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// hone-fake-board: an agent whose device computes nothing: the real conversation with the tracker and the real outbox,
-// and times that follow from the schedule alone, so that two runs of a job measure the same.
+// hone-fake-board: an agent whose device computes nothing. Its conversation with the tracker and its outbox are real.
+// Its times depend only on the schedule, so that two runs of a job measure the same.
 #include <pthread.h>
 #include <signal.h>
 
@@ -43,7 +43,7 @@ v1::Outcome OutcomeOf(const v1::Batch& batch, const v1::Candidate& candidate) {
   return outcome;
 }
 
-// pace: what each candidate takes.
+// pace: time for each candidate.
 v1::BatchResult Measure(const v1::Batch& batch, std::chrono::duration<double> pace, const std::stop_token& stop) {
   v1::BatchResult result;
   std::mutex mutex;

@@ -28,8 +28,8 @@ namespace {
 
 constexpr char kAddress[] = "localhost:9190";
 
-// Convolutions of different widths, which have schedules for more trials than are asked for. One for each job: how
-// trials are shared out among several depends on which results come first.
+// Convolutions of different widths, which have more schedules than there are trials. Each job has only one, because the
+// division of trials among several depends on the order of results.
 ir::Workload WorkloadOf(int number) {
   const int channels = 64 + 16 * number;
   const auto convolution =
@@ -52,7 +52,7 @@ v1::JobSpec SpecOf(int job, int64_t trials) {
   spec.set_threads(1);
   spec.set_trials(trials);
   spec.set_seed(static_cast<uint64_t>(job + 1));
-  // Descent ends a search early where it finds nothing better: after a restart later than without one.
+  // Descent ends a search when it finds nothing better, which happens later after a restart, so it is left out.
   (*spec.mutable_options())[std::string(tuner::kWithoutOption)] = "descent";
   const ir::Workload workload = WorkloadOf(job);
   v1::WorkloadSpec& entry = *spec.add_workloads();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A farm of real processes in a network of its own: a tracker over TLS, tuners, boards, and jobs; and what is left of
-// it.
+// A farm of real processes in a network of its own: a tracker over TLS, tuners, boards and jobs. Also reads the records
+// that the farm leaves.
 #ifndef HONE_TESTS_CHAOS_FARM_H_
 #define HONE_TESTS_CHAOS_FARM_H_
 
@@ -18,7 +18,7 @@
 
 namespace hone::chaos {
 
-// What a farm consists of, and how to start it again.
+// A process of the farm, with the command that starts it again.
 class Member {
  public:
   Member(std::string name, std::vector<std::string> arguments, std::filesystem::path log)
@@ -36,6 +36,7 @@ class Member {
   std::unique_ptr<farm::Process> process_;
 };
 
+// How many members and jobs a farm has.
 struct FarmSize {
   int boards = 20, tuners = 2, jobs = 3;
   int64_t trials = 0;  // of each job
@@ -44,8 +45,8 @@ struct FarmSize {
 
 // Workload, target, device and compiler.
 using RecordKey = std::tuple<std::string, std::string, std::string, std::string>;
-// Of one key. A schedule that runs along with others, or is confirmed, has several records; how many depends on how
-// trials fall into batches.
+// The records of one key. A schedule has several records if it was the incumbent or was confirmed; the number depends
+// on how trials fall into batches.
 struct Recorded {
   int64_t records = 0;
   std::set<std::string> schedules;
@@ -53,16 +54,17 @@ struct Recorded {
 
 class Farm {
  public:
-  // Everything lies in `folder`; the tracker's records and state in its `disk`, which may be a mount.
+  // All files are in `folder`. The tracker's records and state are in `folder`/disk, which may be a mount.
   Farm(const std::filesystem::path& folder, const FarmSize& size);
 
-  std::vector<Member>& members() { return members_; }  // the tracker first
+  std::vector<Member>& members() { return members_; }  // the tracker is first
+  // Submits all jobs, with the same schedules to try in every run.
   void SubmitJobs();
   // Empty while the tracker does not answer.
   std::vector<v1::Job> Jobs();
-  // Ends all processes, the tracker last; true where all ended by themselves when asked.
+  // Ends all processes, the tracker last. Returns true if all ended on request.
   bool Stop();
-  // After Stop. Aborts where the file is damaged.
+  // Call after Stop. Aborts if the file is damaged.
   std::map<RecordKey, Recorded> Records() const;
 
  private:
@@ -75,8 +77,8 @@ class Farm {
   std::shared_ptr<grpc::Channel> channel_;
 };
 
-// Leaves the network of the machine for an empty one with a loopback, and its mounts for a copy of them; false where
-// the system does not allow it.
+// Moves this process into an empty network with a loopback and a private copy of the mounts. Returns false if the
+// system does not permit it.
 bool EnterOwnWorld();
 void SetLoopback(bool up);
 

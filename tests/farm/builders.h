@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Short ways to say the protocol's messages in tests of the farm. Everything made here is valid; tests break what
-// they need broken.
+// Builders of valid protocol messages for tests of the farm: job specs, batches, device states and results. A test that
+// needs an invalid message changes the one field in question.
 #ifndef HONE_TESTS_FARM_BUILDERS_H_
 #define HONE_TESTS_FARM_BUILDERS_H_
 
@@ -17,12 +17,14 @@
 
 namespace hone::tracker {
 
-// Counts, in 32 digits of which the first 8 and the first 16 count as well.
+// Returns a source of ids that counts from 1. Each id has 32 digits. Its first 8 and its first 16 digits are unique
+// too, because shorter ids are cut from it.
 inline DrawId CountingIds() {
   return [count = 0]() mutable { return fmt::format("{0:08}{0:08}{0:016}", ++count); };
 }
 
-// A tracker reads no text of a workload, but holds it against its digest.
+// Sets the workload's text and the matching digest. The tracker compares the two and never parses the text, so any text
+// will do.
 inline void SetWorkload(v1::WorkloadSpec& workload, const std::string& text) {
   workload.set_digest(Sha256Hex(text));
   workload.set_text(text);

@@ -28,7 +28,7 @@ class ConfigTest : public testing::Test {
     std::ofstream(folder_ / "tracker.conf") << text;
     return folder_ / "tracker.conf";
   }
-  // Runs a tracker that ends by itself: its exit status. What it said is in said_.
+  // Runs a tracker that ends on its own and returns its exit status. Its output is in said_.
   int Run(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), HONE_TRACKER_BINARY);
     Process process(arguments, folder_ / "log");
@@ -74,7 +74,8 @@ TEST_F(ConfigTest, AFileThatCannotBeWrittenIsNamedWithTheReason) {
   EXPECT_THAT(said_, HasSubstr("cannot write the port file " + file + ": No such file or directory; name a file"));
 }
 
-// What stands there after a '#' works as it is: the service makes the folder.
+// Options that are commented out in the service's file must work without preparation: the systemd unit creates their
+// folders.
 TEST_F(ConfigTest, TheServiceMakesTheFoldersThatItsFileNames) {
   std::stringstream file, unit;
   file << std::ifstream(kServiceConfig).rdbuf();
@@ -86,7 +87,7 @@ TEST_F(ConfigTest, TheServiceMakesTheFoldersThatItsFileNames) {
   }
 }
 
-// Each of them, as it stands there or after the '#', is taken.
+// The tracker must accept every option of the file, commented out or not.
 TEST_F(ConfigTest, TheFileOfTheServiceNamesEveryOption) {
   std::stringstream file;
   file << std::ifstream(kServiceConfig).rdbuf();

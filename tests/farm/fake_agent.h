@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An agent in words, and a farm with a job that a tuner has leased, for tests of the queue.
+// A scripted agent, and a fixture with a farm in which a tuner has leased a job, for tests of the tracker's queue.
 #ifndef HONE_TESTS_FARM_FAKE_AGENT_H_
 #define HONE_TESTS_FARM_FAKE_AGENT_H_
 
@@ -14,10 +14,11 @@
 
 namespace hone::tracker {
 
-// An agent that says what the test tells it to.
+// An agent without a process: it reports the devices and results that the test writes into `state`.
 struct FakeAgent {
   v1::SynchronizeRequest state;
-  // What the shell asks for a call of this agent that it holds back.
+  // The offer that the shell looks for while it holds back the answer to this agent's call. nullopt: there is no work
+  // yet.
   std::optional<v1::SynchronizeResponse> Offer(Farm& farm, absl::Time now) { return farm.Offer(state, now).value(); }
   FakeAgent(const std::string& id, const std::string& boot) {
     state.set_protocol_version(v1::PROTOCOL_VERSION_1);
@@ -25,10 +26,12 @@ struct FakeAgent {
     state.set_boot_id(boot);
     *state.add_devices() = DeviceOf();
   }
+  // Makes the agent's next call. After an answer its finished results are taken as delivered.
   absl::StatusOr<Farm::Answer> Sync(Farm& farm, absl::Time now) {
     state.set_sequence(state.sequence() + 1);
     absl::StatusOr<Farm::Answer> answer = farm.Synchronize(state, now);
-    if (answer.ok() && farm.devices().IsFirstClaim(state)) {  // another process had the name
+    // If another process had claimed the agent's id, the agent repeats the call with its new epoch.
+    if (answer.ok() && farm.devices().IsFirstClaim(state)) {
       state.set_epoch(answer->response.epoch());
       state.set_sequence(state.sequence() + 1);
       answer = farm.Synchronize(state, now);
@@ -40,7 +43,7 @@ struct FakeAgent {
     return answer;
   }
   v1::GoldenCheck& Golden() { return *state.mutable_devices(0)->mutable_golden(); }
-  // A check that was right, and took so long.
+  // Reports one more passed check of the golden kernel, with a median of `seconds`.
   void Check(double seconds = 100e-6) {
     v1::GoldenCheck& golden = Golden();
     golden.set_number(golden.number() + 1);
@@ -49,6 +52,7 @@ struct FakeAgent {
     golden.set_median_seconds(seconds);
     golden.clear_temperature_c();
   }
+  // Adds an error as the result of the lease's whole batch, for the next call.
   void Fail(const v1::Lease& lease, const std::string& error, v1::TroubleKind kind) {
     Finish(lease);
     v1::BatchResult& result = *state.mutable_finished(state.finished_size() - 1)->mutable_result();
@@ -56,6 +60,7 @@ struct FakeAgent {
     result.set_error(error);
     result.set_trouble(kind);
   }
+  // Adds a result with a time for every candidate of the lease, for the next call.
   void Finish(const v1::Lease& lease) {
     state.clear_running();
     v1::LeaseResult* finished = state.add_finished();
@@ -88,7 +93,7 @@ class FarmFixture : public testing::Test {
     request.add_batch_ids(batch_id);
     return farm_.WaitBatch(request, now_);
   }
-  // Lets time pass as the shell does, with a tuner that stays alive.
+  // Lets time pass in steps of a second with the ticks that the shell sends, while the tuner keeps its job's lease.
   void Pass(absl::Duration duration) {
     for (const absl::Time end = now_ + duration; now_ < end;) {
       now_ += absl::Seconds(1);

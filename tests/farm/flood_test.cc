@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What strangers and members can do to a tracker by sheer number and size: nothing that others would notice.
+// Floods of connections and large messages, from strangers and from members of the farm: other callers must not notice.
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -51,7 +51,7 @@ class FloodTest : public testing::Test {
     ASSERT_FALSE(address_.empty()) << tracker_->Log();
   }
 
-  // A new connection and a call, as of somebody who has nothing to do with the flood.
+  // Makes one call over a new connection, as a client that has no part in the flood.
   grpc::Status CallOfAnother() const {
     const auto channel = OpenChannel(address_, pki::FilesIn(folder_ / "client")).value();
     grpc::ClientContext context;

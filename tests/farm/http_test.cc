@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tracker's HTTP side with the real program: on loopback with a key, and over TLS with certificates and sessions.
+// The tracker's HTTP server in the real program: on loopback with a key, and over TLS with certificates and sessions.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -66,7 +66,7 @@ class HttpTest : public testing::Test {
     EXPECT_TRUE(status.ok()) << status.error_message();
     return role + "." + response.secret() + "." + response.fingerprint();
   }
-  // Shows the token; the header with which a browser comes back.
+  // Exchanges the token for a session. Returns the Cookie header that a browser would send from then on.
   std::string Session(const std::string& token) {
     HttpReply reply =
         HttpClient(port_, Nobody())
@@ -104,11 +104,11 @@ TEST_F(HttpTest, OnLoopbackTheAddressHasTheKey) {
   HttpClient idle(port_);
   tracker_->Signal(SIGTERM);
   EXPECT_EQ(tracker_->Wait(), 0);
-  StartOnSocket();  // the key stays: a page that was open goes on
+  StartOnSocket();  // the key survives a restart, so a page that was open keeps working
   EXPECT_EQ(HttpClient(port_).Ask("GET", "/api/v1/session", key).status, 200);
 }
 
-// Killed before the receiver has taken it, the tracker tells it after the next start.
+// A tracker that is killed before the receiver accepts a notice sends it again after the next start.
 TEST_F(HttpTest, ANoticeIsSentAlsoAfterAKill) {
   std::mutex mutex;
   std::vector<std::string> heard;
@@ -164,7 +164,7 @@ TEST_F(HttpTest, WithoutCertificatesOnlyLoopbackIsServed) {
 TEST_F(HttpTest, OverTlsATokenBecomesASessionThatRestartsAndRevocationsKnow) {
   MakePki();
   StartWithTls();
-  // Its certificate has no other name, so no browser would take 127.0.0.1, where it listens.
+  // The certificate names only localhost. A browser would refuse 127.0.0.1, although the tracker listens there.
   EXPECT_THAT(url_, testing::StartsWith("https://localhost:"));
   EXPECT_EQ(Ask("GET", "/api/v1/session", "").status, 401);
   const std::string token = NewToken("viewer"), cookie = Session(token);

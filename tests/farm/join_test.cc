@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Joining a farm, staying in it and being put out of it, with the real programs: hone, hone-tracker and hone-agent.
+// Joining a farm, renewing a certificate and being revoked, with the real programs hone, hone-tracker and hone-agent.
 
 #include "pki/join.h"
 
@@ -62,7 +62,7 @@ class JoinTest : public testing::Test {
     ASSERT_FALSE(address_.empty()) << tracker_->Log();
     setenv("HONE_TRACKER", address_.c_str(), 1);
   }
-  // Runs a program to its end: its exit status. What it said is in said_.
+  // Runs a program to its end and returns its exit status. Its output is in said_.
   int RunProgram(std::vector<std::string> arguments) {
     const std::string log = folder_ / "said.log";
     std::filesystem::remove(log);
@@ -85,7 +85,7 @@ class JoinTest : public testing::Test {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return HoneJson(arguments).value("token", "");
   }
-  // As `hone join` or `hone-agent join`, into a folder of that name.
+  // Joins with `hone join` into the folder of that name, as `hone-agent join` does.
   int Join(const std::string& token, const std::string& folder, const std::vector<std::string>& more = {}) {
     std::vector<std::string> arguments = {HONE_BINARY, "join",       address_,        "--token",
                                           token,       "--identity", folder_ / folder};
@@ -145,7 +145,7 @@ TEST_F(JoinTest, AMachineJoinsOnceAndNeedsNoFlagsFromThenOn) {
   Process agent({HONE_AGENT_BINARY}, folder_ / "agent.log");
   ASSERT_TRUE(Eventually([&] { return Devices().find("\"board\"") != std::string::npos; })) << agent.Log();
   EXPECT_EQ(Identity("board").value("state", ""), "good");
-  // It has one already; joining twice would leave a name behind.
+  // The agent has an identity already. A second one would leave the first name unused in the register.
   EXPECT_EQ(RunProgram({HONE_AGENT_BINARY, "join", address_, "--token", Token("agent")}), 1);
   EXPECT_THAT(said_, HasSubstr("joined already as 'board' at " + address_ + ": " + own.string()));
   EXPECT_THAT(said_, HasSubstr("hone identity revoke board"));
@@ -153,7 +153,7 @@ TEST_F(JoinTest, AMachineJoinsOnceAndNeedsNoFlagsFromThenOn) {
   EXPECT_THAT(said_, HasSubstr("--label 'rpi,4': write NAME or NAME=VALUE"));
 }
 
-// By root, for a user, but not where the service of this machine looks.
+// Root joins for another user, into a folder that this machine's service does not read.
 TEST_F(JoinTest, AnIdentityOutsideTheServiceIsNotReportedAsRunning) {
   if (getuid() != 0) GTEST_SKIP() << "only root joins for others";
   StartTracker();
@@ -169,7 +169,7 @@ TEST_F(JoinTest, AnIdentityOutsideTheServiceIsNotReportedAsRunning) {
   EXPECT_THAT(said_, Not(HasSubstr("the service")));
 }
 
-// Where other users of the machine could read it.
+// A token on the command line can be read by other users of the machine.
 TEST_F(JoinTest, ATokenNeedNotBeOnTheCommandLine) {
   StartTracker();
   const std::string file = folder_ / "token";
@@ -219,14 +219,14 @@ TEST_F(JoinTest, AnInvalidTokenIsRefused) {
 TEST_F(JoinTest, ABrokenConnectionUsesUpNoToken) {
   StartTracker();
   const std::string token = Token("viewer");
-  // The first connection asks for the authority, the second is the one that the token goes over.
+  // The first connection asks for the authority; the token goes over the second one.
   const Relay relay(std::stoi(address_.substr(address_.rfind(':') + 1)), 1);
   address_ = fmt::format("localhost:{}", relay.port());
   EXPECT_EQ(Join(token, "ann"), 0) << said_;
   EXPECT_GE(relay.connections(), 3) << said_;
 }
 
-// To connect takes several ways, one after the other; a call does not wait for a second try.
+// A client tries several addresses one after the other, but a call does not wait for a second attempt to connect.
 TEST_F(JoinTest, ATrackerThatIsFarAwayAnswers) {
   StartTracker();
   const Relay relay(std::stoi(address_.substr(address_.rfind(':') + 1)), -1, std::chrono::milliseconds(100));
@@ -242,7 +242,7 @@ TEST_F(JoinTest, TheDoctorAsksTheTrackerAndEndsAsWhatItFinds) {
     std::vector<std::string> arguments = {program, "doctor", "--json"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     const int status = RunProgram(arguments);
-    const size_t begin = said_.find('{');  // what is bad is also said on standard error
+    const size_t begin = said_.find('{');  // problems are also printed to standard error
     const json found = json::parse(said_.substr(begin, said_.rfind('}') - begin + 1), nullptr, false);
     EXPECT_EQ(status, found.value("fine", false) ? 0 : 1) << said_;
     std::map<std::string, std::string> verdicts;
@@ -292,7 +292,7 @@ TEST_F(JoinTest, ATokenGivesItsRoleAndNoTakenName) {
   EXPECT_THAT(Call("/hone.v1.AdminService/Drain", "bob").error_message(), HasSubstr("role client may not call"));
 }
 
-// Whoever poses as the tracker is shown no token.
+// A server that poses as the tracker must not receive the token.
 TEST_F(JoinTest, ATrackerOfAnotherFarmIsNotTrusted) {
   StartTracker();
   pki::Token token = pki::ParseToken(Token("viewer")).value();
@@ -314,7 +314,7 @@ TEST_F(JoinTest, WithoutACertificateOnlyJoinIsAllowed) {
     EXPECT_THAT(status.error_message(), HasSubstr(method == tracker::kJoin ? "no such token" : "join")) << method;
   }
   EXPECT_EQ(Call("/grpc.health.v1.Health/Check", channel).error_code(), grpc::StatusCode::UNAUTHENTICATED);
-  // However many wrong tokens there were, a good one is taken.
+  // A valid token is accepted however many wrong ones came before.
   while (Call(std::string(tracker::kJoin), channel).error_code() != grpc::StatusCode::RESOURCE_EXHAUSTED) {
   }
   EXPECT_EQ(Join(Token("viewer"), "ann"), 0) << said_;
@@ -342,7 +342,7 @@ TEST_F(JoinTest, ARevokedAgentIsRefusedAtOnceAndMayJoinAgain) {
   Process agent({HONE_AGENT_BINARY}, folder_ / "agent.log");
   ASSERT_TRUE(Eventually([&] { return Devices().find("\"board\"") != std::string::npos; })) << agent.Log();
   ASSERT_EQ(Hone({"identity", "revoke", "board"}), 0) << said_;
-  EXPECT_EQ(agent.Wait(), 1);  // its call is held for up to 20 seconds, but not now
+  EXPECT_EQ(agent.Wait(), 1);  // a call is normally held for up to 20 seconds; this one must end at once
   EXPECT_THAT(agent.Log(), HasSubstr("stopping: the certificate of 'board' was revoked"));
   EXPECT_THAT(agent.Log(), Not(HasSubstr("stopping on signal")));
   EXPECT_EQ(Identity("board").value("state", ""), "revoked");
@@ -380,7 +380,7 @@ TEST_F(JoinTest, ACallThatWaitsEndsWhenItsCallerIsRevoked) {
   EXPECT_EQ(jobs->Watch(&context, watch, &response).error_code(), grpc::StatusCode::UNAUTHENTICATED);
 }
 
-// A resumed session verifies no certificate: the tracker must ask at every call.
+// A resumed TLS session verifies no certificate, so the tracker must check the register at every call.
 TEST_F(JoinTest, AnOldTlsSessionIsRefusedAfterARevocation) {
   StartTracker();
   ASSERT_EQ(Join(Token("viewer"), "ann", {"--name", "ann"}), 0) << said_;
@@ -419,9 +419,9 @@ TEST_F(JoinTest, AnAgentRenewsItsCertificateAndGoesOn) {
   EXPECT_THAT(Identity("board").value("vouched_by", ""), EndsWith(" of admin")) << "as for the first one";
   absl::SleepFor(first_facts.until + absl::Seconds(1) - absl::Now());
   EXPECT_TRUE(agent.Running()) << agent.Log();
-  // Its first test of itself may have waited until now for others that measure on this machine.
+  // The agent's first self-test may wait for other measurements on this machine.
   EXPECT_TRUE(Eventually([&] { return Devices().find("\"idle\"") != std::string::npos; })) << agent.Log();
-  // The old certificate is of no use any more, though nobody revoked it.
+  // The renewed certificate replaces the old one, which is refused without having been revoked.
   std::filesystem::create_directory(folder_ / "thief");
   std::ofstream(Files("thief").identity) << first;
   std::filesystem::copy(pki::FilesIn(own).authority, Files("thief").authority);

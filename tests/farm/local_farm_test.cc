@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The farm of one command, and the other users of the machine it runs on.
+// The farm that `hone tune` starts for one command, and its protection from other users of the machine.
 #include "cli/local_farm.h"
 
 #include <gmock/gmock.h>
@@ -44,7 +44,7 @@ TEST(LocalFarmTest, NoOtherUserReachesIt) {
   EXPECT_EQ(WelcomeOf(kNobody, *socket), Welcome::kNoWay);
 }
 
-// Nobody waits for a device that fails the test of itself.
+// A command must not wait for a device that failed its self-test.
 TEST(LocalFarmTest, ABrokenDeviceIsReported) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   std::filesystem::create_symlink(HONE_FAKE_CUDA, folder / "libcuda.so.1");
@@ -67,14 +67,15 @@ TEST(LocalFarmTest, ABrokenDeviceIsReported) {
                                    "result: the device is broken"));
 }
 
-// Nor for one that this machine does not have; and to a list of jobs nobody's name would be everybody's.
+// A command must not wait for a device that this machine lacks. An empty job name is refused, because it would match
+// every job in the tracker's list.
 TEST(LocalFarmTest, AJobForAnotherDeviceIsReported) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   const auto farm = cli::LocalFarm::Start({.records = folder / "records", .threads = 1, .devices = {"cpu"}});
   ASSERT_TRUE(farm.ok()) << farm.status();
   cli::JobClient client(OpenChannel(farm->address(), {}).value(), farm->address());
   EXPECT_EQ(client.Meant("").status().code(), absl::StatusCode::kInvalidArgument);
-  // Far longer than a call takes on a machine that is busy, and shorter than each of the loops.
+  // Much longer than a call takes on a busy machine, and shorter than each loop below.
   cli::OwnDevice device(client, {.failed_test = absl::Seconds(3), .quarantine = absl::Hours(1)});
   for (int i = 0; i < 80; ++i, absl::SleepFor(absl::Milliseconds(50))) {
     EXPECT_TRUE(device.Check().ok()) << "nothing was heard of any job";
@@ -101,10 +102,10 @@ TEST(LocalFarmTest, AJobForAnotherDeviceIsReported) {
                                                                   "device for architecture aarch64; name a --target"));
 }
 
-// What was heard of a job while no device was there says nothing of one that comes after minutes.
+// Reports of a job that had no device are void once a device has registered, even minutes later.
 TEST(LocalFarmTest, ALateDeviceIsJudgedByItsOwnState) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
-  const std::string address = "unix:" + (folder / "nobody").string();  // it is not called
+  const std::string address = "unix:" + (folder / "nobody").string();  // never connected to
   cli::JobClient client(OpenChannel(address, {}).value(), address);
   cli::OwnDevice device(client, {.failed_test = absl::Seconds(5), .quarantine = absl::Hours(1)});
   v1::Job job;
@@ -118,7 +119,7 @@ TEST(LocalFarmTest, ALateDeviceIsJudgedByItsOwnState) {
   EXPECT_FALSE(device.Judge(known, comes + absl::Seconds(6)).ok());
 }
 
-// What cannot begin is not begun twenty times, and old words are not quoted.
+// An agent that cannot start is not restarted again and again, and the error does not quote output of an earlier agent.
 TEST(LocalFarmTest, AnAgentThatCannotStartIsReported) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   for (const char* kind : {"toaster", "kettle"}) {
@@ -138,7 +139,7 @@ TEST(LocalFarmTest, AnAgentThatCannotStartIsReported) {
   }
 }
 
-// As on a full disk, where neither records nor a log take anything.
+// A file size limit stands in for a full disk: neither records nor the log can be written.
 TEST(LocalFarmTest, AnUnwritableLogIsReported) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   rlimit before{};

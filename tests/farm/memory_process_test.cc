@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an agent that waits for work keeps in memory: on a board everything else runs beside it.
+// The memory of an agent that waits for work. It must be small because a board runs other programs beside it.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -41,8 +41,8 @@ int64_t Kilobytes(pid_t pid, const std::string& name) {
   return 0;
 }
 
-// All that the agent has, and what its launchers, which run the same program, have beside that. The bound is a fifth
-// more than what docs/guides/raspberry-pi.md says: libraries differ between systems.
+// Sums the agent's own memory and what its launchers, which run the same program, add. The bound is a fifth above the
+// figure in docs/guides/raspberry-pi.md because libraries differ between systems.
 TEST_F(FarmProcessTest, AnIdleAgentTakesLittleMemory) {
   if (kInstrumented) GTEST_SKIP() << "a sanitizer has memory of its own";
   StartTracker();

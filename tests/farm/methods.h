@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All methods of all services of the protocol: what nobody may be let at without a rule.
+// All gRPC methods of the protocol. A test compares them with the tracker's access table, because a method without a
+// rule must not be callable.
 #ifndef HONE_TESTS_FARM_METHODS_H_
 #define HONE_TESTS_FARM_METHODS_H_
 
@@ -19,10 +20,10 @@
 
 namespace hone::farm {
 
-// "/hone.v1.AgentService/Synchronize" and so on, in all files under proto/. Aborts where one of them is not linked into
-// the test (include its header here).
+// Returns full method names such as "/hone.v1.AgentService/Synchronize", from all files under proto/. Aborts if one of
+// the files is not linked into the test; then its header must be included here.
 inline std::set<std::string> AllMethods() {
-  // Their descriptors are registered when their code is linked.
+  // A file's descriptors are registered only if its generated code is linked.
   for (const auto* linked :
        {v1::ListDevicesRequest::descriptor(), v1::SubmitJobRequest::descriptor(), v1::RecordKey::descriptor(),
         v1::LeaseJobRequest::descriptor(), v1::SynchronizeRequest::descriptor(), v1::JoinRequest::descriptor()}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens to another user of this machine who connects to a unix socket. Needs root, who can become anybody.
+// Connects to a unix socket as another user of this machine. Needs root, which can switch to any user.
 #ifndef HONE_TESTS_FARM_OTHER_USER_H_
 #define HONE_TESTS_FARM_OTHER_USER_H_
 
@@ -20,14 +20,14 @@ namespace hone::farm {
 
 enum class Welcome {
   kNoWay,   // the socket cannot be reached
-  kClosed,  // connected, and cut off without a byte
-  kServed,  // the server speaks: a gRPC server says what it supports before it is asked
+  kClosed,  // the connection was accepted and closed without a byte
+  kServed,  // the server sent something: a gRPC server sends its settings before the client asks
   kSilent,
 };
 
 inline constexpr uid_t kNobody = 65534;
 
-// In a child process, as `user`.
+// Connects to the socket at `path` in a child process that runs as `user`, and reports how the server reacted.
 inline Welcome WelcomeOf(uid_t user, const std::filesystem::path& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -35,7 +35,7 @@ inline Welcome WelcomeOf(uid_t user, const std::filesystem::path& path) {
   std::strcpy(address.sun_path, path.c_str());
   const pid_t child = fork();
   HONE_CHECK(child >= 0);
-  if (child == 0) {  // only calls that are safe in the child of a process with threads
+  if (child == 0) {  // only async-signal-safe calls, because the parent has threads
     const int connection = socket(AF_UNIX, SOCK_STREAM, 0);
     if (setresgid(user, user, user) != 0 || setresuid(user, user, user) != 0) std::abort();
     if (connect(connection, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A farm of real processes, with the test in the tuner's and the client's places.
+// Fixture of a farm of real processes; the test itself acts as tuner and client.
 #ifndef HONE_TESTS_FARM_PROCESS_FARM_H_
 #define HONE_TESTS_FARM_PROCESS_FARM_H_
 
@@ -26,7 +26,7 @@ namespace hone::farm {
 
 class FarmProcessTest : public testing::Test {
  protected:
-  // On a socket unless `listen` says otherwise.
+  // Starts a tracker on a unix socket, or on the address `listen`, and waits until its port file is there.
   void StartTracker(const std::string& listen = "", const std::vector<std::string>& more = {}) {
     std::remove((folder_ / "port").c_str());
     const std::string socket = "unix:" + (folder_ / "socket").string(), address = listen.empty() ? socket : listen;
@@ -39,7 +39,7 @@ class FarmProcessTest : public testing::Test {
     ASSERT_FALSE(address_.empty()) << tracker_->Log();
   }
   void Connect(const TlsFiles& tls = {}) { channel_ = OpenChannel(address_, tls).value(); }
-  // through: a program, with its arguments, that runs the agent.
+  // Starts an agent. through: a program with arguments that runs the agent as its own command; empty means directly.
   std::unique_ptr<Process> StartAgent(const std::string& name = "test", const std::vector<std::string>& more = {},
                                       const std::vector<std::string>& through = {}) {
     std::vector<std::string> arguments = through;
@@ -53,7 +53,7 @@ class FarmProcessTest : public testing::Test {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return std::make_unique<Process>(arguments, folder_ / "tuner.log");
   }
-  // As a client: the job as the tracker took it, and as it is now.
+  // Submits a job as a client does. Returns the job as the tracker accepted it.
   v1::Job SubmitJob(const v1::JobSpec& spec) {
     grpc::ClientContext context;
     v1::SubmitJobRequest request;
@@ -72,9 +72,9 @@ class FarmProcessTest : public testing::Test {
     EXPECT_TRUE(status.ok()) << status.error_message();
     return job;
   }
-  // As a client and a tuner: a job for the hand-made kernels, leased.
+  // Submits a job for the hand-made kernels as a client, and leases it as a tuner.
   void LeaseNewJob(const std::string& name) {
-    // Registering takes a slow or instrumented agent longer than a job's lease lasts.
+    // Registering may take a slow or instrumented agent longer than a job's lease lasts.
     ASSERT_TRUE(Eventually([&] { return !Devices().empty(); })) << "no agent has registered";
     v1::JobSpec spec = tracker::SpecOf(name);
     tracker::SetWorkload(*spec.mutable_workloads(0), agent::HandMadeBatch({}).workload());
@@ -147,7 +147,7 @@ class FarmProcessTest : public testing::Test {
     const std::vector<v1::Device> devices = Devices();
     return !devices.empty() && devices[0].activity() == v1::DEVICE_ACTIVITY_MEASURING;
   }
-  // A batch that keeps the device busy for about `seconds`.
+  // Returns a batch that keeps the device busy for about `seconds`: its last candidate hangs until its timeout.
   static v1::Batch LongBatch(double seconds) {
     v1::Batch batch = agent::HandMadeBatch({"good", "hang"});
     batch.mutable_policy()->set_timeout_seconds(seconds / 2);

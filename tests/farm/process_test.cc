@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The farm as real processes: hone-tracker, hone-agent, and the test in the tuner's and client's places.
+// The farm as real processes, hone-tracker and hone-agent; the test itself acts as tuner and client.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -107,7 +107,7 @@ TEST_F(FarmProcessTest, TheWallIsReportedAndCanBeRequired) {
   }
 }
 
-// One agent on a system that forbids what the wall is made of, beside one on this system.
+// One agent cannot build its sandbox because the system forbids it; a second agent has one.
 TEST_F(FarmProcessTest, AFarmThatRequiresASandboxGivesNoWorkToDevicesWithoutOne) {
   StartTracker("", {"--require-sandbox", "wall"});
   Connect();
@@ -159,13 +159,13 @@ TEST_F(FarmProcessTest, KilledTrackerLosesNoAcceptedResultAndJobsGoOn) {
   Connect();
   EXPECT_EQ(Stats().records(), 2);
   const std::string job_id = job_.id();
-  LeaseNewJob("a");  // the same request: the same job, queued again
+  LeaseNewJob("a");  // a repeated request returns the same job, which is queued again
   EXPECT_EQ(job_.id(), job_id);
   EXPECT_TRUE(Measure({"good"}, "b1").at("good").has_timing());
   EXPECT_EQ(Stats().records(), 3);
 }
 
-// The agent runs all the while: it finds its tracker again, which knows less than before.
+// The agent keeps running while its tracker is restored from a copy that knows less than the agent.
 TEST_F(FarmProcessTest, ARestoredCopyGoesOnWithTheFarmThatRuns) {
   StartTracker();
   Connect();
@@ -242,7 +242,7 @@ TEST_F(FarmProcessTest, PlainTextIsForPrivateSockets) {
               HasSubstr("join a farm first"));
 }
 
-// As the farm of one command has it, whose tracker comes back under the same name after a kill -9.
+// The farm of one command restarts its tracker under the same name after a kill -9.
 TEST_F(FarmProcessTest, AnAgentFindsATrackerAgainThatWasKilled) {
   StartTracker();
   Connect();
@@ -257,8 +257,8 @@ TEST_F(FarmProcessTest, AnAgentFindsATrackerAgainThatWasKilled) {
   EXPECT_EQ(tracker_->Wait(), 0) << tracker_->Log();
 }
 
-// A tracker behind TLS, and certificates that its authority or a foreign one signed, by hand: the tracker has no key to
-// sign with.
+// A tracker behind TLS. OpenSSL makes the certificates, signed by its authority or by a foreign one, because the
+// tracker has no signing key here.
 class FarmTlsTest : public FarmProcessTest {
  protected:
   void SetUp() override {
@@ -272,7 +272,7 @@ class FarmTlsTest : public FarmProcessTest {
     EXPECT_TRUE(Shell(fmt::format("{} -x509 -days 1 -subj /CN=authority -keyout {} -out {}", kNewKey,
                                   (folder_ / (name + "-ca.key")).string(), (folder_ / (name + "-ca.pem")).string())));
   }
-  // In a folder of its own. names: of the subject, as OpenSSL writes them.
+  // Makes a certificate in a folder of its own. names: the subject, as OpenSSL writes it; days: validity.
   TlsFiles Certificate(const std::string& authority, const std::string& name, const std::string& names, int days = 1) {
     const std::filesystem::path own = folder_ / name;
     EXPECT_TRUE(pki::MakeFolder(own).ok());
@@ -331,7 +331,7 @@ TEST_F(FarmTlsTest, OnlyCertificatesOfTheFarmAreLetIn) {
   EXPECT_EQ(Call(kListDevices, ours).error_code(), OK);
   MakeAuthority("foreign");
   TlsFiles forged = Certificate("foreign", "foreign", viewer);
-  forged.authority = ours.authority;  // trusts the tracker, is not trusted by it
+  forged.authority = ours.authority;  // trusts the tracker; the tracker does not trust its certificate
   EXPECT_EQ(Call(kListDevices, forged).error_code(), UNAVAILABLE);
   const TlsFiles expiring = Certificate("ours", "expired", viewer, 0);
   EXPECT_TRUE(Eventually([&] { return Call(kListDevices, expiring).error_code() == UNAVAILABLE; }));
@@ -348,7 +348,7 @@ TEST_F(FarmTlsTest, EveryRoleCallsWhatIsItsOwnAndNothingElse) {
       const std::string refusal(tracker::CheckRole(role, method).message());
       const grpc::Status status = Call(method, files);
       if (method == tracker::kJoin) {
-        EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAUTHENTICATED);  // a certificate is no token
+        EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAUTHENTICATED);  // a certificate does not replace the token
       } else if (refusal.empty()) {
         EXPECT_THAT(status.error_message(), Not(HasSubstr("may not call"))) << Name(role) << " " << method;
       } else {
@@ -404,7 +404,7 @@ TEST_F(FarmTlsTest, OnlyAnAdminMayRaiseThePriority) {
   EXPECT_EQ(job_.spec().priority(), 1);
 }
 
-// A failure that speaks against every timing until the year 2255.
+// A failure record that contradicts every timing until the year 2255.
 v1::Record WrongInTwoCenturies() {
   v1::Record record;
   record.set_id("m/1");
@@ -490,7 +490,7 @@ TEST_F(FarmProcessTest, ATunerRemovesWhatKilledBuildersLeft) {
   std::vector<fs::path> left;
   for (const fs::path& parent : {folder_.path(), fs::path("/dev/shm")}) {
     left.push_back(parent / fmt::format("hone-tmp-left-{}", getpid()));
-    std::error_code error;  // a system may have no such folder
+    std::error_code error;  // the folder may be missing on this system
     if (!fs::create_directory(left.back(), error)) left.pop_back();
   }
   ASSERT_FALSE(left.empty());
@@ -505,8 +505,8 @@ TEST_F(FarmProcessTest, ATunerRemovesWhatKilledBuildersLeft) {
   for (const fs::path& path : left) fs::remove(path);
 }
 
-// By then the tuner calls seldom, and gRPC moves no connection on while nobody calls: several messages of TLS, each at
-// the next call only, would never be through in time.
+// After a long absence the tuner calls rarely, and gRPC advances a connection only during calls. A TLS handshake needs
+// several messages, so it would not finish in time if each waited for the next call.
 TEST_F(FarmTlsTest, ATunerFindsATrackerThatWasAwayForLong) {
   std::vector<std::string> arguments = {HONE_TUNER_BINARY, "--tracker", address_, "--build-workers", "1"};
   for (const std::string& more : Arguments(CertificateFor(Role::kTuner, "t"))) arguments.push_back(more);
@@ -514,14 +514,14 @@ TEST_F(FarmTlsTest, ATunerFindsATrackerThatWasAwayForLong) {
   const std::string address = address_;
   tracker_->Signal(SIGKILL);
   tracker_->Wait();
-  std::this_thread::sleep_for(std::chrono::seconds(15));  // its pauses grow
+  std::this_thread::sleep_for(std::chrono::seconds(15));  // the tuner's pauses between calls grow meanwhile
   StartTracker(address, {"--pki", folder_ / "tracker"});
   Connect(CertificateFor(Role::kAdmin, "a"));
   job_ = SubmitJob(tracker::SpecOf("a"));
   EXPECT_TRUE(Eventually([&] { return tuner.Log().find("job " + job_.id()) != std::string::npos; })) << tuner.Log();
 }
 
-// Two devices of one agent: each gets what it can run, and the sandbox lets the driver work.
+// Two devices of one agent: each must get only the work that it can run, and the sandbox must let the driver work.
 TEST_F(FarmProcessTest, OpenClMeasuresBesideTheCpu) {
   StartTracker();
   Connect();
@@ -537,7 +537,7 @@ TEST_F(FarmProcessTest, OpenClMeasuresBesideTheCpu) {
   v1::Batch on_opencl = HandMadeBatch({"good", "wrong", "two_launches", "packed_double", "hang"});
   on_opencl.set_artifact(agent::kOpenClKernels);
   on_opencl.mutable_requirements()->set_architecture("opencl");
-  on_opencl.mutable_policy()->set_timeout_seconds(3);  // drivers build at the first call
+  on_opencl.mutable_policy()->set_timeout_seconds(3);  // the driver compiles at the first call
   on_opencl.mutable_reference()->set_interface(Print(agent::HandMadeInterface("reference", 8, 128)));
   for (v1::Candidate& candidate : *on_opencl.mutable_candidates()) {
     candidate.mutable_kernel()->set_interface(Print(agent::HandMadeInterface(candidate.id(), 8, 128)));

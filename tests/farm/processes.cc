@@ -23,7 +23,7 @@ Process::Process(const std::vector<std::string>& arguments, const std::string& l
   pid_ = fork();
   HONE_CHECK(pid_ >= 0);
   if (pid_ > 0) return;
-  // A test that is killed leaves nothing behind.
+  // The kernel kills this child when the test is killed, so nothing is left behind.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);
   const int file = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);

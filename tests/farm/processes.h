@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Real processes of a farm for tests: start, signal, wait, read what they logged. Everything is killed at the end, also
-// when a test fails.
+// Real processes of a farm for tests: start, signal, wait, read their logs. The destructor kills a process, so a
+// failing test leaves none behind.
 #ifndef HONE_TESTS_FARM_PROCESSES_H_
 #define HONE_TESTS_FARM_PROCESSES_H_
 
@@ -15,14 +15,15 @@ namespace hone::farm {
 
 class Process {
  public:
-  // Starts `arguments` (the first is the program) with standard output and error going to `log`.
+  // Starts the program arguments[0]; its standard output and error are appended to the file `log`.
   Process(const std::vector<std::string>& arguments, const std::string& log);
-  ~Process();  // kills it if it lives
+  ~Process();  // kills the process if it still runs
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
   void Signal(int signal) const;
-  // Waits for its end: the exit status, minus the signal that killed it, or -1000 after kPatienceSeconds.
+  // Waits for the process to end. Returns its exit status, minus the number of the signal that killed it, or -1000
+  // after kPatienceSeconds.
   int Wait();
   bool Running();
   pid_t pid() const { return pid_; }
@@ -40,7 +41,7 @@ inline constexpr int kPatienceSeconds = 120;
 inline constexpr int kPatienceSeconds = 60;
 #endif
 
-// Asks `condition` again and again until it holds; false when it did not for kPatienceSeconds.
+// Polls `condition` until it holds. Returns false if it does not hold within kPatienceSeconds.
 template <typename Condition>
 bool Eventually(Condition condition) {
   for (int i = 0; i < kPatienceSeconds * 100; ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bad network between two programs: hands on every connection to a port of this machine, late, but for one that it
-// drops.
+// A bad network between two programs: forwards connections to a port of this machine with a delay, and drops one of
+// them.
 #ifndef HONE_TESTS_FARM_RELAY_H_
 #define HONE_TESTS_FARM_RELAY_H_
 
@@ -19,7 +19,8 @@ namespace hone::farm {
 
 class Relay {
  public:
-  // dropped: which connection, counted from 0, is closed as soon as it is made; -1: none. delay: of whatever comes.
+  // dropped: the number, from 0, of the connection that is closed as soon as it is accepted; -1: none. delay: added to
+  // all bytes, in both directions.
   Relay(int port, int dropped, std::chrono::milliseconds delay = {})
       : to_(Loopback(port)), dropped_(dropped), listening_(socket(AF_INET, SOCK_STREAM, 0)), delay_(delay) {
     sockaddr_in own = Loopback(0);
@@ -61,7 +62,7 @@ class Relay {
     }
   }
 
-  // Until either side ends.
+  // Forwards bytes both ways until either side closes.
   static void HandOn(int client, int server, std::chrono::milliseconds delay) {
     char bytes[4096];
     pollfd ends[2] = {{client, POLLIN, 0}, {server, POLLIN, 0}};

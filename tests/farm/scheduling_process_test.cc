@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs beside each other, with real processes: a tracker, agents and a tuner.
+// Several jobs at a time with real processes: a tracker, agents and a tuner.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -23,7 +23,8 @@ std::string MatMul(int columns) {
 
 class FarmSchedulingTest : public FarmProcessTest {
  protected:
-  // Of a job for this machine, unless it asks for more. Jobs with other numbers of columns have other records.
+  // A job with one matrix product, for this machine's CPU by default. A different number of columns makes another
+  // workload, with records of its own.
   static v1::JobSpec SpecFor(const std::string& name, int columns, const std::string& target = "cpu -threads=1") {
     v1::JobSpec spec = tracker::SpecOf(name);
     spec.set_target(target);
@@ -90,7 +91,7 @@ TEST_F(FarmSchedulingTest, AJobEndsAtItsTimeWithTheResultsItHas) {
   Connect();
   const std::unique_ptr<Process> agent = StartAgent();
   ASSERT_TRUE(Eventually([&] { return !Devices().empty(); })) << agent->Log();
-  // More trials than there is time for, and few workloads: a busy machine times each once in half of it.
+  // More trials than fit into the time, and few workloads: even a busy machine times each once in half of it.
   v1::JobSpec spec = SpecFor("a", 64);
   tracker::SetWorkload(*spec.add_workloads(), MatMul(80));
   spec.set_trials(1'000'000);

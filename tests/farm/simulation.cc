@@ -37,9 +37,9 @@ struct Simulation::FakeAgent {
 struct Simulation::FakeTuner {
   std::string id;
   v1::JobLease lease;
-  std::map<std::string, std::string> open;            // client batch id to batch id
+  std::map<std::string, std::string> open;            // batch id by client batch id
   std::map<std::string, v1::Batch> batches;           // by client batch id
-  std::map<std::string, std::set<std::string>> done;  // finished client batch ids, by job: what records would tell
+  std::map<std::string, std::set<std::string>> done;  // finished client batch ids by job; stands in for the records
 };
 
 Simulation::Simulation(const SimulationOptions& options)
@@ -86,7 +86,8 @@ void Simulation::Run() {
     const Event event = events_.top();
     events_.pop();
     now_ = std::max(now_, event.time);
-    if (Chance(options_.stall)) now_ += Delay(21, 120);  // all that happens meanwhile is heard at its end
+    // The tracker stalls; at the end it handles everything that arrived meanwhile.
+    if (Chance(options_.stall)) now_ += Delay(21, 120);
     if (Chance(options_.clock_jump)) clock_error_ += Delay(-3600, 3600);
     if (Chance(options_.restart_tracker)) {
       ++restarts;
@@ -126,7 +127,7 @@ void Simulation::RestartAgent(int index) {
   });
 }
 
-// As the shell does it: durable first, then accepted.
+// Records results durably before the farm accepts them, as the shell does.
 std::optional<Farm::Answer> Simulation::Deliver(const v1::SynchronizeRequest& request) {
   for (const Recordable& record : farm_->Acceptable(request, TrackerNow())) {
     for (const v1::CandidateOutcome& outcome : record.result.outcomes()) {
@@ -166,7 +167,7 @@ void Simulation::AgentCalls(int index) {
     const std::string boot = request.boot_id();
     const std::optional<Farm::Answer> answer = lost ? std::nullopt : Deliver(request);
     const bool heard = answer && !answer_lost;
-    // Without an answer the agent's deadline passes; with nothing to do it polls again after a while.
+    // Without an answer the agent's deadline passes; an agent without work polls again after a while.
     After((heard ? Delay(0.001, 0.1) : Delay(2, 10)) + frozen, [this, index, boot, heard, answer] {
       if (agents_[index]->boot != boot) return;
       if (heard) AgentHears(index, boot, answer->response);
@@ -221,7 +222,7 @@ void Simulation::TunerActs(int index) {
     tuner.open.clear();
     return;
   }
-  if (Chance(options_.kill_tuner)) {  // comes back without memory, but with what is in the records
+  if (Chance(options_.kill_tuner)) {  // the new tuner has no memory, but reads the records
     tuner.lease.Clear();
     tuner.open.clear();
     return;
@@ -232,7 +233,7 @@ void Simulation::TunerActs(int index) {
   const absl::StatusOr<v1::WaitBatchResponse> response = farm_->WaitBatch(request, TrackerNow());
   if (!response.ok()) {
     if (response.status().code() == absl::StatusCode::kAborted) tuner.lease.Clear();
-    tuner.open.clear();  // kNotFound: submit them again
+    tuner.open.clear();  // kNotFound: the tracker lost the batches, so submit them again
     return;
   }
   for (const v1::FinishedBatch& finished : response->finished()) {

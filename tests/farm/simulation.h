@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A whole farm in one thread: the real Farm, fake agents and tuners, and a network that loses, doubles and delays.
+// A whole farm in one thread: the real Farm, fake agents and tuners, and a network that loses, duplicates and delays
+// calls.
 //
-// Everything random comes from one seed, time is a number that jumps from event to event: a failing seed fails again.
-// After every step the invariants are checked; the first that does not hold is in `violation`.
+// All randomness comes from one seed, and time is a number that jumps from event to event, so a failing seed always
+// fails again. The invariants are checked after every step; `violation` describes the first one that does not hold.
 #ifndef HONE_TESTS_FARM_SIMULATION_H_
 #define HONE_TESTS_FARM_SIMULATION_H_
 
@@ -21,6 +22,7 @@
 
 namespace hone::tracker {
 
+// Size of the farm and chances of failures. All chances are 0 by default.
 struct SimulationOptions {
   uint64_t seed = 1;
   int agents = 100;
@@ -30,12 +32,12 @@ struct SimulationOptions {
   double lose_call = 0;         // chance that a call or its answer never arrives
   double double_call = 0;       // chance that a call arrives twice, the second time late
   double kill_agent = 0;        // chance, for each visit, that its agent is killed and restarted
-  double freeze_agent = 0;      // chance, for each call, that the agent is silent for minutes first
+  double freeze_agent = 0;      // chance, for each call, that the agent first stays silent for minutes
   double kill_tuner = 0;        // chance, for each batch awaited, that the tuner dies
   double killer_candidate = 0;  // chance that a candidate kills the agent that runs it
   double restart_tracker = 0;   // chance, for each event, that the tracker is killed and restarted
-  int holes = 0;                // so many of the agents answer every batch with an error, at once
-  double stall = 0;             // chance, for each event, that the tracker stands still for up to two minutes
+  int holes = 0;                // number of agents that answer every batch with an error at once
+  double stall = 0;             // chance, for each event, that the tracker stalls for up to two minutes
   double clock_jump = 0;        // chance, for each event, that the tracker's clock jumps by up to an hour
 };
 
@@ -47,14 +49,14 @@ class Simulation {
   // Runs until every job has ended, or for 10 simulated days.
   void Run();
 
-  std::string violation;        // "" when all invariants held
+  std::string violation;        // "": all invariants held
   int64_t accepted = 0;         // outcomes that reached a tuner
-  int64_t lost_candidates = 0;  // of those, LOST_DEVICE
-  int64_t wrongly_lost = 0;     // LOST_DEVICE, though no killer
-  int64_t most_leases = 0;      // of one batch
+  int64_t lost_candidates = 0;  // accepted outcomes that are LOST_DEVICE
+  int64_t wrongly_lost = 0;     // lost candidates that kill no agent
+  int64_t most_leases = 0;      // most leases that any one batch needed
   int jobs_ended = 0;
   int restarts = 0;
-  int quarantined = 0;  // devices, at the end
+  int quarantined = 0;  // devices in quarantine at the end
   v1::GetFarmResponse counters;
 
  private:
@@ -94,8 +96,8 @@ class Simulation {
   std::priority_queue<Event> events_;
   uint64_t incarnation_ = 0;
   std::unique_ptr<Farm> farm_;
-  std::map<std::string, v1::Job> stored_jobs_;   // what a restart finds
-  std::map<std::string, std::string> recorded_;  // record id to agent: what was made durable before an ack
+  std::map<std::string, v1::Job> stored_jobs_;   // the state that a restarted tracker reads
+  std::map<std::string, std::string> recorded_;  // agent by record id: results stored before they were acknowledged
   std::vector<std::unique_ptr<FakeAgent>> agents_;
   std::vector<std::unique_ptr<FakeTuner>> tuners_;
   std::map<std::string, int64_t> leases_of_batch_;

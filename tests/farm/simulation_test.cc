@@ -11,7 +11,8 @@ class FarmSimulationTest : public testing::TestWithParam<uint64_t> {
   static void Check(const Simulation& simulation, const SimulationOptions& options) {
     EXPECT_EQ(simulation.violation, "") << "seed " << options.seed;
     EXPECT_EQ(simulation.jobs_ended, options.jobs) << "seed " << options.seed;
-    // A whole batch is leased 3 times, then halved down to the killer: with its other halves no more than this.
+    // A whole batch is leased 3 times, then halved until the killer is isolated. All halves together need no more
+    // leases than this.
     EXPECT_LE(simulation.most_leases, 3 * BatchOptions{}.max_losses) << "seed " << options.seed;
   }
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trouble with real processes: agents that stop, trackers that stand still or die, and a disk that is full.
+// Failures with real processes: agents that stop, trackers that stall or die, and a full disk.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -33,7 +33,7 @@ class FarmTroubleTest : public FarmProcessTest {
                          "t0: f32[1000] over i0:1000 = p0[i0] + p0[i0]\noutput t0\n");
     job_ = SubmitJob(spec);
   }
-  // Files under other names are not whole yet.
+  // Counts the results in the outbox. Files with other extensions are incomplete.
   int64_t Kept() {
     return std::count_if(std::filesystem::directory_iterator(folder_ / "outbox"), std::filesystem::directory_iterator(),
                          [](const auto& entry) { return entry.path().extension() == ".result"; });
@@ -79,7 +79,8 @@ TEST_F(FarmTroubleTest, ATunerThatIsStoppedGivesItsJobBack) {
   EXPECT_EQ(JobNow().fruitless(), 0);
 }
 
-// Whether that tuner has come so far that SIGTERM waits until it is asked for: it holds it back before it has threads.
+// True once the tuner has blocked SIGTERM, which it does before it starts threads. An earlier SIGTERM would just end
+// it.
 bool HoldsSigtermBack(pid_t tuner) {
   std::ifstream status(fmt::format("/proc/{}/status", tuner));
   for (std::string word; status >> word;) {
@@ -89,14 +90,14 @@ bool HoldsSigtermBack(pid_t tuner) {
   return false;
 }
 
-// Also when it is stopped while it asks, and the answer is on its way or never heard.
+// This must hold even if the tuner stops while its request is under way and never receives the answer.
 TEST_F(FarmTroubleTest, ATunerThatIsStoppedWhileItAsksLeavesNoJobBehind) {
   StartTracker();
   Connect();
   for (int round = 0; round < 20; ++round) {
     const std::unique_ptr<Process> tuner = StartTuner();
     ASSERT_TRUE(Eventually([&] { return HoldsSigtermBack(tuner->pid()); })) << tuner->Log();
-    std::this_thread::sleep_for(std::chrono::milliseconds(150));  // it asks by then, mostly
+    std::this_thread::sleep_for(std::chrono::milliseconds(150));  // by then the tuner has usually sent its request
     SubmitJobWithoutDevice(std::to_string(round));
     std::this_thread::sleep_for(std::chrono::microseconds(100 * round));
     tuner->Signal(SIGTERM);
@@ -126,7 +127,8 @@ TEST_F(FarmTroubleTest, AStandstillOfTheTrackerLosesNoAgent) {
   EXPECT_EQ(Devices()[0].health(), v1::DEVICE_HEALTH_GOOD);
 }
 
-// Measured while the tracker was away, and then both were killed: it is in the records all the same, once.
+// The results were measured while the tracker was away, then agent and tracker were killed. Each result is recorded
+// exactly once.
 TEST_F(FarmTroubleTest, ResultsSurviveRestartsOfAgentAndTracker) {
   StartTracker();
   Connect();
@@ -135,7 +137,7 @@ TEST_F(FarmTroubleTest, ResultsSurviveRestartsOfAgentAndTracker) {
   LeaseNewJob("a");
   Submit(LongBatch(6), "b1");
   ASSERT_TRUE(Eventually([&] { return Measuring(); }));
-  std::this_thread::sleep_for(std::chrono::milliseconds(500));  // until the agent has heard of it
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));  // until the agent has received it
   tracker_->Signal(SIGSTOP);
   ASSERT_TRUE(Eventually([&] { return Kept() == 1; })) << agent->Log();
   for (Process* process : {agent.get(), tracker_.get()}) {
@@ -151,7 +153,7 @@ TEST_F(FarmTroubleTest, ResultsSurviveRestartsOfAgentAndTracker) {
   EXPECT_EQ(Counters().results_recovered(), 1);
 }
 
-// A disk of its own for the tracker's files.
+// A small file system of its own for the tracker's files.
 class SmallDisk {
  public:
   explicit SmallDisk(const std::filesystem::path& path) : path_(path) {

@@ -18,8 +18,8 @@
 namespace hone::fuzz {
 namespace {
 
-// Of the largest magnitude in a tensor, or of 1 where that is larger: the numbers are about 1, and so are the errors of
-// sums that cancel. A wrong element is nearly always wrong by more.
+// Relative to the largest magnitude in a tensor, or to 1 if that is larger. The numbers are about 1, and so are the
+// errors of sums that cancel. Wrong elements nearly always differ by more.
 constexpr tests::Tolerance kTolerance = {.relative = 1e-4, .least = 1};
 constexpr tests::Tolerance kHalfTolerance = {.relative = 3e-2, .least = 1};  // a bf16 has 8 bits
 
@@ -57,7 +57,7 @@ absl::Status CheckText(const graph::Graph& graph) {
   return absl::OkStatus();
 }
 
-// Rewrites the graph for the machine's target.
+// Runs the graph passes for the machine's target.
 absl::Status CheckPasses(uint64_t seed, const Machine& machine, graph::Graph& graph) {
   HONE_RETURN_IF_ERROR(graph::Verify(graph));
   HONE_RETURN_IF_ERROR(CheckText(graph));
@@ -76,7 +76,7 @@ class WorkloadCheck {
   WorkloadCheck(const Machine& machine, const Watch& watch, Counts& counts, uint64_t seed)
       : machine_(machine), watch_(watch), counts_(counts), random_(seed) {}
 
-  // A random schedule of every space that applies; now and then the preferred one.
+  // Tries a random schedule of every space that applies, or sometimes the preferred one.
   absl::Status Run(const ir::Workload& workload) {
     ++counts_.workloads;
     const std::vector<const space::Entry*> fitting = space::Fitting(workload, machine_.target);

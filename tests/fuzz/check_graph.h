@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One random graph through the compiler, every step compared with the interpreter.
+// Compiles one random graph and compares every step with the interpreter.
 #ifndef HONE_TESTS_FUZZ_CHECK_GRAPH_H_
 #define HONE_TESTS_FUZZ_CHECK_GRAPH_H_
 
@@ -15,30 +15,30 @@
 
 namespace hone::fuzz {
 
-// What kernels are made for, and what runs them.
+// A target for kernels, and the function that runs them.
 struct Machine {
   std::string name;
   target::Target target;
-  // OK if the compiled kernel agrees with the interpreter; FailedPrecondition if the schedule cannot be lowered. Unset:
-  // nothing here runs them.
+  // Returns OK if the compiled kernel agrees with the interpreter, FailedPrecondition if the schedule cannot be
+  // lowered. Empty: kernels for this target cannot run here.
   std::function<absl::Status(const ir::Workload&, const schedule::Schedule&, tests::Tolerance)> run;
-  int share = 1;  // one in so many schedules is compiled and run
+  int share = 1;  // one in `share` schedules is compiled and run
 };
 
 struct Counts {
   int64_t graphs = 0, nodes = 0, workloads = 0, lowered = 0, run = 0;
-  int64_t dropped = 0;  // schedules that lead nowhere, as in a search
+  int64_t dropped = 0;  // schedules that cannot be lowered, which a search would drop too
 };
 
-// What is being tried: written before each step, so that it is there also if the step crashes. `text` is for hone-opt.
+// The current step, written before it begins, so that it is known even after a crash.
 struct Attempt {
   std::string what;
   std::string text;
-  std::string flags;  // for hone-opt
+  std::string flags;  // `text` is input for hone-opt with these flags
 };
 using Watch = std::function<void(const Attempt& attempt)>;
 
-// The first thing that is wrong; the last attempt is the one that failed.
+// Returns the first failure; the last attempt is the one that failed.
 absl::Status CheckGraph(uint64_t seed, const Machine& machine, const Watch& watch, Counts& counts);
 
 }  // namespace hone::fuzz

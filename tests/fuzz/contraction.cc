@@ -72,7 +72,7 @@ void IntegerMatMul(Grower& g) {
   g.Grow("MatMulInteger", inputs, Effect::kJumps);
 }
 
-// An image [N, C, D1, ...] of floats, with a multiple of `groups` channels where it is new.
+// Returns an image [N, C, D1, ...] of floats. A new one has a multiple of `groups` channels.
 ValueId Image(Grower& g, int64_t groups) {
   const ValueId there = g.PickFloat(3, 5);
   if (there != kAbsent && !g.OneIn(3)) return there;

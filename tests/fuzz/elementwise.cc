@@ -59,7 +59,7 @@ void Jumping(Grower& g) {
   g.Grow(g.OneOf(kOps), {g.PickExactFloat()}, Effect::kJumps);
 }
 
-// |x| + least, so that what follows is defined and not steep.
+// Returns |x| + least, on which the following operator is defined and not steep.
 ValueId Above(Grower& g, ValueId x, double least) {
   const ValueId size = g.GrowOne("Abs", {x}, Effect::kMoves);
   if (size == kAbsent) return kAbsent;

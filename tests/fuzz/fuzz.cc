@@ -27,7 +27,7 @@ struct Options {
   std::string reproducers = "fuzz-reproducers";
 };
 
-// A string that a crash of its writer does not take along.
+// A string in shared memory that survives a crash of its writer.
 template <size_t capacity>
 class SharedText {
  public:
@@ -42,14 +42,14 @@ class SharedText {
   char bytes_[capacity];
 };
 
-// A device's driver may keep every kernel that it has loaded: PoCL is at the system's limit of mappings after 13,000.
+// A device's driver may keep every kernel that it has loaded: PoCL reaches the system's limit of mappings after 13,000.
 constexpr uint64_t kGraphsOfAProcess = 1000;
 
 uint64_t EndOf(const Options& options) { return options.seed + static_cast<uint64_t>(options.graphs); }
 
-// What parent and child both see.
+// Shared memory of parent and child.
 struct Progress {
-  uint64_t seed;  // being checked; all before it are done
+  uint64_t seed;  // the seed being checked; all seeds before it are done
   int64_t failures;
   Counts counts;
   SharedText<4096> what, flags;
@@ -80,7 +80,7 @@ void CheckAll(Progress& progress, const Machine& machine, const Options& options
   }
 }
 
-// Set by the signal handler: nothing else can be, there.
+// Set by the signal handler, which may do nothing else.
 volatile sig_atomic_t stopped = 0;
 
 void OnStop(void (*handler)(int)) {
@@ -89,7 +89,7 @@ void OnStop(void (*handler)(int)) {
   for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
 }
 
-// Waits for the child, or ends it if this process is to stop.
+// Waits for the child, or kills it if this process is asked to stop.
 int StatusOf(pid_t child) {
   int status = 0;
   while (waitpid(child, &status, 0) != child) {
@@ -99,7 +99,7 @@ int StatusOf(pid_t child) {
   return status;
 }
 
-// Whether all seeds are done, or the rest is not to be.
+// Runs one child. Returns true if all seeds are done or the run is to end.
 bool RunChild(Progress& progress, const std::function<Machine()>& open, const Options& options,
               std::string_view program) {
   const pid_t child = fork();

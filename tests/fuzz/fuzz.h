@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line of the fuzzers: one program for each kind of machine.
+// The command line of the fuzzers. Each kind of machine has its own program.
 #ifndef HONE_TESTS_FUZZ_FUZZ_H_
 #define HONE_TESTS_FUZZ_FUZZ_H_
 
@@ -9,9 +9,9 @@
 
 namespace hone::fuzz {
 
-// --graphs N --seed S checks the graphs of the seeds from S on; --only-seed one of them. Says what failed, and writes
-// each failure's text for hone-opt into a folder. The graphs are checked in a child process, which opens the machine:
-// where it crashes, that is a failure, and another child goes on. Returns the exit code: 1 if anything failed.
+// --graphs N --seed S checks the N graphs of the seeds from S on; --only-seed checks one graph. Reports failures and
+// writes each failure's text for hone-opt into a folder. A child process opens the machine and checks the graphs. A
+// crash of the child is a failure, and a new child continues. Returns the exit code: 1 if anything failed.
 int Fuzz(int argc, char** argv, const std::function<Machine()>& open);
 
 }  // namespace hone::fuzz

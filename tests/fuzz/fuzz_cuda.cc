@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// hone-fuzz-cuda: random graphs for a CUDA device, whose kernels run on the machine of tests/ptx. HONE_FUZZ_TARGET is
-// what they are compiled for, else cuda:sm_80.
+// hone-fuzz-cuda: random graphs for a CUDA target, whose kernels run on the simulated machine of tests/ptx.
+// HONE_FUZZ_TARGET sets the target; the default is cuda:sm_80.
 #include <cstdlib>
 
 #include "tests/fuzz/fuzz.h"

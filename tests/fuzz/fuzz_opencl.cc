@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// hone-fuzz-opencl: random graphs for a target with lanes, some of the kernels on this machine's OpenCL device. A
-// program apart from hone-fuzz: the device's compiler may bring another LLVM into the process.
+// hone-fuzz-opencl: random graphs for a target with lanes; some kernels run on this machine's OpenCL device. It is
+// separate from hone-fuzz because the device's compiler may bring another LLVM into the process.
 #include <algorithm>
 #include <map>
 #include <span>
@@ -28,7 +28,7 @@ absl::Status Check(const drivers::Error& error) {
   return error.ok() ? absl::OkStatus() : absl::InternalError(error.text);
 }
 
-// Buffers of the device beside those of the host.
+// Device buffers, each with its host buffer.
 class Memory {
  public:
   explicit Memory(const opencl::Device& device) : device_(device) {}
@@ -94,7 +94,8 @@ absl::Status RunOn(const opencl::Device& device, const target::Target& target, c
 
 Machine Open() {
   Machine machine{.name = "OpenCL", .target = target::TypicalTarget(target::Kind::kOpenCl), .share = kShare};
-  // OpenCL C prints asynchronous copies as loads and stores, so that spaces offer none for it; here they do.
+  // OpenCL C prints asynchronous copies as loads and stores, so spaces do not offer them. Here they do, to test the
+  // printing.
   machine.target.memory.async_copy_bytes = 16;
   std::string reason;
   const opencl::Device* device = tests::OpenClDevice(&reason);

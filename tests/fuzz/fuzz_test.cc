@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fuzzer itself: it finds what is wrong, says it so that it can be seen again, and does the same every time.
+// The fuzzer itself: it finds faults, reports them so that they can be reproduced, and is deterministic.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -15,10 +15,10 @@ namespace hone::fuzz {
 namespace {
 
 constexpr int64_t kMaxElements = 2048;
-constexpr int64_t kMaxSteps = 60'000;  // of the interpreter, for one node
+constexpr int64_t kMaxSteps = 60'000;  // interpreter steps for one node
 constexpr int64_t kMaxRank = 6;
 constexpr size_t kMaxInputs = 5;
-// Rounding errors grow with the values.
+// Rounding errors grow with the values, so values are limited.
 constexpr double kMaxMagnitude = 50;
 
 bool IsBounded(const graph::Constant& value) {
@@ -123,7 +123,7 @@ ValueId Grower::Partner(ir::DType dtype, const Ints& shape) {
     if (OneIn(2)) partner.erase(partner.begin(), partner.begin() + Between(0, static_cast<int64_t>(partner.size())));
   }
   for (int64_t& extent : partner) {
-    if (extent == 1 && OneIn(6)) extent = Extent();  // it is the other that is broadcast
+    if (extent == 1 && OneIn(6)) extent = Extent();  // then the other operand is broadcast
   }
   return Operand(dtype, partner);
 }
@@ -172,7 +172,7 @@ std::vector<ValueId> Grower::Grow(std::string_view op, std::vector<ValueId> inpu
   const auto types = graph::InferTypes(graph_, node);
   if (!types.ok()) return Refused(types.status());
   if (!Acceptable(node, effect, *types)) return {};
-  // All inputs are known here: the operator may refuse their values too.
+  // All inputs are known here, so the operator may refuse their values too.
   const auto values = graph::Evaluate(computed_, node, kMaxSteps);
   if (!values.ok()) return Refused(values.status());
   if (!std::all_of(values->begin(), values->end(), IsBounded)) return {};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph that grows node by node: what the recipes (recipes.h) are written in.
+// A graph that grows node by node; the recipes (recipes.h) use it.
 //
-// Every value is also computed, on one draw of the inputs, as the graph grows. A node is refused where the operator
-// refuses it, or where its result would be of no use to a comparison of rounded numbers: too large, not a number, or
-// jumping (to a neighbouring integer, say) where its inputs are only known up to rounding. Start with Grow.
+// The grower computes every new value on one draw of the inputs. It refuses a node if the operator refuses it or if the
+// result cannot be compared between rounded computations. Such results are too large, NaN, or jump (to a neighbouring
+// integer, say) although inputs are known only up to rounding. Start with Grow.
 #ifndef HONE_TESTS_FUZZ_GROWER_H_
 #define HONE_TESTS_FUZZ_GROWER_H_
 
@@ -26,11 +26,11 @@ using graph::ValueId;
 using Attributes = std::map<std::string, graph::Attribute>;
 using Ints = std::vector<int64_t>;
 
-// What a node makes of values that may be a rounding away from what they should be.
+// The effect of a node on rounding errors in its inputs.
 enum class Effect : uint8_t {
-  kMoves,   // the same values elsewhere, or a choice among them that is continuous: as exact as the inputs are
-  kRounds,  // new values, rounded
-  kJumps,   // a small change of a float may change the result a lot: wants exact inputs
+  kMoves,   // copies values, or chooses continuously among them: as exact as its inputs
+  kRounds,  // computes new, rounded values
+  kJumps,   // a small change of a float may change the result a lot: needs exact inputs
 };
 
 class Grower {
@@ -57,34 +57,34 @@ class Grower {
   const TensorType& TypeOf(ValueId id) const { return graph_.values[static_cast<size_t>(id)].type; }
   const Ints& ShapeOf(ValueId id) const { return TypeOf(id).shape; }
   int64_t RankOf(ValueId id) const { return static_cast<int64_t>(ShapeOf(id).size()); }
-  // One of the values that pass, later ones more often; kAbsent if there is none.
+  // Returns a random value for which `passes` holds, later ones more often; kAbsent if there is none.
   ValueId Pick(const std::function<bool(ValueId id)>& passes);
   ValueId PickFloat(int64_t min_rank = 0, int64_t max_rank = 5);
   ValueId PickExactFloat();
-  ValueId PickNumber();  // float or integer
+  ValueId PickNumber();  // a float or an integer
   ValueId PickAny(int64_t min_rank = 0);
-  // A value of this type: one there is, a new input, or a new constant.
+  // Returns a value of this type: an existing one, a new input, or a new constant.
   ValueId Operand(ir::DType dtype, const Ints& shape);
-  // As Operand, in a shape that broadcasts together with `shape`.
+  // Like Operand, but with a shape that broadcasts with `shape`.
   ValueId Partner(ir::DType dtype, const Ints& shape);
   ValueId Input(ir::DType dtype, const Ints& shape);
   ValueId Constant(ir::DType dtype, const Ints& shape, double low, double high);
   ValueId Scalar(ir::DType dtype, double value) { return Constant(dtype, {}, value, value); }
-  ValueId Numbers(const Ints& numbers);  // an i64 vector: axes, sizes, pads; no Pick finds it
+  ValueId Numbers(const Ints& numbers);  // an i64 vector of axes, sizes or pads; Pick never returns it
   bool IsExact(ValueId id) const { return exact_[static_cast<size_t>(id)]; }
 
   // --- Nodes.
-  // The new node's outputs; none if it is refused.
+  // Adds a node and returns its outputs; returns none if the node is refused.
   std::vector<ValueId> Grow(std::string_view op, std::vector<ValueId> inputs, Effect effect, Attributes attributes = {},
                             size_t outputs = 1, std::string_view domain = "");
-  // The only output, or kAbsent.
+  // Adds a node with one output and returns that, or kAbsent.
   ValueId GrowOne(std::string_view op, std::vector<ValueId> inputs, Effect effect, Attributes attributes = {},
                   std::string_view domain = "");
 
   size_t nodes() const { return graph_.nodes.size(); }
-  // An operator failed otherwise than by refusing a node.
+  // The error of an operator that failed in any way other than refusing a node.
   const absl::Status& fault() const { return fault_; }
-  // The graph, with what nobody reads (and now and then something else) as outputs.
+  // Returns the graph. Its outputs are all values without a reader and, at random, some others.
   graph::Graph Finish();
 
  private:
@@ -97,7 +97,7 @@ class Grower {
   graph::Graph graph_;
   graph::Graph computed_;       // the values of graph_, all with data
   std::vector<bool> exact_;     // per value: equal to the bit however it is computed
-  std::vector<bool> pickable_;  // per value
+  std::vector<bool> pickable_;  // per value: Pick may return it
   absl::Status fault_;
 };
 

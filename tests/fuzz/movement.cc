@@ -24,7 +24,7 @@ void Transpose(Grower& g) {
   g.Grow("Transpose", {x}, Effect::kMoves, {{"perm", order}});
 }
 
-// The same elements in another shape: dimensions are split and joined at random.
+// Returns another shape with the same number of elements, made by splitting and joining dimensions at random.
 Ints OtherShape(Grower& g, const TensorType& type) {
   Ints shape;
   for (int64_t rest = type.elements(); shape.size() < 4;) {
@@ -143,7 +143,7 @@ void Tile(Grower& g) {
   g.Grow("Tile", {x, g.Numbers(repeats)}, Effect::kMoves);
 }
 
-// Indices of `shape` into an axis; negative ones count from the end.
+// Returns indices of this shape into an axis; negative ones count from the end.
 ValueId Indices(Grower& g, const Ints& shape, int64_t extent) {
   if (g.OneIn(4)) return g.Operand(DType::kInt64, shape);
   return g.Constant(g.OneIn(2) ? DType::kInt64 : DType::kInt32, shape, static_cast<double>(-extent),

@@ -10,8 +10,8 @@
 
 namespace hone::fuzz {
 
-// 5 to 15 nodes (a few more where a node needs others before it), legal and tidy; the same for the same seed on every
-// machine. An error is a fault of an operator, which failed in another way than by refusing a node.
+// Makes a legal graph of 5 to 15 nodes, or a few more if a node needs others before it. The same seed gives the same
+// graph on every machine. An error is a bug of an operator that failed other than by refusing a node.
 absl::StatusOr<graph::Graph> MakeRandomGraph(uint64_t seed);
 
 }  // namespace hone::fuzz

@@ -9,7 +9,7 @@ namespace {
 using graph::kAbsent;
 using ir::DType;
 
-// Small deviations of equal values are mostly rounding: a norm may not blow them up.
+// Small deviations of equal values are mostly rounding errors, and a norm must not amplify them.
 constexpr double kEpsilon = 0.125;
 
 Attributes ReduceAxes(Grower& g, ValueId x) {

@@ -62,7 +62,7 @@ bool AgentMachine::Work(absl::Duration duration, const std::stop_token& stop) {
   const std::stop_callback on_stop(stop, [this, &key] { world_->Broadcast(&key); });
   while (!stop.stop_requested() && world_->now() < until) world_->Wait(&key, until);
   if (!stop.stop_requested()) return true;
-  world_->Sleep(world_->Between(0, 0.3));  // a child takes its time to die
+  world_->Sleep(world_->Between(0, 0.3));  // a child takes a while to die
   return false;
 }
 
@@ -100,7 +100,7 @@ v1::BatchResult AgentMachine::Measure(MadeUpDevice& device, const std::shared_pt
   checker_->Begins(name, batch);
   const bool hangs = std::exchange(device.hangs, false);
   const bool done = Work(hangs ? absl::Hours(2) : world_->Between(0.05, 2) * device.slowness, stop);
-  if (process->dead) {  // what a dead one does, nobody sees
+  if (process->dead) {  // a dead process has no effect on the outside
     result.set_error("ended");
     return result;
   }
@@ -141,7 +141,7 @@ agent::ServedDevice AgentMachine::Served(MadeUpDevice& device, const std::shared
   return served;
 }
 
-// One process, from its start to its end.
+// Runs one agent process from start to end.
 void AgentMachine::Live() {
   const std::shared_ptr<Process> process = world_->process();
   absl::StatusOr<agent::Outbox> outbox = agent::Outbox::Open(outbox_);
@@ -200,7 +200,7 @@ void AgentMachine::Kill() {
   fs::copy(old, outbox_, fs::copy_options::recursive);
   machine_ = std::make_shared<Process>(*dead);
   machine_->dead = false;
-  // It lies in its own stack, and is there until its Run ends, which this begins.
+  // The loop is on the stack of its fiber and lives until its Run returns, which Stop brings about.
   loop->Stop();
   world_->Spawn(machine_, [this] { Start(); }, world_->Between(0.5, 30));
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A machine with devices: the real loop and outbox of an agent, over devices that are made up. Started, stopped,
-// killed.
+// A machine with made-up devices that runs the real loop and outbox of an agent. It can be started, stopped and killed.
 #ifndef HONE_TESTS_SIMULATION_AGENT_MACHINE_H_
 #define HONE_TESTS_SIMULATION_AGENT_MACHINE_H_
 
@@ -16,18 +15,19 @@
 
 namespace hone::simulation {
 
-// What a candidate does is in its id.
-inline constexpr char kKills[] = "kills";    // whoever runs it dies
-inline constexpr char kFails[] = "fails";    // its outcome is a failure
-inline constexpr char kPoison[] = "poison";  // of a batch that no device can measure
+// A candidate's behaviour is named in its id.
+inline constexpr char kKills[] = "kills";    // the agent that runs the candidate dies
+inline constexpr char kFails[] = "fails";    // the candidate's outcome is a failure
+inline constexpr char kPoison[] = "poison";  // no device can measure the candidate's batch
 
+// A device without hardware. The failures of trouble.h change its fields while it works.
 struct MadeUpDevice {
-  std::string id, kind;  // kind: label "kind" of the device
-  bool has_golden = true;
-  bool sick = false;   // measures nothing, its golden kernel either
-  bool hangs = false;  // its next visit ends when it is told to
-  bool hot = false;
-  double slowness = 1;
+  std::string id, kind;    // kind: the device's label "kind"
+  bool has_golden = true;  // reports checks of a golden kernel
+  bool sick = false;       // measures nothing, not even its golden kernel
+  bool hangs = false;      // its next visit lasts until the device is told to stop
+  bool hot = false;        // reports a temperature of 95 C
+  double slowness = 1;     // factor on the times of visits and of the golden kernel
 };
 
 class AgentMachine {
@@ -36,10 +36,10 @@ class AgentMachine {
                std::vector<MadeUpDevice> devices);
 
   void Start();
-  void Kill();  // at any moment; it comes back
+  void Kill();  // may be called at any moment; the machine starts again
   void StopAndStart();
-  void StopForGood();  // returns when it has ended
-  // Results on its disk that the tracker has not acknowledged.
+  void StopForGood();  // returns when the agent has ended
+  // Number of results on the machine's disk that the tracker has not acknowledged.
   int Waiting() const;
 
   const std::string& id() const { return id_; }
@@ -53,7 +53,7 @@ class AgentMachine {
                           const std::stop_token& stop);
   v1::BatchResult Outcomes(MadeUpDevice& device, const v1::Batch& batch, const std::shared_ptr<Process>& process);
   v1::GoldenCheck Golden(const MadeUpDevice& device, uint64_t number, const std::stop_token& stop);
-  // Waits so long; false: it was told to stop.
+  // Works for `duration`. Returns false if it was told to stop before the end.
   bool Work(absl::Duration duration, const std::stop_token& stop);
   void Live();
   void NewOutbox();
@@ -64,9 +64,9 @@ class AgentMachine {
   const std::string id_, folder_;
   std::vector<MadeUpDevice> devices_;
   std::shared_ptr<Process> machine_;
-  agent::SyncLoop* loop_ = nullptr;  // of the living process
+  agent::SyncLoop* loop_ = nullptr;  // loop of the living process; null: none
   std::string outbox_;
-  int folders_ = 0, alive_ = 0;  // processes, dying ones too
+  int folders_ = 0, alive_ = 0;  // alive_: number of processes, including those that are ending
   bool over_ = false, ends_now_ = false;
 };
 

@@ -14,12 +14,12 @@
 namespace hone::simulation {
 namespace {
 
-// By then a change of the farm is on the disk, when nothing is wrong with that.
+// After this time a change of the farm's state is on disk, unless the disk fails.
 constexpr absl::Duration kSurelyStored = absl::Seconds(20);
 
-// As tracker/queue/limits.h has it.
+// Half-life of the fair share, as in tracker/queue/limits.h.
 constexpr absl::Duration kHalfLife = absl::Minutes(10);
-// What two ways to add up may differ by, in seconds: the queue lets time pass at every call, and this at leases.
+// The queue adds up shares at every call and the checker at every lease; their sums may differ by this many seconds.
 constexpr double kSlack = 3;
 constexpr absl::Duration kClockSlack = absl::Milliseconds(1);
 
@@ -57,7 +57,7 @@ void Checker::Look(const tracker::Farm& farm, absl::Time now) {
   NoteHealth(farm, now);
 }
 
-// A piece has at most one live lease, and a device too; both sides agree on which.
+// A piece of a batch and a device each have at most one live lease, and batches and leases refer to each other.
 void Checker::CheckLeases(const tracker::Farm& farm) {
   std::set<std::pair<std::string, int64_t>> pieces;
   std::set<std::string> devices;
@@ -94,8 +94,8 @@ void Checker::Grant(const tracker::Farm& farm, const tracker::BatchQueue::Lease&
     world_->Violate("a lease came back to life: " + lease.id);
   }
   live_.insert(lease.id);
-  // No work goes to a device that is ill, nor to who is drained or leaves; nor for who was told that his job is
-  // cancelled.
+  // No work goes to a device with a problem, to an agent that is drained or leaves, or for a job whose cancellation was
+  // confirmed.
   const tracker::Agent& agent = farm.devices().agents().at(lease.agent_id);
   const tracker::Device& device = agent.devices.at(lease.device_id);
   const std::string problem = farm.devices().Problem(agent, device, now);
@@ -104,14 +104,14 @@ void Checker::Grant(const tracker::Farm& farm, const tracker::BatchQueue::Lease&
   if (agent.leaving) world_->Violate(fmt::format("work went to {}, which is leaving", name));
   if (cancelled_.contains(job_id)) world_->Violate(fmt::format("work went out for {}, which was cancelled", job_id));
   if (!farm.storage_failure().empty()) world_->Violate("work went out while nothing can be stored");
-  // A quarantine outlives the tracker.
+  // A quarantine survives a restart of the tracker.
   if (const auto stored = stored_quarantines_.find(name); stored != stored_quarantines_.end()) {
     if (now < stored->second.retry_at) {
       world_->Violate(fmt::format("work went to {} before its quarantine ended: {}", name, stored->second.reason));
     }
     stored_quarantines_.erase(stored);
   }
-  // Who fell silent has stopped before another begins.
+  // A device that fell silent has stopped a candidate before another device begins it.
   const v1::Batch batch = farm.batches().BatchOf(lease, now);
   for (const auto& [other, candidates] : running_) {
     if (other == name || !candidates.contains(batch.candidates(0).id())) continue;
@@ -138,8 +138,8 @@ double Checker::HadBy(const std::string& kind_and_user, absl::Time now) const {
   return seconds;
 }
 
-// Of users of one priority who wait for the same device, the one who had less of its kind has the turn: so what they
-// have while both wait differs by a visit for each device, and no more.
+// Users of one priority who wait for the same device take turns: the one who had less of its kind is next. While both
+// wait, their device seconds differ by at most one visit per device.
 void Checker::CheckTurn(const tracker::Farm& farm, const tracker::BatchQueue::Lease& lease, absl::Time now) {
   const v1::Job& own = *farm.jobs().Find(farm.batches().JobOf(lease));
   const tracker::Agent& agent = farm.devices().agents().at(lease.agent_id);
@@ -160,7 +160,7 @@ void Checker::CheckTurn(const tracker::Farm& farm, const tracker::BatchQueue::Le
   }
 }
 
-// Whoever waits says for what.
+// Every job that waits has a reason for waiting.
 void Checker::CheckWaits(const tracker::Farm& farm, absl::Time now) {
   for (const v1::JobState state : {v1::JOB_STATE_QUEUED, v1::JOB_STATE_RUNNING}) {
     for (const v1::Job* job : farm.jobs().InState(state)) {
@@ -171,7 +171,7 @@ void Checker::CheckWaits(const tracker::Farm& farm, absl::Time now) {
   }
 }
 
-// A job waits no longer for its turn than time goes by, and not at all while the tracker stands still.
+// The waiting time of a job grows no faster than time itself, and not at all while the tracker is stalled.
 void Checker::CheckWaited(const tracker::Farm& farm, absl::Time now) {
   std::map<std::string, Waited> waited;
   for (const v1::Job* job : farm.jobs().InState(v1::JOB_STATE_RUNNING)) {
@@ -198,7 +198,7 @@ void Checker::End(const tracker::Farm& farm, const std::set<std::string>& ended,
     had_[lease.kind_and_user] = {};
     had_[lease.kind_and_user] = {seconds - HadBy(lease.kind_and_user, now), now - stood_still_};
     world_->Note(fmt::format("lease {:.8} of {} ends{}", id, lease.device, by_results ? " with a result" : ""));
-    // What is accepted is recorded.
+    // Every accepted result is recorded.
     const auto result = brought_.find(id);
     if (by_results && result != brought_.end() && Lasting(result->second)) {
       MustBeRecorded(result->second, lease.batch_id, "it was accepted");
@@ -209,7 +209,8 @@ void Checker::End(const tracker::Farm& farm, const std::set<std::string>& ended,
 void Checker::NoteHealth(const tracker::Farm& farm, absl::Time now) {
   for (const v1::Device& device : farm.devices().List({}, now)) {
     const std::string name = tracker::NameOf(device.agent_id(), device.state().device_id());
-    // A check of the golden kernel counts once; no two of them take equally long.
+    // A check of the golden kernel counts once. The checker gives every check a different duration, so equal durations
+    // reveal a repeat.
     const auto& seconds = device.record().golden_seconds();
     if (std::set<double>(seconds.begin(), seconds.end()).size() != static_cast<size_t>(seconds.size())) {
       world_->Violate(fmt::format("one check of the golden kernel of {} was counted twice", name));
@@ -218,7 +219,7 @@ void Checker::NoteHealth(const tracker::Farm& farm, absl::Time now) {
       quarantines_.erase(name);
       const auto stored = stored_quarantines_.find(name);
       if (stored == stored_quarantines_.end()) continue;
-      // Health survives restarts: of the tracker, and of the agent.
+      // A device's health survives restarts of the tracker and of the agent.
       if (now < stored->second.retry_at) {
         world_->Violate(fmt::format("{} left its quarantine before its time: {}", name, stored->second.reason));
       }
@@ -233,7 +234,7 @@ void Checker::NoteHealth(const tracker::Farm& farm, absl::Time now) {
       world_->Note(fmt::format("{} is in quarantine: {}", name, seen->second.reason));
     }
     if (!farm.storage_failure().empty()) seen->second.since = world_->now() - stood_still_;
-    // A clock that was set back takes the quarantine with it.
+    // If the tracker's clock is set back, a quarantine restarts with it.
     const auto stored = stored_quarantines_.find(name);
     if (stored != stored_quarantines_.end() && begun < stored->second.begun) stored_quarantines_.erase(stored);
     const absl::Duration running = world_->now() - stood_still_ - seen->second.since;
@@ -246,7 +247,7 @@ void Checker::UndrainEnds(const std::string& agent) {
   if (const auto begun = undraining_.find(agent); begun != undraining_.end()) undraining_.erase(begun);
 }
 
-// With it ends what its devices are in quarantine for.
+// The end of a drain also ends the quarantines of the agent's devices.
 void Checker::ForgetDrain(const std::string& agent) {
   drained_.erase(agent);
   std::erase_if(stored_quarantines_, [&](const auto& entry) { return entry.first.starts_with(agent + "/"); });
@@ -257,7 +258,7 @@ void Checker::Brought(const v1::SynchronizeRequest& request) {
   for (const v1::LeaseResult& result : request.finished()) brought_[result.lease().lease_id()] = result;
 }
 
-// What an agent may forget is recorded, unless this tracker itself had ended the lease.
+// Results that an agent may delete are recorded, unless this run of the tracker had ended the lease itself.
 void Checker::Answered(const v1::SynchronizeRequest& request, const v1::SynchronizeResponse& response) {
   for (const v1::LeaseResult& result : request.finished()) {
     const std::string& id = result.lease().lease_id();
@@ -280,7 +281,7 @@ double Checker::NewTime(const std::string& candidate_id) {
   return time;
 }
 
-// A device does one thing at a time.
+// A device measures one batch at a time.
 void Checker::Begins(const std::string& device, const v1::Batch& batch) {
   std::set<std::string>& hands = running_[device];
   if (!hands.empty()) world_->Violate(device + " measures two things at once");
@@ -293,7 +294,7 @@ void Checker::AgentDied(const std::string& agent) {
   std::erase_if(running_, [&](const auto& entry) { return entry.first.starts_with(agent + "/"); });
 }
 
-// A batch comes back once, with an outcome for each candidate, in order; and what a tuner is told is recorded.
+// A batch is finished once, with one outcome for each candidate, in order. Everything that a tuner is told is recorded.
 void Checker::Told(const std::string& batch_id, const v1::Batch& batch, const v1::BatchResult& result, bool may_fail) {
   if (!told_batches_.insert(batch_id).second) world_->Violate("a batch was finished twice: " + batch_id);
   if (!result.error().empty()) {
@@ -316,7 +317,7 @@ void Checker::Told(const std::string& batch_id, const v1::Batch& batch, const v1
   }
 }
 
-// Who was told of a job finds it again; and an end is an end.
+// A job that a user was told of stays known, and a job that has ended never changes its state again.
 void Checker::JobSeen(const v1::Job& job, absl::Duration asked) {
   const auto known = ends_.find(job.id());
   if (!tracker::JobBook::Ended(job)) {
@@ -332,7 +333,7 @@ void Checker::JobSeen(const v1::Job& job, absl::Duration asked) {
   }
 }
 
-// Every outcome is recorded once, and is what a device measured; all that had to be recorded is.
+// Every outcome is recorded exactly once and was measured by a device. Every result that had to be recorded is there.
 void Checker::AtEnd(const records::Store& store, const std::string& farm_id) {
   if (const absl::Status sound = store.CheckIntegrity(); !sound.ok()) world_->Violate("records: " + sound.ToString());
   std::set<std::string> ids;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What must hold of a farm, whatever happens: the list is in the comments of the .cc file, an invariant each.
+// Checks the invariants of a farm. The .cc file states each invariant in the comment of the code that checks it.
 //
-// Looks at the tracker's queue after every turn on it, hears of what devices measure, what calls bring and what people
-// are told, and reads the records in the end. Not here: what happens. Start at Look and AtEnd.
+// The checker reads the tracker's queue after every call on it. It is told what devices measure, what calls carry and
+// what users see, and it reads the records at the end. It causes nothing itself. Start at Look and AtEnd.
 #ifndef HONE_TESTS_SIMULATION_CHECKER_H_
 #define HONE_TESTS_SIMULATION_CHECKER_H_
 
@@ -24,31 +24,36 @@ class Checker {
   explicit Checker(World* world) : world_(world) {}
 
   // --- the tracker --------------------------------------------------------------------------------------------------
+  // A new run of the tracker begins: forgets the leases, shares and quarantines of the run before.
   void TrackerStarts();
+  // Checks the queue after a call on it. now: by the tracker's clock.
   void Look(const tracker::Farm& farm, absl::Time now);
-  // A call's results as they come to the tracker, and what it answers.
+  // The results that a call brings to the tracker, and the tracker's answer to it.
   void Brought(const v1::SynchronizeRequest& request);
   void Answered(const v1::SynchronizeRequest& request, const v1::SynchronizeResponse& response);
 
   // --- devices ------------------------------------------------------------------------------------------------------
-  // The time for a candidate, which no other measurement has.
+  // Returns a time for a candidate, in seconds, that differs from those of all other measurements.
   double NewTime(const std::string& candidate_id);
+  // A device begins or ends a batch. `device` is "agent/device".
   void Begins(const std::string& device, const v1::Batch& batch);
   void Ends(const std::string& device, const v1::Batch& batch);
+  // The devices of a dead agent measure nothing any more.
   void AgentDied(const std::string& agent);
 
-  // --- tuners and people --------------------------------------------------------------------------------------------
+  // --- tuners and users ---------------------------------------------------------------------------------------------
+  // A tuner received the result of its batch. may_fail: the batch holds a candidate that no device can measure.
   void Told(const std::string& batch_id, const v1::Batch& batch, const v1::BatchResult& result, bool may_fail);
   void DrainAnswered(const std::string& agent) { drained_.insert(agent); }
-  // Between the two it may happen at any moment: a tracker that stands still may do it when the next drain has been
-  // answered.
+  // Between UndrainBegins and UndrainEnds the undrain may take effect at any moment. A stalled tracker may run it even
+  // after it has answered the next drain.
   void UndrainBegins(const std::string& agent) { undraining_.insert(agent); }
   void UndrainEnds(const std::string& agent);
   void CancelAnswered(const std::string& job_id) { cancelled_.insert(job_id); }
-  // asked: when the call was sent of which it is the answer; answers may pass each other on their way.
+  // asked: when the call that returned `job` was sent. Answers may overtake each other.
   void JobSeen(const v1::Job& job, absl::Duration asked);
 
-  // Everything has come to rest.
+  // Called once at the end, when nothing is under way.
   void AtEnd(const records::Store& store, const std::string& farm_id);
 
   int64_t leases() const { return leases_; }
@@ -64,14 +69,14 @@ class Checker {
     int64_t piece = 0;
     bool live = false;
     std::string kind_and_user;
-    absl::Time begun;  // by the tracker's clock, as all that follows without the time in which it stood still
+    absl::Time begun;  // by the tracker's clock, without its stalls; the same holds for all times below
   };
-  // Seconds that a user had of a kind of device, half of which count after ten minutes.
+  // Device seconds that a user had of a kind of device. They decay with a half-life of ten minutes.
   struct Had {
     double seconds = 0;
     absl::Time at;
   };
-  // What a job had waited for its turn, and since when it is so much.
+  // How long a job had waited for its turn, and when that value was last reached.
   struct Waited {
     absl::Duration time;
     absl::Time since;
@@ -90,26 +95,26 @@ class Checker {
   struct Quarantine {
     std::string reason;
     absl::Time begun, retry_at;  // by the tracker's clock
-    absl::Duration since;        // by the world's time, but for standstills
+    absl::Duration since;        // by the world's clock, without stalls
   };
 
   World* const world_;
-  std::map<std::string, Lease> here_;  // leases of this start of the tracker
+  std::map<std::string, Lease> here_;  // leases given out by this run of the tracker
   std::set<std::string> live_;
-  std::map<std::string, Had> had_;        // in this start, by kind of device and user, of leases that ended
-  std::map<std::string, Waited> waited_;  // in this start, by job
-  absl::Duration stood_still_;            // the tracker, in this start
+  std::map<std::string, Had> had_;        // in this run: by kind of device and user; ended leases only
+  std::map<std::string, Waited> waited_;  // in this run: by job
+  absl::Duration stood_still_;            // in this run: total time for which the tracker was stalled
   int64_t accepted_ = 0, lost_ = 0, leases_ = 0, told_count_ = 0;
   std::map<std::string, v1::LeaseResult> brought_;       // by lease
-  std::map<std::string, std::string> must_be_recorded_;  // batch id and candidate, to why
-  std::map<std::string, std::set<double>> times_;        // of a candidate
+  std::map<std::string, std::string> must_be_recorded_;  // reason, by batch id and candidate
+  std::map<std::string, std::set<double>> times_;        // seconds that were measured, by candidate
   int64_t next_time_ = 0;
-  std::map<std::string, std::set<std::string>> running_;  // device to candidates that it has in its hands
+  std::map<std::string, std::set<std::string>> running_;  // candidates that a device is running, by device
   std::set<std::string> drained_, cancelled_, told_batches_;
-  std::multiset<std::string> undraining_;                 // agents; by calls that the tracker has begun
-  std::map<std::string, Quarantine> quarantines_;         // in this start
-  std::map<std::string, Quarantine> stored_quarantines_;  // that were surely stored, until they end
-  std::map<std::string, JobEnd> ends_;                    // of jobs, as people were told
+  std::multiset<std::string> undraining_;                 // agents, once for each undrain call that has begun
+  std::map<std::string, Quarantine> quarantines_;         // in this run of the tracker
+  std::map<std::string, Quarantine> stored_quarantines_;  // quarantines that are certainly on disk, until they end
+  std::map<std::string, JobEnd> ends_;                    // ends of jobs as users were told
 };
 
 }  // namespace hone::simulation

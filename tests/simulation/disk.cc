@@ -13,7 +13,7 @@ namespace {
 struct Handle {
   sqlite3_file base;
   Disk* disk;
-  std::shared_ptr<Disk::File>* file;  // owned
+  std::shared_ptr<Disk::File>* file;  // owned by this object
   int lock;
   bool index_shared[SQLITE_SHM_NLOCK], index_exclusive[SQLITE_SHM_NLOCK];
 };
@@ -115,7 +115,7 @@ int Size(sqlite3_file* file, sqlite3_int64* size) {
 
 int Control(sqlite3_file* /*file*/, int /*op*/, void* /*argument*/) { return SQLITE_NOTFOUND; }
 int SectorSize(sqlite3_file* /*file*/) { return 4096; }
-// No promise beyond the plainest disk: writes may tear and be reordered.
+// Promises nothing: writes may be torn and reordered.
 int Characteristics(sqlite3_file* /*file*/) { return 0; }
 
 int IndexMap(sqlite3_file* file, int region, int size, int extend, void volatile** out) {
@@ -134,7 +134,7 @@ int IndexMap(sqlite3_file* file, int region, int size, int extend, void volatile
 int IndexLock(sqlite3_file* file, int offset, int n, int flags) {
   Handle& handle = Of(file);
   Disk::File& of = FileOf(file);
-  for (int pass = 0; pass < 2; ++pass) {  // all of them or none
+  for (int pass = 0; pass < 2; ++pass) {  // all of the locks or none
     for (int i = offset; i < offset + n; ++i) {
       const auto slot = static_cast<size_t>(i);
       if ((flags & SQLITE_SHM_UNLOCK) != 0) {
@@ -188,7 +188,7 @@ int Open(sqlite3_vfs* vfs, const char* name, sqlite3_file* opened, int flags, in
   Disk& disk = DiskOf(vfs);
   std::memset(opened, 0, sizeof(Handle));
   std::shared_ptr<Disk::File> file;
-  if (name == nullptr) {  // a temporary one
+  if (name == nullptr) {  // a temporary file
     file = std::make_shared<Disk::File>();
   } else if (const auto found = disk.files().find(name); found != disk.files().end()) {
     file = found->second;
@@ -244,7 +244,7 @@ Disk::Disk(Random* random) : random_(random) {
   vfs_.xSleep = Sleep;
   vfs_.xGetLastError = LastError;
   HONE_CHECK(sqlite3_vfs_register(&vfs_, /*makeDflt=*/1) == SQLITE_OK);
-  sqlite3_randomness(0, nullptr);  // SQLite's own generator begins anew, from ours
+  sqlite3_randomness(0, nullptr);  // reseeds SQLite's own generator from ours
 }
 
 Disk::~Disk() { sqlite3_vfs_unregister(&vfs_); }

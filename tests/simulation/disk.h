@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The disks of simulated machines: an SQLite VFS in memory, which the whole process uses while it lives.
+// The disks of simulated machines: an SQLite VFS in memory that is the whole process's default VFS while the object
+// lives.
 //
-// A file's folder says whose it is. A disk can be full or fail for a while; a process can be killed at any write, sync,
-// truncation or deletion, and the power can go there: then what was not synced is there in part, at random. Nothing is
-// really written, so thousands of rounds are quick. One thread. Not here: other files than SQLite's.
+// A file's folder tells which machine it belongs to. A disk can be full or fail for a while. A process can be killed at
+// any write, sync, truncation or deletion. A power cut at such a point loses a random part of what was not synced. No
+// real file is written, so thousands of rounds are quick. Used by one thread. Holds SQLite's files only.
 #ifndef HONE_TESTS_SIMULATION_DISK_H_
 #define HONE_TESTS_SIMULATION_DISK_H_
 
@@ -22,10 +23,10 @@
 
 namespace hone::simulation {
 
-// How a disk is at present.
+// The current condition of a disk.
 struct DiskTrouble {
-  double chance = 0;       // that an operation fails
-  int code = SQLITE_FULL;  // with this
+  double chance = 0;       // chance that an operation fails
+  int code = SQLITE_FULL;  // SQLite's error code of such a failure
   int until_strike = -1;   // operations until `strike` is called, once, in the middle of one; -1: never
   std::function<void()> strike;
 };
@@ -38,11 +39,11 @@ class Disk {
 
   DiskTrouble& trouble(const std::string& folder) { return troubles_[folder]; }
 
-  // What is in `from` now, as after a kill: everything that was written is there.
+  // Copies the files as they are after a kill: with everything that was written.
   void CopyAfterKill(const std::string& from, const std::string& to);
-  // As after a power cut: everything that was synced is there, and of the rest some.
+  // Copies the files as they are after a power cut: with everything that was synced and a random part of the rest.
   void CopyAfterPowerCut(const std::string& from, const std::string& to);
-  // With every file closed.
+  // Removes the files of a folder. All of them must be closed.
   void Remove(const std::string& folder);
 
   struct Change {
@@ -52,7 +53,7 @@ class Disk {
   struct File {
     std::string folder, contents, synced;
     std::vector<Change> pending;
-    // Of the write-ahead log's index: memory and locks, shared by all connections.
+    // Index of the write-ahead log: memory and locks that all connections share.
     std::vector<std::unique_ptr<std::array<char, 32768>>> index;
     std::array<int, SQLITE_SHM_NLOCK> index_readers{};
     std::array<bool, SQLITE_SHM_NLOCK> index_writer{};
@@ -60,7 +61,7 @@ class Disk {
     bool reserved = false, pending_lock = false, exclusive = false;
   };
 
-  // For the VFS: SQLITE_OK, or with what the operation fails.
+  // Called by the VFS before each operation. Returns SQLITE_OK, or the error with which the operation must fail.
   int Check(const std::string& folder);
   std::map<std::string, std::shared_ptr<File>>& files() { return files_; }
   Random& random() { return *random_; }

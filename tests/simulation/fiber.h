@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread of a world. Of world.cc and interposed.cc alone.
+// A fiber: one thread of a World. Used by world.cc and interposed.cc only.
 #ifndef HONE_TESTS_SIMULATION_FIBER_H_
 #define HONE_TESTS_SIMULATION_FIBER_H_
 
@@ -18,13 +18,13 @@ struct Fiber {
   std::shared_ptr<Process> process;
   std::function<void()> body;
   ucontext_t context;
-  char* stack = nullptr;  // null: it has not begun, or has ended
-  int mutexes = 0;        // that it holds
-  int initializing = 0;   // what is done once for all seeds, one within the other; it is not left then
-  uint64_t turn = 0;      // how often it was woken
+  char* stack = nullptr;  // null: the fiber has not begun, or has ended
+  int mutexes = 0;        // number of mutexes that it holds
+  int initializing = 0;   // nesting depth of one-time initialization; no switch happens while it is above 0
+  uint64_t turn = 0;      // number of times it was woken
   const void* waits_for = nullptr;
   bool begun = false, ended = false;
-  bool joinable = false;  // somebody will call Join
+  bool joinable = false;  // Join will be called for it
 };
 
 }  // namespace hone::simulation

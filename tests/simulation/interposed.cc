@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of the C library, as the code under test gets them: those of a world while one of its fibers runs, else the
-// library's own. Being in the program they come before those of shared libraries, also for these libraries' own calls.
+// Functions of the C library that the code under test calls. On a fiber of a world they act in that world; otherwise
+// they call the library's own. Symbols of the program come before those of shared libraries, so calls from within those
+// libraries get here as well.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sys/random.h>
@@ -27,14 +28,14 @@ template <typename Function>
 Function* Real(Function*, const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
 }
-// Declares `real`: what would have been called without us.
+// Declares `real`, the function that would have been called without this file.
 #define HONE_REAL(name) static auto* const real = Real(&(name), #name)
 
 absl::Duration FromTimespec(const timespec& time) {
   return absl::Seconds(time.tv_sec) + absl::Nanoseconds(time.tv_nsec);
 }
 
-// Nobody is left while he holds a mutex but who waits for a condition; so this hardly ever takes a second round.
+// A fiber that holds a mutex is left only when it waits for a condition, so the loop hardly ever takes a second round.
 void Lock(World* world, pthread_mutex_t* mutex) {
   while (pthread_mutex_trylock(mutex) == EBUSY) world->Sleep(absl::Milliseconds(1));
 }
@@ -68,7 +69,7 @@ int pthread_join(pthread_t thread, void** result) {
   return 0;
 }
 
-// Whether something is initialized already depends on the seeds that ran before, so it may decide nothing.
+// Whether an initialization has already run depends on the seeds before this one, so it must not influence the world.
 int pthread_once(pthread_once_t* once, void (*initialize)()) {
   HONE_REAL(pthread_once);
   World* const world = OnFiber();
@@ -167,7 +168,8 @@ ssize_t getrandom(void* bytes, size_t size, unsigned flags) {
   return static_cast<ssize_t>(size);
 }
 
-// Outboxes lie in files of this machine, of which no power cut is simulated: a kill leaves what was written.
+// Outboxes are real files of this machine. Their power cuts are not simulated; a kill leaves everything that was
+// written.
 int fsync(int file) {
   HONE_REAL(fsync);
   World* const world = OnFiber();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// hone-farm-simulation: simulates farms, a seed each, until one violates what must hold.
+// hone-farm-simulation: simulates one farm per seed until an invariant is violated.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -27,7 +27,7 @@ int Main(int argc, char** argv) {
   app.add_flag("--verbose", options.verbose, "print every event");
   CLI11_PARSE(app, argc, argv);
   if (options.only != 0) options.first = options.only, options.count = 1;
-  // In memory, where there is such a folder: outboxes and locks are many small files.
+  // Outboxes and locks are many small files, so they go to memory if the system has such a folder.
   absl::StatusOr<TemporaryFolder> folder = TemporaryFolder::Create("/dev/shm");
   if (!folder.ok()) folder = TemporaryFolder::Create();
   if (!folder.ok()) {

@@ -14,11 +14,11 @@
 namespace hone::simulation {
 namespace {
 
-// A candidate that takes its agent down costs some ten leases until its batch is given up, and where one device alone
-// can take it, a quarantine after every third.
+// A candidate that kills its agent costs about ten leases until its batch is given up. If only one device can take it,
+// every third lease is followed by a quarantine.
 constexpr absl::Duration kLongestCalm = absl::Hours(6);
 
-// What the programs log are notes too.
+// Turns the programs' log lines into notes of the world.
 class LogToNotes final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override {
@@ -29,7 +29,7 @@ class LogToNotes final : public spdlog::sinks::base_sink<spdlog::details::null_m
   void flush_() override {}
 };
 
-// Shorter than in real farms where one would only wait; otherwise the same.
+// Shorter times than in real farms where a longer one would only add waiting; otherwise the same.
 tracker::FarmOptions Options() {
   tracker::FarmOptions options;
   options.devices.first_quarantine = absl::Seconds(60);
@@ -86,7 +86,7 @@ class Director {
     for (const auto& agent : cast_.agents) agent->StopForGood();
     tracker_.StopForGood();
     if (const auto store = tracker_.OpenStore()) checker_.AtEnd(*store, tracker_.farm_id);
-    world_->Sleep(absl::Minutes(5));  // what was begun to mend things later
+    world_->Sleep(absl::Minutes(5));  // lets repairs that were scheduled for later take place
   }
 
   Checker& checker() { return checker_; }
@@ -116,7 +116,7 @@ class Director {
         });
   }
 
-  // Submits it, looks at it now and then, cancels it perhaps, until it has ended.
+  // Submits a job, reads it from time to time, perhaps cancels it, and returns when it has ended.
   void LiveOfAJob(int number) {
     v1::JobSpec spec = tracker::SpecOf(fmt::format("job{}", number), number % 2);
     spec.set_submitted_by(world_->Chance(0.5) ? "ann" : "bob");
@@ -140,7 +140,7 @@ class Director {
           shell.GetJob(id, std::move(done));
         }
       });
-      // What was acknowledged is there.
+      // An acknowledged job must be known.
       if (absl::IsNotFound(job.status())) return world_->Violate("a job was lost: " + id);
       if (!job.ok()) continue;
       checker_.JobSeen(*job, asked);
@@ -152,7 +152,7 @@ class Director {
     }
   }
 
-  // Every job ends, and agents keep nothing back, within a bounded time when nothing goes wrong any more.
+  // Once failures have stopped, every job ends and every outbox becomes empty within kLongestCalm.
   void AwaitTheEnd() {
     const absl::Duration until = world_->now() + kLongestCalm;
     const auto waiting = [this] {
@@ -208,7 +208,7 @@ Verdict Simulate(uint64_t seed, const std::filesystem::path& folder, bool verbos
   verdict.leases = director->checker().leases();
   verdict.outcomes = director->checker().told();
   verdict.starts = director->tracker().starts();
-  if (!verdict.violation.empty()) (void)director.release();  // threads in the middle of something may still name it
+  if (!verdict.violation.empty()) (void)director.release();  // fibers that never ended may still refer to the director
   world = nullptr;
   return verdict;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A farm in one thread, with everything that can go wrong: the real tracker, agents' loops and records; made-up
-// devices, tuners and people; and a director who lets things break, mends them, and sees that everything ends well.
+// A farm in one thread: the real tracker, agent loops and records; made-up devices, tuners and users. A director causes
+// failures, repairs them, and checks that every job ends.
 //
-// The seed decides which kinds of trouble there are, when, and every race between threads. Start at Simulate.
+// The seed decides which kinds of failure occur, when, and the order of threads in every race. Start at Simulate.
 #ifndef HONE_TESTS_SIMULATION_SIMULATION_H_
 #define HONE_TESTS_SIMULATION_SIMULATION_H_
 
@@ -14,16 +14,16 @@
 namespace hone::simulation {
 
 struct Verdict {
-  std::string violation;           // "" when all invariants held
+  std::string violation;           // "": all invariants held
   std::vector<std::string> notes;  // the last events
-  uint64_t digest = 0;             // of everything that happened
-  int64_t steps = 0;               // how often another thread went on
-  double seconds = 0;              // simulated
+  uint64_t digest = 0;             // digest of all events; equal seeds give equal digests
+  int64_t steps = 0;               // number of switches between threads
+  double seconds = 0;              // simulated time
   int64_t leases = 0, outcomes = 0;
-  int starts = 0;  // of the tracker
+  int starts = 0;  // starts of the tracker
 };
 
-// folder: for what the programs keep in real files (locks, outboxes).
+// folder: holds the real files of the programs (locks, outboxes).
 Verdict Simulate(uint64_t seed, const std::filesystem::path& folder, bool verbose);
 
 }  // namespace hone::simulation

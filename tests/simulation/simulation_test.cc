@@ -25,7 +25,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Runs `body` as a program of a world, and says what was violated.
+// Runs `body` as a program of a world. Returns the violation, "" if there was none.
 std::string ViolationOf(uint64_t seed, const std::function<void(World&)>& body) {
   World world(seed);
   world.Spawn(std::make_shared<Process>(Process{.name = "program"}), [&] { body(world); });
@@ -83,7 +83,7 @@ TEST(WorldTest, ThreadsThatWaitForEachOtherAreFound) {
               HasSubstr("wait for each other"));
 }
 
-// A look before the lock, as in a lost wake-up: some seeds let the other thread in between.
+// The check happens before the lock, as in a lost wake-up: in some seeds the other thread runs in between.
 TEST(WorldTest, EveryOrderOfTwoThreadsOccurs) {
   int first = 0, second = 0;
   for (uint64_t seed = 1; seed <= 100; ++seed) {
@@ -104,7 +104,8 @@ TEST(WorldTest, EveryOrderOfTwoThreadsOccurs) {
   EXPECT_GT(second, 20);
 }
 
-// The tracker counts an agent's silence from when it gave an answer; the agent must not count from when it came.
+// The tracker measures an agent's silence from the time of its answer, so the agent must not start at the answer's
+// arrival.
 TEST(SimulationTest, ADelayedAnswerDoesNotProlongTheFence) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   absl::Duration given, stopped;

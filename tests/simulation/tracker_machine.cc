@@ -68,7 +68,7 @@ void TrackerMachine::StartLater() {
   world_->Spawn(machine_, [this] { Start(); }, world_->Between(0.5, 10));
 }
 
-// From now on it reaches nobody. Its disk is as it is now; it goes on with another.
+// Cuts the running tracker off: its answers go nowhere, and its disk is copied as it is. The next start uses the copy.
 std::shared_ptr<TrackerMachine::Run> TrackerMachine::Leave(bool power_cut) {
   std::shared_ptr<Run> run = std::exchange(running_, nullptr);
   run->process->dead = true;
@@ -143,7 +143,7 @@ void TrackerMachine::StopForGood() {
 void TrackerMachine::Look(const std::function<void(const tracker::Farm&, absl::Time)>& look) {
   const std::shared_ptr<Run> run = running_;
   if (run == nullptr) return;
-  world_->Do(run->process, [run, &look] { run->shell->Look(look); });  // by its own clock
+  world_->Do(run->process, [run, &look] { run->shell->Look(look); });  // reads the clock of the tracker's process
 }
 
 std::unique_ptr<records::Store> TrackerMachine::OpenStore() {

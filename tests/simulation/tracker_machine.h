@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The machine of the tracker: the real shell, state and store on a simulated disk, started, stopped and killed; and the
-// line that calls come and answers go by.
+// The tracker's machine: the real shell, state and store on a simulated disk. It can be started, stopped and killed.
+// Line models the network between the tracker and one program.
 #ifndef HONE_TESTS_SIMULATION_TRACKER_MACHINE_H_
 #define HONE_TESTS_SIMULATION_TRACKER_MACHINE_H_
 
@@ -20,35 +20,35 @@
 
 namespace hone::simulation {
 
-// What lies between a program and the tracker.
+// The network between one program and the tracker.
 struct Line {
-  bool cut = false;       // nothing comes through, either way
-  double lose = 0;        // chance, of each message
-  double twice = 0;       // chance that a request comes a second time, late
-  double slowest = 0.01;  // seconds
+  bool cut = false;       // no message arrives, in either direction
+  double lose = 0;        // chance that a message is lost
+  double twice = 0;       // chance that a request arrives a second time, late
+  double slowest = 0.01;  // longest delay of a message, in seconds
 };
 
 class TrackerMachine {
  public:
-  // folder: of this machine, for the locks of files.
+  // folder: real folder of this machine, for lock files.
   TrackerMachine(World* world, Disk* disk, Checker* checker, tracker::FarmOptions options, std::string folder);
 
-  void Start();               // again and again until it succeeds
-  void Kill(bool power_cut);  // and starts it again soon; at any moment
-  void StopAndStart();        // as for an update
-  void StopForGood();         // returns when it has ended
-  // In the midst of the n-th operation of the disk from now.
+  void Start();               // repeats until it succeeds
+  void Kill(bool power_cut);  // may be called at any moment; the machine starts again soon
+  void StopAndStart();        // an orderly restart, as for an update
+  void StopForGood();         // returns when the tracker has ended
+  // Kills the tracker in the middle of the n-th disk operation from this call on.
   void KillAtOperation(int n, bool power_cut);
-  // Its disk fails, with that chance, from now on; 0: no more.
+  // From this call on each disk operation fails with this chance and SQLite error code; chance 0 ends that.
   void SetDisk(double chance, int code);
   Process& process() { return *machine_; }
   bool up() const { return running_ != nullptr; }
   void Look(const std::function<void(const tracker::Farm&, absl::Time)>& look);
-  std::unique_ptr<records::Store> OpenStore();  // when it was stopped for good
+  std::unique_ptr<records::Store> OpenStore();  // only after StopForGood
   std::string farm_id;
   int starts() const { return starts_; }
 
-  // A call over `line`, of a fiber, which waits for the answer. begin: hands the request to the shell.
+  // Makes a call over `line` from a fiber, which waits for the answer. begin: passes the request to the shell.
   template <typename Request, typename Response>
   using Begin = std::function<void(tracker::Shell&, const Request&, tracker::Present, tracker::Done<Response>)>;
   template <typename Request, typename Response>
@@ -63,8 +63,8 @@ class TrackerMachine {
     std::unique_ptr<tracker::Shell> shell;
     const void* mutex = nullptr;
     bool stopping = false;
-    int inside = 0;                                  // calls that are within a method of the shell
-    std::map<int64_t, std::function<void()>> calls;  // what ends them when it dies
+    int inside = 0;                                  // calls that are inside a method of the shell
+    std::map<int64_t, std::function<void()>> calls;  // open calls; each function ends one if the tracker dies
   };
   absl::Status Open(Run& run);
   std::shared_ptr<Run> Leave(bool power_cut);
@@ -77,7 +77,7 @@ class TrackerMachine {
   Checker* const checker_;
   const tracker::FarmOptions options_;
   const std::string folder_;
-  std::shared_ptr<Process> machine_;  // of the next start
+  std::shared_ptr<Process> machine_;  // process of the machine; the next start replaces it
   std::shared_ptr<Run> running_;
   std::string disk_folder_;
   double trouble_chance_ = 0;
@@ -98,7 +98,7 @@ absl::StatusOr<Response> TrackerMachine::Call(const Line& line, const Request& r
   const auto state = std::make_shared<State>(State{request, std::nullopt, false});
   const auto comes_through = [this, &line] { return !line.cut && !world_->Chance(line.lose); };
   const Line* const by = &line;
-  // The answer, on its way back.
+  // Sends the answer back over the line.
   const auto answer = [this, state, by, comes_through](absl::StatusOr<Response> response) {
     if (!comes_through()) return;
     world_->Spawn(

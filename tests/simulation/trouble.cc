@@ -119,7 +119,7 @@ void Trouble::AddAgents() {
 void Trouble::AddDevices() {
   Add("a device is sick", [this] {
     MadeUpDevice& device = ADevice();
-    if (!device.has_golden) return;  // nothing would tell that from a broken batch, which then fails
+    if (!device.has_golden) return;  // nothing would distinguish this from a broken batch, which then fails
     device.sick = true;
     Later(5, 90, [&device] { device.sick = false; });
   });
@@ -152,7 +152,7 @@ void Trouble::Drain(AgentMachine& agent) {
     world_->Sleep(world_->Between(1, 60));
     Undrain(id);
     if (answer.ok()) return;
-    // A drain that was not answered a tracker that stood still may do after the undrain: its devices' list says so.
+    // A stalled tracker may run an unanswered drain after the undrain. The list of devices shows that.
     drained_.insert(id);
     world_->Sleep(absl::Minutes(10));
     Undrain(id);
@@ -185,7 +185,7 @@ void Trouble::Strike() {
 void Trouble::Mend() {
   mended_ = true;
   cast_->people = {};
-  // That its new speed is the right one only a person can say.
+  // Only an operator can confirm that the changed speed of a device is right.
   for (const std::string& id : slowed_) {
     if (drained_.insert(id).second) world_->Spawn(operators_, [this, id] { Undrain(id); }, absl::Minutes(1));
   }
@@ -194,7 +194,7 @@ void Trouble::Mend() {
   cast_->tracker->process().stopped_until = absl::ZeroDuration();
   for (const auto& tuner : cast_->tuners) {
     tuner->line = {};
-    tuner->gives_back = 0;  // with its job it would give back a batch that was forgotten
+    tuner->gives_back = 0;  // a returned job would include a batch that was forgotten
   }
   for (const auto& agent : cast_->agents) {
     agent->line = {};

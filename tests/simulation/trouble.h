@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What goes wrong in a farm of one seed: which kinds of trouble there are, and how often.
+// The failures in a farm: the seed chooses the kinds of failure and how often they strike.
 #ifndef HONE_TESTS_SIMULATION_TROUBLE_H_
 #define HONE_TESTS_SIMULATION_TROUBLE_H_
 
@@ -18,7 +18,7 @@
 
 namespace hone::simulation {
 
-// Everybody in the farm.
+// All participants of the farm.
 struct Cast {
   World* world;
   TrackerMachine* tracker;
@@ -30,13 +30,13 @@ struct Cast {
 
 class Trouble {
  public:
-  // Draws the kinds: about half of them.
+  // Chooses about half of the kinds of failure.
   explicit Trouble(Cast* cast);
-  // One more thing goes wrong.
+  // Causes one random failure.
   void Strike();
-  // Nothing more goes wrong, and what is broken is mended.
+  // Stops causing failures, and repairs what is broken.
   void Mend();
-  size_t operators() const { return drained_.size(); }  // who are at an agent, which they will undrain
+  size_t operators() const { return drained_.size(); }  // operators who have drained an agent and will undrain it
 
  private:
   AgentMachine& AnAgent();
@@ -48,7 +48,7 @@ class Trouble {
   void AddTracker();
   void AddAgents();
   void AddDevices();
-  // So much later, unless all was mended by then.
+  // Runs `action` after a random delay, unless Mend was called by then.
   void Later(double low_seconds, double high_seconds, std::function<void()> action);
   void Drain(AgentMachine& agent);
   void Undrain(const std::string& agent_id);
@@ -57,7 +57,7 @@ class Trouble {
   World* const world_;
   std::vector<std::pair<std::string, std::function<void()>>> kinds_;
   const std::shared_ptr<Process> operators_ = std::make_shared<Process>(Process{.name = "operator"});
-  std::set<std::string> drained_, slowed_;  // agents
+  std::set<std::string> drained_, slowed_;  // agent ids
   bool mended_ = false;
 };
 

@@ -161,7 +161,7 @@ bool TunerMachine::Await(const v1::LeaseJobResponse& lease) {
          tracker::Done<v1::WaitBatchResponse> done) { shell.WaitBatch(arrived, std::move(present), std::move(done)); });
   if (Gone()) return false;
   if (absl::IsAborted(answer.status())) return false;
-  if (absl::IsNotFound(answer.status())) {  // they are to be submitted again
+  if (absl::IsNotFound(answer.status())) {  // the tracker lost the batches: submit them again
     for (auto& [client_id, open] : open_) open.batch_id.clear();
   }
   if (!answer.ok()) {
@@ -184,7 +184,7 @@ bool TunerMachine::Await(const v1::LeaseJobResponse& lease) {
   return true;
 }
 
-// That something was measured: else a job ends after some tuners were lost with it.
+// Reports that trials were made. Without progress a job ends after several of its tuners were lost.
 void TunerMachine::Report(const v1::LeaseJobResponse& lease) {
   v1::ReportProgressRequest request;
   *request.mutable_lease() = lease.lease();

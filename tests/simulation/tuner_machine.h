@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tuner, made up: leases jobs, submits their batches, waits for them, and starts anew without a memory when it is
-// killed. What is in it stands in for tuner/tune_loop.cc, which compiles.
+// A made-up tuner: leases jobs, submits their batches and waits for them. After a kill it restarts without memory. It
+// stands in for tuner/tune_loop.cc, because that compiles code.
 #ifndef HONE_TESTS_SIMULATION_TUNER_MACHINE_H_
 #define HONE_TESTS_SIMULATION_TUNER_MACHINE_H_
 
@@ -15,20 +15,20 @@
 
 namespace hone::simulation {
 
-// What the jobs' batches are like.
+// The batches of a job.
 struct Workload {
   int batches = 6, candidates = 5;
-  double kills = 0, fails = 0, poison = 0;  // chance, of a candidate; of a batch
+  double kills = 0, fails = 0, poison = 0;  // kills, fails: chance for each candidate; poison: chance for each batch
 };
 
 class TunerMachine {
  public:
   TunerMachine(World* world, TrackerMachine* tracker, Checker* checker, std::string id, const Workload& workload);
   void Start();
-  void Kill();  // it comes back
+  void Kill();  // the tuner starts again
   void StopForGood();
   Line line;
-  double gives_back = 0.005;  // how likely it is, after each wait, that it is stopped and gives its job back
+  double gives_back = 0.005;  // chance, after each wait, that the tuner is stopped and returns its job
   Process& process() { return *machine_; }
 
  private:
@@ -39,7 +39,7 @@ class TunerMachine {
   };
   void Live();
   void WorkOn(const v1::LeaseJobResponse& lease);
-  // False: the lease is gone.
+  // Submit and Await return false if the job's lease is gone.
   bool Submit(const v1::LeaseJobResponse& lease);
   bool Await(const v1::LeaseJobResponse& lease);
   void Report(const v1::LeaseJobResponse& lease);
@@ -53,9 +53,9 @@ class TunerMachine {
   const std::string id_;
   const Workload workload_;
   std::shared_ptr<Process> machine_;
-  std::map<std::string, Open> open_;           // by client id; of the living process
+  std::map<std::string, Open> open_;           // by client id; batches of the living process
   std::set<std::string> acked_;                // batch ids
-  std::map<std::string, std::set<int>> done_;  // by job: numbers of batches; as the records would tell
+  std::map<std::string, std::set<int>> done_;  // finished batch numbers by job; stands in for the records
   bool over_ = false;
   int alive_ = 0;
   int64_t trials_ = 0;

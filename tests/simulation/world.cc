@@ -18,16 +18,16 @@ constexpr size_t kStackBytes = 512 * 1024;
 constexpr size_t kKeptNotes = 400;
 constexpr int64_t kMostStepsAtOneTime = 2'000'000;
 constexpr absl::Duration kLongestTime = absl::Hours(24);
-constexpr double kSpurious = 0.0005;  // chance that a wait ends without a reason, as condition variables may
+constexpr double kSpurious = 0.0005;  // chance of a spurious wake-up, which condition variables permit
 
-// The C library's functions take no world: interposed.cc finds it here.
+// The C library's functions take no world as an argument, so interposed.cc reads it here.
 World* the_world = nullptr;
 ucontext_t scheduler_context;
 
 char* NewStack() {
   void* memory = mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
   HONE_CHECK(memory != MAP_FAILED);
-  HONE_CHECK(mprotect(memory, 4096, PROT_NONE) == 0);  // who goes beyond the end shall crash
+  HONE_CHECK(mprotect(memory, 4096, PROT_NONE) == 0);  // a stack overflow must crash
   return static_cast<char*>(memory);
 }
 
@@ -40,7 +40,7 @@ World::World(uint64_t seed) : random_(seed) {
 
 World::~World() {
   for (char* stack : stacks_) munmap(stack, kStackBytes);
-  // What was abandoned in the middle of something stays as it is.
+  // Abandoned fibers stay as they are; freeing them would run destructors in the middle of their work.
   if (!fibers_.empty()) new std::map<Fiber*, std::shared_ptr<Fiber>>(std::move(fibers_));
   the_world = nullptr;
 }
@@ -62,7 +62,7 @@ absl::Duration World::FromSteady(absl::Duration steady) const {
 }
 
 absl::Duration World::WallNow() const {
-  constexpr absl::Duration kBeginning = absl::Hours(24 * 365 * 55);  // some day in 2024
+  constexpr absl::Duration kBeginning = absl::Hours(24 * 365 * 55);  // a day in 2024
   return kBeginning + now_ + (running_ == nullptr ? absl::ZeroDuration() : running_->process->wall);
 }
 
@@ -107,7 +107,7 @@ void World::SwitchTo(Fiber* fiber) {
   running_ = nullptr;
 }
 
-// To the scheduler; comes back when the fiber is woken.
+// Switches to the scheduler. Returns when the fiber is woken.
 void World::Leave() {
   Fiber* const self = running_;
   swapcontext(&self->context, &scheduler_context);
@@ -130,7 +130,7 @@ void World::Sleep(absl::Duration duration) {
 
 bool World::Wait(const void* key, std::optional<absl::Duration> until) {
   if (until.has_value() && *until <= now_) {
-    Sleep(absl::Microseconds(1));  // others have their turn, and it gets later also where clocks are rounded
+    Sleep(absl::Microseconds(1));  // lets others run, and advances clocks even if they are rounded
     return false;
   }
   Fiber* const self = running_;

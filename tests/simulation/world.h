@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A world for real programs in which one seed decides everything: which thread runs, when, and what time it is.
+// A world for real programs in which one seed decides which thread runs, when it runs, and what time it is.
 //
-// While a world runs, the threads that the code under test starts are fibers of one thread (interposed.cc stands
-// between them and the C library): mutexes, condition variables, clocks, sleep and random bytes are the world's. A
-// fiber is left only where it waits, or before it takes a mutex while it holds none, which is every place where another
-// thread could make a difference; which one goes on is drawn. Time jumps to the next thing to happen when nobody can
-// run. Each fiber belongs to a process, which has clocks of its own. Not here: disks, networks, programs. Start at
-// Spawn and Run. One world at a time, used by one thread.
+// While a world runs, the threads that the code under test starts are fibers of one thread. interposed.cc replaces the
+// C library's mutexes, condition variables, clocks, sleep and random bytes by those of the world. Switches between
+// fibers happen where a fiber waits, or before it takes a mutex while it holds none. Those are all places where another
+// thread can make a difference. The next fiber is drawn at random. Time jumps to the next event when no fiber can run.
+// Each fiber belongs to a process, which has clocks of its own. Disks, networks and programs are elsewhere. Start at
+// Spawn and Run. Only one world may exist at a time, used by one thread.
 #ifndef HONE_TESTS_SIMULATION_WORLD_H_
 #define HONE_TESTS_SIMULATION_WORLD_H_
 
@@ -28,17 +28,17 @@ namespace hone::simulation {
 
 struct Fiber;
 
-// A process on a machine of its own. Its clocks run wrong, each in its way.
+// A process on a machine of its own, with inaccurate clocks of its own.
 struct Process {
   std::string name;
-  double rate = 1;  // of its steady clock, and how far that has come at the world's beginning
+  double rate = 1;  // speed of its steady clock; `steady` is that clock's value when the world begins
   absl::Duration steady = absl::ZeroDuration();
-  absl::Duration wall = absl::ZeroDuration();  // what its clock on the wall is off; may jump
-  double late = 0;  // chance, where a fiber of it could be left, that it stands still for up to `latest`
+  absl::Duration wall = absl::ZeroDuration();  // offset of its wall clock; may jump
+  double late = 0;                             // chance, at a possible switch, that the fiber pauses for up to `latest`
   absl::Duration latest = absl::ZeroDuration();
-  absl::Duration stopped_until = absl::ZeroDuration();  // all of its fibers stand still there, by the world's time
+  absl::Duration stopped_until = absl::ZeroDuration();  // until this time of the world all of its fibers are stopped
   bool fsync_fails = false;
-  bool dead = false;  // nothing that it does reaches anybody any more
+  bool dead = false;  // its actions have no effect outside of it
 };
 
 class World {
@@ -46,59 +46,61 @@ class World {
   explicit World(uint64_t seed);
   ~World();
   World(const World&) = delete;
-  static World* current();  // null: there is none
+  static World* current();  // null: there is no world
 
   Random& random() { return random_; }
   bool Chance(double probability) { return random_.Uniform() < probability; }
   absl::Duration Between(double low_seconds, double high_seconds) {
     return absl::Seconds(low_seconds + (high_seconds - low_seconds) * random_.Uniform());
   }
-  absl::Duration now() const { return now_; }  // since the world began
-  // In what process the calling fiber is; null outside of fibers.
+  absl::Duration now() const { return now_; }  // time since the world began
+  // The process of the calling fiber; null outside of fibers.
   const std::shared_ptr<Process>& process() const;
   absl::Duration SteadyNow() const;  // by the clocks of the calling fiber's process
   absl::Duration WallNow() const;
-  absl::Duration FromSteady(absl::Duration steady) const;  // as the world counts
+  absl::Duration FromSteady(absl::Duration steady) const;  // converts to the world's time
   absl::Duration FromWall(absl::Duration wall) const;
 
-  // A thread that begins after `delay`.
+  // Starts a fiber that begins after `delay`.
   Fiber* Spawn(std::shared_ptr<Process> process, std::function<void()> body,
                absl::Duration delay = absl::ZeroDuration());
   void Join(Fiber* fiber);
-  // Does it on a thread of that process, and waits for it.
+  // Runs `body` on a fiber of that process and waits for it to end.
   void Do(std::shared_ptr<Process> process, std::function<void()> body);
   bool on_fiber() const { return running_ != nullptr; }
   Fiber* running() const { return running_; }
   void Sleep(absl::Duration duration);
-  // What `key` stands for has happened: one who waits for it, or all, go on.
+  // The event that `key` stands for has happened: Signal wakes one waiting fiber, Broadcast all.
   void Signal(const void* key);
   void Broadcast(const void* key);
-  // Waits for that. False: it was not before `until`.
+  // Waits for the event of `key`. Returns false if it did not happen before `until`.
   bool Wait(const void* key, std::optional<absl::Duration> until);
-  // A place where the calling fiber may be left.
+  // A point where the world may switch to another fiber.
   void MaybeLeave();
-  // Which mutex `body` takes; it is the first one.
+  // Returns the first mutex that `body` takes.
   const void* MutexTakenBy(const std::function<void()>& body);
-  // Called, on its fiber, whenever a fiber of that process has given up that mutex and holds none; it is not left then.
+  // Registers `look`, which is called on the fiber of that process that has just released `mutex` and holds no other.
+  // The world does not switch fibers during the call.
   void WhenGivenUp(const void* mutex, std::function<void()> look);
   void ForgetMutex(const void* mutex) { looks_.erase(mutex); }
 
-  // Runs until all fibers have ended, or something was violated; then they are abandoned as they are.
+  // Runs until all fibers have ended or an invariant is violated. Remaining fibers are then abandoned as they are.
   void Run();
-  // For interposed.cc.
+  // Called by interposed.cc.
   void Taken(const void* mutex);
   void GivenUp(const void* mutex);
 
-  // The first one counts.
+  // Reports a violation; only the first one is kept.
   void Violate(const std::string& what);
   const std::string& violation() const { return violation_; }
-  // For people who look for the reason; and for the digest, by which two runs are compared.
+  // Adds an event to the notes, which help to find the cause of a violation, and to the digest, by which two runs are
+  // compared.
   void Note(std::string_view text);
   const std::deque<std::string>& notes() const { return notes_; }
   uint64_t digest() const { return digest_; }
   int64_t steps() const { return steps_; }
-  bool verbose = false;  // notes are printed as they come
-  std::string unsaid;    // left out of notes: a name that is another in every run
+  bool verbose = false;  // print notes as they come
+  std::string unsaid;    // replaced in notes: a name that differs between runs
 
  private:
   friend struct Fiber;
@@ -106,7 +108,7 @@ class World {
     absl::Duration time;
     int64_t order;
     std::shared_ptr<Fiber> fiber;
-    uint64_t turn;  // of the fiber: when it was woken by something else, the timer is void
+    uint64_t turn;  // the fiber's turn when the timer was set; the timer is void if the fiber was woken since
     bool operator<(const Timer& other) const { return time != other.time ? time > other.time : order > other.order; }
   };
   static void Enter(unsigned high, unsigned low);
@@ -120,11 +122,11 @@ class World {
   absl::Duration now_ = absl::ZeroDuration();
   int64_t next_order_ = 0, steps_ = 0, steps_at_this_time_ = 0, born_ = 0;
   uint64_t digest_ = 0;
-  std::map<Fiber*, std::shared_ptr<Fiber>> fibers_;  // that have not ended, or will be joined
+  std::map<Fiber*, std::shared_ptr<Fiber>> fibers_;  // fibers that have not ended, or will be joined
   std::vector<Fiber*> runnable_;
   std::priority_queue<Timer> timers_;
   std::map<const void*, std::deque<Fiber*>> waiting_;
-  std::vector<char*> stacks_;  // to be used again
+  std::vector<char*> stacks_;  // free stacks, for reuse
   Fiber* running_ = nullptr;
   std::map<const void*, std::function<void()>> looks_;  // by mutex
   bool looking_ = false;

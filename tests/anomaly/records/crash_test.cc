@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A writer is killed (SIGKILL) at random moments, again and again on one file: every acknowledged row stays.
+// A writer to one file is killed (SIGKILL) at random moments, many times. Every acknowledged row must stay.
 #include <unistd.h>
 
 #include <chrono>
@@ -20,7 +20,7 @@ namespace {
 constexpr int kRounds = 50;
 constexpr int kBatchRows = 3;
 
-// In the child: appends batches for ever and writes the number of each acknowledged one to `pipe`.
+// Runs in the child: appends batches without end and writes the number of each acknowledged batch to `pipe`.
 [[noreturn]] void AppendForEver(const std::filesystem::path& file, int first, int pipe) {
   auto store = storage::OpenRecords(file, OpenMode::kReadWrite);
   if (!store.ok()) _exit(2);
@@ -53,7 +53,7 @@ TEST(CrashTest, EveryAcknowledgedRowSurvivesAKill) {
     const LifeFrom from = round % 2 == 0 ? LifeFrom::kStart : LifeFrom::kFirstReport;
     const int acknowledged = KillOneWriter(file, total, from, life);
     if (HasFailure()) FAIL() << "in round " << round;
-    // A reader first: it must cope with the log that the dead writer left.
+    // The file is opened for reading first, because a reader must cope with the log that the dead writer left.
     const auto reader = storage::OpenRecords(file, OpenMode::kReadOnly);
     if (!reader.ok()) {
       ASSERT_TRUE(absl::IsNotFound(reader.status())) << reader.status();

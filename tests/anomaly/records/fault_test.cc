@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every disk operation of a session fails once, in turn: after each, what was acknowledged is there, batches are whole,
-// and the file is sound. With a power cut, only what was synced (and a random part of the rest) survives.
+// Each disk operation of a session fails once, in turn. Afterwards every acknowledged row must be there, batches must
+// be whole and the file must be sound. After a power cut only synced data and a random part of the rest survive.
 #include <map>
 #include <memory>
 #include <set>
@@ -24,15 +24,15 @@ std::vector<Record> Batch(int number) {
   for (int i = 0; i < kFaultBatchRows; ++i) {
     Record record = SampleTiming(number * kFaultBatchRows + i, "split oc 16", 1e-3);
     record.batch_id = fmt::format("batch-{}", number);
-    // Large enough that a batch takes several pages.
+    // Large enough that a batch takes several database pages.
     record.decisions = std::string(3000, static_cast<char>('a' + number));
     batch.push_back(record);
   }
   return batch;
 }
 
-// What a client does: opens, appends half, closes, opens again, appends the rest. With `retry` each step that fails is
-// tried once more; without, the session ends there.
+// A client's session: opens the file, appends half of the batches, closes it, opens it again, and appends the rest.
+// With `retry` a failed step is tried once more; without it the session ends there.
 struct Session {
   std::filesystem::path file;
   bool retry = false;
@@ -75,7 +75,7 @@ struct Session {
   }
 };
 
-// Opens the file on a disk that works and checks what it holds.
+// Opens the file on a working disk and checks its contents.
 void ExpectConsistent(const Session& session) {
   auto store = storage::OpenRecords(session.file, OpenMode::kReadWrite);
   ASSERT_TRUE(store.ok()) << store.status();

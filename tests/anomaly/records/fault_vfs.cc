@@ -11,7 +11,7 @@
 namespace hone::records {
 namespace {
 
-// The real file follows in the same allocation, as SQLite's shims do.
+// The real file follows in the same allocation, as in SQLite's own shims.
 struct FaultFile {
   sqlite3_file base;
   FaultVfs* vfs;
@@ -83,7 +83,7 @@ int FileControl(sqlite3_file* file, int op, void* argument) {
   return Methods(file)->xFileControl(Real(file), op, argument);
 }
 int SectorSize(sqlite3_file* file) { return Methods(file)->xSectorSize(Real(file)); }
-// No promise beyond the plainest disk: writes may tear and be reordered.
+// Promises nothing: writes may be torn and reordered.
 int Characteristics(sqlite3_file* /*file*/) { return 0; }
 int ShmMap(sqlite3_file* file, int page, int size, int extend, void volatile** out) {
   return Methods(file)->xShmMap(Real(file), page, size, extend, out);
@@ -125,7 +125,7 @@ int Open(sqlite3_vfs* vfs, const char* name, sqlite3_file* file, int flags, int*
   opened->base.pMethods = opened->real()->pMethods != nullptr ? &kMethods : nullptr;
   if (code == SQLITE_OK && name != nullptr) {
     FaultVfs::Disk& disk = self->disk(name);
-    if (existed && disk.synced.empty() && disk.pending.empty()) disk.synced = Contents(name);  // from before our time
+    if (existed && disk.synced.empty() && disk.pending.empty()) disk.synced = Contents(name);  // existed before the VFS
     disk.exists = true;
     opened->disk = &disk;
   }

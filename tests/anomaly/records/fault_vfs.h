@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A disk that fails on command: an SQLite VFS over the system's one, which the whole process uses while it lives.
+// A disk that fails on command: an SQLite VFS over the system's one that is the process's default VFS while it lives.
 //
-// It counts every operation that changes the disk (write, sync, truncate, delete) and makes the N-th fail, once, or
-// cuts the power there: from then on nothing reaches the disk, and LosePower() leaves behind only what was synced plus
-// a random part of what was not. Nothing is really synced, so thousands of rounds are quick. One at a time; files may
-// be used by several threads while it stands.
+// It counts every operation that changes the disk (write, sync, truncate, delete). The N-th one either fails once or
+// cuts the power. After a power cut nothing reaches the disk, and LosePower() keeps only what was synced plus a random
+// part of the rest. No real sync happens, so thousands of rounds are quick. Only one object may exist at a time;
+// several threads may use its files.
 #ifndef HONE_TESTS_ANOMALY_RECORDS_FAULT_VFS_H_
 #define HONE_TESTS_ANOMALY_RECORDS_FAULT_VFS_H_
 
@@ -21,7 +21,7 @@
 
 namespace hone::records {
 
-// A short write leaves half of what was to be written.
+// kShortWrite writes half of the bytes and then fails.
 enum class Fault { kWriteError, kShortWrite, kSyncError, kTruncateError, kDeleteError, kDiskFull, kPowerCut };
 
 class FaultVfs {
@@ -30,17 +30,17 @@ class FaultVfs {
   ~FaultVfs();
   FaultVfs(const FaultVfs&) = delete;
 
-  // From now on the n-th operation (from 1) that `fault` can hit fails.
+  // The n-th operation from this call on (from 1) that `fault` applies to fails.
   void Arm(Fault fault, int n);
   void Disarm() { countdown_ = 0; }
   bool hit() const { return hit_; }
-  int syncs() const { return syncs_; }  // since it was made
+  int syncs() const { return syncs_; }  // since the object was made
 
-  // After a power cut, with every file closed: makes the files what the disk held. `seed` chooses which unsynced writes
-  // had reached it.
+  // Call after a power cut, with every file closed. Reduces the files to what the disk held. `seed` chooses which
+  // unsynced writes had reached it.
   void LosePower(uint64_t seed);
 
-  // For the file operations of the VFS, under mutex(): SQLITE_OK, or the error to return.
+  // Called by the VFS before each file operation, under mutex(). Returns SQLITE_OK or the error to report.
   enum class Operation { kWrite, kSync, kTruncate, kDelete };
   int Check(Operation operation);
   bool writes_half() const { return fault_ == Fault::kShortWrite && !dark_; }
@@ -50,7 +50,7 @@ class FaultVfs {
     int64_t offset = 0;
     std::string bytes;  // empty: truncation to offset
   };
-  // What of a file has surely reached the disk, and what has not yet.
+  // A file on the disk: the part that is certainly there, and the changes that may be.
   struct Disk {
     std::string synced;
     std::vector<Change> pending;
@@ -64,7 +64,7 @@ class FaultVfs {
   sqlite3_vfs vfs_;
   Fault fault_ = Fault::kWriteError;
   std::mutex mutex_;
-  int countdown_ = 0;  // 0: no fault to come
+  int countdown_ = 0;  // operations until the fault; 0: no fault is armed
   bool hit_ = false;
   std::atomic<int> syncs_ = 0;
   bool dark_ = false;  // the power is cut

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process that writes for ever, and is killed (SIGKILL) at some moment.
+// A process that writes until it is killed (SIGKILL) at a given moment.
 #ifndef HONE_TESTS_ANOMALY_RECORDS_KILLED_WRITER_H_
 #define HONE_TESTS_ANOMALY_RECORDS_KILLED_WRITER_H_
 
@@ -16,10 +16,10 @@
 
 namespace hone {
 
-// write_for_ever: in the child; writes a Report to the pipe for everything that is on the disk, and never returns.
-// The kill comes `life` after the child's start, or after its first Report: the latter kills between writes on a slow
-// machine too, where the former kills while it opens its files. told: called here for each Report, while the child
-// lives and after. Fails the test when the child ends by itself.
+// write_for_ever: runs in the child and never returns. It sends a Report through the pipe for everything that is on the
+// disk. life: time until the kill, from the child's start or from its first Report. On a slow machine kStart kills
+// while the child opens its files; kFirstReport kills between writes there too. told: called in this process for each
+// Report, also after the kill. The test fails if the child ends on its own.
 enum class LifeFrom { kStart, kFirstReport };
 
 template <typename Report>

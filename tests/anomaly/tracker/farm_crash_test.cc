@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tracker's storing is killed (SIGKILL) at random moments, again and again on the same two databases: everything
-// acknowledged stays, nothing is there twice, and both files are sound.
+// A process that stores for a tracker is killed (SIGKILL) at random moments, many times on the same two databases.
+// Everything acknowledged must stay, nothing may be there twice, and both files must be sound.
 #include <unistd.h>
 
 #include <chrono>
@@ -16,7 +16,7 @@
 namespace hone::tracker {
 namespace {
 
-// HONE_KILL_ROUNDS: how many kills; the sweep sets it.
+// Number of kills; the sweep sets HONE_KILL_ROUNDS.
 int Rounds() {
   const char* rounds = std::getenv("HONE_KILL_ROUNDS");
   return rounds == nullptr ? 30 : std::atoi(rounds);
@@ -24,10 +24,10 @@ int Rounds() {
 
 struct Report {
   int step;
-  bool results;  // else the changes
+  bool results;  // true: of its results; false: of its changes
 };
 
-// In the child: step after step, several at a time, and a report of each half that is on the disk.
+// Runs in the child: stores step after step, several at a time, and reports each half of a step that is on disk.
 [[noreturn]] void StoreForEver(const std::filesystem::path& folder, int first, int pipe) {
   auto farm = OpenFarm::Open(folder);
   if (!farm.ok()) _exit(2);
@@ -53,12 +53,12 @@ TEST(FarmCrashTest, EverythingAcknowledgedSurvivesAKill) {
   Acknowledged acknowledged;
   int total = 0;
   for (int round = 0; round < Rounds(); ++round) {
-    if (round % 50 == 49) {  // else checking all of it takes ever longer
+    if (round % 50 == 49) {  // start new files, because checking them all takes longer every round
       total += static_cast<int>(acknowledged.results.size());
       acknowledged = {};
       folder = std::make_unique<TemporaryFolder>(TemporaryFolder::Create().value());
     }
-    // Steps that nobody acknowledged may be there or not; they are not done again.
+    // Unacknowledged steps may or may not be there; no round repeats them.
     const int first = 1'000 * (round % 50);
     KillWriter<Report>([&](int pipe) { StoreForEver(folder->path(), first, pipe); },
                        round % 2 == 0 ? LifeFrom::kStart : LifeFrom::kFirstReport,
@@ -66,7 +66,7 @@ TEST(FarmCrashTest, EverythingAcknowledgedSurvivesAKill) {
                        [&](const Report& report) {
                          (report.results ? acknowledged.results : acknowledged.changes).insert(report.step);
                        });
-    // The change of a round's first step speaks of a step before it, which there was not.
+    // A round's first step also ends the job of the step before it, which does not exist.
     acknowledged.changes.erase(first);
     ExpectStored(folder->path(), acknowledged);
     if (testing::Test::HasFailure()) FAIL() << "in round " << round;

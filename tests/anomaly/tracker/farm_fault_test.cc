@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every disk operation of a tracker's two databases fails once, in turn: what was acknowledged is there, changes of
-// jobs that could not be stored are stored later, results that could not be are refused. And how little it syncs.
+// Each disk operation of a tracker's two databases fails once, in turn. Acknowledged data must be there. Job changes
+// that could not be stored are stored later; results that could not be stored are refused. Also checks that syncs are
+// few.
 #include <gmock/gmock.h>
 #include <sqlite3.h>
 
@@ -19,8 +20,8 @@ using records::FaultVfs;
 
 constexpr int kSteps = 4;
 
-// Two starts of a tracker, two steps each; a start that fails ends the session, but for a passing fault it is tried
-// again. Results that were refused are sent again, as agents do.
+// Two starts of a tracker with two steps each. A failed start ends the session, unless the fault passes; then the start
+// is repeated. Refused results are sent again, as agents do.
 Acknowledged RunSession(const std::filesystem::path& folder, bool passing) {
   Acknowledged acknowledged;
   for (int start = 0; start < 2; ++start) {
@@ -38,7 +39,7 @@ Acknowledged RunSession(const std::filesystem::path& folder, bool passing) {
         results = again.get_future().get();
         EXPECT_EQ(results, absl::OkStatus());
       }
-      if (passing && !changes.ok()) {  // nobody repeats them
+      if (passing && !changes.ok()) {  // the commit repeats failed changes by itself; wait for that
         std::promise<absl::Status> asked;
         farm->commit->Keep({}, [&](const absl::Status& status) { asked.set_value(status); });
         changes = asked.get_future().get();
@@ -83,8 +84,8 @@ INSTANTIATE_TEST_SUITE_P(AllFaults, FarmFaultTest,
                                          Fault::kTruncateError, Fault::kDeleteError, Fault::kDiskFull,
                                          Fault::kPowerCut));
 
-// While the disk is full, results are refused and changes wait; when there is room again, the changes are stored though
-// nobody asks.
+// While the disk is full, results are refused and changes wait. Once there is room, the changes are stored without
+// another call.
 TEST(GroupCommitTest, ChangesWaitForRoomAndResultsAreRefused) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   Acknowledged acknowledged;
@@ -102,7 +103,7 @@ TEST(GroupCommitTest, ChangesWaitForRoomAndResultsAreRefused) {
       std::promise<absl::Status> changes;
       farm->commit->Keep({ChangesOfStep(step), {}}, [&](const absl::Status& status) { changes.set_value(status); });
       EXPECT_TRUE(absl::IsResourceExhausted(changes.get_future().get()));
-      acknowledged.changes.insert(step);  // will be
+      acknowledged.changes.insert(step);  // it will be stored later
     }
     while (farm->commit->Keeping()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
@@ -110,7 +111,7 @@ TEST(GroupCommitTest, ChangesWaitForRoomAndResultsAreRefused) {
   EXPECT_EQ(storage::OpenRecords(folder / "records.db", records::OpenMode::kReadOnly).value()->Summarize()->records, 0);
 }
 
-// What comes while a commit is on its way shares the next one.
+// Calls that arrive during a commit share the next one.
 TEST(GroupCommitTest, ManyShareOneSync) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   FaultVfs vfs;
@@ -118,7 +119,7 @@ TEST(GroupCommitTest, ManyShareOneSync) {
   ASSERT_TRUE(farm.ok());
   constexpr int kMany = 50;
   std::promise<void> begun, go_on;
-  farm->commit->Append({}, [&](const absl::Status&) {  // holds the thread up, as a slow disk does
+  farm->commit->Append({}, [&](const absl::Status&) {  // blocks the committing thread, as a slow disk does
     begun.set_value();
     go_on.get_future().wait();
   });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every disk operation of the register of members and of the audit log fails once, in turn: both open again, the
-// register has what it acknowledged (who joined, which tokens are spent, who was revoked) and the log all acts that it
-// could write.
+// Each disk operation of the register of members and of the audit log fails once, in turn. Both files must open again.
+// The register must have everything it acknowledged: members, spent tokens, revocations. The log must have all acts
+// that it could write.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -23,18 +23,18 @@ using records::FaultVfs;
 const absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);
 constexpr int kMembers = 3;
 
-// What a session was told is so.
+// The facts that a session was told, which must hold afterwards.
 struct Told {
-  std::map<std::string, std::string> secrets;         // of tokens, by the name that each was to be used for
+  std::map<std::string, std::string> secrets;         // token secrets, by the name that each token was made for
   std::map<std::string, Register::Enrolled> members;  // by name
-  std::set<std::string> revoked, perhaps_revoked;     // perhaps: it was asked for, and the answer was an error
+  std::set<std::string> revoked, perhaps_revoked;     // perhaps: the call was made and answered with an error
   bool opened = false;
 };
 
 class MembershipFaultTest : public testing::TestWithParam<Fault> {
  protected:
-  // Each member makes a token, joins with it, and the first is revoked. What fails once is tried again; what fails then
-  // too (the power is gone) was not told.
+  // Each member makes a token and joins with it; then the first member is revoked. A failed step is tried once more. If
+  // it fails again, because the power is gone, it does not count as told.
   Told RunSession(const std::filesystem::path& folder) {
     Told told;
     auto members = Register::Open(folder / "register.db");
@@ -121,7 +121,8 @@ TEST_P(MembershipFaultTest, NoSingleFaultLosesAMemberOrForgivesOne) {
   EXPECT_GT(n, rare ? 1 : 15) << "the disk saw too little";
 }
 
-// The log stops nobody: an act that it could not write is said elsewhere. No other one is lost for it, or there twice.
+// A failed log write blocks no act; the act is reported elsewhere. No other act may be lost from the log or be there
+// twice.
 TEST_P(MembershipFaultTest, NoSingleFaultSpoilsTheAuditLog) {
   constexpr int kActs = 8;
   const bool power_cut = GetParam() == Fault::kPowerCut;

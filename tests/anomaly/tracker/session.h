@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a tracker stores, as a test does it: results and changes of jobs, in groups, into both databases; and what must
-// be there afterwards.
+// A tracker's writes as tests make them: results and job changes, in steps, into both databases. Also the check of what
+// must be there afterwards.
 #ifndef HONE_TESTS_ANOMALY_TRACKER_SESSION_H_
 #define HONE_TESTS_ANOMALY_TRACKER_SESSION_H_
 
@@ -22,7 +22,7 @@
 
 namespace hone::tracker {
 
-// The databases of one tracker, open.
+// The open databases of one tracker.
 struct OpenFarm {
   std::unique_ptr<records::Store> store;
   std::unique_ptr<GroupCommit> commit;
@@ -43,12 +43,12 @@ inline std::vector<records::Record> RowsOfStep(int step) {
   std::vector<records::Record> rows;
   for (int i = 0; i < kRowsOfStep; ++i) {
     rows.push_back(records::SampleTiming(step * kRowsOfStep + i, "s", 1e-3));
-    rows.back().decisions = std::string(1500, static_cast<char>('a' + step % 26));  // several pages
+    rows.back().decisions = std::string(1500, static_cast<char>('a' + step % 26));  // several database pages
   }
   return rows;
 }
 
-// Step n makes job n, and lets job n - 1 end.
+// Step n submits job n and ends job n - 1.
 inline StateChanges ChangesOfStep(int step) {
   StateChanges changes;
   v1::Job job;
@@ -63,7 +63,7 @@ inline StateChanges ChangesOfStep(int step) {
   return changes;
 }
 
-// Both halves of a step, waited for: of its results and of its changes, whether they are on the disk.
+// Runs a step and waits. Returns whether its results and whether its changes are on the disk.
 inline std::pair<absl::Status, absl::Status> RunStep(GroupCommit& commit, int step) {
   std::promise<absl::Status> results, changes;
   commit.Append(RowsOfStep(step), [&](const absl::Status& status) { results.set_value(status); });
@@ -71,7 +71,8 @@ inline std::pair<absl::Status, absl::Status> RunStep(GroupCommit& commit, int st
   return {results.get_future().get(), changes.get_future().get()};
 }
 
-// Everything that was acknowledged is there, nothing twice, no step in part, and both files are sound.
+// Steps that were acknowledged. Both files must be sound and hold all of them, none twice; no step may be there in
+// part.
 struct Acknowledged {
   std::set<int> results, changes;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the load reaches its tracker: over a socket, or over TLS, where each caller has a certificate of its own.
+// Connections of the load generators to the tracker: over a socket, or over TLS with a certificate for each caller.
 #ifndef HONE_TESTS_BENCH_FARM_ENTRANCE_H_
 #define HONE_TESTS_BENCH_FARM_ENTRANCE_H_
 
@@ -16,15 +16,15 @@ namespace hone::farm {
 
 class Entrance {
  public:
-  // folder: for the socket, or for all certificates.
+  // folder: holds the socket, or all certificates.
   Entrance(const std::filesystem::path& folder, bool tls);
 
-  // What the tracker listens on; with TLS, it has its certificates in pki_folder().
+  // Address for the tracker to listen on. With TLS, the tracker's certificates are in pki_folder().
   const std::string& listen() const { return address_; }
   std::filesystem::path pki_folder() const { return authority_.has_value() ? folder_ / "pki" : ""; }
-  // Where it is found, once it listens.
+  // Sets the address at which the tracker can be reached, once it listens.
   void SetAddress(const std::string& address) { address_ = address; }
-  // Connects when it is first used. Makes a certificate of that role and name where one is needed.
+  // Opens a channel, which connects at its first use. With TLS, makes a certificate for this role and name.
   std::shared_ptr<grpc::Channel> Open(Role role, const std::string& name) const;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// hone-farm-load: agents and tuners that do nothing but talk, for seeing what a tracker bears. Starts the tracker
-// itself, on a socket or with TLS, with fresh databases; prints one JSON document.
+// hone-farm-load: agents and tuners that only exchange messages, to measure the load that a tracker can carry. Starts
+// the tracker itself, on a socket or with TLS and with new databases. Prints one JSON document.
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -32,7 +32,7 @@ struct Options {
   bool query = false, tls = false;
 };
 
-// A tracker of our own, in a folder that goes with it.
+// A tracker of this program's own, in a folder that is deleted with it.
 class Tracker {
  public:
   Tracker(const std::string& binary, bool tls) : entrance_(folder_.path(), tls) {
@@ -61,7 +61,7 @@ class Tracker {
     waitpid(pid_, nullptr, 0);
   }
   const Entrance& entrance() const { return entrance_; }
-  const std::string& url() const { return url_; }  // of its HTTP side
+  const std::string& url() const { return url_; }  // of its HTTP server
 
   double CpuSeconds() const {
     std::ifstream stat(fmt::format("/proc/{}/stat", pid_));
@@ -74,7 +74,7 @@ class Tracker {
     fields >> user >> system;
     return static_cast<double>(user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
   }
-  double Status(const std::string& name) const {  // kB, or a count
+  double Status(const std::string& name) const {  // a value of /proc/PID/status: kB, or a count
     std::ifstream status(fmt::format("/proc/{}/status", pid_));
     for (std::string line; std::getline(status, line);) {
       if (line.rfind(name + ":", 0) == 0) return std::stod(line.substr(name.size() + 1));
@@ -89,7 +89,7 @@ class Tracker {
   pid_t pid_ = -1;
 };
 
-// All records, page after page, again and again; how many queries were answered in full.
+// Queries all records, page after page, in a loop, and counts the queries that were answered completely.
 class Asker {
  public:
   Asker(const Entrance& entrance, int rows) : thread_([this, &entrance, rows] { Run(entrance, rows); }) {}
@@ -122,7 +122,7 @@ double Quantile(const std::vector<double>& sorted, double share) {
   return sorted.empty() ? 0 : sorted[static_cast<size_t>(share * static_cast<double>(sorted.size() - 1))];
 }
 
-// What happens in so many seconds.
+// Returns the counts of an interval of this many seconds.
 nlohmann::ordered_json Watch(const Tracker& tracker, Tally& tally, double seconds, const std::string& what) {
   tally.Reset();
   const double cpu = tracker.CpuSeconds();

@@ -69,7 +69,7 @@ LoadAgents::LoadAgents(const Entrance& entrance, int agents, Tally* tally) : tal
     *agent.request.add_devices() = tracker::DeviceOf();
     ++open_;
     Call(agent);
-    // All at once would be a crowd at the door, not a farm.
+    // Agents connect in groups of 50, because a farm's agents do not all connect at the same moment.
     while (i + 1 - registered_ > 50) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Agents that measure nothing: each has a connection of its own, as on a machine of its own, holds its call, answers
-// every lease at once, and notes when it came.
+// Agents that measure nothing. Each has a connection of its own, as if on another machine, waits for leases, answers
+// every lease at once, and records when it came.
 #ifndef HONE_TESTS_BENCH_FARM_LOAD_AGENTS_H_
 #define HONE_TESTS_BENCH_FARM_LOAD_AGENTS_H_
 
@@ -18,15 +18,16 @@ namespace hone::farm {
 
 using Clock = std::chrono::steady_clock;
 
-// What was seen, by all agents and tuners; any thread.
+// Counts of all agents and tuners. Any thread may call it.
 class Tally {
  public:
-  // Called when a batch is sent off; the number travels in it.
+  // Called when a batch is submitted. Returns the number that travels in the batch.
   uint64_t Begin();
+  // An agent received the batch with this number.
   void Leased(uint64_t batch);
   void Acknowledged(int outcomes) { acknowledged_ += outcomes; }
   void Failed(const grpc::Status& status);
-  // From here on: forgets what was seen before.
+  // Discards all counts, so that measuring starts here.
   void Reset();
 
   int64_t acknowledged() const { return acknowledged_; }
@@ -44,7 +45,7 @@ class Tally {
 
 class LoadAgents {
  public:
-  // `tally` must outlive it.
+  // `tally` must outlive this object.
   LoadAgents(const Entrance& entrance, int agents, Tally* tally);
   ~LoadAgents();  // ends all calls
   int registered() const { return registered_; }

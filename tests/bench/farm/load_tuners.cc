@@ -38,7 +38,7 @@ v1::JobLease LeaseNewJob(const Entrance& entrance, const std::shared_ptr<grpc::C
   return response.lease();
 }
 
-// One tuner: a thread that submits on time, and in the time between fetches results.
+// One tuner: a thread that submits on schedule and fetches results in between.
 class Tuner {
  public:
   Tuner(const Entrance& entrance, const std::string& name, int candidates, Tally* tally)
@@ -71,7 +71,7 @@ class Tuner {
     open_.insert(response.batch_id());
   }
 
-  // What is finished now; waits for some until `until` where nothing is.
+  // Fetches finished batches. If there are none, waits for some until `until`.
   void Fetch(Clock::time_point until) {
     v1::WaitBatchRequest request;
     *request.mutable_lease() = lease_;

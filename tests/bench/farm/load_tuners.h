@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tuners that search nothing: they submit batches at a given pace and fetch what came of them.
+// Tuners that search nothing: they submit batches at a given rate and fetch the results.
 #ifndef HONE_TESTS_BENCH_FARM_LOAD_TUNERS_H_
 #define HONE_TESTS_BENCH_FARM_LOAD_TUNERS_H_
 
@@ -16,11 +16,11 @@ namespace hone::farm {
 
 class LoadTuners {
  public:
-  // Submits `outcomes_per_second` candidates, `candidates` in a batch, from `tuners` tuners with a job each; each text
-  // of a candidate has about as many bytes as real ones do.
+  // `tuners` tuners with one job each submit `outcomes_per_second` candidates in total, in batches of `candidates`. A
+  // candidate's texts have about as many bytes as real ones.
   LoadTuners(const Entrance& entrance, int tuners, double outcomes_per_second, int candidates, Tally* tally);
   ~LoadTuners();
-  // Batches that were not submitted in time, since as many were open as may be.
+  // Number of batches that were not submitted in time because the limit of open batches was reached.
   int64_t behind() const { return behind_; }
 
  private:

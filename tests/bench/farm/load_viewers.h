@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// People who watch a farm: each has the tracker's stream of events open, and takes what comes.
+// Viewers of a farm: each keeps the tracker's stream of events open and reads it.
 #ifndef HONE_TESTS_BENCH_FARM_LOAD_VIEWERS_H_
 #define HONE_TESTS_BENCH_FARM_LOAD_VIEWERS_H_
 
@@ -15,11 +15,12 @@ namespace hone::farm {
 
 class LoadViewers {
  public:
-  // url: of a tracker on loopback, with its key.
+  // url: address of a tracker on loopback, with its key.
   LoadViewers(const std::string& url, int viewers);
   ~LoadViewers();
 
-  // Milliseconds from when the tracker looked to when a viewer had it, of every event that said when; sorted.
+  // Milliseconds between the time stamp of an event and its arrival at a viewer, sorted; for all events that have a
+  // time stamp.
   std::vector<double> TakeDelays();
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// hone-chosen-package MODEL.onnx OUT.hone [--target SPEC] [--plain] [NAME=VALUE...]: the model compiled with the
-// schedules that people get untuned, but for what is chosen: of every kernel that has a decision of that name, its
-// value. With --plain schedules have one element per lane. What compare_with_pytorch and compare_with_plain hold others
-// against. Standard output has a line for each kernel: its title, and its decisions.
+// hone-chosen-package MODEL.onnx OUT.hone [--target SPEC] [--plain] [NAME=VALUE...]: compiles the model with the
+// default schedules, changed by the given choices. A kernel with a decision of that NAME gets the VALUE. With --plain,
+// schedules have one element per lane. compare_with_pytorch and compare_with_plain compare against such packages.
+// Standard output has a line per kernel: its title and its decisions.
 #include <charconv>
 #include <iostream>
 #include <map>

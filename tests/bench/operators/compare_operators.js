@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times single operators, compiled untuned and then tuned, beside ONNX Runtime, oneDNN and OpenBLAS: one line each, the
-// worst first, and of the worst what bounds them and how they were scheduled.
+// Times single operators, compiled untuned and then tuned, beside ONNX Runtime, oneDNN and OpenBLAS. Prints one line
+// per operator, the slowest relative to its peers first. For the worst ones it also prints their bounds and schedules.
 //   hone-make-operators OPS; node compare_operators.js OPS [--libraries] [--only TEXT] [--explain N] [--json]
 //   hone-make-operators OPS --random 300 --seed 7; node compare_operators.js OPS --tuned 30 --worst 50
 //   hone-make-operators OPS --list odd; node compare_operators.js OPS --tuned 30
-// ratio is the time of the fastest peer / hone_ms: above 1, Hone is the faster. All take turns, round after round; a
-// figure is the median over the rounds of a round's median. difference is the largest one to ONNX Runtime's output,
-// relative to the largest value. roof is the share of what the machine allows, measured beside each operator: of its
-// multiply-adds, or of reading its input, constants and output once from the memory level that holds them; Winograd's
-// fewer products may pass it.
+// ratio: time of the fastest peer / hone_ms; above 1, Hone is faster. All programs run in interleaved rounds, and a
+// figure is the median over the rounds of each round's median. difference: largest difference to ONNX Runtime's output,
+// relative to the largest value. roof: share of the machine's limit, measured beside each operator. The limit is its
+// multiply-add rate, or reading input, constants and output once from the memory level that holds them. Winograd can
+// exceed it, because it needs fewer products.
 'use strict';
 
 const fs = require('fs');
@@ -35,7 +35,7 @@ const USAGE = `usage: compare_operators.js FOLDER [--hone PATH] [--libraries] [-
                roof_share, ..., tuned: the same}], failed: [{name, error}]}; odd shapes with the name of the round one
                and quotient, their GFLOP/s by its; explained ones with kernels, as hone profile has them`;
 
-// The same operator of a round shape, timed in this run, is what an odd one is held against.
+// An odd shape is compared with the same operator of a round shape, timed in the same run.
 function addQuotients(operators) {
   const byName = new Map(operators.map((o) => [o.name, o]));
   for (const odd of operators) {
@@ -69,7 +69,7 @@ const COLUMNS = [
   ['difference', (o) => o.difference.toExponential(1)],
 ];
 
-// Columns that no operator has are left out.
+// Leaves out columns without a value for any operator.
 function printTable(title, operators) {
   const columns = COLUMNS.filter(([, text]) => operators.some((o) => text(o) !== undefined));
   const width = Math.max(title.length, ...operators.map((o) => o.name.length));
@@ -92,7 +92,7 @@ function printExplained(operator) {
   }
 }
 
-// Times what can be timed; one that somebody refuses must not hide the others.
+// Times each operator; an error of one must not stop the others.
 async function timeAll(operators, failed, time) {
   const timed = [];
   for (const operator of operators) {

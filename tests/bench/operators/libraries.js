@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// hone-time-libraries as a process that answers requests, one at a time: operators in oneDNN and OpenBLAS.
+// hone-time-libraries as a process that times operators in oneDNN and OpenBLAS, one request at a time.
 'use strict';
 
 const {spawn} = require('child_process');
 const fs = require('fs');
 const readline = require('readline');
 
-// Which of its ways are a peer, beginning and ending in the model's layout, and which peer. The fastest of them counts.
+// The library ways that count as peers, because they begin and end in the model's layout. A library's fastest way
+// counts.
 const WAYS = {onednn_plain: 'onednn', onednn_reordered: 'onednn', openblas: 'openblas'};
 
 class Libraries {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// How libraries compute an operator: oneDNN and OpenBLAS, set up as their documentation advises for inference.
+// Implementations of an operator by libraries: oneDNN and OpenBLAS, set up as their documentation advises for
+// inference.
 //
-// Constants are packed beforehand, as a compiled model's are. A library has several ways where the layout of input and
-// output is open; who compares takes those that begin and end in the model's layout. Threads are as many as the
-// libraries' own environment variables say.
+// Constants are packed in advance, as in a compiled model. A library has several ways if the layouts of input and
+// output are free. A fair comparison uses the ways that start and end in the model's layout. The libraries' own
+// environment variables set the number of threads.
 #ifndef HONE_TESTS_BENCH_OPERATORS_LIBRARY_WAYS_H_
 #define HONE_TESTS_BENCH_OPERATORS_LIBRARY_WAYS_H_
 
@@ -18,24 +19,24 @@ namespace hone::models {
 
 struct Way {
   std::string name;
-  bool writes_output;         // false: what it computes stays in a layout of its own
-  std::function<void()> run;  // once, to the end
+  bool writes_output;         // false: the result stays in a layout of the library's own
+  std::function<void()> run;  // runs the operator once and waits for its end
 };
 
-// What a library makes of an operator: the ways, and where they put the output, row-major in the model's layout.
+// The ways in which a library computes an operator, and the output, which is row-major in the model's layout.
 struct LibraryOperator {
-  std::vector<Way> ways;  // none: the library does not have it
+  std::vector<Way> ways;  // empty: the library lacks the operator
   std::vector<int64_t> shape;
   std::vector<float> output;
 };
 
-// All take x, the input, which must outlive what they make; the operator need not.
+// `x` is the input and must outlive the result; `op` need not.
 //
-// "onednn_plain": the primitive made for the model's layout. "onednn_reordered": for the layout that it likes best,
-// with the reorders there and back. "onednn_own_layout": the same without the reorders; input and output are elsewhere.
-// Internal: the library was asked for something that makes no sense.
+// "onednn_plain": the primitive for the model's layout. "onednn_reordered": the primitive for the library's preferred
+// layout, with reorders before and after it. "onednn_own_layout": the same without the reorders, on separate input and
+// output. An Internal error means that the library was asked for something invalid.
 absl::StatusOr<LibraryOperator> MakeOneDnn(const OnnxOperator& op, const std::vector<float>& x);
-// "openblas": sgemm, for matrix products and for 1x1 convolutions, which are products.
+// "openblas": sgemm, for matrix products and for 1x1 convolutions, which are matrix products.
 LibraryOperator MakeOpenBlas(const OnnxOperator& op, const std::vector<float>& x);
 
 }  // namespace hone::models

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // hone-make-operators OUTDIR [--list NAME | --random COUNT [--seed N]] writes models of one operator each
-// (OUTDIR/NAME.onnx), and what is known of them in OUTDIR/operators.json: [{name, type and shape of the only input,
-// flops, bytes of the constants, and of an odd shape the name of the round one}]. Those of a list, or as many by
-// chance. compare_operators.js times them.
+// (OUTDIR/NAME.onnx): those of a list, or COUNT random ones. OUTDIR/operators.json describes them: [{name, type and
+// shape of the only input, flops, bytes of the constants, and for an odd shape the name of the round one}].
+// compare_operators.js times the models.
 #include <cstdint>
 #include <filesystem>
 #include <fstream>

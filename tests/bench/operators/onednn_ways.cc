@@ -29,7 +29,7 @@ const dnnl::engine& Engine() {
   return engine;
 }
 
-// Row-major.
+// Strides of a row-major tensor.
 Dims StridesOf(const Dims& dims) {
   Dims strides(dims.size(), 1);
   for (size_t d = dims.size(); d-- > 1;) strides[d - 1] = strides[d] * dims[d];
@@ -39,7 +39,7 @@ Dims StridesOf(const Dims& dims) {
 memory::desc Plain(const Dims& dims) { return {dims, kF32, StridesOf(dims)}; }
 memory::desc Any(const Dims& dims) { return {dims, kF32, memory::format_tag::any}; }
 
-// Channels in blocks as wide as the vectors, which the library's pooling is written for.
+// Channels in blocks as wide as a vector, the layout for which the library's pooling is written.
 memory::desc Blocked(const Dims& dims) {
   using Tag = memory::format_tag;
   const bool wide = dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx512_core;
@@ -56,21 +56,21 @@ memory Reordered(memory from, const memory::desc& layout) {
   return to;
 }
 
-// A copy in memory of the library's, in that layout. as: how the values lie.
+// Copies the values into the library's memory in `layout`. as: the layout of the values.
 memory Packed(const std::vector<float>& values, const memory::desc& as, const memory::desc& layout) {
   memory copy(as, Engine());
   std::copy(values.begin(), values.end(), static_cast<float*>(copy.get_data_handle()));
   return Reordered(copy, layout);
 }
 
-// What is to be computed: a primitive, the layouts that it was made for, and its arguments but input and output.
+// A computation: a primitive, the layouts that it was made for, and its arguments other than input and output.
 struct Kernel {
   dnnl::primitive primitive;
   memory::desc x, y;
   Arguments constants;
 };
 
-// Whether the input and output lie as in the model, or as the library likes.
+// The layout of input and output: the model's, or the library's preferred one.
 enum class Layout { kModel, kOwn };
 
 struct Windows {
@@ -98,10 +98,10 @@ struct Windows {
     }
     return y;
   }
-  Dims kernel, strides, before, after, dilates;  // dilates as the library counts: 0 for none
+  Dims kernel, strides, before, after, dilates;  // dilates: as the library counts, 0 for none
 };
 
-// Dimensions of weights with the groups split off, if there are several.
+// Dimensions of the weights; several groups become a dimension of their own.
 Dims Grouped(int64_t groups, int64_t out, int64_t in, const Dims& kernel) {
   Dims dims = {out / groups, in / groups};
   if (groups > 1) dims.insert(dims.begin(), groups);
@@ -109,7 +109,7 @@ Dims Grouped(int64_t groups, int64_t out, int64_t in, const Dims& kernel) {
   return dims;
 }
 
-// ONNX has the input channels of transposed convolutions outside.
+// ONNX has the input channels of a transposed convolution as the outer dimension.
 memory::desc TransposedWeights(int64_t groups, const Dims& dims) {
   const auto rank = static_cast<std::ptrdiff_t>(dims.size()), first = groups > 1 ? std::ptrdiff_t{1} : 0;
   Dims given = dims;
@@ -162,7 +162,7 @@ std::optional<Kernel> Pooling(const OnnxOperator& op, Layout layout) {
   return Kernel{Forward(pd), pd.src_desc(), pd.dst_desc(), {}};
 }
 
-// With constant weights the batch is more rows.
+// With constant weights the batch only adds rows.
 std::optional<Kernel> Product(const OnnxOperator& op, Layout layout, const std::vector<float>& x) {
   const auto place = layout == Layout::kModel ? Plain : Any;
   if (op.by_itself_transposed) {
@@ -262,7 +262,7 @@ std::optional<Kernel> MakeKernel(const OnnxOperator& op, Layout layout, const st
   return Elementwise(op);
 }
 
-// None where the library has none. That it was asked wrongly is an error.
+// Returns nullopt if the library lacks the operator. An invalid request is an error.
 absl::StatusOr<std::optional<Kernel>> TryKernel(const OnnxOperator& op, Layout layout, const std::vector<float>& x) {
   try {
     return MakeKernel(op, layout, x);

@@ -13,7 +13,7 @@ bool AreAll(const std::vector<int64_t>& values, int64_t value) {
   return std::all_of(values.begin(), values.end(), [&](int64_t v) { return v == value; });
 }
 
-// A window of one element that moves by one: every pixel for itself.
+// True for a window of one element with stride one: each pixel is independent.
 bool IsPointwise(const OnnxOperator& op) {
   return op.node.op_type() == "Conv" && AreAll(op.Ints("kernel_shape", {}), 1) && AreAll(op.Ints("strides", {}), 1) &&
          AreAll(op.Ints("pads", {}), 0) && op.Int("group", 1) == 1;

@@ -23,7 +23,7 @@ Ints Join(Ints first, const Ints& second) {
   return first;
 }
 
-// "3", or "3x1" where the numbers differ.
+// Returns "3", or "3x1" if the numbers differ.
 std::string Text(const Ints& sizes) {
   const bool equal = std::adjacent_find(sizes.begin(), sizes.end(), std::not_equal_to<>()) == sizes.end();
   return equal && !sizes.empty() ? fmt::format("{}", sizes[0]) : fmt::format("{}", fmt::join(sizes, "x"));
@@ -33,7 +33,7 @@ bool AllAre(const Ints& sizes, int64_t value) {
   return std::all_of(sizes.begin(), sizes.end(), [&](int64_t size) { return size == value; });
 }
 
-// "conv_64x56x56_to_256_k3s2", and what is unusual besides.
+// Returns a name such as "conv_64x56x56_to_256_k3s2", with suffixes for unusual attributes.
 std::string NameOf(std::string_view op, int64_t in, int64_t out, const Ints& space, const Window& w, int64_t groups) {
   std::string name = fmt::format("{}_{}x{}", op, in, fmt::join(space, "x"));
   std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
@@ -64,7 +64,7 @@ Attributes AttributesOf(const Window& w) {
   return {{"kernel_shape", w.kernel}, {"strides", w.stride}, {"pads", Join(w.before, w.after)}};
 }
 
-// A model that applies one node to the input and `others` of the builder.
+// A model that applies one node to the input and to `others`, which the callback adds to the builder.
 template <typename Others>
 Operator Simple(const std::string& name, int64_t opset, std::string_view op, const Ints& shape, double flops,
                 const Attributes& attributes, const Others& others) {
@@ -157,7 +157,7 @@ Operator SelfProduct(const Ints& batch, int64_t rows, int64_t n) {
 }
 
 Operator Rows(std::string_view op, const Ints& shape) {
-  const double flops = 4 * ProductOf(shape);  // a maximum or mean, a difference, its use, a quotient
+  const double flops = 4 * ProductOf(shape);  // maximum or mean, difference, its use, quotient
   if (op != "LayerNormalization") return Simple(NameOf(op, shape), 13, op, shape, flops, {{"axis", int64_t{-1}}});
   return Simple(NameOf(op, shape), 17, op, shape, flops, {{"axis", int64_t{-1}}},
                 [&](ModelBuilder& b, std::vector<std::string>* inputs) {

@@ -24,7 +24,7 @@ Operator Depthwise(int64_t channels, const Ints& space, int64_t stride = 1) {
   return Convolution("Conv", channels, channels, space, Window::Of(2, 3, stride, 1), channels);
 }
 
-// Windows that are not two-dimensional, that are transposed, or that pool.
+// Windows that are not two-dimensional, transposed convolutions, and pools.
 std::vector<Operator> OtherWindows() {
   return {
       Convolution("Conv", 64, 64, {1000}, Window::Of(1, 3, 1, 1)),
@@ -91,7 +91,7 @@ std::vector<Operator> MobileNetV2() {
       GlobalAveragePool(1280, {7, 7}),
       MatrixProduct({}, 1, 1280, 1000),
   };
-  // Blocks: to six times the channels, depthwise, and back.
+  // A block expands to six times the channels, runs a depthwise layer, and projects back.
   struct Block {
     int64_t in, out, size, stride;
   };
@@ -120,7 +120,7 @@ std::vector<Operator> WithoutRepetitions(std::vector<Operator> operators) {
   return operators;
 }
 
-// An operator, and the same of the round shape.
+// Appends an operator and the one with the round shape.
 void AppendPair(std::vector<Operator>& to, Operator odd, Operator round) {
   odd.round = round.name;
   to.push_back(std::move(odd));
@@ -216,7 +216,7 @@ std::vector<Operator> RoofOperators() {
   for (const auto& [channels, size] : {std::pair<int64_t, int64_t>{64, 56}, {128, 28}, {256, 14}, {512, 7}}) {
     operators.push_back(ThreeByThree(channels, {size, size}));
   }
-  // Working sets of 1, 6 and 100 MB: of caches and of memory.
+  // Working sets of 1, 6 and 100 MB, for caches and for memory.
   for (const Ints& shape : {Ints{1, 64, 48, 48}, Ints{1, 256, 56, 56}, Ints{1, 256, 224, 224}}) {
     Append(operators, {Unary("Relu", shape), Unary("Sigmoid", shape), Binary("Add", shape, {1, shape[1], 1, 1}),
                        Depthwise(shape[1], {shape[2], shape[3]}),

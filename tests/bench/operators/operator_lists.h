@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lists of operators that people choose: what models are made of, odd shapes beside round ones, and what is bound
-// by a roof. Those by chance are in random_operators.h.
+// The fixed lists of operators: those of common models, odd shapes beside round ones, and those that a roofline bounds.
+// random_operators.h has the random ones.
 #ifndef HONE_TESTS_BENCH_OPERATORS_OPERATOR_LISTS_H_
 #define HONE_TESTS_BENCH_OPERATORS_OPERATOR_LISTS_H_
 
@@ -10,16 +10,16 @@
 
 namespace hone::models {
 
-// What people run, 8-bit too, and the odd sizes they run it on.
+// Operators of common models, 8-bit ones too, with the odd sizes that occur in practice.
 std::vector<Operator> UsualOperators();
-// Every layer shape of ResNet-50 and MobileNetV2, matrix products, BERT's among them, and one or several of each other
-// kind of operator that libraries have.
+// Every layer shape of ResNet-50 and MobileNetV2, matrix products including BERT's, and one or more of every other kind
+// of operator that the libraries have.
 std::vector<Operator> LibraryOperators();
-// Odd, prime and narrow extents, each followed by the operator of the nearest round shape, unless that was there
-// before.
+// Odd, prime and narrow extents. Each is followed by the operator of the nearest round shape, unless the list already
+// has it.
 std::vector<Operator> OddOperators();
-// What a good kernel brings to the roof: large products and 3x3 layers to that of the multiply-add units, element-wise
-// work, depthwise layers and pooling to that of the memory level that holds them.
+// Operators that a good kernel runs at the roofline. Large products and 3x3 layers are bound by the multiply-add units.
+// Element-wise work, depthwise layers and pooling are bound by the memory level that holds them.
 std::vector<Operator> RoofOperators();
 
 }  // namespace hone::models

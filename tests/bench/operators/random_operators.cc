@@ -27,7 +27,7 @@ class Dice {
   bool Chance(double p) { return random_.Uniform() < p; }
   int64_t Between(int64_t low, int64_t high) { return low + random_.Below(high - low + 1); }
 
-  // Of about the sizes that people use, evenly over their logarithm: a round one, one beside it, or any.
+  // A size of common magnitude, uniform in its logarithm: a round number, a neighbour of one, or any number.
   int64_t Extent(int64_t low, int64_t high) {
     const double size = std::exp(std::log(static_cast<double>(low)) +
                                  random_.Uniform() * std::log(static_cast<double>(high) / static_cast<double>(low)));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// hone-time-libraries times operators in oneDNN and OpenBLAS. It reads one request per line, and answers each by a
+// hone-time-libraries times operators in oneDNN and OpenBLAS. It reads one request per line and answers each with a
 // line:
 //   {"model": "x.onnx", "input": "x.npz", "seconds": 0.2, "output": "PREFIX"}
 //   {"ms": {"onednn_plain": .., "onednn_reordered": .., "onednn_own_layout": .., "openblas": ..}}    or {"error": ".."}
-// ms: the median of one run, of as many as there is time for; only of the ways that a library has (library_ways.h).
-// output: may be left out; writes what each way computes to PREFIX.WAY.npz. Requests for the same model in a row are
-// set up once. compare_operators.js starts it, with OMP_NUM_THREADS and OPENBLAS_NUM_THREADS.
+// ms: median time of a run, over as many runs as the time permits; only for the ways that a library has
+// (library_ways.h). output (optional): writes the result of each way to PREFIX.WAY.npz. Consecutive requests for the
+// same model are set up once. compare_operators.js starts this program with OMP_NUM_THREADS and OPENBLAS_NUM_THREADS.
 #include <chrono>
 #include <cstring>
 #include <iostream>
@@ -31,7 +31,7 @@ using nlohmann::json;
 constexpr size_t kLeastRuns = 5;
 
 double MedianMs(const std::function<void()>& run, double seconds) {
-  run();  // warm
+  run();  // warm up
   std::vector<double> times;
   const Clock::time_point begin = Clock::now();
   for (Clock::time_point start = begin;
@@ -46,7 +46,7 @@ double MedianMs(const std::function<void()>& run, double seconds) {
 
 struct Prepared {
   std::string model;
-  std::string output;  // name
+  std::string output;  // name of the output
   std::vector<float> x;
   std::vector<LibraryOperator> libraries;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One operator, compiled untuned or tuned, timed beside its peers in turns.
+// Times one operator, compiled untuned or tuned, beside its peers in interleaved rounds.
 'use strict';
 
 const {execFileSync} = require('child_process');
@@ -41,13 +41,13 @@ function differenceOf(actual, expected) {
   return difference / largest;
 }
 
-// The least seconds that computing so much on so many bytes can take, as base/roofline.h has it.
+// Returns the shortest possible time in seconds for these operations on these bytes, as in base/roofline.h.
 function leastSeconds(profile, flops, bytes) {
   const level = profile.levels.find((l) => l.bytes === null || bytes <= l.bytes);
   return Math.max(flops / profile.peak_gflops, bytes / level.gbytes_per_second) / 1e9;
 }
 
-// Where the operator stands under the roof, measured beside it, and where the time of its package goes.
+// Compares the operator with the roofline measured beside it, and returns the times of its package's kernels.
 function profile(operator, packageFile, bytes, honeMs, options) {
   const measured = JSON.parse(hone(options, ['profile', packageFile, '--threads', String(options.threads), '--seconds',
     String(options.seconds), '--json']));
@@ -60,7 +60,7 @@ function profile(operator, packageFile, bytes, honeMs, options) {
   };
 }
 
-// {name: median over the rounds}, and every round of it. Of the ways of a library, its fastest one is the peer.
+// Returns {name: median over the rounds} and every round. A library's fastest way is the peer.
 function summarize(rounds) {
   const result = {};
   const peers = {};
@@ -75,7 +75,7 @@ function summarize(rounds) {
     ...Object.fromEntries(Object.entries(rounds).map(([name, values]) => [`${name}_rounds`, values]))};
 }
 
-// What the libraries computed must be right, too: else the time says nothing.
+// Checks the libraries' outputs, because the time of a wrong computation is worthless.
 function libraryDifferences(output, expected) {
   const differences = {};
   for (const way of Object.keys(WAYS)) {
@@ -88,8 +88,8 @@ function libraryDifferences(output, expected) {
   return differences;
 }
 
-// Compiles the operator, with its records where it was tuned, and times it: what compare_operators.js prints of it.
-// libraries: may be null.
+// Compiles the operator, with its records if it was tuned, and times it. Returns the values that compare_operators.js
+// prints. libraries: null leaves the libraries out.
 async function timeOperator(operator, records, libraries, options) {
   const at = (ending) => path.join(options.folder, operator.name + ending);
   hone(options, ['compile', at('.onnx'), '-o', at('.hone'), '--threads', String(options.threads),
@@ -119,7 +119,7 @@ async function timeOperator(operator, records, libraries, options) {
     ...profile(operator, at('.hone'), bytes, summary.hone_ms, options)};
 }
 
-// Tunes the operator alone, from nothing. Returns the file of its records.
+// Tunes the operator alone, without earlier records. Returns the file of its records.
 function tuneOperator(operator, seconds, options) {
   const records = path.join(options.folder, operator.name + '.db');
   for (const ending of ['', '-wal', '-shm']) fs.rmSync(records + ending, {force: true});

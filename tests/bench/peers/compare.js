@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times a compiled package, ONNX Runtime and, if asked, PyTorch in turns, in one run, and prints one JSON document:
+// Times a compiled package, ONNX Runtime and optionally PyTorch in interleaved rounds of one run. Prints one JSON
+// document:
 //   {model, hone_ms, ort_ms, ratio, torch_ms, torch_ratio, threads, rounds, machine, hone_rounds, ort_rounds,
 //    torch_rounds}
-// ratio is ort_ms / hone_ms, torch_ratio torch_ms / hone_ms: above 1, Hone is the faster. Each figure is the median over
-// the rounds of a round's median.
+// ratio is ort_ms / hone_ms, torch_ratio is torch_ms / hone_ms; above 1, Hone is faster. Each figure is the median over
+// the rounds of each round's median.
 'use strict';
 
 const os = require('os');

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints sampled outputs of the generated models as ONNX Runtime computes them: what tests/models/expected_outputs.txt
-// holds, so that the tests have a judge that shares no code with Hone. To write that file anew:
+// Prints samples of the generated models' outputs, computed by ONNX Runtime, for tests/models/expected_outputs.txt. The
+// tests compare with that file because it shares no code with Hone. To write it again:
 //   hone-make-models M; for each M/NAME.onnx: hone-npz random M/NAME.onnx M/NAME.npz   (seed 1)
 //   node expected_outputs.js M/*.onnx > tests/models/expected_outputs.txt
 'use strict';
@@ -11,7 +11,7 @@ const {readNpz} = require('./npz.js');
 
 const SAMPLES = 24;
 
-// Spread over the output, the first and the last element among them.
+// Sample positions spread over the output, including its first and last element.
 function sampledIndices(size) {
   const count = Math.min(SAMPLES, size);
   return Array.from({length: count}, (_, i) => (count === 1 ? 0 : Math.floor((i * (size - 1)) / (count - 1))));

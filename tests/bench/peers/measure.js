@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How Hone and PyTorch are timed, each in a process of its own, beside ONNX Runtime (onnx_runtime.js) with as many threads.
+// Times Hone and PyTorch, each in a process of its own, with as many threads as ONNX Runtime (onnx_runtime.js).
 'use strict';
 
 const {execFileSync} = require('child_process');
@@ -11,12 +11,12 @@ function medianOf(program, args, seconds, threads) {
   return JSON.parse(output).median_ms;
 }
 
-// The median of one run of a package in milliseconds, of as many as there is time for.
+// Returns the median time of a run of a package in milliseconds, over as many runs as the time permits.
 function timeHone(hone, model, threads, seconds) {
   return medianOf(hone, ['bench', model, '--json'], seconds, threads);
 }
 
-// The same of a network of tests/networks/export.py in PyTorch.
+// Does the same in PyTorch, for a network of tests/networks/export.py.
 function timeTorch(name, threads, seconds) {
   return medianOf('/usr/bin/python3', [path.join(__dirname, '../../networks/time_torch.py'), name], seconds, threads);
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// ONNX Runtime as a peer: its CPU provider with all graph optimizations, sequentially, of the version that package.json
-// names. It is given its best: memory that is freed stays with the process (a page fault costs microseconds on a virtual
-// machine, and JavaScript makes a new array for every output), and where its own profile of a run says less than the
-// caller's clock, which has the copies of the outputs in it, the profile's time counts.
+// ONNX Runtime as a peer: the version in package.json, its CPU provider with all graph optimizations, sequential
+// execution. It runs under its best conditions. Freed memory stays with the process, because a page fault costs
+// microseconds on a virtual machine and JavaScript makes a new array for every output. The caller's clock includes the
+// copies of the outputs, so the runtime's own profile counts if it is shorter.
 //
-// A program that requires this is started once more with the memory's settings, which C's library reads only at the start.
+// A program that requires this file is restarted once with memory settings, because the C library reads them only at
+// its start.
 'use strict';
 
 const {spawnSync} = require('child_process');
@@ -18,7 +19,7 @@ const MEMORY_IS_KEPT = {
   MALLOC_TOP_PAD_: '268435456',
 };
 
-// What this process starts itself must not have the settings.
+// Restarts this program with the memory settings, and then removes them from the environment of its child processes.
 function keepMemory() {
   const kept = Object.entries(MEMORY_IS_KEPT).every(([name, value]) => process.env[name] === value);
   if (!kept) {
@@ -43,13 +44,13 @@ function loadWantedVersion() {
 keepMemory();
 const ort = loadWantedVersion();
 
-// {name: {type, dims, data}}, as readNpz gives it, in the form that a session takes.
+// Converts {name: {type, dims, data}}, as readNpz returns it, to the inputs of a session.
 function toFeeds(arrays) {
   return Object.fromEntries(
     Object.entries(arrays).map(([name, array]) => [name, new ort.Tensor(array.type, array.data, array.dims)]));
 }
 
-// A promise of a session.
+// Returns a promise of a session.
 function openSession(model, threads, more = {}) {
   return ort.InferenceSession.create(model, {
     executionProviders: ['cpu'],
@@ -62,7 +63,7 @@ function openSession(model, threads, more = {}) {
   });
 }
 
-// The times of one run each in milliseconds, of as many as there is time for.
+// Returns the time of each run in milliseconds, for as many runs as the time permits.
 async function timeRuns(session, feeds, seconds) {
   const times = [];
   const end = process.hrtime.bigint() + BigInt(Math.round(seconds * 1e9));

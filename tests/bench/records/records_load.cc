@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fills a records file with made-up rows, as large and as alike as those of long tunes, and times the questions that
-// build scripts and people ask of it. Prints JSON. docs/TESTING.md, "Many records".
+// Fills a records file with made-up rows, as large and as similar as those of long tunes. Times the queries of build
+// scripts and users, and prints JSON. docs/TESTING.md, "Many records".
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
@@ -21,7 +21,7 @@ namespace hone::records {
 namespace {
 
 constexpr int64_t kWorkloadsOfAModel = 30;
-constexpr int64_t kRowsOfAWorkload = 2000;  // under one key: a long tune
+constexpr int64_t kRowsOfAWorkload = 2000;  // rows under one key after a long tune
 constexpr int64_t kRowsOfABatch = 64;
 
 double SecondsSince(std::chrono::steady_clock::time_point start) {
@@ -36,7 +36,7 @@ Key KeyOf(int64_t workload) {
           "hone-0.1.0 codegen-4 llvm-19"};
 }
 
-// Schedules of that length are what templates write for convolutions.
+// The schedules are as long as those that templates write for convolutions.
 std::string ScheduleOf(Random& random) {
   std::string text = "inline t2\n";
   for (int step = 0; step < 20; ++step) text += fmt::format("split i{} {} mask\n", step, 1 + random.Below(64));
@@ -69,7 +69,7 @@ Record Row(int64_t number, Random& random) {
   return record;
 }
 
-// Goes on behind the rows that are there.
+// Appends rows after the existing ones.
 absl::Status Fill(Store& store, int64_t there, int64_t rows) {
   Random random(static_cast<uint64_t>(there) + 1);
   constexpr int64_t kAtATime = 5000;
@@ -82,7 +82,7 @@ absl::Status Fill(Store& store, int64_t there, int64_t rows) {
   return absl::OkStatus();
 }
 
-// Milliseconds in the middle of several tries.
+// Median time of several tries, in milliseconds.
 template <typename Ask>
 double Time(Ask ask) {
   std::vector<double> tries;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trains the cost model that the project ships (tuner/pretrained.h) from records files, and says what it is worth on
-// models that it has not seen. docs/TESTING.md, "The pretrained model".
+// Trains the cost model that the project ships (tuner/pretrained.h) from records files, and evaluates it on models that
+// were not in its training data. docs/TESTING.md, "The pretrained model".
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -29,7 +29,7 @@
 namespace hone::tuner {
 namespace {
 
-constexpr size_t kLeastCandidates = 24;  // of a workload: fewer say little of which is best
+constexpr size_t kLeastCandidates = 24;  // minimum for a workload: with fewer, the best one says little
 constexpr size_t kFirstBatch = 16;
 constexpr BoostedModel::Options kOptions = {.rounds = 150};
 
@@ -51,7 +51,7 @@ std::optional<Features> FeaturesOf(const records::Record& record, const target::
   return ExtractFeatures(state, target);
 }
 
-// Each schedule once, with the median of all its times. Those that no longer apply are left out.
+// Reads each schedule once, with the median of all its times. Skips schedules that no longer apply.
 absl::Status Read(const std::string& path, size_t file, std::vector<Measured>& all) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<records::Store> store,
                         storage::OpenRecords(path, records::OpenMode::kReadOnly));
@@ -86,7 +86,7 @@ absl::Status Read(const std::string& path, size_t file, std::vector<Measured>& a
   return absl::OkStatus();
 }
 
-// Of all workloads but those of one file; `but` beyond all: of all.
+// Trains on all workloads except those of file number `but`; if there is no such file, on all.
 absl::StatusOr<std::unique_ptr<BoostedModel>> TrainOn(const std::vector<Measured>& all, size_t but) {
   std::vector<Sample> samples;
   for (size_t w = 0; w < all.size(); ++w) {
@@ -98,7 +98,7 @@ absl::StatusOr<std::unique_ptr<BoostedModel>> TrainOn(const std::vector<Measured
   return BoostedModel::Train(samples, kOptions, std::make_shared<DraftModel>());
 }
 
-// How many times as long as the fastest of all candidates the fastest of the `count` takes that the model likes best.
+// Returns the best time among the `count` candidates that the model scores highest, divided by the best time of all.
 double LossOf(const CostModel& model, const Measured& measured, size_t count) {
   std::vector<const Features*> candidates;
   for (const Features& features : measured.features) candidates.push_back(&features);
@@ -111,10 +111,10 @@ double LossOf(const CostModel& model, const Measured& measured, size_t count) {
   return best / *std::ranges::min_element(measured.seconds);
 }
 
-// Geometric means over all workloads, each judged by what was trained without the file that it is in.
+// Prints geometric means over all workloads. Each workload is judged by a model that was trained without its file.
 absl::Status Judge(const std::vector<Measured>& all, size_t files) {
   const DraftModel draft;
-  std::map<size_t, std::pair<double, double>> logarithms;  // by how many are taken: the draft's, the trained model's
+  std::map<size_t, std::pair<double, double>> logarithms;  // by candidates taken: analytic model, trained model
   for (size_t file = 0; file < files; ++file) {
     HONE_ASSIGN_OR_RETURN(const std::unique_ptr<BoostedModel> model, TrainOn(all, file));
     for (const Measured& measured : all) {

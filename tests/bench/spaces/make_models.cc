@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// hone-make-space-models OUTDIR writes models of one operator each (OUTDIR/NAME.onnx): some for which there is a
-// template, and some for which none was written. compare_spaces tunes them.
+// hone-make-space-models OUTDIR writes models of one operator each (OUTDIR/NAME.onnx): some with a template, some
+// without one. compare_spaces tunes them.
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -44,7 +44,7 @@ std::string Normalize(ModelBuilder& b) {
 
 struct Model {
   std::string_view name;
-  std::function<std::string(ModelBuilder&)> build;  // the name of the output
+  std::function<std::string(ModelBuilder&)> build;  // returns the name of the output
 };
 
 std::vector<Model> Models() {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// hone-print-schedules MODEL.onnx... --target TARGET... prints what every space makes of every workload: decisions and
-// schedules, as preferred, for tile hints by chance, and for decisions by chance.
+// hone-print-schedules MODEL.onnx... --target TARGET... prints the decisions and schedules that every space makes for
+// every workload: the preferred one, one for a random tile hint, and some with random decisions.
 //
-// Two builds of Hone that print the same have the same spaces. Compare them before and after a change that must leave
-// schedules alone.
+// Two builds of Hone that print the same text have the same spaces. Compare them before and after a change that must
+// not affect schedules.
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
@@ -28,9 +28,9 @@ namespace {
 
 struct Options {
   std::vector<std::string> models, targets;
-  bool small = false;   // the workloads of the unit tests, too
-  uint64_t graphs = 0;  // so many random graphs
-  uint64_t draws = 3;   // of decisions by chance, for each space
+  bool small = false;   // adds the workloads of the unit tests
+  uint64_t graphs = 0;  // adds this many random graphs
+  uint64_t draws = 3;   // random decisions for each space
   uint64_t seed = 1;
 };
 
@@ -66,7 +66,7 @@ Workloads FindWorkloads(const Options& options, const target::Target& target) {
   return workloads;
 }
 
-// A tile for some reduction of the workload; empty, which is for none, if it has none.
+// Returns a random tile for one of the workload's reductions; empty if it has none.
 TileHint RandomHint(const ir::Workload& workload, Random& random) {
   std::vector<TileHint> hints;
   for (const ir::Stage& stage : workload.stages) {

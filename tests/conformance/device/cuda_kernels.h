@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The suite's kernels in PTX: those of opencl_kernels.h, compiled by
+// The kernels of opencl_kernels.h as PTX, compiled with
 //   clang -x cl -cl-std=CL1.2 -target nvptx64-nvidia-cuda -march=sm_53 -Os -S
-// with get_global_id in terms of the special registers.
+// where get_global_id is written with the special registers.
 #ifndef HONE_TESTS_CONFORMANCE_DEVICE_CUDA_KERNELS_H_
 #define HONE_TESTS_CONFORMANCE_DEVICE_CUDA_KERNELS_H_
 

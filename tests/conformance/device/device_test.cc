@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every device must do, whatever it is: the promises of device_agent/devices/device.h, and that a visit tells good
-// kernels from bad ones on it.
+// The requirements on every device: the promises of device_agent/devices/device.h, and that a visit tells good kernels
+// from bad ones on it.
 #include "device_agent/devices/device.h"
 
 #include <gmock/gmock.h>
@@ -37,10 +37,10 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr int kSkipped = 77;  // exit status of a child
-constexpr int kY = 2;         // the output among the buffers
+constexpr int kY = 2;         // index of the output among the buffers
 
-// Runs `body` in a process of its own, as drivers do not survive a fork, and reports its failures as ours. Returns the
-// exit status.
+// Runs `body` in a child process, because drivers do not survive a fork, and reports its failures as this process's.
+// Returns the exit status.
 int InChild(const std::function<void()>& body) {
   fflush(nullptr);
   const pid_t pid = fork();
@@ -89,7 +89,7 @@ class DeviceTest : public testing::TestWithParam<Subject> {
     return batch;
   }
 
-  // In a child with an open session, that it is given with what its inputs hold.
+  // Opens a session in a child and passes it on, with the output that the session's inputs must give.
   void WithSession(const VisitBatch& batch,
                    const std::function<void(Session&, const std::vector<float>& expected)>& use) {
     InChild([&] {
@@ -113,7 +113,7 @@ class DeviceTest : public testing::TestWithParam<Subject> {
     });
   }
 
-  // Loads, prepares and calls once; checks the output.
+  // Loads, prepares and calls the kernel once, and checks the output.
   static void ExpectComputes(Session& session, const VisitKernel& kernel, const std::vector<float>& expected) {
     const auto loaded = session.Load(kernel);
     ASSERT_TRUE(loaded.ok()) << loaded.status();
@@ -136,7 +136,7 @@ class DeviceTest : public testing::TestWithParam<Subject> {
     for (size_t i = 0; i < result.outcomes.size(); ++i) outcomes[names[i]] = result.outcomes[i];
     return outcomes;
   }
-  // Of a bad kernel between two good ones, which must not suffer.
+  // Runs a bad kernel between two good ones, which must not be affected, and returns its failure.
   VisitFailure FailureFromStatus(const std::string& name) {
     auto outcomes = Visit({"good", name, "two_launches"});
     for (const char* good : {"good", "two_launches"}) {
@@ -150,7 +150,7 @@ class DeviceTest : public testing::TestWithParam<Subject> {
 
   const std::unique_ptr<Device> device_ = GetParam().make();
   const std::string artifact_ = GetParam().artifact();
-  // An emulator of another processor supports no filter. tests/sandbox checks what that means.
+  // An emulated processor supports no system call filter. tests/sandbox covers that case.
   VisitRunner visit_runner_{*device_, {.filter = FindCallFilter(device_->sandbox())}};
 };
 
@@ -250,7 +250,7 @@ TEST_P(DeviceTest, SeveralKernelsLiveSideBySide) {
   });
 }
 
-// Whole calls are timed: more of them cannot have taken longer than the clock beside them says.
+// Whole calls are timed, so their times cannot add up to more than the wall clock measured.
 TEST_P(DeviceTest, TimesArePartOfTheTimeThatPasses) {
   const VisitKernel kernel = Kernel("good");
   VisitBatch batch = Batch();
@@ -267,7 +267,7 @@ TEST_P(DeviceTest, TimesArePartOfTheTimeThatPasses) {
       EXPECT_GT(*seconds, 0);
       EXPECT_LE(*seconds * static_cast<double>(calls), passed);
     }
-    // On the true constants again.
+    // The session must be back on the true constants.
     ASSERT_EQ(session.ClearOutputs(), absl::OkStatus());
     ASSERT_EQ((*loaded)->Call(), absl::OkStatus());
     ExpectOutput(session, expected);
@@ -374,7 +374,7 @@ TEST_P(DeviceTest, WhatIsNotThereIsTheCompilersFault) {
 INSTANTIATE_TEST_SUITE_P(Devices, DeviceTest, testing::ValuesIn(Subjects()),
                          [](const auto& subject) { return subject.param.name; });
 
-// Of functions that the fake device knows.
+// A batch of functions that the fake device knows.
 VisitBatch FakeBatch(const std::vector<std::string>& candidates) {
   VisitBatch batch;
   batch.artifact = "fake";
@@ -386,7 +386,7 @@ VisitBatch FakeBatch(const std::vector<std::string>& candidates) {
   return batch;
 }
 
-// Only the fake one has a compiler that never ends.
+// Only the fake device has a compiler that never ends.
 TEST(FakeDevice, ACompilerThatHangsIsToldApartFromAKernelThatDoes) {
   for (const int builders : {0, 2}) {
     const FakeDevice device(builders);
@@ -409,7 +409,7 @@ TEST(FakeDevice, InputsAreUnchangedForTheNextCandidate) {
   }
 }
 
-// What others leave of its memory is enough for one kernel at a time.
+// The device's free memory holds only one kernel at a time.
 TEST(FakeDevice, WhereThereIsLittleMemoryKernelsComeAndGo) {
   VisitBatch batch = FakeBatch({"good", "slow", "two_launches", "two_launches"});
   batch.candidates[2].kernel.interface.workspace_bytes = int64_t{2} << 30;
@@ -425,8 +425,8 @@ TEST(FakeDevice, WhereThereIsLittleMemoryKernelsComeAndGo) {
   }
 }
 
-// The timings of so many equal kernels, by a device that says that they took so long. All seconds are far below those
-// that pass.
+// Returns the timings of `count` equal kernels on a device that reports the given seconds. All reported seconds are far
+// below the real ones.
 std::vector<VisitTiming> TimedEquals(size_t count, bool final,
                                      const std::function<double(const FakeNature::Asked&)>& seconds) {
   VisitBatch batch = FakeBatch(std::vector<std::string>(count, "good"));
@@ -442,7 +442,7 @@ std::vector<VisitTiming> TimedEquals(size_t count, bool final,
 
 TEST(FakeDevice, WhatAMeasurementCostsIsNotTakenForTheKernel) {
   const auto timings = TimedEquals(3, false, [](const FakeNature::Asked& asked) {
-    return 1e-8 + 4e-8 / static_cast<double>(asked.calls);  // to begin a row takes as long as four calls
+    return 1e-8 + 4e-8 / static_cast<double>(asked.calls);  // starting a row of calls takes as long as four calls
   });
   for (const VisitTiming& timing : timings) {
     EXPECT_GT(timing.calls_per_repeat, 1);
@@ -489,7 +489,7 @@ TEST(FakeDevice, KernelsAreBuiltSideBySideBeforeTheyAreTimed) {
   EXPECT_EQ(std::get<VisitFailure>(alone.outcomes[0]).kind, FailureKind::kCompileTimeout) << "one after the other";
 }
 
-// Of a device that says in which processes it was started.
+// The fake device leaves a file for every process in which it was started.
 class AheadTest : public testing::Test {
  protected:
   std::vector<pid_t> Started() const {
@@ -563,7 +563,7 @@ TEST_F(AheadTest, WhatWasStartedForOtherBatchesIsReplaced) {
   EXPECT_EQ(Started().size(), 8u);
 }
 
-// As where its driver is older than the toolkit that has built it.
+// A driver that is older than the toolkit compiles the code again while loading it, which is slow.
 TEST_F(AheadTest, WhatIsBuiltAndIsSlowToLoadIsBuiltOnceMore) {
   const FakeDevice device(2, folder_.path(), 5, true);
   VisitRunner visit_runner(device, {});
@@ -588,7 +588,7 @@ TEST(FakeDevice, BuildingLeavesHalfOfALimitedTimeForMeasuring) {
   const FakeDevice device(2, "", 1000);
   VisitRunner visit_runner(device, {.memory_limit = 0, .cache_bytes = 1 << 20, .grace_seconds = 0.1});
   VisitBatch batch = FakeBatch({"good", "never_built", "slow", "never_built"});
-  for (const double seconds : {1.0, 6.0}) {  // not worth building ahead, and worth it
+  for (const double seconds : {1.0, 6.0}) {  // too short for building ahead, and long enough
     batch.policy.visit_seconds = seconds;
     const VisitResult result = visit_runner.Run(batch, -1);
     ASSERT_EQ(result.error, "");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices whose drivers fail: the blame must be right, and no call may wait for ever.
+// Devices whose drivers fail: the right part must be blamed, and no call may wait for ever.
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@
 namespace hone::agent {
 namespace {
 
-// The first device of the fake library, whichever other the machine has.
+// The first device of the fake library, even if the machine has others.
 class OnFakeOpenCl : public OpenClDevice {
  public:
   explicit OnFakeOpenCl(const std::string& folder) : OpenClDevice("", folder), folder_(folder) {}
@@ -45,7 +45,7 @@ class OnFakeOpenCl : public OpenClDevice {
   const std::string folder_;
 };
 
-// Which is no crash: other programs may have it.
+// Lack of memory is not a crash: other programs may use the memory.
 TEST(FailingDrivers, MemoryThatIsNotThereIsToldApart) {
   EXPECT_TRUE(absl::IsResourceExhausted(ToStatus({drivers::Trouble::kMemory, "no memory"})));
   EXPECT_EQ(FailureFromStatus(ToStatus({drivers::Trouble::kMemory, "no memory"})).kind, FailureKind::kLostDevice);
@@ -66,7 +66,7 @@ VisitBatch BatchOfLanes(const std::vector<std::string>& functions) {
 }
 
 TEST(FailingOpenCl, OfAKernelThatFaultsNoOtherSuffers) {
-  // A sandboxed child cannot open files of the build, so the library is loaded before.
+  // A sandboxed child cannot open files of the build, so the library is loaded in advance.
   ASSERT_NE(dlopen(HONE_FAKE_OPENCL, RTLD_NOW | RTLD_LOCAL), nullptr) << dlerror();
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   const OnFakeOpenCl device(folder.path());
@@ -89,13 +89,13 @@ VisitBatch BatchOfPtx() {
   return batch;
 }
 
-// Those of CUDA in processes of their own: a driver that hangs is of no use to others.
+// Each test of CUDA runs in a process of its own, because a driver that hangs cannot be used again.
 void LoadFakeCudaWith(const char* variable, const char* value) {
   setenv(variable, value, 1);
   if (dlopen(HONE_FAKE_CUDA, RTLD_NOW | RTLD_LOCAL) == nullptr) _exit(2);
 }
 
-// What the test of a device says of one on which a kernel hangs or crashes.
+// Returns the verdict of the self-test for a device on which this kernel hangs or crashes.
 absl::Status TestWith(const char* variable, const char* kernel) {
   LoadFakeCudaWith(variable, kernel);
   absl::Status status;
@@ -105,7 +105,7 @@ absl::Status TestWith(const char* variable, const char* kernel) {
     if (!drivers::cuda::Library::Load(&library).ok() || !library.Open("", &device).ok()) _exit(3);
     SelfTestResult test;
     status = TestLanes<drivers::CudaDriver>(device, "", test, std::chrono::milliseconds(50));
-  }  // what runs for ever is not waited for
+  }  // the process exits without waiting for a kernel that never ends
   return status;
 }
 
@@ -113,7 +113,7 @@ absl::Status TestWith(const char* variable, const char* kernel) {
   _exit(absl::IsDeadlineExceeded(TestWith("HONE_FAKE_CUDA_HANG", kernel_that_hangs)) ? 0 : 1);
 }
 
-// The driver of CUDA has built all when a kernel is loaded: a launch more would be for nothing.
+// CUDA's driver has compiled everything once a kernel is loaded, so loading must not launch it.
 [[noreturn]] void LoadAndExit() {
   LoadFakeCudaWith("HONE_FAKE_CUDA_ARCH", "87");
   void* const driver = dlopen(HONE_FAKE_CUDA, RTLD_NOW | RTLD_NOLOAD);

@@ -55,11 +55,11 @@ void Compute(const Arguments& a, size_t count) {
   for (size_t i = 0; i < count; ++i) a[2]->floats()[i] = 2 * a[0]->floats()[i] + a[1]->floats()[i];
 }
 
-// By name; on x, w, y unless it says otherwise.
+// By name. A function takes x, w, y unless its comment names other buffers.
 const std::map<std::string, Function>& Functions() {
   constexpr size_t kN = 1000;
   const auto good = [](const Arguments& a) { Compute(a, kN); };
-  const auto then = [good](auto change) {  // after a good one
+  const auto then = [good](auto change) {  // computes the good result and then changes it
     return [good, change](const Arguments& a) {
       good(a);
       change(a);
@@ -136,7 +136,7 @@ class FakeSession : public Session {
     return nature_.seconds ? nature_.seconds(asked) : ReferenceLoopSeconds();
   }
 
-  // What it says of `calls` calls, each of which took `seconds`.
+  // The reported seconds per call, for `calls` calls that took `seconds` each.
   double Told(int64_t calls, double seconds) {
     const FakeNature::Asked asked{.calls = calls, .timed = timed_++, .references = references_};
     return nature_.seconds ? nature_.seconds(asked) : seconds;
@@ -151,7 +151,7 @@ class FakeSession : public Session {
   const VisitBatch& batch_;
   const std::string folder_;
   const FakeNature& nature_;
-  int loaded_ = 0;  // kernels
+  int loaded_ = 0;  // number of loaded kernels
   int64_t timed_ = 0, references_ = 0;
   DataLayout layout_;
   std::vector<FakeBuffer> shared_;
@@ -211,7 +211,7 @@ class FakeKernel : public LoadedKernel {
   std::vector<std::function<void()>> prepare_, main_;
 };
 
-// What AwaitAnother and the kernels that end badly call.
+// System calls of AwaitAnother and of the kernels that end badly.
 constexpr SystemCall kFakeCalls[] = {{"openat", "leaves a file"},
                                      {"write", "leaves a file"},
                                      {"writev", "leaves a file"},
@@ -229,7 +229,7 @@ size_t FilesOf(const std::string& folder, std::string_view prefix) {
   return count;
 }
 
-// Until another process builds too.
+// Waits until another process builds too.
 void AwaitAnother(const std::string& folder) {
   namespace fs = std::filesystem;
   std::ofstream(fs::path(folder) / fmt::format("building-{}", getpid())).put('x');
@@ -239,7 +239,7 @@ void AwaitAnother(const std::string& folder) {
 absl::StatusOr<std::unique_ptr<LoadedKernel>> FakeSession::Load(const VisitKernel& kernel) {
   for (const auto* launches : {&kernel.interface.prepare, &kernel.interface.main}) {
     for (const KernelLaunch& launch : *launches) {
-      if (launch.function == "never_built") pause();  // a compiler that never ends
+      if (launch.function == "never_built") pause();  // stands for a compiler that never ends
       if (launch.function == "beside") AwaitAnother(folder_);
       if (launch.function == "breaks") std::ofstream(std::filesystem::path(folder_) / "broken").put('x');
       if (launch.function == "slowly_built") usleep(300'000);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device with memory of its own that runs no code: it computes what the name of a function says.
+// A device with memory of its own that runs no code: it computes the function whose name it is given.
 //
-// Holds the conformance suite to what a device must do rather than to what a CPU happens to do. Its functions are those
-// of hand_made_kernels.cc that the suite calls; buffers lie between canaries, as on a device without guard pages.
+// It shows whether the conformance suite requires only what every device must do, and not what a CPU happens to do. Its
+// functions are those of hand_made_kernels.cc that the suite calls. Its buffers lie between canaries, as on a device
+// without guard pages.
 #ifndef HONE_TESTS_CONFORMANCE_DEVICE_FAKE_DEVICE_H_
 #define HONE_TESTS_CONFORMANCE_DEVICE_FAKE_DEVICE_H_
 
@@ -17,22 +18,24 @@
 
 namespace hone::agent {
 
-// What tells it from a device that is always the same and large enough.
+// Properties in which this device differs from one with constant speed and enough memory.
 struct FakeNature {
-  // What was asked before, in the same session, and now: how many calls are to be timed in a row.
+  // One request for a time. calls: calls to time in a row. timed, references: earlier timings of the kernel and of the
+  // reference loop in the same session.
   struct Asked {
     int64_t calls, timed, references;
   };
-  std::function<double(const Asked&)> seconds;  // that it says a call, or the reference, took; empty: what they did
-  int room = std::numeric_limits<int>::max();   // for so many kernels at a time
+  // Returns the seconds that the device reports for a call or the reference loop; empty: the measured time.
+  std::function<double(const Asked&)> seconds;
+  int room = std::numeric_limits<int>::max();  // number of kernels that fit into its memory at a time
 };
 
 class FakeDevice : public Device {
  public:
-  // folder: where processes that build the function "beside" leave a file; it is built only beside another one. And
-  // where every process in which it was started leaves one: "started-PID". It does not start beside a file "broken",
-  // which whoever builds the function "breaks" leaves.
-  // built: whether it takes all batches for built already.
+  // builders: processes that build in parallel. folder: processes leave files there. A process that builds the function
+  // "beside" leaves one and finishes only beside another. Every process that starts the device leaves "started-PID".
+  // The function "breaks" leaves "broken" when it is built, and the device does not start while that file exists.
+  // built: treats all batches as built already.
   explicit FakeDevice(int builders = 0, std::string folder = "", double load_seconds = 0.5, bool built = false)
       : builders_(builders), folder_(std::move(folder)), load_seconds_(load_seconds), built_(built) {}
   explicit FakeDevice(FakeNature nature) : FakeDevice() { nature_ = std::move(nature); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// hone-fake-launcher: the launcher of a device that keeps files in its folder, as those with a driver do. Takes what
-// the agent gives a launcher (device_agent/agent/launcher_process.h).
+// hone-fake-launcher: the launcher of a device that keeps files in its folder, as devices with a driver do. Takes the
+// arguments that the agent passes to a launcher (device_agent/agent/launcher_process.h).
 #include <string>
 #include <string_view>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a launcher keeps between the visits of a device with a driver.
+// The files that a launcher keeps between the visits of a device with a driver.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -28,16 +28,18 @@ v1::Batch BatchOfFakeDevice(const std::vector<std::string>& functions) {
   return batch;
 }
 
-// The device does not start where the file is that the batch leaves.
+// The batch leaves a file with which the device does not start.
 TEST(LauncherTest, NothingThatABatchLeavesWithTheDriverMeetsTheNext) {
   const TemporaryFolder parent = TemporaryFolder::Create().value();
   const absl::StatusOr<std::string> folder = MakeLauncherFolder(parent);
   ASSERT_TRUE(folder.ok()) << folder.status();
   v1::Batch batch = BatchOfFakeDevice({"good", "breaks"});
-  for (int launchers = 0; launchers < 2; ++launchers) {  // the second finds what the first was killed over
+  // The second launcher finds the files that the killed first one left.
+  for (int launchers = 0; launchers < 2; ++launchers) {
     Launcher launcher({.device = "fake", .folder = *folder, .program = HONE_FAKE_LAUNCHER_BINARY});
     for (int visit = 0; visit < 3; ++visit) {
-      batch.set_fill_seed(batch.fill_seed() + 1);  // so that every visit has a child for the reference, too
+      // With a new seed every visit starts a child for the reference too.
+      batch.set_fill_seed(batch.fill_seed() + 1);
       const v1::BatchResult result = launcher.Run(batch, std::stop_token());
       ASSERT_EQ(result.error(), "") << "visit " << visit << " of launcher " << launchers;
       ASSERT_EQ(result.outcomes_size(), 2);
@@ -46,8 +48,8 @@ TEST(LauncherTest, NothingThatABatchLeavesWithTheDriverMeetsTheNext) {
   }
 }
 
-// A device idles, and its clock falls, as soon as a visit has ended. This one has a kernel that is built only beside a
-// file, which the first reading leaves: without a reading before its end the visit finds it hanging.
+// A device idles as soon as a visit ends, and its clock falls, so sensors must be read before. This batch's kernel is
+// only built beside a file that the first reading creates. Without a reading during the visit the kernel hangs.
 TEST(LauncherTest, SensorsAreReadWhileTheDeviceWorks) {
   const TemporaryFolder parent = TemporaryFolder::Create().value();
   const absl::StatusOr<std::string> folder = MakeLauncherFolder(parent);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The suite's kernels in OpenCL C, good and evil; the workload is that of hand_made_kernels.h.
+// The suite's kernels in OpenCL C, correct and faulty ones; the workload is that of hand_made_kernels.h.
 #ifndef HONE_TESTS_CONFORMANCE_DEVICE_OPENCL_KERNELS_H_
 #define HONE_TESTS_CONFORMANCE_DEVICE_OPENCL_KERNELS_H_
 

@@ -18,7 +18,7 @@ namespace hone::agent {
 
 namespace {
 
-// For what drivers keep; goes with the process.
+// A folder for files of drivers, deleted when the process ends.
 std::string Folder() {
   static const TemporaryFolder folder = TemporaryFolder::Create().value();
   return folder.path();

@@ -17,7 +17,7 @@ absl::Status WriteList(const std::string& path, const std::string& text) {
   return file ? absl::OkStatus() : absl::UnavailableError(fmt::format("cannot write {}", path));
 }
 
-// Without comments.
+// Returns the lines of the file without comments.
 absl::StatusOr<std::vector<std::string>> ReadLines(const std::string& path) {
   std::ifstream file(path);
   if (!file) return absl::NotFoundError(fmt::format("cannot open the list of cases {}", path));

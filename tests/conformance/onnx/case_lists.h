@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two lists that say what the project claims: supported.txt and unsupported.txt, beside this file.
+// The two lists of conformance cases, supported.txt and unsupported.txt, in this folder. They state which cases pass.
 //
 // supported.txt has one case per line; unsupported.txt has "case: reason". Lines that start with '#' are comments.
 #ifndef HONE_TESTS_CONFORMANCE_ONNX_CASE_LISTS_H_
@@ -14,15 +14,15 @@
 
 namespace hone::conformance {
 
-// The cases of a list, in the file's order, without their reasons.
+// Returns the cases of a list without their reasons, in the file's order.
 absl::StatusOr<std::vector<std::string>> ReadCaseList(const std::string& path);
 
-// What the second list says of a case that ends like this, in one line; "" where it passes.
+// Returns the reason that unsupported.txt gives for this result, in one line; "" if the case passes.
 std::string ReasonOf(const absl::Status& result);
-// The cases of a list with their reasons, "" where it gives none.
+// Returns the cases of a list with their reasons; "" for a case without one.
 absl::StatusOr<std::map<std::string, std::string>> ReadReasons(const std::string& path);
 
-// Writes both lists into `folder`. The message of an OK status is empty; any other is the reason.
+// Writes both lists into `folder`. A case with an OK status is supported; any other status is its reason.
 absl::Status WriteCaseLists(const std::string& folder, const std::map<std::string, absl::Status>& results);
 
 }  // namespace hone::conformance

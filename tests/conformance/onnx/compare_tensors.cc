@@ -21,7 +21,7 @@ T Load(const graph::Constant& tensor, int64_t index) {
   return value;
 }
 
-// float16 to double, by its definition.
+// Converts float16 to double by its definition.
 double HalfToDouble(uint16_t bits) {
   const double sign = bits & 0x8000 ? -1.0 : 1.0;
   const int exponent = (bits >> 10) & 31;
@@ -96,9 +96,9 @@ double LargestFinite(const graph::Constant& tensor) {
 absl::Status CompareFloats(const graph::Constant& actual, const graph::Constant& expected) {
   const bool half = ir::SizeOf(expected.type.dtype) == 2;
   const double relative = half ? 2e-3 : 1e-3;
-  // Sums of large terms that cancel are as wrong as the terms are large.
+  // If large terms cancel, the error of the sum is relative to the terms.
   const double absolute = (half ? 1e-3 : 1e-5) * std::max(1.0, LargestFinite(expected));
-  double worst = 1.0;  // in tolerances
+  double worst = 1.0;  // worst difference so far, as a multiple of the tolerance
   absl::Status status;
   for (int64_t i = 0; i < expected.type.elements(); ++i) {
     const double found = FloatElement(actual, i);

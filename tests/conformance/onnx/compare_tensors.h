@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a tensor is what it should be, within the tolerance that its type allows.
+// Compares a tensor with the expected one, within the tolerance of its type.
 #ifndef HONE_TESTS_CONFORMANCE_ONNX_COMPARE_TENSORS_H_
 #define HONE_TESTS_CONFORMANCE_ONNX_COMPARE_TENSORS_H_
 
@@ -8,8 +8,9 @@
 
 namespace hone::conformance {
 
-// OK, or what differs: type, shape, or the worst element. Integers and bools must be equal, floats within 1e-3 of the
-// expected value plus 1e-5 of the largest one, or of 1 (half precision: 2e-3 and 1e-3). NaN equals NaN.
+// Returns OK, or an error that names the type, the shape or the worst element that differs. Integers and bools must be
+// equal. Floats may differ by 1e-3 of the expected value plus 1e-5 of max(largest value, 1); half precision by 2e-3 and
+// 1e-3. NaN equals NaN.
 absl::Status CompareTensors(const graph::Constant& actual, const graph::Constant& expected);
 
 }  // namespace hone::conformance

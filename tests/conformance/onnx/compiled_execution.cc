@@ -27,7 +27,7 @@ using Model = std::unique_ptr<HoneModel, decltype(&hone_free)>;
 absl::Status Compile(const ImportedCase& imported, std::string_view target, const std::string& package) {
   hone::package::KernelOptions options;
   HONE_ASSIGN_OR_RETURN(options.target, target::ParseTarget(target));
-  options.threads = 1;  // many cases are compiled at a time
+  options.threads = 1;  // many cases are compiled at the same time
   return hone::package::CompilePlan(imported.plan, imported.content.name, options, package).status();
 }
 
@@ -93,7 +93,7 @@ absl::StatusOr<graph::Constant> ReadOutput(const std::string& path, const graph:
   return graph::Constant{type, std::make_shared<const std::vector<std::byte>>(first, first + text.size())};
 }
 
-// command: hone-run, and what it runs in.
+// command: hone-run, with the emulator before it if there is one.
 absl::StatusOr<std::vector<graph::Constant>> CompileAndRunThere(std::vector<std::string> command,
                                                                 const ImportedCase& imported) {
   HONE_ASSIGN_OR_RETURN(const TemporaryFolder scratch, TemporaryFolder::Create());
@@ -132,7 +132,7 @@ absl::StatusOr<std::vector<graph::Constant>> CompileAndRunHere(const ImportedCas
   return RunHere(package, imported);
 }
 
-// The device stays open from case to case: it takes longer to open than most cases run.
+// The device stays open between cases, because opening it takes longer than most cases run.
 template <typename Library, typename Device>
 Execution CompileForDevice(const std::string& target) {
   struct Opened {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The runner's own parts: that a wrong output, a crash and a hang are seen for what they are.
+// The runner itself: it must recognize a wrong output, a crash and a hang.
 #include <unistd.h>
 
 #include <cmath>
@@ -135,7 +135,7 @@ TEST(ConformanceCase, LoadsEveryTypeOfTensorOrSaysWhyNot) {
   EXPECT_FALSE(ListCases("/nonexistent").ok());
 }
 
-// The lists speak of every case once, and every case that does not pass has its reason.
+// The lists must name every case once, and every failing case must have a reason.
 TEST(CaseLists, CoverEveryCase) {
   const auto all = ListCases(HONE_ONNX_TESTDATA);
   auto listed = ReadCaseList(HONE_CASE_LISTS "/supported.txt");

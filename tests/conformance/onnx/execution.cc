@@ -14,7 +14,7 @@ namespace {
 bool IsIntOrBool(const NamedTensor& input) { return !ir::IsFloat(input.value.type.dtype); }
 bool IsShort(const NamedTensor& input) { return input.value.type.shape.size() <= 1; }
 
-// Which inputs to bind, in the order in which to try: as few as the model lets us.
+// Sets of inputs to bind, in the order of attempts: as few as possible first.
 std::vector<graph::ImportOptions> BindingAttempts(const ConformanceCase& content) {
   using Wanted = bool (*)(size_t, const NamedTensor&);
   constexpr Wanted kAttempts[] = {
@@ -40,7 +40,7 @@ std::vector<graph::ImportOptions> BindingAttempts(const ConformanceCase& content
 }
 
 absl::StatusOr<ImportedCase> Import(ConformanceCase content) {
-  absl::Status last_error;  // with the most bound, so it tells what is really in the way
+  absl::Status last_error;  // of the attempt with the most inputs bound, which names the real obstacle
   for (graph::ImportOptions& options : BindingAttempts(content)) {
     auto plan = graph::BuildPlan(content.model_path, options, {});
     if (plan.ok()) return ImportedCase{std::move(content), std::move(options), *std::move(plan)};
@@ -48,7 +48,7 @@ absl::StatusOr<ImportedCase> Import(ConformanceCase content) {
   }
   std::string reason(last_error.message());
   const std::string path = content.model_path + ": ";
-  if (reason.starts_with(path)) reason.erase(0, path.size());  // the case's name says it already
+  if (reason.starts_with(path)) reason.erase(0, path.size());  // the case's name contains the path already
   return absl::Status(last_error.code(), reason);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ways in which a conformance case can be run: interpreted, compiled for this machine, for AArch64, for OpenCL.
+// The ways to run a conformance case: interpreted, or compiled for this machine, AArch64, OpenCL or CUDA.
 //
-// Start with RunCase, which imports the case's model and hands it to one of them.
+// Start with RunCase, which imports the case's model and passes it to one of them.
 #ifndef HONE_TESTS_CONFORMANCE_ONNX_EXECUTION_H_
 #define HONE_TESTS_CONFORMANCE_ONNX_EXECUTION_H_
 
@@ -16,34 +16,34 @@
 
 namespace hone::conformance {
 
-// A case whose model imports: the inputs that decide shapes are bound, the others are left to be given at run time.
+// A case whose model was imported. Inputs that decide shapes are bound; the others are passed at run time.
 struct ImportedCase {
   ConformanceCase content;
   graph::ImportOptions options;
   graph::Plan plan;
 
-  // The value of an input that was not bound; nullptr if the case has none of that name.
+  // Returns the value of an input that was not bound; nullptr if the case has no input of that name.
   const graph::Constant* FindInput(const std::string& name) const;
 };
 
-// Gives the model's outputs in the model's order.
+// Returns the model's outputs in the model's order.
 using Execution = std::function<absl::StatusOr<std::vector<graph::Constant>>(const ImportedCase&)>;
 
 absl::StatusOr<std::vector<graph::Constant>> Interpret(const ImportedCase& imported);
-// Compiles into a package and runs it with the runtime's C interface, two threads.
+// Compiles into a package and runs it through the runtime's C interface with two threads.
 absl::StatusOr<std::vector<graph::Constant>> CompileAndRun(const ImportedCase& imported);
 // Compiles for AArch64 and runs the package with `runner`, a cross-built hone-run, under qemu-user.
 Execution CompileAndEmulate(const std::string& emulator, const std::string& runner);
-// Compiles for this machine's first OpenCL device and runs the package there, in this process; the device stays open
-// for the next case.
+// Compiles for this machine's first OpenCL device and runs the package in this process. The device stays open for later
+// cases.
 Execution CompileForOpenCl();
-// The same for its first CUDA device and a target that it can run.
+// Does the same for this machine's first CUDA device; `target` must be one that it can run.
 Execution CompileForCuda(const std::string& target);
-// Compiles every kernel for `target`, "cuda:sm_87", and has `assembler`, a ptxas, make machine code of it unless that
-// is empty. Nothing runs: the outputs are the interpreter's.
+// Compiles every kernel for `target`, for example "cuda:sm_87". Unless `assembler` is empty, this ptxas must accept the
+// PTX. No kernel runs: the outputs are the interpreter's.
 Execution CompileToPtx(const std::string& target, const std::string& assembler);
 
-// OK if the case's outputs are what they should be; otherwise the reason.
+// Returns OK if the case's outputs are as expected, otherwise the reason.
 absl::Status RunCase(const std::string& data, const std::string& name, const Execution& execution);
 
 }  // namespace hone::conformance

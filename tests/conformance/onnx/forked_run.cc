@@ -25,8 +25,8 @@ constexpr size_t kLongestMessage = 4096;
 
 struct Child {
   pid_t pid;
-  int socket;    // indices go out, results come back, each a packet
-  size_t index;  // what it is at
+  int socket;    // carries indices to the child and results back, one packet each
+  size_t index;  // the piece that the child works on
 };
 
 [[noreturn]] void RunChild(int socket, unsigned timeout_seconds, const std::function<absl::Status(size_t)>& work) {
@@ -46,12 +46,12 @@ Child Start(const std::vector<Child>& others, const ForkedRunOptions& options,
             const std::function<absl::Status(size_t)>& work) {
   int ends[2];
   HONE_CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) == 0);
-  std::fflush(nullptr);  // or both processes would write what is buffered
+  std::fflush(nullptr);  // otherwise both processes would write the buffered output
   const pid_t pid = fork();
   HONE_CHECK(pid >= 0);
   if (pid == 0) {
     close(ends[0]);
-    for (const Child& other : others) close(other.socket);  // or they would not see that the parent closes them
+    for (const Child& other : others) close(other.socket);  // otherwise they would not see that the parent closes them
     RunChild(ends[1], static_cast<unsigned>(options.timeout_seconds), work);
   }
   close(ends[1]);
@@ -60,11 +60,11 @@ Child Start(const std::vector<Child>& others, const ForkedRunOptions& options,
 
 void Give(Child& child, size_t index) {
   child.index = index;
-  // A child that has died since is seen when its result is awaited.
+  // The death of a child is noticed when its result is awaited.
   send(child.socket, &index, sizeof(index), MSG_NOSIGNAL);
 }
 
-// The place of a child that has a result or has died.
+// Returns the position of a child that has a result or has died.
 size_t AwaitOne(const std::vector<Child>& children) {
   std::vector<pollfd> sockets;
   for (const Child& child : children) sockets.push_back({child.socket, POLLIN, 0});
@@ -74,7 +74,7 @@ size_t AwaitOne(const std::vector<Child>& children) {
   return at;
 }
 
-// Nothing where it has died.
+// Returns nullopt if the child has died.
 std::optional<absl::Status> Receive(const Child& child) {
   std::string text(kLongestMessage, '\0');
   const ssize_t size = recv(child.socket, text.data(), text.size(), 0);
@@ -85,7 +85,7 @@ std::optional<absl::Status> Receive(const Child& child) {
   return absl::Status(static_cast<absl::StatusCode>(std::atoi(text.c_str())), text.substr(newline + 1));
 }
 
-// Ends when the child has; says how.
+// Waits for the child to end. Returns a status that says how it ended.
 absl::Status End(const Child& child) {
   close(child.socket);
   int wait_status = 0;

@@ -5,8 +5,8 @@
 //                         [--assembler PTXAS] [--cases LIST] [--only TEXT] [--every N] [--at-least N]
 //                         [--reasons] [--bless FOLDER]
 //
-// With --cases, exit code 0 means that every listed case passed, with --reasons that every one failed for the reason
-// that the list gives; without, all cases are run and the failures are shown with their reasons.
+// With --cases, exit code 0 means that every listed case passed; with --reasons too, that every one failed for the
+// reason in the list. Without --cases, all cases run and failures are printed with their reasons.
 #include <cstdio>
 #include <iostream>
 #include <map>

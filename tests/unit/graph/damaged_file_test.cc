@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that no exporter writes: each must be an error, never a crash or an allocation of what is not there.
+// Files that no exporter writes. Each must yield an error, without a crash and without an allocation for missing data.
 #include <cstring>
 
 #include "compiler/graph/interpret_plan.h"

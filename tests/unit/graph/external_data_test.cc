@@ -33,7 +33,7 @@ class ExternalData : public testing::Test {
     return std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
   }
 
-  // A model whose only tensor w has so many floats at the place that the entries say.
+  // Imports a model whose only tensor `w` has `floats` floats at the place that the entries name.
   absl::StatusOr<Graph> ImportWith(const std::vector<std::pair<std::string, std::string>>& entries,
                                    int64_t floats = 3) {
     Message tensor;
@@ -122,7 +122,7 @@ TEST_F(ExternalData, StaysInsideTheFolder) {
   ExpectError({{"location", "."}}, absl::StatusCode::kNotFound, "is missing");
 }
 
-// As in the cache of Hugging Face.
+// The cache of Hugging Face is laid out like this.
 TEST_F(ExternalData, ModelAndDataMayBeLinksToOneFolder) {
   ASSERT_TRUE(ImportWith({{"location", "weights.bin"}, {"offset", "4"}}).ok());
   fs::create_directory(root_ / "snapshot");

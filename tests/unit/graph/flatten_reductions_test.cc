@@ -15,7 +15,7 @@ using Ints = std::vector<int64_t>;
 using ::testing::ElementsAre;
 using ::testing::Pair;
 
-// The shape of what the reduction reads, after all passes.
+// Returns the shape of the reduction's input after all passes.
 Ints ReducedShape(const Graph& graph, std::string_view op) {
   for (const Node& node : graph.nodes) {
     if (node.op == op) return graph.values[node.inputs[0]].type.shape;
@@ -46,7 +46,7 @@ TEST(FlattenReductions, OthersStay) {
   EXPECT_THAT(AfterPasses("ReduceMax", {5, 9, 3}, {2}, 0), ElementsAre(5, 9, 3)) << "there is but one";
 }
 
-// On a device with lanes whole groups share what one result is made of.
+// On a device with lanes a whole group shares the elements of one result.
 TEST(FlattenReductions, LanesTakeLongerOnes) {
   const auto reduced = [](const Dims& shape, const Ints& axes, int64_t keep) {
     GraphBuilder b;

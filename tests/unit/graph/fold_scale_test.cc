@@ -78,7 +78,7 @@ TEST(FoldScale, ScaleAndShiftPerChannelGoIn) {
   EXPECT_EQ(Arithmetic(graph) + CountOps(graph, "Sub"), 0);
 }
 
-// Weights are large: a shift does not copy them, and scaled ones take the place of the others.
+// Weights are large: a shift must not copy them, and scaled weights must replace the originals.
 TEST(FoldScale, WeightsAreThereOnce) {
   for (const bool scaled : {false, true}) {
     GraphBuilder b;
@@ -120,7 +120,7 @@ TEST(FoldScale, BatchNormAloneBecomesScaleAndShift) {
   EXPECT_THAT(Ops(ExpectPassesKeepMeaning(b.Model())), testing::ElementsAre("Mul", "Add"));
 }
 
-// A convolution with weights up to `size` and a BatchNormalization, in f16 between Casts.
+// A model with a convolution with weights up to `size` and a BatchNormalization, in f16 between Casts.
 std::string ConvolutionInHalves(float size) {
   std::vector<float> weights = RandomFloats(108, 1), variance = RandomFloats(6, 5);
   for (float& weight : weights) weight *= size;

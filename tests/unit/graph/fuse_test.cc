@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Labels of the kernels of the model as imported; also checks that they compute what single nodes compute.
+// Returns the labels of the imported model's kernels. PlanOf also checks that they compute the same as single nodes.
 std::vector<std::string> Kernels(const GraphBuilder& b) { return CallLabels(PlanOf(Import(b.Model()))); }
 
 const std::vector<int64_t> kLast = {-1};
@@ -88,7 +88,7 @@ TEST(Fuse, RowsAreOneKernel) {
   EXPECT_THAT(Kernels(b), ElementsAre("softmax"));
 }
 
-// Queries, keys (transposed already) and values of 2 heads; 5 queries, 7 keys.
+// Attention with 2 heads: 5 queries, 7 keys (already transposed) and values.
 GraphBuilder Attention() {
   GraphBuilder b;
   b.Input("q", {1, 2, 5, 4}).Input("k", {1, 2, 4, 7}).Input("v", {1, 2, 7, 3}).Input("mask", {1, 1, 1, 7});
@@ -196,7 +196,7 @@ TEST(Fuse, ProducerOfAConvolutionIsNotComputedAgain) {
   EXPECT_THAT(Kernels(b), ElementsAre("elementwise", "conv2d"));
 }
 
-// A matrix that meets a vector is read once, in whatever order it lies in memory.
+// A matrix that is multiplied by a vector is read once, so its memory layout does not matter.
 TEST(Fuse, TheOrderOfAMatrixThatMeetsAVectorIsNoKernel) {
   const auto kernels = [](int rows) {
     GraphBuilder b;
@@ -240,7 +240,7 @@ TEST(Fuse, ViewsAreNoKernels) {
   EXPECT_THAT(Kernels(b), ElementsAre("elementwise", "elementwise"));
 }
 
-// With channels last: a depthwise convolution, work on it, and the product of a 1x1 convolution.
+// A model with channels last: a depthwise convolution, operators on its result, and the product of a 1x1 convolution.
 std::string Separable(const std::string& more) {
   return "graph\ninput x: f32[1,6,5,4]\nconst w: f32[4,1,3,3] = splat 0.5f32\nconst v: f32[4,7] = splat 0.25f32\n"
          "c: f32[1,4,3,4] = Conv(x, w) {`group` = 4, kernel_shape = ints [3, 3], layout = \"NHWC\"}\n"

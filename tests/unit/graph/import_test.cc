@@ -51,7 +51,7 @@ TEST(Import, ADeclaredZeroIsAnExtent) {
   const Graph graph = Import(ReluOf({0, 3}).Model());
   EXPECT_THAT(graph.values[graph.outputs[0]].type.shape, ElementsAre(0, 3));
   EXPECT_THAT(Text(ImportError(ReluOf({-1, 3}).Model())), HasSubstr("dimension 0 ('?') is not known"));
-  ImportOptions options;  // some exporters mean "not known" by it
+  ImportOptions options;  // some exporters write this for an unknown size
   options.shapes["x"] = {5, 3};
   const Graph given = Import(ReluOf({0, 3}).Model(), options);
   EXPECT_THAT(given.values[given.outputs[0]].type.shape, ElementsAre(5, 3));
@@ -153,7 +153,7 @@ TEST(Import, ShapeArithmeticFolds) {
   EXPECT_THAT(graph.values[graph.outputs[0]].type.shape, ElementsAre(2, 12));
 }
 
-// A constant that is too large to be computed without need is computed where an operator needs to know it.
+// A large constant is folded only if an operator needs its value.
 TEST(Import, LargeConstantsFoldWhereTheyMustBeKnown) {
   const auto model = [](int64_t extent) {
     GraphBuilder b;
@@ -266,7 +266,7 @@ TEST(Import, StringTensorsAreRefused) {
   EXPECT_EQ(ImportError(b.Model()).code(), absl::StatusCode::kUnimplemented);
 }
 
-// A string in each place where a constant may be.
+// A model with a string in each place that may hold a constant.
 GraphBuilder WithStrings() {
   const std::string tensor = RawTensor("s", kString, {1}, "");
   GraphBuilder b, branch, other;

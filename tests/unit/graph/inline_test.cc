@@ -28,7 +28,7 @@ TEST(Inline, ConstantConditionChoosesTheBranch) {
   EXPECT_THAT(Ops(Import(IfModel(false))), ElementsAre("Mul", "Abs"));
 }
 
-// With a branch that is given where the condition is true, and Abs where it is not.
+// A model with an If: `then_branch` if the condition is true, Abs otherwise.
 std::string ModelWithBranch(bool condition, const std::string& then_branch, GraphBuilder b) {
   GraphBuilder other;
   other.Node("Abs", {"x"}, {"t"}).Output("t");
@@ -54,7 +54,7 @@ TEST(Inline, TheOtherBranchMayBeUnreadable) {
               HasSubstr("node 'node_of_y' (If): input 's': string tensors are not supported"));
 }
 
-// The sum of 90000 numbers is more than what import computes without need.
+// The sum of 90000 numbers exceeds the work that import does without need.
 TEST(Inline, ConditionFromALargeConstant) {
   GraphBuilder then_branch, else_branch, b;
   then_branch.Node("Relu", {"x"}, {"t"}).Output("t");
@@ -137,7 +137,7 @@ TEST(Inline, FunctionsCallFunctionsWithOptionalInputsLeftOut) {
   EXPECT_THAT(Ops(Import(b.Model(17, {inner, outer}))), ElementsAre("Clip"));
 }
 
-// Ten functions that call the one before twice, and a thousand constants in the innermost: none is a node of the graph.
+// Ten functions that each call the one before twice; the innermost has a thousand constants and no node of the graph.
 TEST(Inline, WhatCallsMultiplyIsCounted) {
   std::vector<std::string> constants;
   for (int i = 0; i < 1000; ++i) {

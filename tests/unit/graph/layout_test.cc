@@ -13,7 +13,8 @@
 namespace hone::graph {
 namespace {
 
-// 3x3 convolutions large enough for their region to pay for its borders.
+// Adds a convolution, 3x3 by default. The tests make them large enough that changing the layout of their region pays
+// for its borders.
 GraphBuilder& Conv(GraphBuilder& b, const std::string& input, const std::string& output, int64_t in, int64_t out,
                    int64_t kernel = 3) {
   b.Floats("w_" + output, {out, in, kernel, kernel}, RandomFloats(out * in * kernel * kernel, out));
@@ -63,7 +64,7 @@ TEST(Layout, EverythingBetweenConvolutionsMovesAlong) {
   EXPECT_EQ(CountOps(graph, "Transpose"), 2);
 }
 
-// One number for each of so many channels, positive ones that a variance may be.
+// Adds one number per channel. They are positive, so they may be a variance.
 GraphBuilder& PerChannel(GraphBuilder& b, const std::string& name, int64_t channels) {
   std::vector<float> numbers = RandomFloats(channels, 3);
   for (float& number : numbers) number = number * number + 0.1f;
@@ -77,7 +78,8 @@ TEST(Layout, NormalizationsMoveAlong) {
   };
   const Norm norms[] = {{"InstanceNormalization", {"a", "n", "n"}, {}},
                         {"LRN", {"a"}, {Attr("size", 3)}},
-                        // Of its own batch: it has no scale that could go into the convolution.
+                        // In training mode the operator uses the batch's own statistics, so no constant scale can be
+                        // folded into the convolution.
                         {"BatchNormalization", {"a", "n", "n", "n", "n"}, {Attr("training_mode", 1)}}};
   for (const Norm& norm : norms) {
     GraphBuilder b;
@@ -124,8 +126,8 @@ TEST(Layout, QuantizationMovesAlong) {
   }
 }
 
-// The mean of a signal is one number, of another rank than the image that it scales: the image reads it as it is, the
-// signal moves all the same.
+// The mean of a signal is a single number, whose rank differs from that of the image that it scales. The image reads it
+// unchanged, and the signal still changes its layout.
 TEST(Layout, ReadersOfAnotherRankReadWhatLeaves) {
   GraphBuilder b;
   b.Input("signal", {1, 64, 9}).Floats("ws", {64, 64, 3}, RandomFloats(64 * 64 * 3, 1)).Input("x", {1, 8, 6, 5});
@@ -198,7 +200,7 @@ TEST(Layout, SmallWorkOnLargeTensorsStays) {
   EXPECT_EQ(CountOps(graph, "Transpose"), 0);
 }
 
-// Rows of 9 pixels fill vectors of 8 to 56%, as do 4 channels of a group to 50%, and 64 wholly.
+// Rows of 9 pixels fill 56% of vectors of 8, 4 channels of a group fill 50%, and 64 channels fill them completely.
 TEST(Layout, VectorsOfChannelsStayWithinAGroup) {
   for (const auto& [groups, nodes] : {std::pair<int, int>(32, 0), {2, 1}}) {
     GraphBuilder b;
@@ -212,7 +214,8 @@ TEST(Layout, VectorsOfChannelsStayWithinAGroup) {
   }
 }
 
-// The more a core computes while memory moves a byte, the less a convolution gains by what its borders cost.
+// The more a core computes in the time of a memory access, the less a convolution gains relative to the cost of its
+// borders.
 TEST(Layout, TheTargetDecides) {
   GraphBuilder b;
   b.Input("x", {1, 256, 4, 4}).Floats("w", {256, 256, 1, 1}, RandomFloats(256 * 256, 1));
@@ -225,8 +228,8 @@ TEST(Layout, TheTargetDecides) {
   }
 }
 
-// 65 channels fill five vectors of 16 to 81%, rows of 56 pixels four of them to 88%; but only with channels side by
-// side has a 3x3 convolution a form with fewer products, which pays where there are many channels.
+// 65 channels fill 81% of five vectors of 16, and rows of 56 pixels 88% of four. But only channels-last layout permits
+// Winograd for a 3x3 convolution, which pays if there are many channels.
 TEST(Layout, ManyChannelsMoveForTheSakeOfWinograd) {
   for (const auto& [channels, nodes] : {std::pair<int, int>(65, 1), {17, 0}}) {
     GraphBuilder b;

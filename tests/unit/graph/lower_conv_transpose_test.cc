@@ -15,8 +15,8 @@ struct TransposedCase {
   Ints kernel, strides, pads, extra;
 };
 
-// Odd and even kernels, strides and pads; kernels shorter than the stride, whose last phases have no taps. Phase by
-// phase, or, for few output channels, all products first.
+// Odd and even kernels, strides and pads, and kernels shorter than the stride, whose last phases have no taps. Lowered
+// phase by phase or, for few output channels, as all products first.
 TEST(LowerConvTranspose, KeepsTheMeaning) {
   const std::vector<TransposedCase> cases = {
       {{4, 4}, {2, 2}, {1, 1, 1, 1}, {0, 0}}, {{2, 2}, {2, 2}, {0, 0, 0, 0}, {0, 0}},
@@ -55,7 +55,7 @@ TEST(LowerConvTranspose, WhatFollowsIsPartOfTheKernel) {
               ElementsAre("transpose", "conv_transpose", "transpose"));
 }
 
-// The other convolution is what makes it worth while to change the layout.
+// The other convolution makes it worth changing the layout.
 TEST(LowerConvTranspose, NoOutputChannelsStayNone) {
   GraphBuilder b;
   b.Input("x", {1, 8, 32, 32}).Floats("v", {16, 8, 3, 3}, RandomFloats(1152, 1)).Floats("w", {8, 0, 2, 2}, {});

@@ -16,8 +16,8 @@ struct Case {
   Ints kernel, strides, dilations, pads;
 };
 
-// Groups that vectors divide and that they do not, uneven windows and pads, one input channel a group; large images
-// stay channels-first.
+// Groups of whole and of partial vectors, uneven windows and pads, and one input channel per group. Large images stay
+// channels-first.
 TEST(LowerGroupedConv, KeepsTheMeaning) {
   const std::vector<Case> cases = {
       {64, 96, 2, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}},   {60, 66, 3, {3, 1}, {2, 1}, {1, 1}, {1, 0, 0, 0}},
@@ -48,7 +48,7 @@ TEST(LowerGroupedConv, WhatFollowsIsPartOfTheKernel) {
               ElementsAre("transpose", "grouped_conv2d", "transpose"));
 }
 
-// There an output channel's number is its input channel's: nothing is divided.
+// In a depthwise convolution the output channel's number is the input channel's, so no index is divided.
 TEST(LowerGroupedConv, DepthwiseStays) {
   GraphBuilder b;
   b.Input("x", {1, 64, 28, 28}).Floats("w", {64, 1, 3, 3}, RandomFloats(576, 1));

@@ -52,7 +52,7 @@ TEST(LowerMatMul, PointwiseConvolutionsBecomeMatricesWithTheirEpilogue) {
   EXPECT_THAT(CallLabels(plan), ElementsAre("transpose", "matmul", "matmul", "transpose"));
 }
 
-// As in MobileNet v2, with or without another reader of what the depthwise convolution makes.
+// The block of MobileNet v2. read_twice: the result of the depthwise convolution is also an output.
 GraphBuilder InvertedResidual(bool read_twice) {
   GraphBuilder b;
   b.Input("x", {1, 32, 14, 14}).Floats("w1", {96, 32, 1, 1}, RandomFloats(3072, 1));
@@ -60,7 +60,7 @@ GraphBuilder InvertedResidual(bool read_twice) {
   b.Floats("b3", {32}, RandomFloats(32, 4));
   b.Node("Conv", {"x", "w1"}, {"a"}).Node("Relu", {"a"}, {"ar"});
   b.Node("Conv", {"ar", "w2"}, {"d"}, {Attr("group", 96), Attr("pads", std::vector<int64_t>{1, 1, 1, 1})});
-  // x * sigmoid(x), whose two branches meet before the product.
+  // x * sigmoid(x), whose two branches meet in the multiplication.
   b.Node("Sigmoid", {"d"}, {"s"}).Node("Mul", {"d", "s"}, {"dr"});
   b.Node("Conv", {"dr", "w3", "b3"}, {"c"}).Node("Add", {"c", "x"}, {"y"}).Output("y");
   if (read_twice) b.Output("dr");
@@ -127,8 +127,8 @@ TEST(LowerMatMul, BatchOfRowsIsOneMatrix) {
   EXPECT_THAT(plan.tensors[plan.outputs[0]].type.shape, ElementsAre(2, 3, 4));
 }
 
-// What is ready early, as a Transpose of an input, still runs where the model has it: its result needs memory until it
-// is read.
+// A node that could run early, such as a Transpose of an input, stays where the model has it. Its result occupies
+// memory until it is read.
 TEST(LowerMatMul, ProductsStayInTheirPlaces) {
   GraphBuilder b;
   b.Input("x", {1, 4, 8});
@@ -151,7 +151,7 @@ TEST(LowerMatMul, ProductsStayInTheirPlaces) {
   EXPECT_THAT(order, ElementsAre("r0", "t0", "r1", "t1", "r2", "t2"));
 }
 
-// Weights are large: those of a product that has been lowered are gone before the next one is.
+// Weights are large, so those of a lowered product must be freed before the next product is lowered.
 TEST(LowerMatMul, WeightsGoWithTheirLastReader) {
   GraphBuilder b;
   b.Input("x", {2, 4}).Floats("w", {4, 4}, RandomFloats(16, 1)).Floats("v", {4, 4}, RandomFloats(16, 2));

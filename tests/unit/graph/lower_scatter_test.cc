@@ -21,7 +21,7 @@ std::string IndexTensor(const std::vector<int64_t>& shape, const std::vector<int
   return Tensor<int64_t>("i", kInt64, shape, values);
 }
 
-// As PyTorch writes zeros.scatter_add(0, rows[:, None].expand(-1, 3), u): a row is looked for once.
+// PyTorch writes zeros.scatter_add(0, rows[:, None].expand(-1, 3), u) like this. Each row index is looked up once.
 TEST(LowerScatter, ExpandedIndicesNameRows) {
   for (const bool of_rows : {true, false}) {
     GraphBuilder b;
@@ -35,7 +35,7 @@ TEST(LowerScatter, ExpandedIndicesNameRows) {
   }
 }
 
-// As PyTorch writes y[:, ::2] = z: one tuple of indices for each element.
+// PyTorch writes y[:, ::2] = z like this, with one tuple of indices per element.
 TEST(LowerScatter, AssignedSlicesAreOneKernelThatGathers) {
   const std::string indices = IndexTensor({2, 2, 2}, {0, 0, 0, 2, 1, 0, 1, 2});
   const Graph graph = ExpectPassesKeepMeaning(ScatterModel("ScatterND", {2, 4}, indices, {2, 2}));

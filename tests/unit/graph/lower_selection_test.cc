@@ -39,7 +39,7 @@ TEST(LowerSelection, LongConditionsAreNoTextOfAWorkload) {
   ExpectTextsThatAreRead(graph);
 }
 
-// Whose positions take a MiB more than the condition, so that folding constants leaves it.
+// The positions take a MiB more than the condition, so constant folding leaves the node for this pass.
 TEST(LowerSelection, PositionsAreAConstant) {
   GraphBuilder b;
   b.Initializer(Tensor<uint8_t>("c", kBool, {300, 300}, std::vector<uint8_t>(90000, 1)));

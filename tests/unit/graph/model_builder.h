@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes small ONNX models byte by byte, without ONNX's own classes: what the reader reads was not made by itself.
+// Writes small ONNX models byte by byte, without ONNX's own classes, so that the importer is tested on independent
+// input.
 //
-// Not here: any check. A test may build what no exporter would.
+// It checks nothing: a test may build models that no exporter would write.
 #ifndef HONE_TESTS_UNIT_GRAPH_MODEL_BUILDER_H_
 #define HONE_TESTS_UNIT_GRAPH_MODEL_BUILDER_H_
 
@@ -17,7 +18,7 @@ namespace hone::graph {
 inline constexpr int kFloat = 1, kUInt8 = 2, kInt8 = 3, kInt32 = 6, kInt64 = 7, kString = 8, kBool = 9, kHalf = 10,
                      kDouble = 11, kBFloat = 16;
 
-// A protobuf message in the making.
+// A protobuf message under construction.
 class Message {
  public:
   Message& Int(int field, int64_t value);
@@ -36,7 +37,7 @@ struct Dims : std::vector<Dim> {
   explicit Dims(std::vector<Dim> dims) : std::vector<Dim>(std::move(dims)) {}
 };
 
-// Serialized AttributeProtos.
+// Returns a serialized AttributeProto.
 std::string Attr(const std::string& name, int64_t value);
 std::string Attr(const std::string& name, int value);
 std::string Attr(const std::string& name, float value);
@@ -47,7 +48,7 @@ std::string TensorAttr(const std::string& name, const std::string& tensor);
 std::string GraphAttr(const std::string& name, const std::string& graph);
 std::string ReferenceAttr(const std::string& name, const std::string& reference, int type);
 
-// Serialized TensorProto with raw_data.
+// Returns a serialized TensorProto with raw_data.
 std::string RawTensor(const std::string& name, int dtype, const std::vector<int64_t>& shape, const std::string& raw);
 template <typename T>
 std::string Tensor(const std::string& name, int dtype, const std::vector<int64_t>& shape,
@@ -69,7 +70,7 @@ class GraphBuilder {
                      const std::vector<std::string>& outputs, const std::vector<std::string>& attributes = {},
                      const std::string& domain = "");
   const std::string& bytes() const { return graph_.bytes(); }
-  // The whole file; functions are serialized FunctionProtos.
+  // Returns the whole file; functions are serialized FunctionProtos.
   std::string Model(int opset = 17, const std::vector<std::string>& functions = {}) const;
 
  private:
@@ -81,7 +82,7 @@ std::string SerializeNode(const std::string& op, const std::vector<std::string>&
                           const std::string& domain = "");
 std::string SerializeOpset(const std::string& domain, int64_t version);
 
-// Numbers in [-1, 1) that are the same everywhere.
+// Random numbers in [-1, 1), the same on every machine.
 std::vector<float> RandomFloats(int64_t count, uint64_t seed);
 
 }  // namespace hone::graph

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Outputs that an operator makes beside its first one: what nobody reads never matters.
+// Optional outputs of operators: an output without a reader must not affect the result.
 #include "compiler/graph/graph_edit.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 
 enum class Unread { kNamed, kLeftOut };
 
-// A chain of operators with optional outputs, of which each time only one is read.
+// A model with a chain of operators with optional outputs; each time only one output is read.
 std::string Chain(Unread unread) {
   int next = 0;
   const auto no = [&] { return unread == Unread::kNamed ? "unread" + std::to_string(next++) : std::string(); };

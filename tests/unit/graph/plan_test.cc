@@ -131,7 +131,7 @@ TEST(Plan, QuantizedLayersShareOneWorkload) {
   EXPECT_EQ(plan.calls.size(), 2u);
 }
 
-// In the model the residual comes first or second.
+// The model adds the residual as the first or as the second operand.
 TEST(Plan, SumsInEitherOrderShareOneWorkload) {
   GraphBuilder b;
   b.Input("x", {4, 8}).Input("residual", {4, 8}).Floats("w", {8, 8}, RandomFloats(64, 1));
@@ -142,7 +142,7 @@ TEST(Plan, SumsInEitherOrderShareOneWorkload) {
   EXPECT_EQ(plan.calls.size(), 2u);
 }
 
-// As PyTorch writes the indices of a pool: the window of one element has no use for the maximum.
+// PyTorch writes the indices of a pool like this. A window of one element does not need the maximum.
 TEST(Plan, KernelsHaveNoStageThatNothingReads) {
   GraphBuilder b;
   b.Input("x", {1, 2, 4, 4});

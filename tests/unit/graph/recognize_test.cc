@@ -130,7 +130,7 @@ TEST(Recognize, RmsNorm) {
   for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(expected[i], actual[i], 1e-5);
 }
 
-// An epsilon of more dimensions than the data, or of more rows, gives the result its own shape.
+// An epsilon with more dimensions or more rows than the data broadcasts the result to its own shape.
 TEST(Recognize, EpsilonThatWidensIsNoNormalization) {
   for (const std::vector<int64_t>& shape : {std::vector<int64_t>{1, 1, 1}, std::vector<int64_t>{4, 1}}) {
     for (const bool layer_norm : {false, true}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From model bytes to numbers: what most tests of import, passes and fusion compare.
+// Imports, optimizes and runs small models, for most tests of import, passes and fusion.
 #ifndef HONE_TESTS_UNIT_GRAPH_RUN_GRAPH_H_
 #define HONE_TESTS_UNIT_GRAPH_RUN_GRAPH_H_
 
@@ -12,22 +12,22 @@
 
 namespace hone::graph {
 
-// The imported model, no pass run; fails the test and returns an empty graph on error.
+// Imports the model without running any pass. On error it fails the test and returns an empty graph.
 Graph Import(const std::string& model, const ImportOptions& options = {});
 absl::Status ImportError(const std::string& model, const ImportOptions& options = {});
-// The same after all passes.
+// Imports the model and runs all passes.
 Graph Optimize(const std::string& model);
 
-// All float32 outputs, one after the other, on random inputs made from the seed.
+// Returns all float32 outputs, one after the other, for random inputs made from the seed.
 std::vector<float> RunOnRandom(const Graph& graph, uint64_t seed);
 
-// The model gives the same numbers with passes and without (one kernel per cluster of nodes either way). Returns the
-// graph after the passes.
+// Expects the same numbers with and without passes (one kernel per cluster of nodes in both cases). Returns the graph
+// after the passes.
 Graph ExpectPassesKeepMeaning(const std::string& model);
 
-// Operators of the graph in order, for comparison.
+// The graph's operators in order.
 std::vector<std::string> Ops(const Graph& graph);
-// How often the graph has the operator.
+// Number of nodes with this operator.
 int CountOps(const Graph& graph, const std::string& op);
 // Labels of the plan's calls in order.
 std::vector<std::string> CallLabels(const Plan& plan);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scatters of so many updates that they are sorted, held against a loop over the updates.
+// Scatters with so many updates that they are sorted first, compared with a loop over the updates.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -11,7 +11,7 @@
 namespace hone::graph {
 namespace {
 
-// A model whose outputs are data, indices and updates, as floats, and the result.
+// A model that outputs data, indices and updates as floats, and the result of the scatter.
 std::string RandomScatter(const std::string& op, const Dims& data, const Dims& indices, const Dims& updates,
                           const std::string& reduction) {
   GraphBuilder b;
@@ -30,7 +30,8 @@ float Combined(const std::string& reduction, float a, float b) {
   return reduction == "max" ? std::max(a, b) : b;
 }
 
-// rows x columns elements; updates [count, columns], whose places are `per_update` for each of them: 1 or columns.
+// Compares the result with a loop over the updates. The data has rows x columns elements, the updates [count, columns].
+// per_update: indices per row of updates, 1 or `columns`.
 void ExpectScattered(const std::string& model, int rows, int columns, int count, int per_update,
                      const std::string& reduction) {
   const std::vector<float> all = RunOnRandom(Import(model), 1);

@@ -40,7 +40,7 @@ TEST(Simplify, NumbersThatWidenStay) {
   EXPECT_THAT(Ops(ExpectPassesKeepMeaning(b.Model())), ElementsAre("Add"));
 }
 
-// Of the reciprocals that follow, half would be minus infinity without the Add.
+// Without the Add, half of the following reciprocals would be minus infinity.
 TEST(Simplify, ZeroIsAddedToMinusZero) {
   GraphBuilder b;
   b.Input("x", {8}).Floats("zero", {}, {0}).Node("Mul", {"x", "zero"}, {"z"}).Node("Add", {"z", "zero"}, {"a"});
@@ -120,7 +120,8 @@ TEST(Simplify, PadGoesIntoTheConvolution) {
   EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(b.Model()), "Pad"), 0);
 }
 
-// As TensorFlow writes it: the data has its channels last, and so has the convolution once its layout is chosen.
+// TensorFlow exports it like this: the data has its channels last, and so has the convolution once its layout is
+// chosen.
 TEST(Simplify, PadOfChannelsLastKeepsItsAxes) {
   for (const bool pool : {false, true}) {
     GraphBuilder b;
@@ -159,7 +160,7 @@ TEST(Simplify, DivisionByAPowerOfTwoMultiplies) {
   EXPECT_THAT(Ops(ExpectPassesKeepMeaning(b.Model())), ElementsAre("Mul", "Div"));
 }
 
-// Step by step, each with its rounds over all nodes, a chain of twice the length would take four times as long.
+// If reshapes moved one step per round over all nodes, a chain of twice the length would take four times as long.
 TEST(SinkReshapes, AChainTakesOneStep) {
   constexpr int kLinks = 40;
   GraphBuilder b;
@@ -198,7 +199,7 @@ TEST(ConstantFold, ChainsOfConstantsBecomeOne) {
   EXPECT_THAT(Ops(ExpectPassesKeepMeaning(b.Model())), ElementsAre("Add"));
 }
 
-// One run of the model would take longer than all that is gained by weights that are a quarter in size.
+// Widening at run time would cost more than weights of a quarter of the size save.
 TEST(ConstantFold, NarrowWeightsAreWidenedOnce) {
   const std::vector<int8_t> bytes(1 << 19, 3);
   GraphBuilder b;
@@ -220,7 +221,7 @@ TEST(ConstantFold, NumbersThatSpreadStay) {
   EXPECT_THAT(Ops(graph), ElementsAre("Expand", "MatMul"));
 }
 
-// Each weight takes 2^17 evaluations, which the import leaves to the pass.
+// Each weight takes 2^17 evaluations, so the import leaves the folding to the pass.
 TEST(ConstantFold, WhatTakesTooLongTogetherStays) {
   GraphBuilder b;
   b.Input("x", {512, 256});

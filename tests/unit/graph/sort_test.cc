@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TopK of axes that are long enough for a sorting network, held against the C++ library.
+// TopK along axes that are long enough for a sorting network, compared with the C++ library.
 #include <algorithm>
 #include <numeric>
 #include <vector>
@@ -11,7 +11,7 @@
 namespace hone::graph {
 namespace {
 
-// The first `count` of each row of [rows, extent, 2] along the middle, by positions.
+// Compares the first `count` elements of each row of [rows, extent, 2], along the middle axis, by position.
 void ExpectSorted(int rows, int extent, int count, bool largest, int dtype) {
   GraphBuilder b;
   b.Input("x", {rows, extent, 2}, dtype).Ints("k", {count});
@@ -46,7 +46,7 @@ TEST(Sort, LongAxesByANetwork) {
   }
 }
 
-// Bytes are all there several times: equals keep their order.
+// Every value of a byte occurs several times, and equal elements must keep their order.
 TEST(Sort, OtherTypesToo) {
   for (const bool largest : {false, true}) {
     for (const int dtype : {kInt8, kUInt8, kInt32, kHalf}) ExpectSorted(1, 2100, 2100, largest, dtype);

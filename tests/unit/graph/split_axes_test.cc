@@ -16,7 +16,7 @@ std::string CumSumModel(const Dims& shape, int axis, int exclusive = 0, int reve
   GraphBuilder b;
   b.Input("x", shape, dtype).Ints("axis", {axis});
   b.Node("CumSum", {"x", "axis"}, {"y"}, {Attr("exclusive", exclusive), Attr("reverse", reverse)});
-  // What the test compares is f32.
+  // The test compares f32 values.
   b.Node("Cast", {"y"}, {"z"}, {Attr("to", kFloat)}).Output("z");
   return b.Model();
 }
@@ -42,7 +42,7 @@ TEST(SplitAxes, ManySumsOfBlocksAreSplitAgain) {
   EXPECT_EQ(CountOps(Optimize(CumSumModel({1, 480000}, 1)), "CumSum"), 3);
 }
 
-// The sum of 128 halves would have lost digits.
+// A sum of 128 values in half precision would have lost digits.
 TEST(SplitAxes, HalvesAreAddedUpInFloats) {
   const Graph graph = Optimize(CumSumModel({1, 640}, 1, 0, 0, kHalf));
   for (const Node& node : graph.nodes) {
@@ -51,7 +51,7 @@ TEST(SplitAxes, HalvesAreAddedUpInFloats) {
   }
 }
 
-// The positions are cast to what the test compares.
+// The positions are cast to f32, which the test compares.
 std::string TopKModel(const Dims& shape, int axis, int count, int largest, int dtype = kFloat) {
   GraphBuilder b;
   b.Input("x", shape, dtype).Ints("k", {count});
@@ -61,8 +61,8 @@ std::string TopKModel(const Dims& shape, int axis, int count, int largest, int d
   return b.Model();
 }
 
-// Of the maxima of groups, of the groups that these name, and of what is in them; of the smallest, of blocks and of
-// what they leave.
+// Number of TopK nodes after the split. For the largest elements: one over the maxima of groups, one that puts the
+// chosen groups in axis order, one over their elements. For the smallest: one over blocks and one over their results.
 int TopKsOf(int largest) { return largest != 0 ? 3 : 2; }
 
 TEST(SplitAxes, TheFirstOfPartsAreThoseOfAll) {
@@ -76,7 +76,7 @@ TEST(SplitAxes, TheFirstOfPartsAreThoseOfAll) {
   }
 }
 
-// Random integers of a byte are all there several times: the first of equals must stay the first.
+// Random 8-bit integers repeat, and the first of equal elements must stay first.
 TEST(SplitAxes, EqualsKeepTheirOrder) {
   for (const int largest : {0, 1}) {
     EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(TopKModel({1, 1100}, -1, 20, largest, kInt8)), "TopK"),
@@ -84,12 +84,12 @@ TEST(SplitAxes, EqualsKeepTheirOrder) {
   }
 }
 
-// A NaN is the largest, and the greatest of its group.
+// NaN counts as the largest value, so also as the maximum of its group.
 TEST(SplitAxes, NansKeepTheirPlaces) {
   for (const int largest : {0, 1}) {
     GraphBuilder b;
     b.Input("x", {1, 1100}).Ints("k", {40});
-    b.Node("Log", {"x"}, {"l"});  // of half of the numbers it is none
+    b.Node("Log", {"x"}, {"l"});  // NaN for half of the numbers
     b.Node("TopK", {"l", "k"}, {"", "i"}, {Attr("axis", 1), Attr("largest", largest)});
     b.Node("Cast", {"i"}, {"p"}, {Attr("to", kFloat)}).Output("p");
     EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(b.Model()), "TopK"), TopKsOf(largest));

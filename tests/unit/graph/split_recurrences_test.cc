@@ -83,7 +83,7 @@ TEST(SplitRecurrences, PiecesAreOfOneLengthWhereOneDividesTheSteps) {
 }
 
 TEST(SplitRecurrences, EachDirectionHasItsActivations) {
-  // AttributeProto: name 1, strings 9, type 20 (8: strings).
+  // AttributeProto has the fields name 1, strings 9 and type 20 (8: strings).
   Message names;
   names.Text(1, "activations").Text(9, "Tanh").Text(9, "Relu").Int(20, 8);
   Recurrence rnn{"RNN", 40, "bidirectional"};

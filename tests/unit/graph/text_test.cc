@@ -124,7 +124,7 @@ TEST(EqualGraphs, AreThoseThatAPassDidNotChange) {
   EXPECT_FALSE(Equal(before, after));
 }
 
-// The example of docs/IR.md.
+// The example in docs/IR.md must parse.
 TEST(GraphText, TheDocumentIsRight) {
   std::ifstream file(HONE_SOURCE_DIR "/docs/IR.md");
   std::string text;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor instructions: text, verifier, and what the interpreter makes of them.
+// Tensor instructions: their text, the verifier, and the interpreter.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -106,8 +106,7 @@ TEST(Contract, SumsOfFloats) {
             "1400.0f32 1428.0f32 280.0f32 288.5f32");
 }
 
-// 1 + 2^-11 is halfway to the next number with ten fraction bits, and 1 + 2^-12 is nearer to 1. NaN and infinity stay
-// as they are.
+// 1 + 2^-11 is halfway to the next number with ten bits, and 1 + 2^-12 is nearer to 1. NaN stays NaN.
 TEST(Contract, FactorsAreRounded) {
   const auto times_one = [](const std::string& factor) {
     return RunText(
@@ -123,7 +122,7 @@ TEST(Contract, FactorsAreRounded) {
   EXPECT_THAT(times_one("inf_f32"), HasSubstr("inf_f32"));
 }
 
-// wgmma cuts off the low bits of its factors without rounding.
+// wgmma truncates its factors.
 TEST(Contract, FactorsAreCutOff) {
   const auto product = [](const std::string& instruction, const std::string& a, const std::string& b) {
     return RunText(
@@ -143,7 +142,7 @@ TEST(Contract, FactorsAreCutOff) {
       << "what lanes load they round";
 }
 
-// The four lanes of a row read the same elements of a, and their columns are adjacent.
+// Four lanes of a row share the elements of `a` that they read; their columns are adjacent.
 TEST(Contract, LanesThatRunOneTogetherStandInOrder) {
   const auto verdict = [](const std::string& a, const std::string& b, int lanes = 64) {
     const std::string text = "func f(x: f32[32,8], w: f32[16,8], out: f32[512]) grid 1 lanes " + std::to_string(lanes) +
@@ -160,7 +159,7 @@ TEST(Contract, LanesThatRunOneTogetherStandInOrder) {
               HasSubstr("the columns of lane 1 are not beside those of the lane before"));
   EXPECT_THAT(verdict(row, "lane.id // 4 %% 2 * 8 + lane.id %% 4 * 2, 0"), HasSubstr("the columns of lane 4"));
   EXPECT_THAT(verdict(row, column, 48), HasSubstr("is run by 32 lanes, of 48"));
-  // A lane's own memory cannot be an operand, because neighbouring lanes cannot load it.
+  // Memory of a lane's own cannot be loaded by its neighbours.
   EXPECT_THAT(std::string(Verify(*ParseFunc("func f(x: f32[2,8], out: f32[2,2]) grid 1 lanes 32 {"
                                             "  alloc w: f32[2,8] local { contract mma_tf32 out[0, 0 stride 2] += "
                                             "x[0, 0 stride 8] * w[0, 0 stride 8] } }"),
@@ -188,8 +187,8 @@ TEST(Contract, LanesLoadRowsAsTheyLie) {
   EXPECT_THAT(verdict("swizzled"), HasSubstr("mma_f16 takes rows as they lie, and 'a' is swizzled"));
 }
 
-// Each lane has two rows and two columns. The 64 rows of 16 steps are stored as padded blocks of eight rows of eight
-// steps.
+// Each lane has two rows and two columns. 64 rows of 16 steps are stored as blocks of eight rows by eight steps, with
+// padding.
 constexpr char kBlocks[] =
     "func f(x: f16[64,16], w: f16[8,16], out: f32[64,8]) grid 1 lanes 128 {\n"
     "  alloc a: f16[2,65,8] shared {\n"
@@ -230,7 +229,7 @@ TEST(Contract, InstructionsReadBlocksOfSharedMemory) {
   EXPECT_EQ(Verify(*func, {256, 8192}), absl::OkStatus());
   std::vector<uint16_t> x(64 * 16), w(8 * 16);
   std::vector<float> wanted(64 * 8), out(64 * 8);
-  // Halves of small integers are exact: 1024 + n has the bits of 1024 plus n.
+  // Half precision holds small integers exactly: the bits of 1024 + n are those of 1024 plus n.
   const auto half = [](int n) { return static_cast<uint16_t>(0x6400 + n); };
   for (int i = 0; i < 64; ++i) {
     for (int k = 0; k < 16; ++k) x[static_cast<size_t>(i * 16 + k)] = half(i * 3 + k);
@@ -251,7 +250,7 @@ TEST(Contract, InstructionsReadBlocksOfSharedMemory) {
   EXPECT_EQ(out, wanted);
 }
 
-// Rows of 128 bytes; the instruction multiplies their second sixteen elements.
+// Rows of 128 bytes; the second sixteen elements of each are multiplied.
 constexpr char kRows[] =
     "func f(x: f16[64,64], w: f16[8,64], out: f32[64,8]) grid 1 lanes 128 {\n"
     "  alloc a: f16[64,64] swizzled {\n"
@@ -293,7 +292,7 @@ TEST(Contract, InstructionsReadSwizzledRows) {
   EXPECT_EQ(Print(*func), kRows);
   EXPECT_EQ(Verify(*func, {256, 9216}), absl::OkStatus());
   std::vector<uint16_t> x(64 * 64, 0x3c00), w(8 * 64, 0x3c00);  // ones
-  x[5 * 64 + 16] = x[5 * 64 + 15] = 0x4200;                     // a three inside, another outside
+  x[5 * 64 + 16] = x[5 * 64 + 15] = 0x4200;                     // a three inside the multiplied part and one outside
   std::vector<float> out(64 * 8);
   const std::span<std::byte> args[] = {std::as_writable_bytes(std::span(x)), std::as_writable_bytes(std::span(w)),
                                        std::as_writable_bytes(std::span(out))};
@@ -301,7 +300,7 @@ TEST(Contract, InstructionsReadSwizzledRows) {
   for (size_t i = 0; i < out.size(); ++i) EXPECT_EQ(out[i], i / 8 == 5 ? 34 : 32) << i;
 }
 
-// The verifier's message for the text, in which `to` replaces `from`.
+// Replaces `from` by `to` in the text and returns the verifier's verdict.
 std::string VerdictWith(std::string text, const std::string& from, const std::string& to, int64_t shared_bytes) {
   const size_t at = text.find(from);
   EXPECT_NE(at, std::string::npos) << from;
@@ -325,7 +324,7 @@ TEST(Contract, SwizzledRowsAreReadInEights) {
   EXPECT_THAT(verdict("stride 64 apart 8", "stride 8 apart 8"), HasSubstr("do not follow one another"));
 }
 
-// A longer access would continue in another chunk than the following one.
+// A longer access would leave its chunk, and the next chunk in memory is not the next one of the row.
 TEST(Contract, SwizzledBuffersAreAccessedInChunks) {
   const auto verdict = [](const std::string& index) {
     return Verdict("func f(x: f32[256], y: f32[256]) grid 1 lanes 32 { alloc s: f32[256] swizzled { s[" + index +
@@ -338,8 +337,7 @@ TEST(Contract, SwizzledBuffersAreAccessedInChunks) {
   EXPECT_THAT(verdict("ramp(lane.id, 32, 4)"), HasSubstr("4 elements of swizzled 's' at once"));
 }
 
-// Asynchronous instructions run while their lane does. Until the lane waits for them, no statement may use their
-// accumulators.
+// The instructions run asynchronously. Until the lane has waited for them, their operands must not be touched.
 TEST(Contract, InstructionsThatGoOnAreSettled) {
   const auto verdict = [](const std::string& from, const std::string& to) {
     return VerdictWith(kBlocks, from, to, 8192);
@@ -351,7 +349,7 @@ TEST(Contract, InstructionsThatGoOnAreSettled) {
   EXPECT_THAT(verdict("settle 0", "if f32(x[0, 0]) > 0.0f32 { settle 0 }"), HasSubstr("'t' is read while"));
   EXPECT_THAT(verdict("settle 0", "if lane.id < 4 { settle 0 } settle 0"),
               HasSubstr("a settle where lanes of a group may part"));
-  // The violation happens in the second iteration, not in the first.
+  // A conflict in the next iteration is found, even if the first iteration has none.
   EXPECT_THAT(verdict("settle 0",
                       "settle 0 for n in 2 { out[0, 0] = t[0, 0] contract wgmma_f16 t[0, 0 stride 2] += "
                       "a[0, lane.id // 32 * 16 + lane.id // 4 %% 8, 0 stride 64 apart 520] * "

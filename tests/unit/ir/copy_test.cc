@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asynchronous copies: text, verifier, and what the interpreter makes of them.
+// Asynchronous copies: their text, the verifier, and the interpreter.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Every lane copies four elements, and adds up those that another lane copied.
+// Every lane copies four elements and adds up those that another lane copied.
 constexpr char kLegal[] =
     "func f(x: f32[30], y: f32[8]) grid 1 lanes 8 {\n"
     "  alloc s: f32[8,4] shared {\n"
@@ -35,7 +35,7 @@ std::string Verdict(const std::string& text) {
   return std::string(Verify(*func).message());
 }
 
-// A func of two lanes with these statements. x has i64s that are never 0, and s is shared.
+// A func of two lanes with these statements on x, which holds nonzero i64 numbers, and the shared buffer s.
 std::string With(const std::string& statements) {
   return "func f(x: i64[8], y: i64[4]) grid 1 lanes 2 {"
          " if lane.id == 0 { for i in 8 { x[i] = i + 10 } } barrier"
@@ -67,7 +67,7 @@ TEST(Copy, ChildrenAreItsIndicesSourceAndCondition) {
                     MakeCopy(c.buffer, c.indices, c.source, {}, 4)));
   int reads = 0;
   ForEachExpr(copy, [&](const Expr& e) { reads += e.As<Load>() != nullptr ? 1 : 0; });
-  EXPECT_EQ(reads, 1);  // the place is not read
+  EXPECT_EQ(reads, 1);  // the copy does not read the masked element
 }
 
 TEST(Copy, AsStoreMovesTheSame) {
@@ -87,7 +87,7 @@ TEST(Copy, ZerosArriveWhereItsConditionIsFalse) {
             "10 11 0 0");
 }
 
-// Of three commit groups, the first has arrived when a wait leaves two.
+// Three commit groups; the first has arrived when two are outstanding.
 TEST(Copy, AWaitLeavesTheLatestBundles) {
   const std::string three = "for i in 3 { copy 1 s[i] = x[i + 4 where lane.id == 0] commit } ";
   const auto by_first = [](const std::string& statements) {
@@ -115,7 +115,7 @@ TEST(Copy, WithoutAWaitNobodyMayUseThePlace) {
 TEST(Copy, WithoutABarrierOthersRace) {
   EXPECT_THAT(RunText(With("copy 2 s[lane.id * 2] = x[lane.id * 2] commit barrier wait 0 y[lane.id] = s[lane.id * 2]"
                            " barrier y[lane.id + 2] = s[1]")),
-              HasSubstr("10"));  // first each lane's own copy, then the same for all
+              HasSubstr("10"));  // each lane its own, then all the same
   EXPECT_THAT(RunText(With("copy 2 s[lane.id * 2] = x[lane.id * 2] commit barrier wait 0 y[lane.id] = s[2]")),
               HasSubstr("race on element 2 of 's': lane 0 of group 0 reads what lane 1 of group 0 wrote"));
   EXPECT_THAT(RunText(With("copy 2 s[2 - lane.id * 2] = x[lane.id * 2] commit wait 0 y[lane.id] = s[lane.id * 2]")),
@@ -141,7 +141,7 @@ TEST(Copy, EveryElementIsInsideItsBuffer) {
               HasSubstr("element 8 is outside buffer 'x' of 8"));
 }
 
-// Before lanes are bound, loops over lanes mean the same as serial loops.
+// Before lanes are bound, a loop over lanes means the same as a serial loop.
 TEST(Copy, LoopsOverLanesCopyOneAfterTheOther) {
   const std::string text =
       "func f(y: i64[4]) { group g in 1 { alloc s: i64[4] shared { for i in 1 { block s { lane j in 4 {"
@@ -181,7 +181,7 @@ TEST(CopyVerifier, LanesCountBundlesTogether) {
               HasSubstr("a wait where lanes of a group may part: inside loop 'i' with extent lane.id"));
 }
 
-// The verifier refuses a read of a copy without a wait, if the order of the statements shows it.
+// The verifier refuses reads without an earlier wait, judged by the order of statements alone.
 TEST(CopyVerifier, RefusesAReadThatNoWaitCameBefore) {
   const auto with = [](const std::string& statements) {
     return Verdict("func f(x: f32[64], y: f32[64]) grid 1 lanes 4 { alloc s: f32[3,4] shared { " + statements + " } }");
@@ -212,7 +212,7 @@ TEST(CopyVerifier, FollowsALoopThroughItsFirstIteration) {
   EXPECT_EQ(with("0", two), "");
   EXPECT_THAT(with("2", two), HasSubstr("the wait before leaves 2 of 3"));
   EXPECT_THAT(with("1", one), HasSubstr("the wait before leaves 1 of 2"));
-  // The branch may be taken only in later iterations, so the verifier must accept it.
+  // The read occurs in later iterations only, where the order of statements proves nothing, so it is accepted.
   EXPECT_EQ(Verdict("func f(x: f32[64], y: f32[64]) grid 1 lanes 4 { alloc s: f32[2,4] shared { for k in 5 {"
                     " copy 1 s[k %% 2, lane.id] = x[k * 4 + lane.id] commit"
                     " if k > 0 { wait 1 y[lane.id] = s[(k + 1) %% 2, lane.id] } } wait 0 } }"),

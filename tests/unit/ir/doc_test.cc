@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The examples of docs/IR.md: every fenced block that is marked as a func or a workload parses, is legal, and is
+// Checks the examples of docs/IR.md: every fenced block marked as a func or a workload must parse, be legal, and be
 // written as the printer writes it.
 #include <gtest/gtest.h>
 

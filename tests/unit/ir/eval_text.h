@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Evaluates expressions written as text, to text: the notation of the semantic tables.
+// Evaluates expressions given as text, and returns text: the notation of the semantic tables.
 #ifndef HONE_TESTS_UNIT_IR_EVAL_TEXT_H_
 #define HONE_TESTS_UNIT_IR_EVAL_TEXT_H_
 
@@ -22,7 +22,7 @@ T FromBytes(const std::byte* bytes) {
   return value;
 }
 
-// The element as the printer writes a constant.
+// Formats the element as the printer writes a constant.
 inline std::string ElementText(DType dtype, const std::byte* bytes) {
   const Type type{dtype, 1};
   switch (dtype) {
@@ -42,7 +42,7 @@ inline std::string ElementText(DType dtype, const std::byte* bytes) {
   return Print(MakeInt(type, value));
 }
 
-// The elements of the func's last parameter after a run; all parameters start as zero bytes. Or the error.
+// Runs the func with all parameters zeroed. Returns the elements of its last parameter, or the error.
 inline std::string RunText(std::string_view func_text) {
   const auto func = ParseFunc(func_text);
   if (!func.ok()) return func.status().ToString();
@@ -60,7 +60,7 @@ inline std::string RunText(std::string_view func_text) {
   return text;
 }
 
-// The value of a scalar expression of the type.
+// Returns the value of a scalar expression of this type.
 inline std::string Eval(std::string_view type, std::string_view expr) {
   return RunText(fmt::format("func f(out: {}[1]) {{ out[0] = {} }}", type, expr));
 }

@@ -65,7 +65,7 @@ TEST(Expr, EqualComparesBuffersByHandle) {
 TEST(Expr, LoadTakesItsWidthFromTheLastIndex) {
   const Buffer a = MakeBuffer("A", DType::kFloat32, {4, 8});
   EXPECT_EQ(MakeLoad(a, {0, MakeRamp(0, 1, 8)}).type(), (Type{DType::kFloat32, 8}));
-  EXPECT_EQ(MakeLoad(a, {5}).type(), kF32);  // flat
+  EXPECT_EQ(MakeLoad(a, {5}).type(), kF32);  // flat index
   EXPECT_EQ(MakeLoad(MakeBuffer("s", DType::kInt8, {}), {}).type(), kI8);
 }
 
@@ -94,7 +94,7 @@ TEST(Stmt, EqualIsStructural) {
   EXPECT_FALSE(Equal(loop("i", LoopKind::kSerial), Stmt()));
 }
 
-// Ill-typed construction is our own bug: it aborts and says which operator met which types.
+// Building an ill-typed expression is a bug of the caller. It aborts and names the operator and the types.
 using ExprDeathTest = ::testing::Test;
 
 TEST(ExprDeathTest, IllTypedConstructionAborts) {

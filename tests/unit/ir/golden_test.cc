@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs tests/golden/ir/*.golden: a text and what becomes of it. A file is sections, each opened by "=== <what>":
-// first the input (func or workload), then any of: print, error, verify, canonical, digest, flops.
+// Runs tests/golden/ir/*.golden. A file has sections, each opened by "=== <what>". The first is the input (func or
+// workload); then follow any of print, error, verify, canonical, digest, flops.
 //
-// HONE_UPDATE_GOLDEN=1 rewrites the expectations with what the code does now, and fails all the same: review the
-// difference, then run it again without.
+// HONE_UPDATE_GOLDEN=1 rewrites the expectations with the current results, and the test fails all the same: review the
+// difference, then run it again without the variable.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Funcs with a grid: text, verifier, and what the interpreter makes of lanes, barriers and races.
+// Funcs with a grid: their text, the verifier, and the interpreter's lanes, barriers and races.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -143,7 +143,7 @@ TEST(GridVerifier, CountsSharedBuffersThatAreNeverThereTogether) {
   EXPECT_EQ(Verdict(text, {.shared_bytes = 6144}), "");
 }
 
-// Every shared buffer begins at a multiple of 64 bytes.
+// Each shared buffer begins at a multiple of 64 bytes.
 TEST(GridVerifier, CountsWhatLiesBetweenSharedBuffers) {
   const char* text =
       "func f(out: i64[4]) grid 1 lanes 4 { alloc a: f32[500] shared { alloc b: f32[524] shared { out[0] = 1 } } }";
@@ -151,7 +151,7 @@ TEST(GridVerifier, CountsWhatLiesBetweenSharedBuffers) {
   EXPECT_EQ(Verdict(text, {.shared_bytes = 4160}), "");
 }
 
-// The iterations of an unrolled or split loop share one buffer, which counts once.
+// Iterations of an unrolled or split loop share one buffer.
 TEST(GridVerifier, CountsASharedBufferOnce) {
   auto func = ParseFunc("func f(out: i64[4]) grid 1 lanes 4 { alloc a: f32[512] shared { out[0] = 1 } }");
   ASSERT_TRUE(func.ok()) << func.status();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bulk copies of one group, and of groups that share them: text, verifier, interpreter.
+// Copies by a group, and by groups that share them: text, verifier, interpreter.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Every two groups of two lanes share bulk copies of rows of eight numbers, and add up elements of each row.
+// Two groups of two lanes each add up rows of eight numbers that both groups copy, row after row.
 constexpr char kLegal[] =
     "func f(x: f32[3,8], y: f32[4,2]) grid 4 lanes 2 {\n"
     "  alloc s: f32[2,8] shared {\n"
@@ -43,13 +43,13 @@ std::string Verdict(const std::string& text, const GridLimits& limits = {}) {
   return std::string(Verify(*func, limits).message());
 }
 
-// kLegal with `other` in place of `what`.
+// Returns kLegal with `what` replaced by `other`.
 std::string With(const std::string& what, const std::string& other) {
   std::string text = kLegal;
   return text.replace(text.find(what), what.size(), other);
 }
 
-// A func of two lanes that fill x with 10, 11, ..., and then run the statements.
+// Two lanes that fill x with 10, 11, ... and then run the statements.
 std::string Filled(const std::string& statements) {
   return "func f(x: i64[16], y: i64[2]) grid 1 lanes 2 { if lane.id == 0 { for i in 16 { x[i] = i + 10 } } barrier"
          " alloc s: i64[8] shared { " +

@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// The first output on f32 arguments, or the error.
+// Returns the first output for f32 arguments, or the error.
 std::string RunWorkload(std::string_view text, const std::vector<std::vector<float>>& params) {
   const auto workload = ParseWorkload(text);
   if (!workload.ok()) return workload.status().ToString();
@@ -49,7 +49,7 @@ TEST(InterpretWorkload, EveryReduction) {
   EXPECT_EQ(reduce("max", {-3, -1, -2}), "-1.0f32");
   EXPECT_EQ(reduce("min", {3, 1, 2}), "1.0f32");
   EXPECT_EQ(reduce("max", {1, std::nanf(""), 2}), "nan_f32");
-  // In the buffer's type, in order: the ones are lost one by one.
+  // The sum is computed in order and in the buffer's type, so adding ones to 2^24 has no effect.
   EXPECT_EQ(reduce("sum", {16777216, 1, 1, 1}), "16777216.0f32");
 }
 

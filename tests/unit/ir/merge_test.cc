@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lane reductions: text, verifier, and interpretation of values, of races and of lanes that diverge.
+// Lane reductions ("merge"): text, verifier, and the interpreter's results, races and diverging lanes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ std::string Verdict(const std::string& text) {
   return func.ok() ? std::string(Verify(*func).message()) : std::string(func.status().message());
 }
 
-// A func of one group of four lanes. Each lane has its own i64 `t`, which holds the lane's number.
+// A group of four lanes; each has an i64 `t` of its own that holds the lane's number.
 std::string WithOwn(const std::string& body) {
   return "func f(out: i64[4]) grid 1 lanes 4 { alloc t: i64[1] local { alloc s: i64[4] shared { t[0] = lane.id\n" +
          body + "} } }";
@@ -71,7 +71,7 @@ TEST(Merge, EveryLaneGetsTheResultInItsOwnMemory) {
       << "who has no part writes nothing";
 }
 
-// The bits of this sum show its order: elements half the lanes apart are added first.
+// The bits of this sum reveal the order: lanes that are half the lanes apart are added first.
 TEST(Merge, LanesHalfTheWayApartComeFirst) {
   EXPECT_EQ(RunText("func f(out: f32[4]) grid 1 lanes 4 { alloc t: f32[1] local {"
                     " t[0] = select(lane.id == 0, 1e8f32, select(lane.id == 2, -1e8f32, 1f32))"
@@ -114,7 +114,7 @@ TEST(Merge, ErrorsSayWhatIsWrong) {
               HasSubstr("cannot reduce by"));
 }
 
-// The interpreter finds the programs that the verifier refuses, too.
+// The interpreter also finds the errors that the verifier refuses.
 TEST(Merge, TheInterpreterFindsOtherParts) {
   EXPECT_THAT(RunText(WithOwn("merge t[0] = sum 3 - lane.id:4 of t[0]")), HasSubstr("where lane 0 has part 3"));
   EXPECT_THAT(RunText(WithOwn("if lane.id < 2 { merge t[0] = sum lane.id:4 of t[0] }")),

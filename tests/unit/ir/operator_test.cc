@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The results of every operator in every type: integers against exact 128-bit arithmetic, the rest as tables.
+// Every operator in every type: integers against exact 128-bit arithmetic, other types against tables.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -29,7 +29,7 @@ Wide FloorDivide(Wide a, Wide b) {
   return a % b != 0 && (a < 0) != (b < 0) ? quotient - 1 : quotient;
 }
 
-// The mathematical result; the caller wraps it.
+// Returns the mathematical result; the caller wraps it.
 Wide Reference(B op, Wide a, Wide b, int width) {
   const bool too_far = b < 0 || b >= width;
   switch (op) {

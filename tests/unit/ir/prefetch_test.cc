@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prefetches: text, verifier, and that they do not change any result.
+// Prefetches: text, verifier, and that they have no effect on results.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -14,7 +14,7 @@ constexpr int kDTypes = 13;
 }  // namespace
 
 std::string RandomIr::NewName(const char* prefix) {
-  // Now and then a name that must be quoted.
+  // One name in ten must be quoted.
   const char* suffix = random_.Below(10) == 0 ? "/odd name`\\" : "";
   return prefix + std::to_string(names_++) + suffix;
 }

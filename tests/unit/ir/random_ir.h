@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A seeded generator of legal IR: every operator, every type, vectors, masks. For properties that must hold of any IR.
+// A seeded generator of legal IR with every operator, every type, vectors and masks, for properties that hold for any
+// IR.
 //
-// The funcs pass Verify and never access memory out of bounds.
+// The result passes Verify and never accesses memory out of bounds.
 #ifndef HONE_TESTS_UNIT_IR_RANDOM_IR_H_
 #define HONE_TESTS_UNIT_IR_RANDOM_IR_H_
 
@@ -15,8 +16,8 @@ namespace hone::ir {
 
 class RandomIr {
  public:
-  // With kSmall constants that indices are made of are a few units, as in kernels: index arithmetic on loop variables
-  // does not wrap then.
+  // kSmall: constants in indices are a few units, as in real kernels, so index arithmetic on loop variables does not
+  // overflow.
   enum class Indices : uint8_t { kAny, kSmall };
   explicit RandomIr(uint64_t seed, Indices indices = Indices::kAny) : random_(seed), indices_(indices) {}
 

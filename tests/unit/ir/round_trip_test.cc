@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Properties of any IR, on a thousand funcs drawn by a seeded generator.
+// Properties that hold for any IR, on a thousand random funcs.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -21,7 +21,7 @@ Stmt Same(const Stmt& s) {
   return MapChildren(s, [](const Stmt& child) { return Same(child); }, [](const Expr& e) { return Same(e); });
 }
 
-// The same tree, every node new.
+// Returns the same tree built from new nodes.
 Expr Copy(const Expr& e) {
   if (const auto* imm = e.As<IntImm>()) return MakeInt(imm->type, imm->value);
   if (const auto* imm = e.As<FloatImm>()) return MakeFloat(imm->type, imm->value);
@@ -32,7 +32,7 @@ Stmt Copy(const Stmt& s) {
   return MapChildren(s, [](const Stmt& child) { return Copy(child); }, [](const Expr& e) { return Copy(e); });
 }
 
-// The params' bytes after a run on bytes drawn from the seed.
+// Runs the func on bytes drawn from the seed and returns the parameters' bytes.
 std::vector<Bytes> Outcome(const Func& func, uint64_t seed) {
   Random random(seed);
   std::vector<Bytes> memory;
@@ -100,7 +100,7 @@ TEST(RoundTrip, DifferentTextsMeanDifferentTrees) {
   }
 }
 
-// Text can be hostile: damaged text gives a Status or a func, never a crash.
+// Text may come from outside, so damaged text must give a Status or a func, without a crash.
 TEST(RoundTrip, DamagedTextNeverCrashes) {
   for (uint64_t seed = 0; seed < kFuncs; ++seed) {
     std::string text = Print(RandomIr(seed).MakeFunc());

@@ -19,7 +19,7 @@ constexpr int64_t kRows = 5, kColumns = 4;
 
 const Ranges kLoops = {{"i", {0, kRows - 1}}, {"j", {0, kColumns - 1}}};
 
-// An index in terms of i and j, of everything that indices are made of.
+// Returns a random index in terms of i and j, with every operator that occurs in indices.
 Expr RandomIndex(Random& random, int depth) {
   using B = BinaryOp;
   static constexpr B kOps[] = {B::kAdd, B::kSub, B::kMul, B::kFloorDiv, B::kFloorMod,
@@ -34,7 +34,7 @@ Expr RandomIndex(Random& random, int depth) {
   return MakeBinary(kOps[pick], a, b);
 }
 
-// The values of the expression for all i and j, by the interpreter.
+// Evaluates the expression for all i and j with the interpreter.
 std::vector<int64_t> ValuesOf(const Expr& e) {
   const Buffer out = MakeBuffer("out", DType::kInt64, {kRows, kColumns});
   const Stmt store = MakeStore(out, {MakeVar("i"), MakeVar("j")}, e);
@@ -61,7 +61,7 @@ TEST(SimplifyIndex, KeepsEveryValueAndItsBoundsHold) {
   }
 }
 
-// The questions about parts of an expression must not multiply with its depth or width: the text can be hostile.
+// The simplifier's questions about subexpressions must not multiply, because text may come from outside.
 TEST(SimplifyIndex, EndsHoweverDeepOrWide) {
   Ranges ranges;
   const auto variable = [&](int n) {

@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 
 constexpr Type kF32{DType::kFloat32, 1};
 
-// A func around one statement, with some names to use.
+// Returns a func around one statement, with some names to use.
 std::string Around(const std::string& statement) {
   return "func f(A: f32[4,8], B: i64[16], C: bool[2], s: f32[]) { for i in 4 { for j in 8 {\n" + statement + "\n} } }";
 }
@@ -212,7 +212,7 @@ TEST(ParseFunc, BoundsNestingOfStrangersText) {
   EXPECT_THAT(ErrorOf(Around("B[0] = " + chain)), HasSubstr("more than 4096 operators one around the other"));
 }
 
-// Each chain of operators is below the limit alone. Each is the first operand of the next, so their heights add up.
+// Each chain stays below a limit of its own, and is nested in the next chain's first operand.
 TEST(ParseFunc, BoundsTheHeightOfExpressions) {
   const auto chains = [](int levels, int length) {
     std::string text = "i";

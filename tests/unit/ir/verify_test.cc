@@ -25,7 +25,7 @@ std::string VerdictOn(const std::string& text) {
   return func.ok() ? VerdictOn(*func) : "does not parse: " + std::string(func.status().message());
 }
 
-// A node made without the Make* functions, as a bug of ours might.
+// Builds a node without the Make* functions, as a bug might.
 template <typename Node>
 Expr Forge(Node node, Type type) {
   return Expr(std::make_shared<const ExprNode>(ExprNode{std::move(node), type}));

@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 
 constexpr Type kF32{DType::kFloat32, 1};
 
-// t[i] = sum over k of a[i, k], to be damaged by the tests.
+// t[i] = sum over k of a[i, k]; the tests damage it.
 class VerifyWorkload : public ::testing::Test {
  protected:
   VerifyWorkload() {

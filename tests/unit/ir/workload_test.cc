@@ -114,13 +114,13 @@ TEST(WorkloadDigest, DependsOnMeaningNotOnNames) {
   EXPECT_NE(WorkloadDigest(Parse(text)), WorkloadDigest(Parse(wider)));
 }
 
-// Records are keyed by digests: this text must hash the same for ever, on every platform.
+// Records are keyed by digests, so this text must have the same digest for ever and on every platform.
 TEST(WorkloadDigest, IsPinned) {
   EXPECT_EQ(WorkloadDigest(Parse(kMatmul)), "0f1137e3ead8b12e8c6496e9e40ea3f9066369c5c065fbb340326bd4f26610f4");
 }
 
 TEST(CountFlops, CountsAMultiplyAddAsTwo) {
-  // 4 * 2 * 8 multiply-adds, then an addition and a maximum for each of 4 * 2.
+  // 4 * 2 * 8 multiply-adds, then one addition and one maximum for each of 4 * 2 elements.
   EXPECT_EQ(CountFlops(Parse(kMatmul)), 4 * 2 * 8 * 2 + 4 * 2 * 2);
 }
 

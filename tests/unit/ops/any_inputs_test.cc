@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every operator on inputs that nobody meant for it: it may refuse them, but what it does not refuse must be a valid
-// workload, and it must never abort. Models come from strangers.
+// Every operator on unsuitable inputs. It may refuse them; otherwise the result must be a valid workload. It must never
+// abort, because models may come from outside.
 #include <set>
 
 #include "compiler/graph/op.h"
@@ -32,7 +32,7 @@ std::string Describe(const OpFamily& family, const OpDef& op, const Attempt& att
   return text + (attempt.constant ? " constant" : "") + " opset " + std::to_string(attempt.opset);
 }
 
-// True if the operator took the inputs.
+// Returns true if the operator accepted the inputs.
 bool Try(const OpFamily& family, const OpDef& op, const Attempt& attempt) {
   SCOPED_TRACE(Describe(family, op, attempt));
   Node node;
@@ -144,7 +144,7 @@ INSTANTIATE_TEST_SUITE_P(Types, AnyInputs,
                          testing::Values(DType::kBool, DType::kInt8, DType::kInt64, DType::kUInt8, DType::kFloat16,
                                          DType::kFloat32, DType::kFloat64));
 
-// Data of one type, what follows of another: indices, shapes, lengths, masks.
+// Data of one type, followed by inputs of another: indices, shapes, lengths, masks.
 TEST(MixedInputs, AreRefusedOrMakeAValidWorkload) {
   for (const OpFamily& family : AllFamilies()) {
     for (const OpDef& op : family.ops) {

@@ -70,7 +70,7 @@ TEST(Activations, ComputeTheirFunction) {
   ExpectNumbers({"Mish", {Floats({1}, {1})}, {}, 18}, {std::tanh(std::log1p(std::exp(1)))});
 }
 
-// Beyond what f32 tells apart.
+// These integers are too large for f32 to tell apart.
 TEST(Activations, ShrinkKeepsLargeIntegers) {
   const auto shrunk = RunCase({"Shrink", {Tensor(DType::kInt32, {3}, {-16777219, 0, 16777217})}, {{"bias", 2.0}}});
   ASSERT_TRUE(shrunk.ok()) << shrunk.status();
@@ -148,7 +148,7 @@ TEST(BinaryOps, PowersOfIntegersAreExactAndWrap) {
   const int64_t power = 4052555153018976267;  // 3^39
   EXPECT_EQ(bits(Ints({2}, {3, -3}), Ints({2}, {39, 39})), (std::vector<int64_t>{power, -power}));
   EXPECT_EQ(bits(Ints({2}, {3, -3}), Ints({}, {39})), (std::vector<int64_t>{power, -power}));
-  // By squaring, modulo 2^64.
+  // Computed by squaring, modulo 2^64.
   EXPECT_EQ(bits(Ints({2}, {3, 2}), Ints({2}, {1099511627781, 64})), (std::vector<int64_t>{8295520562453676275, 0}));
 }
 
@@ -188,15 +188,15 @@ TEST(CastOps, RoundOnceToHalfTypes) {
   const auto doubles = [](std::vector<double> numbers) {
     return Tensor(DType::kFloat64, {static_cast<int64_t>(numbers.size())}, numbers);
   };
-  const double bit = std::ldexp(1, -40);  // of which f32 knows nothing
-  // Beside ties, of normal numbers and of the smallest.
+  const double bit = std::ldexp(1, -40);  // too small for f32
+  // Numbers beside ties, among normal and among the smallest numbers.
   EXPECT_EQ(cast(doubles({1 + 0x1p-11 + bit, 1 + 0x1p-11, 1 + 0x3p-11 - bit, -1 - 0x1p-11 - bit}), 10),
             (std::vector<double>{1 + 0x1p-10, 1, 1 + 0x1p-10, -1 - 0x1p-10}));
   EXPECT_EQ(cast(doubles({0x1p-25 * (1 + bit), 0x1p-25, 65520 - bit * 1024, 65520, -kInf, 1e-300}), 10),
             (std::vector<double>{0x1p-24, 0, 65504, kInf, -kInf, 0}));
   EXPECT_EQ(cast(doubles({1 + 0x1p-8 + bit, 1 + 0x1p-8, 1e300}), 16), (std::vector<double>{1 + 0x1p-7, 1, kInf}));
   EXPECT_TRUE(std::isnan(cast(doubles({kNan}), 10)[0]));
-  const double tie = 16777216 + 65536;  // of bf16; of f32 the next integer is one
+  const double tie = 16777216 + 65536;  // a tie in bf16; the next integer is a tie in f32
   EXPECT_EQ(cast(Tensor(DType::kInt32, {2}, {tie, tie + 1}), 16), (std::vector<double>{16777216, 16777216 + 131072}));
   EXPECT_EQ(cast(Tensor(DType::kInt64, {2}, {2049, 70000}), 10), (std::vector<double>{2048, kInf}));
 }

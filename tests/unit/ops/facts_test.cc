@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every fact of every operator against its expressions: each operator is tried on inputs of many kinds, and what the
-// interpreter makes of them must be what the facts say; where all of them behave as a fact says, it must be stated.
+// Checks every fact of every operator against its expressions. Each operator runs on inputs of many kinds, and the
+// interpreter's results must agree with the facts. A fact that holds for all of them must be stated.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -35,7 +35,7 @@ struct FactAttempt {
   size_t outputs = 1;
 };
 
-// Numbers that are all different (bool apart), in an order that `seed` decides.
+// Returns numbers that all differ (except in bool), in an order that `seed` decides.
 Constant Data(DType dtype, const Shape& shape, int64_t seed = 1) {
   const int64_t count = TensorType{dtype, shape}.elements();
   std::vector<double> numbers;
@@ -74,7 +74,7 @@ std::vector<std::map<std::string, Attribute>> FactAttributeSets(size_t rank) {
            {"equation", std::string("i...->...")}}};
 }
 
-// What may stand beside data of this type and shape, whatever the operator is.
+// Lists of inputs that an operator might accept with data of this type and shape.
 std::vector<std::vector<Constant>> InputLists(DType type, const Shape& shape) {
   const size_t rank = shape.size();
   const Constant x = Data(type, shape), other = Data(type, shape, 5), third = Data(type, shape, 9);
@@ -123,7 +123,7 @@ std::vector<std::vector<Constant>> InputLists(DType type, const Shape& shape) {
           {scalar, scalar, scalar}};
 }
 
-// For operators that want something of their own.
+// Inputs for operators with special requirements.
 std::vector<FactAttempt> SpecialAttempts() {
   const DType f32 = DType::kFloat32, u8 = DType::kUInt8;
   const Constant scale = Floats({}, {0.5}), zero = Tensor(u8, {}, {3});
@@ -166,7 +166,7 @@ std::vector<FactAttempt> Attempts() {
   return attempts;
 }
 
-// The operator as a node that has no inputs and outputs yet.
+// Makes a node of the operator without inputs and outputs.
 Node MakeNode(const OpFamily& family, const OpDef& op, const FactAttempt& attempt) {
   Node node;
   node.name = "node";
@@ -184,7 +184,7 @@ std::string DescribeNode(const Node& node, const std::vector<Constant>& inputs) 
   return text + " opset " + std::to_string(node.opset);
 }
 
-// The node on its own, reading these constants and making so many outputs.
+// A graph of only this node, which reads the constants and has so many outputs.
 Graph GraphOf(Node node, const std::vector<Constant>& inputs, size_t outputs) {
   Graph graph;
   for (const Constant& input : inputs) {
@@ -201,7 +201,7 @@ Graph GraphOf(Node node, const std::vector<Constant>& inputs, size_t outputs) {
 
 absl::StatusOr<std::vector<Constant>> RunAll(const Graph& graph) { return Evaluate(graph, graph.nodes[0], kMaxSteps); }
 
-// The only output.
+// Runs the node and returns its only output.
 absl::StatusOr<Constant> Run(const Node& node, const std::vector<Constant>& inputs) {
   HONE_ASSIGN_OR_RETURN(std::vector<Constant> outputs, RunAll(GraphOf(node, inputs, 1)));
   return outputs[0];
@@ -213,7 +213,7 @@ Constant Transposed(const Constant& x, const Perm& perm) {
   return {{x.type.dtype, PermuteDims(x.type.shape, perm)}, Permute({"", x.type, x.data}, perm)};
 }
 
-// Per input whether the stages load it, or it is an output.
+// For each input: true if the stages load it or it is an output itself.
 std::vector<bool> Loaded(const EmittedNode& emitted) {
   std::set<const ir::BufferNode*> read;
   for (const ir::Buffer& output : emitted.outputs) read.insert(output.get());
@@ -229,7 +229,7 @@ std::vector<bool> Loaded(const EmittedNode& emitted) {
 
 // --- Where elements come from
 
-// Numbers that are all different and none of them 0, counted on from *next.
+// Returns numbers that all differ and are not 0, counted on from *next.
 Constant Numbered(const TensorType& type, bool backwards, int64_t* next) {
   std::vector<double> numbers;
   const bool floats = ir::IsFloat(type.dtype);
@@ -242,8 +242,8 @@ Constant Numbered(const TensorType& type, bool backwards, int64_t* next) {
   return Tensor(type.dtype, type.shape, numbers);
 }
 
-// The inputs with other values wherever the stages load them, so that what only decides shapes stays. Those of the
-// type of the output are numbered through.
+// Returns the inputs with other values where the stages load them; inputs that only decide shapes stay. Inputs of the
+// output's type are numbered consecutively.
 std::vector<Constant> Renumbered(const EmittedNode& emitted, const std::vector<Constant>& inputs, bool backwards) {
   const std::vector<bool> loaded = Loaded(emitted);
   std::vector<Constant> renumbered = inputs;
@@ -261,7 +261,7 @@ std::vector<Constant> Renumbered(const EmittedNode& emitted, const std::vector<C
   return renumbered;
 }
 
-// Per element of the outputs the element (counted over all loaded inputs) of its type with its number, or -1.
+// For each element of the outputs: the element, counted over all loaded inputs, that has its type and number, or -1.
 std::vector<int64_t> Sources(const std::vector<Constant>& inputs, const std::vector<bool>& loaded,
                              const std::vector<Constant>& outputs) {
   std::map<std::pair<DType, double>, int64_t> places;
@@ -289,8 +289,8 @@ std::vector<double> AllNumbers(const std::vector<Constant>& tensors) {
   return all;
 }
 
-// What the node shows of a Movement: the elements that it copies are at the same places whatever their values are.
-// None if there are too few values to tell.
+// Returns the Movement that the node's results show: copied elements stay at the same places whatever their values are.
+// nullopt if there are too few values to tell.
 std::optional<Movement> MovementOf(const Node& node, const std::vector<Constant>& inputs, size_t count) {
   const Graph graph = GraphOf(node, inputs, count);
   const EmittedNode emitted = EmitNode(graph, graph.nodes[0]).value();
@@ -305,7 +305,7 @@ std::optional<Movement> MovementOf(const Node& node, const std::vector<Constant>
   if (sources != Sources(backwards, loaded, *second) || *std::ranges::max_element(sources) < 0) return Movement::kNone;
   std::vector<int64_t> in_order(static_cast<size_t>(inputs[0].type.elements()));
   std::iota(in_order.begin(), in_order.end(), int64_t{0});
-  in_order.resize(sources.size(), -1);  // further outputs may have no elements of inputs
+  in_order.resize(sources.size(), -1);  // further outputs may copy no elements of inputs
   if (sources == in_order) return Movement::kView;
   const auto mode = node.attributes.find("mode");
   const bool mirrors = AxisFormOf(node) == AxisForm::kPads && mode != node.attributes.end();
@@ -340,8 +340,8 @@ Constant Spread(const Constant& x, const Shape& shape) {
   return RunCase({"Expand", {x, Ints({static_cast<int64_t>(shape.size())}, extents)}}).value()[0];
 }
 
-// Whether the node behaves as AxisForm::kBroadcast says: elements depend on what is at their own place, the shape is
-// numpy's, and reshaping or transposing all that has this shape does nothing but that to the result.
+// True if the node behaves as AxisForm::kBroadcast says. Each element depends only on its own place and the shape is
+// numpy's. Reshaping or transposing all inputs of this shape does the same to the result.
 bool Broadcasts(const Node& node, const std::vector<Constant>& inputs) {
   const Graph graph = GraphOf(node, inputs, 1);
   const EmittedNode emitted = EmitNode(graph, graph.nodes[0]).value();
@@ -349,13 +349,13 @@ bool Broadcasts(const Node& node, const std::vector<Constant>& inputs) {
   const std::optional<Shape> shape = BroadcastShape(inputs, loaded);
   const absl::StatusOr<Constant> y = Run(node, inputs);
   if (!shape || !y.ok() || y->type.shape != *shape) return false;
-  if (std::ranges::find(loaded, true) == loaded.end()) return false;  // it looks at types only
+  if (std::ranges::find(loaded, true) == loaded.end()) return false;  // it reads only types
   if (!emitted.stages.empty() && !FindTraits(graph, graph.nodes[0])->elementwise) return false;
   std::vector<Constant> whole = inputs;
   for (size_t i = 0; i < whole.size(); ++i) whole[i] = loaded[i] ? Spread(whole[i], *shape) : whole[i];
   const absl::StatusOr<Constant> spread = Run(node, whole);
   if (spread.ok() && !Equal(*spread, *y)) return false;
-  if (!spread.ok()) whole = inputs;  // it takes only single numbers there
+  if (!spread.ok()) whole = inputs;  // it accepts only single numbers there
   Perm reverse(shape->size());
   std::iota(reverse.rbegin(), reverse.rend(), int64_t{0});
   std::vector<Constant> transposed = whole, flat = whole;
@@ -370,7 +370,7 @@ bool Broadcasts(const Node& node, const std::vector<Constant>& inputs) {
 
 // --- Another order of dimensions
 
-// Whether the form of the node with channels last computes the same; none if it has no such form.
+// True if the node's channels-last form computes the same; nullopt if there is no such form.
 std::optional<bool> MovesAxes(const Node& node, const std::vector<Constant>& inputs, size_t count) {
   Graph graph = GraphOf(node, inputs, count);
   const absl::StatusOr<std::vector<Constant>> wanted = RunAll(graph);
@@ -401,7 +401,7 @@ std::optional<bool> MovesAxes(const Node& node, const std::vector<Constant>& inp
     const Constant back = Transposed((*made)[k], ToChannelsFirst(rank));
     const std::vector<double> numbers = Numbers(back), expected = Numbers((*wanted)[k]);
     if (back.type != (*wanted)[k].type) return false;
-    for (size_t i = 0; i < numbers.size(); ++i) {  // sums may go another way
+    for (size_t i = 0; i < numbers.size(); ++i) {  // sums may be added in another order
       if (std::fabs(numbers[i] - expected[i]) > 1e-4 * (1 + std::fabs(expected[i]))) return false;
       if (std::isnan(numbers[i]) != std::isnan(expected[i])) return false;
     }
@@ -411,7 +411,7 @@ std::optional<bool> MovesAxes(const Node& node, const std::vector<Constant>& inp
 
 // --- The tests
 
-// Calls check(node, attempt) for every attempt that the operator takes, as long as it returns true.
+// Calls check(node, attempt) for every attempt that the operator accepts, until check returns false.
 template <typename Check>
 void TryAll(const OpFamily& family, const OpDef& op, const Check& check) {
   static const std::vector<FactAttempt> kAttempts = Attempts();
@@ -435,7 +435,7 @@ void ForEachOperator(const Body& body) {
 
 TEST(Facts, MovementIsWhatTheExpressionsShow) {
   ForEachOperator([](const OpFamily& family, const OpDef& op) {
-    std::optional<Movement> shown;  // the least of all attempts
+    std::optional<Movement> shown;  // the weakest Movement of all attempts
     TryAll(family, op, [&](const Node& node, const FactAttempt& attempt) {
       const std::optional<Movement> here = MovementOf(node, attempt.inputs, attempt.outputs);
       if (!here) return true;

@@ -25,7 +25,7 @@ TEST(GatherOps, SelectByCondition) {
   ExpectOutput({"NonZero", {Floats({2, 2}, {1, 0, 0, 2})}}, {2, 2}, {0, 1, 0, 1});
 }
 
-// A long condition does not make the expression of an element long.
+// The length of the condition must not affect the size of an element's expression.
 TEST(GatherOps, SelectByLongCondition) {
   const Constant condition = Bools({1000}, std::vector<double>(1000, 1));
   Graph graph;
@@ -60,7 +60,7 @@ TEST(ScatterOps, WriteWhereTheIndicesSay) {
                   {{"axis", Int(1)}, {"reduction", reduction}},
                   18};
   };
-  ExpectOutput(scatter("none"), {1, 5}, {1, 20, 3, 4, 30});  // the last of several wins
+  ExpectOutput(scatter("none"), {1, 5}, {1, 20, 3, 4, 30});  // the last of several updates wins
   ExpectOutput(scatter("add"), {1, 5}, {1, 32, 3, 4, 35});
   ExpectOutput(scatter("mul"), {1, 5}, {1, 400, 3, 4, 150});
   ExpectOutput(scatter("max"), {1, 5}, {1, 20, 3, 4, 30});

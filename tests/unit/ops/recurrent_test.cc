@@ -9,7 +9,7 @@ namespace {
 
 double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
-// One unit, one input: every number can be followed by hand.
+// One unit and one input, so that every number can be checked by hand.
 TEST(RecurrentOps, RnnForwardReverseAndBoth) {
   const Constant x = Floats({2, 1, 1}, {1, 2}), w = Floats({1, 1, 1}, {0.5}), r = Floats({1, 1, 1}, {0.1});
   const double first = std::tanh(0.5), second = std::tanh(1 + 0.1 * first);

@@ -43,7 +43,7 @@ TEST(ReduceOps, ExtremesOfNothingAndOfEverything) {
 }
 
 TEST(ReduceOps, HalvesAreSummedWide) {
-  // 2048 + 1 is 2048 in float16: adding one by one would stay at 2048.
+  // In float16, 2048 + 1 is 2048, so adding one by one would stay at 2048.
   std::vector<double> numbers(65, 1);
   numbers[0] = 2048;
   ExpectOutput({"ReduceSum", {Tensor(DType::kFloat16, {65}, numbers)}}, {1}, {2112});

@@ -28,14 +28,15 @@ TEST(ResizeOps, NearestNeighbours) {
   ExpectNumbers({"Upsample", {x}, {{"scales", std::vector<double>{2}}}, 7}, {1, 1, 2, 2, 3, 3, 4, 4});
 }
 
-// Before opset 11 there was no attribute for it: floors where an axis grows, ceilings where it shrinks.
+// Before opset 11 there was no attribute for the rounding: indices are floored if an axis grows, and raised if it
+// shrinks.
 TEST(ResizeOps, NearestNeighboursOfOpset10) {
   const Constant x = Floats({1, 1, 2, 4}, {1, 2, 3, 4, 5, 6, 7, 8});
   ExpectOutput({"Resize", {x, Floats({4}, {1, 1, 0.6, 0.6})}, {}, 10}, {1, 1, 1, 2}, {1, 3});
   ExpectNumbers({"Resize", {Floats({2}, {1, 2}), Floats({1}, {1.5})}, {}, 10}, {1, 1, 2});
 }
 
-// A scale that is not out / in, so that no closed form of the source index exists.
+// The scale differs from out / in, so the source index has no closed form.
 TEST(ResizeOps, NearestNeighboursByTable) {
   ExpectNumbers({"Resize",
                  {Counting({7}), Absent(), Floats({1}, {0.6})},
@@ -53,12 +54,12 @@ TEST(ResizeOps, Linear) {
                {1, 3}, {0, 2, 4});
   ExpectOutput(Resize(Floats({2, 2}, {0, 4, 8, 12}), {1, 1}, {{"mode", linear}}), {1, 1}, {6});
   ExpectNumbers(Resize(Floats({4}, {0, 1, 2, 3}), {2}, {{"mode", linear}}), {0.5, 2.5});
-  // Antialiasing widens the triangle: weights 1, 3, 3, 1 (of 8) where they are in the input.
+  // Antialiasing widens the triangle: weights 1, 3, 3, 1 (of 8) for the samples inside the input.
   ExpectNumbers(Resize(Floats({4}, {0, 0, 8, 8}), {2}, {{"mode", linear}, {"antialias", Int(1)}}), {1, 7});
   ExpectNumbers(Resize(Tensor(DType::kUInt8, {2}, {0, 255}), {4}, {{"mode", linear}}), {0, 63, 191, 255});
 }
 
-// The fraction is dropped, but not where a sum of weights is whole but for rounding.
+// The fraction is dropped, unless a sum of weights would be whole without rounding errors.
 TEST(ResizeOps, LinearOfIntegers) {
   const std::map<std::string, Attribute> linear = {{"mode", std::string("linear")}};
   ExpectNumbers(Resize(Tensor(DType::kInt16, {2}, {0, -255}), {4}, linear), {0, -63, -191, -255});
@@ -74,7 +75,7 @@ TEST(ResizeOps, NearestNeighboursOfBools) { ExpectNumbers(Resize(Bools({2}, {0, 
 
 TEST(ResizeOps, Cubic) {
   const Attribute cubic = std::string("cubic");
-  // At half way between samples the weights are -0.09375, 0.59375, 0.59375, -0.09375.
+  // Halfway between samples the weights are -0.09375, 0.59375, 0.59375, -0.09375.
   ExpectNumbers(Resize(Floats({4}, {0, 1, 1, 0}), {1}, {{"mode", cubic}}), {1.1875});
   ExpectNumbers(Resize(Floats({2}, {1, 1}), {1}, {{"mode", cubic}, {"exclude_outside", Int(1)}}), {1});
 }

@@ -22,7 +22,7 @@ TEST(ReshapeOps, KeepTheOrderOfElements) {
 TEST(ReshapeOps, OldestOpsetsUseAttributes) {
   const Constant x = Counting({2, 1});
   ExpectOutput({"Reshape", {x}, {{"shape", IntList({1, -1})}}, 1}, {1, 2}, {0, 1});
-  ExpectOutput({"Concat", {x, x}, {}, 1}, {2, 2}, {0, 0, 1, 1});  // the axis was 1 if not said
+  ExpectOutput({"Concat", {x, x}, {}, 1}, {2, 2}, {0, 0, 1, 1});  // the axis defaults to 1
   ExpectOutput({"Pad", {Counting({2})}, {{"paddings", IntList({1, 0})}}, 1}, {3}, {0, 0, 1});
 }
 
@@ -128,7 +128,7 @@ TEST(GeneratorOps, MakeTheirValues) {
 }
 
 TEST(GeneratorOps, LongIntegersKeepTheirBits) {
-  std::vector<std::byte> bytes(8, std::byte{0x7f});  // beyond the 53 bits of a double
+  std::vector<std::byte> bytes(8, std::byte{0x7f});  // more than the 53 bits of a double
   const Constant value{{DType::kInt64, {1}}, std::make_shared<const std::vector<std::byte>>(bytes)};
   const auto exact = RunCase({"ConstantOfShape", {Ints({1}, {1})}, {{"value", value}}});
   ASSERT_TRUE(exact.ok()) << exact.status();

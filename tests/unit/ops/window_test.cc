@@ -70,7 +70,7 @@ TEST(ConvTransposeOps, PhasesAndTests) {
                {10, 102, 20, 203, 30});
 }
 
-// The kernel has no third tap for the phase that an infinity meets with its second.
+// The phase in which the infinity meets the second tap has no third tap.
 TEST(ConvTransposeOps, InfinitySpoilsOnlyWhatReadsIt) {
   const Constant x = Floats({1, 1, 3}, {1, kInf, 3}), w = Floats({1, 1, 3}, {1, 10, 100});
   ExpectOutput({"ConvTranspose", {x, w}, {{"strides", IntList({2})}}}, {1, 1, 7}, {1, 10, kInf, kInf, kInf, 30, 300});
@@ -98,10 +98,10 @@ TEST(PoolOps, Max) {
   ExpectOutput(pool({{"dilations", IntList({2})}}), {1, 1, 3}, {2, 5, 2});
   ExpectOutput(pool({{"pads", IntList({1, 1})}}, 2), {1, 1, 6}, {0, 1, 1, 3, 3, 4}, 1);
   ExpectOutput({"MaxPool", {Floats({1, 1, 1}, {-7})}, {{"kernel_shape", IntList({2})}, {"pads", IntList({1, 1})}}},
-               {1, 1, 2}, {-7, -7});  // the pad never wins
+               {1, 1, 2}, {-7, -7});  // the padding never wins
 }
 
-// What pads the input is as small as the smallest elements.
+// The padding is as small as the smallest elements.
 TEST(PoolOps, PadsHaveNoIndices) {
   const std::map<std::string, Attribute> padded = {
       {"kernel_shape", IntList({2, 2})}, {"strides", IntList({2, 2})}, {"pads", IntList({1, 1, 1, 1})}};
@@ -146,11 +146,11 @@ TEST(PoolOps, AverageCountsWhatItShould) {
   ExpectOutput(pool({{"pads", IntList({1, 1})}, {"count_include_pad", Int(1)}}), {1, 1, 4}, {1, 3, 5, 3});
   ExpectOutput(pool({{"strides", IntList({2})}, {"ceil_mode", Int(1)}}), {1, 1, 2}, {3, 6});
   ExpectOutput(pool({{"strides", IntList({2})}, {"ceil_mode", Int(1)}, {"count_include_pad", Int(1)}}), {1, 1, 2},
-               {3, 6});  // what is beyond the pads is no pad
+               {3, 6});  // elements beyond the pads do not count
   ExpectOutput(pool({{"dilations", IntList({2})}, {"pads", IntList({2, 0})}}), {1, 1, 3}, {2, 4, 4});
 }
 
-// What windows that overlap have in common is there once.
+// An element that several windows share is assigned once.
 TEST(PoolOps, UnpoolingAssigns) {
   ExpectOutput(
       {"MaxUnpool", {Floats({1, 1, 2}, {5, 5}), Ints({1, 1, 2}, {1, 1})}, {{"kernel_shape", IntList({2})}}, 11},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The golden files of the passes, tests/golden/passes: a text for hone-opt with its list of passes, and what comes of
-// it: the printed program, or "error: " and the message.
+// The golden files of the passes in tests/golden/passes. Each has a text for hone-opt with a list of passes, and the
+// expected result: the printed program, or "error: " and the message.
 #ifndef HONE_TESTS_UNIT_PASSES_GOLDEN_CASE_H_
 #define HONE_TESTS_UNIT_PASSES_GOLDEN_CASE_H_
 
@@ -12,12 +12,12 @@
 
 namespace hone::opt {
 
-// All golden files, sorted by name.
+// Returns all golden files, sorted by name.
 std::vector<tests::GoldenFile> ReadGoldenCases();
-// The current result for the golden file's input; the program is verified after every pass.
+// Runs the passes of the file on its input, with a verification after every pass, and returns the result as text.
 std::string ActualOf(const tests::GoldenFile& golden, const PassTables& tables = {});
 
-// The table with the pass of that name, wherever it stands, replaced.
+// Returns the table with the pass of the same name replaced.
 template <typename Program>
 std::vector<Pass<Program>> WithPass(std::span<const Pass<Program>> table, const Pass<Program>& replacement) {
   std::vector<Pass<Program>> passes(table.begin(), table.end());

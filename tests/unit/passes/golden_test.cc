@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs tests/golden/passes/*.golden. With HONE_UPDATE_GOLDEN=1 set it writes what the passes do now into the files and
-// fails all the same: review the difference, then run it again without.
+// Runs tests/golden/passes/*.golden. HONE_UPDATE_GOLDEN=1 rewrites the files with the passes' current results, and the
+// test fails all the same: review the difference, then run it again without the variable.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -20,7 +20,7 @@ TEST(GoldenPasses, FilesAreAsExpected) {
   }
 }
 
-// The result that a golden file expects must also compute the same as its input.
+// The expected program of a golden file must compute the same as its input.
 TEST(GoldenPasses, KeepTheMeaning) {
   for (const tests::GoldenFile& golden : ReadGoldenCases()) {
     if (golden.expected.starts_with("error: ")) continue;
@@ -28,7 +28,7 @@ TEST(GoldenPasses, KeepTheMeaning) {
   }
 }
 
-// The names of the passes that golden files run on graphs (graphs), or on funcs.
+// Returns the names of the passes that the golden files of this kind of program run.
 std::set<std::string> PassesRun(bool graphs) {
   std::set<std::string> names;
   for (const tests::GoldenFile& golden : ReadGoldenCases()) {

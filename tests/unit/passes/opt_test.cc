@@ -125,7 +125,7 @@ TEST(Opt, SaysHowLongPassesTook) {
 }
 
 TEST(Opt, InterpretsWithTheRangesOfTheWorkload) {
-  // An index of 7 is in the range of the table, and out of that of the values drawn without ranges.
+  // An index of 7 is within the table, and outside the values that are drawn for an input without a range.
   const std::string text = R"(workload "gather"
 input table: f32[100] in [-1, 1]
 input ids: i64[4] in [7, 99]

@@ -10,7 +10,7 @@
 
 namespace hone::countdown {
 
-// The smallest program there is: a number, which is legal unless it is negative.
+// The smallest possible program: a number, which is legal unless it is negative.
 struct Number {
   int value;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bugs planted in passes on purpose: the verifier, the interpreter and the golden files each must find theirs, and the
+// Passes with deliberate bugs. The verifier, the interpreter or a golden file must find each of them, and the
 // reproducer must show it again.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A func with a tail: three rounds of eight over 22 elements.
+// A func with a tail: three rounds of eight iterations over 22 elements.
 constexpr char kTail[] = R"(func f(A: f32[24], B: f32[24]) {
   for i in 3 {
     vectorized j in 8 {
@@ -30,7 +30,7 @@ constexpr char kTail[] = R"(func f(A: f32[24], B: f32[24]) {
 }
 )";
 
-// A pass that unrolls by dropping the loop, and with it the values of its variable.
+// Drops the loop when unrolling, so its variable has no value.
 absl::Status UnrollWithoutTheVariable(ir::Func& func) {
   const std::function<ir::Stmt(const ir::Stmt&)> rewrite = [&](const ir::Stmt& s) {
     if (const ir::For* loop = s.As<ir::For>()) return rewrite(loop->body);
@@ -40,7 +40,7 @@ absl::Status UnrollWithoutTheVariable(ir::Func& func) {
   return absl::OkStatus();
 }
 
-// A pass that vectorizes without masks: the tail writes beyond its end. The IR stays legal, but is wrong.
+// Vectorizes without masks: legal code, but the tail writes past its end.
 absl::Status VectorizeWithoutMasks(ir::Func& func) {
   HONE_ASSIGN_OR_RETURN(func.body, passes::Vectorize(func.body));
   const std::function<ir::Stmt(const ir::Stmt&)> rewrite = [&](const ir::Stmt& s) {
@@ -52,16 +52,16 @@ absl::Status VectorizeWithoutMasks(ir::Func& func) {
   return absl::OkStatus();
 }
 
-// A pass that does nothing, although it should change the func.
+// Makes no change where one is expected.
 absl::Status Idle(ir::Func&) { return absl::OkStatus(); }
 
-// A pass that gives an output another type than its operator computes.
+// Changes a value's type to one that the operator does not produce.
 absl::Status SimplifyToAnotherType(graph::Graph& graph) {
   graph.values[graph.nodes[0].outputs[0]].type.shape = {2, 2};
   return absl::OkStatus();
 }
 
-// A pass that treats every Relu as an Identity.
+// Replaces every Relu by an Identity.
 absl::Status SimplifyAwayRelus(graph::Graph& graph) {
   for (const graph::Node& node : std::vector<graph::Node>(graph.nodes)) {
     if (graph::Is(node, "Relu")) graph::ReplaceUses(graph, node.outputs[0], node.inputs[0]);
@@ -90,7 +90,7 @@ class PlantedBug : public ::testing::Test {
     return WithPass(graph::GraphPasses(), {name, run});
   }
 
-  // The text of the only reproducer there is.
+  // Returns the text of the only reproducer.
   std::string Reproducer() {
     std::string text;
     for (const auto& entry : std::filesystem::directory_iterator(folder_ / "repro")) {
@@ -135,7 +135,7 @@ TEST_F(PlantedBug, TheInterpreterFindsAWrongResult) {
   EXPECT_EQ(ErrorText(Opt(reproducer, {.interpret = true})), "no error") << "once the pass is mended";
 }
 
-// A golden file finds every pass that does not do its work.
+// The golden files detect any pass that does nothing.
 TEST_F(PlantedBug, AGoldenFileFindsIt) {
   std::vector<std::pair<std::string_view, absl::Status (*)(ir::Func&)>> bugs = {{"vectorize", VectorizeWithoutMasks},
                                                                                 {"unroll", UnrollWithoutTheVariable}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Passes that take any func keep every bit of what it computes.
+// Passes on random funcs: the results must stay the same to the bit.
 #include <gtest/gtest.h>
 
 #include <string>

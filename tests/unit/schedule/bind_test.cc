@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedules for targets with lanes: bound loops, shared memory, what the passes make of them, and that it means the
+// Schedules for targets with lanes: bound loops and shared memory, how passes lower them, and that results stay the
 // same.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -43,7 +43,7 @@ target::Target Lanes() {
   return target;
 }
 
-// A target with shuffles: lanes read each other's registers.
+// A target whose lanes can read each other's registers.
 target::Target Shuffling() {
   target::Target target = Lanes();
   target.hierarchy.shuffle_lanes = 32;
@@ -56,7 +56,7 @@ absl::StatusOr<passes::Module> Lower(const ir::Workload& workload, const Schedul
   return execution::Lower(state, target, "kernel", {.verify = true});
 }
 
-// Checks values by the interpreter, which also finds races between lanes.
+// Runs the launches in the interpreter, which also finds races between lanes.
 absl::Status Check(const ir::Workload& workload, const Schedule& schedule, const target::Target& target = Lanes()) {
   return hone::tests::CheckLowered(workload, schedule, target);
 }
@@ -65,7 +65,7 @@ Schedule Parse(std::string_view text) { return ParseSchedule(text).value(); }
 ir::Workload MatMul() { return ir::ParseWorkload(kMatMul).value(); }
 ir::Workload Softmax() { return ir::ParseWorkload(kSoftmax).value(); }
 
-// 16 lanes have partial results; 4 lanes combine them, and then the first lane.
+// The partial results of 16 lanes are combined by 4 lanes and then by the first one.
 TEST(Rfactor, PartialResultsAreReducedInPartsAgain) {
   const auto state = Replay(Softmax(), Parse("rfactor s j2 16 inner\nrfactor s j2y 4 inner\n"));
   ASSERT_TRUE(state.ok()) << state.status();
@@ -99,18 +99,17 @@ INSTANTIATE_TEST_SUITE_P(
         "store_in t shared\nreorder b a\nbind b group\nbind a lane\ncompute_at t b\nbind i lane",
         "store_in t shared\nsplit a 2 mask\nreorder ao b ai\nbind ao group\nbind b lane\ncompute_at t ao\nfuse i "
         "j\nbind i_j lane",
-        // The first lane alone fills shared memory.
+        // Filled by the first lane only.
         "store_in t shared\nbind a group\nbind b lane\ncompute_at t a",
-        // Each lane takes every second column of six.
+        // Each lane takes every other column of six.
         "split_axis t j 2\nsplit b 6 mask\nsplit bi 2 mask\nreorder a bo bii bio\nbind a group\nbind bo group\n"
         "bind bii lane\ncompute_at t bii",
-        // A reduction is split across lanes: as many as there are partial results, which the first half of the lanes
-        // combine.
+        // A reduction split across lanes. Each part has its lanes; the first half of them combines the results.
         "rfactor t k 2 inner\nstore_in tf shared\nstore_in t shared\nbind a group\nbind b lane\n"
         "compute_at t a\ncompute_at tf a\nreorder kyf if jf\nfuse kyf if\nfuse kyf_if jf\nbind kyf_if_jf lane\n"
         "bind j lane"));
 
-// The masked tile of the fused loop reaches into a second i, which the stage does not have.
+// The masked tile of the fused loop covers a second i, which the stage lacks.
 TEST(ComputeAt, AxisOfExtentOneIsAsWideAsTheTile) {
   const auto workload = ir::ParseWorkload(R"(workload "reduce"
 input x: f32[2,7,12,3] in [-1, 1]
@@ -151,7 +150,7 @@ TEST(BoundSoftmax, SpreadStagesAreOneLaunchEach) {
   EXPECT_EQ(module->main[1].grid, (ir::Grid{12, 16}));  // 5 * 37 elements
 }
 
-// Five rows of 100 elements, each divided by its reduced value.
+// Five rows of 100 elements, each divided by the result of its reduction.
 ir::Workload Rows(const std::string& type = "f32", const std::string& reduction = "sum") {
   return ir::ParseWorkload(fmt::format(R"(workload "rows"
 input x: {0}[5,100] in [1, 2]
@@ -176,12 +175,12 @@ struct Merging {
   int barriers, merges;
 };
 
-// One warp: each lane gets the result.
+// One set of lanes that shuffle, after which each lane has the result.
 constexpr Merging kByAll = {
     "rfactor s j 32 inner\nsplit b 32 mask\nreorder a bi bo\nbind a group\nbind bi lane\n"
     "compute_at s a\nbind jy lane\ncompute_at sf jy",
     0, 1};
-// Two warps, whose results every lane adds up.
+// Two sets of lanes; every lane adds up the results of both.
 constexpr Merging kInTwo = {
     "rfactor s j 64 inner\nrfactor s jy 32 outer\nstore_in sff shared\nsplit b 64 mask\nreorder a bi bo\n"
     "bind a group\nbind bi lane\ncompute_at s a\ncompute_at sff a\nbind jyxff lane\nbind jyy lane\n"
@@ -204,28 +203,28 @@ INSTANTIATE_TEST_SUITE_P(
     Schedules, Merges,
     ::testing::Values(
         kByAll, kInTwo,
-        // The first half of the lanes reduces for all lanes.
+        // The first half of the lanes combines the results for all.
         Merging{"rfactor s j 32 inner\nstore_in s shared\nsplit b 64 mask\nreorder a bi bo\nbind a group\n"
                 "bind bi lane\ncompute_at s a\nbind jy lane\ncompute_at sf jy",
                 1, 1},
-        // Eight of sixteen lanes reduce.
+        // Eight of sixteen lanes combine the results.
         Merging{"rfactor s j 8 inner\nstore_in s shared\nsplit b 16 mask\nreorder a bi bo\nbind a group\n"
                 "bind bi lane\ncompute_at s a\nbind jy lane\ncompute_at sf jy",
                 1, 1},
-        // All lanes reduce, although the output needs only half of them.
+        // All lanes combine the results; the output needs half of them.
         Merging{"rfactor s j 32 inner\nsplit b 16 mask\nreorder a bi bo\nbind a group\nbind bi lane\n"
                 "compute_at s a\nbind jy lane\ncompute_at sf jy",
                 0, 1},
-        // A group has two rows, and as many lanes as their partial results. The last group's second row does not exist.
+        // A group has two rows and as many lanes as both rows have parts. The last tile extends past the last row.
         Merging{"rfactor s j 32 inner\nstore_in s shared\nsplit a 2 mask\nsplit b 32 mask\nreorder ao bi ai bo\n"
                 "bind ao group\nbind bi lane\ncompute_at s ao\nbind i lane\nbind jy lane\ncompute_at sf jy",
                 1, 1},
-        // The tile of three rows runs over the end.
+        // The row tile extends past the last row.
         Merging{"rfactor s j 8 inner\nstore_in s shared\nsplit a 3 mask\nsplit b 16 mask\nreorder ao bi ai bo\n"
                 "bind ao group\nbind bi lane\ncompute_at s ao\nsplit i 2 mask\nbind io lane\nbind ii lane\n"
                 "bind jy lane\ncompute_at sf jy",
                 1, 1},
-        // The partial results are in shared memory instead of each lane's registers.
+        // The results of the lanes are not stored at the lane's own loop.
         Merging{"rfactor s j 16 inner\nstore_in sf shared\nsplit b 16 mask\nreorder a bi bo\nbind a group\n"
                 "bind bi lane\ncompute_at s a\nbind jy lane\ncompute_at sf a\nbind jyf lane",
                 1, 1}));
@@ -242,7 +241,7 @@ TEST(Merge, KeepsTheMeaningOfEveryReductionAndType) {
   }
 }
 
-// The output has no lanes of its own, so all lanes of the group take part in the reduction.
+// The output has no lanes, so all lanes take part in the reduction.
 TEST(Merge, ARowOfOneElementNeedsNoSharedMemory) {
   const auto workload = ir::ParseWorkload(R"(workload "reduce"
 input x: f32[5,100] in [-1, 1]

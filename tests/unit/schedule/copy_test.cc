@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asynchronous copies and pipelines as steps: legality, equal results of the lowered loops, and planted bugs that the
-// interpreter finds.
+// Asynchronous copies and pipelines as steps: legality, unchanged results, and that the interpreter finds planted bugs.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -68,7 +67,7 @@ TEST(CopyAsync, MeansTheSame) {
 }
 
 TEST(Pipeline, MeansTheSameWithAnyNumberOfBuffers) {
-  // The reduction has 6, 3 and 4 steps: with 8 buffers some copies of the prologue have nothing to do.
+  // The reduction has 6, 3 and 4 steps, so with 8 buffers some copies of the prologue have nothing to do.
   for (const int buffers : {2, 3, 4, 8}) {
     const std::string suffix = " " + std::to_string(buffers) + "\n";
     EXPECT_EQ(Check(kEven, kByFour + "pipeline ko" + suffix), absl::OkStatus()) << buffers;
@@ -78,7 +77,7 @@ TEST(Pipeline, MeansTheSameWithAnyNumberOfBuffers) {
 }
 
 TEST(Pipeline, TakesWhatIsFilledOtherwiseToo) {
-  // w is copied, x filled by loads and stores.
+  // w is copied asynchronously; x is filled by loads and stores.
   const std::string mixed = kTiles +
                             "fuse xrt_0 xrt_1\nbind xrt_0_xrt_1 lane\n"
                             "fuse wrt_0 wrt_1\nbind wrt_0_wrt_1 lane\ncopy_async wrt 1\npipeline ko 2\n";
@@ -86,7 +85,7 @@ TEST(Pipeline, TakesWhatIsFilledOtherwiseToo) {
   EXPECT_EQ(Check(kOdd, mixed), absl::OkStatus());
 }
 
-// The loops as they are built, before any pass.
+// The loops as the step builds them, before any pass.
 TEST(Pipeline, BeginsCopiesAheadOfTheIterationThatReadsThem) {
   const ir::Workload workload = Read(R"(workload "row"
 input x: f32[8,16] in [-1, 1]
@@ -156,7 +155,7 @@ TEST(Pipeline, HasOneBarrierAnIteration) {
   const ir::Stmt& body = module->main[0].body;
   EXPECT_EQ(Count(body, IsBarrier), 1) << ir::Print(module->main[0]);
   EXPECT_EQ(Count(body, IsWait), 1);
-  EXPECT_EQ(Count(body, IsCopy), 6);  // two in the prologue and one in the loop, of either operand
+  EXPECT_EQ(Count(body, IsCopy), 6);  // two in the prologue and one in the loop, for each operand
   const auto plain = Lower(Read(kEven), kByFour);
   ASSERT_TRUE(plain.ok()) << plain.status();
   EXPECT_EQ(Count(plain->main[0].body, IsBarrier), 2) << ir::Print(plain->main[0]);
@@ -170,7 +169,7 @@ TEST(Pipeline, TakesSharedMemoryForEveryBuffer) {
   EXPECT_EQ(Grids(thrice)[0].shared_bytes, 3 * Grids(once)[0].shared_bytes);
 }
 
-// The interpreter's message for the launch after `plant` has changed it.
+// Changes the launch with `plant` and returns the interpreter's verdict.
 std::string AfterPlanting(const ir::Func& launch, const std::function<ir::Stmt(const ir::Stmt&)>& plant) {
   const std::function<ir::Stmt(const ir::Stmt&)> rewrite = [&](const ir::Stmt& s) {
     const ir::Stmt planted = plant(s);
@@ -206,7 +205,7 @@ TEST_P(PlantedBug, IsFoundByTheInterpreter) {
 
 INSTANTIATE_TEST_SUITE_P(Buffers, PlantedBug, ::testing::Values(2, 3));
 
-// With one buffer fewer than copies in flight, a buffer is refilled while it is read.
+// With one buffer fewer than copies in flight, a buffer is refilled while it is still read.
 TEST(PlantedBugInARing, IsFoundByTheInterpreter) {
   const auto module = Lower(Read(kEven), kByFour + "pipeline ko 3\n");
   ASSERT_TRUE(module.ok()) << module.status();
@@ -279,7 +278,7 @@ INSTANTIATE_TEST_SUITE_P(
         Illegal{kEven, kByFour + "pipeline ko 2\nunroll ko", "loop ko is pipelined already"},
         Illegal{kEven, kByFour + "pipeline bi 2", "loop bi is annotated"}));
 
-// A single buffer with one row of 5 begins at a legal address for copies; the buffer behind it does not.
+// One buffer, a row of 5, begins at an address where copies may begin; the buffer after it does not.
 TEST(Pipeline, BuffersMustBeginWhereCopiesMay) {
   EXPECT_EQ(Check(kOneRow, kOneRowTiles), absl::OkStatus());
   EXPECT_THAT(std::string(Replay(Read(kOneRow), Parse(kOneRowTiles + "pipeline ko 2")).status().message()),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bulk copies of one group, and of groups that share them, as steps: legality, and equal results of the lowered loops.
+// Copies by a group, and by groups that share them, as steps: legality and unchanged results.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Four groups of four rows; each reads all of w in steps of eight contiguous rows.
+// Four groups of four rows. Each group reads all of w, in steps of eight adjacent rows.
 constexpr char kProduct[] = R"(workload "matmul"
 input x: f32[16,40] in [-1, 1]
 input w: f32[40,8] in [-1, 1]
@@ -29,7 +29,7 @@ t: f32[16,8] over i:16, j:8 = sum k:40 of x[i, k] * w[k, j]
 u: f32[16,8] over a:16, b:8 = max(t[a, b], 0f32)
 output u
 )";
-// The first `rows` of w are read as they are, the others as zeros.
+// The first `rows` rows of w are read as they are, the others as zeros.
 std::string WithZeros(int rows) {
   return fmt::format(R"(workload "matmul"
 input x: f32[16,40] in [-1, 1]
@@ -74,7 +74,7 @@ TEST(GroupCopies, MeanTheSame) {
   EXPECT_EQ(Check(kTiles + "copy_async wrt 8 2\npipeline ko 2\n"), absl::OkStatus());
 }
 
-// Commit groups of one run of the loop must not count for its next run.
+// Commit groups of one pass through the loop must not be mistaken for those of the next.
 TEST(GroupCopies, MeanTheSameWhereTheLoopIsComeToAgain) {
   const std::string twice =
       "cache_read w t\nstore_in wrt shared\nsplit a 8 mask\nsplit ai 2 mask\nbind ao group\nbind aio lane\n"
@@ -83,7 +83,7 @@ TEST(GroupCopies, MeanTheSameWhereTheLoopIsComeToAgain) {
   EXPECT_EQ(Check(twice), absl::OkStatus());
 }
 
-// The group copies w at one loop, and lanes copy x at a loop inside it. outer, inner: the buffers of each.
+// The group copies w at an outer loop and lanes copy x at an inner loop, with these numbers of buffers.
 std::string Nested(int outer, int inner, const std::string& copy) {
   return fmt::format(
       "cache_read x t\nstore_in xrt shared\ncache_read w t\nstore_in wrt shared\nsplit a 4 mask\nbind ao group\n"
@@ -101,7 +101,8 @@ TEST(GroupCopies, PipelinesInsideEachOtherHaveFewBundlesTogether) {
   EXPECT_EQ(Check(Nested(5, 6, by_lanes)), absl::OkStatus());
 }
 
-// Barrier objects are reused: a group may issue new copies only when all its lanes have seen the earlier ones complete.
+// The barriers that report finished copies are reused. So groups start the next copies only after all lanes know of the
+// earlier ones, whatever branches they take.
 TEST(GroupCopies, ABarrierStandsBetweenAWaitAndTheNext) {
   const auto barriers = [](const std::string& copy) {
     const std::string fill = "{ if lane.id == 0 { copy " + copy;
@@ -159,7 +160,7 @@ INSTANTIATE_TEST_SUITE_P(
         Illegal{
             "cache_read w t\nstore_in wrt swizzled\n" + kFused.substr(kFused.find("split a")) + "copy_async wrt 64 2",
             "stage wrt is swizzled"},
-        // Several groups share the rows but have different columns of w, so their copies differ.
+        // Groups also divide the columns, so each group has columns of its own.
         Illegal{"cache_read w t\nstore_in wrt shared\nsplit a 4 mask\nsplit b 4 mask\nreorder ao bo ai bi\n"
                 "bind ao group\nbind bo group\nbind ai lane\ncompute_at t ai\nsplit k 8 mask\nreorder ko ki i j\n"
                 "compute_at wrt ko\nsplit wrt_0 2 mask\nfuse wrt_0i wrt_1\ncopy_async wrt 8 2",

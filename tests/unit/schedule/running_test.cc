@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asynchronous instructions that outlast the iteration that started them: legality, equal results of the lowered loops,
-// and planted bugs that the interpreter and the verifier find.
+// Asynchronous instructions that outlast the iteration that starts them: legality, unchanged results, and that the
+// interpreter and the verifier find planted bugs.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ u: f32[64,16] over a:64, b:16 = t[a, b]
 output u
 )";
 
-// 64 rows of 128 lanes, 16 columns, rows of 128 bytes.
+// 64 rows by 128 lanes, 16 columns, rows of 128 bytes.
 constexpr char kTiles[] = R"(pack x t 0 1
 pack w t 0 1
 store_in xpt swizzled
@@ -81,7 +81,7 @@ bind wpt_0_wpt_1o lane
 )";
 constexpr char kCopies[] = "copy_async xpt 8\ncopy_async wpt 8\n";
 
-// The same product of floats, in six staged steps of 32. Lanes load the first factor and round it.
+// The same product with floats, in six steps of 32. Lanes load the first factor into registers and round it.
 constexpr char kFloats[] = R"(workload "matmul"
 input x: f32[64,192] in [-1, 1]
 const w: f32[16,192] in [-1, 1]
@@ -171,7 +171,7 @@ TEST(Running, InstructionsAreSettledAnIterationLater) {
   EXPECT_LT(later.find("settle 1"), later.find("settle 0"));
 }
 
-// Each of the four instructions of an iteration has its own registers, which are refilled four instructions later.
+// Each of the four steps of an iteration has registers of its own, which are refilled four steps later.
 TEST(Running, InstructionsAreSettledBeforeTheirRegistersAreFilledAnew) {
   const std::string later = Lowered(Floats(), "pipeline ko 4 1\n");
   EXPECT_THAT(later, HasSubstr("settle 3"));
@@ -204,7 +204,7 @@ TEST(Running, SaysWhatDoesNotFit) {
   EXPECT_THAT(error(plain, "pipeline ko 4 1"), HasSubstr("stage t has no instruction that could go on"));
 }
 
-// The interpreter's message for the lowered loops, in which `to` replaces every `from`.
+// Replaces every `from` by `to` in the lowered loops and returns the interpreter's verdict.
 std::string AfterPlanting(const Case& c, const std::string& pipeline, const std::string& from, const std::string& to) {
   const std::string text = Lowered(c, fmt::format("pipeline ko {}\n", pipeline));
   EXPECT_THAT(text, HasSubstr(from));
@@ -214,7 +214,7 @@ std::string AfterPlanting(const Case& c, const std::string& pipeline, const std:
   for (const ir::Buffer& param : func->params) {
     memory.emplace_back(static_cast<size_t>(ir::NumBytes(*param)));
     for (size_t i = 0; i < memory.back().size(); i += 2) {
-      memory.back()[i] = static_cast<std::byte>(i / 128 % 64);  // other numbers in every step
+      memory.back()[i] = static_cast<std::byte>(i / 128 % 64);  // different numbers in every step
       memory.back()[i + 1] = std::byte{0x3c};
     }
   }

@@ -32,7 +32,7 @@ Schedule Parse(std::string_view text) { return ParseSchedule(text).value(); }
 
 absl::Status ReplayError(std::string_view text) { return Replay(MatMul(), Parse(text)).status(); }
 
-// Every legal schedule must compute the same as the definition.
+// Every legal schedule must compute the same as the workload's definition.
 class LegalSchedule : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(LegalSchedule, KeepsTheMeaning) {
@@ -79,7 +79,7 @@ t: f32[4,5,6,8] over d:4, h:5, v:6, f:8 = )"
 output t
 )";
 
-// The step must reduce how often the innermost statement of t runs, and must not change the sum.
+// The step reduces how often the statement inside all loops of t runs, and must not change the sum.
 TEST(SkipPadding, LeavesOutWhatTheOuterLoopsOfTheReductionDecide) {
   const ir::Workload workload = ir::ParseWorkload(kPadded).value();
   const auto target = target::ParseTarget("cpu");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// total_order, recode, round, distribute and tensorize: equal results, refusals, and the resulting schedules.
+// The steps total_order, recode, round, distribute and tensorize: unchanged results, refusals, and the code that they
+// produce.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -37,7 +38,7 @@ output t
 constexpr char kPlain[] = "i32(x[i, k]) * i32(w[k, j])";
 constexpr char kOffsets[] = "(i32(x[i, k]) - i32(p[])) * (i32(w[k, j]) - i32(q[j]))";
 
-// A target with all instructions; the interpreter runs them all.
+// A target with every instruction. The interpreter runs all of them.
 target::Target Everything() {
   target::Target target;
   for (size_t i = 0; i < std::size(ir::kTensorInstructions); ++i) {
@@ -76,7 +77,8 @@ TEST(Tensorize, TailsOfTheReductionAreZeros) {
   }
 }
 
-// The copy's own condition makes the zeros beyond the last step. It must stay when the copy's source is placed later.
+// The copy itself checks for the zeros beyond the last step. Computing its source elsewhere later must not remove that
+// check.
 TEST(Tensorize, ZerosStayWhereTheirSourceIsPlacedAfterwards) {
   const absl::StatusOr<ir::Workload> workload = ir::ParseWorkload(R"(workload "matmul"
 input x: i8[4,6] in [-1, 1]
@@ -104,8 +106,8 @@ TEST(Tensorize, BecomesOneStatement) {
               HasSubstr("contract usdot t[jo * 4 + 12] += x[ko * 4 + 8] * wpt[ko * 16 + jo * 32 stride 4]"));
 }
 
-// Maxima of pairs of NaNs of either sign, infinities, zeros, ordinary and denormal numbers. The second output tells the
-// zeros apart.
+// Maxima of two special numbers: NaNs of either sign, infinities, zeros, normal and denormal numbers. The second output
+// distinguishes the two zeros.
 constexpr char kSpecial[] = R"(workload "pool"
 input x: i32[400,2] in [0, 9]
 v: f32[400,2] over vi:400, vk:2 = reinterpret<f32>(select(x[vi, vk] == 0i32, -8388607i32, )"
@@ -185,8 +187,8 @@ TEST(Tensorize, SaysWhatDoesNotFit) {
   EXPECT_THAT(error(kPlain, done + "compute_at xpt ji"), HasSubstr("loop ji is a part of instruction usdot"));
 }
 
-// The rows of both factors are in chunks of eight halves, or of four floats. The instruction cuts floats off, so they
-// are rounded first.
+// Rows of both factors in chunks of eight halves or four floats. Floats are rounded first, because the instruction
+// truncates them.
 TEST(Tensorize, RowsMayBeChunks) {
   const auto check = [](std::string_view type, std::string_view value, std::string_view steps) {
     const auto workload = ir::ParseWorkload(fmt::format(R"(workload "matmul"

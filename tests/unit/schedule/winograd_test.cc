@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// winograd: convolutions keep their values up to rounding, and the step's refusals.
+// The winograd step: convolutions stay the same up to rounding, and the step refuses what it cannot transform.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ struct Shape {
   int batch, height, width, channels, filters;
 };
 
-// Channels-last, with padding, bias and a clamp.
+// A channels-last convolution with padding, bias and a clamp.
 std::string Last(const Shape& s) {
   return fmt::format(R"(workload "conv2d"
 input x: f32[{0},{1},{2},{3}] in [-1, 1]
@@ -40,7 +40,7 @@ output u
                      s.batch, s.height, s.width, s.channels, s.filters, s.height + 2, s.width + 2);
 }
 
-// Channels-first, without padding.
+// A channels-first convolution without padding.
 std::string First(const Shape& s) {
   return fmt::format(R"(workload "conv2d"
 input x: f32[{0},{3},{5},{6}] in [-1, 1]
@@ -52,7 +52,7 @@ output t
                      s.batch, s.height, s.width, s.channels, s.filters, s.height + 2, s.width + 2);
 }
 
-// The tolerance for f32 and sums of a few dozen products; F(6,3) loses about two digits.
+// For f32 sums of a few dozen products; F(6,3) loses about two digits.
 constexpr hone::tests::Tolerance kRounding{1e-4};
 
 target::Target Host() { return target::ParseTarget("cpu -threads=2").value(); }
@@ -71,7 +71,7 @@ TEST_P(WinogradTest, KeepsTheMeaning) {
   }
 }
 
-// The template, with all tiles in every stage and with blocks of tiles that pass through all stages.
+// The template, once with all tiles in every stage, and once with blocks of tiles that pass through all stages.
 TEST_P(WinogradTest, TheTemplateKeepsTheMeaning) {
   for (const std::string& text : {Last(GetParam()), First(GetParam())}) {
     const auto workload = ir::ParseWorkload(text);
@@ -96,7 +96,7 @@ TEST_P(WinogradTest, TheTemplateKeepsTheMeaning) {
   }
 }
 
-// A block fits the second cache, so a thread allocates at most that much.
+// A thread's own data must fit into the L2 cache, so that a block stays there.
 TEST(Winograd, BlocksFitTheSecondCache) {
   const auto target = target::ParseTarget("x86_64 -mcpu=znver4 -threads=2 -l2=262144");
   ASSERT_TRUE(target.ok()) << target.status();
@@ -167,7 +167,7 @@ output t
                               "winograd t 4", "stage t is i32: the transforms need floating point"}),
     [](const auto& info) { return fmt::format("refusal_{}", info.index); });
 
-// Only the second transform of the weights reads the first, and the kernel does not. A package need not keep it.
+// The kernel reads only the fully transformed weights. The package need not store the half-transformed ones.
 TEST(Winograd, KeepsOnlyTheWeightsThatAreRead) {
   const auto workload = ir::ParseWorkload(Last(kSmall));
   ASSERT_TRUE(workload.ok()) << workload.status();
@@ -179,7 +179,7 @@ TEST(Winograd, KeepsOnlyTheWeightsThatAreRead) {
   EXPECT_EQ(module->packed[0]->name, "tu");
 }
 
-// The parts are the same for every layout of the dimensions.
+// The order of dimensions must not affect the parts that are found.
 TEST(FindConvolution, ReadsThePartsOffTheIndices) {
   for (const std::string& text : {Last({2, 5, 7, 3, 4}), First({2, 5, 7, 3, 4})}) {
     const State state = Start(ir::ParseWorkload(text).value());

@@ -28,7 +28,7 @@ using farm::AllMethods;
 
 struct NoProperties : grpc::AuthPropertyIterator {};
 
-// A connection that shows the certificate of an admin.
+// A connection that presents the certificate of an admin.
 class FakeContext final : public grpc::AuthContext {
  public:
   FakeContext(std::string uri, std::string pem) : uri_(std::move(uri)), pem_(std::move(pem)) {}
@@ -102,7 +102,7 @@ TEST_F(RoleCheckTest, RefusedCallsCountForTheRateLimit) {
   EXPECT_EQ(last(old, kDrain), absl::StatusCode::kResourceExhausted);
 }
 
-// Which may be set back by an hour: nobody shall be refused for as long as that.
+// The wall clock may be set back by an hour, and callers must not be refused for that long.
 TEST_F(RoleCheckTest, RateLimitUsesTheSteadyClock) {
   absl::Time steady = absl::FromUnixSeconds(1'000);
   Gate gate(membership_.get(), [&steady] { return steady; });
@@ -119,7 +119,7 @@ TEST_F(RoleCheckTest, RateLimitUsesTheSteadyClock) {
   EXPECT_TRUE(absl::IsUnauthenticated(gate.CheckToken("wrong")));
 }
 
-// It is asked under the lock of the farm. The register signs, and writes to its disk, under its own.
+// The check runs under the farm's lock. The register signs and writes to disk under a lock of its own.
 TEST_F(RoleCheckTest, CheckingAHeldCallWaitsForNoDisk) {
   Register& members = membership_->members();
   const auto welcome = [&](const std::string& name) {
@@ -141,7 +141,7 @@ TEST_F(RoleCheckTest, CheckingAHeldCallWaitsForNoDisk) {
   EXPECT_FALSE(welcome("bob")()) << "let in just before";
 }
 
-// TLS has let it in when it was good, and the connection stays.
+// TLS accepted the connection while the certificate was valid, and the connection stays open.
 TEST_F(RoleCheckTest, ACertificateThatExpiresOnAnOpenConnectionIsRefused) {
   Gate gate(membership_.get());
   RoleCheck check(&gate);

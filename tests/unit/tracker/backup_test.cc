@@ -23,7 +23,7 @@
 
 namespace {
 
-int dies_at_move = 0;  // this process, when it renames or links a file for the so many-th time; 0: never
+int dies_at_move = 0;  // the process dies when it renames or links a file for this many-th time; 0: never
 
 void CountMove() {
   if (dies_at_move > 0 && --dies_at_move == 0) raise(SIGKILL);
@@ -31,7 +31,7 @@ void CountMove() {
 
 }  // namespace
 
-// Being in the program they come before those of the C library.
+// Functions of the program come before those of the C library.
 extern "C" {
 
 int rename(const char* from, const char* to) noexcept {
@@ -71,7 +71,7 @@ class BackupTest : public testing::Test {
       ASSERT_EQ(RunStep(*farm.commit, step), std::pair(absl::OkStatus(), absl::OkStatus()));
     }
   }
-  // In a process that dies without closing: the newest rows are in the logs.
+  // Stores rows in a process that dies without closing the files, so the newest rows are in the logs.
   void StoreAndDie(int first, int last) {
     const pid_t child = fork();
     if (child == 0) {
@@ -88,7 +88,7 @@ class BackupTest : public testing::Test {
   int64_t Records(const std::string& name = "records.db") {
     return storage::OpenRecords(folder_ / name, records::OpenMode::kReadOnly).value()->Summarize()->records;
   }
-  // Of copies that were not finished.
+  // Number of files that unfinished copies left behind.
   int Left() {
     int left = 0;
     for (const auto& entry : fs::recursive_directory_iterator(folder_.path())) {
@@ -145,7 +145,7 @@ TEST_F(BackupTest, ACopyOfARunningTrackerIsPutBack) {
   EXPECT_LE(Records(), all);
   ExpectStored(folder_.path(), acknowledged);
   EXPECT_EQ(Records("records.db.replaced-1"), all) << "what was there before is kept";
-  Store(10'000, 10'002);  // it goes on from there
+  Store(10'000, 10'002);  // the farm continues from the copy
 }
 
 TEST_F(BackupTest, ACopyNeverReplacesAnother) {
@@ -173,7 +173,7 @@ TEST_F(BackupTest, WithoutDatabasesThereIsNoCopy) {
   EXPECT_EQ(Left(), 0);
 }
 
-// As a shell completes it.
+// Shells add the slash when they complete a folder's name.
 TEST_F(BackupTest, TheFolderMayHaveASlashAtItsEnd) {
   Store(0, 1);
   ASSERT_EQ(MakeBackup(files_, folder_ / "new/copy/"), absl::OkStatus());
@@ -217,7 +217,7 @@ TEST_F(BackupTest, ACopyOfANewerHoneIsRefused) {
   EXPECT_EQ(Left(), 0) << "of the state, which comes first";
 }
 
-// A log that lies beside a file from elsewhere would be taken for its own.
+// SQLite would apply a log beside the file even if the file came from elsewhere.
 TEST_F(BackupTest, TheLogOfTheReplacedFileGoesWithIt) {
   Store(0, 1);
   ASSERT_EQ(MakeBackup(files_, folder_ / "copy"), absl::OkStatus());
@@ -276,7 +276,7 @@ TEST_F(BackupTest, KilledAtAnyMoveARestoreLeavesEveryDatabaseWhole) {
   EXPECT_EQ(moves, 2 * 4 + 1) << "each of four files is linked, and another one renamed to it";
 }
 
-// So many records that jobs end while they are copied.
+// Enough records that jobs end while they are copied.
 TEST_F(BackupTest, AJobThatHasEndedInACopyHasItsResultsThere) {
   constexpr int kStoredBefore = 1000;
   {
@@ -307,7 +307,7 @@ TEST_F(BackupTest, AJobThatHasEndedInACopyHasItsResultsThere) {
   ExpectStored(folder_.path(), ended);
 }
 
-// It may have been spent or revoked after the copy was made, as this one was.
+// A token may have been spent or revoked after the copy was made, as this one was.
 TEST_F(BackupTest, NoTokenOfTheCopyIsGood) {
   Store(0, 1);
   const absl::Time now = absl::Now();

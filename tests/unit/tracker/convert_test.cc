@@ -120,7 +120,7 @@ TEST(ToRecordsTest, KeepsEverythingThatAnAgentReports) {
   EXPECT_EQ(timing.predicted_seconds, 2e-3);
 }
 
-// Time was over before the finalists had enough turns.
+// Time ran out before the finalists had enough interleaved rounds.
 TEST(ToRecordsTest, AFinalComparisonOfFewTurnsIsNoConfirmation) {
   v1::Timing timing = TimingOfAnAgent();
   for (const int first : {2, 4}) {
@@ -131,7 +131,7 @@ TEST(ToRecordsTest, AFinalComparisonOfFewTurnsIsNoConfirmation) {
   }
 }
 
-// What cannot be true must not cost the record: a clock of 0 MHz, a reference that was never timed.
+// Impossible values, such as a clock of 0 MHz or an untimed reference, must not cost the whole record.
 TEST(ToRecordsTest, ValuesOutOfRangeAreLeftOut) {
   v1::Timing timing = TimingOfAnAgent();
   timing.set_clock_mhz(0);

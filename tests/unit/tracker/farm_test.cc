@@ -27,7 +27,7 @@ using FarmTest = FarmFixture;
 TEST_F(FarmTest, BatchIsLeasedMeasuredAndAnsweredOnce) {
   FakeAgent agent("a", "1");
   const Farm::Answer idle = agent.Sync(farm_, now_).value();
-  EXPECT_TRUE(idle.news);  // its epoch
+  EXPECT_TRUE(idle.news);  // the agent learns its epoch
   EXPECT_EQ(idle.hold, absl::Seconds(20));
   EXPECT_FALSE(agent.Sync(farm_, now_)->news);
   const std::string batch = Submit(BatchOf(2), "b1").value();
@@ -105,7 +105,7 @@ TEST_F(FarmTest, AVisitGetsTheTimeThatIsLeft) {
   Submit(BatchOf(1), "b0").value();
   const v1::Lease before = agent.Sync(farm_, now_)->response.leases(0);
   const std::string id = Submit(batch, "b1").value();
-  Pass(absl::Seconds(4));  // in which the job's other batch is measured
+  Pass(absl::Seconds(4));  // the job's other batch is measured in this time
   agent.Finish(before);
   const v1::Lease lease = agent.Sync(farm_, now_)->response.leases(0);
   EXPECT_DOUBLE_EQ(lease.batch().policy().visit_seconds(), 6);
@@ -140,7 +140,7 @@ TEST_F(FarmTest, StaleLeaseIsRefusedAfterTheDeviceWasSilent) {
   EXPECT_EQ(current.attempt(), 2);
   first.Finish(old);
   const Farm::Answer late = first.Sync(farm_, now_).value();
-  EXPECT_THAT(late.response.acked_lease_ids(), ElementsAre(old.reference().lease_id()));  // so that it is forgotten
+  EXPECT_THAT(late.response.acked_lease_ids(), ElementsAre(old.reference().lease_id()));  // the agent deletes it
   EXPECT_TRUE(Wait(batch)->finished().empty());
   EXPECT_EQ(farm_.Counters(now_).results_stale(), 1);
   second.Finish(current);
@@ -187,8 +187,8 @@ TEST_F(FarmTest, AnUnknownProtocolVersionIsRefusedWithAdvice) {
   EXPECT_THAT(std::string(farm_.LeaseJob(tuner, now_).status().message()), HasSubstr("update the tuner"));
 }
 
-// As the first agents spoke: no leaving, labels, golden kernel, sandbox or receipts, and a CPU without a target. When
-// fields become necessary that they do not send, the version of the protocol changes, and this test with it.
+// The first version of the protocol had no leaving, labels, golden kernel, sandbox or receipts, and a CPU without a
+// target. If fields that it lacks become required, the protocol's version and this test must change.
 TEST_F(FarmTest, AnAgentOfTheFirstVersionIsServed) {
   v1::SynchronizeRequest request;
   ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(R"(
@@ -233,7 +233,7 @@ TEST_F(FarmTest, CandidateThatKillsDevicesIsFoundAndTheOthersAreMeasured) {
   FarmOptions options;
   for (int step = 0; step < 100 && Wait(batch)->finished().empty(); ++step) {
     FakeAgent agent("a", std::to_string(++boot));
-    farm_.Undrain("a");  // an operator who insists
+    farm_.Undrain("a");  // an operator overrides the quarantine
     for (;;) {
       const Farm::Answer answer = agent.Sync(farm_, now_).value();
       if (answer.response.leases().empty()) break;
@@ -261,7 +261,7 @@ TEST_F(FarmTest, CandidateThatKillsDevicesIsFoundAndTheOthersAreMeasured) {
   EXPECT_EQ(given_up[0].result.device().digest(), "f");
 }
 
-// Of repeats that two devices took, none was taken beside one of the other's.
+// Two devices took the repeats, so no repeat was timed beside a repeat of the other device.
 TEST_F(FarmTest, ASplitConfirmationConfirmsNothing) {
   v1::Batch batch = BatchOf(2);
   batch.set_final(true);
@@ -269,7 +269,7 @@ TEST_F(FarmTest, ASplitConfirmationConfirmsNothing) {
   for (v1::Candidate& candidate : *batch.mutable_candidates()) candidate.set_schedule("of " + candidate.id());
   const std::string id = Submit(batch, "b1").value();
   for (const char* boot : {"1", "2", "3", "4"}) {
-    const int leases = std::string(boot) == "4" ? 0 : 1;  // then it is in quarantine
+    const int leases = std::string(boot) == "4" ? 0 : 1;  // boot 4 is in quarantine
     ASSERT_EQ(FakeAgent("a", boot).Sync(farm_, now_)->response.leases_size(), leases) << boot;
   }
   FakeAgent slow("slow", "1"), fast("fast", "1");
@@ -473,7 +473,7 @@ TEST_F(FarmTest, AResultHoldsTheStateOfItsDevice) {
   EXPECT_FALSE(environment.contains("throttled"));
 }
 
-// Of an agent that is newer than this tracker.
+// The agent is newer than this tracker.
 TEST_F(FarmTest, AFailureOfAnUnknownKindIsRecordedAsACrashThatSaysSo) {
   FakeAgent agent("a", "1");
   const std::string batch = Submit(BatchOf(2), "b1").value();
@@ -502,7 +502,7 @@ TEST_F(FarmTest, AFailureOfAnUnknownKindIsRecordedAsACrashThatSaysSo) {
   EXPECT_EQ(waited.finished(0).result().outcomes(0).outcome().failure().text(), failure.text) << "what a tuner hears";
 }
 
-// For the log of the agent: a reason stays the same in words while nothing new happens.
+// The agent logs the reason, so its text must stay the same until something changes.
 TEST_F(FarmTest, AnAgentIsToldWhyItsDeviceGetsNoWork) {
   FakeAgent agent("a", "1");
   const auto barred = [&]() -> std::string {
@@ -649,19 +649,19 @@ TEST_F(FarmTest, AnAnswerHasExactlyOneOutcomePerCandidate) {
   EXPECT_EQ(farm_.ListDevices(v1::ListDevicesRequest(), now_)[0].losses(), 1) << "as if it had not answered";
 }
 
-// A batch was split: whoever measures one half says nothing of the other.
+// A batch was split into pieces; an agent that measures one piece reports nothing about the other.
 TEST_F(FarmTest, AnAgentAnswersOnlyForItsPiece) {
   v1::Batch batch = BatchOf(2);
-  batch.set_useful_seconds(3600);  // an answer may lack some
+  batch.set_useful_seconds(3600);  // an answer may lack some outcomes
   Submit(batch, "b1").value();
   std::vector<std::string> ids;
   v1::Lease half;
   FakeAgent agent("a", "0");
-  for (int boot = 1; boot < 10 && ids.size() != 1; ++boot) {  // each loses what the one before had
+  for (int boot = 1; boot < 10 && ids.size() != 1; ++boot) {  // each boot loses the lease of the one before
     agent = FakeAgent("a", std::to_string(boot));
     farm_.Undrain("a");
     const Farm::Answer answer = agent.Sync(farm_, now_).value();
-    if (answer.response.leases().empty()) continue;  // it was lost too often just now
+    if (answer.response.leases().empty()) continue;  // backs off because the piece was lost too often
     half = answer.response.leases(0);
     ids = Ids(half);
   }
@@ -688,7 +688,7 @@ TEST_F(FarmTest, ABatchHasALimitForAbsenceAndOneForAllTime) {
 }
 
 TEST_F(FarmTest, ABatchMayWaitForItsTurnHoweverLong) {
-  // Its device is there, and measures what goes before, all day.
+  // The device is online, and measures other work that comes first all day.
   BatchOptions options;
   BatchQueue queue(options, CountingIds());
   const auto any = [](const v1::Batch&, const Avoid&) { return true; };
@@ -724,7 +724,7 @@ TEST_F(FarmTest, AbsenceCountsFromWhenTheDeviceLeaves) {
     ASSERT_TRUE(agent.Sync(farm_, now_).ok());
     for (int i = 0; i < 20; ++i) Pass(absl::Seconds(1));
   }
-  // Nobody came: neither agent is heard from now on, and the other would not do anyway.
+  // The batch keeps waiting: neither agent is heard from any more, and the second one does not fit anyway.
   Pass(absl::Hours(12) - absl::Minutes(1));
   EXPECT_TRUE(Wait(waits)->finished().empty());
   Pass(absl::Minutes(4));
@@ -732,8 +732,8 @@ TEST_F(FarmTest, AbsenceCountsFromWhenTheDeviceLeaves) {
   EXPECT_THAT(Wait(waits)->finished(0).result().error(), HasSubstr("no device that could take it was there for 12h"));
 }
 
-// After a restart of the tracker it knows neither of two processes of a name. What is on its way from the one that died
-// must not take the name from the other.
+// After its restart the tracker knows neither of two processes with the same name. A delayed call of the dead process
+// must not take the name from the living one.
 TEST_F(FarmTest, ADelayedCallOfADeadProcessTakesOverNoAgent) {
   for (const bool late_first : {false, true}) {
     const std::string id = late_first ? "b" : "a";

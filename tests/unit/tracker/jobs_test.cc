@@ -75,7 +75,7 @@ TEST_F(JobBookTest, LimitsOpenJobsPerSubmitter) {
   EXPECT_TRUE(submit("c", "ann").ok());
 }
 
-// A job of a large model, for a lab of many boards.
+// A job of a large model, for a lab with many boards.
 TEST_F(JobBookTest, LimitsTextsButAllowsAllBoardsOfALab) {
   v1::JobSpec spec = SpecOf("bert-large");
   for (int i = 1; i < 200; ++i) {
@@ -112,7 +112,7 @@ TEST_F(JobBookTest, LimitsTextsButAllowsAllBoardsOfALab) {
 
 TEST_F(JobBookTest, LimitsMemoryOfOpenJobsPerSubmitter) {
   v1::JobSpec spec = SpecOf("a");
-  for (int i = 1; i < 300; ++i) *spec.add_workloads() = spec.workloads(0);  // little to send, and much to keep
+  for (int i = 1; i < 300; ++i) *spec.add_workloads() = spec.workloads(0);  // a small message that takes much memory
   JobOptions options;
   options.max_open_bytes = static_cast<int64_t>(MemoryOf(spec) * 3 / 2);
   JobBook book(options, 1, CountingIds());
@@ -249,7 +249,7 @@ TEST_F(JobBookTest, LostTunersThatFinishedTrialsDoNotFailTheJob) {
     book_.Expire(now_);
   }
   EXPECT_EQ(book_.Find(id)->state(), v1::JOB_STATE_QUEUED);
-  for (int i = 0; i < 4; ++i) {  // from here on they say the same again and again; one was lost before
+  for (int i = 0; i < 4; ++i) {  // no further progress; with the loss above, five in a row
     const auto grant = book_.Lease("t", "boot", now_);
     ASSERT_TRUE(grant.has_value()) << i;
     ASSERT_TRUE(book_.Report(grant->lease, progress, now_).ok());
@@ -296,7 +296,7 @@ TEST_F(JobBookTest, ATunerThatLeavesKeepsNoLease) {
   EXPECT_EQ(book_.Find(others)->state(), v1::JOB_STATE_RUNNING);
 }
 
-// The question of a tuner that was stopped may be dealt with after its leaving: two calls keep no order.
+// A stopped tuner's request may arrive after its departure, because two calls have no order.
 TEST_F(JobBookTest, ATunerThatHasLeftGetsNoJob) {
   const std::string id = Submit("a");
   book_.Leave("t", "boot", now_);
@@ -369,7 +369,7 @@ TEST_F(JobBookTest, EndedJobsAreForgottenByNumberAndAge) {
   EXPECT_NE(book.Find(ids[3]), nullptr);
 }
 
-// Though no jobs are to be kept that have ended.
+// The limit of kept ended jobs is 0 here.
 TEST_F(JobBookTest, KeepsEndedJobsUntilClientsCouldSeeTheEnd) {
   JobOptions options{.notify_allowed = {"https://hooks.lab/"}, .ended_max = 0};
   JobBook book(options, 1, CountingIds());

@@ -23,7 +23,7 @@ using farm::Welcome;
 using farm::WelcomeOf;
 using ::testing::HasSubstr;
 
-// A server of which only matters who gets to speak with it.
+// A server that only shows which users can speak with it.
 class Served {
  public:
   explicit Served(const std::filesystem::path& path) : socket_(PrivateSocket::Listen(path).value()) {
@@ -70,7 +70,7 @@ TEST_F(PrivateSocketTest, AnotherUserIsRefusedTwice) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can try it as another user";
   const Served served(path_);
   EXPECT_EQ(WelcomeOf(kNobody, path_), Welcome::kNoWay);
-  // Somebody tears the first wall down.
+  // The permissions of the folder no longer protect the socket, so the server must check the user itself.
   ASSERT_EQ(chmod(folder_.path().c_str(), 0777), 0);
   ASSERT_EQ(chmod(path_.c_str(), 0777), 0);
   EXPECT_EQ(WelcomeOf(kNobody, path_), Welcome::kClosed);

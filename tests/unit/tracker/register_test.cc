@@ -52,7 +52,7 @@ class RegisterTest : public testing::Test {
   v1::Token last_;
 };
 
-// Tests that neither reopen nor read the file run on a store in memory, too.
+// Tests that neither reopen nor read the file also run on a store in memory.
 class RegisterOfEachKindTest : public RegisterTest, public testing::WithParamInterface<bool> {
  protected:
   RegisterOfEachKindTest() {
@@ -219,7 +219,7 @@ TEST_P(RegisterOfEachKindTest, ACertificateIsGoodUntilItsTimeIsOver) {
               AllOf(HasSubstr("ended at 2027"), HasSubstr("come from elsewhere")));
 }
 
-// Good for a day: its holder renews it after 16 hours, by a clock that may be 2.4 hours ahead.
+// The certificate is valid for a day. The holder renews it after 16 hours, by a clock that may be 2.4 hours ahead.
 TEST_P(RegisterOfEachKindTest, ACertificateIsNotRenewedEarlyOrAgainAndAgain) {
   const auto board = Enrol(Token(), "board");
   const auto renew = [&](const std::string& pem, absl::Duration after) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which job gets a tuner and which batch a device, who waits and for what.
+// Which job gets a tuner, which batch gets a device, and the reasons that waiting jobs report.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// A farm with users, tuners and boards in words.
+// A farm whose users, tuners and boards are calls made by the test.
 class SchedulingTest : public testing::Test {
  protected:
   std::string Submit(const std::string& name, const std::string& user, int priority = 0,
@@ -31,7 +31,7 @@ class SchedulingTest : public testing::Test {
   std::string SubmitFor(const std::string& name, const std::string& room) {
     return Submit(name, "ann", 0, [&](v1::JobSpec& spec) { (*spec.mutable_labels())["room"] = room; });
   }
-  // The id of the job that the tuner got, "" for none.
+  // Returns the id of the job that the tuner got, "" for none.
   std::string Lease(const std::string& tuner) {
     v1::LeaseJobRequest request;
     request.set_protocol_version(v1::PROTOCOL_VERSION_1);
@@ -71,7 +71,7 @@ class SchedulingTest : public testing::Test {
     const v1::ReportProgressResponse response = Alive(job_id).value();
     return static_cast<double>(response.waited().seconds()) + response.waited().nanos() * 1e-9;
   }
-  // With tuners that stay alive, and these agents.
+  // Lets time pass while the tuners stay alive and these agents call.
   void Pass(absl::Duration duration, const std::vector<FakeAgent*>& agents = {}) {
     for (const absl::Time end = now_ + duration; now_ < end;) {
       now_ += absl::Seconds(1);
@@ -112,7 +112,7 @@ TEST_F(SchedulingTest, AJobWhoseBoardIsAwayTakesNoTuner) {
   EXPECT_EQ(Lease("t/2"), away);
 }
 
-// A farm whose devices may use some of their CPUs, and a job made for all of them.
+// The devices may use only some of their CPUs, and the job needs all of them.
 TEST_F(SchedulingTest, AJobThatWantsTooManyThreadsSaysWhichDeviceIsNearest) {
   const std::string id = Submit("a", "ann");
   FakeAgent small("small", "1"), board("board", "1"), gpu("gpu", "1");
@@ -157,7 +157,7 @@ TEST_F(SchedulingTest, AJobWhoseBoardGoesAwayIsTakenFromItsTunerAndStaysWithItsK
   Measure(id, "b1", BatchFor(""));
   Pass(absl::Seconds(40), {&board});
   EXPECT_EQ(Job(id).state(), v1::JOB_STATE_RUNNING);
-  Pass(absl::Minutes(3));  // it is gone, with what it had
+  Pass(absl::Minutes(3));  // the board is lost, with its leases
   EXPECT_THAT(Job(id).waiting_for(), HasSubstr("board/cpu is offline"));
   EXPECT_EQ(Job(id).state(), v1::JOB_STATE_RUNNING) << "nobody else wants the tuner";
   FakeAgent hall = Board("hall", "hall");
@@ -200,7 +200,7 @@ TEST_F(SchedulingTest, AShortAbsenceChangesNothing) {
   EXPECT_EQ(Job(id).state(), v1::JOB_STATE_RUNNING);
 }
 
-// The board was heard by nobody because nobody listened: it was not away for as long as that.
+// The tracker did not run, so it received no calls. The board was not absent for that time.
 TEST_F(SchedulingTest, AStandstillOfTheTrackerIsNoAbsence) {
   FakeAgent board("board", "1");
   ASSERT_TRUE(board.Sync(farm_, now_).ok());
@@ -215,14 +215,14 @@ TEST_F(SchedulingTest, AStandstillOfTheTrackerIsNoAbsence) {
   const absl::Duration park_after = JobOptions().park_after;
   Pass(park_after - absl::Seconds(5), {&hall});
   ASSERT_EQ(Job(id).state(), v1::JOB_STATE_RUNNING);
-  now_ += absl::Hours(1);  // and nothing is called
+  now_ += absl::Hours(1);  // the tracker stalls
   Pass(absl::Seconds(2), {&hall});
   EXPECT_EQ(Job(id).state(), v1::JOB_STATE_RUNNING);
   Pass(park_after, {&hall});
   EXPECT_EQ(Job(id).state(), v1::JOB_STATE_QUEUED) << "from then on it counts as ever";
 }
 
-// One measures, and the other waits: neither of them does so for an hour more.
+// One job measures and the other waits. The stalled hour counts for neither of them.
 TEST_F(SchedulingTest, AStandstillOfTheTrackerIsNoWaitingTime) {
   FakeAgent board("board", "1");
   const std::string ann = Submit("a", "ann"), bob = Submit("b", "bob");
@@ -236,7 +236,7 @@ TEST_F(SchedulingTest, AStandstillOfTheTrackerIsNoWaitingTime) {
   Measure(bob, "b", limited);
   *board.state.add_running() = lease.reference();
   Pass(absl::Seconds(20), {&board});
-  now_ += absl::Hours(1);  // and nothing is called
+  now_ += absl::Hours(1);  // the tracker stalls
   Pass(absl::Seconds(1), {&board});
   EXPECT_DOUBLE_EQ(Waited(bob), 20);
   EXPECT_NEAR(farm_.batches().fair_share().UsedBy("ann"), 20, 1);
@@ -252,21 +252,21 @@ TEST_F(SchedulingTest, AStandstillOfTheTrackerPreemptsNoJob) {
   ASSERT_EQ(Lease("t/1"), low);
   Submit("urgent", "ann", 5);
   Pass(absl::Seconds(5));
-  now_ += absl::Hours(1);  // and nothing is called
+  now_ += absl::Hours(1);  // the tracker stalls
   Pass(absl::Seconds(5));
   EXPECT_EQ(Job(low).state(), v1::JOB_STATE_RUNNING);
   Pass(JobOptions().preempt_after);
   EXPECT_EQ(Job(low).state(), v1::JOB_STATE_QUEUED) << "from then on it counts as ever";
 }
 
-// As whose batches all that is counted which processes of one name measure.
+// Processes of one tuner name share a count.
 TEST_F(SchedulingTest, TunersOfOneNameAreCountedTogether) {
   const std::string id = Submit("a", "ann");
   ASSERT_EQ(Lease("t/2"), id);
   EXPECT_EQ(farm_.jobs().TunerOf(id), "t");
 }
 
-// Not with the next call of the agent, or the next tick: others may have it now.
+// Devices are free before the agent's next call and before the next tick, because other jobs may need them.
 TEST_F(SchedulingTest, ATunerThatLeavesFreesItsDevicesAtOnce) {
   FakeAgent board("board", "1");
   const std::string id = Submit("a", "ann");
@@ -368,14 +368,14 @@ TEST_F(SchedulingTest, UsersShareADeviceByTheirRecentUse) {
   }
   std::map<std::string, double> seconds;
   for (int i = 0; i < 30; ++i) {
-    // Bob's batches take three times as long.
+    // Bob's batches take three times as long as Ann's.
     const Farm::Answer answer = board.Sync(farm_, now_).value();
     ASSERT_EQ(answer.response.leases_size(), 1);
     const v1::Lease lease = answer.response.leases(0);
     for (const std::string& id : {ann, ann2, bob}) ASSERT_TRUE(Alive(id).ok());
     const double took = lease.receipt().job_id() == bob ? 3 : 1;
     seconds[lease.receipt().job_id()] += took;
-    now_ += absl::Seconds(took / 2);  // the farm hears of it now and then
+    now_ += absl::Seconds(took / 2);  // the farm sees the time in two halves
     farm_.Tick(now_);
     now_ += absl::Seconds(took / 2);
     farm_.Tick(now_);
@@ -450,7 +450,7 @@ TEST_F(SchedulingTest, AJobEndsWhenItsTimeIsOverWhateverItDoes) {
   EXPECT_EQ(Alive(tuned).status().code(), absl::StatusCode::kAborted);
 }
 
-// The machine slept for eight hours, or its clock was set: the clock of the leases did not go on meanwhile.
+// The machine slept for eight hours, or its clock was set. The leases' clock stood still meanwhile.
 TEST_F(SchedulingTest, TimesForUsersAreByTheWallClock) {
   FakeAgent board("board", "1");
   ASSERT_TRUE(board.Sync(farm_, now_).ok());
@@ -557,7 +557,7 @@ TEST_F(SchedulingTest, AListForPeopleTakesNoRoomForWhatItLeavesOut) {
   EXPECT_EQ(Job(listed[0].id()).spec().workloads(0).text().size(), size_t{1} << 20) << "it has its text";
 }
 
-// What does not fit would make the whole answer fail.
+// A message over gRPC's size limit would make the whole answer fail.
 TEST_F(SchedulingTest, AListIsTheNewestJobsThatFitIntoAMessage) {
   for (int i = 0; i < 9; ++i) {
     Submit("a" + std::to_string(i), "ann", 0,
@@ -575,7 +575,7 @@ TEST_F(SchedulingTest, RecentUseIsPerKindOfDevice) {
   FakeAgent busy("busy", "1"), idle("idle", "1");
   idle.state.mutable_devices(0)->mutable_fingerprint()->set_digest("g");
   ASSERT_TRUE(busy.Sync(farm_, now_).ok() && idle.Sync(farm_, now_).ok());
-  // Ann has an idle kind to herself; both want the other one.
+  // Ann alone uses an idle kind of device; both users want the other kind.
   const std::string alone = Submit("alone", "ann"), ann = Submit("ann", "ann"), bob = Submit("bob", "bob");
   for (const char* tuner : {"t/1", "t/2", "t/3"}) ASSERT_NE(Lease(tuner), "");
   std::map<std::string, int> turns;
@@ -612,7 +612,7 @@ TEST_F(SchedulingTest, JobsForAnyKindAreSpreadOverTheKinds) {
   }
   EXPECT_EQ(kinds["f"], 4) << "there are two of them";
   EXPECT_EQ(kinds["g"], 2);
-  for (const std::string& job : jobs) {  // asked again, each is told the same
+  for (const std::string& job : jobs) {  // a repeated request gets the same answer
     v1::ListDevicesRequest request;
     request.mutable_for_work();
     request.set_for_job_id(job);

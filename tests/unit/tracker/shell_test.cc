@@ -30,7 +30,7 @@ namespace {
 
 const Present kPresent = [] { return true; };
 
-// The answer of a call, waited for.
+// Makes a call and waits for its answer.
 template <typename Response, typename Call>
 absl::StatusOr<Response> Await(const Call& call) {
   const auto promise = std::make_shared<std::promise<absl::StatusOr<Response>>>();
@@ -64,14 +64,15 @@ class ShellTest : public testing::Test {
  protected:
   ShellTest() { store_ = storage::OpenRecords(folder_ / "records.db", records::OpenMode::kReadWrite).value(); }
 
-  // One batch of two candidates through a farm that keeps its jobs in `state`, from the job to the acknowledged result.
+  // Runs a batch of two candidates from the job to the acknowledged result, in a farm that keeps its jobs in the file
+  // `state`.
   void MeasureTwo(const std::string& state) {
     FarmState opened = FarmState::Open(folder_ / state, absl::Now()).value();
     const auto shell = Shell::Start(FarmOptions(), std::move(opened), store_.get()).value();
     EXPECT_EQ(Measure(*shell, state, kPresent), 1);
   }
 
-  // The same in a farm that runs: how many results were acknowledged.
+  // Does the same in a running farm. Returns the number of acknowledged results.
   static int Measure(Shell& shell, const std::string& name, const Present& present) {
     EXPECT_TRUE(Submit(shell, "job" + name).ok());
     v1::LeaseJobRequest lease_job;
@@ -112,19 +113,19 @@ class ShellTest : public testing::Test {
 TEST_F(ShellTest, AcknowledgedResultsAreInTheRecords) {
   MeasureTwo("jobs");
   EXPECT_EQ(store_->Summarize()->records, 2);
-  MeasureTwo("jobs");  // started again
+  MeasureTwo("jobs");  // restarted
   EXPECT_EQ(store_->Summarize()->records, 4);
 }
 
-// Two farms count their batches alike. Their records meet when one's are imported by the other, or when the file with
-// the jobs is removed and the records are not.
+// Two farms number their batches alike. Their records meet when one farm imports the other's, or when the file with the
+// jobs is removed and the records stay.
 TEST_F(ShellTest, FarmsDoNotTakeEachOthersMeasurementsForTheirOwn) {
   MeasureTwo("jobs");
   MeasureTwo("jobs of another farm");
   EXPECT_EQ(store_->Summarize()->records, 4);
 }
 
-// A copy of the jobs is put back, and the farm goes on from there: what it measures now is not what it measured then.
+// The farm's jobs are restored from an older copy. Measurements after that must not be taken for those before it.
 TEST_F(ShellTest, AFarmFromAnOlderCopyRepeatsNothing) {
   ASSERT_TRUE(FarmState::Open(folder_ / "jobs", absl::Now()).ok());
   std::filesystem::copy_file(folder_ / "jobs", folder_ / "copy");
@@ -163,7 +164,7 @@ TEST_F(ShellTest, LeasesCannotBeGuessed) {
   EXPECT_EQ(ids.size(), 2u);
 }
 
-// No file can grow while one of these lives: what a full disk does to everything that is written.
+// While an object of this class lives, no file can grow, as on a full disk.
 class FullDisk {
  public:
   FullDisk() {
@@ -237,7 +238,7 @@ TEST_F(ShellTest, AFullDiskLosesNothingAndIsReported) {
   EXPECT_EQ(shell->Counters().leases_lost(), 0);
 }
 
-// Holds the lock of a database, so that nobody else can write into it: a disk that takes its time.
+// Holds the lock of a database, so that other connections cannot write: stands in for a slow disk.
 class SlowDisk {
  public:
   explicit SlowDisk(const std::filesystem::path& file) {
@@ -252,11 +253,11 @@ class SlowDisk {
   sqlite3* connection_ = nullptr;
 };
 
-// Its call is open for longer than a lease lives without one.
+// The agent's call is open for longer than a lease lives without calls.
 TEST_F(ShellTest, AnAgentIsNotSilentWhileItsResultsAreStored) {
   FarmOptions options;
   options.devices.lease_ttl = absl::Milliseconds(1500);
-  options.stall = absl::Seconds(1);  // less than that: of a tracker that stands still, nobody loses a lease
+  options.stall = absl::Seconds(1);  // shorter than the lease, because a stalled tracker ends no lease
   const auto shell =
       Shell::Start(options, FarmState::Open(folder_ / "jobs", absl::Now()).value(), store_.get()).value();
   std::future<int> acknowledged;
@@ -271,7 +272,7 @@ TEST_F(ShellTest, AnAgentIsNotSilentWhileItsResultsAreStored) {
   EXPECT_EQ(shell->Counters().leases_lost(), 0);
 }
 
-// Else a restart could take back what people were told.
+// Otherwise a restart could take back an end that users have seen.
 TEST_F(ShellTest, AnEndIsShownOnceItIsStored) {
   const auto shell =
       Shell::Start(FarmOptions(), FarmState::Open(folder_ / "jobs", absl::Now()).value(), store_.get()).value();
@@ -282,7 +283,7 @@ TEST_F(ShellTest, AnEndIsShownOnceItIsStored) {
   const auto watch = [&](const std::string& id) {
     v1::WatchJobRequest request;
     request.set_job_id(id);
-    request.set_after_sequence(1'000'000);  // events are not what is asked for
+    request.set_after_sequence(1'000'000);  // the request asks for no events
     return Await<v1::WatchJobResponse>([&](auto done) { shell->WatchJob(request, "ann", kPresent, done); })
         ->job()
         .state();
@@ -309,7 +310,7 @@ TEST_F(ShellTest, AnEndIsShownOnceItIsStored) {
   EXPECT_EQ(watch(meanwhile), v1::JOB_STATE_CANCELLED);
 }
 
-// The first call that the disk does not take has happened, and is stored later. Those after it have not.
+// The first call that the disk refuses takes effect and is stored later. The calls after it are refused without effect.
 TEST_F(ShellTest, ACallRefusedForAFullDiskChangesNothing) {
   const auto shell =
       Shell::Start(FarmOptions(), FarmState::Open(folder_ / "jobs", absl::Now()).value(), store_.get()).value();
@@ -340,7 +341,7 @@ TEST_F(ShellTest, ACallRefusedForAFullDiskChangesNothing) {
   EXPECT_EQ(listed->jobs(0).spec().name(), "job");
 }
 
-// Recorded, and the agent did not hear of it: it brings the result to the tracker's next starts again and again.
+// The result was recorded but the acknowledgement was lost. The agent sends it again after every start of the tracker.
 TEST_F(ShellTest, ARepeatedResultIsRecordedOnceAfterARestart) {
   const auto start = [&] {
     return Shell::Start(FarmOptions(), FarmState::Open(folder_ / "jobs", absl::Now()).value(), store_.get()).value();
@@ -402,7 +403,7 @@ TEST_F(ShellTest, TheHealthOfDevicesOutlivesTheTracker) {
   EXPECT_FALSE(quarantined(*start(), "third", true));
 }
 
-// Clocks that go on when the test says so.
+// Clocks that advance only when the test advances them.
 struct FakeTime {
   std::atomic<int64_t> steady = 1'000, wall = 1'800'000'000;
   Clocks clocks() {
@@ -410,7 +411,7 @@ struct FakeTime {
   }
 };
 
-// The machine slept for nine hours of the eight that a job was given.
+// The job had eight hours, and the machine slept for nine.
 TEST_F(ShellTest, AJobEndsByTheClockOnTheWall) {
   FakeTime time;
   const auto shell = Shell::Start(FarmOptions(), StateInMemory(), store_.get(), time.clocks()).value();
@@ -435,7 +436,7 @@ TEST_F(ShellTest, ANegativeLimitOfJobsIsRefused) {
   EXPECT_TRUE(absl::IsInvalidArgument(listed.status())) << listed.status();
 }
 
-// Calls that wait, and what they were answered.
+// Held calls of agents, and the answers they got.
 class HeldCallsTest : public ShellTest {
  protected:
   HeldCallsTest() { store_ = std::make_unique<storage::MemoryStore>(); }
@@ -443,7 +444,7 @@ class HeldCallsTest : public ShellTest {
     FarmState state = FarmState::Open(folder_ / "jobs", absl::Now()).value();
     shell_ = Shell::Start(FarmOptions(), std::move(state), store_.get(), std::move(clocks)).value();
   }
-  // An agent calls, is told its epoch, and calls again with nothing to do.
+  // Makes the agent call, learn its epoch, and call again without work to report.
   void Hold(const std::string& agent_id, const std::string& target = "cpu") {
     v1::SynchronizeRequest& request = requests_[agent_id];
     request.set_protocol_version(v1::PROTOCOL_VERSION_1);
@@ -502,7 +503,7 @@ class HeldCallsTest : public ShellTest {
   std::unique_ptr<Shell> shell_;
 };
 
-// The answer is there when the event has returned: nobody looks again and again.
+// The event itself answers the held call; there is no polling.
 TEST_F(HeldCallsTest, NewWorkWakesOneAgentThatCanTakeIt) {
   Start();
   for (int i = 0; i < 100; ++i) Hold(fmt::format("cpu{}", i));
@@ -524,8 +525,8 @@ TEST_F(HeldCallsTest, NewWorkWakesOneAgentThatCanTakeIt) {
   EXPECT_TRUE(absl::IsUnavailable(Answers("cpu99").back().status()));
 }
 
-// Two pieces are queued at once, as an agent of two devices stops. The first is asked about, and whom it concerns gets
-// the second, since its user has had less.
+// An agent with two devices stops, so two pieces are queued at once. The shell asks about the first piece, but the
+// agent gets the second one, because the second piece's user has had less device time.
 TEST_F(HeldCallsTest, APieceIsOfferedUntilAnAgentTakesIt) {
   Start(time_.clocks());
   v1::SynchronizeRequest leaver;
@@ -632,7 +633,8 @@ TEST_F(HeldCallsTest, LimitsHeldWatchesPerIdentity) {
   shell_->WatchJob(watch, "bob", kPresent, [&](const auto&) { ++others; });
   EXPECT_EQ(first + others, 0);
   shell_->WatchJob(watch, "ann", kPresent, [&](const auto&) { ++others; });
-  while (first == 0) absl::SleepFor(absl::Milliseconds(10));  // it looks, when what it sees is on the disk
+  // The observer is called once the state that it sees is on disk.
+  while (first == 0) absl::SleepFor(absl::Milliseconds(10));
   EXPECT_EQ(others, 0);
   shell_->Stop();
 }
@@ -729,8 +731,8 @@ TEST_F(HeldCallsTest, ForgottenJobsAreDeletedFromTheStateFile) {
   EXPECT_EQ((*state.TakeJobs(absl::Now()))[0].spec().name(), "b");
 }
 
-// As gRPC's threads call it: agents and tuners that work, people who watch, and a stop while they do. Work is waited
-// for: how long it takes is the machine's affair.
+// gRPC's threads call like this: agents and tuners work, viewers watch, and the tracker stops meanwhile. The test waits
+// for work to be done, however slow the machine is.
 TEST_F(ShellTest, ManyThreadsMayCallAtOnce) {
   const auto shell = Shell::Start(FarmOptions(), StateInMemory(), store_.get()).value();
   std::atomic<bool> ended{false};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tracker's files of state, as they are opened: of which version, by whom, and damaged.
+// Opening the tracker's state files: other versions, other processes that hold them, and damage.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ storage::Connection Raw(const std::filesystem::path& file) {
   return storage::Connection::Open(file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, "").value();
 }
 
-// A file as an earlier Hone wrote it.
+// Makes a file as an earlier version of Hone wrote it.
 void MakeOld(const std::filesystem::path& file, const std::string& golden) {
   std::ifstream sql(HONE_SOURCE_DIR "/tests/unit/tracker/" + golden);
   std::stringstream text;
@@ -39,7 +39,7 @@ void MakeOld(const std::filesystem::path& file, const std::string& golden) {
 
 struct Kind {
   std::string name, golden;
-  std::function<absl::Status(const std::filesystem::path&)> open;  // and closes
+  std::function<absl::Status(const std::filesystem::path&)> open;  // opens and closes the file
 };
 
 class StateFilesTest : public testing::Test {
@@ -99,7 +99,7 @@ TEST_F(StateFilesTest, OthersOfTheMachineMayNotReadThem) {
     ASSERT_EQ(kind.open(file), absl::OkStatus());
     EXPECT_EQ(rights(file), own) << kind.name;
     std::filesystem::permissions(file, std::filesystem::perms(0644));
-    const storage::Connection other = Raw(file);  // keeps its log there, which has the rights of the file
+    const storage::Connection other = Raw(file);  // the connection's log lies beside the file and has its permissions
     ASSERT_EQ(other.Execute("CREATE TABLE t(x)"), absl::OkStatus());
     ASSERT_EQ(rights(file.string() + "-wal"), std::filesystem::perms(0644));
     ASSERT_EQ(kind.open(file), absl::OkStatus());
@@ -164,7 +164,7 @@ TEST_F(StateFilesTest, JobsOfAnOldFileAreThereAndDamagedOnesAreSetAside) {
             "not hexadecimal");
 }
 
-// Whatever becomes of the bytes of one job, the others are there.
+// Damage to one job's bytes must leave the other jobs readable.
 TEST_F(StateFilesTest, NoDamageOfOneJobHidesAnother) {
   const char* damages[] = {
       "UPDATE job_states SET state = x'ff' WHERE number = 1",
@@ -200,7 +200,7 @@ TEST_F(StateFilesTest, NoDamageOfOneJobHidesAnother) {
   }
 }
 
-// A change that waits for the disk is covered by later ones, but for what these do not say.
+// Waiting changes are merged: a later change replaces only the fields that it contains.
 TEST_F(StateFilesTest, LaterChangesAreLaidOverEarlierOnes) {
   StateChanges changes{.jobs = {{"a", StoredJob{"asked", "queued"}}, {"b", StoredJob{"asked", "queued"}}},
                        .drained = {{"x", "hot"}, {"y", "hot"}}};
@@ -214,7 +214,7 @@ TEST_F(StateFilesTest, LaterChangesAreLaidOverEarlierOnes) {
   EXPECT_EQ(changes.drained["y"], "hot");
 }
 
-// Again and again within a minute, as a tracker that does not get far is started. That is no clock that was set back.
+// A tracker that cannot run is restarted many times within a minute. That must not look like a clock that was set back.
 TEST_F(StateFilesTest, TheLatestStartIsATimeHoweverManyStartsThereWere) {
   const auto start = [&](absl::Time now) { return FarmState::Open(folder_ / "jobs", now)->latest_start(); };
   for (int i = 0; i < 20; ++i) {

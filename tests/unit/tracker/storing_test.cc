@@ -37,7 +37,8 @@ TEST_F(StoringTest, TroubleIsSaidAtOnceAndThenOnceAMinute) {
   EXPECT_THAT(storing_.Note(What::kState, Full(), now_), HasSubstr("everybody waits")) << "another time";
 }
 
-// The agent that brought them may be gone for good, and nobody else is given work that would show that there is room.
+// The agent that brought the results may be gone for good. While storing fails, no new work is leased whose results
+// would show that there is room again.
 TEST_F(StoringTest, ResultsThatNobodyBringsAgainHoldNobodyUp) {
   storing_.Note(What::kResults, Full(), now_);
   now_ += absl::Seconds(10);

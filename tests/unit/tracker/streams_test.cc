@@ -33,7 +33,7 @@ TEST(StreamsTest, LimitsStreamsPerCallerAndInAll) {
   EXPECT_TRUE(begin("ann").ok());
 }
 
-// As a compiler on a machine of many cores begins.
+// A compiler on a machine with many cores makes many calls at once.
 TEST(StreamsTest, AWaitingCallGetsTheNextStream) {
   Streams streams;
   std::atomic<int> done = 0;
@@ -48,7 +48,7 @@ TEST(StreamsTest, AWaitingCallGetsTheNextStream) {
   EXPECT_EQ(done, 4 * kQuotas.streams);
 }
 
-// Each holds a thread.
+// Every waiting call holds a thread.
 TEST(StreamsTest, LimitsWaitingCallsAndDropsGoneCallers) {
   Streams streams;
   std::vector<std::unique_ptr<Streams::Stream>> open;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The four kinds of trouble in the queue: whose fault it is that something could not be measured, and what follows.
+// The four kinds of failure in the queue: whose fault it is that a measurement failed, and the consequences.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ using ::testing::SizeIs;
 
 class TroubleTest : public FarmFixture {
  protected:
-  // Lets the agent ask for work, and answer it with an error for as long as it gets some.
+  // Lets the agent ask for work and answer each lease with an error, up to `times` times.
   void FailEverything(FakeAgent& agent, v1::TroubleKind kind, int times) {
     for (int i = 0; i < times; ++i) {
       const Farm::Answer answer = agent.Sync(farm_, now_).value();
@@ -37,7 +37,7 @@ class TroubleTest : public FarmFixture {
       agent.Finish(answer.response.leases(0));
     }
   }
-  // The agent's next call comes to a tracker that was started anew.
+  // Sends the agent's next call to a restarted tracker.
   Farm::Answer SyncAfterRestart(FakeAgent& agent) {
     Farm restarted{FarmOptions{}, 2, CountingIds(), "key"};
     restarted.Restore({}, {}, stored_);
@@ -53,10 +53,10 @@ class TroubleTest : public FarmFixture {
     return {};
   }
 
-  std::map<std::string, v1::HealthRecord> stored_;  // by trackers that ended
+  std::map<std::string, v1::HealthRecord> stored_;  // as earlier trackers stored it
 };
 
-// The black hole: a board that answers errors quickly, beside one that works. Every batch is measured all the same.
+// A board that answers errors quickly would attract all work. A working board beside it must still measure every batch.
 TEST_F(TroubleTest, ABoardThatAnswersErrorsFailsNoBatchAndGoesIntoQuarantine) {
   FakeAgent hole("hole", "1"), good("good", "1");
   ASSERT_TRUE(good.Sync(farm_, now_).ok());
@@ -136,7 +136,7 @@ TEST_F(TroubleTest, ACandidateThatKillsDevicesDoesNotCountAgainstThem) {
   }
 }
 
-// Every second batch is a trouble, so that there are never two in a row. It counts beyond a restart of the tracker.
+// Every second batch fails, so there are never two failures in a row. The count survives a restart of the tracker.
 TEST_F(TroubleTest, ABoardThatFailsEverySecondBatchGoesIntoQuarantine) {
   FakeAgent flaky("flaky", "1"), good("good", "1");
   const auto measure = [&](int number, bool fails) {
@@ -286,7 +286,7 @@ TEST_F(TroubleTest, QuarantineGrowsAndEndsWithAGoldenKernelThatIsRight) {
     fall_ill();
     ASSERT_EQ(DeviceOfAgent("a").health(), v1::DEVICE_HEALTH_QUARANTINED) << i;
     const absl::Time ill = now_;
-    // It is not asked before its time, and a check that comes by itself does not let it out.
+    // The tracker requests no check before the retry time, and an early check does not end the quarantine.
     agent.Check();
     EXPECT_THAT(agent.Sync(farm_, now_)->response.check_device_ids(), ElementsAre());
     EXPECT_EQ(DeviceOfAgent("a").health(), v1::DEVICE_HEALTH_QUARANTINED);
@@ -359,7 +359,7 @@ TEST_F(TroubleTest, AHotDeviceCoolsDownWithoutAFailure) {
   EXPECT_EQ(DeviceOfAgent("a").health(), v1::DEVICE_HEALTH_COOLING);
   EXPECT_THAT(DeviceOfAgent("a").health_reason(), HasSubstr("97 C"));
   EXPECT_THAT(farm_.GetJob(job_id_, now_)->waiting_for(), HasSubstr("97 C"));
-  for (const double celsius : {92.0, 85.0}) {  // warm is not cool
+  for (const double celsius : {92.0, 85.0}) {  // below the limit is not cool enough
     Pass(absl::Minutes(1));
     EXPECT_THAT(agent.Sync(farm_, now_)->response.check_device_ids(), ElementsAre("cpu"));
     agent.Check(300e-6);
@@ -384,7 +384,8 @@ TEST_F(TroubleTest, AThrottledDeviceGetsNoWork) {
   EXPECT_EQ(agent.Sync(farm_, now_)->response.leases_size(), 1);
 }
 
-// Too hot for good is an illness: it is looked at rarely, the reason is told, and it comes back as from others.
+// A device that stays too hot goes into quarantine: it is checked rarely, the reason is shown, and it returns as from
+// other quarantines.
 TEST_F(TroubleTest, ADeviceThatDoesNotCoolDownGoesIntoQuarantine) {
   FakeAgent agent("a", "1");
   Submit(BatchOf(1), "b1").value();
@@ -450,7 +451,7 @@ TEST_F(TroubleTest, WhileTheTrackerWasAwayNothingCooledDown) {
   EXPECT_EQ(restarted.ListDevices(v1::ListDevicesRequest(), now_).at(0).health(), v1::DEVICE_HEALTH_COOLING);
 }
 
-// Agents tell their newest check with every call, and to every tracker.
+// Agents send their newest check with every call, and to every tracker.
 TEST_F(TroubleTest, ARestartedTrackerCountsNoCheckAgain) {
   FakeAgent well("a", "1"), sick("b", "1");
   sick.Golden().set_reason("wrong output");
@@ -462,7 +463,7 @@ TEST_F(TroubleTest, ARestartedTrackerCountsNoCheckAgain) {
   EXPECT_THAT(stored_["a/cpu"].golden_seconds(), ElementsAre(100e-6));
   EXPECT_EQ(stored_["b/cpu"].troubles(), 1);
   for (const double seconds : {101e-6, 102e-6, 103e-6, 104e-6, 200e-6}) {
-    well.Check(seconds);  // while the tracker is away
+    well.Check(seconds);  // the tracker is not running meanwhile
     SyncAfterRestart(well);
   }
   for (int i = 0; i < 5; ++i) SyncAfterRestart(well);
@@ -487,7 +488,7 @@ TEST_F(TroubleTest, ACheckIsOfOneProcessOfTheAgent) {
   EXPECT_EQ(stored_["a/cpu"].counted_size(), 8) << "it does not grow for ever";
 }
 
-// Only one that was made since says that the device is well again.
+// Only a check made after the restart shows that the device is well again.
 TEST_F(TroubleTest, AnOldCheckEndsNoQuarantineWhenTheTrackerIsRestarted) {
   FakeAgent agent("a", "1");
   agent.Check();
@@ -515,7 +516,7 @@ TEST_F(TroubleTest, ACheckFromBeforeAReleaseIsNotCountedAgain) {
   EXPECT_EQ(stored_["a/cpu"].troubles(), 0);
 }
 
-// Which check was counted last a file from before does not say: it is counted once more, and then no more.
+// An old state file does not say which check was counted last. That check is counted once more, and only once.
 TEST_F(TroubleTest, HealthOfAnOldStateFileIsKept) {
   FakeAgent agent("a", "1");
   agent.Check(101e-6);
@@ -531,7 +532,7 @@ TEST_F(TroubleTest, AStandstillOfTheTrackerIsNoCoolingTime) {
   agent.Golden().set_throttled(true);
   ASSERT_TRUE(agent.Sync(farm_, now_).ok());
   Pass(absl::Seconds(10));
-  now_ += absl::Hours(2);  // and nothing is called
+  now_ += absl::Hours(2);  // the tracker stalls
   Pass(absl::Seconds(5));
   agent.Check(100e-6);
   agent.Golden().set_throttled(true);
@@ -539,7 +540,7 @@ TEST_F(TroubleTest, AStandstillOfTheTrackerIsNoCoolingTime) {
   EXPECT_EQ(DeviceOfAgent("a").health(), v1::DEVICE_HEALTH_COOLING);
 }
 
-// The tracker was stopped, or its disk held it up, for longer than any lease lives.
+// The tracker was stopped, or held up by its disk, for longer than any lease lives.
 TEST_F(TroubleTest, AStandstillOfTheTrackerCountsAgainstNothing) {
   std::vector<FakeAgent> agents;
   for (int i = 0; i < 20; ++i) {
@@ -550,7 +551,7 @@ TEST_F(TroubleTest, AStandstillOfTheTrackerCountsAgainstNothing) {
   }
   Pass(absl::Seconds(10));
   for (const absl::Duration stall : {absl::Seconds(21), absl::Seconds(90), absl::Hours(1)}) {
-    now_ += stall;  // and nothing is called
+    now_ += stall;  // the tracker stalls
     Pass(absl::Seconds(5));
     for (FakeAgent& agent : agents) EXPECT_TRUE(agent.Sync(farm_, now_)->response.cancelled_lease_ids().empty());
   }
@@ -560,12 +561,12 @@ TEST_F(TroubleTest, AStandstillOfTheTrackerCountsAgainstNothing) {
   for (const v1::Device& device : farm_.ListDevices(v1::ListDevicesRequest(), now_)) {
     EXPECT_EQ(device.health(), v1::DEVICE_HEALTH_GOOD);
   }
-  // Who is silent while the tracker runs is lost as ever.
+  // An agent that is silent while the tracker runs still loses its leases.
   Pass(absl::Seconds(21));
   EXPECT_EQ(farm_.Counters(now_).leases_lost(), 20);
 }
 
-// What an agent has kept over a restart is taken under the lease it was measured under.
+// An agent that kept results over its restart delivers them under the lease that they were measured under.
 TEST_F(TroubleTest, ARestartedAgentDeliversItsResults) {
   FakeAgent agent("a", "1"), restarted("a", "2");
   const std::string batch = Submit(BatchOf(2), "b1").value();
@@ -621,7 +622,8 @@ TEST_F(TroubleTest, ARestartedTrackerRecordsOnlyResultsWithAValidReceipt) {
   EXPECT_EQ(restarted.Counters(now_).results_stale(), 0);
 }
 
-// An agent that has not heard of the restart yet sends its result without the receipt. It may not forget it for that.
+// An agent that does not know of the tracker's restart sends its result without the receipt. The tracker must not make
+// it delete the result.
 TEST_F(TroubleTest, ARestartedTrackerAsksForTheReceiptFirst) {
   FakeAgent agent("a", "1");
   Submit(BatchOf(2), "b1").value();
@@ -635,12 +637,12 @@ TEST_F(TroubleTest, ARestartedTrackerAsksForTheReceiptFirst) {
   *agent.state.mutable_finished(0)->mutable_receipt() = lease.receipt();
   EXPECT_THAT(agent.Sync(restarted, now_)->response.acked_lease_ids(), ElementsAre(lease.reference().lease_id()));
   EXPECT_EQ(restarted.Counters(now_).results_recovered(), 1);
-  // What has none, an error, may be forgotten once it knows.
+  // An error result has no receipt, so the agent may delete it once the tracker knows of it.
   agent.Finish(lease);
   EXPECT_THAT(agent.Sync(restarted, now_)->response.acked_lease_ids(), ElementsAre(lease.reference().lease_id()));
 }
 
-// A tracker that was restarted after its machine's clock was set back by hours.
+// The tracker was restarted after its machine's clock was set back by hours.
 TEST_F(TroubleTest, AClockSetBackDoesNotProlongAQuarantine) {
   v1::HealthRecord health;
   health.set_quarantine_reason("three troubles");
@@ -656,7 +658,7 @@ TEST_F(TroubleTest, AClockSetBackDoesNotProlongAQuarantine) {
   EXPECT_TRUE(restarted.TakeChangedHealth().empty());
 }
 
-// Told to keep it, the agent must not be told to forget it by the same answer.
+// An answer that tells the agent to keep a result must not also acknowledge it.
 TEST_F(TroubleTest, AForgottenResultThatCannotBeStoredStaysWithTheAgent) {
   FakeAgent agent("a", "1");
   Submit(BatchOf(1), "b1").value();
@@ -762,7 +764,7 @@ TEST(DeviceRegistryTest, LimitsDevicesAndHealthRecordsPerAgent) {
   EXPECT_EQ(registry.Register(agent.state, now).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-// Who was refused may do something else: what he asked for must not happen behind his back.
+// A caller that was refused may do something else, so the refused call must have no effect.
 TEST_F(TroubleTest, ARefusedCallChangesNothingWhileStoringFails) {
   farm_.SetStorageFailure("no space left on the disk");
   v1::ReportProgressRequest report;

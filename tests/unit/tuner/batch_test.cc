@@ -10,7 +10,7 @@
 namespace hone::tuner {
 namespace {
 
-// The output of `x`, 8 by 16 of that type, as the stages make it.
+// A batch for a workload with an input `x` of 8 by 16 of that type, these stages and the output y.
 Batch Described(const std::string& type, const std::string& stages) {
   const std::string text = "workload \"w\"\ninput x: " + type + "[8,16] in [-1, 1]\n" + stages + "output y\n";
   const auto workload = ir::ParseWorkload(text);
@@ -34,14 +34,14 @@ TEST(Batch, RoundedSumsOfFloatsMayFallOnTheOtherSide) {
 }
 
 TEST(Batch, OtherIntegersMustBeEqual) {
-  // Sums of integers are exact in any order, and so is what is made of them alike.
+  // Integer sums are exact in any order, and so are values computed exactly from them.
   EXPECT_FALSE(Described("i8",
                          "t: i32[8] over i:8 = sum k:16 of i32(x[i, k])\n"
                          "y: u8[8] over j:8 = u8(round(f32(t[j]) * 0.5f32))\n")
                    .buffers.back()
                    .rounded);
   EXPECT_FALSE(Described("f32", "y: i32[8,16] over i:8, j:16 = i32(x[i, j] * 9f32)\n").buffers.back().rounded);
-  // Of floats, a position is no float, nor is an element that is read at one.
+  // A position is no float, even if it is chosen by floats; nor is an element that is read at such a position.
   EXPECT_FALSE(
       Described("f32", std::string(kSum) + "y: i64[8] over j:8 = select(t[j] > 0f32, j, 7)\n").buffers.back().rounded);
   EXPECT_EQ(Described("i8", "y: i8[8,16] over i:8, j:16 = x[i, j]\n").rtol, 0);

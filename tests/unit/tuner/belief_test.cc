@@ -52,7 +52,7 @@ TEST(PaceTest, TheSecondVisitAtAnotherPaceShowsThatItIsTheDevices) {
   EXPECT_NEAR(*pace.Meet(belief, 2.1), 2.1, 1e-9);
 }
 
-// Of kernels that all take 1 s, in each round one takes 1% less by luck and is the best of the next round.
+// All kernels take 1 s. In each round one takes 1% less by luck, and it is the incumbent of the next round.
 TEST(PaceTest, LuckDoesNotAddUp) {
   Pace pace;
   Belief best = {1.0, 1};

@@ -33,7 +33,7 @@ std::atomic<int> signals_to_nobody = 0;
 
 }  // namespace
 
-// Before the C library's, in the whole program.
+// Replaces the C library's kill in the whole program.
 extern "C" int kill(pid_t pid, int signal) noexcept {
   const auto result = static_cast<int>(syscall(SYS_kill, pid, signal));
   if (result != 0 && errno == ESRCH) ++signals_to_nobody;
@@ -61,7 +61,7 @@ TEST(BuildPoolTest, AnswersComeInTheOrderOfTheCandidates) {
   EXPECT_EQ(batch->candidates[1].text, "no loop of that name");
   EXPECT_EQ(batch->candidates[2].kernel.workspace_bytes, 3);
   EXPECT_GT(batch->seconds, 0);
-  // The artifact holds what compiled, and the reference.
+  // The artifact holds the candidates that compiled, and the reference.
   EXPECT_EQ(std::count(batch->artifact.begin(), batch->artifact.end(), '\n'), 3);
   EXPECT_THAT(batch->artifact, HasSubstr(batch->reference.name + "@"));
   EXPECT_THAT(batch->artifact, HasSubstr(batch->candidates[2].kernel.name + "@"));
@@ -78,7 +78,7 @@ TEST(BuildPoolTest, ACrashIsTheFailureOfOneCandidate) {
   EXPECT_EQ(signals_to_nobody, 0) << "by then its number may be another process's";
 }
 
-// A machine may be short of processes, and a worker may be killed while it has nothing to do.
+// Starting a process may fail, and a worker may be killed while it is idle.
 class BuildPoolStartTest : public ::testing::Test {
  protected:
   BuildPool Pool(absl::Duration patience) const {
@@ -161,11 +161,11 @@ TEST(BuildPoolTest, AHangIsATimeoutAndTheOthersGoOn) {
   EXPECT_TRUE(batch->candidates[1].ok);
 }
 
-// An assembler that hangs, or that its worker leaves behind.
+// An assembler that hangs, or that a worker leaves running when it dies.
 TEST(BuildPoolTest, NoProgramOutlivesTheWorkerThatRanIt) {
   for (const auto& [deed, text] : {std::pair("crash beside a program", "killed by signal 11"),
                                    std::pair("hang beside a program", "not compiled after")}) {
-    int living[2];  // at its end when nobody has it open for writing
+    int living[2];  // end of file once no process has it open for writing
     ASSERT_EQ(pipe(living), 0);
     {
       BuildPool pool(Pretending(1, absl::Seconds(3)));
@@ -264,7 +264,7 @@ TEST(BuildMessageTest, DamagedMessagesAreNoMessages) {
   for (size_t i = 0; i < good.size(); ++i) {
     std::string bad = good;
     bad[i] = static_cast<char>(bad[i] ^ 0x80);
-    DecodeRequest(bad);  // whatever it is, it must not crash
+    DecodeRequest(bad);  // must not crash, whatever the bytes are
   }
 }
 

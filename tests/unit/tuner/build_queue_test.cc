@@ -29,7 +29,7 @@ class BuildQueueTest : public ::testing::Test {
   }
 
   BuildQueue queue_;
-  const int jobs_[3] = {};  // of which only the addresses matter
+  const int jobs_[3] = {};  // only their addresses matter
   const BuildOwner ann_{&jobs_[0]}, bob_{&jobs_[1]}, admin_{&jobs_[2], 3};
 };
 

@@ -13,7 +13,7 @@
 namespace hone::tuner {
 namespace {
 
-// Made-up candidates: the draft knows only part of what makes them slow.
+// Made-up candidates. The analytic cost model knows only some of the causes that make them slow.
 struct Population {
   std::deque<Features> features;
   std::vector<double> seconds;
@@ -43,7 +43,7 @@ struct Population {
 
 std::shared_ptr<const CostModel> Draft() { return std::make_shared<DraftModel>(); }
 
-// Share of pairs that the scores put in the right order.
+// Returns the share of pairs that the scores order correctly.
 double PairAccuracy(const CostModel& model, const Population& population) {
   const auto pointers = population.pointers();
   const std::vector<double> scores = model.Score(pointers);

@@ -24,8 +24,8 @@
 namespace hone::tuner {
 namespace {
 
-// A tracker that answers `code` so many times, while some time passes each time, and then works. Calls with a batch
-// have never time enough there, and the third one ends.
+// A tracker that answers the first `troubled` calls with `code`, each after `passes` seconds, and then works. Its first
+// two calls with a batch exceed their deadline; the third one is aborted.
 class TroubledTracker final : public v1::TunerService::Service {
  public:
   grpc::Status ReportProgress(grpc::ServerContext*, const v1::ReportProgressRequest* request,
@@ -42,18 +42,18 @@ class TroubledTracker final : public v1::TunerService::Service {
     limits_.push_back(absl::FromChrono(context->deadline() - std::chrono::system_clock::now()));
     return {limits_.size() < 3 ? grpc::StatusCode::DEADLINE_EXCEEDED : grpc::StatusCode::ABORTED, "too slow"};
   }
-  // Of the calls with a batch since this was asked.
+  // Returns the time limits of the calls with a batch since the last call of this function.
   std::vector<absl::Duration> Limits() {
     const std::lock_guard lock(mutex_);
     return std::exchange(limits_, {});
   }
 
-  v1::ReportProgressRequest last;  // to be read after its answer
+  v1::ReportProgressRequest last;  // read it only after the answer
   std::atomic<int> calls{0};
   std::atomic<int64_t> now{1'000'000};  // seconds
   int troubled = 0;
   int64_t passes = 15 * 60;        // seconds
-  std::atomic<int64_t> waited{0};  // seconds that it says the job waited for devices
+  std::atomic<int64_t> waited{0};  // seconds for which, by its report, the job waited for devices
   grpc::StatusCode code = grpc::StatusCode::UNAVAILABLE;
 
  private:
@@ -87,7 +87,7 @@ TEST_F(FarmClientTest, WaitsForATrackerThatCannotStoreHoweverLongAndOnNobodysTim
   const absl::Time before = patience_.Now();
   EXPECT_EQ(client_.Report(Progress()), absl::OkStatus());
   EXPECT_EQ(tracker_.calls, 5);
-  // What passed until the first answer is nobody's waiting yet.
+  // Time before the first answer does not count as waiting.
   EXPECT_EQ(patience_.Now() - before, absl::Minutes(15));
   tracker_.now = tracker_.now + 60;
   EXPECT_EQ(patience_.Now() - before, absl::Minutes(16));
@@ -99,7 +99,7 @@ TEST_F(FarmClientTest, WhatTheJobWaitedForDevicesIsNotItsTime) {
   tracker_.waited = 45;
   EXPECT_EQ(client_.Report(Progress()), absl::OkStatus());
   EXPECT_EQ(patience_.Now() - before, absl::Seconds(15));
-  tracker_.waited = 40;  // an answer that was overtaken
+  tracker_.waited = 40;  // an older answer that arrives late
   EXPECT_EQ(client_.Report(Progress()), absl::OkStatus());
   EXPECT_EQ(patience_.Now() - before, absl::Seconds(15));
 }
@@ -119,7 +119,7 @@ TEST_F(FarmClientTest, AQuotaThatIsFreeSoonIsWaitedFor) {
   EXPECT_EQ(tracker_.calls, 3);
 }
 
-// Over a slow line a call takes as long the next time.
+// A call over a slow line takes the same time when it is repeated, so it needs a longer limit.
 TEST_F(FarmClientTest, ACallThatTookTooLongGetsMoreTime) {
   EXPECT_TRUE(absl::IsAborted(client_.Measure(Batch()).status()));
   const std::vector<absl::Duration> limits = tracker_.Limits();
@@ -174,7 +174,7 @@ TEST_F(FarmClientTest, AScheduleIsReportedWhenItIsNew) {
   EXPECT_FALSE(second.workloads(1).same_schedule());
   EXPECT_EQ(second.workloads(1).best_schedule(), "fuse");
   EXPECT_EQ(second.workloads(1).trials(), 200);
-  progress.workloads[0].best_schedule.clear();  // it was condemned
+  progress.workloads[0].best_schedule.clear();  // the best schedule failed a later check
   ASSERT_EQ(client_.Report(progress), absl::OkStatus());
   EXPECT_FALSE(tracker_.last.progress().workloads(0).same_schedule());
   EXPECT_TRUE(tracker_.last.progress().workloads(1).same_schedule());
@@ -222,7 +222,7 @@ TEST(PatienceTest, WhatSeveralWaitForAtOnceCountsOnce) {
   EXPECT_EQ(patience.Now(), absl::FromUnixSeconds(5));
 }
 
-// A budget of ten minutes ends neither early nor late where the system's clock is set.
+// A budget of ten minutes must end neither early nor late if the system's clock is set.
 TEST(PatienceTest, GoesByAClockThatNobodySets) {
   const Patience patience;
   const absl::Time before = SteadyNow();

@@ -76,7 +76,8 @@ TEST_P(EveryWorkload, RandomCandidatesForLanesHaveFiniteFeatures) {
   }
 }
 
-// Candidates that differ in one decision of what overlaps are not the same to a model that learns.
+// Candidates that differ only in overlap of copies must have different features, so that a model can learn the
+// difference.
 TEST(Features, TellWhatOverlaps) {
   const auto workload = ir::ParseWorkload(R"(workload "matmul"
 input x: f16[1024,1024] in [-1, 1]
@@ -112,12 +113,12 @@ NestFacts FactsOf(const std::string& schedule, size_t nest) {
   const ir::Workload workload = ir::ParseWorkload(kMatMul).value();
   const auto state = schedule::Replay(workload, schedule::ParseSchedule(schedule).value());
   EXPECT_TRUE(state.ok()) << state.status();
-  // The facts point into the state, which ends here; tests look at numbers only.
+  // The facts point into the state, which is destroyed here. Tests read only their numbers.
   return AnalyzeNests(*state, SomeTarget()).at(nest);
 }
 
-// Groups of 4 x 16 lanes, each a tile of 4 x 2; both operands go through shared memory, 8 steps of the reduction at
-// once.
+// Groups of 4 x 16 lanes, each lane with a tile of 4 x 2. Both operands go through shared memory, 8 steps of the
+// reduction at a time.
 constexpr char kLaneSchedule[] = R"(cache_write t
 cache_read x tc
 store_in xrtc shared 1
@@ -152,7 +153,7 @@ TEST(NestFactsTest, LanesShareAndAreNeighbours) {
     EXPECT_EQ(of(stage).launch.lanes, 4 * 16) << stage;
     EXPECT_EQ(of(stage).launch.shared_bytes, (16 * (8 + 1) + 8 * 32) * 4) << stage;
   }
-  // Together, once per group and step: not once per lane.
+  // The group loads them together, once per step, instead of once per lane.
   EXPECT_EQ(of("xrtc").executed, 24 * (256 / 8) * (16 * 8));
   EXPECT_EQ(of("wrtc").executed, 24 * (256 / 8) * (8 * 32));
   const NestFacts sum = of("tc");
@@ -164,14 +165,14 @@ TEST(NestFactsTest, LanesShareAndAreNeighbours) {
   EXPECT_EQ(access("wrtc").lane_stride, 2) << "and tiles of two columns";
   EXPECT_FALSE(of("t").accesses.back().shared);
   EXPECT_EQ(of("t").accesses.back().lane_stride, 2);
-  // A row of the padded tile is 9 elements away from the next.
+  // Rows of the padded tile are 9 elements apart.
   const auto ic =
       static_cast<size_t>(std::ranges::find(sum.nest->loops, "ic", &schedule::Loop::name) - sum.nest->loops.begin());
   EXPECT_EQ(access("xrtc").stride[sum.depth() - sum.nest->loops.size() + ic], 9);
 }
 
 TEST(NestFactsTest, RegisterTileIsSeenAsAccumulatorsAndLoads) {
-  // Tiles of 6 rows by 4 vectors of 16, reduced inside.
+  // Tiles of 6 rows by 4 vectors of 16, with the reduction inside.
   const NestFacts facts = FactsOf(
       "cache_write t\nsplit i 6 shift\nsplit j 64 mask\nreorder io jo ii ji\ncompute_at tc jo\n"
       "split jc 16 mask\nreorder kc ic jco jci\nunroll ic\nunroll jco\nvectorize jci\n",
@@ -246,7 +247,7 @@ TEST(FeaturesTest, LocalMemoryCountsPaddingAndEveryBufferOfAPipeline) {
   const auto bytes = [&](const std::string& steps) {
     return std::exp2(ExtractFeatures(CopiedState(steps), target)[kLogLocalBytes]) - 1;
   };
-  // Tiles of 8 x 4, padded by 4, and of 4 x 8; one accumulator.
+  // Tiles of 8 x 4, padded by 4, and of 4 x 8, and one accumulator.
   EXPECT_NEAR(bytes(tests::kByFour), (8 * (4 + 4) + 4 * 8 + 1) * 4, 0.1);
   EXPECT_NEAR(bytes(tests::kByFour + "pipeline ko 3\n"), (3 * (8 * (4 + 4) + 4 * 8) + 1) * 4, 0.1);
 }
@@ -254,7 +255,7 @@ TEST(FeaturesTest, LocalMemoryCountsPaddingAndEveryBufferOfAPipeline) {
 TEST(NestFactsTest, ColumnsAreGatheredAndRowsAreNot) {
   const NestFacts along = FactsOf("split j 32 mask\nreorder i k jo ji\nvectorize ji\n", 0);
   EXPECT_EQ(along.tile.gathers, 0);
-  // Along i, x is read column-wise: an element at a time.
+  // Along i, x is read by columns, one element at a time.
   const NestFacts across = FactsOf("split i 32 mask\nreorder j k io ii\nvectorize ii\n", 0);
   EXPECT_EQ(across.tile.gathers, 32);
 }
@@ -265,12 +266,12 @@ TEST(NestFactsTest, FootprintsGrowOutwards) {
   ASSERT_EQ(facts.depth(), 3u);
   EXPECT_EQ(x.elements[3], 1);
   EXPECT_EQ(x.elements[2], 256);       // k
-  EXPECT_EQ(x.elements[1], 256);       // j does not move it
+  EXPECT_EQ(x.elements[1], 256);       // j does not change the address
   EXPECT_EQ(x.elements[0], 96 * 256);  // i
   EXPECT_EQ(x.lines[2], 16);
   const Access& w = facts.accesses[1];
   EXPECT_EQ(w.stride[2], 128);
-  EXPECT_EQ(w.lines[2], 256);  // a line per row
+  EXPECT_EQ(w.lines[2], 256);  // one cache line per row
 }
 
 TEST(NestFactsTest, TailsCountAsWaste) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logs of TVM's tuners, and what they say about workloads here. The lines are in the formats of TVM 0.14, with made-up
-// numbers.
+// Reads logs of TVM's tuners as hints for workloads. The lines have the formats of TVM 0.14 with made-up numbers.
 #include "tuner/hints.h"
 
 #include <fmt/format.h>
@@ -146,7 +145,7 @@ TEST(TvmLogTest, ListsWhatCannotBeReadWithItsLines) {
   EXPECT_THAT(log.unread.at("no block of it is tiled in several levels"), ElementsAre(10));
 }
 
-// Numbers as far out as they come must be refused, not computed with.
+// Extreme numbers must be refused before anything is computed with them.
 TEST(TvmLogTest, RefusesArgumentsThatMakeNoSense) {
   const std::string ok = "1e-3], 0, 1.0";
   const char* const wrong[] = {
@@ -160,7 +159,8 @@ TEST(TvmLogTest, RefusesArgumentsThatMakeNoSense) {
   for (const char* args : wrong) EXPECT_THAT(Read(AutoTvm("conv2d_nchw.x86", args, "", ok)).unread, SizeIs(1)) << args;
 }
 
-// Hints are found by multiplying neighbours; and the product of the second one's tiles is 2^64 + 4.
+// The reader multiplies adjacent loop extents to find a hint. The product of the second hint's tiles is 2^64 + 4, which
+// overflows.
 TEST(TvmLogTest, RefusesLoopsThatAreNoNumberTogether) {
   const std::string ok = "1e-3], 0, 1.0";
   const TvmLog log = Read(
@@ -174,7 +174,7 @@ TEST(TvmLogTest, RefusesLoopsThatAreNoNumberTogether) {
   EXPECT_THAT(log.unread.at("its tiles are larger than its loops"), ElementsAre(2));
 }
 
-// So many bytes without an end of a line.
+// A stream of this many bytes without a line end.
 class LongLine : public std::streambuf {
  public:
   explicit LongLine(int64_t blocks) : blocks_(blocks) {}

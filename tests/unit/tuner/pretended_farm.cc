@@ -20,10 +20,10 @@ namespace hone::tuner {
 
 namespace {
 
-// When this thread last asked for the time: what it submits, it submits then.
+// Time of this thread's last call of Now; a batch that it submits counts as submitted then.
 thread_local absl::Time last_asked = absl::UnixEpoch();
 
-// What a visit takes: two calls of each candidate, and up to three turns of those that take part in the last round.
+// The duration of a visit: two calls of each candidate, and up to three interleaved rounds among the finalists.
 class SlowDevice {
  public:
   SlowDevice(const Batch& batch, absl::Time now)
@@ -33,13 +33,13 @@ class SlowDevice {
     if (batch.useful_seconds > 0) deadline_ = last_asked + absl::Seconds(batch.useful_seconds);
     if (batch.visit_seconds > 0) deadline_ = std::min(deadline_, now + absl::Seconds(batch.visit_seconds));
   }
-  // False: no time for it, or not enough.
+  // Returns false if there is too little time for the candidate.
   bool Qualify(double seconds) {
     const bool first = times_.empty();
     if (!Fits(first ? 0 : longest_ + Turn())) return false;
     const double call = std::min(seconds, absl::ToDoubleSeconds(deadline_ + absl::Seconds(3) - now_));
     now_ += absl::Seconds(call);
-    if (call < seconds) return false;  // killed
+    if (call < seconds) return false;  // the time limit stops the call
     if (Fits(seconds)) now_ += absl::Seconds(seconds);
     longest_ = std::max(longest_, 2 * seconds);
     times_.insert(seconds);

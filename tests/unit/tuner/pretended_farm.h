@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A farm for tests of the tuning loop: one device whose times are computed from the decisions, and records in memory.
-// And a workload that its jobs may have.
+// A farm for tests of the tuning loop: one device whose times are computed from the decisions, records in memory, and a
+// workload for its jobs.
 #ifndef HONE_TESTS_UNIT_TUNER_PRETENDED_FARM_H_
 #define HONE_TESTS_UNIT_TUNER_PRETENDED_FARM_H_
 
@@ -18,16 +18,19 @@ namespace hone::tuner {
 
 class PretendedFarm : public Farm {
  public:
-  // Seconds of a candidate, from its decisions; negative: it crashes.
+  // Returns the seconds of a candidate from its decisions; negative: the candidate crashes.
   std::function<double(const Batch&, const std::string& decisions)> seconds;
-  // Of a race, so many are timed once more, in turns, with the incumbent; the others drop out. 0: nobody does.
+  // Number of candidates of a race that are timed again together with the incumbent, in interleaved rounds; the others
+  // drop out. 0: there is no such final.
   int finalists = 0;
-  // Answers batches with this error if not empty.
+  // A batch is answered with this error unless it is empty.
   std::function<std::string(const Batch&)> batch_error;
+  // Called by Report, Measure and Records, unless empty. An error becomes the result of the call.
   std::function<absl::Status()> on_report, on_measure;
   std::function<void()> on_records;
-  int asks_before_device = 0;
-  // Goes on by what the device's work takes, one batch after the other. Limits of time are kept as an agent keeps them.
+  int asks_before_device = 0;  // FindDevice finds no device for this many calls
+  // The farm's clock. Each batch advances it by the device's working time, one batch after the other. Time limits are
+  // kept as an agent keeps them.
   absl::Time now = absl::UnixEpoch();
   absl::Time Now();
 
@@ -52,7 +55,7 @@ class PretendedFarm : public Farm {
   std::vector<Batch> batches;
   std::vector<Record> records;
   std::vector<Progress> reports;
-  std::optional<Requirements> given_back;  // what it needs
+  std::optional<Requirements> given_back;  // the requirements with which the job was returned
   std::atomic<bool> abandoned{false};
   std::atomic<int> signs_of_life{0};
 };

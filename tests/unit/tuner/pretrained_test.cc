@@ -17,7 +17,7 @@ t: f32[128,256] over i:128, j:256 = sum k:512 of x[i, k] * w[k, j]
 u: f32[128,256] over ui:128, uj:256 = max(t[ui, uj], 0f32)
 output u
 )";
-// A register tile for threads, the same without vectors, and plain loops.
+// A register tile for threads, the same without vectors, and naive loops.
 constexpr const char* kFastestFirst[] = {
     "pack w t 1/32 0 1%32\nsplit uj 32 mask\nsplit uji 16 mask\nsplit ui 8 shift\nreorder uio ujo uii ujio ujii\n"
     "unroll uii\nunroll ujio\nvectorize ujii\nparallel uio\ncompute_at t ujo\nsplit j 16 mask\n"
@@ -54,7 +54,7 @@ TEST(PretrainedTest, SaysNothingOfLanes) {
   EXPECT_EQ(*model, nullptr);
 }
 
-// The trees mean nothing for features that mean something else.
+// The trees are only valid for features with the meaning that they were trained on.
 TEST(PretrainedTest, FeaturesAreThoseThatItWasTrainedOn) {
   double sum = 0;
   for (const char* schedule : kFastestFirst) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which devices may run code for a target: what the back end says the code requires, held against fingerprints.
+// The devices that may run code for a target: the requirements that the back end states, compared with fingerprints.
 #include <gtest/gtest.h>
 
 #include "compiler/target/host.h"

@@ -15,8 +15,8 @@
 namespace hone::tuner {
 namespace {
 
-// A landscape with one valley: five decisions of eight options, 32,768 points, each costing by its distance to the
-// goal. Candidates are told apart by a split with the decisions' number; nothing is ever lowered.
+// A landscape with one valley: five decisions of eight options, 32,768 points. A point's cost grows with its distance
+// to the goal. A split with the decisions' number identifies a candidate; no schedule is lowered.
 constexpr int kDecisions = 5;
 constexpr int64_t kGoal[kDecisions] = {5, 2, 7, 0, 4};
 
@@ -41,7 +41,7 @@ absl::StatusOr<space::Candidate> Landscape(space::Chooser& chooser) {
   return space::Candidate{chooser.decisions(), steps, *std::move(state)};
 }
 
-// Eight candidates in a row, each of which has two neighbours at most.
+// Eight candidates in a row, with at most two neighbours each.
 absl::StatusOr<space::Candidate> Row(space::Chooser& chooser) {
   const int64_t place = chooser.OneOf("place", {0, 1, 2, 3, 4, 5, 6, 7}, 1);
   const schedule::Schedule steps = {schedule::Split{"i", place + 2, schedule::Tail::kMask}};
@@ -68,7 +68,7 @@ class SearchTest : public ::testing::Test {
     options.threads = threads;
     return Search(Landscape, target::ParseTarget("x86_64").value(), options);
   }
-  // The origins of all proposals in so many rounds of 16, after the first candidate, the default.
+  // Returns the origins of all proposals of several rounds of 16, after the first candidate, which is the default.
   static std::set<Origin> OriginsIn(int rounds, Search& search, const CostModel& model) {
     std::set<Origin> origins;
     for (int round = 0; round < rounds; ++round) {
@@ -81,7 +81,7 @@ class SearchTest : public ::testing::Test {
     return origins;
   }
 
-  // An untuned default and a relative, so that every origin has what it is of.
+  // A search with an untuned default and a relative, so that every origin can occur.
   static Search SearchWithout(std::string_view without) {
     Search search = MakeSearch(11, 1, without);
     space::Chooser chooser;
@@ -171,7 +171,7 @@ TEST_F(SearchTest, NothingIsProposedTwice) {
   for (int round = 0; round < 12; ++round) {
     for (const Proposal& p : search.Propose(24, draft_)) {
       EXPECT_TRUE(seen.insert(p.schedule).second) << p.schedule;
-      // Every third fails, which must not stop anything.
+      // Every third candidate fails, which must not stop the search.
       search.Observe(p.schedule, seen.size() % 3 == 0 ? std::nullopt : std::optional(SecondsOf(p)));
     }
   }
@@ -193,14 +193,14 @@ TEST_F(SearchTest, SameSeedSameProposalsOnAnyNumberOfThreads) {
 
 TEST_F(SearchTest, DecisionsOfARelativeComeRightAfterTheDefault) {
   Search search = MakeSearch(5);
-  // 9 is not on offer here: the nearest that is will do.
+  // 9 is not an option here, so the nearest option is used.
   search.AddRelative({{"d0", 5, {}}, {"d1", 2, {}}, {"d2", 9, {}}, {"d3", 0, {}}, {"d4", 4, {}}, {"other", 3, {}}});
   const auto proposals = search.Propose(8, draft_);
   EXPECT_EQ(proposals[1].origin, Origin::kRelative);
   EXPECT_NEAR(SecondsOf(proposals[1]), 1e-3, 1e-9);
 }
 
-// A small budget has places for one or two only, and the best of yesterday must not be forgotten for that.
+// A small budget has only one or two places in a batch. The best known schedule must still be tried.
 TEST_F(SearchTest, RelativesThatFindNoPlaceInTheFirstBatchComeInTheNext) {
   Search search = MakeSearch(15);
   const auto relative = [](int64_t d0) { return space::Decisions{{"d0", d0, {}}, {"d1", 5, {}}}; };
@@ -258,7 +258,7 @@ TEST_F(SearchTest, RememberedCandidatesAreNotTriedAgain) {
   const auto proposals = first.Propose(32, draft_);
   Search second = MakeSearch(7);
   for (const Proposal& p : proposals) second.Remember(p.decisions, p.schedule, SecondsOf(p));
-  second.Remember({{"d0", 1, {}}}, "split i 3 mask\n", 1e-9);  // no longer what these decisions lead to
+  second.Remember({{"d0", 1, {}}}, "split i 3 mask\n", 1e-9);  // these decisions lead to another schedule
   EXPECT_GT(*second.best_seconds(), 1e-4);
   for (const Proposal& p : second.Propose(32, draft_)) {
     for (const Proposal& old : proposals) EXPECT_NE(p.schedule, old.schedule);
@@ -282,7 +282,7 @@ TEST_F(SearchTest, WhatWasNeverMeasuredComesFirstInTheNextBatch) {
   }
   const auto third = search.Propose(24, draft_);
   for (size_t i = 0; i < third.size(); ++i) {
-    const bool new_in_second = i < 5;  // of twelve, seven came for the second time
+    const bool new_in_second = i < 5;  // seven of the twelve were proposed again
     EXPECT_EQ(seen.contains(third[i].schedule), new_in_second) << i;
   }
 }
@@ -293,13 +293,13 @@ TEST_F(SearchTest, WhatIsCondemnedIsForgotten) {
   for (size_t i = 0; i < proposals.size(); ++i) {
     search.Observe(proposals[i].schedule, 1e-3 * static_cast<double>(i + 1));
   }
-  search.Observe(proposals[0].schedule, std::nullopt);  // it was lost, say
+  search.Observe(proposals[0].schedule, std::nullopt);  // for example, its device was lost
   EXPECT_EQ(search.Best(1)[0].schedule, proposals[0].schedule);
   search.Condemn(proposals[0].schedule);
   EXPECT_EQ(search.best_seconds(), 2e-3);
   ASSERT_EQ(search.Best(8).size(), 7u);
   EXPECT_EQ(search.Best(1)[0].schedule, proposals[1].schedule);
-  search.Observe(proposals[0].schedule, 1e-3);  // right after all
+  search.Observe(proposals[0].schedule, 1e-3);  // it succeeds later
   EXPECT_EQ(search.Best(1)[0].schedule, proposals[0].schedule);
 }
 
@@ -356,13 +356,13 @@ TEST_F(SearchTest, ADescentWaitsForWhatItProposed) {
 
 TEST_F(SearchTest, TheEndWaitsForWhatIsUnderWay) {
   Search search = MakeSearch(18);
-  std::vector<Proposal> late;  // of a visit that lasts until all others are over
+  std::vector<Proposal> late;  // from a visit that outlasts all others
   for (int round = 0; round < 200; ++round) {
     const std::vector<Proposal> proposals = search.Propose(16, draft_);
     if (round == 1) late = proposals;
     if (proposals.empty()) break;
     for (const Proposal& p : proposals) {
-      if (round != 1) search.Observe(p.schedule, 1e-3);  // all alike: no progress
+      if (round != 1) search.Observe(p.schedule, 1e-3);  // equal times: no progress
     }
   }
   ASSERT_FALSE(late.empty());
@@ -372,7 +372,7 @@ TEST_F(SearchTest, TheEndWaitsForWhatIsUnderWay) {
   EXPECT_FALSE(search.converged());
 }
 
-// Scores only rank, so what was timed says how many seconds they mean.
+// Scores only rank candidates, so the measured times give them their scale in seconds.
 TEST_F(SearchTest, PredictionsLieWhereTheTimesDo) {
   Search search = MakeSearch(8);
   const auto draft_seconds = [](const Proposal& p) { return std::exp(p.features[kDraftLogSeconds]); };

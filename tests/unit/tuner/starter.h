@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts this program as a build worker that pretends (worker_main.cc), or fails to, as a test says.
+// Starts this program as a fake build worker (worker_main.cc), or fails to start it, as the test demands.
 #ifndef HONE_TESTS_UNIT_TUNER_STARTER_H_
 #define HONE_TESTS_UNIT_TUNER_STARTER_H_
 

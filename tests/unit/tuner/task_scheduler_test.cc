@@ -61,7 +61,7 @@ TEST(TaskSchedulerTest, WhatNoLongerImprovesYieldsToWhatDoes) {
   EXPECT_GT(rounds[1], rounds[0]);
 }
 
-// How many of twelve rounds each task gets that brings no progress.
+// Returns the rounds, out of twelve, that each task gets if it makes no progress.
 std::map<size_t, int> TwelveRounds(TaskScheduler scheduler) {
   std::map<size_t, int> rounds;
   for (int i = 0; i < 12; ++i) {
@@ -79,7 +79,7 @@ TEST(TaskSchedulerTest, ATaskAtItsRoofHasNothingToGain) {
   EXPECT_GE(rounds[1], 9);
 }
 
-// An algorithm with fewer operations, or instructions for matrices.
+// Algorithms with fewer operations, or tensor instructions, may beat the estimated bound.
 TEST(TaskSchedulerTest, ATaskBelowItsRoofIsNotThoughtToBeAtItsEnd) {
   std::map<size_t, int> rounds = TwelveRounds({{{1, 1e-3, 1.5e-3}, {1, 1e-3, 1e-4}}, {}});
   EXPECT_EQ(rounds[0], 6);
@@ -109,7 +109,7 @@ TEST(TaskSchedulerTest, NegligibleTasksGetOneSmallRoundUntilAllOthersAreDone) {
   EXPECT_EQ(round->trials, 24);
 }
 
-// Each of them is a small part of the model's time.
+// Each task is a small part of the model's time.
 TEST(TaskSchedulerTest, AllOfManyTasksGetTheirRounds) {
   TaskScheduler scheduler(std::vector<TaskScheduler::Task>(500, {1, 1e-3, 1e-5}), {});
   std::map<size_t, int> rounds;
@@ -122,7 +122,7 @@ TEST(TaskSchedulerTest, AllOfManyTasksGetTheirRounds) {
 }
 
 TEST(TaskSchedulerTest, TheDraftIsCorrectedByWhatWasMeasured) {
-  // It expects a tenth of what each takes: the last one is as large as the others.
+  // The scheduler expects each task to reach a tenth of its time, so the last one can gain as much as the others.
   TaskScheduler scheduler({{1, 1e-3, 1e-5}, {1, 1e-3, 1e-5}, {1, 0.9e-3, 1e-5}}, {.negligible_share = 0.05});
   for (const size_t task : {0, 1}) {
     EXPECT_EQ(scheduler.Next()->task, task);
@@ -229,7 +229,7 @@ TEST(BudgetTest, WhatSomebodyAsksForIsNotCut) {
   many.CountRemembered(0, false);
   many.SettleTrials();
   EXPECT_EQ(many.TrialsLeft(0), 2000);
-  Budget fast(JobOf(1, 2000, 10));  // whatever ends first: a fast board may make all of them
+  Budget fast(JobOf(1, 2000, 10));  // the limit that is reached first ends the job; a fast board may make all trials
   fast.CountRemembered(0, false);
   fast.SettleTrials();
   EXPECT_EQ(fast.TrialsLeft(0), 2000);
@@ -239,7 +239,7 @@ TEST(BudgetTest, WhatEarlierAttemptsReportedIsSpent) {
   Job job = JobOf(2, 100, 0);
   job.earlier.trials = 80;
   Budget budget(job);
-  budget.CountRemembered(70, false);  // the first workloads got more than their share
+  budget.CountRemembered(70, false);  // the first workloads had more than their share
   budget.CountRemembered(10, false);
   budget.SettleTrials();
   EXPECT_FALSE(budget.nothing_left());
@@ -264,7 +264,7 @@ TEST(BudgetTest, AnInterruptedRunGoesOnWithTheRest) {
 
 TEST(BudgetTest, ANewWorkloadAmongTunedOnesGetsItsShare) {
   Budget budget(JobOf(2, 100, 0));
-  budget.CountRemembered(5000, true);  // another model has it too
+  budget.CountRemembered(5000, true);  // another model contains the workload too
   budget.CountRemembered(0, false);
   budget.SettleTrials();
   EXPECT_EQ(budget.TrialsLeft(0), 50);

@@ -22,7 +22,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// The digest is the same, whatever the names; a schedule for other names would be nobody's.
+// The digest does not depend on names, so the text must be canonical: schedules refer to its names.
 TEST(TaskTest, TheTextIsTheCanonicalOneOfItsDigest) {
   const target::Target target = target::ParseTarget("x86_64").value();
   const std::string text = MatMul(64, 96, 128).text;
@@ -89,7 +89,7 @@ void AddPast(std::vector<PastTrial>& past, const std::string& batch, int64_t at,
   }
 }
 
-// By batch and schedule; what failed or was disturbed has none.
+// Seconds by batch and schedule; failed and disturbed trials have none.
 std::map<std::string, double> SecondsIn(const std::vector<PastTrial>& past) {
   std::map<std::string, double> seconds;
   for (const PastTrial& trial : past) {
@@ -125,7 +125,7 @@ TEST(TaskTest, TimesOfOtherDaysAreBroughtToTheSpeedOfTheConfirmation) {
   EXPECT_EQ(seconds[": f"], 3);
 }
 
-// Each visit finds a kernel that by luck takes 1% less than all others, and the next one shows it.
+// In each visit one kernel takes 1% less than all others by luck; the next visit reveals that.
 TEST(TaskTest, LuckOfEarlierRunsDoesNotAddUp) {
   std::vector<PastTrial> past;
   for (int visit = 1; visit < 30; ++visit) {
@@ -136,14 +136,14 @@ TEST(TaskTest, LuckOfEarlierRunsDoesNotAddUp) {
   for (const auto& [trial, seconds] : SecondsIn(past)) EXPECT_GT(seconds, 0.975) << trial;
 }
 
-// A task of which the default and some candidates are proposed.
+// A task with proposals for the default and some candidates.
 class MeasuredTaskTest : public ::testing::Test {
  protected:
   static Task NewTask() { return MakeTask(MatMul(64, 96, 128), target::ParseTarget("x86_64").value(), 1, 1).value(); }
   static Outcome Timed(double seconds, bool in_turns = true) {
     return {{seconds, seconds, seconds, seconds}, in_turns ? 1 : 4, {}};
   }
-  // What is believed of the proposal of that place; -1: nothing.
+  // The estimated seconds of the proposal at that place; -1: no estimate.
   double Believed(size_t place) const {
     const std::optional<Belief> belief = task_.search->Believed(proposals_[place].schedule);
     return belief.has_value() ? belief->seconds : -1;
@@ -187,7 +187,7 @@ TEST_F(MeasuredTaskTest, WhoTurnsOutToBeSlowerMakesWayForAnother) {
   EXPECT_EQ(task_.best_seconds, 1.02);
 }
 
-// Two visits began with the same incumbent, and when the second is over, the first has found a better one.
+// Two visits begin with the same incumbent. Before the second one ends, the first finds a better kernel.
 TEST_F(MeasuredTaskTest, AVisitIsJudgedByWhoRanInIt) {
   Observe(task_, {proposals_[0], proposals_[1]}, Race({2.0, 1.0}), 1);
   const Proposal incumbent = IncumbentOf(task_);
@@ -212,7 +212,7 @@ TEST_F(MeasuredTaskTest, AWinnerIsComparedWithWhoeverFollowsIt) {
 
 TEST_F(MeasuredTaskTest, ALuckyTimeDoesNotStandAgainstAConfirmation) {
   Observe(task_, {proposals_[0], proposals_[1], proposals_[2]}, Race({2.0, 1.0, 1.2}), 1);
-  // On a device as fast as during the search, and half as fast.
+  // The device is as fast as during the search, or half as fast.
   for (const double slower : {1.0, 2.0}) {
     ASSERT_TRUE(Conclude(task_, {proposals_[0], proposals_[1]}, Race({2.0 * slower, 1.5 * slower})));
     EXPECT_NEAR(Believed(1), 1.5, 1e-9);

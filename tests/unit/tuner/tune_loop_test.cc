@@ -30,7 +30,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Rows of 5 and unrolling by 4 are best on this device, whatever the default thinks.
+// Rows of 5 and unrolling by 4 are fastest on this device, whatever the default schedule is.
 double PretendedSeconds(const Batch&, const std::string& text) {
   double seconds = 1e-3;
   const space::Decisions decisions = space::ParseDecisions(text).value();
@@ -63,7 +63,8 @@ class TuneLoopTest : public ::testing::Test {
     return static_cast<int>(
         std::count_if(farm_.batches.begin(), farm_.batches.end(), [](const auto& b) { return b.final; }));
   }
-  // The next run compares what is known, which gives `fastest`, and the one after it finds nothing to do.
+  // The next run compares the known winners, and the fastest takes `fastest` seconds. The run after it has nothing to
+  // do.
   void ExpectOneComparison(double fastest) {
     farm_.batches.clear();
     ASSERT_EQ(Tune(), absl::OkStatus());
@@ -146,7 +147,7 @@ TEST_F(TuneLoopTest, WhatIsNotFasterThanTheDefaultDoesNotWin) {
   EXPECT_EQ(*progress_.workloads[0].best_seconds, *progress_.workloads[0].default_seconds);
 }
 
-// They differ by what is measured only, by 1%.
+// The kernels differ only by measurement noise of 1%.
 TEST_F(TuneLoopTest, OfEquallyFastKernelsNoneIsBelievedToBeMuchFaster) {
   job_.trials = 0;
   job_.seconds = 3600;
@@ -214,7 +215,7 @@ TEST_F(TuneLoopTest, ASecondRunMeasuresNothing) {
   EXPECT_TRUE(progress_.latency_before_seconds.has_value());
 }
 
-// The newest comparison decides alone, and what an interrupted run measured is in none.
+// The newest comparison alone decides, and results of an interrupted run are in no comparison.
 TEST_F(TuneLoopTest, WhatAnInterruptedRunFoundIsCompared) {
   job_.trials = 20;
   ASSERT_EQ(Tune(), absl::OkStatus());
@@ -235,12 +236,13 @@ TEST_F(TuneLoopTest, WhatAnInterruptedRunFoundIsCompared) {
   ExpectOneComparison(fastest);
 }
 
-// The newest confirmation decides alone, and the one of the other farm did not know the faster kernel.
+// The newest confirmation alone decides, and the other farm's confirmation did not include the faster kernel.
 TEST_F(TuneLoopTest, WinnersOfTwoFarmsAreComparedWhenTheirRecordsAreMerged) {
   ASSERT_EQ(Tune(), absl::OkStatus());
   const double fastest = *progress_.workloads[0].best_seconds;
   const std::vector<PretendedFarm::Record> one = std::exchange(farm_.records, {});
-  farm_.seconds = [](const Batch& b, const std::string& text) { return 2 * PretendedSeconds(b, text); };  // it is busy
+  // The device is busy.
+  farm_.seconds = [](const Batch& b, const std::string& text) { return 2 * PretendedSeconds(b, text); };
   job_.options["without"] = "all";
   job_.trials = 5;
   ASSERT_EQ(Tune(), absl::OkStatus());
@@ -254,7 +256,7 @@ TEST_F(TuneLoopTest, WinnersOfTwoFarmsAreComparedWhenTheirRecordsAreMerged) {
   }
 }
 
-// More of them than one confirmation has places for.
+// There are more winners than places in one confirmation.
 TEST_F(TuneLoopTest, WinnersOfManyFarmsAreComparedInOneRun) {
   ASSERT_EQ(Tune(), absl::OkStatus());
   const std::vector<PretendedFarm::Record> all = farm_.records;
@@ -287,11 +289,12 @@ TEST_F(TuneLoopTest, WinnersOfManyFarmsAreComparedInOneRun) {
 }
 
 TEST_F(TuneLoopTest, ASearchThatEndedByItselfIsNotBegunAgain) {
-  AddWorkload(8, 16, 16, 1);  // next to nothing of the model's time
+  AddWorkload(8, 16, 16, 1);  // a tiny part of the model's time
   AddWorkload(48, 96, 256, 1);
   const std::string small = job_.workloads[1].digest;
   farm_.seconds = [&](const Batch& batch, const std::string& decisions) {
-    // The same in every run of the test: around a winner that luck brings in the last rounds, a job searches once more.
+    // The noise is the same in every run of the test. A lucky winner in the last rounds makes a job search around it
+    // once more.
     const double noise = batch.final ? 1 : 1 + 0.1 * Random(std::hash<std::string>()(decisions)).Uniform();
     return PretendedSeconds(batch, decisions) * noise * (batch.workload_digest == small ? 1e-4 : 1);
   };
@@ -324,7 +327,7 @@ TEST_F(TuneLoopTest, TheDefaultIsComparedAsItWasMeasuredBesideTheWinner) {
 TEST_F(TuneLoopTest, AConfirmationOnASlowDeviceIsMadeOnceMore) {
   std::map<std::string, int> finals;
   farm_.seconds = [&](const Batch& batch, const std::string& decisions) {
-    // As it happens: the default of the first confirmation of a workload takes twice as long, and others do not.
+    // The default takes twice as long in the first confirmation of each workload, which happens on real devices.
     if (batch.final && decisions == batch.candidates[0].decisions) ++finals[batch.workload_digest];
     const bool slow = batch.final && finals[batch.workload_digest] == 1;
     return PretendedSeconds(batch, decisions) * (slow ? 2 : 1);
@@ -437,7 +440,7 @@ TEST_F(TuneLoopTest, AnAttemptAfterAnInterruptedOneBeginsNoFirstRoundAgain) {
   }
 }
 
-// Measured it is all the same, when the winners are confirmed.
+// The other workloads are measured only when the winners are confirmed.
 TEST_F(TuneLoopTest, FewTrialsGoToTheWorkloadThatTakesMostOfTheTime) {
   for (const int n : {16, 32, 192}) AddWorkload(64, n, 256, n == 192 ? 20 : 1);
   job_.trials = 4;
@@ -460,7 +463,7 @@ TEST_F(TuneLoopTest, SaysThatItLivesHoweverLongItsRecordsTake) {
   ASSERT_EQ(Tune(), absl::OkStatus());
 }
 
-// Incumbents and confirmations are recorded too, and are no trials.
+// Incumbents and confirmations are recorded too, but they are not trials.
 TEST_F(TuneLoopTest, InterruptedAttemptsMakeAsManyTrialsAsOneThatIsNot) {
   const auto tried = [&] {
     std::set<std::string> schedules;
@@ -513,7 +516,7 @@ TEST_F(TuneLoopTest, TheBudgetOfTimeIsKeptHoweverSlowTheKernels) {
       const auto searched = std::count_if(farm_.records.begin(), farm_.records.end(),
                                           [](const auto& record) { return !record.trial.confirmed; });
       EXPECT_GE(searched, progress_.trials) << "an incumbent is recorded too";
-      // With less time, whether the last winner is still confirmed depends on which builds end first.
+      // With less time, the order in which builds end decides whether the last winner is still confirmed.
       if (static_cast<double>(budget) > 400 * slow) {
         EXPECT_EQ(Finals(), 4);
       }
@@ -524,7 +527,7 @@ TEST_F(TuneLoopTest, TheBudgetOfTimeIsKeptHoweverSlowTheKernels) {
 TEST_F(TuneLoopTest, FailuresAreCountedAndDoNotStopIt) {
   farm_.seconds = [](const Batch& batch, const std::string& decisions) {
     const double seconds = PretendedSeconds(batch, decisions);
-    return std::hash<std::string>()(decisions) % 4 == 1 ? -1.0 : seconds;  // a quarter of them, whatever is proposed
+    return std::hash<std::string>()(decisions) % 4 == 1 ? -1.0 : seconds;  // about a quarter of all candidates fail
   };
   ASSERT_EQ(Tune(), absl::OkStatus());
   ASSERT_EQ(progress_.failed.size(), 1u);
@@ -557,7 +560,7 @@ TEST_F(TuneLoopTest, WhatNoWorkerCouldBeginWithIsNoFailure) {
   for (const PretendedFarm::Record& record : farm_.records) EXPECT_FALSE(record.trial.outcome.failure.has_value());
 }
 
-// Workers that compile no candidate before the end.
+// Build workers that compile no candidate until the object is destroyed.
 class BlockedBuilders {
  public:
   BlockedBuilders() { setenv("HONE_PRETEND_UNTIL", file_.c_str(), 1); }
@@ -615,7 +618,7 @@ TEST_F(TuneLoopTest, AJobWithoutADeviceIsGivenBack) {
   EXPECT_TRUE(farm_.batches.empty());
 }
 
-// The job's own clock stands still while it waits; the one on the wall does not.
+// The job's own clock stands still while it waits; the wall clock does not.
 TEST_F(TuneLoopTest, AJobEndsAtItsTimeThoughItsBudgetIsNotSpent) {
   job_.trials = 0;
   job_.until = absl::UnixEpoch() + absl::Seconds(60);
@@ -633,7 +636,7 @@ TEST_F(TuneLoopTest, AJobEndsAtItsTimeThoughItsBudgetIsNotSpent) {
 }
 
 TEST_F(TuneLoopTest, ACancelledJobStopsAndKeepsItsProgress) {
-  std::atomic<int> calls = 0;  // visits are measured by several threads
+  std::atomic<int> calls = 0;  // several threads measure visits
   farm_.on_measure = [&] { return ++calls > 2 ? absl::CancelledError("the job was cancelled") : absl::OkStatus(); };
   EXPECT_EQ(Tune().code(), absl::StatusCode::kCancelled);
   EXPECT_TRUE(farm_.abandoned);
@@ -700,7 +703,7 @@ TEST_F(TuneLoopTest, UnknownOptionsAndBrokenWorkloadsAreRefused) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("matmul"));
 }
 
-// Rows of 3 of one vector: what no space prefers for this workload.
+// Rows of 3 with one vector, which no space prefers for this workload.
 TEST_F(TuneLoopTest, HintsAreInTheFirstBatch) {
   job_.workloads[0].hints = {"64x96:3x8"};
   ASSERT_EQ(Tune(), absl::OkStatus());
@@ -740,7 +743,7 @@ TEST_F(TuneLoopTest, OnlySpacesOfTheChosenFamilyAreSearched) {
 }
 
 TEST_F(TuneLoopTest, ASearchOfOneFamilyDoesNotEndThatOfAll) {
-  farm_.seconds = [](const Batch&, const std::string&) { return 1e-3; };  // the default is as good as any
+  farm_.seconds = [](const Batch&, const std::string&) { return 1e-3; };  // the default is as fast as any other
   job_.trials = 0;
   job_.seconds = 3600;
   for (const std::string family : {"sketch", "template", "all"}) {

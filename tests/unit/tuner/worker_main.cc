@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// main of the tuner's tests, which are their own build workers, as hone-tuner is.
+// main of the tuner's tests. The test program is also its own build worker, as hone-tuner is.
 //
-// In "real" mode a worker compiles; in "pretend" mode it does what the schedule says: crash, hang, fail or succeed,
-// also beside a program that it runs; with what HONE_PRETEND_DRAWBACK says against whatever succeeds. With
-// HONE_PRETEND_UNTIL, candidates are not compiled before that file is there.
+// In "real" mode a worker compiles. In "pretend" mode it follows the schedule's text: crash, hang, fail or succeed,
+// with or without a program that it runs. HONE_PRETEND_DRAWBACK is a drawback to report for successful candidates. With
+// HONE_PRETEND_UNTIL, no candidate is compiled before that file exists.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -36,7 +36,7 @@ BuildReply Pretend(const BuildRequest& request) {
   if (request.schedule.find("hang") != std::string::npos) pause();
   const char* until = request.kind == BuildRequest::Kind::kCompile ? std::getenv("HONE_PRETEND_UNTIL") : nullptr;
   while (until != nullptr && access(until, F_OK) != 0) usleep(1000);
-  // "no reference until FILE": its reference compiles once the file is there.
+  // "no reference until FILE": the reference compiles once the file exists.
   constexpr std::string_view kUntil = "no reference until ";
   const bool bad_reference =
       request.workload.starts_with(kUntil)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the API answers, and that docs/API.md says the same.
+// The API's answers, and that docs/API.md documents exactly their fields.
 #include "tracker/http/api.h"
 
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ using ::testing::SizeIs;
 
 constexpr char kPage[] = HONE_SOURCE_DIR "/docs/API.md";
 
-// The fields of its tables, by the address above them.
+// Returns the fields of the page's tables by the address above each table.
 std::map<std::string, std::set<std::string>> Documented() {
   std::ifstream file(kPage);
   std::map<std::string, std::set<std::string>> fields;
@@ -37,7 +37,7 @@ std::map<std::string, std::set<std::string>> Documented() {
   return fields;
 }
 
-// "jobs[].failed.crashed" for every value in it.
+// Adds names such as "jobs[].failed.crashed" for every value of the document.
 void AddLeaves(const Json& json, const std::string& name, std::set<std::string>& leaves) {
   if (json.is_object()) {
     for (const auto& [key, value] : json.items()) AddLeaves(value, name.empty() ? key : name + "." + key, leaves);
@@ -48,8 +48,8 @@ void AddLeaves(const Json& json, const std::string& name, std::set<std::string>&
   }
 }
 
-// Whether a field of the page is that one, or has a '*' that stands for its end, the longest first. It is not missing
-// then.
+// True if the page documents this field, by its name or by the longest name with '*' for the end. Removes the matching
+// entry from `missing`.
 bool Covers(const std::set<std::string>& fields, const std::string& leaf, std::set<std::string>& missing) {
   std::string covering = fields.contains(leaf) ? leaf : "";
   for (const std::string& field : fields) {
@@ -62,7 +62,7 @@ bool Covers(const std::set<std::string>& fields, const std::string& leaf, std::s
 
 class ApiTest : public SiteTest {
  protected:
-  // A farm in which every field of every answer has something in it.
+  // A farm in which every field of every answer has a value.
   ApiTest() {
     (*device_.mutable_labels())["room"] = "lab";
     v1::SandboxLayer* layer = device_.mutable_sandbox()->add_layers();
@@ -101,7 +101,7 @@ class ApiTest : public SiteTest {
         [&](Done<v1::ReportProgressResponse> done) { shell_->ReportProgress(report, std::move(done)); });
     EXPECT_TRUE(response.ok()) << response.status();
   }
-  // A batch that the device has, and goes on to measure.
+  // Submits another batch, which the device starts to measure.
   void MeasureMore() {
     v1::SubmitBatchRequest submit;
     *submit.mutable_lease() = lease_;
@@ -112,7 +112,7 @@ class ApiTest : public SiteTest {
                 }).ok());
     EXPECT_EQ(Synchronize("board", 50).leases_size(), 1);
   }
-  // A record as that of the first candidate, of another device.
+  // Adds a record like that of the first candidate, from another device.
   void AddRecord(const std::string& id, const std::string& fingerprint, const std::string& measured_by) {
     records::Record record = store_->Query({.limit = 1})->rows.at(0).record;
     record.measurement_id = id;
@@ -144,7 +144,7 @@ TEST_F(ApiTest, ThePageListsEveryFieldAndNoOther) {
     if (route.method == "GET" && route.path.rfind("/api/", 0) == 0) routes.insert(std::string(route.path));
   }
   for (const std::string& address : routes) {
-    // Lines and events, not one document.
+    // These two answer with lines and events instead of one document.
     if (address == "/api/v1/records/export" || address == "/api/v1/events") continue;
     ASSERT_TRUE(documented.contains(address)) << address;
     std::set<std::string> leaves, missing = documented.at(address);
@@ -156,7 +156,7 @@ TEST_F(ApiTest, ThePageListsEveryFieldAndNoOther) {
     }
     for (const std::string& leaf : leaves) {
       const std::set<std::string> nullable = {"devices[].running", "devices[].golden", "jobs[].notice"};
-      if (nullable.contains(leaf)) continue;  // null where there is none
+      if (nullable.contains(leaf)) continue;  // may be null
       const bool found = Covers(documented.at(address), leaf, missing);
       EXPECT_TRUE(found) << address << " answers " << leaf << ", which docs/API.md does not have";
     }
@@ -178,7 +178,7 @@ TEST_F(ApiTest, AJobTellsWhereItStandsAndWhatItsWorkloadsTake) {
   const Json job = GetJson("/api/v1/jobs/" + job_);
   EXPECT_EQ(job["state"], "running");
   EXPECT_EQ(job["trials"], 40);
-  EXPECT_EQ(job["seconds_left"], 30);  // 60 of 100 trials, two a second
+  EXPECT_EQ(job["seconds_left"], 30);  // 60 of 100 trials at two a second
   EXPECT_EQ(job["failed"], Json({{"crashed", 3}}));
   EXPECT_EQ(job["latency_ms_before"], 4);
   const Json& workload = job["workloads"][0];

@@ -12,7 +12,7 @@
 namespace hone::tracker {
 namespace {
 
-// What the shell prints.
+// Returns the output of a shell command.
 std::string Printed(const std::string& command) {
   FILE* pipe = popen(command.c_str(), "r");
   std::string output;

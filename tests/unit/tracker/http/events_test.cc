@@ -65,7 +65,7 @@ TEST(Differences, AreReportedOnce) {
   EXPECT_EQ(fleeting.Take({{"a", {{"x", 3}}}}, {"at"}), nullptr);
 }
 
-// Gathers what one viewer gets. The feed has no thread here: Turn is called by hand.
+// Collects the events that one viewer gets. The feed has no thread here; the test calls Turn itself.
 class EventsTest : public SiteTest {
  protected:
   struct Viewer {
@@ -80,7 +80,7 @@ class EventsTest : public SiteTest {
         [raw = viewer.get()](Chunk chunk) { raw->chunks.push_back(std::move(chunk)); });
     return viewer;
   }
-  void Poll() { events_.Poll(now_ += std::chrono::hours(1), absl::Now()); }  // so that everything is due
+  void Poll() { events_.Poll(now_ += std::chrono::hours(1), absl::Now()); }  // everything is due after an hour
   static Json DataOf(const Chunk& chunk) {
     const size_t at = chunk->find("data: ");
     return at == std::string::npos ? Json() : Json::parse(chunk->substr(at + 6), nullptr, false);
@@ -89,7 +89,7 @@ class EventsTest : public SiteTest {
     const size_t at = chunk->find("id: ") + 4;
     return chunk->substr(at, chunk->find('\n', at) - at);
   }
-  // Of the job that Measure began.
+  // Reports progress of the job that Measure began.
   void Report(int64_t trials) {
     v1::ReportProgressRequest report;
     *report.mutable_lease() = lease_;
@@ -119,7 +119,7 @@ TEST_F(EventsTest, ASubscriberGetsResetAndThenChanges) {
   EXPECT_THAT(Texts(viewer->chunks), ElementsAre(": \n\n"));  // nothing changed
 }
 
-// The time and the room on the disk in it are never still, and change alone.
+// The overview's time and free disk space change constantly; a change of only these is not sent at once.
 TEST_F(EventsTest, TheOverviewOfAnIdleFarmIsSentEveryMinute) {
   const auto viewer = Watch();
   Poll();
@@ -151,9 +151,9 @@ TEST_F(EventsTest, RunningJobsAreReportedWhateverTheQueueLength) {
   Poll();
   for (size_t i = 0; i < kPageJobsMax; ++i) {
     v1::JobSpec spec = SpecOf("newer" + std::to_string(i));
-    spec.set_submitted_by("user" + std::to_string(i / 50));  // none has more than he may
+    spec.set_submitted_by("user" + std::to_string(i / 50));  // each user stays within his limit of jobs
     shell_->SubmitJob(spec, [](const absl::StatusOr<v1::Job>& job) { EXPECT_TRUE(job.ok()) << job.status(); });
-    if (i % 50 == 0) Report(1);  // so that its tuner is not taken for lost
+    if (i % 50 == 0) Report(1);  // keeps the tuner's lease
   }
   SubmitJob("last");
   Report(7);
@@ -225,7 +225,7 @@ TEST_F(EventsTest, ManyChangesAreOneEventAndItIsBuiltOnce) {
   ASSERT_THAT(second->chunks, SizeIs(1));
   EXPECT_EQ(first->chunks[0].get(), second->chunks[0].get());
   SubmitJob("later");
-  events_.Poll(now_ + std::chrono::milliseconds(100), absl::Now());  // too early
+  events_.Poll(now_ + std::chrono::milliseconds(100), absl::Now());  // before the next event is due
   EXPECT_THAT(first->chunks, SizeIs(1));
 }
 

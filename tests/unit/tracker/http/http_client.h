@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small HTTP client for tests, which can also do what no good client does: it sends any bytes.
+// A small HTTP client for tests. It can also send arbitrary bytes, which real clients do not.
 #ifndef HONE_TESTS_UNIT_TRACKER_HTTP_HTTP_CLIENT_H_
 #define HONE_TESTS_UNIT_TRACKER_HTTP_HTTP_CLIENT_H_
 
@@ -27,7 +27,7 @@ struct HttpReply {
 
 class HttpClient {
  public:
-  // tls: files of an identity to show; with `authority` alone none is shown; none(): plain HTTP.
+  // tls: files of the identity to present; with only `authority`, none is presented; default: plain HTTP.
   explicit HttpClient(int port, const TlsFiles& tls = {}) : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     const timeval patience{.tv_sec = 60, .tv_usec = 0};
     setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
@@ -42,9 +42,9 @@ class HttpClient {
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
 
-  bool connected() const { return connected_; }  // and the handshake is over
+  bool connected() const { return connected_; }  // connected, and the TLS handshake is complete
 
-  // From another thread: ends a Receive that waits, and all later ones.
+  // May be called from another thread. Ends a Receive that waits, and all later ones.
   void Stop() { shutdown(socket_, SHUT_RDWR); }
 
   bool Send(std::string_view bytes) {
@@ -56,7 +56,7 @@ class HttpClient {
     }
     return true;
   }
-  // "" at the end of the connection.
+  // Returns "" at the end of the connection.
   std::string Receive() {
     std::string bytes(65536, '\0');
     const auto got = ssl_ != nullptr ? SSL_read(ssl_.get(), bytes.data(), static_cast<int>(bytes.size()))
@@ -64,7 +64,7 @@ class HttpClient {
     bytes.resize(got > 0 ? static_cast<size_t>(got) : 0);
     return bytes;
   }
-  // The head of the next answer, without its body.
+  // Returns the next answer's status and headers without its body.
   HttpReply ReceiveHead() {
     HttpReply reply;
     size_t end;
@@ -96,7 +96,7 @@ class HttpClient {
     rest_.erase(0, std::min(length, rest_.size()));
     return reply;
   }
-  // The next line of a stream, without its end; false at the end of the connection.
+  // Reads the next line of a stream, without its line end. Returns false at the end of the connection.
   bool ReceiveLine(std::string& line) {
     size_t end;
     while ((end = rest_.find('\n')) == std::string::npos) {
@@ -108,7 +108,8 @@ class HttpClient {
     rest_.erase(0, end + 1);
     return true;
   }
-  // headers: lines with "\r\n" behind each.
+  // headers: lines that each end with "\r
+  // ".
   HttpReply Ask(const std::string& method, const std::string& target, const std::string& headers = "",
                 const std::string& body = "") {
     const std::string host = headers.find("Host:") == std::string::npos ? "Host: localhost\r\n" : "";
@@ -140,7 +141,7 @@ class HttpClient {
   bool connected_ = false;
   std::unique_ptr<SSL_CTX, Free> context_;
   std::unique_ptr<SSL, Free> ssl_;
-  std::string rest_;  // received, and not looked at yet
+  std::string rest_;  // received bytes that were not parsed yet
 };
 
 }  // namespace hone::tracker

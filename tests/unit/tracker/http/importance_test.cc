@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::SizeIs;
 
-// Twice as slow with b=2, whatever c is; d is another one in every trial.
+// Trials that take twice as long with b=2, whatever c is; d differs in every trial.
 std::vector<Trial> Trials(const std::string& key, double seconds) {
   std::vector<Trial> trials;
   for (int i = 0; i < 12; ++i) {
@@ -54,7 +54,7 @@ TEST(ImportanceTest, AMissingDecisionIsAValue) {
   EXPECT_GT(all[0].share, 0.99);
 }
 
-// Whoever may append records may write anything there.
+// Users who may append records may write any names into them.
 TEST(ImportanceTest, NamesThatDifferInEveryTrialHideNoDecision) {
   std::vector<Trial> trials;
   for (int i = 0; i < 64; ++i) {

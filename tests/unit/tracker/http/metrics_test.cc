@@ -63,7 +63,7 @@ TEST_F(SiteTest, MetricsCountEvents) {
   EXPECT_THAT(response.body, testing::Not(HasSubstr("hone_commit_seconds_count 0\n")));
 }
 
-// They are in the -wal; what the -shm has is no records.
+// Such records are in the -wal file. The -shm file holds no records and does not count.
 TEST(DiskUseOf, CountsTheRecordsThatAreNotInTheirFileYet) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   EXPECT_EQ(DiskUseOf(folder / "records").records_bytes, 0);
@@ -83,7 +83,7 @@ TEST_F(SiteTest, TheGuideListsEveryMetricAndNoOther) {
   for (std::sregex_iterator at(text.begin(), text.end(), row), end; at != end; ++at) listed.insert((*at)[1]);
   const std::set<std::string> families = FamiliesIn(Get("/metrics").body);
   EXPECT_EQ(listed, families);
-  // What alerts and panel ask for is there.
+  // Every metric that the alerts and the Grafana panel query must exist.
   for (const char* file : {"/packaging/tracker/alerts.yml", "/packaging/tracker/grafana.json"}) {
     std::stringstream queries;
     queries << std::ifstream(std::string(HONE_SOURCE_DIR) + file).rdbuf();

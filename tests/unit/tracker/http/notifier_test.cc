@@ -38,7 +38,7 @@ constexpr char kUrl[] = "https://hooks.lab/hone/done";
 class NotifierTest : public testing::Test {
  protected:
   void SetUp() override { StartTracker(); }
-  // Anew, as after a kill: nothing that is only in memory is left.
+  // Starts a new tracker, as after a kill: everything that was only in memory is lost.
   void StartTracker() {
     shell_.reset();
     FarmOptions options;
@@ -58,7 +58,7 @@ class NotifierTest : public testing::Test {
   v1::JobNotice Notice(const std::string& id) {
     return Await<v1::Job>([&](Done<v1::Job> done) { shell_->GetJob(id, std::move(done)); })->notice();
   }
-  // Until what came of the last round is on the disk, a job is not told of.
+  // Waits until the outcome of the last round is on disk, so that the number of jobs to notify is `to_tell`.
   void Settle(size_t to_tell) {
     for (int i = 0; i < 6000 && shell_->JobsToNotify().size() != to_tell; ++i) absl::SleepFor(absl::Milliseconds(10));
     EXPECT_EQ(shell_->JobsToNotify().size(), to_tell);
@@ -247,7 +247,7 @@ TEST(WaitAfterAttempt, DoublesUpToAnHour) {
   EXPECT_EQ(WaitAfterAttempt(30), absl::Hours(1));
 }
 
-// Somebody's server, that says what it heard.
+// A receiver of notices that records its requests.
 class PostTest : public testing::Test {
  protected:
   void Serve(const TlsFiles& tls = {}) {
@@ -265,7 +265,7 @@ class PostTest : public testing::Test {
   }
   std::mutex mutex_;
   std::vector<std::string> heard_;
-  std::string host_;  // the last one asked for
+  std::string host_;  // the last host name that was resolved
   HttpResponse answer_;
   std::unique_ptr<HttpServer> server_;
 };
@@ -309,7 +309,7 @@ TEST_F(PostTest, EndsWhenItsTimeIsOver) {
   EXPECT_FALSE(PostJson(url, "{}", absl::ZeroDuration()).ok());
 }
 
-// The receiver hangs from then on.
+// The receiver stops answering from then on.
 TEST_F(PostTest, EndsWhenItIsToldToStop) {
   std::stop_source stop;
   std::promise<void> over;
@@ -321,7 +321,7 @@ TEST_F(PostTest, EndsWhenItIsToldToStop) {
             }).value();
   const NoticeUrl url = ParseNoticeUrl("http://localhost:" + std::to_string(server_->port())).value();
   const auto post = [&] { return PostJson(url, "{}", absl::Seconds(20), stop.get_token()); };
-  // The server may have all before the sender knows that it sent all.
+  // The server may have received everything before the sender knows that it was sent.
   EXPECT_THAT(std::string(post().message()), AnyOf(HasSubstr("the tracker stopped before it could read the answer"),
                                                    HasSubstr("the tracker stopped before it could send")));
   over.set_value();

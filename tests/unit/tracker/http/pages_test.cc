@@ -18,7 +18,7 @@ std::map<std::string, std::string> HeadersOf(const HttpResponse& response) {
   return {response.headers.begin(), response.headers.end()};
 }
 
-// For anybody: they show no key.
+// Pages are served to every visitor, without a key.
 class PagesTest : public SiteTest {
  protected:
   HttpResponse Open(const std::string& target, const std::string& header = "", const std::string& value = "") const {

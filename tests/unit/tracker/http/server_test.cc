@@ -33,7 +33,7 @@ bool Eventually(Condition condition) {
   return false;
 }
 
-// Answers with what was asked.
+// Answers with the parts of the request.
 HttpResponse Echo(const HttpRequest& request) {
   return {.type = "text/plain",
           .body = request.method + " " + request.target + " [" + std::string(request.Header("x-test")) + "] " +
@@ -154,7 +154,7 @@ TEST(HttpServer, LimitsConnections) {
   EXPECT_TRUE(Eventually([&] { return HttpClient(server->port()).Ask("GET", "/").status == 200; }));
 }
 
-// More questions than it takes at a time are answered at once that they must wait; those on their way are answered.
+// A request beyond the limit is answered with 503 at once. The requests in progress are still answered.
 TEST(HttpServer, WaitingRequestsDelayNoOtherConnection) {
   std::promise<void> go;
   const std::shared_future<void> gone = go.get_future().share();
@@ -176,7 +176,7 @@ TEST(HttpServer, WaitingRequestsDelayNoOtherConnection) {
   EXPECT_EQ(second.ReceiveReply().body, "late");
 }
 
-// Handlers that stay with what they are asked until they may go on.
+// A handler that blocks until the test lets it continue.
 struct Held {
   std::promise<void> go;
   const std::shared_future<void> gone = go.get_future().share();
@@ -232,7 +232,7 @@ TEST(HttpServer, StopDropsWaitingRequests) {
 }
 
 TEST(HttpServer, LimitsMemoryOfUnreadAnswers) {
-  const std::string large(64 << 20, 'x');  // more than sockets hold
+  const std::string large(64 << 20, 'x');  // more than socket buffers hold
   const absl::Duration patience = absl::Hours(1);
   for (const HttpLimits& limits : {HttpLimits{.answer_bytes = 1 << 20, .patience = patience},
                                    HttpLimits{.answer_bytes_of_address = 1 << 20, .patience = patience}}) {
@@ -255,7 +255,7 @@ TEST(HttpServer, CountsAnAddressOrTheNetworkThatAMachineHasOfIpv6) {
   EXPECT_EQ(CountedAs("2001:db8:1:3::9"), "2001:db8:1:3::/64");
 }
 
-// What a stream's subscribers get, by hand.
+// The stream of a subscriber, which the test feeds itself.
 struct Hand {
   std::mutex mutex;
   std::function<void(Chunk)> send;
@@ -295,7 +295,7 @@ TEST(HttpServer, AStreamCarriesWhatComesUntilEitherSideEndsIt) {
       EXPECT_EQ(line, expected);
     }
   }
-  EXPECT_TRUE(Eventually([&] { return hand.let_go.load(); }));  // the client went
+  EXPECT_TRUE(Eventually([&] { return hand.let_go.load(); }));  // the client disconnected
   hand.Send("to nobody");
   hand.subscribed = hand.let_go = false;
   HttpClient client(server->port());
@@ -310,7 +310,7 @@ TEST(HttpServer, AStreamCarriesWhatComesUntilEitherSideEndsIt) {
   EXPECT_TRUE(Eventually([&] { return hand.let_go.load(); }));
 }
 
-// What somebody missed comes before anything of it can have been taken.
+// A subscriber's backlog is sent before the subscriber can have read any of it.
 TEST(HttpServer, AStreamMayBeginWithAnyNumberOfSmallPieces) {
   constexpr int kPieces = 300;
   const auto server = Serve([](const HttpRequest&) {
@@ -335,7 +335,7 @@ TEST(HttpServer, ToHeadAnswersWithoutAStream) {
   Hand hand;
   const auto server = Serve(hand.Handler());
   HttpClient client(server->port());
-  for (int i = 0; i < 2; ++i) {  // the connection goes on
+  for (int i = 0; i < 2; ++i) {  // the connection stays open
     client.Send("HEAD / HTTP/1.1\r\nHost: a\r\n\r\n");
     HttpReply reply = client.ReceiveHead();
     EXPECT_EQ(reply.status, 200);
@@ -345,7 +345,7 @@ TEST(HttpServer, ToHeadAnswersWithoutAStream) {
   EXPECT_FALSE(hand.subscribed);
 }
 
-// It must not fill the memory with what it does not take.
+// A client that does not read must not fill the server's memory.
 TEST(HttpServer, AStreamEndsIfItsClientDoesNotRead) {
   Hand hand;
   const auto server = Serve(hand.Handler(), {.stream_backlog = 4 << 20});
@@ -364,7 +364,7 @@ TEST(HttpServer, EndsWithConnectionsOpen) {
   ASSERT_TRUE(Eventually([&] { return hand.subscribed.load(); }));
   server.reset();
   EXPECT_EQ(idle.Receive(), "");
-  EXPECT_TRUE(hand.let_go);  // nothing may be sent from now on
+  EXPECT_TRUE(hand.let_go);  // nothing may be sent from here on
 }
 
 TEST(HttpServer, SaysWhereItCannotListen) {
@@ -389,7 +389,8 @@ class HttpServerTls : public testing::Test {
         HttpServer::Start({.listen = "127.0.0.1:0", .tls = pki::FilesIn(folder_ / "pki"), .limits = {}}, Echo).value();
   }
   TlsFiles Nobody() const { return {.identity = "", .authority = pki::FilesIn(folder_ / "pki").authority}; }
-  // An identity of the authority in the folder "other", whose holder knows the server by a copy of the first authority.
+  // An identity of another authority, in the folder "other". Its holder has a copy of the first authority, so it trusts
+  // the server.
   TlsFiles OfAnotherAuthority() const {
     EXPECT_TRUE(pki::MakeTrackerFolder(folder_ / "other", {"localhost"}, absl::Now()).ok());
     const auto other = pki::ReadAuthority(folder_ / "other").value();
@@ -406,7 +407,7 @@ TEST_F(HttpServerTls, ACertificateMayBeShown) {
   HttpClient ann(server_->port(), pki::FilesIn(folder_ / "ann"));
   EXPECT_EQ(ann.Ask("GET", "/").body, "GET / []  with a certificate");
   EXPECT_EQ(ann.Ask("GET", "/2").body, "GET /2 []  with a certificate");
-  EXPECT_EQ(HttpClient(server_->port()).Ask("GET", "/").status, 0);  // plain
+  EXPECT_EQ(HttpClient(server_->port()).Ask("GET", "/").status, 0);  // plain HTTP
 }
 
 TEST_F(HttpServerTls, ACertificateOfAnotherAuthorityEndsTheHandshake) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tracker of one user without sockets, for tests of what its HTTP side answers.
+// A single-user tracker without sockets, for tests of its HTTP answers.
 #ifndef HONE_TESTS_UNIT_TRACKER_HTTP_SITE_FIXTURE_H_
 #define HONE_TESTS_UNIT_TRACKER_HTTP_SITE_FIXTURE_H_
 
@@ -56,7 +56,7 @@ class SiteTest : public testing::Test {
   v1::Job Job(const std::string& id) {
     return Await<v1::Job>([&](Done<v1::Job> done) { shell_->GetJob(id, std::move(done)); }).value();
   }
-  // An agent says that it is there, and brings results.
+  // Makes a call of an agent that registers and brings results.
   v1::SynchronizeResponse Synchronize(const std::string& agent, uint64_t sequence, uint64_t epoch = 0,
                                       const std::vector<v1::LeaseResult>& finished = {}) {
     v1::SynchronizeRequest request;
@@ -74,8 +74,8 @@ class SiteTest : public testing::Test {
     return answer.value_or(v1::SynchronizeResponse());
   }
   void Register(const std::string& agent) { Synchronize(agent, 1); }
-  // A job "measured", which runs, with a batch of three candidates that the agent has measured; the last was wrong. Its
-  // id.
+  // Submits a job "measured" and starts it, with a batch of three candidates that the agent has measured; the last one
+  // had wrong output. Returns the job's id.
   std::string Measure(const std::string& agent) {
     v1::JobSpec spec = SpecOf("measured", 0);
     spec.set_priority(1);
@@ -133,7 +133,7 @@ class SiteTest : public testing::Test {
   const std::unique_ptr<Shell> shell_ =
       Shell::Start(Options(), FarmState::Open(folder_ / "jobs", absl::Now()).value(), store_.get()).value();
   const Visitors visitors_{nullptr, nullptr, "secret", {"localhost"}};
-  v1::DeviceState device_ = DeviceOf();  // that agents have
+  v1::DeviceState device_ = DeviceOf();  // every agent's device
   v1::JobLease lease_;                   // of the job that Measure began
   EventFeed events_{shell_.get(), store_->path()};
   const Pages pages_{TestPages()};

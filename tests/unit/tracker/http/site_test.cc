@@ -20,7 +20,7 @@ TEST_F(SiteTest, EveryRouteNeedsAMethodOfTheAccessTableOrNoRole) {
     const std::string address = std::string(route.method) + " " + std::string(route.path);
     EXPECT_EQ(route.needs.empty(), for_anybody.contains(address)) << address;
     EXPECT_TRUE(route.needs.empty() || HasRule(route.needs)) << address;
-    // What changes something is never read by a GET.
+    // A GET must not change anything.
     const bool changes = route.method != "GET";
     EXPECT_EQ(changes, route.method == "POST" || route.method == "DELETE") << address;
   }
@@ -63,7 +63,7 @@ TEST_F(SiteTest, ABodyIsAnObjectOfTheRightType) {
   }
 }
 
-// A form without fields has no body, and says a type all the same.
+// A form without fields has no body but still has a content type.
 TEST_F(SiteTest, AFormChangesNothing) {
   const std::string id = SubmitJob("one");
   HttpRequest request = Request("POST", "/api/v1/jobs/" + id + "/cancel");

@@ -44,7 +44,7 @@ class VisitorsTest : public testing::Test {
     EXPECT_TRUE(membership_->members().AddToken(token, absl::Now()).ok());
     return pki::Print({role, token.secret, *membership_->Fingerprint()});
   }
-  // The cookie of a new session, as a browser sends it.
+  // Begins a session and returns its cookie as a browser sends it.
   std::string CookieOfNew(Role role) {
     const auto session = visitors_->Begin(NewToken(role), "127.0.0.1:1", absl::Now());
     EXPECT_TRUE(session.ok()) << session.status();
@@ -104,7 +104,7 @@ TEST_F(VisitorsTest, ATokenIsUsedUpAndInvalidOnesAreRefused) {
   const std::string machines = NewToken(Role::kAgent);
   EXPECT_THAT(std::string(visitors_->Begin(machines, "", absl::Now()).status().message()),
               HasSubstr("this token is for a machine"));
-  // One that says another role than it was made for.
+  // A token that claims another role than it was made for.
   EXPECT_EQ(visitors_->Begin("admin" + machines.substr(5), "", absl::Now()).status().code(),
             absl::StatusCode::kPermissionDenied);
 }
@@ -131,7 +131,7 @@ TEST_F(VisitorsTest, ASessionOutlivesTheTrackerAndIsOfOneFarm) {
   EXPECT_FALSE(other.Identify(RequestWith("cookie", cookie)).ok());
 }
 
-// Who has read the secret makes cookies as the tracker does, and signs them himself.
+// An attacker who has read the tracker's secret can sign cookies of his own.
 TEST_F(VisitorsTest, ASessionOfAnotherAuthorityIsRefused) {
   ASSERT_TRUE(pki::MakeTrackerFolder(folder_ / "other", {"localhost"}, absl::Now()).ok());
   const auto other = Membership::Open({.folder = folder_ / "other"}).value();
@@ -171,7 +171,7 @@ TEST_F(VisitorsTest, ACertificateIdentifiesItsVisitor) {
   EXPECT_FALSE(ann->session);
   EXPECT_TRUE(visitors_->Check(*ann, kCancel, "").ok());
   EXPECT_EQ(visitors_->End(*ann, "", absl::Now()).status().code(), absl::StatusCode::kFailedPrecondition);
-  request.certificate_pem = *pki::ReadFile(pki::FilesIn(folder_ / "pki").identity);  // the tracker's, which is nobody's
+  request.certificate_pem = *pki::ReadFile(pki::FilesIn(folder_ / "pki").identity);  // the tracker's, not a member's
   EXPECT_EQ(visitors_->Identify(request).status().code(), absl::StatusCode::kUnauthenticated);
 }
 
