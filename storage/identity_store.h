@@ -80,7 +80,7 @@ class IdentityStore {
   virtual absl::StatusOr<bool> IsTaken(const std::string& name) const = 0;  // it has a certificate that is not revoked
   virtual absl::StatusOr<bool> WasRevoked(const std::string& name) const = 0;
   // Revokes the name, its certificates, and the tokens for it or made by it. Returns how many certificates were not
-  // revoked before.
+  // revoked before. One transaction of its own: it must not be called inside an IdentityChange.
   virtual absl::StatusOr<int64_t> RevokeName(const std::string& name, absl::Time now) = 0;
 
   // --- tokens -------------------------------------------------------------------------------------------------------

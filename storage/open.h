@@ -21,8 +21,8 @@ namespace hone::storage {
 absl::StatusOr<std::unique_ptr<records::Store>> OpenRecords(const std::filesystem::path& address,
                                                             records::OpenMode mode);
 
-// These are opened for writing, and what is missing is created. kFailedPrecondition: another process has the store
-// open, or a newer Hone wrote it. kDataLoss: it is damaged.
+// These are opened for writing, and a missing file is created; its folder must exist. kFailedPrecondition: another
+// process has the store open, or a newer Hone wrote it. kDataLoss: it is damaged.
 absl::StatusOr<std::unique_ptr<FarmStore>> OpenFarm(const std::filesystem::path& address);
 absl::StatusOr<std::unique_ptr<IdentityStore>> OpenIdentities(const std::filesystem::path& address);
 absl::StatusOr<std::unique_ptr<AuditStore>> OpenAudit(const std::filesystem::path& address);

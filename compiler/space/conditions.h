@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The conditions in the table of spaces: whether a space applies to a workload, and whether it should be the default.
-// Private to space.cc.
+// Private to space.cc and builds.cc.
 #ifndef HONE_COMPILER_SPACE_CONDITIONS_H_
 #define HONE_COMPILER_SPACE_CONDITIONS_H_
 

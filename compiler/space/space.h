@@ -62,7 +62,8 @@ inline constexpr std::string_view kSpaceDecision = "space";
 
 // Asks the chooser and writes the schedule. `fitting` must be Fitting(workload, target); callers compute it once for
 // all candidates. FailedPrecondition if no entry of the families applies, or if the decisions lead to an illegal step
-// or to too much memory. The latter is normal in a search, and never happens with the preferred decisions.
+// or to too much memory. The latter is normal in a search. With the preferred
+// decisions it is a bug of a rule, and Default then tries the next entry.
 absl::StatusOr<Candidate> Build(const ir::Workload& workload, const target::Target& target,
                                 std::span<const Entry* const> fitting, Chooser& chooser, Families families = {});
 
@@ -71,7 +72,8 @@ absl::StatusOr<Candidate> Build(const ir::Workload& workload, const target::Targ
 std::vector<Decisions> Hinted(const ir::Workload& workload, const target::Target& target, const TileHint& hint,
                               Families families = {});
 
-// The untuned default: every decision as preferred, of all families.
+// The untuned default: the preferred decisions of the first entry that can be lowered with them. If there is none, a
+// naive schedule without decisions, and a warning. It lowers the schedule, so it takes as long as one lowering.
 absl::StatusOr<Candidate> Default(const ir::Workload& workload, const target::Target& target);
 
 }  // namespace hone::space

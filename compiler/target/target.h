@@ -91,7 +91,7 @@ struct Target {
   int vector_registers = 16;
   Core core;
   bool has_maximum = true;                                 // has IEEE maximum of float vectors as one instruction
-  std::vector<ir::TensorInstruction> tensor_instructions;  // those supported, the widest first
+  std::vector<ir::TensorInstruction> tensor_instructions;  // those supported, in order of preference
 
   // Elements of a vector register.
   int VectorWidth(int element_bytes) const { return vector_bits / 8 / element_bytes; }
@@ -117,14 +117,15 @@ std::string TargetWords();
 Target TypicalTarget(Kind kind);
 // Returns the device of this machine that runs code for the target, in the notation of `hone-agent --device`.
 std::string DeviceOf(const Target& target);
-// The inverse: returns the best target for that device of this machine, with `threads` threads if it is a CPU.
-// InvalidArgument if Hone cannot compile for the device, for example a CPU without AVX2.
+// The inverse: returns the best target for that device of this machine, with `threads` threads if it is a CPU. Of
+// "cpu:N" the number is ignored: the caller must already run on those cores. Without a device of the kind, the typical
+// one. InvalidArgument if Hone cannot compile for the device, for example a CPU without AVX2.
 absl::StatusOr<Target> TargetOfDevice(std::string_view device, int threads);
 
 // Returns true if factors of f32 products may be rounded to TF32 (option -tf32).
 bool AllowsTf32(const Target& target);
-// Returns true if both targets are the same CPU or device, possibly with different thread counts. Measurements for one
-// then say much about the other.
+// Returns true if both targets have the same kind, architecture, CPU model and device name. Threads, caches and
+// features may differ. Measurements for one then say much about the other.
 bool SameMachine(const Target& a, const Target& b);
 std::string_view MachineName(Arch arch);  // the operating system's name
 

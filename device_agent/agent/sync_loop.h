@@ -67,7 +67,8 @@ struct ServedDevice {
 
 class SyncLoop {
  public:
-  // `devices`: at least one, with distinct device_ids. Results in `outbox` are sent to the tracker first.
+  // `devices`: at least one, with distinct device_ids. Results in `outbox` are sent to the tracker first. It
+  // starts the threads of all devices, which make their first golden checks; Run waits for these.
   SyncLoop(AgentIdentity identity, Synchronize synchronize, std::vector<ServedDevice> devices,
            std::optional<Outbox> outbox = std::nullopt);
   ~SyncLoop();

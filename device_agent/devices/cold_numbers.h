@@ -40,7 +40,8 @@ class ColdNumbers {
   int changes_ = 0;
 };
 
-// Index and bytes of each float constant, packed ones included. Integers are not replaced, because they may be indices.
+// Index and bytes of each float constant. Packed ones are included only if all constants are floats. Integers are not
+// replaced, because they may be indices.
 std::vector<std::pair<uint32_t, int64_t>> ColdBuffers(const KernelInterface& interface);
 
 }  // namespace hone::agent

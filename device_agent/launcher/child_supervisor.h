@@ -35,7 +35,7 @@ class ChildSupervisor {
  public:
   struct Options {
     double kill_at = 0;   // SecondsNow by which the child must have ended
-    double deadline = 0;  // SecondsNow before which the child must not leave candidates out
+    double deadline = 0;  // SecondsNow before which the child times all candidates that still fit
     int cancel_fd = -1;   // readable when the visit is to end; -1: never
     // Shared with the child; null for a building child, which has no results.
     ResultMemory* result_memory = nullptr;
@@ -47,7 +47,8 @@ class ChildSupervisor {
   // All arguments must outlive the supervisor.
   ChildSupervisor(Progress& progress, const VisitBatch& batch, const Device& device, const Options& options);
 
-  // Handles the messages of the child until it ends, or kills it.
+  // Handles the messages of the child until it has ended, is done or is cancelled. It may still run then; the
+  // destructor of ChildProcess kills it.
   ChildEnd Follow(ChildProcess& child);
 
  private:

@@ -20,8 +20,8 @@ class Progress {
  public:
   explicit Progress(const VisitBatch& batch);
 
-  std::vector<int> PendingCandidates() const;  // indices of those neither timed nor failed
-  std::vector<Verified> VerifiedCandidates() const;
+  std::vector<int> PendingCandidates() const;        // indices of those neither timed nor failed
+  std::vector<Verified> VerifiedCandidates() const;  // verified and timed; verified ones without times are pending
   bool IsKnown(int candidate) const { return candidate >= 0 && candidate < static_cast<int>(states_.size()); }
   bool HasFailed(int candidate) const { return IsKnown(candidate) && states_[candidate].stage == State::kFailed; }
   // Whether it has no times yet. With its first times the guard zones in the result memory must be checked.

@@ -20,7 +20,8 @@ struct Comparison {
   std::string text;      // describes the first difference; "" when equal
 };
 // Compares `output` with `reference`, both of the type and length of `buffer`. The tolerance applies to floats and to
-// integers that are rounded floats; other integers must be equal.
+// integers that are rounded floats; other integers must be equal. An element passes if
+// |output - reference| <= rtol * |reference| + atol * max|reference|, plus 1 for rounded integers.
 Comparison Compare(const VisitBuffer& buffer, const Tolerance& tolerance, const void* output, const void* reference);
 
 float HalfToFloat(uint16_t half);

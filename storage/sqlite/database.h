@@ -76,7 +76,7 @@ absl::StatusOr<Writer> OpenToWrite(const std::filesystem::path& path, const Data
 absl::Status EmptyLog(const std::filesystem::path& path, const DatabaseKind& kind);
 
 // A connection that only reads and never moves the log; uri_parameters as for Connection::Open. One thread at a time.
-// OpenToCopy opens a file of any version, OpenToRead only one of the current version.
+// OpenToCopy opens a file of any version up to the current one, OpenToRead only one of the current version.
 absl::StatusOr<Connection> OpenToCopy(const std::filesystem::path& path, const DatabaseKind& kind,
                                       std::string_view uri_parameters);
 absl::StatusOr<Connection> OpenToRead(const std::filesystem::path& path, const DatabaseKind& kind,

@@ -7,8 +7,9 @@
 //   bounded; the candidates of a piece that is given up get the outcome LOST_DEVICE.
 // - The device answers that it cannot measure the piece: the piece is tried on other devices. If one of them can, the
 //   earlier devices failed; if several cannot, the batch fails.
-// Pure state: no threads, no input or output; every call takes `now`, which must not go back. Devices are known by name
-// only. Not here: which device may take which batch (farm.h). Start at Submit, Pick and Finish. Not thread-safe.
+// Pure state: no threads, no input or output; calls that depend on time take `now`, which must not go back. Devices are
+// known by name only. Not here: which device may take which batch (farm.h). Start at Submit, Pick and Finish. Not
+// thread-safe.
 #ifndef HONE_TRACKER_QUEUE_BATCHES_H_
 #define HONE_TRACKER_QUEUE_BATCHES_H_
 
@@ -42,7 +43,8 @@ struct Avoid {
 
 class BatchQueue {
  public:
-  // The right of one device to measure one piece. It lasts until Finish, FailOn, Return or Lose, or until its job ends.
+  // The right of one device to measure one piece. It lasts until Finish, FailOn, Return or Lose, or until its batch
+  // fails or its job ends.
   struct Lease {
     std::string id;
     std::string batch_id;
@@ -88,11 +90,12 @@ class BatchQueue {
   // Why a result without an error does not answer for every candidate of the lease; "" if it does. A candidate may be
   // missing where the visit had a time limit.
   std::string IncompleteReason(const Lease& lease, const v1::BatchResult& result) const;
-  // Takes the outcomes of a live lease and ends it. Returns the devices that failed on the piece before, with their
-  // reasons: because this device measured it, they were wrong.
+  // Takes the outcomes of a live lease and ends it, which destroys `lease`. Returns the devices that failed on the
+  // piece before, with their reasons: because this device measured it, they were wrong.
   std::map<std::string, std::string> Finish(const Lease& lease, const v1::BatchResult& result);
-  // Ends the lease because the device could not measure the piece. The piece is queued again for other devices, or the
-  // batch fails with the reasons of all of them. another: whether a device exists that has not tried the piece.
+  // Ends the lease, which destroys `lease`, because the device could not measure the piece. The piece is queued again
+  // for other devices, or the batch fails with the reasons of all of them. another: whether a device exists that has
+  // not tried the piece.
   void FailOn(const Lease& lease, const std::string& why, bool another, absl::Time now);
   const Avoid& AvoidedBy(const Lease& lease) const;
   // The batch with the candidates of all its pieces.

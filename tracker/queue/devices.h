@@ -2,9 +2,9 @@
 // The registry of agents and their devices: registration, epochs, last contact, drain, and health records.
 //
 // An agent is identified by its id and, within it, by the boot id of its process; each boot gets a new epoch, so that
-// messages of an older process are recognized. Pure state: no threads, no input or output, no clock; every call takes
-// `now`, which must not go back. Not here: batches (a device carries only the id of its lease), and the rules by which
-// a device counts as healthy (health.h). Start at Register. Not thread-safe.
+// messages of an older process are recognized. Pure state: no threads, no input or output, no clock; calls that depend
+// on time take `now`, which must not go back. Not here: batches (a device carries only the id of its lease), and the
+// rules by which a device counts as healthy (health.h). Start at Register. Not thread-safe.
 #ifndef HONE_TRACKER_QUEUE_DEVICES_H_
 #define HONE_TRACKER_QUEUE_DEVICES_H_
 
@@ -59,7 +59,8 @@ class DeviceRegistry {
  public:
   DeviceRegistry(DeviceOptions options, uint64_t incarnation) : options_(options), incarnation_(incarnation) {}
 
-  // Updates the agent and its devices from what it states about itself. A new boot gets a new epoch. Errors as in
+  // Updates the agent and its devices from what it states about itself. A new boot gets a new epoch and takes the agent
+  // id over at once, unless it is one of the last boots that were superseded; call Claim first. Errors as in
   // agent.proto.
   absl::StatusOr<Agent*> Register(const v1::SynchronizeRequest& request, absl::Time now);
 
@@ -94,9 +95,11 @@ class DeviceRegistry {
 
   bool Silent(const Agent& agent, absl::Time now) const { return now - agent.last_seen > options_.lease_ttl; }
   bool Online(const Agent& agent, absl::Time now) const { return now - agent.last_seen <= options_.offline_after; }
-  // Why the device gets no work; "" for a device that may get some.
+  // What is wrong with the device itself: its self-test, sandbox or health; "" if nothing is. Draining, leaving and
+  // silence of its agent are not considered (see Serves).
   std::string Problem(const Agent& agent, const Device& device, absl::Time now) const;
-  // As Problem, for the agent's log: the text holds no running times, so it changes only when the reason does.
+  // As Problem, or that the agent is drained, for the agent's log. The text holds no running times, so it changes only
+  // when the reason does.
   std::string ExclusionReason(const Agent& agent, const Device& device, absl::Time now) const;
   // Whether the device may get work at all, now or when its lease ends.
   bool Serves(const Agent& agent, const Device& device, absl::Time now) const;

@@ -4,8 +4,9 @@
 // BatchQueue reports every piece (a part of a batch) that is queued, starts and ends; AdvanceTo reports time. The user
 // with less recent use of a kind of device is served first (BatchQueue::Pick). Use decays: a second counts in full when
 // it is spent and half as much after every half-life, so that using idle devices costs a user nothing for long.
-// Pure state without a clock: every call takes `now`, which must not go back. Nothing is stored, because after a few
-// half-lives no use is left. Not here: which piece goes next. Start at FairShare::AdvanceTo. Not thread-safe.
+// Pure state without a clock: calls that depend on time take `now`, which must not go back. Nothing is stored, because
+// after a few half-lives no use is left. Not here: which piece goes next. Start at FairShare::AdvanceTo. Not
+// thread-safe.
 #ifndef HONE_TRACKER_QUEUE_FAIR_SHARE_H_
 #define HONE_TRACKER_QUEUE_FAIR_SHARE_H_
 

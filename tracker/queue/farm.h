@@ -96,6 +96,7 @@ class Farm {
   absl::StatusOr<v1::WatchJobResponse> WatchJob(const v1::WatchJobRequest& request, absl::Time now) const;
   absl::StatusOr<v1::Job> CancelJob(const std::string& job_id, absl::Time now);
   void RecordNotice(const std::string& job_id, const v1::JobNotice& notice) { jobs_.RecordNotice(job_id, notice); }
+  // With for_work: the devices that fit, best kind first; that kind is noted for the job (JobBook::NoteKind).
   std::vector<v1::Device> ListDevices(const v1::ListDevicesRequest& request, absl::Time now);
   // Why nothing can be stored, such as a full disk; "" when storing works. Otherwise no work is given out.
   void SetStorageFailure(const std::string& why) { storage_failure_ = why; }

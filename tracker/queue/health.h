@@ -52,7 +52,7 @@ void ShiftTimes(v1::HealthRecord& health, absl::Duration ahead);
 // Why the device gets no work; "" when it may get some. check: the device's newest; null: it has no golden kernel.
 std::string HealthProblem(const v1::HealthRecord& health, const v1::GoldenCheck* check, absl::Time now);
 bool InQuarantine(const v1::HealthRecord& health);
-// Whether a new check could end the device's quarantine or cooling down now.
+// Whether a new check could end the device's quarantine or cooling down now, or the newest check failed.
 bool WantsCheck(const v1::HealthRecord& health, const v1::GoldenCheck& check, absl::Time now);
 
 // The golden kernel's usual time on the device. Both in seconds; 0: there are no checks yet.

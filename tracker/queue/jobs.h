@@ -2,8 +2,8 @@
 // The jobs of a farm: submission, the leases under which tuners work on them, progress, events, and the end.
 //
 // A job is queued, running (a tuner holds its lease) or ended. Pure state: no threads, no input or output, no clock;
-// every call takes `now`, which must not go back (Farm ensures that). Not here: batches and devices. Start at Submit
-// and Lease. Not thread-safe.
+// calls that depend on time take `now`, which must not go back (Farm ensures that). Not here: batches and devices.
+// Start at Submit and Lease. Not thread-safe.
 #ifndef HONE_TRACKER_QUEUE_JOBS_H_
 #define HONE_TRACKER_QUEUE_JOBS_H_
 
@@ -63,11 +63,13 @@ class JobBook {
   const std::string& blocked(const std::string& job_id) const { return jobs_.at(job_id).blocked; }
   // For each job that waits only for a tuner: how many jobs would be leased before it.
   std::map<std::string, int> JobsAhead(const Used& used) const;
-  // Binds the job to devices that fulfil `needs`. Only the first call has an effect.
+  // Binds the job to devices that fulfil `needs`. Without effect once the needs name a kind of device. Complete (of a
+  // returned job) and Preempt replace the needs.
   void Pin(const std::string& job_id, const v1::Requirements& needs);
   // Notes the kind of device that the job's tuner was told to use. Not stored, because the first batch pins the job.
   void NoteKind(const std::string& job_id, const std::string& kind);
-  // The kind of device that the job is pinned to, or else the noted one; "" if there is neither.
+  // The kind of device that the job is pinned to, else the one it asked for (JobSpec.device_kind), else the noted one;
+  // "" if there is none.
   std::string KindOf(const std::string& job_id) const;
   // Running jobs whose batches no device can take, with the conditions that no device fulfils.
   using Absent = std::map<std::string, v1::Requirements>;
@@ -83,7 +85,7 @@ class JobBook {
   absl::StatusOr<bool> Report(const v1::JobLease& lease, const v1::JobProgress& progress, absl::Time now);
   absl::Status Complete(const v1::CompleteJobRequest& request, absl::Time now);
   absl::StatusOr<const v1::Job*> Cancel(const std::string& job_id, absl::Time now);
-  // Ends the leases of silent tuners, and forgets jobs that ended long ago.
+  // Ends the leases of silent tuners, ends jobs whose JobSpec.until has passed, and forgets jobs that ended long ago.
   void Expire(absl::Time now);
   // The tracker stood still for `stall`: that time counts neither as silence of tuners nor as waiting of jobs.
   void ExcludeStall(absl::Duration stall, absl::Time now);

@@ -31,12 +31,13 @@ std::optional<int64_t> StrideOf(const ir::Load& load, const std::string& axis, c
 // Whether the stage reads `buffer` only at its own axes, in order.
 bool ReadsInPlace(const ir::Stage& stage, const ir::Buffer& buffer);
 
-// How many leading axes all stages share: each load has the reader's own axis d as its index d.
+// How many leading axes all stages share: each load of another stage has the
+// reader's own axis d as its index d.
 size_t CommonAxes(const schedule::State& state);
 // The bytes that the stage makes for one row, where rows are counted by its first `common` axes.
 int64_t RowBytes(const ir::Stage& stage, size_t common);
 
-// Whether the stage is a sum of products of two loads.
+// Whether the stage is a sum of products of two loads of different buffers.
 bool IsContraction(const ir::Stage& stage);
 // Whether a reduction slides a window: an index is moved by one of its axes and by one that it reduces.
 bool HasWindow(const ir::Stage& stage);

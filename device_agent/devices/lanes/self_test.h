@@ -33,8 +33,7 @@ inline std::string Word(std::string_view text) {
 }
 
 // The time limit for each of the two parts of the test. A part takes milliseconds, or seconds if a driver compiles; a
-// part that hangs fails the test. The agent sends nothing during the test, and its tracker takes it for lost after 15
-// s.
+// part that hangs fails the test. The agent sends nothing during the test. Its leases end after 15 s of silence.
 inline constexpr std::chrono::seconds kTestPartMax{14};
 
 // Times the reference kernel, measures its noise, and checks its result.
