@@ -123,14 +123,16 @@ void Outbox::Forget(const std::string& lease_id) {
 std::filesystem::file_time_type Outbox::MakeRoom(int64_t bytes) const {
   std::vector<std::tuple<std::filesystem::file_time_type, int64_t, std::filesystem::path>> files;
   int64_t sum = bytes;
+  auto newest = std::filesystem::file_time_type::min();
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder_, error)) {
     const auto size = static_cast<int64_t>(entry.file_size(error));
     files.emplace_back(entry.last_write_time(error), size, entry.path());
+    newest = std::max(newest, std::get<0>(files.back()));
     sum += size;
   }
+  if (files.size() < limits_.results && sum <= limits_.bytes) return newest;
   std::sort(files.begin(), files.end());
-  const auto newest = files.empty() ? std::filesystem::file_time_type::min() : std::get<0>(files.back());
   size_t left = files.size() + 1;
   for (const auto& [time, size, path] : files) {
     if (left <= limits_.results && sum <= limits_.bytes) break;

@@ -38,6 +38,7 @@ class Outbox {
 
  private:
   Outbox(std::filesystem::path folder, Limits limits) : folder_(std::move(folder)), limits_(limits) {}
+  // Returns the time of the newest file; the smallest time if there is none.
   std::filesystem::file_time_type MakeRoom(int64_t bytes) const;
 
   std::filesystem::path folder_;

@@ -77,7 +77,7 @@ TEST_F(RegisterTest, ATokenLetsOneInOnce) {
   EXPECT_EQ((*members_->Identities())[0].vouched_by(), "token " + last_.id() + " of ann");
 }
 
-TEST_P(RegisterOfEachKindTest, ATokenThatIsNotGoodLetsNobodyIn) {
+TEST_P(RegisterOfEachKindTest, AnInvalidTokenIsRefused) {
   EXPECT_THAT(std::string(Enrol(pki::RandomSecret()).status().message()), HasSubstr("no such token"));
   EXPECT_FALSE(Enrol("").ok());
   const std::string secret = Token();
@@ -115,7 +115,7 @@ TEST_P(RegisterOfEachKindTest, ATokenForANameIsForNoOther) {
           .status()));
 }
 
-TEST_P(RegisterOfEachKindTest, WhoeverHasNoNameGetsOneOfItsHost) {
+TEST_P(RegisterOfEachKindTest, AMachineWithoutANameGetsThatOfItsHost) {
   EXPECT_EQ(Enrol(Token())->identity.name, "host");
   const std::string second = Enrol(Token())->identity.name;
   EXPECT_THAT(second, testing::StartsWith("host-"));
@@ -181,7 +181,7 @@ TEST_F(RegisterTest, ARevokedNameIsRefusedUntilItJoinsAgain) {
   EXPECT_FALSE(Admit(*board).ok());
 }
 
-TEST_P(RegisterOfEachKindTest, WhoeverIsRevokedComesBackWithNoTokenOfHisOwn) {
+TEST_P(RegisterOfEachKindTest, ARevokedNameCannotRejoinWithItsOwnTokens) {
   const auto guest = Enrol(Token(), "guest");
   const std::string kept = Token();
   const std::string of_bob = pki::RandomSecret(), of_ann = pki::RandomSecret();
