@@ -34,7 +34,7 @@ enum class Tail : uint8_t {
   kPeel,
 };
 
-// Splits the loop into an outer loop and an inner one of `factor` iterations.
+// Splits the loop into an outer loop and an inner one of `factor` iterations, or of the loop's extent if that is less.
 struct Split {
   std::string loop;
   int64_t factor;
@@ -48,7 +48,7 @@ struct Fuse {
 struct Reorder {
   std::vector<std::string> loops;
 };
-// Vectorizes, unrolls or parallelizes the loop, or binds it to groups or lanes.
+// Vectorizes (up to 64 iterations), unrolls (up to 512) or parallelizes the loop, or binds it to groups or lanes.
 struct Annotate {
   std::string loop;
   ir::LoopKind kind;
@@ -99,9 +99,11 @@ struct Pack {
   std::string buffer, stage;
   std::vector<PackDim> dims;
 };
-// Splits a reduction in two. "<stage>f" computes partial results, and the stage reduces these. keep_outer: one partial
-// result per group of `factor` elements. keep_inner: one per position in the group. The partial results of one output
-// are contiguous, or, with `first`, the partial results of one number are.
+// Splits a reduction in two. "<stage>f" computes partial results along a new axis, and the stage reduces these; a
+// second rfactor of the stage makes "<stage>ff". keep_outer: one partial result per group of `factor` elements.
+// keep_inner: one per position in the group. The new axis is the last one of "<stage>f", so that the partial results of
+// one output are contiguous. With `first` it is the first one, so that the partial results of one number, those of all
+// outputs, are contiguous.
 struct Rfactor {
   std::string stage, axis;
   int64_t factor;
