@@ -52,20 +52,23 @@ TEST(Verify, AcceptsALegalFunc) {
 
 TEST(Verify, RejectsIllegalText) {
   const std::pair<const char*, const char*> cases[] = {
-      {"func `a b`() {}", "func 'a b': its name is not a C identifier"},
-      {"func f(A: i64[4]) { for i in 4 { let i = 2 { A[i] = 0 } } }", "variable 'i' is bound inside its own scope"},
+      {"func `a b`() {}", "func 'a b': its name must be a C identifier"},
+      {"func f(A: i64[4]) { for i in 4 { let i = 2 { A[i] = 0 } } }",
+       "variable 'i' is bound again inside its own scope"},
       {"func f(A: i64[4]) { parallel i in 4 { parallel j in 4 { A[i] = 0 } } }",
        "parallel loop 'j' is inside another parallel loop"},
       {"func f(A: i64[4]) { parallel i in 4 { alloc t: i64[2] workspace { A[i] = 0 } } }",
        "alloc of 't' in the workspace, inside a parallel loop; make it local"},
-      {"func f(A: f16[4]) { A[0] = A[1] + A[2] }", "in 'A[1] + A[2]': computes in a storage type; cast to f32 first"},
-      {"func f(A: bf16[4]) { A[0] = -A[1] }", "computes in a storage type"},
-      {"func f(A: f16[4]) { A[0] = exp(A[1]) }", "computes in a storage type"},
-      {"func f(A: f16[4], B: bool[1]) { B[0] = A[0] < A[1] }", "computes in a storage type"},
-      {"func f(A: bf16[4]) { A[ramp(0, 1, 4)] = ramp(1bf16, 1bf16, 4) }", "computes in a storage type"},
-      {"func f(A: bool[4]) { merge A[0] = sum 0:2 of A[1] }", "cannot reduce by sum in bool"},
-      {"func f(A: bool[4]) { merge A[0] = prod 0:2 of A[1] }", "cannot reduce by prod in bool"},
-      {"func f(A: f16[4]) { merge A[0] = max 0:2 of A[1] }", "cannot reduce by max in f16"},
+      {"func f(A: f16[4]) { A[0] = A[1] + A[2] }",
+       "in 'A[1] + A[2]': this computes in a type that is only for storage; cast to f32 first"},
+      {"func f(A: bf16[4]) { A[0] = -A[1] }", "computes in a type that is only for storage"},
+      {"func f(A: f16[4]) { A[0] = exp(A[1]) }", "computes in a type that is only for storage"},
+      {"func f(A: f16[4], B: bool[1]) { B[0] = A[0] < A[1] }", "computes in a type that is only for storage"},
+      {"func f(A: bf16[4]) { A[ramp(0, 1, 4)] = ramp(1bf16, 1bf16, 4) }",
+       "computes in a type that is only for storage"},
+      {"func f(A: bool[4]) { merge A[0] = sum 0:2 of A[1] }", "reduction sum is not possible for bool"},
+      {"func f(A: bool[4]) { merge A[0] = prod 0:2 of A[1] }", "reduction prod is not possible for bool"},
+      {"func f(A: f16[4]) { merge A[0] = max 0:2 of A[1] }", "reduction max is not possible for f16"},
   };
   for (const auto& [text, message] : cases) EXPECT_THAT(VerdictOn(std::string(text)), HasSubstr(message)) << text;
 }

@@ -38,12 +38,12 @@ TEST_F(VerifyWorkload, AcceptsALegalOne) { EXPECT_EQ(Verdict(), "legal"); }
 
 TEST_F(VerifyWorkload, RejectsDuplicateNames) {
   workload_.params.push_back({MakeBuffer("t", DType::kFloat32, {1})});
-  EXPECT_EQ(Verdict(), "workload \"w\": the name 't' is there twice");
+  EXPECT_EQ(Verdict(), "workload \"w\": the name 't' is used twice");
 }
 
 TEST_F(VerifyWorkload, RejectsDuplicateAxes) {
   stage().reduce_axes[0].name = "i";
-  EXPECT_EQ(Verdict(), "workload \"w\": stage 't': the axis 'i' is there twice");
+  EXPECT_EQ(Verdict(), "workload \"w\": stage 't': axis 'i' is defined twice");
 }
 
 TEST_F(VerifyWorkload, RejectsAxesOfOtherStages) {
