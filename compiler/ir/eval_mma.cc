@@ -107,7 +107,7 @@ bool MmaCode::CompleteMma(const AsyncMmaQueue::Entry& entry, Frame& frame) const
   const auto same = [](Value x, Value y) { return x.i == y.i; };
   if (std::ranges::equal(now, entry.added, same)) return Add(entry, frame);
   frame.error =
-      fmt::format("'{}' or '{}' changed while a tensor instruction read it; wait for the instruction before ('settle')",
+      fmt::format("'{}' or '{}' changed while a tensor instruction read it; wait for the instruction first ('settle')",
                   a_.first.buffer->name, b_.first.buffer->name);
   frame.failed = true;
   return false;
@@ -136,7 +136,7 @@ std::string MmaCode::InUseError(const Frame& frame, const BufferNode* buffer) {
                     });
   if (!used) return "";
   return fmt::format(
-      "the memory of '{}' is freed while a tensor instruction uses it; wait for the instruction before ('settle')",
+      "the memory of '{}' is freed while a tensor instruction uses it; wait for the instruction first ('settle')",
       buffer->name);
 }
 

@@ -125,7 +125,7 @@ class StmtCompiler {
   // Returns "" or the reason why the buffer's memory must not be freed yet.
   static std::string InUseError(const Frame& frame, const BufferNode* buffer) {
     if (!frame.copies.HasCopyInFlightTo(buffer)) return eval::MmaCode::InUseError(frame, buffer);
-    return fmt::format("the memory of '{}' is freed while a copy to it is in flight; wait for the copy before ('wait')",
+    return fmt::format("the memory of '{}' is freed while a copy to it is in flight; wait for the copy first ('wait')",
                        buffer->name);
   }
 

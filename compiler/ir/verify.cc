@@ -244,10 +244,10 @@ class FuncVerifier {
     }
     const int64_t aligned = std::min(bytes, kBulkCopyAlignmentBytes);
     if (!IsMultipleOf(to, copy.indices, aligned / size)) {
-      return Illegal("its destination is not surely aligned to {} bytes", aligned);
+      return Illegal("its destination is not known to be aligned to {} bytes", aligned);
     }
     if (IsMultipleOf(from, source->indices, aligned / size)) return absl::OkStatus();
-    return Illegal("its source in '{}' is not surely aligned to {} bytes", from.name, aligned);
+    return Illegal("its source in '{}' is not known to be aligned to {} bytes", from.name, aligned);
   }
 
   absl::Status CheckAlloc(const Alloc& alloc) {

@@ -34,7 +34,7 @@ class AsyncMmaVerifier {
  private:
   static absl::Status InFlightError(const BufferNode* buffer, const char* what) {
     return absl::InvalidArgumentError(
-        fmt::format("'{}' {} while a tensor instruction may still use it; wait for the instruction before ('settle')",
+        fmt::format("'{}' {} while a tensor instruction may still use it; wait for the instruction first ('settle')",
                     buffer->name, what));
   }
 

@@ -237,8 +237,8 @@ class GridVerifier {
       }
       const bool even = operand->stride % entry.chunk == 0 && operand->column_stride % entry.chunk == 0;
       if (!even || !IsMultipleOf(*first.buffer, first.indices, entry.chunk)) {
-        return Illegal("{}: the chunks of '{}' are not surely aligned to {} elements", entry.name, first.buffer->name,
-                       entry.chunk);
+        return Illegal("{}: the chunks of '{}' are not known to be aligned to {} elements", entry.name,
+                       first.buffer->name, entry.chunk);
       }
       if (first.buffer->scope != Scope::kSwizzled) continue;
       const int64_t row = SharedRowStride(*operand, entry);
@@ -284,8 +284,9 @@ class GridVerifier {
         IsMultipleOf(buffer, first, width)) {
       return absl::OkStatus();
     }
-    return Illegal("{} elements of swizzled '{}' are accessed at once, but are not surely in one chunk of {} bytes",
-                   width, buffer.name, kSwizzledChunkBytes);
+    return Illegal(
+        "{} elements of swizzled '{}' are accessed at once, but are not known to lie in one chunk of {} bytes", width,
+        buffer.name, kSwizzledChunkBytes);
   }
 
   absl::Status CheckSwizzled(const Stmt& s) const {

@@ -66,8 +66,9 @@ absl::StatusOr<ir::Expr> FirstElement(const ir::Expr& e, const std::string& loop
   }
   const int64_t aligned = std::min(count, ir::kBulkCopyAlignmentBytes / ir::SizeOf(load->buffer->dtype));
   if (ir::IsMultipleOf(*load->buffer, indices, aligned)) return ir::MakeLoad(load->buffer, std::move(indices));
-  return absl::FailedPreconditionError(fmt::format(
-      "a copy of {} elements of {} is not surely aligned to {} elements: copy fewer at once", count, name, aligned));
+  return absl::FailedPreconditionError(
+      fmt::format("a copy of {} elements of {} is not known to be aligned to {} elements: copy fewer at once", count,
+                  name, aligned));
 }
 
 // The innermost pipelined loop around loop `position` of the nest. Only its copies are in flight when that loop begins,

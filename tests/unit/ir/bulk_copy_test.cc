@@ -109,7 +109,7 @@ TEST(BulkCopyVerifier, RefusesWhatItIsNot) {
               HasSubstr("a bulk copy must not have a condition"));
   EXPECT_THAT(Verdict(With("] shared", "] swizzled")), HasSubstr("a bulk copy cannot write swizzled memory"));
   EXPECT_THAT(Verdict(With(first, "copy 8 group 2 s[0, 0] = x[0, 2]")),
-              HasSubstr("its source in 'x' is not surely aligned to 16 bytes"));
+              HasSubstr("its source in 'x' is not known to be aligned to 16 bytes"));
   EXPECT_THAT(Verdict(With(first, "copy 8 group 4 s[0, 0] = x[0, 0]")), HasSubstr("by 4 groups; a bulk copy needs"));
 }
 

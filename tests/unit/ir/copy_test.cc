@@ -99,8 +99,7 @@ TEST(Copy, AWaitLeavesTheLatestCommitGroupsInFlight) {
   EXPECT_EQ(RunText(by_first(three + "wait 2 y[0] = s[0] wait 0 y[1] = s[1] y[2] = s[2]")), "14 15 16 0");
   EXPECT_THAT(
       RunText(by_first(three + "wait 2 y[0] = s[1]")),
-      HasSubstr(
-          "lane 0 of group 0 reads element 1 of 's', to which lane 0 is still copying; wait for the copy before"));
+      HasSubstr("lane 0 of group 0 reads element 1 of 's', to which lane 0 is still copying; wait for the copy first"));
   EXPECT_THAT(RunText(by_first(three + "wait 0 wait 5 commit wait 0 y[0] = s[2] s[2] = 3")), HasSubstr("16 0 0 0"));
 }
 
@@ -167,8 +166,8 @@ TEST(CopyVerifier, RejectsIllegalCopies) {
               HasSubstr("copy to 's': 12 bytes; a copy by one lane must have 4, 8, 16 bytes"));
   EXPECT_THAT(with("copy 0 s[0, 0] = x[0, 0]"), HasSubstr("copy to 's': 0 bytes"));
   EXPECT_THAT(with("copy 4 s[0, lane.id] = x[0, 0]"),
-              HasSubstr("copy to 's': its destination is not surely aligned to 16 bytes"));
-  EXPECT_THAT(with("copy 2 s[0, 0] = x[0, 1]"), HasSubstr("its source in 'x' is not surely aligned to 8 bytes"));
+              HasSubstr("copy to 's': its destination is not known to be aligned to 16 bytes"));
+  EXPECT_THAT(with("copy 2 s[0, 0] = x[0, 1]"), HasSubstr("its source in 'x' is not known to be aligned to 8 bytes"));
   EXPECT_THAT(with("copy 4 x[0, 0] = x[1, 0]"), HasSubstr("copy to 'x': its destination is in param memory"));
   EXPECT_THAT(with("copy 4 s[0, 0] = t[4]"),
               HasSubstr("its source is local 't'; it must be a parameter or in the workspace"));

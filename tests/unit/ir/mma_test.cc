@@ -347,7 +347,7 @@ TEST(Mma, AsyncInstructionsNeedAWait) {
   };
   EXPECT_EQ(verdict("settle 0", "settle 0"), "");
   EXPECT_THAT(verdict("settle 0", ""),
-              HasSubstr("'t' is read while a tensor instruction may still use it; wait for the instruction before"));
+              HasSubstr("'t' is read while a tensor instruction may still use it; wait for the instruction first"));
   EXPECT_THAT(verdict("settle 0", "settle 1"), HasSubstr("'t' is read while"));
   EXPECT_THAT(verdict("settle 0", "t[0, 0] = 0.0f32 settle 0"), HasSubstr("'t' is written while"));
   EXPECT_THAT(verdict("settle 0", "if f32(x[0, 0]) > 0.0f32 { settle 0 }"), HasSubstr("'t' is read while"));
@@ -383,9 +383,9 @@ TEST(Mma, BlocksMustHaveTheInstructionsLayout) {
   EXPECT_THAT(verdict("a[0, lane.id // 32 * 16 +", "a[0, lane.id // 32 * 8 +"),
               HasSubstr("wgmma_f16: lane 32 does not start at its row of a"));
   EXPECT_THAT(verdict("stride 64 apart 520", "stride 60 apart 520"),
-              HasSubstr("chunks of 'a' are not surely aligned to 8 elements"));
+              HasSubstr("chunks of 'a' are not known to be aligned to 8 elements"));
   EXPECT_THAT(verdict("4 %% 8, 0 stride 64", "4 %% 8, 1 stride 64"),
-              HasSubstr("chunks of 'a' are not surely aligned to 8 elements"));
+              HasSubstr("chunks of 'a' are not known to be aligned to 8 elements"));
   EXPECT_THAT(verdict("stride 64 apart 520", "stride 64 apart 4"),
               HasSubstr("a 'a' has a column stride ('apart') of 4; it must be 8 or more"));
   EXPECT_THAT(verdict("stride 8 apart 64", "stride 16 apart 64"),

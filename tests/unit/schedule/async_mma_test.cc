@@ -244,7 +244,7 @@ TEST(AsyncMma, TheVerifierRequiresAFinalWait) {
   EXPECT_EQ(verdict(text), "");
   text.erase(text.rfind("settle 0"), 8);
   EXPECT_THAT(verdict(text),
-              HasSubstr("is freed while a tensor instruction may still use it; wait for the instruction before"));
+              HasSubstr("is freed while a tensor instruction may still use it; wait for the instruction first"));
 }
 
 }  // namespace

@@ -192,11 +192,11 @@ TEST_P(PlantedBug, IsFoundByTheInterpreter) {
   EXPECT_EQ(AfterPlanting(launch, [](const ir::Stmt& s) { return s; }), "");
   const ir::Stmt nothing = ir::MakeBlock({});
   EXPECT_THAT(AfterPlanting(launch, [&](const ir::Stmt& s) { return IsWait(s) ? nothing : s; }),
-              HasSubstr("is still copying; wait for the copy before"));
+              HasSubstr("is still copying; wait for the copy first"));
   EXPECT_THAT(
       AfterPlanting(launch,
                     [](const ir::Stmt& s) { return IsWait(s) ? ir::MakeWait(s.As<ir::Wait>()->pending + 1) : s; }),
-      HasSubstr("is still copying; wait for the copy before"));
+      HasSubstr("is still copying; wait for the copy first"));
   EXPECT_THAT(AfterPlanting(launch, [&](const ir::Stmt& s) { return IsBarrier(s) ? nothing : s; }),
               ::testing::AnyOf(HasSubstr("race on element"), HasSubstr("is still copying")));
   EXPECT_THAT(AfterPlanting(launch, [&](const ir::Stmt& s) { return s.As<ir::Commit>() != nullptr ? nothing : s; }),
@@ -262,7 +262,7 @@ INSTANTIATE_TEST_SUITE_P(
         Illegal{kEven, kByFour + "copy_async xrt 4", "stage xrt is copied asynchronously or tensorized already"},
         Illegal{kEven, kByFour + "split xrt_1i 2 mask", "loop xrt_1i is a part of a copy of 4 elements"},
         Illegal{kOdd, kTiles + "split xrt_1 4 mask\ncopy_async xrt 4",
-                "a copy of 4 elements of x is not surely aligned to 4 elements: copy fewer at once"},
+                "a copy of 4 elements of x is not known to be aligned to 4 elements: copy fewer at once"},
         Illegal{kEven, kTiles + "reorder xrt_1 xrt_0\nsplit xrt_0 4 mask\ncopy_async xrt 4",
                 "the elements that loop xrt_0i accesses in"},
         Illegal{kHalves, "store_in y shared\nbind a group\nbind b lane\ncompute_at y a\nsplit j 4 mask\ncopy_async y 4",
@@ -286,7 +286,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(Pipeline, BuffersMustBeginWhereCopiesMay) {
   EXPECT_EQ(Check(kOneRow, kOneRowTiles), absl::OkStatus());
   EXPECT_THAT(std::string(Replay(Read(kOneRow), Parse(kOneRowTiles + "pipeline ko 2")).status().message()),
-              HasSubstr("is not surely aligned to 4 elements: copy fewer at once"));
+              HasSubstr("is not known to be aligned to 4 elements: copy fewer at once"));
 }
 
 TEST(CopyAsync, AConditionMayCoverWholeCopies) {
