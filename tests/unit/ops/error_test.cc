@@ -184,7 +184,7 @@ TEST(OpErrors, WhatWeDoNotSupport) {
   ExpectUnsupported({"Cast", {x}, {{"to", Int(8)}}}, "element type 8 of ONNX");
   ExpectUnsupported({"Dropout", {x, Floats({}, {0.5}), Bools({}, {1})}}, "random dropout");
   ExpectUnsupported({"RoiAlign", {Counting({1, 1, 2, 2}), Floats({1, 4}, {0, 0, 1, 1}), Ints({1}, {0})}},
-                    "sampling_ratio=0");
+                    "attribute sampling_ratio is 0");
   ExpectUnsupported({"RNN",
                      {Counting({1, 1, 1}), Counting({1, 1, 1}), Counting({1, 1, 1})},
                      {{"activations", std::vector<std::string>{"Swirl"}}},
