@@ -99,7 +99,7 @@ absl::Status ExprChecker::CheckNode(const Expr& e) const {
   const auto type = DerivedType(e);
   if (!type || *type != e.type()) {
     return IllegalExpr(
-        e, fmt::format("the node has type {}, which does not follow from its operands", ToString(e.type())));
+        e, fmt::format("the node has type {}, which does not fit its operands or value", ToString(e.type())));
   }
   if (dialect_ == Dialect::kWorkload && type->width != 1)
     return IllegalExpr(e, "expressions in a workload must be scalars");

@@ -107,23 +107,23 @@ TEST_F(VerifyNode, RejectsUnknownBuffers) {
 
 TEST_F(VerifyNode, RejectsForgedTypes) {
   EXPECT_THAT(VerdictOnValue(Forge(Binary{BinaryOp::kAdd, one_, Expr(1)}, kF32)),
-              HasSubstr("does not follow from its operands"));
+              HasSubstr("does not fit its operands or value"));
   EXPECT_THAT(VerdictOnValue(Forge(Binary{BinaryOp::kLt, one_, one_}, kF32)),
-              HasSubstr("does not follow from its operands"));
-  EXPECT_THAT(VerdictOnValue(Forge(Unary{UnaryOp::kNot, one_}, kF32)), HasSubstr("does not follow from its operands"));
+              HasSubstr("does not fit its operands or value"));
+  EXPECT_THAT(VerdictOnValue(Forge(Unary{UnaryOp::kNot, one_}, kF32)), HasSubstr("does not fit its operands or value"));
   EXPECT_THAT(VerdictOnValue(Forge(Cast{{DType::kFloat32, 4}, one_}, kF32)),
-              HasSubstr("does not follow from its operands"));
-  EXPECT_THAT(VerdictOnValue(Forge(Select{one_, one_, one_}, kF32)), HasSubstr("does not follow from its operands"));
+              HasSubstr("does not fit its operands or value"));
+  EXPECT_THAT(VerdictOnValue(Forge(Select{one_, one_, one_}, kF32)), HasSubstr("does not fit its operands or value"));
   EXPECT_THAT(VerdictOnValue(Forge(Call{kF32, Intrinsic::kPow, {one_}}, kF32)),
-              HasSubstr("does not follow from its operands"));
+              HasSubstr("does not fit its operands or value"));
   EXPECT_THAT(VerdictOnValue(Forge(Call{kF32, Intrinsic::kExp, {}}, kF32)), HasSubstr("the call has no arguments"));
-  EXPECT_THAT(VerdictOnValue(Forge(Broadcast{one_, 4}, kF32)), HasSubstr("does not follow from its operands"));
+  EXPECT_THAT(VerdictOnValue(Forge(Broadcast{one_, 4}, kF32)), HasSubstr("does not fit its operands or value"));
   EXPECT_THAT(VerdictOnValue(Forge(Ramp{one_, Expr(1), 4}, {DType::kFloat32, 4})),
-              HasSubstr("does not follow from its operands"));
+              HasSubstr("does not fit its operands or value"));
   EXPECT_THAT(VerdictOnValue(Forge(IntImm{{DType::kInt8, 1}, 300}, {DType::kInt8, 1})),
-              HasSubstr("does not follow from its operands"));
+              HasSubstr("does not fit its operands or value"));
   EXPECT_THAT(VerdictOnValue(Forge(FloatImm{kIndexType, 1.0}, kIndexType)),
-              HasSubstr("does not follow from its operands"));
+              HasSubstr("does not fit its operands or value"));
   EXPECT_THAT(VerdictOnValue(Forge(Unary{UnaryOp::kNeg, Expr()}, kF32)), HasSubstr("an operand is missing"));
 }
 
