@@ -192,7 +192,7 @@ TEST(OpErrors, WhatWeDoNotSupport) {
                      2},
                     "the activation 'Swirl'");
   ExpectUnsupported({"RNN", {Counting({20000, 1, 1}), Counting({1, 1, 1}), Counting({1, 1, 1})}, {}, 14, 2},
-                    "unrolled");
+                    "the sequences have 20000 steps; at most");
   const Constant bytes = Tensor(DType::kUInt8, {2, 2}, {1, 2, 3, 4}), zero = Tensor(DType::kUInt8, {}, {0});
   const Constant rows = Floats({2}, {1, 2});
   ExpectUnsupported({"QLinearMatMul", {bytes, rows, zero, bytes, x, zero, x, zero}}, "input 1 has one number per row");
