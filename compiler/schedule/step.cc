@@ -246,7 +246,7 @@ absl::StatusOr<Schedule> ParseSchedule(std::string_view text) {
     if (words.empty()) continue;
     auto step = ParseStep(words);
     if (!step.has_value()) {
-      return absl::InvalidArgumentError(fmt::format("schedule line {}: not a step: '{}'", number, line));
+      return absl::InvalidArgumentError(fmt::format("schedule line {}: '{}' is not a step", number, line));
     }
     schedule.push_back(*std::move(step));
   }

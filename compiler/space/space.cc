@@ -49,7 +49,8 @@ absl::Status Fill(const ir::Workload& workload, Sketch& sketch, std::span<const 
     entries.push_back(entry);
     ids.push_back(entry->id);
   }
-  if (entries.empty()) return absl::FailedPreconditionError("no space of that family is for this workload");
+  if (entries.empty())
+    return absl::FailedPreconditionError("no schedule space of the chosen family applies to this workload");
   const bool several = fitting.size() > 1;
   const int64_t id = several ? sketch.chooser.OneOf(kSpaceDecision, ids, ids[0]) : ids[0];
   return (*std::ranges::find(entries, id, &Entry::id))->build(workload, sketch);
@@ -63,7 +64,8 @@ absl::StatusOr<Families> ParseFamilies(std::string_view text) {
   if (text == "all") return Families();
   if (text == "template") return Families(Family::kTemplate);
   if (text == "sketch") return Families(Family::kSketch);
-  return absl::InvalidArgumentError(fmt::format("'{}' is no family of spaces: all, template or sketch", text));
+  return absl::InvalidArgumentError(
+      fmt::format("'{}' is not a family of schedule spaces; it must be all, template or sketch", text));
 }
 
 std::vector<const Entry*> ApplicableEntries(const ir::Workload& workload, const target::Target& target,
@@ -119,8 +121,8 @@ absl::StatusOr<Candidate> Default(const ir::Workload& workload, const target::Ta
     const absl::Status lowered =
         candidate.ok() ? execution::Lower(candidate->state, target, "probe").status() : candidate.status();
     if (lowered.ok()) return candidate;
-    spdlog::warn("space {}: what it prefers for {} {} cannot be lowered, the default is plainer: {}", entry->name,
-                 workload.op, ir::WorkloadDigest(workload).substr(0, 12), std::string(lowered.message()));
+    spdlog::warn("space {}: its default schedule for {} {} cannot be lowered, so a simpler one is used: {}",
+                 entry->name, workload.op, ir::WorkloadDigest(workload).substr(0, 12), std::string(lowered.message()));
   }
   Chooser none;
   Sketch plain{schedule::InitialState(workload), target, none, {}};

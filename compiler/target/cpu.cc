@@ -102,8 +102,8 @@ absl::StatusOr<Target> Parse(const TargetText& text) {
   HONE_ASSIGN_OR_RETURN(Target target, ChooseCpu(text, start));
   HONE_RETURN_IF_ERROR(ParseNumbers(text, {"-mcpu=", "-mattr="}, target));
   if (target.threads > kThreadsMax) {
-    return absl::InvalidArgumentError(
-        fmt::format("target: -threads={} is more than the {} that a kernel may use", target.threads, kThreadsMax));
+    return absl::InvalidArgumentError(fmt::format(
+        "target: -threads={} is more than the {} threads that a kernel may use", target.threads, kThreadsMax));
   }
   HONE_RETURN_IF_ERROR(CheckVectors(target));
   return target;

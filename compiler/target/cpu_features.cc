@@ -89,7 +89,8 @@ absl::StatusOr<FeatureSet> Apply(Arch arch, std::string_view difference, Feature
     const std::string_view part = difference.substr(0, difference.find(','));
     difference.remove_prefix(std::min(difference.size(), part.size() + 1));
     if (part.empty() || (part[0] != '+' && part[0] != '-')) {
-      return absl::InvalidArgumentError(fmt::format("target: -mattr wants +FEATURE,-FEATURE, not '{}'", part));
+      return absl::InvalidArgumentError(
+          fmt::format("target: -mattr must be a list like +FEATURE,-FEATURE; '{}' has no + or -", part));
     }
     const auto feature = known.find(part.substr(1));
     if (feature == known.end()) {

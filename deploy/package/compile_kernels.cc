@@ -45,7 +45,8 @@ class KernelCompiler {
     absl::StatusOr<space::Candidate> candidate = space::Default(workload_, options_.target);
     absl::Status status = candidate.ok() ? Compile(candidate->schedule) : candidate.status();
     if (!status.ok()) {
-      Warn(fmt::format("its default schedule does not work, using plain loops: {}", std::string(status.message())));
+      Warn(fmt::format("its default schedule does not compile, so naive loops are used: {}",
+                       std::string(status.message())));
       HONE_RETURN_IF_ERROR(CompileLoops());
     }
     return std::move(result_);
@@ -65,8 +66,8 @@ class KernelCompiler {
         return status;
       }
       if (options_.pinned) return Annotate(status, records[i].provenance);
-      Warn(fmt::format("the recorded schedule ({}) does not fit any more, trying the next: {}", records[i].provenance,
-                       std::string(status.message())));
+      Warn(fmt::format("the recorded schedule ({}) does not compile, so the next one is tried: {}",
+                       records[i].provenance, std::string(status.message())));
     }
     return absl::OkStatus();
   }

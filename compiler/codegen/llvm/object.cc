@@ -82,7 +82,7 @@ absl::Status ModuleBuilder::Optimize(const char* pipeline) {
   if (pipeline == nullptr) {
     passes = builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2);
   } else if (llvm::Error error = builder.parsePassPipeline(passes, pipeline)) {
-    return absl::InternalError("LLVM passes: " + llvm::toString(std::move(error)));
+    return absl::InternalError("LLVM cannot parse the list of passes: " + llvm::toString(std::move(error)));
   }
   passes.run(module_, modules);
   return absl::OkStatus();

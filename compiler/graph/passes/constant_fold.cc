@@ -53,8 +53,7 @@ class ConstantFolder {
     graph_.nodes = std::move(left);
     if (too_many_ > 0) {
       spdlog::warn(
-          "computing what depends on constants alone takes long: {} operators are left to the next pass, or to "
-          "each run of the model",
+          "folding constants takes too long: {} operators are left to the next pass, or to each run of the model",
           too_many_);
     }
     Tidy(graph_);

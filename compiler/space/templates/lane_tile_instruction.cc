@@ -103,7 +103,7 @@ absl::Status ChooseInstructionTile(const LaneProblem& p, LaneTilePlan* plan) {
                            });
   const LaneWork work = WorkOf(p, {plan->row_axis, plan->second_axis}).value_or(LaneWork{columns, rows, more_rows});
   if (FitsInstruction(shape, work, *plan->instruction)) return absl::OkStatus();
-  return absl::FailedPreconditionError("lanes in this shape cannot run the instruction together");
+  return absl::FailedPreconditionError("lanes in this arrangement cannot run the tensor instruction");
 }
 
 bool IsPackedBefore(const LaneProblem& p, const ir::Load& load, const ir::TensorInstructionEntry& entry) {

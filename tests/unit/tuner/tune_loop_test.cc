@@ -692,7 +692,7 @@ TEST_F(TuneLoopTest, UnknownOptionsAndBrokenWorkloadsAreRefused) {
   EXPECT_THAT(std::string(Tune().message()), HasSubstr("colour"));
   job_.options.clear();
   job_.options["space"] = "outer";
-  EXPECT_THAT(std::string(Tune().message()), HasSubstr("'outer' is no family of spaces"));
+  EXPECT_THAT(std::string(Tune().message()), HasSubstr("'outer' is not a family of schedule spaces"));
   job_.options.clear();
   job_.options["without"] = "luck";
   EXPECT_THAT(std::string(Tune().message()), HasSubstr("'luck' is no part of the search"));
