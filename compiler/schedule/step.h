@@ -120,8 +120,9 @@ struct SkipPadding {
 struct TotalOrder {
   std::string stage;
 };
-// The stage reads "<buffer>o<stage>", a copy of an i8 buffer as u8 or the reverse, in which every number is moved by
-// 128, and subtracts the 128 again. A copy of a constant is made once, before the kernel runs.
+// The stage reads "<buffer>o<stage>", a copy of an i8 buffer as u8 with 128 added to every number, and subtracts the
+// 128 again; for a u8 buffer the reverse. The stage may use the buffer only in casts to a wider integer. A copy of a
+// constant is made once, before the kernel runs.
 struct Recode {
   std::string buffer, stage;
 };
@@ -149,9 +150,10 @@ struct Tensorize {
   ir::TensorInstruction instruction;
 };
 
-// Makes the stage, which only moves what it loads to shared memory, an asynchronous copy of `count` elements of its
-// innermost loop at a time. More than 16 bytes is a bulk copy. With `groups` > 1, that many consecutive groups that
-// read the same elements share it: each fetches a part and sends it to all.
+// Makes the stage, which only moves what it loads to shared memory, an asynchronous copy. One copy of `count` elements
+// replaces the innermost loop, which must have exactly `count` iterations; 1: each iteration copies one element. More
+// than 16 bytes is a bulk copy, and so is a shared one: with `groups` > 1, that many consecutive groups that read the
+// same elements share it, and each fetches a part and sends it to all.
 struct CopyAsync {
   std::string stage;
   int64_t count;
