@@ -24,7 +24,7 @@ bool Commits(const Stmt& s) {
 class CopyVerifier {
  public:
   // A func without a grid still holds several launches; the copies of one launch do not limit those of another.
-  explicit CopyVerifier(const Func& func) : groups_copy_(func.grid.defined() && HasGroupCopies(func.body)) {}
+  explicit CopyVerifier(const Func& func) : groups_copy_(func.grid.defined() && HasBulkCopies(func.body)) {}
 
   absl::Status Check(const Stmt& s) {
     HONE_RETURN_IF_ERROR(CheckReads(s));
@@ -35,14 +35,14 @@ class CopyVerifier {
       first_.try_emplace(copy->buffer.get(), committed_);
     } else if (s.As<Commit>() != nullptr) {
       ++committed_;
-      if (groups_copy_ && counted_ && committed_ - arrived_ > kMostBundles) {
-        return absl::InvalidArgumentError(fmt::format("{} bundles are under way, where copies of a group allow {}",
-                                                      committed_ - arrived_, kMostBundles));
+      if (groups_copy_ && counted_ && committed_ - arrived_ > kCommitGroupsMax) {
+        return absl::InvalidArgumentError(fmt::format("{} commit groups are in flight; bulk copies allow up to {}",
+                                                      committed_ - arrived_, kCommitGroupsMax));
       }
     } else if (const Wait* wait = s.As<Wait>()) {
       arrived_ = std::max(arrived_, counted_ ? committed_ - wait->pending : committed_);
       left_ = wait->pending;
-    } else if (const Buffer written = WrittenBy(s)) {
+    } else if (const Buffer written = WrittenBuffer(s)) {
       first_[written.get()] = -1;  // also written by a statement that is no copy
     }
     return CheckChildren(s);
@@ -78,10 +78,10 @@ class CopyVerifier {
           ForEachExpr(child, [&](const Expr& e) {
             const Load* load = e.As<Load>();
             if (load == nullptr || Arrived(load->buffer.get())) return;
-            status = absl::InvalidArgumentError(
-                fmt::format("'{}' is read while every copy to it is under way: {}", load->buffer->name,
-                            left_ < 0 ? "nobody has waited for one"
-                                      : fmt::format("the wait before leaves {} of {}", left_, committed_)));
+            status = absl::InvalidArgumentError(fmt::format(
+                "'{}' is read while every copy to it is in flight: {}", load->buffer->name,
+                left_ < 0 ? "there is no wait before the read"
+                          : fmt::format("the last wait leaves {} of {} commit groups in flight", left_, committed_)));
           });
         });
     return status;
@@ -123,7 +123,7 @@ class CopyVerifier {
     first_.erase(buffer);
     if (arrived) return absl::OkStatus();
     return absl::InvalidArgumentError(
-        fmt::format("the memory of '{}' ends while every copy to it is under way", buffer->name));
+        fmt::format("the memory of '{}' is freed while every copy to it is in flight; add a wait", buffer->name));
   }
 
   const bool groups_copy_;

@@ -50,8 +50,8 @@ int64_t Chooser::Tile(std::string_view name, int64_t extent, int64_t limit, int6
   return OneOf(name, std::move(options), preferred);
 }
 
-int64_t Chooser::Hinted(const std::vector<int64_t>& extents, size_t axis, int64_t otherwise) const {
-  return hint_ != nullptr && hint_->extents == extents ? hint_->tile[axis] : otherwise;
+int64_t Chooser::Hinted(const std::vector<int64_t>& extents, size_t axis, int64_t fallback) const {
+  return hint_ != nullptr && hint_->extents == extents ? hint_->tile[axis] : fallback;
 }
 
 std::string Print(const TileHint& hint) {
@@ -72,7 +72,8 @@ absl::StatusOr<TileHint> ParseTileHint(std::string_view text) {
   }
   whole = whole && hint.extents.size() == hint.tile.size();
   for (size_t d = 0; whole && d < hint.tile.size(); ++d) whole = hint.tile[d] >= 1 && hint.tile[d] <= hint.extents[d];
-  if (!whole) return absl::InvalidArgumentError(fmt::format("not a hint for tiles, as '56x64:7x32' is: '{}'", text));
+  if (!whole)
+    return absl::InvalidArgumentError(fmt::format("'{}' is not a hint for tiles; write it like 56x64:7x32", text));
   return hint;
 }
 
@@ -93,7 +94,7 @@ absl::StatusOr<Decisions> ParseDecisions(std::string_view text) {
     int64_t value = 0;
     const char* last = word.data() + word.size();
     if (equals == std::string_view::npos || std::from_chars(word.data() + equals + 1, last, value).ptr != last) {
-      return absl::InvalidArgumentError(fmt::format("not a decision: '{}'", word));
+      return absl::InvalidArgumentError(fmt::format("'{}' is not a decision; write it as NAME=NUMBER", word));
     }
     decisions.push_back({std::string(word.substr(0, equals)), value, {}});
   }

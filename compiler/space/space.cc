@@ -49,7 +49,8 @@ absl::Status Fill(const ir::Workload& workload, Sketch& sketch, std::span<const 
     entries.push_back(entry);
     ids.push_back(entry->id);
   }
-  if (entries.empty()) return absl::FailedPreconditionError("no space of that family is for this workload");
+  if (entries.empty())
+    return absl::FailedPreconditionError("no schedule space of the chosen family applies to this workload");
   const bool several = fitting.size() > 1;
   const int64_t id = several ? sketch.chooser.OneOf(kSpaceDecision, ids, ids[0]) : ids[0];
   return (*std::ranges::find(entries, id, &Entry::id))->build(workload, sketch);
@@ -63,10 +64,12 @@ absl::StatusOr<Families> ParseFamilies(std::string_view text) {
   if (text == "all") return Families();
   if (text == "template") return Families(Family::kTemplate);
   if (text == "sketch") return Families(Family::kSketch);
-  return absl::InvalidArgumentError(fmt::format("'{}' is no family of spaces: all, template or sketch", text));
+  return absl::InvalidArgumentError(
+      fmt::format("'{}' is not a family of schedule spaces; it must be all, template or sketch", text));
 }
 
-std::vector<const Entry*> Fitting(const ir::Workload& workload, const target::Target& target, Families families) {
+std::vector<const Entry*> ApplicableEntries(const ir::Workload& workload, const target::Target& target,
+                                            Families families) {
   std::vector<const Entry*> fitting;
   for (const Entry& entry : kEntries) {
     const bool wanted = !families.has_value() || entry.family == *families;
@@ -88,7 +91,7 @@ const Entry* EntryOf(const Decisions& decisions, std::span<const Entry* const> e
 
 absl::StatusOr<Candidate> Build(const ir::Workload& workload, const target::Target& target,
                                 std::span<const Entry* const> fitting, Chooser& chooser, Families families) {
-  Sketch sketch{schedule::Start(workload), target, chooser, {}};
+  Sketch sketch{schedule::InitialState(workload), target, chooser, {}};
   HONE_RETURN_IF_ERROR(Fill(workload, sketch, fitting, families));
   HONE_RETURN_IF_ERROR(execution::ModelOf(target).check_limits(sketch.state, target));
   return Candidate{chooser.decisions(), std::move(sketch.steps), std::move(sketch.state)};
@@ -97,7 +100,7 @@ absl::StatusOr<Candidate> Build(const ir::Workload& workload, const target::Targ
 std::vector<Decisions> Hinted(const ir::Workload& workload, const target::Target& target, const TileHint& hint,
                               Families families) {
   std::vector<Decisions> hinted;
-  const std::vector<const Entry*> fitting = Fitting(workload, target);
+  const std::vector<const Entry*> fitting = ApplicableEntries(workload, target);
   for (const Entry* entry : fitting) {
     if (families.has_value() && entry->family != *families) continue;
     const Decisions given = {{std::string(kSpaceDecision), entry->id, {}}};
@@ -110,7 +113,7 @@ std::vector<Decisions> Hinted(const ir::Workload& workload, const target::Target
 
 absl::StatusOr<Candidate> Default(const ir::Workload& workload, const target::Target& target) {
   // Preferred decisions that cannot be lowered are a bug of a rule. The next entries then serve as a simpler default.
-  const std::vector<const Entry*> fitting = Fitting(workload, target);
+  const std::vector<const Entry*> fitting = ApplicableEntries(workload, target);
   for (const Entry* entry : fitting) {
     const Decisions given = {{std::string(kSpaceDecision), entry->id, {}}};
     Chooser chooser(&given);
@@ -118,12 +121,12 @@ absl::StatusOr<Candidate> Default(const ir::Workload& workload, const target::Ta
     const absl::Status lowered =
         candidate.ok() ? execution::Lower(candidate->state, target, "probe").status() : candidate.status();
     if (lowered.ok()) return candidate;
-    spdlog::warn("space {}: what it prefers for {} {} cannot be lowered, the default is plainer: {}", entry->name,
-                 workload.op, ir::WorkloadDigest(workload).substr(0, 12), std::string(lowered.message()));
+    spdlog::warn("space {}: its default schedule for {} {} cannot be lowered, so a simpler one is used: {}",
+                 entry->name, workload.op, ir::WorkloadDigest(workload).substr(0, 12), std::string(lowered.message()));
   }
   Chooser none;
-  Sketch plain{schedule::Start(workload), target, none, {}};
-  HONE_RETURN_IF_ERROR(SpreadPrepared(plain));
+  Sketch plain{schedule::InitialState(workload), target, none, {}};
+  HONE_RETURN_IF_ERROR(SchedulePreparedStages(plain));
   return Candidate{{}, std::move(plain.steps), std::move(plain.state)};
 }
 

@@ -72,7 +72,7 @@ FeatureSet FromCpuinfo(Arch arch, const std::set<std::string>& words) {
 }
 
 // Removed features come first: LLVM also removes features that depend on them, and restores those named afterwards.
-std::string Difference(const FeatureSet& features, const FeatureSet& usual) {
+std::string FeatureDifference(const FeatureSet& features, const FeatureSet& usual) {
   std::vector<std::string> parts;
   for (const std::string_view f : usual) {
     if (!features.contains(f)) parts.push_back(fmt::format("-{}", f));
@@ -89,7 +89,8 @@ absl::StatusOr<FeatureSet> Apply(Arch arch, std::string_view difference, Feature
     const std::string_view part = difference.substr(0, difference.find(','));
     difference.remove_prefix(std::min(difference.size(), part.size() + 1));
     if (part.empty() || (part[0] != '+' && part[0] != '-')) {
-      return absl::InvalidArgumentError(fmt::format("target: -mattr wants +FEATURE,-FEATURE, not '{}'", part));
+      return absl::InvalidArgumentError(
+          fmt::format("target: -mattr must be a list like +FEATURE,-FEATURE; '{}' has no + or -", part));
     }
     const auto feature = known.find(part.substr(1));
     if (feature == known.end()) {

@@ -18,7 +18,7 @@ absl::Status ParseNumber(const TargetText::Option& option, T* out) {
   const auto [last, error] = std::from_chars(option.value.data(), end, *out);
   if (error != std::errc() || last != end || *out < 1) {
     return absl::InvalidArgumentError(
-        fmt::format("target: {} wants a positive number, not '{}'", option.name, option.value));
+        fmt::format("target: {} must be a positive number, not '{}'", option.name, option.value));
   }
   return absl::OkStatus();
 }

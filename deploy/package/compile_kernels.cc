@@ -35,7 +35,7 @@ class KernelCompiler {
   }
 
   absl::StatusOr<CompiledKernel> Run() {
-    if (options_.plain) {
+    if (options_.naive) {
       HONE_RETURN_IF_ERROR(Compile(execution::ModelOf(options_.target).naive_schedule(workload_, options_.target),
                                    codegen::Effort::kReference));
       return std::move(result_);
@@ -45,7 +45,8 @@ class KernelCompiler {
     absl::StatusOr<space::Candidate> candidate = space::Default(workload_, options_.target);
     absl::Status status = candidate.ok() ? Compile(candidate->schedule) : candidate.status();
     if (!status.ok()) {
-      Warn(fmt::format("its default schedule does not work, using plain loops: {}", std::string(status.message())));
+      Warn(fmt::format("its default schedule does not compile, so naive loops are used: {}",
+                       std::string(status.message())));
       HONE_RETURN_IF_ERROR(CompileLoops());
     }
     return std::move(result_);
@@ -65,8 +66,8 @@ class KernelCompiler {
         return status;
       }
       if (options_.pinned) return Annotate(status, records[i].provenance);
-      Warn(fmt::format("the recorded schedule ({}) does not fit any more, trying the next: {}", records[i].provenance,
-                       std::string(status.message())));
+      Warn(fmt::format("the recorded schedule ({}) does not compile, so the next one is tried: {}",
+                       records[i].provenance, std::string(status.message())));
     }
     return absl::OkStatus();
   }
@@ -83,7 +84,7 @@ class KernelCompiler {
   }
 
   absl::Status Compile(const schedule::Schedule& schedule, codegen::Effort effort = codegen::Effort::kKernel) {
-    codegen::CompileOptions options{effort, Reproducing<ir::Func>(options_.reproducers), /*prepares=*/false};
+    codegen::CompileOptions options{effort, ReproducerPassOptions<ir::Func>(options_.reproducers), /*prepares=*/false};
     options.passes.after = options_.after_pass;
     HONE_ASSIGN_OR_RETURN(result_.kernel,
                           codegen::CompileKernel(workload_, schedule, options_.target, symbol_, options));
@@ -137,7 +138,7 @@ absl::StatusOr<std::vector<CompiledKernel>> CompileKernels(std::span<const ir::W
     absl::StatusOr<CompiledKernel> kernel = KernelCompiler(workloads[i], i, options).Run();
     if (!kernel.ok()) return Annotate(kernel.status(), name);
     kernels[i] = *std::move(kernel);
-    if (!options.plain) kernels[i].assembled = codegen::Assemble(kernels[i].kernel.code, options.target);
+    if (!options.naive) kernels[i].assembled = codegen::Assemble(kernels[i].kernel.code, options.target);
     const std::lock_guard lock(mutex);
     ++done;
     if (options.progress) options.progress(done, workloads.size());

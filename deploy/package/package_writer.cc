@@ -72,17 +72,17 @@ absl::Status CheckWritten(const std::string& path) {
   runtime::Fault fault = runtime::Mapping::File(path, &mapping);
   if (fault.ok()) fault = runtime::ViewPackage(mapping.bytes(), runtime::ConstantsCheck::kFull, &view);
   if (fault.ok()) return absl::OkStatus();
-  return absl::InvalidArgumentError(fmt::format("these contents make no valid package: {}", fault.text));
+  return absl::InvalidArgumentError(fmt::format("the runtime would refuse the package: {}", fault.text));
 }
 
 }  // namespace
 
 absl::StatusOr<uint64_t> WritePackage(const PackageContents& contents, const std::string& path) {
   const size_t count = contents.programs.size();
-  if (count == 0 || count > kMaxPrograms || count != contents.metadata.programs.size()) {
-    return absl::InvalidArgumentError(
-        fmt::format("a package holds 1 to {} programs, each with its metadata: not {}, {}", kMaxPrograms, count,
-                    contents.metadata.programs.size()));
+  if (count == 0 || count > kProgramsMax || count != contents.metadata.programs.size()) {
+    return absl::InvalidArgumentError(fmt::format(
+        "a package holds 1 to {} programs, each with its metadata; {} programs and metadata for {} were given",
+        kProgramsMax, count, contents.metadata.programs.size()));
   }
   ConstantSection constants;
   std::vector<std::vector<uint8_t>> manifests(count);

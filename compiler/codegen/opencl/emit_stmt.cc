@@ -10,7 +10,7 @@
 #include "compiler/codegen/opencl/emitter.h"
 #include "compiler/ir/match.h"
 #include "compiler/ir/op_names.h"
-#include "compiler/ir/plain.h"
+#include "compiler/ir/serial_lanes.h"
 
 namespace hone::codegen {
 namespace opencl {
@@ -74,10 +74,10 @@ std::string FindUnsupported(const ir::Func& func) {
       access(*store->buffer, store->indices.size());
     } else if (const ir::Copy* copy = s.As<ir::Copy>()) {
       access(*copy->buffer, copy->indices.size());
-    } else if (const ir::Contract* contract = s.As<ir::Contract>()) {
-      found = fmt::format("OpenCL C has no instruction '{}'", ir::EntryOf(contract->instruction).name);
-    } else if (s.As<ir::Merge>() != nullptr) {
-      found = "a merge reads the registers of other lanes, which OpenCL C cannot";
+    } else if (const ir::Mma* mma = s.As<ir::Mma>()) {
+      found = fmt::format("OpenCL C has no instruction '{}'", ir::EntryOf(mma->instruction).name);
+    } else if (s.As<ir::LaneReduce>() != nullptr) {
+      found = "a lane reduction ('merge') reads the registers of other lanes, which OpenCL C cannot do";
     }
   });
   ir::ForEachExpr(func.body, [&](const ir::Expr& e) {
@@ -88,7 +88,8 @@ std::string FindUnsupported(const ir::Func& func) {
 
 absl::Status Check(const ir::Func& func) {
   if (!IsFree(func.name)) {
-    return absl::InvalidArgumentError(fmt::format("func '{}': OpenCL C cannot have a kernel of that name", func.name));
+    return absl::InvalidArgumentError(
+        fmt::format("func '{}': OpenCL C reserves this name, so no kernel can have it", func.name));
   }
   if (!func.grid.defined()) {
     return absl::InvalidArgumentError(fmt::format("func '{}' has no grid; OpenCL kernels have one", func.name));
@@ -220,11 +221,11 @@ void Emitter::EmitStmt(const ir::Stmt& s) {
       },
       [&](const ir::Let& let) { EmitLet(let); },
       [&](const ir::Barrier&) { Line("barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"); },
-      [](const ir::Contract&) { HONE_CHECK(false); },  // Check refuses it
-      [](const ir::Settle&) {},
+      [](const ir::Mma&) { HONE_CHECK(false); },  // Check refuses it
+      [](const ir::MmaWait&) {},
       // OpenCL C has no asynchronous copies of single work-items: a copy has arrived when its statement ends.
-      [&](const ir::Copy& copy) { EmitStmt(ir::AsStore(copy)); }, [](const ir::Commit&) {}, [](const ir::Wait&) {},
-      [](const ir::Merge&) { HONE_CHECK(false); },  // Check refuses it
+      [&](const ir::Copy& copy) { EmitStmt(ir::CopyAsStore(copy)); }, [](const ir::Commit&) {}, [](const ir::Wait&) {},
+      [](const ir::LaneReduce&) { HONE_CHECK(false); },  // Check refuses it
       [](const ir::Prefetch&) {});
 }
 

@@ -52,7 +52,7 @@ absl::StatusOr<Activation> MakeActivation(const std::string& given, Coefficients
     if (name == "hardsigmoid") return Activation([a, b](Expr x) { return HardSigmoidOf(x, a, b); });
     return Activation([a, b](Expr x) { return Like(x, a) * Apply(Intrinsic::kTanh, x * Like(x, b)); });
   }
-  return Unsupported(fmt::format("the activation '{}' is not known", given));
+  return Unsupported(fmt::format("the activation '{}' is not supported", given));
 }
 
 std::vector<std::string> DefaultActivations(CellKind kind) {

@@ -241,7 +241,7 @@ class LayoutChooser {
     for (const auto& [region, bytes] : gain) {
       if (bytes > 0) chosen_.insert(region);
     }
-    spdlog::debug("layout: {} of {} regions go to NHWC", chosen_.size(), gain.size());
+    spdlog::debug("layout: {} of {} regions change to NHWC", chosen_.size(), gain.size());
   }
 
   // Returns the NHWC form of a value; adds a Transpose if the value enters a region.

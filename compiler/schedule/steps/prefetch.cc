@@ -9,13 +9,13 @@
 namespace hone::schedule {
 namespace {
 
-constexpr int64_t kMostAhead = 64;
-constexpr int64_t kCompared = 64;  // iterations that Distance compares
+constexpr int64_t kIterationsAheadMax = 64;
+constexpr int64_t kComparedIterations = 64;  // iterations that Distance compares
 
 // All loops around the nest's statement, outermost first: those of the nests it is computed in, then its own.
 std::vector<Loop> LoopsAround(State& state, const Nest& nest) {
   std::vector<Loop> loops;
-  if (!nest.AtRoot()) {
+  if (!nest.IsTopLevel()) {
     size_t position = 0;
     const Nest& reader = *state.FindLoop(nest.place.loop, &position);
     loops = LoopsAround(state, reader);
@@ -44,7 +44,7 @@ ir::Expr ElementRead(const Nest& nest, const ir::Buffer& buffer) {
 // The distance between the elements that two consecutive iterations read, all other loops being at 0; 0 if it varies.
 int64_t Distance(const ir::Expr& element, const Loop& loop) {
   int64_t distance = 0, before = 0;
-  for (int64_t i = 0; i < std::min(loop.max_extent, kCompared); ++i) {
+  for (int64_t i = 0; i < std::min(loop.max_extent, kComparedIterations); ++i) {
     const auto place = ir::ConstantValue(ir::Simplify(ir::Substitute(element, {{loop.name, ir::Expr(i)}})));
     if (!place.has_value() || (i > 1 && *place - before != distance)) return 0;
     distance = *place - before;
@@ -53,21 +53,24 @@ int64_t Distance(const ir::Expr& element, const Loop& loop) {
   return loop.max_extent > 1 ? distance : 0;
 }
 
-absl::StatusOr<PrefetchShare> Share(State& state, const Nest& nest, const ir::Buffer& buffer, const Prefetch& step) {
+absl::StatusOr<PrefetchShare> MakePrefetchShare(State& state, const Nest& nest, const ir::Buffer& buffer,
+                                                const Prefetch& step) {
   const std::vector<Loop> loops = LoopsAround(state, nest);
   const auto around = std::ranges::find(loops, step.loop, &Loop::name);
   if (around == loops.end()) {
-    return absl::NotFoundError(fmt::format("no loop {} around stage {}", step.loop, step.stage));
+    return absl::NotFoundError(fmt::format("there is no loop {} around stage {}", step.loop, step.stage));
   }
   const auto serial =
       std::find_if(nest.loops.rbegin() + static_cast<std::ptrdiff_t>(nest.StatementLoops()), nest.loops.rend(),
                    [](const Loop& loop) { return loop.kind == ir::LoopKind::kSerial && loop.max_extent > 1; });
   if (serial == nest.loops.rend() || serial->name == step.loop) {
-    return absl::FailedPreconditionError(fmt::format("stage {} has no loop inside {} to share", step.stage, step.loop));
+    return absl::FailedPreconditionError(
+        fmt::format("stage {} has no loop inside loop {} that could share the prefetches", step.stage, step.loop));
   }
   const ir::Expr element = ElementRead(nest, buffer);
   if (!element.defined()) {
-    return absl::FailedPreconditionError(fmt::format("stage {} reads {} at two places", step.stage, step.buffer));
+    return absl::FailedPreconditionError(
+        fmt::format("stage {} reads {} at two different indices", step.stage, step.buffer));
   }
   ir::VarMap others, inside;
   PrefetchShare share{buffer, serial->name, {}, 0, 1, ir::Expr(0)};
@@ -87,8 +90,9 @@ absl::StatusOr<PrefetchShare> Share(State& state, const Nest& nest, const ir::Bu
   }
   const int64_t distance = Distance(ir::Substitute(element, others), *around);
   if (distance <= 0) {
-    return absl::FailedPreconditionError(fmt::format("what stage {} reads of {} does not move on evenly with loop {}",
-                                                     step.stage, step.buffer, step.loop));
+    return absl::FailedPreconditionError(
+        fmt::format("the address at which stage {} reads {} does not grow by a constant step with loop {}", step.stage,
+                    step.buffer, step.loop));
   }
   const int64_t line = ir::kLineBytes / ir::SizeOf(buffer->dtype);
   const int64_t lines = (distance + line - 1) / line;
@@ -104,19 +108,20 @@ absl::StatusOr<PrefetchShare> Share(State& state, const Nest& nest, const ir::Bu
 
 absl::Status Apply(const Prefetch& step, State& state) {
   Nest* nest = state.FindNest(step.stage);
-  if (nest == nullptr) return absl::NotFoundError(fmt::format("no stage {}", step.stage));
-  const ir::Buffer buffer = FindRead(nest->stage, step.buffer);
+  if (nest == nullptr) return absl::NotFoundError(fmt::format("there is no stage {}", step.stage));
+  const ir::Buffer buffer = FindLoadedBuffer(nest->stage, step.buffer);
   if (buffer == nullptr) {
     return absl::FailedPreconditionError(fmt::format("stage {} does not read {}", step.stage, step.buffer));
   }
   if (!IsFixed(state, buffer.get())) {
-    return absl::FailedPreconditionError(fmt::format("{} is not constant: it may not be there yet", step.buffer));
-  }
-  if (step.ahead < 1 || step.ahead > kMostAhead) {
     return absl::FailedPreconditionError(
-        fmt::format("{} iterations ahead; 1 to {} make sense", step.ahead, kMostAhead));
+        fmt::format("{} is not constant; it may not be computed yet when it is prefetched", step.buffer));
   }
-  HONE_ASSIGN_OR_RETURN(PrefetchShare share, Share(state, *nest, buffer, step));
+  if (step.ahead < 1 || step.ahead > kIterationsAheadMax) {
+    return absl::FailedPreconditionError(
+        fmt::format("{} iterations ahead; the number must be from 1 to {}", step.ahead, kIterationsAheadMax));
+  }
+  HONE_ASSIGN_OR_RETURN(PrefetchShare share, MakePrefetchShare(state, *nest, buffer, step));
   nest->prefetches.push_back(std::move(share));
   return absl::OkStatus();
 }

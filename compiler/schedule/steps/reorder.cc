@@ -13,7 +13,7 @@ absl::Status Apply(const Reorder& step, State& state) {
   for (const std::string& name : step.loops) {
     size_t position = 0;
     Nest* owner = state.FindLoop(name, &position);
-    if (owner == nullptr) return absl::NotFoundError(fmt::format("no loop {}", name));
+    if (owner == nullptr) return absl::NotFoundError(fmt::format("there is no loop {}", name));
     if (nest != nullptr && owner != nest) {
       return absl::FailedPreconditionError(fmt::format("loop {} belongs to another stage", name));
     }
@@ -31,7 +31,7 @@ absl::Status Apply(const Reorder& step, State& state) {
     }
   }
   for (const size_t place : places) {
-    if (absl::Status status = CheckNoStatement(*nest, place); !status.ok()) return status;
+    if (absl::Status status = CheckLoopCanChange(*nest, place); !status.ok()) return status;
   }
   std::vector<Loop> picked;
   for (const size_t place : places) picked.push_back(nest->loops[place]);
@@ -46,7 +46,7 @@ absl::Status Apply(const Reorder& step, State& state) {
       }
     }
   }
-  nest->touched = true;
+  nest->has_loop_steps = true;
   return absl::OkStatus();
 }
 

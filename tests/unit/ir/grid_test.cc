@@ -83,7 +83,7 @@ TEST(Grid, ABarrierMissingInALoopIsARace) {
               HasSubstr("lane 0 of group 0 writes what"));
 }
 
-TEST(Grid, GroupsThatMeetInMemoryRace) {
+TEST(Grid, GroupsThatAccessOneElementRace) {
   EXPECT_THAT(RunText("func f(out: i64[2]) grid 2 lanes 1 { out[0] = group.id }"),
               HasSubstr("lane 0 of group 1 writes what lane 0 of group 0 wrote"));
   EXPECT_THAT(RunText("func f(out: i64[4]) grid 3 lanes 1 {"
@@ -97,9 +97,9 @@ TEST(Grid, LanesMayReadTheSameElement) {
             "10 10");
 }
 
-TEST(GridVerifier, RefusesABarrierWhereLanesPart) {
+TEST(GridVerifier, RejectsABarrierInDivergentCode) {
   EXPECT_THAT(Verdict("func f(out: i64[4]) grid 1 lanes 4 { block t { if lane.id < 2 { barrier } } }"),
-              HasSubstr("func 'f': block 't': a barrier where lanes of a group may part: inside 'if lane.id < 2'"));
+              HasSubstr("func 'f': block 't': a barrier where lanes of a group may diverge: inside 'if lane.id < 2'"));
   EXPECT_THAT(Verdict("func f(out: i64[4]) grid 1 lanes 4 { let n = lane.id + 1 { for i in n { barrier } } }"),
               HasSubstr("inside loop 'i' with extent n"));
   EXPECT_THAT(Verdict("func f(out: i64[4]) grid 1 lanes 4 { alloc t: i64[1] local { t[0] = lane.id"
@@ -110,10 +110,10 @@ TEST(GridVerifier, RefusesABarrierWhereLanesPart) {
 
 TEST(GridVerifier, RefusesTooManyLanes) {
   EXPECT_THAT(Verdict("func f(out: i64[4]) grid 1 lanes 512 { out[0] = 1 }", {.max_lanes = 256}),
-              HasSubstr("its groups have 512 lanes; the target allows 256"));
+              HasSubstr("its groups have 512 lanes; the target allows up to 256"));
 }
 
-TEST(GridVerifier, EndsOnStrangersText) {
+TEST(GridVerifier, TerminatesOnHostileText) {
   EXPECT_THAT(std::string(ParseFunc("func f() grid 1 lanes 4611686018427387904 {}").status().message()),
               HasSubstr("a grid has at most"));
   std::string lets, ends;
@@ -130,21 +130,21 @@ TEST(GridVerifier, RefusesTooMuchSharedMemory) {
   const char* text =
       "func f(out: i64[4]) grid 1 lanes 4 { alloc a: f32[512] shared { alloc b: f32[1024] shared { out[0] = 1 } } }";
   EXPECT_THAT(Verdict(text, {.shared_bytes = 4096}),
-              HasSubstr("alloc of 'b' takes the shared memory of a group to 6144 bytes; the target has 4096"));
+              HasSubstr("alloc of 'b' raises the shared memory of a group to 6144 bytes; the target has 4096"));
   EXPECT_EQ(Verdict(text, {.shared_bytes = 6144}), "");
 }
 
-TEST(GridVerifier, CountsSharedBuffersThatAreNeverThereTogether) {
+TEST(GridVerifier, CountsSharedBuffersOfDisjointLifetimes) {
   const char* text =
       "func f(out: i64[4]) grid 1 lanes 4 { alloc a: f32[512] shared { out[0] = 1 } alloc b: f32[1024] shared {"
       " out[1] = 1 } }";
   EXPECT_THAT(Verdict(text, {.shared_bytes = 4096}),
-              HasSubstr("alloc of 'b' takes the shared memory of a group to 6144 bytes; the target has 4096"));
+              HasSubstr("alloc of 'b' raises the shared memory of a group to 6144 bytes; the target has 4096"));
   EXPECT_EQ(Verdict(text, {.shared_bytes = 6144}), "");
 }
 
 // Each shared buffer begins at a multiple of 64 bytes.
-TEST(GridVerifier, CountsWhatLiesBetweenSharedBuffers) {
+TEST(GridVerifier, CountsPaddingBetweenSharedBuffers) {
   const char* text =
       "func f(out: i64[4]) grid 1 lanes 4 { alloc a: f32[500] shared { alloc b: f32[524] shared { out[0] = 1 } } }";
   EXPECT_THAT(Verdict(text, {.shared_bytes = 4159}), HasSubstr("to 4160 bytes; the target has 4159"));
@@ -152,24 +152,24 @@ TEST(GridVerifier, CountsWhatLiesBetweenSharedBuffers) {
 }
 
 // Iterations of an unrolled or split loop share one buffer.
-TEST(GridVerifier, CountsASharedBufferOnce) {
+TEST(GridVerifier, CountsEachSharedBufferOnce) {
   auto func = ParseFunc("func f(out: i64[4]) grid 1 lanes 4 { alloc a: f32[512] shared { out[0] = 1 } }");
   ASSERT_TRUE(func.ok()) << func.status();
   func->body = MakeBlock({func->body, func->body});
   EXPECT_EQ(VerifyGrid(*func, {.shared_bytes = 2048}), absl::OkStatus());
 }
 
-TEST(GridVerifier, RefusesWhatBelongsToOtherFuncs) {
-  EXPECT_THAT(Verdict("func f(out: i64[4]) { barrier }"), HasSubstr("a barrier in a func without a grid"));
+TEST(GridVerifier, RejectsGridStatementsWithoutAGrid) {
+  EXPECT_THAT(Verdict("func f(out: i64[4]) { barrier }"), HasSubstr("a barrier is allowed only in a func with a grid"));
   EXPECT_THAT(Verdict("func f(out: i64[4]) grid 1 lanes 4 { parallel i in 4 { out[i] = 1 } }"),
-              HasSubstr("loop 'i' is parallel inside a func with a grid"));
+              HasSubstr("loop 'i' is parallel, which is not allowed in a func with a grid"));
   EXPECT_THAT(Verdict("func f(out: i64[4]) grid 1 lanes 4 { lane i in 4 { out[i] = 1 } }"),
-              HasSubstr("loop 'i' is bound inside a func with a grid"));
+              HasSubstr("loop 'i' is bound, which is not allowed in a func with a grid"));
   EXPECT_THAT(Verdict("func f(out: i64[4]) grid 1 lanes 4 { alloc t: i64[4] workspace { out[0] = 1 } }"),
               HasSubstr("alloc of 't' in the workspace"));
   EXPECT_THAT(
       Verdict("func f(out: i64[4]) grid 1 lanes 4 { if lane.id < 2 { alloc t: i64[4] shared { out[0] = 1 } } }"),
-      HasSubstr("alloc of shared 't' inside 'if lane.id < 2'"));
+      HasSubstr("alloc of shared 't' where lanes of a group may diverge: inside 'if lane.id < 2'"));
 }
 
 }  // namespace

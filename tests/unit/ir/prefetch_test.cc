@@ -46,7 +46,7 @@ TEST(Prefetch, NamesTheBufferThatIsMeant) {
 TEST(Prefetch, ItsChildIsTheFirstElement) {
   const Func func = ParseFunc("func f(x: i64[4]) { for i in 2 { prefetch 8 x from i + 1 } }").value();
   const Stmt fetch = func.body.As<For>()->body;
-  EXPECT_EQ(WrittenBy(fetch), nullptr);
+  EXPECT_EQ(WrittenBuffer(fetch), nullptr);
   EXPECT_EQ(Print(Substitute(fetch, {{"i", Expr(3)}})), "prefetch 8 x from 3 + 1\n");
   EXPECT_TRUE(Substitute(fetch, {{"j", Expr(3)}}).SameHandle(fetch));
   EXPECT_TRUE(Equal(fetch, MakePrefetch(func.params[0], fetch.As<Prefetch>()->first, 8)));
@@ -54,12 +54,12 @@ TEST(Prefetch, ItsChildIsTheFirstElement) {
 }
 
 TEST(Prefetch, ErrorsSayWhatIsWrong) {
-  EXPECT_THAT(Verdict("func f(x: i64[4]) { prefetch 0 x from 1 }"), HasSubstr("has one element at least"));
+  EXPECT_THAT(Verdict("func f(x: i64[4]) { prefetch 0 x from 1 }"), HasSubstr("must have at least one element"));
   EXPECT_THAT(Verdict("func f(x: i64[4]) { prefetch 4 z from 1 }"), HasSubstr("there is no buffer 'z'"));
-  EXPECT_THAT(Verdict("func f(x: i64[4]) { prefetch 4 x from 1f32 }"), HasSubstr("is an i64"));
+  EXPECT_THAT(Verdict("func f(x: i64[4]) { prefetch 4 x from 1f32 }"), HasSubstr("must be an i64"));
   const Buffer stranger = MakeBuffer("z", DType::kFloat32, {4}, Scope::kParam);
   EXPECT_THAT(std::string(Verify(Func{"f", {}, MakePrefetch(stranger, Expr(0), 1)}).message()),
-              HasSubstr("prefetch of 'z', which is not there"));
+              HasSubstr("prefetch of 'z', which is neither a parameter nor allocated here"));
 }
 
 }  // namespace

@@ -141,7 +141,7 @@ TEST(BoundSoftmax, RowsInSharedMemoryKeepTheMeaning) {
 
 TEST(BoundSoftmax, SpreadStagesAreOneLaunchEach) {
   const ir::Workload workload = Softmax();
-  const Schedule spread = SpreadOverLanes(Start(workload), 16);
+  const Schedule spread = SpreadOverLanes(InitialState(workload), 16);
   EXPECT_EQ(Check(workload, spread), absl::OkStatus());
   const auto module = Lower(workload, spread);
   ASSERT_TRUE(module.ok()) << module.status();
@@ -168,7 +168,7 @@ int Count(const ir::Stmt& s, bool (*is)(const ir::Stmt&)) {
   return count;
 }
 bool IsBarrier(const ir::Stmt& s) { return s.As<ir::Barrier>() != nullptr; }
-bool IsMerge(const ir::Stmt& s) { return s.As<ir::Merge>() != nullptr; }
+bool IsLaneReduce(const ir::Stmt& s) { return s.As<ir::LaneReduce>() != nullptr; }
 
 struct Merging {
   const char* schedule;
@@ -187,20 +187,20 @@ constexpr Merging kInTwo = {
     "compute_at sf jyy",
     1, 1};
 
-class Merges : public ::testing::TestWithParam<Merging> {};
+class LaneReduceTest : public ::testing::TestWithParam<Merging> {};
 
-TEST_P(Merges, KeepTheMeaning) {
+TEST_P(LaneReduceTest, KeepTheMeaning) {
   const Schedule schedule = Parse(GetParam().schedule);
   EXPECT_EQ(Check(Rows(), schedule, Shuffling()), absl::OkStatus());
   const auto module = Lower(Rows(), schedule, Shuffling());
   ASSERT_TRUE(module.ok()) << module.status();
   ASSERT_EQ(module->main.size(), 1);
   EXPECT_EQ(Count(module->main[0].body, IsBarrier), GetParam().barriers) << ir::Print(module->main[0]);
-  EXPECT_EQ(Count(module->main[0].body, IsMerge), GetParam().merges) << ir::Print(module->main[0]);
+  EXPECT_EQ(Count(module->main[0].body, IsLaneReduce), GetParam().merges) << ir::Print(module->main[0]);
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Schedules, Merges,
+    Schedules, LaneReduceTest,
     ::testing::Values(
         kByAll, kInTwo,
         // The first half of the lanes combines the results for all.
@@ -229,7 +229,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "bind bi lane\ncompute_at s a\nbind jy lane\ncompute_at sf a\nbind jyf lane",
                 1, 1}));
 
-TEST(Merge, KeepsTheMeaningOfEveryReductionAndType) {
+TEST(LaneReduce, KeepsTheMeaningOfEveryReductionAndType) {
   for (const char* type : {"f32", "f64", "i32", "i64", "u8"}) {
     for (const char* reduction : {"sum", "prod", "max", "min"}) {
       for (const Merging& merging : {kByAll, kInTwo}) {
@@ -242,7 +242,7 @@ TEST(Merge, KeepsTheMeaningOfEveryReductionAndType) {
 }
 
 // The output has no lanes, so all lanes take part in the reduction.
-TEST(Merge, ARowOfOneElementNeedsNoSharedMemory) {
+TEST(LaneReduce, ARowOfOneElementNeedsNoSharedMemory) {
   const auto workload = ir::ParseWorkload(R"(workload "reduce"
 input x: f32[5,100] in [-1, 1]
 t: f32[5] over i:5 = sum j:100 of x[i, j]
@@ -274,24 +274,26 @@ TEST_P(IllegalBound, SaysWhichLoopAndWhy) {
 INSTANTIATE_TEST_SUITE_P(
     Steps, IllegalBound,
     ::testing::Values(Illegal{"bind k lane", "loop k is a reduction"},
-                      Illegal{"bind b group", "loop a is around loop b: reorder"},
-                      Illegal{"bind a lane\nbind b group", "loop a is around loop b: reorder"},
+                      Illegal{"bind b group", "loop a encloses loop b: reorder"},
+                      Illegal{"bind a lane\nbind b group", "loop a encloses loop b: reorder"},
                       Illegal{"store_in u shared", "stage u is an output"},
                       Illegal{"store_in t shared", "stage t is stored in shared memory but not computed inside a loop"},
-                      Illegal{"bind a group\ncompute_at t a\nbind i lane", "only what it stores in shared memory"},
+                      Illegal{"bind a group\ncompute_at t a\nbind i lane",
+                              "its loops can only be lanes, and only if it is in shared memory"},
                       Illegal{"split a 4 shift\nbind ao group", "tiles of loop ao overlap: lanes would write"},
                       Illegal{"store_in t shared\nbind a group\ncompute_at t a\nbind b lane", "bind the lanes first"},
                       Illegal{"store_in t shared -1", "padding of -1 elements"},
-                      Illegal{"store_in t swizzled 1", "they have no padding"},
-                      Illegal{"store_in t shared 1 3", "a row of 3 dimensions, where stage t has 2"},
-                      Illegal{"compute_at t a\nstore_in t shared", "stage t has been scheduled already"},
-                      Illegal{"bind b group\nbind a lane", "loop a is around loop b"},
-                      Illegal{"fuse a b\nbind a_b lane", "its groups have 286 lanes; the target allows 64"},
+                      Illegal{"store_in t swizzled 1", "swizzled memory cannot have padding"},
+                      Illegal{"store_in t shared 1 3",
+                              "a row of 3 dimensions; for stage t the number must be from 1 to 2"},
+                      Illegal{"compute_at t a\nstore_in t shared", "stage t is scheduled already"},
+                      Illegal{"bind b group\nbind a lane", "loop a encloses loop b"},
+                      Illegal{"fuse a b\nbind a_b lane", "its groups have 286 lanes; the target allows up to 64"},
                       Illegal{"split a 4 peel\nbind ai lane", "loop ai has no constant extent"}));
 
-class IllegalMerge : public ::testing::TestWithParam<Illegal> {};
+class IllegalLaneReduce : public ::testing::TestWithParam<Illegal> {};
 
-TEST_P(IllegalMerge, SaysWhichLoopAndWhy) {
+TEST_P(IllegalLaneReduce, SaysWhichLoopAndWhy) {
   const auto module = Lower(Rows(), Parse(GetParam().schedule), Shuffling());
   EXPECT_EQ(module.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(module.status().message()), HasSubstr(GetParam().message));
@@ -302,40 +304,43 @@ constexpr char kTooFew[] =
     "bind jy lane\ncompute_at sf jy";
 
 INSTANTIATE_TEST_SUITE_P(
-    Steps, IllegalMerge,
+    Steps, IllegalLaneReduce,
     ::testing::Values(
-        Illegal{"bind j lane", "only lanes of a stage that is computed inside a loop take them together"},
-        Illegal{"bind a group\ncompute_at s a\nbind j group", "only lanes of a stage"},
-        Illegal{"bind a group\ncompute_at s a\nbind j lane", "loop j is a reduction of 100: lanes take powers of two"},
-        Illegal{"rfactor s j 64 inner\nbind a group\ncompute_at s a\nbind jy lane", "loop jy is a reduction of 64"},
-        Illegal{"rfactor s j 12 inner\nbind a group\ncompute_at s a\nbind jy lane", "loop jy is a reduction of 12"},
-        Illegal{"bind a group\ncompute_at s a\nsplit j 32 peel\nbind ji lane", "a reduction of no constant extent"},
+        Illegal{"bind j lane", "only lanes can share one, in a stage that is computed inside a loop"},
+        Illegal{"bind a group\ncompute_at s a\nbind j group", "only lanes can share one"},
+        Illegal{"bind a group\ncompute_at s a\nbind j lane",
+                "loop j is a reduction of 100 iterations; lanes can share 2 to 32, a constant power of two"},
+        Illegal{"rfactor s j 64 inner\nbind a group\ncompute_at s a\nbind jy lane",
+                "loop jy is a reduction of 64 iterations; lanes can share"},
+        Illegal{"rfactor s j 12 inner\nbind a group\ncompute_at s a\nbind jy lane",
+                "loop jy is a reduction of 12 iterations; lanes can share"},
+        Illegal{"bind a group\ncompute_at s a\nsplit j 32 peel\nbind ji lane",
+                "a reduction of an unknown number of iterations"},
         Illegal{"bind a group\ncompute_at s a\nsplit j 4 mask\nreorder ji jo\nbind ji lane",
-                "loop jo is inside loop ji, a reduction that lanes take together"},
-        Illegal{"bind a group\ncompute_at s a\nsplit j 4 mask\nbind ji lane", "loop jo is around loop ji"},
+                "loop jo is inside loop ji, a reduction that lanes share"},
+        Illegal{"bind a group\ncompute_at s a\nsplit j 4 mask\nbind ji lane", "loop jo encloses loop ji"},
         Illegal{"split a 2 mask\nbind ao group\nrfactor s j 4 inner\ncompute_at s ao\nbind jy lane",
-                "loop i is around loop jy: reorder"},
+                "loop i encloses loop jy: reorder"},
         Illegal{"split a 2 mask\nbind ao group\nrfactor s j 4 inner\nstore_in s shared\ncompute_at s ao\n"
                 "bind i lane\nbind jy lane\nreorder jy i",
                 "loop i is inside loop jy"},
-        Illegal{kTooFew, "'s' is each lane's own, but not all 64 lanes"},
+        Illegal{kTooFew, "the result of the lane reduction to 's' is local to each lane, but not all 64 lanes"},
         Illegal{"rfactor s j 32 inner\nstore_in s shared\nsplit b 48 mask\nreorder a bi bo\nbind a group\n"
                 "bind bi lane\ncompute_at s a\nbind jy lane\ncompute_at sf jy",
-                "a merge of 32 parts by 48 lanes"},
+                "a lane reduction has 32 parts, which does not divide the 48 lanes"},
         Illegal{"rfactor s j 4 inner\nbind a group\nbind b lane\ncompute_at s b\nbind jy lane",
-                "loop jy over lanes is inside another"}));
+                "lane loop jy is inside another"}));
 
-TEST(Merge, TheStepItselfIsIllegal) {
+TEST(LaneReduce, ATargetWithoutLanesRejectsIt) {
   const auto replayed =
       Replay(Rows(), Parse("bind a group\ncompute_at s a\nsplit j 4 mask\nreorder ji jo\nbind ji lane"));
   EXPECT_THAT(std::string(replayed.status().message()), HasSubstr("illegal step 'bind ji lane': loop jo is inside"));
 }
 
-TEST(Merge, ATargetWhoseLanesDoNotShuffleRefusesIt) {
+TEST(LaneReduce, ATargetWithoutShufflesRejectsIt) {
   EXPECT_THAT(
       std::string(Lower(Rows(), Parse(kByAll.schedule)).status().message()),
-      HasSubstr("loop jy is a reduction that 32 lanes take together; those of the target that read each other's "
-                "registers are 0"));
+      HasSubstr("loop jy is a reduction that 32 lanes share; lanes of the target can share one of up to 0 iterations"));
 }
 
 TEST(BoundSchedule, TextReadsBack) {

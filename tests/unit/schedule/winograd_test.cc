@@ -84,7 +84,7 @@ TEST_P(WinogradTest, TheTemplateKeepsTheMeaning) {
                                         {"blocks", block_tiles > 0, {}},
                                         {"block_tiles", block_tiles, {}}};
         space::Chooser chooser(&given);
-        const auto candidate = space::Build(*workload, Host(), space::Fitting(*workload, Host()), chooser);
+        const auto candidate = space::Build(*workload, Host(), space::ApplicableEntries(*workload, Host()), chooser);
         ASSERT_TRUE(candidate.ok()) << candidate.status();
         const std::string schedule = Print(candidate->schedule);
         EXPECT_THAT(schedule, HasSubstr(fmt::format("winograd t {}\n", size)));
@@ -103,12 +103,12 @@ TEST(Winograd, BlocksFitTheSecondCache) {
   const auto workload = ir::ParseWorkload(Last({1, 56, 56, 64, 64}));
   const space::Decisions given = {{"space", 5, {}}, {"winograd", 4, {}}, {"blocks", 1, {}}, {"block_tiles", 1000, {}}};
   space::Chooser chooser(&given);
-  const auto candidate = space::Build(*workload, *target, space::Fitting(*workload, *target), chooser);
+  const auto candidate = space::Build(*workload, *target, space::ApplicableEntries(*workload, *target), chooser);
   ASSERT_TRUE(candidate.ok()) << candidate.status();
   int64_t elements = 0;
   for (const char* stage : {"tv", "tm"}) {
     const Nest* nest = candidate->state.FindNest(stage);
-    ASSERT_FALSE(nest->AtRoot());
+    ASSERT_FALSE(nest->IsTopLevel());
     elements += std::accumulate(nest->storage.shape.begin(), nest->storage.shape.end(), int64_t{1}, std::multiplies());
   }
   EXPECT_GT(elements * 4, 65536);
@@ -140,31 +140,31 @@ TEST_P(WinogradRefusal, SaysWhy) {
 }
 
 const Shape kSmall{1, 4, 4, 2, 3};
-constexpr char kNoConvolution[] = "no convolution of 3x3 by constant weights that steps by one";
+constexpr char kNoConvolution[] = "is not a 3x3 convolution of stride 1 with constant weights";
 INSTANTIATE_TEST_SUITE_P(
     Steps, WinogradRefusal,
-    ::testing::Values(Refused{Last(kSmall), "winograd q 4", "no stage q"},
-                      Refused{Last(kSmall), "winograd t 3", "no transform for tiles of 3: 2, 4 or 6"},
-                      Refused{Last(kSmall), "winograd u 4", kNoConvolution},
-                      Refused{Last(kSmall), "split h 2 mask\nwinograd t 4", "scheduled already"},
-                      Refused{Last(kSmall), "compute_at p n\nwinograd t 4", "p is computed inside stage t"},
-                      Refused{Last(kSmall), "winograd t 4\nwinograd t 4", kNoConvolution},
-                      Refused{Replaced(First(kSmall), "const w", "input w"), "winograd t 4", kNoConvolution},
-                      Refused{Replaced(First(kSmall), "w[oc, ic, kh, kw]", "w[oc, ic, kw, kh] * 2f32"), "winograd t 4",
-                              kNoConvolution},
-                      Refused{Replaced(First(kSmall), "v + kw]", "2 - kw]"), "winograd t 4", kNoConvolution},
-                      Refused{Replaced(First(kSmall), "x[n, ic, h + kh, v + kw]", "x[n, ic, h + kh, h + kw]"),
-                              "winograd t 4", kNoConvolution},
-                      Refused{Replaced(Replaced(First(kSmall), "x: f32[1,2,6,6]", "x: f32[1,2,10,6]"), "h + kh",
-                                       "h * 2 + kh"),
-                              "winograd t 4", kNoConvolution},
-                      Refused{R"(workload "conv2d"
+    ::testing::Values(
+        Refused{Last(kSmall), "winograd q 4", "no stage q"},
+        Refused{Last(kSmall), "winograd t 3", "there is no transform for tiles of 3; the size must be 2, 4 or 6"},
+        Refused{Last(kSmall), "winograd u 4", kNoConvolution},
+        Refused{Last(kSmall), "split h 2 mask\nwinograd t 4", "scheduled already"},
+        Refused{Last(kSmall), "compute_at p n\nwinograd t 4", "p is computed inside stage t"},
+        Refused{Last(kSmall), "winograd t 4\nwinograd t 4", kNoConvolution},
+        Refused{Replaced(First(kSmall), "const w", "input w"), "winograd t 4", kNoConvolution},
+        Refused{Replaced(First(kSmall), "w[oc, ic, kh, kw]", "w[oc, ic, kw, kh] * 2f32"), "winograd t 4",
+                kNoConvolution},
+        Refused{Replaced(First(kSmall), "v + kw]", "2 - kw]"), "winograd t 4", kNoConvolution},
+        Refused{Replaced(First(kSmall), "x[n, ic, h + kh, v + kw]", "x[n, ic, h + kh, h + kw]"), "winograd t 4",
+                kNoConvolution},
+        Refused{Replaced(Replaced(First(kSmall), "x: f32[1,2,6,6]", "x: f32[1,2,10,6]"), "h + kh", "h * 2 + kh"),
+                "winograd t 4", kNoConvolution},
+        Refused{R"(workload "conv2d"
 input x: i32[1,2,6,6] in [-9, 9]
 const w: i32[3,2,3,3] in [-9, 9]
 t: i32[1,3,4,4] over n:1, oc:3, h:4, v:4 = sum ic:2, kh:3, kw:3 of x[n, ic, h + kh, v + kw] * w[oc, ic, kh, kw]
 output t
 )",
-                              "winograd t 4", "stage t is i32: the transforms need floating point"}),
+                "winograd t 4", "stage t is i32; the transforms need floating point"}),
     [](const auto& info) { return fmt::format("refusal_{}", info.index); });
 
 // The kernel reads only the fully transformed weights. The package need not store the half-transformed ones.
@@ -182,7 +182,7 @@ TEST(Winograd, KeepsOnlyTheWeightsThatAreRead) {
 // The order of dimensions must not affect the parts that are found.
 TEST(FindConvolution, ReadsThePartsOffTheIndices) {
   for (const std::string& text : {Last({2, 5, 7, 3, 4}), First({2, 5, 7, 3, 4})}) {
-    const State state = Start(ir::ParseWorkload(text).value());
+    const State state = InitialState(ir::ParseWorkload(text).value());
     const auto conv = FindConvolution(state, state.FindNest("t")->stage);
     ASSERT_TRUE(conv.has_value()) << text;
     ASSERT_EQ(conv->batch.size(), 1u);
