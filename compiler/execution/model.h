@@ -29,13 +29,15 @@ struct ExecutionModel {
   absl::Status (*check_limits)(const schedule::State& state, const target::Target& target);
   // The naive schedule: every stage as the workload states it, correct and slow.
   schedule::Schedule (*naive_schedule)(const ir::Workload& workload, const target::Target& target);
-  // The schedule of the reference kernel that outputs are verified with. It sums in another order than tuned kernels do
-  // wherever the model has another one.
+  // The schedule of the reference kernel, whose outputs those of tuned kernels are compared with. kThreads: the last
+  // axis of the result is the innermost loop of each reduction, where the compiler vectorizes it. kLanes: the naive
+  // schedule.
   schedule::Schedule (*reference_schedule)(const ir::Workload& workload, const target::Target& target);
-  // The steps that stages which prepare constants need after a space has scheduled all others. They run once, so that
-  // speed does not matter.
+  // The steps for stages that prepare constants, after a space has scheduled all other stages; empty for kThreads. Such
+  // a stage runs once, so its speed does not matter.
   schedule::Schedule (*prepared_schedule)(const schedule::State& state, const target::Target& target);
-  // The compiler vectorizes a naive kernel by itself when it is asked for the effort of a reference kernel.
+  // With Effort::kReference (compiler/codegen), the back end vectorizes plain loops by itself. Kernels without a tuned
+  // schedule are then compiled from the reference schedule with that effort, because it is faster than the naive one.
   bool compiler_vectorizes = false;
 };
 

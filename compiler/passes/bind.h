@@ -13,8 +13,13 @@
 
 namespace hone::passes {
 
-// func: one top-level nest (split_launches.h). Errors: FailedPrecondition if it has two chains of group loops, a bound
-// loop without constant extent, or a lane loop inside another that fills no shared memory.
+// Rewrites func.body and sets func.grid. func: one top-level nest (split_launches.h). FailedPrecondition, which means
+// that the schedule cannot run, if func has
+// - two chains of group loops, a parallel loop, or a bound loop without constant extent;
+// - a lane loop inside another, unless a stage that fills shared memory begins between them;
+// - a lane loop that has shared memory filled inside, or a lane reduction to local memory, but fewer iterations than
+// the
+//   launch has lanes.
 absl::Status Bind(ir::Func& func);
 
 }  // namespace hone::passes

@@ -12,9 +12,10 @@ namespace hone::passes {
 // simplified statements, because it recognizes equal minimums by their form.
 ir::Stmt Peel(const ir::Stmt& s);
 
-// Splits off the last iteration, or the last two, of a short serial loop if only these can fail the conditions in its
-// body. The other iterations then test nothing. The body may contain vectorized and unrolled loops only. Needs
-// simplified statements.
+// Splits off the last iteration, or the last two, of a serial loop of constant extent if only these can fail the
+// conditions in its body that use its variable. The other iterations then do not test these. The body must be small: at
+// most 64 stores, counting unrolled iterations, inside blocks, ifs, vectorized and unrolled loops. Needs simplified
+// statements.
 ir::Stmt PeelEnds(const ir::Stmt& s);
 
 }  // namespace hone::passes

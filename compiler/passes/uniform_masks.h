@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replaces a mask that is the same for all elements of a vector by one condition.
+// Turns masks and conditions that are the same for all elements of a vector into a Broadcast of one scalar condition.
+// They stay masks: no If is made.
 //
 // For example, a vector of 16 that starts at a multiple of 16 lies completely inside or outside a bound that is a
-// multiple of
-// 16. For back ends that must split masked accesses into elements (OpenCL C).
+// multiple of 16. For back ends that must split masked accesses into elements (OpenCL C).
 #ifndef HONE_COMPILER_PASSES_UNIFORM_MASKS_H_
 #define HONE_COMPILER_PASSES_UNIFORM_MASKS_H_
 

@@ -34,7 +34,7 @@ enum class Tail : uint8_t {
   kPeel,
 };
 
-// Splits the loop into an outer loop and an inner one of `factor` iterations.
+// Splits the loop into an outer loop and an inner one of `factor` iterations, or of the loop's extent if that is less.
 struct Split {
   std::string loop;
   int64_t factor;
@@ -48,7 +48,7 @@ struct Fuse {
 struct Reorder {
   std::vector<std::string> loops;
 };
-// Vectorizes, unrolls or parallelizes the loop, or binds it to groups or lanes.
+// Vectorizes (up to 64 iterations), unrolls (up to 512) or parallelizes the loop, or binds it to groups or lanes.
 struct Annotate {
   std::string loop;
   ir::LoopKind kind;
@@ -99,9 +99,11 @@ struct Pack {
   std::string buffer, stage;
   std::vector<PackDim> dims;
 };
-// Splits a reduction in two. "<stage>f" computes partial results, and the stage reduces these. keep_outer: one partial
-// result per group of `factor` elements. keep_inner: one per position in the group. The partial results of one output
-// are contiguous, or, with `first`, the partial results of one number are.
+// Splits a reduction in two. "<stage>f" computes partial results along a new axis, and the stage reduces these; a
+// second rfactor of the stage makes "<stage>ff". keep_outer: one partial result per group of `factor` elements.
+// keep_inner: one per position in the group. The new axis is the last one of "<stage>f", so that the partial results of
+// one output are contiguous. With `first` it is the first one, so that the partial results of one number, those of all
+// outputs, are contiguous.
 struct Rfactor {
   std::string stage, axis;
   int64_t factor;
@@ -118,8 +120,9 @@ struct SkipPadding {
 struct TotalOrder {
   std::string stage;
 };
-// The stage reads "<buffer>o<stage>", a copy of an i8 buffer as u8 or the reverse, in which every number is moved by
-// 128, and subtracts the 128 again. A copy of a constant is made once, before the kernel runs.
+// The stage reads "<buffer>o<stage>", a copy of an i8 buffer as u8 with 128 added to every number, and subtracts the
+// 128 again; for a u8 buffer the reverse. The stage may use the buffer only in casts to a wider integer. A copy of a
+// constant is made once, before the kernel runs.
 struct Recode {
   std::string buffer, stage;
 };
@@ -147,9 +150,10 @@ struct Tensorize {
   ir::TensorInstruction instruction;
 };
 
-// Makes the stage, which only moves what it loads to shared memory, an asynchronous copy of `count` elements of its
-// innermost loop at a time. More than 16 bytes is a bulk copy. With `groups` > 1, that many consecutive groups that
-// read the same elements share it: each fetches a part and sends it to all.
+// Makes the stage, which only moves what it loads to shared memory, an asynchronous copy. One copy of `count` elements
+// replaces the innermost loop, which must have exactly `count` iterations; 1: each iteration copies one element. More
+// than 16 bytes is a bulk copy, and so is a shared one: with `groups` > 1, that many consecutive groups that read the
+// same elements share it, and each fetches a part and sends it to all.
 struct CopyAsync {
   std::string stage;
   int64_t count;

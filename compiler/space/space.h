@@ -55,10 +55,11 @@ absl::StatusOr<Families> ParseFamilies(std::string_view text);
 // The entries that apply, the default first.
 std::vector<const Entry*> ApplicableEntries(const ir::Workload& workload, const target::Target& target,
                                             Families families = {});
-// The entry that produced these decisions; null if it is not in `entries`.
+// The entry that produced these decisions; null if it is not in `entries`. Decisions without a "space" belong to the
+// only entry; they are null if `entries` has several.
 const Entry* EntryOf(const Decisions& decisions, std::span<const Entry* const> entries);
-// The decision that names an entry by its id. The chooser is asked for it if several entries apply, whatever the
-// families.
+// The decision that names an entry by its id. A candidate has it exactly if several entries apply to the workload, even
+// if the families leave only one of them to choose from.
 inline constexpr std::string_view kSpaceDecision = "space";
 
 // Asks the chooser and writes the schedule. `fitting` must be ApplicableEntries(workload, target); callers compute it

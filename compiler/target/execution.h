@@ -26,11 +26,13 @@ struct ExecutionFacts {
   // One kernel can compute a product and what consumes it row by row: attention, a depthwise convolution and the
   // pointwise one after it.
   bool joins_products = true;
-  // The elements of a vector belong to one group of a grouped convolution, because they read the same inputs.
+  // A vector of output channels of a grouped convolution never covers channels of two groups, because the channels of a
+  // group read the same inputs. The layout pass then counts the vectors of each group.
   bool vector_stays_in_group = true;
   // Winograd's algorithm needs channels side by side in memory.
   bool winograd_needs_channels_last = true;
-  // A group of lanes sums a whole plane of an image, which must then be contiguous: channels stay first.
+  // One group of lanes sums all pixels of a channel in InstanceNormalization. These pixels should be contiguous, so the
+  // layout pass keeps channels first there.
   bool sums_planes_in_groups = false;
   // Into which levels of loops a reduction is split, a letter a level, outermost first: S splits every axis of the
   // result, R those that are summed over. The first S is what threads share out, the last stays in registers. Empty

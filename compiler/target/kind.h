@@ -35,7 +35,8 @@ struct KindEntry {
   std::string (*print)(const Target& target);
   // Returns the numeric options in canonical order, bound to the fields of `target`. Print and ParseNumbers use them.
   std::vector<Number> (*numbers)(Target& target);
-  // Returns the device of this machine that runs the target's code, in the notation of `hone-agent --device`.
+  // Returns the text that selects the target's device in `hone-agent --device`: "cpu", "cuda:NAME". Does not inspect
+  // this machine.
   std::string (*device)(const Target& target);
 };
 

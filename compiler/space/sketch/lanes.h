@@ -45,7 +45,7 @@ bool ReadsAlongResult(const ir::Stage& s);
 bool IsVectorProduct(const schedule::State& state, const ir::Stage& s);
 
 inline constexpr int64_t kUnrolledStepsMax = 27;  // the most steps of a reduction that are unrolled
-inline constexpr int64_t kSharedStepsMin = 64;    // the fewest steps that the lanes of a group should share
+inline constexpr int64_t kSharedStepsMin = 64;    // the fewest steps of a whole reduction that lanes should share
 // The fewest steps of a row that several groups should share, if there are not enough rows for all units.
 inline constexpr int64_t kSplitRowStepsMin = 1 << 16;
 
