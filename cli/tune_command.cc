@@ -60,7 +60,7 @@ absl::StatusOr<std::optional<LocalFarm>> StartFarm(TuneOptions& options, const v
   HONE_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(spec.target()));
   HONE_ASSIGN_OR_RETURN(LocalFarm farm, LocalFarm::Start({.records = records,
                                                           .threads = spec.threads(),
-                                                          .devices = {target::DeviceOf(target)},
+                                                          .devices = {target::DeviceSelector(target)},
                                                           .reproducers = options.model.reproducers,
                                                           .interrupts = &interrupts}));
   options.tracker.address = farm.address();

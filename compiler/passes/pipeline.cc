@@ -52,7 +52,7 @@ absl::Status SimplifyGrid(ir::Func& func) {
 
 constexpr Pass<ir::Func> kGridPasses[] = {{"bind", Bind},
                                           {"simplify_grid", SimplifyGrid},
-                                          {"uniform_masks", RewriteBody<MakeMasksUniform>},
+                                          {"uniform_masks", RewriteBody<BroadcastUniformMasks>},
                                           {"barriers", PlaceBarriers}};
 
 }  // namespace

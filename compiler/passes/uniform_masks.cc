@@ -45,6 +45,6 @@ ir::Expr MakeMaskUniform(const ir::Expr& e) {
 
 }  // namespace
 
-ir::Stmt MakeMasksUniform(const ir::Stmt& s) { return ir::MapChildren(s, MakeMasksUniform, MakeMaskUniform); }
+ir::Stmt BroadcastUniformMasks(const ir::Stmt& s) { return ir::MapChildren(s, BroadcastUniformMasks, MakeMaskUniform); }
 
 }  // namespace hone::passes

@@ -11,7 +11,7 @@
 
 namespace hone::passes {
 
-ir::Stmt MakeMasksUniform(const ir::Stmt& s);
+ir::Stmt BroadcastUniformMasks(const ir::Stmt& s);
 
 }  // namespace hone::passes
 

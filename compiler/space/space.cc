@@ -18,10 +18,10 @@ namespace {
 
 using target::Execution;
 
-// The spaces. Templates come before the rules that know no operator; the first entry that applies and pays is the
-// default. Ids are stored in records and never change.
+// The spaces. Templates come before the rules that know no operator. The first entry that applies and is preferred is
+// the default. Ids are stored in records and never change.
 constexpr Entry kEntries[] = {
-    // id, name, family, execution, applies, pays, build
+    // id, name, family, execution, applies, preferred, build
     {4, "tensor_tile", Family::kTemplate, Execution::kThreads, HasTensorProduct, nullptr, BuildTensorTiles},
     {5, "winograd_tile", Family::kTemplate, Execution::kThreads, HasWinograd, PrefersWinograd, BuildWinogradTiles},
     {6, "attention_tile", Family::kTemplate, Execution::kThreads, HasAttention, nullptr, BuildAttentionTiles},
@@ -77,7 +77,7 @@ std::vector<const Entry*> ApplicableEntries(const ir::Workload& workload, const 
     if (wanted && fits) fitting.push_back(&entry);
   }
   std::ranges::stable_partition(
-      fitting, [&](const Entry* entry) { return entry->pays == nullptr || entry->pays(workload, target); });
+      fitting, [&](const Entry* entry) { return entry->preferred == nullptr || entry->preferred(workload, target); });
   return fitting;
 }
 

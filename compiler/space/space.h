@@ -40,7 +40,7 @@ struct Entry {
   target::Execution execution;  // the execution of the targets that the space is for
   bool (*applies)(const ir::Workload& workload, const target::Target& target);
   // Whether the space should be preferred to the entries after it, for workloads to which it applies; null: always.
-  bool (*pays)(const ir::Workload& workload, const target::Target& target);
+  bool (*preferred)(const ir::Workload& workload, const target::Target& target);
   absl::Status (*build)(const ir::Workload& workload, Sketch& sketch);
 };
 

@@ -44,7 +44,7 @@ std::string_view KindName(Kind kind) { return EntryOf(kind)->words.front(); }
 
 Target TypicalTarget(Kind kind) { return EntryOf(kind)->typical(); }
 
-std::string DeviceOf(const Target& target) { return EntryOf(target.kind)->device(target); }
+std::string DeviceSelector(const Target& target) { return EntryOf(target.kind)->device(target); }
 
 absl::StatusOr<Target> TargetOfDevice(std::string_view device, int threads) {
   const size_t colon = std::min(device.find(':'), device.size());

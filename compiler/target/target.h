@@ -118,7 +118,7 @@ std::string TargetWords();
 Target TypicalTarget(Kind kind);
 // Returns the text that selects the target's device in `hone-agent --device`: "cpu", "opencl:NAME", or "cuda" for the
 // first device. Does not inspect this machine, so the device may be absent.
-std::string DeviceOf(const Target& target);
+std::string DeviceSelector(const Target& target);
 // The inverse: returns the best target for that device of this machine, with `threads` threads if it is a CPU. Of
 // "cpu:N" the number is ignored: the caller must already run on those cores. Without a device of the kind, the typical
 // one. InvalidArgument if Hone cannot compile for the device, for example a CPU without AVX2.

@@ -54,7 +54,7 @@ class TileModel {
   int64_t RowLimit(int64_t vectors) const;
   // The number of consecutive elements with the same quotient, for an axis that occurs as a quotient in an index, such
   // as the channels of groups. A tile whose size divides it stays within one group. 0: there is no such index.
-  int64_t Grain(int axis) const { return grains_[static_cast<size_t>(axis)]; }
+  int64_t GroupSize(int axis) const { return grains_[static_cast<size_t>(axis)]; }
 
  private:
   struct Moves {

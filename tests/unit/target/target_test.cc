@@ -100,7 +100,7 @@ TEST(Targets, CudaIsAnArchitectureAndWhatItsDevicesHave) {
   EXPECT_EQ(ParseTarget("cuda:sm_90 -shared=32768")->memory.default_shared_bytes, 32768);
   EXPECT_EQ(ParseTarget("opencl -shared=65536")->memory.default_shared_bytes, 65536);
   EXPECT_EQ(ParseTarget("cuda:sm_90 -units=114")->hierarchy.units, 114);
-  EXPECT_EQ(DeviceOf(*ParseTarget("cuda:sm_90 -device=H200")), "cuda:H200");
+  EXPECT_EQ(DeviceSelector(*ParseTarget("cuda:sm_90 -device=H200")), "cuda:H200");
   EXPECT_FALSE(SameMachine(*ParseTarget("cuda:sm_75"), *ParseTarget("cuda:sm_87")));
 }
 
@@ -243,9 +243,9 @@ TEST(Targets, ErrorsListThePossibleValues) {
 
 TEST(Targets, EveryKindHasATypicalOneAndADevice) {
   EXPECT_EQ(TypicalTarget(Kind::kCpu).cpu, "x86-64-v3");
-  EXPECT_EQ(DeviceOf(TypicalTarget(Kind::kCpu)), "cpu");
-  EXPECT_EQ(DeviceOf(TypicalTarget(Kind::kOpenCl)), "opencl");
-  EXPECT_EQ(DeviceOf(*ParseTarget(kAnOpenClDevice)), "opencl:A-GPU");
+  EXPECT_EQ(DeviceSelector(TypicalTarget(Kind::kCpu)), "cpu");
+  EXPECT_EQ(DeviceSelector(TypicalTarget(Kind::kOpenCl)), "opencl");
+  EXPECT_EQ(DeviceSelector(*ParseTarget(kAnOpenClDevice)), "opencl:A-GPU");
   EXPECT_EQ(TargetOfDevice("opencl", 4)->kind, Kind::kOpenCl);
   EXPECT_EQ(TargetOfDevice("fpga", 4).status().code(), absl::StatusCode::kInvalidArgument);
   const absl::StatusOr<Target> here = TargetOfDevice("cpu", 3);
