@@ -18,7 +18,7 @@ inline constexpr uint64_t kNewNamespaces = CLONE_NEWNS | CLONE_NEWUTS | CLONE_NE
                                            CLONE_NEWNET | CLONE_NEWCGROUP | CLONE_PTRACE;
 
 inline constexpr SystemCall kDriverSystemCalls[] = {
-    // What it keeps: in its folder, as far as files can be reached.
+    // Files that the driver keeps. It reaches only those in its own folder.
     {"openat", "writes what it has compiled"},
     {"open", "the same, of older libraries"},
     {"creat", "the same, of older libraries"},
@@ -125,15 +125,15 @@ inline constexpr SystemCall kDriverSystemCalls[] = {
     {"mlock", "memory that the device sees"},
     {"munlock", "memory that the device sees"},
     {"memfd_create", "memory that processes share"},
-    // NVIDIA's driver does not start where it cannot listen for processes that would share its memory. None reach it:
-    // its names are those of the namespace of the network, and nobody connects.
-    // Only such as say nothing to whom they are not connected: with others it would reach services of this machine.
+    // NVIDIA's driver does not start if it cannot listen for processes that would share its memory. No process reaches
+    // it, because the name of its socket exists only in its network namespace. Only connection-oriented sockets are
+    // allowed: with a datagram socket it could send to services of this machine without a connection.
     {"socket", "of this machine alone", {0, 0xffff'ffff, AF_UNIX}, {1, 0xf, SOCK_STREAM}},
     {"socket", "the same", {0, 0xffff'ffff, AF_UNIX}, {1, 0xf, SOCK_SEQPACKET}},
     {"setsockopt", "asks who sends"},
     {"bind", "a name by which it would be found"},
     {"listen", "waits for others, who do not come"},
-    // What drivers try and do without.
+    // Calls that drivers try, and that fail here with the errno at the end. Drivers work without them.
     {"socket", "the log of the system", {0, 0xffff'ffff, AF_UNIX}, {1, 0xf, SOCK_DGRAM}, EACCES},
     {"socket", "the network", {0, 0xffff'ffff, AF_INET}, {}, EACCES},
     {"socket", "the network", {0, 0xffff'ffff, AF_INET6}, {}, EACCES},
