@@ -121,8 +121,9 @@ struct Launch {
 };
 
 struct Timing {
-  std::vector<double> device_seconds;  // per repeat, by the device's clock
-  double wall_seconds = 0;             // for all repeats, by this machine's clock
+  // Per repeat, by the device's clock: from the end of the repeat before to the end of its last launch.
+  std::vector<double> device_seconds;
+  double wall_seconds = 0;  // for all repeats, by this machine's clock
 };
 
 // Page-locked memory of this process, which the device reads and writes directly.
@@ -187,9 +188,10 @@ class Device {
   // Runs the launches in order and waits. kTimeout: they had not ended by the deadline. They keep running, and only the
   // end of the process stops them.
   Error Run(std::span<const Launch> launches, Deadline deadline) const;
-  // Runs the launches one after another and waits for each; each may take `launch_time_max`.
+  // Runs the launches one after another and waits for each; each may take `launch_time_max`. kTimeout: as Run.
   Error RunEach(std::span<const Launch> launches, std::chrono::duration<double> launch_time_max) const;
-  // Runs the list `repeats` times without pauses and measures each repeat. The caller warms up before.
+  // Runs the list `repeats` times without pauses and measures each repeat. The caller warms up before. kTimeout: as
+  // Run.
   Error Time(std::span<const Launch> launches, int repeats, Deadline deadline, Timing* timing) const;
 
  private:

@@ -40,7 +40,8 @@ absl::StatusOr<std::string> FetchAuthority(const std::string& address, const std
 // The time by the tracker's clock. Errors as of WhoAmI in hone/v1/identity.proto.
 absl::StatusOr<absl::Time> TrackerTime(const std::shared_ptr<grpc::Channel>& channel);
 
-// Writes a new key and certificate into the folder, for the role and name of the present one.
+// Writes a new key and certificate into the folder, for the role and name of the present one. On an error the present
+// ones stay. Errors as of Renew in hone/v1/identity.proto; kUnavailable also if the file cannot be written.
 absl::Status Renew(const std::shared_ptr<grpc::Channel>& channel, const std::filesystem::path& folder);
 
 }  // namespace hone::pki
