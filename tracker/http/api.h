@@ -37,7 +37,7 @@ struct ApiCall {
   const HttpRequest& request;
   const Target& target;
   std::vector<std::string> names;  // the path segments that the '*'s of the route matched
-  Json body;                       // of a POST: an object, empty where the request has no body
+  Json body;                       // unless GET: an object, empty where the request has no body
   Visitor visitor;                 // not set for routes that need no role
 
   // A query parameter of the URL; "" where it is missing.
