@@ -184,7 +184,7 @@ TEST_F(JoinTest, ATokenNeedNotBeOnTheCommandLine) {
   unsetenv("HONE_TOKEN");
   for (const char* name : {"ann", "bob", "board"}) EXPECT_EQ(Identity(name).value("state", ""), "good") << name;
   EXPECT_EQ(Hone({"join", address_}), 2);
-  EXPECT_THAT(said_, HasSubstr("no token is given: give a file with --token-file"));
+  EXPECT_THAT(said_, HasSubstr("the token is missing: give a file with --token-file"));
   EXPECT_EQ(Hone({"token", "create", "--role", "agent"}), 0);
   EXPECT_THAT(said_, HasSubstr("hone-agent join " + address_ + " --token-file -\n"));
   EXPECT_THAT(said_, Not(HasSubstr("--token ")));

@@ -374,7 +374,7 @@ TEST_F(CommandsTest, PruneReportsRowsWhenFileKeepsItsSize) {
                                           File("large.db") + ")");
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.output, HasSubstr("\"removed\": 9,"));
-  EXPECT_THAT(result.output, HasSubstr("the rows were removed, but the file keeps its size"));
+  EXPECT_THAT(result.output, HasSubstr("the rows were removed, but the file could not be made smaller"));
   EXPECT_THAT(result.output, HasSubstr("SQLITE_TMPDIR names another folder"));
 }
 
@@ -506,7 +506,8 @@ TEST_F(CommandsTest, WarningsGoToStandardError) {
   ASSERT_TRUE(storage::Connection::Open(file, SQLITE_OPEN_READWRITE, "")
                   ->Execute("UPDATE measurements SET seconds = '[1,x]'")
                   .ok());
-  EXPECT_THAT(Hone("records query --json --records {unreadable.db}").output, HasSubstr("row 1 of the records is not"));
+  EXPECT_THAT(Hone("records query --json --records {unreadable.db}").output,
+              HasSubstr("row 1 of the records cannot be read"));
   const CommandResult result = RunCommand("(" HONE_PROGRAM " records query --json --records " + file + " 2>/dev/null)");
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_TRUE(json::parse(result.output).at("records").empty());

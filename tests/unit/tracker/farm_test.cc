@@ -178,8 +178,8 @@ TEST_F(FarmTest, AnUnknownProtocolVersionIsRefusedWithAdvice) {
   agent.state.set_protocol_version(v1::PROTOCOL_VERSION_UNSPECIFIED);
   const absl::Status status = agent.Sync(farm_, now_).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("agent 'a' speaks protocol version 0"));
-  EXPECT_THAT(std::string(status.message()), HasSubstr("update the agent, to the version of the tracker"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("agent 'a' uses protocol version 0"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("update the agent to the version of the tracker"));
   agent.state.set_protocol_version(static_cast<v1::ProtocolVersion>(kProtocolVersion + 1));
   EXPECT_THAT(std::string(agent.Sync(farm_, now_).status().message()), HasSubstr("update the tracker"));
   v1::LeaseJobRequest tuner;
