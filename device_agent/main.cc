@@ -393,7 +393,7 @@ Commands AddOptions(CLI::App& app, Options& options, const std::string& config) 
       ->envname("HONE_TOKEN");
   join->fallthrough();  // to --name, --label and --identity
   CLI::App* doctor =
-      app.add_subcommand("doctor", "say what spoils timings or security on this machine, and what mends it");
+      app.add_subcommand("doctor", "find what harms timings or security on this machine, and how to fix it");
   doctor->add_flag("--json", options.json, "print one JSON document and nothing else");
   doctor->fallthrough();
   return {join, doctor};

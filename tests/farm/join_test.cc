@@ -446,7 +446,8 @@ TEST_F(JoinTest, TheAuditLogHoldsChangesAndRefusals) {
   EXPECT_FALSE(Call("/hone.v1.AdminService/Drain", "ann").ok());
   EXPECT_FALSE(Call("/hone.v1.IdentityService/ListAudit", "ann").ok());
   ASSERT_EQ(Hone({"drain", "board"}), 0) << said_;
-  EXPECT_THAT(said_, HasSubstr("no agent 'board' is here; one of that name gets no work when it comes"));
+  EXPECT_THAT(said_,
+              HasSubstr("the farm has no agent 'board' yet; an agent of that name will get no work when it joins"));
   Devices();
   const json entries = HoneJson({"audit"})["entries"];
   const auto find = [&](const std::string& method) {

@@ -204,7 +204,7 @@ TEST_F(CommandsTest, SkippedProgramsAreReported) {
        {"run --input {x.npz} --output {told.npz}", "bench --seconds 0", "profile --seconds 0 --threads 1"}) {
     const CommandResult told = Hone(command + " {several.hone} > /dev/null");
     EXPECT_EQ(told.exit_code, 0) << command;
-    EXPECT_THAT(told.output, StartsWith("hone: passed over: " + why)) << command;
+    EXPECT_THAT(told.output, StartsWith("hone: program not used: " + why)) << command;
     EXPECT_EQ(std::count(told.output.begin(), told.output.end(), '\n'), 1) << command;
   }
   for (const std::string command : {"bench", "profile --threads 1"}) {
@@ -313,7 +313,7 @@ TEST_F(CommandsTest, InputsAreNotOverwritten) {
         "records import {a.npy} --records {a.npy}"}) {
     const CommandResult result = Hone(arguments);
     EXPECT_EQ(result.exit_code, 2) << arguments;
-    EXPECT_THAT(result.output, HasSubstr("a.npy is read by this command, too")) << arguments;
+    EXPECT_THAT(result.output, HasSubstr("a.npy is also an input of this command")) << arguments;
   }
   EXPECT_EQ(ReadWholeFile(File("a.npy")), "an array");
   EXPECT_FALSE(std::filesystem::exists(File("a.npy.lock")));
@@ -331,7 +331,7 @@ TEST_F(CommandsTest, DatabaseFilesAreNotOverwritten) {
           "records lock --model {no.onnx} --records {kept.db} -o ", "records export --records {kept.db} -o "}) {
       const CommandResult result = Hone(std::string(command) + output);
       EXPECT_EQ(result.exit_code, 2) << command << output << "\n" << result.output;
-      EXPECT_THAT(result.output, HasSubstr("what is kept beside it")) << command << output;
+      EXPECT_THAT(result.output, HasSubstr("a file that belongs to it")) << command << output;
     }
   }
 }
@@ -417,7 +417,7 @@ TEST_F(CommandsTest, ExternalDataIsNotWrittenOver) {
                                 "records lock --model {external.onnx} --records {none.db} -o {w.bin}"}) {
     const CommandResult result = Hone(arguments);
     EXPECT_EQ(result.exit_code, 1) << arguments;
-    EXPECT_THAT(result.output, HasSubstr("w.bin is read by this command, too")) << arguments;
+    EXPECT_THAT(result.output, HasSubstr("w.bin is also an input of this command")) << arguments;
     EXPECT_EQ(ReadWholeFile(File("w.bin")), std::string(12, 'w')) << arguments;
   }
   EXPECT_FALSE(std::filesystem::exists(File("o")));
