@@ -222,7 +222,7 @@ TEST_F(NotifierTest, NoticesNotAllowedAfterARestartAreGivenUp) {
   EXPECT_TRUE(Notice(gone).closed());
   EXPECT_EQ(Notice(gone).attempts(), 0);
   EXPECT_THAT(Notice(gone).problem(),
-              HasSubstr("this farm sends no notices to that address; it allows https://hooks.lab:8443/"));
+              HasSubstr("this farm sends no notices to this address; it allows https://hooks.lab:8443/"));
   Settle(0);
   const std::string last = Submit("c", kUrl);
   End(last);
