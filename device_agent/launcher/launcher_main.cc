@@ -49,7 +49,7 @@ void KillStrayProcesses() {
 // Resets the folders of the driver. False: no other batch may be measured.
 bool HasReset(const DriverFolder& kept) {
   const absl::Status reset = kept.Reset();
-  if (!reset.ok()) spdlog::error("no launcher: {}", std::string(reset.message()));
+  if (!reset.ok()) spdlog::error("the launcher cannot continue: {}", std::string(reset.message()));
   return reset.ok();
 }
 
@@ -60,16 +60,20 @@ int LauncherMain(const Device& device, int channel, int cancel) {
   prctl(PR_SET_NAME, "hone-launcher");
   signal(SIGINT, SIG_IGN);       // a terminal's Ctrl-C is for the agent to act on
   auto lock = HostLock::Open();  // before confinement takes the files away
-  if (!lock.ok()) spdlog::warn("timing may overlap compiling on this host: {}", std::string(lock.status().message()));
+  if (!lock.ok())
+    spdlog::warn("timings may be disturbed by compilations on this machine, because the host lock is missing: {}",
+                 std::string(lock.status().message()));
   const int64_t memory = HostMemory();  // from files, too
   SetCpuAffinity(device.cpus());        // the children of visits, too
   const absl::StatusOr<Confinement> wall = ConfineLauncher(device.sandbox());
   if (!wall.ok()) {
-    spdlog::error("no launcher of {}: {}", device.id(), std::string(wall.status().message()));
+    spdlog::error("the launcher of {} cannot start: {}", device.id(), std::string(wall.status().message()));
     return 1;
   }
   for (const SandboxLayer& layer : wall->layers) {
-    if (!layer.holds) spdlog::warn("launcher of {} without layer {}: {}", device.id(), Name(layer.layer), layer.detail);
+    if (!layer.holds)
+      spdlog::warn("the launcher of {} runs without sandbox layer {}: {}", device.id(), Name(layer.layer),
+                   layer.detail);
   }
   DriverFolder kept(device.sandbox().writable);
   if (!HasReset(kept)) return 1;  // a launcher that was killed may have left something of its batch

@@ -174,11 +174,11 @@ absl::Status EndSetup(std::span<const SystemCall> driver, int channel, int liste
 
 absl::StatusOr<StoppedCall> ReceiveStoppedCall(int listener) {
   seccomp_notif* stopped = nullptr;
-  if (seccomp_notify_alloc(&stopped, nullptr) != 0) return absl::UnavailableError("no memory");
+  if (seccomp_notify_alloc(&stopped, nullptr) != 0) return absl::UnavailableError("seccomp: out of memory");
   const std::unique_ptr<seccomp_notif, void (*)(seccomp_notif*)> owner(
       stopped, [](seccomp_notif* p) { seccomp_notify_free(p, nullptr); });
   if (const int error = seccomp_notify_receive(listener, stopped); error != 0) {
-    return absl::UnavailableError(fmt::format("the caller is gone: {}", strerror(errno)));
+    return absl::UnavailableError(fmt::format("the process that made the call has ended: {}", strerror(errno)));
   }
   return StoppedCall{stopped->id, SystemCallName(stopped->data.nr), IsForSetup(stopped->data)};
 }

@@ -165,7 +165,7 @@ TEST_F(JoinTest, AnIdentityOutsideTheServiceIsNotReportedAsRunning) {
   std::ofstream(config) << fmt::format("user = \"nobody\"\nidentity = \"{}\"\n", identity);
   ASSERT_EQ(RunProgram({HONE_AGENT_BINARY, "--config", config, "join", address_, "--token", Token("agent")}), 0)
       << said_;
-  EXPECT_THAT(said_, HasSubstr("hone-agent --identity " + identity + " starts it, as user nobody"));
+  EXPECT_THAT(said_, HasSubstr("start the agent with: hone-agent --identity " + identity + "    # as user nobody"));
   EXPECT_THAT(said_, Not(HasSubstr("the service")));
 }
 
