@@ -62,7 +62,8 @@ let a machine join:  hone token create --role agent
 
 absl::StatusOr<Role> GivenRole(const IdentityOptions& options) {
   if (const std::optional<Role> role = ParseRole(options.role)) return *role;
-  return UsageError(fmt::format("--role {}: there is no such role", options.role));
+  return UsageError(
+      fmt::format("--role {}: there is no such role; give agent, tuner, client, viewer or admin", options.role));
 }
 
 absl::Status Issue(IdentityOptions& options) {
@@ -206,8 +207,10 @@ absl::Status RevokeIdentity(IdentityOptions& options) {
   HONE_ASSIGN_OR_RETURN(const auto done, Call(options, request, &v1::IdentityService::Stub::RevokeIdentity));
   if (options.json) return PrintJson({{"name", options.name}, {"certificates", done.certificates()}});
   if (done.certificates() > 0) return absl::OkStatus();
-  PrintMessage(fmt::format("the tracker knows no valid certificate of '{}'; any that is shown later is refused\n",
-                           options.name));
+  PrintMessage(
+      fmt::format("the tracker has no valid certificate of '{}' on record; the name is revoked, so any such "
+                  "certificate is refused\n",
+                  options.name));
   return absl::OkStatus();
 }
 

@@ -15,7 +15,7 @@ std::vector<HealthCheck> CheckHealth(const HealthFacts& facts) {
   std::vector<HealthCheck> checks = {{"store", facts.storage_failure}, {"disk", ""}, {"clock", ""}};
   if (facts.disk_free_bytes < kFreeBytesMin) {
     checks[1].why = fmt::format(
-        "only {} MiB of disk space are left for the records; without space the tracker accepts no results; free some "
+        "only {} MiB of disk space are left for the records; without it the tracker accepts no results; free some "
         "space",
         facts.disk_free_bytes >> 20);
   }

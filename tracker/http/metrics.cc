@@ -54,7 +54,8 @@ void PrintJobsAndDevices(const FarmMetrics& figures, Exposition& text) {
 }
 
 void PrintWork(const FarmMetrics& figures, Exposition& text) {
-  text.Family("hone_outcomes_total", "counter", "Candidates whose outcome was accepted, by kind; timed: it ran right.");
+  text.Family("hone_outcomes_total", "counter",
+              "Candidates whose outcome was accepted, by kind; timed: the candidate ran correctly.");
   Samples(text, "kind", figures.outcomes);
   text.Family("hone_results_accepted_total", "counter", "Results of leases that were accepted.");
   text.Sample(static_cast<double>(figures.farm.results_accepted()));
