@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/cpu_cores.h"
 #include "base/host_lock.h"
@@ -22,6 +23,7 @@
 #include "device_agent/launcher/launcher_channel.h"
 #include "device_agent/launcher/visit_convert.h"
 #include "device_agent/launcher/visit_runner.h"
+#include "device_agent/sandbox/sandbox.h"
 #include "hone/v1/measure.pb.h"
 
 namespace hone::agent {
@@ -53,6 +55,13 @@ bool HasReset(const DriverFolder& kept) {
   return reset.ok();
 }
 
+void LogMissingLayers(const std::string& device, const std::vector<SandboxLayer>& layers) {
+  for (const SandboxLayer& layer : layers) {
+    if (layer.holds) continue;
+    spdlog::warn("the launcher of {} runs without sandbox layer {}: {}", device, Name(layer.layer), layer.detail);
+  }
+}
+
 }  // namespace
 
 int LauncherMain(const Device& device, int channel, int cancel) {
@@ -61,8 +70,7 @@ int LauncherMain(const Device& device, int channel, int cancel) {
   signal(SIGINT, SIG_IGN);       // a terminal's Ctrl-C is for the agent to act on
   auto lock = HostLock::Open();  // before confinement takes the files away
   if (!lock.ok())
-    spdlog::warn("timings may be disturbed by compilations on this machine, because the host lock is missing: {}",
-                 std::string(lock.status().message()));
+    spdlog::warn("no host lock, so compilations may disturb timings: {}", std::string(lock.status().message()));
   const int64_t memory = HostMemory();  // from files, too
   SetCpuAffinity(device.cpus());        // the children of visits, too
   const absl::StatusOr<Confinement> wall = ConfineLauncher(device.sandbox());
@@ -70,11 +78,7 @@ int LauncherMain(const Device& device, int channel, int cancel) {
     spdlog::error("the launcher of {} cannot start: {}", device.id(), std::string(wall.status().message()));
     return 1;
   }
-  for (const SandboxLayer& layer : wall->layers) {
-    if (!layer.holds)
-      spdlog::warn("the launcher of {} runs without sandbox layer {}: {}", device.id(), Name(layer.layer),
-                   layer.detail);
-  }
+  LogMissingLayers(device.id(), wall->layers);
   DriverFolder kept(device.sandbox().writable);
   if (!HasReset(kept)) return 1;  // a launcher that was killed may have left something of its batch
   if (!SendMessage(channel, ToProto(wall->layers))) return 1;
