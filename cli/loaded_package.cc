@@ -47,8 +47,7 @@ absl::StatusOr<LoadedPackage> LoadedPackage::Load(const std::string& path, int t
   for (size_t i = 0; i < hone_output_count(model); ++i) {
     HONE_RETURN_IF_ERROR(RuntimeError(hone_output(model, i, &package.outputs_.emplace_back())));
   }
-  for (const std::string& program : package.PassedOver())
-    PrintMessage(fmt::format("hone: program not used: {}\n", program));
+  for (const std::string& program : package.PassedOver()) PrintMessage(fmt::format("hone: passed over: {}\n", program));
   return package;
 }
 

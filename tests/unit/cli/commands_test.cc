@@ -204,7 +204,7 @@ TEST_F(CommandsTest, SkippedProgramsAreReported) {
        {"run --input {x.npz} --output {told.npz}", "bench --seconds 0", "profile --seconds 0 --threads 1"}) {
     const CommandResult told = Hone(command + " {several.hone} > /dev/null");
     EXPECT_EQ(told.exit_code, 0) << command;
-    EXPECT_THAT(told.output, StartsWith("hone: program not used: " + why)) << command;
+    EXPECT_THAT(told.output, StartsWith("hone: passed over: " + why)) << command;
     EXPECT_EQ(std::count(told.output.begin(), told.output.end(), '\n'), 1) << command;
   }
   for (const std::string command : {"bench", "profile --threads 1"}) {
