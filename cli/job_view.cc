@@ -41,7 +41,7 @@ std::string Left(const v1::Job& job, absl::Time now) {
 }
 
 std::string Doing(const v1::WatchJobResponse& heard) {
-  if (!heard.trouble().empty()) return "the tracker can store nothing: " + heard.trouble();
+  if (!heard.trouble().empty()) return "the tracker cannot store anything: " + heard.trouble();
   const v1::Job& job = heard.job();
   return job.waiting_for().empty() ? job.progress().activity() : "waiting for " + job.waiting_for();
 }
@@ -218,7 +218,7 @@ void JobView::PrintBelow(std::string_view message) {
 }
 
 void JobView::PrintTrackerAway(const absl::Status& status) {
-  PrintBelow(fmt::format("no answer, asking again: {}\n", std::string(status.message())));
+  PrintBelow(fmt::format("the tracker does not answer, asking again: {}\n", std::string(status.message())));
 }
 
 }  // namespace hone::cli

@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
   spdlog::set_default_logger(
       std::make_shared<spdlog::logger>("", std::make_shared<spdlog::sinks::ansicolor_stderr_sink_mt>()));
   hone::IgnoreFileSizeSignal();
-  CLI::App app("Hone makes neural networks fast on the device at hand", "hone");
+  CLI::App app("Hone makes neural networks run fast on your devices", "hone");
   app.set_version_flag("--version", "hone " HONE_VERSION);
   app.require_subcommand(1);
   absl::Status result;

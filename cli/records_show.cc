@@ -171,7 +171,8 @@ absl::Status QueryModel(const RecordsOptions& options, Filter filter, const reco
     HONE_RETURN_IF_ERROR(source.ForEach(
         filter, [&](const StoredRecord& stored) { return ++rows > most ? absl::OkStatus() : printer.Row(stored); }));
   }
-  if (rows > most) PrintMessage(fmt::format("stopped at {} records; a larger --limit, or none, shows more\n", most));
+  if (rows > most)
+    PrintMessage(fmt::format("stopped at {} records; give a larger --limit, or none, to show more\n", most));
   const size_t all = found.entries.size();
   HONE_RETURN_IF_ERROR(printer.End({{"target", found.target},
                                     {"workloads", all},
@@ -258,7 +259,7 @@ absl::Status RunBest(const RecordsOptions& options) {
 absl::Status RunQuery(const RecordsOptions& options) {
   HONE_RETURN_IF_ERROR(CheckForm(options));
   if (options.model.given() && options.filter.after_row > 0) {
-    return UsageError("--after is for records in the order they were made; with --model they come by workload");
+    return UsageError("--after cannot be used with --model, because --model orders records by workload");
   }
   HONE_ASSIGN_OR_RETURN(Filter filter, options.ResolvedFilter());
   filter.with_workload_text = options.json;

@@ -34,7 +34,7 @@ absl::StatusOr<std::vector<Part>> PartsByKind(const ModelOptions& model, const S
   for (const std::string& words : search.devices) {
     const absl::StatusOr<std::vector<v1::Device>> meant = SelectDevices(known, words);
     if (!meant.ok()) {
-      return absl::NotFoundError(fmt::format("{}. For one that is to come, say with --target what it is",
+      return absl::NotFoundError(fmt::format("{}. For a device that will join later, give its --target",
                                              std::string(meant.status().message())));
     }
     for (const v1::Device& device : *meant) {
@@ -108,15 +108,17 @@ absl::StatusOr<v1::JobSpec> MakeJobSpec(const ModelOptions& model, const std::st
 }  // namespace
 
 void SearchOptions::AddTo(CLI::App* command) {
-  command->add_option("--trials", trials, "most candidates to measure, of each job; 0 for no limit")
+  command->add_option("--trials", trials, "largest number of candidates to measure in each job; 0: no limit")
       ->check(IntegerInRange(uint64_t{1} << 40));
-  command->add_option("--time", time, "longest time to tune, waiting not counted: 90s, 10m, 1h30m")->check(NotEmpty);
-  command->add_option("--until", until, "when to end with what there is: 07:00, or 2027-01-31T07:00:00+01:00")
+  command->add_option("--time", time, "longest time to tune, without waiting: 90s, 10m, 1h30m")->check(NotEmpty);
+  command
+      ->add_option("--until", until,
+                   "time at which to end with the best results so far: 07:00, or 2027-01-31T07:00:00+01:00")
       ->check(NotEmpty);
   command
       ->add_option("--device", devices,
-                   "device of the farm to tune on, and without --target also for: AGENT, AGENT/DEVICE, LABEL or "
-                   "NAME=VALUE; may be given again for any of them; A,B is what is both")
+                   "device of the farm to tune on; without --target, its target is used: AGENT, AGENT/DEVICE, LABEL or "
+                   "NAME=VALUE; may be repeated, one match is enough; A,B must both match")
       ->expected(1)
       ->check(NotEmpty)
       ->take_all();
@@ -128,16 +130,16 @@ void SearchOptions::AddTo(CLI::App* command) {
       ->capture_default_str();
   command
       ->add_option("--without", without,
-                   "parts of the search to leave out, to see what they are worth, separated by commas: " +
-                       tuner::PartNames() + "; all of them, which leaves chance: all")
+                   "parts of the search to turn off, to measure their benefit, separated by commas: " +
+                       tuner::PartNames() + "; all turns off every part and leaves a random search")
       ->check([](const std::string& names) {
         const absl::StatusOr<tuner::SearchParts> parts = tuner::PartsWithout(names);
         return parts.ok() ? std::string() : std::string(parts.status().message());
       });
   command
-      ->add_option("--hints", hints,
-                   "log of AutoTVM or Ansor, or tuning records of MetaSchedule, whose tiles are tried first; may be "
-                   "given again")
+      ->add_option(
+          "--hints", hints,
+          "log of AutoTVM or Ansor, or tuning records of MetaSchedule; its tile sizes are tried first; may be repeated")
       ->expected(1)
       ->take_all();
 }

@@ -24,10 +24,11 @@ double SecondsSince(Clock::time_point start) { return std::chrono::duration<doub
 }  // namespace
 
 void TimedRunOptions::AddTo(CLI::App* command) {
-  command->add_option("PACKAGE", package, "the package, as hone compile writes it")->required();
+  command->add_option("PACKAGE", package, "package file, made by hone compile")->required();
   command
-      ->add_option("--threads", threads,
-                   "threads that compute; 0: one per core of the fastest kind, or per CPU that control groups leave")
+      ->add_option(
+          "--threads", threads,
+          "number of threads; 0: one for each core of the fastest kind, or for each CPU that control groups allow")
       ->check(IntegerInRange(HONE_MAX_THREADS));
   command->add_option("--seconds", seconds, "how long to measure")
       ->check(CLI::Range(0.0, 1e6))

@@ -87,11 +87,12 @@ DeviceInfo Describe(const Api& api, const Found& found) {
 Error FindDevices(const Api& api, std::vector<Found>* found) {
   const Error none = {ErrorKind::kAbsent,
                       "OpenCL is installed but has no device; install the driver of the device (its .icd file belongs "
-                      "into /etc/OpenCL/vendors)"};
+                      "in /etc/OpenCL/vendors)"};
   cl_uint count = 0;
   if (api.clGetPlatformIDs(0, nullptr, &count) != CL_SUCCESS || count == 0) return none;
   std::vector<cl_platform_id> platforms(count);
-  if (Error e = Check(api.clGetPlatformIDs(count, platforms.data(), nullptr), "cannot list the platforms"); !e.ok()) {
+  if (Error e = Check(api.clGetPlatformIDs(count, platforms.data(), nullptr), "cannot list the OpenCL platforms");
+      !e.ok()) {
     return e;
   }
   for (const cl_platform_id platform : platforms) {
@@ -203,7 +204,7 @@ Error Device::Build(std::string_view source, const BuildOptions& options, Progra
     built.program_ = Own(api_, made, &Api::clReleaseProgram);
     code = api_->clBuildProgram(made, 1, &id, flags.c_str(), nullptr, nullptr);
     built.log_ = BuildLog(*api_, made, id);
-    Error e = Check(code, "the OpenCL compiler of '" + info_.name + "' refuses the program");
+    Error e = Check(code, "the OpenCL compiler of '" + info_.name + "' rejects the program");
     if (!e.ok() && !built.log_.empty()) e.text += "\n" + built.log_;
     return e;
   };
@@ -248,12 +249,13 @@ Error Program::Find(const std::string& name, Kernel* kernel) const {
 
 Error Kernel::SetArg(int index, size_t bytes, const void* value) {
   return Check(api_->clSetKernelArg(As<cl_kernel>(kernel_), static_cast<cl_uint>(index), bytes, value),
-               "argument " + std::to_string(index) + " of kernel '" + name_ + "'");
+               "cannot set argument " + std::to_string(index) + " of kernel '" + name_ + "'");
 }
 
 Error Kernel::SetShared(int64_t bytes) {
   if (bytes == 0) return {};
-  return {ErrorKind::kProgram, "kernel '" + name_ + "' asks for shared memory when it is launched, as OpenCL's do not"};
+  return {ErrorKind::kProgram,
+          "kernel '" + name_ + "' requests shared memory at launch, which OpenCL does not support"};
 }
 
 Error Kernel::SetArg(int index, float value) { return SetArg(index, sizeof value, &value); }
@@ -285,9 +287,9 @@ Error Device::Slice(const Buffer& whole, size_t offset, size_t bytes, Buffer* sl
   const cl_buffer_region region = {offset, std::max<size_t>(bytes, 1)};
   const cl_mem memory = api_->clCreateSubBuffer(As<cl_mem>(whole.memory_), CL_MEM_READ_WRITE,
                                                 CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
-  if (Error e = Check(code, "cannot take " + std::to_string(bytes) + " bytes at " + std::to_string(offset) +
-                                " of a buffer of " + std::to_string(whole.bytes_) + " on '" + info_.name +
-                                "', which wants multiples of " + std::to_string(info_.slice_alignment));
+  if (Error e = Check(code, "cannot slice " + std::to_string(bytes) + " bytes at " + std::to_string(offset) +
+                                " of a buffer of " + std::to_string(whole.bytes_) + " bytes on '" + info_.name +
+                                "', which needs a multiple of " + std::to_string(info_.slice_alignment));
       !e.ok()) {
     return e;
   }
@@ -370,13 +372,13 @@ Error Device::Enqueue(const Launch& launch, std::shared_ptr<void>* event) const 
 Error Device::Wait(void* event, Until until, Deadline deadline) const {
   const cl_int awaited = until == Until::kBegun ? CL_RUNNING : CL_COMPLETE;  // later states have lower numbers
   const cl_int handed_over = api_->clFlush(As<cl_command_queue>(queue_));
-  if (Error e = CheckDone(handed_over, "cannot hand over the launches"); !e.ok()) return e;
+  if (Error e = CheckDone(handed_over, "cannot submit the launches"); !e.ok()) return e;
   std::chrono::microseconds pause{0};
   while (true) {
     cl_int state = CL_QUEUED;
     if (Error e = Check(api_->clGetEventInfo(static_cast<cl_event>(event), CL_EVENT_COMMAND_EXECUTION_STATUS,
                                              sizeof state, &state, nullptr),
-                        "cannot ask about a launch");
+                        "cannot query the state of a launch");
         !e.ok()) {
       return e;
     }

@@ -49,7 +49,7 @@ struct Checker {
   template <typename Number>
   void CheckNumber(Number value) {
     if (InRange(column, static_cast<double>(value))) return;
-    Refuse(fmt::format("is {}, and must be finite{}", value,
+    Refuse(fmt::format("is {}; it must be finite{}", value,
                        column.range == Range::kPositive      ? " and above 0"
                        : column.range == Range::kNotNegative ? " and not negative"
                                                              : ""));
@@ -62,7 +62,7 @@ struct Checker {
   void operator()(Instant value) {
     const int64_t time = value.time_since_epoch().count();
     CheckNumber(time);
-    if (time > kLastInstant) Refuse(fmt::format("is {}, and may be {} at most", time, kLastInstant));
+    if (time > kLastInstant) Refuse(fmt::format("is {}; the largest allowed value is {}", time, kLastInstant));
   }
   void operator()(const std::vector<double>& values) {
     if (values.empty()) return Refuse("has no repeats; report a failure instead");
@@ -126,7 +126,7 @@ absl::Status Validate(const Record& record) {
   }
   const auto* timing = std::get_if<Timing>(&record.outcome);
   if (timing != nullptr && timing->first_interleaved > static_cast<int64_t>(timing->seconds.size())) {
-    return absl::InvalidArgumentError(fmt::format("timing.first_interleaved is {}, and there are only {} repeats",
+    return absl::InvalidArgumentError(fmt::format("timing.first_interleaved is {}, but there are only {} repeats",
                                                   timing->first_interleaved, timing->seconds.size()));
   }
   return absl::OkStatus();

@@ -129,7 +129,7 @@ absl::Status PutInPlace(const std::vector<Copied>& all, std::vector<fs::path>* r
 absl::Status MakeBackup(const TrackerFiles& files, const fs::path& given) {
   const fs::path to = FolderPath(given);
   if (fs::exists(to)) {
-    return absl::AlreadyExistsError(fmt::format("{} is there already; name a new folder for the copy", to.string()));
+    return absl::AlreadyExistsError(fmt::format("{} exists already; name a new folder for the copy", to.string()));
   }
   const fs::path unfinished = to.string() + ".unfinished";
   std::error_code error;
@@ -154,7 +154,7 @@ absl::Status RestoreBackup(const fs::path& from, const TrackerFiles& files, std:
     std::error_code error;
     if (each.file.has_parent_path()) fs::create_directories(each.file.parent_path(), error);
     HONE_ASSIGN_OR_RETURN(WriteLock lock,
-                          WriteLock::Acquire(each.file, each.kind.what, "stop the tracker, and restore then"));
+                          WriteLock::Acquire(each.file, each.kind.what, "stop the tracker, then restore"));
     locks.push_back(std::move(lock));
   }
   RemoveFresh(all);  // copies that a killed restore left

@@ -129,7 +129,7 @@ absl::Status CheckName(const std::optional<FarmIdentity>& caller, std::string_vi
 absl::Status CheckPriority(const std::optional<FarmIdentity>& caller, int priority) {
   if (!caller.has_value() || priority <= 0 || caller->role == Role::kAdmin) return absl::OkStatus();
   return absl::PermissionDeniedError(
-      fmt::format("only an admin may give priority {}, which is above the default 0; omit --priority, or ask an admin "
+      fmt::format("priority {} is above the default 0, which only an admin may give; omit --priority, or ask an admin "
                   "to submit the job",
                   priority));
 }
@@ -164,7 +164,7 @@ absl::Status Gate::CountCall(const FarmIdentity& caller, const std::string& key)
   const std::lock_guard lock(mutex_);
   if (calls_.Take(key, steady_())) return absl::OkStatus();
   return absl::ResourceExhaustedError(fmt::format(
-      "'{}' calls more than {:.0f} times a second; call less often, or share the work among more identities",
+      "'{}' made more than {:.0f} calls a second; call less often, or spread the calls over several identities",
       caller.name, kCallRate.per_second));
 }
 
@@ -174,7 +174,7 @@ absl::Status Gate::CheckToken(const std::string& secret) {
   // A valid token always passes, so that a flood of wrong tokens keeps no program from joining.
   const std::lock_guard lock(mutex_);
   if (wrong_tokens_.Take("", steady_())) return good;
-  return absl::ResourceExhaustedError("too many wrong tokens came lately; try again in a minute");
+  return absl::ResourceExhaustedError("too many calls with a wrong token; try again in a minute");
 }
 
 void Gate::NoteRefusal(const FarmIdentity* caller, const std::string& peer, std::string_view method,

@@ -75,7 +75,7 @@ absl::StatusOr<Register::NewToken> ParseTokenRequest(const v1::CreateTokenReques
   const std::optional<Role> role = ParseRole(request.role());
   if (!role.has_value()) {
     return absl::InvalidArgumentError(
-        fmt::format("'{}' is no role; give agent, tuner, client, viewer or admin", request.role()));
+        fmt::format("'{}' is not a role; give agent, tuner, client, viewer or admin", request.role()));
   }
   if (!request.name().empty()) HONE_RETURN_IF_ERROR(CheckFarmName(request.name()));
   const int most = request.name().empty() ? kTokenUsesMax : 1;
@@ -141,7 +141,8 @@ class IdentityServiceShell final : public v1::IdentityService::Service {
                          v1::ListAuditResponse* response) override {
     const int limit = request->limit() == 0 ? kAuditEntriesDefault : request->limit();
     if (limit < 1 || limit > kAuditEntriesMax) {
-      return ToGrpc(absl::InvalidArgumentError(fmt::format("ask for 1 to {} entries", kAuditEntriesMax)));
+      return ToGrpc(
+          absl::InvalidArgumentError(fmt::format("the limit must be from 1 to {} entries", kAuditEntriesMax)));
     }
     auto entries = membership_->audit().Newest(limit);
     if (!entries.ok()) return ToGrpc(entries.status());
@@ -154,7 +155,7 @@ class IdentityServiceShell final : public v1::IdentityService::Service {
                       v1::CreateTokenResponse* response) const {
     if (!membership_->signs()) {
       return absl::FailedPreconditionError(
-          "no program can join this farm: its tracker has no key to sign with (authority.key)");
+          "no program can join this farm, because its tracker has no key to sign with (authority.key)");
     }
     const absl::Time now = absl::Now();
     HONE_ASSIGN_OR_RETURN(Register::NewToken token, ParseTokenRequest(request, now));

@@ -38,7 +38,7 @@ bool NotBuilt(const v1::Outcome& outcome) {
 absl::StatusOr<records::Record> RecordToKeep(const v1::Record& record, const std::optional<FarmIdentity>& caller) {
   const bool of_tuner = caller.has_value() && caller->role == Role::kTuner;
   if (of_tuner && !NotBuilt(record.outcome())) {
-    return absl::PermissionDeniedError("a tuner may append only records of candidates that could not be built");
+    return absl::PermissionDeniedError("a tuner may add only records of candidates that could not be built");
   }
   if (of_tuner && !record.workload().empty() && Sha256Hex(record.workload()) != record.key().workload_digest()) {
     return absl::InvalidArgumentError(

@@ -49,7 +49,7 @@ void HideEnds(const std::set<std::string>& unstored, v1::Job& job) {
   job.set_state(job.has_started() ? v1::JOB_STATE_RUNNING : v1::JOB_STATE_QUEUED);
   job.clear_ended();
   job.clear_error();
-  job.set_waiting_for("the tracker's disk, to store how the job ended");
+  job.set_waiting_for("the tracker's disk, to store the end of the job");
 }
 
 void HideEnds(const std::set<std::string>& unstored, v1::ListJobsResponse& response) {

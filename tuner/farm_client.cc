@@ -64,7 +64,7 @@ absl::Status FarmClient::CallWithRetries(const std::function<grpc::Status(grpc::
     absl::SleepFor(pause);
     pause = std::min(pause * 2, absl::Seconds(2));
   }
-  return absl::CancelledError("the tuning of this job was given up");
+  return absl::CancelledError("the tuning of this job was stopped");
 }
 
 // Omits schedules that the last report had, and those beyond kReportedScheduleBytesMax. Otherwise some hundred
@@ -151,7 +151,7 @@ absl::StatusOr<Measured> FarmClient::Measure(const Batch& given) {
                                  : absl::InfiniteFuture();
   HONE_ASSIGN_OR_RETURN(std::string id, Submit(batch, client_id));
   while (true) {
-    if (job_clock_->Now() > overdue) return Measured{{}, "no device took it in time"};
+    if (job_clock_->Now() > overdue) return Measured{{}, "no device measured the batch in time"};
     v1::WaitBatchRequest request;
     *request.mutable_lease() = lease_;
     request.add_batch_ids(id);
@@ -232,7 +232,7 @@ absl::Status FarmClient::RecordFailures(const RecordKey& key, const Batch& batch
       CallWithRetries([&](auto* context) { return RecordsStub()->Append(context, request, &response); }));
   if (response.rejected_size() == 0) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      fmt::format("the tracker keeps no record of a failed build: {}", response.rejected(0).why()));
+      fmt::format("the tracker rejected the record of a failed build: {}", response.rejected(0).why()));
 }
 
 }  // namespace hone::tuner

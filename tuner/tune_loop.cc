@@ -56,8 +56,8 @@ constexpr double kFirstBatchTrialsMin = 4;  // trials of a first round, however 
 constexpr int kLostBatchesMax = 3;          // consecutive lost batches after which a workload is given up
 constexpr absl::Duration kReportPeriod = absl::Seconds(1);
 constexpr const char* kUnmeasured =
-    "every candidate failed, or there was no time for any; `hone records query --failed any` (of a farm, with its "
-    "--tracker) tells of failures, a longer --time gives more time";
+    "every candidate failed, or there was no time to measure one; `hone records query --failed any` (for a farm, with "
+    "--tracker) lists the failures; a longer --time gives more time";
 constexpr int kDeviceAttemptsMax = 10;  // tries before the job is requeued; a device may be registering just now
 constexpr absl::Duration kDeviceAttemptPeriod = absl::Milliseconds(200);
 
@@ -210,7 +210,7 @@ class TuneLoop {
   // Chooses a kind of device for all batches of the job, including those of later attempts, because times of different
   // kinds are not comparable. If no device fits, requeues the job, so that this tuner can take another one.
   absl::Status AwaitDevice() {
-    activity_ = "waiting for a device that fits";
+    activity_ = "waiting for a suitable device";
     for (int asked = 0; asked < kDeviceAttemptsMax; ++asked) {
       HONE_ASSIGN_OR_RETURN(const auto device, farm_.FindDevice(tasks_[0].description.requirements));
       if (device.has_value()) {
@@ -227,7 +227,7 @@ class TuneLoop {
       absl::SleepFor(kDeviceAttemptPeriod);
     }
     HONE_RETURN_IF_ERROR(farm_.RequeueJob(tasks_[0].description.requirements));
-    return absl::AbortedError("it was given back until a device is there that fits");
+    return absl::AbortedError("the job was requeued until a suitable device is online");
   }
 
   RecordKey KeyOf(const Task& task) const {

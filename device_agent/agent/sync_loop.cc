@@ -55,7 +55,7 @@ SyncLoop::SyncLoop(AgentIdentity identity, Synchronize synchronize, std::vector<
       outbox_(std::move(outbox)) {
   HONE_CHECK(!devices.empty());
   if (outbox_.has_value()) finished_ = outbox_->Read();
-  if (!finished_.empty()) spdlog::info("{} results from before are offered to the tracker", finished_.size());
+  if (!finished_.empty()) spdlog::info("{} results of an earlier run are sent to the tracker", finished_.size());
   for (ServedDevice& device : devices) workers_.push_back(std::make_unique<Worker>(std::move(device)));
   for (const auto& worker : workers_) {
     worker->last_check = worker->last_golden_check = SteadyNow();
@@ -242,7 +242,7 @@ void SyncLoop::LogNoWorkReasons(const v1::SynchronizeResponse& response) {
     if (why == worker->barred) continue;
     worker->barred = why;
     if (why.empty()) {
-      spdlog::info("{} may get work again", id);
+      spdlog::info("{} gets work again", id);
     } else {
       spdlog::warn("{} gets no work from the tracker: {}", id, why);
     }
@@ -293,7 +293,9 @@ void SyncLoop::FenceLoop() {
       continue;
     }
     if (AnyBusy()) {
-      spdlog::warn("the tracker has been silent for {}: dropping what runs", absl::FormatDuration(SteadyNow() - heard));
+      spdlog::warn(
+          "the tracker has been silent for {}; its leases have expired, so the running measurements are dropped",
+          absl::FormatDuration(SteadyNow() - heard));
       for (const auto& worker : workers_) Forget(*worker);
     }
     changed_.wait(lock, news);
@@ -379,7 +381,7 @@ void SyncLoop::StoreResult(const v1::LeaseResult& result) {
   const std::lock_guard guard(outbox_mutex_);
   if (!outbox_.has_value()) return;
   if (const absl::Status kept = outbox_->StoreResult(result); !kept.ok()) {
-    spdlog::error("a result is kept in memory only: {}", std::string(kept.message()));
+    spdlog::error("a result is kept only in memory, because it could not be stored: {}", std::string(kept.message()));
   }
 }
 

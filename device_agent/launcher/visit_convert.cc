@@ -48,7 +48,7 @@ absl::StatusOr<VisitBuffer> ToVisit(const v1::Buffer& buffer) {
   const auto invalid = [&](const std::string& what) {
     return absl::InvalidArgumentError(fmt::format("buffer '{}' {}", buffer.name(), what));
   };
-  if (size == 0) return invalid("has a type this agent does not know");
+  if (size == 0) return invalid("has a type that this agent does not know");
   if (buffer.elements() < 0 || buffer.bytes() / size != buffer.elements() || buffer.bytes() % size != 0) {
     return invalid(
         fmt::format("has {} bytes, which are not {} elements of {} bytes", buffer.bytes(), buffer.elements(), size));
@@ -64,7 +64,7 @@ absl::StatusOr<VisitBuffer> ToVisit(const v1::Buffer& buffer) {
       result.role = BufferRole::kOutput;
       return result;
     default:
-      return invalid("has a role this agent does not know");
+      return invalid("has a role that this agent does not know");
   }
 }
 
@@ -93,7 +93,7 @@ absl::StatusOr<VisitKernel> ToVisit(const VisitBatch& batch, const v1::Kernel& k
   }
   const auto bytes = static_cast<int64_t>(batch.artifact.size());
   if (kernel.code_offset() < 0 || kernel.code_bytes() < 0 || kernel.code_offset() > bytes - kernel.code_bytes()) {
-    return invalid("its code lies outside of the artifact");
+    return invalid("its code lies outside the artifact");
   }
   return VisitKernel{*std::move(interface), kernel.code_offset(), kernel.code_bytes()};
 }

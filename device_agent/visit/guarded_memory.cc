@@ -83,7 +83,7 @@ absl::StatusOr<GuardedBuffer> GuardedBuffer::Create(RegionTable& table, const st
   name.copy(region.name, sizeof(region.name) - 1);
   if (!table.Add(region)) {
     munmap(mapping, total);
-    return absl::ResourceExhaustedError(fmt::format("too many buffers; '{}' is one too many", name));
+    return absl::ResourceExhaustedError(fmt::format("there is no room for buffer '{}': too many buffers", name));
   }
   GuardedBuffer buffer(&table, region);
   memset(buffer.CanaryBegin(), kGuardPattern, front);

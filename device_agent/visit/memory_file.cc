@@ -42,7 +42,7 @@ absl::StatusOr<MemoryFile> MemoryFile::Holding(const char* name, std::string_vie
   while (!bytes.empty()) {
     const ssize_t written = write(file.descriptor_, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return absl::ResourceExhaustedError(fmt::format("cannot keep {}: {}", name, strerror(errno)));
+    if (written <= 0) return absl::ResourceExhaustedError(fmt::format("cannot store {}: {}", name, strerror(errno)));
     bytes.remove_prefix(static_cast<size_t>(written));
   }
   HONE_RETURN_IF_ERROR(file.MakeReadOnly());
@@ -63,7 +63,7 @@ MemoryFile::~MemoryFile() {
 absl::StatusOr<Mapping> MemoryFile::Map(Access access) const {
   struct stat facts{};
   if (fstat(descriptor_, &facts) != 0) {
-    return absl::ResourceExhaustedError(fmt::format("no file to map: {}", strerror(errno)));
+    return absl::ResourceExhaustedError(fmt::format("cannot map a memory file: {}", strerror(errno)));
   }
   const auto bytes = static_cast<size_t>(facts.st_size);
   if (bytes == 0) return Mapping();
@@ -76,7 +76,7 @@ absl::StatusOr<Mapping> MemoryFile::Map(Access access) const {
 
 absl::Status MemoryFile::MakeReadOnly() const {
   if (fcntl(descriptor_, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_WRITE) == 0) return absl::OkStatus();
-  return absl::UnavailableError(fmt::format("cannot seal a file of memory: {}", strerror(errno)));
+  return absl::UnavailableError(fmt::format("cannot seal a memory file: {}", strerror(errno)));
 }
 
 }  // namespace hone::agent

@@ -205,7 +205,7 @@ constinit const DatabaseKind kRecordsFile = {
     .what = "records file",
     .advice_if_locked =
         "wait until it ends, use another --records file, or send the work to its tracker with --tracker HOST:PORT",
-    .advice_if_newer = "carry the records over with its `hone records export`",
+    .advice_if_newer = "export the records with that version's `hone records export`",
     .application_id = kApplicationId,
     .version = kSchemaVersion,
     .unmarked_table = "",

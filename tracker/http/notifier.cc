@@ -85,7 +85,7 @@ void Notifier::SendDueNotices(absl::Time now, const std::stop_token& stop) {
     if (!allowed.ok()) {
       notice.set_problem(std::string(allowed.message()));
       notice.set_closed(true);
-      spdlog::warn("job {}: the notice of its end is not sent: {}", job.id(), notice.problem());
+      spdlog::warn("job {}: the notice of its end was not sent: {}", job.id(), notice.problem());
       shell_->RecordNotice(job.id(), notice);
       continue;
     }

@@ -58,8 +58,8 @@ v1::BatchResult WithKnownFailures(v1::BatchResult result) {
     const int kind = failure.kind();
     if (kind != v1::FAILURE_KIND_UNSPECIFIED && v1::FailureKind_IsValid(kind)) continue;
     failure.set_kind(v1::FAILURE_KIND_CRASHED);
-    failure.set_text(fmt::format("failed in a way (kind {}) that this tracker does not know{}{}; update the tracker",
-                                 kind, failure.text().empty() ? "" : ": ", failure.text()));
+    failure.set_text(fmt::format("failed with kind {}, which this tracker does not know{}{}; update the tracker", kind,
+                                 failure.text().empty() ? "" : ": ", failure.text()));
   }
   return result;
 }
@@ -182,7 +182,7 @@ v1::BatchResult Farm::Completed(const Agent& agent, const BatchQueue::Lease& lea
 absl::Status Farm::CheckStorage() const {
   if (storage_failure_.empty()) return absl::OkStatus();
   return absl::UnavailableError(
-      fmt::format("not now, nothing can be stored: {}; call again, nothing was lost", storage_failure_));
+      fmt::format("the tracker cannot store anything now: {}; call again later; nothing is lost", storage_failure_));
 }
 
 std::vector<Recordable> Farm::AcceptableResults(const v1::SynchronizeRequest& request, absl::Time now) {

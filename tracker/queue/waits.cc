@@ -63,8 +63,8 @@ std::string Farm::DescribeAbsence(const v1::Requirements& requirements, absl::Ti
       problem = fmt::format("{} is {}", NameOf(agent_id, id),
                             !devices_.IsOnline(agent, now) ? "offline"
                             : devices_.drained(agent_id)   ? "drained"
-                            : agent.leaving                ? "leaving"
-                                                           : fmt::format("out of work: {}", health));
+                            : agent.leaving                ? "shutting down"
+                                                           : fmt::format("unhealthy: {}", health));
     }
   }
   return fmt::format(

@@ -140,9 +140,8 @@ absl::StatusOr<ChosenCores> ChooseCores(const std::string& selector, const std::
     for (size_t i = 0; i < groups.size(); ++i) {
       kinds += fmt::format("{}cpu:{} has CPUs {}", i == 0 ? "" : ", ", i + 1, fmt::join(groups[i].Cpus(), " "));
     }
-    return absl::NotFoundError(
-        fmt::format("no cpu:{} here: of the kinds of cores of this machine, the fastest first, {}; cpu:all has all",
-                    selector, kinds));
+    return absl::NotFoundError(fmt::format(
+        "this machine has no cpu:{}; its kinds of cores, fastest first: {}; cpu:all has all cores", selector, kinds));
   }
   return ChosenCores{groups[number - 1], groups.size() == 1 ? "" : fmt::format("{}/{}", number, groups.size())};
 }
@@ -217,7 +216,7 @@ SelfTestResult TestHost(int threads) {
     test.reason = "the reference loop computes a wrong result: the device is broken";
   } else if (sensors.temperature_c.value_or(0) >= kTemperatureCMax) {
     test.passed = false;
-    test.reason = fmt::format("too hot: {:.0f} C; see to its cooling", *sensors.temperature_c);
+    test.reason = fmt::format("the device is too hot: {:.0f} C; improve its cooling", *sensors.temperature_c);
   }
   return test;
 }

@@ -130,8 +130,9 @@ TEST_F(MadeUpTrackerTest, InterruptWithoutTrackerReportsThatTheJobKeepsRunning) 
   EXPECT_EQ(Run({"tune", model_, "--trials", "1", "--json"}), kWorkFailed);
   EXPECT_GE(jobs_.cancels, 2) << "it is asked again";
   EXPECT_EQ(json::parse(out_).at("job"), "j1") << "what was last heard of it";
-  EXPECT_THAT(error_, AllOf(HasSubstr("Ctrl-C again ends at once"), HasSubstr("j1 goes on at " + address_),
-                            HasSubstr("hone cancel j1 --tracker " + address_)));
+  EXPECT_THAT(error_,
+              AllOf(HasSubstr("Ctrl-C again ends at once"), HasSubstr("j1 keeps running at tracker " + address_),
+                    HasSubstr("hone cancel j1 --tracker " + address_)));
 }
 
 TEST_F(MadeUpTrackerTest, ModelRecordsUseTheTargetOfTheDevice) {

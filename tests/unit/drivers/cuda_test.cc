@@ -428,7 +428,7 @@ TEST(OldCudaTest, RunsOnOldDriverWithoutNewFunctions) {
 TEST_F(CudaTest, ChecksRangesItself) {
   Prepare();
   Buffer slice;
-  EXPECT_THAT(device_.Slice(x_, 100, 4, &slice).text, HasSubstr("wants multiples of 256"));
+  EXPECT_THAT(device_.Slice(x_, 100, 4, &slice).text, HasSubstr("needs a multiple of 256"));
   EXPECT_EQ(device_.Slice(x_, 3840, 200, &slice).kind, ErrorKind::kProgram);
   EXPECT_EQ(device_.Fill(x_, 3000, 1001, std::byte{0}).kind, ErrorKind::kProgram);
 }

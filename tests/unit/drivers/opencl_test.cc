@@ -65,7 +65,7 @@ TEST(OpenClLibrary, SaysWhatIsMissing) {
   EXPECT_THAT(absent.text, AllOf(HasSubstr("libNoSuchOpenCL.so.1"), HasSubstr("install an OpenCL loader")));
   const Error other = Library::Load(&library, "libc.so.6");
   EXPECT_EQ(other.kind, ErrorKind::kAbsent);
-  EXPECT_THAT(other.text, HasSubstr("libc.so.6 is no library of OpenCL 1.2"));
+  EXPECT_THAT(other.text, HasSubstr("libc.so.6 is not an OpenCL 1.2 library"));
 }
 
 TEST_F(OpenCl, ListsAndOpensDevices) {
@@ -161,7 +161,7 @@ TEST_F(OpenCl, SlicesShareTheMemoryOfTheWhole) {
   const int values[] = {7, 8};
   ASSERT_TRUE(device().Write(slice, 0, std::as_bytes(std::span(values))).ok());
   EXPECT_EQ(Ints(device(), *whole)[at / sizeof(int) + 1], 8);
-  EXPECT_THAT(device().Slice(*whole, at + 4, 4, &other).text, HasSubstr("wants multiples of " + std::to_string(at)));
+  EXPECT_THAT(device().Slice(*whole, at + 4, 4, &other).text, HasSubstr("needs a multiple of " + std::to_string(at)));
   EXPECT_FALSE(device().Slice(*whole, at, at + 1, &other).ok()) << "it ends behind the whole";
   whole.reset();
   EXPECT_THAT(Ints(device(), slice), ElementsAre(7, 8));

@@ -170,7 +170,7 @@ TEST(PackageWriterTest, RefusesWhatTheRuntimeWouldRefuse) {
   EXPECT_THAT(MessageOf(contents), HasSubstr("two kernels of one name"));
   contents = TinyContents(kCode);
   contents.programs[0].kernels[1].name = "scale it";
-  EXPECT_THAT(MessageOf(contents), HasSubstr("kernel 1 has a bad description: line 1: expected one name"));
+  EXPECT_THAT(MessageOf(contents), HasSubstr("kernel 1 has a bad description: line 1: expected one kernel name"));
   contents = TinyContents(kCode);
   contents.programs[0].kernels[1].main[0].groups = contents.programs[0].kernels[1].main[0].lanes = 1;
   EXPECT_THAT(MessageOf(contents), HasSubstr("kernel 1 is not launched as its kind of code is"));

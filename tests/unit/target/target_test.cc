@@ -167,7 +167,7 @@ TEST(Targets, AMissingDeviceIsAnError) {
   ASSERT_NE(driver, nullptr) << dlerror();
   const auto error = [](const std::string& text) { return std::string(ParseTarget(text).status().message()); };
   for (const char* text : {"cuda -device=nix", "cuda -device=1"}) {
-    EXPECT_THAT(error(text), AllOf(HasSubstr("there are: 0 'Fake CUDA device'"), HasSubstr("cuda -arch=sm_87")));
+    EXPECT_THAT(error(text), AllOf(HasSubstr("the devices are: 0 'Fake CUDA device'"), HasSubstr("cuda -arch=sm_87")));
   }
   setenv("HONE_FAKE_CUDA_ARCH", "52", 1);
   EXPECT_THAT(error("cuda"), HasSubstr("'Fake CUDA device' is sm_52, older than sm_53"));

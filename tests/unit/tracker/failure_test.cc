@@ -213,10 +213,10 @@ TEST_F(FailureTest, ADeviceWithoutTheRequiredSandboxGetsNoWork) {
     EXPECT_EQ(device.health(), v1::DEVICE_HEALTH_UNWALLED) << device.agent_id();
   }
   EXPECT_THAT(devices[0].health_reason(),
-              HasSubstr("its sandbox is filter, and the farm requires wall; missing are files "
+              HasSubstr("its sandbox level is filter, but the farm requires wall; missing layers: files "
                         "(namespaces are forbidden); docs/SANDBOX.md"));
-  EXPECT_THAT(devices[1].health_reason(), HasSubstr("its sandbox is not known"));
-  EXPECT_THAT(farm.GetJob(job, now_)->waiting_for(), HasSubstr("open/cpu is out of work: its sandbox is filter"));
+  EXPECT_THAT(devices[1].health_reason(), HasSubstr("its sandbox level is not known"));
+  EXPECT_THAT(farm.GetJob(job, now_)->waiting_for(), HasSubstr("open/cpu is unhealthy: its sandbox level is filter"));
   sandbox.set_level(v1::SANDBOX_LEVEL_WALL);
   ASSERT_TRUE(open.Sync(farm, now_).ok());
   farm.Tick(now_);

@@ -35,7 +35,7 @@ TEST(TaskTest, TheTextIsTheCanonicalOneOfItsDigest) {
         JobWorkload{.digest = Sha256Hex(renamed), .text = renamed}, JobWorkload{.digest = "d", .text = text}}) {
     const absl::Status status = MakeTask(given, target, 1, 1).status();
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
-    EXPECT_THAT(std::string(status.message()), HasSubstr("not the canonical one, or has another digest"));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("not canonical, or does not have this digest"));
   }
 }
 
