@@ -137,7 +137,7 @@ TEST_F(CommandsTest, TheTypeOfBf16InNpzFilesIsTold) {
 TEST_F(CommandsTest, PackagesThatCannotRunAreExplained) {
   tests::WriteWholeFile(File("text.hone"), "hello");
   package::PackageContents needy = contents_;
-  needy.programs[0].cpu_features = {"quantum"};
+  needy.programs[0].units[0].cpu_features = {"quantum"};
   tests::WriteTinyPackage(File("needy.hone"), needy);
   const std::pair<std::string, std::string> cases[] = {
       {"{missing.hone}", "hone: cannot open package"},

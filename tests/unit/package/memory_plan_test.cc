@@ -104,16 +104,16 @@ PackageProgram Chain() {
 TEST(PlanArenaTest, PlacesIntermediatesAndWorkspacesButNotInputsAndOutputs) {
   PackageProgram program = Chain();
   ASSERT_TRUE(PlanArena(program).ok());
-  EXPECT_EQ(program.arena_bytes, Rounded(4000) + 2 * Rounded(400));
+  EXPECT_EQ(program.arena_bytes[0], Rounded(4000) + 2 * Rounded(400));
   EXPECT_NE(program.tensors[1].arena_offset, program.tensors[2].arena_offset);
   EXPECT_EQ(program.calls[1].workspace_offset, 0u);
 }
 
 TEST(PlanArenaTest, InTheMemoryOfADeviceBuffersStartWhereASliceMay) {
   PackageProgram program = Chain();
-  program.kind = CodeKind::kOpenCl;
+  program.units[0].kind = CodeKind::kOpenCl;
   ASSERT_TRUE(PlanArena(program).ok());
-  EXPECT_EQ(program.arena_bytes, 4096u + 2 * 512u);
+  EXPECT_EQ(program.arena_bytes[0], 4096u + 2 * 512u);
   EXPECT_EQ(program.tensors[1].arena_offset % 512, 0u);
   EXPECT_EQ(program.tensors[2].arena_offset % 512, 0u);
 }
@@ -132,7 +132,7 @@ TEST(PlanArenaTest, ATensorThatAKernelDoesNotUseIsNotKeptForIt) {
   program.kernels[1].buffers[0].used = false;
   program.calls[1].arguments[0] = kNoTensor;
   ASSERT_TRUE(PlanArena(program).ok());
-  EXPECT_EQ(program.arena_bytes, Rounded(4000) + Rounded(400));
+  EXPECT_EQ(program.arena_bytes[0], Rounded(4000) + Rounded(400));
 }
 
 TEST(PlanArenaTest, NamesATensorThatIsReadBeforeItIsWritten) {
