@@ -63,28 +63,36 @@ Fault Executor::AllocateStaging() {
   return Mapping::Pages(bytes, "copies between devices", &staging_);
 }
 
-std::vector<uint32_t> Executor::HomesOf(uint32_t port) const {
-  std::vector<uint32_t> homes;
-  for (uint32_t h = 0; h < backends_.size(); ++h) {
-    const HomeView& home = program_->homes[h];
-    const auto& ports = program_->tensors[port].kind == package::TensorKind::kInput ? home.inputs : home.outputs;
-    if (std::find(ports.begin(), ports.end(), port) != ports.end()) homes.push_back(h);
+bool Executor::Uses(uint32_t home, uint32_t port) const {
+  const HomeView& view = program_->homes[home];
+  const auto& ports = program_->tensors[port].kind == package::TensorKind::kInput ? view.inputs : view.outputs;
+  return std::find(ports.begin(), ports.end(), port) != ports.end();
+}
+
+std::optional<uint32_t> Executor::OnlyHomeOf(uint32_t port) const {
+  std::optional<uint32_t> only;
+  for (uint32_t home = 0; home < backends_.size(); ++home) {
+    if (!Uses(home, port)) continue;
+    if (only.has_value()) return std::nullopt;
+    only = home;
   }
-  return homes;
+  return only;
 }
 
 void Executor::PlacePort(uint32_t tensor, uint8_t* host) {
-  for (const uint32_t home : HomesOf(tensor)) backends_[home]->PlacePort(tensor, host);
+  for (uint32_t home = 0; home < backends_.size(); ++home) {
+    if (Uses(home, tensor)) backends_[home]->PlacePort(tensor, host);
+  }
 }
 
 bool Executor::PlaceOnDevice(uint32_t tensor, DLDevice device, void* memory) {
-  const std::vector<uint32_t> homes = HomesOf(tensor);
-  return homes.size() == 1 && backends_[homes.front()]->PlaceOnDevice(tensor, device, memory);
+  const std::optional<uint32_t> home = OnlyHomeOf(tensor);
+  return home.has_value() && backends_[*home]->PlaceOnDevice(tensor, device, memory);
 }
 
 std::string Executor::DeviceTaken(uint32_t tensor) const {
-  const std::vector<uint32_t> homes = HomesOf(tensor);
-  return homes.size() == 1 ? backends_[homes.front()]->DeviceTaken() : "";
+  const std::optional<uint32_t> home = OnlyHomeOf(tensor);
+  return home.has_value() ? backends_[*home]->DeviceTaken() : "";
 }
 
 Fault Executor::Run(std::span<int64_t> nanoseconds) {

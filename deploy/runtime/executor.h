@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -52,8 +53,9 @@ class Executor {
   Fault AllocateStaging();
   Fault RunParts(std::span<int64_t> nanoseconds);
   Fault Cross(const package::BorderEntry& border);
-  // The homes that use an input or output.
-  std::vector<uint32_t> HomesOf(uint32_t port) const;
+  // Whether a home uses an input or output, and the only home that does; empty if several do.
+  bool Uses(uint32_t home, uint32_t port) const;
+  std::optional<uint32_t> OnlyHomeOf(uint32_t port) const;
 
   const ProgramView* program_ = nullptr;
   std::vector<std::unique_ptr<Backend>> backends_;  // per home

@@ -243,7 +243,6 @@ TEST_F(DamagedPackageTest, TablesAndTextsOutOfRangeAreRefused) {
 }
 
 TEST_F(DamagedPackageTest, EntriesThatPointAstrayAreRefused) {
-  using package::BorderEntry;
   using package::CallEntry;
   using package::CopyEntry;
   using package::KernelEntry;
@@ -300,9 +299,16 @@ TEST_F(DamagedPackageTest, EntriesThatPointAstrayAreRefused) {
       ChangedEntry<CopyEntry>(&Manifest::copies, 0, [](CopyEntry& c) { c.source = 1; }),
   };
   for (size_t i = 0; i < std::size(broken); ++i) EXPECT_EQ(Load(broken[i]), HONE_BAD_PACKAGE) << i;
+}
 
-  // Of the program with two units. Its borders lead from the device's home 0 to 1 before call 1, and back before
-  // call 2.
+// Of the program with two units. Its borders lead from the device's home 0 to 1 before call 1, and back before call 2.
+TEST_F(DamagedPackageTest, UnitsHomesAndBordersThatDoNotFitAreRefused) {
+  using package::BorderEntry;
+  using package::CopyEntry;
+  using package::KernelEntry;
+  using package::TensorEntry;
+  using package::UnitEntry;
+  using Manifest = ManifestHeader;
   const auto split = [](auto table, size_t index, auto change) {
     return ChangedEntry(table, index, std::function(change), kSplitManifest);
   };
