@@ -12,9 +12,9 @@ namespace hone {
 // Follows the links of the path's last component until it is no link. The result need not exist, which is why this does
 // not use std::filesystem::canonical: that function fails at a link to a missing file.
 inline std::filesystem::path FollowLinks(std::filesystem::path path) {
-  constexpr int kMostLinks = 40;  // as in Linux; ends the loop for links that form a cycle
+  constexpr int kLinksMax = 40;  // as in Linux; ends the loop for links that form a cycle
   std::error_code error;
-  for (int links = 0; links < kMostLinks && std::filesystem::is_symlink(path, error); ++links) {
+  for (int links = 0; links < kLinksMax && std::filesystem::is_symlink(path, error); ++links) {
     path = path.parent_path() / std::filesystem::read_symlink(path, error);
   }
   return path;
@@ -22,7 +22,7 @@ inline std::filesystem::path FollowLinks(std::filesystem::path path) {
 
 // As FollowLinks, and absolute, with the links of all folders resolved. Returns the result of FollowLinks if the system
 // refuses, for example because a folder may not be read.
-inline std::filesystem::path FileMeant(const std::filesystem::path& path) {
+inline std::filesystem::path ResolvePath(const std::filesystem::path& path) {
   std::error_code error;
   const std::filesystem::path followed = FollowLinks(path);
   const std::filesystem::path whole =

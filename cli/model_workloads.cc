@@ -11,7 +11,7 @@ namespace {
 
 absl::StatusOr<graph::Plan> PlanOf(const ModelOptions& model, const std::string& path, const target::Target& target) {
   HONE_ASSIGN_OR_RETURN(const graph::ImportOptions import, model.Import());
-  return graph::BuildPlan(path, import, target, Reproducing<graph::Graph>(model.reproducers));
+  return graph::BuildPlan(path, import, target, ReproducerPassOptions<graph::Graph>(model.reproducers));
 }
 
 // The workloads of the plan that it calls and for which takes(index) holds.

@@ -39,7 +39,7 @@ struct KernelProfile {
 
   double Gflops() const { return seconds > 0 ? kernel.flops * calls / seconds * 1e-9 : 0; }
   double RooflineShare() const {
-    return seconds > 0 ? roofline->LeastSeconds(kernel.flops, kernel.bytes) * calls / seconds : 0;
+    return seconds > 0 ? roofline->LowerBoundSeconds(kernel.flops, kernel.bytes) * calls / seconds : 0;
   }
 };
 
@@ -96,7 +96,7 @@ absl::StatusOr<Medians> MeasureCalls(LoadedPackage& package, double seconds, siz
     }
     return status;
   };
-  HONE_ASSIGN_OR_RETURN(const std::vector<double> measured, TimedRuns(seconds, run));
+  HONE_ASSIGN_OR_RETURN(const std::vector<double> measured, TimeRuns(seconds, run));
   *runs = measured.size();
   Medians medians;
   for (size_t i = 0; i < times.size(); ++i) {

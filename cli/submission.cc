@@ -32,7 +32,7 @@ absl::StatusOr<std::vector<Part>> PartsByKind(const ModelOptions& model, const S
                                               const std::vector<v1::Device>& known) {
   std::map<std::string, Part> parts;  // by kind and target: agents of one kind may be started with different targets
   for (const std::string& words : search.devices) {
-    const absl::StatusOr<std::vector<v1::Device>> meant = DevicesMeant(known, words);
+    const absl::StatusOr<std::vector<v1::Device>> meant = SelectDevices(known, words);
     if (!meant.ok()) {
       return absl::NotFoundError(fmt::format("{}. For one that is to come, say with --target what it is",
                                              std::string(meant.status().message())));
@@ -129,7 +129,7 @@ absl::StatusOr<std::vector<v1::JobSpec>> JobSpecsOf(const ModelOptions& model, c
 
 void SearchOptions::AddTo(CLI::App* command) {
   command->add_option("--trials", trials, "most candidates to measure, of each job; 0 for no limit")
-      ->check(WholeUpTo(uint64_t{1} << 40));
+      ->check(IntegerInRange(uint64_t{1} << 40));
   command->add_option("--time", time, "longest time to tune, waiting not counted: 90s, 10m, 1h30m")->check(NotEmpty);
   command->add_option("--until", until, "when to end with what there is: 07:00, or 2027-01-31T07:00:00+01:00")
       ->check(NotEmpty);
@@ -140,7 +140,7 @@ void SearchOptions::AddTo(CLI::App* command) {
       ->expected(1)
       ->check(NotEmpty)
       ->take_all();
-  command->add_option("--seed", seed, "seed of the search")->check(WholeUpTo(UINT64_MAX))->capture_default_str();
+  command->add_option("--seed", seed, "seed of the search")->check(IntegerInRange(UINT64_MAX))->capture_default_str();
   command
       ->add_option("--space", space,
                    "which schedules to search: all, template (written for an operator) or sketch (derived for any)")
@@ -164,7 +164,7 @@ void SearchOptions::AddTo(CLI::App* command) {
 
 absl::StatusOr<std::vector<Part>> PartsOf(const ModelOptions& model, const SearchOptions& search,
                                           const std::vector<v1::Device>& known) {
-  if (AsksForKinds(model, search)) return PartsByKind(model, search, known);
+  if (NeedsKnownDevices(model, search)) return PartsByKind(model, search, known);
   HONE_ASSIGN_OR_RETURN(const std::vector<std::vector<target::Target>> lists, model.TargetLists());
   std::vector<Part> parts;
   for (const std::vector<target::Target>& list : lists) {

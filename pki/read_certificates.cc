@@ -5,7 +5,7 @@
 
 namespace hone::pki {
 
-absl::StatusOr<CertificateFacts> ReadCertificates::Read(std::string_view pem) {
+absl::StatusOr<CertificateFacts> CertificateCache::Read(std::string_view pem) {
   {
     const std::lock_guard lock(mutex_);
     if (const auto known = kept_.find(pem); known != kept_.end()) return known->second;
@@ -17,7 +17,7 @@ absl::StatusOr<CertificateFacts> ReadCertificates::Read(std::string_view pem) {
   return facts;
 }
 
-size_t ReadCertificates::kept() const {
+size_t CertificateCache::size() const {
   const std::lock_guard lock(mutex_);
   return kept_.size();
 }

@@ -17,15 +17,15 @@
 
 namespace hone::pki {
 
-class ReadCertificates {
+class CertificateCache {
  public:
   // most: the number of entries, about 2 KB each. When it is exceeded, the cache is emptied.
-  explicit ReadCertificates(size_t most = 20'000) : most_(most) {}
+  explicit CertificateCache(size_t most = 20'000) : most_(most) {}
 
   // As ReadCertificate.
   absl::StatusOr<CertificateFacts> Read(std::string_view pem);
 
-  size_t kept() const;
+  size_t size() const;
 
  private:
   const size_t most_;

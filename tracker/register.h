@@ -50,7 +50,7 @@ class Register {
 
   // A number that is another one once the name is revoked: 0 while nobody revoked it since the start. Waits for no
   // disk.
-  int64_t RevocationOf(const std::string& name) const;
+  int64_t RevocationCount(const std::string& name) const;
   // Refuses all certificates that there are of the name, and the tokens for it or made by it; how many certificates
   // those are. Who joined with one of these tokens before stays.
   absl::StatusOr<int64_t> Revoke(const std::string& name, absl::Time now);
@@ -73,7 +73,7 @@ class Register {
   absl::StatusOr<std::vector<v1::Token>> Tokens();
   absl::Status RevokeToken(const std::string& id);  // kNotFound
 
-  struct Wish {
+  struct JoinRequest {
     std::string secret, role, name, host_name;
     bool session = false;  // of a browser, which never comes back for its name: that is free when its time is over
   };
@@ -83,7 +83,7 @@ class Register {
   };
   // Spends one use of a token on a certificate, or changes nothing. As CheckToken; kPermissionDenied: the token is for
   // another role or name; kAlreadyExists: the name is taken; kInvalidArgument: it is none; what `sign` returns.
-  absl::StatusOr<Enrolled> Enrol(const Wish& wish, const Sign& sign, absl::Time now);
+  absl::StatusOr<Enrolled> Enrol(const JoinRequest& request, const Sign& sign, absl::Time now);
 
  private:
   struct StoredToken {
@@ -92,11 +92,11 @@ class Register {
   };
   // All of these under mutex_.
   absl::Status AdmitLocked(const FarmIdentity& identity, const pki::CertificateFacts& facts, absl::Time now);
-  absl::StatusOr<StoredToken> GoodToken(const std::string& secret, absl::Time now) const;
+  absl::StatusOr<StoredToken> ValidToken(const std::string& secret, absl::Time now) const;
   absl::Status CheckNotRevoked(const std::string& name) const;
   absl::StatusOr<absl::Time> RenewableFrom(const FarmIdentity& identity, const pki::CertificateFacts& facts,
                                            absl::Time now) const;
-  absl::StatusOr<std::string> NameFor(const Wish& wish, const StoredToken& token) const;
+  absl::StatusOr<std::string> NameFor(const JoinRequest& request, const StoredToken& token) const;
   absl::Status Insert(const FarmIdentity& identity, const pki::CertificateFacts& facts, const std::string& vouched_by,
                       absl::Time now) const;
   absl::StatusOr<std::string> SignAndInsert(const FarmIdentity& identity, const Sign& sign,

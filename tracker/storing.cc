@@ -6,33 +6,33 @@
 namespace hone::tracker {
 namespace {
 
-constexpr absl::Duration kSayEvery = absl::Minutes(1);
-constexpr absl::Duration kBelieved = absl::Seconds(15);  // agents bring what was refused every four
+constexpr absl::Duration kLogPeriod = absl::Minutes(1);
+constexpr absl::Duration kResultsFailureMemory = absl::Seconds(15);  // agents bring what was refused every four
 
 }  // namespace
 
-std::string Storing::Note(What what, const absl::Status& stored, absl::Time now) {
+std::string StorageHealth::Note(What what, const absl::Status& stored, absl::Time now) {
   Side& side = Of(what);
-  const bool was_well = Trouble(now).empty();
+  const bool was_well = FailureReason(now).empty();
   if (stored.ok()) {
-    if (side.trouble.empty()) return "";
-    side.trouble.clear();
-    if (!Trouble(now).empty()) return "";
-    said_ = absl::InfinitePast();
+    if (side.failure_reason.empty()) return "";
+    side.failure_reason.clear();
+    if (!FailureReason(now).empty()) return "";
+    last_logged_ = absl::InfinitePast();
     return fmt::format("storing works again after {}; nothing was lost",
                        absl::FormatDuration(absl::Ceil(now - side.since, absl::Seconds(1))));
   }
-  if (side.trouble.empty()) side.since = now;
+  if (side.failure_reason.empty()) side.since = now;
   side.last = now;
-  side.trouble = std::string(stored.message());
-  if (!was_well && now - said_ < kSayEvery) return "";
-  said_ = now;
-  return fmt::format("nothing can be stored, and everybody waits: {}", side.trouble);
+  side.failure_reason = std::string(stored.message());
+  if (!was_well && now - last_logged_ < kLogPeriod) return "";
+  last_logged_ = now;
+  return fmt::format("nothing can be stored, and everybody waits: {}", side.failure_reason);
 }
 
-std::string Storing::Trouble(absl::Time now) const {
-  if (!state_.trouble.empty()) return state_.trouble;
-  return now - results_.last <= kBelieved ? results_.trouble : "";
+std::string StorageHealth::FailureReason(absl::Time now) const {
+  if (!state_.failure_reason.empty()) return state_.failure_reason;
+  return now - results_.last <= kResultsFailureMemory ? results_.failure_reason : "";
 }
 
 }  // namespace hone::tracker

@@ -13,7 +13,7 @@
 
 namespace hone::tracker {
 
-class Storing {
+class StorageHealth {
  public:
   enum class What { kResults, kState };
 
@@ -21,17 +21,17 @@ class Storing {
   std::string Note(What what, const absl::Status& stored, absl::Time now);
   // Why nothing can be stored now; "" if storing works. An error of results counts for 15 seconds only: if agents bring
   // no results after that, the next ones will show whether storing works.
-  std::string Trouble(absl::Time now) const;
+  std::string FailureReason(absl::Time now) const;
 
  private:
   struct Side {
-    std::string trouble;
+    std::string failure_reason;
     absl::Time since, last;
   };
   Side& Of(What what) { return what == What::kResults ? results_ : state_; }
 
   Side results_, state_;
-  absl::Time said_ = absl::InfinitePast();
+  absl::Time last_logged_ = absl::InfinitePast();
 };
 
 }  // namespace hone::tracker

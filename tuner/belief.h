@@ -4,8 +4,8 @@
 // The incumbent runs in every visit, and its time differs from its estimate for two reasons. The device's speed has
 // changed, or the earlier timing was lucky: a schedule that looks best was probably timed in a good moment. The two
 // cannot be separated, so the share that is put down to the device grows with the number of timings. A visit whose
-// incumbent is far off its estimate was disturbed and its times are dropped, unless it is the first after Forget or the
-// next visit agrees with it. Start with Pace::Meet. Not thread-safe.
+// incumbent is far off its estimate was disturbed and its times are dropped, unless it is the first after AcceptNextVisit or the
+// next visit agrees with it. Start with SpeedFactor::Update. Not thread-safe.
 #ifndef HONE_TUNER_BELIEF_H_
 #define HONE_TUNER_BELIEF_H_
 
@@ -15,31 +15,31 @@
 namespace hone::tuner {
 
 // The latency estimate of one schedule.
-struct Belief {
+struct LatencyEstimate {
   double seconds = 0;  // of one call
-  int64_t times = 1;   // number of timings behind it, at most kConfirmed
+  int64_t timings = 1;   // number of timings behind it, at most kConfirmedTimings
 };
 
-// Belief::times of a schedule that a confirmation compared. Its estimate is not a lucky one, so later visits of the
+// LatencyEstimate::timings of a schedule that a confirmation compared. Its estimate is not a lucky one, so later visits of the
 // search hardly change it.
-inline constexpr int64_t kConfirmed = 1'000'000;
+inline constexpr int64_t kConfirmedTimings = 1'000'000;
 
 // The device speed factor: the measured time of a schedule divided by its latency estimate. Above 1 the device is
 // slower than when the estimates were made.
-class Pace {
+class SpeedFactor {
  public:
-  // Takes in a visit in which the schedule with estimate `belief` took `seconds`. Both times must be positive. Corrects
+  // Takes in a visit in which the schedule with estimate `estimate` took `seconds`. Both times must be positive. Corrects
   // the estimate, and returns the factor by which the visit's times must be divided. Returns nullopt, and leaves the
   // estimate as it is, for a disturbed visit: its factor is near neither the current one nor that of the visit before.
-  std::optional<double> Meet(Belief& belief, double seconds);
+  std::optional<double> Update(LatencyEstimate& estimate, double seconds);
   // Sets the factor as measured by a comparison of several schedules, which needs no correction.
-  void Set(double pace) { pace_ = last_ = pace; }
+  void Set(double speed_factor) { factor_ = last_ = speed_factor; }
   // Accepts any factor from the next visit, because the estimates are of another day.
-  void Forget() { last_ = 0; }
-  double now() const { return pace_; }
+  void AcceptNextVisit() { last_ = 0; }
+  double value() const { return factor_; }
 
  private:
-  double pace_ = 1;
+  double factor_ = 1;
   double last_ = 1;  // factor of the visit before, even if it was disturbed; 0: any next factor is accepted
 };
 

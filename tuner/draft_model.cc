@@ -20,7 +20,7 @@ double TileCycles(const NestFacts& facts, const target::Target& target, NestCost
   const double arithmetic = tile.vectors * std::max(facts.operations, 0.25) / core.multiply_adds;
   double moves = tile.loads + tile.gathers;  // a gathered element costs a load and its insertion into the vector
   // A top-level nest accumulates in memory. Other accumulators are in registers, as far as these suffice.
-  const bool in_registers = reduces && !facts.nest->AtRoot();
+  const bool in_registers = reduces && !facts.nest->IsTopLevel();
   cost.registers = (reduces ? tile.outputs : 1) + 2 + std::min(4.0, tile.loads);
   const double spilled = std::max(0.0, cost.registers - target.vector_registers);
   if (reduces && !in_registers) moves += 2 * tile.outputs;
@@ -109,7 +109,7 @@ double PredictSeconds(std::span<const NestCost> costs) {
   return seconds;
 }
 
-double LeastSeconds(double flops, double bytes, const target::Target& target, double peak_flops) {
+double LowerBoundSeconds(double flops, double bytes, const target::Target& target, double peak_flops) {
   const target::Core& core = target.core;
   const double threads = Workers(target);
   const double peak = std::max(peak_flops, core.hertz * core.multiply_adds * 2 * target.VectorWidth(4) * threads);

@@ -37,7 +37,7 @@ double PredictSeconds(std::span<const NestCost> costs);
 
 // A lower bound, in seconds, on one call of the workload as it is written, by the target's constants. peak_flops: the
 // peak in operations a second that the device has measured, used if it exceeds the target's; 0: unknown.
-double LeastSeconds(double flops, double bytes, const target::Target& target, double peak_flops = 0);
+double LowerBoundSeconds(double flops, double bytes, const target::Target& target, double peak_flops = 0);
 
 }  // namespace hone::tuner
 

@@ -3,7 +3,7 @@
 //
 // A job waits for its tracker while that is being restarted, hangs or has a full disk. It also waits for its device
 // while that measures for other jobs or is away; the tracker reports this time later, and the clock is then set back by
-// it. Thread-safe: several calls may wait at once, and the time counts once. Start with Patience::Now.
+// it. Thread-safe: several calls may wait at once, and the time counts once. Start with JobClock::Now.
 #ifndef HONE_TUNER_PATIENCE_H_
 #define HONE_TUNER_PATIENCE_H_
 
@@ -16,11 +16,11 @@
 
 namespace hone::tuner {
 
-class Patience {
+class JobClock {
  public:
-  explicit Patience(std::function<absl::Time()> clock = SteadyNow) : clock_(std::move(clock)) {}
-  Patience(const Patience&) = delete;
-  Patience& operator=(const Patience&) = delete;
+  explicit JobClock(std::function<absl::Time()> clock = SteadyNow) : clock_(std::move(clock)) {}
+  JobClock(const JobClock&) = delete;
+  JobClock& operator=(const JobClock&) = delete;
 
   // The time less all waiting. Compare it only with other results of Now (base/steady_time.h).
   absl::Time Now() const;
@@ -32,15 +32,15 @@ class Patience {
   // A call that waits for the tracker, from construction to destruction.
   class Wait {
    public:
-    explicit Wait(Patience& patience);
+    explicit Wait(JobClock& job_clock);
     ~Wait();
     Wait(const Wait&) = delete;
     Wait& operator=(const Wait&) = delete;
     // Logs what is waited for, once a minute for all calls together.
-    void Say(const std::string& tracker, const std::string& why);
+    void LogWaiting(const std::string& tracker, const std::string& why);
 
    private:
-    Patience& patience_;
+    JobClock& job_clock_;
   };
 
  private:
@@ -50,7 +50,7 @@ class Patience {
   mutable std::mutex mutex_;
   int waiting_ = 0;                                    // calls that wait at present
   absl::Time since_;                                   // when the first of these began; unused if there are none
-  absl::Time said_ = absl::InfinitePast();             // when Say last logged
+  absl::Time last_logged_ = absl::InfinitePast();             // when LogWaiting last logged
   absl::Duration before_ = absl::ZeroDuration();       // waiting for the tracker that is over
   absl::Duration for_devices_ = absl::ZeroDuration();  // waiting for devices, as the tracker counts it
 };

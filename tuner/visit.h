@@ -36,7 +36,7 @@ struct Visit {
   size_t task = 0;                  // index of the task
   int64_t trials = 0;               // number of proposals without the incumbent
   std::vector<Proposal> proposals;  // the candidates in the batch's order
-  std::optional<Belief> incumbent;  // latency estimate of the last proposal if it is the incumbent
+  std::optional<LatencyEstimate> incumbent;  // latency estimate of the last proposal if it is the incumbent
   Batch batch;                      // without kernels and artifact, which building adds
   RecordKey key;                    // of the records of candidates that do not compile
   // Set by the visit.
@@ -70,7 +70,7 @@ class Visits {
   Farm* const farm_;
   BuildPool* const builders_;
   const Clock* const clock_;
-  std::atomic<bool> leaving_{false};  // the destructor runs
+  std::atomic<bool> stopping_{false};  // the destructor runs
   std::mutex mutex_;                  // guards finished_
   std::condition_variable over_;
   std::deque<std::pair<int64_t, Visit>> finished_;  // with serial numbers

@@ -13,35 +13,35 @@ constexpr const char* kOther = "merge\nother";
 
 }  // namespace
 
-absl::StatusOr<MergeCode> MergeCode::Compile(const Merge& merge, ExprCompiler& exprs) {
-  MergeCode code;
-  const Load& place = *merge.place.As<Load>();
-  const Type type = merge.value.type();
-  code.parts_ = merge.parts;
+absl::StatusOr<LaneReduceCode> LaneReduceCode::Compile(const LaneReduce& reduce, ExprCompiler& exprs) {
+  LaneReduceCode code;
+  const Load& place = *reduce.place.As<Load>();
+  const Type type = reduce.value.type();
+  code.parts_ = reduce.parts;
   HONE_RETURN_IF_ERROR(exprs.CompileAccess(place.buffer, place.indices, {}, &code.place_));
-  if (merge.mask.defined()) {
-    HONE_ASSIGN_OR_RETURN(code.mask_, exprs.Compile(merge.mask));
+  if (reduce.mask.defined()) {
+    HONE_ASSIGN_OR_RETURN(code.mask_, exprs.Compile(reduce.mask));
   }
-  HONE_ASSIGN_OR_RETURN(code.part_, exprs.Compile(merge.part));
-  HONE_ASSIGN_OR_RETURN(code.value_, exprs.Compile(merge.value));
-  HONE_ASSIGN_OR_RETURN(code.identity_, exprs.Compile(Identity(merge.reduction, type)));
+  HONE_ASSIGN_OR_RETURN(code.part_, exprs.Compile(reduce.part));
+  HONE_ASSIGN_OR_RETURN(code.value_, exprs.Compile(reduce.value));
+  HONE_ASSIGN_OR_RETURN(code.identity_, exprs.Compile(Identity(reduce.reduction, type)));
   code.own_slot_ = static_cast<size_t>(exprs.BindVar(kOwn));
   code.other_slot_ = static_cast<size_t>(exprs.BindVar(kOther));
   HONE_ASSIGN_OR_RETURN(code.both_,
-                        exprs.Compile(Combine(merge.reduction, MakeVar(kOwn, type), MakeVar(kOther, type))));
+                        exprs.Compile(Combine(reduce.reduction, MakeVar(kOwn, type), MakeVar(kOther, type))));
   exprs.UnbindVar(kOwn);
   exprs.UnbindVar(kOther);
   return code;
 }
 
-void MergeCode::Write(Frame& frame, Value value) const {
+void LaneReduceCode::Write(Frame& frame, Value value) const {
   const int64_t offset = place_.Offset(frame, AccessCode::Use::kWrite);
   if (frame.failed) return;
   const DType dtype = place_.buffer->dtype;
   eval::Write(dtype, value, frame.buffers[static_cast<size_t>(place_.slot)] + offset * SizeOf(dtype));
 }
 
-std::string MergeCode::Run(std::span<Frame> lanes, int64_t group) const {
+std::string LaneReduceCode::Run(std::span<Frame> lanes, int64_t group) const {
   const auto count = static_cast<int64_t>(lanes.size());
   if (count % parts_ != 0) return fmt::format("a merge of {} parts by {} lanes", parts_, count);
   std::vector<Value> values;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the interpreter executes a lane reduction, for all lanes of a group at once. The semantics are those of Merge
-// (stmt.h).
+// How the interpreter executes a lane reduction, for all lanes of a group at once. The semantics are those of
+// LaneReduce (stmt.h).
 #ifndef HONE_COMPILER_IR_EVAL_MERGE_H_
 #define HONE_COMPILER_IR_EVAL_MERGE_H_
 
@@ -14,9 +14,9 @@
 
 namespace hone::ir::eval {
 
-class MergeCode {
+class LaneReduceCode {
  public:
-  static absl::StatusOr<MergeCode> Compile(const Merge& merge, ExprCompiler& exprs);
+  static absl::StatusOr<LaneReduceCode> Compile(const LaneReduce& reduce, ExprCompiler& exprs);
   // Returns "", or an error: an illegal access, a race, or a lane whose part number does not match its position.
   std::string Run(std::span<Frame> lanes, int64_t group) const;
 

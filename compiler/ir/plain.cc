@@ -5,7 +5,7 @@
 
 namespace hone::ir {
 
-Stmt AsStore(const Copy& copy) {
+Stmt CopyAsStore(const Copy& copy) {
   const Load& load = *copy.source.As<Load>();
   HONE_CHECK(copy.indices.size() == 1 && load.indices.size() == 1);
   const int width = static_cast<int>(copy.count);
@@ -14,12 +14,12 @@ Stmt AsStore(const Copy& copy) {
   return MakeStore(copy.buffer, {elements(copy.indices[0])}, MakeLoad(load.buffer, {elements(load.indices[0])}, mask));
 }
 
-Stmt OneByOne(const Merge& merge) {
-  const Load& place = *merge.place.As<Load>();
+Stmt SerialReduceStep(const LaneReduce& reduce) {
+  const Load& place = *reduce.place.As<Load>();
   const Expr value =
-      MakeSelect(Equals(merge.part, Expr(0)), merge.value, Combine(merge.reduction, merge.place, merge.value));
+      MakeSelect(Equals(reduce.part, Expr(0)), reduce.value, Combine(reduce.reduction, reduce.place, reduce.value));
   const Stmt store = MakeStore(place.buffer, place.indices, value);
-  return merge.mask.defined() ? MakeIf(merge.mask, store) : store;
+  return reduce.mask.defined() ? MakeIf(reduce.mask, store) : store;
 }
 
 }  // namespace hone::ir

@@ -8,9 +8,9 @@
 namespace hone::ir {
 
 // The copy as a load and a store that complete at once. Indices must be flat.
-Stmt AsStore(const Copy& copy);
+Stmt CopyAsStore(const Copy& copy);
 // The lane reduction as one step of a serial reduction, for one part.
-Stmt OneByOne(const Merge& merge);
+Stmt SerialReduceStep(const LaneReduce& reduce);
 
 }  // namespace hone::ir
 

@@ -25,7 +25,7 @@ class Printer {
   void WriteDeclaration(const Buffer& buffer);  // name: f32[1,2]
   // stride and apart: strides of a MatrixOperand; the defaults 0 and 1 are not written.
   void WriteAccess(const Buffer& buffer, const std::vector<Expr>& indices, const Expr& mask, int64_t stride = 0,
-                   int64_t apart = 1);
+                   int64_t column_stride = 1);
   void WriteBufferName(const Buffer& buffer);
   void WriteDouble(double value);  // the shortest text that parses to the same value
   void WriteNumber(int64_t value) { text_ += std::to_string(value); }

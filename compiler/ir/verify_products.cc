@@ -16,44 +16,44 @@ namespace hone::ir {
 namespace {
 
 // Returns the instruction if it reads shared memory itself and so runs asynchronously, else null.
-const Contract* AsProduct(const Stmt& s) {
-  const Contract* contract = s.As<Contract>();
-  return contract != nullptr && EntryOf(contract->instruction).blocks ? contract : nullptr;
+const Mma* AsAsyncMma(const Stmt& s) {
+  const Mma* mma = s.As<Mma>();
+  return mma != nullptr && EntryOf(mma->instruction).is_async ? mma : nullptr;
 }
 
 const BufferNode* BufferOf(const MatrixOperand& operand) { return operand.first.As<Load>()->buffer.get(); }
 
-class ProductVerifier {
+class AsyncMmaVerifier {
  public:
   absl::Status Run(const Func& func) {
     HONE_RETURN_IF_ERROR(Check(func.body));
     if (running_.empty()) return absl::OkStatus();
-    return Running(BufferOf(running_[0]->sum), "is what the func leaves");
+    return InFlightError(BufferOf(running_[0]->sum), "is what the func leaves");
   }
 
  private:
-  static absl::Status Running(const BufferNode* buffer, const char* what) {
+  static absl::Status InFlightError(const BufferNode* buffer, const char* what) {
     return absl::InvalidArgumentError(
         fmt::format("'{}' {} while an instruction may still use it: settle it first", buffer->name, what));
   }
 
-  void Begin(const std::vector<const Contract*>& products) {
-    for (const Contract* product : products) {
+  void Begin(const std::vector<const Mma*>& products) {
+    for (const Mma* product : products) {
       if (std::ranges::find(running_, product) == running_.end()) running_.push_back(product);
     }
   }
 
   bool IsSum(const BufferNode* buffer) const {
-    return std::ranges::any_of(running_, [&](const Contract* c) { return BufferOf(c->sum) == buffer; });
+    return std::ranges::any_of(running_, [&](const Mma* c) { return BufferOf(c->sum) == buffer; });
   }
 
   absl::Status Check(const Stmt& s) {
-    if (const Contract* product = AsProduct(s)) {
+    if (const Mma* product = AsAsyncMma(s)) {
       Begin({product});
       return absl::OkStatus();
     }
-    if (const Settle* settle = s.As<Settle>()) {
-      if (settle->running == 0) running_.clear();
+    if (const MmaWait* wait = s.As<MmaWait>()) {
+      if (wait->pending == 0) running_.clear();
       return absl::OkStatus();
     }
     if (!running_.empty()) HONE_RETURN_IF_ERROR(CheckUses(s));
@@ -84,9 +84,9 @@ class ProductVerifier {
   }
 
   absl::Status CheckIf(const If& branch) {
-    const std::vector<const Contract*> before = running_;
+    const std::vector<const Mma*> before = running_;
     HONE_RETURN_IF_ERROR(Check(branch.then_case));
-    const std::vector<const Contract*> after = std::exchange(running_, before);
+    const std::vector<const Mma*> after = std::exchange(running_, before);
     if (branch.else_case.defined()) HONE_RETURN_IF_ERROR(Check(branch.else_case));
     Begin(after);
     return absl::OkStatus();
@@ -94,8 +94,8 @@ class ProductVerifier {
 
   // Checks the buffers that this statement itself reads and writes.
   absl::Status CheckUses(const Stmt& s) const {
-    if (const Buffer written = WrittenBy(s); written != nullptr && IsSum(written.get())) {
-      return Running(written.get(), "is written");
+    if (const Buffer written = WrittenBuffer(s); written != nullptr && IsSum(written.get())) {
+      return InFlightError(written.get(), "is written");
     }
     absl::Status status;
     ForEachChild(
@@ -103,20 +103,21 @@ class ProductVerifier {
         [&](const Expr& child) {
           ForEachExpr(child, [&](const Expr& e) {
             const Load* load = e.As<Load>();
-            if (load != nullptr && IsSum(load->buffer.get())) status.Update(Running(load->buffer.get(), "is read"));
+            if (load != nullptr && IsSum(load->buffer.get()))
+              status.Update(InFlightError(load->buffer.get(), "is read"));
           });
         });
     return status;
   }
 
   absl::Status CheckEnd(const BufferNode* buffer) const {
-    const bool used = std::ranges::any_of(running_, [&](const Contract* c) {
+    const bool used = std::ranges::any_of(running_, [&](const Mma* c) {
       return BufferOf(c->sum) == buffer || BufferOf(c->a) == buffer || BufferOf(c->b) == buffer;
     });
-    return used ? Running(buffer, "ends") : absl::OkStatus();
+    return used ? InFlightError(buffer, "ends") : absl::OkStatus();
   }
 
-  using Products = std::vector<const Contract*>;
+  using Products = std::vector<const Mma*>;
   Products running_;  // started and not surely finished
   std::map<std::pair<const StmtNode*, Products>, Products>
       left_by_;  // cache of CheckLoop, by loop and by what was in flight at its start
@@ -124,6 +125,6 @@ class ProductVerifier {
 
 }  // namespace
 
-absl::Status VerifyProducts(const Func& func) { return ProductVerifier().Run(func); }
+absl::Status VerifyAsyncMma(const Func& func) { return AsyncMmaVerifier().Run(func); }
 
 }  // namespace hone::ir

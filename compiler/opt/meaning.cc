@@ -19,16 +19,16 @@ namespace hone::opt {
 namespace {
 
 // Limit for one tensor: interpreting a larger one would take days or exhaust memory.
-constexpr int64_t kMostBytes = int64_t{1} << 32;
+constexpr int64_t kTensorBytesMax = int64_t{1} << 32;
 
 // Range of the random values.
 struct Range {
   double low, high;
 };
-Range UsualRange(ir::DType dtype) { return {ir::IsFloat(dtype) ? -1.0 : 0.0, 1}; }
+Range DefaultRange(ir::DType dtype) { return {ir::IsFloat(dtype) ? -1.0 : 0.0, 1}; }
 
 absl::StatusOr<ir::Bytes> RandomBytes(ir::DType dtype, int64_t elements, Range range, Random& random) {
-  if (elements > kMostBytes / ir::SizeOf(dtype)) {
+  if (elements > kTensorBytesMax / ir::SizeOf(dtype)) {
     return absl::ResourceExhaustedError(fmt::format("a tensor of {} elements is too large to interpret", elements));
   }
   ir::Bytes bytes(static_cast<size_t>(elements * ir::SizeOf(dtype)));
@@ -38,7 +38,7 @@ absl::StatusOr<ir::Bytes> RandomBytes(ir::DType dtype, int64_t elements, Range r
 
 absl::StatusOr<ir::Bytes> RandomParam(const ir::BufferNode& buffer, const std::vector<ir::Param>& ranges,
                                       Random& random) {
-  Range range = UsualRange(buffer.dtype);
+  Range range = DefaultRange(buffer.dtype);
   const auto known = std::ranges::find_if(ranges, [&](const ir::Param& p) { return p.buffer->name == buffer.name; });
   if (known != ranges.end()) range = {known->low, known->high};
   return RandomBytes(buffer.dtype, ir::NumElements(buffer), range, random);
@@ -61,7 +61,7 @@ absl::StatusOr<Tensors> RandomParams(const ir::Func& func, uint64_t seed, const 
 }
 
 // An element in the notation of constants; floats have no type suffix.
-std::string Shown(ir::DType dtype, const std::byte* bytes) {
+std::string FormatElement(ir::DType dtype, const std::byte* bytes) {
   if (ir::IsFloat(dtype)) return fmt::format("{}", ir::ElementAsDouble(dtype, bytes));
   return ir::Print(ir::ReadElement(dtype, bytes));
 }
@@ -77,13 +77,13 @@ bool IsSame(ir::DType dtype, const std::byte* expected, const std::byte* actual,
 
 }  // namespace
 
-absl::StatusOr<Tensors> Meaning(const ir::Func& func, uint64_t seed, const std::vector<ir::Param>& ranges) {
+absl::StatusOr<Tensors> RunOnRandomInputs(const ir::Func& func, uint64_t seed, const std::vector<ir::Param>& ranges) {
   HONE_ASSIGN_OR_RETURN(Tensors params, RandomParams(func, seed, ranges));
   HONE_RETURN_IF_ERROR(RunFunc(func, params));
   return params;
 }
 
-absl::StatusOr<Tensors> Meaning(const ir::Workload& workload, uint64_t seed) {
+absl::StatusOr<Tensors> RunOnRandomInputs(const ir::Workload& workload, uint64_t seed) {
   Random random(seed);
   std::vector<ir::Bytes> params;
   std::vector<std::span<const std::byte>> spans;
@@ -100,8 +100,8 @@ absl::StatusOr<Tensors> Meaning(const ir::Workload& workload, uint64_t seed) {
   return outputs;
 }
 
-absl::StatusOr<Tensors> Meaning(const ir::Workload& workload, const ir::Func& prepare, const ir::Func& main,
-                                uint64_t seed) {
+absl::StatusOr<Tensors> RunOnRandomInputs(const ir::Workload& workload, const ir::Func& prepare, const ir::Func& main,
+                                          uint64_t seed) {
   // The params come first, in the workload's order, so that they get the same random values as the workload's.
   HONE_ASSIGN_OR_RETURN(Tensors arguments, RandomParams(main, seed, workload.params));
   if (prepare.body.defined()) HONE_RETURN_IF_ERROR(RunFunc(prepare, arguments));
@@ -110,7 +110,7 @@ absl::StatusOr<Tensors> Meaning(const ir::Workload& workload, const ir::Func& pr
   return arguments;
 }
 
-absl::StatusOr<Tensors> Meaning(const graph::Graph& graph, uint64_t seed) {
+absl::StatusOr<Tensors> RunOnRandomInputs(const graph::Graph& graph, uint64_t seed) {
   graph::Graph tidy = graph;
   graph::Tidy(tidy);
   HONE_ASSIGN_OR_RETURN(const graph::Plan plan, graph::BuildPlan(tidy));
@@ -118,7 +118,7 @@ absl::StatusOr<Tensors> Meaning(const graph::Graph& graph, uint64_t seed) {
   std::vector<ir::Bytes> inputs;
   for (const graph::TensorId id : plan.inputs) {
     const graph::TensorType& type = plan.tensors[id].type;
-    HONE_ASSIGN_OR_RETURN(ir::Bytes bytes, RandomBytes(type.dtype, type.elements(), UsualRange(type.dtype), random));
+    HONE_ASSIGN_OR_RETURN(ir::Bytes bytes, RandomBytes(type.dtype, type.elements(), DefaultRange(type.dtype), random));
     inputs.push_back(std::move(bytes));
   }
   HONE_ASSIGN_OR_RETURN(std::vector<ir::Bytes> results, graph::InterpretPlan(plan, inputs));
@@ -150,7 +150,8 @@ absl::Status ExpectSame(const Tensors& expected, const Tensors& actual, double t
     for (size_t at = 0; at < e.bytes.size(); at += size) {
       if (IsSame(e.dtype, &e.bytes[at], &a.bytes[at], allowed)) continue;
       return absl::DataLossError(fmt::format("element {} of {} is {}, should be {}", at / size, e.name,
-                                             Shown(a.dtype, &a.bytes[at]), Shown(e.dtype, &e.bytes[at])));
+                                             FormatElement(a.dtype, &a.bytes[at]),
+                                             FormatElement(e.dtype, &e.bytes[at])));
     }
   }
   return absl::OkStatus();

@@ -29,14 +29,15 @@ using Tensors = std::vector<Tensor>;
 // Returns all params of the func after it ran, because a func does not state which of them are outputs. A param named
 // in `ranges` starts with random values from its range there, others from [-1, 1] (floats) or {0, 1}. Equal seeds give
 // equal values.
-absl::StatusOr<Tensors> Meaning(const ir::Func& func, uint64_t seed, const std::vector<ir::Param>& ranges = {});
+absl::StatusOr<Tensors> RunOnRandomInputs(const ir::Func& func, uint64_t seed,
+                                          const std::vector<ir::Param>& ranges = {});
 // Returns the outputs of the workload, computed from its definition or by its kernel (`prepare`, then `main`), for the
 // same random params. `prepare` has no body if no constant is packed.
-absl::StatusOr<Tensors> Meaning(const ir::Workload& workload, uint64_t seed);
-absl::StatusOr<Tensors> Meaning(const ir::Workload& workload, const ir::Func& prepare, const ir::Func& main,
-                                uint64_t seed);
+absl::StatusOr<Tensors> RunOnRandomInputs(const ir::Workload& workload, uint64_t seed);
+absl::StatusOr<Tensors> RunOnRandomInputs(const ir::Workload& workload, const ir::Func& prepare, const ir::Func& main,
+                                          uint64_t seed);
 // Returns the outputs of the graph, which must be legal.
-absl::StatusOr<Tensors> Meaning(const graph::Graph& graph, uint64_t seed);
+absl::StatusOr<Tensors> RunOnRandomInputs(const graph::Graph& graph, uint64_t seed);
 
 // Compares results. DataLoss, naming the first element that differs by more than `tolerance` times the largest
 // magnitude in its tensor. Integers must always be equal; floats must have equal bits if tolerance is 0, except that

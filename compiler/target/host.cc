@@ -23,13 +23,13 @@ namespace hone::target {
 namespace {
 
 #if defined(__aarch64__)
-constexpr Arch kBuiltFor = Arch::kAArch64;
+constexpr Arch kHostArch = Arch::kAArch64;
 #else
-constexpr Arch kBuiltFor = Arch::kX86_64;
+constexpr Arch kHostArch = Arch::kX86_64;
 #endif
 
 struct CpuInfo {
-  Arch arch = kBuiltFor;
+  Arch arch = kHostArch;
   std::map<int, CoreId> cores;  // by CPU number
   std::set<std::string> words;  // features that all cores have
   bool hypervisor = false;
@@ -127,7 +127,7 @@ void ReadCaches(const std::string& root, const std::vector<int>& cpus, int cpu, 
 
 }  // namespace
 
-Target HostCpu() { return HostCpu("/", kBuiltFor); }
+Target HostCpu() { return HostCpu("/", kHostArch); }
 
 Target HostCpu(const std::string& root, std::optional<Arch> runs) {
   CpuInfo info = ReadCpus(root);
@@ -151,7 +151,7 @@ Target HostCpu(const std::string& root, std::optional<Arch> runs) {
     best_speed = speed;
   }
   Target target = CpuTarget(*best, present);
-  target.threads = groups.empty() ? 1 : ThreadsOf(groups.front(), HostCpus(root));
+  target.threads = groups.empty() ? 1 : LoopThreads(groups.front(), ProcessCpuQuota(root));
   ReadCaches(root, cpus, best_cpu, info.hypervisor, &target);
   return target;
 }

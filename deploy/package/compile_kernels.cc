@@ -42,7 +42,7 @@ class KernelCompiler {
   }
 
   absl::StatusOr<CompiledKernel> Run() {
-    if (options_.plain) {
+    if (options_.naive) {
       HONE_RETURN_IF_ERROR(
           Compile(execution::ModelOf(target_).naive_schedule(workload_, target_), codegen::Effort::kReference));
       return std::move(result_);
@@ -95,7 +95,7 @@ class KernelCompiler {
   }
 
   absl::Status Compile(const schedule::Schedule& schedule, codegen::Effort effort = codegen::Effort::kKernel) {
-    codegen::CompileOptions options{effort, Reproducing<ir::Func>(options_.reproducers), /*prepares=*/false};
+    codegen::CompileOptions options{effort, ReproducerPassOptions<ir::Func>(options_.reproducers), /*prepares=*/false};
     options.passes.after = options_.after_pass;
     HONE_ASSIGN_OR_RETURN(result_.kernel, codegen::CompileKernel(workload_, schedule, target_, symbol_, options));
     result_.schedule = schedule::Print(schedule);
@@ -208,7 +208,7 @@ absl::StatusOr<std::vector<CompiledKernel>> CompileKernels(std::span<const ir::W
     absl::StatusOr<CompiledKernel> kernel = CompileOnUnit(workloads[i], i, options);
     if (!kernel.ok()) return Annotate(kernel.status(), name);
     kernels[i] = *std::move(kernel);
-    if (!options.plain) {
+    if (!options.naive) {
       kernels[i].assembled = codegen::Assemble(kernels[i].kernel.code, UnitTarget(options, kernels[i].unit));
     }
     const std::lock_guard lock(mutex);

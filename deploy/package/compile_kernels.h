@@ -53,7 +53,7 @@ struct KernelOptions {
   // A schedule of `lookup` that cannot be compiled is an error instead of a warning, and the package gets no machine
   // code for a device, so that it is equal on every machine that compiles it.
   bool pinned = false;
-  bool plain = false;                         // the naive schedule for every workload: quick to compile, slow to run
+  bool naive = false;                         // the naive schedule for every workload: quick to compile, slow to run
   std::vector<UnitOptions> other_units = {};  // take what `target` cannot compile: the first of them that can
   Placement placement = {};
   std::string reproducers = {};  // folder for inputs on which a pass failed (pass_runner.h); empty: none are written

@@ -22,18 +22,18 @@ class CudaBackend : public LaneBackend<drivers::CudaDriver> {
     for (const auto* ports : {&home_.inputs, &home_.outputs}) {
       for (const uint32_t id : *ports) {
         HONE_RETURN_IF_FAULT(ToFault(device_.AllocatePinned(program_.tensors[id].bytes, &staged_[id].pinned)));
-        LaneBackend::PlacePort(id, reinterpret_cast<uint8_t*>(staged_[id].pinned.bytes().data()));
+        LaneBackend::SetPortMemory(id, reinterpret_cast<uint8_t*>(staged_[id].pinned.bytes().data()));
       }
     }
     return {};
   }
 
-  void PlacePort(uint32_t tensor, uint8_t* host) override {
+  void SetPortMemory(uint32_t tensor, uint8_t* host) override {
     Staged& staged = staged_[tensor];
     staged.host = host;
     if (staged.on_device.bytes() == 0) return;
     staged.on_device = {};
-    LaneBackend::PlacePort(tensor, reinterpret_cast<uint8_t*>(staged.pinned.bytes().data()));
+    LaneBackend::SetPortMemory(tensor, reinterpret_cast<uint8_t*>(staged.pinned.bytes().data()));
     ForgetGraphs();
   }
 
@@ -44,7 +44,7 @@ class CudaBackend : public LaneBackend<drivers::CudaDriver> {
     const bool before = staged.on_device.bytes() > 0;
     staged.on_device = device_.Adopt(memory, program_.tensors[tensor].bytes);
     if (before || staged.on_device.bytes() == 0) return true;
-    LaneBackend::PlacePort(tensor, nullptr);
+    LaneBackend::SetPortMemory(tensor, nullptr);
     ForgetGraphs();
     return true;
   }
@@ -59,10 +59,10 @@ class CudaBackend : public LaneBackend<drivers::CudaDriver> {
         if (IsStaged(id)) std::memcpy(staged_[id].pinned.bytes().data(), staged_[id].host, program_.tensors[id].bytes);
       }
     }
-    const Error handed_over = HandAllOver(segment, nanoseconds);
-    if (handed_over.ok() && !segment.ends) return {};
+    const Error enqueued = EnqueueAll(segment, nanoseconds);
+    if (enqueued.ok() && !segment.ends) return {};
     const Error done = device_.Finish();
-    HONE_RETURN_IF_FAULT(ToRunFault(handed_over.ok() ? done : handed_over));
+    HONE_RETURN_IF_FAULT(ToRunFault(enqueued.ok() ? done : enqueued));
     for (const uint32_t id : home_.outputs) {
       if (IsStaged(id)) std::memcpy(staged_[id].host, staged_[id].pinned.bytes().data(), program_.tensors[id].bytes);
     }
@@ -87,7 +87,7 @@ class CudaBackend : public LaneBackend<drivers::CudaDriver> {
   };
 
   // Enqueues a segment: its graph, or, to measure calls or without a graph, its parts one by one.
-  Error HandAllOver(const Segment& segment, std::span<int64_t> nanoseconds) {
+  Error EnqueueAll(const Segment& segment, std::span<int64_t> nanoseconds) {
     if (nanoseconds.empty()) Record(segment);
     Error error;
     if (segment.begins) {
@@ -98,7 +98,7 @@ class CudaBackend : public LaneBackend<drivers::CudaDriver> {
     }
     if (!error.ok()) return error;
     const bool has_graph = nanoseconds.empty() && recorded_[segment.number].graph.defined();
-    error = has_graph ? device_.EnqueueGraph(recorded_[segment.number].graph) : HandOver(segment, nanoseconds);
+    error = has_graph ? device_.EnqueueGraph(recorded_[segment.number].graph) : Enqueue(segment, nanoseconds);
     if (!segment.ends) return error;
     for (const uint32_t id : home_.outputs) {
       const drivers::cuda::Buffer& given = staged_[id].on_device;
@@ -117,10 +117,10 @@ class CudaBackend : public LaneBackend<drivers::CudaDriver> {
     Recorded& recorded = recorded_[segment.number];
     if (std::exchange(recorded.tried, true)) return;
     if (!device_.BeginGraph().ok()) return;
-    const Error handed_over = HandOver(segment, {});
+    const Error enqueued = Enqueue(segment, {});
     drivers::cuda::Graph graph;
     const Error ended = device_.EndGraph(&graph);  // also after an error, to end the recording
-    if (handed_over.ok() && ended.ok()) recorded.graph = std::move(graph);
+    if (enqueued.ok() && ended.ok()) recorded.graph = std::move(graph);
   }
 
   std::vector<Staged> staged_;      // per tensor; used for inputs and outputs only

@@ -79,9 +79,9 @@ std::optional<uint32_t> Executor::OnlyHomeOf(uint32_t port) const {
   return only;
 }
 
-void Executor::PlacePort(uint32_t tensor, uint8_t* host) {
+void Executor::SetPortMemory(uint32_t tensor, uint8_t* host) {
   for (uint32_t home = 0; home < backends_.size(); ++home) {
-    if (Uses(home, tensor)) backends_[home]->PlacePort(tensor, host);
+    if (Uses(home, tensor)) backends_[home]->SetPortMemory(tensor, host);
   }
 }
 

@@ -28,7 +28,7 @@ class Executor {
 
   // As the functions of Backend, for all homes that use the port. PlaceOnDevice also returns false if several homes use
   // it, because the memory of a device is in reach of one.
-  void PlacePort(uint32_t tensor, uint8_t* host);
+  void SetPortMemory(uint32_t tensor, uint8_t* host);
   bool PlaceOnDevice(uint32_t tensor, DLDevice device, void* memory);
   // The name of the device whose memory the port takes, for error texts; empty if it takes none.
   std::string DeviceTaken(uint32_t tensor) const;

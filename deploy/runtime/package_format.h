@@ -37,9 +37,9 @@ inline constexpr uint32_t kFormatVersion = 3;        // of the files that are wr
 inline constexpr uint32_t kOldestFormatVersion = 2;  // of the files that are read
 inline constexpr uint64_t kSectionAlignment = 4096;
 inline constexpr uint64_t kTensorAlignment = 64;  // bytes, of every tensor and workspace; HONE_BUFFER_ALIGNMENT
-inline constexpr uint32_t kMaxRank = 16;
+inline constexpr uint32_t kRankMax = 16;
 
-inline constexpr uint32_t kMaxPrograms = 32;
+inline constexpr uint32_t kProgramsMax = 32;
 inline constexpr uint32_t kMaxUnits = 8;           // of a program
 inline constexpr uint32_t kNoTensor = 0xffffffff;  // the argument for a buffer that a kernel does not use
 
@@ -186,7 +186,7 @@ constexpr uint64_t HeaderBytes(uint64_t section_count) {
 }
 // The section table must fit before the first section's page.
 inline constexpr uint32_t kMaxSections = (kSectionAlignment - sizeof(FileHeader)) / sizeof(SectionEntry);
-static_assert(HeaderBytes(kMaxSections) <= kSectionAlignment && kMaxSections >= 2 * kMaxPrograms + 2);
+static_assert(HeaderBytes(kMaxSections) <= kSectionAlignment && kMaxSections >= 2 * kProgramsMax + 2);
 
 }  // namespace hone::package
 

@@ -150,7 +150,7 @@ Fault ViewPackage(Bytes file, ConstantsCheck check, PackageView* view) {
       programs.back().codes.push_back(section(i));
     }
   }
-  if (programs.size() > package::kMaxPrograms) return BadPackage("too many programs");
+  if (programs.size() > package::kProgramsMax) return BadPackage("too many programs");
   for (size_t i = 0; i < programs.size(); ++i) {
     const std::string where = programs.size() > 1 ? "program " + std::to_string(i) + ": " : "";
     HONE_RETURN_IF_FAULT(ViewProgram(programs[i], result.constants.size(), where, &result.programs.emplace_back()));

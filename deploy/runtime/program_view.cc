@@ -79,7 +79,7 @@ class ManifestReader {
       const std::string which = Numbered("tensor", i);
       HONE_RETURN_IF_FAULT(CheckText(tensor.name, which));
       if (package::FindDType(tensor.dtype) == nullptr) return Bad(which + " has an unknown element type");
-      if (tensor.rank > package::kMaxRank || !Inside(tensor.shape, tensor.rank, view_.shapes.size())) {
+      if (tensor.rank > package::kRankMax || !Inside(tensor.shape, tensor.rank, view_.shapes.size())) {
         return Bad(which + " has its shape out of range");
       }
       if (BytesOf(tensor) != tensor.bytes) return Bad(which + " has a size that is not its shape's");

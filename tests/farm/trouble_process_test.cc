@@ -22,7 +22,7 @@ namespace {
 using agent::HandMadeBatch;
 using ::testing::HasSubstr;
 
-class FarmTroubleTest : public FarmProcessTest {
+class FarmFailureTest : public FarmProcessTest {
  protected:
   v1::Job JobNow() { return GetJob(job_.id()); }
   void SubmitJobWithoutDevice(const std::string& request_id = "a") {
@@ -40,7 +40,7 @@ class FarmTroubleTest : public FarmProcessTest {
   }
 };
 
-TEST_F(FarmTroubleTest, ADeviceShowsItsGoldenKernel) {
+TEST_F(FarmFailureTest, ADeviceShowsItsGoldenKernel) {
   StartTracker();
   Connect();
   const std::unique_ptr<Process> agent = StartAgent();
@@ -50,7 +50,7 @@ TEST_F(FarmTroubleTest, ADeviceShowsItsGoldenKernel) {
   EXPECT_GT(device.golden_baseline_seconds(), 0);
 }
 
-TEST_F(FarmTroubleTest, AnAgentThatIsStoppedReturnsItsBatch) {
+TEST_F(FarmFailureTest, AnAgentThatIsStoppedReturnsItsBatch) {
   StartTracker();
   Connect();
   std::unique_ptr<Process> agent = StartAgent();
@@ -66,7 +66,7 @@ TEST_F(FarmTroubleTest, AnAgentThatIsStoppedReturnsItsBatch) {
   EXPECT_EQ(Devices()[0].record().troubles(), 0);
 }
 
-TEST_F(FarmTroubleTest, ATunerThatIsStoppedGivesItsJobBack) {
+TEST_F(FarmFailureTest, ATunerThatIsStoppedGivesItsJobBack) {
   StartTracker();
   Connect();
   SubmitJobWithoutDevice();
@@ -91,7 +91,7 @@ bool HoldsSigtermBack(pid_t tuner) {
 }
 
 // This must hold even if the tuner stops while its request is under way and never receives the answer.
-TEST_F(FarmTroubleTest, ATunerThatIsStoppedWhileItAsksLeavesNoJobBehind) {
+TEST_F(FarmFailureTest, TunerStoppedDuringLeaseCallReturnsTheJob) {
   StartTracker();
   Connect();
   for (int round = 0; round < 20; ++round) {
@@ -111,7 +111,7 @@ TEST_F(FarmTroubleTest, ATunerThatIsStoppedWhileItAsksLeavesNoJobBehind) {
   }
 }
 
-TEST_F(FarmTroubleTest, AStandstillOfTheTrackerLosesNoAgent) {
+TEST_F(FarmFailureTest, AStandstillOfTheTrackerLosesNoAgent) {
   StartTracker();
   Connect();
   const std::unique_ptr<Process> agent = StartAgent();
@@ -129,7 +129,7 @@ TEST_F(FarmTroubleTest, AStandstillOfTheTrackerLosesNoAgent) {
 
 // The results were measured while the tracker was away, then agent and tracker were killed. Each result is recorded
 // exactly once.
-TEST_F(FarmTroubleTest, ResultsSurviveRestartsOfAgentAndTracker) {
+TEST_F(FarmFailureTest, ResultsSurviveRestartsOfAgentAndTracker) {
   StartTracker();
   Connect();
   const std::vector<std::string> kept = {"--outbox", folder_ / "outbox"};
@@ -180,7 +180,7 @@ class SmallDisk {
   std::string why_;
 };
 
-TEST_F(FarmTroubleTest, AFullDiskIsWaitedForAndNothingIsLost) {
+TEST_F(FarmFailureTest, AFullDiskIsWaitedForAndNothingIsLost) {
   const SmallDisk disk(folder_ / "disk");
   if (!disk.mounted()) GTEST_SKIP() << "no disk of its own can be made here: " << disk.why();
   records_ = folder_ / "disk" / "records";

@@ -11,46 +11,46 @@
 namespace hone::ptx {
 namespace {
 
-constexpr uint64_t kObjectBytes = 8, kAlignment = 16;
+constexpr uint64_t kMbarrierBytes = 8, kAlignment = 16;
 
 }  // namespace
 
-Group::Object* Group::FindObject(const Instruction& i, const Lane& lane, uint64_t address) {
-  if (Reach(i, lane, Space::kShared, address, kObjectBytes, false) == nullptr) return nullptr;
-  const auto object = objects_.find(address - kSharedBegin);
-  if (object != objects_.end() && object->second.made > 0) return &object->second;
+Group::Mbarrier* Group::FindMbarrier(const Instruction& i, const Lane& lane, uint64_t address) {
+  if (Reach(i, lane, Space::kShared, address, kMbarrierBytes, false) == nullptr) return nullptr;
+  const auto mbarrier = mbarriers_.find(address - kSharedBegin);
+  if (mbarrier != mbarriers_.end() && mbarrier->second.made > 0) return &mbarrier->second;
   Fail(absl::StatusCode::kFailedPrecondition, i, lane,
        fmt::format("uses the object at byte {} of shared memory, which is not initialized, fenced and behind a barrier",
                    address - kSharedBegin));
   return nullptr;
 }
 
-bool Group::UseObject(const Instruction& i, const Lane& lane) {
-  if (i.kind == Kind::kGroupCopy) return BeginGroupCopy(i, lane);
-  if (i.kind == Kind::kFenceObjects) {
-    for (auto& [offset, object] : objects_) object.fenced = true;
+bool Group::UseMbarrier(const Instruction& i, const Lane& lane) {
+  if (i.kind == Kind::kBulkCopy) return BeginBulkCopy(i, lane);
+  if (i.kind == Kind::kFenceMbarriers) {
+    for (auto& [offset, mbarrier] : mbarriers_) mbarrier.fenced = true;
     return true;
   }
   const uint64_t address = lane.slots[i.a] + static_cast<uint64_t>(i.offset), number = lane.slots[i.b];
-  if (i.kind == Kind::kMakeObject) {
-    if (Reach(i, lane, Space::kShared, address, kObjectBytes, true) == nullptr) return false;
-    objects_[address - kSharedBegin] = {.arrivals = number, .missing = number};
+  if (i.kind == Kind::kInitMbarrier) {
+    if (Reach(i, lane, Space::kShared, address, kMbarrierBytes, true) == nullptr) return false;
+    mbarriers_[address - kSharedBegin] = {.arrivals = number, .missing = number};
     return true;
   }
-  Object* const object = FindObject(i, lane, address);
-  if (object == nullptr) return false;
+  Mbarrier* const mbarrier = FindMbarrier(i, lane, address);
+  if (mbarrier == nullptr) return false;
   if (i.kind == Kind::kAnnounce) {
-    object->bytes += static_cast<int64_t>(static_cast<uint32_t>(number));
+    mbarrier->bytes += static_cast<int64_t>(static_cast<uint32_t>(number));
     return true;
   }
-  if (object->missing == 0) {
+  if (mbarrier->missing == 0) {
     return Fail(absl::StatusCode::kFailedPrecondition, i, lane, "arrives at an object that waits only for bytes");
   }
-  --object->missing;
+  --mbarrier->missing;
   return true;
 }
 
-bool Group::BeginGroupCopy(const Instruction& i, const Lane& lane) {
+bool Group::BeginBulkCopy(const Instruction& i, const Lane& lane) {
   const auto operand = [&](uint32_t n) { return lane.slots[kernel_.lists[i.list + n]]; };
   Copy copy{lane.slots[i.to] - kSharedBegin, lane.slots[i.a] + static_cast<uint64_t>(i.offset),
             static_cast<uint32_t>(operand(0)), static_cast<uint32_t>(operand(0))};
@@ -59,10 +59,10 @@ bool Group::BeginGroupCopy(const Instruction& i, const Lane& lane) {
                 fmt::format("copies {} bytes from {:#x} to {}, which is not aligned", copy.bytes, copy.from, copy.to));
   }
   if (ReachGlobal(i, lane, copy.from, copy.bytes, false) == nullptr) return false;
-  if (there_ < copy.bytes) {
+  if (existing_bytes_ < copy.bytes) {
     return Fail(absl::StatusCode::kOutOfRange, i, lane,
                 fmt::format("copies {} bytes from {:#x}, of which {} are outside of the launch's memory", copy.bytes,
-                            copy.from, copy.bytes - there_));
+                            copy.from, copy.bytes - existing_bytes_));
   }
   if (i.count == 2) return Expect(i, lane, *this, copy, operand(1));
   const auto groups = static_cast<uint32_t>(operand(2) & 0xffff);
@@ -81,15 +81,15 @@ bool Group::BeginGroupCopy(const Instruction& i, const Lane& lane) {
 // A copy to this group's memory, which this group's own object counts. A copy by another group must come after the last
 // use of the memory: this group must have arrived since, and the other must have waited for it. If lanes used the
 // memory, the arrival must be a release.
-bool Group::Expect(const Instruction& i, const Lane& lane, const Group& from, const Copy& copy, uint64_t object) {
+bool Group::Expect(const Instruction& i, const Lane& lane, const Group& from, const Copy& copy, uint64_t mbarrier) {
   if (copy.to > shared_.size() || copy.bytes > shared_.size() - copy.to) {
     return Fail(absl::StatusCode::kOutOfRange, i, lane,
                 fmt::format("copies {} bytes to {} of {} bytes of shared memory", copy.bytes, copy.to, shared_.size()));
   }
-  Object* const teller = FindObject(i, lane, object);
+  Mbarrier* const teller = FindMbarrier(i, lane, mbarrier);
   if (teller == nullptr || (&from == this && !TouchShared(i, lane, copy.to, copy.bytes, true))) return false;
   for (uint64_t at = copy.to; at < copy.to + copy.bytes; ++at) {
-    Touch& touch = touches_[at];
+    SharedUse& touch = touches_[at];
     const bool known = touch.arrived < from.waited_ && (!touch.by_lane || touch.arrived < released_);
     const bool used = touch.read + touch.written > 0 && !known;
     if (&from != this && (used || touch.copier != 0 || teller->made > from.waited_)) {
@@ -106,33 +106,33 @@ bool Group::Expect(const Instruction& i, const Lane& lane, const Group& from, co
 // Waits for the phase with the given lowest bit. Copies of an object that no lane waits for do not arrive.
 bool Group::TryWait(Lane* lane) {
   const Instruction& i = Next(*lane);
-  Object* const object = FindObject(i, *lane, lane->slots[i.a] + static_cast<uint64_t>(i.offset));
-  if (object == nullptr) return false;
-  const auto done = [&] { return (object->phase & 1) != (lane->slots[i.b] & 1); };
-  if (!done()) Deliver(object);
+  Mbarrier* const mbarrier = FindMbarrier(i, *lane, lane->slots[i.a] + static_cast<uint64_t>(i.offset));
+  if (mbarrier == nullptr) return false;
+  const auto done = [&] { return (mbarrier->phase & 1) != (lane->slots[i.b] & 1); };
+  if (!done()) Deliver(mbarrier);
   if (!done()) return false;
   lane->slots[i.to] = 1;
   Release({lane, 1});
   return true;
 }
 
-void Group::Deliver(Object* object) {
-  for (const Copy& copy : std::exchange(object->copies, {})) {
+void Group::Deliver(Mbarrier* mbarrier) {
+  for (const Copy& copy : std::exchange(mbarrier->copies, {})) {
     std::memcpy(shared_.data() + copy.to, reinterpret_cast<const std::byte*>(copy.from), copy.bytes);
-    object->bytes -= copy.bytes;
+    mbarrier->bytes -= copy.bytes;
     for (uint64_t at = copy.to; at < copy.to + copy.bytes; ++at) {
       touches_[at] = {};
       if (!unseen_.empty()) unseen_[at] = 0;
     }
   }
-  if (object->missing > 0 || object->bytes != 0) return;
-  ++object->phase;
-  object->missing = object->arrivals;
+  if (mbarrier->missing > 0 || mbarrier->bytes != 0) return;
+  ++mbarrier->phase;
+  mbarrier->missing = mbarrier->arrivals;
 }
 
 absl::Status Group::CheckArrived() const {
-  for (const auto& [offset, object] : objects_) {
-    if (object.copies.empty() && object.bytes == 0) continue;
+  for (const auto& [offset, mbarrier] : mbarriers_) {
+    if (mbarrier.copies.empty() && mbarrier.bytes == 0) continue;
     return absl::FailedPreconditionError(
         fmt::format("kernel '{}': group {} ends before the copies that the object at byte {} of its shared memory "
                     "counts have arrived",

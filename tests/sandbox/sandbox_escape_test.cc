@@ -328,7 +328,7 @@ int StatusOfChild(const std::function<int()>& work) {
 bool StartsWith(const fs::path& folder) {
   SandboxPolicy policy;
   policy.writable = {folder.string()};
-  policy.calls = kCallsOfDrivers;
+  policy.calls = kDriverSystemCalls;
   return StatusOfChild([&] { return ConfineLauncher(policy).ok() ? 0 : 1; }) == 0;
 }
 

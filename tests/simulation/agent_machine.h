@@ -55,7 +55,7 @@ class AgentMachine {
   v1::GoldenCheck Golden(const MadeUpDevice& device, uint64_t number, const std::stop_token& stop);
   // Works for `duration`. Returns false if it was told to stop before the end.
   bool Work(absl::Duration duration, const std::stop_token& stop);
-  void Live();
+  void RunLoop();
   void NewOutbox();
 
   World* const world_;

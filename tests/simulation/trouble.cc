@@ -7,45 +7,45 @@
 
 namespace hone::simulation {
 
-Trouble::Trouble(Cast* cast) : cast_(cast), world_(cast->world) {
+FailureInjector::FailureInjector(Cast* cast) : cast_(cast), world_(cast->world) {
   AddNetwork();
   AddTracker();
   AddAgents();
   AddDevices();
 }
 
-void Trouble::Add(const std::string& name, std::function<void()> strike) {
+void FailureInjector::Add(const std::string& name, std::function<void()> strike) {
   if (world_->Chance(0.5)) kinds_.emplace_back(name, std::move(strike));
 }
 
-AgentMachine& Trouble::AnAgent() {
+AgentMachine& FailureInjector::AnAgent() {
   return *cast_->agents[static_cast<size_t>(world_->random().Below(static_cast<int64_t>(cast_->agents.size())))];
 }
 
-TunerMachine& Trouble::ATuner() {
+TunerMachine& FailureInjector::ATuner() {
   return *cast_->tuners[static_cast<size_t>(world_->random().Below(static_cast<int64_t>(cast_->tuners.size())))];
 }
 
-Line& Trouble::ALine() {
+Line& FailureInjector::ALine() {
   const int64_t whose = world_->random().Below(8);
   return whose == 0 ? cast_->people : whose < 3 ? ATuner().line : AnAgent().line;
 }
 
-MadeUpDevice& Trouble::ADevice() {
+MadeUpDevice& FailureInjector::ADevice() {
   auto& devices = AnAgent().devices();
   return devices[static_cast<size_t>(world_->random().Below(static_cast<int64_t>(devices.size())))];
 }
 
-void Trouble::Later(double low_seconds, double high_seconds, std::function<void()> action) {
+void FailureInjector::Later(double low_seconds, double high_seconds, std::function<void()> action) {
   world_->Spawn(
       operators_,
       [this, action = std::move(action)] {
-        if (!mended_) action();
+        if (!repaired_) action();
       },
       world_->Between(low_seconds, high_seconds));
 }
 
-void Trouble::AddNetwork() {
+void FailureInjector::AddNetwork() {
   Add("a line loses", [this] {
     Line& line = ALine();
     line.lose = 0.5 * world_->random().Uniform();
@@ -68,7 +68,7 @@ void Trouble::AddNetwork() {
   });
 }
 
-void Trouble::AddTracker() {
+void FailureInjector::AddTracker() {
   TrackerMachine& tracker = *cast_->tracker;
   Add("the tracker is killed", [&tracker] { tracker.Kill(false); });
   Add("the tracker is killed while it writes",
@@ -98,7 +98,7 @@ void Trouble::AddTracker() {
   });
 }
 
-void Trouble::AddAgents() {
+void FailureInjector::AddAgents() {
   Add("an agent is killed", [this] { AnAgent().Kill(); });
   Add("an agent is stopped", [this] { AnAgent().StopAndStart(); });
   Add("an agent's disk is full", [this] {
@@ -116,7 +116,7 @@ void Trouble::AddAgents() {
   Add("a tuner is killed", [this] { ATuner().Kill(); });
 }
 
-void Trouble::AddDevices() {
+void FailureInjector::AddDevices() {
   Add("a device is sick", [this] {
     MadeUpDevice& device = ADevice();
     if (!device.has_golden) return;  // nothing would distinguish this from a broken batch, which then fails
@@ -138,9 +138,9 @@ void Trouble::AddDevices() {
   });
 }
 
-void Trouble::Drain(AgentMachine& agent) {
+void FailureInjector::Drain(AgentMachine& agent) {
   world_->Spawn(operators_, [this, id = agent.id()] {
-    if (mended_ || !drained_.insert(id).second) return;
+    if (repaired_ || !drained_.insert(id).second) return;
     const auto answer = cast_->tracker->Call<v1::DrainRequest, v1::DrainResponse>(
         cast_->people, {}, absl::Seconds(20), {},
         [id](tracker::Shell& shell, const v1::DrainRequest&, const tracker::Present&,
@@ -159,7 +159,7 @@ void Trouble::Drain(AgentMachine& agent) {
   });
 }
 
-void Trouble::Undrain(const std::string& agent_id) {
+void FailureInjector::Undrain(const std::string& agent_id) {
   for (int tries = 0; tries < 100; ++tries) {
     const auto answer = cast_->tracker->Call<v1::UndrainRequest, v1::UndrainResponse>(
         cast_->people, {}, absl::Seconds(20), {},
@@ -175,15 +175,15 @@ void Trouble::Undrain(const std::string& agent_id) {
   drained_.erase(agent_id);
 }
 
-void Trouble::Strike() {
+void FailureInjector::InjectFailure() {
   if (kinds_.empty()) return;
   const auto& [name, strike] = kinds_[static_cast<size_t>(world_->random().Below(static_cast<int64_t>(kinds_.size())))];
   world_->Note(name);
   strike();
 }
 
-void Trouble::Mend() {
-  mended_ = true;
+void FailureInjector::RepairAll() {
+  repaired_ = true;
   cast_->people = {};
   // Only an operator can confirm that the changed speed of a device is right.
   for (const std::string& id : slowed_) {

@@ -28,14 +28,14 @@ struct Cast {
   Line people;
 };
 
-class Trouble {
+class FailureInjector {
  public:
   // Chooses about half of the kinds of failure.
-  explicit Trouble(Cast* cast);
+  explicit FailureInjector(Cast* cast);
   // Causes one random failure.
-  void Strike();
+  void InjectFailure();
   // Stops causing failures, and repairs what is broken.
-  void Mend();
+  void RepairAll();
   size_t operators() const { return drained_.size(); }  // operators who have drained an agent and will undrain it
 
  private:
@@ -48,7 +48,7 @@ class Trouble {
   void AddTracker();
   void AddAgents();
   void AddDevices();
-  // Runs `action` after a random delay, unless Mend was called by then.
+  // Runs `action` after a random delay, unless RepairAll was called by then.
   void Later(double low_seconds, double high_seconds, std::function<void()> action);
   void Drain(AgentMachine& agent);
   void Undrain(const std::string& agent_id);
@@ -58,7 +58,7 @@ class Trouble {
   std::vector<std::pair<std::string, std::function<void()>>> kinds_;
   const std::shared_ptr<Process> operators_ = std::make_shared<Process>(Process{.name = "operator"});
   std::set<std::string> drained_, slowed_;  // agent ids
-  bool mended_ = false;
+  bool repaired_ = false;
 };
 
 }  // namespace hone::simulation

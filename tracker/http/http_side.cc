@@ -22,7 +22,7 @@ const std::vector<std::string>& Loopback() {
 
 // The host names under which browsers reach the server. kInvalidArgument: without certificates it may listen only on
 // loopback.
-absl::StatusOr<std::vector<std::string>> HostsOf(const HttpSideOptions& options) {
+absl::StatusOr<std::vector<std::string>> HostsOf(const HttpFrontEndOptions& options) {
   if (options.pki.empty()) {
     const std::string host = HostIn(options.listen);
     if (std::find(Loopback().begin(), Loopback().end(), host) != Loopback().end()) return Loopback();
@@ -32,7 +32,7 @@ absl::StatusOr<std::vector<std::string>> HostsOf(const HttpSideOptions& options)
         options.listen));
   }
   HONE_ASSIGN_OR_RETURN(const std::string pem, pki::ReadFile(pki::FilesIn(options.pki).identity));
-  HONE_ASSIGN_OR_RETURN(std::vector<std::string> hosts, pki::HostsIn(pem));
+  HONE_ASSIGN_OR_RETURN(std::vector<std::string> hosts, pki::CertificateHosts(pem));
   for (std::string& host : hosts) host = HostIn(host.find(':') == std::string::npos ? host : "[" + host + "]");
   return hosts;
 }
@@ -49,7 +49,7 @@ std::string AddressFor(const std::string& address, const std::vector<std::string
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<HttpSide>> HttpSide::Start(const HttpSideOptions& options, Shell* shell,
+absl::StatusOr<std::unique_ptr<HttpFrontEnd>> HttpFrontEnd::Start(const HttpFrontEndOptions& options, Shell* shell,
                                                           const records::Store* store, const Membership* membership,
                                                           Gate* gate) {
   HONE_ASSIGN_OR_RETURN(const std::vector<std::string> hosts, HostsOf(options));
@@ -58,25 +58,25 @@ absl::StatusOr<std::unique_ptr<HttpSide>> HttpSide::Start(const HttpSideOptions&
     HONE_ASSIGN_OR_RETURN(const std::string authority, membership->Fingerprint());
     secret += authority;  // a new authority makes a new farm, in which old sessions are invalid
   }
-  std::unique_ptr<HttpSide> side(new HttpSide());
-  side->visitors_ = std::make_unique<Visitors>(membership, gate, secret, hosts);
-  side->events_ = std::make_unique<EventFeed>(shell, store->path());
-  side->site_ = std::make_unique<Site>(
-      Sources{shell, store, side->visitors_.get(), side->events_.get(), &side->pages_, options.not_before});
+  std::unique_ptr<HttpFrontEnd> front_end(new HttpFrontEnd());
+  front_end->visitors_ = std::make_unique<Visitors>(membership, gate, secret, hosts);
+  front_end->events_ = std::make_unique<EventFeed>(shell, store->path());
+  front_end->site_ = std::make_unique<Site>(
+      ApiContext{shell, store, front_end->visitors_.get(), front_end->events_.get(), &front_end->pages_, options.not_before});
   HttpServer::Options server{
       .listen = options.listen,
-      .proof = [visitors = side->visitors_.get()](const HttpRequest& request) { return visitors->ProofOf(request); }};
+      .client_key = [visitors = front_end->visitors_.get()](const HttpRequest& request) { return visitors->ClientKeyOf(request); }};
   if (membership != nullptr) server.tls = pki::FilesIn(options.pki);
-  HONE_ASSIGN_OR_RETURN(side->server_,
-                        HttpServer::Start(server, [site = side->site_.get()](const HttpRequest& request) {
+  HONE_ASSIGN_OR_RETURN(front_end->server_,
+                        HttpServer::Start(server, [site = front_end->site_.get()](const HttpRequest& request) {
                           return site->Answer(request);
                         }));
-  side->events_->Start();
-  side->url_ = membership != nullptr
-                   ? fmt::format("https://{}/", AddressFor(side->server_->address(), hosts))
-                   : fmt::format("http://{}/#key={}", side->server_->address(), side->visitors_->key());
-  if (!options.url_file.empty()) HONE_RETURN_IF_ERROR(pki::WriteFile(options.url_file, side->url_ + "\n"));
-  return side;
+  front_end->events_->Start();
+  front_end->url_ = membership != nullptr
+                   ? fmt::format("https://{}/", AddressFor(front_end->server_->address(), hosts))
+                   : fmt::format("http://{}/#key={}", front_end->server_->address(), front_end->visitors_->key());
+  if (!options.url_file.empty()) HONE_RETURN_IF_ERROR(pki::WriteFile(options.url_file, front_end->url_ + "\n"));
+  return front_end;
 }
 
 }  // namespace hone::tracker

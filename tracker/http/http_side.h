@@ -15,7 +15,7 @@
 
 namespace hone::tracker {
 
-struct HttpSideOptions {
+struct HttpFrontEndOptions {
   std::string listen;                            // HOST:PORT
   std::filesystem::path pki;                     // folder of the tracker's certificates; empty: plain HTTP, on loopback
   std::filesystem::path url_file;                // receives url(), closed to other users; empty: none
@@ -23,11 +23,11 @@ struct HttpSideOptions {
   absl::Time not_before = absl::InfinitePast();  // as HealthFacts::not_before
 };
 
-class HttpSide {
+class HttpFrontEnd {
  public:
   // Starts serving. The arguments must outlive it. membership, gate: null without certificates. kInvalidArgument: plain
   // HTTP on an address that other machines reach; other errors as HttpServer::Start.
-  static absl::StatusOr<std::unique_ptr<HttpSide>> Start(const HttpSideOptions& options, Shell* shell,
+  static absl::StatusOr<std::unique_ptr<HttpFrontEnd>> Start(const HttpFrontEndOptions& options, Shell* shell,
                                                          const records::Store* store, const Membership* membership,
                                                          Gate* gate);
 
@@ -37,7 +37,7 @@ class HttpSide {
   void Stop() { server_->Stop(); }
 
  private:
-  HttpSide() = default;
+  HttpFrontEnd() = default;
 
   std::unique_ptr<Visitors> visitors_;
   const Pages pages_{DashboardFiles()};

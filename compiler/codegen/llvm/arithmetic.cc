@@ -105,7 +105,7 @@ llvm::Value* EmitCast(llvm::IRBuilder<>& builder, llvm::Value* value, ir::Type f
     // LLVM for x86 would call a function of the compiler's library, which the machine may lack. Rounding to odd first
     // leaves one correct rounding to f16.
     const bool needs_f32 = from == ir::DType::kFloat64 && to == ir::DType::kFloat16 && IsX86(builder);
-    return builder.CreateFPCast(needs_f32 ? EmitOddSingle(builder, value) : value, type);
+    return builder.CreateFPCast(needs_f32 ? EmitRoundToOdd(builder, value) : value, type);
   }
   if (ir::IsFloat(from)) return EmitFloatToInt(builder, value, from_type, to_type);
   if (ir::IsFloat(to))

@@ -9,26 +9,27 @@
 namespace hone::codegen {
 namespace {
 
-constexpr int64_t kObjectBytes = ir::kBundlesBytes / ir::kMostBundles;
-static_assert(kObjectBytes == sizeof(uint64_t));
+constexpr int64_t kMbarrierBytes = ir::kMbarriersBytes / ir::kCommitGroupsMax;
+static_assert(kMbarrierBytes == sizeof(uint64_t));
 
 }  // namespace
 
-GroupCopies::GroupCopies(PtxEmitter& emitter, const ir::Func& func)
-    : emitter_(emitter), builder_(emitter.builder()), has_copies_(ir::HasGroupCopies(func.body)) {}
+BulkCopies::BulkCopies(PtxEmitter& emitter, const ir::Func& func)
+    : emitter_(emitter), builder_(emitter.builder()), has_copies_(ir::HasBulkCopies(func.body)) {}
 
 // The first lane makes the objects. Each waits for one arrival, that of the first lane when it commits, and for the
 // bytes that are announced before. The barrier keeps a group from copying to another that has no objects yet.
-void GroupCopies::Begin() {
+void BulkCopies::Begin() {
   committed_ = builder_.CreateAlloca(builder_.getInt32Ty());
   arrived_ = builder_.CreateAlloca(builder_.getInt32Ty());
   for (llvm::Value* count : {committed_, arrived_}) builder_.CreateStore(builder_.getInt32(0), count);
-  objects_ =
-      builder_.CreatePtrToInt(emitter_.shared_buffers().PlaceCopyCounters(ir::kMostBundles), builder_.getInt32Ty());
+  mbarriers_ =
+      builder_.CreatePtrToInt(emitter_.shared_buffers().PlaceMbarriers(ir::kCommitGroupsMax), builder_.getInt32Ty());
   emitter_.EmitGuarded(emitter_.IsFirstLane(), nullptr, [&]() -> llvm::Value* {
-    for (int64_t n = 0; n < ir::kMostBundles; ++n) {
-      emitter_.EmitAssembly("mbarrier.init.shared::cta.b64 [$0], 1;",
-                            {builder_.CreateAdd(objects_, builder_.getInt32(static_cast<uint32_t>(n * kObjectBytes)))});
+    for (int64_t n = 0; n < ir::kCommitGroupsMax; ++n) {
+      emitter_.EmitAssembly(
+          "mbarrier.init.shared::cta.b64 [$0], 1;",
+          {builder_.CreateAdd(mbarriers_, builder_.getInt32(static_cast<uint32_t>(n * kMbarrierBytes)))});
     }
     emitter_.EmitAssembly("fence.mbarrier_init.release.cluster;", {});
     return nullptr;
@@ -37,23 +38,23 @@ void GroupCopies::Begin() {
 }
 
 // The object of commit group `number`.
-llvm::Value* GroupCopies::ObjectOf(llvm::Value* number) {
-  llvm::Value* const turn = builder_.CreateAnd(number, builder_.getInt32(ir::kMostBundles - 1));
-  return builder_.CreateAdd(objects_, builder_.CreateMul(turn, builder_.getInt32(kObjectBytes)));
+llvm::Value* BulkCopies::MbarrierOf(llvm::Value* number) {
+  llvm::Value* const turn = builder_.CreateAnd(number, builder_.getInt32(ir::kCommitGroupsMax - 1));
+  return builder_.CreateAdd(mbarriers_, builder_.CreateMul(turn, builder_.getInt32(kMbarrierBytes)));
 }
 
-void GroupCopies::EmitCopy(const ir::Copy& copy) {
+void BulkCopies::EmitCopy(const ir::Copy& copy) {
   llvm::Type* const element = emitter_.MemoryTypeOf(copy.buffer->dtype);
   const ir::Load& source = *copy.source.As<ir::Load>();
   const int64_t bytes = copy.count * ir::SizeOf(copy.buffer->dtype), part = bytes / copy.groups;
-  llvm::Value* const object = ObjectOf(builder_.CreateLoad(builder_.getInt32Ty(), committed_));
+  llvm::Value* const mbarrier = MbarrierOf(builder_.CreateLoad(builder_.getInt32Ty(), committed_));
   const auto number = [&](int64_t n) { return builder_.getInt32(static_cast<uint32_t>(n)); };
-  emitter_.EmitAssembly("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [$0], $1;", {object, number(bytes)});
+  emitter_.EmitAssembly("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [$0], $1;", {mbarrier, number(bytes)});
   llvm::Value* const to =
       builder_.CreatePtrToInt(emitter_.Address(copy.buffer, copy.indices[0], element), builder_.getInt32Ty());
   llvm::Value* const from =
       builder_.CreatePtrToInt(emitter_.Address(source.buffer, source.indices[0], element), builder_.getInt64Ty());
-  Values operands = {to, from, number(part), object};
+  Values operands = {to, from, number(part), mbarrier};
   const bool shared = copy.groups > 1;
   if (shared) {
     const auto groups = static_cast<uint64_t>(copy.groups);
@@ -70,17 +71,17 @@ void GroupCopies::EmitCopy(const ir::Copy& copy) {
       operands);
 }
 
-void GroupCopies::EmitCommit() {
+void BulkCopies::EmitCommit() {
   llvm::Value* const number = builder_.CreateLoad(builder_.getInt32Ty(), committed_);
   emitter_.EmitGuarded(emitter_.IsFirstLane(), nullptr, [&]() -> llvm::Value* {
     return emitter_.EmitAssembly("{ .reg .b64 state; mbarrier.arrive.release.cta.shared::cta.b64 state, [$0]; }",
-                                 {ObjectOf(number)});
+                                 {MbarrierOf(number)});
   });
   builder_.CreateStore(builder_.CreateAdd(number, builder_.getInt32(1)), committed_);
 }
 
 // One commit group after the other.
-void GroupCopies::EmitWait(int64_t pending) {
+void BulkCopies::EmitWait(int64_t pending) {
   llvm::BasicBlock* const any = emitter_.MakeBlock("any");
   llvm::BasicBlock* const wait = emitter_.MakeBlock("wait");
   llvm::BasicBlock* const there = emitter_.MakeBlock("there");
@@ -93,10 +94,10 @@ void GroupCopies::EmitWait(int64_t pending) {
   builder_.CreateCondBr(builder_.CreateICmpSGT(left, builder_.getInt32(static_cast<uint32_t>(pending))), wait, end);
   builder_.SetInsertPoint(wait);
   llvm::Value* const phase = builder_.CreateAnd(
-      builder_.CreateLShr(number, std::countr_zero(static_cast<uint64_t>(ir::kMostBundles))), builder_.getInt32(1));
+      builder_.CreateLShr(number, std::countr_zero(static_cast<uint64_t>(ir::kCommitGroupsMax))), builder_.getInt32(1));
   llvm::Value* const done = emitter_.EmitAssembly(
       "{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [$1], $2; selp.b32 $0, 1, 0, p; }",
-      {ObjectOf(number), phase}, word);
+      {MbarrierOf(number), phase}, word);
   builder_.CreateCondBr(builder_.CreateICmpNE(done, builder_.getInt32(0)), there, wait);
   builder_.SetInsertPoint(there);
   builder_.CreateStore(builder_.CreateAdd(number, builder_.getInt32(1)), arrived_);

@@ -2,9 +2,9 @@
 // Asynchronous copies of whole groups (compiler/ir/copy.h), in the assembly of sm_90.
 //
 // Objects in shared memory ("mbarrier") count what has arrived. Each commit group has one of them in turn: group n has
-// object n % kMostBundles, and of that the phase n / kMostBundles. The lowest bit of the phase tells it from the phase
-// before. All lanes count alike how many groups were committed and how many are known to have arrived. "PTX ISA",
-// 9.7.13.15. Part of a PtxEmitter.
+// object n % kCommitGroupsMax, and of that the phase n / kCommitGroupsMax. The lowest bit of the phase tells it from
+// the phase before. All lanes count alike how many groups were committed and how many are known to have arrived. "PTX
+// ISA", 9.7.13.15. Part of a PtxEmitter.
 #ifndef HONE_COMPILER_CODEGEN_LLVM_GROUP_COPIES_H_
 #define HONE_COMPILER_CODEGEN_LLVM_GROUP_COPIES_H_
 
@@ -16,10 +16,10 @@ namespace hone::codegen {
 
 class PtxEmitter;
 
-class GroupCopies {
+class BulkCopies {
  public:
   // emitter: must outlive this.
-  GroupCopies(PtxEmitter& emitter, const ir::Func& func);
+  BulkCopies(PtxEmitter& emitter, const ir::Func& func);
   bool has_copies() const { return has_copies_; }  // whether the func has any; if not, only this may be called
   // Makes the objects. Once, before any copy.
   void Begin();
@@ -31,13 +31,13 @@ class GroupCopies {
   void EmitWait(int64_t pending);
 
  private:
-  llvm::Value* ObjectOf(llvm::Value* number);
+  llvm::Value* MbarrierOf(llvm::Value* number);
 
   PtxEmitter& emitter_;
   llvm::IRBuilder<>& builder_;
   const bool has_copies_;
   llvm::Value *committed_ = nullptr, *arrived_ = nullptr;  // addresses of the lane's counts of commit groups, i32
-  llvm::Value* objects_ = nullptr;                         // address of the first object in shared memory, i32
+  llvm::Value* mbarriers_ = nullptr;                       // address of the first object in shared memory, i32
 };
 
 }  // namespace hone::codegen

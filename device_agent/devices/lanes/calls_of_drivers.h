@@ -17,7 +17,7 @@ namespace hone::agent {
 inline constexpr uint64_t kNewNamespaces = CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID |
                                            CLONE_NEWNET | CLONE_NEWCGROUP | CLONE_PTRACE;
 
-inline constexpr SystemCall kCallsOfDrivers[] = {
+inline constexpr SystemCall kDriverSystemCalls[] = {
     // What it keeps: in its folder, as far as files can be reached.
     {"openat", "writes what it has compiled"},
     {"open", "the same, of older libraries"},

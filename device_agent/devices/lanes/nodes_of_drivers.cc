@@ -51,7 +51,7 @@ constexpr Node kOfOthers[] = {
     {"/dev/kfd", "AMD's queues of work"},
 };
 
-constexpr int kMostCards = 248;  // that NVIDIA's driver numbers
+constexpr int kCardsMax = 248;  // that NVIDIA's driver numbers
 
 void Add(std::span<const Node> nodes, std::vector<std::string>& paths) {
   for (const Node& node : nodes) paths.emplace_back(node.path);
@@ -61,16 +61,16 @@ void Add(std::span<const Node> nodes, std::vector<std::string>& paths) {
 
 // All cards, because the driver numbers those that a process can reach. A number must mean the same card in the agent
 // and in the sandbox.
-std::vector<std::string> NodesOfCuda() {
+std::vector<std::string> CudaDeviceNodes() {
   std::vector<std::string> paths;
-  for (int card = 0; card < kMostCards; ++card) paths.push_back(fmt::format("/dev/nvidia{}", card));
+  for (int card = 0; card < kCardsMax; ++card) paths.push_back(fmt::format("/dev/nvidia{}", card));
   Add(kOfNvidia, paths);
   Add(kOfAll, paths);
   return paths;
 }
 
-std::vector<std::string> NodesOfOpenCl() {
-  std::vector<std::string> paths = NodesOfCuda();
+std::vector<std::string> OpenClDeviceNodes() {
+  std::vector<std::string> paths = CudaDeviceNodes();
   Add(kOfOthers, paths);
   return paths;
 }

@@ -11,8 +11,8 @@ namespace hone::agent {
 
 // For SandboxPolicy::nodes; some may be absent. They read nothing from the system, because confined processes call
 // them.
-std::vector<std::string> NodesOfCuda();
-std::vector<std::string> NodesOfOpenCl();  // includes NodesOfCuda, as NVIDIA has an OpenCL driver
+std::vector<std::string> CudaDeviceNodes();
+std::vector<std::string> OpenClDeviceNodes();  // includes CudaDeviceNodes, as NVIDIA has an OpenCL driver
 
 }  // namespace hone::agent
 

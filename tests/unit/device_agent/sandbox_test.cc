@@ -84,9 +84,9 @@ int InAChild(int (*work)()) {
   policy.readable = {"/proc/cpuinfo"};
   policy.nodes = {"/dev/no-such-node", kFolderOfNodes};
   if (!node_of_a_group.empty()) policy.nodes.push_back(node_of_a_group);
-  policy.calls = kCallsOfDrivers;
-  policy.own_address_space = true;
-  policy.names_threads = true;
+  policy.calls = kDriverSystemCalls;
+  policy.unlimited_address_space = true;
+  policy.writes_thread_names = true;
   policy.open_files = 256;
   const pid_t launcher = fork();
   if (launcher == 0) {

@@ -28,26 +28,26 @@ std::string Verdict(const std::string& text) {
   return std::string(Verify(*func).message());
 }
 
-TEST(Contract, TextReadsBack) {
+TEST(Mma, TextReadsBack) {
   const auto func = ParseFunc(kLegal);
   ASSERT_TRUE(func.ok()) << func.status();
   EXPECT_EQ(Print(*func), kLegal);
   EXPECT_EQ(Verdict(kLegal), "");
 }
 
-TEST(Contract, ChildrenAreItsOperands) {
+TEST(Mma, ChildrenAreItsOperands) {
   const Func func = ParseFunc(kLegal).value();
   const Stmt contract = func.body.As<For>()->body;
-  EXPECT_EQ(WrittenBy(contract), func.params[2]);
-  const Contract& c = *contract.As<Contract>();
-  EXPECT_TRUE(Equal(contract, MakeContract(c.instruction, c.sum, c.a, c.b)));
-  EXPECT_FALSE(Equal(contract, MakeContract(c.instruction, c.sum, c.a, {c.b.first, 8})));
+  EXPECT_EQ(WrittenBuffer(contract), func.params[2]);
+  const Mma& c = *contract.As<Mma>();
+  EXPECT_TRUE(Equal(contract, MakeMma(c.instruction, c.sum, c.a, c.b)));
+  EXPECT_FALSE(Equal(contract, MakeMma(c.instruction, c.sum, c.a, {c.b.first, 8})));
   const Stmt moved = Substitute(contract, {{"i", Expr(2)}});
   EXPECT_EQ(Print(moved), "contract vpdpbusd_256 out[2, 0] += x[2, 4] * w[1, 0, 0 stride 4]\n");
   EXPECT_TRUE(Substitute(contract, {{"j", Expr(2)}}).SameHandle(contract));
 }
 
-TEST(Contract, AddsProductsOfRows) {
+TEST(Mma, AddsProductsOfRows) {
   EXPECT_EQ(RunText("func f(x: u8[4], w: i8[4,4], out: i32[4]) {"
                     "  for k in 4 { x[k] = u8(k + 250) for j in 4 { w[j, k] = i8(j * 10 - k) } }"
                     "  for j in 4 { out[j] = i32(j) }"
@@ -55,20 +55,20 @@ TEST(Contract, AddsProductsOfRows) {
             "-1514i32 8547i32 18608i32 28669i32");
 }
 
-TEST(Contract, SumsWrap) {
+TEST(Mma, SumsWrap) {
   EXPECT_EQ(RunText("func f(x: i8[4], w: i8[4,4], out: i32[4]) {"
                     "  x[0] = -128i8 w[0, 0] = -128i8 out[0] = 2147483647i32"
                     "  contract sdot out[0] += x[0] * w[0, 0 stride 4] }"),
             "-2147467265i32 0i32 0i32 0i32");
 }
 
-TEST(Contract, SignsAreThoseOfTheTypes) {
+TEST(Mma, SignsAreThoseOfTheTypes) {
   EXPECT_EQ(RunText("func f(x: u8[4], w: u8[4,4], out: i32[4]) { x[0] = 255u8 w[1, 0] = 255u8"
                     "  contract udot out[0] += x[0] * w[0, 0 stride 4] }"),
             "0i32 65025i32 0i32 0i32");
 }
 
-TEST(Contract, EveryElementIsInsideItsBuffer) {
+TEST(Mma, EveryElementIsInsideItsBuffer) {
   EXPECT_THAT(RunText("func f(x: u8[4], w: u8[8,4], out: i32[4]) { for i in 3 {"
                       "  contract udot out[0] += x[0] * w[i * 4, 0 stride 4] } }"),
               HasSubstr("index 8 of dimension 0 is outside buffer 'w' (extent 8)"));
@@ -77,7 +77,7 @@ TEST(Contract, EveryElementIsInsideItsBuffer) {
               HasSubstr("element 6 is outside buffer 'out' of 6"));
 }
 
-TEST(Contract, LanesThatAddToOneElementRace) {
+TEST(Mma, LanesThatAddToOneElementRace) {
   EXPECT_THAT(RunText("func f(x: u8[4], w: u8[4,4], out: i32[4]) grid 1 lanes 2 {"
                       "  contract udot out[0] += x[0] * w[0, 0 stride 4] }"),
               HasSubstr("race on element 0 of 'out'"));
@@ -88,17 +88,17 @@ constexpr char kApart[] =
     "  contract mma_tf32 out[0, 0 stride 2] += a[0, 0 stride 8] * b[0, 0 stride 1 apart 24]\n"
     "}\n";
 
-TEST(Contract, RowsMayLieApart) {
+TEST(Mma, ElementsOfARowMayHaveAStride) {
   const auto func = ParseFunc(kApart);
   ASSERT_TRUE(func.ok()) << func.status();
   EXPECT_EQ(Print(*func), kApart);
   EXPECT_EQ(Verdict(kApart), "");
-  const Contract& c = *func->body.As<Contract>();
-  EXPECT_EQ(c.b.apart, 24);
-  EXPECT_FALSE(Equal(func->body, MakeContract(c.instruction, c.sum, c.a, {c.b.first, 1, 12})));
+  const Mma& c = *func->body.As<Mma>();
+  EXPECT_EQ(c.b.column_stride, 24);
+  EXPECT_FALSE(Equal(func->body, MakeMma(c.instruction, c.sum, c.a, {c.b.first, 1, 12})));
 }
 
-TEST(Contract, SumsOfFloats) {
+TEST(Mma, SumsOfFloats) {
   EXPECT_EQ(RunText("func f(a: f32[2,8], b: f32[8,3], out: f32[2,2]) {"
                     "  for k in 8 { a[0, k] = f32(k) a[1, k] = 1.0f32 for j in 3 { b[k, j] = f32(k * 10 + j) } }"
                     "  out[1, 1] = 0.5f32"
@@ -107,7 +107,7 @@ TEST(Contract, SumsOfFloats) {
 }
 
 // 1 + 2^-11 is halfway to the next number with ten bits, and 1 + 2^-12 is nearer to 1. NaN stays NaN.
-TEST(Contract, FactorsAreRounded) {
+TEST(Mma, FactorsAreRounded) {
   const auto times_one = [](const std::string& factor) {
     return RunText(
         "func f(a: f32[2,8], b: f32[2,8], out: f32[2,2]) { for i in 2 { for k in 8 {"
@@ -123,7 +123,7 @@ TEST(Contract, FactorsAreRounded) {
 }
 
 // wgmma truncates its factors.
-TEST(Contract, FactorsAreCutOff) {
+TEST(Mma, FactorsAreTruncated) {
   const auto product = [](const std::string& instruction, const std::string& a, const std::string& b) {
     return RunText(
         "func f(a: f32[2,8], b: f32[2,8], out: f32[2,2]) { for i in 2 { for k in 8 {"
@@ -143,7 +143,7 @@ TEST(Contract, FactorsAreCutOff) {
 }
 
 // Four lanes of a row share the elements of `a` that they read; their columns are adjacent.
-TEST(Contract, LanesThatRunOneTogetherStandInOrder) {
+TEST(Mma, LanesOfOneInstructionAreConsecutive) {
   const auto verdict = [](const std::string& a, const std::string& b, int lanes = 64) {
     const std::string text = "func f(x: f32[32,8], w: f32[16,8], out: f32[512]) grid 1 lanes " + std::to_string(lanes) +
                              " { alloc t: f32[2,2] local { contract mma_tf32 t[0, 0 stride 2] += x[" + a +
@@ -174,7 +174,7 @@ TEST(Contract, LanesThatRunOneTogetherStandInOrder) {
               HasSubstr("a tensor instruction of several lanes where lanes of a group may part"));
 }
 
-TEST(Contract, LanesLoadRowsAsTheyLie) {
+TEST(Mma, LanesMayLoadRowsFromAnyMemory) {
   const auto verdict = [](const std::string& scope) {
     const auto func = ParseFunc(
         "func f(w: f16[8,64], out: f32[32]) grid 1 lanes 32 { alloc a: f16[16,64] " + scope +
@@ -222,7 +222,7 @@ constexpr char kBlocks[] =
     "  }\n"
     "}\n";
 
-TEST(Contract, InstructionsReadBlocksOfSharedMemory) {
+TEST(Mma, InstructionsReadBlocksOfSharedMemory) {
   const auto func = ParseFunc(kBlocks);
   ASSERT_TRUE(func.ok()) << func.status();
   EXPECT_EQ(Print(*func), kBlocks);
@@ -286,7 +286,7 @@ constexpr char kRows[] =
     "  }\n"
     "}\n";
 
-TEST(Contract, InstructionsReadSwizzledRows) {
+TEST(Mma, InstructionsReadSwizzledRows) {
   const auto func = ParseFunc(kRows);
   ASSERT_TRUE(func.ok()) << func.status();
   EXPECT_EQ(Print(*func), kRows);
@@ -310,7 +310,7 @@ std::string VerdictWith(std::string text, const std::string& from, const std::st
   return std::string(Verify(*func, {256, shared_bytes}).message());
 }
 
-TEST(Contract, SwizzledRowsAreReadInEights) {
+TEST(Mma, SwizzledRowsAreReadInGroupsOfEight) {
   const auto verdict = [](const std::string& from, const std::string& to) {
     return VerdictWith(kRows, from, to, 16384);
   };
@@ -325,7 +325,7 @@ TEST(Contract, SwizzledRowsAreReadInEights) {
 }
 
 // A longer access would leave its chunk, and the next chunk in memory is not the next one of the row.
-TEST(Contract, SwizzledBuffersAreAccessedInChunks) {
+TEST(Mma, SwizzledBuffersAreAccessedInChunks) {
   const auto verdict = [](const std::string& index) {
     return Verdict("func f(x: f32[256], y: f32[256]) grid 1 lanes 32 { alloc s: f32[256] swizzled { s[" + index +
                    "] = x[" + index + "] barrier y[" + index + "] = s[" + index + "] } }");
@@ -338,7 +338,7 @@ TEST(Contract, SwizzledBuffersAreAccessedInChunks) {
 }
 
 // The instructions run asynchronously. Until the lane has waited for them, their operands must not be touched.
-TEST(Contract, InstructionsThatGoOnAreSettled) {
+TEST(Mma, AsyncInstructionsNeedAWait) {
   const auto verdict = [](const std::string& from, const std::string& to) {
     return VerdictWith(kBlocks, from, to, 8192);
   };
@@ -372,7 +372,7 @@ TEST(Contract, InstructionsThatGoOnAreSettled) {
               HasSubstr("'t' ends while an instruction may still use it"));
 }
 
-TEST(Contract, BlocksLieAsTheInstructionReadsThem) {
+TEST(Mma, BlocksMustHaveTheInstructionsLayout) {
   const auto verdict = [](const std::string& from, const std::string& to) {
     return VerdictWith(kBlocks, from, to, 8192);
   };
@@ -390,7 +390,7 @@ TEST(Contract, BlocksLieAsTheInstructionReadsThem) {
   EXPECT_THAT(verdict("lanes 128", "lanes 64"), HasSubstr("wgmma_f16 is run by 128 lanes, of 64"));
 }
 
-TEST(Contract, VerifierRefuses) {
+TEST(Mma, VerifierRefuses) {
   const auto with = [](const std::string& stmt) {
     return Verdict("func f(x: u8[8], v: u8[4,4], w: i8[4,4], t: i8[2], out: i32[4], y: f32[4]) { " + stmt + " }");
   };
@@ -413,12 +413,12 @@ TEST(Contract, VerifierRefuses) {
               HasSubstr("named by its first element, without a mask"));
 }
 
-TEST(Contract, VerifierFindsForgedOperands) {
+TEST(Mma, VerifierFindsForgedOperands) {
   const Buffer x = MakeBuffer("x", DType::kUInt8, {4}), v = MakeBuffer("v", DType::kUInt8, {4, 4});
   const Buffer out = MakeBuffer("out", DType::kInt32, {4}), other = MakeBuffer("other", DType::kUInt8, {4});
   const auto first = [](const Buffer& b) { return MakeLoad(b, std::vector<Expr>(b->shape.size(), Expr(0))); };
   const auto verdict = [&](const MatrixOperand& sum, const MatrixOperand& a) {
-    const Stmt stmt = MakeContract(TensorInstruction::kUdot, sum, a, {first(v), 4});
+    const Stmt stmt = MakeMma(TensorInstruction::kUdot, sum, a, {first(v), 4});
     return std::string(Verify(Func{"f", {x, v, out}, stmt}).message());
   };
   EXPECT_EQ(verdict({first(out), 0}, {first(x), 0}), "");

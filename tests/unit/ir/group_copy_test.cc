@@ -56,17 +56,17 @@ std::string Filled(const std::string& statements) {
          statements + " } }";
 }
 
-TEST(GroupCopy, TextReadsBack) {
+TEST(BulkCopy, TextReadsBack) {
   const auto func = ParseFunc(kLegal);
   ASSERT_TRUE(func.ok()) << func.status();
   EXPECT_EQ(Print(*func), kLegal);
   EXPECT_EQ(Verdict(kLegal), "");
-  EXPECT_TRUE(HasGroupCopies(func->body));
-  EXPECT_EQ(GroupsThatShare(func->body), 2);
+  EXPECT_TRUE(HasBulkCopies(func->body));
+  EXPECT_EQ(CountSharingGroups(func->body), 2);
   EXPECT_FALSE(Equal(*func, *ParseFunc(With("8 group 2", "8 group 4"))));
 }
 
-TEST(GroupCopy, ArrivesForAllLanesAfterWaitAndBarrier) {
+TEST(BulkCopy, ArrivesForAllLanesAfterWaitAndBarrier) {
   const std::string copy = "if lane.id == 0 { copy 8 s[0] = x[8] } commit ";
   EXPECT_EQ(RunText(Filled(copy + "wait 0 barrier y[lane.id] = s[7 - lane.id]")), "25 24");
   EXPECT_THAT(RunText(Filled(copy + "wait 0 y[lane.id] = s[7 - lane.id]")),
@@ -75,7 +75,7 @@ TEST(GroupCopy, ArrivesForAllLanesAfterWaitAndBarrier) {
               HasSubstr("reads element 7 of 's', which lane 0 is still copying"));
 }
 
-TEST(GroupCopy, HasFewBundlesUnderWay) {
+TEST(BulkCopy, LimitsCommitGroupsInFlight) {
   const auto bundles = [](const std::string& first, int more) {
     return RunText(Filled(first + " commit for k in " + std::to_string(more) + " { commit } wait 0"));
   };
@@ -93,7 +93,7 @@ TEST(GroupCopy, HasFewBundlesUnderWay) {
   EXPECT_EQ(verdict("copy 2 s[lane.id * 2] = x[lane.id * 2]"), "");
 }
 
-TEST(GroupCopyVerifier, RefusesWhatItIsNot) {
+TEST(BulkCopyVerifier, RefusesWhatItIsNot) {
   const std::string first = "copy 8 group 2 s[0, 0] = x[0, 0]";
   EXPECT_THAT(Verdict(With(first, "copy 4 group 2 s[0, 0] = x[0, 0]")),
               HasSubstr("copy to 's': of 16 bytes by 2 groups; they share multiples of 16 each, up to 32768"));
@@ -111,7 +111,7 @@ TEST(GroupCopyVerifier, RefusesWhatItIsNot) {
   EXPECT_THAT(Verdict(With(first, "copy 8 group 4 s[0, 0] = x[0, 0]")), HasSubstr("by 4 groups; they share"));
 }
 
-TEST(GroupCopyVerifier, TheFirstLaneBeginsIt) {
+TEST(BulkCopyVerifier, OnlyTheFirstLaneMayIssueIt) {
   EXPECT_THAT(Verdict(With("if lane.id == 0 {", "if lane.id == 1 {")),
               HasSubstr("the copy of a group to 's' is not begun by its first lane alone"));
   EXPECT_THAT(Verdict(With("if lane.id == 0 {", "if lane.id < 1 {")), HasSubstr("not begun by its first lane alone"));
@@ -119,7 +119,7 @@ TEST(GroupCopyVerifier, TheFirstLaneBeginsIt) {
   EXPECT_THAT(Verdict(With("if k + 1 < 3", "if group.id < k")), HasSubstr("not begun by its first lane alone"));
 }
 
-TEST(GroupCopyVerifier, GroupsThatShareItBeginTheSame) {
+TEST(BulkCopyVerifier, SharingGroupsMustIssueTheSameCopy) {
   const std::string first = "x[0, 0]";
   EXPECT_EQ(Verdict(With(first, "x[group.id // 2, 0]")), "");
   const std::string copy = "if lane.id == 0 {\n      copy 8 group 2 s[0, 0] = x[0, 0]\n    }";
@@ -136,7 +136,7 @@ TEST(GroupCopyVerifier, GroupsThatShareItBeginTheSame) {
       HasSubstr("different numbers of groups share copies"));
 }
 
-TEST(GroupCopyVerifier, GroupsThatShareCopiesMeet) {
+TEST(BulkCopyVerifier, SharingGroupsMustNotDiverge) {
   EXPECT_THAT(Verdict(With("for k in 3", "for k in group.id")),
               HasSubstr("a wait where lanes of a group may part: inside loop 'k' with extent group.id"));
   std::string apart = With("8 group 2", "8");
@@ -144,7 +144,7 @@ TEST(GroupCopyVerifier, GroupsThatShareCopiesMeet) {
   EXPECT_EQ(Verdict(apart), "");
 }
 
-TEST(GroupCopyVerifier, KnowsWhatTheTargetHas) {
+TEST(BulkCopyVerifier, ChecksTheLimitsOfTheTarget) {
   EXPECT_EQ(Verdict(kLegal, {.shared_bytes = 128, .sharing_groups = 2}), "");
   EXPECT_THAT(Verdict(kLegal, {.sharing_groups = 1}), HasSubstr("a copy of 2 groups; the target has such of 1"));
   EXPECT_THAT(Verdict(kLegal, {.shared_bytes = 127}), HasSubstr("to 128 bytes; the target has 127"));

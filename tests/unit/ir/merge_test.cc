@@ -33,7 +33,7 @@ std::string WithOwn(const std::string& body) {
          body + "} } }";
 }
 
-TEST(Merge, TextReadsBack) {
+TEST(LaneReduce, TextReadsBack) {
   const auto func = ParseFunc(kLegal);
   ASSERT_TRUE(func.ok()) << func.status();
   EXPECT_EQ(Print(*func), kLegal);
@@ -41,29 +41,29 @@ TEST(Merge, TextReadsBack) {
   EXPECT_EQ(RunText(kLegal), "6 15") << "the last lane adds nothing";
 }
 
-TEST(Merge, ItsChildrenArePlaceConditionPartAndValue) {
+TEST(LaneReduce, ChildrenArePlaceMaskPartAndValue) {
   const Func func = ParseFunc(
                         "func f(x: i64[4], out: i64[4]) { for i in 4 { for k in 2 {"
                         " merge out[i where i < 3] = max k:2 of x[i] * k } } }")
                         .value();
   const Stmt merge = func.body.As<For>()->body.As<For>()->body;
-  EXPECT_EQ(WrittenBy(merge), func.params[1]);
+  EXPECT_EQ(WrittenBuffer(merge), func.params[1]);
   EXPECT_EQ(Print(Substitute(merge, {{"i", Expr(1)}})), "merge out[1 where 1 < 3] = max k:2 of x[1] * k\n");
   EXPECT_TRUE(Substitute(merge, {{"j", Expr(3)}}).SameHandle(merge));
-  Merge other = *merge.As<Merge>();
-  EXPECT_TRUE(Equal(merge, MakeMerge(other)));
+  LaneReduce other = *merge.As<LaneReduce>();
+  EXPECT_TRUE(Equal(merge, MakeLaneReduce(other)));
   other.reduction = Reduction::kMin;
-  EXPECT_FALSE(Equal(merge, MakeMerge(other)));
+  EXPECT_FALSE(Equal(merge, MakeLaneReduce(other)));
 }
 
-TEST(Merge, WithoutAGridThePartsComeOneAfterTheOther) {
+TEST(LaneReduce, WithoutAGridPartsRunInOrder) {
   EXPECT_EQ(RunText("func f(out: i64[2]) { for i in 2 { lane k in 4 {"
                     " merge out[i where k != 2] = sum k:4 of i * 10 + k } } }"),
             "4 34");
   EXPECT_EQ(RunText("func f(out: i32[1]) { lane k in 4 { merge out[0] = min k:4 of i32(7 - k) } }"), "4i32");
 }
 
-TEST(Merge, EveryLaneGetsTheResultInItsOwnMemory) {
+TEST(LaneReduce, EveryLaneGetsTheResultInItsOwnMemory) {
   EXPECT_EQ(RunText(WithOwn("merge t[0] = sum lane.id:4 of t[0] * t[0] out[lane.id] = t[0]")), "14 14 14 14");
   EXPECT_EQ(RunText(WithOwn("merge t[0] = prod lane.id %% 2:2 of t[0] + 1 out[lane.id] = t[0]")), "2 2 12 12");
   EXPECT_EQ(RunText(WithOwn("merge t[0 where lane.id > 1] = max lane.id:4 of 0 - t[0] out[lane.id] = t[0]")),
@@ -72,7 +72,7 @@ TEST(Merge, EveryLaneGetsTheResultInItsOwnMemory) {
 }
 
 // The bits of this sum reveal the order: lanes that are half the lanes apart are added first.
-TEST(Merge, LanesHalfTheWayApartComeFirst) {
+TEST(LaneReduce, LanesHalfTheDistanceApartAreCombinedFirst) {
   EXPECT_EQ(RunText("func f(out: f32[4]) grid 1 lanes 4 { alloc t: f32[1] local {"
                     " t[0] = select(lane.id == 0, 1e8f32, select(lane.id == 2, -1e8f32, 1f32))"
                     " merge t[0] = sum lane.id:4 of t[0] out[lane.id] = t[0] } }"),
@@ -83,7 +83,7 @@ TEST(Merge, LanesHalfTheWayApartComeFirst) {
             "0.0f32 0.0f32 0.0f32 0.0f32");
 }
 
-TEST(Merge, IsNoBarrier) {
+TEST(LaneReduce, IsNoBarrier) {
   EXPECT_THAT(RunText(WithOwn("s[lane.id] = t[0] merge t[0] = sum lane.id:4 of t[0] out[lane.id] = s[3 - lane.id]")),
               HasSubstr("race on element"));
   EXPECT_THAT(RunText(WithOwn("merge s[0] = sum lane.id:4 of t[0] out[lane.id] = s[0]")),
@@ -95,7 +95,7 @@ TEST(Merge, IsNoBarrier) {
       "1 1 5 5");
 }
 
-TEST(Merge, ErrorsSayWhatIsWrong) {
+TEST(LaneReduce, ErrorsSayWhatIsWrong) {
   const auto of = [](const std::string& merge) { return Verdict(WithOwn(merge)); };
   EXPECT_THAT(of("merge t[0] = sum lane.id:3 of t[0]"), HasSubstr("merge to 't': of 3 parts; there are powers of two"));
   EXPECT_THAT(of("merge t[0] = sum lane.id:64 of t[0]"), HasSubstr("of 64 parts; there are powers of two up to 32"));
@@ -115,7 +115,7 @@ TEST(Merge, ErrorsSayWhatIsWrong) {
 }
 
 // The interpreter also finds the errors that the verifier refuses.
-TEST(Merge, TheInterpreterFindsOtherParts) {
+TEST(LaneReduce, TheInterpreterRejectsWrongPartNumbers) {
   EXPECT_THAT(RunText(WithOwn("merge t[0] = sum 3 - lane.id:4 of t[0]")), HasSubstr("where lane 0 has part 3"));
   EXPECT_THAT(RunText(WithOwn("if lane.id < 2 { merge t[0] = sum lane.id:4 of t[0] }")),
               HasSubstr("lanes of a group part where all of them must come"));

@@ -62,7 +62,7 @@ absl::Status Check(const std::string& schedule) {
   return hone::tests::CheckLowered(Read(kProduct), ParseSchedule(schedule).value(), Hopper());
 }
 
-TEST(GroupCopies, MeanTheSame) {
+TEST(BulkCopies, MeanTheSame) {
   for (const int groups : {1, 2, 4}) {
     const std::string copy = kFused + fmt::format("copy_async wrt 64 {}\n", groups);
     EXPECT_EQ(Check(copy), absl::OkStatus()) << groups;
@@ -75,7 +75,7 @@ TEST(GroupCopies, MeanTheSame) {
 }
 
 // Commit groups of one pass through the loop must not be mistaken for those of the next.
-TEST(GroupCopies, MeanTheSameWhereTheLoopIsComeToAgain) {
+TEST(BulkCopies, MeanTheSameWhenTheLoopIsEnteredAgain) {
   const std::string twice =
       "cache_read w t\nstore_in wrt shared\nsplit a 8 mask\nsplit ai 2 mask\nbind ao group\nbind aio lane\n"
       "compute_at t aii\nsplit k 8 mask\nreorder ko ki i j\ncompute_at wrt ko\nfuse wrt_0 wrt_1\n"
@@ -93,7 +93,7 @@ std::string Nested(int outer, int inner, const std::string& copy) {
       copy, outer, inner);
 }
 
-TEST(GroupCopies, PipelinesInsideEachOtherHaveFewBundlesTogether) {
+TEST(BulkCopies, NestedPipelinesLimitCommitGroupsInFlight) {
   const std::string by_group = "copy_async wrt 64\n", by_lanes = "bind wrt_0_wrt_1 lane\ncopy_async wrt 1\n";
   EXPECT_THAT(Verdict(kProduct, Nested(5, 6, by_group)),
               HasSubstr("the pipelines of loops ko and kio have 9 bundles under way, where copies of a group allow 8"));
@@ -103,7 +103,7 @@ TEST(GroupCopies, PipelinesInsideEachOtherHaveFewBundlesTogether) {
 
 // The barriers that report finished copies are reused. So groups start the next copies only after all lanes know of the
 // earlier ones, whatever branches they take.
-TEST(GroupCopies, ABarrierStandsBetweenAWaitAndTheNext) {
+TEST(BulkCopies, ABarrierSeparatesAWaitFromTheNextCopies) {
   const auto barriers = [](const std::string& copy) {
     const std::string fill = "{ if lane.id == 0 { copy " + copy;
     const auto func = ir::ParseFunc(
@@ -123,12 +123,12 @@ TEST(GroupCopies, ABarrierStandsBetweenAWaitAndTheNext) {
   EXPECT_EQ(barriers("8 group 2"), 2);
 }
 
-TEST(GroupCopies, TakeSharedMemoryThatTellsOfThem) {
+TEST(BulkCopies, TakeSharedMemoryForMbarriers) {
   const State state = Replay(Read(kProduct), ParseSchedule(kFused + "copy_async wrt 64\n").value()).value();
-  EXPECT_EQ(Grids(state)[0].shared_bytes, 8 * 8 * 4 + ir::kBundlesBytes);
+  EXPECT_EQ(Grids(state)[0].shared_bytes, 8 * 8 * 4 + ir::kMbarriersBytes);
 }
 
-TEST(GroupCopies, TextReadsBack) {
+TEST(BulkCopies, TextReadsBack) {
   const std::string text = "copy_async wrt 64\ncopy_async wrt 64 2\n";
   EXPECT_EQ(Print(ParseSchedule(text).value()), text);
   EXPECT_FALSE(ParseSchedule("copy_async wrt 64 two").ok());
@@ -140,14 +140,14 @@ struct Illegal {
 
 void PrintTo(const Illegal& c, std::ostream* out) { *out << c.schedule; }
 
-class IllegalGroupCopy : public ::testing::TestWithParam<Illegal> {};
+class IllegalBulkCopy : public ::testing::TestWithParam<Illegal> {};
 
-TEST_P(IllegalGroupCopy, SaysWhy) {
+TEST_P(IllegalBulkCopy, SaysWhy) {
   EXPECT_THAT(Verdict(kProduct, GetParam().schedule), HasSubstr(GetParam().message));
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Steps, IllegalGroupCopy,
+    Steps, IllegalBulkCopy,
     ::testing::Values(
         Illegal{kTiles + "copy_async wrt 8 4",
                 "one copy of 8 elements is 32 bytes; there are 4, 8, 16, and of a group multiples of 16 for each"},
@@ -169,7 +169,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "compute_at xrt i\ncopy_async xrt 40 2",
                 "the 2 groups that share a copy to 'xrt' begin different ones"}));
 
-TEST(GroupCopies, MoveEverything) {
+TEST(BulkCopies, MoveEverything) {
   const auto tiles = [](const std::string& copy) {
     return "store_in v shared\nsplit i 4 mask\nbind io group\nsplit k 8 mask\nreorder io ko ki ii j\n"
            "compute_at v ko\nfuse r c\n" +
@@ -179,7 +179,7 @@ TEST(GroupCopies, MoveEverything) {
               HasSubstr("stage v has zeros where a condition does not hold, which copies of a group do not"));
 }
 
-TEST(GroupCopies, ATargetWithoutThemRefusesThem) {
+TEST(BulkCopies, ATargetWithoutThemRefusesThem) {
   const std::string copy = kFused + "copy_async wrt 64 2";
   EXPECT_EQ(Verdict(kProduct, copy), "");
   EXPECT_THAT(Verdict(kProduct, copy, target::ParseTarget("cuda:sm_89").value()),

@@ -147,11 +147,11 @@ std::string Lowered(const Case& c, const std::string& pipeline) {
   return module.ok() ? ir::Print(module->main[0]) : "";
 }
 
-class RunningOf : public ::testing::TestWithParam<Case> {};
-INSTANTIATE_TEST_SUITE_P(Types, RunningOf, ::testing::Values(Halves(), Floats()),
+class AsyncMmaTest : public ::testing::TestWithParam<Case> {};
+INSTANTIATE_TEST_SUITE_P(Types, AsyncMmaTest, ::testing::Values(Halves(), Floats()),
                          [](const auto& test) { return std::string(test.param.name); });
 
-TEST_P(RunningOf, MeansTheSame) {
+TEST_P(AsyncMmaTest, MeansTheSame) {
   EXPECT_EQ(Check(GetParam(), ""), absl::OkStatus());
   for (const char* pipeline : {"2", "3 1", "4", "4 1", "8 1"}) {
     EXPECT_EQ(Check(GetParam(), fmt::format("pipeline ko {}\n", pipeline)), absl::OkStatus()) << pipeline;
@@ -161,7 +161,7 @@ TEST_P(RunningOf, MeansTheSame) {
   }
 }
 
-TEST(Running, InstructionsAreSettledAnIterationLater) {
+TEST(AsyncMma, WaitsOneIterationLater) {
   const std::string at_once = Lowered(Halves(), "pipeline ko 3\n");
   EXPECT_THAT(at_once, HasSubstr("settle 0"));
   EXPECT_THAT(at_once, HasSubstr("wait 1"));
@@ -172,7 +172,7 @@ TEST(Running, InstructionsAreSettledAnIterationLater) {
 }
 
 // Each of the four steps of an iteration has registers of its own, which are refilled four steps later.
-TEST(Running, InstructionsAreSettledBeforeTheirRegistersAreFilledAnew) {
+TEST(AsyncMma, WaitsBeforeRegistersAreRefilled) {
   const std::string later = Lowered(Floats(), "pipeline ko 4 1\n");
   EXPECT_THAT(later, HasSubstr("settle 3"));
   EXPECT_LT(later.find("settle 3"), later.find("settle 0"));
@@ -180,7 +180,7 @@ TEST(Running, InstructionsAreSettledBeforeTheirRegistersAreFilledAnew) {
               HasSubstr("its lanes would load factors anew that are still read"));
 }
 
-TEST(Running, SaysWhatDoesNotFit) {
+TEST(AsyncMma, SaysWhatDoesNotFit) {
   const auto error = [](const Case& c, const std::string& pipeline) {
     return std::string(Check(c, pipeline).message());
   };
@@ -221,7 +221,7 @@ std::string AfterPlanting(const Case& c, const std::string& pipeline, const std:
   return std::string(ir::Interpret(*func, std::vector<std::span<std::byte>>(memory.begin(), memory.end())).message());
 }
 
-TEST(Running, WhoFillsABufferTooEarlyIsFound) {
+TEST(AsyncMma, ARefillBeforeTheWaitIsFound) {
   EXPECT_EQ(AfterPlanting(Halves(), "4 1", "settle 1", "settle 1"), "");
   EXPECT_EQ(AfterPlanting(Floats(), "4 1", "settle 3", "settle 3"), "");
   const auto changed = ::testing::AnyOf(HasSubstr("is still copying"), HasSubstr("changed while an instruction"),
@@ -232,7 +232,7 @@ TEST(Running, WhoFillsABufferTooEarlyIsFound) {
   EXPECT_THAT(AfterPlanting(Floats(), "4 1", "settle 3", "settle 9"), changed);
 }
 
-TEST(Running, TheVerifierAsksThatAllAreSettled) {
+TEST(AsyncMma, TheVerifierRequiresAFinalWait) {
   std::string text = Lowered(Halves(), "pipeline ko 4 1\n");
   const auto verdict = [](const std::string& text) {
     const auto func = ir::ParseFunc(text);

@@ -21,7 +21,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-class TroubleTest : public FarmFixture {
+class FailureTest : public FarmFixture {
  protected:
   // Lets the agent ask for work and answer each lease with an error, up to `times` times.
   void FailEverything(FakeAgent& agent, v1::TroubleKind kind, int times) {
@@ -57,7 +57,7 @@ class TroubleTest : public FarmFixture {
 };
 
 // A board that answers errors quickly would attract all work. A working board beside it must still measure every batch.
-TEST_F(TroubleTest, ABoardThatAnswersErrorsFailsNoBatchAndGoesIntoQuarantine) {
+TEST_F(FailureTest, ABoardThatAnswersErrorsFailsNoBatchAndGoesIntoQuarantine) {
   FakeAgent hole("hole", "1"), good("good", "1");
   ASSERT_TRUE(good.Sync(farm_, now_).ok());
   std::vector<std::string> batches;
@@ -79,7 +79,7 @@ TEST_F(TroubleTest, ABoardThatAnswersErrorsFailsNoBatchAndGoesIntoQuarantine) {
   EXPECT_EQ(hole.Sync(farm_, now_)->response.leases_size(), 0);
 }
 
-TEST_F(TroubleTest, ABatchThatNoDeviceCanMeasureFailsAndCountsAgainstNone) {
+TEST_F(FailureTest, ABatchThatNoDeviceCanMeasureFailsAndCountsAgainstNone) {
   std::vector<FakeAgent> agents;
   for (const char* id : {"a", "b", "c", "d"}) agents.emplace_back(id, "1");
   for (FakeAgent& agent : agents) ASSERT_TRUE(agent.Sync(farm_, now_).ok());
@@ -105,7 +105,7 @@ TEST_F(TroubleTest, ABatchThatNoDeviceCanMeasureFailsAndCountsAgainstNone) {
   for (const char* id : {"a", "b", "c", "d"}) EXPECT_EQ(DeviceOfAgent(id).health(), v1::DEVICE_HEALTH_GOOD) << id;
 }
 
-TEST_F(TroubleTest, ASingleDeviceGetsABatchTwice) {
+TEST_F(FailureTest, ASingleDeviceGetsABatchTwice) {
   FakeAgent agent("a", "1");
   const std::string batch = Submit(BatchOf(2), "b1").value();
   FailEverything(agent, v1::TROUBLE_KIND_BATCH, 1);
@@ -117,7 +117,7 @@ TEST_F(TroubleTest, ASingleDeviceGetsABatchTwice) {
   EXPECT_THAT(Wait(batch)->finished(0).result().error(), HasSubstr("a/cpu: no space"));
 }
 
-TEST_F(TroubleTest, ACandidateThatKillsDevicesDoesNotCountAgainstThem) {
+TEST_F(FailureTest, ACandidateThatKillsDevicesDoesNotCountAgainstThem) {
   std::vector<FakeAgent> agents;
   for (const char* id : {"a", "b", "c"}) agents.emplace_back(id, "1");
   const std::string batch = Submit(BatchOf(1), "b1").value();
@@ -137,7 +137,7 @@ TEST_F(TroubleTest, ACandidateThatKillsDevicesDoesNotCountAgainstThem) {
 }
 
 // Every second batch fails, so there are never two failures in a row. The count survives a restart of the tracker.
-TEST_F(TroubleTest, ABoardThatFailsEverySecondBatchGoesIntoQuarantine) {
+TEST_F(FailureTest, ABoardThatFailsEverySecondBatchGoesIntoQuarantine) {
   FakeAgent flaky("flaky", "1"), good("good", "1");
   const auto measure = [&](int number, bool fails) {
     const std::string batch = Submit(BatchOf(1), "b" + std::to_string(number)).value();
@@ -161,20 +161,20 @@ TEST_F(TroubleTest, ABoardThatFailsEverySecondBatchGoesIntoQuarantine) {
   EXPECT_EQ(DeviceOfAgent("good").health(), v1::DEVICE_HEALTH_GOOD);
 }
 
-TEST_F(TroubleTest, RecentFailuresSurviveARestartOfTheTracker) {
+TEST_F(FailureTest, RecentFailuresSurviveARestartOfTheTracker) {
   const DeviceOptions options;
   v1::HealthRecord health;
-  const auto trouble_and_batches = [&](int batches) {
+  const auto failure_and_batches = [&](int batches) {
     CountFailure(health, "no space", now_, options);
     for (int i = 0; i < batches; ++i) CountMeasured(health, options);
   };
-  for (int i = 0; i < 50; ++i) trouble_and_batches(3);
-  EXPECT_FALSE(InQuarantine(health)) << "one in four is no illness";
+  for (int i = 0; i < 50; ++i) failure_and_batches(3);
+  EXPECT_FALSE(IsQuarantined(health)) << "one in four is no illness";
   v1::HealthRecord restored;
   ASSERT_TRUE(restored.ParseFromString(health.SerializeAsString()));
   health = restored;
-  for (int i = 0; i < 6; ++i) trouble_and_batches(1);
-  EXPECT_TRUE(InQuarantine(health)) << "those before the restart count";
+  for (int i = 0; i < 6; ++i) failure_and_batches(1);
+  EXPECT_TRUE(IsQuarantined(health)) << "those before the restart count";
   for (int i = 0; i < options.recent_batches; ++i) CountMeasured(health, options);
   EXPECT_EQ(health.recent_troubles(), 0U);
   CountFailure(health, "no space", now_, options);
@@ -182,7 +182,7 @@ TEST_F(TroubleTest, RecentFailuresSurviveARestartOfTheTracker) {
   EXPECT_EQ(health.recent_troubles(), 0U) << "it was a candidate's";
 }
 
-TEST_F(TroubleTest, ABoardThatMeasuresOnlyAtTheSecondTryHasAFailure) {
+TEST_F(FailureTest, ABoardThatMeasuresOnlyAtTheSecondTryHasAFailure) {
   FakeAgent agent("a", "1");
   Submit(BatchOf(1), "b1").value();
   FailEverything(agent, v1::TROUBLE_KIND_BATCH, 1);
@@ -192,7 +192,7 @@ TEST_F(TroubleTest, ABoardThatMeasuresOnlyAtTheSecondTryHasAFailure) {
   EXPECT_EQ(DeviceOfAgent("a").health(), v1::DEVICE_HEALTH_GOOD);
 }
 
-TEST_F(TroubleTest, ADeviceWithoutTheRequiredSandboxGetsNoWork) {
+TEST_F(FailureTest, ADeviceWithoutTheRequiredSandboxGetsNoWork) {
   FarmOptions options;
   options.devices.required_sandbox = v1::SANDBOX_LEVEL_WALL;
   Farm farm(options, 1, CountingIds(), "key");
@@ -224,7 +224,7 @@ TEST_F(TroubleTest, ADeviceWithoutTheRequiredSandboxGetsNoWork) {
   EXPECT_EQ(farm.GetJob(job, now_)->waiting_for(), "a tuner");
 }
 
-TEST_F(TroubleTest, AFailureOfTheDeviceDoesNotFailTheBatch) {
+TEST_F(FailureTest, AFailureOfTheDeviceDoesNotFailTheBatch) {
   FakeAgent sick("sick", "1"), good("good", "1");
   ASSERT_TRUE(good.Sync(farm_, now_).ok());
   const std::string batch = Submit(BatchOf(2), "b1").value();
@@ -238,21 +238,21 @@ TEST_F(TroubleTest, AFailureOfTheDeviceDoesNotFailTheBatch) {
   EXPECT_EQ(Wait(batch)->finished(0).result().outcomes_size(), 2);
 }
 
-TEST_F(TroubleTest, AnIncompleteAnswerCountsAgainstTheDeviceAndIsNotRecorded) {
+TEST_F(FailureTest, AnIncompleteAnswerCountsAgainstTheDeviceAndIsNotRecorded) {
   FakeAgent sloppy("sloppy", "1"), good("good", "1");
   ASSERT_TRUE(good.Sync(farm_, now_).ok());
   const std::string batch = Submit(BatchOf(2), "b1").value();
   sloppy.Finish(sloppy.Sync(farm_, now_)->response.leases(0));
   sloppy.state.mutable_finished(0)->mutable_result()->mutable_outcomes()->RemoveLast();
   sloppy.state.set_sequence(sloppy.state.sequence() + 1);
-  EXPECT_TRUE(farm_.Acceptable(sloppy.state, now_).empty());
+  EXPECT_TRUE(farm_.AcceptableResults(sloppy.state, now_).empty());
   ASSERT_TRUE(sloppy.Sync(farm_, now_).ok());
   EXPECT_EQ(DeviceOfAgent("sloppy").losses(), 1);
   WorkOff(good);
   EXPECT_EQ(Wait(batch)->finished(0).result().outcomes_size(), 2);
 }
 
-TEST_F(TroubleTest, AnAgentThatStopsReturnsItsLeases) {
+TEST_F(FailureTest, AnAgentThatStopsReturnsItsLeases) {
   for (int i = 0; i < 10; ++i) {
     FakeAgent agent("a", "boot" + std::to_string(i));
     Submit(BatchOf(1), "b1").value();
@@ -269,7 +269,7 @@ TEST_F(TroubleTest, AnAgentThatStopsReturnsItsLeases) {
   EXPECT_EQ(DeviceOfAgent("a").health(), v1::DEVICE_HEALTH_GOOD);
 }
 
-TEST_F(TroubleTest, QuarantineGrowsAndEndsWithAGoldenKernelThatIsRight) {
+TEST_F(FailureTest, QuarantineGrowsAndEndsWithAGoldenKernelThatIsRight) {
   FakeAgent agent("a", "1"), good("good", "1");
   agent.Golden().set_passed(true);
   ASSERT_TRUE(good.Sync(farm_, now_).ok());
@@ -304,7 +304,7 @@ TEST_F(TroubleTest, QuarantineGrowsAndEndsWithAGoldenKernelThatIsRight) {
   }
 }
 
-TEST_F(TroubleTest, QuarantineEndsByHandAndOutlivesTheTracker) {
+TEST_F(FailureTest, QuarantineEndsByHandAndOutlivesTheTracker) {
   FakeAgent hole("hole", "1"), good("good", "1");
   ASSERT_TRUE(good.Sync(farm_, now_).ok());
   for (int i = 0; i < 3; ++i) Submit(BatchOf(1), "b" + std::to_string(i)).value();
@@ -320,7 +320,7 @@ TEST_F(TroubleTest, QuarantineEndsByHandAndOutlivesTheTracker) {
   EXPECT_EQ(restarted.TakeChangedHealth().count("hole/cpu"), 1u) << "to be stored";
 }
 
-TEST_F(TroubleTest, DriftTwiceInARowIsAQuarantineAndOnceIsNot) {
+TEST_F(FailureTest, DriftTwiceInARowIsAQuarantineAndOnceIsNot) {
   FakeAgent agent("a", "1");
   for (int i = 0; i < 5; ++i) {
     agent.Check(100e-6 + i * 1e-6);
@@ -346,7 +346,7 @@ TEST_F(TroubleTest, DriftTwiceInARowIsAQuarantineAndOnceIsNot) {
   EXPECT_DOUBLE_EQ(DeviceOfAgent("a").golden_baseline_seconds(), 200e-6) << "what it is like from now on";
 }
 
-TEST_F(TroubleTest, AHotDeviceCoolsDownWithoutAFailure) {
+TEST_F(FailureTest, AHotDeviceCoolsDownWithoutAFailure) {
   FakeAgent agent("a", "1");
   for (int i = 0; i < 5; ++i) {
     agent.Check(100e-6);
@@ -372,7 +372,7 @@ TEST_F(TroubleTest, AHotDeviceCoolsDownWithoutAFailure) {
   EXPECT_EQ(DeviceOfAgent("a").record().quarantines(), 0);
 }
 
-TEST_F(TroubleTest, AThrottledDeviceGetsNoWork) {
+TEST_F(FailureTest, AThrottledDeviceGetsNoWork) {
   FakeAgent agent("a", "1");
   agent.Check(100e-6);
   agent.Golden().set_throttled(true);
@@ -386,7 +386,7 @@ TEST_F(TroubleTest, AThrottledDeviceGetsNoWork) {
 
 // A device that stays too hot goes into quarantine: it is checked rarely, the reason is shown, and it returns as from
 // other quarantines.
-TEST_F(TroubleTest, ADeviceThatDoesNotCoolDownGoesIntoQuarantine) {
+TEST_F(FailureTest, ADeviceThatDoesNotCoolDownGoesIntoQuarantine) {
   FakeAgent agent("a", "1");
   Submit(BatchOf(1), "b1").value();
   const auto check = [&](bool throttled) {
@@ -414,30 +414,30 @@ TEST_F(TroubleTest, ADeviceThatDoesNotCoolDownGoesIntoQuarantine) {
   EXPECT_FALSE(DeviceOfAgent("a").record().has_cooling_since());
 }
 
-TEST_F(TroubleTest, ADeviceThatIsHotAfterItsQuarantineWaitsTwiceAsLong) {
+TEST_F(FailureTest, ADeviceThatIsHotAfterItsQuarantineWaitsTwiceAsLong) {
   v1::HealthRecord health;
   v1::GoldenCheck hot;
   hot.set_passed(true);
   hot.set_temperature_c(97);
   const DeviceOptions options;
-  TakeCheck(health, hot, now_, options);
-  TakeCheck(health, hot, now_ + options.cooling_max - absl::Seconds(1), options);
-  EXPECT_FALSE(InQuarantine(health));
+  ApplyCheck(health, hot, now_, options);
+  ApplyCheck(health, hot, now_ + options.cooling_max - absl::Seconds(1), options);
+  EXPECT_FALSE(IsQuarantined(health));
   const absl::Time begun = now_ + options.cooling_max;
-  TakeCheck(health, hot, begun, options);
-  ASSERT_TRUE(InQuarantine(health));
+  ApplyCheck(health, hot, begun, options);
+  ASSERT_TRUE(IsQuarantined(health));
   EXPECT_EQ(FromProto(health.retry_at()), begun + options.first_quarantine);
-  TakeCheck(health, hot, begun + absl::Seconds(30), options);
+  ApplyCheck(health, hot, begun + absl::Seconds(30), options);
   EXPECT_EQ(health.quarantines(), 1) << "once for each time it is tried";
   const absl::Time again = FromProto(health.retry_at());
-  TakeCheck(health, hot, again, options);
+  ApplyCheck(health, hot, again, options);
   EXPECT_EQ(FromProto(health.retry_at()), again + 2 * options.first_quarantine);
-  Release(health);
-  TakeCheck(health, hot, again, options);
-  EXPECT_FALSE(InQuarantine(health)) << "a person looked at it: it has its hour again";
+  ResetHealth(health);
+  ApplyCheck(health, hot, again, options);
+  EXPECT_FALSE(IsQuarantined(health)) << "a person looked at it: it has its hour again";
 }
 
-TEST_F(TroubleTest, WhileTheTrackerWasAwayNothingCooledDown) {
+TEST_F(FailureTest, WhileTheTrackerWasAwayNothingCooledDown) {
   FakeAgent agent("a", "1");
   agent.Check(100e-6);
   agent.Golden().set_throttled(true);
@@ -452,7 +452,7 @@ TEST_F(TroubleTest, WhileTheTrackerWasAwayNothingCooledDown) {
 }
 
 // Agents send their newest check with every call, and to every tracker.
-TEST_F(TroubleTest, ARestartedTrackerCountsNoCheckAgain) {
+TEST_F(FailureTest, ARestartedTrackerCountsNoCheckAgain) {
   FakeAgent well("a", "1"), sick("b", "1");
   sick.Golden().set_reason("wrong output");
   well.Check(100e-6);
@@ -469,10 +469,10 @@ TEST_F(TroubleTest, ARestartedTrackerCountsNoCheckAgain) {
   for (int i = 0; i < 5; ++i) SyncAfterRestart(well);
   EXPECT_EQ(stored_["a/cpu"].golden_seconds_size(), 5);
   EXPECT_EQ(stored_["a/cpu"].drifts(), 1);
-  EXPECT_FALSE(InQuarantine(stored_["a/cpu"]));
+  EXPECT_FALSE(IsQuarantined(stored_["a/cpu"]));
 }
 
-TEST_F(TroubleTest, ACheckIsOfOneProcessOfTheAgent) {
+TEST_F(FailureTest, ACheckIsOfOneProcessOfTheAgent) {
   FakeAgent first("a", "1"), second("a", "2");
   first.Check(100e-6);
   SyncAfterRestart(first);
@@ -484,12 +484,12 @@ TEST_F(TroubleTest, ACheckIsOfOneProcessOfTheAgent) {
   EXPECT_THAT(stored_["a/cpu"].golden_seconds(), ElementsAre(100e-6, 101e-6));
   v1::GoldenCheck check;
   check.set_number(1);
-  for (int boot = 0; boot < 100; ++boot) EXPECT_TRUE(NoteCheck(stored_["a/cpu"], fmt::format("boot {}", boot), check));
+  for (int boot = 0; boot < 100; ++boot) EXPECT_TRUE(RememberCheck(stored_["a/cpu"], fmt::format("boot {}", boot), check));
   EXPECT_EQ(stored_["a/cpu"].counted_size(), 8) << "it does not grow for ever";
 }
 
 // Only a check made after the restart shows that the device is well again.
-TEST_F(TroubleTest, AnOldCheckEndsNoQuarantineWhenTheTrackerIsRestarted) {
+TEST_F(FailureTest, AnOldCheckEndsNoQuarantineWhenTheTrackerIsRestarted) {
   FakeAgent agent("a", "1");
   agent.Check();
   SyncAfterRestart(agent);
@@ -497,13 +497,13 @@ TEST_F(TroubleTest, AnOldCheckEndsNoQuarantineWhenTheTrackerIsRestarted) {
   for (int i = 0; i < DeviceOptions().failures_to_quarantine; ++i) CountFailure(health, "no space", now_, {});
   now_ = FromProto(health.retry_at());
   EXPECT_THAT(SyncAfterRestart(agent).response.check_device_ids(), ElementsAre("cpu"));
-  EXPECT_TRUE(InQuarantine(stored_["a/cpu"]));
+  EXPECT_TRUE(IsQuarantined(stored_["a/cpu"]));
   agent.Check();
   SyncAfterRestart(agent);
-  EXPECT_FALSE(InQuarantine(stored_["a/cpu"]));
+  EXPECT_FALSE(IsQuarantined(stored_["a/cpu"]));
 }
 
-TEST_F(TroubleTest, ACheckFromBeforeAReleaseIsNotCountedAgain) {
+TEST_F(FailureTest, ACheckFromBeforeAReleaseIsNotCountedAgain) {
   FakeAgent agent("a", "1");
   agent.Golden().set_reason("wrong output");
   ASSERT_TRUE(agent.Sync(farm_, now_).ok());
@@ -517,7 +517,7 @@ TEST_F(TroubleTest, ACheckFromBeforeAReleaseIsNotCountedAgain) {
 }
 
 // An old state file does not say which check was counted last. That check is counted once more, and only once.
-TEST_F(TroubleTest, HealthOfAnOldStateFileIsKept) {
+TEST_F(FailureTest, HealthOfAnOldStateFileIsKept) {
   FakeAgent agent("a", "1");
   agent.Check(101e-6);
   stored_["a/cpu"].set_golden_kernel("golden");
@@ -526,7 +526,7 @@ TEST_F(TroubleTest, HealthOfAnOldStateFileIsKept) {
   EXPECT_THAT(stored_["a/cpu"].golden_seconds(), ElementsAre(100e-6, 101e-6));
 }
 
-TEST_F(TroubleTest, AStandstillOfTheTrackerIsNoCoolingTime) {
+TEST_F(FailureTest, AStandstillOfTheTrackerIsNoCoolingTime) {
   FakeAgent agent("a", "1");
   agent.Check(100e-6);
   agent.Golden().set_throttled(true);
@@ -541,7 +541,7 @@ TEST_F(TroubleTest, AStandstillOfTheTrackerIsNoCoolingTime) {
 }
 
 // The tracker was stopped, or held up by its disk, for longer than any lease lives.
-TEST_F(TroubleTest, AStandstillOfTheTrackerCountsAgainstNothing) {
+TEST_F(FailureTest, AStandstillOfTheTrackerCountsAgainstNothing) {
   std::vector<FakeAgent> agents;
   for (int i = 0; i < 20; ++i) {
     agents.emplace_back("a" + std::to_string(i), "1");
@@ -567,21 +567,21 @@ TEST_F(TroubleTest, AStandstillOfTheTrackerCountsAgainstNothing) {
 }
 
 // An agent that kept results over its restart delivers them under the lease that they were measured under.
-TEST_F(TroubleTest, ARestartedAgentDeliversItsResults) {
+TEST_F(FailureTest, ARestartedAgentDeliversItsResults) {
   FakeAgent agent("a", "1"), restarted("a", "2");
   const std::string batch = Submit(BatchOf(2), "b1").value();
   restarted.Finish(agent.Sync(farm_, now_)->response.leases(0));
   restarted.state.set_sequence(1);
-  EXPECT_EQ(farm_.Acceptable(restarted.state, now_).size(), 0u) << "it may be a late call of a dead one";
+  EXPECT_EQ(farm_.AcceptableResults(restarted.state, now_).size(), 0u) << "it may be a late call of a dead one";
   restarted.state.set_epoch(farm_.Synchronize(restarted.state, now_)->response.epoch());
   restarted.state.set_sequence(2);
-  EXPECT_EQ(farm_.Acceptable(restarted.state, now_).size(), 1u);
+  EXPECT_EQ(farm_.AcceptableResults(restarted.state, now_).size(), 1u);
   ASSERT_TRUE(restarted.Sync(farm_, now_).ok());
   EXPECT_EQ(Wait(batch)->finished(0).result().outcomes_size(), 2);
   EXPECT_EQ(farm_.Counters(now_).leases_lost(), 0);
 }
 
-TEST_F(TroubleTest, ARestartedTrackerRecordsOnlyResultsWithAValidReceipt) {
+TEST_F(FailureTest, ARestartedTrackerRecordsOnlyResultsWithAValidReceipt) {
   FakeAgent agent("a", "1"), thief("b", "1");
   const std::string batch = Submit(BatchOf(2), "b1").value();
   const v1::Lease lease = agent.Sync(farm_, now_)->response.leases(0);
@@ -594,7 +594,7 @@ TEST_F(TroubleTest, ARestartedTrackerRecordsOnlyResultsWithAValidReceipt) {
   const auto recorded = [&](Farm& farm, const FakeAgent& from) {
     v1::SynchronizeRequest request = from.state;
     request.set_sequence(request.sequence() + 1);
-    return farm.Acceptable(request, now_);
+    return farm.AcceptableResults(request, now_);
   };
   const std::vector<Recordable> records = recorded(restarted, agent);
   ASSERT_EQ(records.size(), 1u);
@@ -624,7 +624,7 @@ TEST_F(TroubleTest, ARestartedTrackerRecordsOnlyResultsWithAValidReceipt) {
 
 // An agent that does not know of the tracker's restart sends its result without the receipt. The tracker must not make
 // it delete the result.
-TEST_F(TroubleTest, ARestartedTrackerAsksForTheReceiptFirst) {
+TEST_F(FailureTest, ARestartedTrackerAsksForTheReceiptFirst) {
   FakeAgent agent("a", "1");
   Submit(BatchOf(2), "b1").value();
   const v1::Lease lease = agent.Sync(farm_, now_)->response.leases(0);
@@ -643,7 +643,7 @@ TEST_F(TroubleTest, ARestartedTrackerAsksForTheReceiptFirst) {
 }
 
 // The tracker was restarted after its machine's clock was set back by hours.
-TEST_F(TroubleTest, AClockSetBackDoesNotProlongAQuarantine) {
+TEST_F(FailureTest, AClockSetBackDoesNotProlongAQuarantine) {
   v1::HealthRecord health;
   health.set_quarantine_reason("three troubles");
   *health.mutable_quarantined_since() = tracker::ToProto(now_ + absl::Hours(5));
@@ -659,18 +659,18 @@ TEST_F(TroubleTest, AClockSetBackDoesNotProlongAQuarantine) {
 }
 
 // An answer that tells the agent to keep a result must not also acknowledge it.
-TEST_F(TroubleTest, AForgottenResultThatCannotBeStoredStaysWithTheAgent) {
+TEST_F(FailureTest, AForgottenResultThatCannotBeStoredStaysWithTheAgent) {
   FakeAgent agent("a", "1");
   Submit(BatchOf(1), "b1").value();
   agent.Finish(agent.Sync(farm_, now_)->response.leases(0));
   Farm restarted{FarmOptions{}, 2, CountingIds(), "key"};
-  agent.state = restarted.KeepWaiting(agent.state);
+  agent.state = restarted.DeferResults(agent.state);
   const Farm::Answer answer = agent.Sync(restarted, now_).value();
   EXPECT_THAT(answer.response.acked_lease_ids(), ElementsAre());
   EXPECT_THAT(answer.response.cancelled_lease_ids(), ElementsAre());
 }
 
-TEST_F(TroubleTest, WhileNothingCanBeStoredNoWorkIsGivenOutAndNoLimitRuns) {
+TEST_F(FailureTest, WhileNothingCanBeStoredNoWorkIsGivenOutAndNoLimitRuns) {
   FakeAgent agent("a", "1"), idle("b", "1");
   const std::string batch = Submit(BatchOf(1), "b1").value();
   const v1::Lease lease = agent.Sync(farm_, now_)->response.leases(0);
@@ -681,7 +681,7 @@ TEST_F(TroubleTest, WhileNothingCanBeStoredNoWorkIsGivenOutAndNoLimitRuns) {
   const v1::SynchronizeRequest finished = agent.state;
   for (int i = 0; i < 1000; ++i) {  // more than an hour
     Pass(absl::Seconds(4));
-    agent.state = farm_.KeepWaiting(finished);
+    agent.state = farm_.DeferResults(finished);
     agent.state.set_sequence(finished.sequence() + i);
     const Farm::Answer answer = agent.Sync(farm_, now_).value();
     ASSERT_TRUE(answer.response.cancelled_lease_ids().empty()) << i;
@@ -765,7 +765,7 @@ TEST(DeviceRegistryTest, LimitsDevicesAndHealthRecordsPerAgent) {
 }
 
 // A caller that was refused may do something else, so the refused call must have no effect.
-TEST_F(TroubleTest, ARefusedCallChangesNothingWhileStoringFails) {
+TEST_F(FailureTest, ARefusedCallChangesNothingWhileStoringFails) {
   farm_.SetStorageFailure("no space left on the disk");
   v1::ReportProgressRequest report;
   *report.mutable_lease() = job_;
@@ -773,9 +773,9 @@ TEST_F(TroubleTest, ARefusedCallChangesNothingWhileStoringFails) {
   EXPECT_EQ(farm_.SubmitJob(SpecOf("new"), now_).status().code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(farm_.CancelJob(job_id_, now_).status().code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(farm_.ReportProgress(report, now_).status().code(), absl::StatusCode::kUnavailable);
-  EXPECT_EQ(farm_.Storable().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(farm_.CheckStorage().code(), absl::StatusCode::kUnavailable);
   farm_.SetStorageFailure("");
-  EXPECT_TRUE(farm_.Storable().ok());
+  EXPECT_TRUE(farm_.CheckStorage().ok());
   const std::vector<v1::Job> jobs = farm_.ListJobs(v1::ListJobsRequest(), now_);
   ASSERT_EQ(jobs.size(), 1u);
   EXPECT_EQ(jobs[0].state(), v1::JOB_STATE_RUNNING);

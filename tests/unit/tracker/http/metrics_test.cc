@@ -104,7 +104,7 @@ TEST_F(SiteTest, HealthNeedsNoRoleButItsReasonsDo) {
   stranger.headers.erase("authorization");
   EXPECT_EQ(Answer(stranger).status, 200);
   EXPECT_THAT(Answer(stranger).body, HasSubstr(R"({"status":"ok","checks":{"store":"ok")"));
-  const Site behind{Sources{.shell = shell_.get(),
+  const Site behind{ApiContext{.shell = shell_.get(),
                             .store = store_.get(),
                             .visitors = &visitors_,
                             .not_before = absl::Now() + absl::Hours(1)}};
