@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many interleaved rounds and calls a confirmation takes. A confirmation times finalists against one another once
-// more, in interleaved rounds ("turns" below). Agents run by these numbers, and tuners estimate its duration from them.
+// more, in interleaved rounds. Agents run by these numbers, and tuners estimate its duration from them.
 #ifndef HONE_BASE_CONFIRMATION_H_
 #define HONE_BASE_CONFIRMATION_H_
 

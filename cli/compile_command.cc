@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
-#include "base/file_meant.h"
+#include "base/resolve_path.h"
 #include "base/status.h"
 #include "cli/command.h"
 #include "cli/farm_devices.h"

@@ -31,7 +31,7 @@ class JobClient {
         address_(std::move(address)) {}
 
   // Submits all jobs of one submission. If the tracker does not answer or cannot store the job, it is asked again with
-  // the same request_id, so that no second job is made. persists: called before each retry with the time since the
+  // the same request_id, so that no second job is made. keeps_trying: called before each retry with the time since the
   // first failure; false gives up, and the error then says that the job may be queued. If one job fails, the jobs
   // before it are cancelled.
   absl::StatusOr<std::vector<v1::Job>> Submit(const std::vector<v1::JobSpec>& specs,
@@ -45,10 +45,10 @@ class JobClient {
   absl::StatusOr<std::vector<v1::Job>> List(const v1::ListJobsRequest& request);
   // The jobs of the group `id`, or the one job `id`. Usage error: `id` is empty.
   absl::StatusOr<std::vector<v1::Job>> FindJobs(const std::string& id);
-  // Watches the jobs until all have ended, and returns their last states. heard: called about once a second for each
-  // job that has not ended, with the tracker's answer. idle: called as often, also while the tracker does not answer.
-  // An error of either ends the watching and is returned. away: called with the first error of the connection, and
-  // again only after an answer in between; the connection is retried without limit.
+  // Watches the jobs until all have ended, and returns their last states. on_answer: called about once a second for
+  // each job that has not ended, with the tracker's answer. on_idle: called as often, also while the tracker does not
+  // answer. An error of either ends the watching and is returned. on_tracker_away: called with the first error of the
+  // connection, and again only after an answer in between; the connection is retried without limit.
   absl::StatusOr<std::vector<v1::Job>> Watch(std::vector<v1::Job> jobs,
                                              const std::function<absl::Status(const v1::WatchJobResponse&)>& on_answer,
                                              const std::function<absl::Status()>& on_idle,

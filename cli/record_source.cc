@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "CLI/CLI.hpp"
-#include "base/file_meant.h"
+#include "base/resolve_path.h"
 #include "base/status.h"
 #include "cli/command.h"
 #include "cli/option_checks.h"

@@ -304,7 +304,7 @@ absl::Status Run(Options options, const sigset_t& signals) {
     served.push_back(device->Served());
   }
   const auto synchronize = [&](const v1::SynchronizeRequest& request, const std::stop_token& stop) {
-    supervisor.ReportAlive();  // once each turn of the loop
+    supervisor.ReportAlive();  // once in each iteration of the loop
     return CallTracker(*link, request, stop);
   };
   std::optional<Outbox> outbox;

@@ -93,7 +93,7 @@ void BinaryCache::Store(std::string_view key, std::string_view binary) const {
   EvictOldest(path);
 }
 
-// Removes entries and unfinished temporary files, the least recently used first, until the rest fits into most_bytes_.
+// Removes entries and unfinished temporary files, the least recently used first, until the rest fits into bytes_max_.
 // `latest` stays. Another process may remove files at the same time: a missing file is no error.
 void BinaryCache::EvictOldest(const fs::path& latest) const {
   std::vector<std::pair<fs::file_time_type, fs::path>> others;  // all but `latest`, with the time of their last use

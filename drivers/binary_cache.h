@@ -21,7 +21,7 @@ namespace hone::drivers {
 // are loaded as code.
 class BinaryCache {
  public:
-  // With an empty path nothing is found and nothing is kept. most_bytes: limit on the size of all entries together.
+  // With an empty path nothing is found and nothing is kept. bytes_max: limit on the size of all entries together.
   explicit BinaryCache(std::filesystem::path folder, uint64_t bytes_max = uint64_t{512} << 20)
       : folder_(std::move(folder)), bytes_max_(bytes_max) {}
 

@@ -108,7 +108,7 @@ class Program {
 
 struct BuildOptions {
   std::string extra_options;  // further compiler options, after those that Build sets
-  // Where binaries are cached (binary_cache.h), unless the driver has its own cache (keeps_builds); empty: nowhere.
+  // Where binaries are cached (binary_cache.h), unless the driver has its own cache (caches_builds); empty: nowhere.
   std::filesystem::path cache_folder;
 };
 

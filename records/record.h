@@ -68,7 +68,7 @@ using Outcome = std::variant<Timing, Failure>;
 using Instant = std::chrono::sys_time<std::chrono::milliseconds>;
 
 // The latest measured_at that is accepted at `now`: clocks of other machines may be ahead by five minutes. A later time
-// must be lowered to this one. Otherwise a failure with it would condemn later timings of its schedule.
+// must be lowered to this one. Otherwise a failure with it would rule out later timings of its schedule.
 constexpr Instant MeasuredAtMax(Instant now) { return now + std::chrono::minutes(5); }
 
 struct Record {

@@ -152,7 +152,7 @@ std::vector<Candidate> NewestConfirmation(const std::vector<Candidate>& candidat
 
 // The steps by which the winner is found; docs/RECORDS.md explains them. Each list is a part of the one before it.
 struct Comparison {
-  std::vector<Candidate> valid;   // verified timings that are not condemned
+  std::vector<Candidate> valid;   // verified timings whose schedule is not ruled out
   std::vector<Candidate> field;   // those of the newest confirmation, else all; empty: there is no winner
   std::vector<Candidate> newest;  // the newest of each schedule
   Defaults defaults;              // of `field`

@@ -40,7 +40,7 @@ struct Contender {
   bool is_default = false;          // the default schedule, which needs no search
   bool verified = false;            // a timing whose output agreed with the reference
   bool confirmed = false;           // timed in a final comparison of at least kInterleavedRoundsMin interleaved rounds
-  bool rules_out_schedule = false;  // a failure that condemns its schedule: see RulesOutSchedule
+  bool rules_out_schedule = false;  // a failure that rules out its schedule: see RulesOutSchedule
   bool interleaved = false;         // repeats[k] was taken in the same round as repeats[k] of the others of its batch
   std::vector<double> repeats;      // seconds, as DecidingRepeats chooses them; empty for a failure
   double reference_seconds = 0;     // time of the device's reference kernel in the same visit; 0: not known
@@ -52,8 +52,8 @@ Contender ContenderOf(const StoredRecord& stored);
 // The arguments are the members of Timing with these names.
 void SetRepeats(Contender& contender, std::span<const double> seconds, int64_t first_interleaved);
 
-// Whether a failure of this kind condemns its schedule: it must not be used, even if an earlier timing was good. True
-// for a wrong output, a write out of bounds, a crash, a forbidden call and an impossible time.
+// Whether a failure of this kind rules out its schedule: the schedule must not be used, even if an earlier timing was
+// good. True for a wrong output, a write out of bounds, a crash, a forbidden call and an impossible time.
 bool RulesOutSchedule(FailureKind kind);
 
 // Whether at least kInterleavedRoundsMin of the repeats were interleaved; with fewer, schedules are not compared round

@@ -20,8 +20,8 @@ namespace hone::tracker {
 namespace {
 
 constexpr Rate kCallRate = {kQuotas.calls_per_second, kQuotas.calls_burst};  // per identity
-constexpr Rate kWrongTokenRate = {1, 20};                                      // for all callers together
-constexpr size_t kMethodBytesMax = 200;                                        // in the audit log
+constexpr Rate kWrongTokenRate = {1, 20};                                    // for all callers together
+constexpr size_t kMethodBytesMax = 200;                                      // in the audit log
 
 struct Rule {
   std::string_view method;
@@ -201,7 +201,8 @@ absl::Status RoleCheck::Check(const InputMetadata& metadata, const grpc::AuthCon
                               std::string_view method) {
   const auto name = metadata.find("user-agent");
   if (name != metadata.end()) {
-    HONE_RETURN_IF_ERROR(CheckProtocol(ProtocolVersionOf({name->second.data(), name->second.size()}), "program that calls"));
+    HONE_RETURN_IF_ERROR(
+        CheckProtocol(ProtocolVersionOf({name->second.data(), name->second.size()}), "program that calls"));
   }
   if (method == kJoinMethod) {
     const auto token = metadata.find(pki::kTokenMetadata);

@@ -67,7 +67,7 @@ Histogram GroupCommit::Times() const {
 void GroupCommit::Loop() {
   std::unique_lock lock(mutex_);
   while (true) {
-    // What could not be written waits here too, without anyone who asks for it.
+    // Changes that could not be written wait here too, although no caller waits for them.
     const auto something = [this] { return stopping_ || !next_.empty(); };
     if (next_.kept.empty()) {
       added_.wait(lock, something);

@@ -20,7 +20,7 @@
 #include "records/store.h"
 #include "tracker/farm_state.h"
 #include "tracker/queue/histogram.h"
-#include "tracker/storing.h"
+#include "tracker/storage_health.h"
 
 namespace hone::tracker {
 

@@ -81,8 +81,8 @@ absl::StatusOr<Register::NewToken> ParseTokenRequest(const v1::CreateTokenReques
   const int most = request.name().empty() ? kTokenUsesMax : 1;
   const int uses = request.uses() == 0 ? 1 : request.uses();
   if (uses < 1 || uses > most) {
-    return absl::InvalidArgumentError(
-        fmt::format("a token has 1 to {} uses, and 1 if it is for one name; the request asks for {}", kTokenUsesMax, uses));
+    return absl::InvalidArgumentError(fmt::format(
+        "a token has 1 to {} uses, and 1 if it is for one name; the request asks for {}", kTokenUsesMax, uses));
   }
   const absl::Duration life = request.has_time_to_live() ? absl::Seconds(request.time_to_live().seconds()) +
                                                                absl::Nanoseconds(request.time_to_live().nanos())

@@ -25,7 +25,7 @@
 #include "storage/backup.h"
 #include "storage/open.h"
 #include "tracker/access.h"
-#include "tracker/http/http_side.h"
+#include "tracker/http/http_front_end.h"
 #include "tracker/http/notifier.h"
 #include "tracker/http/post.h"
 #include "tracker/membership.h"
@@ -171,10 +171,10 @@ absl::Status Run(const Options& options, const sigset_t& signals) {
                         storage::OpenRecords(files.records, records::OpenMode::kReadWrite));
   HONE_ASSIGN_OR_RETURN(FarmState state, FarmState::Open(files.state, absl::Now()));
   HttpFrontEndOptions http_front_end{.listen = options.http,
-                            .pki = options.pki,
-                            .url_file = options.http_file,
-                            .secret = state.receipt_key(),
-                            .not_before = state.latest_start()};
+                                     .pki = options.pki,
+                                     .url_file = options.http_file,
+                                     .secret = state.receipt_key(),
+                                     .not_before = state.latest_start()};
   FarmOptions farm;
   farm.jobs.ended_max = options.keep_jobs;
   farm.devices.required_sandbox = options.required_sandbox;

@@ -21,8 +21,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "pki/certificate_cache.h"
 #include "pki/certificates.h"
-#include "pki/read_certificates.h"
 #include "tracker/audit_log.h"
 #include "tracker/register.h"
 
@@ -30,7 +30,7 @@ namespace hone::tracker {
 
 struct MembershipOptions {
   std::filesystem::path folder;
-  // How long certificates are valid: of agents and tuners, which renew them; and of users.
+  // Lifetimes of certificates: machine_life of agents and tuners, which renew them; user_life of users.
   absl::Duration machine_life = absl::Hours(24 * 30);
   absl::Duration user_life = absl::Hours(24 * 365);
 };

@@ -23,7 +23,8 @@ namespace hone::tracker {
 namespace {
 
 constexpr size_t kPageRows = 1000;
-constexpr absl::Duration kStreamWaitMax = absl::Seconds(30);  // to wait for a stream; compiling asks for all kernels at once
+constexpr absl::Duration kStreamWaitMax =
+    absl::Seconds(30);  // to wait for a stream; compiling asks for all kernels at once
 
 // Whether the record says that a candidate could not be built, which a tuner observes itself. Only agents observe how
 // kernels run.
@@ -154,7 +155,8 @@ class RecordServiceShell final : public v1::RecordService::Service {
  private:
   absl::StatusOr<std::unique_ptr<Streams::Stream>> OpenStream(grpc::ServerContext* context) {
     return streams_.Begin(
-        Callers::IdentityIn(*context), callers_.PresentIn(context), [context] { context->TryCancel(); }, kStreamWaitMax);
+        Callers::IdentityIn(*context), callers_.PresentIn(context), [context] { context->TryCancel(); },
+        kStreamWaitMax);
   }
   static grpc::Status StillThere(const Present& present) {
     return present() ? grpc::Status::OK

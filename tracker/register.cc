@@ -81,7 +81,8 @@ absl::Status Register::AdmitLocked(const FarmIdentity& identity, const pki::Cert
         "with a newer one",
         identity.name, absl::FormatTime(facts.until, absl::UTCTimeZone())));
   }
-  HONE_ASSIGN_OR_RETURN(const storage::IdentityStore::CertificateState standing, store_->Find(facts.serial, identity.name));
+  HONE_ASSIGN_OR_RETURN(const storage::IdentityStore::CertificateState standing,
+                        store_->Find(facts.serial, identity.name));
   if (standing.known ? standing.revoked : standing.name_revoked) return Revoked(identity.name);
   return standing.known ? absl::OkStatus() : Insert(identity, facts, "signed elsewhere", now);
 }
@@ -201,7 +202,8 @@ absl::StatusOr<Register::StoredToken> Register::ValidToken(const std::string& se
   if (!token.has_value()) return absl::UnauthenticatedError(fmt::format("this farm knows no such token; {}", kAsk));
   if (token->revoked) return InvalidToken(IdOf(hash), "was revoked");
   if (token->uses_left <= 0) return InvalidToken(IdOf(hash), "was used already");
-  if (absl::ToUnixMillis(now) >= absl::ToUnixMillis(token->expires)) return InvalidToken(IdOf(hash), "is past its time");
+  if (absl::ToUnixMillis(now) >= absl::ToUnixMillis(token->expires))
+    return InvalidToken(IdOf(hash), "is past its time");
   const std::optional<Role> role = ParseRole(token->role);
   HONE_CHECK(role.has_value());  // AddToken wrote it
   return StoredToken{*role, token->name, token->created_by};

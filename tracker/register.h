@@ -38,17 +38,18 @@ class Register {
   explicit Register(std::unique_ptr<storage::IdentityStore> store) : store_(std::move(store)) {}
 
   // --- certificates -------------------------------------------------------------------------------------------------
-  // Whether whoever shows the certificate may be let in. kUnauthenticated: its time is over, or it was revoked; what to
+  // Checks that the holder of the certificate may connect. kUnauthenticated: it has expired or was revoked; what to
   // do. kUnavailable: the file cannot be read.
   absl::Status Admit(const FarmIdentity& identity, const pki::CertificateFacts& facts, absl::Time now);
 
   // A certificate is made by `Sign` and known from then on; returns its PEM.
   using Sign = std::function<absl::StatusOr<std::string>(const FarmIdentity& identity)>;
-  // For whoever shows a certificate; errors as Admit. kFailedPrecondition: it is too early for that, or again.
+  // Signs a new certificate for the holder of this one; errors as Admit. kFailedPrecondition: it is too early, or the
+  // certificate was renewed already.
   absl::StatusOr<std::string> Renew(const FarmIdentity& identity, const pki::CertificateFacts& facts, const Sign& sign,
                                     absl::Time now);
 
-  // A number that is another one once the name is revoked: 0 while nobody revoked it since the start. Waits for no
+  // The number of revocations of the name since the start. It changes when the name is revoked. Waits for no
   // disk.
   int64_t RevocationCount(const std::string& name) const;
   // Refuses all certificates that there are of the name, and the tokens for it or made by it; how many certificates
@@ -65,7 +66,7 @@ class Register {
     absl::Time expires;
     std::string created_by;
   };
-  // kAlreadyExists: somebody has the name. kUnauthenticated: whoever makes it was revoked.
+  // kAlreadyExists: the name is taken. kUnauthenticated: the creator of the token was revoked.
   absl::StatusOr<v1::Token> AddToken(const NewToken& token, absl::Time now);
   // kUnauthenticated: not known, spent, revoked, or past its time; which of them is said for those that are known.
   absl::Status CheckToken(const std::string& secret, absl::Time now);

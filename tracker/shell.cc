@@ -320,8 +320,8 @@ void Shell::AnswerBatchWaits(Turn& turn, const std::string& job_id) {
 void Shell::AnswerWatches(Turn& turn, const std::string& job_id) {
   const v1::Job* job = farm_.jobs().Find(job_id);
   for (auto [call, end] = watches_.equal_range(job_id); call != end;) {
-    const bool news =
-        job == nullptr || IsEndReportable(*job) || farm_.jobs().HasEvents(job_id, call->second.request.after_sequence());
+    const bool news = job == nullptr || IsEndReportable(*job) ||
+                      farm_.jobs().HasEvents(job_id, call->second.request.after_sequence());
     if (news) turn.AnswerRead(std::move(call->second.done), Watched(call->second.request));
     call = news ? watches_.erase(call) : std::next(call);
   }

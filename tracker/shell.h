@@ -124,11 +124,11 @@ class Shell {
   const std::string farm_id_;
   Farm farm_;
   std::set<std::string> specs_kept_;                        // jobs whose specification was handed over to be stored
-  std::set<std::string> unstored_ends_;                 // ended jobs whose end may not be stored yet
+  std::set<std::string> unstored_ends_;                     // ended jobs whose end may not be stored yet
   std::multiset<std::string> storing_;                      // agents whose results are being stored
   std::map<std::string, HeldAgent> agents_;                 // held calls of agents, by agent id
   std::multimap<absl::Time, std::string> agent_deadlines_;  // deadlines of calls in agents_, also of answered ones
-  absl::Time agents_checked_ = absl::InfinitePast();     // when Present was last asked for the calls in agents_
+  absl::Time agents_checked_ = absl::InfinitePast();        // when Present was last asked for the calls in agents_
   std::list<HeldTuner> tuners_;                             // tuners that wait for a job, first come first
   std::multimap<std::string, HeldBatchWait> batch_waits_;   // by job
   std::multimap<std::string, HeldWatch> watches_;           // by job

@@ -165,7 +165,8 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenAnonymousChannel(const std::s
   return grpc::CreateCustomChannel(address, grpc::SslCredentials(options), ArgumentsOfChannels());
 }
 
-absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ListenCredentials(const TlsFiles& tls, AnonymousClients anonymous_clients) {
+absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ListenCredentials(const TlsFiles& tls,
+                                                                           AnonymousClients anonymous_clients) {
   HONE_RETURN_IF_ERROR(ReadPem(tls).status());  // reports unreadable files now instead of at the first handshake
   grpc::experimental::TlsServerCredentialsOptions options(
       std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(tls.identity, tls.identity, tls.authority,

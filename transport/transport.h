@@ -46,11 +46,12 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenAnonymousChannel(const std::s
 // What a server does with clients that present no certificate. An invalid certificate always ends the TLS handshake.
 enum class AnonymousClients {
   kReject,  // the handshake fails
-  kAccept,     // the connection is made, and the server checks each call
+  kAccept,  // the connection is made, and the server checks each call
 };
 
 // The server's credentials for HOST:PORT. Errors as OpenChannel. The files are read again when they change.
-absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ListenCredentials(const TlsFiles& tls, AnonymousClients anonymous_clients);
+absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ListenCredentials(const TlsFiles& tls,
+                                                                           AnonymousClients anonymous_clients);
 
 // Sets keep-alive and message sizes to match OpenChannel, and the limits of connections.
 void ConfigureServer(grpc::ServerBuilder& builder);

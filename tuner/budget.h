@@ -34,9 +34,11 @@ class Budget {
   }
 
   // Counts the trials of one workload in the records. tried: the number of schedules with a time or a failure, each
-  // counted once, plus the disturbed visits of schedules before their first outcome. confirmed: the workload's winner has
-  // been confirmed.
-  void AddRecordedTrials(int64_t tried, bool confirmed) { recorded_.push_back({static_cast<double>(tried), confirmed}); }
+  // counted once, plus the disturbed visits of schedules before their first outcome. confirmed: the workload's winner
+  // has been confirmed.
+  void AddRecordedTrials(int64_t tried, bool confirmed) {
+    recorded_.push_back({static_cast<double>(tried), confirmed});
+  }
 
   // Fixes the number of trials of this attempt. Call it after all workloads were counted. Trials of earlier attempts of
   // the same job are in the records too, so only a job without earlier attempts can have nothing left.

@@ -17,10 +17,10 @@
 namespace hone::tuner {
 namespace {
 
-constexpr double kWorstLabel = -4;    // label of failures, and of candidates at least e^4 times slower than the best
+constexpr double kWorstLabel = -4;       // label of failures, and of candidates at least e^4 times slower than the best
 constexpr size_t kTimedSamplesMin = 16;  // fewest samples with a time
-constexpr size_t kHoldOutEvery = 7;   // one of so many samples is held out
-constexpr int kPatience = 10;         // rounds without a smaller held-out error that end boosting
+constexpr size_t kHoldOutEvery = 7;      // one of so many samples is held out
+constexpr int kPatience = 10;            // rounds without a smaller held-out error that end boosting
 // A few thousand rows gain little from more threads. OpenMP's threads spin while they wait, which slows the compilers
 // that run on all cores at the same time.
 constexpr int kThreads = 1;

@@ -17,15 +17,15 @@ namespace hone::tuner {
 namespace {
 
 constexpr absl::Duration kQuotaWaitMax = absl::Minutes(2);  // a call over the quota is given up: it may never fit
-constexpr absl::Duration kBatchWaitMax = absl::Seconds(1);       // of WaitBatch; short, so the job's clock is set back soon
-constexpr absl::Duration kCallLimit = absl::Seconds(40);     // longer than any call waits at the tracker
+constexpr absl::Duration kBatchWaitMax = absl::Seconds(1);  // of WaitBatch; short, so the job's clock is set back soon
+constexpr absl::Duration kCallLimit = absl::Seconds(40);    // longer than any call waits at the tracker
 constexpr absl::Duration kCallTimeoutMax = absl::Hours(1);
-constexpr double kLineBytesPerSecondMin = 64 << 10;                        // bytes a second of the slowest line
+constexpr double kLineBytesPerSecondMin = 64 << 10;           // bytes a second of the slowest line
 constexpr absl::Duration kOverdueWaitMax = absl::Seconds(6);  // wait for a result after it has become useless
 constexpr absl::Duration kReportIntervalMax =
     absl::Hours(2);  // without a report: the tuner hangs, so its lease is not renewed any more
 constexpr absl::Duration kHeartbeatTimeout = absl::Seconds(5);  // limit of RenewLease, which is called again soon
-constexpr size_t kReportedScheduleBytesMax = size_t{4} << 20;           // of all schedules in a report; a tracker takes 8 MiB
+constexpr size_t kReportedScheduleBytesMax = size_t{4} << 20;   // of all schedules in a report; a tracker takes 8 MiB
 
 absl::Duration DurationOf(const google::protobuf::Duration& duration) {
   return absl::Seconds(duration.seconds()) + absl::Nanoseconds(duration.nanos());
@@ -42,7 +42,8 @@ FarmClient::FarmClient(Channel channel, v1::JobLease lease, std::string address,
 
 // Repeats the call while the tracker cannot be reached or can store nothing (UNAVAILABLE, DEADLINE_EXCEEDED), and for
 // kQuotaWaitMax while a quota is exhausted. Cancelled: Abandon was called.
-absl::Status FarmClient::CallWithRetries(const std::function<grpc::Status(grpc::ClientContext*)>& call, size_t bytes) const {
+absl::Status FarmClient::CallWithRetries(const std::function<grpc::Status(grpc::ClientContext*)>& call,
+                                         size_t bytes) const {
   const absl::Time quota_deadline = job_clock_->Now() + kQuotaWaitMax;
   absl::Duration pause = absl::Milliseconds(100);
   absl::Duration limit = kCallLimit + absl::Seconds(static_cast<double>(bytes) / kLineBytesPerSecondMin);
@@ -66,8 +67,8 @@ absl::Status FarmClient::CallWithRetries(const std::function<grpc::Status(grpc::
   return absl::CancelledError("the tuning of this job was given up");
 }
 
-// Omits schedules that the last report had, and those beyond kReportedScheduleBytesMax. Otherwise some hundred schedules of
-// kilobytes each, sent twice a second, would be most of a tuner's traffic, although few change.
+// Omits schedules that the last report had, and those beyond kReportedScheduleBytesMax. Otherwise some hundred
+// schedules of kilobytes each, sent twice a second, would be most of a tuner's traffic, although few change.
 v1::JobProgress FarmClient::WithoutReportedSchedules(const Progress& progress) {
   v1::JobProgress report = ToProto(progress);
   reported_schedules_.resize(progress.workloads.size());
@@ -94,8 +95,8 @@ absl::Status FarmClient::Report(const Progress& progress) {
   *request.mutable_lease() = lease_;
   *request.mutable_progress() = WithoutReportedSchedules(progress);
   v1::ReportProgressResponse response;
-  HONE_RETURN_IF_ERROR(CallWithRetries([&](auto* context) { return Tuner()->ReportProgress(context, request, &response); },
-                               request.ByteSizeLong()));
+  HONE_RETURN_IF_ERROR(CallWithRetries(
+      [&](auto* context) { return Tuner()->ReportProgress(context, request, &response); }, request.ByteSizeLong()));
   job_clock_->SetWaitedForDevices(DurationOf(response.waited()));
   return response.cancelled() ? absl::CancelledError("the job was cancelled") : absl::OkStatus();
 }
@@ -128,7 +129,7 @@ absl::Status FarmClient::Complete(const Progress& progress, const std::string& e
   request.set_error(error);
   v1::CompleteJobResponse response;
   return CallWithRetries([&](auto* context) { return Tuner()->CompleteJob(context, request, &response); },
-                 request.ByteSizeLong());
+                         request.ByteSizeLong());
 }
 
 absl::StatusOr<std::string> FarmClient::Submit(const v1::Batch& batch, const std::string& client_id) {
@@ -138,7 +139,7 @@ absl::StatusOr<std::string> FarmClient::Submit(const v1::Batch& batch, const std
   *request.mutable_batch() = batch;
   v1::SubmitBatchResponse response;
   HONE_RETURN_IF_ERROR(CallWithRetries([&](auto* context) { return Tuner()->SubmitBatch(context, request, &response); },
-                               request.ByteSizeLong()));
+                                       request.ByteSizeLong()));
   return response.batch_id();
 }
 
@@ -156,7 +157,8 @@ absl::StatusOr<Measured> FarmClient::Measure(const Batch& given) {
     request.add_batch_ids(id);
     request.mutable_max_wait()->set_seconds(absl::ToInt64Seconds(kBatchWaitMax));
     v1::WaitBatchResponse response;
-    const absl::Status status = CallWithRetries([&](auto* context) { return Tuner()->WaitBatch(context, request, &response); });
+    const absl::Status status =
+        CallWithRetries([&](auto* context) { return Tuner()->WaitBatch(context, request, &response); });
     if (absl::IsNotFound(status)) {  // the tracker was restarted and has lost the batch
       HONE_ASSIGN_OR_RETURN(id, Submit(batch, client_id + "-again"));
       continue;
@@ -181,7 +183,8 @@ absl::StatusOr<std::optional<FarmDevice>> FarmClient::FindDevice(const Requireme
   *request.mutable_for_work() = ToProto(requirements);
   request.set_for_job_id(lease_.job_id());
   v1::ListDevicesResponse response;
-  HONE_RETURN_IF_ERROR(CallWithRetries([&](auto* context) { return Admin()->ListDevices(context, request, &response); }));
+  HONE_RETURN_IF_ERROR(
+      CallWithRetries([&](auto* context) { return Admin()->ListDevices(context, request, &response); }));
   if (response.devices().empty()) return std::nullopt;
   const v1::DeviceState& device = response.devices(0).state();
   return FarmDevice{device.fingerprint().text(), device.fingerprint().digest(), device.self_test().peak_gflops()};
@@ -193,7 +196,8 @@ absl::StatusOr<std::vector<PastTrial>> FarmClient::Records(const RecordKey& key)
   *request.mutable_key() = ToProto(key);
   while (true) {
     v1::QueryRecordsResponse response;
-    HONE_RETURN_IF_ERROR(CallWithRetries([&](auto* context) { return RecordsStub()->Query(context, request, &response); }));
+    HONE_RETURN_IF_ERROR(
+        CallWithRetries([&](auto* context) { return RecordsStub()->Query(context, request, &response); }));
     for (const v1::Record& record : response.records()) records.push_back(FromProto(record));
     if (!response.more() || response.records().empty()) return records;
     request.set_after_row(response.records().rbegin()->row());
@@ -205,7 +209,8 @@ absl::StatusOr<std::optional<PastWinner>> FarmClient::Best(const RecordKey& key)
   *request.mutable_key() = ToProto(key);
   request.set_widest(v1::RECORD_MATCH_SAME_TARGET);
   v1::BestRecordResponse response;
-  const absl::Status status = CallWithRetries([&](auto* context) { return RecordsStub()->Best(context, request, &response); });
+  const absl::Status status =
+      CallWithRetries([&](auto* context) { return RecordsStub()->Best(context, request, &response); });
   if (absl::IsNotFound(status) || (status.ok() && !response.has_record())) return std::nullopt;
   HONE_RETURN_IF_ERROR(status);
   return FromProto(response);
@@ -223,7 +228,8 @@ absl::Status FarmClient::RecordFailures(const RecordKey& key, const Batch& batch
     record.mutable_time()->set_nanos(static_cast<int32_t>(now % 1'000'000'000));
   }
   v1::AppendRecordsResponse response;
-  HONE_RETURN_IF_ERROR(CallWithRetries([&](auto* context) { return RecordsStub()->Append(context, request, &response); }));
+  HONE_RETURN_IF_ERROR(
+      CallWithRetries([&](auto* context) { return RecordsStub()->Append(context, request, &response); }));
   if (response.rejected_size() == 0) return absl::OkStatus();
   return absl::InvalidArgumentError(
       fmt::format("the tracker keeps no record of a failed build: {}", response.rejected(0).why()));

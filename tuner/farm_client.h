@@ -17,7 +17,7 @@
 #include "hone/v1/record.grpc.pb.h"
 #include "hone/v1/tuner.grpc.pb.h"
 #include "tuner/farm.h"
-#include "tuner/patience.h"
+#include "tuner/job_clock.h"
 
 namespace hone::tuner {
 
@@ -45,8 +45,8 @@ class FarmClient : public Farm {
   absl::Status Complete(const Progress& progress, const std::string& error);
 
  private:
-  // Repeats the call while the tracker is away or can store nothing. bytes: size of a large request, which gets more
-  // time.
+  // Repeats the call while the tracker cannot be reached or cannot store anything. bytes: size of a large request,
+  // which gets more time.
   absl::Status CallWithRetries(const std::function<grpc::Status(grpc::ClientContext*)>& call, size_t bytes = 0) const;
   absl::StatusOr<std::string> Submit(const v1::Batch& batch, const std::string& client_id);
   // The progress as a message without the schedules that the last report had. Needs reporting_ held.
@@ -60,11 +60,11 @@ class FarmClient : public Farm {
   const v1::JobLease lease_;
   const std::string address_;
   JobClock* const job_clock_;
-  std::mutex report_mutex_;           // held until the tracker has answered, because a report refers to the one before
+  std::mutex report_mutex_;  // held until the tracker has answered, because a report refers to the one before
   std::vector<std::string> reported_schedules_;  // the schedules of the last report, by workload
-  std::atomic<int64_t> report_began_;  // when the last report began, in seconds of the steady clock
-  std::atomic<int64_t> next_batch_{0};  // number of the next batch, part of its client id
-  std::atomic<bool> abandoned_{false};  // Abandon was called
+  std::atomic<int64_t> report_began_;            // when the last report began, in seconds of the steady clock
+  std::atomic<int64_t> next_batch_{0};           // number of the next batch, part of its client id
+  std::atomic<bool> abandoned_{false};           // Abandon was called
 };
 
 }  // namespace hone::tuner

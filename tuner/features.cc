@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "base/status.h"
-#include "tuner/draft_model.h"
+#include "tuner/analytic_model.h"
 #include "tuner/nest_facts.h"
 
 namespace hone::tuner {

@@ -31,7 +31,7 @@
 #include "tuner/build_worker.h"
 #include "tuner/convert.h"
 #include "tuner/farm_client.h"
-#include "tuner/patience.h"
+#include "tuner/job_clock.h"
 #include "tuner/tune_loop.h"
 
 namespace hone::tuner {

@@ -8,13 +8,13 @@
 #include <utility>
 
 #include "base/median.h"
-#include "tuner/belief.h"
+#include "tuner/speed_factor.h"
 #include "tuner/task.h"
 
 namespace hone::tuner {
 namespace {
 
-using PastVisit = std::vector<PastTrial*>;           // the trials of one visit that have times
+using PastVisit = std::vector<PastTrial*>;                      // the trials of one visit that have times
 using Estimates = std::map<std::string_view, LatencyEstimate>;  // by schedule
 
 std::vector<PastVisit> VisitsOf(std::vector<PastTrial>& past) {
@@ -30,7 +30,8 @@ std::vector<PastVisit> VisitsOf(std::vector<PastTrial>& past) {
 }
 
 // The factor by which the visit's times must be divided; nullopt: it was disturbed. Updates `speed_factor` to it.
-std::optional<double> SpeedFactorOf(const PastVisit& visit, const std::string& default_schedule, Estimates& estimates, SpeedFactor& speed_factor) {
+std::optional<double> SpeedFactorOf(const PastVisit& visit, const std::string& default_schedule, Estimates& estimates,
+                                    SpeedFactor& speed_factor) {
   std::vector<double> factors;
   std::pair<LatencyEstimate*, double> met = {nullptr, 0};
   std::optional<double> by_default;
@@ -59,7 +60,8 @@ void Take(const PastVisit& visit, double speed_factor, Estimates& estimates) {
   const double slowest = SlowestInterleaved(newcomers);
   for (PastTrial* trial : visit) {
     const double timed = *SecondsOf(trial->outcome);
-    LatencyEstimate updated = {ComparableSeconds(trial->outcome, slowest) / speed_factor, trial->confirmed ? kConfirmedTimings : 1};
+    LatencyEstimate updated = {ComparableSeconds(trial->outcome, slowest) / speed_factor,
+                               trial->confirmed ? kConfirmedTimings : 1};
     const auto [known, added] = estimates.try_emplace(trial->schedule, updated);
     if (!added) {
       updated.seconds = timed / speed_factor;

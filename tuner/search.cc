@@ -323,7 +323,8 @@ bool Search::HasOpen() const {
   return std::any_of(known_.begin(), known_.end(), [](const auto& entry) { return entry.second.open; });
 }
 
-// Advances the phase after more than `idle_rounds_max` rounds without progress. A round without new outcomes does not count.
+// Advances the phase after more than `idle_rounds_max` rounds without progress. A round without new outcomes does not
+// count.
 void Search::UpdatePhase() {
   const std::optional<double> best = best_seconds();
   if (phase_ == Phase::kFirst || !best.has_value() || !std::exchange(news_, false)) return;

@@ -20,14 +20,15 @@
 
 #include "base/random.h"
 #include "compiler/space/space.h"
-#include "tuner/belief.h"
 #include "tuner/cost_model.h"
 #include "tuner/features.h"
 #include "tuner/search_parts.h"
+#include "tuner/speed_factor.h"
 
 namespace hone::tuner {
 
-// How a candidate was found. kRelative includes candidates of earlier runs; kFirstBatch is a random one of the first batch.
+// How a candidate was found. kRelative includes candidates of earlier runs; kFirstBatch is a random one of the first
+// batch.
 enum class Origin : uint8_t { kDefault, kRelative, kFirstBatch, kEvolved, kDescent, kRandom };
 
 struct Proposal {
@@ -51,7 +52,7 @@ class Search {
     int samples = 240;           // candidates drawn for every later batch
     double random_share = 0.06;  // share of a later batch that is taken at random
     int threads = 1;             // threads that build candidates
-    int idle_rounds_max = 2;            // rounds without progress that do not yet end a phase
+    int idle_rounds_max = 2;     // rounds without progress that do not yet end a phase
     double progress = 0.01;      // smallest improvement of the best time, as a fraction, that counts as progress
     SearchParts parts = {};
   };
@@ -123,7 +124,7 @@ class Search {
     bool withdrawn = false;         // it was withdrawn before; it is not proposed a third time
     bool observed = false;          // it has an outcome
     std::optional<double> seconds;  // latency estimate; empty: no time, or excluded
-    int64_t timings = 1;              // as LatencyEstimate::timings
+    int64_t timings = 1;            // as LatencyEstimate::timings
     double noise = 0;               // as Sample::noise
   };
 

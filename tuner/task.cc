@@ -16,15 +16,15 @@
 #include "compiler/schedule/step.h"
 #include "compiler/space/space.h"
 #include "records/winner.h"
-#include "tuner/draft_model.h"
+#include "tuner/analytic_model.h"
 
 namespace hone::tuner {
 namespace {
 
-constexpr size_t kRelativesMax = 3;        // most relatives whose decisions a search gets
-constexpr size_t kNoiseRepeatsMin = 3;  // fewest repeats whose spread is a measure of noise
-constexpr double kFewRepeatsNoiseMin = 0.05;    // the least noise of fewer repeats, as a fraction of their median
-constexpr double kEqualTimeRatioMax = 1.03;        // ratio of two confirmed times up to which they count as equal
+constexpr size_t kRelativesMax = 3;           // most relatives whose decisions a search gets
+constexpr size_t kNoiseRepeatsMin = 3;        // fewest repeats whose spread is a measure of noise
+constexpr double kFewRepeatsNoiseMin = 0.05;  // the least noise of fewer repeats, as a fraction of their median
+constexpr double kEqualTimeRatioMax = 1.03;   // ratio of two confirmed times up to which they count as equal
 // A search of earlier runs has converged after this many trials, and more than that many since the winner was found.
 constexpr int64_t kConvergedTrialsMin = 64, kTrialsWithoutGainMax = 24;
 
@@ -116,7 +116,7 @@ absl::StatusOr<Task> MakeTask(const JobWorkload& given, const target::Target& ta
   }
   HONE_ASSIGN_OR_RETURN(space::Candidate default_candidate, space::Default(task.workload, target));
   task.default_proposal = {std::move(default_candidate.decisions), schedule::Print(default_candidate.schedule),
-                   ExtractFeatures(default_candidate.state, target), Origin::kDefault};
+                           ExtractFeatures(default_candidate.state, target), Origin::kDefault};
   task.default_estimate_seconds = std::exp(task.default_proposal.features[kAnalyticLogSeconds]);
   task.lower_bound_seconds = LowerBoundSeconds(task.description.flops, BytesOf(task.description), target);
   Search::Options options;
@@ -177,7 +177,8 @@ void Remember(Task& task, const PastTrial& past) {
   }
   const absl::StatusOr<space::Decisions> decisions = space::ParseDecisions(past.decisions);
   if (decisions.ok()) task.search->Remember(*decisions, past.schedule, seconds);
-  if (past.confirmed && IsInterleaved(past.outcome)) task.search->SetEstimate(past.schedule, {*seconds, kConfirmedTimings});
+  if (past.confirmed && IsInterleaved(past.outcome))
+    task.search->SetEstimate(past.schedule, {*seconds, kConfirmedTimings});
   if (HasExcludingFailure(past.outcome)) task.search->Exclude(past.schedule);
 }
 
@@ -235,10 +236,10 @@ std::vector<Proposal> UncomparedWinners(const Task& task, const std::vector<Past
   std::vector<Proposal> uncompared;
   for (const Won& w : won) {
     uncompared.push_back({space::ParseDecisions(w.trial->decisions).value_or(space::Decisions()),
-                      w.trial->schedule,
-                      {},
-                      Origin::kRelative,
-                      {}});
+                          w.trial->schedule,
+                          {},
+                          Origin::kRelative,
+                          {}});
   }
   return uncompared;
 }
@@ -284,8 +285,8 @@ size_t ExcludeFailed(Task& task, const std::vector<Proposal>& proposals, const O
   return excluded;
 }
 
-std::optional<double> ObserveIncumbent(Task& task, const Proposal& incumbent, LatencyEstimate then, const Outcomes& outcomes,
-                                    const std::string& id) {
+std::optional<double> ObserveIncumbent(Task& task, const Proposal& incumbent, LatencyEstimate then,
+                                       const Outcomes& outcomes, const std::string& id) {
   const auto outcome = outcomes.find(id);
   const std::optional<double> seconds = outcome == outcomes.end() ? std::nullopt : SecondsOf(outcome->second);
   if (!seconds.has_value()) return task.speed_factor.value();

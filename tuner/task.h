@@ -18,10 +18,10 @@
 #include "compiler/ir/workload.h"
 #include "compiler/target/target.h"
 #include "tuner/batch.h"
-#include "tuner/belief.h"
 #include "tuner/farm.h"
 #include "tuner/job.h"
 #include "tuner/search.h"
+#include "tuner/speed_factor.h"
 
 namespace hone::tuner {
 
@@ -38,17 +38,18 @@ struct Task {
   // Seconds of one call of the default schedule (empty: not measured), and the latency estimate of the best schedule
   // (empty: nothing has a time).
   std::optional<double> default_seconds, best_seconds;
-  int64_t best_timings = 1;     // number of timings behind it, as LatencyEstimate::timings
+  int64_t best_timings = 1;   // number of timings behind it, as LatencyEstimate::timings
   std::string best_schedule;  // empty: there is none
   space::Decisions best_decisions;
-  SpeedFactor speed_factor;                     // the device's speed relative to the search's latency estimates
-  int64_t trials = 0;            // in this attempt
-  bool confirmed = false;        // the best was compared with the default schedule in interleaved rounds
-  bool converged_before = false;          // the search had converged in earlier runs
-  bool changed = false;          // something was measured since the last confirmation, maybe by an earlier run
+  SpeedFactor speed_factor;       // the device's speed relative to the search's latency estimates
+  int64_t trials = 0;             // in this attempt
+  bool confirmed = false;         // the best was compared with the default schedule in interleaved rounds
+  bool converged_before = false;  // the search had converged in earlier runs
+  bool changed = false;           // something was measured since the last confirmation, maybe by an earlier run
   std::vector<Proposal> pending_finalists;  // finalists that the best has yet to be compared with
-  int lost_batches = 0;          // consecutive batches that could not be measured
-  std::string failure_reason;  // why the last lost batch failed or, after the job, why the workload has no measured time
+  int lost_batches = 0;                     // consecutive batches that could not be measured
+  std::string
+      failure_reason;  // why the last lost batch failed or, after the job, why the workload has no measured time
 };
 
 // Makes the task of a workload, with hints added to its search. threads: for drawing candidates. FailedPrecondition or
@@ -64,9 +65,9 @@ std::optional<double> SecondsOf(const Outcome& outcome);
 
 // The largest SecondsOf among the outcomes timed in interleaved rounds; 0: there are none.
 double SlowestInterleaved(const std::vector<const Outcome*>& outcomes);
-// The seconds of an outcome with times, where `slowest` is SlowestInterleaved of its visit. A candidate without interleaved
-// rounds was eliminated by the finalists. Its own timing may fall into a faster moment of the device, so it counts as
-// no faster than the slowest finalist.
+// The seconds of an outcome with times, where `slowest` is SlowestInterleaved of its visit. A candidate without
+// interleaved rounds was eliminated by the finalists. Its own timing may fall into a faster moment of the device, so it
+// counts as no faster than the slowest finalist.
 double ComparableSeconds(const Outcome& outcome, double slowest);
 
 // Whether the trial has times or a failure; otherwise its visit was disturbed and it says nothing.
@@ -93,22 +94,22 @@ bool IsMeasuredSinceConfirmed(const std::vector<PastTrial>& past);
 std::vector<Proposal> UncomparedWinners(const Task& task, const std::vector<PastTrial>& past, absl::Time now);
 
 // Whether the search had converged in earlier runs: the winner is confirmed, every space of this job was tried, and
-// many candidates were tried in vain after the winner, or an equally good one, was found.
+// many candidates brought no gain after the winner, or an equally good one, was found.
 bool HasConverged(const Task& task, const std::vector<PastTrial>& past);
 
-// Excludes the proposals that failed in a way that rules out their schedule (records::RulesOutSchedule), and drops their
-// times. If the best is among them, the fastest of the others replaces it. Returns the number of excluded proposals.
-// The candidate id of proposals[i] is CandidateId(i), here and below.
+// Excludes the proposals that failed in a way that rules out their schedule (records::RulesOutSchedule), and drops
+// their times. If the best is among them, the fastest of the others replaces it. Returns the number of excluded
+// proposals. The candidate id of proposals[i] is CandidateId(i), here and below.
 size_t ExcludeFailed(Task& task, const std::vector<Proposal>& proposals, const Outcomes& outcomes);
 
 // Takes in the outcome, under `id`, of a visit's incumbent. then: its latency estimate when the visit was put together;
 // another schedule may be the best since. Returns the factor by which the visit's times must be divided; nullopt: the
 // visit was disturbed.
-std::optional<double> ObserveIncumbent(Task& task, const Proposal& incumbent, LatencyEstimate then, const Outcomes& outcomes,
-                                    const std::string& id);
+std::optional<double> ObserveIncumbent(Task& task, const Proposal& incumbent, LatencyEstimate then,
+                                       const Outcomes& outcomes, const std::string& id);
 
-// Takes in the outcomes of a visit's proposals, whose times are divided by `speed_factor`. Proposals without an outcome are
-// withdrawn.
+// Takes in the outcomes of a visit's proposals, whose times are divided by `speed_factor`. Proposals without an outcome
+// are withdrawn.
 void Observe(Task& task, const std::vector<Proposal>& proposals, const Outcomes& outcomes, double speed_factor);
 
 // Takes in a confirmation. records::FindWinner decides which finalist becomes the best. It is confirmed if it was

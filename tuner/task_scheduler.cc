@@ -32,7 +32,8 @@ std::vector<double> TaskScheduler::Seconds() const {
   std::vector<double> errors;
   for (size_t i = 0; i < tasks_.size(); ++i) {
     const std::vector<double>& best = states_[i].best;
-    if (!best.empty() && tasks_[i].default_estimate_seconds > 0) errors.push_back(best.front() / tasks_[i].default_estimate_seconds);
+    if (!best.empty() && tasks_[i].default_estimate_seconds > 0)
+      errors.push_back(best.front() / tasks_[i].default_estimate_seconds);
   }
   const double error = errors.empty() ? 1 : Median(std::move(errors));
   std::vector<double> seconds;

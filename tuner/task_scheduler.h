@@ -19,7 +19,7 @@ namespace hone::tuner {
 class TaskScheduler {
  public:
   struct Task {
-    double count = 1;             // calls in one run of the model
+    double count = 1;                     // calls in one run of the model
     double default_estimate_seconds = 0;  // analytic cost model's estimate for the default schedule
     // Lower bound of the time of one call as the workload is written. Algorithms with fewer operations (Winograd) and
     // tensor instructions may be faster.

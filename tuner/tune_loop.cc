@@ -27,9 +27,9 @@
 #include "base/status.h"
 #include "base/steady_time.h"
 #include "compiler/space/space.h"
+#include "tuner/analytic_model.h"
 #include "tuner/budget.h"
 #include "tuner/cost_model.h"
-#include "tuner/draft_model.h"
 #include "tuner/one_speed.h"
 #include "tuner/pretrained.h"
 #include "tuner/search_parts.h"
@@ -41,18 +41,19 @@ namespace hone::tuner {
 namespace {
 
 constexpr int kVisitsAhead = 3;         // open visits: one on a device, one compiled, one being compiled
-constexpr size_t kFinalistsMax = 3;        // finalists of a workload, without the default schedule
+constexpr size_t kFinalistsMax = 3;     // finalists of a workload, without the default schedule
 constexpr double kFinalSeconds = 0.05;  // timing of each finalist
-constexpr double kDefaultSlowdownMax = 1.3;   // a confirmation is repeated if the default took more than this times its search time
+constexpr double kDefaultSlowdownMax =
+    1.3;  // a confirmation is repeated if the default took more than this times its search time
 constexpr double kOverdraftSecondsMax = 4;  // seconds that confirming may take beyond the budget
-constexpr double kVisitSecondsMin = 0.5;        // the shortest limit of a visit, in seconds
-constexpr double kSharesAfterLoss = 4;     // shares of the time for a workload whose last batch was lost
-constexpr size_t kTrainingSamplesMin = 32;       // fewest samples that a cost model is trained on
-constexpr double kTrainGrowth = 1.3;       // the model is trained again when the samples have grown by this factor
-constexpr int64_t kDriverBatch = 64;       // trials of a round on a device whose driver takes a second for every visit
-constexpr int64_t kFirstDriverBatch = 32;  // trials of a workload's first round on such a device
-constexpr double kFirstBatchTrialsMin = 4;     // trials of a first round, however small the budget
-constexpr int kLostBatchesMax = 3;        // consecutive lost batches after which a workload is given up
+constexpr double kVisitSecondsMin = 0.5;    // the shortest limit of a visit, in seconds
+constexpr double kSharesAfterLoss = 4;      // shares of the time for a workload whose last batch was lost
+constexpr size_t kTrainingSamplesMin = 32;  // fewest samples that a cost model is trained on
+constexpr double kTrainGrowth = 1.3;        // the model is trained again when the samples have grown by this factor
+constexpr int64_t kDriverBatch = 64;        // trials of a round on a device whose driver takes a second for every visit
+constexpr int64_t kFirstDriverBatch = 32;   // trials of a workload's first round on such a device
+constexpr double kFirstBatchTrialsMin = 4;  // trials of a first round, however small the budget
+constexpr int kLostBatchesMax = 3;          // consecutive lost batches after which a workload is given up
 constexpr absl::Duration kReportPeriod = absl::Seconds(1);
 constexpr const char* kUnmeasured =
     "every candidate failed, or there was no time for any; `hone records query --failed any` (of a farm, with its "
@@ -300,8 +301,8 @@ class TuneLoop {
       options.first_batch = kFirstDriverBatch;
       options.batch = kDriverBatch;
     }
-    // With a small budget, first rounds are smaller, so that many workloads get one. Below kFirstBatchTrialsMin trials a
-    // round would find nothing, since the first trial is the default; then only the largest workloads get a round.
+    // With a small budget, first rounds are smaller, so that many workloads get one. Below kFirstBatchTrialsMin trials
+    // a round would find nothing, since the first trial is the default; then only the largest workloads get a round.
     const double share = budget_.TrialsPerWorkload() * 0.75;
     options.first_batch =
         static_cast<int64_t>(std::clamp(share, kFirstBatchTrialsMin, static_cast<double>(options.first_batch)));
@@ -315,7 +316,8 @@ class TuneLoop {
     for (size_t i = 0; i < tasks_.size(); ++i) {
       if (tasks_[i].converged_before) scheduler.Close(i);
     }
-    const bool all_converged = std::all_of(tasks_.begin(), tasks_.end(), [](const Task& task) { return task.converged_before; });
+    const bool all_converged =
+        std::all_of(tasks_.begin(), tasks_.end(), [](const Task& task) { return task.converged_before; });
     if (!all_converged) Learn();  // from the samples of earlier runs
     Visits visits(&farm_, &builders_, &clock_);
     const absl::Status status = SearchWith(scheduler, visits);
@@ -397,7 +399,8 @@ class TuneLoop {
     // One share may be too short for the reference kernel of a large workload, which loses the batch. The next batch of
     // the workload gets more.
     const double shares = task.lost_batches > 0 ? kSharesAfterLoss : 1;
-    visit.batch.visit_seconds = std::max(kVisitSecondsMin, std::min(left, shares * left / static_cast<double>(unmeasured)));
+    visit.batch.visit_seconds =
+        std::max(kVisitSecondsMin, std::min(left, shares * left / static_cast<double>(unmeasured)));
   }
 
   // Sets the visit's batch and key from its proposals.
@@ -470,8 +473,8 @@ class TuneLoop {
                  task.description.workload_digest.substr(0, 12), visit.error);
   }
 
-  // Trains the learned cost model if there are enough samples: kTrainingSamplesMin the first time, then kTrainGrowth times as
-  // many as last time.
+  // Trains the learned cost model if there are enough samples: kTrainingSamplesMin the first time, then kTrainGrowth
+  // times as many as last time.
   void Learn() {
     if (!parts_.model) return;
     std::vector<Sample> samples;
@@ -521,7 +524,9 @@ class TuneLoop {
       if (!NeedsConfirmation(task)) continue;
       const auto [default_call, best] = CallSecondsOf(task);
       const int turns = ConfirmationRounds(std::min(default_call, best));
-      const auto each = [turns](double call) { return std::max(kFinalSeconds, ConfirmationCallsMin(call, turns) * call); };
+      const auto each = [turns](double call) {
+        return std::max(kFinalSeconds, ConfirmationCallsMin(call, turns) * call);
+      };
       seconds += 0.1 + each(default_call) + static_cast<double>(kFinalistsMax) * each(best);
     }
     return seconds;
@@ -583,13 +588,15 @@ class TuneLoop {
   }
 
   // The visit that confirms a task. The default schedule goes first: if time runs out, the other times are of little
-  // use without it. Finalists in task.pending_finalists that find no place are compared with the winner of this visit later.
+  // use without it. Finalists in task.pending_finalists that find no place are compared with the winner of this visit
+  // later.
   Visit ConfirmationVisit(size_t index, size_t finalists) {
     Task& task = tasks_[index];
     Visit visit;
     visit.task = index;
     visit.proposals = {task.default_proposal};
-    const auto pending = task.pending_finalists.begin(), rest = pending + std::min(finalists, task.pending_finalists.size());
+    const auto pending = task.pending_finalists.begin(),
+               rest = pending + std::min(finalists, task.pending_finalists.size());
     visit.proposals.insert(visit.proposals.end(), pending, rest);
     task.pending_finalists.erase(pending, rest);
     for (Proposal& p : task.search->Best(finalists - (visit.proposals.size() - 1)))

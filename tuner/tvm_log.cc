@@ -21,7 +21,7 @@ using nlohmann::json;
 constexpr size_t kLogLineBytesMax = size_t{16} << 20;
 constexpr int64_t kExtentMax = int64_t{1} << 31;
 constexpr double kOutputPointsMax = 0x1p62;  // product of the extents of all output loops
-constexpr double kRunSecondsMax = 1e9;     // MetaSchedule writes 1e10 seconds for a failure
+constexpr double kRunSecondsMax = 1e9;       // MetaSchedule writes 1e10 seconds for a failure
 
 // At and Member return an element or a member; null if it is missing, or `value` is no array or object.
 const json& At(const json& value, size_t index) {

@@ -36,7 +36,7 @@ inline constexpr int64_t kCopyBytes[] = {4, 8, 16};
 inline constexpr int64_t kBulkCopyAlignmentBytes = 16;  // source and destination of a bulk copy start at a multiple
 inline constexpr int64_t kBulkCopyBytesMax = 32 << 10;  // the most bytes of one bulk copy
 inline constexpr int64_t kCommitGroupsMax = 8;          // commit groups in flight at once, in a kernel with bulk copies
-// Bytes of shared memory for one barrier object (mbarrier) per commit group.
+// Bytes of shared memory for the mbarriers, one barrier object per commit group.
 inline constexpr int64_t kMbarriersBytes = 8 * kCommitGroupsMax;
 // Ends a commit group: all copies that the lane started since its previous Commit, perhaps none. All lanes of a group
 // of lanes must reach it together.

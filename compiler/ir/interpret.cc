@@ -6,11 +6,11 @@
 
 #include "base/status.h"
 #include "compiler/ir/eval_code.h"
-#include "compiler/ir/eval_contract.h"
 #include "compiler/ir/eval_copy.h"
-#include "compiler/ir/eval_merge.h"
+#include "compiler/ir/eval_lane_reduce.h"
+#include "compiler/ir/eval_mma.h"
 #include "compiler/ir/match.h"
-#include "compiler/ir/plain.h"
+#include "compiler/ir/serial_lanes.h"
 #include "fmt/format.h"
 
 namespace hone::ir {

@@ -12,8 +12,8 @@
 namespace hone::ir {
 namespace {
 
-// Counts the nested questions about one index and limits them. Nested minimums, and sums of them, multiply the
-// questions, and the text can be hostile. A real kernel asks some thousands. Beyond the limit expressions stay
+// Counts the nested queries about one index and limits them. Nested minimums, and sums of them, multiply the
+// queries, and the text can be hostile. A real kernel makes some thousands. Beyond the limit expressions stay
 // unsimplified.
 class QueryBudget {
  public:

@@ -56,7 +56,7 @@ struct TensorInstructionEntry {
   // The instruction itself reads a and b from shared memory and runs asynchronously. There a matrix is a sequence of
   // blocks: eight rows of one chunk, 16 bytes, each. Lane 4 g + t of warp w has row g of blocks 2 w and 2 w + 1 of a.
   bool is_async = false;
-  bool loads_a = false;  // with blocks: lanes load a, from any memory, into registers and round it to nearest
+  bool loads_a = false;  // with is_async: lanes load a, from any memory, into registers and round it to nearest
 
   int64_t Chunk() const { return chunk == 0 ? k : chunk; }
 };

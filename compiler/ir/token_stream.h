@@ -25,8 +25,8 @@ struct Token {
 
 class TokenStream {
  public:
-  // Splits the text into tokens. Errors, here and below: InvalidArgument with line and column. most: a limit on the
-  // number of tokens.
+  // Splits the text into tokens. Errors, here and below: InvalidArgument with line and column. tokens_max: the limit on
+  // the number of tokens.
   static absl::StatusOr<TokenStream> Make(std::string_view text, size_t tokens_max = SIZE_MAX);
 
   const Token& Peek(size_t ahead = 0) const;  // kEnd behind the last token

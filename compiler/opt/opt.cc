@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "compiler/graph/text.h"
-#include "compiler/opt/meaning.h"
+#include "compiler/opt/random_run.h"
 #include "compiler/passes/split_launches.h"
 #include "compiler/schedule/apply.h"
 #include "fmt/format.h"

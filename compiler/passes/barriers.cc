@@ -22,7 +22,7 @@ bool Intersect(const Buffers& a, const Buffers& b) {
 // The accesses of lanes to shared memory since the last barrier.
 struct Effects {
   Buffers reads, writes, copies;
-  bool waits = false, bulk_copies = false;  // waits: a lane waited for copies; group_copies: bulk copies were issued
+  bool waits = false, bulk_copies = false;  // waits: a lane waited for copies; bulk_copies: bulk copies were issued
 
   void Add(const Effects& other) {
     reads.insert(other.reads.begin(), other.reads.end());

@@ -13,8 +13,8 @@
 #include <filesystem>
 #include <system_error>
 
-#include "base/file_meant.h"
 #include "base/identity.h"
+#include "base/resolve_path.h"
 #include "base/status.h"
 
 namespace hone::package {

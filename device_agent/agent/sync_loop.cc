@@ -383,7 +383,7 @@ void SyncLoop::StoreResult(const v1::LeaseResult& result) {
   }
 }
 
-// until_news: the pause ends early when a measurement finishes.
+// until_new_result: the pause ends early when a measurement finishes.
 void SyncLoop::Pause(absl::Duration duration, bool until_new_result) {
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, absl::ToChronoMilliseconds(duration),

@@ -26,7 +26,7 @@ class ColdNumbers {
   // kResourceExhausted: no memory.
   absl::Status EnsureAllocated(const VisitBatch& batch, int64_t memory_limit);
   int64_t wanted() const { return wanted_; }  // bytes that the last batch uses
-  // Counts reallocations. A child that was forked before the last one does not have the present numbers.
+  // The number of reallocations so far. A child that was forked before the last one does not have the present numbers.
   int generation() const { return generation_; }
   // In a child: the first `bytes` of the numbers, at most those that existed when it was forked.
   std::span<char> numbers(int64_t bytes) const;

@@ -14,7 +14,7 @@
 namespace hone::agent {
 namespace {
 
-constexpr int kStepsMax = 1000;       // of one candidate in one child: turns of all rounds are fewer than 100
+constexpr int kStepsMax = 1000;       // of one candidate in one child; all rounds together need fewer than 100
 constexpr double kSetUpSeconds = 31;  // of one step before there is a candidate, a reference's timeout not counted
 // The time for all loads of one candidate in one child, in multiples of Device::load_seconds. If memory is short, it is
 // loaded in every round, mostly much faster than that.

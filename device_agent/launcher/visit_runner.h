@@ -64,8 +64,8 @@ class VisitRunner {
   size_t begun_ = 0;         // children that the last visit gave work
   int threads_ = 1;          // of the last visit's batch
   std::vector<ChildProcess> prestarted_;
-  int prestarted_threads_ = 0;     // the threads that the children in ahead_ were started for
-  int prestarted_generation_ = 0;  // cold_numbers_.changes() when they were started
+  int prestarted_threads_ = 0;     // the threads that the children in prestarted_ were started for
+  int prestarted_generation_ = 0;  // cold_numbers_.generation() when they were started
 };
 
 }  // namespace hone::agent

@@ -20,6 +20,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
+#include "base/steady_time.h"
 
 namespace hone::agent {
 namespace {
@@ -55,12 +56,12 @@ void KillAll(const fs::path& folder) {
 }
 
 void End(const fs::path& folder) {
-  const absl::Time until = absl::Now() + kEndWaitMax;
-  while (!ProcessesIn(folder).empty() && absl::Now() < until) {
+  const absl::Time until = SteadyNow() + kEndWaitMax;
+  while (!ProcessesIn(folder).empty() && SteadyNow() < until) {
     KillAll(folder);
     absl::SleepFor(absl::Milliseconds(1));
   }
-  while (rmdir(folder.c_str()) != 0 && errno == EBUSY && absl::Now() < until) absl::SleepFor(absl::Milliseconds(1));
+  while (rmdir(folder.c_str()) != 0 && errno == EBUSY && SteadyNow() < until) absl::SleepFor(absl::Milliseconds(1));
 }
 
 // The name of a group contains its agent's process, which tells groups of killed agents from those of living ones.

@@ -39,7 +39,7 @@ struct VisitMessage {
   int64_t distance;
   // kTimes, kReference
   int64_t calls;        // per repeat; kFault of SIGSYS: the number of the call
-  int32_t interleaved;  // 1: taken in the last round, in turns
+  int32_t interleaved;  // 1: taken in the final, interleaved rounds
   int32_t count;
   double seconds[kRepeatsMax];
   char text[192];  // kFailed: the message; kFault: name of the buffer

@@ -186,7 +186,7 @@ absl::StatusOr<std::vector<KeyRows>> SelectKeys(const Connection& connection, co
   }
 }
 
-// Finds the winners of keys. For each key it first reads only the rows that are confirmed or condemn a schedule. If
+// Finds the winners of keys. For each key it first reads only the rows that are confirmed or rule out a schedule. If
 // they give no confirmed winner, it reads all rows of the key.
 class WinnerFinder {
  public:

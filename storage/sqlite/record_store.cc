@@ -9,7 +9,7 @@
 #include <system_error>
 #include <utility>
 
-#include "base/file_meant.h"
+#include "base/resolve_path.h"
 #include "base/status.h"
 #include "fmt/format.h"
 #include "storage/sqlite/record_row.h"

@@ -14,7 +14,7 @@
 #include <system_error>
 #include <utility>
 
-#include "base/file_meant.h"
+#include "base/resolve_path.h"
 #include "base/shell_word.h"
 #include "fmt/format.h"
 

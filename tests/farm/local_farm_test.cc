@@ -15,7 +15,7 @@
 #include "absl/time/clock.h"
 #include "base/steady_time.h"
 #include "base/temporary_folder.h"
-#include "cli/own_device.h"
+#include "cli/local_device_monitor.h"
 #include "hone/v1/admin.grpc.pb.h"
 #include "tests/farm/other_user.h"
 #include "transport/transport.h"

@@ -8,7 +8,7 @@
 #include "compiler/graph/passes/pipeline.h"
 #include "compiler/graph/plan.h"
 #include "compiler/ir/text.h"
-#include "compiler/opt/meaning.h"
+#include "compiler/opt/random_run.h"
 #include "compiler/passes/pipeline.h"
 #include "compiler/space/space.h"
 #include "fmt/format.h"

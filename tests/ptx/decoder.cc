@@ -275,7 +275,8 @@ absl::Status Decoder::DecodeCopy(Instruction i) {
   return absl::OkStatus();
 }
 
-// The list holds the number of bytes, the address of an object, and the mask of the groups that have an object there.
+// The list holds the number of bytes, the address of an mbarrier, and the mask of the groups that have an mbarrier
+// there.
 absl::Status Decoder::DecodeBulkCopy(Instruction i) {
   const std::vector<Operand>& operands = statement_->operands;
   std::string name = statement_->name;

@@ -2,7 +2,7 @@
 // One group of lanes: its shared memory, its lanes, and the instructions that they run together.
 //
 // Everything asynchronous happens as late as it may, and every byte of shared memory knows its last users. So a missing
-// wait or barrier is an error. group_memory.cc has accesses, group_objects.cc copies of groups, group_together.cc
+// wait or barrier is an error. group_memory.cc has accesses, group_mbarriers.cc bulk copies, group_together.cc
 // warps, group_products.cc wgmma.
 #ifndef HONE_TESTS_PTX_GROUP_H_
 #define HONE_TESTS_PTX_GROUP_H_
@@ -132,7 +132,7 @@ class Group {
   void FenceWrites(Lane* lane);
   bool Touches(const Instruction& i, const std::vector<bool>& used) const;
 
-  // group_objects.cc: copies of groups, and their mbarriers
+  // group_mbarriers.cc: bulk copies and their mbarriers
   Mbarrier* FindMbarrier(const Instruction& i, const Lane& lane, uint64_t address);
   bool UseMbarrier(const Instruction& i, const Lane& lane);
   bool BeginBulkCopy(const Instruction& i, const Lane& lane);

@@ -20,7 +20,7 @@ inline constexpr char kKills[] = "kills";    // the agent that runs the candidat
 inline constexpr char kFails[] = "fails";    // the candidate's outcome is a failure
 inline constexpr char kPoison[] = "poison";  // no device can measure the candidate's batch
 
-// A device without hardware. The failures of trouble.h change its fields while it works.
+// A device without hardware. The failures of failure_injector.h change its fields while it works.
 struct MadeUpDevice {
   std::string id, kind;    // kind: the device's label "kind"
   bool has_golden = true;  // reports checks of a golden kernel

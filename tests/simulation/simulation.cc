@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "tests/farm/builders.h"
-#include "tests/simulation/trouble.h"
+#include "tests/simulation/failure_injector.h"
 
 namespace hone::simulation {
 namespace {

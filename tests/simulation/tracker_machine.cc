@@ -30,11 +30,12 @@ std::string TrackerMachine::NewFolder() {
 
 absl::Status TrackerMachine::Open(Run& run) {
   HONE_ASSIGN_OR_RETURN(run.store, storage::OpenRecords(run.folder + "/records.db", records::OpenMode::kReadWrite));
-  const absl::Time now = absl::UnixEpoch() + world_->WallNow();
-  HONE_ASSIGN_OR_RETURN(tracker::FarmState state, tracker::FarmState::Open(run.folder + "/state", now));
+  // absl::Now counts the processor's cycles between two looks at the clock, so it would pass on real time.
+  const auto wall = [this] { return absl::UnixEpoch() + world_->WallNow(); };
+  HONE_ASSIGN_OR_RETURN(tracker::FarmState state, tracker::FarmState::Open(run.folder + "/state", wall()));
   farm_id = state.farm_id();
   checker_->TrackerStarts();
-  HONE_ASSIGN_OR_RETURN(run.shell, tracker::Shell::Start(options_, std::move(state), run.store.get()));
+  HONE_ASSIGN_OR_RETURN(run.shell, tracker::Shell::Start(options_, std::move(state), run.store.get(), {.wall = wall}));
   return absl::OkStatus();
 }
 

@@ -42,8 +42,8 @@ struct ApiCall {
 
   // A query parameter of the URL; "" where it is missing.
   std::string Parameter(std::string_view name) const;
-  // A query parameter that is a whole number; `fallback` where it is missing. kInvalidArgument: it is no number, or not in
-  // [min, max].
+  // A query parameter that is a whole number; `fallback` where it is missing. kInvalidArgument: it is no number, or not
+  // in [min, max].
   absl::StatusOr<int64_t> Number(std::string_view name, int64_t fallback, int64_t min, int64_t max) const;
   // A text in the body; "" where it is missing. kInvalidArgument: the value is no text.
   absl::StatusOr<std::string> Text(const std::string& name) const;

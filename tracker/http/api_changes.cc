@@ -38,8 +38,7 @@ absl::StatusOr<HttpResponse> ShowSession(const ApiContext&, const ApiCall& call)
 }
 
 absl::StatusOr<HttpResponse> EndSession(const ApiContext& context, const ApiCall& call) {
-  HONE_ASSIGN_OR_RETURN(const std::string cookie,
-                        context.visitors->End(call.visitor, call.request.peer, absl::Now()));
+  HONE_ASSIGN_OR_RETURN(const std::string cookie, context.visitors->End(call.visitor, call.request.peer, absl::Now()));
   HttpResponse response = JsonResponse(SessionToJson(call.visitor.identity, false));
   response.headers.emplace_back("Set-Cookie", cookie);
   return response;

@@ -44,8 +44,7 @@ JobPage PageOf(Shell& shell, const v1::ListJobsRequest& filter, const std::strin
 }  // namespace
 
 absl::StatusOr<HttpResponse> ListJobs(const ApiContext& context, const ApiCall& call) {
-  HONE_ASSIGN_OR_RETURN(const int64_t limit,
-                        call.Number("limit", kJobsDefault, 1, static_cast<int64_t>(kPageJobsMax)));
+  HONE_ASSIGN_OR_RETURN(const int64_t limit, call.Number("limit", kJobsDefault, 1, static_cast<int64_t>(kPageJobsMax)));
   const std::string state = call.Parameter("state"), after = call.Parameter("after");
   if (state != "" && state != "open" && state != "all") {
     return absl::InvalidArgumentError(fmt::format("state={}: give open or all", state));

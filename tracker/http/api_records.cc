@@ -25,7 +25,7 @@ constexpr int64_t kExportedRowsMax = 10'000;
 constexpr int64_t kTrialsMax = 10'000;
 constexpr size_t kPageBytes = 4 << 20;    // memory of the rows of a page; a page has at least one row, of any size
 constexpr size_t kTrialBytes = 64 << 20;  // memory of the rows from which importance is computed
-constexpr size_t kWinnersMax = 200;      // of one workload
+constexpr size_t kWinnersMax = 200;       // of one workload
 
 absl::StatusOr<records::Filter> FilterOf(const ApiCall& call, int64_t usual, int64_t most) {
   records::Filter filter;
@@ -197,8 +197,7 @@ absl::StatusOr<HttpResponse> ShowImportance(const ApiContext& context, const Api
 absl::StatusOr<HttpResponse> ShowDrift(const ApiContext& context, const ApiCall& call) {
   HONE_ASSIGN_OR_RETURN(records::Filter filter, FilterOf(call, kSamplesDefault, kSamplesMax));
   filter.outcomes = records::Filter::Outcomes::kTimed;
-  HONE_ASSIGN_OR_RETURN(const auto rows,
-                        context.store->Sample(filter, filter.limit, call.Parameter("measured_by")));
+  HONE_ASSIGN_OR_RETURN(const auto rows, context.store->Sample(filter, filter.limit, call.Parameter("measured_by")));
   Json points = Json::array();
   for (const records::StoredRecord& row : rows) points.push_back(DriftToJson(row));
   return JsonResponse({{"points", points}});

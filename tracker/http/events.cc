@@ -212,7 +212,8 @@ Json EventFeed::TakeDevices() {
 
 Json EventFeed::TakeOverview(SteadyTime now) {
   Json overview = OverviewToJson(*shell_, records_);
-  const bool changed = !reported_overview_.Take({{"", overview}}, {"time", "records_bytes", "disk_free_bytes"}).is_null();
+  const bool changed =
+      !reported_overview_.Take({{"", overview}}, {"time", "records_bytes", "disk_free_bytes"}).is_null();
   if (!changed && now < overview_due_) return nullptr;
   overview_due_ = now + kOverview;
   return overview;

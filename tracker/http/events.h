@@ -56,11 +56,11 @@ class EventRing {
   std::deque<Chunk> chunks_;
 };
 
-// The differences between the current objects and those reported before. Not thread-safe.
+// Finds the objects that changed since they were last reported. Not thread-safe.
 class ChangeTracker {
  public:
-  // Compares all current objects, by name, with those of the last call. Fields in `ignored_fields`, which always change, do
-  // not count. Returns {"changed": [objects], "gone": [names]}, or null where nothing changed.
+  // Compares all current objects, by name, with those of the last call. Fields in `ignored_fields`, which always
+  // change, do not count. Returns {"changed": [objects], "gone": [names]}, or null where nothing changed.
   Json Take(const std::map<std::string, Json>& now, const std::vector<std::string>& ignored_fields);
   // Forgets an object: it is not reported as gone, and is reported as changed when it comes again.
   void Forget(const std::string& name) { reported_.erase(name); }
@@ -96,7 +96,7 @@ class EventFeed {
     Present allowed;
     std::function<void(Chunk)> send;
   };
-  // Something that is polled: again after `least`, but not before ten times as long as the last poll took.
+  // When to poll again: after `least`, but not before ten times as long as the last poll took.
   struct PollTimer {
     std::chrono::milliseconds least;
     SteadyTime due = SteadyTime::min();
@@ -116,8 +116,8 @@ class EventFeed {
       overview_timer_{std::chrono::seconds(1)};
   SteadyTime all_jobs_due_ = SteadyTime::min(), overview_due_ = SteadyTime::min(), heartbeat_due_ = SteadyTime::min();
   std::map<std::string, std::string> job_versions_;  // by job: a text that changes when its state or progress does
-  std::set<std::string> behind_;                  // open jobs that are not reported, because newer ones fill the list
-  std::map<std::string, Json> jobs_;              // open jobs, as last read
+  std::set<std::string> behind_;      // open jobs that are not reported, because newer ones fill the list
+  std::map<std::string, Json> jobs_;  // open jobs, as last read
   ChangeTracker reported_jobs_, reported_devices_, reported_overview_;
 
   std::mutex mutex_;

@@ -24,9 +24,9 @@ namespace hone::tracker {
 struct HttpLimits {
   int connections = 2000;
   int connections_per_address_max = 1000;  // of one AddressKey, so that one machine cannot take all
-  int requests = 64;                 // requests in work or waiting; more are answered 503
-  int requests_per_client = 2;           // requests of one client in work, so that handlers are left for others
-  int waiting_per_client = 16;            // requests of one client that wait for that; more are answered 503
+  int requests = 64;                       // requests in work or waiting; more are answered 503
+  int requests_per_client = 2;             // requests of one client in work, so that handlers are left for others
+  int waiting_per_client = 16;             // requests of one client that wait for that; more are answered 503
   // Memory of answers that are not sent completely: of all, and of one address. While they exceed it, requests are
   // answered 503. An answer has at most some MiB, so this is enough for hundreds of clients.
   size_t answer_bytes = size_t{256} << 20, answer_bytes_per_address = size_t{128} << 20;

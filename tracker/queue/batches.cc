@@ -10,10 +10,10 @@
 
 #include "base/kernel_interface.h"
 #include "base/status.h"
-#include "tracker/queue/cut.h"
 #include "tracker/queue/devices.h"
 #include "tracker/queue/matches.h"
 #include "tracker/queue/memory.h"
+#include "tracker/queue/text_limits.h"
 
 namespace hone::tracker {
 namespace {
@@ -278,7 +278,8 @@ absl::Duration BatchQueue::RunLimit(const Entry& entry, const Piece& piece) cons
   const double per_candidate =
       4 * (policy.timeout_seconds() > 0 ? policy.timeout_seconds() : 1.0) + 4 * policy.final_seconds();
   const double reference = policy.reference_timeout_seconds() > 0 ? policy.reference_timeout_seconds() : 30.0;
-  return options_.run_limit_min + absl::Seconds(reference + per_candidate * static_cast<double>(piece.candidates.size()));
+  return options_.run_limit_min +
+         absl::Seconds(reference + per_candidate * static_cast<double>(piece.candidates.size()));
 }
 
 const BatchQueue::Lease* BatchQueue::FindLease(const std::string& lease_id) const {

@@ -43,8 +43,8 @@ struct Avoid {
 
 class BatchQueue {
  public:
-  // The right of one device to measure one piece. It lasts until Finish, RejectLease, Return or Lose, or until its batch
-  // fails or its job ends.
+  // The right of one device to measure one piece. It lasts until Finish, RejectLease, Return or Lose, or until its
+  // batch fails or its job ends.
   struct Lease {
     std::string id;
     std::string batch_id;

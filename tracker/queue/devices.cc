@@ -10,8 +10,8 @@
 
 #include "base/protocol_version.h"
 #include "base/status.h"
-#include "tracker/queue/cut.h"
 #include "tracker/queue/health.h"
+#include "tracker/queue/text_limits.h"
 #include "tracker/queue/times.h"
 
 namespace hone::tracker {
@@ -362,7 +362,7 @@ std::vector<v1::Device> DeviceRegistry::List(const v1::ListDevicesRequest& reque
       v1::Device& proto = list.emplace_back();
       proto.set_agent_id(id);
       *proto.mutable_state() = device.state;
-      proto.set_activity(!IsOnline(agent, now)       ? v1::DEVICE_ACTIVITY_OFFLINE
+      proto.set_activity(!IsOnline(agent, now)     ? v1::DEVICE_ACTIVITY_OFFLINE
                          : device.lease_id.empty() ? v1::DEVICE_ACTIVITY_IDLE
                                                    : v1::DEVICE_ACTIVITY_MEASURING);
       DescribeHealth(agent, device, now, proto);

@@ -29,7 +29,7 @@ namespace hone::tracker {
 struct Device {
   v1::DeviceState state;
   std::string lease_id;                                       // "" when idle
-  absl::Time next_check_request = absl::InfinitePast();            // earliest time to ask for another golden check
+  absl::Time next_check_request = absl::InfinitePast();       // earliest time to ask for another golden check
   int64_t batches_done = 0, candidates_done = 0, losses = 0;  // since the tracker started
 };
 
@@ -42,13 +42,13 @@ absl::Status Validate(const v1::SynchronizeRequest& request);
 struct Agent {
   std::string id, boot_id, version;
   uint64_t epoch = 0;
-  std::string claimant;        // boot id of another process that asked to take over this agent id; "" without one
-  uint64_t claimed_epoch = 0;  // the epoch that the claimant was answered with
-  uint64_t sequence = 0;       // of the last call
-  absl::Time last_seen;        // also moves while a call of the agent is open
-  absl::Time called;           // when its newest call came
-  bool leaving = false;        // the agent announced that it will stop
-  bool reported_drained = false;   // whether its last answer said that it is drained
+  std::string claimant;           // boot id of another process that asked to take over this agent id; "" without one
+  uint64_t claimed_epoch = 0;     // the epoch that the claimant was answered with
+  uint64_t sequence = 0;          // of the last call
+  absl::Time last_seen;           // also moves while a call of the agent is open
+  absl::Time called;              // when its newest call came
+  bool leaving = false;           // the agent announced that it will stop
+  bool reported_drained = false;  // whether its last answer said that it is drained
   std::map<std::string, Device> devices;
   std::deque<std::string> former_boots;  // boot ids that were replaced; their calls are refused
   // Leases that are lost, because the agent no longer lists their device or because they belong to its former boot.

@@ -9,8 +9,8 @@
 
 #include "base/protocol_version.h"
 #include "base/status.h"
-#include "tracker/queue/cut.h"
 #include "tracker/queue/receipt.h"
+#include "tracker/queue/text_limits.h"
 #include "tracker/queue/times.h"
 
 namespace hone::tracker {

@@ -10,10 +10,10 @@
 
 #include "base/digest.h"
 #include "base/status.h"
-#include "tracker/queue/cut.h"
 #include "tracker/queue/matches.h"
 #include "tracker/queue/memory.h"
 #include "tracker/queue/notice_url.h"
+#include "tracker/queue/text_limits.h"
 
 namespace hone::tracker {
 namespace {
@@ -245,7 +245,8 @@ std::map<std::string, int> JobQueue::RunningByUser() const {
   return running;
 }
 
-JobQueue::Rank JobQueue::RankOf(const Entry& entry, const std::map<std::string, int>& running, const UseByUser& used) const {
+JobQueue::Rank JobQueue::RankOf(const Entry& entry, const std::map<std::string, int>& running,
+                                const UseByUser& used) const {
   const std::string& user = entry.job.spec().submitted_by();
   const auto tuned = running.find(user);
   return {-entry.job.spec().priority(), tuned == running.end() ? 0 : tuned->second, used ? used(user) : 0.0,
@@ -286,7 +287,7 @@ void JobQueue::RemoveTuner(const std::string& tuner_id, const std::string& boot_
 }
 
 std::optional<JobQueue::Grant> JobQueue::Lease(const std::string& tuner_id, const std::string& boot_id, absl::Time now,
-                                             const UseByUser& used) {
+                                               const UseByUser& used) {
   if (left_.count({tuner_id, boot_id}) > 0) return std::nullopt;
   EndLeasesOf(tuner_id, boot_id, now);
   const Entry* first = First(RunningByUser(), used);

@@ -77,7 +77,8 @@ class JobQueue {
   // The preempted job is queued again, which does not count as a loss. Preempted is first a job in `absent`, then one
   // of lower priority, then one of a user with at least two more running jobs than the user who waits.
   void Preempt(absl::Time now, const UnservedJobs& absent, const UseByUser& used);
-  // kResourceExhausted: the other tuners of the same name (the part before a '/') hold JobOptions::leased_jobs_max jobs.
+  // kResourceExhausted: the other tuners of the same name (the part before a '/') hold JobOptions::leased_jobs_max
+  // jobs.
   absl::Status CheckQuota(const std::string& tuner_id) const;
   // The holder of the lease is alive. Returns true if the job was cancelled, so that the tuner must stop. kAborted: the
   // lease has ended.
@@ -179,7 +180,8 @@ class JobQueue {
   uint64_t next_epoch_ = 0;
   std::map<std::string, Entry> jobs_;
   std::map<std::string, std::string> by_request_id_;
-  std::map<std::pair<std::string, std::string>, absl::Time> left_;  // (tuner, boot) after RemoveTuner, and until when kept
+  std::map<std::pair<std::string, std::string>, absl::Time>
+      left_;  // (tuner, boot) after RemoveTuner, and until when kept
   std::set<std::string> changed_, news_;
   absl::Time preempted_ = absl::InfinitePast();
   absl::Duration wall_offset_;

@@ -32,10 +32,10 @@ struct JobOptions {
   // on a device then is measured again; and a running job that is about to end shall end.
   absl::Duration preempt_after = absl::Seconds(30);
   absl::Duration until_grace = absl::Seconds(60);   // after JobSpec.until: for the tuner to confirm winners and end
-  int open_jobs_max = kQuotas.open_jobs;                 // of one submitter
+  int open_jobs_max = kQuotas.open_jobs;            // of one submitter
   int64_t open_bytes_max = kQuotas.open_job_bytes;  // of one submitter
   std::vector<std::string> notify_allowed;          // URL prefixes (notice_url.h); empty: no notice is sent
-  int leased_jobs_max = kQuotas.leased_jobs;             // by all tuners of one name
+  int leased_jobs_max = kQuotas.leased_jobs;        // by all tuners of one name
   // Ended jobs that are kept, the newest first: a year of a busy lab's nights. The bytes are memory, with
   // specifications and last progress.
   int ended_max = 1000;
@@ -84,10 +84,10 @@ struct BatchOptions {
   absl::Duration absence_limit = absl::Hours(12);
   // How often pieces are compared with devices for absence_limit. A minute is little against hours.
   absl::Duration device_check_period = absl::Minutes(1);
-  absl::Duration run_limit_min = absl::Minutes(2);   // the run limit of a lease is this plus the times of its policy
-  absl::Duration total_limit = absl::Hours(24);  // from submission to result, without the time in the queue
-  int whole_batch_leases_max = 3;                          // leases of a whole batch before it is split
-  int losses_max = 12;                           // of all pieces of a batch together
+  absl::Duration run_limit_min = absl::Minutes(2);  // the run limit of a lease is this plus the times of its policy
+  absl::Duration total_limit = absl::Hours(24);     // from submission to result, without the time in the queue
+  int whole_batch_leases_max = 3;                   // leases of a whole batch before it is split
+  int losses_max = 12;                              // of all pieces of a batch together
   // When so many devices cannot measure a piece, its batch fails and the devices are not blamed. Two devices could both
   // be defective.
   int devices_to_blame = 3;

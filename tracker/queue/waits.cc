@@ -62,9 +62,9 @@ std::string Farm::DescribeAbsence(const v1::Requirements& requirements, absl::Ti
       const std::string health = devices_.Problem(agent, device, now);
       problem = fmt::format("{} is {}", NameOf(agent_id, id),
                             !devices_.IsOnline(agent, now) ? "offline"
-                            : devices_.drained(agent_id) ? "drained"
-                            : agent.leaving              ? "leaving"
-                                                         : fmt::format("out of work: {}", health));
+                            : devices_.drained(agent_id)   ? "drained"
+                            : agent.leaving                ? "leaving"
+                                                           : fmt::format("out of work: {}", health));
     }
   }
   return fmt::format(
@@ -88,7 +88,8 @@ Farm::Place Farm::JobsAhead() const {
 }
 
 std::string Farm::WaitingFor(const v1::Job& job, absl::Time now, const Place& place) const {
-  if (!storage_failure_.empty() && !JobQueue::Ended(job)) return fmt::format("the tracker's disk: {}", storage_failure_);
+  if (!storage_failure_.empty() && !JobQueue::Ended(job))
+    return fmt::format("the tracker's disk: {}", storage_failure_);
   if (job.state() == v1::JOB_STATE_QUEUED) {
     const std::string& blocked = jobs_.blocked(job.id());
     if (!blocked.empty()) return blocked;

@@ -4,7 +4,7 @@
 #include "base/kernel_abi.h"
 #include "base/status.h"
 #include "compiler/ir/match.h"
-#include "compiler/ir/plain.h"
+#include "compiler/ir/serial_lanes.h"
 
 namespace hone::codegen {
 

@@ -109,7 +109,7 @@ bool HasScalef(const llvm::TargetMachine& machine) {
   return machine.getTargetTriple().isX86() && machine.getMCSubtargetInfo()->checkFeatures("+avx512f,+avx512vl");
 }
 
-// Copies of groups, and barriers between groups, need PTX 8.0. LLVM writes the oldest version that knows the
+// Bulk copies, and barriers between groups, need PTX 8.0. LLVM writes the oldest version that knows the
 // architecture, which is 7.8 for sm_90. Other kernels keep that one, because drivers of CUDA 11 know no newer.
 target::Target WithPtxVersionFor(std::span<const ir::Func> funcs, target::Target target) {
   const bool groups_copy = std::ranges::any_of(funcs, [](const ir::Func& f) { return ir::HasBulkCopies(f.body); });

@@ -13,7 +13,7 @@
 #include "base/status.h"
 #include "compiler/codegen/llvm/nvptx.h"
 #include "compiler/ir/match.h"
-#include "compiler/ir/plain.h"
+#include "compiler/ir/serial_lanes.h"
 #include "fmt/format.h"
 
 namespace hone::codegen {

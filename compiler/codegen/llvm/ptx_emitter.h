@@ -3,7 +3,7 @@
 //
 // Params are pointers to global memory. Lanes wait for each other, and share buffers (shared_buffers.h). Indices are
 // computed in 32 bits where they fit, because the device adds and multiplies those in half the time. What runs
-// asynchronously has a class each: copies of a whole group (group_copies.h), and tensor instructions that read shared
+// asynchronously has a class each: bulk copies (bulk_copies.h), and tensor instructions that read shared
 // memory themselves (wgmma.h). Private to codegen/llvm.
 #ifndef HONE_COMPILER_CODEGEN_LLVM_PTX_EMITTER_H_
 #define HONE_COMPILER_CODEGEN_LLVM_PTX_EMITTER_H_
@@ -11,8 +11,8 @@
 #include <array>
 #include <string>
 
+#include "compiler/codegen/llvm/bulk_copies.h"
 #include "compiler/codegen/llvm/func_emitter.h"
-#include "compiler/codegen/llvm/group_copies.h"
 #include "compiler/codegen/llvm/shared_buffers.h"
 #include "compiler/codegen/llvm/wgmma.h"
 #include "compiler/target/target.h"

@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "compiler/codegen/llvm/ptx_emitter.h"
 #include "compiler/codegen/llvm/tensor_intrinsics.h"
-#include "compiler/ir/plain.h"
+#include "compiler/ir/serial_lanes.h"
 
 namespace hone::codegen {
 

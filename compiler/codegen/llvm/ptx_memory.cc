@@ -9,8 +9,8 @@
 #include "compiler/codegen/llvm/ptx_emitter.h"
 #include "compiler/ir/match.h"
 #include "compiler/ir/multiple.h"
-#include "compiler/ir/plain.h"
 #include "compiler/ir/safe_bounds.h"
+#include "compiler/ir/serial_lanes.h"
 
 namespace hone::codegen {
 namespace {

@@ -68,7 +68,7 @@ bool HasProducts(const ir::Stmt& s) {
 
 }  // namespace
 
-// One contract. Indices are flat; variables of unrolled loops are constants in them.
+// One Mma. Indices are flat; variables of unrolled loops are constants in them.
 struct Wgmma::Product {
   const ir::Mma* mma;
   ir::Expr a, b, sum;         // where the operands begin
@@ -80,7 +80,7 @@ Wgmma::Wgmma(PtxEmitter& emitter, const ir::Func& func)
 
 const ir::Buffer& Wgmma::SumOf(const Product& product) { return BufferOf(product.mma->sum); }
 
-// Appends the contracts in s, in order; loops around them are unrolled.
+// Appends the Mmas in s, in order; loops around them are unrolled.
 void Wgmma::CollectProducts(const ir::Stmt& s, std::vector<Product>* products) {
   if (const ir::For* loop = s.As<ir::For>()) {
     return emitter_.ForEachIteration(*loop, [&] { CollectProducts(loop->body, products); });

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensor instructions that read shared memory themselves (wgmma) and run asynchronously, in the assembly of sm_90a.
 //
-// Neighbouring contracts are begun together and waited for once. Those that share their rows, and whose columns lie at
-// equal distances, are one instruction. Until the wait, only other such instructions may touch the accumulators, and
+// Neighbouring instructions are issued together and waited for once. Those that share their rows, and whose columns lie
+// at equal distances, are one instruction. Until the wait, only other such instructions may touch the accumulators, and
 // their operands must not be overwritten. Part of a PtxEmitter.
 #ifndef HONE_COMPILER_CODEGEN_LLVM_WGMMA_H_
 #define HONE_COMPILER_CODEGEN_LLVM_WGMMA_H_
@@ -33,7 +33,7 @@ class Wgmma {
   size_t EmitProducts(std::span<const ir::Stmt> stmts);
   // Ends the commit group of what was begun.
   void EmitCommit();
-  // Waits until at most settle.running commit groups run.
+  // Waits until at most wait.pending commit groups run.
   void EmitWait(const ir::MmaWait& wait);
 
  private:

@@ -10,7 +10,7 @@
 #include "compiler/codegen/opencl/emitter.h"
 #include "compiler/ir/match.h"
 #include "compiler/ir/op_names.h"
-#include "compiler/ir/plain.h"
+#include "compiler/ir/serial_lanes.h"
 
 namespace hone::codegen {
 namespace opencl {

@@ -34,7 +34,7 @@ class CudaDevice : public Device {
  private:
   const std::string selector_, folder_;
   drivers::cuda::NvmlLibrary nvml_;
-  std::string pci_address_;  // identifies the device for management_
+  std::string pci_address_;  // identifies the device for nvml_
 };
 
 }  // namespace hone::agent

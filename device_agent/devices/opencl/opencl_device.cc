@@ -11,9 +11,9 @@
 #include "base/code_kind.h"
 #include "base/digest.h"
 #include "base/status.h"
-#include "device_agent/devices/lanes/calls_of_drivers.h"
+#include "device_agent/devices/lanes/driver_device_nodes.h"
+#include "device_agent/devices/lanes/driver_system_calls.h"
 #include "device_agent/devices/lanes/lane_session.h"
-#include "device_agent/devices/lanes/nodes_of_drivers.h"
 #include "device_agent/devices/lanes/reference_kernel.h"
 #include "device_agent/devices/lanes/self_test.h"
 

@@ -264,7 +264,7 @@ func f(x: {0}[2048], w: {0}[1024], out: f32[1024]) grid 1 lanes 128 {{
 
 constexpr char kRow[] = "lane.id // 32 * 128 + lane.id // 4 %% 8 * 8", kColumn[] = "lane.id %% 4 * 16";
 
-// Neighbouring contracts are begun and waited for together, and columns at equal distances are one instruction.
+// Neighbouring instructions are issued and waited for together, and columns at equal distances are one instruction.
 TEST(Cuda, WgmmaReadsSharedMemory) {
   // Two steps of 16 with two blocks of columns each. Chunks of b are 512 bytes apart, blocks 128 bytes.
   const std::string twice = Product(
@@ -384,7 +384,8 @@ std::string RowsPtx(const std::string& workload, const std::string& target, cons
   EXPECT_TRUE(parsed.ok()) << parsed.status();
   const target::Target of = *target::ParseTarget(target);
   space::Chooser chooser(&decisions);
-  const auto candidate = space::Build(*parsed, of, space::ApplicableEntries(*parsed, of), chooser, space::Family::kSketch);
+  const auto candidate =
+      space::Build(*parsed, of, space::ApplicableEntries(*parsed, of), chooser, space::Family::kSketch);
   EXPECT_TRUE(candidate.ok()) << candidate.status();
   const auto module = execution::Lower(candidate->state, of, "kernel");
   EXPECT_TRUE(module.ok()) << module.status();

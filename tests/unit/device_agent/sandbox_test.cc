@@ -17,7 +17,7 @@
 #include <thread>
 
 #include "base/temporary_folder.h"
-#include "device_agent/devices/lanes/calls_of_drivers.h"
+#include "device_agent/devices/lanes/driver_system_calls.h"
 #include "device_agent/launcher/confine_launcher.h"
 #include "gtest/gtest.h"
 

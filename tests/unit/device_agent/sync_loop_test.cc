@@ -368,7 +368,7 @@ TEST(SyncLoopGoldenTest, GoldenCheckDistinguishesBatchFromDeviceFailure) {
     EXPECT_EQ(tracker.Result("a").trouble(), right ? v1::TROUBLE_KIND_BATCH : v1::TROUBLE_KIND_DEVICE);
     EXPECT_THAT(tracker.Result("a").error(), HasSubstr(right ? "a on one" : "golden kernel fails too"));
     const std::lock_guard lock(tracker.mutex_);
-    EXPECT_EQ(tracker.last_.devices(0).golden().number(), 2u) << "once at the beginning, once after the trouble";
+    EXPECT_EQ(tracker.last_.devices(0).golden().number(), 2u) << "once at the beginning, once after the failure";
   }
 }
 

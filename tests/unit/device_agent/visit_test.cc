@@ -114,7 +114,7 @@ TEST_F(VisitTest, AVisitOfLimitedTimeEndsWithWhatItHas) {
   EXPECT_EQ(outcomes.at("very_slow").timing().seconds_size(), 1) << "the call that was verified counts";
 }
 
-// A call takes a second: there is time for one turn at most, however fast the machine is otherwise.
+// A call takes a second: there is time for one round at most, however fast the machine is otherwise.
 TEST_F(VisitTest, TruncatedFinalRoundDoesNotCompare) {
   v1::Batch batch = HandMadeBatch({"very_slow"});
   batch.set_final(true);

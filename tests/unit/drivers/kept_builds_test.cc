@@ -24,7 +24,8 @@ class KeptBuilds : public ::testing::Test {
 
   bool FromCache(const Device& device, const std::string& extra_options = "") const {
     Program program;
-    const Error built = device.Build("kernel void f() {}", {.extra_options = extra_options, .cache_folder = cache_}, &program);
+    const Error built =
+        device.Build("kernel void f() {}", {.extra_options = extra_options, .cache_folder = cache_}, &program);
     EXPECT_TRUE(built.ok()) << built.text;
     return program.from_cache();
   }

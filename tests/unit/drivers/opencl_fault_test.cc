@@ -52,8 +52,8 @@ struct Opened {
   const Device& device = opened.device;
   const Buffer& buffer = opened.buffer;
   std::vector<std::byte> bytes(4000);
-  const bool as_expected = device.Run(launches, InAMinute()).kind == expected &&
-                           device.Finish().kind == expected && device.Read(buffer, 0, bytes).kind == expected &&
+  const bool as_expected = device.Run(launches, InAMinute()).kind == expected && device.Finish().kind == expected &&
+                           device.Read(buffer, 0, bytes).kind == expected &&
                            device.Fill(buffer, 0, 4, std::byte{0}).ok() == (expected == ErrorKind::kNone);
   _exit(as_expected ? 0 : 1);
 }

@@ -7,7 +7,7 @@
 
 #include "compiler/ir/match.h"
 #include "compiler/ir/multiple.h"
-#include "compiler/ir/plain.h"
+#include "compiler/ir/serial_lanes.h"
 #include "compiler/ir/text.h"
 #include "compiler/ir/verify.h"
 #include "tests/unit/ir/eval_text.h"
@@ -72,7 +72,8 @@ TEST(Copy, ChildrenAreItsIndicesSourceAndCondition) {
 
 TEST(Copy, AsStoreMovesTheSame) {
   const Func func = ParseFunc("func f(x: i32[8], s: i32[8]) { copy 4 s[4] = x[0 where false] }").value();
-  EXPECT_EQ(Print(CopyAsStore(*func.body.As<Copy>())), "s[ramp(4, 1, 4)] = x[ramp(0, 1, 4) where broadcast(false, 4)]\n");
+  EXPECT_EQ(Print(CopyAsStore(*func.body.As<Copy>())),
+            "s[ramp(4, 1, 4)] = x[ramp(0, 1, 4) where broadcast(false, 4)]\n");
 }
 
 TEST(Copy, ArrivesForAllLanesAfterWaitAndBarrier) {

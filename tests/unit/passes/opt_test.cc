@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "compiler/opt/meaning.h"
+#include "compiler/opt/random_run.h"
 
 namespace hone::opt {
 namespace {

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/escaping.h"
-#include "pki/read_certificates.h"
+#include "pki/certificate_cache.h"
 #include "pki/token.h"
 
 namespace hone::pki {

@@ -175,7 +175,7 @@ TEST(ExportImportTest, AStreamThatFailsIsAnErrorThatNamesTheLine) {
   EXPECT_EQ(store->Summarize()->records, 1);
 }
 
-// A failure dated in the year 2100 would condemn every timing of its schedule until then.
+// A failure dated in the year 2100 would rule out every timing of its schedule until then.
 TEST(ExportImportTest, FutureTimesAreLowered) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   const auto store = OpenOrDie(folder / "records.db");

@@ -102,7 +102,8 @@ TEST(WinnerTest, ARaceAgainstADefaultOfAnotherVisitMustBeWonClearly) {
   EXPECT_EQ(NameOfWinner({default_contender, InBatch(Raced(2, "a", 1.85), "first")}), "a") << "in the same visit";
   EXPECT_EQ(Explain(std::vector{default_contender, later(1.85)}),
             (std::vector<Verdict>{Verdict::kWinner, Verdict::kNotBetterThanDefault}));
-  EXPECT_EQ(NameOfWinner({default_contender, OfDefault(InBatch(Raced(3, "default", 1.9), "second")), later(1.75)}), "default")
+  EXPECT_EQ(NameOfWinner({default_contender, OfDefault(InBatch(Raced(3, "default", 1.9), "second")), later(1.75)}),
+            "default")
       << "the newest default counts";
   EXPECT_EQ(NameOfWinner({InBatch(Raced(2, "a", 2.5), "later"), InBatch(Raced(3, "b", 2.4), "last")}), "b")
       << "without a default there is nothing to beat";
@@ -197,7 +198,8 @@ TEST(WinnerTest, InterleavedTimingsAreComparedRoundByRound) {
 
 TEST(WinnerTest, ThreeOfFourPairsMustAgree) {
   const auto winner = [](std::vector<double> repeats) {
-    const Contender default_contender = OfDefault(Interleaved(Raced(2, "default", 0), std::vector<double>(repeats.size(), 1.0)));
+    const Contender default_contender =
+        OfDefault(Interleaved(Raced(2, "default", 0), std::vector<double>(repeats.size(), 1.0)));
     return NameOfWinner({Interleaved(Raced(1, "a", 0), std::move(repeats)), default_contender});
   };
   EXPECT_EQ(winner({0.9, 1.1, 0.9, 1.1, 0.9}), "default") << "three of five: by the medians alone it would win";

@@ -84,7 +84,8 @@ class LaneRows : public ::testing::TestWithParam<Rows> {
   // Returns the schedule of these decisions, after checking that it computes the right values; "" if there is none.
   static std::string Scheduled(Chooser& chooser) {
     const ir::Workload workload = Parsed();
-    const auto candidate = Build(workload, Shuffling(), ApplicableEntries(workload, Shuffling()), chooser, Family::kSketch);
+    const auto candidate =
+        Build(workload, Shuffling(), ApplicableEntries(workload, Shuffling()), chooser, Family::kSketch);
     EXPECT_TRUE(candidate.ok()) << candidate.status();
     if (!candidate.ok()) return "";
     const std::string steps = schedule::Print(candidate->schedule);

@@ -681,7 +681,7 @@ std::string ScheduleOf(const std::string& text, const Decisions& given) {
   const auto workload = ir::ParseWorkload(text);
   const target::Target target = *target::ParseTarget("x86_64 -mcpu=znver4 -threads=2");
   Chooser chooser(&given);
-  return schedule::Print(Build(workload.value(), target, ApplicableEntries(*workload, target), chooser).value().schedule);
+  return schedule::Print(Build(*workload, target, ApplicableEntries(*workload, target), chooser).value().schedule);
 }
 
 TEST(RegisterTile, ADepthwiseConvolutionIsComputedBlockByBlockOfTheProductAfterIt) {

@@ -299,7 +299,8 @@ TEST_F(FarmTest, ASplitConfirmationConfirmsNothing) {
   for (const v1::CandidateOutcome& outcome : told.outcomes()) {
     const v1::Timing& timing = outcome.outcome().timing();
     EXPECT_EQ(timing.seconds_size(), 10);
-    EXPECT_FALSE(records::HasInterleavedRounds(10, timing.first_interleaved())) << "nor does the tuner conclude from them";
+    EXPECT_FALSE(records::HasInterleavedRounds(10, timing.first_interleaved()))
+        << "nor does the tuner conclude from them";
   }
 }
 

@@ -280,9 +280,10 @@ TEST(BuildPoolTest, RealCandidatesCompileAndLink) {
   const auto default_candidate = space::Default(ir::ParseWorkload(kWorkload).value(), target);
   ASSERT_TRUE(default_candidate.ok());
   BuildPool pool({{"/proc/self/exe"}, 2, absl::Seconds(60)});
-  const auto batch = pool.Build({kWorkload,
-                                 target::Print(target),
-                                 {schedule::Print(default_candidate->schedule), "vectorize nothing\n", "not a step\n", ""}});
+  const auto batch =
+      pool.Build({kWorkload,
+                  target::Print(target),
+                  {schedule::Print(default_candidate->schedule), "vectorize nothing\n", "not a step\n", ""}});
   ASSERT_TRUE(batch.ok()) << batch.status();
   EXPECT_TRUE(batch->candidates[0].ok) << batch->candidates[0].text;
   EXPECT_EQ(batch->candidates[1].failure, BuildFailure::kScheduleIllegal);

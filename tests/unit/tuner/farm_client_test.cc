@@ -24,8 +24,8 @@
 namespace hone::tuner {
 namespace {
 
-// A tracker that answers the first `failing_calls` calls with `code`, each after `passes` seconds, and then works. Its first
-// two calls with a batch exceed their deadline; the third one is aborted.
+// A tracker that answers the first `failing_calls` calls with `code`, each after `passes` seconds, and then works. Its
+// first two calls with a batch exceed their deadline; the third one is aborted.
 class FailingTracker final : public v1::TunerService::Service {
  public:
   grpc::Status ReportProgress(grpc::ServerContext*, const v1::ReportProgressRequest* request,

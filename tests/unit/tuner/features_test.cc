@@ -11,7 +11,7 @@
 #include "compiler/space/space.h"
 #include "tests/unit/space/pipelines.h"
 #include "tests/unit/space/workloads.h"
-#include "tuner/draft_model.h"
+#include "tuner/analytic_model.h"
 #include "tuner/index_code.h"
 #include "tuner/nest_facts.h"
 

@@ -87,7 +87,8 @@ class SearchTest : public ::testing::Test {
     space::Chooser chooser;
     const space::Candidate default_candidate = Landscape(chooser).value();
     search.SetDefault({default_candidate.decisions, schedule::Print(default_candidate.schedule),
-                        ExtractFeatures(default_candidate.state, target::ParseTarget("x86_64").value()), Origin::kDefault});
+                       ExtractFeatures(default_candidate.state, target::ParseTarget("x86_64").value()),
+                       Origin::kDefault});
     search.AddRelative({{"d0", 4, {}}, {"d1", 2, {}}, {"d2", 5, {}}, {"d3", 1, {}}, {"d4", 4, {}}});
     return search;
   }
