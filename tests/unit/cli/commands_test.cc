@@ -57,7 +57,7 @@ class CommandsTest : public ::testing::Test {
     package::PackageContents several;
     several.metadata.model_name = "several";
     package::PackageProgram needy = contents_.programs[0];
-    needy.cpu_features = {"quantum"};
+    needy.units[0].cpu_features = {"quantum"};
     tests::AddProgram(several, needy, "cpu -mcpu=quantum");
     tests::AddProgram(several, contents_.programs[0], "cpu -mcpu=plain");
     return several;

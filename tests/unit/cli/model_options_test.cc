@@ -281,7 +281,7 @@ TEST(TargetList, JoinsTargetsByAPlusThatIsNoPartOfOne) {
   ASSERT_EQ(two->size(), 2u);
   EXPECT_EQ(PrintTargetList(*two), text);
   EXPECT_EQ(ParseTargetList(std::string(kHaswell) + "+" + kOpenCl)->at(1).kind, target::Kind::kOpenCl);
-  const auto features = ParseTargetList("x86_64 -mcpu=haswell -mattr=+gfni,-fma+ arm64 -mcpu=cortex-a72");
+  const auto features = ParseTargetList("x86_64 -mcpu=haswell -mattr=+gfni,+avxvnni+ arm64 -mcpu=cortex-a72");
   ASSERT_TRUE(features.ok()) << features.status();
   EXPECT_EQ(features->size(), 2u);
   EXPECT_EQ(ParseTargetList("x86_64 -mcpu=haswell -mattr=+gfni")->size(), 1u);
