@@ -268,6 +268,7 @@ void AddFarmCommands(CLI::App& app, absl::Status* result) {
       app, "submit", "queue models for tuning at a tracker, one job for each kind of device, and return at once",
       options, Submit, result);
   options->model.AddTo(submit, ModelOptions::Count::kSeveral, ModelOptions::Count::kSeveral);
+  options->model.AddPlaceTo(submit);
   options->search.AddTo(submit);
   submit
       ->add_option("--priority", options->search.priority,

@@ -105,6 +105,7 @@ class VerbAdder {
   void AddLock() const {
     CLI::App* lock = Add("lock", "pin the schedules of a model in a text file, for `hone compile --locked`", RunLock);
     options_->model.AddOptionalTo(lock, ModelOptions::Count::kSeveral);
+    options_->model.AddPlaceTo(lock);
     lock->get_option("--model")->required();
     lock->add_option("--device", options_->filter.device_fingerprint,
                      "only records of this device, as in hone records best")

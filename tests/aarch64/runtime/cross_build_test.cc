@@ -38,8 +38,8 @@ class CrossBuildTest : public ::testing::Test {
 
   package::PackageContents Contents() const {
     package::PackageContents contents = TinyContents(CompileTinyKernels("", kCompiler));
-    contents.programs[0].kind = CodeKind::kAArch64;
-    contents.programs[0].cpu_features = {"neon"};
+    contents.programs[0].units[0].kind = CodeKind::kAArch64;
+    contents.programs[0].units[0].cpu_features = {"neon"};
     return contents;
   }
 
@@ -77,7 +77,7 @@ TEST_F(CrossBuildTest, TakesTheProgramForItsCpuFromAPackageForSeveral) {
 
 TEST_F(CrossBuildTest, NamesFeaturesThatTheCpuLacks) {
   package::PackageContents contents = Contents();
-  contents.programs[0].cpu_features.push_back("avx2");
+  contents.programs[0].units[0].cpu_features.push_back("avx2");
   WriteTinyPackage(folder_ / "wrong.hone", contents);
   const CommandResult result = HoneRun(folder_ / "wrong.hone");
   EXPECT_EQ(result.exit_code, 1);
