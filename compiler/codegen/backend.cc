@@ -17,6 +17,8 @@ CodeKind CodeOfCpu(const target::Target& target) {
       return CodeKind::kX86_64;
     case target::Arch::kAArch64:
       return CodeKind::kAArch64;
+    case target::Arch::kArm:
+      return CodeKind::kArm;
   }
   HONE_CHECK(false);
   return CodeKind::kX86_64;
