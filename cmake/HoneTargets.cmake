@@ -12,6 +12,7 @@ find_package(Threads REQUIRED)
 add_compile_options(-pthread)  # for all targets, because they share precompiled headers only if their flags are equal
 if(CMAKE_SIZEOF_VOID_P EQUAL 4)
   add_compile_definitions(_FILE_OFFSET_BITS=64 _TIME_BITS=64)  # 64-bit file sizes and times on 32-bit systems
+  add_compile_options(-Wno-psabi)  # GCC's notes that 32-bit Arm passes some parameters otherwise than before GCC 7
 endif()
 
 find_program(CCACHE_PROGRAM ccache)
