@@ -6,18 +6,18 @@
 #include <array>
 #include <string_view>
 
+#include "base/code_kind.h"
 #include "compiler/target/cpu_features.h"
 #include "compiler/target/microarchitectures.h"
 #include "compiler/target/target.h"
 
 namespace hone::target {
 
-// The architectures of CPUs, as one table. A new one is an enumerator, a case of EntryOf, its features in
-// base/cpu_features.h and its CPUs in microarchitectures.cc; the back end has a row
-// for it (compiler/codegen/llvm/setup.cc).
+// The architectures of CPUs, as one table. docs/howto/add-an-architecture.md names the other tables that a new one
+// needs.
 struct ArchEntry {
   std::string_view word;                   // the first word of a target's text
-  std::string_view machine;                // the operating system's name
+  CodeKind code;                           // the kind of code that its CPUs run
   std::string_view general;                // the CPU of the table that stands for all CPUs of the architecture
   std::string_view title;                  // the name in messages
   std::array<std::string_view, 7> needed;  // features that all code for the architecture uses; empty entries are unused
@@ -32,7 +32,7 @@ constexpr ArchEntry EntryOf(Arch arch) {
   switch (arch) {
     case Arch::kX86_64:
       return {.word = "x86_64",
-              .machine = "x86_64",
+              .code = CodeKind::kX86_64,
               .general = "x86-64-v3",
               .title = "x86-64",
               .needed = {"sse3", "ssse3", "sse4.1", "sse4.2", "avx", "avx2", "fma"},
@@ -41,7 +41,7 @@ constexpr ArchEntry EntryOf(Arch arch) {
               .has_maximum = false};
     case Arch::kAArch64:
       return {.word = "arm64",
-              .machine = "aarch64",
+              .code = CodeKind::kAArch64,
               .general = "generic",
               .title = "arm64",
               .needed = {"fp-armv8", "neon"},
@@ -50,7 +50,7 @@ constexpr ArchEntry EntryOf(Arch arch) {
               .has_maximum = true};
     case Arch::kArm:
       return {.word = "arm",
-              .machine = "armv7l",
+              .code = CodeKind::kArm,
               .general = "cortex-a7",
               .title = "32-bit Arm",
               .needed = {"neon", "vfp4"},
