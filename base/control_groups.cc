@@ -10,7 +10,7 @@
 
 namespace hone {
 
-std::vector<std::filesystem::path> ControlGroupsOf(const std::string& controller, const std::string& root) {
+std::vector<std::filesystem::path> ControlGroupFolders(const std::string& controller, const std::string& root) {
   std::vector<std::filesystem::path> folders;
   std::ifstream file(root + "proc/self/cgroup");
   for (std::string line; std::getline(file, line);) {  // "0::/a/b" of version 2, "4:cpu,cpuacct:/a/b" of version 1
@@ -31,7 +31,7 @@ std::vector<std::filesystem::path> ControlGroupsOf(const std::string& controller
   return folders;
 }
 
-double GroupCpus(const std::filesystem::path& group) {
+double GroupCpuQuota(const std::filesystem::path& group) {
   // The quota and the period, both in microseconds. Version 2 has them in one file, version 1 in two.
   std::istringstream words(FirstLine(group / "cpu.max") + FirstLine(group / "cpu.cfs_quota_us") + " " +
                            FirstLine(group / "cpu.cfs_period_us"));
@@ -40,9 +40,10 @@ double GroupCpus(const std::filesystem::path& group) {
   return limited ? quota / period : std::numeric_limits<double>::infinity();
 }
 
-double HostCpus(const std::string& root) {
+double ProcessCpuQuota(const std::string& root) {
   double cpus = std::numeric_limits<double>::infinity();
-  for (const std::filesystem::path& group : ControlGroupsOf("cpu", root)) cpus = std::min(cpus, GroupCpus(group));
+  for (const std::filesystem::path& group : ControlGroupFolders("cpu", root))
+    cpus = std::min(cpus, GroupCpuQuota(group));
   return cpus;
 }
 

@@ -15,13 +15,13 @@ namespace hone {
 // there whatever the path says. Groups that an agent made for its children (device_agent/sandbox/control_group.h) are
 // left out, because they only divide what the agent may use. root: the folder that contains proc and sys, with a slash
 // at its end.
-std::vector<std::filesystem::path> ControlGroupsOf(const std::string& controller, const std::string& root = "/");
+std::vector<std::filesystem::path> ControlGroupFolders(const std::string& controller, const std::string& root = "/");
 
 // The CPU quota of one group, in CPUs: 1.5 is the full time of one and a half CPUs. Infinite if the group sets no
 // limit.
-double GroupCpus(const std::filesystem::path& group);
+double GroupCpuQuota(const std::filesystem::path& group);
 // The CPU quota of this process: the smallest quota of its groups, in CPUs. Infinite if no group sets a limit.
-double HostCpus(const std::string& root = "/");
+double ProcessCpuQuota(const std::string& root = "/");
 
 }  // namespace hone
 

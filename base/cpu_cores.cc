@@ -113,21 +113,21 @@ std::vector<CoreGroup> FindCoreGroups(const std::vector<int>& usable, const std:
   return groups;
 }
 
-int ThreadsOf(const CoreGroup& group, double cpus) {
+int LoopThreads(const CoreGroup& group, double cpus) {
   return static_cast<int>(std::min(static_cast<double>(group.cores.size()), std::ceil(cpus)));
 }
 
-OnCpus::OnCpus(const std::vector<int>& cpus) {
+ScopedCpuAffinity::ScopedCpuAffinity(const std::vector<int>& cpus) {
   if (cpus.empty()) return;
   before_ = UsableCpus();
   if (before_ == cpus || !SetCpus(cpus)) before_.clear();
 }
 
-OnCpus::~OnCpus() {
+ScopedCpuAffinity::~ScopedCpuAffinity() {
   if (!before_.empty()) SetCpus(before_);
 }
 
-void StayOnCpus(const std::vector<int>& cpus) {
+void SetCpuAffinity(const std::vector<int>& cpus) {
   if (!cpus.empty()) SetCpus(cpus);
 }
 

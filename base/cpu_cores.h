@@ -27,24 +27,25 @@ std::vector<int> UsableCpus();
 std::vector<CoreGroup> FindCoreGroups(const std::vector<int>& usable, const std::string& root = "/");
 
 // The number of threads that run a parallel loop fastest on `group`: one for each core, but at most `cpus`, rounded up.
-// cpus: the CPU quota of the process (HostCpus in base/control_groups.h). Threads beyond it would wait for one another.
-int ThreadsOf(const CoreGroup& group, double cpus);
+// cpus: the CPU quota of the process (ProcessCpuQuota in base/control_groups.h). Threads beyond it would wait for one
+// another.
+int LoopThreads(const CoreGroup& group, double cpus);
 
 // Restricts the calling thread to `cpus` from construction to destruction. Has no effect if `cpus` is empty or the
 // system refuses. Threads that are started in between inherit the restriction and keep it.
-class OnCpus {
+class ScopedCpuAffinity {
  public:
-  explicit OnCpus(const std::vector<int>& cpus);
-  ~OnCpus();
-  OnCpus(const OnCpus&) = delete;
-  OnCpus& operator=(const OnCpus&) = delete;
+  explicit ScopedCpuAffinity(const std::vector<int>& cpus);
+  ~ScopedCpuAffinity();
+  ScopedCpuAffinity(const ScopedCpuAffinity&) = delete;
+  ScopedCpuAffinity& operator=(const ScopedCpuAffinity&) = delete;
 
  private:
   std::vector<int> before_;  // the CPUs to restore; empty = nothing was changed
 };
 
 // Restricts the calling thread to `cpus` permanently. Has no effect if `cpus` is empty or the system refuses.
-void StayOnCpus(const std::vector<int>& cpus);
+void SetCpuAffinity(const std::vector<int>& cpus);
 
 }  // namespace hone
 

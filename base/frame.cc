@@ -10,7 +10,7 @@
 namespace hone {
 namespace {
 
-constexpr uint64_t kMaxBytes = 256ull << 20;  // limit of a received message
+constexpr uint64_t kFrameBytesMax = 256ull << 20;  // limit of a received message
 
 bool WriteAll(int fd, const char* data, size_t size) {
   while (size > 0) {
@@ -44,7 +44,7 @@ bool SendFrame(int socket, std::string_view bytes) {
 
 bool ReceiveFrame(int socket, std::string* bytes) {
   uint64_t size = 0;
-  if (!ReadAll(socket, reinterpret_cast<char*>(&size), sizeof size) || size > kMaxBytes) return false;
+  if (!ReadAll(socket, reinterpret_cast<char*>(&size), sizeof size) || size > kFrameBytesMax) return false;
   bytes->resize(size);
   return ReadAll(socket, bytes->data(), size);
 }

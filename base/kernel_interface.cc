@@ -13,8 +13,9 @@ constexpr std::string_view kRoleNames[] = {"input", "constant", "packed", "outpu
 constexpr std::pair<std::string_view, int64_t> kDTypes[] = {{"bool", 1}, {"i8", 1},  {"i16", 2}, {"i32", 4}, {"i64", 8},
                                                             {"u8", 1},   {"u16", 2}, {"u32", 4}, {"u64", 8}, {"f16", 2},
                                                             {"bf16", 2}, {"f32", 4}, {"f64", 8}};
-constexpr int64_t kMostBytes = int64_t{1} << 48;  // limit of one buffer: larger than any device, safe from overflow
-constexpr int64_t kMostLanes = int64_t{1} << 31;  // limit of groups, of lanes, and of an index of a buffer
+constexpr int64_t kBufferBytesMax = int64_t{1}
+                                    << 48;  // limit of one buffer: larger than any device, safe from overflow
+constexpr int64_t kLaunchLanesMax = int64_t{1} << 31;  // limit of groups, of lanes, and of an index of a buffer
 
 bool IsCIdentifier(std::string_view name) {
   const auto ok = [](char c) {
@@ -46,7 +47,7 @@ std::string PrintType(const KernelBuffer& buffer) {
   return text + "]";
 }
 
-// Parses a type such as "f32[1,64]" into the buffer. False if it is no type, or larger than kMostBytes.
+// Parses a type such as "f32[1,64]" into the buffer. False if it is no type, or larger than kBufferBytesMax.
 bool ParseType(std::string_view word, KernelBuffer* buffer) {
   const size_t open = word.find('[');
   if (open == std::string_view::npos || word.back() != ']') return false;
@@ -56,10 +57,10 @@ bool ParseType(std::string_view word, KernelBuffer* buffer) {
   std::string_view dims = word.substr(open + 1, word.size() - open - 2);
   while (!dims.empty()) {
     const size_t end = std::min(dims.find(','), dims.size());
-    const auto extent = Integer(dims.substr(0, end), kMostBytes);
+    const auto extent = Integer(dims.substr(0, end), kBufferBytesMax);
     if (!extent.has_value()) return false;
     buffer->shape.push_back(*extent);
-    if (__builtin_mul_overflow(bytes, *extent, &bytes) || bytes > kMostBytes) return false;
+    if (__builtin_mul_overflow(bytes, *extent, &bytes) || bytes > kBufferBytesMax) return false;
     dims.remove_prefix(std::min(end + 1, dims.size()));
   }
   return true;
@@ -108,7 +109,7 @@ class InterfaceParser {
 
   std::string Scratch(const Line_& words) {
     if (words.size() != 3) return "expected the bytes of main and of prepare";
-    const auto main = Integer(words[1], kMostBytes), prepare = Integer(words[2], kMostBytes);
+    const auto main = Integer(words[1], kBufferBytesMax), prepare = Integer(words[2], kBufferBytesMax);
     if (!main.has_value() || !prepare.has_value()) return "not a number of bytes";
     result_.workspace_bytes = *main;
     result_.prepare_workspace_bytes = *prepare;
@@ -120,7 +121,7 @@ class InterfaceParser {
     buffer.role = role;
     if (words.size() < 2 || !ParseType(words[1], &buffer)) return "expected a type such as f32[1,64]";
     if (role == BufferRole::kWorkspace) {
-      const auto offset = words.size() == 3 ? Integer(words[2], kMostBytes) : std::nullopt;
+      const auto offset = words.size() == 3 ? Integer(words[2], kBufferBytesMax) : std::nullopt;
       if (!offset.has_value()) return "expected where in the workspace the buffer starts";
       buffer.offset = *offset;
     } else if (words.size() == 3 && words[2] == "unused") {
@@ -137,19 +138,19 @@ class InterfaceParser {
   static std::string Launch(const Line_& words, std::vector<KernelLaunch>* launches) {
     if (words.size() < 4 || !IsCIdentifier(words[1])) return "expected a function, groups and lanes";
     KernelLaunch launch{std::string(words[1]), 0, 0, {}};
-    const auto groups = Integer(words[2], kMostLanes), lanes = Integer(words[3], kMostLanes);
+    const auto groups = Integer(words[2], kLaunchLanesMax), lanes = Integer(words[3], kLaunchLanesMax);
     if (!groups.has_value() || !lanes.has_value() || (*groups == 0) != (*lanes == 0)) return "has no sensible grid";
     launch.groups = *groups;
     launch.lanes = *lanes;
     size_t first = 4;
     if (words.size() > 5 && words[4] == "shared") {
-      const auto shared = Integer(words[5], kMostBytes);
+      const auto shared = Integer(words[5], kBufferBytesMax);
       if (!shared.has_value() || *shared == 0 || *lanes == 0) return "has no sensible shared memory";
       launch.shared_bytes = *shared;
       first = 6;
     }
     for (size_t i = first; i < words.size(); ++i) {
-      const auto argument = Integer(words[i], kMostLanes);
+      const auto argument = Integer(words[i], kLaunchLanesMax);
       if (!argument.has_value()) return "'" + std::string(words[i]) + "' is no argument";
       launch.arguments.push_back(static_cast<uint32_t>(*argument));
     }

@@ -19,27 +19,27 @@
 namespace hone {
 
 inline constexpr int kProtocolVersion = 1;
-inline constexpr int kOldestProtocolVersion = 1;                     // the oldest version that a tracker still answers
-inline constexpr std::string_view kProtocolWord = "hone-protocol/";  // precedes the version in the user-agent header
+inline constexpr int kProtocolVersionMin = 1;  // the oldest version that a tracker still answers
+inline constexpr std::string_view kProtocolPrefix = "hone-protocol/";  // precedes the version in the user-agent header
 
 // Called by a tracker when a program introduces itself. version: the program's. who: its kind and name, such as
 // "agent 'board'". kFailedPrecondition: the tracker does not speak that version; the text says which side to update.
 inline absl::Status CheckProtocol(int version, std::string_view who) {
-  if (version >= kOldestProtocolVersion && version <= kProtocolVersion) return absl::OkStatus();
+  if (version >= kProtocolVersionMin && version <= kProtocolVersion) return absl::OkStatus();
   const bool newer = version > kProtocolVersion;
   return absl::FailedPreconditionError(
       fmt::format("{} speaks protocol version {}, and this tracker {} to {}: update {}", who, version,
-                  kOldestProtocolVersion, kProtocolVersion,
+                  kProtocolVersionMin, kProtocolVersion,
                   newer ? "the tracker, which goes first"
                         : fmt::format("the {}, to the version of the tracker", who.substr(0, who.find(' ')))));
 }
 
 // The version in the user-agent header of a call. A header without the word means version 1: the first programs did not
 // send it.
-inline int ProtocolOf(std::string_view user_agent) {
-  const size_t word = user_agent.find(kProtocolWord);
+inline int ProtocolVersionOf(std::string_view user_agent) {
+  const size_t word = user_agent.find(kProtocolPrefix);
   if (word == std::string_view::npos) return 1;
-  return std::atoi(std::string(user_agent.substr(word + kProtocolWord.size(), 8)).c_str());
+  return std::atoi(std::string(user_agent.substr(word + kProtocolPrefix.size(), 8)).c_str());
 }
 
 }  // namespace hone

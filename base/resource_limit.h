@@ -28,18 +28,18 @@ inline void LimitMemory(uint64_t bytes) {
 
 // The largest file in bytes that this process may write; RLIM_INFINITY if there is no limit. A longer write raises
 // SIGXFSZ, which ends the process unless it handles or ignores the signal.
-inline uint64_t MostFileBytes() {
+inline uint64_t FileBytesMax() {
   rlimit bytes{};
   return getrlimit(RLIMIT_FSIZE, &bytes) == 0 ? bytes.rlim_cur : RLIM_INFINITY;
 }
 
 // Ignores SIGXFSZ in this process and its children, so that a write beyond the limit fails with EFBIG and can be
 // reported like a full disk. Call it only at the start of main: a library must not change signal handling.
-inline void FailBeyondMostFileBytes() { signal(SIGXFSZ, SIG_IGN); }
+inline void IgnoreFileSizeSignal() { signal(SIGXFSZ, SIG_IGN); }
 
 // Raises the limit of open files, which also limits connections, to the maximum that the system allows. A shell's
 // default is 1024. Returns the new limit; 0 if the limit cannot be read.
-inline uint64_t AllowManyFiles() {
+inline uint64_t RaiseOpenFileLimit() {
   rlimit files{};
   if (getrlimit(RLIMIT_NOFILE, &files) != 0) return 0;
   files.rlim_cur = files.rlim_max;

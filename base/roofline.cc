@@ -180,14 +180,14 @@ std::vector<Yardstick> Yardsticks() {
 }
 
 constexpr double kSecondsPerMeasurement = 0.03;  // minimum time of all repeats of a measurement
-constexpr int kLeastRepeats = 3;                 // minimum number of repeats
+constexpr int kReadRepeatsMin = 3;               // minimum number of repeats
 
 // The shortest time in seconds of several runs of `body`.
 template <typename Body>
 double BestSeconds(const Body& body) {
   using Clock = std::chrono::steady_clock;
   double best = std::numeric_limits<double>::infinity(), total = 0;
-  for (int i = 0; i < kLeastRepeats || total < kSecondsPerMeasurement; ++i) {
+  for (int i = 0; i < kReadRepeatsMin || total < kSecondsPerMeasurement; ++i) {
     const Clock::time_point start = Clock::now();
     body();
     const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
@@ -270,7 +270,7 @@ uint64_t InstalledBytes() {
 
 }  // namespace
 
-double Roofline::LeastSeconds(double flops, double bytes) const {
+double Roofline::LowerBoundSeconds(double flops, double bytes) const {
   double seconds = flops / flops_per_second;
   for (const Level& level : levels) {
     if (bytes > static_cast<double>(level.bytes)) continue;
@@ -279,7 +279,7 @@ double Roofline::LeastSeconds(double flops, double bytes) const {
   return seconds;
 }
 
-double MeasureRead(ThreadPool& pool, std::span<const uint64_t> data) {
+double MeasureReadBandwidth(ThreadPool& pool, std::span<const uint64_t> data) {
   double best = 0;
   for (const Yardstick& yardstick : Yardsticks()) best = std::max(best, MeasureReadBy(pool, yardstick, data));
   return best;
@@ -303,7 +303,7 @@ Roofline MeasureRoofline(ThreadPool& pool) {
   const size_t words = static_cast<size_t>(memory / 8);
   const auto data = std::make_unique<uint64_t[]>(words);  // zeroed, so that every page is mapped before the measurement
   const auto add_level = [&](uint64_t limit, uint64_t working_set) {
-    roofline.levels.push_back({limit, MeasureRead(pool, {data.get(), static_cast<size_t>(working_set / 8)})});
+    roofline.levels.push_back({limit, MeasureReadBandwidth(pool, {data.get(), static_cast<size_t>(working_set / 8)})});
   };
   add_level(level2, level2 / 2);
   if (level3 > level2) add_level(level3, std::min(level3 / 2, memory));

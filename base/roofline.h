@@ -26,14 +26,14 @@ struct Roofline {
 
   // The lower bound in seconds for a kernel of `flops` operations that touches `bytes` distinct bytes. It is the larger
   // of the computing time and the time to read the bytes from the smallest level that holds them.
-  double LeastSeconds(double flops, double bytes) const;
+  double LowerBoundSeconds(double flops, double bytes) const;
 };
 
 // Measures this machine with all threads of `pool`.
 Roofline MeasureRoofline(ThreadPool& pool);
 
 // The read bandwidth in bytes per second: all threads together read `data` again and again. data: at least 512 bytes.
-double MeasureRead(ThreadPool& pool, std::span<const uint64_t> data);
+double MeasureReadBandwidth(ThreadPool& pool, std::span<const uint64_t> data);
 
 }  // namespace hone
 

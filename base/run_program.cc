@@ -32,7 +32,7 @@ std::string ReadText(int fd) {
 
 // Replaces the forked child by the program. The parent may have threads, so only async-signal-safe calls are allowed
 // before exec. output: the descriptor for standard output and standard error.
-[[noreturn]] void Become(const char* program, char* const* arguments, int output, pid_t parent) {
+[[noreturn]] void ExecuteProgram(const char* program, char* const* arguments, int output, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);  // the parent died before prctl took effect
   dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);
@@ -56,7 +56,7 @@ absl::StatusOr<std::string> RunProgram(const std::vector<std::string>& command) 
   if (pipe2(ends, O_CLOEXEC) != 0) return absl::ResourceExhaustedError(fmt::format("no pipe: {}", strerror(errno)));
   const pid_t parent = getpid();
   const pid_t pid = fork();
-  if (pid == 0) Become(program.c_str(), arguments.data(), ends[1], parent);
+  if (pid == 0) ExecuteProgram(program.c_str(), arguments.data(), ends[1], parent);
   const int error = errno;
   close(ends[1]);
   std::string text = pid > 0 ? ReadText(ends[0]) : "";

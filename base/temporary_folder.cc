@@ -33,7 +33,7 @@ absl::StatusOr<fs::path> Folder(const fs::path& parent) {
 }
 
 // Locks the folder if its process has ended. Returns its descriptor, or -1 if the folder must stay.
-int LockAbandoned(const fs::path& path) {
+int LockIfAbandoned(const fs::path& path) {
   const int folder = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   struct stat about = {};
   if (folder >= 0 && fstat(folder, &about) == 0 && about.st_uid == geteuid() &&
@@ -64,7 +64,7 @@ void TemporaryFolder::RemoveAbandoned(const fs::path& parent) {
   std::error_code ignored;  // another process may remove folders at the same time
   for (fs::directory_iterator entry(*where, ignored), end; !ignored && entry != end; entry.increment(ignored)) {
     if (!entry->path().filename().string().starts_with(kPrefix)) continue;
-    const int lock = LockAbandoned(entry->path());
+    const int lock = LockIfAbandoned(entry->path());
     if (lock < 0) continue;
     std::error_code failed;
     fs::remove_all(entry->path(), failed);

@@ -136,7 +136,7 @@ struct ThreadPool::State {
   // Stops and joins the workers. This is in State and not in ThreadPool, so that it also runs if memory runs out in the
   // constructor of ThreadPool after some workers have started.
   ~State() {
-    ForgetWorkersOfParent();
+    ResetAfterFork();
     stop.store(true);
     epoch.fetch_add(2);
     epoch.notify_all();
@@ -181,7 +181,7 @@ struct ThreadPool::State {
   }
 
   void Work(size_t thread) {
-    StayOnCpus(places[thread]);
+    SetCpuAffinity(places[thread]);
     uint32_t seen = 0;
     for (;;) {
       AwaitChange(seen);
@@ -198,7 +198,7 @@ struct ThreadPool::State {
 
   // In a forked child, drops the parent's workers. Their std::thread objects are leaked, because they can be neither
   // joined nor destroyed there.
-  void ForgetWorkersOfParent() {
+  void ResetAfterFork() {
     if (workers.empty() || process == getpid()) return;
     static_cast<void>(new std::vector<std::thread>(std::move(workers)));
     workers.clear();
@@ -219,7 +219,7 @@ struct ThreadPool::State {
     if (pinned.empty() || !IsPinned(CurrentCpu())) return;
     std::vector<int> others = UsableCpus();
     std::erase_if(others, [this](int cpu) { return IsPinned(cpu); });
-    const OnCpus moved(others);
+    const ScopedCpuAffinity moved(others);
   }
 
   void Run(HoneTask run_task, void* run_closure, int64_t run_count) {
@@ -254,7 +254,7 @@ struct ThreadPool::State {
 
 ThreadPool::ThreadPool(int threads)
     : ThreadPool(threads, FindCoreGroups(UsableCpus()),
-                 threads > 0 ? std::numeric_limits<double>::infinity() : HostCpus()) {}
+                 threads > 0 ? std::numeric_limits<double>::infinity() : ProcessCpuQuota()) {}
 
 ThreadPool::ThreadPool(int threads, const std::vector<CoreGroup>& groups, double cpus)
     : state_(std::make_unique<State>()) {
@@ -262,7 +262,7 @@ ThreadPool::ThreadPool(int threads, const std::vector<CoreGroup>& groups, double
   state_->parallel.parallel_for = &State::ParallelFor;
   const int available =
       groups.empty() ? std::max(1, static_cast<int>(std::thread::hardware_concurrency())) : NumberOfCpus(groups);
-  if (threads <= 0) threads = groups.empty() ? available : ThreadsOf(groups.front(), cpus);
+  if (threads <= 0) threads = groups.empty() ? available : LoopThreads(groups.front(), cpus);
   if (groups.size() > 1 && threads <= static_cast<int>(groups.front().cores.size())) {
     state_->caller = groups.front().Cpus();
   }
@@ -285,14 +285,14 @@ ThreadPool::ThreadPool(int threads, const std::vector<CoreGroup>& groups, double
 
 ThreadPool::~ThreadPool() = default;
 
-void ThreadPool::ForgetWorkersOfParent() { state_->ForgetWorkersOfParent(); }
+void ThreadPool::ResetAfterFork() { state_->ResetAfterFork(); }
 
 int ThreadPool::threads() const {
-  state_->ForgetWorkersOfParent();
+  state_->ResetAfterFork();
   return static_cast<int>(state_->workers.size()) + 1;
 }
 
-const std::vector<int>& ThreadPool::cpus_of_caller() const { return state_->caller; }
+const std::vector<int>& ThreadPool::caller_cpus() const { return state_->caller; }
 
 HoneParallel* ThreadPool::parallel() { return &state_->parallel; }
 

@@ -27,7 +27,7 @@
 namespace hone {
 
 // The largest number of threads that a kernel may be compiled for and that a device may report.
-inline constexpr int kMostThreads = 1024;
+inline constexpr int kThreadsMax = 1024;
 
 class ThreadPool {
  public:
@@ -45,10 +45,10 @@ class ThreadPool {
   HoneParallel* parallel();  // the argument of kernels; owned by the pool
   // Must be called in a forked child before its first loop, because the parent's workers do not exist in the child and
   // a loop would wait for them for ever. From then on the caller works alone, as with threads == 1.
-  void ForgetWorkersOfParent();
+  void ResetAfterFork();
   // The CPUs that are as fast as the workers', if the machine also has slower ones: the caller should stay on these.
   // Empty if the caller may run on any CPU.
-  const std::vector<int>& cpus_of_caller() const;
+  const std::vector<int>& caller_cpus() const;
 
  private:
   struct State;

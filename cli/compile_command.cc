@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
-#include "base/file_meant.h"
+#include "base/resolve_path.h"
 #include "base/status.h"
 #include "cli/command.h"
 #include "cli/farm_devices.h"
@@ -93,12 +93,12 @@ absl::StatusOr<std::vector<package::KernelOptions>> RecordedForDevices(const Com
   RecordSourceOptions farm = options.source;
   HONE_ASSIGN_OR_RETURN(const std::vector<v1::Device> known, KnownDevices(farm.tracker));
   HONE_ASSIGN_OR_RETURN(const std::vector<DevicePlace> places,
-                        PlacesMeant(known, options.devices, options.model.threads));
+                        SelectDevicePlaces(known, options.devices, options.model.threads));
   HONE_ASSIGN_OR_RETURN(const std::shared_ptr<const records::Source> source, farm.Open(records::OpenMode::kReadOnly));
   std::vector<package::KernelOptions> targets;
   for (const DevicePlace& place : places) {
-    targets.push_back(
-        {.target = place.target, .lookup = LookupIn(source, Place{target::Print(place.target), place.fingerprint})});
+    targets.push_back({.target = place.target,
+                       .lookup = MakeScheduleLookup(source, Place{target::Print(place.target), place.fingerprint})});
   }
   return targets;
 }
@@ -110,7 +110,7 @@ absl::StatusOr<std::vector<package::KernelOptions>> Recorded(const CompileOption
   std::vector<package::KernelOptions> targets;
   for (const target::Target& target : given) {
     HONE_ASSIGN_OR_RETURN(const Place place, PlaceOf(target));
-    targets.push_back({.target = target, .lookup = source == nullptr ? nullptr : LookupIn(source, place)});
+    targets.push_back({.target = target, .lookup = source == nullptr ? nullptr : MakeScheduleLookup(source, place)});
   }
   return targets;
 }
@@ -139,13 +139,13 @@ absl::Status CheckOutputs(const CompileOptions& options) {
   inputs.push_back(options.locked);
   if (!options.header.empty()) outputs.push_back(options.header);
   for (const std::string& output : outputs) {
-    HONE_RETURN_IF_ERROR(CheckIsNoInput(output, inputs));
-    HONE_RETURN_IF_ERROR(options.source.CheckIsNoFileOfRecords(output));
+    HONE_RETURN_IF_ERROR(CheckNotAnInput(output, inputs));
+    HONE_RETURN_IF_ERROR(options.source.CheckNotARecordsFile(output));
   }
-  if (outputs.size() > 1 && FileMeant(options.header) == FileMeant(options.output)) {
+  if (outputs.size() > 1 && ResolvePath(options.header) == ResolvePath(options.output)) {
     return UsageError(fmt::format("-o and --header name one file, {}; give each its own", options.output));
   }
-  for (const std::string& output : outputs) HONE_RETURN_IF_ERROR(CheckCanBeMade(output));
+  for (const std::string& output : outputs) HONE_RETURN_IF_ERROR(CheckCanCreate(output));
   return absl::OkStatus();
 }
 
@@ -162,8 +162,8 @@ absl::Status Compile(const CompileOptions& options) {
   HONE_RETURN_IF_ERROR(CheckOutputs(options));
   HONE_ASSIGN_OR_RETURN(graph::ImportOptions import, options.model.Import());
   import.may_read = [&](const std::string& external) {
-    const absl::Status package = CheckIsNoInput(options.output, {external});
-    return package.ok() ? CheckIsNoInput(options.header, {external}) : package;
+    const absl::Status package = CheckNotAnInput(options.output, {external});
+    return package.ok() ? CheckNotAnInput(options.header, {external}) : package;
   };
   HONE_ASSIGN_OR_RETURN(std::vector<package::KernelOptions> targets, Targets(options));
   ProgressLine line;

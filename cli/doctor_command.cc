@@ -27,7 +27,7 @@ absl::Status Doctor(const DoctorCommandOptions& options) {
   }
   const std::vector<agent::Finding> findings = agent::Examine(doctor);
   HONE_RETURN_IF_ERROR(PrintText(options.json ? FindingsAsJson(findings) : FindingsAsText(findings)));
-  if (AllFine(findings)) return absl::OkStatus();
+  if (IsAllFine(findings)) return absl::OkStatus();
   return absl::FailedPreconditionError("something is bad here; what mends it is beside it");
 }
 

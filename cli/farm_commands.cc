@@ -46,7 +46,7 @@ absl::Status Submit(FarmOptions& options) {
   }
   HONE_ASSIGN_OR_RETURN(JobClient client, Client(options));
   std::vector<v1::Device> known;
-  if (AsksForKinds(options.model, options.search)) {
+  if (NeedsKnownDevices(options.model, options.search)) {
     HONE_ASSIGN_OR_RETURN(const v1::ListDevicesResponse devices, client.Devices());
     known.assign(devices.devices().begin(), devices.devices().end());
   }
@@ -54,7 +54,7 @@ absl::Status Submit(FarmOptions& options) {
   HONE_ASSIGN_OR_RETURN(std::vector<v1::JobSpec> specs, MakeJobSpecs(options.model, options.search, parts));
   for (v1::JobSpec& spec : specs) spec.set_notify_url(options.notify);
   HONE_ASSIGN_OR_RETURN(const std::vector<v1::Job> jobs,
-                        client.Submit(specs, [](absl::Duration refused) { return refused < kSubmitPatience; }));
+                        client.Submit(specs, [](absl::Duration refused) { return refused < kSubmitRetryTimeMax; }));
   if (jobs.size() == 1) {
     const v1::Job& job = jobs.front();
     return options.json ? PrintJson({{"job", job.id()}, {"state", StateName(job.state())}})
@@ -86,23 +86,23 @@ absl::Status Jobs(FarmOptions& options) {
 
 absl::Status Watch(FarmOptions& options) {
   HONE_ASSIGN_OR_RETURN(JobClient client, Client(options));
-  HONE_ASSIGN_OR_RETURN(std::vector<v1::Job> meant, client.Meant(options.job));
-  JobView view(meant.size());
+  HONE_ASSIGN_OR_RETURN(std::vector<v1::Job> found, client.FindJobs(options.job));
+  JobView view(found.size());
   const auto show = [&](const v1::WatchJobResponse& heard) {
     view.Show(heard);
     return absl::OkStatus();
   };
-  const auto away = [&](const absl::Status& status) { view.TellAway(status); };
-  const auto jobs = client.Watch(std::move(meant), show, [] { return absl::OkStatus(); }, away);
+  const auto away = [&](const absl::Status& status) { view.PrintTrackerAway(status); };
+  const auto jobs = client.Watch(std::move(found), show, [] { return absl::OkStatus(); }, away);
   view.Finish();
   HONE_RETURN_IF_ERROR(jobs.status());
   HONE_RETURN_IF_ERROR(options.json ? PrintJson(JobsToJson(*jobs)) : PrintText(JobsToText(*jobs)));
-  return FailureAmong(*jobs);
+  return FirstJobFailure(*jobs);
 }
 
 absl::Status Cancel(FarmOptions& options) {
   HONE_ASSIGN_OR_RETURN(JobClient client, Client(options));
-  HONE_ASSIGN_OR_RETURN(std::vector<v1::Job> jobs, client.Meant(options.job));
+  HONE_ASSIGN_OR_RETURN(std::vector<v1::Job> jobs, client.FindJobs(options.job));
   for (v1::Job& job : jobs) {
     HONE_ASSIGN_OR_RETURN(job, client.Cancel(job.id()));
   }

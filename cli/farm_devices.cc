@@ -16,7 +16,7 @@
 namespace hone::cli {
 namespace {
 
-constexpr size_t kMostNamed = 20;  // devices that an error message lists
+constexpr size_t kDevicesNamedMax = 20;  // devices that an error message lists
 
 // "board/cpu (rpi4, room=lab)"
 std::string WithLabels(const v1::Device& device) {
@@ -30,8 +30,8 @@ std::string WithLabels(const v1::Device& device) {
 std::string Among(const std::vector<v1::Device>& known) {
   if (known.empty()) return "there is none yet (on a board: hone-agent join)";
   std::vector<std::string> names;
-  for (size_t i = 0; i < std::min(known.size(), kMostNamed); ++i) names.push_back(WithLabels(known[i]));
-  if (known.size() > kMostNamed) names.push_back(fmt::format("and {} more", known.size() - kMostNamed));
+  for (size_t i = 0; i < std::min(known.size(), kDevicesNamedMax); ++i) names.push_back(WithLabels(known[i]));
+  if (known.size() > kDevicesNamedMax) names.push_back(fmt::format("and {} more", known.size() - kDevicesNamedMax));
   return fmt::format("there {} {}", known.size() == 1 ? "is" : "are", fmt::join(names, ", "));
 }
 
@@ -39,10 +39,10 @@ std::string Among(const std::vector<v1::Device>& known) {
 
 std::string NameOf(const v1::Device& device) { return tracker::NameOf(device.agent_id(), device.state().device_id()); }
 
-absl::StatusOr<std::vector<v1::Device>> DevicesMeant(const std::vector<v1::Device>& known, const std::string& words) {
+absl::StatusOr<std::vector<v1::Device>> SelectDevices(const std::vector<v1::Device>& known, const std::string& words) {
   std::vector<v1::Device> meant;
   for (const v1::Device& device : known) {
-    if (tracker::AnswersTo(words, device.agent_id(), device.state())) meant.push_back(device);
+    if (tracker::MatchesWords(words, device.agent_id(), device.state())) meant.push_back(device);
   }
   if (!meant.empty()) return meant;
   return absl::NotFoundError(
@@ -66,13 +66,13 @@ absl::StatusOr<std::vector<v1::Device>> KnownDevices(TrackerOptions& tracker) {
   return std::vector<v1::Device>(known.devices().begin(), known.devices().end());
 }
 
-absl::StatusOr<std::vector<DevicePlace>> PlacesMeant(const std::vector<v1::Device>& known,
-                                                     const std::vector<std::string>& asked, int threads) {
+absl::StatusOr<std::vector<DevicePlace>> SelectDevicePlaces(const std::vector<v1::Device>& known,
+                                                            const std::vector<std::string>& asked, int threads) {
   std::vector<DevicePlace> places;
   std::map<std::string, const v1::Device*> first;  // by target: the first device that has it
   std::vector<v1::Device> meant;
   for (const std::string& words : asked) {
-    HONE_ASSIGN_OR_RETURN(const std::vector<v1::Device> some, DevicesMeant(known, words));
+    HONE_ASSIGN_OR_RETURN(const std::vector<v1::Device> some, SelectDevices(known, words));
     meant.insert(meant.end(), some.begin(), some.end());
   }
   for (const v1::Device& device : meant) {

@@ -61,7 +61,7 @@ let a machine join:  hone token create --role agent
 }
 
 absl::StatusOr<Role> GivenRole(const IdentityOptions& options) {
-  if (const std::optional<Role> role = RoleNamed(options.role)) return *role;
+  if (const std::optional<Role> role = ParseRole(options.role)) return *role;
   return UsageError(fmt::format("--role {}: there is no such role", options.role));
 }
 
@@ -77,7 +77,7 @@ absl::Status Issue(IdentityOptions& options) {
 }
 
 absl::Status Join(IdentityOptions& options) {
-  absl::StatusOr<pki::Token> token = pki::TakeToken(options.token, options.token_file);
+  absl::StatusOr<pki::Token> token = pki::ReadToken(options.token, options.token_file);
   if (absl::IsInvalidArgument(token.status())) return UsageError(std::string(token.status().message()));
   HONE_RETURN_IF_ERROR(token.status());
   std::filesystem::path folder = options.tracker.identity;
@@ -140,7 +140,7 @@ absl::Status CreateToken(IdentityOptions& options) {
   request.mutable_time_to_live()->set_seconds(absl::ToInt64Seconds(life));
   request.mutable_time_to_live()->set_nanos(static_cast<int32_t>((life % absl::Seconds(1)) / absl::Nanoseconds(1)));
   HONE_ASSIGN_OR_RETURN(const auto created, Call(options, request, &v1::IdentityService::Stub::CreateToken));
-  const std::optional<Role> role = RoleNamed(created.token().role());
+  const std::optional<Role> role = ParseRole(created.token().role());
   if (!role.has_value()) return absl::InternalError("the tracker made a token for a role that is not known here");
   const std::string text = pki::Print({*role, created.secret(), created.fingerprint()});
   if (options.json)

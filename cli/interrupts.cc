@@ -23,8 +23,8 @@ Interrupts::~Interrupts() {
   sigaction(SIGTERM, &old_term_, nullptr);
 }
 
-bool Interrupts::Seen() const { return urgency > 0; }
+bool Interrupts::WasInterrupted() const { return urgency > 0; }
 
-bool Interrupts::Insists() const { return urgency > 1; }
+bool Interrupts::MustEndAtOnce() const { return urgency > 1; }
 
 }  // namespace hone::cli

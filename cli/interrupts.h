@@ -19,9 +19,9 @@ class Interrupts {
   Interrupts& operator=(const Interrupts&) = delete;
 
   // Whether a signal has arrived since construction.
-  bool Seen() const;
+  bool WasInterrupted() const;
   // Whether the command must end at once: after a second Ctrl-C, or after SIGTERM, whose sender may soon send SIGKILL.
-  bool Insists() const;
+  bool MustEndAtOnce() const;
 
  private:
   struct sigaction old_int_ = {}, old_term_ = {};

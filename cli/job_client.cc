@@ -21,7 +21,7 @@ namespace hone::cli {
 namespace {
 
 // Whether the tracker did not answer, so that a retry may succeed. The tracker may still have executed the call.
-bool HadNoAnswer(const absl::Status& status) { return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status); }
+bool IsNoAnswer(const absl::Status& status) { return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status); }
 
 }  // namespace
 
@@ -36,34 +36,34 @@ absl::StatusOr<v1::Job> JobClient::SubmitOne(const v1::JobSpec& spec) {
   return job;
 }
 
-absl::StatusOr<v1::Job> JobClient::SubmitUntilTaken(const v1::JobSpec& spec,
-                                                    const std::function<bool(absl::Duration)>& persists) {
+absl::StatusOr<v1::Job> JobClient::SubmitWithRetry(const v1::JobSpec& spec,
+                                                   const std::function<bool(absl::Duration)>& keeps_trying) {
   std::optional<absl::Time> since;
   absl::Duration pause = absl::Milliseconds(100);
   while (true) {
     absl::StatusOr<v1::Job> job = SubmitOne(spec);
-    if (!HadNoAnswer(job.status())) return job;
+    if (!IsNoAnswer(job.status())) return job;
     if (!since.has_value()) {
       since = SteadyNow();
       PrintMessage(fmt::format("not taken yet, submitting it again: {}\n", std::string(job.status().message())));
     }
-    if (!persists(SteadyNow() - *since)) return job;
+    if (!keeps_trying(SteadyNow() - *since)) return job;
     absl::SleepFor(pause);
     pause = std::min(pause * 2, absl::Seconds(2));
   }
 }
 
 absl::StatusOr<std::vector<v1::Job>> JobClient::Submit(const std::vector<v1::JobSpec>& specs,
-                                                       const std::function<bool(absl::Duration)>& persists) {
+                                                       const std::function<bool(absl::Duration)>& keeps_trying) {
   std::vector<v1::Job> jobs;
   for (const v1::JobSpec& spec : specs) {
-    absl::StatusOr<v1::Job> job = SubmitUntilTaken(spec, persists);
+    absl::StatusOr<v1::Job> job = SubmitWithRetry(spec, keeps_trying);
     if (job.ok()) {
       jobs.push_back(*std::move(job));
       continue;
     }
     // Without an answer, this job may be queued, and the earlier ones may not be cancellable now.
-    const bool unknown = HadNoAnswer(job.status());
+    const bool unknown = IsNoAnswer(job.status());
     bool cancelled = true;
     for (const v1::Job& earlier : jobs) cancelled &= Cancel(earlier.id()).ok();
     if (spec.group().empty() && unknown) {
@@ -88,7 +88,7 @@ absl::StatusOr<v1::Job> JobClient::Get(const std::string& job_id) {
   return job;
 }
 
-absl::StatusOr<std::vector<v1::Job>> JobClient::Meant(const std::string& id) {
+absl::StatusOr<std::vector<v1::Job>> JobClient::FindJobs(const std::string& id) {
   if (id.empty())
     return UsageError("no job is named: the id is empty; `hone jobs` lists them");  // an empty group lists all jobs
   v1::ListJobsRequest request;
@@ -117,7 +117,7 @@ absl::Status JobClient::CancelAll(std::vector<std::string>& job_ids) {
   std::erase_if(job_ids, [&](const std::string& id) {
     if (!answers) return false;  // the tracker does not answer: keep the remaining jobs for the next call
     const absl::Status status = Cancel(id).status();
-    answers = !HadNoAnswer(status);
+    answers = !IsNoAnswer(status);
     if (!answers) return false;
     refused.Update(status);
     return true;
@@ -144,8 +144,8 @@ absl::StatusOr<std::vector<v1::Job>> JobClient::List(const v1::ListJobsRequest& 
 }
 
 absl::StatusOr<std::vector<v1::Job>> JobClient::Watch(
-    std::vector<v1::Job> jobs, const std::function<absl::Status(const v1::WatchJobResponse&)>& heard,
-    const std::function<absl::Status()>& idle, const std::function<void(const absl::Status&)>& away) {
+    std::vector<v1::Job> jobs, const std::function<absl::Status(const v1::WatchJobResponse&)>& on_answer,
+    const std::function<absl::Status()>& on_idle, const std::function<void(const absl::Status&)>& on_tracker_away) {
   std::vector<int64_t> seen(jobs.size(), 0);
   std::vector<bool> ended(jobs.size(), false);
   bool answers = true;
@@ -153,7 +153,7 @@ absl::StatusOr<std::vector<v1::Job>> JobClient::Watch(
   while (std::find(ended.begin(), ended.end(), false) != ended.end()) {
     for (size_t i = 0; i < jobs.size(); ++i) {
       if (ended[i]) continue;
-      HONE_RETURN_IF_ERROR(idle());
+      HONE_RETURN_IF_ERROR(on_idle());
       grpc::ClientContext context;
       context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
       v1::WatchJobRequest request;
@@ -163,15 +163,15 @@ absl::StatusOr<std::vector<v1::Job>> JobClient::Watch(
       request.mutable_max_wait()->set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(wait) % 1'000'000'000));
       v1::WatchJobResponse response;
       const absl::Status status = Annotate(FromGrpc(jobs_->Watch(&context, request, &response)), "tracker " + address_);
-      if (HadNoAnswer(status)) {
-        if (std::exchange(answers, false)) away(status);
+      if (IsNoAnswer(status)) {
+        if (std::exchange(answers, false)) on_tracker_away(status);
         absl::SleepFor(absl::Milliseconds(300));  // the pause between retries while the tracker restarts
         continue;
       }
       HONE_RETURN_IF_ERROR(status);
       answers = true;
       for (const v1::JobEvent& event : response.events()) seen[i] = std::max(seen[i], event.sequence());
-      HONE_RETURN_IF_ERROR(heard(response));
+      HONE_RETURN_IF_ERROR(on_answer(response));
       jobs[i] = response.job();
       ended[i] = HasEnded(jobs[i].state());
     }

@@ -20,7 +20,7 @@ namespace hone::cli {
 
 // The time for which an interactive command retries a submission. Passing failures, such as a restart of the tracker,
 // are over by then.
-inline constexpr absl::Duration kSubmitPatience = absl::Minutes(1);
+inline constexpr absl::Duration kSubmitRetryTimeMax = absl::Minutes(1);
 
 // Movable. Used by one thread at a time. Errors carry the tracker's address.
 class JobClient {
@@ -31,11 +31,11 @@ class JobClient {
         address_(std::move(address)) {}
 
   // Submits all jobs of one submission. If the tracker does not answer or cannot store the job, it is asked again with
-  // the same request_id, so that no second job is made. persists: called before each retry with the time since the
+  // the same request_id, so that no second job is made. keeps_trying: called before each retry with the time since the
   // first failure; false gives up, and the error then says that the job may be queued. If one job fails, the jobs
   // before it are cancelled.
   absl::StatusOr<std::vector<v1::Job>> Submit(const std::vector<v1::JobSpec>& specs,
-                                              const std::function<bool(absl::Duration)>& persists);
+                                              const std::function<bool(absl::Duration)>& keeps_trying);
   absl::StatusOr<v1::Job> Cancel(const std::string& job_id);
   // Cancels the jobs one after another and removes each answered one from `job_ids`. If the tracker does not answer,
   // that job and those after it stay in `job_ids` for a later call. Returns the first refusal of the tracker; a missing
@@ -44,20 +44,20 @@ class JobClient {
   absl::StatusOr<v1::ListDevicesResponse> Devices();
   absl::StatusOr<std::vector<v1::Job>> List(const v1::ListJobsRequest& request);
   // The jobs of the group `id`, or the one job `id`. Usage error: `id` is empty.
-  absl::StatusOr<std::vector<v1::Job>> Meant(const std::string& id);
-  // Watches the jobs until all have ended, and returns their last states. heard: called about once a second for each
-  // job that has not ended, with the tracker's answer. idle: called as often, also while the tracker does not answer.
-  // An error of either ends the watching and is returned. away: called with the first error of the connection, and
-  // again only after an answer in between; the connection is retried without limit.
+  absl::StatusOr<std::vector<v1::Job>> FindJobs(const std::string& id);
+  // Watches the jobs until all have ended, and returns their last states. on_answer: called about once a second for
+  // each job that has not ended, with the tracker's answer. on_idle: called as often, also while the tracker does not
+  // answer. An error of either ends the watching and is returned. on_tracker_away: called with the first error of the
+  // connection, and again only after an answer in between; the connection is retried without limit.
   absl::StatusOr<std::vector<v1::Job>> Watch(std::vector<v1::Job> jobs,
-                                             const std::function<absl::Status(const v1::WatchJobResponse&)>& heard,
-                                             const std::function<absl::Status()>& idle,
-                                             const std::function<void(const absl::Status&)>& away);
+                                             const std::function<absl::Status(const v1::WatchJobResponse&)>& on_answer,
+                                             const std::function<absl::Status()>& on_idle,
+                                             const std::function<void(const absl::Status&)>& on_tracker_away);
 
  private:
   absl::StatusOr<v1::Job> SubmitOne(const v1::JobSpec& spec);
-  absl::StatusOr<v1::Job> SubmitUntilTaken(const v1::JobSpec& spec,
-                                           const std::function<bool(absl::Duration)>& persists);
+  absl::StatusOr<v1::Job> SubmitWithRetry(const v1::JobSpec& spec,
+                                          const std::function<bool(absl::Duration)>& keeps_trying);
   absl::StatusOr<v1::Job> Get(const std::string& job_id);
 
   std::unique_ptr<v1::JobService::Stub> jobs_;

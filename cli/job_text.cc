@@ -26,7 +26,7 @@ std::string KindName(v1::FailureKind kind) {
 double Milliseconds(double seconds) { return seconds * 1e3; }
 
 // One line for each workload that could not be measured, with the reason.
-std::string TroublesToText(const v1::Job& job) {
+std::string FailuresToText(const v1::Job& job) {
   std::string text;
   for (int i = 0; i < std::min(job.spec().workloads_size(), job.progress().workloads_size()); ++i) {
     const std::string& trouble = job.progress().workloads(i).trouble();
@@ -64,7 +64,7 @@ std::string JobToText(const v1::Job& job) {
     text += fmt::format("kernels together: {} untuned, {} tuned ({:.2f}x)\n", Latency(p.latency_before_seconds()),
                         Latency(p.latency_after_seconds()), p.latency_before_seconds() / p.latency_after_seconds());
   }
-  text += SpentToText(p) + TroublesToText(job);
+  text += SpentToText(p) + FailuresToText(job);
   if (job.state() == v1::JOB_STATE_SUCCEEDED && p.trials() == 0 && job.spec().workloads_size() > 0) {
     text +=
         "no trial was made: the records have as many as this budget makes, or as many as are worth making, or its time "
@@ -127,7 +127,7 @@ std::string TitleOf(const v1::JobSpec& spec) {
 
 std::string TitleOf(const v1::WorkloadSpec& spec) { return OneLine(spec.title().empty() ? spec.op() : spec.title()); }
 
-absl::Status FailureAmong(const std::vector<v1::Job>& jobs, bool cancelled_here) {
+absl::Status FirstJobFailure(const std::vector<v1::Job>& jobs, bool cancelled_here) {
   for (const v1::Job& job : jobs) {
     if (job.state() == v1::JOB_STATE_CANCELLED && !cancelled_here) {
       return absl::CancelledError(fmt::format("tuning {} was cancelled", TitleOf(job.spec())));

@@ -33,7 +33,7 @@ std::string JobsToText(const std::vector<v1::Job>& jobs);
 std::string JobsTable(const std::vector<v1::Job>& jobs);
 // The error of a command that watched the jobs to their end: that of the first job that failed, or that was cancelled
 // by another command. OK if there is none. cancelled_here: this command cancelled the jobs itself.
-absl::Status FailureAmong(const std::vector<v1::Job>& jobs, bool cancelled_here = false);
+absl::Status FirstJobFailure(const std::vector<v1::Job>& jobs, bool cancelled_here = false);
 
 }  // namespace hone::cli
 

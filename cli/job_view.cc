@@ -179,7 +179,7 @@ void JobView::Show(const v1::WatchJobResponse& heard) {
   if (!in_place_) {
     absl::Time& next = next_[id];
     if (now < next && !(several_ && ended)) return;
-    next = now + kBetweenLines;
+    next = now + kLineInterval;
     const std::string title =
         several_ ? fmt::format("{}: {}: ", TitleOf(heard.job().spec()), StateName(heard.job().state())) : "";
     PrintMessage(OneLine(title + Line(heard, absl::Now())) + "\n");
@@ -196,7 +196,7 @@ void JobView::Show(const v1::WatchJobResponse& heard) {
 }
 
 void JobView::Redraw() {
-  next_picture_ = steady_() + kBetweenPictures;
+  next_picture_ = steady_() + kRedrawInterval;
   // Moves the cursor to the first line of the last picture and erases everything below. The new picture follows in the
   // same write, so that the terminal does not flicker.
   std::string text = drawn_ > 0 ? fmt::format("\x1b[{}A\r\x1b[J", drawn_) : "\r\x1b[J";
@@ -212,13 +212,13 @@ void JobView::Finish() {
   drawn_ = 0;
 }
 
-void JobView::Tell(std::string_view message) {
+void JobView::PrintBelow(std::string_view message) {
   Finish();
   PrintMessage(message);
 }
 
-void JobView::TellAway(const absl::Status& status) {
-  Tell(fmt::format("no answer, asking again: {}\n", std::string(status.message())));
+void JobView::PrintTrackerAway(const absl::Status& status) {
+  PrintBelow(fmt::format("no answer, asking again: {}\n", std::string(status.message())));
 }
 
 }  // namespace hone::cli

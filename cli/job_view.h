@@ -50,9 +50,9 @@ class JobView {
 
   void Show(const v1::WatchJobResponse& heard);
   void Finish();
-  // Calls Finish, then prints the message below the picture. TellAway prints that the tracker does not answer.
-  void Tell(std::string_view message);
-  void TellAway(const absl::Status& status);
+  // Calls Finish, then prints the message below the picture. PrintTrackerAway prints that the tracker does not answer.
+  void PrintBelow(std::string_view message);
+  void PrintTrackerAway(const absl::Status& status);
 
  private:
   void Redraw();

@@ -24,10 +24,10 @@
 namespace hone::cli {
 namespace {
 
-constexpr absl::Duration kAtOnce = absl::Seconds(5);  // a child that exits sooner after its start cannot work
-constexpr int kMostAtOnce = 2;                        // consecutive such exits that are tolerated
+constexpr absl::Duration kQuickExitTimeMax = absl::Seconds(5);  // a child that exits sooner after its start cannot work
+constexpr int kQuickExitsMax = 2;                               // consecutive such exits that are tolerated
 
-std::filesystem::path OwnFolder() {
+std::filesystem::path ProgramFolder() {
   std::error_code error;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
   return self.parent_path();
@@ -36,7 +36,7 @@ std::filesystem::path OwnFolder() {
 // A note for an error message if a program's log cannot be written, for example because the disk is full: the program's
 // last messages are then missing in it. "" if the log can be written. The test appends an empty line, which is
 // harmless.
-std::string Unwritable(const std::filesystem::path& path) {
+std::string LogWriteFailureNote(const std::filesystem::path& path) {
   const int log = open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
   const bool written = log >= 0 && write(log, "\n", 1) == 1;
   const int reason = errno;
@@ -47,7 +47,8 @@ std::string Unwritable(const std::filesystem::path& path) {
 }
 
 // ": " and the last three lines of the log after byte `begin`, without lines of the levels info and warning, which do
-// not explain the end of a program. Nothing if there are no such lines, as for a killed program. Unwritable follows.
+// not explain the end of a program. Nothing if there are no such lines, as for a killed program. LogWriteFailureNote
+// follows.
 std::string LastErrors(const std::filesystem::path& path, std::uintmax_t begin) {
   std::ifstream file(path);
   file.seekg(static_cast<std::streamoff>(begin));
@@ -59,10 +60,10 @@ std::string LastErrors(const std::filesystem::path& path, std::uintmax_t begin) 
     errors.push_back(std::move(line));
     if (errors.size() > 3) errors.pop_front();
   }
-  return (errors.empty() ? "" : fmt::format(": {}", fmt::join(errors, "\n"))) + Unwritable(path);
+  return (errors.empty() ? "" : fmt::format(": {}", fmt::join(errors, "\n"))) + LogWriteFailureNote(path);
 }
 
-std::string Ending(int status) {
+std::string DescribeExit(int status) {
   if (WIFSIGNALED(status)) return fmt::format("was killed by signal {}", WTERMSIG(status));
   return fmt::format("ended with status {}", WEXITSTATUS(status));
 }
@@ -99,16 +100,16 @@ absl::StatusOr<LocalFarm> LocalFarm::Start(const Options& options) {
 // Jobs are on disk, so they survive a restart of the tracker. They outlive the command only if Options names a folder:
 // jobs that a killed `hone tune` left behind must not run before the jobs of the next one.
 absl::Status LocalFarm::StartTracker() {
-  const std::filesystem::path serves = folder_ / "serves", dashboard = folder_ / "dashboard";
+  const std::filesystem::path port_file = folder_ / "serves", dashboard = folder_ / "dashboard";
   std::vector<std::string> arguments = {"--listen", address_,           "--records",   options_.records,
-                                        "--state",  state_ / "jobs.db", "--port-file", serves};
+                                        "--state",  state_ / "jobs.db", "--port-file", port_file};
   if (options_.http_port.has_value()) {
     arguments.insert(arguments.end(),
                      {"--http", fmt::format("127.0.0.1:{}", *options_.http_port), "--http-file", dashboard});
   }
   Add("hone-tracker", std::move(arguments));
   HONE_RETURN_IF_ERROR(Spawn(children_[0]));
-  HONE_RETURN_IF_ERROR(AwaitTracker(serves));
+  HONE_RETURN_IF_ERROR(AwaitTracker(port_file));
   std::ifstream(dashboard) >> dashboard_;
   return absl::OkStatus();
 }
@@ -131,7 +132,7 @@ LocalFarm::~LocalFarm() {
 }
 
 absl::Status LocalFarm::Spawn(Child& child) {
-  const std::string path = (OwnFolder() / child.program).string();
+  const std::string path = (ProgramFolder() / child.program).string();
   if (access(path.c_str(), X_OK) != 0) {
     return absl::NotFoundError(
         fmt::format("{} is missing: it belongs beside the hone binary; build or install all of Hone", path));
@@ -161,10 +162,10 @@ absl::Status LocalFarm::Spawn(Child& child) {
   return absl::OkStatus();
 }
 
-absl::Status LocalFarm::AwaitTracker(const std::filesystem::path& serves) {
+absl::Status LocalFarm::AwaitTracker(const std::filesystem::path& port_file) {
   ProgressLine line;
   while (true) {
-    if (std::filesystem::exists(serves)) return absl::OkStatus();
+    if (std::filesystem::exists(port_file)) return absl::OkStatus();
     int status = 0;
     if (waitpid(children_[0].pid, &status, WNOHANG) > 0) {
       children_[0].pid = -1;
@@ -172,9 +173,9 @@ absl::Status LocalFarm::AwaitTracker(const std::filesystem::path& serves) {
       const std::string log = LastErrors(children_[0].log, children_[0].logged);
       const size_t mark = log.rfind("hone-tracker: ");
       return absl::UnavailableError(mark != std::string::npos ? log.substr(mark + 14)
-                                                              : "the tracker " + Ending(status) + log);
+                                                              : "the tracker " + DescribeExit(status) + log);
     }
-    if (options_.interrupts != nullptr && options_.interrupts->Seen()) {
+    if (options_.interrupts != nullptr && options_.interrupts->WasInterrupted()) {
       return absl::CancelledError("ended before the tracker had started");
     }
     line.Show(
@@ -189,16 +190,16 @@ absl::Status LocalFarm::Check() {
     if (child.pid >= 0 && waitpid(child.pid, &status, WNOHANG) <= 0) continue;
     child.pid = -1;
     // A program that exits by itself right after its start, for example because a driver is missing, will do so again.
-    const bool at_once = WIFEXITED(status) && SteadyNow() - child.started < kAtOnce;
+    const bool at_once = WIFEXITED(status) && SteadyNow() - child.started < kQuickExitTimeMax;
     child.at_once = at_once ? child.at_once + 1 : 0;
-    if (++child.restarts > options_.most_restarts || child.at_once > kMostAtOnce) {
+    if (++child.restarts > options_.restarts_max || child.at_once > kQuickExitsMax) {
       const std::string before =
           child.restarts > 1 ? fmt::format(" and has been started {} times already", child.restarts - 1) : "";
       return absl::UnavailableError(
-          fmt::format("{} {}{}{}", child.program, Ending(status), before, LastErrors(child.log, child.logged)));
+          fmt::format("{} {}{}{}", child.program, DescribeExit(status), before, LastErrors(child.log, child.logged)));
     }
-    PrintMessage(
-        fmt::format("{} {}; starting it again, nothing that was recorded is lost\n", child.program, Ending(status)));
+    PrintMessage(fmt::format("{} {}; starting it again, nothing that was recorded is lost\n", child.program,
+                             DescribeExit(status)));
     HONE_RETURN_IF_ERROR(Spawn(child));
   }
   return absl::OkStatus();

@@ -32,7 +32,7 @@ class LocalFarm {
     std::filesystem::path state =
         {};  // folder for jobs, unsent results, logs and the socket; empty = a temporary folder
     std::optional<int> http_port = {};  // the dashboard's port on 127.0.0.1; 0 = a free one; nullopt = no dashboard
-    int most_restarts = 20;             // the limit for each child
+    int restarts_max = 20;              // the limit for each child
     const Interrupts* interrupts = nullptr;  // a signal ends the wait for the tracker; null = the wait ignores signals
   };
 
@@ -63,7 +63,7 @@ class LocalFarm {
   LocalFarm(const Options& options, TemporaryFolder folder);
   absl::Status Spawn(Child& child);
   absl::Status StartTracker();
-  absl::Status AwaitTracker(const std::filesystem::path& serves);
+  absl::Status AwaitTracker(const std::filesystem::path& port_file);
   void Add(const std::string& program, std::vector<std::string> arguments);
 
   Options options_;

@@ -32,7 +32,7 @@ ordered_json LockedToJson(const LockedWorkload& workload) {
                         {"device", record->device},
                         {"compiler", record->compiler},
                         {"measured_at", record->measured_at},
-                        {"match", record->how_near}};
+                        {"match", record->closeness}};
   } else {
     fields["record"] = nullptr;
   }
@@ -101,7 +101,7 @@ LockedRecord ReadRecord(const json& fields, const std::string& where, Reader& re
   record.device = reader.TextIfThere(fields, where, "device");
   record.compiler = reader.TextIfThere(fields, where, "compiler");
   record.measured_at = reader.TextIfThere(fields, where, "measured_at");
-  record.how_near = reader.TextIfThere(fields, where, "match");
+  record.closeness = reader.TextIfThere(fields, where, "match");
   return record;
 }
 

@@ -22,7 +22,7 @@ namespace hone::cli {
 // be missing in the file.
 struct LockedRecord {
   std::string measurement, device, compiler, measured_at;
-  std::string how_near;  // how close the record's device is, as in Usable (schedule_lookup.h)
+  std::string closeness;  // how close the record's device is, as in UsableRecord (schedule_lookup.h)
   double median_ms = 0;
   std::optional<double> default_ms;
 };

@@ -53,12 +53,12 @@ int FinishParsing(const CLI::App& app, const CLI::ParseError& error) {
 }  // namespace hone::cli
 
 int main(int argc, char** argv) {
-  hone::FillStandardStreams();
+  hone::OpenClosedStandardStreams();
   signal(SIGPIPE, SIG_IGN);  // writing to a closed pipe fails with an error, which output.h reports or ignores
   // Logs go to standard error, because programs read the results on standard output.
   spdlog::set_default_logger(
       std::make_shared<spdlog::logger>("", std::make_shared<spdlog::sinks::ansicolor_stderr_sink_mt>()));
-  hone::FailBeyondMostFileBytes();
+  hone::IgnoreFileSizeSignal();
   CLI::App app("Hone makes neural networks fast on the device at hand", "hone");
   app.set_version_flag("--version", "hone " HONE_VERSION);
   app.require_subcommand(1);

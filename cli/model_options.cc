@@ -95,7 +95,7 @@ void ModelOptions::AddInputsTo(CLI::App* command) {
       ->expected(1)
       ->take_all();
   command->add_option("--threads", threads, "threads that kernels use (default: the target's)")
-      ->check(WholeUpTo(kMostThreads, 1));
+      ->check(IntegerInRange(kThreadsMax, 1));
 }
 
 void ModelOptions::AddTargetTo(CLI::App* command, Count target_count) {

@@ -10,7 +10,7 @@ absl::StatusOr<std::vector<ModelWorkload>> WorkloadsOf(const ModelOptions& model
                                                        const target::Target& target) {
   HONE_ASSIGN_OR_RETURN(const graph::ImportOptions import, model.Import());
   HONE_ASSIGN_OR_RETURN(const graph::Plan plan,
-                        graph::BuildPlan(path, import, target, Reproducing<graph::Graph>(model.reproducers)));
+                        graph::BuildPlan(path, import, target, ReproducerPassOptions<graph::Graph>(model.reproducers)));
   std::vector<int64_t> calls(plan.workloads.size(), 0);
   for (const graph::PlanCall& call : plan.calls) ++calls[static_cast<size_t>(call.workload)];
   std::vector<ModelWorkload> result;

@@ -17,7 +17,7 @@ namespace {
 using package::DType;
 
 constexpr std::string_view kMagic = "\x93NUMPY";
-constexpr size_t kMaxHeader = size_t{1} << 20;  // bytes; usual headers have about a hundred
+constexpr size_t kHeaderBytesMax = size_t{1} << 20;  // bytes; usual headers have about a hundred
 
 struct TypeCode {
   DType dtype;
@@ -116,7 +116,7 @@ class HeaderParser {
       SkipSpace();
       int64_t dimension = 0;
       const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), dimension);
-      if (error != std::errc() || dimension < 0 || shape->size() == package::kMaxRank) return false;
+      if (error != std::errc() || dimension < 0 || shape->size() == package::kRankMax) return false;
       rest_.remove_prefix(static_cast<size_t>(end - rest_.data()));
       shape->push_back(dimension);
       if (!Take(',') && !Peek(')')) return false;
@@ -176,7 +176,7 @@ absl::StatusOr<std::optional<NpyHeader>> ParseNpyHeader(std::span<const uint8_t>
   const size_t text_start = kMagic.size() + 2 + length_bytes;
   size_t length = 0;
   for (size_t i = length_bytes; i-- > 0;) length = length << 8 | bytes[kMagic.size() + 2 + i];
-  if (length > kMaxHeader) return absl::DataLossError("its .npy header is damaged: far too long");
+  if (length > kHeaderBytesMax) return absl::DataLossError("its .npy header is damaged: far too long");
   if (text.size() < text_start + length) return std::nullopt;
 
   NpyHeader header;

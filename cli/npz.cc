@@ -148,7 +148,7 @@ absl::StatusOr<std::vector<uint8_t>> NpzReader::ReadMember(uint64_t index, const
   }
   // The buffer grows with the bytes that are read, because the sizes in the archive and in the header may be damaged.
   // It starts small, because archives may have many small arrays.
-  constexpr size_t kLargestPiece = size_t{1} << 20;
+  constexpr size_t kPieceBytesMax = size_t{1} << 20;
   size_t piece = size_t{4} << 10;
   std::vector<uint8_t> bytes;
   std::optional<NpyHeader> header;
@@ -156,7 +156,7 @@ absl::StatusOr<std::vector<uint8_t>> NpzReader::ReadMember(uint64_t index, const
     const size_t before = bytes.size();
     bytes.resize(before + piece);
     const zip_int64_t count = zip_fread(member.get(), bytes.data() + before, piece);
-    piece = std::min(2 * piece, kLargestPiece);
+    piece = std::min(2 * piece, kPieceBytesMax);
     if (count < 0) {
       return absl::DataLossError(
           fmt::format("it is damaged: {}", zip_error_strerror(zip_file_get_error(member.get()))));

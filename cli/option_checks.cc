@@ -17,13 +17,13 @@ std::string NotDash(const std::string& text) {
   return text == "-" ? "- is not standard output here; name a file, as ./- where its name is that" : "";
 }
 
-std::function<std::string(const std::string&)> WholeUpTo(uint64_t most, uint64_t least) {
-  return [most, least](const std::string& text) {
+std::function<std::string(const std::string&)> IntegerInRange(uint64_t max, uint64_t min) {
+  return [max, min](const std::string& text) {
     uint64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     const bool whole = error == std::errc() && end == text.data() + text.size() && (text.size() == 1 || text[0] != '0');
-    if (whole && value >= least && value <= most) return std::string();
-    return fmt::format("{} is no whole number from {} to {}{}", text, least, most,
+    if (whole && value >= min && value <= max) return std::string();
+    return fmt::format("{} is no whole number from {} to {}{}", text, min, max,
                        text.size() > 1 && text[0] == '0' ? ", written without a 0 in front" : "");
   };
 }

@@ -17,9 +17,9 @@ std::string NotEmpty(const std::string& text);
 // Rejects "-" as the name of an output file, for options where it does not mean standard output.
 std::string NotDash(const std::string& text);
 
-// Accepts a whole number from `least` to `most` in decimal digits. CLI11 itself turns -1 and numbers that are too large
+// Accepts a whole number from `min` to `max` in decimal digits. CLI11 itself turns -1 and numbers that are too large
 // into the largest number, and reads 010 as 8.
-std::function<std::string(const std::string&)> WholeUpTo(uint64_t most, uint64_t least = 0);
+std::function<std::string(const std::string&)> IntegerInRange(uint64_t max, uint64_t min = 0);
 
 // Rejects nan, which passes every check of a range.
 std::string NoNan(const std::string& text);

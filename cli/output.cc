@@ -18,10 +18,12 @@
 
 namespace hone::cli {
 
-std::string Printable(std::string_view text) { return WithoutControls(records::CleanText(text, 3 * text.size())); }
+std::string Printable(std::string_view text) {
+  return ReplaceControlCharacters(records::CleanText(text, 3 * text.size()));
+}
 
 absl::Status PrintText(const std::string& given) {
-  if (WriteOut(isatty(STDOUT_FILENO) == 1 ? Printable(given) : given)) return absl::OkStatus();
+  if (WriteStdout(isatty(STDOUT_FILENO) == 1 ? Printable(given) : given)) return absl::OkStatus();
   return absl::UnavailableError(fmt::format("cannot write to standard output: {}", std::strerror(errno)));
 }
 
@@ -35,7 +37,7 @@ absl::Status PrintJson(const nlohmann::ordered_json& document) {
   return PrintText(document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
 }
 
-absl::Status CheckIsNoInput(const std::string& output, const std::vector<std::string>& inputs) {
+absl::Status CheckNotAnInput(const std::string& output, const std::vector<std::string>& inputs) {
   for (const std::string& input : inputs) {
     std::error_code error;
     const bool regular = !input.empty() && std::filesystem::is_regular_file(input, error);
@@ -45,7 +47,7 @@ absl::Status CheckIsNoInput(const std::string& output, const std::vector<std::st
   return absl::OkStatus();
 }
 
-absl::Status CheckCanBeMade(const std::string& output) {
+absl::Status CheckCanCreate(const std::string& output) {
   std::error_code error;
   const std::filesystem::file_status there = std::filesystem::status(output, error);
   if (std::filesystem::is_directory(there)) {

@@ -38,11 +38,11 @@ void PrintMessage(std::string_view text);
 
 // Usage error if the file `output`, which is to be written, is one of the input files: its contents would be lost.
 // Empty and missing paths in `inputs` are ignored.
-absl::Status CheckIsNoInput(const std::string& output, const std::vector<std::string>& inputs);
+absl::Status CheckNotAnInput(const std::string& output, const std::vector<std::string>& inputs);
 
 // Checks that the file `output` can be created, so that a command can fail before its work and not after it. Leaves no
 // file behind. Errors: those of AtomicFile::Create (deploy/package/atomic_file.h); kFailedPrecondition for a folder.
-absl::Status CheckCanBeMade(const std::string& output);
+absl::Status CheckCanCreate(const std::string& output);
 
 }  // namespace hone::cli
 

@@ -38,7 +38,7 @@ struct KernelProfile {
 
   double Gflops() const { return seconds > 0 ? kernel.flops * calls / seconds * 1e-9 : 0; }
   double RooflineShare(const Roofline& roofline) const {
-    return seconds > 0 ? roofline.LeastSeconds(kernel.flops, kernel.bytes) * calls / seconds : 0;
+    return seconds > 0 ? roofline.LowerBoundSeconds(kernel.flops, kernel.bytes) * calls / seconds : 0;
   }
 };
 
@@ -62,7 +62,7 @@ absl::StatusOr<std::vector<double>> MeasureCalls(LoadedPackage& package, double 
     for (size_t i = 0; i < count; ++i) times[i].push_back(1e-9 * static_cast<double>(nanoseconds[i]));
     return status;
   };
-  HONE_ASSIGN_OR_RETURN(const std::vector<double> measured, TimedRuns(seconds, run));
+  HONE_ASSIGN_OR_RETURN(const std::vector<double> measured, TimeRuns(seconds, run));
   *runs = measured.size();
   std::vector<double> medians;
   for (const std::vector<double>& of_call : times) medians.push_back(Median(of_call));

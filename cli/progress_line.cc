@@ -22,12 +22,12 @@ bool CanRedraw(int stream) {
 ProgressLine::ProgressLine(std::function<absl::Time()> steady)
     : in_place_(CanRedraw(STDERR_FILENO)),
       steady_(std::move(steady)),
-      next_(steady_() + (in_place_ ? kBetweenPictures : kBetweenLines)) {}
+      next_(steady_() + (in_place_ ? kRedrawInterval : kLineInterval)) {}
 
 void ProgressLine::Show(std::string_view text) {
   const absl::Time now = steady_();
   if (now < next_) return;
-  next_ = now + (in_place_ ? kBetweenPictures : kBetweenLines);
+  next_ = now + (in_place_ ? kRedrawInterval : kLineInterval);
   if (!in_place_) return PrintMessage(OneLine(text) + "\n");
   const std::string line = fmt::format("\r\x1b[K{}", OneLine(Printable(text)));
   std::fwrite(line.data(), 1, line.size(), stderr);

@@ -15,9 +15,9 @@
 
 namespace hone::cli {
 
-// The interval between two updates: kBetweenPictures on a terminal that can redraw, kBetweenLines elsewhere.
-inline constexpr absl::Duration kBetweenPictures = absl::Milliseconds(250);
-inline constexpr absl::Duration kBetweenLines = absl::Seconds(10);
+// The interval between two updates: kRedrawInterval on a terminal that can redraw, kLineInterval elsewhere.
+inline constexpr absl::Duration kRedrawInterval = absl::Milliseconds(250);
+inline constexpr absl::Duration kLineInterval = absl::Seconds(10);
 
 // Whether the stream is a terminal whose cursor can be moved.
 bool CanRedraw(int stream);

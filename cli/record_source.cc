@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "CLI/CLI.hpp"
-#include "base/file_meant.h"
+#include "base/resolve_path.h"
 #include "base/status.h"
 #include "cli/command.h"
 #include "cli/option_checks.h"
@@ -52,11 +52,11 @@ absl::StatusOr<std::unique_ptr<hone::records::Source>> RecordSourceOptions::Open
   return *std::move(own);
 }
 
-absl::Status RecordSourceOptions::CheckIsNoFileOfRecords(const std::string& output) const {
+absl::Status RecordSourceOptions::CheckNotARecordsFile(const std::string& output) const {
   const absl::StatusOr<std::filesystem::path> path = File();
   if (!path.ok() || path->empty()) return absl::OkStatus();
-  HONE_RETURN_IF_ERROR(CheckIsNoInput(output, {path->string()}));
-  const std::string meant = FileMeant(output).string(), records_file = FileMeant(path->string()).string();
+  HONE_RETURN_IF_ERROR(CheckNotAnInput(output, {path->string()}));
+  const std::string meant = ResolvePath(output).string(), records_file = ResolvePath(path->string()).string();
   for (const char* suffix : {"", ".lock", "-wal", "-shm"}) {
     if (meant != records_file + suffix) continue;
     return UsageError(

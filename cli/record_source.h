@@ -38,7 +38,7 @@ struct RecordSourceOptions {
   absl::StatusOr<std::filesystem::path> File() const;
   // Usage error if `output`, which is to be written, is the records file or a file that the database keeps beside it:
   // its lock, its write-ahead log, or the index of that log, whether they exist or not.
-  absl::Status CheckIsNoFileOfRecords(const std::string& output) const;
+  absl::Status CheckNotARecordsFile(const std::string& output) const;
 };
 
 }  // namespace hone::cli

@@ -51,7 +51,7 @@ class VerbAdder {
         Add("best", "the fastest verified schedule of each workload, target, device and compiler", RunBest);
     AddFilter(best, options);
     AddModel(best, options);
-    best->add_option("--limit", options.filter.limit, "winners shown at most")->check(WholeUpTo(INT64_MAX));
+    best->add_option("--limit", options.filter.limit, "winners shown at most")->check(IntegerInRange(INT64_MAX));
     best->add_flag("--csv", options.csv, "print comma-separated values");
 
     CLI::App* query = Add("query", "records in the order they were made, failures included", RunQuery);
@@ -59,15 +59,16 @@ class VerbAdder {
     AddModel(query, options);
     query->add_option("--failed", options.failure, "only failures of this kind, or any")->check(NotEmpty);
     query->add_flag("--confirmed", options.filter.confirmed_only, "only timings of a final comparison");
-    query->add_option("--after", options.filter.after_row, "only rows after this one")->check(WholeUpTo(INT64_MAX));
-    query->add_option("--limit", options.filter.limit, "records shown at most")->check(WholeUpTo(INT64_MAX));
+    query->add_option("--after", options.filter.after_row, "only rows after this one")
+        ->check(IntegerInRange(INT64_MAX));
+    query->add_option("--limit", options.filter.limit, "records shown at most")->check(IntegerInRange(INT64_MAX));
     query->add_flag("--csv", options.csv, "print comma-separated values");
 
     CLI::App* why = Add("why", "the winner of a workload, its rivals, and what decided between them", RunWhy);
     AddFilter(why, options);
     AddModel(why, options);
     why->add_option("--limit", options.filter.limit, "rivals shown of each winner at most (default 5)")
-        ->check(WholeUpTo(INT64_MAX));
+        ->check(IntegerInRange(INT64_MAX));
 
     CLI::App* stats = Add("stats", "how many records, workloads, devices and failures", RunStats);
     stats->add_flag("--csv", options.csv, "print comma-separated values");
@@ -90,9 +91,9 @@ class VerbAdder {
     AddFilter(prune, *options_);
     options_->model.AddTargetTo(prune, ModelOptions::Count::kOne);
     prune->add_option("--older-than", options_->older_than, "only records older than so many days")
-        ->check(WholeUpTo(36500));
+        ->check(IntegerInRange(36500));
     prune->add_option("--keep-best", options_->keep_best, "all but the fastest so many schedules of each key")
-        ->check(WholeUpTo(uint64_t{1} << 40));
+        ->check(IntegerInRange(uint64_t{1} << 40));
     prune->add_flag("--yes", options_->yes, "remove them");
   }
 

@@ -65,7 +65,7 @@ absl::Status PrintReport(const records::ImportReport& report, bool json) {
                     {"appended", report.appended},
                     {"duplicates", report.duplicates},
                     {"rejected", report.rejected},
-                    {"to_come", report.to_come},
+                    {"to_come", report.future_dated},
                     {"first_rejected", std::move(lines)}});
 }
 
@@ -78,8 +78,8 @@ absl::Status RunExport(const RecordsOptions& options) {
         "--json needs --output FILE here: what export writes on standard output is lines of JSON already");
   }
   if (!to_stdout) {
-    HONE_RETURN_IF_ERROR(options.source.CheckIsNoFileOfRecords(options.file));
-    HONE_RETURN_IF_ERROR(CheckCanBeMade(options.file));
+    HONE_RETURN_IF_ERROR(options.source.CheckNotARecordsFile(options.file));
+    HONE_RETURN_IF_ERROR(CheckCanCreate(options.file));
   }
   HONE_ASSIGN_OR_RETURN(const auto source, options.source.Open(OpenMode::kReadOnly));
   HONE_ASSIGN_OR_RETURN(const Filter filter, options.ResolvedFilter());
@@ -108,14 +108,14 @@ absl::Status RunImport(const RecordsOptions& options) {
     }
   }
   HONE_ASSIGN_OR_RETURN(const fs::path records, options.source.File());
-  HONE_RETURN_IF_ERROR(CheckIsNoInput(records.string(), {options.file}));
+  HONE_RETURN_IF_ERROR(CheckNotAnInput(records.string(), {options.file}));
   HONE_ASSIGN_OR_RETURN(const auto source, options.source.Open(OpenMode::kReadWrite));
   const std::string name = from_stdin ? "standard input" : options.file;
   // Records with times in the future get the latest plausible time of this clock. A tracker corrects them by its own.
   const records::Instant latest =
       options.source.tracker.given()
           ? records::Instant::max()
-          : records::LatestSaid(std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now()));
+          : records::MeasuredAtMax(std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now()));
   ProgressLine line;
   const auto show = [&line](size_t lines) { line.Show(fmt::format("{} lines are read", lines)); };
   const absl::StatusOr<records::ImportReport> imported =
@@ -128,11 +128,11 @@ absl::Status RunImport(const RecordsOptions& options) {
         fmt::format("standard input cannot be read after {} lines; these were imported", report.lines));
   }
   HONE_RETURN_IF_ERROR(PrintReport(report, options.json));
-  if (report.to_come > 0) {
+  if (report.future_dated > 0) {
     PrintMessage(
         fmt::format("{} of the lines are of a time to come by this machine's clock, and count as of now; is "
                     "the clock right?\n",
-                    report.to_come));
+                    report.future_dated));
   }
   if (report.rejected == 0) return absl::OkStatus();
   std::string message =

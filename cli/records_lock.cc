@@ -26,13 +26,13 @@ namespace {
 
 constexpr char kOtherTarget[] = "other_target";
 
-LockedRecord RecordOf(const Usable& used) {
+LockedRecord RecordOf(const UsableRecord& used) {
   const records::Record& record = used.best.stored.record;
   LockedRecord locked = {.measurement = record.measurement_id,
                          .device = record.key.device_fingerprint,
                          .compiler = record.key.compiler_version,
                          .measured_at = Utc(record.measured_at),
-                         .how_near = used.how_near,
+                         .closeness = used.closeness,
                          .median_ms = used.best.median_seconds * 1e3,
                          .default_ms = std::nullopt};
   if (used.best.default_seconds.has_value()) locked.default_ms = *used.best.default_seconds * 1e3;
@@ -46,14 +46,14 @@ absl::StatusOr<LockedProgram> LockProgram(const RecordsOptions& options, const r
   const target::Target& target = device.target;
   const Place place{target::Print(target), device.fingerprint};
   HONE_ASSIGN_OR_RETURN(graph::ImportOptions import, options.model.Import());
-  import.may_read = [&](const std::string& external) { return CheckIsNoInput(options.file, {external}); };
+  import.may_read = [&](const std::string& external) { return CheckNotAnInput(options.file, {external}); };
   HONE_ASSIGN_OR_RETURN(const graph::Plan plan, graph::BuildPlan(options.model.models.front(), import, target));
   std::mutex mutex;
-  std::map<std::string, std::vector<Usable>> known;  // by workload digest
+  std::map<std::string, std::vector<UsableRecord>> known;  // by workload digest
   const auto lookup = [&](const std::string& digest) -> absl::StatusOr<std::vector<package::RecordedSchedule>> {
     if (source == nullptr) return std::vector<package::RecordedSchedule>();
-    HONE_ASSIGN_OR_RETURN(std::vector<Usable> usable, UsableRecords(*source, place, digest, filter));
-    std::vector<package::RecordedSchedule> schedules = SchedulesOf(usable);
+    HONE_ASSIGN_OR_RETURN(std::vector<UsableRecord> usable, UsableRecords(*source, place, digest, filter));
+    std::vector<package::RecordedSchedule> schedules = ToRecordedSchedules(usable);
     const std::lock_guard lock(mutex);
     known[digest] = std::move(usable);
     return schedules;
@@ -81,7 +81,7 @@ absl::StatusOr<LockedProgram> LockProgram(const RecordsOptions& options, const r
 }
 
 bool HasRecord(const LockedWorkload& workload) {
-  return workload.record.has_value() && workload.record->how_near != kOtherTarget;
+  return workload.record.has_value() && workload.record->closeness != kOtherTarget;
 }
 
 absl::Status PrintLocked(const RecordsOptions& options, const LockFile& lock) {
@@ -160,9 +160,9 @@ absl::StatusOr<package::KernelOptions> LockedTarget(const LockFile& lock, const 
 }  // namespace
 
 absl::Status RunLock(const RecordsOptions& options) {
-  HONE_RETURN_IF_ERROR(CheckIsNoInput(options.file, options.model.Files()));
-  HONE_RETURN_IF_ERROR(options.source.CheckIsNoFileOfRecords(options.file));
-  HONE_RETURN_IF_ERROR(CheckCanBeMade(options.file));
+  HONE_RETURN_IF_ERROR(CheckNotAnInput(options.file, options.model.Files()));
+  HONE_RETURN_IF_ERROR(options.source.CheckNotARecordsFile(options.file));
+  HONE_RETURN_IF_ERROR(CheckCanCreate(options.file));
   HONE_ASSIGN_OR_RETURN(const records::Filter filter, options.ResolvedFilter());
   HONE_ASSIGN_OR_RETURN(const std::vector<DevicePlace> places, options.Places(filter));
   HONE_ASSIGN_OR_RETURN(const auto source, options.source.OpenIfAny());

@@ -17,7 +17,7 @@ absl::StatusOr<std::string> FingerprintOf(const TrackerOptions& given, const std
   if (IsFingerprint(device)) return device;
   TrackerOptions tracker = given;
   HONE_ASSIGN_OR_RETURN(const std::vector<v1::Device> known, KnownDevices(tracker));
-  HONE_ASSIGN_OR_RETURN(const std::vector<v1::Device> meant, DevicesMeant(known, device));
+  HONE_ASSIGN_OR_RETURN(const std::vector<v1::Device> meant, SelectDevices(known, device));
   for (const v1::Device& other : meant) {
     if (other.state().fingerprint().text() == meant.front().state().fingerprint().text()) continue;
     return UsageError(fmt::format("--device {} means {} and {}, which are of different kinds; name one of them", device,
@@ -83,7 +83,7 @@ absl::StatusOr<std::vector<DevicePlace>> RecordsOptions::Places(const records::F
   if (source.tracker.given() && !device.empty() && !IsFingerprint(device) && model.targets.empty()) {
     TrackerOptions tracker = source.tracker;
     HONE_ASSIGN_OR_RETURN(const std::vector<v1::Device> known, KnownDevices(tracker));
-    return PlacesMeant(known, {device}, model.threads);
+    return SelectDevicePlaces(known, {device}, model.threads);
   }
   HONE_ASSIGN_OR_RETURN(const std::vector<target::Target> targets, model.Targets());
   std::vector<DevicePlace> places;

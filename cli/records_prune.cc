@@ -40,15 +40,16 @@ absl::Status RunPrune(const RecordsOptions& options) {
   line.Finish();
   if (options.json) {
     HONE_RETURN_IF_ERROR(PrintJson({{"records", report.rows},
-                                    {"removed", options.yes ? report.going : 0},
-                                    {"would_go", report.going},
+                                    {"removed", options.yes ? report.prunable : 0},
+                                    {"would_go", report.prunable},
                                     {"keys", report.keys},
-                                    {"keys_with_such", report.keys_going}}));
+                                    {"keys_with_such", report.keys_prunable}}));
   } else {
-    HONE_RETURN_IF_ERROR(PrintText(fmt::format(
-        "{}: {} of {} records {}, of {} of the {} workloads, targets, devices and compilers{}\n",
-        store->path().string(), report.going, report.rows, options.yes ? "were removed" : "would go", report.keys_going,
-        report.keys, options.yes ? "" : "; --yes removes them, `hone records export` keeps a copy")));
+    HONE_RETURN_IF_ERROR(
+        PrintText(fmt::format("{}: {} of {} records {}, of {} of the {} workloads, targets, devices and compilers{}\n",
+                              store->path().string(), report.prunable, report.rows,
+                              options.yes ? "were removed" : "would go", report.keys_prunable, report.keys,
+                              options.yes ? "" : "; --yes removes them, `hone records export` keeps a copy")));
   }
   return report.shrunk;
 }

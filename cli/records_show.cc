@@ -195,7 +195,7 @@ std::string Utc(records::Instant when) {
 
 std::string OutcomeText(const Record& record) {
   if (const auto* timing = std::get_if<Timing>(&record.outcome)) {
-    const auto repeats = records::CountingRepeats(timing->seconds, timing->first_interleaved);
+    const auto repeats = records::DecidingRepeats(timing->seconds, timing->first_interleaved);
     return fmt::format("{:.4f} ms{}{}", Median({repeats.begin(), repeats.end()}) * 1e3,
                        timing->verified ? "" : " unverified", timing->confirmed ? " confirmed" : "");
   }

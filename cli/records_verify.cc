@@ -96,7 +96,7 @@ absl::Status RunVerify(const RecordsOptions& options) {
   Findings findings;
   std::set<std::string> digests;
   ProgressLine line;
-  HONE_RETURN_IF_ERROR(store->EveryRow([&](const absl::StatusOr<records::StoredRecord>& row) {
+  HONE_RETURN_IF_ERROR(store->ForEachRow([&](const absl::StatusOr<records::StoredRecord>& row) {
     line.Show(fmt::format("{} rows are read", ++findings.rows));
     absl::Status status = row.status();
     if (row.ok() && !row->record.key.workload_digest.empty()) digests.insert(row->record.key.workload_digest);

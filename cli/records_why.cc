@@ -26,7 +26,7 @@ using records::BestRecord;
 using records::StoredRecord;
 using records::Verdict;
 
-constexpr size_t kRivals = 5;  // other candidates shown for each winner
+constexpr size_t kRecordsShownMax = 5;  // other candidates shown for each winner
 
 std::string_view InWords(Verdict verdict) {
   switch (verdict) {
@@ -52,7 +52,7 @@ std::string_view InWords(Verdict verdict) {
 
 // The values of a record that decide whether it wins. Only these are kept, because a workload may have very many
 // records and few are shown.
-struct Rival {
+struct RankedRecord {
   int64_t row;
   Verdict verdict;
   double seconds = 0;  // median; 0 = not timed
@@ -67,22 +67,22 @@ records::Filter OfKey(const records::Key& key) {
 
 // All records of the winner's key, the winner first. The others are sorted by how close they came to winning (the order
 // of Verdict), then by time.
-absl::StatusOr<std::vector<Rival>> RivalsOf(const records::Source& source, const records::Key& key) {
+absl::StatusOr<std::vector<RankedRecord>> RankRecords(const records::Source& source, const records::Key& key) {
   std::vector<records::Contender> contenders;
   HONE_RETURN_IF_ERROR(source.ForEach(OfKey(key), [&](const StoredRecord& row) {
     contenders.push_back(records::ContenderOf(row));
     return absl::OkStatus();
   }));
   const std::vector<Verdict> verdicts = records::Explain(contenders);
-  std::vector<Rival> rivals;
+  std::vector<RankedRecord> ranked;
   for (size_t i = 0; i < contenders.size(); ++i) {
     const double seconds = contenders[i].repeats.empty() ? 0 : Median(contenders[i].repeats);
-    rivals.push_back({contenders[i].row, verdicts[i], seconds});
+    ranked.push_back({contenders[i].row, verdicts[i], seconds});
   }
-  std::sort(rivals.begin(), rivals.end(), [](const Rival& a, const Rival& b) {
+  std::sort(ranked.begin(), ranked.end(), [](const RankedRecord& a, const RankedRecord& b) {
     return std::tuple(a.verdict, a.seconds, a.row) < std::tuple(b.verdict, b.seconds, b.row);
   });
-  return rivals;
+  return ranked;
 }
 
 // The complete record in row `row` of that key.
@@ -104,10 +104,10 @@ std::string DecidedBy(const BestRecord& best) {
                         : "races: nothing was compared in turns yet, which the end of a tune does";
 }
 
-ordered_json RivalToJson(const Rival& rival, const records::Record& record) {
-  return {{"row", rival.row},
-          {"verdict", records::VerdictName(rival.verdict)},
-          {"median_ms", rival.seconds > 0 ? ordered_json(rival.seconds * 1e3) : ordered_json()},
+ordered_json RankedRecordToJson(const RankedRecord& ranked_record, const records::Record& record) {
+  return {{"row", ranked_record.row},
+          {"verdict", records::VerdictName(ranked_record.verdict)},
+          {"median_ms", ranked_record.seconds > 0 ? ordered_json(ranked_record.seconds * 1e3) : ordered_json()},
           {"outcome", OutcomeText(record)},
           {"is_default", record.is_default},
           {"batch", record.batch_id},
@@ -116,15 +116,16 @@ ordered_json RivalToJson(const Rival& rival, const records::Record& record) {
           {"schedule", record.schedule}};
 }
 
-std::string RivalToText(const Rival& rival, const records::Record& record, double winner_seconds) {
-  const double more = rival.seconds > 0 ? (rival.seconds / winner_seconds - 1) * 100 : 0;
-  return fmt::format("      row {}  {}{}{}: {}\n", rival.row, OutcomeText(record),
-                     rival.seconds > 0 ? fmt::format(" ({:+.1f}%)", more) : "",
-                     record.is_default ? ", the default" : "", InWords(rival.verdict));
+std::string RankedRecordToText(const RankedRecord& ranked_record, const records::Record& record,
+                               double winner_seconds) {
+  const double more = ranked_record.seconds > 0 ? (ranked_record.seconds / winner_seconds - 1) * 100 : 0;
+  return fmt::format("      row {}  {}{}{}: {}\n", ranked_record.row, OutcomeText(record),
+                     ranked_record.seconds > 0 ? fmt::format(" ({:+.1f}%)", more) : "",
+                     record.is_default ? ", the default" : "", InWords(ranked_record.verdict));
 }
 
-absl::StatusOr<std::vector<BestRecord>> WinnersMeant(const RecordsOptions& options, const records::Filter& filter,
-                                                     const records::Source& source) {
+absl::StatusOr<std::vector<BestRecord>> SelectWinners(const RecordsOptions& options, const records::Filter& filter,
+                                                      const records::Source& source) {
   if (!options.model.given()) {
     if (filter.workload_digest.empty() && filter.operator_label.empty()) {
       return UsageError("why which? give --model FILE, --workload DIGEST or --operator TEXT");
@@ -147,26 +148,26 @@ absl::StatusOr<std::vector<BestRecord>> WinnersMeant(const RecordsOptions& optio
 absl::Status RunWhy(const RecordsOptions& options) {
   HONE_ASSIGN_OR_RETURN(const records::Filter filter, options.ResolvedFilter());
   HONE_ASSIGN_OR_RETURN(const auto source, options.source.Open(records::OpenMode::kReadOnly));
-  HONE_ASSIGN_OR_RETURN(const std::vector<BestRecord> winners, WinnersMeant(options, filter, *source));
-  const size_t most = filter.limit == SIZE_MAX ? kRivals : filter.limit;
+  HONE_ASSIGN_OR_RETURN(const std::vector<BestRecord> winners, SelectWinners(options, filter, *source));
+  const size_t most = filter.limit == SIZE_MAX ? kRecordsShownMax : filter.limit;
   ordered_json list = ordered_json::array();
   std::string text;
   ProgressLine line;
   for (const BestRecord& best : winners) {
     line.Show(fmt::format("{} of {} winners are explained", list.size(), winners.size()));
-    HONE_ASSIGN_OR_RETURN(const std::vector<Rival> rivals, RivalsOf(*source, best.stored.record.key));
+    HONE_ASSIGN_OR_RETURN(const std::vector<RankedRecord> ranked, RankRecords(*source, best.stored.record.key));
     std::map<Verdict, int64_t> counts;
-    for (const Rival& rival : rivals) ++counts[rival.verdict];
+    for (const RankedRecord& ranked_record : ranked) ++counts[ranked_record.verdict];
     ordered_json& fields = list.emplace_back(BestFields(best));
     fields["decided_by"] = best.confirmed ? "comparison" : "races";
     for (const Verdict verdict : records::kAllVerdicts)
       fields["counts"][records::VerdictName(verdict)] = counts[verdict];
     fields["contenders"] = ordered_json::array();
     text += BestText(best) + fmt::format("    decided by {}\n", DecidedBy(best));
-    for (size_t i = 0; i < std::min(rivals.size(), most + 1); ++i) {
-      HONE_ASSIGN_OR_RETURN(const records::Record record, RowNumbered(*source, best.stored.record.key, rivals[i].row));
-      fields["contenders"].push_back(RivalToJson(rivals[i], record));
-      text += RivalToText(rivals[i], record, best.median_seconds);
+    for (size_t i = 0; i < std::min(ranked.size(), most + 1); ++i) {
+      HONE_ASSIGN_OR_RETURN(const records::Record record, RowNumbered(*source, best.stored.record.key, ranked[i].row));
+      fields["contenders"].push_back(RankedRecordToJson(ranked[i], record));
+      text += RankedRecordToText(ranked[i], record, best.median_seconds);
     }
     for (const Verdict verdict : records::kAllVerdicts) {
       if (counts[verdict] > 0) text += fmt::format("    {}: {}\n", counts[verdict], InWords(verdict));

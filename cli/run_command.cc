@@ -97,8 +97,8 @@ absl::Status WriteOutputs(const LoadedPackage& package, const std::string& path)
 }
 
 absl::Status Run(const RunOptions& options) {
-  HONE_RETURN_IF_ERROR(CheckIsNoInput(options.output, {options.package, options.input}));
-  HONE_RETURN_IF_ERROR(CheckCanBeMade(options.output));
+  HONE_RETURN_IF_ERROR(CheckNotAnInput(options.output, {options.package, options.input}));
+  HONE_RETURN_IF_ERROR(CheckCanCreate(options.output));
   HONE_ASSIGN_OR_RETURN(LoadedPackage package, LoadedPackage::Load(options.package, options.threads));
   HONE_RETURN_IF_ERROR(SetInputs(package, options.input));
   HONE_RETURN_IF_ERROR(package.Run());
@@ -119,7 +119,7 @@ void AddRunCommand(CLI::App& app, absl::Status* result) {
   command
       ->add_option("--threads", options->threads,
                    "threads that compute; 0: one per core of the fastest kind, or per CPU that control groups leave")
-      ->check(WholeUpTo(HONE_MAX_THREADS));
+      ->check(IntegerInRange(HONE_MAX_THREADS));
   command->callback([options, result] { *result = Run(*options); });
 }
 

@@ -44,12 +44,12 @@ absl::StatusOr<Place> PlaceOf(const target::Target& target) {
   return Place{target::Print(target), SameMachine(target, host) ? agent::DetectHost().text : ""};
 }
 
-absl::StatusOr<std::vector<Usable>> UsableRecords(const records::Source& source, const Place& place,
-                                                  const std::string& digest, const records::Filter& filter) {
+absl::StatusOr<std::vector<UsableRecord>> UsableRecords(const records::Source& source, const Place& place,
+                                                        const std::string& digest, const records::Filter& filter) {
   HONE_ASSIGN_OR_RETURN(std::vector<BestRecord> all, source.AllBest({.workload_digest = digest,
                                                                      .device_fingerprint = filter.device_fingerprint,
                                                                      .compiler_version = filter.compiler_version}));
-  std::vector<Usable> usable;
+  std::vector<UsableRecord> usable;
   const records::Key key{digest, place.target, place.device_fingerprint, kCompilerVersion};
   if (std::optional<records::NearestRecord> nearest = records::Nearest(key, all)) {
     usable.push_back({std::move(nearest->best), std::string(records::ClosenessName(nearest->closeness))});
@@ -60,20 +60,20 @@ absl::StatusOr<std::vector<Usable>> UsableRecords(const records::Source& source,
   return usable;
 }
 
-std::vector<package::RecordedSchedule> SchedulesOf(const std::vector<Usable>& usable) {
+std::vector<package::RecordedSchedule> ToRecordedSchedules(const std::vector<UsableRecord>& usable) {
   std::vector<package::RecordedSchedule> schedules;
-  for (const Usable& record : usable) {
+  for (const UsableRecord& record : usable) {
     schedules.push_back(
-        {record.best.stored.record.schedule, fmt::format("record {}, {}", record.best.stored.row, record.how_near)});
+        {record.best.stored.record.schedule, fmt::format("record {}, {}", record.best.stored.row, record.closeness)});
   }
   return schedules;
 }
 
-package::ScheduleLookup LookupIn(std::shared_ptr<const records::Source> source, const Place& place) {
+package::ScheduleLookup MakeScheduleLookup(std::shared_ptr<const records::Source> source, const Place& place) {
   return [source = std::move(source),
           place](const std::string& digest) -> absl::StatusOr<std::vector<package::RecordedSchedule>> {
-    HONE_ASSIGN_OR_RETURN(const std::vector<Usable> usable, UsableRecords(*source, place, digest));
-    return SchedulesOf(usable);
+    HONE_ASSIGN_OR_RETURN(const std::vector<UsableRecord> usable, UsableRecords(*source, place, digest));
+    return ToRecordedSchedules(usable);
   };
 }
 

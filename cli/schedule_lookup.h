@@ -25,20 +25,20 @@ struct Place {
 absl::StatusOr<Place> PlaceOf(const target::Target& target);
 
 // A record whose schedule may be used for a workload.
-struct Usable {
+struct UsableRecord {
   records::BestRecord best;
-  std::string how_near;  // how close its device is: a records::ClosenessName, or "other_target"
+  std::string closeness;  // how close its device is: a records::ClosenessName, or "other_target"
 };
 
 // The records whose schedules are to be tried for a workload, in this order: at most one for the place's target, then
 // at most one for another target of the same architecture. Only the device and the compiler of `filter` are used.
-absl::StatusOr<std::vector<Usable>> UsableRecords(const records::Source& source, const Place& place,
-                                                  const std::string& digest, const records::Filter& filter = {});
+absl::StatusOr<std::vector<UsableRecord>> UsableRecords(const records::Source& source, const Place& place,
+                                                        const std::string& digest, const records::Filter& filter = {});
 // The schedules of the records in the same order, each with a text that says which record it is from.
-std::vector<package::RecordedSchedule> SchedulesOf(const std::vector<Usable>& usable);
+std::vector<package::RecordedSchedule> ToRecordedSchedules(const std::vector<UsableRecord>& usable);
 
 // UsableRecords as the function that a compilation calls. It shares ownership of `source`.
-package::ScheduleLookup LookupIn(std::shared_ptr<const records::Source> source, const Place& place);
+package::ScheduleLookup MakeScheduleLookup(std::shared_ptr<const records::Source> source, const Place& place);
 
 }  // namespace hone::cli
 

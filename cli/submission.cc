@@ -32,7 +32,7 @@ absl::StatusOr<std::vector<Part>> PartsByKind(const ModelOptions& model, const S
                                               const std::vector<v1::Device>& known) {
   std::map<std::string, Part> parts;  // by kind and target: agents of one kind may be started with different targets
   for (const std::string& words : search.devices) {
-    const absl::StatusOr<std::vector<v1::Device>> meant = DevicesMeant(known, words);
+    const absl::StatusOr<std::vector<v1::Device>> meant = SelectDevices(known, words);
     if (!meant.ok()) {
       return absl::NotFoundError(fmt::format("{}. For one that is to come, say with --target what it is",
                                              std::string(meant.status().message())));
@@ -109,7 +109,7 @@ absl::StatusOr<v1::JobSpec> MakeJobSpec(const ModelOptions& model, const std::st
 
 void SearchOptions::AddTo(CLI::App* command) {
   command->add_option("--trials", trials, "most candidates to measure, of each job; 0 for no limit")
-      ->check(WholeUpTo(uint64_t{1} << 40));
+      ->check(IntegerInRange(uint64_t{1} << 40));
   command->add_option("--time", time, "longest time to tune, waiting not counted: 90s, 10m, 1h30m")->check(NotEmpty);
   command->add_option("--until", until, "when to end with what there is: 07:00, or 2027-01-31T07:00:00+01:00")
       ->check(NotEmpty);
@@ -120,7 +120,7 @@ void SearchOptions::AddTo(CLI::App* command) {
       ->expected(1)
       ->check(NotEmpty)
       ->take_all();
-  command->add_option("--seed", seed, "seed of the search")->check(WholeUpTo(UINT64_MAX))->capture_default_str();
+  command->add_option("--seed", seed, "seed of the search")->check(IntegerInRange(UINT64_MAX))->capture_default_str();
   command
       ->add_option("--space", space,
                    "which schedules to search: all, template (written for an operator) or sketch (derived for any)")
@@ -144,7 +144,7 @@ void SearchOptions::AddTo(CLI::App* command) {
 
 absl::StatusOr<std::vector<Part>> PartsOf(const ModelOptions& model, const SearchOptions& search,
                                           const std::vector<v1::Device>& known) {
-  if (AsksForKinds(model, search)) return PartsByKind(model, search, known);
+  if (NeedsKnownDevices(model, search)) return PartsByKind(model, search, known);
   HONE_ASSIGN_OR_RETURN(const std::vector<target::Target> targets, model.Targets());
   std::vector<Part> parts;
   for (const target::Target& target : targets) parts.push_back({target, search.devices, ""});

@@ -45,7 +45,7 @@ struct Part {
 absl::StatusOr<std::vector<Part>> PartsOf(const ModelOptions& model, const SearchOptions& search,
                                           const std::vector<v1::Device>& known);
 // Whether PartsOf needs `known`: --device is given without --target.
-inline bool AsksForKinds(const ModelOptions& model, const SearchOptions& search) {
+inline bool NeedsKnownDevices(const ModelOptions& model, const SearchOptions& search) {
   return model.targets.empty() && !search.devices.empty();
 }
 

@@ -17,7 +17,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr double kWarmUpShare = 0.1;  // duration of the warm-up as a fraction of the measurement's
-constexpr size_t kLeastRuns = 3;      // minimum number of measured runs
+constexpr size_t kRunsMin = 3;        // minimum number of measured runs
 
 double SecondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -28,7 +28,7 @@ void TimedRunOptions::AddTo(CLI::App* command) {
   command
       ->add_option("--threads", threads,
                    "threads that compute; 0: one per core of the fastest kind, or per CPU that control groups leave")
-      ->check(WholeUpTo(HONE_MAX_THREADS));
+      ->check(IntegerInRange(HONE_MAX_THREADS));
   command->add_option("--seconds", seconds, "how long to measure")
       ->check(CLI::Range(0.0, 1e6))
       ->check(NoNan)
@@ -36,7 +36,7 @@ void TimedRunOptions::AddTo(CLI::App* command) {
   command->add_flag("--json", json, "print one JSON document and nothing else");
 }
 
-absl::StatusOr<std::vector<double>> TimedRuns(double seconds, const std::function<absl::Status()>& run) {
+absl::StatusOr<std::vector<double>> TimeRuns(double seconds, const std::function<absl::Status()>& run) {
   const Clock::time_point warm_up = Clock::now();
   do {
     HONE_RETURN_IF_ERROR(run());
@@ -48,7 +48,7 @@ absl::StatusOr<std::vector<double>> TimedRuns(double seconds, const std::functio
     const Clock::time_point start = Clock::now();
     HONE_RETURN_IF_ERROR(run());
     times.push_back(SecondsSince(start));
-  } while (SecondsSince(begin) < seconds || times.size() < kLeastRuns);
+  } while (SecondsSince(begin) < seconds || times.size() < kRunsMin);
   return times;
 }
 

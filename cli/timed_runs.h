@@ -28,7 +28,7 @@ struct TimedRunOptions {
 
 // Warms up for a tenth of `seconds` and at least one run, then measures for `seconds` and at least three runs. Returns
 // the seconds of each measured run, or the first error of `run`.
-absl::StatusOr<std::vector<double>> TimedRuns(double seconds, const std::function<absl::Status()>& run);
+absl::StatusOr<std::vector<double>> TimeRuns(double seconds, const std::function<absl::Status()>& run);
 
 // The smallest of `values` that is not exceeded by at least the fraction `share` (0 to 1) of them; for 0 the minimum.
 // `values` must not be empty.

@@ -24,7 +24,7 @@ void SetDeadline(grpc::ClientContext& context) {
 
 }  // namespace
 
-absl::Status TrackerRecords::Told(const grpc::Status& status) const { return Annotate(FromGrpc(status), name()); }
+absl::Status TrackerRecords::Annotated(const grpc::Status& status) const { return Annotate(FromGrpc(status), name()); }
 
 absl::StatusOr<records::AppendReport> TrackerRecords::Append(std::span<const records::Record> records) {
   v1::AppendRecordsRequest request;
@@ -32,7 +32,7 @@ absl::StatusOr<records::AppendReport> TrackerRecords::Append(std::span<const rec
   grpc::ClientContext context;
   SetDeadline(context);
   v1::AppendRecordsResponse response;
-  HONE_RETURN_IF_ERROR(Told(stub_->Append(&context, request, &response)));
+  HONE_RETURN_IF_ERROR(Annotated(stub_->Append(&context, request, &response)));
   records::AppendReport report;
   report.appended = static_cast<size_t>(response.appended());
   report.duplicates = static_cast<size_t>(response.known());
@@ -43,8 +43,8 @@ absl::StatusOr<records::AppendReport> TrackerRecords::Append(std::span<const rec
   return report;
 }
 
-absl::Status TrackerRecords::EndOfList(const grpc::Status& end) const {
-  if (end.error_code() != grpc::StatusCode::CANCELLED) return Told(end);
+absl::Status TrackerRecords::CheckListEnd(const grpc::Status& end) const {
+  if (end.error_code() != grpc::StatusCode::CANCELLED) return Annotated(end);
   return absl::CancelledError(name() + " ended the list: nothing of it was read for two minutes (write it to a file " +
                               "first), or your certificate was revoked");
 }
@@ -58,8 +58,8 @@ absl::StatusOr<std::vector<BestRecord>> TrackerRecords::AllBest(const records::F
     if (!best.ok()) return Annotate(best.status(), name());
     winners.push_back(*std::move(best));
   }
-  HONE_RETURN_IF_ERROR(EndOfList(reader->Finish()));
-  records::SortForPeople(winners);
+  HONE_RETURN_IF_ERROR(CheckListEnd(reader->Finish()));
+  records::SortForDisplay(winners);
   if (winners.size() > filter.limit) winners.resize(filter.limit);
   return winners;
 }
@@ -77,7 +77,7 @@ absl::StatusOr<int64_t> TrackerRecords::Visit(const records::Filter& filter,
     reader->Finish();
     return status;
   }
-  HONE_RETURN_IF_ERROR(EndOfList(reader->Finish()));
+  HONE_RETURN_IF_ERROR(CheckListEnd(reader->Finish()));
   return 0;
 }
 
@@ -85,7 +85,7 @@ absl::StatusOr<records::Stats> TrackerRecords::Summarize() const {
   grpc::ClientContext context;
   SetDeadline(context);
   v1::RecordStatsResponse response;
-  HONE_RETURN_IF_ERROR(Told(stub_->Stats(&context, v1::RecordStatsRequest(), &response)));
+  HONE_RETURN_IF_ERROR(Annotated(stub_->Stats(&context, v1::RecordStatsRequest(), &response)));
   records::Stats stats;
   stats.records = response.records();
   stats.workloads = response.workloads();

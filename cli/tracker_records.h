@@ -27,8 +27,8 @@ class TrackerRecords final : public records::Source {
   absl::StatusOr<records::Stats> Summarize() const override;
 
  private:
-  absl::Status Told(const grpc::Status& status) const;
-  absl::Status EndOfList(const grpc::Status& end) const;
+  absl::Status Annotated(const grpc::Status& status) const;
+  absl::Status CheckListEnd(const grpc::Status& end) const;
 
   const std::unique_ptr<v1::RecordService::Stub> stub_;
   const std::string address_;

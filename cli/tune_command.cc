@@ -23,10 +23,10 @@
 #include "cli/job_client.h"
 #include "cli/job_text.h"
 #include "cli/job_view.h"
+#include "cli/local_device_monitor.h"
 #include "cli/local_farm.h"
 #include "cli/option_checks.h"
 #include "cli/output.h"
-#include "cli/own_device.h"
 #include "cli/submission.h"
 #include "cli/tracker_options.h"
 #include "records/default_path.h"
@@ -34,8 +34,8 @@
 namespace hone::cli {
 namespace {
 
-constexpr absl::Duration kLongestTrouble = absl::Seconds(3);      // the local tracker may be unable to store this long
-constexpr absl::Duration kLongestConfirming = absl::Seconds(20);  // limit of the confirmation after Ctrl-C
+constexpr absl::Duration kOutageTimeMax = absl::Seconds(3);  // the local tracker may be unable to store this long
+constexpr absl::Duration kConfirmationTimeMax = absl::Seconds(20);  // limit of the confirmation after Ctrl-C
 constexpr std::string_view kConfirming =
     "\nending: what is best so far is compared with the untuned kernels, for some seconds; Ctrl-C again ends at once\n";
 constexpr std::string_view kEnding = "\nending at once; everything measured so far is kept\n";
@@ -72,7 +72,7 @@ absl::StatusOr<std::vector<v1::JobSpec>> Specs(TuneOptions& options) {
     return UsageError("several --target are for a farm: give its --tracker; this machine is one device");
   }
   std::vector<v1::Device> known;
-  if (AsksForKinds(options.model, options.search)) {
+  if (NeedsKnownDevices(options.model, options.search)) {
     HONE_ASSIGN_OR_RETURN(known, KnownDevices(options.tracker));
   }
   HONE_ASSIGN_OR_RETURN(const std::vector<Part> parts, PartsOf(options.model, options.search, known));
@@ -80,7 +80,8 @@ absl::StatusOr<std::vector<v1::JobSpec>> Specs(TuneOptions& options) {
 }
 
 // The error after Ctrl-C if the tracker does not answer: the job keeps running there.
-absl::Status GoesOn(const std::vector<v1::Job>& jobs, const std::vector<std::string>& ids, const std::string& tracker) {
+absl::Status JobStillRunning(const std::vector<v1::Job>& jobs, const std::vector<std::string>& ids,
+                             const std::string& tracker) {
   const std::string& what = ids.size() == 1 ? ids.front() : jobs.front().spec().group();
   return absl::UnavailableError(
       fmt::format("{} goes on at {}, which did not answer; hone cancel {} --tracker {} ends it", what, tracker, what,
@@ -103,12 +104,12 @@ class Follower {
     const auto idle = [&]() -> absl::Status {
       if (const std::string_view why = stop(); !why.empty() && !cancelled) {
         cancelled = true;
-        view.Tell(why);
+        view.PrintBelow(why);
         for (const v1::Job& job : jobs) cancelling.push_back(job.id());
       }
       HONE_RETURN_IF_ERROR(client_.CancelAll(cancelling));
-      if (!cancelling.empty() && interrupts_.Insists()) {
-        if (farm_ == nullptr) return GoesOn(jobs, cancelling, tracker_);
+      if (!cancelling.empty() && interrupts_.MustEndAtOnce()) {
+        if (farm_ == nullptr) return JobStillRunning(jobs, cancelling, tracker_);
         return absl::CancelledError("ended while the tracker did not answer; everything measured so far is kept");
       }
       if (farm_ == nullptr) return absl::OkStatus();
@@ -118,14 +119,14 @@ class Follower {
     absl::Time stored = SteadyNow();
     const auto heard = [&](const v1::WatchJobResponse& response) -> absl::Status {
       view.Show(response);
-      device_.Hear(response.job());
+      device_.UpdateJob(response.job());
       const auto job = std::ranges::find(jobs, response.job().id(), &v1::Job::id);
       if (job != jobs.end()) *job = response.job();
       if (response.trouble().empty()) stored = SteadyNow();
-      const bool give_up = farm_ != nullptr && SteadyNow() - stored > kLongestTrouble;
+      const bool give_up = farm_ != nullptr && SteadyNow() - stored > kOutageTimeMax;
       return give_up ? absl::ResourceExhaustedError(response.trouble()) : absl::OkStatus();
     };
-    const auto away = [&](const absl::Status& status) { view.TellAway(status); };
+    const auto away = [&](const absl::Status& status) { view.PrintTrackerAway(status); };
     return client_.Watch(jobs, heard, idle, away).status();
   }
 
@@ -134,7 +135,7 @@ class Follower {
   const Interrupts& interrupts_;
   const std::string tracker_;
   LocalFarm* const farm_;
-  OwnDevice device_;
+  LocalDeviceMonitor device_;
 };
 
 // A job that only confirms the results of the search `ended`, on the same kind of device. Its limit of one trial is
@@ -146,7 +147,7 @@ v1::JobSpec ConfirmationOf(const v1::JobSpec& searched, const v1::Job& ended) {
   spec.clear_time_budget();
   spec.mutable_until()->Clear();
   // The end of the search is by the tracker's clock, so the end of the confirmation is as well.
-  spec.mutable_until()->set_seconds(ended.ended().seconds() + absl::ToInt64Seconds(kLongestConfirming) + 1);
+  spec.mutable_until()->set_seconds(ended.ended().seconds() + absl::ToInt64Seconds(kConfirmationTimeMax) + 1);
   const std::string& kind = ended.needs().fingerprint_digest();
   if (!kind.empty()) spec.set_device_kind(kind);
   return spec;
@@ -178,18 +179,18 @@ absl::Status Confirm(JobClient& client, Follower& follower, const Interrupts& in
     searched.push_back(&jobs[i]);
   }
   if (confirmations.empty()) return absl::OkStatus();
-  const auto persists = [](absl::Duration) {
+  const auto keeps_trying = [](absl::Duration) {
     return false;
   };  // no retries, because the user waits for the command to end
-  HONE_ASSIGN_OR_RETURN(std::vector<v1::Job> ended, client.Submit(confirmations, persists));
-  const auto stop = [&] { return interrupts.Insists() ? kEnding : std::string_view(); };
+  HONE_ASSIGN_OR_RETURN(std::vector<v1::Job> ended, client.Submit(confirmations, keeps_trying));
+  const auto stop = [&] { return interrupts.MustEndAtOnce() ? kEnding : std::string_view(); };
   HONE_RETURN_IF_ERROR(follower.Follow(ended, stop));
   for (size_t i = 0; i < ended.size(); ++i) {
     if (ended[i].state() == v1::JOB_STATE_SUCCEEDED) {
       TakeTimes(ended[i].progress(), *searched[i]->mutable_progress());
     }
   }
-  return FailureAmong(ended, interrupts.Insists());
+  return FirstJobFailure(ended, interrupts.MustEndAtOnce());
 }
 
 absl::Status Tune(TuneOptions options) {
@@ -206,7 +207,7 @@ absl::Status Tune(TuneOptions options) {
   }
   std::vector<std::string> inputs = options.model.Files();
   inputs.insert(inputs.end(), options.search.hints.begin(), options.search.hints.end());
-  HONE_RETURN_IF_ERROR(CheckIsNoInput(options.records, inputs));
+  HONE_RETURN_IF_ERROR(CheckNotAnInput(options.records, inputs));
   if (!options.search.HasEnd()) options.search.time = "10m";
   HONE_ASSIGN_OR_RETURN(const std::vector<v1::JobSpec> specs, Specs(options));
   const Interrupts interrupts;
@@ -214,21 +215,21 @@ absl::Status Tune(TuneOptions options) {
   HONE_ASSIGN_OR_RETURN(const auto channel, options.tracker.Connect());
   JobClient client(channel, options.tracker.address);
   // A farm whose disk is full waits without limit. A command gives up, because a user waits for it.
-  const absl::Duration longest = farm.has_value() ? kLongestTrouble : kSubmitPatience;
-  const auto persists = [&](absl::Duration refused) { return !interrupts.Seen() && refused < longest; };
-  HONE_ASSIGN_OR_RETURN(std::vector<v1::Job> jobs, client.Submit(specs, persists));
+  const absl::Duration longest = farm.has_value() ? kOutageTimeMax : kSubmitRetryTimeMax;
+  const auto keeps_trying = [&](absl::Duration refused) { return !interrupts.WasInterrupted() && refused < longest; };
+  HONE_ASSIGN_OR_RETURN(std::vector<v1::Job> jobs, client.Submit(specs, keeps_trying));
   Follower follower(client, interrupts, options.tracker.address, farm.has_value() ? &*farm : nullptr);
   const auto stop = [&] {
-    return !interrupts.Seen() ? std::string_view() : interrupts.Insists() ? kEnding : kConfirming;
+    return !interrupts.WasInterrupted() ? std::string_view() : interrupts.MustEndAtOnce() ? kEnding : kConfirming;
   };
   const absl::Status followed = follower.Follow(jobs, stop);
-  if (!followed.ok() && !interrupts.Seen()) return followed;
-  if (followed.ok() && interrupts.Seen() && !interrupts.Insists()) {
+  if (!followed.ok() && !interrupts.WasInterrupted()) return followed;
+  if (followed.ok() && interrupts.WasInterrupted() && !interrupts.MustEndAtOnce()) {
     const absl::Status confirmed = Confirm(client, follower, interrupts, specs, jobs);
     if (!confirmed.ok()) PrintMessage(fmt::format("not compared: {}\n", std::string(confirmed.message())));
   }
   HONE_RETURN_IF_ERROR(options.json ? PrintJson(JobsToJson(jobs)) : PrintText(JobsToText(jobs)));
-  return followed.ok() ? FailureAmong(jobs, interrupts.Seen()) : followed;
+  return followed.ok() ? FirstJobFailure(jobs, interrupts.WasInterrupted()) : followed;
 }
 
 }  // namespace

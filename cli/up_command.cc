@@ -89,7 +89,7 @@ absl::Status Up(const UpOptions& options) {
                                                           .devices = options.devices,
                                                           .state = state,
                                                           .http_port = options.port,
-                                                          .most_restarts = 0,
+                                                          .restarts_max = 0,
                                                           .interrupts = &interrupts}));
   HONE_RETURN_IF_ERROR(PrintText(fmt::format(
       "dashboard: {}\n"
@@ -97,7 +97,7 @@ absl::Status Up(const UpOptions& options) {
       "In another shell: export HONE_TRACKER={}; hone submit MODEL.onnx {}\n"
       "Ctrl-C ends it; jobs and records stay in {}\n",
       farm.dashboard(), farm.address(), ShellWord(farm.address()), SubmitOptions(options), state.string())));
-  while (!interrupts.Seen()) {
+  while (!interrupts.WasInterrupted()) {
     HONE_RETURN_IF_ERROR(farm.Check());
     absl::SleepFor(kLook);
   }
@@ -118,12 +118,12 @@ void AddUpCommand(CLI::App& app, absl::Status* result) {
   command
       ->add_option("--port", options->port,
                    "of the dashboard, on 127.0.0.1, for whoever has the printed address; 0: a free one")
-      ->check(WholeUpTo(65535))
+      ->check(IntegerInRange(65535))
       ->capture_default_str();
   command->add_option("--device", options->devices,
                       "what to measure on, as hone-agent has it (default: cpu); may be repeated");
   command->add_option("--threads", options->threads, "most threads a kernel may use (default: all CPUs)")
-      ->check(WholeUpTo(kMostThreads));
+      ->check(IntegerInRange(kThreadsMax));
   command->callback([options, result] { *result = Up(*options); });
 }
 

@@ -27,13 +27,13 @@ std::string OnOneLine(std::string line) {
 
 }  // namespace
 
-absl::Status IllegalAfter(std::string_view pass, const absl::Status& verdict) {
+absl::Status CheckLegalAfter(std::string_view pass, const absl::Status& verdict) {
   if (verdict.ok()) return verdict;
   return absl::InternalError(fmt::format("the program is illegal after {}: {}", pass, Message(verdict)));
 }
 
-absl::Status WithReproducer(const absl::Status& status, std::string_view passes, std::string_view program,
-                            const ReproducerOptions& options) {
+absl::Status WriteReproducer(const absl::Status& status, std::string_view passes, std::string_view program,
+                             const ReproducerOptions& options) {
   const std::string text = fmt::format("# run: passes={}\n# {}\n{}", passes, OnOneLine(Message(status)), program);
   const std::filesystem::path path =
       std::filesystem::path(options.folder) /
@@ -48,7 +48,7 @@ absl::Status WithReproducer(const absl::Status& status, std::string_view passes,
   return absl::Status(status.code(), fmt::format("{}; {}", Message(status), place));
 }
 
-absl::Status UnknownPass(std::string_view name, std::string_view known) {
+absl::Status UnknownPassError(std::string_view name, std::string_view known) {
   std::vector<std::string_view> once;
   for (const std::string_view pass : SplitNames(known)) {
     if (std::find(once.begin(), once.end(), pass) == once.end()) once.push_back(pass);

@@ -56,7 +56,7 @@ template <typename Program>
 struct PassOptions {
   bool verify = kDevBuild;  // verify the program before the first pass and after every pass
   bool compare = false;     // find out whether each pass changed the program; costs a copy of the program per pass
-  std::string_view made_by = "its maker";  // named in the error if the program is illegal before the first pass
+  std::string_view producer = "its maker";  // named in the error if the program is illegal before the first pass
   // Called after every pass, if set. An error counts as a failure of the pass.
   std::function<absl::Status(const PassRun& run, const Program& program)> after;
   ReproducerOptions reproducer;
@@ -65,7 +65,7 @@ struct PassOptions {
 // The options for `hone --reproducers DIR`: every pass is verified, and reproducers of bugs are written to `folder`.
 // Returns the default options if the folder is empty.
 template <typename Program>
-PassOptions<Program> Reproducing(const std::string& folder) {
+PassOptions<Program> ReproducerPassOptions(const std::string& folder) {
   PassOptions<Program> options;
   options.verify |= !folder.empty();
   options.reproducer = {.folder = folder, .only_bugs = true};
@@ -73,12 +73,12 @@ PassOptions<Program> Reproducing(const std::string& folder) {
 }
 
 // Returns OK if `verdict` is OK, else Internal: "the program is illegal after <pass>: <why>".
-absl::Status IllegalAfter(std::string_view pass, const absl::Status& verdict);
+absl::Status CheckLegalAfter(std::string_view pass, const absl::Status& verdict);
 // Writes a reproducer and returns `status` with the reproducer's path and the command to replay it appended to its
 // message. `passes` names the failing pass and those after it, separated by commas. The pass's error is never replaced:
 // if the file cannot be written, the message says so.
-absl::Status WithReproducer(const absl::Status& status, std::string_view passes, std::string_view program,
-                            const ReproducerOptions& options);
+absl::Status WriteReproducer(const absl::Status& status, std::string_view passes, std::string_view program,
+                             const ReproducerOptions& options);
 
 template <typename Program>
 std::string JoinNames(std::span<const Pass<Program>> passes) {
@@ -93,7 +93,7 @@ template <typename Program>
 absl::Status RunPasses(std::span<const Pass<Program>> passes, Program& program,
                        const PassOptions<Program>& options = {}) {
   using Clock = std::chrono::steady_clock;
-  if (options.verify) HONE_RETURN_IF_ERROR(IllegalAfter(options.made_by, Verify(program)));
+  if (options.verify) HONE_RETURN_IF_ERROR(CheckLegalAfter(options.producer, Verify(program)));
   for (size_t i = 0; i < passes.size(); ++i) {
     std::optional<Program> before;
     if (options.compare || !options.reproducer.folder.empty()) before = program;
@@ -101,21 +101,21 @@ absl::Status RunPasses(std::span<const Pass<Program>> passes, Program& program,
     absl::Status status = Annotate(passes[i].run(program), "pass " + std::string(passes[i].name));
     PassRun run{.pass = passes[i].name, .took = Clock::now() - start};
     if (status.ok() && options.compare) run.changed = !Equal(*before, program);
-    if (status.ok() && options.verify) status = IllegalAfter(run.pass, Verify(program));
+    if (status.ok() && options.verify) status = CheckLegalAfter(run.pass, Verify(program));
     if (status.ok() && options.after) {
       status = Annotate(options.after(run, program), "after pass " + std::string(run.pass));
     }
     if (status.ok()) continue;
     const bool wanted = !options.reproducer.only_bugs || !absl::IsFailedPrecondition(status);
     if (options.reproducer.folder.empty() || !wanted) return status;
-    return WithReproducer(status, JoinNames(passes.subspan(i)), Print(*before), options.reproducer);
+    return WriteReproducer(status, JoinNames(passes.subspan(i)), Print(*before), options.reproducer);
   }
   return absl::OkStatus();
 }
 
 // Returns InvalidArgument that names the unknown pass and lists each known pass once. `known`: names separated by
 // commas.
-absl::Status UnknownPass(std::string_view name, std::string_view known);
+absl::Status UnknownPassError(std::string_view name, std::string_view known);
 // Splits a list at commas. Blanks around names and empty names are dropped.
 std::vector<std::string_view> SplitNames(std::string_view list);
 
@@ -133,7 +133,7 @@ absl::StatusOr<std::vector<Pass<Program>>> SelectPasses(std::span<const Pass<Pro
     }
     size_t at = 0;
     while (at < known.size() && known[at].name != name) ++at;
-    if (at == known.size()) return UnknownPass(name, JoinNames<Program>(known));
+    if (at == known.size()) return UnknownPassError(name, JoinNames<Program>(known));
     selected.push_back(known[at]);
   }
   return selected;

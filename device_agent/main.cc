@@ -102,16 +102,16 @@ std::string TargetText(const std::string& device, int threads, const Options& op
   return "";
 }
 
-absl::StatusOr<ControlGroups> TakeGroups() {
+absl::StatusOr<ControlGroups> TakeOverGroups() {
   HONE_ASSIGN_OR_RETURN(const std::filesystem::path folder, ControlGroups::OwnFolder());
-  return ControlGroups::Take(folder);
+  return ControlGroups::TakeOver(folder);
 }
 
 // A device with its launcher. It must outlive the SyncLoop that uses it.
-class OwnDevice {
+class DeviceWithLauncher {
  public:
-  static absl::StatusOr<std::unique_ptr<OwnDevice>> Create(const std::string& text, const Options& options,
-                                                           const absl::StatusOr<ControlGroups>& groups) {
+  static absl::StatusOr<std::unique_ptr<DeviceWithLauncher>> Create(const std::string& text, const Options& options,
+                                                                    const absl::StatusOr<ControlGroups>& groups) {
     HONE_ASSIGN_OR_RETURN(TemporaryFolder folder, TemporaryFolder::Create());
     HONE_ASSIGN_OR_RETURN(TemporaryFolder visits_folder, TemporaryFolder::Create());
     HONE_ASSIGN_OR_RETURN(const std::string launcher_folder, MakeLauncherFolder(visits_folder));
@@ -121,7 +121,7 @@ class OwnDevice {
     HONE_ASSIGN_OR_RETURN(const DeviceFingerprint fingerprint, device->Fingerprint());
     *state.mutable_fingerprint() = ToProto(fingerprint);
     {
-      const OnCpus own(device->cpus());  // of which threads and target are
+      const ScopedCpuAffinity own(device->cpus());  // of which threads and target are
       state.set_threads(options.threads > 0 ? options.threads : ThreadPool(0).threads());
       state.set_target(TargetText(text, state.threads(), options));
     }
@@ -130,8 +130,9 @@ class OwnDevice {
       (*state.mutable_labels())[label.name] = label.value;
     }
     *state.mutable_self_test() = CheckedAlone(*device, state.threads(), nullptr);
-    std::unique_ptr<OwnDevice> own(new OwnDevice(text, std::move(folder), std::move(visits_folder), launcher_folder,
-                                                 std::move(device), std::move(state), groups));
+    std::unique_ptr<DeviceWithLauncher> own(new DeviceWithLauncher(text, std::move(folder), std::move(visits_folder),
+                                                                   launcher_folder, std::move(device), std::move(state),
+                                                                   groups));
     HONE_RETURN_IF_ERROR(own->CheckSandbox(options.required));
     own->golden_ = GoldenBatch(fingerprint.architecture);
     own->place_ = fingerprint.place;
@@ -145,8 +146,8 @@ class OwnDevice {
     served.check.run = [this] { return CheckAgain(); };
     if (golden_.has_value()) {
       served.golden.run = [this](uint64_t number, const std::stop_token& stop) {
-        v1::GoldenCheck check = ReadGolden(*golden_, launcher_.Run(*golden_, stop), number);
-        check.set_throttled(throttling_.Seen() || launcher_.sensors().slowed_down);
+        v1::GoldenCheck check = ToGoldenCheck(*golden_, launcher_.Run(*golden_, stop), number);
+        check.set_throttled(throttling_.IsThrottling() || launcher_.sensors().slowed_down);
         return check;
       };
     }
@@ -156,9 +157,9 @@ class OwnDevice {
   const std::string& place() const { return place_; }
 
  private:
-  OwnDevice(const std::string& text, TemporaryFolder folder, TemporaryFolder visits_folder,
-            const std::string& launcher_folder, std::unique_ptr<Device> device, v1::DeviceState state,
-            const absl::StatusOr<ControlGroups>& groups)
+  DeviceWithLauncher(const std::string& text, TemporaryFolder folder, TemporaryFolder visits_folder,
+                     const std::string& launcher_folder, std::unique_ptr<Device> device, v1::DeviceState state,
+                     const absl::StatusOr<ControlGroups>& groups)
       : folder_(std::move(folder)),
         visits_folder_(std::move(visits_folder)),
         device_(std::move(device)),
@@ -173,7 +174,7 @@ class OwnDevice {
   // Starts the launcher and checks that its sandbox reaches the required level.
   absl::Status CheckSandbox(SandboxLevel required) {
     HONE_ASSIGN_OR_RETURN(*state_.mutable_sandbox(), launcher_.Open());
-    const std::string missing = Missing(FromProto(state_.sandbox()), required);
+    const std::string missing = MissingLayers(FromProto(state_.sandbox()), required);
     if (missing.empty()) return absl::OkStatus();
     return absl::FailedPreconditionError(fmt::format(
         "--require-sandbox {}: {} lacks {}; docs/SANDBOX.md says what to do", Name(required), device_->id(), missing));
@@ -195,12 +196,12 @@ class OwnDevice {
   Launcher launcher_;  // ends before its folder goes
 };
 
-absl::StatusOr<std::vector<std::unique_ptr<OwnDevice>>> FindDevices(const Options& options,
-                                                                    const absl::StatusOr<ControlGroups>& groups) {
-  std::vector<std::unique_ptr<OwnDevice>> devices;
+absl::StatusOr<std::vector<std::unique_ptr<DeviceWithLauncher>>> FindDevices(
+    const Options& options, const absl::StatusOr<ControlGroups>& groups) {
+  std::vector<std::unique_ptr<DeviceWithLauncher>> devices;
   std::set<std::string> ids, places;  // "cuda" and "cuda:0" may be one
   for (const std::string& text : options.devices) {
-    HONE_ASSIGN_OR_RETURN(devices.emplace_back(), OwnDevice::Create(text, options, groups));
+    HONE_ASSIGN_OR_RETURN(devices.emplace_back(), DeviceWithLauncher::Create(text, options, groups));
     const std::string& place = devices.back()->place();
     if (!ids.insert(devices.back()->state().device_id()).second || (!place.empty() && !places.insert(place).second)) {
       return absl::InvalidArgumentError(fmt::format("--device {}: given twice", text));
@@ -223,7 +224,7 @@ absl::Status TakeIdentity(Options& options) {
   if (options.identity.empty()) {
     HONE_ASSIGN_OR_RETURN(options.identity, pki::DefaultFolder(Role::kAgent));
   }
-  HONE_ASSIGN_OR_RETURN(const std::string name, pki::NameIn(options.identity, Role::kAgent));
+  HONE_ASSIGN_OR_RETURN(const std::string name, pki::ReadName(options.identity, Role::kAgent));
   if (!options.name.empty() && options.name != name) {
     return absl::InvalidArgumentError(
         fmt::format("--name {}: the certificate is for '{}'; leave --name out", options.name, name));
@@ -241,33 +242,33 @@ absl::Status TakeIdentity(Options& options) {
 absl::StatusOr<std::string> JoinAs(pki::Token token, const Options& options) {
   const pki::JoinOptions join{std::move(token), options.name, HostName(), {options.tracker, options.labels}};
   if (options.user.empty() || geteuid() != 0) return pki::Join(options.identity, join);
-  HONE_ASSIGN_OR_RETURN(const ActAs user, ActAs::Begin(options.user));
+  HONE_ASSIGN_OR_RETURN(const ScopedUser user, ScopedUser::Begin(options.user));
   return pki::Join(options.identity, join);
 }
 
 // The options of the service, from its configuration; defaults if there is none.
-Options SettingsOfService();
+Options ReadServiceSettings();
 
 // Tells the user how to start the agent that has joined. Restarts the service if the service has joined.
-void SayHowItStarts(const Options& options) {
-  const Options service = SettingsOfService();
+void PrintHowToStart(const Options& options) {
+  const Options service = ReadServiceSettings();
   if (options.user.empty() || options.user != service.user ||
       std::filesystem::weakly_canonical(options.identity) != std::filesystem::weakly_canonical(service.identity)) {
     const bool usual = options.identity == pki::DefaultFolder(Role::kAgent).value_or("");
-    WriteOut(fmt::format("hone-agent{} starts it{}\n", usual ? "" : " --identity " + options.identity,
-                         options.user.empty() ? "" : ", as user " + options.user));
+    WriteStdout(fmt::format("hone-agent{} starts it{}\n", usual ? "" : " --identity " + options.identity,
+                            options.user.empty() ? "" : ", as user " + options.user));
     return;
   }
   const absl::Status runs = RestartService();
-  WriteOut(runs.ok() ? "the service hone-agent runs, and will after every start of this machine\n"
-                     : fmt::format("the service hone-agent does not run ({}); start it with: systemctl restart "
-                                   "hone-agent\n",
-                                   OneLine(std::string(runs.message()))));
+  WriteStdout(runs.ok() ? "the service hone-agent runs, and will after every start of this machine\n"
+                        : fmt::format("the service hone-agent does not run ({}); start it with: systemctl restart "
+                                      "hone-agent\n",
+                                      OneLine(std::string(runs.message()))));
 }
 
 // Also checks the labels, so that a bad one is reported before the first start.
 absl::Status Join(Options options) {
-  HONE_ASSIGN_OR_RETURN(pki::Token token, pki::TakeToken(options.token, options.token_file));
+  HONE_ASSIGN_OR_RETURN(pki::Token token, pki::ReadToken(options.token, options.token_file));
   for (const std::string& label : options.labels) HONE_RETURN_IF_ERROR(ParseLabel(label).status());
   if (token.role != Role::kAgent) {
     return absl::InvalidArgumentError(
@@ -279,22 +280,22 @@ absl::Status Join(Options options) {
   HONE_ASSIGN_OR_RETURN(const std::string name, JoinAs(std::move(token), options));
   // Shown to the user, because jobs ask for the device by this name.
   const bool other = options.name.empty() && name != HostName();
-  WriteOut(fmt::format(
+  WriteStdout(fmt::format(
       "joined as '{}'{}\n", name,
       other ? fmt::format(" (not '{}', as this host is called: another has that name, or the token gives this)",
                           HostName())
             : ""));
-  SayHowItStarts(options);
+  PrintHowToStart(options);
   return absl::OkStatus();
 }
 
 absl::Status Run(Options options, const sigset_t& signals) {
-  const Supervisor supervisor;
+  const ServiceWatchdog supervisor;
   HONE_RETURN_IF_ERROR(TakeIdentity(options));
   HONE_ASSIGN_OR_RETURN(const auto link, pki::FarmLink::Open(options.tracker, options.identity));
   TemporaryFolder::RemoveAbandoned();  // of agents that were killed
-  const absl::StatusOr<ControlGroups> groups = TakeGroups();
-  HONE_ASSIGN_OR_RETURN(const std::vector<std::unique_ptr<OwnDevice>> devices, FindDevices(options, groups));
+  const absl::StatusOr<ControlGroups> groups = TakeOverGroups();
+  HONE_ASSIGN_OR_RETURN(const std::vector<std::unique_ptr<DeviceWithLauncher>> devices, FindDevices(options, groups));
   const AgentIdentity identity{options.name, RandomId(), HONE_VERSION};
   std::vector<ServedDevice> served;
   for (const auto& device : devices) {
@@ -303,7 +304,7 @@ absl::Status Run(Options options, const sigset_t& signals) {
     served.push_back(device->Served());
   }
   const auto synchronize = [&](const v1::SynchronizeRequest& request, const std::stop_token& stop) {
-    supervisor.Alive();  // once each turn of the loop
+    supervisor.ReportAlive();  // once in each iteration of the loop
     return CallTracker(*link, request, stop);
   };
   std::optional<Outbox> outbox;
@@ -338,14 +339,14 @@ absl::StatusOr<int> Doctor(Options options) {
   if (options.identity.empty()) {
     HONE_ASSIGN_OR_RETURN(options.identity, pki::DefaultFolder(Role::kAgent));
   }
-  std::optional<ActAs> user;  // whose the files are
+  std::optional<ScopedUser> user;  // whose the files are
   if (!options.user.empty() && geteuid() == 0) {
-    HONE_ASSIGN_OR_RETURN(ActAs acting, ActAs::Begin(options.user));
+    HONE_ASSIGN_OR_RETURN(ScopedUser acting, ScopedUser::Begin(options.user));
     user.emplace(std::move(acting));
   }
   const std::vector<Finding> findings = Examine({options.identity, options.tracker, true});
-  const bool printed = WriteOut(options.json ? FindingsAsJson(findings) : FindingsAsText(findings));
-  return AllFine(findings) && printed ? 0 : 1;
+  const bool printed = WriteStdout(options.json ? FindingsAsJson(findings) : FindingsAsText(findings));
+  return IsAllFine(findings) && printed ? 0 : 1;
 }
 
 struct Commands {
@@ -369,7 +370,7 @@ Commands AddOptions(CLI::App& app, Options& options, const std::string& config) 
   app.add_option("--label", options.labels, "NAME or NAME=VALUE that jobs may ask for, as rpi4; may be repeated");
   app.add_option("--threads", options.threads,
                  "most threads a kernel may use (default: one for each core of the device)")
-      ->check(CLI::Range(0, kMostThreads));
+      ->check(CLI::Range(0, kThreadsMax));
   app.add_option("--identity", options.identity, "folder with its certificate (default: ~/.config/hone/agent)");
   app.add_option(
       "--outbox", options.outbox,
@@ -398,7 +399,7 @@ Commands AddOptions(CLI::App& app, Options& options, const std::string& config) 
   return {join, doctor};
 }
 
-Options SettingsOfService() {
+Options ReadServiceSettings() {
   if (!std::filesystem::exists(kServiceConfig)) return {};
   Options settings;
   CLI::App app;
@@ -413,7 +414,7 @@ Options SettingsOfService() {
 
 int Finish(const absl::Status& status) {
   if (status.ok()) return 0;
-  std::fprintf(stderr, "hone-agent: %s\n", WithoutControls(std::string(status.message())).c_str());
+  std::fprintf(stderr, "hone-agent: %s\n", ReplaceControlCharacters(std::string(status.message())).c_str());
   return status.code() == absl::StatusCode::kInvalidArgument ? 2 : 1;
 }
 
@@ -453,7 +454,7 @@ int Main(int argc, char** argv) {
 }  // namespace hone::agent
 
 int main(int argc, char** argv) {
-  hone::FillStandardStreams();
-  hone::FailBeyondMostFileBytes();
+  hone::OpenClosedStandardStreams();
+  hone::IgnoreFileSizeSignal();
   return hone::agent::Main(argc, argv);
 }

@@ -58,12 +58,12 @@ std::optional<std::string> BinaryCache::Find(std::string_view key) const {
   return std::string(content.substr(key.size()));
 }
 
-void BinaryCache::Keep(std::string_view key, std::string_view binary) const {
+void BinaryCache::Store(std::string_view key, std::string_view binary) const {
   if (folder_.empty()) return;
   const std::string content = std::string(key) + std::string(binary);
   Header header;
   const uint64_t bytes = sizeof header + content.size();
-  if (bytes > MostFileBytes() || bytes > most_bytes_) return;  // writing beyond MostFileBytes raises SIGXFSZ
+  if (bytes > FileBytesMax() || bytes > bytes_max_) return;  // writing beyond FileBytesMax raises SIGXFSZ
   header.key_bytes = key.size();
   header.binary_bytes = binary.size();
   header.checksum = Checksum(content);
@@ -90,12 +90,12 @@ void BinaryCache::Keep(std::string_view key, std::string_view binary) const {
     fs::remove(part, failed);
     return;
   }
-  MakeRoom(path);
+  EvictOldest(path);
 }
 
-// Removes entries and unfinished temporary files, the least recently used first, until the rest fits into most_bytes_.
+// Removes entries and unfinished temporary files, the least recently used first, until the rest fits into bytes_max_.
 // `latest` stays. Another process may remove files at the same time: a missing file is no error.
-void BinaryCache::MakeRoom(const fs::path& latest) const {
+void BinaryCache::EvictOldest(const fs::path& latest) const {
   std::vector<std::pair<fs::file_time_type, fs::path>> others;  // all but `latest`, with the time of their last use
   uint64_t all = 0;
   std::error_code failed;
@@ -110,7 +110,7 @@ void BinaryCache::MakeRoom(const fs::path& latest) const {
   }
   std::sort(others.begin(), others.end());
   for (const auto& [used, path] : others) {
-    if (all <= most_bytes_) return;
+    if (all <= bytes_max_) return;
     const uint64_t bytes = fs::file_size(path, failed);
     if (!failed && fs::remove(path, failed)) all -= std::min(all, bytes);
   }

@@ -4,7 +4,7 @@
 //
 // An entry is a file with its whole key and a checksum: a different key with the same hash, or a damaged entry, is a
 // miss. Entries are written to a temporary file and renamed, so that readers in any process see whole entries only. If
-// the folder becomes too large, the least recently used entries are removed. Start with Find and Keep.
+// the folder becomes too large, the least recently used entries are removed. Start with Find and Store.
 #ifndef HONE_DRIVERS_BINARY_CACHE_H_
 #define HONE_DRIVERS_BINARY_CACHE_H_
 
@@ -21,21 +21,21 @@ namespace hone::drivers {
 // are loaded as code.
 class BinaryCache {
  public:
-  // With an empty path nothing is found and nothing is kept. most_bytes: limit on the size of all entries together.
-  explicit BinaryCache(std::filesystem::path folder, uint64_t most_bytes = uint64_t{512} << 20)
-      : folder_(std::move(folder)), most_bytes_(most_bytes) {}
+  // With an empty path nothing is found and nothing is kept. bytes_max: limit on the size of all entries together.
+  explicit BinaryCache(std::filesystem::path folder, uint64_t bytes_max = uint64_t{512} << 20)
+      : folder_(std::move(folder)), bytes_max_(bytes_max) {}
 
   // The binary that was kept under `key`; empty if there is none. key: everything on which the binary depends.
   std::optional<std::string> Find(std::string_view key) const;
   // Writes an entry, and creates the folder if it is missing. Failures are ignored: the next Find is a miss.
-  void Keep(std::string_view key, std::string_view binary) const;
+  void Store(std::string_view key, std::string_view binary) const;
 
  private:
   std::filesystem::path PathOf(std::string_view key) const;
-  void MakeRoom(const std::filesystem::path& latest) const;
+  void EvictOldest(const std::filesystem::path& latest) const;
 
   std::filesystem::path folder_;
-  uint64_t most_bytes_;
+  uint64_t bytes_max_;
 };
 
 // The 64-bit FNV-1a hash: names entries and detects accidental damage. It does not protect against attackers.

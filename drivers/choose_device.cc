@@ -32,7 +32,8 @@ Error ChooseDevice(std::string_view kind, std::string_view selector, std::span<c
     }
     list += (list.empty() ? "" : ", ") + std::to_string(i) + " '" + names[i] + "'";
   }
-  return {Trouble::kAbsent, "no " + std::string(kind) + " device '" + std::string(selector) + "'; there are: " + list};
+  return {ErrorKind::kAbsent,
+          "no " + std::string(kind) + " device '" + std::string(selector) + "'; there are: " + list};
 }
 
 }  // namespace hone::drivers

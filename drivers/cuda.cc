@@ -94,7 +94,7 @@ DeviceInfo Describe(const Api& api, Ordinal device) {
   api.cuDriverGetVersion(&version);
   info.driver_version = std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
   info.compute_units = ask(kUnits);
-  info.max_group_lanes = ask(kMaxLanes);
+  info.group_lanes_max = ask(kMaxLanes);
   info.preferred_multiple = ask(kLaneWidth);
   info.local_bytes = std::max(ask(kSharedBytes), ask(kSharedBytesIfAsked));
   info.cache_bytes = ask(kL2Bytes);
@@ -192,7 +192,7 @@ Error Library::ListDevices(std::vector<DeviceInfo>* devices) const {
     if (Error e = Check(*api_, api_->cuDeviceGet(&device, i), "cannot ask for a CUDA device"); !e.ok()) return e;
     devices->push_back(Describe(*api_, device));
   }
-  return count > 0 ? Error{} : Error{Trouble::kAbsent, "NVIDIA's driver knows no device"};
+  return count > 0 ? Error{} : Error{ErrorKind::kAbsent, "NVIDIA's driver knows no device"};
 }
 
 namespace {
@@ -291,14 +291,14 @@ Error Device::Build(std::string_view code, const BuildOptions& options, Program*
   // The driver may reject a cached binary, for example after an update that kept its version: then it compiles again.
   if (const auto binary = cache.Find(key)) {
     const Error loaded = Load(context_, info_.name, *binary, &built.modules_);
-    if (!loaded.ok() && loaded.trouble != Trouble::kProgram) return loaded;
+    if (!loaded.ok() && loaded.kind != ErrorKind::kProgram) return loaded;
     built.from_cache_ = loaded.ok();
   }
   if (!built.from_cache_) {
     std::string binary;
     if (Error e = Compile(*context_, OneModule(ptx), info_.name, &binary, &built.log_); !e.ok()) return e;
     if (Error e = Load(context_, info_.name, binary, &built.modules_); !e.ok()) return e;
-    cache.Keep(key, binary);
+    cache.Store(key, binary);
   }
   *program = std::move(built);
   return {};
@@ -307,7 +307,7 @@ Error Device::Build(std::string_view code, const BuildOptions& options, Program*
 Error Program::Find(const std::string& name, Kernel* kernel) const {
   Kernel found;
   const std::string what = "no kernel '" + name + "' in the program";
-  Error absent = {Trouble::kProgram, what};
+  Error absent = {ErrorKind::kProgram, what};
   for (size_t i = 0; i < modules_.size() && !absent.ok(); ++i) {
     found.module_ = modules_[i];
     const Handle module = modules_[i].get();
@@ -323,7 +323,7 @@ Error Program::Find(const std::string& name, Kernel* kernel) const {
   for (const auto& [kernel_name, parameters, waits] : entries_) {
     if (kernel_name != name) continue;
     found.args_.resize(parameters);
-    found.waits_ = waits;
+    found.waits_for_previous_ = waits;
   }
   found.facts_ = {ask(kFunctionMaxLanes), ask(kFunctionRegisters), ask(kFunctionLocal), ask(kFunctionShared)};
   *kernel = std::move(found);
@@ -339,7 +339,7 @@ Error Kernel::SetArg(int index, const Buffer& buffer) {
 Error Kernel::SetShared(int64_t bytes) {
   if (bytes == shared_bytes_) return {};
   const std::string what = std::to_string(bytes) + " bytes of shared memory for kernel '" + name_ + "'";
-  if (bytes < 0 || bytes > std::numeric_limits<int>::max()) return {Trouble::kProgram, what + ": no device has that"};
+  if (bytes < 0 || bytes > std::numeric_limits<int>::max()) return {ErrorKind::kProgram, what + ": no device has that"};
   const int code = context_->Call(&Api::cuFuncSetAttribute, function_, kFunctionAskedShared, static_cast<int>(bytes));
   if (code == kSuccess) shared_bytes_ = bytes;
   return context_->Check(code, what);
@@ -352,7 +352,7 @@ Error Device::Allocate(size_t bytes, Buffer* buffer) const {
   const std::string what = "cannot allocate " + std::to_string(at_least_one) + " bytes on '" + info_.name + "'";
   if (Error e = context_->Check(code, what); !e.ok()) return e;
   buffer->memory_ = Own(context_, place, &Api::cuMemFree_v2);
-  buffer->place_ = place;
+  buffer->address_ = place;
   buffer->bytes_ = bytes;
   return {};
 }
@@ -374,25 +374,25 @@ int Device::number() const { return context_->device; }
 Buffer Device::Adopt(void* memory, size_t bytes) const {
   Buffer buffer;
   buffer.memory_ = std::shared_ptr<void>(nullptr, [](void*) {});  // frees nothing, but counts as a set buffer
-  buffer.place_ = reinterpret_cast<Pointer>(memory);
+  buffer.address_ = reinterpret_cast<Pointer>(memory);
   buffer.bytes_ = bytes;
   return buffer;
 }
 
 Error Device::CheckRange(const Buffer& buffer, size_t offset, size_t bytes) const {
   if (offset <= buffer.bytes_ && bytes <= buffer.bytes_ - offset) return {};
-  return {Trouble::kProgram, std::to_string(bytes) + " bytes at " + std::to_string(offset) + " of a buffer of " +
-                                 std::to_string(buffer.bytes_) + " on '" + info_.name + "'"};
+  return {ErrorKind::kProgram, std::to_string(bytes) + " bytes at " + std::to_string(offset) + " of a buffer of " +
+                                   std::to_string(buffer.bytes_) + " on '" + info_.name + "'"};
 }
 
 Error Device::Slice(const Buffer& whole, size_t offset, size_t bytes, Buffer* slice) const {
   if (Error e = CheckRange(whole, offset, bytes); !e.ok()) return e;
   if (offset % static_cast<size_t>(info_.slice_alignment) != 0) {
-    return {Trouble::kProgram, "a slice at " + std::to_string(offset) + " bytes; '" + info_.name +
-                                   "' wants multiples of " + std::to_string(info_.slice_alignment)};
+    return {ErrorKind::kProgram, "a slice at " + std::to_string(offset) + " bytes; '" + info_.name +
+                                     "' wants multiples of " + std::to_string(info_.slice_alignment)};
   }
   slice->memory_ = whole.memory_;
-  slice->place_ = whole.place_ + offset;
+  slice->address_ = whole.address_ + offset;
   slice->bytes_ = bytes;
   return {};
 }
@@ -401,34 +401,35 @@ Error Device::EnqueueWrite(const Buffer& buffer, std::span<const std::byte> from
   if (from.empty()) return {};
   if (Error e = CheckRange(buffer, 0, from.size()); !e.ok()) return e;
   const int code =
-      context_->Call(&Api::cuMemcpyHtoDAsync_v2, buffer.place_, from.data(), from.size(), context_->stream);
+      context_->Call(&Api::cuMemcpyHtoDAsync_v2, buffer.address_, from.data(), from.size(), context_->stream);
   return context_->Check(code, "cannot write " + std::to_string(from.size()) + " bytes to a buffer");
 }
 
 Error Device::EnqueueRead(const Buffer& buffer, std::span<std::byte> to) const {
   if (to.empty()) return {};
   if (Error e = CheckRange(buffer, 0, to.size()); !e.ok()) return e;
-  const int code = context_->Call(&Api::cuMemcpyDtoHAsync_v2, to.data(), buffer.place_, to.size(), context_->stream);
+  const int code = context_->Call(&Api::cuMemcpyDtoHAsync_v2, to.data(), buffer.address_, to.size(), context_->stream);
   return context_->Check(code, "cannot read " + std::to_string(to.size()) + " bytes of a buffer");
 }
 
 Error Device::EnqueueCopy(const Buffer& from, const Buffer& to, size_t bytes) const {
   if (bytes == 0) return {};
-  const int code = context_->Call(&Api::cuMemcpyDtoDAsync_v2, to.place_, from.place_, bytes, context_->stream);
+  const int code = context_->Call(&Api::cuMemcpyDtoDAsync_v2, to.address_, from.address_, bytes, context_->stream);
   return context_->Check(code, "cannot copy " + std::to_string(bytes) + " bytes between buffers");
 }
 
 Error Device::EnqueueLaunch(const Launch& launch) const {
-  const bool overlaps = context_->launched && launch.kernel->waits_ && context_->api->cuLaunchKernelEx != nullptr;
+  const bool overlaps =
+      context_->launched && launch.kernel->waits_for_previous_ && context_->api->cuLaunchKernelEx != nullptr;
   const Kernel& kernel = *launch.kernel;
   std::vector<Pointer> places;
   std::vector<void*> arguments;
   for (const Buffer& buffer : kernel.args_) {
     if (buffer.memory_.use_count() == 0) {
       const std::string index = std::to_string(places.size());
-      return {Trouble::kProgram, "buffer " + index + " of kernel '" + kernel.name_ + "' is not set"};
+      return {ErrorKind::kProgram, "buffer " + index + " of kernel '" + kernel.name_ + "' is not set"};
     }
-    places.push_back(buffer.place_);
+    places.push_back(buffer.address_);
   }
   for (Pointer& place : places) arguments.push_back(&place);
   const auto groups = static_cast<unsigned>(launch.groups), lanes = static_cast<unsigned>(launch.lanes),
@@ -460,7 +461,7 @@ Error Device::Finish() const {
 
 Error Device::BeginGraph() const {
   if (context_->api->cuGraphInstantiateWithFlags == nullptr) {
-    return {Trouble::kAbsent, "the driver is too old for graphs"};
+    return {ErrorKind::kAbsent, "the driver is too old for graphs"};
   }
   const int code = context_->Call(&Api::cuStreamBeginCapture_v2, context_->stream, kCaptureOfThisThread);
   return context_->Check(code, "cannot begin to record");
@@ -479,7 +480,7 @@ Error Device::EndGraph(Graph* graph) const {
 Error Device::Write(const Buffer& buffer, size_t offset, std::span<const std::byte> from) const {
   if (Error e = CheckRange(buffer, offset, from.size()); !e.ok()) return e;
   Buffer part = buffer;
-  part.place_ += offset;
+  part.address_ += offset;
   part.bytes_ -= offset;
   if (Error e = EnqueueWrite(part, from); !e.ok()) return e;
   return Finish();
@@ -491,7 +492,7 @@ Error Device::Read(const Buffer& buffer, size_t offset, std::span<std::byte> to)
   if (Error e = CheckRange(buffer, offset, to.size()); !e.ok()) return e;
   const bool staged = to.size() > kShortRead && HasStaging(*context_);
   Buffer rest = buffer;
-  rest.place_ += offset;
+  rest.address_ += offset;
   rest.bytes_ -= offset;
   do {
     const size_t count = staged ? std::min(kStage, to.size()) : to.size();
@@ -500,7 +501,7 @@ Error Device::Read(const Buffer& buffer, size_t offset, std::span<std::byte> to)
     if (Error e = Finish(); !e.ok()) return e;
     if (staged) std::memcpy(to.data(), part.data(), count);
     to = to.subspan(count);
-    rest.place_ += count;
+    rest.address_ += count;
     rest.bytes_ -= count;
   } while (!to.empty());
   return {};
@@ -509,7 +510,7 @@ Error Device::Read(const Buffer& buffer, size_t offset, std::span<std::byte> to)
 Error Device::Fill(const Buffer& buffer, size_t offset, size_t bytes, std::byte value) const {
   if (bytes == 0) return {};
   if (Error e = CheckRange(buffer, offset, bytes); !e.ok()) return e;
-  const int code = context_->Call(&Api::cuMemsetD8Async, buffer.place_ + offset, static_cast<unsigned char>(value),
+  const int code = context_->Call(&Api::cuMemsetD8Async, buffer.address_ + offset, static_cast<unsigned char>(value),
                                   bytes, context_->stream);
   if (Error e = context_->Check(code, "cannot fill " + std::to_string(bytes) + " bytes of a buffer"); !e.ok()) return e;
   return Finish();
@@ -522,7 +523,7 @@ Error Device::Wait(void* event, Deadline deadline) const {
     const int code = context_->Call(&Api::cuEventQuery, event);
     if (code != kNotReady) return context_->Check(code, "a launch failed on '" + info_.name + "'");
     if (std::chrono::steady_clock::now() >= deadline) {
-      return {Trouble::kTimeout, "the launches on '" + info_.name + "' did not end in time"};
+      return {ErrorKind::kTimeout, "the launches on '" + info_.name + "' did not end in time"};
     }
     if (pause.count() == 0)
       std::this_thread::yield();
@@ -537,8 +538,8 @@ Error Device::Run(std::span<const Launch> launches, Deadline deadline) const {
   return Time(launches, 1, deadline, &ignored);
 }
 
-Error Device::RunEach(std::span<const Launch> launches, std::chrono::duration<double> longest) const {
-  const auto limit = std::chrono::duration_cast<Deadline::duration>(longest);
+Error Device::RunEach(std::span<const Launch> launches, std::chrono::duration<double> launch_time_max) const {
+  const auto limit = std::chrono::duration_cast<Deadline::duration>(launch_time_max);
   for (const Launch& launch : launches) {
     if (Error e = Run({&launch, 1}, std::chrono::steady_clock::now() + limit); !e.ok()) return e;
   }

@@ -33,7 +33,7 @@ struct DeviceInfo {
   std::string driver_version;      // the newest CUDA version that the driver supports: "12.4"
   std::string pci_address;         // "0000:65:00.0"; identifies it in other NVIDIA libraries; empty if unknown
   int64_t compute_units = 0;       // streaming multiprocessors
-  int64_t max_group_lanes = 0;     // most lanes of a group; the limit of a particular kernel may be lower
+  int64_t group_lanes_max = 0;     // most lanes of a group; the limit of a particular kernel may be lower
   int64_t preferred_multiple = 0;  // lanes of a warp
   int64_t local_bytes = 0;         // most shared memory of a group
   int64_t global_bytes = 0;        // size of the device's memory
@@ -53,13 +53,13 @@ class Buffer {
   friend class Device;
   friend class Kernel;
   std::shared_ptr<void> memory_;  // owns the memory; of an adopted buffer it owns nothing
-  uint64_t place_ = 0;            // device address
+  uint64_t address_ = 0;          // device address
   size_t bytes_ = 0;
 };
 
 // Facts about one compiled kernel.
 struct KernelFacts {
-  int64_t max_group_lanes = 0;  // most lanes of a group that can run it
+  int64_t group_lanes_max = 0;  // most lanes of a group that can run it
   int64_t registers = 0;        // per lane
   int64_t private_bytes = 0;    // per lane, in memory; above 0 the kernel has arrays or spilled registers
   int64_t local_bytes = 0;      // shared memory per group that the code declares
@@ -84,7 +84,7 @@ class Kernel {
   void* function_ = nullptr;      // a CUfunction of module_
   int64_t shared_bytes_ = 0;      // of SetShared
   std::string name_;
-  bool waits_ = false;  // its code waits for the launch before it, so that the two may overlap
+  bool waits_for_previous_ = false;  // its code waits for the launch before it, so that the two may overlap
   KernelFacts facts_;
   std::vector<Buffer> args_;  // per parameter; empty: not set
 };
@@ -109,7 +109,7 @@ class Program {
 };
 
 struct BuildOptions {
-  std::string extra = {};                   // must be empty: PTX has no options
+  std::string extra_options = {};           // must be empty: PTX has no options
   std::filesystem::path cache_folder = {};  // where compiled PTX is cached (binary_cache.h); empty: nowhere
 };
 
@@ -187,8 +187,8 @@ class Device {
   // Runs the launches in order and waits. kTimeout: they had not ended by the deadline. They keep running, and only the
   // end of the process stops them.
   Error Run(std::span<const Launch> launches, Deadline deadline) const;
-  // Runs the launches one after another and waits for each; each may take `longest`.
-  Error RunEach(std::span<const Launch> launches, std::chrono::duration<double> longest) const;
+  // Runs the launches one after another and waits for each; each may take `launch_time_max`.
+  Error RunEach(std::span<const Launch> launches, std::chrono::duration<double> launch_time_max) const;
   // Runs the list `repeats` times without pauses and measures each repeat. The caller warms up before.
   Error Time(std::span<const Launch> launches, int repeats, Deadline deadline, Timing* timing) const;
 

@@ -9,7 +9,7 @@ namespace hone::drivers::cuda {
 namespace {
 
 // Whether every supported driver has the function. The oldest, CUDA 10.2 of the Jetson Nano, lacks only these two.
-constexpr bool IsInAll(std::string_view name) {
+constexpr bool IsInEveryVersion(std::string_view name) {
   return name != "cuGraphInstantiateWithFlags" && name != "cuLaunchKernelEx";
 }
 
@@ -23,15 +23,15 @@ void* FindFunction(void* library, std::string_view name) {
 
 constexpr int kNewerPtx = 222;  // CUDA_ERROR_UNSUPPORTED_PTX_VERSION: the PTX is newer than the driver
 
-Trouble TroubleOf(int code) {
+ErrorKind ErrorKindOf(int code) {
   switch (code) {
     case 2:  // out of memory
-      return Trouble::kMemory;
+      return ErrorKind::kMemory;
     case 46:  // device unavailable: in exclusive mode, and used by another process
-      return Trouble::kBusy;
+      return ErrorKind::kBusy;
     case 34:   // the library is the toolkit's stub, which is only for linking
     case 100:  // no device
-      return Trouble::kAbsent;
+      return ErrorKind::kAbsent;
     case 1:    // invalid value
     case 200:  // invalid image
     case 209:  // no binary for the device
@@ -41,7 +41,7 @@ Trouble TroubleOf(int code) {
     case 701:  // too many resources for a launch
     case 801:  // not supported by the device
     case 912:  // sharing groups (a cluster): more or larger than the device supports
-      return Trouble::kProgram;
+      return ErrorKind::kProgram;
     case 700:  // illegal address
     case 702:  // the driver's watchdog ended the launch
     case 714:  // hardware stack error
@@ -50,9 +50,9 @@ Trouble TroubleOf(int code) {
     case 717:  // invalid address space
     case 718:  // invalid program counter
     case 719:  // launch failed
-      return Trouble::kFault;
+      return ErrorKind::kFault;
     default:
-      return Trouble::kDevice;
+      return ErrorKind::kDevice;
   }
 }
 
@@ -62,19 +62,19 @@ Error LoadApi(const char* file, std::shared_ptr<const Api>* api) {
   void* library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const char* reason = dlerror();
-    return {Trouble::kAbsent, std::string("no CUDA on this machine: cannot load ") + file + ": " +
-                                  (reason != nullptr ? reason : "no reason given") + "; install NVIDIA's driver"};
+    return {ErrorKind::kAbsent, std::string("no CUDA on this machine: cannot load ") + file + ": " +
+                                    (reason != nullptr ? reason : "no reason given") + "; install NVIDIA's driver"};
   }
   auto loaded = std::make_shared<Api>();
   const char* missing = nullptr;
 #define HONE_CUDA_FIND(name, ...)                                                        \
   loaded->name = reinterpret_cast<decltype(loaded->name)>(FindFunction(library, #name)); \
-  if (loaded->name == nullptr && IsInAll(#name)) missing = #name;
+  if (loaded->name == nullptr && IsInEveryVersion(#name)) missing = #name;
   HONE_CUDA_FUNCTIONS(HONE_CUDA_FIND)
 #undef HONE_CUDA_FIND
   if (missing != nullptr) {
     return {
-        Trouble::kAbsent,
+        ErrorKind::kAbsent,
         std::string(file) + " is of a driver older than CUDA 10.2, the oldest that Hone can use: it lacks " + missing};
   }
   *api = std::move(loaded);
@@ -85,7 +85,7 @@ Error Check(const Api& api, int code, const std::string& what) {
   if (code == kSuccess) return {};
   const char* name = nullptr;
   if (api.cuGetErrorName(code, &name) != kSuccess || name == nullptr) name = "CUDA error";
-  Error error{TroubleOf(code), what + ": " + name + " (" + std::to_string(code) + ")"};
+  Error error{ErrorKindOf(code), what + ": " + name + " (" + std::to_string(code) + ")"};
   if (code == kNewerPtx) error.text += "; install a newer driver, or compile for an older architecture";
   return error;
 }

@@ -8,7 +8,7 @@
 namespace hone::drivers::cuda {
 
 // The functions of the library under their names there, declared with our own types.
-struct Management::Api {
+struct NvmlLibrary::Api {
   int (*nvmlInit_v2)() = nullptr;
   int (*nvmlDeviceGetHandleByPciBusId_v2)(const char*, void**) = nullptr;
   int (*nvmlDeviceGetTemperature)(void*, int, unsigned*) = nullptr;
@@ -34,9 +34,9 @@ bool Find(void* library, const char* name, Function& function) {
 
 }  // namespace
 
-Error Management::Load(Management* management, const char* file) {
+Error NvmlLibrary::Load(NvmlLibrary* nvml, const char* file) {
   void* library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return {Trouble::kAbsent, std::string("there is no ") + file};
+  if (library == nullptr) return {ErrorKind::kAbsent, std::string("there is no ") + file};
   auto api = std::make_shared<Api>();
   const bool found =
       Find(library, "nvmlInit_v2", api->nvmlInit_v2) &&
@@ -44,15 +44,15 @@ Error Management::Load(Management* management, const char* file) {
       Find(library, "nvmlDeviceGetTemperature", api->nvmlDeviceGetTemperature) &&
       Find(library, "nvmlDeviceGetClockInfo", api->nvmlDeviceGetClockInfo) &&
       Find(library, "nvmlDeviceGetCurrentClocksThrottleReasons", api->nvmlDeviceGetCurrentClocksThrottleReasons);
-  if (!found) return {Trouble::kAbsent, std::string(file) + " lacks functions that every driver has had since 2016"};
+  if (!found) return {ErrorKind::kAbsent, std::string(file) + " lacks functions that every driver has had since 2016"};
   if (const int code = api->nvmlInit_v2(); code != 0) {
-    return {Trouble::kAbsent, std::string(file) + " does not start: NVML error " + std::to_string(code)};
+    return {ErrorKind::kAbsent, std::string(file) + " does not start: NVML error " + std::to_string(code)};
   }
-  management->api_ = std::move(api);
+  nvml->api_ = std::move(api);
   return {};
 }
 
-Condition Management::Read(const std::string& pci_address) const {
+Condition NvmlLibrary::Read(const std::string& pci_address) const {
   Condition condition;
   void* device = nullptr;
   if (api_ == nullptr || api_->nvmlDeviceGetHandleByPciBusId_v2(pci_address.c_str(), &device) != 0) return condition;

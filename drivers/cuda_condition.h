@@ -3,7 +3,7 @@
 //
 // The library is looked up when the program runs. It opens no context on the device, so that reading does not disturb
 // the device's work. Not the device's properties and not its work: those are in cuda.h. Boards with CPU and GPU in one
-// chip (Jetson) do not have the library. Start with Management::Load.
+// chip (Jetson) do not have the library. Start with NvmlLibrary::Load.
 #ifndef HONE_DRIVERS_CUDA_CONDITION_H_
 #define HONE_DRIVERS_CUDA_CONDITION_H_
 
@@ -27,11 +27,11 @@ struct Condition {
 };
 
 // The loaded library. Several threads may use it at a time. A default-constructed one reports nothing.
-class Management {
+class NvmlLibrary {
  public:
   // file: the argument of dlopen. kAbsent: the library is missing or does not start. It stays loaded until the process
   // ends.
-  static Error Load(Management* management, const char* file = "libnvidia-ml.so.1");
+  static Error Load(NvmlLibrary* nvml, const char* file = "libnvidia-ml.so.1");
 
   // pci_address: DeviceInfo::pci_address. All values are empty for an unknown device.
   Condition Read(const std::string& pci_address) const;

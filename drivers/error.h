@@ -10,7 +10,7 @@
 namespace hone::drivers {
 
 // The kind of failure, by its cause, so that a caller can tell a bad candidate from a bad device.
-enum class Trouble : uint8_t {
+enum class ErrorKind : uint8_t {
   kNone,
   kAbsent,   // there is no driver library or no such device
   kProgram,  // the code does not compile, or the device rejects the kernel, its arguments or its launch
@@ -22,9 +22,9 @@ enum class Trouble : uint8_t {
 };
 
 struct [[nodiscard]] Error {
-  Trouble trouble = Trouble::kNone;
+  ErrorKind kind = ErrorKind::kNone;
   std::string text;  // empty if ok
-  bool ok() const { return trouble == Trouble::kNone; }
+  bool ok() const { return kind == ErrorKind::kNone; }
 };
 
 }  // namespace hone::drivers

@@ -22,7 +22,7 @@ struct OpenClDriver {
   using Timing = opencl::Timing;
   static constexpr const char* kName = "OpenCL";    // name of the API, for texts
   static constexpr const char* kTarget = "opencl";  // argument of `hone compile --target`
-  static constexpr bool kBuildsAtLaunch = true;     // the first launch of a kernel may compile it, as PoCL does
+  static constexpr bool kCompilesAtLaunch = true;   // the first launch of a kernel may compile it, as PoCL does
 };
 
 struct CudaDriver {
@@ -36,7 +36,7 @@ struct CudaDriver {
   using Timing = cuda::Timing;
   static constexpr const char* kName = "CUDA";
   static constexpr const char* kTarget = "cuda";
-  static constexpr bool kBuildsAtLaunch = false;
+  static constexpr bool kCompilesAtLaunch = false;
 };
 
 using Deadline = std::chrono::steady_clock::time_point;

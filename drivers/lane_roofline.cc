@@ -14,8 +14,8 @@ constexpr int kRepeats = 5;                           // timed runs of a kernel;
 constexpr double kComputeSteps = 4096, kChains = 8;   // of hone_compute: multiply-adds per chain, chains per lane
 constexpr int64_t kGroupsPerUnit = 8;                 // groups per compute unit
 constexpr int64_t kMemoryBytes = int64_t{128} << 20;  // read from memory: at least this much, or four times the cache
-constexpr int64_t kMostMemoryBytes = int64_t{512} << 20;  // and at most this much
-constexpr int64_t kCachePasses = 32;                      // how often the working set in the cache is read
+constexpr int64_t kWorkingSetBytesMax = int64_t{512} << 20;  // and at most this much
+constexpr int64_t kCachePasses = 32;                         // how often the working set in the cache is read
 
 // The source of the two kernels.
 // hone_compute(out): chains of multiply-adds, whose values stay near 2, far from infinities and denormals.
@@ -179,7 +179,7 @@ Shape ShapeOf(const opencl::DeviceInfo& info) {
 Shape ShapeOf(const cuda::DeviceInfo&) { return {1, 256, 4, 256}; }
 
 // The most bytes that the measurement may allocate.
-int64_t MostBytes(const opencl::DeviceInfo& info) { return info.max_buffer_bytes; }
+int64_t MostBytes(const opencl::DeviceInfo& info) { return info.buffer_bytes_max; }
 int64_t MostBytes(const cuda::DeviceInfo& info) { return info.global_bytes / 4; }
 
 std::string OptionsFor(const opencl::DeviceInfo& info) {
@@ -205,7 +205,8 @@ class Yardstick {
       roofline->cache_bytes = cache;
       if (Error e = Read(cache, kCachePasses, &roofline->cache_bytes_per_second); !e.ok()) return e;
     }
-    const int64_t memory = std::min({std::max(kMemoryBytes, 8 * cache), kMostMemoryBytes, MostBytes(device_.info())});
+    const int64_t memory =
+        std::min({std::max(kMemoryBytes, 8 * cache), kWorkingSetBytesMax, MostBytes(device_.info())});
     return Read(memory, 1, &roofline->memory_bytes_per_second);
   }
 
@@ -213,13 +214,14 @@ class Yardstick {
   Error Build() {
     if (Error e = device_.Allocate(sizeof(float), &out_); !e.ok()) return e;
     if (Error e = device_.Allocate(2 * sizeof(int32_t), &sizes_); !e.ok()) return e;
-    return device_.Build(kSource<Driver>, {.extra = OptionsFor(device_.info()), .cache_folder = folder_}, &program_);
+    return device_.Build(kSource<Driver>, {.extra_options = OptionsFor(device_.info()), .cache_folder = folder_},
+                         &program_);
   }
 
   Error Compute(double* flops_per_second) {
     if (Error e = program_.Find("hone_compute", &kernel_); !e.ok()) return e;
     if (Error e = kernel_.SetArg(0, out_); !e.ok()) return e;
-    const int64_t lanes = std::min(shape_.compute_lanes, kernel_.facts().max_group_lanes);
+    const int64_t lanes = std::min(shape_.compute_lanes, kernel_.facts().group_lanes_max);
     double seconds = 0;
     if (Error e = Fastest(lanes, &seconds); !e.ok()) return e;
     *flops_per_second = static_cast<double>(groups_ * lanes * shape_.chain) * kComputeSteps * kChains * 2 / seconds;
@@ -240,7 +242,7 @@ class Yardstick {
     if (Error e = kernel_.SetArg(0, in_); !e.ok()) return e;
     if (Error e = kernel_.SetArg(1, out_); !e.ok()) return e;
     if (Error e = kernel_.SetArg(2, sizes_); !e.ok()) return e;
-    const int64_t lanes = std::min(shape_.read_lanes, kernel_.facts().max_group_lanes);
+    const int64_t lanes = std::min(shape_.read_lanes, kernel_.facts().group_lanes_max);
     double seconds = 0;
     if (Error e = Fastest(lanes, &seconds); !e.ok()) return e;
     *bytes_per_second = static_cast<double>(all) * static_cast<double>(passes) / seconds;
@@ -276,7 +278,7 @@ Error MeasureRoofline(const typename Driver::Device& device, const std::filesyst
   auto yardstick = std::make_unique<Yardstick<Driver>>(device, cache_folder, deadline);
   const Error measured = yardstick->Measure(roofline);
   // The kernel may run for ever, and the driver waits for it before it frees what it uses. So nothing is freed.
-  if (measured.trouble == Trouble::kTimeout) static_cast<void>(yardstick.release());
+  if (measured.kind == ErrorKind::kTimeout) static_cast<void>(yardstick.release());
   return measured;
 }
 

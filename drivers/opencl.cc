@@ -66,7 +66,7 @@ DeviceInfo Describe(const Api& api, const Found& found) {
   info.c_version = text(CL_DEVICE_OPENCL_C_VERSION);
   info.is_cpu = (DeviceValue<cl_device_type>(api, device, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0;
   info.compute_units = DeviceValue<cl_uint>(api, device, CL_DEVICE_MAX_COMPUTE_UNITS);
-  info.max_group_lanes = static_cast<int64_t>(DeviceValue<size_t>(api, device, CL_DEVICE_MAX_WORK_GROUP_SIZE));
+  info.group_lanes_max = static_cast<int64_t>(DeviceValue<size_t>(api, device, CL_DEVICE_MAX_WORK_GROUP_SIZE));
   constexpr cl_device_info kPreferredMultiple = 0x1067;  // CL_DEVICE_PREFERRED_WORK_GROUP_SIZE_MULTIPLE of OpenCL 3.0
   info.preferred_multiple =
       std::max<int64_t>(1, static_cast<int64_t>(DeviceValue<size_t>(api, device, kPreferredMultiple)));
@@ -74,10 +74,10 @@ DeviceInfo Describe(const Api& api, const Found& found) {
   info.has_local_memory = DeviceValue<cl_device_local_mem_type>(api, device, CL_DEVICE_LOCAL_MEM_TYPE) == CL_LOCAL;
   info.global_bytes = static_cast<int64_t>(DeviceValue<cl_ulong>(api, device, CL_DEVICE_GLOBAL_MEM_SIZE));
   info.cache_bytes = static_cast<int64_t>(DeviceValue<cl_ulong>(api, device, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE));
-  info.max_buffer_bytes = static_cast<int64_t>(DeviceValue<cl_ulong>(api, device, CL_DEVICE_MAX_MEM_ALLOC_SIZE));
+  info.buffer_bytes_max = static_cast<int64_t>(DeviceValue<cl_ulong>(api, device, CL_DEVICE_MAX_MEM_ALLOC_SIZE));
   info.slice_alignment = std::max<int64_t>(
       1, DeviceValue<cl_uint>(api, device, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8);  // the device reports bits
-  info.keeps_builds = info.platform == "Portable Computing Language";
+  info.caches_builds = info.platform == "Portable Computing Language";
   info.has_f64 = DeviceValue<cl_device_fp_config>(api, device, CL_DEVICE_DOUBLE_FP_CONFIG) != 0;
   info.rounds_divide_and_sqrt = (DeviceValue<cl_device_fp_config>(api, device, CL_DEVICE_SINGLE_FP_CONFIG) &
                                  CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
@@ -85,7 +85,7 @@ DeviceInfo Describe(const Api& api, const Found& found) {
 }
 
 Error FindDevices(const Api& api, std::vector<Found>* found) {
-  const Error none = {Trouble::kAbsent,
+  const Error none = {ErrorKind::kAbsent,
                       "OpenCL is installed but has no device; install the driver of the device (its .icd file belongs "
                       "into /etc/OpenCL/vendors)"};
   cl_uint count = 0;
@@ -186,7 +186,7 @@ Error Library::Open(std::string_view selector, Device* device) const {
 Error Device::Build(std::string_view source, const BuildOptions& options, Program* program) const {
   std::string flags = "-cl-std=CL1.2";
   if (info_.rounds_divide_and_sqrt) flags += " -cl-fp32-correctly-rounded-divide-sqrt";
-  if (!options.extra.empty()) flags += " " + options.extra;
+  if (!options.extra_options.empty()) flags += " " + options.extra_options;
   std::string key;
   for (const std::string_view part :
        {std::string_view(info_.platform), std::string_view(info_.platform_version), std::string_view(info_.name),
@@ -208,7 +208,7 @@ Error Device::Build(std::string_view source, const BuildOptions& options, Progra
     return e;
   };
   // A driver with its own cache is not asked for the binary: PoCL would compile everything a second time for it.
-  const BinaryCache cache(info_.keeps_builds ? std::filesystem::path() : options.cache_folder);
+  const BinaryCache cache(info_.caches_builds ? std::filesystem::path() : options.cache_folder);
   if (const auto binary = cache.Find(key)) {
     const size_t bytes = binary->size();
     const auto* place = reinterpret_cast<const unsigned char*>(binary->data());
@@ -223,7 +223,7 @@ Error Device::Build(std::string_view source, const BuildOptions& options, Progra
         !e.ok()) {
       return e;
     }
-    cache.Keep(key, BinaryOf(*api_, As<cl_program>(built.program_)));
+    cache.Store(key, BinaryOf(*api_, As<cl_program>(built.program_)));
   }
   *program = std::move(built);
   return {};
@@ -237,7 +237,7 @@ Error Program::Find(const std::string& name, Kernel* kernel) const {
   found.api_ = api_;
   found.kernel_ = Own(api_, made, &Api::clReleaseKernel);
   found.name_ = name;
-  found.facts_.max_group_lanes = KernelValue<size_t>(*api_, made, device_, CL_KERNEL_WORK_GROUP_SIZE);
+  found.facts_.group_lanes_max = KernelValue<size_t>(*api_, made, device_, CL_KERNEL_WORK_GROUP_SIZE);
   found.facts_.preferred_multiple =
       KernelValue<size_t>(*api_, made, device_, CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE);
   found.facts_.private_bytes = KernelValue<cl_ulong>(*api_, made, device_, CL_KERNEL_PRIVATE_MEM_SIZE);
@@ -253,7 +253,7 @@ Error Kernel::SetArg(int index, size_t bytes, const void* value) {
 
 Error Kernel::SetShared(int64_t bytes) {
   if (bytes == 0) return {};
-  return {Trouble::kProgram, "kernel '" + name_ + "' asks for shared memory when it is launched, as OpenCL's do not"};
+  return {ErrorKind::kProgram, "kernel '" + name_ + "' asks for shared memory when it is launched, as OpenCL's do not"};
 }
 
 Error Kernel::SetArg(int index, float value) { return SetArg(index, sizeof value, &value); }
@@ -382,12 +382,12 @@ Error Device::Wait(void* event, Until until, Deadline deadline) const {
     }
     if (state < 0) {  // the launch was accepted and then failed, whatever the code is
       Error failed = Check(state, "a launch failed on '" + info_.name + "'");
-      if (failed.trouble != Trouble::kMemory) failed.trouble = Trouble::kFault;
+      if (failed.kind != ErrorKind::kMemory) failed.kind = ErrorKind::kFault;
       return failed;
     }
     if (state <= awaited) return {};
     if (std::chrono::steady_clock::now() >= deadline) {
-      return {Trouble::kTimeout, "the launches on '" + info_.name + "' did not end in time"};
+      return {ErrorKind::kTimeout, "the launches on '" + info_.name + "' did not end in time"};
     }
     if (pause.count() == 0)
       std::this_thread::yield();
@@ -402,12 +402,12 @@ Error Device::Run(std::span<const Launch> launches, Deadline deadline) const {
   return Time(launches, 1, deadline, &ignored);
 }
 
-Error Device::RunEach(std::span<const Launch> launches, std::chrono::duration<double> longest) const {
+Error Device::RunEach(std::span<const Launch> launches, std::chrono::duration<double> launch_time_max) const {
   for (const Launch& launch : launches) {
     std::shared_ptr<void> event;
     if (Error e = Enqueue(launch, &event); !e.ok()) return e;
     if (Error e = Wait(event.get(), Until::kBegun, Deadline::max()); !e.ok()) return e;
-    const auto limit = std::chrono::duration_cast<Deadline::duration>(longest);
+    const auto limit = std::chrono::duration_cast<Deadline::duration>(launch_time_max);
     if (Error e = Wait(event.get(), Until::kDone, std::chrono::steady_clock::now() + limit); !e.ok()) return e;
   }
   return {};

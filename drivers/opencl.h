@@ -30,15 +30,15 @@ struct DeviceInfo {
   int number = 0;         // its index in the library's list
   bool is_cpu = false;
   int64_t compute_units = 0;
-  int64_t max_group_lanes = 0;     // most lanes of a group; the limit of a particular kernel may be lower
+  int64_t group_lanes_max = 0;     // most lanes of a group; the limit of a particular kernel may be lower
   int64_t preferred_multiple = 0;  // group sizes should be multiples of it; 1 if the device does not report it
   int64_t local_bytes = 0;         // most shared memory of a group
   bool has_local_memory = false;   // false: shared memory is a part of global memory, and copies to it gain nothing
-  int64_t global_bytes = 0, max_buffer_bytes = 0;  // size of the device's memory; most bytes of one buffer
+  int64_t global_bytes = 0, buffer_bytes_max = 0;  // size of the device's memory; most bytes of one buffer
   int64_t cache_bytes = 0;                         // size of the cache of global memory; 0: there is none
   int64_t slice_alignment = 1;                     // bytes; a slice of a buffer starts on a multiple of it
   bool has_f64 = false;
-  bool keeps_builds = false;            // the driver caches binaries on disk itself; Build then uses no cache_folder
+  bool caches_builds = false;           // the driver caches binaries on disk itself; Build then uses no cache_folder
   bool rounds_divide_and_sqrt = false;  // f32 / and sqrt can be correctly rounded; Build then requires it
 };
 
@@ -60,7 +60,7 @@ class Buffer {
 // Facts about one compiled kernel; 0 if the device does not report them.
 struct KernelFacts {
   // Most lanes of a group that can run it, and the number of which group sizes should be multiples.
-  int64_t max_group_lanes = 0, preferred_multiple = 0;
+  int64_t group_lanes_max = 0, preferred_multiple = 0;
   int64_t private_bytes = 0;  // per lane, in memory; above 0 the kernel has arrays or spilled registers
   int64_t local_bytes = 0;    // shared memory per group
 };
@@ -107,8 +107,8 @@ class Program {
 };
 
 struct BuildOptions {
-  std::string extra;  // further compiler options, after those that Build sets
-  // Where binaries are cached (binary_cache.h), unless the driver has its own cache (keeps_builds); empty: nowhere.
+  std::string extra_options;  // further compiler options, after those that Build sets
+  // Where binaries are cached (binary_cache.h), unless the driver has its own cache (caches_builds); empty: nowhere.
   std::filesystem::path cache_folder;
 };
 
@@ -155,9 +155,9 @@ class Device {
   // Runs the launches in order, so that each sees the writes of those before it, and waits. kTimeout: they had not
   // ended by the deadline. They keep running, and only the end of this process stops them.
   Error Run(std::span<const Launch> launches, Deadline deadline) const;
-  // Runs the launches one after another and waits for each; each may take `longest` from the moment when the device
-  // starts it. Compilation at the first launch (PoCL does it) happens before that moment and is not limited.
-  Error RunEach(std::span<const Launch> launches, std::chrono::duration<double> longest) const;
+  // Runs the launches one after another and waits for each; each may take `launch_time_max` from the moment when the
+  // device starts it. Compilation at the first launch (PoCL does it) happens before that moment and is not limited.
+  Error RunEach(std::span<const Launch> launches, std::chrono::duration<double> launch_time_max) const;
   // Runs the list `repeats` times without pauses and measures each repeat. The caller warms up before.
   Error Time(std::span<const Launch> launches, int repeats, Deadline deadline, Timing* timing) const;
 

@@ -9,10 +9,10 @@ namespace {
 struct Code {
   cl_int code;
   const char* name;
-  Trouble trouble;
+  ErrorKind kind;
 };
 
-#define HONE_CODE(name, trouble) {name, #name, Trouble::trouble}
+#define HONE_CODE(name, kind) {name, #name, ErrorKind::kind}
 constexpr Code kCodes[] = {
     HONE_CODE(CL_DEVICE_NOT_FOUND, kAbsent),
     HONE_CODE(CL_DEVICE_NOT_AVAILABLE, kDevice),
@@ -45,7 +45,7 @@ constexpr Code kCodes[] = {
     HONE_CODE(CL_INVALID_OPERATION, kProgram),
     HONE_CODE(CL_INVALID_BUFFER_SIZE, kProgram),
     HONE_CODE(CL_MISALIGNED_SUB_BUFFER_OFFSET, kProgram),
-    {-1001, "CL_PLATFORM_NOT_FOUND_KHR", Trouble::kAbsent},
+    {-1001, "CL_PLATFORM_NOT_FOUND_KHR", ErrorKind::kAbsent},
 };
 #undef HONE_CODE
 
@@ -55,7 +55,7 @@ Error LoadApi(const char* file, std::shared_ptr<const Api>* api) {
   void* library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const char* reason = dlerror();
-    return {Trouble::kAbsent,
+    return {ErrorKind::kAbsent,
             std::string("no OpenCL on this machine: cannot load ") + file + ": " +
                 (reason != nullptr ? reason : "no reason given") +
                 "; install an OpenCL loader (Debian: ocl-icd-libopencl1) and the driver of the device"};
@@ -68,7 +68,7 @@ Error LoadApi(const char* file, std::shared_ptr<const Api>* api) {
   HONE_OPENCL_FUNCTIONS(HONE_OPENCL_FIND)
 #undef HONE_OPENCL_FIND
   if (missing != nullptr) {
-    return {Trouble::kAbsent, std::string(file) + " is no library of OpenCL 1.2: it lacks " + missing};
+    return {ErrorKind::kAbsent, std::string(file) + " is no library of OpenCL 1.2: it lacks " + missing};
   }
   *api = std::move(loaded);
   return {};
@@ -77,15 +77,15 @@ Error LoadApi(const char* file, std::shared_ptr<const Api>* api) {
 Error Check(cl_int code, const std::string& what) {
   if (code == CL_SUCCESS) return {};
   for (const Code& known : kCodes) {
-    if (known.code == code) return {known.trouble, what + ": " + known.name + " (" + std::to_string(code) + ")"};
+    if (known.code == code) return {known.kind, what + ": " + known.name + " (" + std::to_string(code) + ")"};
   }
-  return {Trouble::kDevice, what + ": OpenCL error " + std::to_string(code)};
+  return {ErrorKind::kDevice, what + ": OpenCL error " + std::to_string(code)};
 }
 
 Error CheckDone(cl_int code, const std::string& what) {
   Error error = Check(code, what);
   if (code == CL_OUT_OF_RESOURCES || code == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST) {
-    error.trouble = Trouble::kFault;
+    error.kind = ErrorKind::kFault;
   }
   return error;
 }

@@ -33,7 +33,7 @@ std::shared_ptr<BIO> Reader(std::string_view text) {
 }
 
 // The text that `write` puts into a BIO.
-std::string Written(const std::function<int(BIO*)>& write) {
+std::string WriteToString(const std::function<int(BIO*)>& write) {
   const auto bio = Own(BIO_new(BIO_s_mem()), BIO_free_all);
   HONE_CHECK(write(bio.get()) == 1);  // writing to memory cannot fail
   char* bytes = nullptr;
@@ -168,7 +168,7 @@ bool IsSignedBy(std::string_view pem, std::string_view authority_pem) {
 
 absl::Time RenewalTime(const CertificateFacts& facts) { return facts.from + (facts.until - facts.from) * 2 / 3; }
 
-std::string WhyNotYet(const CertificateFacts& facts, absl::Time now) {
+std::string ClockBehindWarning(const CertificateFacts& facts, absl::Time now) {
   if (now >= facts.from) return "";
   return fmt::format(
       "this machine's clock is behind: a certificate of its farm is valid from {} on; set the clock (sudo timedatectl "
@@ -179,7 +179,7 @@ std::string WhyNotYet(const CertificateFacts& facts, absl::Time now) {
 std::string MakeKey() {
   const auto key = Own(EVP_EC_gen("P-256"), EVP_PKEY_free);
   HONE_CHECK(key != nullptr);  // OpenSSL always has the curve
-  return Written(
+  return WriteToString(
       [&](BIO* bio) { return PEM_write_bio_PrivateKey(bio, key.get(), nullptr, nullptr, 0, nullptr, nullptr); });
 }
 
@@ -191,7 +191,7 @@ absl::StatusOr<std::string> MakeRequest(std::string_view key_pem) {
       X509_REQ_sign(request.get(), key.get(), EVP_sha256()) == 0) {
     return LibraryError();
   }
-  return Written([&](BIO* bio) { return PEM_write_bio_X509_REQ(bio, request.get()); });
+  return WriteToString([&](BIO* bio) { return PEM_write_bio_X509_REQ(bio, request.get()); });
 }
 
 absl::StatusOr<Authority> Authority::Make(const Validity& validity) {
@@ -255,15 +255,15 @@ absl::StatusOr<std::string> Authority::Sign(std::string_view request_pem, const 
                     (!has_id || AddExtension(raw, issuer, NID_authority_key_identifier, "keyid")) &&
                     X509_sign(raw, key_.get(), EVP_sha256()) != 0;
   if (!made) return LibraryError();
-  return Written([&](BIO* bio) { return PEM_write_bio_X509(bio, raw); });
+  return WriteToString([&](BIO* bio) { return PEM_write_bio_X509(bio, raw); });
 }
 
 std::string Authority::certificate() const {
-  return Written([&](BIO* bio) { return PEM_write_bio_X509(bio, certificate_.get()); });
+  return WriteToString([&](BIO* bio) { return PEM_write_bio_X509(bio, certificate_.get()); });
 }
 
 std::string Authority::key() const {
-  return Written(
+  return WriteToString(
       [&](BIO* bio) { return PEM_write_bio_PrivateKey(bio, key_.get(), nullptr, nullptr, 0, nullptr, nullptr); });
 }
 
@@ -277,7 +277,7 @@ absl::Status CheckHost(std::string_view host) {
   return absl::InvalidArgumentError(fmt::format("'{}' is neither a host name nor an address", host));
 }
 
-absl::StatusOr<std::vector<std::string>> HostsIn(std::string_view certificate_pem) {
+absl::StatusOr<std::vector<std::string>> CertificateHosts(std::string_view certificate_pem) {
   const auto certificate = ParseCertificate(certificate_pem);
   if (certificate == nullptr) return absl::InvalidArgumentError("there is no certificate (PEM) in it");
   std::vector<std::string> hosts = NamesOf(certificate.get(), GEN_DNS);

@@ -40,7 +40,7 @@ bool IsSignedBy(std::string_view pem, std::string_view authority_pem);
 absl::Time RenewalTime(const CertificateFacts& facts);
 
 // A warning for users if this machine's clock, `now`, is before the certificate's start; else "".
-std::string WhyNotYet(const CertificateFacts& facts, absl::Time now);
+std::string ClockBehindWarning(const CertificateFacts& facts, absl::Time now);
 
 std::string MakeKey();  // a new private key, PEM
 
@@ -87,7 +87,7 @@ class Authority {
 absl::Status CheckHost(std::string_view host);
 
 // The host names and addresses in a tracker's certificate. kInvalidArgument: there is no certificate in the text.
-absl::StatusOr<std::vector<std::string>> HostsIn(std::string_view certificate_pem);
+absl::StatusOr<std::vector<std::string>> CertificateHosts(std::string_view certificate_pem);
 
 }  // namespace hone::pki
 

@@ -16,8 +16,8 @@
 namespace hone::pki {
 namespace {
 
-constexpr absl::Duration kLongestPause = absl::Minutes(1);
-constexpr absl::Duration kShortestPause = absl::Milliseconds(100);
+constexpr absl::Duration kRenewalPauseMax = absl::Minutes(1);
+constexpr absl::Duration kRenewalPauseMin = absl::Milliseconds(100);
 constexpr absl::Duration kConnectSlice = absl::Milliseconds(200);  // how often a wait checks for a stop
 
 std::string HowToReplace(const FarmIdentity& identity) {
@@ -30,7 +30,7 @@ std::string HowToReplace(const FarmIdentity& identity) {
 }  // namespace
 
 absl::StatusOr<std::string> CheckCertificateIn(const std::filesystem::path& folder, absl::Time now) {
-  HONE_ASSIGN_OR_RETURN(const FarmIdentity identity, IdentityIn(folder));
+  HONE_ASSIGN_OR_RETURN(const FarmIdentity identity, ReadIdentity(folder));
   const TlsFiles files = FilesIn(folder);
   HONE_ASSIGN_OR_RETURN(const std::string pem, ReadFile(files.identity));
   HONE_ASSIGN_OR_RETURN(const CertificateFacts facts, ReadCertificate(pem));
@@ -47,11 +47,11 @@ absl::StatusOr<std::string> CheckCertificateIn(const std::filesystem::path& fold
                        HowToReplace(identity));
   };
   if (now >= facts.until) return absl::UnauthenticatedError(about("ended"));
-  if (std::string early = WhyNotYet(facts, now); !early.empty()) return early;
+  if (std::string early = ClockBehindWarning(facts, now); !early.empty()) return early;
   return facts.until - now < (facts.until - facts.from) / 10 ? about("ends") : "";
 }
 
-bool RenewalTries::Due(const CertificateFacts& facts, absl::Time now, absl::Time steady) {
+bool RenewalSchedule::ShouldTry(const CertificateFacts& facts, absl::Time now, absl::Time steady) {
   if (now < RenewalTime(facts) || steady < next_) return false;
   next_ = steady + (facts.until - facts.from) / 100;
   return true;
@@ -62,7 +62,7 @@ absl::StatusOr<std::unique_ptr<FarmLink>> FarmLink::Open(const std::string& addr
   if (!folder.empty()) HONE_RETURN_IF_ERROR(CheckCertificateIn(folder, absl::Now()).status());
   std::unique_ptr<FarmLink> link(new FarmLink(address, folder));
   HONE_RETURN_IF_ERROR(link->Reopen());
-  if (!folder.empty()) link->thread_ = std::thread([raw = link.get()] { raw->KeepFresh(); });
+  if (!folder.empty()) link->thread_ = std::thread([raw = link.get()] { raw->RenewalLoop(); });
   return link;
 }
 
@@ -80,7 +80,7 @@ std::shared_ptr<grpc::Channel> FarmLink::channel() {
   return channel_;
 }
 
-std::shared_ptr<grpc::Channel> FarmLink::ConnectedChannel(absl::Duration patience, const std::stop_token& stop) {
+std::shared_ptr<grpc::Channel> FarmLink::AwaitConnectedChannel(absl::Duration patience, const std::stop_token& stop) {
   const std::shared_ptr<grpc::Channel> connected = channel();
   const absl::Time until = SteadyNow() + patience;
   while (SteadyNow() < until && !stop.stop_requested()) {
@@ -94,7 +94,7 @@ TlsFiles FarmLink::Files() const { return folder_.empty() ? TlsFiles() : FilesIn
 
 absl::Status FarmLink::Reopen() {
   if (!folder_.empty()) {
-    HONE_ASSIGN_OR_RETURN(shown_, ReadFile(Files().identity));
+    HONE_ASSIGN_OR_RETURN(channel_identity_, ReadFile(Files().identity));
   }
   HONE_ASSIGN_OR_RETURN(auto channel, OpenChannel(address_, Files()));
   const std::lock_guard lock(mutex_);
@@ -102,9 +102,9 @@ absl::Status FarmLink::Reopen() {
   return absl::OkStatus();
 }
 
-void FarmLink::Say(const std::string& wrong) {
-  if (!wrong.empty() && wrong != said_) spdlog::error("{}", wrong);
-  said_ = wrong;
+void FarmLink::LogProblem(const std::string& wrong) {
+  if (!wrong.empty() && wrong != logged_problem_) spdlog::error("{}", wrong);
+  logged_problem_ = wrong;
 }
 
 absl::Duration FarmLink::RenewIfDue() {
@@ -112,11 +112,11 @@ absl::Duration FarmLink::RenewIfDue() {
   const absl::Status checked = CheckCertificateIn(folder_, now).status();
   const absl::StatusOr<std::string> stored = ReadFile(Files().identity);
   const auto facts = stored.ok() ? ReadCertificate(*stored) : stored.status();
-  Say(checked.ok() && facts.ok() ? WhyNotYet(*facts, now) : std::string(checked.message()));
-  if (absl::IsUnauthenticated(checked) || !facts.ok()) return kLongestPause;
-  absl::Status done = *stored == shown_ ? absl::OkStatus() : Reopen();
+  LogProblem(checked.ok() && facts.ok() ? ClockBehindWarning(*facts, now) : std::string(checked.message()));
+  if (absl::IsUnauthenticated(checked) || !facts.ok()) return kRenewalPauseMax;
+  absl::Status done = *stored == channel_identity_ ? absl::OkStatus() : Reopen();
   const absl::Duration life = facts->until - facts->from;
-  if (done.ok() && tries_.Due(*facts, now, SteadyNow())) {
+  if (done.ok() && renewal_schedule_.ShouldTry(*facts, now, SteadyNow())) {
     done = Renew(channel(), folder_);
     if (done.ok()) done = Reopen();
     if (done.ok()) spdlog::info("the certificate was renewed");
@@ -125,10 +125,10 @@ absl::Duration FarmLink::RenewIfDue() {
     spdlog::warn("the certificate, which ends at {}, cannot be renewed yet: {}", absl::FormatTime(facts->until),
                  std::string(done.message()));
   }
-  return std::clamp(life / 50, kShortestPause, kLongestPause);
+  return std::clamp(life / 50, kRenewalPauseMin, kRenewalPauseMax);
 }
 
-void FarmLink::KeepFresh() {
+void FarmLink::RenewalLoop() {
   while (true) {
     const absl::Duration pause = RenewIfDue();
     std::unique_lock lock(mutex_);

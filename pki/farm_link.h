@@ -27,16 +27,16 @@ namespace hone::pki {
 // program with a bad certificate sees only closed connections. Returns a warning, or "": this machine's clock is
 // behind; or, for users, whose certificates are not renewed automatically, less than a tenth of the lifetime is left.
 // kUnauthenticated: the certificate has expired, or the authority in the folder has not signed it; the text says how to
-// get another one. Other errors as IdentityIn (identity_folder.h).
+// get another one. Other errors as ReadIdentity (identity_folder.h).
 absl::StatusOr<std::string> CheckCertificateIn(const std::filesystem::path& folder, absl::Time now);
 
 // Decides when to try a renewal. The first attempt is due by the system's clock, as certificates are. The pauses
 // between attempts are by a steady clock, so that setting the system's clock cannot prolong them.
-class RenewalTries {
+class RenewalSchedule {
  public:
   // Whether to try now. After true it returns false for a hundredth of the certificate's lifetime. now: by the system's
   // clock; steady: SteadyNow().
-  bool Due(const CertificateFacts& facts, absl::Time now, absl::Time steady);
+  bool ShouldTry(const CertificateFacts& facts, absl::Time now, absl::Time steady);
 
  private:
   absl::Time next_ = absl::InfinitePast();  // by the steady clock
@@ -50,28 +50,28 @@ class FarmLink {
                                                         const std::filesystem::path& folder);
   ~FarmLink();
 
-  // The current channel. Both functions are safe from any thread. ConnectedChannel waits up to `patience` for the
+  // The current channel. Both functions are safe from any thread. AwaitConnectedChannel waits up to `patience` for the
   // channel to connect, and ends early at a stop. It is needed by programs that call rarely and sleep in between: gRPC
   // advances a handshake only while a call waits, so that it would otherwise never finish in time.
   std::shared_ptr<grpc::Channel> channel();
-  std::shared_ptr<grpc::Channel> ConnectedChannel(absl::Duration patience, const std::stop_token& stop = {});
+  std::shared_ptr<grpc::Channel> AwaitConnectedChannel(absl::Duration patience, const std::stop_token& stop = {});
 
  private:
   FarmLink(std::string address, std::filesystem::path folder)
       : address_(std::move(address)), folder_(std::move(folder)) {}
   TlsFiles Files() const;
-  void KeepFresh();
-  // Both are called by the thread of KeepFresh, and before it starts by Open.
+  void RenewalLoop();
+  // Both are called by the thread of RenewalLoop, and before it starts by Open.
   absl::Status Reopen();
   absl::Duration RenewIfDue();  // returns when to call it again
   // Logs a problem of the certificate when it differs from the last one; "": there is none.
-  void Say(const std::string& wrong);
+  void LogProblem(const std::string& wrong);
 
   const std::string address_;
   const std::filesystem::path folder_;
-  std::string shown_;  // the text of identity.pem with which channel_ was made
-  std::string said_;   // the last problem given to Say
-  RenewalTries tries_;
+  std::string channel_identity_;  // the text of identity.pem with which channel_ was made
+  std::string logged_problem_;    // the last problem given to LogProblem
+  RenewalSchedule renewal_schedule_;
   std::mutex mutex_;
   std::condition_variable ended_;
   bool ending_ = false;

@@ -112,7 +112,7 @@ absl::StatusOr<Settings> ReadSettings(const std::filesystem::path& folder) {
   return settings;
 }
 
-absl::StatusOr<FarmIdentity> IdentityIn(const std::filesystem::path& folder) {
+absl::StatusOr<FarmIdentity> ReadIdentity(const std::filesystem::path& folder) {
   const std::filesystem::path file = folder / "identity.pem";
   if (!std::filesystem::exists(file)) {
     return absl::NotFoundError(fmt::format(
@@ -124,13 +124,13 @@ absl::StatusOr<FarmIdentity> IdentityIn(const std::filesystem::path& folder) {
   HONE_ASSIGN_OR_RETURN(const std::string pem, ReadFile(file));
   const auto facts = ReadCertificate(pem);
   if (!facts.ok()) return Annotate(facts.status(), file.string());
-  auto identity = IdentityAmong(facts->uris);
+  auto identity = IdentityFromUris(facts->uris);
   if (identity.ok()) return identity;
   return absl::InvalidArgumentError(fmt::format("{}: {}", file.string(), std::string(identity.status().message())));
 }
 
-absl::StatusOr<std::string> NameIn(const std::filesystem::path& folder, Role role) {
-  HONE_ASSIGN_OR_RETURN(FarmIdentity identity, IdentityIn(folder));
+absl::StatusOr<std::string> ReadName(const std::filesystem::path& folder, Role role) {
+  HONE_ASSIGN_OR_RETURN(FarmIdentity identity, ReadIdentity(folder));
   if (identity.role == role) return std::move(identity.name);
   return absl::InvalidArgumentError(fmt::format("the certificate in {} is for role {}; role {} is needed here",
                                                 folder.string(), Name(identity.role), Name(role)));

@@ -46,10 +46,10 @@ absl::StatusOr<Settings> ReadSettings(const std::filesystem::path& folder);  // 
 
 // The identity in the certificate of the folder. Its signature is not checked. kNotFound: there is no certificate; the
 // text says how to join. kInvalidArgument: it cannot be read. kPermissionDenied: the folder is open to other users.
-absl::StatusOr<FarmIdentity> IdentityIn(const std::filesystem::path& folder);
+absl::StatusOr<FarmIdentity> ReadIdentity(const std::filesystem::path& folder);
 
-// The name in the certificate, which must have this role (kInvalidArgument). Other errors as IdentityIn.
-absl::StatusOr<std::string> NameIn(const std::filesystem::path& folder, Role role);
+// The name in the certificate, which must have this role (kInvalidArgument). Other errors as ReadIdentity.
+absl::StatusOr<std::string> ReadName(const std::filesystem::path& folder, Role role);
 
 }  // namespace hone::pki
 

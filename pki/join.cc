@@ -19,11 +19,11 @@
 namespace hone::pki {
 namespace {
 
-constexpr int kPatienceSeconds = 15;
+constexpr int kAnswerSecondsMax = 15;
 constexpr unsigned char kHttp2[] = {2, 'h', '2'};  // the ALPN protocol of gRPC
 
 std::chrono::system_clock::time_point Deadline() {
-  return std::chrono::system_clock::now() + std::chrono::seconds(kPatienceSeconds);
+  return std::chrono::system_clock::now() + std::chrono::seconds(kAnswerSecondsMax);
 }
 
 std::string PemOf(X509* certificate) {
@@ -53,11 +53,11 @@ class Handshake {
 
   bool Connect() {
     BIO* socket = BIO_next(connection_);
-    if (BIO_do_connect_retry(socket, kPatienceSeconds, 50) != 1) return false;
+    if (BIO_do_connect_retry(socket, kAnswerSecondsMax, 50) != 1) return false;
     int descriptor = -1;
     BIO_get_fd(socket, &descriptor);
     fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK);  // BIO_do_connect_retry set it
-    const timeval patience{kPatienceSeconds, 0};
+    const timeval patience{kAnswerSecondsMax, 0};
     setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
     connected_ = true;
     return BIO_do_handshake(connection_) == 1;
@@ -100,8 +100,8 @@ absl::StatusOr<v1::JoinResponse> CallJoin(const std::string& authority, const Jo
 
 // The error for a folder that has an identity. It says which one and how to go on, because a second name for one
 // machine is seldom intended.
-absl::Status JoinedAlready(const std::filesystem::path& folder) {
-  const auto identity = IdentityIn(folder);
+absl::Status AlreadyJoinedError(const std::filesystem::path& folder) {
+  const auto identity = ReadIdentity(folder);
   const auto settings = ReadSettings(folder);
   const std::string name = identity.ok() ? identity->name : "";
   const std::string tracker = settings.ok() ? settings->tracker : "";
@@ -128,7 +128,7 @@ absl::StatusOr<std::string> FetchAuthority(const std::string& address, const std
     std::string pem = PemOf(sk_X509_value(chain, i));
     const auto facts = ReadCertificate(pem);
     if (!facts.ok()) continue;
-    if (early.empty()) early = WhyNotYet(*facts, absl::Now());
+    if (early.empty()) early = ClockBehindWarning(*facts, absl::Now());
     if (facts->fingerprint != fingerprint) continue;
     if (!early.empty()) return absl::FailedPreconditionError(early);
     return pem;
@@ -142,7 +142,7 @@ absl::StatusOr<std::string> FetchAuthority(const std::string& address, const std
 absl::StatusOr<std::string> Join(const std::filesystem::path& folder, const JoinOptions& options) {
   HONE_RETURN_IF_ERROR(MakeFolder(folder));
   const TlsFiles files = FilesIn(folder);
-  if (std::filesystem::exists(files.identity)) return JoinedAlready(folder);
+  if (std::filesystem::exists(files.identity)) return AlreadyJoinedError(folder);
   HONE_ASSIGN_OR_RETURN(const std::string authority,
                         FetchAuthority(options.settings.tracker, options.token.fingerprint));
   const std::string key = MakeKey();
@@ -155,7 +155,7 @@ absl::StatusOr<std::string> Join(const std::filesystem::path& folder, const Join
   return response.name();
 }
 
-absl::StatusOr<absl::Time> TimeAt(const std::shared_ptr<grpc::Channel>& channel) {
+absl::StatusOr<absl::Time> TrackerTime(const std::shared_ptr<grpc::Channel>& channel) {
   grpc::ClientContext context;
   context.set_deadline(Deadline());
   v1::WhoAmIResponse response;

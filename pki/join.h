@@ -38,7 +38,7 @@ absl::StatusOr<std::string> Join(const std::filesystem::path& folder, const Join
 absl::StatusOr<std::string> FetchAuthority(const std::string& address, const std::string& fingerprint);
 
 // The time by the tracker's clock. Errors as of WhoAmI in hone/v1/identity.proto.
-absl::StatusOr<absl::Time> TimeAt(const std::shared_ptr<grpc::Channel>& channel);
+absl::StatusOr<absl::Time> TrackerTime(const std::shared_ptr<grpc::Channel>& channel);
 
 // Writes a new key and certificate into the folder, for the role and name of the present one.
 absl::Status Renew(const std::shared_ptr<grpc::Channel>& channel, const std::filesystem::path& folder);

@@ -32,13 +32,13 @@ std::string Print(const Token& token) {
 absl::StatusOr<Token> ParseToken(std::string_view text) {
   const std::vector<std::string> parts = absl::StrSplit(absl::string_view(text.data(), text.size()), '.');
   if (parts.size() == 3 && Is256Bits(parts[1]) && Is256Bits(parts[2])) {
-    if (const auto role = RoleNamed(parts[0])) return Token{*role, parts[1], parts[2]};
+    if (const auto role = ParseRole(parts[0])) return Token{*role, parts[1], parts[2]};
   }
   return absl::InvalidArgumentError(
       "the token is incomplete: it has the form ROLE.SECRET.FINGERPRINT; `hone token create` prints one");
 }
 
-absl::StatusOr<Token> TakeToken(const std::string& given, const std::string& file) {
+absl::StatusOr<Token> ReadToken(const std::string& given, const std::string& file) {
   std::string token = given;
   if (file == "-") {
     std::getline(std::cin, token);

@@ -31,7 +31,7 @@ absl::StatusOr<Token> ParseToken(std::string_view text);
 // The token of a joining program: the first line of `file` ("-": of standard input), else `given`. A file is better
 // than a command line, which all users of the machine can read and which shells keep in their history.
 // kInvalidArgument: neither is given, or it is no token. Other errors as ReadFile in identity_folder.h.
-absl::StatusOr<Token> TakeToken(const std::string& given, const std::string& file);
+absl::StatusOr<Token> ReadToken(const std::string& given, const std::string& file);
 
 std::string RandomSecret();  // a new value for Token::secret
 

@@ -21,8 +21,8 @@ using nlohmann::ordered_json;
 constexpr int kFormat = 1;
 constexpr size_t kBatchRows = 500;
 constexpr size_t kBatchBytes = size_t{8} << 20;     // size of a batch's lines; a batch may travel as one message
-constexpr size_t kMaxLineBytes = size_t{64} << 20;  // above the largest record that Validate lets through
-constexpr size_t kReportedLines = 100;
+constexpr size_t kLineBytesMax = size_t{64} << 20;  // above the largest record that Validate lets through
+constexpr size_t kReportedLinesMax = 100;
 constexpr size_t kWrittenBytes = size_t{64} << 10;  // Export calls `write` when it has so many bytes
 
 // The parts of a column's JSON path such as "timing.drift": the object ("" for the line itself), and the field in it.
@@ -43,7 +43,7 @@ struct FieldReader {
   absl::Status status;
 
   void operator()(std::string& value) {
-    const bool required = column.range == Range::kGiven || column.range == Range::kNotEmpty;
+    const bool required = column.range == Range::kRequired || column.range == Range::kNotEmpty;
     if (const json* field = Find(required, &json::is_string, "a string")) value = field->get<std::string>();
   }
   void operator()(double& value) {
@@ -155,7 +155,7 @@ class LineReader {
       any = true;
       if (c == '\n') break;
       if (!too_long_) line += c;
-      if (line.size() > kMaxLineBytes) {
+      if (line.size() > kLineBytesMax) {
         too_long_ = true;
         line = std::string();
       }
@@ -180,7 +180,7 @@ class Importer {
   absl::Status Line(size_t number, const std::string& line, bool too_long) {
     ++report_.lines;
     if (too_long) {
-      Reject(number, fmt::format("the line has more than {} bytes", kMaxLineBytes));
+      Reject(number, fmt::format("the line has more than {} bytes", kLineBytesMax));
       return absl::OkStatus();
     }
     absl::StatusOr<Record> record = RecordFromJson(line);
@@ -188,7 +188,7 @@ class Importer {
       Reject(number, std::string(record.status().message()));
       return absl::OkStatus();
     }
-    if (record->measured_at > latest_) ++report_.to_come;
+    if (record->measured_at > latest_) ++report_.future_dated;
     record->measured_at = std::min(record->measured_at, latest_);
     batch_.push_back(*std::move(record));
     numbers_.push_back(number);
@@ -217,7 +217,7 @@ class Importer {
  private:
   void Reject(size_t line, std::string why) {
     ++report_.rejected;
-    if (report_.first_rejected.size() < kReportedLines) report_.first_rejected.push_back({line, std::move(why)});
+    if (report_.first_rejected.size() < kReportedLinesMax) report_.first_rejected.push_back({line, std::move(why)});
   }
 
   Source& source_;

@@ -49,14 +49,14 @@ struct ImportReport {
   size_t appended = 0;
   size_t duplicates = 0;                // records that the source has already
   size_t rejected = 0;                  // lines that are no record, and records that the source refused
-  size_t to_come = 0;                   // records with a measured_at after `latest`
+  size_t future_dated = 0;              // records with a measured_at after `latest`
   std::vector<BadLine> first_rejected;  // at most 100, sorted by line
 };
 
-// Appends the records of the stream in batches. A record with a measured_at after `latest` (LatestSaid) gets `latest`
-// instead. A bad line is reported and never fails the call. Errors: those of the source, and kUnavailable if the stream
-// cannot be read; what was imported before stays stored. progress, if given, is called after each line that is not
-// empty with the number of that line.
+// Appends the records of the stream in batches. A record with a measured_at after `latest` (MeasuredAtMax) gets
+// `latest` instead. A bad line is reported and never fails the call. Errors: those of the source, and kUnavailable if
+// the stream cannot be read; what was imported before stays stored. progress, if given, is called after each line that
+// is not empty with the number of that line.
 absl::StatusOr<ImportReport> Import(Source& source, std::istream& in, Instant latest,
                                     const std::function<void(size_t lines)>& progress = {});
 

@@ -31,12 +31,12 @@ std::set<size_t> Best(std::span<const Contender> contenders, size_t count) {
   return best;
 }
 
-// Whether the contenders without those of `going` (ascending indices) have the winner `winner`.
+// Whether the contenders without those of `prunable` (ascending indices) have the winner `winner`.
 bool SameWinner(std::span<const Contender> contenders, const std::optional<Winner>& winner,
-                const std::vector<size_t>& going) {
+                const std::vector<size_t>& prunable) {
   std::vector<Contender> staying;
   for (size_t i = 0, next = 0; i < contenders.size(); ++i) {
-    if (next < going.size() && going[next] == i) {
+    if (next < prunable.size() && prunable[next] == i) {
       ++next;
     } else {
       staying.push_back(contenders[i]);
@@ -53,16 +53,16 @@ std::vector<size_t> Prunable(std::span<const Contender> contenders, const PruneR
   if (!rule.before.has_value() && !rule.keep_best.has_value()) return {};
   const std::optional<Winner> winner = FindWinner(contenders);
   const std::set<size_t> best = rule.keep_best.has_value() ? Best(contenders, *rule.keep_best) : std::set<size_t>();
-  std::vector<size_t> going;
+  std::vector<size_t> prunable;
   for (size_t i = 0; i < contenders.size(); ++i) {
     const Contender& c = contenders[i];
-    const bool decides = c.confirmed || c.wrong || c.is_default;
+    const bool decides = c.confirmed || c.rules_out_schedule || c.is_default;
     const bool wins = winner.has_value() && i == winner->index;
     const bool too_new = rule.before.has_value() && c.measured_at >= *rule.before;
     const bool kept = rule.keep_row == c.row;
-    if (!decides && !wins && !too_new && !kept && !best.contains(i)) going.push_back(i);
+    if (!decides && !wins && !too_new && !kept && !best.contains(i)) prunable.push_back(i);
   }
-  return SameWinner(contenders, winner, going) ? going : std::vector<size_t>();
+  return SameWinner(contenders, winner, prunable) ? prunable : std::vector<size_t>();
 }
 
 }  // namespace hone::records

@@ -68,8 +68,8 @@ using Outcome = std::variant<Timing, Failure>;
 using Instant = std::chrono::sys_time<std::chrono::milliseconds>;
 
 // The latest measured_at that is accepted at `now`: clocks of other machines may be ahead by five minutes. A later time
-// must be lowered to this one. Otherwise a failure with it would condemn later timings of its schedule.
-constexpr Instant LatestSaid(Instant now) { return now + std::chrono::minutes(5); }
+// must be lowered to this one. Otherwise a failure with it would rule out later timings of its schedule.
+constexpr Instant MeasuredAtMax(Instant now) { return now + std::chrono::minutes(5); }
 
 struct Record {
   Key key;
@@ -107,7 +107,7 @@ enum class Storage {
 // The condition that a column's value must satisfy. A number must always be finite.
 enum class Range {
   kAny,
-  kGiven,     // a text that every line of JSON must have; it may be empty
+  kRequired,  // a text that every line of JSON must have; it may be empty
   kNotEmpty,  // a text that every line of JSON must have, and that is not empty
   kNotNegative,
   kPositive
@@ -138,7 +138,7 @@ inline constexpr std::array kColumns = {
     Column{"target", &Key::target, "target", "key.target", Storage::kText, Range::kNotEmpty},
     Column{"device", &Key::device_fingerprint, "device", "key.device_fingerprint", Storage::kText, Range::kNotEmpty},
     Column{"compiler", &Key::compiler_version, "compiler", "key.compiler_version", Storage::kText, Range::kNotEmpty},
-    Column{"schedule", &Record::schedule, "schedule", "schedule", Storage::kRow, Range::kGiven, 1 << 20},
+    Column{"schedule", &Record::schedule, "schedule", "schedule", Storage::kRow, Range::kRequired, 1 << 20},
     Column{"decisions", &Record::decisions, "decisions", "decisions", Storage::kRow, Range::kAny, 1 << 20},
     Column{"is_default", &Record::is_default, "is_default", "is_default"},
     Column{"seconds", &Timing::seconds, "timing.seconds", "outcome.timing.seconds", Storage::kRow, Range::kPositive},

@@ -89,7 +89,7 @@ std::optional<NearestRecord> Nearest(const Key& wanted, std::vector<BestRecord> 
   return nearest;
 }
 
-void SortForPeople(std::vector<BestRecord>& winners) {
+void SortForDisplay(std::vector<BestRecord>& winners) {
   const auto order = [](const BestRecord& best) {
     const Record& r = best.stored.record;
     return std::tie(r.operator_label, r.key.workload_digest, r.key.target, r.key.device_fingerprint,

@@ -82,7 +82,7 @@ struct Stats {
 std::optional<NearestRecord> Nearest(const Key& wanted, std::vector<BestRecord> winners);
 
 // Sorts by operator, workload, target, device and compiler: the order of lists that users read.
-void SortForPeople(std::vector<BestRecord>& winners);
+void SortForDisplay(std::vector<BestRecord>& winners);
 
 class Source {
  public:
@@ -95,7 +95,7 @@ class Source {
   virtual absl::StatusOr<AppendReport> Append(std::span<const Record> records) = 0;
 
   // The winner of every key that passes the filter (outcomes, failure, confirmed_only and after_row do not apply), as
-  // SortForPeople has them.
+  // SortForDisplay has them.
   virtual absl::StatusOr<std::vector<BestRecord>> AllBest(const Filter& filter) const = 0;
 
   // Calls `visit` with every row that passes the filter, however many there are. An error of `visit` ends the call.

@@ -51,9 +51,9 @@ size_t ApproximateBytes(const Record& record);
 using KeyNumbers = std::array<int64_t, 4>;
 
 struct PruneReport {
-  int64_t rows = 0, going = 0;       // rows under the keys that were looked at, and how many of them go
-  int64_t keys = 0, keys_going = 0;  // keys that were looked at, and how many of them lose rows
-  absl::Status shrunk;               // not OK: rows were removed, but the file keeps its size for this reason
+  int64_t rows = 0, prunable = 0;       // rows under the keys that were looked at, and how many of them go
+  int64_t keys = 0, keys_prunable = 0;  // keys that were looked at, and how many of them lose rows
+  absl::Status shrunk;                  // not OK: rows were removed, but the file keeps its size for this reason
 };
 
 struct BestPage {
@@ -74,7 +74,7 @@ class Store : public Source {
   absl::StatusOr<std::optional<NearestRecord>> BestAnyDevice(const Key& key) const;
 
   // One page of AllBest, for callers that cannot hold all of it: the winners of the next keys after `after`.
-  virtual absl::StatusOr<BestPage> SomeBest(const Filter& filter, const KeyNumbers& after) const = 0;
+  virtual absl::StatusOr<BestPage> BestPageAfter(const Filter& filter, const KeyNumbers& after) const = 0;
 
   // One page of Visit.
   virtual absl::StatusOr<Page> Query(const Filter& filter) const = 0;
@@ -100,7 +100,7 @@ class Store : public Source {
                                             const std::function<void(const PruneReport& so_far)>& progress = {}) = 0;
 
   // Shows every row, or why it cannot be read (kDataLoss naming it). Other queries leave such rows out.
-  virtual absl::Status EveryRow(const std::function<void(const absl::StatusOr<StoredRecord>&)>& visit) const = 0;
+  virtual absl::Status ForEachRow(const std::function<void(const absl::StatusOr<StoredRecord>&)>& visit) const = 0;
 
   // Reads the whole store, while opening checks only small files: kDataLoss with the finding if it is damaged.
   virtual absl::Status CheckIntegrity() const = 0;

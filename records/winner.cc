@@ -25,21 +25,21 @@ bool Newer(const Contender& a, const Contender& b) {
   return std::tie(a.measured_at, a.row) > std::tie(b.measured_at, b.row);
 }
 
-// The verified timings that still stand: their schedule has no `wrong` failure at the same instant or later.
-std::vector<Candidate> Standing(std::span<const Contender> contenders) {
+// The verified timings that still stand: their schedule has no failure that rules it out at the same instant or later.
+std::vector<Candidate> ValidTimings(std::span<const Contender> contenders) {
   std::map<std::string_view, Instant> last_wrong;
   for (const Contender& c : contenders) {
-    if (!c.wrong) continue;
+    if (!c.rules_out_schedule) continue;
     const auto [known, added] = last_wrong.try_emplace(c.schedule, c.measured_at);
     if (!added) known->second = std::max(known->second, c.measured_at);
   }
-  std::vector<Candidate> standing;
+  std::vector<Candidate> valid;
   for (const Contender& c : contenders) {
     if (!c.verified || c.repeats.empty()) continue;
     const auto wrong = last_wrong.find(c.schedule);
-    if (wrong == last_wrong.end() || wrong->second < c.measured_at) standing.push_back({&c, Median(c.repeats)});
+    if (wrong == last_wrong.end() || wrong->second < c.measured_at) valid.push_back({&c, Median(c.repeats)});
   }
-  return standing;
+  return valid;
 }
 
 // The newest candidate of each schedule. Older ones are dropped, because a lucky measurement must not count against
@@ -55,28 +55,28 @@ std::vector<Candidate> NewestOfEachSchedule(const std::vector<Candidate>& candid
   return result;
 }
 
-// Whether the challenger beats the default schedule `standard` of its own batch. Its median must be smaller. If both
-// have interleaved repeats, the pairs of one round must agree: the median of their ratios, and the share of rounds won.
-// Each of the three conditions alone can be met by luck.
-bool Beats(const Candidate& challenger, const Candidate& standard) {
-  if (challenger.seconds >= kWorthwhile * standard.seconds) return false;
-  if (!challenger.contender->in_turns || !standard.contender->in_turns) return true;
+// Whether the challenger beats the default schedule `default_candidate` of its own batch. Its median must be smaller.
+// If both have interleaved repeats, the pairs of one round must agree: the median of their ratios, and the share of
+// rounds won. Each of the three conditions alone can be met by luck.
+bool BeatsDefaultOfBatch(const Candidate& challenger, const Candidate& default_candidate) {
+  if (challenger.seconds >= kDefaultShareMax * default_candidate.seconds) return false;
+  if (!challenger.contender->interleaved || !default_candidate.contender->interleaved) return true;
   const std::vector<double>& a = challenger.contender->repeats;
-  const std::vector<double>& b = standard.contender->repeats;
+  const std::vector<double>& b = default_candidate.contender->repeats;
   std::vector<double> ratios;
   for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) ratios.push_back(a[i] / b[i]);
   const auto won = std::count_if(ratios.begin(), ratios.end(), [](double ratio) { return ratio < 1; });
-  if (static_cast<double>(won) < kMostPairs * static_cast<double>(ratios.size())) return false;
-  return Median(std::move(ratios)) < kWorthwhile;
+  if (static_cast<double>(won) < kRoundsWonShareMin * static_cast<double>(ratios.size())) return false;
+  return Median(std::move(ratios)) < kDefaultShareMax;
 }
 
-// Whether the challenger beats the default schedule `standard` of another visit. If the device's reference kernel has
-// become faster since then, the challenger's time is raised by that factor. If it has become slower, the time is not
-// lowered: other kernels may depend on other parts of the device, which need not have become slower.
-bool BeatsApart(const Candidate& challenger, const Candidate& standard) {
-  const double now = challenger.contender->reference_seconds, then = standard.contender->reference_seconds;
+// Whether the challenger beats the default schedule `default_candidate` of another visit. If the device's reference
+// kernel has become faster since then, the challenger's time is raised by that factor. If it has become slower, the
+// time is not lowered: other kernels may depend on other parts of the device, which need not have become slower.
+bool BeatsDefaultOfOtherVisit(const Candidate& challenger, const Candidate& default_candidate) {
+  const double now = challenger.contender->reference_seconds, then = default_candidate.contender->reference_seconds;
   const double faster = now > 0 && then > 0 ? std::max(1.0, then / now) : 1;
-  return challenger.seconds * faster < kWorthwhileApart * standard.seconds;
+  return challenger.seconds * faster < kOtherVisitDefaultShareMax * default_candidate.seconds;
 }
 
 // The default schedule's newest timing in each batch, and in all batches.
@@ -103,8 +103,8 @@ Defaults DefaultsOf(const std::vector<Candidate>& candidates) {
 bool LosesToDefault(const Candidate& candidate, const Defaults& defaults) {
   if (candidate.contender->is_default || defaults.newest.contender == nullptr) return false;
   const auto beside = defaults.of_batch.find(candidate.contender->batch);
-  return beside != defaults.of_batch.end() ? !Beats(candidate, beside->second)
-                                           : !BeatsApart(candidate, defaults.newest);
+  return beside != defaults.of_batch.end() ? !BeatsDefaultOfBatch(candidate, beside->second)
+                                           : !BeatsDefaultOfOtherVisit(candidate, defaults.newest);
 }
 
 // The fastest candidate that does not lose to a default (LosesToDefault); a default itself never loses. On a tie the
@@ -152,21 +152,21 @@ std::vector<Candidate> NewestConfirmation(const std::vector<Candidate>& candidat
 
 // The steps by which the winner is found; docs/RECORDS.md explains them. Each list is a part of the one before it.
 struct Comparison {
-  std::vector<Candidate> standing;  // verified timings that are not condemned
-  std::vector<Candidate> field;     // those of the newest confirmation, else all; empty: there is no winner
-  std::vector<Candidate> newest;    // the newest of each schedule
-  Defaults defaults;                // of `field`
-  Candidate best;                   // the winner; contender is null if `field` is empty
-  bool confirmed = false;           // `field` is a confirmation, not races
+  std::vector<Candidate> valid;   // verified timings whose schedule is not ruled out
+  std::vector<Candidate> field;   // those of the newest confirmation, else all; empty: there is no winner
+  std::vector<Candidate> newest;  // the newest of each schedule
+  Defaults defaults;              // of `field`
+  Candidate best;                 // the winner; contender is null if `field` is empty
+  bool confirmed = false;         // `field` is a confirmation, not races
 };
 
 Comparison Compare(std::span<const Contender> contenders) {
   Comparison comparison;
-  comparison.standing = Standing(contenders);
-  if (comparison.standing.empty()) return comparison;
-  comparison.field = NewestConfirmation(comparison.standing);
+  comparison.valid = ValidTimings(contenders);
+  if (comparison.valid.empty()) return comparison;
+  comparison.field = NewestConfirmation(comparison.valid);
   comparison.confirmed = !comparison.field.empty();
-  if (comparison.field.empty()) comparison.field = comparison.standing;
+  if (comparison.field.empty()) comparison.field = comparison.valid;
   comparison.defaults = DefaultsOf(comparison.field);
   comparison.newest = NewestOfEachSchedule(comparison.field);
   comparison.best = Fastest(comparison.newest, comparison.defaults);
@@ -175,7 +175,7 @@ Comparison Compare(std::span<const Contender> contenders) {
 
 }  // namespace
 
-bool SpeaksAgainst(FailureKind kind) {
+bool RulesOutSchedule(FailureKind kind) {
   switch (kind) {
     case FailureKind::kCrashed:
     case FailureKind::kWrongOutput:
@@ -193,20 +193,20 @@ bool SpeaksAgainst(FailureKind kind) {
   return false;
 }
 
-bool TakenInTurns(size_t repeats, int64_t first_interleaved) {
-  return static_cast<int64_t>(repeats) - first_interleaved >= kFewestTurns;
+bool HasInterleavedRounds(size_t repeats, int64_t first_interleaved) {
+  return static_cast<int64_t>(repeats) - first_interleaved >= kInterleavedRoundsMin;
 }
 
-std::span<const double> CountingRepeats(std::span<const double> seconds, int64_t first_interleaved) {
-  const bool some = first_interleaved > 0 && TakenInTurns(seconds.size(), first_interleaved);
+std::span<const double> DecidingRepeats(std::span<const double> seconds, int64_t first_interleaved) {
+  const bool some = first_interleaved > 0 && HasInterleavedRounds(seconds.size(), first_interleaved);
   return some ? seconds.subspan(static_cast<size_t>(first_interleaved)) : seconds;
 }
 
 void SetRepeats(Contender& contender, std::span<const double> seconds, int64_t first_interleaved) {
-  const std::span<const double> counting = CountingRepeats(seconds, first_interleaved);
+  const std::span<const double> counting = DecidingRepeats(seconds, first_interleaved);
   contender.repeats.assign(counting.begin(), counting.end());
-  contender.in_turns = TakenInTurns(seconds.size(), first_interleaved);
-  contender.confirmed = contender.confirmed && contender.in_turns;
+  contender.interleaved = HasInterleavedRounds(seconds.size(), first_interleaved);
+  contender.confirmed = contender.confirmed && contender.interleaved;
 }
 
 Contender ContenderOf(const StoredRecord& stored) {
@@ -217,7 +217,7 @@ Contender ContenderOf(const StoredRecord& stored) {
                       .measured_at = record.measured_at,
                       .is_default = record.is_default};
   if (const auto* failure = std::get_if<Failure>(&record.outcome)) {
-    contender.wrong = SpeaksAgainst(failure->kind);
+    contender.rules_out_schedule = RulesOutSchedule(failure->kind);
     return contender;
   }
   const auto& timing = std::get<Timing>(record.outcome);
@@ -236,8 +236,8 @@ std::optional<Winner> FindWinner(std::span<const Contender> contenders) {
                 .seconds = best.seconds,
                 .confirmed = comparison.confirmed};
   const std::map<std::string_view, Candidate>& defaults = comparison.defaults.of_batch;
-  const auto standard = defaults.find(best.contender->batch);
-  if (standard != defaults.end()) winner.default_seconds = standard->second.seconds;
+  const auto default_candidate = defaults.find(best.contender->batch);
+  if (default_candidate != defaults.end()) winner.default_seconds = default_candidate->second.seconds;
   return winner;
 }
 
@@ -273,7 +273,7 @@ std::vector<Verdict> Explain(std::span<const Contender> contenders) {
     for (const Candidate& c : candidates) verdicts[static_cast<size_t>(c.contender - contenders.data())] = verdict;
   };
   const Comparison comparison = Compare(contenders);
-  judge(comparison.standing, Verdict::kNotCompared);
+  judge(comparison.valid, Verdict::kNotCompared);
   judge(comparison.field, Verdict::kMeasuredAgain);
   for (const Candidate& c : comparison.newest) {
     judge({c}, LosesToDefault(c, comparison.defaults) ? Verdict::kNotBetterThanDefault : Verdict::kSlower);

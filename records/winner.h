@@ -23,13 +23,13 @@ namespace hone::records {
 
 // A schedule beats the default of its own batch only if it takes less than this share of the default's time. A smaller
 // gain is not worth another schedule.
-inline constexpr double kWorthwhile = 0.995;
+inline constexpr double kDefaultShareMax = 0.995;
 // The same share if the default was timed in another visit. It is smaller, because the speed of a device changes
 // between two visits.
-inline constexpr double kWorthwhileApart = 0.9;
+inline constexpr double kOtherVisitDefaultShareMax = 0.9;
 // Two schedules that were timed in interleaved rounds have one pair of repeats for each round. The better schedule must
 // have taken less time in at least this share of the pairs.
-inline constexpr double kMostPairs = 0.75;
+inline constexpr double kRoundsWonShareMin = 0.75;
 
 // The values of a record that decide the winner.
 struct Contender {
@@ -37,32 +37,32 @@ struct Contender {
   std::string schedule;
   std::string batch;  // equal for the contenders of one device visit
   Instant measured_at{};
-  bool is_default = false;       // the default schedule, which needs no search
-  bool verified = false;         // a timing whose output agreed with the reference
-  bool confirmed = false;        // timed in a final comparison of at least kFewestTurns interleaved rounds
-  bool wrong = false;            // a failure that condemns its schedule: see SpeaksAgainst
-  bool in_turns = false;         // repeats[k] was taken in the same round as repeats[k] of the others of its batch
-  std::vector<double> repeats;   // seconds, as CountingRepeats chooses them; empty for a failure
-  double reference_seconds = 0;  // time of the device's reference kernel in the same visit; 0: not known
+  bool is_default = false;          // the default schedule, which needs no search
+  bool verified = false;            // a timing whose output agreed with the reference
+  bool confirmed = false;           // timed in a final comparison of at least kInterleavedRoundsMin interleaved rounds
+  bool rules_out_schedule = false;  // a failure that rules out its schedule: see RulesOutSchedule
+  bool interleaved = false;         // repeats[k] was taken in the same round as repeats[k] of the others of its batch
+  std::vector<double> repeats;      // seconds, as DecidingRepeats chooses them; empty for a failure
+  double reference_seconds = 0;     // time of the device's reference kernel in the same visit; 0: not known
 };
 
 Contender ContenderOf(const StoredRecord& stored);
 
-// Sets `repeats` and `in_turns`. Clears `confirmed` if fewer than kFewestTurns repeats were interleaved. The arguments
-// are the members of Timing with these names.
+// Sets `repeats` and `interleaved`. Clears `confirmed` if fewer than kInterleavedRoundsMin repeats were interleaved.
+// The arguments are the members of Timing with these names.
 void SetRepeats(Contender& contender, std::span<const double> seconds, int64_t first_interleaved);
 
-// Whether a failure of this kind condemns its schedule: it must not be used, even if an earlier timing was good. True
-// for a wrong output, a write out of bounds, a crash, a forbidden call and an impossible time.
-bool SpeaksAgainst(FailureKind kind);
+// Whether a failure of this kind rules out its schedule: the schedule must not be used, even if an earlier timing was
+// good. True for a wrong output, a write out of bounds, a crash, a forbidden call and an impossible time.
+bool RulesOutSchedule(FailureKind kind);
 
-// Whether at least kFewestTurns of the repeats were interleaved; with fewer, schedules are not compared round by round.
-// first_interleaved: as in Timing.
-bool TakenInTurns(size_t repeats, int64_t first_interleaved);
+// Whether at least kInterleavedRoundsMin of the repeats were interleaved; with fewer, schedules are not compared round
+// by round. first_interleaved: as in Timing.
+bool HasInterleavedRounds(size_t repeats, int64_t first_interleaved);
 
 // The repeats that decide: the interleaved ones, because the other finalists were timed under the same conditions. If
-// fewer than kFewestTurns were interleaved, all repeats. The result is a view into `seconds`.
-std::span<const double> CountingRepeats(std::span<const double> seconds, int64_t first_interleaved);
+// fewer than kInterleavedRoundsMin were interleaved, all repeats. The result is a view into `seconds`.
+std::span<const double> DecidingRepeats(std::span<const double> seconds, int64_t first_interleaved);
 
 struct Winner {
   size_t index = 0;                       // in the contenders
@@ -82,7 +82,7 @@ enum class Verdict {
   kNotBetterThanDefault,  // did not beat the default of its batch; without one, the newest default
   kMeasuredAgain,         // a newer timing of its schedule counts instead
   kNotCompared,           // not in the newest final comparison, which alone decides
-  kCondemned,             // its schedule failed as SpeaksAgainst says, at that instant or later
+  kCondemned,             // its schedule failed as RulesOutSchedule says, at that instant or later
   kUnverified,            // the timing's output was not compared with a reference
   kFailed,                // a failure, so there is no timing
 };

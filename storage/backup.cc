@@ -109,8 +109,8 @@ void RemoveFresh(const std::vector<Copied>& all) {
 
 absl::Status CopyFresh(const fs::path& from, const std::vector<Copied>& all) {
   for (const Copied& each : all) {
-    HONE_RETURN_IF_ERROR(CloseToOthers(each.file, each.kind));  // because it stays as FILE.replaced-N
-    HONE_RETURN_IF_ERROR(EmptyLog(each.file, each.kind));
+    HONE_RETURN_IF_ERROR(RestrictToOwner(each.file, each.kind));  // because it stays as FILE.replaced-N
+    HONE_RETURN_IF_ERROR(CheckpointLog(each.file, each.kind));
     HONE_RETURN_IF_ERROR(CopyDatabase(from / each.name, each.kind, kImmutable, FreshName(each.file)));
   }
   return absl::OkStatus();

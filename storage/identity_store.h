@@ -54,13 +54,13 @@ class IdentityStore {
   virtual absl::StatusOr<std::unique_ptr<IdentityChange>> Begin() = 0;
 
   // --- certificates -------------------------------------------------------------------------------------------------
-  struct Standing {
+  struct CertificateState {
     bool known = false;         // the serial is stored
     bool revoked = false;       // the certificate with the serial was revoked
     bool name_revoked = false;  // the name was revoked at any time
   };
   // Asked at every call that the tracker serves.
-  virtual absl::StatusOr<Standing> Find(const std::string& serial, const std::string& name) = 0;
+  virtual absl::StatusOr<CertificateState> Find(const std::string& serial, const std::string& name) = 0;
 
   // `serial` must be new.
   virtual absl::Status AddCertificate(const CertificateRow& certificate) = 0;

@@ -19,9 +19,9 @@
 namespace hone::tracker {
 namespace {
 
-constexpr Rate kCallRate = {kQuotas.calls_per_second, kQuotas.calls_at_once};  // per identity
-constexpr Rate kWrongTokenRate = {1, 20};                                      // for all callers together
-constexpr size_t kMethodBytesMax = 200;                                        // in the audit log
+constexpr Rate kCallRate = {kQuotas.calls_per_second, kQuotas.calls_burst};  // per identity
+constexpr Rate kWrongTokenRate = {1, 20};                                    // for all callers together
+constexpr size_t kMethodBytesMax = 200;                                      // in the audit log
 
 struct Rule {
   std::string_view method;
@@ -54,7 +54,7 @@ const std::vector<Rule>& Rules() {
       {"/hone.v1.RecordService/Query", {kTuner, kViewer, kClient, kAdmin}},
       {"/hone.v1.RecordService/Stats", {kTuner, kViewer, kClient, kAdmin}},
       {"/hone.v1.RecordService/Export", {kViewer, kClient, kAdmin}},
-      {kJoin, {}},  // needs a token instead of a role
+      {kJoinMethod, {}},  // needs a token instead of a role
       {"/hone.v1.JoinService/Renew", {kAgent, kTuner, kViewer, kClient, kAdmin}},
       {"/hone.v1.JoinService/WhoAmI", {kAgent, kTuner, kViewer, kClient, kAdmin}},
       {"/hone.v1.IdentityService/CreateToken", {kAdmin}},
@@ -96,7 +96,7 @@ absl::StatusOr<FarmIdentity> IdentityOf(const grpc::AuthContext& context) {
   for (const grpc::string_ref& uri : context.FindPropertyValues(GRPC_PEER_URI_PROPERTY_NAME)) {
     uris.emplace_back(uri.data(), uri.size());
   }
-  return IdentityAmong(uris);
+  return IdentityFromUris(uris);
 }
 
 }  // namespace
@@ -201,9 +201,10 @@ absl::Status RoleCheck::Check(const InputMetadata& metadata, const grpc::AuthCon
                               std::string_view method) {
   const auto name = metadata.find("user-agent");
   if (name != metadata.end()) {
-    HONE_RETURN_IF_ERROR(CheckProtocol(ProtocolOf({name->second.data(), name->second.size()}), "program that calls"));
+    HONE_RETURN_IF_ERROR(
+        CheckProtocol(ProtocolVersionOf({name->second.data(), name->second.size()}), "program that calls"));
   }
-  if (method == kJoin) {
+  if (method == kJoinMethod) {
     const auto token = metadata.find(pki::kTokenMetadata);
     return gate_->CheckToken(token == metadata.end() ? "" : std::string(token->second.data(), token->second.size()));
   }

@@ -25,7 +25,7 @@
 namespace hone::tracker {
 
 // The only method that is called without a certificate. It takes a token instead.
-inline constexpr std::string_view kJoin = "/hone.v1.JoinService/Join";
+inline constexpr std::string_view kJoinMethod = "/hone.v1.JoinService/Join";
 
 // Whether the role may call the method. method: "/hone.v1.AgentService/Synchronize". kPermissionDenied: the text names
 // the roles that may.

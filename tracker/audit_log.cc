@@ -15,7 +15,7 @@ namespace hone::tracker {
 namespace {
 
 constexpr int kRefusalsPerMinute = 10;
-constexpr size_t kLongestText = 300;
+constexpr size_t kAuditTextBytesMax = 300;
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<AuditLog>> AuditLog::Open(const std::filesystem::path& path, int64_t kept) {
@@ -23,7 +23,7 @@ absl::StatusOr<std::unique_ptr<AuditLog>> AuditLog::Open(const std::filesystem::
   return std::make_unique<AuditLog>(std::move(store), kept);
 }
 
-bool AuditLog::TooMany(const Act& act, absl::Time now) {
+bool AuditLog::IsOverRefusalLimit(const Act& act, absl::Time now) {
   if (now - minute_ >= absl::Minutes(1) || now < minute_) {
     refused_.clear();
     minute_ = now;
@@ -33,7 +33,7 @@ bool AuditLog::TooMany(const Act& act, absl::Time now) {
 
 void AuditLog::Add(const Act& act, const absl::Status& result, absl::Time now) {
   const std::lock_guard lock(mutex_);
-  if (!result.ok() && TooMany(act, now)) return;
+  if (!result.ok() && IsOverRefusalLimit(act, now)) return;
   if (const absl::Status written = Insert(act, result, now); !written.ok()) {
     spdlog::error("the audit log lacks {} of {} {} on {}: {}", act.method, act.role, act.name, act.object,
                   std::string(written.message()));
@@ -41,7 +41,7 @@ void AuditLog::Add(const Act& act, const absl::Status& result, absl::Time now) {
 }
 
 absl::Status AuditLog::Insert(const Act& act, const absl::Status& result, absl::Time now) {
-  const auto clean = [](const std::string& text) { return records::CleanText(text, kLongestText); };
+  const auto clean = [](const std::string& text) { return records::CleanText(text, kAuditTextBytesMax); };
   // Looking for acts to forget reads all of them, so it is not done at every act.
   const bool forget = ++since_forgotten_ > kept_ / 100;
   HONE_RETURN_IF_ERROR(store_->Append({.time = now,

@@ -40,7 +40,7 @@ class AuditLog {
   absl::StatusOr<std::vector<v1::AuditEntry>> Newest(int limit);
 
  private:
-  bool TooMany(const Act& act, absl::Time now);
+  bool IsOverRefusalLimit(const Act& act, absl::Time now);
   absl::Status Insert(const Act& act, const absl::Status& result, absl::Time now);
 
   std::mutex mutex_;

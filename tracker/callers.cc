@@ -8,12 +8,12 @@
 namespace hone::tracker {
 
 // The gate admitted the caller before, but the certificate may have been revoked since.
-Present WhileWelcome(const PresentedCertificate& shown, Register& members) {
-  const int64_t revocation = members.RevocationOf(shown.identity.name);
+Present WhileAllowed(const PresentedCertificate& shown, Register& members) {
+  const int64_t revocation = members.RevocationCount(shown.identity.name);
   if (revocation > 0 && !members.Admit(shown.identity, shown.certificate, absl::Now()).ok())
     return [] { return false; };
   return [name = shown.identity.name, until = shown.certificate.until, revocation, &members] {
-    return absl::Now() < until && members.RevocationOf(name) == revocation;
+    return absl::Now() < until && members.RevocationCount(name) == revocation;
   };
 }
 
@@ -21,12 +21,12 @@ Present Callers::PresentIn(grpc::ServerContextBase* context) const {
   if (membership_ == nullptr) return [context] { return !context->IsCancelled(); };
   absl::StatusOr<PresentedCertificate> shown = PresentedIn(*context->auth_context(), *membership_);
   if (!shown.ok()) return [] { return false; };
-  return [context, welcome = WhileWelcome(*shown, membership_->members())] {
-    return !context->IsCancelled() && welcome();
+  return [context, allowed = WhileAllowed(*shown, membership_->members())] {
+    return !context->IsCancelled() && allowed();
   };
 }
 
-std::string Callers::WhoIn(const grpc::ServerContextBase& context) {
+std::string Callers::IdentityIn(const grpc::ServerContextBase& context) {
   const std::optional<FarmIdentity> caller = CallerOf(*context.auth_context());
   return caller.has_value() ? UriOf(*caller) : "";
 }

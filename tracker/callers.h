@@ -16,8 +16,8 @@
 namespace hone::tracker {
 
 // The returned function says whether the certificate is still valid: neither expired nor revoked. It never waits for a
-// disk; WhileWelcome itself may, where the name was revoked before. The register must outlive the function.
-Present WhileWelcome(const PresentedCertificate& shown, Register& members);
+// disk; WhileAllowed itself may, where the name was revoked before. The register must outlive the function.
+Present WhileAllowed(const PresentedCertificate& shown, Register& members);
 
 // Cheap to copy; safe from any thread. `membership`: null on the private socket, where all callers are its owner.
 class Callers {
@@ -28,7 +28,7 @@ class Callers {
   // outlive the function.
   Present PresentIn(grpc::ServerContextBase* context) const;
   // The identity whose calls are counted together by quotas; "" on the private socket, where all are one user's.
-  static std::string WhoIn(const grpc::ServerContextBase& context);
+  static std::string IdentityIn(const grpc::ServerContextBase& context);
 
   // Writes a call that changes something into the audit log. method: "JobService/Cancel". object: the id it changes.
   void Note(const grpc::ServerContextBase& context, std::string_view method, std::string_view object,

@@ -318,7 +318,7 @@ std::vector<records::Record> ToRecords(const std::string& farm_id, const Recorda
     record.set_is_default(candidate->is_default());
     const v1::Timing& timing = outcome.outcome().timing();  // empty for a failure
     const auto repeats = static_cast<size_t>(timing.seconds_size());
-    record.set_confirmed(batch.final() && records::TakenInTurns(repeats, timing.first_interleaved()));
+    record.set_confirmed(batch.final() && records::HasInterleavedRounds(repeats, timing.first_interleaved()));
     record.clear_predicted_seconds();
     if (candidate->has_predicted_seconds()) record.set_predicted_seconds(candidate->predicted_seconds());
     *record.mutable_outcome() = outcome.outcome();

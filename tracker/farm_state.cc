@@ -18,7 +18,7 @@ std::string ReadJob(const std::string& id, const std::string& spec, const std::s
   if (!job->ParseFromString(state) || job->id() != id) return "where it stands cannot be read";
   if (!parsed.ParseFromString(spec)) return "what it asks for cannot be read";
   if (!v1::JobState_IsValid(job->state()) || job->state() == v1::JOB_STATE_UNSPECIFIED) return "it has no known state";
-  if (parsed.workloads().empty() && !JobBook::Ended(*job)) return "it asks for nothing";
+  if (parsed.workloads().empty() && !JobQueue::Ended(*job)) return "it asks for nothing";
   *job->mutable_spec() = std::move(parsed);
   return "";
 }

@@ -13,7 +13,7 @@
 namespace hone::tracker {
 namespace {
 
-constexpr std::chrono::milliseconds kTryAgain(500);
+constexpr std::chrono::milliseconds kRetryPeriod(500);
 
 template <typename T>
 void MoveTo(std::vector<T>& to, std::vector<T>&& from) {
@@ -30,7 +30,7 @@ GroupCommit::~GroupCommit() {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
   }
-  come_.notify_all();
+  added_.notify_all();
   thread_.join();
 }
 
@@ -38,25 +38,25 @@ void GroupCommit::Append(std::vector<records::Record> rows, Told told) {
   const std::lock_guard lock(mutex_);
   MoveTo(next_.results, std::move(rows));
   next_.results_told.push_back(std::move(told));
-  come_.notify_one();
+  added_.notify_one();
 }
 
-void GroupCommit::Keep(Changes changes, Told told) {
+void GroupCommit::AddChanges(Changes changes, Told told) {
   const std::lock_guard lock(mutex_);
   next_.kept.state.Add(std::move(changes.state));
   MoveTo(next_.kept.rows, std::move(changes.rows));
   next_.kept_told.push_back(std::move(told));
-  come_.notify_one();
+  added_.notify_one();
 }
 
-bool GroupCommit::Keeping() const {
+bool GroupCommit::HasPendingChanges() const {
   const std::lock_guard lock(mutex_);
-  return keeping_ || !next_.kept.empty();
+  return writing_changes_ || !next_.kept.empty();
 }
 
-std::string GroupCommit::Trouble() const {
+std::string GroupCommit::FailureReason() const {
   const std::lock_guard lock(mutex_);
-  return storing_.Trouble(SteadyNow());
+  return storage_health_.FailureReason(SteadyNow());
 }
 
 Histogram GroupCommit::Times() const {
@@ -67,17 +67,17 @@ Histogram GroupCommit::Times() const {
 void GroupCommit::Loop() {
   std::unique_lock lock(mutex_);
   while (true) {
-    // What could not be written waits here too, without anyone who asks for it.
+    // Changes that could not be written wait here too, although no caller waits for them.
     const auto something = [this] { return stopping_ || !next_.empty(); };
     if (next_.kept.empty()) {
-      come_.wait(lock, something);
+      added_.wait(lock, something);
     } else {
-      come_.wait_for(lock, kTryAgain, something);
+      added_.wait_for(lock, kRetryPeriod, something);
     }
     if (stopping_ && next_.empty() && next_.kept.empty()) return;
     const bool last = stopping_;
     Group group = std::exchange(next_, {});
-    keeping_ = !group.kept.empty();
+    writing_changes_ = !group.kept.empty();
     lock.unlock();
     Commit(std::move(group));
     lock.lock();
@@ -96,8 +96,8 @@ absl::Status GroupCommit::AppendRows(const Group& group) {
 }
 
 // Under the lock.
-void GroupCommit::Note(Storing::What what, const absl::Status& stored) {
-  const std::string news = storing_.Note(what, stored, SteadyNow());
+void GroupCommit::Note(StorageHealth::What what, const absl::Status& stored) {
+  const std::string news = storage_health_.Note(what, stored, SteadyNow());
   if (!news.empty()) spdlog::log(stored.ok() ? spdlog::level::info : spdlog::level::err, "{}", news);
 }
 
@@ -108,10 +108,10 @@ void GroupCommit::Commit(Group group) {
   const absl::Status kept = !group.kept.rows.empty() && !records.ok() ? records : state;
   {
     const std::lock_guard lock(mutex_);
-    keeping_ = false;
+    writing_changes_ = false;
     if (writes) times_.Add(absl::ToDoubleSeconds(SteadyNow() - begun));
-    if (!group.results.empty()) Note(Storing::What::kResults, records);
-    if (!group.kept.empty()) Note(Storing::What::kState, kept);
+    if (!group.results.empty()) Note(StorageHealth::What::kResults, records);
+    if (!group.kept.empty()) Note(StorageHealth::What::kState, kept);
     if (!records.ok()) MoveTo(next_.kept.rows, std::move(group.kept.rows));
     if (!state.ok()) {  // what came meanwhile is newer
       group.kept.state.Add(std::exchange(next_.kept.state, {}));

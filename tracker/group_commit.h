@@ -5,7 +5,7 @@
 // Results and changes of the farm have different promises. An agent keeps its results until they are accepted, so if a
 // commit fails, its results are dropped here and the caller is told. Changes of the farm have happened already, so if a
 // commit fails, they stay, go into the next one, and are tried again twice a second until the disk takes them. Safe
-// from any thread. Not here: what a change means. Start at Append and Keep.
+// from any thread. Not here: what a change means. Start at Append and AddChanges.
 #ifndef HONE_TRACKER_GROUP_COMMIT_H_
 #define HONE_TRACKER_GROUP_COMMIT_H_
 
@@ -20,7 +20,7 @@
 #include "records/store.h"
 #include "tracker/farm_state.h"
 #include "tracker/queue/histogram.h"
-#include "tracker/storing.h"
+#include "tracker/storage_health.h"
 
 namespace hone::tracker {
 
@@ -30,7 +30,7 @@ class GroupCommit {
   GroupCommit(FarmState state, records::Store* store);
   ~GroupCommit();  // after one last commit of what is there; everyone is told
 
-  // Called once, on the thread of this class, which it must not hold up; it may call Append and Keep.
+  // Called once, on the thread of this class, which it must not hold up; it may call Append and AddChanges.
   using Told = std::function<void(const absl::Status&)>;
 
   // told: whether the rows are on the disk.
@@ -41,13 +41,13 @@ class GroupCommit {
     std::vector<records::Record> rows;
     bool empty() const { return state.empty() && rows.empty(); }
   };
-  // told: whether everything that was given to Keep until now is on the disk. With no changes, it only asks that.
-  void Keep(Changes changes, Told told);
+  // told: whether everything that was given to AddChanges until now is on the disk. With no changes, it only asks that.
+  void AddChanges(Changes changes, Told told);
 
-  // Whether something that was given to Keep is not on the disk yet.
-  bool Keeping() const;
-  // Why nothing can be stored now; "" when it can (storing.h).
-  std::string Trouble() const;
+  // Whether something that was given to AddChanges is not on the disk yet.
+  bool HasPendingChanges() const;
+  // Why nothing can be stored now; "" when it can (storage_health.h).
+  std::string FailureReason() const;
   Histogram Times() const;  // seconds that commits took
 
  private:
@@ -61,17 +61,17 @@ class GroupCommit {
   void Loop();
   absl::Status AppendRows(const Group& group);
   void Commit(Group group);
-  void Note(Storing::What what, const absl::Status& stored);
+  void Note(StorageHealth::What what, const absl::Status& stored);
 
   FarmState state_;  // of the thread alone
   records::Store* const store_;
   mutable std::mutex mutex_;
-  std::condition_variable come_;
+  std::condition_variable added_;
   Group next_;
   bool stopping_ = false;
-  bool keeping_ = false;  // a commit with changes is on its way
-  Storing storing_;
-  Histogram times_ = ShortTimes();
+  bool writing_changes_ = false;  // a commit with changes is on its way
+  StorageHealth storage_health_;
+  Histogram times_ = CommitTimeBuckets();
   std::thread thread_;
 };
 

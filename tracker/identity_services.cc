@@ -19,9 +19,9 @@
 namespace hone::tracker {
 namespace {
 
-constexpr absl::Duration kUsualTokenLife = absl::Hours(1), kLongestTokenLife = absl::Hours(24 * 30);
-constexpr int kMostUses = 1000;
-constexpr int kUsualEntries = 100, kMostEntries = 10'000;
+constexpr absl::Duration kTokenLifeDefault = absl::Hours(1), kTokenLifeMax = absl::Hours(24 * 30);
+constexpr int kTokenUsesMax = 1000;
+constexpr int kAuditEntriesDefault = 100, kAuditEntriesMax = 10'000;
 
 class JoinServiceShell final : public v1::JoinService::Service {
  public:
@@ -72,22 +72,22 @@ class JoinServiceShell final : public v1::JoinService::Service {
 
 // The token that the request asks for, or why it is refused.
 absl::StatusOr<Register::NewToken> ParseTokenRequest(const v1::CreateTokenRequest& request, absl::Time now) {
-  const std::optional<Role> role = RoleNamed(request.role());
+  const std::optional<Role> role = ParseRole(request.role());
   if (!role.has_value()) {
     return absl::InvalidArgumentError(
         fmt::format("'{}' is no role; give agent, tuner, client, viewer or admin", request.role()));
   }
   if (!request.name().empty()) HONE_RETURN_IF_ERROR(CheckFarmName(request.name()));
-  const int most = request.name().empty() ? kMostUses : 1;
+  const int most = request.name().empty() ? kTokenUsesMax : 1;
   const int uses = request.uses() == 0 ? 1 : request.uses();
   if (uses < 1 || uses > most) {
-    return absl::InvalidArgumentError(
-        fmt::format("a token has 1 to {} uses, and 1 if it is for one name; the request asks for {}", kMostUses, uses));
+    return absl::InvalidArgumentError(fmt::format(
+        "a token has 1 to {} uses, and 1 if it is for one name; the request asks for {}", kTokenUsesMax, uses));
   }
   const absl::Duration life = request.has_time_to_live() ? absl::Seconds(request.time_to_live().seconds()) +
                                                                absl::Nanoseconds(request.time_to_live().nanos())
-                                                         : kUsualTokenLife;
-  if (life <= absl::ZeroDuration() || life > kLongestTokenLife) {
+                                                         : kTokenLifeDefault;
+  if (life <= absl::ZeroDuration() || life > kTokenLifeMax) {
     return absl::InvalidArgumentError("the lifetime of a token must be above 0 and at most 30 days");
   }
   return Register::NewToken{pki::RandomSecret(), *role, request.name(), uses, now + life, ""};
@@ -139,9 +139,9 @@ class IdentityServiceShell final : public v1::IdentityService::Service {
 
   grpc::Status ListAudit(grpc::ServerContext*, const v1::ListAuditRequest* request,
                          v1::ListAuditResponse* response) override {
-    const int limit = request->limit() == 0 ? kUsualEntries : request->limit();
-    if (limit < 1 || limit > kMostEntries) {
-      return ToGrpc(absl::InvalidArgumentError(fmt::format("ask for 1 to {} entries", kMostEntries)));
+    const int limit = request->limit() == 0 ? kAuditEntriesDefault : request->limit();
+    if (limit < 1 || limit > kAuditEntriesMax) {
+      return ToGrpc(absl::InvalidArgumentError(fmt::format("ask for 1 to {} entries", kAuditEntriesMax)));
     }
     auto entries = membership_->audit().Newest(limit);
     if (!entries.ok()) return ToGrpc(entries.status());

@@ -25,7 +25,7 @@
 #include "storage/backup.h"
 #include "storage/open.h"
 #include "tracker/access.h"
-#include "tracker/http/http_side.h"
+#include "tracker/http/http_front_end.h"
 #include "tracker/http/notifier.h"
 #include "tracker/http/post.h"
 #include "tracker/membership.h"
@@ -47,7 +47,7 @@ struct Options {
   bool die_with_parent = false;
 };
 
-constexpr absl::Duration kNoticePatience = absl::Seconds(10);
+constexpr absl::Duration kNoticeTimeout = absl::Seconds(10);
 
 // Writes the address that the tracker listens on. The file appears whole, because other programs wait for it.
 absl::Status WritePortFile(const std::string& path, const std::string& address) {
@@ -97,7 +97,7 @@ absl::StatusOr<Listening> Listen(const Options& options, const Membership* membe
   int port = 0;
   HONE_ASSIGN_OR_RETURN(const auto credentials,
                         ListenCredentials(pki::FilesIn(options.pki),
-                                          membership->signs() ? Strangers::kConnected : Strangers::kNotConnected));
+                                          membership->signs() ? AnonymousClients::kAccept : AnonymousClients::kReject));
   credentials->SetAuthMetadataProcessor(std::make_shared<RoleCheck>(gate));
   builder.AddListeningPort(options.listen, credentials, &port);
   listening.server = builder.BuildAndStart();
@@ -120,7 +120,7 @@ absl::StatusOr<std::unique_ptr<Membership>> OpenMembership(const Options& option
         "programs of one user on one machine, unix:/PATH needs none");
   }
   MembershipOptions membership{.folder = options.pki};
-  HONE_ASSIGN_OR_RETURN(membership.machines, ParseLife("--certificate-life", options.certificate_life));
+  HONE_ASSIGN_OR_RETURN(membership.machine_life, ParseLife("--certificate-life", options.certificate_life));
   HONE_ASSIGN_OR_RETURN(std::unique_ptr<Membership> opened, Membership::Open(std::move(membership)));
   HONE_RETURN_IF_ERROR(opened->RenewOwn(absl::Now()));
   return opened;
@@ -150,7 +150,7 @@ absl::StatusOr<storage::TrackerFiles> FilesFrom(const Options& options) {
 absl::Status Backup(const Options& options) {
   HONE_ASSIGN_OR_RETURN(const storage::TrackerFiles files, FilesFrom(options));
   HONE_RETURN_IF_ERROR(storage::MakeBackup(files, options.backup_to));
-  WriteOut(fmt::format("copied to {}\n", options.backup_to));
+  WriteStdout(fmt::format("copied to {}\n", options.backup_to));
   return absl::OkStatus();
 }
 
@@ -158,9 +158,9 @@ absl::Status Restore(const Options& options) {
   HONE_ASSIGN_OR_RETURN(const storage::TrackerFiles files, FilesFrom(options));
   std::vector<std::filesystem::path> replaced;
   HONE_RETURN_IF_ERROR(storage::RestoreBackup(options.restore_from, files, &replaced));
-  WriteOut(fmt::format("restored from {}\n", options.restore_from));
+  WriteStdout(fmt::format("restored from {}\n", options.restore_from));
   for (const std::filesystem::path& file : replaced) {
-    WriteOut(fmt::format("the file before is kept as {}\n", file.string()));
+    WriteStdout(fmt::format("the file before is kept as {}\n", file.string()));
   }
   return absl::OkStatus();
 }
@@ -170,11 +170,11 @@ absl::Status Run(const Options& options, const sigset_t& signals) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<records::Store> store,
                         storage::OpenRecords(files.records, records::OpenMode::kReadWrite));
   HONE_ASSIGN_OR_RETURN(FarmState state, FarmState::Open(files.state, absl::Now()));
-  HttpSideOptions http_side{.listen = options.http,
-                            .pki = options.pki,
-                            .url_file = options.http_file,
-                            .secret = state.receipt_key(),
-                            .not_before = state.latest_start()};
+  HttpFrontEndOptions http_front_end{.listen = options.http,
+                                     .pki = options.pki,
+                                     .url_file = options.http_file,
+                                     .secret = state.receipt_key(),
+                                     .not_before = state.latest_start()};
   FarmOptions farm;
   farm.jobs.ended_max = options.keep_jobs;
   farm.devices.required_sandbox = options.required_sandbox;
@@ -196,11 +196,11 @@ absl::Status Run(const Options& options, const sigset_t& signals) {
       Notifier::Start(shell.get(), options.notify_allowed,
                       [](const std::string& url, const std::string& body, const std::stop_token& stop) -> absl::Status {
                         HONE_ASSIGN_OR_RETURN(const NoticeUrl parsed, ParseNoticeUrl(url));
-                        return PostJson(parsed, body, kNoticePatience, stop);
+                        return PostJson(parsed, body, kNoticeTimeout, stop);
                       });
-  std::unique_ptr<HttpSide> http;
+  std::unique_ptr<HttpFrontEnd> http;
   if (!options.http.empty()) {
-    HONE_ASSIGN_OR_RETURN(http, HttpSide::Start(http_side, shell.get(), store.get(), membership.get(), &gate));
+    HONE_ASSIGN_OR_RETURN(http, HttpFrontEnd::Start(http_front_end, shell.get(), store.get(), membership.get(), &gate));
   }
   HONE_RETURN_IF_ERROR(WritePortFile(options.port_file, listening.address));
   spdlog::info("tracker listens on {}, records in {}", listening.address, files.records.string());
@@ -254,7 +254,7 @@ void AddOptions(CLI::App& app, Options& options) {
 }
 
 int Main(int argc, char** argv) {
-  AllowManyFiles();  // each agent has a connection, and other hosts may open some
+  RaiseOpenFileLimit();  // each agent has a connection, and other hosts may open some
   Options options;
   CLI::App app("The tracker of a Hone farm: jobs, devices, records.", "hone-tracker");
   AddOptions(app, options);
@@ -285,7 +285,7 @@ int Main(int argc, char** argv) {
                               : restore->parsed() ? Restore(options)
                                                   : Run(options, signals);
   if (status.ok()) return 0;
-  std::fprintf(stderr, "hone-tracker: %s\n", WithoutControls(std::string(status.message())).c_str());
+  std::fprintf(stderr, "hone-tracker: %s\n", ReplaceControlCharacters(std::string(status.message())).c_str());
   return 1;
 }
 
@@ -293,7 +293,7 @@ int Main(int argc, char** argv) {
 }  // namespace hone::tracker
 
 int main(int argc, char** argv) {
-  hone::FillStandardStreams();
-  hone::FailBeyondMostFileBytes();
+  hone::OpenClosedStandardStreams();
+  hone::IgnoreFileSizeSignal();
   return hone::tracker::Main(argc, argv);
 }

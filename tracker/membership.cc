@@ -29,7 +29,7 @@ Register::Sign Membership::SignerOf(const std::string& request_pem, absl::Time n
     }
     const bool machine = identity.role == Role::kAgent || identity.role == Role::kTuner;
     return authority_->SignMember(request_pem, identity,
-                                  {now, now + life.value_or(machine ? options_.machines : options_.people)});
+                                  {now, now + life.value_or(machine ? options_.machine_life : options_.user_life)});
   };
 }
 
@@ -46,7 +46,7 @@ absl::Status Membership::RenewOwn(absl::Time now) const {
   const auto facts = pki::ReadCertificate(pem);
   if (!facts.ok()) return Annotate(facts.status(), file.string());
   if (now < pki::RenewalTime(*facts)) return absl::OkStatus();
-  HONE_ASSIGN_OR_RETURN(const std::vector<std::string> hosts, pki::HostsIn(pem));
+  HONE_ASSIGN_OR_RETURN(const std::vector<std::string> hosts, pki::CertificateHosts(pem));
   return pki::WriteTrackerIdentity(options_.folder, *authority_, hosts, now);
 }
 

@@ -21,8 +21,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "pki/certificate_cache.h"
 #include "pki/certificates.h"
-#include "pki/read_certificates.h"
 #include "tracker/audit_log.h"
 #include "tracker/register.h"
 
@@ -30,9 +30,9 @@ namespace hone::tracker {
 
 struct MembershipOptions {
   std::filesystem::path folder;
-  // How long certificates are valid: of agents and tuners, which renew them; and of users.
-  absl::Duration machines = absl::Hours(24 * 30);
-  absl::Duration people = absl::Hours(24 * 365);
+  // Lifetimes of certificates: machine_life of agents and tuners, which renew them; user_life of users.
+  absl::Duration machine_life = absl::Hours(24 * 30);
+  absl::Duration user_life = absl::Hours(24 * 365);
 };
 
 class Membership {
@@ -43,7 +43,7 @@ class Membership {
   Register& members() const { return *members_; }
   AuditLog& audit() const { return *audit_; }
   // Parsed certificates of gRPC callers.
-  pki::ReadCertificates& certificates() const { return *certificates_; }
+  pki::CertificateCache& certificates() const { return *certificates_; }
   bool signs() const { return authority_.has_value(); }  // whether it has the key of the authority
   // Whether the farm's authority signed the certificate. TLS checks this for its own connections.
   bool IsOfFarm(const std::string& certificate_pem) const {
@@ -73,7 +73,7 @@ class Membership {
   const std::string authority_certificates_;  // PEM
   const std::unique_ptr<Register> members_;
   const std::unique_ptr<AuditLog> audit_;
-  const std::unique_ptr<pki::ReadCertificates> certificates_ = std::make_unique<pki::ReadCertificates>();
+  const std::unique_ptr<pki::CertificateCache> certificates_ = std::make_unique<pki::CertificateCache>();
 };
 
 }  // namespace hone::tracker

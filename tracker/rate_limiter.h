@@ -13,7 +13,7 @@ namespace hone::tracker {
 
 struct Rate {
   double per_second;  // on average
-  double at_once;     // the burst, which is the size of the bucket; at least 1
+  double burst;       // the burst, which is the size of the bucket; at least 1
 };
 
 class RateLimiter {

@@ -23,7 +23,8 @@ namespace hone::tracker {
 namespace {
 
 constexpr size_t kPageRows = 1000;
-constexpr absl::Duration kPatience = absl::Seconds(30);  // to wait for a stream; compiling asks for all kernels at once
+constexpr absl::Duration kStreamWaitMax =
+    absl::Seconds(30);  // to wait for a stream; compiling asks for all kernels at once
 
 // Whether the record says that a candidate could not be built, which a tuner observes itself. Only agents observe how
 // kernels run.
@@ -49,7 +50,7 @@ absl::StatusOr<records::Record> RecordToKeep(const v1::Record& record, const std
     row.measured_by = caller->name;
     row.measured_at = now;
   }
-  row.measured_at = std::min(row.measured_at, records::LatestSaid(now));
+  row.measured_at = std::min(row.measured_at, records::MeasuredAtMax(now));
   return row;
 }
 
@@ -99,7 +100,7 @@ class RecordServiceShell final : public v1::RecordService::Service {
     if (!stream.ok()) return ToGrpc(stream.status());
     std::optional<records::KeyNumbers> next = records::KeyNumbers();
     while (next.has_value() && !context->IsCancelled()) {
-      const auto page = store_->SomeBest(filter, *next);
+      const auto page = store_->BestPageAfter(filter, *next);
       if (!page.ok()) return ToGrpc(page.status());
       for (const records::BestRecord& best : page->best) {
         if (!writer->Write(ToProto(best))) return grpc::Status::CANCELLED;
@@ -154,7 +155,8 @@ class RecordServiceShell final : public v1::RecordService::Service {
  private:
   absl::StatusOr<std::unique_ptr<Streams::Stream>> OpenStream(grpc::ServerContext* context) {
     return streams_.Begin(
-        Callers::WhoIn(*context), callers_.PresentIn(context), [context] { context->TryCancel(); }, kPatience);
+        Callers::IdentityIn(*context), callers_.PresentIn(context), [context] { context->TryCancel(); },
+        kStreamWaitMax);
   }
   static grpc::Status StillThere(const Present& present) {
     return present() ? grpc::Status::OK

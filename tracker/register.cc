@@ -16,8 +16,8 @@ namespace hone::tracker {
 namespace {
 
 constexpr size_t kIdDigits = 8;
-constexpr size_t kLongestHost = 50;  // leaves room for what makes a name unique
-constexpr size_t kSuffixDigits = 4, kMostSuffixDigits = 12;
+constexpr size_t kHostBytesMax = 50;  // leaves room for what makes a name unique
+constexpr size_t kSuffixDigitsMin = 4, kSuffixDigitsMax = 12;
 constexpr absl::Duration kTokensKept = absl::Hours(24 * 30);
 // Of a certificate, at most so many. Its holder tries half as often (pki/farm_link.cc).
 constexpr int kRenewalsInLife = 200;
@@ -27,7 +27,7 @@ constexpr char kAsk[] = "ask an admin of the farm for a new one (hone token crea
 
 std::string IdOf(const std::string& hash) { return hash.substr(0, kIdDigits); }
 
-absl::Status BadToken(const std::string& id, const std::string& what) {
+absl::Status InvalidToken(const std::string& id, const std::string& what) {
   return absl::UnauthenticatedError(fmt::format("the token {} {}; {}", id, what, kAsk));
 }
 
@@ -43,7 +43,7 @@ std::string Spelled(Role role) { return std::string(Name(role)); }
 // What of a host's name can be the name of an identity; empty if nothing.
 std::string NameOfHost(const std::string& host) {
   std::string name;
-  for (const char c : host.substr(0, kLongestHost)) {
+  for (const char c : host.substr(0, kHostBytesMax)) {
     if (CheckFarmName(name + c).ok()) name += c;
   }
   return name;
@@ -81,7 +81,8 @@ absl::Status Register::AdmitLocked(const FarmIdentity& identity, const pki::Cert
         "with a newer one",
         identity.name, absl::FormatTime(facts.until, absl::UTCTimeZone())));
   }
-  HONE_ASSIGN_OR_RETURN(const storage::IdentityStore::Standing standing, store_->Find(facts.serial, identity.name));
+  HONE_ASSIGN_OR_RETURN(const storage::IdentityStore::CertificateState standing,
+                        store_->Find(facts.serial, identity.name));
   if (standing.known ? standing.revoked : standing.name_revoked) return Revoked(identity.name);
   return standing.known ? absl::OkStatus() : Insert(identity, facts, "signed elsewhere", now);
 }
@@ -142,7 +143,7 @@ absl::StatusOr<int64_t> Register::Revoke(const std::string& name, absl::Time now
   return changed;
 }
 
-int64_t Register::RevocationOf(const std::string& name) const {
+int64_t Register::RevocationCount(const std::string& name) const {
   const std::lock_guard lock(revoked_mutex_);
   const auto known = revoked_.find(name);
   return known == revoked_.end() ? 0 : known->second;
@@ -195,21 +196,22 @@ absl::StatusOr<v1::Token> Register::AddToken(const NewToken& token, absl::Time n
   return TokenOf(row);
 }
 
-absl::StatusOr<Register::StoredToken> Register::GoodToken(const std::string& secret, absl::Time now) const {
+absl::StatusOr<Register::StoredToken> Register::ValidToken(const std::string& secret, absl::Time now) const {
   const std::string hash = Sha256Hex(secret);
   HONE_ASSIGN_OR_RETURN(const std::optional<storage::TokenRow> token, store_->FindToken(hash));
   if (!token.has_value()) return absl::UnauthenticatedError(fmt::format("this farm knows no such token; {}", kAsk));
-  if (token->revoked) return BadToken(IdOf(hash), "was revoked");
-  if (token->uses_left <= 0) return BadToken(IdOf(hash), "was used already");
-  if (absl::ToUnixMillis(now) >= absl::ToUnixMillis(token->expires)) return BadToken(IdOf(hash), "is past its time");
-  const std::optional<Role> role = RoleNamed(token->role);
+  if (token->revoked) return InvalidToken(IdOf(hash), "was revoked");
+  if (token->uses_left <= 0) return InvalidToken(IdOf(hash), "was used already");
+  if (absl::ToUnixMillis(now) >= absl::ToUnixMillis(token->expires))
+    return InvalidToken(IdOf(hash), "is past its time");
+  const std::optional<Role> role = ParseRole(token->role);
   HONE_CHECK(role.has_value());  // AddToken wrote it
   return StoredToken{*role, token->name, token->created_by};
 }
 
 absl::Status Register::CheckToken(const std::string& secret, absl::Time now) {
   const std::lock_guard lock(mutex_);
-  return GoodToken(secret, now).status();
+  return ValidToken(secret, now).status();
 }
 
 absl::StatusOr<std::vector<v1::Token>> Register::Tokens() {
@@ -227,12 +229,12 @@ absl::Status Register::RevokeToken(const std::string& id) {
   return absl::NotFoundError(fmt::format("there is no token '{}'; `hone token list` lists them", id));
 }
 
-absl::StatusOr<std::string> Register::NameFor(const Wish& wish, const StoredToken& token) const {
-  if (!token.name.empty() && !wish.name.empty() && wish.name != token.name) {
+absl::StatusOr<std::string> Register::NameFor(const JoinRequest& request, const StoredToken& token) const {
+  if (!token.name.empty() && !request.name.empty() && request.name != token.name) {
     return absl::PermissionDeniedError(
-        fmt::format("the token is for the name '{}', not for '{}'; leave --name out", token.name, wish.name));
+        fmt::format("the token is for the name '{}', not for '{}'; leave --name out", token.name, request.name));
   }
-  std::string name = token.name.empty() ? wish.name : token.name;
+  std::string name = token.name.empty() ? request.name : token.name;
   if (!name.empty()) {
     HONE_RETURN_IF_ERROR(CheckFarmName(name));
     HONE_ASSIGN_OR_RETURN(const bool taken, store_->IsTaken(name));
@@ -242,29 +244,29 @@ absl::StatusOr<std::string> Register::NameFor(const Wish& wish, const StoredToke
         "{}",
         name, name));
   }
-  const std::string host = NameOfHost(wish.host_name);
+  const std::string host = NameOfHost(request.host_name);
   name = host.empty() ? Spelled(token.role) : host;
   const std::string first = name;
-  for (size_t digits = kSuffixDigits;; digits = std::min(digits + 1, kMostSuffixDigits)) {
+  for (size_t digits = kSuffixDigitsMin;; digits = std::min(digits + 1, kSuffixDigitsMax)) {
     HONE_ASSIGN_OR_RETURN(const bool taken, store_->IsTaken(name));
     if (!taken) return name;
     name = first + "-" + RandomId().substr(0, digits);
   }
 }
 
-absl::StatusOr<Register::Enrolled> Register::Enrol(const Wish& wish, const Sign& sign, absl::Time now) {
+absl::StatusOr<Register::Enrolled> Register::Enrol(const JoinRequest& request, const Sign& sign, absl::Time now) {
   const std::lock_guard lock(mutex_);
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<storage::IdentityChange> change, store_->Begin());
-  HONE_ASSIGN_OR_RETURN(const StoredToken token, GoodToken(wish.secret, now));
-  if (wish.role != Name(token.role)) {
+  HONE_ASSIGN_OR_RETURN(const StoredToken token, ValidToken(request.secret, now));
+  if (request.role != Name(token.role)) {
     return absl::PermissionDeniedError(
-        fmt::format("the token is for role {}, not for role {}", Name(token.role), wish.role));
+        fmt::format("the token is for role {}, not for role {}", Name(token.role), request.role));
   }
   Enrolled enrolled{{token.role, ""}, ""};
-  HONE_ASSIGN_OR_RETURN(enrolled.identity.name, NameFor(wish, token));
-  const std::string hash = Sha256Hex(wish.secret);
+  HONE_ASSIGN_OR_RETURN(enrolled.identity.name, NameFor(request, token));
+  const std::string hash = Sha256Hex(request.secret);
   const std::string vouched_by =
-      fmt::format("token {} of {}{}", IdOf(hash), token.created_by, wish.session ? kForSession : "");
+      fmt::format("token {} of {}{}", IdOf(hash), token.created_by, request.session ? kForSession : "");
   HONE_ASSIGN_OR_RETURN(enrolled.certificate, SignAndInsert(enrolled.identity, sign, vouched_by, now));
   HONE_RETURN_IF_ERROR(store_->SpendToken(hash));
   HONE_RETURN_IF_ERROR(change->Commit());

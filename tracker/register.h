@@ -38,19 +38,20 @@ class Register {
   explicit Register(std::unique_ptr<storage::IdentityStore> store) : store_(std::move(store)) {}
 
   // --- certificates -------------------------------------------------------------------------------------------------
-  // Whether whoever shows the certificate may be let in. kUnauthenticated: its time is over, or it was revoked; what to
+  // Checks that the holder of the certificate may connect. kUnauthenticated: it has expired or was revoked; what to
   // do. kUnavailable: the file cannot be read.
   absl::Status Admit(const FarmIdentity& identity, const pki::CertificateFacts& facts, absl::Time now);
 
   // A certificate is made by `Sign` and known from then on; returns its PEM.
   using Sign = std::function<absl::StatusOr<std::string>(const FarmIdentity& identity)>;
-  // For whoever shows a certificate; errors as Admit. kFailedPrecondition: it is too early for that, or again.
+  // Signs a new certificate for the holder of this one; errors as Admit. kFailedPrecondition: it is too early, or the
+  // certificate was renewed already.
   absl::StatusOr<std::string> Renew(const FarmIdentity& identity, const pki::CertificateFacts& facts, const Sign& sign,
                                     absl::Time now);
 
-  // A number that is another one once the name is revoked: 0 while nobody revoked it since the start. Waits for no
+  // The number of revocations of the name since the start. It changes when the name is revoked. Waits for no
   // disk.
-  int64_t RevocationOf(const std::string& name) const;
+  int64_t RevocationCount(const std::string& name) const;
   // Refuses all certificates that there are of the name, and the tokens for it or made by it; how many certificates
   // those are. Who joined with one of these tokens before stays.
   absl::StatusOr<int64_t> Revoke(const std::string& name, absl::Time now);
@@ -65,7 +66,7 @@ class Register {
     absl::Time expires;
     std::string created_by;
   };
-  // kAlreadyExists: somebody has the name. kUnauthenticated: whoever makes it was revoked.
+  // kAlreadyExists: the name is taken. kUnauthenticated: the creator of the token was revoked.
   absl::StatusOr<v1::Token> AddToken(const NewToken& token, absl::Time now);
   // kUnauthenticated: not known, spent, revoked, or past its time; which of them is said for those that are known.
   absl::Status CheckToken(const std::string& secret, absl::Time now);
@@ -73,7 +74,7 @@ class Register {
   absl::StatusOr<std::vector<v1::Token>> Tokens();
   absl::Status RevokeToken(const std::string& id);  // kNotFound
 
-  struct Wish {
+  struct JoinRequest {
     std::string secret, role, name, host_name;
     bool session = false;  // of a browser, which never comes back for its name: that is free when its time is over
   };
@@ -83,7 +84,7 @@ class Register {
   };
   // Spends one use of a token on a certificate, or changes nothing. As CheckToken; kPermissionDenied: the token is for
   // another role or name; kAlreadyExists: the name is taken; kInvalidArgument: it is none; what `sign` returns.
-  absl::StatusOr<Enrolled> Enrol(const Wish& wish, const Sign& sign, absl::Time now);
+  absl::StatusOr<Enrolled> Enrol(const JoinRequest& request, const Sign& sign, absl::Time now);
 
  private:
   struct StoredToken {
@@ -92,11 +93,11 @@ class Register {
   };
   // All of these under mutex_.
   absl::Status AdmitLocked(const FarmIdentity& identity, const pki::CertificateFacts& facts, absl::Time now);
-  absl::StatusOr<StoredToken> GoodToken(const std::string& secret, absl::Time now) const;
+  absl::StatusOr<StoredToken> ValidToken(const std::string& secret, absl::Time now) const;
   absl::Status CheckNotRevoked(const std::string& name) const;
   absl::StatusOr<absl::Time> RenewableFrom(const FarmIdentity& identity, const pki::CertificateFacts& facts,
                                            absl::Time now) const;
-  absl::StatusOr<std::string> NameFor(const Wish& wish, const StoredToken& token) const;
+  absl::StatusOr<std::string> NameFor(const JoinRequest& request, const StoredToken& token) const;
   absl::Status Insert(const FarmIdentity& identity, const pki::CertificateFacts& facts, const std::string& vouched_by,
                       absl::Time now) const;
   absl::StatusOr<std::string> SignAndInsert(const FarmIdentity& identity, const Sign& sign,

@@ -129,7 +129,7 @@ class JobServiceShell final : public v1::JobService::WithCallbackMethod_Watch<v1
   grpc::ServerUnaryReactor* Watch(grpc::CallbackServerContext* context, const v1::WatchJobRequest* request,
                                   v1::WatchJobResponse* response) override {
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    shell_->WatchJob(*request, Callers::WhoIn(*context), callers_.PresentIn(context), Finish(reactor, response));
+    shell_->WatchJob(*request, Callers::IdentityIn(*context), callers_.PresentIn(context), Finish(reactor, response));
     return reactor;
   }
   grpc::Status Cancel(grpc::ServerContext* context, const v1::CancelJobRequest* request, v1::Job* response) override {

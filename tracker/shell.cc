@@ -15,7 +15,7 @@
 namespace hone::tracker {
 namespace {
 
-constexpr absl::Duration kLongestWait = absl::Seconds(20);
+constexpr absl::Duration kHeldCallWaitMax = absl::Seconds(20);
 constexpr absl::Duration kTick = absl::Milliseconds(500);
 constexpr absl::Duration kClockStepMin = absl::Milliseconds(100);    // smaller changes of the wall offset are noise
 constexpr absl::Duration kAgentCheckPeriod = absl::Seconds(2);       // rare, because thousands of agents wait
@@ -23,7 +23,7 @@ constexpr absl::Duration kDeadlinePeriod = absl::Milliseconds(100);  // how ofte
 
 absl::Time DeadlineOf(const google::protobuf::Duration& max_wait, absl::Time now) {
   const absl::Duration asked = absl::Seconds(max_wait.seconds()) + absl::Nanoseconds(max_wait.nanos());
-  return now + std::clamp(asked, absl::ZeroDuration(), kLongestWait);
+  return now + std::clamp(asked, absl::ZeroDuration(), kHeldCallWaitMax);
 }
 
 absl::Status Stopping() { return absl::UnavailableError("the tracker is stopping; call again"); }
@@ -45,7 +45,7 @@ v1::SynchronizeRequest CallerPart(const v1::SynchronizeRequest& request) {
 // Shows a job whose end is not stored yet as an open job that waits for the tracker's disk, because after a crash it
 // would be open again.
 void HideEnds(const std::set<std::string>& unstored, v1::Job& job) {
-  if (!JobBook::Ended(job) || !unstored.contains(job.id())) return;
+  if (!JobQueue::Ended(job) || !unstored.contains(job.id())) return;
   job.set_state(job.has_started() ? v1::JOB_STATE_RUNNING : v1::JOB_STATE_QUEUED);
   job.clear_ended();
   job.clear_error();
@@ -73,13 +73,13 @@ void HideEnds(const std::set<std::string>& /*unstored*/, const v1::WaitBatchResp
 class Shell::Turn {
  public:
   explicit Turn(Shell* shell) : shell_(shell), lock_(shell->mutex_) {
-    shell->farm_.SetStorageFailure(shell->commit_.Trouble());  // "" while storing works
-    if (!shell->commit_.Keeping()) shell->ends_on_their_way_.clear();
+    shell->farm_.SetStorageFailure(shell->commit_.FailureReason());  // "" while storing works
+    if (!shell->commit_.HasPendingChanges()) shell->unstored_ends_.clear();
   }
   ~Turn() {
     GroupCommit::Changes changes = shell_->TakeChanges(*this);
     if (!changes.empty() || !when_stored_.empty()) {
-      shell_->commit_.Keep(std::move(changes), [told = std::move(when_stored_)](const absl::Status& stored) {
+      shell_->commit_.AddChanges(std::move(changes), [told = std::move(when_stored_)](const absl::Status& stored) {
         for (const GroupCommit::Told& tell : told) tell(stored);
       });
     }
@@ -105,10 +105,10 @@ class Shell::Turn {
   // Answers a call that only reads, when everything it reports is stored. If storing fails, it is answered with the
   // current state, except that ends of jobs are hidden, because a reported end must not be undone by a crash.
   template <typename Response>
-  void AnswerLook(Done<Response> done, absl::StatusOr<Response> response) {
-    if (!shell_->commit_.Keeping() && !changes_) return Answer(std::move(done), std::move(response));
+  void AnswerRead(Done<Response> done, absl::StatusOr<Response> response) {
+    if (!shell_->commit_.HasPendingChanges() && !changes_) return Answer(std::move(done), std::move(response));
     when_stored_.push_back([done = std::move(done), response = std::move(response),
-                            unstored = shell_->ends_on_their_way_](const absl::Status& stored) mutable {
+                            unstored = shell_->unstored_ends_](const absl::Status& stored) mutable {
       if (!stored.ok() && response.ok()) HideEnds(unstored, *response);
       done(std::move(response));
     });
@@ -118,7 +118,7 @@ class Shell::Turn {
   void AnswerBatchWait(Done<v1::WaitBatchResponse> done, absl::StatusOr<v1::WaitBatchResponse> response) {
     const bool finished = response.ok() && response->finished_size() > 0;
     finished ? AnswerWhenStored(std::move(done), std::move(response))
-             : AnswerLook(std::move(done), std::move(response));
+             : AnswerRead(std::move(done), std::move(response));
   }
 
   void Changed() { changes_ = true; }
@@ -213,15 +213,15 @@ void Shell::EndOverdue(Turn& turn, bool look_for_callers) {
   const auto with_nothing = [&]<typename Q, typename R>(HeldCall<Q, R>& call) {
     turn.Answer<R>(std::move(call.done), std::move(call.nothing));
   };
-  if (look_for_callers && now >= agents_looked_for_ + kAgentCheckPeriod) {
-    agents_looked_for_ = now;
+  if (look_for_callers && now >= agents_checked_ + kAgentCheckPeriod) {
+    agents_checked_ = now;
     end(agents_, second, with_nothing);
   }
   EndOverdueAgents(turn);
   end(tuners_, itself, with_nothing);
   end(batch_waits_, second, with_nothing);
   // The job is read again, because it may have changed without an event.
-  end(watches_, second, [&](HeldWatch& call) { turn.AnswerLook(std::move(call.done), Watched(call.request)); });
+  end(watches_, second, [&](HeldWatch& call) { turn.AnswerRead(std::move(call.done), Watched(call.request)); });
 }
 
 // There are thousands of agents, so deadlines are kept in order and only those that passed are looked at.
@@ -239,8 +239,8 @@ void Shell::EndOverdueAgents(Turn& turn) {
 // --- the end of a turn -----------------------------------------------------------------------------------------------
 
 GroupCommit::Changes Shell::TakeChanges(Turn& turn) {
-  DealWork(turn);
-  DealJobs(turn);
+  OfferNewWork(turn);
+  LeaseWaitingJobs(turn);
   GroupCommit::Changes changes{.state = std::move(turn.drained), .rows = {}};
   for (const Recordable& given_up : farm_.TakeGivenUp()) {
     for (records::Record& row : ToRecords(farm_id_, given_up)) changes.rows.push_back(std::move(row));
@@ -250,7 +250,7 @@ GroupCommit::Changes Shell::TakeChanges(Turn& turn) {
   turn.jobs.merge(farm_.TakeJobsWithNewEvents());
   for (const v1::Job* job : farm_.TakeChangedJobs()) {
     changes.state.jobs[job->id()] = ToStored(*job, specs_kept_.insert(job->id()).second);
-    if (JobBook::Ended(*job)) ends_on_their_way_.insert(job->id());
+    if (JobQueue::Ended(*job)) unstored_ends_.insert(job->id());
     turn.Changed();
   }
   for (const auto& [device, health] : farm_.TakeChangedHealth()) {
@@ -270,7 +270,7 @@ GroupCommit::Changes Shell::TakeChanges(Turn& turn) {
   return changes;
 }
 
-void Shell::DealWork(Turn& turn) {
+void Shell::OfferNewWork(Turn& turn) {
   if (!farm_.storage_failure().empty()) return;  // no work is given out then
   const auto held = [this](const std::string& agent_id) { return agents_.contains(agent_id); };
   while (const auto agent_id = farm_.NextAgentForNewWork(held, Now())) {
@@ -293,7 +293,7 @@ bool Shell::Offer(Turn& turn, const std::string& agent_id) {
 }
 
 // Gives queued jobs to waiting tuners, first come first served.
-void Shell::DealJobs(Turn& turn) {
+void Shell::LeaseWaitingJobs(Turn& turn) {
   if (tuners_.empty() || !farm_.jobs().waiting() || !farm_.storage_failure().empty()) return;
   for (auto call = tuners_.begin(); call != tuners_.end();) {
     if (!call->present()) {  // a job leased to a tuner that is gone would wait until the lease expires
@@ -320,9 +320,9 @@ void Shell::AnswerBatchWaits(Turn& turn, const std::string& job_id) {
 void Shell::AnswerWatches(Turn& turn, const std::string& job_id) {
   const v1::Job* job = farm_.jobs().Find(job_id);
   for (auto [call, end] = watches_.equal_range(job_id); call != end;) {
-    const bool news =
-        job == nullptr || EndIsNews(*job) || farm_.jobs().HasEvents(job_id, call->second.request.after_sequence());
-    if (news) turn.AnswerLook(std::move(call->second.done), Watched(call->second.request));
+    const bool news = job == nullptr || IsEndReportable(*job) ||
+                      farm_.jobs().HasEvents(job_id, call->second.request.after_sequence());
+    if (news) turn.AnswerRead(std::move(call->second.done), Watched(call->second.request));
     call = news ? watches_.erase(call) : std::next(call);
   }
 }
@@ -333,7 +333,7 @@ void Shell::Synchronize(const v1::SynchronizeRequest& request, Present present, 
   std::vector<Recordable> results;
   if (request.finished_size() > 0) {
     Turn turn(this);
-    results = farm_.Acceptable(request, Now());
+    results = farm_.AcceptableResults(request, Now());
     if (!results.empty()) storing_.insert(request.agent_id());
   }
   if (results.empty()) return TakeCall(request, present, done, std::nullopt);
@@ -349,7 +349,7 @@ void Shell::TakeCall(const v1::SynchronizeRequest& original, const Present& pres
                      const Done<v1::SynchronizeResponse>& done, const std::optional<absl::Status>& stored) {
   Turn turn(this);
   v1::SynchronizeRequest request = original;
-  if (stored.has_value() && !stored->ok()) request = farm_.KeepWaiting(std::move(request));
+  if (stored.has_value() && !stored->ok()) request = farm_.DeferResults(std::move(request));
   if (stored.has_value()) storing_.erase(storing_.find(request.agent_id()));
   for (const v1::LeaseResult& result : request.finished()) {
     turn.jobs.insert(farm_.JobOfLease(result.lease().lease_id()));
@@ -437,12 +437,12 @@ bool Shell::SubmitJob(const v1::JobSpec& spec, Done<v1::Job> done) {
 
 void Shell::GetJob(const std::string& job_id, Done<v1::Job> done) {
   Turn turn(this);
-  turn.AnswerLook(std::move(done), farm_.GetJob(job_id, Now()));
+  turn.AnswerRead(std::move(done), farm_.GetJob(job_id, Now()));
 }
 
 void Shell::GetJobSummaries(const std::vector<std::string>& ids, Done<std::vector<v1::Job>> done) {
   Turn turn(this);
-  turn.AnswerLook<std::vector<v1::Job>>(std::move(done), farm_.GetJobSummaries(ids, Now()));
+  turn.AnswerRead<std::vector<v1::Job>>(std::move(done), farm_.GetJobSummaries(ids, Now()));
 }
 
 void Shell::ListJobs(const v1::ListJobsRequest& request, Done<v1::ListJobsResponse> done) {
@@ -450,12 +450,12 @@ void Shell::ListJobs(const v1::ListJobsRequest& request, Done<v1::ListJobsRespon
   Turn turn(this);
   v1::ListJobsResponse response;
   for (v1::Job& job : farm_.ListJobs(request, Now())) *response.add_jobs() = std::move(job);
-  turn.AnswerLook<v1::ListJobsResponse>(std::move(done), std::move(response));
+  turn.AnswerRead<v1::ListJobsResponse>(std::move(done), std::move(response));
 }
 
 // Whether the job ended and its end may be reported. An end that cannot be stored is reported once it is stored.
-bool Shell::EndIsNews(const v1::Job& job) const {
-  return JobBook::Ended(job) && (farm_.storage_failure().empty() || !ends_on_their_way_.contains(job.id()));
+bool Shell::IsEndReportable(const v1::Job& job) const {
+  return JobQueue::Ended(job) && (farm_.storage_failure().empty() || !unstored_ends_.contains(job.id()));
 }
 
 absl::StatusOr<v1::WatchJobResponse> Shell::Watched(const v1::WatchJobRequest& request) {
@@ -473,7 +473,7 @@ void Shell::EndFirstWatchOf(Turn& turn, const std::string& who) {
     if (first == watches_.end() || call->second.until < first->second.until) first = call;
   }
   if (waiting < kQuotas.watches) return;
-  turn.AnswerLook(std::move(first->second.done), Watched(first->second.request));
+  turn.AnswerRead(std::move(first->second.done), Watched(first->second.request));
   watches_.erase(first);
 }
 
@@ -482,8 +482,8 @@ void Shell::WatchJob(const v1::WatchJobRequest& request, const std::string& who,
   Turn turn(this);
   absl::StatusOr<v1::WatchJobResponse> response = Watched(request);
   const absl::Time until = DeadlineOf(request.max_wait(), Now());
-  const bool news = !response.ok() || response->events_size() > 0 || EndIsNews(response->job());
-  if (news || until <= Now() || stopping_) return turn.AnswerLook(std::move(done), std::move(response));
+  const bool news = !response.ok() || response->events_size() > 0 || IsEndReportable(response->job());
+  if (news || until <= Now() || stopping_) return turn.AnswerRead(std::move(done), std::move(response));
   EndFirstWatchOf(turn, who);
   // No answer for the deadline is kept, because it may have megabytes; the job is read at the deadline instead.
   watches_.emplace(request.job_id(), HeldWatch{request, {}, until, std::move(present), std::move(done), who});
@@ -492,7 +492,7 @@ void Shell::WatchJob(const v1::WatchJobRequest& request, const std::string& who,
 bool Shell::CancelJob(const std::string& job_id, Done<v1::Job> done) {
   Turn turn(this);
   const v1::Job* const before = farm_.jobs().Find(job_id);
-  const bool open = before != nullptr && !JobBook::Ended(*before);
+  const bool open = before != nullptr && !JobQueue::Ended(*before);
   auto job = farm_.CancelJob(job_id, Now());
   const bool changed = job.ok() && open;
   turn.AnswerWhenStored(std::move(done), std::move(job));
@@ -503,7 +503,7 @@ std::vector<v1::Job> Shell::JobsToNotify() {
   Turn turn(this);  // clears ends_on_their_way_ if everything is stored
   std::vector<v1::Job> jobs;
   for (const v1::Job* job : farm_.jobs().JobsToNotify()) {
-    if (!ends_on_their_way_.contains(job->id())) jobs.push_back(JobBook::SummaryOf(*job));
+    if (!unstored_ends_.contains(job->id())) jobs.push_back(JobQueue::SummaryOf(*job));
   }
   return jobs;
 }
@@ -526,8 +526,8 @@ void Shell::SetDrained(const std::string& agent_id, std::optional<std::string> r
   if (agent_id.empty())
     return done(absl::InvalidArgumentError("the request names no agent; `hone devices` lists their names"));
   Turn turn(this);
-  if (absl::Status storable = farm_.Storable(); !storable.ok()) {
-    return turn.Answer<Response>(std::move(done), std::move(storable));
+  if (absl::Status storing = farm_.CheckStorage(); !storing.ok()) {
+    return turn.Answer<Response>(std::move(done), std::move(storing));
   }
   reason.has_value() ? farm_.Drain(agent_id, *reason) : farm_.Undrain(agent_id);
   turn.drained.drained[agent_id] = std::move(reason);
@@ -548,9 +548,9 @@ v1::GetFarmResponse Shell::Counters() {
   return farm_.Counters(Now());
 }
 
-void Shell::Look(const std::function<void(const Farm&, absl::Time now)>& look) {
+void Shell::WithFarm(const std::function<void(const Farm&, absl::Time now)>& use) {
   const std::lock_guard lock(mutex_);
-  look(farm_, Now());
+  use(farm_, Now());
 }
 
 }  // namespace hone::tracker

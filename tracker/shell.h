@@ -70,7 +70,7 @@ class Shell {
   bool CancelJob(const std::string& job_id, Done<v1::Job> done);
   void Drain(const std::string& agent_id, const std::string& reason, Done<v1::DrainResponse> done);
   void Undrain(const std::string& agent_id, Done<v1::UndrainResponse> done);
-  // Ended jobs whose end is stored and whose notice (JobSpec.notify_url) is still to be sent, as JobBook::SummaryOf.
+  // Ended jobs whose end is stored and whose notice (JobSpec.notify_url) is still to be sent, as JobQueue::SummaryOf.
   std::vector<v1::Job> JobsToNotify();
   // Stores the outcome of an attempt to send a notice.
   void RecordNotice(const std::string& job_id, const v1::JobNotice& notice);
@@ -78,9 +78,9 @@ class Shell {
   v1::GetFarmResponse Counters();
   Histogram CommitTimes() const { return commit_.Times(); }  // seconds
   absl::Time started() const { return started_; }
-  // Calls `look` with the farm under the lock, between two other calls. `look` must not wait. For the simulator's
+  // Calls `use` with the farm under the lock, between two other calls. `use` must not wait. For the simulator's
   // invariants, and for pages that show the farm.
-  void Look(const std::function<void(const Farm&, absl::Time now)>& look);
+  void WithFarm(const std::function<void(const Farm&, absl::Time now)>& use);
 
  private:
   class Turn;
@@ -104,8 +104,8 @@ class Shell {
 
   // The end of a turn: hands changes over to be stored, and answers the held calls that they concern.
   GroupCommit::Changes TakeChanges(Turn& turn);
-  void DealWork(Turn& turn);
-  void DealJobs(Turn& turn);
+  void OfferNewWork(Turn& turn);
+  void LeaseWaitingJobs(Turn& turn);
   bool Offer(Turn& turn, const std::string& agent_id);  // returns whether the agent's held call was answered
   void AnswerBatchWaits(Turn& turn, const std::string& job_id);
   void AnswerWatches(Turn& turn, const std::string& job_id);
@@ -114,7 +114,7 @@ class Shell {
   void EndOverdue(Turn& turn, bool look_for_callers);
   void EndOverdueAgents(Turn& turn);
   absl::StatusOr<v1::WatchJobResponse> Watched(const v1::WatchJobRequest& request);
-  bool EndIsNews(const v1::Job& job) const;
+  bool IsEndReportable(const v1::Job& job) const;
 
   std::mutex mutex_;
   std::condition_variable stopped_;  // for the ticker
@@ -124,11 +124,11 @@ class Shell {
   const std::string farm_id_;
   Farm farm_;
   std::set<std::string> specs_kept_;                        // jobs whose specification was handed over to be stored
-  std::set<std::string> ends_on_their_way_;                 // ended jobs whose end may not be stored yet
+  std::set<std::string> unstored_ends_;                     // ended jobs whose end may not be stored yet
   std::multiset<std::string> storing_;                      // agents whose results are being stored
   std::map<std::string, HeldAgent> agents_;                 // held calls of agents, by agent id
   std::multimap<absl::Time, std::string> agent_deadlines_;  // deadlines of calls in agents_, also of answered ones
-  absl::Time agents_looked_for_ = absl::InfinitePast();     // when Present was last asked for the calls in agents_
+  absl::Time agents_checked_ = absl::InfinitePast();        // when Present was last asked for the calls in agents_
   std::list<HeldTuner> tuners_;                             // tuners that wait for a job, first come first
   std::multimap<std::string, HeldBatchWait> batch_waits_;   // by job
   std::multimap<std::string, HeldWatch> watches_;           // by job

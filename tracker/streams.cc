@@ -13,7 +13,7 @@
 namespace hone::tracker {
 namespace {
 
-constexpr absl::Duration kLookEvery = absl::Seconds(1);
+constexpr absl::Duration kCheckPeriod = absl::Seconds(1);
 
 }  // namespace
 
@@ -30,22 +30,22 @@ void Streams::Start() {
 }
 
 absl::StatusOr<std::unique_ptr<Streams::Stream>> Streams::Begin(std::string who, Present present,
-                                                                std::function<void()> cancel, absl::Duration patience) {
+                                                                std::function<void()> cancel, absl::Duration wait_max) {
   auto stream = std::make_unique<Stream>(this, std::move(who), std::move(present), std::move(cancel));
   std::unique_lock lock(mutex_);
   const auto own = [&] {
     return std::count_if(open_.begin(), open_.end(), [&](const Stream* other) { return other->who_ == stream->who_; });
   };
-  const auto room = [&] { return own() < kQuotas.streams && static_cast<int>(open_.size()) < kQuotas.streams_of_all; };
+  const auto room = [&] { return own() < kQuotas.streams && static_cast<int>(open_.size()) < kQuotas.streams_total; };
   if (!room() && static_cast<int>(waiting_.count(stream->who_)) >= kQuotas.stream_waits) {
     return absl::ResourceExhaustedError(fmt::format("{} calls of '{}' wait for lists of records; make fewer at a time",
                                                     kQuotas.stream_waits, stream->who_));
   }
   const auto waits = waiting_.insert(stream->who_);
-  const absl::Time until = SteadyNow() + patience;
+  const absl::Time until = SteadyNow() + wait_max;
   bool is_there = true;
   while (!room() && is_there && SteadyNow() < until) {
-    ended_.wait_for(lock, absl::ToChronoNanoseconds(std::min(kLookEvery, until - SteadyNow())));
+    ended_.wait_for(lock, absl::ToChronoNanoseconds(std::min(kCheckPeriod, until - SteadyNow())));
     is_there = stream->present_();
   }
   waiting_.erase(waits);
@@ -56,10 +56,10 @@ absl::StatusOr<std::unique_ptr<Streams::Stream>> Streams::Begin(std::string who,
   }
   return absl::ResourceExhaustedError(fmt::format(
       "{} lists of records are being sent to '{}' and {} to all; the limits are {} and {}; call again later", own(),
-      stream->who_, open_.size(), kQuotas.streams, kQuotas.streams_of_all));
+      stream->who_, open_.size(), kQuotas.streams, kQuotas.streams_total));
 }
 
-void Streams::Look(absl::Time now) {
+void Streams::EndStalledStreams(absl::Time now) {
   const std::lock_guard lock(mutex_);  // held all the time, so that no stream is destroyed meanwhile
   for (Stream* stream : open_) {
     const int64_t progress = stream->progress_;
@@ -67,7 +67,7 @@ void Streams::Look(absl::Time now) {
       stream->seen_ = progress;
       stream->since_ = now;
     }
-    if (now - stream->since_ > kLongestPause || !stream->present_()) stream->cancel_();
+    if (now - stream->since_ > kPauseMax || !stream->present_()) stream->cancel_();
   }
 }
 
@@ -76,8 +76,8 @@ void Streams::Loop(const std::stop_token& stop) {
   std::condition_variable_any stopped;
   std::unique_lock lock(mutex);
   while (!stop.stop_requested()) {
-    Look(SteadyNow());
-    stopped.wait_for(lock, stop, absl::ToChronoNanoseconds(kLookEvery), [] { return false; });
+    EndStalledStreams(SteadyNow());
+    stopped.wait_for(lock, stop, absl::ToChronoNanoseconds(kCheckPeriod), [] { return false; });
   }
 }
 

@@ -27,7 +27,7 @@ namespace hone::tracker {
 class Streams {
  public:
   // A stream ends when its client read no piece, and no piece was prepared, for this long. No connection is that slow.
-  static constexpr absl::Duration kLongestPause = absl::Minutes(2);
+  static constexpr absl::Duration kPauseMax = absl::Minutes(2);
 
   // An open stream. Destroying it closes the stream; that must happen before Streams is destroyed.
   class Stream {
@@ -49,17 +49,17 @@ class Streams {
     absl::Time since_;   // since when it has that value
   };
 
-  // Starts the thread that calls Look every second.
+  // Starts the thread that calls EndStalledStreams every second.
   void Start();
 
-  // Opens a stream, waiting for up to `patience` while too many are open (Quotas). who: the identity of the caller.
+  // Opens a stream, waiting for up to `wait_max` while too many are open (Quotas). who: the identity of the caller.
   // present: called every second. cancel: ends the call; must not wait. kResourceExhausted: too many streams of `who`
   // or of all were open for all that time, or too many calls of `who` already wait. kCancelled: the caller left.
   absl::StatusOr<std::unique_ptr<Stream>> Begin(std::string who, Present present, std::function<void()> cancel,
-                                                absl::Duration patience = absl::ZeroDuration());
+                                                absl::Duration wait_max = absl::ZeroDuration());
 
   // Cancels streams that must end. now: of a steady clock.
-  void Look(absl::Time now);
+  void EndStalledStreams(absl::Time now);
 
  private:
   void Loop(const std::stop_token& stop);

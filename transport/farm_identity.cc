@@ -14,7 +14,7 @@ namespace hone {
 namespace {
 
 constexpr std::string_view kPrefix = "hone://farm/";
-constexpr size_t kLongestName = 64;
+constexpr size_t kNameBytesMax = 64;
 
 constexpr std::array<std::pair<Role, std::string_view>, 5> kRoles = {{{Role::kAgent, "agent"},
                                                                       {Role::kTuner, "tuner"},
@@ -26,7 +26,7 @@ constexpr std::array<std::pair<Role, std::string_view>, 5> kRoles = {{{Role::kAg
 bool LetterOrDigit(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }
 
 bool IsName(std::string_view text) {
-  return !text.empty() && text.size() <= kLongestName && LetterOrDigit(text.front()) &&
+  return !text.empty() && text.size() <= kNameBytesMax && LetterOrDigit(text.front()) &&
          std::all_of(text.begin(), text.end(),
                      [](char c) { return LetterOrDigit(c) || c == '.' || c == '_' || c == '-'; });
 }
@@ -35,7 +35,7 @@ std::optional<FarmIdentity> Parse(std::string_view uri) {
   uri.remove_prefix(kPrefix.size());
   const size_t slash = uri.find('/');
   if (slash == std::string_view::npos || !IsName(uri.substr(slash + 1))) return std::nullopt;
-  const std::optional<Role> role = RoleNamed(uri.substr(0, slash));
+  const std::optional<Role> role = ParseRole(uri.substr(0, slash));
   if (!role.has_value()) return std::nullopt;
   return FarmIdentity{*role, std::string(uri.substr(slash + 1))};
 }
@@ -46,13 +46,13 @@ std::string_view Name(Role role) {
   return std::find_if(kRoles.begin(), kRoles.end(), [&](const auto& entry) { return entry.first == role; })->second;
 }
 
-std::optional<Role> RoleNamed(std::string_view name) {
+std::optional<Role> ParseRole(std::string_view name) {
   const auto entry = std::find_if(kRoles.begin(), kRoles.end(), [&](const auto& e) { return e.second == name; });
   if (entry == kRoles.end()) return std::nullopt;
   return entry->first;
 }
 
-absl::StatusOr<FarmIdentity> IdentityAmong(const std::vector<std::string>& uris) {
+absl::StatusOr<FarmIdentity> IdentityFromUris(const std::vector<std::string>& uris) {
   std::optional<FarmIdentity> identity;
   int found = 0;
   for (const std::string& uri : uris) {
@@ -70,7 +70,7 @@ absl::Status CheckFarmName(std::string_view name) {
   if (IsName(name)) return absl::OkStatus();
   return absl::InvalidArgumentError(
       fmt::format("'{}' cannot be a name: use 1 to {} letters, digits, '.', '_' and '-', the first a letter or digit",
-                  name, kLongestName));
+                  name, kNameBytesMax));
 }
 
 std::string UriOf(const FarmIdentity& identity) {

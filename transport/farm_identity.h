@@ -19,7 +19,7 @@ namespace hone {
 enum class Role { kAgent, kTuner, kClient, kViewer, kAdmin };
 
 std::string_view Name(Role role);                      // as in the URI: "agent"
-std::optional<Role> RoleNamed(std::string_view name);  // the inverse; nullopt: there is no such role
+std::optional<Role> ParseRole(std::string_view name);  // the inverse; nullopt: there is no such role
 
 struct FarmIdentity {
   Role role;
@@ -28,7 +28,7 @@ struct FarmIdentity {
 
 // The identity in the URIs of a verified certificate. kUnauthenticated: there is none, there are several, or the URI
 // has another form.
-absl::StatusOr<FarmIdentity> IdentityAmong(const std::vector<std::string>& uris);
+absl::StatusOr<FarmIdentity> IdentityFromUris(const std::vector<std::string>& uris);
 
 // Whether the text can be FarmIdentity::name. kInvalidArgument: it cannot.
 absl::Status CheckFarmName(std::string_view name);

@@ -32,12 +32,12 @@ constexpr std::pair<const char*, int> kKeepalive[] = {{GRPC_ARG_KEEPALIVE_TIME_M
 // A server needs pings only to drop connections whose peer is gone; busy agents show by their calls that they are
 // alive. It may have thousands of idle connections to ping.
 constexpr int kServerKeepaliveMs = 60'000;
-constexpr int kMinPingIntervalMs = 5'000;
+constexpr int kPingIntervalMsMin = 5'000;
 // The timeout of one attempt to connect: TCP, TLS and HTTP/2, with one lost packet. gRPC calls it
 // MIN_RECONNECT_BACKOFF; the two constants below it bound the pauses between attempts.
 constexpr int kConnectMs = 3'000;
-constexpr int kFirstPauseMs = 200;
-constexpr int kLongestPauseMs = 10'000;
+constexpr int kReconnectPauseMsMin = 200;
+constexpr int kReconnectPauseMsMax = 10'000;
 // The server's limits for a connection. gRPC 1.51 cannot limit their number; the system does (LimitNOFILE).
 constexpr int kHandshakeMs = 10'000;        // for TLS, so that silent peers do not hold file descriptors
 constexpr int kCallsPerConnection = 100;    // at a time; further calls wait in the client
@@ -45,7 +45,7 @@ constexpr int kIdleConnectionMs = 300'000;  // a connection without calls is clo
 // Memory for messages in transit, of all connections of a server. The tracker's service has twice as much (MemoryMax in
 // packaging/tracker); the rest is for its state and for messages that it has read. Above this limit gRPC ends calls
 // with large messages, and their callers try again.
-constexpr size_t kMemoryOfConnections = size_t{2} << 30;
+constexpr size_t kConnectionBytesMax = size_t{2} << 30;
 constexpr unsigned kRereadSeconds = 5;  // how often a server looks whether its certificate was replaced
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
@@ -89,19 +89,19 @@ absl::Status CheckSocket(const std::filesystem::path& path, const TlsFiles& tls)
 
 // Turns off Abseil's deadlock detection, which Debian builds in and gRPC's locks use. It takes an eighth of the CPU
 // time of a tracker with many agents.
-void SearchForNoDeadlocks() { absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore); }
+void DisableDeadlockDetection() { absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore); }
 
 grpc::ChannelArguments ArgumentsOfChannels() {
-  SearchForNoDeadlocks();
+  DisableDeadlockDetection();
   grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
-  arguments.SetMaxSendMessageSize(kMaxMessageBytes);
+  arguments.SetMaxReceiveMessageSize(kMessageBytesMax);
+  arguments.SetMaxSendMessageSize(kMessageBytesMax);
   for (const auto& [name, value] : kKeepalive) arguments.SetInt(name, value);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kConnectMs);
-  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstPauseMs);
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kLongestPauseMs);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kReconnectPauseMsMin);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kReconnectPauseMsMax);
   // The user agent tells the tracker the protocol version of the program; calls carry it nowhere else.
-  arguments.SetUserAgentPrefix(fmt::format("{}{}", kProtocolWord, kProtocolVersion));
+  arguments.SetUserAgentPrefix(fmt::format("{}{}", kProtocolPrefix, kProtocolVersion));
   // Proxies that the environment names are not used within a farm.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   // Channels of one process share no connection: a large upload on one never delays heartbeats on another.
@@ -165,30 +165,31 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenAnonymousChannel(const std::s
   return grpc::CreateCustomChannel(address, grpc::SslCredentials(options), ArgumentsOfChannels());
 }
 
-absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ListenCredentials(const TlsFiles& tls, Strangers strangers) {
+absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ListenCredentials(const TlsFiles& tls,
+                                                                           AnonymousClients anonymous_clients) {
   HONE_RETURN_IF_ERROR(ReadPem(tls).status());  // reports unreadable files now instead of at the first handshake
   grpc::experimental::TlsServerCredentialsOptions options(
       std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(tls.identity, tls.identity, tls.authority,
                                                                            kRereadSeconds));
   options.watch_root_certs();
   options.watch_identity_key_cert_pairs();
-  options.set_cert_request_type(strangers == Strangers::kConnected
+  options.set_cert_request_type(anonymous_clients == AnonymousClients::kAccept
                                     ? GRPC_SSL_REQUEST_CLIENT_CERTIFICATE_AND_VERIFY
                                     : GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
   return grpc::experimental::TlsServerCredentials(options);
 }
 
 void ConfigureServer(grpc::ServerBuilder& builder) {
-  SearchForNoDeadlocks();
-  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
-  builder.SetMaxSendMessageSize(kMaxMessageBytes);
+  DisableDeadlockDetection();
+  builder.SetMaxReceiveMessageSize(kMessageBytesMax);
+  builder.SetMaxSendMessageSize(kMessageBytesMax);
   for (const auto& [name, value] : kKeepalive) builder.AddChannelArgument(name, value);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kServerKeepaliveMs);
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kMinPingIntervalMs);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kPingIntervalMsMin);
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMs);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kCallsPerConnection);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleConnectionMs);
-  builder.SetResourceQuota(grpc::ResourceQuota("connections").Resize(kMemoryOfConnections));
+  builder.SetResourceQuota(grpc::ResourceQuota("connections").Resize(kConnectionBytesMax));
   // Two trackers on one port would share the agents at random.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
 }

@@ -27,7 +27,7 @@ struct TlsFiles {
 };
 
 // The largest message: a batch of 64 MiB with its surroundings.
-inline constexpr int kMaxMessageBytes = 72 << 20;
+inline constexpr int kMessageBytesMax = 72 << 20;
 
 // The path in "unix:/PATH"; nullopt for an address of another kind.
 std::optional<std::filesystem::path> SocketPath(const std::string& address);
@@ -44,13 +44,14 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenAnonymousChannel(const std::s
                                                                     const std::string& authority);
 
 // What a server does with clients that present no certificate. An invalid certificate always ends the TLS handshake.
-enum class Strangers {
-  kNotConnected,  // the handshake fails
-  kConnected,     // the connection is made, and the server checks each call
+enum class AnonymousClients {
+  kReject,  // the handshake fails
+  kAccept,  // the connection is made, and the server checks each call
 };
 
 // The server's credentials for HOST:PORT. Errors as OpenChannel. The files are read again when they change.
-absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ListenCredentials(const TlsFiles& tls, Strangers strangers);
+absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ListenCredentials(const TlsFiles& tls,
+                                                                           AnonymousClients anonymous_clients);
 
 // Sets keep-alive and message sizes to match OpenChannel, and the limits of connections.
 void ConfigureServer(grpc::ServerBuilder& builder);

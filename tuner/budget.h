@@ -3,7 +3,7 @@
 //
 // A new job has nothing left to do if the records already hold as many trials as it would make. So tuning an unchanged
 // model again costs nothing. A job that resumes after an earlier attempt may spend the rest. Pure arithmetic. Start
-// with CountRemembered, then SettleTrials.
+// with AddRecordedTrials, then FixTrialLimit.
 #ifndef HONE_TUNER_BUDGET_H_
 #define HONE_TUNER_BUDGET_H_
 
@@ -34,13 +34,15 @@ class Budget {
   }
 
   // Counts the trials of one workload in the records. tried: the number of schedules with a time or a failure, each
-  // counted once, plus the disturbed visits of schedules before their first outcome. settled: the workload's winner has
-  // been confirmed.
-  void CountRemembered(int64_t tried, bool settled) { remembered_.push_back({static_cast<double>(tried), settled}); }
+  // counted once, plus the disturbed visits of schedules before their first outcome. confirmed: the workload's winner
+  // has been confirmed.
+  void AddRecordedTrials(int64_t tried, bool confirmed) {
+    recorded_.push_back({static_cast<double>(tried), confirmed});
+  }
 
   // Fixes the number of trials of this attempt. Call it after all workloads were counted. Trials of earlier attempts of
   // the same job are in the records too, so only a job without earlier attempts can have nothing left.
-  void SettleTrials() {
+  void FixTrialLimit() {
     nothing_left_ = spent_trials_ == 0 && spent_seconds_ == 0 && Left(TrialsPerWorkload()) < 1;
     if (trials_ == kUnlimited) return;
     const auto left = static_cast<int64_t>(Left(static_cast<double>(trials_) / workloads_) + 0.5);
@@ -60,30 +62,30 @@ class Budget {
   static constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max() / 2;
   static constexpr double kTrialsPerSecond = 15;  // a modest rate
 
-  // The trials of one workload in the records; see CountRemembered.
-  struct Remembered {
+  // The trials of one workload in the records; see AddRecordedTrials.
+  struct RecordedTrials {
     double tried;
-    bool settled;
+    bool confirmed;
   };
   // The trials left if every workload is to have `each`. A workload without a confirmed winner keeps its missing
   // trials, even if others had more than their share. A workload with more trials than one run would spend was also
   // tuned for other models; only its share counts against this budget.
   double Left(double each) const {
     const double most = each * workloads_;
-    double all = most, unsettled = 0;
-    for (const auto& [tried, settled] : remembered_) {
+    double all = most, unconfirmed = 0;
+    for (const auto& [tried, confirmed] : recorded_) {
       all -= tried > most ? each : tried;
-      if (!settled) unsettled += std::max(0.0, each - tried);
+      if (!confirmed) unconfirmed += std::max(0.0, each - tried);
     }
-    return std::max(all, unsettled);
+    return std::max(all, unconfirmed);
   }
 
-  int64_t trials_;        // the job's limit; after SettleTrials that of this attempt
+  int64_t trials_;        // the job's limit; after FixTrialLimit that of this attempt
   double seconds_;        // the job's limit; infinite: none
   double workloads_;      // their number, at least 1
   int64_t spent_trials_;  // by earlier attempts
   double spent_seconds_;
-  std::vector<Remembered> remembered_;
+  std::vector<RecordedTrials> recorded_;
   bool nothing_left_ = false;
 };
 

@@ -34,8 +34,8 @@ constexpr rlim_t kMemoryLimit = rlim_t{8} << 30;
 // (BatchQueue::RunLimit of the tracker).
 constexpr absl::Duration kBeginLimit = absl::Hours(2);
 // Pauses of a thread whose worker could not begin; they double from the first to the longest.
-constexpr absl::Duration kFirstPause = absl::Milliseconds(100), kLongestPause = absl::Seconds(2);
-constexpr std::chrono::milliseconds kAskWhetherOver{100};  // interval of calls of BuildJob::over
+constexpr absl::Duration kRestartPauseMin = absl::Milliseconds(100), kRestartPauseMax = absl::Seconds(2);
+constexpr std::chrono::milliseconds kOverPollPeriod{100};  // interval of calls of BuildJob::over
 
 // Waits at most `limit` until there is something to read, or the other end is closed. False: there is nothing.
 bool Readable(int fd, absl::Duration limit) {
@@ -67,7 +67,7 @@ BuildReply NotTried(std::string text) {
 // Waits for the reply. Cancelled: the job was over before.
 template <typename Future>
 absl::Status Await(const Future& reply, const BuildJob& job) {
-  while (reply.wait_for(kAskWhetherOver) != std::future_status::ready) {
+  while (reply.wait_for(kOverPollPeriod) != std::future_status::ready) {
     if (job.over && job.over()) return absl::CancelledError("nobody waits for this batch any more");
   }
   return absl::OkStatus();
@@ -210,7 +210,7 @@ BuildPool::~BuildPool() {
 void BuildPool::Run() {
   // The child is killed when the thread that started it ends (PR_SET_PDEATHSIG), so each thread has its own worker.
   Worker worker(options_);
-  absl::Duration pause = kFirstPause;
+  absl::Duration pause = kRestartPauseMin;
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
@@ -221,11 +221,11 @@ void BuildPool::Run() {
       task.reply.set_value(NotTried("nobody waits for it any more"));
     } else if (BuildReply reply = worker.Do(task.request); reply.kind != BuildReply::Kind::kNotTried) {
       task.reply.set_value(std::move(reply));
-      pause = kFirstPause;
+      pause = kRestartPauseMin;
     } else {
       TryAgain(std::move(task), std::move(reply));
       absl::SleepFor(pause);
-      pause = std::min(2 * pause, kLongestPause);
+      pause = std::min(2 * pause, kRestartPauseMax);
     }
     lock.lock();
   }
@@ -233,7 +233,7 @@ void BuildPool::Run() {
 
 void BuildPool::TryAgain(BuildTask task, BuildReply reply) {
   const absl::Time now = SteadyNow();
-  task.until = std::min(task.until, now + options_.start_patience);
+  task.until = std::min(task.until, now + options_.start_timeout);
   {
     const std::lock_guard guard(mutex_);
     if (!stopping_ && now < task.until) {
@@ -278,7 +278,7 @@ absl::StatusOr<BuildReply> BuildPool::Reference(const BuildJob& job, double* sec
                   .share();
       lock.lock();
       if (references_.insert_or_assign(key, reply).second) reference_keys_.push_back(key);
-      while (reference_keys_.size() > kKeptReferences) ForgetReference(reference_keys_.front());
+      while (reference_keys_.size() > kReferencesKeptMax) ForgetReference(reference_keys_.front());
     }
   }
   HONE_RETURN_IF_ERROR(Await(reply, job));

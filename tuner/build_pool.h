@@ -36,7 +36,7 @@ struct BuildOptions {
   absl::Duration compile_timeout = absl::Seconds(20);
   // For how long a request is tried again that no worker can begin, because the machine is short of processes or
   // memory.
-  absl::Duration start_patience = absl::Seconds(30);
+  absl::Duration start_timeout = absl::Seconds(30);
 };
 
 // A batch to build.
@@ -68,7 +68,7 @@ struct BuiltBatch {
 };
 
 // The number of reference kernels that a pool keeps, the newest ones. A few large models have fewer workloads.
-inline constexpr int kKeptReferences = 256;
+inline constexpr int kReferencesKeptMax = 256;
 
 class BuildPool {
  public:

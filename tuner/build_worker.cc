@@ -53,7 +53,8 @@ absl::StatusOr<BuildReply> Builder::Compile(const BuildRequest& request) {
   }
   // A candidate that is not linked with others contains the code that prepares its constants.
   const codegen::CompileOptions options = {reference ? codegen::Effort::kReference : codegen::Effort::kKernel,
-                                           Reproducing<ir::Func>(reproducers_), !target.facts().links_candidates};
+                                           ReproducerPassOptions<ir::Func>(reproducers_),
+                                           !target.facts().links_candidates};
   HONE_ASSIGN_OR_RETURN(codegen::Kernel kernel,
                         codegen::CompileKernel(workload, schedule, target, request.name, options));
   BuildReply reply;

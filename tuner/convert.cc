@@ -133,7 +133,7 @@ v1::WorkloadProgress ToProto(const WorkloadProgress& progress) {
   if (progress.best_seconds.has_value()) result.set_best_seconds(*progress.best_seconds);
   result.set_best_schedule(progress.best_schedule);
   result.set_roofline_share(progress.roofline_share);
-  result.set_trouble(progress.trouble);
+  result.set_trouble(progress.failure_reason);
   return result;
 }
 

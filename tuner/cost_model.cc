@@ -17,10 +17,10 @@
 namespace hone::tuner {
 namespace {
 
-constexpr double kWorstLabel = -4;    // label of failures, and of candidates at least e^4 times slower than the best
-constexpr size_t kLeastSamples = 16;  // fewest samples with a time
-constexpr size_t kHoldOutEvery = 7;   // one of so many samples is held out
-constexpr int kPatience = 10;         // rounds without a smaller held-out error that end boosting
+constexpr double kWorstLabel = -4;       // label of failures, and of candidates at least e^4 times slower than the best
+constexpr size_t kTimedSamplesMin = 16;  // fewest samples with a time
+constexpr size_t kHoldOutEvery = 7;      // one of so many samples is held out
+constexpr int kPatience = 10;            // rounds without a smaller held-out error that end boosting
 // A few thousand rows gain little from more threads. OpenMP's threads spin while they wait, which slows the compilers
 // that run on all cores at the same time.
 constexpr int kThreads = 1;
@@ -186,9 +186,9 @@ absl::StatusOr<unsigned> Boost(BoosterHandle booster, const Matrix& training, co
 
 }  // namespace
 
-std::vector<double> DraftModel::Score(std::span<const Features* const> candidates) const {
+std::vector<double> AnalyticModel::Score(std::span<const Features* const> candidates) const {
   std::vector<double> scores;
-  for (const Features* features : candidates) scores.push_back(-(*features)[kDraftLogSeconds]);
+  for (const Features* features : candidates) scores.push_back(-(*features)[kAnalyticLogSeconds]);
   return scores;
 }
 
@@ -197,7 +197,7 @@ absl::StatusOr<std::unique_ptr<BoostedModel>> BoostedModel::Train(std::span<cons
                                                                   std::shared_ptr<const CostModel> prior) {
   const auto timed =
       std::count_if(samples.begin(), samples.end(), [](const Sample& s) { return s.seconds.has_value(); });
-  if (static_cast<size_t>(timed) < kLeastSamples) {
+  if (static_cast<size_t>(timed) < kTimedSamplesMin) {
     return absl::FailedPreconditionError(fmt::format("{} timed samples are too few to learn from", timed));
   }
   std::vector<Row> rows = Label(samples);
@@ -234,7 +234,7 @@ absl::StatusOr<std::string> BoostedModel::Save() const {
 absl::StatusOr<std::unique_ptr<BoostedModel>> BoostedModel::Load(std::string_view bytes) {
   BoosterHandle booster = nullptr;
   HONE_RETURN_IF_ERROR(Checked(XGBoosterCreate(nullptr, 0, &booster), "start"));
-  std::unique_ptr<BoostedModel> model(new BoostedModel(booster, std::make_shared<DraftModel>()));
+  std::unique_ptr<BoostedModel> model(new BoostedModel(booster, std::make_shared<AnalyticModel>()));
   HONE_RETURN_IF_ERROR(Checked(XGBoosterLoadModelFromBuffer(booster, bytes.data(), bytes.size()), "read the model"));
   HONE_RETURN_IF_ERROR(Checked(XGBoosterSetParam(booster, "nthread", fmt::format("{}", kThreads).c_str()), "nthread"));
   const auto number = [&](const char* name) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cost models rank candidates by expected speed: the analytic cost model (draft_model.h) and boosted trees.
+// Cost models rank candidates by expected speed: the analytic cost model (analytic_model.h) and boosted trees.
 //
 // Scores compare candidates of one workload and have no other meaning. The trees (XGBoost) learn from measured times a
 // correction of a prior: the analytic model, or trees that learned from other models (pretrained.h). They are trained
@@ -28,14 +28,14 @@ class CostModel {
   virtual std::vector<double> Score(std::span<const Features* const> candidates) const = 0;
 };
 
-// Scores by the analytic estimate, which is feature kDraftLogSeconds. Needs no training data.
-class DraftModel : public CostModel {
+// Scores by the analytic estimate, which is feature kAnalyticLogSeconds. Needs no training data.
+class AnalyticModel : public CostModel {
  public:
   std::vector<double> Score(std::span<const Features* const> candidates) const override;
 };
 
 // Scores all candidates alike, so that ranking keeps their random order. For searches without a cost model.
-class BlindModel : public CostModel {
+class UniformModel : public CostModel {
  public:
   std::vector<double> Score(std::span<const Features* const> candidates) const override {
     return std::vector<double>(candidates.size(), 0);

@@ -60,7 +60,7 @@ class Farm {
   // Sends the progress, which also renews the lease.
   virtual absl::Status Report(const Progress& progress) = 0;
   // Renews the lease. Gives up after some seconds without an error; other calls report what is wrong.
-  virtual void SayAlive() = 0;
+  virtual void RenewLease() = 0;
   // Submits the batch and waits until it is measured. Its outcomes are recorded before this returns. InvalidArgument:
   // the batch was refused, which says nothing about others.
   virtual absl::StatusOr<Measured> Measure(const Batch& batch) = 0;
@@ -74,7 +74,7 @@ class Farm {
   virtual absl::Status RecordFailures(const RecordKey& key, const Batch& batch,
                                       const std::vector<BuildFailed>& failures) = 0;
   // Requeues the job and gives up its lease. The tracker leases it again, to any tuner, when a device fulfils `needs`.
-  virtual absl::Status GiveBack(const Requirements& needs) = 0;
+  virtual absl::Status RequeueJob(const Requirements& needs) = 0;
   // Ends the calls under way and all later ones with Cancelled.
   virtual void Abandon() = 0;
 };

@@ -16,16 +16,16 @@
 namespace hone::tuner {
 namespace {
 
-constexpr absl::Duration kQuotaPatience = absl::Minutes(2);  // a call over the quota is given up: it may never fit
-constexpr absl::Duration kMostWait = absl::Seconds(1);       // of WaitBatch; short, so the job's clock is set back soon
-constexpr absl::Duration kCallLimit = absl::Seconds(40);     // longer than any call waits at the tracker
-constexpr absl::Duration kLongestCall = absl::Hours(1);
-constexpr double kSlowLine = 64 << 10;                        // bytes a second of the slowest line
-constexpr absl::Duration kLongestOverdue = absl::Seconds(6);  // wait for a result after it has become useless
-constexpr absl::Duration kLongestSilence =
+constexpr absl::Duration kQuotaWaitMax = absl::Minutes(2);  // a call over the quota is given up: it may never fit
+constexpr absl::Duration kBatchWaitMax = absl::Seconds(1);  // of WaitBatch; short, so the job's clock is set back soon
+constexpr absl::Duration kCallLimit = absl::Seconds(40);    // longer than any call waits at the tracker
+constexpr absl::Duration kCallTimeoutMax = absl::Hours(1);
+constexpr double kLineBytesPerSecondMin = 64 << 10;           // bytes a second of the slowest line
+constexpr absl::Duration kOverdueWaitMax = absl::Seconds(6);  // wait for a result after it has become useless
+constexpr absl::Duration kReportIntervalMax =
     absl::Hours(2);  // without a report: the tuner hangs, so its lease is not renewed any more
-constexpr absl::Duration kHeartbeatPatience = absl::Seconds(5);  // limit of SayAlive, which is called again soon
-constexpr size_t kMostScheduleBytes = size_t{4} << 20;           // of all schedules in a report; a tracker takes 8 MiB
+constexpr absl::Duration kHeartbeatTimeout = absl::Seconds(5);  // limit of RenewLease, which is called again soon
+constexpr size_t kReportedScheduleBytesMax = size_t{4} << 20;   // of all schedules in a report; a tracker takes 8 MiB
 
 absl::Duration DurationOf(const google::protobuf::Duration& duration) {
   return absl::Seconds(duration.seconds()) + absl::Nanoseconds(duration.nanos());
@@ -33,20 +33,21 @@ absl::Duration DurationOf(const google::protobuf::Duration& duration) {
 
 }  // namespace
 
-FarmClient::FarmClient(Channel channel, v1::JobLease lease, std::string address, Patience* patience)
+FarmClient::FarmClient(Channel channel, v1::JobLease lease, std::string address, JobClock* job_clock)
     : channel_(std::move(channel)),
       lease_(std::move(lease)),
       address_(std::move(address)),
-      patience_(patience),
-      reported_(absl::ToUnixSeconds(SteadyNow())) {}
+      job_clock_(job_clock),
+      report_began_(absl::ToUnixSeconds(SteadyNow())) {}
 
 // Repeats the call while the tracker cannot be reached or can store nothing (UNAVAILABLE, DEADLINE_EXCEEDED), and for
-// kQuotaPatience while a quota is exhausted. Cancelled: Abandon was called.
-absl::Status FarmClient::Persist(const std::function<grpc::Status(grpc::ClientContext*)>& call, size_t bytes) const {
-  const absl::Time quota_deadline = patience_->Now() + kQuotaPatience;
+// kQuotaWaitMax while a quota is exhausted. Cancelled: Abandon was called.
+absl::Status FarmClient::CallWithRetries(const std::function<grpc::Status(grpc::ClientContext*)>& call,
+                                         size_t bytes) const {
+  const absl::Time quota_deadline = job_clock_->Now() + kQuotaWaitMax;
   absl::Duration pause = absl::Milliseconds(100);
-  absl::Duration limit = kCallLimit + absl::Seconds(static_cast<double>(bytes) / kSlowLine);
-  std::optional<Patience::Wait> wait;
+  absl::Duration limit = kCallLimit + absl::Seconds(static_cast<double>(bytes) / kLineBytesPerSecondMin);
+  std::optional<JobClock::Wait> wait;
   while (!abandoned_) {
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + absl::ToChronoNanoseconds(limit));
@@ -55,80 +56,80 @@ absl::Status FarmClient::Persist(const std::function<grpc::Status(grpc::ClientCo
     const grpc::StatusCode code = status.error_code();
     const bool away = code == grpc::StatusCode::UNAVAILABLE || code == grpc::StatusCode::DEADLINE_EXCEEDED;
     // The line may be slow; with the same limit the call would then time out forever.
-    if (code == grpc::StatusCode::DEADLINE_EXCEEDED) limit = std::min(2 * limit, kLongestCall);
-    const bool quota = code == grpc::StatusCode::RESOURCE_EXHAUSTED && patience_->Now() <= quota_deadline;
+    if (code == grpc::StatusCode::DEADLINE_EXCEEDED) limit = std::min(2 * limit, kCallTimeoutMax);
+    const bool quota = code == grpc::StatusCode::RESOURCE_EXHAUSTED && job_clock_->Now() <= quota_deadline;
     if (!away && !quota) return Annotate(FromGrpc(status), "tracker " + address_);
-    if (away && !wait.has_value()) wait.emplace(*patience_);
-    if (away) wait->Say(address_, status.error_message());
+    if (away && !wait.has_value()) wait.emplace(*job_clock_);
+    if (away) wait->LogWaiting(address_, status.error_message());
     absl::SleepFor(pause);
     pause = std::min(pause * 2, absl::Seconds(2));
   }
   return absl::CancelledError("the tuning of this job was given up");
 }
 
-// Omits schedules that the last report had, and those beyond kMostScheduleBytes. Otherwise some hundred schedules of
-// kilobytes each, sent twice a second, would be most of a tuner's traffic, although few change.
-v1::JobProgress FarmClient::WithoutWhatWasTold(const Progress& progress) {
+// Omits schedules that the last report had, and those beyond kReportedScheduleBytesMax. Otherwise some hundred
+// schedules of kilobytes each, sent twice a second, would be most of a tuner's traffic, although few change.
+v1::JobProgress FarmClient::WithoutReportedSchedules(const Progress& progress) {
   v1::JobProgress report = ToProto(progress);
-  told_.resize(progress.workloads.size());
-  size_t room = kMostScheduleBytes;
-  for (size_t i = 0; i < told_.size(); ++i) {
+  reported_schedules_.resize(progress.workloads.size());
+  size_t room = kReportedScheduleBytesMax;
+  for (size_t i = 0; i < reported_schedules_.size(); ++i) {
     v1::WorkloadProgress& workload = *report.mutable_workloads(static_cast<int>(i));
     std::string& schedule = *workload.mutable_best_schedule();
     if (schedule.size() > room) schedule.clear();
     room -= schedule.size();
-    workload.set_same_schedule(!schedule.empty() && schedule == told_[i]);
+    workload.set_same_schedule(!schedule.empty() && schedule == reported_schedules_[i]);
     if (workload.same_schedule()) {
       schedule.clear();
     } else {
-      told_[i] = schedule;
+      reported_schedules_[i] = schedule;
     }
   }
   return report;
 }
 
 absl::Status FarmClient::Report(const Progress& progress) {
-  reported_ = absl::ToUnixSeconds(SteadyNow());
-  const std::lock_guard lock(reporting_);
+  report_began_ = absl::ToUnixSeconds(SteadyNow());
+  const std::lock_guard lock(report_mutex_);
   v1::ReportProgressRequest request;
   *request.mutable_lease() = lease_;
-  *request.mutable_progress() = WithoutWhatWasTold(progress);
+  *request.mutable_progress() = WithoutReportedSchedules(progress);
   v1::ReportProgressResponse response;
-  HONE_RETURN_IF_ERROR(Persist([&](auto* context) { return Tuner()->ReportProgress(context, request, &response); },
-                               request.ByteSizeLong()));
-  patience_->SetWaitedForDevices(DurationOf(response.waited()));
+  HONE_RETURN_IF_ERROR(CallWithRetries(
+      [&](auto* context) { return Tuner()->ReportProgress(context, request, &response); }, request.ByteSizeLong()));
+  job_clock_->SetWaitedForDevices(DurationOf(response.waited()));
   return response.cancelled() ? absl::CancelledError("the job was cancelled") : absl::OkStatus();
 }
 
-void FarmClient::SayAlive() {
-  const bool stuck = SteadyNow() - absl::FromUnixSeconds(reported_) > kLongestSilence;
+void FarmClient::RenewLease() {
+  const bool stuck = SteadyNow() - absl::FromUnixSeconds(report_began_) > kReportIntervalMax;
   if (abandoned_ || stuck) return;
   v1::ReportProgressRequest request;
   *request.mutable_lease() = lease_;
   v1::ReportProgressResponse response;
   grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + absl::ToChronoNanoseconds(kHeartbeatPatience));
+  context.set_deadline(std::chrono::system_clock::now() + absl::ToChronoNanoseconds(kHeartbeatTimeout));
   Tuner()->ReportProgress(&context, request, &response);
 }
 
-absl::Status FarmClient::GiveBack(const Requirements& needs) {
+absl::Status FarmClient::RequeueJob(const Requirements& needs) {
   v1::CompleteJobRequest request;
   *request.mutable_lease() = lease_;
   request.set_returned(true);
   *request.mutable_needs() = ToProto(needs);
   v1::CompleteJobResponse response;
-  return Persist([&](auto* context) { return Tuner()->CompleteJob(context, request, &response); });
+  return CallWithRetries([&](auto* context) { return Tuner()->CompleteJob(context, request, &response); });
 }
 
 absl::Status FarmClient::Complete(const Progress& progress, const std::string& error) {
-  const std::lock_guard lock(reporting_);
+  const std::lock_guard lock(report_mutex_);
   v1::CompleteJobRequest request;
   *request.mutable_lease() = lease_;
-  *request.mutable_progress() = WithoutWhatWasTold(progress);
+  *request.mutable_progress() = WithoutReportedSchedules(progress);
   request.set_error(error);
   v1::CompleteJobResponse response;
-  return Persist([&](auto* context) { return Tuner()->CompleteJob(context, request, &response); },
-                 request.ByteSizeLong());
+  return CallWithRetries([&](auto* context) { return Tuner()->CompleteJob(context, request, &response); },
+                         request.ByteSizeLong());
 }
 
 absl::StatusOr<std::string> FarmClient::Submit(const v1::Batch& batch, const std::string& client_id) {
@@ -137,8 +138,8 @@ absl::StatusOr<std::string> FarmClient::Submit(const v1::Batch& batch, const std
   request.set_client_batch_id(client_id);
   *request.mutable_batch() = batch;
   v1::SubmitBatchResponse response;
-  HONE_RETURN_IF_ERROR(Persist([&](auto* context) { return Tuner()->SubmitBatch(context, request, &response); },
-                               request.ByteSizeLong()));
+  HONE_RETURN_IF_ERROR(CallWithRetries([&](auto* context) { return Tuner()->SubmitBatch(context, request, &response); },
+                                       request.ByteSizeLong()));
   return response.batch_id();
 }
 
@@ -146,24 +147,25 @@ absl::StatusOr<Measured> FarmClient::Measure(const Batch& given) {
   const v1::Batch batch = ToProto(given);
   const std::string client_id = fmt::format("{}-{}", lease_.lease_id(), next_batch_++);
   const absl::Time overdue = batch.useful_seconds() > 0
-                                 ? patience_->Now() + absl::Seconds(batch.useful_seconds()) + kLongestOverdue
+                                 ? job_clock_->Now() + absl::Seconds(batch.useful_seconds()) + kOverdueWaitMax
                                  : absl::InfiniteFuture();
   HONE_ASSIGN_OR_RETURN(std::string id, Submit(batch, client_id));
   while (true) {
-    if (patience_->Now() > overdue) return Measured{{}, "no device took it in time"};
+    if (job_clock_->Now() > overdue) return Measured{{}, "no device took it in time"};
     v1::WaitBatchRequest request;
     *request.mutable_lease() = lease_;
     request.add_batch_ids(id);
-    request.mutable_max_wait()->set_seconds(absl::ToInt64Seconds(kMostWait));
+    request.mutable_max_wait()->set_seconds(absl::ToInt64Seconds(kBatchWaitMax));
     v1::WaitBatchResponse response;
-    const absl::Status status = Persist([&](auto* context) { return Tuner()->WaitBatch(context, request, &response); });
+    const absl::Status status =
+        CallWithRetries([&](auto* context) { return Tuner()->WaitBatch(context, request, &response); });
     if (absl::IsNotFound(status)) {  // the tracker was restarted and has lost the batch
       HONE_ASSIGN_OR_RETURN(id, Submit(batch, client_id + "-again"));
       continue;
     }
     HONE_RETURN_IF_ERROR(status);
     if (response.cancelled()) return absl::CancelledError("the job was cancelled");
-    patience_->SetWaitedForDevices(DurationOf(response.waited()));
+    job_clock_->SetWaitedForDevices(DurationOf(response.waited()));
     if (response.finished().empty()) continue;
     Measured result = FromProto(response.finished(0).result());
     request.clear_batch_ids();
@@ -181,7 +183,8 @@ absl::StatusOr<std::optional<FarmDevice>> FarmClient::FindDevice(const Requireme
   *request.mutable_for_work() = ToProto(requirements);
   request.set_for_job_id(lease_.job_id());
   v1::ListDevicesResponse response;
-  HONE_RETURN_IF_ERROR(Persist([&](auto* context) { return Admin()->ListDevices(context, request, &response); }));
+  HONE_RETURN_IF_ERROR(
+      CallWithRetries([&](auto* context) { return Admin()->ListDevices(context, request, &response); }));
   if (response.devices().empty()) return std::nullopt;
   const v1::DeviceState& device = response.devices(0).state();
   return FarmDevice{device.fingerprint().text(), device.fingerprint().digest(), device.self_test().peak_gflops()};
@@ -193,7 +196,8 @@ absl::StatusOr<std::vector<PastTrial>> FarmClient::Records(const RecordKey& key)
   *request.mutable_key() = ToProto(key);
   while (true) {
     v1::QueryRecordsResponse response;
-    HONE_RETURN_IF_ERROR(Persist([&](auto* context) { return RecordsStub()->Query(context, request, &response); }));
+    HONE_RETURN_IF_ERROR(
+        CallWithRetries([&](auto* context) { return RecordsStub()->Query(context, request, &response); }));
     for (const v1::Record& record : response.records()) records.push_back(FromProto(record));
     if (!response.more() || response.records().empty()) return records;
     request.set_after_row(response.records().rbegin()->row());
@@ -205,7 +209,8 @@ absl::StatusOr<std::optional<PastWinner>> FarmClient::Best(const RecordKey& key)
   *request.mutable_key() = ToProto(key);
   request.set_widest(v1::RECORD_MATCH_SAME_TARGET);
   v1::BestRecordResponse response;
-  const absl::Status status = Persist([&](auto* context) { return RecordsStub()->Best(context, request, &response); });
+  const absl::Status status =
+      CallWithRetries([&](auto* context) { return RecordsStub()->Best(context, request, &response); });
   if (absl::IsNotFound(status) || (status.ok() && !response.has_record())) return std::nullopt;
   HONE_RETURN_IF_ERROR(status);
   return FromProto(response);
@@ -223,7 +228,8 @@ absl::Status FarmClient::RecordFailures(const RecordKey& key, const Batch& batch
     record.mutable_time()->set_nanos(static_cast<int32_t>(now % 1'000'000'000));
   }
   v1::AppendRecordsResponse response;
-  HONE_RETURN_IF_ERROR(Persist([&](auto* context) { return RecordsStub()->Append(context, request, &response); }));
+  HONE_RETURN_IF_ERROR(
+      CallWithRetries([&](auto* context) { return RecordsStub()->Append(context, request, &response); }));
   if (response.rejected_size() == 0) return absl::OkStatus();
   return absl::InvalidArgumentError(
       fmt::format("the tracker keeps no record of a failed build: {}", response.rejected(0).why()));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The Farm of a leased job, by calls to a tracker. Calls are repeated without limit while the tracker is being
-// restarted, hangs or has a full disk. Meanwhile the job's clock stands still (patience.h). Start with
+// restarted, hangs or has a full disk. Meanwhile the job's clock stands still (job_clock.h). Start with
 // FarmClient::Measure.
 #ifndef HONE_TUNER_FARM_CLIENT_H_
 #define HONE_TUNER_FARM_CLIENT_H_
@@ -17,7 +17,7 @@
 #include "hone/v1/record.grpc.pb.h"
 #include "hone/v1/tuner.grpc.pb.h"
 #include "tuner/farm.h"
-#include "tuner/patience.h"
+#include "tuner/job_clock.h"
 
 namespace hone::tuner {
 
@@ -27,30 +27,30 @@ class FarmClient : public Farm {
   // needs a new channel.
   using Channel = std::function<std::shared_ptr<grpc::Channel>()>;
 
-  // address: of the tracker, for error texts. patience: must outlive this; its Now is the clock of the job.
-  FarmClient(Channel channel, v1::JobLease lease, std::string address, Patience* patience);
+  // address: of the tracker, for error texts. job_clock: must outlive this; its Now is the clock of the job.
+  FarmClient(Channel channel, v1::JobLease lease, std::string address, JobClock* job_clock);
 
   absl::Status Report(const Progress& progress) override;
-  void SayAlive() override;
+  void RenewLease() override;
   absl::StatusOr<Measured> Measure(const Batch& batch) override;
   absl::StatusOr<std::optional<FarmDevice>> FindDevice(const Requirements& requirements) override;
   absl::StatusOr<std::vector<PastTrial>> Records(const RecordKey& key) override;
   absl::StatusOr<std::optional<PastWinner>> Best(const RecordKey& key) override;
   absl::Status RecordFailures(const RecordKey& key, const Batch& batch,
                               const std::vector<BuildFailed>& failures) override;
-  absl::Status GiveBack(const Requirements& needs) override;
+  absl::Status RequeueJob(const Requirements& needs) override;
   void Abandon() override { abandoned_ = true; }
 
   // Ends the job at the tracker. error: why the job failed; "": it succeeded.
   absl::Status Complete(const Progress& progress, const std::string& error);
 
  private:
-  // Repeats the call while the tracker is away or can store nothing. bytes: size of a large request, which gets more
-  // time.
-  absl::Status Persist(const std::function<grpc::Status(grpc::ClientContext*)>& call, size_t bytes = 0) const;
+  // Repeats the call while the tracker cannot be reached or cannot store anything. bytes: size of a large request,
+  // which gets more time.
+  absl::Status CallWithRetries(const std::function<grpc::Status(grpc::ClientContext*)>& call, size_t bytes = 0) const;
   absl::StatusOr<std::string> Submit(const v1::Batch& batch, const std::string& client_id);
   // The progress as a message without the schedules that the last report had. Needs reporting_ held.
-  v1::JobProgress WithoutWhatWasTold(const Progress& progress);
+  v1::JobProgress WithoutReportedSchedules(const Progress& progress);
 
   std::unique_ptr<v1::TunerService::Stub> Tuner() const { return v1::TunerService::NewStub(channel_()); }
   std::unique_ptr<v1::RecordService::Stub> RecordsStub() const { return v1::RecordService::NewStub(channel_()); }
@@ -59,12 +59,12 @@ class FarmClient : public Farm {
   const Channel channel_;
   const v1::JobLease lease_;
   const std::string address_;
-  Patience* const patience_;
-  std::mutex reporting_;           // held until the tracker has answered, because a report refers to the one before
-  std::vector<std::string> told_;  // the schedules of the last report, by workload
-  std::atomic<int64_t> reported_;  // when the last report began, in seconds of the steady clock
-  std::atomic<int64_t> next_batch_{0};  // number of the next batch, part of its client id
-  std::atomic<bool> abandoned_{false};  // Abandon was called
+  JobClock* const job_clock_;
+  std::mutex report_mutex_;  // held until the tracker has answered, because a report refers to the one before
+  std::vector<std::string> reported_schedules_;  // the schedules of the last report, by workload
+  std::atomic<int64_t> report_began_;            // when the last report began, in seconds of the steady clock
+  std::atomic<int64_t> next_batch_{0};           // number of the next batch, part of its client id
+  std::atomic<bool> abandoned_{false};           // Abandon was called
 };
 
 }  // namespace hone::tuner

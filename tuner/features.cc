@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "base/status.h"
-#include "tuner/draft_model.h"
+#include "tuner/analytic_model.h"
 #include "tuner/nest_facts.h"
 
 namespace hone::tuner {
@@ -195,12 +195,12 @@ void WriteOverlap(const schedule::State& state, FeatureWriter& out) {
   for (const schedule::Nest& nest : state.nests) {
     for (const schedule::Loop& loop : nest.loops) {
       buffers = std::max(buffers, loop.buffers);
-      running = std::max(running, loop.running);
+      running = std::max(running, loop.async_iterations);
     }
     copied = std::max(copied, nest.copy.elements);
     groups = std::max(groups, nest.copy.groups);
-    by_group |= nest.IsCopiedByGroup();
-    merged |= nest.MergedLoop() != nullptr;
+    by_group |= nest.IsBulkCopied();
+    merged |= nest.LaneReduceLoop() != nullptr;
     if (!nest.instruction.has_value()) continue;
     const ir::TensorInstructionEntry& entry = ir::EntryOf(*nest.instruction);
     outputs = entry.m * entry.n * entry.lanes;
@@ -231,8 +231,8 @@ Totals Sum(const schedule::State& state, const std::vector<NestFacts>& nests, co
     double stored = ir::SizeOf(facts.nest->stage.buffer->dtype);
     for (const int64_t extent : schedule::StoredShape(state, *facts.nest)) stored *= static_cast<double>(extent);
     const bool output = state.IsOutput(facts.nest->stage.buffer.get());
-    if (facts.nest->AtRoot() && !output) t.workspace += stored;
-    if (!facts.nest->AtRoot()) t.local += stored;
+    if (facts.nest->IsTopLevel() && !output) t.workspace += stored;
+    if (!facts.nest->IsTopLevel()) t.local += stored;
   }
   for (const schedule::Nest& nest : state.nests) {
     if (nest.prepared) t.packed += static_cast<double>(ir::NumBytes(*nest.stage.buffer));
@@ -263,7 +263,7 @@ Features ExtractFeatures(const schedule::State& state, const target::Target& tar
   out.Plain(static_cast<double>(nests.size()));
   out.Plain(target.threads);
   out.Plain(target.vector_bits / 128.0);
-  out.Log(LeastSeconds(t.useful_flops, t.bytes, target) * 1e9);
+  out.Log(LowerBoundSeconds(t.useful_flops, t.bytes, target) * 1e9);
   out.PadTo(kWhole);
 
   std::vector<size_t> order(nests.size());

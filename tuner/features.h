@@ -18,7 +18,7 @@ namespace hone::tuner {
 using Features = std::vector<float>;
 
 // Index of the natural logarithm of the seconds that the analytic cost model estimates.
-inline constexpr size_t kDraftLogSeconds = 0;
+inline constexpr size_t kAnalyticLogSeconds = 0;
 // Index of log2(1 + bytes of the stages that are computed inside loops).
 inline constexpr size_t kLogLocalBytes = 10;
 // The number of features for a target without a grid. With a grid there are kLaneFeatures more, which describe how

@@ -9,7 +9,7 @@
 namespace hone::tuner {
 namespace {
 
-constexpr size_t kMaxStack = 32;
+constexpr size_t kStackDepthMax = 32;
 
 int64_t FloorDivide(int64_t a, int64_t b) {
   if (b == 0) return 0;
@@ -72,7 +72,7 @@ IndexCode::IndexCode(const ir::Expr& index, const Slots& slots) {
     if (i.op == Op::kBinary) --depth;
     if (i.op == Op::kSelect) depth -= 2;
   }
-  irregular_ |= deepest > kMaxStack;
+  irregular_ |= deepest > kStackDepthMax;
   if (irregular_) {
     code_.clear();
     Push(0);
@@ -111,7 +111,7 @@ void IndexCode::Compile(const ir::Expr& e, const Slots& slots) {
 }
 
 int64_t IndexCode::Evaluate(std::span<const int64_t> values) const {
-  std::array<int64_t, kMaxStack> stack;
+  std::array<int64_t, kStackDepthMax> stack;
   size_t top = 0;
   for (const Instruction& i : code_) {
     switch (i.op) {

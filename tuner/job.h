@@ -28,7 +28,7 @@ struct WorkloadProgress {
   std::optional<double> default_seconds, best_seconds;  // of one call; empty: not measured
   std::string best_schedule;                            // text
   double roofline_share = 0;                            // lower bound divided by the best time, at most 1; 0: not known
-  std::string trouble;  // why the workload has no measured time; empty: it has one, or no batch was lost yet
+  std::string failure_reason;  // why the workload has no measured time; empty: it has one, or no batch was lost yet
 };
 
 // How the time of a job was spent; see TimeSpent in hone/v1/job.proto.

@@ -31,13 +31,13 @@
 #include "tuner/build_worker.h"
 #include "tuner/convert.h"
 #include "tuner/farm_client.h"
-#include "tuner/patience.h"
+#include "tuner/job_clock.h"
 #include "tuner/tune_loop.h"
 
 namespace hone::tuner {
 namespace {
 
-constexpr absl::Duration kConnectPatience = absl::Seconds(10);  // after it, the call itself fails and says why
+constexpr absl::Duration kConnectTimeout = absl::Seconds(10);  // after it, the call itself fails and says why
 
 struct Options {
   std::string tracker, name;
@@ -53,9 +53,9 @@ struct Options {
 // leased again.
 absl::Status Tune(const Options& options, pki::FarmLink& link, const v1::LeaseJobResponse& leased,
                   BuildPool& builders) {
-  const auto channel = [&link] { return link.ConnectedChannel(kConnectPatience); };
-  Patience patience;
-  FarmClient farm(channel, leased.lease(), options.tracker, &patience);
+  const auto channel = [&link] { return link.AwaitConnectedChannel(kConnectTimeout); };
+  JobClock job_clock;
+  FarmClient farm(channel, leased.lease(), options.tracker, &job_clock);
   Progress progress;
   Job job = FromProto(leased.job());
   if (leased.has_until_left()) {
@@ -64,7 +64,7 @@ absl::Status Tune(const Options& options, pki::FarmLink& link, const v1::LeaseJo
   }
   // Every sixth of lease_ttl, twice as often as the protocol demands.
   if (const int64_t ttl = leased.lease_ttl().seconds(); ttl > 0) job.heartbeat = absl::Seconds(ttl) / 6;
-  const absl::Status tuned = TuneJob(job, farm, builders, &progress, [&patience] { return patience.Now(); });
+  const absl::Status tuned = TuneJob(job, farm, builders, &progress, [&job_clock] { return job_clock.Now(); });
   switch (tuned.code()) {
     case absl::StatusCode::kAborted:
     case absl::StatusCode::kCancelled:
@@ -74,7 +74,7 @@ absl::Status Tune(const Options& options, pki::FarmLink& link, const v1::LeaseJo
     default:
       break;
   }
-  FarmClient closing(channel, leased.lease(), options.tracker, &patience);  // the loop may have abandoned `farm`
+  FarmClient closing(channel, leased.lease(), options.tracker, &job_clock);  // the loop may have abandoned `farm`
   HONE_RETURN_IF_ERROR(closing.Complete(progress, tuned.ok() ? "" : std::string(tuned.message())));
   return tuned;
 }
@@ -147,7 +147,7 @@ struct Shared {
 
 // Takes one job if there is one, and tunes it.
 absl::Status TakeJob(const std::string& tuner, Shared& shared) {
-  const auto stub = v1::TunerService::NewStub(shared.link.ConnectedChannel(kConnectPatience));
+  const auto stub = v1::TunerService::NewStub(shared.link.AwaitConnectedChannel(kConnectTimeout));
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
   v1::LeaseJobRequest request = RequestOf(tuner, shared.boot_id);
@@ -188,7 +188,7 @@ absl::Status TakeJobs(const std::string& tuner, Shared& shared) {
 
 // Prints the error. Returns the exit code: 2 for wrong arguments, else 1.
 int Finish(const absl::Status& status) {
-  std::fprintf(stderr, "hone-tuner: %s\n", WithoutControls(std::string(status.message())).c_str());
+  std::fprintf(stderr, "hone-tuner: %s\n", ReplaceControlCharacters(std::string(status.message())).c_str());
   return absl::IsInvalidArgument(status) ? 2 : 1;
 }
 
@@ -226,7 +226,7 @@ absl::Status TakeIdentity(Options& options) {
   if (options.identity.empty()) {
     HONE_ASSIGN_OR_RETURN(options.identity, pki::DefaultFolder(Role::kTuner));
   }
-  HONE_ASSIGN_OR_RETURN(const std::string certified, pki::NameIn(options.identity, Role::kTuner));
+  HONE_ASSIGN_OR_RETURN(const std::string certified, pki::ReadName(options.identity, Role::kTuner));
   options.name = certified + "/" + options.name;
   HONE_ASSIGN_OR_RETURN(const pki::Settings settings, pki::ReadSettings(options.identity));
   if (options.tracker.empty()) options.tracker = settings.tracker;
@@ -240,7 +240,7 @@ int Main(int argc, char** argv) {
   app.add_option("--tracker", options.tracker, "HOST:PORT or unix:/PATH of the tracker (default: the one it joined)");
   app.add_option("--name", options.name, "name of this tuner, unique in the farm (default: host and process)");
   app.add_option("--build-workers", options.build.workers, "processes that compile candidates (default: one per CPU)")
-      ->check(CLI::Range(0, kMostThreads));
+      ->check(CLI::Range(0, kThreadsMax));
   app.add_option("--jobs", options.jobs, "jobs tuned at a time: one's builds run while another's kernels are measured")
       ->check(CLI::Range(1, 16))
       ->capture_default_str();
@@ -274,7 +274,7 @@ int Main(int argc, char** argv) {
 }  // namespace hone::tuner
 
 int main(int argc, char** argv) {
-  hone::FillStandardStreams();
-  hone::FailBeyondMostFileBytes();
+  hone::OpenClosedStandardStreams();
+  hone::IgnoreFileSizeSignal();
   return hone::tuner::Main(argc, argv);
 }

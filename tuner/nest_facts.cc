@@ -94,7 +94,7 @@ class Analyzer {
       const auto at = std::find_if(nest.loops.begin(), nest.loops.end(), [&](const Loop& l) { return l.name == at_; });
       end = static_cast<size_t>(at - nest.loops.begin()) + (at == nest.loops.end() ? 0 : 1);
     }
-    if (!nest.AtRoot()) {
+    if (!nest.IsTopLevel()) {
       at_ = nest.place.loop;
       if (const Nest* around = state_.FindNest(nest.place.stage)) CollectLoops(*around, false);
     }
@@ -204,7 +204,7 @@ class Analyzer {
     access.buffer = buffer.get();
     access.element_bytes = ir::SizeOf(buffer->dtype);
     access.store = store;
-    access.local = producer != nullptr && !producer->AtRoot();
+    access.local = producer != nullptr && !producer->IsTopLevel();
     access.shared = access.local && ir::IsShared(producer->storage.scope);
     std::vector<IndexCode> codes;
     for (size_t d = 0; d < indices.size(); ++d) {
@@ -342,7 +342,7 @@ std::vector<NestFacts> AnalyzeNests(const schedule::State& state, const target::
   for (const schedule::Nest& nest : state.nests) {
     if (nest.prepared) continue;
     facts.push_back(Analyzer(state, nest, target).Run());
-    facts.back().launch = *std::ranges::find(grids, &schedule::RootOf(state, nest), &schedule::Grid::root);
+    facts.back().launch = *std::ranges::find(grids, &schedule::TopLevelNestOf(state, nest), &schedule::Grid::root);
   }
   return facts;
 }

@@ -2,8 +2,8 @@
 // Facts about the loop nests of a scheduled state: how often each runs, what it computes, what memory it touches.
 //
 // They are read off schedule::State without lowering, so tens of thousands of candidates a second can be judged. The
-// analytic cost model (draft_model.h) makes seconds of them, features.h a vector. All facts are estimates: conditions
-// are assumed to hold, and caches to be fully associative. Start with AnalyzeNests.
+// analytic cost model (analytic_model.h) makes seconds of them, features.h a vector. All facts are estimates:
+// conditions are assumed to hold, and caches to be fully associative. Start with AnalyzeNests.
 #ifndef HONE_TUNER_NEST_FACTS_H_
 #define HONE_TUNER_NEST_FACTS_H_
 

@@ -13,10 +13,10 @@ namespace hone::tuner {
 // Scales all times in `past`, which must be in the order measured, to the speed at which the winner was timed last.
 // Schedules that were timed in several visits tell the device's speed factor. In a confirmation the default schedule
 // tells it, because no lucky time selected it. Otherwise it is the median over all shared schedules; a single one is
-// treated as the incumbent of a search (belief.h). Times of disturbed visits are removed.
-// winner: schedule of the winner; empty: times are scaled to the speed of the first visit. standard: the default
-// schedule.
-void BringToOneSpeed(std::vector<PastTrial>& past, const std::string& winner, const std::string& standard);
+// treated as the incumbent of a search (speed_factor.h). Times of disturbed visits are removed.
+// winner: schedule of the winner; empty: times are scaled to the speed of the first visit. default_schedule: the
+// default schedule.
+void ScaleToOneSpeed(std::vector<PastTrial>& past, const std::string& winner, const std::string& default_schedule);
 
 }  // namespace hone::tuner
 

@@ -64,8 +64,8 @@ Search::Search(Space space, target::Target target, Options options)
 
 void Search::Remember(const space::Decisions& decisions, const std::string& schedule, std::optional<double> seconds) {
   if (known_.contains(schedule)) return Observe(schedule, seconds);
-  if (standard_.has_value() && standard_->schedule == schedule) {
-    known_[schedule] = {.proposal = *standard_};
+  if (default_.has_value() && default_->schedule == schedule) {
+    known_[schedule] = {.proposal = *default_};
     return Observe(schedule, seconds);
   }
   // Rebuild the candidate, because recorded decisions have neither options nor features. If they do not lead to the
@@ -84,16 +84,16 @@ void Search::Observe(const std::string& schedule, std::optional<double> seconds,
   known.open = false;
   known.observed = true;
   news_ = true;
-  if (!seconds.has_value() || (known.seconds.has_value() && known.times > 1)) return;
+  if (!seconds.has_value() || (known.seconds.has_value() && known.timings > 1)) return;
   known.seconds = seconds;
   known.noise = noise;
 }
 
-void Search::Believe(const std::string& schedule, const Belief& belief) {
+void Search::SetEstimate(const std::string& schedule, const LatencyEstimate& estimate) {
   const auto it = known_.find(schedule);
-  if (it == known_.end() || !it->second.seconds.has_value() || belief.times < it->second.times) return;
-  it->second.seconds = belief.seconds;
-  it->second.times = belief.times;
+  if (it == known_.end() || !it->second.seconds.has_value() || estimate.timings < it->second.timings) return;
+  it->second.seconds = estimate.seconds;
+  it->second.timings = estimate.timings;
 }
 
 void Search::Withdraw(const std::string& schedule) {
@@ -103,12 +103,12 @@ void Search::Withdraw(const std::string& schedule) {
   waiting_.insert(waiting_.begin() + static_cast<std::ptrdiff_t>(lost_++), schedule);
 }
 
-void Search::Condemn(const std::string& schedule) {
+void Search::Exclude(const std::string& schedule) {
   Observe(schedule, std::nullopt);
   const auto it = known_.find(schedule);
   if (it == known_.end() || !it->second.seconds.has_value()) return;
   it->second.seconds.reset();
-  it->second.times = 1;
+  it->second.timings = 1;
   best_at_last_check_ = 0;  // so that the next best counts as progress although it is slower
 }
 
@@ -118,7 +118,7 @@ void Search::CollectSamples(int workload, std::vector<Sample>* samples) const {
   }
 }
 
-void Search::Shrink() {
+void Search::DropSlowDecisions() {
   const std::vector<const Known*> fastest = Fastest(kVaried);
   const std::set<const Known*> varied(fastest.begin(), fastest.end());
   for (auto& [text, known] : known_) {
@@ -131,10 +131,10 @@ std::optional<double> Search::best_seconds() const {
   return fastest.empty() ? std::nullopt : fastest.front()->seconds;
 }
 
-std::optional<Belief> Search::Believed(const std::string& schedule) const {
+std::optional<LatencyEstimate> Search::EstimateOf(const std::string& schedule) const {
   const auto it = known_.find(schedule);
   if (it == known_.end() || !it->second.seconds.has_value()) return std::nullopt;
-  return Belief{*it->second.seconds, it->second.times};
+  return LatencyEstimate{*it->second.seconds, it->second.timings};
 }
 
 std::vector<const Search::Known*> Search::Fastest(size_t count) const {
@@ -198,7 +198,7 @@ std::vector<Search::Draw> Search::FirstDraws() {
   // construction.
   for (int i = 0; i < options_.first_samples; ++i) {
     const bool near = options_.parts.preferred && preferred.ok() && i % 2 == 0;
-    draws.push_back({near ? Mutated(Mutated(preferred->decisions)) : space::Decisions(), true, Origin::kDraft});
+    draws.push_back({near ? Mutated(Mutated(preferred->decisions)) : space::Decisions(), true, Origin::kFirstBatch});
   }
   return draws;
 }
@@ -323,14 +323,15 @@ bool Search::HasOpen() const {
   return std::any_of(known_.begin(), known_.end(), [](const auto& entry) { return entry.second.open; });
 }
 
-// Advances the phase after more than `patience` rounds without progress. A round without new outcomes does not count.
+// Advances the phase after more than `idle_rounds_max` rounds without progress. A round without new outcomes does not
+// count.
 void Search::UpdatePhase() {
   const std::optional<double> best = best_seconds();
   if (phase_ == Phase::kFirst || !best.has_value() || !std::exchange(news_, false)) return;
   const bool progress = best_at_last_check_ == 0 || *best < best_at_last_check_ * (1 - options_.progress);
   if (progress) best_at_last_check_ = *best;
   idle_rounds_ = progress ? 0 : idle_rounds_ + 1;
-  if (idle_rounds_ <= options_.patience || (phase_ == Phase::kEvolve && !options_.parts.descent)) return;
+  if (idle_rounds_ <= options_.idle_rounds_max || (phase_ == Phase::kEvolve && !options_.parts.descent)) return;
   if (phase_ == Phase::kDescend && HasOpen()) return;  // an open proposal may still bring progress
   phase_ = phase_ == Phase::kEvolve ? Phase::kDescend : Phase::kDone;
   idle_rounds_ = 0;
@@ -338,7 +339,7 @@ void Search::UpdatePhase() {
 
 std::vector<Proposal> Search::FirstBatch(size_t count, const CostModel& model) {
   std::vector<Proposal> chosen;
-  if (standard_.has_value() && known_.try_emplace(standard_->schedule).second) chosen.push_back(*standard_);
+  if (default_.has_value() && known_.try_emplace(default_->schedule).second) chosen.push_back(*default_);
   std::vector<Proposal> drawn = Build(FirstDraws());
   const auto fixed = std::stable_partition(drawn.begin(), drawn.end(), [](const Proposal& p) {
     return p.origin == Origin::kDefault || p.origin == Origin::kRelative;
@@ -409,7 +410,7 @@ std::vector<Proposal> Search::ProposeNew(size_t count, const CostModel& model) {
 std::vector<Proposal> Search::Propose(size_t count, const CostModel& model) {
   UpdatePhase();
   // Before the search converges it waits for all open proposals.
-  if (phase_ == Phase::kDescend && idle_rounds_ > options_.patience && HasOpen()) return {};
+  if (phase_ == Phase::kDescend && idle_rounds_ > options_.idle_rounds_max && HasOpen()) return {};
   std::vector<Proposal> chosen = TakeWaiting(count);
   if (chosen.size() < count) {
     std::vector<Proposal> fresh = ProposeNew(count - chosen.size(), model);

@@ -20,15 +20,16 @@
 
 #include "base/random.h"
 #include "compiler/space/space.h"
-#include "tuner/belief.h"
 #include "tuner/cost_model.h"
 #include "tuner/features.h"
 #include "tuner/search_parts.h"
+#include "tuner/speed_factor.h"
 
 namespace hone::tuner {
 
-// How a candidate was found. kRelative includes candidates of earlier runs; kDraft is a random one of the first batch.
-enum class Origin : uint8_t { kDefault, kRelative, kDraft, kEvolved, kDescent, kRandom };
+// How a candidate was found. kRelative includes candidates of earlier runs; kFirstBatch is a random one of the first
+// batch.
+enum class Origin : uint8_t { kDefault, kRelative, kFirstBatch, kEvolved, kDescent, kRandom };
 
 struct Proposal {
   space::Decisions decisions;
@@ -51,7 +52,7 @@ class Search {
     int samples = 240;           // candidates drawn for every later batch
     double random_share = 0.06;  // share of a later batch that is taken at random
     int threads = 1;             // threads that build candidates
-    int patience = 2;            // rounds without progress that do not yet end a phase
+    int idle_rounds_max = 2;     // rounds without progress that do not yet end a phase
     double progress = 0.01;      // smallest improvement of the best time, as a fraction, that counts as progress
     SearchParts parts = {};
   };
@@ -59,7 +60,7 @@ class Search {
   Search(Space space, target::Target target, Options options);
 
   // Sets the default schedule. It is proposed first, even if no decisions lead to it.
-  void AddStandard(Proposal standard) { standard_ = std::move(standard); }
+  void SetDefault(Proposal default_proposal) { default_ = std::move(default_proposal); }
   // Adds decisions that were good for a similar workload; call it in the order of similarity. Up to half of the first
   // batch are such decisions. The others are proposed next, before any new candidate.
   void AddRelative(space::Decisions decisions) { relatives_.push_back(std::move(decisions)); }
@@ -78,24 +79,24 @@ class Search {
   void Observe(const std::string& schedule, std::optional<double> seconds, double noise = 0);
   // Replaces the latency estimate of a schedule. Has no effect if the schedule has no time, or an estimate that rests
   // on more timings.
-  void Believe(const std::string& schedule, const Belief& belief);
+  void SetEstimate(const std::string& schedule, const LatencyEstimate& estimate);
   // Takes back a proposal without an outcome, because its batch was lost or the time was up. It is proposed once more,
   // but not a third time, since it may be what makes batches fail.
   void Withdraw(const std::string& schedule);
   // Excludes a schedule: its times are dropped, so it is neither the best nor a parent of other candidates.
-  void Condemn(const std::string& schedule);
+  void Exclude(const std::string& schedule);
   // Appends all outcomes as samples with that workload number. The samples point into this object; they are valid until
   // the next call of a member that is not const.
   void CollectSamples(int workload, std::vector<Sample>* samples) const;
   // Frees the decisions of all candidates but the fastest, which are the only ones that are varied. Decisions with
   // their options take most of the search's memory.
-  void Shrink();
+  void DropSlowDecisions();
 
   bool converged() const { return phase_ == Phase::kDone; }
   // The smallest latency estimate; nullopt: no candidate has a time.
   std::optional<double> best_seconds() const;
   // The latency estimate of a schedule; nullopt: it has no time.
-  std::optional<Belief> Believed(const std::string& schedule) const;
+  std::optional<LatencyEstimate> EstimateOf(const std::string& schedule) const;
   // At most `count` candidates with a time, fastest first.
   std::vector<Proposal> Best(size_t count) const;
   // The number of candidates that were proposed, remembered or are waiting.
@@ -123,7 +124,7 @@ class Search {
     bool withdrawn = false;         // it was withdrawn before; it is not proposed a third time
     bool observed = false;          // it has an outcome
     std::optional<double> seconds;  // latency estimate; empty: no time, or excluded
-    int64_t times = 1;              // as Belief::times
+    int64_t timings = 1;            // as LatencyEstimate::timings
     double noise = 0;               // as Sample::noise
   };
 
@@ -160,7 +161,7 @@ class Search {
   const Options options_;
   Random random_;
   Phase phase_ = Phase::kFirst;
-  std::optional<Proposal> standard_;
+  std::optional<Proposal> default_;
   std::vector<space::Decisions> relatives_;
   std::map<std::string, Known> known_;  // by schedule text
   std::deque<std::string> waiting_;  // schedules to propose before new ones: withdrawn, or too many for the first batch

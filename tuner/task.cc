@@ -16,24 +16,24 @@
 #include "compiler/schedule/step.h"
 #include "compiler/space/space.h"
 #include "records/winner.h"
-#include "tuner/draft_model.h"
+#include "tuner/analytic_model.h"
 
 namespace hone::tuner {
 namespace {
 
-constexpr size_t kRelatives = 3;        // most relatives whose decisions a search gets
-constexpr size_t kRepeatsThatTell = 3;  // fewest repeats whose spread is a measure of noise
-constexpr double kNoiseOfFew = 0.05;    // the least noise of fewer repeats, as a fraction of their median
-constexpr double kAsGood = 1.03;        // ratio of two confirmed times up to which they count as equal
+constexpr size_t kRelativesMax = 3;           // most relatives whose decisions a search gets
+constexpr size_t kNoiseRepeatsMin = 3;        // fewest repeats whose spread is a measure of noise
+constexpr double kFewRepeatsNoiseMin = 0.05;  // the least noise of fewer repeats, as a fraction of their median
+constexpr double kEqualTimeRatioMax = 1.03;   // ratio of two confirmed times up to which they count as equal
 // A search of earlier runs has converged after this many trials, and more than that many since the winner was found.
-constexpr int64_t kLeastTried = 64, kTriedInVain = 24;
+constexpr int64_t kConvergedTrialsMin = 64, kTrialsWithoutGainMax = 24;
 
 // The median deviation from the median, as a fraction of the median.
 double NoiseOf(const std::vector<double>& repeats, double median) {
   std::vector<double> deviations;
   for (const double s : repeats) deviations.push_back(std::abs(s - median));
   const double noise = median > 0 ? Median(std::move(deviations)) / median : 0;
-  return repeats.size() < kRepeatsThatTell ? std::max(noise, kNoiseOfFew) : noise;
+  return repeats.size() < kNoiseRepeatsMin ? std::max(noise, kFewRepeatsNoiseMin) : noise;
 }
 
 // Logarithms of the extents of the stage with the most work. The distance of two shapes tells how similar two workloads
@@ -61,47 +61,47 @@ std::vector<double> Shape(const ir::Workload& workload) {
 records::Contender Confirmed(const Task& task, const std::string& schedule, const Outcome& outcome, size_t row) {
   records::Contender contender{.row = static_cast<int64_t>(row),
                                .schedule = schedule,
-                               .is_default = schedule == task.standard.schedule,
+                               .is_default = schedule == task.default_proposal.schedule,
                                .verified = true,
                                .confirmed = true};
   SetRepeats(contender, outcome.seconds, outcome.first_interleaved);
   return contender;
 }
 
-bool InTurns(const Outcome& outcome) {
-  return records::TakenInTurns(outcome.seconds.size(), outcome.first_interleaved);
+bool IsInterleaved(const Outcome& outcome) {
+  return records::HasInterleavedRounds(outcome.seconds.size(), outcome.first_interleaved);
 }
 
-void TakeBest(Task& task, const Proposal& proposal, const Belief& belief) {
-  task.best_seconds = belief.seconds;
-  task.best_times = belief.times;
+void SetBest(Task& task, const Proposal& proposal, const LatencyEstimate& estimate) {
+  task.best_seconds = estimate.seconds;
+  task.best_timings = estimate.timings;
   task.best_schedule = proposal.schedule;
   task.best_decisions = proposal.decisions;
 }
 
 }  // namespace
 
-void TakeFastest(Task& task) {
+void UpdateBest(Task& task) {
   const std::vector<Proposal> fastest = task.search->Best(1);
   if (fastest.empty()) return;
-  const Belief belief = *task.search->Believed(fastest.front().schedule);
-  if (task.best_seconds.has_value() && *task.best_seconds <= belief.seconds) return;
+  const LatencyEstimate estimate = *task.search->EstimateOf(fastest.front().schedule);
+  if (task.best_seconds.has_value() && *task.best_seconds <= estimate.seconds) return;
   if (task.confirmed && fastest.front().schedule != task.best_schedule) {
-    if (task.best_schedule != task.standard.schedule) task.rivals.push_back(IncumbentOf(task));
+    if (task.best_schedule != task.default_proposal.schedule) task.pending_finalists.push_back(IncumbentOf(task));
     task.confirmed = false;
   }
-  TakeBest(task, fastest.front(), belief);
+  SetBest(task, fastest.front(), estimate);
 }
 
 namespace {
 
-bool IsCondemned(const Outcome& outcome) {
-  return outcome.failure.has_value() && records::SpeaksAgainst(outcome.failure->kind);
+bool HasExcludingFailure(const Outcome& outcome) {
+  return outcome.failure.has_value() && records::RulesOutSchedule(outcome.failure->kind);
 }
 
 }  // namespace
 
-std::string CandidateId(size_t place) { return fmt::format("c{}", place); }
+std::string CandidateId(size_t index) { return fmt::format("c{}", index); }
 
 absl::StatusOr<Task> MakeTask(const JobWorkload& given, const target::Target& target, uint64_t seed, int threads,
                               space::Families families, const SearchParts& parts) {
@@ -114,23 +114,23 @@ absl::StatusOr<Task> MakeTask(const JobWorkload& given, const target::Target& ta
     return absl::InvalidArgumentError(
         "its text is not the canonical one, or has another digest; submit the model with this version of hone");
   }
-  HONE_ASSIGN_OR_RETURN(space::Candidate standard, space::Default(task.workload, target));
-  task.standard = {std::move(standard.decisions), schedule::Print(standard.schedule),
-                   ExtractFeatures(standard.state, target), Origin::kDefault};
-  task.expected_seconds = std::exp(task.standard.features[kDraftLogSeconds]);
-  task.least_seconds = LeastSeconds(task.description.flops, BytesOf(task.description), target);
+  HONE_ASSIGN_OR_RETURN(space::Candidate default_candidate, space::Default(task.workload, target));
+  task.default_proposal = {std::move(default_candidate.decisions), schedule::Print(default_candidate.schedule),
+                           ExtractFeatures(default_candidate.state, target), Origin::kDefault};
+  task.default_estimate_seconds = std::exp(task.default_proposal.features[kAnalyticLogSeconds]);
+  task.lower_bound_seconds = LowerBoundSeconds(task.description.flops, BytesOf(task.description), target);
   Search::Options options;
   options.seed = seed;
   options.threads = threads;
   options.parts = parts;
   const auto workload = std::make_shared<const ir::Workload>(task.workload);
   task.search = std::make_unique<Search>(
-      [workload, target, families, fitting = space::Fitting(*workload, target)](space::Chooser& chooser) {
+      [workload, target, families, fitting = space::ApplicableEntries(*workload, target)](space::Chooser& chooser) {
         return space::Build(*workload, target, fitting, chooser, families);
       },
       target, options);
-  task.search->AddStandard(task.standard);
-  task.spaces = space::Fitting(task.workload, target, families);
+  task.search->SetDefault(task.default_proposal);
+  task.spaces = space::ApplicableEntries(task.workload, target, families);
   for (const std::string& text : given.hints) {
     HONE_ASSIGN_OR_RETURN(const space::TileHint hint, space::ParseTileHint(text));
     for (space::Decisions& decisions : space::Hinted(task.workload, target, hint, families)) {
@@ -141,7 +141,7 @@ absl::StatusOr<Task> MakeTask(const JobWorkload& given, const target::Target& ta
 }
 
 std::vector<double> RepeatsOf(const Outcome& outcome) {
-  const auto repeats = records::CountingRepeats(outcome.seconds, outcome.first_interleaved);
+  const auto repeats = records::DecidingRepeats(outcome.seconds, outcome.first_interleaved);
   return {repeats.begin(), repeats.end()};
 }
 
@@ -151,34 +151,35 @@ std::optional<double> SecondsOf(const Outcome& outcome) {
   return Median(std::move(repeats));
 }
 
-double SlowestInTurns(const std::vector<const Outcome*>& outcomes) {
+double SlowestInterleaved(const std::vector<const Outcome*>& outcomes) {
   double slowest = 0;
   for (const Outcome* outcome : outcomes) {
-    if (InTurns(*outcome)) slowest = std::max(slowest, *SecondsOf(*outcome));
+    if (IsInterleaved(*outcome)) slowest = std::max(slowest, *SecondsOf(*outcome));
   }
   return slowest;
 }
 
-double SecondsBeside(const Outcome& outcome, double slowest) {
+double ComparableSeconds(const Outcome& outcome, double slowest) {
   const double seconds = *SecondsOf(outcome);
-  return InTurns(outcome) ? seconds : std::max(seconds, slowest);
+  return IsInterleaved(outcome) ? seconds : std::max(seconds, slowest);
 }
 
-bool HasTaught(const PastTrial& past) {
+bool HasOutcome(const PastTrial& past) {
   return past.outcome.failure.has_value() || SecondsOf(past.outcome).has_value();
 }
 
 void Remember(Task& task, const PastTrial& past) {
-  if (!HasTaught(past)) return;
+  if (!HasOutcome(past)) return;
   const std::optional<double> seconds = SecondsOf(past.outcome);
-  const bool standard = past.schedule == task.standard.schedule;
-  if (standard && seconds.has_value() && (past.confirmed || !task.default_seconds.has_value())) {
+  const bool is_default = past.schedule == task.default_proposal.schedule;
+  if (is_default && seconds.has_value() && (past.confirmed || !task.default_seconds.has_value())) {
     task.default_seconds = seconds;
   }
   const absl::StatusOr<space::Decisions> decisions = space::ParseDecisions(past.decisions);
   if (decisions.ok()) task.search->Remember(*decisions, past.schedule, seconds);
-  if (past.confirmed && InTurns(past.outcome)) task.search->Believe(past.schedule, {*seconds, kConfirmed});
-  if (IsCondemned(past.outcome)) task.search->Condemn(past.schedule);
+  if (past.confirmed && IsInterleaved(past.outcome))
+    task.search->SetEstimate(past.schedule, {*seconds, kConfirmedTimings});
+  if (HasExcludingFailure(past.outcome)) task.search->Exclude(past.schedule);
 }
 
 Proposal IncumbentOf(const Task& task) { return {task.best_decisions, task.best_schedule, {}, Origin::kRelative, {}}; }
@@ -193,12 +194,12 @@ const space::Entry* SpaceOf(const Task& task, const PastTrial& trial) {
 
 }  // namespace
 
-bool MeasuredSinceConfirmed(const std::vector<PastTrial>& past) {
+bool IsMeasuredSinceConfirmed(const std::vector<PastTrial>& past) {
   const auto newest = std::find_if(past.rbegin(), past.rend(), [](const PastTrial& t) { return t.confirmed; });
   return std::any_of(past.rbegin(), newest, [](const PastTrial& t) { return SecondsOf(t.outcome).has_value(); });
 }
 
-std::vector<Proposal> NotCompared(const Task& task, const std::vector<PastTrial>& past, absl::Time now) {
+std::vector<Proposal> UncomparedWinners(const Task& task, const std::vector<PastTrial>& past, absl::Time now) {
   std::map<std::string_view, std::vector<const PastTrial*>> finals;  // the trials of confirmations, by batch
   std::map<std::string_view, absl::Time> last;                       // by schedule: when it last was compared or failed
   const auto note = [&last](const PastTrial& trial) {
@@ -232,78 +233,78 @@ std::vector<Proposal> NotCompared(const Task& task, const std::vector<PastTrial>
   std::erase_if(
       won, [&](const Won& w) { return w.trial->schedule == task.best_schedule || last[w.trial->schedule] > w.ended; });
   std::stable_sort(won.begin(), won.end(), [](const Won& a, const Won& b) { return a.seconds < b.seconds; });
-  std::vector<Proposal> rivals;
+  std::vector<Proposal> uncompared;
   for (const Won& w : won) {
-    rivals.push_back({space::ParseDecisions(w.trial->decisions).value_or(space::Decisions()),
-                      w.trial->schedule,
-                      {},
-                      Origin::kRelative,
-                      {}});
+    uncompared.push_back({space::ParseDecisions(w.trial->decisions).value_or(space::Decisions()),
+                          w.trial->schedule,
+                          {},
+                          Origin::kRelative,
+                          {}});
   }
-  return rivals;
+  return uncompared;
 }
 
-bool SearchedToTheEnd(const Task& task, const std::vector<PastTrial>& past) {
+bool HasConverged(const Task& task, const std::vector<PastTrial>& past) {
   if (!task.confirmed || task.changed) return false;
   std::set<std::string_view> winners;
   for (const PastTrial& trial : past) {
     if (!trial.confirmed) continue;
     const std::optional<double> seconds = SecondsOf(trial.outcome);
-    if (seconds.has_value() && *seconds <= kAsGood * *task.best_seconds) winners.insert(trial.schedule);
+    if (seconds.has_value() && *seconds <= kEqualTimeRatioMax * *task.best_seconds) winners.insert(trial.schedule);
   }
-  int64_t tried = 0, in_vain = 0;
+  int64_t tried = 0, without_gain = 0;
   bool found = false;
   std::set<const space::Entry*> searched;  // spaces with a trial other than the default schedule
   for (const PastTrial& trial : past) {
-    if (trial.confirmed || !HasTaught(trial)) continue;
-    const bool standard = trial.schedule == task.standard.schedule;
+    if (trial.confirmed || !HasOutcome(trial)) continue;
+    const bool is_default = trial.schedule == task.default_proposal.schedule;
     const space::Entry* space = SpaceOf(task, trial);
-    if (space != nullptr && !standard) searched.insert(space);
+    if (space != nullptr && !is_default) searched.insert(space);
     found |= winners.contains(trial.schedule);
-    if (space == nullptr && !standard) continue;
+    if (space == nullptr && !is_default) continue;
     ++tried;
-    if (found) ++in_vain;
+    if (found) ++without_gain;
   }
-  return tried >= kLeastTried && in_vain > kTriedInVain && searched.size() == task.spaces.size();
+  return tried >= kConvergedTrialsMin && without_gain > kTrialsWithoutGainMax && searched.size() == task.spaces.size();
 }
 
-size_t Condemn(Task& task, const std::vector<Proposal>& proposals, const Outcomes& outcomes) {
-  size_t condemned = 0;
+size_t ExcludeFailed(Task& task, const std::vector<Proposal>& proposals, const Outcomes& outcomes) {
+  size_t excluded = 0;
   for (size_t i = 0; i < proposals.size(); ++i) {
     const auto outcome = outcomes.find(CandidateId(i));
-    if (outcome == outcomes.end() || !IsCondemned(outcome->second)) continue;
-    ++condemned;
-    task.search->Condemn(proposals[i].schedule);
+    if (outcome == outcomes.end() || !HasExcludingFailure(outcome->second)) continue;
+    ++excluded;
+    task.search->Exclude(proposals[i].schedule);
     if (proposals[i].schedule != task.best_schedule) continue;
     task.confirmed = false;
     task.best_seconds.reset();
     task.best_schedule.clear();
     task.best_decisions.clear();
-    TakeFastest(task);
+    UpdateBest(task);
   }
-  return condemned;
+  return excluded;
 }
 
-std::optional<double> MeetIncumbent(Task& task, const Proposal& incumbent, Belief then, const Outcomes& outcomes,
-                                    const std::string& id) {
+std::optional<double> ObserveIncumbent(Task& task, const Proposal& incumbent, LatencyEstimate then,
+                                       const Outcomes& outcomes, const std::string& id) {
   const auto outcome = outcomes.find(id);
   const std::optional<double> seconds = outcome == outcomes.end() ? std::nullopt : SecondsOf(outcome->second);
-  if (!seconds.has_value()) return task.pace.now();
-  const std::optional<double> pace = task.pace.Meet(then, *seconds);
-  if (!pace.has_value()) return std::nullopt;
-  task.search->Believe(incumbent.schedule, then);
-  if (incumbent.schedule == task.best_schedule) TakeBest(task, incumbent, then);
-  if (incumbent.schedule == task.standard.schedule) task.default_seconds = then.seconds;
-  return pace;
+  if (!seconds.has_value()) return task.speed_factor.value();
+  const std::optional<double> speed_factor = task.speed_factor.Update(then, *seconds);
+  if (!speed_factor.has_value()) return std::nullopt;
+  task.search->SetEstimate(incumbent.schedule, then);
+  if (incumbent.schedule == task.best_schedule) SetBest(task, incumbent, then);
+  if (incumbent.schedule == task.default_proposal.schedule) task.default_seconds = then.seconds;
+  return speed_factor;
 }
 
-void Observe(Task& task, const std::vector<Proposal>& proposals, const Outcomes& outcomes, double pace) {
+void Observe(Task& task, const std::vector<Proposal>& proposals, const Outcomes& outcomes, double speed_factor) {
   std::vector<const Outcome*> all;
   for (size_t i = 0; i < proposals.size(); ++i) {
     const auto outcome = outcomes.find(CandidateId(i));
     if (outcome != outcomes.end()) all.push_back(&outcome->second);
   }
-  const double slowest = SlowestInTurns(all);
+  const double slowest = SlowestInterleaved(all);
   for (size_t i = 0; i < proposals.size(); ++i) {
     const auto outcome = outcomes.find(CandidateId(i));
     if (outcome == outcomes.end()) {
@@ -315,43 +316,43 @@ void Observe(Task& task, const std::vector<Proposal>& proposals, const Outcomes&
       task.search->Observe(proposals[i].schedule, std::nullopt);
       continue;
     }
-    const double seconds = SecondsBeside(outcome->second, slowest) / pace;
+    const double seconds = ComparableSeconds(outcome->second, slowest) / speed_factor;
     task.search->Observe(proposals[i].schedule, seconds, NoiseOf(RepeatsOf(outcome->second), *timed));
     task.changed = true;
-    if (proposals[i].schedule == task.standard.schedule) task.default_seconds = seconds;
+    if (proposals[i].schedule == task.default_proposal.schedule) task.default_seconds = seconds;
   }
-  TakeFastest(task);
-  task.search->Shrink();
+  UpdateBest(task);
+  task.search->DropSlowDecisions();
 }
 
 namespace {
 
 // Makes the times of a confirmation the search's latency estimates. The default schedule tells the device's speed
 // factor, because it was not selected by a lucky time.
-void BelieveConfirmed(Task& task, const std::vector<records::Contender>& contenders) {
-  const std::optional<Belief> standard = task.search->Believed(task.standard.schedule);
+void SetConfirmedEstimates(Task& task, const std::vector<records::Contender>& contenders) {
+  const std::optional<LatencyEstimate> default_estimate = task.search->EstimateOf(task.default_proposal.schedule);
   const auto timed = std::find_if(contenders.begin(), contenders.end(),
                                   [](const records::Contender& c) { return c.is_default && c.confirmed; });
-  if (!standard.has_value() || timed == contenders.end()) return;
-  const double pace = Median(timed->repeats) / standard->seconds;
+  if (!default_estimate.has_value() || timed == contenders.end()) return;
+  const double speed_factor = Median(timed->repeats) / default_estimate->seconds;
   for (const records::Contender& c : contenders) {
-    if (c.confirmed) task.search->Believe(c.schedule, {Median(c.repeats) / pace, kConfirmed});
+    if (c.confirmed) task.search->SetEstimate(c.schedule, {Median(c.repeats) / speed_factor, kConfirmedTimings});
   }
 }
 
 }  // namespace
 
-bool Conclude(Task& task, const std::vector<Proposal>& finalists, const Outcomes& outcomes) {
-  const size_t left = finalists.size() - Condemn(task, finalists, outcomes);
+bool ApplyConfirmation(Task& task, const std::vector<Proposal>& finalists, const Outcomes& outcomes) {
+  const size_t left = finalists.size() - ExcludeFailed(task, finalists, outcomes);
   std::vector<records::Contender> contenders;
   for (size_t i = 0; i < finalists.size(); ++i) {
     const auto outcome = outcomes.find(CandidateId(i));
     if (outcome == outcomes.end() || outcome->second.seconds.empty()) continue;
     contenders.push_back(Confirmed(task, finalists[i].schedule, outcome->second, i));
   }
-  BelieveConfirmed(task, contenders);
+  SetConfirmedEstimates(task, contenders);
   const std::optional<records::Winner> winner = records::FindWinner(contenders);
-  const bool best_is_default = task.best_schedule.empty() || task.best_schedule == task.standard.schedule;
+  const bool best_is_default = task.best_schedule.empty() || task.best_schedule == task.default_proposal.schedule;
   const bool alone = left == 1 && best_is_default;  // only the default is left, so there is nothing to compare
   if (!winner.has_value() || (!winner->confirmed && !alone)) {
     return task.best_schedule.empty() ||
@@ -359,7 +360,7 @@ bool Conclude(Task& task, const std::vector<Proposal>& finalists, const Outcomes
                        [&task](const Proposal& finalist) { return finalist.schedule == task.best_schedule; });
   }
   if (winner->default_seconds.has_value()) task.default_seconds = winner->default_seconds;
-  TakeBest(task, finalists[static_cast<size_t>(contenders[winner->index].row)], {winner->seconds, kConfirmed});
+  SetBest(task, finalists[static_cast<size_t>(contenders[winner->index].row)], {winner->seconds, kConfirmedTimings});
   task.confirmed = alone || winner->default_seconds.has_value();
   task.changed = !task.confirmed;
   return true;
@@ -378,7 +379,7 @@ std::vector<space::Decisions> RelativesOf(const Task& task, const std::vector<Ta
   }
   std::stable_sort(relatives.begin(), relatives.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<space::Decisions> decisions;
-  for (size_t i = 0; i < std::min(kRelatives, relatives.size()); ++i) {
+  for (size_t i = 0; i < std::min(kRelativesMax, relatives.size()); ++i) {
     decisions.push_back(relatives[i].second->best_decisions);
   }
   return decisions;
@@ -387,9 +388,9 @@ std::vector<space::Decisions> RelativesOf(const Task& task, const std::vector<Ta
 WorkloadProgress Describe(const Task& task) {
   WorkloadProgress progress = {
       task.description.workload_digest, task.trials, task.default_seconds, task.best_seconds, task.best_schedule, 0};
-  if (!task.best_seconds.has_value()) progress.trouble = task.trouble;
+  if (!task.best_seconds.has_value()) progress.failure_reason = task.failure_reason;
   const double best = task.best_seconds.value_or(0);
-  if (best > 0) progress.roofline_share = std::min(1.0, task.least_seconds / best);
+  if (best > 0) progress.roofline_share = std::min(1.0, task.lower_bound_seconds / best);
   return progress;
 }
 

@@ -18,10 +18,10 @@
 #include "compiler/ir/workload.h"
 #include "compiler/target/target.h"
 #include "tuner/batch.h"
-#include "tuner/belief.h"
 #include "tuner/farm.h"
 #include "tuner/job.h"
 #include "tuner/search.h"
+#include "tuner/speed_factor.h"
 
 namespace hone::tuner {
 
@@ -31,24 +31,25 @@ struct Task {
   double count = 1;                         // calls in one run of the model
   std::vector<const space::Entry*> spaces;  // the spaces that the search may choose from
   std::unique_ptr<Search> search;
-  Proposal standard;  // the default schedule
+  Proposal default_proposal;  // the default schedule
   // Analytic cost model: the estimate for the default schedule, and a lower bound for any schedule.
-  double expected_seconds = 0, least_seconds = 0;
+  double default_estimate_seconds = 0, lower_bound_seconds = 0;
 
   // Seconds of one call of the default schedule (empty: not measured), and the latency estimate of the best schedule
   // (empty: nothing has a time).
   std::optional<double> default_seconds, best_seconds;
-  int64_t best_times = 1;     // number of timings behind it, as Belief::times
+  int64_t best_timings = 1;   // number of timings behind it, as LatencyEstimate::timings
   std::string best_schedule;  // empty: there is none
   space::Decisions best_decisions;
-  Pace pace;                     // the device's speed relative to the search's latency estimates
-  int64_t trials = 0;            // in this attempt
-  bool confirmed = false;        // the best was compared with the default schedule in interleaved rounds
-  bool settled = false;          // the search had converged in earlier runs
-  bool changed = false;          // something was measured since the last confirmation, maybe by an earlier run
-  std::vector<Proposal> rivals;  // finalists that the best has yet to be compared with
-  int lost_batches = 0;          // consecutive batches that could not be measured
-  std::string trouble;  // why the last lost batch failed or, after the job, why the workload has no measured time
+  SpeedFactor speed_factor;       // the device's speed relative to the search's latency estimates
+  int64_t trials = 0;             // in this attempt
+  bool confirmed = false;         // the best was compared with the default schedule in interleaved rounds
+  bool converged_before = false;  // the search had converged in earlier runs
+  bool changed = false;           // something was measured since the last confirmation, maybe by an earlier run
+  std::vector<Proposal> pending_finalists;  // finalists that the best has yet to be compared with
+  int lost_batches = 0;                     // consecutive batches that could not be measured
+  std::string
+      failure_reason;  // why the last lost batch failed or, after the job, why the workload has no measured time
 };
 
 // Makes the task of a workload, with hints added to its search. threads: for drawing candidates. FailedPrecondition or
@@ -63,20 +64,20 @@ std::vector<double> RepeatsOf(const Outcome& outcome);
 std::optional<double> SecondsOf(const Outcome& outcome);
 
 // The largest SecondsOf among the outcomes timed in interleaved rounds; 0: there are none.
-double SlowestInTurns(const std::vector<const Outcome*>& outcomes);
-// The seconds of an outcome with times, where `slowest` is SlowestInTurns of its visit. A candidate without interleaved
-// rounds was eliminated by the finalists. Its own timing may fall into a faster moment of the device, so it counts as
-// no faster than the slowest finalist.
-double SecondsBeside(const Outcome& outcome, double slowest);
+double SlowestInterleaved(const std::vector<const Outcome*>& outcomes);
+// The seconds of an outcome with times, where `slowest` is SlowestInterleaved of its visit. A candidate without
+// interleaved rounds was eliminated by the finalists. Its own timing may fall into a faster moment of the device, so it
+// counts as no faster than the slowest finalist.
+double ComparableSeconds(const Outcome& outcome, double slowest);
 
 // Whether the trial has times or a failure; otherwise its visit was disturbed and it says nothing.
-bool HasTaught(const PastTrial& past);
+bool HasOutcome(const PastTrial& past);
 // Takes in a trial of an earlier run on this kind of device.
 void Remember(Task& task, const PastTrial& past);
 
 // Makes the schedule with the smallest latency estimate the best, if it is faster than the best so far. A confirmed
 // winner that is replaced becomes a finalist of the next confirmation, unless it is the default schedule.
-void TakeFastest(Task& task);
+void UpdateBest(Task& task);
 
 // The best so far, as the proposal that is measured along with new candidates.
 Proposal IncumbentOf(const Task& task);
@@ -84,38 +85,38 @@ Proposal IncumbentOf(const Task& task);
 // In the following, `past` holds all records of the task's key, oldest first.
 
 // Whether something was timed after the newest confirmation, because a run was interrupted.
-bool MeasuredSinceConfirmed(const std::vector<PastTrial>& past);
+bool IsMeasuredSinceConfirmed(const std::vector<PastTrial>& past);
 
 // Winners of confirmations, other than the task's best, that were neither compared nor failed since, fastest first.
 // They come from merged records of other farms, or from a job that ran at the same time. Slow ones are included,
 // because times of different days are not comparable. Empty while the newest confirmation is later than `now`: it was
 // recorded by a clock that was ahead, so a further confirmation would count as older.
-std::vector<Proposal> NotCompared(const Task& task, const std::vector<PastTrial>& past, absl::Time now);
+std::vector<Proposal> UncomparedWinners(const Task& task, const std::vector<PastTrial>& past, absl::Time now);
 
 // Whether the search had converged in earlier runs: the winner is confirmed, every space of this job was tried, and
-// many candidates were tried in vain after the winner, or an equally good one, was found.
-bool SearchedToTheEnd(const Task& task, const std::vector<PastTrial>& past);
+// many candidates brought no gain after the winner, or an equally good one, was found.
+bool HasConverged(const Task& task, const std::vector<PastTrial>& past);
 
-// Excludes the proposals that failed in a way that rules out their schedule (records::SpeaksAgainst), and drops their
-// times. If the best is among them, the fastest of the others replaces it. Returns the number of excluded proposals.
-// The candidate id of proposals[i] is CandidateId(i), here and below.
-size_t Condemn(Task& task, const std::vector<Proposal>& proposals, const Outcomes& outcomes);
+// Excludes the proposals that failed in a way that rules out their schedule (records::RulesOutSchedule), and drops
+// their times. If the best is among them, the fastest of the others replaces it. Returns the number of excluded
+// proposals. The candidate id of proposals[i] is CandidateId(i), here and below.
+size_t ExcludeFailed(Task& task, const std::vector<Proposal>& proposals, const Outcomes& outcomes);
 
 // Takes in the outcome, under `id`, of a visit's incumbent. then: its latency estimate when the visit was put together;
 // another schedule may be the best since. Returns the factor by which the visit's times must be divided; nullopt: the
 // visit was disturbed.
-std::optional<double> MeetIncumbent(Task& task, const Proposal& incumbent, Belief then, const Outcomes& outcomes,
-                                    const std::string& id);
+std::optional<double> ObserveIncumbent(Task& task, const Proposal& incumbent, LatencyEstimate then,
+                                       const Outcomes& outcomes, const std::string& id);
 
-// Takes in the outcomes of a visit's proposals, whose times are divided by `pace`. Proposals without an outcome are
-// withdrawn.
-void Observe(Task& task, const std::vector<Proposal>& proposals, const Outcomes& outcomes, double pace);
+// Takes in the outcomes of a visit's proposals, whose times are divided by `speed_factor`. Proposals without an outcome
+// are withdrawn.
+void Observe(Task& task, const std::vector<Proposal>& proposals, const Outcomes& outcomes, double speed_factor);
 
 // Takes in a confirmation. records::FindWinner decides which finalist becomes the best. It is confirmed if it was
 // compared with the default schedule, or is the default and no other finalist is left; finalists without an outcome are
 // ignored. The compared times become the search's latency estimates. Returns false if the confirmation must be
 // repeated: the best was excluded, and its successor was not among the finalists.
-bool Conclude(Task& task, const std::vector<Proposal>& finalists, const Outcomes& outcomes);
+bool ApplyConfirmation(Task& task, const std::vector<Proposal>& finalists, const Outcomes& outcomes);
 
 // The best decisions of the most similar tasks with the same operator, most similar first.
 std::vector<space::Decisions> RelativesOf(const Task& task, const std::vector<Task>& tasks);
@@ -123,7 +124,7 @@ std::vector<space::Decisions> RelativesOf(const Task& task, const std::vector<Ta
 WorkloadProgress Describe(const Task& task);
 
 // The id in its batch of the proposal with this index.
-std::string CandidateId(size_t place);
+std::string CandidateId(size_t index);
 
 }  // namespace hone::tuner
 

@@ -32,13 +32,14 @@ std::vector<double> TaskScheduler::Seconds() const {
   std::vector<double> errors;
   for (size_t i = 0; i < tasks_.size(); ++i) {
     const std::vector<double>& best = states_[i].best;
-    if (!best.empty() && tasks_[i].expected_seconds > 0) errors.push_back(best.front() / tasks_[i].expected_seconds);
+    if (!best.empty() && tasks_[i].default_estimate_seconds > 0)
+      errors.push_back(best.front() / tasks_[i].default_estimate_seconds);
   }
   const double error = errors.empty() ? 1 : Median(std::move(errors));
   std::vector<double> seconds;
   for (size_t i = 0; i < tasks_.size(); ++i) {
     const std::vector<double>& best = states_[i].best;
-    seconds.push_back(tasks_[i].count * (best.empty() ? tasks_[i].expected_seconds * error : best.back()));
+    seconds.push_back(tasks_[i].count * (best.empty() ? tasks_[i].default_estimate_seconds * error : best.back()));
   }
   return seconds;
 }
@@ -68,7 +69,7 @@ double TaskScheduler::Gain(size_t task, double seconds) const {
   const int window = std::min(kWindow, rounds - 1);
   const double slope = window > 0 ? (state.best[static_cast<size_t>(rounds - 1 - window)] - best) / window : best / 2;
   // A time below the lower bound comes from a better algorithm, for which there is no bound.
-  const double least = tasks_[task].least_seconds;
+  const double least = tasks_[task].lower_bound_seconds;
   const double room = best > least ? best - least : best;
   const double hope = std::min(best / rounds, room) / rounds;
   // Open rounds will make part of the gain.

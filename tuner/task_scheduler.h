@@ -19,11 +19,11 @@ namespace hone::tuner {
 class TaskScheduler {
  public:
   struct Task {
-    double count = 1;             // calls in one run of the model
-    double expected_seconds = 0;  // analytic cost model's estimate for the default schedule
+    double count = 1;                     // calls in one run of the model
+    double default_estimate_seconds = 0;  // analytic cost model's estimate for the default schedule
     // Lower bound of the time of one call as the workload is written. Algorithms with fewer operations (Winograd) and
     // tensor instructions may be faster.
-    double least_seconds = 0;
+    double lower_bound_seconds = 0;
     std::optional<double> known_seconds = std::nullopt;  // best of earlier runs, which replace its first round; or none
     int known_rounds = 1;                                // estimated number of rounds in these earlier runs
   };

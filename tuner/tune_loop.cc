@@ -27,9 +27,9 @@
 #include "base/status.h"
 #include "base/steady_time.h"
 #include "compiler/space/space.h"
+#include "tuner/analytic_model.h"
 #include "tuner/budget.h"
 #include "tuner/cost_model.h"
-#include "tuner/draft_model.h"
 #include "tuner/one_speed.h"
 #include "tuner/pretrained.h"
 #include "tuner/search_parts.h"
@@ -41,24 +41,25 @@ namespace hone::tuner {
 namespace {
 
 constexpr int kVisitsAhead = 3;         // open visits: one on a device, one compiled, one being compiled
-constexpr size_t kFinalists = 3;        // finalists of a workload, without the default schedule
+constexpr size_t kFinalistsMax = 3;     // finalists of a workload, without the default schedule
 constexpr double kFinalSeconds = 0.05;  // timing of each finalist
-constexpr double kSlowed = 1.3;   // a confirmation is repeated if the default took more than this times its search time
-constexpr double kOverdraft = 4;  // seconds that confirming may take beyond the budget
-constexpr double kLeastShare = 0.5;        // the shortest limit of a visit, in seconds
-constexpr double kSharesAfterLoss = 4;     // shares of the time for a workload whose last batch was lost
-constexpr size_t kLeastTrained = 32;       // fewest samples that a cost model is trained on
-constexpr double kTrainGrowth = 1.3;       // the model is trained again when the samples have grown by this factor
-constexpr int64_t kDriverBatch = 64;       // trials of a round on a device whose driver takes a second for every visit
-constexpr int64_t kFirstDriverBatch = 32;  // trials of a workload's first round on such a device
-constexpr double kLeastFirstBatch = 4;     // trials of a first round, however small the budget
-constexpr int kMostLostBatches = 3;        // consecutive lost batches after which a workload is given up
-constexpr absl::Duration kReportEvery = absl::Seconds(1);
+constexpr double kDefaultSlowdownMax =
+    1.3;  // a confirmation is repeated if the default took more than this times its search time
+constexpr double kOverdraftSecondsMax = 4;  // seconds that confirming may take beyond the budget
+constexpr double kVisitSecondsMin = 0.5;    // the shortest limit of a visit, in seconds
+constexpr double kSharesAfterLoss = 4;      // shares of the time for a workload whose last batch was lost
+constexpr size_t kTrainingSamplesMin = 32;  // fewest samples that a cost model is trained on
+constexpr double kTrainGrowth = 1.3;        // the model is trained again when the samples have grown by this factor
+constexpr int64_t kDriverBatch = 64;        // trials of a round on a device whose driver takes a second for every visit
+constexpr int64_t kFirstDriverBatch = 32;   // trials of a workload's first round on such a device
+constexpr double kFirstBatchTrialsMin = 4;  // trials of a first round, however small the budget
+constexpr int kLostBatchesMax = 3;          // consecutive lost batches after which a workload is given up
+constexpr absl::Duration kReportPeriod = absl::Seconds(1);
 constexpr const char* kUnmeasured =
     "every candidate failed, or there was no time for any; `hone records query --failed any` (of a farm, with its "
     "--tracker) tells of failures, a longer --time gives more time";
-constexpr int kAsksForDevice = 10;  // tries before the job is requeued; a device may be registering just now
-constexpr absl::Duration kAskForDeviceEvery = absl::Milliseconds(200);
+constexpr int kDeviceAttemptsMax = 10;  // tries before the job is requeued; a device may be registering just now
+constexpr absl::Duration kDeviceAttemptPeriod = absl::Milliseconds(200);
 
 // Adds the seconds from construction to destruction to `seconds`.
 class Stopwatch {
@@ -75,9 +76,9 @@ class Stopwatch {
 
 // Holds the shared side of the host lock. Searching and learning use all cores, so they must not run while a kernel is
 // timed on this machine. Without a lock (HostLock::Open failed) it does nothing.
-class Undisturbed {
+class ScopedSharedHostLock {
  public:
-  explicit Undisturbed(absl::StatusOr<HostLock>& lock) {
+  explicit ScopedSharedHostLock(absl::StatusOr<HostLock>& lock) {
     if (lock.ok()) lock_.emplace(*lock, HostLock::Mode::kShared);
   }
 
@@ -95,7 +96,7 @@ class Heartbeat {
           std::condition_variable_any stopped;
           std::unique_lock lock(mutex);
           while (!stop.stop_requested()) {
-            farm.SayAlive();
+            farm.RenewLease();
             stopped.wait_for(lock, stop, absl::ToChronoNanoseconds(every), [] { return false; });
           }
         }) {}
@@ -124,11 +125,11 @@ class TuneLoop {
     HONE_RETURN_IF_ERROR(ReadRecords());
     if (!budget_.nothing_left()) HONE_RETURN_IF_ERROR(SearchAll());
     HONE_RETURN_IF_ERROR(ConfirmAll());
-    return Verdict();
+    return FinalStatus();
   }
 
   // The progress of the job, including earlier attempts.
-  Progress Standing() const {
+  Progress CurrentProgress() const {
     Progress p;
     p.trials = job_.earlier.trials + trials_;
     p.failed = failed_;
@@ -210,22 +211,22 @@ class TuneLoop {
   // kinds are not comparable. If no device fits, requeues the job, so that this tuner can take another one.
   absl::Status AwaitDevice() {
     activity_ = "waiting for a device that fits";
-    for (int asked = 0; asked < kAsksForDevice; ++asked) {
+    for (int asked = 0; asked < kDeviceAttemptsMax; ++asked) {
       HONE_ASSIGN_OR_RETURN(const auto device, farm_.FindDevice(tasks_[0].description.requirements));
       if (device.has_value()) {
         device_ = *device;
         started_ = clock_();
         for (Task& task : tasks_) {
           task.description.requirements.fingerprint_digest = device_.fingerprint_digest;
-          task.least_seconds =
-              LeastSeconds(task.description.flops, BytesOf(task.description), target_, device_.peak_gflops * 1e9);
+          task.lower_bound_seconds =
+              LowerBoundSeconds(task.description.flops, BytesOf(task.description), target_, device_.peak_gflops * 1e9);
         }
         return absl::OkStatus();
       }
-      HONE_RETURN_IF_ERROR(farm_.Report(Standing()));
-      absl::SleepFor(kAskForDeviceEvery);
+      HONE_RETURN_IF_ERROR(farm_.Report(CurrentProgress()));
+      absl::SleepFor(kDeviceAttemptPeriod);
     }
-    HONE_RETURN_IF_ERROR(farm_.GiveBack(tasks_[0].description.requirements));
+    HONE_RETURN_IF_ERROR(farm_.RequeueJob(tasks_[0].description.requirements));
     return absl::AbortedError("it was given back until a device is there that fits");
   }
 
@@ -237,33 +238,33 @@ class TuneLoop {
   // Takes in what earlier runs measured, and counts it against the budget.
   absl::Status ReadRecords() {
     activity_ = "reading the records";
-    HONE_RETURN_IF_ERROR(farm_.Report(Standing()));
+    HONE_RETURN_IF_ERROR(farm_.Report(CurrentProgress()));
     for (Task& task : tasks_) {
-      HONE_RETURN_IF_ERROR(ReportNowAndThen());
+      HONE_RETURN_IF_ERROR(ReportIfDue());
       HONE_ASSIGN_OR_RETURN(std::vector<PastTrial> past, farm_.Records(KeyOf(task)));
       HONE_ASSIGN_OR_RETURN(const auto best, farm_.Best(KeyOf(task)));
-      BringToOneSpeed(past, best.has_value() && best->confirmed ? best->schedule : "", task.standard.schedule);
+      ScaleToOneSpeed(past, best.has_value() && best->confirmed ? best->schedule : "", task.default_proposal.schedule);
       std::set<std::pair<std::string_view, std::string_view>> tried;  // schedule, and its batch if that was disturbed
       {
-        const Undisturbed lock(lock_);
+        const ScopedSharedHostLock lock(lock_);
         for (const PastTrial& trial : past) {
           // The incumbent of a disturbed visit has an outcome from before, so it does not count as a trial.
-          if (HasTaught(trial)) {
+          if (HasOutcome(trial)) {
             tried.emplace(trial.schedule, "");
           } else if (!tried.contains({trial.schedule, ""})) {
             tried.emplace(trial.schedule, trial.batch);
           }
           Remember(task, trial);
         }
-        task.search->Shrink();
+        task.search->DropSlowDecisions();
       }
       if (best.has_value()) UseBest(task, *best);
-      task.changed = MeasuredSinceConfirmed(past);
-      task.rivals = NotCompared(task, past, wall_clock_());
-      task.settled = SearchedToTheEnd(task, past);
-      budget_.CountRemembered(static_cast<int64_t>(tried.size()), task.confirmed);
+      task.changed = IsMeasuredSinceConfirmed(past);
+      task.pending_finalists = UncomparedWinners(task, past, wall_clock_());
+      task.converged_before = HasConverged(task, past);
+      budget_.AddRecordedTrials(static_cast<int64_t>(tried.size()), task.confirmed);
     }
-    budget_.SettleTrials();
+    budget_.FixTrialLimit();
     return absl::OkStatus();
   }
 
@@ -275,16 +276,16 @@ class TuneLoop {
       if (decisions.ok() && !decisions->empty()) task.search->AddNearest(*decisions);
       return;
     }
-    task.pace.Forget();
+    task.speed_factor.AcceptNextVisit();
     // An unconfirmed winner has the smallest time of all visits, including disturbed ones, so the search's own
     // estimates are better. If this job does not search the winner's space, it has no estimate for it and keeps the
     // winner.
-    const bool searched = best.schedule == task.standard.schedule ||
+    const bool searched = best.schedule == task.default_proposal.schedule ||
                           (decisions.ok() && space::EntryOf(*decisions, task.spaces) != nullptr);
-    if (!best.confirmed && searched) TakeFastest(task);
+    if (!best.confirmed && searched) UpdateBest(task);
     if (task.best_seconds.has_value()) return;
     task.best_seconds = best.seconds;
-    task.best_times = best.confirmed ? kConfirmed : 1;
+    task.best_timings = best.confirmed ? kConfirmedTimings : 1;
     task.best_schedule = best.schedule;
     if (decisions.ok()) task.best_decisions = *decisions;
     // The device's speed changes from day to day, so only a default time measured beside the winner is comparable.
@@ -300,23 +301,24 @@ class TuneLoop {
       options.first_batch = kFirstDriverBatch;
       options.batch = kDriverBatch;
     }
-    // With a small budget, first rounds are smaller, so that many workloads get one. Below kLeastFirstBatch trials a
-    // round would find nothing, since the first trial is the default; then only the largest workloads get a round.
+    // With a small budget, first rounds are smaller, so that many workloads get one. Below kFirstBatchTrialsMin trials
+    // a round would find nothing, since the first trial is the default; then only the largest workloads get a round.
     const double share = budget_.TrialsPerWorkload() * 0.75;
     options.first_batch =
-        static_cast<int64_t>(std::clamp(share, kLeastFirstBatch, static_cast<double>(options.first_batch)));
+        static_cast<int64_t>(std::clamp(share, kFirstBatchTrialsMin, static_cast<double>(options.first_batch)));
     std::vector<TaskScheduler::Task> tasks;
     for (const Task& task : tasks_) {
       const int64_t rounds = static_cast<int64_t>(task.search->known()) / options.batch;  // in earlier runs
-      tasks.push_back({task.count, task.expected_seconds, task.least_seconds, task.best_seconds,
+      tasks.push_back({task.count, task.default_estimate_seconds, task.lower_bound_seconds, task.best_seconds,
                        static_cast<int>(std::max<int64_t>(1, rounds))});
     }
     TaskScheduler scheduler(std::move(tasks), options);
     for (size_t i = 0; i < tasks_.size(); ++i) {
-      if (tasks_[i].settled) scheduler.Close(i);
+      if (tasks_[i].converged_before) scheduler.Close(i);
     }
-    const bool all_settled = std::all_of(tasks_.begin(), tasks_.end(), [](const Task& task) { return task.settled; });
-    if (!all_settled) Learn();  // from the samples of earlier runs
+    const bool all_converged =
+        std::all_of(tasks_.begin(), tasks_.end(), [](const Task& task) { return task.converged_before; });
+    if (!all_converged) Learn();  // from the samples of earlier runs
     Visits visits(&farm_, &builders_, &clock_);
     const absl::Status status = SearchWith(scheduler, visits);
     if (!status.ok()) farm_.Abandon();  // open visits are not needed any more
@@ -333,12 +335,12 @@ class TuneLoop {
         StartRound(scheduler, visits, round->task, std::min(round->trials, left));
       }
       if (visits.open() == 0) return absl::OkStatus();
-      std::optional<Visit> visit = visits.Finished(kReportEvery);
+      std::optional<Visit> visit = visits.Finished(kReportPeriod);
       if (visit.has_value()) {
-        HONE_RETURN_IF_ERROR(TakeRound(scheduler, *visit));
+        HONE_RETURN_IF_ERROR(ApplyRound(scheduler, *visit));
         Learn();
       }
-      HONE_RETURN_IF_ERROR(ReportNowAndThen());
+      HONE_RETURN_IF_ERROR(ReportIfDue());
     }
   }
 
@@ -349,7 +351,7 @@ class TuneLoop {
     Visit visit;
     visit.task = index;
     {
-      const Undisturbed lock(lock_);
+      const ScopedSharedHostLock lock(lock_);
       const Stopwatch watch(spent_.proposing);
       if (task.search->known() == 0) {
         for (space::Decisions& relative : RelativesOf(task, tasks_)) task.search->AddRelative(std::move(relative));
@@ -368,7 +370,7 @@ class TuneLoop {
     // The incumbent is measured along, because its time tells the device's speed in this visit.
     if (task.best_seconds.has_value()) {
       visit.proposals.push_back(IncumbentOf(task));
-      visit.incumbent = {*task.best_seconds, task.best_times};
+      visit.incumbent = {*task.best_seconds, task.best_timings};
     }
     FillBatch(task, visit);
     if (visit.incumbent.has_value()) visit.batch.incumbent_id = CandidateId(visit.proposals.size() - 1);
@@ -397,7 +399,8 @@ class TuneLoop {
     // One share may be too short for the reference kernel of a large workload, which loses the batch. The next batch of
     // the workload gets more.
     const double shares = task.lost_batches > 0 ? kSharesAfterLoss : 1;
-    visit.batch.visit_seconds = std::max(kLeastShare, std::min(left, shares * left / static_cast<double>(unmeasured)));
+    visit.batch.visit_seconds =
+        std::max(kVisitSecondsMin, std::min(left, shares * left / static_cast<double>(unmeasured)));
   }
 
   // Sets the visit's batch and key from its proposals.
@@ -409,42 +412,42 @@ class TuneLoop {
       visit.batch.candidates.push_back({CandidateId(i),
                                         proposal.schedule,
                                         space::Print(proposal.decisions),
-                                        proposal.schedule == task.standard.schedule,
+                                        proposal.schedule == task.default_proposal.schedule,
                                         proposal.predicted_seconds,
                                         {}});
     }
     // A call that takes much longer than the best known one is stopped. Without a known time the limit is higher,
     // because the analytic estimate may be wrong.
-    const double expected = task.best_seconds.value_or(task.expected_seconds * 8);
+    const double expected = task.best_seconds.value_or(task.default_estimate_seconds * 8);
     visit.batch.timeout_seconds = std::clamp(expected * 8, 0.25, 20.0);
   }
 
   // The factor by which the visit's times must be divided. Removes all times of a disturbed visit, since fast and slow
   // candidates cannot be told apart in it.
-  static double PaceOf(Task& task, Visit& visit) {
-    if (!visit.incumbent.has_value()) return task.pace.now();
-    const std::optional<double> pace =
-        MeetIncumbent(task, visit.proposals.back(), *visit.incumbent, visit.outcomes, visit.batch.incumbent_id);
-    if (pace.has_value()) return *pace;
+  static double SpeedFactorOf(Task& task, Visit& visit) {
+    if (!visit.incumbent.has_value()) return task.speed_factor.value();
+    const std::optional<double> speed_factor =
+        ObserveIncumbent(task, visit.proposals.back(), *visit.incumbent, visit.outcomes, visit.batch.incumbent_id);
+    if (speed_factor.has_value()) return *speed_factor;
     spdlog::info("a visit for {} {} was disturbed: its candidates are measured once more", task.workload.op,
                  task.description.workload_digest.substr(0, 12));
     std::erase_if(visit.outcomes, [](const auto& outcome) { return !outcome.second.failure.has_value(); });
-    return task.pace.now();
+    return task.speed_factor.value();
   }
 
   // Takes in a finished visit of the search.
-  absl::Status TakeRound(TaskScheduler& scheduler, Visit& visit) {
+  absl::Status ApplyRound(TaskScheduler& scheduler, Visit& visit) {
     CountTime(visit);
     HONE_RETURN_IF_ERROR(visit.status);
     Task& task = tasks_[visit.task];
     CountTrials(task, visit);
-    Condemn(task, visit.proposals, visit.outcomes);
-    const double pace = PaceOf(task, visit);
+    ExcludeFailed(task, visit.proposals, visit.outcomes);
+    const double speed_factor = SpeedFactorOf(task, visit);
     visit.proposals.resize(static_cast<size_t>(visit.trials));
-    Observe(task, visit.proposals, visit.outcomes, pace);
-    NoteTrouble(task, visit);
+    Observe(task, visit.proposals, visit.outcomes, speed_factor);
+    NoteFailure(task, visit);
     scheduler.Finish(visit.task, task.best_seconds);
-    if (task.search->converged() || task.lost_batches >= kMostLostBatches) scheduler.Close(visit.task);
+    if (task.search->converged() || task.lost_batches >= kLostBatchesMax) scheduler.Close(visit.task);
     return absl::OkStatus();
   }
 
@@ -462,28 +465,28 @@ class TuneLoop {
   }
 
   // Counts lost batches, and keeps and logs the reason.
-  void NoteTrouble(Task& task, const Visit& visit) {
+  void NoteFailure(Task& task, const Visit& visit) {
     task.lost_batches = visit.error.empty() ? 0 : task.lost_batches + 1;
     if (visit.error.empty()) return;
-    task.trouble = visit.error;
+    task.failure_reason = visit.error;
     spdlog::warn("a batch of {} {} was not measured: {}", task.workload.op,
                  task.description.workload_digest.substr(0, 12), visit.error);
   }
 
-  // Trains the learned cost model if there are enough samples: kLeastTrained the first time, then kTrainGrowth times as
-  // many as last time.
+  // Trains the learned cost model if there are enough samples: kTrainingSamplesMin the first time, then kTrainGrowth
+  // times as many as last time.
   void Learn() {
     if (!parts_.model) return;
     std::vector<Sample> samples;
     for (size_t i = 0; i < tasks_.size(); ++i) tasks_[i].search->CollectSamples(static_cast<int>(i), &samples);
     const auto count = static_cast<double>(samples.size());
-    if (samples.size() < kLeastTrained || count < trained_at_ * kTrainGrowth) return;
-    const Undisturbed lock(lock_);
+    if (samples.size() < kTrainingSamplesMin || count < trained_at_ * kTrainGrowth) return;
+    const ScopedSharedHostLock lock(lock_);
     const Stopwatch watch(spent_.learning);
     BoostedModel::Options options;
     options.seed = job_.seed;
     absl::StatusOr<std::unique_ptr<BoostedModel>> trained =
-        BoostedModel::Train(samples, options, pretrained_ != nullptr ? pretrained_ : draft_);
+        BoostedModel::Train(samples, options, pretrained_ != nullptr ? pretrained_ : analytic_);
     trained_at_ = count;
     if (trained.ok()) {
       boosted_ = *std::move(trained);
@@ -496,33 +499,35 @@ class TuneLoop {
   const CostModel* Model() const {
     if (boosted_ != nullptr) return boosted_.get();
     if (pretrained_ != nullptr) return pretrained_.get();
-    if (parts_.draft) return draft_.get();
-    return &blind_;
+    if (parts_.draft) return analytic_.get();
+    return &uniform_;
   }
 
   // Whether something was measured since the last confirmation, or finalists wait for one, and batches can be measured.
-  static bool NeedsConfirming(const Task& task) {
-    return task.lost_batches < kMostLostBatches && (task.changed || !task.confirmed || !task.rivals.empty());
+  static bool NeedsConfirmation(const Task& task) {
+    return task.lost_batches < kLostBatchesMax && (task.changed || !task.confirmed || !task.pending_finalists.empty());
   }
 
   // Seconds of one call of the default schedule and of the best; estimates if they were not measured.
   struct CallSeconds {
-    double standard, best;
+    double default_call, best;
   };
-  static CallSeconds CallsOf(const Task& task) {
-    const double standard = task.default_seconds.value_or(task.expected_seconds);
-    return {standard, task.best_seconds.value_or(standard)};
+  static CallSeconds CallSecondsOf(const Task& task) {
+    const double default_call = task.default_seconds.value_or(task.default_estimate_seconds);
+    return {default_call, task.best_seconds.value_or(default_call)};
   }
 
   // The estimated seconds of confirming all tasks that need it.
   double ConfirmSeconds() const {
     double seconds = 0;
     for (const Task& task : tasks_) {
-      if (!NeedsConfirming(task)) continue;
-      const auto [standard, best] = CallsOf(task);
-      const int turns = TurnsToConfirm(std::min(standard, best));
-      const auto each = [turns](double call) { return std::max(kFinalSeconds, CallsToConfirm(call, turns) * call); };
-      seconds += 0.1 + each(standard) + static_cast<double>(kFinalists) * each(best);
+      if (!NeedsConfirmation(task)) continue;
+      const auto [default_call, best] = CallSecondsOf(task);
+      const int turns = ConfirmationRounds(std::min(default_call, best));
+      const auto each = [turns](double call) {
+        return std::max(kFinalSeconds, ConfirmationCallsMin(call, turns) * call);
+      };
+      seconds += 0.1 + each(default_call) + static_cast<double>(kFinalistsMax) * each(best);
     }
     return seconds;
   }
@@ -537,61 +542,63 @@ class TuneLoop {
   }
 
   absl::Status ConfirmWith(Visits& visits) {
-    const absl::Time deadline = clock_() + absl::Seconds(SecondsLeft(0) + kOverdraft);
+    const absl::Time deadline = clock_() + absl::Seconds(SecondsLeft(0) + kOverdraftSecondsMax);
     std::deque<size_t> waiting;
     for (size_t i = 0; i < tasks_.size(); ++i) {
-      if (NeedsConfirming(tasks_[i])) waiting.push_back(i);
+      if (NeedsConfirmation(tasks_[i])) waiting.push_back(i);
     }
     std::set<size_t> repeated;
     while (true) {
       for (; !waiting.empty() && visits.open() < kVisitsAhead; waiting.pop_front()) {
         const double share =
             absl::ToDoubleSeconds(deadline - clock_()) / static_cast<double>(waiting.size() + visits.open());
-        const size_t finalists = FinalistsWithin(tasks_[waiting.front()], share);
+        const size_t finalists = FinalistsThatFit(tasks_[waiting.front()], share);
         if (finalists == 0) continue;  // no time is left: the measured best stays, and another run confirms it
-        Visit visit = Final(waiting.front(), finalists);
+        Visit visit = ConfirmationVisit(waiting.front(), finalists);
         visit.deadline = deadline;
-        if (!std::isinf(share)) visit.batch.visit_seconds = std::max(kLeastShare, share);
+        if (!std::isinf(share)) visit.batch.visit_seconds = std::max(kVisitSecondsMin, share);
         visits.Start(std::move(visit));
       }
       if (visits.open() == 0) return absl::OkStatus();
       activity_ = "confirming the winners";
-      if (const std::optional<Visit> visit = visits.Finished(kReportEvery)) {
+      if (const std::optional<Visit> visit = visits.Finished(kReportPeriod)) {
         CountTime(*visit);
         HONE_RETURN_IF_ERROR(visit->status);
         Task& task = tasks_[visit->task];
-        NoteTrouble(task, *visit);
+        NoteFailure(task, *visit);
         const std::optional<double> searched = task.default_seconds;
-        const bool compared = Conclude(task, visit->proposals, visit->outcomes);
+        const bool compared = ApplyConfirmation(task, visit->proposals, visit->outcomes);
         // A disturbance, such as other programs using the memory, slows some kernels more than others. So the
         // comparison is repeated once.
-        const bool slowed = searched.has_value() && *task.default_seconds > kSlowed * *searched;
+        const bool slowed = searched.has_value() && *task.default_seconds > kDefaultSlowdownMax * *searched;
         const bool again = (slowed || !compared) && repeated.insert(visit->task).second;
-        if (again || !task.rivals.empty()) waiting.push_back(visit->task);
+        if (again || !task.pending_finalists.empty()) waiting.push_back(visit->task);
       }
-      HONE_RETURN_IF_ERROR(ReportNowAndThen());
+      HONE_RETURN_IF_ERROR(ReportIfDue());
     }
   }
 
   // The number of finalists that can be compared with the default in so many seconds, with the fewest interleaved
   // rounds; 0: not even one.
-  static size_t FinalistsWithin(const Task& task, double seconds) {
-    const auto each = [](double call) { return call * CallsToConfirm(call, kFewestTurns); };
-    const auto [standard, best] = CallsOf(task);
-    const double finalists = (seconds - each(standard)) / each(best);
-    return finalists < 1 ? 0 : static_cast<size_t>(std::min(finalists, static_cast<double>(kFinalists)));
+  static size_t FinalistsThatFit(const Task& task, double seconds) {
+    const auto each = [](double call) { return call * ConfirmationCallsMin(call, kInterleavedRoundsMin); };
+    const auto [default_call, best] = CallSecondsOf(task);
+    const double finalists = (seconds - each(default_call)) / each(best);
+    return finalists < 1 ? 0 : static_cast<size_t>(std::min(finalists, static_cast<double>(kFinalistsMax)));
   }
 
   // The visit that confirms a task. The default schedule goes first: if time runs out, the other times are of little
-  // use without it. Finalists in task.rivals that find no place are compared with the winner of this visit later.
-  Visit Final(size_t index, size_t finalists) {
+  // use without it. Finalists in task.pending_finalists that find no place are compared with the winner of this visit
+  // later.
+  Visit ConfirmationVisit(size_t index, size_t finalists) {
     Task& task = tasks_[index];
     Visit visit;
     visit.task = index;
-    visit.proposals = {task.standard};
-    const auto rivals = task.rivals.begin(), rest = rivals + std::min(finalists, task.rivals.size());
-    visit.proposals.insert(visit.proposals.end(), rivals, rest);
-    task.rivals.erase(rivals, rest);
+    visit.proposals = {task.default_proposal};
+    const auto pending = task.pending_finalists.begin(),
+               rest = pending + std::min(finalists, task.pending_finalists.size());
+    visit.proposals.insert(visit.proposals.end(), pending, rest);
+    task.pending_finalists.erase(pending, rest);
     for (Proposal& p : task.search->Best(finalists - (visit.proposals.size() - 1)))
       visit.proposals.push_back(std::move(p));
     if (!task.best_schedule.empty()) visit.proposals.push_back(IncumbentOf(task));
@@ -612,26 +619,26 @@ class TuneLoop {
 
   // The job's status: an error only if no workload was measured. Otherwise the progress says for each workload without
   // a time why it has none.
-  absl::Status Verdict() {
+  absl::Status FinalStatus() {
     bool measured = false;
     std::string error = fmt::format("nothing could be measured: {}", kUnmeasured);
     for (Task& task : tasks_) {
       if (task.best_seconds.has_value()) {
         measured = true;
-      } else if (task.trouble.empty()) {
-        task.trouble = kUnmeasured;
+      } else if (task.failure_reason.empty()) {
+        task.failure_reason = kUnmeasured;
       } else {
-        error = fmt::format("nothing could be measured; {}: {}", task.workload.op, task.trouble);
+        error = fmt::format("nothing could be measured; {}: {}", task.workload.op, task.failure_reason);
       }
     }
     return measured ? absl::OkStatus() : absl::InternalError(error);
   }
 
-  // Reports the progress if the last report is half of kReportEvery ago.
-  absl::Status ReportNowAndThen() {
+  // Reports the progress if the last report is half of kReportPeriod ago.
+  absl::Status ReportIfDue() {
     if (SteadyNow() < next_report_) return absl::OkStatus();
-    next_report_ = SteadyNow() + kReportEvery / 2;
-    return farm_.Report(Standing());
+    next_report_ = SteadyNow() + kReportPeriod / 2;
+    return farm_.Report(CurrentProgress());
   }
 
   double Seconds() const { return started_ == absl::InfinitePast() ? 0 : absl::ToDoubleSeconds(clock_() - started_); }
@@ -653,9 +660,9 @@ class TuneLoop {
   std::map<records::FailureKind, int64_t> failed_;  // failed candidates by kind, including earlier attempts
   TimeSpent spent_;  // including earlier attempts; Spent adds this attempt's drawn counts
   SearchParts parts_;
-  const std::shared_ptr<const CostModel> draft_ = std::make_shared<DraftModel>();
+  const std::shared_ptr<const CostModel> analytic_ = std::make_shared<AnalyticModel>();
   std::shared_ptr<const CostModel> pretrained_;  // null: there is none, or it is switched off
-  BlindModel blind_;
+  UniformModel uniform_;
   std::unique_ptr<BoostedModel> boosted_;  // null: not trained yet
 };
 
@@ -666,7 +673,7 @@ absl::Status TuneJob(const Job& job, Farm& farm, BuildPool& builders, Progress* 
   TuneLoop loop(job, farm, builders, clock, wall_clock);
   const Heartbeat heartbeat(farm, job.heartbeat);
   const absl::Status status = loop.Run();
-  *progress = loop.Standing();
+  *progress = loop.CurrentProgress();
   if (status.ok()) progress->activity.clear();
   return status;
 }

@@ -18,10 +18,10 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kLongestLine = size_t{16} << 20;
-constexpr int64_t kLargestExtent = int64_t{1} << 31;
-constexpr double kMostPoints = 0x1p62;  // product of the extents of all output loops
-constexpr double kLongestRun = 1e9;     // MetaSchedule writes 1e10 seconds for a failure
+constexpr size_t kLogLineBytesMax = size_t{16} << 20;
+constexpr int64_t kExtentMax = int64_t{1} << 31;
+constexpr double kOutputPointsMax = 0x1p62;  // product of the extents of all output loops
+constexpr double kRunSecondsMax = 1e9;       // MetaSchedule writes 1e10 seconds for a failure
 
 // At and Member return an element or a member; null if it is missing, or `value` is no array or object.
 const json& At(const json& value, size_t index) {
@@ -40,7 +40,7 @@ std::optional<std::vector<int64_t>> Numbers(const json& value) {
   for (const json& number : value) {
     if (!number.is_number_integer()) return std::nullopt;
     numbers.push_back(number.get<int64_t>());
-    if (numbers.back() < -1 || numbers.back() > kLargestExtent) return std::nullopt;
+    if (numbers.back() < -1 || numbers.back() > kExtentMax) return std::nullopt;
   }
   return numbers;
 }
@@ -57,7 +57,7 @@ absl::StatusOr<std::optional<double>> SecondsOf(const json& costs, const json& e
   }
   const double seconds = sum / static_cast<double>(costs.size());
   const bool failed =
-      (error.is_number_integer() && error.get<int64_t>() != 0) || seconds <= 0 || seconds >= kLongestRun;
+      (error.is_number_integer() && error.get<int64_t>() != 0) || seconds <= 0 || seconds >= kRunSecondsMax;
   return failed ? std::nullopt : std::optional(seconds);
 }
 
@@ -247,7 +247,7 @@ absl::StatusOr<TiledTask> ReadMetaSchedule(const json& line) {
     if (!factors.has_value()) continue;
     double extent = 1;
     for (const int64_t factor : *factors) extent *= static_cast<double>(factor);
-    if (extent < 1 || extent > static_cast<double>(kLargestExtent)) return Unread("its tiles are no tiles");
+    if (extent < 1 || extent > static_cast<double>(kExtentMax)) return Unread("its tiles are no tiles");
     AddLoop(static_cast<int64_t>(extent), *factors, task);
   }
   if (task.output.empty()) return Unread("no block of it is tiled in several levels");
@@ -266,7 +266,7 @@ absl::Status CheckTiles(const TiledTask& task) {
     if (axis.inner < 1 || axis.inner > axis.extent) return Unread("its tiles are larger than its loops");
     points *= static_cast<double>(axis.extent);
   }
-  return points > kMostPoints ? Unread("its loops are longer than any tensor") : absl::OkStatus();
+  return points > kOutputPointsMax ? Unread("its loops are longer than any tensor") : absl::OkStatus();
 }
 
 // Adds a line to log.tasks or counts it as failed. An error says why it cannot be read.
@@ -292,9 +292,9 @@ absl::Status ReadLine(const json& line, TvmLog& log) {
 
 absl::StatusOr<TvmLog> ReadTvmLog(std::istream& text) {
   TvmLog log;
-  const auto buffer = std::make_unique_for_overwrite<char[]>(kLongestLine + 1);
+  const auto buffer = std::make_unique_for_overwrite<char[]>(kLogLineBytesMax + 1);
   int64_t number = 1;
-  for (; text.getline(buffer.get(), kLongestLine + 1); ++number) {
+  for (; text.getline(buffer.get(), kLogLineBytesMax + 1); ++number) {
     const std::string_view line(buffer.get(), static_cast<size_t>(text.gcount()) - (text.eof() ? 0 : 1));
     if (line.find_first_not_of(" \t\r") == std::string_view::npos || line.starts_with('#')) continue;
     const json value = json::parse(line, nullptr, /*allow_exceptions=*/false);
@@ -304,7 +304,7 @@ absl::StatusOr<TvmLog> ReadTvmLog(std::istream& text) {
   }
   if (text.eof() || text.bad()) return log;
   return absl::ResourceExhaustedError(
-      fmt::format("line {} has more than {} MiB: this is no log of a tuner", number, kLongestLine >> 20));
+      fmt::format("line {} has more than {} MiB: this is no log of a tuner", number, kLogLineBytesMax >> 20));
 }
 
 }  // namespace hone::tuner

@@ -28,7 +28,7 @@ bool MustRace(const BatchCandidate& candidate, const Batch& batch) {
 }  // namespace
 
 Visits::~Visits() {
-  leaving_ = true;
+  stopping_ = true;
   for (auto& [serial, thread] : threads_) thread.join();
 }
 
@@ -56,7 +56,7 @@ std::optional<Visit> Visits::Finished(absl::Duration wait) {
 }
 
 void Visits::Run(Visit& visit) {
-  const auto over = [this, &visit] { return leaving_ || (*clock_)() >= visit.deadline; };
+  const auto over = [this, &visit] { return stopping_ || (*clock_)() >= visit.deadline; };
   if (over()) return;
   BuildJob job{visit.batch.workload, visit.batch.target, {}, {farm_, visit.batch.priority}, over};
   for (const BatchCandidate& candidate : visit.batch.candidates) job.schedules.push_back(candidate.schedule);

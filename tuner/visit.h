@@ -33,12 +33,12 @@ using Clock = std::function<absl::Time()>;
 
 struct Visit {
   // Set by the caller.
-  size_t task = 0;                  // index of the task
-  int64_t trials = 0;               // number of proposals without the incumbent
-  std::vector<Proposal> proposals;  // the candidates in the batch's order
-  std::optional<Belief> incumbent;  // latency estimate of the last proposal if it is the incumbent
-  Batch batch;                      // without kernels and artifact, which building adds
-  RecordKey key;                    // of the records of candidates that do not compile
+  size_t task = 0;                           // index of the task
+  int64_t trials = 0;                        // number of proposals without the incumbent
+  std::vector<Proposal> proposals;           // the candidates in the batch's order
+  std::optional<LatencyEstimate> incumbent;  // latency estimate of the last proposal if it is the incumbent
+  Batch batch;                               // without kernels and artifact, which building adds
+  RecordKey key;                             // of the records of candidates that do not compile
   // Set by the visit.
   absl::Status status;           // error of a call of the farm, which ends the job's attempt
   std::string error;             // why the batch was not built or measured; "": it was
@@ -70,8 +70,8 @@ class Visits {
   Farm* const farm_;
   BuildPool* const builders_;
   const Clock* const clock_;
-  std::atomic<bool> leaving_{false};  // the destructor runs
-  std::mutex mutex_;                  // guards finished_
+  std::atomic<bool> stopping_{false};  // the destructor runs
+  std::mutex mutex_;                   // guards finished_
   std::condition_variable over_;
   std::deque<std::pair<int64_t, Visit>> finished_;  // with serial numbers
   std::map<int64_t, std::thread> threads_;          // threads of started visits not yet taken, by serial number

@@ -93,7 +93,7 @@ class InterfaceBuilder {
       KernelLaunch launch{func.name, func.grid.groups, func.grid.lanes, {}};
       if (func.grid.defined()) {
         for (const ir::Buffer& param : func.params) launch.arguments.push_back(places_.at(param.get()));
-        launch.shared_bytes = PlaceShared(func, memory_).asked_bytes;
+        launch.shared_bytes = PlaceShared(func, memory_).requested_bytes;
       }
       launches.push_back(std::move(launch));
     }
@@ -122,7 +122,7 @@ absl::StatusOr<Kernel> CompileKernel(const ir::Workload& workload, const schedul
   for (const ir::Func& func : funcs) {
     if (!func.grid.defined()) continue;
     kernel.shared_bytes =
-        std::max({kernel.shared_bytes, SharedBytes(func.body), PlaceShared(func, target.memory).asked_bytes});
+        std::max({kernel.shared_bytes, SharedBytes(func.body), PlaceShared(func, target.memory).requested_bytes});
   }
   HONE_ASSIGN_OR_RETURN(kernel.code, Emit(funcs, target, options.effort));
   return kernel;

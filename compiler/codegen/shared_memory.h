@@ -14,11 +14,11 @@
 namespace hone::codegen {
 
 struct SharedMemory {
-  // Bytes that the launch must request. They hold all shared buffers of the func. 0: the buffers fit into what every
-  // launch has, and each is a variable of its own.
-  int64_t asked_bytes = 0;
+  // The bytes that the launch must request. They hold all shared buffers of the func. 0: the buffers fit into what
+  // every launch has, and each is a variable of its own.
+  int64_t requested_bytes = 0;
   std::map<const ir::BufferNode*, int64_t> places;  // byte offsets in the requested memory; empty if none is requested
-  int64_t copy_counters = 0;                        // byte offset of the counters of group copies there
+  int64_t mbarriers_offset = 0;                     // byte offset of the mbarriers of bulk copies there
 };
 
 // The alignment of a shared buffer, in bytes.

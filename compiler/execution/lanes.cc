@@ -28,7 +28,7 @@ ir::Stmt Unbind(const ir::Stmt& s) {
 absl::StatusOr<passes::Module> LowerToGrids(const schedule::State& state, const target::Target& target,
                                             const std::string& name, PassOptions<ir::Func> options) {
   HONE_ASSIGN_OR_RETURN(passes::Loops loops, passes::LowerLoops(state, target, name, options));
-  options.made_by = "build_loops";
+  options.producer = "build_loops";
   passes::Module module;
   module.packed = std::move(loops.packed);
   module.host_prepare = loops.prepare;
@@ -58,7 +58,7 @@ schedule::Schedule OneElementPerLane(const schedule::State& state, const target:
 }
 
 schedule::Schedule NaiveSchedule(const ir::Workload& workload, const target::Target& target) {
-  return OneElementPerLane(schedule::Start(workload), target);
+  return OneElementPerLane(schedule::InitialState(workload), target);
 }
 
 }  // namespace

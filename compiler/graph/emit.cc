@@ -16,7 +16,7 @@
 namespace hone::graph {
 namespace {
 
-constexpr int64_t kMaxTensorBytes = int64_t{1} << 40;
+constexpr int64_t kTensorBytesMax = int64_t{1} << 40;
 
 std::string NodeText(const Node& node) {
   const std::string op = node.domain.empty() ? node.op : node.domain + "." + node.op;
@@ -82,7 +82,7 @@ absl::Status CheckSize(const TensorType& type) {
   int64_t bytes = ir::SizeOf(type.dtype);
   for (int64_t extent : type.shape) {
     if (extent < 0) return absl::InvalidArgumentError(fmt::format("dimension {} is negative", extent));
-    if (__builtin_mul_overflow(bytes, std::max<int64_t>(extent, 1), &bytes) || bytes > kMaxTensorBytes) {
+    if (__builtin_mul_overflow(bytes, std::max<int64_t>(extent, 1), &bytes) || bytes > kTensorBytesMax) {
       return absl::InvalidArgumentError(Print(type) + " would take more than 1 TiB; use smaller sizes");
     }
   }
@@ -162,12 +162,12 @@ absl::StatusOr<bool> IsKnown(const Graph& graph, const Node& node) {
   return true;
 }
 
-absl::StatusOr<std::vector<Constant>> Evaluate(const Graph& graph, const Node& node, int64_t max_steps,
+absl::StatusOr<std::vector<Constant>> Evaluate(const Graph& graph, const Node& node, int64_t steps_max,
                                                int64_t* steps) {
   HONE_ASSIGN_OR_RETURN(EmittedNode emitted, EmitNode(graph, node));
   const int64_t needed = EvaluationsOf(emitted.stages);
   if (steps != nullptr) *steps = needed;
-  if (needed > max_steps) return absl::ResourceExhaustedError("too large to compute while compiling");
+  if (needed > steps_max) return absl::ResourceExhaustedError("too large to compute while compiling");
   const std::set<const ir::BufferNode*> read = ReadBuffers(emitted);
   ir::Workload workload{.op = "constant", .params = {}, .stages = std::move(emitted.stages), .outputs = {}};
   std::vector<std::span<const std::byte>> params;

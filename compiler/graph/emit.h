@@ -41,7 +41,7 @@ absl::StatusOr<bool> IsKnown(const Graph& graph, const Node& node);
 // Computes the node's outputs with the interpreter; the entry of an absent output is empty. IsKnown must hold for the
 // node. ResourceExhausted, before anything is computed, if it would take more than max_steps evaluations of a stage's
 // value. `steps`, unless nullptr, receives the number of evaluations needed in both cases.
-absl::StatusOr<std::vector<Constant>> Evaluate(const Graph& graph, const Node& node, int64_t max_steps,
+absl::StatusOr<std::vector<Constant>> Evaluate(const Graph& graph, const Node& node, int64_t steps_max,
                                                int64_t* steps = nullptr);
 
 // InvalidArgument if a dimension is negative or the tensor would take more than 1 TiB. A dimension of 0 counts as 1

@@ -17,7 +17,7 @@ namespace hone::graph {
 namespace {
 
 constexpr int kNone = -1;
-constexpr size_t kMaxNodes = 64;  // per cluster; longer chains gain nothing and make the kernel slow to compile
+constexpr size_t kClusterNodesMax = 64;  // per cluster; longer chains gain nothing and make the kernel slow to compile
 
 // The fusion algorithm. It starts at a node and grows the cluster to include the node where all its consumers meet
 // again (its post-dominator) and all nodes on the paths to it, if all of them fit. A cluster therefore always has one
@@ -89,7 +89,7 @@ class Fuser {
           if (seen.insert(consumer).second && consumer != to) pending.push_back(consumer);
         }
       }
-      if (seen.size() > kMaxNodes) break;
+      if (seen.size() > kClusterNodesMax) break;
     }
     return {seen.begin(), seen.end()};
   }
@@ -143,7 +143,7 @@ class Fuser {
     const std::vector<int> between = Between(exit, meet);
     std::vector<int> inside = members_[cluster_[seed]];
     inside.insert(inside.end(), between.begin(), between.end());
-    if (inside.size() > kMaxNodes) return false;
+    if (inside.size() > kClusterNodesMax) return false;
     for (int node : between) {
       if (!fits(node, inside)) return false;
     }
@@ -178,7 +178,7 @@ class Fuser {
     if (first == kNone) return;
     std::vector<int> joined = members_[first];
     joined.insert(joined.end(), members_[rows].begin(), members_[rows].end());
-    if (joined.size() + members_[cluster_[second]].size() <= kMaxNodes) Merge(cluster_[second], joined);
+    if (joined.size() + members_[cluster_[second]].size() <= kClusterNodesMax) Merge(cluster_[second], joined);
   }
 
   // Joins a depthwise convolution with the product that sums over the channels of its pixels, so that the convolution's
@@ -192,7 +192,7 @@ class Fuser {
     const auto reduces = [&](int node) { return traits_[node].reduces; };
     const auto apart = [&](int node) { return traits_[node].sums_per_channel; };
     if (std::ranges::count_if(first, reduces) != 1 || std::ranges::none_of(first, apart)) return;
-    if (first.size() + members_[cluster_[product]].size() <= kMaxNodes) Merge(cluster_[product], first);
+    if (first.size() + members_[cluster_[product]].size() <= kClusterNodesMax) Merge(cluster_[product], first);
   }
 
   int64_t ProductsIn(int cluster) const {
@@ -220,7 +220,7 @@ class Fuser {
     const int meet = meets_[seed];
     const std::vector<int64_t> shape = ShapeOf(seed);
     std::vector<int> between = Between(seed, meet);
-    if (between.size() > kMaxNodes) return;
+    if (between.size() > kClusterNodesMax) return;
     std::vector<int> inside = between;
     inside.push_back(seed);
     for (int node : between) {
@@ -230,7 +230,7 @@ class Fuser {
     }
     if (!AcceptsChain(meet, seed, shape, inside)) return;
     const size_t total = members_[cluster_[meet]].size() + between.size();
-    if (total <= kMaxNodes) {
+    if (total <= kClusterNodesMax) {
       between.push_back(seed);
       Merge(cluster_[meet], between);
     }

@@ -17,7 +17,7 @@
 namespace hone::graph {
 namespace {
 
-constexpr int64_t kOldestOpset = 7, kNewestOpset = 23;
+constexpr int64_t kOpsetMin = 7, kOpsetMax = 23;
 constexpr int kNestingDepthMax = 64;  // of functions within functions and branches within branches
 constexpr size_t kImportedNodesMax =
     1'000'000;  // nodes of a function count once per call, so nested calls multiply them
@@ -179,9 +179,9 @@ class Importer {
   static absl::Status CheckOpset(const std::map<std::string, int64_t>& opsets) {
     auto it = opsets.find("");
     if (it == opsets.end()) return absl::OkStatus();
-    if (it->second >= kOldestOpset && it->second <= kNewestOpset) return absl::OkStatus();
+    if (it->second >= kOpsetMin && it->second <= kOpsetMax) return absl::OkStatus();
     return absl::InvalidArgumentError(fmt::format("the model uses opset {}; supported are {} to {}: convert the model",
-                                                  it->second, kOldestOpset, kNewestOpset));
+                                                  it->second, kOpsetMin, kOpsetMax));
   }
 
   // Returns a name that is unique in the graph. Values in inlined bodies may have the names of others.

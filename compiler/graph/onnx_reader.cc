@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMaxFileBytes = INT_MAX;  // protobuf's own limit
+constexpr size_t kModelFileBytesMax = INT_MAX;  // protobuf's own limit
 
 absl::Status TooLarge() {
   return absl::InvalidArgumentError(
@@ -427,7 +427,7 @@ std::string Describe(const RawNode& node, size_t index) {
 }
 
 absl::StatusOr<RawModel> ReadOnnxBytes(std::string_view bytes, const std::string& folder, const ReadCheck& may_read) {
-  if (bytes.size() > kMaxFileBytes) return TooLarge();
+  if (bytes.size() > kModelFileBytesMax) return TooLarge();
   onnx::ModelProto proto;
   if (!proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return Damaged();
   return ReadModel(proto, {folder, may_read});
@@ -443,7 +443,7 @@ absl::StatusOr<RawModel> ReadOnnxFile(const std::string& path, const ReadCheck& 
   const uintmax_t size = fs::file_size(path, error);
   std::ifstream file(path, std::ios::binary);
   if (error || !file) return absl::InvalidArgumentError(fmt::format("{}: the file cannot be opened", path));
-  if (size > kMaxFileBytes) return Annotate(TooLarge(), path);
+  if (size > kModelFileBytesMax) return Annotate(TooLarge(), path);
   onnx::ModelProto proto;
   const bool parsed = proto.ParseFromIstream(&file);
   if (file.bad()) return absl::InvalidArgumentError(fmt::format("{}: the file cannot be read", path));

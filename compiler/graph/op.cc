@@ -83,7 +83,7 @@ void OpArgs::WrongType(std::string_view name, std::string_view wanted) const {
   attribute_error = absl::InvalidArgumentError(fmt::format("attribute '{}' must be {}", name, wanted));
 }
 
-std::string OpArgs::MustBeKnown(size_t i) {
+std::string OpArgs::NotConstantMessage(size_t i) {
   return fmt::format(
       "input {} must be known when the model is compiled; if it comes from a model input, fix that input's value with "
       "--bind NAME=VALUES or --bind NAME=FILE.npy",
@@ -93,7 +93,7 @@ std::string OpArgs::MustBeKnown(size_t i) {
 absl::StatusOr<std::vector<int64_t>> OpArgs::ConstantInts(size_t i) const {
   if (!Has(i)) return absl::InvalidArgumentError(fmt::format("input {} is missing", i));
   if (i >= constants.size() || constants[i] == nullptr) {
-    return absl::InvalidArgumentError(MustBeKnown(i));
+    return absl::InvalidArgumentError(NotConstantMessage(i));
   }
   if (inputs[i]->dtype == ir::DType::kInt64) return WidenInts<int64_t>(*constants[i]);
   if (inputs[i]->dtype == ir::DType::kInt32) return WidenInts<int32_t>(*constants[i]);

@@ -49,7 +49,7 @@ struct OpArgs {
   mutable absl::Status attribute_error = absl::OkStatus();
 
   // The error text for input i if its value must be known at compile time and is not.
-  static std::string MustBeKnown(size_t i);
+  static std::string NotConstantMessage(size_t i);
   bool Has(size_t i) const { return i < inputs.size() && inputs[i] != nullptr; }
   // These return the attribute, or the fallback if the node has none. An attribute of a wrong type sets attribute_error
   // (InvalidArgument, naming the attribute) and yields the fallback.

@@ -15,7 +15,7 @@ namespace hone::graph {
 namespace {
 
 // Limit on the bytes of a constant, because the text may be untrusted.
-constexpr int64_t kMaxConstantBytes = int64_t{1} << 32;
+constexpr int64_t kConstantBytesMax = int64_t{1} << 32;
 
 using Bytes = std::vector<std::byte>;
 
@@ -101,7 +101,7 @@ class GraphParser {
   absl::StatusOr<TensorData> ParseElements(const TensorType& type) {
     const ir::Token at = tokens_.Peek();
     const size_t size = static_cast<size_t>(ir::SizeOf(type.dtype));
-    if (type.elements() > kMaxConstantBytes / ir::SizeOf(type.dtype)) {
+    if (type.elements() > kConstantBytesMax / ir::SizeOf(type.dtype)) {
       return tokens_.Error("a constant of more than 4 GiB");
     }
     Bytes bytes(static_cast<size_t>(ByteSize(type)));

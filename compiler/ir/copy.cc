@@ -7,18 +7,18 @@
 
 namespace hone::ir {
 
-bool IsOfGroup(const Copy& copy) {
+bool IsBulkCopy(const Copy& copy) {
   return copy.groups != 1 || copy.count > std::ranges::max(kCopyBytes) / SizeOf(copy.buffer->dtype);
 }
 
-bool HasGroupCopies(const Stmt& s) {
+bool HasBulkCopies(const Stmt& s) {
   return AnyStmt(s, [](const Stmt& x) {
     const Copy* copy = x.As<Copy>();
-    return copy != nullptr && IsOfGroup(*copy);
+    return copy != nullptr && IsBulkCopy(*copy);
   });
 }
 
-int64_t GroupsThatShare(const Stmt& s) {
+int64_t CountSharingGroups(const Stmt& s) {
   int64_t groups = 1;
   AnyStmt(s, [&](const Stmt& x) {
     const Copy* copy = x.As<Copy>();

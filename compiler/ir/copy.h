@@ -33,11 +33,11 @@ struct Copy {
   int64_t groups = 1;
 };
 inline constexpr int64_t kCopyBytes[] = {4, 8, 16};
-inline constexpr int64_t kGroupCopyAlignment = 16;   // source and destination of a bulk copy start at a multiple
-inline constexpr int64_t kMostCopyBytes = 32 << 10;  // the most bytes of one bulk copy
-inline constexpr int64_t kMostBundles = 8;           // commit groups in flight at once, in a kernel with bulk copies
-// Bytes of shared memory for one barrier object (mbarrier) per commit group.
-inline constexpr int64_t kBundlesBytes = 8 * kMostBundles;
+inline constexpr int64_t kBulkCopyAlignmentBytes = 16;  // source and destination of a bulk copy start at a multiple
+inline constexpr int64_t kBulkCopyBytesMax = 32 << 10;  // the most bytes of one bulk copy
+inline constexpr int64_t kCommitGroupsMax = 8;          // commit groups in flight at once, in a kernel with bulk copies
+// Bytes of shared memory for the mbarriers, one barrier object per commit group.
+inline constexpr int64_t kMbarriersBytes = 8 * kCommitGroupsMax;
 // Ends a commit group: all copies that the lane started since its previous Commit, perhaps none. All lanes of a group
 // of lanes must reach it together.
 struct Commit {};
@@ -48,11 +48,11 @@ struct Wait {
 };
 
 // Whether it is a bulk copy: issued once for the group of lanes.
-bool IsOfGroup(const Copy& copy);
+bool IsBulkCopy(const Copy& copy);
 // Whether s contains a bulk copy.
-bool HasGroupCopies(const Stmt& s);
+bool HasBulkCopies(const Stmt& s);
 // The number of groups that share each copy in s: 1 if none is shared, 0 if the copies disagree.
-int64_t GroupsThatShare(const Stmt& s);
+int64_t CountSharingGroups(const Stmt& s);
 
 }  // namespace hone::ir
 

@@ -11,7 +11,7 @@
 namespace hone::ir {
 namespace {
 
-constexpr int kUnderWay = 0xff;
+constexpr int kInFlightByte = 0xff;
 
 size_t BytesOf(const CopyQueue::Entry& entry) { return static_cast<size_t>(entry.count * SizeOf(entry.buffer->dtype)); }
 
@@ -20,35 +20,37 @@ size_t BytesOf(const CopyQueue::Entry& entry) { return static_cast<size_t>(entry
 void CopyQueue::Begin(Entry entry) {
   const size_t bytes = BytesOf(entry);
   if (entry.from != nullptr) entry.seen.assign(entry.from, entry.from + bytes);
-  std::memset(entry.to, kUnderWay, bytes);
+  std::memset(entry.to, kInFlightByte, bytes);
   open_.push_back(std::move(entry));
 }
 
 std::string CopyQueue::Commit() {
-  bundles_.push_back(std::exchange(open_, {}));
-  if (static_cast<int64_t>(bundles_.size()) <= kMostBundles) return "";
-  const auto of_group = [](const auto& bundle) { return std::ranges::any_of(bundle, &Entry::of_group); };
-  if (std::ranges::none_of(bundles_, of_group)) return "";
-  return fmt::format("{} bundles are under way, where copies of a group allow {}", bundles_.size(), kMostBundles);
+  commit_groups_.push_back(std::exchange(open_, {}));
+  if (static_cast<int64_t>(commit_groups_.size()) <= kCommitGroupsMax) return "";
+  const auto is_bulk = [](const auto& commit_group) { return std::ranges::any_of(commit_group, &Entry::is_bulk); };
+  if (std::ranges::none_of(commit_groups_, is_bulk)) return "";
+  return fmt::format("{} bundles are under way, where copies of a group allow {}", commit_groups_.size(),
+                     kCommitGroupsMax);
 }
 
 std::string CopyQueue::Wait(int64_t pending, RaceLog* races) {
-  while (static_cast<int64_t>(bundles_.size()) > pending) {
-    for (const Entry& entry : bundles_.front()) {
-      if (std::string error = Arrive(entry, races); !error.empty()) return error;
+  while (static_cast<int64_t>(commit_groups_.size()) > pending) {
+    for (const Entry& entry : commit_groups_.front()) {
+      if (std::string error = CompleteCopy(entry, races); !error.empty()) return error;
     }
-    bundles_.pop_front();
+    commit_groups_.pop_front();
   }
   return "";
 }
 
-bool CopyQueue::Fills(const BufferNode* buffer) const {
+bool CopyQueue::HasCopyInFlightTo(const BufferNode* buffer) const {
   const auto fills = [&](const Entry& entry) { return entry.buffer == buffer; };
-  return std::ranges::any_of(open_, fills) ||
-         std::ranges::any_of(bundles_, [&](const auto& bundle) { return std::ranges::any_of(bundle, fills); });
+  return std::ranges::any_of(open_, fills) || std::ranges::any_of(commit_groups_, [&](const auto& commit_group) {
+           return std::ranges::any_of(commit_group, fills);
+         });
 }
 
-std::string CopyQueue::Arrive(const Entry& entry, RaceLog* races) {
+std::string CopyQueue::CompleteCopy(const Entry& entry, RaceLog* races) {
   for (int64_t i = 0; races != nullptr && i < entry.count; ++i) {
     races->EndCopy(entry.buffer, entry.to_offset + i);
     if (entry.from == nullptr) continue;

@@ -27,7 +27,7 @@ class CopyQueue {
     const std::byte* from = nullptr;  // null: zeros are written
     int64_t from_offset = 0;
     int64_t count = 0;
-    bool of_group = false;
+    bool is_bulk = false;
     std::vector<std::byte> seen =
         {};  // the source's bytes at the start of the copy; a change until the wait is an error
   };
@@ -40,13 +40,13 @@ class CopyQueue {
   // copied. races: may be null.
   std::string Wait(int64_t pending, RaceLog* races);
   // Whether a copy to the buffer is in flight.
-  bool Fills(const BufferNode* buffer) const;
+  bool HasCopyInFlightTo(const BufferNode* buffer) const;
 
  private:
-  static std::string Arrive(const Entry& entry, RaceLog* races);
+  static std::string CompleteCopy(const Entry& entry, RaceLog* races);
 
   std::vector<Entry> open_;
-  std::deque<std::vector<Entry>> bundles_;
+  std::deque<std::vector<Entry>> commit_groups_;
 };
 
 }  // namespace hone::ir

@@ -31,16 +31,16 @@ union Value {
   double d;
 };
 
-class ContractCode;
+class MmaCode;
 // Asynchronous tensor instructions of one lane that are in flight. Their results are added at the wait, not before.
-struct ProductQueue {
+struct AsyncMmaQueue {
   struct Entry {
-    const ContractCode* code = nullptr;
+    const MmaCode* code = nullptr;
     int64_t firsts[3] = {};    // offsets of the first elements of sum, a and b
     std::vector<Value> added;  // the sums of products to add to each element, from the operands at the start
   };
   std::vector<Entry> open;
-  std::deque<std::vector<Entry>> bundles;
+  std::deque<std::vector<Entry>> commit_groups;
 };
 
 // The state of one run, or of one lane. Used by one thread.
@@ -52,7 +52,7 @@ struct Frame {
   bool failed = false;
   RaceLog* races = nullptr;  // null: the Func has neither a grid nor copies
   CopyQueue copies;          // in flight, of this lane
-  ProductQueue products;     // in flight, of this lane
+  AsyncMmaQueue products;    // in flight, of this lane
 };
 
 struct Code;
@@ -73,7 +73,7 @@ struct AccessCode {
   enum class Use : uint8_t { kRead, kWrite, kCopy };
   int64_t Offset(Frame& frame, Use use) const;
   // Checks an access by offset. False, with frame.failed set, if it is outside the buffer or lanes race.
-  bool Touch(Frame& frame, int64_t offset, Use use) const;
+  bool CheckOffset(Frame& frame, int64_t offset, Use use) const;
 };
 
 struct Code {

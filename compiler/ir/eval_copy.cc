@@ -13,7 +13,7 @@ absl::StatusOr<CopyCode> CopyCode::Compile(const Copy& copy, ExprCompiler& exprs
   CopyCode code;
   const Load& source = *copy.source.As<Load>();
   code.count_ = copy.count;
-  code.of_group_ = IsOfGroup(copy);
+  code.is_bulk_ = IsBulkCopy(copy);
   HONE_RETURN_IF_ERROR(exprs.CompileAccess(copy.buffer, copy.indices, {}, &code.place_));
   HONE_RETURN_IF_ERROR(exprs.CompileAccess(source.buffer, source.indices, {}, &code.source_));
   if (copy.mask.defined()) {
@@ -24,12 +24,12 @@ absl::StatusOr<CopyCode> CopyCode::Compile(const Copy& copy, ExprCompiler& exprs
 
 bool CopyCode::Run(Frame& frame) const {
   const bool reads = mask_ == nullptr || (*mask_)(frame).i != 0;
-  CopyQueue::Entry entry{.buffer = place_.buffer, .source = source_.buffer, .count = count_, .of_group = of_group_};
+  CopyQueue::Entry entry{.buffer = place_.buffer, .source = source_.buffer, .count = count_, .is_bulk = is_bulk_};
   entry.to_offset = place_.Offset(frame, AccessCode::Use::kCopy);
   if (reads) entry.from_offset = source_.Offset(frame, AccessCode::Use::kRead);
   for (int64_t i = 1; i < count_ && !frame.failed; ++i) {
-    place_.Touch(frame, entry.to_offset + i, AccessCode::Use::kCopy);
-    if (reads) source_.Touch(frame, entry.from_offset + i, AccessCode::Use::kRead);
+    place_.CheckOffset(frame, entry.to_offset + i, AccessCode::Use::kCopy);
+    if (reads) source_.CheckOffset(frame, entry.from_offset + i, AccessCode::Use::kRead);
   }
   if (frame.failed) return false;
   const auto at = [&](const AccessCode& access, int64_t offset) {

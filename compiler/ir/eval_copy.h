@@ -20,7 +20,7 @@ class CopyCode {
   AccessCode place_, source_;
   const Code* mask_ = nullptr;
   int64_t count_ = 0;
-  bool of_group_ = false;
+  bool is_bulk_ = false;
 };
 
 }  // namespace hone::ir::eval

@@ -55,12 +55,12 @@ enum class Scope : uint8_t {
   kWorkspace,  // allocated outside every parallel loop: a slice of the kernel's workspace
   kLocal,      // allocated inside: the stack of the thread or lane; registers if it is promoted
   kShared,     // one for all lanes of a group: __local in OpenCL, __shared__ in CUDA
-  kSwizzled,   // shared memory in rows of kSwizzledRow bytes with their chunks of 16 permuted: chunk c of row r is
+  kSwizzled,   // shared memory in rows of kSwizzledRowBytes bytes with their chunks of 16 permuted: chunk c of row r is
                // stored in the place of chunk c ^ (r % 8). Indices in the IR are those of the unpermuted order.
 };
 // In swizzled memory, lanes that write a row write a whole memory line. The chunks c of eight consecutive rows, which a
 // tensor instruction reads together, lie in eight different banks.
-inline constexpr int64_t kSwizzledRow = 128, kSwizzledRows = 8, kSwizzledChunk = 16;
+inline constexpr int64_t kSwizzledRowBytes = 128, kSwizzledRows = 8, kSwizzledChunkBytes = 16;
 inline bool IsShared(Scope scope) { return scope == Scope::kShared || scope == Scope::kSwizzled; }
 
 struct BufferNode {
@@ -75,7 +75,7 @@ Buffer MakeBuffer(std::string name, DType dtype, std::vector<int64_t> shape, Sco
 int64_t NumElements(const BufferNode& buffer);
 inline int64_t NumBytes(const BufferNode& buffer) { return NumElements(buffer) * SizeOf(buffer.dtype); }
 // The shared memory that a buffer of so many bytes occupies, including the padding that aligns the next one.
-inline int64_t SharedRoom(int64_t bytes) {
+inline int64_t PaddedSharedBytes(int64_t bytes) {
   return (bytes + HONE_BUFFER_ALIGNMENT - 1) / HONE_BUFFER_ALIGNMENT * HONE_BUFFER_ALIGNMENT;
 }
 

@@ -14,7 +14,7 @@
 namespace hone::ir {
 namespace {
 
-constexpr size_t kMaxQuote = 120;
+constexpr size_t kExprQuoteCharsMax = 120;
 
 // The type that the children of the node imply; nullopt if the children do not fit together.
 std::optional<Type> DerivedType(const Expr& e) {
@@ -55,7 +55,7 @@ bool ComputesInStorageType(const Expr& e) {
 
 absl::Status IllegalExpr(const Expr& e, std::string_view message) {
   std::string text = Print(e);
-  if (text.size() > kMaxQuote) text = text.substr(0, kMaxQuote) + "...";
+  if (text.size() > kExprQuoteCharsMax) text = text.substr(0, kExprQuoteCharsMax) + "...";
   return absl::InvalidArgumentError(fmt::format("in '{}': {}", text, message));
 }
 

@@ -54,10 +54,10 @@ int64_t AccessCode::Offset(Frame& frame, Use use) const {
     offset = offset * extents[i] + index;
   }
   if (frame.races == nullptr || frame.failed) return offset;
-  return Touch(frame, offset, use) ? offset : -1;
+  return CheckOffset(frame, offset, use) ? offset : -1;
 }
 
-bool AccessCode::Touch(Frame& frame, int64_t offset, Use use) const {
+bool AccessCode::CheckOffset(Frame& frame, int64_t offset, Use use) const {
   if (frame.failed) return false;
   if (offset < 0 || offset >= NumElements(*buffer)) {
     frame.error = fmt::format("element {} is outside buffer '{}' of {}", offset, buffer->name, NumElements(*buffer));

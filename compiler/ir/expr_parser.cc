@@ -16,11 +16,11 @@
 namespace hone::ir {
 namespace {
 
-constexpr int kMaxDepth = 1000;
+constexpr int kNestingDepthMax = 1000;
 // The deepest nesting of operators. a + b + c + ... nests to the left, so its last operator is the outermost.
-constexpr int kMaxHeight = 4096;
-constexpr int64_t kMaxWidth = 4096;  // the most elements of a vector
-constexpr int64_t kMaxElements = int64_t{1} << 56;
+constexpr int kExprHeightMax = 4096;
+constexpr int64_t kVectorElementsMax = 4096;  // the most elements of a vector
+constexpr int64_t kBufferElementsMax = int64_t{1} << 56;
 
 enum class Operands : uint8_t { kAny, kBool, kInt };
 
@@ -51,13 +51,13 @@ const InfixRow* FindInfix(const Token& token) {
   return nullptr;
 }
 
-bool Admits(Operands operands, Type type) {
+bool AllowsType(Operands operands, Type type) {
   if (operands == Operands::kBool) return type.dtype == DType::kBool;
   return operands == Operands::kAny || IsInt(type.dtype);
 }
 
 absl::StatusOr<Expr> MakeInfix(const Token& at, const InfixRow& row, Expr a, Expr b) {
-  if (!BinaryType(row.op, a.type(), b.type()) || !Admits(row.operands, a.type())) {
+  if (!BinaryType(row.op, a.type(), b.type()) || !AllowsType(row.operands, a.type())) {
     return TokenStream::ErrorAt(
         at, fmt::format("'{}' does not take {} and {}", at.text, ToString(a.type()), ToString(b.type())));
   }
@@ -100,13 +100,14 @@ absl::StatusOr<Expr> MakeIntLiteral(const Token& at, const std::string& digits, 
 }  // namespace
 
 absl::Status ExprParser::Enter() {
-  if (++depth_ > kMaxDepth) return tokens_.Error(fmt::format("nested more than {} levels deep", kMaxDepth));
+  if (++depth_ > kNestingDepthMax)
+    return tokens_.Error(fmt::format("nested more than {} levels deep", kNestingDepthMax));
   return absl::OkStatus();
 }
 
 absl::Status ExprParser::Grow() {
-  if (++tallest_ <= kMaxHeight) return absl::OkStatus();
-  return tokens_.Error(fmt::format("more than {} operators one around the other", kMaxHeight));
+  if (++tallest_ <= kExprHeightMax) return absl::OkStatus();
+  return tokens_.Error(fmt::format("more than {} operators one around the other", kExprHeightMax));
 }
 
 std::optional<Type> ExprParser::BindVar(const std::string& name, Type type) {
@@ -155,7 +156,7 @@ absl::StatusOr<Buffer> ExprParser::ParseDeclaration(Scope scope) {
   while (!tokens_.Accept("]")) {
     if (!shape.empty()) HONE_RETURN_IF_ERROR(tokens_.Expect(","));
     HONE_ASSIGN_OR_RETURN(const int64_t extent, tokens_.ExpectInteger("an extent"));
-    if (__builtin_mul_overflow(elements, std::max<int64_t>(extent, 1), &elements) || elements > kMaxElements) {
+    if (__builtin_mul_overflow(elements, std::max<int64_t>(extent, 1), &elements) || elements > kBufferElementsMax) {
       return tokens_.Error(fmt::format("buffer '{}' has more than 2^56 elements", name));
     }
     shape.push_back(extent);
@@ -177,13 +178,13 @@ absl::StatusOr<MatrixOperand> ExprParser::ParseMatrix() {
 
 absl::StatusOr<ExprParser::Access> ExprParser::ParseAccess(MatrixOperand* matrix) {
   const auto sees = [&](std::string_view word) {
-    return matrix != nullptr && tokens_.Sees(word) && tokens_.Peek(1).kind == Token::Kind::kNumber;
+    return matrix != nullptr && tokens_.PeekIs(word) && tokens_.Peek(1).kind == Token::Kind::kNumber;
   };
   Access access;
   access.at = tokens_.Peek();
   HONE_ASSIGN_OR_RETURN(access.buffer, ParseBufferName());
   HONE_RETURN_IF_ERROR(tokens_.Expect("["));
-  while (!tokens_.Sees("]") && !tokens_.Sees("where") && !sees("stride") && !sees("apart")) {
+  while (!tokens_.PeekIs("]") && !tokens_.PeekIs("where") && !sees("stride") && !sees("apart")) {
     if (!access.indices.empty()) HONE_RETURN_IF_ERROR(tokens_.Expect(","));
     HONE_ASSIGN_OR_RETURN(Expr index, ParseExpr());
     access.indices.push_back(std::move(index));
@@ -197,7 +198,7 @@ absl::StatusOr<ExprParser::Access> ExprParser::ParseAccess(MatrixOperand* matrix
   }
   if (sees("apart")) {
     tokens_.Next();
-    HONE_ASSIGN_OR_RETURN(matrix->apart, tokens_.ExpectInteger("the elements from one of a row to the next"));
+    HONE_ASSIGN_OR_RETURN(matrix->column_stride, tokens_.ExpectInteger("the elements from one of a row to the next"));
   }
   HONE_RETURN_IF_ERROR(tokens_.Expect("]"));
   const auto type = AccessType(*access.buffer, access.indices, access.mask);
@@ -299,7 +300,7 @@ absl::StatusOr<Expr> ExprParser::ParseWord() {
     if (tokens_.Accept("true")) return MakeBool(true);
     if (tokens_.Accept("false")) return MakeBool(false);
     if (token.text.starts_with("inf_") || token.text.starts_with("nan_")) return ParseNonFinite();
-    if (tokens_.Sees("(", 1) || token.text == Name(Intrinsic::kReinterpret)) {
+    if (tokens_.PeekIs("(", 1) || token.text == Name(Intrinsic::kReinterpret)) {
       tokens_.Next();
       HONE_ASSIGN_OR_RETURN(Expr call, ParseFunction(token));
       HONE_RETURN_IF_ERROR(Grow());
@@ -309,7 +310,7 @@ absl::StatusOr<Expr> ExprParser::ParseWord() {
       return tokens_.Error(fmt::format("'{0}' is a reserved word; as a name write `{0}`", token.text));
     }
   }
-  if (tokens_.Sees("[", 1)) {
+  if (tokens_.PeekIs("[", 1)) {
     HONE_ASSIGN_OR_RETURN(Access access, ParseAccess());
     HONE_RETURN_IF_ERROR(Grow());
     return MakeLoad(std::move(access.buffer), std::move(access.indices), std::move(access.mask));
@@ -334,8 +335,8 @@ absl::StatusOr<std::vector<Expr>> ExprParser::ParseArgs(size_t count) {
 absl::StatusOr<int> ExprParser::ParseWidth() {
   HONE_RETURN_IF_ERROR(tokens_.Expect(","));
   HONE_ASSIGN_OR_RETURN(const int64_t width, tokens_.ExpectInteger("the width of a vector"));
-  if (width < 2 || width > kMaxWidth)
-    return tokens_.Error(fmt::format("the width of a vector must be in 2..{}", kMaxWidth));
+  if (width < 2 || width > kVectorElementsMax)
+    return tokens_.Error(fmt::format("the width of a vector must be in 2..{}", kVectorElementsMax));
   HONE_RETURN_IF_ERROR(tokens_.Expect(")"));
   return static_cast<int>(width);
 }

@@ -6,11 +6,11 @@
 
 #include "base/status.h"
 #include "compiler/ir/eval_code.h"
-#include "compiler/ir/eval_contract.h"
 #include "compiler/ir/eval_copy.h"
-#include "compiler/ir/eval_merge.h"
+#include "compiler/ir/eval_lane_reduce.h"
+#include "compiler/ir/eval_mma.h"
 #include "compiler/ir/match.h"
-#include "compiler/ir/plain.h"
+#include "compiler/ir/serial_lanes.h"
 #include "fmt/format.h"
 
 namespace hone::ir {
@@ -21,7 +21,7 @@ using eval::Code;
 using eval::ExprCompiler;
 using eval::Frame;
 
-constexpr int64_t kMaxAllocBytes = int64_t{1} << 34;
+constexpr int64_t kAllocBytesMax = int64_t{1} << 34;
 // Fills memory before its first write. It is a NaN in every float type and an index that is out of every bound.
 constexpr std::byte kUninitialized{0xff};
 
@@ -40,9 +40,10 @@ struct Group {
 using GroupExec = std::function<bool(Group&)>;
 
 // Whether the statement itself needs all lanes at once: a barrier, a lane reduction or a shared allocation.
-bool JoinsLanes(const Stmt& s) {
+bool NeedsAllLanes(const Stmt& s) {
   const Alloc* alloc = s.As<Alloc>();
-  return s.As<Barrier>() != nullptr || s.As<Merge>() != nullptr || (alloc != nullptr && IsShared(alloc->buffer->scope));
+  return s.As<Barrier>() != nullptr || s.As<LaneReduce>() != nullptr ||
+         (alloc != nullptr && IsShared(alloc->buffer->scope));
 }
 
 class StmtCompiler {
@@ -58,32 +59,33 @@ class StmtCompiler {
         [](const Barrier&) -> absl::StatusOr<Exec> {
           return absl::InvalidArgumentError("a barrier in a func without a grid");
         },
-        [&](const Contract& n) -> absl::StatusOr<Exec> {
-          HONE_ASSIGN_OR_RETURN(eval::ContractCode code, eval::ContractCode::Compile(n, exprs_));
+        [&](const Mma& n) -> absl::StatusOr<Exec> {
+          HONE_ASSIGN_OR_RETURN(eval::MmaCode code, eval::MmaCode::Compile(n, exprs_));
           return Exec([code = std::move(code)](Frame& frame) { return code.Run(frame); });
         },
-        [](const Settle& n) -> absl::StatusOr<Exec> {
-          return Exec([running = n.running](Frame& frame) { return eval::ContractCode::Settle(running, frame); });
+        [](const MmaWait& n) -> absl::StatusOr<Exec> {
+          return Exec([pending = n.pending](Frame& frame) { return eval::MmaCode::WaitForGroups(pending, frame); });
         },
         [&](const Copy& n) -> absl::StatusOr<Exec> {
           HONE_ASSIGN_OR_RETURN(eval::CopyCode code, eval::CopyCode::Compile(n, exprs_));
           return Exec([code = std::move(code)](Frame& frame) { return code.Run(frame); });
         },
         [](const Commit&) -> absl::StatusOr<Exec> {
-          return Exec([](Frame& frame) { return Fits(frame, frame.copies.Commit()); });
+          return Exec([](Frame& frame) { return RecordError(frame, frame.copies.Commit()); });
         },
         [](const Wait& n) -> absl::StatusOr<Exec> {
-          return Exec(
-              [pending = n.pending](Frame& frame) { return Fits(frame, frame.copies.Wait(pending, frame.races)); });
+          return Exec([pending = n.pending](Frame& frame) {
+            return RecordError(frame, frame.copies.Wait(pending, frame.races));
+          });
         },
-        [&](const Merge& n) { return Compile(OneByOne(n)); },
+        [&](const LaneReduce& n) { return Compile(SerialReduceStep(n)); },
         [](const Prefetch&) -> absl::StatusOr<Exec> { return Exec([](Frame&) { return true; }); });
   }
 
   // Compiles the statement for all lanes of a group at once.
   absl::StatusOr<GroupExec> CompileForGroup(const Stmt& s) {
     if (!s.defined()) return absl::InvalidArgumentError("a statement is missing");
-    if (!AnyStmt(s, JoinsLanes)) return LaneAfterLane(s);
+    if (!AnyStmt(s, NeedsAllLanes)) return CompileLaneByLane(s);
     return Match(
         s, [&](const For& n) { return GroupFor(n); }, [&](const Block& n) { return GroupBlock(n); },
         [&](const If& n) { return GroupIf(n); }, [&](const Alloc& n) { return GroupAlloc(n); },
@@ -94,17 +96,17 @@ class StmtCompiler {
             return true;
           });
         },
-        [&](const Store&) { return LaneAfterLane(s); }, [&](const Contract&) { return LaneAfterLane(s); },
-        [&](const Settle&) { return LaneAfterLane(s); }, [&](const Copy&) { return LaneAfterLane(s); },
-        [&](const Commit&) { return LaneAfterLane(s); }, [&](const Wait&) { return LaneAfterLane(s); },
-        [&](const Merge& n) -> absl::StatusOr<GroupExec> {
-          HONE_ASSIGN_OR_RETURN(eval::MergeCode code, eval::MergeCode::Compile(n, exprs_));
+        [&](const Store&) { return CompileLaneByLane(s); }, [&](const Mma&) { return CompileLaneByLane(s); },
+        [&](const MmaWait&) { return CompileLaneByLane(s); }, [&](const Copy&) { return CompileLaneByLane(s); },
+        [&](const Commit&) { return CompileLaneByLane(s); }, [&](const Wait&) { return CompileLaneByLane(s); },
+        [&](const LaneReduce& n) -> absl::StatusOr<GroupExec> {
+          HONE_ASSIGN_OR_RETURN(eval::LaneReduceCode code, eval::LaneReduceCode::Compile(n, exprs_));
           return GroupExec([code = std::move(code)](Group& group) {
             std::string error = code.Run(group.lanes, group.id);
             return error.empty() || Fail(group, std::move(error));
           });
         },
-        [&](const Prefetch&) { return LaneAfterLane(s); });
+        [&](const Prefetch&) { return CompileLaneByLane(s); });
   }
 
  private:
@@ -112,7 +114,7 @@ class StmtCompiler {
     group.error = std::move(error);
     return false;
   }
-  static bool Fits(Frame& frame, std::string error) {
+  static bool RecordError(Frame& frame, std::string error) {
     if (!error.empty()) {
       frame.error = std::move(error);
       frame.failed = true;
@@ -121,13 +123,13 @@ class StmtCompiler {
   }
 
   // Returns "" or the reason why the buffer's memory must not be freed yet.
-  static std::string StillUsed(const Frame& frame, const BufferNode* buffer) {
-    if (!frame.copies.Fills(buffer)) return eval::ContractCode::StillUsed(frame, buffer);
+  static std::string InUseError(const Frame& frame, const BufferNode* buffer) {
+    if (!frame.copies.HasCopyInFlightTo(buffer)) return eval::MmaCode::InUseError(frame, buffer);
     return fmt::format("the memory of '{}' ends while a copy to it is under way: nobody has waited for it",
                        buffer->name);
   }
 
-  absl::StatusOr<GroupExec> LaneAfterLane(const Stmt& s) {
+  absl::StatusOr<GroupExec> CompileLaneByLane(const Stmt& s) {
     HONE_ASSIGN_OR_RETURN(Exec exec, Compile(s));
     return GroupExec([exec = std::move(exec)](Group& group) {
       for (size_t lane = 0; lane < group.lanes.size(); ++lane) {
@@ -201,7 +203,7 @@ class StmtCompiler {
     return GroupExec([slot, bytes, buffer = alloc.buffer, body = std::move(body)](Group& group) {
       const bool shared = IsShared(buffer->scope);
       const size_t copies = shared ? 1 : group.lanes.size();
-      if (bytes > static_cast<size_t>(kMaxAllocBytes) / copies) {
+      if (bytes > static_cast<size_t>(kAllocBytesMax) / copies) {
         return Fail(group, fmt::format("alloc of '{}' needs {} bytes of every lane", buffer->name, bytes));
       }
       Bytes memory(bytes * copies, kUninitialized);
@@ -211,7 +213,7 @@ class StmtCompiler {
       group.races.Forget(buffer.get());
       if (!body(group)) return false;
       for (const Frame& frame : group.lanes) {
-        if (std::string error = StillUsed(frame, buffer.get()); !error.empty()) return Fail(group, std::move(error));
+        if (std::string error = InUseError(frame, buffer.get()); !error.empty()) return Fail(group, std::move(error));
       }
       return true;
     });
@@ -238,7 +240,7 @@ class StmtCompiler {
   }
 
   static absl::Status CheckSize(const BufferNode& buffer) {
-    if (NumBytes(buffer) <= kMaxAllocBytes) return absl::OkStatus();
+    if (NumBytes(buffer) <= kAllocBytesMax) return absl::OkStatus();
     return absl::ResourceExhaustedError(fmt::format("alloc of '{}' needs {} bytes", buffer.name, NumBytes(buffer)));
   }
 
@@ -317,7 +319,7 @@ class StmtCompiler {
     return Exec([slot, bytes, buffer = alloc.buffer, body = std::move(body)](Frame& frame) {
       Bytes memory(static_cast<size_t>(bytes), kUninitialized);
       frame.buffers[slot] = memory.data();
-      return body(frame) && Fits(frame, StillUsed(frame, buffer.get()));
+      return body(frame) && RecordError(frame, InUseError(frame, buffer.get()));
     });
   }
 

@@ -14,7 +14,7 @@ using eval::ExprCompiler;
 using eval::Frame;
 using eval::Value;
 
-constexpr int64_t kMaxStageBytes = int64_t{1} << 34;
+constexpr int64_t kStageBytesMax = int64_t{1} << 34;
 
 // Iterates over all index tuples of some axes, the last axis fastest.
 class Odometer {
@@ -114,7 +114,7 @@ absl::StatusOr<std::vector<Bytes>> RunStages(const Workload& workload,
   std::map<const BufferNode*, Bytes> results;
   for (const Stage& stage : workload.stages) {
     const BufferNode* buffer = stage.buffer.get();
-    if (NumBytes(*buffer) > kMaxStageBytes) {
+    if (NumBytes(*buffer) > kStageBytesMax) {
       return absl::ResourceExhaustedError(fmt::format("stage '{}' needs {} bytes", buffer->name, NumBytes(*buffer)));
     }
     Bytes& result = results[buffer];

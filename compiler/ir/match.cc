@@ -38,15 +38,15 @@ Stmt MapStore(const Stmt& s, const Store& store, const ExprFn& f) {
   return changed ? MakeStore(store.buffer, std::move(indices), std::move(value), std::move(mask)) : s;
 }
 
-Stmt MapContract(const Stmt& s, const Contract& contract, const ExprFn& f) {
-  Contract mapped = contract;
+Stmt MapMma(const Stmt& s, const Mma& mma, const ExprFn& f) {
+  Mma mapped = mma;
   bool changed = false;
   for (MatrixOperand* operand : {&mapped.sum, &mapped.a, &mapped.b}) {
     Expr first = f(operand->first);
     changed |= !first.SameHandle(operand->first);
     operand->first = std::move(first);
   }
-  return changed ? MakeContract(mapped.instruction, mapped.sum, mapped.a, mapped.b) : s;
+  return changed ? MakeMma(mapped.instruction, mapped.sum, mapped.a, mapped.b) : s;
 }
 
 Stmt MapCopy(const Stmt& s, const Copy& copy, const ExprFn& f) {
@@ -59,8 +59,8 @@ Stmt MapCopy(const Stmt& s, const Copy& copy, const ExprFn& f) {
   return MakeCopy(copy.buffer, std::move(indices), std::move(source), std::move(mask), copy.count, copy.groups);
 }
 
-Stmt MapMerge(const Stmt& s, const Merge& merge, const ExprFn& f) {
-  Merge mapped = merge;
+Stmt MapLaneReduce(const Stmt& s, const LaneReduce& reduce, const ExprFn& f) {
+  LaneReduce mapped = reduce;
   bool changed = false;
   for (Expr* e : {&mapped.place, &mapped.mask, &mapped.part, &mapped.value}) {
     if (!e->defined()) continue;
@@ -68,7 +68,7 @@ Stmt MapMerge(const Stmt& s, const Merge& merge, const ExprFn& f) {
     *e = f(before);
     changed |= !e->SameHandle(before);
   }
-  return changed ? MakeMerge(std::move(mapped)) : s;
+  return changed ? MakeLaneReduce(std::move(mapped)) : s;
 }
 
 Stmt MapBlock(const Stmt& s, const Block& block, const StmtFn& f) {
@@ -152,10 +152,10 @@ Stmt MapChildren(const Stmt& s, const StmtFn& stmt_fn, const ExprFn& expr_fn) {
         if (value.SameHandle(n.value) && body.SameHandle(n.body)) return s;
         return MakeLet(n.var, std::move(value), std::move(body));
       },
-      [&](const Barrier&) { return s; }, [&](const Contract& n) { return MapContract(s, n, expr_fn); },
-      [&](const Settle&) { return s; }, [&](const Copy& n) { return MapCopy(s, n, expr_fn); },
+      [&](const Barrier&) { return s; }, [&](const Mma& n) { return MapMma(s, n, expr_fn); },
+      [&](const MmaWait&) { return s; }, [&](const Copy& n) { return MapCopy(s, n, expr_fn); },
       [&](const Commit&) { return s; }, [&](const Wait&) { return s; },
-      [&](const Merge& n) { return MapMerge(s, n, expr_fn); },
+      [&](const LaneReduce& n) { return MapLaneReduce(s, n, expr_fn); },
       [&](const Prefetch& n) {
         Expr first = expr_fn(n.first);
         return first.SameHandle(n.first) ? s : MakePrefetch(n.buffer, std::move(first), n.count);
@@ -217,19 +217,19 @@ void ForEachChild(const Stmt& s, const std::function<void(const Stmt&)>& stmt_fn
         stmt_fn(n.body);
       },
       [](const Barrier&) {},
-      [&](const Contract& n) {
+      [&](const Mma& n) {
         expr_fn(n.sum.first);
         expr_fn(n.a.first);
         expr_fn(n.b.first);
       },
-      [](const Settle&) {},
+      [](const MmaWait&) {},
       [&](const Copy& n) {
         for (const Expr& index : n.indices) expr_fn(index);
         expr_fn(n.source);
         if (n.mask.defined()) expr_fn(n.mask);
       },
       [](const Commit&) {}, [](const Wait&) {},
-      [&](const Merge& n) {
+      [&](const LaneReduce& n) {
         expr_fn(n.place);
         if (n.mask.defined()) expr_fn(n.mask);
         expr_fn(n.part);

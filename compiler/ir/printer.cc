@@ -112,7 +112,7 @@ void Printer::WriteList(const std::vector<Expr>& list) {
 }
 
 void Printer::WriteAccess(const Buffer& buffer, const std::vector<Expr>& indices, const Expr& mask, int64_t stride,
-                          int64_t apart) {
+                          int64_t column_stride) {
   WriteBufferName(buffer);
   text_ += '[';
   WriteList(indices);
@@ -121,7 +121,7 @@ void Printer::WriteAccess(const Buffer& buffer, const std::vector<Expr>& indices
     Write(mask);
   }
   if (stride != 0) text_ += fmt::format("{}stride {}", indices.empty() ? "" : " ", stride);
-  if (apart != 1) text_ += fmt::format(" apart {}", apart);
+  if (column_stride != 1) text_ += fmt::format(" apart {}", column_stride);
   text_ += ']';
 }
 

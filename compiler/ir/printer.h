@@ -23,9 +23,10 @@ class Printer {
   void WriteName(std::string_view name);        // quoted unless it is a plain identifier
   void WriteString(std::string_view text);      // in double quotes, escaped
   void WriteDeclaration(const Buffer& buffer);  // name: f32[1,2]
-  // stride and apart: strides of a MatrixOperand; the defaults 0 and 1 are not written.
+  // stride and column_stride: strides of a MatrixOperand, written as `stride` and `apart`; the defaults 0 and 1 are not
+  // written.
   void WriteAccess(const Buffer& buffer, const std::vector<Expr>& indices, const Expr& mask, int64_t stride = 0,
-                   int64_t apart = 1);
+                   int64_t column_stride = 1);
   void WriteBufferName(const Buffer& buffer);
   void WriteDouble(double value);  // the shortest text that parses to the same value
   void WriteNumber(int64_t value) { text_ += std::to_string(value); }

@@ -12,13 +12,14 @@ RaceLog::Cell& RaceLog::At(const BufferNode* buffer, int64_t offset) {
 }
 
 // Whether the current lane's access and `other` have no defined order.
-bool RaceLog::Apart(const Access& other) const {
+bool RaceLog::IsUnordered(const Access& other) const {
   if (other.group < 0) return false;
   if (other.group != group_ || other.groups) return true;
-  return other.epoch == epoch_ && (other.several || other.lane != lane_);
+  return other.epoch == epoch_ && (other.other_lanes || other.lane != lane_);
 }
 
-std::string RaceLog::UnderWay(const BufferNode* buffer, int64_t offset, const char* what, const Access& copy) const {
+std::string RaceLog::DescribeInFlight(const BufferNode* buffer, int64_t offset, const char* what,
+                                      const Access& copy) const {
   return fmt::format(
       "lane {} of group {} {} element {} of '{}', which lane {} is still copying: it has not waited for it", lane_,
       group_, what, offset, buffer->name, copy.lane);
@@ -34,22 +35,22 @@ std::string RaceLog::Describe(const BufferNode* buffer, int64_t offset, const ch
 std::string RaceLog::Read(const BufferNode* buffer, int64_t offset) {
   if (buffer->scope == Scope::kLocal) return "";
   Cell& cell = At(buffer, offset);
-  if (cell.write.under_way) return UnderWay(buffer, offset, "reads", cell.write);
-  if (Apart(cell.write)) return Describe(buffer, offset, "reads", cell.write, "wrote");
+  if (cell.write.in_flight) return DescribeInFlight(buffer, offset, "reads", cell.write);
+  if (IsUnordered(cell.write)) return Describe(buffer, offset, "reads", cell.write, "wrote");
   const bool groups = cell.read.groups || (cell.read.group >= 0 && cell.read.group != group_);
   const bool same_time = cell.read.group == group_ && cell.read.epoch == epoch_;
-  const bool several = same_time && (cell.read.several || cell.read.lane != lane_);
-  cell.read = {group_, lane_, epoch_, several, groups};
+  const bool other_lanes = same_time && (cell.read.other_lanes || cell.read.lane != lane_);
+  cell.read = {group_, lane_, epoch_, other_lanes, groups};
   return "";
 }
 
 std::string RaceLog::Write(const BufferNode* buffer, int64_t offset) {
-  return buffer->scope == Scope::kLocal ? "" : Change(buffer, offset, "writes");
+  return buffer->scope == Scope::kLocal ? "" : RecordWrite(buffer, offset, "writes");
 }
 
 std::string RaceLog::BeginCopy(const BufferNode* buffer, int64_t offset) {
-  std::string raced = Change(buffer, offset, "copies to");
-  At(buffer, offset).write.under_way = true;
+  std::string raced = RecordWrite(buffer, offset, "copies to");
+  At(buffer, offset).write.in_flight = true;
   return raced;
 }
 
@@ -57,11 +58,11 @@ void RaceLog::EndCopy(const BufferNode* buffer, int64_t offset) {
   At(buffer, offset).write = {group_, lane_, epoch_, false};
 }
 
-std::string RaceLog::Change(const BufferNode* buffer, int64_t offset, const char* what) {
+std::string RaceLog::RecordWrite(const BufferNode* buffer, int64_t offset, const char* what) {
   Cell& cell = At(buffer, offset);
-  if (cell.write.under_way) return UnderWay(buffer, offset, what, cell.write);
-  if (Apart(cell.write)) return Describe(buffer, offset, what, cell.write, "wrote");
-  if (Apart(cell.read)) return Describe(buffer, offset, what, cell.read, "read");
+  if (cell.write.in_flight) return DescribeInFlight(buffer, offset, what, cell.write);
+  if (IsUnordered(cell.write)) return Describe(buffer, offset, what, cell.write, "wrote");
+  if (IsUnordered(cell.read)) return Describe(buffer, offset, what, cell.read, "read");
   cell.write = {group_, lane_, epoch_, false};
   return "";
 }

@@ -38,17 +38,17 @@ class RaceLog {
  private:
   struct Access {
     int64_t group = -1, lane = -1, epoch = -1;  // group -1: no access yet
-    bool several = false;                       // other lanes of the group accessed it as well since the last barrier
+    bool other_lanes = false;                   // other lanes of the group accessed it as well since the last barrier
     bool groups = false;                        // other groups accessed it as well
-    bool under_way = false;                     // an asynchronous copy in flight
+    bool in_flight = false;                     // an asynchronous copy in flight
   };
   struct Cell {
     Access write, read;
   };
   Cell& At(const BufferNode* buffer, int64_t offset);
-  bool Apart(const Access& other) const;
-  std::string Change(const BufferNode* buffer, int64_t offset, const char* what);
-  std::string UnderWay(const BufferNode* buffer, int64_t offset, const char* what, const Access& copy) const;
+  bool IsUnordered(const Access& other) const;
+  std::string RecordWrite(const BufferNode* buffer, int64_t offset, const char* what);
+  std::string DescribeInFlight(const BufferNode* buffer, int64_t offset, const char* what, const Access& copy) const;
   std::string Describe(const BufferNode* buffer, int64_t offset, const char* what, const Access& other,
                        const char* did) const;
 

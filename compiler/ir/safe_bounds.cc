@@ -61,7 +61,7 @@ Interval OfCast(DType from) {
 }
 
 // Interval arithmetic on one node.
-Interval OfNode(const Expr& e, const Ranges& ranges) {
+Interval NodeBounds(const Expr& e, const Ranges& ranges) {
   if (e.type().dtype != DType::kInt64) return {};
   return Match(
       e,
@@ -73,14 +73,14 @@ Interval OfNode(const Expr& e, const Ranges& ranges) {
         return it == ranges.end() ? Interval{} : it->second;
       },
       [](const Cast& c) { return OfCast(c.value.type().dtype); },
-      [&](const Select& s) { return Hull(OfNode(s.on_true, ranges), OfNode(s.on_false, ranges)); },
-      [&](const Broadcast& b) { return OfNode(b.value, ranges); },
+      [&](const Select& s) { return Hull(NodeBounds(s.on_true, ranges), NodeBounds(s.on_false, ranges)); },
+      [&](const Broadcast& b) { return NodeBounds(b.value, ranges); },
       [&](const Ramp& r) {
-        const Interval base = OfNode(r.base, ranges), stride = OfNode(r.stride, ranges);
+        const Interval base = NodeBounds(r.base, ranges), stride = NodeBounds(r.stride, ranges);
         const Interval offset = OfBinary(BinaryOp::kMul, stride, {0, r.width - 1});
         return OfBinary(BinaryOp::kAdd, base, offset);
       },
-      [&](const Binary& b) { return OfBinary(b.op, OfNode(b.a, ranges), OfNode(b.b, ranges)); },
+      [&](const Binary& b) { return OfBinary(b.op, NodeBounds(b.a, ranges), NodeBounds(b.b, ranges)); },
       [](const auto&) { return Interval{}; });
 }
 
@@ -89,15 +89,15 @@ Interval OfNode(const Expr& e, const Ranges& ranges) {
 bool IsBounded(Interval i) { return i.low > -kUnbounded && i.high < kUnbounded; }
 bool FitsInt(Interval i) { return i.low >= INT32_MIN && i.high <= INT32_MAX; }
 
-bool HasSafeBounds(const Expr& e, const Ranges& ranges) { return IsBounded(OfNode(e, ranges)); }
+bool HasSafeBounds(const Expr& e, const Ranges& ranges) { return IsBounded(NodeBounds(e, ranges)); }
 
 Interval SafeBoundsOf(const Expr& e, const Ranges& ranges) {
-  const Interval result = OfNode(e, ranges);
+  const Interval result = NodeBounds(e, ranges);
   const Binary* binary = e.As<Binary>();
   if (binary == nullptr || e.type() != kIndexType || !IsBounded(result)) return result;
   // No subexpression can wrap here, so the linear form is valid. It gives tighter bounds where terms cancel.
   bool bounded = true;
-  ForEachExpr(e, [&](const Expr& x) { bounded &= x.type() != kIndexType || IsBounded(OfNode(x, ranges)); });
+  ForEachExpr(e, [&](const Expr& x) { bounded &= x.type() != kIndexType || IsBounded(NodeBounds(x, ranges)); });
   if (!bounded) return result;
   const Interval linear = BoundsOf(e, ranges);
   return {std::max(result.low, linear.low), std::min(result.high, linear.high)};

@@ -12,28 +12,28 @@
 namespace hone::ir {
 namespace {
 
-// Counts the nested questions about one index and limits them. Nested minimums, and sums of them, multiply the
-// questions, and the text can be hostile. A real kernel asks some thousands. Beyond the limit expressions stay
+// Counts the nested queries about one index and limits them. Nested minimums, and sums of them, multiply the
+// queries, and the text can be hostile. A real kernel makes some thousands. Beyond the limit expressions stay
 // unsimplified.
-class Question {
+class QueryBudget {
  public:
-  Question() {
-    if (open_++ == 0) asked_ = 0;
-    ++asked_;
+  QueryBudget() {
+    if (open_++ == 0) queries_ = 0;
+    ++queries_;
   }
-  Question(const Question&) = delete;
-  Question& operator=(const Question&) = delete;
-  ~Question() { --open_; }
-  bool IsOneTooMany() const { return asked_ > kMost; }
+  QueryBudget(const QueryBudget&) = delete;
+  QueryBudget& operator=(const QueryBudget&) = delete;
+  ~QueryBudget() { --open_; }
+  bool IsExhausted() const { return queries_ > kQueriesMax; }
 
  private:
-  static constexpr int64_t kMost = int64_t{1} << 16;
-  inline static thread_local int64_t open_ = 0, asked_ = 0;
+  static constexpr int64_t kQueriesMax = int64_t{1} << 16;
+  inline static thread_local int64_t open_ = 0, queries_ = 0;
 };
 
 int64_t FloorModInt(int64_t a, int64_t b) { return a - FloorDivide(a, b) * b; }
 
-bool Unbounded(int64_t v) { return v <= -Interval::kUnbounded || v >= Interval::kUnbounded; }
+bool IsUnbounded(int64_t v) { return v <= -Interval::kUnbounded || v >= Interval::kUnbounded; }
 int64_t Clamp(__int128 v) {
   if (v >= Interval::kUnbounded) return Interval::kUnbounded;
   if (v <= -Interval::kUnbounded) return -Interval::kUnbounded;
@@ -41,16 +41,17 @@ int64_t Clamp(__int128 v) {
 }
 Interval Scale(Interval i, int64_t factor) {
   const auto times = [&](int64_t v) {
-    return Unbounded(v) ? ((v > 0) == (factor > 0) ? Interval::kUnbounded : -Interval::kUnbounded)
-                        : Clamp(static_cast<__int128>(v) * factor);
+    return IsUnbounded(v) ? ((v > 0) == (factor > 0) ? Interval::kUnbounded : -Interval::kUnbounded)
+                          : Clamp(static_cast<__int128>(v) * factor);
   };
   const int64_t a = times(i.low), b = times(i.high);
   return {std::min(a, b), std::max(a, b)};
 }
 Interval Plus(Interval a, Interval b) {
   return {
-      Unbounded(a.low) || Unbounded(b.low) ? -Interval::kUnbounded : Clamp(static_cast<__int128>(a.low) + b.low),
-      Unbounded(a.high) || Unbounded(b.high) ? Interval::kUnbounded : Clamp(static_cast<__int128>(a.high) + b.high)};
+      IsUnbounded(a.low) || IsUnbounded(b.low) ? -Interval::kUnbounded : Clamp(static_cast<__int128>(a.low) + b.low),
+      IsUnbounded(a.high) || IsUnbounded(b.high) ? Interval::kUnbounded
+                                                 : Clamp(static_cast<__int128>(a.high) + b.high)};
 }
 
 bool IsIndex(const Expr& e) { return e.type() == kIndexType; }
@@ -60,21 +61,21 @@ const int64_t* AsInt(const Expr& e) {
 }
 
 // a + b * c, wrapping in 64 bits.
-int64_t Wrapping(int64_t a, int64_t b, int64_t c) {
+int64_t MultiplyAddWrapping(int64_t a, int64_t b, int64_t c) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b) * static_cast<uint64_t>(c));
 }
 
 // The range of a Let variable that can have any value. A variable without an entry in Ranges is taken not to wrap; this
 // one may.
-constexpr Interval kAnyNumber{INT64_MIN, INT64_MAX};
+constexpr Interval kAnyValue{INT64_MIN, INT64_MAX};
 
 // Whether the expression contains data that can have any value: a load, a conversion, or anything but index arithmetic.
-bool HoldsAnyNumbers(const Expr& e, const Ranges& ranges) {
+bool MayHoldAnyValue(const Expr& e, const Ranges& ranges) {
   bool any = false;
   ForEachExpr(e, [&](const Expr& child) {
     if (const Var* v = child.As<Var>()) {
       const auto it = ranges.find(v->name);
-      any = any || (it != ranges.end() && it->second.low == kAnyNumber.low && it->second.high == kAnyNumber.high);
+      any = any || (it != ranges.end() && it->second.low == kAnyValue.low && it->second.high == kAnyValue.high);
     } else {
       const Binary* binary = child.As<Binary>();
       const bool computes = binary != nullptr ? binary->op != BinaryOp::kShl : child.As<Select>() != nullptr;
@@ -88,7 +89,7 @@ bool HoldsAnyNumbers(const Expr& e, const Ranges& ranges) {
 // unbounded integers; sums and products modulo 2^64 do not.
 bool MayWrap(const Expr& e, const Ranges& ranges) {
   if (e.As<Binary>() == nullptr && e.As<Select>() == nullptr) return false;
-  return HoldsAnyNumbers(e, ranges) && !HasSafeBounds(e, ranges);
+  return MayHoldAnyValue(e, ranges) && !HasSafeBounds(e, ranges);
 }
 
 Interval AtomBounds(const Expr& atom, const Ranges& ranges) {
@@ -111,8 +112,8 @@ Interval AtomBounds(const Expr& atom, const Ranges& ranges) {
       return {std::max(a.low, b.low), std::max(a.high, b.high)};
     case BinaryOp::kFloorDiv:
       if (!b.IsPoint() || b.low <= 0) return {};
-      return {Unbounded(a.low) ? a.low : FloorDivide(a.low, b.low),
-              Unbounded(a.high) ? a.high : FloorDivide(a.high, b.low)};
+      return {IsUnbounded(a.low) ? a.low : FloorDivide(a.low, b.low),
+              IsUnbounded(a.high) ? a.high : FloorDivide(a.high, b.low)};
     case BinaryOp::kFloorMod:
       if (!b.IsPoint() || b.low <= 0) return {};
       if (a.low >= 0 && a.high < b.low) return a;
@@ -128,7 +129,8 @@ Linear SimplifyFloorDiv(const Linear& a, int64_t c, const Ranges& ranges) {
   quotient.constant = FloorDivide(a.constant, c);
   rest.constant = FloorModInt(a.constant, c);
   const Interval bounds = BoundsOf(rest, ranges);
-  if (!Unbounded(bounds.low) && !Unbounded(bounds.high) && FloorDivide(bounds.low, c) == FloorDivide(bounds.high, c)) {
+  if (!IsUnbounded(bounds.low) && !IsUnbounded(bounds.high) &&
+      FloorDivide(bounds.low, c) == FloorDivide(bounds.high, c)) {
     quotient.constant += FloorDivide(bounds.low, c);
     return quotient;
   }
@@ -168,7 +170,7 @@ void RecombineDivMod(Linear& linear, const Ranges& ranges) {
     if (quotient.terms.size() != 1 || quotient.terms[0].second != 1) continue;
     for (size_t j = 0; j < linear.terms.size(); ++j) {
       if (linear.terms[j].second != whole || !Equal(linear.terms[j].first, quotient.terms[0].first)) continue;
-      linear.constant = Wrapping(linear.constant, Wrapping(0, whole, -1), quotient.constant);
+      linear.constant = MultiplyAddWrapping(linear.constant, MultiplyAddWrapping(0, whole, -1), quotient.constant);
       linear.terms.erase(linear.terms.begin() + static_cast<std::ptrdiff_t>(std::max(i, j)));
       linear.terms.erase(linear.terms.begin() + static_cast<std::ptrdiff_t>(std::min(i, j)));
       linear.Add(x, factor);
@@ -184,7 +186,8 @@ Linear SimplifyFloorMod(const Linear& a, int64_t c, const Ranges& ranges) {
   }
   rest.constant = FloorModInt(a.constant, c);
   const Interval bounds = BoundsOf(rest, ranges);
-  if (!Unbounded(bounds.low) && !Unbounded(bounds.high) && FloorDivide(bounds.low, c) == FloorDivide(bounds.high, c)) {
+  if (!IsUnbounded(bounds.low) && !IsUnbounded(bounds.high) &&
+      FloorDivide(bounds.low, c) == FloorDivide(bounds.high, c)) {
     rest.constant -= FloorDivide(bounds.low, c) * c;
     return rest;
   }
@@ -259,7 +262,7 @@ Linear BinaryToLinear(const Binary& node, const Expr& e, const Ranges& ranges) {
   return result;
 }
 
-std::optional<bool> Decide(BinaryOp op, Interval d) {  // d: bounds of a - b
+std::optional<bool> DecideCompare(BinaryOp op, Interval d) {  // d: bounds of a - b
   switch (op) {
     case BinaryOp::kLt:
       if (d.high < 0) return true;
@@ -298,7 +301,7 @@ Expr SimplifyCompare(const Binary& node, const Ranges& ranges) {
   difference.Add(b, -1);
   RecombineDivMod(difference, ranges);
   if (MayWrap(node.a, ranges) || MayWrap(node.b, ranges)) return MakeBinary(node.op, FromLinear(a), FromLinear(b));
-  if (const auto known = Decide(node.op, BoundsOfDifference(a, b, difference, ranges))) return MakeBool(*known);
+  if (const auto known = DecideCompare(node.op, BoundsOfDifference(a, b, difference, ranges))) return MakeBool(*known);
   return MakeBinary(node.op, FromLinear(a), FromLinear(b));
 }
 
@@ -369,7 +372,7 @@ void Linear::Add(const Expr& atom, int64_t coefficient) {
   if (coefficient == 0) return;
   for (size_t i = 0; i < terms.size(); ++i) {
     if (!terms[i].first.SameHandle(atom) && !Equal(terms[i].first, atom)) continue;
-    terms[i].second = Wrapping(terms[i].second, coefficient, 1);
+    terms[i].second = MultiplyAddWrapping(terms[i].second, coefficient, 1);
     if (terms[i].second == 0) terms.erase(terms.begin() + i);
     return;
   }
@@ -377,12 +380,12 @@ void Linear::Add(const Expr& atom, int64_t coefficient) {
 }
 
 void Linear::Add(const Linear& other, int64_t factor) {
-  for (const auto& [atom, k] : other.terms) Add(atom, Wrapping(0, k, factor));
-  constant = Wrapping(constant, other.constant, factor);
+  for (const auto& [atom, k] : other.terms) Add(atom, MultiplyAddWrapping(0, k, factor));
+  constant = MultiplyAddWrapping(constant, other.constant, factor);
 }
 
 Linear ToLinear(const Expr& index, const Ranges& ranges) {
-  const Question question;
+  const QueryBudget budget;
   Linear result;
   if (const int64_t* value = AsInt(index)) {
     result.constant = *value;
@@ -393,7 +396,7 @@ Linear ToLinear(const Expr& index, const Ranges& ranges) {
     } else {
       result.Add(index, 1);
     }
-  } else if (question.IsOneTooMany()) {
+  } else if (budget.IsExhausted()) {
     result.Add(index, 1);
   } else if (const Binary* binary = index.As<Binary>(); binary != nullptr && IsIndex(binary->a)) {
     return BinaryToLinear(*binary, index, ranges);
@@ -413,20 +416,20 @@ Expr FromLinear(const Linear& linear) {
     if (!sum.defined()) {
       sum = k == 1 ? atom : atom * Expr(k);
     } else if (k < 0) {
-      sum = sum - (k == -1 ? atom : atom * Expr(Wrapping(0, k, -1)));
+      sum = sum - (k == -1 ? atom : atom * Expr(MultiplyAddWrapping(0, k, -1)));
     } else {
       sum = sum + (k == 1 ? atom : atom * Expr(k));
     }
   }
   if (!sum.defined()) return Expr(linear.constant);
   if (linear.constant > 0) return sum + Expr(linear.constant);
-  if (linear.constant < 0) return sum - Expr(Wrapping(0, linear.constant, -1));
+  if (linear.constant < 0) return sum - Expr(MultiplyAddWrapping(0, linear.constant, -1));
   return sum;
 }
 
 Interval BoundsOf(const Linear& linear, const Ranges& ranges) {
-  const Question question;
-  if (question.IsOneTooMany()) return {};
+  const QueryBudget budget;
+  if (budget.IsExhausted()) return {};
   // k * min(a, b) + rest equals min or max of (k * a + rest) and (k * b + rest). The bounds of these two sums see terms
   // that cancel between an arm and the rest. Adding the bounds of single terms does not.
   for (size_t i = 0; i < linear.terms.size(); ++i) {
@@ -455,9 +458,9 @@ Interval BoundsOf(const Expr& index, const Ranges& ranges) {
 
 Interval RangeOf(const Let& let, const Ranges& ranges) {
   if (let.value.type() != kIndexType) return {};
-  if (!HoldsAnyNumbers(let.value, ranges)) return BoundsOf(let.value, ranges);
+  if (!MayHoldAnyValue(let.value, ranges)) return BoundsOf(let.value, ranges);
   const Interval bounds = SafeBoundsOf(let.value, ranges);
-  return IsBounded(bounds) ? bounds : kAnyNumber;
+  return IsBounded(bounds) ? bounds : kAnyValue;
 }
 
 std::optional<int64_t> ConstantValue(const Expr& index, const Ranges& ranges) {

@@ -34,19 +34,19 @@ bool EqualStmts(const Let& a, const Let& b) {
 }
 bool EqualStmts(const Barrier&, const Barrier&) { return true; }
 bool Equal(const MatrixOperand& a, const MatrixOperand& b) {
-  return a.stride == b.stride && a.apart == b.apart && ir::Equal(a.first, b.first);
+  return a.stride == b.stride && a.column_stride == b.column_stride && ir::Equal(a.first, b.first);
 }
-bool EqualStmts(const Contract& a, const Contract& b) {
+bool EqualStmts(const Mma& a, const Mma& b) {
   return a.instruction == b.instruction && Equal(a.sum, b.sum) && Equal(a.a, b.a) && Equal(a.b, b.b);
 }
-bool EqualStmts(const Settle& a, const Settle& b) { return a.running == b.running; }
+bool EqualStmts(const MmaWait& a, const MmaWait& b) { return a.pending == b.pending; }
 bool EqualStmts(const Copy& a, const Copy& b) {
   return a.buffer == b.buffer && a.count == b.count && Equal(a.indices, b.indices) && Equal(a.source, b.source) &&
          Equal(a.mask, b.mask) && a.groups == b.groups;
 }
 bool EqualStmts(const Commit&, const Commit&) { return true; }
 bool EqualStmts(const Wait& a, const Wait& b) { return a.pending == b.pending; }
-bool EqualStmts(const Merge& a, const Merge& b) {
+bool EqualStmts(const LaneReduce& a, const LaneReduce& b) {
   return a.reduction == b.reduction && a.parts == b.parts && Equal(a.place, b.place) && Equal(a.mask, b.mask) &&
          Equal(a.part, b.part) && Equal(a.value, b.value);
 }
@@ -104,12 +104,12 @@ Stmt MakeLet(std::string var, Expr value, Stmt body) {
 
 Stmt MakeBarrier() { return MakeNode(Barrier{}); }
 
-Stmt MakeContract(TensorInstruction instruction, MatrixOperand sum, MatrixOperand a, MatrixOperand b) {
+Stmt MakeMma(TensorInstruction instruction, MatrixOperand sum, MatrixOperand a, MatrixOperand b) {
   for (const MatrixOperand* operand : {&sum, &a, &b}) {
     const Load* load = operand->first.As<Load>();
     HONE_CHECK(load != nullptr && !load->mask.defined() && operand->first.type().width == 1);
   }
-  return MakeNode(Contract{instruction, std::move(sum), std::move(a), std::move(b)});
+  return MakeNode(Mma{instruction, std::move(sum), std::move(a), std::move(b)});
 }
 
 Stmt MakeCopy(Buffer buffer, std::vector<Expr> indices, Expr source, Expr mask, int64_t count, int64_t groups) {
@@ -121,18 +121,18 @@ Stmt MakeCopy(Buffer buffer, std::vector<Expr> indices, Expr source, Expr mask, 
   return MakeNode(Copy{std::move(buffer), std::move(indices), std::move(source), std::move(mask), count, groups});
 }
 
-Stmt MakeSettle(int64_t running) { return MakeNode(Settle{running}); }
+Stmt MakeMmaWait(int64_t pending) { return MakeNode(MmaWait{pending}); }
 
 Stmt MakeCommit() { return MakeNode(Commit{}); }
 Stmt MakeWait(int64_t pending) { return MakeNode(Wait{pending}); }
 
-Stmt MakeMerge(Merge merge) {
-  const Load* place = merge.place.As<Load>();
-  HONE_CHECK(place != nullptr && !place->mask.defined() && merge.place.type().width == 1);
-  HONE_CHECK(merge.reduction != Reduction::kNone && merge.value.type() == merge.place.type());
-  HONE_CHECK(merge.part.type() == kIndexType && (!merge.mask.defined() || merge.mask.type() == kBoolType));
-  if (const IntImm* always = merge.mask.As<IntImm>(); always != nullptr && always->value != 0) merge.mask = {};
-  return MakeNode(std::move(merge));
+Stmt MakeLaneReduce(LaneReduce reduce) {
+  const Load* place = reduce.place.As<Load>();
+  HONE_CHECK(place != nullptr && !place->mask.defined() && reduce.place.type().width == 1);
+  HONE_CHECK(reduce.reduction != Reduction::kNone && reduce.value.type() == reduce.place.type());
+  HONE_CHECK(reduce.part.type() == kIndexType && (!reduce.mask.defined() || reduce.mask.type() == kBoolType));
+  if (const IntImm* always = reduce.mask.As<IntImm>(); always != nullptr && always->value != 0) reduce.mask = {};
+  return MakeNode(std::move(reduce));
 }
 
 Stmt MakePrefetch(Buffer buffer, Expr first, int64_t count) {
@@ -140,16 +140,16 @@ Stmt MakePrefetch(Buffer buffer, Expr first, int64_t count) {
   return MakeNode(Prefetch{std::move(buffer), std::move(first), count});
 }
 
-int64_t RowsApart(const MatrixOperand& operand, const TensorInstructionEntry& entry) {
+int64_t SharedRowStride(const MatrixOperand& operand, const TensorInstructionEntry& entry) {
   const BufferNode& buffer = *operand.first.As<Load>()->buffer;
-  return buffer.scope == Scope::kSwizzled ? kSwizzledRow / SizeOf(buffer.dtype) : entry.chunk;
+  return buffer.scope == Scope::kSwizzled ? kSwizzledRowBytes / SizeOf(buffer.dtype) : entry.chunk;
 }
 
-Buffer WrittenBy(const Stmt& s) {
+Buffer WrittenBuffer(const Stmt& s) {
   if (const Store* store = s.As<Store>()) return store->buffer;
   if (const Copy* copy = s.As<Copy>()) return copy->buffer;
-  if (const Merge* merge = s.As<Merge>()) return merge->place.As<Load>()->buffer;
-  if (const Contract* contract = s.As<Contract>()) return contract->sum.first.As<Load>()->buffer;
+  if (const LaneReduce* reduce = s.As<LaneReduce>()) return reduce->place.As<Load>()->buffer;
+  if (const Mma* mma = s.As<Mma>()) return mma->sum.first.As<Load>()->buffer;
   return nullptr;
 }
 

@@ -3,7 +3,7 @@
 //
 // Start with For and Store; asynchronous copies are in copy.h. Passes rewrite a Func, and a back end turns it into one
 // function of machine code. Text keywords that differ from the struct's name are stored and stay as they are: the
-// printer (text.cc) maps Contract to `contract`, Settle to `settle` and Merge to `merge`.
+// printer (text.cc) maps Mma to `contract`, MmaWait to `settle` and LaneReduce to `merge`.
 #ifndef HONE_COMPILER_IR_STMT_H_
 #define HONE_COMPILER_IR_STMT_H_
 
@@ -94,20 +94,20 @@ struct Barrier {};
 struct MatrixOperand {
   Expr first;          // a Load of its first element, without a mask
   int64_t stride = 0;  // elements from one row to the next; 0 if there is only one row
-  int64_t apart =
+  int64_t column_stride =
       1;  // elements from one element of a row to the next, or from one chunk to the next if the instruction has chunks
 };
 // A matrix multiply-accumulate by one tensor instruction: sum[m, n] += a[m, k] * b[n, k] over all k, in the type of the
 // sum. An instruction that reads shared memory itself (wgmma) runs asynchronously. Until its wait, only other such
 // instructions may use its accumulators, and its operands must not be overwritten.
-struct Contract {
+struct Mma {
   TensorInstruction instruction;
   MatrixOperand sum, a, b;
 };
-// Ends a commit group, all asynchronous tensor instructions since the lane's previous Settle, perhaps none. Then waits
-// until at most the `running` latest commit groups are in flight. All lanes of a group of lanes must reach it together.
-struct Settle {
-  int64_t running = 0;
+// Ends a commit group, all asynchronous tensor instructions since the lane's previous MmaWait, perhaps none. Then waits
+// until at most the `pending` latest commit groups are in flight. All lanes of a group of lanes must reach it together.
+struct MmaWait {
+  int64_t pending = 0;
 };
 
 // place = the reduction of `parts` values over `parts` consecutive lanes (CUDA: warp shuffles). Lane number `part` of
@@ -116,7 +116,7 @@ struct Settle {
 // fixed: each lane combines its value with that of the lane parts/2 away, then parts/4, and so on, so that all lanes
 // get the same bits. All lanes of a group must reach it together, but it is no barrier. Without a grid it runs once per
 // part, in order.
-struct Merge {
+struct LaneReduce {
   Reduction reduction;
   Expr place;  // a scalar Load, without a mask
   Expr mask;   // scalar; undefined: true
@@ -124,7 +124,7 @@ struct Merge {
   int64_t parts;
   Expr value;  // has the element's type
 };
-inline constexpr int64_t kMostParts = 32;  // parts is a power of two up to this
+inline constexpr int64_t kLaneReducePartsMax = 32;  // parts is a power of two up to this
 
 // A hint to bring `count` contiguous elements into the core's second-level cache. It changes no value. Elements outside
 // the buffer are ignored.
@@ -136,7 +136,8 @@ struct Prefetch {
 inline constexpr int64_t kLineBytes = 64;  // cache line size of all supported CPUs
 
 struct StmtNode {
-  std::variant<For, Store, Block, If, Alloc, Let, Barrier, Contract, Settle, Copy, Commit, Wait, Merge, Prefetch> value;
+  std::variant<For, Store, Block, If, Alloc, Let, Barrier, Mma, MmaWait, Copy, Commit, Wait, LaneReduce, Prefetch>
+      value;
 };
 
 template <typename T>
@@ -151,21 +152,21 @@ Stmt MakeIf(Expr condition, Stmt then_case, Stmt else_case = {});
 Stmt MakeAlloc(Buffer buffer, Stmt body);
 Stmt MakeLet(std::string var, Expr value, Stmt body);
 Stmt MakeBarrier();
-Stmt MakeContract(TensorInstruction instruction, MatrixOperand sum, MatrixOperand a, MatrixOperand b);
-Stmt MakeSettle(int64_t running);
+Stmt MakeMma(TensorInstruction instruction, MatrixOperand sum, MatrixOperand a, MatrixOperand b);
+Stmt MakeMmaWait(int64_t pending);
 // A mask that is constantly true is dropped.
 Stmt MakeCopy(Buffer buffer, std::vector<Expr> indices, Expr source, Expr mask, int64_t count, int64_t groups = 1);
 Stmt MakeCommit();
 Stmt MakeWait(int64_t pending);
-Stmt MakeMerge(Merge merge);
+Stmt MakeLaneReduce(LaneReduce reduce);
 Stmt MakePrefetch(Buffer buffer, Expr first, int64_t count);
 
 // The distance between two rows of an operand that the instruction itself reads, in elements. A row of b is one of its
 // columns.
-int64_t RowsApart(const MatrixOperand& operand, const TensorInstructionEntry& entry);
+int64_t SharedRowStride(const MatrixOperand& operand, const TensorInstructionEntry& entry);
 
-// The buffer that a Store, Contract, Copy or Merge writes to. Null for other statements, whatever they contain.
-Buffer WrittenBy(const Stmt& s);
+// The buffer that a Store, Mma, Copy or LaneReduce writes to. Null for other statements, whatever they contain.
+Buffer WrittenBuffer(const Stmt& s);
 
 // The grid of a launch: every lane of every group runs the Func. Both 0: the Func has no grid and is called once.
 struct Grid {

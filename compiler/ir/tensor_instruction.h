@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tensor instructions (matrix multiply-accumulate) as one table: shapes, element types and operand layouts. The
-// statement Contract (stmt.h) gives their meaning.
+// statement Mma (stmt.h) gives their meaning.
 //
 // Not here: which targets have which instruction (compiler/target/tensor_instructions.h), and how a back end spells it.
 // A new instruction is an enumerator and a row. The order of both is free, because nothing stored depends on it.
@@ -45,17 +45,18 @@ struct TensorInstructionEntry {
   std::string_view name;  // in the IR's and schedules' text; stored, so it must not change
   int64_t m, n, k;
   DType a, b, sum;
-  bool b_rows_follow = false;  // the rows of b are adjacent in memory
+  bool b_rows_adjacent = false;  // the rows of b are adjacent in memory
   // The number of lanes that execute it together, each with its own m x n accumulators. Of each 32 lanes, lane 4 g + t
   // holds the rows of a that all lanes with the same g share, and columns 2 t and 2 t + 1 of the eight columns.
   int64_t lanes = 1;
-  int64_t chunk = 0;  // contiguous elements in a row of a or b; chunks lie `apart` elements apart. 0: the whole row.
+  int64_t chunk =
+      0;  // contiguous elements in a row of a or b; chunks lie `column_stride` elements apart. 0: the whole row.
   int fraction_bits = 0;  // f32 operands are rounded to this many bits, to nearest, ties away from zero; 0: no rounding
-  bool cuts = false;      // operands are truncated instead (rounded towards zero)
+  bool truncates = false;  // operands are truncated instead (rounded towards zero)
   // The instruction itself reads a and b from shared memory and runs asynchronously. There a matrix is a sequence of
   // blocks: eight rows of one chunk, 16 bytes, each. Lane 4 g + t of warp w has row g of blocks 2 w and 2 w + 1 of a.
-  bool blocks = false;
-  bool loads_a = false;  // with blocks: lanes load a, from any memory, into registers and round it to nearest
+  bool is_async = false;
+  bool loads_a = false;  // with is_async: lanes load a, from any memory, into registers and round it to nearest
 
   int64_t Chunk() const { return chunk == 0 ? k : chunk; }
 };

@@ -51,10 +51,10 @@ void WriteBlock(const Block& node, int indent, Printer* out) {
 
 void WriteOperand(const MatrixOperand& operand, Printer* out) {
   const Load& first = *operand.first.As<Load>();
-  out->WriteAccess(first.buffer, first.indices, {}, operand.stride, operand.apart);
+  out->WriteAccess(first.buffer, first.indices, {}, operand.stride, operand.column_stride);
 }
 
-void WriteContract(const Contract& node, Printer* out) {
+void WriteMma(const Mma& node, Printer* out) {
   out->Write(fmt::format("contract {} ", EntryOf(node.instruction).name));
   WriteOperand(node.sum, out);
   out->Write(" += ");
@@ -72,7 +72,7 @@ void WriteCopy(const Copy& node, Printer* out) {
   out->WriteAccess(source.buffer, source.indices, node.mask);
 }
 
-void WriteMerge(const Merge& node, Printer* out) {
+void WriteLaneReduce(const LaneReduce& node, Printer* out) {
   const Load& place = *node.place.As<Load>();
   out->Write("merge ");
   out->WriteAccess(place.buffer, place.indices, node.mask);
@@ -114,11 +114,11 @@ void WriteStmt(const Stmt& s, int indent, Printer* out) {
         out->Write(n.value);
         WriteBody(n.body, indent, out);
       },
-      [&](const Barrier&) { out->Write("barrier"); }, [&](const Contract& n) { WriteContract(n, out); },
-      [&](const Settle& n) { out->Write(fmt::format("settle {}", n.running)); },
+      [&](const Barrier&) { out->Write("barrier"); }, [&](const Mma& n) { WriteMma(n, out); },
+      [&](const MmaWait& n) { out->Write(fmt::format("settle {}", n.pending)); },
       [&](const Copy& n) { WriteCopy(n, out); }, [&](const Commit&) { out->Write("commit"); },
       [&](const Wait& n) { out->Write(fmt::format("wait {}", n.pending)); },
-      [&](const Merge& n) { WriteMerge(n, out); },
+      [&](const LaneReduce& n) { WriteLaneReduce(n, out); },
       [&](const Prefetch& n) {
         out->Write(fmt::format("prefetch {} ", n.count));
         out->WriteBufferName(n.buffer);

@@ -9,7 +9,7 @@ namespace hone::ir {
 namespace {
 
 // Above the limits of every device. They bound the verifier's work, which looks at each lane.
-constexpr int64_t kMostLanes = int64_t{1} << 16, kMostGroups = int64_t{1} << 31;
+constexpr int64_t kGridLanesMax = int64_t{1} << 16, kGridGroupsMax = int64_t{1} << 31;
 
 class FuncParser {
  public:
@@ -40,8 +40,8 @@ class FuncParser {
     HONE_RETURN_IF_ERROR(tokens_.Expect("lanes"));
     HONE_ASSIGN_OR_RETURN(grid->lanes, tokens_.ExpectInteger("the lanes of a group"));
     if (grid->groups < 1 || grid->lanes < 1) return tokens_.Error("a grid has at least one group of at least one lane");
-    if (grid->lanes > kMostLanes || grid->groups > kMostGroups) {
-      return tokens_.Error(fmt::format("a grid has at most {} groups of {} lanes", kMostGroups, kMostLanes));
+    if (grid->lanes > kGridLanesMax || grid->groups > kGridGroupsMax) {
+      return tokens_.Error(fmt::format("a grid has at most {} groups of {} lanes", kGridGroupsMax, kGridLanesMax));
     }
     exprs_.BindVar(kGroupVar, kIndexType);
     exprs_.BindVar(kLaneVar, kIndexType);
@@ -62,19 +62,19 @@ class FuncParser {
   }
 
   absl::StatusOr<Stmt> ParseStmt() {
-    if (tokens_.Sees("{")) return ParseBody();
+    if (tokens_.PeekIs("{")) return ParseBody();
     if (tokens_.Peek().kind == Token::Kind::kWord) {
       if (const auto kind = ParseLoopKind(tokens_.Peek().text)) return ParseFor(*kind);
       if (tokens_.Accept("if")) return ParseIf();
       if (tokens_.Accept("alloc")) return ParseAlloc();
       if (tokens_.Accept("let")) return ParseLet();
       if (tokens_.Accept("barrier")) return MakeBarrier();
-      if (tokens_.Accept("contract")) return ParseContract();
-      if (tokens_.Accept("settle")) return ParseSettle();
+      if (tokens_.Accept("contract")) return ParseMma();
+      if (tokens_.Accept("settle")) return ParseMmaWait();
       if (tokens_.Accept("copy")) return ParseCopy();
       if (tokens_.Accept("commit")) return MakeCommit();
       if (tokens_.Accept("wait")) return ParseWait();
-      if (tokens_.Accept("merge")) return ParseMerge();
+      if (tokens_.Accept("merge")) return ParseLaneReduce();
       if (tokens_.Accept("prefetch")) return ParsePrefetch();
       if (tokens_.Accept("block")) {
         HONE_ASSIGN_OR_RETURN(std::string name, tokens_.ExpectName("the name of the block"));
@@ -134,7 +134,7 @@ class FuncParser {
     return MakeLet(std::move(var), std::move(value), std::move(body));
   }
 
-  absl::StatusOr<Stmt> ParseContract() {
+  absl::StatusOr<Stmt> ParseMma() {
     const Token name = tokens_.Next();
     const auto instruction = ParseTensorInstruction(name.text);
     if (!instruction.has_value()) {
@@ -145,12 +145,12 @@ class FuncParser {
     HONE_ASSIGN_OR_RETURN(MatrixOperand a, exprs_.ParseMatrix());
     HONE_RETURN_IF_ERROR(tokens_.Expect("*"));
     HONE_ASSIGN_OR_RETURN(MatrixOperand b, exprs_.ParseMatrix());
-    return MakeContract(*instruction, std::move(sum), std::move(a), std::move(b));
+    return MakeMma(*instruction, std::move(sum), std::move(a), std::move(b));
   }
 
-  absl::StatusOr<Stmt> ParseSettle() {
-    HONE_ASSIGN_OR_RETURN(const int64_t running, tokens_.ExpectInteger("how many bundles may go on"));
-    return MakeSettle(running);
+  absl::StatusOr<Stmt> ParseMmaWait() {
+    HONE_ASSIGN_OR_RETURN(const int64_t pending, tokens_.ExpectInteger("how many bundles may go on"));
+    return MakeMmaWait(pending);
   }
 
   absl::StatusOr<Stmt> ParseCopy() {
@@ -180,7 +180,7 @@ class FuncParser {
     return MakeWait(pending);
   }
 
-  absl::StatusOr<Stmt> ParseMerge() {
+  absl::StatusOr<Stmt> ParseLaneReduce() {
     HONE_ASSIGN_OR_RETURN(ExprParser::Access place, exprs_.ParseAccess());
     if (place.type.width != 1) return TokenStream::ErrorAt(place.at, "a merge has one element, not a vector");
     HONE_RETURN_IF_ERROR(tokens_.Expect("="));
@@ -199,8 +199,8 @@ class FuncParser {
       return TokenStream::ErrorAt(
           value_at, fmt::format("the place is {} but the value is {}", ToString(place.type), ToString(value.type())));
     }
-    return MakeMerge({*reduction, MakeLoad(std::move(place.buffer), std::move(place.indices)), std::move(place.mask),
-                      std::move(part), parts, std::move(value)});
+    return MakeLaneReduce({*reduction, MakeLoad(std::move(place.buffer), std::move(place.indices)),
+                           std::move(place.mask), std::move(part), parts, std::move(value)});
   }
 
   absl::StatusOr<Stmt> ParsePrefetch() {

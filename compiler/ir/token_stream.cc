@@ -21,7 +21,7 @@ int HexDigit(char c) {
 
 class Lexer {
  public:
-  Lexer(std::string_view text, size_t most) : text_(text), most_(most) {}
+  Lexer(std::string_view text, size_t tokens_max) : text_(text), tokens_max_(tokens_max) {}
 
   absl::StatusOr<std::vector<Token>> Run() {
     std::vector<Token> tokens;
@@ -34,7 +34,8 @@ class Lexer {
         tokens.push_back(std::move(token));
         return tokens;
       }
-      if (tokens.size() == most_) return TokenStream::ErrorAt(token, fmt::format("more than {} tokens", most_));
+      if (tokens.size() == tokens_max_)
+        return TokenStream::ErrorAt(token, fmt::format("more than {} tokens", tokens_max_));
       HONE_RETURN_IF_ERROR(Lex(&token));
       tokens.push_back(std::move(token));
     }
@@ -140,7 +141,7 @@ class Lexer {
   }
 
   std::string_view text_;
-  const size_t most_;
+  const size_t tokens_max_;
   size_t at_ = 0;
   size_t line_start_ = 0;
   int line_ = 1;
@@ -161,9 +162,9 @@ std::string Describe(const Token& token) {
 
 }  // namespace
 
-absl::StatusOr<TokenStream> TokenStream::Make(std::string_view text, size_t most) {
+absl::StatusOr<TokenStream> TokenStream::Make(std::string_view text, size_t tokens_max) {
   TokenStream stream;
-  HONE_ASSIGN_OR_RETURN(stream.tokens_, Lexer(text, most).Run());
+  HONE_ASSIGN_OR_RETURN(stream.tokens_, Lexer(text, tokens_max).Run());
   return stream;
 }
 
@@ -179,13 +180,13 @@ Token TokenStream::Next() {
   return token;
 }
 
-bool TokenStream::Sees(std::string_view text, size_t ahead) const {
+bool TokenStream::PeekIs(std::string_view text, size_t ahead) const {
   const Token& token = Peek(ahead);
   return (token.kind == Token::Kind::kWord || token.kind == Token::Kind::kSymbol) && token.text == text;
 }
 
 bool TokenStream::Accept(std::string_view text) {
-  if (!Sees(text)) return false;
+  if (!PeekIs(text)) return false;
   ++next_;
   return true;
 }

@@ -25,15 +25,15 @@ struct Token {
 
 class TokenStream {
  public:
-  // Splits the text into tokens. Errors, here and below: InvalidArgument with line and column. most: a limit on the
-  // number of tokens.
-  static absl::StatusOr<TokenStream> Make(std::string_view text, size_t most = SIZE_MAX);
+  // Splits the text into tokens. Errors, here and below: InvalidArgument with line and column. tokens_max: the limit on
+  // the number of tokens.
+  static absl::StatusOr<TokenStream> Make(std::string_view text, size_t tokens_max = SIZE_MAX);
 
   const Token& Peek(size_t ahead = 0) const;  // kEnd behind the last token
   Token Next();
   bool AtEnd() const { return Peek().kind == Token::Kind::kEnd; }
   // Whether the token is this unquoted word or symbol.
-  bool Sees(std::string_view text, size_t ahead = 0) const;
+  bool PeekIs(std::string_view text, size_t ahead = 0) const;
   bool Accept(std::string_view text);
   absl::Status Expect(std::string_view text);
   // Takes a plain or quoted identifier; `what` describes it in the error. A reserved word must be quoted.

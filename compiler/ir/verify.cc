@@ -70,31 +70,29 @@ class FuncVerifier {
         [&](const Barrier&) {
           return has_grid_ ? absl::OkStatus() : absl::InvalidArgumentError("a barrier in a func without a grid");
         },
-        [&](const Contract& n) {
-          return Annotate(CheckContract(n), fmt::format("contract {}", EntryOf(n.instruction).name));
-        },
-        [](const Settle& n) {
-          return n.running >= 0 ? absl::OkStatus() : Illegal("a settle that leaves {} bundles", n.running);
+        [&](const Mma& n) { return Annotate(CheckMma(n), fmt::format("contract {}", EntryOf(n.instruction).name)); },
+        [](const MmaWait& n) {
+          return n.pending >= 0 ? absl::OkStatus() : Illegal("a settle that leaves {} bundles", n.pending);
         },
         [&](const Copy& n) {
           return Annotate(CheckCopy(n), fmt::format("copy to '{}'", n.buffer == nullptr ? "" : n.buffer->name));
         },
         [](const Commit&) { return absl::OkStatus(); },
         [](const Wait& n) { return n.pending >= 0 ? absl::OkStatus() : Illegal("a wait for {} bundles", n.pending); },
-        [&](const Merge& n) {
-          return Annotate(CheckMerge(n), fmt::format("merge to '{}'", n.place.As<Load>()->buffer->name));
+        [&](const LaneReduce& n) {
+          return Annotate(CheckLaneReduce(n), fmt::format("merge to '{}'", n.place.As<Load>()->buffer->name));
         },
         [&](const Prefetch& n) { return CheckPrefetch(n); });
   }
 
-  absl::Status CheckMerge(const Merge& n) {
+  absl::Status CheckLaneReduce(const LaneReduce& n) {
     for (const Expr& e : {n.place, n.part, n.value}) HONE_RETURN_IF_ERROR(exprs_.Check(e));
     if (n.mask.defined()) HONE_RETURN_IF_ERROR(exprs_.Check(n.mask));
     HONE_RETURN_IF_ERROR(CheckReduction(n.reduction, n.value.type()));
-    if (n.parts >= 2 && n.parts <= kMostParts && std::has_single_bit(static_cast<uint64_t>(n.parts))) {
+    if (n.parts >= 2 && n.parts <= kLaneReducePartsMax && std::has_single_bit(static_cast<uint64_t>(n.parts))) {
       return absl::OkStatus();
     }
-    return Illegal("of {} parts; there are powers of two up to {}", n.parts, kMostParts);
+    return Illegal("of {} parts; there are powers of two up to {}", n.parts, kLaneReducePartsMax);
   }
 
   absl::Status CheckPrefetch(const Prefetch& n) {
@@ -150,15 +148,15 @@ class FuncVerifier {
     if (rows == 1 && operand.stride != 0) return Illegal("{} '{}' is one row and has a stride", what, buffer.name);
     if (rows > 1 && operand.stride < 1) return Illegal("{} '{}' is {} rows without a stride", what, buffer.name, rows);
     const bool whole = chunk == columns;
-    if (whole ? operand.apart != 1 : operand.apart < chunk) {
+    if (whole ? operand.column_stride != 1 : operand.column_stride < chunk) {
       return Illegal("{} of {} '{}' are {} apart{}", chunk == 1 || whole ? "elements" : "chunks", what, buffer.name,
-                     operand.apart, whole ? "; a row lies side by side" : "");
+                     operand.column_stride, whole ? "; a row lies side by side" : "");
     }
     const int64_t elements = NumElements(buffer);
-    if (std::max(operand.stride, operand.apart) > elements) {
+    if (std::max(operand.stride, operand.column_stride) > elements) {
       return Illegal("the stride of {} is larger than buffer '{}'", what, buffer.name);
     }
-    const int64_t last = whole ? columns - 1 : (columns / chunk - 1) * operand.apart + chunk - 1;
+    const int64_t last = whole ? columns - 1 : (columns / chunk - 1) * operand.column_stride + chunk - 1;
     if ((rows - 1) * operand.stride + last >= elements) {
       return Illegal("{} of {} x {} elements, stride {}, is larger than buffer '{}'", what, rows, columns,
                      operand.stride, buffer.name);
@@ -166,17 +164,17 @@ class FuncVerifier {
     return absl::OkStatus();
   }
 
-  absl::Status CheckContract(const Contract& contract) {
-    const TensorInstructionEntry& entry = EntryOf(contract.instruction);
-    HONE_RETURN_IF_ERROR(CheckOperand("the sum", contract.sum, entry.sum, entry.m, entry.n, entry.n));
-    HONE_RETURN_IF_ERROR(CheckOperand("a", contract.a, entry.a, entry.m, entry.k, entry.Chunk()));
-    HONE_RETURN_IF_ERROR(CheckOperand("b", contract.b, entry.b, entry.n, entry.k, entry.Chunk()));
-    const Buffer& sum = contract.sum.first.As<Load>()->buffer;
-    if (entry.m > 1 && contract.sum.stride < entry.n) return Illegal("rows of the sum '{}' overlap", sum->name);
-    if (entry.b_rows_follow && contract.b.stride != entry.k) {
-      return Illegal("the rows of b must follow one another: stride {}, not {}", entry.k, contract.b.stride);
+  absl::Status CheckMma(const Mma& mma) {
+    const TensorInstructionEntry& entry = EntryOf(mma.instruction);
+    HONE_RETURN_IF_ERROR(CheckOperand("the sum", mma.sum, entry.sum, entry.m, entry.n, entry.n));
+    HONE_RETURN_IF_ERROR(CheckOperand("a", mma.a, entry.a, entry.m, entry.k, entry.Chunk()));
+    HONE_RETURN_IF_ERROR(CheckOperand("b", mma.b, entry.b, entry.n, entry.k, entry.Chunk()));
+    const Buffer& sum = mma.sum.first.As<Load>()->buffer;
+    if (entry.m > 1 && mma.sum.stride < entry.n) return Illegal("rows of the sum '{}' overlap", sum->name);
+    if (entry.b_rows_adjacent && mma.b.stride != entry.k) {
+      return Illegal("the rows of b must follow one another: stride {}, not {}", entry.k, mma.b.stride);
     }
-    for (const MatrixOperand* operand : {&contract.a, &contract.b}) {
+    for (const MatrixOperand* operand : {&mma.a, &mma.b}) {
       if (operand->first.As<Load>()->buffer == sum) return Illegal("'{}' is read and added to", sum->name);
     }
     return absl::OkStatus();
@@ -203,13 +201,13 @@ class FuncVerifier {
       return Illegal("from {} '{}': copies come from memory that all groups see", Name(from.scope), from.name);
     }
     const int64_t size = SizeOf(to.dtype);
-    const int64_t bytes =
-        std::clamp<int64_t>(copy.count, 0, kMostCopyBytes + 1) * size;  // clamped, so that the product cannot overflow
-    if (IsOfGroup(copy)) {
-      const bool few = copy.groups > 0 && copy.groups <= kMostCopyBytes / kGroupCopyAlignment;
-      if (!few || bytes % (kGroupCopyAlignment * copy.groups) != 0 || bytes > kMostCopyBytes) {
+    const int64_t bytes = std::clamp<int64_t>(copy.count, 0, kBulkCopyBytesMax + 1) *
+                          size;  // clamped, so that the product cannot overflow
+    if (IsBulkCopy(copy)) {
+      const bool few = copy.groups > 0 && copy.groups <= kBulkCopyBytesMax / kBulkCopyAlignmentBytes;
+      if (!few || bytes % (kBulkCopyAlignmentBytes * copy.groups) != 0 || bytes > kBulkCopyBytesMax) {
         return Illegal("of {} bytes by {} groups; they share multiples of {} each, up to {}", bytes, copy.groups,
-                       kGroupCopyAlignment, kMostCopyBytes);
+                       kBulkCopyAlignmentBytes, kBulkCopyBytesMax);
       }
       if (copy.mask.defined()) return Illegal("of a group, with a condition");
       if (to.scope == Scope::kSwizzled)
@@ -217,7 +215,7 @@ class FuncVerifier {
     } else if (copy.count < 1 || std::ranges::find(kCopyBytes, bytes) == std::end(kCopyBytes)) {
       return Illegal("of {} bytes; a copy has {}, or is a group's", bytes, fmt::join(kCopyBytes, ", "));
     }
-    const int64_t aligned = std::min(bytes, kGroupCopyAlignment);
+    const int64_t aligned = std::min(bytes, kBulkCopyAlignmentBytes);
     if (!IsMultipleOf(to, copy.indices, aligned / size)) {
       return Illegal("its place may not be aligned to {} bytes", aligned);
     }
@@ -248,7 +246,7 @@ class FuncVerifier {
 absl::Status Verify(const Func& func, const GridLimits& limits) {
   absl::Status status = FuncVerifier().Run(func);
   if (status.ok()) status = VerifyCopies(func);
-  if (status.ok()) status = VerifyProducts(func);
+  if (status.ok()) status = VerifyAsyncMma(func);
   if (status.ok() && func.grid.defined()) status = VerifyGrid(func, limits);
   return Annotate(status, fmt::format("func '{}'", func.name));
 }

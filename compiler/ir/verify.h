@@ -38,7 +38,7 @@ absl::Status VerifyGrid(const Func& func, const GridLimits& limits);
 // interpreter.
 absl::Status VerifyCopies(const Func& func);
 // Checks that no accumulator of an asynchronous tensor instruction is used before its wait; a part of Verify.
-absl::Status VerifyProducts(const Func& func);
+absl::Status VerifyAsyncMma(const Func& func);
 
 }  // namespace hone::ir
 

@@ -24,7 +24,7 @@ bool Commits(const Stmt& s) {
 class CopyVerifier {
  public:
   // A func without a grid still holds several launches; the copies of one launch do not limit those of another.
-  explicit CopyVerifier(const Func& func) : groups_copy_(func.grid.defined() && HasGroupCopies(func.body)) {}
+  explicit CopyVerifier(const Func& func) : groups_copy_(func.grid.defined() && HasBulkCopies(func.body)) {}
 
   absl::Status Check(const Stmt& s) {
     HONE_RETURN_IF_ERROR(CheckReads(s));
@@ -35,14 +35,14 @@ class CopyVerifier {
       first_.try_emplace(copy->buffer.get(), committed_);
     } else if (s.As<Commit>() != nullptr) {
       ++committed_;
-      if (groups_copy_ && counted_ && committed_ - arrived_ > kMostBundles) {
+      if (groups_copy_ && counted_ && committed_ - arrived_ > kCommitGroupsMax) {
         return absl::InvalidArgumentError(fmt::format("{} bundles are under way, where copies of a group allow {}",
-                                                      committed_ - arrived_, kMostBundles));
+                                                      committed_ - arrived_, kCommitGroupsMax));
       }
     } else if (const Wait* wait = s.As<Wait>()) {
       arrived_ = std::max(arrived_, counted_ ? committed_ - wait->pending : committed_);
       left_ = wait->pending;
-    } else if (const Buffer written = WrittenBy(s)) {
+    } else if (const Buffer written = WrittenBuffer(s)) {
       first_[written.get()] = -1;  // also written by a statement that is no copy
     }
     return CheckChildren(s);

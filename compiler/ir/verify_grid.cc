@@ -18,14 +18,14 @@
 namespace hone::ir {
 namespace {
 
-constexpr size_t kMostText = 120;
+constexpr size_t kQuotedCharsMax = 120;
 // The limit on the size of a variable's value in terms of lane.id and group.id. A chain of Lets, each twice the one
 // before, doubles the size at each link.
-constexpr int64_t kMostOperations = int64_t{1} << 16;
+constexpr int64_t kLetOperationsMax = int64_t{1} << 16;
 
-std::string Short(const Expr& e) {
+std::string Shortened(const Expr& e) {
   std::string text = Print(e);
-  if (text.size() > kMostText) text = text.substr(0, kMostText) + "...";
+  if (text.size() > kQuotedCharsMax) text = text.substr(0, kQuotedCharsMax) + "...";
   return text;
 }
 
@@ -54,9 +54,9 @@ class GridVerifier {
   // Finds how many groups share copies, checks that number against the target and the grid, and counts the shared
   // memory that bulk copies need for their barriers.
   absl::Status CheckSharing(const Func& func) {
-    if (!HasGroupCopies(func.body)) return absl::OkStatus();
-    sharing_ = GroupsThatShare(func.body);
-    shared_bytes_ = kBundlesBytes;
+    if (!HasBulkCopies(func.body)) return absl::OkStatus();
+    sharing_ = CountSharingGroups(func.body);
+    shared_bytes_ = kMbarriersBytes;
     if (sharing_ == 0) return Illegal("different numbers of groups share copies");
     if (sharing_ > limits_.sharing_groups) {
       return Illegal("a copy of {} groups; the target has such of {}", sharing_, limits_.sharing_groups);
@@ -92,11 +92,12 @@ class GridVerifier {
           return absl::OkStatus();
         },
         [&](const If& n) { return CheckIf(n); }, [&](const Alloc& n) { return CheckAlloc(n); },
-        [&](const Let& n) { return CheckLet(n); }, [&](const Barrier&) { return Together("a barrier"); },
-        [&](const Contract& n) { return CheckContract(n); }, [&](const Settle&) { return Together("a settle"); },
-        [&](const Copy& n) { return IsOfGroup(n) ? CheckCopy(n) : absl::OkStatus(); },
-        [&](const Commit&) { return Together("a commit"); }, [&](const Wait&) { return Together("a wait"); },
-        [&](const Merge& n) { return CheckMerge(n); }, [](const Prefetch&) { return absl::OkStatus(); });
+        [&](const Let& n) { return CheckLet(n); }, [&](const Barrier&) { return CheckConvergent("a barrier"); },
+        [&](const Mma& n) { return CheckMma(n); }, [&](const MmaWait&) { return CheckConvergent("a settle"); },
+        [&](const Copy& n) { return IsBulkCopy(n) ? CheckCopy(n) : absl::OkStatus(); },
+        [&](const Commit&) { return CheckConvergent("a commit"); },
+        [&](const Wait&) { return CheckConvergent("a wait"); }, [&](const LaneReduce& n) { return CheckLaneReduce(n); },
+        [](const Prefetch&) { return absl::OkStatus(); });
   }
 
   absl::Status CheckLet(const Let& let) {
@@ -107,8 +108,8 @@ class GridVerifier {
       const auto known = var == nullptr ? sizes_.end() : sizes_.find(var->name);
       size += known == sizes_.end() ? 1 : known->second;
     });
-    if (size > kMostOperations) {
-      return Illegal("'{}' takes more than {} operations on lane.id", let.var, kMostOperations);
+    if (size > kLetOperationsMax) {
+      return Illegal("'{}' takes more than {} operations on lane.id", let.var, kLetOperationsMax);
     }
     const Expr value = Substitute(let.value, of_ids_);
     if (!IsDivergent(value) && !UsesVar(value, kGroupVar)) return Check(let.body);
@@ -122,7 +123,7 @@ class GridVerifier {
 
   // Checks that all lanes of the group get here together. Otherwise they would count commit groups differently and wait
   // for different ones.
-  absl::Status Together(std::string_view what) const {
+  absl::Status CheckConvergent(std::string_view what) const {
     if (why_divergent_.empty()) return absl::OkStatus();
     return Illegal("{} where lanes of a group may part: inside {}", what, why_divergent_);
   }
@@ -175,31 +176,31 @@ class GridVerifier {
   }
 
   // Lanes that execute one instruction together must address the elements that tensor_instruction.h assigns to them.
-  absl::Status CheckContract(const Contract& contract) {
-    const TensorInstructionEntry& entry = EntryOf(contract.instruction);
+  absl::Status CheckMma(const Mma& mma) {
+    const TensorInstructionEntry& entry = EntryOf(mma.instruction);
     if (entry.lanes == 1) return absl::OkStatus();
-    HONE_RETURN_IF_ERROR(Together("a tensor instruction of several lanes"));
+    HONE_RETURN_IF_ERROR(CheckConvergent("a tensor instruction of several lanes"));
     if (lanes_ % entry.lanes != 0) return Illegal("{} is run by {} lanes, of {}", entry.name, entry.lanes, lanes_);
-    for (const MatrixOperand* operand : {&contract.a, &contract.b}) {
+    for (const MatrixOperand* operand : {&mma.a, &mma.b}) {
       const BufferNode& buffer = *operand->first.As<Load>()->buffer;
       if (buffer.scope == Scope::kLocal) return Illegal("{}: '{}' is each lane's own", entry.name, buffer.name);
-      if (buffer.scope == Scope::kSwizzled && !entry.blocks) {
+      if (buffer.scope == Scope::kSwizzled && !entry.is_async) {
         return Illegal("{} takes rows as they lie, and '{}' is swizzled", entry.name, buffer.name);
       }
     }
-    if (entry.blocks) HONE_RETURN_IF_ERROR(CheckBlocks(contract, entry));
-    const std::vector<int64_t>&a = MovesOf(*contract.a.first.As<Load>()), &b = MovesOf(*contract.b.first.As<Load>());
+    if (entry.is_async) HONE_RETURN_IF_ERROR(CheckBlocks(mma, entry));
+    const std::vector<int64_t>&a = MovesOf(*mma.a.first.As<Load>()), &b = MovesOf(*mma.b.first.As<Load>());
     if (a.empty() || b.empty()) return Illegal("{}: where its operands lie depends on more than lanes", entry.name);
     for (int64_t lane = 0; lane < lanes_; ++lane) {
       const int64_t first = lane / entry.lanes * entry.lanes, column = lane % kLanesOfRow;
       const auto at = [](const std::vector<int64_t>& moves, int64_t i) { return moves[static_cast<size_t>(i)]; };
       if (at(a, lane) != at(a, lane - column)) return Illegal("{}: lanes of one row have different ones", entry.name);
       const int64_t row = lane / kLanesOfRow % kBlockRows, warp = (lane - first) / (kLanesOfRow * kBlockRows);
-      const int64_t rows_before = 2 * warp * contract.a.stride + row * RowsApart(contract.a, entry);
-      if (entry.blocks && !entry.loads_a && at(a, lane) != at(a, first) + rows_before) {
+      const int64_t rows_before = 2 * warp * mma.a.stride + row * SharedRowStride(mma.a, entry);
+      if (entry.is_async && !entry.loads_a && at(a, lane) != at(a, first) + rows_before) {
         return Illegal("{}: the rows of lane {} are not in its blocks", entry.name, lane);
       }
-      if (at(b, lane) != at(b, first) + column * entry.n * contract.b.stride) {
+      if (at(b, lane) != at(b, first) + column * entry.n * mma.b.stride) {
         return Illegal("{}: the columns of lane {} are not beside those of the lane before", entry.name, lane);
       }
     }
@@ -209,31 +210,31 @@ class GridVerifier {
   // An operand that the instruction itself reads starts in shared memory at a multiple of a chunk, as do its blocks. In
   // swizzled memory it starts in a row whose number is a multiple of eight, and its chunks follow one another in that
   // row.
-  absl::Status CheckBlocks(const Contract& contract, const TensorInstructionEntry& entry) {
-    for (const MatrixOperand* operand : {&contract.a, &contract.b}) {
-      if (operand == &contract.a && entry.loads_a) continue;
+  absl::Status CheckBlocks(const Mma& mma, const TensorInstructionEntry& entry) {
+    for (const MatrixOperand* operand : {&mma.a, &mma.b}) {
+      if (operand == &mma.a && entry.loads_a) continue;
       const Load& first = *operand->first.As<Load>();
       if (!IsShared(first.buffer->scope)) {
         return Illegal("{} reads shared memory, where '{}' does not lie", entry.name, first.buffer->name);
       }
-      const bool even = operand->stride % entry.chunk == 0 && operand->apart % entry.chunk == 0;
+      const bool even = operand->stride % entry.chunk == 0 && operand->column_stride % entry.chunk == 0;
       if (!even || !IsMultipleOf(*first.buffer, first.indices, entry.chunk)) {
         return Illegal("{}: chunks of '{}' may begin where {} does not divide", entry.name, first.buffer->name,
                        entry.chunk);
       }
       if (first.buffer->scope != Scope::kSwizzled) continue;
-      const int64_t row = RowsApart(*operand, entry);
-      bool whole = operand->apart == entry.chunk && BeginsInFirstRow(first, row, row - entry.k) &&
-                   (operand == &contract.b || operand->stride == kSwizzledRows * row);
+      const int64_t row = SharedRowStride(*operand, entry);
+      bool whole = operand->column_stride == entry.chunk && BeginsInFirstRow(first, row, row - entry.k) &&
+                   (operand == &mma.b || operand->stride == kSwizzledRows * row);
       const std::vector<int64_t>& moves = MovesOf(first);
       for (size_t lane = 0; lane < moves.size(); lane += static_cast<size_t>(entry.lanes)) {
         whole = whole && (moves[lane] - moves[0]) % (kSwizzledRows * row) == 0;
       }
       if (!whole) return Illegal("{}: '{}' is not read in eights of its rows", entry.name, first.buffer->name);
     }
-    if (contract.b.stride == RowsApart(contract.b, entry)) return absl::OkStatus();
+    if (mma.b.stride == SharedRowStride(mma.b, entry)) return absl::OkStatus();
     return Illegal("{}: the columns of a block of '{}' do not follow one another", entry.name,
-                   contract.b.first.As<Load>()->buffer->name);
+                   mma.b.first.As<Load>()->buffer->name);
   }
 
   // Whether lane 0's element lies in the first of eight rows and, within the row, at position `most` or before.
@@ -258,7 +259,7 @@ class GridVerifier {
     const Ramp* ramp = indices.back().As<Ramp>();
     std::vector<Expr> first = indices;
     if (ramp != nullptr) first.back() = ramp->base;
-    if (ramp != nullptr && ConstantValue(ramp->stride) == 1 && width * SizeOf(buffer.dtype) <= kSwizzledChunk &&
+    if (ramp != nullptr && ConstantValue(ramp->stride) == 1 && width * SizeOf(buffer.dtype) <= kSwizzledChunkBytes &&
         IsMultipleOf(buffer, first, width)) {
       return absl::OkStatus();
     }
@@ -282,15 +283,15 @@ class GridVerifier {
   }
 
   // A lane reduction is a butterfly of shuffles, so part p of it must be in lane p of each run of lanes.
-  absl::Status CheckMerge(const Merge& merge) const {
-    HONE_RETURN_IF_ERROR(Together("a merge"));
-    if (lanes_ % merge.parts != 0) return Illegal("a merge of {} parts by {} lanes", merge.parts, lanes_);
-    const Expr part = Substitute(merge.part, of_ids_);
+  absl::Status CheckLaneReduce(const LaneReduce& reduce) const {
+    HONE_RETURN_IF_ERROR(CheckConvergent("a merge"));
+    if (lanes_ % reduce.parts != 0) return Illegal("a merge of {} parts by {} lanes", reduce.parts, lanes_);
+    const Expr part = Substitute(reduce.part, of_ids_);
     for (int64_t lane = 0; lane < lanes_; ++lane) {
       const std::optional<int64_t> own = ConstantValue(Substitute(part, {{kLaneVar, Expr(lane)}}));
-      if (own == lane % merge.parts) continue;
-      return Illegal("a merge of {} parts where lane {} has part {}", merge.parts, lane,
-                     own.has_value() ? fmt::format("{}", *own) : Short(merge.part));
+      if (own == lane % reduce.parts) continue;
+      return Illegal("a merge of {} parts where lane {} has part {}", reduce.parts, lane,
+                     own.has_value() ? fmt::format("{}", *own) : Shortened(reduce.part));
     }
     return absl::OkStatus();
   }
@@ -314,14 +315,14 @@ class GridVerifier {
     }
     ranges_[loop.var] = {0, std::max<int64_t>(BoundsOf(loop.extent, ranges_).high, 1) - 1};
     const absl::Status status = CheckApart(loop.body, IsDivergent(loop.extent),
-                                           fmt::format("loop '{}' with extent {}", loop.var, Short(loop.extent)));
+                                           fmt::format("loop '{}' with extent {}", loop.var, Shortened(loop.extent)));
     ranges_.erase(loop.var);
     return status;
   }
 
   absl::Status CheckIf(const If& branch) {
     const bool divergent = IsDivergent(branch.condition);
-    const std::string reason = "'if " + Short(branch.condition) + "'";
+    const std::string reason = "'if " + Shortened(branch.condition) + "'";
     const bool first_lane = why_divergent_.empty() && Equal(branch.condition, Equals(MakeVar(kLaneVar), Expr(0)));
     HONE_RETURN_IF_ERROR(CheckApart(branch.then_case, divergent, reason, first_lane));
     return branch.else_case.defined() ? CheckApart(branch.else_case, divergent, reason) : absl::OkStatus();
@@ -335,12 +336,12 @@ class GridVerifier {
     if (!IsShared(buffer.scope)) return Check(alloc.body);
     if (!why_divergent_.empty()) return Illegal("alloc of shared '{}' inside {}", buffer.name, why_divergent_);
     const int swizzled = buffer.scope == Scope::kSwizzled ? 1 : 0;
-    if (swizzled > 0 && NumBytes(buffer) % (kSwizzledRow * kSwizzledRows) != 0) {
-      return Illegal("swizzled '{}' is not in eights of rows of {} bytes", buffer.name, kSwizzledRow);
+    if (swizzled > 0 && NumBytes(buffer) % (kSwizzledRowBytes * kSwizzledRows) != 0) {
+      return Illegal("swizzled '{}' is not in eights of rows of {} bytes", buffer.name, kSwizzledRowBytes);
     }
     // Back ends never let two shared buffers overlap, because no barrier separates the last reader of one from the
     // first writer of the other. An unrolled loop has one buffer for all its iterations, so it counts once.
-    if (counted_.insert(&buffer).second) shared_bytes_ += SharedRoom(NumBytes(buffer));
+    if (counted_.insert(&buffer).second) shared_bytes_ += PaddedSharedBytes(NumBytes(buffer));
     if (shared_bytes_ > limits_.shared_bytes) {
       return Illegal("alloc of '{}' takes the shared memory of a group to {} bytes; the target has {}", buffer.name,
                      shared_bytes_, limits_.shared_bytes);

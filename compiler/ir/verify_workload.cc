@@ -13,7 +13,7 @@
 namespace hone::ir {
 namespace {
 
-constexpr int64_t kMostWorkloadElements = int64_t{1} << 56;
+constexpr int64_t kWorkloadElementsMax = int64_t{1} << 56;
 
 class WorkloadVerifier {
  public:
@@ -51,7 +51,7 @@ class WorkloadVerifier {
     for (int64_t extent : buffer->shape) {
       if (extent < 0) return Illegal("'{}' has a negative extent", buffer->name);
       if (__builtin_mul_overflow(elements, std::max<int64_t>(extent, 1), &elements) ||
-          elements > kMostWorkloadElements) {
+          elements > kWorkloadElementsMax) {
         return Illegal("'{}' has more than 2^56 elements", buffer->name);
       }
     }

@@ -16,7 +16,7 @@ namespace hone::ir {
 namespace {
 
 // The highest or the lowest value of the type.
-Expr Extreme(Type type, bool highest) {
+Expr ExtremeValue(Type type, bool highest) {
   const Type element = type.Element();
   Expr value;
   if (IsFloat(type.dtype)) {
@@ -32,9 +32,9 @@ Expr Extreme(Type type, bool highest) {
 
 // The number of operations of one evaluation of e, counting both arms of a select. Addressing is free: inside indices
 // and conditions only floating-point operations count.
-double OpsOf(const Expr& e, bool addressing) {
+double CountOps(const Expr& e, bool addressing) {
   double ops = 0;
-  const auto below = [&](const Expr& child, bool child_addressing) { ops += OpsOf(child, child_addressing); };
+  const auto below = [&](const Expr& child, bool child_addressing) { ops += CountOps(child, child_addressing); };
   const auto one = [&](Type operand) {
     if (!addressing || IsFloat(operand.dtype)) ops += operand.width;
   };
@@ -84,9 +84,9 @@ Expr Identity(Reduction reduction, Type type) {
     case Reduction::kProd:
       return MakeConst(type, 1.0);
     case Reduction::kMax:
-      return Extreme(type, false);
+      return ExtremeValue(type, false);
     case Reduction::kMin:
-      return Extreme(type, true);
+      return ExtremeValue(type, true);
     case Reduction::kNone:
       break;
   }
@@ -124,7 +124,7 @@ double CountFlops(const Workload& workload) {
   double total = 0;
   for (const Stage& stage : workload.stages) {
     const double combine = stage.reduction == Reduction::kNone ? 0 : 1;
-    total += Iterations(stage) * (OpsOf(stage.value, false) + combine);
+    total += Iterations(stage) * (CountOps(stage.value, false) + combine);
   }
   return total;
 }

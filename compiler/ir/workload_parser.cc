@@ -11,7 +11,7 @@ namespace hone::ir {
 namespace {
 
 // Far above the largest workloads. It bounds memory: a token takes about 80 bytes and may be a single character.
-constexpr size_t kMostTokens = size_t{1} << 18;
+constexpr size_t kWorkloadTokensMax = size_t{1} << 18;
 
 class WorkloadParser {
  public:
@@ -74,7 +74,7 @@ class WorkloadParser {
     HONE_RETURN_IF_ERROR(tokens_.Expect("="));
     const auto reduction = ParseReduction(tokens_.Peek().text);
     // "max(a, b)" is a function call, "max k:3 of" a reduction.
-    if (reduction && tokens_.Peek().kind == Token::Kind::kWord && !tokens_.Sees("(", 1)) {
+    if (reduction && tokens_.Peek().kind == Token::Kind::kWord && !tokens_.PeekIs("(", 1)) {
       tokens_.Next();
       stage.reduction = *reduction;
       HONE_ASSIGN_OR_RETURN(stage.reduce_axes, ParseAxes());
@@ -96,7 +96,7 @@ class WorkloadParser {
 }  // namespace
 
 absl::StatusOr<Workload> ParseWorkload(std::string_view text) {
-  HONE_ASSIGN_OR_RETURN(TokenStream tokens, TokenStream::Make(text, kMostTokens));
+  HONE_ASSIGN_OR_RETURN(TokenStream tokens, TokenStream::Make(text, kWorkloadTokensMax));
   HONE_ASSIGN_OR_RETURN(Workload workload, WorkloadParser(std::move(tokens)).Run());
   HONE_RETURN_IF_ERROR(Verify(workload));
   return workload;

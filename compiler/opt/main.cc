@@ -44,14 +44,14 @@ absl::Status Main(const std::string& path, const std::string& target, OptOptions
   HONE_ASSIGN_OR_RETURN(const std::string text, ReadText(path));
   absl::StatusOr<std::string> result = Opt(text, options);
   if (!result.ok()) return Annotate(result.status(), path);
-  return WriteOut(*result) ? absl::OkStatus() : absl::UnavailableError("cannot write to standard output");
+  return WriteStdout(*result) ? absl::OkStatus() : absl::UnavailableError("cannot write to standard output");
 }
 
 }  // namespace
 }  // namespace hone::opt
 
 int main(int argc, char** argv) {
-  hone::FillStandardStreams();
+  hone::OpenClosedStandardStreams();
   CLI::App app("Runs passes of the compiler on the text of a func, a workload with its schedule, or a graph",
                "hone-opt");
   hone::opt::OptOptions options;

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "compiler/graph/text.h"
-#include "compiler/opt/meaning.h"
+#include "compiler/opt/random_run.h"
 #include "compiler/passes/split_launches.h"
 #include "compiler/schedule/apply.h"
 #include "fmt/format.h"
@@ -28,7 +28,7 @@ std::string_view TakeLine(std::string_view& text) {
 
 // Splits the text into parts: a part begins at each line for which `opens` holds. Every part is preceded by as many
 // empty lines as the lines before it, so that errors have the right line numbers.
-std::vector<std::string> CutAt(std::string_view text, const std::function<bool(std::string_view line)>& opens) {
+std::vector<std::string> SplitText(std::string_view text, const std::function<bool(std::string_view line)>& opens) {
   std::vector<std::string> parts(1);
   for (size_t number = 0; !text.empty(); ++number) {
     const std::string_view line = TakeLine(text);
@@ -46,7 +46,7 @@ struct Input {
 
 Input ReadInput(std::string_view whole) {
   Input input;
-  input.text = CutAt(whole, [](std::string_view line) { return line == "----"; })[0];
+  input.text = SplitText(whole, [](std::string_view line) { return line == "----"; })[0];
   for (std::string_view rest = input.text; !rest.empty() && input.kind.empty();) {
     const std::string_view line = TakeLine(rest);
     if (line.starts_with(kHead)) input.passes = line.substr(kHead.size());
@@ -63,7 +63,7 @@ std::string Text(const graph::Graph& graph, const OptOptions& options) {
 }
 
 template <typename Program>
-void Say(const PassRun& run, const Program& program, const OptOptions& options) {
+void ReportPass(const PassRun& run, const Program& program, const OptOptions& options) {
   if (!options.say) return;
   if (options.time_passes) options.say(fmt::format("# {}: {:.3f} ms\n", run.pass, run.took.count()));
   if (options.show == Show::kResult) return;
@@ -73,11 +73,11 @@ void Say(const PassRun& run, const Program& program, const OptOptions& options) 
 }
 
 // Between bind and barriers the lanes of a func may race, so its results are not defined yet.
-bool MeansSomething(const ir::Func& func, std::span<const Pass<ir::Func>> to_come) {
+bool HasDefinedResults(const ir::Func& func, std::span<const Pass<ir::Func>> to_come) {
   return !func.grid.defined() ||
          std::none_of(to_come.begin(), to_come.end(), [](const auto& pass) { return pass.name == "barriers"; });
 }
-bool MeansSomething(const graph::Graph&, std::span<const Pass<graph::Graph>>) { return true; }
+bool HasDefinedResults(const graph::Graph&, std::span<const Pass<graph::Graph>>) { return true; }
 
 // Runs the passes with the given options. With `interpret`, `meaning` computes the program's results, which no pass may
 // change by more than the tolerance.
@@ -93,7 +93,7 @@ absl::Status Run(std::span<const Pass<Program>> passes, Program& program, const 
   PassOptions<Program> run_options;
   run_options.verify |= options.verify_each;
   run_options.compare = options.show != Show::kResult;
-  run_options.made_by = "parsing";
+  run_options.producer = "parsing";
   run_options.reproducer = {
       .folder = options.reproducers,
       .flags = options.interpret ? fmt::format("--verify-each --interpret --seed={}", options.seed) : "--verify-each"};
@@ -102,9 +102,9 @@ absl::Status Run(std::span<const Pass<Program>> passes, Program& program, const 
   }
   size_t done = 0;
   run_options.after = [&](const PassRun& run, const Program& now) -> absl::Status {
-    Say(run, now, options);
+    ReportPass(run, now, options);
     ++done;
-    if (!options.interpret || !MeansSomething(now, passes.subspan(done))) return absl::OkStatus();
+    if (!options.interpret || !HasDefinedResults(now, passes.subspan(done))) return absl::OkStatus();
     HONE_ASSIGN_OR_RETURN(const Tensors actual, meaning(now));
     return ExpectSame(expected, actual, tolerance);
   };
@@ -140,12 +140,12 @@ absl::StatusOr<FuncList> SelectFuncPasses(std::string_view names, const PassTabl
 // Returns the text of the func after the passes.
 absl::StatusOr<std::string> RunList(const FuncList& list, ir::Func func, const OptOptions& options,
                                     const std::vector<ir::Param>& ranges = {}) {
-  const auto meaning = [&](const ir::Func& f) { return Meaning(f, options.seed, ranges); };
+  const auto meaning = [&](const ir::Func& f) { return RunOnRandomInputs(f, options.seed, ranges); };
   HONE_RETURN_IF_ERROR(Run<ir::Func>(list.passes, func, options, 0, meaning));
   if (!list.splits) return ir::Print(func);
   std::string result;
   for (ir::Func& launch : passes::SplitLaunches(func).funcs) {
-    HONE_RETURN_IF_ERROR(IllegalAfter(kSplitLaunches.name, ir::Verify(launch)));
+    HONE_RETURN_IF_ERROR(CheckLegalAfter(kSplitLaunches.name, ir::Verify(launch)));
     HONE_RETURN_IF_ERROR(Run<ir::Func>(list.after_split, launch, options, 0, meaning));
     result += ir::Print(launch);
   }
@@ -162,7 +162,7 @@ absl::StatusOr<std::string> OptFunc(const std::string& text, std::string_view na
 
 absl::StatusOr<std::string> OptFuncs(const std::string& text, std::string_view list, const OptOptions& options,
                                      const PassTables& tables) {
-  std::vector<std::string> parts = CutAt(text, [](std::string_view line) { return line.starts_with("func "); });
+  std::vector<std::string> parts = SplitText(text, [](std::string_view line) { return line.starts_with("func "); });
   if (parts.size() > 1) parts.erase(parts.begin());  // the text before the first part
   std::string result;
   for (const std::string& part : parts) {
@@ -179,7 +179,7 @@ absl::StatusOr<std::string> OptGraph(const std::string& text, std::string_view l
   graph.target = options.target;
   HONE_RETURN_IF_ERROR(graph::Verify(graph));
   HONE_RETURN_IF_ERROR(Run<graph::Graph>(passes, graph, options, kReordered,
-                                         [&](const graph::Graph& g) { return Meaning(g, options.seed); }));
+                                         [&](const graph::Graph& g) { return RunOnRandomInputs(g, options.seed); }));
   return Text(graph, options);
 }
 
@@ -197,7 +197,7 @@ absl::StatusOr<FuncList> SelectAfterBuildLoops(std::string_view list, const Pass
 
 absl::StatusOr<std::string> OptWorkload(const std::string& text, std::string_view list, const OptOptions& options,
                                         const PassTables& tables) {
-  std::vector<std::string> parts = CutAt(text, [](std::string_view line) { return line == "schedule"; });
+  std::vector<std::string> parts = SplitText(text, [](std::string_view line) { return line == "schedule"; });
   if (parts.size() > 2) return absl::InvalidArgumentError("there is more than one line 'schedule'");
   if (parts.size() == 1) parts.emplace_back("schedule\n");
   HONE_ASSIGN_OR_RETURN(const ir::Workload workload, ir::ParseWorkload(parts[0]));
@@ -208,10 +208,10 @@ absl::StatusOr<std::string> OptWorkload(const std::string& text, std::string_vie
 
   HONE_ASSIGN_OR_RETURN(const FuncList passes, SelectAfterBuildLoops(list, tables));
   HONE_ASSIGN_OR_RETURN(passes::Loops loops, passes::BuildLoops(state, options.target, "kernel"));
-  HONE_RETURN_IF_ERROR(IllegalAfter("build_loops", ir::Verify(loops.main)));
+  HONE_RETURN_IF_ERROR(CheckLegalAfter("build_loops", ir::Verify(loops.main)));
   if (options.interpret) {
-    HONE_ASSIGN_OR_RETURN(const Tensors expected, Meaning(workload, options.seed));
-    HONE_ASSIGN_OR_RETURN(const Tensors actual, Meaning(workload, loops.prepare, loops.main, options.seed));
+    HONE_ASSIGN_OR_RETURN(const Tensors expected, RunOnRandomInputs(workload, options.seed));
+    HONE_ASSIGN_OR_RETURN(const Tensors actual, RunOnRandomInputs(workload, loops.prepare, loops.main, options.seed));
     HONE_RETURN_IF_ERROR(Annotate(ExpectSame(expected, actual, kReordered), "after build_loops"));
   }
   std::string result;

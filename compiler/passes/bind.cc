@@ -59,7 +59,7 @@ Chain ChainFrom(const ir::For& first) {
 
 // Adds the scopes of all buffers that the statement writes.
 void CollectStores(const ir::Stmt& s, std::set<ir::Scope>* scopes) {
-  if (const ir::Buffer written = ir::WrittenBy(s)) scopes->insert(written->scope);
+  if (const ir::Buffer written = ir::WrittenBuffer(s)) scopes->insert(written->scope);
   ir::ForEachChild(s, [&](const ir::Stmt& child) { CollectStores(child, scopes); }, [](const ir::Expr&) {});
 }
 
@@ -68,22 +68,24 @@ bool AllocatesShared(const ir::Stmt& s) {
   return alloc != nullptr && ir::IsShared(alloc->buffer->scope);
 }
 
-bool IsMerge(const ir::Stmt& s) { return s.As<ir::Merge>() != nullptr; }
+bool IsLaneReduce(const ir::Stmt& s) { return s.As<ir::LaneReduce>() != nullptr; }
 
 // Whether the statement is a lane reduction whose result goes to local memory.
-bool MergesForItself(const ir::Stmt& s) { return IsMerge(s) && ir::WrittenBy(s)->scope == ir::Scope::kLocal; }
+bool IsLocalLaneReduce(const ir::Stmt& s) {
+  return IsLaneReduce(s) && ir::WrittenBuffer(s)->scope == ir::Scope::kLocal;
+}
 
 // Executes `s` under the condition. All lanes must reach a lane reduction, so there the condition becomes part of its
 // mask.
-ir::Stmt Where(const ir::Expr& condition, const ir::Stmt& s) {
-  if (!ir::AnyStmt(s, IsMerge)) return ir::MakeIf(condition, s);
-  if (const ir::Merge* merge = s.As<ir::Merge>()) {
-    ir::Merge masked = *merge;
+ir::Stmt Predicate(const ir::Expr& condition, const ir::Stmt& s) {
+  if (!ir::AnyStmt(s, IsLaneReduce)) return ir::MakeIf(condition, s);
+  if (const ir::LaneReduce* reduce = s.As<ir::LaneReduce>()) {
+    ir::LaneReduce masked = *reduce;
     masked.mask = masked.mask.defined() ? condition && masked.mask : condition;
-    return ir::MakeMerge(std::move(masked));
+    return ir::MakeLaneReduce(std::move(masked));
   }
   return ir::MapChildren(
-      s, [&](const ir::Stmt& child) { return Where(condition, child); }, [](const ir::Expr& e) { return e; });
+      s, [&](const ir::Stmt& child) { return Predicate(condition, child); }, [](const ir::Expr& e) { return e; });
 }
 
 bool IsLaneLoop(const ir::Stmt& s) {
@@ -92,24 +94,24 @@ bool IsLaneLoop(const ir::Stmt& s) {
 }
 
 // Whether the predicate holds for some statement of the stage that the block computes, not counting stages inside it.
-bool AnyOfStage(const ir::Stmt& s, bool (*holds)(const ir::Stmt&)) {
+bool AnyStmtOfStage(const ir::Stmt& s, bool (*holds)(const ir::Stmt&)) {
   bool found = holds(s);
   ir::ForEachChild(
       s,
       [&](const ir::Stmt& child) {
         const ir::Block* block = child.As<ir::Block>();
-        if (block == nullptr || block->name.empty()) found = found || AnyOfStage(child, holds);
+        if (block == nullptr || block->name.empty()) found = found || AnyStmtOfStage(child, holds);
       },
       [](const ir::Expr&) {});
   return found;
 }
 
 bool WritesShared(const ir::Stmt& s) {
-  const ir::Buffer written = ir::WrittenBy(s);
+  const ir::Buffer written = ir::WrittenBuffer(s);
   return written != nullptr && ir::IsShared(written->scope);
 }
 
-bool FillsShared(const ir::Stmt& stage) { return AnyOfStage(stage, WritesShared); }
+bool FillsShared(const ir::Stmt& stage) { return AnyStmtOfStage(stage, WritesShared); }
 
 class Binder {
  public:
@@ -152,12 +154,12 @@ class Binder {
         return absl::FailedPreconditionError(fmt::format("loop {} is parallel where lanes are bound", loop->var));
       }
     }
-    if (const ir::Merge* merge = s.As<ir::Merge>(); merge != nullptr && in_lane) {
-      ir::Merge bound = *merge;  // lanes beyond the loop's extent take part as well
+    if (const ir::LaneReduce* reduce = s.As<ir::LaneReduce>(); reduce != nullptr && in_lane) {
+      ir::LaneReduce bound = *reduce;  // lanes beyond the loop's extent take part as well
       bound.part = ir::FloorMod(bound.part, ir::Expr(bound.parts));
-      return ir::MakeMerge(std::move(bound));
+      return ir::MakeLaneReduce(std::move(bound));
     }
-    if (ir::WrittenBy(s) != nullptr && !in_lane) return ByFirstLane(s);
+    if (ir::WrittenBuffer(s) != nullptr && !in_lane) return RestrictToFirstLane(s);
     return BuildChildren(s, in_lane);
   }
 
@@ -180,11 +182,11 @@ class Binder {
   // lane.
   absl::StatusOr<ir::Stmt> BuildStage(const ir::Stmt& s, bool in_lane) {
     if (!FillsShared(s)) return BuildChildren(s, in_lane);
-    return ir::AnyStmt(s, IsLaneLoop) ? BuildChildren(s, false) : ByFirstLane(s);
+    return ir::AnyStmt(s, IsLaneLoop) ? BuildChildren(s, false) : RestrictToFirstLane(s);
   }
 
   // Restricts `s` to the first lane, unless it writes local memory, of which each lane has its own.
-  ir::Stmt ByFirstLane(const ir::Stmt& s) const {
+  ir::Stmt RestrictToFirstLane(const ir::Stmt& s) const {
     std::set<ir::Scope> scopes;
     CollectStores(s, &scopes);
     scopes.erase(ir::Scope::kLocal);
@@ -213,20 +215,20 @@ class Binder {
       return absl::FailedPreconditionError(fmt::format(
           "loop {} over {} lanes fills shared memory inside, but the launch has {} lanes", loop.var, size, lanes_));
     }
-    if (size != lanes_ || chain.loops.size() > 1) HONE_RETURN_IF_ERROR(CheckNoneForItself(chain.body));
+    if (size != lanes_ || chain.loops.size() > 1) HONE_RETURN_IF_ERROR(CheckNoLocalLaneReduce(chain.body));
     HONE_ASSIGN_OR_RETURN(ir::Stmt body, Build(chain.body, true));
-    return ShareOut({chain.loops, std::move(body)}, size);
+    return DistributeOverLanes({chain.loops, std::move(body)}, size);
   }
 
   // Refuses a lane reduction to local memory that does not span all lanes: the other lanes would read an unset result.
-  absl::Status CheckNoneForItself(const ir::Stmt& s) const {
+  absl::Status CheckNoLocalLaneReduce(const ir::Stmt& s) const {
     absl::Status status;
     const auto check = [&](const ir::Stmt& child) {
-      if (MergesForItself(child)) {
+      if (IsLocalLaneReduce(child)) {
         status = absl::FailedPreconditionError(
             fmt::format("'{}' is each lane's own, but not all {} lanes of the launch take it together: store it in "
                         "shared memory",
-                        ir::WrittenBy(child)->name, lanes_));
+                        ir::WrittenBuffer(child)->name, lanes_));
       }
       return false;
     };
@@ -236,14 +238,14 @@ class Binder {
 
   // Distributes `size` iterations over the lanes. Lane l takes iterations l, l + lanes_, and so on, so that consecutive
   // lanes access consecutive elements.
-  ir::Stmt ShareOut(const Chain& chain, int64_t size) const {
+  ir::Stmt DistributeOverLanes(const Chain& chain, int64_t size) const {
     const ir::Expr lane = ir::MakeVar(ir::kLaneVar);
     if (size == lanes_) return chain.Unrank(lane);
-    if (size < lanes_) return Where(lane < ir::Expr(size), chain.Unrank(lane));
+    if (size < lanes_) return Predicate(lane < ir::Expr(size), chain.Unrank(lane));
     const std::string turn = chain.loops.back()->var + ".turn";
     const ir::Expr index = ir::MakeVar(turn) * ir::Expr(lanes_) + lane;
     ir::Stmt body = chain.Unrank(index);
-    if (size % lanes_ != 0) body = Where(index < ir::Expr(size), body);
+    if (size % lanes_ != 0) body = Predicate(index < ir::Expr(size), body);
     return ir::MakeFor(turn, ir::Expr((size + lanes_ - 1) / lanes_), ir::LoopKind::kSerial, body);
   }
 

@@ -24,7 +24,7 @@ using schedule::Nest;
 using schedule::State;
 
 // Whether the kernel itself reads the prepared stage, so that its buffer must be kept.
-bool IsKept(const State& state, const Nest& prepared) {
+bool IsReadByKernel(const State& state, const Nest& prepared) {
   return std::any_of(state.nests.begin(), state.nests.end(), [&](const Nest& reader) {
     return !reader.prepared && schedule::Reads(reader.stage, prepared.stage.buffer.get());
   });
@@ -35,7 +35,7 @@ class LoopBuilder {
   explicit LoopBuilder(const State& state) : state_(state) {
     for (const Nest& nest : state.nests) {
       const ir::Buffer& buffer = nest.stage.buffer;
-      if (state.IsOutput(buffer.get()) || (nest.prepared && IsKept(state, nest))) {
+      if (state.IsOutput(buffer.get()) || (nest.prepared && IsReadByKernel(state, nest))) {
         storage_[buffer.get()] = buffer;
       } else {
         storage_[buffer.get()] =
@@ -44,17 +44,17 @@ class LoopBuilder {
     }
   }
 
-  // The first instruction or copy that cannot be built. Valid after Roots.
+  // The first instruction or copy that cannot be built. Valid after BuildTopLevel.
   const absl::Status& status() const { return status_; }
 
-  ir::Stmt Roots(bool prepared) {
+  ir::Stmt BuildTopLevel(bool prepared) {
     std::vector<ir::Stmt> stmts;
     std::vector<ir::Buffer> temporaries;
     for (const Nest& nest : state_.nests) {
-      if (!nest.AtRoot() || nest.prepared != prepared) continue;
+      if (!nest.IsTopLevel() || nest.prepared != prepared) continue;
       const ir::Buffer& buffer = storage_.at(nest.stage.buffer.get());
       if (buffer->scope == ir::Scope::kWorkspace) temporaries.push_back(buffer);
-      stmts.push_back(Emit(nest));
+      stmts.push_back(BuildStage(nest));
     }
     if (stmts.empty()) return {};
     ir::Stmt body = ir::MakeBlock(std::move(stmts));
@@ -69,65 +69,67 @@ class LoopBuilder {
     return std::min(static_cast<size_t>(it - nest.loops.begin()), nest.loops.size() - nest.StatementLoops());
   }
 
-  ir::Stmt Emit(const Nest& nest) {
-    std::vector<ir::Stmt> stmts = {Inside(nest, 0)};
-    if (GoesOn(nest) && SettledIn(nest).loop == nullptr) stmts.push_back(ir::MakeSettle(0));
+  ir::Stmt BuildStage(const Nest& nest) {
+    std::vector<ir::Stmt> stmts = {BuildInside(nest, 0)};
+    if (HasAsyncMma(nest) && FindMmaWaitPlace(nest).loop == nullptr) stmts.push_back(ir::MakeMmaWait(0));
     return ir::MakeBlock(std::move(stmts), nest.stage.buffer->name);
   }
 
   // Whether the nest's instruction runs asynchronously, as wgmma does.
-  static bool GoesOn(const Nest& nest) { return nest.instruction.has_value() && ir::EntryOf(*nest.instruction).blocks; }
+  static bool HasAsyncMma(const Nest& nest) {
+    return nest.instruction.has_value() && ir::EntryOf(*nest.instruction).is_async;
+  }
 
   // The place of the wait for asynchronous instructions: at the end of each iteration of `loop`, until at most
-  // `running` commit groups are left in flight.
-  struct Settling {
+  // `pending` commit groups are left in flight.
+  struct MmaWaitPlace {
     const Loop* loop = nullptr;  // null: once, at the end of the nest
-    int64_t running = 0;
+    int64_t pending = 0;
   };
   // Chooses the loop of the wait: the pipelined loop whose iterations the instructions may outlast, else the innermost
   // serial loop. If lanes load an operand into registers (loads_a), the same registers are filled again one iteration
   // of the pipelined loop later. The wait then moves to its innermost reduction loop and leaves one group fewer in
   // flight than an iteration has.
-  static Settling SettledIn(const Nest& nest) {
+  static MmaWaitPlace FindMmaWaitPlace(const Nest& nest) {
     const std::span loops = std::span(nest.loops).first(nest.loops.size() - nest.StatementLoops());
     const auto serial = [](const Loop& loop) { return loop.kind == ir::LoopKind::kSerial; };
-    const auto outlasted = std::ranges::find_if(loops, [](const Loop& loop) { return loop.running > 0; });
+    const auto outlasted = std::ranges::find_if(loops, [](const Loop& loop) { return loop.async_iterations > 0; });
     if (outlasted == loops.end()) {
       const auto last = std::find_if(loops.rbegin(), loops.rend(), serial);
       return {last == loops.rend() ? nullptr : &*last, 0};
     }
-    if (!ir::EntryOf(*nest.instruction).loads_a) return {&*outlasted, outlasted->running};
+    if (!ir::EntryOf(*nest.instruction).loads_a) return {&*outlasted, outlasted->async_iterations};
     const Loop* last = &*outlasted;
-    int64_t bundles = 1, since = 1;  // commit groups of one iteration
+    int64_t commit_groups = 1, since = 1;  // commit groups of one iteration
     for (auto loop = outlasted + 1; loop != loops.end(); ++loop) {
       since *= loop->max_extent;
       if (!loop->reduce) continue;
       last = &*loop;
-      bundles *= std::exchange(since, 1);
+      commit_groups *= std::exchange(since, 1);
     }
-    return {last, bundles - 1};
+    return {last, commit_groups - 1};
   }
 
   // Builds the part of the nest inside its loops [0, position).
-  ir::Stmt Inside(const Nest& nest, size_t position) {
+  ir::Stmt BuildInside(const Nest& nest, size_t position) {
     const bool reduces = nest.stage.reduction != ir::Reduction::kNone;
     std::vector<ir::Stmt> stmts;
-    if (reduces && nest.MergedLoop() == nullptr && position == FirstReduction(nest))
+    if (reduces && nest.LaneReduceLoop() == nullptr && position == FirstReduction(nest))
       stmts.push_back(Initialize(nest, position));
     for (const schedule::PrefetchShare& share : nest.prefetches) {
-      if (position > 0 && nest.loops[position - 1].name == share.loop) stmts.push_back(Fetched(share));
+      if (position > 0 && nest.loops[position - 1].name == share.loop) stmts.push_back(BuildPrefetch(share));
     }
     const ir::Stmt inside = position == nest.loops.size() - nest.StatementLoops()
-                                ? Innermost(nest)
-                                : Around(nest, nest.loops[position], Inside(nest, position + 1));
-    stmts.push_back(Contributing(nest, position, inside));
+                                ? BuildInnermost(nest)
+                                : BuildLoop(nest, nest.loops[position], BuildInside(nest, position + 1));
+    stmts.push_back(SkipZeros(nest, position, inside));
     return ir::MakeBlock(std::move(stmts));
   }
 
   // Skips `s`, at depth `position`, where it would only add zeros. Only conditions on the outermost reduction loops are
   // tested, because further inside a test costs more than it saves.
-  static ir::Stmt Contributing(const Nest& nest, size_t position, ir::Stmt s) {
-    if (nest.conditions.contributes.empty() || position == 0 || nest.MergedLoop() != nullptr) return s;
+  static ir::Stmt SkipZeros(const Nest& nest, size_t position, ir::Stmt s) {
+    if (nest.conditions.contributes.empty() || position == 0 || nest.LaneReduceLoop() != nullptr) return s;
     const auto decides = [](const Loop& l) { return l.reduce && l.kind == ir::LoopKind::kSerial; };
     const auto first = nest.loops.begin() + static_cast<std::ptrdiff_t>(FirstReduction(nest));
     const auto end = std::find_if_not(first, nest.loops.end(), decides);
@@ -145,15 +147,15 @@ class LoopBuilder {
     return s;
   }
 
-  ir::Stmt Fetched(const schedule::PrefetchShare& share) const {
+  ir::Stmt BuildPrefetch(const schedule::PrefetchShare& share) const {
     const auto storage = storage_.find(share.buffer.get());
     const ir::Stmt fetch =
         ir::MakePrefetch(storage == storage_.end() ? share.buffer : storage->second, share.first, share.count);
     return ir::MakeIf(share.number < ir::Expr(share.shares), fetch);
   }
 
-  ir::Stmt Innermost(const Nest& nest) {
-    if (nest.MergedLoop() != nullptr) return Merge(nest);
+  ir::Stmt BuildInnermost(const Nest& nest) {
+    if (nest.LaneReduceLoop() != nullptr) return LaneReduce(nest);
     if (nest.copy.elements > 0) return Guarded(nest, Copy(nest));
     return Guarded(nest, nest.instruction.has_value() ? Instruction(nest) : Update(nest));
   }
@@ -177,17 +179,17 @@ class LoopBuilder {
 
   // Builds the loop with the stages that are computed at it. Copies come first, since they read none of the other
   // stages.
-  ir::Stmt Around(const Nest& nest, const Loop& loop, ir::Stmt inside) {
+  ir::Stmt BuildLoop(const Nest& nest, const Loop& loop, ir::Stmt inside) {
     const std::vector<const Nest*> copied = Producers(nest, loop, true), computed = Producers(nest, loop, false);
     std::vector<ir::Stmt> stmts;
-    for (const Nest* producer : computed) stmts.push_back(Emit(*producer));
+    for (const Nest* producer : computed) stmts.push_back(BuildStage(*producer));
     stmts.push_back(std::move(inside));
-    if (const Settling settling = SettledIn(nest); GoesOn(nest) && settling.loop == &loop) {
-      stmts.push_back(ir::MakeSettle(settling.running));
+    if (const MmaWaitPlace wait_place = FindMmaWaitPlace(nest); HasAsyncMma(nest) && wait_place.loop == &loop) {
+      stmts.push_back(ir::MakeMmaWait(wait_place.pending));
     }
     ir::Stmt body = WithBuffers(computed, ir::MakeBlock(std::move(stmts)));
     if (copied.empty()) return ir::MakeFor(loop.name, loop.extent, loop.kind, std::move(body));
-    if (loop.buffers > 1) return Pipelined(loop, copied, std::move(body));
+    if (loop.buffers > 1) return BuildPipelined(loop, copied, std::move(body));
     std::vector<ir::Stmt> filled;
     AppendCopies(loop, copied, ir::MakeVar(loop.name), &filled);
     filled.push_back(ir::MakeWait(0));
@@ -200,8 +202,8 @@ class LoopBuilder {
                     std::vector<ir::Stmt>* stmts) {
     const ir::Var* own = at.As<ir::Var>();
     for (const Nest* producer : copied) {
-      ir::Stmt copies = Emit(*producer);
-      if (own == nullptr) copies = Where(ir::Substitute(copies, {{loop.name, at}}), at < loop.extent);
+      ir::Stmt copies = BuildStage(*producer);
+      if (own == nullptr) copies = GuardCopies(ir::Substitute(copies, {{loop.name, at}}), at < loop.extent);
       stmts->push_back(std::move(copies));
     }
     stmts->push_back(ir::MakeCommit());
@@ -209,18 +211,18 @@ class LoopBuilder {
 
   // Puts the condition around each single copy in `s`. A barrier can then stand before all of them, outside the
   // condition.
-  static ir::Stmt Where(const ir::Stmt& s, const ir::Expr& condition) {
+  static ir::Stmt GuardCopies(const ir::Stmt& s, const ir::Expr& condition) {
     if (s.As<ir::Copy>() != nullptr) return ir::MakeIf(condition, s);
     return ir::MapChildren(
-        s, [&](const ir::Stmt& child) { return Where(child, condition); }, [](const ir::Expr& e) { return e; });
+        s, [&](const ir::Stmt& child) { return GuardCopies(child, condition); }, [](const ir::Expr& e) { return e; });
   }
 
   // With n buffers the copies for iteration i + n - 1 are issued in iteration i, after those for i have arrived. A
   // barrier in between ensures that all lanes have read the buffer before it is refilled: one barrier per iteration. If
-  // `running` iterations may still compute, their buffers are refilled that many iterations later, after the wait for
-  // them.
-  ir::Stmt Pipelined(const Loop& loop, const std::vector<const Nest*>& copied, ir::Stmt body) {
-    const int64_t ahead = loop.buffers - 1 - loop.running;
+  // `async_iterations` iterations may still compute, their buffers are refilled that many iterations later, after the
+  // wait for them.
+  ir::Stmt BuildPipelined(const Loop& loop, const std::vector<const Nest*>& copied, ir::Stmt body) {
+    const int64_t ahead = loop.buffers - 1 - loop.async_iterations;
     std::vector<ir::Stmt> stmts;
     for (int64_t i = 0; i < ahead; ++i) AppendCopies(loop, copied, ir::Expr(i), &stmts);
     std::vector<ir::Stmt> iteration = {ir::MakeWait(ahead - 1)};
@@ -228,9 +230,9 @@ class LoopBuilder {
     iteration.push_back(std::move(body));
     body = ir::MakeBlock(std::move(iteration));
     stmts.push_back(ir::MakeFor(loop.name, loop.extent, loop.kind, std::move(body)));
-    if (loop.running > 0) stmts.push_back(ir::MakeSettle(0));
+    if (loop.async_iterations > 0) stmts.push_back(ir::MakeMmaWait(0));
     // Bulk copies have few barrier objects: all must be free when the loop is entered again.
-    if (schedule::HasGroupCopies(state_, *copied.front())) stmts.push_back(ir::MakeWait(0));
+    if (schedule::HasBulkCopies(state_, *copied.front())) stmts.push_back(ir::MakeWait(0));
     return WithBuffers(copied, ir::MakeBlock(std::move(stmts)));
   }
 
@@ -271,27 +273,28 @@ class LoopBuilder {
   }
 
   // Builds the lane reduction. All lanes must reach it, so the guards become its mask.
-  ir::Stmt Merge(const Nest& nest) const {
+  ir::Stmt LaneReduce(const Nest& nest) const {
     ir::Expr mask;
     for (const ir::Expr& guard : nest.conditions.guards) mask = mask.defined() ? mask && guard : guard;
-    const Loop& merged = *nest.MergedLoop();
-    return ir::MakeMerge({nest.stage.reduction, ir::MakeLoad(storage_.at(nest.stage.buffer.get()), Indices(nest, {})),
-                          mask, ir::MakeVar(merged.name), merged.max_extent,
-                          ReadStored(ir::Substitute(nest.stage.value, nest.bindings))});
+    const Loop& lane_loop = *nest.LaneReduceLoop();
+    return ir::MakeLaneReduce({nest.stage.reduction,
+                               ir::MakeLoad(storage_.at(nest.stage.buffer.get()), Indices(nest, {})), mask,
+                               ir::MakeVar(lane_loop.name), lane_loop.max_extent,
+                               ReadStored(ir::Substitute(nest.stage.value, nest.bindings))});
   }
 
   ir::Stmt Instruction(const Nest& nest) {
     const ir::Expr sum = ir::MakeLoad(storage_.at(nest.stage.buffer.get()), Indices(nest, {}));
-    auto contract =
-        schedule::ContractOf(nest, sum, state_.LoopRanges(), [&](const ir::Expr& load) { return ReadStored(load); });
-    if (contract.ok()) return *std::move(contract);
-    if (status_.ok()) status_ = Annotate(contract.status(), "stage " + nest.stage.buffer->name);
+    auto mma =
+        schedule::BuildMma(nest, sum, state_.LoopRanges(), [&](const ir::Expr& load) { return ReadStored(load); });
+    if (mma.ok()) return *std::move(mma);
+    if (status_.ok()) status_ = Annotate(mma.status(), "stage " + nest.stage.buffer->name);
     return ir::MakeBlock({});
   }
 
   ir::Stmt Copy(const Nest& nest) {
-    auto copy = schedule::CopyOf(state_, nest, storage_.at(nest.stage.buffer.get()),
-                                 [&](const ir::Expr& load) { return ReadStored(load); });
+    auto copy = schedule::BuildCopy(state_, nest, storage_.at(nest.stage.buffer.get()),
+                                    [&](const ir::Expr& load) { return ReadStored(load); });
     if (copy.ok()) return *std::move(copy);
     if (status_.ok()) status_ = Annotate(copy.status(), "stage " + nest.stage.buffer->name);
     return ir::MakeBlock({});
@@ -331,18 +334,18 @@ class LoopBuilder {
 };
 
 // Checks that a lane reduction is still the innermost loop, and that the target's shuffles span that many lanes.
-absl::Status CheckMerged(const Nest& nest, const target::Target& target) {
-  const Loop* const merged = nest.MergedLoop();
-  if (merged == nullptr) return absl::OkStatus();
-  if (merged->max_extent > target.hierarchy.shuffle_lanes) {
+absl::Status CheckLaneReduceLegal(const Nest& nest, const target::Target& target) {
+  const Loop* const lane_loop = nest.LaneReduceLoop();
+  if (lane_loop == nullptr) return absl::OkStatus();
+  if (lane_loop->max_extent > target.hierarchy.shuffle_lanes) {
     return absl::FailedPreconditionError(
         fmt::format("loop {} is a reduction that {} lanes take together; those of the target that read each other's "
                     "registers are {}",
-                    merged->name, merged->max_extent, target.hierarchy.shuffle_lanes));
+                    lane_loop->name, lane_loop->max_extent, target.hierarchy.shuffle_lanes));
   }
-  if (merged == &nest.loops.back()) return absl::OkStatus();
+  if (lane_loop == &nest.loops.back()) return absl::OkStatus();
   return absl::FailedPreconditionError(fmt::format("loop {} is inside loop {}, a reduction that lanes take together",
-                                                   nest.loops.back().name, merged->name));
+                                                   nest.loops.back().name, lane_loop->name));
 }
 
 absl::Status CheckLegal(const State& state, const target::Target& target) {
@@ -353,8 +356,8 @@ absl::Status CheckLegal(const State& state, const target::Target& target) {
       return absl::FailedPreconditionError(fmt::format("stage {} uses instruction {}, which the target does not have",
                                                        nest.stage.buffer->name, ir::EntryOf(*nest.instruction).name));
     }
-    if (absl::Status merged = CheckMerged(nest, target); !merged.ok()) return merged;
-    if (nest.IsCopiedByGroup() && target.hierarchy.sharing_groups == 0) {
+    if (absl::Status legal = CheckLaneReduceLegal(nest, target); !legal.ok()) return legal;
+    if (nest.IsBulkCopied() && target.hierarchy.sharing_groups == 0) {
       return absl::FailedPreconditionError(
           fmt::format("stage {} is copied by groups, which those of the target do not", nest.stage.buffer->name));
     }
@@ -363,12 +366,12 @@ absl::Status CheckLegal(const State& state, const target::Target& target) {
           fmt::format("stage {} is copied asynchronously to shared memory, which the target does not have",
                       nest.stage.buffer->name));
     }
-    if (!nest.AtRoot() && nest.storage.scope == ir::Scope::kLocal) {
+    if (!nest.IsTopLevel() && nest.storage.scope == ir::Scope::kLocal) {
       int64_t bytes = ir::SizeOf(nest.stage.buffer->dtype);
       for (const int64_t extent : nest.storage.shape) bytes *= std::max<int64_t>(extent, 1);
-      local_bytes[&schedule::RootOf(state, nest)] += bytes;
+      local_bytes[&schedule::TopLevelNestOf(state, nest)] += bytes;
     }
-    if (nest.AtRoot() && nest.storage.scope != ir::Scope::kWorkspace) {
+    if (nest.IsTopLevel() && nest.storage.scope != ir::Scope::kWorkspace) {
       return absl::FailedPreconditionError(fmt::format("stage {} is stored in {} memory but not computed inside a loop",
                                                        nest.stage.buffer->name, ir::Name(nest.storage.scope)));
     }
@@ -403,19 +406,19 @@ absl::Status CheckLegal(const State& state, const target::Target& target) {
 
 absl::StatusOr<Loops> BuildLoops(const State& state, const target::Target& target, const std::string& name) {
   HONE_RETURN_IF_ERROR(CheckLegal(state, target));
-  HONE_RETURN_IF_ERROR(schedule::CheckBundles(state));
+  HONE_RETURN_IF_ERROR(schedule::CheckCommitGroups(state));
   LoopBuilder builder(state);
   Loops loops;
   for (const Nest& nest : state.nests) {
-    if (nest.prepared && IsKept(state, nest)) loops.packed.push_back(nest.stage.buffer);
+    if (nest.prepared && IsReadByKernel(state, nest)) loops.packed.push_back(nest.stage.buffer);
   }
   std::vector<ir::Buffer> buffers;
   for (const ir::Param& param : state.params) buffers.push_back(param.buffer);
   buffers.insert(buffers.end(), loops.packed.begin(), loops.packed.end());
-  loops.prepare = {"", buffers, builder.Roots(true)};
+  loops.prepare = {"", buffers, builder.BuildTopLevel(true)};
   if (loops.prepare.body.defined()) loops.prepare.name = "prepare_" + Sha256Hex(ir::Print(loops.prepare)).substr(0, 16);
   buffers.insert(buffers.end(), state.outputs.begin(), state.outputs.end());
-  loops.main = {name, buffers, builder.Roots(false)};
+  loops.main = {name, buffers, builder.BuildTopLevel(false)};
   HONE_RETURN_IF_ERROR(builder.status());
   return loops;
 }

@@ -85,11 +85,11 @@ ir::Stmt PeelIn(const ir::Stmt& s, const ir::Ranges& ranges) {
       s, [&](const ir::Stmt& child) { return PeelIn(child, ranges); }, [](const ir::Expr& e) { return e; });
 }
 
-constexpr int64_t kMostEnds = 2;     // iterations that are split off
-constexpr int64_t kMostCopied = 64;  // stores in each of them, counting unrolled iterations
+constexpr int64_t kPeeledIterationsMax = 2;  // iterations that are split off
+constexpr int64_t kPeeledStoresMax = 64;     // stores in each of them, counting unrolled iterations
 
 // Whether the statement contains a condition or mask that uses the variable.
-bool Asks(const ir::Stmt& s, const std::string& var) {
+bool HasConditionOn(const ir::Stmt& s, const std::string& var) {
   bool asks = false;
   const auto look = [&](const ir::Expr& condition) {
     asks = asks || (condition.defined() && ir::UsesVar(condition, var));
@@ -107,31 +107,31 @@ bool Asks(const ir::Stmt& s, const std::string& var) {
   return asks;
 }
 
-// The number of stores, counting unrolled iterations. Above kMostCopied if the statement holds other loops, or
+// The number of stores, counting unrolled iterations. Above kPeeledStoresMax if the statement holds other loops, or
 // statements other than stores.
-int64_t StoresOf(const ir::Stmt& s) {
+int64_t CountStores(const ir::Stmt& s) {
   if (s.As<ir::Store>() != nullptr) return 1;
   int64_t copies = 1;
   if (const ir::For* loop = s.As<ir::For>()) {
     const ir::IntImm* extent = loop->extent.As<ir::IntImm>();
     const bool written_out = loop->kind == ir::LoopKind::kUnrolled;
-    if (extent == nullptr || (!written_out && loop->kind != ir::LoopKind::kVectorized)) return kMostCopied + 1;
+    if (extent == nullptr || (!written_out && loop->kind != ir::LoopKind::kVectorized)) return kPeeledStoresMax + 1;
     if (written_out) copies = extent->value;
   } else if (s.As<ir::Block>() == nullptr && s.As<ir::If>() == nullptr) {
-    return kMostCopied + 1;
+    return kPeeledStoresMax + 1;
   }
   int64_t stores = 0;
-  ir::ForEachChild(s, [&](const ir::Stmt& child) { stores += StoresOf(child); }, [](const ir::Expr&) {});
+  ir::ForEachChild(s, [&](const ir::Stmt& child) { stores += CountStores(child); }, [](const ir::Expr&) {});
   return copies * stores;
 }
 
 // Splits off the last one or two iterations, whichever frees the others of conditions; undefined if neither does.
-ir::Stmt WithEnds(const ir::For& loop, int64_t extent, const ir::Ranges& ranges) {
-  for (int64_t ends = 1; ends <= kMostEnds && extent - ends >= 2; ++ends) {
+ir::Stmt PeelLastIterations(const ir::For& loop, int64_t extent, const ir::Ranges& ranges) {
+  for (int64_t ends = 1; ends <= kPeeledIterationsMax && extent - ends >= 2; ++ends) {
     ir::Ranges first = ranges;
     first[loop.var] = {0, extent - ends - 1};
     const ir::Stmt body = ir::Simplify(loop.body, first);
-    if (Asks(body, loop.var)) continue;
+    if (HasConditionOn(body, loop.var)) continue;
     std::vector<ir::Stmt> parts = {ir::MakeFor(loop.var, ir::Expr(extent - ends), loop.kind, body)};
     for (int64_t i = extent - ends; i < extent; ++i) {
       parts.push_back(ir::Simplify(ir::Substitute(loop.body, {{loop.var, ir::Expr(i)}}), ranges));
@@ -150,9 +150,9 @@ ir::Stmt PeelEndsIn(const ir::Stmt& s, const ir::Ranges& ranges) {
         s, [&](const ir::Stmt& child) { return PeelEndsIn(child, inner); }, [](const ir::Expr& e) { return e; });
   }
   const ir::IntImm* extent = loop->extent.As<ir::IntImm>();
-  if (extent != nullptr && loop->kind == ir::LoopKind::kSerial && StoresOf(loop->body) <= kMostCopied &&
-      Asks(loop->body, loop->var)) {
-    if (const ir::Stmt peeled = WithEnds(*loop, extent->value, ranges); peeled.defined()) return peeled;
+  if (extent != nullptr && loop->kind == ir::LoopKind::kSerial && CountStores(loop->body) <= kPeeledStoresMax &&
+      HasConditionOn(loop->body, loop->var)) {
+    if (const ir::Stmt peeled = PeelLastIterations(*loop, extent->value, ranges); peeled.defined()) return peeled;
   }
   if (extent != nullptr) inner[loop->var] = {0, extent->value - 1};
   const ir::Stmt body = PeelEndsIn(loop->body, inner);

@@ -21,7 +21,7 @@ namespace {
 
 // Turns a rewrite of statements into a pass over a Func.
 template <auto kRewrite>
-absl::Status OnBody(ir::Func& func) {
+absl::Status RewriteBody(ir::Func& func) {
   HONE_ASSIGN_OR_RETURN(func.body, absl::StatusOr<ir::Stmt>(kRewrite(func.body)));
   return absl::OkStatus();
 }
@@ -29,9 +29,9 @@ absl::Status OnBody(ir::Func& func) {
 ir::Stmt Simplify(const ir::Stmt& s) { return ir::Simplify(s); }
 
 constexpr Pass<ir::Func> kPasses[] = {
-    {"simplify", OnBody<Simplify>},   {"peel", OnBody<Peel>},         {"simplify", OnBody<Simplify>},
-    {"flatten", OnBody<Flatten>},     {"simplify", OnBody<Simplify>}, {"peel_ends", OnBody<PeelEnds>},
-    {"vectorize", OnBody<Vectorize>}, {"unroll", OnBody<Unroll>},     {"simplify", OnBody<Simplify>},
+    {"simplify", RewriteBody<Simplify>},   {"peel", RewriteBody<Peel>},         {"simplify", RewriteBody<Simplify>},
+    {"flatten", RewriteBody<Flatten>},     {"simplify", RewriteBody<Simplify>}, {"peel_ends", RewriteBody<PeelEnds>},
+    {"vectorize", RewriteBody<Vectorize>}, {"unroll", RewriteBody<Unroll>},     {"simplify", RewriteBody<Simplify>},
 };
 
 // The values of group.id and lane.id in the grid.
@@ -52,7 +52,7 @@ absl::Status SimplifyGrid(ir::Func& func) {
 
 constexpr Pass<ir::Func> kGridPasses[] = {{"bind", Bind},
                                           {"simplify_grid", SimplifyGrid},
-                                          {"uniform_masks", OnBody<ShareMasks>},
+                                          {"uniform_masks", RewriteBody<MakeMasksUniform>},
                                           {"barriers", PlaceBarriers}};
 
 }  // namespace
@@ -72,7 +72,7 @@ absl::Status LowerLaunches(const ir::Func& func, const target::Target& target, P
     if (const absl::Status fits = ir::VerifyGrid(launch, limits); !fits.ok()) {
       return absl::FailedPreconditionError(std::string(fits.message()));
     }
-    if (verify) HONE_RETURN_IF_ERROR(IllegalAfter("barriers", ir::Verify(launch)));
+    if (verify) HONE_RETURN_IF_ERROR(CheckLegalAfter("barriers", ir::Verify(launch)));
   }
   *funcs = std::move(launches.funcs);
   *workspace = std::move(launches.workspace);
@@ -82,7 +82,7 @@ absl::Status LowerLaunches(const ir::Func& func, const target::Target& target, P
 absl::StatusOr<Loops> LowerLoops(const schedule::State& state, const target::Target& target, const std::string& name,
                                  PassOptions<ir::Func> options) {
   HONE_ASSIGN_OR_RETURN(Loops loops, BuildLoops(state, target, name));
-  options.made_by = "build_loops";
+  options.producer = "build_loops";
   HONE_RETURN_IF_ERROR(RunPasses<ir::Func>(kPasses, loops.main, options));
   if (loops.prepare.body.defined()) HONE_RETURN_IF_ERROR(RunPasses<ir::Func>(kPasses, loops.prepare, options));
   return loops;

@@ -30,7 +30,7 @@ ir::Stmt ReplaceBuffers(const ir::Stmt& s, const Replacements& map) {
   return found == map.end() ? mapped : ir::MakeStore(found->second, store->indices, store->value, store->mask);
 }
 
-std::vector<ir::Buffer> UsedOf(const ir::Stmt& body, const std::vector<ir::Buffer>& buffers) {
+std::vector<ir::Buffer> BuffersUsedIn(const ir::Stmt& body, const std::vector<ir::Buffer>& buffers) {
   std::set<const ir::BufferNode*> used;
   const std::function<void(const ir::Stmt&)> visit = [&](const ir::Stmt& s) {
     if (const ir::Store* store = s.As<ir::Store>()) used.insert(store->buffer.get());
@@ -76,7 +76,8 @@ Launches SplitLaunches(const ir::Func& func) {
   }
   for (const ir::Stmt& nest : nests) {
     const ir::Stmt body = ReplaceBuffers(nest, as_params);
-    launches.funcs.push_back({fmt::format("{}_{}", func.name, launches.funcs.size()), UsedOf(body, buffers), body});
+    launches.funcs.push_back(
+        {fmt::format("{}_{}", func.name, launches.funcs.size()), BuffersUsedIn(body, buffers), body});
   }
   return launches;
 }

@@ -11,7 +11,7 @@ namespace {
 
 // The scalar form of ramp(base, 1, width) < broadcast(bound), if base and bound are multiples of the width; else
 // undefined.
-ir::Expr SharedCondition(const ir::Binary& compare) {
+ir::Expr UniformCondition(const ir::Binary& compare) {
   const ir::Ramp* ramp = compare.a.As<ir::Ramp>();
   const ir::Broadcast* broadcast = compare.b.As<ir::Broadcast>();
   const ir::IntImm* bound = broadcast != nullptr ? broadcast->value.As<ir::IntImm>() : nullptr;
@@ -26,8 +26,8 @@ ir::Expr SharedCondition(const ir::Binary& compare) {
   return aligned ? ir::MakeBroadcast(ramp->base < broadcast->value, ramp->width) : ir::Expr();
 }
 
-ir::Expr Share(const ir::Expr& e) {
-  const ir::Expr mapped = ir::MapChildren(e, Share);
+ir::Expr MakeMaskUniform(const ir::Expr& e) {
+  const ir::Expr mapped = ir::MapChildren(e, MakeMaskUniform);
   if (const ir::Unary* unary = mapped.As<ir::Unary>(); unary != nullptr && unary->op == ir::UnaryOp::kNot) {
     const ir::Broadcast* a = unary->a.As<ir::Broadcast>();
     return a != nullptr ? ir::MakeBroadcast(ir::MakeUnary(ir::UnaryOp::kNot, a->value), a->width) : mapped;
@@ -39,12 +39,12 @@ ir::Expr Share(const ir::Expr& e) {
   if (binary->op == ir::BinaryOp::kAnd && a != nullptr && b != nullptr) {
     return ir::MakeBroadcast(ir::MakeBinary(ir::BinaryOp::kAnd, a->value, b->value), a->width);
   }
-  const ir::Expr shared = SharedCondition(*binary);
+  const ir::Expr shared = UniformCondition(*binary);
   return shared.defined() ? shared : mapped;
 }
 
 }  // namespace
 
-ir::Stmt ShareMasks(const ir::Stmt& s) { return ir::MapChildren(s, ShareMasks, Share); }
+ir::Stmt MakeMasksUniform(const ir::Stmt& s) { return ir::MapChildren(s, MakeMasksUniform, MakeMaskUniform); }
 
 }  // namespace hone::passes

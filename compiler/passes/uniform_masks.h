@@ -11,7 +11,7 @@
 
 namespace hone::passes {
 
-ir::Stmt ShareMasks(const ir::Stmt& s);
+ir::Stmt MakeMasksUniform(const ir::Stmt& s);
 
 }  // namespace hone::passes
 

@@ -12,7 +12,7 @@ namespace hone::passes {
 namespace {
 
 // A register tile has some hundred stores. Far more only cost compile time and instruction cache.
-constexpr int64_t kMaxStatements = 4096;
+constexpr int64_t kUnrolledStatementsMax = 4096;
 
 bool IsLeaf(const ir::Stmt& s) {
   bool leaf = true;
@@ -28,7 +28,7 @@ struct Unroller {
     if (!status.ok()) return s;
     const ir::For* loop = s.As<ir::For>();
     if (IsLeaf(s)) statements += copies;
-    if (statements > kMaxStatements) {
+    if (statements > kUnrolledStatementsMax) {
       status = absl::FailedPreconditionError("unrolled loops repeat more than 4096 statements");
       return s;
     }
@@ -43,7 +43,8 @@ struct Unroller {
     }
     if (extent->value <= 0) return ir::MakeBlock({});
     // Both factors are bounded, so that the product cannot overflow.
-    const int64_t repeated = std::min(copies * std::min(extent->value, kMaxStatements + 1), kMaxStatements + 1);
+    const int64_t repeated =
+        std::min(copies * std::min(extent->value, kUnrolledStatementsMax + 1), kUnrolledStatementsMax + 1);
     const ir::Stmt body = Run(loop->body, repeated);
     if (!status.ok()) return s;
     std::vector<ir::Stmt> stmts;

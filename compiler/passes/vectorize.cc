@@ -9,7 +9,7 @@
 namespace hone::passes {
 namespace {
 
-constexpr int64_t kMostVectorElements = 4096;  // equal to the parser's limit (docs/IR.md)
+constexpr int64_t kVectorElementsMax = 4096;  // equal to the parser's limit (docs/IR.md)
 
 // Whether the expression is ready to be vectorized: it has no vectors, and each access has one flat index.
 bool IsFlatAndScalar(const ir::Expr& e) {
@@ -27,12 +27,12 @@ bool IsFlatAndScalar(const ir::Stmt& s, const ir::Store& store) {
 }
 
 // Whether a statement in `s` writes to a buffer that the expression reads.
-bool WritesWhatIsRead(const ir::Stmt& s, const ir::Expr& read) {
+bool WritesBufferReadBy(const ir::Stmt& s, const ir::Expr& read) {
   bool writes = false;
   ir::ForEachExpr(read, [&](const ir::Expr& e) {
     const ir::Load* load = e.As<ir::Load>();
     if (load == nullptr || writes) return;
-    writes = ir::AnyStmt(s, [&](const ir::Stmt& below) { return ir::WrittenBy(below) == load->buffer; });
+    writes = ir::AnyStmt(s, [&](const ir::Stmt& below) { return ir::WrittenBuffer(below) == load->buffer; });
   });
   return writes;
 }
@@ -59,12 +59,12 @@ class LoopVectorizer {
         [&](const ir::Alloc&) { return Fail("allocates", s); },
         [&](const ir::Let&) { return Fail("binds a variable", s); },
         [&](const ir::Barrier&) { return Fail("waits at a barrier", s); },
-        [&](const ir::Contract&) { return Fail("holds a tensor instruction", s); },
-        [&](const ir::Settle&) { return Fail("waits for instructions", s); },
+        [&](const ir::Mma&) { return Fail("holds a tensor instruction", s); },
+        [&](const ir::MmaWait&) { return Fail("waits for instructions", s); },
         [&](const ir::Copy&) { return Fail("copies asynchronously", s); },
         [&](const ir::Commit&) { return Fail("commits copies", s); },
         [&](const ir::Wait&) { return Fail("waits for copies", s); },
-        [&](const ir::Merge&) { return Fail("merges what lanes have", s); },
+        [&](const ir::LaneReduce&) { return Fail("merges what lanes have", s); },
         [&](const ir::Prefetch&) { return Fail("prefetches", s); });
   }
 
@@ -97,7 +97,7 @@ class LoopVectorizer {
     const bool once = branch.then_case.As<ir::Store>() != nullptr && !branch.else_case.defined();
     const ir::Stmt both = ir::MakeIf(branch.condition, branch.then_case, branch.else_case);
     if (!IsFlatAndScalar(branch.condition)) return Fail(kNotFlat, both);
-    if (!once && WritesWhatIsRead(both, branch.condition)) return Fail("writes what its own conditions read", both);
+    if (!once && WritesBufferReadBy(both, branch.condition)) return Fail("writes what its own conditions read", both);
     const ir::Expr condition = Wide(Vec(branch.condition, mask));
     const ir::Stmt then_case = Run(branch.then_case, And(mask, condition));
     if (!branch.else_case.defined()) return then_case;
@@ -269,9 +269,9 @@ struct Vectorizer {
       status = absl::FailedPreconditionError(fmt::format("vectorized loop {} has no constant extent", loop->var));
       return s;
     }
-    if (extent->value < 2 || extent->value > kMostVectorElements) {
+    if (extent->value < 2 || extent->value > kVectorElementsMax) {
       status = absl::FailedPreconditionError(fmt::format("vectorized loop {} has {} iterations; vectors have 2 to {}",
-                                                         loop->var, extent->value, kMostVectorElements));
+                                                         loop->var, extent->value, kVectorElementsMax));
       return s;
     }
     LoopVectorizer vectorizer(loop->var, static_cast<int>(extent->value), ranges);

@@ -12,7 +12,7 @@ absl::Status Apply(const Step& step, State& state) {
 }
 
 absl::StatusOr<State> Replay(const ir::Workload& workload, const Schedule& schedule) {
-  State state = Start(workload);
+  State state = InitialState(workload);
   for (const Step& step : schedule) {
     HONE_RETURN_IF_ERROR(::hone::Annotate(Apply(step, state), fmt::format("illegal step '{}'", Print(step))));
   }

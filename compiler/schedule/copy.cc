@@ -15,11 +15,11 @@ namespace hone::schedule {
 namespace {
 
 // A value that a copy can move: a load, or select(condition, load, 0).
-struct Moved {
+struct CopiedValue {
   ir::Expr load, condition;
 };
-absl::StatusOr<Moved> MovedBy(const Nest& nest) {
-  Moved moved{ir::Substitute(nest.stage.value, nest.bindings), {}};
+absl::StatusOr<CopiedValue> FindCopiedValue(const Nest& nest) {
+  CopiedValue moved{ir::Substitute(nest.stage.value, nest.bindings), {}};
   while (const ir::Select* select = moved.load.As<ir::Select>()) {
     if (!ir::IsZero(select->on_false) || ir::HasLoad(select->condition)) break;
     moved.condition = moved.condition.defined() ? moved.condition && select->condition : select->condition;
@@ -31,7 +31,7 @@ absl::StatusOr<Moved> MovedBy(const Nest& nest) {
 }
 
 // Whether each iteration of the loop reads the element directly after that of the iteration before.
-bool LiesAlong(const ir::Load& load, const std::string& loop, const ir::Ranges& ranges) {
+bool IsContiguousAlong(const ir::Load& load, const std::string& loop, const ir::Ranges& ranges) {
   ir::Linear place;
   int64_t row = 1, step = 0;
   for (size_t d = load.indices.size(); d-- > 0;) {
@@ -49,11 +49,12 @@ bool LiesAlong(const ir::Load& load, const std::string& loop, const ir::Ranges& 
 }
 
 // The load of the first of `count` contiguous elements. Its address must be a multiple of their size, or of
-// kGroupCopyAlignment for a bulk copy.
-absl::StatusOr<ir::Expr> First(const ir::Expr& e, const std::string& loop, int64_t count, const ir::Ranges& ranges) {
+// kBulkCopyAlignmentBytes for a bulk copy.
+absl::StatusOr<ir::Expr> FirstElement(const ir::Expr& e, const std::string& loop, int64_t count,
+                                      const ir::Ranges& ranges) {
   const ir::Load* load = e.As<ir::Load>();
   const std::string& name = load->buffer->name;
-  if (!loop.empty() && !LiesAlong(*load, loop, ranges)) {
+  if (!loop.empty() && !IsContiguousAlong(*load, loop, ranges)) {
     return absl::FailedPreconditionError(
         fmt::format("what loop {} goes through does not lie side by side in {}", loop, name));
   }
@@ -62,7 +63,7 @@ absl::StatusOr<ir::Expr> First(const ir::Expr& e, const std::string& loop, int64
     if (!loop.empty()) index = ir::Substitute(index, {{loop, ir::Expr(0)}});
     index = ir::Simplify(index, ranges);
   }
-  const int64_t aligned = std::min(count, ir::kGroupCopyAlignment / ir::SizeOf(load->buffer->dtype));
+  const int64_t aligned = std::min(count, ir::kBulkCopyAlignmentBytes / ir::SizeOf(load->buffer->dtype));
   if (ir::IsMultipleOf(*load->buffer, indices, aligned)) return ir::MakeLoad(load->buffer, std::move(indices));
   return absl::FailedPreconditionError(fmt::format(
       "a copy of {} elements of {} may begin where {} does not divide: copy fewer at once", count, name, aligned));
@@ -82,7 +83,7 @@ const Loop* PipelineAround(const State& state, const Nest& nest, size_t position
       });
       if (waits) return nullptr;
     }
-    if (inside->AtRoot()) return nullptr;
+    if (inside->IsTopLevel()) return nullptr;
     const std::string& loop = inside->place.loop;
     inside = state.FindNest(inside->place.stage);
     position = static_cast<size_t>(std::ranges::find(inside->loops, loop, &Loop::name) - inside->loops.begin()) + 1;
@@ -91,35 +92,35 @@ const Loop* PipelineAround(const State& state, const Nest& nest, size_t position
 
 }  // namespace
 
-bool HasGroupCopies(const State& state, const Nest& nest) {
-  const Nest* const root = &RootOf(state, nest);
+bool HasBulkCopies(const State& state, const Nest& nest) {
+  const Nest* const root = &TopLevelNestOf(state, nest);
   return std::ranges::any_of(
-      state.nests, [&](const Nest& other) { return other.IsCopiedByGroup() && &RootOf(state, other) == root; });
+      state.nests, [&](const Nest& other) { return other.IsBulkCopied() && &TopLevelNestOf(state, other) == root; });
 }
 
-absl::Status CheckBundles(const State& state) {
-  const auto ahead = [](const Loop& loop) { return loop.buffers - 1 - loop.running; };
+absl::Status CheckCommitGroups(const State& state) {
+  const auto ahead = [](const Loop& loop) { return loop.buffers - 1 - loop.async_iterations; };
   for (const Nest& nest : state.nests) {
     for (size_t i = 0; i < nest.loops.size(); ++i) {
       const Loop& loop = nest.loops[i];
       const Loop* const around = loop.buffers > 1 ? PipelineAround(state, nest, i) : nullptr;
-      if (around == nullptr || ahead(*around) + ahead(loop) <= ir::kMostBundles || !HasGroupCopies(state, nest))
+      if (around == nullptr || ahead(*around) + ahead(loop) <= ir::kCommitGroupsMax || !HasBulkCopies(state, nest))
         continue;
       return absl::FailedPreconditionError(
           fmt::format("the pipelines of loops {} and {} have {} bundles under way, where copies of a group allow {}",
-                      around->name, loop.name, ahead(*around) + ahead(loop), ir::kMostBundles));
+                      around->name, loop.name, ahead(*around) + ahead(loop), ir::kCommitGroupsMax));
     }
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<ir::Expr> ForAll(const ir::Expr& condition, const std::string& loop, int64_t count,
-                                const ir::Ranges& ranges) {
+absl::StatusOr<ir::Expr> HoistCondition(const ir::Expr& condition, const std::string& loop, int64_t count,
+                                        const ir::Ranges& ranges) {
   if (loop.empty() || !ir::UsesVar(condition, loop)) return condition;
   const ir::Binary* binary = condition.As<ir::Binary>();
   if (binary != nullptr && binary->op == ir::BinaryOp::kAnd) {
-    HONE_ASSIGN_OR_RETURN(const ir::Expr a, ForAll(binary->a, loop, count, ranges));
-    HONE_ASSIGN_OR_RETURN(const ir::Expr b, ForAll(binary->b, loop, count, ranges));
+    HONE_ASSIGN_OR_RETURN(const ir::Expr a, HoistCondition(binary->a, loop, count, ranges));
+    HONE_ASSIGN_OR_RETURN(const ir::Expr b, HoistCondition(binary->b, loop, count, ranges));
     return a && b;
   }
   const auto differs = [&] {
@@ -139,13 +140,13 @@ absl::StatusOr<ir::Expr> ForAll(const ir::Expr& condition, const std::string& lo
   return ir::Substitute(condition, first);
 }
 
-absl::StatusOr<ir::Stmt> CopyOf(const State& state, const Nest& nest, const ir::Buffer& storage,
-                                const std::function<ir::Expr(const ir::Expr&)>& load) {
+absl::StatusOr<ir::Stmt> BuildCopy(const State& state, const Nest& nest, const ir::Buffer& storage,
+                                   const std::function<ir::Expr(const ir::Expr&)>& load) {
   const ir::Ranges ranges = state.LoopRanges();
   const std::string loop = nest.copy.elements > 1 ? nest.loops.back().name : "";
-  HONE_ASSIGN_OR_RETURN(Moved moved, MovedBy(nest));
+  HONE_ASSIGN_OR_RETURN(CopiedValue moved, FindCopiedValue(nest));
   moved.load = load(moved.load);
-  if (nest.IsCopiedByGroup() && moved.condition.defined()) {
+  if (nest.IsBulkCopied() && moved.condition.defined()) {
     return absl::FailedPreconditionError(fmt::format(
         "stage {} has zeros where a condition does not hold, which copies of a group do not", nest.stage.buffer->name));
   }
@@ -158,10 +159,10 @@ absl::StatusOr<ir::Stmt> CopyOf(const State& state, const Nest& nest, const ir::
   std::vector<ir::Expr> axes;
   for (const ir::Axis& axis : nest.stage.axes) axes.push_back(nest.bindings.at(axis.name));
   const ir::Expr place = ir::MakeLoad(storage, StoredIndices(state, nest, std::move(axes)));
-  HONE_ASSIGN_OR_RETURN(const ir::Expr to, First(place, loop, nest.copy.elements, ranges));
-  HONE_ASSIGN_OR_RETURN(const ir::Expr from, First(moved.load, loop, nest.copy.elements, ranges));
+  HONE_ASSIGN_OR_RETURN(const ir::Expr to, FirstElement(place, loop, nest.copy.elements, ranges));
+  HONE_ASSIGN_OR_RETURN(const ir::Expr from, FirstElement(moved.load, loop, nest.copy.elements, ranges));
   if (moved.condition.defined()) {
-    HONE_ASSIGN_OR_RETURN(moved.condition, ForAll(moved.condition, loop, nest.copy.elements, ranges));
+    HONE_ASSIGN_OR_RETURN(moved.condition, HoistCondition(moved.condition, loop, nest.copy.elements, ranges));
   }
   return ir::MakeCopy(storage, to.As<ir::Load>()->indices, from, moved.condition, nest.copy.elements, nest.copy.groups);
 }
@@ -172,12 +173,12 @@ absl::Status CheckCopy(const State& state, const Nest& nest) {
   const auto stored = [&](const ir::Expr& e) {
     const ir::Load& load = *e.As<ir::Load>();
     const Nest* source = state.FindNest(load.buffer.get());
-    if (source == nullptr || source->AtRoot()) return e;
+    if (source == nullptr || source->IsTopLevel()) return e;
     return ir::MakeLoad(
         ir::MakeBuffer(load.buffer->name, load.buffer->dtype, StoredShape(state, *source), source->storage.scope),
         StoredIndices(state, *source, load.indices));
   };
-  return CopyOf(state, nest, storage, stored).status();
+  return BuildCopy(state, nest, storage, stored).status();
 }
 
 }  // namespace hone::schedule

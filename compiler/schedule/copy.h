@@ -14,22 +14,22 @@ namespace hone::schedule {
 // Builds the copy statement that replaces the innermost loop of the nest. storage: the buffer that holds the stage, of
 // StoredShape. load: maps a load, with indices in terms of loops, to a load from where its buffer is stored.
 // FailedPrecondition, with the reason, if no copy moves the same elements.
-absl::StatusOr<ir::Stmt> CopyOf(const State& state, const Nest& nest, const ir::Buffer& storage,
-                                const std::function<ir::Expr(const ir::Expr&)>& load);
+absl::StatusOr<ir::Stmt> BuildCopy(const State& state, const Nest& nest, const ir::Buffer& storage,
+                                   const std::function<ir::Expr(const ir::Expr&)>& load);
 
-// Checks that CopyOf would succeed in the current state.
+// Checks that BuildCopy would succeed in the current state.
 absl::Status CheckCopy(const State& state, const Nest& nest);
 
 // Whether the launch that the nest belongs to has bulk copies.
-bool HasGroupCopies(const State& state, const Nest& nest);
+bool HasBulkCopies(const State& state, const Nest& nest);
 
 // Checks that nested pipelines together have few enough commit groups in flight for a launch with bulk copies.
-absl::Status CheckBundles(const State& state);
+absl::Status CheckCommitGroups(const State& state);
 
 // The condition rewritten without the loop's variable; FailedPrecondition if it can differ between the loop's `count`
 // iterations.
-absl::StatusOr<ir::Expr> ForAll(const ir::Expr& condition, const std::string& loop, int64_t count,
-                                const ir::Ranges& ranges);
+absl::StatusOr<ir::Expr> HoistCondition(const ir::Expr& condition, const std::string& loop, int64_t count,
+                                        const ir::Ranges& ranges);
 
 }  // namespace hone::schedule
 

@@ -16,7 +16,7 @@ int64_t Extent(const Nest& nest, ir::LoopKind kind) {
 
 // Whether the nest is computed inside a lane loop of an enclosing nest. Its own lane loops then add no lanes.
 bool IsInsideLanes(const State& state, const Nest& nest) {
-  for (const Nest* inside = &nest; !inside->AtRoot();) {
+  for (const Nest* inside = &nest; !inside->IsTopLevel();) {
     const Nest* around = state.FindNest(inside->place.stage);
     for (const Loop& loop : around->loops) {
       if (loop.kind == ir::LoopKind::kLane) return true;
@@ -35,24 +35,24 @@ int64_t StoredBytes(const State& state, const Nest& nest) {
   return bytes;
 }
 
-const Nest& RootOf(const State& state, const Nest& nest) {
+const Nest& TopLevelNestOf(const State& state, const Nest& nest) {
   const Nest* root = &nest;
-  while (!root->AtRoot()) root = state.FindNest(root->place.stage);
+  while (!root->IsTopLevel()) root = state.FindNest(root->place.stage);
   return *root;
 }
 
 std::vector<Grid> Grids(const State& state) {
   std::vector<Grid> grids;
   for (const Nest& nest : state.nests) {
-    if (!nest.AtRoot()) continue;
+    if (!nest.IsTopLevel()) continue;
     Grid& grid = grids.emplace_back();
     grid.root = &nest;
     grid.groups = Extent(nest, ir::LoopKind::kGroup);
     grid.lanes = Extent(nest, ir::LoopKind::kLane);
-    if (HasGroupCopies(state, nest)) grid.shared_bytes = ir::kBundlesBytes;
+    if (HasBulkCopies(state, nest)) grid.shared_bytes = ir::kMbarriersBytes;
     for (const Nest& inside : state.nests) {
-      if (inside.AtRoot() || &RootOf(state, inside) != &nest) continue;
-      if (ir::IsShared(inside.storage.scope)) grid.shared_bytes += ir::SharedRoom(StoredBytes(state, inside));
+      if (inside.IsTopLevel() || &TopLevelNestOf(state, inside) != &nest) continue;
+      if (ir::IsShared(inside.storage.scope)) grid.shared_bytes += ir::PaddedSharedBytes(StoredBytes(state, inside));
       if (!IsInsideLanes(state, inside)) grid.lanes = std::max(grid.lanes, Extent(inside, ir::LoopKind::kLane));
     }
   }

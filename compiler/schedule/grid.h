@@ -20,7 +20,7 @@ struct Grid {
 int64_t StoredBytes(const State& state, const Nest& nest);
 
 // The top-level stage in which the nest is computed; the nest itself if it is top-level.
-const Nest& RootOf(const State& state, const Nest& nest);
+const Nest& TopLevelNestOf(const State& state, const Nest& nest);
 
 // The grids of all top-level stages, in the state's order. Lowering may need less shared memory, never more.
 std::vector<Grid> Grids(const State& state);

@@ -18,7 +18,7 @@ namespace hone::schedule {
 struct Factors {
   ir::Load a, b;
 };
-absl::StatusOr<Factors> FactorsOf(const ir::Expr& value, const ir::TensorInstructionEntry& entry);
+absl::StatusOr<Factors> FindFactors(const ir::Expr& value, const ir::TensorInstructionEntry& entry);
 
 // The names of the innermost loops that form the instruction; "" for a dimension of extent 1. The reduction is one loop
 // k, or a loop over the chunks of a row and the loop k inside a chunk.
@@ -26,19 +26,19 @@ struct InstructionLoops {
   std::string m, n, chunks, k;
 };
 // The loops that the instruction needs, innermost first.
-struct LoopOfInstruction {
+struct RequiredLoop {
   int64_t extent;
   bool reduce;
   std::string InstructionLoops::* name;
 };
-std::vector<LoopOfInstruction> LoopsFor(const ir::TensorInstructionEntry& entry);
+std::vector<RequiredLoop> RequiredLoops(const ir::TensorInstructionEntry& entry);
 
 InstructionLoops LoopsOf(const Nest& nest, const ir::TensorInstructionEntry& entry);
 
 // Builds the statement that replaces these loops. sum: a load of the first accumulator. load: maps a load, with indices
 // in terms of loops, to a load from where its buffer is stored. FailedPrecondition if an operand has the wrong layout.
-absl::StatusOr<ir::Stmt> ContractOf(const Nest& nest, const ir::Expr& sum, const ir::Ranges& ranges,
-                                    const std::function<ir::Expr(const ir::Expr&)>& load);
+absl::StatusOr<ir::Stmt> BuildMma(const Nest& nest, const ir::Expr& sum, const ir::Ranges& ranges,
+                                  const std::function<ir::Expr(const ir::Expr&)>& load);
 
 }  // namespace hone::schedule
 

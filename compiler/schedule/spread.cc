@@ -9,7 +9,7 @@ Schedule SpreadOverLanes(const State& state, int64_t lanes) {
   Schedule steps;
   for (const Nest& nest : state.nests) {
     const int64_t elements = ir::NumElements(*nest.stage.buffer);
-    if (!nest.AtRoot() || nest.touched || elements <= 1) continue;
+    if (!nest.IsTopLevel() || nest.has_loop_steps || elements <= 1) continue;
     std::string loop = nest.stage.axes[0].name;
     for (size_t d = 1; d < nest.stage.axes.size(); ++d) {
       steps.push_back(Fuse{loop, nest.stage.axes[d].name});

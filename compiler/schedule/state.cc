@@ -52,7 +52,7 @@ bool Nest::HasLoop(ir::LoopKind kind) const {
   return std::any_of(loops.begin(), loops.end(), [&](const Loop& l) { return l.kind == kind; });
 }
 
-const Loop* Nest::MergedLoop() const {
+const Loop* Nest::LaneReduceLoop() const {
   const auto merged =
       std::ranges::find_if(loops, [](const Loop& l) { return l.reduce && l.kind == ir::LoopKind::kLane; });
   return merged == loops.end() ? nullptr : &*merged;
@@ -60,11 +60,11 @@ const Loop* Nest::MergedLoop() const {
 
 size_t Nest::InstructionLoops() const {
   if (!instruction.has_value()) return 0;
-  return static_cast<size_t>(std::ranges::count_if(LoopsFor(ir::EntryOf(*instruction)),
-                                                   [](const LoopOfInstruction& loop) { return loop.extent > 1; }));
+  return static_cast<size_t>(std::ranges::count_if(RequiredLoops(ir::EntryOf(*instruction)),
+                                                   [](const RequiredLoop& loop) { return loop.extent > 1; }));
 }
 
-bool Nest::IsCopiedByGroup() const {
+bool Nest::IsBulkCopied() const {
   return copy.groups > 1 || copy.elements * ir::SizeOf(stage.buffer->dtype) > std::ranges::max(ir::kCopyBytes);
 }
 size_t Nest::StatementLoops() const { return copy.elements > 1 ? 1 : InstructionLoops(); }
@@ -88,13 +88,13 @@ Nest MakeNest(ir::Stage stage) {
   return nest;
 }
 
-State Start(const ir::Workload& workload) {
+State InitialState(const ir::Workload& workload) {
   State state{workload.op, workload.params, workload.outputs, {}};
   for (const ir::Stage& stage : workload.stages) state.nests.push_back(MakeNest(stage));
   return state;
 }
 
-absl::Status CheckNoStatement(const Nest& nest, size_t position) {
+absl::Status CheckLoopCanChange(const Nest& nest, size_t position) {
   if (position + nest.StatementLoops() < nest.loops.size()) return absl::OkStatus();
   return absl::FailedPreconditionError(
       fmt::format("loop {} is a part of {}", nest.loops[position].name,
@@ -102,8 +102,8 @@ absl::Status CheckNoStatement(const Nest& nest, size_t position) {
                                                : fmt::format("a copy of {} elements", nest.copy.elements)));
 }
 
-absl::Status CheckFree(const State& state, const Nest& nest, size_t position) {
-  if (absl::Status status = CheckNoStatement(nest, position); !status.ok()) return status;
+absl::Status CheckNoStageAtLoop(const State& state, const Nest& nest, size_t position) {
+  if (absl::Status status = CheckLoopCanChange(nest, position); !status.ok()) return status;
   if (!nest.prefetches.empty()) {
     return absl::FailedPreconditionError(fmt::format("loop {} is counted by the prefetches of stage {}",
                                                      nest.loops[position].name, nest.stage.buffer->name));
@@ -122,7 +122,7 @@ absl::Status CheckFree(const State& state, const Nest& nest, size_t position) {
 
 absl::Status CheckUnscheduled(const State& state, const Nest& nest) {
   const std::string& stage = nest.stage.buffer->name;
-  if (nest.touched || !nest.AtRoot()) {
+  if (nest.has_loop_steps || !nest.IsTopLevel()) {
     return absl::FailedPreconditionError(fmt::format("stage {} has been scheduled already", stage));
   }
   for (const Nest& other : state.nests) {
@@ -138,7 +138,7 @@ namespace {
 
 // How many copies of the nest's storage exist: one per pipeline buffer.
 int64_t Buffers(const State& state, const Nest& nest) {
-  if (nest.copy.elements == 0 || nest.AtRoot()) return 1;
+  if (nest.copy.elements == 0 || nest.IsTopLevel()) return 1;
   for (const Loop& loop : state.FindNest(nest.place.stage)->loops) {
     if (loop.name == nest.place.loop) return loop.buffers;
   }
@@ -155,7 +155,7 @@ std::vector<int64_t> StoredShape(const State& state, const Nest& nest) {
 }
 
 std::vector<ir::Expr> StoredIndices(const State& state, const Nest& nest, std::vector<ir::Expr> indices) {
-  if (nest.AtRoot()) return indices;
+  if (nest.IsTopLevel()) return indices;
   for (size_t d = 0; d < indices.size(); ++d) indices[d] = indices[d] - nest.storage.origin[d];
   if (const int64_t buffers = Buffers(state, nest); buffers > 1) {
     indices.insert(indices.begin(), ir::FloorMod(ir::MakeVar(nest.place.loop), ir::Expr(buffers)));
@@ -179,7 +179,7 @@ ir::Stage CopyStage(const std::string& name, const ir::Buffer& buffer) {
   return stage;
 }
 
-ir::Buffer FindRead(const ir::Stage& stage, std::string_view name) {
+ir::Buffer FindLoadedBuffer(const ir::Stage& stage, std::string_view name) {
   ir::Buffer found;
   ir::ForEachExpr(stage.value, [&](const ir::Expr& e) {
     const ir::Load* load = e.As<ir::Load>();
@@ -188,13 +188,13 @@ ir::Buffer FindRead(const ir::Stage& stage, std::string_view name) {
   return found;
 }
 
-absl::StatusOr<ir::Buffer> FindSource(const State& state, const Nest& nest, std::string_view name) {
-  ir::Buffer source = FindRead(nest.stage, name);
+absl::StatusOr<ir::Buffer> FindCopySource(const State& state, const Nest& nest, std::string_view name) {
+  ir::Buffer source = FindLoadedBuffer(nest.stage, name);
   if (source == nullptr) {
     return absl::FailedPreconditionError(fmt::format("stage {} does not read {}", nest.stage.buffer->name, name));
   }
   const Nest* made = state.FindNest(source.get());
-  if (made != nullptr && !made->AtRoot()) {
+  if (made != nullptr && !made->IsTopLevel()) {
     return absl::FailedPreconditionError(
         fmt::format("stage {} is computed inside loop {}: what copies it comes before", name, made->place.loop));
   }
@@ -262,10 +262,10 @@ ir::Expr ProtectLoads(const ir::Expr& e, const ir::VarMap& inside, const ir::Ran
   return condition.defined() ? ir::MakeSelect(condition, mapped, ir::MakeZero(mapped.type())) : mapped;
 }
 
-bool StaysInside(const State& state, const Nest& nest, const ir::Load& load) {
+bool IsLoadInBounds(const State& state, const Nest& nest, const ir::Load& load) {
   const ir::Ranges ranges = state.LoopRanges();
   const Nest* source = state.FindNest(load.buffer.get());
-  const bool placed = source != nullptr && !source->AtRoot();
+  const bool placed = source != nullptr && !source->IsTopLevel();
   for (size_t d = 0; d < load.indices.size(); ++d) {
     ir::Expr index = ir::Substitute(load.indices[d], nest.bindings);
     if (placed) index = ir::Simplify(index - source->storage.origin[d], ranges);

@@ -29,7 +29,7 @@ struct Loop {
   bool reduce = false;  // goes over a reduction axis
   // Software pipelining, for the stages that are copied asynchronously at this loop.
   int64_t buffers = 1;  // buffers per stage; above 1, copies for later iterations are in flight while this one computes
-  int64_t running = 0;  // iterations whose tensor instructions may still run while the next ones start
+  int64_t async_iterations = 0;  // iterations whose tensor instructions may still run while the next ones start
 };
 
 // Each iteration of a loop prefetches one share of a constant buffer, for a later iteration of a loop around it.
@@ -86,14 +86,14 @@ struct Nest {
   std::optional<ir::TensorInstruction> instruction;  // replaces the innermost loops; excludes a copy
   AsyncCopy copy;
   std::vector<PrefetchShare> prefetches;
-  bool touched = false;  // a loop step was applied, so that steps which replace the stage are illegal
+  bool has_loop_steps = false;  // a loop step was applied, so that steps which replace the stage are illegal
 
-  bool AtRoot() const { return place.stage.empty(); }  // a top-level stage
+  bool IsTopLevel() const { return place.stage.empty(); }  // a top-level stage
   bool HasLoop(ir::LoopKind kind) const;
   // The reduction loop whose iterations consecutive lanes share (lane reduction); null if there is none.
-  const Loop* MergedLoop() const;
+  const Loop* LaneReduceLoop() const;
   // Whether the stage is copied by bulk copies, which one lane issues for its group.
-  bool IsCopiedByGroup() const;
+  bool IsBulkCopied() const;
   // How many of the innermost loops the instruction replaces; 0 without an instruction.
   size_t InstructionLoops() const;
   // How many of the innermost loops become one statement, an instruction or a copy of several elements.
@@ -119,7 +119,7 @@ struct State {
 };
 
 // The initial state: every stage at top level, with one loop per axis and then one per reduction axis.
-State Start(const ir::Workload& workload);
+State InitialState(const ir::Workload& workload);
 // The initial nest of a stage.
 Nest MakeNest(ir::Stage stage);
 // The variables of the axes.
@@ -127,10 +127,10 @@ std::vector<ir::Expr> Vars(const std::vector<ir::Axis>& axes);
 // A stage that copies the buffer element by element.
 ir::Stage CopyStage(const std::string& name, const ir::Buffer& buffer);
 // FailedPrecondition if the loop is part of an instruction or a copy: such a loop cannot change.
-absl::Status CheckNoStatement(const Nest& nest, size_t position);
-// CheckNoStatement, and FailedPrecondition if another stage is computed at this loop or inside it, because the region
+absl::Status CheckLoopCanChange(const Nest& nest, size_t position);
+// CheckLoopCanChange, and FailedPrecondition if another stage is computed at this loop or inside it, because the region
 // of that stage depends on the loop.
-absl::Status CheckFree(const State& state, const Nest& nest, size_t position);
+absl::Status CheckNoStageAtLoop(const State& state, const Nest& nest, size_t position);
 // FailedPrecondition if the nest has had loop steps, is placed inside a loop, or has other stages inside it. Steps that
 // replace or place a stage must come before these.
 absl::Status CheckUnscheduled(const State& state, const Nest& nest);
@@ -142,10 +142,10 @@ std::vector<ir::Expr> StoredIndices(const State& state, const Nest& nest, std::v
 // Whether the buffer is known before the kernel runs: a constant, or computed from constants alone.
 bool IsFixed(const State& state, const ir::BufferNode* buffer);
 // The buffer of that name that the stage's value loads from; null if there is none.
-ir::Buffer FindRead(const ir::Stage& stage, std::string_view name);
-// Like FindRead, for a step that copies the buffer. FailedPrecondition if the stage does not load from it, or if the
-// buffer belongs to a stage that is computed inside a loop.
-absl::StatusOr<ir::Buffer> FindSource(const State& state, const Nest& nest, std::string_view name);
+ir::Buffer FindLoadedBuffer(const ir::Stage& stage, std::string_view name);
+// Like FindLoadedBuffer, for a step that copies the buffer. FailedPrecondition if the stage does not load from it, or
+// if the buffer belongs to a stage that is computed inside a loop.
+absl::StatusOr<ir::Buffer> FindCopySource(const State& state, const Nest& nest, std::string_view name);
 // Whether the stage's value loads from the buffer.
 bool Reads(const ir::Stage& stage, const ir::BufferNode* buffer);
 // The ranges of the stage's axes, including reduction axes.
@@ -162,7 +162,7 @@ ir::Expr ReplaceLoads(const ir::Expr& e, const ir::BufferNode* from,
 ir::Expr ProtectLoads(const ir::Expr& e, const ir::VarMap& inside, const ir::Ranges& ranges);
 // Whether the nest's load stays inside the stored part of its buffer. A stage that is computed inside a loop stores
 // only the region that was inferred for its readers.
-bool StaysInside(const State& state, const Nest& nest, const ir::Load& load);
+bool IsLoadInBounds(const State& state, const Nest& nest, const ir::Load& load);
 
 }  // namespace hone::schedule
 

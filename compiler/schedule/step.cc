@@ -133,8 +133,8 @@ std::optional<Step> ParseStep(const Words& w) {
   }
   if (verb == "copy_async") return ParseCounted<CopyAsync>(w);
   if (verb == "pipeline" && w.size() == 4) {
-    const auto buffers = ParseInt(w[2]), running = ParseInt(w[3]);
-    if (buffers.has_value() && running.has_value()) return Pipeline{word(1), *buffers, *running};
+    const auto buffers = ParseInt(w[2]), async_iterations = ParseInt(w[3]);
+    if (buffers.has_value() && async_iterations.has_value()) return Pipeline{word(1), *buffers, *async_iterations};
   }
   if (verb == "pipeline") return ParseCounted<Pipeline>(w);
   if (verb == "prefetch" && w.size() == 5) {
@@ -221,7 +221,7 @@ std::string Print(const Step& step) {
           },
           [](const Pipeline& s) {
             const std::string text = fmt::format("pipeline {} {}", s.loop, s.buffers);
-            return s.running > 0 ? fmt::format("{} {}", text, s.running) : text;
+            return s.async_iterations > 0 ? fmt::format("{} {}", text, s.async_iterations) : text;
           },
           [](const Prefetch& s) { return fmt::format("prefetch {} {} {} {}", s.buffer, s.stage, s.loop, s.ahead); },
       },

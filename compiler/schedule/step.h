@@ -80,7 +80,7 @@ struct CacheRead {
   std::string buffer, stage;
 };
 // The largest group of `split_axis`, or tile of `pack`, that may exceed the dimension it divides, in elements.
-inline constexpr int64_t kMostBeyond = 4096;
+inline constexpr int64_t kPaddedTileElementsMax = 4096;
 // Splits an axis of a stage, and the dimension of its buffer, into "<axis>x", the number of a group of `factor`
 // elements, and "<axis>y", the position in it. A loop over "<axis>x" can then store strided elements contiguously.
 struct SplitAxis {
@@ -156,12 +156,12 @@ struct CopyAsync {
   int64_t groups = 1;
 };
 // Gives the stages that are copied at the loop `buffers` buffers each. Copies for an iteration are issued `buffers` - 1
-// iterations ahead, or `running` fewer. `running`: iterations whose tensor instructions may still read shared memory
-// while the next iterations start.
+// iterations ahead, or `async_iterations` fewer. `async_iterations`: iterations whose tensor instructions may still
+// read shared memory while the next iterations start.
 struct Pipeline {
   std::string loop;
   int64_t buffers;
-  int64_t running = 0;
+  int64_t async_iterations = 0;
 };
 
 // Prefetches what the stage reads of the constant buffer `ahead` iterations of the loop later into the second-level

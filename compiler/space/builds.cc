@@ -41,7 +41,7 @@ absl::Status ScheduleReductions(Sketch& sketch, ScheduleReduction schedule) {
 absl::Status ScheduleRest(Sketch& sketch, absl::Status (*schedule)(Sketch& sketch, const std::string& stage)) {
   for (const std::string& stage : StageNames(sketch.state, false)) {
     const schedule::Nest& nest = sketch.Get(stage);
-    if (nest.AtRoot() && !nest.touched && !nest.prepared) HONE_RETURN_IF_ERROR(schedule(sketch, stage));
+    if (nest.IsTopLevel() && !nest.has_loop_steps && !nest.prepared) HONE_RETURN_IF_ERROR(schedule(sketch, stage));
   }
   return absl::OkStatus();
 }
@@ -73,7 +73,7 @@ absl::Status ScheduleWinograd(Sketch& sketch, TileRule transformed, TileRule pla
 
 // Computes maxima of windows on integers in the same order, if the target has no instruction for a maximum of floats.
 // Only windows are worth it: they share loads, so that each float is converted once.
-absl::Status OrderMaxima(Sketch& sketch) {
+absl::Status ComputeMaximaAsIntegers(Sketch& sketch) {
   if (sketch.target.has_maximum) return absl::OkStatus();
   for (const std::string& stage : StageNames(sketch.state, true)) {
     const ir::Stage& s = sketch.Get(stage).stage;
@@ -86,7 +86,7 @@ absl::Status OrderMaxima(Sketch& sketch) {
 
 }  // namespace
 
-absl::Status SpreadPrepared(Sketch& sketch) {
+absl::Status SchedulePreparedStages(Sketch& sketch) {
   for (const schedule::Step& step : execution::ModelOf(sketch.target).prepared_schedule(sketch.state, sketch.target)) {
     HONE_RETURN_IF_ERROR(sketch.Do(step));
   }
@@ -111,7 +111,7 @@ absl::Status BuildAttentionTiles(const ir::Workload&, Sketch& sketch) {
 
 absl::Status BuildSketch(const ir::Workload& workload, Sketch& sketch) {
   HONE_RETURN_IF_ERROR(InlineStages(sketch));
-  HONE_RETURN_IF_ERROR(OrderMaxima(sketch));
+  HONE_RETURN_IF_ERROR(ComputeMaximaAsIntegers(sketch));
   HONE_ASSIGN_OR_RETURN(const bool split, SplitLongReductions(sketch));
   if (!split && !HasContraction(workload)) {
     HONE_ASSIGN_OR_RETURN(const bool rows, ScheduleRows(sketch));
@@ -126,13 +126,13 @@ absl::Status BuildLaneTiles(const ir::Workload&, Sketch& sketch) {
   HONE_RETURN_IF_ERROR(ScheduleReductions(sketch, ScheduleLaneTile));
   HONE_RETURN_IF_ERROR(InlinePadding(sketch));  // padding that no tile computes in shared memory
   HONE_RETURN_IF_ERROR(ScheduleRest(sketch, ScheduleLaneElementwise));
-  return SpreadPrepared(sketch);
+  return SchedulePreparedStages(sketch);
 }
 
 absl::Status BuildWinogradLanes(const ir::Workload&, Sketch& sketch) {
   HONE_RETURN_IF_ERROR(ScheduleWinograd(sketch, ScheduleWinogradLanes, ScheduleLaneTile));
   HONE_RETURN_IF_ERROR(ScheduleRest(sketch, ScheduleLaneElementwise));
-  return SpreadPrepared(sketch);
+  return SchedulePreparedStages(sketch);
 }
 
 absl::Status BuildLanes(const ir::Workload&, Sketch& sketch) {
@@ -146,7 +146,7 @@ absl::Status BuildLanes(const ir::Workload&, Sketch& sketch) {
                                       const std::string&) { return ScheduleLaneReduction(s, reader, stage); }));
     HONE_RETURN_IF_ERROR(ScheduleRest(sketch, ScheduleLaneElementwise));
   }
-  return SpreadPrepared(sketch);
+  return SchedulePreparedStages(sketch);
 }
 
 // Tensor instructions compute the sums of products. All other stages stay as they are.

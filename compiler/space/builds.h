@@ -20,7 +20,7 @@ absl::Status BuildLaneTiles(const ir::Workload& workload, Sketch& sketch);
 absl::Status BuildLanes(const ir::Workload& workload, Sketch& sketch);
 
 // Schedules prepared stages, which run once before the kernel, with one element per lane. For targets with lanes.
-absl::Status SpreadPrepared(Sketch& sketch);
+absl::Status SchedulePreparedStages(Sketch& sketch);
 
 }  // namespace hone::space
 

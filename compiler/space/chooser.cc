@@ -50,8 +50,8 @@ int64_t Chooser::Tile(std::string_view name, int64_t extent, int64_t limit, int6
   return OneOf(name, std::move(options), preferred);
 }
 
-int64_t Chooser::Hinted(const std::vector<int64_t>& extents, size_t axis, int64_t otherwise) const {
-  return hint_ != nullptr && hint_->extents == extents ? hint_->tile[axis] : otherwise;
+int64_t Chooser::Hinted(const std::vector<int64_t>& extents, size_t axis, int64_t fallback) const {
+  return hint_ != nullptr && hint_->extents == extents ? hint_->tile[axis] : fallback;
 }
 
 std::string Print(const TileHint& hint) {

@@ -51,8 +51,8 @@ class Chooser {
   // small sizes whose last tile wastes little. `preferred` is one of them if it wastes little.
   int64_t Tile(std::string_view name, int64_t extent, int64_t limit, int64_t preferred);
 
-  // The hint's tile size for an axis of an output with these extents; `otherwise` if the hint is for other extents.
-  int64_t Hinted(const std::vector<int64_t>& extents, size_t axis, int64_t otherwise) const;
+  // The hint's tile size for an axis of an output with these extents; `fallback` if the hint is for other extents.
+  int64_t Hinted(const std::vector<int64_t>& extents, size_t axis, int64_t fallback) const;
 
   const Decisions& decisions() const { return taken_; }
 

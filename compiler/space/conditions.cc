@@ -21,7 +21,7 @@ namespace {
 template <typename F>
 bool Inlined(const ir::Workload& workload, const target::Target& target, const F& is) {
   Chooser none;
-  Sketch sketch{schedule::Start(workload), target, none, {}};
+  Sketch sketch{schedule::InitialState(workload), target, none, {}};
   return InlineStages(sketch).ok() && is(sketch.state);
 }
 
@@ -82,7 +82,7 @@ bool PrefersWinograd(const ir::Workload& workload, const target::Target& target)
 bool PrefersLaneTiles(const ir::Workload& workload, const target::Target& target) {
   return target.memory.shared_gain <= 1 ||
          !SomeReduction(workload, target, [&](const schedule::State& state, const ir::Stage& s) {
-           const bool is_short = IsContraction(s) && ReduceSteps(s) < kSharedReduction;
+           const bool is_short = IsContraction(s) && ReduceSteps(s) < kSharedStepsMin;
            return IsVectorProduct(state, s) || (is_short && !FillsLaneTile(s, target));
          });
 }

@@ -66,7 +66,8 @@ absl::StatusOr<Families> ParseFamilies(std::string_view text) {
   return absl::InvalidArgumentError(fmt::format("'{}' is no family of spaces: all, template or sketch", text));
 }
 
-std::vector<const Entry*> Fitting(const ir::Workload& workload, const target::Target& target, Families families) {
+std::vector<const Entry*> ApplicableEntries(const ir::Workload& workload, const target::Target& target,
+                                            Families families) {
   std::vector<const Entry*> fitting;
   for (const Entry& entry : kEntries) {
     const bool wanted = !families.has_value() || entry.family == *families;
@@ -88,7 +89,7 @@ const Entry* EntryOf(const Decisions& decisions, std::span<const Entry* const> e
 
 absl::StatusOr<Candidate> Build(const ir::Workload& workload, const target::Target& target,
                                 std::span<const Entry* const> fitting, Chooser& chooser, Families families) {
-  Sketch sketch{schedule::Start(workload), target, chooser, {}};
+  Sketch sketch{schedule::InitialState(workload), target, chooser, {}};
   HONE_RETURN_IF_ERROR(Fill(workload, sketch, fitting, families));
   HONE_RETURN_IF_ERROR(execution::ModelOf(target).check_limits(sketch.state, target));
   return Candidate{chooser.decisions(), std::move(sketch.steps), std::move(sketch.state)};
@@ -97,7 +98,7 @@ absl::StatusOr<Candidate> Build(const ir::Workload& workload, const target::Targ
 std::vector<Decisions> Hinted(const ir::Workload& workload, const target::Target& target, const TileHint& hint,
                               Families families) {
   std::vector<Decisions> hinted;
-  const std::vector<const Entry*> fitting = Fitting(workload, target);
+  const std::vector<const Entry*> fitting = ApplicableEntries(workload, target);
   for (const Entry* entry : fitting) {
     if (families.has_value() && entry->family != *families) continue;
     const Decisions given = {{std::string(kSpaceDecision), entry->id, {}}};
@@ -110,7 +111,7 @@ std::vector<Decisions> Hinted(const ir::Workload& workload, const target::Target
 
 absl::StatusOr<Candidate> Default(const ir::Workload& workload, const target::Target& target) {
   // Preferred decisions that cannot be lowered are a bug of a rule. The next entries then serve as a simpler default.
-  const std::vector<const Entry*> fitting = Fitting(workload, target);
+  const std::vector<const Entry*> fitting = ApplicableEntries(workload, target);
   for (const Entry* entry : fitting) {
     const Decisions given = {{std::string(kSpaceDecision), entry->id, {}}};
     Chooser chooser(&given);
@@ -122,8 +123,8 @@ absl::StatusOr<Candidate> Default(const ir::Workload& workload, const target::Ta
                  workload.op, ir::WorkloadDigest(workload).substr(0, 12), std::string(lowered.message()));
   }
   Chooser none;
-  Sketch plain{schedule::Start(workload), target, none, {}};
-  HONE_RETURN_IF_ERROR(SpreadPrepared(plain));
+  Sketch plain{schedule::InitialState(workload), target, none, {}};
+  HONE_RETURN_IF_ERROR(SchedulePreparedStages(plain));
   return Candidate{{}, std::move(plain.steps), std::move(plain.state)};
 }
 

@@ -53,17 +53,18 @@ using Families = std::optional<Family>;
 absl::StatusOr<Families> ParseFamilies(std::string_view text);
 
 // The entries that apply, the default first.
-std::vector<const Entry*> Fitting(const ir::Workload& workload, const target::Target& target, Families families = {});
+std::vector<const Entry*> ApplicableEntries(const ir::Workload& workload, const target::Target& target,
+                                            Families families = {});
 // The entry that produced these decisions; null if it is not in `entries`.
 const Entry* EntryOf(const Decisions& decisions, std::span<const Entry* const> entries);
 // The decision that names an entry by its id. The chooser is asked for it if several entries apply, whatever the
 // families.
 inline constexpr std::string_view kSpaceDecision = "space";
 
-// Asks the chooser and writes the schedule. `fitting` must be Fitting(workload, target); callers compute it once for
-// all candidates. FailedPrecondition if no entry of the families applies, or if the decisions lead to an illegal step
-// or to too much memory. The latter is normal in a search. With the preferred
-// decisions it is a bug of a rule, and Default then tries the next entry.
+// Asks the chooser and writes the schedule. `fitting` must be ApplicableEntries(workload, target); callers compute it
+// once for all candidates. FailedPrecondition if no entry of the families applies, or if the decisions lead to an
+// illegal step or to too much memory. The latter is normal in a search. With the preferred decisions it is a bug of a
+// rule, and Default then tries the next entry.
 absl::StatusOr<Candidate> Build(const ir::Workload& workload, const target::Target& target,
                                 std::span<const Entry* const> fitting, Chooser& chooser, Families families = {});
 

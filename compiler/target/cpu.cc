@@ -103,9 +103,9 @@ absl::StatusOr<Target> Parse(const TargetText& text) {
   }
   HONE_ASSIGN_OR_RETURN(Target target, ChooseCpu(text, start));
   HONE_RETURN_IF_ERROR(ParseNumbers(text, {"-mcpu=", "-mattr="}, target));
-  if (target.threads > kMostThreads) {
+  if (target.threads > kThreadsMax) {
     return absl::InvalidArgumentError(
-        fmt::format("target: -threads={} is more than the {} that a kernel may use", target.threads, kMostThreads));
+        fmt::format("target: -threads={} is more than the {} that a kernel may use", target.threads, kThreadsMax));
   }
   HONE_RETURN_IF_ERROR(CheckVectors(target));
   return target;
@@ -138,7 +138,7 @@ Target CpuTarget(const Microarchitecture& row, const FeatureSet& features) {
   Target target;
   target.arch = row.family.arch;
   target.cpu = row.name;
-  target.features = Difference(features, FeaturesOf(row));
+  target.features = FeatureDifference(features, FeaturesOf(row));
   target.memory.l1_bytes = row.caches.l1 << 10;
   target.memory.l2_bytes = row.caches.l2 << 10;
   target.memory.l3_bytes = row.caches.l3 << 10;

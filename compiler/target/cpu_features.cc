@@ -76,7 +76,7 @@ FeatureSet FromCpuinfo(Arch arch, const std::set<std::string>& words) {
 }
 
 // Removed features come first: LLVM also removes features that depend on them, and restores those named afterwards.
-std::string Difference(const FeatureSet& features, const FeatureSet& usual) {
+std::string FeatureDifference(const FeatureSet& features, const FeatureSet& usual) {
   std::vector<std::string> parts;
   for (const std::string_view f : usual) {
     if (!features.contains(f)) parts.push_back(fmt::format("-{}", f));

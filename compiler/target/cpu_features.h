@@ -22,9 +22,9 @@ std::string_view CpuinfoSpelling(Arch arch, std::string_view feature);
 // Returns the known features among the words of /proc/cpuinfo; other words are ignored.
 FeatureSet FromCpuinfo(Arch arch, const std::set<std::string>& words);
 
-// Difference returns how `features` differs from `usual` in LLVM's notation: "-avx512f,+gfni". Apply is the inverse;
-// InvalidArgument for an unknown feature, with a list of the known ones.
-std::string Difference(const FeatureSet& features, const FeatureSet& usual);
+// FeatureDifference returns how `features` differs from `usual` in LLVM's notation: "-avx512f,+gfni". Apply is the
+// inverse; InvalidArgument for an unknown feature, with a list of the known ones.
+std::string FeatureDifference(const FeatureSet& features, const FeatureSet& usual);
 absl::StatusOr<FeatureSet> Apply(Arch arch, std::string_view difference, FeatureSet usual);
 
 }  // namespace hone::target

@@ -41,14 +41,14 @@ struct Row {
   int64_t async_copy_bytes;
   int shuffle_lanes;  // from PTX 6.0 on, which LLVM writes for sm_70 and newer
   int sharing_groups = 0;
-  bool alone = false;  // code runs on this architecture only, and can multiply blocks in shared memory (wgmma)
+  bool arch_only = false;  // code runs on this architecture only, and can multiply blocks in shared memory (wgmma)
 
   constexpr std::string_view name() const { return word.substr(word.find(':') + 1); }
 };
 
-constexpr int64_t kUnaskedSharedBytes = 48 << 10;
-constexpr int kMostLanes = 1024;        // per group, on every architecture
-constexpr double kFirstWithAlone = 12;  // first CUDA version whose drivers compile code for one architecture only
+constexpr int64_t kDefaultSharedBytes = 48 << 10;
+constexpr int kGroupLanesMax = 1024;     // per group, on every architecture
+constexpr double kArchOnlyCudaMin = 12;  // first CUDA version whose drivers compile code for one architecture only
 
 // In ascending order. The first row is the default for code that must run everywhere. Units of sm_80 have 164 KB of
 // shared memory and those of sm_90 228 KB; both count as 200 KB, the value with which the analytic cost models were
@@ -75,7 +75,7 @@ constexpr auto kWords = [] {
   return words;
 }();
 
-Target Of(const Row& row) {
+Target TargetOfRow(const Row& row) {
   Target target;
   target.kind = Kind::kCuda;
   target.cpu = row.name();
@@ -91,7 +91,7 @@ Target Of(const Row& row) {
   target.memory.local_bytes = target.memory.registers_bytes;
   target.memory.shared_bytes = row.shared_kilobytes << 10;
   target.memory.unit_shared_bytes = row.unit.shared_kilobytes << 10;
-  target.memory.unasked_shared_bytes = kUnaskedSharedBytes;
+  target.memory.default_shared_bytes = kDefaultSharedBytes;
   target.memory.shared_gain = 4;
   target.memory.async_copy_bytes = row.async_copy_bytes;
   target.memory.l1_bytes = row.l1_kilobytes << 10;
@@ -102,7 +102,7 @@ Target Of(const Row& row) {
   target.core.hertz = row.hertz;
   // Those of sm_80, like the asynchronous copies.
   if (row.async_copy_bytes > 0) target.tensor_instructions = {TensorInstruction::kMmaF16, TensorInstruction::kMmaBf16};
-  if (row.alone) {
+  if (row.arch_only) {
     target.tensor_instructions.insert(target.tensor_instructions.end(),
                                       {TensorInstruction::kWgmmaF16, TensorInstruction::kWgmmaBf16});
   }
@@ -129,7 +129,7 @@ absl::Status AllowTf32(Target& target) {
 // A launch may begin before the preceding one ends. The user must request this, because its gain is not measured yet.
 constexpr std::string_view kOverlap = "-overlap";
 
-absl::Status AllowOverlap(Target& target) {
+absl::Status AllowOverlappingLaunches(Target& target) {
   target.hierarchy.overlapping_launches = target.hierarchy.sharing_groups > 0;  // both came with sm_90
   if (target.hierarchy.overlapping_launches) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -143,7 +143,7 @@ absl::StatusOr<bool> Has(const TargetText& text, std::string_view name) {
   return absl::InvalidArgumentError(fmt::format("target: {} takes no value, not '{}'", name, option->value));
 }
 
-Target Typical() { return Of(kTable[0]); }
+Target Typical() { return TargetOfRow(kTable[0]); }
 
 std::vector<Number> Numbers(Target& target) {
   Hierarchy& hierarchy = target.hierarchy;
@@ -165,17 +165,17 @@ absl::StatusOr<const Row*> FindArchitecture(std::string_view name) {
 
 // The architecture and size of the selected device. A device newer than the table gets the newest architecture that
 // runs on it; code for one architecture only is chosen for exactly that architecture, if the driver knows it.
-absl::StatusOr<Target> OfDevice(const std::string& selector) {
+absl::StatusOr<Target> TargetOfCudaDevice(const std::string& selector) {
   HONE_ASSIGN_OR_RETURN(const auto found,
                         FindDevice<drivers::CudaDriver>(selector, "give its architecture, as in cuda -arch=sm_87"));
   if (!found.has_value()) return Typical();
   const drivers::cuda::DeviceInfo& info = *found;
   const auto number = [](std::string_view name) { return std::atoi(name.substr(name.find('_') + 1).data()); };
-  const bool knows_alone = std::atof(info.driver_version.c_str()) >= kFirstWithAlone;
+  const bool knows_arch_only = std::atof(info.driver_version.c_str()) >= kArchOnlyCudaMin;
   const Row* best = nullptr;
   for (const Row& row : kTable) {
-    const bool runs = row.alone ? number(row.name()) == number(info.architecture) && knows_alone
-                                : number(row.name()) <= number(info.architecture);
+    const bool runs = row.arch_only ? number(row.name()) == number(info.architecture) && knows_arch_only
+                                    : number(row.name()) <= number(info.architecture);
     if (runs) best = &row;
   }
   if (best == nullptr) {
@@ -183,7 +183,7 @@ absl::StatusOr<Target> OfDevice(const std::string& selector) {
         fmt::format("target: the CUDA device '{}' is {}, older than {}, the oldest that Hone makes code for", info.name,
                     info.architecture, kTable[0].name()));
   }
-  Target target = Of(*best);
+  Target target = TargetOfRow(*best);
   target.hierarchy.units = static_cast<int>(std::max<int64_t>(1, info.compute_units));
   if (info.local_bytes > 0) target.memory.shared_bytes = std::min(target.memory.shared_bytes, info.local_bytes);
   if (info.cache_bytes > 0) target.memory.l2_bytes = info.cache_bytes;
@@ -193,9 +193,9 @@ absl::StatusOr<Target> OfDevice(const std::string& selector) {
 // The limits common to all architectures, and the table's values for this one.
 absl::Status CheckRanges(const Target& target, const Row& row) {
   const Hierarchy& hierarchy = target.hierarchy;
-  if (hierarchy.max_lanes % hierarchy.lane_width != 0 || hierarchy.max_lanes > kMostLanes) {
+  if (hierarchy.max_lanes % hierarchy.lane_width != 0 || hierarchy.max_lanes > kGroupLanesMax) {
     return absl::InvalidArgumentError(fmt::format("target: -lanes={} wants a multiple of {} up to {}",
-                                                  hierarchy.max_lanes, hierarchy.lane_width, kMostLanes));
+                                                  hierarchy.max_lanes, hierarchy.lane_width, kGroupLanesMax));
   }
   const int64_t most = row.shared_kilobytes << 10;
   if (target.memory.shared_bytes <= most) return absl::OkStatus();
@@ -214,21 +214,21 @@ absl::StatusOr<Target> Parse(const TargetText& text) {
   const std::string selector(device != nullptr ? device->value : "");
   Target target;
   if (name.empty()) {
-    HONE_ASSIGN_OR_RETURN(target, OfDevice(selector));
+    HONE_ASSIGN_OR_RETURN(target, TargetOfCudaDevice(selector));
   } else {
     HONE_ASSIGN_OR_RETURN(const Row* row, FindArchitecture(name));
-    target = Of(*row);
+    target = TargetOfRow(*row);
   }
   target.device = selector;
   HONE_ASSIGN_OR_RETURN(const bool tf32, Has(text, kTf32));
   HONE_ASSIGN_OR_RETURN(const bool overlap, Has(text, kOverlap));
   if (tf32) HONE_RETURN_IF_ERROR(AllowTf32(target));
-  if (overlap) HONE_RETURN_IF_ERROR(AllowOverlap(target));
+  if (overlap) HONE_RETURN_IF_ERROR(AllowOverlappingLaunches(target));
   HONE_RETURN_IF_ERROR(ParseNumbers(text, {"-arch=", "-device=", std::string(kTf32), std::string(kOverlap)}, target));
   HONE_ASSIGN_OR_RETURN(const Row* row, FindArchitecture(target.cpu));
   HONE_RETURN_IF_ERROR(CheckRanges(target, *row));
   target.memory.local_bytes = target.memory.registers_bytes;
-  target.memory.unasked_shared_bytes = std::min(target.memory.shared_bytes, kUnaskedSharedBytes);
+  target.memory.default_shared_bytes = std::min(target.memory.shared_bytes, kDefaultSharedBytes);
   target.vector_registers =
       static_cast<int>(std::max<int64_t>(1, target.memory.registers_bytes * 8 / target.vector_bits));
   return target;

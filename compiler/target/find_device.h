@@ -26,7 +26,7 @@ absl::StatusOr<std::optional<typename Driver::DeviceInfo>> FindDevice(const std:
   drivers::Error error = Driver::Library::Load(&library);
   if (error.ok()) error = library.Find(selector, &info);
   if (error.ok()) return info;
-  if (error.trouble == drivers::Trouble::kAbsent && selector.empty()) return std::nullopt;
+  if (error.kind == drivers::ErrorKind::kAbsent && selector.empty()) return std::nullopt;
   return absl::InvalidArgumentError(
       fmt::format("target: {}; to compile for a device that is not here, {}", error.text, elsewhere));
 }

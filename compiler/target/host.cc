@@ -23,17 +23,17 @@ namespace hone::target {
 namespace {
 
 #if defined(__aarch64__)
-constexpr Arch kBuiltFor = Arch::kAArch64;
+constexpr Arch kHostArch = Arch::kAArch64;
 #elif defined(__arm__)
-constexpr Arch kBuiltFor = Arch::kArm;
+constexpr Arch kHostArch = Arch::kArm;
 #else
-constexpr Arch kBuiltFor = Arch::kX86_64;
+constexpr Arch kHostArch = Arch::kX86_64;
 #endif
 
 constexpr char kAArch64Neon[] = "asimd";  // in /proc/cpuinfo; a 32-bit kernel says "neon"
 
 struct CpuInfo {
-  Arch arch = kBuiltFor;
+  Arch arch = kHostArch;
   std::map<int, CoreId> cores;  // by CPU number
   std::set<std::string> words;  // features that all cores have
   bool hypervisor = false;
@@ -153,7 +153,7 @@ FeatureSet DescribeAs(Arch arch, CpuInfo& info) {
 
 }  // namespace
 
-Target HostCpu() { return HostCpu("/", kBuiltFor); }
+Target HostCpu() { return HostCpu("/", kHostArch); }
 
 Target HostCpu(const std::string& root, std::optional<Arch> runs) {
   CpuInfo info = ReadCpus(root);
@@ -173,7 +173,7 @@ Target HostCpu(const std::string& root, std::optional<Arch> runs) {
     best_speed = speed;
   }
   Target target = CpuTarget(*best, present);
-  target.threads = groups.empty() ? 1 : ThreadsOf(groups.front(), HostCpus(root));
+  target.threads = groups.empty() ? 1 : LoopThreads(groups.front(), ProcessCpuQuota(root));
   ReadCaches(root, cpus, best_cpu, info.hypervisor, &target);
   return target;
 }

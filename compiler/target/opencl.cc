@@ -23,7 +23,7 @@ Target Typical() {
   target.hierarchy = {.units = 1, .max_lanes = 256, .lane_width = 8};
   target.memory.registers_bytes = 1 << 10;
   target.memory.local_bytes = target.memory.registers_bytes;
-  target.memory.shared_bytes = target.memory.unasked_shared_bytes = 32 << 10;
+  target.memory.shared_bytes = target.memory.default_shared_bytes = 32 << 10;
   target.memory.shared_gain = 4;
   target.memory.l3_bytes = 0;
   target.vector_bits = 128;
@@ -43,7 +43,7 @@ std::vector<Number> Numbers(Target& target) {
 
 // Takes the driver's values for the target's device, limited to plausible ones (a CPU's "local memory" is as large as a
 // cache, and its groups have no real limit). Without a device the typical values stay.
-absl::Status AskDevice(Target& target) {
+absl::Status ReadDeviceLimits(Target& target) {
   std::string elsewhere = "give all its numbers, as `hone devices --json` shows them:";
   for (const Number& number : Numbers(target)) elsewhere += fmt::format(" {}=", number.name);
   HONE_ASSIGN_OR_RETURN(const auto found, FindDevice<drivers::OpenClDriver>(target.device, elsewhere));
@@ -51,7 +51,7 @@ absl::Status AskDevice(Target& target) {
   const drivers::opencl::DeviceInfo& info = *found;
   target.hierarchy.units = static_cast<int>(std::max<int64_t>(1, info.compute_units));
   target.hierarchy.max_lanes =
-      static_cast<int>(std::clamp<int64_t>(info.max_group_lanes, 1, target.hierarchy.max_lanes));
+      static_cast<int>(std::clamp<int64_t>(info.group_lanes_max, 1, target.hierarchy.max_lanes));
   if (!info.has_local_memory) target.memory.shared_gain = 1;
   if (info.is_cpu) {
     target.vector_bits = HostCpu().vector_bits;
@@ -70,13 +70,13 @@ absl::StatusOr<Target> Parse(const TargetText& text) {
       std::all_of(numbers.begin(), numbers.end(), [&](const Number& n) { return text.Find(n.name) != nullptr; });
   const TargetText::Option* const device = text.Find("-device");
   if (device != nullptr) target.device = device->value;
-  if (!complete) HONE_RETURN_IF_ERROR(AskDevice(target));
+  if (!complete) HONE_RETURN_IF_ERROR(ReadDeviceLimits(target));
   HONE_RETURN_IF_ERROR(ParseNumbers(text, {"-device="}, target));
   if (target.hierarchy.max_lanes < 2) {
     return absl::InvalidArgumentError("target: -lanes=1: groups for OpenCL have at least 2 lanes; give 2 or more");
   }
   target.memory.local_bytes = target.memory.registers_bytes;
-  target.memory.unasked_shared_bytes = target.memory.shared_bytes;
+  target.memory.default_shared_bytes = target.memory.shared_bytes;
   target.vector_registers =
       static_cast<int>(std::max<int64_t>(1, target.memory.registers_bytes * 8 / target.vector_bits));
   return target;

@@ -48,7 +48,7 @@ struct Memory {
   int64_t shared_bytes = 0;            // per group, shared by its lanes; 0 for targets without lanes
   // The part of shared_bytes that a launch may use without requesting more. Default schedules stay within it, so that a
   // unit has room for several groups.
-  int64_t unasked_shared_bytes = 0;
+  int64_t default_shared_bytes = 0;
   int64_t unit_shared_bytes =
       200 << 10;  // per unit, for all its groups together; value used by the analytic cost models
   // How many times faster a lane reads shared memory than a cache. 1: shared memory is a part of global memory, and

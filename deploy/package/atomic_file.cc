@@ -13,8 +13,8 @@
 #include <filesystem>
 #include <system_error>
 
-#include "base/file_meant.h"
 #include "base/identity.h"
+#include "base/resolve_path.h"
 #include "base/status.h"
 
 namespace hone::package {
@@ -57,7 +57,7 @@ bool Link(int fd, const std::string& name) {
 
 // Opens a new file without a name in `folder`. Returns -1 if the file system has no such files or does not let them be
 // linked, which is tried with a first file.
-int OpenNameless(const std::string& folder) {
+int OpenUnnamedFile(const std::string& folder) {
   const auto open_one = [&folder] { return open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666); };
   const int tried = open_one();
   if (tried < 0) return -1;
@@ -71,10 +71,10 @@ int OpenNameless(const std::string& folder) {
 
 // The descriptor that a path such as /dev/stdout or /dev/fd/3 names, if this program was started with it; else -1. A
 // descriptor that the program opened itself (it has FD_CLOEXEC) does not count.
-int DescriptorMeant(std::filesystem::path path) {
-  constexpr int kMostLinks = 40;
+int DescriptorOfPath(std::filesystem::path path) {
+  constexpr int kLinksMax = 40;
   std::error_code error;
-  for (int links = 0; links < kMostLinks; ++links) {
+  for (int links = 0; links < kLinksMax; ++links) {
     if (std::filesystem::equivalent(path.parent_path(), "/proc/self/fd", error)) {
       const std::string name = path.filename().string();
       int descriptor = -1;
@@ -93,7 +93,7 @@ int DescriptorMeant(std::filesystem::path path) {
 absl::StatusOr<AtomicFile> AtomicFile::Create(const std::string& given) {
   // A descriptor from the shell is written to directly: replacing a file that the shell appends to would lose its
   // contents.
-  if (const int descriptor = DescriptorMeant(given); descriptor >= 0) {
+  if (const int descriptor = DescriptorOfPath(given); descriptor >= 0) {
     const int fd = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
     if (fd < 0) return SystemError("write to", given);
     return AtomicFile(given, "", fd);
@@ -108,7 +108,8 @@ absl::StatusOr<AtomicFile> AtomicFile::Create(const std::string& given) {
   }
   const std::string path = FollowLinks(given).string();
   // A file without a name vanishes if the program ends, however it ends.
-  if (const int fd = OpenNameless(FolderOf(path)); fd >= 0) return AtomicFile(path, PlaceOf(fd), fd, /*named=*/false);
+  if (const int fd = OpenUnnamedFile(FolderOf(path)); fd >= 0)
+    return AtomicFile(path, PlaceOf(fd), fd, /*named=*/false);
   std::string temporary = path + ".tmp.XXXXXX";
   int fd = mkostemp(temporary.data(), O_CLOEXEC);
   if (fd < 0 && errno == ENAMETOOLONG) {  // the file's own name is too long for a suffix

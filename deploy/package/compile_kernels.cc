@@ -35,7 +35,7 @@ class KernelCompiler {
   }
 
   absl::StatusOr<CompiledKernel> Run() {
-    if (options_.plain) {
+    if (options_.naive) {
       HONE_RETURN_IF_ERROR(Compile(execution::ModelOf(options_.target).naive_schedule(workload_, options_.target),
                                    codegen::Effort::kReference));
       return std::move(result_);
@@ -83,7 +83,7 @@ class KernelCompiler {
   }
 
   absl::Status Compile(const schedule::Schedule& schedule, codegen::Effort effort = codegen::Effort::kKernel) {
-    codegen::CompileOptions options{effort, Reproducing<ir::Func>(options_.reproducers), /*prepares=*/false};
+    codegen::CompileOptions options{effort, ReproducerPassOptions<ir::Func>(options_.reproducers), /*prepares=*/false};
     options.passes.after = options_.after_pass;
     HONE_ASSIGN_OR_RETURN(result_.kernel,
                           codegen::CompileKernel(workload_, schedule, options_.target, symbol_, options));
@@ -137,7 +137,7 @@ absl::StatusOr<std::vector<CompiledKernel>> CompileKernels(std::span<const ir::W
     absl::StatusOr<CompiledKernel> kernel = KernelCompiler(workloads[i], i, options).Run();
     if (!kernel.ok()) return Annotate(kernel.status(), name);
     kernels[i] = *std::move(kernel);
-    if (!options.plain) kernels[i].assembled = codegen::Assemble(kernels[i].kernel.code, options.target);
+    if (!options.naive) kernels[i].assembled = codegen::Assemble(kernels[i].kernel.code, options.target);
     const std::lock_guard lock(mutex);
     ++done;
     if (options.progress) options.progress(done, workloads.size());

@@ -38,7 +38,7 @@ struct KernelOptions {
   // A schedule of `lookup` that cannot be compiled is an error instead of a warning, and the package gets no machine
   // code for a device, so that it is equal on every machine that compiles it.
   bool pinned = false;
-  bool plain = false;            // the naive schedule for every workload: quick to compile, slow to run
+  bool naive = false;            // the naive schedule for every workload: quick to compile, slow to run
   std::string reproducers = {};  // folder for inputs on which a pass failed (pass_runner.h); empty: none are written
   // Called after each generated kernel: `done` of `all` kernels are finished. Any thread may call it, one at a time.
   std::function<void(size_t done, size_t all)> progress = {};

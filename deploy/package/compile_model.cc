@@ -175,7 +175,7 @@ absl::StatusOr<CompileSummary> CompileModel(const std::string& onnx_path, const 
   PackageCompiler compiler(model_name);
   for (const KernelOptions& options : targets) {
     HONE_ASSIGN_OR_RETURN(graph::Plan plan, graph::BuildPlan(onnx_path, import, options.target,
-                                                             Reproducing<graph::Graph>(options.reproducers)));
+                                                             ReproducerPassOptions<graph::Graph>(options.reproducers)));
     HONE_RETURN_IF_ERROR(compiler.AddProgram(std::move(plan), options));
   }
   HONE_ASSIGN_OR_RETURN(CompileSummary summary,

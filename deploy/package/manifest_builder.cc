@@ -20,9 +20,9 @@ namespace {
 absl::StatusOr<uint64_t> BytesOf(const PackageTensor& tensor) {
   const DTypeTraits* traits = FindDType(tensor.dtype);
   if (traits == nullptr) return absl::InvalidArgumentError(fmt::format("tensor '{}' has no element type", tensor.name));
-  if (tensor.shape.size() > kMaxRank) {
+  if (tensor.shape.size() > kRankMax) {
     return absl::InvalidArgumentError(
-        fmt::format("tensor '{}' has {} dimensions, packages allow {}", tensor.name, tensor.shape.size(), kMaxRank));
+        fmt::format("tensor '{}' has {} dimensions, packages allow {}", tensor.name, tensor.shape.size(), kRankMax));
   }
   uint64_t bytes = SizeOf(tensor.dtype);
   for (const int64_t dimension : tensor.shape) {

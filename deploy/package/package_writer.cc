@@ -79,9 +79,9 @@ absl::Status CheckWritten(const std::string& path) {
 
 absl::StatusOr<uint64_t> WritePackage(const PackageContents& contents, const std::string& path) {
   const size_t count = contents.programs.size();
-  if (count == 0 || count > kMaxPrograms || count != contents.metadata.programs.size()) {
+  if (count == 0 || count > kProgramsMax || count != contents.metadata.programs.size()) {
     return absl::InvalidArgumentError(
-        fmt::format("a package holds 1 to {} programs, each with its metadata: not {}, {}", kMaxPrograms, count,
+        fmt::format("a package holds 1 to {} programs, each with its metadata: not {}, {}", kProgramsMax, count,
                     contents.metadata.programs.size()));
   }
   ConstantSection constants;

@@ -25,7 +25,7 @@ using TensorId = uint32_t;  // index into PackageProgram::tensors
 struct PackageTensor {
   std::string name;  // an input's or output's name in the model; may be empty for other kinds
   DType dtype = DType::kFloat32;
-  std::vector<int64_t> shape;  // at most kMaxRank dimensions
+  std::vector<int64_t> shape;  // at most kRankMax dimensions
   TensorKind kind = TensorKind::kIntermediate;
   // The bytes of a constant, packed or not; their number is the product of the shape times the element size. Not owned:
   // they must live until WritePackage returns. Empty for other kinds.

@@ -29,10 +29,10 @@ class Backend {
   // owned, has the tensor's size and starts on a multiple of kTensorAlignment; it is null if the tensor has no bytes.
   // The model calls this for every input and output before the first Run. The contents may change between runs without
   // another call.
-  virtual void PlacePort(uint32_t tensor, uint8_t* host) = 0;
+  virtual void SetPortMemory(uint32_t tensor, uint8_t* host) = 0;
 
-  // PlacePort for memory of a device. `memory` is not owned, has the tensor's size and is aligned to its elements only.
-  // Returns false, and changes nothing, if the back end does not take memory of that device.
+  // SetPortMemory for memory of a device. `memory` is not owned, has the tensor's size and is aligned to its elements
+  // only. Returns false, and changes nothing, if the back end does not take memory of that device.
   virtual bool PlaceOnDevice(uint32_t /*tensor*/, DLDevice /*device*/, void* /*memory*/) { return false; }
   // The name of the device whose memory PlaceOnDevice takes, for error texts; empty if it takes none.
   virtual std::string DeviceTaken() const { return ""; }

@@ -66,7 +66,7 @@ void ShowLibraries() {
 // The limit on file sizes also holds for files in memory. It is checked before writing, because the system answers a
 // write beyond the limit with a signal (SIGXFSZ).
 Fault CheckFileLimit(size_t bytes) {
-  const uint64_t most = MostFileBytes();
+  const uint64_t most = FileBytesMax();
   if (bytes <= most) return {};
   return IoError("the package's code is to be placed in a file of " + std::to_string(bytes) +
                  " bytes, this process may write no more than " + std::to_string(most) +

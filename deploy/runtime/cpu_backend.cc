@@ -33,7 +33,7 @@ class CpuBackend : public Backend {
     return {};
   }
 
-  void PlacePort(uint32_t tensor, uint8_t* host) override {
+  void SetPortMemory(uint32_t tensor, uint8_t* host) override {
     addresses_[tensor] = host;
     for (size_t a = 0; a < buffers_.size(); ++a) {
       if (program_.arguments[a] == tensor) buffers_[a] = host;
@@ -41,9 +41,9 @@ class CpuBackend : public Backend {
   }
 
   Fault Run(std::span<int64_t> nanoseconds) override {
-    pool_->ForgetWorkersOfParent();
+    pool_->ResetAfterFork();
     HoneParallel* parallel = pool_->parallel();
-    const OnCpus with_workers(pool_->cpus_of_caller());
+    const ScopedCpuAffinity with_workers(pool_->caller_cpus());
     if (nanoseconds.empty()) {
       for (const Call& call : calls_) Do(call, parallel);
     } else {

@@ -19,18 +19,18 @@ class CudaBackend : public LaneBackend<drivers::CudaDriver> {
     for (const auto* ports : {&program_.inputs, &program_.outputs}) {
       for (const uint32_t id : *ports) {
         HONE_RETURN_IF_FAULT(ToFault(device_.AllocatePinned(program_.tensors[id].bytes, &staged_[id].pinned)));
-        LaneBackend::PlacePort(id, reinterpret_cast<uint8_t*>(staged_[id].pinned.bytes().data()));
+        LaneBackend::SetPortMemory(id, reinterpret_cast<uint8_t*>(staged_[id].pinned.bytes().data()));
       }
     }
     return {};
   }
 
-  void PlacePort(uint32_t tensor, uint8_t* host) override {
+  void SetPortMemory(uint32_t tensor, uint8_t* host) override {
     Staged& staged = staged_[tensor];
     staged.host = host;
     if (staged.on_device.bytes() == 0) return;
     staged.on_device = {};
-    LaneBackend::PlacePort(tensor, reinterpret_cast<uint8_t*>(staged.pinned.bytes().data()));
+    LaneBackend::SetPortMemory(tensor, reinterpret_cast<uint8_t*>(staged.pinned.bytes().data()));
     ForgetGraph();
   }
 
@@ -41,7 +41,7 @@ class CudaBackend : public LaneBackend<drivers::CudaDriver> {
     const bool before = staged.on_device.bytes() > 0;
     staged.on_device = device_.Adopt(memory, program_.tensors[tensor].bytes);
     if (before || staged.on_device.bytes() == 0) return true;
-    LaneBackend::PlacePort(tensor, nullptr);
+    LaneBackend::SetPortMemory(tensor, nullptr);
     ForgetGraph();
     return true;
   }
@@ -54,9 +54,9 @@ class CudaBackend : public LaneBackend<drivers::CudaDriver> {
     for (const uint32_t id : program_.inputs) {
       if (IsStaged(id)) std::memcpy(staged_[id].pinned.bytes().data(), staged_[id].host, program_.tensors[id].bytes);
     }
-    const Error handed_over = HandAllOver(nanoseconds);
+    const Error enqueued = EnqueueAll(nanoseconds);
     const Error done = device_.Finish();
-    HONE_RETURN_IF_FAULT(ToRunFault(handed_over.ok() ? done : handed_over));
+    HONE_RETURN_IF_FAULT(ToRunFault(enqueued.ok() ? done : enqueued));
     for (const uint32_t id : program_.outputs) {
       if (IsStaged(id)) std::memcpy(staged_[id].host, staged_[id].pinned.bytes().data(), program_.tensors[id].bytes);
     }
@@ -76,7 +76,7 @@ class CudaBackend : public LaneBackend<drivers::CudaDriver> {
   }
 
   // Enqueues a whole run: the graph, or, to measure calls or without a graph, its parts one by one.
-  Error HandAllOver(std::span<int64_t> nanoseconds) {
+  Error EnqueueAll(std::span<int64_t> nanoseconds) {
     if (nanoseconds.empty()) Record();
     Error error;
     for (const uint32_t id : program_.inputs) {
@@ -84,7 +84,7 @@ class CudaBackend : public LaneBackend<drivers::CudaDriver> {
       if (error.ok()) error = device_.EnqueueCopy(given, Memory(id), given.bytes());
     }
     if (!error.ok()) return error;
-    error = nanoseconds.empty() && graph_.defined() ? device_.EnqueueGraph(graph_) : HandOver(nanoseconds);
+    error = nanoseconds.empty() && graph_.defined() ? device_.EnqueueGraph(graph_) : Enqueue(nanoseconds);
     for (const uint32_t id : program_.outputs) {
       const drivers::cuda::Buffer& given = staged_[id].on_device;
       if (error.ok()) error = device_.EnqueueCopy(Memory(id), given, given.bytes());
@@ -103,10 +103,10 @@ class CudaBackend : public LaneBackend<drivers::CudaDriver> {
   void Record() {
     if (std::exchange(tried_to_record_, true)) return;
     if (!device_.BeginGraph().ok()) return;
-    const Error handed_over = HandOver(std::span<int64_t>());
+    const Error enqueued = Enqueue(std::span<int64_t>());
     drivers::cuda::Graph graph;
     const Error ended = device_.EndGraph(&graph);  // also after an error, to end the recording
-    if (handed_over.ok() && ended.ok()) graph_ = std::move(graph);
+    if (enqueued.ok() && ended.ok()) graph_ = std::move(graph);
   }
 
   std::vector<Staged> staged_;    // per tensor; used for inputs and outputs only

@@ -14,18 +14,18 @@ namespace hone::runtime {
 // The fault for an error while a program is loaded. kAbsent and kProgram are Incompatible: another program of the
 // package may work.
 inline Fault ToFault(const drivers::Error& error) {
-  switch (error.trouble) {
-    case drivers::Trouble::kNone:
+  switch (error.kind) {
+    case drivers::ErrorKind::kNone:
       return {};
-    case drivers::Trouble::kAbsent:
-    case drivers::Trouble::kProgram:
+    case drivers::ErrorKind::kAbsent:
+    case drivers::ErrorKind::kProgram:
       return Incompatible(error.text);
-    case drivers::Trouble::kMemory:
+    case drivers::ErrorKind::kMemory:
       return OutOfMemory(error.text + "; free memory of the device: end other programs, or free other models");
-    case drivers::Trouble::kFault:
-    case drivers::Trouble::kTimeout:
-    case drivers::Trouble::kBusy:
-    case drivers::Trouble::kDevice:
+    case drivers::ErrorKind::kFault:
+    case drivers::ErrorKind::kTimeout:
+    case drivers::ErrorKind::kBusy:
+    case drivers::ErrorKind::kDevice:
       break;
   }
   return IoError(error.text);
@@ -41,8 +41,8 @@ inline Fault ToRunFault(const drivers::Error& error) {
 
 // Incompatible if the device has less than the code needs. what: the unit, "lanes in a group"; kind: "CUDA"; device:
 // its name; target: the argument of `hone compile --target` that fits the device. All four are for the text.
-inline Fault CheckNeed(int64_t needed, int64_t has, const std::string& what, const std::string& kind,
-                       const std::string& device, const std::string& target) {
+inline Fault CheckRequirement(int64_t needed, int64_t has, const std::string& what, const std::string& kind,
+                              const std::string& device, const std::string& target) {
   if (needed <= has) return {};
   return Incompatible("the code needs " + std::to_string(needed) + " " + what + ", the " + kind + " device '" + device +
                       "' has " + std::to_string(has) + "; compile the model for this device (hone compile --target " +

@@ -85,7 +85,7 @@ int Fail(const std::string& message, int code = kWorkFailed) {
 }
 
 // Prints why the programs before the one that runs could not be loaded, one line for each.
-void TellPassedOver(const HoneModel* model) {
+void PrintPassedOver(const HoneModel* model) {
   std::istringstream lines(hone_passed_over(model));
   for (std::string line; std::getline(lines, line);) std::fprintf(stderr, "hone-run: passed over: %s\n", line.c_str());
 }
@@ -105,10 +105,10 @@ bool IsRead(const std::string& path, const Arguments& arguments) {
 }
 
 // The absolute path of the file to which `path` leads when links are followed. The file need not exist.
-std::filesystem::path FileMeant(std::filesystem::path path) {
-  constexpr int kMostLinks = 40;  // the limit of the Linux kernel
+std::filesystem::path ResolvePath(std::filesystem::path path) {
+  constexpr int kLinksMax = 40;  // the limit of the Linux kernel
   std::error_code error;
-  for (int i = 0; i < kMostLinks && std::filesystem::is_symlink(path, error); ++i) {
+  for (int i = 0; i < kLinksMax && std::filesystem::is_symlink(path, error); ++i) {
     path = path.parent_path() / std::filesystem::read_symlink(path, error);
   }
   const std::filesystem::path whole = std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
@@ -130,9 +130,9 @@ std::string FindOverwritten(const Arguments& arguments) {
     const std::string given = "--raw-out " + name + "=" + file + " would overwrite ";
     if (IsRead(file, arguments)) return given + "what is read; give another file";
     if (IsNoFile(file)) continue;
-    const std::filesystem::path meant = FileMeant(file);
+    const std::filesystem::path meant = ResolvePath(file);
     const auto other = std::find_if(arguments.outputs.begin(), output,
-                                    [&](const NamedFile& each) { return FileMeant(each.second) == meant; });
+                                    [&](const NamedFile& each) { return ResolvePath(each.second) == meant; });
     if (other != output) return given + "output '" + other->first + "'; give each output a file of its own";
   }
   return "";
@@ -184,7 +184,7 @@ bool WriteAndClose(std::FILE* stream, const void* data, size_t bytes) {
 bool WriteFile(const std::string& path, const void* data, size_t bytes) {
   const auto in_place = [&] { return WriteAndClose(std::fopen(path.c_str(), "wb"), data, bytes); };
   if (IsNoFile(path)) return in_place();
-  const std::filesystem::path file = FileMeant(path);
+  const std::filesystem::path file = ResolvePath(path);
   std::string beside = file.parent_path() / ".hone-run.XXXXXX";
   const int opened = mkstemp(beside.data());
   if (opened < 0) return (errno == EACCES || errno == EROFS) && in_place();
@@ -231,8 +231,8 @@ int RunModel(HoneModel* model, const Arguments& arguments) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  hone::FillStandardStreams();
-  hone::FailBeyondMostFileBytes();
+  hone::OpenClosedStandardStreams();
+  hone::IgnoreFileSizeSignal();
   const std::string_view asked = argc == 2 ? argv[1] : "";
   if (asked == "--version" || asked == "--help") {
     std::fputs(asked == "--help" ? kUsage : ("hone-run " + std::string(hone_version()) + "\n").c_str(), stdout);
@@ -249,7 +249,7 @@ int main(int argc, char** argv) {
   if (hone_load(arguments.package.c_str(), &options, &model) != HONE_OK) {
     return Fail("'" + arguments.package + "': " + hone_error());
   }
-  TellPassedOver(model);
+  PrintPassedOver(model);
   const int code = RunModel(model, arguments);
   hone_free(model);
   return code;

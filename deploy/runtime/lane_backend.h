@@ -43,7 +43,7 @@ class LaneBackend : public Backend {
     Library library;
     HONE_RETURN_IF_FAULT(ToFault(Library::Load(&library)));
     HONE_RETURN_IF_FAULT(ToFault(library.Open(program_.Text(program_.manifest->device), &device_)));
-    HONE_RETURN_IF_FAULT(CheckNeeds());
+    HONE_RETURN_IF_FAULT(CheckRequirements());
     Program built;
     const std::string_view source(reinterpret_cast<const char*>(program_.code.data()), program_.code.size());
     HONE_RETURN_IF_FAULT(ToFault(device_.Build(source, {.cache_folder = CacheFolder()}, &built)));
@@ -53,12 +53,12 @@ class LaneBackend : public Backend {
     return {};
   }
 
-  void PlacePort(uint32_t tensor, uint8_t* host) override { ports_[tensor] = host; }
+  void SetPortMemory(uint32_t tensor, uint8_t* host) override { ports_[tensor] = host; }
 
   Fault Run(std::span<int64_t> nanoseconds) override {
-    const Error handed_over = HandOver(nanoseconds);
+    const Error enqueued = Enqueue(nanoseconds);
     const Error done = device_.Finish();  // also after an error: enqueued copies may still use the ports' memory
-    return ToRunFault(handed_over.ok() ? done : handed_over);
+    return ToRunFault(enqueued.ok() ? done : enqueued);
   }
 
   void SetThreads(int) override {}
@@ -72,11 +72,11 @@ class LaneBackend : public Backend {
   };
 
   // Incompatible if the device has fewer lanes or less shared memory than the program needs.
-  Fault CheckNeeds() const {
+  Fault CheckRequirements() const {
     const auto check = [&](int64_t needed, int64_t has, const char* what) {
-      return CheckNeed(needed, has, what, Driver::kName, device_.info().name, Driver::kTarget);
+      return CheckRequirement(needed, has, what, Driver::kName, device_.info().name, Driver::kTarget);
     };
-    HONE_RETURN_IF_FAULT(check(program_.manifest->lanes, device_.info().max_group_lanes, "lanes in a group"));
+    HONE_RETURN_IF_FAULT(check(program_.manifest->lanes, device_.info().group_lanes_max, "lanes in a group"));
     return check(static_cast<int64_t>(program_.manifest->shared_bytes), device_.info().local_bytes,
                  "bytes of shared memory");
   }
@@ -125,10 +125,10 @@ class LaneBackend : public Backend {
       const KernelLaunch& launch = interface.main[i];
       Kernel& kernel = call.kernels[i];
       HONE_RETURN_IF_FAULT(ToFault(built.Find(launch.function, &kernel)));
-      if (launch.lanes > kernel.facts().max_group_lanes) {
+      if (launch.lanes > kernel.facts().group_lanes_max) {
         return Incompatible("kernel '" + launch.function + "' runs " + std::to_string(launch.lanes) +
                             " lanes in a group, the " + Driver::kName + " device '" + device_.info().name +
-                            "' can run " + std::to_string(kernel.facts().max_group_lanes) + " of it");
+                            "' can run " + std::to_string(kernel.facts().group_lanes_max) + " of it");
       }
       HONE_RETURN_IF_FAULT(ToFault(kernel.SetShared(launch.shared_bytes)));
       for (size_t a = 0; a < launch.arguments.size(); ++a) {
@@ -156,7 +156,7 @@ class LaneBackend : public Backend {
   }
 
   // Enqueues the launches of a call.
-  Error HandOver(const Call& call) const {
+  Error Enqueue(const Call& call) const {
     for (const Launch& launch : call.launches) {
       if (Error error = device_.EnqueueLaunch(launch); !error.ok()) return error;
     }
@@ -177,13 +177,13 @@ class LaneBackend : public Backend {
  protected:
   // Enqueues a whole run in order without waiting: inputs, calls, copies, outputs. nanoseconds: empty, or one element
   // per call; then each call is waited for and timed. Ports without memory in this process (ports_) are left out.
-  Error HandOver(std::span<int64_t> nanoseconds) const {
+  Error Enqueue(std::span<int64_t> nanoseconds) const {
     Error error;
     for (const uint32_t id : program_.inputs) {
       if (error.ok() && ports_[id] != nullptr) error = device_.EnqueueWrite(memory_[id], Host(id));
     }
     for (size_t i = 0; i < calls_.size() && error.ok(); ++i) {
-      error = nanoseconds.empty() ? HandOver(calls_[i]) : Time(calls_[i], &nanoseconds[i]);
+      error = nanoseconds.empty() ? Enqueue(calls_[i]) : Time(calls_[i], &nanoseconds[i]);
     }
     for (const package::CopyEntry& copy : program_.copies) {
       const uint64_t bytes = program_.tensors[copy.target].bytes;

@@ -82,7 +82,7 @@ Fault Model::Load(const std::string& path, int threads, ConstantsCheck check, st
   result->addresses_.assign(program.tensors.size(), nullptr);
   result->devices_.assign(program.tensors.size(), kCpu);
   for (const std::span<const uint32_t> ids : {program.inputs, program.outputs}) {
-    for (const uint32_t id : ids) result->PlacePort(id, result->OwnAddress(id));
+    for (const uint32_t id : ids) result->SetPortMemory(id, result->OwnAddress(id));
   }
   result->input_set_.assign(program.inputs.size(), false);
   *model = std::move(result);
@@ -115,28 +115,28 @@ uint8_t* Model::OwnAddress(uint32_t tensor) const {
   return entry.bytes == 0 ? nullptr : io_.data() + entry.offset;
 }
 
-void Model::PlacePort(uint32_t tensor, uint8_t* address) {
-  backend_->PlacePort(tensor, address);
-  NotePlace(tensor, kCpu, address);
+void Model::SetPortMemory(uint32_t tensor, uint8_t* address) {
+  backend_->SetPortMemory(tensor, address);
+  SetPortAddress(tensor, kCpu, address);
 }
 
-void Model::NotePlace(uint32_t tensor, DLDevice device, uint8_t* address) {
-  if (addresses_[tensor] != address) known_apart_ = false;
+void Model::SetPortAddress(uint32_t tensor, DLDevice device, uint8_t* address) {
+  if (addresses_[tensor] != address) known_disjoint_ = false;
   addresses_[tensor] = address;
   devices_[tensor] = device;
 }
 
 Fault Model::Bind(uint32_t tensor, const DLTensor* given) {
   if (given == nullptr) {
-    PlacePort(tensor, OwnAddress(tensor));
+    SetPortMemory(tensor, OwnAddress(tensor));
     return {};
   }
   HONE_RETURN_IF_FAULT(CheckBindable(tensor, *given));
   uint8_t* const address = static_cast<uint8_t*>(given->data) + given->byte_offset;
   if (IsCpu(given->device)) {
-    PlacePort(tensor, address);
+    SetPortMemory(tensor, address);
   } else if (backend_->PlaceOnDevice(tensor, given->device, address)) {
-    NotePlace(tensor, given->device, address);
+    SetPortAddress(tensor, given->device, address);
   } else {
     return WrongPlace(tensor, given->device);
   }
@@ -186,7 +186,7 @@ Fault Model::CheckBindable(uint32_t tensor, const DLTensor& given) const {
   return {};
 }
 
-Fault Model::CheckApart(uint32_t output, uint32_t other) const {
+Fault Model::CheckDisjoint(uint32_t output, uint32_t other) const {
   const TensorEntry &written = program_->tensors[output], &entry = program_->tensors[other];
   const auto overlaps = [&](const uint8_t* address) {
     return Overlap(addresses_[output], written.bytes, address, entry.bytes);
@@ -252,7 +252,7 @@ Fault Model::SetInput(size_t index, const DLTensor& tensor) {
   HONE_RETURN_IF_FAULT(CheckTensor(id, tensor));
   if (!IsCpu(tensor.device)) return WrongPlace(id, tensor.device);
   CopyToCompact(tensor, OwnAddress(id));  // first, because it may throw for lack of memory: a failure changes nothing
-  PlacePort(id, OwnAddress(id));
+  SetPortMemory(id, OwnAddress(id));
   input_set_[index] = true;
   return {};
 }
@@ -281,23 +281,23 @@ Fault Model::OutputView(size_t index, DLTensor* view) const {
   return {};
 }
 
-Fault Model::CheckReady() {
+Fault Model::CheckReadyToRun() {
   for (size_t i = 0; i < input_set_.size(); ++i) {
     const uint32_t id = program_->inputs[i];
     if (input_set_[i] || IsBound(id) || program_->tensors[id].bytes == 0) continue;
     return InvalidArgument("input '" + std::string(PortOf(id).name) + "' has never been set");
   }
-  if (known_apart_) return {};
+  if (known_disjoint_) return {};
   for (const uint32_t output : program_->outputs) {
-    for (const uint32_t id : program_->inputs) HONE_RETURN_IF_FAULT(CheckApart(output, id));
-    for (const uint32_t id : program_->outputs) HONE_RETURN_IF_FAULT(CheckApart(output, id));
+    for (const uint32_t id : program_->inputs) HONE_RETURN_IF_FAULT(CheckDisjoint(output, id));
+    for (const uint32_t id : program_->outputs) HONE_RETURN_IF_FAULT(CheckDisjoint(output, id));
   }
-  known_apart_ = true;
+  known_disjoint_ = true;
   return {};
 }
 
 Fault Model::Run() {
-  HONE_RETURN_IF_FAULT(CheckReady());
+  HONE_RETURN_IF_FAULT(CheckReadyToRun());
   return backend_->Run({});
 }
 
@@ -306,7 +306,7 @@ Fault Model::RunProfiled(std::span<int64_t> nanoseconds) {
     return InvalidArgument("room for " + std::to_string(nanoseconds.size()) + " times, the model has " +
                            std::to_string(program_->calls.size()) + " calls");
   }
-  HONE_RETURN_IF_FAULT(CheckReady());
+  HONE_RETURN_IF_FAULT(CheckReadyToRun());
   return backend_->Run(nanoseconds);
 }
 

@@ -55,9 +55,9 @@ class Model {
  private:
   Model() = default;
   Fault LoadProgram(int threads, const BackendLoader& loader);
-  // Places an input or output in memory of this process. NotePlace only records the place.
-  void PlacePort(uint32_t tensor, uint8_t* address);
-  void NotePlace(uint32_t tensor, DLDevice device, uint8_t* address);
+  // Places an input or output in memory of this process. SetPortAddress only records the place.
+  void SetPortMemory(uint32_t tensor, uint8_t* address);
+  void SetPortAddress(uint32_t tensor, DLDevice device, uint8_t* address);
   Fault Bind(uint32_t tensor, const DLTensor* given);
   // The error for a tensor in memory of a device that the program does not take.
   Fault WrongPlace(uint32_t tensor, DLDevice device) const;
@@ -70,8 +70,8 @@ class Model {
   Fault CheckBindable(uint32_t tensor, const DLTensor& given) const;
   HonePort PortOf(uint32_t tensor) const;
   DLTensor ViewOf(uint32_t tensor) const;
-  Fault CheckApart(uint32_t output, uint32_t other) const;
-  Fault CheckReady();
+  Fault CheckDisjoint(uint32_t output, uint32_t other) const;
+  Fault CheckReadyToRun();
 
   Mapping file_;
   PackageView package_;  // points into file_
@@ -80,7 +80,7 @@ class Model {
   Mapping io_;                        // the model's own buffers of inputs and outputs
   std::vector<uint8_t*> addresses_;   // per tensor: the place of an input or output; null for other tensors
   std::vector<DLDevice> devices_;     // per tensor: the device of addresses_
-  bool known_apart_ = false;          // CheckReady has found no overlap, and no address has changed since
+  bool known_disjoint_ = false;       // CheckReadyToRun has found no overlap, and no address has changed since
   std::vector<bool> input_set_;       // per input: whether the caller has set the model's own buffer
   std::unique_ptr<Backend> backend_;  // refers to package_
 };

@@ -29,9 +29,9 @@ inline constexpr unsigned char kMagic[8] = {0x89, 'H', 'O', 'N', 'E', '\r', '\n'
 inline constexpr uint32_t kFormatVersion = 2;
 inline constexpr uint64_t kSectionAlignment = 4096;
 inline constexpr uint64_t kTensorAlignment = 64;  // bytes, of every tensor and workspace; HONE_BUFFER_ALIGNMENT
-inline constexpr uint32_t kMaxRank = 16;
+inline constexpr uint32_t kRankMax = 16;
 
-inline constexpr uint32_t kMaxPrograms = 32;       // the section table must fit before the first section's page
+inline constexpr uint32_t kProgramsMax = 32;       // the section table must fit before the first section's page
 inline constexpr uint32_t kNoTensor = 0xffffffff;  // the argument for a buffer that a kernel does not use
 
 enum class SectionKind : uint32_t { kManifest = 1, kCode = 2, kConstants = 3, kMetadata = 4 };
@@ -139,7 +139,7 @@ static_assert(sizeof(SectionEntry) == 32 && sizeof(FileHeader) == 32 && sizeof(M
 constexpr uint64_t HeaderBytes(uint64_t section_count) {
   return sizeof(FileHeader) + section_count * sizeof(SectionEntry);
 }
-static_assert(HeaderBytes(2 * kMaxPrograms + 2) <= kSectionAlignment);
+static_assert(HeaderBytes(2 * kProgramsMax + 2) <= kSectionAlignment);
 
 }  // namespace hone::package
 

@@ -55,8 +55,8 @@ Fault CheckHeader(Bytes file, std::vector<SectionEntry>* sections) {
     return BadPackage("format version " + std::to_string(header.version) + ", this runtime reads version " +
                       std::to_string(package::kFormatVersion) + "; compile the model again with a matching hone");
   }
-  constexpr uint32_t kMost = 2 * package::kMaxPrograms + 2;
-  if (header.section_count < 4 || header.section_count > kMost || header.section_count % 2 != 0) {
+  constexpr uint32_t kSectionsMax = 2 * package::kProgramsMax + 2;
+  if (header.section_count < 4 || header.section_count > kSectionsMax || header.section_count % 2 != 0) {
     return BadPackage("wrong number of sections");
   }
   if (file.size() < package::HeaderBytes(header.section_count)) return BadPackage("truncated inside its header");

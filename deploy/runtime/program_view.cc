@@ -63,7 +63,7 @@ class ManifestReader {
       const std::string which = Numbered("tensor", i);
       HONE_RETURN_IF_FAULT(CheckText(tensor.name, which));
       if (package::FindDType(tensor.dtype) == nullptr) return Bad(which + " has an unknown element type");
-      if (tensor.rank > package::kMaxRank || !Inside(tensor.shape, tensor.rank, view_.shapes.size())) {
+      if (tensor.rank > package::kRankMax || !Inside(tensor.shape, tensor.rank, view_.shapes.size())) {
         return Bad(which + " has its shape out of range");
       }
       if (BytesOf(tensor) != tensor.bytes) return Bad(which + " has a size that is not its shape's");
@@ -76,7 +76,7 @@ class ManifestReader {
     return {};
   }
 
-  Fault CheckNeeds() const {
+  Fault CheckRequirements() const {
     const ManifestHeader& manifest = *view_.manifest;
     const std::optional<CodeKindEntry> code = FindCodeKind(manifest.code);
     if (!code) return Bad("its code is of an unknown kind");
@@ -268,7 +268,7 @@ Fault ViewProgram(std::span<const uint8_t> manifest, std::span<const uint8_t> co
   result.code = code;
   ManifestReader reader(manifest, constants_bytes, where, &result);
   HONE_RETURN_IF_FAULT(reader.Read());
-  HONE_RETURN_IF_FAULT(reader.CheckNeeds());
+  HONE_RETURN_IF_FAULT(reader.CheckRequirements());
   HONE_RETURN_IF_FAULT(reader.ReadKernels());
   HONE_RETURN_IF_FAULT(reader.CheckTensors());
   HONE_RETURN_IF_FAULT(reader.CheckCalls());

@@ -13,7 +13,7 @@ namespace hone::agent {
 absl::StatusOr<v1::SynchronizeResponse> CallTracker(pki::FarmLink& link, const v1::SynchronizeRequest& request,
                                                     const std::stop_token& stop) {
   // An agent that leaves does not wait for a connection, because the tracker may be gone.
-  const auto channel = request.leaving() ? link.channel() : link.ConnectedChannel(absl::Seconds(10), stop);
+  const auto channel = request.leaving() ? link.channel() : link.AwaitConnectedChannel(absl::Seconds(10), stop);
   const int grace = request.leaving() ? 2 : 15;
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(request.max_wait().seconds() + grace));

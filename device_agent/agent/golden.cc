@@ -197,7 +197,7 @@ std::optional<v1::Batch> GoldenBatch(const std::string& architecture) {
   return batch;
 }
 
-v1::GoldenCheck ReadGolden(const v1::Batch& batch, const v1::BatchResult& result, uint64_t number) {
+v1::GoldenCheck ToGoldenCheck(const v1::Batch& batch, const v1::BatchResult& result, uint64_t number) {
   v1::GoldenCheck check;
   check.set_number(number);
   check.set_kernel(Sha256Hex(batch.artifact()));

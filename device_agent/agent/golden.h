@@ -20,7 +20,7 @@ namespace hone::agent {
 std::optional<v1::Batch> GoldenBatch(const std::string& architecture);
 
 // Turns the result of a GoldenBatch into a check. `number` counts the checks of this process.
-v1::GoldenCheck ReadGolden(const v1::Batch& batch, const v1::BatchResult& result, uint64_t number);
+v1::GoldenCheck ToGoldenCheck(const v1::Batch& batch, const v1::BatchResult& result, uint64_t number);
 
 }  // namespace hone::agent
 

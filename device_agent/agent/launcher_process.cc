@@ -66,7 +66,7 @@ std::vector<const char*> EnvironmentOfLauncher() {
 
 // Shuts the socket down after kCancelPatience. For a launcher that does not end its visit, because it was stopped or
 // waits for a child that hangs in a driver. False: the visit ended before, as `over` tells.
-bool HangUp(int socket, const std::stop_token& over) {
+bool ShutDownAfterTimeout(int socket, const std::stop_token& over) {
   std::mutex mutex;
   std::unique_lock lock(mutex);
   std::condition_variable_any().wait_for(lock, over, kCancelPatience, [] { return false; });
@@ -134,8 +134,8 @@ SandboxLayer Launcher::GroupLayer() const {
     layer.detail = std::string(group_.status().message());
   } else if (!layer.holds) {
     layer.detail = "the launcher could not enter its control group";
-  } else if (!group_->unlimited().empty()) {
-    layer.detail = "no limit to " + group_->unlimited();
+  } else if (!group_->failed_limits().empty()) {
+    layer.detail = "no limit to " + group_->failed_limits();
   }
   return layer;
 }
@@ -158,7 +158,7 @@ absl::Status Launcher::Start() {
                                                 channel.c_str(), cancel.c_str(), nullptr};
   const std::vector<const char*> environment = EnvironmentOfLauncher();
   MakeGroup();
-  const int entrance = group_.ok() ? group_->OpenEntrance() : -1;
+  const int entrance = group_.ok() ? group_->OpenProcsFile() : -1;
   const pid_t pid = fork();
   if (pid == 0) {  // only calls that are safe after fork in a process with threads, until exec
     fcntl(sockets[1], F_SETFD, 0);
@@ -198,7 +198,7 @@ absl::StatusOr<v1::BatchResult> Launcher::Exchange(const v1::Batch& batch, const
     std::jthread patience;  // of somebody once the visit is to end
     const std::stop_callback cancel(stop, [&] {
       HONE_CHECK(write(cancel_[1], "c", 1) == 1);
-      patience = std::jthread([&](const std::stop_token& over) { hung_up = HangUp(channel_, over); });
+      patience = std::jthread([&](const std::stop_token& over) { hung_up = ShutDownAfterTimeout(channel_, over); });
     });
     std::jthread reading;
     if (options_.reads_sensors_in_visits) {

@@ -99,11 +99,11 @@ std::map<std::string, v1::LeaseResult> Outbox::Read() const {
   return results;
 }
 
-absl::Status Outbox::Keep(const v1::LeaseResult& result) {
+absl::Status Outbox::StoreResult(const v1::LeaseResult& result) {
   const std::string& id = result.lease().lease_id();
   if (!IsName(id)) return absl::InvalidArgumentError(fmt::format("lease id '{}' is no name for a file", id));
   const std::string bytes = result.SerializeAsString();
-  const std::filesystem::file_time_type newest = MakeRoom(static_cast<int64_t>(bytes.size()));
+  const std::filesystem::file_time_type newest = EvictOldest(static_cast<int64_t>(bytes.size()));
   const std::filesystem::path path = folder_ / (id + kEnding);
   HONE_RETURN_IF_ERROR(WriteDurably(path, bytes));
   // Files of one tick of the system's clock have equal times, so the order in which they were kept is set explicitly.
@@ -120,7 +120,7 @@ void Outbox::Forget(const std::string& lease_id) {
 }
 
 // Removes the oldest results, whose tracker has been away longest.
-std::filesystem::file_time_type Outbox::MakeRoom(int64_t bytes) const {
+std::filesystem::file_time_type Outbox::EvictOldest(int64_t bytes) const {
   std::vector<std::tuple<std::filesystem::file_time_type, int64_t, std::filesystem::path>> files;
   int64_t sum = bytes;
   auto newest = std::filesystem::file_time_type::min();

@@ -33,13 +33,13 @@ class Outbox {
   // All results, by lease id. A file that cannot be parsed is renamed to NAME.broken.
   std::map<std::string, v1::LeaseResult> Read() const;
   // Writes the result; it is on the disk when this returns OK. kInvalidArgument: the lease id cannot be a file name.
-  absl::Status Keep(const v1::LeaseResult& result);
+  absl::Status StoreResult(const v1::LeaseResult& result);
   void Forget(const std::string& lease_id);
 
  private:
   Outbox(std::filesystem::path folder, Limits limits) : folder_(std::move(folder)), limits_(limits) {}
   // Returns the time of the newest file; the smallest time if there is none.
-  std::filesystem::file_time_type MakeRoom(int64_t bytes) const;
+  std::filesystem::file_time_type EvictOldest(int64_t bytes) const;
 
   std::filesystem::path folder_;
   Limits limits_;

@@ -18,7 +18,7 @@
 
 namespace hone::agent {
 
-Supervisor::Supervisor() {
+ServiceWatchdog::ServiceWatchdog() {
   const char* told = std::getenv("NOTIFY_SOCKET");
   const std::string path = told == nullptr ? "" : told;
   unsetenv("NOTIFY_SOCKET");
@@ -34,16 +34,16 @@ Supervisor::Supervisor() {
   socket_ = -1;
 }
 
-Supervisor::~Supervisor() {
+ServiceWatchdog::~ServiceWatchdog() {
   if (socket_ >= 0) close(socket_);
 }
 
-void Supervisor::Alive() const {
+void ServiceWatchdog::ReportAlive() const {
   constexpr std::string_view kAlive = "READY=1\nWATCHDOG=1";
   if (socket_ >= 0) send(socket_, kAlive.data(), kAlive.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-absl::StatusOr<ActAs> ActAs::Begin(const std::string& user) {
+absl::StatusOr<ScopedUser> ScopedUser::Begin(const std::string& user) {
   errno = 0;
   const passwd* entry = getpwnam(user.c_str());
   if (entry == nullptr) {
@@ -54,10 +54,10 @@ absl::StatusOr<ActAs> ActAs::Begin(const std::string& user) {
     return absl::FailedPreconditionError(
         fmt::format("cannot act as user '{}': {}; call this as root", user, std::strerror(errno)));
   }
-  return ActAs();
+  return ScopedUser();
 }
 
-ActAs::~ActAs() {
+ScopedUser::~ScopedUser() {
   if (!active_) return;
   HONE_CHECK(seteuid(getuid()) == 0 && setegid(getgid()) == 0);
 }

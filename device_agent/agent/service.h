@@ -19,32 +19,32 @@ inline constexpr char kServiceConfig[] = "/etc/hone/agent.conf";
 
 // Tells the service manager (systemd, Type=notify) that the agent is alive. The service manager restarts an agent that
 // stops telling. Does nothing if NOTIFY_SOCKET is not set. Not thread-safe.
-class Supervisor {
+class ServiceWatchdog {
  public:
   // Removes NOTIFY_SOCKET from the environment, so that no child can report for the agent. Construct it before the
   // process starts threads.
-  Supervisor();
-  ~Supervisor();
-  Supervisor(const Supervisor&) = delete;
-  Supervisor& operator=(const Supervisor&) = delete;
+  ServiceWatchdog();
+  ~ServiceWatchdog();
+  ServiceWatchdog(const ServiceWatchdog&) = delete;
+  ServiceWatchdog& operator=(const ServiceWatchdog&) = delete;
 
   // Only the agent's main loop may call this, once in each iteration: a call from elsewhere would hide a stuck loop.
-  void Alive() const;
+  void ReportAlive() const;
 
  private:
   int socket_ = -1;
 };
 
 // During its lifetime all threads of this process, which must be root's, create and open files as `user`.
-class ActAs {
+class ScopedUser {
  public:
-  static absl::StatusOr<ActAs> Begin(const std::string& user);  // kFailedPrecondition: no such user, or not root
-  ~ActAs();
-  ActAs(ActAs&& other) noexcept : active_(other.active_) { other.active_ = false; }
-  ActAs& operator=(ActAs&&) = delete;
+  static absl::StatusOr<ScopedUser> Begin(const std::string& user);  // kFailedPrecondition: no such user, or not root
+  ~ScopedUser();
+  ScopedUser(ScopedUser&& other) noexcept : active_(other.active_) { other.active_ = false; }
+  ScopedUser& operator=(ScopedUser&&) = delete;
 
  private:
-  ActAs() = default;
+  ScopedUser() = default;
   bool active_ = true;
 };
 

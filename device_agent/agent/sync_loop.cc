@@ -15,19 +15,19 @@
 namespace hone::agent {
 namespace {
 
-constexpr absl::Duration kFirstPause = absl::Milliseconds(200);
-constexpr absl::Duration kLongestPause = absl::Seconds(10);
+constexpr absl::Duration kRetryPauseMin = absl::Milliseconds(200);
+constexpr absl::Duration kRetryPauseMax = absl::Seconds(10);
 constexpr absl::Duration kRefusedPause = absl::Seconds(2);
-// Results per call; the rest goes with the next call, because messages are limited (kMaxMessageBytes).
-constexpr int kMostResults = 64;
-constexpr size_t kMostResultBytes = size_t{32} << 20;
+// Results per call; the rest goes with the next call, because messages are limited (kMessageBytesMax).
+constexpr int kResultsPerCallMax = 64;
+constexpr size_t kResultBytesPerCallMax = size_t{32} << 20;
 
 absl::Duration FromProto(const google::protobuf::Duration& d) {
   return absl::Seconds(d.seconds()) + absl::Nanoseconds(d.nanos());
 }
 
 // Whether no later call can have another answer.
-bool Hopeless(const absl::Status& status) {
+bool IsPermanentError(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kFailedPrecondition:
     case absl::StatusCode::kAborted:
@@ -58,8 +58,8 @@ SyncLoop::SyncLoop(AgentIdentity identity, Synchronize synchronize, std::vector<
   if (!finished_.empty()) spdlog::info("{} results from before are offered to the tracker", finished_.size());
   for (ServedDevice& device : devices) workers_.push_back(std::make_unique<Worker>(std::move(device)));
   for (const auto& worker : workers_) {
-    worker->last_check = worker->last_golden = SteadyNow();
-    worker->golden_wanted = worker->served.golden.run != nullptr;
+    worker->last_check = worker->last_golden_check = SteadyNow();
+    worker->golden_due = worker->served.golden.run != nullptr;
     worker->thread = std::thread([this, &worker = *worker] { MeasureLoop(worker); });
   }
   fence_ = std::thread([this] { FenceLoop(); });
@@ -74,21 +74,21 @@ SyncLoop::~SyncLoop() {
 void SyncLoop::Stop() {
   const std::lock_guard lock(mutex_);
   stopping_ = true;
-  for (const auto& worker : workers_) worker->drop.request_stop();
+  for (const auto& worker : workers_) worker->stop.request_stop();
   call_.request_stop();
   changed_.notify_all();
 }
 
 // Waits for the first golden check of each device, so that the agent registers with the results.
-void SyncLoop::AwaitFirstGoldens() {
+void SyncLoop::AwaitFirstGoldenChecks() {
   std::unique_lock lock(mutex_);
-  const auto wanted = [](const auto& worker) { return worker->golden_wanted; };
+  const auto wanted = [](const auto& worker) { return worker->golden_due; };
   changed_.wait(lock, [&] { return stopping_ || std::none_of(workers_.begin(), workers_.end(), wanted); });
 }
 
 absl::Status SyncLoop::Run() {
-  AwaitFirstGoldens();
-  absl::Duration pause = kFirstPause;
+  AwaitFirstGoldenChecks();
+  absl::Duration pause = kRetryPauseMin;
   const auto stopping = [&] {
     const std::lock_guard lock(mutex_);
     return stopping_;
@@ -100,14 +100,14 @@ absl::Status SyncLoop::Run() {
     if (!response.ok()) {
       const bool ended = call_.stop_requested();  // by ourselves, to tell what was finished
       if (ended && absl::IsCancelled(response.status())) continue;
-      if (Hopeless(response.status())) return response.status();
+      if (IsPermanentError(response.status())) return response.status();
       spdlog::warn("no answer from the tracker: {}; next try within {}", std::string(response.status().message()),
                    absl::FormatDuration(pause));
       Pause(pause * (0.5 + random_.Uniform() / 2), false);
-      pause = std::min(pause * 2, kLongestPause);
+      pause = std::min(pause * 2, kRetryPauseMax);
       continue;
     }
-    pause = kFirstPause;
+    pause = kRetryPauseMin;
     Handle(*response);
     bool all_busy = true, refused = response->acked_lease_ids().empty();
     {
@@ -127,7 +127,7 @@ void SyncLoop::CheckDevices(absl::Time now) {
   for (const auto& worker : workers_) {
     {
       const std::lock_guard lock(mutex_);
-      if (now - worker->last_check < worker->served.check.every || worker->busy()) continue;
+      if (now - worker->last_check < worker->served.check.interval || worker->busy()) continue;
       worker->last_check = now;
     }
     v1::SelfTest test = worker->served.check.run();
@@ -135,7 +135,7 @@ void SyncLoop::CheckDevices(absl::Time now) {
     v1::DeviceState& state = worker->served.state;
     if (!test.passed()) spdlog::error("self-test of {} failed: {}", state.device_id(), test.reason());
     *state.mutable_self_test() = std::move(test);
-    worker->golden_wanted = worker->served.golden.run != nullptr;
+    worker->golden_due = worker->served.golden.run != nullptr;
     changed_.notify_all();
   }
 }
@@ -143,7 +143,7 @@ void SyncLoop::CheckDevices(absl::Time now) {
 // Drops the leases of the worker, which the agent does not hold any more. Called with the lock held.
 void SyncLoop::Forget(Worker& worker) {
   worker.queued.clear();
-  worker.drop.request_stop();
+  worker.stop.request_stop();
 }
 
 // Called with the lock held.
@@ -161,7 +161,7 @@ absl::StatusOr<v1::SynchronizeResponse> SyncLoop::Call(bool leaving) {
   lock.unlock();
   auto response = synchronize_(request, ended);
   lock.lock();
-  held_ = false;
+  poll_held_ = false;
   return response;
 }
 
@@ -177,7 +177,7 @@ v1::SynchronizeRequest SyncLoop::Request(bool leaving) {
   bool idle = false;
   for (const auto& worker : workers_) {
     *request.add_devices() = worker->served.state;
-    if (worker->running.has_value() && !worker->drop.stop_requested()) *request.add_running() = *worker->running;
+    if (worker->running.has_value() && !worker->stop.stop_requested()) *request.add_running() = *worker->running;
     // An agent that leaves returns the leases that it has not begun.
     for (const Visit& visit : worker->queued) {
       if (!leaving) *request.add_running() = visit.reference;
@@ -193,14 +193,14 @@ v1::SynchronizeRequest SyncLoop::Request(bool leaving) {
     }
     bytes += finished.ByteSizeLong();
     const int before = request.finished_size();
-    if (before == kMostResults || (before > 0 && bytes > kMostResultBytes)) break;
+    if (before == kResultsPerCallMax || (before > 0 && bytes > kResultBytesPerCallMax)) break;
     *request.add_finished() = std::move(finished);
   }
-  news_ = false;
-  held_ = idle && finished_.empty() && !leaving;
+  has_new_result_ = false;
+  poll_held_ = idle && finished_.empty() && !leaving;
   // A finished measurement ends a held call. The wait is short while devices are busy, because a measurement may finish
   // just before there is a call to end.
-  if (held_) request.mutable_max_wait()->set_seconds(AnyBusy() ? 1 : 20);
+  if (poll_held_) request.mutable_max_wait()->set_seconds(AnyBusy() ? 1 : 20);
   request.set_leaving(leaving);
   return request;
 }
@@ -222,19 +222,19 @@ void SyncLoop::Handle(const v1::SynchronizeResponse& response) {
   for (const std::string& id : response.check_device_ids()) {
     for (const auto& worker : workers_) {
       if (worker->served.state.device_id() != id) continue;
-      worker->golden_wanted = worker->served.golden.run != nullptr;
+      worker->golden_due = worker->served.golden.run != nullptr;
     }
   }
-  NoteBarred(response);
+  LogNoWorkReasons(response);
   for (const v1::Lease& lease : response.leases()) Take(lease);
   changed_.notify_all();
   lock.unlock();
-  for (const std::string& id : response.acked_lease_ids()) Unkeep(id);
-  for (const std::string& id : response.cancelled_lease_ids()) Unkeep(id);
+  for (const std::string& id : response.acked_lease_ids()) RemoveResult(id);
+  for (const std::string& id : response.cancelled_lease_ids()) RemoveResult(id);
 }
 
 // Logs once why the tracker gives a device no work, for an operator at the board. Called with the lock held.
-void SyncLoop::NoteBarred(const v1::SynchronizeResponse& response) {
+void SyncLoop::LogNoWorkReasons(const v1::SynchronizeResponse& response) {
   for (const auto& worker : workers_) {
     const std::string& id = worker->served.state.device_id();
     const auto found = response.barred().find(id);
@@ -249,8 +249,8 @@ void SyncLoop::NoteBarred(const v1::SynchronizeResponse& response) {
   }
 }
 
-// Called without the lock, as Keep.
-void SyncLoop::Unkeep(const std::string& lease_id) {
+// Called without the lock, as StoreResult.
+void SyncLoop::RemoveResult(const std::string& lease_id) {
   const std::lock_guard guard(outbox_mutex_);
   if (outbox_.has_value()) outbox_->Forget(lease_id);
 }
@@ -260,7 +260,7 @@ void SyncLoop::Cancel(const std::string& lease_id) {
   finished_.erase(lease_id);
   for (const auto& worker : workers_) {
     std::erase_if(worker->queued, [&](const Visit& v) { return v.reference.lease_id() == lease_id; });
-    if (worker->running.has_value() && worker->running->lease_id() == lease_id) worker->drop.request_stop();
+    if (worker->running.has_value() && worker->running->lease_id() == lease_id) worker->stop.request_stop();
   }
 }
 
@@ -303,37 +303,37 @@ void SyncLoop::FenceLoop() {
 void SyncLoop::MeasureLoop(Worker& worker) {
   std::unique_lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [&] { return stopping_ || worker.golden_wanted || !worker.queued.empty(); });
+    changed_.wait(lock, [&] { return stopping_ || worker.golden_due || !worker.queued.empty(); });
     if (stopping_) return;
-    if (GoldenDue(worker)) {
-      RunGolden(worker, lock);
+    if (IsGoldenCheckDue(worker)) {
+      RunGoldenCheck(worker, lock);
     } else {
       RunVisit(worker, lock);
     }
-    news_ = true;
-    if (held_) call_.request_stop();
+    has_new_result_ = true;
+    if (poll_held_) call_.request_stop();
     changed_.notify_all();
   }
 }
 
 // Called with the lock held.
-bool SyncLoop::GoldenDue(const Worker& worker) const {
+bool SyncLoop::IsGoldenCheckDue(const Worker& worker) const {
   const GoldenCheck& golden = worker.served.golden;
-  if (worker.golden_wanted) return true;
-  return golden.run != nullptr && worker.measured && SteadyNow() - worker.last_golden >= golden.every;
+  if (worker.golden_due) return true;
+  return golden.run != nullptr && worker.measured && SteadyNow() - worker.last_golden_check >= golden.interval;
 }
 
 // Called with the lock held; unlocks it during the measurement, as RunVisit does.
-void SyncLoop::RunGolden(Worker& worker, std::unique_lock<std::mutex>& lock) {
-  worker.drop = std::stop_source();
-  const std::stop_token dropped = worker.drop.get_token();
-  const uint64_t number = ++worker.goldens;
+void SyncLoop::RunGoldenCheck(Worker& worker, std::unique_lock<std::mutex>& lock) {
+  worker.stop = std::stop_source();
+  const std::stop_token dropped = worker.stop.get_token();
+  const uint64_t number = ++worker.golden_checks;
   lock.unlock();
   v1::GoldenCheck check = worker.served.golden.run(number, dropped);
   lock.lock();
   if (dropped.stop_requested()) return;  // it says nothing then, and is done again
-  worker.golden_wanted = worker.measured = false;
-  worker.last_golden = SteadyNow();
+  worker.golden_due = worker.measured = false;
+  worker.last_golden_check = SteadyNow();
   v1::DeviceState& state = worker.served.state;
   if (!check.passed()) spdlog::error("the golden kernel fails on {}: {}", state.device_id(), check.reason());
   *state.mutable_golden() = std::move(check);
@@ -344,8 +344,8 @@ void SyncLoop::RunVisit(Worker& worker, std::unique_lock<std::mutex>& lock) {
   worker.queued.pop_front();
   worker.running = visit.reference;
   worker.measured = true;
-  worker.drop = std::stop_source();
-  const std::stop_token dropped = worker.drop.get_token();
+  worker.stop = std::stop_source();
+  const std::stop_token dropped = worker.stop.get_token();
   lock.unlock();
   v1::LeaseResult finished;
   *finished.mutable_lease() = visit.reference;
@@ -356,11 +356,11 @@ void SyncLoop::RunVisit(Worker& worker, std::unique_lock<std::mutex>& lock) {
     *finished.mutable_receipt() = std::move(visit.receipt);
     *finished.mutable_batch() = std::move(visit.batch);
     finished.mutable_batch()->clear_artifact();
-    Keep(finished);
+    StoreResult(finished);
   }
   lock.lock();
   // The golden kernel tells whether the batch or the device is at fault.
-  if (failed && !dropped.stop_requested() && worker.served.golden.run != nullptr) RunGolden(worker, lock);
+  if (failed && !dropped.stop_requested() && worker.served.golden.run != nullptr) RunGoldenCheck(worker, lock);
   const bool sick = worker.served.state.has_golden() && !worker.served.state.golden().passed();
   if (failed) result.set_trouble(sick ? v1::TROUBLE_KIND_DEVICE : v1::TROUBLE_KIND_BATCH);
   if (sick && failed) result.set_error(result.error() + "; its golden kernel fails too");
@@ -368,25 +368,26 @@ void SyncLoop::RunVisit(Worker& worker, std::unique_lock<std::mutex>& lock) {
     finished_[visit.reference.lease_id()] = std::move(finished);
   } else if (!stopping_) {  // who stops finds it on the disk when it comes back
     lock.unlock();
-    Unkeep(visit.reference.lease_id());
+    RemoveResult(visit.reference.lease_id());
     lock.lock();
   }
   worker.running.reset();
 }
 
 // Called without the lock, because a disk may be slow.
-void SyncLoop::Keep(const v1::LeaseResult& result) {
+void SyncLoop::StoreResult(const v1::LeaseResult& result) {
   const std::lock_guard guard(outbox_mutex_);
   if (!outbox_.has_value()) return;
-  if (const absl::Status kept = outbox_->Keep(result); !kept.ok()) {
+  if (const absl::Status kept = outbox_->StoreResult(result); !kept.ok()) {
     spdlog::error("a result is kept in memory only: {}", std::string(kept.message()));
   }
 }
 
-// until_news: the pause ends early when a measurement finishes.
-void SyncLoop::Pause(absl::Duration duration, bool until_news) {
+// until_new_result: the pause ends early when a measurement finishes.
+void SyncLoop::Pause(absl::Duration duration, bool until_new_result) {
   std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, absl::ToChronoMilliseconds(duration), [&] { return stopping_ || (until_news && news_); });
+  changed_.wait_for(lock, absl::ToChronoMilliseconds(duration),
+                    [&] { return stopping_ || (until_new_result && has_new_result_); });
 }
 
 }  // namespace hone::agent

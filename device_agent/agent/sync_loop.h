@@ -47,7 +47,7 @@ struct AgentIdentity {
 // The device's self-test, repeated while the device is idle.
 struct SelfCheck {
   std::function<v1::SelfTest()> run;
-  absl::Duration every = absl::Minutes(10);
+  absl::Duration interval = absl::Minutes(10);
 };
 
 // The golden kernel, measured on the device between batches, by the device's worker thread.
@@ -55,7 +55,7 @@ struct GoldenCheck {
   // `number` becomes v1::GoldenCheck.number. Returns soon once a stop is requested. Empty: no golden kernel for this
   // device.
   std::function<v1::GoldenCheck(uint64_t number, const std::stop_token&)> run;
-  absl::Duration every = absl::Minutes(1);  // the shortest time between two checks while batches are measured
+  absl::Duration interval = absl::Minutes(1);  // the shortest time between two checks while batches are measured
 };
 
 struct ServedDevice {
@@ -93,21 +93,21 @@ class SyncLoop {
     bool Holds(const std::string& lease_id) const;
 
     ServedDevice served;
-    absl::Time last_check, last_golden;
-    bool golden_wanted = false;  // a check is due as soon as the device is free
+    absl::Time last_check, last_golden_check;
+    bool golden_due = false;     // a check is due as soon as the device is free
     bool measured = false;       // whether a batch was measured since the last check
-    uint64_t goldens = 0;        // golden checks so far
+    uint64_t golden_checks = 0;  // golden checks so far
     std::deque<Visit> queued;
     std::optional<v1::LeaseReference> running;
     std::string barred;     // why the tracker gives it no work, as last told; empty: it gives work
-    std::stop_source drop;  // cancels `running`, whose result is not wanted any more
+    std::stop_source stop;  // cancels `running`, whose result is not wanted any more
     std::thread thread;
   };
 
   absl::StatusOr<v1::SynchronizeResponse> Call(bool leaving);
   v1::SynchronizeRequest Request(bool leaving);
   void Handle(const v1::SynchronizeResponse& response);
-  void NoteBarred(const v1::SynchronizeResponse& response);
+  void LogNoWorkReasons(const v1::SynchronizeResponse& response);
   void Take(const v1::Lease& lease);
   void Cancel(const std::string& lease_id);
   void FenceLoop();
@@ -115,13 +115,13 @@ class SyncLoop {
   void Forget(Worker& worker);
   bool AnyBusy() const;
   void MeasureLoop(Worker& worker);
-  bool GoldenDue(const Worker& worker) const;
-  void RunGolden(Worker& worker, std::unique_lock<std::mutex>& lock);
+  bool IsGoldenCheckDue(const Worker& worker) const;
+  void RunGoldenCheck(Worker& worker, std::unique_lock<std::mutex>& lock);
   void RunVisit(Worker& worker, std::unique_lock<std::mutex>& lock);
-  void Keep(const v1::LeaseResult& result);
-  void Unkeep(const std::string& lease_id);
-  void AwaitFirstGoldens();
-  void Pause(absl::Duration duration, bool until_news);
+  void StoreResult(const v1::LeaseResult& result);
+  void RemoveResult(const std::string& lease_id);
+  void AwaitFirstGoldenChecks();
+  void Pause(absl::Duration duration, bool until_new_result);
 
   const AgentIdentity identity_;
   const Synchronize synchronize_;
@@ -139,9 +139,9 @@ class SyncLoop {
   absl::Time last_heard_ = absl::InfiniteFuture();  // when the newest answered call was sent
   absl::Duration fence_after_ = absl::InfiniteDuration();
   absl::Duration next_sync_ = absl::Seconds(1);
-  std::stop_source call_;  // of the newest call
-  bool held_ = false;      // the tracker may be holding the call under way; a finished result cancels that call
-  bool news_ = false;      // a measurement has finished since the last request
+  std::stop_source call_;        // of the newest call
+  bool poll_held_ = false;       // the tracker may be holding the call under way; a finished result cancels that call
+  bool has_new_result_ = false;  // a measurement has finished since the last request
   std::thread fence_;
 };
 

@@ -53,7 +53,7 @@ VisitFailure FailureFromStatus(const absl::Status& status) {
   return {kind(), std::string(status.message())};
 }
 
-bool SessionSurvives(const absl::Status& status) {
+bool CanReuseSession(const absl::Status& status) {
   return absl::IsNotFound(status) || absl::IsInvalidArgument(status) || absl::IsResourceExhausted(status);
 }
 
@@ -99,7 +99,7 @@ absl::Status Child::Open() {
   launcher_channel_.BeginCalling(-1, kOpenSeconds);
   std::span<char> cold_numbers;
   if (task_.purpose == SessionPurpose::kTiming) {
-    origin_.cold_numbers->EnterIn(regions_);
+    origin_.cold_numbers->RegisterIn(regions_);
     cold_numbers = origin_.cold_numbers->numbers(task_.cold_bytes);
   }
   HONE_ASSIGN_OR_RETURN(session_, device_->Open({&batch_, artifact_file_.descriptor(), inputs_.data(),
@@ -110,7 +110,7 @@ absl::Status Child::Open() {
 }
 
 absl::Status Child::StoreResults(LoadedKernel& kernel) {
-  result_memory().ForgetGuards();
+  result_memory().ClearGuards();
   for (size_t i = 0; i < batch_.buffers.size(); ++i) {
     if (batch_.buffers[i].role != BufferRole::kOutput) continue;
     HONE_RETURN_IF_ERROR(session_->CopyOutput(static_cast<int>(i), result_memory().OutputBytes(i)));

@@ -68,7 +68,7 @@ class Child {
 // which blames no kernel, because other processes may hold the memory. Other errors happened while the kernel ran.
 VisitFailure FailureFromStatus(const absl::Status& status);
 // Whether the session can be used after that error of Session::Load.
-bool SessionSurvives(const absl::Status& status);
+bool CanReuseSession(const absl::Status& status);
 
 }  // namespace hone::agent
 

@@ -9,8 +9,8 @@
 namespace hone::agent {
 namespace {
 
-constexpr int64_t kMostKept = 1 << 30;  // bytes, and no more than this part of the memory
-constexpr int64_t kPartKept = 4;
+constexpr int64_t kLoadedBytesMax = 1 << 30;  // bytes, and no more than this part of the memory
+constexpr int64_t kMemoryDivisor = 4;
 
 int64_t OwnBytes(const KernelInterface& interface) {
   int64_t bytes = interface.workspace_bytes;
@@ -22,32 +22,33 @@ int64_t OwnBytes(const KernelInterface& interface) {
 
 KernelCache::KernelCache(Child& child)
     : child_(child),
-      most_(child.memory_limit() > 0 ? std::min(kMostKept, child.memory_limit() / kPartKept) : kMostKept) {}
+      bytes_max_(child.memory_limit() > 0 ? std::min(kLoadedBytesMax, child.memory_limit() / kMemoryDivisor)
+                                          : kLoadedBytesMax) {}
 
-LoadedKernel* KernelCache::Ready(int candidate, bool& lost) {
-  lost = false;
+LoadedKernel* KernelCache::Acquire(int candidate, bool& must_exit) {
+  must_exit = false;
   if (const auto found = loaded_.find(candidate); found != loaded_.end()) return found->second.get();
-  absl::Status status = Load(candidate, lost);
+  absl::Status status = Load(candidate, must_exit);
   if (absl::IsResourceExhausted(status) && !loaded_.empty()) {
     loaded_.clear();
     bytes_ = 0;
-    status = Load(candidate, lost);
+    status = Load(candidate, must_exit);
   }
   if (status.ok()) return loaded_.at(candidate).get();
   child_.launcher_channel().SendFailure(candidate, FailureFromStatus(status));
   return nullptr;
 }
 
-absl::Status KernelCache::Load(int candidate, bool& lost) {
+absl::Status KernelCache::Load(int candidate, bool& must_exit) {
   ChildChannel& channel_to_launcher = child_.launcher_channel();
   const VisitKernel& kernel = child_.batch().candidates[static_cast<size_t>(candidate)].kernel;
   channel_to_launcher.BeginLoading(candidate, child_.device().load_seconds());
   absl::StatusOr<std::unique_ptr<LoadedKernel>> loaded = child_.session().Load(kernel);
-  lost = !loaded.ok() && !SessionSurvives(loaded.status());
+  must_exit = !loaded.ok() && !CanReuseSession(loaded.status());
   if (!loaded.ok()) return loaded.status();
   channel_to_launcher.BeginCalling(candidate, kSlackSeconds + 2 * child_.batch().policy.timeout_seconds);
   const absl::Status prepared = (*loaded)->Prepare();
-  lost = !prepared.ok() && !absl::IsResourceExhausted(prepared);
+  must_exit = !prepared.ok() && !absl::IsResourceExhausted(prepared);
   if (!prepared.ok()) return prepared;
   bytes_ += OwnBytes(kernel.interface);
   loaded_.emplace(candidate, *std::move(loaded));

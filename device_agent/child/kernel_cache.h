@@ -19,16 +19,16 @@ class KernelCache {
   explicit KernelCache(Child& child);
 
   // Returns the candidate's kernel, loaded and prepared. Unloads other kernels if there is not enough memory. nullptr:
-  // the failure was reported to the launcher; with `lost` this process must also end.
-  LoadedKernel* Ready(int candidate, bool& lost);
+  // the failure was reported to the launcher; with `must_exit` this process must also end.
+  LoadedKernel* Acquire(int candidate, bool& must_exit);
   void Unload(int candidate);
-  bool full() const { return bytes_ > most_; }  // then kernels that are not needed soon should be unloaded
+  bool full() const { return bytes_ > bytes_max_; }  // then kernels that are not needed soon should be unloaded
 
  private:
-  absl::Status Load(int candidate, bool& lost);
+  absl::Status Load(int candidate, bool& must_exit);
 
   Child& child_;
-  const int64_t most_;
+  const int64_t bytes_max_;
   std::map<int, std::unique_ptr<LoadedKernel>> loaded_;
   int64_t bytes_ = 0;  // of their packed buffers and workspaces
 };

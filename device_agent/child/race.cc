@@ -38,7 +38,7 @@ constexpr int kReferenceEvery = 8;        // candidates between two looks at the
 constexpr double kWarmUpSpellSeconds = 5e-3;  // seconds of warming up, after which its speed is looked at
 constexpr double kWarmUpSecondsMax = 0.1;     // seconds
 constexpr double kSteadyFraction = 0.02;      // of two spells, by which they may differ
-constexpr double kAnySpeed = std::numeric_limits<double>::infinity();
+constexpr double kUnlimitedSeconds = std::numeric_limits<double>::infinity();
 
 class Race {
  public:
@@ -49,22 +49,22 @@ class Race {
         policy_(batch_.policy),
         launcher_channel_(child.launcher_channel()),
         session_(child.session()),
-        kept_(child),
-        layout_(LayOut(batch_)) {}
+        kernel_cache_(child),
+        layout_(ComputeDataLayout(batch_)) {}
 
   void Run() {
-    for (const Verified& verified : task_.verified)
-      Qualify(verified.candidate, verified.calls, verified.median_seconds);
+    for (const VerifiedCandidate& verified : task_.verified)
+      AddVerified(verified.candidate, verified.calls, verified.median_seconds);
     if (!WarmUp() || !TimeReference()) return;
     int since_reference = 0;
     for (const int candidate : task_.to_verify) {
-      if (!TimeForAnother()) break;
+      if (!HasTimeForAnother()) break;
       const double start = SecondsNow();
-      if (!Qualifying(candidate)) return;
+      if (!VerifyAndTime(candidate)) return;
       longest_ = std::max(longest_, SecondsNow() - start);
       if (++since_reference % kReferenceEvery == 0 && !TimeReference()) return;
     }
-    if (!Finals() || !TimeReference()) return;
+    if (!TimeFinalists() || !TimeReference()) return;
     launcher_channel_.SendDone();
   }
 
@@ -75,7 +75,7 @@ class Race {
     double median;
   };
 
-  void Qualify(int candidate, int64_t calls, double median) {
+  void AddVerified(int candidate, int64_t calls, double median) {
     runners_.push_back({candidate, calls, median});
     best_ = std::min(best_, median);
   }
@@ -83,7 +83,7 @@ class Race {
   double SecondsLeft() const { return task_.deadline - SecondsNow(); }
 
   // Whether time is left for one more candidate and then one repeat of each finalist.
-  bool TimeForAnother() const {
+  bool HasTimeForAnother() const {
     if (runners_.empty()) return SecondsLeft() > 0;
     size_t finalists = runners_.size() + 1;
     if (!batch_.final) finalists = std::min(finalists, static_cast<size_t>(policy_.finalists));
@@ -107,9 +107,9 @@ class Race {
   // Runs the reference until two consecutive spells take the same time, because an idle device is slow at first.
   bool WarmUp() {
     const double end = std::min(SecondsNow() + kWarmUpSecondsMax, task_.deadline);
-    double before = 0, least = kAnySpeed;
+    double before = 0, least = kUnlimitedSeconds;
     do {
-      before = std::exchange(least, kAnySpeed);
+      before = std::exchange(least, kUnlimitedSeconds);
       for (const double start = SecondsNow(); SecondsNow() - start < kWarmUpSpellSeconds;) {
         const std::optional<double> seconds = ReferenceSeconds();
         if (!seconds.has_value()) return false;
@@ -120,7 +120,7 @@ class Race {
   }
 
   // Reports the error of a kernel, after which this process must end. Always false.
-  bool Broken(int candidate, const absl::Status& status) {
+  bool ReportBroken(int candidate, const absl::Status& status) {
     launcher_channel_.SendFailure(candidate, FailureFromStatus(status));
     return false;
   }
@@ -129,18 +129,18 @@ class Race {
 
   // Verifies one candidate and takes its first times. False: this process must end, because the candidate may have
   // damaged memory of others.
-  bool Qualifying(int candidate) {
-    bool lost = false;
-    LoadedKernel* kernel = kept_.Ready(candidate, lost);
-    if (kernel == nullptr) return !lost;
+  bool VerifyAndTime(int candidate) {
+    bool must_exit = false;
+    LoadedKernel* kernel = kernel_cache_.Acquire(candidate, must_exit);
+    if (kernel == nullptr) return !must_exit;
     const double timeout = policy_.timeout_seconds;
     launcher_channel_.BeginCalling(candidate,
                                    kSlackSeconds + 2 * timeout + static_cast<double>(layout_.output_bytes) * 1e-9);
     absl::Status called = session_.ClearOutputs();
     double first = 0;
     if (called.ok()) called = Call(*kernel, first);
-    if (!called.ok()) return Broken(candidate, called);
-    if (const absl::Status shown = Show(*kernel); !shown.ok()) return Broken(candidate, shown);
+    if (!called.ok()) return ReportBroken(candidate, called);
+    if (const absl::Status shown = Show(*kernel); !shown.ok()) return ReportBroken(candidate, shown);
     launcher_channel_.SendResultsStored(candidate);
     if (const VisitAnswer answer = launcher_channel_.ReceiveAnswer(); answer != VisitAnswer::kGood) {
       return answer == VisitAnswer::kFailed && Leave(candidate, *kernel);
@@ -148,9 +148,9 @@ class Race {
     double cold = first;
     if (first > timeout) {  // the machine may have paused
       launcher_channel_.BeginCalling(candidate, kSlackSeconds + 2 * timeout);
-      if (called = Call(*kernel, cold); !called.ok()) return Broken(candidate, called);
+      if (called = Call(*kernel, cold); !called.ok()) return ReportBroken(candidate, called);
     }
-    if (cold <= timeout) return FirstTimes(candidate, *kernel, cold);
+    if (cold <= timeout) return TakeFirstTimes(candidate, *kernel, cold);
     launcher_channel_.SendFailure(
         candidate,
         {FailureKind::kRunTimeout,
@@ -167,9 +167,9 @@ class Race {
 
   // Whether the inputs are unchanged. Checked once, after all calls, because reading them back takes a device longer
   // than many kernels take. False: the failure was reported.
-  bool LeftInputs(int candidate, LoadedKernel& kernel) {
-    const absl::StatusOr<std::optional<VisitFailure>> changed = kernel.ChangedInput();
-    if (!changed.ok()) return Broken(candidate, changed.status());
+  bool CheckInputsUnchanged(int candidate, LoadedKernel& kernel) {
+    const absl::StatusOr<std::optional<VisitFailure>> changed = kernel.FindChangedInput();
+    if (!changed.ok()) return ReportBroken(candidate, changed.status());
     if (changed->has_value()) launcher_channel_.SendFailure(candidate, **changed);
     return !changed->has_value();
   }
@@ -178,23 +178,23 @@ class Race {
 
   // Unloads a failed candidate. False if it changed the inputs, so that the others need another process.
   bool Leave(int candidate, LoadedKernel& kernel) {
-    const absl::StatusOr<std::optional<VisitFailure>> changed = kernel.ChangedInput();
-    kept_.Unload(candidate);
+    const absl::StatusOr<std::optional<VisitFailure>> changed = kernel.FindChangedInput();
+    kernel_cache_.Unload(candidate);
     return changed.ok() && !changed->has_value();
   }
 
   // The mean of one repeat, which is several calls in a row.
-  struct Taken {
+  struct TimedRepeat {
     double seconds;  // of one call, by the device's clock
     double wall;     // of one call and all overhead, by the steady clock
     int64_t calls;   // in a row
   };
 
   // Times one repeat of the kernel. False: the failure was reported.
-  bool Time(int candidate, LoadedKernel& kernel, int64_t calls, Taken& taken) {
+  bool Time(int candidate, LoadedKernel& kernel, int64_t calls, TimedRepeat& taken) {
     const double start = SecondsNow();
     const absl::StatusOr<double> seconds = kernel.Time(calls);
-    if (!seconds.ok()) return Broken(candidate, seconds.status());
+    if (!seconds.ok()) return ReportBroken(candidate, seconds.status());
     const double wall = (SecondsNow() - start) / static_cast<double>(calls);
     taken = {std::max(*seconds, kCallSecondsMin), std::max(wall, kCallSecondsMin), calls};
     return true;
@@ -203,7 +203,7 @@ class Race {
   // Appends `repeats` repeats of the kernel to `seconds`. False: the failure was reported.
   bool Repeat(int candidate, LoadedKernel& kernel, int64_t calls, int repeats, std::vector<double>& seconds) {
     for (int i = 0; i < repeats; ++i) {
-      Taken taken{};
+      TimedRepeat taken{};
       if (!Time(candidate, kernel, calls, taken)) return false;
       seconds.push_back(taken.seconds);
     }
@@ -224,13 +224,13 @@ class Race {
   // Estimates the seconds of one call; `cold` is the time of the verified call. One repeat is doubtful if calls are
   // short, because of the overhead around them, or if it took longer than `cold`, because the machine may have paused.
   // Then the least of several repeats counts. False: the failure was reported.
-  bool Estimate(int candidate, LoadedKernel& kernel, double cold, Taken& least) {
+  bool Estimate(int candidate, LoadedKernel& kernel, double cold, TimedRepeat& least) {
     if (!Time(candidate, kernel, 1, least)) return false;
-    const auto decides = [&] { return least.seconds >= kSlowCall || IsHopeless(candidate, least.seconds); };
+    const auto decides = [&] { return least.seconds >= kSlowCallSecondsMin || IsHopeless(candidate, least.seconds); };
     for (int made = 1; made < kEstimatesMax; ++made) {
       const bool doubtful = least.wall < kShortCallSeconds || least.seconds > kClearlySlowerFactor * cold;
       if (!doubtful || (made > 1 && !decides())) break;
-      Taken taken{};
+      TimedRepeat taken{};
       if (!Time(candidate, kernel, CallsOfRepeat(least.wall), taken)) return false;
       if (taken.seconds < least.seconds) least = taken;
     }
@@ -238,17 +238,17 @@ class Race {
   }
 
   // Takes the first times. `cold` is the time of the verified call, which suffices for a slow kernel.
-  bool FirstTimes(int candidate, LoadedKernel& kernel, double cold) {
+  bool TakeFirstTimes(int candidate, LoadedKernel& kernel, double cold) {
     const double budget = policy_.min_seconds_first;
     launcher_channel_.BeginCalling(candidate, 0.5 + 4 * policy_.timeout_seconds + 4 * budget);
     const bool surely_hopeless = IsHopeless(candidate, cold) && !IsBehind(candidate, cold, kUnlikelyFactor);
-    const bool cold_will_do = cold >= kSlowCall && (surely_hopeless || SecondsLeft() < cold);
-    Taken estimate{cold, cold, 1};
-    if (!cold_will_do && !Estimate(candidate, kernel, cold, estimate)) return false;
+    const bool cold_suffices = cold >= kSlowCallSecondsMin && (surely_hopeless || SecondsLeft() < cold);
+    TimedRepeat estimate{cold, cold, 1};
+    if (!cold_suffices && !Estimate(candidate, kernel, cold, estimate)) return false;
     std::vector<double> seconds = {estimate.seconds};
     int64_t calls = estimate.calls;
     const bool hopeless = IsHopeless(candidate, estimate.seconds);
-    if (!hopeless && estimate.seconds < kSlowCall) {
+    if (!hopeless && estimate.seconds < kSlowCallSecondsMin) {
       calls = CallsOfRepeat(estimate.wall);
       const double repeats = budget / (static_cast<double>(calls) * estimate.wall);
       const int count =
@@ -258,31 +258,31 @@ class Race {
       const int more = IsBehind(candidate, Median(seconds), kClearlySlowerFactor) ? 0 : count - kRepeatsMin;
       if (!Repeat(candidate, kernel, calls, more, seconds)) return false;
     }
-    if (!LeftInputs(candidate, kernel)) return false;
-    child_.result_memory().ForgetGuards();
+    if (!CheckInputsUnchanged(candidate, kernel)) return false;
+    child_.result_memory().ClearGuards();
     if (const absl::Status shown = kernel.StoreGuards(child_.result_memory()); !shown.ok())
-      return Broken(candidate, shown);
+      return ReportBroken(candidate, shown);
     launcher_channel_.SendTimes(candidate, calls, false, seconds);
     if (launcher_channel_.ReceiveAnswer() != VisitAnswer::kGood) return false;
-    Qualify(candidate, calls, Median(seconds));
-    if (hopeless || kept_.full()) kept_.Unload(candidate);
+    AddVerified(candidate, calls, Median(seconds));
+    if (hopeless || kernel_cache_.full()) kernel_cache_.Unload(candidate);
     return true;
   }
 
   // Times one repeat of the runner, after a warm-up call, because the caches hold data of another candidate. Adds the
   // time of the repeat and of loading the kernel to `spent`. False: it failed.
-  bool Turn(const Runner& runner, std::vector<double>& seconds, double& spent) {
-    bool lost = false;
+  bool TimeOneRepeat(const Runner& runner, std::vector<double>& seconds, double& spent) {
+    bool must_exit = false;
     const double start = SecondsNow();
-    LoadedKernel* kernel = kept_.Ready(runner.candidate, lost);
+    LoadedKernel* kernel = kernel_cache_.Acquire(runner.candidate, must_exit);
     if (kernel == nullptr) return false;
     spent += SecondsNow() - start;
     launcher_channel_.BeginCalling(
         runner.candidate, 0.5 + 6 * policy_.timeout_seconds + 10 * static_cast<double>(runner.calls) * runner.median);
-    if (runner.median < kSlowCall) {
-      if (const absl::Status called = kernel->Call(); !called.ok()) return Broken(runner.candidate, called);
+    if (runner.median < kSlowCallSecondsMin) {
+      if (const absl::Status called = kernel->Call(); !called.ok()) return ReportBroken(runner.candidate, called);
     }
-    Taken taken{};
+    TimedRepeat taken{};
     if (!Time(runner.candidate, *kernel, runner.calls, taken)) return false;
     seconds.push_back(taken.seconds);
     spent += static_cast<double>(runner.calls) * taken.wall;
@@ -290,30 +290,31 @@ class Race {
   }
 
   // How many rounds: about `seconds` for each runner, within the bounds.
-  struct Turns {
+  struct RoundLimits {
     double seconds;
-    int fewest, most;
+    int rounds_min, rounds_max;
   };
 
   // Times the runners of `field` in interleaved rounds. All get the same number of repeats, so that repeats can be
   // paired; fewer if the time runs out. False: a candidate failed.
-  bool InTurns(std::vector<Runner>& field, const Turns& turns, bool final_round) {
+  bool TimeInterleaved(std::vector<Runner>& field, const RoundLimits& limits, bool final_round) {
     std::vector<std::vector<double>> seconds(field.size());
-    const double enough = turns.seconds * static_cast<double>(field.size());
-    double spent = 0, longest = TurnSeconds(field);
+    const double enough = limits.seconds * static_cast<double>(field.size());
+    double spent = 0, longest = RoundSeconds(field);
     int made = 0;
-    for (; made < turns.most && (made < turns.fewest || spent < enough) && SecondsLeft() > longest; ++made) {
+    for (; made < limits.rounds_max && (made < limits.rounds_min || spent < enough) && SecondsLeft() > longest;
+         ++made) {
       const double start = SecondsNow();
       for (size_t i = 0; i < field.size(); ++i) {
         // Alternate the order, so that a device whose speed drifts favours no candidate.
         const size_t place = made % 2 == 0 ? i : field.size() - 1 - i;
-        if (!Turn(field[place], seconds[place], spent)) return false;
+        if (!TimeOneRepeat(field[place], seconds[place], spent)) return false;
       }
       if (final_round && !TimeReference()) return false;
       longest = std::max(longest, SecondsNow() - start);
     }
     // With too few rounds these repeats are added to the earlier ones; they do not replace them.
-    const bool compared = final_round && made >= kFewestTurns;
+    const bool compared = final_round && made >= kInterleavedRoundsMin;
     for (size_t i = 0; i < field.size() && made > 0; ++i) {
       launcher_channel_.SendTimes(field[i].candidate, field[i].calls, compared, seconds[i]);
       field[i].median = Median(seconds[i]);
@@ -322,7 +323,7 @@ class Race {
   }
 
   // Keeps the best `count` runners, in order, and always the incumbent.
-  void Keep(std::vector<Runner>& field, size_t count, double slowest) const {
+  void KeepFastest(std::vector<Runner>& field, size_t count, double slowest) const {
     std::sort(field.begin(), field.end(), [](const Runner& a, const Runner& b) { return a.median < b.median; });
     std::vector<Runner> kept;
     for (const Runner& runner : field) {
@@ -332,22 +333,22 @@ class Race {
     field = std::move(kept);
   }
 
-  bool Finals() {
+  bool TimeFinalists() {
     std::vector<Runner> field = runners_;
     if (field.empty()) return true;
     if (!batch_.final) {
       const auto finalists = static_cast<size_t>(policy_.finalists);
-      Keep(field, std::max(2 * finalists, field.size() / 4), kSemifinalFactor * best_);
-      const bool close = field.size() > finalists && best_ < kSlowCall;
-      if (close && !InTurns(field, {2 * policy_.min_seconds_first, 2, 6}, false)) return false;
-      Keep(field, finalists, kAnySpeed);
+      KeepFastest(field, std::max(2 * finalists, field.size() / 4), kSemifinalFactor * best_);
+      const bool close = field.size() > finalists && best_ < kSlowCallSecondsMin;
+      if (close && !TimeInterleaved(field, {2 * policy_.min_seconds_first, 2, 6}, false)) return false;
+      KeepFastest(field, finalists, kUnlimitedSeconds);
     }
-    const int of_race = best_ < kSlowCall ? kFinalRepeatsMin : kFewestTurns;
-    const int fewest = batch_.final ? TurnsToConfirm(best_) : of_race;
-    return InTurns(field, {policy_.final_seconds, fewest, kFinalRepeatsMax}, true);
+    const int of_race = best_ < kSlowCallSecondsMin ? kFinalRepeatsMin : kInterleavedRoundsMin;
+    const int rounds_min = batch_.final ? ConfirmationRounds(best_) : of_race;
+    return TimeInterleaved(field, {policy_.final_seconds, rounds_min, kFinalRepeatsMax}, true);
   }
 
-  static double TurnSeconds(const std::vector<Runner>& field) {
+  static double RoundSeconds(const std::vector<Runner>& field) {
     double seconds = 0;
     for (const Runner& runner : field) seconds += static_cast<double>(runner.calls) * runner.median;
     return seconds;
@@ -359,10 +360,10 @@ class Race {
   const VisitPolicy& policy_;
   ChildChannel& launcher_channel_;
   Session& session_;
-  KernelCache kept_;
+  KernelCache kernel_cache_;
   const DataLayout layout_;
   std::vector<Runner> runners_;  // verified
-  double best_ = kAnySpeed;
+  double best_ = kUnlimitedSeconds;
   double longest_ = 0;  // seconds that a candidate took until it was qualified
 };
 

@@ -22,7 +22,7 @@ absl::Status CallReference(Child& child) {
   HONE_RETURN_IF_ERROR(kernel->Prepare());
   HONE_RETURN_IF_ERROR(child.session().ClearOutputs());
   HONE_RETURN_IF_ERROR(kernel->Call());
-  HONE_ASSIGN_OR_RETURN(const std::optional<VisitFailure> changed, kernel->ChangedInput());
+  HONE_ASSIGN_OR_RETURN(const std::optional<VisitFailure> changed, kernel->FindChangedInput());
   if (changed.has_value()) return absl::OutOfRangeError(changed->text);
   return child.StoreResults(*kernel);
 }
@@ -40,11 +40,11 @@ void RunReference(Child& child) {
 void BuildAll(Child& child) {
   absl::Status status;
   for (const int candidate : child.task().to_verify) {
-    if (!status.ok() && !SessionSurvives(status)) break;  // the measuring child will find the cause
+    if (!status.ok() && !CanReuseSession(status)) break;  // the measuring child will find the cause
     child.launcher_channel().BeginLoading(candidate, child.device().load_seconds());
     status = child.session().Load(child.batch().candidates[static_cast<size_t>(candidate)].kernel).status();
     // A lack of memory is not reported: it may come only from the builders that run in parallel.
-    if (SessionSurvives(status) && !absl::IsResourceExhausted(status))
+    if (CanReuseSession(status) && !absl::IsResourceExhausted(status))
       child.launcher_channel().SendFailure(candidate, FailureFromStatus(status));
   }
   child.launcher_channel().SendDone();

@@ -11,7 +11,7 @@
 namespace hone::agent {
 namespace {
 
-constexpr int64_t kMostColdBytes = 64 << 20;  // beyond any cache that one model has for itself
+constexpr int64_t kColdBytesMax = 64 << 20;  // beyond any cache that one model has for itself
 
 bool IsFloat(const KernelBuffer& buffer) { return buffer.dtype[0] == 'f' || buffer.dtype == "bf16"; }
 
@@ -26,8 +26,8 @@ void FillCold(char* data, int64_t bytes) {
 
 }  // namespace
 
-absl::Status ColdNumbers::Provide(const VisitBatch& batch, int64_t memory_limit) {
-  wanted_ = std::clamp<int64_t>(batch.policy.constant_bytes_between_runs, 0, kMostColdBytes);
+absl::Status ColdNumbers::EnsureAllocated(const VisitBatch& batch, int64_t memory_limit) {
+  wanted_ = std::clamp<int64_t>(batch.policy.constant_bytes_between_runs, 0, kColdBytesMax);
   if (memory_limit > 0) wanted_ = std::min(wanted_, memory_limit / 16);
   if (wanted_ == 0 || (memory_.has_value() && memory_->bytes() >= wanted_)) return absl::OkStatus();
   memory_.reset();
@@ -35,7 +35,7 @@ absl::Status ColdNumbers::Provide(const VisitBatch& batch, int64_t memory_limit)
   FillCold(memory.data(), wanted_);
   HONE_RETURN_IF_ERROR(memory.Protect());
   memory_ = std::move(memory);
-  ++changes_;
+  ++generation_;
   return absl::OkStatus();
 }
 
@@ -45,7 +45,7 @@ std::span<char> ColdNumbers::numbers(int64_t bytes) const {
   return {memory_->data(), static_cast<size_t>(bytes)};
 }
 
-void ColdNumbers::EnterIn(RegionTable& table) const {
+void ColdNumbers::RegisterIn(RegionTable& table) const {
   if (memory_.has_value()) table.Add(memory_->region());
 }
 

@@ -24,20 +24,20 @@ class ColdNumbers {
   // Ensures that there are as many as the repeats of `batch` use; none if constants stay the same. At most as many as
   // leave a small board enough memory for the kernels. memory_limit: bytes of one child; 0: no limit.
   // kResourceExhausted: no memory.
-  absl::Status Provide(const VisitBatch& batch, int64_t memory_limit);
+  absl::Status EnsureAllocated(const VisitBatch& batch, int64_t memory_limit);
   int64_t wanted() const { return wanted_; }  // bytes that the last batch uses
-  // Counts reallocations. A child that was forked before the last one does not have the present numbers.
-  int changes() const { return changes_; }
+  // The number of reallocations so far. A child that was forked before the last one does not have the present numbers.
+  int generation() const { return generation_; }
   // In a child: the first `bytes` of the numbers, at most those that existed when it was forked.
   std::span<char> numbers(int64_t bytes) const;
   // In a child: adds the numbers to the table, so that a write to them is reported as a write to read-only memory.
-  void EnterIn(RegionTable& table) const;
+  void RegisterIn(RegionTable& table) const;
 
  private:
   RegionTable regions_{1};  // the launcher's own
   std::optional<GuardedBuffer> memory_;
   int64_t wanted_ = 0;
-  int changes_ = 0;
+  int generation_ = 0;
 };
 
 // Index and bytes of each float constant. Packed ones are included only if all constants are floats. Integers are not

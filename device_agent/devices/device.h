@@ -43,7 +43,7 @@ class LoadedKernel {
   // Stores the guard zones of every buffer that the kernel may or could write.
   virtual absl::Status StoreGuards(ResultMemory& result_memory) = 0;
   // The failure if the kernel has changed an input on a device that cannot protect inputs; nullopt otherwise.
-  virtual absl::StatusOr<std::optional<VisitFailure>> ChangedInput() = 0;
+  virtual absl::StatusOr<std::optional<VisitFailure>> FindChangedInput() = 0;
 };
 
 class Session {
@@ -66,7 +66,7 @@ class Session {
 struct SessionOptions {
   const VisitBatch* batch = nullptr;  // must outlive the session, like all pointers here
   int artifact_fd = -1;               // batch->artifact as a file
-  const char* data = nullptr;         // inputs and constants, where LayOut puts them
+  const char* data = nullptr;         // inputs and constants, where ComputeDataLayout puts them
   int64_t memory_limit = 0;           // bytes; 0 for none
   SessionPurpose purpose = SessionPurpose::kReference;
   RegionTable* regions = nullptr;  // guarded buffers are added here, so that a fault names the buffer
@@ -106,7 +106,7 @@ class Device {
   // The longest time that Load may take, compiling included.
   virtual double load_seconds() const = 0;
   // The number of processes that may compile kernels in parallel before the first is timed; 0: Load compiles nothing.
-  virtual int Builders() const = 0;
+  virtual int BuilderProcessesMax() const = 0;
   // Whether the batch seems to contain all code that Load would compile. The driver may still reject that code.
   virtual bool IsBuilt(const VisitBatch& batch) const = 0;
 

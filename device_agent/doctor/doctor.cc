@@ -30,13 +30,13 @@ const char* VerdictName(Verdict verdict) {
 std::vector<Finding> Examine(const DoctorOptions& options) {
   std::vector<Finding> findings = CheckMachine(options.identity.string());
   for (const std::vector<Finding>& more :
-       {CheckDrivers(), CheckIdentity(options.identity, options.tracker, options.renews_itself)}) {
+       {CheckDrivers(), CheckIdentity(options.identity, options.tracker, options.renews_certificate)}) {
     findings.insert(findings.end(), more.begin(), more.end());
   }
   return findings;
 }
 
-bool AllFine(const std::vector<Finding>& findings) {
+bool IsAllFine(const std::vector<Finding>& findings) {
   return std::none_of(findings.begin(), findings.end(), [](const Finding& f) { return f.verdict == Verdict::kBad; });
 }
 
@@ -44,7 +44,7 @@ std::string FindingsAsText(const std::vector<Finding>& findings) {
   std::string text;
   for (const Finding& finding : findings) {
     text += fmt::format("{:<4}  {:<14}  {}\n", VerdictName(finding.verdict), finding.check, finding.what);
-    if (!finding.mend.empty()) text += fmt::format("{:22}mend: {}\n", "", finding.mend);
+    if (!finding.fix.empty()) text += fmt::format("{:22}mend: {}\n", "", finding.fix);
   }
   return text;
 }
@@ -55,9 +55,9 @@ std::string FindingsAsJson(const std::vector<Finding>& findings) {
     checks.push_back({{"check", finding.check},
                       {"verdict", VerdictName(finding.verdict)},
                       {"what", finding.what},
-                      {"mend", finding.mend}});
+                      {"mend", finding.fix}});
   }
-  const nlohmann::ordered_json document = {{"fine", AllFine(findings)}, {"checks", std::move(checks)}};
+  const nlohmann::ordered_json document = {{"fine", IsAllFine(findings)}, {"checks", std::move(checks)}};
   return document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 

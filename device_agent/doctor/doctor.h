@@ -13,14 +13,14 @@
 namespace hone::agent {
 
 struct DoctorOptions {
-  std::filesystem::path identity;  // folder of the identity
-  std::string tracker;             // HOST:PORT; empty: the tracker that was joined
-  bool renews_itself = false;      // whether the program renews its certificate, as an agent does
+  std::filesystem::path identity;   // folder of the identity
+  std::string tracker;              // HOST:PORT; empty: the tracker that was joined
+  bool renews_certificate = false;  // whether the program renews its certificate, as an agent does
 };
 
 std::vector<Finding> Examine(const DoctorOptions& options);
 
-bool AllFine(const std::vector<Finding>& findings);  // no kBad; notes are fine
+bool IsAllFine(const std::vector<Finding>& findings);  // no kBad; notes are fine
 std::string FindingsAsText(const std::vector<Finding>& findings);
 std::string FindingsAsJson(const std::vector<Finding>& findings);
 

@@ -17,7 +17,7 @@ struct Finding {
   std::string check;  // "governor": one word, the same in every version
   Verdict verdict = Verdict::kGood;
   std::string what;  // the state, in words, with figures
-  std::string mend;  // a command or an instruction; empty if nothing needs to be done
+  std::string fix;   // a command or an instruction; empty if nothing needs to be done
 };
 
 }  // namespace hone::agent

@@ -14,24 +14,24 @@ namespace hone::agent {
 namespace {
 
 constexpr char kAnew[] = "remove identity.pem, and join with a new token of an admin";
-constexpr absl::Duration kMuchSkew = absl::Seconds(5);
+constexpr absl::Duration kClockSkewMax = absl::Seconds(5);
 constexpr absl::Duration kSoon = absl::Hours(24 * 14);
 
 std::string Text(const absl::Status& status) { return std::string(status.message()); }
 
 Finding AskTracker(const std::filesystem::path& folder, const std::string& address) {
   const auto channel = OpenChannel(address, pki::FilesIn(folder));
-  if (!channel.ok()) return NoTracker(address, channel.status());
+  if (!channel.ok()) return TrackerUnreachable(address, channel.status());
   const absl::Time sent = absl::Now();
-  const absl::StatusOr<absl::Time> there = pki::TimeAt(*channel);
-  if (!there.ok()) return NoTracker(address, there.status());
-  return CheckSkew(sent, *there, absl::Now());
+  const absl::StatusOr<absl::Time> tracker_time = pki::TrackerTime(*channel);
+  if (!tracker_time.ok()) return TrackerUnreachable(address, tracker_time.status());
+  return CheckClockSkew(sent, *tracker_time, absl::Now());
 }
 
 }  // namespace
 
 Finding CheckFolder(const std::filesystem::path& folder) {
-  const auto identity = pki::IdentityIn(folder);
+  const auto identity = pki::ReadIdentity(folder);
   if (identity.ok()) {
     return {"identity", Verdict::kGood,
             fmt::format("{} '{}', in {}", Name(identity->role), identity->name, folder.string()), ""};
@@ -59,10 +59,10 @@ Finding CheckCertificate(const pki::CertificateFacts& facts, bool renewed, absl:
   return {"certificate", Verdict::kGood, what, ""};
 }
 
-Finding CheckSkew(absl::Time sent, absl::Time there, absl::Time heard) {
+Finding CheckClockSkew(absl::Time sent, absl::Time tracker_time, absl::Time heard) {
   // The tracker's clock may have been read at any moment of the call.
-  const absl::Duration ahead = sent - there, behind = there - heard;
-  if (ahead <= kMuchSkew && behind <= kMuchSkew)
+  const absl::Duration ahead = sent - tracker_time, behind = tracker_time - heard;
+  if (ahead <= kClockSkewMax && behind <= kClockSkewMax)
     return {"tracker", Verdict::kGood, "it answers, and its clock is ours", ""};
   return {"tracker", Verdict::kBad,
           fmt::format("this clock is {:.0f} s {} the tracker's", absl::ToDoubleSeconds(std::max(ahead, behind)),
@@ -70,7 +70,7 @@ Finding CheckSkew(absl::Time sent, absl::Time there, absl::Time heard) {
           "sudo timedatectl set-ntp true    # on whichever of the two is wrong"};
 }
 
-Finding NoTracker(const std::string& address, const absl::Status& why) {
+Finding TrackerUnreachable(const std::string& address, const absl::Status& why) {
   return {"tracker", Verdict::kBad, fmt::format("{} does not answer as it should: {}", address, Text(why)),
           "check its address, that hone-tracker runs there, and the firewall between"};
 }

@@ -19,10 +19,11 @@ Finding CheckFolder(const std::filesystem::path& folder);  // it must hold an id
 // For a certificate that passed pki::CheckCertificateIn. renewed: the program renews it itself, as agents and tuners
 // do.
 Finding CheckCertificate(const pki::CertificateFacts& facts, bool renewed, absl::Time now);
-// Compares clocks: a call was sent at `sent` and answered at `heard`; in between the tracker's clock showed `there`.
-Finding CheckSkew(absl::Time sent, absl::Time there, absl::Time heard);
+// Compares clocks: a call was sent at `sent` and answered at `heard`; in between the tracker's clock showed
+// `tracker_time`.
+Finding CheckClockSkew(absl::Time sent, absl::Time tracker_time, absl::Time heard);
 // The finding if the tracker did not answer.
-Finding NoTracker(const std::string& address, const absl::Status& why);
+Finding TrackerUnreachable(const std::string& address, const absl::Status& why);
 
 // All of them. Calls the tracker at `address`, or the joined one if it is empty. Takes some seconds if the tracker does
 // not answer.

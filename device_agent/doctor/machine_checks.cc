@@ -22,11 +22,11 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kCpus[] = "sys/devices/system/cpu/";
-constexpr double kBusy = 1, kSomeLoad = 0.3;             // of one core
-constexpr double kMuchStolen = 0.01;                     // of all time
-constexpr int64_t kMuchInSwap = int64_t{64} << 20;       // bytes
-constexpr int64_t kLittleDisk = int64_t{256} << 20;      // bytes
-constexpr unsigned kThrottledSinceStart = 0b1101 << 16;  // bits of a Raspberry Pi's get_throttled
+constexpr double kLoadPerCpuBad = 1, kLoadPerCpuNote = 0.3;  // of one core
+constexpr double kStolenShareMax = 0.01;                     // of all time
+constexpr int64_t kSwappedBytesMax = int64_t{64} << 20;      // bytes
+constexpr int64_t kFreeDiskBytesMin = int64_t{256} << 20;    // bytes
+constexpr unsigned kThrottledSinceStart = 0b1101 << 16;      // bits of a Raspberry Pi's get_throttled
 constexpr char kThrottledFile[] = "sys/devices/platform/soc/soc:firmware/get_throttled";
 
 Finding Good(std::string check, std::string what) { return {std::move(check), Verdict::kGood, std::move(what), ""}; }
@@ -99,12 +99,12 @@ Finding CheckTurbo(const std::string& root) {
 }
 
 Finding CheckThrottling(const std::string& root) {
-  const std::string mend =
+  const std::string fix =
       "see to its cooling and its power supply, then restart it (Raspberry Pi: vcgencmd get_throttled)";
-  if (Throttling(root).Seen()) return {"throttling", Verdict::kBad, "the CPUs are slowed down now", mend};
+  if (Throttling(root).IsThrottling()) return {"throttling", Verdict::kBad, "the CPUs are slowed down now", fix};
   const auto since_start = std::strtoul(FirstLine(root + kThrottledFile).c_str(), nullptr, 16);
   if ((since_start & kThrottledSinceStart) != 0) {
-    return {"throttling", Verdict::kNote, "the CPUs were slowed down at least once since this board started", mend};
+    return {"throttling", Verdict::kNote, "the CPUs were slowed down at least once since this board started", fix};
   }
   return Good("throttling", "none seen");
 }
@@ -121,7 +121,7 @@ Finding CheckSwap(const std::string& root) {
   const auto at = [&](const char* name) { return memory.contains(name) ? memory.at(name) : int64_t{0}; };
   const int64_t total = at("SwapTotal"), used = total - at("SwapFree");
   if (total == 0) return Good("swap", "none");
-  if (used < kMuchInSwap) return Good("swap", fmt::format("{} MB of it in use", used >> 20));
+  if (used < kSwappedBytesMax) return Good("swap", fmt::format("{} MB of it in use", used >> 20));
   return {"swap", Verdict::kBad,
           fmt::format("{} MB of memory are in swap: there is less memory than is asked for", used >> 20),
           "sudo swapoff -a"};
@@ -130,8 +130,8 @@ Finding CheckSwap(const std::string& root) {
 Finding CheckLoad(const std::string& root) {
   const std::string line = FirstLine(root + "proc/loadavg");
   const double load = std::atof(line.c_str());
-  if (load < kSomeLoad) return Good("load", "no other process computes");
-  return {"load", load < kBusy ? Verdict::kNote : Verdict::kBad,
+  if (load < kLoadPerCpuNote) return Good("load", "no other process computes");
+  return {"load", load < kLoadPerCpuBad ? Verdict::kNote : Verdict::kBad,
           fmt::format("{:.1f} cores were busy in the last minute (an agent that measures counts, too)", load),
           "ps -eo pcpu,pid,user,comm --sort=-pcpu | head    # then stop what need not run here"};
 }
@@ -145,7 +145,7 @@ Finding CheckStolenTime(const std::string& root) {
     all += value;
     if (i == 7) stolen = value;
   }
-  if (all <= 0 || stolen <= kMuchStolen * all) return Good("cores", "its own");
+  if (all <= 0 || stolen <= kStolenShareMax * all) return Good("cores", "its own");
   return {"cores", Verdict::kBad,
           fmt::format("{:.0f}% of the time others had the cores: they are shared with other virtual machines",
                       100 * stolen / all),
@@ -154,7 +154,8 @@ Finding CheckStolenTime(const std::string& root) {
 
 Finding CheckQuota(const std::string& root) {
   // The command may run in another control group than the service, so both are checked.
-  const double cpus = std::min(HostCpus(root), GroupCpus(root + "sys/fs/cgroup/system.slice/hone-agent.service"));
+  const double cpus =
+      std::min(ProcessCpuQuota(root), GroupCpuQuota(root + "sys/fs/cgroup/system.slice/hone-agent.service"));
   const size_t usable = UsableCpus().size();
   if (cpus >= static_cast<double>(usable)) return Good("quota", "the CPUs may be used the whole time");
   return {"quota", Verdict::kBad,
@@ -165,7 +166,7 @@ Finding CheckQuota(const std::string& root) {
 
 Finding CheckNamespaces(const std::string& root) {
   const std::string kernel = root + "proc/sys/";
-  for (const auto& [file, bad, mend] :
+  for (const auto& [file, bad, fix] :
        {std::tuple("user/max_user_namespaces", "0", "sudo sysctl -w user.max_user_namespaces=10000"),
         std::tuple("kernel/unprivileged_userns_clone", "0", "sudo sysctl -w kernel.unprivileged_userns_clone=1"),
         std::tuple("kernel/apparmor_restrict_unprivileged_userns", "1",
@@ -174,7 +175,7 @@ Finding CheckNamespaces(const std::string& root) {
     return {
         "namespaces", Verdict::kBad,
         fmt::format("/proc/sys/{} is {}: kernels are not kept from other processes, files and the network", file, bad),
-        fmt::format("{}    # and the same line in /etc/sysctl.d/hone.conf", mend)};
+        fmt::format("{}    # and the same line in /etc/sysctl.d/hone.conf", fix)};
   }
   if (fs::exists(kernel + "user/max_user_namespaces")) return Good("namespaces", "allowed");
   return {"namespaces", Verdict::kBad, "this system has no user namespaces",
@@ -222,7 +223,7 @@ Finding CheckClock(bool synchronized) {
 
 Finding CheckDisk(const std::string& folder, int64_t free_bytes) {
   const std::string what = fmt::format("{} MB free for {}", free_bytes >> 20, folder);
-  if (free_bytes >= kLittleDisk) return Good("disk", what);
+  if (free_bytes >= kFreeDiskBytesMin) return Good("disk", what);
   return {"disk", Verdict::kBad, what + ": results that wait for the tracker may not fit",
           "sudo journalctl --vacuum-size=50M; sudo apt-get clean"};
 }

@@ -79,7 +79,7 @@ ChildProcess::ChildProcess(ChildProcess&& other) noexcept
 ChildProcess::~ChildProcess() {
   if (pid_ > 0) {
     Kill();
-    (void)Ending();
+    (void)AwaitEnd();
   }
   for (const int file : {channel_, listener_}) {
     if (file >= 0) close(file);
@@ -104,7 +104,7 @@ ssize_t ChildProcess::Receive(VisitMessage& message) {
 bool ChildProcess::Stopped() {
   const absl::StatusOr<StoppedCall> call = ReceiveStoppedCall(listener_);
   if (!call.ok()) return false;  // a signal ended the call or its thread
-  if (setting_up_ && call->for_setup && LetContinue(listener_, *call)) return false;
+  if (setting_up_ && call->for_setup && ContinueStoppedCall(listener_, *call)) return false;
   forbidden_ = call->name;
   return true;
 }
@@ -139,7 +139,7 @@ void ChildProcess::Answer(VisitAnswer answer) const {
   send(channel_, &answer, sizeof(answer), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-void ChildProcess::HandOver(std::span<const char> packet, std::span<const int> files) {
+void ChildProcess::SendTask(std::span<const char> packet, std::span<const int> files) {
   begun_ = SecondsNow();
   SendWithFiles(channel_, std::as_bytes(packet), files);
 }
@@ -151,7 +151,7 @@ void ChildProcess::Kill() {
   kill(pid_, SIGKILL);
 }
 
-std::string ChildProcess::Ending() {
+std::string ChildProcess::AwaitEnd() {
   int status = 0;
   const pid_t pid = std::exchange(pid_, -1);
   // A child that closed the channel but keeps running would block this process for ever.

@@ -33,18 +33,18 @@ class ChildProcess {
   const std::string& forbidden() const { return forbidden_; }  // the name of that call
   // Ends the setup phase: the child may then make only the system calls that running kernels need.
   void EndSetup() { setting_up_ = false; }
-  // Answers a kShown message or the first kTimes message of a candidate.
+  // Answers a kResultsStored message or the first kTimes message of a candidate.
   void Answer(VisitAnswer answer) const;
   // Sends the task packet with `files`, which stay open in this process. If the child has ended, Next still returns the
   // messages that it sent before.
-  void HandOver(std::span<const char> packet, std::span<const int> files);
-  double begun() const { return begun_; }  // SecondsNow at HandOver; 0 before
+  void SendTask(std::span<const char> packet, std::span<const int> files);
+  double begun() const { return begun_; }  // SecondsNow at SendTask; 0 before
   void Kill();
   // Call it after kEnded or Kill. Waits for the child's end and describes it: "was killed by SIGSEGV", "ended with
   // status 3".
-  std::string Ending();
-  // Valid after Ending: whether the system killed the child, as it does when memory is short, and not the launcher.
-  bool lost() const { return lost_; }
+  std::string AwaitEnd();
+  // Valid after AwaitEnd: whether the system killed the child, as it does when memory is short, and not the launcher.
+  bool killed_by_system() const { return lost_; }
 
  private:
   ChildProcess(pid_t pid, int channel) : pid_(pid), channel_(channel) {}

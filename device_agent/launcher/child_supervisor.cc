@@ -14,7 +14,7 @@
 namespace hone::agent {
 namespace {
 
-constexpr int kStepsMax = 1000;       // of one candidate in one child: turns of all rounds are fewer than 100
+constexpr int kStepsMax = 1000;       // of one candidate in one child; all rounds together need fewer than 100
 constexpr double kSetUpSeconds = 31;  // of one step before there is a candidate, a reference's timeout not counted
 // The time for all loads of one candidate in one child, in multiples of Device::load_seconds. If memory is short, it is
 // loaded in every round, mostly much faster than that.
@@ -30,15 +30,15 @@ std::string Clean(std::string_view text) {
 }
 std::string Clean(const char* text, size_t capacity) { return Clean(std::string_view(text, strnlen(text, capacity))); }
 
-VisitFailure MadeCall(const std::string& name) {
+VisitFailure ForbiddenCallFailure(const std::string& name) {
   return {FailureKind::kForbiddenCall, fmt::format("made the system call {}, which no kernel may", name)};
 }
 
-VisitFailure BlameFor(const VisitMessage& fault) {
+VisitFailure FailureForFault(const VisitMessage& fault) {
   const std::string name = Clean(fault.text, sizeof(fault.text));
   const auto place = static_cast<Place>(fault.place);
   const std::string signal = SignalName(fault.signal);
-  if (fault.signal == SIGSYS) return MadeCall(NameOfCall(static_cast<int>(fault.calls)));
+  if (fault.signal == SIGSYS) return ForbiddenCallFailure(SystemCallName(static_cast<int>(fault.calls)));
   if (name.empty()) return {FailureKind::kCrashed, fmt::format("crashed with {}", signal)};
   const std::string where = place == Place::kBefore  ? fmt::format("{} bytes before {}", fault.distance, name)
                             : place == Place::kAfter ? fmt::format("{} bytes past the end of {}", fault.distance, name)
@@ -49,7 +49,7 @@ VisitFailure BlameFor(const VisitMessage& fault) {
   return {FailureKind::kOutOfBoundsWrite, fmt::format("wrote {}", where)};
 }
 
-bool Sensible(int32_t kind) { return kind >= 0 && kind <= static_cast<int32_t>(kLastFailureKind); }
+bool IsFailureKind(int32_t kind) { return kind >= 0 && kind <= static_cast<int32_t>(kLastFailureKind); }
 
 }  // namespace
 
@@ -62,7 +62,7 @@ ChildSupervisor::ChildSupervisor(Progress& progress, const VisitBatch& batch, co
       begun_(SecondsNow()),
       spent_(batch.candidates.size() + 1) {}
 
-ChildEnd ChildSupervisor::Follow(ChildProcess& child) {
+ChildEnd ChildSupervisor::Supervise(ChildProcess& child) {
   candidate_begun_ = child.begun();
   VisitMessage message;
   for (;;) {
@@ -80,31 +80,31 @@ ChildEnd ChildSupervisor::Follow(ChildProcess& child) {
       case ChildProcess::Event::kSilent:
         child.Kill();
         if (SecondsNow() >= options_.kill_at) return {ChildEnd::kOutOfTime, ""};
-        return Blame(FailureOfSilence());
+        return BlameCandidate(TimeoutFailure());
     }
   }
 }
 
 ChildEnd ChildSupervisor::BlameForbiddenCall(ChildProcess& child) {
   child.Kill();
-  return Blame(MadeCall(child.forbidden()));
+  return BlameCandidate(ForbiddenCallFailure(child.forbidden()));
 }
 
 // A child that reported a failure has been judged. Otherwise its exit status tells what happened.
 ChildEnd ChildSupervisor::JudgeEnd(ChildProcess& child) {
   if (failed_one_) return {ChildEnd::kReplace, ""};
-  const std::string text = fmt::format("the process {}", child.Ending());
-  if (!child.lost()) return Blame({FailureKind::kCrashed, text});
-  return Blame({FailureKind::kLostDevice, text + ", by the system, as it does where memory is short"});
+  const std::string text = fmt::format("the process {}", child.AwaitEnd());
+  if (!child.killed_by_system()) return BlameCandidate({FailureKind::kCrashed, text});
+  return BlameCandidate({FailureKind::kLostDevice, text + ", by the system, as it does where memory is short"});
 }
 
-VisitFailure ChildSupervisor::FailureOfSilence() const {
+VisitFailure ChildSupervisor::TimeoutFailure() const {
   if (current_ < 0) return {FailureKind::kRunTimeout, fmt::format("nothing for {:.3g} s", limit_)};
   if (loading_) return {FailureKind::kCompileTimeout, fmt::format("not built after {:.3g} s", limit_)};
   return {FailureKind::kRunTimeout, fmt::format("a call took longer than {:.3g} s", batch_.policy.timeout_seconds)};
 }
 
-ChildEnd ChildSupervisor::Blame(const VisitFailure& blame) {
+ChildEnd ChildSupervisor::BlameCandidate(const VisitFailure& blame) {
   if (!progress_.IsKnown(current_)) return {ChildEnd::kBatchFailed, blame.text};
   if (!progress_.HasFailed(current_)) progress_.Fail(current_, blame);
   return {ChildEnd::kReplace, ""};
@@ -125,15 +125,15 @@ std::optional<ChildEnd> ChildSupervisor::HandleMessage(const VisitMessage& messa
       return std::nullopt;
     case Type::kFailed:
       if (message.candidate < 0) return ChildEnd{ChildEnd::kBatchFailed, Clean(message.text, sizeof(message.text))};
-      if (message.candidate != current_ || failed_one_ || !Sensible(message.failure_kind)) break;
+      if (message.candidate != current_ || failed_one_ || !IsFailureKind(message.failure_kind)) break;
       progress_.Fail(current_,
                      {static_cast<FailureKind>(message.failure_kind), Clean(message.text, sizeof(message.text))});
       failed_one_ = true;
       return std::nullopt;
     case Type::kFault:
       child.Kill();
-      return Blame(BlameFor(message));
-    case Type::kShown:
+      return BlameCandidate(FailureForFault(message));
+    case Type::kResultsStored:
       if (set_up_ < Type::kReady || message.candidate != current_ || failed_one_ || shown_) break;
       if (options_.result_memory == nullptr) break;
       return JudgeResults(message, child);
@@ -147,7 +147,7 @@ std::optional<ChildEnd> ChildSupervisor::HandleMessage(const VisitMessage& messa
       break;
   }
   child.Kill();
-  return Blame({FailureKind::kCrashed, "broke the measuring process: it sent an invalid message"});
+  return BlameCandidate({FailureKind::kCrashed, "broke the measuring process: it sent an invalid message"});
 }
 
 // Starts a step. False: the message is invalid, or the candidate has taken too many steps.
@@ -185,7 +185,7 @@ double ChildSupervisor::ClampLimit(double seconds) const {
 double ChildSupervisor::AllowedCallSeconds() const {
   const VisitPolicy& policy = batch_.policy;
   return 3 + 40 * policy.timeout_seconds + 16 * (policy.min_seconds_first + policy.final_seconds) +
-         static_cast<double>(LayOut(batch_).output_bytes) * 1e-8;
+         static_cast<double>(ComputeDataLayout(batch_).output_bytes) * 1e-8;
 }
 
 // The time for all steps of the present kind, for the same candidate (or none) in one child.
@@ -213,13 +213,14 @@ std::optional<ChildEnd> ChildSupervisor::JudgeResults(const VisitMessage& messag
   const bool reference = options_.expected == nullptr;
   if (reference != (message.candidate < 0)) {
     child.Kill();
-    return Blame({FailureKind::kCrashed, "broke the measuring process: it sent results that were not requested"});
+    return BlameCandidate(
+        {FailureKind::kCrashed, "broke the measuring process: it sent results that were not requested"});
   }
   if (std::optional<VisitFailure> beside = CheckGuards(message)) {
-    child.Answer(VisitAnswer::kLost);
+    child.Answer(VisitAnswer::kMustExit);
     failed_one_ = true;
     beside->text = Clean(beside->text);
-    return Blame(*beside);
+    return BlameCandidate(*beside);
   }
   if (reference) {
     shown_ = true;
@@ -233,7 +234,7 @@ std::optional<ChildEnd> ChildSupervisor::JudgeResults(const VisitMessage& messag
     child.Answer(VisitAnswer::kGood);
     return std::nullopt;
   }
-  if (options_.expected_may_be_foreign) {
+  if (options_.expected_from_other_batch) {
     child.Kill();
     return ChildEnd{ChildEnd::kRecheckReference, ""};
   }
@@ -248,12 +249,12 @@ std::optional<ChildEnd> ChildSupervisor::JudgeTimes(const VisitMessage& message,
   const bool first = progress_.IsUntimed(message.candidate);
   if (first && (message.candidate != current_ || options_.result_memory == nullptr)) {
     child.Kill();
-    return Blame({FailureKind::kCrashed, "broke the measuring process: it sent times of another candidate"});
+    return BlameCandidate({FailureKind::kCrashed, "broke the measuring process: it sent times of another candidate"});
   }
   // The first times were taken since candidate_begun_. Times of later rounds are reported after the whole round.
   if (!progress_.AddTimes(message, SecondsNow() - (first ? candidate_begun_ : child.begun()))) {
     child.Kill();
-    return Blame({FailureKind::kImpossibleTime, "claims impossible times"});
+    return BlameCandidate({FailureKind::kImpossibleTime, "claims impossible times"});
   }
   const double fastest = *std::min_element(message.seconds, message.seconds + message.count);
   if (fastest < batch_.call_seconds_min) {
@@ -267,10 +268,10 @@ std::optional<ChildEnd> ChildSupervisor::JudgeTimes(const VisitMessage& message,
   }
   if (first) {
     if (std::optional<VisitFailure> beside = CheckGuards(message)) {
-      child.Answer(VisitAnswer::kLost);
+      child.Answer(VisitAnswer::kMustExit);
       failed_one_ = true;
       beside->text = Clean(beside->text);
-      return Blame(*beside);
+      return BlameCandidate(*beside);
     }
   }
   if (!first) return std::nullopt;

@@ -39,23 +39,24 @@ class ChildSupervisor {
     int cancel_fd = -1;   // readable when the visit is to end; -1: never
     // Shared with the child; null for a building child, which has no results.
     ResultMemory* result_memory = nullptr;
-    // The reference's outputs, laid out as LayOut says. Null: the child computes them, and only guard zones are judged.
+    // The reference's outputs, laid out as ComputeDataLayout says. Null: the child computes them, and only guard zones
+    // are judged.
     const char* expected = nullptr;
     // Whether another batch's reference computed `expected`. Then a difference ends the child as kRecheckReference.
-    bool expected_may_be_foreign = false;
+    bool expected_from_other_batch = false;
   };
   // All arguments must outlive the supervisor.
   ChildSupervisor(Progress& progress, const VisitBatch& batch, const Device& device, const Options& options);
 
   // Handles the messages of the child until it has ended, is done or is cancelled. It may still run then; the
   // destructor of ChildProcess kills it.
-  ChildEnd Follow(ChildProcess& child);
+  ChildEnd Supervise(ChildProcess& child);
 
  private:
-  ChildEnd Blame(const VisitFailure& blame);
+  ChildEnd BlameCandidate(const VisitFailure& blame);
   ChildEnd JudgeEnd(ChildProcess& child);
   ChildEnd BlameForbiddenCall(ChildProcess& child);
-  VisitFailure FailureOfSilence() const;
+  VisitFailure TimeoutFailure() const;
   bool BeginStep(const VisitMessage& message);
   std::optional<ChildEnd> HandleMessage(const VisitMessage& message, ChildProcess& child);
   std::optional<ChildEnd> JudgeResults(const VisitMessage& message, ChildProcess& child);

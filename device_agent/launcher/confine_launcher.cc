@@ -22,7 +22,7 @@ constexpr rlim_t kOpenFilesMax = 1024;  // of the launcher: a child closes them 
 constexpr double kTrySeconds = 30;      // for a child to try a filter
 
 // Whether a child under that filter can make a call that only its setup needs, and continues after it.
-bool SetsUp(const SandboxPolicy& policy, CallFilter filter) {
+bool CanSetUpFilter(const SandboxPolicy& policy, CallFilter filter) {
   absl::StatusOr<ChildProcess> child = ChildProcess::Start([&](int channel) {
     const absl::StatusOr<int> listener = ConfineChild(policy, {.channel = channel, .filter = filter});
     if (!listener.ok() || (*listener >= 0) != (filter == CallFilter::kListener)) _exit(1);
@@ -54,9 +54,9 @@ SandboxLayer LayerOf(CallFilter filter) {
 
 }  // namespace
 
-CallFilter FindCallFilter(const SandboxPolicy& policy) {
+CallFilter DetectCallFilter(const SandboxPolicy& policy) {
   for (const CallFilter filter : {CallFilter::kListener, CallFilter::kSignal}) {
-    if (SetsUp(policy, filter)) return filter;
+    if (CanSetUpFilter(policy, filter)) return filter;
   }
   return CallFilter::kNone;
 }
@@ -72,7 +72,7 @@ absl::StatusOr<Confinement> ConfineLauncher(const SandboxPolicy& policy) {
                     landlock.ok() ? fmt::format("version {}", *landlock) : std::string(landlock.status().message())});
   // Children must not read its memory and environment through /proc.
   prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-  confinement.filter = FindCallFilter(policy);
+  confinement.filter = DetectCallFilter(policy);
   layers.push_back(LayerOf(confinement.filter));
   return confinement;
 }

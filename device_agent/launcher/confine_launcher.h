@@ -14,7 +14,7 @@ namespace hone::agent {
 
 // Finds the strongest system call filter that this system supports, by forking children that try each. Only a trial
 // shows whether the system gives a listener, and whether the listener can let a call continue.
-CallFilter FindCallFilter(const SandboxPolicy& policy);
+CallFilter DetectCallFilter(const SandboxPolicy& policy);
 
 struct Confinement {
   std::vector<SandboxLayer> layers;       // every layer but kControlGroup, which the agent adds

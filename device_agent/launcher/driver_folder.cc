@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 
 constexpr int kAsFolder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 
-absl::Status NotEmptied(const std::string& path) {
+absl::Status CannotEmptyError(const std::string& path) {
   return absl::InternalError(
       fmt::format("cannot empty {}, in which a batch may have left something for the next: {}", path, strerror(errno)));
 }
@@ -83,7 +83,7 @@ class OpenFolder {
 };
 
 // Removes the contents of the folder. Follows no link.
-absl::Status Empty(const std::string& path) {
+absl::Status RemoveContents(const std::string& path) {
   chmod(path.c_str(), 0700);  // of this folder, too, a kernel may have taken its rights
   OpenFolder folder(path);
   std::vector<std::vector<std::string>> left;  // in each folder on the way to this one, and in this one
@@ -92,15 +92,15 @@ absl::Status Empty(const std::string& path) {
     if (names.has_value()) left.push_back(*std::move(names));
     return names.has_value();
   };
-  if (!folder.is_open() || !remove_files()) return NotEmptied(path);
+  if (!folder.is_open() || !remove_files()) return CannotEmptyError(path);
   while (true) {
     if (!left.back().empty()) {
-      if (!folder.Enter(left.back().back()) || !remove_files()) return NotEmptied(path);
+      if (!folder.Enter(left.back().back()) || !remove_files()) return CannotEmptyError(path);
       continue;
     }
     left.pop_back();
     if (left.empty()) return absl::OkStatus();
-    if (!folder.Enter("..") || !folder.RemoveFolder(left.back().back())) return NotEmptied(path);
+    if (!folder.Enter("..") || !folder.RemoveFolder(left.back().back())) return CannotEmptyError(path);
     left.back().pop_back();
   }
 }
@@ -108,9 +108,9 @@ absl::Status Empty(const std::string& path) {
 }  // namespace
 
 absl::Status DriverFolder::Reset() const {
-  for (const std::string& path : paths_) HONE_RETURN_IF_ERROR(Empty(path));
+  for (const std::string& path : paths_) HONE_RETURN_IF_ERROR(RemoveContents(path));
   std::error_code failed;  // what cannot be written, as on a full disk, is built again
-  for (const Entry& entry : remembered_) {
+  for (const Entry& entry : saved_) {
     if (!entry.bytes.has_value()) {
       fs::create_directory(entry.path, failed);
       continue;
@@ -123,18 +123,18 @@ absl::Status DriverFolder::Reset() const {
   return absl::OkStatus();
 }
 
-void DriverFolder::Remember() {
-  if (!remembered_.empty()) return;
+void DriverFolder::SaveContents() {
+  if (!saved_.empty()) return;
   for (const std::string& path : paths_) {
     std::error_code failed;
     for (fs::recursive_directory_iterator entry(path, failed), end; !failed && entry != end; entry.increment(failed)) {
       std::error_code gone;
       const fs::file_status status = entry->symlink_status(gone);
-      if (fs::is_directory(status)) remembered_.push_back({entry->path().string(), std::nullopt});
+      if (fs::is_directory(status)) saved_.push_back({entry->path().string(), std::nullopt});
       if (!fs::is_regular_file(status)) continue;
       std::ifstream file(entry->path(), std::ios::binary);
       std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-      remembered_.push_back({entry->path().string(), std::move(bytes)});
+      saved_.push_back({entry->path().string(), std::move(bytes)});
     }
   }
 }

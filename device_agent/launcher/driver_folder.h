@@ -26,7 +26,7 @@ class DriverFolder {
   absl::Status Reset() const;
   // Remembers the present contents for Reset. Call it only if since the last Reset only children without a batch used
   // the folders. Calls after the first that found a file have no effect.
-  void Remember();
+  void SaveContents();
 
  private:
   struct Entry {
@@ -35,7 +35,7 @@ class DriverFolder {
   };
 
   const std::vector<std::string> paths_;
-  std::vector<Entry> remembered_;  // each folder before its contents
+  std::vector<Entry> saved_;  // each folder before its contents
 };
 
 }  // namespace hone::agent

@@ -27,18 +27,19 @@
 namespace hone::agent {
 namespace {
 
-constexpr int kKeepSeconds = 60;  // memory that visits keep for the next one is freed after this time without a batch
+constexpr int kIdleSecondsMax =
+    60;  // memory that visits keep for the next one is freed after this time without a batch
 // Freed memory is filled with this byte (mallopt(3), M_PERTURB), because children inherit the launcher's memory.
 constexpr int kWiped = 0xa5;
 
 // Whether `fd` becomes readable within `seconds`.
-bool Comes(int fd, int seconds) {
+bool IsReadableWithin(int fd, int seconds) {
   pollfd waiting{fd, POLLIN, 0};
   return poll(&waiting, 1, seconds * 1000) != 0;
 }
 
 // If this is the first process of a process namespace: ends all processes in it, which drivers may have left.
-void EndStrays() {
+void KillStrayProcesses() {
   if (getpid() != 1) return;
   kill(-1, SIGKILL);
   while (waitpid(-1, nullptr, 0) > 0 || errno == EINTR) {
@@ -61,7 +62,7 @@ int LauncherMain(const Device& device, int channel, int cancel) {
   auto lock = HostLock::Open();  // before confinement takes the files away
   if (!lock.ok()) spdlog::warn("timing may overlap compiling on this host: {}", std::string(lock.status().message()));
   const int64_t memory = HostMemory();  // from files, too
-  StayOnCpus(device.cpus());            // the children of visits, too
+  SetCpuAffinity(device.cpus());        // the children of visits, too
   const absl::StatusOr<Confinement> wall = ConfineLauncher(device.sandbox());
   if (!wall.ok()) {
     spdlog::error("no launcher of {}: {}", device.id(), std::string(wall.status().message()));
@@ -96,7 +97,7 @@ int LauncherMain(const Device& device, int channel, int cancel) {
     if (!visit_runner.has_value()) visit_runner.emplace(device, options);
     holding(HostLock::Mode::kExclusive, [&] {
       result = MeasureBatch(*visit_runner, batch, cancel, peak);
-      EndStrays();
+      KillStrayProcesses();
     });
     return SendMessage(channel, result);
   };
@@ -106,11 +107,11 @@ int LauncherMain(const Device& device, int channel, int cancel) {
     if (!HasReset(kept)) return 1;
     // Compilers may run at the same time, because nothing is measured until the next batch.
     bool all_started = false;
-    holding(HostLock::Mode::kShared, [&] { all_started = visit_runner->StartAhead(); });
-    if (all_started) kept.Remember();  // else a driver may be writing still
-    if (Comes(channel, kKeepSeconds)) continue;
+    holding(HostLock::Mode::kShared, [&] { all_started = visit_runner->PrestartChildren(); });
+    if (all_started) kept.SaveContents();  // else a driver may be writing still
+    if (IsReadableWithin(channel, kIdleSecondsMax)) continue;
     visit_runner.reset();
-    EndStrays();
+    KillStrayProcesses();
   }
   return 0;
 }

@@ -9,8 +9,9 @@ namespace {
 
 // How many times fewer operations a kernel may need than its workload counts. Fast algorithms save up to three quarters
 // of a convolution; the rest allows for a peak that was measured on a busy device.
-constexpr double kFewerOperations = 8;
-constexpr double kNarrowTypes = 16;  // speed of tensor instructions on TF32 or 8 bits, relative to f32 multiply-adds
+constexpr double kOperationsDivisor = 8;
+constexpr double kNarrowTypeSpeedup =
+    16;  // speed of tensor instructions on TF32 or 8 bits, relative to f32 multiply-adds
 // A core stores at most about a byte for every operation of its peak.
 constexpr double kBytesPerOperation = 8;
 
@@ -26,7 +27,7 @@ double CallSecondsMin(const v1::Batch& batch, double peak_gflops) {
     if (buffer.role() == v1::Buffer::ROLE_OUTPUT) output_bytes += static_cast<double>(buffer.bytes());
     narrow |= buffer.dtype() != v1::DTYPE_F32 && buffer.dtype() != v1::DTYPE_F64;
   }
-  const double computing = batch.flops() / (peak * kFewerOperations * (narrow ? kNarrowTypes : 1));
+  const double computing = batch.flops() / (peak * kOperationsDivisor * (narrow ? kNarrowTypeSpeedup : 1));
   return std::max(computing, output_bytes / (peak * kBytesPerOperation));
 }
 

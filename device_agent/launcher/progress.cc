@@ -33,15 +33,15 @@ Progress::Progress(const VisitBatch& batch)
 std::vector<int> Progress::PendingCandidates() const {
   std::vector<int> pending;
   for (size_t i = 0; i < states_.size(); ++i) {
-    if (states_[i].stage == State::kPending || states_[i].stage == State::kRight) {
+    if (states_[i].stage == State::kPending || states_[i].stage == State::kVerified) {
       pending.push_back(static_cast<int>(i));
     }
   }
   return pending;
 }
 
-std::vector<Verified> Progress::VerifiedCandidates() const {
-  std::vector<Verified> verified;
+std::vector<VerifiedCandidate> Progress::VerifiedCandidates() const {
+  std::vector<VerifiedCandidate> verified;
   for (size_t i = 0; i < states_.size(); ++i) {
     const State& state = states_[i];
     if (state.stage != State::kTimed) continue;
@@ -60,7 +60,7 @@ void Progress::Fail(int candidate, VisitFailure failure) {
 void Progress::MarkVerified(int candidate, double max_error) {
   State& state = states_[static_cast<size_t>(candidate)];
   if (state.stage != State::kPending) return;
-  state.stage = State::kRight;
+  state.stage = State::kVerified;
   state.timing.max_error = max_error;
 }
 
@@ -69,7 +69,7 @@ bool Progress::AddTimes(const VisitMessage& message, double seconds_max) {
   State& state = states_[static_cast<size_t>(message.candidate)];
   VisitTiming& timing = state.timing;
   if (state.stage == State::kFailed || state.stage == State::kPending) return false;
-  if (state.stage == State::kRight) timing.calls_per_repeat = message.calls;
+  if (state.stage == State::kVerified) timing.calls_per_repeat = message.calls;
   if (timing.calls_per_repeat != message.calls) return false;
   state.stage = State::kTimed;
   if (message.interleaved != 0) {

@@ -20,8 +20,9 @@ class Progress {
  public:
   explicit Progress(const VisitBatch& batch);
 
-  std::vector<int> PendingCandidates() const;        // indices of those neither timed nor failed
-  std::vector<Verified> VerifiedCandidates() const;  // verified and timed; verified ones without times are pending
+  std::vector<int> PendingCandidates() const;  // indices of those neither timed nor failed
+  std::vector<VerifiedCandidate> VerifiedCandidates()
+      const;  // verified and timed; verified ones without times are pending
   bool IsKnown(int candidate) const { return candidate >= 0 && candidate < static_cast<int>(states_.size()); }
   bool HasFailed(int candidate) const { return IsKnown(candidate) && states_[candidate].stage == State::kFailed; }
   // Whether it has no times yet. With its first times the guard zones in the result memory must be checked.
@@ -42,7 +43,7 @@ class Progress {
 
  private:
   struct State {
-    enum { kPending, kRight, kTimed, kFailed } stage = kPending;
+    enum { kPending, kVerified, kTimed, kFailed } stage = kPending;
     VisitFailure failure;
     VisitTiming timing;
   };

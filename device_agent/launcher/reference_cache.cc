@@ -14,7 +14,7 @@
 namespace hone::agent {
 namespace {
 
-constexpr size_t kMostEntries = 256;
+constexpr size_t kEntriesMax = 256;
 
 absl::StatusOr<MemoryFile> FilledInputs(const VisitBatch& batch, const DataLayout& layout) {
   HONE_ASSIGN_OR_RETURN(MemoryFile file, MemoryFile::Create("hone-inputs", std::max<int64_t>(layout.input_bytes, 1)));
@@ -45,7 +45,7 @@ absl::StatusOr<Mapping> OwnMemory(int64_t bytes) {
 }  // namespace
 
 absl::StatusOr<ReferenceData> ReferenceCache::Prepare(const VisitBatch& batch) {
-  const DataLayout layout = LayOut(batch);
+  const DataLayout layout = ComputeDataLayout(batch);
   ReferenceData data;
   HONE_ASSIGN_OR_RETURN(data.inputs, FilledInputs(batch, layout));
   HONE_ASSIGN_OR_RETURN(data.outputs, OwnMemory(layout.output_bytes));
@@ -78,10 +78,10 @@ const ReferenceData* ReferenceCache::Find(const std::string& key) {
 const ReferenceData* ReferenceCache::Add(const VisitBatch& batch, ReferenceData data) {
   const std::string key = KeyOf(batch);
   if (Find(key) != nullptr) Drop(entries_.begin());
-  const DataLayout layout = LayOut(batch);
+  const DataLayout layout = ComputeDataLayout(batch);
   entries_.push_front({key, std::move(data), layout.input_bytes + layout.output_bytes});
   bytes_ += entries_.front().bytes;
-  while (entries_.size() > 1 && (bytes_ > capacity_ || entries_.size() > kMostEntries)) Drop(std::prev(entries_.end()));
+  while (entries_.size() > 1 && (bytes_ > capacity_ || entries_.size() > kEntriesMax)) Drop(std::prev(entries_.end()));
   return &entries_.front().data;
 }
 

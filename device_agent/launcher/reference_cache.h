@@ -19,7 +19,7 @@
 namespace hone::agent {
 
 struct ReferenceData {
-  MemoryFile inputs;  // laid out by LayOut, like the outputs
+  MemoryFile inputs;  // laid out by ComputeDataLayout, like the outputs
   Mapping outputs;
 };
 

@@ -158,7 +158,7 @@ absl::StatusOr<VisitBatch> ToVisit(const v1::Batch& batch) {
   result.threads = batch.threads();
   result.policy = ToVisit(batch.policy());
   result.final = batch.final();
-  if (batch.threads() < 1 || batch.threads() > kMostThreads) {
+  if (batch.threads() < 1 || batch.threads() > kThreadsMax) {
     return absl::InvalidArgumentError(fmt::format("cannot measure with {} threads", batch.threads()));
   }
   for (const v1::Buffer& buffer : batch.buffers()) {

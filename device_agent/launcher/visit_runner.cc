@@ -52,17 +52,17 @@ bool HasStarted(ChildProcess& child) {
 struct ChildWork {
   const VisitBatch* batch = nullptr;
   const MemoryFile* artifact = nullptr;
-  const MemoryFile* inputs = nullptr;           // laid out as LayOut says
+  const MemoryFile* inputs = nullptr;           // laid out as ComputeDataLayout says
   const ResultMemory* result_memory = nullptr;  // null for a building child, which has no results to show
   VisitTask task;
 };
 
 // Sends the work to a child that waits for it. kResourceExhausted: no memory for the task's file.
-absl::Status HandOver(const ChildWork& work, ChildProcess& child) {
+absl::Status SendTask(const ChildWork& work, ChildProcess& child) {
   HONE_ASSIGN_OR_RETURN(const MemoryFile task, MemoryFile::Holding("hone-task", Pack(work.task, *work.batch)));
   std::vector<int> files = {task.descriptor(), work.artifact->descriptor(), work.inputs->descriptor()};
   if (work.result_memory != nullptr) files.push_back(work.result_memory->file().descriptor());
-  child.HandOver(kTaskPacket, files);
+  child.SendTask(kTaskPacket, files);
   return absl::OkStatus();
 }
 
@@ -79,7 +79,7 @@ struct VisitRunner::VisitState {
 };
 
 absl::StatusOr<ChildProcess> VisitRunner::Fork(int threads) const {
-  StayOnCpus(options_.cpus);  // a child with a driver may have moved this process to others
+  SetCpuAffinity(options_.cpus);  // a child with a driver may have moved this process to others
   return ChildProcess::Start([&](int channel) {
     const ChildOrigin origin{.device = &device_,
                              .cold_numbers = &cold_numbers_,
@@ -90,7 +90,7 @@ absl::StatusOr<ChildProcess> VisitRunner::Fork(int threads) const {
   });
 }
 
-bool VisitRunner::StartAhead() {
+bool VisitRunner::PrestartChildren() {
   std::vector<ChildProcess> starting;
   for (size_t i = 0; i < std::min(begun_, kAheadMax); ++i) {
     absl::StatusOr<ChildProcess> child = Fork(threads_);
@@ -99,21 +99,21 @@ bool VisitRunner::StartAhead() {
   bool all = true;
   for (ChildProcess& child : starting) {
     if (HasStarted(child)) {
-      ahead_.push_back(std::move(child));
+      prestarted_.push_back(std::move(child));
     } else {
       all = false;
     }
   }
-  ahead_threads_ = threads_;
-  ahead_changes_ = cold_numbers_.changes();
+  prestarted_threads_ = threads_;
+  prestarted_generation_ = cold_numbers_.generation();
   return all;
 }
 
 absl::StatusOr<ChildProcess> VisitRunner::NextChild(int threads) {
-  if (threads != ahead_threads_ || cold_numbers_.changes() != ahead_changes_) ahead_.clear();
-  while (!ahead_.empty()) {
-    ChildProcess child = std::move(ahead_.back());
-    ahead_.pop_back();
+  if (threads != prestarted_threads_ || cold_numbers_.generation() != prestarted_generation_) prestarted_.clear();
+  while (!prestarted_.empty()) {
+    ChildProcess child = std::move(prestarted_.back());
+    prestarted_.pop_back();
     VisitMessage message;
     if (child.Next(message, 0, -1) == ChildProcess::Event::kSilent) return child;  // it lives
   }
@@ -122,7 +122,7 @@ absl::StatusOr<ChildProcess> VisitRunner::NextChild(int threads) {
 
 absl::StatusOr<ChildProcess> VisitRunner::Begin(VisitState& state, const MemoryFile& inputs, const VisitTask& task) {
   HONE_ASSIGN_OR_RETURN(ChildProcess child, NextChild(state.batch.threads));
-  HONE_RETURN_IF_ERROR(HandOver({&state.batch, &state.artifact, &inputs, &state.result_memory, task}, child));
+  HONE_RETURN_IF_ERROR(SendTask({&state.batch, &state.artifact, &inputs, &state.result_memory, task}, child));
   ++begun_;
   return child;
 }
@@ -135,9 +135,10 @@ bool VisitRunner::NeedsBuilding(const VisitBatch& batch, size_t candidates) cons
 
 // Has parallel children compile the pending candidates before anything is timed. Takes at most half of the remaining
 // time; the measuring child compiles the rest. False if nothing needs to be compiled.
-bool VisitRunner::BuildAhead(VisitState& state, const MemoryFile& inputs) {
+bool VisitRunner::PrebuildKernels(VisitState& state, const MemoryFile& inputs) {
   const std::vector<int> pending = state.progress.PendingCandidates();
-  const size_t count = std::min(static_cast<size_t>(device_.Builders()), pending.size() / kCandidatesPerBuilderMin);
+  const size_t count =
+      std::min(static_cast<size_t>(device_.BuilderProcessesMax()), pending.size() / kCandidatesPerBuilderMin);
   const double now = SecondsNow();
   if (count == 0 || state.deadline - now < kBuildSecondsMin || !NeedsBuilding(state.batch, pending.size()))
     return false;
@@ -146,13 +147,14 @@ bool VisitRunner::BuildAhead(VisitState& state, const MemoryFile& inputs) {
     VisitTask task{.purpose = SessionPurpose::kBuilding};
     for (size_t i = b; i < pending.size(); i += count) task.to_verify.push_back(pending[i]);
     absl::StatusOr<ChildProcess> builder = Fork(state.batch.threads);
-    if (!builder.ok() || !HandOver({&state.batch, &state.artifact, &inputs, nullptr, task}, *builder).ok()) continue;
+    if (!builder.ok() || !SendTask({&state.batch, &state.artifact, &inputs, nullptr, task}, *builder).ok()) continue;
     builders.push_back(*std::move(builder));
   }
   ChildSupervisor::Options options;
   options.kill_at = now + (state.deadline - now) / 2;
   options.cancel_fd = state.cancel_fd;
-  for (ChildProcess& builder : builders) ChildSupervisor(state.progress, state.batch, device_, options).Follow(builder);
+  for (ChildProcess& builder : builders)
+    ChildSupervisor(state.progress, state.batch, device_, options).Supervise(builder);
   return true;
 }
 
@@ -165,10 +167,10 @@ absl::StatusOr<const ReferenceData*> VisitRunner::ComputeReference(VisitState& s
   options.cancel_fd = state.cancel_fd;
   options.result_memory = &state.result_memory;
   Progress progress(state.batch);
-  const ChildEnd end = ChildSupervisor(progress, state.batch, device_, options).Follow(child);
+  const ChildEnd end = ChildSupervisor(progress, state.batch, device_, options).Supervise(child);
   switch (end.what) {
     case ChildEnd::kDone:
-      state.result_memory.TakeOutputs(data.outputs.data());
+      state.result_memory.MoveOutputs(data.outputs.data());
       return cache_.Add(state.batch, std::move(data));
     case ChildEnd::kCancelled:
       return absl::CancelledError(kCancelled);
@@ -180,19 +182,19 @@ absl::StatusOr<const ReferenceData*> VisitRunner::ComputeReference(VisitState& s
   }
 }
 
-absl::StatusOr<VisitResult> VisitRunner::Follow(VisitState& state) {
+absl::StatusOr<VisitResult> VisitRunner::Supervise(VisitState& state) {
   const ReferenceData* data = cache_.Find(ReferenceCache::KeyOf(state.batch));
   ChildSupervisor::Options options;
   options.kill_at = state.deadline + options_.grace_seconds;
   options.deadline = state.deadline;
   options.cancel_fd = state.cancel_fd;
   options.result_memory = &state.result_memory;
-  options.expected_may_be_foreign = data != nullptr;
+  options.expected_from_other_batch = data != nullptr;
   if (data == nullptr) {
     HONE_ASSIGN_OR_RETURN(data, ComputeReference(state));
   }
-  const bool built = BuildAhead(state, data->inputs);
-  HONE_RETURN_IF_ERROR(cold_numbers_.Provide(state.batch, options_.memory_limit));
+  const bool built = PrebuildKernels(state, data->inputs);
+  HONE_RETURN_IF_ERROR(cold_numbers_.EnsureAllocated(state.batch, options_.memory_limit));
   VisitTask task{.purpose = SessionPurpose::kTiming, .deadline = state.deadline, .cold_bytes = cold_numbers_.wanted()};
   for (int lost_rounds = 0;;) {
     task.to_verify = state.progress.PendingCandidates();
@@ -200,13 +202,13 @@ absl::StatusOr<VisitResult> VisitRunner::Follow(VisitState& state) {
     if (task.to_verify.empty() && (task.verified.empty() || lost_rounds > kLostRoundsMax)) break;
     options.expected = data->outputs.data();
     HONE_ASSIGN_OR_RETURN(ChildProcess child, Begin(state, data->inputs, task));
-    const ChildEnd end = ChildSupervisor(state.progress, state.batch, device_, options).Follow(child);
+    const ChildEnd end = ChildSupervisor(state.progress, state.batch, device_, options).Supervise(child);
     if (end.what == ChildEnd::kBatchFailed) return absl::InternalError(end.error);
     if (end.what == ChildEnd::kCancelled) return absl::CancelledError(kCancelled);
     if (end.what == ChildEnd::kDone || end.what == ChildEnd::kOutOfTime) break;
     if (end.what == ChildEnd::kRecheckReference) {
       // A batch must not make another batch's kernels look wrong, so this batch's own reference decides.
-      options.expected_may_be_foreign = false;
+      options.expected_from_other_batch = false;
       HONE_ASSIGN_OR_RETURN(data, ComputeReference(state));
       continue;
     }
@@ -225,10 +227,10 @@ VisitResult VisitRunner::Run(const VisitBatch& batch, int cancel_fd) {
     HONE_ASSIGN_OR_RETURN(MemoryFile artifact, MemoryFile::Holding("hone-artifact", batch.artifact));
     HONE_ASSIGN_OR_RETURN(ResultMemory result_memory, ResultMemory::Create(batch));
     VisitState state{batch, std::move(artifact), std::move(result_memory), Progress(batch), cancel_fd, deadline};
-    return Follow(state);
+    return Supervise(state);
   };
   absl::StatusOr<VisitResult> result = run();
-  ahead_.clear();
+  prestarted_.clear();
   return result.ok() ? *std::move(result) : ErrorResult(result.status());
 }
 

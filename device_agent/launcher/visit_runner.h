@@ -43,14 +43,14 @@ class VisitRunner {
   // Starts as many children as the last visit used, two at most, and waits until their devices are started. Must not
   // run while another process measures on this host. The next visit ends those that it does not need. False: one did
   // not start.
-  bool StartAhead();
+  bool PrestartChildren();
 
  private:
   struct VisitState;
-  absl::StatusOr<VisitResult> Follow(VisitState& state);
+  absl::StatusOr<VisitResult> Supervise(VisitState& state);
   absl::StatusOr<const ReferenceData*> ComputeReference(VisitState& state);
   bool NeedsBuilding(const VisitBatch& batch, size_t candidates) const;
-  bool BuildAhead(VisitState& state, const MemoryFile& inputs);
+  bool PrebuildKernels(VisitState& state, const MemoryFile& inputs);
   // Hands the task to a child that was started ahead, or to a new one.
   absl::StatusOr<ChildProcess> Begin(VisitState& state, const MemoryFile& inputs, const VisitTask& task);
   absl::StatusOr<ChildProcess> NextChild(int threads);
@@ -63,9 +63,9 @@ class VisitRunner {
   double load_seconds_ = 0;  // to load a candidate, median of the last visit without building children
   size_t begun_ = 0;         // children that the last visit gave work
   int threads_ = 1;          // of the last visit's batch
-  std::vector<ChildProcess> ahead_;
-  int ahead_threads_ = 0;  // the threads that the children in ahead_ were started for
-  int ahead_changes_ = 0;  // cold_numbers_.changes() when they were started
+  std::vector<ChildProcess> prestarted_;
+  int prestarted_threads_ = 0;     // the threads that the children in prestarted_ were started for
+  int prestarted_generation_ = 0;  // cold_numbers_.generation() when they were started
 };
 
 }  // namespace hone::agent

@@ -20,6 +20,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
+#include "base/steady_time.h"
 
 namespace hone::agent {
 namespace {
@@ -27,7 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = "hone-";  // "hone-PID-NAME": of the process PID
-constexpr absl::Duration kLongestEnd = absl::Seconds(2);
+constexpr absl::Duration kEndWaitMax = absl::Seconds(2);
 
 // A file of a group must be written by a single write().
 absl::Status Write(const fs::path& file, std::string_view text) {
@@ -55,12 +56,12 @@ void KillAll(const fs::path& folder) {
 }
 
 void End(const fs::path& folder) {
-  const absl::Time until = absl::Now() + kLongestEnd;
-  while (!ProcessesIn(folder).empty() && absl::Now() < until) {
+  const absl::Time until = SteadyNow() + kEndWaitMax;
+  while (!ProcessesIn(folder).empty() && SteadyNow() < until) {
     KillAll(folder);
     absl::SleepFor(absl::Milliseconds(1));
   }
-  while (rmdir(folder.c_str()) != 0 && errno == EBUSY && absl::Now() < until) absl::SleepFor(absl::Milliseconds(1));
+  while (rmdir(folder.c_str()) != 0 && errno == EBUSY && SteadyNow() < until) absl::SleepFor(absl::Milliseconds(1));
 }
 
 // The name of a group contains its agent's process, which tells groups of killed agents from those of living ones.
@@ -101,12 +102,12 @@ fs::path FolderOf(std::string_view group) {
 }  // namespace
 
 ControlGroup::ControlGroup(ControlGroup&& other) noexcept
-    : folder_(std::exchange(other.folder_, {})), unlimited_(std::move(other.unlimited_)) {}
+    : folder_(std::exchange(other.folder_, {})), failed_limits_(std::move(other.failed_limits_)) {}
 
 ControlGroup& ControlGroup::operator=(ControlGroup&& other) noexcept {
   if (folder_ == other.folder_) folder_.clear();  // made again under its name: it is the other's to end
   std::swap(folder_, other.folder_);
-  std::swap(unlimited_, other.unlimited_);
+  std::swap(failed_limits_, other.failed_limits_);
   return *this;
 }
 
@@ -114,13 +115,13 @@ ControlGroup::~ControlGroup() {
   if (!folder_.empty()) End(folder_);
 }
 
-int ControlGroup::OpenEntrance() const { return open((folder_ / "cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC); }
+int ControlGroup::OpenProcsFile() const { return open((folder_ / "cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC); }
 
 bool ControlGroup::HasProcesses() const { return !ProcessesIn(folder_).empty(); }
 
-void ControlGroup::Limit(const std::string& file, const std::string& value, const std::string& what) {
+void ControlGroup::SetLimit(const std::string& file, const std::string& value, const std::string& what) {
   if (Write(folder_ / file, value).ok()) return;
-  unlimited_ += fmt::format("{}{}", unlimited_.empty() ? "" : ", ", what);
+  failed_limits_ += fmt::format("{}{}", failed_limits_.empty() ? "" : ", ", what);
 }
 
 absl::StatusOr<fs::path> ControlGroups::OwnFolder() {
@@ -138,7 +139,7 @@ absl::StatusOr<fs::path> ControlGroups::OwnFolder() {
       fmt::format("the control group {} is not the agent's to divide (systemd: Delegate=yes)", group));
 }
 
-absl::StatusOr<ControlGroups> ControlGroups::Take(const fs::path& folder) {
+absl::StatusOr<ControlGroups> ControlGroups::TakeOver(const fs::path& folder) {
   EndAbandoned(folder);
   ControlGroups groups(folder);
   HONE_ASSIGN_OR_RETURN(ControlGroup own, groups.Make("agent", {}));
@@ -171,10 +172,10 @@ absl::StatusOr<ControlGroup> ControlGroups::Make(const std::string& name, const 
   }
   ControlGroup group(folder);
   if (limits.memory_bytes > 0) {
-    group.Limit("memory.max", std::to_string(limits.memory_bytes), "memory");
+    group.SetLimit("memory.max", std::to_string(limits.memory_bytes), "memory");
     (void)Write(folder / "memory.swap.max", "0");  // not there on systems that do not swap
   }
-  if (limits.tasks > 0) group.Limit("pids.max", std::to_string(limits.tasks), "tasks");
+  if (limits.tasks > 0) group.SetLimit("pids.max", std::to_string(limits.tasks), "tasks");
   return group;
 }
 

@@ -4,7 +4,7 @@
 //
 // They exist only if the system has delegated the agent's own group to it (systemd: Delegate=yes). No level of the
 // sandbox requires them (docs/decisions/0143). Source of files and rules: the kernel's cgroup-v2.rst, "Delegation" and
-// "No Internal Process Constraint". Start at ControlGroups::Take.
+// "No Internal Process Constraint". Start at ControlGroups::TakeOver.
 #ifndef HONE_DEVICE_AGENT_SANDBOX_CONTROL_GROUP_H_
 #define HONE_DEVICE_AGENT_SANDBOX_CONTROL_GROUP_H_
 
@@ -18,7 +18,7 @@
 
 namespace hone::agent {
 
-// One group. It has no processes until one enters it through OpenEntrance.
+// One group. It has no processes until one enters it through OpenProcsFile.
 class ControlGroup {
  public:
   explicit ControlGroup(std::filesystem::path folder) : folder_(std::move(folder)) {}
@@ -29,17 +29,17 @@ class ControlGroup {
 
   // Opens the file into which a process writes "0" to enter the group. The caller owns it; it is closed on exec. -1:
   // failed.
-  int OpenEntrance() const;
+  int OpenProcsFile() const;
   bool HasProcesses() const;
   // The wanted limits that could not be set: "memory, tasks". Empty: all are set.
-  const std::string& unlimited() const { return unlimited_; }
+  const std::string& failed_limits() const { return failed_limits_; }
 
  private:
   friend class ControlGroups;
-  void Limit(const std::string& file, const std::string& value, const std::string& what);
+  void SetLimit(const std::string& file, const std::string& value, const std::string& what);
 
   std::filesystem::path folder_;  // empty: moved from
-  std::string unlimited_;
+  std::string failed_limits_;
 };
 
 struct GroupLimits {
@@ -56,10 +56,10 @@ class ControlGroups {
 
   // Prepares the group in `folder` for subgroups. Moves this process into a subgroup, because a group that limits
   // subgroups must have no processes itself. Removes groups that earlier processes left there.
-  static absl::StatusOr<ControlGroups> Take(const std::filesystem::path& folder);
+  static absl::StatusOr<ControlGroups> TakeOver(const std::filesystem::path& folder);
   ControlGroups(ControlGroups&& other) noexcept;
   ControlGroups& operator=(ControlGroups&& other) noexcept;
-  // Moves this process back if it can. Otherwise the next Take of the group removes what is left.
+  // Moves this process back if it can. Otherwise the next TakeOver of the group removes what is left.
   ~ControlGroups();
 
   // Creates an empty group. `name` is a file name, unique in this process.

@@ -33,9 +33,9 @@ namespace {
 // The first number of own users, above the ranges of systems, containers and administrators. Each agent has one user.
 constexpr uid_t kFirstOwnUser = 0x7000'0000;
 constexpr uid_t kNobody = 65534;
-constexpr uint64_t kMostUserTasks = 4096;  // threads and processes of the own user
+constexpr uint64_t kUserTasksMax = 4096;  // threads and processes of the own user
 
-std::string Because() { return strerror(errno); }
+std::string ErrnoText() { return strerror(errno); }
 
 // Opens the writable folders. Each must belong to root, as the agent made it, or to `own` or the user nobody, to which
 // an earlier launcher gave it. The path alone proves nothing, because a kernel of that user may have put a link there.
@@ -49,7 +49,7 @@ absl::StatusOr<std::vector<int>> OpenWritable(const SandboxPolicy& policy, uid_t
   for (const std::string& path : policy.writable) {
     folders.push_back(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     struct stat about{};
-    if (folders.back() < 0 || fstat(folders.back(), &about) != 0) return refused(path, Because());
+    if (folders.back() < 0 || fstat(folders.back(), &about) != 0) return refused(path, ErrnoText());
     if (about.st_uid != 0 && about.st_uid != own && about.st_uid != kNobody) {
       return refused(path, fmt::format("it belongs to user {}", about.st_uid));
     }
@@ -75,7 +75,7 @@ std::vector<gid_t> GroupsOf(const std::vector<std::string>& nodes) {
   return {groups.begin(), groups.end()};
 }
 
-bool Become(uid_t user, const std::vector<gid_t>& groups, const std::vector<int>& folders) {
+bool SwitchUser(uid_t user, const std::vector<gid_t>& groups, const std::vector<int>& folders) {
   for (const int folder : folders) {
     if (fchown(folder, user, user) != 0) return false;
   }
@@ -90,8 +90,8 @@ absl::StatusOr<SandboxLayer> LeaveRoot(const SandboxPolicy& policy, pid_t agent)
   const auto own = kFirstOwnUser + static_cast<uid_t>(agent);
   HONE_ASSIGN_OR_RETURN(const std::vector<int> folders, OpenWritable(policy, own));
   const std::vector<gid_t> groups = GroupsOf(policy.nodes);
-  const bool left = Become(own, groups, folders) || Become(kNobody, groups, folders);
-  SandboxLayer layer{Layer::kOwnUser, left, left ? fmt::format("user {}", getuid()) : Because()};
+  const bool left = SwitchUser(own, groups, folders) || SwitchUser(kNobody, groups, folders);
+  SandboxLayer layer{Layer::kOwnUser, left, left ? fmt::format("user {}", getuid()) : ErrnoText()};
   for (const int folder : folders) close(folder);
   return layer;
 }
@@ -147,12 +147,12 @@ int EnterProcesses(SandboxLayer& layer) {
   const pid_t agent = getppid();
   std::array<int, 2> alive{};
   if (unshare(CLONE_NEWPID) != 0 || pipe2(alive.data(), O_CLOEXEC) != 0) {
-    layer.detail = Because();
+    layer.detail = ErrnoText();
     return -1;
   }
   const pid_t pid = fork();
   if (pid < 0) {
-    layer.detail = Because();
+    layer.detail = ErrnoText();
     return -1;
   }
   if (pid > 0) {
@@ -183,7 +183,7 @@ bool MayHaveOwnProc() {
 
 SandboxLayer Enter(Layer layer, int flag) {
   const bool entered = unshare(flag) == 0;
-  return {layer, entered, entered ? "" : Because()};
+  return {layer, entered, entered ? "" : ErrnoText()};
 }
 
 }  // namespace
@@ -223,12 +223,12 @@ absl::Status EnterNamespaces(const SandboxPolicy& policy, std::vector<SandboxLay
   if (policy.calls.empty()) files = Enter(Layer::kFiles, CLONE_NEWNS);
   SandboxLayer processes{Layer::kProcesses, false, ""};
   int alive = -1;
-  if (!policy.names_threads || MayHaveOwnProc()) {
+  if (!policy.writes_thread_names || MayHaveOwnProc()) {
     alive = EnterProcesses(processes);
   } else {
     processes.detail = "a driver writes into /proc, and the system gives no other than its own";
   }
-  if (policy.names_threads && processes.holds) MountOwnProc().IgnoreError();
+  if (policy.writes_thread_names && processes.holds) MountOwnProc().IgnoreError();
   if (files.holds) {
     if (const absl::Status entered = MountPolicyRoot(policy); !entered.ok()) {
       files = {Layer::kFiles, false, std::string(entered.message())};
@@ -239,7 +239,7 @@ absl::Status EnterNamespaces(const SandboxPolicy& policy, std::vector<SandboxLay
   }
   DropCapabilities();
   const bool bare = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && !HasCapabilities();
-  if (own_tasks) LimitResource(RLIMIT_NPROC, kMostUserTasks);
+  if (own_tasks) LimitResource(RLIMIT_NPROC, kUserTasksMax);
   if (alive >= 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     pollfd gone{alive, POLLIN, 0};

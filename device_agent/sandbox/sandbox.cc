@@ -44,7 +44,7 @@ std::vector<std::string> SandboxPolicy::AllReadable() const {
 
 SandboxPolicy SandboxPolicy::WithProc(const char* part) const {
   SandboxPolicy policy = *this;
-  if (!names_threads) return policy;
+  if (!writes_thread_names) return policy;
   policy.readable.emplace_back(part);
   policy.nodes.emplace_back(part);
   return policy;
@@ -91,12 +91,12 @@ bool Holds(const std::vector<SandboxLayer>& layers, Layer layer) {
 SandboxLevel LevelOf(const std::vector<SandboxLayer>& layers) {
   SandboxLevel reached = SandboxLevel::kNone;
   for (const auto& [level, text] : kLevels) {
-    if (Missing(layers, level).empty()) reached = level;
+    if (MissingLayers(layers, level).empty()) reached = level;
   }
   return reached;
 }
 
-std::string Missing(const std::vector<SandboxLayer>& layers, SandboxLevel level) {
+std::string MissingLayers(const std::vector<SandboxLayer>& layers, SandboxLevel level) {
   std::string missing;
   for (const std::vector<Layer>& any_of : Needed(level)) {
     if (std::any_of(any_of.begin(), any_of.end(), [&](Layer one) { return Holds(layers, one); })) continue;
@@ -116,14 +116,15 @@ absl::StatusOr<int> ConfineChild(const SandboxPolicy& policy, const ChildLimits&
   setsid();
   prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);  // else it could not open /proc/self/fd, where the artifact is
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  if (policy.names_threads) RestrictWithLandlock(policy.WithProc("/proc/self")).IgnoreError();  // the launcher tells
+  if (policy.writes_thread_names)
+    RestrictWithLandlock(policy.WithProc("/proc/self")).IgnoreError();  // the launcher tells
   LimitResource(RLIMIT_CORE, 0);
   LimitResource(RLIMIT_FSIZE, policy.writable.empty() ? 0 : kFileBytesMax);
   LimitResource(RLIMIT_NOFILE, static_cast<rlim_t>(policy.open_files));
   LimitResource(RLIMIT_MEMLOCK, 0);
   LimitResource(RLIMIT_MSGQUEUE, 0);
   LimitResource(RLIMIT_SIGPENDING, 64);
-  if (limits.memory_bytes > 0 && !policy.own_address_space) LimitMemory(limits.memory_bytes);
+  if (limits.memory_bytes > 0 && !policy.unlimited_address_space) LimitMemory(limits.memory_bytes);
   // Not for drivers: Landlock would also forbid moving files between folders, which their compilers do. They have no
   // calls that signal other processes.
   if (policy.writable.empty()) BlockOutgoingSignals();

@@ -23,12 +23,12 @@ namespace hone::agent {
 
 // What a device's driver needs beyond the rights of every child. The defaults are for a CPU, which needs nothing.
 struct SandboxPolicy {
-  std::vector<std::string> readable;  // files and folders; programs in them may run if the policy lets programs run
-  std::vector<std::string> writable;  // existing folders for files that the driver keeps
-  std::vector<std::string> nodes;     // device nodes, or folders of them, to read and write; may be absent
-  std::span<const SystemCall> calls;  // of the driver, at any time; empty: no calls beyond those of running kernels
-  bool own_address_space = false;     // no limit to the address space: the driver reserves terabytes of it
-  bool names_threads = false;         // the driver fails if it cannot write the names of its threads into /proc
+  std::vector<std::string> readable;     // files and folders; programs in them may run if the policy lets programs run
+  std::vector<std::string> writable;     // existing folders for files that the driver keeps
+  std::vector<std::string> nodes;        // device nodes, or folders of them, to read and write; may be absent
+  std::span<const SystemCall> calls;     // of the driver, at any time; empty: no calls beyond those of running kernels
+  bool unlimited_address_space = false;  // no limit to the address space: the driver reserves terabytes of it
+  bool writes_thread_names = false;      // the driver fails if it cannot write the names of its threads into /proc
   int open_files = 32;
 
   // `readable`, plus the system's libraries, which the loader needs for an artifact, and the files that describe the
@@ -72,7 +72,7 @@ std::optional<SandboxLevel> ParseSandboxLevel(std::string_view name);
 SandboxLevel LevelOf(const std::vector<SandboxLayer>& layers);
 bool Holds(const std::vector<SandboxLayer>& layers, Layer layer);
 // Names the layers that `level` requires and `layers` lacks; empty if none.
-std::string Missing(const std::vector<SandboxLayer>& layers, SandboxLevel level);
+std::string MissingLayers(const std::vector<SandboxLayer>& layers, SandboxLevel level);
 
 struct ChildLimits {
   int64_t memory_bytes = 0;  // address space; 0 for no limit

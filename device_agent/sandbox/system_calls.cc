@@ -191,17 +191,17 @@ absl::StatusOr<StoppedCall> ReceiveStoppedCall(int listener) {
   if (const int error = seccomp_notify_receive(listener, stopped); error != 0) {
     return absl::UnavailableError(fmt::format("the caller is gone: {}", strerror(errno)));
   }
-  return StoppedCall{stopped->id, NameOfCall(stopped->data.nr), IsForSetup(stopped->data)};
+  return StoppedCall{stopped->id, SystemCallName(stopped->data.nr), IsForSetup(stopped->data)};
 }
 
-bool LetContinue(int listener, const StoppedCall& call) {
+bool ContinueStoppedCall(int listener, const StoppedCall& call) {
   seccomp_notif_resp answer{};
   answer.id = call.id;
   answer.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
   return ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer) == 0 || errno != EINVAL;  // it may be gone by now
 }
 
-std::string NameOfCall(int number) {
+std::string SystemCallName(int number) {
   char* const name = seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, number);
   const std::string text = name != nullptr ? name : fmt::format("call {}", number);
   free(name);

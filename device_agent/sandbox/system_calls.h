@@ -60,9 +60,9 @@ struct StoppedCall {
 // kUnavailable: the stopped call has ended, or its thread.
 absl::StatusOr<StoppedCall> ReceiveStoppedCall(int listener);
 // False if the system cannot let a stopped call continue (before Linux 5.5); the caller then stays stopped.
-bool LetContinue(int listener, const StoppedCall& call);
+bool ContinueStoppedCall(int listener, const StoppedCall& call);
 
-std::string NameOfCall(int number);  // "call 999" if the name is not known here
+std::string SystemCallName(int number);  // "call 999" if the name is not known here
 
 }  // namespace hone::agent
 

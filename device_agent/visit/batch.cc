@@ -7,7 +7,7 @@
 
 namespace hone::agent {
 
-DataLayout LayOut(const VisitBatch& batch) {
+DataLayout ComputeDataLayout(const VisitBatch& batch) {
   DataLayout layout;
   for (const VisitBuffer& buffer : batch.buffers) {
     int64_t& bytes = buffer.role == BufferRole::kOutput ? layout.output_bytes : layout.input_bytes;

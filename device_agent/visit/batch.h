@@ -70,7 +70,7 @@ struct DataLayout {
   std::vector<int64_t> offsets;  // by buffer, multiples of HONE_BUFFER_ALIGNMENT
   int64_t input_bytes = 0, output_bytes = 0;
 };
-DataLayout LayOut(const VisitBatch& batch);
+DataLayout ComputeDataLayout(const VisitBatch& batch);
 
 enum class FailureKind : int32_t {
   kCompileError,

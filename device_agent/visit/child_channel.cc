@@ -44,7 +44,7 @@ void ChildChannel::SendConfined(int listener) const {
   close(listener);
 }
 
-void ChildChannel::Say(VisitMessage::Type type) const {
+void ChildChannel::SendType(VisitMessage::Type type) const {
   VisitMessage message{};
   message.type = type;
   Send(message);
@@ -52,7 +52,7 @@ void ChildChannel::Say(VisitMessage::Type type) const {
 
 void ChildChannel::SendResultsStored(int candidate) const {
   VisitMessage message{};
-  message.type = VisitMessage::Type::kShown;
+  message.type = VisitMessage::Type::kResultsStored;
   message.candidate = candidate;
   Send(message);
 }

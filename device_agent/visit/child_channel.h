@@ -26,20 +26,20 @@ class ChildChannel {
   void SendTimes(int candidate, int64_t calls, bool interleaved, const std::vector<double>& seconds);
   // Sends `listener` of the system call filter (or -1: none) to the launcher and closes it here.
   void SendConfined(int listener) const;
-  void SendStarted() const { Say(VisitMessage::Type::kStarted); }
-  void SendReady() const { Say(VisitMessage::Type::kReady); }
+  void SendStarted() const { SendType(VisitMessage::Type::kStarted); }
+  void SendReady() const { SendType(VisitMessage::Type::kReady); }
   void SendResultsStored(int candidate) const;
   // Waits for the answer to SendResultsStored or to the first SendTimes of a candidate. Ends the process if the
   // launcher is gone.
   VisitAnswer ReceiveAnswer() const;
   void SendReferenceSeconds(double seconds);
-  void SendDone() const { Say(VisitMessage::Type::kDone); }
+  void SendDone() const { SendType(VisitMessage::Type::kDone); }
   void Send(const VisitMessage& message) const;
   int candidate() const { return candidate_; }
 
  private:
   void Begin(int candidate, double limit_seconds, bool loading);
-  void Say(VisitMessage::Type type) const;
+  void SendType(VisitMessage::Type type) const;
 
   int channel_;
   int candidate_ = -1;

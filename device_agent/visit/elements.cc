@@ -58,10 +58,11 @@ T Draw(Random& random, double low, double high) {
     return Bool{static_cast<uint8_t>(random.Next() >> 63)};
   } else if constexpr (std::is_integral_v<T>) {
     // 2^63 is exact in double, the largest int64 is not: stay below.
-    constexpr double kMost = 9223372036854774784.0;
+    constexpr double kInt64DoubleMax = 9223372036854774784.0;
     const double least = std::max(std::ceil(low), static_cast<double>(std::numeric_limits<T>::min()));
-    const double most = std::min({std::floor(high), static_cast<double>(std::numeric_limits<T>::max()), kMost});
-    const auto from = static_cast<int64_t>(std::max(least, -kMost));
+    const double most =
+        std::min({std::floor(high), static_cast<double>(std::numeric_limits<T>::max()), kInt64DoubleMax});
+    const auto from = static_cast<int64_t>(std::max(least, -kInt64DoubleMax));
     const auto span = static_cast<uint64_t>(static_cast<int64_t>(most)) - static_cast<uint64_t>(from) + 1;
     if (!(most >= least)) return static_cast<T>(from);
     const auto offset = HighHalf(random.Next(), span);

@@ -14,7 +14,7 @@
 namespace hone::agent {
 namespace {
 
-constexpr int64_t kLeastPage = 4096;
+constexpr int64_t kPageBytesMin = 4096;
 constexpr int64_t kHugePage = 2 << 20;
 constexpr int64_t kGuard = HONE_REACH_BYTES;  // catches strides, costs address space only
 constexpr int64_t kCanary = 64;               // least on each side
@@ -23,7 +23,7 @@ int64_t RoundUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit 
 
 }  // namespace
 
-std::optional<int64_t> BrokenGuard(const GuardZones& zones) {
+std::optional<int64_t> FindOverwrittenByte(const GuardZones& zones) {
   const auto broken = [](char c) { return c != kGuardPattern; };
   if (const auto at = std::find_if(zones.back.begin(), zones.back.end(), broken); at != zones.back.end())
     return at - zones.back.begin();
@@ -32,7 +32,7 @@ std::optional<int64_t> BrokenGuard(const GuardZones& zones) {
   return std::nullopt;
 }
 
-RegionTable::RegionTable(size_t most) { regions_.reserve(most); }
+RegionTable::RegionTable(size_t capacity) { regions_.reserve(capacity); }
 
 bool RegionTable::Add(const Region& region) {
   if (regions_.size() == regions_.capacity()) return false;
@@ -125,7 +125,7 @@ absl::Status GuardedBuffer::OpenGuards() {
     return absl::ResourceExhaustedError(fmt::format("cannot open the guards of '{}'", region_.name));
   }
   // Reading a page once makes it present.
-  for (int64_t at = 0; at < kGuard; at += kLeastPage) {
+  for (int64_t at = 0; at < kGuard; at += kPageBytesMin) {
     static_cast<void>(*static_cast<volatile const char*>(front + at));
     static_cast<void>(*static_cast<volatile const char*>(back + at));
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Buffers for untrusted kernels. Each lies between two canary zones, and these between two guard areas without access.
 //
-// A write just beside the buffer changes a canary, which BrokenGuard finds. A write further out faults on a guard page,
-// and Locate names the buffer. The memory is anonymous and private, as in the runtime, so that timings agree. Buffers
-// start at different offsets within their pages; otherwise they would compete for the same cache sets.
+// A write just beside the buffer changes a canary, which FindOverwrittenByte finds. A write further out faults on a
+// guard page, and Locate names the buffer. The memory is anonymous and private, as in the runtime, so that timings
+// agree. Buffers start at different offsets within their pages; otherwise they would compete for the same cache sets.
 //
 // Timed calls need guard areas that can be read. A vector load whose mask excludes all elements, as at the edge of an
 // image, does not fault on an absent page, but takes an x86 core some 230 ns instead of less than one.
@@ -32,7 +32,7 @@ struct GuardZones {
 };
 // The distance of a changed byte from the buffer: at least 0 for the first one behind its end, else negative for the
 // nearest one before it. nullopt: no byte was changed.
-std::optional<int64_t> BrokenGuard(const GuardZones& zones);
+std::optional<int64_t> FindOverwrittenByte(const GuardZones& zones);
 
 // Where an address lies relative to a buffer.
 enum class Place : int32_t { kBefore = 1, kInside = 2, kAfter = 3 };
@@ -56,8 +56,8 @@ class RegionTable {
     Place place;
     int64_t distance;  // bytes beyond the nearer end of the buffer; offset for kInside
   };
-  explicit RegionTable(size_t most = 4096);  // capacity, allocated at once
-  bool Add(const Region& region);            // false: table full
+  explicit RegionTable(size_t capacity = 4096);  // capacity, allocated at once
+  bool Add(const Region& region);                // false: table full
   void Remove(const Region& region);
   std::optional<Hit> Locate(const void* address) const;
   // Grows with every buffer: staggers where they start.

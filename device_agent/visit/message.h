@@ -15,13 +15,13 @@ inline constexpr int kRepeatsMax = 64;  // in one message
 
 struct VisitMessage {
   enum class Type : int32_t {
-    kConfined = 1,  // the first message; carries the listener of the system call filter, if there is one
-    kStarted,       // the device is started; the child waits for its task
-    kReady,         // setup is over; from now on kernels run
-    kBegin,         // begins a step of `candidate` (-1: none); no message within `limit_seconds` means that it hangs
-    kFailed,        // `candidate` failed with `failure_kind` and `text`; candidate -1: the batch cannot be measured
-    kFault,         // sent by a signal handler; the child exits after it
-    kShown,         // the result memory holds what `candidate` (-1: the reference) has computed; an answer is awaited
+    kConfined = 1,   // the first message; carries the listener of the system call filter, if there is one
+    kStarted,        // the device is started; the child waits for its task
+    kReady,          // setup is over; from now on kernels run
+    kBegin,          // begins a step of `candidate` (-1: none); no message within `limit_seconds` means that it hangs
+    kFailed,         // `candidate` failed with `failure_kind` and `text`; candidate -1: the batch cannot be measured
+    kFault,          // sent by a signal handler; the child exits after it
+    kResultsStored,  // the result memory holds what `candidate` (-1: the reference) has computed; an answer is awaited
     kTimes,      // these repeats are to be appended; the first time of a candidate, the result memory holds what lies
                  // around its buffers now, and an answer is awaited
     kReference,  // repeats of the reference loop
@@ -39,18 +39,18 @@ struct VisitMessage {
   int64_t distance;
   // kTimes, kReference
   int64_t calls;        // per repeat; kFault of SIGSYS: the number of the call
-  int32_t interleaved;  // 1: taken in the last round, in turns
+  int32_t interleaved;  // 1: taken in the final, interleaved rounds
   int32_t count;
   double seconds[kRepeatsMax];
   char text[192];  // kFailed: the message; kFault: name of the buffer
 };
 static_assert(std::is_trivially_copyable_v<VisitMessage>);
 
-// The answer of the launcher to kShown and to the first kTimes of a candidate, as one packet.
+// The answer of the launcher to kResultsStored and to the first kTimes of a candidate, as one packet.
 enum class VisitAnswer : int32_t {
   kGood = 1,  // nothing wrong was found
   kFailed,    // the candidate failed; the child may continue with the next one
-  kLost,      // the candidate failed and may have damaged the child, which must end
+  kMustExit,  // the candidate failed and may have damaged the child, which must end
 };
 
 }  // namespace hone::agent

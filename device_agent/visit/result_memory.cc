@@ -26,7 +26,7 @@ size_t Written(const KernelInterface& interface) {
 }
 
 // The largest number of buffers of one kernel.
-size_t MostZones(const VisitBatch& batch) {
+size_t ZonesMax(const VisitBatch& batch) {
   size_t own = batch.reference.interface.buffers.size();
   for (const VisitCandidate& candidate : batch.candidates) {
     own = std::max(own, candidate.kernel.interface.buffers.size());
@@ -44,13 +44,13 @@ struct ResultMemory::Zones {
 
 ResultMemory::ResultMemory(const VisitBatch& batch, MemoryFile file, Mapping memory)
     : batch_(&batch),
-      layout_(LayOut(batch)),
-      most_(MostZones(batch)),
+      layout_(ComputeDataLayout(batch)),
+      zones_max_(ZonesMax(batch)),
       file_(std::move(file)),
       memory_(std::move(memory)) {}
 
 int64_t ResultMemory::BytesFor(const VisitBatch& batch) {
-  return static_cast<int64_t>(kHeader + MostZones(batch) * sizeof(Zones)) + LayOut(batch).output_bytes;
+  return static_cast<int64_t>(kHeader + ZonesMax(batch) * sizeof(Zones)) + ComputeDataLayout(batch).output_bytes;
 }
 
 absl::StatusOr<ResultMemory> ResultMemory::Create(const VisitBatch& batch) {
@@ -71,14 +71,14 @@ ResultMemory::Zones* ResultMemory::zones() const {
   return reinterpret_cast<Zones*>(memory_.data() + layout_.output_bytes + kHeader);
 }
 
-void ResultMemory::ForgetGuards() { count() = 0; }
+void ResultMemory::ClearGuards() { count() = 0; }
 
 std::span<char> ResultMemory::OutputBytes(size_t buffer) {
   return {memory_.data() + layout_.offsets[buffer], static_cast<size_t>(batch_->buffers[buffer].bytes)};
 }
 
 void ResultMemory::StoreGuards(const std::string& name, const GuardZones& given) {
-  if (count() >= most_) return;
+  if (count() >= zones_max_) return;
   Zones& shown = zones()[count()++];
   const size_t front = std::min(given.front.size(), kZoneBytesMax), back = std::min(given.back.size(), kZoneBytesMax);
   shown.front = static_cast<uint32_t>(front);
@@ -99,28 +99,28 @@ std::optional<VisitFailure> ResultMemory::CompareOutputs(const char* expected, d
     if (!comparison.equal) failure = {FailureKind::kWrongOutput, comparison.text};
     max_error = std::max(max_error, comparison.max_error);
   }
-  Scrub();
+  EraseOutputs();
   return failure;
 }
 
-void ResultMemory::TakeOutputs(char* to) {
+void ResultMemory::MoveOutputs(char* to) {
   memcpy(to, memory_.data(), static_cast<size_t>(layout_.output_bytes));
-  Scrub();
+  EraseOutputs();
 }
 
 // Otherwise a kernel could show the outputs of another kernel as its own.
-void ResultMemory::Scrub() { memset(memory_.data(), 0xff, static_cast<size_t>(layout_.output_bytes)); }
+void ResultMemory::EraseOutputs() { memset(memory_.data(), 0xff, static_cast<size_t>(layout_.output_bytes)); }
 
 std::optional<VisitFailure> ResultMemory::CheckGuards(const KernelInterface& interface) const {
   const uint32_t shown = count();
   const VisitFailure tampered{FailureKind::kOutOfBoundsWrite, "tampered with the guard zones around its buffers"};
-  if (shown > most_ || shown < Written(interface)) return tampered;
+  if (shown > zones_max_ || shown < Written(interface)) return tampered;
   for (uint32_t i = 0; i < shown; ++i) {
     const Zones& one = zones()[i];
     const size_t front = one.front, back = one.back;
     if (front < kZoneBytesMin || front > kZoneBytesMax || back < kZoneBytesMin || back > kZoneBytesMax) return tampered;
     const GuardZones zones{{one.bytes + kZoneBytesMax - front, front}, {one.bytes + kZoneBytesMax, back}};
-    if (const auto distance = BrokenGuard(zones)) {
+    if (const auto distance = FindOverwrittenByte(zones)) {
       return OutOfBoundsWrite(std::string(one.name, strnlen(one.name, sizeof(one.name))), *distance);
     }
   }

@@ -30,31 +30,31 @@ class ResultMemory {
   static absl::StatusOr<ResultMemory> Open(const VisitBatch& batch, MemoryFile file);
   const MemoryFile& file() const { return file_; }
 
-  // In the child. ForgetGuards removes the guard zones stored before. `name` of a buffer is for messages.
-  void ForgetGuards();
+  // In the child. ClearGuards removes the guard zones stored before. `name` of a buffer is for messages.
+  void ClearGuards();
   std::span<char> OutputBytes(size_t buffer);  // the place for the output buffer of that index
   void StoreGuards(const std::string& name, const GuardZones& zones);
 
-  // In the launcher. Compares the outputs with `expected`, laid out as LayOut says, and raises max_error to the largest
-  // error. Erases the outputs, so that no other kernel can show them as its own.
+  // In the launcher. Compares the outputs with `expected`, laid out as ComputeDataLayout says, and raises max_error to
+  // the largest error. Erases the outputs, so that no other kernel can show them as its own.
   std::optional<VisitFailure> CompareOutputs(const char* expected, double& max_error);
   // In the launcher. Checks the stored guard zones of a kernel with that interface. The failure says what was
   // overwritten.
   std::optional<VisitFailure> CheckGuards(const KernelInterface& interface) const;
-  // In the launcher. Copies the block of outputs to `to`, laid out as LayOut says, and erases them here.
-  void TakeOutputs(char* to);
+  // In the launcher. Copies the block of outputs to `to`, laid out as ComputeDataLayout says, and erases them here.
+  void MoveOutputs(char* to);
 
  private:
   struct Zones;
   static int64_t BytesFor(const VisitBatch& batch);
   ResultMemory(const VisitBatch& batch, MemoryFile file, Mapping memory);
-  void Scrub();
+  void EraseOutputs();
   uint32_t& count() const;
   Zones* zones() const;
 
   const VisitBatch* batch_;
   DataLayout layout_;
-  size_t most_;  // buffers whose guard zones fit
+  size_t zones_max_;  // buffers whose guard zones fit
   MemoryFile file_;
   Mapping memory_;
 };

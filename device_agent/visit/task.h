@@ -24,7 +24,7 @@ enum class SessionPurpose {
 };
 
 // A candidate that an earlier child verified and timed.
-struct Verified {
+struct VerifiedCandidate {
   int candidate;
   int64_t calls;
   double median_seconds;
@@ -35,7 +35,7 @@ struct VisitTask {
   double deadline = std::numeric_limits<double>::infinity();  // SecondsNow after which no step is begun
   int64_t cold_bytes = 0;      // bytes of cold numbers for repeats; 0: constants stay warm
   std::vector<int> to_verify;  // indices of candidates
-  std::vector<Verified> verified;
+  std::vector<VerifiedCandidate> verified;
 };
 
 // The packet of a task, and the files that come with it, in this order. All are read-only except the result memory,

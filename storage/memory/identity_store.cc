@@ -29,12 +29,13 @@ absl::StatusOr<std::unique_ptr<IdentityChange>> MemoryIdentityStore::Begin() {
   return std::make_unique<Change>(&tables_);
 }
 
-absl::StatusOr<IdentityStore::Standing> MemoryIdentityStore::Find(const std::string& serial, const std::string& name) {
-  Standing standing{.name_revoked = tables_.revoked_names.contains(name)};
+absl::StatusOr<IdentityStore::CertificateState> MemoryIdentityStore::Find(const std::string& serial,
+                                                                          const std::string& name) {
+  CertificateState state{.name_revoked = tables_.revoked_names.contains(name)};
   for (const CertificateRow& each : tables_.certificates) {
-    if (each.serial == serial) standing = {true, each.revoked, standing.name_revoked};
+    if (each.serial == serial) state = {true, each.revoked, state.name_revoked};
   }
-  return standing;
+  return state;
 }
 
 absl::Status MemoryIdentityStore::AddCertificate(const CertificateRow& certificate) {

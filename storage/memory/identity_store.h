@@ -15,7 +15,7 @@ namespace hone::storage {
 class MemoryIdentityStore final : public IdentityStore {
  public:
   absl::StatusOr<std::unique_ptr<IdentityChange>> Begin() override;
-  absl::StatusOr<Standing> Find(const std::string& serial, const std::string& name) override;
+  absl::StatusOr<CertificateState> Find(const std::string& serial, const std::string& name) override;
   absl::Status AddCertificate(const CertificateRow& certificate) override;
   absl::StatusOr<std::string> VoucherOf(const std::string& serial) const override;
   absl::StatusOr<std::optional<absl::Time>> LastIssued(const std::string& role, const std::string& name,

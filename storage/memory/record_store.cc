@@ -169,13 +169,13 @@ absl::StatusOr<std::optional<BestRecord>> MemoryStore::Best(const records::Key& 
 }
 
 absl::StatusOr<std::vector<BestRecord>> MemoryStore::AllBest(const Filter& filter) const {
-  HONE_ASSIGN_OR_RETURN(records::BestPage page, SomeBest(filter, {}));
-  records::SortForPeople(page.best);
+  HONE_ASSIGN_OR_RETURN(records::BestPage page, BestPageAfter(filter, {}));
+  records::SortForDisplay(page.best);
   if (page.best.size() > filter.limit) page.best.resize(filter.limit);
   return std::move(page.best);
 }
 
-absl::StatusOr<records::BestPage> MemoryStore::SomeBest(const Filter& filter, const KeyNumbers& after) const {
+absl::StatusOr<records::BestPage> MemoryStore::BestPageAfter(const Filter& filter, const KeyNumbers& after) const {
   const std::lock_guard lock(mutex_);
   records::BestPage page;  // this page has all winners, so `next` stays empty
   for (const auto& [numbers, key] : KeysOf(filter)) {
@@ -255,12 +255,12 @@ absl::StatusOr<records::PruneReport> MemoryStore::Prune(
   rule.keep_row = rows_.empty() ? 0 : rows_.rbegin()->first;
   records::PruneReport report;
   for (const auto& [numbers, key] : KeysOf(filter)) {
-    const std::vector<size_t> going = Prunable(ContendersOf(key.rows), rule);
+    const std::vector<size_t> prunable = Prunable(ContendersOf(key.rows), rule);
     report.rows += static_cast<int64_t>(key.rows.size());
-    report.going += static_cast<int64_t>(going.size());
+    report.prunable += static_cast<int64_t>(prunable.size());
     report.keys += 1;
-    report.keys_going += going.empty() ? 0 : 1;
-    for (const size_t index : going) {
+    report.keys_prunable += prunable.empty() ? 0 : 1;
+    for (const size_t index : prunable) {
       if (!remove) break;
       const StoredRecord& row = *key.rows[index];
       by_measurement_.erase(row.record.measurement_id);
@@ -271,7 +271,7 @@ absl::StatusOr<records::PruneReport> MemoryStore::Prune(
   return report;
 }
 
-absl::Status MemoryStore::EveryRow(const std::function<void(const absl::StatusOr<StoredRecord>&)>& visit) const {
+absl::Status MemoryStore::ForEachRow(const std::function<void(const absl::StatusOr<StoredRecord>&)>& visit) const {
   std::vector<StoredRecord> all;
   {
     const std::lock_guard lock(mutex_);

@@ -39,8 +39,8 @@ absl::Status ForgetOld(const Connection& connection, std::string_view sort, int6
 
 constinit const DatabaseKind kAuditFile = {
     .what = "audit log",
-    .when_held = "two trackers cannot share a folder of certificates: stop the other",
-    .when_newer = "move the file away: a new one is begun",
+    .advice_if_locked = "two trackers cannot share a folder of certificates: stop the other",
+    .advice_if_newer = "move the file away: a new one is begun",
     .application_id = 0x484F4E41,  // "HONA"
     .version = 1,
     .unmarked_table = "acts",

@@ -267,7 +267,7 @@ absl::StatusOr<Transaction> Transaction::Begin(const Connection& connection) {
   return Transaction(&connection);
 }
 
-absl::StatusOr<Transaction> Transaction::BeginReading(const Connection& connection) {
+absl::StatusOr<Transaction> Transaction::BeginRead(const Connection& connection) {
   HONE_RETURN_IF_ERROR(connection.Execute("BEGIN"));
   return Transaction(&connection);
 }

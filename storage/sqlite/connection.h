@@ -96,8 +96,8 @@ class Connection {
 // Begins a transaction. Destroyed before Commit, it rolls back.
 class Transaction {
  public:
-  static absl::StatusOr<Transaction> Begin(const Connection& connection);         // to write
-  static absl::StatusOr<Transaction> BeginReading(const Connection& connection);  // several queries see one state
+  static absl::StatusOr<Transaction> Begin(const Connection& connection);      // to write
+  static absl::StatusOr<Transaction> BeginRead(const Connection& connection);  // several queries see one state
   Transaction(Transaction&& other) noexcept;
   Transaction& operator=(Transaction&&) = delete;
   ~Transaction();

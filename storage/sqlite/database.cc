@@ -11,7 +11,7 @@
 #include <system_error>
 #include <utility>
 
-#include "base/file_meant.h"
+#include "base/resolve_path.h"
 #include "base/shell_word.h"
 #include "base/status.h"
 #include "fmt/format.h"
@@ -52,7 +52,7 @@ absl::StatusOr<Header> ReadHeader(const Connection& connection, const fs::path& 
   if (header.version > kind.version) {
     return absl::FailedPreconditionError(
         fmt::format("{} {} was written by a newer Hone (schema {}, this one knows {}); use that version, or {}",
-                    kind.what, path.string(), header.version, kind.version, kind.when_newer));
+                    kind.what, path.string(), header.version, kind.version, kind.advice_if_newer));
   }
   return header;
 }
@@ -68,7 +68,7 @@ absl::Status ConfigureCommon(const Connection& connection) {
 absl::Status PrepareToWrite(const Connection& connection, const fs::path& path, const DatabaseKind& kind) {
   HONE_RETURN_IF_ERROR(ConfigureCommon(connection));
   HONE_RETURN_IF_ERROR(CheckOwner(connection, path, kind));  // first: a file of another program must not be changed
-  HONE_RETURN_IF_ERROR(CloseToOthers(path, kind));  // before SQLite makes the log, which gets the file's rights
+  HONE_RETURN_IF_ERROR(RestrictToOwner(path, kind));  // before SQLite makes the log, which gets the file's rights
   HONE_ASSIGN_OR_RETURN(const std::string journal, connection.QueryText("PRAGMA journal_mode = WAL"));
   if (journal != "wal") {
     return absl::FailedPreconditionError(
@@ -78,7 +78,7 @@ absl::Status PrepareToWrite(const Connection& connection, const fs::path& path, 
   }
   // FULL: every commit reaches the disk before it is acknowledged. With NORMAL a power cut loses the last ones.
   HONE_RETURN_IF_ERROR(connection.Execute("PRAGMA synchronous = FULL"));
-  HONE_RETURN_IF_ERROR(CheckIfSmall(connection, path));
+  HONE_RETURN_IF_ERROR(CheckSmallFile(connection, path));
   return Migrate(connection, path, kind, kind.version);
 }
 
@@ -90,7 +90,7 @@ absl::Status CheckLog(const fs::path& path, const DatabaseKind& kind) {
   if (error) return absl::OkStatus();                // there is no file
   for (const char* suffix : {"-wal", "-shm"}) {
     const fs::path each = file.string() + suffix;
-    if (!fs::exists(each, error) || May(each, W_OK)) continue;
+    if (!fs::exists(each, error) || CanAccess(each, W_OK)) continue;
     const std::string reason = std::strerror(errno);
     const bool rows = suffix == std::string_view("-wal") && fs::file_size(each, error) > 0;
     return absl::PermissionDeniedError(fmt::format(
@@ -105,7 +105,7 @@ absl::Status CheckLog(const fs::path& path, const DatabaseKind& kind) {
 
 }  // namespace
 
-bool May(const fs::path& path, int mode) { return faccessat(AT_FDCWD, path.c_str(), mode, AT_EACCESS) == 0; }
+bool CanAccess(const fs::path& path, int mode) { return faccessat(AT_FDCWD, path.c_str(), mode, AT_EACCESS) == 0; }
 
 absl::Status CheckOwner(const Connection& connection, const fs::path& path, const DatabaseKind& kind) {
   return ReadHeader(connection, path, kind).status();
@@ -143,7 +143,7 @@ absl::Status RunCheck(const Connection& connection, std::string_view pragma) {
   return finding == "ok" ? absl::OkStatus() : connection.Damaged(finding);
 }
 
-absl::Status CheckIfSmall(const Connection& connection, const fs::path& path) {
+absl::Status CheckSmallFile(const Connection& connection, const fs::path& path) {
   std::error_code error;
   const uintmax_t size = fs::file_size(path, error);
   if (error || size > kCheckedOnOpenBytes) return absl::OkStatus();
@@ -164,7 +164,7 @@ absl::Status CreateSecret(const fs::path& path, const DatabaseKind& kind) {
   return absl::OkStatus();
 }
 
-absl::Status CloseToOthers(const fs::path& path, const DatabaseKind& kind) {
+absl::Status RestrictToOwner(const fs::path& path, const DatabaseKind& kind) {
   constexpr fs::perms kOthers = fs::perms::group_all | fs::perms::others_all;
   if (!kind.secret) return absl::OkStatus();
   std::error_code error;
@@ -185,8 +185,8 @@ absl::Status CloseToOthers(const fs::path& path, const DatabaseKind& kind) {
 }
 
 absl::StatusOr<Writer> OpenToWrite(const fs::path& given, const DatabaseKind& kind) {
-  const fs::path path = FileMeant(given);
-  HONE_ASSIGN_OR_RETURN(WriteLock lock, WriteLock::Acquire(path, kind.what, kind.when_held));
+  const fs::path path = ResolvePath(given);
+  HONE_ASSIGN_OR_RETURN(WriteLock lock, WriteLock::Acquire(path, kind.what, kind.advice_if_locked));
   HONE_RETURN_IF_ERROR(CreateSecret(path, kind));
   HONE_RETURN_IF_ERROR(CheckLog(path, kind));
   HONE_ASSIGN_OR_RETURN(Connection connection,
@@ -195,7 +195,7 @@ absl::StatusOr<Writer> OpenToWrite(const fs::path& given, const DatabaseKind& ki
   return Writer{std::move(lock), std::move(connection)};
 }
 
-absl::Status EmptyLog(const fs::path& path, const DatabaseKind& kind) {
+absl::Status CheckpointLog(const fs::path& path, const DatabaseKind& kind) {
   const auto connection = Connection::Open(path, SQLITE_OPEN_READWRITE, "", kind.what);
   if (!connection.ok()) return absl::OkStatus();
   const auto blocked = connection->QueryInt("PRAGMA wal_checkpoint(TRUNCATE)");

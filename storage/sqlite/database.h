@@ -22,11 +22,11 @@ namespace hone::storage {
 
 // One kind of file. The texts stand in error messages.
 struct DatabaseKind {
-  std::string_view what;        // "records file"
-  std::string_view when_held;   // what to do if another process writes it
-  std::string_view when_newer;  // what to do, besides using the version of Hone that wrote it
-  int64_t application_id;       // in the file's header: what file(1) and we recognize it by
-  int64_t version;              // of today's tables; `PRAGMA user_version` in the file
+  std::string_view what;              // "records file"
+  std::string_view advice_if_locked;  // what to do if another process writes it
+  std::string_view advice_if_newer;   // what to do, besides using the version of Hone that wrote it
+  int64_t application_id;             // in the file's header: what file(1) and we recognize it by
+  int64_t version;                    // of today's tables; `PRAGMA user_version` in the file
   // A table that identifies files written before this kind had an application_id. Empty: there are no such files.
   std::string_view unmarked_table;
   // Upgrades the tables from `version` to a later version, and returns that version. Version 0 is an empty file or an
@@ -43,7 +43,7 @@ absl::Status Migrate(const Connection& connection, const std::filesystem::path& 
                      int64_t version);
 
 // Whether the effective user, whose rights open() uses, may access the file. mode: as for access(2).
-bool May(const std::filesystem::path& path, int mode);
+bool CanAccess(const std::filesystem::path& path, int mode);
 
 // For connections that read and so cannot migrate: CheckOwner, and the schema must be current. kNotFound: an empty
 // file.
@@ -52,13 +52,13 @@ absl::Status RequireCurrent(const Connection& connection, const std::filesystem:
 // Reads the whole file. kDataLoss with SQLite's finding if it is damaged. pragma: such as "PRAGMA integrity_check(1)".
 absl::Status RunCheck(const Connection& connection, std::string_view pragma);
 // A quick check of files up to 64 MiB, which takes a fraction of a second. Larger files are not read.
-absl::Status CheckIfSmall(const Connection& connection, const std::filesystem::path& path);
+absl::Status CheckSmallFile(const Connection& connection, const std::filesystem::path& path);
 
 // Both of these do nothing if the kind is not secret.
 // Creates a missing file, empty and closed to other users. SQLite would create it readable for all.
 absl::Status CreateSecret(const std::filesystem::path& path, const DatabaseKind& kind);
 // Takes all rights of other users from the file, if it exists, and from its log. kPermissionDenied.
-absl::Status CloseToOthers(const std::filesystem::path& path, const DatabaseKind& kind);
+absl::Status RestrictToOwner(const std::filesystem::path& path, const DatabaseKind& kind);
 
 // The only connection that writes a file, and the lock that entitles it. The lock is released last.
 struct Writer {
@@ -73,7 +73,7 @@ absl::StatusOr<Writer> OpenToWrite(const std::filesystem::path& path, const Data
 
 // Moves the write-ahead log into the file. The caller holds the file's lock and has no connection to it. A file that is
 // missing or cannot be read is no error. kFailedPrecondition: another program is reading the file.
-absl::Status EmptyLog(const std::filesystem::path& path, const DatabaseKind& kind);
+absl::Status CheckpointLog(const std::filesystem::path& path, const DatabaseKind& kind);
 
 // A connection that only reads and never moves the log; uri_parameters as for Connection::Open. One thread at a time.
 // OpenToCopy opens a file of any version up to the current one, OpenToRead only one of the current version.

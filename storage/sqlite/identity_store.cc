@@ -51,8 +51,8 @@ class SqliteIdentityChange final : public IdentityChange {
 
 constinit const DatabaseKind kRegisterFile = {
     .what = "register",
-    .when_held = "two trackers cannot share a folder of certificates: stop the other",
-    .when_newer = "restore the backup from before the update",
+    .advice_if_locked = "two trackers cannot share a folder of certificates: stop the other",
+    .advice_if_newer = "restore the backup from before the update",
     .application_id = 0x484F4E52,  // "HONR"
     .version = 1,
     .unmarked_table = "revoked_names",
@@ -80,19 +80,20 @@ absl::StatusOr<std::unique_ptr<IdentityChange>> SqliteIdentityStore::Begin() {
   return std::make_unique<SqliteIdentityChange>(std::move(transaction));
 }
 
-absl::StatusOr<IdentityStore::Standing> SqliteIdentityStore::Find(const std::string& serial, const std::string& name) {
+absl::StatusOr<IdentityStore::CertificateState> SqliteIdentityStore::Find(const std::string& serial,
+                                                                          const std::string& name) {
   find_->Bind(1, serial);
   find_->Bind(2, name);
   const absl::Status read = find_->Step().status();
-  Standing standing;
+  CertificateState state;
   if (read.ok()) {
-    standing.known = !find_->IsNull(0);
-    standing.revoked = standing.known && find_->Int(0) != 0;
-    standing.name_revoked = find_->Int(1) != 0;
+    state.known = !find_->IsNull(0);
+    state.revoked = state.known && find_->Int(0) != 0;
+    state.name_revoked = find_->Int(1) != 0;
   }
   find_->Reset();  // a statement that is not reset would keep its snapshot and not see later changes
   HONE_RETURN_IF_ERROR(read);
-  return standing;
+  return state;
 }
 
 absl::Status SqliteIdentityStore::AddCertificate(const CertificateRow& certificate) {

@@ -26,7 +26,7 @@ class SqliteIdentityStore final : public IdentityStore {
   static absl::StatusOr<std::unique_ptr<SqliteIdentityStore>> Open(const std::filesystem::path& path);
 
   absl::StatusOr<std::unique_ptr<IdentityChange>> Begin() override;
-  absl::StatusOr<Standing> Find(const std::string& serial, const std::string& name) override;
+  absl::StatusOr<CertificateState> Find(const std::string& serial, const std::string& name) override;
   absl::Status AddCertificate(const CertificateRow& certificate) override;
   absl::StatusOr<std::string> VoucherOf(const std::string& serial) const override;
   absl::StatusOr<std::optional<absl::Time>> LastIssued(const std::string& role, const std::string& name,

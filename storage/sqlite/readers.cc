@@ -3,28 +3,28 @@
 
 namespace hone::storage {
 
-absl::StatusOr<Readers::Lent> Readers::Take() {
+absl::StatusOr<Readers::Borrowed> Readers::Borrow() {
   {
     std::unique_lock lock(mutex_);
-    back_.wait(lock, [this] { return left_ > 0; });
-    --left_;
+    returned_.wait(lock, [this] { return available_ > 0; });
+    --available_;
     if (!idle_.empty()) {
-      Lent lent(this, std::move(idle_.back()));
+      Borrowed lent(this, std::move(idle_.back()));
       idle_.pop_back();
       return lent;
     }
   }
   absl::StatusOr<Connection> opened = OpenToRead(path_, kind_, uri_parameters_);
-  if (opened.ok()) return Lent(this, std::make_unique<Connection>(*std::move(opened)));
-  GiveBack(nullptr);
+  if (opened.ok()) return Borrowed(this, std::make_unique<Connection>(*std::move(opened)));
+  Return(nullptr);
   return opened.status();
 }
 
-void Readers::GiveBack(std::unique_ptr<Connection> connection) {
+void Readers::Return(std::unique_ptr<Connection> connection) {
   const std::lock_guard lock(mutex_);
-  ++left_;
+  ++available_;
   if (connection != nullptr) idle_.push_back(std::move(connection));
-  back_.notify_one();
+  returned_.notify_one();
 }
 
 }  // namespace hone::storage

@@ -21,17 +21,17 @@ namespace hone::storage {
 
 class Readers {
  public:
-  // most: how many queries run at a time. uri_parameters: as for Connection::Open. Opens nothing yet.
-  Readers(std::filesystem::path path, const DatabaseKind& kind, std::string uri_parameters, int most)
-      : path_(std::move(path)), kind_(kind), uri_parameters_(std::move(uri_parameters)), left_(most) {}
+  // queries_max: how many queries run at a time. uri_parameters: as for Connection::Open. Opens nothing yet.
+  Readers(std::filesystem::path path, const DatabaseKind& kind, std::string uri_parameters, int queries_max)
+      : path_(std::move(path)), kind_(kind), uri_parameters_(std::move(uri_parameters)), available_(queries_max) {}
 
   // A borrowed connection, which goes back to the pool when this is destroyed. The pool must outlive it.
-  class Lent {
+  class Borrowed {
    public:
-    Lent(Readers* from, std::unique_ptr<Connection> connection) : from_(from), connection_(std::move(connection)) {}
-    Lent(Lent&&) = default;
-    ~Lent() {
-      if (connection_ != nullptr) from_->GiveBack(std::move(connection_));
+    Borrowed(Readers* from, std::unique_ptr<Connection> connection) : from_(from), connection_(std::move(connection)) {}
+    Borrowed(Borrowed&&) = default;
+    ~Borrowed() {
+      if (connection_ != nullptr) from_->Return(std::move(connection_));
     }
     const Connection& operator*() const { return *connection_; }
 
@@ -39,17 +39,17 @@ class Readers {
     Readers* from_;
     std::unique_ptr<Connection> connection_;
   };
-  absl::StatusOr<Lent> Take();
+  absl::StatusOr<Borrowed> Borrow();
 
  private:
-  void GiveBack(std::unique_ptr<Connection> connection);  // null: it could not be opened
+  void Return(std::unique_ptr<Connection> connection);  // null: it could not be opened
 
   const std::filesystem::path path_;
   const DatabaseKind& kind_;
   const std::string uri_parameters_;
   std::mutex mutex_;
-  std::condition_variable back_;
-  int left_;                                       // how many more connections may be lent
+  std::condition_variable returned_;
+  int available_;                                  // how many more connections may be lent
   std::vector<std::unique_ptr<Connection>> idle_;  // connections that are open and not lent; at most left_
 };
 

@@ -36,7 +36,7 @@ using records::Page;
 using records::Prunable;
 using records::PruneReport;
 using records::PruneRule;
-using records::SortForPeople;
+using records::SortForDisplay;
 using records::Stats;
 using records::StoredRecord;
 using records::Winner;
@@ -186,7 +186,7 @@ absl::StatusOr<std::vector<KeyRows>> SelectKeys(const Connection& connection, co
   }
 }
 
-// Finds the winners of keys. For each key it first reads only the rows that are confirmed or condemn a schedule. If
+// Finds the winners of keys. For each key it first reads only the rows that are confirmed or rule out a schedule. If
 // they give no confirmed winner, it reads all rows of the key.
 class WinnerFinder {
  public:
@@ -249,9 +249,9 @@ class WinnerFinder {
 // write-ahead log from being moved into the file.
 constexpr int64_t kKeysAtATime = 256;
 
-absl::StatusOr<BestPage> SelectSomeBest(const Connection& connection, const Condition& condition,
+absl::StatusOr<BestPage> SelectBestPage(const Connection& connection, const Condition& condition,
                                         const KeyNumbers& after) {
-  HONE_ASSIGN_OR_RETURN(const Transaction snapshot, Transaction::BeginReading(connection));
+  HONE_ASSIGN_OR_RETURN(const Transaction snapshot, Transaction::BeginRead(connection));
   HONE_ASSIGN_OR_RETURN(const std::vector<KeyRows> keys, SelectKeys(connection, condition, after, kKeysAtATime));
   HONE_ASSIGN_OR_RETURN(WinnerFinder finder, WinnerFinder::Prepare(connection));
   BestPage page;
@@ -266,22 +266,22 @@ absl::StatusOr<BestPage> SelectSomeBest(const Connection& connection, const Cond
 absl::StatusOr<std::vector<BestRecord>> SelectBest(const Connection& connection, const Condition& condition) {
   std::vector<BestRecord> winners;
   for (std::optional<KeyNumbers> next = KeyNumbers(); next.has_value();) {
-    HONE_ASSIGN_OR_RETURN(BestPage page, SelectSomeBest(connection, condition, *next));
+    HONE_ASSIGN_OR_RETURN(BestPage page, SelectBestPage(connection, condition, *next));
     std::move(page.best.begin(), page.best.end(), std::back_inserter(winners));
     next = page.next;
   }
-  SortForPeople(winners);
+  SortForDisplay(winners);
   return winners;
 }
 
-// Deletes the rows of the contenders with the indices `going` in one transaction.
+// Deletes the rows of the contenders with the indices `prunable` in one transaction.
 absl::Status Remove(const Connection& connection, const std::vector<Contender>& contenders,
-                    const std::vector<size_t>& going) {
-  if (going.empty()) return absl::OkStatus();
+                    const std::vector<size_t>& prunable) {
+  if (prunable.empty()) return absl::OkStatus();
   HONE_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(connection));
   {
     HONE_ASSIGN_OR_RETURN(Statement statement, connection.Prepare("DELETE FROM measurements WHERE id = ?1"));
-    for (const size_t index : going) {
+    for (const size_t index : prunable) {
       statement.Reset();
       statement.Bind(1, contenders[index].row);
       HONE_RETURN_IF_ERROR(statement.Run());
@@ -294,7 +294,7 @@ absl::Status Remove(const Connection& connection, const std::vector<Contender>& 
 std::string TemporaryFolderOfSqlite() {
   for (const char* name : {"SQLITE_TMPDIR", "TMPDIR"}) {
     const char* folder = std::getenv(name);
-    if (folder != nullptr && May(folder, W_OK | X_OK)) return folder;
+    if (folder != nullptr && CanAccess(folder, W_OK | X_OK)) return folder;
   }
   return "/var/tmp";
 }
@@ -324,14 +324,14 @@ absl::StatusOr<std::optional<BestRecord>> SqliteStore::Best(const Key& key) cons
   Condition condition = OfWorkload(key);
   condition.And(fmt::format("m.device_id = {}", kTextId), key.device_fingerprint);
   condition.And(fmt::format("m.compiler_id = {}", kTextId), key.compiler_version);
-  HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
+  HONE_ASSIGN_OR_RETURN(const Readers::Borrowed reader, readers_.Borrow());
   HONE_ASSIGN_OR_RETURN(std::vector<BestRecord> winners, SelectBest(*reader, condition));
   if (winners.empty()) return std::nullopt;
   return std::move(winners.front());
 }
 
 absl::StatusOr<std::vector<BestRecord>> SqliteStore::AllBest(const Filter& filter) const {
-  HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
+  HONE_ASSIGN_OR_RETURN(const Readers::Borrowed reader, readers_.Borrow());
   HONE_ASSIGN_OR_RETURN(const Condition condition, KeyCondition(*reader, filter));
   HONE_ASSIGN_OR_RETURN(std::vector<BestRecord> winners, SelectBest(*reader, condition));
   if (winners.size() > filter.limit) winners.resize(filter.limit);
@@ -344,7 +344,7 @@ absl::StatusOr<PruneReport> SqliteStore::Prune(const Filter& filter, const Prune
   if (remove && !writer_.has_value()) {
     return absl::FailedPreconditionError(fmt::format("records file {} was opened for reading only", path_.string()));
   }
-  HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
+  HONE_ASSIGN_OR_RETURN(const Readers::Borrowed reader, readers_.Borrow());
   HONE_ASSIGN_OR_RETURN(const Condition condition, KeyCondition(*reader, filter));
   PruneRule rule = given;
   // SQLite numbers a new row one above the highest. If the newest row were removed, its number would be given again.
@@ -356,27 +356,27 @@ absl::StatusOr<PruneReport> SqliteStore::Prune(const Filter& filter, const Prune
     for (const KeyRows& key : keys) {
       HONE_ASSIGN_OR_RETURN(WinnerFinder finder, WinnerFinder::Prepare(*reader));
       HONE_ASSIGN_OR_RETURN(const std::vector<Contender> contenders, finder.All(key));
-      const std::vector<size_t> going = Prunable(contenders, rule);
+      const std::vector<size_t> prunable = Prunable(contenders, rule);
       report.rows += static_cast<int64_t>(contenders.size());
-      report.going += static_cast<int64_t>(going.size());
+      report.prunable += static_cast<int64_t>(prunable.size());
       report.keys += 1;
-      report.keys_going += going.empty() ? 0 : 1;
-      if (remove) HONE_RETURN_IF_ERROR(Remove(writer_->connection, contenders, going));
+      report.keys_prunable += prunable.empty() ? 0 : 1;
+      if (remove) HONE_RETURN_IF_ERROR(Remove(writer_->connection, contenders, prunable));
       if (progress) progress(report);
     }
   }
-  if (remove && report.going > 0) report.shrunk = Shrink(writer_->connection);
+  if (remove && report.prunable > 0) report.shrunk = Shrink(writer_->connection);
   return report;
 }
 
-absl::StatusOr<BestPage> SqliteStore::SomeBest(const Filter& filter, const KeyNumbers& after) const {
-  HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
+absl::StatusOr<BestPage> SqliteStore::BestPageAfter(const Filter& filter, const KeyNumbers& after) const {
+  HONE_ASSIGN_OR_RETURN(const Readers::Borrowed reader, readers_.Borrow());
   HONE_ASSIGN_OR_RETURN(const Condition condition, KeyCondition(*reader, filter));
-  return SelectSomeBest(*reader, condition, after);
+  return SelectBestPage(*reader, condition, after);
 }
 
-absl::Status SqliteStore::EveryRow(const std::function<void(const absl::StatusOr<StoredRecord>&)>& visit) const {
-  HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
+absl::Status SqliteStore::ForEachRow(const std::function<void(const absl::StatusOr<StoredRecord>&)>& visit) const {
+  HONE_ASSIGN_OR_RETURN(const Readers::Borrowed reader, readers_.Borrow());
   // The rows are read in portions, so that no statement keeps a snapshot for long. The ids begin anywhere, because
   // another program may have written rows with negative ones.
   HONE_ASSIGN_OR_RETURN(Statement statement,
@@ -397,7 +397,7 @@ absl::Status SqliteStore::EveryRow(const std::function<void(const absl::StatusOr
 }
 
 absl::StatusOr<Page> SqliteStore::Query(const Filter& filter) const {
-  HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
+  HONE_ASSIGN_OR_RETURN(const Readers::Borrowed reader, readers_.Borrow());
   HONE_ASSIGN_OR_RETURN(const Condition condition, RowCondition(*reader, filter));
   const Limits limits{filter.limit, filter.byte_limit};
   if (!filter.operator_label.empty()) {
@@ -414,7 +414,7 @@ absl::StatusOr<Page> SqliteStore::Query(const Filter& filter) const {
 }
 
 absl::StatusOr<Page> SqliteStore::Newest(const Filter& filter, int64_t before_row) const {
-  HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
+  HONE_ASSIGN_OR_RETURN(const Readers::Borrowed reader, readers_.Borrow());
   HONE_ASSIGN_OR_RETURN(Condition condition, RowCondition(*reader, filter));
   condition.And(fmt::format("m.id < {}", before_row));
   return SelectRows(*reader, condition, "m.id DESC", {filter.limit, filter.byte_limit}, filter.with_workload_text);
@@ -422,7 +422,7 @@ absl::StatusOr<Page> SqliteStore::Newest(const Filter& filter, int64_t before_ro
 
 absl::StatusOr<std::vector<StoredRecord>> SqliteStore::Sample(const Filter& filter, size_t rows,
                                                               const std::string& measured_by) const {
-  HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
+  HONE_ASSIGN_OR_RETURN(const Readers::Borrowed reader, readers_.Borrow());
   constexpr Limits kOne{1, SIZE_MAX, false};  // tells_more is false, because finding a second row may take long
   HONE_ASSIGN_OR_RETURN(Condition condition, RowCondition(*reader, filter));
   if (!measured_by.empty()) condition.And(fmt::format("m.measured_by_id = {}", kTextId), measured_by);
@@ -446,7 +446,7 @@ absl::StatusOr<std::vector<StoredRecord>> SqliteStore::Sample(const Filter& filt
 }
 
 absl::StatusOr<std::string> SqliteStore::WorkloadText(std::string_view digest) const {
-  HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
+  HONE_ASSIGN_OR_RETURN(const Readers::Borrowed reader, readers_.Borrow());
   HONE_ASSIGN_OR_RETURN(Statement statement, (*reader).Prepare("SELECT text FROM workloads WHERE digest = ?"));
   statement.Bind(1, digest);
   HONE_ASSIGN_OR_RETURN(const bool found, statement.Step());
@@ -455,7 +455,7 @@ absl::StatusOr<std::string> SqliteStore::WorkloadText(std::string_view digest) c
 }
 
 absl::StatusOr<Stats> SqliteStore::Summarize() const {
-  HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
+  HONE_ASSIGN_OR_RETURN(const Readers::Borrowed reader, readers_.Borrow());
   Stats stats;
   for (const FailureKind kind : kAllFailureKinds) stats.failed[kind] = 0;
   HONE_ASSIGN_OR_RETURN(

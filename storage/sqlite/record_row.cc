@@ -18,7 +18,7 @@ namespace {
 
 using records::CleanText;
 using records::Column;
-using records::CountingRepeats;
+using records::DecidingRepeats;
 using records::Failure;
 using records::FailureKind;
 using records::FailureKindFromName;
@@ -230,7 +230,7 @@ absl::StatusOr<bool> RowWriter::Write(const Record& record) {
   insert.Reset();
   insert.Bind(1, workload);
   if (const auto* timing = std::get_if<Timing>(&record.outcome)) {
-    const std::span<const double> repeats = CountingRepeats(timing->seconds, timing->first_interleaved);
+    const std::span<const double> repeats = DecidingRepeats(timing->seconds, timing->first_interleaved);
     insert.Bind(2, Median({repeats.begin(), repeats.end()}));
   }
   int index = 2;  // of the last parameter that was bound; columns of the other outcome stay NULL

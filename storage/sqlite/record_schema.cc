@@ -20,8 +20,8 @@ using records::kColumns;
 using records::Key;
 using records::Range;
 using records::Record;
+using records::RulesOutSchedule;
 using records::SinceSchema;
-using records::SpeaksAgainst;
 using records::Storage;
 
 constexpr int64_t kFirstVersion = 2;  // the first version with the tables below; version 1 had all texts in every row
@@ -203,9 +203,9 @@ absl::StatusOr<int64_t> Upgrade(const Connection& connection, int64_t from) {
 
 constinit const DatabaseKind kRecordsFile = {
     .what = "records file",
-    .when_held =
+    .advice_if_locked =
         "wait until it ends, use another --records file, or send the work to its tracker with --tracker HOST:PORT",
-    .when_newer = "carry the records over with its `hone records export`",
+    .advice_if_newer = "carry the records over with its `hone records export`",
     .application_id = kApplicationId,
     .version = kSchemaVersion,
     .unmarked_table = "",
@@ -236,7 +236,7 @@ std::string RowSource(int64_t version) {
 }
 
 std::string DecidingSql(int64_t version) {
-  return fmt::format("(confirmed = 1 OR failure IN ({}))", KindsSql(version, SpeaksAgainst));
+  return fmt::format("(confirmed = 1 OR failure IN ({}))", KindsSql(version, RulesOutSchedule));
 }
 
 }  // namespace hone::storage

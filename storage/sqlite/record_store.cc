@@ -9,7 +9,7 @@
 #include <system_error>
 #include <utility>
 
-#include "base/file_meant.h"
+#include "base/resolve_path.h"
 #include "base/status.h"
 #include "fmt/format.h"
 #include "storage/sqlite/record_row.h"
@@ -25,7 +25,7 @@ using records::Validate;
 
 namespace fs = std::filesystem;
 
-constexpr int kQuestionsAtATime = 8;
+constexpr int kQueriesMax = 8;
 
 // Writes the folder's entries to the disk, so that a new file or folder in it survives a power cut. Ignores errors,
 // because some file systems cannot do it.
@@ -70,7 +70,7 @@ absl::Status CheckFile(const fs::path& path, OpenMode mode) {
     return absl::FailedPreconditionError(fmt::format("{} is a folder; pass the path of a records file, for example {}",
                                                      path.string(), (path / "records.db").string()));
   }
-  if (!May(path, R_OK)) {
+  if (!CanAccess(path, R_OK)) {
     return absl::PermissionDeniedError(
         fmt::format("cannot read records file {}: {}; check its permissions", path.string(), std::strerror(errno)));
   }
@@ -78,7 +78,7 @@ absl::Status CheckFile(const fs::path& path, OpenMode mode) {
     return absl::FailedPreconditionError(
         fmt::format("{} is not a regular file; pass the path of a records file", path.string()));
   }
-  if (mode == OpenMode::kReadWrite && !May(path, W_OK)) {
+  if (mode == OpenMode::kReadWrite && !CanAccess(path, W_OK)) {
     return absl::PermissionDeniedError(fmt::format(
         "records file {} may not be written: {}; make it writable (chmod u+w), or pass another with --records FILE",
         path.string(), std::strerror(errno)));
@@ -94,7 +94,7 @@ std::string_view ReadOnlyUri(const fs::path& path) {
   const fs::path log = path.string() + "-wal";
   const bool index = fs::exists(path.string() + "-shm", error);
   const bool missed = fs::exists(log, error) && (index || fs::file_size(log, error) > 0);
-  return !missed && !May(path.parent_path(), W_OK) ? "immutable=1" : "";
+  return !missed && !CanAccess(path.parent_path(), W_OK) ? "immutable=1" : "";
 }
 
 }  // namespace
@@ -102,7 +102,7 @@ std::string_view ReadOnlyUri(const fs::path& path) {
 SqliteStore::SqliteStore(fs::path path, std::optional<Writer> writer, std::string reading_parameters)
     : path_(std::move(path)),
       writer_(std::move(writer)),
-      readers_(path_, kRecordsFile, std::move(reading_parameters), kQuestionsAtATime) {}
+      readers_(path_, kRecordsFile, std::move(reading_parameters), kQueriesMax) {}
 
 absl::StatusOr<std::unique_ptr<SqliteStore>> SqliteStore::Open(const fs::path& given, OpenMode mode) {
   std::error_code error;
@@ -126,8 +126,8 @@ absl::StatusOr<std::unique_ptr<SqliteStore>> SqliteStore::Open(const fs::path& g
     return std::unique_ptr<SqliteStore>(new SqliteStore(path, std::move(writer), ""));
   }
   std::unique_ptr<SqliteStore> store(new SqliteStore(path, std::nullopt, std::string(ReadOnlyUri(path))));
-  HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, store->readers_.Take());
-  HONE_RETURN_IF_ERROR(CheckIfSmall(*reader, path));
+  HONE_ASSIGN_OR_RETURN(const Readers::Borrowed reader, store->readers_.Borrow());
+  HONE_RETURN_IF_ERROR(CheckSmallFile(*reader, path));
   return store;
 }
 
@@ -160,7 +160,7 @@ absl::StatusOr<AppendReport> SqliteStore::Append(std::span<const Record> records
 }
 
 absl::Status SqliteStore::CheckIntegrity() const {
-  HONE_ASSIGN_OR_RETURN(const Readers::Lent reader, readers_.Take());
+  HONE_ASSIGN_OR_RETURN(const Readers::Borrowed reader, readers_.Borrow());
   return RunCheck(*reader, "PRAGMA integrity_check(1)");
 }
 

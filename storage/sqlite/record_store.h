@@ -37,8 +37,8 @@ class SqliteStore final : public records::Store {
   absl::StatusOr<std::optional<records::BestRecord>> Best(const records::Key& key) const override;
   absl::StatusOr<std::vector<records::BestRecord>> AllBest(const records::Filter& filter) const override;
   absl::StatusOr<records::Stats> Summarize() const override;
-  absl::StatusOr<records::BestPage> SomeBest(const records::Filter& filter,
-                                             const records::KeyNumbers& after) const override;
+  absl::StatusOr<records::BestPage> BestPageAfter(const records::Filter& filter,
+                                                  const records::KeyNumbers& after) const override;
   absl::StatusOr<records::Page> Query(const records::Filter& filter) const override;
   absl::StatusOr<records::Page> Newest(const records::Filter& filter, int64_t before_row) const override;
   absl::StatusOr<std::vector<records::StoredRecord>> Sample(const records::Filter& filter, size_t rows,
@@ -47,7 +47,8 @@ class SqliteStore final : public records::Store {
   absl::StatusOr<records::PruneReport> Prune(
       const records::Filter& filter, const records::PruneRule& rule, bool remove,
       const std::function<void(const records::PruneReport& so_far)>& progress) override;
-  absl::Status EveryRow(const std::function<void(const absl::StatusOr<records::StoredRecord>&)>& visit) const override;
+  absl::Status ForEachRow(
+      const std::function<void(const absl::StatusOr<records::StoredRecord>&)>& visit) const override;
   absl::Status CheckIntegrity() const override;
   const std::filesystem::path& path() const override { return path_; }
 

@@ -14,7 +14,7 @@
 #include <system_error>
 #include <utility>
 
-#include "base/file_meant.h"
+#include "base/resolve_path.h"
 #include "base/shell_word.h"
 #include "fmt/format.h"
 
@@ -81,7 +81,7 @@ void ShareAsFile(int descriptor, const std::string& file) {
 
 absl::StatusOr<WriteLock> WriteLock::Acquire(const std::filesystem::path& given, std::string_view what,
                                              std::string_view instead) {
-  const std::filesystem::path file = FileMeant(given);
+  const std::filesystem::path file = ResolvePath(given);
   const std::string name = file.string() + ".lock";
   const int descriptor = OpenLock(name);
   if (descriptor < 0) return CannotLock(name, file.string());

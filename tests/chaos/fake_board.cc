@@ -92,7 +92,7 @@ agent::ServedDevice Board(std::chrono::duration<double> pace) {
 
 absl::Status RunBoard(const std::string& tracker, const std::string& folder, std::chrono::duration<double> pace,
                       const sigset_t& signals) {
-  HONE_ASSIGN_OR_RETURN(const std::string name, pki::NameIn(folder, Role::kAgent));
+  HONE_ASSIGN_OR_RETURN(const std::string name, pki::ReadName(folder, Role::kAgent));
   HONE_ASSIGN_OR_RETURN(const auto link, pki::FarmLink::Open(tracker, folder));
   HONE_ASSIGN_OR_RETURN(agent::Outbox outbox, agent::Outbox::Open(std::filesystem::path(folder) / "outbox"));
   const auto synchronize = [&](const v1::SynchronizeRequest& request, const std::stop_token& stop) {

@@ -41,7 +41,7 @@ class ConfigTest : public testing::Test {
   std::string said_;
 };
 
-TEST_F(ConfigTest, EveryOptionCanStandInTheFileAndTheCommandLineGoesBeforeIt) {
+TEST_F(ConfigTest, CommandLineOverridesConfigFile) {
   const std::string of_file = folder_ / "of_file", given = folder_ / "given";
   const std::string config =
       Write("listen = \"unix:" + (folder_ / "socket").string() + "\"\nrecords = \"" + (folder_ / "records").string() +
@@ -76,7 +76,7 @@ TEST_F(ConfigTest, AFileThatCannotBeWrittenIsNamedWithTheReason) {
 
 // Options that are commented out in the service's file must work without preparation: the systemd unit creates their
 // folders.
-TEST_F(ConfigTest, TheServiceMakesTheFoldersThatItsFileNames) {
+TEST_F(ConfigTest, ServiceUnitCreatesConfiguredFolders) {
   std::stringstream file, unit;
   file << std::ifstream(kServiceConfig).rdbuf();
   unit << std::ifstream(kServiceUnit).rdbuf();
@@ -88,7 +88,7 @@ TEST_F(ConfigTest, TheServiceMakesTheFoldersThatItsFileNames) {
 }
 
 // The tracker must accept every option of the file, commented out or not.
-TEST_F(ConfigTest, TheFileOfTheServiceNamesEveryOption) {
+TEST_F(ConfigTest, ServiceConfigNamesEveryOption) {
   std::stringstream file;
   file << std::ifstream(kServiceConfig).rdbuf();
   ASSERT_EQ(Run({"--help"}), 0);

@@ -75,7 +75,7 @@ class FloodTest : public testing::Test {
 };
 
 TEST_F(FloodTest, TenThousandIdleConnectionsDoNoHarm) {
-  const uint64_t files = AllowManyFiles();
+  const uint64_t files = RaiseOpenFileLimit();
   const int count = static_cast<int>(std::min<uint64_t>(10'000, files - std::min<uint64_t>(files, 500)));
   sockaddr_in to{};
   to.sin_family = AF_INET;

@@ -234,7 +234,7 @@ TEST_F(JoinTest, ATrackerThatIsFarAwayAnswers) {
   EXPECT_EQ(Hone({"devices"}), 0) << said_;
 }
 
-TEST_F(JoinTest, TheDoctorAsksTheTrackerAndEndsAsWhatItFinds) {
+TEST_F(JoinTest, DoctorExitStatusReflectsTheTrackersAnswer) {
   StartTracker();
   ASSERT_EQ(RunProgram({HONE_AGENT_BINARY, "join", address_, "--token", Token("agent"), "--name", "board"}), 0)
       << said_;
@@ -311,11 +311,11 @@ TEST_F(JoinTest, WithoutACertificateOnlyJoinIsAllowed) {
   for (const std::string& method : AllMethods()) {
     const grpc::Status status = Call(method, channel);
     EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAUTHENTICATED) << method;
-    EXPECT_THAT(status.error_message(), HasSubstr(method == tracker::kJoin ? "no such token" : "join")) << method;
+    EXPECT_THAT(status.error_message(), HasSubstr(method == tracker::kJoinMethod ? "no such token" : "join")) << method;
   }
   EXPECT_EQ(Call("/grpc.health.v1.Health/Check", channel).error_code(), grpc::StatusCode::UNAUTHENTICATED);
   // A valid token is accepted however many wrong ones came before.
-  while (Call(std::string(tracker::kJoin), channel).error_code() != grpc::StatusCode::RESOURCE_EXHAUSTED) {
+  while (Call(std::string(tracker::kJoinMethod), channel).error_code() != grpc::StatusCode::RESOURCE_EXHAUSTED) {
   }
   EXPECT_EQ(Join(Token("viewer"), "ann"), 0) << said_;
 }
@@ -405,7 +405,7 @@ TEST_F(JoinTest, AnOldTlsSessionIsRefusedAfterARevocation) {
   EXPECT_THAT(status.error_message(), HasSubstr("'ann' was revoked"));
 }
 
-TEST_F(JoinTest, AnAgentRenewsItsCertificateAndGoesOn) {
+TEST_F(JoinTest, AgentRenewsItsCertificateWhileRunning) {
   StartTracker("6s");
   ASSERT_EQ(RunProgram({HONE_AGENT_BINARY, "join", address_, "--token", Token("agent"), "--name", "board"}), 0)
       << said_;

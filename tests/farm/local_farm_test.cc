@@ -15,7 +15,7 @@
 #include "absl/time/clock.h"
 #include "base/steady_time.h"
 #include "base/temporary_folder.h"
-#include "cli/own_device.h"
+#include "cli/local_device_monitor.h"
 #include "hone/v1/admin.grpc.pb.h"
 #include "tests/farm/other_user.h"
 #include "transport/transport.h"
@@ -55,7 +55,7 @@ TEST(LocalFarmTest, ABrokenDeviceIsReported) {
   for (const auto& [name, value] : variables) unsetenv(name);
   ASSERT_TRUE(farm.ok()) << farm.status();
   cli::JobClient client(OpenChannel(farm->address(), {}).value(), farm->address());
-  cli::OwnDevice device(client, {.failed_test = absl::Milliseconds(200), .quarantine = absl::Hours(1)});
+  cli::LocalDeviceMonitor device(client, {.failed_test = absl::Milliseconds(200), .quarantine = absl::Hours(1)});
   absl::Status status;
   for (int i = 0; i < 300 && status.ok(); ++i) {
     status = device.Check();
@@ -74,9 +74,9 @@ TEST(LocalFarmTest, AJobForAnotherDeviceIsReported) {
   const auto farm = cli::LocalFarm::Start({.records = folder / "records", .threads = 1, .devices = {"cpu"}});
   ASSERT_TRUE(farm.ok()) << farm.status();
   cli::JobClient client(OpenChannel(farm->address(), {}).value(), farm->address());
-  EXPECT_EQ(client.Meant("").status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(client.FindJobs("").status().code(), absl::StatusCode::kInvalidArgument);
   // Much longer than a call takes on a busy machine, and shorter than each loop below.
-  cli::OwnDevice device(client, {.failed_test = absl::Seconds(3), .quarantine = absl::Hours(1)});
+  cli::LocalDeviceMonitor device(client, {.failed_test = absl::Seconds(3), .quarantine = absl::Hours(1)});
   for (int i = 0; i < 80; ++i, absl::SleepFor(absl::Milliseconds(50))) {
     EXPECT_TRUE(device.Check().ok()) << "nothing was heard of any job";
   }
@@ -85,7 +85,7 @@ TEST(LocalFarmTest, AJobForAnotherDeviceIsReported) {
   for (int i = 0; i < 300 && status.ok(); ++i) {
     const char* others[] = {"the next call of local/cpu", "a device for architecture x86_64; local/cpu is offline"};
     job.set_waiting_for(i % 2 == 0 ? "a device for architecture aarch64" : others[i / 2 % 2]);
-    device.Hear(job);
+    device.UpdateJob(job);
     status = i < 200 ? device.Check() : absl::CancelledError("long enough");
     absl::SleepFor(absl::Milliseconds(20));
   }
@@ -93,7 +93,7 @@ TEST(LocalFarmTest, AJobForAnotherDeviceIsReported) {
   job.set_waiting_for("a device for architecture aarch64");
   status = absl::OkStatus();
   for (int i = 0; i < 300 && status.ok(); ++i) {
-    device.Hear(job);
+    device.UpdateJob(job);
     status = device.Check();
     absl::SleepFor(absl::Milliseconds(100));
   }
@@ -107,16 +107,16 @@ TEST(LocalFarmTest, ALateDeviceIsJudgedByItsOwnState) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   const std::string address = "unix:" + (folder / "nobody").string();  // never connected to
   cli::JobClient client(OpenChannel(address, {}).value(), address);
-  cli::OwnDevice device(client, {.failed_test = absl::Seconds(5), .quarantine = absl::Hours(1)});
+  cli::LocalDeviceMonitor device(client, {.failed_test = absl::Seconds(5), .quarantine = absl::Hours(1)});
   v1::Job job;
   job.set_waiting_for("a device for architecture opencl");
-  device.Hear(job);
+  device.UpdateJob(job);
   const absl::Time comes = SteadyNow() + absl::Minutes(2);
-  EXPECT_TRUE(device.Judge({}, comes).ok());
+  EXPECT_TRUE(device.CheckAnswer({}, comes).ok());
   v1::ListDevicesResponse known;
   known.add_devices()->set_health(v1::DEVICE_HEALTH_GOOD);
-  EXPECT_TRUE(device.Judge(known, comes + absl::Seconds(1)).ok()) << "it has just come";
-  EXPECT_FALSE(device.Judge(known, comes + absl::Seconds(6)).ok());
+  EXPECT_TRUE(device.CheckAnswer(known, comes + absl::Seconds(1)).ok()) << "it has just come";
+  EXPECT_FALSE(device.CheckAnswer(known, comes + absl::Seconds(6)).ok());
 }
 
 // An agent that cannot start is not restarted again and again, and the error does not quote output of an earlier agent.

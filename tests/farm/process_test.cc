@@ -67,7 +67,7 @@ TEST_F(FarmProcessTest, GoodAndEvilKernelsAreDistinguishedAndRecorded) {
   EXPECT_EQ(tracker_->Wait(), 0);
 }
 
-TEST_F(FarmProcessTest, LauncherLetsNoKernelOut) {
+TEST_F(FarmProcessTest, KernelsCannotEscapeTheLauncher) {
   StartTracker();
   Connect();
   const std::unique_ptr<Process> agent = StartAgent();
@@ -87,7 +87,7 @@ TEST_F(FarmProcessTest, LauncherLetsNoKernelOut) {
   EXPECT_FALSE(std::ifstream("/tmp/hone_escaped").good());
 }
 
-TEST_F(FarmProcessTest, TheWallIsReportedAndCanBeRequired) {
+TEST_F(FarmProcessTest, SandboxLevelIsReportedAndCanBeRequired) {
   StartTracker();
   Connect();
   const std::unique_ptr<Process> agent = StartAgent();
@@ -166,7 +166,7 @@ TEST_F(FarmProcessTest, KilledTrackerLosesNoAcceptedResultAndJobsGoOn) {
 }
 
 // The agent keeps running while its tracker is restored from a copy that knows less than the agent.
-TEST_F(FarmProcessTest, ARestoredCopyGoesOnWithTheFarmThatRuns) {
+TEST_F(FarmProcessTest, RestoredBackupWorksWithTheRunningFarm) {
   StartTracker();
   Connect();
   const std::unique_ptr<Process> agent = StartAgent();
@@ -347,7 +347,7 @@ TEST_F(FarmTlsTest, EveryRoleCallsWhatIsItsOwnAndNothingElse) {
     for (const std::string& method : AllMethods()) {
       const std::string refusal(tracker::CheckRole(role, method).message());
       const grpc::Status status = Call(method, files);
-      if (method == tracker::kJoin) {
+      if (method == tracker::kJoinMethod) {
         EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAUTHENTICATED);  // a certificate does not replace the token
       } else if (refusal.empty()) {
         EXPECT_THAT(status.error_message(), Not(HasSubstr("may not call"))) << Name(role) << " " << method;
@@ -483,7 +483,7 @@ TEST_F(FarmTlsTest, ATunerLeasesUnderItsNameAndReportsNoTimes) {
             grpc::StatusCode::PERMISSION_DENIED);
 }
 
-TEST_F(FarmProcessTest, ATunerRemovesWhatKilledBuildersLeft) {
+TEST_F(FarmProcessTest, TunerRemovesFoldersOfKilledBuilders) {
   namespace fs = std::filesystem;
   StartTracker();
   const std::string before = fs::temp_directory_path();

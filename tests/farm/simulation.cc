@@ -11,7 +11,7 @@
 namespace hone::tracker {
 namespace {
 
-constexpr absl::Duration kLongest = absl::Hours(240);
+constexpr absl::Duration kSimulatedTimeMax = absl::Hours(240);
 constexpr int kTuners = 4;
 constexpr int kOpenBatches = 3;
 
@@ -81,7 +81,7 @@ void Simulation::Run() {
     After(Delay(0, 5), [this, i] { TunerActs(i); });
   }
   Tick();
-  const absl::Time end = now_ + kLongest;
+  const absl::Time end = now_ + kSimulatedTimeMax;
   while (!events_.empty() && now_ < end && violation.empty() && jobs_ended < options_.jobs) {
     const Event event = events_.top();
     events_.pop();
@@ -102,7 +102,7 @@ void Simulation::Run() {
     }
     CheckInvariants();
     jobs_ended = static_cast<int>(std::count_if(stored_jobs_.begin(), stored_jobs_.end(),
-                                                [](const auto& job) { return JobBook::Ended(job.second); }));
+                                                [](const auto& job) { return JobQueue::Ended(job.second); }));
   }
   counters = farm_->Counters(TrackerNow());
   for (const v1::Device& device : farm_->ListDevices(v1::ListDevicesRequest(), TrackerNow())) {
@@ -129,7 +129,7 @@ void Simulation::RestartAgent(int index) {
 
 // Records results durably before the farm accepts them, as the shell does.
 std::optional<Farm::Answer> Simulation::Deliver(const v1::SynchronizeRequest& request) {
-  for (const Recordable& record : farm_->Acceptable(request, TrackerNow())) {
+  for (const Recordable& record : farm_->AcceptableResults(request, TrackerNow())) {
     for (const v1::CandidateOutcome& outcome : record.result.outcomes()) {
       recorded_[record.batch_id + "/" + outcome.candidate_id()] = request.agent_id();
     }
@@ -143,7 +143,7 @@ std::optional<Farm::Answer> Simulation::Deliver(const v1::SynchronizeRequest& re
       violation = "a lease was answered that is not live";
       continue;
     }
-    most_leases = std::max(most_leases, ++leases_of_batch_[live->batch_id]);
+    batch_leases_max = std::max(batch_leases_max, ++leases_of_batch_[live->batch_id]);
   }
   return *std::move(answer);
 }

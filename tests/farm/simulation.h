@@ -49,11 +49,11 @@ class Simulation {
   // Runs until every job has ended, or for 10 simulated days.
   void Run();
 
-  std::string violation;        // "": all invariants held
-  int64_t accepted = 0;         // outcomes that reached a tuner
-  int64_t lost_candidates = 0;  // accepted outcomes that are LOST_DEVICE
-  int64_t wrongly_lost = 0;     // lost candidates that kill no agent
-  int64_t most_leases = 0;      // most leases that any one batch needed
+  std::string violation;         // "": all invariants held
+  int64_t accepted = 0;          // outcomes that reached a tuner
+  int64_t lost_candidates = 0;   // accepted outcomes that are LOST_DEVICE
+  int64_t wrongly_lost = 0;      // lost candidates that kill no agent
+  int64_t batch_leases_max = 0;  // most leases that any one batch needed
   int jobs_ended = 0;
   int restarts = 0;
   int quarantined = 0;  // devices in quarantine at the end

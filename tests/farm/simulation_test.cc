@@ -13,7 +13,7 @@ class FarmSimulationTest : public testing::TestWithParam<uint64_t> {
     EXPECT_EQ(simulation.jobs_ended, options.jobs) << "seed " << options.seed;
     // A whole batch is leased 3 times, then halved until the killer is isolated. All halves together need no more
     // leases than this.
-    EXPECT_LE(simulation.most_leases, 3 * BatchOptions{}.max_losses) << "seed " << options.seed;
+    EXPECT_LE(simulation.batch_leases_max, 3 * BatchOptions{}.losses_max) << "seed " << options.seed;
   }
 };
 
@@ -26,7 +26,7 @@ TEST_P(FarmSimulationTest, CalmFarmMeasuresEverythingOnce) {
   EXPECT_EQ(simulation.accepted, options.jobs * options.batches_per_job * options.candidates);
   EXPECT_EQ(simulation.lost_candidates, 0);
   EXPECT_EQ(simulation.counters.results_stale(), 0);
-  EXPECT_EQ(simulation.most_leases, 1);
+  EXPECT_EQ(simulation.batch_leases_max, 1);
 }
 
 TEST_P(FarmSimulationTest, BadNetwork) {
@@ -76,7 +76,7 @@ TEST_P(FarmSimulationTest, RestartedTrackerAndJumpingClock) {
   EXPECT_GT(simulation.restarts, 0);
 }
 
-TEST_P(FarmSimulationTest, BlackHolesFailNoBatch) {
+TEST_P(FarmSimulationTest, AgentsThatFailEverythingLoseNoBatch) {
   SimulationOptions options;
   options.seed = GetParam();
   options.agents = 20;

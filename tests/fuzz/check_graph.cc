@@ -8,7 +8,7 @@
 #include "compiler/graph/passes/pipeline.h"
 #include "compiler/graph/plan.h"
 #include "compiler/ir/text.h"
-#include "compiler/opt/meaning.h"
+#include "compiler/opt/random_run.h"
 #include "compiler/passes/pipeline.h"
 #include "compiler/space/space.h"
 #include "fmt/format.h"
@@ -61,11 +61,11 @@ absl::Status CheckText(const graph::Graph& graph) {
 absl::Status CheckPasses(uint64_t seed, const Machine& machine, graph::Graph& graph) {
   HONE_RETURN_IF_ERROR(graph::Verify(graph));
   HONE_RETURN_IF_ERROR(CheckText(graph));
-  HONE_ASSIGN_OR_RETURN(const opt::Tensors expected, opt::Meaning(graph, seed));
+  HONE_ASSIGN_OR_RETURN(const opt::Tensors expected, opt::RunOnRandomInputs(graph, seed));
   const tests::Tolerance tolerance = ToleranceOf(graph);
   graph.target = machine.target;
   HONE_RETURN_IF_ERROR(graph::RunPasses(graph, {.verify = true}));
-  HONE_ASSIGN_OR_RETURN(const opt::Tensors actual, opt::Meaning(graph, seed));
+  HONE_ASSIGN_OR_RETURN(const opt::Tensors actual, opt::RunOnRandomInputs(graph, seed));
   return CheckSame(expected, actual, tolerance);
 }
 
@@ -79,7 +79,7 @@ class WorkloadCheck {
   // Tries a random schedule of every space that applies, or sometimes the preferred one.
   absl::Status Run(const ir::Workload& workload) {
     ++counts_.workloads;
-    const std::vector<const space::Entry*> fitting = space::Fitting(workload, machine_.target);
+    const std::vector<const space::Entry*> fitting = space::ApplicableEntries(workload, machine_.target);
     for (const space::Entry* entry : fitting) {
       const space::Decisions given = {{"space", entry->id, {}}};
       space::Chooser chooser(&given, random_.Below(4) == 0 ? nullptr : &random_);

@@ -9,7 +9,7 @@ namespace {
 using graph::kAbsent;
 using ir::DType;
 
-constexpr int64_t kMaxSpace = 11;
+constexpr int64_t kSpaceMax = 11;
 
 void MatMul(Grower& g) {
   ValueId a = g.Pick([&](ValueId id) { return g.RankOf(id) >= 1 && g.TypeOf(id).dtype != DType::kBool; });
@@ -78,7 +78,7 @@ ValueId Image(Grower& g, int64_t groups) {
   if (there != kAbsent && !g.OneIn(3)) return there;
   Ints shape = {g.Between(1, 2), groups * g.Between(1, 9)};
   const int64_t spatial = g.OneIn(3) ? 1 : g.OneIn(6) ? 3 : 2;
-  for (int64_t i = 0; i < spatial; ++i) shape.push_back(g.Between(1, spatial == 3 ? 4 : kMaxSpace));
+  for (int64_t i = 0; i < spatial; ++i) shape.push_back(g.Between(1, spatial == 3 ? 4 : kSpaceMax));
   return g.Operand(g.OneIn(8) ? DType::kFloat16 : DType::kFloat32, shape);
 }
 

@@ -12,7 +12,7 @@ int main(int argc, char** argv) {
     hone::fuzz::Machine machine{.name = "PTX",
                                 .target = hone::target::ParseTarget(asked != nullptr ? asked : "cuda:sm_80").value()};
     machine.run = [target = machine.target](const auto& workload, const auto& schedule, auto tolerance) {
-      return hone::tests::CheckOnMachine(workload, schedule, target, tolerance);
+      return hone::tests::CheckOnPtxMachine(workload, schedule, target, tolerance);
     };
     return machine;
   });

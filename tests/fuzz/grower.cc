@@ -14,18 +14,18 @@
 namespace hone::fuzz {
 namespace {
 
-constexpr int64_t kMaxElements = 2048;
-constexpr int64_t kMaxSteps = 60'000;  // interpreter steps for one node
-constexpr int64_t kMaxRank = 6;
-constexpr size_t kMaxInputs = 5;
+constexpr int64_t kElementsMax = 2048;
+constexpr int64_t kStepsMax = 60'000;  // interpreter steps for one node
+constexpr int64_t kRankMax = 6;
+constexpr size_t kInputsMax = 5;
 // Rounding errors grow with the values, so values are limited.
-constexpr double kMaxMagnitude = 50;
+constexpr double kMagnitudeMax = 50;
 
 bool IsBounded(const graph::Constant& value) {
   if (!ir::IsFloat(value.type.dtype)) return true;
   const auto size = static_cast<size_t>(ir::SizeOf(value.type.dtype));
   for (size_t at = 0; at < value.data->size(); at += size) {
-    if (!(std::fabs(ir::ElementAsDouble(value.type.dtype, &(*value.data)[at])) <= kMaxMagnitude)) return false;
+    if (!(std::fabs(ir::ElementAsDouble(value.type.dtype, &(*value.data)[at])) <= kMagnitudeMax)) return false;
   }
   return true;
 }
@@ -42,7 +42,7 @@ Ints Grower::Shape(int64_t min_rank, int64_t max_rank) {
     Ints shape(static_cast<size_t>(Between(min_rank, max_rank)));
     int64_t elements = 1;
     for (int64_t& extent : shape) elements *= extent = Extent();
-    if (elements <= kMaxElements / 2) return shape;
+    if (elements <= kElementsMax / 2) return shape;
   }
 }
 
@@ -104,7 +104,7 @@ ValueId Grower::Operand(ir::DType dtype, const Ints& shape) {
     const ValueId same = Pick([&](ValueId id) { return TypeOf(id) == type; });
     if (same != graph::kAbsent) return same;
   }
-  if (graph_.inputs.size() < kMaxInputs && OneIn(2)) return Input(dtype, shape);
+  if (graph_.inputs.size() < kInputsMax && OneIn(2)) return Input(dtype, shape);
   if (OneIn(6)) {  // numbers that passes look for
     constexpr double kSpecial[] = {0, 1, 2};
     const double number = OneOf(kSpecial);
@@ -148,8 +148,8 @@ bool Grower::ExactInputs(const graph::Node& node) const {
 bool Grower::Acceptable(const graph::Node& node, Effect effect, const std::vector<TensorType>& types) const {
   bool jumps = effect == Effect::kJumps;
   for (const TensorType& type : types) {
-    if (type.elements() == 0 || type.elements() > kMaxElements) return false;
-    if (static_cast<int64_t>(type.shape.size()) > kMaxRank) return false;
+    if (type.elements() == 0 || type.elements() > kElementsMax) return false;
+    if (static_cast<int64_t>(type.shape.size()) > kRankMax) return false;
     jumps |= !ir::IsFloat(type.dtype);
   }
   return !jumps || ExactInputs(node);
@@ -173,7 +173,7 @@ std::vector<ValueId> Grower::Grow(std::string_view op, std::vector<ValueId> inpu
   if (!types.ok()) return Refused(types.status());
   if (!Acceptable(node, effect, *types)) return {};
   // All inputs are known here, so the operator may refuse their values too.
-  const auto values = graph::Evaluate(computed_, node, kMaxSteps);
+  const auto values = graph::Evaluate(computed_, node, kStepsMax);
   if (!values.ok()) return Refused(values.status());
   if (!std::all_of(values->begin(), values->end(), IsBounded)) return {};
   const bool exact = ExactInputs(node);

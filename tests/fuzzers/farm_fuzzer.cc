@@ -84,7 +84,7 @@ class Session {
   }
 
   void Synchronize(const v1::SynchronizeRequest& request) {
-    for (const tracker::Recordable& recordable : farm_.Acceptable(request, now_))
+    for (const tracker::Recordable& recordable : farm_.AcceptableResults(request, now_))
       tracker::ToRecords("farm", recordable);
     const auto answer = farm_.Synchronize(request, now_);
     if (!answer.ok()) return;

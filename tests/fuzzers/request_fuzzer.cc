@@ -12,7 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const Authority* const authority = new Authority(Authority::Make(kValidity).value());
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   ReadCertificate(text).status().IgnoreError();
-  HostsIn(text).status().IgnoreError();
+  CertificateHosts(text).status().IgnoreError();
   ParseToken(text).status().IgnoreError();
   authority->SignMember(text, {}, kValidity).status().IgnoreError();
   return 0;

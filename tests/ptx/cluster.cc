@@ -26,7 +26,7 @@ absl::Status Cluster::Run(uint32_t first) {
         advanced |= more;
       }
     }
-    if (!advanced) return (*std::ranges::find_if_not(groups_, ended))->Stuck();
+    if (!advanced) return (*std::ranges::find_if_not(groups_, ended))->DeadlockError();
   }
   for (const auto& group : groups_) HONE_RETURN_IF_ERROR(group->CheckArrived());
   return absl::OkStatus();

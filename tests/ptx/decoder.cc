@@ -231,7 +231,7 @@ absl::Status Decoder::DecodeControl(Instruction i) {
   } else if (name == "griddepcontrol.launch_dependents") {
     i.kind = Kind::kNothing;
   } else if (name == "fence.mbarrier_init.release.cluster") {
-    i.kind = Kind::kFenceObjects;
+    i.kind = Kind::kFenceMbarriers;
   } else if (name == "fence.proxy.async" || name == "fence.proxy.async.shared::cta") {
     i.kind = Kind::kFenceProxy;
   } else if (name == "membar.cta" || name == "membar.gl" || name == "fence.acq_rel.cta" || name == "fence.sc.cta") {
@@ -269,14 +269,15 @@ absl::Status Decoder::DecodeCopy(Instruction i) {
       HONE_ASSIGN_OR_RETURN(i.c, SlotOf(operands[3]));
     }
   } else {
-    return DecodeGroupCopy(i);
+    return DecodeBulkCopy(i);
   }
   Emit(i);
   return absl::OkStatus();
 }
 
-// The list holds the number of bytes, the address of an object, and the mask of the groups that have an object there.
-absl::Status Decoder::DecodeGroupCopy(Instruction i) {
+// The list holds the number of bytes, the address of an mbarrier, and the mask of the groups that have an mbarrier
+// there.
+absl::Status Decoder::DecodeBulkCopy(Instruction i) {
   const std::vector<Operand>& operands = statement_->operands;
   std::string name = statement_->name;
   const bool shared = name.ends_with(".multicast::cluster");
@@ -285,7 +286,7 @@ absl::Status Decoder::DecodeGroupCopy(Instruction i) {
       operands[0].offset != 0 || operands[3].offset != 0) {
     return Unknown();
   }
-  i.kind = Kind::kGroupCopy;
+  i.kind = Kind::kBulkCopy;
   HONE_RETURN_IF_ERROR(SetAddress(operands[1], &i));
   HONE_ASSIGN_OR_RETURN(i.to, SlotOf(operands[0]));
   Operand object = operands[3];
@@ -304,7 +305,7 @@ absl::Status Decoder::DecodeObject(Instruction i) {
     size_t operands, address;
   };
   constexpr Form kForms[] = {
-      {"mbarrier.init.shared::cta.b64", Kind::kMakeObject, 2, 0},
+      {"mbarrier.init.shared::cta.b64", Kind::kInitMbarrier, 2, 0},
       {"mbarrier.expect_tx.relaxed.cta.shared::cta.b64", Kind::kAnnounce, 2, 0},
       {"mbarrier.arrive.release.cta.shared::cta.b64", Kind::kArrive, 2, 1},
       {"mbarrier.try_wait.parity.shared::cta.b64", Kind::kTryWait, 3, 1},

@@ -49,7 +49,7 @@ class Decoder {
   absl::Status DecodeAccess(Instruction i);   // ld, st
   absl::Status DecodeControl(Instruction i);
   absl::Status DecodeCopy(Instruction i);
-  absl::Status DecodeGroupCopy(Instruction i);
+  absl::Status DecodeBulkCopy(Instruction i);
   absl::Status DecodeObject(Instruction i);
   absl::Status DecodeShuffle(Instruction i);
   absl::Status DecodeMma(Instruction i);

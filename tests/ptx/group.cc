@@ -10,8 +10,8 @@
 namespace hone::ptx {
 namespace {
 
-constexpr uint64_t kStaticShared = 48 << 10;           // bytes that a kernel may have without a request of the launch
-constexpr uint64_t kMostBranches = uint64_t{1} << 28;  // of one lane, between two waits
+constexpr uint64_t kStaticShared = 48 << 10;          // bytes that a kernel may have without a request of the launch
+constexpr uint64_t kBranchesMax = uint64_t{1} << 28;  // of one lane, between two waits
 
 }  // namespace
 
@@ -37,10 +37,10 @@ void Group::Reset(uint32_t number) {
   std::ranges::fill(slots_, ~uint64_t{0});
   std::ranges::fill(shared_, std::byte{kUnset});
   std::ranges::fill(local_, std::byte{kUnset});
-  std::ranges::fill(touches_, Touch{});
+  std::ranges::fill(touches_, SharedUse{});
   std::ranges::fill(unseen_, 0);
   fenced_.clear();
-  objects_.clear();
+  mbarriers_.clear();
   lanes_.assign(launch_.lanes, {});
   products_.assign(products_.size(), {});
   for (uint32_t n = 0; n < launch_.lanes; ++n) {
@@ -60,7 +60,7 @@ absl::Status Group::Begin(uint32_t number, std::span<const std::unique_ptr<Group
   HONE_RETURN_IF_ERROR(error_);
   Reset(number);
   cluster_ = cluster;
-  forth_ = number % 2 == 0;
+  ascending_ = number % 2 == 0;
   return absl::OkStatus();
 }
 
@@ -69,14 +69,14 @@ absl::Status Group::Begin(uint32_t number, std::span<const std::unique_ptr<Group
 absl::StatusOr<bool> Group::Advance() {
   bool advanced = false;
   for (size_t n = 0; n < lanes_.size(); ++n) {
-    Lane& lane = lanes_[forth_ ? n : lanes_.size() - 1 - n];
+    Lane& lane = lanes_[ascending_ ? n : lanes_.size() - 1 - n];
     if (lane.waits || lane.ended) continue;
     advanced = true;
     if (!RunLane(&lane)) return error_;
   }
-  if (advanced) forth_ = !forth_;
+  if (advanced) ascending_ = !ascending_;
   if (Ended()) return advanced;
-  advanced |= Meet();
+  advanced |= RunTogether();
   HONE_RETURN_IF_ERROR(error_);
   return advanced;
 }
@@ -109,7 +109,7 @@ bool Group::RunLane(Lane* lane) {
         Repack(*i, s);
         break;
       case Kind::kBranch:
-        if (++branches > kMostBranches) {
+        if (++branches > kBranchesMax) {
           return Fail(absl::StatusCode::kDeadlineExceeded, *i, *lane, "has branched too often to come to an end");
         }
         i = code + i->target - 1;
@@ -134,7 +134,7 @@ bool Group::RunLane(Lane* lane) {
         break;
       default:
         if (i->kind < Kind::kBarrier) {
-          if (!UseObject(*i, *lane)) return false;
+          if (!UseMbarrier(*i, *lane)) return false;
           break;
         }
         lane->pc = static_cast<uint32_t>(i - code);
@@ -177,7 +177,7 @@ bool Group::Fail(absl::StatusCode code, const Instruction& i, const Lane& lane, 
   return false;
 }
 
-absl::Status Group::Stuck() const {
+absl::Status Group::DeadlockError() const {
   const auto waits = [](const Lane& lane) { return lane.waits; };
   const Lane& waiting = *std::ranges::find_if(lanes_, waits);
   const Kind kind = Next(waiting).kind;

@@ -2,7 +2,7 @@
 // One group of lanes: its shared memory, its lanes, and the instructions that they run together.
 //
 // Everything asynchronous happens as late as it may, and every byte of shared memory knows its last users. So a missing
-// wait or barrier is an error. group_memory.cc has accesses, group_objects.cc copies of groups, group_together.cc
+// wait or barrier is an error. group_memory.cc has accesses, group_mbarriers.cc bulk copies, group_together.cc
 // warps, group_products.cc wgmma.
 #ifndef HONE_TESTS_PTX_GROUP_H_
 #define HONE_TESTS_PTX_GROUP_H_
@@ -29,7 +29,7 @@ namespace hone::ptx {
 inline constexpr int kUnset = 0xff;                        // bytes of memory that was never written: NaN, or -1
 inline constexpr uint32_t kWarp = 32, kWarps = 4 * kWarp;  // lanes that run mma together, and wgmma
 
-inline constexpr uint16_t kByGroup = 0xfffe;  // as Touch::copier: a copy of the whole group
+inline constexpr uint16_t kByGroup = 0xfffe;  // as SharedUse::copier: a copy of the whole group
 
 class Group {
  public:
@@ -43,10 +43,10 @@ class Group {
   // Whether all lanes wait at the cluster's barrier; whether all groups have arrived there as often as this one; and
   // the release of the lanes.
   bool WaitsForCluster() const;
-  bool ClusterIsThere() const;
+  bool ClusterHasArrived() const;
   void PassBarrier();
   // The error that names a waiting lane, and the first lane that it waits for.
-  absl::Status Stuck() const;
+  absl::Status DeadlockError() const;
   // For a group that ended: fails if a copy to its memory has not arrived.
   absl::Status CheckArrived() const;
   // Adds the other group's uses of global memory to this one's.
@@ -72,7 +72,7 @@ class Group {
     std::vector<std::pair<uint64_t, uint32_t>> written;  // ranges of shared memory, since the lane's last fence
   };
   // The last uses of a byte of shared memory. Barriers and lanes are numbered from 1; 0: none.
-  struct Touch {
+  struct SharedUse {
     uint32_t written = 0, read = 0;  // the barriers before which it was used
     uint16_t writer = 0, reader = 0;
     uint16_t copier = 0;   // the lane whose copy to the byte has not arrived
@@ -80,7 +80,7 @@ class Group {
     bool by_lane = false;  // whether lanes used it since then, and not only wgmma
   };
   // An mbarrier: it counts the arrivals and bytes of a phase. When both are complete, the next phase begins.
-  struct Object {
+  struct Mbarrier {
     bool fenced = false;
     uint32_t made = 0;      // arrival that other groups must have waited for before they use it; 0: not usable yet
     uint64_t arrivals = 0;  // that a phase needs
@@ -132,28 +132,28 @@ class Group {
   void FenceWrites(Lane* lane);
   bool Touches(const Instruction& i, const std::vector<bool>& used) const;
 
-  // group_objects.cc: copies of groups, and their mbarriers
-  Object* FindObject(const Instruction& i, const Lane& lane, uint64_t address);
-  bool UseObject(const Instruction& i, const Lane& lane);
-  bool BeginGroupCopy(const Instruction& i, const Lane& lane);
+  // group_mbarriers.cc: bulk copies and their mbarriers
+  Mbarrier* FindMbarrier(const Instruction& i, const Lane& lane, uint64_t address);
+  bool UseMbarrier(const Instruction& i, const Lane& lane);
+  bool BeginBulkCopy(const Instruction& i, const Lane& lane);
   bool Expect(const Instruction& i, const Lane& lane, const Group& from, const Copy& copy, uint64_t object);
   bool TryWait(Lane* lane);
-  void Deliver(Object* object);
+  void Deliver(Mbarrier* object);
 
   // Runs an instruction that all its lanes wait at. False: there is none.
-  bool Meet();
-  bool MeetAtBarrier();
+  bool RunTogether();
+  bool RunBarrier();
   bool AllAt(Kind barrier) const;
   void Arrive();
-  bool MeetInWarp(uint32_t first);
-  bool MeetInWarps(uint32_t first);
+  bool RunWarp(uint32_t first);
+  bool RunWarps(uint32_t first);
   // Whether all `lanes` wait at the instruction of the first of them.
   static bool AllWait(std::span<const Lane> lanes);
   void Release(std::span<Lane> lanes);
   // Shuffles the lanes of a mask in a warp, if they all wait at `i`. False: they do not.
   bool ShuffleTogether(const Instruction& i, std::span<Lane> warp, const Lane& asking);
   void Multiply(const Instruction& i, std::span<Lane> warp);
-  bool DoTogether(const Instruction& i, std::span<Lane> lanes, Products* products);
+  bool RunWgmma(const Instruction& i, std::span<Lane> lanes, Products* products);
   bool BeginProduct(const Instruction& i, std::span<Lane> lanes, Products* products);
   bool FindBlocks(const Instruction& i, std::span<Lane> lanes, uint32_t slot, Blocks* blocks);
   bool Visible(const Product& product, const Lane& lane, std::string_view otherwise);
@@ -172,14 +172,14 @@ class Group {
   const Kernel& kernel_;
   const Launch& launch_;
   uint32_t number_ = 0;
-  bool forth_ = true;  // lanes run in ascending order until they next wait; else in descending order
+  bool ascending_ = true;  // lanes run in ascending order until they next wait; else in descending order
   std::vector<uint64_t> slots_;
   std::vector<std::byte> shared_, local_;
   std::vector<Lane> lanes_;
   std::vector<Products> products_;
-  std::vector<Touch> touches_;          // per byte of shared memory
-  uint32_t barrier_ = 1;                // number of the next barrier
-  std::map<uint64_t, Object> objects_;  // by offset in shared memory
+  std::vector<SharedUse> touches_;          // per byte of shared memory
+  uint32_t barrier_ = 1;                    // number of the next barrier
+  std::map<uint64_t, Mbarrier> mbarriers_;  // by offset in shared memory
   std::span<const std::unique_ptr<Group>> cluster_;
   uint32_t arrived_ = 0, waited_ = 0;  // how often, at the cluster's barrier
   uint32_t released_ = 0;              // the last arrival that released the lanes' earlier accesses to other groups
@@ -188,7 +188,7 @@ class Group {
   std::vector<std::pair<uint64_t, uint32_t>> fenced_;  // since the last barrier
   std::vector<Use> uses_;                              // per entry of launch_.memory
   size_t last_memory_ = 0;                             // entry of launch_.memory that the last address was in
-  uint64_t there_ = 0;  // set by Reach: bytes that exist at the address, at most those requested
+  uint64_t existing_bytes_ = 0;  // set by Reach: bytes that exist at the address, at most those requested
   absl::Status error_;
 };
 

@@ -39,7 +39,7 @@ std::byte* Group::ReachGlobal(const Instruction& i, const Lane& lane, uint64_t a
     last_memory_ = static_cast<size_t>(after - launch_.memory.begin()) - 1;
   }
   const Memory& memory = launch_.memory[last_memory_];
-  there_ = std::min(bytes, memory.begin + memory.bytes - address);
+  existing_bytes_ = std::min(bytes, memory.begin + memory.bytes - address);
   if (writes) uses_[last_memory_].written = &i;
   if (i.only_read) uses_[last_memory_].only_read = &i;
   return reinterpret_cast<std::byte*>(address);
@@ -67,8 +67,8 @@ std::byte* Group::Reach(const Instruction& i, const Lane& lane, Space space, uin
                      static_cast<int64_t>(address - begin), size, is_shared ? "shared" : "local"));
     return nullptr;
   }
-  there_ = std::min(bytes, size - (address - begin));
-  if (is_shared && !TouchShared(i, lane, address - begin, there_, writes)) return nullptr;
+  existing_bytes_ = std::min(bytes, size - (address - begin));
+  if (is_shared && !TouchShared(i, lane, address - begin, existing_bytes_, writes)) return nullptr;
   return (is_shared ? shared_.data() : lane.local) + (address - begin);
 }
 
@@ -80,7 +80,7 @@ bool Group::TouchShared(const Instruction& i, const Lane& lane, uint64_t offset,
                 fmt::format("{} byte {} of shared memory, {}", writes ? "writes" : "reads", at, why));
   };
   for (uint64_t at = offset; at < offset + bytes; ++at) {
-    Touch& touch = touches_[at];
+    SharedUse& touch = touches_[at];
     touch.arrived = arrived_;
     touch.by_lane = true;
     if (touch.copier == kByGroup) return fails(at, "which a group is copying to");
@@ -106,9 +106,9 @@ bool Group::Load(const Instruction& i, Lane* lane) {
   const std::byte* from = Reach(i, *lane, i.space, s[i.a] + static_cast<uint64_t>(i.offset), bytes, false);
   if (from == nullptr) return false;
   std::array<std::byte, 32> padded;
-  if (there_ < bytes) {
+  if (existing_bytes_ < bytes) {
     padded.fill(std::byte{kUnset});
-    std::copy_n(from, there_, padded.data());
+    std::copy_n(from, existing_bytes_, padded.data());
     from = padded.data();
   }
   const int unused = 64 - 8 * i.bytes;
@@ -165,10 +165,10 @@ bool Group::BeginCopy(const Instruction& i, Lane* lane) {
                   fmt::format("copies {} bytes from {:#x}, which is not aligned", i.bytes, copy.from));
     }
     if (ReachGlobal(i, *lane, copy.from, given, false) == nullptr) return false;
-    if (there_ < given) {
+    if (existing_bytes_ < given) {
       return Fail(absl::StatusCode::kOutOfRange, i, *lane,
                   fmt::format("copies {} bytes from {:#x}, of which {} are outside of the launch's memory", given,
-                              copy.from, given - there_));
+                              copy.from, given - existing_bytes_));
     }
   }
   for (uint64_t at = copy.to; at < copy.to + copy.bytes; ++at)
@@ -226,17 +226,17 @@ bool Group::AllAt(Kind barrier) const {
 
 bool Group::WaitsForCluster() const { return AllAt(Kind::kClusterWait); }
 
-bool Group::ClusterIsThere() const {
+bool Group::ClusterHasArrived() const {
   return std::ranges::all_of(cluster_, [&](const auto& group) { return group->arrived_ >= arrived_; });
 }
 
 // Lanes do not wait for each other to arrive. The group counts one arrival when all its lanes have come here.
-bool Group::MeetAtBarrier() {
+bool Group::RunBarrier() {
   if (AllAt(Kind::kClusterArrive)) {
     Arrive();
     return error_.ok();
   }
-  const bool all = AllAt(Kind::kBarrier) || (WaitsForCluster() && ClusterIsThere());
+  const bool all = AllAt(Kind::kBarrier) || (WaitsForCluster() && ClusterHasArrived());
   if (all) PassBarrier();
   return all;
 }
@@ -248,7 +248,7 @@ void Group::Arrive() {
   }
   ++arrived_;
   if (Next(lanes_[0]).releases) released_ = arrived_;
-  for (auto& [offset, object] : objects_) object.made = object.made == 0 && object.fenced ? arrived_ : object.made;
+  for (auto& [offset, object] : mbarriers_) object.made = object.made == 0 && object.fenced ? arrived_ : object.made;
   Release(lanes_);
 }
 
@@ -260,7 +260,7 @@ void Group::PassBarrier() {
   }
   fenced_.clear();
   if (WaitsForCluster()) waited_ = arrived_;
-  for (auto& [offset, object] : objects_)
+  for (auto& [offset, object] : mbarriers_)
     object.made = std::max<uint32_t>(object.made, object.fenced && cluster_.size() == 1);
   ++barrier_;
   Release(lanes_);

@@ -34,17 +34,17 @@ uint64_t Group::Blocks::PlaceOf(uint64_t row, uint64_t chunk, uint64_t byte) con
   return address ^ (address / kBlockRows & (kRow - kChunk));
 }
 
-bool Group::MeetInWarps(uint32_t first) {
+bool Group::RunWarps(uint32_t first) {
   const std::span lanes = std::span(lanes_).subspan(first, std::min<size_t>(kWarps, lanes_.size() - first));
   if (!error_.ok() || lanes.size() < kWarps || !lanes[0].waits || !IsOfWarps(Next(lanes[0]).kind) || !AllWait(lanes)) {
     return false;
   }
-  if (!DoTogether(Next(lanes[0]), lanes, &products_[first / kWarps])) return false;
+  if (!RunWgmma(Next(lanes[0]), lanes, &products_[first / kWarps])) return false;
   Release(lanes);
   return true;
 }
 
-bool Group::DoTogether(const Instruction& i, std::span<Lane> lanes, Products* products) {
+bool Group::RunWgmma(const Instruction& i, std::span<Lane> lanes, Products* products) {
   switch (i.kind) {
     case Kind::kProductFence:
       products->fenced = true;
@@ -64,8 +64,8 @@ bool Group::DoTogether(const Instruction& i, std::span<Lane> lanes, Products* pr
     products->commit_groups.pop_front();
   }
   products->used.clear();
-  for (const auto& bundle : products->commit_groups) {
-    for (const Product& product : bundle) Occupy(product, products);
+  for (const auto& commit_group : products->commit_groups) {
+    for (const Product& product : commit_group) Occupy(product, products);
   }
   for (const Product& product : products->open) Occupy(product, products);
   if (products->used.empty()) products->fenced = false;  // lanes may change their registers again
@@ -134,7 +134,7 @@ bool Group::Visible(const Product& product, const Lane& lane, std::string_view o
       for (uint64_t chunk = 0; chunk < 2; ++chunk) {
         const uint64_t begin = blocks.PlaceOf(row, chunk, 0);
         for (uint64_t at = begin; at < begin + kChunk; ++at) {
-          Touch& touch = touches_[at];
+          SharedUse& touch = touches_[at];
           touch.read = barrier_;
           touch.arrived = arrived_;
           touch.reader = kAllLanes;

@@ -51,16 +51,16 @@ void Group::Release(std::span<Lane> lanes) {
   }
 }
 
-bool Group::Meet() {
+bool Group::RunTogether() {
   bool met = false;
   const auto count = static_cast<uint32_t>(lanes_.size());
-  for (uint32_t first = 0; first < count; first += kWarp) met |= MeetInWarp(first);
-  for (uint32_t first = 0; first < count && kernel_.has_products; first += kWarps) met |= MeetInWarps(first);
+  for (uint32_t first = 0; first < count; first += kWarp) met |= RunWarp(first);
+  for (uint32_t first = 0; first < count && kernel_.has_products; first += kWarps) met |= RunWarps(first);
   for (Lane& lane : lanes_) met |= error_.ok() && lane.waits && Next(lane).kind == Kind::kTryWait && TryWait(&lane);
-  return met || MeetAtBarrier();
+  return met || RunBarrier();
 }
 
-bool Group::MeetInWarp(uint32_t first) {
+bool Group::RunWarp(uint32_t first) {
   const std::span warp = std::span(lanes_).subspan(first, std::min<size_t>(kWarp, lanes_.size() - first));
   bool met = false;
   for (const Lane& lane : warp) {

@@ -41,11 +41,11 @@ enum class Kind : uint8_t {
   kWaitAllCopies,
   kFenceProxy,
   kWaitForGrids,  // griddepcontrol.wait: for earlier launches
-  kMakeObject,    // mbarrier
-  kFenceObjects,
-  kAnnounce,   // mbarrier.expect_tx: bytes that will arrive
-  kArrive,     // mbarrier.arrive
-  kGroupCopy,  // cp.async.bulk
+  kInitMbarrier,  // mbarrier
+  kFenceMbarriers,
+  kAnnounce,  // mbarrier.expect_tx: bytes that will arrive
+  kArrive,    // mbarrier.arrive
+  kBulkCopy,  // cp.async.bulk
   // Lanes wait for each other at all kinds from here on. These of a group:
   kBarrier,
   kClusterArrive,  // tells the other groups of the cluster that this one has come

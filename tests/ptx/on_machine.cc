@@ -48,8 +48,8 @@ absl::Status RunAll(const std::vector<KernelLaunch>& launches, const ptx::Progra
 
 }  // namespace
 
-absl::Status CheckOnMachine(const ir::Workload& workload, const schedule::Schedule& schedule,
-                            const target::Target& target, Tolerance tolerance, std::string* ptx) {
+absl::Status CheckOnPtxMachine(const ir::Workload& workload, const schedule::Schedule& schedule,
+                               const target::Target& target, Tolerance tolerance, std::string* ptx) {
   HONE_ASSIGN_OR_RETURN(Problem problem, MakeProblem(workload));
   HONE_ASSIGN_OR_RETURN(const codegen::Kernel kernel, codegen::CompileKernel(workload, schedule, target, "kernel"));
   if (ptx != nullptr) *ptx = kernel.code;
@@ -70,8 +70,8 @@ absl::Status CheckOnMachine(const ir::Workload& workload, const schedule::Schedu
   return absl::OkStatus();
 }
 
-absl::Status CheckFuncOnMachine(const ir::Func& func, const target::Target& target, Tolerance tolerance,
-                                std::string* ptx) {
+absl::Status CheckFuncOnPtxMachine(const ir::Func& func, const target::Target& target, Tolerance tolerance,
+                                   std::string* ptx) {
   HONE_ASSIGN_OR_RETURN(const std::string code, codegen::Emit({&func, 1}, target));
   if (ptx != nullptr) *ptx = code;
   HONE_ASSIGN_OR_RETURN(const ptx::Program program, ptx::Parse(code));
@@ -85,7 +85,7 @@ absl::Status CheckFuncOnMachine(const ir::Func& func, const target::Target& targ
     expected.push_back(interpreted[i].span());
   }
   HONE_RETURN_IF_ERROR(ir::Interpret(func, expected));
-  const int64_t shared = codegen::PlaceShared(func, target.memory).asked_bytes;
+  const int64_t shared = codegen::PlaceShared(func, target.memory).requested_bytes;
   HONE_RETURN_IF_ERROR(RunOne(program, func.name,
                               {.groups = static_cast<uint32_t>(func.grid.groups),
                                .lanes = static_cast<uint32_t>(func.grid.lanes),

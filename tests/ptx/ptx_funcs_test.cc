@@ -20,7 +20,7 @@ void Check(const std::string& text, const std::string& target, tests::Tolerance 
   const auto func = ir::ParseFunc(text);
   ASSERT_TRUE(func.ok()) << func.status() << text;
   std::string ptx;
-  EXPECT_EQ(tests::CheckFuncOnMachine(*func, *target::ParseTarget(target), tolerance, &ptx), absl::OkStatus())
+  EXPECT_EQ(tests::CheckFuncOnPtxMachine(*func, *target::ParseTarget(target), tolerance, &ptx), absl::OkStatus())
       << text << "\n"
       << ptx;
 }
@@ -131,7 +131,7 @@ TEST(PtxMma, RowsNeedNoAlignment) {
 
 // Rows that one group copies or several share, in up to as many buffers as there are objects. All lanes of a group read
 // what the others' copies wrote.
-TEST(PtxGroupCopies, AreThoseOfTheInterpreter) {
+TEST(PtxBulkCopies, AreThoseOfTheInterpreter) {
   for (const int groups : {1, 2, 4, 8}) {
     for (const int buffers : {2, 3, 8}) {
       for (const int rows : {2, 5, 40}) {

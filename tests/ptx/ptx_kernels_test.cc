@@ -48,13 +48,13 @@ int CandidatesFactor() {
 // Builds and runs a candidate, and expects equal outputs. False: the decisions lead to no kernel.
 bool RunsCorrectly(const ir::Workload& workload, const target::Target& target, Chooser& chooser,
                    std::string* ptx = nullptr) {
-  const auto candidate = Build(workload, target, Fitting(workload, target), chooser);
+  const auto candidate = Build(workload, target, ApplicableEntries(workload, target), chooser);
   if (!candidate.ok()) {
     EXPECT_EQ(candidate.status().code(), absl::StatusCode::kFailedPrecondition) << candidate.status();
     return false;
   }
   const absl::Status status =
-      tests::CheckOnMachine(workload, candidate->schedule, target, ToleranceFor(workload, candidate->schedule), ptx);
+      tests::CheckOnPtxMachine(workload, candidate->schedule, target, ToleranceFor(workload, candidate->schedule), ptx);
   if (status.code() == absl::StatusCode::kFailedPrecondition) return false;
   EXPECT_EQ(status, absl::OkStatus()) << target::Print(target) << "\n"
                                       << Print(candidate->decisions) << "\n"
@@ -92,10 +92,10 @@ struct TogetherCase {
   std::optional<ir::TensorInstruction> instruction = {};  // if set, the schedules must use it
 };
 
-class PtxTogether : public ::testing::TestWithParam<TogetherCase> {};
+class PtxConvergence : public ::testing::TestWithParam<TogetherCase> {};
 
 // Random tiles of many shapes, with and without copies ahead of time, complete and partial.
-TEST_P(PtxTogether, RandomTilesAreRight) {
+TEST_P(PtxConvergence, RandomTilesAreRight) {
   const ir::Workload workload = ir::ParseWorkload(GetParam().workload).value();
   const target::Target target = Parsed(GetParam().target);
   Random random(31);
@@ -252,7 +252,7 @@ output c
 )"},
 };
 
-INSTANTIATE_TEST_SUITE_P(Instructions, PtxTogether, ::testing::ValuesIn(kTogether),
+INSTANTIATE_TEST_SUITE_P(Instructions, PtxConvergence, ::testing::ValuesIn(kTogether),
                          [](const auto& test) { return std::string(test.param.name); });
 
 // Default schedules, with tiles as large as those of large products.
@@ -323,7 +323,7 @@ output u
       "copy_async xrt 1\npipeline ko 8\n");
   ASSERT_TRUE(schedule.ok()) << schedule.status();
   for (const char* target : {"cuda:sm_90", "cuda:sm_90a"}) {
-    EXPECT_EQ(tests::CheckOnMachine(workload, *schedule, Parsed(target), {3e-5, 1e-6}), absl::OkStatus()) << target;
+    EXPECT_EQ(tests::CheckOnPtxMachine(workload, *schedule, Parsed(target), {3e-5, 1e-6}), absl::OkStatus()) << target;
   }
 }
 

@@ -250,7 +250,7 @@ TEST(Wgmma, SeesWritesBehindFenceAndBarrier) {
               HasSubstr("was written before it was waited for"));
 }
 
-TEST(Wgmma, SumsAreThereAfterTheWait) {
+TEST(Wgmma, AccumulatorsAreReadyAfterTheWait) {
   std::vector<uint32_t> out;
   const std::string early = "uses a register of wgmma that was not waited for";
   EXPECT_THAT(RunProduct({.after = "wgmma.commit_group.sync.aligned;\n"}, &out).message(), HasSubstr(early));

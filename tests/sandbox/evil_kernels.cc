@@ -255,7 +255,7 @@ std::string MessageTypes() {
   for (const auto& [name, type] : {std::pair("READY", Type::kReady),
                                    {"BEGIN", Type::kBegin},
                                    {"FAILED", Type::kFailed},
-                                   {"SHOWN", Type::kShown},
+                                   {"SHOWN", Type::kResultsStored},
                                    {"TIMES", Type::kTimes},
                                    {"DONE", Type::kDone}}) {
     text += fmt::format("enum {{ {} = {} }};\n", name, static_cast<int>(type));

@@ -25,7 +25,7 @@
 
 #include "base/temporary_folder.h"
 #include "device_agent/agent/launcher_process.h"
-#include "device_agent/devices/lanes/calls_of_drivers.h"
+#include "device_agent/devices/lanes/driver_system_calls.h"
 #include "device_agent/launcher/confine_launcher.h"
 #include "device_agent/sandbox/sandbox.h"
 #include "tests/sandbox/evil_kernels.h"
@@ -328,7 +328,7 @@ int StatusOfChild(const std::function<int()>& work) {
 bool StartsWith(const fs::path& folder) {
   SandboxPolicy policy;
   policy.writable = {folder.string()};
-  policy.calls = kCallsOfDrivers;
+  policy.calls = kDriverSystemCalls;
   return StatusOfChild([&] { return ConfineLauncher(policy).ok() ? 0 : 1; }) == 0;
 }
 

@@ -142,7 +142,7 @@ agent::ServedDevice AgentMachine::Served(MadeUpDevice& device, const std::shared
 }
 
 // Runs one agent process from start to end.
-void AgentMachine::Live() {
+void AgentMachine::RunLoop() {
   const std::shared_ptr<Process> process = world_->process();
   absl::StatusOr<agent::Outbox> outbox = agent::Outbox::Open(outbox_);
   if (!outbox.ok()) return world_->Violate("no outbox: " + outbox.status().ToString());
@@ -156,7 +156,7 @@ void AgentMachine::Live() {
         line, request, deadline, stop,
         [this](tracker::Shell& shell, const v1::SynchronizeRequest& arrived, tracker::Present present,
                tracker::Done<v1::SynchronizeResponse> done) {
-          checker_->Brought(arrived);
+          checker_->ResultsReported(arrived);
           shell.Synchronize(arrived, std::move(present),
                             [this, &arrived, done = std::move(done)](absl::StatusOr<v1::SynchronizeResponse> response) {
                               if (response.ok() && !world_->process()->dead) checker_->Answered(arrived, *response);
@@ -180,7 +180,7 @@ void AgentMachine::Start() {
   ends_now_ = false;
   world_->Spawn(machine_, [this] {
     world_->Note("the agent starts");
-    Live();
+    RunLoop();
     --alive_;
     if (world_->process()->dead) return;
     machine_ = std::make_shared<Process>(*machine_);

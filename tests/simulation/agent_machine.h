@@ -20,7 +20,7 @@ inline constexpr char kKills[] = "kills";    // the agent that runs the candidat
 inline constexpr char kFails[] = "fails";    // the candidate's outcome is a failure
 inline constexpr char kPoison[] = "poison";  // no device can measure the candidate's batch
 
-// A device without hardware. The failures of trouble.h change its fields while it works.
+// A device without hardware. The failures of failure_injector.h change its fields while it works.
 struct MadeUpDevice {
   std::string id, kind;    // kind: the device's label "kind"
   bool has_golden = true;  // reports checks of a golden kernel
@@ -55,7 +55,7 @@ class AgentMachine {
   v1::GoldenCheck Golden(const MadeUpDevice& device, uint64_t number, const std::stop_token& stop);
   // Works for `duration`. Returns false if it was told to stop before the end.
   bool Work(absl::Duration duration, const std::stop_token& stop);
-  void Live();
+  void RunLoop();
   void NewOutbox();
 
   World* const world_;

@@ -32,7 +32,7 @@ void Checker::TrackerStarts() {
   live_.clear();
   accepted_ = lost_ = 0;
   quarantines_.clear();
-  had_.clear();
+  used_time_.clear();
   waited_.clear();
   undraining_.clear();
 }
@@ -116,7 +116,7 @@ void Checker::Grant(const tracker::Farm& farm, const tracker::BatchQueue::Lease&
   for (const auto& [other, candidates] : running_) {
     if (other == name || !candidates.contains(batch.candidates(0).id())) continue;
     const auto silent = farm.devices().agents().find(other.substr(0, other.find('/')));
-    if (silent == farm.devices().agents().end() || !farm.devices().Silent(silent->second, now)) continue;
+    if (silent == farm.devices().agents().end() || !farm.devices().IsSilent(silent->second, now)) continue;
     const auto had = std::any_of(here_.begin(), here_.end(), [&](const auto& entry) {
       return entry.second.batch_id == lease.batch_id && entry.second.device == other;
     });
@@ -124,13 +124,13 @@ void Checker::Grant(const tracker::Farm& farm, const tracker::BatchQueue::Lease&
   }
 }
 
-double Checker::HadBy(const std::string& kind_and_user, absl::Time now) const {
+double Checker::UsedSecondsOf(const std::string& kind_and_user, absl::Time now) const {
   now -= stood_still_;
-  const auto decayed = [now](const Had& had) {
+  const auto decayed = [now](const UsedTime& had) {
     return had.seconds * std::exp2(-absl::FDivDuration(now - had.at, kHalfLife));
   };
-  const auto found = had_.find(kind_and_user);
-  double seconds = found == had_.end() ? 0 : decayed(found->second);
+  const auto found = used_time_.find(kind_and_user);
+  double seconds = found == used_time_.end() ? 0 : decayed(found->second);
   for (const std::string& id : live_) {
     const Lease& lease = here_.at(id);
     if (lease.kind_and_user == kind_and_user) seconds += absl::ToDoubleSeconds(now - lease.begun);
@@ -153,7 +153,7 @@ void Checker::CheckTurn(const tracker::Farm& farm, const tracker::BatchQueue::Le
       return piece.avoid->agents.empty() && piece.avoid->devices.empty() &&
              tracker::Matches(piece.batch->requirements(), lease.agent_id, device);
     });
-    const double less = HadBy(kind + other, now), more = HadBy(kind + own.spec().submitted_by(), now);
+    const double less = UsedSecondsOf(kind + other, now), more = UsedSecondsOf(kind + own.spec().submitted_by(), now);
     if (!wants || more <= less * 1.1 + kSlack) continue;
     world_->Violate(fmt::format("{} had {:.1f} s of {}, {} had {:.1f} s, and the first has its turn on {}/{}",
                                 own.spec().submitted_by(), more, kind, other, less, lease.agent_id, lease.device_id));
@@ -164,7 +164,7 @@ void Checker::CheckTurn(const tracker::Farm& farm, const tracker::BatchQueue::Le
 void Checker::CheckWaits(const tracker::Farm& farm, absl::Time now) {
   for (const v1::JobState state : {v1::JOB_STATE_QUEUED, v1::JOB_STATE_RUNNING}) {
     for (const v1::Job* job : farm.jobs().InState(state)) {
-      if (state == v1::JOB_STATE_RUNNING && !farm.batches().fair_share().Waits(job->id())) continue;
+      if (state == v1::JOB_STATE_RUNNING && !farm.batches().fair_share().IsWaiting(job->id())) continue;
       const std::string what = farm.GetJob(job->id(), now)->waiting_for();
       if (what.empty() || what.ends_with(' ')) world_->Violate(fmt::format("{} waits for '{}'", job->id(), what));
     }
@@ -192,15 +192,15 @@ void Checker::End(const tracker::Farm& farm, const std::set<std::string>& ended,
   const bool by_results = counters.leases_lost() == lost_ && accepted == static_cast<int64_t>(ended.size());
   for (const std::string& id : ended) {
     Lease& lease = here_.at(id);
-    const double seconds = HadBy(lease.kind_and_user, now);
+    const double seconds = UsedSecondsOf(lease.kind_and_user, now);
     lease.live = false;
     live_.erase(id);
-    had_[lease.kind_and_user] = {};
-    had_[lease.kind_and_user] = {seconds - HadBy(lease.kind_and_user, now), now - stood_still_};
+    used_time_[lease.kind_and_user] = {};
+    used_time_[lease.kind_and_user] = {seconds - UsedSecondsOf(lease.kind_and_user, now), now - stood_still_};
     world_->Note(fmt::format("lease {:.8} of {} ends{}", id, lease.device, by_results ? " with a result" : ""));
     // Every accepted result is recorded.
-    const auto result = brought_.find(id);
-    if (by_results && result != brought_.end() && Lasting(result->second)) {
+    const auto result = reported_.find(id);
+    if (by_results && result != reported_.end() && Lasting(result->second)) {
       MustBeRecorded(result->second, lease.batch_id, "it was accepted");
     }
   }
@@ -215,7 +215,7 @@ void Checker::NoteHealth(const tracker::Farm& farm, absl::Time now) {
     if (std::set<double>(seconds.begin(), seconds.end()).size() != static_cast<size_t>(seconds.size())) {
       world_->Violate(fmt::format("one check of the golden kernel of {} was counted twice", name));
     }
-    if (!tracker::InQuarantine(device.record())) {
+    if (!tracker::IsQuarantined(device.record())) {
       quarantines_.erase(name);
       const auto stored = stored_quarantines_.find(name);
       if (stored == stored_quarantines_.end()) continue;
@@ -254,8 +254,8 @@ void Checker::ForgetDrain(const std::string& agent) {
   std::erase_if(quarantines_, [&](const auto& entry) { return entry.first.starts_with(agent + "/"); });
 }
 
-void Checker::Brought(const v1::SynchronizeRequest& request) {
-  for (const v1::LeaseResult& result : request.finished()) brought_[result.lease().lease_id()] = result;
+void Checker::ResultsReported(const v1::SynchronizeRequest& request) {
+  for (const v1::LeaseResult& result : request.finished()) reported_[result.lease().lease_id()] = result;
 }
 
 // Results that an agent may delete are recorded, unless this run of the tracker had ended the lease itself.
@@ -295,7 +295,8 @@ void Checker::AgentDied(const std::string& agent) {
 }
 
 // A batch is finished once, with one outcome for each candidate, in order. Everything that a tuner is told is recorded.
-void Checker::Told(const std::string& batch_id, const v1::Batch& batch, const v1::BatchResult& result, bool may_fail) {
+void Checker::BatchResultReceived(const std::string& batch_id, const v1::Batch& batch, const v1::BatchResult& result,
+                                  bool may_fail) {
   if (!told_batches_.insert(batch_id).second) world_->Violate("a batch was finished twice: " + batch_id);
   if (!result.error().empty()) {
     if (!may_fail) world_->Violate(fmt::format("batch {} failed: {}", batch_id, result.error()));
@@ -320,7 +321,7 @@ void Checker::Told(const std::string& batch_id, const v1::Batch& batch, const v1
 // A job that a user was told of stays known, and a job that has ended never changes its state again.
 void Checker::JobSeen(const v1::Job& job, absl::Duration asked) {
   const auto known = ends_.find(job.id());
-  if (!tracker::JobBook::Ended(job)) {
+  if (!tracker::JobQueue::Ended(job)) {
     if (known != ends_.end() && asked > known->second.told) {
       world_->Violate(fmt::format("job {} had ended, and goes on", job.id()));
     }

@@ -29,7 +29,7 @@ class Checker {
   // Checks the queue after a call on it. now: by the tracker's clock.
   void Look(const tracker::Farm& farm, absl::Time now);
   // The results that a call brings to the tracker, and the tracker's answer to it.
-  void Brought(const v1::SynchronizeRequest& request);
+  void ResultsReported(const v1::SynchronizeRequest& request);
   void Answered(const v1::SynchronizeRequest& request, const v1::SynchronizeResponse& response);
 
   // --- devices ------------------------------------------------------------------------------------------------------
@@ -43,7 +43,8 @@ class Checker {
 
   // --- tuners and users ---------------------------------------------------------------------------------------------
   // A tuner received the result of its batch. may_fail: the batch holds a candidate that no device can measure.
-  void Told(const std::string& batch_id, const v1::Batch& batch, const v1::BatchResult& result, bool may_fail);
+  void BatchResultReceived(const std::string& batch_id, const v1::Batch& batch, const v1::BatchResult& result,
+                           bool may_fail);
   void DrainAnswered(const std::string& agent) { drained_.insert(agent); }
   // Between UndrainBegins and UndrainEnds the undrain may take effect at any moment. A stalled tracker may run it even
   // after it has answered the next drain.
@@ -72,7 +73,7 @@ class Checker {
     absl::Time begun;  // by the tracker's clock, without its stalls; the same holds for all times below
   };
   // Device seconds that a user had of a kind of device. They decay with a half-life of ten minutes.
-  struct Had {
+  struct UsedTime {
     double seconds = 0;
     absl::Time at;
   };
@@ -81,7 +82,7 @@ class Checker {
     absl::Duration time;
     absl::Time since;
   };
-  double HadBy(const std::string& kind_and_user, absl::Time now) const;
+  double UsedSecondsOf(const std::string& kind_and_user, absl::Time now) const;
   void CheckLeases(const tracker::Farm& farm);
   void CheckWaits(const tracker::Farm& farm, absl::Time now);
   void CheckWaited(const tracker::Farm& farm, absl::Time now);
@@ -101,11 +102,11 @@ class Checker {
   World* const world_;
   std::map<std::string, Lease> here_;  // leases given out by this run of the tracker
   std::set<std::string> live_;
-  std::map<std::string, Had> had_;        // in this run: by kind of device and user; ended leases only
-  std::map<std::string, Waited> waited_;  // in this run: by job
-  absl::Duration stood_still_;            // in this run: total time for which the tracker was stalled
+  std::map<std::string, UsedTime> used_time_;  // in this run: by kind of device and user; ended leases only
+  std::map<std::string, Waited> waited_;       // in this run: by job
+  absl::Duration stood_still_;                 // in this run: total time for which the tracker was stalled
   int64_t accepted_ = 0, lost_ = 0, leases_ = 0, told_count_ = 0;
-  std::map<std::string, v1::LeaseResult> brought_;       // by lease
+  std::map<std::string, v1::LeaseResult> reported_;      // by lease
   std::map<std::string, std::string> must_be_recorded_;  // reason, by batch id and candidate
   std::map<std::string, std::set<double>> times_;        // seconds that were measured, by candidate
   int64_t next_time_ = 0;

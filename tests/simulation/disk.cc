@@ -250,16 +250,16 @@ Disk::Disk(Random* random) : random_(random) {
 Disk::~Disk() { sqlite3_vfs_unregister(&vfs_); }
 
 int Disk::Check(const std::string& folder) {
-  const auto found = troubles_.find(folder);
-  if (found == troubles_.end()) return SQLITE_OK;
-  DiskTrouble& trouble = found->second;
-  if (trouble.until_strike > 0 && --trouble.until_strike == 0) {
-    trouble.until_strike = -1;
-    const std::function<void()> strike = std::move(trouble.strike);
-    trouble.strike = nullptr;
+  const auto found = failures_.find(folder);
+  if (found == failures_.end()) return SQLITE_OK;
+  DiskFailures& failures = found->second;
+  if (failures.until_strike > 0 && --failures.until_strike == 0) {
+    failures.until_strike = -1;
+    const std::function<void()> strike = std::move(failures.strike);
+    failures.strike = nullptr;
     strike();
   }
-  return trouble.chance > 0 && random_->Uniform() < trouble.chance ? trouble.code : SQLITE_OK;
+  return failures.chance > 0 && random_->Uniform() < failures.chance ? failures.code : SQLITE_OK;
 }
 
 template <typename Contents>
@@ -291,7 +291,7 @@ void Disk::CopyAfterPowerCut(const std::string& from, const std::string& to) {
 
 void Disk::Remove(const std::string& folder) {
   std::erase_if(files_, [&](const auto& entry) { return entry.second->folder == folder; });
-  troubles_.erase(folder);
+  failures_.erase(folder);
 }
 
 }  // namespace hone::simulation

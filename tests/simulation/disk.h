@@ -24,7 +24,7 @@
 namespace hone::simulation {
 
 // The current condition of a disk.
-struct DiskTrouble {
+struct DiskFailures {
   double chance = 0;       // chance that an operation fails
   int code = SQLITE_FULL;  // SQLite's error code of such a failure
   int until_strike = -1;   // operations until `strike` is called, once, in the middle of one; -1: never
@@ -37,7 +37,7 @@ class Disk {
   ~Disk();
   Disk(const Disk&) = delete;
 
-  DiskTrouble& trouble(const std::string& folder) { return troubles_[folder]; }
+  DiskFailures& failures(const std::string& folder) { return failures_[folder]; }
 
   // Copies the files as they are after a kill: with everything that was written.
   void CopyAfterKill(const std::string& from, const std::string& to);
@@ -73,7 +73,7 @@ class Disk {
   Random* const random_;
   sqlite3_vfs vfs_{};
   std::map<std::string, std::shared_ptr<File>> files_;  // by path
-  std::map<std::string, DiskTrouble> troubles_;         // by folder
+  std::map<std::string, DiskFailures> failures_;        // by folder
 };
 
 }  // namespace hone::simulation

@@ -92,9 +92,9 @@ int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
   HONE_REAL(pthread_mutex_lock);
   World* const world = OnFiber();
   if (world == nullptr) return real(mutex);
-  if (world->running()->mutexes == 0) world->MaybeLeave();
+  if (world->running()->mutexes == 0) world->MaybeSwitchFiber();
   Lock(world, mutex);
-  world->Taken(mutex);
+  world->MutexTaken(mutex);
   return 0;
 }
 
@@ -103,7 +103,7 @@ int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
   const int result = real(mutex);
   if (World* const world = OnFiber()) {
     --world->running()->mutexes;
-    world->GivenUp(mutex);
+    world->MutexReleased(mutex);
   }
   return result;
 }

@@ -9,14 +9,14 @@
 #include <utility>
 
 #include "tests/farm/builders.h"
-#include "tests/simulation/trouble.h"
+#include "tests/simulation/failure_injector.h"
 
 namespace hone::simulation {
 namespace {
 
 // A candidate that kills its agent costs about ten leases until its batch is given up. If only one device can take it,
 // every third lease is followed by a quarantine.
-constexpr absl::Duration kLongestCalm = absl::Hours(6);
+constexpr absl::Duration kRecoveryTimeMax = absl::Hours(6);
 
 // Turns the programs' log lines into notes of the world.
 class LogToNotes final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
@@ -37,7 +37,7 @@ tracker::FarmOptions Options() {
   options.devices.first_drift_quarantine = absl::Seconds(30);
   options.devices.cooling_check = absl::Seconds(10);
   options.devices.cooling_max = absl::Seconds(30);
-  options.batches.run_floor = absl::Seconds(30);
+  options.batches.run_limit_min = absl::Seconds(30);
   return options;
 }
 
@@ -48,7 +48,7 @@ class Director {
         checker_(world),
         tracker_(world, disk, &checker_, Options(), folder),
         cast_{world, &tracker_, &checker_, {}, {}, {}},
-        trouble_(&cast_) {
+        failure_injector_(&cast_) {
     workload_.batches = 2 + static_cast<int>(world->random().Below(6));
     workload_.candidates = 1 + static_cast<int>(world->random().Below(6));
     if (world->Chance(0.3)) workload_.kills = 0.02;
@@ -77,10 +77,10 @@ class Director {
     const absl::Duration chaos = world_->Between(30, 240), mean = world_->Between(1, 20);
     while (world_->now() < chaos) {
       world_->Sleep(mean * 2 * world_->random().Uniform());
-      trouble_.Strike();
+      failure_injector_.InjectFailure();
     }
     world_->Note("everything is mended");
-    trouble_.Mend();
+    failure_injector_.RepairAll();
     AwaitTheEnd();
     for (const auto& tuner : cast_.tuners) tuner->StopForGood();
     for (const auto& agent : cast_.agents) agent->StopForGood();
@@ -144,7 +144,7 @@ class Director {
       if (absl::IsNotFound(job.status())) return world_->Violate("a job was lost: " + id);
       if (!job.ok()) continue;
       checker_.JobSeen(*job, asked);
-      if (!tracker::JobBook::Ended(*job)) continue;
+      if (!tracker::JobQueue::Ended(*job)) continue;
       if (cancels && job->state() == v1::JOB_STATE_CANCELLED) checker_.CancelAnswered(id);
       world_->Note(fmt::format("{} has ended: {}", id, v1::JobState_Name(job->state())));
       --open_;
@@ -152,15 +152,15 @@ class Director {
     }
   }
 
-  // Once failures have stopped, every job ends and every outbox becomes empty within kLongestCalm.
+  // Once failures have stopped, every job ends and every outbox becomes empty within kRecoveryTimeMax.
   void AwaitTheEnd() {
-    const absl::Duration until = world_->now() + kLongestCalm;
+    const absl::Duration until = world_->now() + kRecoveryTimeMax;
     const auto waiting = [this] {
       int results = 0;
       for (const auto& agent : cast_.agents) results += agent->Waiting();
       return results;
     };
-    while (open_ > 0 || waiting() > 0 || trouble_.operators() > 0) {
+    while (open_ > 0 || waiting() > 0 || failure_injector_.operators() > 0) {
       world_->Sleep(absl::Seconds(1));
       if (world_->now() < until) continue;
       tracker_.Look([this](const tracker::Farm& farm, absl::Time now) {
@@ -172,7 +172,7 @@ class Director {
         }
       });
       return world_->Violate(fmt::format("all is well again for {}, and {} jobs are open, {} results wait at agents",
-                                         absl::FormatDuration(kLongestCalm), open_, waiting()));
+                                         absl::FormatDuration(kRecoveryTimeMax), open_, waiting()));
     }
   }
 
@@ -181,7 +181,7 @@ class Director {
   TrackerMachine tracker_;
   Workload workload_;
   Cast cast_;
-  Trouble trouble_;
+  FailureInjector failure_injector_;
   const std::shared_ptr<Process> people_ = std::make_shared<Process>(Process{.name = "people"});
   int open_ = 0;
 };
@@ -194,7 +194,7 @@ Verdict Simulate(uint64_t seed, const std::filesystem::path& folder, bool verbos
   spdlog::set_default_logger(std::make_shared<spdlog::logger>("", std::make_shared<LogToNotes>()));
   auto world = std::make_unique<World>(seed);
   world->verbose = verbose;
-  world->unsaid = folder.string();
+  world->redacted = folder.string();
   auto disk = std::make_unique<Disk>(&world->random());
   auto director = std::make_unique<Director>(world.get(), disk.get(), folder.string());
   world->Spawn(std::make_shared<Process>(Process{.name = "director"}), [raw = director.get()] { raw->Direct(); });

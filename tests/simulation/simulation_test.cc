@@ -5,8 +5,6 @@
 #include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <condition_variable>
@@ -23,43 +21,21 @@
 namespace hone::simulation {
 namespace {
 
-// Simulates a seed in a process of its own, as `hone-farm-simulation --only-seed` does. Returns the digest, the number
-// of leases and all notes as text. Libraries keep state from one simulation to the next, so a second one in the same
-// process may differ.
-std::string SimulatedAlone(uint64_t seed, const std::filesystem::path& folder) {
-  int ends[2] = {};
-  EXPECT_EQ(pipe(ends), 0);
-  const pid_t child = fork();
-  if (child == 0) {
-    const Verdict verdict = Simulate(seed, folder, false);
-    const std::string text =
-        fmt::format("{:016x} {} leases\n{}\n", verdict.digest, verdict.leases, fmt::join(verdict.notes, "\n"));
-    const bool written = write(ends[1], text.data(), text.size()) == static_cast<ssize_t>(text.size());
-    _exit(written ? 0 : 1);
-  }
-  close(ends[1]);
-  std::string text;
-  char block[4096];
-  for (ssize_t n = 0; (n = read(ends[0], block, sizeof block)) > 0;) text.append(block, static_cast<size_t>(n));
-  close(ends[0]);
-  int status = 0;
-  EXPECT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0) << "seed " << seed;
-  return text;
+// Returns the digest, the number of leases and all notes of a simulation, as text.
+std::string Simulated(uint64_t seed, const std::filesystem::path& folder) {
+  const Verdict verdict = Simulate(seed, folder, false);
+  return fmt::format("{:016x} {} leases\n{}\n", verdict.digest, verdict.leases, fmt::join(verdict.notes, "\n"));
 }
 
-// The first test of the file, because its processes begin with what earlier tests leave in this one.
 TEST(SeedTest, OneSeedDecidesEverything) {
-  // In memory, as the command has its folders.
-  const char* const parent = std::filesystem::is_directory("/dev/shm") ? "/dev/shm" : "";
-  const TemporaryFolder here = TemporaryFolder::Create(parent).value(), there = TemporaryFolder::Create(parent).value();
-  for (uint64_t seed = 1; seed <= 5; ++seed) {
-    const std::string first = SimulatedAlone(seed, here / "farm");
-    EXPECT_EQ(first, SimulatedAlone(seed, there / "farm")) << "seed " << seed;
+  const TemporaryFolder here = TemporaryFolder::Create().value(), there = TemporaryFolder::Create().value();
+  for (uint64_t seed = 1; seed <= 8; ++seed) {
+    const std::string first = Simulated(seed, here / "farm");
+    EXPECT_EQ(first, Simulated(seed, there / "farm")) << "seed " << seed;
     EXPECT_EQ(first.find(" 0 leases"), std::string::npos) << "seed " << seed;
   }
   constexpr size_t kDigest = 16;  // characters in front
-  EXPECT_NE(SimulatedAlone(1, here / "farm").substr(0, kDigest), SimulatedAlone(2, here / "farm").substr(0, kDigest));
+  EXPECT_NE(Simulated(1, here / "farm").substr(0, kDigest), Simulated(2, here / "farm").substr(0, kDigest));
 }
 
 using ::testing::HasSubstr;

@@ -30,11 +30,12 @@ std::string TrackerMachine::NewFolder() {
 
 absl::Status TrackerMachine::Open(Run& run) {
   HONE_ASSIGN_OR_RETURN(run.store, storage::OpenRecords(run.folder + "/records.db", records::OpenMode::kReadWrite));
-  const absl::Time now = absl::UnixEpoch() + world_->WallNow();
-  HONE_ASSIGN_OR_RETURN(tracker::FarmState state, tracker::FarmState::Open(run.folder + "/state", now));
+  // absl::Now counts the processor's cycles between two looks at the clock, so it would pass on real time.
+  const auto wall = [this] { return absl::UnixEpoch() + world_->WallNow(); };
+  HONE_ASSIGN_OR_RETURN(tracker::FarmState state, tracker::FarmState::Open(run.folder + "/state", wall()));
   farm_id = state.farm_id();
   checker_->TrackerStarts();
-  HONE_ASSIGN_OR_RETURN(run.shell, tracker::Shell::Start(options_, std::move(state), run.store.get()));
+  HONE_ASSIGN_OR_RETURN(run.shell, tracker::Shell::Start(options_, std::move(state), run.store.get(), {.wall = wall}));
   return absl::OkStatus();
 }
 
@@ -56,10 +57,10 @@ void TrackerMachine::Start() {
     world_->Note(fmt::format("the tracker starts, the {}. time", starts_));
     const auto look = [this, raw = run->shell.get(), process = run->process] {
       if (process->dead) return;
-      raw->Look([this](const tracker::Farm& farm, absl::Time now) { checker_->Look(farm, now); });
+      raw->WithFarm([this](const tracker::Farm& farm, absl::Time now) { checker_->Look(farm, now); });
     };
     run->mutex = world_->MutexTakenBy(look);
-    world_->WhenGivenUp(run->mutex, look);
+    world_->OnMutexReleased(run->mutex, look);
     running_ = run;
   });
 }
@@ -78,8 +79,8 @@ std::shared_ptr<TrackerMachine::Run> TrackerMachine::Leave(bool power_cut) {
   machine_ = std::make_shared<Process>(*run->process);
   machine_->dead = false;
   machine_->stopped_until = absl::ZeroDuration();
-  disk_->trouble(run->folder) = {};
-  SetDisk(trouble_chance_, trouble_code_);
+  disk_->failures(run->folder) = {};
+  SetDisk(failure_chance_, failure_code_);
   for (auto& [number, end] : std::exchange(run->calls, {})) end();
   return run;
 }
@@ -101,17 +102,17 @@ void TrackerMachine::Kill(bool power_cut) {
 }
 
 void TrackerMachine::KillAtOperation(int n, bool power_cut) {
-  DiskTrouble& trouble = disk_->trouble(disk_folder_);
-  trouble.until_strike = n;
-  trouble.strike = [this, power_cut] { Kill(power_cut); };
+  DiskFailures& failures = disk_->failures(disk_folder_);
+  failures.until_strike = n;
+  failures.strike = [this, power_cut] { Kill(power_cut); };
 }
 
 void TrackerMachine::SetDisk(double chance, int code) {
-  trouble_chance_ = chance;
-  trouble_code_ = code;
-  DiskTrouble& trouble = disk_->trouble(disk_folder_);
-  trouble.chance = chance;
-  trouble.code = code;
+  failure_chance_ = chance;
+  failure_code_ = code;
+  DiskFailures& failures = disk_->failures(disk_folder_);
+  failures.chance = chance;
+  failures.code = code;
 }
 
 void TrackerMachine::StopAndStart() {
@@ -143,7 +144,7 @@ void TrackerMachine::StopForGood() {
 void TrackerMachine::Look(const std::function<void(const tracker::Farm&, absl::Time)>& look) {
   const std::shared_ptr<Run> run = running_;
   if (run == nullptr) return;
-  world_->Do(run->process, [run, &look] { run->shell->Look(look); });  // reads the clock of the tracker's process
+  world_->Do(run->process, [run, &look] { run->shell->WithFarm(look); });  // reads the clock of the tracker's process
 }
 
 std::unique_ptr<records::Store> TrackerMachine::OpenStore() {

@@ -80,8 +80,8 @@ class TrackerMachine {
   std::shared_ptr<Process> machine_;  // process of the machine; the next start replaces it
   std::shared_ptr<Run> running_;
   std::string disk_folder_;
-  double trouble_chance_ = 0;
-  int trouble_code_ = SQLITE_FULL;
+  double failure_chance_ = 0;
+  int failure_code_ = SQLITE_FULL;
   int starts_ = 0, folders_ = 0;
   int64_t next_call_ = 0;
   bool over_ = false, starting_ = false;

@@ -34,7 +34,7 @@ void TunerMachine::Start() {
   if (over_) return;
   ++alive_;
   world_->Spawn(machine_, [this] {
-    Live();
+    RunLoop();
     --alive_;
   });
 }
@@ -61,7 +61,7 @@ void TunerMachine::StopForGood() {
   while (alive_ > 0) world_->Sleep(absl::Milliseconds(100));
 }
 
-void TunerMachine::Live() {
+void TunerMachine::RunLoop() {
   const std::string boot = RandomId();
   while (!Gone()) {
     v1::LeaseJobRequest request;
@@ -174,7 +174,7 @@ bool TunerMachine::Await(const v1::LeaseJobResponse& lease) {
     const auto open = std::find_if(open_.begin(), open_.end(),
                                    [&](const auto& entry) { return entry.second.batch_id == finished.batch_id(); });
     if (open == open_.end()) continue;
-    checker_->Told(finished.batch_id(), open->second.batch, finished.result(), open->second.may_fail);
+    checker_->BatchResultReceived(finished.batch_id(), open->second.batch, finished.result(), open->second.may_fail);
     const std::string number = open->first.substr(open->first.find(':') + 1);
     done_[lease.job().id()].insert(std::stoi(number));
     acked_.insert(finished.batch_id());

@@ -37,7 +37,7 @@ class TunerMachine {
     v1::Batch batch;
     bool may_fail = false;
   };
-  void Live();
+  void RunLoop();
   void WorkOn(const v1::LeaseJobResponse& lease);
   // Submit and Await return false if the job's lease is gone.
   bool Submit(const v1::LeaseJobResponse& lease);

@@ -16,8 +16,8 @@ namespace {
 
 constexpr size_t kStackBytes = 512 * 1024;
 constexpr size_t kKeptNotes = 400;
-constexpr int64_t kMostStepsAtOneTime = 2'000'000;
-constexpr absl::Duration kLongestTime = absl::Hours(24);
+constexpr int64_t kStepsAtOneTimeMax = 2'000'000;
+constexpr absl::Duration kWorldTimeMax = absl::Hours(24);
 constexpr double kSpurious = 0.0005;  // chance of a spurious wake-up, which condition variables permit
 
 // The C library's functions take no world as an argument, so interposed.cc reads it here.
@@ -177,13 +177,13 @@ const void* World::MutexTakenBy(const std::function<void()>& body) {
   return first_taken_;
 }
 
-void World::WhenGivenUp(const void* mutex, std::function<void()> look) { looks_[mutex] = std::move(look); }
+void World::OnMutexReleased(const void* mutex, std::function<void()> look) { looks_[mutex] = std::move(look); }
 
-void World::Taken(const void* mutex) {
+void World::MutexTaken(const void* mutex) {
   if (looking_ && first_taken_ == nullptr) first_taken_ = mutex;
 }
 
-void World::GivenUp(const void* mutex) {
+void World::MutexReleased(const void* mutex) {
   if (looking_ || running_->mutexes > 0) return;
   const auto look = looks_.find(mutex);
   if (look == looks_.end()) return;
@@ -198,7 +198,7 @@ void World::Do(std::shared_ptr<Process> process, std::function<void()> body) {
   Join(fiber);
 }
 
-void World::MaybeLeave() {
+void World::MaybeSwitchFiber() {
   if (looking_ || running_->initializing > 0) return;
   const Process& process = *running_->process;
   if (process.stopped_until > now_) return Sleep(process.stopped_until - now_);
@@ -228,8 +228,8 @@ void World::Run() {
   while (violation_.empty()) {
     AdvanceTime();
     if (runnable_.empty()) break;
-    if (++steps_at_this_time_ > kMostStepsAtOneTime) Violate("threads go round in a circle and no time passes");
-    if (now_ > kLongestTime) Violate("it does not come to an end");
+    if (++steps_at_this_time_ > kStepsAtOneTimeMax) Violate("threads go round in a circle and no time passes");
+    if (now_ > kWorldTimeMax) Violate("it does not come to an end");
     const auto chosen = static_cast<size_t>(random_.Below(static_cast<int64_t>(runnable_.size())));
     Fiber* const fiber = std::exchange(runnable_[chosen], runnable_.back());
     runnable_.pop_back();
@@ -255,8 +255,8 @@ void World::Violate(const std::string& what) {
 
 void World::Note(std::string_view said) {
   std::string text(said);
-  for (size_t at = 0; !unsaid.empty() && (at = text.find(unsaid, at)) != std::string::npos;)
-    text.erase(at, unsaid.size());
+  for (size_t at = 0; !redacted.empty() && (at = text.find(redacted, at)) != std::string::npos;)
+    text.erase(at, redacted.size());
   for (const char c : text) digest_ = (digest_ ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
   std::string line = fmt::format("{:10.3f} {:<10} {}", absl::ToDoubleSeconds(now_),
                                  running_ == nullptr ? "" : running_->process->name, text);

@@ -76,19 +76,19 @@ class World {
   // Waits for the event of `key`. Returns false if it did not happen before `until`.
   bool Wait(const void* key, std::optional<absl::Duration> until);
   // A point where the world may switch to another fiber.
-  void MaybeLeave();
+  void MaybeSwitchFiber();
   // Returns the first mutex that `body` takes.
   const void* MutexTakenBy(const std::function<void()>& body);
   // Registers `look`, which is called on the fiber of that process that has just released `mutex` and holds no other.
   // The world does not switch fibers during the call.
-  void WhenGivenUp(const void* mutex, std::function<void()> look);
+  void OnMutexReleased(const void* mutex, std::function<void()> look);
   void ForgetMutex(const void* mutex) { looks_.erase(mutex); }
 
   // Runs until all fibers have ended or an invariant is violated. Remaining fibers are then abandoned as they are.
   void Run();
   // Called by interposed.cc.
-  void Taken(const void* mutex);
-  void GivenUp(const void* mutex);
+  void MutexTaken(const void* mutex);
+  void MutexReleased(const void* mutex);
 
   // Reports a violation; only the first one is kept.
   void Violate(const std::string& what);
@@ -100,7 +100,7 @@ class World {
   uint64_t digest() const { return digest_; }
   int64_t steps() const { return steps_; }
   bool verbose = false;  // print notes as they come
-  std::string unsaid;    // replaced in notes: a name that differs between runs
+  std::string redacted;  // replaced in notes: a name that differs between runs
 
  private:
   friend struct Fiber;

@@ -17,11 +17,11 @@ namespace hone::tracker {
 class PendingAnswers {
  public:
   // Whether a limit for all answers, or for those of the address, is exceeded.
-  bool TooMany(const std::string& address, const HttpLimits& limits) const {
+  bool IsOverLimit(const std::string& address, const HttpLimits& limits) const {
     const std::lock_guard lock(mutex_);
     const auto found = of_address_.find(address);
     return bytes_ > limits.answer_bytes ||
-           (found != of_address_.end() && found->second > limits.answer_bytes_of_address);
+           (found != of_address_.end() && found->second > limits.answer_bytes_per_address);
   }
   // Adds an answer. Its bytes count until the returned token is destroyed, which may be after the server's end. Null
   // for an empty answer.

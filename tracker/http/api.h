@@ -23,7 +23,7 @@
 namespace hone::tracker {
 
 // The objects that handlers read and change. They must outlive the handlers.
-struct Sources {
+struct ApiContext {
   Shell* shell = nullptr;
   const records::Store* store = nullptr;
   const Visitors* visitors = nullptr;
@@ -33,7 +33,7 @@ struct Sources {
 };
 
 // A request to the API, parsed and with its caller identified.
-struct Question {
+struct ApiCall {
   const HttpRequest& request;
   const Target& target;
   std::vector<std::string> names;  // the path segments that the '*'s of the route matched
@@ -42,9 +42,9 @@ struct Question {
 
   // A query parameter of the URL; "" where it is missing.
   std::string Parameter(std::string_view name) const;
-  // A query parameter that is a whole number; `usual` where it is missing. kInvalidArgument: it is no number, or not in
-  // [least, most].
-  absl::StatusOr<int64_t> Number(std::string_view name, int64_t usual, int64_t least, int64_t most) const;
+  // A query parameter that is a whole number; `fallback` where it is missing. kInvalidArgument: it is no number, or not
+  // in [min, max].
+  absl::StatusOr<int64_t> Number(std::string_view name, int64_t fallback, int64_t min, int64_t max) const;
   // A text in the body; "" where it is missing. kInvalidArgument: the value is no text.
   absl::StatusOr<std::string> Text(const std::string& name) const;
 };
@@ -52,36 +52,36 @@ struct Question {
 HttpResponse JsonResponse(const Json& document);
 
 // Sessions: begin one with a token, show the caller, end one.
-absl::StatusOr<HttpResponse> BeginSession(const Sources& sources, const Question& question);
-absl::StatusOr<HttpResponse> ShowSession(const Sources& sources, const Question& question);
-absl::StatusOr<HttpResponse> EndSession(const Sources& sources, const Question& question);
+absl::StatusOr<HttpResponse> BeginSession(const ApiContext& context, const ApiCall& call);
+absl::StatusOr<HttpResponse> ShowSession(const ApiContext& context, const ApiCall& call);
+absl::StatusOr<HttpResponse> EndSession(const ApiContext& context, const ApiCall& call);
 
 // The tracker as a whole.
-absl::StatusOr<HttpResponse> ShowHealth(const Sources& sources, const Question& question);
-absl::StatusOr<HttpResponse> ShowMetrics(const Sources& sources, const Question& question);
+absl::StatusOr<HttpResponse> ShowHealth(const ApiContext& context, const ApiCall& call);
+absl::StatusOr<HttpResponse> ShowMetrics(const ApiContext& context, const ApiCall& call);
 
-absl::StatusOr<HttpResponse> ShowOverview(const Sources& sources, const Question& question);
-absl::StatusOr<HttpResponse> StreamEvents(const Sources& sources, const Question& question);
+absl::StatusOr<HttpResponse> ShowOverview(const ApiContext& context, const ApiCall& call);
+absl::StatusOr<HttpResponse> StreamEvents(const ApiContext& context, const ApiCall& call);
 
 // Jobs and devices.
-absl::StatusOr<HttpResponse> ListJobs(const Sources& sources, const Question& question);
-absl::StatusOr<HttpResponse> ShowJob(const Sources& sources, const Question& question);
-absl::StatusOr<HttpResponse> ListDevices(const Sources& sources, const Question& question);
+absl::StatusOr<HttpResponse> ListJobs(const ApiContext& context, const ApiCall& call);
+absl::StatusOr<HttpResponse> ShowJob(const ApiContext& context, const ApiCall& call);
+absl::StatusOr<HttpResponse> ListDevices(const ApiContext& context, const ApiCall& call);
 
 // Records.
-absl::StatusOr<HttpResponse> SearchRecords(const Sources& sources, const Question& question);
-absl::StatusOr<HttpResponse> ListBestRecords(const Sources& sources, const Question& question);
-absl::StatusOr<HttpResponse> ExportRecords(const Sources& sources, const Question& question);
-absl::StatusOr<HttpResponse> CountRecords(const Sources& sources, const Question& question);
-absl::StatusOr<HttpResponse> ShowWorkload(const Sources& sources, const Question& question);
-absl::StatusOr<HttpResponse> ShowImportance(const Sources& sources, const Question& question);
-absl::StatusOr<HttpResponse> ShowDrift(const Sources& sources, const Question& question);
-absl::StatusOr<HttpResponse> ShowCandidate(const Sources& sources, const Question& question);
+absl::StatusOr<HttpResponse> SearchRecords(const ApiContext& context, const ApiCall& call);
+absl::StatusOr<HttpResponse> ListBestRecords(const ApiContext& context, const ApiCall& call);
+absl::StatusOr<HttpResponse> ExportRecords(const ApiContext& context, const ApiCall& call);
+absl::StatusOr<HttpResponse> CountRecords(const ApiContext& context, const ApiCall& call);
+absl::StatusOr<HttpResponse> ShowWorkload(const ApiContext& context, const ApiCall& call);
+absl::StatusOr<HttpResponse> ShowImportance(const ApiContext& context, const ApiCall& call);
+absl::StatusOr<HttpResponse> ShowDrift(const ApiContext& context, const ApiCall& call);
+absl::StatusOr<HttpResponse> ShowCandidate(const ApiContext& context, const ApiCall& call);
 
 // Changes.
-absl::StatusOr<HttpResponse> CancelJob(const Sources& sources, const Question& question);
-absl::StatusOr<HttpResponse> DrainAgent(const Sources& sources, const Question& question);
-absl::StatusOr<HttpResponse> ReleaseAgent(const Sources& sources, const Question& question);
+absl::StatusOr<HttpResponse> CancelJob(const ApiContext& context, const ApiCall& call);
+absl::StatusOr<HttpResponse> DrainAgent(const ApiContext& context, const ApiCall& call);
+absl::StatusOr<HttpResponse> ReleaseAgent(const ApiContext& context, const ApiCall& call);
 
 }  // namespace hone::tracker
 

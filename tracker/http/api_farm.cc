@@ -11,15 +11,15 @@
 namespace hone::tracker {
 
 // Every caller learns whether the tracker is healthy. The reasons are only for callers who may read the farm.
-absl::StatusOr<HttpResponse> ShowHealth(const Sources& sources, const Question& question) {
-  std::string trouble;
-  sources.shell->Look([&trouble](const Farm& farm, absl::Time) { trouble = farm.storage_failure(); });
-  const HealthFacts facts{.storage_failure = std::move(trouble),
-                          .disk_free_bytes = DiskUseOf(sources.store->path()).free_bytes,
+absl::StatusOr<HttpResponse> ShowHealth(const ApiContext& context, const ApiCall& call) {
+  std::string failure;
+  context.shell->WithFarm([&failure](const Farm& farm, absl::Time) { failure = farm.storage_failure(); });
+  const HealthFacts facts{.storage_failure = std::move(failure),
+                          .disk_free_bytes = DiskUseOf(context.store->path()).free_bytes,
                           .now = absl::Now(),
-                          .not_before = sources.not_before};
-  const absl::StatusOr<Visitor> visitor = sources.visitors->Identify(question.request);
-  const bool tells = visitor.ok() && sources.visitors->May(*visitor, "/hone.v1.AdminService/GetFarm");
+                          .not_before = context.not_before};
+  const absl::StatusOr<Visitor> visitor = context.visitors->Identify(call.request);
+  const bool tells = visitor.ok() && context.visitors->IsAllowed(*visitor, "/hone.v1.AdminService/GetFarm");
   bool well = true;
   Json checks = Json::object();
   for (const HealthCheck& check : CheckHealth(facts)) {
@@ -31,19 +31,19 @@ absl::StatusOr<HttpResponse> ShowHealth(const Sources& sources, const Question& 
   return response;
 }
 
-absl::StatusOr<HttpResponse> ShowMetrics(const Sources& sources, const Question&) {
+absl::StatusOr<HttpResponse> ShowMetrics(const ApiContext& context, const ApiCall&) {
   return HttpResponse{.type = "text/plain; version=0.0.4; charset=utf-8",
-                      .body = PrintMetrics(CollectFigures(*sources.shell, sources.store->path()))};
+                      .body = PrintMetrics(CollectMetrics(*context.shell, context.store->path()))};
 }
 
-absl::StatusOr<HttpResponse> StreamEvents(const Sources& sources, const Question& question) {
+absl::StatusOr<HttpResponse> StreamEvents(const ApiContext& context, const ApiCall& call) {
   HttpResponse response{.type = "text/event-stream"};
   response.headers.emplace_back("X-Accel-Buffering", "no");
-  const bool is_somebody = question.visitor.shown.has_value();  // false on loopback, where all callers are one user
-  response.stream = [feed = sources.events, who = is_somebody ? question.visitor.identity.name : "",
-                     last = std::string(question.request.Header("last-event-id")),
-                     welcome = sources.visitors->WhileWelcome(question.visitor)](std::function<void(Chunk)> send) {
-    std::shared_ptr<void> subscription = feed->Subscribe(who, last, welcome, send);
+  const bool is_somebody = call.visitor.shown.has_value();  // false on loopback, where all callers are one user
+  response.stream = [feed = context.events, who = is_somebody ? call.visitor.identity.name : "",
+                     last = std::string(call.request.Header("last-event-id")),
+                     allowed = context.visitors->WhileAllowed(call.visitor)](std::function<void(Chunk)> send) {
+    std::shared_ptr<void> subscription = feed->Subscribe(who, last, allowed, send);
     if (subscription == nullptr) send(nullptr);  // too many subscribers: the stream ends and the browser tries again
     return subscription;
   };

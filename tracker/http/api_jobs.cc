@@ -15,9 +15,9 @@
 namespace hone::tracker {
 namespace {
 
-constexpr int64_t kUsualJobs = 100;
-constexpr int64_t kUsualDevices = 500, kMostDevices = 2000;
-constexpr size_t kMostRunning = 50;  // jobs in the overview
+constexpr int64_t kJobsDefault = 100;
+constexpr int64_t kDevicesDefault = 500, kDevicesMax = 2000;
+constexpr size_t kRunningJobsMax = 50;  // jobs in the overview
 
 struct JobPage {
   std::vector<std::string> ids;  // newest first
@@ -27,11 +27,11 @@ struct JobPage {
 
 JobPage PageOf(Shell& shell, const v1::ListJobsRequest& filter, const std::string& after, size_t limit) {
   JobPage page{.found = after.empty()};
-  shell.Look([&](const Farm& farm, absl::Time) {
+  shell.WithFarm([&](const Farm& farm, absl::Time) {
     // The whole list is searched, because the job that the page begins after may have ended meanwhile.
     for (const v1::Job* job : farm.jobs().List({})) {
       const bool fits = (filter.group().empty() || filter.group() == job->spec().group()) &&
-                        !(filter.only_open() && JobBook::Ended(*job));
+                        !(filter.only_open() && JobQueue::Ended(*job));
       page.more = page.found && fits && page.ids.size() == limit;
       if (page.more) return;
       if (page.found && fits) page.ids.push_back(job->id());
@@ -43,35 +43,34 @@ JobPage PageOf(Shell& shell, const v1::ListJobsRequest& filter, const std::strin
 
 }  // namespace
 
-absl::StatusOr<HttpResponse> ListJobs(const Sources& sources, const Question& question) {
-  HONE_ASSIGN_OR_RETURN(const int64_t limit,
-                        question.Number("limit", kUsualJobs, 1, static_cast<int64_t>(kPageJobsMax)));
-  const std::string state = question.Parameter("state"), after = question.Parameter("after");
+absl::StatusOr<HttpResponse> ListJobs(const ApiContext& context, const ApiCall& call) {
+  HONE_ASSIGN_OR_RETURN(const int64_t limit, call.Number("limit", kJobsDefault, 1, static_cast<int64_t>(kPageJobsMax)));
+  const std::string state = call.Parameter("state"), after = call.Parameter("after");
   if (state != "" && state != "open" && state != "all") {
     return absl::InvalidArgumentError(fmt::format("state={}: give open or all", state));
   }
   v1::ListJobsRequest filter;
   filter.set_only_open(state == "open");
-  filter.set_group(question.Parameter("group"));
-  const JobPage page = PageOf(*sources.shell, filter, after, static_cast<size_t>(limit));
+  filter.set_group(call.Parameter("group"));
+  const JobPage page = PageOf(*context.shell, filter, after, static_cast<size_t>(limit));
   if (!page.found) return absl::NotFoundError(fmt::format("after={}: there is no such job", after));
   Json jobs = Json::array();
-  for (const v1::Job& job : GetJobs(*sources.shell, page.ids)) jobs.push_back(JobToJson(job, absl::Now()));
+  for (const v1::Job& job : GetJobs(*context.shell, page.ids)) jobs.push_back(JobToJson(job, absl::Now()));
   return JsonResponse({{"jobs", jobs}, {"more", page.more}});
 }
 
-absl::StatusOr<HttpResponse> ShowJob(const Sources& sources, const Question& question) {
+absl::StatusOr<HttpResponse> ShowJob(const ApiContext& context, const ApiCall& call) {
   HONE_ASSIGN_OR_RETURN(const v1::Job job, Await<v1::Job>([&](Done<v1::Job> done) {
-                          sources.shell->GetJob(question.names[0], std::move(done));
+                          context.shell->GetJob(call.names[0], std::move(done));
                         }));
   return JsonResponse(JobDetailToJson(job, absl::Now()));
 }
 
-absl::StatusOr<HttpResponse> ListDevices(const Sources& sources, const Question& question) {
-  HONE_ASSIGN_OR_RETURN(const int64_t limit, question.Number("limit", kUsualDevices, 1, kMostDevices));
-  const std::map<std::string, Running> running = RunningOn(*sources.shell);
-  const v1::ListDevicesResponse all = sources.shell->ListDevices({});
-  const std::string after = question.Parameter("after");
+absl::StatusOr<HttpResponse> ListDevices(const ApiContext& context, const ApiCall& call) {
+  HONE_ASSIGN_OR_RETURN(const int64_t limit, call.Number("limit", kDevicesDefault, 1, kDevicesMax));
+  const std::map<std::string, Running> running = RunningOn(*context.shell);
+  const v1::ListDevicesResponse all = context.shell->ListDevices({});
+  const std::string after = call.Parameter("after");
   Json devices = Json::array();
   bool found = after.empty(), more = false;
   for (const v1::Device& device : all.devices()) {
@@ -86,16 +85,16 @@ absl::StatusOr<HttpResponse> ListDevices(const Sources& sources, const Question&
   return JsonResponse({{"devices", devices}, {"more", more}, {"trouble", all.trouble()}});
 }
 
-absl::StatusOr<HttpResponse> ShowOverview(const Sources& sources, const Question&) {
+absl::StatusOr<HttpResponse> ShowOverview(const ApiContext& context, const ApiCall&) {
   std::vector<std::string> ids;
-  sources.shell->Look([&ids](const Farm& farm, absl::Time) {
+  context.shell->WithFarm([&ids](const Farm& farm, absl::Time) {
     for (const v1::Job* job : farm.jobs().InState(v1::JOB_STATE_RUNNING)) {
-      if (ids.size() < kMostRunning) ids.push_back(job->id());
+      if (ids.size() < kRunningJobsMax) ids.push_back(job->id());
     }
   });
   Json running = Json::array();
-  for (const v1::Job& job : GetJobs(*sources.shell, ids)) running.push_back(JobToJson(job, absl::Now()));
-  Json overview = OverviewToJson(*sources.shell, sources.store->path());
+  for (const v1::Job& job : GetJobs(*context.shell, ids)) running.push_back(JobToJson(job, absl::Now()));
+  Json overview = OverviewToJson(*context.shell, context.store->path());
   overview["running"] = std::move(running);
   return JsonResponse(overview);
 }

@@ -18,29 +18,29 @@
 namespace hone::tracker {
 namespace {
 
-constexpr int64_t kUsualRows = 100, kMostRows = 1000;
-constexpr int64_t kUsualPoints = 2000, kMostPoints = 10'000;
-constexpr int64_t kUsualSamples = 300, kMostSamples = 1000;
-constexpr int64_t kMostExported = 10'000;
-constexpr int64_t kMostTrials = 10'000;
+constexpr int64_t kRowsDefault = 100, kRowsMax = 1000;
+constexpr int64_t kPointsDefault = 2000, kPointsMax = 10'000;
+constexpr int64_t kSamplesDefault = 300, kSamplesMax = 1000;
+constexpr int64_t kExportedRowsMax = 10'000;
+constexpr int64_t kTrialsMax = 10'000;
 constexpr size_t kPageBytes = 4 << 20;    // memory of the rows of a page; a page has at least one row, of any size
 constexpr size_t kTrialBytes = 64 << 20;  // memory of the rows from which importance is computed
-constexpr size_t kMostWinners = 200;      // of one workload
+constexpr size_t kWinnersMax = 200;       // of one workload
 
-absl::StatusOr<records::Filter> FilterOf(const Question& question, int64_t usual, int64_t most) {
+absl::StatusOr<records::Filter> FilterOf(const ApiCall& call, int64_t usual, int64_t most) {
   records::Filter filter;
-  filter.workload_digest = question.Parameter("workload");
-  filter.operator_label = question.Parameter("operator");
-  filter.target = question.Parameter("target");
-  filter.device_fingerprint = question.Parameter("device");
-  filter.compiler_version = question.Parameter("compiler");
-  HONE_ASSIGN_OR_RETURN(const int64_t confirmed, question.Number("confirmed", 0, 0, 1));
+  filter.workload_digest = call.Parameter("workload");
+  filter.operator_label = call.Parameter("operator");
+  filter.target = call.Parameter("target");
+  filter.device_fingerprint = call.Parameter("device");
+  filter.compiler_version = call.Parameter("compiler");
+  HONE_ASSIGN_OR_RETURN(const int64_t confirmed, call.Number("confirmed", 0, 0, 1));
   filter.confirmed_only = confirmed == 1;
   filter.byte_limit = kPageBytes;
-  HONE_ASSIGN_OR_RETURN(filter.after_row, question.Number("after_row", 0, 0, INT64_MAX));
-  HONE_ASSIGN_OR_RETURN(const int64_t limit, question.Number("limit", usual, 1, most));
+  HONE_ASSIGN_OR_RETURN(filter.after_row, call.Number("after_row", 0, 0, INT64_MAX));
+  HONE_ASSIGN_OR_RETURN(const int64_t limit, call.Number("limit", usual, 1, most));
   filter.limit = static_cast<size_t>(limit);
-  const std::string kind = question.Parameter("kind");
+  const std::string kind = call.Parameter("kind");
   if (kind == "timed") {
     filter.outcomes = records::Filter::Outcomes::kTimed;
   } else if (kind == "failed") {
@@ -93,7 +93,7 @@ absl::StatusOr<Json> BestPageToJson(const records::Store& store, const records::
                                     records::KeyNumbers after, size_t limit) {
   Json best = Json::array(), next = nullptr;
   while (best.size() < limit) {
-    HONE_ASSIGN_OR_RETURN(const records::BestPage page, store.SomeBest(filter, after));
+    HONE_ASSIGN_OR_RETURN(const records::BestPage page, store.BestPageAfter(filter, after));
     for (const records::BestRecord& winner : page.best) best.push_back(BestToJson(winner));
     next = page.next.has_value() ? Json(Print(*page.next)) : Json(nullptr);
     if (!page.next.has_value()) break;
@@ -104,47 +104,47 @@ absl::StatusOr<Json> BestPageToJson(const records::Store& store, const records::
 
 }  // namespace
 
-absl::StatusOr<HttpResponse> SearchRecords(const Sources& sources, const Question& question) {
-  HONE_ASSIGN_OR_RETURN(const records::Filter filter, FilterOf(question, kUsualRows, kMostRows));
-  HONE_ASSIGN_OR_RETURN(const records::Page page, sources.store->Query(filter));
+absl::StatusOr<HttpResponse> SearchRecords(const ApiContext& context, const ApiCall& call) {
+  HONE_ASSIGN_OR_RETURN(const records::Filter filter, FilterOf(call, kRowsDefault, kRowsMax));
+  HONE_ASSIGN_OR_RETURN(const records::Page page, context.store->Query(filter));
   Json rows = Json::array();
   for (const records::StoredRecord& row : page.rows) rows.push_back(RecordToJson(row));
   return JsonResponse({{"records", rows}, {"more", page.more}});
 }
 
-absl::StatusOr<HttpResponse> ListBestRecords(const Sources& sources, const Question& question) {
-  HONE_ASSIGN_OR_RETURN(const records::Filter filter, FilterOf(question, kUsualRows, kMostRows));
-  HONE_ASSIGN_OR_RETURN(const records::KeyNumbers after, ParseNumbers(question.Parameter("after")));
-  HONE_ASSIGN_OR_RETURN(const Json page, BestPageToJson(*sources.store, filter, after, filter.limit));
+absl::StatusOr<HttpResponse> ListBestRecords(const ApiContext& context, const ApiCall& call) {
+  HONE_ASSIGN_OR_RETURN(const records::Filter filter, FilterOf(call, kRowsDefault, kRowsMax));
+  HONE_ASSIGN_OR_RETURN(const records::KeyNumbers after, ParseNumbers(call.Parameter("after")));
+  HONE_ASSIGN_OR_RETURN(const Json page, BestPageToJson(*context.store, filter, after, filter.limit));
   return JsonResponse(page);
 }
 
-absl::StatusOr<HttpResponse> ExportRecords(const Sources& sources, const Question& question) {
-  HONE_ASSIGN_OR_RETURN(records::Filter filter, FilterOf(question, kMostExported, kMostExported));
+absl::StatusOr<HttpResponse> ExportRecords(const ApiContext& context, const ApiCall& call) {
+  HONE_ASSIGN_OR_RETURN(records::Filter filter, FilterOf(call, kExportedRowsMax, kExportedRowsMax));
   filter.with_workload_text = true;
-  HONE_ASSIGN_OR_RETURN(const records::Page page, sources.store->Query(filter));
+  HONE_ASSIGN_OR_RETURN(const records::Page page, context.store->Query(filter));
   HttpResponse response{.type = "application/x-ndjson"};
   for (const records::StoredRecord& row : page.rows) response.body += records::RecordToJson(row.record) + "\n";
   if (page.more) response.headers.emplace_back("Hone-After-Row", std::to_string(page.rows.back().row));
   return response;
 }
 
-absl::StatusOr<HttpResponse> CountRecords(const Sources& sources, const Question&) {
-  HONE_ASSIGN_OR_RETURN(const records::Stats stats, sources.store->Summarize());
+absl::StatusOr<HttpResponse> CountRecords(const ApiContext& context, const ApiCall&) {
+  HONE_ASSIGN_OR_RETURN(const records::Stats stats, context.store->Summarize());
   Json failed = Json::object();
   for (const auto& [kind, count] : stats.failed) failed[std::string(FailureKindName(kind))] = count;
   return JsonResponse(
       {{"records", stats.records}, {"workloads", stats.workloads}, {"devices", stats.devices}, {"failed", failed}});
 }
 
-absl::StatusOr<HttpResponse> ShowWorkload(const Sources& sources, const Question& question) {
-  const std::string& digest = question.names[0];
-  HONE_ASSIGN_OR_RETURN(records::Filter filter, FilterOf(question, kUsualPoints, kMostPoints));
+absl::StatusOr<HttpResponse> ShowWorkload(const ApiContext& context, const ApiCall& call) {
+  const std::string& digest = call.names[0];
+  HONE_ASSIGN_OR_RETURN(records::Filter filter, FilterOf(call, kPointsDefault, kPointsMax));
   filter.workload_digest = digest;
-  HONE_ASSIGN_OR_RETURN(const int64_t before_row, question.Number("before_row", 0, 0, INT64_MAX));
-  HONE_ASSIGN_OR_RETURN(const std::string text, TextOf(*sources.store, digest));
+  HONE_ASSIGN_OR_RETURN(const int64_t before_row, call.Number("before_row", 0, 0, INT64_MAX));
+  HONE_ASSIGN_OR_RETURN(const std::string text, TextOf(*context.store, digest));
   HONE_ASSIGN_OR_RETURN(const records::Page page,
-                        PointsOf(*sources.store, filter, question.Parameter("order"), before_row));
+                        PointsOf(*context.store, filter, call.Parameter("order"), before_row));
   // Points name their device by an index, because a fingerprint is longer than the rest of a point.
   Json points = Json::array(), devices = Json::array();
   std::map<std::string, size_t> numbers;
@@ -155,9 +155,9 @@ absl::StatusOr<HttpResponse> ShowWorkload(const Sources& sources, const Question
   }
   Json json = {{"points", std::move(points)}, {"devices", std::move(devices)}, {"more", page.more}};
   if (filter.after_row > 0 || before_row > 0) return JsonResponse(json);
-  HONE_ASSIGN_OR_RETURN(const Json best, BestPageToJson(*sources.store, filter, {}, kMostWinners));
+  HONE_ASSIGN_OR_RETURN(const Json best, BestPageToJson(*context.store, filter, {}, kWinnersMax));
   // Any record tells the operator, because the filter may match none.
-  HONE_ASSIGN_OR_RETURN(const records::Page any, sources.store->Query({.workload_digest = digest, .limit = 1}));
+  HONE_ASSIGN_OR_RETURN(const records::Page any, context.store->Query({.workload_digest = digest, .limit = 1}));
   json["workload"] = digest;
   json["operator"] = any.rows.empty() ? "" : any.rows[0].record.operator_label;
   json["flops"] = any.rows.empty() ? 0 : any.rows[0].record.flops;
@@ -166,14 +166,14 @@ absl::StatusOr<HttpResponse> ShowWorkload(const Sources& sources, const Question
   return JsonResponse(json);
 }
 
-absl::StatusOr<HttpResponse> ShowImportance(const Sources& sources, const Question& question) {
-  const std::string& digest = question.names[0];
-  HONE_ASSIGN_OR_RETURN(records::Filter filter, FilterOf(question, kMostTrials, kMostTrials));
+absl::StatusOr<HttpResponse> ShowImportance(const ApiContext& context, const ApiCall& call) {
+  const std::string& digest = call.names[0];
+  HONE_ASSIGN_OR_RETURN(records::Filter filter, FilterOf(call, kTrialsMax, kTrialsMax));
   filter.workload_digest = digest;
   filter.outcomes = records::Filter::Outcomes::kTimed;
   filter.byte_limit = kTrialBytes;
-  HONE_RETURN_IF_ERROR(TextOf(*sources.store, digest).status());
-  HONE_ASSIGN_OR_RETURN(const records::Page page, sources.store->Newest(filter));
+  HONE_RETURN_IF_ERROR(TextOf(*context.store, digest).status());
+  HONE_ASSIGN_OR_RETURN(const records::Page page, context.store->Newest(filter));
   std::vector<Trial> trials;
   for (const records::StoredRecord& row : page.rows) {
     const records::Key& key = row.record.key;
@@ -194,24 +194,23 @@ absl::StatusOr<HttpResponse> ShowImportance(const Sources& sources, const Questi
   return JsonResponse({{"trials", trials.size()}, {"decisions", std::move(decisions)}});
 }
 
-absl::StatusOr<HttpResponse> ShowDrift(const Sources& sources, const Question& question) {
-  HONE_ASSIGN_OR_RETURN(records::Filter filter, FilterOf(question, kUsualSamples, kMostSamples));
+absl::StatusOr<HttpResponse> ShowDrift(const ApiContext& context, const ApiCall& call) {
+  HONE_ASSIGN_OR_RETURN(records::Filter filter, FilterOf(call, kSamplesDefault, kSamplesMax));
   filter.outcomes = records::Filter::Outcomes::kTimed;
-  HONE_ASSIGN_OR_RETURN(const auto rows,
-                        sources.store->Sample(filter, filter.limit, question.Parameter("measured_by")));
+  HONE_ASSIGN_OR_RETURN(const auto rows, context.store->Sample(filter, filter.limit, call.Parameter("measured_by")));
   Json points = Json::array();
   for (const records::StoredRecord& row : rows) points.push_back(DriftToJson(row));
   return JsonResponse({{"points", points}});
 }
 
-absl::StatusOr<HttpResponse> ShowCandidate(const Sources& sources, const Question& question) {
-  const std::string& name = question.names[0];
+absl::StatusOr<HttpResponse> ShowCandidate(const ApiContext& context, const ApiCall& call) {
+  const std::string& name = call.names[0];
   int64_t row = 0;
   const auto [stopped, error] = std::from_chars(name.data(), name.data() + name.size(), row);
   const bool number = error == std::errc() && stopped == name.data() + name.size() && row > 0;
   records::Filter filter{.after_row = row - 1, .limit = 1, .with_workload_text = true};
   absl::StatusOr<records::Page> page = records::Page();
-  if (number) page = sources.store->Query(filter);
+  if (number) page = context.store->Query(filter);
   if (!page.ok()) return page.status();
   if (page->rows.empty() || page->rows[0].row != row) {
     return absl::NotFoundError(fmt::format("there is no candidate {}; give the `row` of a record", name));

@@ -68,7 +68,7 @@ std::string Lower(beast::string_view text) {
 template <typename Stream>
 void Connection<Stream>::Run() {
   if constexpr (std::is_same_v<Stream, TlsStream>) {
-    SetPatience();
+    SetTimeout();
     stream_.async_handshake(asio::ssl::stream_base::server, [self = this->shared_from_this()](Error error) {
       if (error) return self->Close();
       self->certificate_ = PeerCertificate(self->stream_.native_handle());
@@ -87,8 +87,8 @@ void Connection<Stream>::Close() {
 }
 
 template <typename Stream>
-void Connection<Stream>::SetPatience() {
-  Tcp().expires_after(absl::ToChronoMilliseconds(host_.limits.patience));
+void Connection<Stream>::SetTimeout() {
+  Tcp().expires_after(absl::ToChronoMilliseconds(host_.limits.timeout));
 }
 
 template <typename Stream>
@@ -96,7 +96,7 @@ void Connection<Stream>::ReadRequest() {
   parser_.emplace();
   parser_->header_limit(host_.limits.header_bytes);
   parser_->body_limit(host_.limits.body_bytes);
-  SetPatience();
+  SetTimeout();
   http::async_read_header(stream_, buffer_, *parser_, [self = this->shared_from_this()](Error error, size_t) {
     if (error || self->parser_->is_done()) return self->TakeRequest(error);
     self->AwaitsContinue() ? self->SendContinue() : self->ReadBody();
@@ -135,10 +135,10 @@ void Connection<Stream>::TakeRequest(Error error) {
   if (error) return Leave();
   Tcp().expires_never();
   // Nothing is read until the answer comes; this callback keeps the connection alive.
-  host_.ask(Request(), [self = this->shared_from_this()](HttpResponse response, std::shared_ptr<void> on_its_way) {
+  host_.ask(Request(), [self = this->shared_from_this()](HttpResponse response, std::shared_ptr<void> delivery) {
     asio::post(self->stream_.get_executor(),
-               [self, response = std::move(response), on_its_way = std::move(on_its_way)]() mutable {
-                 self->Answer(std::move(response), std::move(on_its_way));
+               [self, response = std::move(response), delivery = std::move(delivery)]() mutable {
+                 self->Answer(std::move(response), std::move(delivery));
                });
   });
 }
@@ -169,11 +169,11 @@ HttpRequest Connection<Stream>::Request() const {
 }
 
 template <typename Stream>
-void Connection<Stream>::Answer(HttpResponse response, std::shared_ptr<void> on_its_way) {
+void Connection<Stream>::Answer(HttpResponse response, std::shared_ptr<void> delivery) {
   if (!Tcp().socket().is_open()) return;
   if (parser_->get().method() == http::verb::head) return SendHead(response);
   if (response.stream != nullptr) return BeginStream(std::move(response));
-  on_its_way_ = std::move(on_its_way);
+  delivery_ = std::move(delivery);
   Send(std::move(response));
 }
 
@@ -185,7 +185,7 @@ void Connection<Stream>::Send(HttpResponse response) {
   message_->keep_alive(again);
   message_->body() = std::move(response.body);
   if (HasLength(response)) message_->prepare_payload();
-  SetPatience();
+  SetTimeout();
   http::async_write(stream_, *message_, [self = this->shared_from_this(), again](Error error, size_t) {
     if (error) return self->Close();
     self->AfterAnswer(again);
@@ -199,7 +199,7 @@ void Connection<Stream>::SendHead(const HttpResponse& response) {
   const bool again = parser_->get().keep_alive();
   head_->keep_alive(again);
   if (HasLength(response)) head_->content_length(response.body.size());
-  SetPatience();
+  SetTimeout();
   head_serializer_.emplace(*head_);
   http::async_write_header(stream_, *head_serializer_, [self = this->shared_from_this(), again](Error error, size_t) {
     if (error) return self->Close();
@@ -210,7 +210,7 @@ void Connection<Stream>::SendHead(const HttpResponse& response) {
 template <typename Stream>
 void Connection<Stream>::AfterAnswer(bool again) {
   message_.reset();
-  on_its_way_.reset();
+  delivery_.reset();
   again ? ReadRequest() : Leave();
 }
 
@@ -221,7 +221,7 @@ void Connection<Stream>::BeginStream(HttpResponse response) {
   SetHeaders(response, *head_);
   head_->keep_alive(false);
   head_serializer_.emplace(*head_);
-  SetPatience();
+  SetTimeout();
   http::async_write_header(
       stream_, *head_serializer_,
       [self = this->shared_from_this(), subscribe = std::move(response.stream)](Error error, size_t) {
@@ -262,7 +262,7 @@ void Connection<Stream>::Push(Chunk chunk) {
 
 template <typename Stream>
 void Connection<Stream>::WriteChunk() {
-  SetPatience();
+  SetTimeout();
   asio::async_write(stream_, asio::buffer(*chunks_.front()), [self = this->shared_from_this()](Error error, size_t) {
     if (error) return self->Close();
     self->chunk_bytes_ -= self->chunks_.front()->size();
@@ -276,7 +276,7 @@ void Connection<Stream>::WriteChunk() {
 // and might discard the answer, so the input is read first.
 template <typename Stream>
 void Connection<Stream>::Leave() {
-  SetPatience();
+  SetTimeout();
   if constexpr (std::is_same_v<Stream, TlsStream>) {
     stream_.async_shutdown([self = this->shared_from_this()](Error) { self->Close(); });
   } else {

@@ -28,7 +28,7 @@ struct ConnectionHost {
   HttpLimits limits;
   // Answers the request. `done` is called at most once, by any thread; never if the server ends first.
   // on_its_way: a token of the answer's memory (answers.h); it must be destroyed once the answer is sent.
-  using Done = std::function<void(HttpResponse answer, std::shared_ptr<void> on_its_way)>;
+  using Done = std::function<void(HttpResponse answer, std::shared_ptr<void> delivery)>;
   std::function<void(HttpRequest request, Done done)> ask;
   std::function<void()> closed;  // called once, when the connection is destroyed
 };
@@ -51,7 +51,7 @@ class Connection final : public std::enable_shared_from_this<Connection<Stream>>
   using Head = boost::beast::http::response<boost::beast::http::empty_body>;
 
   auto& Tcp() { return boost::beast::get_lowest_layer(stream_); }
-  void SetPatience();
+  void SetTimeout();
   void ReadRequest();
   bool AwaitsContinue() const;
   void SendContinue();
@@ -59,7 +59,7 @@ class Connection final : public std::enable_shared_from_this<Connection<Stream>>
   void TakeRequest(Error error);
   void Refuse(int status, const char* why);
   HttpRequest Request() const;
-  void Answer(HttpResponse response, std::shared_ptr<void> on_its_way);
+  void Answer(HttpResponse response, std::shared_ptr<void> delivery);
   void Send(HttpResponse response);
   void SendHead(const HttpResponse& response);
   void AfterAnswer(bool again);
@@ -78,7 +78,7 @@ class Connection final : public std::enable_shared_from_this<Connection<Stream>>
   boost::beast::flat_buffer buffer_;
   std::optional<Parser> parser_;
   std::optional<Message> message_;
-  std::shared_ptr<void> on_its_way_;  // the token of message_
+  std::shared_ptr<void> delivery_;  // the token of message_
   std::optional<Head> head_;
   std::optional<boost::beast::http::response_serializer<boost::beast::http::empty_body>> head_serializer_;
   std::deque<Chunk> chunks_;  // the first one is being written

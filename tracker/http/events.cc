@@ -12,7 +12,7 @@
 namespace hone::tracker {
 namespace {
 
-constexpr size_t kMostSubscribers = 1000;
+constexpr size_t kSubscribersMax = 1000;
 constexpr size_t kEventsKept = 240;  // a minute of a busy farm
 constexpr auto kHeartbeat = std::chrono::seconds(15);
 constexpr auto kAllJobs = std::chrono::seconds(2);   // how often all jobs are read: waiting_for changes without events
@@ -40,7 +40,7 @@ Chunk EventRing::Add(std::string_view name, const Json& data) {
   return chunks_.back();
 }
 
-void EventRing::BeginAnew() {
+void EventRing::Reset() {
   ++last_;
   bytes_ = 0;
   chunks_.clear();
@@ -54,21 +54,21 @@ std::vector<Chunk> EventRing::After(std::string_view last_id) const {
   return {std::make_shared<const std::string>("retry: 2000\n" + Framed("reset", IdOf(last_), "{}"))};
 }
 
-Json Differences::Take(const std::map<std::string, Json>& now, const std::vector<std::string>& fleeting) {
+Json ChangeTracker::Take(const std::map<std::string, Json>& now, const std::vector<std::string>& ignored_fields) {
   Json changed = Json::array(), gone = Json::array();
-  for (auto told = told_.begin(); told != told_.end();) {
+  for (auto told = reported_.begin(); told != reported_.end();) {
     if (now.contains(told->first)) {
       ++told;
     } else {
       gone.push_back(told->first);
-      told = told_.erase(told);
+      told = reported_.erase(told);
     }
   }
   for (const auto& [name, thing] : now) {
     Json lasting = thing;
-    for (const std::string& field : fleeting) lasting.erase(field);
+    for (const std::string& field : ignored_fields) lasting.erase(field);
     std::string text = Dumped(lasting);
-    std::string& told = told_[name];
+    std::string& told = reported_[name];
     if (told == text) continue;
     told = std::move(text);
     changed.push_back(thing);
@@ -106,17 +106,17 @@ void EventFeed::Loop() {
   }
 }
 
-std::shared_ptr<void> EventFeed::Subscribe(const std::string& who, const std::string& last_id, Present welcome,
+std::shared_ptr<void> EventFeed::Subscribe(const std::string& who, const std::string& last_id, Present allowed,
                                            std::function<void(Chunk)> send) {
   const std::lock_guard lock(mutex_);
   const auto of_his =
       std::count_if(subscribers_.begin(), subscribers_.end(), [&](const auto& s) { return s.second->who == who; });
-  if (subscribers_.size() >= kMostSubscribers || (!who.empty() && of_his >= kStreamsPerIdentityMax)) return nullptr;
+  if (subscribers_.size() >= kSubscribersMax || (!who.empty() && of_his >= kStreamsPerIdentityMax)) return nullptr;
   // Without subscribers the feed did not poll, so changes since then are in no event.
-  if (subscribers_.empty()) ring_.BeginAnew();
+  if (subscribers_.empty()) ring_.Reset();
   for (const Chunk& missed : ring_.After(last_id)) send(missed);
   const int64_t number = ++last_subscriber_;
-  subscribers_[number] = std::make_shared<Subscriber>(Subscriber{who, std::move(welcome), std::move(send)});
+  subscribers_[number] = std::make_shared<Subscriber>(Subscriber{who, std::move(allowed), std::move(send)});
   wake_.notify_all();
   return {this, [number](EventFeed* feed) {
             const std::lock_guard lock(feed->mutex_);
@@ -124,19 +124,19 @@ std::shared_ptr<void> EventFeed::Subscribe(const std::string& who, const std::st
           }};
 }
 
-bool EventFeed::Watched() {
+bool EventFeed::HasSubscribers() {
   const std::lock_guard lock(mutex_);
   return !subscribers_.empty();
 }
 
-void EventFeed::EndForThoseNotWelcome() {
-  // `welcome` is foreign code, so it is called without the lock, on a copy of the subscribers.
+void EventFeed::EndStreamsNotAllowed() {
+  // `allowed` is foreign code, so it is called without the lock, on a copy of the subscribers.
   std::map<int64_t, std::shared_ptr<Subscriber>> here;
   {
     const std::lock_guard lock(mutex_);
     here = subscribers_;
   }
-  std::erase_if(here, [](const auto& entry) { return entry.second->welcome(); });
+  std::erase_if(here, [](const auto& entry) { return entry.second->allowed(); });
   const std::lock_guard lock(mutex_);
   for (const auto& [number, subscriber] : here) {
     if (subscribers_.erase(number) > 0) subscriber->send(nullptr);
@@ -144,12 +144,12 @@ void EventFeed::EndForThoseNotWelcome() {
 }
 
 void EventFeed::Poll(SteadyTime now, absl::Time time) {
-  if (!Watched()) return;
-  EndForThoseNotWelcome();
+  if (!HasSubscribers()) return;
+  EndStreamsNotAllowed();
   Json event = Json::object();
-  TakeIfDue(jobs_look_, now, "jobs", event, [&] { return TakeJobs(now, time); });
-  TakeIfDue(devices_look_, now, "devices", event, [this] { return TakeDevices(); });
-  TakeIfDue(overview_look_, now, "overview", event, [&] { return TakeOverview(now); });
+  PollIfDue(jobs_timer_, now, "jobs", event, [&] { return TakeJobs(now, time); });
+  PollIfDue(devices_timer_, now, "devices", event, [this] { return TakeDevices(); });
+  PollIfDue(overview_timer_, now, "overview", event, [&] { return TakeOverview(now); });
   const std::lock_guard lock(mutex_);
   Chunk chunk;
   if (!event.empty()) {
@@ -162,12 +162,12 @@ void EventFeed::Poll(SteadyTime now, absl::Time time) {
   for (const auto& [number, subscriber] : subscribers_) subscriber->send(chunk);
 }
 
-void EventFeed::TakeIfDue(Look& look, SteadyTime now, const char* name, Json& event,
+void EventFeed::PollIfDue(PollTimer& timer, SteadyTime now, const char* name, Json& event,
                           const std::function<Json()>& take) {
-  if (now < look.due) return;
+  if (now < timer.due) return;
   const SteadyTime begun = std::chrono::steady_clock::now();
   Json taken = take();
-  look.due = now + std::max<SteadyTime::duration>(look.least, kShare * (std::chrono::steady_clock::now() - begun));
+  timer.due = now + std::max<SteadyTime::duration>(timer.least, kShare * (std::chrono::steady_clock::now() - begun));
   if (!taken.is_null()) event[name] = std::move(taken);
 }
 
@@ -177,24 +177,24 @@ void EventFeed::TakeIfDue(Look& look, SteadyTime now, const char* name, Json& ev
 Json EventFeed::TakeJobs(SteadyTime now, absl::Time time) {
   const bool all = now >= all_jobs_due_;
   if (all) all_jobs_due_ = now + kAllJobs;
-  std::map<std::string, std::string> signs = SignsOfOpenJobs(*shell_, kPageJobsMax);
+  std::map<std::string, std::string> signs = VersionsOfOpenJobs(*shell_, kPageJobsMax);
   std::vector<std::string> asked;
   for (const auto& [id, sign] : signs) {
-    const auto before = job_signs_.find(id);
-    if (all || before == job_signs_.end() || before->second != sign) asked.push_back(id);
+    const auto before = job_versions_.find(id);
+    if (all || before == job_versions_.end() || before->second != sign) asked.push_back(id);
   }
   std::set<std::string> left = std::exchange(behind_, {});
-  for (const auto& [id, sign] : job_signs_) left.insert(id);
+  for (const auto& [id, sign] : job_versions_) left.insert(id);
   std::erase_if(left, [&](const std::string& id) { return signs.contains(id); });
   if (!left.empty()) behind_ = OpenAmong(*shell_, left);
   for (const std::string& id : left) {
-    if (job_signs_.contains(id) || !behind_.contains(id)) asked.push_back(id);
+    if (job_versions_.contains(id) || !behind_.contains(id)) asked.push_back(id);
   }
   for (const v1::Job& job : GetJobs(*shell_, asked)) jobs_[job.id()] = JobToJson(job, time);
-  job_signs_ = std::move(signs);
-  Json taken = jobs_told_.Take(jobs_, {"seconds_left"});
+  job_versions_ = std::move(signs);
+  Json taken = reported_jobs_.Take(jobs_, {"seconds_left"});
   for (const std::string& id : left) jobs_.erase(id);
-  for (const std::string& id : behind_) jobs_told_.Forget(id);
+  for (const std::string& id : behind_) reported_jobs_.Forget(id);
   return taken;
 }
 
@@ -207,12 +207,13 @@ Json EventFeed::TakeDevices() {
     const auto work = running.find(name);
     devices[name] = DeviceToJson(device, work == running.end() ? nullptr : &work->second);
   }
-  return devices_told_.Take(devices, {"last_seen"});
+  return reported_devices_.Take(devices, {"last_seen"});
 }
 
 Json EventFeed::TakeOverview(SteadyTime now) {
   Json overview = OverviewToJson(*shell_, records_);
-  const bool changed = !overview_told_.Take({{"", overview}}, {"time", "records_bytes", "disk_free_bytes"}).is_null();
+  const bool changed =
+      !reported_overview_.Take({{"", overview}}, {"time", "records_bytes", "disk_free_bytes"}).is_null();
   if (!changed && now < overview_due_) return nullptr;
   overview_due_ = now + kOverview;
   return overview;

@@ -42,7 +42,7 @@ class EventRing {
   // Adds an event and returns it in the form that is sent.
   Chunk Add(std::string_view name, const Json& data);
   // Forgets all events: a subscriber that comes back with an id given before is told to reset.
-  void BeginAnew();
+  void Reset();
   // The events after the one with that id; a single "reset" event where they are not known any more.
   std::vector<Chunk> After(std::string_view last_id) const;
 
@@ -56,17 +56,17 @@ class EventRing {
   std::deque<Chunk> chunks_;
 };
 
-// The differences between the current objects and those reported before. Not thread-safe.
-class Differences {
+// Finds the objects that changed since they were last reported. Not thread-safe.
+class ChangeTracker {
  public:
-  // Compares all current objects, by name, with those of the last call. Fields in `fleeting`, which always change, do
-  // not count. Returns {"changed": [objects], "gone": [names]}, or null where nothing changed.
-  Json Take(const std::map<std::string, Json>& now, const std::vector<std::string>& fleeting);
+  // Compares all current objects, by name, with those of the last call. Fields in `ignored_fields`, which always
+  // change, do not count. Returns {"changed": [objects], "gone": [names]}, or null where nothing changed.
+  Json Take(const std::map<std::string, Json>& now, const std::vector<std::string>& ignored_fields);
   // Forgets an object: it is not reported as gone, and is reported as changed when it comes again.
-  void Forget(const std::string& name) { told_.erase(name); }
+  void Forget(const std::string& name) { reported_.erase(name); }
 
  private:
-  std::map<std::string, std::string> told_;
+  std::map<std::string, std::string> reported_;
 };
 
 class EventFeed {
@@ -83,8 +83,8 @@ class EventFeed {
 
   // Subscribes. Chunks go to `send` until the returned token is destroyed. Null: there are too many subscribers, in all
   // or of this identity. who: the identity's name, "" on loopback, where all streams are one user's. last_id: the id of
-  // the last event that the subscriber got, "" for none. welcome: called regularly; once false, the stream ends.
-  std::shared_ptr<void> Subscribe(const std::string& who, const std::string& last_id, Present welcome,
+  // the last event that the subscriber got, "" for none. allowed: called regularly; once false, the stream ends.
+  std::shared_ptr<void> Subscribe(const std::string& who, const std::string& last_id, Present allowed,
                                   std::function<void(Chunk)> send);
 
   // Polls what is due and sends events about changes. Must be called regularly. time: the wall time, for the events.
@@ -93,18 +93,18 @@ class EventFeed {
  private:
   struct Subscriber {
     std::string who;
-    Present welcome;
+    Present allowed;
     std::function<void(Chunk)> send;
   };
-  // Something that is polled: again after `least`, but not before ten times as long as the last poll took.
-  struct Look {
+  // When to poll again: after `least`, but not before ten times as long as the last poll took.
+  struct PollTimer {
     std::chrono::milliseconds least;
     SteadyTime due = SteadyTime::min();
   };
   void Loop();
-  bool Watched();
-  void EndForThoseNotWelcome();
-  void TakeIfDue(Look& look, SteadyTime now, const char* name, Json& event, const std::function<Json()>& take);
+  bool HasSubscribers();
+  void EndStreamsNotAllowed();
+  void PollIfDue(PollTimer& timer, SteadyTime now, const char* name, Json& event, const std::function<Json()>& take);
   Json TakeJobs(SteadyTime now, absl::Time time);
   Json TakeDevices();
   Json TakeOverview(SteadyTime now);
@@ -112,13 +112,13 @@ class EventFeed {
   Shell* const shell_;
   const std::filesystem::path records_;
   // Used only by Poll.
-  Look jobs_look_{std::chrono::milliseconds(250)}, devices_look_{std::chrono::seconds(1)},
-      overview_look_{std::chrono::seconds(1)};
+  PollTimer jobs_timer_{std::chrono::milliseconds(250)}, devices_timer_{std::chrono::seconds(1)},
+      overview_timer_{std::chrono::seconds(1)};
   SteadyTime all_jobs_due_ = SteadyTime::min(), overview_due_ = SteadyTime::min(), heartbeat_due_ = SteadyTime::min();
-  std::map<std::string, std::string> job_signs_;  // by job: a text that changes when its state or progress does
-  std::set<std::string> behind_;                  // open jobs that are not reported, because newer ones fill the list
-  std::map<std::string, Json> jobs_;              // open jobs, as last read
-  Differences jobs_told_, devices_told_, overview_told_;
+  std::map<std::string, std::string> job_versions_;  // by job: a text that changes when its state or progress does
+  std::set<std::string> behind_;      // open jobs that are not reported, because newer ones fill the list
+  std::map<std::string, Json> jobs_;  // open jobs, as last read
+  ChangeTracker reported_jobs_, reported_devices_, reported_overview_;
 
   std::mutex mutex_;
   std::condition_variable wake_;

@@ -18,7 +18,7 @@ std::vector<v1::Job> GetJobs(Shell& shell, const std::vector<std::string>& ids) 
 
 std::map<std::string, Running> RunningOn(Shell& shell) {
   std::map<std::string, Running> running;
-  shell.Look([&running](const Farm& farm, absl::Time) {
+  shell.WithFarm([&running](const Farm& farm, absl::Time) {
     for (const auto& [id, lease] : farm.batches().leases()) {
       const std::string& workload = farm.batches().WholeBatch(lease).workload_digest();
       running[NameOf(lease.agent_id, lease.device_id)] = {farm.batches().JobOf(lease), workload, lease.attempt,
@@ -28,11 +28,11 @@ std::map<std::string, Running> RunningOn(Shell& shell) {
   return running;
 }
 
-std::map<std::string, std::string> SignsOfOpenJobs(Shell& shell, size_t most) {
+std::map<std::string, std::string> VersionsOfOpenJobs(Shell& shell, size_t most) {
   std::map<std::string, std::string> signs;
   v1::ListJobsRequest open;
   open.set_only_open(true);
-  shell.Look([&](const Farm& farm, absl::Time) {
+  shell.WithFarm([&](const Farm& farm, absl::Time) {
     std::vector<const v1::Job*> jobs = farm.jobs().List(open);
     const auto queued = std::stable_partition(jobs.begin(), jobs.end(),
                                               [](const v1::Job* job) { return job->state() == v1::JOB_STATE_RUNNING; });
@@ -49,19 +49,19 @@ std::map<std::string, std::string> SignsOfOpenJobs(Shell& shell, size_t most) {
 
 std::set<std::string> OpenAmong(Shell& shell, const std::set<std::string>& ids) {
   std::set<std::string> open;
-  shell.Look([&](const Farm& farm, absl::Time) {
+  shell.WithFarm([&](const Farm& farm, absl::Time) {
     for (const std::string& id : ids) {
       const v1::Job* job = farm.jobs().Find(id);
-      if (job != nullptr && !JobBook::Ended(*job)) open.insert(id);
+      if (job != nullptr && !JobQueue::Ended(*job)) open.insert(id);
     }
   });
   return open;
 }
 
 Json OverviewToJson(Shell& shell, const std::filesystem::path& records) {
-  const Figures figures = CollectFigures(shell, records);
+  const FarmMetrics figures = CollectMetrics(shell, records);
   double trials_per_second = 0;
-  shell.Look([&trials_per_second](const Farm& farm, absl::Time) {
+  shell.WithFarm([&trials_per_second](const Farm& farm, absl::Time) {
     for (const v1::Job* job : farm.jobs().InState(v1::JOB_STATE_RUNNING)) {
       trials_per_second += job->progress().trials_per_second();
     }

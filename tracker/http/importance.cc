@@ -11,15 +11,15 @@
 namespace hone::tracker {
 namespace {
 
-constexpr size_t kMostDecisions = 64, kMostValues = 64;
+constexpr size_t kDecisionsMax = 64, kValuesMax = 64;
 // A search makes some dozen decisions, but a record may contain any text: at most so many words of a trial are read,
 // and at most so many names of all trials are considered.
-constexpr size_t kMostWords = 256, kMostNames = 256;
+constexpr size_t kWordsMax = 256, kNamesMax = 256;
 
 // Calls take(name, value) for each word "name=value".
 template <typename Take>
 void ForEachDecision(std::string_view decisions, Take take) {
-  for (size_t words = 0; words < kMostWords && !decisions.empty(); ++words) {
+  for (size_t words = 0; words < kWordsMax && !decisions.empty(); ++words) {
     const size_t end = std::min(decisions.find(' '), decisions.size());
     const std::string_view word = decisions.substr(0, end);
     decisions.remove_prefix(std::min(end + 1, decisions.size()));
@@ -36,7 +36,7 @@ std::map<std::string_view, size_t> NamesIn(const std::vector<Trial>& trials) {
   }
   std::vector<std::pair<std::string_view, int64_t>> most(counts.begin(), counts.end());
   std::stable_sort(most.begin(), most.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
-  if (most.size() > kMostNames) most.resize(kMostNames);
+  if (most.size() > kNamesMax) most.resize(kNamesMax);
   std::map<std::string_view, size_t> names;
   for (const auto& [name, count] : most) names[name] = 0;
   size_t number = 0;
@@ -98,7 +98,7 @@ std::vector<DecisionValue> ValuesOf(const Groups& groups, const std::vector<Tria
   }
   std::sort(values.begin(), values.end(),
             [](const DecisionValue& a, const DecisionValue& b) { return a.best_seconds < b.best_seconds; });
-  if (values.size() > kMostValues) values.resize(kMostValues);
+  if (values.size() > kValuesMax) values.resize(kValuesMax);
   return values;
 }
 
@@ -115,7 +115,7 @@ std::vector<DecisionImportance> ImportanceOf(const std::vector<Trial>& trials) {
     all.push_back({std::string(name), ShareOf(groups, centered), ValuesOf(groups, trials)});
   }
   std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.share > b.share; });
-  if (all.size() > kMostDecisions) all.resize(kMostDecisions);
+  if (all.size() > kDecisionsMax) all.resize(kDecisionsMax);
   return all;
 }
 

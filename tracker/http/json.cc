@@ -239,7 +239,7 @@ Json DeviceToJson(const v1::Device& device, const Running* running) {
 Json MedianToJson(const records::Record& record) {
   const auto* timing = std::get_if<records::Timing>(&record.outcome);
   if (timing == nullptr) return nullptr;
-  const auto repeats = records::CountingRepeats(timing->seconds, timing->first_interleaved);
+  const auto repeats = records::DecidingRepeats(timing->seconds, timing->first_interleaved);
   return Median({repeats.begin(), repeats.end()}) * kMs;
 }
 

@@ -38,7 +38,7 @@ void Samples(Exposition& text, std::string_view label, const std::map<std::strin
   for (const auto& [name, count] : counts) text.Sample(static_cast<double>(count), {{label, name}});
 }
 
-void PrintJobsAndDevices(const Figures& figures, Exposition& text) {
+void PrintJobsAndDevices(const FarmMetrics& figures, Exposition& text) {
   text.Family("hone_jobs", "gauge", "Jobs that the tracker keeps, by state.");
   Samples(text, "state", figures.jobs);
   text.Family("hone_devices", "gauge", "Devices that the tracker knows, by what they do.");
@@ -53,7 +53,7 @@ void PrintJobsAndDevices(const Figures& figures, Exposition& text) {
   text.Sample(figures.farm.batches_running());
 }
 
-void PrintWork(const Figures& figures, Exposition& text) {
+void PrintWork(const FarmMetrics& figures, Exposition& text) {
   text.Family("hone_outcomes_total", "counter", "Candidates whose outcome was accepted, by kind; timed: it ran right.");
   Samples(text, "kind", figures.outcomes);
   text.Family("hone_results_accepted_total", "counter", "Results of leases that were accepted.");
@@ -71,7 +71,7 @@ void PrintWork(const Figures& figures, Exposition& text) {
   text.Samples(figures.lease_waits);
 }
 
-void PrintStorage(const Figures& figures, Exposition& text) {
+void PrintStorage(const FarmMetrics& figures, Exposition& text) {
   text.Family("hone_commit_seconds", "histogram", "How long one commit of records and state took.");
   text.Samples(figures.commits);
   text.Family("hone_storing", "gauge", "1 while the disk takes what is to be stored, 0 while it does not.");
@@ -114,7 +114,7 @@ void Exposition::Samples(const Histogram& histogram) {
   Line("_count", {}, static_cast<double>(below));
 }
 
-std::string PrintMetrics(const Figures& figures) {
+std::string PrintMetrics(const FarmMetrics& figures) {
   Exposition text;
   PrintJobsAndDevices(figures, text);
   PrintWork(figures, text);
@@ -134,8 +134,8 @@ DiskUse DiskUseOf(const std::filesystem::path& records) {
   return use;
 }
 
-Figures CollectFigures(Shell& shell, const std::filesystem::path& records) {
-  Figures figures;
+FarmMetrics CollectMetrics(Shell& shell, const std::filesystem::path& records) {
+  FarmMetrics figures;
   for (int state = v1::JOB_STATE_QUEUED; state <= v1::JobState_MAX; ++state) {
     figures.jobs[StateName(static_cast<v1::JobState>(state))] = 0;
   }
@@ -155,7 +155,7 @@ Figures CollectFigures(Shell& shell, const std::filesystem::path& records) {
   }
   figures.storing = devices.trouble().empty();
   figures.farm = shell.Counters();
-  shell.Look([&figures](const Farm& farm, absl::Time) {
+  shell.WithFarm([&figures](const Farm& farm, absl::Time) {
     for (int state = v1::JOB_STATE_QUEUED; state <= v1::JobState_MAX; ++state) {
       const auto which = static_cast<v1::JobState>(state);
       figures.jobs[StateName(which)] = static_cast<int>(farm.jobs().InState(which).size());

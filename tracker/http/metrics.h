@@ -2,7 +2,7 @@
 // The tracker's metrics in Prometheus' text format 0.0.4. docs/guides/operating.md lists them all.
 //
 // Labels have few values (kinds, states). No metric is per candidate, job or workload, because records hold these.
-// Pure, except CollectFigures and DiskUseOf. Start at PrintMetrics.
+// Pure, except CollectMetrics and DiskUseOf. Start at PrintMetrics.
 #ifndef HONE_TRACKER_HTTP_METRICS_H_
 #define HONE_TRACKER_HTTP_METRICS_H_
 
@@ -40,19 +40,19 @@ class Exposition {
 };
 
 // The figures that the metrics show, all of one moment.
-struct Figures {
+struct FarmMetrics {
   v1::GetFarmResponse farm;
   std::map<std::string, int> jobs;              // number of jobs, by state
   std::map<std::string, int> activity, health;  // number of devices, by activity and by health
   int drained = 0;                              // number of devices of drained agents
   std::map<std::string, int64_t> outcomes;      // accepted outcomes, by kind of failure; "timed": no failure
-  Histogram lease_waits = LongTimes(), commits = ShortTimes();
+  Histogram lease_waits = QueueTimeBuckets(), commits = CommitTimeBuckets();
   bool storing = true;                             // false: storing fails, as with a full disk
   int64_t records_bytes = 0, disk_free_bytes = 0;  // as DiskUse
   absl::Time started;
 };
 
-std::string PrintMetrics(const Figures& figures);
+std::string PrintMetrics(const FarmMetrics& figures);
 
 // The size of the records (the file and its -wal, the write-ahead log), and the free space of their file system. 0
 // where the system does not say.
@@ -61,7 +61,7 @@ struct DiskUse {
 };
 DiskUse DiskUseOf(const std::filesystem::path& records);
 
-Figures CollectFigures(Shell& shell, const std::filesystem::path& records);
+FarmMetrics CollectMetrics(Shell& shell, const std::filesystem::path& records);
 
 }  // namespace hone::tracker
 

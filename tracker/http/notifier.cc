@@ -20,8 +20,8 @@
 namespace hone::tracker {
 namespace {
 
-constexpr absl::Duration kFirstWait = absl::Seconds(5), kLongestWait = absl::Hours(1);
-constexpr auto kRoundEvery = std::chrono::seconds(1);
+constexpr absl::Duration kRetryWaitMin = absl::Seconds(5), kRetryWaitMax = absl::Hours(1);
+constexpr auto kRoundPeriod = std::chrono::seconds(1);
 
 // The receiver of a notice: scheme, host and port of its URL.
 std::string ReceiverOf(const std::string& url) {
@@ -33,9 +33,9 @@ std::string ReceiverOf(const std::string& url) {
 }  // namespace
 
 absl::Duration WaitAfterAttempt(int attempts) {
-  absl::Duration wait = kFirstWait;
-  for (int i = 1; i < attempts && wait < kLongestWait; ++i) wait *= 2;
-  return std::min(wait, kLongestWait);
+  absl::Duration wait = kRetryWaitMin;
+  for (int i = 1; i < attempts && wait < kRetryWaitMax; ++i) wait *= 2;
+  return std::min(wait, kRetryWaitMax);
 }
 
 std::string NoticeBody(const v1::Job& job) {
@@ -69,12 +69,12 @@ void Notifier::Loop(const std::stop_token& stop) {
   std::condition_variable_any stopped;
   std::unique_lock lock(mutex);
   while (!stop.stop_requested()) {
-    Round(absl::Now(), stop);
-    stopped.wait_for(lock, stop, kRoundEvery, [] { return false; });
+    SendDueNotices(absl::Now(), stop);
+    stopped.wait_for(lock, stop, kRoundPeriod, [] { return false; });
   }
 }
 
-void Notifier::Round(absl::Time now, const std::stop_token& stop) {
+void Notifier::SendDueNotices(absl::Time now, const std::stop_token& stop) {
   std::erase_if(not_before_, [now](const auto& wait) { return wait.second <= now; });
   std::set<std::string> failed;  // receivers that failed in this round; their other notices wait for the next one
   for (const v1::Job& job : shell_->JobsToNotify()) {

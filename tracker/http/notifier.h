@@ -43,7 +43,7 @@ class Notifier {
   static std::unique_ptr<Notifier> Start(Shell* shell, std::vector<std::string> allowed, Post post);
 
   // Makes one round of attempts for notices due at `now`. Public for tests.
-  void Round(absl::Time now, const std::stop_token& stop = {});
+  void SendDueNotices(absl::Time now, const std::stop_token& stop = {});
 
   Notifier(Shell* shell, std::vector<std::string> allowed, Post post)
       : shell_(shell), allowed_(std::move(allowed)), post_(std::move(post)) {}

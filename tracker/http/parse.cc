@@ -11,7 +11,7 @@
 namespace hone::tracker {
 namespace {
 
-constexpr size_t kLongestTarget = 8192;
+constexpr size_t kTargetBytesMax = 8192;
 
 std::optional<int> HexDigit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -66,7 +66,7 @@ absl::Status AddParameter(std::string_view text, Target& target) {
 }  // namespace
 
 absl::StatusOr<Target> ParseTarget(std::string_view target) {
-  if (target.size() > kLongestTarget) return Bad("it is too long");
+  if (target.size() > kTargetBytesMax) return Bad("it is too long");
   if (target.empty() || target[0] != '/') return Bad("it does not begin with /");
   Target parsed;
   const size_t question = std::min(target.find('?'), target.size());

@@ -23,13 +23,13 @@ namespace beast = boost::beast;
 namespace http = boost::beast::http;
 using Error = boost::system::error_code;
 
-constexpr uint32_t kLongestHead = 16 << 10;
+constexpr uint32_t kHeadBytesMax = 16 << 10;
 
 class Post {
  public:
-  Post(const NoticeUrl& url, absl::Duration patience, const std::stop_token& stop)
+  Post(const NoticeUrl& url, absl::Duration timeout, const std::stop_token& stop)
       : url_(url),
-        until_(std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(patience)),
+        until_(std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(timeout)),
         resolver_(io_),
         stop_(stop),
         interrupt_(stop, [this] { io_.stop(); }) {}
@@ -98,7 +98,7 @@ class Post {
     HONE_RETURN_IF_ERROR(Await(
         "send", [&](auto done) { http::async_write(stream, request, [done](Error error, size_t) { done(error); }); }));
     http::response_parser<http::empty_body> answer;
-    answer.header_limit(kLongestHead);
+    answer.header_limit(kHeadBytesMax);
     beast::flat_buffer buffer;
     HONE_RETURN_IF_ERROR(Await("read the answer", [&](auto done) {
       http::async_read_header(stream, buffer, answer, [done](Error error, size_t) { done(error); });
@@ -119,9 +119,9 @@ class Post {
 
 }  // namespace
 
-absl::Status PostJson(const NoticeUrl& url, const std::string& body, absl::Duration patience,
+absl::Status PostJson(const NoticeUrl& url, const std::string& body, absl::Duration timeout,
                       const std::stop_token& stop) {
-  return Post(url, patience, stop).Run(body);
+  return Post(url, timeout, stop).Run(body);
 }
 
 }  // namespace hone::tracker

@@ -17,7 +17,7 @@
 namespace hone::tracker {
 
 // OK: the server answered with status 200 to 299. kUnavailable: anything else; the text says what happened.
-absl::Status PostJson(const NoticeUrl& url, const std::string& body, absl::Duration patience,
+absl::Status PostJson(const NoticeUrl& url, const std::string& body, absl::Duration timeout,
                       const std::stop_token& stop = {});
 
 }  // namespace hone::tracker

@@ -85,7 +85,7 @@ absl::StatusOr<tcp::endpoint> Resolve(asio::io_context& io, const std::string& l
 
 }  // namespace
 
-std::string CountedAs(const std::string& address) {
+std::string AddressKey(const std::string& address) {
   Error error;
   const asio::ip::address parsed = asio::ip::make_address(address, error);
   if (error || !parsed.is_v6()) return address;
@@ -160,10 +160,10 @@ class HttpServer::Core {
     Error error;
     const tcp::endpoint peer = socket.remote_endpoint(error);
     if (error) return;
-    const std::string address = peer.address().to_string(), counted = CountedAs(address);
+    const std::string address = peer.address().to_string(), counted = AddressKey(address);
     const auto known = of_address_.find(counted);
     const int open = known == of_address_.end() ? 0 : known->second;
-    if (connections_ >= options_.limits.connections || open >= options_.limits.connections_of_address) return;
+    if (connections_ >= options_.limits.connections || open >= options_.limits.connections_per_address_max) return;
     socket.set_option(tcp::no_delay(true), error);
     ++of_address_[counted];
     ++connections_;
@@ -201,15 +201,15 @@ class HttpServer::Core {
 
   void Ask(const std::string& address, HttpRequest request, ConnectionHost::Done done) {
     if (stopping_) return;
-    const std::string proof = options_.proof == nullptr ? "" : options_.proof(request);
-    const std::string who = proof.empty() ? address : proof;
+    const std::string client_key = options_.client_key == nullptr ? "" : options_.client_key(request);
+    const std::string who = client_key.empty() ? address : client_key;
     const auto known = askers_.find(who);
-    const bool much = known != askers_.end() && std::ssize(known->second.waiting) >= options_.limits.waiting_of_one;
-    if (much || questions_ >= options_.limits.questions) {
+    const bool much = known != askers_.end() && std::ssize(known->second.waiting) >= options_.limits.waiting_per_client;
+    if (much || requests_ >= options_.limits.requests) {
       done(ErrorResponse(absl::UnavailableError("too many requests at a time; try again in a moment")), nullptr);
       return;
     }
-    ++questions_;
+    ++requests_;
     askers_[who].waiting.push_back({address, std::move(request), std::move(done)});
     BeginNext(who);
   }
@@ -219,7 +219,7 @@ class HttpServer::Core {
     const auto asker = askers_.find(who);
     if (stopping_ || asker == askers_.end()) return;
     auto& [answered, waiting] = asker->second;
-    if (answered == options_.limits.questions_of_one) return;
+    if (answered == options_.limits.requests_per_client) return;
     if (waiting.empty()) {
       if (answered == 0) askers_.erase(asker);
       return;
@@ -238,38 +238,38 @@ class HttpServer::Core {
 
   void AnswerOne(const Waits& waits) {
     // Checked when the handler starts; requests that passed an earlier check would all be answered together.
-    HttpResponse response = answers_->TooMany(waits.address, options_.limits)
+    HttpResponse response = answers_->IsOverLimit(waits.address, options_.limits)
                                 ? ErrorResponse(absl::UnavailableError(
                                       "too many answers wait for clients that do not read them; try again later"))
                                 : handler_(waits.request);
-    std::shared_ptr<void> on_its_way = PendingAnswers::Count(answers_, waits.address, response.body.size());
-    --questions_;
-    waits.done(std::move(response), std::move(on_its_way));
+    std::shared_ptr<void> delivery = PendingAnswers::Count(answers_, waits.address, response.body.size());
+    --requests_;
+    waits.done(std::move(response), std::move(delivery));
   }
 
   // Called before each handshake, which costs far more than reading two small files. A removed authority is therefore
   // not trusted by any later connection.
   void RereadTls() {
     absl::StatusOr<HttpTls> tls = ReadTls(options_.tls, tls_);
-    const std::string trouble = tls.ok() ? "" : tls.status().ToString();
+    const std::string failure = tls.ok() ? "" : tls.status().ToString();
     if (tls.ok()) tls_ = *std::move(tls);
-    if (trouble == tls_trouble_) return;
-    tls_trouble_ = trouble;
-    if (!trouble.empty()) spdlog::error("HTTPS keeps using the previous certificates: {}", trouble);
+    if (failure == tls_failure_) return;
+    tls_failure_ = failure;
+    if (!failure.empty()) spdlog::error("HTTPS keeps using the previous certificates: {}", failure);
   }
 
   const Options options_;
   const Handler handler_;
   HttpTls tls_;
-  std::string tls_trouble_;  // why the files could not be read the last time, so that it is logged once; "": they could
+  std::string tls_failure_;  // why the files could not be read the last time, so that it is logged once; "": they could
   asio::io_context io_{1};
   tcp::acceptor acceptor_{io_};
   asio::steady_timer pause_{io_};
   std::atomic<bool> stopping_ = false;
-  std::atomic<int> connections_ = 0, questions_ = 0;
+  std::atomic<int> connections_ = 0, requests_ = 0;
   int64_t last_key_ = 0;
   std::map<std::string, int> of_address_;
-  std::map<std::string, Asker> askers_;  // clients, by their Proof or else their address
+  std::map<std::string, Asker> askers_;  // clients, by their ClientKey or else their address
   std::map<int64_t, std::function<void()>> close_;
   const std::shared_ptr<PendingAnswers> answers_ = std::make_shared<PendingAnswers>();
   asio::thread_pool handlers_;

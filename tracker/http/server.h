@@ -23,16 +23,16 @@ namespace hone::tracker {
 
 struct HttpLimits {
   int connections = 2000;
-  int connections_of_address = 1000;  // of one CountedAs, so that one machine cannot take all
-  int questions = 64;                 // requests in work or waiting; more are answered 503
-  int questions_of_one = 2;           // requests of one client in work, so that handlers are left for others
-  int waiting_of_one = 16;            // requests of one client that wait for that; more are answered 503
+  int connections_per_address_max = 1000;  // of one AddressKey, so that one machine cannot take all
+  int requests = 64;                       // requests in work or waiting; more are answered 503
+  int requests_per_client = 2;             // requests of one client in work, so that handlers are left for others
+  int waiting_per_client = 16;             // requests of one client that wait for that; more are answered 503
   // Memory of answers that are not sent completely: of all, and of one address. While they exceed it, requests are
   // answered 503. An answer has at most some MiB, so this is enough for hundreds of clients.
-  size_t answer_bytes = size_t{256} << 20, answer_bytes_of_address = size_t{128} << 20;
+  size_t answer_bytes = size_t{256} << 20, answer_bytes_per_address = size_t{128} << 20;
   uint32_t header_bytes = 16 << 10;
   uint64_t body_bytes = 64 << 10;
-  absl::Duration patience = absl::Seconds(30);  // for a handshake, for a whole request, and for sending an answer
+  absl::Duration timeout = absl::Seconds(30);  // for a handshake, for a whole request, and for sending an answer
   // Bytes of chunks that wait for a slow client of a stream; with more, its stream ends. It is twice
   // EventRing::kBytesMax, which a client that comes back may get at once. All streams share the memory of the chunks.
   size_t stream_backlog = size_t{64} << 20;
@@ -40,7 +40,7 @@ struct HttpLimits {
 
 // The key under which the connections of an address are counted: an IPv4 address, or the /64 network of an IPv6
 // address, because one machine may use all of that network.
-std::string CountedAs(const std::string& address);
+std::string AddressKey(const std::string& address);
 
 class HttpServer {
  public:
@@ -49,13 +49,13 @@ class HttpServer {
 
   // Returns a text that identifies the client, equal for all its requests; "" for an unknown client. Called by one
   // thread.
-  using Proof = std::function<std::string(const HttpRequest&)>;
+  using ClientKey = std::function<std::string(const HttpRequest&)>;
 
   struct Options {
     std::string listen;  // HOST:PORT; port 0 takes a free one
     TlsFiles tls;        // empty: plain HTTP; else the files are read again for each new connection
     HttpLimits limits;
-    Proof proof = nullptr;  // null: clients are identified by their address
+    ClientKey client_key = nullptr;  // null: clients are identified by their address
   };
 
   // kInvalidArgument: `listen` is no address of this machine, or the certificates cannot be read. kUnavailable: the

@@ -42,31 +42,31 @@ absl::StatusOr<Json> ParseBody(const HttpRequest& request) {
   return absl::InvalidArgumentError("the body is no JSON object");
 }
 
-absl::StatusOr<HttpResponse> AnswerRoute(const Sources& sources, const Route& route, Question& question) {
-  const HttpRequest& request = question.request;
+absl::StatusOr<HttpResponse> AnswerRoute(const ApiContext& context, const Route& route, ApiCall& call) {
+  const HttpRequest& request = call.request;
   if (!route.needs.empty()) {
-    HONE_ASSIGN_OR_RETURN(question.visitor, sources.visitors->Identify(request));
-    HONE_RETURN_IF_ERROR(sources.visitors->Check(question.visitor, route.needs, request.peer));
+    HONE_ASSIGN_OR_RETURN(call.visitor, context.visitors->Identify(request));
+    HONE_RETURN_IF_ERROR(context.visitors->Check(call.visitor, route.needs, request.peer));
   }
   if (route.method != "GET") {
-    HONE_ASSIGN_OR_RETURN(question.body, ParseBody(request));
+    HONE_ASSIGN_OR_RETURN(call.body, ParseBody(request));
   }
-  return route.answer(sources, question);
+  return route.answer(context, call);
 }
 
-absl::StatusOr<HttpResponse> AnswerRequest(const Sources& sources, const HttpRequest& request) {
-  HONE_RETURN_IF_ERROR(sources.visitors->CheckOrigin(request));
+absl::StatusOr<HttpResponse> AnswerRequest(const ApiContext& context, const HttpRequest& request) {
+  HONE_RETURN_IF_ERROR(context.visitors->CheckOrigin(request));
   HONE_ASSIGN_OR_RETURN(const Target target, ParseTarget(request.target));
   const std::string_view method = request.method == "HEAD" ? "GET" : std::string_view(request.method);
-  Question question{.request = request, .target = target};
+  ApiCall call{.request = request, .target = target};
   std::set<std::string> others;
   for (const Route& route : Routes()) {
-    if (!Fits(route.path, target.path, question.names)) continue;
-    if (route.method == method) return AnswerRoute(sources, route, question);
+    if (!Fits(route.path, target.path, call.names)) continue;
+    if (route.method == method) return AnswerRoute(context, route, call);
     others.insert(std::string(route.method));
   }
   if (others.empty() && method == "GET") {
-    if (std::optional<HttpResponse> page = sources.pages->Find(request, target)) return *std::move(page);
+    if (std::optional<HttpResponse> page = context.pages->Find(request, target)) return *std::move(page);
   }
   if (others.empty()) return absl::NotFoundError("there is nothing at this address; docs/API.md lists all addresses");
   HttpResponse refusal =
@@ -105,7 +105,7 @@ const std::vector<Route>& Routes() {
 }
 
 HttpResponse Site::Answer(const HttpRequest& request) const {
-  absl::StatusOr<HttpResponse> response = AnswerRequest(sources_, request);
+  absl::StatusOr<HttpResponse> response = AnswerRequest(context_, request);
   return response.ok() ? *std::move(response) : ErrorResponse(response.status());
 }
 

@@ -16,12 +16,12 @@ namespace hone::tracker {
 
 class Site {
  public:
-  explicit Site(const Sources& sources) : sources_(sources) {}
+  explicit Site(const ApiContext& context) : context_(context) {}
 
   HttpResponse Answer(const HttpRequest& request) const;
 
  private:
-  const Sources sources_;
+  const ApiContext context_;
 };
 
 // One route. A '*' in its path matches any segment: "/api/v1/jobs/*/cancel".
@@ -29,7 +29,7 @@ struct Route {
   std::string_view method, path;
   // The gRPC method that the caller's role must be allowed to call; "": the route needs no role.
   std::string_view needs;
-  absl::StatusOr<HttpResponse> (*answer)(const Sources& sources, const Question& question);
+  absl::StatusOr<HttpResponse> (*answer)(const ApiContext& context, const ApiCall& call);
 };
 const std::vector<Route>& Routes();
 

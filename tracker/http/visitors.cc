@@ -23,7 +23,7 @@ constexpr std::string_view kCookie = "__Host-hone";
 constexpr std::string_view kBearer = "Bearer ";
 constexpr std::string_view kBegin = "-----BEGIN CERTIFICATE-----\n", kEnd = "-----END CERTIFICATE-----\n";
 constexpr size_t kPemLine = 64;
-constexpr size_t kLongestCookie = 4096;
+constexpr size_t kCookieBytesMax = 4096;
 constexpr absl::Duration kSessionLife = absl::Hours(24 * 30);
 
 // A keyed hash, applied twice as in HMAC.
@@ -55,7 +55,7 @@ bool IsPersons(Role role) { return role == Role::kViewer || role == Role::kClien
 
 absl::StatusOr<PresentedCertificate> PresentedIn(const std::string& pem) {
   HONE_ASSIGN_OR_RETURN(pki::CertificateFacts facts, pki::ReadCertificate(pem));
-  HONE_ASSIGN_OR_RETURN(FarmIdentity identity, IdentityAmong(facts.uris));
+  HONE_ASSIGN_OR_RETURN(FarmIdentity identity, IdentityFromUris(facts.uris));
   return PresentedCertificate{std::move(identity), std::move(facts)};
 }
 
@@ -87,7 +87,7 @@ absl::Status Visitors::CheckOrigin(const HttpRequest& request) const {
   return absl::PermissionDeniedError("the request comes from a page of another site; open the tracker's own page");
 }
 
-std::string Visitors::ProofOf(const HttpRequest& request) const {
+std::string Visitors::ClientKeyOf(const HttpRequest& request) const {
   if (membership_ == nullptr) return std::string(request.Header("authorization"));
   if (!request.certificate_pem.empty()) return request.certificate_pem;
   return std::string(CookieIn(request.Header("cookie"), kCookie));
@@ -119,7 +119,7 @@ absl::Status Visitors::Check(const Visitor& visitor, std::string_view method, co
   return checked;
 }
 
-bool Visitors::May(const Visitor& visitor, std::string_view method) const {
+bool Visitors::IsAllowed(const Visitor& visitor, std::string_view method) const {
   return !visitor.shown.has_value() || gate_->Check(*visitor.shown, method).ok();
 }
 
@@ -131,9 +131,9 @@ void Visitors::Note(const Visitor& visitor, const std::string& peer, std::string
       result, absl::Now());
 }
 
-Present Visitors::WhileWelcome(const Visitor& visitor) const {
+Present Visitors::WhileAllowed(const Visitor& visitor) const {
   if (!visitor.shown.has_value()) return [] { return true; };
-  return tracker::WhileWelcome(*visitor.shown, membership_->members());
+  return tracker::WhileAllowed(*visitor.shown, membership_->members());
 }
 
 absl::StatusOr<Visitors::Session> Visitors::Begin(const std::string& token, const std::string& peer,
@@ -182,7 +182,7 @@ std::string Visitors::CookieOf(const std::string& certificate_pem) const {
 
 absl::StatusOr<std::string> Visitors::CertificateIn(std::string_view cookie) const {
   const size_t dot = cookie.rfind('.');
-  const bool ours = cookie.size() <= kLongestCookie && dot != std::string_view::npos &&
+  const bool ours = cookie.size() <= kCookieBytesMax && dot != std::string_view::npos &&
                     Same(cookie.substr(dot + 1), Keyed(cookie_key_, cookie.substr(0, dot)));
   if (!ours) return NoSession();
   std::string pem(kBegin);

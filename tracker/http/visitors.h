@@ -44,8 +44,8 @@ class Visitors {
   // another host (a foreign DNS entry that points here), or it comes from a page of another origin.
   absl::Status CheckOrigin(const HttpRequest& request) const;
 
-  // The credential in the request, unverified, as HttpServer::Proof. "" where there is none.
-  std::string ProofOf(const HttpRequest& request) const;
+  // The credential in the request, unverified, as HttpServer::ClientKey. "" where there is none.
+  std::string ClientKeyOf(const HttpRequest& request) const;
 
   // Verifies the credential. kUnauthenticated: it is missing or invalid; the text says what to send.
   absl::StatusOr<Visitor> Identify(const HttpRequest& request) const;
@@ -55,14 +55,14 @@ class Visitors {
   absl::Status Check(const Visitor& visitor, std::string_view method, const std::string& peer) const;
 
   // The same without the audit log, for requests that are answered in either case.
-  bool May(const Visitor& visitor, std::string_view method) const;
+  bool IsAllowed(const Visitor& visitor, std::string_view method) const;
 
   // Writes a change into the audit log. method: "JobService/Cancel".
   void Note(const Visitor& visitor, const std::string& peer, std::string_view method, std::string_view object,
             const absl::Status& result) const;
 
   // The returned function says whether the visitor is still allowed.
-  Present WhileWelcome(const Visitor& visitor) const;
+  Present WhileAllowed(const Visitor& visitor) const;
 
   struct Session {
     FarmIdentity identity;

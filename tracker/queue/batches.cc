@@ -10,10 +10,10 @@
 
 #include "base/kernel_interface.h"
 #include "base/status.h"
-#include "tracker/queue/cut.h"
 #include "tracker/queue/devices.h"
 #include "tracker/queue/matches.h"
 #include "tracker/queue/memory.h"
+#include "tracker/queue/text_limits.h"
 
 namespace hone::tracker {
 namespace {
@@ -75,7 +75,7 @@ absl::Status Validate(const v1::Batch& batch) {
   }
   if (batch.threads() < 1) return absl::InvalidArgumentError("batch asks for less than one thread");
   if (batch.candidates().empty()) return absl::InvalidArgumentError("batch has no candidates");
-  HONE_RETURN_IF_ERROR(CheckNeeds(batch.requirements()));
+  HONE_RETURN_IF_ERROR(CheckRequirements(batch.requirements()));
   const v1::TimingPolicy& policy = batch.policy();
   for (const double seconds : {policy.timeout_seconds(), policy.reference_timeout_seconds(), policy.final_seconds()}) {
     if (seconds >= 0 && seconds <= kPolicySecondsMax) continue;  // false for NaN
@@ -124,17 +124,17 @@ absl::Status BatchQueue::CheckQuotas(const Owner& owner, int64_t bytes) const {
     if (!entry.finished) ++open;
     of_job += entry.bytes;
   }
-  if (open >= options_.max_open_per_job) {
+  if (open >= options_.open_per_job_max) {
     return absl::ResourceExhaustedError(fmt::format(
         "job '{}' has {} open batches, the most a job may have; wait for one to finish", owner.job_id, open));
   }
-  const bool is_job = of_job > options_.max_open_bytes_per_job;
-  if (!is_job && of_tuner <= options_.max_open_bytes_per_tuner) return absl::OkStatus();
+  const bool is_job = of_job > options_.open_bytes_per_job_max;
+  if (!is_job && of_tuner <= options_.open_bytes_per_tuner_max) return absl::OkStatus();
   return absl::ResourceExhaustedError(fmt::format(
       "with this batch, the batches of {} '{}' would take {} MiB of the tracker's memory; the limit is {} MiB. "
       "Acknowledge finished batches, and wait for open ones",
       is_job ? "job" : "all jobs of tuner", is_job ? owner.job_id : owner.tuner, (is_job ? of_job : of_tuner) >> 20,
-      (is_job ? options_.max_open_bytes_per_job : options_.max_open_bytes_per_tuner) >> 20));
+      (is_job ? options_.open_bytes_per_job_max : options_.open_bytes_per_tuner_max) >> 20));
 }
 
 void BatchQueue::ForgetOldResult(const std::string& job_id) {
@@ -145,7 +145,7 @@ void BatchQueue::ForgetOldResult(const std::string& job_id) {
     ++finished;
     if (oldest == batches_.end() || batch->second.number < oldest->second.number) oldest = batch;
   }
-  if (finished >= options_.max_finished_per_job) Acknowledge(job_id, std::string(oldest->first));
+  if (finished >= options_.finished_per_job_max) Acknowledge(job_id, std::string(oldest->first));
 }
 
 absl::StatusOr<std::string> BatchQueue::Submit(const Owner& owner, const std::string& client_id, v1::Batch batch,
@@ -188,7 +188,7 @@ void BatchQueue::AddPiece(const std::string& batch_id, Entry& entry, std::vector
 void BatchQueue::Enqueue(const std::string& batch_id, Entry& entry, int64_t piece, absl::Time now) {
   entry.pieces.at(piece).lease_id.clear();
   entry.pieces.at(piece).absent_since = now;
-  fair_share_.Queued(entry.job_id, entry.user);
+  fair_share_.PieceQueued(entry.job_id, entry.user);
   newly_queued_.push_back(*order_.insert(OrderOf(batch_id, entry, piece)).first);
 }
 
@@ -202,7 +202,7 @@ std::optional<BatchQueue::Queued> BatchQueue::NewlyQueued() {
 
 void BatchQueue::RemovePieces(const std::string& batch_id, Entry& entry) {
   for (const auto& [number, piece] : entry.pieces) {
-    if (order_.erase(OrderOf(batch_id, entry, number)) > 0) fair_share_.Withdrawn(entry.job_id);
+    if (order_.erase(OrderOf(batch_id, entry, number)) > 0) fair_share_.PieceWithdrawn(entry.job_id);
     if (!piece.lease_id.empty()) cancelled_.push_back(EndLease(piece.lease_id));
   }
   entry.pieces.clear();
@@ -225,7 +225,7 @@ BatchQueue::Lease BatchQueue::EndLease(const std::string& lease_id) {
   const auto found = leases_.find(lease_id);
   Lease lease = std::move(found->second);
   leases_.erase(found);
-  fair_share_.Ended(JobOf(lease), lease.fingerprint.digest());
+  fair_share_.PieceEnded(JobOf(lease), lease.fingerprint.digest());
   return lease;
 }
 
@@ -269,7 +269,7 @@ const BatchQueue::Lease* BatchQueue::LeasePiece(std::set<Order>::iterator order,
   lease.run_limit = RunLimit(entry, piece);
   lease.waited = lease.started - entry.submitted;
   order_.erase(order);
-  fair_share_.Began(entry.job_id, lease.fingerprint.digest());
+  fair_share_.PieceStarted(entry.job_id, lease.fingerprint.digest());
   return &(leases_[piece.lease_id] = std::move(lease));
 }
 
@@ -278,7 +278,8 @@ absl::Duration BatchQueue::RunLimit(const Entry& entry, const Piece& piece) cons
   const double per_candidate =
       4 * (policy.timeout_seconds() > 0 ? policy.timeout_seconds() : 1.0) + 4 * policy.final_seconds();
   const double reference = policy.reference_timeout_seconds() > 0 ? policy.reference_timeout_seconds() : 30.0;
-  return options_.run_floor + absl::Seconds(reference + per_candidate * static_cast<double>(piece.candidates.size()));
+  return options_.run_limit_min +
+         absl::Seconds(reference + per_candidate * static_cast<double>(piece.candidates.size()));
 }
 
 const BatchQueue::Lease* BatchQueue::FindLease(const std::string& lease_id) const {
@@ -350,7 +351,7 @@ std::map<std::string, std::string> BatchQueue::Finish(const Lease& lease_referen
   return piece.avoid.devices;
 }
 
-void BatchQueue::FailOn(const Lease& lease_reference, const std::string& why, bool another, absl::Time now) {
+void BatchQueue::RejectLease(const Lease& lease_reference, const std::string& why, bool another, absl::Time now) {
   const Lease lease = EndLease(std::string(lease_reference.id));  // lease_reference dangles from here on
   Entry& entry = batches_.at(lease.batch_id);
   Piece& piece = entry.pieces.at(lease.piece);
@@ -421,8 +422,8 @@ void BatchQueue::Lose(const std::string& lease_id, const std::string& why, absl:
   const bool whole = static_cast<int>(piece.candidates.size()) == entry.batch->candidates_size();
   // A half that is lost is split at once, because it probably holds the candidate that kills devices, and every loss
   // costs a device's time. A single candidate gets two attempts, because one loss may have another cause.
-  const int allowed = whole ? options_.max_attempts : piece.candidates.size() > 1 ? 1 : 2;
-  if (entry.losses >= options_.max_losses) return GiveUp(lease, entry, why);
+  const int allowed = whole ? options_.whole_batch_leases_max : piece.candidates.size() > 1 ? 1 : 2;
+  if (entry.losses >= options_.losses_max) return GiveUp(lease, entry, why);
   if (piece.attempts < allowed) return Enqueue(lease.batch_id, entry, lease.piece, now);
   if (piece.candidates.size() == 1) return GiveUp(lease, entry, why);
   Split(lease.batch_id, entry, lease.piece, now);
@@ -457,7 +458,7 @@ void BatchQueue::GiveUp(const Lease& lost, Entry& entry, const std::string& why)
   }
   entry.pieces.erase(lost.piece);
   given_up_.push_back(std::move(record));
-  exonerated_.insert(exonerated_.end(), entry.lost_on.begin(), entry.lost_on.end());
+  forgiven_devices_.insert(forgiven_devices_.end(), entry.lost_on.begin(), entry.lost_on.end());
   entry.lost_on.clear();
   given_up_count_ += 1;
   FinishIfDone(entry);
@@ -467,7 +468,7 @@ void BatchQueue::GiveUp(const Lease& lost, Entry& entry, const std::string& why)
 // look_for_devices_every, because it compares many pieces with many devices.
 void BatchQueue::ExcludeQueueTime(absl::Time now, const Served& served) {
   const absl::Duration gone = devices_checked_ == absl::InfinitePast() ? absl::ZeroDuration() : now - devices_checked_;
-  if (devices_checked_ != absl::InfinitePast() && gone < options_.look_for_devices_every) return;
+  if (devices_checked_ != absl::InfinitePast() && gone < options_.device_check_period) return;
   devices_checked_ = now;
   for (auto& [id, entry] : batches_) {
     bool only_queued = !entry.pieces.empty();
@@ -538,7 +539,7 @@ void BatchQueue::Acknowledge(const std::string& job_id, const std::string& batch
 
 std::vector<Recordable> BatchQueue::TakeGivenUp() { return std::exchange(given_up_, {}); }
 
-std::vector<std::string> BatchQueue::TakeExonerated() { return std::exchange(exonerated_, {}); }
+std::vector<std::string> BatchQueue::TakeForgivenDevices() { return std::exchange(forgiven_devices_, {}); }
 
 std::vector<BatchQueue::Lease> BatchQueue::TakeCancelled() { return std::exchange(cancelled_, {}); }
 

@@ -43,8 +43,8 @@ struct Avoid {
 
 class BatchQueue {
  public:
-  // The right of one device to measure one piece. It lasts until Finish, FailOn, Return or Lose, or until its batch
-  // fails or its job ends.
+  // The right of one device to measure one piece. It lasts until Finish, RejectLease, Return or Lose, or until its
+  // batch fails or its job ends.
   struct Lease {
     std::string id;
     std::string batch_id;
@@ -96,7 +96,7 @@ class BatchQueue {
   // Ends the lease, which destroys `lease`, because the device could not measure the piece. The piece is queued again
   // for other devices, or the batch fails with the reasons of all of them. another: whether a device exists that has
   // not tried the piece.
-  void FailOn(const Lease& lease, const std::string& why, bool another, absl::Time now);
+  void RejectLease(const Lease& lease, const std::string& why, bool another, absl::Time now);
   const Avoid& AvoidedBy(const Lease& lease) const;
   // The batch with the candidates of all its pieces.
   const v1::Batch& WholeBatch(const Lease& lease) const { return *batches_.at(lease.batch_id).batch; }
@@ -126,7 +126,7 @@ class BatchQueue {
   // Each returns what was gathered since its last call.
   std::vector<Recordable> TakeGivenUp();  // candidates that got LOST_DEVICE
   // Devices that were lost with candidates that were then given up, one entry per loss. The candidates are to blame.
-  std::vector<std::string> TakeExonerated();
+  std::vector<std::string> TakeForgivenDevices();
   std::vector<Lease> TakeCancelled();  // leases ended by DropJob or by the failure of their batch
 
   // The oldest queued piece that was not yet skipped since it was queued; nullopt: there is none. The caller looks for
@@ -149,7 +149,7 @@ class BatchQueue {
   struct Piece {
     std::vector<int> candidates;  // indices into the batch
     int attempts = 0;             // leases, without those that were returned
-    int failures = 0;             // calls of FailOn
+    int failures = 0;             // calls of RejectLease
     Avoid avoid;
     std::string lease_id;     // "" while queued
     absl::Time absent_since;  // while queued: since when no device could take it
@@ -206,7 +206,7 @@ class BatchQueue {
   absl::Time devices_checked_ = absl::InfinitePast();  // when ExcludeQueueTime last looked for devices
   FairShare fair_share_;
   std::vector<Recordable> given_up_;
-  std::vector<std::string> exonerated_;
+  std::vector<std::string> forgiven_devices_;
   std::vector<Lease> cancelled_;
 };
 

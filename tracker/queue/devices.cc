@@ -10,8 +10,8 @@
 
 #include "base/protocol_version.h"
 #include "base/status.h"
-#include "tracker/queue/cut.h"
 #include "tracker/queue/health.h"
+#include "tracker/queue/text_limits.h"
 #include "tracker/queue/times.h"
 
 namespace hone::tracker {
@@ -111,12 +111,12 @@ absl::StatusOr<Agent*> DeviceRegistry::Register(const v1::SynchronizeRequest& re
 void DeviceRegistry::TakeState(const Agent& agent, Device& device, const v1::DeviceState& state, absl::Time now) {
   device.state = state;
   const std::string name = NameOf(agent.id, state.device_id());
-  if (!state.has_golden() || !NoteCheck(health_[name], agent.boot_id, state.golden())) return;
-  TakeCheck(HealthOf(name), state.golden(), now, options_);
-  device.may_ask_again = now + options_.cooling_check;
+  if (!state.has_golden() || !RememberCheck(health_[name], agent.boot_id, state.golden())) return;
+  ApplyCheck(HealthOf(name), state.golden(), now, options_);
+  device.next_check_request = now + options_.cooling_check;
 }
 
-bool DeviceRegistry::IsThere(const std::string& name) const {
+bool DeviceRegistry::IsPresent(const std::string& name) const {
   const size_t slash = name.find('/');  // an agent id contains no slash
   const auto agent = agents_.find(name.substr(0, slash));
   return agent != agents_.end() && agent->second.devices.contains(name.substr(slash + 1));
@@ -146,8 +146,8 @@ void DeviceRegistry::ForgetAway(absl::Time now) {
     const std::string& name = health->first;
     const auto before = away_.find(name);
     const absl::Time since = before == away_.end() ? now : before->second;
-    const bool is_away = !IsThere(name);
-    if (is_away && now - since > options_.forget_after && !InQuarantine(health->second)) {
+    const bool is_away = !IsPresent(name);
+    if (is_away && now - since > options_.forget_after && !IsQuarantined(health->second)) {
       changed_health_.insert(name);
       health = health_.erase(health);
       continue;
@@ -217,7 +217,7 @@ void DeviceRegistry::CountDone(const Agent& agent, Device& device, int64_t candi
   v1::HealthRecord after = before;
   CountMeasured(after, options_);
   // Only a check of the golden kernel ends cooling down.
-  if (device.state.has_golden()) TakeTemperature(after, celsius, options_);
+  if (device.state.has_golden()) ApplyTemperature(after, celsius, options_);
   // Most batches change nothing, and then the record is not stored again.
   if (after.SerializeAsString() != before.SerializeAsString()) HealthOf(name) = std::move(after);
 }
@@ -233,8 +233,8 @@ std::vector<std::string> DeviceRegistry::AskForChecks(Agent& agent, absl::Time n
   for (auto& [id, device] : agent.devices) {
     const auto health = health_.find(NameOf(agent.id, id));
     if (health == health_.end() || !device.state.has_golden() || !device.lease_id.empty()) continue;
-    if (now < device.may_ask_again || !WantsCheck(health->second, device.state.golden(), now)) continue;
-    device.may_ask_again = now + options_.cooling_check;
+    if (now < device.next_check_request || !NeedsCheck(health->second, device.state.golden(), now)) continue;
+    device.next_check_request = now + options_.cooling_check;
     ids.push_back(id);
   }
   return ids;
@@ -246,7 +246,7 @@ void DeviceRegistry::Undrain(const std::string& agent_id) {
   drained_.erase(agent_id);
   const std::string own = agent_id + "/";
   for (auto health = health_.lower_bound(own); health != health_.end() && health->first.starts_with(own); ++health) {
-    Release(HealthOf(health->first));
+    ResetHealth(HealthOf(health->first));
   }
 }
 
@@ -285,14 +285,14 @@ std::string DeviceRegistry::ExclusionReason(const Agent& agent, const Device& de
   if (problem.empty() || known == health_.end()) return problem;
   // These two texts contain times and temperatures, which change all the time.
   if (problem == known->second.cooling_reason()) return "cooling down: it is too hot, or slows itself down";
-  if (problem.starts_with(known->second.quarantine_reason()) && InQuarantine(known->second)) {
+  if (problem.starts_with(known->second.quarantine_reason()) && IsQuarantined(known->second)) {
     return "quarantined: " + known->second.quarantine_reason();
   }
   return problem;
 }
 
-bool DeviceRegistry::Serves(const Agent& agent, const Device& device, absl::Time now) const {
-  return Online(agent, now) && !agent.leaving && !drained(agent.id) && Problem(agent, device, now).empty();
+bool DeviceRegistry::CanServe(const Agent& agent, const Device& device, absl::Time now) const {
+  return IsOnline(agent, now) && !agent.leaving && !drained(agent.id) && Problem(agent, device, now).empty();
 }
 
 void DeviceRegistry::Expire(absl::Time now) {
@@ -310,8 +310,8 @@ void DeviceRegistry::Expire(absl::Time now) {
     for (const auto& [device_id, device] : agent.devices) {
       const std::string name = NameOf(id, device_id);
       const auto health = health_.find(name);
-      if (health == health_.end() || device.state.has_golden() || !InQuarantine(health->second)) continue;
-      if (now >= FromProto(health->second.retry_at())) ReleaseInTime(HealthOf(name), now, options_);
+      if (health == health_.end() || device.state.has_golden() || !IsQuarantined(health->second)) continue;
+      if (now >= FromProto(health->second.retry_at())) EndOverdueQuarantine(HealthOf(name), now, options_);
     }
   }
 }
@@ -356,13 +356,13 @@ std::vector<v1::Device> DeviceRegistry::List(const v1::ListDevicesRequest& reque
   std::vector<v1::Device> list;
   for (const auto& [id, agent] : agents_) {
     for (const auto& [device_id, device] : agent.devices) {
-      if (request.has_for_work() && !(Serves(agent, device, now) && Matches(request.for_work(), id, device.state))) {
+      if (request.has_for_work() && !(CanServe(agent, device, now) && Matches(request.for_work(), id, device.state))) {
         continue;
       }
       v1::Device& proto = list.emplace_back();
       proto.set_agent_id(id);
       *proto.mutable_state() = device.state;
-      proto.set_activity(!Online(agent, now)       ? v1::DEVICE_ACTIVITY_OFFLINE
+      proto.set_activity(!IsOnline(agent, now)     ? v1::DEVICE_ACTIVITY_OFFLINE
                          : device.lease_id.empty() ? v1::DEVICE_ACTIVITY_IDLE
                                                    : v1::DEVICE_ACTIVITY_MEASURING);
       DescribeHealth(agent, device, now, proto);

@@ -29,7 +29,7 @@ namespace hone::tracker {
 struct Device {
   v1::DeviceState state;
   std::string lease_id;                                       // "" when idle
-  absl::Time may_ask_again = absl::InfinitePast();            // earliest time to ask for another golden check
+  absl::Time next_check_request = absl::InfinitePast();       // earliest time to ask for another golden check
   int64_t batches_done = 0, candidates_done = 0, losses = 0;  // since the tracker started
 };
 
@@ -42,13 +42,13 @@ absl::Status Validate(const v1::SynchronizeRequest& request);
 struct Agent {
   std::string id, boot_id, version;
   uint64_t epoch = 0;
-  std::string claimant;        // boot id of another process that asked to take over this agent id; "" without one
-  uint64_t claimed_epoch = 0;  // the epoch that the claimant was answered with
-  uint64_t sequence = 0;       // of the last call
-  absl::Time last_seen;        // also moves while a call of the agent is open
-  absl::Time called;           // when its newest call came
-  bool leaving = false;        // the agent announced that it will stop
-  bool told_drained = false;   // whether its last answer said that it is drained
+  std::string claimant;           // boot id of another process that asked to take over this agent id; "" without one
+  uint64_t claimed_epoch = 0;     // the epoch that the claimant was answered with
+  uint64_t sequence = 0;          // of the last call
+  absl::Time last_seen;           // also moves while a call of the agent is open
+  absl::Time called;              // when its newest call came
+  bool leaving = false;           // the agent announced that it will stop
+  bool reported_drained = false;  // whether its last answer said that it is drained
   std::map<std::string, Device> devices;
   std::deque<std::string> former_boots;  // boot ids that were replaced; their calls are refused
   // Leases that are lost, because the agent no longer lists their device or because they belong to its former boot.
@@ -93,16 +93,16 @@ class DeviceRegistry {
   void Undrain(const std::string& agent_id);  // also ends quarantines and resets the health records of its devices
   bool drained(const std::string& agent_id) const { return drained_.contains(agent_id); }
 
-  bool Silent(const Agent& agent, absl::Time now) const { return now - agent.last_seen > options_.lease_ttl; }
-  bool Online(const Agent& agent, absl::Time now) const { return now - agent.last_seen <= options_.offline_after; }
+  bool IsSilent(const Agent& agent, absl::Time now) const { return now - agent.last_seen > options_.lease_ttl; }
+  bool IsOnline(const Agent& agent, absl::Time now) const { return now - agent.last_seen <= options_.offline_after; }
   // What is wrong with the device itself: its self-test, sandbox or health; "" if nothing is. Draining, leaving and
-  // silence of its agent are not considered (see Serves).
+  // silence of its agent are not considered (see CanServe).
   std::string Problem(const Agent& agent, const Device& device, absl::Time now) const;
   // As Problem, or that the agent is drained, for the agent's log. The text holds no running times, so it changes only
   // when the reason does.
   std::string ExclusionReason(const Agent& agent, const Device& device, absl::Time now) const;
   // Whether the device may get work at all, now or when its lease ends.
-  bool Serves(const Agent& agent, const Device& device, absl::Time now) const;
+  bool CanServe(const Agent& agent, const Device& device, absl::Time now) const;
   // Forgets agents and devices that were away for DeviceOptions::forget_after. Ends the quarantines of devices without
   // a golden kernel whose time is over.
   void Expire(absl::Time now);
@@ -131,7 +131,7 @@ class DeviceRegistry {
   void DescribeHealth(const Agent& agent, const Device& device, absl::Time now, v1::Device& proto) const;
   v1::HealthRecord& HealthOf(const std::string& name);  // marks the record as changed
   void TakeState(const Agent& agent, Device& device, const v1::DeviceState& state, absl::Time now);
-  bool IsThere(const std::string& name) const;
+  bool IsPresent(const std::string& name) const;
   void ForgetFormerDevices(const Agent& agent);
   void ForgetAway(absl::Time now);
 

@@ -59,28 +59,28 @@ double FairShare::UsedBy(const std::string& user) const {
   return used;
 }
 
-void FairShare::Queued(const std::string& job_id, const std::string& user) {
+void FairShare::PieceQueued(const std::string& job_id, const std::string& user) {
   Job& job = jobs_[job_id];
   job.user = user;
   job.queued += 1;
 }
 
-void FairShare::Began(const std::string& job_id, const std::string& kind) {
+void FairShare::PieceStarted(const std::string& job_id, const std::string& kind) {
   Job& job = jobs_.at(job_id);
   job.queued -= 1;
   job.running[kind] += 1;
 }
 
-void FairShare::Ended(const std::string& job_id, const std::string& kind) {
+void FairShare::PieceEnded(const std::string& job_id, const std::string& kind) {
   std::map<std::string, int>& running = jobs_.at(job_id).running;
   if (--running.at(kind) == 0) running.erase(kind);
 }
 
-void FairShare::Withdrawn(const std::string& job_id) { jobs_.at(job_id).queued -= 1; }
+void FairShare::PieceWithdrawn(const std::string& job_id) { jobs_.at(job_id).queued -= 1; }
 
 void FairShare::Forget(const std::string& job_id) { jobs_.erase(job_id); }
 
-bool FairShare::Waits(const std::string& job_id) const {
+bool FairShare::IsWaiting(const std::string& job_id) const {
   const auto found = jobs_.find(job_id);
   return found != jobs_.end() && found->second.running.empty() && found->second.queued > 0;
 }

@@ -50,19 +50,19 @@ class FairShare {
   void ExcludeStall(absl::Duration stall);
 
   // One piece of the job was queued.
-  void Queued(const std::string& job_id, const std::string& user);
+  void PieceQueued(const std::string& job_id, const std::string& user);
   // A queued piece of the job was leased to a device. kind: the digest of the device's fingerprint.
-  void Began(const std::string& job_id, const std::string& kind);
-  // A leased piece left its device. One that is tried again is reported by Queued.
-  void Ended(const std::string& job_id, const std::string& kind);
+  void PieceStarted(const std::string& job_id, const std::string& kind);
+  // A leased piece left its device. One that is tried again is reported by PieceQueued.
+  void PieceEnded(const std::string& job_id, const std::string& kind);
   // A queued piece was removed from the queue without a lease.
-  void Withdrawn(const std::string& job_id);
+  void PieceWithdrawn(const std::string& job_id);
   // Drops the job. The use of its user stays.
   void Forget(const std::string& job_id);
 
   // Whether the job has queued pieces and none on a device.
-  bool Waits(const std::string& job_id) const;
-  // How long Waits was true of the job, since it was last forgotten.
+  bool IsWaiting(const std::string& job_id) const;
+  // How long IsWaiting was true of the job, since it was last forgotten.
   absl::Duration Waited(const std::string& job_id) const;
   // Decayed device seconds of the user: on devices of one kind, or on all devices.
   double UsedBy(const std::string& user, const std::string& kind) const;

@@ -9,8 +9,8 @@
 
 #include "base/protocol_version.h"
 #include "base/status.h"
-#include "tracker/queue/cut.h"
 #include "tracker/queue/receipt.h"
+#include "tracker/queue/text_limits.h"
 #include "tracker/queue/times.h"
 
 namespace hone::tracker {
@@ -179,13 +179,13 @@ v1::BatchResult Farm::Completed(const Agent& agent, const BatchQueue::Lease& lea
   return result;
 }
 
-absl::Status Farm::Storable() const {
+absl::Status Farm::CheckStorage() const {
   if (storage_failure_.empty()) return absl::OkStatus();
   return absl::UnavailableError(
       fmt::format("not now, nothing can be stored: {}; call again, nothing was lost", storage_failure_));
 }
 
-std::vector<Recordable> Farm::Acceptable(const v1::SynchronizeRequest& request, absl::Time now) {
+std::vector<Recordable> Farm::AcceptableResults(const v1::SynchronizeRequest& request, absl::Time now) {
   AdvanceClock(now);
   std::vector<Recordable> acceptable;
   if (!Validate(request).ok() || devices_.IsSuperseded(request) || devices_.IsFirstClaim(request)) return acceptable;
@@ -205,7 +205,7 @@ std::vector<Recordable> Farm::Acceptable(const v1::SynchronizeRequest& request, 
   return acceptable;
 }
 
-v1::SynchronizeRequest Farm::KeepWaiting(v1::SynchronizeRequest request) {
+v1::SynchronizeRequest Farm::DeferResults(v1::SynchronizeRequest request) {
   const Agent* agent = devices_.Find(request.agent_id());
   for (const v1::LeaseResult& result : request.finished()) {
     if (agent == nullptr || agent->boot_id != request.boot_id() || LiveLease(*agent, result.lease()) == nullptr)
@@ -225,7 +225,7 @@ absl::StatusOr<Farm::Answer> Farm::Synchronize(const v1::SynchronizeRequest& req
     answer.response.set_epoch(*epoch);
     return answer;
   }
-  const bool was_there = known != nullptr && devices_.Online(*known, now) && known->boot_id == request.boot_id();
+  const bool was_there = known != nullptr && devices_.IsOnline(*known, now) && known->boot_id == request.boot_id();
   HONE_ASSIGN_OR_RETURN(Agent * agent, devices_.Register(request, now));
   if (!was_there) CheckQueued(now);  // a queued job may have waited for its devices
   Answer answer;
@@ -238,7 +238,7 @@ absl::StatusOr<Farm::Answer> Farm::Synchronize(const v1::SynchronizeRequest& req
   const bool drained = devices_.drained(agent->id);
   answer.news = request.epoch() != agent->epoch || answer.response.leases_size() > 0 ||
                 answer.response.acked_lease_ids_size() > 0 || answer.response.cancelled_lease_ids_size() > 0 ||
-                answer.response.check_device_ids_size() > 0 || drained != agent->told_drained;
+                answer.response.check_device_ids_size() > 0 || drained != agent->reported_drained;
   answer.hold = request.leaving() ? absl::ZeroDuration() : Hold(*agent);
   FillTimes(*agent, answer.response);
   return answer;
@@ -277,7 +277,7 @@ void Farm::TakeResult(Agent& agent, const BatchQueue::Lease& live, const v1::Bat
   if (!error.empty()) {
     Avoid avoid = batches_.AvoidedBy(lease);
     avoid.devices[name] = error;
-    return batches_.FailOn(lease, error, AnotherCouldTake(batches_.WholeBatch(lease), avoid, now), now);
+    return batches_.RejectLease(lease, error, AnotherCouldTake(batches_.WholeBatch(lease), avoid, now), now);
   }
   v1::BatchResult completed = Completed(agent, lease, result);
   if (auto device = agent.devices.find(lease.device_id); device != agent.devices.end()) {
@@ -335,7 +335,7 @@ void Farm::LeaseWork(Agent& agent, v1::SynchronizeResponse& response, absl::Time
   for (std::string& id : devices_.AskForChecks(agent, now)) *response.add_check_device_ids() = std::move(id);
   if (!storage_failure_.empty()) return;  // the results could not be stored
   for (auto& [id, device] : agent.devices) {
-    if (!device.lease_id.empty() || !devices_.Serves(agent, device, now)) continue;
+    if (!device.lease_id.empty() || !devices_.CanServe(agent, device, now)) continue;
     const auto fits = [&](const v1::Batch& batch, const Avoid& avoid) {
       return CanTake(agent, device, batch, avoid, now);
     };
@@ -377,7 +377,7 @@ std::optional<std::string> Farm::NextAgentForNewWork(const std::function<bool(co
       const auto& [id, agent] = *next;
       const auto idle = [&](const auto& entry) {
         return entry.second.lease_id.empty() && CanTake(agent, entry.second, *piece->batch, *piece->avoid, now) &&
-               devices_.Serves(agent, entry.second, now);
+               devices_.CanServe(agent, entry.second, now);
       };
       if (!held(id) || !std::any_of(agent.devices.begin(), agent.devices.end(), idle)) continue;
       last_agent_offered_ = id;
@@ -393,7 +393,7 @@ bool Farm::AnotherCouldTake(const v1::Batch& batch, const Avoid& avoid, absl::Ti
     if (avoid.agents.contains(agent_id)) continue;
     for (const auto& [id, device] : agent.devices) {
       if (avoid.devices.contains(NameOf(agent_id, id))) continue;
-      if (devices_.Serves(agent, device, now) && CouldTake(agent_id, device, batch)) return true;
+      if (devices_.CanServe(agent, device, now) && CouldTake(agent_id, device, batch)) return true;
     }
   }
   return false;
@@ -419,8 +419,8 @@ void Farm::FillTimes(Agent& agent, v1::SynchronizeResponse& response) {
                                 [](const auto& device) { return !device.second.lease_id.empty(); });
   Set(response.mutable_next_sync(), busy ? options_.heartbeat : absl::ZeroDuration());
   Set(response.mutable_fence_after(), options_.devices.lease_ttl - options_.fence_margin);
-  agent.told_drained = devices_.drained(agent.id);
-  response.set_drained(agent.told_drained);
+  agent.reported_drained = devices_.drained(agent.id);
+  response.set_drained(agent.reported_drained);
   for (const auto& [id, device] : agent.devices) {
     if (std::string why = devices_.ExclusionReason(agent, device, last_now_); !why.empty()) {
       (*response.mutable_barred())[id] = std::move(why);
@@ -447,7 +447,7 @@ absl::StatusOr<std::optional<v1::SynchronizeResponse>> Farm::Offer(const v1::Syn
   agent->last_seen = now;  // its call is open
   std::optional<v1::SynchronizeResponse> response(std::in_place);
   LeaseWork(*agent, *response, now);
-  const bool same_drain = devices_.drained(agent->id) == agent->told_drained;
+  const bool same_drain = devices_.drained(agent->id) == agent->reported_drained;
   if (response->leases().empty() && response->check_device_ids().empty() && same_drain) response.reset();
   if (!response) return response;
   response->set_epoch(agent->epoch);
@@ -462,15 +462,15 @@ absl::StatusOr<v1::LeaseJobResponse> Farm::LeaseJob(const v1::LeaseJobRequest& r
   if (request.tuner_id().empty()) return absl::InvalidArgumentError("tuner has no tuner_id");
   HONE_RETURN_IF_ERROR(CheckNameLength("tuner_id", request.tuner_id()));
   HONE_RETURN_IF_ERROR(CheckNameLength("boot_id", request.boot_id()));
-  HONE_RETURN_IF_ERROR(Storable());
+  HONE_RETURN_IF_ERROR(CheckStorage());
   if (request.leaving()) {
-    jobs_.Leave(request.tuner_id(), request.boot_id(), now);
+    jobs_.RemoveTuner(request.tuner_id(), request.boot_id(), now);
     DropReleasedJobs();
     CheckQueued(now);
     return v1::LeaseJobResponse();
   }
   HONE_RETURN_IF_ERROR(jobs_.CheckQuota(request.tuner_id()));
-  const std::optional<JobBook::Grant> grant = jobs_.Lease(request.tuner_id(), request.boot_id(), now, Used());
+  const std::optional<JobQueue::Grant> grant = jobs_.Lease(request.tuner_id(), request.boot_id(), now, UseByUser());
   DropReleasedJobs();
   v1::LeaseJobResponse response;
   Set(response.mutable_lease_ttl(), options_.jobs.lease_ttl);
@@ -487,8 +487,8 @@ absl::StatusOr<v1::LeaseJobResponse> Farm::LeaseJob(const v1::LeaseJobRequest& r
 absl::StatusOr<v1::ReportProgressResponse> Farm::ReportProgress(const v1::ReportProgressRequest& request,
                                                                 absl::Time now) {
   now = AdvanceClock(now);
-  HONE_ASSIGN_OR_RETURN(bool cancelled, jobs_.Touch(request.lease(), now));
-  HONE_RETURN_IF_ERROR(Storable());
+  HONE_ASSIGN_OR_RETURN(bool cancelled, jobs_.RenewLease(request.lease(), now));
+  HONE_RETURN_IF_ERROR(CheckStorage());
   if (request.has_progress()) {
     HONE_ASSIGN_OR_RETURN(cancelled, jobs_.Report(request.lease(), request.progress(), now));
   }
@@ -500,7 +500,7 @@ absl::StatusOr<v1::ReportProgressResponse> Farm::ReportProgress(const v1::Report
 
 absl::StatusOr<v1::SubmitBatchResponse> Farm::SubmitBatch(v1::SubmitBatchRequest request, absl::Time now) {
   now = AdvanceClock(now);
-  HONE_ASSIGN_OR_RETURN(const bool cancelled, jobs_.Touch(request.lease(), now));
+  HONE_ASSIGN_OR_RETURN(const bool cancelled, jobs_.RenewLease(request.lease(), now));
   if (cancelled) return absl::AbortedError(fmt::format("job '{}' was cancelled", request.lease().job_id()));
   const std::string& job_id = request.lease().job_id();
   const v1::JobSpec& spec = jobs_.Find(job_id)->spec();
@@ -517,9 +517,9 @@ absl::StatusOr<v1::SubmitBatchResponse> Farm::SubmitBatch(v1::SubmitBatchRequest
 
 absl::StatusOr<v1::WaitBatchResponse> Farm::WaitBatch(const v1::WaitBatchRequest& request, absl::Time now) {
   now = AdvanceClock(now);
-  HONE_RETURN_IF_ERROR(CheckBatchIds(request, options_.batches.max_open_per_job));
+  HONE_RETURN_IF_ERROR(CheckBatchIds(request, options_.batches.open_per_job_max));
   v1::WaitBatchResponse response;
-  HONE_ASSIGN_OR_RETURN(const bool cancelled, jobs_.Touch(request.lease(), now));
+  HONE_ASSIGN_OR_RETURN(const bool cancelled, jobs_.RenewLease(request.lease(), now));
   response.set_cancelled(cancelled);
   if (cancelled) return response;
   const std::string& job_id = request.lease().job_id();
@@ -538,8 +538,8 @@ absl::StatusOr<v1::WaitBatchResponse> Farm::WaitBatch(const v1::WaitBatchRequest
 absl::Status Farm::CompleteJob(const v1::CompleteJobRequest& request, absl::Time now) {
   now = AdvanceClock(now);
   if (!storage_failure_.empty()) {
-    HONE_RETURN_IF_ERROR(jobs_.Touch(request.lease(), now).status());
-    return Storable();
+    HONE_RETURN_IF_ERROR(jobs_.RenewLease(request.lease(), now).status());
+    return CheckStorage();
   }
   HONE_RETURN_IF_ERROR(jobs_.Complete(request, now));
   DropReleasedJobs();
@@ -549,7 +549,7 @@ absl::Status Farm::CompleteJob(const v1::CompleteJobRequest& request, absl::Time
 
 absl::StatusOr<v1::Job> Farm::SubmitJob(const v1::JobSpec& spec, absl::Time now) {
   now = AdvanceClock(now);
-  HONE_RETURN_IF_ERROR(Storable());
+  HONE_RETURN_IF_ERROR(CheckStorage());
   HONE_ASSIGN_OR_RETURN(const v1::Job* job, jobs_.Submit(spec, now));
   CheckQueued(now);
   return Described(*job, now);
@@ -569,7 +569,7 @@ std::vector<v1::Job> Farm::GetJobSummaries(const std::vector<std::string>& ids, 
   for (const std::string& id : ids) {
     const v1::Job* job = jobs_.Find(id);
     if (job == nullptr) continue;
-    lines.push_back(JobBook::SummaryOf(*job));
+    lines.push_back(JobQueue::SummaryOf(*job));
     lines.back().set_waiting_for(WaitingFor(*job, now, place));
   }
   return lines;
@@ -601,7 +601,7 @@ absl::StatusOr<v1::WatchJobResponse> Farm::WatchJob(const v1::WatchJobRequest& r
 
 absl::StatusOr<v1::Job> Farm::CancelJob(const std::string& job_id, absl::Time now) {
   now = AdvanceClock(now);
-  HONE_RETURN_IF_ERROR(Storable());
+  HONE_RETURN_IF_ERROR(CheckStorage());
   HONE_ASSIGN_OR_RETURN(const v1::Job* job, jobs_.Cancel(job_id, now));
   DropReleasedJobs();
   return Described(*job, now);
@@ -616,7 +616,7 @@ v1::GetFarmResponse Farm::Counters(absl::Time now) const {
   v1::GetFarmResponse response;
   int online = 0;
   for (const auto& [id, agent] : devices_.agents()) {
-    if (devices_.Online(agent, now)) online += static_cast<int>(agent.devices.size());
+    if (devices_.IsOnline(agent, now)) online += static_cast<int>(agent.devices.size());
   }
   response.set_devices_online(online);
   response.set_batches_queued(batches_.queued());
@@ -640,7 +640,7 @@ void Farm::LoseLease(const std::string& lease_id, const std::string& why, absl::
   }
   devices_.CountFailure(NameOf(lease->agent_id, lease->device_id), why, now);
   batches_.Lose(lease_id, why, now);
-  for (const std::string& name : batches_.TakeExonerated()) devices_.Forgive(name);
+  for (const std::string& name : batches_.TakeForgivenDevices()) devices_.Forgive(name);
 }
 
 void Farm::LoseOrphans(Agent& agent, absl::Time now) {
@@ -659,7 +659,7 @@ void Farm::Tick(absl::Time now) {
   now = AdvanceClock(now);
   jobs_.Expire(now);
   for (auto& [id, agent] : devices_.agents()) {
-    if (!devices_.Silent(agent, now)) continue;
+    if (!devices_.IsSilent(agent, now)) continue;
     for (auto& [device_id, device] : agent.devices) {
       // A copy: losing the lease clears the device's.
       if (const std::string lease_id = device.lease_id; !lease_id.empty()) {
@@ -669,7 +669,7 @@ void Farm::Tick(absl::Time now) {
   }
   for (const std::string& lease_id : batches_.Expire(now, Served(now)))
     LoseLease(lease_id, "the visit took longer than its limit", now);
-  if (storage_failure_.empty()) jobs_.Preempt(now, AbsentForLong(now), Used());  // it changes stored jobs
+  if (storage_failure_.empty()) jobs_.Preempt(now, JobsUnservedForLong(now), UseByUser());  // it changes stored jobs
   CheckQueued(now);
   DropReleasedJobs();
   devices_.Expire(now);

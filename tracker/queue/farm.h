@@ -8,7 +8,7 @@
 //
 // Four kinds of failure are told apart (docs/TROUBLE.md):
 // - of a candidate: it is the candidate's outcome;
-// - of a batch: the batch is tried on other devices (BatchQueue::FailOn);
+// - of a batch: the batch is tried on other devices (BatchQueue::RejectLease);
 // - of a device: it counts against the device (health.h);
 // - of the tracker itself, a standstill or a full disk: it counts against nothing, and every clock stops meanwhile
 //   (AdvanceClock, SetStorageFailure).
@@ -52,11 +52,11 @@ class Farm {
 
   // --- agents -------------------------------------------------------------------------------------------------------
   // The results in the request that Synchronize would accept. The caller stores them and then calls Synchronize with
-  // the request; if they cannot be stored, it calls Synchronize with KeepWaiting's request, and the agent sends the
+  // the request; if they cannot be stored, it calls Synchronize with DeferResults's request, and the agent sends the
   // results again.
-  std::vector<Recordable> Acceptable(const v1::SynchronizeRequest& request, absl::Time now);
+  std::vector<Recordable> AcceptableResults(const v1::SynchronizeRequest& request, absl::Time now);
   // Returns the request without its results, and marks their leases as answered, so that they do not expire.
-  v1::SynchronizeRequest KeepWaiting(v1::SynchronizeRequest request);
+  v1::SynchronizeRequest DeferResults(v1::SynchronizeRequest request);
 
   struct Answer {
     v1::SynchronizeResponse response;
@@ -90,20 +90,20 @@ class Farm {
   // --- clients and operators ----------------------------------------------------------------------------------------
   absl::StatusOr<v1::Job> SubmitJob(const v1::JobSpec& spec, absl::Time now);
   absl::StatusOr<v1::Job> GetJob(const std::string& job_id, absl::Time now) const;
-  // The jobs as JobBook::SummaryOf shows them; unknown ids are left out.
+  // The jobs as JobQueue::SummaryOf shows them; unknown ids are left out.
   std::vector<v1::Job> GetJobSummaries(const std::vector<std::string>& ids, absl::Time now) const;
   std::vector<v1::Job> ListJobs(const v1::ListJobsRequest& request, absl::Time now);
   absl::StatusOr<v1::WatchJobResponse> WatchJob(const v1::WatchJobRequest& request, absl::Time now) const;
   absl::StatusOr<v1::Job> CancelJob(const std::string& job_id, absl::Time now);
   void RecordNotice(const std::string& job_id, const v1::JobNotice& notice) { jobs_.RecordNotice(job_id, notice); }
-  // With for_work: the devices that fit, best kind first; that kind is noted for the job (JobBook::NoteKind).
+  // With for_work: the devices that fit, best kind first; that kind is noted for the job (JobQueue::NoteKind).
   std::vector<v1::Device> ListDevices(const v1::ListDevicesRequest& request, absl::Time now);
   // Why nothing can be stored, such as a full disk; "" when storing works. Otherwise no work is given out.
   void SetStorageFailure(const std::string& why) { storage_failure_ = why; }
   const std::string& storage_failure() const { return storage_failure_; }
   // kUnavailable while storage_failure() is set. Calls of clients and tuners that would change stored state check it
   // first. The shell checks it before Drain and Undrain.
-  absl::Status Storable() const;
+  absl::Status CheckStorage() const;
   void Drain(const std::string& agent_id, const std::string& reason) { devices_.Drain(agent_id, reason); }
   void Undrain(const std::string& agent_id) { devices_.Undrain(agent_id); }
   v1::GetFarmResponse Counters(absl::Time now) const;
@@ -135,7 +135,7 @@ class Farm {
   // For the simulator's invariants.
   const BatchQueue& batches() const { return batches_; }
   const DeviceRegistry& devices() const { return devices_; }
-  const JobBook& jobs() const { return jobs_; }
+  const JobQueue& jobs() const { return jobs_; }
 
  private:
   absl::Time AdvanceClock(absl::Time now);
@@ -168,11 +168,11 @@ class Farm {
   Place JobsAhead() const;
   std::string WaitingFor(const v1::Job& job, absl::Time now, const Place& place) const;
   std::string DescribeTurn(const v1::Job& job, absl::Time now) const;
-  std::string Absent(const v1::Requirements& requirements, absl::Time now) const;
-  const v1::Requirements* AbsentFor(const v1::Job& job, absl::Time now) const;
+  std::string DescribeAbsence(const v1::Requirements& requirements, absl::Time now) const;
+  const v1::Requirements* UnmetRequirements(const v1::Job& job, absl::Time now) const;
   void CheckQueued(absl::Time now);
-  JobBook::Absent AbsentForLong(absl::Time now);
-  JobBook::Used Used() const;
+  JobQueue::UnservedJobs JobsUnservedForLong(absl::Time now);
+  JobQueue::UseByUser UseByUser() const;
   BatchQueue::Served Served(absl::Time now) const;
 
   std::optional<Recordable> ResultUnderReceipt(const v1::SynchronizeRequest& request,
@@ -183,12 +183,12 @@ class Farm {
   absl::Time last_now_ = absl::InfinitePast();
   absl::Duration time_stalled_;
   std::string storage_failure_;
-  JobBook jobs_;
+  JobQueue jobs_;
   DeviceRegistry devices_;
   BatchQueue batches_;
   std::map<std::string, absl::Time> absent_since_;  // running jobs whose batches no device can take; since when
   std::string last_agent_offered_;  // NextAgentForNewWork continues after this agent, so that every agent is asked
-  Histogram lease_waits_ = LongTimes();
+  Histogram lease_waits_ = QueueTimeBuckets();
   std::map<v1::FailureKind, int64_t> outcomes_;
   // Results accepted and refused, leases lost, and results accepted by their receipt alone, since the start.
   int64_t accepted_ = 0, stale_ = 0, lost_ = 0, recovered_ = 0;

@@ -47,7 +47,7 @@ void Note(v1::HealthRecord& health, bool failed, const DeviceOptions& options) {
 
 // A device in quarantine gets no new one before the check that may end it.
 bool MayBeQuarantined(const v1::HealthRecord& health, absl::Time now) {
-  return !InQuarantine(health) || now >= FromProto(health.retry_at());
+  return !IsQuarantined(health) || now >= FromProto(health.retry_at());
 }
 
 // The relative difference of the check from the baseline if it counts as drift; else 0.
@@ -117,7 +117,7 @@ void Forgive(v1::HealthRecord& health) {
   health.set_recent_troubles(recent == 0 ? 0 : recent & (recent - 1));
 }
 
-bool NoteCheck(v1::HealthRecord& health, const std::string& boot_id, const v1::GoldenCheck& check) {
+bool RememberCheck(v1::HealthRecord& health, const std::string& boot_id, const v1::GoldenCheck& check) {
   auto& counted = *health.mutable_counted();
   auto newest =
       std::find_if(counted.begin(), counted.end(), [&](const auto& known) { return known.boot_id() == boot_id; });
@@ -132,14 +132,14 @@ bool NoteCheck(v1::HealthRecord& health, const std::string& boot_id, const v1::G
   return true;
 }
 
-void TakeCheck(v1::HealthRecord& health, const v1::GoldenCheck& check, absl::Time now, const DeviceOptions& options) {
+void ApplyCheck(v1::HealthRecord& health, const v1::GoldenCheck& check, absl::Time now, const DeviceOptions& options) {
   const bool was_cooling = !health.cooling_reason().empty();
   const double drift = check.passed() ? DriftOf(health, check, options) : 0;
   if (check.throttled()) {
     health.set_cooling_reason("it reports that it slows itself down (heat, or too little power)");
   } else {
     if (was_cooling && !check.has_temperature_c()) EndCooling(health);
-    TakeTemperature(health, check.has_temperature_c() ? std::optional(check.temperature_c()) : std::nullopt, options);
+    ApplyTemperature(health, check.has_temperature_c() ? std::optional(check.temperature_c()) : std::nullopt, options);
   }
   if (!check.passed()) return CountFailure(health, "its golden kernel fails: " + check.reason(), now, options);
   // A hot device is slow. Its time is neither drift nor part of the baseline.
@@ -155,14 +155,14 @@ void TakeCheck(v1::HealthRecord& health, const v1::GoldenCheck& check, absl::Tim
                       options.first_drift_quarantine, now, options);
   }
   health.set_drifts(0);
-  if (InQuarantine(health)) {
+  if (IsQuarantined(health)) {
     if (now < FromProto(health.retry_at())) return;
     EndQuarantine(health, options);
   }
   Learn(health, check, options);
 }
 
-void TakeTemperature(v1::HealthRecord& health, std::optional<double> celsius, const DeviceOptions& options) {
+void ApplyTemperature(v1::HealthRecord& health, std::optional<double> celsius, const DeviceOptions& options) {
   if (!celsius.has_value()) return;
   const double limit = health.cooling_reason().empty() ? options.hot_c : options.cool_c;
   if (*celsius >= limit) {
@@ -176,18 +176,18 @@ void ExcludeStallFromCooling(v1::HealthRecord& health, absl::Duration stall, abs
   *health.mutable_cooling_since() = ToProto(std::min(now, FromProto(health.cooling_since()) + stall));
 }
 
-void Release(v1::HealthRecord& health) {
+void ResetHealth(v1::HealthRecord& health) {
   v1::HealthRecord released;
   *released.mutable_counted() = health.counted();
   health = std::move(released);
 }
 
-void ReleaseInTime(v1::HealthRecord& health, absl::Time now, const DeviceOptions& options) {
-  if (InQuarantine(health) && now >= FromProto(health.retry_at())) EndQuarantine(health, options);
+void EndOverdueQuarantine(v1::HealthRecord& health, absl::Time now, const DeviceOptions& options) {
+  if (IsQuarantined(health) && now >= FromProto(health.retry_at())) EndQuarantine(health, options);
 }
 
 bool RestartQuarantineAfterClockStep(v1::HealthRecord& health, absl::Time now) {
-  if (!InQuarantine(health) || FromProto(health.quarantined_since()) <= now) return false;
+  if (!IsQuarantined(health) || FromProto(health.quarantined_since()) <= now) return false;
   const absl::Duration wait = FromProto(health.retry_at()) - FromProto(health.quarantined_since());
   *health.mutable_quarantined_since() = ToProto(now);
   *health.mutable_retry_at() = ToProto(now + wait);
@@ -203,7 +203,7 @@ void ShiftTimes(v1::HealthRecord& health, absl::Duration ahead) {
 
 std::string HealthProblem(const v1::HealthRecord& health, const v1::GoldenCheck* check, absl::Time now) {
   if (check != nullptr && !check->passed()) return fmt::format("its golden kernel fails: {}", check->reason());
-  if (InQuarantine(health)) {
+  if (IsQuarantined(health)) {
     const absl::Duration left = FromProto(health.retry_at()) - now;
     return fmt::format("{} (tried again {})", health.quarantine_reason(),
                        left > absl::ZeroDuration()
@@ -213,10 +213,10 @@ std::string HealthProblem(const v1::HealthRecord& health, const v1::GoldenCheck*
   return health.cooling_reason();
 }
 
-bool InQuarantine(const v1::HealthRecord& health) { return !health.quarantine_reason().empty(); }
+bool IsQuarantined(const v1::HealthRecord& health) { return !health.quarantine_reason().empty(); }
 
-bool WantsCheck(const v1::HealthRecord& health, const v1::GoldenCheck& check, absl::Time now) {
-  if (InQuarantine(health)) return now >= FromProto(health.retry_at());
+bool NeedsCheck(const v1::HealthRecord& health, const v1::GoldenCheck& check, absl::Time now) {
+  if (IsQuarantined(health)) return now >= FromProto(health.retry_at());
   return !check.passed() || !health.cooling_reason().empty();
 }
 

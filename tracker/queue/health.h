@@ -2,7 +2,7 @@
 // The health of a device: which failures count against it, when its quarantine begins and ends, drift, and heat.
 //
 // Pure functions on the health record of a device (v1::HealthRecord). The tracker stores the record, so that a restart
-// of tracker or agent does not end a quarantine. Not here: batches and leases. Start at CountFailure and TakeCheck.
+// of tracker or agent does not end a quarantine. Not here: batches and leases. Start at CountFailure and ApplyCheck.
 #ifndef HONE_TRACKER_QUEUE_HEALTH_H_
 #define HONE_TRACKER_QUEUE_HEALTH_H_
 
@@ -27,20 +27,20 @@ void Forgive(v1::HealthRecord& health);
 
 // Returns whether the check is new, and remembers it. An agent sends its newest check with every call, also to a
 // restarted tracker, so most arrivals are repeats. boot_id: the agent's process, which numbers its checks.
-bool NoteCheck(v1::HealthRecord& health, const std::string& boot_id, const v1::GoldenCheck& check);
+bool RememberCheck(v1::HealthRecord& health, const std::string& boot_id, const v1::GoldenCheck& check);
 // Judges a new check: counts failure, drift and heat; ends a quarantine or the cooling down; begins a quarantine when
 // the device cooled down for longer than cooling_max.
-void TakeCheck(v1::HealthRecord& health, const v1::GoldenCheck& check, absl::Time now, const DeviceOptions& options);
+void ApplyCheck(v1::HealthRecord& health, const v1::GoldenCheck& check, absl::Time now, const DeviceOptions& options);
 // Judges a temperature that was read during a batch. nullopt: the device has no sensor.
-void TakeTemperature(v1::HealthRecord& health, std::optional<double> celsius, const DeviceOptions& options);
+void ApplyTemperature(v1::HealthRecord& health, std::optional<double> celsius, const DeviceOptions& options);
 
 // The tracker stood still for `stall` and could not hear that the device is cool: that time is not cooling time.
 void ExcludeStallFromCooling(v1::HealthRecord& health, absl::Duration stall, absl::Time now);
 
 // An operator releases the device: everything is reset, the baseline too. Only the seen checks stay noted.
-void Release(v1::HealthRecord& health);
+void ResetHealth(v1::HealthRecord& health);
 // Ends a quarantine whose time is over, for a device without a golden kernel that could prove its health.
-void ReleaseInTime(v1::HealthRecord& health, absl::Time now, const DeviceOptions& options);
+void EndOverdueQuarantine(v1::HealthRecord& health, absl::Time now, const DeviceOptions& options);
 
 // Repairs a stored quarantine that begins after `now`, because the clock was set back while the tracker was not
 // running: it begins at `now` and keeps its length. Returns whether it did.
@@ -51,9 +51,9 @@ void ShiftTimes(v1::HealthRecord& health, absl::Duration ahead);
 
 // Why the device gets no work; "" when it may get some. check: the device's newest; null: it has no golden kernel.
 std::string HealthProblem(const v1::HealthRecord& health, const v1::GoldenCheck* check, absl::Time now);
-bool InQuarantine(const v1::HealthRecord& health);
+bool IsQuarantined(const v1::HealthRecord& health);
 // Whether a new check could end the device's quarantine or cooling down now, or the newest check failed.
-bool WantsCheck(const v1::HealthRecord& health, const v1::GoldenCheck& check, absl::Time now);
+bool NeedsCheck(const v1::HealthRecord& health, const v1::GoldenCheck& check, absl::Time now);
 
 // The golden kernel's usual time on the device. Both in seconds; 0: there are no checks yet.
 struct Baseline {

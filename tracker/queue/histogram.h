@@ -31,12 +31,14 @@ class Histogram {
   double sum_ = 0;
 };
 
-// Buckets in seconds: ShortTimes for locks and disk commits (1 ms to 10 s), LongTimes for waiting in queues (10 ms to
-// 8 h).
-inline Histogram ShortTimes() {
+// Buckets in seconds: CommitTimeBuckets for locks and disk commits (1 ms to 10 s), QueueTimeBuckets for waiting in
+// queues (10 ms to 8 h).
+inline Histogram CommitTimeBuckets() {
   return Histogram({0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10});
 }
-inline Histogram LongTimes() { return Histogram({0.01, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200, 28800}); }
+inline Histogram QueueTimeBuckets() {
+  return Histogram({0.01, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200, 28800});
+}
 
 }  // namespace hone::tracker
 

@@ -10,10 +10,10 @@
 
 #include "base/digest.h"
 #include "base/status.h"
-#include "tracker/queue/cut.h"
 #include "tracker/queue/matches.h"
 #include "tracker/queue/memory.h"
 #include "tracker/queue/notice_url.h"
+#include "tracker/queue/text_limits.h"
 
 namespace hone::tracker {
 namespace {
@@ -120,11 +120,11 @@ absl::Status NoSuchJob(const std::string& job_id) {
 
 }  // namespace
 
-bool JobBook::Ended(const v1::Job& job) {
+bool JobQueue::Ended(const v1::Job& job) {
   return job.state() != v1::JOB_STATE_QUEUED && job.state() != v1::JOB_STATE_RUNNING;
 }
 
-v1::Job JobBook::SummaryOf(const v1::Job& job) {
+v1::Job JobQueue::SummaryOf(const v1::Job& job) {
   v1::Job line;
   line.set_id(job.id());
   line.set_state(job.state());
@@ -159,7 +159,7 @@ v1::Job JobBook::SummaryOf(const v1::Job& job) {
   return line;
 }
 
-void JobBook::Restore(v1::Job job) {
+void JobQueue::Restore(v1::Job job) {
   const std::string id = job.id();
   Entry& entry = jobs_[id];
   if (job.state() == v1::JOB_STATE_RUNNING) job.set_attempts(std::max(0, job.attempts() - 1));
@@ -174,7 +174,7 @@ void JobBook::Restore(v1::Job job) {
   if (const std::string& request = entry.job.spec().request_id(); !request.empty()) by_request_id_[request] = id;
 }
 
-absl::StatusOr<const v1::Job*> JobBook::Submit(const v1::JobSpec& spec, absl::Time now) {
+absl::StatusOr<const v1::Job*> JobQueue::Submit(const v1::JobSpec& spec, absl::Time now) {
   HONE_RETURN_IF_ERROR(ValidateJob(spec));
   if (auto known = by_request_id_.find(spec.request_id()); known != by_request_id_.end()) {
     return &jobs_.at(known->second).job;
@@ -202,7 +202,7 @@ absl::StatusOr<const v1::Job*> JobBook::Submit(const v1::JobSpec& spec, absl::Ti
   return &entry.job;
 }
 
-absl::Status JobBook::CheckOpen(const v1::JobSpec& spec) const {
+absl::Status JobQueue::CheckOpen(const v1::JobSpec& spec) const {
   constexpr std::string_view kWhatToDo = "wait for some, or cancel them (hone jobs, hone cancel)";
   int open = 0;
   auto bytes = static_cast<int64_t>(MemoryOf(spec));
@@ -211,17 +211,17 @@ absl::Status JobBook::CheckOpen(const v1::JobSpec& spec) const {
     ++open;
     bytes += static_cast<int64_t>(entry.spec_bytes);
   }
-  if (open >= options_.max_open) {
+  if (open >= options_.open_jobs_max) {
     return absl::ResourceExhaustedError(
         fmt::format("'{}' has {} open jobs, the most a user may have; {}", spec.submitted_by(), open, kWhatToDo));
   }
-  if (bytes <= options_.max_open_bytes) return absl::OkStatus();
+  if (bytes <= options_.open_bytes_max) return absl::OkStatus();
   return absl::ResourceExhaustedError(
       fmt::format("with this job, the open jobs of '{}' would take {} KiB of the tracker's memory; the limit is {}; {}",
-                  spec.submitted_by(), bytes >> 10, options_.max_open_bytes >> 10, kWhatToDo));
+                  spec.submitted_by(), bytes >> 10, options_.open_bytes_max >> 10, kWhatToDo));
 }
 
-std::vector<const v1::Job*> JobBook::JobsToNotify() const {
+std::vector<const v1::Job*> JobQueue::JobsToNotify() const {
   std::vector<const v1::Job*> jobs;
   for (const auto& [id, entry] : jobs_) {
     const v1::Job& job = entry.job;
@@ -230,14 +230,14 @@ std::vector<const v1::Job*> JobBook::JobsToNotify() const {
   return jobs;
 }
 
-void JobBook::RecordNotice(const std::string& job_id, const v1::JobNotice& notice) {
+void JobQueue::RecordNotice(const std::string& job_id, const v1::JobNotice& notice) {
   const auto found = jobs_.find(job_id);
   if (found == jobs_.end()) return;  // forgotten meanwhile
   *found->second.job.mutable_notice() = notice;
   changed_.insert(job_id);
 }
 
-std::map<std::string, int> JobBook::RunningByUser() const {
+std::map<std::string, int> JobQueue::RunningByUser() const {
   std::map<std::string, int> running;
   for (const auto& [id, entry] : jobs_) {
     if (entry.job.state() == v1::JOB_STATE_RUNNING) ++running[entry.job.spec().submitted_by()];
@@ -245,14 +245,15 @@ std::map<std::string, int> JobBook::RunningByUser() const {
   return running;
 }
 
-JobBook::Rank JobBook::RankOf(const Entry& entry, const std::map<std::string, int>& running, const Used& used) const {
+JobQueue::Rank JobQueue::RankOf(const Entry& entry, const std::map<std::string, int>& running,
+                                const UseByUser& used) const {
   const std::string& user = entry.job.spec().submitted_by();
   const auto tuned = running.find(user);
   return {-entry.job.spec().priority(), tuned == running.end() ? 0 : tuned->second, used ? used(user) : 0.0,
           entry.number};
 }
 
-const JobBook::Entry* JobBook::First(const std::map<std::string, int>& running, const Used& used) const {
+const JobQueue::Entry* JobQueue::First(const std::map<std::string, int>& running, const UseByUser& used) const {
   const Entry* best = nullptr;
   for (const auto& [id, entry] : jobs_) {
     if (!Ready(entry)) continue;
@@ -261,7 +262,7 @@ const JobBook::Entry* JobBook::First(const std::map<std::string, int>& running, 
   return best;
 }
 
-std::map<std::string, int> JobBook::JobsAhead(const Used& used) const {
+std::map<std::string, int> JobQueue::JobsAhead(const UseByUser& used) const {
   const std::map<std::string, int> running = RunningByUser();
   std::vector<std::pair<Rank, std::string>> ready;
   for (const auto& [id, entry] : jobs_) {
@@ -273,20 +274,20 @@ std::map<std::string, int> JobBook::JobsAhead(const Used& used) const {
   return places;
 }
 
-void JobBook::EndLeasesOf(const std::string& tuner_id, const std::string& boot_id, absl::Time now) {
+void JobQueue::EndLeasesOf(const std::string& tuner_id, const std::string& boot_id, absl::Time now) {
   for (auto& [id, entry] : jobs_) {
     if (entry.job.state() != v1::JOB_STATE_RUNNING || entry.tuner_id != tuner_id) continue;
     entry.boot_id == boot_id ? ReturnJob(entry, now) : LoseTuner(entry, now);
   }
 }
 
-void JobBook::Leave(const std::string& tuner_id, const std::string& boot_id, absl::Time now) {
+void JobQueue::RemoveTuner(const std::string& tuner_id, const std::string& boot_id, absl::Time now) {
   EndLeasesOf(tuner_id, boot_id, now);
   left_[{tuner_id, boot_id}] = now;
 }
 
-std::optional<JobBook::Grant> JobBook::Lease(const std::string& tuner_id, const std::string& boot_id, absl::Time now,
-                                             const Used& used) {
+std::optional<JobQueue::Grant> JobQueue::Lease(const std::string& tuner_id, const std::string& boot_id, absl::Time now,
+                                               const UseByUser& used) {
   if (left_.count({tuner_id, boot_id}) > 0) return std::nullopt;
   EndLeasesOf(tuner_id, boot_id, now);
   const Entry* first = First(RunningByUser(), used);
@@ -303,7 +304,7 @@ std::optional<JobBook::Grant> JobBook::Lease(const std::string& tuner_id, const 
   return Grant{LeaseOf(entry), &entry.job};
 }
 
-void JobBook::SetBlocked(const std::string& job_id, const std::string& why, absl::Time now) {
+void JobQueue::SetBlocked(const std::string& job_id, const std::string& why, absl::Time now) {
   Entry& entry = jobs_.at(job_id);
   if (!why.empty()) {
     entry.ready = absl::InfinitePast();
@@ -313,19 +314,19 @@ void JobBook::SetBlocked(const std::string& job_id, const std::string& why, absl
   entry.blocked = why;
 }
 
-void JobBook::Pin(const std::string& job_id, const v1::Requirements& needs) {
+void JobQueue::Pin(const std::string& job_id, const v1::Requirements& needs) {
   v1::Job& job = jobs_.at(job_id).job;
   if (!job.needs().fingerprint_digest().empty() || needs.fingerprint_digest().empty()) return;
   *job.mutable_needs() = needs;
   changed_.insert(job_id);
 }
 
-void JobBook::NoteKind(const std::string& job_id, const std::string& kind) {
+void JobQueue::NoteKind(const std::string& job_id, const std::string& kind) {
   const auto found = jobs_.find(job_id);
   if (found != jobs_.end() && found->second.job.state() == v1::JOB_STATE_RUNNING) found->second.kind = kind;
 }
 
-std::string JobBook::KindOf(const std::string& job_id) const {
+std::string JobQueue::KindOf(const std::string& job_id) const {
   const auto found = jobs_.find(job_id);
   if (found == jobs_.end()) return "";
   const v1::Job& job = found->second.job;
@@ -335,7 +336,7 @@ std::string JobBook::KindOf(const std::string& job_id) const {
 
 // The running job that `first` may preempt, or nullptr. If there are several: the one of the lowest priority, then of
 // the user with the most running jobs, then the one leased last.
-JobBook::Entry* JobBook::Last(const Entry& first, const std::map<std::string, int>& running, const Used& used) {
+JobQueue::Entry* JobQueue::Last(const Entry& first, const std::map<std::string, int>& running, const UseByUser& used) {
   const auto tuned = [&](const Entry& entry) { return std::get<1>(RankOf(entry, running, used)); };
   const auto rank = [&](const Entry& entry) {
     return std::tuple(-entry.job.spec().priority(), tuned(entry), entry.leased);
@@ -350,13 +351,13 @@ JobBook::Entry* JobBook::Last(const Entry& first, const std::map<std::string, in
   return last;
 }
 
-void JobBook::Preempt(absl::Time now, const Absent& absent, const Used& used) {
+void JobQueue::Preempt(absl::Time now, const UnservedJobs& absent, const UseByUser& used) {
   const std::map<std::string, int> running = RunningByUser();
   const Entry* first = First(running, used);
   if (first == nullptr) return;
   const absl::Duration waited = std::min(now - first->ready, now - preempted_);
   Entry* last = nullptr;
-  if (!absent.empty() && waited >= options_.park_when_wanted_for) {
+  if (!absent.empty() && waited >= options_.preempt_absent_when_wanted_for) {
     last = &jobs_.at(absent.begin()->first);
     *last->job.mutable_needs() = absent.begin()->second;
   } else if (waited >= options_.preempt_after) {
@@ -367,22 +368,22 @@ void JobBook::Preempt(absl::Time now, const Absent& absent, const Used& used) {
   ReturnJob(*last, now);
 }
 
-std::string JobBook::TunerOf(const std::string& job_id) const { return NameOfTuner(jobs_.at(job_id).tuner_id); }
+std::string JobQueue::TunerOf(const std::string& job_id) const { return NameOfTuner(jobs_.at(job_id).tuner_id); }
 
-absl::Status JobBook::CheckQuota(const std::string& tuner_id) const {
+absl::Status JobQueue::CheckQuota(const std::string& tuner_id) const {
   const std::string name = NameOfTuner(tuner_id);
   const auto leased = std::count_if(jobs_.begin(), jobs_.end(), [&](const auto& entry) {
     return entry.second.job.state() == v1::JOB_STATE_RUNNING && entry.second.tuner_id != tuner_id &&
            NameOfTuner(entry.second.tuner_id) == name;
   });
-  if (leased < options_.max_leased) return absl::OkStatus();
+  if (leased < options_.leased_jobs_max) return absl::OkStatus();
   return absl::ResourceExhaustedError(
       fmt::format("tuners of '{}' work on {} jobs, the most for one name; run fewer tuners, or let others join under "
                   "another name (hone token create --role tuner)",
                   name, leased));
 }
 
-v1::JobLease JobBook::LeaseOf(const Entry& entry) {
+v1::JobLease JobQueue::LeaseOf(const Entry& entry) {
   v1::JobLease lease;
   lease.set_lease_id(entry.lease_id);
   lease.set_job_id(entry.job.id());
@@ -390,7 +391,7 @@ v1::JobLease JobBook::LeaseOf(const Entry& entry) {
   return lease;
 }
 
-absl::StatusOr<JobBook::Entry*> JobBook::Live(const v1::JobLease& lease) {
+absl::StatusOr<JobQueue::Entry*> JobQueue::Live(const v1::JobLease& lease) {
   auto found = jobs_.find(lease.job_id());
   const bool known = found != jobs_.end() && !lease.lease_id().empty();
   if (!known || found->second.lease_id != lease.lease_id() || found->second.epoch != lease.epoch()) {
@@ -400,7 +401,7 @@ absl::StatusOr<JobBook::Entry*> JobBook::Live(const v1::JobLease& lease) {
   return &found->second;
 }
 
-absl::StatusOr<bool> JobBook::Touch(const v1::JobLease& lease, absl::Time now) {
+absl::StatusOr<bool> JobQueue::RenewLease(const v1::JobLease& lease, absl::Time now) {
   HONE_ASSIGN_OR_RETURN(Entry * entry, Live(lease));
   entry->last_heard = now;
   if (entry->job.state() == v1::JOB_STATE_CANCELLED) return true;
@@ -408,8 +409,8 @@ absl::StatusOr<bool> JobBook::Touch(const v1::JobLease& lease, absl::Time now) {
   return false;
 }
 
-absl::StatusOr<bool> JobBook::Report(const v1::JobLease& lease, const v1::JobProgress& progress, absl::Time now) {
-  HONE_ASSIGN_OR_RETURN(const bool cancelled, Touch(lease, now));
+absl::StatusOr<bool> JobQueue::Report(const v1::JobLease& lease, const v1::JobProgress& progress, absl::Time now) {
+  HONE_ASSIGN_OR_RETURN(const bool cancelled, RenewLease(lease, now));
   if (cancelled) return true;
   Entry& entry = jobs_.at(lease.job_id());
   const bool fruitful = progress.trials() > entry.job.progress().trials();
@@ -426,7 +427,7 @@ absl::StatusOr<bool> JobBook::Report(const v1::JobLease& lease, const v1::JobPro
   return false;
 }
 
-absl::Status JobBook::SetProgress(Entry& entry, const v1::JobProgress& report) {
+absl::Status JobQueue::SetProgress(Entry& entry, const v1::JobProgress& report) {
   v1::JobProgress progress = InFull(report, entry.job.progress());
   if (progress.workloads_size() > entry.job.spec().workloads_size()) {
     return absl::InvalidArgumentError(fmt::format("the report has {} workloads, and job '{}' has {}",
@@ -442,12 +443,12 @@ absl::Status JobBook::SetProgress(Entry& entry, const v1::JobProgress& report) {
   return absl::OkStatus();
 }
 
-absl::Status JobBook::Complete(const v1::CompleteJobRequest& request, absl::Time now) {
+absl::Status JobQueue::Complete(const v1::CompleteJobRequest& request, absl::Time now) {
   HONE_ASSIGN_OR_RETURN(Entry * entry, Live(request.lease()));
   if (Ended(entry->job)) return absl::OkStatus();  // a repeated call, or the job was cancelled meanwhile
   if (request.has_progress()) HONE_RETURN_IF_ERROR(SetProgress(*entry, request.progress()));
   if (request.returned()) {
-    HONE_RETURN_IF_ERROR(CheckNeeds(request.needs()));
+    HONE_RETURN_IF_ERROR(CheckRequirements(request.needs()));
     if (request.has_needs()) *entry->job.mutable_needs() = request.needs();
     ReturnJob(*entry, now);
     return absl::OkStatus();
@@ -457,14 +458,14 @@ absl::Status JobBook::Complete(const v1::CompleteJobRequest& request, absl::Time
   return absl::OkStatus();
 }
 
-absl::StatusOr<const v1::Job*> JobBook::Cancel(const std::string& job_id, absl::Time now) {
+absl::StatusOr<const v1::Job*> JobQueue::Cancel(const std::string& job_id, absl::Time now) {
   auto found = jobs_.find(job_id);
   if (found == jobs_.end()) return NoSuchJob(job_id);
   if (!Ended(found->second.job)) SetState(found->second, v1::JOB_STATE_CANCELLED, now);
   return &found->second.job;
 }
 
-void JobBook::Expire(absl::Time now) {
+void JobQueue::Expire(absl::Time now) {
   for (auto& [id, entry] : jobs_) {
     if (entry.job.state() == v1::JOB_STATE_RUNNING && now - entry.last_heard > options_.lease_ttl)
       LoseTuner(entry, now);
@@ -478,7 +479,7 @@ void JobBook::Expire(absl::Time now) {
 
 // Ends a job whose JobSpec.until has passed. A tuner ends its job in time; jobs that are queued, and jobs whose tuner
 // is late by until_grace, end here with the results they have.
-void JobBook::EndPastDeadline(Entry& entry, absl::Time now) {
+void JobQueue::EndPastDeadline(Entry& entry, absl::Time now) {
   const v1::JobSpec& spec = entry.job.spec();
   if (Ended(entry.job) || !spec.has_until()) return;
   const bool tuned = entry.job.state() == v1::JOB_STATE_RUNNING;
@@ -497,12 +498,12 @@ void JobBook::EndPastDeadline(Entry& entry, absl::Time now) {
 }
 
 // Whether a client that watches the job, or the receiver of its notice, may not have learned of its end yet.
-bool JobBook::MustBeKept(const Entry& ended, absl::Time now) const {
+bool JobQueue::MustBeKept(const Entry& ended, absl::Time now) const {
   const bool tells = !ended.job.spec().notify_url().empty() && !ended.job.notice().closed();
   return now - ended.ended <= (tells ? options_.keep_ended_unnotified : options_.keep_ended_unseen);
 }
 
-void JobBook::ForgetEnded(absl::Time now) {
+void JobQueue::ForgetEnded(absl::Time now) {
   std::vector<std::pair<absl::Time, std::string>> ended;
   for (const auto& [id, entry] : jobs_) {
     if (Ended(entry.job)) ended.emplace_back(entry.ended, id);
@@ -524,9 +525,9 @@ void JobBook::ForgetEnded(absl::Time now) {
   }
 }
 
-std::vector<std::string> JobBook::TakeForgotten() { return std::exchange(forgotten_, {}); }
+std::vector<std::string> JobQueue::TakeForgotten() { return std::exchange(forgotten_, {}); }
 
-void JobBook::LoseTuner(Entry& entry, absl::Time now) {
+void JobQueue::LoseTuner(Entry& entry, absl::Time now) {
   entry.lease_id.clear();
   entry.tuner_id.clear();
   entry.job.set_fruitless(entry.job.fruitless() + 1);
@@ -541,14 +542,14 @@ void JobBook::LoseTuner(Entry& entry, absl::Time now) {
 }
 
 // Queues a running job again. The attempt is not counted.
-void JobBook::ReturnJob(Entry& entry, absl::Time now) {
+void JobQueue::ReturnJob(Entry& entry, absl::Time now) {
   entry.lease_id.clear();
   entry.tuner_id.clear();
   entry.job.set_attempts(std::max(0, entry.job.attempts() - 1));
   SetState(entry, v1::JOB_STATE_QUEUED, now);
 }
 
-void JobBook::ExcludeStall(absl::Duration stall, absl::Time now) {
+void JobQueue::ExcludeStall(absl::Duration stall, absl::Time now) {
   for (auto& [id, entry] : jobs_) {
     entry.last_heard = std::min(now, entry.last_heard + stall);
     entry.ready += stall;
@@ -557,7 +558,7 @@ void JobBook::ExcludeStall(absl::Duration stall, absl::Time now) {
   preempted_ += stall;
 }
 
-void JobBook::SetState(Entry& entry, v1::JobState state, absl::Time now) {
+void JobQueue::SetState(Entry& entry, v1::JobState state, absl::Time now) {
   if (entry.job.state() == v1::JOB_STATE_RUNNING) released_.push_back(entry.job.id());
   if (state == v1::JOB_STATE_QUEUED) entry.ready = now;
   entry.kind.clear();
@@ -573,12 +574,12 @@ void JobBook::SetState(Entry& entry, v1::JobState state, absl::Time now) {
   while (entry.events.size() > kEventsKeptAfterEnd) DropOldestEvent(entry);
 }
 
-void JobBook::DropOldestEvent(Entry& entry) {
+void JobQueue::DropOldestEvent(Entry& entry) {
   entry.events_bytes -= entry.events.front().ByteSizeLong();
   entry.events.pop_front();
 }
 
-void JobBook::AddEvent(Entry& entry, v1::JobEvent event, absl::Time now) {
+void JobQueue::AddEvent(Entry& entry, v1::JobEvent event, absl::Time now) {
   news_.insert(entry.job.id());
   event.set_sequence(++entry.last_sequence);
   *event.mutable_time() = Stamp(now);
@@ -589,12 +590,12 @@ void JobBook::AddEvent(Entry& entry, v1::JobEvent event, absl::Time now) {
   }
 }
 
-const v1::Job* JobBook::Find(const std::string& job_id) const {
+const v1::Job* JobQueue::Find(const std::string& job_id) const {
   auto found = jobs_.find(job_id);
   return found == jobs_.end() ? nullptr : &found->second.job;
 }
 
-std::vector<const v1::Job*> JobBook::List(const v1::ListJobsRequest& request) const {
+std::vector<const v1::Job*> JobQueue::List(const v1::ListJobsRequest& request) const {
   std::vector<const Entry*> entries;
   for (const auto& [id, entry] : jobs_) {
     if (request.only_open() && Ended(entry.job)) continue;
@@ -610,7 +611,7 @@ std::vector<const v1::Job*> JobBook::List(const v1::ListJobsRequest& request) co
 
 // The workloads are swapped out while the rest is copied, because clearing the texts in a full copy would keep their
 // memory.
-v1::Job JobBook::WithoutWorkloadTexts(const std::string& job_id) {
+v1::Job JobQueue::WithoutWorkloadTexts(const std::string& job_id) {
   v1::Job& job = jobs_.at(job_id).job;
   auto& workloads = *job.mutable_spec()->mutable_workloads();
   google::protobuf::RepeatedPtrField<v1::WorkloadSpec> aside;
@@ -628,7 +629,7 @@ v1::Job JobBook::WithoutWorkloadTexts(const std::string& job_id) {
   return shown;
 }
 
-std::vector<v1::JobEvent> JobBook::Events(const std::string& job_id, int64_t after) const {
+std::vector<v1::JobEvent> JobQueue::Events(const std::string& job_id, int64_t after) const {
   std::vector<v1::JobEvent> events;
   auto found = jobs_.find(job_id);
   if (found == jobs_.end()) return events;
@@ -638,16 +639,16 @@ std::vector<v1::JobEvent> JobBook::Events(const std::string& job_id, int64_t aft
   return events;
 }
 
-bool JobBook::HasEvents(const std::string& job_id, int64_t after) const {
+bool JobQueue::HasEvents(const std::string& job_id, int64_t after) const {
   const auto found = jobs_.find(job_id);
   return found != jobs_.end() && !found->second.events.empty() && found->second.events.back().sequence() > after;
 }
 
-bool JobBook::waiting() const {
+bool JobQueue::waiting() const {
   return std::any_of(jobs_.begin(), jobs_.end(), [](const auto& entry) { return Ready(entry.second); });
 }
 
-std::vector<const v1::Job*> JobBook::InState(v1::JobState state) const {
+std::vector<const v1::Job*> JobQueue::InState(v1::JobState state) const {
   std::vector<const v1::Job*> jobs;
   for (const auto& [id, entry] : jobs_) {
     if (entry.job.state() == state) jobs.push_back(&entry.job);
@@ -655,14 +656,14 @@ std::vector<const v1::Job*> JobBook::InState(v1::JobState state) const {
   return jobs;
 }
 
-int JobBook::open() const {
+int JobQueue::open() const {
   return static_cast<int>(
       std::count_if(jobs_.begin(), jobs_.end(), [](const auto& e) { return !Ended(e.second.job); }));
 }
 
-std::vector<std::string> JobBook::TakeReleased() { return std::exchange(released_, {}); }
+std::vector<std::string> JobQueue::TakeReleased() { return std::exchange(released_, {}); }
 
-std::vector<const v1::Job*> JobBook::TakeChanged() {
+std::vector<const v1::Job*> JobQueue::TakeChanged() {
   std::vector<const v1::Job*> changed;
   for (const std::string& id : changed_) changed.push_back(&jobs_.at(id).job);
   changed_.clear();

@@ -29,7 +29,7 @@
 
 namespace hone::tracker {
 
-class JobBook {
+class JobQueue {
  public:
   // A lease given to a tuner. `job` is valid until the next change.
   struct Grant {
@@ -39,7 +39,7 @@ class JobBook {
 
   // incarnation: counts the starts of the tracker, greater than at every earlier start; epochs and event numbers carry
   // it.
-  JobBook(JobOptions options, uint64_t incarnation, DrawId draw_id)
+  JobQueue(JobOptions options, uint64_t incarnation, DrawId draw_id)
       : options_(options), incarnation_(incarnation), draw_id_(std::move(draw_id)) {}
 
   // Restores a stored job at start. An open job is queued again: the lease of its tuner has ended, which does not count
@@ -50,19 +50,19 @@ class JobBook {
   // submitter's open jobs are too many or take too much memory.
   absl::StatusOr<const v1::Job*> Submit(const v1::JobSpec& spec, absl::Time now);
   // Returns the recent device seconds of a user (FairShare::UsedBy). Null: no user has any.
-  using Used = std::function<double(const std::string& user)>;
+  using UseByUser = std::function<double(const std::string& user)>;
   // Leases the first job that can be leased; nullopt: there is none. The order: highest priority; the user with the
   // fewest running jobs; the user with the least recent use of devices; the oldest job. A lease that the tuner still
   // holds is ended first: an older boot of it was lost, or the same boot did not receive the answer.
   std::optional<Grant> Lease(const std::string& tuner_id, const std::string& boot_id, absl::Time now,
-                             const Used& used = nullptr);
+                             const UseByUser& used = nullptr);
   // The tuner stops: its leases end, and a delayed LeaseJob call of the same boot gets no job.
-  void Leave(const std::string& tuner_id, const std::string& boot_id, absl::Time now);
+  void RemoveTuner(const std::string& tuner_id, const std::string& boot_id, absl::Time now);
   // Sets why a queued job must not be leased; "": it may be leased.
   void SetBlocked(const std::string& job_id, const std::string& why, absl::Time now);
   const std::string& blocked(const std::string& job_id) const { return jobs_.at(job_id).blocked; }
   // For each job that waits only for a tuner: how many jobs would be leased before it.
-  std::map<std::string, int> JobsAhead(const Used& used) const;
+  std::map<std::string, int> JobsAhead(const UseByUser& used) const;
   // Binds the job to devices that fulfil `needs`. Without effect once the needs name a kind of device. Complete (of a
   // returned job) and Preempt replace the needs.
   void Pin(const std::string& job_id, const v1::Requirements& needs);
@@ -72,16 +72,17 @@ class JobBook {
   // "" if there is none.
   std::string KindOf(const std::string& job_id) const;
   // Running jobs whose batches no device can take, with the conditions that no device fulfils.
-  using Absent = std::map<std::string, v1::Requirements>;
+  using UnservedJobs = std::map<std::string, v1::Requirements>;
   // Preempts a running job if another has waited for a tuner for JobOptions::preempt_after (or park_when_wanted_for).
   // The preempted job is queued again, which does not count as a loss. Preempted is first a job in `absent`, then one
   // of lower priority, then one of a user with at least two more running jobs than the user who waits.
-  void Preempt(absl::Time now, const Absent& absent, const Used& used);
-  // kResourceExhausted: the other tuners of the same name (the part before a '/') hold JobOptions::max_leased jobs.
+  void Preempt(absl::Time now, const UnservedJobs& absent, const UseByUser& used);
+  // kResourceExhausted: the other tuners of the same name (the part before a '/') hold JobOptions::leased_jobs_max
+  // jobs.
   absl::Status CheckQuota(const std::string& tuner_id) const;
   // The holder of the lease is alive. Returns true if the job was cancelled, so that the tuner must stop. kAborted: the
   // lease has ended.
-  absl::StatusOr<bool> Touch(const v1::JobLease& lease, absl::Time now);
+  absl::StatusOr<bool> RenewLease(const v1::JobLease& lease, absl::Time now);
   absl::StatusOr<bool> Report(const v1::JobLease& lease, const v1::JobProgress& progress, absl::Time now);
   absl::Status Complete(const v1::CompleteJobRequest& request, absl::Time now);
   absl::StatusOr<const v1::Job*> Cancel(const std::string& job_id, absl::Time now);
@@ -150,10 +151,10 @@ class JobBook {
   static bool Ready(const Entry& entry) { return entry.job.state() == v1::JOB_STATE_QUEUED && entry.blocked.empty(); }
   // The order of jobs, smallest first: negated priority, running jobs of the user, the user's recent use, age.
   using Rank = std::tuple<int, int, double, int64_t>;
-  Rank RankOf(const Entry& entry, const std::map<std::string, int>& running, const Used& used) const;
+  Rank RankOf(const Entry& entry, const std::map<std::string, int>& running, const UseByUser& used) const;
   std::map<std::string, int> RunningByUser() const;
-  const Entry* First(const std::map<std::string, int>& running, const Used& used) const;
-  Entry* Last(const Entry& first, const std::map<std::string, int>& running, const Used& used);
+  const Entry* First(const std::map<std::string, int>& running, const UseByUser& used) const;
+  Entry* Last(const Entry& first, const std::map<std::string, int>& running, const UseByUser& used);
   void EndPastDeadline(Entry& entry, absl::Time now);
 
   absl::Status CheckOpen(const v1::JobSpec& spec) const;
@@ -179,7 +180,8 @@ class JobBook {
   uint64_t next_epoch_ = 0;
   std::map<std::string, Entry> jobs_;
   std::map<std::string, std::string> by_request_id_;
-  std::map<std::pair<std::string, std::string>, absl::Time> left_;  // (tuner, boot) after Leave, and until when kept
+  std::map<std::pair<std::string, std::string>, absl::Time>
+      left_;  // (tuner, boot) after RemoveTuner, and until when kept
   std::set<std::string> changed_, news_;
   absl::Time preempted_ = absl::InfinitePast();
   absl::Duration wall_offset_;

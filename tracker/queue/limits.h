@@ -24,18 +24,18 @@ struct JobOptions {
   absl::Duration store_progress_every = absl::Seconds(5);
   // A running job may lose its tuner to another job when no device could take its batches for this long. An agent that
   // restarts is back sooner.
-  absl::Duration park_after = absl::Seconds(15);
+  absl::Duration preempt_absent_after = absl::Seconds(15);
   // The other job must have waited for a tuner for this long: a free tuner would have taken it by then, and a tuner
   // that was told to stop needs some seconds.
-  absl::Duration park_when_wanted_for = absl::Seconds(5);
+  absl::Duration preempt_absent_when_wanted_for = absl::Seconds(5);
   // How long a job waits for a tuner before another job is preempted for it. Preemption must be rare, because what is
   // on a device then is measured again; and a running job that is about to end shall end.
   absl::Duration preempt_after = absl::Seconds(30);
   absl::Duration until_grace = absl::Seconds(60);   // after JobSpec.until: for the tuner to confirm winners and end
-  int max_open = kQuotas.open_jobs;                 // of one submitter
-  int64_t max_open_bytes = kQuotas.open_job_bytes;  // of one submitter
+  int open_jobs_max = kQuotas.open_jobs;            // of one submitter
+  int64_t open_bytes_max = kQuotas.open_job_bytes;  // of one submitter
   std::vector<std::string> notify_allowed;          // URL prefixes (notice_url.h); empty: no notice is sent
-  int max_leased = kQuotas.leased_jobs;             // by all tuners of one name
+  int leased_jobs_max = kQuotas.leased_jobs;        // by all tuners of one name
   // Ended jobs that are kept, the newest first: a year of a busy lab's nights. The bytes are memory, with
   // specifications and last progress.
   int ended_max = 1000;
@@ -83,11 +83,11 @@ struct BatchOptions {
   // A batch fails when no device could take one of its pieces for this long; it outlasts a night.
   absl::Duration absence_limit = absl::Hours(12);
   // How often pieces are compared with devices for absence_limit. A minute is little against hours.
-  absl::Duration look_for_devices_every = absl::Minutes(1);
-  absl::Duration run_floor = absl::Minutes(2);   // the run limit of a lease is this plus the times of its policy
-  absl::Duration total_limit = absl::Hours(24);  // from submission to result, without the time in the queue
-  int max_attempts = 3;                          // leases of a whole batch before it is split
-  int max_losses = 12;                           // of all pieces of a batch together
+  absl::Duration device_check_period = absl::Minutes(1);
+  absl::Duration run_limit_min = absl::Minutes(2);  // the run limit of a lease is this plus the times of its policy
+  absl::Duration total_limit = absl::Hours(24);     // from submission to result, without the time in the queue
+  int whole_batch_leases_max = 3;                   // leases of a whole batch before it is split
+  int losses_max = 12;                              // of all pieces of a batch together
   // When so many devices cannot measure a piece, its batch fails and the devices are not blamed. Two devices could both
   // be defective.
   int devices_to_blame = 3;
@@ -96,10 +96,10 @@ struct BatchOptions {
   // The recent use of a user halves in this time. It is short, so that a user who had all devices for a day shares with
   // a new user within minutes, and so that a restart of the tracker, which forgets the use, changes little.
   absl::Duration share_half_life = absl::Minutes(10);
-  int max_open_per_job = kQuotas.open_batches;
-  int max_finished_per_job = kQuotas.finished_batches;
-  int64_t max_open_bytes_per_job = kQuotas.open_batch_bytes;
-  int64_t max_open_bytes_per_tuner = kQuotas.open_batch_bytes_of_tuner;
+  int open_per_job_max = kQuotas.open_batches;
+  int finished_per_job_max = kQuotas.finished_batches;
+  int64_t open_bytes_per_job_max = kQuotas.open_batch_bytes;
+  int64_t open_bytes_per_tuner_max = kQuotas.open_batch_bytes_of_tuner;
 };
 
 struct FarmOptions {

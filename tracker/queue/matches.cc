@@ -21,7 +21,7 @@ bool HasLabel(const v1::DeviceState& device, const std::string& name, const std:
   return label != device.labels().end() && label->second == value;
 }
 
-bool AnswersToOne(const std::string& word, const std::string& agent_id, const v1::DeviceState& device) {
+bool MatchesWord(const std::string& word, const std::string& agent_id, const v1::DeviceState& device) {
   if (word.empty()) return false;
   const size_t equals = word.find('=');
   if (equals != std::string::npos) return HasLabel(device, word.substr(0, equals), word.substr(equals + 1));
@@ -38,22 +38,22 @@ std::string LabelText(const std::string& name, const std::string& value) {
   return value.empty() ? name : fmt::format("{}={}", name, value);
 }
 
-absl::Status CheckNeeds(const v1::Requirements& requirements) {
+absl::Status CheckRequirements(const v1::Requirements& requirements) {
   const size_t bytes = requirements.ByteSizeLong();
   if (bytes <= kNeedsBytesMax) return absl::OkStatus();
   return absl::InvalidArgumentError(
       fmt::format("the conditions for devices have {} bytes; the limit is {}", bytes, kNeedsBytesMax));
 }
 
-bool AnswersTo(std::string_view words, const std::string& agent_id, const v1::DeviceState& device) {
+bool MatchesWords(std::string_view words, const std::string& agent_id, const v1::DeviceState& device) {
   const std::vector<std::string> each = absl::StrSplit(std::string(words), ',');
   return std::all_of(each.begin(), each.end(),
-                     [&](const std::string& word) { return AnswersToOne(word, agent_id, device); });
+                     [&](const std::string& word) { return MatchesWord(word, agent_id, device); });
 }
 
 bool Matches(const v1::Requirements& requirements, const std::string& agent_id, const v1::DeviceState& device) {
   const auto& asked = requirements.devices();
-  const auto meant = [&](const std::string& words) { return AnswersTo(words, agent_id, device); };
+  const auto meant = [&](const std::string& words) { return MatchesWords(words, agent_id, device); };
   if (!asked.empty() && std::none_of(asked.begin(), asked.end(), meant)) return false;
   const v1::DeviceFingerprint& fingerprint = device.fingerprint();
   if (!requirements.target().empty() && requirements.target() != device.target()) return false;

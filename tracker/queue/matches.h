@@ -6,7 +6,7 @@
 //   AGENT/DEVICE  the device's own name
 //   LABEL         a label that the device has, with any value
 //   NAME=VALUE    a label that the device has, with this value
-// Several words with commas between them must all match. Pure; safe from any thread. Start at AnswersTo.
+// Several words with commas between them must all match. Pure; safe from any thread. Start at MatchesWords.
 #ifndef HONE_TRACKER_QUEUE_MATCHES_H_
 #define HONE_TRACKER_QUEUE_MATCHES_H_
 
@@ -26,15 +26,15 @@ std::string NameOf(const std::string& agent_id, const std::string& device_id);
 std::string LabelText(const std::string& name, const std::string& value);
 
 // Whether all the words select the device. words: separated by commas. An empty word selects no device.
-bool AnswersTo(std::string_view words, const std::string& agent_id, const v1::DeviceState& device);
+bool MatchesWords(std::string_view words, const std::string& agent_id, const v1::DeviceState& device);
 
 // Whether the agent's device fulfils every condition.
 bool Matches(const v1::Requirements& requirements, const std::string& agent_id, const v1::DeviceState& device);
-// Job.waiting_for begins with kAbsentDevice where no usable device fulfils the job's conditions. kOutOfWork separates
-// the reason why a device that fulfils them gets no work.
-inline constexpr std::string_view kAbsentDevice = "a device for ", kOutOfWork = "; ";
+// Job.waiting_for begins with kNoDevicePrefix where no usable device fulfils the job's conditions. kNoWorkSeparator
+// separates the reason why a device that fulfils them gets no work.
+inline constexpr std::string_view kNoDevicePrefix = "a device for ", kNoWorkSeparator = "; ";
 // kInvalidArgument: the conditions are too long. The limits are far above a list of a lab's boards and CPU features.
-absl::Status CheckNeeds(const v1::Requirements& requirements);
+absl::Status CheckRequirements(const v1::Requirements& requirements);
 // The conditions in words: "board or rpi4, feature avx2".
 std::string Describe(const v1::Requirements& requirements);
 

@@ -25,13 +25,13 @@ struct Quotas {
   // Open streams of records: of one identity, and of all. Each holds a thread and up to 16 MiB of records until its
   // client reads them. One command has one stream; a server that compiles many models has several.
   int streams = 8;
-  int streams_of_all = 48;
+  int streams_total = 48;
   int stream_waits = 200;  // calls of one identity that wait for a stream, a thread each; a compile asks from all cores
   int watches = 200;       // calls of one identity that wait for events of a job; a command has one per job it watches
   // Calls of one identity: the average rate, and the burst. A tuner at full speed makes some ten calls a second; a
   // compile makes one for each kernel of a model at once.
   double calls_per_second = 200;
-  double calls_at_once = 1000;
+  double calls_burst = 1000;
 };
 
 inline constexpr Quotas kQuotas;

@@ -48,47 +48,48 @@ std::string TooFewThreads(v1::Requirements requirements, const std::map<std::str
 
 }  // namespace
 
-JobBook::Used Farm::Used() const {
+JobQueue::UseByUser Farm::UseByUser() const {
   return [this](const std::string& user) { return batches_.fair_share().UsedBy(user); };
 }
 
 // "" when a usable device fulfils the conditions; else the missing device, and why those that fulfil them get no work.
-std::string Farm::Absent(const v1::Requirements& requirements, absl::Time now) const {
+std::string Farm::DescribeAbsence(const v1::Requirements& requirements, absl::Time now) const {
   std::string problem;
   for (const auto& [agent_id, agent] : devices_.agents()) {
     for (const auto& [id, device] : agent.devices) {
       if (!Matches(requirements, agent_id, device.state)) continue;
-      if (devices_.Serves(agent, device, now)) return "";
+      if (devices_.CanServe(agent, device, now)) return "";
       const std::string health = devices_.Problem(agent, device, now);
       problem = fmt::format("{} is {}", NameOf(agent_id, id),
-                            !devices_.Online(agent, now) ? "offline"
-                            : devices_.drained(agent_id) ? "drained"
-                            : agent.leaving              ? "leaving"
-                                                         : fmt::format("out of work: {}", health));
+                            !devices_.IsOnline(agent, now) ? "offline"
+                            : devices_.drained(agent_id)   ? "drained"
+                            : agent.leaving                ? "leaving"
+                                                           : fmt::format("out of work: {}", health));
     }
   }
   return fmt::format(
-      "{}{}{}", kAbsentDevice, Describe(requirements),
-      problem.empty() ? TooFewThreads(requirements, devices_.agents()) : std::string(kOutOfWork) + problem);
+      "{}{}{}", kNoDevicePrefix, Describe(requirements),
+      problem.empty() ? TooFewThreads(requirements, devices_.agents()) : std::string(kNoWorkSeparator) + problem);
 }
 
 // The conditions of a queued batch of the running job that no usable device fulfils; null: every batch has a device.
-const v1::Requirements* Farm::AbsentFor(const v1::Job& job, absl::Time now) const {
+const v1::Requirements* Farm::UnmetRequirements(const v1::Job& job, absl::Time now) const {
   for (const BatchQueue::Queued& piece : batches_.Waiting(job.id())) {
-    if (!Absent(piece.batch->requirements(), now).empty()) return &piece.batch->requirements();
+    if (!DescribeAbsence(piece.batch->requirements(), now).empty()) return &piece.batch->requirements();
   }
   return nullptr;
 }
 
 Farm::Place Farm::JobsAhead() const {
   return [this, places = std::optional<std::map<std::string, int>>()](const std::string& job_id) mutable {
-    if (!places.has_value()) places = jobs_.JobsAhead(Used());
+    if (!places.has_value()) places = jobs_.JobsAhead(UseByUser());
     return places->at(job_id);
   };
 }
 
 std::string Farm::WaitingFor(const v1::Job& job, absl::Time now, const Place& place) const {
-  if (!storage_failure_.empty() && !JobBook::Ended(job)) return fmt::format("the tracker's disk: {}", storage_failure_);
+  if (!storage_failure_.empty() && !JobQueue::Ended(job))
+    return fmt::format("the tracker's disk: {}", storage_failure_);
   if (job.state() == v1::JOB_STATE_QUEUED) {
     const std::string& blocked = jobs_.blocked(job.id());
     if (!blocked.empty()) return blocked;
@@ -96,19 +97,19 @@ std::string Farm::WaitingFor(const v1::Job& job, absl::Time now, const Place& pl
     return before == 0 ? "a tuner" : fmt::format("a tuner; {} other{} first", before, before == 1 ? " goes" : "s go");
   }
   if (job.state() != v1::JOB_STATE_RUNNING) return "";
-  const v1::Requirements* absent = AbsentFor(job, now);
-  return absent != nullptr ? Absent(*absent, now) : DescribeTurn(job, now);
+  const v1::Requirements* absent = UnmetRequirements(job, now);
+  return absent != nullptr ? DescribeAbsence(*absent, now) : DescribeTurn(job, now);
 }
 
 // For a running job whose batches wait while devices exist: the job that occupies a device, or the idle device whose
 // agent must call first. "" where the job does not wait.
 std::string Farm::DescribeTurn(const v1::Job& job, absl::Time now) const {
-  if (!batches_.fair_share().Waits(job.id())) return "";
+  if (!batches_.fair_share().IsWaiting(job.id())) return "";
   const v1::Requirements& requirements = batches_.Waiting(job.id()).front().batch->requirements();
   std::string free;
   for (const auto& [agent_id, agent] : devices_.agents()) {
     for (const auto& [id, device] : agent.devices) {
-      if (!Matches(requirements, agent_id, device.state) || !devices_.Serves(agent, device, now)) continue;
+      if (!Matches(requirements, agent_id, device.state) || !devices_.CanServe(agent, device, now)) continue;
       const BatchQueue::Lease* lease = batches_.FindLease(device.lease_id);
       if (lease == nullptr) {
         free = NameOf(agent_id, id);
@@ -129,7 +130,7 @@ BatchQueue::Served Farm::Served(absl::Time now) const {
     v1::Requirements needs = batch.requirements();
     needs.set_threads(std::max(needs.threads(), batch.threads()));
     const auto [answer, first] = known.try_emplace(needs.SerializeAsString());
-    if (first) answer->second = Absent(needs, now).empty();
+    if (first) answer->second = DescribeAbsence(needs, now).empty();
     return answer->second;
   };
 }
@@ -161,19 +162,19 @@ std::vector<v1::Device> Farm::ListDevices(const v1::ListDevicesRequest& request,
 // Decides for each queued job whether it may be leased. Not done at every lease, because there may be many devices.
 void Farm::CheckQueued(absl::Time now) {
   for (const v1::Job* job : jobs_.InState(v1::JOB_STATE_QUEUED)) {
-    jobs_.SetBlocked(job->id(), AsksForDevices(*job) ? Absent(NeedsOf(*job), now) : "", now);
+    jobs_.SetBlocked(job->id(), AsksForDevices(*job) ? DescribeAbsence(NeedsOf(*job), now) : "", now);
   }
 }
 
-JobBook::Absent Farm::AbsentForLong(absl::Time now) {
-  JobBook::Absent absent;
+JobQueue::UnservedJobs Farm::JobsUnservedForLong(absl::Time now) {
+  JobQueue::UnservedJobs absent;
   std::map<std::string, absl::Time> since;
   for (const v1::Job* job : jobs_.InState(v1::JOB_STATE_RUNNING)) {
-    const v1::Requirements* needs = batches_.fair_share().Waits(job->id()) ? AbsentFor(*job, now) : nullptr;
+    const v1::Requirements* needs = batches_.fair_share().IsWaiting(job->id()) ? UnmetRequirements(*job, now) : nullptr;
     if (needs == nullptr) continue;
     const auto known = absent_since_.find(job->id());
     since[job->id()] = known == absent_since_.end() ? now : known->second;
-    if (now - since[job->id()] > options_.jobs.park_after) absent[job->id()] = *needs;
+    if (now - since[job->id()] > options_.jobs.preempt_absent_after) absent[job->id()] = *needs;
   }
   absent_since_ = std::move(since);
   return absent;

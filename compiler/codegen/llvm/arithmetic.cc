@@ -113,7 +113,7 @@ llvm::Value* EmitCast(llvm::IRBuilder<>& builder, llvm::Value* value, ir::Type f
     // to odd first leaves one correct rounding to f16.
     const bool needs_f32 =
         from == ir::DType::kFloat64 && to == ir::DType::kFloat16 && (IsX86(builder) || IsArm32(builder));
-    return builder.CreateFPCast(needs_f32 ? EmitOddSingle(builder, value) : value, type);
+    return builder.CreateFPCast(needs_f32 ? EmitRoundToOdd(builder, value) : value, type);
   }
   if (ir::IsFloat(from)) return EmitFloatToInt(builder, value, from_type, to_type);
   if (ir::IsFloat(to))

@@ -135,8 +135,8 @@ llvm::Value* CpuEmitter::AllocateBuffer(const ir::BufferNode& buffer) {
 }
 
 // A dot product: the sum is n elements of 32 bits, a is k bytes that all of them share, b is k bytes for each.
-void CpuEmitter::EmitContract(const ir::Contract& contract) {
-  const ir::TensorInstructionEntry& entry = EntryOf(contract.instruction);
+void CpuEmitter::EmitMma(const ir::Mma& mma) {
+  const ir::TensorInstructionEntry& entry = EntryOf(mma.instruction);
   HONE_CHECK(entry.lanes == 1);
   const auto width = static_cast<unsigned>(entry.n);
   auto* const sum_type = llvm::FixedVectorType::get(builder_.getInt32Ty(), width);
@@ -150,10 +150,10 @@ void CpuEmitter::EmitContract(const ir::Contract& contract) {
     Annotate(access, buffer);
     return access;
   };
-  llvm::Value* a = builder_.CreateVectorSplat(width, load(contract.a, builder_.getInt32Ty()));
-  llvm::Value* b = load(contract.b, sum_type);
-  llvm::Value* sum = load(contract.sum, sum_type);
-  const TensorIntrinsic dot = IntrinsicOf(contract.instruction);
+  llvm::Value* a = builder_.CreateVectorSplat(width, load(mma.a, builder_.getInt32Ty()));
+  llvm::Value* b = load(mma.b, sum_type);
+  llvm::Value* sum = load(mma.sum, sum_type);
+  const TensorIntrinsic dot = IntrinsicOf(mma.instruction);
   if (dot.takes_bytes) {
     auto* const bytes = llvm::FixedVectorType::get(builder_.getInt8Ty(), width * static_cast<unsigned>(entry.k));
     sum = builder_.CreateIntrinsic(dot.id, {sum_type, bytes},
@@ -161,8 +161,8 @@ void CpuEmitter::EmitContract(const ir::Contract& contract) {
   } else {
     sum = builder_.CreateIntrinsic(dot.id, {}, {sum, a, b});
   }
-  Annotate(builder_.CreateAlignedStore(sum, address(contract.sum), llvm::Align(ir::SizeOf(entry.sum))),
-           contract.sum.first.As<ir::Load>()->buffer.get());
+  Annotate(builder_.CreateAlignedStore(sum, address(mma.sum), llvm::Align(ir::SizeOf(entry.sum))),
+           mma.sum.first.As<ir::Load>()->buffer.get());
   ForgetValues();
 }
 

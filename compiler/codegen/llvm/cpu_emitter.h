@@ -34,7 +34,7 @@ class CpuEmitter : public FuncEmitter {
   // cpu_emitter.cc
   void EmitParallel(const ir::For& loop) override;
   void EmitPrefetch(const ir::Prefetch& prefetch) override;
-  void EmitContract(const ir::Contract& contract) override;
+  void EmitMma(const ir::Mma& mma) override;
   llvm::Value* AllocateBuffer(const ir::BufferNode& buffer) override;
   llvm::Value* EmitFloatMod(llvm::Value* a, llvm::Value* b) override;
   llvm::Value* EmitLargeAngles(const ir::Call& call, const Values& args, llvm::Value* value) override;

@@ -30,7 +30,7 @@ void FindStrided(const ir::Expr& e, std::vector<const ir::Load*>* found) {
 const ir::Ramp& RampOf(const ir::Load& load) { return *load.indices[0].As<ir::Ramp>(); }
 
 // Whether `load` reads the elements `distance` after those that `first` reads.
-bool Follows(const ir::Load& load, const ir::Load& first, int64_t distance, const ir::Ranges& ranges) {
+bool IsNextTo(const ir::Load& load, const ir::Load& first, int64_t distance, const ir::Ranges& ranges) {
   const ir::Ramp& a = RampOf(first);
   const ir::Ramp& b = RampOf(load);
   return load.buffer == first.buffer && ir::Equal(a.stride, b.stride) && a.width == b.width &&
@@ -102,7 +102,7 @@ size_t CpuEmitter::EmitTransposedLoads(std::span<const ir::Stmt> stmts) {
     bool fits = true;
     for (size_t i = 0; i < loads.size(); ++i) {
       fits = fits && loads[i]->buffer != store->buffer && count < static_cast<size_t>(RampOf(*loads[i]).width) &&
-             (count == 0 || Follows(*loads[i], *columns[i][0], static_cast<int64_t>(count), ranges_));
+             (count == 0 || IsNextTo(*loads[i], *columns[i][0], static_cast<int64_t>(count), ranges_));
     }
     if (!fits) break;
     for (size_t i = 0; i < loads.size(); ++i) columns[i].push_back(loads[i]);

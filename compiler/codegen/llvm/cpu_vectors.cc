@@ -15,12 +15,12 @@ namespace {
 
 // A scalar that is true if and only if all elements of the mask are; undefined where the form of the mask does not show
 // it.
-ir::Expr AllElements(const ir::Expr& mask, const ir::Ranges& ranges) {
+ir::Expr AllElementsCondition(const ir::Expr& mask, const ir::Ranges& ranges) {
   if (const ir::Broadcast* same = mask.As<ir::Broadcast>()) return same->value;
   const ir::Binary* binary = mask.As<ir::Binary>();
   if (binary == nullptr) return {};
   if (binary->op == ir::BinaryOp::kAnd) {
-    const ir::Expr a = AllElements(binary->a, ranges), b = AllElements(binary->b, ranges);
+    const ir::Expr a = AllElementsCondition(binary->a, ranges), b = AllElementsCondition(binary->b, ranges);
     return a.defined() && b.defined() ? a && b : ir::Expr();
   }
   const ir::Ramp* ramp = binary->a.As<ir::Ramp>();
@@ -102,8 +102,8 @@ llvm::Value* CpuEmitter::EmitMasked(const ir::Expr& mask, ir::Type type,
   if (!mask.defined()) return access(nullptr);
   llvm::Value* const wanted = EmitExpr(mask);
   if (HasMaskedMoves(type)) return access(wanted);
-  const ir::Expr all = AllElements(mask, ranges_);
-  return EmitEither(
+  const ir::Expr all = AllElementsCondition(mask, ranges_);
+  return EmitIfElse(
       all.defined() ? EmitExpr(all) : builder_.CreateAndReduce(wanted), [&] { return access(nullptr); },
       [&] { return access(wanted); });
 }

@@ -136,10 +136,10 @@ llvm::Value* ExprEmitter::EmitSelect(const ir::Select& select) {
   if (elements_differ || (!ir::HasLoad(select.on_true) && !ir::HasLoad(select.on_false))) {
     return builder_.CreateSelect(condition, EmitExpr(select.on_true), EmitExpr(select.on_false));
   }
-  return EmitEither(condition, [&] { return EmitExpr(select.on_true); }, [&] { return EmitExpr(select.on_false); });
+  return EmitIfElse(condition, [&] { return EmitExpr(select.on_true); }, [&] { return EmitExpr(select.on_false); });
 }
 
-llvm::Value* ExprEmitter::EmitEither(llvm::Value* condition, const std::function<llvm::Value*()>& then,
+llvm::Value* ExprEmitter::EmitIfElse(llvm::Value* condition, const std::function<llvm::Value*()>& then,
                                      const std::function<llvm::Value*()>& otherwise) {
   llvm::BasicBlock* blocks[2];
   blocks[0] = MakeBlock("taken");
@@ -183,7 +183,7 @@ llvm::Value* ExprEmitter::EmitGuarded(llvm::Value* condition, llvm::Type* type,
   return phi;
 }
 
-ir::Expr ExprEmitter::BranchOf(const ir::Expr& mask, ir::Type type, const ir::Expr& index) {
+ir::Expr ExprEmitter::BranchCondition(const ir::Expr& mask, ir::Type type, const ir::Expr& index) {
   if (!mask.defined() || HasMaskedAccess(type, index)) return {};
   if (mask.type().width == 1) return mask;
   const ir::Broadcast* const uniform = mask.As<ir::Broadcast>();
@@ -262,7 +262,7 @@ llvm::Value* ExprEmitter::EmitContiguousLoad(const ir::Load& load, llvm::Value* 
 
 llvm::Value* ExprEmitter::EmitLoad(const ir::Load& load) {
   const ir::Type type{load.buffer->dtype, load.indices[0].type().width};
-  if (const ir::Expr condition = BranchOf(load.mask, type, load.indices[0]); condition.defined()) {
+  if (const ir::Expr condition = BranchCondition(load.mask, type, load.indices[0]); condition.defined()) {
     return EmitGuarded(EmitExpr(condition), TypeOf(type), [&] { return EmitLoad({load.buffer, load.indices, {}}); });
   }
   llvm::Type* element = MemoryTypeOf(load.buffer->dtype);

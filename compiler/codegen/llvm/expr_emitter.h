@@ -111,9 +111,9 @@ class ExprEmitter {
 
   llvm::Type* TypeOf(ir::Type type) { return codegen::TypeOf(builder_, type); }
   // The condition of a branch around an access with that mask, where all elements agree on it; else undefined.
-  ir::Expr BranchOf(const ir::Expr& mask, ir::Type type, const ir::Expr& index);
+  ir::Expr BranchCondition(const ir::Expr& mask, ir::Type type, const ir::Expr& index);
   // Runs one of the two, and returns its value. If values are null, so is the result.
-  llvm::Value* EmitEither(llvm::Value* condition, const std::function<llvm::Value*()>& then,
+  llvm::Value* EmitIfElse(llvm::Value* condition, const std::function<llvm::Value*()>& then,
                           const std::function<llvm::Value*()>& otherwise);
 
   llvm::Module* const module_;

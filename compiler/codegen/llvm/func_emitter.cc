@@ -4,7 +4,7 @@
 #include "base/kernel_abi.h"
 #include "base/status.h"
 #include "compiler/ir/match.h"
-#include "compiler/ir/plain.h"
+#include "compiler/ir/serial_lanes.h"
 
 namespace hone::codegen {
 
@@ -22,10 +22,10 @@ void FuncEmitter::EmitStmt(const ir::Stmt& s) {
       [&](const ir::Store& store) { EmitStore(store); }, [&](const ir::Block& block) { EmitBlock(block); },
       [&](const ir::If& branch) { EmitIf(branch); }, [&](const ir::Alloc& alloc) { EmitAlloc(alloc); },
       [&](const ir::Let& let) { EmitLet(let); }, [&](const ir::Barrier&) { EmitBarrier(); },
-      [&](const ir::Contract& contract) { EmitContract(contract); },
-      [&](const ir::Settle& settle) { EmitSettle(settle); }, [&](const ir::Copy& copy) { EmitCopy(copy); },
-      [&](const ir::Commit&) { EmitCommit(); }, [&](const ir::Wait& wait) { EmitWait(wait); },
-      [&](const ir::Merge& merge) { EmitMerge(merge); }, [&](const ir::Prefetch& prefetch) { EmitPrefetch(prefetch); });
+      [&](const ir::Mma& mma) { EmitMma(mma); }, [&](const ir::MmaWait& wait) { EmitMmaWait(wait); },
+      [&](const ir::Copy& copy) { EmitCopy(copy); }, [&](const ir::Commit&) { EmitCommit(); },
+      [&](const ir::Wait& wait) { EmitWait(wait); }, [&](const ir::LaneReduce& reduce) { EmitLaneReduce(reduce); },
+      [&](const ir::Prefetch& prefetch) { EmitPrefetch(prefetch); });
 }
 
 void FuncEmitter::EmitBlock(const ir::Block& block) {
@@ -44,11 +44,11 @@ void FuncEmitter::EmitParallel(const ir::For&) { HONE_CHECK(false); }
 
 void FuncEmitter::EmitBarrier() { HONE_CHECK(false); }
 
-void FuncEmitter::EmitSettle(const ir::Settle&) { HONE_CHECK(false); }
+void FuncEmitter::EmitMmaWait(const ir::MmaWait&) { HONE_CHECK(false); }
 
-void FuncEmitter::EmitCopy(const ir::Copy& copy) { EmitStmt(ir::AsStore(copy)); }
+void FuncEmitter::EmitCopy(const ir::Copy& copy) { EmitStmt(ir::CopyAsStore(copy)); }
 
-void FuncEmitter::EmitMerge(const ir::Merge& merge) { EmitStmt(ir::OneByOne(merge)); }
+void FuncEmitter::EmitLaneReduce(const ir::LaneReduce& reduce) { EmitStmt(ir::SerialReduceStep(reduce)); }
 
 void FuncEmitter::EmitLoop(const ir::For& loop) {
   if (loop.kind == ir::LoopKind::kUnrolled) {
@@ -134,7 +134,7 @@ void FuncEmitter::EmitAlloc(const ir::Alloc& alloc) {
 
 void FuncEmitter::EmitStore(const ir::Store& store) {
   const ir::Type type{store.buffer->dtype, store.value.type().width};
-  if (const ir::Expr condition = BranchOf(store.mask, type, store.indices[0]); condition.defined()) {
+  if (const ir::Expr condition = BranchCondition(store.mask, type, store.indices[0]); condition.defined()) {
     EmitGuarded(EmitExpr(condition), nullptr, [&] {
       EmitStore({store.buffer, store.indices, store.value, {}});
       return nullptr;

@@ -35,17 +35,17 @@ class FuncEmitter : public ExprEmitter {
   virtual void EmitParallel(const ir::For& loop);
   // The address of memory for the buffer of an Alloc. The default: the stack.
   virtual llvm::Value* AllocateBuffer(const ir::BufferNode& buffer);
-  virtual void EmitContract(const ir::Contract& contract) = 0;  // a tensor instruction
+  virtual void EmitMma(const ir::Mma& mma) = 0;  // a tensor instruction
   // The defaults are right for a machine that runs a func in one thread, and whose copies are loads and stores.
   virtual void EmitCopy(const ir::Copy& copy);
   virtual void EmitCommit() {}
   virtual void EmitWait(const ir::Wait& /*wait*/) {}
-  virtual void EmitMerge(const ir::Merge& merge);
+  virtual void EmitLaneReduce(const ir::LaneReduce& reduce);
   virtual void EmitPrefetch(const ir::Prefetch& /*prefetch*/) {}
   // Lanes that wait for each other, and instructions that run asynchronously: a func for a machine without them has
   // none.
   virtual void EmitBarrier();
-  virtual void EmitSettle(const ir::Settle& settle);
+  virtual void EmitMmaWait(const ir::MmaWait& wait);
 
   llvm::Function* MakeFunction(const std::string& name, llvm::FunctionType* type, bool is_internal);
   void EmitStore(const ir::Store& store);

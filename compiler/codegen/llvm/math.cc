@@ -307,7 +307,7 @@ llvm::Value* EmitFromBFloat(Builder& b, llvm::Value* bits) {
   return b.CreateBitCast(b.CreateShl(wide, 16), floats);
 }
 
-llvm::Value* EmitOddSingle(Builder& b, llvm::Value* x) {
+llvm::Value* EmitRoundToOdd(Builder& b, llvm::Value* x) {
   llvm::Value* nearest = b.CreateFPTrunc(x, x->getType()->getWithNewType(b.getFloatTy()));
   llvm::Value* bits = b.CreateBitCast(nearest, IntLike(b, nearest));
   llvm::Value* back = b.CreateFPExt(nearest, x->getType());
@@ -319,7 +319,7 @@ llvm::Value* EmitOddSingle(Builder& b, llvm::Value* x) {
 llvm::Value* EmitToBFloat(Builder& b, llvm::Value* x) {
   const bool is_double = x->getType()->getScalarType()->isDoubleTy();
   llvm::Value* single =
-      is_double ? EmitOddSingle(b, x) : b.CreateFPCast(x, x->getType()->getWithNewType(b.getFloatTy()));
+      is_double ? EmitRoundToOdd(b, x) : b.CreateFPCast(x, x->getType()->getWithNewType(b.getFloatTy()));
   llvm::Value* bits = b.CreateBitCast(single, IntLike(b, single));
   llvm::Value* last = b.CreateAnd(b.CreateLShr(bits, 16), 1);
   llvm::Value* rounded = b.CreateAdd(b.CreateAdd(bits, llvm::ConstantInt::get(bits->getType(), 0x7FFF)), last);

@@ -48,7 +48,7 @@ llvm::Value* EmitRoundedBeforeTruncation(llvm::IRBuilder<>& builder, llvm::Value
 
 // f64 as f32, rounded to odd: towards zero, and with the last bit set if that is inexact. The result is never a tie of
 // the next rounding, to a shorter float, and is on the same side of every tie as x. So the two roundings act as one.
-llvm::Value* EmitOddSingle(llvm::IRBuilder<>& builder, llvm::Value* x);
+llvm::Value* EmitRoundToOdd(llvm::IRBuilder<>& builder, llvm::Value* x);
 
 // A bf16 value is held as its bits, an i16. LLVM's own type needs library functions that no C library has, and makes
 // the back end for AVX512-BF16 fail. Both conversions are correct: one rounding, ties to even.

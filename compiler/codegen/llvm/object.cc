@@ -111,10 +111,10 @@ bool HasScalef(const llvm::TargetMachine& machine) {
   return machine.getTargetTriple().isX86() && machine.getMCSubtargetInfo()->checkFeatures("+avx512f,+avx512vl");
 }
 
-// Copies of groups, and barriers between groups, need PTX 8.0. LLVM writes the oldest version that knows the
+// Bulk copies, and barriers between groups, need PTX 8.0. LLVM writes the oldest version that knows the
 // architecture, which is 7.8 for sm_90. Other kernels keep that one, because drivers of CUDA 11 know no newer.
 target::Target WithPtxVersionFor(std::span<const ir::Func> funcs, target::Target target) {
-  const bool groups_copy = std::ranges::any_of(funcs, [](const ir::Func& f) { return ir::HasGroupCopies(f.body); });
+  const bool groups_copy = std::ranges::any_of(funcs, [](const ir::Func& f) { return ir::HasBulkCopies(f.body); });
   if (groups_copy) target.features = "+ptx80";
   return target;
 }
@@ -123,7 +123,7 @@ target::Target WithPtxVersionFor(std::span<const ir::Func> funcs, target::Target
 // need no attribute.
 std::string AddClusterSizes(std::string ptx, std::span<const ir::Func> funcs) {
   for (const ir::Func& func : funcs) {
-    const int64_t groups = ir::GroupsThatShare(func.body);
+    const int64_t groups = ir::CountSharingGroups(func.body);
     if (groups == 1) continue;
     const size_t entry = ptx.find(fmt::format(".entry {}(", func.name)), facts = ptx.find(".reqntid", entry);
     HONE_CHECK(entry != std::string::npos && facts != std::string::npos);

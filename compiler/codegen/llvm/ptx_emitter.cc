@@ -13,14 +13,14 @@
 #include "base/status.h"
 #include "compiler/codegen/llvm/nvptx.h"
 #include "compiler/ir/match.h"
-#include "compiler/ir/plain.h"
+#include "compiler/ir/serial_lanes.h"
 #include "fmt/format.h"
 
 namespace hone::codegen {
 namespace {
 
 bool IsWritten(const ir::Stmt& s, const ir::Buffer& buffer) {
-  return ir::AnyStmt(s, [&](const ir::Stmt& x) { return ir::WrittenBy(x) == buffer; });
+  return ir::AnyStmt(s, [&](const ir::Stmt& x) { return ir::WrittenBuffer(x) == buffer; });
 }
 
 // Whether lanes themselves read or write buffers that copies shared by several groups write to. Operands of
@@ -32,14 +32,14 @@ bool LanesUseSharedCopies(const ir::Stmt& s) {
     return copy != nullptr && copy->groups > 1;
   };
   ir::AnyStmt(s, [&](const ir::Stmt& x) {
-    if (is_shared(x)) shared.insert(ir::WrittenBy(x).get());
+    if (is_shared(x)) shared.insert(ir::WrittenBuffer(x).get());
     return false;
   });
   return !shared.empty() && ir::AnyStmt(s, [&](const ir::Stmt& x) {
-    bool used = !is_shared(x) && shared.contains(ir::WrittenBy(x).get());
-    const ir::Contract* const contract = x.As<ir::Contract>();
-    const bool blocks = contract != nullptr && ir::EntryOf(contract->instruction).blocks;
-    const bool loads_a = blocks && ir::EntryOf(contract->instruction).loads_a;
+    bool used = !is_shared(x) && shared.contains(ir::WrittenBuffer(x).get());
+    const ir::Mma* const mma = x.As<ir::Mma>();
+    const bool is_async = mma != nullptr && ir::EntryOf(mma->instruction).is_async;
+    const bool loads_a = is_async && ir::EntryOf(mma->instruction).loads_a;
     const auto reads = [&](const ir::Expr& e) {
       const ir::Load* const load = e.As<ir::Load>();
       used |= load != nullptr && shared.contains(load->buffer.get());
@@ -48,7 +48,7 @@ bool LanesUseSharedCopies(const ir::Stmt& s) {
         x, [](const ir::Stmt&) {},
         [&](const ir::Expr& e) {
           const bool is_asynchronous =
-              blocks && (e.SameHandle(contract->b.first) || (!loads_a && e.SameHandle(contract->a.first)));
+              is_async && (e.SameHandle(mma->b.first) || (!loads_a && e.SameHandle(mma->a.first)));
           if (!is_asynchronous) ir::ForEachExpr(e, reads);
         });
     return used;
@@ -62,10 +62,10 @@ PtxEmitter::PtxEmitter(llvm::Module* module, const ir::Func& func, const EmitOpt
     : FuncEmitter(module, func, options),
       overlaps_(target.hierarchy.overlapping_launches),
       has_async_copies_(target.memory.async_copy_bytes > 0),
-      sharing_groups_(ir::GroupsThatShare(func.body)),
+      sharing_groups_(ir::CountSharingGroups(func.body)),
       lanes_use_shared_copies_(LanesUseSharedCopies(func.body)),
       shared_(*this, func, target.memory),
-      group_copies_(*this, func),
+      bulk_copies_(*this, func),
       wgmma_(*this, func) {}
 
 void PtxEmitter::Run() {
@@ -89,8 +89,8 @@ void PtxEmitter::Run() {
     variables_[var] = builder_.CreateZExt(builder_.CreateIntrinsic(id, {}, {}), builder_.getInt64Ty());
   }
   wgmma_.Begin();
-  if (group_copies_.has_copies()) group_copies_.Begin();
-  if (overlaps_) WaitForLaunchBefore();
+  if (bulk_copies_.has_copies()) bulk_copies_.Begin();
+  if (overlaps_) WaitForPrecedingLaunch();
   EmitStmt(func_.body);
   builder_.CreateRetVoid();
 }
@@ -111,7 +111,7 @@ void PtxEmitter::EmitParams() {
 // Until then no lane may use memory that others see. LLVM takes what it knows of arguments as true from the first
 // instruction on, and would read before the wait: so the addresses of buffers become known only behind it. The next
 // launch may begin once all groups have come here.
-void PtxEmitter::WaitForLaunchBefore() {
+void PtxEmitter::WaitForPrecedingLaunch() {
   EmitAssembly("griddepcontrol.wait;\ngriddepcontrol.launch_dependents;", {});
   llvm::Type* const pointer = builder_.getPtrTy(kGlobal);
   auto* const same =
@@ -151,9 +151,9 @@ llvm::Value* PtxEmitter::AllocateBuffer(const ir::BufferNode& buffer) {
   return ir::IsShared(buffer.scope) ? shared_.Place(buffer) : FuncEmitter::AllocateBuffer(buffer);
 }
 
-void PtxEmitter::EmitSettle(const ir::Settle& settle) {
+void PtxEmitter::EmitMmaWait(const ir::MmaWait& wait) {
   wgmma_.EmitCommit();
-  wgmma_.EmitWait(settle);
+  wgmma_.EmitWait(wait);
 }
 
 llvm::Value* PtxEmitter::IsFirstLane() {
@@ -186,14 +186,14 @@ bool PtxEmitter::EmitLoopByPattern(const ir::For& loop) {
 }
 
 void PtxEmitter::EmitBarrier() {
-  MeetGroup();
-  AwaitGroups();
+  SyncGroupAndArrive();
+  WaitForSharingGroups();
 }
 
 // If lanes read what copies write, the arrival is a release: only that orders another group's copy after the reads, and
 // it waits for all of the device's memory. An asynchronous instruction has read its operands when it was waited for.
-void PtxEmitter::MeetGroup() {
-  if (wgmma_.has_products() || group_copies_.has_copies()) EmitAssembly("fence.proxy.async.shared::cta;", {});
+void PtxEmitter::SyncGroupAndArrive() {
+  if (wgmma_.has_products() || bulk_copies_.has_copies()) EmitAssembly("fence.proxy.async.shared::cta;", {});
   if (sharing_groups_ > 1) {
     EmitAssembly(fmt::format("barrier.cluster.arrive.{}.aligned;", lanes_use_shared_copies_ ? "release" : "relaxed"),
                  {});
@@ -201,7 +201,7 @@ void PtxEmitter::MeetGroup() {
   builder_.CreateIntrinsic(llvm::Intrinsic::nvvm_barrier0, {}, {});
 }
 
-void PtxEmitter::AwaitGroups() {
+void PtxEmitter::WaitForSharingGroups() {
   if (sharing_groups_ > 1) EmitAssembly("barrier.cluster.wait.acquire.aligned;", {});
 }
 

@@ -3,7 +3,7 @@
 //
 // Params are pointers to global memory. Lanes wait for each other, and share buffers (shared_buffers.h). Indices are
 // computed in 32 bits where they fit, because the device adds and multiplies those in half the time. What runs
-// asynchronously has a class each: copies of a whole group (group_copies.h), and tensor instructions that read shared
+// asynchronously has a class each: bulk copies (bulk_copies.h), and tensor instructions that read shared
 // memory themselves (wgmma.h). Private to codegen/llvm.
 #ifndef HONE_COMPILER_CODEGEN_LLVM_PTX_EMITTER_H_
 #define HONE_COMPILER_CODEGEN_LLVM_PTX_EMITTER_H_
@@ -11,8 +11,8 @@
 #include <array>
 #include <string>
 
+#include "compiler/codegen/llvm/bulk_copies.h"
 #include "compiler/codegen/llvm/func_emitter.h"
-#include "compiler/codegen/llvm/group_copies.h"
 #include "compiler/codegen/llvm/shared_buffers.h"
 #include "compiler/codegen/llvm/wgmma.h"
 #include "compiler/target/target.h"
@@ -30,13 +30,14 @@ class PtxEmitter : public FuncEmitter {
   // The result is a struct of the changed floats; without any it is an i32, or nothing (null).
   llvm::Value* EmitAssembly(const std::string& text, const Values& operands, llvm::Type* result = nullptr);
   // What lanes of the group wrote before is seen by all of them after it, and by instructions and copies that access
-  // shared memory themselves. Groups that share copies wait for each other, too. It is MeetGroup and AwaitGroups.
+  // shared memory themselves. Groups that share copies wait for each other, too. It is SyncGroupAndArrive and
+  // WaitForSharingGroups.
   void EmitBarrier() override;
   // A barrier within the group, which also tells the other groups that this one has come. They need not see what this
   // group wrote: only copies write to them, after all groups have read.
-  void MeetGroup();
-  // Waits until all groups that share copies have come to MeetGroup.
-  void AwaitGroups();
+  void SyncGroupAndArrive();
+  // Waits until all groups that share copies have come to SyncGroupAndArrive.
+  void WaitForSharingGroups();
   llvm::Value* IsFirstLane();
   // e with the variables of unrolled loops as the constants that they are.
   ir::Expr WithUnrolled(const ir::Expr& e) const;
@@ -51,7 +52,7 @@ class PtxEmitter : public FuncEmitter {
   void EmitLet(const ir::Let& let) override;
   bool EmitLoopByPattern(const ir::For& loop) override;
   llvm::Value* AllocateBuffer(const ir::BufferNode& buffer) override;
-  void EmitSettle(const ir::Settle& settle) override;
+  void EmitMmaWait(const ir::MmaWait& wait) override;
 
   // ptx_memory.cc
   llvm::Value* EmitIndexBinary(const ir::Expr& e, const ir::Binary& binary) override;
@@ -63,13 +64,13 @@ class PtxEmitter : public FuncEmitter {
   void EmitWait(const ir::Wait& wait) override;
 
   // ptx_lanes.cc
-  void EmitMerge(const ir::Merge& merge) override;
-  void EmitContract(const ir::Contract& contract) override;
+  void EmitLaneReduce(const ir::LaneReduce& reduce) override;
+  void EmitMma(const ir::Mma& mma) override;
 
  private:
   void EmitParams();
-  void WaitForLaunchBefore();
-  llvm::Value* EmitMembers(int64_t parts);
+  void WaitForPrecedingLaunch();
+  llvm::Value* EmitReduceLaneMask(int64_t parts);
   llvm::Value* EmitShuffle(llvm::Value* value, int64_t distance, llvm::Value* members);
   std::array<llvm::Value*, 2> EmitQuarterRow(const ir::MatrixOperand& operand, llvm::Value* offset,
                                              const ir::TensorInstructionEntry& entry);
@@ -80,7 +81,7 @@ class PtxEmitter : public FuncEmitter {
   const bool lanes_use_shared_copies_;
   ir::VarMap lets_;  // the values of names that are visible
   SharedBuffers shared_;
-  GroupCopies group_copies_;
+  BulkCopies bulk_copies_;
   Wgmma wgmma_;
 };
 

@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "compiler/codegen/llvm/ptx_emitter.h"
 #include "compiler/codegen/llvm/tensor_intrinsics.h"
-#include "compiler/ir/plain.h"
+#include "compiler/ir/serial_lanes.h"
 
 namespace hone::codegen {
 
@@ -39,38 +39,39 @@ llvm::Value* PtxEmitter::EmitShuffle(llvm::Value* value, int64_t distance, llvm:
 }
 
 // The lanes whose parts this lane's result is made of, one bit each. The other lanes of the warp need not take part.
-llvm::Value* PtxEmitter::EmitMembers(int64_t parts) {
-  if (parts == ir::kMostParts) return builder_.getInt32(UINT32_MAX);
+llvm::Value* PtxEmitter::EmitReduceLaneMask(int64_t parts) {
+  if (parts == ir::kLaneReducePartsMax) return builder_.getInt32(UINT32_MAX);
   const ir::Expr lane = ir::MakeVar(ir::kLaneVar);
-  const ir::Expr first = ir::FloorMod(lane, ir::Expr(ir::kMostParts)) - ir::FloorMod(lane, ir::Expr(parts));
+  const ir::Expr first = ir::FloorMod(lane, ir::Expr(ir::kLaneReducePartsMax)) - ir::FloorMod(lane, ir::Expr(parts));
   llvm::Value* const place = builder_.CreateTrunc(EmitExpr(first), builder_.getInt32Ty());
   return builder_.CreateShl(builder_.getInt32((uint32_t{1} << parts) - 1), place);
 }
 
-void PtxEmitter::EmitMerge(const ir::Merge& merge) {
-  const ir::Type type = merge.value.type();
+void PtxEmitter::EmitLaneReduce(const ir::LaneReduce& reduce) {
+  const ir::Type type = reduce.value.type();
   const std::string own_name = "merge\nown", other_name = "merge\nother";  // no Var of a func has a line break
   const ir::Expr own = ir::MakeVar(own_name, type), other = ir::MakeVar(other_name, type);
-  const ir::Expr both = ir::Combine(merge.reduction, own, other);
-  const ir::Expr part =
-      merge.mask.defined() ? ir::MakeSelect(merge.mask, merge.value, ir::Identity(merge.reduction, type)) : merge.value;
+  const ir::Expr both = ir::Combine(reduce.reduction, own, other);
+  const ir::Expr part = reduce.mask.defined()
+                            ? ir::MakeSelect(reduce.mask, reduce.value, ir::Identity(reduce.reduction, type))
+                            : reduce.value;
   llvm::Value* value = EmitExpr(part);
   ForgetValues();
-  llvm::Value* const members = EmitMembers(merge.parts);
+  llvm::Value* const members = EmitReduceLaneMask(reduce.parts);
   // The sum must not be fused with a product before it: lanes would get different results.
-  const bool adds = merge.reduction == ir::Reduction::kSum && ir::IsFloat(type.dtype);
+  const bool adds = reduce.reduction == ir::Reduction::kSum && ir::IsFloat(type.dtype);
   const auto add = type.dtype == ir::DType::kFloat64 ? llvm::Intrinsic::nvvm_add_rn_d : llvm::Intrinsic::nvvm_add_rn_f;
-  for (int64_t distance = merge.parts / 2; distance > 0; distance /= 2) {
+  for (int64_t distance = reduce.parts / 2; distance > 0; distance /= 2) {
     variables_[own_name] = value;
     variables_[other_name] = EmitShuffle(value, distance, members);
     value = adds ? builder_.CreateIntrinsic(add, {}, {value, variables_[other_name]}) : EmitExpr(both);
     ForgetValues();
   }
   variables_[own_name] = value;
-  const ir::Load& place = *merge.place.As<ir::Load>();
-  ir::Expr writes = merge.mask;
+  const ir::Load& place = *reduce.place.As<ir::Load>();
+  ir::Expr writes = reduce.mask;
   if (place.buffer->scope != ir::Scope::kLocal) {
-    const ir::Expr first = ir::Equals(merge.part, ir::Expr(0));
+    const ir::Expr first = ir::Equals(reduce.part, ir::Expr(0));
     writes = writes.defined() ? first && writes : first;
   }
   const ir::Stmt store = ir::MakeStore(place.buffer, place.indices, own);
@@ -88,7 +89,7 @@ std::array<llvm::Value*, 2> PtxEmitter::EmitQuarterRow(const ir::MatrixOperand& 
   llvm::Type* const word = entry.fraction_bits > 0 ? builder_.getFloatTy() : builder_.getInt32Ty();
   llvm::Value* const address = builder_.CreateGEP(element, Address(first.buffer, first.indices[0], element), offset);
   std::array<llvm::Value*, 2> words;
-  if (operand.apart == 1) {
+  if (operand.column_stride == 1) {
     // The offset leads to another row than the lane's own: a number of strides further, or back.
     const auto stride = static_cast<uint64_t>(operand.stride * ir::SizeOf(first.buffer->dtype));
     const llvm::Align own = llvm::commonAlignment(AlignOf(*first.buffer, first.indices[0]), stride);
@@ -99,7 +100,7 @@ std::array<llvm::Value*, 2> PtxEmitter::EmitQuarterRow(const ir::MatrixOperand& 
   } else {
     for (unsigned i = 0; i < 2; ++i) {
       llvm::Value* const place =
-          builder_.CreateConstGEP1_64(element, address, i * static_cast<uint64_t>(operand.apart));
+          builder_.CreateConstGEP1_64(element, address, i * static_cast<uint64_t>(operand.column_stride));
       auto* const load = builder_.CreateAlignedLoad(word, place, llvm::Align(ir::SizeOf(entry.b)));
       Annotate(load, first.buffer.get());
       words[i] = load;
@@ -116,8 +117,8 @@ std::array<llvm::Value*, 2> PtxEmitter::EmitQuarterRow(const ir::MatrixOperand& 
 
 // 32 lanes run mma together. Each loads the part of a and b that mma takes from it, which lies in the rows and columns
 // of its neighbours.
-void PtxEmitter::EmitContract(const ir::Contract& contract) {
-  const ir::TensorInstructionEntry& entry = EntryOf(contract.instruction);
+void PtxEmitter::EmitMma(const ir::Mma& mma) {
+  const ir::TensorInstructionEntry& entry = EntryOf(mma.instruction);
   HONE_CHECK(entry.lanes > 1);
   const auto number = [&](int64_t n) { return builder_.getInt64(static_cast<uint64_t>(n)); };
   llvm::Value* const lane = builder_.CreateAnd(variables_.at(ir::kLaneVar), number(entry.lanes - 1));
@@ -126,20 +127,20 @@ void PtxEmitter::EmitContract(const ir::Contract& contract) {
   const int64_t quarter = entry.k / ir::kLanesOfRow;
   const auto times = [&](llvm::Value* value, int64_t factor) { return builder_.CreateMul(value, number(factor)); };
   llvm::Value* const own = times(t, quarter);
-  const auto row = EmitQuarterRow(contract.a, own, entry);
-  const auto next_row = EmitQuarterRow(contract.a, builder_.CreateAdd(own, number(contract.a.stride)), entry);
-  llvm::Value* const column = times(builder_.CreateSub(g, times(t, entry.n)), contract.b.stride);
-  const auto b = EmitQuarterRow(contract.b, builder_.CreateAdd(column, times(t, quarter * contract.b.apart)), entry);
-  const ir::Load& sum = *contract.sum.first.As<ir::Load>();
+  const auto row = EmitQuarterRow(mma.a, own, entry);
+  const auto next_row = EmitQuarterRow(mma.a, builder_.CreateAdd(own, number(mma.a.stride)), entry);
+  llvm::Value* const column = times(builder_.CreateSub(g, times(t, entry.n)), mma.b.stride);
+  const auto b = EmitQuarterRow(mma.b, builder_.CreateAdd(column, times(t, quarter * mma.b.column_stride)), entry);
+  const ir::Load& sum = *mma.sum.first.As<ir::Load>();
   llvm::Value* const first = Address(sum.buffer, sum.indices[0], builder_.getFloatTy());
   Values places, arguments = {row[0], next_row[0], row[1], next_row[1], b[0], b[1]};
-  for (const int64_t place : {int64_t{0}, int64_t{1}, contract.sum.stride, contract.sum.stride + 1}) {
+  for (const int64_t place : {int64_t{0}, int64_t{1}, mma.sum.stride, mma.sum.stride + 1}) {
     places.push_back(builder_.CreateConstGEP1_64(builder_.getFloatTy(), first, static_cast<uint64_t>(place)));
     auto* const load = builder_.CreateLoad(builder_.getFloatTy(), places.back());
     Annotate(load, sum.buffer.get());
     arguments.push_back(load);
   }
-  llvm::Value* const sums = builder_.CreateIntrinsic(IntrinsicOf(contract.instruction).id, {}, arguments);
+  llvm::Value* const sums = builder_.CreateIntrinsic(IntrinsicOf(mma.instruction).id, {}, arguments);
   for (unsigned i = 0; i < places.size(); ++i) {
     Annotate(builder_.CreateStore(builder_.CreateExtractValue(sums, i), places[i]), sum.buffer.get());
   }

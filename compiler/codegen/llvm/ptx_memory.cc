@@ -9,15 +9,15 @@
 #include "compiler/codegen/llvm/ptx_emitter.h"
 #include "compiler/ir/match.h"
 #include "compiler/ir/multiple.h"
-#include "compiler/ir/plain.h"
 #include "compiler/ir/safe_bounds.h"
+#include "compiler/ir/serial_lanes.h"
 
 namespace hone::codegen {
 namespace {
 
 constexpr int64_t kAccessBytesMax = 16;  // that one lane moves at once
 
-llvm::Intrinsic::ID CopyOfLane(int64_t bytes, bool masked) {
+llvm::Intrinsic::ID LaneCopyIntrinsic(int64_t bytes, bool masked) {
   switch (bytes) {
     case 4:
       return masked ? llvm::Intrinsic::nvvm_cp_async_ca_shared_global_4_s
@@ -127,7 +127,7 @@ llvm::Value* PtxEmitter::EmitContiguousLoad(const ir::Load& load, llvm::Value* a
 }
 
 void PtxEmitter::EmitCopy(const ir::Copy& copy) {
-  if (IsOfGroup(copy)) return group_copies_.EmitCopy(copy);
+  if (IsBulkCopy(copy)) return bulk_copies_.EmitCopy(copy);
   if (!has_async_copies_) return FuncEmitter::EmitCopy(copy);
   llvm::Type* const element = MemoryTypeOf(copy.buffer->dtype);
   const ir::Load& source = *copy.source.As<ir::Load>();
@@ -139,11 +139,11 @@ void PtxEmitter::EmitCopy(const ir::Copy& copy) {
     arguments.push_back(builder_.CreateSelect(EmitExpr(copy.mask), builder_.getInt32(static_cast<uint32_t>(bytes)),
                                               builder_.getInt32(0)));
   }
-  builder_.CreateIntrinsic(CopyOfLane(bytes, masked), {}, arguments);
+  builder_.CreateIntrinsic(LaneCopyIntrinsic(bytes, masked), {}, arguments);
 }
 
 void PtxEmitter::EmitCommit() {
-  if (group_copies_.has_copies()) group_copies_.EmitCommit();
+  if (bulk_copies_.has_copies()) bulk_copies_.EmitCommit();
   if (has_async_copies_) builder_.CreateIntrinsic(llvm::Intrinsic::nvvm_cp_async_commit_group, {}, {});
 }
 
@@ -152,7 +152,7 @@ void PtxEmitter::EmitWait(const ir::Wait& wait) {
     builder_.CreateIntrinsic(llvm::Intrinsic::nvvm_cp_async_wait_group, {},
                              {builder_.getInt32(static_cast<uint32_t>(wait.pending))});
   }
-  if (group_copies_.has_copies()) group_copies_.EmitWait(wait.pending);
+  if (bulk_copies_.has_copies()) bulk_copies_.EmitWait(wait.pending);
 }
 
 }  // namespace hone::codegen

@@ -22,7 +22,7 @@ namespace hone::codegen {
 namespace {
 
 // LLVM ends the process after this call.
-void TellFatalError(void*, const char* reason, bool) {
+void ReportFatalError(void*, const char* reason, bool) {
   const std::string& subject = CompilationSubject::current();
   fmt::print(stderr, "LLVM failed{}: {}\n", subject.empty() ? "" : " while compiling " + subject, reason);
 }
@@ -53,7 +53,7 @@ LlvmArch LlvmArchOf(target::Arch arch) {
 void InitializeLlvm() {
   static std::once_flag once;
   std::call_once(once, [] {
-    llvm::install_fatal_error_handler(TellFatalError);
+    llvm::install_fatal_error_handler(ReportFatalError);
     LLVMInitializeX86TargetInfo();
     LLVMInitializeX86Target();
     LLVMInitializeX86TargetMC();

@@ -18,14 +18,14 @@ llvm::Value* SharedBuffers::Place(const ir::BufferNode& buffer) {
                                SharedAlignment(buffer), place == layout_.places.end() ? 0 : place->second);
 }
 
-llvm::Value* SharedBuffers::PlaceCopyCounters(int64_t words) {
+llvm::Value* SharedBuffers::PlaceMbarriers(int64_t words) {
   llvm::Type* const word = emitter_.builder().getInt64Ty();
-  return Place(llvm::ArrayType::get(word, static_cast<uint64_t>(words)), sizeof(uint64_t), layout_.copy_counters);
+  return Place(llvm::ArrayType::get(word, static_cast<uint64_t>(words)), sizeof(uint64_t), layout_.mbarriers_offset);
 }
 
 // Memory of that type: at `offset` of what the launch asks for, or a variable of its own.
 llvm::Value* SharedBuffers::Place(llvm::Type* type, int64_t alignment, int64_t offset) {
-  const bool is_requested = layout_.asked_bytes > 0;
+  const bool is_requested = layout_.requested_bytes > 0;
   const llvm::Align align(static_cast<uint64_t>(alignment));
   const std::string name = emitter_.func().name + "_shared";
   const auto make = [&](llvm::Type* of, llvm::GlobalValue::LinkageTypes linkage, llvm::Constant* value) {
@@ -50,7 +50,7 @@ llvm::Value* SharedBuffers::Place(llvm::Type* type, int64_t alignment, int64_t o
 // loops run.
 llvm::Value* SharedBuffers::SwizzledAddress(llvm::Value* place, const ir::BufferNode& buffer, const ir::Expr& index) {
   llvm::IRBuilder<>& builder = emitter_.builder();
-  const int64_t size = ir::SizeOf(buffer.dtype), eight = ir::kSwizzledRows * ir::kSwizzledRow / size;
+  const int64_t size = ir::SizeOf(buffer.dtype), eight = ir::kSwizzledRows * ir::kSwizzledRowBytes / size;
   ir::Linear near, far;
   const ir::Linear whole = ir::ToLinear(index, emitter_.ranges());
   for (const auto& [atom, factor] : whole.terms) {
@@ -64,7 +64,7 @@ llvm::Value* SharedBuffers::SwizzledAddress(llvm::Value* place, const ir::Buffer
   llvm::Value* const bytes =
       builder.CreateMul(builder.CreateTrunc(emitter_.EmitExpr(rest), builder.getInt32Ty()), number(size));
   llvm::Value* const rows = builder.CreateLShr(bytes, std::countr_zero<uint64_t>(ir::kSwizzledRows));
-  llvm::Value* const chunks = builder.CreateAnd(rows, number(ir::kSwizzledRow - ir::kSwizzledChunk));
+  llvm::Value* const chunks = builder.CreateAnd(rows, number(ir::kSwizzledRowBytes - ir::kSwizzledChunkBytes));
   return builder.CreateGEP(builder.getInt8Ty(), begin,
                            builder.CreateSExt(builder.CreateXor(bytes, chunks), builder.getInt64Ty()));
 }

@@ -23,8 +23,8 @@ class SharedBuffers {
 
   // The memory of a buffer: the same one in every iteration of an unrolled loop.
   llvm::Value* Place(const ir::BufferNode& buffer);
-  // The memory of the counters of group copies, as so many 64-bit words.
-  llvm::Value* PlaceCopyCounters(int64_t words);
+  // The memory of the mbarriers of bulk copies, as `words` 64-bit words.
+  llvm::Value* PlaceMbarriers(int64_t words);
   // The address of an element of a swizzled buffer, whose rows lie at `place`.
   llvm::Value* SwizzledAddress(llvm::Value* place, const ir::BufferNode& buffer, const ir::Expr& index);
 

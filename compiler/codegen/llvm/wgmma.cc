@@ -23,27 +23,28 @@ constexpr int64_t kWarpgroupLanes = 128;  // lanes that run an instruction toget
 // The number of the lane's warpgroup. No Var of a func has a line break in its name.
 constexpr const char kWarpgroup[] = "lane\nwarpgroup";
 
-bool ReadsItself(const ir::Contract& contract) { return EntryOf(contract.instruction).blocks; }
+bool IsWgmma(const ir::Mma& mma) { return EntryOf(mma.instruction).is_async; }
 
 const ir::Buffer& BufferOf(const ir::MatrixOperand& operand) { return operand.first.As<ir::Load>()->buffer; }
 
 // Whether s is nothing but such instructions, and loops around them that are unrolled.
-bool IsProducts(const ir::Stmt& s) {
-  if (const ir::Contract* contract = s.As<ir::Contract>()) return ReadsItself(*contract);
+bool HasOnlyProducts(const ir::Stmt& s) {
+  if (const ir::Mma* mma = s.As<ir::Mma>()) return IsWgmma(*mma);
   if (const ir::For* loop = s.As<ir::For>()) {
-    return loop->kind == ir::LoopKind::kUnrolled && IsProducts(loop->body);
+    return loop->kind == ir::LoopKind::kUnrolled && HasOnlyProducts(loop->body);
   }
   const ir::Block* block = s.As<ir::Block>();
-  return block != nullptr && !block->stmts.empty() && std::ranges::all_of(block->stmts, IsProducts);
+  return block != nullptr && !block->stmts.empty() && std::ranges::all_of(block->stmts, HasOnlyProducts);
 }
 
 // Whether s only begins and commits copies.
-bool IsCopies(const ir::Stmt& s) {
+bool HasOnlyCopies(const ir::Stmt& s) {
   if (s.As<ir::Copy>() != nullptr || s.As<ir::Commit>() != nullptr) return true;
   const bool around = s.As<ir::For>() != nullptr || s.As<ir::If>() != nullptr || s.As<ir::Block>() != nullptr;
   bool copies = around;
   if (around) {
-    ir::ForEachChild(s, [&](const ir::Stmt& child) { copies = copies && IsCopies(child); }, [](const ir::Expr&) {});
+    ir::ForEachChild(
+        s, [&](const ir::Stmt& child) { copies = copies && HasOnlyCopies(child); }, [](const ir::Expr&) {});
   }
   return copies;
 }
@@ -60,16 +61,16 @@ FactorSpelling SpellingOf(ir::TensorInstruction instruction) {
 
 bool HasProducts(const ir::Stmt& s) {
   return ir::AnyStmt(s, [](const ir::Stmt& x) {
-    const ir::Contract* contract = x.As<ir::Contract>();
-    return contract != nullptr && ReadsItself(*contract);
+    const ir::Mma* mma = x.As<ir::Mma>();
+    return mma != nullptr && IsWgmma(*mma);
   });
 }
 
 }  // namespace
 
-// One contract. Indices are flat; variables of unrolled loops are constants in them.
+// One Mma. Indices are flat; variables of unrolled loops are constants in them.
 struct Wgmma::Product {
-  const ir::Contract* contract;
+  const ir::Mma* mma;
   ir::Expr a, b, sum;         // where the operands begin
   std::vector<int64_t> sums;  // the accumulators in the order of the instruction, relative to `sum`
 };
@@ -77,34 +78,34 @@ struct Wgmma::Product {
 Wgmma::Wgmma(PtxEmitter& emitter, const ir::Func& func)
     : emitter_(emitter), builder_(emitter.builder()), has_products_(HasProducts(func.body)) {}
 
-const ir::Buffer& Wgmma::SumOf(const Product& product) { return BufferOf(product.contract->sum); }
+const ir::Buffer& Wgmma::SumOf(const Product& product) { return BufferOf(product.mma->sum); }
 
-// Appends the contracts in s, in order; loops around them are unrolled.
-void Wgmma::GatherProducts(const ir::Stmt& s, std::vector<Product>* products) {
+// Appends the Mmas in s, in order; loops around them are unrolled.
+void Wgmma::CollectProducts(const ir::Stmt& s, std::vector<Product>* products) {
   if (const ir::For* loop = s.As<ir::For>()) {
-    return emitter_.ForEachIteration(*loop, [&] { GatherProducts(loop->body, products); });
+    return emitter_.ForEachIteration(*loop, [&] { CollectProducts(loop->body, products); });
   }
   if (const ir::Block* block = s.As<ir::Block>()) {
-    for (const ir::Stmt& stmt : block->stmts) GatherProducts(stmt, products);
+    for (const ir::Stmt& stmt : block->stmts) CollectProducts(stmt, products);
     return;
   }
-  const ir::Contract& contract = *s.As<ir::Contract>();
+  const ir::Mma& mma = *s.As<ir::Mma>();
   const auto known = [&](const ir::MatrixOperand& operand) {
     return ir::Simplify(emitter_.WithUnrolled(operand.first.As<ir::Load>()->indices[0]), emitter_.ranges());
   };
-  ir::Linear sum = ir::ToLinear(known(contract.sum), emitter_.ranges());
+  ir::Linear sum = ir::ToLinear(known(mma.sum), emitter_.ranges());
   const int64_t first = std::exchange(sum.constant, 0);
-  Product product{&contract, known(contract.a), known(contract.b), ir::FromLinear(sum), {}};
-  for (const int64_t row : {int64_t{0}, contract.sum.stride}) {
+  Product product{&mma, known(mma.a), known(mma.b), ir::FromLinear(sum), {}};
+  for (const int64_t row : {int64_t{0}, mma.sum.stride}) {
     product.sums.insert(product.sums.end(), {first + row, first + row + 1});
   }
   products->push_back(std::move(product));
 }
 
 // Whether both have the same instruction and the same operand a.
-bool Wgmma::HaveSameRows(const Product& x, const Product& y) {
-  const ir::Contract &c = *x.contract, &d = *y.contract;
-  return c.instruction == d.instruction && c.a.stride == d.a.stride && c.a.apart == d.a.apart &&
+bool Wgmma::HaveSameOperandA(const Product& x, const Product& y) {
+  const ir::Mma &c = *x.mma, &d = *y.mma;
+  return c.instruction == d.instruction && c.a.stride == d.a.stride && c.a.column_stride == d.a.column_stride &&
          BufferOf(c.a) == BufferOf(d.a) && ir::Equal(x.a, y.a);
 }
 
@@ -123,23 +124,24 @@ void Wgmma::Begin() {
 }
 
 // How many of the products, from the first on, are one instruction, and how many elements apart their columns lie.
-std::pair<size_t, int64_t> Wgmma::OneInstruction(std::span<const Product> products) const {
+std::pair<size_t, int64_t> Wgmma::CountJoinedProducts(std::span<const Product> products) const {
   const Product& first = products[0];
-  int64_t apart = kColumns * first.contract->b.stride;
+  int64_t column_stride = kColumns * first.mma->b.stride;
   size_t count = 1;
   for (; count < products.size() && static_cast<int64_t>(count) < kColumnsMax / kColumns; ++count) {
     const Product &next = products[count], &before = products[count - 1];
-    const ir::Contract &c = *next.contract, &d = *first.contract;
-    const bool alike = HaveSameRows(next, first) && c.b.apart == d.b.apart && BufferOf(c.b) == BufferOf(d.b);
+    const ir::Mma &c = *next.mma, &d = *first.mma;
+    const bool alike =
+        HaveSameOperandA(next, first) && c.b.column_stride == d.b.column_stride && BufferOf(c.b) == BufferOf(d.b);
     if (!alike || SumOf(next) != SumOf(first)) break;
     const bool again = std::ranges::any_of(products.first(count), [&](const Product& p) {
       return std::ranges::find_first_of(p.sums, next.sums) != p.sums.end();
     });
     const std::optional<int64_t> step = ir::ConstantValue(next.b - before.b, emitter_.ranges());
-    if (again || !step.has_value() || *step <= 0 || (count > 1 && *step != apart)) break;
-    apart = *step;
+    if (again || !step.has_value() || *step <= 0 || (count > 1 && *step != column_stride)) break;
+    column_stride = *step;
   }
-  return {count, apart};
+  return {count, column_stride};
 }
 
 // The descriptor of an operand, in units of 16 bytes: where the first row or column of all lanes lies (that of the
@@ -162,7 +164,7 @@ llvm::Value* Wgmma::EmitDescriptor(const ir::MatrixOperand& operand, const ir::E
       builder_.CreateAdd(builder_.CreatePtrToInt(emitter_.places().at(buffer.get()).pointer, word), bytes);
   const auto units = [&](int64_t elements) { return elements * size / kUnit; };
   llvm::Value* const low = builder_.CreateAdd(builder_.CreateLShr(begin, std::countr_zero<uint64_t>(kUnit)),
-                                              number(units(behind) + (units(operand.apart) << 16)));
+                                              number(units(behind) + (units(operand.column_stride) << 16)));
   const bool swizzled = buffer->scope == ir::Scope::kSwizzled;  // the instruction undoes it
   const uint64_t high = static_cast<uint64_t>(units(blocks_apart)) << 32 | uint64_t{swizzled} << 62;
   return builder_.CreateOr(builder_.CreateZExt(low, builder_.getInt64Ty()), builder_.getInt64(high));
@@ -171,12 +173,12 @@ llvm::Value* Wgmma::EmitDescriptor(const ir::MatrixOperand& operand, const ir::E
 // A lane's part of operand a, the same for all products: of its two rows one number each of the first chunk and of the
 // second. They are rounded to the instruction's precision: the bits behind it are not zero.
 Values Wgmma::LoadRows(const Product& product) {
-  const ir::MatrixOperand& a = product.contract->a;
+  const ir::MatrixOperand& a = product.mma->a;
   const ir::Buffer& buffer = BufferOf(a);
-  const ir::TensorInstructionEntry& entry = EntryOf(product.contract->instruction);
+  const ir::TensorInstructionEntry& entry = EntryOf(product.mma->instruction);
   const ir::Expr own = product.a + ir::FloorMod(ir::MakeVar(ir::kLaneVar), ir::Expr(ir::kLanesOfRow));
   Values factors;
-  for (const int64_t behind : {int64_t{0}, a.stride, a.apart, a.stride + a.apart}) {
+  for (const int64_t behind : {int64_t{0}, a.stride, a.column_stride, a.stride + a.column_stride}) {
     const ir::Expr place = ir::Simplify(own + ir::Expr(behind), emitter_.ranges());
     auto* const load =
         builder_.CreateLoad(builder_.getFloatTy(), emitter_.Address(buffer, place, builder_.getFloatTy()));
@@ -187,31 +189,30 @@ Values Wgmma::LoadRows(const Product& product) {
 }
 
 // The text of all instructions. Appends to `factors` what it takes beside the sums: registers and descriptors.
-std::string Wgmma::SpellProducts(std::span<const Product> products, const std::map<int64_t, size_t>& registers,
-                                 Values* factors) {
+std::string Wgmma::ProductAssembly(std::span<const Product> products, const std::map<int64_t, size_t>& registers,
+                                   Values* factors) {
   const auto take = [&](llvm::Value* factor) {
     factors->push_back(factor);
     return fmt::format("${}", 2 * registers.size() + factors->size() - 1);
   };
   std::string loaded;
-  if (EntryOf(products[0].contract->instruction).loads_a) {
+  if (EntryOf(products[0].mma->instruction).loads_a) {
     for (llvm::Value* factor : LoadRows(products[0])) loaded += (loaded.empty() ? "{" : ", ") + take(factor);
     loaded += "}";
   }
   std::string text = "{ .reg .pred p; setp.eq.u32 p, 0, 0; wgmma.fence.sync.aligned;\n";
   for (size_t begin = 0; begin < products.size();) {
-    const auto [count, apart] = OneInstruction(products.subspan(begin));
-    const ir::Contract& contract = *products[begin].contract;
-    const ir::TensorInstructionEntry& entry = EntryOf(contract.instruction);
+    const auto [count, column_stride] = CountJoinedProducts(products.subspan(begin));
+    const ir::Mma& mma = *products[begin].mma;
+    const ir::TensorInstructionEntry& entry = EntryOf(mma.instruction);
     std::string sums;
     for (const Product& product : products.subspan(begin, count)) {
       for (const int64_t place : product.sums)
         sums += fmt::format("{}${}", sums.empty() ? "" : ", ", registers.at(place));
     }
-    const std::string a =
-        entry.loads_a ? loaded : take(EmitDescriptor(contract.a, products[begin].a, contract.a.stride));
-    const std::string b = take(EmitDescriptor(contract.b, products[begin].b, apart));
-    const auto [types, flags] = SpellingOf(contract.instruction);
+    const std::string a = entry.loads_a ? loaded : take(EmitDescriptor(mma.a, products[begin].a, mma.a.stride));
+    const std::string b = take(EmitDescriptor(mma.b, products[begin].b, column_stride));
+    const auto [types, flags] = SpellingOf(mma.instruction);
     text += fmt::format("wgmma.mma_async.sync.aligned.m64n{}k{}.f32.{} {{{}}}, {}, {}, p, {};\n",
                         static_cast<int64_t>(count) * kColumns, entry.k, types, sums, a, b, flags);
     begin += count;
@@ -220,7 +221,7 @@ std::string Wgmma::SpellProducts(std::span<const Product> products, const std::m
 }
 
 // Assembly that changes the sums and takes `more`. Returns the sums after it.
-Values Wgmma::EmitOnSums(const std::string& text, const Values& sums, std::span<llvm::Value* const> more) {
+Values Wgmma::EmitOnAccumulators(const std::string& text, const Values& sums, std::span<llvm::Value* const> more) {
   Values arguments = sums;
   arguments.insert(arguments.end(), more.begin(), more.end());
   llvm::Type* const changed =
@@ -233,24 +234,25 @@ Values Wgmma::EmitOnSums(const std::string& text, const Values& sums, std::span<
 
 // Whether both are begun at once. Operands that lanes load are loaded for one place at a time, while the instructions
 // before run.
-bool Wgmma::BeginTogether(const Product& x, const Product& y) {
-  const bool loads = EntryOf(x.contract->instruction).loads_a || EntryOf(y.contract->instruction).loads_a;
-  return SumOf(x) == SumOf(y) && ir::Equal(x.sum, y.sum) && (!loads || HaveSameRows(x, y));
+bool Wgmma::CanIssueTogether(const Product& x, const Product& y) {
+  const bool loads = EntryOf(x.mma->instruction).loads_a || EntryOf(y.mma->instruction).loads_a;
+  return SumOf(x) == SumOf(y) && ir::Equal(x.sum, y.sum) && (!loads || HaveSameOperandA(x, y));
 }
 
 // Begins all products at once: they add to the same buffer, from the same element on.
-void Wgmma::BeginProducts(std::span<const Product> products) {
-  Sums sums{SumOf(products[0]), products[0].sum, {}};
+void Wgmma::IssueProducts(std::span<const Product> products) {
+  Accumulators sums{SumOf(products[0]), products[0].sum, {}};
   for (const Product& product : products) sums.places.insert(product.sums.begin(), product.sums.end());
   std::map<int64_t, size_t> registers;
   for (const int64_t place : sums.places) registers.try_emplace(place, registers.size());
   Values factors;
-  const std::string text = SpellProducts(products, registers, &factors);
+  const std::string text = ProductAssembly(products, registers, &factors);
   Values places;
-  const Values values = EmitOnSums(text, LoadSums(sums, &places), factors);
-  StoreSums(sums, values, places);
-  const auto same = std::ranges::find_if(
-      running_, [&](const Sums& other) { return other.buffer == sums.buffer && ir::Equal(other.first, sums.first); });
+  const Values values = EmitOnAccumulators(text, LoadAccumulators(sums, &places), factors);
+  StoreAccumulators(sums, values, places);
+  const auto same = std::ranges::find_if(running_, [&](const Accumulators& other) {
+    return other.buffer == sums.buffer && ir::Equal(other.first, sums.first);
+  });
   if (same == running_.end()) {
     running_.push_back(std::move(sums));
   } else {
@@ -259,7 +261,7 @@ void Wgmma::BeginProducts(std::span<const Product> products) {
   emitter_.ForgetValues();
 }
 
-Values Wgmma::LoadSums(const Sums& sums, Values* places) {
+Values Wgmma::LoadAccumulators(const Accumulators& sums, Values* places) {
   llvm::Value* const first = emitter_.Address(sums.buffer, sums.first, builder_.getFloatTy());
   Values values;
   for (const int64_t place : sums.places) {
@@ -271,7 +273,8 @@ Values Wgmma::LoadSums(const Sums& sums, Values* places) {
   return values;
 }
 
-void Wgmma::StoreSums(const Sums& sums, std::span<llvm::Value* const> values, std::span<llvm::Value* const> places) {
+void Wgmma::StoreAccumulators(const Accumulators& sums, std::span<llvm::Value* const> values,
+                              std::span<llvm::Value* const> places) {
   for (size_t i = 0; i < places.size(); ++i) {
     emitter_.Annotate(builder_.CreateStore(values[i], places[i]), sums.buffer.get());
   }
@@ -283,19 +286,20 @@ void Wgmma::EmitCommit() { emitter_.EmitAssembly("wgmma.commit_group.sync.aligne
 
 // A wait for all passes the accumulators through the assembly, so that no read of them moves before it. A wait that
 // leaves some running touches no accumulator.
-void Wgmma::EmitWait(const ir::Settle& settle) {
-  const std::string text = fmt::format("wgmma.wait_group.sync.aligned {};", settle.running);
-  if (settle.running > 0) {
+void Wgmma::EmitWait(const ir::MmaWait& wait) {
+  const std::string text = fmt::format("wgmma.wait_group.sync.aligned {};", wait.pending);
+  if (wait.pending > 0) {
     emitter_.EmitAssembly(text, {});
     return;
   }
   Values values, places;
-  for (const Sums& sums : running_) std::ranges::copy(LoadSums(sums, &places), std::back_inserter(values));
-  values = EmitOnSums(text, values, {});
+  for (const Accumulators& sums : running_)
+    std::ranges::copy(LoadAccumulators(sums, &places), std::back_inserter(values));
+  values = EmitOnAccumulators(text, values, {});
   size_t from = 0;
-  for (const Sums& sums : std::exchange(running_, {})) {
+  for (const Accumulators& sums : std::exchange(running_, {})) {
     const size_t count = sums.places.size();
-    StoreSums(sums, std::span(values).subspan(from, count), std::span(places).subspan(from, count));
+    StoreAccumulators(sums, std::span(values).subspan(from, count), std::span(places).subspan(from, count));
     from += count;
   }
   emitter_.ForgetValues();
@@ -307,24 +311,24 @@ void Wgmma::EmitWait(const ir::Settle& settle) {
 size_t Wgmma::EmitProducts(std::span<const ir::Stmt> stmts) {
   if (!has_products_) return 0;
   const auto copies = stmts.begin() + (stmts[0].As<ir::Barrier>() != nullptr ? 1 : 0);
-  const auto begin = std::find_if_not(copies, stmts.end(), IsCopies);
-  const auto end = std::find_if_not(begin, stmts.end(), IsProducts);
+  const auto begin = std::find_if_not(copies, stmts.end(), HasOnlyCopies);
+  const auto end = std::find_if_not(begin, stmts.end(), HasOnlyProducts);
   if (begin == end) return 0;
-  if (copies != stmts.begin()) emitter_.MeetGroup();
+  if (copies != stmts.begin()) emitter_.SyncGroupAndArrive();
   std::vector<Product> products;
-  for (auto s = begin; s != end; ++s) GatherProducts(*s, &products);
+  for (auto s = begin; s != end; ++s) CollectProducts(*s, &products);
   for (std::span<const Product> left = products; !left.empty();) {
-    const auto other = std::ranges::find_if(left, [&](const Product& p) { return !BeginTogether(p, left[0]); });
+    const auto other = std::ranges::find_if(left, [&](const Product& p) { return !CanIssueTogether(p, left[0]); });
     const auto count = static_cast<size_t>(other - left.begin());
-    BeginProducts(left.first(count));
+    IssueProducts(left.first(count));
     left = left.subspan(count);
   }
-  const ir::Settle* const settle = end == stmts.end() ? nullptr : end->As<ir::Settle>();
-  if (settle != nullptr) EmitCommit();
-  if (copies != stmts.begin()) emitter_.AwaitGroups();
+  const ir::MmaWait* const wait = end == stmts.end() ? nullptr : end->As<ir::MmaWait>();
+  if (wait != nullptr) EmitCommit();
+  if (copies != stmts.begin()) emitter_.WaitForSharingGroups();
   for (auto s = copies; s != begin; ++s) emitter_.EmitStmt(*s);
-  if (settle != nullptr) EmitWait(*settle);
-  return static_cast<size_t>(end - stmts.begin()) + (settle != nullptr ? 1 : 0);
+  if (wait != nullptr) EmitWait(*wait);
+  return static_cast<size_t>(end - stmts.begin()) + (wait != nullptr ? 1 : 0);
 }
 
 }  // namespace hone::codegen

@@ -10,7 +10,7 @@
 #include "compiler/codegen/opencl/emitter.h"
 #include "compiler/ir/match.h"
 #include "compiler/ir/op_names.h"
-#include "compiler/ir/plain.h"
+#include "compiler/ir/serial_lanes.h"
 
 namespace hone::codegen {
 namespace opencl {
@@ -74,9 +74,9 @@ std::string FindUnsupported(const ir::Func& func) {
       access(*store->buffer, store->indices.size());
     } else if (const ir::Copy* copy = s.As<ir::Copy>()) {
       access(*copy->buffer, copy->indices.size());
-    } else if (const ir::Contract* contract = s.As<ir::Contract>()) {
-      found = fmt::format("OpenCL C has no instruction '{}'", ir::EntryOf(contract->instruction).name);
-    } else if (s.As<ir::Merge>() != nullptr) {
+    } else if (const ir::Mma* mma = s.As<ir::Mma>()) {
+      found = fmt::format("OpenCL C has no instruction '{}'", ir::EntryOf(mma->instruction).name);
+    } else if (s.As<ir::LaneReduce>() != nullptr) {
       found = "a merge reads the registers of other lanes, which OpenCL C cannot";
     }
   });
@@ -220,11 +220,11 @@ void Emitter::EmitStmt(const ir::Stmt& s) {
       },
       [&](const ir::Let& let) { EmitLet(let); },
       [&](const ir::Barrier&) { Line("barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"); },
-      [](const ir::Contract&) { HONE_CHECK(false); },  // Check refuses it
-      [](const ir::Settle&) {},
+      [](const ir::Mma&) { HONE_CHECK(false); },  // Check refuses it
+      [](const ir::MmaWait&) {},
       // OpenCL C has no asynchronous copies of single work-items: a copy has arrived when its statement ends.
-      [&](const ir::Copy& copy) { EmitStmt(ir::AsStore(copy)); }, [](const ir::Commit&) {}, [](const ir::Wait&) {},
-      [](const ir::Merge&) { HONE_CHECK(false); },  // Check refuses it
+      [&](const ir::Copy& copy) { EmitStmt(ir::CopyAsStore(copy)); }, [](const ir::Commit&) {}, [](const ir::Wait&) {},
+      [](const ir::LaneReduce&) { HONE_CHECK(false); },  // Check refuses it
       [](const ir::Prefetch&) {});
 }
 

@@ -200,7 +200,7 @@ OpResult Einsum(const OpArgs& args, StageBuilder& builder) {
 
 // --- Det: Gaussian elimination, unrolled, one step per column.
 
-constexpr int64_t kMaxDetSize = 64;
+constexpr int64_t kDeterminantSizeMax = 64;
 
 struct Elimination {
   Buffer pivot;  // [batch...]: the pivot with the sign of the row exchange
@@ -249,8 +249,8 @@ OpResult Det(const OpArgs& args, StageBuilder& builder) {
   const Buffer& x = args.inputs[0];
   if (Rank(x) < 2 || x->shape.back() != x->shape[Rank(x) - 2]) return Malformed("input 0 must be square matrices");
   const int64_t size = x->shape.back();
-  if (size > kMaxDetSize) {
-    return Unsupported(fmt::format("the determinant of more than {} rows (there are {})", kMaxDetSize, size));
+  if (size > kDeterminantSizeMax) {
+    return Unsupported(fmt::format("the determinant of more than {} rows (there are {})", kDeterminantSizeMax, size));
   }
   const DType wide = ComputeType(x->dtype);
   Buffer rest = Map(builder, "matrix", wide, x->shape, [&](Indices i) { return ReadHere(x, i); });

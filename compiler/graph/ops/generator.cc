@@ -15,7 +15,7 @@ using ir::Expr;
 using ir::Intrinsic;
 
 // Limit on the elements of a result whose size is a number in the model.
-constexpr int64_t kMaxLength = int64_t{1} << 32;
+constexpr int64_t kGeneratedLengthMax = int64_t{1} << 32;
 
 OpResult ShapeOf(const OpArgs& args, StageBuilder& builder) {
   const Dims& dims = args.inputs[0]->shape;
@@ -57,7 +57,7 @@ OpResult RangeOf(const OpArgs& args, StageBuilder& builder) {
     bounds[k] = numbers[0];
   }
   const double count = std::ceil((bounds[1] - bounds[0]) / bounds[2]);
-  if (bounds[2] == 0 || !(count < static_cast<double>(kMaxLength))) {
+  if (bounds[2] == 0 || !(count < static_cast<double>(kGeneratedLengthMax))) {
     return Malformed(fmt::format("a range from {} to {} in steps of {} has no end", bounds[0], bounds[1], bounds[2]));
   }
   const int64_t length = static_cast<int64_t>(std::max(count, 0.0));
@@ -71,7 +71,7 @@ OpResult OneHot(const OpArgs& args, StageBuilder& builder) {
   const Buffer& indices = args.inputs[0];
   const Buffer& values = args.inputs[2];
   HONE_ASSIGN_OR_RETURN(std::vector<double> depths, ConstantNumbers(args, 1));
-  if (depths.size() != 1 || !(depths[0] >= 0 && depths[0] <= static_cast<double>(kMaxLength))) {
+  if (depths.size() != 1 || !(depths[0] >= 0 && depths[0] <= static_cast<double>(kGeneratedLengthMax))) {
     return Malformed("the depth (input 1) must be one number that is not negative");
   }
   if (values->shape != Dims{2}) return Malformed("the values (input 2) must be two numbers");

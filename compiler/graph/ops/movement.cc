@@ -243,7 +243,7 @@ absl::StatusOr<Padding> ReadPadding(const OpArgs& args) {
     return Malformed(fmt::format("there are {} pads for {} axes; two per axis are needed", pads.size(), axes.size()));
   }
   for (int64_t pad : pads) {
-    if (pad < -kMaxSize || pad > kMaxSize) return Malformed(fmt::format("the pads have the number {}", pad));
+    if (pad < -kDimensionMax || pad > kDimensionMax) return Malformed(fmt::format("the pads have the number {}", pad));
   }
   Padding padding{Dims(rank, 0), Dims(rank, 0)};
   for (size_t k = 0; k < axes.size(); ++k) {
@@ -341,7 +341,7 @@ OpResult CenterCropPad(const OpArgs& args, StageBuilder& builder) {
 absl::StatusOr<int64_t> BlockSize(const OpArgs& args) {
   const int64_t block = args.Int("blocksize", 0);
   if (Rank(args.inputs[0]) != 4) return Malformed("input 0 must have 4 dimensions");
-  if (block < 1 || block > kMaxSize) return Malformed(fmt::format("attribute blocksize is {}", block));
+  if (block < 1 || block > kDimensionMax) return Malformed(fmt::format("attribute blocksize is {}", block));
   return block;
 }
 

@@ -267,7 +267,7 @@ OpResult LpNormalization(const OpArgs& args, StageBuilder& builder) {
 OpResult LRN(const OpArgs& args, StageBuilder& builder) {
   const Buffer& x = args.inputs[0];
   const int64_t size = args.Int("size", 0);
-  if (size < 1 || size > kMaxSize) return Malformed(fmt::format("attribute size is {}; it is not possible", size));
+  if (size < 1 || size > kDimensionMax) return Malformed(fmt::format("attribute size is {}; it is not possible", size));
   if (Rank(x) < 2) return Malformed("input 0 must have at least the dimensions batch and channel");
   const double alpha = args.Float("alpha", 1e-4), beta = args.Float("beta", 0.75), bias = args.Float("bias", 1.0);
   const DType wide = ComputeType(x->dtype);

@@ -241,7 +241,7 @@ OpResult MaxUnpool(const OpArgs& args, StageBuilder& builder) {
   const Dims space = layout.SpaceOf(x->shape);
   Dims pooled = {x->shape[0], x->shape[1]};  // the tensor whose elements the indices count
   for (size_t d = 0; d < rank; ++d) {
-    if (space[d] > kMaxSize) return Malformed(fmt::format("spatial dimension {} is {}", d, space[d]));
+    if (space[d] > kDimensionMax) return Malformed(fmt::format("spatial dimension {} is {}", d, space[d]));
     pooled.push_back((space[d] - 1) * strides[d] + kernel[d] - pads[d] - pads[rank + d]);
     if (pooled.back() < 1) return Malformed("the pads leave nothing of the output");
   }

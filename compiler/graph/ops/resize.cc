@@ -179,7 +179,7 @@ struct Neighbours {
   }
 };
 
-constexpr int64_t kMaxUnrolledTaps = 8;
+constexpr int64_t kUnrolledTapsMax = 8;
 
 Buffer EmitInterpolated(StageBuilder& builder, const Buffer& x, const Settings& settings, const Axis& axis) {
   const Neighbours neighbours(settings, axis);
@@ -199,7 +199,7 @@ Buffer EmitInterpolated(StageBuilder& builder, const Buffer& x, const Settings& 
   };
   Dims shape = x->shape;
   shape[axis.dim] = axis.out;
-  if (neighbours.taps > kMaxUnrolledTaps) {
+  if (neighbours.taps > kUnrolledTapsMax) {
     return builder.Reduce("resize", work, shape, {neighbours.taps}, ir::Reduction::kSum,
                           [&](Indices i, Indices r) { return term(i, r[0]); });
   }

@@ -57,9 +57,9 @@ Expr IsBefore(const Expr& a, const Expr& b, bool largest, const Expr& earlier) {
 
 // Ranking takes work quadratic in the axis length; the network takes about a hundred short stages.
 bool TakesNetwork(const Buffer& x, int64_t extent) {
-  constexpr int64_t kShort = 256, kFewComparisons = int64_t{1} << 23;
+  constexpr int64_t kShort = 256, kComparisonsMax = int64_t{1} << 23;
   if (ir::SizeOf(x->dtype) > 4 || extent <= kShort) return false;
-  return Product(x->shape) > kFewComparisons / extent;
+  return Product(x->shape) > kComparisonsMax / extent;
 }
 
 // --- By ranks

@@ -370,7 +370,7 @@ double ElementToDouble(DType dtype, const std::byte* data) {
 absl::StatusOr<std::vector<double>> ConstantNumbers(const OpArgs& args, size_t i) {
   if (!args.Has(i)) return Malformed(fmt::format("input {} is missing", i));
   if (i >= args.constants.size() || args.constants[i] == nullptr) {
-    return Unsupported(OpArgs::MustBeKnown(i));
+    return Unsupported(OpArgs::NotConstantMessage(i));
   }
   const DType dtype = args.inputs[i]->dtype;
   const size_t size = static_cast<size_t>(ir::SizeOf(dtype));

@@ -83,7 +83,7 @@ ir::Buffer PadWith(StageBuilder& builder, const ir::Buffer& x, const Dims& befor
 // --- Shapes.
 
 // Upper limit for attributes that are sizes, pads or steps. Larger ones are mistakes and would overflow arithmetic.
-inline constexpr int64_t kMaxSize = int64_t{1} << 30;
+inline constexpr int64_t kDimensionMax = int64_t{1} << 30;
 // Returns a * b; InvalidArgument if it overflows. For products with a number from the model.
 absl::StatusOr<int64_t> CheckedProduct(int64_t a, int64_t b);
 // InvalidArgument if a dimension is negative. For shapes that the model gives as numbers.

@@ -46,13 +46,13 @@ Dims Window::Reach() const {
   return reach;
 }
 
-absl::StatusOr<Dims> ReadSizes(const OpArgs& args, std::string_view name, size_t count, int64_t least) {
-  Dims sizes = args.Ints(name, Dims(count, least));
+absl::StatusOr<Dims> ReadSizes(const OpArgs& args, std::string_view name, size_t count, int64_t min) {
+  Dims sizes = args.Ints(name, Dims(count, min));
   if (sizes.size() != count) {
     return Malformed(fmt::format("attribute {} has {} numbers, not {}", name, sizes.size(), count));
   }
   for (int64_t size : sizes) {
-    if (size < least || size > kMaxSize) return Malformed(fmt::format("attribute {} has the number {}", name, size));
+    if (size < min || size > kDimensionMax) return Malformed(fmt::format("attribute {} has the number {}", name, size));
   }
   return sizes;
 }
@@ -66,7 +66,7 @@ absl::Status ReadPads(const OpArgs& args, Window& window) {
     return Malformed(fmt::format("attribute pads has {} numbers for {} spatial dimensions", pads.size(), rank));
   }
   for (int64_t pad : pads) {
-    if (pad < 0 || pad > kMaxSize) return Malformed(fmt::format("attribute pads has the number {}", pad));
+    if (pad < 0 || pad > kDimensionMax) return Malformed(fmt::format("attribute pads has the number {}", pad));
   }
   window.before.assign(pads.begin(), pads.begin() + static_cast<std::ptrdiff_t>(rank));
   window.after.assign(pads.begin() + static_cast<std::ptrdiff_t>(rank), pads.end());
@@ -96,7 +96,7 @@ absl::StatusOr<Window> ReadWindow(const OpArgs& args, Dims input, Dims kernel) {
   }
   int64_t taps = 1;
   for (int64_t size : window.kernel) {
-    if (size < 1 || size > kMaxSize) return Malformed(fmt::format("a kernel of {} is not possible", size));
+    if (size < 1 || size > kDimensionMax) return Malformed(fmt::format("a kernel of {} is not possible", size));
     HONE_ASSIGN_OR_RETURN(taps, CheckedProduct(taps, size));
   }
   HONE_ASSIGN_OR_RETURN(window.strides, ReadSizes(args, "strides", rank, 1));

@@ -26,8 +26,8 @@ struct Layout {
 // InvalidArgument unless input i has at least one spatial dimension.
 absl::StatusOr<Layout> ReadLayout(const OpArgs& args, size_t input);
 
-// Reads an attribute of `count` numbers in [least, kMaxSize]. If it is absent, every number is `least`.
-absl::StatusOr<Dims> ReadSizes(const OpArgs& args, std::string_view name, size_t count, int64_t least);
+// Reads an attribute of `count` numbers in [min, kDimensionMax]. If it is absent, every number is `min`.
+absl::StatusOr<Dims> ReadSizes(const OpArgs& args, std::string_view name, size_t count, int64_t min);
 
 // A window. Each list has one entry per spatial dimension.
 struct Window {

@@ -13,9 +13,9 @@
 namespace hone::graph {
 namespace {
 
-constexpr int64_t kMaxSteps = int64_t{1} << 25;        // interpreter steps for one node: about a second
-constexpr int64_t kAllSteps = int64_t{1} << 30;        // interpreter steps for all nodes in one run of the pass
-constexpr int64_t kMaxGrowthBytes = int64_t{1} << 20;  // maximum size of a result beyond its inputs
+constexpr int64_t kNodeStepsMax = int64_t{1} << 25;    // interpreter steps for one node: about a second
+constexpr int64_t kTotalStepsMax = int64_t{1} << 30;   // interpreter steps for all nodes in one run of the pass
+constexpr int64_t kGrowthBytesMax = int64_t{1} << 20;  // maximum size of a result beyond its inputs
 
 int64_t BytesOfValues(const Graph& graph, const std::vector<ValueId>& ids) {
   int64_t bytes = 0;
@@ -32,12 +32,12 @@ bool GrowsTooMuch(const Graph& graph, const Node& node) {
   }
   const auto more = [&](ValueId id) { return id != kAbsent && graph.values[id].type.elements() > most; };
   return std::any_of(node.outputs.begin(), node.outputs.end(), more) &&
-         BytesOfValues(graph, node.outputs) > BytesOfValues(graph, node.inputs) + kMaxGrowthBytes;
+         BytesOfValues(graph, node.outputs) > BytesOfValues(graph, node.inputs) + kGrowthBytesMax;
 }
 
 class ConstantFolder {
  public:
-  ConstantFolder(Graph& graph, int64_t most_steps) : graph_(graph), readers_(graph), steps_left_(most_steps) {}
+  ConstantFolder(Graph& graph, int64_t steps_max) : graph_(graph), readers_(graph), steps_left_(steps_max) {}
 
   absl::Status Run() {
     std::vector<Node> left;
@@ -81,9 +81,9 @@ class ConstantFolder {
   // Computes the node by the interpreter while steps are left.
   absl::StatusOr<bool> Compute(const Node& node) {
     int64_t steps = 0;
-    absl::StatusOr<std::vector<Constant>> values = Evaluate(graph_, node, std::min(kMaxSteps, steps_left_), &steps);
+    absl::StatusOr<std::vector<Constant>> values = Evaluate(graph_, node, std::min(kNodeStepsMax, steps_left_), &steps);
     if (absl::IsResourceExhausted(values.status())) {
-      if (steps <= kMaxSteps) ++too_many_;
+      if (steps <= kNodeStepsMax) ++too_many_;
       return false;
     }
     HONE_RETURN_IF_ERROR(values.status());
@@ -102,8 +102,8 @@ class ConstantFolder {
 
 }  // namespace
 
-absl::Status FoldConstants(Graph& graph) { return FoldConstants(graph, kAllSteps); }
+absl::Status FoldConstants(Graph& graph) { return FoldConstants(graph, kTotalStepsMax); }
 
-absl::Status FoldConstants(Graph& graph, int64_t most_steps) { return ConstantFolder(graph, most_steps).Run(); }
+absl::Status FoldConstants(Graph& graph, int64_t steps_max) { return ConstantFolder(graph, steps_max).Run(); }
 
 }  // namespace hone::graph

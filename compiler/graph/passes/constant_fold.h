@@ -16,7 +16,7 @@ namespace hone::graph {
 // together take too long.
 absl::Status FoldConstants(Graph& graph);
 // The same with a limit on the evaluations of elements for all nodes together.
-absl::Status FoldConstants(Graph& graph, int64_t most_steps);
+absl::Status FoldConstants(Graph& graph, int64_t steps_max);
 
 }  // namespace hone::graph
 

@@ -38,7 +38,7 @@ bool SameNode(const Node& a, const Node& b) {
 // Replaces equal constants by the first of them. Large constants are compared by pointer only: a model that repeats
 // weights repeats their name.
 std::map<ValueId, ValueId> EqualConstants(const Graph& graph) {
-  constexpr size_t kSmallBytes = 1 << 14;
+  constexpr size_t kComparedBytesMax = 1 << 14;
   using Key = std::tuple<ir::DType, std::vector<int64_t>, const void*, std::string>;
   std::map<Key, ValueId> first;
   std::map<ValueId, ValueId> replacements;
@@ -46,7 +46,7 @@ std::map<ValueId, ValueId> EqualConstants(const Graph& graph) {
     const Value& value = graph.values[id];
     if (value.data == nullptr) continue;
     Key key{value.type.dtype, value.type.shape, value.data.get(), ""};
-    if (value.data->size() <= kSmallBytes) {
+    if (value.data->size() <= kComparedBytesMax) {
       std::get<2>(key) = nullptr;
       std::get<3>(key) = std::string(reinterpret_cast<const char*>(value.data->data()), value.data->size());
     }

@@ -110,7 +110,7 @@ struct Layer {
   int64_t channels;
 };
 
-std::optional<Layer> FindLayer(const Graph& graph, const View& view, ValueId output) {
+std::optional<Layer> FindLayer(const Graph& graph, const UseDefView& view, ValueId output) {
   const Node* node = view.Producer(output);
   if (node == nullptr || !node->domain.empty() || view.OnlyConsumer(output) == nullptr) return std::nullopt;
   const bool conv = node->op == "Conv" || node->op == "ConvTranspose";
@@ -196,7 +196,7 @@ absl::StatusOr<ValueId> Rebuild(Graph& graph, const Layer& layer, const Affine& 
 absl::StatusOr<bool> FoldOnce(Graph& graph) {
   const size_t count = graph.nodes.size();
   std::map<ValueId, ValueId> replacements;
-  const View view(graph);
+  const UseDefView view(graph);
   Readers readers(graph);
   for (size_t i = 0; i < count; ++i) {
     const Node node = graph.nodes[i];

@@ -59,7 +59,7 @@ std::vector<int64_t> Rows(const std::vector<int64_t>& shape, int64_t last) {
 
 // Returns true if the value is the result of a node with the trait sums_per_channel, followed only by element-wise
 // nodes, and has one reader; nothing else reads a value on the way.
-absl::StatusOr<bool> IsMadeOfSumsApart(const Graph& graph, const View& view, ValueId id) {
+absl::StatusOr<bool> IsSumOfSeparateSums(const Graph& graph, const UseDefView& view, ValueId id) {
   if (view.ConsumersOf(id).size() != 1) return false;
   const Node* found = nullptr;
   std::set<const Node*> inside;
@@ -90,7 +90,7 @@ absl::StatusOr<bool> IsMadeOfSumsApart(const Graph& graph, const View& view, Val
   return found != nullptr;
 }
 
-absl::StatusOr<ValueId> LowerConv(Graph& graph, const View& view, const Node& node) {
+absl::StatusOr<ValueId> LowerConv(Graph& graph, const UseDefView& view, const Node& node) {
   const auto all = [&](const char* name, int64_t wanted) {
     const std::vector<int64_t> values = IntsAttribute(node, name);
     return std::all_of(values.begin(), values.end(), [&](int64_t v) { return v == wanted; });
@@ -110,7 +110,7 @@ absl::StatusOr<ValueId> LowerConv(Graph& graph, const View& view, const Node& no
     matrix_shape = Rows(input, weights[1]);
     // The pixels are not reshaped if the kernel of a depthwise convolution can compute the products as well.
     if (graph.target.facts().joins_products) {
-      HONE_ASSIGN_OR_RETURN(const bool after_depthwise, IsMadeOfSumsApart(graph, view, node.inputs[0]));
+      HONE_ASSIGN_OR_RETURN(const bool after_depthwise, IsSumOfSeparateSums(graph, view, node.inputs[0]));
       if (after_depthwise) matrix_shape = input;
     }
   } else if (input[0] == 1) {
@@ -143,7 +143,7 @@ absl::StatusOr<ValueId> FlattenMatMul(Graph& graph, const Node& node) {
   return AddReshape(graph, product, output);
 }
 
-absl::StatusOr<ValueId> LowerMatMul(Graph& graph, const View& view, const Node& node) {
+absl::StatusOr<ValueId> LowerMatMul(Graph& graph, const UseDefView& view, const Node& node) {
   if (Is(node, "Gemm")) return LowerGemm(graph, node);
   if (Is(node, "Conv")) return LowerConv(graph, view, node);
   if (Is(node, "MatMul")) return FlattenMatMul(graph, node);
@@ -153,7 +153,7 @@ absl::StatusOr<ValueId> LowerMatMul(Graph& graph, const View& view, const Node& 
 }  // namespace
 
 absl::Status LowerMatMuls(Graph& graph) {
-  const View view(graph);
+  const UseDefView view(graph);
   return LowerNodes(graph, [&](Graph& g, const Node& node) { return LowerMatMul(g, view, node); });
 }
 

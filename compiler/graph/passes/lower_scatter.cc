@@ -129,7 +129,7 @@ absl::StatusOr<ValueId> LowerScatter(Graph& graph, const Node& node) {
 
 // Replaces a ScatterElements along the first axis whose indices are equal along each row (expanded from one index per
 // row) by a ScatterND of complete rows. It then searches once per row instead of once per element.
-absl::StatusOr<ValueId> ScatterRows(Graph& graph, const View& view, const Node& node) {
+absl::StatusOr<ValueId> ScatterRows(Graph& graph, const UseDefView& view, const Node& node) {
   if (!IsScatter(node) || Is(node, "ScatterND")) return kAbsent;
   const Ints shape = graph.values[node.inputs[0]].type.shape, updates = graph.values[node.inputs[1]].type.shape;
   if (shape.size() < 2 || AxisFromFront(IntAttribute(node, "axis", 0), shape.size()) != 0) return kAbsent;
@@ -150,7 +150,7 @@ absl::StatusOr<ValueId> ScatterRows(Graph& graph, const View& view, const Node& 
 }  // namespace
 
 absl::Status LowerScatters(Graph& graph) {
-  const View view(graph);
+  const UseDefView view(graph);
   HONE_RETURN_IF_ERROR(LowerNodes(graph, [&](Graph& g, const Node& node) { return ScatterRows(g, view, node); }));
   return LowerNodes(graph, LowerScatter);
 }

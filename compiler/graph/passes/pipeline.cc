@@ -62,7 +62,7 @@ std::span<const Pass<Graph>> GraphPasses() { return kPasses; }
 
 absl::Status RunPasses(Graph& graph, PassOptions<Graph> options) {
   if (!options.after) options.after = LogPass;
-  options.made_by = "import";
+  options.producer = "import";
   return hone::RunPasses<Graph>(kPasses, graph, options);
 }
 

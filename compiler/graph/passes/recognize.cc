@@ -48,7 +48,7 @@ class Matcher {
   const Node* Next(ValueId id, std::string_view op, double number) const {
     const Node* next = view_.OnlyConsumer(id);
     if (next == nullptr || !Is(*next, op)) return nullptr;
-    const ValueId other = View::Other(*next, id);
+    const ValueId other = UseDefView::Other(*next, id);
     return other != kAbsent && view_.IsNumber(other, number) ? next : nullptr;
   }
 
@@ -69,7 +69,7 @@ class Matcher {
   ValueId HalfTimes(ValueId one_plus, ValueId x) const {
     const Node* product = view_.OnlyConsumer(one_plus);
     if (product == nullptr || !Is(*product, "Mul")) return kAbsent;
-    const ValueId other = View::Other(*product, one_plus);
+    const ValueId other = UseDefView::Other(*product, one_plus);
     if (other == kAbsent) return kAbsent;
     if (Unscale(other, 0.5) == x) return product->outputs[0];
     if (other == x) {
@@ -78,7 +78,7 @@ class Matcher {
     }
     if (!view_.IsNumber(other, 0.5)) return kAbsent;
     const Node* last = view_.OnlyConsumer(product->outputs[0]);
-    const bool with_x = last != nullptr && Is(*last, "Mul") && View::Other(*last, product->outputs[0]) == x;
+    const bool with_x = last != nullptr && Is(*last, "Mul") && UseDefView::Other(*last, product->outputs[0]) == x;
     return with_x ? last->outputs[0] : kAbsent;
   }
 
@@ -115,7 +115,7 @@ class Matcher {
   // Returns the product of `factor` and x if it is the only reader of factor.
   ValueId TimesX(ValueId factor, ValueId x) const {
     const Node* mul = view_.OnlyConsumer(factor);
-    return mul != nullptr && Is(*mul, "Mul") && View::Other(*mul, factor) == x ? mul->outputs[0] : kAbsent;
+    return mul != nullptr && Is(*mul, "Mul") && UseDefView::Other(*mul, factor) == x ? mul->outputs[0] : kAbsent;
   }
 
   Match Silu(const Node& sigmoid) const {
@@ -145,7 +145,7 @@ class Matcher {
     const Node* add = view_.Producer(clip.inputs[0], "Add");
     if (!zero_to_six || add == nullptr) return std::nullopt;
     const ValueId x = view_.IsNumber(add->inputs[1], 3) ? add->inputs[0] : add->inputs[1];
-    if (!view_.IsNumber(View::Other(*add, x), 3)) return std::nullopt;
+    if (!view_.IsNumber(UseDefView::Other(*add, x), 3)) return std::nullopt;
     if (const Node* sixth = Sixth(clip.outputs[0])) return Unary(x, TimesX(sixth->outputs[0], x), "HardSwish", "");
     const Node* sixth = Sixth(TimesX(clip.outputs[0], x));
     return sixth == nullptr ? std::nullopt : Unary(x, sixth->outputs[0], "HardSwish", "");
@@ -193,7 +193,7 @@ class Matcher {
     }
     const Node* add = view_.OnlyConsumer(mean_of_squares.outputs[0]);
     if (centered == kAbsent || add == nullptr || !Is(*add, "Add")) return std::nullopt;
-    const ValueId epsilon_id = View::Other(*add, mean_of_squares.outputs[0]);
+    const ValueId epsilon_id = UseDefView::Other(*add, mean_of_squares.outputs[0]);
     const std::optional<double> epsilon =
         epsilon_id == kAbsent ? std::nullopt : UniformValue(graph_.values[epsilon_id]);
     const Node* root = view_.OnlyConsumer(add->outputs[0]);
@@ -213,7 +213,7 @@ class Matcher {
   // Returns the constant factor (or summand) that the only reader of id applies, if it has the shape of the row.
   ValueId RowConstant(ValueId id, std::string_view op, const std::vector<int64_t>& row, ValueId* result) const {
     const Node* next = view_.OnlyConsumer(id);
-    const ValueId other = next != nullptr && Is(*next, op) ? View::Other(*next, id) : kAbsent;
+    const ValueId other = next != nullptr && Is(*next, op) ? UseDefView::Other(*next, id) : kAbsent;
     if (other == kAbsent || graph_.values[other].data == nullptr || TypeOf(other).shape != row) return kAbsent;
     *result = next->outputs[0];
     return other;
@@ -252,7 +252,7 @@ class Matcher {
   }
 
   const Graph& graph_;
-  const View view_;
+  const UseDefView view_;
 };
 
 }  // namespace

@@ -24,7 +24,7 @@ Shape ShuffleIndices(int64_t groups, int64_t size) {
 }
 
 // Returns the number of groups if the Transpose is the middle of a shuffle; else 0.
-int64_t ShuffleGroups(const Graph& graph, const View& view, const Node& transpose) {
+int64_t ShuffleGroups(const Graph& graph, const UseDefView& view, const Node& transpose) {
   const Shape& split = graph.values[transpose.inputs[0]].type.shape;
   if (split.size() != 5 || TransposePerm(transpose, 5) != Perm{0, 2, 1, 3, 4}) return 0;
   const Node* before = view.Producer(transpose.inputs[0]);
@@ -68,7 +68,7 @@ absl::StatusOr<ValueId> Spell(Graph& graph, const Node& gather, int64_t groups) 
 
 absl::Status NameShuffles(Graph& graph) {
   std::map<ValueId, ValueId> replacements;
-  const View view(graph);
+  const UseDefView view(graph);
   const size_t count = graph.nodes.size();
   for (size_t i = 0; i < count; ++i) {
     const Node transpose = graph.nodes[i];

@@ -76,7 +76,7 @@ bool MovesNothing(const std::vector<int64_t>& shape, const Perm& perm) {
   return true;
 }
 
-absl::StatusOr<ValueId> SimplifyTranspose(Graph& graph, const View& view, const Node& node) {
+absl::StatusOr<ValueId> SimplifyTranspose(Graph& graph, const UseDefView& view, const Node& node) {
   if (!Is(node, "Transpose")) return kUnchanged;
   const TensorType input = InputType(graph, node);
   const Perm perm = TransposePerm(node, input.shape.size());
@@ -89,7 +89,7 @@ absl::StatusOr<ValueId> SimplifyTranspose(Graph& graph, const View& view, const 
 }
 
 // Gives all views the same form (Reshape), and merges chains.
-absl::StatusOr<ValueId> SimplifyView(Graph& graph, const View& view, const Node& node) {
+absl::StatusOr<ValueId> SimplifyView(Graph& graph, const UseDefView& view, const Node& node) {
   if (!IsView(node)) return kUnchanged;
   ValueId source = node.inputs[0];
   for (const Node* before = view.Producer(source); before != nullptr && IsView(*before);
@@ -103,7 +103,7 @@ absl::StatusOr<ValueId> SimplifyView(Graph& graph, const View& view, const Node&
 }
 
 // The padding of each dimension by a Pad, begins before ends, if it pads with zeros by constant amounts; else empty.
-std::optional<std::vector<int64_t>> ZerosAdded(const Graph& graph, const View& view, const Node& pad) {
+std::optional<std::vector<int64_t>> ZerosAdded(const Graph& graph, const UseDefView& view, const Node& pad) {
   if (StringAttribute(pad, "mode", "constant") != "constant" || FloatAttribute(pad, "value", 0) != 0) return {};
   if ((HasInput(pad, 2) && !view.IsNumber(pad.inputs[2], 0)) || HasInput(pad, 3))
     return {};  // input 3 restricts the axes
@@ -128,7 +128,7 @@ bool PadsLikeElements(const Node& node) {
 }
 
 // Moves zeros around the input of a convolution or an average pool into the node's own padding.
-absl::StatusOr<ValueId> MergePad(Graph& graph, const View& view, const Node& node) {
+absl::StatusOr<ValueId> MergePad(Graph& graph, const UseDefView& view, const Node& node) {
   const Node* pad = PadsLikeElements(node) ? view.Producer(node.inputs[0], "Pad") : nullptr;
   if (pad == nullptr || view.OnlyConsumer(node.inputs[0]) == nullptr) return kUnchanged;
   const std::optional<std::vector<int64_t>> amounts = ZerosAdded(graph, view, *pad);
@@ -153,7 +153,7 @@ absl::StatusOr<ValueId> MergePad(Graph& graph, const View& view, const Node& nod
 
 // Rewrites a reduction that drops several dimensions as one that keeps them with extent 1, and a view. Passes that
 // match reductions by shape, and layouts, then know which dimensions were reduced.
-absl::StatusOr<ValueId> KeepReduced(Graph& graph, const View&, const Node& node) {
+absl::StatusOr<ValueId> KeepReduced(Graph& graph, const UseDefView&, const Node& node) {
   if (AxisFormOf(node) != AxisForm::kAxes || IntAttribute(node, "keepdims", 1) != 0) return kUnchanged;
   const std::vector<int64_t> shape = OutputType(graph, node).shape;
   if (shape.size() + 2 > InputType(graph, node).shape.size()) return kUnchanged;
@@ -164,7 +164,7 @@ absl::StatusOr<ValueId> KeepReduced(Graph& graph, const View&, const Node& node)
   return AddReshape(graph, outputs[0], shape);
 }
 
-absl::StatusOr<ValueId> ApplyRules(Graph& graph, const View& view, const Node& node) {
+absl::StatusOr<ValueId> ApplyRules(Graph& graph, const UseDefView& view, const Node& node) {
   if (const ValueId replacement = DropNeutral(graph, node); replacement != kUnchanged) return replacement;
   for (const auto rule : {SimplifyTranspose, SimplifyView, MergePad, KeepReduced}) {
     HONE_ASSIGN_OR_RETURN(const ValueId replacement, rule(graph, view, node));
@@ -205,7 +205,7 @@ absl::StatusOr<bool> SimplifyOnce(Graph& graph) {
   DropUnusedOutputs(graph);
   std::map<ValueId, ValueId> replacements;
   {
-    const View view(graph);
+    const UseDefView view(graph);
     const size_t count = graph.nodes.size();
     for (size_t i = 0; i < count; ++i) {
       const Node node = graph.nodes[i];
@@ -224,8 +224,8 @@ absl::StatusOr<bool> SimplifyOnce(Graph& graph) {
 
 absl::Status Simplify(Graph& graph) {
   HONE_RETURN_IF_ERROR(DropCopies(graph));
-  constexpr int kMaxRounds = 100;  // each round removes or merges a node per chain, so this limits the length of chains
-  for (int round = 0; round < kMaxRounds; ++round) {
+  constexpr int kRoundsMax = 100;  // each round removes or merges a node per chain, so this limits the length of chains
+  for (int round = 0; round < kRoundsMax; ++round) {
     HONE_ASSIGN_OR_RETURN(const bool changed, SimplifyOnce(graph));
     if (!changed) break;
   }

@@ -76,7 +76,7 @@ absl::StatusOr<ValueId> Sink(Graph& graph, ValueId source, ValueId reshaped, con
 
 // Sinks each reshape as far as possible.
 absl::StatusOr<bool> SinkOnce(Graph& graph) {
-  const View view(graph);
+  const UseDefView view(graph);
   const size_t count = graph.nodes.size();
   std::map<ValueId, ValueId> replacements;
   std::set<ValueId> sunk;  // results of the nodes behind which a reshape has sunk

@@ -17,7 +17,8 @@ namespace {
 using Ints = std::vector<int64_t>;
 using Values = std::vector<ValueId>;
 
-constexpr int64_t kShort = 512;  // up to this axis length, quadratic work costs less than the extra launches of blocks
+constexpr int64_t kUnsplitLengthMax =
+    512;  // up to this axis length, quadratic work costs less than the extra launches of blocks
 constexpr int64_t kBlock = 128;
 
 const Ints& DimsOf(const Graph& graph, ValueId value) { return graph.values[value].type.shape; }
@@ -50,7 +51,7 @@ absl::StatusOr<ValueId> AddCumSum(Graph& graph, ValueId value, const Sums& sums)
 absl::StatusOr<ValueId> SumUp(Graph& graph, ValueId value, const Sums& sums) {
   const Ints shape = DimsOf(graph, value);
   const int64_t axis = sums.axis, extent = shape[static_cast<size_t>(axis)];
-  if (extent <= kShort) return AddCumSum(graph, value, sums);
+  if (extent <= kUnsplitLengthMax) return AddCumSum(graph, value, sums);
   const int64_t blocks = (extent + kBlock - 1) / kBlock;
   if (extent % kBlock != 0) {
     Ints pads(2 * shape.size(), 0);
@@ -76,7 +77,7 @@ absl::StatusOr<Values> SplitCumSum(Graph& graph, const Node& node) {
   const int64_t given =
       axes.type.dtype == ir::DType::kInt32 ? ReadConstant<int32_t>(axes)[0] : ReadConstant<int64_t>(axes)[0];
   const int64_t axis = AxisFromFront(given, type.shape.size());
-  if (type.shape[static_cast<size_t>(axis)] <= kShort) return Values{};
+  if (type.shape[static_cast<size_t>(axis)] <= kUnsplitLengthMax) return Values{};
   const Sums sums{axis, IntAttribute(node, "exclusive", 0), IntAttribute(node, "reverse", 0)};
   HONE_ASSIGN_OR_RETURN(ValueId sum, AddCast(graph, data, ComputeType(type.dtype)));
   HONE_ASSIGN_OR_RETURN(sum, SumUp(graph, sum, sums));
@@ -103,7 +104,7 @@ absl::StatusOr<Values> AddTopK(Graph& graph, ValueId value, const Choice& choice
 }
 
 bool TakesFewOfMany(int64_t extent, const Choice& choice) {
-  return extent > kShort && choice.count > 0 && extent >= 8 * choice.count;
+  return extent > kUnsplitLengthMax && choice.count > 0 && extent >= 8 * choice.count;
 }
 
 // Elements of one line, and their positions along it.

@@ -17,7 +17,7 @@ using Values = std::vector<ValueId>;
 
 // Longer pieces take more compile time than the saved launches are worth; pieces of half the length still pay for a
 // launch each.
-constexpr int64_t kMostSteps = 32;
+constexpr int64_t kPieceStepsMax = 32;
 
 // Indices of the node's inputs.
 enum Input : size_t {
@@ -44,10 +44,10 @@ int64_t StepsOf(const Graph& graph, const Node& node) {
 
 // Chooses one length for all pieces if one divides the sequence.
 int64_t StepsOfPiece(int64_t steps) {
-  for (int64_t piece = kMostSteps; piece >= kMostSteps / 2; --piece) {
+  for (int64_t piece = kPieceStepsMax; piece >= kPieceStepsMax / 2; --piece) {
     if (steps % piece == 0) return piece;
   }
-  const int64_t pieces = (steps + kMostSteps - 1) / kMostSteps;
+  const int64_t pieces = (steps + kPieceStepsMax - 1) / kPieceStepsMax;
   return (steps + pieces - 1) / pieces;
 }
 
@@ -148,7 +148,7 @@ absl::StatusOr<Node> TakeDirection(Graph& graph, Node node, int64_t direction) {
 }
 
 bool CanSplit(const Graph& graph, const Node& node) {
-  if (!IsRecurrence(node) || StepsOf(graph, node) <= kMostSteps) return false;
+  if (!IsRecurrence(node) || StepsOf(graph, node) <= kPieceStepsMax) return false;
   return StringAttribute(node, "direction", "forward") != "bidirectional" ||
          (!node.attributes.contains("activation_alpha") && !node.attributes.contains("activation_beta"));
 }

@@ -18,34 +18,34 @@ std::optional<double> UniformValue(const Value& value) {
   return std::isnan(number) ? std::nullopt : std::optional(number);
 }
 
-const Node* View::Producer(ValueId id) const {
+const Node* UseDefView::Producer(ValueId id) const {
   if (id == kAbsent || id >= static_cast<ValueId>(producers_.size()) || producers_[id] < 0) return nullptr;
   return &graph_.nodes[producers_[id]];
 }
 
-const Node* View::Producer(ValueId id, std::string_view op) const {
+const Node* UseDefView::Producer(ValueId id, std::string_view op) const {
   const Node* node = Producer(id);
   return node != nullptr && Is(*node, op) ? node : nullptr;
 }
 
-const std::vector<int>& View::ConsumersOf(ValueId id) const {
+const std::vector<int>& UseDefView::ConsumersOf(ValueId id) const {
   static const std::vector<int> kNone;
   return id == kAbsent || id >= static_cast<ValueId>(consumers_.size()) ? kNone : consumers_[id];
 }
 
-const Node* View::OnlyConsumer(ValueId id) const {
+const Node* UseDefView::OnlyConsumer(ValueId id) const {
   const std::vector<int>& consumers = ConsumersOf(id);
   if (consumers.size() != 1 || IsOutput(graph_, id)) return nullptr;
   return &graph_.nodes[consumers[0]];
 }
 
-bool View::IsNumber(ValueId id, double number) const {
+bool UseDefView::IsNumber(ValueId id, double number) const {
   if (id == kAbsent) return false;
   const std::optional<double> value = UniformValue(graph_.values[id]);
   return value && std::fabs(*value - number) <= 1e-4 * std::fabs(number);
 }
 
-ValueId View::Other(const Node& node, ValueId id) {
+ValueId UseDefView::Other(const Node& node, ValueId id) {
   if (node.inputs.size() != 2 || node.inputs[0] == node.inputs[1]) return kAbsent;
   if (node.inputs[0] == id) return node.inputs[1];
   return node.inputs[1] == id ? node.inputs[0] : kAbsent;

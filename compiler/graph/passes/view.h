@@ -17,10 +17,10 @@ namespace hone::graph {
 // differing elements.
 std::optional<double> UniformValue(const Value& value);
 
-class View {
+class UseDefView {
  public:
   // The graph must outlive the view.
-  explicit View(const Graph& graph) : graph_(graph), producers_(Producers(graph)), consumers_(Consumers(graph)) {}
+  explicit UseDefView(const Graph& graph) : graph_(graph), producers_(Producers(graph)), consumers_(Consumers(graph)) {}
 
   // Returns the node that produces the value, or nullptr (inputs, constants, values newer than the snapshot).
   const Node* Producer(ValueId id) const;

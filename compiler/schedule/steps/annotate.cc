@@ -8,15 +8,15 @@
 namespace hone::schedule {
 namespace {
 
-constexpr int64_t kMaxUnroll = 512;
-constexpr int64_t kMaxWidth = 64;
+constexpr int64_t kUnrolledIterationsMax = 512;
+constexpr int64_t kVectorizedIterationsMax = 64;
 
 absl::Status CheckParallel(const Nest& nest, size_t position) {
   if (nest.loops[position].reduce) {
     return absl::FailedPreconditionError(
         fmt::format("loop {} is a reduction: its iterations depend on each other", nest.loops[position].name));
   }
-  if (!nest.AtRoot()) {
+  if (!nest.IsTopLevel()) {
     return absl::FailedPreconditionError(
         fmt::format("stage {} is inside another: only a root stage runs in parallel", nest.stage.buffer->name));
   }
@@ -30,20 +30,20 @@ absl::Status CheckParallel(const Nest& nest, size_t position) {
 
 // Lanes may share a reduction loop (lane reduction) only if it is the innermost loop, so that its lanes are
 // consecutive.
-absl::Status CheckMerged(const Nest& nest, size_t position, ir::LoopKind kind) {
+absl::Status CheckLaneReduceLoop(const Nest& nest, size_t position, ir::LoopKind kind) {
   const Loop& loop = nest.loops[position];
-  if (kind == ir::LoopKind::kGroup || nest.AtRoot()) {
+  if (kind == ir::LoopKind::kGroup || nest.IsTopLevel()) {
     return absl::FailedPreconditionError(
         fmt::format("loop {} is a reduction: its iterations depend on each other, and only lanes of a stage that is "
                     "computed inside a loop take them together",
                     loop.name));
   }
-  if (loop.extent.As<ir::IntImm>() == nullptr || loop.max_extent < 2 || loop.max_extent > ir::kMostParts ||
+  if (loop.extent.As<ir::IntImm>() == nullptr || loop.max_extent < 2 || loop.max_extent > ir::kLaneReducePartsMax ||
       !std::has_single_bit(static_cast<uint64_t>(loop.max_extent))) {
     return absl::FailedPreconditionError(
         fmt::format("loop {} is a reduction of {}: lanes take powers of two up to {} together", loop.name,
                     loop.extent.As<ir::IntImm>() == nullptr ? "no constant extent" : fmt::format("{}", loop.max_extent),
-                    ir::kMostParts));
+                    ir::kLaneReducePartsMax));
   }
   if (position + 1 == nest.loops.size()) return absl::OkStatus();
   return absl::FailedPreconditionError(fmt::format("loop {} is inside loop {}, a reduction that lanes take together",
@@ -57,13 +57,13 @@ absl::Status CheckBound(const State& state, const Nest& nest, size_t position, i
   const Loop& loop = nest.loops[position];
   const std::string& stage = nest.stage.buffer->name;
   if (loop.reduce) {
-    if (absl::Status status = CheckMerged(nest, position, kind); !status.ok()) return status;
+    if (absl::Status status = CheckLaneReduceLoop(nest, position, kind); !status.ok()) return status;
   }
   if (loop.extent.As<ir::IntImm>() == nullptr) {
     return absl::FailedPreconditionError(fmt::format("loop {} has no constant extent", loop.name));
   }
-  const bool shared = !nest.AtRoot() && (ir::IsShared(nest.storage.scope) || loop.reduce);
-  if (!nest.AtRoot() && (!shared || kind == ir::LoopKind::kGroup)) {
+  const bool shared = !nest.IsTopLevel() && (ir::IsShared(nest.storage.scope) || loop.reduce);
+  if (!nest.IsTopLevel() && (!shared || kind == ir::LoopKind::kGroup)) {
     return absl::FailedPreconditionError(
         fmt::format("stage {} is inside another: only what it stores in shared memory is spread over lanes", stage));
   }
@@ -76,7 +76,7 @@ absl::Status CheckBound(const State& state, const Nest& nest, size_t position, i
         fmt::format("loop {} is around loop {}: reorder bound loops to the front", nest.loops[i].name, loop.name));
   }
   for (const Nest& other : state.nests) {
-    if (kind == ir::LoopKind::kLane && nest.AtRoot() && other.place.stage == stage &&
+    if (kind == ir::LoopKind::kLane && nest.IsTopLevel() && other.place.stage == stage &&
         ir::IsShared(other.storage.scope)) {
       return absl::FailedPreconditionError(fmt::format(
           "stage {} in shared memory is computed inside already: bind the lanes first", other.stage.buffer->name));
@@ -96,27 +96,27 @@ absl::Status Apply(const Annotate& step, State& state) {
     return absl::FailedPreconditionError(
         fmt::format("loop {} is {} already", loop.name, loop.buffers > 1 ? "pipelined" : "annotated"));
   }
-  if (absl::Status status = CheckNoStatement(*nest, position); !status.ok()) return status;
+  if (absl::Status status = CheckLoopCanChange(*nest, position); !status.ok()) return status;
   if (step.kind == ir::LoopKind::kParallel) {
     if (absl::Status status = CheckParallel(*nest, position); !status.ok()) return status;
   }
   if (step.kind == ir::LoopKind::kGroup || step.kind == ir::LoopKind::kLane) {
     if (absl::Status status = CheckBound(state, *nest, position, step.kind); !status.ok()) return status;
     loop.kind = step.kind;
-    nest->touched = true;
+    nest->has_loop_steps = true;
     return absl::OkStatus();
   }
   if (step.kind == ir::LoopKind::kVectorized && loop.reduce) {
     return absl::FailedPreconditionError(fmt::format("loop {} is a reduction: rfactor it first", loop.name));
   }
-  const int64_t limit = step.kind == ir::LoopKind::kVectorized ? kMaxWidth : kMaxUnroll;
+  const int64_t limit = step.kind == ir::LoopKind::kVectorized ? kVectorizedIterationsMax : kUnrolledIterationsMax;
   if (step.kind != ir::LoopKind::kParallel && loop.max_extent > limit) {
     return absl::FailedPreconditionError(
         fmt::format("loop {} of {} iterations is longer than the {} that can be {}", loop.name, loop.max_extent, limit,
                     step.kind == ir::LoopKind::kVectorized ? "vectorized" : "unrolled"));
   }
   loop.kind = step.kind;
-  nest->touched = true;
+  nest->has_loop_steps = true;
   return absl::OkStatus();
 }
 

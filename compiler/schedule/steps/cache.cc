@@ -43,7 +43,7 @@ absl::Status Apply(const CacheWrite& step, State& state) {
 absl::Status Apply(const CacheRead& step, State& state) {
   Nest* nest = state.FindNest(step.stage);
   if (nest == nullptr) return absl::NotFoundError(fmt::format("no stage {}", step.stage));
-  HONE_ASSIGN_OR_RETURN(const ir::Buffer source, FindSource(state, *nest, step.buffer));
+  HONE_ASSIGN_OR_RETURN(const ir::Buffer source, FindCopySource(state, *nest, step.buffer));
   ir::Stage copy = CopyStage(step.buffer + "r" + step.stage, source);
   nest->stage.value = ReplaceLoads(nest->stage.value, source.get(), [&](const std::vector<ir::Expr>& indices) {
     return ir::MakeLoad(copy.buffer, indices);

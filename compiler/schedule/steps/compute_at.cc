@@ -10,7 +10,7 @@
 namespace hone::schedule {
 namespace {
 
-constexpr int64_t kLongestVector = 64;  // bytes of the widest vector register
+constexpr int64_t kVectorBytesMax = 64;  // bytes of the widest vector register
 
 // The part of one dimension of a producer that one iteration of the loop needs: [base, base + extent). base is in terms
 // of the loops around. extent may be too (peeled tails); max_extent is its upper bound.
@@ -21,7 +21,7 @@ struct Region {
 
 // Collects the loops that run inside one iteration of loop `position` of `target`, as seen from a nest that reads the
 // producer. Contains is false if that nest is not inside the loop.
-struct Inside {
+struct InnerLoops {
   const State& state;
   const Nest& target;
   size_t position;
@@ -31,7 +31,7 @@ struct Inside {
     const Nest* nest = &reader;
     while (nest != &target) {
       for (const Loop& loop : nest->loops) inner->insert(loop.name);
-      if (nest->AtRoot()) return false;
+      if (nest->IsTopLevel()) return false;
       const Nest* parent = state.FindNest(nest->place.stage);
       if (parent == &target) {
         const auto at = std::find_if(target.loops.begin(), target.loops.end(),
@@ -51,7 +51,7 @@ struct Inside {
       for (const Loop& loop : nest->loops) {
         if (loop.kind == ir::LoopKind::kLane) inner->insert(loop.name);
       }
-      if (nest->AtRoot()) return;
+      if (nest->IsTopLevel()) return;
     }
   }
 };
@@ -114,14 +114,14 @@ std::optional<Region> Union(const Region& a, const Region& b, const ir::Ranges& 
 }
 
 // Whether the condition is one of the nest's tail guards.
-bool IsEnd(const Nest& nest, const ir::Expr& condition) {
+bool IsTailGuard(const Nest& nest, const ir::Expr& condition) {
   return std::ranges::any_of(nest.conditions.tail_guards,
                              [&](const ir::Expr& end) { return ir::Equal(end, condition); });
 }
 
 class RegionInference {
  public:
-  RegionInference(const State& state, const Nest& producer, const Inside& inside)
+  RegionInference(const State& state, const Nest& producer, const InnerLoops& inside)
       : state_(state),
         producer_(producer),
         inside_(inside),
@@ -180,10 +180,10 @@ class RegionInference {
       // A reader that itself checks the axis' end needs no elements behind it, if those would fill a vector. A shorter
       // excess is kept, because it makes the last vector whole. A tail guard does not count, since it is dropped later.
       const bool ends = std::ranges::any_of(asked, [&](const ir::Expr& condition) {
-        return ir::Equal(condition, load.indices[d] < ir::Expr(size)) && !IsEnd(reader, condition);
+        return ir::Equal(condition, load.indices[d] < ir::Expr(size)) && !IsTailGuard(reader, condition);
       });
       const bool beyond =
-          region.has_value() && (region->max_extent - size) * ir::SizeOf(load.buffer->dtype) >= kLongestVector;
+          region.has_value() && (region->max_extent - size) * ir::SizeOf(load.buffer->dtype) >= kVectorBytesMax;
       if (ends && beyond && ir::IsZero(region->base)) region = Region{region->base, ir::Expr(size), size};
       if (!region.has_value()) {
         whole_[d] = true;
@@ -199,7 +199,7 @@ class RegionInference {
 
   const State& state_;
   const Nest& producer_;
-  const Inside& inside_;
+  const InnerLoops& inside_;
   const ir::Ranges ranges_;
   std::vector<std::optional<Region>> regions_;
   std::vector<bool> whole_;
@@ -209,25 +209,25 @@ ir::Expr And(const ir::Expr& a, const ir::Expr& b) { return a.defined() ? a && b
 
 // Removes tail guards around loads from the producer where its stored region covers the whole tile. Such a load is
 // legal without the guard, and the innermost loops get cheaper.
-ir::Expr WithoutEnds(const State& state, const Nest& reader, const ir::Expr& e, const Nest& producer) {
+ir::Expr WithoutTailGuards(const State& state, const Nest& reader, const ir::Expr& e, const Nest& producer) {
   const ir::Expr mapped =
-      ir::MapChildren(e, [&](const ir::Expr& child) { return WithoutEnds(state, reader, child, producer); });
+      ir::MapChildren(e, [&](const ir::Expr& child) { return WithoutTailGuards(state, reader, child, producer); });
   const ir::Select* select = mapped.As<ir::Select>();
   const ir::Load* load = select == nullptr ? nullptr : select->on_true.As<ir::Load>();
-  if (load == nullptr || load->buffer != producer.stage.buffer || !StaysInside(state, reader, *load)) return mapped;
+  if (load == nullptr || load->buffer != producer.stage.buffer || !IsLoadInBounds(state, reader, *load)) return mapped;
   std::vector<ir::Expr> asked;
   CollectConditions(select->condition, &asked);
   ir::Expr left;
   for (const ir::Expr& condition : asked) {
-    if (!IsEnd(reader, condition)) left = And(left, condition);
+    if (!IsTailGuard(reader, condition)) left = And(left, condition);
   }
   return left.defined() ? ir::MakeSelect(left, select->on_true, select->on_false) : select->on_true;
 }
 
-void DropEnds(State& state, const Nest& producer) {
+void RemoveTailGuards(State& state, const Nest& producer) {
   for (Nest& reader : state.nests) {
     if (reader.conditions.tail_guards.empty() || !Reads(reader.stage, producer.stage.buffer.get())) continue;
-    reader.stage.value = WithoutEnds(state, reader, reader.stage.value, producer);
+    reader.stage.value = WithoutTailGuards(state, reader, reader.stage.value, producer);
   }
 }
 
@@ -256,8 +256,8 @@ absl::Status Apply(const ComputeAt& step, State& state) {
   if (at.kind == ir::LoopKind::kVectorized || at.kind == ir::LoopKind::kUnrolled) {
     return absl::FailedPreconditionError(fmt::format("loop {} is annotated", step.loop));
   }
-  if (absl::Status status = CheckNoStatement(*target, position); !status.ok()) return status;
-  const Inside where{state, *target, position, ir::IsShared(producer->storage.scope)};
+  if (absl::Status status = CheckLoopCanChange(*target, position); !status.ok()) return status;
+  const InnerLoops where{state, *target, position, ir::IsShared(producer->storage.scope)};
   HONE_ASSIGN_OR_RETURN(const std::vector<Region> regions, RegionInference(state, *producer, where).Run());
 
   ir::Ranges ranges = state.LoopRanges();
@@ -290,7 +290,7 @@ absl::Status Apply(const ComputeAt& step, State& state) {
   if (!ir::IsShared(producer->storage.scope)) producer->storage.scope = ir::Scope::kLocal;
   producer->place.stage = target->stage.buffer->name;
   producer->place.loop = step.loop;
-  DropEnds(state, *producer);
+  RemoveTailGuards(state, *producer);
   return absl::OkStatus();
 }
 

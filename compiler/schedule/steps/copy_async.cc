@@ -15,20 +15,20 @@ absl::Status CheckStage(const CopyAsync& step, const Nest& nest) {
   if (nest.copy.elements > 0 || nest.instruction.has_value()) {
     return absl::FailedPreconditionError(fmt::format("stage {} is a statement of its own already", step.stage));
   }
-  if (nest.AtRoot() || !ir::IsShared(nest.storage.scope)) {
+  if (nest.IsTopLevel() || !ir::IsShared(nest.storage.scope)) {
     return absl::FailedPreconditionError(
         fmt::format("stage {} is not computed inside a loop and stored in shared memory", step.stage));
   }
   const int64_t bytes = step.count * ir::SizeOf(nest.stage.buffer->dtype);
   const bool of_lane = step.groups == 1 && std::ranges::find(ir::kCopyBytes, bytes) != std::end(ir::kCopyBytes);
   if (of_lane) return absl::OkStatus();
-  const bool of_group = step.groups > 0 && bytes > std::ranges::max(ir::kCopyBytes) && bytes <= ir::kMostCopyBytes &&
-                        bytes % (ir::kGroupCopyAlignment * step.groups) == 0;
-  if (!of_group) {
-    return absl::FailedPreconditionError(
-        fmt::format("one copy of {} elements is {} bytes; there are {}, and of a group multiples of {} for each that "
-                    "shares it, up to {}",
-                    step.count, bytes, fmt::join(ir::kCopyBytes, ", "), ir::kGroupCopyAlignment, ir::kMostCopyBytes));
+  const bool is_bulk = step.groups > 0 && bytes > std::ranges::max(ir::kCopyBytes) && bytes <= ir::kBulkCopyBytesMax &&
+                       bytes % (ir::kBulkCopyAlignmentBytes * step.groups) == 0;
+  if (!is_bulk) {
+    return absl::FailedPreconditionError(fmt::format(
+        "one copy of {} elements is {} bytes; there are {}, and of a group multiples of {} for each that "
+        "shares it, up to {}",
+        step.count, bytes, fmt::join(ir::kCopyBytes, ", "), ir::kBulkCopyAlignmentBytes, ir::kBulkCopyBytesMax));
   }
   if (nest.storage.scope == ir::Scope::kSwizzled) {
     return absl::FailedPreconditionError(
@@ -56,14 +56,14 @@ absl::Status Apply(const CopyAsync& step, State& state) {
   HONE_RETURN_IF_ERROR(CheckStage(step, *nest));
   if (step.count > 1) {
     HONE_RETURN_IF_ERROR(CheckCopiedLoop(*nest, step.count));
-    HONE_RETURN_IF_ERROR(CheckFree(state, *nest, nest->loops.size() - 1));
+    HONE_RETURN_IF_ERROR(CheckNoStageAtLoop(state, *nest, nest->loops.size() - 1));
     for (ir::Expr& guard : nest->conditions.guards) {
-      HONE_ASSIGN_OR_RETURN(guard, ForAll(guard, nest->loops.back().name, step.count, state.LoopRanges()));
+      HONE_ASSIGN_OR_RETURN(guard, HoistCondition(guard, nest->loops.back().name, step.count, state.LoopRanges()));
     }
   }
   nest->copy.elements = step.count;
   nest->copy.groups = step.groups;
-  nest->touched = true;
+  nest->has_loop_steps = true;
   return CheckCopy(state, *nest);
 }
 

@@ -24,8 +24,8 @@ absl::Status Apply(const Fuse& step, State& state) {
   if (outer.extent.As<ir::IntImm>() == nullptr || inner.extent.As<ir::IntImm>() == nullptr) {
     return absl::FailedPreconditionError(fmt::format("loop {} or {} has no constant extent", outer.name, inner.name));
   }
-  if (absl::Status status = CheckFree(state, *nest, position); !status.ok()) return status;
-  if (absl::Status status = CheckNoStatement(*nest, position + 1); !status.ok()) return status;
+  if (absl::Status status = CheckNoStageAtLoop(state, *nest, position); !status.ok()) return status;
+  if (absl::Status status = CheckLoopCanChange(*nest, position + 1); !status.ok()) return status;
   const int64_t extent = outer.max_extent * inner.max_extent;
   Loop fused{outer.name + "_" + inner.name, ir::Expr(extent), extent, ir::LoopKind::kSerial, outer.reduce};
   const ir::Expr f = ir::MakeVar(fused.name);
@@ -39,7 +39,7 @@ absl::Status Apply(const Fuse& step, State& state) {
   }
   nest->loops[position] = std::move(fused);
   nest->loops.erase(nest->loops.begin() + static_cast<std::ptrdiff_t>(position) + 1);
-  nest->touched = true;
+  nest->has_loop_steps = true;
   return absl::OkStatus();
 }
 

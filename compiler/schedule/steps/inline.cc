@@ -21,7 +21,7 @@ absl::Status Apply(const Inline& step, State& state) {
       return absl::FailedPreconditionError(
           fmt::format("stage {} is computed inside stage {}", other.stage.buffer->name, step.stage));
     }
-    if (!other.AtRoot() && Reads(nest->stage, other.stage.buffer.get())) {
+    if (!other.IsTopLevel() && Reads(nest->stage, other.stage.buffer.get())) {
       return absl::FailedPreconditionError(
           fmt::format("stage {}, which {} reads, is placed already", other.stage.buffer->name, step.stage));
     }

@@ -10,7 +10,7 @@
 namespace hone::schedule {
 namespace {
 
-constexpr int64_t kMostBuffers = 8;
+constexpr int64_t kPipelineBuffersMax = 8;
 
 bool IsCopiedAt(const Nest& nest, const Nest& reader, const Loop& loop) {
   return nest.copy.elements > 0 && nest.place.stage == reader.stage.buffer->name && nest.place.loop == loop.name;
@@ -18,15 +18,15 @@ bool IsCopiedAt(const Nest& nest, const Nest& reader, const Loop& loop) {
 
 // Instructions may outlast their iteration only if nothing but copies fills what they read, and if their accumulators
 // stay in registers for the whole reduction.
-absl::Status CheckRunning(const Pipeline& step, const State& state, const Nest& nest, size_t position) {
-  if (step.running == 0) return absl::OkStatus();
-  if (!nest.instruction.has_value() || !ir::EntryOf(*nest.instruction).blocks) {
+absl::Status CheckAsyncIterations(const Pipeline& step, const State& state, const Nest& nest, size_t position) {
+  if (step.async_iterations == 0) return absl::OkStatus();
+  if (!nest.instruction.has_value() || !ir::EntryOf(*nest.instruction).is_async) {
     return absl::FailedPreconditionError(
         fmt::format("stage {} has no instruction that could go on: tensorize first", nest.stage.buffer->name));
   }
-  if (step.running < 0 || step.running > step.buffers - 2) {
+  if (step.async_iterations < 0 || step.async_iterations > step.buffers - 2) {
     return absl::FailedPreconditionError(fmt::format("{} iterations go on, of {} buffers: 0 to {} make sense",
-                                                     step.running, step.buffers, step.buffers - 2));
+                                                     step.async_iterations, step.buffers, step.buffers - 2));
   }
   const Loop& loop = nest.loops[position];
   const bool loads = ir::EntryOf(*nest.instruction).loads_a;
@@ -36,10 +36,10 @@ absl::Status CheckRunning(const Pipeline& step, const State& state, const Nest& 
     registers &= (inside.reduce && !loads) || inside.kind == ir::LoopKind::kUnrolled;
     steps |= inside.reduce && inside.max_extent > 1;
   }
-  if (loads && (!steps || step.running > 1)) {
+  if (loads && (!steps || step.async_iterations > 1)) {
     return absl::FailedPreconditionError(
         fmt::format("{} iterations of stage {} cannot go on: its lanes would load factors anew that are still read",
-                    step.running, nest.stage.buffer->name));
+                    step.async_iterations, nest.stage.buffer->name));
   }
   if (!registers) {
     return absl::FailedPreconditionError(
@@ -65,22 +65,23 @@ absl::Status Apply(const Pipeline& step, State& state) {
   Nest* nest = state.FindLoop(step.loop, &position);
   if (nest == nullptr) return absl::NotFoundError(fmt::format("no loop {}", step.loop));
   Loop& loop = nest->loops[position];
-  HONE_RETURN_IF_ERROR(CheckNoStatement(*nest, position));
+  HONE_RETURN_IF_ERROR(CheckLoopCanChange(*nest, position));
   if (loop.kind != ir::LoopKind::kSerial) {
     return absl::FailedPreconditionError(fmt::format("loop {} is annotated", step.loop));
   }
   if (loop.buffers != 1) return absl::FailedPreconditionError(fmt::format("loop {} is pipelined already", step.loop));
-  if (step.buffers < 2 || step.buffers > kMostBuffers) {
-    return absl::FailedPreconditionError(fmt::format("{} buffers; 2 to {} make sense", step.buffers, kMostBuffers));
+  if (step.buffers < 2 || step.buffers > kPipelineBuffersMax) {
+    return absl::FailedPreconditionError(
+        fmt::format("{} buffers; 2 to {} make sense", step.buffers, kPipelineBuffersMax));
   }
   const bool copies =
       std::ranges::any_of(state.nests, [&](const Nest& other) { return IsCopiedAt(other, *nest, loop); });
   if (!copies) {
     return absl::FailedPreconditionError(fmt::format("no stage is copied at loop {}: copy_async first", step.loop));
   }
-  HONE_RETURN_IF_ERROR(CheckRunning(step, state, *nest, position));
+  HONE_RETURN_IF_ERROR(CheckAsyncIterations(step, state, *nest, position));
   loop.buffers = step.buffers;
-  loop.running = step.running;
+  loop.async_iterations = step.async_iterations;
   // Consecutive buffers lie directly behind one another, so the second may start at an unaligned address.
   for (const Nest& other : state.nests) {
     if (IsCopiedAt(other, *nest, loop)) HONE_RETURN_IF_ERROR(CheckCopy(state, other));

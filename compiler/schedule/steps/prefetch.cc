@@ -9,13 +9,13 @@
 namespace hone::schedule {
 namespace {
 
-constexpr int64_t kMostAhead = 64;
-constexpr int64_t kCompared = 64;  // iterations that Distance compares
+constexpr int64_t kIterationsAheadMax = 64;
+constexpr int64_t kComparedIterations = 64;  // iterations that Distance compares
 
 // All loops around the nest's statement, outermost first: those of the nests it is computed in, then its own.
 std::vector<Loop> LoopsAround(State& state, const Nest& nest) {
   std::vector<Loop> loops;
-  if (!nest.AtRoot()) {
+  if (!nest.IsTopLevel()) {
     size_t position = 0;
     const Nest& reader = *state.FindLoop(nest.place.loop, &position);
     loops = LoopsAround(state, reader);
@@ -44,7 +44,7 @@ ir::Expr ElementRead(const Nest& nest, const ir::Buffer& buffer) {
 // The distance between the elements that two consecutive iterations read, all other loops being at 0; 0 if it varies.
 int64_t Distance(const ir::Expr& element, const Loop& loop) {
   int64_t distance = 0, before = 0;
-  for (int64_t i = 0; i < std::min(loop.max_extent, kCompared); ++i) {
+  for (int64_t i = 0; i < std::min(loop.max_extent, kComparedIterations); ++i) {
     const auto place = ir::ConstantValue(ir::Simplify(ir::Substitute(element, {{loop.name, ir::Expr(i)}})));
     if (!place.has_value() || (i > 1 && *place - before != distance)) return 0;
     distance = *place - before;
@@ -53,7 +53,8 @@ int64_t Distance(const ir::Expr& element, const Loop& loop) {
   return loop.max_extent > 1 ? distance : 0;
 }
 
-absl::StatusOr<PrefetchShare> Share(State& state, const Nest& nest, const ir::Buffer& buffer, const Prefetch& step) {
+absl::StatusOr<PrefetchShare> MakePrefetchShare(State& state, const Nest& nest, const ir::Buffer& buffer,
+                                                const Prefetch& step) {
   const std::vector<Loop> loops = LoopsAround(state, nest);
   const auto around = std::ranges::find(loops, step.loop, &Loop::name);
   if (around == loops.end()) {
@@ -105,18 +106,18 @@ absl::StatusOr<PrefetchShare> Share(State& state, const Nest& nest, const ir::Bu
 absl::Status Apply(const Prefetch& step, State& state) {
   Nest* nest = state.FindNest(step.stage);
   if (nest == nullptr) return absl::NotFoundError(fmt::format("no stage {}", step.stage));
-  const ir::Buffer buffer = FindRead(nest->stage, step.buffer);
+  const ir::Buffer buffer = FindLoadedBuffer(nest->stage, step.buffer);
   if (buffer == nullptr) {
     return absl::FailedPreconditionError(fmt::format("stage {} does not read {}", step.stage, step.buffer));
   }
   if (!IsFixed(state, buffer.get())) {
     return absl::FailedPreconditionError(fmt::format("{} is not constant: it may not be there yet", step.buffer));
   }
-  if (step.ahead < 1 || step.ahead > kMostAhead) {
+  if (step.ahead < 1 || step.ahead > kIterationsAheadMax) {
     return absl::FailedPreconditionError(
-        fmt::format("{} iterations ahead; 1 to {} make sense", step.ahead, kMostAhead));
+        fmt::format("{} iterations ahead; 1 to {} make sense", step.ahead, kIterationsAheadMax));
   }
-  HONE_ASSIGN_OR_RETURN(PrefetchShare share, Share(state, *nest, buffer, step));
+  HONE_ASSIGN_OR_RETURN(PrefetchShare share, MakePrefetchShare(state, *nest, buffer, step));
   nest->prefetches.push_back(std::move(share));
   return absl::OkStatus();
 }

@@ -34,7 +34,7 @@ ir::Stage RecodedStage(const std::string& name, const ir::Buffer& buffer, ir::DT
 absl::Status Apply(const Recode& step, State& state) {
   Nest* nest = state.FindNest(step.stage);
   if (nest == nullptr) return absl::NotFoundError(fmt::format("no stage {}", step.stage));
-  HONE_ASSIGN_OR_RETURN(const ir::Buffer source, FindSource(state, *nest, step.buffer));
+  HONE_ASSIGN_OR_RETURN(const ir::Buffer source, FindCopySource(state, *nest, step.buffer));
   if (!IsByte(source->dtype)) return absl::FailedPreconditionError(fmt::format("{} is not i8 or u8", step.buffer));
   const bool is_signed = source->dtype == ir::DType::kInt8;
   Nest copy = MakeNest(RecodedStage(fmt::format("{}o{}", step.buffer, step.stage), source,

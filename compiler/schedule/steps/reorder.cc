@@ -31,7 +31,7 @@ absl::Status Apply(const Reorder& step, State& state) {
     }
   }
   for (const size_t place : places) {
-    if (absl::Status status = CheckNoStatement(*nest, place); !status.ok()) return status;
+    if (absl::Status status = CheckLoopCanChange(*nest, place); !status.ok()) return status;
   }
   std::vector<Loop> picked;
   for (const size_t place : places) picked.push_back(nest->loops[place]);
@@ -46,7 +46,7 @@ absl::Status Apply(const Reorder& step, State& state) {
       }
     }
   }
-  nest->touched = true;
+  nest->has_loop_steps = true;
   return absl::OkStatus();
 }
 

@@ -34,7 +34,7 @@ ir::Expr Rounded(const ir::Expr& x, int64_t bits) {
 absl::Status Apply(const Round& step, State& state) {
   Nest* nest = state.FindNest(step.stage);
   if (nest == nullptr) return absl::NotFoundError(fmt::format("no stage {}", step.stage));
-  HONE_ASSIGN_OR_RETURN(const ir::Buffer source, FindSource(state, *nest, step.buffer));
+  HONE_ASSIGN_OR_RETURN(const ir::Buffer source, FindCopySource(state, *nest, step.buffer));
   if (source->dtype != ir::DType::kFloat32) {
     return absl::FailedPreconditionError(fmt::format("{} is not f32", step.buffer));
   }

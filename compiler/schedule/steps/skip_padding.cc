@@ -11,7 +11,7 @@ namespace {
 
 // The condition under which the factor is no padding: that of a select with 0 in its other arm. The select is the
 // factor itself or the value of the stage it is loaded from. Undefined if there is no such select.
-ir::Expr InsideOf(const State& state, const ir::Expr& factor) {
+ir::Expr NotPaddingCondition(const State& state, const ir::Expr& factor) {
   ir::Expr value = factor;
   ir::VarMap at;
   if (const ir::Load* load = factor.As<ir::Load>()) {
@@ -35,7 +35,8 @@ absl::Status Apply(const SkipPadding& step, State& state) {
     return absl::FailedPreconditionError(fmt::format("stage {} is no sum of products", step.stage));
   std::vector<ir::Expr> conditions;
   for (const ir::Expr& factor : {product->a, product->b}) {
-    if (const ir::Expr inside = InsideOf(state, factor); inside.defined()) CollectConditions(inside, &conditions);
+    if (const ir::Expr inside = NotPaddingCondition(state, factor); inside.defined())
+      CollectConditions(inside, &conditions);
   }
   // Conditions on loaded values are not padding and are dropped.
   std::erase_if(conditions, [&](const ir::Expr& c) {
@@ -45,7 +46,7 @@ absl::Status Apply(const SkipPadding& step, State& state) {
   if (conditions.empty())
     return absl::FailedPreconditionError(fmt::format("stage {} multiplies nothing that is padded with 0", step.stage));
   nest->conditions.contributes = std::move(conditions);
-  nest->touched = true;  // region steps would replace the axes that the conditions name
+  nest->has_loop_steps = true;  // region steps would replace the axes that the conditions name
   return absl::OkStatus();
 }
 

@@ -36,7 +36,7 @@ absl::Status Apply(const Split& step, State& state) {
   size_t position = 0;
   Nest* nest = state.FindLoop(step.loop, &position);
   if (nest == nullptr) return absl::NotFoundError(fmt::format("no loop {}", step.loop));
-  if (absl::Status status = CheckFree(state, *nest, position); !status.ok()) return status;
+  if (absl::Status status = CheckNoStageAtLoop(state, *nest, position); !status.ok()) return status;
   const Loop loop = nest->loops[position];
   if (absl::Status status = CheckSplit(step, loop); !status.ok()) return status;
   const int64_t factor = std::min(step.factor, loop.max_extent > 0 ? loop.max_extent : 1);
@@ -75,7 +75,7 @@ absl::Status Apply(const Split& step, State& state) {
   for (Loop& other : nest->loops) other.extent = ir::Substitute(other.extent, within);
   nest->loops[position] = std::move(inner);
   nest->loops.insert(nest->loops.begin() + static_cast<std::ptrdiff_t>(position), std::move(outer));
-  nest->touched = true;
+  nest->has_loop_steps = true;
   return absl::OkStatus();
 }
 

@@ -23,7 +23,7 @@ absl::Status Apply(const SplitAxis& step, State& state) {
     return absl::NotFoundError(fmt::format("{} is no axis of stage {}", step.axis, step.stage));
   }
   if (step.factor < 1) return absl::FailedPreconditionError(fmt::format("factor {} is less than 1", step.factor));
-  if (step.factor > std::max(axis->extent, kMostBeyond)) {
+  if (step.factor > std::max(axis->extent, kPaddedTileElementsMax)) {
     return absl::FailedPreconditionError(
         fmt::format("groups of {} are more than axis {} of {} needs", step.factor, step.axis, axis->extent));
   }

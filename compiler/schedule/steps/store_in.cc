@@ -6,7 +6,7 @@
 namespace hone::schedule {
 namespace {
 
-constexpr int64_t kMaxPad = 64;  // elements; more than one row of memory banks
+constexpr int64_t kPadElementsMax = 64;  // elements; more than one row of memory banks
 
 }  // namespace
 
@@ -17,11 +17,12 @@ absl::Status Apply(const StoreIn& step, State& state) {
     return absl::FailedPreconditionError(
         fmt::format("stage {} is {}", step.stage, nest->prepared ? "computed before the kernel runs" : "an output"));
   }
-  if (nest->touched || !nest->AtRoot()) {
+  if (nest->has_loop_steps || !nest->IsTopLevel()) {
     return absl::FailedPreconditionError(fmt::format("stage {} has been scheduled already", step.stage));
   }
-  if (step.pad < 0 || step.pad > kMaxPad) {
-    return absl::FailedPreconditionError(fmt::format("padding of {} elements; 0 to {} make sense", step.pad, kMaxPad));
+  if (step.pad < 0 || step.pad > kPadElementsMax) {
+    return absl::FailedPreconditionError(
+        fmt::format("padding of {} elements; 0 to {} make sense", step.pad, kPadElementsMax));
   }
   if (step.scope == ir::Scope::kSwizzled && step.pad > 0) {
     return absl::FailedPreconditionError("swizzled rows follow one another: they have no padding");

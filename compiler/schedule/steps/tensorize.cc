@@ -12,13 +12,14 @@ namespace hone::schedule {
 namespace {
 
 // A stage whose value is select(condition && ..., x, 0), so that it is 0 wherever the condition fails.
-struct Zeros {
+struct ZeroPadding {
   Nest* source;
   ir::Expr condition;  // in terms of the axes of source
 };
 
 // The source of the load, if its elements are 0 wherever the guard fails; else empty.
-std::optional<Zeros> ZerosBeyond(State& state, const Nest& nest, const ir::Load& load, const ir::Expr& guard) {
+std::optional<ZeroPadding> FindZeroPadding(State& state, const Nest& nest, const ir::Load& load,
+                                           const ir::Expr& guard) {
   const ir::Ranges ranges = state.LoopRanges();
   Nest* source = state.FindNest(load.buffer->name);
   const ir::Select* select = source == nullptr ? nullptr : source->stage.value.As<ir::Select>();
@@ -32,28 +33,28 @@ std::optional<Zeros> ZerosBeyond(State& state, const Nest& nest, const ir::Load&
   const ir::Expr wanted = ir::Simplify(guard, ranges);
   const auto found = std::ranges::find_if(
       conditions, [&](const ir::Expr& c) { return ir::Equal(ir::Simplify(ir::Substitute(c, map), ranges), wanted); });
-  return found == conditions.end() ? std::nullopt : std::optional(Zeros{source, *found});
+  return found == conditions.end() ? std::nullopt : std::optional(ZeroPadding{source, *found});
 }
 
 // Removes guards on the instruction's loops. An instruction always does all its steps, so such a guard is only legal if
 // the steps beyond it add 0.
-absl::Status DropGuards(State& state, const Factors& factors, Nest& nest, const InstructionLoops& loops) {
+absl::Status RemoveGuards(State& state, const Factors& factors, Nest& nest, const InstructionLoops& loops) {
   std::vector<ir::Expr> kept;
-  std::vector<Zeros> needed;
+  std::vector<ZeroPadding> needed;
   for (const ir::Expr& guard : nest.conditions.guards) {
     const auto uses = [&](const std::string& loop) { return !loop.empty() && ir::UsesVar(guard, loop); };
     if (!uses(loops.m) && !uses(loops.n) && !uses(loops.chunks) && !uses(loops.k)) {
       kept.push_back(guard);
       continue;
     }
-    std::optional<Zeros> zeros = ZerosBeyond(state, nest, factors.a, guard);
-    if (!zeros.has_value()) zeros = ZerosBeyond(state, nest, factors.b, guard);
+    std::optional<ZeroPadding> zeros = FindZeroPadding(state, nest, factors.a, guard);
+    if (!zeros.has_value()) zeros = FindZeroPadding(state, nest, factors.b, guard);
     if (uses(loops.m) || uses(loops.n) || !zeros.has_value()) {
       return absl::FailedPreconditionError(
           "a condition holds for a part of the instruction only: pad an operand with zeros, by packing it");
     }
     for (const ir::Load* load : {&factors.a, &factors.b}) {
-      if (StaysInside(state, nest, *load)) continue;
+      if (IsLoadInBounds(state, nest, *load)) continue;
       return absl::FailedPreconditionError(fmt::format(
           "the instruction would read {} beyond what is there: pack it, and place it afterwards", load->buffer->name));
     }
@@ -93,23 +94,23 @@ absl::Status Apply(const Tensorize& step, State& state) {
   if (nest->stage.reduction != ir::Reduction::kSum || nest->stage.buffer->dtype != entry.sum) {
     return absl::FailedPreconditionError(fmt::format("stage {} is no sum of {}", step.stage, ir::Name(entry.sum)));
   }
-  HONE_ASSIGN_OR_RETURN(const Factors factors, FactorsOf(nest->stage.value, entry));
+  HONE_ASSIGN_OR_RETURN(const Factors factors, FindFactors(nest->stage.value, entry));
   size_t position = nest->loops.size();
-  for (const LoopOfInstruction& loop : LoopsFor(entry)) {
+  for (const RequiredLoop& loop : RequiredLoops(entry)) {
     if (loop.extent == 1) continue;
     if (position == 0) return absl::FailedPreconditionError(fmt::format("stage {} has too few loops", step.stage));
     HONE_RETURN_IF_ERROR(CheckLoop(*nest, --position, loop.extent, loop.reduce, loop.reduce && entry.chunk <= 1));
   }
-  HONE_RETURN_IF_ERROR(CheckFree(state, *nest, position));
+  HONE_RETURN_IF_ERROR(CheckNoStageAtLoop(state, *nest, position));
   if (entry.chunk <= 1 && entry.k > 1 && nest->loops.back().max_extent < entry.k) {
     Loop& loop = nest->loops.back();
     nest->conditions.guards.push_back(ir::MakeVar(loop.name) < loop.extent);
     loop.extent = ir::Expr(entry.k);
     loop.max_extent = entry.k;
   }
-  HONE_RETURN_IF_ERROR(DropGuards(state, factors, *nest, LoopsOf(*nest, entry)));
+  HONE_RETURN_IF_ERROR(RemoveGuards(state, factors, *nest, LoopsOf(*nest, entry)));
   nest->instruction = step.instruction;
-  nest->touched = true;
+  nest->has_loop_steps = true;
   return absl::OkStatus();
 }
 

@@ -13,18 +13,18 @@ constexpr ir::Type kInt{ir::DType::kInt32, 1}, kFloat{ir::DType::kFloat32, 1};
 // so that the maximum is a NaN if there is one.
 constexpr int64_t kMagnitude = 0x7fffffff, kNegativeNaNs = 0x007fffff;
 
-ir::Expr TurnedOver(const ir::Expr& bits) {
+ir::Expr FlipIfNegative(const ir::Expr& bits) {
   const ir::Expr sign = ir::MakeBinary(ir::BinaryOp::kShr, bits, ir::MakeInt(kInt, 31));
   const ir::Expr negative = ir::MakeBinary(ir::BinaryOp::kAnd, sign, ir::MakeInt(kInt, kMagnitude));
   return ir::MakeBinary(ir::BinaryOp::kXor, bits, negative);
 }
 
-ir::Expr PlaceOf(const ir::Expr& value) {
-  return TurnedOver(ir::MakeCall(kInt, ir::Intrinsic::kReinterpret, {value})) - ir::MakeInt(kInt, kNegativeNaNs);
+ir::Expr TotalOrderKey(const ir::Expr& value) {
+  return FlipIfNegative(ir::MakeCall(kInt, ir::Intrinsic::kReinterpret, {value})) - ir::MakeInt(kInt, kNegativeNaNs);
 }
 
-ir::Expr FloatAt(const ir::Expr& place) {
-  return ir::MakeCall(kFloat, ir::Intrinsic::kReinterpret, {TurnedOver(place + ir::MakeInt(kInt, kNegativeNaNs))});
+ir::Expr FloatOfKey(const ir::Expr& place) {
+  return ir::MakeCall(kFloat, ir::Intrinsic::kReinterpret, {FlipIfNegative(place + ir::MakeInt(kInt, kNegativeNaNs))});
 }
 
 }  // namespace
@@ -39,10 +39,10 @@ absl::Status Apply(const TotalOrder& step, State& state) {
   ir::Stage& places = state.FindNest(step.stage + "c")->stage;
   const ir::Buffer floats = places.buffer;
   places.buffer = ir::MakeBuffer(floats->name, ir::DType::kInt32, floats->shape);
-  places.value = PlaceOf(places.value);
+  places.value = TotalOrderKey(places.value);
   ir::Stage& result = state.FindNest(step.stage)->stage;
   result.value = ReplaceLoads(result.value, floats.get(), [&](const std::vector<ir::Expr>& indices) {
-    return FloatAt(ir::MakeLoad(places.buffer, indices));
+    return FloatOfKey(ir::MakeLoad(places.buffer, indices));
   });
   return absl::OkStatus();
 }

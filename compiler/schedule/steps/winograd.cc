@@ -78,7 +78,7 @@ ir::Expr AddSigned(const ir::Expr& a, double sign, const ir::Expr& b) {
 
 // Combine for the data transform. Rows of the points p and -p have equal even parts, and odd parts of opposite sign.
 // Both rows spell the parts alike, so that common subexpression elimination computes them once.
-ir::Expr ByParity(const std::vector<double>& row, const std::vector<ir::Expr>& terms) {
+ir::Expr CombineByParity(const std::vector<double>& row, const std::vector<ir::Expr>& terms) {
   ir::Expr parts[2];
   double signs[2] = {0, 0};
   for (size_t i = row.size(); i-- > 0;) {  // starts at the highest power, whose factor is 1
@@ -92,7 +92,7 @@ ir::Expr ByParity(const std::vector<double>& row, const std::vector<ir::Expr>& t
 }
 
 // Combine for the output transform. The columns of p and -p are equal in even rows and of opposite sign in odd rows.
-ir::Expr ByPairs(const std::vector<double>& row, const std::vector<ir::Expr>& terms) {
+ir::Expr CombineByPairs(const std::vector<double>& row, const std::vector<ir::Expr>& terms) {
   ir::Expr sum = AddTerm({}, row[0], terms[0]);
   for (size_t k = 1; k + 1 < row.size(); k += 2) {
     if (row[k] == 0) continue;
@@ -102,7 +102,7 @@ ir::Expr ByPairs(const std::vector<double>& row, const std::vector<ir::Expr>& te
   return AddTerm(sum, row.back(), terms.back());
 }
 
-ir::Expr InOrder(const std::vector<double>& row, const std::vector<ir::Expr>& terms) {
+ir::Expr CombineInOrder(const std::vector<double>& row, const std::vector<ir::Expr>& terms) {
   ir::Expr sum;
   for (size_t i = 0; i < row.size(); ++i) sum = AddTerm(sum, row[i], terms[i]);
   return sum;
@@ -189,9 +189,9 @@ class Rewrite {
     }
     const ir::Buffer patch = Add(std::move(d), value);
     const ir::Buffer half =
-        Transform("r", {count_, patch_, patch_, channels}, transforms_.data, 1, ByParity,
+        Transform("r", {count_, patch_, patch_, channels}, transforms_.data, 1, CombineByParity,
                   [&](const auto& at, const ir::Expr& x) { return ir::MakeLoad(patch, {at[0], x, at[2], at[3]}); });
-    return Transform("v", {patch_, patch_, count_, channels}, transforms_.data, 1, ByParity,
+    return Transform("v", {patch_, patch_, count_, channels}, transforms_.data, 1, CombineByParity,
                      [&](const auto& at, const ir::Expr& y) { return ir::MakeLoad(half, {at[2], at[0], y, at[3]}); });
   }
 
@@ -205,9 +205,9 @@ class Rewrite {
                                             {conv_.filter.name, at[3]}});
     };
     const ir::Buffer half =
-        Transform("g", {patch_, kWindow, channels, filters}, transforms_.weights, 0, InOrder, column, true);
+        Transform("g", {patch_, kWindow, channels, filters}, transforms_.weights, 0, CombineInOrder, column, true);
     return Transform(
-        "u", {patch_, patch_, channels, filters}, transforms_.weights, 1, InOrder,
+        "u", {patch_, patch_, channels, filters}, transforms_.weights, 1, CombineInOrder,
         [&](const auto& at, const ir::Expr& y) { return ir::MakeLoad(half, {at[0], y, at[2], at[3]}); }, true);
   }
 
@@ -226,9 +226,9 @@ class Rewrite {
   ir::Buffer Output(const ir::Buffer& products) {
     const int64_t filters = conv_.filter.extent;
     const ir::Buffer half =
-        Transform("q", {count_, size_, patch_, filters}, transforms_.output, 1, ByPairs,
+        Transform("q", {count_, size_, patch_, filters}, transforms_.output, 1, CombineByPairs,
                   [&](const auto& at, const ir::Expr& a) { return ir::MakeLoad(products, {a, at[2], at[0], at[3]}); });
-    return Transform("y", {count_, size_, size_, filters}, transforms_.output, 2, ByPairs,
+    return Transform("y", {count_, size_, size_, filters}, transforms_.output, 2, CombineByPairs,
                      [&](const auto& at, const ir::Expr& b) { return ir::MakeLoad(half, {at[0], at[1], b, at[3]}); });
   }
 

@@ -92,10 +92,11 @@ bool HasCall(const ir::Expr& e) {
 
 int64_t TaskSize(int64_t extent, int64_t tasks, int64_t threads) {
   const auto size_of = [&](int64_t count) { return std::max<int64_t>(1, (extent + count - 1) / count); };
-  const auto most = [&](int64_t size) { return MostOfAThread(extent, size, 1, threads); };
+  const auto most = [&](int64_t size) { return BusiestThreadIterations(extent, size, 1, threads); };
   int64_t best = size_of(tasks);
   for (int64_t count = tasks - 1; count >= threads; --count) {
-    if (kClearly * static_cast<double>(most(size_of(count))) < static_cast<double>(most(best))) best = size_of(count);
+    if (kWorthwhileGainMin * static_cast<double>(most(size_of(count))) < static_cast<double>(most(best)))
+      best = size_of(count);
   }
   return best;
 }
@@ -105,12 +106,12 @@ std::vector<int64_t> TaskCounts(std::set<int64_t> counts, int64_t threads) {
   return {counts.begin(), counts.end()};
 }
 
-int64_t MostOfAThread(int64_t extent, int64_t size, int64_t batch, int64_t threads) {
+int64_t BusiestThreadIterations(int64_t extent, int64_t size, int64_t batch, int64_t threads) {
   const int64_t count = (extent + size - 1) / size * batch;
   return (count + threads - 1) / threads * size;
 }
 
-int64_t PowerOfTwo(int64_t n) {
+int64_t PowerOf2Ceil(int64_t n) {
   int64_t p = 1;
   while (p < n) p *= 2;
   return p;

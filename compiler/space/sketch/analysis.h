@@ -50,7 +50,7 @@ inline schedule::Tail TailOf(int64_t extent, int64_t tile) {
   return extent >= tile ? schedule::Tail::kShift : schedule::Tail::kMask;
 }
 // The least power of two that is not below n.
-int64_t PowerOfTwo(int64_t n);
+int64_t PowerOf2Ceil(int64_t n);
 
 // The number of iterations of a task, if threads share `extent` iterations in about `tasks` tasks. The last task starts
 // earlier instead of being shorter, so it repeats work of the one before. If both run at the same time, two threads
@@ -60,8 +60,8 @@ int64_t TaskSize(int64_t extent, int64_t tasks, int64_t threads);
 // The numbers of tasks that a loop may be split into: `counts`, and a few for each thread.
 std::vector<int64_t> TaskCounts(std::set<int64_t> counts, int64_t threads);
 // The iterations of the busiest thread, if `batch` loops of `extent` are split into tasks of `size`.
-int64_t MostOfAThread(int64_t extent, int64_t size, int64_t batch, int64_t threads);
-inline constexpr double kClearly = 1.05;  // another size is worth it if the work shrinks by this factor
+int64_t BusiestThreadIterations(int64_t extent, int64_t size, int64_t batch, int64_t threads);
+inline constexpr double kWorthwhileGainMin = 1.05;  // another size is worth it if the work shrinks by this factor
 
 }  // namespace hone::space
 

@@ -13,10 +13,10 @@ namespace hone::space {
 namespace {
 
 // A stage with fewer elements runs on one thread: handing work to another thread would cost more than it saves.
-constexpr int64_t kSerialElements = 16384;
-constexpr int64_t kMostCopies = 32;  // the most unrolled copies of the stage's expression
-constexpr int64_t kFarApart = 5;     // stride in elements from which a load counts as read across
-constexpr int64_t kShortestRun = 4;  // the shortest side of a block that is worth an exchange in registers
+constexpr int64_t kSerialElementsMax = 16384;
+constexpr int64_t kUnrolledCopiesMax = 32;  // the most unrolled copies of the stage's expression
+constexpr int64_t kAcrossStrideMin = 5;     // stride in elements from which a load counts as read across
+constexpr int64_t kExchangeSideMin = 4;     // the shortest side of a block that is worth an exchange in registers
 
 // Whether all axes of the stage can become one loop: every load is a scalar or reads in place, and the value does not
 // depend on the position.
@@ -42,7 +42,7 @@ std::vector<std::string> CaseAxes(const ir::Stage& stage) {
   int64_t copies = 1;
   for (size_t d = 0; d + 1 < stage.axes.size(); ++d) {
     const ir::Axis& axis = stage.axes[d];
-    if (axis.extent < 2 || copies * axis.extent > kMostCopies) continue;
+    if (axis.extent < 2 || copies * axis.extent > kUnrolledCopiesMax) continue;
     bool divided = false;
     ir::ForEachExpr(stage.value, [&](const ir::Expr& e) {
       const ir::Binary* b = e.As<ir::Binary>();
@@ -85,7 +85,7 @@ struct Across {
 };
 
 // Whether axes d and d + 1 can be fused: in every operand, one step of d is as far as the whole of d + 1.
-bool LieTogether(const ir::Stage& stage, const std::vector<ir::Load>& loads, const ir::Ranges& ranges, size_t d) {
+bool AreFusable(const ir::Stage& stage, const std::vector<ir::Load>& loads, const ir::Ranges& ranges, size_t d) {
   const ir::Axis& inner = stage.axes[d + 1];
   return std::ranges::all_of(loads, [&](const ir::Load& load) {
     const auto outer_stride = StrideOf(load, stage.axes[d].name, ranges), stride = StrideOf(load, inner.name, ranges);
@@ -100,17 +100,17 @@ std::optional<Across> AxesAcross(const ir::Stage& stage) {
   const std::vector<ir::Load> loads = LoadsOf(stage);
   for (const ir::Load& load : loads) {
     const auto stride = [&](size_t d) { return StrideOf(load, axes[d].name, ranges).value_or(0); };
-    if (axes.size() < 2 || stride(axes.size() - 1) < kFarApart) continue;
+    if (axes.size() < 2 || stride(axes.size() - 1) < kAcrossStrideMin) continue;
     for (size_t d = 0; d + 1 < axes.size(); ++d) {
       if (axes[d].extent == 1 || stride(d) != 1) continue;
       Across a{d, d, axes.size() - 1, axes[d].extent, axes.back().extent};
       for (; a.first > 0 && (axes[a.first - 1].extent == 1 || stride(a.first - 1) == a.rows); --a.first) {
         a.rows *= axes[a.first - 1].extent;
       }
-      for (; a.column > a.last + 1 && LieTogether(stage, loads, ranges, a.column - 1); --a.column) {
+      for (; a.column > a.last + 1 && AreFusable(stage, loads, ranges, a.column - 1); --a.column) {
         a.columns *= axes[a.column - 1].extent;
       }
-      if (a.rows >= kShortestRun && a.columns >= kShortestRun) return a;
+      if (a.rows >= kExchangeSideMin && a.columns >= kExchangeSideMin) return a;
     }
   }
   return std::nullopt;
@@ -118,10 +118,10 @@ std::optional<Across> AxesAcross(const ir::Stage& stage) {
 
 // Fuses the loop `tasks` with the loop `inside`, directly inside it, if `tasks` alone has fewer iterations than there
 // are threads. Returns the name of the loop that threads should share.
-absl::StatusOr<std::string> Widen(Sketch& sketch, const std::string& tasks, const std::string& inside,
-                                  int64_t elements) {
+absl::StatusOr<std::string> FuseForThreads(Sketch& sketch, const std::string& tasks, const std::string& inside,
+                                           int64_t elements) {
   const bool enough = sketch.MaxExtent(tasks) >= sketch.target.threads;
-  if (enough || elements < kSerialElements || sketch.MaxExtent(inside) == 1) return tasks;
+  if (enough || elements < kSerialElementsMax || sketch.MaxExtent(inside) == 1) return tasks;
   return sketch.FuseAll({tasks, inside});
 }
 
@@ -145,13 +145,13 @@ absl::StatusOr<std::string> TileAcross(Sketch& sketch, const ir::Stage& s, const
   HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{column.inner, ir::LoopKind::kVectorized}));
   outer.push_back(row.outer);
   HONE_ASSIGN_OR_RETURN(const std::string tasks, sketch.FuseAll(outer));
-  return Widen(sketch, tasks, column.outer, ir::NumElements(*s.buffer));
+  return FuseForThreads(sketch, tasks, column.outer, ir::NumElements(*s.buffer));
 }
 
 // Splits the loop `tasks` into chunks for threads. Small stages stay on one thread by default.
-absl::Status ShareOut(Sketch& sketch, const std::string& prefix, const std::string& tasks, int64_t elements) {
+absl::Status SplitAmongThreads(Sketch& sketch, const std::string& prefix, const std::string& tasks, int64_t elements) {
   const int64_t threads = sketch.target.threads;
-  const bool small = elements < kSerialElements || threads == 1;
+  const bool small = elements < kSerialElementsMax || threads == 1;
   const int64_t chunks =
       sketch.chooser.OneOf(prefix + "chunks", TaskCounts({1, 2, 4, 16, 64}, threads), small ? 1 : 2 * threads);
   if (chunks == 1) return absl::OkStatus();
@@ -174,7 +174,7 @@ absl::Status ScheduleElementwise(Sketch& sketch, const std::string& stage) {
   if (const std::optional<Across> across = AxesAcross(s); across.has_value() && cases.empty()) {
     if (sketch.chooser.OneOf(prefix + "across", {0, 1}, 1) == 1) {
       HONE_ASSIGN_OR_RETURN(const std::string tasks, TileAcross(sketch, s, *across, most));
-      return ShareOut(sketch, prefix, tasks, elements);
+      return SplitAmongThreads(sketch, prefix, tasks, elements);
     }
   }
   HONE_ASSIGN_OR_RETURN(const std::string outer, FuseOuter(sketch, s, cases, keep));
@@ -182,7 +182,7 @@ absl::Status ScheduleElementwise(Sketch& sketch, const std::string& stage) {
   const std::string inner = apart ? s.axes.back().name : outer;
   const int64_t inner_extent = apart ? s.axes.back().extent : elements;
   std::string tasks = outer;
-  const int64_t width = std::min(most, PowerOfTwo(inner_extent));
+  const int64_t width = std::min(most, PowerOf2Ceil(inner_extent));
   const int64_t unroll = sketch.chooser.OneOf(prefix + "vectors", {1, 2, 4}, 1);
   if (width > 1) {
     HONE_ASSIGN_OR_RETURN(const SplitLoops vector, sketch.Split(inner, width, TailOf(inner_extent, width)));
@@ -196,10 +196,10 @@ absl::Status ScheduleElementwise(Sketch& sketch, const std::string& stage) {
     if (!apart) {
       tasks = vectors;
     } else if (cases.empty()) {
-      HONE_ASSIGN_OR_RETURN(tasks, Widen(sketch, outer, vectors, elements));
+      HONE_ASSIGN_OR_RETURN(tasks, FuseForThreads(sketch, outer, vectors, elements));
     }
   }
-  return ShareOut(sketch, prefix, tasks, elements);
+  return SplitAmongThreads(sketch, prefix, tasks, elements);
 }
 
 }  // namespace hone::space

@@ -13,8 +13,8 @@ namespace {
 
 using schedule::Nest;
 
-constexpr int kCheapNodes = 12;  // expression nodes that are as cheap to compute again as to load
-constexpr int kMaxNodes = 400;   // nodes beyond which an inlined expression costs more compile time than it saves
+constexpr int kCheapNodesMax = 12;     // expression nodes that are as cheap to compute again as to load
+constexpr int kInlinedNodesMax = 400;  // nodes beyond which an inlined expression costs more compile time than it saves
 
 // Whether the value is only moved or converted, as in a transposition, a slice or a broadcast.
 bool IsMove(const ir::Expr& e) {
@@ -56,11 +56,11 @@ bool ShouldInline(const schedule::State& state, const Nest& nest) {
     if (!ReadsSelf(reader, nest)) continue;
     // A reduction would compute each element once per use.
     if (reader.stage.reduction != ir::Reduction::kNone) return false;
-    if (CountNodes(reader.stage.value) + loads * nodes > kMaxNodes) return false;
+    if (CountNodes(reader.stage.value) + loads * nodes > kInlinedNodesMax) return false;
     // Vector code computes both sides of a select for every element, which is too expensive for function calls.
     if (HasCall(nest.stage.value) && IsPartOf(reader.stage.value, nest.stage.buffer.get())) return false;
   }
-  return loads <= 1 || (!HasCall(nest.stage.value) && nodes <= kCheapNodes && loads <= 4);
+  return loads <= 1 || (!HasCall(nest.stage.value) && nodes <= kCheapNodesMax && loads <= 4);
 }
 
 // Whether the reader uses each element of the buffer for at most one result.
@@ -79,13 +79,13 @@ bool IsLoadedAsCheaply(const ir::Stage& stage) {
   const auto large = std::ranges::count_if(LoadsOf(stage), [&](const ir::Load& load) {
     return 2 * ir::NumElements(*load.buffer) > ir::NumElements(*stage.buffer);
   });
-  return large <= 1 && !HasCall(stage.value) && CountNodes(stage.value) <= kCheapNodes;
+  return large <= 1 && !HasCall(stage.value) && CountNodes(stage.value) <= kCheapNodesMax;
 }
 
 // Whether the stage would be an element-wise launch of its own: no reduction, at the top level, untouched, no output.
 bool IsOwnLaunch(const schedule::State& state, const Nest& nest) {
-  const bool computes = nest.stage.reduction == ir::Reduction::kNone && !nest.prepared && nest.AtRoot();
-  return computes && !nest.touched && !state.IsOutput(nest.stage.buffer.get());
+  const bool computes = nest.stage.reduction == ir::Reduction::kNone && !nest.prepared && nest.IsTopLevel();
+  return computes && !nest.has_loop_steps && !state.IsOutput(nest.stage.buffer.get());
 }
 
 bool ShouldRepeat(const schedule::State& state, const Nest& nest) {
@@ -113,8 +113,9 @@ bool ShouldPadInPlace(const schedule::State& state, const Nest& nest) {
   if (!IsOwnLaunch(state, nest) || !IsPadding(nest.stage)) return false;
   return std::ranges::all_of(state.nests, [&](const Nest& reader) {
     if (!ReadsSelf(reader, nest)) return true;
-    const bool may_ask = reader.stage.reduction != ir::Reduction::kNone || !reader.touched;
-    return may_ask && ReduceSteps(reader.stage) <= kUnrolledWindow && ReadsOnce(reader.stage, nest.stage.buffer.get());
+    const bool may_ask = reader.stage.reduction != ir::Reduction::kNone || !reader.has_loop_steps;
+    return may_ask && ReduceSteps(reader.stage) <= kUnrolledStepsMax &&
+           ReadsOnce(reader.stage, nest.stage.buffer.get());
   });
 }
 

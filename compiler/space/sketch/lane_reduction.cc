@@ -15,11 +15,11 @@ namespace {
 using schedule::Annotate;
 using schedule::Tail;
 
-constexpr int64_t kFewElements = 4096;     // with fewer results, one lane each does not keep the device busy
-constexpr int64_t kLeastShared = 32;       // the fewest steps for which lanes share columns
-constexpr int64_t kLeastColumns = 8;       // the fewest neighbouring results for which lanes share columns
-constexpr int64_t kUnitResults = 128;      // lanes of a unit, one result each, that hide each other's latency
-constexpr int64_t kLongestOfGroup = 2048;  // a reduction of at most so many steps is not split into parts
+constexpr int64_t kFewElementsMax = 4096;      // with fewer results, one lane each does not keep the device busy
+constexpr int64_t kSharedColumnStepsMin = 32;  // the fewest steps for which lanes share columns
+constexpr int64_t kSharedColumnsMin = 8;       // the fewest neighbouring results for which lanes share columns
+constexpr int64_t kUnitResults = 128;          // lanes of a unit, one result each, that hide each other's latency
+constexpr int64_t kGroupStepsMax = 2048;       // a reduction of at most so many steps is not split into parts
 // The fewest steps of one part: for loads along the reduction, and for loads along the result.
 constexpr int64_t kPartOfRow = 8192, kPartOfColumns = 256;
 
@@ -60,25 +60,27 @@ const ir::Axis* LastAxis(const ir::Stage& s) {
 int64_t Results(const ir::Stage& s) { return ir::NumElements(*s.buffer); }
 
 // Whether there are too few results to keep all units busy with one lane per result.
-bool AreFew(const Sketch& sketch, const ir::Stage& s) {
+bool HasFewResults(const Sketch& sketch, const ir::Stage& s) {
   return Results(s) < kUnitResults * sketch.target.hierarchy.units;
 }
 
 Sharing PreferredSharing(const Sketch& sketch, const ir::Stage& s) {
   const bool cheap = sketch.target.memory.shared_gain > 1;
-  if (ReduceSteps(s) >= kSharedReduction && (ReadsAlongReduction(s) || IsVectorProduct(sketch.state, s))) {
-    return cheap || Results(s) < kFewElements ? kRow : kNone;
+  if (ReduceSteps(s) >= kSharedStepsMin && (ReadsAlongReduction(s) || IsVectorProduct(sketch.state, s))) {
+    return cheap || Results(s) < kFewElementsMax ? kRow : kNone;
   }
   const ir::Axis* last = LastAxis(s);
-  const bool columns = cheap && last != nullptr && last->extent >= kLeastColumns && ReduceSteps(s) >= kLeastShared;
-  return columns && ReadsAlongResult(s) && AreFew(sketch, s) ? kColumns : kNone;
+  const bool columns =
+      cheap && last != nullptr && last->extent >= kSharedColumnsMin && ReduceSteps(s) >= kSharedColumnStepsMin;
+  return columns && ReadsAlongResult(s) && HasFewResults(sketch, s) ? kColumns : kNone;
 }
 
 std::vector<int64_t> Sharings(const ir::Stage& s) {
   std::vector<int64_t> sharings = {kNone};
-  if (ReduceSteps(s) >= kSharedReduction) sharings.push_back(kRow);
+  if (ReduceSteps(s) >= kSharedStepsMin) sharings.push_back(kRow);
   const ir::Axis* last = LastAxis(s);
-  if (last != nullptr && last->extent >= kLeastColumns && ReduceSteps(s) >= kLeastShared) sharings.push_back(kColumns);
+  if (last != nullptr && last->extent >= kSharedColumnsMin && ReduceSteps(s) >= kSharedColumnStepsMin)
+    sharings.push_back(kColumns);
   return sharings;
 }
 
@@ -94,7 +96,7 @@ std::vector<std::string> LoopsOf(const Sketch& sketch, const std::string& stage,
 // neighbours together. There are lanes_y such rows of lanes, and each row has a part of the reduction. The partial
 // results go through shared memory.
 absl::Status ShareColumns(Sketch& sketch, const std::string& reader, const std::string& stage) {
-  const ir::Axis longest = LongestReduced(sketch.Get(stage).stage);
+  const ir::Axis longest = LongestReduceAxis(sketch.Get(stage).stage);
   const int64_t most = sketch.target.hierarchy.max_lanes;
   const int64_t x = ChooseLanes(sketch, reader + ".lanes_x", {8, 16, 32, 64}, 32, most / 2);
   const int64_t y = ChooseLanes(sketch, reader + ".lanes_y", {2, 4, 8, 16}, 8, most / x);
@@ -141,7 +143,7 @@ absl::Status ReduceAlone(Sketch& sketch, const std::string& reader, const std::s
   HONE_RETURN_IF_ERROR(sketch.Do(Annotate{split.inner, ir::LoopKind::kLane}));
   HONE_RETURN_IF_ERROR(sketch.Do(schedule::ComputeAt{stage, split.inner}));
   const ir::Stage s = sketch.Get(stage).stage;
-  if (ReduceSteps(s) > kUnrolledWindow || sketch.chooser.OneOf(reader + ".unroll", {0, 1}, 1) == 0) {
+  if (ReduceSteps(s) > kUnrolledStepsMax || sketch.chooser.OneOf(reader + ".unroll", {0, 1}, 1) == 0) {
     return absl::OkStatus();
   }
   for (const ir::Axis& axis : s.reduce_axes) {
@@ -174,19 +176,19 @@ int64_t PreferredParts(const Sketch& sketch, const ir::Stage& s) {
     constexpr int64_t kColumnLanes = 32;
     const int64_t columns = LastAxis(s)->extent;
     groups = groups / columns * ((columns + kColumnLanes - 1) / kColumnLanes), least = kPartOfColumns;
-  } else if (steps < kApartReduction) {
+  } else if (steps < kSplitRowStepsMin) {
     return 1;
   }
   if (2 * groups > units) return 1;
-  return PowerOfTwo(std::max<int64_t>(1, std::min(2 * units / groups, steps / least)));
+  return PowerOf2Ceil(std::max<int64_t>(1, std::min(2 * units / groups, steps / least)));
 }
 
 // Splits a long reduction into parts if there are too few results to keep the units busy. A launch of its own computes
 // the partial results.
-absl::Status TakeApart(Sketch& sketch, const std::string& stage) {
+absl::Status SplitIntoParts(Sketch& sketch, const std::string& stage) {
   const ir::Stage& s = sketch.Get(stage).stage;
-  const ir::Axis longest = LongestReduced(s);
-  if (!AreFew(sketch, s) || ReduceSteps(s) < kLongestOfGroup) return absl::OkStatus();
+  const ir::Axis longest = LongestReduceAxis(s);
+  if (!HasFewResults(sketch, s) || ReduceSteps(s) < kGroupStepsMax) return absl::OkStatus();
   std::vector<int64_t> counts;
   for (int64_t parts = 1; parts <= std::min<int64_t>(1024, longest.extent / 2); parts *= 2) counts.push_back(parts);
   if (counts.size() < 2) return absl::OkStatus();
@@ -208,7 +210,7 @@ int64_t ReduceSteps(const ir::Stage& s) {
   return steps;
 }
 
-const ir::Axis& LongestReduced(const ir::Stage& s) {
+const ir::Axis& LongestReduceAxis(const ir::Stage& s) {
   return *std::ranges::max_element(s.reduce_axes, {}, &ir::Axis::extent);
 }
 
@@ -229,7 +231,7 @@ bool ReadsAlongResult(const ir::Stage& s) {
 }
 
 bool IsVectorProduct(const schedule::State& state, const ir::Stage& s) {
-  if (!IsContraction(s) || HasWindow(s) || ReduceSteps(s) < kSharedReduction) return false;
+  if (!IsContraction(s) || HasWindow(s) || ReduceSteps(s) < kSharedStepsMin) return false;
   const std::optional<ir::Load> matrix = LargestLoad(s);
   const bool is_matrix = matrix.has_value() && std::ranges::all_of(s.axes, [&](const ir::Axis& axis) {
                            return axis.extent == 1 || StrideOf(*matrix, axis.name, AxisRanges(s)).value_or(0) != 0;
@@ -238,7 +240,7 @@ bool IsVectorProduct(const schedule::State& state, const ir::Stage& s) {
 }
 
 absl::Status ScheduleLaneReduction(Sketch& sketch, const std::string& reader, const std::string& stage) {
-  HONE_RETURN_IF_ERROR(TakeApart(sketch, stage));
+  HONE_RETURN_IF_ERROR(SplitIntoParts(sketch, stage));
   return Reduce(sketch, reader, stage);
 }
 

@@ -17,9 +17,9 @@ using schedule::Annotate;
 using schedule::Nest;
 using schedule::Tail;
 
-constexpr int64_t kFewRows = 4096;    // with fewer rows, one lane each does not keep the device busy
-constexpr int64_t kUnitLanes = 1024;  // lanes of a unit that hide each other's memory latency
-constexpr int64_t kSecondLevel = 8;   // lanes that combine the partial results of all lanes, if there are two levels
+constexpr int64_t kFewRowsMax = 4096;  // with fewer rows, one lane each does not keep the device busy
+constexpr int64_t kUnitLanes = 1024;   // lanes of a unit that hide each other's memory latency
+constexpr int64_t kSecondLevel = 8;    // lanes that combine the partial results of all lanes, if there are two levels
 
 // The rows that groups compute: one for each value of the first `common` axes of the stage `output`. A row includes
 // everything that other stages compute for it alone.
@@ -81,14 +81,14 @@ bool IsRows(const Sketch& sketch, size_t common) {
     }
     if (!state.IsOutput(nest.stage.buffer.get())) bytes += RowBytes(nest.stage, common);
   }
-  if (longest < kSharedReduction || 2 * bytes > sketch.target.memory.unasked_shared_bytes) return false;
-  if (longest >= kApartReduction && 2 * rows <= sketch.target.hierarchy.units) return false;
+  if (longest < kSharedStepsMin || 2 * bytes > sketch.target.memory.default_shared_bytes) return false;
+  if (longest >= kSplitRowStepsMin && 2 * rows <= sketch.target.hierarchy.units) return false;
   // One lane per element would do for a workload that is one reduction per element. Rows are better if these lanes
   // would load elements that lie apart, or if there are too few of them.
   const bool rows_have_elements = ir::NumElements(*state.outputs[0]) > rows || state.nests.size() > 2;
   const bool loads_cost = sketch.target.memory.shared_gain > 1;
   if (rows_have_elements || (loads_cost && along)) return true;
-  return rows < kFewRows && !(loads_cost && across);
+  return rows < kFewRowsMax && !(loads_cost && across);
 }
 
 // The stages that reduce to a single element per row.
@@ -104,7 +104,7 @@ std::vector<std::string> RowReductions(const Sketch& sketch, const Rows& rows) {
 // Splits the reduction into one partial result per lane. With one level, a single lane combines all of them. With two
 // levels, kSecondLevel lanes combine them first, and a single lane combines the rest.
 absl::Status SplitReduction(Sketch& sketch, const std::string& stage, int64_t lanes, int64_t levels) {
-  const ir::Axis longest = LongestReduced(sketch.Get(stage).stage);
+  const ir::Axis longest = LongestReduceAxis(sketch.Get(stage).stage);
   if (longest.extent < 2) return absl::OkStatus();
   const int64_t partials = std::min(lanes, longest.extent);
   HONE_RETURN_IF_ERROR(sketch.Do(schedule::Rfactor{stage, longest.name, partials, true}));
@@ -114,17 +114,17 @@ absl::Status SplitReduction(Sketch& sketch, const std::string& stage, int64_t la
 
 // A stage whose result comes from a lane reduction (shuffles). `parts` is the stage of the partial results, one per
 // lane.
-struct Merged {
+struct LaneReduced {
   std::string stage, parts;
 };
 
 // Splits each reduction for lane reductions, which combine the lanes of one warp by shuffles. If the group has several
 // warps, every lane then combines the results of all warps.
-absl::StatusOr<std::vector<Merged>> SplitForMerges(Sketch& sketch, const Rows& rows, int64_t lanes) {
+absl::StatusOr<std::vector<LaneReduced>> SplitForLaneReductions(Sketch& sketch, const Rows& rows, int64_t lanes) {
   const int64_t width = sketch.target.hierarchy.shuffle_lanes;
-  std::vector<Merged> merged;
+  std::vector<LaneReduced> lane_reduced;
   for (const std::string& stage : RowReductions(sketch, rows)) {
-    const ir::Axis longest = LongestReduced(sketch.Get(stage).stage);
+    const ir::Axis longest = LongestReduceAxis(sketch.Get(stage).stage);
     if (longest.extent < width) {
       HONE_RETURN_IF_ERROR(SplitReduction(sketch, stage, lanes, 1));
       continue;
@@ -133,9 +133,9 @@ absl::StatusOr<std::vector<Merged>> SplitForMerges(Sketch& sketch, const Rows& r
     HONE_RETURN_IF_ERROR(sketch.Do(schedule::Rfactor{stage, longest.name, partials, true}));
     const std::string parts = PartsOf(sketch, stage);
     if (partials > width) HONE_RETURN_IF_ERROR(sketch.Do(schedule::Rfactor{stage, longest.name + "y", width, false}));
-    merged.push_back({partials > width ? PartsOf(sketch, stage) : stage, parts});
+    lane_reduced.push_back({partials > width ? PartsOf(sketch, stage) : stage, parts});
   }
-  return merged;
+  return lane_reduced;
 }
 
 // The number of lanes of a group that reduces by shuffles: `lanes`, or the longest row if that is less, rounded down to
@@ -149,7 +149,7 @@ int64_t MergingLanes(const Sketch& sketch, const Rows& rows, int64_t lanes) {
       most = std::max(most, RowElements(sketch.Get(stage).stage, rows.common));
     }
     for (const std::string& stage : RowReductions(sketch, rows)) {
-      most = std::max(most, LongestReduced(sketch.Get(stage).stage).extent);
+      most = std::max(most, LongestReduceAxis(sketch.Get(stage).stage).extent);
     }
   }
   return std::min(lanes, most) / width * width;
@@ -159,32 +159,33 @@ int64_t MergingLanes(const Sketch& sketch, const Rows& rows, int64_t lanes) {
 struct RowPlan {
   size_t common;
   int64_t lanes;
-  bool merges = false;  // partial results are combined by lane reductions; else they go through shared memory
-  std::vector<Merged> merged = {};
+  bool uses_lane_reductions =
+      false;  // partial results are combined by lane reductions; else they go through shared memory
+  std::vector<LaneReduced> lane_reduced = {};
 
   bool IsParts(const std::string& stage) const {
-    return std::ranges::find(merged, stage, &Merged::parts) != merged.end();
+    return std::ranges::find(lane_reduced, stage, &LaneReduced::parts) != lane_reduced.end();
   }
-  const Merged* FindMerged(const std::string& stage) const {
-    const auto found = std::ranges::find(merged, stage, &Merged::stage);
-    return found == merged.end() ? nullptr : &*found;
+  const LaneReduced* FindLaneReduced(const std::string& stage) const {
+    const auto found = std::ranges::find(lane_reduced, stage, &LaneReduced::stage);
+    return found == lane_reduced.end() ? nullptr : &*found;
   }
 };
 
 // Makes the reduction axis of the stage a loop over lanes, and computes each lane's partial result inside it.
-absl::Status Merge(Sketch& sketch, const Merged& merged, size_t common) {
-  const ir::Stage s = sketch.Get(merged.stage).stage;
+absl::Status ReduceAcrossLanes(Sketch& sketch, const LaneReduced& lane_reduced, size_t common) {
+  const ir::Stage s = sketch.Get(lane_reduced.stage).stage;
   if (RowElements(s, common) > 1) HONE_RETURN_IF_ERROR(sketch.Do(Annotate{s.axes.back().name, ir::LoopKind::kLane}));
   HONE_RETURN_IF_ERROR(sketch.Do(Annotate{s.reduce_axes[0].name, ir::LoopKind::kLane}));
-  return sketch.Do(schedule::ComputeAt{merged.parts, s.reduce_axes[0].name});
+  return sketch.Do(schedule::ComputeAt{lane_reduced.parts, s.reduce_axes[0].name});
 }
 
 // Puts stages into shared memory. A stage with one element per row stays in every lane's registers instead, if lanes
 // reduce by shuffles and all lanes of the group get the result.
 absl::Status StoreStages(Sketch& sketch, const std::vector<std::string>& stages, const RowPlan& plan) {
   for (const std::string& stage : stages) {
-    const bool all_know = plan.FindMerged(stage) == nullptr || plan.lanes == sketch.target.hierarchy.shuffle_lanes;
-    const bool own = plan.merges && all_know && RowElements(sketch.Get(stage).stage, plan.common) == 1;
+    const bool all_know = plan.FindLaneReduced(stage) == nullptr || plan.lanes == sketch.target.hierarchy.shuffle_lanes;
+    const bool own = plan.uses_lane_reductions && all_know && RowElements(sketch.Get(stage).stage, plan.common) == 1;
     if (own || plan.IsParts(stage)) continue;
     HONE_RETURN_IF_ERROR(sketch.Do(schedule::StoreIn{stage, ir::Scope::kShared}));
   }
@@ -197,8 +198,8 @@ absl::Status PlaceStages(Sketch& sketch, const std::vector<std::string>& stages,
   for (auto stage = stages.rbegin(); stage != stages.rend(); ++stage) {
     if (plan.IsParts(*stage)) continue;
     HONE_RETURN_IF_ERROR(sketch.Do(schedule::ComputeAt{*stage, group}));
-    if (const Merged* merged = plan.FindMerged(*stage)) {
-      HONE_RETURN_IF_ERROR(Merge(sketch, *merged, plan.common));
+    if (const LaneReduced* lane_reduced = plan.FindLaneReduced(*stage)) {
+      HONE_RETURN_IF_ERROR(ReduceAcrossLanes(sketch, *lane_reduced, plan.common));
     } else if (ir::IsShared(sketch.Get(*stage).storage.scope)) {
       HONE_RETURN_IF_ERROR(SpreadRow(sketch, *stage, plan.common, plan.lanes));
     }
@@ -213,7 +214,7 @@ int64_t PreferredLanes(const Sketch& sketch, const Rows& rows) {
   if (sketch.target.hierarchy.shuffle_lanes == 0) return kLeast;
   int64_t longest = 1, count = 1;
   for (const std::string& stage : RowReductions(sketch, rows)) {
-    longest = std::max(longest, LongestReduced(sketch.Get(stage).stage).extent);
+    longest = std::max(longest, LongestReduceAxis(sketch.Get(stage).stage).extent);
   }
   for (size_t d = 0; d < rows.common; ++d) count *= sketch.Get(rows.output).stage.axes[d].extent;
   int64_t lanes = kLeast;
@@ -229,10 +230,10 @@ absl::StatusOr<RowPlan> SplitReductions(Sketch& sketch, const Rows& rows) {
   const int64_t preferred = PreferredLanes(sketch, rows), most = sketch.target.hierarchy.max_lanes;
   RowPlan plan{rows.common, ChooseLanes(sketch, rows.prefix + "lanes", {8, 16, 32, 64, 128, 256}, preferred, most)};
   const int64_t merging = MergingLanes(sketch, rows, plan.lanes);
-  plan.merges = merging > 0 && sketch.chooser.OneOf(rows.prefix + "merges", {0, 1}, 1) == 1;
-  if (plan.merges) {
+  plan.uses_lane_reductions = merging > 0 && sketch.chooser.OneOf(rows.prefix + "merges", {0, 1}, 1) == 1;
+  if (plan.uses_lane_reductions) {
     plan.lanes = merging;
-    HONE_ASSIGN_OR_RETURN(plan.merged, SplitForMerges(sketch, rows, plan.lanes));
+    HONE_ASSIGN_OR_RETURN(plan.lane_reduced, SplitForLaneReductions(sketch, rows, plan.lanes));
     return plan;
   }
   // If barriers are cheap, two levels are better than a single lane that combines hundreds of partial results.
@@ -253,7 +254,7 @@ absl::Status PackMatrices(Sketch& sketch, const Rows& rows) {
     if (!IsVectorProduct(sketch.state, s) || ReadsAlongReduction(s)) continue;
     for (const ir::Load& load : LoadsOf(s)) {
       if (!schedule::IsFixed(sketch.state, load.buffer.get()) || load.indices.size() < 2) continue;
-      HONE_RETURN_IF_ERROR(PackLast(sketch, stage, load, LongestReduced(s).name));
+      HONE_RETURN_IF_ERROR(PackLast(sketch, stage, load, LongestReduceAxis(s).name));
     }
   }
   return absl::OkStatus();

@@ -14,17 +14,18 @@ namespace {
 using schedule::Annotate;
 using schedule::Tail;
 
-constexpr int64_t kLeastTurned = 8;  // the least extent of blocked axes, and the least stride of loads that lie apart
+constexpr int64_t kTransposedExtentMin =
+    8;  // the least extent of blocked axes, and the least stride of loads that lie apart
 
 // The axis along which a transposed load is contiguous: a load that lies apart along the last axis. -1: there is none.
-int TurnedAxis(const ir::Stage& s) {
+int TransposedAxis(const ir::Stage& s) {
   const ir::Ranges ranges = AxisRanges(s);
   for (const ir::Load& load : LoadsOf(s)) {
     const int64_t apart = std::abs(StrideOf(load, s.axes.back().name, ranges).value_or(0));
-    if (apart < kLeastTurned) continue;
+    if (apart < kTransposedExtentMin) continue;
     for (size_t d = 0; d + 1 < s.axes.size(); ++d) {
       const bool beside = std::abs(StrideOf(load, s.axes[d].name, ranges).value_or(0)) == 1;
-      if (beside && s.axes[d].extent >= kLeastTurned) return static_cast<int>(d);
+      if (beside && s.axes[d].extent >= kTransposedExtentMin) return static_cast<int>(d);
     }
   }
   return -1;
@@ -51,21 +52,21 @@ absl::StatusOr<LaneLoops> SplitAxis(Sketch& sketch, const std::string& axis, int
 }
 
 // Schedules a stage with a transposed load: each lane computes a block of height * width elements. Consecutive lanes
-// (lanes_y of them) have blocks along the axis `turned`, along which loads are contiguous. Every lanes_y lanes, the
+// (lanes_y of them) have blocks along the axis `transposed`, along which loads are contiguous. Every lanes_y lanes, the
 // block moves along the last axis, along which stores are contiguous. Therefore other lanes use the rest of every
 // memory segment that a lane touches.
-absl::Status ScheduleTurned(Sketch& sketch, const std::string& stage, const ir::Axis& turned) {
+absl::Status ScheduleTransposed(Sketch& sketch, const std::string& stage, const ir::Axis& transposed) {
   const ir::Axis last = sketch.Get(stage).stage.axes.back();
-  const int64_t height = sketch.chooser.OneOf(stage + ".height", BlockSizes(turned), 4);
+  const int64_t height = sketch.chooser.OneOf(stage + ".height", BlockSizes(transposed), 4);
   const int64_t width = sketch.chooser.OneOf(stage + ".width", BlockSizes(last), 4);
   const int64_t most = sketch.target.hierarchy.max_lanes;
   const int64_t y = ChooseLanes(sketch, stage + ".lanes_y", {4, 8, 16, 32}, 32 / height, most / 2);
   const int64_t x = ChooseLanes(sketch, stage + ".lanes_x", {2, 4, 8}, 8, most / y);
   std::vector<std::string> groups;
   for (const ir::Axis& axis : sketch.Get(stage).stage.axes) {
-    if (axis.name != turned.name && axis.name != last.name) groups.push_back(axis.name);
+    if (axis.name != transposed.name && axis.name != last.name) groups.push_back(axis.name);
   }
-  HONE_ASSIGN_OR_RETURN(const LaneLoops rows, SplitAxis(sketch, turned.name, y, height));
+  HONE_ASSIGN_OR_RETURN(const LaneLoops rows, SplitAxis(sketch, transposed.name, y, height));
   HONE_ASSIGN_OR_RETURN(const LaneLoops columns, SplitAxis(sketch, last.name, x, width));
   groups.insert(groups.end(), {rows.group, columns.group});
   const std::vector<std::string> lanes = {columns.lane, rows.lane};
@@ -110,10 +111,10 @@ absl::StatusOr<std::string> FuseFrom(Sketch& sketch, const std::string& stage, s
 absl::Status ScheduleLaneElementwise(Sketch& sketch, const std::string& stage) {
   const ir::Stage s = sketch.Get(stage).stage;
   if (s.axes.empty() || ir::NumElements(*s.buffer) <= 1) return absl::OkStatus();
-  const int turned = s.axes.back().extent < kLeastTurned ? -1 : TurnedAxis(s);
+  const int transposed = s.axes.back().extent < kTransposedExtentMin ? -1 : TransposedAxis(s);
   const bool pays = sketch.target.memory.shared_gain > 1;
-  if (turned >= 0 && sketch.chooser.OneOf(stage + ".blocks", {0, 1}, pays ? 1 : 0) == 1) {
-    return ScheduleTurned(sketch, stage, s.axes[static_cast<size_t>(turned)]);
+  if (transposed >= 0 && sketch.chooser.OneOf(stage + ".blocks", {0, 1}, pays ? 1 : 0) == 1) {
+    return ScheduleTransposed(sketch, stage, s.axes[static_cast<size_t>(transposed)]);
   }
   const int64_t most = sketch.target.hierarchy.max_lanes;
   const int64_t lanes = ChooseLanes(sketch, stage + ".lanes", {32, 64, 128, 256}, 64, most);

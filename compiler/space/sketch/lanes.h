@@ -33,7 +33,7 @@ absl::Status ShareRow(Sketch& sketch, const std::string& reader, const std::stri
 absl::Status ScheduleLaneReduction(Sketch& sketch, const std::string& reader, const std::string& stage);
 // The number of values that are reduced to one result.
 int64_t ReduceSteps(const ir::Stage& s);
-const ir::Axis& LongestReduced(const ir::Stage& s);
+const ir::Axis& LongestReduceAxis(const ir::Stage& s);
 // The stage of the partial results that this stage reduces, after rfactor.
 std::string PartsOf(const Sketch& sketch, const std::string& stage);
 // Whether neighbours in memory of its largest operand lie along an axis of the reduction; along the last axis of its
@@ -44,10 +44,10 @@ bool ReadsAlongResult(const ir::Stage& s);
 // can be packed so before the kernel runs. Tiles would not reuse any element of the matrix.
 bool IsVectorProduct(const schedule::State& state, const ir::Stage& s);
 
-inline constexpr int64_t kUnrolledWindow = 27;   // the most steps of a reduction that are unrolled
-inline constexpr int64_t kSharedReduction = 64;  // the fewest steps that the lanes of a group should share
+inline constexpr int64_t kUnrolledStepsMax = 27;  // the most steps of a reduction that are unrolled
+inline constexpr int64_t kSharedStepsMin = 64;    // the fewest steps that the lanes of a group should share
 // The fewest steps of a row that several groups should share, if there are not enough rows for all units.
-inline constexpr int64_t kApartReduction = 1 << 16;
+inline constexpr int64_t kSplitRowStepsMin = 1 << 16;
 
 // Fuses the loops [first, end) of the stage into one, and returns its name.
 absl::StatusOr<std::string> FuseFrom(Sketch& sketch, const std::string& stage, size_t first, size_t end);

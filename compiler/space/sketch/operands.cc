@@ -12,7 +12,7 @@
 namespace hone::space {
 namespace {
 
-constexpr int64_t kWrittenOut =
+constexpr int64_t kUnrolledRowVectorsMax =
     8;  // the most vectors of a row that are unrolled, so that it is known at compile time which of them meet padding
 
 // Whether the term of an index changes while every axis runs through the given number of values.
@@ -90,7 +90,7 @@ std::vector<std::string> OwnProducers(const schedule::State& state, const ir::St
     if (nest == nullptr || nest->stage.reduction != ir::Reduction::kNone || state.IsOutput(load.buffer.get())) continue;
     const std::string& name = load.buffer->name;
     const bool known = std::find(producers.begin(), producers.end(), name) != producers.end();
-    if (known || !nest->AtRoot() || nest->touched || Readers(state, load.buffer.get()).size() != 1) continue;
+    if (known || !nest->IsTopLevel() || nest->has_loop_steps || Readers(state, load.buffer.get()).size() != 1) continue;
     producers.push_back(name);
   }
   return producers;
@@ -99,7 +99,7 @@ std::vector<std::string> OwnProducers(const schedule::State& state, const ir::St
 std::string SumsBehind(const schedule::State& state, const std::string& stage) {
   for (const ir::Load& load : LoadsOf(state.FindNest(stage)->stage)) {
     const schedule::Nest* made = state.FindNest(load.buffer.get());
-    if (made == nullptr || !IsContraction(made->stage) || !made->AtRoot() || made->touched) continue;
+    if (made == nullptr || !IsContraction(made->stage) || !made->IsTopLevel() || made->has_loop_steps) continue;
     const bool alone = Readers(state, load.buffer.get()).size() == 1 && !state.IsOutput(load.buffer.get());
     if (alone && ReadsInPlace(state.FindNest(stage)->stage, load.buffer)) return load.buffer->name;
   }
@@ -161,20 +161,20 @@ int64_t RegionBytes(const ir::Load& load, const ir::Ranges& ranges, const AxisEx
   return bytes;
 }
 
-int64_t MostCopiedBytes(const target::Target& target) {
+int64_t CopiedBytesMax(const target::Target& target) {
   return std::min(target.memory.local_bytes, target.memory.l2_bytes) / 2;
 }
 
 absl::Status VectorizeCopy(Sketch& sketch, const std::string& producer) {
   if (sketch.Get(producer).loops.empty()) return absl::OkStatus();  // one element
   const schedule::Loop last = sketch.Get(producer).loops.back();
-  const int64_t width = std::min<int64_t>(sketch.target.VectorWidth(4), PowerOfTwo(last.max_extent));
+  const int64_t width = std::min<int64_t>(sketch.target.VectorWidth(4), PowerOf2Ceil(last.max_extent));
   if (width <= 1) return absl::OkStatus();
   const bool constant = last.extent.As<ir::IntImm>() != nullptr && last.max_extent >= width;
   const schedule::Tail tail = constant ? schedule::Tail::kShift : schedule::Tail::kMask;
   HONE_ASSIGN_OR_RETURN(const SplitLoops split, sketch.Split(last.name, width, tail));
   const int64_t vectors = (last.max_extent + width - 1) / width;
-  if (constant && vectors > 1 && vectors <= kWrittenOut) {
+  if (constant && vectors > 1 && vectors <= kUnrolledRowVectorsMax) {
     HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{split.outer, ir::LoopKind::kUnrolled}));
   }
   return sketch.Do(schedule::Annotate{split.inner, ir::LoopKind::kVectorized});

@@ -41,7 +41,7 @@ std::vector<int64_t> RegionOf(const ir::Load& load, const ir::Ranges& ranges, co
 int64_t RegionBytes(const ir::Load& load, const ir::Ranges& ranges, const AxisExtents& extents);
 // The most bytes that a block of tiles may copy. They should stay in a core's cache, and leave room for other local
 // buffers.
-int64_t MostCopiedBytes(const target::Target& target);
+int64_t CopiedBytesMax(const target::Target& target);
 // Vectorizes the last loop of a stage that is computed inside another stage.
 absl::Status VectorizeCopy(Sketch& sketch, const std::string& producer);
 

@@ -10,9 +10,10 @@
 namespace hone::space {
 namespace {
 
-constexpr int64_t kShortVector = 4;  // elements of the shortest vector that is worth using
-constexpr int64_t kMostVectors = 4;  // the most vectors of partial results
-constexpr double kMostBeyond = 1.1;  // the most computed elements, padding included, relative to one vector at a time
+constexpr int64_t kVectorElementsMin = 4;  // elements of the shortest vector that is worth using
+constexpr int64_t kPartialVectorsMax = 4;  // the most vectors of partial results
+constexpr double kPaddedElementsRatioMax =
+    1.1;  // the most computed elements, padding included, relative to one vector at a time
 
 }  // namespace
 
@@ -28,9 +29,9 @@ bool FitsVectors(const Sketch& sketch, const ir::Stage& s) {
   });
 }
 
-int64_t MostPartialResults(const Sketch& sketch, const ir::Stage& s) {
+int64_t PartialResultsMax(const Sketch& sketch, const ir::Stage& s) {
   const int64_t width = sketch.target.VectorWidth(std::max(4, ir::SizeOf(s.buffer->dtype)));
-  return (kMostVectors + 1) * width + kShortVector + 1;
+  return (kPartialVectorsMax + 1) * width + kVectorElementsMin + 1;
 }
 
 // Splits a reduction whose innermost axis is contiguous in memory: vectors of partial results first, then a reduction
@@ -41,14 +42,14 @@ absl::StatusOr<bool> ScheduleVectorReduction(Sketch& sketch, const std::string& 
   const ir::Axis axis = s.reduce_axes.back();
   const int64_t width = sketch.target.VectorWidth(std::max(4, ir::SizeOf(s.buffer->dtype)));
   std::vector<int64_t> options;
-  for (const int64_t v : {int64_t{1}, int64_t{2}, kMostVectors}) {
+  for (const int64_t v : {int64_t{1}, int64_t{2}, kPartialVectorsMax}) {
     if (v * width <= axis.extent) options.push_back(v);
   }
   // Several vectors are independent chains, so that one does not wait for another. They are preferred unless the
   // padding beyond the axis' end grows. Records contain the name "lanes", so it must not change.
   const auto all = [&](int64_t v) { return (axis.extent + v * width - 1) / (v * width) * v * width; };
-  int64_t preferred = axis.extent >= 8 * width ? kMostVectors : 1;
-  while (preferred > 1 && static_cast<double>(all(preferred)) > kMostBeyond * static_cast<double>(all(1)))
+  int64_t preferred = axis.extent >= 8 * width ? kPartialVectorsMax : 1;
+  while (preferred > 1 && static_cast<double>(all(preferred)) > kPaddedElementsRatioMax * static_cast<double>(all(1)))
     preferred /= 2;
   const int64_t vectors = sketch.chooser.OneOf(stage + ".lanes", options, preferred);
   HONE_ASSIGN_OR_RETURN(Partials left, sketch.Rfactor({stage, axis.name, width * vectors, true}));
@@ -56,7 +57,7 @@ absl::StatusOr<bool> ScheduleVectorReduction(Sketch& sketch, const std::string& 
   // hundred.
   const int64_t levels = sketch.chooser.OneOf(stage + ".levels", {1, 2, 3}, 3);
   int64_t partials = width * vectors;
-  for (const int64_t shorter : {width, kShortVector}) {
+  for (const int64_t shorter : {width, kVectorElementsMin}) {
     if (levels == 1 || (levels == 2 && shorter < width) || shorter >= partials) continue;
     HONE_ASSIGN_OR_RETURN(left, sketch.Rfactor({stage, left.axis, shorter, true}));
     partials = shorter;

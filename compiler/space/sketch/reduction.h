@@ -13,7 +13,7 @@ namespace hone::space {
 // Whether the innermost axis of a reduction is contiguous in memory, and long enough for vectors of partial results.
 bool FitsVectors(const Sketch& sketch, const ir::Stage& stage);
 // The most partial results that one element of such a stage may have at a time.
-int64_t MostPartialResults(const Sketch& sketch, const ir::Stage& stage);
+int64_t PartialResultsMax(const Sketch& sketch, const ir::Stage& stage);
 // Gives such a reduction vectors of partial results. False, and nothing done, for any other stage.
 absl::StatusOr<bool> ScheduleVectorReduction(Sketch& sketch, const std::string& stage);
 // Splits long reductions with few results into parts, which threads share. Returns true if there was one.

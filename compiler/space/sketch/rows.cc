@@ -13,9 +13,9 @@ namespace {
 
 using schedule::Nest;
 
-constexpr int64_t kSerialElements = 8192;
-constexpr int64_t kMaxRowBytes = 256 << 10;
-constexpr int64_t kWrittenOut = 8;  // the most vector operations that are unrolled
+constexpr int64_t kSerialElementsMax = 8192;
+constexpr int64_t kRowBytesMax = 256 << 10;
+constexpr int64_t kUnrolledOpsMax = 8;  // the most vector operations that are unrolled
 
 // The iterations of the stage that has the most.
 int64_t Iterations(const schedule::State& state) {
@@ -38,10 +38,10 @@ bool IsRows(const Sketch& sketch, size_t common) {
     if (nest.prepared) return false;
     reductions += nest.stage.reduction != ir::Reduction::kNone ? 1 : 0;
     if (state.IsOutput(nest.stage.buffer.get())) continue;
-    const int64_t results = FitsVectors(sketch, nest.stage) ? MostPartialResults(sketch, nest.stage) : 1;
+    const int64_t results = FitsVectors(sketch, nest.stage) ? PartialResultsMax(sketch, nest.stage) : 1;
     row_bytes += results * RowBytes(nest.stage, common);
   }
-  return reductions >= 1 && state.nests.size() >= 2 && row_bytes <= kMaxRowBytes;
+  return reductions >= 1 && state.nests.size() >= 2 && row_bytes <= kRowBytesMax;
 }
 
 }  // namespace
@@ -52,9 +52,9 @@ absl::Status VectorizeLast(Sketch& sketch, const std::string& stage, size_t comm
   if (s.axes.size() <= common) return absl::OkStatus();
   const ir::Axis axis = s.axes.back();
   const int64_t width =
-      std::min<int64_t>(sketch.target.VectorWidth(std::max(4, ir::SizeOf(s.buffer->dtype))), PowerOfTwo(axis.extent));
+      std::min<int64_t>(sketch.target.VectorWidth(std::max(4, ir::SizeOf(s.buffer->dtype))), PowerOf2Ceil(axis.extent));
   if (width <= 1) {  // one result: unroll the reduction of the last few partial results
-    if (s.reduce_axes.size() != 1 || s.reduce_axes[0].extent > kWrittenOut) return absl::OkStatus();
+    if (s.reduce_axes.size() != 1 || s.reduce_axes[0].extent > kUnrolledOpsMax) return absl::OkStatus();
     return sketch.Do(schedule::Annotate{s.reduce_axes[0].name, ir::LoopKind::kUnrolled});
   }
   std::vector<std::string> reduce;
@@ -70,11 +70,11 @@ absl::Status VectorizeLast(Sketch& sketch, const std::string& stage, size_t comm
     order.loops.push_back(split.outer);
     order.loops.push_back(split.inner);
     HONE_RETURN_IF_ERROR(sketch.Do(std::move(order)));
-    if (vectors <= kWrittenOut) {
+    if (vectors <= kUnrolledOpsMax) {
       HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{split.outer, ir::LoopKind::kUnrolled}));
     }
     // If a short reduction axis is unrolled, only the last vector has a condition.
-    if (steps > 1 && steps * vectors <= kWrittenOut) {
+    if (steps > 1 && steps * vectors <= kUnrolledOpsMax) {
       HONE_RETURN_IF_ERROR(sketch.Do(schedule::Annotate{s.reduce_axes.back().name, ir::LoopKind::kUnrolled}));
     }
   }
@@ -109,7 +109,7 @@ absl::StatusOr<bool> ScheduleRows(Sketch& sketch) {
     rows *= out.axes[d].extent;
   }
   HONE_ASSIGN_OR_RETURN(const std::string row, sketch.FuseAll(around));
-  const bool small = Iterations(sketch.state) < kSerialElements || sketch.target.threads == 1;
+  const bool small = Iterations(sketch.state) < kSerialElementsMax || sketch.target.threads == 1;
   const int64_t threads = sketch.target.threads;
   const int64_t chunks =
       sketch.chooser.OneOf("rows.chunks", TaskCounts({1, 2, 4, 8, 16, 32}, threads), small ? 1 : 2 * threads);

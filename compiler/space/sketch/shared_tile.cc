@@ -15,7 +15,7 @@ std::string TileReader(const schedule::State& state, const schedule::Nest& nest,
   const std::vector<std::string> readers = Readers(state, nest.stage.buffer.get());
   if (readers.size() != 1 || std::find(taken.begin(), taken.end(), readers[0]) != taken.end()) return "";
   const schedule::Nest* reader = state.FindNest(readers[0]);
-  if (reader->stage.reduction != ir::Reduction::kNone || reader->prepared || reader->touched) return "";
+  if (reader->stage.reduction != ir::Reduction::kNone || reader->prepared || reader->has_loop_steps) return "";
   return ReadsInPlace(reader->stage, nest.stage.buffer) ? readers[0] : "";
 }
 

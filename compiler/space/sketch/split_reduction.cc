@@ -12,8 +12,8 @@
 namespace hone::space {
 namespace {
 
-constexpr int64_t kFewPerThread = 64;         // with more results per thread, threads share results instead
-constexpr int64_t kWorthSplitting = 1 << 16;  // the fewest steps of all results together that are worth a split
+constexpr int64_t kResultsPerThreadMax = 64;  // with more results per thread, threads share results instead
+constexpr int64_t kSplitStepsMin = 1 << 16;   // the fewest steps of all results together that are worth a split
 
 int64_t Product(const std::vector<ir::Axis>& axes) {
   int64_t product = 1;
@@ -45,7 +45,7 @@ int64_t TasksOfResults(const Sketch& sketch, const ir::Stage& s) {
 absl::StatusOr<bool> Split(Sketch& sketch, const std::string& stage) {
   const ir::Stage s = sketch.Get(stage).stage;
   const int64_t results = Product(s.axes), steps = Product(s.reduce_axes), threads = sketch.target.threads;
-  if (threads == 1 || results > std::min(steps, kFewPerThread * threads) || results * steps < kWorthSplitting) {
+  if (threads == 1 || results > std::min(steps, kResultsPerThreadMax * threads) || results * steps < kSplitStepsMin) {
     return false;
   }
   // The outermost axis that is long enough is split, so that parts lie apart in memory.

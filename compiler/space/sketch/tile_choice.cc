@@ -18,7 +18,7 @@ namespace hone::space {
 namespace {
 
 constexpr int64_t kTasksPerThread = 4;  // several, so that threads finish at about the same time
-constexpr int64_t kPackedReuse = 8;     // the fewest uses of an element that pay for packing it
+constexpr int64_t kPackedReuseMin = 8;  // the fewest uses of an element that pay for packing it
 
 // How often each element of the load is read: the product of the extents of all axes that do not move it.
 int64_t Reuse(const ir::Stage& s, const ir::Load& load) {
@@ -38,7 +38,7 @@ std::set<const ir::BufferNode*> Packable(const Tiling& t, const ir::Stage& s, si
     const auto stride = StrideOf(load, vector, ranges);
     const bool constant = schedule::IsFixed(t.sketch.state, load.buffer.get());
     const bool wanted =
-        stride.has_value() && *stride != 0 && (constant || (*stride != 1 && Reuse(s, load) >= kPackedReuse));
+        stride.has_value() && *stride != 0 && (constant || (*stride != 1 && Reuse(s, load) >= kPackedReuseMin));
     const bool can = wanted && !PackedOrder(load, vector, 1, ReductionOrder(s, vector)).empty();
     (can ? packable : others).insert(load.buffer.get());
   }
@@ -142,7 +142,7 @@ int64_t ChoosePartials(Tiling& t, const ir::Stage& s) {
 int64_t WantedTasks(const Tiling& t) { return t.WorthThreads() ? kTasksPerThread * t.sketch.target.threads : 1; }
 
 // Shrinks the tile until there are enough tiles to keep the threads busy, or until only the vectors are left.
-void LeaveTasks(Tiling& t) {
+void ShrinkTileForThreads(Tiling& t) {
   const auto tiles = [&] {
     int64_t count = 1;
     for (size_t d = 0; d < t.rank(); ++d) count *= (t.Extent(d) + t.TileSize(d) - 1) / t.TileSize(d);
@@ -164,7 +164,7 @@ std::string Name(size_t level, size_t axis) { return fmt::format("s{}.{}", level
 // Chooses the sizes of the tile. The axes with the largest preferred sizes come first; each choice limits the registers
 // that are left for the next axis.
 void ChooseSizes(Tiling& t) {
-  LeaveTasks(t);
+  ShrinkTileForThreads(t);
   const ir::Stage s = t.StageOf(t.sums);
   const TileModel model(s, t.sketch.target, t.packed);
   const size_t vector = static_cast<size_t>(t.tile.vector);
@@ -173,7 +173,7 @@ void ChooseSizes(Tiling& t) {
   if (!t.along_reduction()) {
     t.tile.sizes[vector] = std::max(t.tile.width, t.tile.sizes[vector] / t.tile.width * t.tile.width);
     std::vector<int64_t> options;
-    for (int64_t v = 1; v <= model.MostVectors(t.tile.vector, t.tile.width); ++v) options.push_back(v);
+    for (int64_t v = 1; v <= model.VectorsMax(t.tile.vector, t.tile.width); ++v) options.push_back(v);
     t.tile.sizes[vector] = t.tile.width * t.Choose("vectors", options, t.tile.vectors());
   }
   std::vector<size_t> order;
@@ -211,7 +211,7 @@ double Traffic(const Tiling& t, const std::vector<int64_t>& block) {
 // made itself (a small window over padding), the copy should still be in the first cache: half the first cache.
 // A maximum over data from memory keeps the second cache. It does not wait for its copy as a sum does, and memory
 // delivers one long row of lines sooner than many short ones.
-int64_t MostTaskBytes(const Tiling& t) {
+int64_t TaskBytesMax(const Tiling& t) {
   const target::Memory& memory = t.sketch.target.memory;
   const bool sums = t.StageOf(t.sums).reduction == ir::Reduction::kSum;
   if (!sums && t.CachesFilled() > 1) return memory.l2_bytes / 2;
@@ -219,7 +219,8 @@ int64_t MostTaskBytes(const Tiling& t) {
   const auto own = [&](const ir::Load& load) {
     return std::ranges::find(t.producers, load.buffer->name) != t.producers.end();
   };
-  const bool little = t.steps <= kWindowSteps ? std::ranges::any_of(loads, own) : std::ranges::all_of(loads, own);
+  const bool little =
+      t.steps <= kUnrolledWindowStepsMax ? std::ranges::any_of(loads, own) : std::ranges::all_of(loads, own);
   return (t.place == Tiling::kAtTask && little ? memory.l1_bytes : memory.l2_bytes) / 2;
 }
 
@@ -228,7 +229,7 @@ int64_t MostTaskBytes(const Tiling& t) {
 std::vector<int64_t> PreferredBlock(const Tiling& t) {
   std::vector<int64_t> block(t.rank());
   for (size_t d = 0; d < t.rank(); ++d) block[d] = (t.Extent(d) + t.TileSize(d) - 1) / t.TileSize(d);
-  while (Tasks(t, block) < WantedTasks(t) || t.TaskBytes(block) > MostTaskBytes(t)) {
+  while (Tasks(t, block) < WantedTasks(t) || t.TaskBytes(block) > TaskBytesMax(t)) {
     std::vector<int64_t> best;
     double least = 0;
     for (size_t d = 0; d < t.rank(); ++d) {

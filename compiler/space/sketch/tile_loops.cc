@@ -16,8 +16,8 @@ namespace {
 using schedule::Annotate;
 using schedule::Tail;
 
-constexpr int64_t kMostUnrolled = 256;  // the most unrolled vector operations of one tile
-constexpr int64_t kWindow = 7;          // an innermost reduction axis of at most so many steps is unrolled by default
+constexpr int64_t kUnrolledOpsMax = 256;  // the most unrolled vector operations of one tile
+constexpr int64_t kUnrolledAxisMax = 7;   // an innermost reduction axis of at most so many steps is unrolled by default
 
 // The level of loops inside which the reduction is computed.
 size_t PlaceLevel(const Tiling& t) { return t.blocked ? t.first_reduction - 1 : t.levels - 2; }
@@ -139,7 +139,7 @@ absl::Status AddUpBlocks(Tiling& t) {
 // Unrolls the reduction of the partial results, so that they never leave registers.
 absl::Status UnrollPartials(Tiling& t) {
   const ir::Stage s = t.StageOf(t.stage);
-  if (t.tile.rows() * s.reduce_axes.back().extent > kMostUnrolled) return absl::OkStatus();
+  if (t.tile.rows() * s.reduce_axes.back().extent > kUnrolledOpsMax) return absl::OkStatus();
   for (const auto* axes : {&s.axes, &s.reduce_axes}) {
     for (const ir::Axis& axis : *axes) HONE_RETURN_IF_ERROR(Unroll(t, axis.name));
   }
@@ -150,12 +150,14 @@ absl::Status UnrollPartials(Tiling& t) {
 // order of loops, and appends the loops to unroll.
 absl::Status UnrollReduction(Tiling& t, schedule::Reorder* order, std::vector<std::string>* unrolled) {
   if (order->loops.empty()) return absl::OkStatus();
-  const int64_t limit = kMostUnrolled / (t.tile.rows() * t.tile.vectors());
+  const int64_t limit = kUnrolledOpsMax / (t.tile.rows() * t.tile.vectors());
   std::vector<int64_t> options = {1};
   for (int64_t u = 2; u <= std::min<int64_t>(limit, 64); u *= 2) options.push_back(u);
   const int64_t innermost = ExtentOf(t, order->loops.back());
-  const int64_t preferred = t.steps <= kWindowSteps ? t.steps : innermost <= kWindow ? innermost : 1;
-  int64_t left = t.Choose("unroll", options, PowerOfTwo(preferred));
+  const int64_t preferred = t.steps <= kUnrolledWindowStepsMax ? t.steps
+                            : innermost <= kUnrolledAxisMax    ? innermost
+                                                               : 1;
+  int64_t left = t.Choose("unroll", options, PowerOf2Ceil(preferred));
   for (size_t i = order->loops.size(); i-- > 0 && left > 1;) {
     const std::string loop = order->loops[i];
     const int64_t extent = ExtentOf(t, loop);

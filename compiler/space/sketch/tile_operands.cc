@@ -11,8 +11,8 @@
 namespace hone::space {
 namespace {
 
-constexpr double kThroughMemory = 2;   // data of more than so many last-level caches comes from memory
-constexpr int64_t kInlinedSteps = 64;  // the most steps of a reduction whose padding may be inlined
+constexpr double kThroughMemory = 2;      // data of more than so many last-level caches comes from memory
+constexpr int64_t kInlinedStepsMax = 64;  // the most steps of a reduction whose padding may be inlined
 
 // Schedules a producer or a copy: in the task loop if for_task is set and there is one, else at the top level.
 absl::Status Compute(Tiling& t, const std::string& producer, bool for_task) {
@@ -27,8 +27,8 @@ absl::Status Compute(Tiling& t, const std::string& producer, bool for_task) {
 absl::Status PlaceProducers(Tiling& t) {
   t.producers = OwnProducers(t.sketch.state, t.StageOf(t.stage));
   if (t.producers.empty()) return absl::OkStatus();
-  std::vector<int64_t> places = {Tiling::kAtRoot, Tiling::kAtTask};
-  if (t.steps <= kInlinedSteps) places.push_back(Tiling::kInlined);
+  std::vector<int64_t> places = {Tiling::kAtTopLevel, Tiling::kAtTask};
+  if (t.steps <= kInlinedStepsMax) places.push_back(Tiling::kInlined);
   // Data from memory is limited by its bandwidth, and a copy would only add traffic to the caches. A reduction other
   // than a sum cannot fill its window with zeros, and the conditions it needs cost more than a copy.
   const bool in_place = t.CachesFilled() > kThroughMemory && t.StageOf(t.stage).reduction == ir::Reduction::kSum;
@@ -68,7 +68,7 @@ absl::Status CopyOperands(Tiling& t) {
     const bool read_once = std::ranges::find(operands, load.buffer->name) != operands.end();
     if (!read_once && t.sketch.state.FindNest(load.buffer.get()) == nullptr) operands.push_back(load.buffer->name);
   }
-  if (operands.empty() || t.TaskBytes(t.Block(), &operands) > MostCopiedBytes(t.sketch.target)) return absl::OkStatus();
+  if (operands.empty() || t.TaskBytes(t.Block(), &operands) > CopiedBytesMax(t.sketch.target)) return absl::OkStatus();
   if (t.Choose("copy", {0, 1}, 0) == 0) return absl::OkStatus();
   for (const std::string& operand : operands) {
     HONE_ASSIGN_OR_RETURN(t.copies.emplace_back(), t.sketch.CacheRead(operand, t.sums));
@@ -77,7 +77,7 @@ absl::Status CopyOperands(Tiling& t) {
 }
 
 absl::Status ComputeProducers(Tiling& t) {
-  const bool fits = t.TaskBytes(t.Block(), &t.producers) <= MostCopiedBytes(t.sketch.target);
+  const bool fits = t.TaskBytes(t.Block(), &t.producers) <= CopiedBytesMax(t.sketch.target);
   for (const std::string& producer : t.producers)
     HONE_RETURN_IF_ERROR(Compute(t, producer, t.place == Tiling::kAtTask && fits));
   for (const std::string& copy : t.copies) HONE_RETURN_IF_ERROR(Compute(t, copy, true));

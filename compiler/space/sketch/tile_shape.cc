@@ -9,12 +9,13 @@
 namespace hone::space {
 namespace {
 
-constexpr int64_t kMostVectors = 4;
+constexpr int64_t kTileVectorsMax = 4;
 constexpr double kTileCycles = 0.5;  // loop overhead of a tile per step of the reduction, in cycles
 constexpr double kOverlap = 0.25;    // the share of hidden work that still costs time
 constexpr int kPasses = 3;           // how often Improve revisits each axis
-constexpr int64_t kStreams = 32;     // rows of memory that a core prefetches at a time; more of them take twice as long
-constexpr double kWrittenOut = 64;   // the most unrolled vector operations of windows that share their loads
+constexpr int64_t kPrefetchedRowsMax =
+    32;  // rows of memory that a core prefetches at a time; more of them take twice as long
+constexpr double kUnrolledWindowOpsMax = 64;  // the most unrolled vector operations of windows that share their loads
 
 // The divisor of axis // c or axis % c; 0 for anything else.
 int64_t DivisorOf(const ir::Expr& atom, const std::string& axis) {
@@ -70,7 +71,7 @@ Window WindowOf(const ir::Stage& stage, const ir::Load& load, const ir::Axis& ax
 bool SharesRows(const ir::Stage& stage) {
   int64_t steps = 1;
   for (const ir::Axis& axis : stage.reduce_axes) steps *= axis.extent;
-  if (stage.axes.empty() || steps > kWindowSteps) return false;
+  if (stage.axes.empty() || steps > kUnrolledWindowStepsMax) return false;
   const auto slides = [&](const ir::Axis& axis) {
     return std::ranges::any_of(LoadsOf(stage), [&](const ir::Load& load) {
       return WindowOf(stage, load, axis, AxisRanges(stage)).length > 1;
@@ -104,7 +105,7 @@ TileModel::TileModel(const ir::Stage& stage, const target::Target& target, std::
 }
 
 // The length of the longest window along all axes but the last, in steps of the reduction.
-int64_t TileModel::LongestWindow() const {
+int64_t TileModel::WindowLengthMax() const {
   int64_t longest = 1;
   for (const Moves& moves : loads_) {
     for (size_t d = 0; d < moves.windows.size(); ++d) {
@@ -118,9 +119,9 @@ int64_t TileModel::WindowRows(int64_t vectors) const {
   const bool shared = std::ranges::any_of(loads_, [&](const Moves& moves) {
     return std::ranges::any_of(moves.windows, [](const Window& w) { return w.stride < w.length; });
   });
-  if (reduce_steps_ > kWindowSteps) return RowLimit(vectors);
-  if (!shared) return std::min(RowLimit(vectors), std::max<int64_t>(1, kStreams / LongestWindow()));
-  const double rows = kWrittenOut / (reduce_steps_ * static_cast<double>(vectors));
+  if (reduce_steps_ > kUnrolledWindowStepsMax) return RowLimit(vectors);
+  if (!shared) return std::min(RowLimit(vectors), std::max<int64_t>(1, kPrefetchedRowsMax / WindowLengthMax()));
+  const double rows = kUnrolledWindowOpsMax / (reduce_steps_ * static_cast<double>(vectors));
   return std::clamp<int64_t>(static_cast<int64_t>(rows), 1, RowLimit(vectors));
 }
 
@@ -136,11 +137,11 @@ bool TileModel::IsContiguous(int axis) const {
   });
 }
 
-int64_t TileModel::MostVectors(int vector, int64_t width) const {
+int64_t TileModel::VectorsMax(int vector, int64_t width) const {
   const bool packed = std::any_of(loads_.begin(), loads_.end(), [](const Moves& m) { return m.packed; });
   const int64_t extent = stage_.axes[static_cast<size_t>(vector)].extent;
   // Only a packed operand has padding for vectors beyond the edge.
-  return std::clamp<int64_t>((extent + (packed ? width - 1 : 0)) / width, 1, kMostVectors);
+  return std::clamp<int64_t>((extent + (packed ? width - 1 : 0)) / width, 1, kTileVectorsMax);
 }
 
 // The registers of a tile: its accumulators, one for each vector of an operand, and one for the broadcast operand.
@@ -155,7 +156,7 @@ double TileModel::Loads(const Moves& moves, const InnerTile& tile) const {
     if (stride == 0) continue;  // the load is the same all along the axis
     const bool vectors = static_cast<int>(d) == tile.vector && (moves.packed || stride == 1);
     const Window& w = moves.windows[d];
-    if (static_cast<int>(d) != tile.vector && reduce_steps_ <= kWindowSteps && w.length > 1) {
+    if (static_cast<int>(d) != tile.vector && reduce_steps_ <= kUnrolledWindowStepsMax && w.length > 1) {
       // The windows are unrolled, so elements that several of them share are loaded once.
       const int64_t distinct = (tile.sizes[d] - 1) * std::min(w.stride, w.length) + w.length;
       count *= static_cast<double>(distinct) / static_cast<double>(w.length);
@@ -206,12 +207,12 @@ void TileModel::Improve(InnerTile& tile) const {
 InnerTile TileModel::Cheapest(int vector) const {
   const size_t axis = static_cast<size_t>(vector);
   const int64_t most = std::min<int64_t>(target_.VectorWidth(std::max(4, ir::SizeOf(stage_.buffer->dtype))),
-                                         PowerOfTwo(stage_.axes[axis].extent));
+                                         PowerOf2Ceil(stage_.axes[axis].extent));
   std::set<int64_t> widths = {most};
   if (grains_[axis] > 0) widths.insert(std::gcd(grains_[axis], most));
   InnerTile best;
   for (const int64_t width : widths) {
-    for (int64_t v = 1; v <= MostVectors(vector, width); ++v) {
+    for (int64_t v = 1; v <= VectorsMax(vector, width); ++v) {
       InnerTile tile{vector, width, std::vector<int64_t>(stage_.axes.size(), 1)};
       tile.sizes[axis] = width * v;
       Improve(tile);

@@ -15,7 +15,7 @@
 
 namespace hone::space {
 
-inline constexpr int64_t kWindowSteps = 25;  // the most steps of a reduction that is unrolled as a whole
+inline constexpr int64_t kUnrolledWindowStepsMax = 25;  // the most steps of a reduction that is unrolled as a whole
 
 // Whether the stage is a reduction of few steps, with windows along its last axis and another one. Tiles of several
 // rows then load elements that their windows share only once.
@@ -49,7 +49,7 @@ class TileModel {
   // The cycles of the whole stage for one step of the reduction.
   double Cycles(const InnerTile& tile) const;
   // The most vectors along the axis that are worth trying.
-  int64_t MostVectors(int vector, int64_t width) const;
+  int64_t VectorsMax(int vector, int64_t width) const;
   // The most rows of so many vectors that stay in registers.
   int64_t RowLimit(int64_t vectors) const;
   // The number of consecutive elements with the same quotient, for an axis that occurs as a quotient in an index, such
@@ -64,7 +64,7 @@ class TileModel {
     bool packed = false;
   };
 
-  int64_t LongestWindow() const;
+  int64_t WindowLengthMax() const;
   // The most rows of a tile of so many vectors. If windows share elements, the rows are few enough to be unrolled. If
   // they share nothing, the rows are few enough for the core to prefetch.
   int64_t WindowRows(int64_t vectors) const;

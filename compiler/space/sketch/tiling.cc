@@ -12,7 +12,7 @@
 namespace hone::space {
 namespace {
 
-constexpr double kSerialFlops = 100e3;  // a reduction of at most so many operations runs on one thread
+constexpr double kSerialFlopsMax = 100e3;  // a reduction of at most so many operations runs on one thread
 
 }  // namespace
 
@@ -33,7 +33,7 @@ Tiling::Tiling(Sketch& of, std::string read_by, std::string reduction, std::stri
 bool Tiling::WorthThreads() const {
   double flops = 2.0 * static_cast<double>(steps);
   for (const ir::Axis& axis : out.axes) flops *= static_cast<double>(axis.extent);
-  return flops > kSerialFlops && sketch.target.threads > 1;
+  return flops > kSerialFlopsMax && sketch.target.threads > 1;
 }
 
 double Tiling::CachesFilled() const {

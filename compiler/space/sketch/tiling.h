@@ -41,7 +41,7 @@ struct Tiling {
 
   // The places where producers that only the reduction reads, such as padding, are computed. Records contain the
   // values.
-  enum Place : int64_t { kAtRoot = 0, kAtTask = 1, kInlined = 2 };
+  enum Place : int64_t { kAtTopLevel = 0, kAtTask = 1, kInlined = 2 };
   // A loop over an axis of the reader.
   struct AxisLoop {
     size_t axis;
@@ -83,7 +83,7 @@ struct Tiling {
   std::vector<std::vector<AxisLoop>> loops;    // [level]: of the reader, without the innermost level
   bool blocked = false;                        // blocks of the reduction have sums of their own
   std::vector<std::string> producers, copies;  // padding and the like; operands copied as they are
-  int64_t place = kAtRoot;                     // where the producers are computed
+  int64_t place = kAtTopLevel;                 // where the producers are computed
 };
 
 // tile_choice.cc: chooses the axis along vectors and the tile that stays in registers; may split the reduction for it.

@@ -12,7 +12,7 @@ namespace {
 
 // Constants of the cost model for one unit (streaming multiprocessor) of NVIDIA's GPUs, Ampere and later.
 // Registers of a lane: for addresses and loops, and the most that a lane may have.
-constexpr int64_t kOtherRegisters = 48, kMostRegisters = 232;
+constexpr int64_t kOtherRegisters = 48, kLaneRegistersMax = 232;
 constexpr double kInstruction = 1.8;          // cycles for which an instruction occupies a unit
 constexpr double kLatency = 36;               // cycles until the sums of an instruction are available
 constexpr double kLoad = 0.65, kRound = 0.5;  // cycles to load one word in all lanes of an instruction, and to round it
@@ -29,11 +29,11 @@ constexpr double kLoadedBytes = 256;   // bytes per cycle that are read and roun
 
 // The units of one cluster of the hardware (GPC). Groups that share copies run within one. CUTLASS assumes the same
 // number (tile_scheduler_params.h, get_max_cta_occupancy).
-constexpr int64_t kNeighbours = 18;
+constexpr int64_t kClusterUnits = 18;
 
 // The number of units that groups can occupy if `sharing` groups at a time share copies.
 int64_t UnitsFor(int64_t sharing, int64_t units) {
-  return (units / kNeighbours * (kNeighbours / sharing) + units % kNeighbours / sharing) * sharing;
+  return (units / kClusterUnits * (kClusterUnits / sharing) + units % kClusterUnits / sharing) * sharing;
 }
 
 // The bytes of either operand that a group reads for one step.
@@ -59,20 +59,20 @@ bool IsInput(const schedule::State& state, const ir::Buffer& buffer) {
 }
 
 // Whether the operand's steps along the axis are contiguous, or can be made so, as the instruction requires.
-bool LiesAsWanted(const schedule::State& state, const ir::Load& load, const std::string& step, const ir::Stage& stage,
-                  const ir::TensorInstructionEntry& entry) {
+bool HasRequiredLayout(const schedule::State& state, const ir::Load& load, const std::string& step,
+                       const ir::Stage& stage, const ir::TensorInstructionEntry& entry) {
   if (std::ranges::any_of(load.indices, ir::HasLoad)) return false;  // rows with loaded indices may be anywhere
   const std::optional<int64_t> stride = StrideOf(load, step, AxisRanges(stage));
-  if (!stride.has_value() || *stride <= 0 || (entry.blocks && OwnDimension(load, step) < 0)) return false;
+  if (!stride.has_value() || *stride <= 0 || (entry.is_async && OwnDimension(load, step) < 0)) return false;
   // Constants are packed before the kernel runs. An input of an instruction that reads shared memory itself is laid out
   // by a launch before it.
   return *stride == 1 || entry.chunk == 1 || schedule::IsFixed(state, load.buffer.get()) ||
-         (entry.blocks && IsInput(state, load.buffer));
+         (entry.is_async && IsInput(state, load.buffer));
 }
 
 }  // namespace
 
-bool MovesByOne(const ir::Load& load, const std::string& axis, const ir::Ranges& ranges) {
+bool HasUnitStride(const ir::Load& load, const std::string& axis, const ir::Ranges& ranges) {
   return std::ranges::all_of(load.indices, [&](const ir::Expr& index) {
     return std::ranges::all_of(ir::ToLinear(index, ranges).terms, [&](const auto& term) {
       return !ir::UsesVar(term.first, axis) || (term.first.template As<ir::Var>() != nullptr && term.second == 1);
@@ -100,28 +100,28 @@ std::vector<ir::TensorInstruction> LaneInstructionsFor(const schedule::State& st
     if (entry.lanes % target.hierarchy.lane_width != 0 || entry.sum != stage.buffer->dtype) continue;
     const bool window = std::ranges::any_of(stage.reduce_axes,
                                             [&](const ir::Axis& axis) { return axis.name != step && axis.extent > 1; });
-    if (entry.blocks && window) continue;
-    const auto factors = schedule::FactorsOf(stage.value, entry);
+    if (entry.is_async && window) continue;
+    const auto factors = schedule::FindFactors(stage.value, entry);
     const bool whole = extent_of(stage.axes, vector) % (ir::kLanesOfRow * entry.n) == 0;
-    if (!factors.ok() || extent_of(stage.reduce_axes, step) % entry.k != 0 || (entry.blocks && !whole)) continue;
+    if (!factors.ok() || extent_of(stage.reduce_axes, step) % entry.k != 0 || (entry.is_async && !whole)) continue;
     ir::Load a = factors->a, b = factors->b;
     const auto varies = [&](const ir::Load& load) { return StrideOf(load, vector, AxisRanges(stage)) != 0; };
     if (varies(a)) std::swap(a, b);
     if (varies(a) || !varies(b) || a.buffer->dtype != entry.a || b.buffer->dtype != entry.b) continue;
     // A constant is rounded before the kernel runs, so lanes need not load it to round it.
     if (entry.loads_a && schedule::IsFixed(state, a.buffer.get())) continue;
-    if (entry.blocks && !MovesByOne(b, vector, AxisRanges(stage))) continue;  // columns of a block are consecutive
-    if (LiesAsWanted(state, a, step, stage, entry) && LiesAsWanted(state, b, step, stage, entry)) {
+    if (entry.is_async && !HasUnitStride(b, vector, AxisRanges(stage))) continue;  // columns of a block are consecutive
+    if (HasRequiredLayout(state, a, step, stage, entry) && HasRequiredLayout(state, b, step, stage, entry)) {
       found.push_back(instruction);
     }
   }
   return found;
 }
 
-int64_t MostWidth(ir::TensorInstruction instruction) { return ir::EntryOf(instruction).blocks ? 64 : 16; }
+int64_t LaneWidthMax(ir::TensorInstruction instruction) { return ir::EntryOf(instruction).is_async ? 64 : 16; }
 
 bool HasPairs(int64_t size, int64_t lanes, int64_t extent) {
-  return size % 2 == 0 && Up(std::min(size * lanes, extent), lanes) % 2 == 0;
+  return size % 2 == 0 && CeilDiv(std::min(size * lanes, extent), lanes) % 2 == 0;
 }
 
 bool FitsInstruction(const LaneShape& s, const LaneWork& work, ir::TensorInstruction instruction) {
@@ -130,7 +130,7 @@ bool FitsInstruction(const LaneShape& s, const LaneWork& work, ir::TensorInstruc
   const bool lanes = divides(s.lanes_y, ir::kBlockRows) || divides(ir::kBlockRows, s.lanes_y);
   const ir::TensorInstructionEntry& entry = ir::EntryOf(instruction);
   if (!rows || !lanes || s.width % 2 != 0 || s.lanes_x % ir::kLanesOfRow != 0) return false;
-  if (!entry.blocks) {
+  if (!entry.is_async) {
     const auto ends = [&](bool apart, int64_t size, int64_t lanes_along, int64_t extent) {
       return !apart || size * lanes_along < extent || divides(lanes_along, extent);
     };
@@ -159,9 +159,9 @@ double InstructionCycles(const LaneWork& work, const LaneShape& s, ir::TensorIns
   const ir::TensorInstructionEntry& entry = ir::EntryOf(instruction);
   if (!FitsInstruction(s, work, instruction)) return kNever;
   const int64_t rows = s.rows * s.more_rows, lanes = s.lanes(), warps = lanes / entry.lanes;
-  const int64_t loaded = entry.loads_a ? 2 * rows * s.staged / entry.k : entry.blocks ? 0 : 2 * rows + s.width;
+  const int64_t loaded = entry.loads_a ? 2 * rows * s.staged / entry.k : entry.is_async ? 0 : 2 * rows + s.width;
   const int64_t registers = kOtherRegisters + s.width * rows + loaded;
-  if (registers > kMostRegisters || registers * lanes > target.memory.group_registers) return kNever;
+  if (registers > kLaneRegistersMax || registers * lanes > target.memory.group_registers) return kNever;
   const double step_bytes = StepBytes(work, s);
   const auto shared = static_cast<int64_t>(step_bytes * static_cast<double>(s.staged * kBuffers));
   if (shared > target.memory.shared_bytes) return kNever;
@@ -169,10 +169,10 @@ double InstructionCycles(const LaneWork& work, const LaneShape& s, ir::TensorIns
       1,
       std::min(kUnitRegisters / (registers * lanes), target.memory.unit_shared_bytes / std::max<int64_t>(shared, 1)));
   const int64_t units = std::max<int64_t>(1, UnitsFor(work.sharing, target.hierarchy.units));
-  const int64_t per_unit = Up(GroupsOf(work, s), units), rounds = Up(per_unit, resident);
+  const int64_t per_unit = CeilDiv(GroupsOf(work, s), units), rounds = CeilDiv(per_unit, resident);
   const double steps = static_cast<double>(work.steps) / static_cast<double>(s.parts);
   const double depth = steps * static_cast<double>(work.window), turns = depth / static_cast<double>(entry.k);
-  if (entry.blocks) {
+  if (entry.is_async) {
     // The columns that the lanes of one instruction multiply in each turn.
     const auto columns = static_cast<double>(rows / 2 * s.width * ir::kLanesOfRow);
     const double busy = static_cast<double>(per_unit * lanes / entry.lanes) * turns * columns * kColumn;
@@ -181,7 +181,7 @@ double InstructionCycles(const LaneWork& work, const LaneShape& s, ir::TensorIns
     const double memory = static_cast<double>(per_unit) * steps * read / kBlockBytes;
     const double stages = static_cast<double>(rounds) * steps / static_cast<double>(s.staged);
     const double rounding = static_cast<double>(per_unit) * steps * RoundingCycles(work, s, entry);
-    return std::max(busy, memory) + kUnhidden * memory + kBlockBarrier * stages + rounding +
+    return std::max(busy, memory) + kExposedReadShare * memory + kBlockBarrier * stages + rounding +
            static_cast<double>(rounds) * kStartCycles + PartsCycles(work, s, kBytes, target);
   }
   const auto products = static_cast<double>(rows / 2 * (s.width / 2));  // instructions of a warp per turn
@@ -191,7 +191,7 @@ double InstructionCycles(const LaneWork& work, const LaneShape& s, ir::TensorIns
   const double waiting = static_cast<double>(rounds) * turns * std::max(kLatency, products * kInstruction * 4);
   const double memory = static_cast<double>(per_unit) * steps * step_bytes / kBytes;
   const double ends = static_cast<double>(rounds) * (kStartCycles + kBarrier * steps / static_cast<double>(s.staged));
-  return std::max({busy, waiting, memory}) + kUnhidden * memory + ends + PartsCycles(work, s, kBytes, target);
+  return std::max({busy, waiting, memory}) + kExposedReadShare * memory + ends + PartsCycles(work, s, kBytes, target);
 }
 
 LaneShape BestInstructionShape(const LaneWork& work, ir::TensorInstruction instruction, const target::Target& target) {
@@ -201,7 +201,7 @@ LaneShape BestInstructionShape(const LaneWork& work, ir::TensorInstruction instr
   const ir::TensorInstructionEntry& entry = ir::EntryOf(instruction);
   const auto race = [&](LaneShape shape) {
     if (!FitsInstruction(shape, work, instruction)) return;
-    for (shape.staged = entry.k; shape.staged <= kStagedBytes / ir::SizeOf(entry.a); shape.staged *= 2) {
+    for (shape.staged = entry.k; shape.staged <= kStagedRowBytesMax / ir::SizeOf(entry.a); shape.staged *= 2) {
       for (const int64_t parts : all_parts) {
         shape.parts = parts;
         const bool whole = work.steps / parts % shape.staged == 0;
@@ -213,7 +213,7 @@ LaneShape BestInstructionShape(const LaneWork& work, ir::TensorInstruction instr
     }
   };
   const int64_t most = target.hierarchy.max_lanes;
-  for (s.width = 2; s.width <= MostWidth(instruction); s.width *= 2) {
+  for (s.width = 2; s.width <= LaneWidthMax(instruction); s.width *= 2) {
     for (s.lanes_x = ir::kLanesOfRow; s.lanes_x <= std::min<int64_t>(most / ir::kBlockRows, work.columns / s.width);
          s.lanes_x *= 2) {
       ForEachRowTile(work, s, most, race);

@@ -13,7 +13,7 @@
 namespace hone::space {
 
 // The most bytes of an operand's row that are staged in shared memory at once, if there is room.
-inline constexpr int64_t kStagedBytes = 128;
+inline constexpr int64_t kStagedRowBytesMax = 128;
 
 // The instructions that multiply the stage's factors as they are, with columns along the axis `vector` and steps along
 // `step`. Their steps divide those of the stage. Instructions that read shared memory themselves also divide the
@@ -23,14 +23,14 @@ std::vector<ir::TensorInstruction> LaneInstructionsFor(const schedule::State& st
                                                        const target::Target& target);
 
 // Whether the load moves by exactly one element, in every dimension that the axis moves, for each step along the axis.
-bool MovesByOne(const ir::Load& load, const std::string& axis, const ir::Ranges& ranges);
+bool HasUnitStride(const ir::Load& load, const std::string& axis, const ir::Ranges& ranges);
 
 // The dimension of the load's buffer whose index is the axis alone, so that it can be packed in pieces; -1: there is
 // none.
 int OwnDimension(const ir::Load& load, const std::string& axis);
 
 // The most columns that a lane may have.
-int64_t MostWidth(ir::TensorInstruction instruction);
+int64_t LaneWidthMax(ir::TensorInstruction instruction);
 
 // Whether the rows of a lane come in pairs: `size` rows of each of `lanes`, or the rows that an axis of `extent`
 // leaves.

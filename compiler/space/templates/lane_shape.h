@@ -41,13 +41,13 @@ struct LaneWork {
   bool rows_begin_apart = false, more_rows_begin_apart = false;
 };
 
-inline constexpr int64_t kMostRows = 16;  // the most rows of a lane, along both axes together
+inline constexpr int64_t kLaneRowsMax = 16;  // the most rows of a lane, along both axes together
 
-inline constexpr int64_t kUnitRegisters = 65536;  // registers of a unit, as NVIDIA's GPUs have
-inline constexpr double kUnhidden = 0.15;         // the share of reading that other work does not hide
+inline constexpr int64_t kUnitRegisters = 65536;   // registers of a unit, as NVIDIA's GPUs have
+inline constexpr double kExposedReadShare = 0.15;  // the share of reading that other work does not hide
 inline constexpr double kStartCycles = 1500;  // cycles until a group has its first operands, and to write its results
 
-constexpr int64_t Up(int64_t a, int64_t b) { return (a + b - 1) / b; }  // a / b, rounded up
+constexpr int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }  // a / b, rounded up
 int64_t GroupsOf(const LaneWork& work, const LaneShape& shape);
 // Cycles of a launch that only moves `bytes`, at `unit_bytes` a cycle and unit.
 double LaunchCycles(double bytes, double unit_bytes, const target::Target& target);
@@ -58,7 +58,7 @@ double PartsCycles(const LaneWork& work, const LaneShape& shape, double unit_byt
 void ForEachRowTile(const LaneWork& work, const LaneShape& shape, int64_t most_lanes,
                     const std::function<void(const LaneShape&)>& visit);
 // The preferred number of unrolled steps of a reduction of that depth, for a tile of this shape.
-int64_t StepsWrittenOut(const LaneShape& shape, int64_t depth);
+int64_t UnrolledSteps(const LaneShape& shape, int64_t depth);
 // The bytes that a group reads for one step of the walked axis.
 double StepBytes(const LaneWork& work, const LaneShape& shape);
 // Sizes for a part of an axis, ascending: powers of two, and what divides the extent, which needs no condition.

@@ -73,7 +73,7 @@ struct LaneTilePlan {
   bool overlaps_instructions = false;  // with `pipelined`: an instruction may run while the next step's copies start
 
   // Whether the instruction reads shared memory itself.
-  bool has_blocks() const { return instruction.has_value() && ir::EntryOf(*instruction).blocks; }
+  bool has_blocks() const { return instruction.has_value() && ir::EntryOf(*instruction).is_async; }
 };
 // One line, for logs and tests.
 std::string Print(const LaneTilePlan& plan);

@@ -89,17 +89,17 @@ std::pair<LaneShape, double> InstructionShape(const LaneProblem& p, const RowAxe
   double cycles = 0;
   const std::vector<ir::Load> loads = LoadsOf(p.sums);
   for (const ir::Load& load : loads) {
-    const bool before = IsLaidOutBefore(p, load, entry), columns = p.VariesAlongColumns(load);
+    const bool before = IsPackedBefore(p, load, entry), columns = p.VariesAlongColumns(load);
     if (before) cycles += LayoutCycles(*load.buffer, p.target);
-    if (!entry.cuts || p.IsFixed(load)) continue;
+    if (!entry.truncates || p.IsFixed(load)) continue;
     (columns ? work.rounds_columns : work.rounds_rows) |= !before || (entry.loads_a && !columns);
   }
   const LaneShape shape = BestInstructionShape(work, instruction, p.target);
   cycles += InstructionCycles(work, shape, instruction, p.target);
   // The rows of a block follow one another in memory. So do rows that are stored swizzled.
-  const bool follow = entry.blocks && (!entry.loads_a || shape.staged * ir::SizeOf(entry.a) == ir::kSwizzledRow);
+  const bool follow = entry.is_async && (!entry.loads_a || shape.staged * ir::SizeOf(entry.a) == ir::kSwizzledRowBytes);
   const bool apart = follow && axes.row >= 0 && std::ranges::any_of(loads, [&](const ir::Load& load) {
-                       return !p.VariesAlongColumns(load) && !MovesByOne(load, p.SumsName(axes.row), p.ranges);
+                       return !p.VariesAlongColumns(load) && !HasUnitStride(load, p.SumsName(axes.row), p.ranges);
                      });
   return {shape, apart ? std::numeric_limits<double>::infinity() : cycles};
 }
@@ -140,21 +140,22 @@ void ChooseTile(const LaneProblem& p, LaneTilePlan* plan) {
   const int64_t lanes_max = p.target.hierarchy.max_lanes;
   const int64_t elements = p.target.memory.registers_bytes / 8;  // half the registers for accumulators
   const int64_t columns = p.Extent(plan->vector_axis), rows = p.Extent(plan->row_axis);
-  const int64_t width_max = std::min<int64_t>({kLaneElementsMax, PowerOfTwo(columns), elements});
+  const int64_t width_max = std::min<int64_t>({kLaneElementsMax, PowerOf2Ceil(columns), elements});
   shape.width = p.ChooseNear("width", PowersUpTo(width_max), p.HintedSize(plan->vector_axis, preferred.width));
   shape.rows = p.ChooseNear("rows", LaneSizes(rows, std::min<int64_t>(kLaneElementsMax, elements / shape.width)),
                             p.HintedSize(plan->row_axis, preferred.rows));
-  shape.lanes_x = p.ChooseNear(
-      "lanes_x", PowersUpTo(std::min<int64_t>(lanes_max, PowerOfTwo(Up(columns, shape.width)))), preferred.lanes_x);
+  shape.lanes_x =
+      p.ChooseNear("lanes_x", PowersUpTo(std::min<int64_t>(lanes_max, PowerOf2Ceil(CeilDiv(columns, shape.width)))),
+                   preferred.lanes_x);
   shape.lanes_y =
-      p.ChooseNear("lanes_y", LaneSizes(Up(rows, shape.rows), lanes_max / shape.lanes_x), preferred.lanes_y);
+      p.ChooseNear("lanes_y", LaneSizes(CeilDiv(rows, shape.rows), lanes_max / shape.lanes_x), preferred.lanes_y);
   if (plan->second_axis < 0) return;
   const int64_t more_rows = p.Extent(plan->second_axis);
   shape.more_rows = p.ChooseNear(
       "more_rows", LaneSizes(more_rows, std::min<int64_t>(kLaneElementsMax, elements / shape.width / shape.rows)),
       p.HintedSize(plan->second_axis, preferred.more_rows));
   shape.lanes_z =
-      p.ChooseNear("lanes_z", LaneSizes(Up(more_rows, shape.more_rows), lanes_max / shape.lanes_x / shape.lanes_y),
+      p.ChooseNear("lanes_z", LaneSizes(CeilDiv(more_rows, shape.more_rows), lanes_max / shape.lanes_x / shape.lanes_y),
                    preferred.lanes_z);
 }
 
@@ -167,10 +168,10 @@ void ChooseStep(const LaneProblem& p, LaneTilePlan* plan) {
   if (plan->instruction.has_value()) {
     const ir::TensorInstructionEntry& entry = ir::EntryOf(*plan->instruction);
     together = entry.k;
-    step_max = kStagedBytes / ir::SizeOf(entry.a);
+    step_max = kStagedRowBytesMax / ir::SizeOf(entry.a);
     preferred = plan->shape.staged > 0 ? plan->shape.staged : step_max;
   }
-  const auto bytes_max = static_cast<double>(SharedBytesFor(p.target, *plan));
+  const auto bytes_max = static_cast<double>(GroupSharedBytesMax(p.target, *plan));
   while (preferred > std::max(kPreferredStepMin, together) &&
          kStepBuffers * bytes * static_cast<double>(preferred) > bytes_max) {
     preferred /= 2;
@@ -182,7 +183,7 @@ void ChooseStep(const LaneProblem& p, LaneTilePlan* plan) {
   }
   plan->step = divisors.back() >= std::min(kPreferredStepMin, p.steps)
                    ? p.ChooseNear("step", divisors, preferred)
-                   : p.chooser.Tile(p.prefix + "step", p.steps, kStepMax, std::min(preferred, PowerOfTwo(p.steps)));
+                   : p.chooser.Tile(p.prefix + "step", p.steps, kStepMax, std::min(preferred, PowerOf2Ceil(p.steps)));
 }
 
 void ChooseUnrolling(const LaneProblem& p, LaneTilePlan* plan) {
@@ -197,7 +198,7 @@ void ChooseUnrolling(const LaneProblem& p, LaneTilePlan* plan) {
     const bool fits = shape.rows * shape.more_rows * shape.width * n <= kUnrolledOpsMax;
     if (plan->step % n == 0 && fits) counts.push_back(n);
   }
-  const int64_t preferred = StepsWrittenOut({shape.width, shape.rows, shape.more_rows}, p.steps * p.window);
+  const int64_t preferred = UnrolledSteps({shape.width, shape.rows, shape.more_rows}, p.steps * p.window);
   const int64_t most = counts.back();
   plan->unrolled = p.Choose("unrolled", std::move(counts), std::min(preferred, most));
 }
@@ -238,8 +239,8 @@ bool FillsLaneTile(const ir::Stage& s, const target::Target& target) {
 
 bool LaneProblem::VariesAlongColumns(const ir::Load& load) const { return VariesAlong(load, vector_axis, sums); }
 
-int64_t LaneProblem::HintedSize(int axis, int64_t otherwise) const {
-  return axis < 0 ? otherwise : chooser.Hinted(ExtentsOf(out), static_cast<size_t>(axis), otherwise);
+int64_t LaneProblem::HintedSize(int axis, int64_t fallback) const {
+  return axis < 0 ? fallback : chooser.Hinted(ExtentsOf(out), static_cast<size_t>(axis), fallback);
 }
 
 int64_t LaneProblem::Choose(std::string_view name, std::vector<int64_t> options, int64_t preferred) const {
@@ -332,13 +333,13 @@ double TileStepBytes(const LaneProblem& p, const LaneTilePlan& plan, const ir::L
          static_cast<double>(columns);
 }
 
-int64_t SharedBytesFor(const target::Target& target, const LaneTilePlan& plan) {
+int64_t GroupSharedBytesMax(const target::Target& target, const LaneTilePlan& plan) {
   const target::Memory& memory = target.memory;
   if (plan.instruction.has_value()) return memory.shared_bytes;
   // Without asynchronous copies a group has only one of the counted buffers, so other groups have room.
   const int64_t unasked = memory.async_copy_bytes > 0
-                              ? std::min(memory.unasked_shared_bytes, memory.unit_shared_bytes / kGroupsOfUnitMin)
-                              : memory.unasked_shared_bytes;
+                              ? std::min(memory.default_shared_bytes, memory.unit_shared_bytes / kGroupsOfUnitMin)
+                              : memory.default_shared_bytes;
   return std::max(unasked, memory.shared_bytes / kGroupsOfUnitMin);
 }
 

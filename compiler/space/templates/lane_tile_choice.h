@@ -35,7 +35,7 @@ struct LaneProblem {
   bool IsFixed(const ir::Load& load) const { return schedule::IsFixed(state, load.buffer.get()); }
   // Whether the load's elements for neighbouring steps are not adjacent in memory.
   bool StepsLieApart(const ir::Load& load) const { return StrideOf(load, step_axis, ranges) != 1; }
-  int64_t HintedSize(int axis, int64_t otherwise) const;
+  int64_t HintedSize(int axis, int64_t fallback) const;
   int64_t Choose(std::string_view name, std::vector<int64_t> options, int64_t preferred) const;
   // The preferred value is the option nearest to `wanted`, by ratio.
   int64_t ChooseNear(std::string_view name, const std::vector<int64_t>& options, int64_t wanted) const;
@@ -55,8 +55,8 @@ struct LaneShapes {
   std::vector<LaneShape> shapes;
   std::vector<double> cycles;
   int64_t best() const { return std::ranges::min_element(cycles) - cycles.begin(); }
-  double least() const { return *std::ranges::min_element(cycles); }
-  bool fits() const { return least() < std::numeric_limits<double>::infinity(); }
+  double min_cycles() const { return *std::ranges::min_element(cycles); }
+  bool fits() const { return min_cycles() < std::numeric_limits<double>::infinity(); }
 };
 LaneShapes ShapesWith(const LaneProblem& p, std::optional<ir::TensorInstruction> instruction, int64_t sharing = 1);
 // The input of the cost model for a tile with these axes. nullopt: the model does not apply, because lanes are loops,
@@ -69,7 +69,7 @@ std::vector<int64_t> PowersUpTo(int64_t limit);
 double TileStepBytes(const LaneProblem& p, const LaneTilePlan& plan, const ir::Load& load);
 // The most bytes of shared memory for a group: a share of a unit's, or with an instruction all of it, since few groups
 // keep a unit busy.
-int64_t SharedBytesFor(const target::Target& target, const LaneTilePlan& plan);
+int64_t GroupSharedBytesMax(const target::Target& target, const LaneTilePlan& plan);
 
 // lane_tile_instruction.cc: chooses the instruction or none. `shapes`, which hold the shapes without, become those with
 // it.
@@ -81,7 +81,7 @@ int64_t ChooseSharing(const LaneProblem& p, ir::TensorInstruction instruction, L
 absl::Status ChooseInstructionTile(const LaneProblem& p, LaneTilePlan* plan);
 // Whether a launch before the kernel packs an input so that its steps are adjacent: an instruction reads the input
 // itself, and its steps are not adjacent.
-bool IsLaidOutBefore(const LaneProblem& p, const ir::Load& load, const ir::TensorInstructionEntry& entry);
+bool IsPackedBefore(const LaneProblem& p, const ir::Load& load, const ir::TensorInstructionEntry& entry);
 // The possible padding elements of a row of an instruction's operand, ascending, and the preferred number.
 std::pair<std::vector<int64_t>, int64_t> InstructionPads(const LaneProblem& p, const LaneTilePlan& plan,
                                                          const ir::Load& load);

@@ -17,7 +17,7 @@ using schedule::Annotate;
 
 // Whether all steps of the rule are legal.
 template <typename Rule>
-bool CanDo(const Sketch& sketch, const Rule& rule) {
+bool IsLegal(const Sketch& sketch, const Rule& rule) {
   Sketch trial = sketch;
   return rule(trial).ok();
 }
@@ -63,10 +63,10 @@ absl::Status FillByGroup(Sketch& sketch, const std::string& stage, size_t first,
 }
 
 // The outermost loop that one bulk copy of a group can replace with everything inside; nullopt if there is none.
-std::optional<size_t> FindGroupCopy(const Sketch& trial, const std::string& stage, int64_t sharing) {
+std::optional<size_t> FindBulkCopy(const Sketch& trial, const std::string& stage, int64_t sharing) {
   if (trial.target.hierarchy.sharing_groups == 0) return std::nullopt;
   for (size_t first = 0; first + 1 < trial.Get(stage).loops.size(); ++first) {
-    if (CanDo(trial, [&](Sketch& sketch) { return FillByGroup(sketch, stage, first, sharing); })) return first;
+    if (IsLegal(trial, [&](Sketch& sketch) { return FillByGroup(sketch, stage, first, sharing); })) return first;
   }
   return std::nullopt;
 }
@@ -95,7 +95,7 @@ std::vector<int64_t> CopyCounts(const Sketch& trial, const SharedStage& shared, 
       HONE_RETURN_IF_ERROR(FillByLanes(sketch, shared, count, true));
       return sketch.Do(schedule::Pipeline{steps, buffers});
     };
-    if (CanDo(trial, fill)) counts.push_back(count);
+    if (IsLegal(trial, fill)) counts.push_back(count);
   }
   return counts;
 }
@@ -109,9 +109,9 @@ int64_t ChooseBuffers(const LaneProblem& p, const Sketch& trial, const LaneTileP
   }
   for (const SharedStage& shared : plan.shared) {
     if (shared.rounds.empty()) continue;
-    once += ir::SharedRoom(schedule::StoredBytes(trial.state, trial.Get(shared.stage)));
+    once += ir::PaddedSharedBytes(schedule::StoredBytes(trial.state, trial.Get(shared.stage)));
   }
-  const int64_t fit = (SharedBytesFor(p.target, plan) - once) / (bytes - once);
+  const int64_t fit = (GroupSharedBytesMax(p.target, plan) - once) / (bytes - once);
   // With instructions that read shared memory themselves, lanes mostly wait for copies, so more buffers pay. A group
   // that has a unit for itself may use all of the unit's shared memory.
   const int64_t preferred = !plan.has_blocks() ? 3 : groups > p.target.hierarchy.units ? 4 : 6;
@@ -124,7 +124,7 @@ absl::StatusOr<bool> ChooseFill(const LaneProblem& p, const std::string& steps, 
                                 const SharedStage& shared, Sketch& trial) {
   const std::string& name = shared.stage;
   const bool may_group = plan.buffers > 0 && shared.group_copies;
-  const std::optional<size_t> group = may_group ? FindGroupCopy(trial, name, plan.sharing) : std::nullopt;
+  const std::optional<size_t> group = may_group ? FindBulkCopy(trial, name, plan.sharing) : std::nullopt;
   if (group.has_value() && (plan.sharing > 1 || p.Choose("together", {0, 1}, 0) == 1)) {
     HONE_RETURN_IF_ERROR(FillByGroup(trial, name, *group, plan.sharing));
     return true;
@@ -152,7 +152,7 @@ absl::Status ChooseFilling(const LaneProblem& p, const std::string& steps, Sketc
   }
   if (!plan->pipelined) return absl::OkStatus();
   const auto overlap = [&](Sketch& sketch) { return sketch.Do(schedule::Pipeline{steps, plan->buffers, 1}); };
-  plan->overlaps_instructions = CanDo(trial, overlap) && p.Choose("running", {0, 1}, 1) == 1;
+  plan->overlaps_instructions = IsLegal(trial, overlap) && p.Choose("running", {0, 1}, 1) == 1;
   return trial.Do(schedule::Pipeline{steps, plan->buffers, plan->overlaps_instructions ? 1 : 0});
 }
 

@@ -22,14 +22,14 @@ std::optional<ir::TensorInstruction> ChooseInstruction(const LaneProblem& p, Lan
   std::vector<int64_t> ids = {0};
   std::map<int64_t, LaneShapes> with;
   int64_t preferred = 0;
-  double least = shapes->least();
+  double least = shapes->min_cycles();
   for (const ir::TensorInstruction instruction :
        LaneInstructionsFor(p.state, p.sums, p.SumsName(p.vector_axis), p.step_axis, p.target)) {
     LaneShapes found = ShapesWith(p, instruction);
     const int64_t id = ir::EntryOf(instruction).number;
     if (!found.fits()) continue;
-    if (found.least() < least) preferred = id;
-    least = std::min(least, found.least());
+    if (found.min_cycles() < least) preferred = id;
+    least = std::min(least, found.min_cycles());
     ids.push_back(id);
     with.emplace(id, std::move(found));
   }
@@ -43,7 +43,7 @@ std::optional<ir::TensorInstruction> ChooseInstruction(const LaneProblem& p, Lan
 int64_t ChooseSharing(const LaneProblem& p, ir::TensorInstruction instruction, LaneShapes* shapes) {
   const ir::TensorInstructionEntry& entry = ir::EntryOf(instruction);
   const bool packed = std::ranges::all_of(LoadsOf(p.sums), [&](const ir::Load& load) {
-    return !p.VariesAlongColumns(load) || p.IsFixed(load) || IsLaidOutBefore(p, load, entry);
+    return !p.VariesAlongColumns(load) || p.IsFixed(load) || IsPackedBefore(p, load, entry);
   });
   if (!packed) return 1;
   std::map<int64_t, LaneShapes> with = {{1, *shapes}};
@@ -75,13 +75,13 @@ absl::Status ChooseInstructionTile(const LaneProblem& p, LaneTilePlan* plan) {
   const bool blocks = plan->has_blocks();
   const auto has_lanes = [&](int64_t n, int64_t extent) { return blocks ? extent % n == 0 : n <= extent; };
   const auto may_tile = [&](int64_t tile, int64_t extent) {
-    return blocks ? extent % tile == 0 : tile <= PowerOfTwo(extent);
+    return blocks ? extent % tile == 0 : tile <= PowerOf2Ceil(extent);
   };
   const int64_t lanes_min = blocks ? ir::EntryOf(*plan->instruction).lanes / ir::kLanesOfRow : 1;
   shape.lanes_x =
       choose("lanes_x", PowersUpTo(blocks ? ir::kLanesOfRow : lanes_max / ir::kBlockRows), preferred.lanes_x,
              [&](int64_t n) { return n % ir::kLanesOfRow == 0 && has_lanes(2 * n, columns); });
-  shape.width = choose("width", PowersUpTo(std::min(MostWidth(*plan->instruction), elements)), preferred.width,
+  shape.width = choose("width", PowersUpTo(std::min(LaneWidthMax(*plan->instruction), elements)), preferred.width,
                        [&](int64_t n) { return n % 2 == 0 && may_tile(shape.lanes_x * n, columns); });
   shape.lanes_y = choose("lanes_y", LaneSizes(rows, lanes_max / shape.lanes_x), preferred.lanes_y, [&](int64_t n) {
     return has_lanes(n, rows) && n % lanes_min == 0 &&
@@ -92,11 +92,11 @@ absl::Status ChooseInstructionTile(const LaneProblem& p, LaneTilePlan* plan) {
              [&](int64_t n) { return has_lanes(n, more_rows) && shape.lanes_y * n % ir::kBlockRows == 0; });
   const bool pairs_there = !blocks && HasPairs(2, shape.lanes_z, more_rows);
   const auto pairs = [&](int64_t n) { return HasPairs(n, shape.lanes_y, rows); };
-  shape.rows =
-      choose("rows", LaneSizes(Up(rows, shape.lanes_y), std::min(kMostRows, elements / shape.width)), preferred.rows,
-             [&](int64_t n) { return may_tile(shape.lanes_y * n, rows) && (pairs(n) || (n % 2 == 1 && pairs_there)); });
-  const int64_t more_rows_max = std::min(kMostRows, elements / shape.width / shape.rows);
-  shape.more_rows = choose("more_rows", LaneSizes(blocks ? 1 : Up(more_rows, shape.lanes_z), more_rows_max),
+  shape.rows = choose(
+      "rows", LaneSizes(CeilDiv(rows, shape.lanes_y), std::min(kLaneRowsMax, elements / shape.width)), preferred.rows,
+      [&](int64_t n) { return may_tile(shape.lanes_y * n, rows) && (pairs(n) || (n % 2 == 1 && pairs_there)); });
+  const int64_t more_rows_max = std::min(kLaneRowsMax, elements / shape.width / shape.rows);
+  shape.more_rows = choose("more_rows", LaneSizes(blocks ? 1 : CeilDiv(more_rows, shape.lanes_z), more_rows_max),
                            preferred.more_rows, [&](int64_t n) {
                              return may_tile(shape.lanes_z * n, more_rows) &&
                                     (pairs(shape.rows) || HasPairs(n, shape.lanes_z, more_rows));
@@ -106,8 +106,8 @@ absl::Status ChooseInstructionTile(const LaneProblem& p, LaneTilePlan* plan) {
   return absl::FailedPreconditionError("lanes in this shape cannot run the instruction together");
 }
 
-bool IsLaidOutBefore(const LaneProblem& p, const ir::Load& load, const ir::TensorInstructionEntry& entry) {
-  return entry.blocks && !p.IsFixed(load) && p.StepsLieApart(load);
+bool IsPackedBefore(const LaneProblem& p, const ir::Load& load, const ir::TensorInstructionEntry& entry) {
+  return entry.is_async && !p.IsFixed(load) && p.StepsLieApart(load);
 }
 
 std::pair<std::vector<int64_t>, int64_t> InstructionPads(const LaneProblem& p, const LaneTilePlan& plan,

@@ -95,10 +95,10 @@ absl::Status LayOutOperand(const LaneProblem& p, const LaneTilePlan& plan, const
   const auto along =
       std::ranges::find_if(load.indices, [&](const ir::Expr& index) { return ir::UsesVar(index, p.step_axis); });
   const auto steps = static_cast<int>(along - load.indices.begin());
-  const bool fixed = p.IsFixed(load), before = IsLaidOutBefore(p, load, entry);
+  const bool fixed = p.IsFixed(load), before = IsPackedBefore(p, load, entry);
   const bool columns = p.VariesAlongColumns(load);
-  const bool swizzled = !fixed && !before && plan.step * ir::SizeOf(load.buffer->dtype) == ir::kSwizzledRow;
-  const bool rounds = entry.cuts && (!entry.loads_a || columns);
+  const bool swizzled = !fixed && !before && plan.step * ir::SizeOf(load.buffer->dtype) == ir::kSwizzledRowBytes;
+  const bool rounds = entry.truncates && (!entry.loads_a || columns);
   const ChunkLayout layout =
       LayOutChunks(p, plan, load, steps, swizzled ? 0 : entry.chunk, columns && (fixed || before));
   std::string source = load.buffer->name;
@@ -141,12 +141,12 @@ bool RunsOver(const LaneProblem& p, const LaneTilePlan& plan, const ir::Load& lo
   });
 }
 
-bool PaysToStage(const LaneProblem& p, const LaneTilePlan& plan, const ir::Load& load) {
+bool IsWorthStaging(const LaneProblem& p, const LaneTilePlan& plan, const ir::Load& load) {
   const LaneShape& shape = plan.shape;
   const int64_t sharers = p.VariesAlongColumns(load) ? shape.lanes_y * shape.lanes_z : shape.lanes_x;
   const double bytes = TileStepBytes(p, plan, load) * static_cast<double>(plan.step);
   return p.target.memory.shared_gain > 1 && sharers > 1 &&
-         2 * bytes <= static_cast<double>(SharedBytesFor(p.target, plan));
+         2 * bytes <= static_cast<double>(GroupSharedBytesMax(p.target, plan));
 }
 
 // The number of dimensions that make up a padded row of the load's copy: from that of the steps on, if an instruction
@@ -168,22 +168,22 @@ int64_t CopyBytes(const LaneProblem& p, const LaneTilePlan& plan, const ir::Load
   const std::tuple<int, int64_t, int64_t> tiles[] = {
       {plan.second_axis, shape.lanes_z, shape.more_rows},
       {plan.row_axis, shape.lanes_y, shape.rows},
-      {plan.vector_axis, shape.lanes_x * vector, Up(shape.width, vector)}};
+      {plan.vector_axis, shape.lanes_x * vector, CeilDiv(shape.width, vector)}};
   for (const auto& [axis, together, times] : tiles) {
     if (axis < 0) continue;
-    extents[p.SumsName(axis)] = Up(std::min(together * times, p.Extent(axis)), together) * together;
+    extents[p.SumsName(axis)] = CeilDiv(std::min(together * times, p.Extent(axis)), together) * together;
   }
   std::vector<int64_t> region = RegionOf(load, p.ranges, extents);
   region[region.size() - static_cast<size_t>(RowDims(p, plan, load))] += pad;
   int64_t bytes = ir::SizeOf(load.buffer->dtype);
   for (const int64_t extent : region) bytes *= extent;
-  return ir::SharedRoom(bytes);
+  return ir::PaddedSharedBytes(bytes);
 }
 
 // Whether the load's stage can be computed in shared memory itself: padding that only the tile reads.
 bool IsOwn(const schedule::State& state, const ir::Load& load) {
   const schedule::Nest* nest = state.FindNest(load.buffer.get());
-  return nest != nullptr && nest->AtRoot() && !nest->touched && !nest->prepared &&
+  return nest != nullptr && nest->IsTopLevel() && !nest->has_loop_steps && !nest->prepared &&
          nest->stage.reduction == ir::Reduction::kNone && !state.IsOutput(load.buffer.get()) &&
          Readers(state, load.buffer.get()).size() == 1;
 }
@@ -243,7 +243,7 @@ Staged FindStaged(const LaneProblem& p, const LaneTilePlan& plan, const ir::Stag
   std::erase_if(staged.loads, [](const ir::Load& load) { return load.buffer->shape.empty(); });
   for (const ir::Load& load : staged.loads) {
     const int64_t bytes = CopyBytes(p, plan, load, 0);
-    staged.preferred.push_back(RunsOver(p, plan, load) || (PaysToStage(p, plan, load) && bytes <= staged.room));
+    staged.preferred.push_back(RunsOver(p, plan, load) || (IsWorthStaging(p, plan, load) && bytes <= staged.room));
     if (staged.preferred.back()) staged.room -= bytes;
   }
   return staged;

@@ -192,7 +192,7 @@ std::string Print(const RegisterTilePlan& plan) {
 absl::Status ScheduleRegisterTile(Sketch& sketch, const std::string& reader, const std::string& stage,
                                   const std::string& prefix, const std::optional<TensorUse>& use) {
   if (FeedsProduct(sketch.state, reader)) return absl::OkStatus();  // the product's tiles place it
-  const RegisterTileRequest request{reader, stage, prefix, use, sketch.Get(reader).AtRoot()};
+  const RegisterTileRequest request{reader, stage, prefix, use, sketch.Get(reader).IsTopLevel()};
   HONE_ASSIGN_OR_RETURN(const std::optional<RegisterTilePlan> plan,
                         ChooseRegisterTile(sketch.state, sketch.target, sketch.chooser, request));
   return plan.has_value() ? Apply(*plan, sketch) : absl::OkStatus();

@@ -15,11 +15,11 @@
 namespace hone::space {
 namespace {
 
-constexpr double kSerialFlops = 100e3;    // with at most so many operations, threads cost more than they gain
-constexpr int64_t kUnrolledOpsMax = 256;  // the most unrolled vector operations of one tile
-constexpr int64_t kWindowStepsMax = 25;   // the most steps of a reduction that may be unrolled as a whole
-constexpr int64_t kSmallWindowSteps = 9;  // the most steps of a reduction that is unrolled as a whole by default
-constexpr int64_t kUnrolledAxisMax = 7;   // the most iterations of an innermost axis that is unrolled as a whole
+constexpr double kSerialFlopsMax = 100e3;  // with at most so many operations, threads cost more than they gain
+constexpr int64_t kUnrolledOpsMax = 256;   // the most unrolled vector operations of one tile
+constexpr int64_t kWindowStepsMax = 25;    // the most steps of a reduction that may be unrolled as a whole
+constexpr int64_t kSmallWindowSteps = 9;   // the most steps of a reduction that is unrolled as a whole by default
+constexpr int64_t kUnrolledAxisMax = 7;    // the most iterations of an innermost axis that is unrolled as a whole
 constexpr int64_t kCopiesMax = 2;       // the most copies of padded data by blocks; beyond, one copy before is cheaper
 constexpr double kUnevenMax = 1.2;      // the slowest thread's work, relative to an equal share
 constexpr int64_t kBlockTilesMax = 16;  // the most tiles of a block with the rows outside, so that tasks stay short
@@ -138,7 +138,7 @@ std::vector<PackedCopy> FindPacked(const Problem& p, const ir::Stage& reduction,
 
 // Whether padding may be computed where it is read: by a small window of vectors that is written out. Each vector then
 // checks the borders once, mostly when code is generated, and nothing is copied.
-bool MayPadWhereRead(const Problem& p) {
+bool CanPadWhereRead(const Problem& p) {
   if (p.request.use.has_value() || p.producers.empty() || p.steps > kWindowStepsMax) return false;
   return std::ranges::all_of(LoadsOf(p.reduction), [&](const ir::Load& load) {
     if (!Contains(p.producers, load.buffer->name)) return true;
@@ -151,7 +151,7 @@ bool MayPadWhereRead(const Problem& p) {
 // Whether padding where it is read is preferred. A larger window leaves too few rows for one tile's code. If the last
 // vector runs over the axis, every load is masked anyway.
 bool PadsWhereRead(const Problem& p) {
-  return p.steps <= kSmallWindowSteps && p.Extent(p.vector_axis) % p.VectorWidth() == 0 && MayPadWhereRead(p);
+  return p.steps <= kSmallWindowSteps && p.Extent(p.vector_axis) % p.VectorWidth() == 0 && CanPadWhereRead(p);
 }
 
 Problem FindProblem(const schedule::State& state, const target::Target& target, Chooser& chooser,
@@ -159,7 +159,7 @@ Problem FindProblem(const schedule::State& state, const target::Target& target, 
   const schedule::Nest& reader = *state.FindNest(request.reader);
   Problem p{state, target, chooser, request, reader.stage, state.FindNest(request.stage)->stage};
   p.ranges = AxisRanges(p.reduction);
-  p.nested = !reader.AtRoot();
+  p.nested = !reader.IsTopLevel();
   for (const schedule::Loop& loop : reader.loops) p.extents.push_back(loop.max_extent);
   p.steps = StepsOf(p.reduction);
   FindAxes(&p);
@@ -168,7 +168,7 @@ Problem FindProblem(const schedule::State& state, const target::Target& target, 
   p.packs = !FindPacked(p, p.reduction, 1).empty();
   if (request.places_producers) p.producers = OwnProducers(state, p.reduction);
   // Inside a loop of another stage, producers that cannot be computed where they are read are computed before it.
-  if (p.nested && !MayPadWhereRead(p)) p.producers.clear();
+  if (p.nested && !CanPadWhereRead(p)) p.producers.clear();
   return p;
 }
 
@@ -211,7 +211,7 @@ int64_t RowsHeld(const Problem& p) {
 // Whether threads gain more than they cost.
 bool WorthThreads(const Problem& p) {
   const double flops = 2.0 * static_cast<double>(ir::NumElements(*p.out.buffer)) * static_cast<double>(p.steps);
-  return !p.nested && flops > kSerialFlops && p.target.threads > 1;
+  return !p.nested && flops > kSerialFlopsMax && p.target.threads > 1;
 }
 
 // The vectors of a tile, fewer than `vectors` if threads share the panels (PrefersRowsOutside) and there are too few
@@ -270,7 +270,7 @@ TileSize CheapestTile(const Problem& p, int64_t width, int64_t vectors_max) {
 void ChooseTile(const Problem& p, RegisterTilePlan* plan) {
   const int64_t width_max = p.request.use.has_value() ? ir::EntryOf(p.request.use->instruction).n : p.VectorWidth();
   const int64_t vector_extent = p.Extent(p.vector_axis), row_extent = p.Extent(p.row_axis);
-  plan->width = std::min(width_max, PowerOfTwo(vector_extent));
+  plan->width = std::min(width_max, PowerOf2Ceil(vector_extent));
   // Only a packed operand has padding for vectors beyond the edge.
   const int64_t beyond = p.packs ? plan->width - 1 : 0;
   const int64_t vectors_max = std::clamp<int64_t>((vector_extent + beyond) / plan->width, 1, 4);
@@ -318,7 +318,7 @@ int64_t BroadcastBytes(const Problem& p) {
 // threads.
 bool PrefersRowsOutside(const Problem& p, const RegisterTilePlan& plan) {
   const int64_t tiles = OutermostTiles(p, plan), all = tiles * p.Batch(), threads = p.target.threads;
-  const auto slowest = static_cast<double>(MostOfAThread(tiles, 1, p.Batch(), threads) * threads);
+  const auto slowest = static_cast<double>(BusiestThreadIterations(tiles, 1, p.Batch(), threads) * threads);
   if (kUnevenMax * static_cast<double>(all) < slowest && PanelsOf(p, plan) > all) return false;
   const int64_t vector_bytes = p.steps * p.Extent(p.vector_axis) * ir::SizeOf(p.reduction.buffer->dtype);
   const int64_t room = p.target.memory.l2_bytes;
@@ -329,13 +329,13 @@ bool PrefersRowsOutside(const Problem& p, const RegisterTilePlan& plan) {
 // The block size near the preferred one with which the slowest thread has clearly less to do; else the preferred one.
 int64_t BalancedBlock(const Problem& p, bool has_producers, int64_t extent, int64_t preferred) {
   const auto slowest = [&](int64_t size) {
-    return static_cast<double>(MostOfAThread(extent, size, p.Batch(), p.target.threads));
+    return static_cast<double>(BusiestThreadIterations(extent, size, p.Batch(), p.target.threads));
   };
   int64_t best = preferred;
   // Much smaller blocks would copy more of what producers compute.
   const int64_t least = has_producers ? CeilDiv(3 * preferred, 4) : preferred / 2;
   for (int64_t size = least; size <= std::min(2 * preferred, kBlockTilesMax); ++size) {
-    if (size > 0 && kClearly * slowest(size) < slowest(best)) best = size;
+    if (size > 0 && kWorthwhileGainMin * slowest(size) < slowest(best)) best = size;
   }
   return best;
 }
@@ -402,7 +402,7 @@ Place ChoosePlace(const Problem& p, const RegisterTilePlan& plan) {
   if (p.producers.empty() || PadsSteps(p)) return kBefore;
   std::vector<int64_t> places;
   if (!p.nested) places = {kBefore, kInBlock};
-  if (MayPadWhereRead(p)) places.push_back(kWhereRead);
+  if (CanPadWhereRead(p)) places.push_back(kWhereRead);
   const bool where_read = p.nested || PadsWhereRead(p);
   const bool in_block = (plan.rows_outside || !p.packs) && !CopiesTooOften(p, plan);
   return static_cast<Place>(p.Choose("pad", places, where_read ? kWhereRead : in_block ? kInBlock : kBefore));
@@ -444,7 +444,7 @@ Place ChooseBlock(const Problem& p, const std::vector<std::string>& producers, P
   if (makes_sums) preferred = std::max(preferred, std::min(kSumsBlockRowsMin, CeilDiv(extent, threads)));
   if (place == kInBlock) {
     const auto fits = [&](int64_t tiles) {
-      return CopiedBytes(p, *plan, producers, tiles) <= MostCopiedBytes(p.target);
+      return CopiedBytes(p, *plan, producers, tiles) <= CopiedBytesMax(p.target);
     };
     while (preferred > 1 && !fits(preferred)) --preferred;
     if (!fits(preferred)) place = kBefore;
@@ -519,13 +519,13 @@ void ChooseUnrolling(const Problem& p, Place place, RegisterTilePlan* plan) {
   }
 }
 
-bool CanDo(const schedule::Step& step, schedule::State state) { return schedule::Apply(step, state).ok(); }
+bool IsLegal(const schedule::Step& step, schedule::State state) { return schedule::Apply(step, state).ok(); }
 
 // Chooses whether rows and planes that are only padding are skipped. The tile may have only one plane, and the step
 // must be legal.
 void ChooseSkipping(const Problem& p, const Sketch& trial, RegisterTilePlan* plan) {
   const bool may = !plan->producers.empty() && !p.request.use.has_value() && plan->planes == 1;
-  if (!may || !CanDo(schedule::SkipPadding{plan->stage}, trial.state)) return;
+  if (!may || !IsLegal(schedule::SkipPadding{plan->stage}, trial.state)) return;
   plan->skips_padding = p.Choose("skip", {0, 1}, 1) == 1;
 }
 
@@ -539,7 +539,7 @@ void ChoosePrefetch(const Problem& p, const OutputLoops& loops, const Sketch& tr
   for (const ir::Load& load : LoadsOf(trial.Get(plan->stage).stage)) {
     const int64_t bytes = ir::NumBytes(*load.buffer);
     if (bytes < room / 4 || !schedule::IsFixed(trial.state, load.buffer.get())) continue;
-    if (!CanDo(schedule::Prefetch{load.buffer->name, plan->stage, loops.panel, 1}, trial.state)) continue;
+    if (!IsLegal(schedule::Prefetch{load.buffer->name, plan->stage, loops.panel, 1}, trial.state)) continue;
     // If a block of rows goes through all panels, the cache may hold them all for the next block.
     const bool preferred = reused && bytes >= (plan->rows_outside || p.nested ? room : room / 2);
     if (p.Choose("prefetch", {0, 1}, preferred ? 1 : 0) == 1) plan->prefetched = load.buffer->name;

@@ -19,8 +19,8 @@
 namespace hone::space {
 namespace {
 
-constexpr int64_t kFewSums = 64;     // with at most so many sums, one thread is faster than several
-constexpr int64_t kFewestSteps = 3;  // with fewer steps of the reduction, an instruction would mostly add zeros
+constexpr int64_t kSerialSumsMax = 64;       // with at most so many sums, one thread is faster than several
+constexpr int64_t kInstructionStepsMin = 3;  // with fewer steps of the reduction, an instruction would mostly add zeros
 
 // The 8-bit load that the factor casts to i32, less an offset that is the same all along the reduction; null if the
 // factor has another form.
@@ -76,7 +76,7 @@ std::optional<ByteProduct> AsByteProduct(const ir::Stage& s) {
   const ir::Axis* k = nullptr;
   const auto along_memory = [&](const ir::Axis& axis) { return StrideOf(*a, axis.name, ranges) == 1; };
   for (const ir::Axis& axis : s.reduce_axes) {
-    if (DimOf(*a, axis.name) < 0 || DimOf(*b, axis.name) < 0 || axis.extent < kFewestSteps) continue;
+    if (DimOf(*a, axis.name) < 0 || DimOf(*b, axis.name) < 0 || axis.extent < kInstructionStepsMin) continue;
     if (k == nullptr || (along_memory(axis) && !along_memory(*k)) ||
         (along_memory(axis) == along_memory(*k) && axis.extent > k->extent)) {
       k = &axis;
@@ -213,7 +213,7 @@ class TensorTile {
   }
 
   absl::Status Parallelize(const ir::Stage& s, const std::string& loop) {
-    const bool worthwhile = sketch_.target.threads > 1 && ir::NumElements(*s.buffer) > kFewSums;
+    const bool worthwhile = sketch_.target.threads > 1 && ir::NumElements(*s.buffer) > kSerialSumsMax;
     const std::string name = s.buffer->name + ".parallel";
     if (sketch_.chooser.OneOf(name, {0, 1}, worthwhile ? 1 : 0) == 0) return absl::OkStatus();
     return sketch_.Do(schedule::Annotate{loop, ir::LoopKind::kParallel});

@@ -24,7 +24,7 @@ using schedule::Convolution;
 using schedule::Tail;
 
 // The most tiles of a block that is taken through all stages at once; 0: there is no memory for one.
-int64_t MostBlockTiles(const WinogradWork& work, const target::Target& target) {
+int64_t BlockTilesMax(const WinogradWork& work, const target::Target& target) {
   const int64_t room = std::min(target.memory.local_bytes, target.memory.l2_bytes) / 4 * 3;
   return std::min(work.tiles, room / work.tile_bytes);
 }
@@ -34,7 +34,7 @@ int64_t MostBlockTiles(const WinogradWork& work, const target::Target& target) {
 int64_t PreferredBlockTiles(const WinogradWork& work, const target::Target& target) {
   const int64_t rows = (target.vector_registers - 3) / 2;
   const int64_t share = (work.tiles + 2 * target.threads - 1) / (2 * target.threads);
-  const int64_t tiles = std::min({MostCopiedBytes(target) / work.tile_bytes, share, MostBlockTiles(work, target)});
+  const int64_t tiles = std::min({CopiedBytesMax(target) / work.tile_bytes, share, BlockTilesMax(work, target)});
   return std::max<int64_t>(1, tiles > rows ? tiles / rows * rows : tiles);
 }
 
@@ -58,7 +58,7 @@ double StagedCycles(const WinogradWork& work, const target::Target& target) {
   return MovingCycles(2 * bytes, bytes, target.memory.l2_bytes * target.threads / 2, target);
 }
 bool PrefersBlocks(const WinogradWork& work, const target::Target& target) {
-  return MostBlockTiles(work, target) > 0 && BlockedCycles(work, target) < StagedCycles(work, target);
+  return BlockTilesMax(work, target) > 0 && BlockedCycles(work, target) < StagedCycles(work, target);
 }
 
 // The estimated cycles of one core: multiply-adds of the products, vector operations of the transforms, traffic between
@@ -116,7 +116,7 @@ class WinogradTile {
   void ChooseBlocks() {
     const target::Target& target = sketch_.target;
     const WinogradWork work = WinogradWorkOf(conv_, size_);
-    const int64_t most = MostBlockTiles(work, target);
+    const int64_t most = BlockTilesMax(work, target);
     if (most == 0) return;
     const int64_t preferred = PrefersBlocks(work, target) ? 1 : 0;
     if (sketch_.chooser.OneOf(prefix_ + "blocks", {0, 1}, preferred) == 0) return;
@@ -211,7 +211,7 @@ class WinogradTile {
   }
 
   int64_t WidthFor(int64_t extent) const {
-    return std::min<int64_t>(sketch_.target.VectorWidth(4), PowerOfTwo(extent));
+    return std::min<int64_t>(sketch_.target.VectorWidth(4), PowerOf2Ceil(extent));
   }
 
   Sketch& sketch_;

@@ -20,8 +20,8 @@ class ColdConstants {
   explicit ColdConstants(std::span<char> numbers) : numbers_(numbers) {}
 
   // Whether consecutive stretches of `bytes` are cold when the buffer is cycled.
-  bool Serve(int64_t bytes) const { return bytes > 0 && bytes <= static_cast<int64_t>(numbers_.size()) / 2; }
-  // The next stretch, aligned to HONE_BUFFER_ALIGNMENT; `bytes` must satisfy Serve.
+  bool CanServe(int64_t bytes) const { return bytes > 0 && bytes <= static_cast<int64_t>(numbers_.size()) / 2; }
+  // The next stretch, aligned to HONE_BUFFER_ALIGNMENT; `bytes` must satisfy CanServe.
   void* Next(int64_t bytes);
 
  private:

@@ -19,7 +19,7 @@ class StartedCpu : public StartedDevice {
  public:
   explicit StartedCpu(const CpuDevice& device) : device_(device) {}
   absl::StatusOr<std::unique_ptr<Session>> Open(const SessionOptions& options) override {
-    HONE_RETURN_IF_ERROR(device_.HasItsCpus());
+    HONE_RETURN_IF_ERROR(device_.CheckCpusUsable());
     return CpuSession::Open(options);
   }
 
@@ -39,7 +39,7 @@ std::vector<int> CpuDevice::cpus() const {
   return chosen_.ok() && !chosen_->name.empty() ? chosen_->cores.Cpus() : std::vector<int>();
 }
 
-absl::Status CpuDevice::HasItsCpus() const {
+absl::Status CpuDevice::CheckCpusUsable() const {
   if (!chosen_.ok()) return chosen_.status();
   const std::vector<int> usable = UsableCpus(), own = chosen_->cores.Cpus();
   const auto left = std::ranges::count_if(own, [&](int cpu) { return std::ranges::binary_search(usable, cpu); });
@@ -51,8 +51,8 @@ absl::Status CpuDevice::HasItsCpus() const {
 }
 
 SelfTestResult CpuDevice::SelfTest(int threads) {
-  const absl::Status complete = HasItsCpus();
-  const OnCpus own(cpus());
+  const absl::Status complete = CheckCpusUsable();
+  const ScopedCpuAffinity own(cpus());
   SelfTestResult test = TestHost(threads);
   if (test.passed && !complete.ok()) {
     test.passed = false;

@@ -26,12 +26,12 @@ class CpuDevice : public Device {
   Sensors ReadSensors() const override;
   SandboxPolicy sandbox() const override { return {}; }
   double load_seconds() const override { return 10; }  // nothing is compiled, but a board may allocate memory slowly
-  int Builders() const override { return 0; }
+  int BuilderProcessesMax() const override { return 0; }
   bool IsBuilt(const VisitBatch&) const override { return true; }
   absl::StatusOr<std::unique_ptr<StartedDevice>> Start(int threads) const override;
   // kUnavailable: this thread cannot use all CPUs of the device any more, so its times would be those of another
   // device.
-  absl::Status HasItsCpus() const;
+  absl::Status CheckCpusUsable() const;
 
  private:
   const std::string selector_;

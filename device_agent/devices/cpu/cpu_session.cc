@@ -20,13 +20,13 @@ namespace {
 // Pins this thread to the CPU that the pool leaves free; the pool pins its workers to the others.
 void PinToFirstCpu() {
   const std::vector<CoreGroup> groups = FindCoreGroups(UsableCpus());
-  if (!groups.empty()) StayOnCpus({groups.front().cores.front()});
+  if (!groups.empty()) SetCpuAffinity({groups.front().cores.front()});
 }
 
 constexpr int64_t kLineBytes = 64;
-constexpr int64_t kMostWritten = 4 << 20;  // bytes; most of what is longer lies in no core's own cache
-constexpr int64_t kWriters = 16;           // tasks: about as finely as kernels share out what they write
-constexpr int kStale = 0xff;               // what a workspace holds before the first kernel writes it: NaN, if floats
+constexpr int64_t kWrittenBytesMax = 4 << 20;  // bytes; most of what is longer lies in no core's own cache
+constexpr int64_t kWriters = 16;               // tasks: about as finely as kernels share out what they write
+constexpr int kStale = 0xff;  // what a workspace holds before the first kernel writes it: NaN, if floats
 
 struct Lines {
   char* data;
@@ -85,7 +85,7 @@ class CpuSession::Kernel : public LoadedKernel {
       HONE_ASSIGN_OR_RETURN(const GuardedBuffer workspace,
                             Workspace("workspace of prepare", interface_.prepare_workspace_bytes));
       for (const HoneKernel launch : prepare_) launch(buffers_.data(), workspace.data(), session_.pool_->parallel());
-      if (const auto at = BrokenGuard(workspace.guards())) {
+      if (const auto at = FindOverwrittenByte(workspace.guards())) {
         return absl::OutOfRangeError(OutOfBoundsWrite("workspace of prepare", *at).text);
       }
     }
@@ -126,7 +126,7 @@ class CpuSession::Kernel : public LoadedKernel {
   }
 
   // Inputs and their guard zones are read-only, so a write faults.
-  absl::StatusOr<std::optional<VisitFailure>> ChangedInput() override { return std::nullopt; }
+  absl::StatusOr<std::optional<VisitFailure>> FindChangedInput() override { return std::nullopt; }
 
  private:
   // Not zeros: in a package the workspace is a part of the arena, which other kernels used before.
@@ -147,7 +147,7 @@ class CpuSession::Kernel : public LoadedKernel {
       cold_.emplace_back(index, bytes);
       sum += bytes;
     }
-    if (!session_.cold_constants_.Serve(sum)) cold_.clear();  // they displace one another as it is
+    if (!session_.cold_constants_.CanServe(sum)) cold_.clear();  // they displace one another as it is
   }
 
   CpuSession& session_;
@@ -178,7 +178,7 @@ absl::Status CpuSession::LoadArtifact() {
 }
 
 absl::Status CpuSession::MakeBuffers() {
-  const DataLayout layout = LayOut(batch_);
+  const DataLayout layout = ComputeDataLayout(batch_);
   size_t place = 0;
   for (size_t i = 0; i < batch_.buffers.size(); ++i) {
     const VisitBuffer& buffer = batch_.buffers[i];
@@ -203,7 +203,7 @@ absl::Status CpuSession::MakeBuffers() {
 
 void CpuSession::WriteTimedBuffers() {
   const auto write = [&](const GuardedBuffer& memory) {
-    if (memory.bytes() > kMostWritten) return;
+    if (memory.bytes() > kWrittenBytesMax) return;
     Lines lines{memory.data(), memory.bytes() / kLineBytes};
     pool_->parallel()->parallel_for(pool_->parallel(), WriteSomeLines, &lines, kWriters);
   };

@@ -30,7 +30,7 @@ namespace hone::agent {
 namespace {
 
 // Above this temperature a board throttles or soon will.
-constexpr double kTooHotC = 95;
+constexpr double kTemperatureCMax = 95;
 constexpr int kSelfTestLoops = 15;
 constexpr std::string_view k32BitArm = FindCodeKind(CodeKind::kArm)->architecture;
 #if defined(__arm__)
@@ -210,7 +210,7 @@ Sensors ReadHostSensors(const std::string& root) {
 
 int64_t HostMemory(const std::string& root) {
   int64_t bytes = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
-  for (const std::filesystem::path& group : ControlGroupsOf("memory", root)) {
+  for (const std::filesystem::path& group : ControlGroupFolders("memory", root)) {
     for (const char* name : {"memory.max", "memory.limit_in_bytes"}) {
       if (const int64_t most = ParseSize(FirstLine(group / name)); most > 0) bytes = std::min(bytes, most);
     }
@@ -237,7 +237,7 @@ SelfTestResult TestHost(int threads) {
   if (!ReferenceLoopIsRight()) {
     test.passed = false;
     test.reason = "the reference loop computes a wrong result: the device is broken";
-  } else if (sensors.temperature_c.value_or(0) >= kTooHotC) {
+  } else if (sensors.temperature_c.value_or(0) >= kTemperatureCMax) {
     test.passed = false;
     test.reason = fmt::format("too hot: {:.0f} C; see to its cooling", *sensors.temperature_c);
   }

@@ -69,7 +69,7 @@ int64_t Interrupts(const std::string& root) {
 
 Throttling::Throttling(std::string root) : root_(std::move(root)), counted_(Interrupts(root_)) {}
 
-bool Throttling::Seen() {
+bool Throttling::IsThrottling() {
   const int64_t counted = Interrupts(root_);
   const bool interrupted = counted > std::exchange(counted_, counted);  // fewer: a core was taken away
   return interrupted || FirmwareSays(root_) || IsCooledDown(root_);

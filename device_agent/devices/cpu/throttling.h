@@ -3,7 +3,7 @@
 //
 // Sources: the firmware of a Raspberry Pi; Linux's cooling devices (Jetson and other Arm boards); the counters of
 // thermal interrupts of x86. The frequency is no source, because it also falls for harmless reasons. The golden kernel
-// (agent/golden.h) finds slowness that no source reports. Start at Throttling::Seen.
+// (agent/golden.h) finds slowness that no source reports. Start at Throttling::IsThrottling.
 #ifndef HONE_DEVICE_AGENT_DEVICES_CPU_THROTTLING_H_
 #define HONE_DEVICE_AGENT_DEVICES_CPU_THROTTLING_H_
 
@@ -20,7 +20,7 @@ class Throttling {
 
   // Whether the board throttles now. If only a counter tells: since the last call, or at first since the constructor.
   // False if the board has none of the sources.
-  bool Seen();
+  bool IsThrottling();
 
  private:
   std::string root_;

@@ -8,9 +8,9 @@
 #include "base/code_kind.h"
 #include "base/digest.h"
 #include "base/status.h"
-#include "device_agent/devices/lanes/calls_of_drivers.h"
+#include "device_agent/devices/lanes/driver_device_nodes.h"
+#include "device_agent/devices/lanes/driver_system_calls.h"
 #include "device_agent/devices/lanes/lane_session.h"
-#include "device_agent/devices/lanes/nodes_of_drivers.h"
 #include "device_agent/devices/lanes/reference_kernel.h"
 #include "device_agent/devices/lanes/self_test.h"
 #include "drivers/cuda.h"
@@ -41,14 +41,14 @@ absl::StatusOr<DeviceFingerprint> CudaDevice::Fingerprint() {
   drivers::cuda::DeviceInfo info;
   HONE_RETURN_IF_ERROR(ToStatus(library.Find(selector_, &info)));
   pci_address_ = info.pci_address;
-  static_cast<void>(drivers::cuda::Management::Load(&management_));  // not all have it
+  static_cast<void>(drivers::cuda::NvmlLibrary::Load(&nvml_));  // not all have it
   DeviceFingerprint fingerprint;
   fingerprint.architecture = std::string(FindCodeKind(CodeKind::kPtx)->architecture);
   fingerprint.cpu_model = info.name;
   fingerprint.memory_bytes = info.global_bytes;
   fingerprint.text =
       fmt::format("cuda {} {} driver={} units={} lanes={} shared={} l2={}", Word(info.name), info.architecture,
-                  info.driver_version, info.compute_units, info.max_group_lanes, info.local_bytes, info.cache_bytes);
+                  info.driver_version, info.compute_units, info.group_lanes_max, info.local_bytes, info.cache_bytes);
   fingerprint.digest = Sha256Hex(fingerprint.text);
   if (!info.pci_address.empty()) fingerprint.place = fmt::format("cuda {}", info.pci_address);
   return fingerprint;
@@ -61,7 +61,7 @@ SelfTestResult CudaDevice::SelfTest(int) {
 }
 
 Sensors CudaDevice::ReadSensors() const {
-  const drivers::cuda::Condition condition = management_.Read(pci_address_);
+  const drivers::cuda::Condition condition = nvml_.Read(pci_address_);
   return {condition.temperature_c, condition.clock_mhz, condition.slowed_down, condition.seems_slowed_down};
 }
 
@@ -75,10 +75,10 @@ SandboxPolicy CudaDevice::sandbox() const {
                      // The model of a Jetson board.
                      "/sys/firmware/devicetree", "/sys/module/tegra_fuse"};
   policy.writable = {folder_};
-  policy.nodes = NodesOfCuda();
-  policy.calls = kCallsOfDrivers;
-  policy.own_address_space = true;
-  policy.names_threads = true;  // from version 570 on
+  policy.nodes = CudaDeviceNodes();
+  policy.calls = kDriverSystemCalls;
+  policy.unlimited_address_space = true;
+  policy.writes_thread_names = true;  // from version 570 on
   policy.open_files = 256;
   return policy;
 }
@@ -94,7 +94,7 @@ bool CudaDevice::IsBuilt(const VisitBatch& batch) const {
 
 absl::StatusOr<std::unique_ptr<StartedDevice>> CudaDevice::Start(int) const {
   HONE_ASSIGN_OR_RETURN(drivers::cuda::Device device, OpenCudaDriver(selector_));
-  return StartedLanes<drivers::CudaDriver>::Start(std::move(device), folder_);
+  return StartedLaneDevice<drivers::CudaDriver>::Start(std::move(device), folder_);
 }
 
 }  // namespace hone::agent

@@ -27,14 +27,14 @@ class CudaDevice : public Device {
   bool ReadsSensorsInVisits() const override { return true; }
   SandboxPolicy sandbox() const override;
   double load_seconds() const override { return 60; }  // the driver's compiler is slow on a board
-  int Builders() const override { return CountBuilders(); }
+  int BuilderProcessesMax() const override { return HostBuilderProcessesMax(); }
   bool IsBuilt(const VisitBatch& batch) const override;
   absl::StatusOr<std::unique_ptr<StartedDevice>> Start(int threads) const override;
 
  private:
   const std::string selector_, folder_;
-  drivers::cuda::Management management_;
-  std::string pci_address_;  // identifies the device for management_
+  drivers::cuda::NvmlLibrary nvml_;
+  std::string pci_address_;  // identifies the device for nvml_
 };
 
 }  // namespace hone::agent

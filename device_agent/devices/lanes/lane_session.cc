@@ -20,7 +20,7 @@ namespace {
 
 // The part of a buffer must start at a multiple of the device's alignment. This is a multiple of all known ones.
 constexpr size_t kGuardBytes = 4096;
-constexpr int64_t kMostVariants = 64;
+constexpr int64_t kVariantsMax = 64;
 constexpr size_t kPart = 1 << 20;  // of an input that is read back
 
 std::span<const std::byte> BytesAt(const char* data, size_t bytes) {
@@ -33,14 +33,15 @@ std::span<std::byte> BytesOf(std::vector<char>& memory) {
 // Converts the error of a call that allocates memory or uses it first, as some drivers allocate late. Only errors about
 // memory or size concern the kernel's demand.
 absl::Status OutOfMemory(const drivers::Error& error) {
-  const bool too_much = error.trouble == drivers::Trouble::kMemory || error.trouble == drivers::Trouble::kProgram;
+  const bool too_much = error.kind == drivers::ErrorKind::kMemory || error.kind == drivers::ErrorKind::kProgram;
   return too_much ? absl::ResourceExhaustedError(error.text) : ToStatus(error);
 }
 
 }  // namespace
 
 template <typename Driver>
-absl::Status CanaryBuffer<Driver>::Show(const typename Driver::Device& device, ResultMemory& result_memory) const {
+absl::Status CanaryBuffer<Driver>::StoreCanaries(const typename Driver::Device& device,
+                                                 ResultMemory& result_memory) const {
   std::vector<char> front(kGuardBytes), back(kGuardBytes);
   HONE_RETURN_IF_ERROR(ToStatus(device.Read(whole, 0, BytesOf(front))));
   HONE_RETURN_IF_ERROR(ToStatus(device.Read(whole, kGuardBytes + data.bytes(), BytesOf(back))));
@@ -61,13 +62,14 @@ class LaneSession<Driver>::Kernel : public LoadedKernel {
 
   absl::Status Load() {
     HONE_RETURN_IF_ERROR(MakeBuffers());
-    HONE_RETURN_IF_ERROR(ToStatus(device_.Build(code_, {.extra = {}, .cache_folder = session_.folder_}, &program_)));
+    HONE_RETURN_IF_ERROR(
+        ToStatus(device_.Build(code_, {.extra_options = {}, .cache_folder = session_.folder_}, &program_)));
     HONE_RETURN_IF_ERROR(Bind(interface_.prepare, buffers_, prepare_));
     HONE_RETURN_IF_ERROR(Bind(interface_.main, buffers_, main_));
     HONE_RETURN_IF_ERROR(BindCold());
     // A driver that compiles at the first launch does it here, before a deadline counts. The slow reference is
     // excepted: its only call has time for both.
-    if constexpr (Driver::kBuildsAtLaunch) {
+    if constexpr (Driver::kCompilesAtLaunch) {
       if (session_.options_.purpose == SessionPurpose::kReference) return absl::OkStatus();
       for (const std::vector<typename Driver::Launch>* launches : {&prepare_, &main_}) {
         HONE_RETURN_IF_ERROR(RunWithin(*launches));
@@ -92,16 +94,16 @@ class LaneSession<Driver>::Kernel : public LoadedKernel {
 
   absl::Status StoreGuards(ResultMemory& result_memory) override {
     for (const CanaryBuffer<Driver>& buffer : session_.shared_)
-      HONE_RETURN_IF_ERROR(buffer.Show(device_, result_memory));
-    for (const CanaryBuffer<Driver>& buffer : own_) HONE_RETURN_IF_ERROR(buffer.Show(device_, result_memory));
+      HONE_RETURN_IF_ERROR(buffer.StoreCanaries(device_, result_memory));
+    for (const CanaryBuffer<Driver>& buffer : own_) HONE_RETURN_IF_ERROR(buffer.StoreCanaries(device_, result_memory));
     return absl::OkStatus();
   }
 
-  absl::StatusOr<std::optional<VisitFailure>> ChangedInput() override {
+  absl::StatusOr<std::optional<VisitFailure>> FindChangedInput() override {
     for (size_t i = 0; i < session_.shared_.size(); ++i) {
       const VisitBuffer& buffer = session_.batch_.buffers[i];
       if (buffer.role == BufferRole::kOutput) continue;
-      HONE_ASSIGN_OR_RETURN(const bool same, session_.IsAsGiven(i));
+      HONE_ASSIGN_OR_RETURN(const bool same, session_.IsInputUnchanged(i));
       if (same) continue;
       return VisitFailure{FailureKind::kWrongOutput,
                           fmt::format("wrote into {}, which it must only read", session_.shared_[i].name)};
@@ -140,9 +142,9 @@ class LaneSession<Driver>::Kernel : public LoadedKernel {
       }
       typename Driver::Kernel& kernel = kernels_.emplace_back();
       HONE_RETURN_IF_ERROR(ToStatus(program_.Find(launch.function, &kernel)));
-      if (launch.lanes > kernel.facts().max_group_lanes) {
+      if (launch.lanes > kernel.facts().group_lanes_max) {
         return absl::InvalidArgumentError(fmt::format("'{}' is to be launched with {} lanes; the device allows it {}",
-                                                      launch.function, launch.lanes, kernel.facts().max_group_lanes));
+                                                      launch.function, launch.lanes, kernel.facts().group_lanes_max));
       }
       HONE_RETURN_IF_ERROR(ToStatus(kernel.SetShared(launch.shared_bytes)));
       for (size_t i = 0; i < launch.arguments.size(); ++i) {
@@ -160,7 +162,7 @@ class LaneSession<Driver>::Kernel : public LoadedKernel {
     for (const auto& [index, bytes] : replaced) stretch += Rounded(bytes);
     const auto all = static_cast<int64_t>(session_.cold_.bytes());
     if (stretch == 0 || stretch > all / 2) return absl::OkStatus();
-    cold_.resize(static_cast<size_t>(std::min(all / stretch, kMostVariants)));
+    cold_.resize(static_cast<size_t>(std::min(all / stretch, kVariantsMax)));
     int64_t offset = 0;
     for (std::vector<typename Driver::Launch>& launches : cold_) {
       std::vector<typename Driver::Buffer> buffers = buffers_;
@@ -187,7 +189,7 @@ class LaneSession<Driver>::Kernel : public LoadedKernel {
     const VisitPolicy& policy = session_.batch_.policy;
     const double limit = policy.timeout_seconds;
     const drivers::Error ran = device_.RunEach(launches, std::chrono::duration<double>(2 * limit));
-    if (ran.trouble != drivers::Trouble::kTimeout) return ToStatus(ran);
+    if (ran.kind != drivers::ErrorKind::kTimeout) return ToStatus(ran);
     return absl::DeadlineExceededError(fmt::format("a call took longer than {:.3g} s", limit));
   }
 
@@ -205,15 +207,16 @@ class LaneSession<Driver>::Kernel : public LoadedKernel {
 };
 
 template <typename Driver>
-absl::StatusOr<std::unique_ptr<StartedDevice>> StartedLanes<Driver>::Start(typename Driver::Device device,
-                                                                           std::string folder) {
+absl::StatusOr<std::unique_ptr<StartedDevice>> StartedLaneDevice<Driver>::Start(typename Driver::Device device,
+                                                                                std::string folder) {
   HONE_ASSIGN_OR_RETURN(ReferenceKernel<Driver> reference,
                         ReferenceKernel<Driver>::Create(device, folder, kNoDeadline));
-  return std::unique_ptr<StartedDevice>(new StartedLanes(std::move(device), std::move(folder), std::move(reference)));
+  return std::unique_ptr<StartedDevice>(
+      new StartedLaneDevice(std::move(device), std::move(folder), std::move(reference)));
 }
 
 template <typename Driver>
-absl::StatusOr<std::unique_ptr<Session>> StartedLanes<Driver>::Open(const SessionOptions& options) {
+absl::StatusOr<std::unique_ptr<Session>> StartedLaneDevice<Driver>::Open(const SessionOptions& options) {
   auto session =
       std::make_unique<LaneSession<Driver>>(std::move(device_), std::move(folder_), std::move(reference_), options);
   HONE_RETURN_IF_ERROR(session->MakeBuffers());
@@ -234,14 +237,14 @@ absl::StatusOr<CanaryBuffer<Driver>> LaneSession<Driver>::Allocate(const std::st
 
 template <typename Driver>
 absl::Status LaneSession<Driver>::MakeBuffers() {
-  layout_ = LayOut(batch_);
+  layout_ = ComputeDataLayout(batch_);
   for (size_t i = 0; i < batch_.buffers.size(); ++i) {
     const VisitBuffer& buffer = batch_.buffers[i];
     const bool output = buffer.role == BufferRole::kOutput;
     HONE_ASSIGN_OR_RETURN(shared_.emplace_back(),
                           Allocate(fmt::format("{} '{}'", output ? "output" : "input", buffer.name), buffer.bytes));
     if (output) continue;
-    const auto given = BytesAt(Given(i), static_cast<size_t>(buffer.bytes));
+    const auto given = BytesAt(InputData(i), static_cast<size_t>(buffer.bytes));
     HONE_RETURN_IF_ERROR(ToStatus(device_.Write(shared_.back().data, 0, given)));
   }
   return MakeColdConstants();
@@ -277,13 +280,13 @@ absl::Status LaneSession<Driver>::ClearOutputs() {
 
 // Compares in parts that fit into the cache of the host.
 template <typename Driver>
-absl::StatusOr<bool> LaneSession<Driver>::IsAsGiven(size_t buffer) {
+absl::StatusOr<bool> LaneSession<Driver>::IsInputUnchanged(size_t buffer) {
   part_.resize(kPart);
   const auto bytes = static_cast<size_t>(batch_.buffers[buffer].bytes);
   for (size_t offset = 0; offset < bytes; offset += kPart) {
     const size_t count = std::min(kPart, bytes - offset);
     HONE_RETURN_IF_ERROR(ToStatus(device_.Read(shared_[buffer].data, offset, BytesOf(part_).first(count))));
-    if (std::memcmp(part_.data(), Given(buffer) + offset, count) != 0) return false;
+    if (std::memcmp(part_.data(), InputData(buffer) + offset, count) != 0) return false;
   }
   return true;
 }
@@ -293,7 +296,7 @@ absl::Status LaneSession<Driver>::CopyOutput(int buffer, std::span<char> to) {
   return ToStatus(device_.Read(shared_[static_cast<size_t>(buffer)].data, 0, std::as_writable_bytes(to)));
 }
 
-template class StartedLanes<drivers::OpenClDriver>;
-template class StartedLanes<drivers::CudaDriver>;
+template class StartedLaneDevice<drivers::OpenClDriver>;
+template class StartedLaneDevice<drivers::CudaDriver>;
 
 }  // namespace hone::agent

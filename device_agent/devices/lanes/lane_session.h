@@ -23,18 +23,18 @@ template <typename Driver>
 struct CanaryBuffer {
   std::string name;  // for messages
   typename Driver::Buffer whole, data;
-  absl::Status Show(const typename Driver::Device& device, ResultMemory& result_memory) const;
+  absl::Status StoreCanaries(const typename Driver::Device& device, ResultMemory& result_memory) const;
 };
 
 template <typename Driver>
-class StartedLanes : public StartedDevice {
+class StartedLaneDevice : public StartedDevice {
  public:
   // folder: for files that the driver keeps.
   static absl::StatusOr<std::unique_ptr<StartedDevice>> Start(typename Driver::Device device, std::string folder);
   absl::StatusOr<std::unique_ptr<Session>> Open(const SessionOptions& options) override;
 
  private:
-  StartedLanes(typename Driver::Device device, std::string folder, ReferenceKernel<Driver> reference)
+  StartedLaneDevice(typename Driver::Device device, std::string folder, ReferenceKernel<Driver> reference)
       : device_(std::move(device)), folder_(std::move(folder)), reference_(std::move(reference)) {}
 
   typename Driver::Device device_;
@@ -66,8 +66,8 @@ class LaneSession : public Session {
   absl::Status MakeColdConstants();
   absl::StatusOr<CanaryBuffer<Driver>> Allocate(const std::string& name, int64_t bytes) const;
   // Whether the input on the device still equals the given one.
-  absl::StatusOr<bool> IsAsGiven(size_t buffer);
-  const char* Given(size_t buffer) const { return options_.data + layout_.offsets[buffer]; }
+  absl::StatusOr<bool> IsInputUnchanged(size_t buffer);
+  const char* InputData(size_t buffer) const { return options_.data + layout_.offsets[buffer]; }
 
   const typename Driver::Device device_;
   const std::string folder_;

@@ -66,21 +66,21 @@ $L__BB0_2:
 }  // namespace
 
 absl::Status ToStatus(const drivers::Error& error) {
-  switch (error.trouble) {
-    case drivers::Trouble::kNone:
+  switch (error.kind) {
+    case drivers::ErrorKind::kNone:
       return absl::OkStatus();
-    case drivers::Trouble::kAbsent:
+    case drivers::ErrorKind::kAbsent:
       return absl::UnavailableError(error.text);
-    case drivers::Trouble::kBusy:
+    case drivers::ErrorKind::kBusy:
       return absl::FailedPreconditionError(error.text);
-    case drivers::Trouble::kProgram:
+    case drivers::ErrorKind::kProgram:
       return absl::InvalidArgumentError(error.text);
-    case drivers::Trouble::kTimeout:
+    case drivers::ErrorKind::kTimeout:
       return absl::DeadlineExceededError(error.text);
-    case drivers::Trouble::kMemory:
+    case drivers::ErrorKind::kMemory:
       return absl::ResourceExhaustedError(error.text);
-    case drivers::Trouble::kFault:
-    case drivers::Trouble::kDevice:
+    case drivers::ErrorKind::kFault:
+    case drivers::ErrorKind::kDevice:
       break;
   }
   return absl::InternalError(error.text);
@@ -94,7 +94,7 @@ absl::StatusOr<ReferenceKernel<Driver>> ReferenceKernel<Driver>::Create(const ty
   reference.deadline_ = deadline;
   reference.device_ = device;
   HONE_RETURN_IF_ERROR(
-      ToStatus(device.Build(kSource<Driver>, {.extra = {}, .cache_folder = folder}, &reference.program_)));
+      ToStatus(device.Build(kSource<Driver>, {.extra_options = {}, .cache_folder = folder}, &reference.program_)));
   HONE_RETURN_IF_ERROR(ToStatus(reference.program_.Find("hone_reference", &reference.kernel_)));
   HONE_RETURN_IF_ERROR(ToStatus(device.Allocate(kGroups * kLanes * sizeof(uint32_t), &reference.output_)));
   HONE_RETURN_IF_ERROR(ToStatus(reference.kernel_.SetArg(0, reference.output_)));
@@ -111,7 +111,7 @@ typename Driver::Launch ReferenceKernel<Driver>::ToLaunch() const {
 // handles is kept until the process ends.
 template <typename Driver>
 absl::Status ReferenceKernel<Driver>::Ended(const drivers::Error& error) const {
-  if (error.trouble == drivers::Trouble::kTimeout) static_cast<void>(new ReferenceKernel(*this));
+  if (error.kind == drivers::ErrorKind::kTimeout) static_cast<void>(new ReferenceKernel(*this));
   return ToStatus(error);
 }
 

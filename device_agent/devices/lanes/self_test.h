@@ -20,9 +20,9 @@ namespace hone::agent {
 
 // The number of processes that compile kernels in parallel: one for each CPU, because a driver's compiler holds one
 // lock for a whole process.
-inline int CountBuilders() {
-  constexpr long kMost = 16;  // each has a context of its own, of a few hundred megabytes
-  return static_cast<int>(std::clamp<long>(sysconf(_SC_NPROCESSORS_ONLN), 1, kMost));
+inline int HostBuilderProcessesMax() {
+  constexpr long kProcessesMax = 16;  // each has a context of its own, of a few hundred megabytes
+  return static_cast<int>(std::clamp<long>(sysconf(_SC_NPROCESSORS_ONLN), 1, kProcessesMax));
 }
 
 // A name as one word: "RTX-4090".
@@ -58,9 +58,9 @@ absl::Status TestReference(const typename Driver::Device& device, const std::str
 
 // Whether the device may be healthy although its peak could not be measured: other processes may hold its memory, or
 // its compiler may reject the kernels.
-inline bool MayBeHealthy(drivers::Trouble trouble) {
-  return trouble == drivers::Trouble::kMemory || trouble == drivers::Trouble::kProgram ||
-         trouble == drivers::Trouble::kAbsent;
+inline bool CanBeHealthy(drivers::ErrorKind kind) {
+  return kind == drivers::ErrorKind::kMemory || kind == drivers::ErrorKind::kProgram ||
+         kind == drivers::ErrorKind::kAbsent;
 }
 
 // TestReference, then the peak and the bandwidth, which stay 0 if they cannot be measured.
@@ -71,7 +71,7 @@ absl::Status TestLanes(const typename Driver::Device& device, const std::string&
   HONE_RETURN_IF_ERROR(TestReference<Driver>(device, folder, deadline(), test));
   drivers::LaneRoofline roofline;
   const drivers::Error measured = drivers::MeasureRoofline<Driver>(device, folder, &roofline, deadline());
-  if (!measured.ok()) return MayBeHealthy(measured.trouble) ? absl::OkStatus() : ToStatus(measured);
+  if (!measured.ok()) return CanBeHealthy(measured.kind) ? absl::OkStatus() : ToStatus(measured);
   test.peak_gflops = roofline.flops_per_second * 1e-9;
   test.bandwidth_gbps = roofline.memory_bytes_per_second * 1e-9;
   return absl::OkStatus();

@@ -11,9 +11,9 @@
 #include "base/code_kind.h"
 #include "base/digest.h"
 #include "base/status.h"
-#include "device_agent/devices/lanes/calls_of_drivers.h"
+#include "device_agent/devices/lanes/driver_device_nodes.h"
+#include "device_agent/devices/lanes/driver_system_calls.h"
 #include "device_agent/devices/lanes/lane_session.h"
-#include "device_agent/devices/lanes/nodes_of_drivers.h"
 #include "device_agent/devices/lanes/reference_kernel.h"
 #include "device_agent/devices/lanes/self_test.h"
 
@@ -53,7 +53,7 @@ absl::StatusOr<DeviceFingerprint> OpenClDevice::Fingerprint() {
   fingerprint.memory_bytes = info.global_bytes;
   fingerprint.text =
       fmt::format("opencl {} {} {} units={} lanes={} local={}", Word(info.name), Word(info.platform_version),
-                  Word(info.driver_version), info.compute_units, info.max_group_lanes, info.local_bytes);
+                  Word(info.driver_version), info.compute_units, info.group_lanes_max, info.local_bytes);
   fingerprint.digest = Sha256Hex(fingerprint.text);
   fingerprint.place = fmt::format("opencl {}", info.number);
   return fingerprint;
@@ -71,17 +71,17 @@ SandboxPolicy OpenClDevice::sandbox() const {
                      // Drivers of vendors, and those of NixOS with their dependencies.
                      "/opt/rocm", "/opt/amdgpu", "/opt/intel", "/run/opengl-driver", "/nix/store"};
   policy.writable = {folder_};
-  policy.nodes = NodesOfOpenCl();
-  policy.calls = kCallsOfDrivers;
-  policy.own_address_space = true;
-  policy.names_threads = true;  // NVIDIA's, from version 570 on
+  policy.nodes = OpenClDeviceNodes();
+  policy.calls = kDriverSystemCalls;
+  policy.unlimited_address_space = true;
+  policy.writes_thread_names = true;  // NVIDIA's, from version 570 on
   policy.open_files = 256;
   return policy;
 }
 
 absl::StatusOr<std::unique_ptr<StartedDevice>> OpenClDevice::Start(int threads) const {
   HONE_ASSIGN_OR_RETURN(drivers::opencl::Device device, OpenOpenClDriver(selector_, folder_, threads));
-  return StartedLanes<drivers::OpenClDriver>::Start(std::move(device), folder_);
+  return StartedLaneDevice<drivers::OpenClDriver>::Start(std::move(device), folder_);
 }
 
 }  // namespace hone::agent

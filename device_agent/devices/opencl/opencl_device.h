@@ -24,7 +24,7 @@ class OpenClDevice : public Device {
   Sensors ReadSensors() const override { return {}; }  // OpenCL has no sensors
   SandboxPolicy sandbox() const override;
   double load_seconds() const override { return 60; }  // a driver's compiler is slow
-  int Builders() const override { return CountBuilders(); }
+  int BuilderProcessesMax() const override { return HostBuilderProcessesMax(); }
   bool IsBuilt(const VisitBatch&) const override { return false; }
   absl::StatusOr<std::unique_ptr<StartedDevice>> Start(int threads) const override;
 

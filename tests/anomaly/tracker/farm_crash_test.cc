@@ -42,7 +42,7 @@ struct Report {
   for (int step = first;; ++step) {
     open += 2;
     farm->commit->Append(RowsOfStep(step), tell(step, true));
-    farm->commit->Keep({ChangesOfStep(step), {}}, tell(step, false));
+    farm->commit->AddChanges({ChangesOfStep(step), {}}, tell(step, false));
     while (open > 8) std::this_thread::yield();
   }
 }

@@ -41,7 +41,7 @@ Acknowledged RunSession(const std::filesystem::path& folder, bool passing) {
       }
       if (passing && !changes.ok()) {  // the commit repeats failed changes by itself; wait for that
         std::promise<absl::Status> asked;
-        farm->commit->Keep({}, [&](const absl::Status& status) { asked.set_value(status); });
+        farm->commit->AddChanges({}, [&](const absl::Status& status) { asked.set_value(status); });
         changes = asked.get_future().get();
         EXPECT_EQ(changes, absl::OkStatus());
       }
@@ -98,14 +98,15 @@ TEST(GroupCommitTest, ChangesWaitForRoomAndResultsAreRefused) {
       std::promise<absl::Status> results;
       farm->commit->Append(RowsOfStep(step), [&](const absl::Status& status) { results.set_value(status); });
       EXPECT_TRUE(absl::IsResourceExhausted(results.get_future().get()));
-      EXPECT_THAT(farm->commit->Trouble(), testing::HasSubstr("no space left"));
+      EXPECT_THAT(farm->commit->FailureReason(), testing::HasSubstr("no space left"));
       vfs.Arm(Fault::kDiskFull, 1);
       std::promise<absl::Status> changes;
-      farm->commit->Keep({ChangesOfStep(step), {}}, [&](const absl::Status& status) { changes.set_value(status); });
+      farm->commit->AddChanges({ChangesOfStep(step), {}},
+                               [&](const absl::Status& status) { changes.set_value(status); });
       EXPECT_TRUE(absl::IsResourceExhausted(changes.get_future().get()));
       acknowledged.changes.insert(step);  // it will be stored later
     }
-    while (farm->commit->Keeping()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    while (farm->commit->HasPendingChanges()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   ExpectStored(folder.path(), acknowledged);
   EXPECT_EQ(storage::OpenRecords(folder / "records.db", records::OpenMode::kReadOnly).value()->Summarize()->records, 0);
@@ -128,7 +129,7 @@ TEST(GroupCommitTest, ManyShareOneSync) {
   const auto tell = [&told](int i) { return [&told, i](const absl::Status& status) { told[i].set_value(status); }; };
   for (int step = 0; step < kMany; ++step) {
     farm->commit->Append(RowsOfStep(step), tell(2 * step));
-    farm->commit->Keep({ChangesOfStep(step), {}}, tell(2 * step + 1));
+    farm->commit->AddChanges({ChangesOfStep(step), {}}, tell(2 * step + 1));
   }
   const int before = vfs.syncs();
   go_on.set_value();

@@ -67,7 +67,7 @@ inline StateChanges ChangesOfStep(int step) {
 inline std::pair<absl::Status, absl::Status> RunStep(GroupCommit& commit, int step) {
   std::promise<absl::Status> results, changes;
   commit.Append(RowsOfStep(step), [&](const absl::Status& status) { results.set_value(status); });
-  commit.Keep({ChangesOfStep(step), {}}, [&](const absl::Status& status) { changes.set_value(status); });
+  commit.AddChanges({ChangesOfStep(step), {}}, [&](const absl::Status& status) { changes.set_value(status); });
   return {results.get_future().get(), changes.get_future().get()};
 }
 

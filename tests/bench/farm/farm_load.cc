@@ -144,7 +144,7 @@ nlohmann::ordered_json Watch(const Tracker& tracker, Tally& tally, double second
 }
 
 int Run(const Options& options) {
-  AllowManyFiles();
+  RaiseOpenFileLimit();
   Tally tally;
   const Tracker tracker(options.tracker, options.tls);
   const LoadAgents agents(tracker.entrance(), options.agents, &tally);

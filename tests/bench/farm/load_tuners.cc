@@ -17,7 +17,7 @@
 namespace hone::farm {
 namespace {
 
-constexpr size_t kMostOpen = 60;
+constexpr size_t kOpenBatchesMax = 60;
 constexpr size_t kScheduleBytes = 600, kDecisionsBytes = 120, kWorkloadBytes = 2000;
 
 v1::JobLease LeaseNewJob(const Entrance& entrance, const std::shared_ptr<grpc::Channel>& channel,
@@ -56,7 +56,7 @@ class Tuner {
     }
   }
 
-  bool Full() const { return open_.size() >= kMostOpen; }
+  bool Full() const { return open_.size() >= kOpenBatchesMax; }
 
   void Submit() {
     v1::SubmitBatchRequest request;

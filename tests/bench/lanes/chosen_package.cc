@@ -39,7 +39,7 @@ absl::StatusOr<std::string> Schedule(const ir::Workload& workload, const target:
                                      const space::Decisions& chosen) {
   space::Chooser chooser(&chosen);
   HONE_ASSIGN_OR_RETURN(const space::Candidate candidate,
-                        space::Build(workload, target, space::Fitting(workload, target), chooser));
+                        space::Build(workload, target, space::ApplicableEntries(workload, target), chooser));
   std::string made;
   for (const space::Decision& decision : candidate.decisions)
     made += fmt::format(" {}={}", decision.name, decision.value);

@@ -13,8 +13,8 @@
 namespace hone::models {
 namespace {
 
-constexpr double kLeastFlops = 2e4, kMostFlops = 4e9;
-constexpr int64_t kLeastElements = 2048, kMostElements = 8 << 20;
+constexpr double kFlopsMin = 2e4, kFlopsMax = 4e9;
+constexpr int64_t kElementsMin = 2048, kElementsMax = 8 << 20;
 
 class Dice {
  public:
@@ -164,7 +164,7 @@ Operator AnyOperator(Dice& dice) {
 bool IsWorthTiming(const Operator& o) {
   int64_t elements = 1;
   for (const int64_t size : o.shape) elements *= size;
-  return o.flops >= kLeastFlops && o.flops <= kMostFlops && elements >= kLeastElements && elements <= kMostElements &&
+  return o.flops >= kFlopsMin && o.flops <= kFlopsMax && elements >= kElementsMin && elements <= kElementsMax &&
          o.model.ByteSizeLong() < (64U << 20);
 }
 

@@ -28,14 +28,14 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using nlohmann::json;
 
-constexpr size_t kLeastRuns = 5;
+constexpr size_t kRunsMin = 5;
 
 double MedianMs(const std::function<void()>& run, double seconds) {
   run();  // warm up
   std::vector<double> times;
   const Clock::time_point begin = Clock::now();
   for (Clock::time_point start = begin;
-       times.size() < kLeastRuns || std::chrono::duration<double>(start - begin).count() < seconds;) {
+       times.size() < kRunsMin || std::chrono::duration<double>(start - begin).count() < seconds;) {
     run();
     const Clock::time_point end = Clock::now();
     times.push_back(std::chrono::duration<double, std::milli>(end - start).count());

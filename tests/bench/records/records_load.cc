@@ -72,10 +72,10 @@ Record Row(int64_t number, Random& random) {
 // Appends rows after the existing ones.
 absl::Status Fill(Store& store, int64_t there, int64_t rows) {
   Random random(static_cast<uint64_t>(there) + 1);
-  constexpr int64_t kAtATime = 5000;
-  for (int64_t first = there; first < rows; first += kAtATime) {
+  constexpr int64_t kRecordsPerAppend = 5000;
+  for (int64_t first = there; first < rows; first += kRecordsPerAppend) {
     std::vector<Record> batch;
-    for (int64_t i = first; i < std::min(rows, first + kAtATime); ++i) batch.push_back(Row(i, random));
+    for (int64_t i = first; i < std::min(rows, first + kRecordsPerAppend); ++i) batch.push_back(Row(i, random));
     HONE_ASSIGN_OR_RETURN(const AppendReport report, store.Append(batch));
     HONE_CHECK(report.rejected.empty());
   }

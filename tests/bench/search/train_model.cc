@@ -29,7 +29,7 @@
 namespace hone::tuner {
 namespace {
 
-constexpr size_t kLeastCandidates = 24;  // minimum for a workload: with fewer, the best one says little
+constexpr size_t kCandidatesMin = 24;  // minimum for a workload: with fewer, the best one says little
 constexpr size_t kFirstBatch = 16;
 constexpr BoostedModel::Options kOptions = {.rounds = 150};
 
@@ -44,7 +44,7 @@ std::optional<Features> FeaturesOf(const records::Record& record, const target::
   const absl::StatusOr<ir::Workload> workload = ir::ParseWorkload(record.workload_text);
   const absl::StatusOr<schedule::Schedule> steps = schedule::ParseSchedule(record.schedule);
   if (!workload.ok() || !steps.ok()) return std::nullopt;
-  schedule::State state = schedule::Start(*workload);
+  schedule::State state = schedule::InitialState(*workload);
   for (const schedule::Step& step : *steps) {
     if (!schedule::Apply(step, state).ok()) return std::nullopt;
   }
@@ -81,7 +81,7 @@ absl::Status Read(const std::string& path, size_t file, std::vector<Measured>& a
       measured.features.push_back(*std::move(features));
       measured.seconds.push_back(Median(candidate.seconds));
     }
-    if (measured.seconds.size() >= kLeastCandidates) all.push_back(std::move(measured));
+    if (measured.seconds.size() >= kCandidatesMin) all.push_back(std::move(measured));
   }
   return absl::OkStatus();
 }
@@ -95,7 +95,7 @@ absl::StatusOr<std::unique_ptr<BoostedModel>> TrainOn(const std::vector<Measured
       samples.push_back({&all[w].features[i], static_cast<int>(w), all[w].seconds[i]});
     }
   }
-  return BoostedModel::Train(samples, kOptions, std::make_shared<DraftModel>());
+  return BoostedModel::Train(samples, kOptions, std::make_shared<AnalyticModel>());
 }
 
 // Returns the best time among the `count` candidates that the model scores highest, divided by the best time of all.
@@ -113,7 +113,7 @@ double LossOf(const CostModel& model, const Measured& measured, size_t count) {
 
 // Prints geometric means over all workloads. Each workload is judged by a model that was trained without its file.
 absl::Status Judge(const std::vector<Measured>& all, size_t files) {
-  const DraftModel draft;
+  const AnalyticModel draft;
   std::map<size_t, std::pair<double, double>> logarithms;  // by candidates taken: analytic model, trained model
   for (size_t file = 0; file < files; ++file) {
     HONE_ASSIGN_OR_RETURN(const std::unique_ptr<BoostedModel> model, TrainOn(all, file));

@@ -91,7 +91,7 @@ std::string Describe(const absl::StatusOr<Candidate>& candidate) {
 
 void PrintSchedules(const ir::Workload& workload, const target::Target& target, const Options& options) {
   const std::string digest = ir::WorkloadDigest(workload);
-  const std::vector<const Entry*> fitting = Fitting(workload, target);
+  const std::vector<const Entry*> fitting = ApplicableEntries(workload, target);
   for (const Entry* entry : fitting) {
     const Decisions given = {{std::string(kSpaceDecision), entry->id, {}}};
     const auto print = [&](std::string_view kind, Chooser chooser) {

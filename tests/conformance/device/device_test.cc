@@ -93,7 +93,7 @@ class DeviceTest : public testing::TestWithParam<Subject> {
   void WithSession(const VisitBatch& batch,
                    const std::function<void(Session&, const std::vector<float>& expected)>& use) {
     InChild([&] {
-      const DataLayout layout = LayOut(batch);
+      const DataLayout layout = ComputeDataLayout(batch);
       std::vector<float> data(static_cast<size_t>(layout.input_bytes) / sizeof(float)), expected(1000);
       char* const bytes = reinterpret_cast<char*>(data.data());
       for (int i = 0; i < kY; ++i)
@@ -151,7 +151,7 @@ class DeviceTest : public testing::TestWithParam<Subject> {
   const std::unique_ptr<Device> device_ = GetParam().make();
   const std::string artifact_ = GetParam().artifact();
   // An emulated processor supports no system call filter. tests/sandbox covers that case.
-  VisitRunner visit_runner_{*device_, {.filter = FindCallFilter(device_->sandbox())}};
+  VisitRunner visit_runner_{*device_, {.filter = DetectCallFilter(device_->sandbox())}};
 };
 
 TEST_P(DeviceTest, SaysWhatItIs) {
@@ -289,7 +289,7 @@ TEST_P(DeviceTest, WritesBesideABufferAreFound) {
         ASSERT_TRUE(loaded.ok()) << loaded.status();
         ASSERT_EQ((*loaded)->Prepare(), absl::OkStatus());
         ASSERT_EQ((*loaded)->Call(), absl::OkStatus());
-        result_memory->ForgetGuards();
+        result_memory->ClearGuards();
         ASSERT_EQ((*loaded)->StoreGuards(*result_memory), absl::OkStatus());
         const std::optional<VisitFailure> damage = result_memory->CheckGuards(each->interface);
         ASSERT_EQ(damage.has_value(), each == &kernel) << name;
@@ -301,7 +301,7 @@ TEST_P(DeviceTest, WritesBesideABufferAreFound) {
   }
 }
 
-TEST_P(DeviceTest, WhatItCannotRunIsRefusedAndItLivesOn) {
+TEST_P(DeviceTest, RefusedKernelLeavesSessionUsable) {
   const VisitKernel missing = Kernel("no_such_function"), good = Kernel("good");
   VisitKernel huge = Kernel("two_launches");
   huge.interface.workspace_bytes = int64_t{1} << 47;
@@ -329,10 +329,10 @@ TEST_P(DeviceTest, GoodKernelsAreTimedInAVisit) {
   }
 }
 
-TEST_P(DeviceTest, WhatWasStartedBeforeAVisitIsAsGood) {
+TEST_P(DeviceTest, PrestartedDeviceMeasuresTheSame) {
   Visit({"good"});
   for (int visit = 0; visit < 2; ++visit) {
-    visit_runner_.StartAhead();
+    visit_runner_.PrestartChildren();
     auto outcomes = Visit({"good", "packed_double", "past_end", "two_launches"});
     for (const char* good : {"good", "packed_double", "two_launches"}) {
       EXPECT_TRUE(std::holds_alternative<VisitTiming>(outcomes[good])) << good;
@@ -343,7 +343,7 @@ TEST_P(DeviceTest, WhatWasStartedBeforeAVisitIsAsGood) {
   }
 }
 
-TEST_P(DeviceTest, WrongNumbersAreToldApart) {
+TEST_P(DeviceTest, WrongOutputIsReported) {
   for (const char* name : {"wrong", "incomplete"}) {
     const VisitFailure failure = FailureFromStatus(name);
     EXPECT_EQ(failure.kind, FailureKind::kWrongOutput) << failure.text;
@@ -352,22 +352,22 @@ TEST_P(DeviceTest, WrongNumbersAreToldApart) {
   EXPECT_EQ(FailureFromStatus("write_input").kind, FailureKind::kWrongOutput);
 }
 
-TEST_P(DeviceTest, WritesOutOfBoundsAreToldApart) {
+TEST_P(DeviceTest, OutOfBoundsWriteIsReported) {
   EXPECT_EQ(FailureFromStatus("past_end").kind, FailureKind::kOutOfBoundsWrite);
 }
 
-TEST_P(DeviceTest, AHangIsToldApart) {
+TEST_P(DeviceTest, HangIsReportedAsTimeout) {
   const VisitFailure failure = FailureFromStatus("hang");
   EXPECT_EQ(failure.kind, FailureKind::kRunTimeout) << failure.text;
 }
 
-TEST_P(DeviceTest, ACrashIsToldApart) {
+TEST_P(DeviceTest, CrashIsReportedAsCrash) {
   if (!GetParam().kernels_crash) GTEST_SKIP() << "no kernel ends the process on this device";
   const VisitFailure failure = FailureFromStatus("crash");
   EXPECT_EQ(failure.kind, FailureKind::kCrashed) << failure.text;
 }
 
-TEST_P(DeviceTest, WhatIsNotThereIsTheCompilersFault) {
+TEST_P(DeviceTest, MissingFunctionIsACompileError) {
   EXPECT_EQ(FailureFromStatus("no_such_function").kind, FailureKind::kCompileError);
 }
 
@@ -387,7 +387,7 @@ VisitBatch FakeBatch(const std::vector<std::string>& candidates) {
 }
 
 // Only the fake device has a compiler that never ends.
-TEST(FakeDevice, ACompilerThatHangsIsToldApartFromAKernelThatDoes) {
+TEST(FakeDevice, HangingCompilerIsDistinguishedFromHangingKernel) {
   for (const int builders : {0, 2}) {
     const FakeDevice device(builders);
     const VisitResult result = VisitRunner(device, {}).Run(FakeBatch({"never_built", "good", "hang", "slow"}), -1);
@@ -410,7 +410,7 @@ TEST(FakeDevice, InputsAreUnchangedForTheNextCandidate) {
 }
 
 // The device's free memory holds only one kernel at a time.
-TEST(FakeDevice, WhereThereIsLittleMemoryKernelsComeAndGo) {
+TEST(FakeDevice, KernelsAreReloadedWhenMemoryIsShort) {
   VisitBatch batch = FakeBatch({"good", "slow", "two_launches", "two_launches"});
   batch.candidates[2].kernel.interface.workspace_bytes = int64_t{2} << 30;
   for (const bool final : {false, true}) {
@@ -440,7 +440,7 @@ std::vector<VisitTiming> TimedEquals(size_t count, bool final,
   return timings;
 }
 
-TEST(FakeDevice, WhatAMeasurementCostsIsNotTakenForTheKernel) {
+TEST(FakeDevice, MeasurementOverheadIsNotCounted) {
   const auto timings = TimedEquals(3, false, [](const FakeNature::Asked& asked) {
     return 1e-8 + 4e-8 / static_cast<double>(asked.calls);  // starting a row of calls takes as long as four calls
   });
@@ -450,7 +450,7 @@ TEST(FakeDevice, WhatAMeasurementCostsIsNotTakenForTheKernel) {
   }
 }
 
-TEST(FakeDevice, WhoGoesFirstIsNoFasterOnADeviceThatSlowsDown) {
+TEST(FakeDevice, OrderDoesNotMatterOnADeviceThatSlowsDown) {
   const auto timings = TimedEquals(
       4, true, [](const FakeNature::Asked& asked) { return 1e-8 * std::pow(1.003, static_cast<double>(asked.timed)); });
   for (const VisitTiming& a : timings) {
@@ -467,7 +467,7 @@ TEST(FakeDevice, WhoGoesFirstIsNoFasterOnADeviceThatSlowsDown) {
   }
 }
 
-TEST(FakeDevice, ADeviceThatWasIdleIsWarmBeforeTheFirstIsTimed) {
+TEST(FakeDevice, IdleDeviceIsWarmedUpBeforeTiming) {
   const auto timings = TimedEquals(
       2, false, [](const FakeNature::Asked& asked) { return asked.timed + asked.references < 20 ? 2e-8 : 1e-8; });
   for (const VisitTiming& timing : timings) {
@@ -490,7 +490,7 @@ TEST(FakeDevice, KernelsAreBuiltSideBySideBeforeTheyAreTimed) {
 }
 
 // The fake device leaves a file for every process in which it was started.
-class AheadTest : public testing::Test {
+class PrestartTest : public testing::Test {
  protected:
   std::vector<pid_t> Started() const {
     constexpr std::string_view kPrefix = "started-";
@@ -513,29 +513,29 @@ class AheadTest : public testing::Test {
   VisitBatch batch_ = FakeBatch({"good", "slow"});
 };
 
-TEST_F(AheadTest, AVisitStartsNothingThatWasStartedBefore) {
-  visit_runner_.StartAhead();
+TEST_F(PrestartTest, VisitUsesPrestartedChildren) {
+  visit_runner_.PrestartChildren();
   EXPECT_EQ(Started().size(), 0u) << "no visit has shown yet how many children it needs";
   ExpectTimed(batch_);
   EXPECT_EQ(Started().size(), 2u) << "one for the reference, one that measures";
-  visit_runner_.StartAhead();
+  visit_runner_.PrestartChildren();
   EXPECT_EQ(Started().size(), 4u) << "as many as the last visit began with";
   batch_.fill_seed = 2;
   ExpectTimed(batch_);
   EXPECT_EQ(Started().size(), 4u);
-  visit_runner_.StartAhead();
+  visit_runner_.PrestartChildren();
   EXPECT_EQ(Started().size(), 6u);
   ExpectTimed(batch_);
   EXPECT_EQ(Started().size(), 6u) << "its reference is known";
   ExpectTimed(batch_);
   EXPECT_EQ(Started().size(), 7u) << "what was left has ended with the visit";
-  visit_runner_.StartAhead();
+  visit_runner_.PrestartChildren();
   EXPECT_EQ(Started().size(), 8u);
 }
 
-TEST_F(AheadTest, WhatHasEndedMeanwhileIsReplaced) {
+TEST_F(PrestartTest, DeadPrestartedChildIsReplaced) {
   ExpectTimed(batch_);
-  visit_runner_.StartAhead();
+  visit_runner_.PrestartChildren();
   for (const pid_t pid : Started()) {
     siginfo_t ended;
     const auto child = static_cast<id_t>(pid);
@@ -547,24 +547,24 @@ TEST_F(AheadTest, WhatHasEndedMeanwhileIsReplaced) {
   EXPECT_EQ(Started().size(), 5u);
 }
 
-TEST_F(AheadTest, WhatWasStartedForOtherBatchesIsReplaced) {
+TEST_F(PrestartTest, PrestartedChildForOtherBatchIsReplaced) {
   ExpectTimed(batch_);
-  visit_runner_.StartAhead();
+  visit_runner_.PrestartChildren();
   batch_.threads = 2;
   ExpectTimed(batch_);
   EXPECT_EQ(Started().size(), 5u) << "of other threads";
-  visit_runner_.StartAhead();
+  visit_runner_.PrestartChildren();
   batch_.policy.constant_bytes_between_runs = 100'000;
   ExpectTimed(batch_);
   EXPECT_EQ(Started().size(), 7u) << "it has no numbers that come round";
-  visit_runner_.StartAhead();
+  visit_runner_.PrestartChildren();
   batch_.policy.constant_bytes_between_runs = 50'000;
   ExpectTimed(batch_);
   EXPECT_EQ(Started().size(), 8u);
 }
 
 // A driver that is older than the toolkit compiles the code again while loading it, which is slow.
-TEST_F(AheadTest, WhatIsBuiltAndIsSlowToLoadIsBuiltOnceMore) {
+TEST_F(PrestartTest, SlowLoadOfBuiltCodeTriggersPrebuild) {
   const FakeDevice device(2, folder_.path(), 5, true);
   VisitRunner visit_runner(device, {});
   const VisitBatch batch = FakeBatch({"slowly_built", "slowly_built", "slowly_built", "slowly_built"});
@@ -574,11 +574,11 @@ TEST_F(AheadTest, WhatIsBuiltAndIsSlowToLoadIsBuiltOnceMore) {
   }
 }
 
-TEST_F(AheadTest, WhyADeviceDoesNotStartIsSaidByTheVisit) {
+TEST_F(PrestartTest, VisitReportsWhyDeviceDoesNotStart) {
   ExpectTimed(batch_);
   const std::filesystem::path broken = std::filesystem::path(folder_.path()) / "broken";
   std::ofstream(broken).put('x');
-  visit_runner_.StartAhead();
+  visit_runner_.PrestartChildren();
   EXPECT_THAT(visit_runner_.Run(batch_, -1).error, HasSubstr("the fake device is broken"));
   std::filesystem::remove(broken);
   ExpectTimed(batch_);

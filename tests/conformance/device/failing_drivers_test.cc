@@ -38,7 +38,7 @@ class OnFakeOpenCl : public OpenClDevice {
     drivers::opencl::Device device;
     HONE_RETURN_IF_ERROR(ToStatus(drivers::opencl::Library::Load(&library, HONE_FAKE_OPENCL)));
     HONE_RETURN_IF_ERROR(ToStatus(library.Open("", &device)));
-    return StartedLanes<drivers::OpenClDriver>::Start(std::move(device), folder_);
+    return StartedLaneDevice<drivers::OpenClDriver>::Start(std::move(device), folder_);
   }
 
  private:
@@ -46,10 +46,10 @@ class OnFakeOpenCl : public OpenClDevice {
 };
 
 // Lack of memory is not a crash: other programs may use the memory.
-TEST(FailingDrivers, MemoryThatIsNotThereIsToldApart) {
-  EXPECT_TRUE(absl::IsResourceExhausted(ToStatus({drivers::Trouble::kMemory, "no memory"})));
-  EXPECT_EQ(FailureFromStatus(ToStatus({drivers::Trouble::kMemory, "no memory"})).kind, FailureKind::kLostDevice);
-  EXPECT_EQ(FailureFromStatus(ToStatus({drivers::Trouble::kFault, "a fault"})).kind, FailureKind::kCrashed);
+TEST(FailingDrivers, MissingMemoryBlamesNoKernel) {
+  EXPECT_TRUE(absl::IsResourceExhausted(ToStatus({drivers::ErrorKind::kMemory, "no memory"})));
+  EXPECT_EQ(FailureFromStatus(ToStatus({drivers::ErrorKind::kMemory, "no memory"})).kind, FailureKind::kLostDevice);
+  EXPECT_EQ(FailureFromStatus(ToStatus({drivers::ErrorKind::kFault, "a fault"})).kind, FailureKind::kCrashed);
 }
 
 VisitBatch BatchOfLanes(const std::vector<std::string>& functions) {
@@ -65,12 +65,12 @@ VisitBatch BatchOfLanes(const std::vector<std::string>& functions) {
   return batch;
 }
 
-TEST(FailingOpenCl, OfAKernelThatFaultsNoOtherSuffers) {
+TEST(FailingOpenCl, FaultingKernelDoesNotAffectOthers) {
   // A sandboxed child cannot open files of the build, so the library is loaded in advance.
   ASSERT_NE(dlopen(HONE_FAKE_OPENCL, RTLD_NOW | RTLD_LOCAL), nullptr) << dlerror();
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   const OnFakeOpenCl device(folder.path());
-  VisitRunner visit_runner(device, {.filter = FindCallFilter(device.sandbox())});
+  VisitRunner visit_runner(device, {.filter = DetectCallFilter(device.sandbox())});
   const VisitBatch batch = BatchOfLanes({"good", "fault", "good"});
   const VisitResult result = visit_runner.Run(batch, -1);
   ASSERT_EQ(result.error, "");
@@ -119,7 +119,7 @@ absl::Status TestWith(const char* variable, const char* kernel) {
   void* const driver = dlopen(HONE_FAKE_CUDA, RTLD_NOW | RTLD_NOLOAD);
   const auto launches = reinterpret_cast<int (*)()>(dlsym(driver, "hone_fake_cuda_launches"));
   const VisitBatch batch = BatchOfPtx();
-  const std::vector<char> data(static_cast<size_t>(LayOut(batch).input_bytes));
+  const std::vector<char> data(static_cast<size_t>(ComputeDataLayout(batch).input_bytes));
   const auto started = CudaDevice("", "").Start(1);
   if (!started.ok()) _exit(2);
   const auto session = (*started)->Open({.batch = &batch, .data = data.data(), .purpose = SessionPurpose::kBuilding});

@@ -28,7 +28,7 @@ namespace hone::agent {
 namespace {
 
 constexpr size_t kCanary = 64;
-constexpr int64_t kMostBytes = 1 << 30;
+constexpr int64_t kBytesMax = 1 << 30;
 
 class FakeBuffer {
  public:
@@ -114,9 +114,9 @@ class FakeSession : public Session {
   FakeSession(const SessionOptions& options, std::string folder, const FakeNature& nature)
       : options_(options), batch_(*options.batch), folder_(std::move(folder)), nature_(nature) {
     for (const VisitBuffer& buffer : batch_.buffers) shared_.emplace_back(buffer.name, buffer.bytes);
-    layout_ = LayOut(batch_);
+    layout_ = ComputeDataLayout(batch_);
     for (size_t i = 0; i < shared_.size(); ++i) {
-      if (batch_.buffers[i].role != BufferRole::kOutput) memcpy(shared_[i].data(), Given(i), shared_[i].bytes());
+      if (batch_.buffers[i].role != BufferRole::kOutput) memcpy(shared_[i].data(), InputData(i), shared_[i].bytes());
     }
   }
 
@@ -142,7 +142,7 @@ class FakeSession : public Session {
     return nature_.seconds ? nature_.seconds(asked) : seconds;
   }
   int& loaded() { return loaded_; }
-  const char* Given(size_t buffer) const { return options_.data + layout_.offsets[buffer]; }
+  const char* InputData(size_t buffer) const { return options_.data + layout_.offsets[buffer]; }
   const VisitBatch& batch() const { return batch_; }
   std::vector<FakeBuffer>& shared() { return shared_; }
 
@@ -184,11 +184,11 @@ class FakeKernel : public LoadedKernel {
       result_memory.StoreGuards(fmt::format("'{}'", buffer->name()), buffer->guards());
     return absl::OkStatus();
   }
-  absl::StatusOr<std::optional<VisitFailure>> ChangedInput() override {
+  absl::StatusOr<std::optional<VisitFailure>> FindChangedInput() override {
     for (size_t i = 0; i < session_.shared().size(); ++i) {
       FakeBuffer& buffer = session_.shared()[i];
       if (session_.batch().buffers[i].role == BufferRole::kOutput) continue;
-      if (memcmp(buffer.data(), session_.Given(i), buffer.bytes()) == 0) continue;
+      if (memcmp(buffer.data(), session_.InputData(i), buffer.bytes()) == 0) continue;
       return VisitFailure{FailureKind::kWrongOutput, fmt::format("wrote into input '{}'", buffer.name())};
     }
     return std::nullopt;
@@ -250,7 +250,7 @@ absl::StatusOr<std::unique_ptr<LoadedKernel>> FakeSession::Load(const VisitKerne
         return absl::NotFoundError(fmt::format("the artifact has no function '{}'", launch.function));
     }
   }
-  const bool fits = kernel.interface.workspace_bytes <= kMostBytes && loaded_ < nature_.room;
+  const bool fits = kernel.interface.workspace_bytes <= kBytesMax && loaded_ < nature_.room;
   if (!fits) return absl::ResourceExhaustedError("no memory for the workspace");
   return std::make_unique<FakeKernel>(*this, kernel.interface);
 }

@@ -45,7 +45,7 @@ class FakeDevice : public Device {
   Sensors ReadSensors() const override { return {42.0, 1000.0}; }
   SandboxPolicy sandbox() const override;
   double load_seconds() const override { return load_seconds_; }
-  int Builders() const override { return builders_; }
+  int BuilderProcessesMax() const override { return builders_; }
   bool IsBuilt(const VisitBatch&) const override { return built_; }
   absl::StatusOr<std::unique_ptr<StartedDevice>> Start(int threads) const override;
 

@@ -29,7 +29,7 @@ v1::Batch BatchOfFakeDevice(const std::vector<std::string>& functions) {
 }
 
 // The batch leaves a file with which the device does not start.
-TEST(LauncherTest, NothingThatABatchLeavesWithTheDriverMeetsTheNext) {
+TEST(LauncherTest, DriverCacheIsResetBetweenBatches) {
   const TemporaryFolder parent = TemporaryFolder::Create().value();
   const absl::StatusOr<std::string> folder = MakeLauncherFolder(parent);
   ASSERT_TRUE(folder.ok()) << folder.status();

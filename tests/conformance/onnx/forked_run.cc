@@ -21,7 +21,7 @@
 namespace hone::conformance {
 namespace {
 
-constexpr size_t kLongestMessage = 4096;
+constexpr size_t kMessageBytesMax = 4096;
 
 struct Child {
   pid_t pid;
@@ -36,7 +36,7 @@ struct Child {
     const absl::Status status = work(index);
     alarm(0);
     std::string text = fmt::format("{}\n{}", static_cast<int>(status.code()), std::string(status.message()));
-    text.resize(std::min(text.size(), kLongestMessage));
+    text.resize(std::min(text.size(), kMessageBytesMax));
     if (send(socket, text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) _exit(1);
   }
   _exit(0);  // no destructors: they belong to the parent
@@ -76,7 +76,7 @@ size_t AwaitOne(const std::vector<Child>& children) {
 
 // Returns nullopt if the child has died.
 std::optional<absl::Status> Receive(const Child& child) {
-  std::string text(kLongestMessage, '\0');
+  std::string text(kMessageBytesMax, '\0');
   const ssize_t size = recv(child.socket, text.data(), text.size(), 0);
   if (size <= 0) return std::nullopt;
   text.resize(static_cast<size_t>(size));

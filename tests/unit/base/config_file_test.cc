@@ -49,7 +49,7 @@ TEST(ConfigFile, AnUnknownKeyIsAnErrorWithItsLineAndTheNearest) {
   EXPECT_EQ(WhyNot("keep_jobs = 1"), "tracker.conf:1: there is no option 'keep_jobs'; the nearest one is 'keep-jobs'");
 }
 
-TEST(ConfigFile, SaysWhereItStopsToUnderstand) {
+TEST(ConfigFile, ErrorNamesTheLine) {
   EXPECT_THAT(WhyNot("[tracker]\n"), HasSubstr("tracker.conf:1: there are no sections"));
   EXPECT_THAT(WhyNot("\nlisten\n"), HasSubstr("tracker.conf:2: write OPTION = VALUE"));
   EXPECT_THAT(WhyNot("= 5"), HasSubstr("write OPTION = VALUE"));

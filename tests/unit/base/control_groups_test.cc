@@ -11,7 +11,7 @@
 namespace hone {
 namespace {
 
-TEST(ControlGroups, CpusAreWhatTheyLeave) {
+TEST(ControlGroups, CpuQuotaIsTheSmallestOfAllGroups) {
   constexpr double kAll = std::numeric_limits<double>::infinity();
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   const auto put = [&](const std::string& file, const std::string& text) {
@@ -19,7 +19,7 @@ TEST(ControlGroups, CpusAreWhatTheyLeave) {
     std::filesystem::create_directories(path.parent_path());
     std::ofstream(path) << text << "\n";
   };
-  const auto cpus = [&] { return HostCpus(folder / ""); };
+  const auto cpus = [&] { return ProcessCpuQuota(folder / ""); };
   const std::string groups = "sys/fs/cgroup/";
   EXPECT_EQ(cpus(), kAll);
   put("proc/self/cgroup", "0::/service/hone-agent.service");

@@ -35,7 +35,7 @@ class CpuCoresTest : public testing::Test {
   const std::string root_ = folder_ / "";
 };
 
-TEST_F(CpuCoresTest, WhatTheKernelDoesNotTellApartIsOneGroup) {
+TEST_F(CpuCoresTest, CoresWithoutSpeedsAreOneGroup) {
   ASSERT_EQ(Find(4).size(), 1u);
   EXPECT_THAT(Find(4)[0].cores, ElementsAre(0, 1, 2, 3));
   PutOfCpu(0, "cpu_capacity", "1024");
@@ -56,7 +56,7 @@ TEST_F(CpuCoresTest, CapacityTellsFastCoresFromSlowOnes) {
   EXPECT_THAT(FindCoreGroups({0, 1, 5}, root_)[0].cores, ElementsAre(0, 1)) << "only what may be used counts";
 }
 
-TEST_F(CpuCoresTest, ElseTheHighestClockDoes) {
+TEST_F(CpuCoresTest, FallsBackToHighestClock) {
   for (int cpu = 0; cpu < 4; ++cpu) PutOfCpu(cpu, "cpufreq/cpuinfo_max_freq", cpu < 2 ? "1400000" : "2400000");
   const std::vector<CoreGroup> groups = Find(4);
   ASSERT_EQ(groups.size(), 2u);
@@ -77,21 +77,21 @@ TEST_F(CpuCoresTest, AHybridProcessorNamesItsKinds) {
   EXPECT_THAT(FindCoreGroups({1, 3}, root_)[0].cores, ElementsAre(1, 3)) << "whose first threads may not be used";
 }
 
-TEST(OnCpus, KeepsTheThreadThereAndThenNoLonger) {
+TEST(ScopedCpuAffinity, RestrictsTheThreadUntilDestruction) {
   std::thread([] {
     const std::vector<int> before = UsableCpus();
     if (before.size() < 2) GTEST_SKIP() << "needs two CPUs";
     {
-      const OnCpus last({before.back()});
+      const ScopedCpuAffinity last({before.back()});
       EXPECT_THAT(UsableCpus(), ElementsAre(before.back()));
       EXPECT_EQ(ThreadPool(0).threads(), 1);
     }
     EXPECT_EQ(UsableCpus(), before);
     {
-      const OnCpus any({});
+      const ScopedCpuAffinity any({});
     }
     EXPECT_EQ(UsableCpus(), before);
-    StayOnCpus({before.front()});
+    SetCpuAffinity({before.front()});
     EXPECT_THAT(UsableCpus(), ElementsAre(before.front()));
   }).join();
 }

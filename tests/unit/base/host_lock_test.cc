@@ -22,7 +22,7 @@ class HostLockTest : public testing::Test {
   TemporaryFolder folder_ = TemporaryFolder::Create().value();
 };
 
-TEST_F(HostLockTest, SharedHoldersMeetExclusiveOnesDoNot) {
+TEST_F(HostLockTest, SharedModeIsSharedAndExclusiveModeIsNot) {
   HostLock first = OpenLock(), second = OpenLock();
   EXPECT_EQ(first.TryLock(HostLock::Mode::kShared).value(), true);
   EXPECT_EQ(second.TryLock(HostLock::Mode::kShared).value(), true);
@@ -32,7 +32,7 @@ TEST_F(HostLockTest, SharedHoldersMeetExclusiveOnesDoNot) {
   EXPECT_EQ(first.TryLock(HostLock::Mode::kShared).value(), false);
 }
 
-TEST_F(HostLockTest, ScopeAndDestructionLetGo) {
+TEST_F(HostLockTest, ScopeAndDestructorUnlock) {
   HostLock first = OpenLock();
   {
     HostLock second = OpenLock();
@@ -56,7 +56,7 @@ TEST_F(HostLockTest, WaitingExclusiveHolderHoldsBackNewSharedOnes) {
   EXPECT_EQ(third.TryLock(HostLock::Mode::kShared).value(), false);
 }
 
-TEST_F(HostLockTest, IsOneForAUserHoweverAProcessWasStarted) {
+TEST_F(HostLockTest, DefaultPathDoesNotDependOnTheEnvironment) {
   const std::string path = HostLock::DefaultPath();
   const char* const set = std::getenv("XDG_RUNTIME_DIR");
   const std::string before = set == nullptr ? "" : set;
@@ -78,7 +78,7 @@ TEST_F(HostLockTest, AFileThatWasRemovedIsMadeAgain) {
   EXPECT_EQ(first.TryLock(HostLock::Mode::kShared).value(), false);
 }
 
-TEST_F(HostLockTest, WhoCannotMakeARemovedFileAgainGoesOnWithIt) {
+TEST_F(HostLockTest, UncreatableLockFileKeepsTheOldLock) {
   HostLock first = OpenLock(), second = OpenLock();
   for (const char* name : {"lock", "lock.queue"}) {
     ASSERT_EQ(unlink((folder_ / name).c_str()), 0);
@@ -89,7 +89,7 @@ TEST_F(HostLockTest, WhoCannotMakeARemovedFileAgainGoesOnWithIt) {
 }
 
 // Taking the lock updates the time of its files, because systems remove files from /tmp that are some days old.
-TEST_F(HostLockTest, WhatIsLockedIsNotOld) {
+TEST_F(HostLockTest, LockingUpdatesTheTimeOfItsFiles) {
   const timespec long_ago[2] = {{1000, 0}, {1000, 0}};
   HostLock lock = OpenLock();
   for (const char* name : {"lock", "lock.queue"}) {

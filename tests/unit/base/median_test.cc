@@ -22,7 +22,7 @@ TEST(MedianTest, IsTheMeanOfTheTwoInTheMiddleOfAnEvenCount) {
   EXPECT_EQ(Median({most, most}), most);
 }
 
-TEST(MedianDeathTest, NothingHasNone) { EXPECT_DEATH(Median({}), ""); }
+TEST(MedianDeathTest, EmptyInputAborts) { EXPECT_DEATH(Median({}), ""); }
 
 }  // namespace
 }  // namespace hone

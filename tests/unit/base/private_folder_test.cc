@@ -43,7 +43,7 @@ TEST_F(PrivateFolderTest, OnlyItsModeLetsOthersIn) {
 }
 
 // Following the advice to close such a folder would lock out all other users.
-TEST_F(PrivateFolderTest, FoldersOfTheSystemAreNotToBeClosed) {
+TEST_F(PrivateFolderTest, SystemFoldersAreRefusedWithoutAdviceToClose) {
   if (geteuid() != 0) GTEST_SKIP() << "they are root's";
   for (const char* folder : {"/", "/tmp", "/etc", "/usr/lib"}) {
     EXPECT_THAT(Problem(folder), AllOf(HasSubstr("take a folder of its own"), Not(HasSubstr("chmod")))) << folder;
@@ -52,7 +52,7 @@ TEST_F(PrivateFolderTest, FoldersOfTheSystemAreNotToBeClosed) {
   EXPECT_THAT(Problem(folder_), HasSubstr("take a folder of its own")) << "sticky: it is everybody's";
 }
 
-TEST_F(PrivateFolderTest, NobodyElseMayReplaceIt) {
+TEST_F(PrivateFolderTest, OtherUsersCannotReplaceTheFolder) {
   Chmod(folder_, 0700);
   for (const mode_t open : {0777, 0770, 0722}) {
     Chmod(parent_.path(), open);
@@ -64,7 +64,7 @@ TEST_F(PrivateFolderTest, NobodyElseMayReplaceIt) {
   EXPECT_EQ(Problem(folder_), "");
 }
 
-TEST_F(PrivateFolderTest, LinksFilesAndNothingAreNoFolders) {
+TEST_F(PrivateFolderTest, LinksFilesAndMissingPathsAreRefused) {
   Chmod(folder_, 0700);
   const std::filesystem::path link = parent_ / "link";
   std::filesystem::create_symlink(folder_, link);

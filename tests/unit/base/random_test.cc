@@ -14,7 +14,7 @@ TEST(Random, SequenceOfSplitMix64) {
   EXPECT_EQ(random.Next(), 0x6e789e6aa1b965f4ULL);
 }
 
-TEST(Random, GeneratorsOfOneSeedHaveNoNumberInCommon) {
+TEST(Random, GeneratorsOfOneSeedDoNotOverlap) {
   std::set<uint64_t> numbers;
   for (uint64_t n = 0; n < 8; ++n) {
     Random random = Random::Nth(1, n);

@@ -26,19 +26,19 @@ TEST(RunProgram, KeepsMoreThanAPipeHolds) {
   EXPECT_EQ(*text, std::string(300000, 'x'));
 }
 
-TEST(RunProgram, AnotherStatusThan0IsAnErrorThatSaysWhatWasWritten) {
+TEST(RunProgram, FailingProgramIsAnErrorWithItsOutput) {
   const absl::Status status = RunProgram({"sh", "-c", "echo it is broken >&2; exit 3"}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
   EXPECT_THAT(std::string(status.message()), HasSubstr("it is broken"));
 }
 
-TEST(RunProgram, SaysThatAProgramIsNotThere) {
+TEST(RunProgram, MissingProgramIsNotFound) {
   const absl::Status status = RunProgram({"/there/is/no/such/program"}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(status.message()), HasSubstr("/there/is/no/such/program"));
 }
 
-TEST(RunProgram, EndsWithWhoRunsIt) {
+TEST(RunProgram, DiesWithTheCallingThread) {
   int living[2];  // reaches its end once the program, which holds the writing end, has ended
   ASSERT_EQ(pipe(living), 0);
   const pid_t runner = fork();
@@ -57,7 +57,7 @@ TEST(RunProgram, EndsWithWhoRunsIt) {
   close(living[0]);
 }
 
-TEST(FindProgram, LooksOnPath) {
+TEST(FindProgram, SearchesPath) {
   EXPECT_THAT(FindProgram("sh"), HasSubstr("/sh"));
   EXPECT_EQ(FindProgram("there-is-no-such-program"), "");
 }

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TEST(TemporaryFolder, GoesWithAllThatIsInIt) {
+TEST(TemporaryFolder, DestructorRemovesTheFolderWithItsContents) {
   std::optional<TemporaryFolder> folder = TemporaryFolder::Create().value();
   const fs::path path = folder->path();
   EXPECT_EQ(fs::status(path).permissions(), fs::perms::owner_all);
@@ -38,7 +38,7 @@ TEST(TemporaryFolder, IsItsOwnAndMoves) {
   EXPECT_FALSE(fs::exists(path));
 }
 
-TEST(TemporaryFolder, MayHaveAnotherParentAndSaysWhereItCouldNotBe) {
+TEST(TemporaryFolder, CreatesInGivenParentAndNamesItInErrors) {
   const TemporaryFolder outer = TemporaryFolder::Create().value();
   EXPECT_EQ(TemporaryFolder::Create(outer.path())->path().parent_path(), outer.path());
   const absl::Status status = TemporaryFolder::Create(outer / "none").status();
@@ -46,7 +46,7 @@ TEST(TemporaryFolder, MayHaveAnotherParentAndSaysWhereItCouldNotBe) {
   EXPECT_THAT(std::string(status.message()), testing::HasSubstr("none: No such file or directory"));
 }
 
-TEST(TemporaryFolder, WhatAKilledProcessLeftIsRemovedAndNothingElse) {
+TEST(TemporaryFolder, RemoveAbandonedRemovesOnlyFoldersOfDeadProcesses) {
   const TemporaryFolder outer = TemporaryFolder::Create().value();
   const TemporaryFolder alive = TemporaryFolder::Create(outer.path()).value();
   int pipe_ends[2];

@@ -99,9 +99,9 @@ TEST(ThreadPool, TakesTheFastestCoresFirst) {
   const std::vector<CoreGroup> groups = {{.cores = {fast}, .siblings = {}}, {.cores = {slow}, .siblings = {}}};
   ThreadPool chosen(0, groups);
   EXPECT_EQ(chosen.threads(), 1) << "a slow core would hold up the fast one";
-  EXPECT_EQ(chosen.cpus_of_caller(), std::vector<int>{fast});
+  EXPECT_EQ(chosen.caller_cpus(), std::vector<int>{fast});
   ThreadPool both(2, groups);
-  EXPECT_TRUE(both.cpus_of_caller().empty()) << "of which it has only one CPU for the caller";
+  EXPECT_TRUE(both.caller_cpus().empty()) << "of which it has only one CPU for the caller";
   EXPECT_EQ(CpusOfWorkers(both), std::set<std::vector<int>>{{slow}}) << "the caller has the first, the fastest";
   EXPECT_EQ(ThreadPool(0, {{.cores = {slow}, .siblings = {fast}}}).threads(), 1)
       << "two threads of a core are one core";
@@ -112,7 +112,7 @@ TEST(ThreadPool, TakesTheFastestCoresFirst) {
   EXPECT_EQ(ThreadPool(2, alike, 0.5).threads(), 2) << "as asked";
 }
 
-TEST(ThreadPool, WorkersOfAPoolThatLeavesCoresFreeMayBeOnAnyOfThem) {
+TEST(ThreadPool, WorkersOfASmallPoolAreNotPinned) {
   const std::vector<int> usable = UsableCpus();
   if (usable.size() < 2) GTEST_SKIP() << "needs two CPUs";
   const int a = usable[0], b = usable[1];
@@ -139,7 +139,7 @@ TEST(ThreadPool, ACallerLeavesTheCpuOfAWorker) {
   int left = 0;  // rounds in which the caller has left; not always all, because the system may move the thread back
   for (int round = 0; round < kRounds; ++round) {
     {
-      const OnCpus put_there({of_worker});
+      const ScopedCpuAffinity put_there({of_worker});
     }
     Each(pool.parallel(), 2, [](int64_t) {});
     if (sched_getcpu() != of_worker) ++left;
@@ -148,7 +148,7 @@ TEST(ThreadPool, ACallerLeavesTheCpuOfAWorker) {
   EXPECT_GE(left, kRounds / 2);
 }
 
-TEST(ThreadPool, CallersTakeTurns) {
+TEST(ThreadPool, ConcurrentCallersRunOneAfterAnother) {
   ThreadPool pool(3);
   std::atomic<int64_t> sum{0};
   std::vector<std::thread> callers;
@@ -178,7 +178,7 @@ TEST(ThreadPool, WorkersTakePart) {
 
 bool Blocks(const sigset_t& mask, int signal) { return sigismember(&mask, signal) == 1; }
 
-TEST(ThreadPool, WorkersLeaveTheSignalsOfTheProcessToOthers) {
+TEST(ThreadPool, WorkersBlockSignalsOfTheProcess) {
   sigset_t before, after, of_worker;
   pthread_sigmask(SIG_BLOCK, nullptr, &before);
   ThreadPool pool(2);
@@ -197,7 +197,7 @@ TEST(ThreadPool, WorkersLeaveTheSignalsOfTheProcessToOthers) {
   for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGPROF}) EXPECT_FALSE(Blocks(of_worker, own)) << own;
 }
 
-TEST(ThreadPool, EachThreadBeginsWithItsOwnPortionAndHelpsWithTheOthers) {
+TEST(ThreadPool, ThreadsStartWithTheirOwnPortion) {
   ThreadPool pool(2);
   const auto caller = std::this_thread::get_id();
   for (int round = 0; round < 50; ++round) {
@@ -219,12 +219,12 @@ TEST(ThreadPool, EachThreadBeginsWithItsOwnPortionAndHelpsWithTheOthers) {
   }
 }
 
-TEST(ThreadPool, ZeroMeansOneForEachOfTheFastestCoresOfThisMachineThatItMayUse) {
-  EXPECT_EQ(ThreadPool(0).threads(), ThreadsOf(FindCoreGroups(UsableCpus()).at(0), HostCpus()));
+TEST(ThreadPool, ZeroThreadsMeansOneForEachUsableFastCore) {
+  EXPECT_EQ(ThreadPool(0).threads(), LoopThreads(FindCoreGroups(UsableCpus()).at(0), ProcessCpuQuota()));
 }
 
 // At whichever allocation memory runs out, the constructor throws and no worker stays behind.
-TEST(ThreadPool, WithoutMemoryToStartItsWorkersNoPoolIsMade) {
+TEST(ThreadPool, ThrowsIfMemoryForWorkersRunsOut) {
   const std::vector<CoreGroup> cores = {{.cores = {0, 1, 2, 3, 4, 5, 6, 7}, .siblings = {}}};
   int allowed = 0;
   for (bool made = false; !made; ++allowed) {

@@ -120,7 +120,7 @@ TEST_F(CommandsTest, RunNamesArraysThatDoNotFit) {
   EXPECT_NE(RunCommand("ls " + File("none.npz")).exit_code, 0) << "a failed run wrote its output";
 }
 
-TEST_F(CommandsTest, TheTypeOfBf16InNpzFilesIsTold) {
+TEST_F(CommandsTest, BfloatTypeOfNpzFilesIsReported) {
   const std::vector<int64_t> twice = {kRows, 2 * kColumns};  // as many bytes in bf16 as the kernel's f32 input has
   package::PackageContents halves = contents_;
   halves.programs[0].tensors[0].dtype = DType::kBFloat16;
@@ -197,7 +197,7 @@ TEST_F(CommandsTest, ProfileTellsEveryKernelsTimeAndSchedule) {
   EXPECT_THAT(text.output, HasSubstr("    parallel(r)"));
 }
 
-TEST_F(CommandsTest, ProgramsThatArePassedOverAreTold) {
+TEST_F(CommandsTest, SkippedProgramsAreReported) {
   tests::WriteTinyPackage(File("several.hone"), NeedyAndPlain());
   const std::string why = "program for 'cpu -mcpu=quantum': the code needs quantum";
   for (const std::string command :
@@ -216,7 +216,7 @@ TEST_F(CommandsTest, ProgramsThatArePassedOverAreTold) {
   }
 }
 
-TEST_F(CommandsTest, ProfileSpeaksOfTheProgramThatRuns) {
+TEST_F(CommandsTest, ProfileDescribesTheRunningProgram) {
   package::PackageContents several = NeedyAndPlain();
   several.metadata.programs[0].kernels[0].schedule = several.metadata.programs[0].kernels[1].schedule = "of another";
   tests::WriteTinyPackage(File("several.hone"), several);
@@ -255,7 +255,7 @@ TEST_F(CommandsTest, WrongUseExitsWithTwo) {
   }
 }
 
-TEST_F(CommandsTest, ValuesThatWouldMeanSomethingElseAreRefused) {
+TEST_F(CommandsTest, AmbiguousOptionValuesAreRejected) {
   for (const char* arguments : {"bench {tiny.hone} --seconds nan",
                                 "tune {no.onnx} --seed -1",
                                 "tune {no.onnx} --seed 99999999999999999999999",
@@ -292,7 +292,7 @@ TEST_F(CommandsTest, ValuesThatWouldMeanSomethingElseAreRefused) {
   }
 }
 
-TEST_F(CommandsTest, ATimeThatIsNoneIsToldBeforeAnyModelIsRead) {
+TEST_F(CommandsTest, InvalidTimeIsReportedBeforeModelIsRead) {
   for (const char* arguments : {"tune {no.onnx} --time soon", "tune {no.onnx} --until soon"}) {
     const CommandResult result = Hone(arguments);
     EXPECT_EQ(result.exit_code, 2) << arguments;
@@ -305,7 +305,7 @@ TEST_F(CommandsTest, UnknownCommandsAreNamed) {
   EXPECT_THAT(Hone("records walk").output, HasSubstr("hone: hone records does not know 'walk'"));
 }
 
-TEST_F(CommandsTest, WhatIsReadIsNotWrittenOver) {
+TEST_F(CommandsTest, InputsAreNotOverwritten) {
   tests::WriteWholeFile(File("a.npy"), "an array");
   for (const char* arguments :
        {"compile {no.onnx} --bind x={a.npy} -o {a.npy}", "compile {no.onnx} --bind x={a.npy} -o {o} --header {a.npy}",
@@ -321,7 +321,7 @@ TEST_F(CommandsTest, WhatIsReadIsNotWrittenOver) {
 
 // The files are protected whether they exist or not: an existing one would be lost, and a new one would keep the
 // database from being written.
-TEST_F(CommandsTest, WhatIsKeptBesideTheRecordsIsNotWrittenOver) {
+TEST_F(CommandsTest, DatabaseFilesAreNotOverwritten) {
   ASSERT_EQ(Hone("records import - --records {kept.db} < /dev/null").exit_code, 0);
   std::filesystem::create_symlink(File("kept.db"), File("kept_link.db"));
   for (const char* output : {"{kept.db.lock}", "{kept.db-wal}", "{./kept.db-shm}"}) {
@@ -336,7 +336,7 @@ TEST_F(CommandsTest, WhatIsKeptBesideTheRecordsIsNotWrittenOver) {
   }
 }
 
-TEST_F(CommandsTest, WhatCannotBeWrittenIsToldBeforeTheWork) {
+TEST_F(CommandsTest, UnwritableOutputIsReportedBeforeTheWork) {
   for (const char* command :
        {"compile {no.onnx} -o ", "compile {no.onnx} -o {o.hone} --header ", "records lock --model {no.onnx} -o ",
         "run {no.hone} --output ", "records export --records {no.db} -o "}) {
@@ -360,7 +360,7 @@ TEST_F(CommandsTest, CtrlCEndsTheStartOfAFarm) {
   EXPECT_THAT(result.output, HasSubstr("ended before the tracker had started"));
 }
 
-TEST_F(CommandsTest, WhereAFileKeepsItsSizeWhatWasRemovedIsTold) {
+TEST_F(CommandsTest, PruneReportsRowsWhenFileKeepsItsSize) {
   {
     const auto store = storage::OpenRecords(File("large.db"), records::OpenMode::kReadWrite);
     std::vector<records::Record> rows;
@@ -398,7 +398,7 @@ TEST_F(CommandsTest, RecordsThatAreNotThereAreNone) {
   std::filesystem::remove(File("own"));
 }
 
-TEST_F(CommandsTest, WhereALockFileSaysAllNoHomeIsNeeded) {
+TEST_F(CommandsTest, LockedCompileNeedsNoHomeFolder) {
   const CommandResult result = RunCommand("env -u XDG_DATA_HOME HOME=nowhere " HONE_PROGRAM " compile " +
                                           File("no.onnx") + " -o " + File("o.hone") + " --locked /dev/null");
   EXPECT_THAT(result.output, HasSubstr("cannot read lock file /dev/null"));
@@ -446,13 +446,13 @@ TEST_F(CommandsTest, HelpAndVersionSucceed) {
   EXPECT_EQ(Hone("bench --help").exit_code, 0);
 }
 
-TEST_F(CommandsTest, OutputThatNobodyTakesIsAFailure) {
+TEST_F(CommandsTest, UnwritableOutputIsAFailure) {
   const CommandResult result = Hone("bench {tiny.hone} --seconds 0 --json > /dev/full");
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_EQ(Hone("--help > /dev/full").exit_code, 1);
 }
 
-TEST_F(CommandsTest, WhatAShellAppendsToIsKept) {
+TEST_F(CommandsTest, OutputFileOpenedForAppendKeepsItsContents) {
   ASSERT_EQ(Hone("records import - --records {append.db} < /dev/null").exit_code, 0);
   for (const std::string output : {"/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "/dev/fd/3"}) {
     tests::WriteWholeFile(File("appended"), "first\n");
@@ -464,7 +464,7 @@ TEST_F(CommandsTest, WhatAShellAppendsToIsKept) {
   }
 }
 
-TEST_F(CommandsTest, ALimitOfFileSizesIsAFailureAndNoSignal) {
+TEST_F(CommandsTest, FileSizeLimitIsAnErrorAndNoSignal) {
   const auto limited = [](const std::string& arguments) {
     return RunCommand("(ulimit -f 1; " HONE_PROGRAM " " + arguments + ")");
   };
@@ -476,7 +476,7 @@ TEST_F(CommandsTest, ALimitOfFileSizesIsAFailureAndNoSignal) {
   EXPECT_THAT(run.output, HasSubstr("raise its limit (ulimit -f, LimitFSIZE= of systemd)"));
 }
 
-TEST_F(CommandsTest, MessagesThatNobodyTakesAreLost) {
+TEST_F(CommandsTest, UnwritableMessagesAreDropped) {
   const std::string records = " --records " + File("empty.db");
   ASSERT_EQ(RunCommand(HONE_PROGRAM " records import -" + records + " < /dev/null").exit_code, 0);
   EXPECT_EQ(RunCommand(HONE_PROGRAM " records best" + records).output, "no verified timing matches\n");
@@ -485,7 +485,7 @@ TEST_F(CommandsTest, MessagesThatNobodyTakesAreLost) {
 }
 
 // No SIGPIPE ends the command. Messages without a reader are lost; a result without a reader is a failure.
-TEST_F(CommandsTest, AReaderThatHasEndedIsNoSignal) {
+TEST_F(CommandsTest, ClosedPipeRaisesNoSignal) {
   const std::string records = " --records " + File("reader.db"), pipe = File("reader");
   ASSERT_EQ(RunCommand(HONE_PROGRAM " records import -" + records + " < /dev/null").exit_code, 0);
   ASSERT_EQ(RunCommand("mkfifo " + pipe).exit_code, 0);
@@ -497,7 +497,7 @@ TEST_F(CommandsTest, AReaderThatHasEndedIsNoSignal) {
   EXPECT_THAT(result.output, HasSubstr("cannot write to standard output: Broken pipe"));
 }
 
-TEST_F(CommandsTest, WarningsAreNotAmongWhatWasAskedFor) {
+TEST_F(CommandsTest, WarningsGoToStandardError) {
   const std::string file = File("unreadable.db");
   {
     const auto store = storage::OpenRecords(file, records::OpenMode::kReadWrite);
@@ -512,13 +512,13 @@ TEST_F(CommandsTest, WarningsAreNotAmongWhatWasAskedFor) {
   EXPECT_TRUE(json::parse(result.output).at("records").empty());
 }
 
-TEST_F(CommandsTest, AnInputThatCannotBeReadIsNoEnd) {
+TEST_F(CommandsTest, UnreadableInputIsAnErrorAndNotEndOfFile) {
   const CommandResult result = Hone("records import - --records {stdin.db} < " + folder_->path().string());
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.output, HasSubstr("standard input cannot be read after 0 lines"));
 }
 
-TEST_F(CommandsTest, NoFileTakesThePlaceOfAClosedStream) {
+TEST_F(CommandsTest, ClosedStandardStreamIsNotReused) {
   const std::string import = HONE_PROGRAM " records import - --records " + File("closed.db");
   const CommandResult result = RunCommand("(" + import + " < /dev/null >&-)");
   EXPECT_EQ(result.exit_code, 1);

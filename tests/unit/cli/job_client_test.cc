@@ -22,7 +22,7 @@ using ::testing::Not;
 using ::testing::SizeIs;
 
 // A tracker that refuses the first `refusals` calls with `code`, and then accepts.
-class TroubledTracker final : public v1::JobService::Service {
+class FailingTracker final : public v1::JobService::Service {
  public:
   grpc::Status Submit(grpc::ServerContext*, const v1::SubmitJobRequest* request, v1::Job* job) override {
     requests.push_back(request->spec().request_id());
@@ -68,7 +68,7 @@ class JobClientTest : public testing::Test {
   }
 
   TemporaryFolder folder_ = TemporaryFolder::Create().value();
-  TroubledTracker tracker_;
+  FailingTracker tracker_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<JobClient> client_;
   std::string said_;
@@ -83,7 +83,7 @@ TEST_F(JobClientTest, AJobThatCannotBeStoredIsSubmittedAgainAsTheSame) {
   EXPECT_EQ(said_, "not taken yet, submitting it again: tracker test: no space left on the disk\n");
 }
 
-TEST_F(JobClientTest, WhoGivesUpIsToldThatTheJobMayBeQueued) {
+TEST_F(JobClientTest, GivingUpReportsThatTheJobMayBeQueued) {
   tracker_.refusals = 100;
   const absl::Status status = Submit(2).status();
   EXPECT_TRUE(absl::IsUnavailable(status));
@@ -92,7 +92,7 @@ TEST_F(JobClientTest, WhoGivesUpIsToldThatTheJobMayBeQueued) {
   EXPECT_THAT(tracker_.requests, SizeIs(2));
 }
 
-TEST_F(JobClientTest, AnAnswerThatDoesNotComeIsWaitedForAndLeavesItOpenAsWell) {
+TEST_F(JobClientTest, MissingAnswerIsRetriedAndLeavesTheOutcomeUnknown) {
   tracker_.refusals = 2;
   tracker_.code = grpc::StatusCode::DEADLINE_EXCEEDED;
   const auto jobs = Submit(100);
@@ -103,14 +103,14 @@ TEST_F(JobClientTest, AnAnswerThatDoesNotComeIsWaitedForAndLeavesItOpenAsWell) {
 }
 
 // Without a tracker at the address, a call fails at once and not only at its deadline, so that Ctrl-C is noticed.
-TEST_F(JobClientTest, WhereNobodyListensTheReasonIsTold) {
+TEST_F(JobClientTest, ConnectionFailureIsReportedWithItsReason) {
   server_->Shutdown();
   const absl::Status status = Submit(1).status();
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_THAT(said_, HasSubstr("not taken yet, submitting it again: tracker test: "));
 }
 
-TEST_F(JobClientTest, ATrackerThatIsAwayIsToldOnce) {
+TEST_F(JobClientTest, UnreachableTrackerIsReportedOnce) {
   tracker_.refusals = 2;
   v1::Job job;
   job.set_id("j1");
@@ -118,7 +118,7 @@ TEST_F(JobClientTest, ATrackerThatIsAwayIsToldOnce) {
   testing::internal::CaptureStderr();
   const auto jobs = client_->Watch(
       {job}, [](const v1::WatchJobResponse&) { return absl::OkStatus(); }, [] { return absl::OkStatus(); },
-      [&view](const absl::Status& status) { view.TellAway(status); });
+      [&view](const absl::Status& status) { view.PrintTrackerAway(status); });
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
             "no answer, asking again: tracker test: no space left on the disk\n");
   ASSERT_TRUE(jobs.ok()) << jobs.status();
@@ -126,7 +126,7 @@ TEST_F(JobClientTest, ATrackerThatIsAwayIsToldOnce) {
   EXPECT_EQ(tracker_.watches, 3);
 }
 
-TEST_F(JobClientTest, WhatIsRefusedForGoodIsNotSubmittedAgain) {
+TEST_F(JobClientTest, PermanentRefusalIsNotRetried) {
   tracker_.refusals = 100;
   tracker_.code = grpc::StatusCode::INVALID_ARGUMENT;
   const absl::Status status = Submit(100).status();

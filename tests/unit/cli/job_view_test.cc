@@ -61,7 +61,7 @@ v1::WatchJobResponse Running(std::string id = "j1") {
   return heard;
 }
 
-TEST(TimeLeftTest, IsTheNearestOfTheEnds) {
+TEST(TimeLeftTest, IsTheSmallestLimit) {
   v1::Job job = Running().job();
   EXPECT_EQ(TimeLeft(job, kNow), std::nullopt);
   job.mutable_spec()->mutable_until()->set_seconds(absl::ToUnixSeconds(kNow) + 3600);
@@ -75,14 +75,14 @@ TEST(TimeLeftTest, IsTheNearestOfTheEnds) {
   EXPECT_EQ(TimeLeft(job, kNow), std::nullopt);
 }
 
-TEST(TimeLeftTest, TrialsSayNothingBeforeThereIsAPace) {
+TEST(TimeLeftTest, TrialLimitNeedsAMeasuredRate) {
   v1::Job job = Running().job();
   job.mutable_spec()->set_trials(1000);
   job.mutable_progress()->set_trials_per_second(0);
   EXPECT_EQ(TimeLeft(job, kNow), std::nullopt);
 }
 
-TEST(PictureTest, HasTheJobAndItsWorkloadsThoseThatMatterFirst) {
+TEST(PictureTest, ShowsJobAndWorkloadsByShareOfTime) {
   v1::WatchJobResponse heard = Running();
   heard.mutable_job()->mutable_progress()->set_latency_before_seconds(0.012);
   heard.mutable_job()->mutable_progress()->set_latency_after_seconds(0.003);
@@ -120,7 +120,7 @@ TEST(PictureTest, AnEndedJobIsTwoLines) {
   EXPECT_THAT(Picture({heard}, {.columns = 100, .rows = 24}, kNow), SizeIs(2));
 }
 
-TEST(PictureTest, SaysWhatItWaitsForAndWhatTroublesTheTracker) {
+TEST(PictureTest, ShowsWhatTheJobWaitsForAndTrackerFailures) {
   v1::WatchJobResponse heard = Running();
   heard.mutable_job()->set_waiting_for("a device for label room=lab");
   EXPECT_EQ(Picture({heard}, {}, kNow)[2], "  waiting for a device for label room=lab");
@@ -176,7 +176,7 @@ TEST(JobViewTest, WritesLinesToATerminalThatCannotRedraw) {
 }
 
 // Without a terminal, a line is printed every ten seconds of the steady clock.
-TEST(JobViewTest, WhenALineIsDueTheSteadyClockSays) {
+TEST(JobViewTest, LinesAreScheduledByTheSteadyClock) {
   absl::Time steady = absl::UnixEpoch();
   testing::internal::CaptureStderr();  // captured before the view is made, so that it sees no terminal
   JobView view(1, [&steady] { return steady; });
@@ -193,7 +193,7 @@ TEST(JobViewTest, WhenALineIsDueTheSteadyClockSays) {
   EXPECT_THAT(said(), HasSubstr("100 trials"));
 }
 
-TEST(JobToJsonTest, WhatOnlyANewerTrackerKnowsIsItsNumber) {
+TEST(JobToJsonTest, UnknownEnumeratorsAreShownAsNumbers) {
   v1::Job job = Running().job();
   job.set_state(static_cast<v1::JobState>(99));
   job.mutable_progress()->mutable_failed(0)->set_kind(static_cast<v1::FailureKind>(99));
@@ -203,7 +203,7 @@ TEST(JobToJsonTest, WhatOnlyANewerTrackerKnowsIsItsNumber) {
   EXPECT_THAT(JobsTable({job}), HasSubstr(" 99 "));
 }
 
-TEST(JobToJsonTest, SaysWhereTheTimeWent) {
+TEST(JobToJsonTest, ReportsHowTheTimeWasSpent) {
   v1::Job job = Running().job();
   v1::TimeSpent& spent = *job.mutable_progress()->mutable_spent();
   spent.set_proposing_seconds(1);
@@ -250,7 +250,7 @@ TEST(JobToJsonTest, SaysWhyAWorkloadWasNotMeasured) {
   EXPECT_EQ(JobToJson(job)["workloads"][0]["trouble"], "");
 }
 
-TEST(JobToJsonTest, SaysWhoIsToldOfTheEndAndWhetherHeWas) {
+TEST(JobToJsonTest, ReportsNotificationAndItsDelivery) {
   v1::Job job = Running().job();
   EXPECT_EQ(JobToJson(job)["notice"], nullptr);
   job.mutable_spec()->set_notify_url("https://hooks.lab/done");
@@ -284,7 +284,7 @@ TEST(JobsToTextTest, SmallKernelsHaveATime) {
 }
 
 // The advice does not promise that a larger budget helps: all workloads may have been searched completely.
-TEST(JobsToTextTest, WithoutATrialItPromisesNothingOfALargerBudget) {
+TEST(JobsToTextTest, AdviceWithoutTrialsPromisesNothing) {
   v1::Job job = Running().job();
   job.set_state(v1::JOB_STATE_SUCCEEDED);
   EXPECT_THAT(JobsToText({job}), Not(HasSubstr("no trial was made")));

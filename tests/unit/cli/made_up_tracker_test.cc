@@ -126,7 +126,7 @@ class MadeUpTrackerTest : public testing::Test {
   std::string out_, error_;
 };
 
-TEST_F(MadeUpTrackerTest, WhoEndsAJobThatNobodyHearsOfIsToldThatItGoesOn) {
+TEST_F(MadeUpTrackerTest, InterruptWithoutTrackerReportsThatTheJobKeepsRunning) {
   EXPECT_EQ(Run({"tune", model_, "--trials", "1", "--json"}), kWorkFailed);
   EXPECT_GE(jobs_.cancels, 2) << "it is asked again";
   EXPECT_EQ(json::parse(out_).at("job"), "j1") << "what was last heard of it";
@@ -134,7 +134,7 @@ TEST_F(MadeUpTrackerTest, WhoEndsAJobThatNobodyHearsOfIsToldThatItGoesOn) {
                             HasSubstr("hone cancel j1 --tracker " + address_)));
 }
 
-TEST_F(MadeUpTrackerTest, WhatAModelNeedsOnADeviceIsOfTheTargetOfThatDevice) {
+TEST_F(MadeUpTrackerTest, ModelRecordsUseTheTargetOfTheDevice) {
   ASSERT_EQ(Run({"records", "best", "--model", model_, "--device", "board", "--json"}), kSuccess) << error_;
   const std::string target = target::Print(target::ParseTarget(kBoardTarget).value());
   EXPECT_EQ(json::parse(out_).at("target"), target);
@@ -146,19 +146,19 @@ TEST_F(MadeUpTrackerTest, WhatAModelNeedsOnADeviceIsOfTheTargetOfThatDevice) {
   EXPECT_EQ(json::parse(out_).at("programs").at(0).at("target"), target);
 }
 
-TEST_F(MadeUpTrackerTest, RecordsOfATargetAreAskedForInBothItsTexts) {
+TEST_F(MadeUpTrackerTest, RecordsAreQueriedByBothTargetTexts) {
   ASSERT_EQ(Run({"records", "best", "--target", kBoardTarget}), kSuccess) << error_;
   EXPECT_EQ(records_.asked.key().target(), target::Print(target::ParseTarget(kBoardTarget).value()));
   EXPECT_EQ(records_.asked.other_target(), kBoardTarget);
 }
 
-TEST(FailureAmongTest, AJobThatSomebodyElseCancelledIsOne) {
+TEST(FirstJobFailureTest, JobCancelledElsewhereIsAFailure) {
   v1::Job job;
   job.set_state(v1::JOB_STATE_CANCELLED);
-  EXPECT_TRUE(absl::IsCancelled(FailureAmong({job})));
-  EXPECT_EQ(FailureAmong({job}, true), absl::OkStatus());
+  EXPECT_TRUE(absl::IsCancelled(FirstJobFailure({job})));
+  EXPECT_EQ(FirstJobFailure({job}, true), absl::OkStatus());
   job.set_state(v1::JOB_STATE_SUCCEEDED);
-  EXPECT_EQ(FailureAmong({job}), absl::OkStatus());
+  EXPECT_EQ(FirstJobFailure({job}), absl::OkStatus());
 }
 
 }  // namespace

@@ -94,7 +94,7 @@ TEST_F(ModelOptionsTest, BindingsThatDoNotFitSayWhatIsWanted) {
   EXPECT_THAT(Error({"repeats=1"}), HasSubstr("it needs 2 numbers, but the bound value has 1"));
 }
 
-TEST_F(ModelOptionsTest, BindingsWithoutSenseAreWrongUsage) {
+TEST_F(ModelOptionsTest, InvalidBindingsAreUsageErrors) {
   for (const std::vector<std::string>& bindings :
        {std::vector<std::string>{"1,2"}, {"=1,2"}, {"repeats=1,2", "repeats=2,1"}}) {
     EXPECT_TRUE(Job(bindings).status().GetPayload(kUsageMark).has_value()) << bindings[0];
@@ -126,19 +126,19 @@ TEST_F(ModelOptionsTest, AJobHasANameOfOneLine) {
   EXPECT_EQ(MakeJobSpecs(options, search_, *PartsOf(options, search_, {}))->front().name(), "odd??[1m.onnx");
 }
 
-TEST_F(ModelOptionsTest, FilesAreAllThatAreNamed) {
+TEST_F(ModelOptionsTest, FilesListsEveryInputFile) {
   ModelOptions options;
   options.models = {"m.onnx"};
   options.bindings = {"a=1,2", "b=in=b.npy", "c=c.npy"};
   EXPECT_THAT(options.Files(), testing::ElementsAre("m.onnx", "b.npy", "c.npy"));
 }
 
-TEST_F(ModelOptionsTest, ATimeWithoutEndIsNoBudget) {
+TEST_F(ModelOptionsTest, InfiniteTimeIsNotABudget) {
   search_.time = "inf";
   EXPECT_TRUE(Job({"repeats=1,4"}).status().GetPayload(kUsageMark).has_value());
 }
 
-TEST_F(ModelOptionsTest, ATimeOfPartsOfASecondIsKept) {
+TEST_F(ModelOptionsTest, FractionOfASecondIsKept) {
   for (const auto& [time, seconds, nanos] :
        {std::tuple("500ms", 0, 500'000'000), {"1.9s", 1, 900'000'000}, {"10m", 600, 0}, {"1ns", 0, 1}}) {
     search_.time = time;
@@ -222,24 +222,24 @@ TEST_F(ModelOptionsTest, OneJobForEachKindOfDevice) {
                                            "tile.onnx for x86_64 -mcpu=znver4 on server/cpu, room=lab"));
 }
 
-TEST(PlacesMeant, AreOneForEachTarget) {
+TEST(SelectDevicePlaces, AreOneForEachTarget) {
   std::vector<v1::Device> known = {DeviceOf("pi1", "pi", "arm64 -mcpu=cortex-a72 -threads=4"),
                                    DeviceOf("pi2", "pi", "arm64 -mcpu=cortex-a72 -threads=4"),
                                    DeviceOf("server", "amd", "x86_64 -mcpu=znver4 -threads=2")};
   for (v1::Device& device : known) {
     device.mutable_state()->mutable_fingerprint()->set_text(device.state().fingerprint().digest() + " cores=4");
   }
-  const auto places = PlacesMeant(known, {"room=lab", "pi1"}, 0);
+  const auto places = SelectDevicePlaces(known, {"room=lab", "pi1"}, 0);
   ASSERT_TRUE(places.ok()) << places.status();
   ASSERT_EQ(places->size(), 2u);
   EXPECT_EQ((*places)[0].fingerprint, "pi cores=4");
   EXPECT_EQ((*places)[1].target.threads, 2);
-  EXPECT_EQ(PlacesMeant(known, {"pi2"}, 3)->front().target.threads, 3);
+  EXPECT_EQ(SelectDevicePlaces(known, {"pi2"}, 3)->front().target.threads, 3);
   known[1].mutable_state()->mutable_fingerprint()->set_text("other pi cores=4");
-  const absl::Status two = PlacesMeant(known, {"room"}, 0).status();
+  const absl::Status two = SelectDevicePlaces(known, {"room"}, 0).status();
   EXPECT_TRUE(two.GetPayload(kUsageMark).has_value());
   EXPECT_THAT(std::string(two.message()), HasSubstr("pi1/cpu and pi2/cpu are of different kinds but have one target"));
-  EXPECT_THAT(std::string(PlacesMeant(known, {"pi3"}, 0).status().message()), HasSubstr("--device pi3"));
+  EXPECT_THAT(std::string(SelectDevicePlaces(known, {"pi3"}, 0).status().message()), HasSubstr("--device pi3"));
 }
 
 TEST_F(ModelOptionsTest, ATargetSaysWhatIsTunedWhateverTheDevices) {
@@ -256,7 +256,7 @@ TEST_F(ModelOptionsTest, ATargetSaysWhatIsTunedWhateverTheDevices) {
   EXPECT_EQ(PartsOf(options, search_, {})->size(), 1u);
 }
 
-TEST_F(ModelOptionsTest, ADeviceOfWhichNothingIsKnownIsAnError) {
+TEST_F(ModelOptionsTest, UnknownDeviceIsAnError) {
   ModelOptions options;
   search_.devices = {"pi"};
   EXPECT_THAT(std::string(PartsOf(options, search_, {}).status().message()),

@@ -41,18 +41,18 @@ std::vector<T> Draw(DType dtype, ValueRange range, uint64_t seed = 1) {
   return values;
 }
 
-TEST(OutputTest, NothingThatIsReadIsWrittenOver) {
+TEST(OutputTest, OutputMustNotBeAnInput) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   const std::string file = folder / "file", link = folder / "link", other = folder / "other";
   std::ofstream(file) << "a model";
   std::filesystem::create_hard_link(file, link);
   for (const std::string& same : {file, link, (folder.path() / "." / "file").string()}) {
-    const absl::Status status = CheckIsNoInput(same, {"", other, file});
+    const absl::Status status = CheckNotAnInput(same, {"", other, file});
     EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("is read by this command, too")) << same;
     EXPECT_TRUE(status.GetPayload(kUsageMark).has_value());
   }
-  EXPECT_TRUE(CheckIsNoInput(other, {"", file}).ok());
-  EXPECT_TRUE(CheckIsNoInput("/dev/null", {"/dev/null"}).ok());
+  EXPECT_TRUE(CheckNotAnInput(other, {"", file}).ok());
+  EXPECT_TRUE(CheckNotAnInput("/dev/null", {"/dev/null"}).ok());
 }
 
 TEST(OutputTest, NamesInErrorsCannotCommandTheTerminal) {
@@ -65,23 +65,23 @@ TEST(OutputTest, NamesInATableCannotEndTheirRow) {
   EXPECT_EQ(Row("{:<5}{}", "a", "b\nj2\tc\x1b[1m\xc2\x9b"), "a    b?j2?c?[1m?\n");
 }
 
-TEST(InterruptsTest, TheSecondCtrlCInsistsAndSigtermAtOnce) {
+TEST(InterruptsTest, SecondCtrlCOrSigtermEndsAtOnce) {
   {
     const Interrupts interrupts;
-    EXPECT_FALSE(interrupts.Seen() || interrupts.Insists());
+    EXPECT_FALSE(interrupts.WasInterrupted() || interrupts.MustEndAtOnce());
     raise(SIGINT);
-    EXPECT_TRUE(interrupts.Seen());
-    EXPECT_FALSE(interrupts.Insists());
+    EXPECT_TRUE(interrupts.WasInterrupted());
+    EXPECT_FALSE(interrupts.MustEndAtOnce());
     raise(SIGINT);
-    EXPECT_TRUE(interrupts.Seen() && interrupts.Insists());
+    EXPECT_TRUE(interrupts.WasInterrupted() && interrupts.MustEndAtOnce());
   }
   const Interrupts interrupts;
-  EXPECT_FALSE(interrupts.Seen()) << "what came before is over";
+  EXPECT_FALSE(interrupts.WasInterrupted()) << "what came before is over";
   raise(SIGTERM);
-  EXPECT_TRUE(interrupts.Seen() && interrupts.Insists());
+  EXPECT_TRUE(interrupts.WasInterrupted() && interrupts.MustEndAtOnce());
 }
 
-TEST(ProgressLineTest, WhereNothingCanBeDrawnItIsALineEveryTenSeconds) {
+TEST(ProgressLineTest, PrintsALineEveryTenSecondsWithoutTerminal) {
   absl::Time steady = absl::UnixEpoch();
   testing::internal::CaptureStderr();  // captured before the line is made, so that it sees no terminal
   {
@@ -103,7 +103,7 @@ TEST(ProgressLineTest, EveryKernelThatIsCompiledIsTold) {
   std::vector<std::string> told;
   const auto progress = [&told](size_t done, size_t all) { told.push_back(fmt::format("{} of {}", done, all)); };
   const auto kernels =
-      package::CompileKernels(plan->workloads, {.target = target, .plain = true, .progress = progress});
+      package::CompileKernels(plan->workloads, {.target = target, .naive = true, .progress = progress});
   ASSERT_TRUE(kernels.ok()) << kernels.status();
   EXPECT_THAT(told, ::testing::ElementsAre("1 of 2", "2 of 2"));
 }
@@ -119,7 +119,7 @@ std::string LockText(const std::vector<std::string>& targets) {
   return fmt::format("{{\"hone_lock\": 1,\n\"compiler\": \"hone\",\n\"programs\": [\n{}]}}\n", programs);
 }
 
-TEST(LockFileTest, WhatIsOnlyForPeopleMayBeLeftOut) {
+TEST(LockFileTest, InformativeFieldsMayBeMissing) {
   const absl::StatusOr<LockFile> lock = ParseLockFile(LockText({"cpu", "board"}), "hone.lock");
   ASSERT_TRUE(lock.ok()) << lock.status();
   ASSERT_EQ(lock->programs.size(), 2u);
@@ -132,7 +132,7 @@ TEST(LockFileTest, WhatIsOnlyForPeopleMayBeLeftOut) {
   EXPECT_TRUE(absl::IsDataLoss(ParseLockFile(with_record, "hone.lock").status()));
 }
 
-TEST(LockFileTest, WhatAMergeMakesOfItIsToldAsThat) {
+TEST(LockFileTest, MergeConflictMarkersAreReported) {
   const std::string good = LockText({"cpu"});
   std::string conflict = good;
   conflict.insert(conflict.find("\"compiler\""), "<<<<<<< HEAD\n");
@@ -162,7 +162,7 @@ TEST(LockFileTest, DeepListsAreDamage) {
   }
 }
 
-TEST(TrackerOptionsTest, ACertificateThatHasEndedIsAnErrorAndOneThatEndsSoonIsToldOnce) {
+TEST(TrackerOptionsTest, ExpiredCertificateIsAnErrorAndExpiringOneAWarning) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   const auto options_of = [&](const std::string& name, int days_left) {
     const absl::Time issued = absl::Now() - absl::Hours(24 * (365 - days_left));
@@ -218,7 +218,7 @@ TEST(RandomValuesTest, TheSeedDecides) {
 
 TEST(TimedRunsTest, RunsAtLeastThreeTimesAfterAWarmUp) {
   int runs = 0;
-  const absl::StatusOr<std::vector<double>> times = TimedRuns(0, [&] {
+  const absl::StatusOr<std::vector<double>> times = TimeRuns(0, [&] {
     ++runs;
     return absl::OkStatus();
   });
@@ -229,7 +229,7 @@ TEST(TimedRunsTest, RunsAtLeastThreeTimesAfterAWarmUp) {
 
 TEST(TimedRunsTest, StopsAtTheFirstFailure) {
   int runs = 0;
-  const auto times = TimedRuns(10, [&] { return ++runs == 3 ? absl::InternalError("no") : absl::OkStatus(); });
+  const auto times = TimeRuns(10, [&] { return ++runs == 3 ? absl::InternalError("no") : absl::OkStatus(); });
   EXPECT_EQ(times.status().message(), "no");
   EXPECT_EQ(runs, 3);
 }

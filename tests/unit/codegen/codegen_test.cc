@@ -231,11 +231,11 @@ TEST_P(PrecisionTest, EachElementIsCloseToTheInterpreters) {
 
 TEST_P(PrecisionTest, CompilesFor32BitArm) { CompileFor32BitArm(Elementwise(GetParam())); }
 
-constexpr double kLowestBits = -2147483648.0, kHighestBits = 2147483647.0;
+constexpr double kIntLowest = -2147483648.0, kIntHighest = 2147483647.0;
 
 // x as an f32 of random bits: numbers of all magnitudes, denormals, infinities and NaNs.
 Expression OfAnyFloat(const char* text, const char* result = "f32") {
-  return {"i32", text, kLowestBits, kHighestBits, result};
+  return {"i32", text, kIntLowest, kIntHighest, result};
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -686,7 +686,7 @@ output t
   ASSERT_TRUE(workload.ok()) << workload.status();
   const auto folder = TemporaryFolder::Create();
   ASSERT_TRUE(folder.ok());
-  CompileOptions options{.passes = Reproducing<ir::Func>((*folder / "repro").string())};
+  CompileOptions options{.passes = ReproducerPassOptions<ir::Func>((*folder / "repro").string())};
   options.passes.after = [](const PassRun& run, const ir::Func&) {
     return run.pass == "vectorize" ? absl::InternalError("planted") : absl::OkStatus();
   };

@@ -70,14 +70,14 @@ func two(x: i64[8], y: i64[8]) grid 2 lanes 4 {
   EXPECT_THAT(ptx, HasSubstr(".extern .shared .align 64 .b8 two_shared[]"));
   EXPECT_THAT(ptx, HasSubstr("32832"));  // the offset of the second: 4100 * 8, rounded up to a multiple of 64
   const target::Target target = *target::ParseTarget("cuda:sm_87");
-  EXPECT_EQ(PlaceShared(*ir::ParseFunc(func), target.memory).asked_bytes, 2 * 32832);
+  EXPECT_EQ(PlaceShared(*ir::ParseFunc(func), target.memory).requested_bytes, 2 * 32832);
   const std::string small =
       "func f(x: f32[4]) grid 1 lanes 4 {\n  alloc a: f32[12288] shared {\n    x[lane.id] = 0.0f32\n  }\n}";
-  EXPECT_EQ(PlaceShared(*ir::ParseFunc(small), target.memory).asked_bytes, 0);
+  EXPECT_EQ(PlaceShared(*ir::ParseFunc(small), target.memory).requested_bytes, 0);
 }
 
 // All iterations of an unrolled loop use the same buffer.
-TEST(Cuda, ASharedBufferHasOnePlace) {
+TEST(Cuda, ASharedBufferIsPlacedOnce) {
   const std::string func = R"(
 func f(x: f32[128], y: f32[128]) grid 1 lanes 32 {
   unrolled i in 4 {
@@ -146,7 +146,7 @@ TEST(Cuda, OnlyCopiesOfGroupsNeedPtx8) {
 
 // Only a release orders another group's copy after the reads of lanes. An asynchronous instruction needs none, because
 // it has read its operands when it was waited for.
-TEST(Cuda, GroupsReleaseWhatLanesHaveRead) {
+TEST(Cuda, GroupsArriveAfterLanesHaveRead) {
   const std::string by_lanes = Ptx(FuncWithSharedCopy("t[0] = f32(b[lane.id])"), "cuda:sm_90a");
   EXPECT_GE(Count(by_lanes, "barrier.cluster.arrive.release.aligned;"), 2);
   EXPECT_THAT(by_lanes, Not(HasSubstr("arrive.relaxed")));
@@ -264,7 +264,7 @@ func f(x: {0}[2048], w: {0}[1024], out: f32[1024]) grid 1 lanes 128 {{
 
 constexpr char kRow[] = "lane.id // 32 * 128 + lane.id // 4 %% 8 * 8", kColumn[] = "lane.id %% 4 * 16";
 
-// Neighbouring contracts are begun and waited for together, and columns at equal distances are one instruction.
+// Neighbouring instructions are issued and waited for together, and columns at equal distances are one instruction.
 TEST(Cuda, WgmmaReadsSharedMemory) {
   // Two steps of 16 with two blocks of columns each. Chunks of b are 512 bytes apart, blocks 128 bytes.
   const std::string twice = Product(
@@ -336,7 +336,7 @@ TEST(Cuda, WgmmaTakesOperandAFromRegisters) {
 }
 
 // The descriptor of a swizzled operand gives its unswizzled place. Lanes exchange the chunks in their own addresses.
-TEST(Cuda, DescriptorsOfSwizzledRowsHaveUnswizzledPlaces) {
+TEST(Cuda, DescriptorsOfSwizzledRowsGiveUnswizzledAddresses) {
   const std::string swizzled = Product(
       "f16", fmt::format("alloc c: f16[4096] swizzled {{ copy 8 c[lane.id * 8] = x[lane.id * 8] commit wait 0 barrier "
                          "for k in 4 {{ contract wgmma_f16 t[0 stride 4] += c[lane.id // 32 * 1024 + "
@@ -384,7 +384,8 @@ std::string RowsPtx(const std::string& workload, const std::string& target, cons
   EXPECT_TRUE(parsed.ok()) << parsed.status();
   const target::Target of = *target::ParseTarget(target);
   space::Chooser chooser(&decisions);
-  const auto candidate = space::Build(*parsed, of, space::Fitting(*parsed, of), chooser, space::Family::kSketch);
+  const auto candidate =
+      space::Build(*parsed, of, space::ApplicableEntries(*parsed, of), chooser, space::Family::kSketch);
   EXPECT_TRUE(candidate.ok()) << candidate.status();
   const auto module = execution::Lower(candidate->state, of, "kernel");
   EXPECT_TRUE(module.ok()) << module.status();

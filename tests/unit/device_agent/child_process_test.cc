@@ -51,8 +51,8 @@ TEST(ChildProcessTest, ForksOfAChildEndWithIt) {
   close(living[1]);
   VisitMessage message;
   EXPECT_EQ(child->Next(message, 20, -1), ChildProcess::Event::kEnded);
-  EXPECT_EQ(child->Ending(), "ended with status 3");
-  EXPECT_FALSE(child->lost());
+  EXPECT_EQ(child->AwaitEnd(), "ended with status 3");
+  EXPECT_FALSE(child->killed_by_system());
   pollfd end{living[0], POLLIN, 0};
   EXPECT_EQ(poll(&end, 1, 20'000), 1) << "what it forked lives on";
   close(living[0]);
@@ -76,7 +76,7 @@ TEST(ChildProcessTest, ListenerSurvivesALostCall) {
   EXPECT_EQ(child->Next(message, 0.01, -1), ChildProcess::Event::kSilent);
   child->Answer(VisitAnswer::kGood);
   EXPECT_EQ(child->Next(message, 20, -1), ChildProcess::Event::kEnded);
-  EXPECT_EQ(child->Ending(), "ended with status 0");
+  EXPECT_EQ(child->AwaitEnd(), "ended with status 0");
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ VisitBatch TwoCandidates() {
 class ChildSupervisorTest : public testing::Test {
  protected:
   // What comes of a child that does so much, once it is set up, and ends.
-  ChildEnd Follow(const std::function<void(ChildChannel&)>& work) {
+  ChildEnd Supervise(const std::function<void(ChildChannel&)>& work) {
     return FollowFromTheStart([&](ChildChannel& channel_to_launcher) {
       channel_to_launcher.SendReady();
       work(channel_to_launcher);
@@ -53,14 +53,14 @@ class ChildSupervisorTest : public testing::Test {
     options.deadline = std::numeric_limits<double>::infinity();
     options.result_memory = &result_memory_;
     options.expected = expected_;
-    return ChildSupervisor(progress_, batch_, device_, options).Follow(*child);
+    return ChildSupervisor(progress_, batch_, device_, options).Supervise(*child);
   }
 
   // In a child: that the first candidate has computed what was expected, and left all else alone.
   void Prove(ChildChannel& channel_to_launcher) {
     const std::string zone(64, kGuardPattern);
     channel_to_launcher.BeginCalling(0, 1);
-    result_memory_.ForgetGuards();
+    result_memory_.ClearGuards();
     std::memcpy(result_memory_.OutputBytes(0).data(), expected_, sizeof expected_);
     result_memory_.StoreGuards("output 'y'", {zone, zone});
     channel_to_launcher.SendResultsStored(0);
@@ -84,9 +84,9 @@ class ChildSupervisorTest : public testing::Test {
 
 TEST_F(ChildSupervisorTest, AReportedFailureIsKept) {
   progress_.Fail(0, {FailureKind::kWrongOutput, "known"});
-  EXPECT_TRUE(Follow([](ChildChannel& channel_to_launcher) { channel_to_launcher.BeginCalling(0, 1); }).what ==
+  EXPECT_TRUE(Supervise([](ChildChannel& channel_to_launcher) { channel_to_launcher.BeginCalling(0, 1); }).what ==
               ChildEnd::kBatchFailed);
-  const ChildEnd end = Follow([](ChildChannel& channel_to_launcher) {
+  const ChildEnd end = Supervise([](ChildChannel& channel_to_launcher) {
     channel_to_launcher.BeginCalling(1, 1);
     channel_to_launcher.BeginCalling(0, 1);
   });
@@ -107,7 +107,7 @@ TEST_F(ChildSupervisorTest, NoCandidateBeginsBeforeSetupIsOver) {
 }
 
 TEST_F(ChildSupervisorTest, LaterChildrenDoNotSeeAnImpossibleTime) {
-  const ChildEnd end = Follow([this](ChildChannel& channel_to_launcher) {
+  const ChildEnd end = Supervise([this](ChildChannel& channel_to_launcher) {
     Prove(channel_to_launcher);
     channel_to_launcher.SendTimes(0, 1, false, {1e-7, 1e-9});
     (void)channel_to_launcher.ReceiveAnswer();
@@ -118,7 +118,7 @@ TEST_F(ChildSupervisorTest, LaterChildrenDoNotSeeAnImpossibleTime) {
 }
 
 TEST_F(ChildSupervisorTest, AChildKilledByTheSystemIsNotBlamed) {
-  const ChildEnd end = Follow([](ChildChannel& channel_to_launcher) {
+  const ChildEnd end = Supervise([](ChildChannel& channel_to_launcher) {
     channel_to_launcher.BeginCalling(1, 1);
     kill(getpid(), SIGKILL);
   });
@@ -127,7 +127,7 @@ TEST_F(ChildSupervisorTest, AChildKilledByTheSystemIsNotBlamed) {
 }
 
 TEST_F(ChildSupervisorTest, AChildKilledForSilenceIsBlamed) {
-  Follow([](ChildChannel& channel_to_launcher) {
+  Supervise([](ChildChannel& channel_to_launcher) {
     channel_to_launcher.BeginCalling(1, 0.01);
     for (;;) pause();
   });

@@ -65,14 +65,14 @@ class Stray {
 TEST(ControlGroupFiles, LimitsAreWritten) {
   const TemporaryFolder folder = *TemporaryFolder::Create();
   const fs::path top = folder.path();
-  const auto groups = ControlGroups::Take(top);
+  const auto groups = ControlGroups::TakeOver(top);
   ASSERT_TRUE(groups.ok()) << groups.status();
   const fs::path own = top / ("hone-" + std::to_string(getpid()) + "-agent");
   EXPECT_EQ(Read(own / "cgroup.procs"), "0") << "a group with limits below must be empty";
   EXPECT_THAT(Read(top / "cgroup.subtree_control"), HasSubstr("+pids"));
   const auto group = groups->Make("cpu", {.memory_bytes = 1 << 30, .tasks = 100});
   ASSERT_TRUE(group.ok()) << group.status();
-  EXPECT_EQ(group->unlimited(), "");
+  EXPECT_EQ(group->failed_limits(), "");
   const fs::path made = top / ("hone-" + std::to_string(getpid()) + "-cpu");
   EXPECT_EQ(Read(made / "memory.max"), "1073741824");
   EXPECT_EQ(Read(made / "memory.swap.max"), "0");
@@ -80,10 +80,10 @@ TEST(ControlGroupFiles, LimitsAreWritten) {
 }
 
 // As by a launcher whose first process could not be started.
-TEST(ControlGroupFiles, OneThatIsMadeAgainStays) {
+TEST(ControlGroupFiles, RecreatedGroupIsNotRemoved) {
   const TemporaryFolder folder = *TemporaryFolder::Create();
   const fs::path top = folder.path();
-  const auto groups = ControlGroups::Take(top);
+  const auto groups = ControlGroups::TakeOver(top);
   ASSERT_TRUE(groups.ok()) << groups.status();
   const fs::path made = top / ("hone-" + std::to_string(getpid()) + "-cpu");
   auto group = groups->Make("cpu", {});
@@ -95,9 +95,9 @@ TEST(ControlGroupFiles, OneThatIsMadeAgainStays) {
   EXPECT_FALSE(fs::exists(made));
 }
 
-TEST(ControlGroupFiles, WhatIsNotToBeWrittenIsAnError) {
-  EXPECT_FALSE(ControlGroups::Take("/proc/sys/kernel").ok());
-  EXPECT_FALSE(ControlGroups::Take("/no/such/folder").ok());
+TEST(ControlGroupFiles, UnwritableLimitIsReported) {
+  EXPECT_FALSE(ControlGroups::TakeOver("/proc/sys/kernel").ok());
+  EXPECT_FALSE(ControlGroups::TakeOver("/no/such/folder").ok());
 }
 
 class ControlGroupTest : public testing::Test {
@@ -110,13 +110,13 @@ class ControlGroupTest : public testing::Test {
   fs::path folder_;
 };
 
-TEST_F(ControlGroupTest, ItsEndIsTheEndOfAllThatEntered) {
-  absl::StatusOr<ControlGroups> groups = ControlGroups::Take(folder_);
+TEST_F(ControlGroupTest, DestructorKillsAllProcessesOfTheGroup) {
+  absl::StatusOr<ControlGroups> groups = ControlGroups::TakeOver(folder_);
   ASSERT_TRUE(groups.ok()) << groups.status();
   auto group = groups->Make("stray", {});
   ASSERT_TRUE(group.ok()) << group.status();
   EXPECT_FALSE(group->HasProcesses());
-  const int entrance = group->OpenEntrance();
+  const int entrance = group->OpenProcsFile();
   ASSERT_GE(entrance, 0);
   Stray stray(entrance);
   close(entrance);
@@ -128,7 +128,7 @@ TEST_F(ControlGroupTest, ItsEndIsTheEndOfAllThatEntered) {
   EXPECT_FALSE(fs::exists(folder_ / ("hone-" + std::to_string(getpid()) + "-agent")));
 }
 
-TEST_F(ControlGroupTest, WhatAKilledAgentLeftIsEndedAndNothingElse) {
+TEST_F(ControlGroupTest, TakeOverKillsOnlyGroupsOfDeadAgents) {
   const pid_t dead = fork();
   if (dead == 0) _exit(0);
   waitpid(dead, nullptr, 0);
@@ -139,7 +139,7 @@ TEST_F(ControlGroupTest, WhatAKilledAgentLeftIsEndedAndNothingElse) {
   const int fd = open((left / "cgroup.procs").c_str(), O_WRONLY);
   Stray stray(fd);
   close(fd);
-  const auto groups = ControlGroups::Take(folder_);
+  const auto groups = ControlGroups::TakeOver(folder_);
   EXPECT_TRUE(groups.ok()) << groups.status();
   EXPECT_TRUE(stray.Gone());
   EXPECT_FALSE(fs::exists(left));

@@ -31,11 +31,11 @@ class DoctorTest : public testing::Test {
   }
   static void ExpectGood(const Finding& finding) {
     EXPECT_EQ(finding.verdict, Verdict::kGood) << finding.check << ": " << finding.what;
-    EXPECT_EQ(finding.mend, "");
+    EXPECT_EQ(finding.fix, "");
   }
-  static void Expect(Verdict verdict, const Finding& finding, const std::string& mend) {
+  static void Expect(Verdict verdict, const Finding& finding, const std::string& fix) {
     EXPECT_EQ(finding.verdict, verdict) << finding.check << ": " << finding.what;
-    EXPECT_THAT(finding.mend, HasSubstr(mend));
+    EXPECT_THAT(finding.fix, HasSubstr(fix));
   }
   const TemporaryFolder folder_ = TemporaryFolder::Create().value();
   const std::string root_ = folder_ / "";
@@ -104,7 +104,7 @@ TEST_F(DoctorTest, SharedCores) {
   Expect(Verdict::kBad, CheckStolenTime(root_), "cores of its own");
 }
 
-TEST_F(DoctorTest, TimeOfCpusThatIsTakenAway) {
+TEST_F(DoctorTest, StolenTime) {
   ExpectGood(CheckQuota(root_));
   Put("proc/self/cgroup", "0::/");
   Put("sys/fs/cgroup/cpu.max", "102400000 100000");  // 1024 of them
@@ -173,13 +173,13 @@ TEST_F(DoctorTest, DriversOfDevicesWithLanes) {
 
 TEST_F(DoctorTest, TheTrackersClock) {
   const absl::Time now = absl::FromUnixSeconds(1'000'000), later = now + absl::Seconds(2);
-  ExpectGood(CheckSkew(now, now + absl::Seconds(1), later));
-  ExpectGood(CheckSkew(now, now - absl::Seconds(4), later));
-  const Finding ahead = CheckSkew(now, now - absl::Seconds(60), later);
+  ExpectGood(CheckClockSkew(now, now + absl::Seconds(1), later));
+  ExpectGood(CheckClockSkew(now, now - absl::Seconds(4), later));
+  const Finding ahead = CheckClockSkew(now, now - absl::Seconds(60), later);
   Expect(Verdict::kBad, ahead, "set-ntp");
   EXPECT_THAT(ahead.what, HasSubstr("60 s ahead of the tracker's"));
-  EXPECT_THAT(CheckSkew(now, later + absl::Seconds(30), later).what, HasSubstr("30 s behind the tracker's"));
-  Expect(Verdict::kBad, NoTracker("tracker.lab:1", absl::UnavailableError("nobody")), "firewall");
+  EXPECT_THAT(CheckClockSkew(now, later + absl::Seconds(30), later).what, HasSubstr("30 s behind the tracker's"));
+  Expect(Verdict::kBad, TrackerUnreachable("tracker.lab:1", absl::UnavailableError("nobody")), "firewall");
 }
 
 TEST_F(DoctorTest, TheCertificatesTime) {
@@ -196,7 +196,7 @@ TEST_F(DoctorTest, TheCertificatesTime) {
   Expect(Verdict::kBad, after(-1, true), "set-ntp");
 }
 
-TEST_F(DoctorTest, OfACertificateThatHasEndedNoTrackerIsBlamed) {
+TEST_F(DoctorTest, ExpiredCertificateIsReportedWithoutCallingTheTracker) {
   const absl::Time issued = absl::Now() - absl::Hours(24 * 366);
   const auto farm = pki::Authority::Make({issued, issued + absl::Hours(24 * 999)}).value();
   ASSERT_TRUE(pki::IssueIdentity(farm, folder_ / "ann", {Role::kClient, "ann"}, "localhost:1", issued).ok());
@@ -215,12 +215,12 @@ TEST_F(DoctorTest, TheFolderOfTheIdentity) {
   Expect(Verdict::kBad, CheckFolder(root_ + "agent"), "chmod -R go=");
 }
 
-TEST_F(DoctorTest, NotesAreFineAndBadIsNot) {
+TEST_F(DoctorTest, OnlyBadFindingsAreNotFine) {
   const std::vector<Finding> notes = {{"a", Verdict::kGood, "all", ""}, {"b", Verdict::kNote, "some", "do"}};
-  EXPECT_TRUE(AllFine(notes));
+  EXPECT_TRUE(IsAllFine(notes));
   std::vector<Finding> bad = notes;
   bad.push_back({"c", Verdict::kBad, "none", "mend it"});
-  EXPECT_FALSE(AllFine(bad));
+  EXPECT_FALSE(IsAllFine(bad));
   EXPECT_THAT(FindingsAsText(bad), HasSubstr("bad   c               none\n                      mend: mend it\n"));
   const auto json = nlohmann::json::parse(FindingsAsJson(bad));
   EXPECT_FALSE(json["fine"]);

@@ -48,16 +48,16 @@ class DriverFolderTest : public testing::Test {
   DriverFolder folder_{std::vector<std::string>{path_.string()}};
 };
 
-TEST_F(DriverFolderTest, WhatWasRememberedAloneComesBack) {
+TEST_F(DriverFolderTest, ResetRestoresOnlySavedFiles) {
   ASSERT_TRUE(folder_.Reset().ok());
-  folder_.Remember();  // nothing yet
+  folder_.SaveContents();  // nothing yet
   const std::string_view code("co\0de", 5);
   Write("a/kernel.so", code);
-  folder_.Remember();
+  folder_.SaveContents();
   Write("a/kernel.so", "other code");
   Write("a/more.so", "code");
   Write("b/c/kernel.so", "code");
-  folder_.Remember();  // what a batch has left does not count
+  folder_.SaveContents();  // what a batch has left does not count
   for (int i = 0; i < 2; ++i) {
     ASSERT_TRUE(folder_.Reset().ok());
     EXPECT_THAT(Contents(), ElementsAre(Pair("a", "/"), Pair("a/kernel.so", code)));
@@ -65,7 +65,7 @@ TEST_F(DriverFolderTest, WhatWasRememberedAloneComesBack) {
 }
 
 // What a kernel may have made so that it stays.
-TEST_F(DriverFolderTest, NothingStaysWhateverItIs) {
+TEST_F(DriverFolderTest, ResetRemovesEveryKindOfFile) {
   const fs::path outside = parent_ / "outside";
   ASSERT_TRUE(fs::create_directory(outside));
   std::ofstream(outside / "file") << "x";
@@ -84,7 +84,7 @@ TEST_F(DriverFolderTest, NothingStaysWhateverItIs) {
 }
 
 // Deeper than a process may open files, and than a name may be long.
-TEST_F(DriverFolderTest, NothingIsTooDeep) {
+TEST_F(DriverFolderTest, ResetRemovesDeepFolders) {
   int at = open(path_.c_str(), O_RDONLY | O_DIRECTORY);
   for (int depth = 0; depth < 3000; ++depth) {
     ASSERT_EQ(mkdirat(at, "deeper", 0700), 0);
@@ -98,7 +98,7 @@ TEST_F(DriverFolderTest, NothingIsTooDeep) {
   EXPECT_THAT(Contents(), IsEmpty());
 }
 
-TEST_F(DriverFolderTest, AnotherInItsPlaceIsAnError) {
+TEST_F(DriverFolderTest, ReplacedFolderIsAnError) {
   const fs::path outside = parent_ / "outside";
   ASSERT_TRUE(fs::create_directory(outside));
   std::ofstream(outside / "file") << "x";
@@ -111,7 +111,7 @@ TEST_F(DriverFolderTest, AnotherInItsPlaceIsAnError) {
 TEST(DriverFolder, ADeviceWithoutADriverHasNone) {
   DriverFolder none{std::vector<std::string>()};
   EXPECT_TRUE(none.Reset().ok());
-  none.Remember();
+  none.SaveContents();
   EXPECT_TRUE(none.Reset().ok());
 }
 

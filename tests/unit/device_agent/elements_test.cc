@@ -102,7 +102,7 @@ TEST(Compare, NanEqualsOnlyNan) {
   EXPECT_FALSE(Compare(buffer, ToleranceOf(1e-5, 1e-5), bad.data(), reference.data()).equal);
 }
 
-TEST(Compare, OneElementOfManyIsFoundWhereverItStands) {
+TEST(Compare, FindsOneWrongElementAtAnyPosition) {
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN(), kInf = std::numeric_limits<float>::infinity();
   constexpr int64_t kElements = 10'000;
   std::vector<float> reference(kElements), output(kElements);
@@ -135,7 +135,7 @@ TEST(Compare, OneElementOfManyIsFoundWhereverItStands) {
 }
 
 // Beside the tolerance, where rounding could decide.
-TEST(Compare, FloatsAreHeldToTheToleranceAsDoublesAre) {
+TEST(Compare, FloatAndDoubleToleranceAgree) {
   Random random(3);
   for (int i = 0; i < 10'000; ++i) {
     const auto reference = static_cast<float>(random.Uniform());
@@ -148,7 +148,7 @@ TEST(Compare, FloatsAreHeldToTheToleranceAsDoublesAre) {
   }
 }
 
-TEST(Compare, IntegersThatAreOneDoubleAreTwo) {
+TEST(Compare, IntegersWithEqualDoublesAreDistinct) {
   const std::vector<int64_t> reference{(int64_t{1} << 53) + 1, std::numeric_limits<int64_t>::min()};
   std::vector<int64_t> output = reference;
   const VisitBuffer buffer = BufferOf("i64", 2);

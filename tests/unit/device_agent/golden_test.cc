@@ -20,7 +20,7 @@ std::string HostArchitecture() {
 v1::GoldenCheck CheckOnThisHost(const v1::Batch& batch, uint64_t number) {
   const CpuDevice device;
   VisitRunner visit_runner(device, {});
-  return ReadGolden(batch, MeasureBatch(visit_runner, batch, -1), number);
+  return ToGoldenCheck(batch, MeasureBatch(visit_runner, batch, -1), number);
 }
 
 TEST(GoldenTest, IsRightOnThisHostAndHasATime) {

@@ -30,17 +30,17 @@ class FakeRoot : public testing::Test {
   const std::string root_ = folder_ / "";
 };
 
-TEST_F(FakeRoot, ABoardSaysThatItIsThrottledNow) {
+TEST_F(FakeRoot, ReadsThrottlingOfARaspberryPi) {
   Throttling throttling(root_);
-  EXPECT_FALSE(throttling.Seen()) << "it says nothing";
+  EXPECT_FALSE(throttling.IsThrottling()) << "it says nothing";
   for (const auto& [word, throttled] :
        {std::pair("0\n", false), std::pair("50000\n", false), std::pair("50005\n", true), std::pair("8\n", true)}) {
     Put("sys/devices/platform/soc/soc:firmware/get_throttled", word);
-    EXPECT_EQ(throttling.Seen(), throttled) << word;
+    EXPECT_EQ(throttling.IsThrottling(), throttled) << word;
   }
 }
 
-TEST_F(FakeRoot, ACoolingDeviceOfProcessorsAtWorkIsThrottling) {
+TEST_F(FakeRoot, ActiveCoolingDeviceMeansThrottling) {
   const std::string thermal = "sys/class/thermal/";
   Put(thermal + "cooling_device0/type", "pwm-fan\n");
   Put(thermal + "cooling_device0/cur_state", "3\n");
@@ -51,35 +51,35 @@ TEST_F(FakeRoot, ACoolingDeviceOfProcessorsAtWorkIsThrottling) {
   Put(thermal + "thermal_zone0/type", "cpu-thermal\n");
   Put(thermal + "thermal_zone0/cur_state", "9\n");
   Throttling throttling(root_);
-  EXPECT_FALSE(throttling.Seen()) << "a fan slows down nothing";
+  EXPECT_FALSE(throttling.IsThrottling()) << "a fan slows down nothing";
   for (const char* type : {"cpufreq-cpu0", "thermal-cpufreq-0", "Processor", "cpu-throttle-alert", "thermal-idle-0"}) {
     Put(thermal + "cooling_device1/type", std::string(type) + "\n");
     for (const auto& [state, throttled] : {std::pair("2\n", true), std::pair("0\n", false)}) {
       Put(thermal + "cooling_device1/cur_state", state);
-      EXPECT_EQ(throttling.Seen(), throttled) << type << " " << state;
+      EXPECT_EQ(throttling.IsThrottling(), throttled) << type << " " << state;
     }
   }
 }
 
-TEST_F(FakeRoot, AThermalInterruptSinceTheLastLookIsThrottling) {
+TEST_F(FakeRoot, ThermalInterruptMeansThrottling) {
   const std::string cpus = "sys/devices/system/cpu/";
   Put(cpus + "cpu0/thermal_throttle/core_throttle_count", "7\n");
   Put(cpus + "cpu0/thermal_throttle/package_throttle_count", "40\n");
   Put(cpus + "cpu11/thermal_throttle/core_throttle_count", "0\n");
   Put(cpus + "cpufreq/thermal_throttle/core_throttle_count", "1\n");
   Throttling throttling(root_);
-  EXPECT_FALSE(throttling.Seen()) << "it was before the agent";
+  EXPECT_FALSE(throttling.IsThrottling()) << "it was before the agent";
   for (const char* counter :
        {"cpu0/thermal_throttle/package_throttle_count", "cpu11/thermal_throttle/core_throttle_count"}) {
     Put(cpus + counter, "41\n");
-    EXPECT_TRUE(throttling.Seen()) << counter;
-    EXPECT_FALSE(throttling.Seen()) << counter << " stands still again";
+    EXPECT_TRUE(throttling.IsThrottling()) << counter;
+    EXPECT_FALSE(throttling.IsThrottling()) << counter << " stands still again";
   }
   std::filesystem::remove_all(root_ + cpus + "cpu11");
-  EXPECT_FALSE(throttling.Seen()) << "a core was taken away";
+  EXPECT_FALSE(throttling.IsThrottling()) << "a core was taken away";
 }
 
-TEST_F(FakeRoot, OfCoresOfSeveralSpeedsOneGroupIsADevice) {
+TEST_F(FakeRoot, DeviceIsOneGroupOfEqualCores) {
   const std::vector<int> usable = UsableCpus();
   if (usable.size() < 2) GTEST_SKIP() << "needs two CPUs";
   std::string cpuinfo;
@@ -136,7 +136,7 @@ TEST_F(FakeRoot, SilentBoardHasEmptyFields) {
   EXPECT_FALSE(ReadHostSensors(root_).temperature_c.has_value());
 }
 
-TEST_F(FakeRoot, MemoryIsWhatControlGroupsLeave) {
+TEST_F(FakeRoot, MemoryIsLimitedByControlGroups) {
   const std::string groups = "sys/fs/cgroup/";
   const int64_t installed = HostMemory(root_);
   EXPECT_GT(installed, 0);

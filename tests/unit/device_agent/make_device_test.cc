@@ -10,7 +10,7 @@
 namespace hone::agent {
 namespace {
 
-TEST(MakeDevice, TakesAKindAndWhereThereAreSeveralAName) {
+TEST(MakeDevice, ParsesKindAndOptionalName) {
   EXPECT_EQ((*MakeDevice("cpu", ""))->id(), "cpu");
   EXPECT_EQ((*MakeDevice("cpu:all", ""))->id(), "cpu:all");
   const absl::Status none = (*MakeDevice("cpu:0", ""))->Fingerprint().status();

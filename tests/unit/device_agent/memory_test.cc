@@ -19,13 +19,13 @@ TEST_P(GuardedMemoryTest, WholeBufferIsUsableAndSurroundingsAreWatched) {
   GuardedBuffer buffer = *GuardedBuffer::Create(table_, "b", bytes);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer.data()) % 64, 0u);
   std::memset(buffer.data(), 1, bytes);
-  EXPECT_FALSE(BrokenGuard(buffer.guards()).has_value());
+  EXPECT_FALSE(FindOverwrittenByte(buffer.guards()).has_value());
   const char saved = buffer.data()[bytes];
   buffer.data()[bytes] = 0;
-  EXPECT_EQ(BrokenGuard(buffer.guards()), 0);
+  EXPECT_EQ(FindOverwrittenByte(buffer.guards()), 0);
   buffer.data()[bytes] = saved;
   buffer.data()[-1] = 0;
-  EXPECT_EQ(BrokenGuard(buffer.guards()), -1);
+  EXPECT_EQ(FindOverwrittenByte(buffer.guards()), -1);
 }
 
 TEST_P(GuardedMemoryTest, PlacesAreLocated) {
@@ -49,7 +49,7 @@ TEST_P(GuardedMemoryTest, LiesOnWholePagesWhereTheyAreLarge) {
   GuardedBuffer buffer = *GuardedBuffer::Create(table_, "b", GetParam(), kPageBytesMax);
   EXPECT_EQ((buffer.region().body_end - buffer.region().body) % kPageBytesMax, 0);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer.region().body) % kPageBytesMax, 0U);
-  EXPECT_FALSE(BrokenGuard(buffer.guards()).has_value());
+  EXPECT_FALSE(FindOverwrittenByte(buffer.guards()).has_value());
   EXPECT_TRUE(buffer.OpenGuards().ok());
 }
 

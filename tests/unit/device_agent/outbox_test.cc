@@ -29,12 +29,12 @@ class OutboxTest : public testing::Test {
   std::filesystem::path path_ = folder_ / "a" / "outbox";
 };
 
-TEST_F(OutboxTest, WhatIsKeptIsThereAfterARestartUntilItIsForgotten) {
+TEST_F(OutboxTest, StoredResultSurvivesRestartUntilRemoved) {
   {
     Outbox outbox = Outbox::Open(path_).value();
-    ASSERT_TRUE(outbox.Keep(ResultOf("aa")).ok());
-    ASSERT_TRUE(outbox.Keep(ResultOf("bb")).ok());
-    ASSERT_TRUE(outbox.Keep(ResultOf("bb", 20)).ok());
+    ASSERT_TRUE(outbox.StoreResult(ResultOf("aa")).ok());
+    ASSERT_TRUE(outbox.StoreResult(ResultOf("bb")).ok());
+    ASSERT_TRUE(outbox.StoreResult(ResultOf("bb", 20)).ok());
   }
   Outbox outbox = Outbox::Open(path_).value();
   EXPECT_EQ(Ids(outbox), (std::set<std::string>{"aa", "bb"}));
@@ -47,16 +47,16 @@ TEST_F(OutboxTest, WhatIsKeptIsThereAfterARestartUntilItIsForgotten) {
   EXPECT_EQ(about.st_mode & 0777, 0700u);
 }
 
-TEST_F(OutboxTest, HalfAFileIsNoResultAndIsSetAside) {
+TEST_F(OutboxTest, PartialFileIsRenamedToBroken) {
   Outbox outbox = Outbox::Open(path_).value();
-  ASSERT_TRUE(outbox.Keep(ResultOf("aa")).ok());
+  ASSERT_TRUE(outbox.StoreResult(ResultOf("aa")).ok());
   std::ofstream(path_ / "bb.result") << "\x0a\xff half";
   std::ofstream(path_ / "cc.result.new") << "killed while it wrote";
   EXPECT_EQ(Ids(outbox), (std::set<std::string>{"aa"}));
   EXPECT_TRUE(std::filesystem::exists(path_ / "bb.result.broken"));
 }
 
-TEST_F(OutboxTest, WhatAKilledAgentBeganToWriteIsGoneWhenItComesBack) {
+TEST_F(OutboxTest, UnfinishedFileOfAKilledAgentIsRemoved) {
   ASSERT_TRUE(Outbox::Open(path_).ok());
   std::ofstream(path_ / "cc.result.new") << "killed while it wrote";
   std::ofstream(path_ / "dd.result.broken") << "for somebody to look at";
@@ -65,30 +65,30 @@ TEST_F(OutboxTest, WhatAKilledAgentBeganToWriteIsGoneWhenItComesBack) {
   EXPECT_TRUE(std::filesystem::exists(path_ / "dd.result.broken"));
 }
 
-TEST_F(OutboxTest, IsBoundedAndTheOldestGo) {
+TEST_F(OutboxTest, DropsOldestBeyondLimits) {
   Outbox few = Outbox::Open(path_, {.results = 3, .bytes = 1 << 20}).value();
   for (int i = 0; i < 6; ++i) {
-    ASSERT_TRUE(few.Keep(ResultOf(std::to_string(i))).ok());
+    ASSERT_TRUE(few.StoreResult(ResultOf(std::to_string(i))).ok());
     std::filesystem::last_write_time(path_ / (std::to_string(i) + ".result"),
                                      std::filesystem::file_time_type::clock::now() + std::chrono::seconds(i));
   }
   EXPECT_EQ(Ids(few), (std::set<std::string>{"3", "4", "5"}));
   Outbox small = Outbox::Open(path_, {.results = 100, .bytes = 940}).value();
-  ASSERT_TRUE(small.Keep(ResultOf("large", 900)).ok());
+  ASSERT_TRUE(small.StoreResult(ResultOf("large", 900)).ok());
   EXPECT_TRUE(Ids(small).contains("large"));
   EXPECT_LE(Ids(small).size(), 3u);
 }
 
-TEST_F(OutboxTest, AnIdThatIsNoNameIsRefused) {
+TEST_F(OutboxTest, LeaseIdThatIsNoFileNameIsRefused) {
   Outbox outbox = Outbox::Open(path_).value();
-  for (const char* id : {"", "../aa", "a/b", "."}) EXPECT_FALSE(outbox.Keep(ResultOf(id)).ok()) << id;
+  for (const char* id : {"", "../aa", "a/b", "."}) EXPECT_FALSE(outbox.StoreResult(ResultOf(id)).ok()) << id;
 }
 
-TEST_F(OutboxTest, ADiskThatFailsIsSaidAndLeavesNoHalf) {
+TEST_F(OutboxTest, FailingDiskIsReportedAndLeavesNoPartialFile) {
   Outbox outbox = Outbox::Open(path_).value();
   std::filesystem::remove_all(path_);
   std::ofstream(path_) << "a file where the folder was";
-  EXPECT_TRUE(absl::IsUnavailable(outbox.Keep(ResultOf("aa"))));
+  EXPECT_TRUE(absl::IsUnavailable(outbox.StoreResult(ResultOf("aa"))));
 }
 
 }  // namespace

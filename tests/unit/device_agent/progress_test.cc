@@ -28,7 +28,7 @@ class ProgressTest : public testing::Test {
   VisitBatch batch_;
 };
 
-TEST_F(ProgressTest, TimesAreOfThoseFoundRight) {
+TEST_F(ProgressTest, OnlyVerifiedCandidatesHaveTimes) {
   Progress progress(batch_);
   EXPECT_FALSE(progress.AddTimes(Times(0.1), 1));
   progress.MarkVerified(0, 0);
@@ -38,7 +38,7 @@ TEST_F(ProgressTest, TimesAreOfThoseFoundRight) {
   EXPECT_FALSE(progress.AddTimes(Times(0.1), 1)) << "a failure stays one";
 }
 
-TEST_F(ProgressTest, TimesMustBeTrue) {
+TEST_F(ProgressTest, ImpossibleTimesAreRefused) {
   Progress progress(batch_);
   progress.MarkVerified(0, 0);
   for (const double seconds : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN(), 1.01}) {
@@ -52,7 +52,7 @@ TEST_F(ProgressTest, TimesMustBeTrue) {
   EXPECT_FALSE(progress.AddTimes(other, 1));
 }
 
-TEST_F(ProgressTest, NoNumberOfMessagesMakesAResultLarge) {
+TEST_F(ProgressTest, ResultSizeIsBounded) {
   Progress progress(batch_);
   progress.MarkVerified(0, 0);
   for (int i = 0; i < 10'000; ++i) (void)progress.AddTimes(Times(1e-9, kRepeatsMax), 1);
@@ -75,7 +75,7 @@ TEST(Plausible, NoKernelBeatsTheDevicesPeak) {
 }
 
 // An A100 multiplies eight times as fast where f32 may be rounded to TF32.
-TEST(Plausible, WhatMayRoundToTf32IsFaster) {
+TEST(Plausible, Tf32RaisesThePeak) {
   v1::Batch batch = HandMadeBatch({"good"});
   batch.set_flops(1e9);
   batch.set_target("cuda -arch=sm_80 -overlap");
@@ -86,7 +86,7 @@ TEST(Plausible, WhatMayRoundToTf32IsFaster) {
   EXPECT_LT(CallSecondsMin(batch, 100), least / 8);
 }
 
-TEST(Readings, OfAVisitCountTogether) {
+TEST(Readings, ReadingsOfAVisitAreCombined) {
   Sensors all;
   AddReading({50, 210}, all);
   AddReading({61, 1755}, all);
@@ -105,7 +105,7 @@ TEST(Readings, OfAVisitCountTogether) {
   EXPECT_TRUE(other.slowed_down);
 }
 
-TEST(Plausible, ATestThatOthersDisturbedLowersNoPeak) {
+TEST(Plausible, DisturbedSelfTestDoesNotLowerThePeak) {
   MeasuredPeak peak(50);
   peak.Add(200);
   EXPECT_EQ(peak.gflops(), 200);
@@ -113,11 +113,11 @@ TEST(Plausible, ATestThatOthersDisturbedLowersNoPeak) {
   EXPECT_EQ(peak.gflops(), 200);
 }
 
-TEST(SandboxLevels, AreWhatTheirLayersMake) {
+TEST(SandboxLevels, LevelFollowsFromLayers) {
   std::vector<SandboxLayer> layers;
   for (const Layer layer : kAllLayers) layers.push_back({layer, true, ""});
   EXPECT_EQ(LevelOf(layers), SandboxLevel::kWall);
-  EXPECT_EQ(Missing(layers, SandboxLevel::kWall), "");
+  EXPECT_EQ(MissingLayers(layers, SandboxLevel::kWall), "");
   const auto without = [&](std::initializer_list<Layer> missing) {
     std::vector<SandboxLayer> some = layers;
     for (SandboxLayer& layer : some) {
@@ -130,7 +130,7 @@ TEST(SandboxLevels, AreWhatTheirLayersMake) {
   EXPECT_EQ(LevelOf(without({Layer::kLandlock})), SandboxLevel::kWall) << "there is the file system of its own";
   EXPECT_EQ(LevelOf(without({Layer::kLandlock, Layer::kFiles})), SandboxLevel::kFilter);
   EXPECT_EQ(LevelOf(without({Layer::kSystemCalls})), SandboxLevel::kNone);
-  EXPECT_EQ(Missing(without({Layer::kLandlock, Layer::kFiles}), SandboxLevel::kWall),
+  EXPECT_EQ(MissingLayers(without({Layer::kLandlock, Layer::kFiles}), SandboxLevel::kWall),
             "files (it is forbidden) or landlock (it is forbidden)");
   EXPECT_EQ(LevelOf({}), SandboxLevel::kNone);
 }

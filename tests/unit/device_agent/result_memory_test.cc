@@ -39,13 +39,13 @@ class ResultMemoryTest : public testing::Test {
 
 TEST_F(ResultMemoryTest, MissingOrSmallZonesAreAFailure) {
   ResultMemory result_memory = ResultMemory::Create(batch_).value();
-  result_memory.ForgetGuards();
+  result_memory.ClearGuards();
   EXPECT_THAT(result_memory.CheckGuards(reference()).value().text, HasSubstr("tampered"));
   result_memory.StoreGuards("output 'y'", intact_);
   EXPECT_FALSE(result_memory.CheckGuards(reference()).has_value());
   EXPECT_TRUE(result_memory.CheckGuards(batch_.candidates[0].kernel.interface).has_value())
       << "it has a packed buffer too";
-  result_memory.ForgetGuards();
+  result_memory.ClearGuards();
   result_memory.StoreGuards("output 'y'", {{zone_.data(), 1}, {zone_.data(), 64}});
   EXPECT_THAT(result_memory.CheckGuards(reference()).value().text, HasSubstr("tampered"));
 }
@@ -54,10 +54,10 @@ TEST_F(ResultMemoryTest, ChangedBytesAreFoundOnBothSides) {
   ResultMemory result_memory = ResultMemory::Create(batch_).value();
   std::string changed = zone_;
   changed[60] = 0;
-  result_memory.ForgetGuards();
+  result_memory.ClearGuards();
   result_memory.StoreGuards("output 'y'", {{changed.data(), 64}, {zone_.data(), 64}});
   EXPECT_EQ(result_memory.CheckGuards(reference()).value().text, "wrote 4 bytes before output 'y'");
-  result_memory.ForgetGuards();
+  result_memory.ClearGuards();
   result_memory.StoreGuards("output 'y'", {{zone_.data(), 64}, {changed.data(), 64}});
   EXPECT_EQ(result_memory.CheckGuards(reference()).value().text, "wrote 61 bytes past the end of output 'y'");
 }
@@ -72,7 +72,7 @@ TEST_F(ResultMemoryTest, OutputsAreErasedAfterComparison) {
   EXPECT_THAT(result_memory.CompareOutputs(bytes, max_error).value().text, HasSubstr("element 0 is nan"));
   memcpy(result_memory.OutputBytes(2).data(), bytes, 4000);
   std::vector<float> taken(1008);  // blocks end at multiples of HONE_BUFFER_ALIGNMENT
-  result_memory.TakeOutputs(reinterpret_cast<char*>(taken.data()));
+  result_memory.MoveOutputs(reinterpret_cast<char*>(taken.data()));
   taken.resize(1000);
   EXPECT_EQ(taken, y);
   EXPECT_TRUE(result_memory.CompareOutputs(bytes, max_error).has_value()) << "a later child could show the reference's";

@@ -17,7 +17,7 @@
 #include <thread>
 
 #include "base/temporary_folder.h"
-#include "device_agent/devices/lanes/calls_of_drivers.h"
+#include "device_agent/devices/lanes/driver_system_calls.h"
 #include "device_agent/launcher/confine_launcher.h"
 #include "gtest/gtest.h"
 
@@ -84,9 +84,9 @@ int InAChild(int (*work)()) {
   policy.readable = {"/proc/cpuinfo"};
   policy.nodes = {"/dev/no-such-node", kFolderOfNodes};
   if (!node_of_a_group.empty()) policy.nodes.push_back(node_of_a_group);
-  policy.calls = kCallsOfDrivers;
-  policy.own_address_space = true;
-  policy.names_threads = true;
+  policy.calls = kDriverSystemCalls;
+  policy.unlimited_address_space = true;
+  policy.writes_thread_names = true;
   policy.open_files = 256;
   const pid_t launcher = fork();
   if (launcher == 0) {

@@ -44,7 +44,7 @@ class PretendedTracker {
  public:
   absl::StatusOr<v1::SynchronizeResponse> Synchronize(const v1::SynchronizeRequest& request,
                                                       const std::stop_token& stop) {
-    if (request.ByteSizeLong() > size_t{kMaxMessageBytes}) return absl::ResourceExhaustedError("as gRPC does");
+    if (request.ByteSizeLong() > size_t{kMessageBytesMax}) return absl::ResourceExhaustedError("as gRPC does");
     std::unique_lock lock(mutex_);
     if (away_ && !request.leaving()) return absl::UnavailableError("the tracker is away");
     last_ = request;
@@ -153,7 +153,7 @@ class PretendedDevice {
       check.set_passed(right);
       return check;
     };
-    device.golden.every = absl::Hours(1);
+    device.golden.interval = absl::Hours(1);
     return device;
   }
   std::atomic<int> goldens_{0}, stopped_{0};
@@ -209,7 +209,7 @@ class SyncLoopTest : public testing::Test {
 };
 
 // A tracker that is away comes back; what it refuses for good it refuses again.
-TEST(SyncLoopEndTest, ComesWithARefusalThatNoWaitingMends) {
+TEST(SyncLoopEndTest, PermanentRefusalEndsTheLoop) {
   for (const absl::Status& refusal :
        {absl::UnauthenticatedError("no identity"), absl::PermissionDeniedError("another role"),
         absl::AbortedError("overtaken"), absl::FailedPreconditionError("version"), absl::InvalidArgumentError("bug")}) {
@@ -225,7 +225,7 @@ TEST(SyncLoopEndTest, ComesWithARefusalThatNoWaitingMends) {
   }
 }
 
-TEST_F(SyncLoopTest, SpeaksOfAllItsDevices) {
+TEST_F(SyncLoopTest, ReportsAllDevices) {
   ASSERT_TRUE(tracker_.Eventually([&] { return tracker_.last_.devices_size() == 2; }));
   const std::lock_guard lock(tracker_.mutex_);
   EXPECT_EQ(tracker_.last_.devices(0).device_id(), "one");
@@ -268,7 +268,7 @@ TEST_F(SyncLoopTest, EveryDeviceMeasuresItsOwnLeases) {
   EXPECT_EQ(tracker_.Result("b").error(), "b on one");
 }
 
-TEST_F(SyncLoopTest, OneDeviceGoesOnWhileTheOtherIsBusy) {
+TEST_F(SyncLoopTest, DevicesMeasureIndependently) {
   tracker_.Give("long", "one");
   for (const char* id : {"a", "b", "c"}) tracker_.Give(id, "two");
   for (const char* id : {"a", "b", "c"}) ASSERT_TRUE(tracker_.Finished(id)) << id;
@@ -291,7 +291,7 @@ TEST_F(SyncLoopTest, CancelEndsTheLeaseOfItsDeviceOnly) {
   EXPECT_FALSE(tracker_.results_.contains("long 1")) << "nothing is reported for it";
 }
 
-TEST_F(SyncLoopTest, CancelThatComesBeforeTheMeasuringBeginsEndsIt) {
+TEST_F(SyncLoopTest, CancelBeforeMeasurementPreventsIt) {
   tracker_.Give("late", "one");
   tracker_.Give("next", "one");
   ASSERT_TRUE(tracker_.Eventually([&] { return tracker_.running_ == std::set<std::string>{"late", "next"}; }));
@@ -302,7 +302,7 @@ TEST_F(SyncLoopTest, CancelThatComesBeforeTheMeasuringBeginsEndsIt) {
 }
 
 // By then another has its lease, whatever becomes of the call.
-TEST_F(SyncLoopTest, WhatRunsEndsAtTheFenceThoughACallHangs) {
+TEST_F(SyncLoopTest, FenceCancelsMeasurementsDuringAHangingCall) {
   {
     const std::lock_guard lock(tracker_.mutex_);
     tracker_.fence_seconds_ = 2;
@@ -358,7 +358,7 @@ TEST(SyncLoopGoldenTest, ADeviceJoinsWithItsGoldenKernelMeasured) {
   EXPECT_EQ(tracker.last_.devices(0).golden().number(), 1u);
 }
 
-TEST(SyncLoopGoldenTest, TellsATroubleOfTheBatchFromOneOfTheDevice) {
+TEST(SyncLoopGoldenTest, GoldenCheckDistinguishesBatchFromDeviceFailure) {
   for (const bool right : {true, false}) {
     PretendedTracker tracker;
     PretendedDevice device("one");
@@ -368,7 +368,7 @@ TEST(SyncLoopGoldenTest, TellsATroubleOfTheBatchFromOneOfTheDevice) {
     EXPECT_EQ(tracker.Result("a").trouble(), right ? v1::TROUBLE_KIND_BATCH : v1::TROUBLE_KIND_DEVICE);
     EXPECT_THAT(tracker.Result("a").error(), HasSubstr(right ? "a on one" : "golden kernel fails too"));
     const std::lock_guard lock(tracker.mutex_);
-    EXPECT_EQ(tracker.last_.devices(0).golden().number(), 2u) << "once at the beginning, once after the trouble";
+    EXPECT_EQ(tracker.last_.devices(0).golden().number(), 2u) << "once at the beginning, once after the failure";
   }
 }
 
@@ -376,7 +376,7 @@ TEST(SyncLoopGoldenTest, IsMeasuredWhenTheTrackerAsksAndBetweenBatches) {
   PretendedTracker tracker;
   PretendedDevice device("one");
   ServedDevice served = device.WithGolden(true);
-  served.golden.every = absl::ZeroDuration();
+  served.golden.interval = absl::ZeroDuration();
   const OneDevice loop(tracker, std::move(served), std::nullopt, "boot");
   tracker.Check("one");
   ASSERT_TRUE(tracker.Eventually([&] { return device.goldens_ >= 2; }));
@@ -393,7 +393,7 @@ class SyncLoopOutboxTest : public testing::Test {
   PretendedDevice device_{"one"};
 };
 
-TEST_F(SyncLoopOutboxTest, WhatWasNotAcknowledgedIsSentAgainByTheNextProcessWithItsReceipt) {
+TEST_F(SyncLoopOutboxTest, UnacknowledgedResultIsResentAfterRestartWithItsReceipt) {
   tracker_.acknowledges_ = false;
   {
     const OneDevice loop(tracker_, device_.Served(), Open(), "first");
@@ -418,12 +418,12 @@ TEST_F(SyncLoopOutboxTest, WhatWasNotAcknowledgedIsSentAgainByTheNextProcessWith
   ASSERT_TRUE(tracker_.Eventually([&] { return Open()->Read().empty(); }));
 }
 
-TEST_F(SyncLoopOutboxTest, WhatIsTooLargeForOneCallGoesWithSeveral) {
+TEST_F(SyncLoopOutboxTest, LargeResultsAreSplitOverCalls) {
   for (const char* id : {"good1", "good2"}) {
     v1::LeaseResult result;
     result.mutable_lease()->set_lease_id(id);
     result.mutable_result()->add_outcomes()->set_candidate_id(std::string(40 << 20, 'c'));
-    ASSERT_TRUE(Open()->Keep(result).ok());
+    ASSERT_TRUE(Open()->StoreResult(result).ok());
   }
   const OneDevice loop(tracker_, device_.Served(), Open(), "first");
   EXPECT_TRUE(tracker_.Finished("good1") && tracker_.Finished("good2"));

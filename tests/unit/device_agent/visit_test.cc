@@ -114,8 +114,8 @@ TEST_F(VisitTest, AVisitOfLimitedTimeEndsWithWhatItHas) {
   EXPECT_EQ(outcomes.at("very_slow").timing().seconds_size(), 1) << "the call that was verified counts";
 }
 
-// A call takes a second: there is time for one turn at most, however fast the machine is otherwise.
-TEST_F(VisitTest, AFinalRoundThatTimeCutsShortComparesNothing) {
+// A call takes a second: there is time for one round at most, however fast the machine is otherwise.
+TEST_F(VisitTest, TruncatedFinalRoundDoesNotCompare) {
   v1::Batch batch = HandMadeBatch({"very_slow"});
   batch.set_final(true);
   batch.mutable_policy()->set_timeout_seconds(20);
@@ -130,13 +130,13 @@ TEST_F(VisitTest, AFinalRoundThatTimeCutsShortComparesNothing) {
 TEST_F(VisitTest, EveryChildStartsOnTheCpusThatWereChosen) {
   const std::vector<int> all = UsableCpus();
   if (all.size() < 2) GTEST_SKIP() << "there is one CPU";
-  const OnCpus moved({all.front()});
+  const ScopedCpuAffinity moved({all.front()});
   VisitRunner visit_runner(device_, {.cpus = all});
   EXPECT_EQ(MeasureBatch(visit_runner, HandMadeBatch({"good"}), -1).error(), "");
   EXPECT_EQ(UsableCpus(), all);
 }
 
-TEST_F(VisitTest, WhenTimeIsOverARunningKernelIsEndedAndNotBlamed) {
+TEST_F(VisitTest, KernelKilledAtTheDeadlineIsNotBlamed) {
   VisitRunner visit_runner(device_, {.memory_limit = 0, .cache_bytes = 1 << 20, .grace_seconds = 0.1});
   v1::Batch batch = HandMadeBatch({"good", "hang"});
   batch.mutable_policy()->set_timeout_seconds(1000);
@@ -188,7 +188,7 @@ TEST_F(VisitTest, Crashes) {
   EXPECT_EQ(FailureFromStatus("exit_call").kind(), v1::FAILURE_KIND_CRASHED);
 }
 
-TEST_F(VisitTest, CrashAfterVerificationIsStillItsOwn) {
+TEST_F(VisitTest, CrashAfterVerificationBlamesTheCandidate) {
   v1::Batch batch = HandMadeBatch({"good", "crash_later", "packed_double"});
   batch.set_final(true);  // no candidate drops out, so it is called more than eight times on a slow machine too
   const auto outcomes = Run(batch);
@@ -213,7 +213,7 @@ TEST_F(VisitTest, OneCallThatTakesTooLongIsNotYetATimeout) {
 }
 
 // Of 1 s in the verified call, or 0.3 s in the one after it: neither is what the kernel takes.
-TEST_F(VisitTest, WhereTheMachineStandsStillOneCallDecidesNothing) {
+TEST_F(VisitTest, OneStalledCallDecidesNothing) {
   for (const char* stalled : {"slow_in_its_second_call", "slow_at_first"}) {
     for (const std::vector<std::string>& kernels : {std::vector<std::string>{stalled}, {"good", stalled}}) {
       v1::Batch batch = HandMadeBatch(kernels);
@@ -228,7 +228,7 @@ TEST_F(VisitTest, WhereTheMachineStandsStillOneCallDecidesNothing) {
 }
 
 // Before each call, all of its inputs are written.
-TEST_F(VisitTest, WhatIsDoneAroundATimedCallTakesTimeToo) {
+TEST_F(VisitTest, OverheadOfATimedCallCounts) {
   v1::Batch batch = HandMadeBatch({"good"});
   batch.mutable_buffers(0)->set_elements(1 << 20);
   batch.mutable_buffers(0)->set_bytes(4 << 20);
@@ -246,7 +246,7 @@ TEST_F(VisitTest, AWorkspaceDoesNotBeginAsZeros) {
   EXPECT_EQ(FailureFromStatus("packed_trusting_zeros").kind(), v1::FAILURE_KIND_WRONG_OUTPUT);
 }
 
-TEST_F(VisitTest, WhatPacksAlikePacksOnce) {
+TEST_F(VisitTest, EqualPackedBuffersAreShared) {
   const auto outcomes = Run(HandMadeBatch({"packed_double", "packed_too"}));  // `prepare` crashes when it runs again
   EXPECT_TRUE(outcomes.at("packed_double").has_timing()) << outcomes.at("packed_double").DebugString();
   EXPECT_TRUE(outcomes.at("packed_too").has_timing()) << outcomes.at("packed_too").DebugString();
@@ -278,7 +278,7 @@ TEST_F(VisitTest, ReadBeyondIsACrashAndSaysWhere) {
 }
 #endif
 
-TEST_F(VisitTest, BrokenCallerIsFoundOutSomehow) {
+TEST_F(VisitTest, CandidateThatBreaksTheCallerFails) {
   EXPECT_NE(FailureFromStatus("scribble").kind(), v1::FAILURE_KIND_UNSPECIFIED);
 }
 
@@ -299,11 +299,11 @@ TEST_F(VisitTest, AKernelMayAskOnWhichCpuItRuns) {
   EXPECT_TRUE(outcome.has_timing()) << outcome.DebugString();
 }
 
-TEST_F(VisitTest, CpusThatWentAwayMakeNoTimes) {
+TEST_F(VisitTest, LostCpusFailTheBatch) {
   const std::vector<int> usable = UsableCpus();
   if (usable.size() < 2) GTEST_SKIP() << "needs two CPUs";
   {
-    const OnCpus fewer({usable.front()});  // than when the device was made
+    const ScopedCpuAffinity fewer({usable.front()});  // than when the device was made
     const v1::BatchResult result = MeasureBatch(visit_runner_, HandMadeBatch({"good"}), -1);
     EXPECT_THAT(result.error(), HasSubstr("CPUs can be used"));
     EXPECT_EQ(result.outcomes_size(), 0);
@@ -322,7 +322,7 @@ TEST_F(VisitTest, MemoryIsLimited) {
   EXPECT_TRUE(result.outcomes(1).outcome().has_timing());
 }
 
-TEST_F(VisitTest, AllBadIsStillAnAnswer) {
+TEST_F(VisitTest, BatchOfFailingCandidatesHasOutcomes) {
   const auto outcomes = Run(HandMadeBatch({"crash", "hang", "wrong", "past_end"}));
   for (const auto& [id, outcome] : outcomes) EXPECT_TRUE(outcome.has_failure()) << id;
 }
@@ -344,7 +344,7 @@ TEST_F(VisitTest, BatchThatCannotBeMeasured) {
   EXPECT_THAT(MeasureBatch(visit_runner_, batch, -1).error(), HasSubstr("buffer 'x'"));
 }
 
-TEST_F(VisitTest, KernelsThatAreCalledOtherwiseThanTheBatchSays) {
+TEST_F(VisitTest, KernelWithOtherParametersIsRefused) {
   const auto error = [&](const std::string& from, const std::string& to) {
     v1::Batch batch = HandMadeBatch({"good"});
     v1::Kernel* kernel = batch.mutable_candidates(0)->mutable_kernel();
@@ -369,7 +369,7 @@ TEST_F(VisitTest, ReferenceIsRunOncePerWorkloadAndSeed) {
 }
 
 // What a batch claims, and what its reference computes, is its own affair.
-TEST_F(VisitTest, NoBatchMakesAnothersKernelsWrong) {
+TEST_F(VisitTest, ReferenceOfAnotherBatchIsNotTrusted) {
   v1::Batch liar = HandMadeBatch({"wrong"});
   *liar.mutable_reference() = HandMadeKernel("wrong");
   liar.set_workload("another");  // under the same digest

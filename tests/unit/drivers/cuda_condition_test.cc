@@ -22,23 +22,23 @@ std::string AddressOfTheFake() {
   return devices.at(0).pci_address;
 }
 
-TEST(CudaCondition, IsOfTheDeviceThatTheDriverMeans) {
-  Management management;
-  const Error e = Management::Load(&management, HONE_FAKE_NVML);
+TEST(CudaCondition, ReadsTheDeviceWithThatPciAddress) {
+  NvmlLibrary nvml;
+  const Error e = NvmlLibrary::Load(&nvml, HONE_FAKE_NVML);
   ASSERT_TRUE(e.ok()) << e.text;
-  const Condition condition = management.Read(AddressOfTheFake());
+  const Condition condition = nvml.Read(AddressOfTheFake());
   EXPECT_EQ(condition.temperature_c, 61);
   EXPECT_EQ(condition.clock_mhz, 1755);
   EXPECT_FALSE(condition.slowed_down);
-  EXPECT_FALSE(management.Read("0000:66:00.0").temperature_c.has_value());
+  EXPECT_FALSE(nvml.Read("0000:66:00.0").temperature_c.has_value());
 }
 
-TEST(CudaCondition, SlowedDownIsByHeatOrLackOfPower) {
-  Management management;
-  ASSERT_TRUE(Management::Load(&management, HONE_FAKE_NVML).ok());
+TEST(CudaCondition, SlowedDownMeansHeatOrLackOfPower) {
+  NvmlLibrary nvml;
+  ASSERT_TRUE(NvmlLibrary::Load(&nvml, HONE_FAKE_NVML).ok());
   const auto seen = [&](const char* reasons) {
     setenv("HONE_FAKE_THROTTLE", reasons, 1);
-    return management.Read(AddressOfTheFake());
+    return nvml.Read(AddressOfTheFake());
   };
   EXPECT_FALSE(seen("0x1").slowed_down);  // idle
   EXPECT_FALSE(seen("0x4").slowed_down);  // at the driver's power limit, as a busy device is
@@ -49,11 +49,11 @@ TEST(CudaCondition, SlowedDownIsByHeatOrLackOfPower) {
 }
 
 TEST(CudaCondition, IsEmptyWithoutTheLibrary) {
-  Management management;
-  const Error e = Management::Load(&management, "libnvidia-ml-that-is-not-there.so");
-  EXPECT_EQ(e.trouble, Trouble::kAbsent);
+  NvmlLibrary nvml;
+  const Error e = NvmlLibrary::Load(&nvml, "libnvidia-ml-that-is-not-there.so");
+  EXPECT_EQ(e.kind, ErrorKind::kAbsent);
   EXPECT_THAT(e.text, HasSubstr("there is no"));
-  EXPECT_FALSE(management.Read("0000:65:00.0").temperature_c.has_value());
+  EXPECT_FALSE(nvml.Read("0000:65:00.0").temperature_c.has_value());
 }
 
 }  // namespace

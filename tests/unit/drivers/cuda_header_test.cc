@@ -66,34 +66,34 @@ static_assert(kPortable == unsigned{CU_MEMHOSTALLOC_PORTABLE});
 static_assert(kOverlaps == uint32_t{CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION});
 static_assert(kSuccess == int{CUDA_SUCCESS} && kNotReady == int{CUDA_ERROR_NOT_READY});
 
-TEST(CudaHeader, ErrorsAreWhoseTroubleTheirNamesSay) {
+TEST(CudaHeader, ErrorCodesHaveTheRightKind) {
   std::shared_ptr<const Api> api;
   ASSERT_TRUE(LoadApi(HONE_FAKE_CUDA, &api).ok());
-  constexpr std::pair<CUresult, Trouble> kErrors[] = {
-      {CUDA_ERROR_OUT_OF_MEMORY, Trouble::kMemory},
-      {CUDA_ERROR_DEVICE_UNAVAILABLE, Trouble::kBusy},
-      {CUDA_ERROR_STUB_LIBRARY, Trouble::kAbsent},
-      {CUDA_ERROR_NO_DEVICE, Trouble::kAbsent},
-      {CUDA_ERROR_INVALID_VALUE, Trouble::kProgram},
-      {CUDA_ERROR_INVALID_IMAGE, Trouble::kProgram},
-      {CUDA_ERROR_NO_BINARY_FOR_GPU, Trouble::kProgram},
-      {CUDA_ERROR_INVALID_PTX, Trouble::kProgram},
-      {CUDA_ERROR_UNSUPPORTED_PTX_VERSION, Trouble::kProgram},
-      {CUDA_ERROR_NOT_FOUND, Trouble::kProgram},
-      {CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, Trouble::kProgram},
-      {CUDA_ERROR_NOT_SUPPORTED, Trouble::kProgram},
-      {CUDA_ERROR_INVALID_CLUSTER_SIZE, Trouble::kProgram},
-      {CUDA_ERROR_ILLEGAL_ADDRESS, Trouble::kFault},
-      {CUDA_ERROR_LAUNCH_TIMEOUT, Trouble::kFault},
-      {CUDA_ERROR_HARDWARE_STACK_ERROR, Trouble::kFault},
-      {CUDA_ERROR_ILLEGAL_INSTRUCTION, Trouble::kFault},
-      {CUDA_ERROR_MISALIGNED_ADDRESS, Trouble::kFault},
-      {CUDA_ERROR_INVALID_ADDRESS_SPACE, Trouble::kFault},
-      {CUDA_ERROR_INVALID_PC, Trouble::kFault},
-      {CUDA_ERROR_LAUNCH_FAILED, Trouble::kFault},
-      {CUDA_ERROR_ECC_UNCORRECTABLE, Trouble::kDevice},
+  constexpr std::pair<CUresult, ErrorKind> kErrors[] = {
+      {CUDA_ERROR_OUT_OF_MEMORY, ErrorKind::kMemory},
+      {CUDA_ERROR_DEVICE_UNAVAILABLE, ErrorKind::kBusy},
+      {CUDA_ERROR_STUB_LIBRARY, ErrorKind::kAbsent},
+      {CUDA_ERROR_NO_DEVICE, ErrorKind::kAbsent},
+      {CUDA_ERROR_INVALID_VALUE, ErrorKind::kProgram},
+      {CUDA_ERROR_INVALID_IMAGE, ErrorKind::kProgram},
+      {CUDA_ERROR_NO_BINARY_FOR_GPU, ErrorKind::kProgram},
+      {CUDA_ERROR_INVALID_PTX, ErrorKind::kProgram},
+      {CUDA_ERROR_UNSUPPORTED_PTX_VERSION, ErrorKind::kProgram},
+      {CUDA_ERROR_NOT_FOUND, ErrorKind::kProgram},
+      {CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, ErrorKind::kProgram},
+      {CUDA_ERROR_NOT_SUPPORTED, ErrorKind::kProgram},
+      {CUDA_ERROR_INVALID_CLUSTER_SIZE, ErrorKind::kProgram},
+      {CUDA_ERROR_ILLEGAL_ADDRESS, ErrorKind::kFault},
+      {CUDA_ERROR_LAUNCH_TIMEOUT, ErrorKind::kFault},
+      {CUDA_ERROR_HARDWARE_STACK_ERROR, ErrorKind::kFault},
+      {CUDA_ERROR_ILLEGAL_INSTRUCTION, ErrorKind::kFault},
+      {CUDA_ERROR_MISALIGNED_ADDRESS, ErrorKind::kFault},
+      {CUDA_ERROR_INVALID_ADDRESS_SPACE, ErrorKind::kFault},
+      {CUDA_ERROR_INVALID_PC, ErrorKind::kFault},
+      {CUDA_ERROR_LAUNCH_FAILED, ErrorKind::kFault},
+      {CUDA_ERROR_ECC_UNCORRECTABLE, ErrorKind::kDevice},
   };
-  for (const auto& [code, trouble] : kErrors) EXPECT_EQ(Check(*api, code, "").trouble, trouble) << code;
+  for (const auto& [code, kind] : kErrors) EXPECT_EQ(Check(*api, code, "").kind, kind) << code;
 }
 
 }  // namespace

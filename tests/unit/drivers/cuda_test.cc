@@ -112,7 +112,7 @@ TEST_F(CudaTest, SeveralModulesBecomeOne) {
 
 // A launch overlaps the one before it only if its kernel waits for that launch in its code. All other work runs in
 // order.
-TEST_F(CudaTest, LaunchesOverlapThatWaitByThemselves) {
+TEST_F(CudaTest, LaunchesThatWaitForThePreviousOneOverlap) {
   Prepare();
   const auto overlapping = [] { return Call("hone_fake_cuda_overlapping"); };
   const int before = overlapping();
@@ -132,7 +132,7 @@ TEST_F(CudaTest, LaunchesOverlapThatWaitByThemselves) {
   EXPECT_EQ(overlapping(), before + 4);
 }
 
-TEST_F(CudaTest, WhatIsRecordedIsDoneWhenItIsLaunched) {
+TEST_F(CudaTest, RecordedWorkRunsWhenTheGraphIsLaunched) {
   Prepare();
   PinnedMemory in, out;
   ASSERT_TRUE(device_.AllocatePinned(4000, &in).ok());
@@ -157,7 +157,7 @@ TEST_F(CudaTest, WhatIsRecordedIsDoneWhenItIsLaunched) {
 }
 
 // A call that may wait for the device invalidates a recording. The fake does as the real driver does.
-TEST_F(CudaTest, WhatMightWaitIsNotRecorded) {
+TEST_F(CudaTest, BlockingCallsAreNotRecorded) {
   Graph graph;
   EXPECT_FALSE(device_.EndGraph(&graph).ok()) << "nothing was begun";
   Prepare();
@@ -177,7 +177,7 @@ TEST_F(CudaTest, WhatMightWaitIsNotRecorded) {
 }
 
 // Another library, such as PyTorch, may record a graph in another thread at the same time.
-TEST_F(CudaTest, OthersMayRecordMeanwhile) {
+TEST_F(CudaTest, OtherThreadsMayCaptureAtTheSameTime) {
   unsigned long long place = 0;
   Call("hone_fake_cuda_others_record", 1);
   Prepare();
@@ -214,7 +214,7 @@ TEST_F(CudaTest, AKernelIsLaunchedWithAllItsBuffers) {
   ASSERT_TRUE(kernel.SetArg(0, buffer).ok());
   const Launch launch{&kernel, 1, 32};
   const Error refused = device_.Run({&launch, 1}, Deadline::max());
-  EXPECT_EQ(refused.trouble, Trouble::kProgram);
+  EXPECT_EQ(refused.kind, ErrorKind::kProgram);
   EXPECT_EQ(refused.text, "buffer 1 of kernel 'hone_compute' is not set");
   ASSERT_TRUE(kernel.SetArg(1, device_.Adopt(nullptr, 0)).ok());  // an empty tensor of the caller
   EXPECT_TRUE(device_.Run({&launch, 1}, Deadline::max()).ok());
@@ -271,29 +271,29 @@ TEST_F(CudaTest, AGroupHasTheSharedMemoryThatItsKernelAsksFor) {
   ASSERT_TRUE(kernel_.SetShared(100 << 10).ok());  // the fake refuses a launch with more than this
   EXPECT_TRUE(device_.Run({&launch, 1}, Deadline::max()).ok());
   const Error e = kernel_.SetShared(200 << 10);
-  EXPECT_EQ(e.trouble, Trouble::kProgram);
+  EXPECT_EQ(e.kind, ErrorKind::kProgram);
   EXPECT_THAT(e.text, HasSubstr("204800 bytes of shared memory for kernel 'good'"));
-  EXPECT_EQ(kernel_.SetShared(200 << 10).trouble, Trouble::kProgram) << "again";
+  EXPECT_EQ(kernel_.SetShared(200 << 10).kind, ErrorKind::kProgram) << "again";
   for (const int64_t bytes : {int64_t{1} << 32, int64_t{-1}}) {
-    EXPECT_EQ(kernel_.SetShared(bytes).trouble, Trouble::kProgram) << bytes;
+    EXPECT_EQ(kernel_.SetShared(bytes).kind, ErrorKind::kProgram) << bytes;
   }
 }
 
 // A launch that this device does not support is an error of the kernel (kProgram) and not of the device (kDevice).
-TEST_F(CudaTest, WhatTheDeviceDoesNotSupportIsTheProgramsTrouble) {
+TEST_F(CudaTest, UnsupportedFeatureIsAProgramError) {
   std::shared_ptr<const Api> api;
   ASSERT_TRUE(LoadApi(HONE_FAKE_CUDA, &api).ok());
-  for (const int code : {701, 801, 912}) EXPECT_EQ(Check(*api, code, "a launch").trouble, Trouble::kProgram) << code;
-  EXPECT_EQ(Check(*api, 999, "a launch").trouble, Trouble::kDevice);
+  for (const int code : {701, 801, 912}) EXPECT_EQ(Check(*api, code, "a launch").kind, ErrorKind::kProgram) << code;
+  EXPECT_EQ(Check(*api, 999, "a launch").kind, ErrorKind::kDevice);
 }
 
-TEST_F(CudaTest, ALaunchThatTheDriverRefusesIsTheProgramsTrouble) {
+TEST_F(CudaTest, RejectedLaunchIsAProgramError) {
   Prepare();
   Launch launch = Bind("good");
   launch.groups = 0;
-  EXPECT_EQ(device_.Run({&launch, 1}, Deadline::max()).trouble, Trouble::kProgram);
+  EXPECT_EQ(device_.Run({&launch, 1}, Deadline::max()).kind, ErrorKind::kProgram);
   launch = {&kernel_, 1, 0};
-  EXPECT_EQ(device_.Run({&launch, 1}, Deadline::max()).trouble, Trouble::kProgram);
+  EXPECT_EQ(device_.Run({&launch, 1}, Deadline::max()).kind, ErrorKind::kProgram);
 }
 
 // Another library of the process has its own context in this thread. It stays the current one, even if our calls fail.
@@ -307,7 +307,7 @@ TEST_F(CudaTest, TheCallersContextStays) {
   ASSERT_TRUE(device_.Time({&launch, 1}, 3, Deadline::max(), &timing).ok());
   EXPECT_EQ(Current(), &others) << "after all that succeeds";
   Buffer large;
-  EXPECT_EQ(device_.Allocate(size_t{2} << 30, &large).trouble, Trouble::kMemory);
+  EXPECT_EQ(device_.Allocate(size_t{2} << 30, &large).kind, ErrorKind::kMemory);
   EXPECT_FALSE(device_.Build("no PTX", {}, &program_).ok());
   EXPECT_EQ(Current(), &others) << "after failures";
   GiveBack();
@@ -319,10 +319,10 @@ TEST_F(CudaTest, TheCallersContextStays) {
 TEST_F(CudaTest, RefusesWhatIsNoProgram) {
   Program program;
   const Error e = device_.Build("kernel void f() {}", {}, &program);
-  EXPECT_EQ(e.trouble, Trouble::kProgram);
+  EXPECT_EQ(e.kind, ErrorKind::kProgram);
   EXPECT_THAT(e.text, HasSubstr("CUDA_ERROR_INVALID_PTX (218)"));
   Prepare();
-  EXPECT_EQ(program_.Find("absent", &kernel_).trouble, Trouble::kProgram);
+  EXPECT_EQ(program_.Find("absent", &kernel_).kind, ErrorKind::kProgram);
 }
 
 // PTX text followed by modules of machine code, in the format of base/code_kind.h.
@@ -344,7 +344,7 @@ TEST_F(CudaTest, TakesMachineCodeAndElseTheText) {
   ASSERT_TRUE(device_.Build(WithMachineCode("no PTX", {good, crash}), {}, &program).ok());
   EXPECT_TRUE(program.Find("good", &kernel).ok());
   EXPECT_TRUE(program.Find("crash", &kernel).ok());
-  EXPECT_EQ(program.Find("hang", &kernel).trouble, Trouble::kProgram);
+  EXPECT_EQ(program.Find("hang", &kernel).kind, ErrorKind::kProgram);
 
   const std::string text = Module("hang"), other = "machine code for sm_90 .entry good(";
   std::string truncated = WithMachineCode(text, {good});
@@ -358,9 +358,9 @@ TEST_F(CudaTest, TakesMachineCodeAndElseTheText) {
 }
 
 // A driver that was updated under the same version may reject binaries that it compiled before.
-TEST_F(CudaTest, WhatIsKeptAndRefusedIsCompiledAgain) {
+TEST_F(CudaTest, RejectedCachedBinaryIsCompiledAgain) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
-  const BuildOptions options{.extra = {}, .cache_folder = folder.path()};
+  const BuildOptions options{.extra_options = {}, .cache_folder = folder.path()};
   const auto from_cache = [&] {
     Program program;
     Kernel kernel;
@@ -377,12 +377,12 @@ TEST_F(CudaTest, WhatIsKeptAndRefusedIsCompiledAgain) {
   entry.copy(reinterpret_cast<char*>(&key_bytes), sizeof key_bytes, 8);
   const std::string key = entry.substr(32, key_bytes);
   ASSERT_THAT(key, HasSubstr("Fake CUDA device"));
-  BinaryCache(folder.path()).Keep(key, "machine code for sm_90 .entry good(");
+  BinaryCache(folder.path()).Store(key, "machine code for sm_90 .entry good(");
   EXPECT_FALSE(from_cache());
   EXPECT_TRUE(from_cache());
 }
 
-TEST_F(CudaTest, OfPtxThatIsTooNewItSaysWhatToDo) {
+TEST_F(CudaTest, TooNewPtxErrorSaysWhatToDo) {
   std::string newer = Module("good");
   newer.replace(newer.find("4.2"), 3, "8.0");
   Program program;
@@ -390,14 +390,14 @@ TEST_F(CudaTest, OfPtxThatIsTooNewItSaysWhatToDo) {
   setenv("HONE_FAKE_CUDA_VERSION", "11080", 1);
   const Error e = device_.Build(newer, {}, &program);
   unsetenv("HONE_FAKE_CUDA_VERSION");
-  EXPECT_EQ(e.trouble, Trouble::kProgram);
+  EXPECT_EQ(e.kind, ErrorKind::kProgram);
   EXPECT_THAT(e.text, HasSubstr("CUDA_ERROR_UNSUPPORTED_PTX_VERSION (222); install a newer driver, or compile for an "
                                 "older architecture"));
 }
 
 // The driver of CUDA 10.2, for the Jetson Nano, lacks cuGraphInstantiateWithFlags and cuLaunchKernelEx, and releases
 // its context by a function with another name.
-TEST(OldCudaTest, RunsWithoutWhatCameLater) {
+TEST(OldCudaTest, RunsOnOldDriverWithoutNewFunctions) {
   Library library;
   const Error loaded = Library::Load(&library, HONE_FAKE_OLD_CUDA);
   ASSERT_TRUE(loaded.ok()) << loaded.text;
@@ -422,15 +422,15 @@ TEST(OldCudaTest, RunsWithoutWhatCameLater) {
   ASSERT_TRUE(device.Run(std::vector<Launch>(3, launch), Deadline::max()).ok());
   ASSERT_TRUE(device.Read(y, 0, std::as_writable_bytes(std::span(values))).ok());
   EXPECT_THAT(values, Each(3.0F));
-  EXPECT_EQ(device.BeginGraph().trouble, Trouble::kAbsent);
+  EXPECT_EQ(device.BeginGraph().kind, ErrorKind::kAbsent);
 }
 
 TEST_F(CudaTest, ChecksRangesItself) {
   Prepare();
   Buffer slice;
   EXPECT_THAT(device_.Slice(x_, 100, 4, &slice).text, HasSubstr("wants multiples of 256"));
-  EXPECT_EQ(device_.Slice(x_, 3840, 200, &slice).trouble, Trouble::kProgram);
-  EXPECT_EQ(device_.Fill(x_, 3000, 1001, std::byte{0}).trouble, Trouble::kProgram);
+  EXPECT_EQ(device_.Slice(x_, 3840, 200, &slice).kind, ErrorKind::kProgram);
+  EXPECT_EQ(device_.Fill(x_, 3000, 1001, std::byte{0}).kind, ErrorKind::kProgram);
 }
 
 TEST_F(CudaTest, SaysWhenThereIsNoMemory) {
@@ -438,14 +438,14 @@ TEST_F(CudaTest, SaysWhenThereIsNoMemory) {
   Buffer empty;
   const Error e = device_.Allocate(0, &empty);
   unsetenv("HONE_FAKE_CUDA_MEMORY");
-  EXPECT_EQ(e.trouble, Trouble::kMemory);
+  EXPECT_EQ(e.kind, ErrorKind::kMemory);
   EXPECT_THAT(e.text, HasSubstr("cannot allocate 1 bytes on 'Fake CUDA device'"));
 }
 
 TEST_F(CudaTest, SaysWhenTheLibraryIsAbsent) {
   Library library;
   const Error e = Library::Load(&library, "libcuda-that-is-not-there.so");
-  EXPECT_EQ(e.trouble, Trouble::kAbsent);
+  EXPECT_EQ(e.kind, ErrorKind::kAbsent);
   EXPECT_THAT(e.text, HasSubstr("install NVIDIA's driver"));
 }
 
@@ -457,7 +457,7 @@ std::string AddOne(const std::string& more) {
          more + "ld.global.f32 %f1, [%rd1];\nadd.f32 %f1, %f1, 0f3F800000;\nst.global.f32 [%rd1], %f1;\nret;\n}\n";
 }
 
-TEST_F(CudaTest, WhatIsNoFunctionOfTheFakeRunsAsPtx) {
+TEST_F(CudaTest, UnknownFunctionOfTheFakeRunsAsPtx) {
   Prepare();
   ASSERT_TRUE(device_.Build(AddOne(""), {}, &program_).ok());
   ASSERT_TRUE(program_.Find("add_one", &kernel_).ok());
@@ -467,9 +467,9 @@ TEST_F(CudaTest, WhatIsNoFunctionOfTheFakeRunsAsPtx) {
   std::vector<float> x(5);
   ASSERT_TRUE(device_.Read(x_, 0, std::as_writable_bytes(std::span(x))).ok());
   EXPECT_THAT(x, ::testing::ElementsAre(2, 2, 2, 2, 1));
-  EXPECT_EQ(kernel_.facts().max_group_lanes, 4);
+  EXPECT_EQ(kernel_.facts().group_lanes_max, 4);
   const Launch other_lanes{&kernel_, 1, 2};
-  EXPECT_EQ(device_.Run({&other_lanes, 1}, Deadline::max()).trouble, Trouble::kProgram) << "it requires 4";
+  EXPECT_EQ(device_.Run({&other_lanes, 1}, Deadline::max()).kind, ErrorKind::kProgram) << "it requires 4";
   EXPECT_THAT(device_.Build(AddOne("frob;\n"), {}, &program_).text, HasSubstr("INVALID_PTX"));
 }
 
@@ -482,7 +482,7 @@ TEST_F(CudaTest, AFaultEndsTheContext) {
     PinnedMemory pinned;
     const Error errors[] = {device_.Run({&launch, 1}, Deadline::max()), device_.Finish(), device_.Allocate(4, &buffer),
                             device_.AllocatePinned(4, &pinned)};
-    exit(std::ranges::all_of(errors, [](const Error& e) { return e.trouble == Trouble::kFault; }) ? 0 : 1);
+    exit(std::ranges::all_of(errors, [](const Error& e) { return e.kind == ErrorKind::kFault; }) ? 0 : 1);
   };
   EXPECT_EXIT(crash(), ::testing::ExitedWithCode(0), "");
 }
@@ -494,8 +494,8 @@ TEST_F(CudaTest, AFaultOfPtxEndsTheContextAndSaysWhy) {
     if (!kernel_.SetArg(0, x_).ok()) exit(2);
     const Launch launch{&kernel_, 1, 4};
     const Error e = device_.Run({&launch, 1}, Deadline::max());
-    const bool told = e.trouble == Trouble::kFault && e.text.find(name) != std::string::npos;
-    exit(told && device_.Finish().trouble == Trouble::kFault ? 0 : 1);
+    const bool told = e.kind == ErrorKind::kFault && e.text.find(name) != std::string::npos;
+    exit(told && device_.Finish().kind == ErrorKind::kFault ? 0 : 1);
   };
   EXPECT_EXIT(run("add.s64 %rd1, %rd1, 3996;\n", "ILLEGAL_ADDRESS"), ::testing::ExitedWithCode(0),
               "line 15: ld.global.f32 %f1, .%rd1.: group 0, lane 1 reads 4 bytes");
@@ -503,14 +503,14 @@ TEST_F(CudaTest, AFaultOfPtxEndsTheContextAndSaysWhy) {
 }
 
 // Another library may destroy the context by cudaDeviceReset.
-TEST_F(CudaTest, AContextThatSomebodyDestroyedIsAnError) {
+TEST_F(CudaTest, DestroyedContextIsAnError) {
   EXPECT_EXIT(
       {
         Prepare();
         Call("cuDevicePrimaryCtxReset_v2", 0);
         const Error e = device_.Finish();
         GiveBack();
-        const bool told = e.trouble == Trouble::kDevice && e.text.find("CONTEXT_IS_DESTROYED") != std::string::npos;
+        const bool told = e.kind == ErrorKind::kDevice && e.text.find("CONTEXT_IS_DESTROYED") != std::string::npos;
         _exit(told && Current() == nullptr ? 0 : 1);
       },
       ::testing::ExitedWithCode(0), "");
@@ -522,7 +522,7 @@ TEST_F(CudaTest, AHangIsATimeout) {
         Prepare();
         const Launch launch = Bind("hang");
         const Error e = device_.RunEach({&launch, 1}, std::chrono::milliseconds(20));
-        _exit(e.trouble == Trouble::kTimeout ? 0 : 1);
+        _exit(e.kind == ErrorKind::kTimeout ? 0 : 1);
       },
       ::testing::ExitedWithCode(0), "");
 }

@@ -93,8 +93,8 @@ State& TheState() {
 }
 
 // The stack of this thread's contexts; the last one is current. The context of the device is &TheState().
-constexpr int kMostContexts = 8;
-thread_local Handle the_contexts[kMostContexts];
+constexpr int kContextsMax = 8;
+thread_local Handle the_contexts[kContextsMax];
 thread_local int context_count = 0;
 thread_local int the_mode = 0;  // this thread's capture mode; 0 is global: recordings of other threads restrict it
 
@@ -392,7 +392,7 @@ int cuDevicePrimaryCtxRelease_v2(int) { return GiveContextBack(); }
 int cuDevicePrimaryCtxReset_v2(int) { return TheState().destroyed = true, 0; }
 int cuCtxPushCurrent_v2(Handle context) {
   if (context == &TheState() && TheState().destroyed) return kDestroyed;
-  if (context_count == kMostContexts) return kInvalidContext;
+  if (context_count == kContextsMax) return kInvalidContext;
   return the_contexts[context_count++] = context, 0;
 }
 int cuCtxPopCurrent_v2(Handle* context) {

@@ -22,9 +22,10 @@ class KeptBuilds : public ::testing::Test {
     return device;
   }
 
-  bool FromCache(const Device& device, const std::string& extra = "") const {
+  bool FromCache(const Device& device, const std::string& extra_options = "") const {
     Program program;
-    const Error built = device.Build("kernel void f() {}", {.extra = extra, .cache_folder = cache_}, &program);
+    const Error built =
+        device.Build("kernel void f() {}", {.extra_options = extra_options, .cache_folder = cache_}, &program);
     EXPECT_TRUE(built.ok()) << built.text;
     return program.from_cache();
   }
@@ -33,10 +34,10 @@ class KeptBuilds : public ::testing::Test {
   const fs::path cache_ = folder_ / "cache";
 };
 
-TEST_F(KeptBuilds, ByUsWhereTheDriverKeepsNothing) {
+TEST_F(KeptBuilds, BuildsAreCachedIfTheDriverDoesNot) {
   const Device device = Opened("Plain-Device");
   EXPECT_EQ(device.info().number, 0);
-  EXPECT_FALSE(device.info().keeps_builds);
+  EXPECT_FALSE(device.info().caches_builds);
   EXPECT_FALSE(FromCache(device));
   EXPECT_TRUE(FromCache(device));
   EXPECT_FALSE(FromCache(device, "-DOTHER=1"));
@@ -47,10 +48,10 @@ TEST_F(KeptBuilds, ByUsWhereTheDriverKeepsNothing) {
   EXPECT_TRUE(FromCache(device));
 }
 
-TEST_F(KeptBuilds, NotTwiceWhereTheDriverDoes) {
+TEST_F(KeptBuilds, BuildsAreNotCachedTwice) {
   const Device device = Opened("Keeping-Device");
   EXPECT_EQ(device.info().number, 1);
-  EXPECT_TRUE(device.info().keeps_builds);
+  EXPECT_TRUE(device.info().caches_builds);
   EXPECT_FALSE(FromCache(device));
   EXPECT_FALSE(FromCache(device));
   EXPECT_FALSE(fs::exists(cache_));

@@ -40,7 +40,7 @@ struct Opened {
 
 // Runs the kernels and exits with 0 if all calls on the device then have the expected error. Each case runs in a child
 // process, because a fault affects the whole process.
-[[noreturn]] void RunAndExit(const std::vector<std::string>& names, Trouble expected) {
+[[noreturn]] void RunAndExit(const std::vector<std::string>& names, ErrorKind expected) {
   Opened opened;
   if (!opened.ready) _exit(2);
   std::vector<Kernel> kernels(names.size());
@@ -52,23 +52,23 @@ struct Opened {
   const Device& device = opened.device;
   const Buffer& buffer = opened.buffer;
   std::vector<std::byte> bytes(4000);
-  const bool as_expected = device.Run(launches, InAMinute()).trouble == expected &&
-                           device.Finish().trouble == expected && device.Read(buffer, 0, bytes).trouble == expected &&
-                           device.Fill(buffer, 0, 4, std::byte{0}).ok() == (expected == Trouble::kNone);
+  const bool as_expected = device.Run(launches, InAMinute()).kind == expected && device.Finish().kind == expected &&
+                           device.Read(buffer, 0, bytes).kind == expected &&
+                           device.Fill(buffer, 0, 4, std::byte{0}).ok() == (expected == ErrorKind::kNone);
   _exit(as_expected ? 0 : 1);
 }
 
-TEST(OpenClFaults, AreNoFaultsOfTheProgram) {
-  EXPECT_EXIT(RunAndExit({"good"}, Trouble::kNone), ::testing::ExitedWithCode(0), "");
-  EXPECT_EXIT(RunAndExit({"fault"}, Trouble::kFault), ::testing::ExitedWithCode(0), "");
+TEST(OpenClFaults, KernelFaultsAreNotProgramErrors) {
+  EXPECT_EXIT(RunAndExit({"good"}, ErrorKind::kNone), ::testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(RunAndExit({"fault"}, ErrorKind::kFault), ::testing::ExitedWithCode(0), "");
 }
 
 // The launch after a fault is refused with the same code as a launch that needs too many resources.
-TEST(OpenClFaults, MayShowAtTheNextLaunch) {
-  EXPECT_EXIT(RunAndExit({"fault", "good"}, Trouble::kFault), ::testing::ExitedWithCode(0), "");
+TEST(OpenClFaults, FaultMayAppearAtTheNextLaunch) {
+  EXPECT_EXIT(RunAndExit({"fault", "good"}, ErrorKind::kFault), ::testing::ExitedWithCode(0), "");
 }
 
-TEST(OpenClTimes, AreExactHoweverLongTheClockHasRun) {
+TEST(OpenClTimes, AreExactAfterLongUptime) {
   Opened opened;
   ASSERT_TRUE(opened.ready);
   Kernel kernel;
@@ -82,12 +82,12 @@ TEST(OpenClTimes, AreExactHoweverLongTheClockHasRun) {
 
 // A compiler leaves out those numbers of a vector that are not used, so all must be. The test examines the source that
 // the cache has kept, because the fake cannot run the kernel.
-TEST(OpenClRoofline, EveryNumberOfAVectorCountsForTheResult) {
+TEST(OpenClRoofline, EveryVectorElementAffectsTheResult) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   Opened opened;
   ASSERT_TRUE(opened.ready);
   LaneRoofline roofline;
-  EXPECT_EQ(MeasureRoofline<OpenClDriver>(opened.device, folder.path(), &roofline).trouble, Trouble::kProgram);
+  EXPECT_EQ(MeasureRoofline<OpenClDriver>(opened.device, folder.path(), &roofline).kind, ErrorKind::kProgram);
   std::ifstream file(std::filesystem::directory_iterator(folder.path())->path(), std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   for (const char* kernel : {"kernel void hone_compute", "kernel void hone_read"}) {

@@ -61,10 +61,10 @@ Kernel KernelOf(const Device& device, const std::string& name, const std::vector
 TEST(OpenClLibrary, SaysWhatIsMissing) {
   Library library;
   const Error absent = Library::Load(&library, "libNoSuchOpenCL.so.1");
-  EXPECT_EQ(absent.trouble, Trouble::kAbsent);
+  EXPECT_EQ(absent.kind, ErrorKind::kAbsent);
   EXPECT_THAT(absent.text, AllOf(HasSubstr("libNoSuchOpenCL.so.1"), HasSubstr("install an OpenCL loader")));
   const Error other = Library::Load(&library, "libc.so.6");
-  EXPECT_EQ(other.trouble, Trouble::kAbsent);
+  EXPECT_EQ(other.kind, ErrorKind::kAbsent);
   EXPECT_THAT(other.text, HasSubstr("libc.so.6 is no library of OpenCL 1.2"));
 }
 
@@ -78,8 +78,8 @@ TEST_F(OpenCl, ListsAndOpensDevices) {
   for (const DeviceInfo& info : devices) {
     EXPECT_FALSE(info.name.empty() || info.platform.empty() || info.driver_version.empty());
     EXPECT_THAT(info.c_version, HasSubstr("OpenCL C"));
-    EXPECT_GT(std::min({info.compute_units, info.max_group_lanes, info.preferred_multiple, info.local_bytes,
-                        info.global_bytes, info.max_buffer_bytes}),
+    EXPECT_GT(std::min({info.compute_units, info.group_lanes_max, info.preferred_multiple, info.local_bytes,
+                        info.global_bytes, info.buffer_bytes_max}),
               0);
   }
   std::string part = devices[0].name;
@@ -90,7 +90,7 @@ TEST_F(OpenCl, ListsAndOpensDevices) {
   EXPECT_TRUE(library.Open("0", &opened).ok());
   for (const char* none : {"99", "no-such-device"}) {
     const Error error = library.Open(none, &opened);
-    EXPECT_EQ(error.trouble, Trouble::kAbsent);
+    EXPECT_EQ(error.kind, ErrorKind::kAbsent);
     EXPECT_THAT(error.text, AllOf(HasSubstr(none), HasSubstr("0 '" + devices[0].name + "'")));
   }
 }
@@ -130,7 +130,7 @@ TEST_F(OpenCl, FillsAndCopiesParts) {
   const int five = 5;
   ASSERT_TRUE(device().Write(x, 12, std::as_bytes(std::span(&five, 1))).ok());
   EXPECT_THAT(Ints(device(), x), ElementsAre(1, -1, -1, 5));
-  EXPECT_EQ(device().Write(x, 16, std::as_bytes(std::span(&five, 1))).trouble, Trouble::kProgram);
+  EXPECT_EQ(device().Write(x, 16, std::as_bytes(std::span(&five, 1))).kind, ErrorKind::kProgram);
   Buffer empty;
   EXPECT_TRUE(device().Allocate(0, &empty).ok());
 }
@@ -147,7 +147,7 @@ TEST_F(OpenCl, WorkIsHandedOverInOrderAndDoneAtFinish) {
   ASSERT_TRUE(device().EnqueueRead(y, std::as_writable_bytes(std::span(result))).ok());
   ASSERT_TRUE(device().Finish().ok());
   EXPECT_THAT(result, ElementsAre(8, 16, 24, 32));
-  EXPECT_EQ(device().EnqueueCopy(x, y, 17).trouble, Trouble::kProgram);
+  EXPECT_EQ(device().EnqueueCopy(x, y, 17).kind, ErrorKind::kProgram);
 }
 
 TEST_F(OpenCl, SlicesShareTheMemoryOfTheWhole) {
@@ -189,16 +189,16 @@ TEST_F(OpenCl, ADeadlineThatPassesIsATimeout) {
   ASSERT_TRUE(program.Find("slow", &kernel).ok());
   ASSERT_TRUE(kernel.SetArg(0, x).ok());
   const Launch launch{&kernel, 1, 1};
-  EXPECT_EQ(device().Run(std::span(&launch, 1), std::chrono::steady_clock::now()).trouble, Trouble::kTimeout);
+  EXPECT_EQ(device().Run(std::span(&launch, 1), std::chrono::steady_clock::now()).kind, ErrorKind::kTimeout);
   EXPECT_EQ(Ints(device(), x)[0], 200000001);  // waits for it
-  EXPECT_EQ(device().RunEach(std::span(&launch, 1), std::chrono::seconds(0)).trouble, Trouble::kTimeout);
+  EXPECT_EQ(device().RunEach(std::span(&launch, 1), std::chrono::seconds(0)).kind, ErrorKind::kTimeout);
   EXPECT_EQ(Ints(device(), x)[0], 400000001);
 }
 
 TEST_F(OpenCl, ABuildErrorComesWithTheLog) {
   Program program;
   const Error error = device().Build("__kernel void f(__global int* x) { x[0] = unheard_of; }", {}, &program);
-  EXPECT_EQ(error.trouble, Trouble::kProgram);
+  EXPECT_EQ(error.kind, ErrorKind::kProgram);
   EXPECT_THAT(error.text, AllOf(HasSubstr("CL_BUILD_PROGRAM_FAILURE"), HasSubstr("unheard_of")));
 }
 
@@ -208,14 +208,14 @@ TEST_F(OpenCl, WhatTheDeviceRefusesNamesTheKernel) {
   Kernel kernel;
   EXPECT_THAT(program.Find("thrice", &kernel).text, HasSubstr("no kernel 'thrice'"));
   ASSERT_TRUE(program.Find("turn", &kernel).ok());
-  EXPECT_GT(kernel.facts().max_group_lanes, 0);
+  EXPECT_GT(kernel.facts().group_lanes_max, 0);
   EXPECT_GE(kernel.facts().local_bytes, 16);
   const Buffer x = BufferOf(device(), std::vector<int>(8));
   EXPECT_THAT(kernel.SetArg(2, x).text, HasSubstr("argument 2 of kernel 'turn'"));
   ASSERT_TRUE(kernel.SetArg(0, x).ok() && kernel.SetArg(1, x).ok());
-  const Launch launch{&kernel, 1, device().info().max_group_lanes * 2};
+  const Launch launch{&kernel, 1, device().info().group_lanes_max * 2};
   const Error refused = device().Run(std::span(&launch, 1), hone::tests::Soon());
-  EXPECT_EQ(refused.trouble, Trouble::kProgram);
+  EXPECT_EQ(refused.kind, ErrorKind::kProgram);
   EXPECT_THAT(refused.text, AllOf(HasSubstr("'turn'"), HasSubstr("1 groups of")));
 }
 
@@ -230,7 +230,7 @@ TEST_F(OpenCl, RooflinesAreWhatTheDeviceReaches) {
 }
 
 TEST_F(OpenCl, BinariesAreKeptAndFoundAgain) {
-  if (device().info().keeps_builds) GTEST_SKIP() << "the driver keeps them itself: see kept_builds_test.cc";
+  if (device().info().caches_builds) GTEST_SKIP() << "the driver keeps them itself: see kept_builds_test.cc";
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   const BuildOptions options{.cache_folder = folder / "binaries"};
   Program program;
@@ -249,7 +249,7 @@ TEST_F(OpenCl, BinariesAreKeptAndFoundAgain) {
   EXPECT_THAT(Ints(device(), x), ElementsAre(2, 4, 6, 8));
 
   BuildOptions other = options;
-  other.extra = "-DOTHER=1";
+  other.extra_options = "-DOTHER=1";
   EXPECT_FALSE(from_cache(other));
   for (const auto& entry : fs::directory_iterator(options.cache_folder)) {
     fs::resize_file(entry.path(), fs::file_size(entry.path()) / 2);

@@ -37,7 +37,7 @@ std::string ModelWithBranch(bool condition, const std::string& then_branch, Grap
   return b.Output("y").Model();
 }
 
-TEST(Inline, WhatOnlyTheOtherBranchReadsMayBeAnything) {
+TEST(Inline, InputsOfTheOtherBranchAreNotChecked) {
   GraphBuilder branch, b;
   branch.Node("Relu", {"v"}, {"t"}).Output("t");
   b.Node("NoSuchOperator", {"x"}, {"u"}).Node("Relu", {"u"}, {"v"});
@@ -138,7 +138,7 @@ TEST(Inline, FunctionsCallFunctionsWithOptionalInputsLeftOut) {
 }
 
 // Ten functions that each call the one before twice; the innermost has a thousand constants and no node of the graph.
-TEST(Inline, WhatCallsMultiplyIsCounted) {
+TEST(Inline, NodesOfRepeatedCallsAreCounted) {
   std::vector<std::string> constants;
   for (int i = 0; i < 1000; ++i) {
     constants.push_back(SerializeNode("Constant", {}, {"c" + std::to_string(i)}, {Attr("value_int", i)}));

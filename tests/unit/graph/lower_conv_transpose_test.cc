@@ -44,7 +44,7 @@ TEST(LowerConvTranspose, KeepsTheMeaning) {
   EXPECT_GE(summed, 7);
 }
 
-TEST(LowerConvTranspose, WhatFollowsIsPartOfTheKernel) {
+TEST(LowerConvTranspose, ElementwiseReadersAreFused) {
   GraphBuilder b;
   b.Input("x", {1, 64, 8, 8})
       .Floats("w", {64, 32, 4, 4}, RandomFloats(32768, 1))

@@ -38,7 +38,7 @@ TEST(LowerGroupedConv, KeepsTheMeaning) {
   }
 }
 
-TEST(LowerGroupedConv, WhatFollowsIsPartOfTheKernel) {
+TEST(LowerGroupedConv, ElementwiseReadersAreFused) {
   GraphBuilder b;
   b.Input("x", {1, 64, 28, 28}).Floats("w", {96, 32, 3, 3}, RandomFloats(27648, 1));
   b.Floats("b", {96}, RandomFloats(96, 2));

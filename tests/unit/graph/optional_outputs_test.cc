@@ -32,14 +32,14 @@ std::string Chain(Unread unread) {
   return b.Model();
 }
 
-TEST(OptionalOutputs, WhatNobodyReadsDoesNotMatter) {
+TEST(OptionalOutputs, UnreadOutputsAreIgnored) {
   for (const Unread unread : {Unread::kNamed, Unread::kLeftOut}) {
     const Graph graph = ExpectPassesKeepMeaning(Chain(unread));
     EXPECT_THAT(graph.values[graph.outputs[0]].type.shape, ElementsAre(1, 2, 2));
   }
 }
 
-TEST(OptionalOutputs, NodesThatNobodyReadDoNotMatter) {
+TEST(OptionalOutputs, UnreadNodesAreIgnored) {
   GraphBuilder b;
   b.Input("x", {2}).Node("NoSuchOperator", {"x"}, {"a"}).Node("Relu", {"a"}, {"b"}).Node("Relu", {"x"}, {"y"});
   EXPECT_THAT(Ops(Import(b.Output("y").Model())), ElementsAre("Relu"));

@@ -88,7 +88,7 @@ TEST(Recognize, IntegersAreNoHardSwish) {
   EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(b.Model()), "HardSwish"), 0);
 }
 
-TEST(Recognize, WhatOnePatternMakesIsWhatTheNextReads) {
+TEST(Recognize, PatternsAreRecognizedInTheOutputOfOthers) {
   GraphBuilder b = WithNumbers();
   b.Node("Sigmoid", {"x"}, {"s"}).Node("Mul", {"x", "s"}, {"a"});
   b.Node("Sigmoid", {"a"}, {"t"}).Node("Mul", {"a", "t"}, {"y"}).Output("y");

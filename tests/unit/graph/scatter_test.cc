@@ -61,7 +61,7 @@ TEST(Scatter, ManyRowsAreCombined) {
   }
 }
 
-TEST(Scatter, OfManyRowsTheLastWins) {
+TEST(Scatter, TheLastOfManyRowsWins) {
   ExpectScattered(RandomScatter("ScatterND", {20000, 2}, {4000, 1}, {4000, 2}, "none"), 20000, 2, 4000, 1, "none");
 }
 

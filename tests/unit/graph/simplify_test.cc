@@ -222,7 +222,7 @@ TEST(ConstantFold, NumbersThatSpreadStay) {
 }
 
 // Each weight takes 2^17 evaluations, so the import leaves the folding to the pass.
-TEST(ConstantFold, WhatTakesTooLongTogetherStays) {
+TEST(ConstantFold, ExpensiveChainsAreNotFolded) {
   GraphBuilder b;
   b.Input("x", {512, 256});
   std::string sum = "x";
@@ -239,7 +239,7 @@ TEST(ConstantFold, WhatTakesTooLongTogetherStays) {
   EXPECT_EQ(CountOps(graph, "Exp"), 0);
 }
 
-TEST(DeadCode, WhatNobodyReadsGoes) {
+TEST(DeadCode, UnreadNodesAreRemoved) {
   GraphBuilder b;
   b.Input("x", {4})
       .Node("Exp", {"x"}, {"unused"})

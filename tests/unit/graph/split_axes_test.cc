@@ -96,7 +96,7 @@ TEST(SplitAxes, NansKeepTheirPlaces) {
   }
 }
 
-TEST(SplitAxes, WhatPartsLeaveIsSplitAgain) {
+TEST(SplitAxes, LongRemaindersAreSplitAgain) {
   EXPECT_EQ(CountOps(ExpectPassesKeepMeaning(TopKModel({1, 3000}, -1, 30, 0)), "TopK"), 3);
   EXPECT_GT(CountOps(ExpectPassesKeepMeaning(TopKModel({1, 30000}, -1, 30, 1)), "TopK"), 3);
 }

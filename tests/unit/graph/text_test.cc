@@ -115,7 +115,7 @@ TEST(VerifyGraph, FindsWhatTextCannotSay) {
               HasSubstr("has 8 bytes, its type f32[3] has 12"));
 }
 
-TEST(EqualGraphs, AreThoseThatAPassDidNotChange) {
+TEST(EqualGraphs, AreEqualIfAPassChangedNothing) {
   const Graph before = Parse("graph\ninput x: f32[4]\ny: f32[4] = Relu(x) {a = 1}\noutput y as \"y\"");
   Graph after = before;
   AddConstant<float>(after, "unused", ir::DType::kFloat32, {1}, {1});

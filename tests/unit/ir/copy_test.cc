@@ -7,7 +7,7 @@
 
 #include "compiler/ir/match.h"
 #include "compiler/ir/multiple.h"
-#include "compiler/ir/plain.h"
+#include "compiler/ir/serial_lanes.h"
 #include "compiler/ir/text.h"
 #include "compiler/ir/verify.h"
 #include "tests/unit/ir/eval_text.h"
@@ -57,7 +57,7 @@ TEST(Copy, ChildrenAreItsIndicesSourceAndCondition) {
   const Func func = ParseFunc(kLegal).value();
   const Stmt copy = func.body.As<Alloc>()->body.As<Block>()->stmts[0];
   const Copy& c = *copy.As<Copy>();
-  EXPECT_EQ(WrittenBy(copy), c.buffer);
+  EXPECT_EQ(WrittenBuffer(copy), c.buffer);
   EXPECT_TRUE(Equal(copy, MakeCopy(c.buffer, c.indices, c.source, c.mask, 4)));
   EXPECT_FALSE(Equal(copy, MakeCopy(c.buffer, c.indices, c.source, c.mask, 2)));
   EXPECT_FALSE(Equal(copy, MakeCopy(c.buffer, c.indices, c.source, {}, 4)));
@@ -72,7 +72,8 @@ TEST(Copy, ChildrenAreItsIndicesSourceAndCondition) {
 
 TEST(Copy, AsStoreMovesTheSame) {
   const Func func = ParseFunc("func f(x: i32[8], s: i32[8]) { copy 4 s[4] = x[0 where false] }").value();
-  EXPECT_EQ(Print(AsStore(*func.body.As<Copy>())), "s[ramp(4, 1, 4)] = x[ramp(0, 1, 4) where broadcast(false, 4)]\n");
+  EXPECT_EQ(Print(CopyAsStore(*func.body.As<Copy>())),
+            "s[ramp(4, 1, 4)] = x[ramp(0, 1, 4) where broadcast(false, 4)]\n");
 }
 
 TEST(Copy, ArrivesForAllLanesAfterWaitAndBarrier) {
@@ -88,7 +89,7 @@ TEST(Copy, ZerosArriveWhereItsConditionIsFalse) {
 }
 
 // Three commit groups; the first has arrived when two are outstanding.
-TEST(Copy, AWaitLeavesTheLatestBundles) {
+TEST(Copy, AWaitLeavesTheLatestCommitGroupsInFlight) {
   const std::string three = "for i in 3 { copy 1 s[i] = x[i + 4 where lane.id == 0] commit } ";
   const auto by_first = [](const std::string& statements) {
     std::string text = With(statements);
@@ -101,7 +102,7 @@ TEST(Copy, AWaitLeavesTheLatestBundles) {
   EXPECT_THAT(RunText(by_first(three + "wait 0 wait 5 commit wait 0 y[0] = s[2] s[2] = 3")), HasSubstr("16 0 0 0"));
 }
 
-TEST(Copy, WithoutAWaitNobodyMayUseThePlace) {
+TEST(Copy, UseOfTheDestinationBeforeTheWaitIsAnError) {
   EXPECT_THAT(RunText(With("copy 2 s[lane.id * 2] = x[lane.id * 2] commit barrier y[lane.id] = s[lane.id] wait 0")),
               HasSubstr("reads element 0 of 's', which lane 0 is still copying"));
   EXPECT_THAT(RunText(With("copy 2 s[lane.id * 2] = x[lane.id * 2] wait 0 barrier y[lane.id] = s[lane.id]")),
@@ -112,7 +113,7 @@ TEST(Copy, WithoutAWaitNobodyMayUseThePlace) {
               HasSubstr("race on element 0 of 's': lane 1 of group 0 copies to what lane 0 of group 0 wrote"));
 }
 
-TEST(Copy, WithoutABarrierOthersRace) {
+TEST(Copy, OtherLanesRaceWithoutABarrier) {
   EXPECT_THAT(RunText(With("copy 2 s[lane.id * 2] = x[lane.id * 2] commit barrier wait 0 y[lane.id] = s[lane.id * 2]"
                            " barrier y[lane.id + 2] = s[1]")),
               HasSubstr("10"));  // each lane its own, then all the same
@@ -124,12 +125,12 @@ TEST(Copy, WithoutABarrierOthersRace) {
               HasSubstr("lane 0 of group 0 copies to what lane 1 of group 0 read since the last barrier"));
 }
 
-TEST(Copy, TheSourceStaysAsItIsMeanwhile) {
+TEST(Copy, ChangingTheSourceInFlightIsAnError) {
   EXPECT_THAT(RunText(With("copy 2 s[lane.id * 2] = x[lane.id * 2] commit barrier x[lane.id * 2] = 5 barrier wait 0")),
               HasSubstr("'x' changed at element 0 while it was copied to 's'"));
 }
 
-TEST(Copy, MemoryDoesNotEndMeanwhile) {
+TEST(Copy, FreeingMemoryInFlightIsAnError) {
   EXPECT_THAT(RunText(With("copy 2 s[lane.id * 2] = x[lane.id * 2] commit wait 1")),
               HasSubstr("the memory of 's' ends while a copy to it is under way"));
 }
@@ -151,7 +152,7 @@ TEST(Copy, LoopsOverLanesCopyOneAfterTheOther) {
   EXPECT_THAT(RunText(with("wait 1")), HasSubstr("reads element 0 of 's', which lane 0 is still copying"));
 }
 
-TEST(CopyVerifier, RefusesWhatACopyIsNot) {
+TEST(CopyVerifier, RejectsIllegalCopies) {
   const auto with = [](const std::string& copy) {
     return Verdict(
         "func f(x: f32[8,8], b: bool[4], h: f16[64], n: i64[1]) grid 1 lanes 2 { alloc t: f32[8] local {"
@@ -174,7 +175,7 @@ TEST(CopyVerifier, RefusesWhatACopyIsNot) {
   EXPECT_THAT(with("copy 4 s[0, 0] = y[0, 0]"), HasSubstr("'y'"));
 }
 
-TEST(CopyVerifier, LanesCountBundlesTogether) {
+TEST(CopyVerifier, LanesMustCountCommitGroupsAlike) {
   EXPECT_THAT(Verdict("func f(y: i64[4]) grid 1 lanes 4 { block t { if lane.id < 2 { commit } } }"),
               HasSubstr("block 't': a commit where lanes of a group may part: inside 'if lane.id < 2'"));
   EXPECT_THAT(Verdict("func f(y: i64[4]) grid 1 lanes 4 { for i in lane.id { wait 1 } }"),
@@ -182,7 +183,7 @@ TEST(CopyVerifier, LanesCountBundlesTogether) {
 }
 
 // The verifier refuses reads without an earlier wait, judged by the order of statements alone.
-TEST(CopyVerifier, RefusesAReadThatNoWaitCameBefore) {
+TEST(CopyVerifier, RejectsAReadWithoutAWait) {
   const auto with = [](const std::string& statements) {
     return Verdict("func f(x: f32[64], y: f32[64]) grid 1 lanes 4 { alloc s: f32[3,4] shared { " + statements + " } }");
   };
@@ -219,7 +220,7 @@ TEST(CopyVerifier, FollowsALoopThroughItsFirstIteration) {
             "");
 }
 
-TEST(Multiple, OfWhatIndicesAreMadeOf) {
+TEST(Multiple, FollowsTheStructureOfIndices) {
   const auto is = [](const std::string& index, int64_t n) {
     const Func func = ParseFunc("func f(y: i64[1]) { for i in 8 { for j in 8 { y[0] = " + index + " } } }").value();
     const Stmt store = func.body.As<For>()->body.As<For>()->body;

@@ -76,7 +76,7 @@ TEST(Buffer, CountsElementsAndBytes) {
   EXPECT_EQ(NumElements(*MakeBuffer("none", DType::kInt16, {3, 0})), 0);
 }
 
-TEST(Stmt, OneUnnamedStatementIsNoBlock) {
+TEST(Stmt, ABlockOfOneUnnamedStatementIsThatStatement) {
   const Stmt store = MakeStore(MakeBuffer("A", DType::kInt64, {1}), {0}, 1);
   EXPECT_TRUE(MakeBlock({store}).SameHandle(store));
   EXPECT_NE(MakeBlock({store}, "stage").As<Block>(), nullptr);

@@ -83,7 +83,7 @@ TEST(Grid, ABarrierMissingInALoopIsARace) {
               HasSubstr("lane 0 of group 0 writes what"));
 }
 
-TEST(Grid, GroupsThatMeetInMemoryRace) {
+TEST(Grid, GroupsThatAccessOneElementRace) {
   EXPECT_THAT(RunText("func f(out: i64[2]) grid 2 lanes 1 { out[0] = group.id }"),
               HasSubstr("lane 0 of group 1 writes what lane 0 of group 0 wrote"));
   EXPECT_THAT(RunText("func f(out: i64[4]) grid 3 lanes 1 {"
@@ -97,7 +97,7 @@ TEST(Grid, LanesMayReadTheSameElement) {
             "10 10");
 }
 
-TEST(GridVerifier, RefusesABarrierWhereLanesPart) {
+TEST(GridVerifier, RejectsABarrierInDivergentCode) {
   EXPECT_THAT(Verdict("func f(out: i64[4]) grid 1 lanes 4 { block t { if lane.id < 2 { barrier } } }"),
               HasSubstr("func 'f': block 't': a barrier where lanes of a group may part: inside 'if lane.id < 2'"));
   EXPECT_THAT(Verdict("func f(out: i64[4]) grid 1 lanes 4 { let n = lane.id + 1 { for i in n { barrier } } }"),
@@ -113,7 +113,7 @@ TEST(GridVerifier, RefusesTooManyLanes) {
               HasSubstr("its groups have 512 lanes; the target allows 256"));
 }
 
-TEST(GridVerifier, EndsOnStrangersText) {
+TEST(GridVerifier, TerminatesOnHostileText) {
   EXPECT_THAT(std::string(ParseFunc("func f() grid 1 lanes 4611686018427387904 {}").status().message()),
               HasSubstr("a grid has at most"));
   std::string lets, ends;
@@ -134,7 +134,7 @@ TEST(GridVerifier, RefusesTooMuchSharedMemory) {
   EXPECT_EQ(Verdict(text, {.shared_bytes = 6144}), "");
 }
 
-TEST(GridVerifier, CountsSharedBuffersThatAreNeverThereTogether) {
+TEST(GridVerifier, CountsSharedBuffersOfDisjointLifetimes) {
   const char* text =
       "func f(out: i64[4]) grid 1 lanes 4 { alloc a: f32[512] shared { out[0] = 1 } alloc b: f32[1024] shared {"
       " out[1] = 1 } }";
@@ -144,7 +144,7 @@ TEST(GridVerifier, CountsSharedBuffersThatAreNeverThereTogether) {
 }
 
 // Each shared buffer begins at a multiple of 64 bytes.
-TEST(GridVerifier, CountsWhatLiesBetweenSharedBuffers) {
+TEST(GridVerifier, CountsPaddingBetweenSharedBuffers) {
   const char* text =
       "func f(out: i64[4]) grid 1 lanes 4 { alloc a: f32[500] shared { alloc b: f32[524] shared { out[0] = 1 } } }";
   EXPECT_THAT(Verdict(text, {.shared_bytes = 4159}), HasSubstr("to 4160 bytes; the target has 4159"));
@@ -152,14 +152,14 @@ TEST(GridVerifier, CountsWhatLiesBetweenSharedBuffers) {
 }
 
 // Iterations of an unrolled or split loop share one buffer.
-TEST(GridVerifier, CountsASharedBufferOnce) {
+TEST(GridVerifier, CountsEachSharedBufferOnce) {
   auto func = ParseFunc("func f(out: i64[4]) grid 1 lanes 4 { alloc a: f32[512] shared { out[0] = 1 } }");
   ASSERT_TRUE(func.ok()) << func.status();
   func->body = MakeBlock({func->body, func->body});
   EXPECT_EQ(VerifyGrid(*func, {.shared_bytes = 2048}), absl::OkStatus());
 }
 
-TEST(GridVerifier, RefusesWhatBelongsToOtherFuncs) {
+TEST(GridVerifier, RejectsGridStatementsWithoutAGrid) {
   EXPECT_THAT(Verdict("func f(out: i64[4]) { barrier }"), HasSubstr("a barrier in a func without a grid"));
   EXPECT_THAT(Verdict("func f(out: i64[4]) grid 1 lanes 4 { parallel i in 4 { out[i] = 1 } }"),
               HasSubstr("loop 'i' is parallel inside a func with a grid"));

@@ -41,7 +41,7 @@ TEST(Interpret, LetBindsOnceAndInnerNamesHide) {
   EXPECT_EQ(RunText("func f(out: i64[1]) { let x = 1 { let x = x + 1 { out[0] = x } } }"), "2");
 }
 
-TEST(Interpret, FlatAndStructuredIndicesMeanTheSamePlace) {
+TEST(Interpret, FlatAndStructuredIndicesAddressTheSameElement) {
   EXPECT_EQ(RunText("func f(out: i64[2,3]) { for i in 6 { out[i] = i } out[1, 0] = out[0, 2] * 10 }"), "0 1 2 20 4 5");
   EXPECT_EQ(RunText("func f(s: i64[], out: i64[1]) { s[] = 3 out[0] = s[0] }"), "3");
 }

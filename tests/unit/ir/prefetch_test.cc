@@ -46,7 +46,7 @@ TEST(Prefetch, NamesTheBufferThatIsMeant) {
 TEST(Prefetch, ItsChildIsTheFirstElement) {
   const Func func = ParseFunc("func f(x: i64[4]) { for i in 2 { prefetch 8 x from i + 1 } }").value();
   const Stmt fetch = func.body.As<For>()->body;
-  EXPECT_EQ(WrittenBy(fetch), nullptr);
+  EXPECT_EQ(WrittenBuffer(fetch), nullptr);
   EXPECT_EQ(Print(Substitute(fetch, {{"i", Expr(3)}})), "prefetch 8 x from 3 + 1\n");
   EXPECT_TRUE(Substitute(fetch, {{"j", Expr(3)}}).SameHandle(fetch));
   EXPECT_TRUE(Equal(fetch, MakePrefetch(func.params[0], fetch.As<Prefetch>()->first, 8)));

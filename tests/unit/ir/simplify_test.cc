@@ -62,7 +62,7 @@ TEST(SimplifyIndex, KeepsEveryValueAndItsBoundsHold) {
 }
 
 // The simplifier's questions about subexpressions must not multiply, because text may come from outside.
-TEST(SimplifyIndex, EndsHoweverDeepOrWide) {
+TEST(SimplifyIndex, TerminatesOnDeepAndWideExpressions) {
   Ranges ranges;
   const auto variable = [&](int n) {
     const std::string name = "v" + std::to_string(n);

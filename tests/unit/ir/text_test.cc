@@ -44,7 +44,7 @@ TEST(Print, PutsParenthesesOnlyWhereNeeded) {
   EXPECT_EQ(Print(Min(a, Max(b, c))), "min(a, max(b, c))");
 }
 
-TEST(Print, TellsANegativeConstantFromANegation) {
+TEST(Print, DistinguishesNegativeConstantFromNegation) {
   EXPECT_EQ(Print(Expr(-1)), "-1");
   EXPECT_EQ(Print(MakeUnary(UnaryOp::kNeg, 1)), "-(1)");
   EXPECT_EQ(Print(MakeUnary(UnaryOp::kNeg, MakeFloat(kF32, -1))), "-(-1.0f32)");
@@ -75,7 +75,7 @@ TEST(Print, QuotesNamesThatAreNoIdentifiers) {
   EXPECT_EQ(Print(MakeVar("a`\\\n")), "`a\\`\\\\\\x0a`");
 }
 
-TEST(Print, TellsBuffersOfOneNameApart) {
+TEST(Print, DistinguishesBuffersOfTheSameName) {
   const Buffer a = MakeBuffer("t", DType::kInt64, {4}), b = MakeBuffer("t", DType::kInt64, {4});
   EXPECT_EQ(Print(MakeLoad(a, {0}) + MakeLoad(b, {0}) + MakeLoad(a, {1})), "t[0] + t.2[0] + t[1]");
 }
@@ -201,7 +201,7 @@ TEST(ParseFunc, RejectsBadStructure) {
   for (const auto& [text, message] : cases) EXPECT_THAT(ErrorOf(text), HasSubstr(message)) << text;
 }
 
-TEST(ParseFunc, BoundsNestingOfStrangersText) {
+TEST(ParseFunc, LimitsNestingOfHostileText) {
   const std::string open(100000, '('), minus(100000, '~');
   std::string chain = "1", blocks;
   for (int i = 0; i < 5000; ++i) chain += " + 1";
@@ -213,7 +213,7 @@ TEST(ParseFunc, BoundsNestingOfStrangersText) {
 }
 
 // Each chain stays below a limit of its own, and is nested in the next chain's first operand.
-TEST(ParseFunc, BoundsTheHeightOfExpressions) {
+TEST(ParseFunc, LimitsTheHeightOfExpressions) {
   const auto chains = [](int levels, int length) {
     std::string text = "i";
     for (int level = 0; level < levels; ++level) {
@@ -229,7 +229,7 @@ TEST(ParseFunc, BoundsTheHeightOfExpressions) {
   EXPECT_EQ(ErrorOf(Around("B[0] = " + wide)), "parses") << "operands beside each other do not add up";
 }
 
-TEST(ParseWorkload, BoundsTheTokensOfStrangersText) {
+TEST(ParseWorkload, LimitsTheTokensOfHostileText) {
   const auto workload = ParseWorkload("workload \"w\" " + std::string(1 << 19, ','));
   EXPECT_THAT(workload.status().message(), HasSubstr("more than 262144 tokens"));
 }

@@ -36,12 +36,12 @@ class VerifyWorkload : public ::testing::Test {
 
 TEST_F(VerifyWorkload, AcceptsALegalOne) { EXPECT_EQ(Verdict(), "legal"); }
 
-TEST_F(VerifyWorkload, RejectsNamesThatAreThereTwice) {
+TEST_F(VerifyWorkload, RejectsDuplicateNames) {
   workload_.params.push_back({MakeBuffer("t", DType::kFloat32, {1})});
   EXPECT_EQ(Verdict(), "workload \"w\": the name 't' is there twice");
 }
 
-TEST_F(VerifyWorkload, RejectsAxesThatAreThereTwice) {
+TEST_F(VerifyWorkload, RejectsDuplicateAxes) {
   stage().reduce_axes[0].name = "i";
   EXPECT_EQ(Verdict(), "workload \"w\": stage 't': the axis 'i' is there twice");
 }

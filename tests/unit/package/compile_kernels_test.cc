@@ -60,7 +60,7 @@ TEST(CompileKernelsTest, LoopsInPlaceOfADefaultThatDoesNotWorkAreVectorizedByLlv
   }
 }
 
-TEST(CompileKernelsTest, TellsWhyNothingWorks) {
+TEST(CompileKernelsTest, ReportsWhyEveryScheduleFailed) {
   const auto kernel = CompileAfterFailures(MatMul(), 3);
   EXPECT_EQ(kernel.status().code(), absl::StatusCode::kInternal);
   EXPECT_THAT(std::string(kernel.status().message()), HasSubstr("planted"));

@@ -67,7 +67,7 @@ TEST(CppHeaderTest, AnyNamesCompile) {
   EXPECT_TRUE(Compiles(header)) << header;
 }
 
-TEST(CppHeaderTest, NamesThatAreTakenEndWithOneUnderscoreMore) {
+TEST(CppHeaderTest, ReservedNamesGetAnUnderscore) {
   const PackageProgram program = ProgramOf({{"int", DType::kFloat32, {1}}}, {});
   std::string headers;
   for (const std::string name : {"new", "int", "class", "and", "co_yield", "main", "std", "linux", "unix", "NULL",

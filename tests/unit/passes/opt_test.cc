@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "compiler/opt/meaning.h"
+#include "compiler/opt/random_run.h"
 
 namespace hone::opt {
 namespace {
@@ -135,7 +135,7 @@ output t
   EXPECT_EQ(Message(Opt(text, {.passes = "all", .interpret = true})), "no error");
 }
 
-TEST(Opt, RefusesToInterpretWhatNoMemoryHolds) {
+TEST(Opt, RefusesToInterpretTooLargeTensors) {
   EXPECT_THAT(Result("func f(A: f32[72057594037927936]) {\n}\n", {.interpret = true}),
               HasSubstr("a tensor of 72057594037927936 elements is too large to interpret"));
 }

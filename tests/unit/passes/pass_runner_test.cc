@@ -52,20 +52,20 @@ TEST(PassRunner, TheErrorOfAPassNamesIt) {
   EXPECT_EQ(n.value, 3);
 }
 
-TEST(PassRunner, AnIllegalProgramIsTheFaultOfThePassThatLeftIt) {
+TEST(PassRunner, AnIllegalProgramIsBlamedOnThePassThatLeftIt) {
   Number n{0};
   const absl::Status status = RunPasses<Number>(kPasses, n, {.verify = true});
   EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
   EXPECT_EQ(status.message(), "the program is illegal after decrease: it is negative");
 }
 
-TEST(PassRunner, AProgramThatCameIllegalIsTheFaultOfWhoMadeIt) {
+TEST(PassRunner, AnIllegalInputIsBlamedOnItsProducer) {
   Number n{-1};
-  const absl::Status status = RunPasses<Number>(kPasses, n, {.verify = true, .made_by = "import"});
+  const absl::Status status = RunPasses<Number>(kPasses, n, {.verify = true, .producer = "import"});
   EXPECT_EQ(status.message(), "the program is illegal after import: it is negative");
 }
 
-TEST(PassRunner, WhatTheCallerFindsWrongIsTheFaultOfThePass) {
+TEST(PassRunner, AnErrorOfTheCallbackIsBlamedOnThePass) {
   Number n{5};
   const auto after = [](const PassRun&, const Number& now) {
     return now.value == 3 ? absl::DataLossError("it should not be three") : absl::OkStatus();
@@ -81,16 +81,16 @@ TEST(PassRunner, AReproducerThatCannotBeWrittenDoesNotHideTheError) {
   EXPECT_THAT(Message(status), HasSubstr("it is negative; its reproducer could not be written to /dev/null/repro/"));
 }
 
-TEST(PassRunner, ReproducersOfBugsAreNotWrittenForWhatAPassRefuses) {
+TEST(PassRunner, OnlyBugsSkipsReproducersOfRejectedSchedules) {
   const auto folder = TemporaryFolder::Create();
   ASSERT_TRUE(folder.ok());
-  const PassOptions<Number> options = Reproducing<Number>((*folder / "repro").string());
+  const PassOptions<Number> options = ReproducerPassOptions<Number>((*folder / "repro").string());
   Number refused{5}, broken{0};
   EXPECT_EQ(Message(RunPasses<Number>(kPasses, refused, options)), "pass refuse: not today");
   EXPECT_FALSE(std::filesystem::exists(*folder / "repro"));
   EXPECT_THAT(Message(RunPasses<Number>(kPasses, broken, options)), HasSubstr("to see it again: hone-opt "));
   EXPECT_TRUE(std::filesystem::exists(*folder / "repro"));
-  EXPECT_EQ(Reproducing<Number>("").verify, kDevBuild);
+  EXPECT_EQ(ReproducerPassOptions<Number>("").verify, kDevBuild);
 }
 
 TEST(PassRunner, NoReproducerWhereNothingFails) {

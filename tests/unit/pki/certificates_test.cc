@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/escaping.h"
-#include "pki/read_certificates.h"
+#include "pki/certificate_cache.h"
 #include "pki/token.h"
 
 namespace hone::pki {
@@ -25,7 +25,7 @@ TEST(Certificates, AnAuthorityIgnoresNamesInTheRequest) {
   EXPECT_THAT(facts.uris, ElementsAre("hone://farm/agent/board"));
   EXPECT_EQ(facts.from, kDay.from);
   EXPECT_EQ(facts.until, kDay.until);
-  EXPECT_TRUE(HostsIn(pem)->empty()) << "who had a host name could pose as the tracker";
+  EXPECT_TRUE(CertificateHosts(pem)->empty()) << "who had a host name could pose as the tracker";
   const CertificateFacts second =
       ReadCertificate(authority.SignMember(request, {Role::kAgent, "board"}, kDay).value()).value();
   EXPECT_NE(second.serial, facts.serial);
@@ -36,14 +36,14 @@ TEST(Certificates, ATrackersCertificateHasItsHosts) {
   const Authority authority = Authority::Make(kDay).value();
   const std::string request = MakeRequest(MakeKey()).value();
   const std::string pem = authority.SignTracker(request, {"tracker.lab", "10.0.0.5", "::1"}, kDay).value();
-  EXPECT_THAT(*HostsIn(pem), ElementsAre("tracker.lab", "10.0.0.5", "::1"));
+  EXPECT_THAT(*CertificateHosts(pem), ElementsAre("tracker.lab", "10.0.0.5", "::1"));
   EXPECT_TRUE(ReadCertificate(pem)->uris.empty());
   for (const char* host : {"", "a b", "a,URI:hone://farm/admin/x", "-a", "a/b", "a:1"}) {
     EXPECT_FALSE(authority.SignTracker(request, {host}, kDay).ok()) << host;
   }
 }
 
-TEST(Certificates, OneIsSignedByAnyOfTheAuthoritiesThatTheFarmKnows) {
+TEST(Certificates, AcceptsSignatureOfAnyKnownAuthority) {
   const Authority own = Authority::Make(kDay).value(), next = Authority::Make(kDay).value();
   const std::string request = MakeRequest(MakeKey()).value();
   const std::string pem = next.SignMember(request, {Role::kAgent, "board"}, kDay).value();
@@ -61,8 +61,8 @@ TEST(Certificates, RenewalIsDueAfterTwoThirdsOfTheLifetime) {
 
 TEST(Certificates, ACertificateOfTheFutureMeansAClockThatIsBehind) {
   const CertificateFacts facts = ReadCertificate(Authority::Make(kDay)->certificate()).value();
-  EXPECT_EQ(WhyNotYet(facts, kDay.from), "");
-  EXPECT_THAT(WhyNotYet(facts, kDay.from - absl::Seconds(1)), HasSubstr("clock is behind"));
+  EXPECT_EQ(ClockBehindWarning(facts, kDay.from), "");
+  EXPECT_THAT(ClockBehindWarning(facts, kDay.from - absl::Seconds(1)), HasSubstr("clock is behind"));
 }
 
 // As a stranger may show it, whom nobody has checked yet.
@@ -81,10 +81,10 @@ TEST(Certificates, ACertificateWithoutATimeIsRefused) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("time cannot be read"));
 }
 
-TEST(ReadCertificates, LimitsEntriesAndKeepsNoErrors) {
+TEST(CertificateCache, LimitsEntriesAndKeepsNoErrors) {
   const Authority authority = Authority::Make(kDay).value();
   const std::string request = MakeRequest(MakeKey()).value();
-  ReadCertificates certificates(2);
+  CertificateCache certificates(2);
   const auto expect_facts = [&](const std::string& pem) {
     const CertificateFacts facts = ReadCertificate(pem).value(), read = certificates.Read(pem).value();
     EXPECT_EQ(read.serial, facts.serial);
@@ -98,11 +98,11 @@ TEST(ReadCertificates, LimitsEntriesAndKeepsNoErrors) {
     pems.push_back(authority.SignMember(request, {Role::kAgent, name}, kDay).value());
   }
   for (const size_t i : {0, 0, 1, 0}) expect_facts(pems[i]);
-  EXPECT_EQ(certificates.kept(), 2u);
+  EXPECT_EQ(certificates.size(), 2u);
   EXPECT_FALSE(certificates.Read("no certificate").ok());
-  EXPECT_EQ(certificates.kept(), 2u);
+  EXPECT_EQ(certificates.size(), 2u);
   expect_facts(pems[2]);
-  EXPECT_EQ(certificates.kept(), 1u);
+  EXPECT_EQ(certificates.size(), 1u);
   for (const size_t i : {0, 2}) expect_facts(pems[i]);
 }
 

@@ -61,18 +61,18 @@ TEST(IdentityFolder, SettingsAreRead) {
 TEST(IdentityFolder, ReadsItsIdentity) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   const std::filesystem::path pki = folder / "pki", own = folder / "own";
-  EXPECT_THAT(std::string(IdentityIn(own).status().message()), HasSubstr("join a farm first"));
+  EXPECT_THAT(std::string(ReadIdentity(own).status().message()), HasSubstr("join a farm first"));
   ASSERT_TRUE(MakeTrackerFolder(pki, {"localhost"}, kToday).ok());
   const auto authority = ReadAuthority(pki).value();
   ASSERT_TRUE(IssueIdentity(*authority, own, {Role::kAgent, "board"}, "t:1", kToday).ok());
-  EXPECT_EQ(NameIn(own, Role::kAgent).value(), "board");
-  EXPECT_THAT(std::string(NameIn(own, Role::kTuner).status().message()), HasSubstr("role tuner is needed"));
+  EXPECT_EQ(ReadName(own, Role::kAgent).value(), "board");
+  EXPECT_THAT(std::string(ReadName(own, Role::kTuner).status().message()), HasSubstr("role tuner is needed"));
   EXPECT_TRUE(absl::IsAlreadyExists(IssueIdentity(*authority, own, {Role::kAgent, "c"}, "t:1", kToday)));
   ASSERT_EQ(chmod(own.c_str(), 0755), 0);
-  EXPECT_TRUE(absl::IsPermissionDenied(IdentityIn(own).status()));
+  EXPECT_TRUE(absl::IsPermissionDenied(ReadIdentity(own).status()));
   ASSERT_EQ(chmod(own.c_str(), 0700), 0);
   ASSERT_TRUE(WriteFile(FilesIn(own).identity, "none").ok());
-  EXPECT_THAT(std::string(IdentityIn(own).status().message()), HasSubstr("identity.pem"));
+  EXPECT_THAT(std::string(ReadIdentity(own).status().message()), HasSubstr("identity.pem"));
 }
 
 TEST(IdentityFolder, ChecksWhetherATrackerWillAcceptItsCertificate) {
@@ -129,23 +129,23 @@ TEST(FarmLink, AWrongClockDoesNotProlongPausesBetweenRenewals) {
   const absl::Duration life = absl::Hours(300);
   const CertificateFacts facts{.serial = "1", .uris = {}, .from = kToday, .until = kToday + life, .fingerprint = ""};
   const absl::Time late = kToday + 0.9 * life, due = kToday + 0.7 * life, steady = absl::FromUnixSeconds(1000);
-  RenewalTries tries;
-  EXPECT_FALSE(tries.Due(facts, kToday, steady));
-  EXPECT_TRUE(tries.Due(facts, late, steady));
-  EXPECT_FALSE(tries.Due(facts, late, steady + life / 200));
-  EXPECT_TRUE(tries.Due(facts, due, steady + life / 100)) << "the clock was ahead at the first try";
-  EXPECT_FALSE(tries.Due(facts, due, steady + life / 100));
+  RenewalSchedule tries;
+  EXPECT_FALSE(tries.ShouldTry(facts, kToday, steady));
+  EXPECT_TRUE(tries.ShouldTry(facts, late, steady));
+  EXPECT_FALSE(tries.ShouldTry(facts, late, steady + life / 200));
+  EXPECT_TRUE(tries.ShouldTry(facts, due, steady + life / 100)) << "the clock was ahead at the first try";
+  EXPECT_FALSE(tries.ShouldTry(facts, due, steady + life / 100));
 }
 
 // Before it shows the token: the connection that it would go over cannot be made.
-TEST(Join, NamesAClockThatIsBehind) {
+TEST(Join, ReportsClockThatIsBehind) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   const std::filesystem::path pki = folder / "pki", own = folder / "own";
   ASSERT_TRUE(MakeTrackerFolder(pki, {"localhost"}, absl::Now() + absl::Hours(24 * 300)).ok());
   v1::JoinService::Service service;
   int port = 0;
   grpc::ServerBuilder builder;
-  builder.AddListeningPort("localhost:0", ListenCredentials(FilesIn(pki), Strangers::kConnected).value(), &port);
+  builder.AddListeningPort("localhost:0", ListenCredentials(FilesIn(pki), AnonymousClients::kAccept).value(), &port);
   builder.RegisterService(&service);
   const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   ASSERT_NE(server, nullptr);
@@ -168,7 +168,7 @@ TEST(TrackerFolder, IsMadeOnceAndItsKeyIsSecret) {
   const std::string key = ReadFile(pki / "authority.key").value();
   EXPECT_TRUE(absl::IsAlreadyExists(MakeTrackerFolder(pki, {"localhost"}, kToday)));
   EXPECT_EQ(ReadFile(pki / "authority.key").value(), key);
-  EXPECT_THAT(*HostsIn(ReadFile(FilesIn(pki).identity).value()), ElementsAre("localhost", "10.0.0.5"));
+  EXPECT_THAT(*CertificateHosts(ReadFile(FilesIn(pki).identity).value()), ElementsAre("localhost", "10.0.0.5"));
   std::filesystem::remove(pki / "authority.key");
   EXPECT_FALSE(ReadAuthority(pki)->has_value());
 }

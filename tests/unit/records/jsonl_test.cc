@@ -135,7 +135,7 @@ TEST(ExportImportTest, AnOutputThatFailsIsAnError) {
   EXPECT_TRUE(absl::IsResourceExhausted(Export(*store, {}, full).status()));
 }
 
-TEST(ExportImportTest, WhatCannotBeReadIsCounted) {
+TEST(ExportImportTest, UnreadableRowsAreCounted) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   const auto store = OpenOrDie(folder / "records.db");
   std::vector<Record> records;
@@ -175,8 +175,8 @@ TEST(ExportImportTest, AStreamThatFailsIsAnErrorThatNamesTheLine) {
   EXPECT_EQ(store->Summarize()->records, 1);
 }
 
-// A failure dated in the year 2100 would condemn every timing of its schedule until then.
-TEST(ExportImportTest, NothingIsOfATimeToCome) {
+// A failure dated in the year 2100 would rule out every timing of its schedule until then.
+TEST(ExportImportTest, FutureTimesAreLowered) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   const auto store = OpenOrDie(folder / "records.db");
   const Instant now(std::chrono::milliseconds(1'800'000'000'000));
@@ -184,9 +184,9 @@ TEST(ExportImportTest, NothingIsOfATimeToCome) {
   before.measured_at = now + std::chrono::minutes(4);
   ahead.measured_at = Instant(std::chrono::milliseconds(4'100'000'000'000));
   std::stringstream lines(RecordToJson(before) + "\n" + RecordToJson(ahead) + "\n");
-  const ImportReport report = Import(*store, lines, LatestSaid(now)).value();
+  const ImportReport report = Import(*store, lines, MeasuredAtMax(now)).value();
   EXPECT_EQ(report.appended, 2u);
-  EXPECT_EQ(report.to_come, 1u);
+  EXPECT_EQ(report.future_dated, 1u);
   const auto rows = store->Query({});
   ASSERT_TRUE(rows.ok() && rows->rows.size() == 2) << rows.status();
   EXPECT_EQ(rows->rows[0].record.measured_at, before.measured_at);

@@ -215,7 +215,7 @@ TEST_F(OpenTest, ASecretThatCannotBeClosedToOthersIsNotOpened) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("chmod go= " + File().string()));
 }
 
-TEST_F(OpenTest, WhatAReaderOfAnotherUserLeftIsNamed) {
+TEST_F(OpenTest, FilesLeftByAReaderOfAnotherUserAreNamed) {
   if (geteuid() != 0) GTEST_SKIP() << "only root has files that another user may not write";
   Create();
   std::filesystem::remove(File().string() + ".lock");
@@ -229,7 +229,7 @@ TEST_F(OpenTest, WhatAReaderOfAnotherUserLeftIsNamed) {
               AllOf(HasSubstr(fmt::format("cannot write {}-shm", File().string())), HasSubstr("remove it")));
 }
 
-TEST_F(OpenTest, WhoMayWriteTheFileMayLockIt) {
+TEST_F(OpenTest, AUserWhoMayWriteTheFileMayLockIt) {
   Create();
   const std::filesystem::path lock = File().string() + ".lock";
   std::filesystem::permissions(lock, std::filesystem::perms(0600));

@@ -29,16 +29,16 @@ Instant At(int64_t row) { return Instant(std::chrono::milliseconds(row)); }
 TEST(PruneTest, WithoutARuleNothingGoes) { EXPECT_THAT(Prunable(std::vector{Timed(1, "a", 1)}, {}), IsEmpty()); }
 
 TEST(PruneTest, TheWinnerAndTheDefaultItWasComparedWithStay) {
-  Contender standard = Timed(3, "d", 8);
-  standard.is_default = true;
-  const std::vector<Contender> contenders = {Timed(1, "a", 4), Timed(2, "b", 5), standard, Timed(4, "c", 6)};
+  Contender default_contender = Timed(3, "d", 8);
+  default_contender.is_default = true;
+  const std::vector<Contender> contenders = {Timed(1, "a", 4), Timed(2, "b", 5), default_contender, Timed(4, "c", 6)};
   EXPECT_THAT(Prunable(contenders, {.keep_best = 0}), ElementsAre(1, 3));
   EXPECT_THAT(Prunable(contenders, {.keep_best = 2}), ElementsAre(3));
   EXPECT_THAT(Prunable(contenders, {.before = At(4)}), ElementsAre(1));
   EXPECT_THAT(Prunable(contenders, {.before = At(4), .keep_best = 2}), IsEmpty());
 }
 
-TEST(PruneTest, OneRowStaysBecauseOfItsNumber) {
+TEST(PruneTest, TheRowToKeepStays) {
   EXPECT_THAT(
       Prunable(std::vector{Timed(1, "a", 1), Timed(2, "b", 2), Timed(3, "c", 3)}, {.keep_best = 0, .keep_row = 3}),
       ElementsAre(1));
@@ -46,28 +46,28 @@ TEST(PruneTest, OneRowStaysBecauseOfItsNumber) {
 
 // A default stays, because schedules of later visits are compared with it.
 TEST(PruneTest, ADefaultStaysWhateverItsVisit) {
-  Contender standard = Timed(1, "d", 8);
-  standard.is_default = true;
-  standard.batch = "first";
-  const std::vector<Contender> contenders = {standard, Timed(2, "a", 4), Timed(3, "b", 5)};
+  Contender default_contender = Timed(1, "d", 8);
+  default_contender.is_default = true;
+  default_contender.batch = "first";
+  const std::vector<Contender> contenders = {default_contender, Timed(2, "a", 4), Timed(3, "b", 5)};
   EXPECT_THAT(Prunable(contenders, {.keep_best = 0}), ElementsAre(2));
 }
 
-TEST(PruneTest, WhatSpeaksAgainstASchedulesStaysAndSoDoesAComparison) {
+TEST(PruneTest, FailuresThatRuleOutAScheduleAndConfirmationsStay) {
   Contender crash = Timed(2, "a", 1);
   crash.verified = false;
-  crash.wrong = true;
+  crash.rules_out_schedule = true;
   crash.repeats.clear();
   Contender failed = crash;
   failed.row = 3;
-  failed.wrong = false;
+  failed.rules_out_schedule = false;
   Contender confirmed = Timed(4, "b", 5);
   confirmed.confirmed = true;
   const std::vector<Contender> contenders = {Timed(1, "a", 1), crash, failed, confirmed, Timed(5, "c", 2)};
   EXPECT_THAT(Prunable(contenders, {.keep_best = 0}), ElementsAre(0, 2, 4));
 }
 
-TEST(PruneTest, WhoeverWinsWinsAfterwardsToo) {
+TEST(PruneTest, PruningNeverChangesTheWinner) {
   Random random(3);
   int64_t gone = 0;
   for (int round = 0; round < 5000; ++round) {
@@ -79,7 +79,7 @@ TEST(PruneTest, WhoeverWinsWinsAfterwardsToo) {
       c.confirmed = random.Below(8) == 0;
       if (random.Below(6) == 0) {
         c.verified = c.confirmed = false;
-        c.wrong = random.Below(2) == 0;
+        c.rules_out_schedule = random.Below(2) == 0;
         c.repeats.clear();
       }
       contenders.push_back(std::move(c));
@@ -87,11 +87,11 @@ TEST(PruneTest, WhoeverWinsWinsAfterwardsToo) {
     PruneRule rule;
     if (random.Below(2) == 0) rule.before = At(random.Below(25));
     if (!rule.before.has_value() || random.Below(2) == 0) rule.keep_best = static_cast<size_t>(random.Below(4));
-    const std::vector<size_t> going = Prunable(contenders, rule);
-    gone += static_cast<int64_t>(going.size());
+    const std::vector<size_t> prunable = Prunable(contenders, rule);
+    gone += static_cast<int64_t>(prunable.size());
     std::vector<Contender> staying;
     for (size_t i = 0; i < contenders.size(); ++i) {
-      if (!std::binary_search(going.begin(), going.end(), i)) staying.push_back(contenders[i]);
+      if (!std::binary_search(prunable.begin(), prunable.end(), i)) staying.push_back(contenders[i]);
     }
     const auto before = FindWinner(contenders), after = FindWinner(staying);
     ASSERT_EQ(before.has_value(), after.has_value()) << round;

@@ -139,7 +139,7 @@ TEST_F(RecordsCommandTest, ATargetIsFoundAsStoredAndInTheWordsOfToday) {
   ASSERT_EQ(Run({"query", "--target", "of another Hone", "--json"}), kSuccess) << error_;
 }
 
-TEST_F(RecordsCommandTest, WhatIsAboutAModelNeedsOne) {
+TEST_F(RecordsCommandTest, OptionsOfAModelNeedAModel) {
   for (const char* verb : {"best", "query", "why"}) {
     EXPECT_EQ(Run({verb, "--threads", "2"}), kWrongUsage) << verb;
     EXPECT_EQ(Run({verb, "--shape", "x=1"}), kWrongUsage) << verb;
@@ -258,7 +258,7 @@ TEST_F(RecordsCommandTest, TablesHaveTheNamesOfTheirColumns) {
   EXPECT_THAT(best, testing::StartsWith(out_)) << "the same names without a row";
 }
 
-TEST_F(RecordsCommandTest, OfAModelRowsHaveNoNextPage) {
+TEST_F(RecordsCommandTest, RowsOfAModelHaveNoNextPage) {
   EXPECT_EQ(Run({"query", "--model", "m.onnx", "--after", "2"}), kWrongUsage);
   EXPECT_THAT(error_, HasSubstr("with --model they come by workload"));
 }

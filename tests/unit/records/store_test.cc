@@ -90,7 +90,7 @@ TEST_F(StoreTest, AMeasurementIsStoredOnce) {
   EXPECT_EQ(BestSchedule(), "a");
 }
 
-TEST_F(StoreTest, ABadRowNeverBlocksTheRest) {
+TEST_F(StoreTest, ABadRowDoesNotBlockTheRest) {
   Record no_target = SampleTiming(1, "a", 1e-3);
   no_target.key.target.clear();
   Record other_text = SampleTiming(3, "c", 1e-3);
@@ -269,7 +269,7 @@ TEST_F(StoreTest, TheWinnerOfEveryKeyIsThatOfAllItsRows) {
   }
 }
 
-TEST_F(StoreTest, WhatIsNotVerifiedIsNeverBest) {
+TEST_F(StoreTest, AnUnverifiedTimingIsNeverBest) {
   Record unverified = SampleTiming(1, "fast", 1e-6);
   std::get<Timing>(unverified.outcome).verified = false;
   Add({unverified});
@@ -303,7 +303,7 @@ TEST_F(StoreTest, BestNeverMixesKeys) {
   }
 }
 
-TEST_F(StoreTest, NearestPrefersTheDeviceThenItsLikes) {
+TEST_F(StoreTest, NearestPrefersTheDeviceThenSimilarOnes) {
   Key wanted = SampleKey();
   Key old_compiler = wanted;
   old_compiler.compiler_version = "hone 0.0.9";
@@ -369,7 +369,7 @@ TEST_F(StoreTest, QueryFiltersPagesAndLimits) {
   EXPECT_EQ(store_->Query({})->rows.front().record.workload_text, "");
 }
 
-TEST_F(StoreTest, AnAnswerIsBoundedInRowsAndBytesAndGoesOn) {
+TEST_F(StoreTest, APageIsBoundedInRowsAndBytesAndIsContinued) {
   std::vector<Record> rows;
   for (int i = 0; i < 10; ++i) {
     rows.push_back(SampleTiming(i, "s", 1e-3));
@@ -396,7 +396,7 @@ TEST_F(StoreTest, AnAnswerIsBoundedInRowsAndBytesAndGoesOn) {
 }
 
 // A write waits up to five seconds for the lock of another program. Queries are answered during that time.
-TEST_F(StoreTest, AQuestionWaitsForNoWrite) {
+TEST_F(StoreTest, AQueryDoesNotWaitForAWrite) {
   Add({SampleTiming(1, "a", 2e-3)});
   const auto other = Connection::Open(store_->path(), SQLITE_OPEN_READWRITE, "");
   ASSERT_EQ(other->Execute("BEGIN IMMEDIATE"), absl::OkStatus());
@@ -504,7 +504,7 @@ TEST_F(StoreTest, NoNumberIsGivenAgainAfterPruning) {
   const auto report = store_->Prune({}, {.keep_best = 0}, true);
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_EQ(report->shrunk, absl::OkStatus());
-  EXPECT_EQ(report->going, 1);
+  EXPECT_EQ(report->prunable, 1);
   Add({SampleTiming(4, "later", 4e-3)});
   const auto page = store_->Query({.after_row = 3});
   ASSERT_TRUE(page.ok()) << page.status();

@@ -35,8 +35,8 @@ Contender Confirmed(Contender contender) {
   return contender;
 }
 
-Contender InTurns(Contender contender, std::vector<double> repeats) {
-  contender.in_turns = contender.confirmed = true;
+Contender Interleaved(Contender contender, std::vector<double> repeats) {
+  contender.interleaved = contender.confirmed = true;
   contender.repeats = std::move(repeats);
   return contender;
 }
@@ -44,7 +44,7 @@ Contender InTurns(Contender contender, std::vector<double> repeats) {
 Contender Wrong(int64_t row, std::string schedule) {
   Contender contender = Raced(row, std::move(schedule), 1);
   contender.verified = false;
-  contender.wrong = true;
+  contender.rules_out_schedule = true;
   contender.repeats.clear();
   return contender;
 }
@@ -54,7 +54,7 @@ std::string NameOfWinner(const std::vector<Contender>& contenders) {
   return winner.has_value() ? contenders[winner->index].schedule : "(none)";
 }
 
-TEST(WinnerTest, NobodyWinsWithoutAVerifiedTiming) {
+TEST(WinnerTest, WithoutAVerifiedTimingThereIsNoWinner) {
   Contender unverified = Raced(1, "fast", 1);
   unverified.verified = false;
   EXPECT_EQ(FindWinner({}), std::nullopt);
@@ -62,7 +62,7 @@ TEST(WinnerTest, NobodyWinsWithoutAVerifiedTiming) {
   EXPECT_EQ(NameOfWinner({unverified, Raced(3, "slow", 9)}), "slow");
 }
 
-TEST(WinnerTest, OfARaceTheLowestMedianWinsAndOnATieTheEarlierRow) {
+TEST(WinnerTest, TheLowestMedianOfARaceWinsAndOnATieTheEarlierRow) {
   Contender lucky = Raced(1, "lucky once", 0);
   lucky.repeats = {0.1, 5, 5};
   EXPECT_EQ(NameOfWinner({lucky, Raced(2, "steady", 2), Raced(3, "as steady", 2)}), "steady");
@@ -95,14 +95,15 @@ TEST(WinnerTest, ARaceIsNotWonAgainstAFasterDefaultOfTheSameBatch) {
 
 // The device may have been slower when the default was timed, so a small gain proves nothing.
 TEST(WinnerTest, ARaceAgainstADefaultOfAnotherVisitMustBeWonClearly) {
-  const Contender standard = OfDefault(InBatch(Raced(1, "default", 2), "first"));
+  const Contender default_contender = OfDefault(InBatch(Raced(1, "default", 2), "first"));
   const auto later = [](double seconds) { return InBatch(Raced(2, "a", seconds), "later"); };
-  EXPECT_EQ(NameOfWinner({standard, later(1.85)}), "default");
-  EXPECT_EQ(NameOfWinner({standard, later(1.75)}), "a");
-  EXPECT_EQ(NameOfWinner({standard, InBatch(Raced(2, "a", 1.85), "first")}), "a") << "in the same visit";
-  EXPECT_EQ(Explain(std::vector{standard, later(1.85)}),
+  EXPECT_EQ(NameOfWinner({default_contender, later(1.85)}), "default");
+  EXPECT_EQ(NameOfWinner({default_contender, later(1.75)}), "a");
+  EXPECT_EQ(NameOfWinner({default_contender, InBatch(Raced(2, "a", 1.85), "first")}), "a") << "in the same visit";
+  EXPECT_EQ(Explain(std::vector{default_contender, later(1.85)}),
             (std::vector<Verdict>{Verdict::kWinner, Verdict::kNotBetterThanDefault}));
-  EXPECT_EQ(NameOfWinner({standard, OfDefault(InBatch(Raced(3, "default", 1.9), "second")), later(1.75)}), "default")
+  EXPECT_EQ(NameOfWinner({default_contender, OfDefault(InBatch(Raced(3, "default", 1.9), "second")), later(1.75)}),
+            "default")
       << "the newest default counts";
   EXPECT_EQ(NameOfWinner({InBatch(Raced(2, "a", 2.5), "later"), InBatch(Raced(3, "b", 2.4), "last")}), "b")
       << "without a default there is nothing to beat";
@@ -113,17 +114,17 @@ TEST(WinnerTest, ADeviceThatHasBecomeFasterMakesNoScheduleBetter) {
     contender.reference_seconds = seconds;
     return contender;
   };
-  const Contender standard = with_reference(OfDefault(InBatch(Raced(1, "default", 2), "first")), 3);
+  const Contender default_contender = with_reference(OfDefault(InBatch(Raced(1, "default", 2), "first")), 3);
   const Contender a = InBatch(Raced(2, "a", 1.5), "later");
-  EXPECT_EQ(NameOfWinner({standard, with_reference(a, 3)}), "a");
-  EXPECT_EQ(NameOfWinner({standard, with_reference(a, 2)}), "default") << "half as fast again as it was";
-  EXPECT_EQ(NameOfWinner({standard, a}), "a") << "not known";
+  EXPECT_EQ(NameOfWinner({default_contender, with_reference(a, 3)}), "a");
+  EXPECT_EQ(NameOfWinner({default_contender, with_reference(a, 2)}), "default") << "half as fast again as it was";
+  EXPECT_EQ(NameOfWinner({default_contender, a}), "a") << "not known";
   // The reference kernel takes longer than before, so the device has become slower. The schedule's time is not lowered
   // for that.
-  EXPECT_EQ(NameOfWinner({standard, with_reference(InBatch(Raced(2, "a", 1.9), "later"), 6)}), "default");
+  EXPECT_EQ(NameOfWinner({default_contender, with_reference(InBatch(Raced(2, "a", 1.9), "later"), 6)}), "default");
 }
 
-TEST(WinnerTest, WhatADefaultBeatsLeavesTheDefault) {
+TEST(WinnerTest, TheDefaultWinsIfItBeatsAllOthers) {
   // The newest row with the schedule "x" is not marked as default, and lost to "y" in its batch.
   EXPECT_EQ(NameOfWinner({OfDefault(Raced(1, "x", 1)), Raced(2, "a", 2), InBatch(Raced(3, "x", 3), "c"),
                           OfDefault(InBatch(Raced(4, "y", 2), "c")), InBatch(Raced(5, "y", 3), "b")}),
@@ -181,24 +182,25 @@ TEST(WinnerTest, AConfirmationWithoutTheDefaultCountsWhereNoneHasIt) {
   EXPECT_EQ(NameOfWinner(with_complete), "a");
 }
 
-TEST(WinnerTest, WhatWasTakenInTurnsIsComparedRepeatByRepeat) {
+TEST(WinnerTest, InterleavedTimingsAreComparedRoundByRound) {
   // The machine became slow in the middle. "a" has the lower median, but the default wins most rounds.
-  const std::vector<Contender> contenders = {InTurns(Raced(1, "a", 0), {1.1, 1.1, 2.0, 2.2, 2.2}),
-                                             OfDefault(InTurns(Raced(2, "default", 0), {1.0, 1.0, 2.1, 2.1, 2.1}))};
+  const std::vector<Contender> contenders = {Interleaved(Raced(1, "a", 0), {1.1, 1.1, 2.0, 2.2, 2.2}),
+                                             OfDefault(Interleaved(Raced(2, "default", 0), {1.0, 1.0, 2.1, 2.1, 2.1}))};
   EXPECT_EQ(NameOfWinner(contenders), "default");
   // The same times, but not interleaved: repeats with the same index are no pairs.
   std::vector<Contender> apart = contenders;
-  for (Contender& c : apart) c.in_turns = false;
+  for (Contender& c : apart) c.interleaved = false;
   EXPECT_EQ(NameOfWinner(apart), "a");
-  EXPECT_EQ(NameOfWinner({InTurns(Raced(1, "a", 0), {1.0, 1.9, 0.9}),
-                          OfDefault(InTurns(Raced(2, "default", 0), {1.1, 2.0, 1.0}))}),
+  EXPECT_EQ(NameOfWinner({Interleaved(Raced(1, "a", 0), {1.0, 1.9, 0.9}),
+                          OfDefault(Interleaved(Raced(2, "default", 0), {1.1, 2.0, 1.0}))}),
             "a");
 }
 
 TEST(WinnerTest, ThreeOfFourPairsMustAgree) {
   const auto winner = [](std::vector<double> repeats) {
-    const Contender standard = OfDefault(InTurns(Raced(2, "default", 0), std::vector<double>(repeats.size(), 1.0)));
-    return NameOfWinner({InTurns(Raced(1, "a", 0), std::move(repeats)), standard});
+    const Contender default_contender =
+        OfDefault(Interleaved(Raced(2, "default", 0), std::vector<double>(repeats.size(), 1.0)));
+    return NameOfWinner({Interleaved(Raced(1, "a", 0), std::move(repeats)), default_contender});
   };
   EXPECT_EQ(winner({0.9, 1.1, 0.9, 1.1, 0.9}), "default") << "three of five: by the medians alone it would win";
   EXPECT_EQ(winner({0.9, 1.1, 0.9, 0.9, 0.9}), "a");
@@ -216,10 +218,10 @@ TEST(WinnerTest, AScheduleThatProvedWrongIsOutUntilMeasuredAgain) {
   EXPECT_EQ(NameOfWinner({Raced(3, "a", 1), Wrong(3, "a")}), "(none)") << "at the same instant";
 }
 
-TEST(CountingRepeatsTest, AreThoseTakenInTurnsIfAnyWere) {
+TEST(DecidingRepeatsTest, AreTheInterleavedOnesIfThereAreAny) {
   const std::vector<double> seconds = {9, 9, 1, 3, 2};
   const auto counting = [&](int64_t first) {
-    const auto repeats = CountingRepeats(seconds, first);
+    const auto repeats = DecidingRepeats(seconds, first);
     return std::vector<double>(repeats.begin(), repeats.end());
   };
   EXPECT_EQ(counting(2), (std::vector<double>{1, 3, 2}));
@@ -228,7 +230,7 @@ TEST(CountingRepeatsTest, AreThoseTakenInTurnsIfAnyWere) {
   EXPECT_EQ(counting(0), seconds);
 }
 
-TEST(ContenderOfTest, AFinalComparisonOfFewTurnsIsNone) {
+TEST(ContenderOfTest, AFinalComparisonOfTooFewRoundsIsNotConfirmed) {
   const auto contender = [](int64_t first_interleaved) {
     StoredRecord stored;
     stored.record.outcome = Timing{.seconds = {9, 1, 3, 2},
@@ -238,12 +240,12 @@ TEST(ContenderOfTest, AFinalComparisonOfFewTurnsIsNone) {
                                    .reference_seconds = 0.5};
     return ContenderOf(stored);
   };
-  EXPECT_TRUE(contender(1).confirmed && contender(1).in_turns);
+  EXPECT_TRUE(contender(1).confirmed && contender(1).interleaved);
   EXPECT_EQ(contender(1).repeats, (std::vector<double>{1, 3, 2}));
   EXPECT_EQ(contender(1).reference_seconds, 0.5);
   EXPECT_TRUE(contender(0).confirmed) << "how many were taken in turns is not known: it is taken to be all";
   for (const int64_t first : {2, 3, 4}) {
-    EXPECT_FALSE(contender(first).confirmed || contender(first).in_turns) << first;
+    EXPECT_FALSE(contender(first).confirmed || contender(first).interleaved) << first;
     EXPECT_EQ(contender(first).repeats, (std::vector<double>{9, 1, 3, 2})) << first;
   }
 }
@@ -258,7 +260,7 @@ std::vector<Contender> RandomContenders(Random& random) {
     if (c.verified) {
       c.verified = random.Below(5) > 0;
       c.confirmed = random.Below(3) == 0;
-      c.in_turns = random.Below(2) == 0;
+      c.interleaved = random.Below(2) == 0;
       c.is_default = random.Below(4) == 0;
       for (int64_t i = random.Below(4); i > 0; --i) c.repeats.push_back(1 + random.Uniform());
     }
@@ -282,7 +284,7 @@ TEST(WinnerTest, NeitherTheOrderNorRowsWithoutABearingChangeIt) {
       std::swap(contenders[i - 1], contenders[random.Below(static_cast<int64_t>(i))]);
     const std::optional<Winner> shuffled = FindWinner(contenders);
     ASSERT_EQ(shuffled.has_value() ? contenders[shuffled->index].row : 0, row) << "round " << round;
-    std::erase_if(contenders, [](const Contender& c) { return !c.confirmed && !c.wrong; });
+    std::erase_if(contenders, [](const Contender& c) { return !c.confirmed && !c.rules_out_schedule; });
     const std::optional<Winner> deciding = FindWinner(contenders);
     if (deciding.has_value() && deciding->confirmed) {
       ASSERT_EQ(contenders[deciding->index].row, row) << "round " << round;
@@ -315,7 +317,7 @@ TEST(ExplainTest, EveryContenderGetsTheReasonThatKeptItFromWinning) {
   EXPECT_EQ(FindWinner(contenders)->index, 8u);
 }
 
-TEST(ExplainTest, WithoutAWinnerNobodyIsCalledOne) {
+TEST(ExplainTest, WithoutAWinnerNoContenderHasThatVerdict) {
   EXPECT_EQ(Explain({}), std::vector<Verdict>());
   EXPECT_EQ(Explain(std::vector{Raced(1, "a", 1), Wrong(2, "a")}),
             (std::vector<Verdict>{Verdict::kCondemned, Verdict::kFailed}));

@@ -102,7 +102,7 @@ TEST_F(CudaBackendTest, RunsAsOneGraphAgainAndAgain) {
 }
 
 // Recording may fail, for example while another library of the process uses the device.
-TEST_F(CudaBackendTest, RunsLaunchByLaunchWhereNothingCanBeRecorded) {
+TEST_F(CudaBackendTest, RunsLaunchByLaunchWithoutGraphSupport) {
   setenv("HONE_FAKE_CUDA_CAPTURE", "901", 1);
   const LoadedModel model(Write());
   const int made = Call("hone_fake_cuda_graphs_made"), launches = Call("hone_fake_cuda_launches");
@@ -234,7 +234,7 @@ TEST_F(CudaBackendTest, TheCallersContextStays) {
 }
 
 // Runs in a child process, because the device cannot be used afterwards.
-TEST_F(CudaBackendTest, SaysWhenSomebodyDestroyedTheContext) {
+TEST_F(CudaBackendTest, ReportsDestroyedContext) {
   const std::string path = Write();
   EXPECT_EXIT(
       {
@@ -260,7 +260,7 @@ TEST_F(CudaBackendTest, SaysWhenTheDeviceHasTooLittleMemory) {
   EXPECT_THAT(hone_error(), HasSubstr("free memory of the device"));
 }
 
-TEST_F(CudaBackendTest, RefusesTensorsThatAreSomewhereElse) {
+TEST_F(CudaBackendTest, RefusesTensorsOfAnotherDevice) {
   const LoadedModel model(Write());
   const FloatTensor shape(OnDevice(), {kRows, kColumns});
   const DLTensor second = Tensor(shape, 1), copied = Tensor(shape, 0);

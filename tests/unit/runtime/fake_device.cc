@@ -27,7 +27,7 @@ class FakeBackend : public runtime::Backend {
     ++device_.uploads_of_constants;
   }
 
-  void PlacePort(uint32_t tensor, uint8_t* host) override { ports_[tensor] = host; }
+  void SetPortMemory(uint32_t tensor, uint8_t* host) override { ports_[tensor] = host; }
 
   Fault Run(std::span<int64_t> nanoseconds) override {
     if (!device_.failure.empty()) return runtime::IoError(device_.failure);

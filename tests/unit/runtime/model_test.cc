@@ -323,7 +323,7 @@ TEST_F(ModelTest, TakesAStridedViewOfItsOwnInput) {
   EXPECT_THAT(OutputOf(model, 0), ElementsAreArray(TinyOutput()));
 }
 
-TEST_F(ModelTest, TellsWhichPortIsAnother) {
+TEST_F(ModelTest, CheckPortsNamesTheFirstDifference) {
   const LoadedModel model(Path());
   const int64_t shape[] = {kRows, kColumns}, bias_shape[] = {kColumns};
   const HonePort x = {"x", {kDLFloat, 32, 1}, 2, shape, 128};
@@ -516,7 +516,7 @@ TEST_F(ModelTest, TheSharedLibraryExportsItsInterfaceAlone) {
   for (std::string line; std::getline(lines, line);) EXPECT_THAT(line, StartsWith("hone_"));
 }
 
-TEST_F(ModelTest, HoneRunTellsWhatItPassesOver) {
+TEST_F(ModelTest, HoneRunReportsSkippedPrograms) {
   package::PackageContents contents = TinyContents(CompileTinyKernels());
   contents.programs[0].cpu_features = {"quantum"};
   AddProgram(contents, TinyProgram(CompileTinyKernels()), "cpu -mcpu=plain");

@@ -112,7 +112,7 @@ TEST_F(OpenClBackendTest, KeepsCompiledCodeUnlessTheDriverDoes) {
     const LoadedModel model(path);
   }
   const std::filesystem::path kept = folder_ / "cache/hone";
-  EXPECT_EQ(std::filesystem::exists(kept) && !std::filesystem::is_empty(kept), !device().info().keeps_builds);
+  EXPECT_EQ(std::filesystem::exists(kept) && !std::filesystem::is_empty(kept), !device().info().caches_builds);
   const LoadedModel again(path);
   ExpectItRuns(again);
 }
@@ -132,7 +132,7 @@ TEST_F(OpenClBackendTest, SaysWhatTheDeviceLacks) {
 }
 
 // A user who can write to the folder of compiled code can run code as its owner, so the folder must be private.
-TEST(CacheFolder, IsTheUsersAloneOrNone) {
+TEST(CacheFolder, IsPrivateOrEmpty) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   const EnvironmentVariable cache("XDG_CACHE_HOME", folder / "cache");
   const std::filesystem::path kept = folder / "cache/hone";

@@ -35,7 +35,7 @@ std::vector<uint8_t> RandomBytes(size_t count) {
   return bytes;
 }
 
-TEST(ChecksumTest, DoesNotDependOnHowTheBytesAreCut) {
+TEST(ChecksumTest, DoesNotDependOnUpdateBoundaries) {
   const std::vector<uint8_t> bytes = RandomBytes(777);
   const std::span<const uint8_t> all = bytes;
   for (const size_t piece : {1, 3, 31, 32, 33, 64, 500}) {
@@ -196,7 +196,7 @@ TEST(MemoryTest, PagesAreZeroAndAligned) {
   EXPECT_EQ(pages.bytes().size(), size_t{5 << 20}) << "a failure changed the mapping";
 }
 
-TEST(MemoryTest, WhatLiesAroundPagesCanBeRead) {
+TEST(MemoryTest, MemoryAroundPagesIsReadable) {
   runtime::Mapping pages;
   for (const size_t bytes : {size_t{1}, size_t{4096}, size_t{5} << 20}) {
     ASSERT_TRUE(runtime::Mapping::Pages(bytes, "the test", &pages).ok());

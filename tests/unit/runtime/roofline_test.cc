@@ -11,13 +11,13 @@
 namespace hone {
 namespace {
 
-TEST(RooflineTest, LeastSecondsIsTheLargerOfComputingAndReading) {
+TEST(RooflineTest, LowerBoundIsTheLargerOfComputingAndReading) {
   const Roofline roofline = {100, {{10, 50}, {1000, 5}, {std::numeric_limits<uint64_t>::max(), 1}}};
-  EXPECT_DOUBLE_EQ(roofline.LeastSeconds(200, 10), 2.0);     // computing
-  EXPECT_DOUBLE_EQ(roofline.LeastSeconds(0, 10), 0.2);       // reading from the first level
-  EXPECT_DOUBLE_EQ(roofline.LeastSeconds(0, 11), 2.2);       // from the second
-  EXPECT_DOUBLE_EQ(roofline.LeastSeconds(100, 2000), 2000);  // from memory
-  EXPECT_DOUBLE_EQ(roofline.LeastSeconds(0, 0), 0.0);
+  EXPECT_DOUBLE_EQ(roofline.LowerBoundSeconds(200, 10), 2.0);     // computing
+  EXPECT_DOUBLE_EQ(roofline.LowerBoundSeconds(0, 10), 0.2);       // reading from the first level
+  EXPECT_DOUBLE_EQ(roofline.LowerBoundSeconds(0, 11), 2.2);       // from the second
+  EXPECT_DOUBLE_EQ(roofline.LowerBoundSeconds(100, 2000), 2000);  // from memory
+  EXPECT_DOUBLE_EQ(roofline.LowerBoundSeconds(0, 0), 0.0);
 }
 
 TEST(RooflineTest, MeasuresThisMachine) {
@@ -44,7 +44,7 @@ TEST(RooflineTest, ThreadsMayBeMoreThanCores) {
 TEST(RooflineTest, ThreadsMayBeMoreThanThereIsToRead) {
   ThreadPool pool(9);
   const std::vector<uint64_t> words(3 * 64);
-  const double bytes_per_second = MeasureRead(pool, words);
+  const double bytes_per_second = MeasureReadBandwidth(pool, words);
   EXPECT_GT(bytes_per_second, 1e6);
   EXPECT_LT(bytes_per_second, 1e15);
 }

@@ -89,7 +89,7 @@ TEST_F(SeveralProgramsTest, TheFirstOneThatRunsHereIsTaken) {
   EXPECT_THAT(Output(*model, 2), ElementsAreArray(kBias));
 }
 
-TEST_F(SeveralProgramsTest, OneThatDoesNotRunHereIsPassedOverAndTheReasonIsKept) {
+TEST_F(SeveralProgramsTest, IncompatibleProgramIsSkippedWithItsReason) {
   package::PackageContents contents = TinyContents(kernels_);
   package::PackageProgram foreign = contents.programs[0];
   foreign.kind = ForeignCpu();
@@ -107,7 +107,7 @@ TEST_F(SeveralProgramsTest, OneThatDoesNotRunHereIsPassedOverAndTheReasonIsKept)
   EXPECT_THAT(OutputOf(model, 0), ElementsAreArray(TinyOutput()));
 }
 
-TEST_F(SeveralProgramsTest, IfNoneRunsHereEachIsToldWhy) {
+TEST_F(SeveralProgramsTest, ErrorNamesTheReasonOfEveryProgram) {
   package::PackageContents contents = TinyContents(kernels_);
   contents.programs[0].kind = ForeignCpu();
   package::PackageProgram needy = TinyProgram(kernels_);
@@ -122,7 +122,7 @@ TEST_F(SeveralProgramsTest, IfNoneRunsHereEachIsToldWhy) {
   EXPECT_THAT(hone_error(), HasSubstr("; program for 'cpu -mattr=+warp-drive': the code needs warp-drive"));
 }
 
-TEST_F(SeveralProgramsTest, ADamagedOneIsNotPassedOver) {
+TEST_F(SeveralProgramsTest, DamagedProgramIsNotSkipped) {
   package::PackageContents contents = TinyContents("no ELF file");
   AddProgram(contents, TinyProgram(kernels_), "cpu -mcpu=second");
   HoneModel* model = nullptr;

@@ -141,7 +141,7 @@ TEST(BoundSoftmax, RowsInSharedMemoryKeepTheMeaning) {
 
 TEST(BoundSoftmax, SpreadStagesAreOneLaunchEach) {
   const ir::Workload workload = Softmax();
-  const Schedule spread = SpreadOverLanes(Start(workload), 16);
+  const Schedule spread = SpreadOverLanes(InitialState(workload), 16);
   EXPECT_EQ(Check(workload, spread), absl::OkStatus());
   const auto module = Lower(workload, spread);
   ASSERT_TRUE(module.ok()) << module.status();
@@ -168,7 +168,7 @@ int Count(const ir::Stmt& s, bool (*is)(const ir::Stmt&)) {
   return count;
 }
 bool IsBarrier(const ir::Stmt& s) { return s.As<ir::Barrier>() != nullptr; }
-bool IsMerge(const ir::Stmt& s) { return s.As<ir::Merge>() != nullptr; }
+bool IsLaneReduce(const ir::Stmt& s) { return s.As<ir::LaneReduce>() != nullptr; }
 
 struct Merging {
   const char* schedule;
@@ -187,20 +187,20 @@ constexpr Merging kInTwo = {
     "compute_at sf jyy",
     1, 1};
 
-class Merges : public ::testing::TestWithParam<Merging> {};
+class LaneReduceTest : public ::testing::TestWithParam<Merging> {};
 
-TEST_P(Merges, KeepTheMeaning) {
+TEST_P(LaneReduceTest, KeepTheMeaning) {
   const Schedule schedule = Parse(GetParam().schedule);
   EXPECT_EQ(Check(Rows(), schedule, Shuffling()), absl::OkStatus());
   const auto module = Lower(Rows(), schedule, Shuffling());
   ASSERT_TRUE(module.ok()) << module.status();
   ASSERT_EQ(module->main.size(), 1);
   EXPECT_EQ(Count(module->main[0].body, IsBarrier), GetParam().barriers) << ir::Print(module->main[0]);
-  EXPECT_EQ(Count(module->main[0].body, IsMerge), GetParam().merges) << ir::Print(module->main[0]);
+  EXPECT_EQ(Count(module->main[0].body, IsLaneReduce), GetParam().merges) << ir::Print(module->main[0]);
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Schedules, Merges,
+    Schedules, LaneReduceTest,
     ::testing::Values(
         kByAll, kInTwo,
         // The first half of the lanes combines the results for all.
@@ -229,7 +229,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "bind bi lane\ncompute_at s a\nbind jy lane\ncompute_at sf a\nbind jyf lane",
                 1, 1}));
 
-TEST(Merge, KeepsTheMeaningOfEveryReductionAndType) {
+TEST(LaneReduce, KeepsTheMeaningOfEveryReductionAndType) {
   for (const char* type : {"f32", "f64", "i32", "i64", "u8"}) {
     for (const char* reduction : {"sum", "prod", "max", "min"}) {
       for (const Merging& merging : {kByAll, kInTwo}) {
@@ -242,7 +242,7 @@ TEST(Merge, KeepsTheMeaningOfEveryReductionAndType) {
 }
 
 // The output has no lanes, so all lanes take part in the reduction.
-TEST(Merge, ARowOfOneElementNeedsNoSharedMemory) {
+TEST(LaneReduce, ARowOfOneElementNeedsNoSharedMemory) {
   const auto workload = ir::ParseWorkload(R"(workload "reduce"
 input x: f32[5,100] in [-1, 1]
 t: f32[5] over i:5 = sum j:100 of x[i, j]
@@ -289,9 +289,9 @@ INSTANTIATE_TEST_SUITE_P(
                       Illegal{"fuse a b\nbind a_b lane", "its groups have 286 lanes; the target allows 64"},
                       Illegal{"split a 4 peel\nbind ai lane", "loop ai has no constant extent"}));
 
-class IllegalMerge : public ::testing::TestWithParam<Illegal> {};
+class IllegalLaneReduce : public ::testing::TestWithParam<Illegal> {};
 
-TEST_P(IllegalMerge, SaysWhichLoopAndWhy) {
+TEST_P(IllegalLaneReduce, SaysWhichLoopAndWhy) {
   const auto module = Lower(Rows(), Parse(GetParam().schedule), Shuffling());
   EXPECT_EQ(module.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(module.status().message()), HasSubstr(GetParam().message));
@@ -302,7 +302,7 @@ constexpr char kTooFew[] =
     "bind jy lane\ncompute_at sf jy";
 
 INSTANTIATE_TEST_SUITE_P(
-    Steps, IllegalMerge,
+    Steps, IllegalLaneReduce,
     ::testing::Values(
         Illegal{"bind j lane", "only lanes of a stage that is computed inside a loop take them together"},
         Illegal{"bind a group\ncompute_at s a\nbind j group", "only lanes of a stage"},
@@ -325,13 +325,13 @@ INSTANTIATE_TEST_SUITE_P(
         Illegal{"rfactor s j 4 inner\nbind a group\nbind b lane\ncompute_at s b\nbind jy lane",
                 "loop jy over lanes is inside another"}));
 
-TEST(Merge, TheStepItselfIsIllegal) {
+TEST(LaneReduce, ATargetWithoutLanesRejectsIt) {
   const auto replayed =
       Replay(Rows(), Parse("bind a group\ncompute_at s a\nsplit j 4 mask\nreorder ji jo\nbind ji lane"));
   EXPECT_THAT(std::string(replayed.status().message()), HasSubstr("illegal step 'bind ji lane': loop jo is inside"));
 }
 
-TEST(Merge, ATargetWhoseLanesDoNotShuffleRefusesIt) {
+TEST(LaneReduce, ATargetWithoutShufflesRejectsIt) {
   EXPECT_THAT(
       std::string(Lower(Rows(), Parse(kByAll.schedule)).status().message()),
       HasSubstr("loop jy is a reduction that 32 lanes take together; those of the target that read each other's "

@@ -76,7 +76,7 @@ TEST(Pipeline, MeansTheSameWithAnyNumberOfBuffers) {
   }
 }
 
-TEST(Pipeline, TakesWhatIsFilledOtherwiseToo) {
+TEST(Pipeline, MayContainStagesFilledWithoutCopies) {
   // w is copied asynchronously; x is filled by loads and stores.
   const std::string mixed = kTiles +
                             "fuse xrt_0 xrt_1\nbind xrt_0_xrt_1 lane\n"
@@ -86,7 +86,7 @@ TEST(Pipeline, TakesWhatIsFilledOtherwiseToo) {
 }
 
 // The loops as the step builds them, before any pass.
-TEST(Pipeline, BeginsCopiesAheadOfTheIterationThatReadsThem) {
+TEST(Pipeline, IssuesCopiesAheadOfTheIterationThatReadsThem) {
   const ir::Workload workload = Read(R"(workload "row"
 input x: f32[8,16] in [-1, 1]
 t: f32[8] over i:8 = sum k:16 of x[i, k]
@@ -206,7 +206,7 @@ TEST_P(PlantedBug, IsFoundByTheInterpreter) {
 INSTANTIATE_TEST_SUITE_P(Buffers, PlantedBug, ::testing::Values(2, 3));
 
 // With one buffer fewer than copies in flight, a buffer is refilled while it is still read.
-TEST(PlantedBugInARing, IsFoundByTheInterpreter) {
+TEST(PlantedBugInARingOfBuffers, IsFoundByTheInterpreter) {
   const auto module = Lower(Read(kEven), kByFour + "pipeline ko 3\n");
   ASSERT_TRUE(module.ok()) << module.status();
   std::string text = ir::Print(module->main[0]);
@@ -285,7 +285,7 @@ TEST(Pipeline, BuffersMustBeginWhereCopiesMay) {
               HasSubstr("may begin where 4 does not divide: copy fewer at once"));
 }
 
-TEST(CopyAsync, ConditionsOfWholeCopiesAreAsGood) {
+TEST(CopyAsync, AConditionMayCoverWholeCopies) {
   EXPECT_EQ(Check(kHalves,
                   "store_in y shared\nbind a group\nbind b lane\ncompute_at y a\nsplit j 2 mask\nfuse i jo\nbind i_jo "
                   "lane\ncopy_async y 2\ninline e"),

@@ -80,7 +80,7 @@ output t
 )";
 
 // The step reduces how often the statement inside all loops of t runs, and must not change the sum.
-TEST(SkipPadding, LeavesOutWhatTheOuterLoopsOfTheReductionDecide) {
+TEST(SkipPadding, SkipsIterationsByConditionsOfOuterReductionLoops) {
   const ir::Workload workload = ir::ParseWorkload(kPadded).value();
   const auto target = target::ParseTarget("cpu");
   ASSERT_TRUE(target.ok()) << target.status();

@@ -84,7 +84,7 @@ TEST_P(WinogradTest, TheTemplateKeepsTheMeaning) {
                                         {"blocks", block_tiles > 0, {}},
                                         {"block_tiles", block_tiles, {}}};
         space::Chooser chooser(&given);
-        const auto candidate = space::Build(*workload, Host(), space::Fitting(*workload, Host()), chooser);
+        const auto candidate = space::Build(*workload, Host(), space::ApplicableEntries(*workload, Host()), chooser);
         ASSERT_TRUE(candidate.ok()) << candidate.status();
         const std::string schedule = Print(candidate->schedule);
         EXPECT_THAT(schedule, HasSubstr(fmt::format("winograd t {}\n", size)));
@@ -103,12 +103,12 @@ TEST(Winograd, BlocksFitTheSecondCache) {
   const auto workload = ir::ParseWorkload(Last({1, 56, 56, 64, 64}));
   const space::Decisions given = {{"space", 5, {}}, {"winograd", 4, {}}, {"blocks", 1, {}}, {"block_tiles", 1000, {}}};
   space::Chooser chooser(&given);
-  const auto candidate = space::Build(*workload, *target, space::Fitting(*workload, *target), chooser);
+  const auto candidate = space::Build(*workload, *target, space::ApplicableEntries(*workload, *target), chooser);
   ASSERT_TRUE(candidate.ok()) << candidate.status();
   int64_t elements = 0;
   for (const char* stage : {"tv", "tm"}) {
     const Nest* nest = candidate->state.FindNest(stage);
-    ASSERT_FALSE(nest->AtRoot());
+    ASSERT_FALSE(nest->IsTopLevel());
     elements += std::accumulate(nest->storage.shape.begin(), nest->storage.shape.end(), int64_t{1}, std::multiplies());
   }
   EXPECT_GT(elements * 4, 65536);
@@ -182,7 +182,7 @@ TEST(Winograd, KeepsOnlyTheWeightsThatAreRead) {
 // The order of dimensions must not affect the parts that are found.
 TEST(FindConvolution, ReadsThePartsOffTheIndices) {
   for (const std::string& text : {Last({2, 5, 7, 3, 4}), First({2, 5, 7, 3, 4})}) {
-    const State state = Start(ir::ParseWorkload(text).value());
+    const State state = InitialState(ir::ParseWorkload(text).value());
     const auto conv = FindConvolution(state, state.FindNest("t")->stage);
     ASSERT_TRUE(conv.has_value()) << text;
     ASSERT_EQ(conv->batch.size(), 1u);

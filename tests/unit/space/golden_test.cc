@@ -23,7 +23,7 @@ absl::StatusOr<std::string> Preferred(const std::string& input) {
   HONE_ASSIGN_OR_RETURN(const ir::Workload workload, ir::ParseWorkload(input.substr(end + 1)));
   Chooser chooser;
   HONE_ASSIGN_OR_RETURN(const Candidate candidate,
-                        Build(workload, target, Fitting(workload, target), chooser, Family::kSketch));
+                        Build(workload, target, ApplicableEntries(workload, target), chooser, Family::kSketch));
   HONE_RETURN_IF_ERROR(execution::Lower(candidate.state, target, "kernel").status());
   return schedule::Print(candidate.schedule);
 }

@@ -57,7 +57,7 @@ class LaneEnds : public ::testing::TestWithParam<Ends> {};
 
 // The products have no conditions: shared memory is filled to the end of the tile, and only its fill and the last store
 // check the axis' end.
-TEST_P(LaneEnds, AskNothingOfProducts) {
+TEST_P(LaneEnds, AddNoConditionsToProducts) {
   for (const char* target : {"cuda:sm_75", "cuda:sm_87"}) {
     int products = 0;
     const Candidate candidate = DefaultOf(GetParam().text, target);
@@ -75,7 +75,7 @@ TEST_P(LaneEnds, AskNothingOfProducts) {
   }
 }
 
-TEST_P(LaneEnds, AreNoHindranceForTensorInstructions) {
+TEST_P(LaneEnds, DoNotPreventTensorInstructions) {
   for (const char* target : {"cuda:sm_80 -tf32", "cuda:sm_90a -tf32"}) {
     EXPECT_THAT(schedule::Print(DefaultOf(GetParam().text, target).schedule), HasSubstr("tensorize")) << target;
   }
@@ -85,7 +85,7 @@ INSTANTIATE_TEST_SUITE_P(Products, LaneEnds, ::testing::ValuesIn(kEnds),
                          [](const auto& test) { return test.param.name; });
 
 // Odd sizes give tiles that are as long as their axis or as a row of lanes, and tiles without pairs of rows.
-TEST(LaneEndsOfAnySize, AreNoHindranceForTensorInstructions) {
+TEST(LaneEndsOfAnySize, DoNotPreventTensorInstructions) {
   for (const char* target : {"cuda:sm_80 -tf32", "cuda:sm_87 -tf32"}) {
     for (int m = 9; m <= 140; ++m) {
       EXPECT_THAT(schedule::Print(DefaultOf(MatrixProduct(m, 3072, 768), target).schedule), HasSubstr("tensorize"))

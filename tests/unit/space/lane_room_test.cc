@@ -108,13 +108,13 @@ std::vector<target::Target> CudaTargets() {
 
 class LaneRoom : public ::testing::TestWithParam<RoomCase> {};
 
-TEST_P(LaneRoom, WhatIsPreferredIsTheDefault) {
+TEST_P(LaneRoom, PreferredDecisionsMakeTheDefault) {
   const absl::StatusOr<ir::Workload> workload = ir::ParseWorkload(GetParam().text);
   ASSERT_TRUE(workload.ok()) << workload.status() << GetParam().text;
   const std::vector<target::Target> targets = CudaTargets();
   ASSERT_EQ(targets.size(), 19u);
   for (const target::Target& target : targets) {
-    const std::vector<const Entry*> fitting = Fitting(*workload, target);
+    const std::vector<const Entry*> fitting = ApplicableEntries(*workload, target);
     const Decisions given = {{std::string(kSpaceDecision), fitting[0]->id, {}}};
     Chooser chooser(&given);
     const auto candidate = Build(*workload, target, fitting, chooser);
@@ -150,7 +150,7 @@ TEST(LaneRoomOfInstructions, IsFilledRight) {
     const auto instruction = static_cast<int64_t>(*ir::ParseTensorInstruction(name));
     const Decisions given = {{"space", 3, {}}, {"instruction", instruction + 1, {}}};
     Chooser chooser(&given);
-    const auto candidate = Build(workload, target, Fitting(workload, target), chooser);
+    const auto candidate = Build(workload, target, ApplicableEntries(workload, target), chooser);
     ASSERT_TRUE(candidate.ok()) << candidate.status();
     EXPECT_THAT(schedule::Print(candidate->schedule), HasSubstr(fmt::format(" {}\n", name)));
     EXPECT_EQ(tests::CheckLowered(workload, candidate->schedule, target, {1e-3, 1e-3}), absl::OkStatus())
@@ -173,7 +173,7 @@ output t
   const auto instruction = static_cast<int64_t>(*ir::ParseTensorInstruction("mma_f16"));
   const Decisions given = {{"space", 3, {}}, {"instruction", instruction + 1, {}}};
   Chooser chooser(&given);
-  const auto candidate = Build(workload, target, Fitting(workload, target), chooser);
+  const auto candidate = Build(workload, target, ApplicableEntries(workload, target), chooser);
   if (!candidate.ok()) return;  // an error is allowed, wrong values are not
   EXPECT_EQ(tests::CheckLowered(workload, candidate->schedule, target, {1e-3, 1e-3}), absl::OkStatus());
 }

@@ -84,7 +84,8 @@ class LaneRows : public ::testing::TestWithParam<Rows> {
   // Returns the schedule of these decisions, after checking that it computes the right values; "" if there is none.
   static std::string Scheduled(Chooser& chooser) {
     const ir::Workload workload = Parsed();
-    const auto candidate = Build(workload, Shuffling(), Fitting(workload, Shuffling()), chooser, Family::kSketch);
+    const auto candidate =
+        Build(workload, Shuffling(), ApplicableEntries(workload, Shuffling()), chooser, Family::kSketch);
     EXPECT_TRUE(candidate.ok()) << candidate.status();
     if (!candidate.ok()) return "";
     const std::string steps = schedule::Print(candidate->schedule);
@@ -105,14 +106,14 @@ TEST_P(LaneRows, AreCorrectWithAnyNumberOfLanes) {
   }
 }
 
-TEST_P(LaneRows, MergeWhereTheTargetCan) {
+TEST_P(LaneRows, UseLaneReductionsIfTheTargetHasShuffles) {
   Chooser chooser;
   const std::string steps = Scheduled(chooser);
   const auto of = [&](const char* target) {
     Chooser again;
     const ir::Workload workload = Parsed();
     const target::Target other = *target::ParseTarget(target);
-    const auto candidate = Build(workload, other, Fitting(workload, other), again, Family::kSketch);
+    const auto candidate = Build(workload, other, ApplicableEntries(workload, other), again, Family::kSketch);
     EXPECT_TRUE(candidate.ok()) << candidate.status();
     const auto module = execution::Lower(candidate->state, other, "kernel");
     EXPECT_TRUE(module.ok()) << module.status();

@@ -61,7 +61,7 @@ TEST(LaneShape, LargeProductsHaveLargeTiles) {
   const LaneShape shape = BestLaneShape(Product(4096), H100());
   EXPECT_EQ(shape.lanes(), 256);
   EXPECT_EQ(shape.width * shape.rows, 128);
-  EXPECT_EQ(StepsWrittenOut(shape, 4096), 1);  // results take the registers
+  EXPECT_EQ(UnrolledSteps(shape, 4096), 1);  // results take the registers
   const LaneShape small = BestLaneShape(Product(256), H100());
   EXPECT_LT(small.width * small.rows * small.lanes(), shape.width * shape.rows * shape.lanes());
 }

@@ -102,7 +102,7 @@ class LaneSharing : public ::testing::TestWithParam<Shared> {
   // Returns the schedule of these decisions, after checking that it computes the right values; "" if there is none.
   static std::string Scheduled(const target::Target& target, Chooser& chooser) {
     const ir::Workload workload = ir::ParseWorkload(GetParam().text).value();
-    const auto candidate = Build(workload, target, Fitting(workload, target), chooser);
+    const auto candidate = Build(workload, target, ApplicableEntries(workload, target), chooser);
     if (!candidate.ok()) {
       EXPECT_EQ(candidate.status().code(), absl::StatusCode::kFailedPrecondition) << candidate.status();
       return "";

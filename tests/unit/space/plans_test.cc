@@ -20,7 +20,7 @@ ir::Workload SmallProduct() { return ir::ParseWorkload(tests::kEven).value(); }
 Candidate PreferredOfSpace(const target::Target& target, int64_t space) {
   const Decisions given = {{std::string(kSpaceDecision), space, {}}};
   Chooser chooser(&given);
-  return Build(SmallProduct(), target, Fitting(SmallProduct(), target), chooser).value();
+  return Build(SmallProduct(), target, ApplicableEntries(SmallProduct(), target), chooser).value();
 }
 
 // The decisions without that of the space, which is the first.
@@ -30,12 +30,12 @@ TEST(RegisterTilePlan, ChoosingLeavesTheStateAloneAndApplyTakesTheStepsOfTheSpac
   const target::Target target = target::ParseTarget("x86_64 -mcpu=haswell -threads=2").value();
   const Candidate expected = PreferredOfSpace(target, 1);
   Chooser chooser;
-  Sketch sketch{schedule::Start(SmallProduct()), target, chooser, {}};
+  Sketch sketch{schedule::InitialState(SmallProduct()), target, chooser, {}};
   const auto plan = ChooseRegisterTile(sketch.state, target, chooser, {"u", "t", ""});
   ASSERT_TRUE(plan.ok()) << plan.status();
   ASSERT_TRUE(plan->has_value());
   EXPECT_TRUE(sketch.steps.empty());
-  EXPECT_FALSE(sketch.Get("t").touched);
+  EXPECT_FALSE(sketch.Get("t").has_loop_steps);
   EXPECT_EQ(Print(chooser.decisions()), OfTile(expected.decisions));
   EXPECT_EQ(Apply(**plan, sketch), absl::OkStatus());
   EXPECT_EQ(schedule::Print(sketch.steps), schedule::Print(expected.schedule));
@@ -53,7 +53,7 @@ output u
                                     .value();
   const target::Target target = target::ParseTarget("x86_64 -mcpu=haswell").value();
   Chooser chooser;
-  const auto plan = ChooseRegisterTile(schedule::Start(workload), target, chooser, {"u", "t", ""});
+  const auto plan = ChooseRegisterTile(schedule::InitialState(workload), target, chooser, {"u", "t", ""});
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_FALSE(plan->has_value());
   EXPECT_TRUE(chooser.decisions().empty());
@@ -63,12 +63,12 @@ TEST(LaneTilePlan, ChoosingLeavesTheStateAloneAndApplyTakesTheStepsOfTheSpace) {
   const target::Target target = target::ParseTarget("cuda:sm_80").value();
   const Candidate expected = PreferredOfSpace(target, 3);
   Chooser chooser;
-  Sketch sketch{schedule::Start(SmallProduct()), target, chooser, {}};
+  Sketch sketch{schedule::InitialState(SmallProduct()), target, chooser, {}};
   const auto plan = ChooseLaneTile(sketch.state, target, chooser, {"u", "t", ""});
   ASSERT_TRUE(plan.ok()) << plan.status();
   ASSERT_TRUE(plan->has_value());
   EXPECT_TRUE(sketch.steps.empty());
-  EXPECT_FALSE(sketch.Get("t").touched);
+  EXPECT_FALSE(sketch.Get("t").has_loop_steps);
   EXPECT_EQ(Print(chooser.decisions()), OfTile(expected.decisions));
   EXPECT_EQ(Apply(**plan, sketch), absl::OkStatus());
   EXPECT_EQ(schedule::Print(sketch.steps), schedule::Print(expected.schedule));
@@ -78,7 +78,7 @@ TEST(LaneTilePlan, ChoosingLeavesTheStateAloneAndApplyTakesTheStepsOfTheSpace) {
 TEST(Sketch, StepsReturnTheNamesOfWhatTheyMake) {
   const target::Target target = target::ParseTarget("x86_64 -mcpu=haswell").value();
   Chooser chooser;
-  Sketch sketch{schedule::Start(SmallProduct()), target, chooser, {}};
+  Sketch sketch{schedule::InitialState(SmallProduct()), target, chooser, {}};
   EXPECT_NE(sketch.state.FindNest(sketch.Pack("w", "t", {{1, 4, false}, {0}, {1, 4, true}}).value()), nullptr);
   EXPECT_NE(sketch.state.FindNest(sketch.CacheRead("x", "t").value()), nullptr);
   const Partials partials = sketch.Rfactor({"t", "k", 8}).value();

@@ -28,7 +28,7 @@ std::string Scheduled(const std::string& text, Decisions decisions = {}, const t
   const auto workload = ir::ParseWorkload(text);
   EXPECT_TRUE(workload.ok()) << workload.status();
   Chooser chooser(&decisions);
-  const auto candidate = Build(*workload, cpu, Fitting(*workload, cpu), chooser, Family::kSketch);
+  const auto candidate = Build(*workload, cpu, ApplicableEntries(*workload, cpu), chooser, Family::kSketch);
   EXPECT_TRUE(candidate.ok()) << candidate.status();
   std::string steps = schedule::Print(candidate->schedule);
   const auto read = schedule::ParseSchedule(steps);
@@ -307,7 +307,7 @@ TEST(SketchTest, DecisionsThatAreNoMoreChangeNothing) {
 }
 
 // Register tiles have nothing to pack for channels first.
-TEST(FamilyTest, ADepthwiseConvolutionWithChannelsFirstIsBestTheSketchs) {
+TEST(FamilyTest, ADepthwiseConvolutionWithChannelsFirstPrefersTheSketch) {
   const auto space = [](std::string_view layout, int window) {
     const bool last = layout == "channels last";
     const auto workload = ir::ParseWorkload(fmt::format(
@@ -321,7 +321,7 @@ output t
         last ? "14,32,32] over i:14, j:32, c:32" : "32,14,32] over c:32, i:14, j:32",
         last ? "x[i + a, j + b, c] * w[a, b, c]" : "x[c, i + a, j + b] * w[c, a, b]", window));
     EXPECT_TRUE(workload.ok()) << workload.status();
-    return std::string(Fitting(*workload, SomeCpu())[0]->name);
+    return std::string(ApplicableEntries(*workload, SomeCpu())[0]->name);
   };
   EXPECT_EQ(space("channels first", 3), "sketch");
   EXPECT_EQ(space("channels first", 5), "sketch");
@@ -362,18 +362,18 @@ TEST(FamilyTest, NamesOfFamilies) {
 
 TEST(FamilyTest, OnlySpacesOfTheFamilyAreOnOffer) {
   const auto matmul = ir::ParseWorkload(kMatMul).value(), pool = ir::ParseWorkload(kPool).value();
-  EXPECT_EQ(Fitting(matmul, SomeCpu()).size(), 2u);
-  ASSERT_EQ(Fitting(matmul, SomeCpu(), Family::kSketch).size(), 1u);
-  EXPECT_EQ(Fitting(matmul, SomeCpu(), Family::kSketch)[0]->name, "sketch");
-  EXPECT_TRUE(Fitting(pool, SomeCpu(), Family::kTemplate).empty());
+  EXPECT_EQ(ApplicableEntries(matmul, SomeCpu()).size(), 2u);
+  ASSERT_EQ(ApplicableEntries(matmul, SomeCpu(), Family::kSketch).size(), 1u);
+  EXPECT_EQ(ApplicableEntries(matmul, SomeCpu(), Family::kSketch)[0]->name, "sketch");
+  EXPECT_TRUE(ApplicableEntries(pool, SomeCpu(), Family::kTemplate).empty());
   Chooser chooser;
-  EXPECT_EQ(Build(pool, SomeCpu(), Fitting(pool, SomeCpu()), chooser, Family::kTemplate).status().code(),
+  EXPECT_EQ(Build(pool, SomeCpu(), ApplicableEntries(pool, SomeCpu()), chooser, Family::kTemplate).status().code(),
             absl::StatusCode::kFailedPrecondition);
   for (const Family family : {Family::kTemplate, Family::kSketch}) {
     Chooser preferred;
-    const auto candidate = Build(matmul, SomeCpu(), Fitting(matmul, SomeCpu()), preferred, family);
+    const auto candidate = Build(matmul, SomeCpu(), ApplicableEntries(matmul, SomeCpu()), preferred, family);
     ASSERT_TRUE(candidate.ok()) << candidate.status();
-    EXPECT_EQ(EntryOf(candidate->decisions, Fitting(matmul, SomeCpu()))->family, family);
+    EXPECT_EQ(EntryOf(candidate->decisions, ApplicableEntries(matmul, SomeCpu()))->family, family);
   }
 }
 

@@ -48,19 +48,19 @@ TEST_P(SpaceTest, DefaultIsCorrect) {
 TEST_P(SpaceTest, PreferredDecisionsLeadSomewhere) {
   const target::Target target = Host();
   Chooser chooser;
-  const auto candidate = Build(Parsed(), target, Fitting(Parsed(), target), chooser);
+  const auto candidate = Build(Parsed(), target, ApplicableEntries(Parsed(), target), chooser);
   ASSERT_TRUE(candidate.ok()) << candidate.status();
   EXPECT_EQ(execution::Lower(candidate->state, target, "k").status(), absl::OkStatus())
       << schedule::Print(candidate->schedule);
 }
 
 // CPUs with other vectors, registers and numbers of threads.
-TEST_P(SpaceTest, WhatEverySpacePrefersForOtherCpusIsCorrect) {
+TEST_P(SpaceTest, PreferredDecisionsForOtherCpusAreCorrect) {
   const ir::Workload workload = Parsed();
   for (const char* text :
        {"x86_64 -mcpu=haswell", "arm64 -mcpu=cortex-a53 -threads=4", "x86_64 -mcpu=znver5 -threads=64"}) {
     const target::Target target = target::ParseTarget(text).value();
-    const std::vector<const Entry*> fitting = Fitting(workload, target);
+    const std::vector<const Entry*> fitting = ApplicableEntries(workload, target);
     for (const Entry* entry : fitting) {
       const Decisions given = {{std::string(kSpaceDecision), entry->id, {}}};
       Chooser chooser(&given);
@@ -77,7 +77,7 @@ TEST_P(SpaceTest, SketchAloneIsCorrect) {
   const ir::Workload workload = Parsed();
   const Decisions sketch = {{"space", 0, {}}};
   Chooser chooser(&sketch);
-  const auto candidate = Build(workload, Host(), Fitting(workload, Host()), chooser);
+  const auto candidate = Build(workload, Host(), ApplicableEntries(workload, Host()), chooser);
   ASSERT_TRUE(candidate.ok()) << candidate.status();
   SCOPED_TRACE(schedule::Print(candidate->schedule));
   EXPECT_EQ(tests::CheckCompiled(workload, candidate->schedule, Host()), absl::OkStatus());
@@ -89,7 +89,7 @@ TEST_P(SpaceTest, RandomCandidatesAreCorrect) {
   int built = 0;
   for (int i = 0; i < 12; ++i) {
     Chooser chooser(nullptr, &random);
-    const auto candidate = Build(workload, Host(), Fitting(workload, Host()), chooser);
+    const auto candidate = Build(workload, Host(), ApplicableEntries(workload, Host()), chooser);
     if (!candidate.ok()) {
       EXPECT_EQ(candidate.status().code(), absl::StatusCode::kFailedPrecondition) << candidate.status();
       continue;
@@ -106,12 +106,12 @@ TEST_P(SpaceTest, DecisionsAndScheduleTextReplay) {
   const ir::Workload workload = Parsed();
   Random random(5);
   Chooser chooser(nullptr, &random);
-  const auto candidate = Build(workload, Host(), Fitting(workload, Host()), chooser);
+  const auto candidate = Build(workload, Host(), ApplicableEntries(workload, Host()), chooser);
   if (!candidate.ok()) GTEST_SKIP() << candidate.status();
   const auto decisions = ParseDecisions(Print(candidate->decisions));
   ASSERT_TRUE(decisions.ok()) << decisions.status();
   Chooser again(&*decisions);
-  const auto same = Build(workload, Host(), Fitting(workload, Host()), again);
+  const auto same = Build(workload, Host(), ApplicableEntries(workload, Host()), again);
   ASSERT_TRUE(same.ok()) << same.status();
   const std::string text = schedule::Print(candidate->schedule);
   EXPECT_EQ(schedule::Print(same->schedule), text);
@@ -121,7 +121,7 @@ TEST_P(SpaceTest, DecisionsAndScheduleTextReplay) {
 }
 
 // A default that is simpler than a space prefers is far slower, so it must be logged.
-TEST(Default, SaysWhyItIsPlainerThanASpacePrefers) {
+TEST(Default, LogsWhyTheDefaultIsNaive) {
   constexpr char kMatmul[] = R"(workload "matmul"
 input a: f32[64,64] in [-1, 1]
 const b: f32[64,64] in [-1, 1]
@@ -154,7 +154,7 @@ TEST_P(LaneSpaceTest, DefaultOfEverySpaceIsCorrect) {
   const ir::Workload workload = Parsed();
   for (const Decisions& given : {Decisions{}, Decisions{{"space", 2, {}}}, Decisions{{"rows.levels", 2, {}}}}) {
     Chooser chooser(&given);
-    const auto candidate = Build(workload, Lanes(), Fitting(workload, Lanes()), chooser);
+    const auto candidate = Build(workload, Lanes(), ApplicableEntries(workload, Lanes()), chooser);
     ASSERT_TRUE(candidate.ok()) << candidate.status();
     SCOPED_TRACE(Print(candidate->decisions) + "\n" + schedule::Print(candidate->schedule));
     EXPECT_EQ(tests::CheckLowered(workload, candidate->schedule, Lanes()), absl::OkStatus());
@@ -167,7 +167,7 @@ TEST_P(LaneSpaceTest, RandomCandidatesAreCorrect) {
   int built = 0;
   for (int i = 0; i < 12; ++i) {
     Chooser chooser(nullptr, &random);
-    const auto candidate = Build(workload, Lanes(), Fitting(workload, Lanes()), chooser);
+    const auto candidate = Build(workload, Lanes(), ApplicableEntries(workload, Lanes()), chooser);
     if (!candidate.ok()) {
       EXPECT_EQ(candidate.status().code(), absl::StatusCode::kFailedPrecondition) << candidate.status();
       continue;
@@ -189,7 +189,7 @@ TEST_P(LaneSpaceTest, CopiesAheadOfTimeAreCorrect) {
   int copying = 0;
   for (int i = 0; i < 12; ++i) {
     Chooser chooser(nullptr, i == 0 ? nullptr : &random);
-    const auto candidate = Build(workload, target, Fitting(workload, target), chooser);
+    const auto candidate = Build(workload, target, ApplicableEntries(workload, target), chooser);
     if (!candidate.ok()) continue;
     const std::string schedule = schedule::Print(candidate->schedule);
     const absl::Status status = tests::CheckLowered(workload, candidate->schedule, target);
@@ -224,7 +224,7 @@ TEST_P(LaneInstructionTest, IsCorrect) {
     const auto instruction = static_cast<int64_t>(*ir::ParseTensorInstruction(GetParam().instruction));
     const Decisions given = {{"space", 3, {}}, {"instruction", instruction + 1, {}}};
     Chooser chooser(&given);
-    const auto candidate = Build(workload, parsed, Fitting(workload, parsed), chooser);
+    const auto candidate = Build(workload, parsed, ApplicableEntries(workload, parsed), chooser);
     EXPECT_TRUE(candidate.ok()) << candidate.status();
     if (!candidate.ok()) return std::string();
     EXPECT_EQ(tests::CheckLowered(workload, candidate->schedule, parsed, kRounded), absl::OkStatus())
@@ -246,7 +246,7 @@ TEST_P(LaneInstructionTest, RandomCandidatesAreCorrect) {
   int with = 0;
   for (int i = 0; i < 30; ++i) {
     Chooser chooser(&tiles, &random);
-    const auto candidate = Build(workload, Tensor(), Fitting(workload, Tensor()), chooser);
+    const auto candidate = Build(workload, Tensor(), ApplicableEntries(workload, Tensor()), chooser);
     if (!candidate.ok()) continue;
     const std::string schedule = schedule::Print(candidate->schedule);
     const absl::Status status = tests::CheckLowered(workload, candidate->schedule, Tensor(), kRounded);
@@ -407,7 +407,7 @@ output t
   return *workload;
 }
 
-TEST(LanePadding, OfSmallWindowsIsNoLaunchOfItsOwn) {
+TEST(LanePadding, OfSmallWindowsIsInlined) {
   const target::Target target = target::ParseTarget("cuda:sm_80").value();
   for (const ir::Workload& workload :
        {PaddedWindows("-inf_f32",
@@ -453,7 +453,7 @@ TEST(WinogradLanes, IsCorrect) {
   for (const int64_t size : {2, 4, 6}) {
     const Decisions given = {{"space", 7, {}}, {"winograd", size, {}}};
     Chooser chooser(&given);
-    const auto candidate = Build(*workload, target, Fitting(*workload, target), chooser);
+    const auto candidate = Build(*workload, target, ApplicableEntries(*workload, target), chooser);
     ASSERT_TRUE(candidate.ok()) << candidate.status();
     EXPECT_THAT(schedule::Print(candidate->schedule), HasSubstr(fmt::format("winograd y {}\n", size)));
     EXPECT_EQ(tests::CheckLowered(*workload, candidate->schedule, target, {3e-5, 1e-6}), absl::OkStatus());
@@ -472,7 +472,7 @@ output t
   const auto schedule = [&](Decisions given) {
     given.insert(given.begin(), {"space", 3, {}});
     Chooser chooser(&given);
-    const auto candidate = Build(*workload, target, Fitting(*workload, target), chooser);
+    const auto candidate = Build(*workload, target, ApplicableEntries(*workload, target), chooser);
     if (!candidate.ok()) return candidate.status().ToString();
     EXPECT_EQ(tests::CheckLowered(*workload, candidate->schedule, target), absl::OkStatus());
     return schedule::Print(candidate->schedule);
@@ -500,7 +500,7 @@ output t
                                                         rows, columns));
     const target::Target target = *target::ParseTarget("x86_64 -mcpu=sapphirerapids -threads=2 -l2=2097152");
     Chooser chooser(&given);
-    return schedule::Print(Build(*workload, target, Fitting(*workload, target), chooser).value().schedule);
+    return schedule::Print(Build(*workload, target, ApplicableEntries(*workload, target), chooser).value().schedule);
   };
   EXPECT_THAT(schedule(49, 2048, {}), HasSubstr("prefetch wptc tc jo_ioo 1\n")) << "a thread takes panels in order";
   EXPECT_THAT(schedule(49, 2048, {{"prefetch", 0, {}}}), Not(HasSubstr("prefetch")));
@@ -568,7 +568,7 @@ output t
     const target::Target target = *target::ParseTarget("x86_64 -mcpu=sapphirerapids -threads=2");
     const Decisions none;
     Chooser chooser(&none);
-    return schedule::Print(Build(*workload, target, Fitting(*workload, target), chooser).value().schedule);
+    return schedule::Print(Build(*workload, target, ApplicableEntries(*workload, target), chooser).value().schedule);
   };
   EXPECT_THAT(schedule(95, 2), HasSubstr("split i 4 shift\n")) << "95 has no small divisor, and needs none";
   EXPECT_THAT(schedule(95, 56), HasSubstr("split i 1 shift\n"));
@@ -587,7 +587,7 @@ output t
     const target::Target target = *target::ParseTarget("x86_64 -mcpu=znver4 -threads=2 -l1=32768");
     const Decisions none;
     Chooser chooser(&none);
-    return schedule::Print(Build(*workload, target, Fitting(*workload, target), chooser).value().schedule);
+    return schedule::Print(Build(*workload, target, ApplicableEntries(*workload, target), chooser).value().schedule);
   };
   EXPECT_THAT(schedule(1000), HasSubstr("split i 14 shift\n"));
   EXPECT_THAT(schedule(1024), HasSubstr("split i 6 shift\n"));
@@ -605,7 +605,7 @@ output t
     const target::Target target = *target::ParseTarget("x86_64 -mcpu=znver4 -threads=2");
     const Decisions none;
     Chooser chooser(&none);
-    return schedule::Print(Build(*workload, target, Fitting(*workload, target), chooser).value().schedule);
+    return schedule::Print(Build(*workload, target, ApplicableEntries(*workload, target), chooser).value().schedule);
   };
   EXPECT_THAT(schedule(128), AllOf(HasSubstr("split i 13 shift\n"), HasSubstr("split io 1 shift\n")))
       << "10 tiles, where 5 blocks of two would give one thread six";
@@ -624,7 +624,7 @@ output t
     const target::Target target = *target::ParseTarget("x86_64 -mcpu=znver4 -threads=2");
     const Decisions none;
     Chooser chooser(&none);
-    return schedule::Print(Build(*workload, target, Fitting(*workload, target), chooser).value().schedule);
+    return schedule::Print(Build(*workload, target, ApplicableEntries(*workload, target), chooser).value().schedule);
   };
   EXPECT_THAT(schedule(13), HasSubstr("parallel jo_ioo\n")) << "13 rows are one tile, and one task";
   EXPECT_THAT(schedule(16), HasSubstr("parallel ioo\n")) << "two tiles, for two threads";
@@ -650,7 +650,7 @@ output t
                                                         channels, window));
     const target::Target target = *target::ParseTarget("x86_64 -mcpu=sapphirerapids -threads=2");
     Chooser chooser(&given);
-    return schedule::Print(Build(*workload, target, Fitting(*workload, target), chooser).value().schedule);
+    return schedule::Print(Build(*workload, target, ApplicableEntries(*workload, target), chooser).value().schedule);
   };
   EXPECT_THAT(schedule(32, 3, {}), HasSubstr("inline p\n"));
   EXPECT_THAT(schedule(32, 3, {{"pad", 1, {}}}), HasSubstr("compute_at p "));
@@ -681,7 +681,7 @@ std::string ScheduleOf(const std::string& text, const Decisions& given) {
   const auto workload = ir::ParseWorkload(text);
   const target::Target target = *target::ParseTarget("x86_64 -mcpu=znver4 -threads=2");
   Chooser chooser(&given);
-  return schedule::Print(Build(workload.value(), target, Fitting(*workload, target), chooser).value().schedule);
+  return schedule::Print(Build(*workload, target, ApplicableEntries(*workload, target), chooser).value().schedule);
 }
 
 TEST(RegisterTile, ADepthwiseConvolutionIsComputedBlockByBlockOfTheProductAfterIt) {
@@ -705,7 +705,7 @@ TEST(RegisterTile, NumbersThatAreZeroAreNoPaddingToSkip) {
   EXPECT_THAT(ScheduleOf(text, {{"y.rows", 1, {}}, {"y.skip", 1, {}}}), Not(HasSubstr("skip_padding")));
 }
 
-TEST(RegisterTile, OfADepthwiseConvolutionThatOthersReadTheProductTakesNoPart) {
+TEST(RegisterTile, ADepthwiseConvolutionWithOtherReadersIsNotComputedInTheProduct) {
   const std::string also = "z: f32[56,56,144] over zi:56, zj:56, zc:144 = u[zi, zj, zc] * 2f32\noutput y\noutput z\n";
   const std::string schedule = ScheduleOf(Separable("u[yi, yj, k]", also), {});
   EXPECT_NE(schedule.find("parallel"), schedule.rfind("parallel")) << schedule;
@@ -714,16 +714,16 @@ TEST(RegisterTile, OfADepthwiseConvolutionThatOthersReadTheProductTakesNoPart) {
 }
 
 // A candidate that turns out too large only after it was built is a lost trial of the search.
-TEST_P(LaneSpaceTest, WhatBuildsFitsTheTarget) {
+TEST_P(LaneSpaceTest, BuiltSchedulesFitTheTarget) {
   const ir::Workload workload = Parsed();
   target::Target target = Lanes();
-  target.memory.shared_bytes = target.memory.unasked_shared_bytes = 4096;
+  target.memory.shared_bytes = target.memory.default_shared_bytes = 4096;
   target.memory.shared_gain = 8;
   target.hierarchy.max_lanes = 64;
   Random random(17);
   for (int i = 0; i < 60; ++i) {
     Chooser chooser(nullptr, &random);
-    const auto candidate = Build(workload, target, Fitting(workload, target), chooser);
+    const auto candidate = Build(workload, target, ApplicableEntries(workload, target), chooser);
     if (!candidate.ok()) continue;
     const absl::Status lowered = execution::Lower(candidate->state, target, "k", {.verify = true}).status();
     EXPECT_THAT(std::string(lowered.message()), Not(AnyOf(HasSubstr("lanes; the target"), HasSubstr("shared memory"))))
@@ -732,11 +732,11 @@ TEST_P(LaneSpaceTest, WhatBuildsFitsTheTarget) {
 }
 
 // Otherwise the default would be simpler than the space's preferred schedule.
-TEST_P(LaneSpaceTest, WhatIsPreferredFitsGroupsOfFewLanes) {
+TEST_P(LaneSpaceTest, PreferredDecisionsFitGroupsOfFewLanes) {
   const ir::Workload workload = Parsed();
   for (const char* text : {"cuda:sm_87 -lanes=32", "cuda:sm_87 -lanes=64"}) {
     const target::Target target = target::ParseTarget(text).value();
-    const std::vector<const Entry*> fitting = Fitting(workload, target);
+    const std::vector<const Entry*> fitting = ApplicableEntries(workload, target);
     for (const Entry* entry : fitting) {
       SCOPED_TRACE(fmt::format("{} {}", text, entry->name));
       const Decisions given = {{std::string(kSpaceDecision), entry->id, {}}};
@@ -781,7 +781,7 @@ output t
   ASSERT_TRUE(workload.ok()) << workload.status() << text;
   const target::Target target = target::ParseTarget("cpu -threads=2").value();
   Chooser chooser;
-  const auto candidate = Build(*workload, target, Fitting(*workload, target), chooser);
+  const auto candidate = Build(*workload, target, ApplicableEntries(*workload, target), chooser);
   ASSERT_TRUE(candidate.ok()) << candidate.status();
   EXPECT_EQ(execution::Lower(candidate->state, target, "k").status(), absl::OkStatus())
       << schedule::Print(candidate->schedule);

@@ -61,7 +61,7 @@ TEST(StoredDecisions, InstructionsAreFoundByTheirNumbers) {
     const ir::Workload workload = ir::ParseWorkload(stored.workload).value();
     const target::Target target = target::ParseTarget(stored.target).value();
     Chooser chooser(&stored.decisions);
-    const auto candidate = Build(workload, target, Fitting(workload, target), chooser);
+    const auto candidate = Build(workload, target, ApplicableEntries(workload, target), chooser);
     ASSERT_TRUE(candidate.ok()) << candidate.status();
     const std::string text = schedule::Print(candidate->schedule);
     EXPECT_NE(text.find(std::string(" ") + stored.instruction + "\n"), std::string::npos) << text;

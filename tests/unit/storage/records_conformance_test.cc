@@ -148,7 +148,7 @@ TEST_P(RecordsConformanceTest, TheWinnerIsFoundByKeyAndByFilter) {
   EXPECT_EQ((*store_->BestAnyDevice(elsewhere))->closeness, records::Closeness::kOtherDevice);
   EXPECT_THAT(*store_->AllBest({}), SizeIs(2));
   EXPECT_THAT(*store_->AllBest({.limit = 1}), SizeIs(1));
-  const auto of_other = store_->SomeBest({.workload_digest = "0ther"}, {});
+  const auto of_other = store_->BestPageAfter({.workload_digest = "0ther"}, {});
   ASSERT_THAT(of_other->best, SizeIs(1));
   EXPECT_EQ(of_other->best[0].stored.record.schedule, "t8");
   EXPECT_FALSE(of_other->next.has_value());
@@ -168,18 +168,18 @@ TEST_P(RecordsConformanceTest, PruningKeepsWinnersAndGivesNoNumberTwice) {
   AddTen();
   const auto counted = store_->Prune({}, {.keep_best = 1}, false);
   EXPECT_EQ(counted->rows, 10);
-  EXPECT_GT(counted->going, 0);
+  EXPECT_GT(counted->prunable, 0);
   EXPECT_EQ(store_->Summarize()->records, 10);
   const auto pruned = store_->Prune({}, {.keep_best = 1}, true);
-  EXPECT_EQ(pruned->going, counted->going);
-  EXPECT_EQ(store_->Summarize()->records, 10 - pruned->going);
+  EXPECT_EQ(pruned->prunable, counted->prunable);
+  EXPECT_EQ(store_->Summarize()->records, 10 - pruned->prunable);
   EXPECT_EQ((*store_->Best(SampleKey()))->stored.record.schedule, "s1");
   Add({SampleTiming(11, "new", 1)});
   EXPECT_EQ(store_->Newest({.limit = 1})->rows[0].row, 11);
   Add({SampleTiming(5, "s5", 1)});  // its measurement was pruned, so it is new again
   EXPECT_TRUE(store_->CheckIntegrity().ok());
   int64_t rows = 0;
-  EXPECT_TRUE(store_->EveryRow([&](const auto& row) { rows += row.ok(); }).ok());
+  EXPECT_TRUE(store_->ForEachRow([&](const auto& row) { rows += row.ok(); }).ok());
   EXPECT_EQ(rows, store_->Summarize()->records);
 }
 

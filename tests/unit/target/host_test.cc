@@ -71,7 +71,7 @@ TEST(Host, AVirtualMachineGetsItsShareOfTheSocketsCache) {
 }
 
 // Seen on a rented machine: Sapphire Rapids that says it is model 167, which has narrower units.
-TEST(Host, AModelThatCannotHaveItsFeaturesIsNotBelieved) {
+TEST(Host, AModelThatContradictsItsFeaturesIsIgnored) {
   tests::FakeMachine machine = tests::SapphireRapidsVm();
   const auto show_as_rocket_lake = [&](const std::string& more) {
     for (std::string& core : machine.cores) {

@@ -97,9 +97,9 @@ TEST(Targets, CudaIsAnArchitectureAndWhatItsDevicesHave) {
   EXPECT_EQ(orin.memory.async_copy_bytes, 16);
   EXPECT_EQ(ParseTarget("cuda:sm_75")->memory.async_copy_bytes, 0);
   EXPECT_EQ(ParseTarget("cuda:sm_90")->memory.shared_bytes, 227 << 10);
-  EXPECT_EQ(ParseTarget("cuda:sm_90")->memory.unasked_shared_bytes, 48 << 10);
-  EXPECT_EQ(ParseTarget("cuda:sm_90 -shared=32768")->memory.unasked_shared_bytes, 32768);
-  EXPECT_EQ(ParseTarget("opencl -shared=65536")->memory.unasked_shared_bytes, 65536);
+  EXPECT_EQ(ParseTarget("cuda:sm_90")->memory.default_shared_bytes, 48 << 10);
+  EXPECT_EQ(ParseTarget("cuda:sm_90 -shared=32768")->memory.default_shared_bytes, 32768);
+  EXPECT_EQ(ParseTarget("opencl -shared=65536")->memory.default_shared_bytes, 65536);
   EXPECT_EQ(ParseTarget("cuda:sm_90 -units=114")->hierarchy.units, 114);
   EXPECT_EQ(DeviceOf(*ParseTarget("cuda:sm_90 -device=H200")), "cuda:H200");
   EXPECT_FALSE(SameMachine(*ParseTarget("cuda:sm_75"), *ParseTarget("cuda:sm_87")));
@@ -107,7 +107,7 @@ TEST(Targets, CudaIsAnArchitectureAndWhatItsDevicesHave) {
 
 // "CUDA C++ Programming Guide", "Technical Specifications per Compute Capability"; but sm_80 and sm_90, which have 164
 // and 228 KB of shared memory, as the models of default schedules were fitted.
-TEST(Targets, UnitsOfCudaHoldWhatTheyHold) {
+TEST(Targets, CudaUnitsHaveTheirDocumentedLimits) {
   struct Unit {
     const char* word;
     int lanes, groups;
@@ -130,7 +130,7 @@ TEST(Targets, UnitsOfCudaHoldWhatTheyHold) {
 }
 
 // Code for sm_90a alone is for devices that are sm_90.
-TEST(Targets, CudaIsTheDeviceThatIsHere) {
+TEST(Targets, CudaAloneIsTheDeviceOfThisMachine) {
   void* const driver = dlopen(HONE_FAKE_CUDA, RTLD_NOW);  // which a name without a folder finds from now on
   ASSERT_NE(driver, nullptr) << dlerror();
   for (const auto& [device, architecture] :
@@ -163,7 +163,7 @@ TEST(Targets, CudaIsTheDeviceThatIsHere) {
 }
 
 // The typical one is for machines without any.
-TEST(Targets, ADeviceThatIsNotHereIsAnError) {
+TEST(Targets, AMissingDeviceIsAnError) {
   void* const driver = dlopen(HONE_FAKE_CUDA, RTLD_NOW);
   ASSERT_NE(driver, nullptr) << dlerror();
   const auto error = [](const std::string& text) { return std::string(ParseTarget(text).status().message()); };
@@ -186,7 +186,7 @@ TEST(Targets, ADeviceThatIsNotHereIsAnError) {
 }
 
 // Rounded factors are for those who ask.
-TEST(Targets, Tf32IsAskedFor) {
+TEST(Targets, Tf32IsAnOption) {
   EXPECT_FALSE(AllowsTf32(*ParseTarget("cuda:sm_90")));
   const Target allowed = ParseTarget("cuda -arch=sm_90 -tf32").value();
   EXPECT_TRUE(AllowsTf32(allowed));
@@ -199,7 +199,7 @@ TEST(Targets, Tf32IsAskedFor) {
   EXPECT_TRUE(ParseTarget("cuda:sm_75")->tensor_instructions.empty());
 }
 
-TEST(Targets, LaunchesOverlapWhereItIsAskedFor) {
+TEST(Targets, OverlappingLaunchesAreAnOption) {
   EXPECT_FALSE(ParseTarget("cuda:sm_90a")->hierarchy.overlapping_launches);
   const Target overlapping = ParseTarget("cuda:sm_90a -tf32 -overlap").value();
   EXPECT_TRUE(overlapping.hierarchy.overlapping_launches);
@@ -208,7 +208,7 @@ TEST(Targets, LaunchesOverlapWhereItIsAskedFor) {
   EXPECT_TRUE(SameMachine(overlapping, *ParseTarget("cuda:sm_90a")));
 }
 
-TEST(Targets, ErrorsSayWhatThereIs) {
+TEST(Targets, ErrorsListThePossibleValues) {
   const std::pair<const char*, const char*> cases[] = {
       {"gpu", "no kind 'gpu'; there are cpu, x86_64, arm64, arm, opencl, cuda, cuda:sm_53"},
       {"x86_64 -mcpu=pentium9", "no CPU 'pentium9' for x86_64; there are haswell broadwell"},

@@ -122,10 +122,10 @@ TEST_F(RoleCheckTest, RateLimitUsesTheSteadyClock) {
 // The check runs under the farm's lock. The register signs and writes to disk under a lock of its own.
 TEST_F(RoleCheckTest, CheckingAHeldCallWaitsForNoDisk) {
   Register& members = membership_->members();
-  const auto welcome = [&](const std::string& name) {
-    return WhileWelcome(PresentedIn(ContextOf(name, now_), *membership_).value(), members);
+  const auto allowed = [&](const std::string& name) {
+    return WhileAllowed(PresentedIn(ContextOf(name, now_), *membership_).value(), members);
   };
-  const Present ann = welcome("ann"), bob = welcome("bob");
+  const Present ann = allowed("ann"), bob = allowed("bob");
   EXPECT_TRUE(bob());
   ASSERT_TRUE(members.Revoke("bob", now_).ok());
   const std::string secret = pki::RandomSecret();
@@ -138,7 +138,7 @@ TEST_F(RoleCheckTest, CheckingAHeldCallWaitsForNoDisk) {
         ->SignMember(pki::MakeRequest(pki::MakeKey()).value(), identity, {now_, now_ + absl::Hours(1)});
   };
   EXPECT_TRUE(members.Enrol({secret, "agent", "carol", "host"}, sign, now_).ok());
-  EXPECT_FALSE(welcome("bob")()) << "let in just before";
+  EXPECT_FALSE(allowed("bob")()) << "let in just before";
 }
 
 // TLS accepted the connection while the certificate was valid, and the connection stays open.

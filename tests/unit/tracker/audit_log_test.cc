@@ -35,7 +35,7 @@ TEST(AuditLogTest, TellsTheNewestFirstAndForgetsTheOldest) {
   EXPECT_EQ(log->Newest(1)->size(), 1u);
 }
 
-TEST(AuditLogTest, WhoAsksAgainAndAgainPushesNothingOut) {
+TEST(AuditLogTest, RepeatedRefusalsPushNothingOut) {
   const auto log = LogInMemory(100'000);
   for (int i = 0; i < 100; ++i) log->Add({"agent", "a", "", "x", ""}, absl::PermissionDeniedError("no"), kAuditTime);
   EXPECT_EQ(log->Newest(1000)->size(), 10u);
@@ -46,7 +46,7 @@ TEST(AuditLogTest, WhoAsksAgainAndAgainPushesNothingOut) {
   EXPECT_EQ((*log->Newest(1))[0].result(), "no");
 }
 
-TEST(AuditLogTest, NobodysActsPushOutThoseOfAdminsAndWhoJoined) {
+TEST(AuditLogTest, ActsOfAdminsAndJoinsOutliveAllOtherActs) {
   const auto log = LogInMemory(3);
   log->Add({"", "", "", "JoinService/Join", "client/ann"}, absl::OkStatus(), kAuditTime);
   log->Add({"admin", "eve", "", "AdminService/Drain", "board"}, absl::OkStatus(), kAuditTime);

@@ -155,7 +155,7 @@ TEST_F(BackupTest, ACopyNeverReplacesAnother) {
   EXPECT_EQ(fs::status(folder_ / "copy").permissions(), fs::perms::owner_all) << "tokens are nobody's business";
 }
 
-TEST_F(BackupTest, WhatIsASecretIsClosedToOthersWhereverItGoes) {
+TEST_F(BackupTest, CopiesOfSecretFilesAreClosedToOthers) {
   Store(0, 1);
   ASSERT_EQ(MakeBackup(files_, folder_ / "copy"), absl::OkStatus());
   fs::permissions(folder_ / "state", fs::perms(0644));
@@ -228,13 +228,13 @@ TEST_F(BackupTest, TheLogOfTheReplacedFileGoesWithIt) {
   EXPECT_EQ(Records("records.db.replaced-1"), 4 * kRowsOfStep);
 }
 
-TEST_F(BackupTest, WhoeverReadsADatabaseHasItInUse) {
+TEST_F(BackupTest, ADatabaseThatIsReadIsInUse) {
   Store(0, 1);
   ASSERT_EQ(MakeBackup(files_, folder_ / "copy"), absl::OkStatus());
   StoreAndDie(1, 2);
   const auto reader = storage::OpenToRead(files_.records, storage::kRecordsFile, "").value();
   {
-    const auto transaction = storage::Transaction::BeginReading(reader).value();
+    const auto transaction = storage::Transaction::BeginRead(reader).value();
     ASSERT_TRUE(reader.QueryInt("SELECT count(*) FROM sqlite_schema").ok());
     const absl::Status refused = Restore();
     EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;

@@ -121,7 +121,7 @@ TEST(ToRecordsTest, KeepsEverythingThatAnAgentReports) {
 }
 
 // Time ran out before the finalists had enough interleaved rounds.
-TEST(ToRecordsTest, AFinalComparisonOfFewTurnsIsNoConfirmation) {
+TEST(ToRecordsTest, AFinalComparisonOfTooFewRoundsIsNoConfirmation) {
   v1::Timing timing = TimingOfAnAgent();
   for (const int first : {2, 4}) {
     timing.set_first_interleaved(first);

@@ -37,9 +37,9 @@ TEST_F(FarmTest, BatchIsLeasedMeasuredAndAnsweredOnce) {
   ASSERT_EQ(offer->leases_size(), 1);
   EXPECT_FALSE(agent.Offer(farm_, now_).has_value());
   agent.Finish(offer->leases(0));
-  EXPECT_EQ(farm_.Acceptable(agent.state, now_).size(), 0u) << "its sequence number was used before";
+  EXPECT_EQ(farm_.AcceptableResults(agent.state, now_).size(), 0u) << "its sequence number was used before";
   agent.state.set_sequence(agent.state.sequence() + 1);
-  const std::vector<Recordable> records = farm_.Acceptable(agent.state, now_);
+  const std::vector<Recordable> records = farm_.AcceptableResults(agent.state, now_);
   ASSERT_EQ(records.size(), 1u);
   EXPECT_EQ(records[0].batch_id, batch);
   EXPECT_EQ(records[0].result.device().digest(), "f");
@@ -88,7 +88,7 @@ TEST_F(FarmTest, AnAgentsLeaseIsItsIdItsEpochAndItsAgent) {
     EXPECT_THAT(who->Sync(farm_, now_)->response.cancelled_lease_ids(), ElementsAre(claimed.reference().lease_id()));
     who->Finish(claimed);
     who->state.set_sequence(who->state.sequence() + 1);
-    EXPECT_TRUE(farm_.Acceptable(who->state, now_).empty());
+    EXPECT_TRUE(farm_.AcceptableResults(who->state, now_).empty());
     ASSERT_TRUE(who->Sync(farm_, now_).ok());
     EXPECT_TRUE(Wait(batch)->finished().empty());
   }
@@ -145,7 +145,7 @@ TEST_F(FarmTest, StaleLeaseIsRefusedAfterTheDeviceWasSilent) {
   EXPECT_EQ(farm_.Counters(now_).results_stale(), 1);
   second.Finish(current);
   second.state.set_sequence(second.state.sequence() + 1);
-  const Recordable recordable = farm_.Acceptable(second.state, now_).at(0);
+  const Recordable recordable = farm_.AcceptableResults(second.state, now_).at(0);
   EXPECT_EQ(recordable.batch_id, batch);
   EXPECT_EQ(recordable.visit_id, batch + ".2") << "nobody compares it with what the first measured";
   ASSERT_TRUE(second.Sync(farm_, now_).ok());
@@ -253,7 +253,7 @@ TEST_F(FarmTest, CandidateThatKillsDevicesIsFoundAndTheOthersAreMeasured) {
     EXPECT_EQ(result.outcomes(i).outcome().has_failure(), i == 5) << i;
   }
   EXPECT_EQ(result.outcomes(5).outcome().failure().kind(), v1::FAILURE_KIND_LOST_DEVICE);
-  EXPECT_LE(losses, options.batches.max_losses);
+  EXPECT_LE(losses, options.batches.losses_max);
   const std::vector<Recordable> given_up = farm_.TakeGivenUp();
   ASSERT_EQ(given_up.size(), 1u);
   EXPECT_EQ(given_up[0].result.outcomes(0).candidate_id(), "c5");
@@ -286,7 +286,7 @@ TEST_F(FarmTest, ASplitConfirmationConfirmsNothing) {
     for (int i = 0; i < 10; ++i) timing.add_seconds(agent == &slow ? 2e-3 : 1e-3);
     agent->state.set_sequence(agent->state.sequence() + 1);
     const auto row = static_cast<int64_t>(rows.size());
-    rows.push_back({row, ToRecords("farm", farm_.Acceptable(agent->state, now_).at(0)).at(0)});
+    rows.push_back({row, ToRecords("farm", farm_.AcceptableResults(agent->state, now_).at(0)).at(0)});
     ASSERT_TRUE(agent->Sync(farm_, now_).ok());
   }
   EXPECT_EQ(rows[0].record.measurement_id, "farm/" + id + "/c0");
@@ -299,7 +299,8 @@ TEST_F(FarmTest, ASplitConfirmationConfirmsNothing) {
   for (const v1::CandidateOutcome& outcome : told.outcomes()) {
     const v1::Timing& timing = outcome.outcome().timing();
     EXPECT_EQ(timing.seconds_size(), 10);
-    EXPECT_FALSE(records::TakenInTurns(10, timing.first_interleaved())) << "nor does the tuner conclude from them";
+    EXPECT_FALSE(records::HasInterleavedRounds(10, timing.first_interleaved()))
+        << "nor does the tuner conclude from them";
   }
 }
 
@@ -465,7 +466,7 @@ TEST_F(FarmTest, AResultHoldsTheStateOfItsDevice) {
   const v1::Lease lease = agent.Sync(farm_, now_)->response.leases(0);
   agent.Finish(lease);
   agent.state.set_sequence(agent.state.sequence() + 1);
-  const std::vector<Recordable> results = farm_.Acceptable(agent.state, now_);
+  const std::vector<Recordable> results = farm_.AcceptableResults(agent.state, now_);
   ASSERT_EQ(results.size(), 1u);
   const auto& environment = results[0].result.environment();
   EXPECT_EQ(environment.at("golden_us"), "123");
@@ -485,7 +486,7 @@ TEST_F(FarmTest, AFailureOfAnUnknownKindIsRecordedAsACrashThatSaysSo) {
     if (i == 0) failure.set_text("melted the board");
   }
   agent.state.set_sequence(agent.state.sequence() + 1);
-  const std::vector<Recordable> recordable = farm_.Acceptable(agent.state, now_);
+  const std::vector<Recordable> recordable = farm_.AcceptableResults(agent.state, now_);
   ASSERT_EQ(recordable.size(), 1u);
   const std::vector<records::Record> recorded = ToRecords("farm", recordable[0]);
   ASSERT_EQ(recorded.size(), 2u) << "nothing is lost";
@@ -558,7 +559,7 @@ TEST_F(FarmTest, LimitsLengthsOfNames) {
 
 TEST(BatchQuotaTest, LimitsMemoryOfBatchesPerTuner) {
   BatchOptions options;
-  options.max_open_bytes_per_tuner = 3 << 20;
+  options.open_bytes_per_tuner_max = 3 << 20;
   BatchQueue queue(options, CountingIds());
   v1::Batch batch = BatchOf(1);
   batch.set_artifact(std::string(2 << 20, 'x'));
@@ -572,7 +573,7 @@ TEST(BatchQuotaTest, LimitsMemoryOfBatchesPerTuner) {
 
 TEST(BatchQuotaTest, LimitsMemoryOfBatchesPerJob) {
   BatchOptions options;
-  options.max_open_bytes_per_job = 3 << 20;
+  options.open_bytes_per_job_max = 3 << 20;
   BatchQueue queue(options, CountingIds());
   v1::Batch batch = BatchOf(1);
   batch.set_artifact(std::string(2 << 20, 'x'));
@@ -587,7 +588,7 @@ TEST(BatchQuotaTest, LimitsMemoryOfBatchesPerJob) {
 
 TEST(BatchQuotaTest, BatchesAndUnacknowledgedResultsCountForTheQuota) {
   BatchOptions options;
-  options.max_open_bytes_per_job = 100'000;
+  options.open_bytes_per_job_max = 100'000;
   BatchQueue queue(options, CountingIds());
   const absl::Time now = absl::FromUnixSeconds(1'000'000);
   v1::Batch batch = BatchOf(1);
@@ -607,7 +608,7 @@ TEST(BatchQuotaTest, BatchesAndUnacknowledgedResultsCountForTheQuota) {
 
 TEST(BatchQuotaTest, TheOldestUnacknowledgedResultIsForgotten) {
   BatchOptions options;
-  options.max_finished_per_job = 2;
+  options.finished_per_job_max = 2;
   BatchQueue queue(options, CountingIds());
   const absl::Time now = absl::FromUnixSeconds(1'000'000);
   queue.AdvanceTo(now);
@@ -643,7 +644,7 @@ TEST_F(FarmTest, AnAnswerHasExactlyOneOutcomePerCandidate) {
   agent.Finish(lease);
   *agent.state.mutable_finished(0)->mutable_result()->add_outcomes() = agent.state.finished(0).result().outcomes(0);
   agent.state.set_sequence(agent.state.sequence() + 1);
-  EXPECT_TRUE(farm_.Acceptable(agent.state, now_).empty());
+  EXPECT_TRUE(farm_.AcceptableResults(agent.state, now_).empty());
   ASSERT_TRUE(farm_.Synchronize(agent.state, now_).ok());
   EXPECT_TRUE(farm_.outcomes().empty());
   EXPECT_EQ(farm_.ListDevices(v1::ListDevicesRequest(), now_)[0].losses(), 1) << "as if it had not answered";
@@ -671,7 +672,7 @@ TEST_F(FarmTest, AnAgentAnswersOnlyForItsPiece) {
   result.mutable_outcomes(0)->set_candidate_id("c1");
   (*result.mutable_environment())["golden_us"] = "1";
   agent.state.set_sequence(agent.state.sequence() + 1);
-  const std::vector<Recordable> acceptable = farm_.Acceptable(agent.state, now_);
+  const std::vector<Recordable> acceptable = farm_.AcceptableResults(agent.state, now_);
   ASSERT_EQ(acceptable.size(), 1u);
   EXPECT_TRUE(acceptable[0].result.outcomes().empty());
   EXPECT_FALSE(acceptable[0].result.environment().contains("golden_us")) << "which the tracker fills in";

@@ -17,26 +17,26 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-class JobBookTest : public testing::Test {
+class JobQueueTest : public testing::Test {
  protected:
   std::string Submit(const std::string& name, int priority = 0) {
-    return book_.Submit(SpecOf(name, priority), now_).value()->id();
+    return queue_.Submit(SpecOf(name, priority), now_).value()->id();
   }
-  JobBook book_{JobOptions{}, 1, CountingIds()};
+  JobQueue queue_{JobOptions{}, 1, CountingIds()};
   absl::Time now_ = absl::FromUnixSeconds(1'000'000);
 };
 
-TEST_F(JobBookTest, SubmitIsIdempotentByRequest) {
+TEST_F(JobQueueTest, SubmitIsIdempotentByRequest) {
   EXPECT_EQ(Submit("a"), Submit("a"));
-  EXPECT_EQ(book_.List({}).size(), 1u);
+  EXPECT_EQ(queue_.List({}).size(), 1u);
   EXPECT_NE(Submit("a"), Submit("b"));
 }
 
-TEST_F(JobBookTest, RefusesInvalidSpecs) {
+TEST_F(JobQueueTest, RefusesInvalidSpecs) {
   const auto error = [&](auto&& breakage) {
     v1::JobSpec spec = SpecOf("x");
     breakage(spec);
-    const absl::Status status = book_.Submit(spec, now_).status();
+    const absl::Status status = queue_.Submit(spec, now_).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     return std::string(status.message());
   };
@@ -56,14 +56,14 @@ TEST_F(JobBookTest, RefusesInvalidSpecs) {
               HasSubstr("tune the model in parts"));
 }
 
-TEST_F(JobBookTest, LimitsOpenJobsPerSubmitter) {
+TEST_F(JobQueueTest, LimitsOpenJobsPerSubmitter) {
   JobOptions options;
-  options.max_open = 2;
-  JobBook book(options, 1, CountingIds());
+  options.open_jobs_max = 2;
+  JobQueue queue(options, 1, CountingIds());
   const auto submit = [&](const std::string& name, const std::string& who) {
     v1::JobSpec spec = SpecOf(name);
     spec.set_submitted_by(who);
-    return book.Submit(spec, now_);
+    return queue.Submit(spec, now_);
   };
   const std::string first = submit("a", "ann").value()->id();
   ASSERT_TRUE(submit("b", "ann").ok());
@@ -71,22 +71,22 @@ TEST_F(JobBookTest, LimitsOpenJobsPerSubmitter) {
   EXPECT_TRUE(absl::IsResourceExhausted(submit("c", "ann").status()));
   EXPECT_TRUE(submit("b", "ann").ok()) << "it is there already";
   EXPECT_TRUE(submit("d", "bob").ok());
-  ASSERT_TRUE(book.Cancel(first, now_).ok());
+  ASSERT_TRUE(queue.Cancel(first, now_).ok());
   EXPECT_TRUE(submit("c", "ann").ok());
 }
 
 // A job of a large model, for a lab with many boards.
-TEST_F(JobBookTest, LimitsTextsButAllowsAllBoardsOfALab) {
+TEST_F(JobQueueTest, LimitsTextsButAllowsAllBoardsOfALab) {
   v1::JobSpec spec = SpecOf("bert-large");
   for (int i = 1; i < 200; ++i) {
     *spec.add_workloads() = spec.workloads(0);
     spec.add_devices("board-" + std::to_string(i) + ".rack-of-the-lab.example.org/cpu");
   }
-  EXPECT_TRUE(book_.Submit(spec, now_).ok());
+  EXPECT_TRUE(queue_.Submit(spec, now_).ok());
   const auto refused = [&](auto&& breakage) {
     v1::JobSpec longer = SpecOf("x");
     breakage(longer);
-    const absl::Status status = book_.Submit(longer, now_).status();
+    const absl::Status status = queue_.Submit(longer, now_).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
     return std::string(status.message());
   };
@@ -110,334 +110,334 @@ TEST_F(JobBookTest, LimitsTextsButAllowsAllBoardsOfALab) {
               HasSubstr("4001 workloads"));
 }
 
-TEST_F(JobBookTest, LimitsMemoryOfOpenJobsPerSubmitter) {
+TEST_F(JobQueueTest, LimitsMemoryOfOpenJobsPerSubmitter) {
   v1::JobSpec spec = SpecOf("a");
   for (int i = 1; i < 300; ++i) *spec.add_workloads() = spec.workloads(0);  // a small message that takes much memory
   JobOptions options;
-  options.max_open_bytes = static_cast<int64_t>(MemoryOf(spec) * 3 / 2);
-  JobBook book(options, 1, CountingIds());
+  options.open_bytes_max = static_cast<int64_t>(MemoryOf(spec) * 3 / 2);
+  JobQueue queue(options, 1, CountingIds());
   const auto submit = [&](const std::string& name, const std::string& who) {
     spec.set_request_id(name);
     spec.set_submitted_by(who);
-    return book.Submit(spec, now_);
+    return queue.Submit(spec, now_);
   };
   const std::string first = submit("a", "ann").value()->id();
   const absl::Status refused = submit("b", "ann").status();
   EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
-  EXPECT_THAT(std::string(refused.message()), HasSubstr(fmt::format("the limit is {}", options.max_open_bytes >> 10)));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr(fmt::format("the limit is {}", options.open_bytes_max >> 10)));
   EXPECT_TRUE(submit("c", "bob").ok());
-  ASSERT_TRUE(book.Cancel(first, now_).ok());
+  ASSERT_TRUE(queue.Cancel(first, now_).ok());
   EXPECT_TRUE(submit("b", "ann").ok());
 }
 
-TEST_F(JobBookTest, OmittedSchedulesAreTakenFromTheReportBefore) {
+TEST_F(JobQueueTest, OmittedSchedulesAreTakenFromTheReportBefore) {
   const std::string id = Submit("a");
-  const v1::JobLease lease = book_.Lease("t", "boot", now_)->lease;
+  const v1::JobLease lease = queue_.Lease("t", "boot", now_)->lease;
   v1::JobProgress progress;
   v1::WorkloadProgress& workload = *progress.add_workloads();
   workload.set_best_schedule("split");
-  ASSERT_TRUE(book_.Report(lease, progress, now_).ok());
+  ASSERT_TRUE(queue_.Report(lease, progress, now_).ok());
   workload.clear_best_schedule();
   workload.set_same_schedule(true);
   workload.set_trials(7);
   for (int i = 0; i < 2; ++i) {
-    ASSERT_TRUE(book_.Report(lease, progress, now_).ok());
-    EXPECT_EQ(book_.Find(id)->progress().workloads(0).best_schedule(), "split");
-    EXPECT_EQ(book_.Find(id)->progress().workloads(0).trials(), 7);
-    EXPECT_FALSE(book_.Find(id)->progress().workloads(0).same_schedule());
+    ASSERT_TRUE(queue_.Report(lease, progress, now_).ok());
+    EXPECT_EQ(queue_.Find(id)->progress().workloads(0).best_schedule(), "split");
+    EXPECT_EQ(queue_.Find(id)->progress().workloads(0).trials(), 7);
+    EXPECT_FALSE(queue_.Find(id)->progress().workloads(0).same_schedule());
   }
   workload.set_same_schedule(false);
-  ASSERT_TRUE(book_.Report(lease, progress, now_).ok());
-  EXPECT_EQ(book_.Find(id)->progress().workloads(0).best_schedule(), "") << "there is none any more";
+  ASSERT_TRUE(queue_.Report(lease, progress, now_).ok());
+  EXPECT_EQ(queue_.Find(id)->progress().workloads(0).best_schedule(), "") << "there is none any more";
 }
 
-TEST_F(JobBookTest, LimitsReportsOfTuners) {
+TEST_F(JobQueueTest, LimitsReportsOfTuners) {
   const std::string id = Submit("a");
-  const v1::JobLease lease = book_.Lease("t", "boot", now_)->lease;
+  const v1::JobLease lease = queue_.Lease("t", "boot", now_)->lease;
   v1::JobProgress progress;
   progress.add_workloads()->set_best_schedule(std::string(9 << 20, 'x'));
-  EXPECT_EQ(book_.Report(lease, progress, now_).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(queue_.Report(lease, progress, now_).status().code(), absl::StatusCode::kInvalidArgument);
   progress.mutable_workloads(0)->set_best_schedule(std::string(1 << 20, 'x'));
-  for (int i = 0; i < 20; ++i) ASSERT_TRUE(book_.Report(lease, progress, now_).ok());
-  EXPECT_THAT(book_.Events(id, 0), SizeIs(7)) << "8 MiB of them";
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(queue_.Report(lease, progress, now_).ok());
+  EXPECT_THAT(queue_.Events(id, 0), SizeIs(7)) << "8 MiB of them";
   progress.add_workloads();
-  EXPECT_EQ(book_.Report(lease, progress, now_).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(queue_.Report(lease, progress, now_).status().code(), absl::StatusCode::kInvalidArgument);
   v1::CompleteJobRequest complete;
   *complete.mutable_lease() = lease;
   complete.set_returned(true);
   complete.mutable_needs()->set_target(std::string(1 << 20, 'x'));
-  EXPECT_EQ(book_.Complete(complete, now_).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(queue_.Complete(complete, now_).code(), absl::StatusCode::kInvalidArgument);
   complete.clear_returned();
   complete.set_error(std::string(1 << 20, 'x'));
-  ASSERT_TRUE(book_.Complete(complete, now_).ok());
-  EXPECT_EQ(book_.Find(id)->error().size(), size_t{16} << 10);
+  ASSERT_TRUE(queue_.Complete(complete, now_).ok());
+  EXPECT_EQ(queue_.Find(id)->error().size(), size_t{16} << 10);
 }
 
-TEST_F(JobBookTest, LimitsLeasesPerTunerName) {
+TEST_F(JobQueueTest, LimitsLeasesPerTunerName) {
   JobOptions options;
-  options.max_leased = 2;
-  JobBook book(options, 1, CountingIds());
-  for (const char* name : {"a", "b", "c"}) ASSERT_TRUE(book.Submit(SpecOf(name), now_).ok());
-  ASSERT_TRUE(book.Lease("t/1", "boot", now_).has_value());
-  EXPECT_TRUE(book.CheckQuota("t/2").ok());
-  ASSERT_TRUE(book.Lease("t/2", "boot", now_).has_value());
-  EXPECT_THAT(std::string(book.CheckQuota("t/3").message()), HasSubstr("tuners of 't' work on 2 jobs"));
-  EXPECT_TRUE(book.CheckQuota("u/1").ok());
+  options.leased_jobs_max = 2;
+  JobQueue queue(options, 1, CountingIds());
+  for (const char* name : {"a", "b", "c"}) ASSERT_TRUE(queue.Submit(SpecOf(name), now_).ok());
+  ASSERT_TRUE(queue.Lease("t/1", "boot", now_).has_value());
+  EXPECT_TRUE(queue.CheckQuota("t/2").ok());
+  ASSERT_TRUE(queue.Lease("t/2", "boot", now_).has_value());
+  EXPECT_THAT(std::string(queue.CheckQuota("t/3").message()), HasSubstr("tuners of 't' work on 2 jobs"));
+  EXPECT_TRUE(queue.CheckQuota("u/1").ok());
 }
 
-TEST_F(JobBookTest, LeasesByPriorityThenAge) {
+TEST_F(JobQueueTest, LeasesByPriorityThenAge) {
   const std::string old = Submit("old"), young = Submit("young"), urgent = Submit("urgent", 5);
-  EXPECT_EQ(book_.Lease("t1", "boot", now_)->job->id(), urgent);
-  EXPECT_EQ(book_.Lease("t2", "boot", now_)->job->id(), old);
-  EXPECT_EQ(book_.Lease("t3", "boot", now_)->job->id(), young);
-  EXPECT_FALSE(book_.Lease("t4", "boot", now_).has_value());
+  EXPECT_EQ(queue_.Lease("t1", "boot", now_)->job->id(), urgent);
+  EXPECT_EQ(queue_.Lease("t2", "boot", now_)->job->id(), old);
+  EXPECT_EQ(queue_.Lease("t3", "boot", now_)->job->id(), young);
+  EXPECT_FALSE(queue_.Lease("t4", "boot", now_).has_value());
 }
 
-TEST_F(JobBookTest, SilentTunerLosesTheJobAndIsRefused) {
+TEST_F(JobQueueTest, SilentTunerLosesTheJobAndIsRefused) {
   const std::string id = Submit("a");
-  const v1::JobLease lease = book_.Lease("t1", "boot", now_)->lease;
+  const v1::JobLease lease = queue_.Lease("t1", "boot", now_)->lease;
   now_ += absl::Seconds(29);
-  ASSERT_TRUE(book_.Touch(lease, now_).ok());
+  ASSERT_TRUE(queue_.RenewLease(lease, now_).ok());
   now_ += absl::Seconds(29);
-  book_.Expire(now_);
-  EXPECT_EQ(book_.Find(id)->state(), v1::JOB_STATE_RUNNING);
+  queue_.Expire(now_);
+  EXPECT_EQ(queue_.Find(id)->state(), v1::JOB_STATE_RUNNING);
   now_ += absl::Seconds(2);
-  book_.Expire(now_);
-  EXPECT_EQ(book_.Find(id)->state(), v1::JOB_STATE_QUEUED);
-  EXPECT_EQ(book_.Touch(lease, now_).status().code(), absl::StatusCode::kAborted);
-  EXPECT_THAT(book_.TakeReleased(), testing::ElementsAre(id));
-  const v1::JobLease second = book_.Lease("t2", "boot", now_)->lease;
-  EXPECT_EQ(book_.Touch(lease, now_).status().code(), absl::StatusCode::kAborted);
-  EXPECT_TRUE(book_.Touch(second, now_).ok());
+  queue_.Expire(now_);
+  EXPECT_EQ(queue_.Find(id)->state(), v1::JOB_STATE_QUEUED);
+  EXPECT_EQ(queue_.RenewLease(lease, now_).status().code(), absl::StatusCode::kAborted);
+  EXPECT_THAT(queue_.TakeReleased(), testing::ElementsAre(id));
+  const v1::JobLease second = queue_.Lease("t2", "boot", now_)->lease;
+  EXPECT_EQ(queue_.RenewLease(lease, now_).status().code(), absl::StatusCode::kAborted);
+  EXPECT_TRUE(queue_.RenewLease(second, now_).ok());
 }
 
-TEST_F(JobBookTest, EveryLeaseHasARandomIdAndItsOwnEpoch) {
+TEST_F(JobQueueTest, EveryLeaseHasARandomIdAndItsOwnEpoch) {
   Submit("a");
   Submit("b");
-  const v1::JobLease first = book_.Lease("t1", "boot", now_)->lease, second = book_.Lease("t2", "boot", now_)->lease;
+  const v1::JobLease first = queue_.Lease("t1", "boot", now_)->lease, second = queue_.Lease("t2", "boot", now_)->lease;
   EXPECT_EQ(first.lease_id().size(), 32u);
   EXPECT_NE(first.lease_id(), second.lease_id());
   EXPECT_GT(second.epoch(), first.epoch());
   for (const v1::JobLease& lease : {first, second}) {
     v1::JobLease stale = lease;
     stale.set_epoch(first.epoch() + second.epoch() - lease.epoch());
-    EXPECT_EQ(book_.Touch(stale, now_).status().code(), absl::StatusCode::kAborted);
-    EXPECT_TRUE(book_.Touch(lease, now_).ok());
+    EXPECT_EQ(queue_.RenewLease(stale, now_).status().code(), absl::StatusCode::kAborted);
+    EXPECT_TRUE(queue_.RenewLease(lease, now_).ok());
   }
 }
 
-TEST_F(JobBookTest, FailsAfterTooManyLostTunersWithoutATrial) {
+TEST_F(JobQueueTest, FailsAfterTooManyLostTunersWithoutATrial) {
   const std::string id = Submit("a");
   for (int i = 0; i < 5; ++i) {
-    ASSERT_TRUE(book_.Lease("t", "boot", now_).has_value()) << i;
+    ASSERT_TRUE(queue_.Lease("t", "boot", now_).has_value()) << i;
     now_ += absl::Minutes(1);
-    book_.Expire(now_);
+    queue_.Expire(now_);
   }
-  EXPECT_EQ(book_.Find(id)->state(), v1::JOB_STATE_FAILED);
-  EXPECT_THAT(book_.Find(id)->error(), HasSubstr("5 tuners in a row"));
+  EXPECT_EQ(queue_.Find(id)->state(), v1::JOB_STATE_FAILED);
+  EXPECT_THAT(queue_.Find(id)->error(), HasSubstr("5 tuners in a row"));
 }
 
-TEST_F(JobBookTest, LostTunersThatFinishedTrialsDoNotFailTheJob) {
+TEST_F(JobQueueTest, LostTunersThatFinishedTrialsDoNotFailTheJob) {
   const std::string id = Submit("a");
   v1::JobProgress progress;
   for (int i = 1; i < 20; ++i) {
-    const auto grant = book_.Lease("t", "boot", now_);
+    const auto grant = queue_.Lease("t", "boot", now_);
     ASSERT_TRUE(grant.has_value()) << i;
     progress.set_trials(i);
-    ASSERT_TRUE(book_.Report(grant->lease, progress, now_).ok());
+    ASSERT_TRUE(queue_.Report(grant->lease, progress, now_).ok());
     now_ += absl::Minutes(1);
-    book_.Expire(now_);
+    queue_.Expire(now_);
   }
-  EXPECT_EQ(book_.Find(id)->state(), v1::JOB_STATE_QUEUED);
+  EXPECT_EQ(queue_.Find(id)->state(), v1::JOB_STATE_QUEUED);
   for (int i = 0; i < 4; ++i) {  // no further progress; with the loss above, five in a row
-    const auto grant = book_.Lease("t", "boot", now_);
+    const auto grant = queue_.Lease("t", "boot", now_);
     ASSERT_TRUE(grant.has_value()) << i;
-    ASSERT_TRUE(book_.Report(grant->lease, progress, now_).ok());
+    ASSERT_TRUE(queue_.Report(grant->lease, progress, now_).ok());
     now_ += absl::Minutes(1);
-    book_.Expire(now_);
+    queue_.Expire(now_);
   }
-  EXPECT_EQ(book_.Find(id)->state(), v1::JOB_STATE_FAILED);
+  EXPECT_EQ(queue_.Find(id)->state(), v1::JOB_STATE_FAILED);
 }
 
-TEST_F(JobBookTest, ATunerThatMissedTheAnswerIsNotLost) {
+TEST_F(JobQueueTest, ATunerThatMissedTheAnswerIsNotLost) {
   const std::string id = Submit("a");
-  for (int i = 0; i < 20; ++i) ASSERT_EQ(book_.Lease("t", "boot", now_)->job->id(), id) << i;
-  EXPECT_EQ(book_.Find(id)->attempts(), 1);
+  for (int i = 0; i < 20; ++i) ASSERT_EQ(queue_.Lease("t", "boot", now_)->job->id(), id) << i;
+  EXPECT_EQ(queue_.Find(id)->attempts(), 1);
   for (int i = 0; i < 4; ++i) {
-    ASSERT_EQ(book_.Lease("t", "boot" + std::to_string(i), now_)->job->id(), id) << "restarted";
+    ASSERT_EQ(queue_.Lease("t", "boot" + std::to_string(i), now_)->job->id(), id) << "restarted";
   }
-  EXPECT_FALSE(book_.Lease("t", "boot5", now_).has_value());
-  EXPECT_EQ(book_.Find(id)->state(), v1::JOB_STATE_FAILED);
+  EXPECT_FALSE(queue_.Lease("t", "boot5", now_).has_value());
+  EXPECT_EQ(queue_.Find(id)->state(), v1::JOB_STATE_FAILED);
 }
 
-TEST_F(JobBookTest, ATunerThatStopsGivesItsJobBack) {
+TEST_F(JobQueueTest, ATunerThatStopsGivesItsJobBack) {
   const std::string id = Submit("a");
   for (int i = 0; i < 20; ++i) {
     v1::CompleteJobRequest returned;
-    *returned.mutable_lease() = book_.Lease("t" + std::to_string(i), "boot", now_)->lease;
+    *returned.mutable_lease() = queue_.Lease("t" + std::to_string(i), "boot", now_)->lease;
     returned.mutable_progress()->set_trials(3);
     returned.set_returned(true);
-    ASSERT_TRUE(book_.Complete(returned, now_).ok());
-    ASSERT_EQ(book_.Find(id)->state(), v1::JOB_STATE_QUEUED);
-    EXPECT_EQ(book_.Touch(returned.lease(), now_).status().code(), absl::StatusCode::kAborted);
+    ASSERT_TRUE(queue_.Complete(returned, now_).ok());
+    ASSERT_EQ(queue_.Find(id)->state(), v1::JOB_STATE_QUEUED);
+    EXPECT_EQ(queue_.RenewLease(returned.lease(), now_).status().code(), absl::StatusCode::kAborted);
   }
-  EXPECT_EQ(book_.Find(id)->attempts(), 0);
-  EXPECT_EQ(book_.Find(id)->progress().trials(), 3);
+  EXPECT_EQ(queue_.Find(id)->attempts(), 0);
+  EXPECT_EQ(queue_.Find(id)->progress().trials(), 3);
 }
 
-TEST_F(JobBookTest, ATunerThatLeavesKeepsNoLease) {
+TEST_F(JobQueueTest, ATunerThatLeavesKeepsNoLease) {
   const std::string id = Submit("a"), others = Submit("b");
-  const v1::JobLease lease = book_.Lease("t", "boot", now_)->lease;
-  ASSERT_EQ(book_.Lease("other", "boot", now_)->job->id(), others);
-  book_.Leave("t", "boot", now_);
-  EXPECT_EQ(book_.Find(id)->state(), v1::JOB_STATE_QUEUED);
-  EXPECT_EQ(book_.Find(id)->attempts(), 0);
-  EXPECT_EQ(book_.Touch(lease, now_).status().code(), absl::StatusCode::kAborted);
-  EXPECT_EQ(book_.Find(others)->state(), v1::JOB_STATE_RUNNING);
+  const v1::JobLease lease = queue_.Lease("t", "boot", now_)->lease;
+  ASSERT_EQ(queue_.Lease("other", "boot", now_)->job->id(), others);
+  queue_.RemoveTuner("t", "boot", now_);
+  EXPECT_EQ(queue_.Find(id)->state(), v1::JOB_STATE_QUEUED);
+  EXPECT_EQ(queue_.Find(id)->attempts(), 0);
+  EXPECT_EQ(queue_.RenewLease(lease, now_).status().code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(queue_.Find(others)->state(), v1::JOB_STATE_RUNNING);
 }
 
 // A stopped tuner's request may arrive after its departure, because two calls have no order.
-TEST_F(JobBookTest, ATunerThatHasLeftGetsNoJob) {
+TEST_F(JobQueueTest, ATunerThatHasLeftGetsNoJob) {
   const std::string id = Submit("a");
-  book_.Leave("t", "boot", now_);
-  EXPECT_FALSE(book_.Lease("t", "boot", now_).has_value());
-  EXPECT_TRUE(book_.Lease("t", "next boot", now_).has_value());
-  book_.Leave("t", "next boot", now_);
+  queue_.RemoveTuner("t", "boot", now_);
+  EXPECT_FALSE(queue_.Lease("t", "boot", now_).has_value());
+  EXPECT_TRUE(queue_.Lease("t", "next boot", now_).has_value());
+  queue_.RemoveTuner("t", "next boot", now_);
   now_ += absl::Minutes(10);
-  book_.Expire(now_);
-  EXPECT_TRUE(book_.Lease("t", "next boot", now_).has_value()) << "it does not remember for ever";
+  queue_.Expire(now_);
+  EXPECT_TRUE(queue_.Lease("t", "next boot", now_).has_value()) << "it does not remember for ever";
 }
 
-TEST_F(JobBookTest, CancelStopsTheTunerAndCompleteStaysIdempotent) {
+TEST_F(JobQueueTest, CancelStopsTheTunerAndCompleteStaysIdempotent) {
   const std::string id = Submit("a");
-  const v1::JobLease lease = book_.Lease("t1", "boot", now_)->lease;
-  ASSERT_TRUE(book_.Cancel(id, now_).ok());
-  EXPECT_EQ(book_.Touch(lease, now_).value(), true);
+  const v1::JobLease lease = queue_.Lease("t1", "boot", now_)->lease;
+  ASSERT_TRUE(queue_.Cancel(id, now_).ok());
+  EXPECT_EQ(queue_.RenewLease(lease, now_).value(), true);
   v1::CompleteJobRequest complete;
   *complete.mutable_lease() = lease;
-  EXPECT_TRUE(book_.Complete(complete, now_).ok());
-  EXPECT_EQ(book_.Find(id)->state(), v1::JOB_STATE_CANCELLED);
-  EXPECT_EQ(book_.Cancel("nonsense", now_).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_TRUE(queue_.Complete(complete, now_).ok());
+  EXPECT_EQ(queue_.Find(id)->state(), v1::JOB_STATE_CANCELLED);
+  EXPECT_EQ(queue_.Cancel("nonsense", now_).status().code(), absl::StatusCode::kNotFound);
 }
 
-TEST_F(JobBookTest, EventsAndStoredChanges) {
+TEST_F(JobQueueTest, EventsAndStoredChanges) {
   const std::string id = Submit("a");
-  const v1::JobLease lease = book_.Lease("t1", "boot", now_)->lease;
-  EXPECT_EQ(book_.TakeChanged().size(), 1u);
-  EXPECT_TRUE(book_.TakeChanged().empty());
+  const v1::JobLease lease = queue_.Lease("t1", "boot", now_)->lease;
+  EXPECT_EQ(queue_.TakeChanged().size(), 1u);
+  EXPECT_TRUE(queue_.TakeChanged().empty());
   v1::JobProgress progress;
   progress.set_trials(7);
-  ASSERT_EQ(book_.Report(lease, progress, now_).value(), false);
-  ASSERT_EQ(book_.TakeChanged().size(), 1u);
-  const std::vector<v1::JobEvent> events = book_.Events(id, 0);
+  ASSERT_EQ(queue_.Report(lease, progress, now_).value(), false);
+  ASSERT_EQ(queue_.TakeChanged().size(), 1u);
+  const std::vector<v1::JobEvent> events = queue_.Events(id, 0);
   ASSERT_EQ(events.size(), 3u);
   EXPECT_EQ(events[2].progress().trials(), 7);
-  EXPECT_TRUE(book_.Events(id, events[2].sequence()).empty());
+  EXPECT_TRUE(queue_.Events(id, events[2].sequence()).empty());
 }
 
-TEST_F(JobBookTest, RestoredOpenJobIsQueuedAgainWithoutALoss) {
+TEST_F(JobQueueTest, RestoredOpenJobIsQueuedAgainWithoutALoss) {
   const std::string id = Submit("a");
-  const v1::JobLease lease = book_.Lease("t1", "boot", now_)->lease;
-  JobBook restarted(JobOptions{}, 2, CountingIds());
-  restarted.Restore(*book_.Find(id));
+  const v1::JobLease lease = queue_.Lease("t1", "boot", now_)->lease;
+  JobQueue restarted(JobOptions{}, 2, CountingIds());
+  restarted.Restore(*queue_.Find(id));
   EXPECT_EQ(restarted.Find(id)->state(), v1::JOB_STATE_QUEUED);
   EXPECT_EQ(restarted.Find(id)->attempts(), 0);
-  EXPECT_EQ(restarted.Touch(lease, now_).status().code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(restarted.RenewLease(lease, now_).status().code(), absl::StatusCode::kAborted);
   EXPECT_EQ(restarted.Submit(SpecOf("a"), now_).value()->id(), id);
   EXPECT_NE(restarted.Submit(SpecOf("b"), now_).value()->id(), id);
   EXPECT_GT(restarted.Lease("t1", "boot", now_)->lease.epoch(), lease.epoch());
 }
 
-TEST_F(JobBookTest, EndedJobsAreForgottenByNumberAndAge) {
-  JobBook book(JobOptions{.ended_max = 2, .keep_ended = absl::Hours(24)}, 1, CountingIds());
+TEST_F(JobQueueTest, EndedJobsAreForgottenByNumberAndAge) {
+  JobQueue queue(JobOptions{.ended_max = 2, .keep_ended = absl::Hours(24)}, 1, CountingIds());
   std::vector<std::string> ids;
   for (const char* name : {"open", "a", "b", "c"}) {
     now_ += absl::Hours(1);
-    ids.push_back(book.Submit(SpecOf(name), now_).value()->id());
+    ids.push_back(queue.Submit(SpecOf(name), now_).value()->id());
     if (ids.size() == 1) continue;
-    ASSERT_TRUE(book.Cancel(ids.back(), now_).ok());
+    ASSERT_TRUE(queue.Cancel(ids.back(), now_).ok());
   }
-  book.Expire(now_);
-  EXPECT_THAT(book.TakeForgotten(), ElementsAre(ids[1])) << "the oldest of three";
-  EXPECT_TRUE(book.TakeForgotten().empty());
-  EXPECT_EQ(book.Find(ids[1]), nullptr);
-  EXPECT_THAT(book.TakeChanged(), SizeIs(3)) << "nobody stores what is forgotten";
-  EXPECT_NE(book.Submit(SpecOf("a"), now_).value()->id(), ids[1]) << "its request is a new one";
-  book.Expire(now_ + absl::Hours(24));
-  EXPECT_THAT(book.TakeForgotten(), ElementsAre(ids[2])) << "too old";
-  EXPECT_NE(book.Find(ids[0]), nullptr) << "one that is open stays";
-  EXPECT_NE(book.Find(ids[3]), nullptr);
+  queue.Expire(now_);
+  EXPECT_THAT(queue.TakeForgotten(), ElementsAre(ids[1])) << "the oldest of three";
+  EXPECT_TRUE(queue.TakeForgotten().empty());
+  EXPECT_EQ(queue.Find(ids[1]), nullptr);
+  EXPECT_THAT(queue.TakeChanged(), SizeIs(3)) << "nobody stores what is forgotten";
+  EXPECT_NE(queue.Submit(SpecOf("a"), now_).value()->id(), ids[1]) << "its request is a new one";
+  queue.Expire(now_ + absl::Hours(24));
+  EXPECT_THAT(queue.TakeForgotten(), ElementsAre(ids[2])) << "too old";
+  EXPECT_NE(queue.Find(ids[0]), nullptr) << "one that is open stays";
+  EXPECT_NE(queue.Find(ids[3]), nullptr);
 }
 
 // The limit of kept ended jobs is 0 here.
-TEST_F(JobBookTest, KeepsEndedJobsUntilClientsCouldSeeTheEnd) {
+TEST_F(JobQueueTest, KeepsEndedJobsUntilClientsCouldSeeTheEnd) {
   JobOptions options{.notify_allowed = {"https://hooks.lab/"}, .ended_max = 0};
-  JobBook book(options, 1, CountingIds());
+  JobQueue queue(options, 1, CountingIds());
   const auto ended = [&](const std::string& name, const std::string& url) {
     v1::JobSpec spec = SpecOf(name);
     spec.set_notify_url(url);
-    const std::string id = book.Submit(spec, now_).value()->id();
-    EXPECT_TRUE(book.Cancel(id, now_).ok());
+    const std::string id = queue.Submit(spec, now_).value()->id();
+    EXPECT_TRUE(queue.Cancel(id, now_).ok());
     return id;
   };
   const std::string watched = ended("a", ""), told = ended("b", "https://hooks.lab/x");
   const std::string never_told = ended("c", "https://hooks.lab/x");
-  book.Expire(now_ + options.keep_ended_unseen);
-  EXPECT_THAT(book.TakeForgotten(), testing::IsEmpty());
-  book.Expire(now_ + options.keep_ended_unseen + absl::Seconds(1));
-  EXPECT_THAT(book.TakeForgotten(), ElementsAre(watched));
+  queue.Expire(now_ + options.keep_ended_unseen);
+  EXPECT_THAT(queue.TakeForgotten(), testing::IsEmpty());
+  queue.Expire(now_ + options.keep_ended_unseen + absl::Seconds(1));
+  EXPECT_THAT(queue.TakeForgotten(), ElementsAre(watched));
   v1::JobNotice notice;
   notice.set_closed(true);
-  book.RecordNotice(told, notice);
-  book.Expire(now_ + absl::Hours(24));
-  EXPECT_THAT(book.TakeForgotten(), ElementsAre(told));
-  book.Expire(now_ + absl::Hours(25));
-  EXPECT_THAT(book.TakeForgotten(), ElementsAre(never_told));
+  queue.RecordNotice(told, notice);
+  queue.Expire(now_ + absl::Hours(24));
+  EXPECT_THAT(queue.TakeForgotten(), ElementsAre(told));
+  queue.Expire(now_ + absl::Hours(25));
+  EXPECT_THAT(queue.TakeForgotten(), ElementsAre(never_told));
 }
 
-TEST_F(JobBookTest, CancelledJobsCannotFillTheMemory) {
-  JobBook book(JobOptions{.ended_max = 1, .ended_unseen_max = 2}, 1, CountingIds());
+TEST_F(JobQueueTest, CancelledJobsCannotFillTheMemory) {
+  JobQueue queue(JobOptions{.ended_max = 1, .ended_unseen_max = 2}, 1, CountingIds());
   std::vector<std::string> ids;
   for (const char* name : {"a", "b", "c", "d"}) {
     now_ += absl::Seconds(1);
-    ids.push_back(book.Submit(SpecOf(name), now_).value()->id());
-    ASSERT_TRUE(book.Cancel(ids.back(), now_).ok());
+    ids.push_back(queue.Submit(SpecOf(name), now_).value()->id());
+    ASSERT_TRUE(queue.Cancel(ids.back(), now_).ok());
   }
-  book.Expire(now_);
-  EXPECT_THAT(book.TakeForgotten(), ElementsAre(ids[0]));
+  queue.Expire(now_);
+  EXPECT_THAT(queue.TakeForgotten(), ElementsAre(ids[0]));
 }
 
-TEST_F(JobBookTest, AWallClockSetByYearsForgetsNoJob) {
-  const std::string id = book_.Submit(SpecOf("a"), now_).value()->id();
-  ASSERT_TRUE(book_.Cancel(id, now_).ok());
-  book_.SetWallOffset(absl::Hours(24 * 365));
-  book_.Expire(now_);
-  EXPECT_THAT(book_.TakeForgotten(), testing::IsEmpty());
+TEST_F(JobQueueTest, AWallClockSetByYearsForgetsNoJob) {
+  const std::string id = queue_.Submit(SpecOf("a"), now_).value()->id();
+  ASSERT_TRUE(queue_.Cancel(id, now_).ok());
+  queue_.SetWallOffset(absl::Hours(24 * 365));
+  queue_.Expire(now_);
+  EXPECT_THAT(queue_.TakeForgotten(), testing::IsEmpty());
 }
 
-TEST_F(JobBookTest, EndedJobsAreForgottenByTheirBytes) {
-  JobBook book(JobOptions{.ended_bytes_max = 25'000}, 1, CountingIds());
+TEST_F(JobQueueTest, EndedJobsAreForgottenByTheirBytes) {
+  JobQueue queue(JobOptions{.ended_bytes_max = 25'000}, 1, CountingIds());
   std::vector<std::string> ids;
   for (const char* name : {"a", "b", "c"}) {
     now_ += absl::Hours(1);
     v1::JobSpec spec = SpecOf(name);
     SetWorkload(*spec.mutable_workloads(0), std::string(10'000, 'x'));
-    ids.push_back(book.Submit(spec, now_).value()->id());
-    ASSERT_TRUE(book.Cancel(ids.back(), now_).ok());
+    ids.push_back(queue.Submit(spec, now_).value()->id());
+    ASSERT_TRUE(queue.Cancel(ids.back(), now_).ok());
   }
-  book.Expire(now_);
-  EXPECT_THAT(book.TakeForgotten(), ElementsAre(ids[0])) << "the oldest of three";
+  queue.Expire(now_);
+  EXPECT_THAT(queue.TakeForgotten(), ElementsAre(ids[0])) << "the oldest of three";
 }
 
-TEST_F(JobBookTest, TellsWhetherThereIsNewsAndWork) {
-  EXPECT_FALSE(book_.waiting());
+TEST_F(JobQueueTest, TellsWhetherThereIsNewsAndWork) {
+  EXPECT_FALSE(queue_.waiting());
   const std::string id = Submit("a");
-  EXPECT_TRUE(book_.waiting());
-  EXPECT_TRUE(book_.HasEvents(id, 0));
-  EXPECT_FALSE(book_.HasEvents(id, book_.Events(id, 0).back().sequence()));
-  EXPECT_FALSE(book_.HasEvents("nonsense", 0));
-  ASSERT_TRUE(book_.Lease("t1", "boot", now_).has_value());
-  EXPECT_FALSE(book_.waiting());
+  EXPECT_TRUE(queue_.waiting());
+  EXPECT_TRUE(queue_.HasEvents(id, 0));
+  EXPECT_FALSE(queue_.HasEvents(id, queue_.Events(id, 0).back().sequence()));
+  EXPECT_FALSE(queue_.HasEvents("nonsense", 0));
+  ASSERT_TRUE(queue_.Lease("t1", "boot", now_).has_value());
+  EXPECT_FALSE(queue_.waiting());
 }
 
 }  // namespace

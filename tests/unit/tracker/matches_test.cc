@@ -14,13 +14,13 @@ v1::DeviceState Board() {
   return device;
 }
 
-TEST(AnswersTo, MatchesNamesLabelsAndAllOfSeveralWords) {
+TEST(MatchesWords, MatchesNamesLabelsAndAllOfSeveralWords) {
   for (const char* words : {"board", "board/cpu", "rpi4", "rpi4=", "room", "room=lab", "rpi4,room=lab", "board,rpi4"}) {
-    EXPECT_TRUE(AnswersTo(words, "board", Board())) << words;
+    EXPECT_TRUE(MatchesWords(words, "board", Board())) << words;
   }
   for (const char* words : {"", ",", "rpi4,", ",rpi4", "boar", "cpu", "board/gpu", "lab", "room=hall", "rpi4=lab",
                             "rpi4,room=hall", "rpi4,rpi5", "RPI4"}) {
-    EXPECT_FALSE(AnswersTo(words, "board", Board())) << words;
+    EXPECT_FALSE(MatchesWords(words, "board", Board())) << words;
   }
 }
 

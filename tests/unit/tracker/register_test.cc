@@ -91,7 +91,7 @@ TEST_P(RegisterOfEachKindTest, AnInvalidTokenIsRefused) {
   EXPECT_TRUE(members_->Identities()->empty());
 }
 
-TEST_P(RegisterOfEachKindTest, WhatIsRefusedCostsNoUse) {
+TEST_P(RegisterOfEachKindTest, ARefusedJoinSpendsNoUse) {
   const std::string secret = Token(Role::kAgent, "", 2);
   ASSERT_TRUE(Enrol(secret, "board").ok());
   EXPECT_TRUE(absl::IsAlreadyExists(Enrol(secret, "board").status()));

@@ -212,13 +212,13 @@ TEST_F(SchedulingTest, AStandstillOfTheTrackerIsNoAbsence) {
   SubmitFor("wants a tuner too", "hall");
   board.state.set_leaving(true);
   ASSERT_TRUE(board.Sync(farm_, now_).ok());
-  const absl::Duration park_after = JobOptions().park_after;
-  Pass(park_after - absl::Seconds(5), {&hall});
+  const absl::Duration preempt_absent_after = JobOptions().preempt_absent_after;
+  Pass(preempt_absent_after - absl::Seconds(5), {&hall});
   ASSERT_EQ(Job(id).state(), v1::JOB_STATE_RUNNING);
   now_ += absl::Hours(1);  // the tracker stalls
   Pass(absl::Seconds(2), {&hall});
   EXPECT_EQ(Job(id).state(), v1::JOB_STATE_RUNNING);
-  Pass(park_after, {&hall});
+  Pass(preempt_absent_after, {&hall});
   EXPECT_EQ(Job(id).state(), v1::JOB_STATE_QUEUED) << "from then on it counts as ever";
 }
 

@@ -412,7 +412,7 @@ struct FakeTime {
 };
 
 // The job had eight hours, and the machine slept for nine.
-TEST_F(ShellTest, AJobEndsByTheClockOnTheWall) {
+TEST_F(ShellTest, AJobEndsByTheWallClock) {
   FakeTime time;
   const auto shell = Shell::Start(FarmOptions(), StateInMemory(), store_.get(), time.clocks()).value();
   v1::JobSpec spec = SpecOf("a");

@@ -25,7 +25,7 @@ TEST(StreamsTest, LimitsStreamsPerCallerAndInAll) {
   };
   for (int i = 0; i < kQuotas.streams; ++i) ASSERT_TRUE(begin("ann").ok()) << i;
   EXPECT_TRUE(absl::IsResourceExhausted(begin("ann")));
-  for (int i = kQuotas.streams; i < kQuotas.streams_of_all; ++i) {
+  for (int i = kQuotas.streams; i < kQuotas.streams_total; ++i) {
     ASSERT_TRUE(begin(fmt::format("bob{}", i / kQuotas.streams)).ok()) << i;
   }
   EXPECT_TRUE(absl::IsResourceExhausted(begin("carol")));
@@ -82,30 +82,30 @@ TEST(StreamsTest, AnUnreadStreamEndsAndASlowOneStays) {
   int ended = 0;
   const auto stream = streams.Begin("ann", [] { return true; }, [&] { ++ended; }).value();
   absl::Time now = absl::FromUnixSeconds(1'000'000);
-  streams.Look(now);
+  streams.EndStalledStreams(now);
   for (int i = 0; i < 10; ++i) {
     stream->Progress();
-    now += Streams::kLongestPause;
-    streams.Look(now);
-    now += Streams::kLongestPause;
-    streams.Look(now);
+    now += Streams::kPauseMax;
+    streams.EndStalledStreams(now);
+    now += Streams::kPauseMax;
+    streams.EndStalledStreams(now);
   }
   EXPECT_EQ(ended, 0);
   now += absl::Seconds(1);
-  streams.Look(now);
+  streams.EndStalledStreams(now);
   EXPECT_EQ(ended, 1);
 }
 
 TEST(StreamsTest, AStreamOfARevokedCallerEnds) {
   Streams streams;
-  bool welcome = true;
+  bool allowed = true;
   int ended = 0, others = 0;
-  const auto revoked = streams.Begin("ann", [&] { return welcome; }, [&] { ++ended; }).value();
+  const auto revoked = streams.Begin("ann", [&] { return allowed; }, [&] { ++ended; }).value();
   const auto other = streams.Begin("bob", [] { return true; }, [&] { ++others; }).value();
-  streams.Look(absl::FromUnixSeconds(1'000'000));
+  streams.EndStalledStreams(absl::FromUnixSeconds(1'000'000));
   EXPECT_EQ(ended, 0);
-  welcome = false;
-  streams.Look(absl::FromUnixSeconds(1'000'001));
+  allowed = false;
+  streams.EndStalledStreams(absl::FromUnixSeconds(1'000'001));
   EXPECT_EQ(ended, 1);
   EXPECT_EQ(others, 0);
 }

@@ -16,7 +16,7 @@ TEST(Transport, PlainTextIsRefusedAlsoOnThisMachine) {
   for (const char* address : {"127.0.0.1:1", "localhost:1", "10.0.0.1:1", "unix:socket", "unix-abstract:socket"}) {
     EXPECT_THAT(std::string(OpenChannel(address, {}).status().message()), HasSubstr("TLS")) << address;
   }
-  EXPECT_THAT(std::string(ListenCredentials({}, Strangers::kNotConnected).status().message()), HasSubstr("TLS"));
+  EXPECT_THAT(std::string(ListenCredentials({}, AnonymousClients::kReject).status().message()), HasSubstr("TLS"));
 }
 
 TEST(Transport, AnAddressIsAHostAndAPort) {
@@ -47,7 +47,7 @@ TEST(Transport, ASocketOthersCouldReachIsNotTrusted) {
 
 TEST(Transport, TlsNeedsBothFilesAndReadableOnes) {
   EXPECT_THAT(std::string(OpenChannel("h:1", {"a", ""}).status().message()), HasSubstr("join the farm first"));
-  EXPECT_THAT(std::string(ListenCredentials({"/none", "/none"}, Strangers::kConnected).status().message()),
+  EXPECT_THAT(std::string(ListenCredentials({"/none", "/none"}, AnonymousClients::kAccept).status().message()),
               HasSubstr("/none"));
 }
 

@@ -91,7 +91,7 @@ class BuildPoolStartTest : public ::testing::Test {
   const Starter starter_;
 };
 
-TEST_F(BuildPoolStartTest, WhatNoWorkerBeganWithIsNoFailure) {
+TEST_F(BuildPoolStartTest, ACandidateThatNoWorkerBeganIsNoFailure) {
   BuildPool pool = Pool(absl::ZeroDuration());
   ASSERT_TRUE(pool.Build({"w", "t", {}}).ok());
   starter_.FailOnce();
@@ -116,7 +116,7 @@ TEST_F(BuildPoolStartTest, AWorkerIsStartedAgainForAWhile) {
   EXPECT_TRUE(batch->candidates[0].ok) << batch->candidates[0].text;
 }
 
-TEST_F(BuildPoolStartTest, ABatchOfWhichNothingIsTriedIsTheTroubleOfTheMachine) {
+TEST_F(BuildPoolStartTest, ABatchThatNoWorkerBeganIsAnErrorOfTheMachine) {
   BuildPool pool = Pool(absl::ZeroDuration());
   const auto first = pool.Build({"w", "t", {"a"}});
   ASSERT_TRUE(first.ok()) << first.status();
@@ -137,7 +137,7 @@ TEST_F(BuildPoolStartTest, AWorkerThatCouldNotLinkLinksNoMore) {
   EXPECT_NE(WorkerOf(*second), WorkerOf(*first));
 }
 
-TEST(BuildPoolTest, WhatNobodyWaitsForIsNotBuilt) {
+TEST(BuildPoolTest, RequestsOfACancelledJobAreNotBuilt) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   setenv("HONE_PRETEND_UNTIL", (folder / "file").c_str(), 1);
   BuildPool pool(Pretending(1, absl::Minutes(10)));
@@ -152,7 +152,7 @@ TEST(BuildPoolTest, WhatNobodyWaitsForIsNotBuilt) {
       << "another one would have left";
 }
 
-TEST(BuildPoolTest, AHangIsATimeoutAndTheOthersGoOn) {
+TEST(BuildPoolTest, AHangIsATimeoutAndTheOthersAreBuilt) {
   BuildPool pool(Pretending(1, absl::Milliseconds(200)));
   const auto batch = pool.Build({"w", "t", {"hang", "b"}});
   ASSERT_TRUE(batch.ok()) << batch.status();
@@ -222,7 +222,7 @@ TEST(BuildPoolTest, ReferencesAreKeptButNotForEver) {
   };
   const std::string first = reference_of(pool.Build({"w", "t", {"crash"}}));  // the next worker is another process
   EXPECT_EQ(reference_of(pool.Build({"w", "t", {"a"}})), first);
-  for (int i = 0; i < kKeptReferences; ++i) ASSERT_TRUE(pool.Build({std::to_string(i), "t", {}}).ok());
+  for (int i = 0; i < kReferencesKeptMax; ++i) ASSERT_TRUE(pool.Build({std::to_string(i), "t", {}}).ok());
   EXPECT_NE(reference_of(pool.Build({"w", "t", {"a"}})), first) << "a tuner that runs for months grows and grows";
 }
 
@@ -277,12 +277,13 @@ output t
 
 TEST(BuildPoolTest, RealCandidatesCompileAndLink) {
   const auto target = target::ParseTarget("cpu").value();
-  const auto standard = space::Default(ir::ParseWorkload(kWorkload).value(), target);
-  ASSERT_TRUE(standard.ok());
+  const auto default_candidate = space::Default(ir::ParseWorkload(kWorkload).value(), target);
+  ASSERT_TRUE(default_candidate.ok());
   BuildPool pool({{"/proc/self/exe"}, 2, absl::Seconds(60)});
-  const auto batch = pool.Build({kWorkload,
-                                 target::Print(target),
-                                 {schedule::Print(standard->schedule), "vectorize nothing\n", "not a step\n", ""}});
+  const auto batch =
+      pool.Build({kWorkload,
+                  target::Print(target),
+                  {schedule::Print(default_candidate->schedule), "vectorize nothing\n", "not a step\n", ""}});
   ASSERT_TRUE(batch.ok()) << batch.status();
   EXPECT_TRUE(batch->candidates[0].ok) << batch->candidates[0].text;
   EXPECT_EQ(batch->candidates[1].failure, BuildFailure::kScheduleIllegal);
@@ -300,9 +301,9 @@ TEST(BuildPoolTest, RealCandidatesCompileAndLink) {
 
 TEST(BuildPoolTest, CandidatesForCudaTravelWithTheMachineCodeOfAToolkit) {
   const auto target = target::ParseTarget("cuda:sm_90").value();
-  const auto standard = space::Default(ir::ParseWorkload(kWorkload).value(), target);
-  ASSERT_TRUE(standard.ok());
-  const BuildJob job = {kWorkload, target::Print(target), {schedule::Print(standard->schedule)}};
+  const auto default_candidate = space::Default(ir::ParseWorkload(kWorkload).value(), target);
+  ASSERT_TRUE(default_candidate.ok());
+  const BuildJob job = {kWorkload, target::Print(target), {schedule::Print(default_candidate->schedule)}};
   const auto ends = [](const BuiltBatch& batch, const CodeRange& code, std::string_view end) {
     return std::string_view(batch.artifact)
         .substr(static_cast<size_t>(code.offset), static_cast<size_t>(code.bytes))

@@ -48,7 +48,7 @@ TEST_F(BuildQueueTest, JobsTakeTurnsHoweverMuchOneAsksFor) {
   EXPECT_THAT(PopAll(), ElementsAre("a2", "b1", "a3", "b2", "a4"));
 }
 
-TEST_F(BuildQueueTest, WhoHadNothingToBuildHasNothingDue) {
+TEST_F(BuildQueueTest, AnIdleJobGetsNoExtraTurns) {
   for (int i = 0; i < 100; ++i) Push("a", ann_);
   for (int i = 0; i < 50; ++i) queue_.Pop();
   for (const char* name : {"b1", "b2", "b3"}) Push(name, bob_);

@@ -25,7 +25,7 @@ struct Population {
       for (size_t k = 1; k < 12; ++k) f[k] = static_cast<float>(random.Uniform());
       const double draft = 1 + f[1];
       const double truth = draft * (1 + 2 * (f[2] > 0.5 ? 1 : 0) + f[3] * f[3]);
-      f[kDraftLogSeconds] = static_cast<float>(std::log(draft * scale));
+      f[kAnalyticLogSeconds] = static_cast<float>(std::log(draft * scale));
       features.push_back(std::move(f));
       seconds.push_back(truth * scale * std::exp(noise * (random.Uniform() - 0.5)));
     }
@@ -41,7 +41,7 @@ struct Population {
   }
 };
 
-std::shared_ptr<const CostModel> Draft() { return std::make_shared<DraftModel>(); }
+std::shared_ptr<const CostModel> Draft() { return std::make_shared<AnalyticModel>(); }
 
 // Returns the share of pairs that the scores order correctly.
 double PairAccuracy(const CostModel& model, const Population& population) {
@@ -57,19 +57,19 @@ double PairAccuracy(const CostModel& model, const Population& population) {
   return static_cast<double>(right) / static_cast<double>(all);
 }
 
-TEST(CostModelTest, BoostedModelLearnsWhatTheDraftDoesNotKnow) {
+TEST(CostModelTest, BoostedModelCorrectsTheAnalyticModel) {
   const Population slow(1, 200, 1e-2, 0.05), fast(2, 200, 1e-5, 0.05), unseen(3, 200, 1e-5);
   std::vector<Sample> samples;
   slow.AddTo(&samples, 0);
   fast.AddTo(&samples, 1);
   const auto model = BoostedModel::Train(samples, {}, Draft());
   ASSERT_TRUE(model.ok()) << model.status();
-  const double draft = PairAccuracy(DraftModel(), unseen), learned = PairAccuracy(**model, unseen);
+  const double draft = PairAccuracy(AnalyticModel(), unseen), learned = PairAccuracy(**model, unseen);
   EXPECT_GT(learned, 0.9);
   EXPECT_GT(learned, draft + 0.05);
 }
 
-TEST(CostModelTest, WhatFailedIsRankedLast) {
+TEST(CostModelTest, FailedCandidatesAreRankedLast) {
   const Population population(4, 300, 1e-4);
   std::vector<Sample> samples;
   population.AddTo(&samples, 0);
@@ -145,7 +145,7 @@ TEST(CostModelTest, NothingToScoreIsFine) {
   const auto model = BoostedModel::Train(samples, {}, Draft());
   ASSERT_TRUE(model.ok());
   EXPECT_TRUE((*model)->Score({}).empty());
-  EXPECT_TRUE(DraftModel().Score({}).empty());
+  EXPECT_TRUE(AnalyticModel().Score({}).empty());
 }
 
 }  // namespace

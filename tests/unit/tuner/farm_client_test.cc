@@ -24,15 +24,15 @@
 namespace hone::tuner {
 namespace {
 
-// A tracker that answers the first `troubled` calls with `code`, each after `passes` seconds, and then works. Its first
-// two calls with a batch exceed their deadline; the third one is aborted.
-class TroubledTracker final : public v1::TunerService::Service {
+// A tracker that answers the first `failing_calls` calls with `code`, each after `passes` seconds, and then works. Its
+// first two calls with a batch exceed their deadline; the third one is aborted.
+class FailingTracker final : public v1::TunerService::Service {
  public:
   grpc::Status ReportProgress(grpc::ServerContext*, const v1::ReportProgressRequest* request,
                               v1::ReportProgressResponse* response) override {
     last = *request;
     response->mutable_waited()->set_seconds(waited);
-    if (++calls > troubled) return grpc::Status::OK;
+    if (++calls > failing_calls) return grpc::Status::OK;
     now = now.load() + passes;
     return {code, "no space left on the disk"};
   }
@@ -51,7 +51,7 @@ class TroubledTracker final : public v1::TunerService::Service {
   v1::ReportProgressRequest last;  // read it only after the answer
   std::atomic<int> calls{0};
   std::atomic<int64_t> now{1'000'000};  // seconds
-  int troubled = 0;
+  int failing_calls = 0;
   int64_t passes = 15 * 60;        // seconds
   std::atomic<int64_t> waited{0};  // seconds for which, by its report, the job waited for devices
   grpc::StatusCode code = grpc::StatusCode::UNAVAILABLE;
@@ -68,51 +68,51 @@ class FarmClientTest : public testing::Test {
     grpc::ServerBuilder builder;
     builder.AddListeningPort(address, grpc::InsecureServerCredentials());
     builder.RegisterService(&tracker_);
-    builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
+    builder.SetMaxReceiveMessageSize(kMessageBytesMax);
     server_ = builder.BuildAndStart();
     channel_ = grpc::CreateChannel(address, grpc::InsecureChannelCredentials());
   }
   ~FarmClientTest() override { server_->Shutdown(); }
 
   TemporaryFolder folder_ = TemporaryFolder::Create().value();
-  TroubledTracker tracker_;
+  FailingTracker tracker_;
   std::unique_ptr<grpc::Server> server_;
   std::shared_ptr<grpc::Channel> channel_;
-  Patience patience_{[this] { return absl::FromUnixSeconds(tracker_.now); }};
-  FarmClient client_{[this] { return channel_; }, v1::JobLease(), "test", &patience_};
+  JobClock job_clock_{[this] { return absl::FromUnixSeconds(tracker_.now); }};
+  FarmClient client_{[this] { return channel_; }, v1::JobLease(), "test", &job_clock_};
 };
 
-TEST_F(FarmClientTest, WaitsForATrackerThatCannotStoreHoweverLongAndOnNobodysTime) {
-  tracker_.troubled = 4;
-  const absl::Time before = patience_.Now();
+TEST_F(FarmClientTest, WaitsWithoutLimitForATrackerThatCannotStore) {
+  tracker_.failing_calls = 4;
+  const absl::Time before = job_clock_.Now();
   EXPECT_EQ(client_.Report(Progress()), absl::OkStatus());
   EXPECT_EQ(tracker_.calls, 5);
   // Time before the first answer does not count as waiting.
-  EXPECT_EQ(patience_.Now() - before, absl::Minutes(15));
+  EXPECT_EQ(job_clock_.Now() - before, absl::Minutes(15));
   tracker_.now = tracker_.now + 60;
-  EXPECT_EQ(patience_.Now() - before, absl::Minutes(16));
+  EXPECT_EQ(job_clock_.Now() - before, absl::Minutes(16));
 }
 
-TEST_F(FarmClientTest, WhatTheJobWaitedForDevicesIsNotItsTime) {
-  const absl::Time before = patience_.Now();
+TEST_F(FarmClientTest, WaitingForDevicesIsNotTheJobsTime) {
+  const absl::Time before = job_clock_.Now();
   tracker_.now = tracker_.now + 60;
   tracker_.waited = 45;
   EXPECT_EQ(client_.Report(Progress()), absl::OkStatus());
-  EXPECT_EQ(patience_.Now() - before, absl::Seconds(15));
+  EXPECT_EQ(job_clock_.Now() - before, absl::Seconds(15));
   tracker_.waited = 40;  // an older answer that arrives late
   EXPECT_EQ(client_.Report(Progress()), absl::OkStatus());
-  EXPECT_EQ(patience_.Now() - before, absl::Seconds(15));
+  EXPECT_EQ(job_clock_.Now() - before, absl::Seconds(15));
 }
 
 TEST_F(FarmClientTest, AQuotaIsWaitedForAWhileOnly) {
-  tracker_.troubled = 100;
+  tracker_.failing_calls = 100;
   tracker_.code = grpc::StatusCode::RESOURCE_EXHAUSTED;
   EXPECT_TRUE(absl::IsResourceExhausted(client_.Report(Progress())));
   EXPECT_EQ(tracker_.calls, 1);
 }
 
 TEST_F(FarmClientTest, AQuotaThatIsFreeSoonIsWaitedFor) {
-  tracker_.troubled = 2;
+  tracker_.failing_calls = 2;
   tracker_.passes = 5;
   tracker_.code = grpc::StatusCode::RESOURCE_EXHAUSTED;
   EXPECT_EQ(client_.Report(Progress()), absl::OkStatus());
@@ -137,16 +137,16 @@ TEST_F(FarmClientTest, ALargeBatchGetsMoreTimeThanASmallOne) {
   EXPECT_GT(limits.at(0), tracker_.Limits().at(0) + absl::Seconds(30));
 }
 
-TEST_F(FarmClientTest, WhatNoWaitingMendsIsAnErrorAtOnce) {
-  tracker_.troubled = 100;
+TEST_F(FarmClientTest, PermanentErrorsAreReturnedAtOnce) {
+  tracker_.failing_calls = 100;
   tracker_.code = grpc::StatusCode::ABORTED;
   EXPECT_TRUE(absl::IsAborted(client_.Report(Progress())));
   EXPECT_EQ(tracker_.calls, 1);
 }
 
-TEST_F(FarmClientTest, ASignOfLifeSaysNothingElseAndWaitsForNobody) {
-  tracker_.troubled = 1;
-  client_.SayAlive();
+TEST_F(FarmClientTest, RenewLeaseOnlyRenewsAndDoesNotWait) {
+  tracker_.failing_calls = 1;
+  client_.RenewLease();
   EXPECT_EQ(tracker_.calls, 1);
   EXPECT_TRUE(tracker_.last.has_lease());
   EXPECT_FALSE(tracker_.last.has_progress());
@@ -191,7 +191,7 @@ TEST_F(FarmClientTest, AReportOfTheLargestJobIsOneThatATrackerTakes) {
 }
 
 TEST_F(FarmClientTest, AbandonEndsTheWaiting) {
-  tracker_.troubled = 1'000'000;
+  tracker_.failing_calls = 1'000'000;
   std::thread abandon([&] {
     while (tracker_.calls < 2) std::this_thread::yield();
     client_.Abandon();
@@ -200,55 +200,55 @@ TEST_F(FarmClientTest, AbandonEndsTheWaiting) {
   abandon.join();
 }
 
-TEST(PatienceTest, WhatSeveralWaitForAtOnceCountsOnce) {
+TEST(JobClockTest, TimeOfSeveralWaitingCallsCountsOnce) {
   int64_t now = 0;
-  Patience patience([&] { return absl::FromUnixSeconds(now); });
+  JobClock job_clock([&] { return absl::FromUnixSeconds(now); });
   {
-    const Patience::Wait first(patience);
+    const JobClock::Wait first(job_clock);
     now = 10;
     {
-      const Patience::Wait second(patience);
+      const JobClock::Wait second(job_clock);
       now = 30;
-      EXPECT_EQ(patience.Now(), absl::FromUnixSeconds(0));
+      EXPECT_EQ(job_clock.Now(), absl::FromUnixSeconds(0));
     }
     now = 35;
   }
   now = 40;
-  EXPECT_EQ(patience.Now(), absl::FromUnixSeconds(5));
+  EXPECT_EQ(job_clock.Now(), absl::FromUnixSeconds(5));
   {
-    const Patience::Wait again(patience);
+    const JobClock::Wait again(job_clock);
     now = 50;
   }
-  EXPECT_EQ(patience.Now(), absl::FromUnixSeconds(5));
+  EXPECT_EQ(job_clock.Now(), absl::FromUnixSeconds(5));
 }
 
 // A budget of ten minutes must end neither early nor late if the system's clock is set.
-TEST(PatienceTest, GoesByAClockThatNobodySets) {
-  const Patience patience;
+TEST(JobClockTest, UsesTheSteadyClock) {
+  const JobClock job_clock;
   const absl::Time before = SteadyNow();
-  const absl::Time now = patience.Now();
+  const absl::Time now = job_clock.Now();
   EXPECT_GE(now, before);
   EXPECT_LE(now, SteadyNow());
 }
 
-TEST(PatienceTest, SaysOnceAMinuteWhatIsWaitedForWhateverManyWait) {
+TEST(JobClockTest, LogsOnceAMinuteForAllWaitingCalls) {
   const auto lines = std::make_shared<spdlog::sinks::ringbuffer_sink_mt>(100);
   spdlog::default_logger()->sinks().push_back(lines);
   int64_t now = 1000;
-  Patience patience([&] { return absl::FromUnixSeconds(now); });
+  JobClock job_clock([&] { return absl::FromUnixSeconds(now); });
   for (const int calls : {1, 2, 3}) {
     for (int i = 0; i < calls; ++i) {
-      Patience::Wait wait(patience);
-      wait.Say("lab:9190", "its disk is full");
+      JobClock::Wait wait(job_clock);
+      wait.LogWaiting("lab:9190", "its disk is full");
     }
   }
   EXPECT_EQ(lines->last_formatted().size(), 1u);
   now += 59;
-  Patience::Wait wait(patience);
-  wait.Say("lab:9190", "its disk is full");
+  JobClock::Wait wait(job_clock);
+  wait.LogWaiting("lab:9190", "its disk is full");
   EXPECT_EQ(lines->last_formatted().size(), 1u);
   now += 1;
-  wait.Say("lab:9190", "it stands still");
+  wait.LogWaiting("lab:9190", "it stands still");
   ASSERT_EQ(lines->last_formatted().size(), 2u);
   EXPECT_NE(lines->last_formatted()[1].find("waiting for tracker lab:9190: it stands still"), std::string::npos);
   spdlog::default_logger()->sinks().pop_back();
@@ -268,7 +268,7 @@ TEST(PastTrialTest, KnowsItsBatchAndItsTime) {
 
 TEST(WorkloadProgressTest, SaysWhatWentWrong) {
   Progress progress;
-  progress.workloads.push_back({.digest = "d1", .trouble = "it does not compile"});
+  progress.workloads.push_back({.digest = "d1", .failure_reason = "it does not compile"});
   EXPECT_EQ(ToProto(progress).workloads(0).trouble(), "it does not compile");
 }
 

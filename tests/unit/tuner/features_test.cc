@@ -11,7 +11,7 @@
 #include "compiler/space/space.h"
 #include "tests/unit/space/pipelines.h"
 #include "tests/unit/space/workloads.h"
-#include "tuner/draft_model.h"
+#include "tuner/analytic_model.h"
 #include "tuner/index_code.h"
 #include "tuner/nest_facts.h"
 
@@ -34,7 +34,7 @@ TEST_P(EveryWorkload, RandomCandidatesHaveFiniteFeatures) {
   int built = 0;
   for (int i = 0; i < 40; ++i) {
     space::Chooser chooser(nullptr, &random);
-    const auto candidate = space::Build(workload, target, space::Fitting(workload, target), chooser);
+    const auto candidate = space::Build(workload, target, space::ApplicableEntries(workload, target), chooser);
     if (!candidate.ok()) continue;
     ++built;
     const Features features = ExtractFeatures(candidate->state, target);
@@ -51,15 +51,15 @@ TEST_P(EveryWorkload, FeaturesDependOnTheStateAlone) {
   EXPECT_EQ(ExtractFeatures(a->state, SomeTarget()), ExtractFeatures(b->state, SomeTarget()));
 }
 
-TEST_P(EveryWorkload, DraftPrefersTheDefaultToPlainLoops) {
+TEST_P(EveryWorkload, AnalyticModelPrefersTheDefaultToNaiveLoops) {
   const ir::Workload workload = Parsed();
   if (ir::CountFlops(workload) < 1e5) GTEST_SKIP() << "too small to matter";
   const target::Target target = SomeTarget();
-  const auto standard = space::Default(workload, target);
+  const auto default_candidate = space::Default(workload, target);
   const auto plain = schedule::Replay(workload, {});
-  ASSERT_TRUE(standard.ok() && plain.ok());
-  EXPECT_LT(ExtractFeatures(standard->state, target)[kDraftLogSeconds],
-            ExtractFeatures(*plain, target)[kDraftLogSeconds]);
+  ASSERT_TRUE(default_candidate.ok() && plain.ok());
+  EXPECT_LT(ExtractFeatures(default_candidate->state, target)[kAnalyticLogSeconds],
+            ExtractFeatures(*plain, target)[kAnalyticLogSeconds]);
 }
 
 TEST_P(EveryWorkload, RandomCandidatesForLanesHaveFiniteFeatures) {
@@ -68,7 +68,7 @@ TEST_P(EveryWorkload, RandomCandidatesForLanesHaveFiniteFeatures) {
   Random random(3);
   for (int i = 0; i < 40; ++i) {
     space::Chooser chooser(nullptr, &random);
-    const auto candidate = space::Build(workload, target, space::Fitting(workload, target), chooser);
+    const auto candidate = space::Build(workload, target, space::ApplicableEntries(workload, target), chooser);
     if (!candidate.ok()) continue;
     const Features features = ExtractFeatures(candidate->state, target);
     ASSERT_EQ(features.size(), kFeatureCount + kLaneFeatures);
@@ -89,7 +89,7 @@ output t
   const target::Target target = target::ParseTarget("cuda:sm_90a").value();
   const auto features_of = [&](const space::Decisions& decisions) {
     space::Chooser chooser(&decisions);
-    const auto candidate = space::Build(*workload, target, space::Fitting(*workload, target), chooser);
+    const auto candidate = space::Build(*workload, target, space::ApplicableEntries(*workload, target), chooser);
     EXPECT_TRUE(candidate.ok()) << candidate.status();
     return candidate.ok() ? ExtractFeatures(candidate->state, target) : Features();
   };
@@ -299,21 +299,21 @@ TEST(IndexCodeTest, DataMakesAnIndexIrregular) {
   EXPECT_EQ(code.Evaluate(values), 0);
 }
 
-TEST(DraftModelTest, TwoThreadsAreFasterThanOneForBigWork) {
+TEST(AnalyticModelTest, TwoThreadsAreFasterThanOneForBigWork) {
   const ir::Workload workload = ir::ParseWorkload(kMatMul).value();
   const auto seconds = [&](const std::string& steps) {
     const auto state = schedule::Replay(workload, schedule::ParseSchedule(steps).value());
-    return ExtractFeatures(state.value(), SomeTarget())[kDraftLogSeconds];
+    return ExtractFeatures(state.value(), SomeTarget())[kAnalyticLogSeconds];
   };
   const std::string serial = "split j 32 mask\nreorder i k jo ji\nvectorize ji\n";
   EXPECT_LT(seconds(serial + "parallel i\n"), seconds(serial));
 }
 
-TEST(DraftModelTest, LeastSecondsKnowsBothRoofs) {
+TEST(AnalyticModelTest, LowerBoundIsTheLargerOfComputeAndMemory) {
   const target::Target target = SomeTarget();
-  EXPECT_GT(LeastSeconds(1e9, 1e3, target), 10 * LeastSeconds(1e6, 1e3, target));
-  EXPECT_GT(LeastSeconds(1, 1e9, target), 10 * LeastSeconds(1, 1e6, target));
-  EXPECT_LT(LeastSeconds(1e9, 1e3, target, 1e15), LeastSeconds(1e9, 1e3, target) / 100);
+  EXPECT_GT(LowerBoundSeconds(1e9, 1e3, target), 10 * LowerBoundSeconds(1e6, 1e3, target));
+  EXPECT_GT(LowerBoundSeconds(1, 1e9, target), 10 * LowerBoundSeconds(1, 1e6, target));
+  EXPECT_LT(LowerBoundSeconds(1e9, 1e3, target, 1e15), LowerBoundSeconds(1e9, 1e3, target) / 100);
 }
 
 }  // namespace

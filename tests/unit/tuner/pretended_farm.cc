@@ -75,13 +75,13 @@ double SlowestFinalist(std::vector<double> times, int finalists) {
   return times[count - 1];
 }
 
-Outcome Timed(double first, double time, bool in_turns) {
+Outcome Timed(double first, double time, bool interleaved) {
   Outcome outcome;
   if (time < 0) {
     outcome.failure = {records::FailureKind::kCrashed, "it crashed"};
   } else {
     outcome.seconds = {first * 1.3, time, time * 1.01, time, time * 1.02};
-    outcome.first_interleaved = in_turns ? 1 : static_cast<int64_t>(outcome.seconds.size());
+    outcome.first_interleaved = interleaved ? 1 : static_cast<int64_t>(outcome.seconds.size());
   }
   return outcome;
 }
@@ -116,9 +116,9 @@ absl::StatusOr<Measured> PretendedFarm::Measure(const Batch& batch) {
   const double slowest = batch.final ? kNoLimit : SlowestFinalist(times, finalists);
   for (size_t i = 0; i < times.size(); ++i) {
     const BatchCandidate& candidate = batch.candidates[i];
-    const bool in_turns = times[i] <= slowest || candidate.id == batch.incumbent_id;
-    const double time = finalists > 0 && in_turns ? seconds(batch, candidate.decisions) : times[i];
-    const Outcome outcome = Timed(times[i], time, in_turns);
+    const bool interleaved = times[i] <= slowest || candidate.id == batch.incumbent_id;
+    const double time = finalists > 0 && interleaved ? seconds(batch, candidate.decisions) : times[i];
+    const Outcome outcome = Timed(times[i], time, interleaved);
     result.outcomes[candidate.id] = outcome;
     records.push_back(
         {batch.workload_digest,
@@ -162,7 +162,7 @@ absl::StatusOr<std::optional<PastWinner>> PretendedFarm::Best(const RecordKey& k
         .verified = record.verified,
         .confirmed = record.trial.confirmed};
     const std::optional<Failure>& failure = record.trial.outcome.failure;
-    contender.wrong = failure.has_value() && records::SpeaksAgainst(failure->kind);
+    contender.rules_out_schedule = failure.has_value() && records::RulesOutSchedule(failure->kind);
     SetRepeats(contender, record.trial.outcome.seconds, record.trial.outcome.first_interleaved);
     contenders.push_back(std::move(contender));
     trials.push_back(&record.trial);
@@ -173,7 +173,7 @@ absl::StatusOr<std::optional<PastWinner>> PretendedFarm::Best(const RecordKey& k
   return PastWinner{best.schedule, best.decisions, true, winner->seconds, winner->default_seconds, winner->confirmed};
 }
 
-absl::Status PretendedFarm::GiveBack(const Requirements& needs) {
+absl::Status PretendedFarm::RequeueJob(const Requirements& needs) {
   given_back = needs;
   return absl::OkStatus();
 }

@@ -35,14 +35,14 @@ class PretendedFarm : public Farm {
   absl::Time Now();
 
   absl::Status Report(const Progress& progress) override;
-  void SayAlive() override { ++signs_of_life; }
+  void RenewLease() override { ++signs_of_life; }
   absl::StatusOr<Measured> Measure(const Batch& batch) override;
   absl::StatusOr<std::optional<FarmDevice>> FindDevice(const Requirements& requirements) override;
   absl::StatusOr<std::vector<PastTrial>> Records(const RecordKey& key) override;
   absl::StatusOr<std::optional<PastWinner>> Best(const RecordKey& key) override;
   absl::Status RecordFailures(const RecordKey& key, const Batch& batch,
                               const std::vector<BuildFailed>& failures) override;
-  absl::Status GiveBack(const Requirements& needs) override;
+  absl::Status RequeueJob(const Requirements& needs) override;
   void Abandon() override { abandoned = true; }
 
   struct Record {

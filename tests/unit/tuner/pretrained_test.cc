@@ -27,7 +27,7 @@ constexpr const char* kFastestFirst[] = {
 target::Target SomeCpu() { return *target::ParseTarget("x86_64 -mcpu=znver4 -threads=2"); }
 
 Features FeaturesOf(const char* schedule) {
-  schedule::State state = schedule::Start(ir::ParseWorkload(kReluMatMul).value());
+  schedule::State state = schedule::InitialState(ir::ParseWorkload(kReluMatMul).value());
   const schedule::Schedule steps = schedule::ParseSchedule(schedule).value();
   for (const schedule::Step& step : steps) {
     EXPECT_EQ(schedule::Apply(step, state), absl::OkStatus());

@@ -85,21 +85,22 @@ class SearchTest : public ::testing::Test {
   static Search SearchWithout(std::string_view without) {
     Search search = MakeSearch(11, 1, without);
     space::Chooser chooser;
-    const space::Candidate standard = Landscape(chooser).value();
-    search.AddStandard({standard.decisions, schedule::Print(standard.schedule),
-                        ExtractFeatures(standard.state, target::ParseTarget("x86_64").value()), Origin::kDefault});
+    const space::Candidate default_candidate = Landscape(chooser).value();
+    search.SetDefault({default_candidate.decisions, schedule::Print(default_candidate.schedule),
+                       ExtractFeatures(default_candidate.state, target::ParseTarget("x86_64").value()),
+                       Origin::kDefault});
     search.AddRelative({{"d0", 4, {}}, {"d1", 2, {}}, {"d2", 5, {}}, {"d3", 1, {}}, {"d4", 4, {}}});
     return search;
   }
 
-  DraftModel draft_;
-  BlindModel blind_;
+  AnalyticModel draft_;
+  UniformModel uniform_;
 };
 
 TEST_F(SearchTest, PartsThatAreLeftOutProposeNothing) {
   Search whole = SearchWithout("model");
   EXPECT_EQ(OriginsIn(8, whole, draft_),
-            (std::set{Origin::kRelative, Origin::kDraft, Origin::kEvolved, Origin::kDescent, Origin::kRandom}));
+            (std::set{Origin::kRelative, Origin::kFirstBatch, Origin::kEvolved, Origin::kDescent, Origin::kRandom}));
   const std::pair<std::string_view, Origin> parts[] = {
       {"relatives", Origin::kRelative}, {"evolution", Origin::kEvolved}, {"descent", Origin::kDescent}};
   for (const auto& [part, origin] : parts) {
@@ -108,9 +109,9 @@ TEST_F(SearchTest, PartsThatAreLeftOutProposeNothing) {
   }
 }
 
-TEST_F(SearchTest, WithoutAnyPartItIsChanceToTheEndAndSlower) {
+TEST_F(SearchTest, WithoutAnyPartTheSearchIsRandomAndSlower) {
   Search chance = SearchWithout("all");
-  EXPECT_EQ(OriginsIn(30, chance, blind_), (std::set{Origin::kDraft, Origin::kRandom}));
+  EXPECT_EQ(OriginsIn(30, chance, uniform_), (std::set{Origin::kFirstBatch, Origin::kRandom}));
   EXPECT_FALSE(chance.converged()) << "chance knows no end but that of the space";
   Search guided = SearchWithout("model");
   OriginsIn(30, guided, draft_);
@@ -121,7 +122,7 @@ TEST_F(SearchTest, FirstCandidatesOfChanceAreNotNearTheDefault) {
   Search near = MakeSearch(12), far = MakeSearch(12, 1, "preferred");
   const auto as_preferred = [this](Search& search) {
     int64_t count = 0;
-    for (const Proposal& p : search.Propose(32, blind_)) {
+    for (const Proposal& p : search.Propose(32, uniform_)) {
       for (const space::Decision& d : p.decisions) count += d.value == 1 ? 1 : 0;
     }
     return count;
@@ -211,7 +212,7 @@ TEST_F(SearchTest, RelativesThatFindNoPlaceInTheFirstBatchComeInTheNext) {
   EXPECT_EQ(first[0].origin, Origin::kDefault);
   EXPECT_EQ(first[1].origin, Origin::kRelative);
   EXPECT_EQ(first[1].decisions[0].value, 7) << "the nearest";
-  EXPECT_EQ(first[2].origin, Origin::kDraft);
+  EXPECT_EQ(first[2].origin, Origin::kFirstBatch);
   std::vector<int64_t> later;
   for (int round = 0; round < 2; ++round) {
     for (const Proposal& p : search.Propose(3, draft_)) {
@@ -223,7 +224,7 @@ TEST_F(SearchTest, RelativesThatFindNoPlaceInTheFirstBatchComeInTheNext) {
   EXPECT_EQ(later, (std::vector<int64_t>{0, 1, 2, 3, 4, 5}));
 }
 
-TEST_F(SearchTest, WhatWasLostComesBeforeWhatHasWaited) {
+TEST_F(SearchTest, WithdrawnCandidatesComeBeforeWaitingOnes) {
   Search search = MakeSearch(15);
   for (int64_t d0 = 0; d0 < 6; ++d0) search.AddRelative(space::Decisions{{"d0", d0, {}}, {"d1", 5, {}}});
   std::vector<std::string> lost, again;
@@ -265,7 +266,7 @@ TEST_F(SearchTest, RememberedCandidatesAreNotTriedAgain) {
   }
 }
 
-TEST_F(SearchTest, WhatWasNeverMeasuredComesFirstInTheNextBatch) {
+TEST_F(SearchTest, WithdrawnCandidatesComeFirstInTheNextBatch) {
   Search search = MakeSearch(13);
   const auto lost = search.Propose(8, draft_);
   ASSERT_EQ(lost.size(), 8u);
@@ -287,7 +288,7 @@ TEST_F(SearchTest, WhatWasNeverMeasuredComesFirstInTheNextBatch) {
   }
 }
 
-TEST_F(SearchTest, WhatIsCondemnedIsForgotten) {
+TEST_F(SearchTest, AnExcludedScheduleIsForgotten) {
   Search search = MakeSearch(14);
   const auto proposals = search.Propose(8, draft_);
   for (size_t i = 0; i < proposals.size(); ++i) {
@@ -295,7 +296,7 @@ TEST_F(SearchTest, WhatIsCondemnedIsForgotten) {
   }
   search.Observe(proposals[0].schedule, std::nullopt);  // for example, its device was lost
   EXPECT_EQ(search.Best(1)[0].schedule, proposals[0].schedule);
-  search.Condemn(proposals[0].schedule);
+  search.Exclude(proposals[0].schedule);
   EXPECT_EQ(search.best_seconds(), 2e-3);
   ASSERT_EQ(search.Best(8).size(), 7u);
   EXPECT_EQ(search.Best(1)[0].schedule, proposals[1].schedule);
@@ -303,7 +304,7 @@ TEST_F(SearchTest, WhatIsCondemnedIsForgotten) {
   EXPECT_EQ(search.Best(1)[0].schedule, proposals[0].schedule);
 }
 
-TEST_F(SearchTest, OfSeveralTimesTheNewestCountsUnlessMoreIsKnown) {
+TEST_F(SearchTest, TheNewestTimeCountsUnlessAnEstimateHasMoreTimings) {
   Search search = MakeSearch(16);
   const auto proposals = search.Propose(2, draft_);
   search.Observe(proposals[0].schedule, 1e-3);
@@ -311,12 +312,12 @@ TEST_F(SearchTest, OfSeveralTimesTheNewestCountsUnlessMoreIsKnown) {
   search.Observe(proposals[0].schedule, 1.5e-3);
   EXPECT_EQ(search.best_seconds(), 1.2e-3);
   EXPECT_EQ(search.Best(1)[0].schedule, proposals[1].schedule);
-  search.Believe(proposals[1].schedule, {1.6e-3, 5});
-  search.Believe(proposals[1].schedule, {1.1e-3, 4});
+  search.SetEstimate(proposals[1].schedule, {1.6e-3, 5});
+  search.SetEstimate(proposals[1].schedule, {1.1e-3, 4});
   search.Observe(proposals[1].schedule, 1.1e-3);
   EXPECT_EQ(search.best_seconds(), 1.5e-3);
-  search.Condemn(proposals[0].schedule);
-  search.Believe(proposals[0].schedule, {1e-3, kConfirmed});
+  search.Exclude(proposals[0].schedule);
+  search.SetEstimate(proposals[0].schedule, {1e-3, kConfirmedTimings});
   EXPECT_EQ(search.best_seconds(), 1.6e-3) << "what is condemned has no time that could be better known";
 }
 
@@ -327,7 +328,7 @@ TEST_F(SearchTest, OnlyTheFastestKeepTheirDecisions) {
   }
   const auto open = search.Propose(16, draft_);
   ASSERT_FALSE(open.empty());
-  search.Shrink();
+  search.DropSlowDecisions();
   const std::vector<Proposal> best = search.Best(1000);
   ASSERT_GT(best.size(), 96u);
   for (size_t i = 0; i < best.size(); ++i) EXPECT_EQ(best[i].decisions.empty(), i >= 96) << i;
@@ -354,7 +355,7 @@ TEST_F(SearchTest, ADescentWaitsForWhatItProposed) {
   EXPECT_EQ(tried, (std::set<int64_t>{0, 1, 2, 3, 4, 5, 6, 7}));
 }
 
-TEST_F(SearchTest, TheEndWaitsForWhatIsUnderWay) {
+TEST_F(SearchTest, ConvergenceWaitsForOpenProposals) {
   Search search = MakeSearch(18);
   std::vector<Proposal> late;  // from a visit that outlasts all others
   for (int round = 0; round < 200; ++round) {
@@ -375,7 +376,7 @@ TEST_F(SearchTest, TheEndWaitsForWhatIsUnderWay) {
 // Scores only rank candidates, so the measured times give them their scale in seconds.
 TEST_F(SearchTest, PredictionsLieWhereTheTimesDo) {
   Search search = MakeSearch(8);
-  const auto draft_seconds = [](const Proposal& p) { return std::exp(p.features[kDraftLogSeconds]); };
+  const auto draft_seconds = [](const Proposal& p) { return std::exp(p.features[kAnalyticLogSeconds]); };
   for (const Proposal& p : search.Propose(8, draft_)) {
     EXPECT_EQ(p.predicted_seconds, std::nullopt);
     search.Observe(p.schedule, 3 * draft_seconds(p));

@@ -47,7 +47,7 @@ TEST(TaskSchedulerTest, WithoutGainsEachHasItsTurn) {
   }
 }
 
-TEST(TaskSchedulerTest, WhatNoLongerImprovesYieldsToWhatDoes) {
+TEST(TaskSchedulerTest, ImprovingWorkloadsGoFirst) {
   TaskScheduler scheduler({{1, 1e-3, 1e-5}, {1, 1e-3, 1e-5}}, {});
   double improving = 1e-3;
   std::map<size_t, int> rounds;
@@ -121,7 +121,7 @@ TEST(TaskSchedulerTest, AllOfManyTasksGetTheirRounds) {
   for (size_t task = 0; task < 500; ++task) EXPECT_GE(rounds[task], 5) << task;
 }
 
-TEST(TaskSchedulerTest, TheDraftIsCorrectedByWhatWasMeasured) {
+TEST(TaskSchedulerTest, MeasuredTimesReplaceTheAnalyticEstimate) {
   // The scheduler expects each task to reach a tenth of its time, so the last one can gain as much as the others.
   TaskScheduler scheduler({{1, 1e-3, 1e-5}, {1, 1e-3, 1e-5}, {1, 0.9e-3, 1e-5}}, {.negligible_share = 0.05});
   for (const size_t task : {0, 1}) {
@@ -187,7 +187,7 @@ TEST(TaskSchedulerTest, AtMostTwoRoundsOfOneTaskAreOpen) {
   EXPECT_TRUE(scheduler.Next().has_value());
 }
 
-TEST(TaskSchedulerTest, WhatIsKnownFromEarlierRunsNeedsNoFirstRound) {
+TEST(TaskSchedulerTest, WorkloadsTimedInEarlierRunsNeedNoFirstRound) {
   TaskScheduler scheduler({{1, 1e-3, 1e-6, 1e-3}, {1, 1e-6, 1e-9, 1e-6}, {1, 1e-6, 1e-9}}, {});
   EXPECT_EQ(scheduler.Next()->task, 2u) << "the only one of which nothing is known";
   EXPECT_EQ(scheduler.Next()->task, 0u);
@@ -196,7 +196,7 @@ TEST(TaskSchedulerTest, WhatIsKnownFromEarlierRunsNeedsNoFirstRound) {
   EXPECT_FALSE(scheduler.Next().has_value()) << "the two others are too small to matter";
 }
 
-TEST(TaskSchedulerTest, WhatEarlierRunsHaveSpentMuchOnYieldsToWhatTheyHaveNot) {
+TEST(TaskSchedulerTest, WorkloadsWithFewEarlierTrialsGoFirst) {
   TaskScheduler scheduler({{3, 1e-3, 1e-6, 1e-3, 40}, {1, 1e-3, 1e-6, 1e-3, 1}}, {});
   for (int i = 0; i < 5; ++i) {
     EXPECT_EQ(scheduler.Next()->task, 1u);
@@ -214,9 +214,9 @@ Job JobOf(size_t workloads, int64_t trials, double seconds) {
 
 TEST(BudgetTest, TrialsAreCountedDown) {
   Budget budget(JobOf(2, 100, 0));
-  budget.CountRemembered(0, false);
-  budget.CountRemembered(0, false);
-  budget.SettleTrials();
+  budget.AddRecordedTrials(0, false);
+  budget.AddRecordedTrials(0, false);
+  budget.FixTrialLimit();
   EXPECT_FALSE(budget.nothing_left());
   EXPECT_EQ(budget.TrialsLeft(0), 100);
   EXPECT_EQ(budget.TrialsLeft(70), 30);
@@ -224,57 +224,57 @@ TEST(BudgetTest, TrialsAreCountedDown) {
   EXPECT_GT(budget.SecondsLeft(1e9, 1e9), 1e9);
 }
 
-TEST(BudgetTest, WhatSomebodyAsksForIsNotCut) {
+TEST(BudgetTest, ARequestedNumberOfTrialsIsNotReduced) {
   Budget many(JobOf(1, 2000, 0));
-  many.CountRemembered(0, false);
-  many.SettleTrials();
+  many.AddRecordedTrials(0, false);
+  many.FixTrialLimit();
   EXPECT_EQ(many.TrialsLeft(0), 2000);
   Budget fast(JobOf(1, 2000, 10));  // the limit that is reached first ends the job; a fast board may make all trials
-  fast.CountRemembered(0, false);
-  fast.SettleTrials();
+  fast.AddRecordedTrials(0, false);
+  fast.FixTrialLimit();
   EXPECT_EQ(fast.TrialsLeft(0), 2000);
 }
 
-TEST(BudgetTest, WhatEarlierAttemptsReportedIsSpent) {
+TEST(BudgetTest, TrialsOfEarlierAttemptsAreSpent) {
   Job job = JobOf(2, 100, 0);
   job.earlier.trials = 80;
   Budget budget(job);
-  budget.CountRemembered(70, false);  // the first workloads had more than their share
-  budget.CountRemembered(10, false);
-  budget.SettleTrials();
+  budget.AddRecordedTrials(70, false);  // the first workloads had more than their share
+  budget.AddRecordedTrials(10, false);
+  budget.FixTrialLimit();
   EXPECT_FALSE(budget.nothing_left());
   EXPECT_EQ(budget.TrialsLeft(0), 20);
 }
 
 TEST(BudgetTest, ASecondRunOfTheSameCommandHasNothingToDo) {
   Budget budget(JobOf(2, 100, 0));
-  budget.CountRemembered(90, true);
-  budget.CountRemembered(15, true);
-  budget.SettleTrials();
+  budget.AddRecordedTrials(90, true);
+  budget.AddRecordedTrials(15, true);
+  budget.FixTrialLimit();
   EXPECT_TRUE(budget.nothing_left());
 }
 
-TEST(BudgetTest, AnInterruptedRunGoesOnWithTheRest) {
+TEST(BudgetTest, AnInterruptedRunResumesWithTheRest) {
   Budget budget(JobOf(2, 100, 0));
-  budget.CountRemembered(40, false);
-  budget.CountRemembered(0, false);
-  budget.SettleTrials();
+  budget.AddRecordedTrials(40, false);
+  budget.AddRecordedTrials(0, false);
+  budget.FixTrialLimit();
   EXPECT_EQ(budget.TrialsLeft(0), 60);
 }
 
 TEST(BudgetTest, ANewWorkloadAmongTunedOnesGetsItsShare) {
   Budget budget(JobOf(2, 100, 0));
-  budget.CountRemembered(5000, true);  // another model contains the workload too
-  budget.CountRemembered(0, false);
-  budget.SettleTrials();
+  budget.AddRecordedTrials(5000, true);  // another model contains the workload too
+  budget.AddRecordedTrials(0, false);
+  budget.FixTrialLimit();
   EXPECT_EQ(budget.TrialsLeft(0), 50);
 }
 
-TEST(BudgetTest, WhatARunCannotHaveMadeTakesNothingFromOthers) {
+TEST(BudgetTest, TrialsOfOtherModelsTakeNothingFromOtherWorkloads) {
   Budget budget(JobOf(2, 100, 0));
-  budget.CountRemembered(5000, true);
-  budget.CountRemembered(15, true);
-  budget.SettleTrials();
+  budget.AddRecordedTrials(5000, true);
+  budget.AddRecordedTrials(15, true);
+  budget.FixTrialLimit();
   EXPECT_FALSE(budget.nothing_left());
   EXPECT_EQ(budget.TrialsLeft(0), 35);
 }
@@ -291,14 +291,14 @@ TEST(BudgetTest, TimeCountsEarlierAttemptsAndTheEnd) {
 
 TEST(BudgetTest, TimeAloneAlsoComesToAnEnd) {
   Budget budget(JobOf(2, 0, 10));
-  budget.CountRemembered(100, true);
-  budget.CountRemembered(80, true);
-  budget.SettleTrials();
+  budget.AddRecordedTrials(100, true);
+  budget.AddRecordedTrials(80, true);
+  budget.FixTrialLimit();
   EXPECT_TRUE(budget.nothing_left());
   Budget longer(JobOf(2, 0, 600));
-  longer.CountRemembered(100, true);
-  longer.CountRemembered(80, true);
-  longer.SettleTrials();
+  longer.AddRecordedTrials(100, true);
+  longer.AddRecordedTrials(80, true);
+  longer.FixTrialLimit();
   EXPECT_FALSE(longer.nothing_left());
 }
 
@@ -307,9 +307,9 @@ TEST(BudgetTest, HoursAreSpentHoweverMuchTheRecordsHold) {
   resumed.earlier.seconds = 5;
   for (const Job& job : {JobOf(2, 0, 8 * 3600), JobOf(2, 0, 0), resumed}) {
     Budget budget(job);
-    budget.CountRemembered(300, true);
-    budget.CountRemembered(2000, true);
-    budget.SettleTrials();
+    budget.AddRecordedTrials(300, true);
+    budget.AddRecordedTrials(2000, true);
+    budget.FixTrialLimit();
     EXPECT_FALSE(budget.nothing_left());
   }
 }

@@ -53,7 +53,7 @@ TEST(TaskTest, RelativesAreOrderedByLikeness) {
   EXPECT_EQ(relatives[1][0].value, 8);
 }
 
-TEST(TaskTest, WhoWonAConfirmationAndWasInNoneSinceIsNotCompared) {
+TEST(TaskTest, AWinnerThatWasInNoLaterConfirmationIsUncompared) {
   Task task = MakeTask(MatMul(64, 96, 128), target::ParseTarget("x86_64").value(), 1, 1).value();
   task.best_schedule = "b";
   std::vector<PastTrial> past;
@@ -64,13 +64,13 @@ TEST(TaskTest, WhoWonAConfirmationAndWasInNoneSinceIsNotCompared) {
   };
   const auto not_compared = [&](int64_t now) {
     std::vector<std::string> schedules;
-    for (const Proposal& p : NotCompared(task, past, absl::FromUnixSeconds(now))) schedules.push_back(p.schedule);
+    for (const Proposal& p : UncomparedWinners(task, past, absl::FromUnixSeconds(now))) schedules.push_back(p.schedule);
     return schedules;
   };
-  const std::string standard = task.standard.schedule;
-  add("one 1", 10, {{standard, 4}, {"old", 2}, {"loser", 3}});
-  add("one 2", 20, {{standard, 4}, {"old", 2}, {"a", 1}});
-  add("other", 30, {{standard, 8}, {"b", 5}, {"loser", 6}});
+  const std::string default_schedule = task.default_proposal.schedule;
+  add("one 1", 10, {{default_schedule, 4}, {"old", 2}, {"loser", 3}});
+  add("one 2", 20, {{default_schedule, 4}, {"old", 2}, {"a", 1}});
+  add("other", 30, {{default_schedule, 8}, {"b", 5}, {"loser", 6}});
   add("cut short", 40, {{"a", 1}, {"c", 0.5}});
   EXPECT_THAT(not_compared(100), ::testing::ElementsAre("a"));
   EXPECT_THAT(not_compared(29), ::testing::IsEmpty()) << "a comparison that is made now would not be the newest";
@@ -78,7 +78,7 @@ TEST(TaskTest, WhoWonAConfirmationAndWasInNoneSinceIsNotCompared) {
       {"a", "", false, {{}, 0, Failure{records::FailureKind::kCompileError, ""}}, "", absl::FromUnixSeconds(50)});
   EXPECT_THAT(not_compared(100), ::testing::IsEmpty()) << "it cannot be compared";
   past.pop_back();
-  add("both", 60, {{standard, 8}, {"b", 5}, {"a", 6}});
+  add("both", 60, {{default_schedule, 8}, {"b", 5}, {"a", 6}});
   EXPECT_THAT(not_compared(100), ::testing::IsEmpty());
 }
 
@@ -110,7 +110,7 @@ TEST(TaskTest, TimesOfOtherDaysAreBroughtToTheSpeedOfTheConfirmation) {
   AddPast(past, "still", 2010, false, {{"winner", 2.6}, {"g", 5}});
   AddPast(past, "", 3000, false, {{"f", 3}});
   past.push_back({"b", "", false, {{}, 0, Failure{records::FailureKind::kLostDevice, ""}}, "first", {}});
-  BringToOneSpeed(past, "winner", "default");
+  ScaleToOneSpeed(past, "winner", "default");
   std::map<std::string, double> seconds = SecondsIn(past);
   EXPECT_NEAR(seconds["first: default"], 2.6, 1e-9);
   EXPECT_NEAR(seconds["first: winner"], 1.3, 1e-9);
@@ -126,13 +126,13 @@ TEST(TaskTest, TimesOfOtherDaysAreBroughtToTheSpeedOfTheConfirmation) {
 }
 
 // In each visit one kernel takes 1% less than all others by luck; the next visit reveals that.
-TEST(TaskTest, LuckOfEarlierRunsDoesNotAddUp) {
+TEST(TaskTest, LuckyTimesOfEarlierRunsDoNotAccumulate) {
   std::vector<PastTrial> past;
   for (int visit = 1; visit < 30; ++visit) {
     AddPast(past, fmt::format("{:02}", visit), visit, false,
             {{fmt::format("{}", visit - 1), 1.0}, {fmt::format("{}", visit), 0.99}});
   }
-  BringToOneSpeed(past, "", "default");
+  ScaleToOneSpeed(past, "", "default");
   for (const auto& [trial, seconds] : SecondsIn(past)) EXPECT_GT(seconds, 0.975) << trial;
 }
 
@@ -144,9 +144,9 @@ class MeasuredTaskTest : public ::testing::Test {
     return {{seconds, seconds, seconds, seconds}, in_turns ? 1 : 4, {}};
   }
   // The estimated seconds of the proposal at that place; -1: no estimate.
-  double Believed(size_t place) const {
-    const std::optional<Belief> belief = task_.search->Believed(proposals_[place].schedule);
-    return belief.has_value() ? belief->seconds : -1;
+  double EstimateOf(size_t place) const {
+    const std::optional<LatencyEstimate> estimate = task_.search->EstimateOf(proposals_[place].schedule);
+    return estimate.has_value() ? estimate->seconds : -1;
   }
   static Outcomes Race(const std::vector<double>& seconds) {
     Outcomes outcomes;
@@ -155,71 +155,71 @@ class MeasuredTaskTest : public ::testing::Test {
   }
 
   Task task_ = NewTask();
-  const std::vector<Proposal> proposals_ = task_.search->Propose(8, DraftModel());
+  const std::vector<Proposal> proposals_ = task_.search->Propose(8, AnalyticModel());
 };
 
-TEST_F(MeasuredTaskTest, WhoDroppedOutIsNotBelievedToBeFasterThanThoseItLostTo) {
+TEST_F(MeasuredTaskTest, AnEliminatedCandidateIsNoFasterThanTheFinalists) {
   Outcomes outcomes = Race({2.0, 1.0, 1.1});
   outcomes["c3"] = Timed(0.9, false);
   outcomes["c4"] = Timed(2.5, false);
   Observe(task_, proposals_, outcomes, 1);
   EXPECT_EQ(task_.best_schedule, proposals_[1].schedule);
-  EXPECT_EQ(Believed(3), 2.0);
-  EXPECT_EQ(Believed(4), 2.5);
+  EXPECT_EQ(EstimateOf(3), 2.0);
+  EXPECT_EQ(EstimateOf(4), 2.5);
   EXPECT_EQ(task_.default_seconds, 2.0);
 }
 
-TEST_F(MeasuredTaskTest, WithoutTurnsAllTimesCount) {
+TEST_F(MeasuredTaskTest, WithoutInterleavedRoundsAllTimesCount) {
   Observe(task_, proposals_, {{"c0", Timed(2.0, false)}, {"c1", Timed(0.9, false)}}, 1);
   EXPECT_EQ(task_.best_schedule, proposals_[1].schedule);
   EXPECT_EQ(task_.best_seconds, 0.9);
 }
 
-TEST_F(MeasuredTaskTest, WhoTurnsOutToBeSlowerMakesWayForAnother) {
+TEST_F(MeasuredTaskTest, AWinnerThatTurnsOutSlowerIsReplaced) {
   Observe(task_, {proposals_[0], proposals_[1], proposals_[2]}, Race({2.0, 1.0, 1.02}), 1);
   const Proposal incumbent = IncumbentOf(task_);
   EXPECT_EQ(incumbent.schedule, proposals_[1].schedule);
-  const double pace = *MeetIncumbent(task_, incumbent, {1.0, 1}, {{"c1", Timed(1.1)}}, "c1");
-  EXPECT_NEAR(pace, std::sqrt(1.1), 1e-9);
-  Observe(task_, {proposals_[3]}, {{"c0", Timed(1.2)}}, pace);
-  EXPECT_NEAR(Believed(1), std::sqrt(1.1), 1e-9);
+  const double speed_factor = *ObserveIncumbent(task_, incumbent, {1.0, 1}, {{"c1", Timed(1.1)}}, "c1");
+  EXPECT_NEAR(speed_factor, std::sqrt(1.1), 1e-9);
+  Observe(task_, {proposals_[3]}, {{"c0", Timed(1.2)}}, speed_factor);
+  EXPECT_NEAR(EstimateOf(1), std::sqrt(1.1), 1e-9);
   EXPECT_EQ(task_.best_schedule, proposals_[2].schedule);
   EXPECT_EQ(task_.best_seconds, 1.02);
 }
 
 // Two visits begin with the same incumbent. Before the second one ends, the first finds a better kernel.
-TEST_F(MeasuredTaskTest, AVisitIsJudgedByWhoRanInIt) {
+TEST_F(MeasuredTaskTest, AVisitIsScaledByItsOwnIncumbent) {
   Observe(task_, {proposals_[0], proposals_[1]}, Race({2.0, 1.0}), 1);
   const Proposal incumbent = IncumbentOf(task_);
   Observe(task_, {proposals_[2]}, {{"c0", Timed(0.9)}}, 1);
   EXPECT_EQ(task_.best_schedule, proposals_[2].schedule);
-  const double pace = *MeetIncumbent(task_, incumbent, {1.0, kConfirmed}, {{"c1", Timed(1.2)}}, "c1");
-  Observe(task_, {proposals_[3]}, {{"c0", Timed(0.96)}}, pace);
-  EXPECT_NEAR(Believed(3), 0.8, 1e-5) << "the device was slower";
+  const double speed_factor = *ObserveIncumbent(task_, incumbent, {1.0, kConfirmedTimings}, {{"c1", Timed(1.2)}}, "c1");
+  Observe(task_, {proposals_[3]}, {{"c0", Timed(0.96)}}, speed_factor);
+  EXPECT_NEAR(EstimateOf(3), 0.8, 1e-5) << "the device was slower";
   EXPECT_EQ(task_.best_schedule, proposals_[3].schedule);
 }
 
-TEST_F(MeasuredTaskTest, AWinnerIsComparedWithWhoeverFollowsIt) {
+TEST_F(MeasuredTaskTest, AReplacedWinnerIsComparedWithItsSuccessor) {
   Observe(task_, {proposals_[0], proposals_[1]}, Race({2.0, 1.0}), 1);
-  ASSERT_TRUE(Conclude(task_, {proposals_[0], proposals_[1]}, Race({2.0, 1.0})));
+  ASSERT_TRUE(ApplyConfirmation(task_, {proposals_[0], proposals_[1]}, Race({2.0, 1.0})));
   ASSERT_TRUE(task_.confirmed);
   Observe(task_, {proposals_[2]}, {{"c0", Timed(0.9)}}, 1);
   EXPECT_EQ(task_.best_schedule, proposals_[2].schedule);
   EXPECT_FALSE(task_.confirmed);
-  ASSERT_EQ(task_.rivals.size(), 1u);
-  EXPECT_EQ(task_.rivals[0].schedule, proposals_[1].schedule);
+  ASSERT_EQ(task_.pending_finalists.size(), 1u);
+  EXPECT_EQ(task_.pending_finalists[0].schedule, proposals_[1].schedule);
 }
 
 TEST_F(MeasuredTaskTest, ALuckyTimeDoesNotStandAgainstAConfirmation) {
   Observe(task_, {proposals_[0], proposals_[1], proposals_[2]}, Race({2.0, 1.0, 1.2}), 1);
   // The device is as fast as during the search, or half as fast.
   for (const double slower : {1.0, 2.0}) {
-    ASSERT_TRUE(Conclude(task_, {proposals_[0], proposals_[1]}, Race({2.0 * slower, 1.5 * slower})));
-    EXPECT_NEAR(Believed(1), 1.5, 1e-9);
+    ASSERT_TRUE(ApplyConfirmation(task_, {proposals_[0], proposals_[1]}, Race({2.0 * slower, 1.5 * slower})));
+    EXPECT_NEAR(EstimateOf(1), 1.5, 1e-9);
     EXPECT_EQ(task_.search->Best(1)[0].schedule, proposals_[2].schedule);
   }
   task_.search->Observe(proposals_[1].schedule, 0.5);
-  EXPECT_NEAR(Believed(1), 1.5, 1e-9) << "a race says nothing more";
+  EXPECT_NEAR(EstimateOf(1), 1.5, 1e-9) << "a race says nothing more";
 }
 
 TEST_F(MeasuredTaskTest, ALuckyTimeOfAnEarlierRunDoesNotStandAgainstAConfirmation) {
@@ -233,13 +233,13 @@ TEST_F(MeasuredTaskTest, ALuckyTimeOfAnEarlierRunDoesNotStandAgainstAConfirmatio
   add(2, 1.2, false, "race");
   add(0, 2.0, true, "confirmation");
   add(1, 1.5, true, "confirmation");
-  BringToOneSpeed(past, proposals_[1].schedule, proposals_[0].schedule);
+  ScaleToOneSpeed(past, proposals_[1].schedule, proposals_[0].schedule);
   Task next = NewTask();
   for (const PastTrial& trial : past) Remember(next, trial);
   EXPECT_EQ(next.search->Best(1)[0].schedule, proposals_[2].schedule);
 }
 
-TEST_F(MeasuredTaskTest, WhatWasDisturbedMayBeTriedAgain) {
+TEST_F(MeasuredTaskTest, CandidatesOfADisturbedVisitAreTriedAgain) {
   PastTrial disturbed;
   disturbed.schedule = proposals_[1].schedule;
   disturbed.decisions = space::Print(proposals_[1].decisions);
@@ -256,7 +256,7 @@ TEST_F(MeasuredTaskTest, FewRepeatsAreNotTakenToBePrecise) {
   for (const Sample& sample : samples) EXPECT_EQ(sample.noise, sample.seconds == 2.0 ? 0.05 : 0);
 }
 
-TEST(TaskTest, RepeatsTakenInTurnsCountWhereThereAreAny) {
+TEST(TaskTest, InterleavedRepeatsCountIfThereAreAny) {
   Outcome outcome = {{9.0, 9.0, 1.0, 3.0, 2.0}, 2, {}};
   EXPECT_EQ(SecondsOf(outcome), 2.0);
   outcome.first_interleaved = 5;

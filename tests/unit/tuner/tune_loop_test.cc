@@ -107,7 +107,7 @@ TEST_F(TuneLoopTest, FindsWhatTheDeviceLikesAndConfirmsIt) {
   }
 }
 
-TEST_F(TuneLoopTest, SaysWhereTheTimeWent) {
+TEST_F(TuneLoopTest, ReportsHowTheTimeWasSpent) {
   job_.earlier.spent = {.measuring = 1e6, .drawn = 1'000'000};
   double others = 0;
   farm_.on_measure = [&] {
@@ -138,17 +138,17 @@ TEST_F(TuneLoopTest, WithoutAnyPartOfTheSearchItTriesAllTheSame) {
   EXPECT_EQ(Finals(), 1);
 }
 
-TEST_F(TuneLoopTest, WhatIsNotFasterThanTheDefaultDoesNotWin) {
+TEST_F(TuneLoopTest, ACandidateNoFasterThanTheDefaultDoesNotWin) {
   farm_.seconds = [](const Batch&, const std::string&) { return 1e-3; };
   ASSERT_EQ(Tune(), absl::OkStatus());
   const auto workload = ir::ParseWorkload(job_.workloads[0].text).value();
-  const auto standard = space::Default(workload, target::ParseTarget(job_.target).value());
-  EXPECT_EQ(progress_.workloads[0].best_schedule, schedule::Print(standard->schedule));
+  const auto default_schedule = space::Default(workload, target::ParseTarget(job_.target).value());
+  EXPECT_EQ(progress_.workloads[0].best_schedule, schedule::Print(default_schedule->schedule));
   EXPECT_EQ(*progress_.workloads[0].best_seconds, *progress_.workloads[0].default_seconds);
 }
 
 // The kernels differ only by measurement noise of 1%.
-TEST_F(TuneLoopTest, OfEquallyFastKernelsNoneIsBelievedToBeMuchFaster) {
+TEST_F(TuneLoopTest, EquallyFastKernelsHaveAboutEqualEstimates) {
   job_.trials = 0;
   job_.seconds = 3600;
   farm_.finalists = 3;
@@ -165,7 +165,7 @@ TEST_F(TuneLoopTest, OfEquallyFastKernelsNoneIsBelievedToBeMuchFaster) {
   EXPECT_LT(farm_.batches.size(), 40u) << "and the search ends";
 }
 
-TEST_F(TuneLoopTest, WhatWasMeasuredInASlowSpellIsMeasuredAgain) {
+TEST_F(TuneLoopTest, CandidatesOfASlowVisitAreMeasuredAgain) {
   std::string best;
   farm_.seconds = [&](const Batch& batch, const std::string& decisions) {
     const bool spell = farm_.batches.size() == 3 && !batch.final;
@@ -182,10 +182,10 @@ TEST_F(TuneLoopTest, ASlowDefaultHasItsTimeInTheConfirmation) {
   job_.trials = 0;
   job_.seconds = 100;
   farm_.seconds = [](const Batch& batch, const std::string& decisions) {
-    const bool standard = std::any_of(batch.candidates.begin(), batch.candidates.end(), [&](const BatchCandidate& c) {
+    const bool is_default = std::any_of(batch.candidates.begin(), batch.candidates.end(), [&](const BatchCandidate& c) {
       return c.is_default && c.decisions == decisions;
     });
-    return standard ? 2.0 : 300 * PretendedSeconds(batch, decisions);
+    return is_default ? 2.0 : 300 * PretendedSeconds(batch, decisions);
   };
   ASSERT_EQ(Tune(), absl::OkStatus());
   ASSERT_TRUE(farm_.batches.back().final);
@@ -193,7 +193,7 @@ TEST_F(TuneLoopTest, ASlowDefaultHasItsTimeInTheConfirmation) {
   EXPECT_LE(farm_.now, absl::UnixEpoch() + absl::Seconds(100 + 10));
 }
 
-TEST_F(TuneLoopTest, AJobThatGoesOnLearnsFromItsRecordsBeforeItTriesMore) {
+TEST_F(TuneLoopTest, AResumedJobLearnsFromItsRecordsFirst) {
   job_.trials = 60;
   ASSERT_EQ(Tune(), absl::OkStatus());
   job_.trials = 70;
@@ -216,7 +216,7 @@ TEST_F(TuneLoopTest, ASecondRunMeasuresNothing) {
 }
 
 // The newest comparison alone decides, and results of an interrupted run are in no comparison.
-TEST_F(TuneLoopTest, WhatAnInterruptedRunFoundIsCompared) {
+TEST_F(TuneLoopTest, CandidatesOfAnInterruptedRunAreConfirmed) {
   job_.trials = 20;
   ASSERT_EQ(Tune(), absl::OkStatus());
   job_.trials = 120;
@@ -260,7 +260,7 @@ TEST_F(TuneLoopTest, WinnersOfTwoFarmsAreComparedWhenTheirRecordsAreMerged) {
 TEST_F(TuneLoopTest, WinnersOfManyFarmsAreComparedInOneRun) {
   ASSERT_EQ(Tune(), absl::OkStatus());
   const std::vector<PretendedFarm::Record> all = farm_.records;
-  const auto standard = std::find_if(all.begin(), all.end(), [](const auto& r) { return r.is_default; });
+  const auto default_schedule = std::find_if(all.begin(), all.end(), [](const auto& r) { return r.is_default; });
   std::set<std::string> known;
   for (const PretendedFarm::Record& r : all) {
     if (r.trial.confirmed) known.insert(r.trial.schedule);
@@ -269,8 +269,8 @@ TEST_F(TuneLoopTest, WinnersOfManyFarmsAreComparedInOneRun) {
   for (const PretendedFarm::Record& r : all) {
     if (farms == 7 || !known.insert(r.trial.schedule).second) continue;
     ++farms;
-    for (PretendedFarm::Record confirmed : {*standard, r}) {
-      confirmed.trial.outcome = standard->trial.outcome;
+    for (PretendedFarm::Record confirmed : {*default_schedule, r}) {
+      confirmed.trial.outcome = default_schedule->trial.outcome;
       for (double& s : confirmed.trial.outcome.seconds) s *= confirmed.is_default ? 1 : 0.5;
       confirmed.trial.confirmed = true;
       confirmed.trial.batch = "of farm " + std::to_string(farms);
@@ -308,13 +308,13 @@ TEST_F(TuneLoopTest, ASearchThatEndedByItselfIsNotBegunAgain) {
   EXPECT_EQ(progress_.trials, 0);
 }
 
-TEST_F(TuneLoopTest, TheDefaultIsComparedAsItWasMeasuredBesideTheWinner) {
+TEST_F(TuneLoopTest, TheDefaultTimeIsFromTheWinnersConfirmation) {
   ASSERT_EQ(Tune(), absl::OkStatus());
   const double before = *progress_.workloads[0].default_seconds;
   const Task task = MakeTask(job_.workloads[0], target::ParseTarget(job_.target).value(), 1, 1).value();
   for (size_t i = farm_.records.size(); i-- > 0;) {
     PretendedFarm::Record slower_day = farm_.records[i];
-    if (!slower_day.trial.confirmed || slower_day.trial.schedule != task.standard.schedule) continue;
+    if (!slower_day.trial.confirmed || slower_day.trial.schedule != task.default_proposal.schedule) continue;
     slower_day.trial.batch += " again";
     slower_day.trial.measured_at += absl::Hours(24);
     for (double& s : slower_day.trial.outcome.seconds) s *= 1.5;
@@ -337,10 +337,10 @@ TEST_F(TuneLoopTest, AConfirmationOnASlowDeviceIsMadeOnceMore) {
   for (const WorkloadProgress& w : progress_.workloads) EXPECT_LT(*w.best_seconds, 1.12e-3) << "the second one counts";
 }
 
-TEST_F(TuneLoopTest, WhatCrashesWhileItIsConfirmedDoesNotWin) {
+TEST_F(TuneLoopTest, ACandidateThatCrashesInTheConfirmationDoesNotWin) {
   farm_.seconds = [](const Batch& batch, const std::string& decisions) {
-    const bool standard = decisions == batch.candidates[0].decisions;
-    return batch.final && !standard ? -1 : PretendedSeconds(batch, decisions);
+    const bool is_default = decisions == batch.candidates[0].decisions;
+    return batch.final && !is_default ? -1 : PretendedSeconds(batch, decisions);
   };
   const auto crashed = [this] {
     std::set<std::string> schedules;
@@ -391,7 +391,7 @@ TEST_F(TuneLoopTest, AWorkloadWhoseBatchWasLostHasMoreTimeForTheNext) {
   }
 }
 
-TEST_F(TuneLoopTest, ALargerBudgetGoesOnFromTheRecords) {
+TEST_F(TuneLoopTest, ALargerBudgetResumesFromTheRecords) {
   job_.trials = 40;
   ASSERT_EQ(Tune(), absl::OkStatus());
   const size_t before = farm_.records.size();
@@ -403,7 +403,7 @@ TEST_F(TuneLoopTest, ALargerBudgetGoesOnFromTheRecords) {
   EXPECT_GT(farm_.records.size(), before);
 }
 
-TEST_F(TuneLoopTest, AnAttemptGoesOnThoughTheRecordsHoldAsManyTrialsAsItsTimePaysFor) {
+TEST_F(TuneLoopTest, AResumedAttemptSearchesDespiteManyRecords) {
   job_.trials = 40;
   ASSERT_EQ(Tune(), absl::OkStatus());
   job_.trials = 0;
@@ -452,7 +452,7 @@ TEST_F(TuneLoopTest, FewTrialsGoToTheWorkloadThatTakesMostOfTheTime) {
   EXPECT_TRUE(progress_.latency_before_seconds.has_value());
 }
 
-TEST_F(TuneLoopTest, SaysThatItLivesHoweverLongItsRecordsTake) {
+TEST_F(TuneLoopTest, RenewsTheLeaseWhileRecordsAreRead) {
   job_.heartbeat = absl::Milliseconds(1);
   farm_.on_records = [&] {
     const int enough = farm_.signs_of_life + 3;
@@ -535,7 +535,7 @@ TEST_F(TuneLoopTest, FailuresAreCountedAndDoNotStopIt) {
   EXPECT_LT(*progress_.workloads[0].best_seconds, 1.15e-3);
 }
 
-TEST_F(TuneLoopTest, WhatTheCompilerSpeaksAgainstIsRecordedAndNotLaunched) {
+TEST_F(TuneLoopTest, ACandidateWithADrawbackIsRecordedAndNotLaunched) {
   setenv("HONE_PRETEND_DRAWBACK", "its registers do not suffice", 1);
   BuildPool builders({{"/proc/self/exe", "--pretend"}, 2, absl::Seconds(20)});
   const absl::Status tuned = TuneJob(job_, farm_, builders, &progress_, [this] { return farm_.Now(); });
@@ -550,7 +550,7 @@ TEST_F(TuneLoopTest, WhatTheCompilerSpeaksAgainstIsRecordedAndNotLaunched) {
   EXPECT_TRUE(progress_.workloads[0].default_seconds.has_value());
 }
 
-TEST_F(TuneLoopTest, WhatNoWorkerCouldBeginWithIsNoFailure) {
+TEST_F(TuneLoopTest, ACandidateThatNoWorkerCouldBeginIsNoFailure) {
   const Starter starter;
   starter.FailAfterTheNext();
   BuildPool builders({starter.command(), 2, absl::Seconds(20)});
@@ -604,7 +604,7 @@ TEST_F(TuneLoopTest, WaitsForADevice) {
   EXPECT_THAT(farm_.reports[0].activity, HasSubstr("waiting for a device"));
 }
 
-TEST_F(TuneLoopTest, AJobWithoutADeviceIsGivenBack) {
+TEST_F(TuneLoopTest, AJobWithoutADeviceIsRequeued) {
   farm_.asks_before_device = 1'000'000;
   job_.labels["room"] = "lab";
   job_.devices = {"board"};
@@ -644,7 +644,7 @@ TEST_F(TuneLoopTest, ACancelledJobStopsAndKeepsItsProgress) {
   EXPECT_LT(progress_.trials, 120);
 }
 
-TEST_F(TuneLoopTest, ALostLeaseIsHandedOn) {
+TEST_F(TuneLoopTest, ALostLeaseEndsTheAttempt) {
   farm_.on_measure = [] { return absl::AbortedError("lease is not live"); };
   EXPECT_EQ(Tune().code(), absl::StatusCode::kAborted);
 }
@@ -672,8 +672,8 @@ TEST_F(TuneLoopTest, OneWorkloadThatCannotBeMeasuredDoesNotStopTheOthers) {
   EXPECT_TRUE(progress_.workloads[0].best_seconds.has_value());
   EXPECT_FALSE(progress_.workloads[1].best_seconds.has_value());
   EXPECT_FALSE(progress_.latency_after_seconds.has_value());
-  EXPECT_EQ(progress_.workloads[0].trouble, "");
-  EXPECT_EQ(progress_.workloads[1].trouble, "does not load");
+  EXPECT_EQ(progress_.workloads[0].failure_reason, "");
+  EXPECT_EQ(progress_.workloads[1].failure_reason, "does not load");
 }
 
 TEST_F(TuneLoopTest, AWorkloadWhoseCandidatesAllFailIsTold) {
@@ -683,8 +683,8 @@ TEST_F(TuneLoopTest, AWorkloadWhoseCandidatesAllFailIsTold) {
     return batch.workload_digest == broken ? -1 : PretendedSeconds(batch, text);
   };
   ASSERT_EQ(Tune(), absl::OkStatus());
-  EXPECT_EQ(progress_.workloads[0].trouble, "");
-  EXPECT_THAT(progress_.workloads[1].trouble, HasSubstr("every candidate failed"));
+  EXPECT_EQ(progress_.workloads[0].failure_reason, "");
+  EXPECT_THAT(progress_.workloads[1].failure_reason, HasSubstr("every candidate failed"));
 }
 
 TEST_F(TuneLoopTest, UnknownOptionsAndBrokenWorkloadsAreRefused) {

@@ -174,7 +174,7 @@ TEST_F(ApiTest, EveryAddressIsOnThePage) {
   }
 }
 
-TEST_F(ApiTest, AJobTellsWhereItStandsAndWhatItsWorkloadsTake) {
+TEST_F(ApiTest, AJobShowsItsStateAndTheTimesOfItsWorkloads) {
   const Json job = GetJson("/api/v1/jobs/" + job_);
   EXPECT_EQ(job["state"], "running");
   EXPECT_EQ(job["trials"], 40);
@@ -350,7 +350,7 @@ TEST_F(ApiTest, DriftCanBeAskedForOneOfSeveralEqualBoards) {
   EXPECT_THAT(GetJson("/api/v1/records/drift?measured_by=nobody")["points"], SizeIs(0));
 }
 
-TEST_F(ApiTest, DecisionsSayWhatTheyAreWorthAndDevicesHowTheyDrift) {
+TEST_F(ApiTest, ImportanceOfDecisionsAndDriftOfDevicesAreShown) {
   const Json importance = GetJson("/api/v1/workloads/" + workload_ + "/importance");
   EXPECT_EQ(importance["trials"], 2);  // the third one failed
   EXPECT_EQ(importance["decisions"][0]["name"], "tile");

@@ -53,11 +53,11 @@ TEST(EventRing, LimitsBytesButKeepsTheNewestEvent) {
   EXPECT_THAT(ring.After("b-3"), SizeIs(1));
 }
 
-TEST(Differences, AreReportedOnce) {
-  Differences told;
+TEST(ChangeTracker, AreReportedOnce) {
+  ChangeTracker told;
   EXPECT_EQ(told.Take({{"a", {{"x", 1}, {"at", 5}}}, {"b", 2}}, {}),
             Json::parse(R"({"changed": [{"x": 1, "at": 5}, 2], "gone": []})"));
-  Differences fleeting;
+  ChangeTracker fleeting;
   fleeting.Take({{"a", {{"x", 1}, {"at", 5}}}, {"b", {{"x", 2}}}}, {"at"});
   EXPECT_EQ(fleeting.Take({{"a", {{"x", 1}, {"at", 6}}}, {"b", {{"x", 2}}}}, {"at"}), nullptr);
   EXPECT_EQ(fleeting.Take({{"a", {{"x", 3}, {"at", 7}}}}, {"at"}),
@@ -70,13 +70,13 @@ class EventsTest : public SiteTest {
  protected:
   struct Viewer {
     std::vector<Chunk> chunks;
-    bool welcome = true;
+    bool allowed = true;
     std::shared_ptr<void> subscription;
   };
   std::unique_ptr<Viewer> Watch(const std::string& last = "", const std::string& who = "") {
     auto viewer = std::make_unique<Viewer>();
     viewer->subscription = events_.Subscribe(
-        who, last, [raw = viewer.get()] { return raw->welcome; },
+        who, last, [raw = viewer.get()] { return raw->allowed; },
         [raw = viewer.get()](Chunk chunk) { raw->chunks.push_back(std::move(chunk)); });
     return viewer;
   }
@@ -249,7 +249,7 @@ TEST_F(EventsTest, AStreamEndsWhenItsCallerIsRevoked) {
   Poll();
   EXPECT_NE(viewer->chunks.back(), nullptr);
   viewer->chunks.clear();
-  viewer->welcome = false;
+  viewer->allowed = false;
   SubmitJob("secret");
   Poll();
   EXPECT_THAT(Texts(viewer->chunks), ElementsAre("end"));

@@ -23,7 +23,7 @@ std::vector<Trial> Trials(const std::string& key, double seconds) {
   return trials;
 }
 
-TEST(ImportanceTest, WhatDecidesTheTimesComesFirstAndChanceExplainsNothing) {
+TEST(ImportanceTest, TheDecisiveDecisionComesFirstAndNoiseExplainsNothing) {
   const std::vector<DecisionImportance> all = ImportanceOf(Trials("k", 1e-3));
   ASSERT_THAT(all, SizeIs(3));
   EXPECT_EQ(all[0].name, "b");

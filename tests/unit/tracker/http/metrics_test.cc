@@ -104,10 +104,10 @@ TEST_F(SiteTest, HealthNeedsNoRoleButItsReasonsDo) {
   stranger.headers.erase("authorization");
   EXPECT_EQ(Answer(stranger).status, 200);
   EXPECT_THAT(Answer(stranger).body, HasSubstr(R"({"status":"ok","checks":{"store":"ok")"));
-  const Site behind{Sources{.shell = shell_.get(),
-                            .store = store_.get(),
-                            .visitors = &visitors_,
-                            .not_before = absl::Now() + absl::Hours(1)}};
+  const Site behind{ApiContext{.shell = shell_.get(),
+                               .store = store_.get(),
+                               .visitors = &visitors_,
+                               .not_before = absl::Now() + absl::Hours(1)}};
   EXPECT_EQ(behind.Answer(stranger).status, 503);
   EXPECT_THAT(behind.Answer(stranger).body, HasSubstr(R"("clock":"failing")"));
   EXPECT_THAT(behind.Answer(Request("GET", "/healthz")).body, HasSubstr("the system's clock shows"));

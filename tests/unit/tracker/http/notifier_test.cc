@@ -83,11 +83,11 @@ class NotifierTest : public testing::Test {
 TEST_F(NotifierTest, SendsOneNoticePerEndedJob) {
   const std::string id = Submit("a", kUrl), silent = Submit("b", "");
   Notifier notifier(shell_.get(), allowed_, Taking());
-  notifier.Round(now_);
+  notifier.SendDueNotices(now_);
   EXPECT_THAT(posted_, IsEmpty());
   End(id);
   End(silent);
-  for (int i = 0; i < 3; ++i) notifier.Round(now_ + absl::Hours(i));
+  for (int i = 0; i < 3; ++i) notifier.SendDueNotices(now_ + absl::Hours(i));
   ASSERT_EQ(posted_.size(), 1u);
   EXPECT_EQ(posted_[0].first, kUrl);
   const Json body = Json::parse(posted_[0].second);
@@ -97,7 +97,7 @@ TEST_F(NotifierTest, SendsOneNoticePerEndedJob) {
   EXPECT_TRUE(Notice(id).closed());
   StartTracker();
   Notifier later(shell_.get(), allowed_, Taking());
-  later.Round(now_);
+  later.SendDueNotices(now_);
   EXPECT_EQ(posted_.size(), 1u) << "that it was told is stored";
 }
 
@@ -117,14 +117,14 @@ TEST_F(NotifierTest, TriesAgainWithGrowingWaitsAndAfterARestart) {
   answer_ = absl::UnavailableError("it answered 500");
   {
     Notifier notifier(shell_.get(), allowed_, Taking());
-    notifier.Round(now_);
+    notifier.SendDueNotices(now_);
     Settle(1);
-    notifier.Round(now_ + absl::Seconds(4));
+    notifier.SendDueNotices(now_ + absl::Seconds(4));
     EXPECT_EQ(posted_.size(), 1u);
-    notifier.Round(now_ + absl::Seconds(6));
+    notifier.SendDueNotices(now_ + absl::Seconds(6));
     EXPECT_EQ(posted_.size(), 2u);
     Settle(1);
-    notifier.Round(now_ + absl::Seconds(11));
+    notifier.SendDueNotices(now_ + absl::Seconds(11));
     EXPECT_EQ(posted_.size(), 2u) << "the second wait is longer";
     EXPECT_EQ(Notice(id).attempts(), 2);
     EXPECT_EQ(Notice(id).problem(), "it answered 500");
@@ -133,7 +133,7 @@ TEST_F(NotifierTest, TriesAgainWithGrowingWaitsAndAfterARestart) {
   StartTracker();
   Notifier notifier(shell_.get(), allowed_, Taking());
   answer_ = absl::OkStatus();
-  notifier.Round(now_ + absl::Seconds(12));
+  notifier.SendDueNotices(now_ + absl::Seconds(12));
   EXPECT_EQ(posted_.size(), 3u);
   EXPECT_EQ(Notice(id).attempts(), 3) << "the count goes on";
   EXPECT_TRUE(Notice(id).closed());
@@ -149,17 +149,17 @@ TEST_F(NotifierTest, AFailingReceiverIsTriedOncePerRound) {
   };
   answer_ = absl::UnavailableError("cannot connect in time");
   Notifier notifier(shell_.get(), allowed_, Taking());
-  notifier.Round(now_);
+  notifier.SendDueNotices(now_);
   const std::set<std::string> first = asked();
   EXPECT_THAT(first, AllOf(SizeIs(2), Contains("https://hooks.lab:8443/done"))) << "one of each receiver";
   Settle(3);
-  notifier.Round(now_ + absl::Seconds(1));
+  notifier.SendDueNotices(now_ + absl::Seconds(1));
   const std::set<std::string> second = asked();
   ASSERT_THAT(second, SizeIs(1));
   EXPECT_FALSE(first.contains(*second.begin())) << "what was left out, and not what waits";
   Settle(3);
   answer_ = absl::OkStatus();
-  notifier.Round(now_ + absl::Seconds(10));
+  notifier.SendDueNotices(now_ + absl::Seconds(10));
   EXPECT_THAT(posted_, SizeIs(3));
 }
 
@@ -175,7 +175,7 @@ TEST_F(NotifierTest, AStopEndsTheRoundAndCountsNoAttempt) {
     stop.request_stop();
     return absl::UnavailableError("told to stop");
   });
-  notifier.Round(now_, stop.get_token());
+  notifier.SendDueNotices(now_, stop.get_token());
   EXPECT_EQ(attempts, 1);
   EXPECT_EQ(Notice(first).attempts() + Notice(second).attempts(), 0);
 }
@@ -200,12 +200,12 @@ TEST_F(NotifierTest, GivesUpAfterADay) {
   End(id);
   answer_ = absl::UnavailableError("nobody");
   Notifier notifier(shell_.get(), allowed_, Taking());
-  notifier.Round(now_ + absl::Hours(23));
+  notifier.SendDueNotices(now_ + absl::Hours(23));
   EXPECT_FALSE(Notice(id).closed());
   Settle(1);
-  notifier.Round(now_ + absl::Hours(25));
+  notifier.SendDueNotices(now_ + absl::Hours(25));
   EXPECT_TRUE(Notice(id).closed());
-  notifier.Round(now_ + absl::Hours(30));
+  notifier.SendDueNotices(now_ + absl::Hours(30));
   EXPECT_EQ(posted_.size(), 2u);
 }
 
@@ -216,7 +216,7 @@ TEST_F(NotifierTest, NoticesNotAllowedAfterARestartAreGivenUp) {
   End(stays);
   Settle(2);
   Notifier narrowed(shell_.get(), {"https://hooks.lab:8443/"}, Taking());
-  narrowed.Round(now_);
+  narrowed.SendDueNotices(now_);
   ASSERT_THAT(posted_, SizeIs(1));
   EXPECT_EQ(posted_[0].first, "https://hooks.lab:8443/done");
   EXPECT_TRUE(Notice(gone).closed());
@@ -228,7 +228,7 @@ TEST_F(NotifierTest, NoticesNotAllowedAfterARestartAreGivenUp) {
   End(last);
   Settle(1);
   Notifier nobody(shell_.get(), {}, Taking());
-  nobody.Round(now_);
+  nobody.SendDueNotices(now_);
   EXPECT_THAT(posted_, SizeIs(1));
   EXPECT_THAT(Notice(last).problem(), HasSubstr("it allows none"));
 }

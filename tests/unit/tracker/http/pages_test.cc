@@ -39,7 +39,7 @@ TEST_F(PagesTest, EveryViewIsTheIndex) {
   }
 }
 
-TEST_F(PagesTest, WhatIsNotThereIsNotFound) {
+TEST_F(PagesTest, AMissingFileIsNotFound) {
   for (const char* target : {"/none.js", "/assets/none.css", "/api/v1/none", "/api", "/assets/app-1a2b.js.gz"}) {
     EXPECT_EQ(Open(target).status, 404) << target;
   }

@@ -134,7 +134,7 @@ TEST(HttpServer, RefusesWhatIsTooLongOrNoRequest) {
 }
 
 TEST(HttpServer, CutsOffSlowClients) {
-  const auto server = Serve(Echo, {.patience = absl::Milliseconds(100)});
+  const auto server = Serve(Echo, {.timeout = absl::Milliseconds(100)});
   HttpClient silent(server->port()), slow(server->port());
   slow.Send("GET / HTTP/1.1\r\nHost:");
   EXPECT_EQ(silent.Receive(), "");
@@ -143,7 +143,7 @@ TEST(HttpServer, CutsOffSlowClients) {
 }
 
 TEST(HttpServer, LimitsConnections) {
-  const auto server = Serve(Echo, {.connections_of_address = 2});
+  const auto server = Serve(Echo, {.connections_per_address_max = 2});
   HttpClient first(server->port());
   {
     HttpClient second(server->port()), third(server->port());
@@ -165,7 +165,7 @@ TEST(HttpServer, WaitingRequestsDelayNoOtherConnection) {
         gone.wait();
         return HttpResponse{.body = "late"};
       },
-      {.questions = 2});
+      {.requests = 2});
   HttpClient first(server->port()), second(server->port()), third(server->port());
   first.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
   second.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -184,7 +184,7 @@ struct Held {
 
   std::unique_ptr<HttpServer> Serve() {
     const HttpServer::Options options{
-        .listen = "127.0.0.1:0", .tls = {}, .limits = {}, .proof = [this](const HttpRequest& request) {
+        .listen = "127.0.0.1:0", .tls = {}, .limits = {}, .client_key = [this](const HttpRequest& request) {
           ++arrived;
           return std::string(request.Header("x-test"));
         }};
@@ -233,9 +233,9 @@ TEST(HttpServer, StopDropsWaitingRequests) {
 
 TEST(HttpServer, LimitsMemoryOfUnreadAnswers) {
   const std::string large(64 << 20, 'x');  // more than socket buffers hold
-  const absl::Duration patience = absl::Hours(1);
-  for (const HttpLimits& limits : {HttpLimits{.answer_bytes = 1 << 20, .patience = patience},
-                                   HttpLimits{.answer_bytes_of_address = 1 << 20, .patience = patience}}) {
+  const absl::Duration timeout = absl::Hours(1);
+  for (const HttpLimits& limits : {HttpLimits{.answer_bytes = 1 << 20, .timeout = timeout},
+                                   HttpLimits{.answer_bytes_per_address = 1 << 20, .timeout = timeout}}) {
     const auto server = Serve(
         [&](const HttpRequest& request) { return HttpResponse{.body = request.target == "/large" ? large : "small"}; },
         limits);
@@ -248,11 +248,11 @@ TEST(HttpServer, LimitsMemoryOfUnreadAnswers) {
 }
 
 TEST(HttpServer, CountsAnAddressOrTheNetworkThatAMachineHasOfIpv6) {
-  EXPECT_EQ(CountedAs("192.0.2.7"), "192.0.2.7");
-  EXPECT_EQ(CountedAs("::ffff:192.0.2.7"), "192.0.2.7");
-  EXPECT_EQ(CountedAs("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::/64");
-  EXPECT_EQ(CountedAs("2001:db8:1:2::9"), "2001:db8:1:2::/64");
-  EXPECT_EQ(CountedAs("2001:db8:1:3::9"), "2001:db8:1:3::/64");
+  EXPECT_EQ(AddressKey("192.0.2.7"), "192.0.2.7");
+  EXPECT_EQ(AddressKey("::ffff:192.0.2.7"), "192.0.2.7");
+  EXPECT_EQ(AddressKey("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::/64");
+  EXPECT_EQ(AddressKey("2001:db8:1:2::9"), "2001:db8:1:2::/64");
+  EXPECT_EQ(AddressKey("2001:db8:1:3::9"), "2001:db8:1:3::/64");
 }
 
 // The stream of a subscriber, which the test feeds itself.

@@ -137,7 +137,7 @@ class SiteTest : public testing::Test {
   v1::JobLease lease_;                   // of the job that Measure began
   EventFeed events_{shell_.get(), store_->path()};
   const Pages pages_{TestPages()};
-  const Site site_{Sources{
+  const Site site_{ApiContext{
       .shell = shell_.get(), .store = store_.get(), .visitors = &visitors_, .events = &events_, .pages = &pages_}};
 };
 

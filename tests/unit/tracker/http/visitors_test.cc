@@ -82,18 +82,18 @@ TEST_F(VisitorsTest, ATokenBecomesASessionWithItsRole) {
 TEST_F(VisitorsTest, OptionalChecksAreNotAudited) {
   const auto viewer = Identify(CookieOfNew(Role::kViewer));
   const std::string newest = (*membership_->audit().Newest(1))[0].method();
-  EXPECT_TRUE(visitors_->May(*viewer, kList));
-  EXPECT_FALSE(visitors_->May(*viewer, kCancel));
+  EXPECT_TRUE(visitors_->IsAllowed(*viewer, kList));
+  EXPECT_FALSE(visitors_->IsAllowed(*viewer, kCancel));
   EXPECT_EQ((*membership_->audit().Newest(1))[0].method(), newest);
 }
 
-TEST_F(VisitorsTest, ProofIsEqualForAllRequestsOfAVisitor) {
+TEST_F(VisitorsTest, ClientKeyIsEqualForAllRequestsOfAVisitor) {
   const std::string cookie = CookieOfNew(Role::kViewer);
-  const std::string proof = visitors_->ProofOf(RequestWith("cookie", cookie));
-  EXPECT_NE(proof, "");
-  EXPECT_EQ(visitors_->ProofOf(RequestWith("cookie", "a=1; " + cookie)), proof);
-  EXPECT_NE(visitors_->ProofOf(RequestWith("cookie", CookieOfNew(Role::kViewer))), proof);
-  EXPECT_EQ(visitors_->ProofOf(RequestWith("", "")), "");
+  const std::string client_key = visitors_->ClientKeyOf(RequestWith("cookie", cookie));
+  EXPECT_NE(client_key, "");
+  EXPECT_EQ(visitors_->ClientKeyOf(RequestWith("cookie", "a=1; " + cookie)), client_key);
+  EXPECT_NE(visitors_->ClientKeyOf(RequestWith("cookie", CookieOfNew(Role::kViewer))), client_key);
+  EXPECT_EQ(visitors_->ClientKeyOf(RequestWith("", "")), "");
 }
 
 TEST_F(VisitorsTest, ATokenIsUsedUpAndInvalidOnesAreRefused) {
@@ -148,10 +148,10 @@ TEST_F(VisitorsTest, ASessionOfAnotherAuthorityIsRefused) {
 
 TEST_F(VisitorsTest, ASessionEndsByRevocationOrLogout) {
   const auto revoked = Identify(CookieOfNew(Role::kViewer)), left = Identify(CookieOfNew(Role::kViewer));
-  const Present welcome = visitors_->WhileWelcome(*revoked);
-  EXPECT_TRUE(welcome());
+  const Present allowed = visitors_->WhileAllowed(*revoked);
+  EXPECT_TRUE(allowed());
   ASSERT_TRUE(membership_->members().Revoke(revoked->identity.name, absl::Now()).ok());
-  EXPECT_FALSE(welcome());
+  EXPECT_FALSE(allowed());
   EXPECT_EQ(visitors_->Check(*revoked, kList, "").code(), absl::StatusCode::kUnauthenticated);
   EXPECT_TRUE(visitors_->Check(*left, kList, "").ok());
   const auto cookie = visitors_->End(*left, "", absl::Now());
