@@ -66,6 +66,6 @@ bool SameMachine(const Target& a, const Target& b) {
   return a.kind == b.kind && a.arch == b.arch && a.cpu == b.cpu && a.device == b.device;
 }
 
-std::string_view MachineName(Arch arch) { return EntryOf(arch).machine; }
+std::string_view MachineName(Arch arch) { return FindCodeKind(EntryOf(arch).code)->architecture; }
 
 }  // namespace hone::target

@@ -21,7 +21,7 @@
 
 namespace hone::target {
 
-enum class Arch : uint8_t { kX86_64, kAArch64 };  // architectures of CPUs
+enum class Arch : uint8_t { kX86_64, kAArch64, kArm };  // architectures of CPUs; kArm is 32-bit Armv7 with NEON
 
 // The parallel hierarchy of a device whose lanes form groups, share memory within a group, and can wait for each other:
 // a GPU, as OpenCL describes it. A CPU has one lane; its kernels are spread over Target::threads.

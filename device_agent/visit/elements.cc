@@ -65,7 +65,7 @@ T Draw(Random& random, double low, double high) {
     const auto from = static_cast<int64_t>(std::max(least, -kInt64DoubleMax));
     const auto span = static_cast<uint64_t>(static_cast<int64_t>(most)) - static_cast<uint64_t>(from) + 1;
     if (!(most >= least)) return static_cast<T>(from);
-    const auto offset = static_cast<uint64_t>((static_cast<unsigned __int128>(random.Next()) * span) >> 64);
+    const auto offset = HighHalf(random.Next(), span);
     return static_cast<T>(static_cast<uint64_t>(from) + offset);
   } else {
     const double value = low + (high - low) * random.Uniform();

@@ -65,6 +65,10 @@ absl::StatusOr<Mapping> MemoryFile::Map(Access access) const {
   if (fstat(descriptor_, &facts) != 0) {
     return absl::ResourceExhaustedError(fmt::format("cannot map a memory file: {}", strerror(errno)));
   }
+  if (!IsAddressable(facts.st_size)) {
+    return absl::ResourceExhaustedError(
+        fmt::format("no memory for {} bytes: more than the address space", static_cast<int64_t>(facts.st_size)));
+  }
   const auto bytes = static_cast<size_t>(facts.st_size);
   if (bytes == 0) return Mapping();
   const bool writes = access == Access::kReadAndWrite;

@@ -14,6 +14,9 @@
 
 namespace hone::agent {
 
+// Whether an object of this process can have so many bytes. Sizes in messages have 64 bits on 32-bit systems, too.
+constexpr bool IsAddressable(int64_t bytes) { return bytes >= 0 && bytes <= PTRDIFF_MAX; }
+
 // Mapped memory of this process; the destructor unmaps it.
 class Mapping {
  public:
