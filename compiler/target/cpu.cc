@@ -18,6 +18,10 @@
 namespace hone::target {
 namespace {
 
+// A kernel is one function call, and its parallel loops are shared out to the threads of a pool. Its tiles: tasks; a
+// block in the second cache; blocks of the reduction; tiles of one block in the first cache; steps; registers.
+constexpr ExecutionFacts kCpuFacts = {.tiling = "SSRSRS"};
+
 constexpr std::string_view kWords[] = {"cpu", EntryOf(Arch::kX86_64).word, EntryOf(Arch::kAArch64).word};
 
 bool HasAll(const FeatureSet& features, std::initializer_list<std::string_view> wanted) {
@@ -146,6 +150,6 @@ Target CpuTarget(const Microarchitecture& row, const FeatureSet& features) {
   return target;
 }
 
-constinit const KindEntry kCpuEntry = {Execution::kThreads, kWords, Typical, Parse, PrintCpu, Numbers, DeviceOfCpu};
+constinit const KindEntry kCpuEntry = {kCpuFacts, kWords, Typical, Parse, PrintCpu, Numbers, DeviceOfCpu};
 
 }  // namespace hone::target

@@ -246,6 +246,6 @@ std::string DeviceOfCuda(const Target& target) { return target.device.empty() ? 
 
 }  // namespace
 
-constinit const KindEntry kCudaEntry = {Execution::kLanes, kWords, Typical, Parse, PrintCuda, Numbers, DeviceOfCuda};
+constinit const KindEntry kCudaEntry = {kGridFacts, kWords, Typical, Parse, PrintCuda, Numbers, DeviceOfCuda};
 
 }  // namespace hone::target

@@ -25,7 +25,7 @@ struct TargetText;
 struct Number;
 
 struct KindEntry {
-  Execution execution;                      // how its kernels run
+  ExecutionFacts facts;                     // how its kernels run
   std::span<const std::string_view> words;  // possible first words of a target's text
   // Returns a typical target of the kind. Does not inspect this machine.
   Target (*typical)();

@@ -92,7 +92,6 @@ std::string DeviceOfOpenCl(const Target& target) {
 
 }  // namespace
 
-constinit const KindEntry kOpenClEntry = {Execution::kLanes, kWords,  Typical,       Parse,
-                                          PrintOpenCl,       Numbers, DeviceOfOpenCl};
+constinit const KindEntry kOpenClEntry = {kGridFacts, kWords, Typical, Parse, PrintOpenCl, Numbers, DeviceOfOpenCl};
 
 }  // namespace hone::target

@@ -99,8 +99,7 @@ struct Target {
   int64_t ElementsInStep() const { return facts().has_grid ? hierarchy.lane_width : VectorWidth(4); }
   // Parts of a parallel loop that run at the same time: threads, or units of a device.
   int Workers() const { return facts().has_grid ? hierarchy.units : threads; }
-  Execution execution() const { return EntryOf(kind)->execution; }
-  const ExecutionFacts& facts() const { return FactsOf(execution()); }
+  const ExecutionFacts& facts() const { return EntryOf(kind)->facts; }
 };
 
 // Parses a target's text. InvalidArgument, listing the possible values, if the kind, CPU, device, feature or option is
