@@ -9,6 +9,7 @@
 #include <initializer_list>
 #include <utility>
 
+#include "base/roofline.h"
 #include "base/status.h"
 #include "base/thread_pool.h"
 #include "compiler/target/host.h"
@@ -134,6 +135,11 @@ std::vector<Number> Numbers(Target& target) {
 
 std::string DeviceOfCpu(const Target&) { return "cpu"; }
 
+absl::StatusOr<Roofline> RooflineOfCpu(const Target&, int threads) {
+  ThreadPool pool(threads);
+  return hone::MeasureRoofline(pool);
+}
+
 }  // namespace
 
 Target CpuTarget(const Microarchitecture& row, const FeatureSet& features) {
@@ -150,6 +156,7 @@ Target CpuTarget(const Microarchitecture& row, const FeatureSet& features) {
   return target;
 }
 
-constinit const KindEntry kCpuEntry = {kCpuFacts, kWords, Typical, Parse, PrintCpu, Numbers, DeviceOfCpu};
+constinit const KindEntry kCpuEntry = {kCpuFacts, kWords,  Typical,     Parse,
+                                       PrintCpu,  Numbers, DeviceOfCpu, RooflineOfCpu};
 
 }  // namespace hone::target

@@ -16,6 +16,12 @@
 #include "absl/status/statusor.h"
 #include "compiler/target/execution.h"
 
+namespace hone {
+
+struct Roofline;  // base/roofline.h
+
+}  // namespace hone
+
 namespace hone::target {
 
 enum class Kind : uint8_t { kCpu, kOpenCl, kCuda };
@@ -37,6 +43,8 @@ struct KindEntry {
   std::vector<Number> (*numbers)(Target& target);
   // Returns the device of this machine that runs the target's code, in the notation of `hone-agent --device`.
   std::string (*device)(const Target& target);
+  // Measures that device. Errors as MeasureRoofline in target.h.
+  absl::StatusOr<Roofline> (*roofline)(const Target& target, int threads);
 };
 
 extern const KindEntry kCpuEntry;     // cpu.cc

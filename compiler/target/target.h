@@ -120,6 +120,9 @@ std::string DeviceOf(const Target& target);
 // "cpu:N" the number is ignored: the caller must already run on those cores. Without a device of the kind, the typical
 // one. InvalidArgument if Hone cannot compile for the device, for example a CPU without AVX2.
 absl::StatusOr<Target> TargetOfDevice(std::string_view device, int threads);
+// Measures the roofline of the device of this machine that runs code for the target; of a CPU with that many threads.
+// Nothing else should run on it. Unavailable: there is no such device, or it failed.
+absl::StatusOr<Roofline> MeasureRoofline(const Target& target, int threads);
 
 // Returns true if factors of f32 products may be rounded to TF32 (option -tf32).
 bool AllowsTf32(const Target& target);
