@@ -37,7 +37,7 @@ struct Entry {
   int64_t id;  // the space's value of the decision "space"
   std::string_view name;
   Family family;
-  target::Execution execution;  // the execution of the targets that the space is for
+  bool binds_grid;  // it binds loops to groups and lanes, so it is for targets with a grid; else for all others
   bool (*applies)(const ir::Workload& workload, const target::Target& target);
   // Whether the space should be preferred to the entries after it, for workloads to which it applies; null: always.
   bool (*preferred)(const ir::Workload& workload, const target::Target& target);

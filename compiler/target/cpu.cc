@@ -9,6 +9,7 @@
 #include <initializer_list>
 #include <utility>
 
+#include "base/roofline.h"
 #include "base/status.h"
 #include "base/thread_pool.h"
 #include "compiler/target/host.h"
@@ -24,6 +25,10 @@ constexpr auto kWords = [] {
   for (size_t i = 0; i < std::size(kArchs); ++i) words[i + 1] = EntryOf(kArchs[i]).word;
   return words;
 }();
+
+// A kernel is one function call, and its parallel loops are shared out to the threads of a pool. Its tiles: tasks; a
+// block in the second cache; blocks of the reduction; tiles of one block in the first cache; steps; registers.
+constexpr ExecutionFacts kCpuFacts = {.tiling = "SSRSRS"};
 
 bool HasAll(const FeatureSet& features, std::initializer_list<std::string_view> wanted) {
   return std::all_of(wanted.begin(), wanted.end(), [&](std::string_view f) { return features.contains(f); });
@@ -132,6 +137,11 @@ std::vector<Number> Numbers(Target& target) {
 
 std::string DeviceOfCpu(const Target&) { return "cpu"; }
 
+absl::StatusOr<Roofline> RooflineOfCpu(const Target&, int threads) {
+  ThreadPool pool(threads);
+  return hone::MeasureRoofline(pool);
+}
+
 }  // namespace
 
 Target CpuTarget(const Microarchitecture& row, const FeatureSet& features) {
@@ -148,6 +158,7 @@ Target CpuTarget(const Microarchitecture& row, const FeatureSet& features) {
   return target;
 }
 
-constinit const KindEntry kCpuEntry = {Execution::kThreads, kWords, Typical, Parse, PrintCpu, Numbers, DeviceOfCpu};
+constinit const KindEntry kCpuEntry = {kCpuFacts, kWords,  Typical,     Parse,
+                                       PrintCpu,  Numbers, DeviceOfCpu, RooflineOfCpu};
 
 }  // namespace hone::target

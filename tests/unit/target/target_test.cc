@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/roofline.h"
 #include "compiler/target/cpu.h"
 #include "compiler/target/microarchitectures.h"
 
@@ -255,6 +256,11 @@ TEST(Targets, EveryKindHasATypicalOneAndADevice) {
     const std::string text = Print(TypicalTarget(kind));
     EXPECT_EQ(Print(*ParseTarget(text)), text);
   }
+}
+
+TEST(Targets, ARooflineIsMeasuredOnTheDeviceThatTheTargetNames) {
+  EXPECT_EQ(MeasureRoofline(*ParseTarget(kAnOpenClDevice), 1).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_GT(MeasureRoofline(Target(), 1)->flops_per_second, 0);
 }
 
 TEST(Targets, SameMachineWhateverItsThreads) {
