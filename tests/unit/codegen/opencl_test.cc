@@ -203,12 +203,9 @@ struct Table {
   std::vector<ir::Stmt> stores;
 };
 
-constexpr int kDTypes = 13;
-
 TEST_F(OpenClCode, EveryOperatorInEveryType) {
   std::vector<ir::Func> funcs;
-  for (int d = 0; d < kDTypes; ++d) {
-    const auto dtype = static_cast<DType>(d);
+  for (const auto& [dtype, name, bytes] : kDTypeRows) {
     if (ir::IsStorageOnly(dtype)) continue;
     for (const int width : kWidths) {
       Table table(fmt::format("binary_{}_{}", ir::Name(dtype), width), dtype, width);
@@ -237,11 +234,10 @@ TEST_F(OpenClCode, EveryOperatorInEveryType) {
 
 TEST_F(OpenClCode, EveryCastAndSelect) {
   std::vector<ir::Func> funcs;
-  for (int d = 0; d < kDTypes; ++d) {
-    const auto dtype = static_cast<DType>(d);
+  for (const auto& [dtype, name, bytes] : kDTypeRows) {
     for (const int width : kWidths) {
       Table table(fmt::format("cast_{}_{}", ir::Name(dtype), width), dtype, width);
-      for (int t = 0; t < kDTypes; ++t) table.Add(ir::MakeCast({static_cast<DType>(t), width}, table.Y()));
+      for (const DTypeRow& to : kDTypeRows) table.Add(ir::MakeCast({to.dtype, width}, table.Y()));
       // Rounded on the way, and not by the store.
       table.Add(ir::MakeCast({DType::kFloat32, width}, ir::MakeCast({DType::kFloat16, width}, table.Y())));
       table.Add(ir::MakeCast({DType::kFloat32, width}, ir::MakeCast({DType::kBFloat16, width}, table.Y())));

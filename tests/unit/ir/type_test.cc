@@ -14,8 +14,7 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 TEST(Type, NamesParseBack) {
-  for (int i = 0; i <= static_cast<int>(DType::kFloat64); ++i) {
-    const auto dtype = static_cast<DType>(i);
+  for (const auto& [dtype, name, bytes] : kDTypeRows) {
     EXPECT_EQ(ParseDType(Name(dtype)), dtype);
     EXPECT_EQ(ParseType(ToString(Type{dtype, 1})), (Type{dtype, 1}));
     EXPECT_EQ(ParseType(ToString(Type{dtype, 16})), (Type{dtype, 16}));
@@ -30,8 +29,7 @@ TEST(Type, EveryTypeHasOneKind) {
   EXPECT_EQ(SizeOf(DType::kBool), 1);
   EXPECT_EQ(SizeOf(DType::kBFloat16), 2);
   EXPECT_EQ(SizeOf(DType::kUInt64), 8);
-  for (int i = 0; i <= static_cast<int>(DType::kFloat64); ++i) {
-    const auto dtype = static_cast<DType>(i);
+  for (const auto& [dtype, name, bytes] : kDTypeRows) {
     const int kinds = IsFloat(dtype) + IsSignedInt(dtype) + IsUnsignedInt(dtype) + (dtype == DType::kBool);
     EXPECT_EQ(kinds, 1) << Name(dtype);
     EXPECT_EQ(IsInt(dtype), IsSignedInt(dtype) || IsUnsignedInt(dtype));
