@@ -237,11 +237,7 @@ Error Program::Find(const std::string& name, Kernel* kernel) const {
   found.api_ = api_;
   found.kernel_ = Own(api_, made, &Api::clReleaseKernel);
   found.name_ = name;
-  found.facts_.group_lanes_max = KernelValue<size_t>(*api_, made, device_, CL_KERNEL_WORK_GROUP_SIZE);
-  found.facts_.preferred_multiple =
-      KernelValue<size_t>(*api_, made, device_, CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE);
-  found.facts_.private_bytes = KernelValue<cl_ulong>(*api_, made, device_, CL_KERNEL_PRIVATE_MEM_SIZE);
-  found.facts_.local_bytes = KernelValue<cl_ulong>(*api_, made, device_, CL_KERNEL_LOCAL_MEM_SIZE);
+  found.max_group_lanes_ = KernelValue<size_t>(*api_, made, device_, CL_KERNEL_WORK_GROUP_SIZE);
   *kernel = std::move(found);
   return {};
 }
@@ -430,7 +426,7 @@ Error Device::Time(std::span<const Launch> launches, int repeats, Deadline deadl
     if (repeat.last == nullptr) repeat.last = repeat.first;
   }
   if (Error e = Wait(done.back().last.get(), Until::kDone, deadline); !e.ok()) return e;
-  timing->wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  timing->wall_seconds = SecondsSince(begin);
   Error failed;
   for (const Repeat& repeat : done) {
     const int64_t end = NanosecondsAt(*api_, repeat.last, CL_PROFILING_COMMAND_END, &failed),
