@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The element types of tensors: number, name and size. The IR, kernel interfaces, packages and the agent share them.
 //
-// The numbers are stored in packages and equal those of hone.v1.DType (proto/convert.cc asserts it), so they never
+// The numbers are stored in packages and equal those of hone.v1.DType (proto/convert.h asserts it), so they never
 // change. This header needs only the C++ library, because the runtime that ships with a model includes it.
 #ifndef HONE_BASE_ELEMENT_TYPE_H_
 #define HONE_BASE_ELEMENT_TYPE_H_

@@ -23,6 +23,7 @@
 #include "pki/join.h"
 #include "pki/token.h"
 #include "pki/tracker_folder.h"
+#include "proto/convert.h"
 #include "transport/transport.h"
 
 namespace hone::cli {
@@ -137,8 +138,7 @@ absl::Status CreateToken(IdentityOptions& options) {
       life == absl::InfiniteDuration()) {
     return UsageError(fmt::format("--expires {}: write it as 1h or 30m", options.expires));
   }
-  request.mutable_time_to_live()->set_seconds(absl::ToInt64Seconds(life));
-  request.mutable_time_to_live()->set_nanos(static_cast<int32_t>((life % absl::Seconds(1)) / absl::Nanoseconds(1)));
+  *request.mutable_time_to_live() = ToProto(life);
   HONE_ASSIGN_OR_RETURN(const auto created, Call(options, request, &v1::IdentityService::Stub::CreateToken));
   const std::optional<Role> role = ParseRole(created.token().role());
   if (!role.has_value()) return absl::InternalError("the tracker made a token for a role that is not known here");

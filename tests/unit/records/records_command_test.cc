@@ -26,7 +26,6 @@ namespace hone::cli {
 namespace {
 
 using nlohmann::json;
-using records::FailureKind;
 using records::Record;
 using records::SampleFailure;
 using records::SampleTiming;
