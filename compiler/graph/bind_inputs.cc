@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/half_float.h"
 #include "base/status.h"
 #include "compiler/graph/emit.h"
 #include "compiler/ir/numeric.h"
@@ -166,9 +167,9 @@ bool AppendNumber(std::string_view text, ir::DType dtype, std::vector<std::byte>
     case DType::kUInt64:
       return AppendAs<uint64_t>(text, bytes);
     case DType::kFloat16:
-      return AppendBits(text, ir::HalfBits, bytes);
+      return AppendBits(text, HalfBits, bytes);
     case DType::kBFloat16:
-      return AppendBits(text, ir::BFloatBits, bytes);
+      return AppendBits(text, BFloatBits, bytes);
     case DType::kFloat32:
       return AppendAs<float>(text, bytes);
     case DType::kFloat64:

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/half_float.h"
 #include "base/status.h"
 #include "compiler/ir/eval_code.h"
 #include "compiler/ir/numeric.h"

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "base/run_parallel.h"
 #include "base/status.h"
 #include "deploy/package/pack_constants.h"
 

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <tuple>
 
+#include "base/half_float.h"
 #include "base/random.h"
 #include "compiler/codegen/opencl/emit.h"
 #include "compiler/execution/model.h"
@@ -58,8 +59,8 @@ double FloatAt(DType dtype, const std::byte* at) {
     std::memcpy(&value, at, sizeof value);
     return value;
   };
-  if (dtype == DType::kFloat16) return ir::FromHalfBits(bits(uint16_t{}));
-  if (dtype == DType::kBFloat16) return ir::FromBFloatBits(bits(uint16_t{}));
+  if (dtype == DType::kFloat16) return FromHalfBits(bits(uint16_t{}));
+  if (dtype == DType::kBFloat16) return FromBFloatBits(bits(uint16_t{}));
   return dtype == DType::kFloat32 ? static_cast<double>(bits(float{})) : bits(double{});
 }
 
@@ -106,8 +107,8 @@ Bytes Contents(const ir::BufferNode& buffer, Random& random) {
     const double value = i < std::size(kFloats)
                              ? kFloats[i]
                              : std::ldexp(random.Uniform() - 0.5, static_cast<int>(random.Below(60)) - 30);
-    if (buffer.dtype == DType::kFloat16) bits = ir::HalfBits(value);
-    if (buffer.dtype == DType::kBFloat16) bits = ir::BFloatBits(value);
+    if (buffer.dtype == DType::kFloat16) bits = HalfBits(value);
+    if (buffer.dtype == DType::kBFloat16) bits = BFloatBits(value);
     if (buffer.dtype == DType::kFloat32) bits = std::bit_cast<int32_t>(static_cast<float>(value));
     if (buffer.dtype == DType::kFloat64) bits = std::bit_cast<int64_t>(value);
     std::memcpy(bytes.data() + i * size, &bits, size);
