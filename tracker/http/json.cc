@@ -11,6 +11,7 @@
 #include <variant>
 
 #include "base/median.h"
+#include "base/split.h"
 #include "proto/convert.h"
 #include "records/jsonl.h"
 #include "records/winner.h"
@@ -133,14 +134,11 @@ Json SandboxToJson(const v1::Sandbox& sandbox) {
 
 // The number of a word "name=number"; nullopt where there is none.
 std::optional<double> NumberIn(std::string_view words, std::string_view name) {
-  for (size_t at = 0; at < words.size();) {
-    const size_t end = std::min(words.find(' ', at), words.size());
-    const std::string_view word = words.substr(at, end - at);
-    at = end + 1;
-    if (word.size() <= name.size() || word.substr(0, name.size()) != name || word[name.size()] != '=') continue;
+  for (std::string_view word : SplitAt(words, ' ')) {
+    if (!RemovePrefix(word, name) || !RemovePrefix(word, "=")) continue;
     double value = 0;
     const char* last = word.data() + word.size();
-    const auto [stopped, error] = std::from_chars(word.data() + name.size() + 1, last, value);
+    const auto [stopped, error] = std::from_chars(word.data(), last, value);
     if (error == std::errc() && stopped == last) return value;
   }
   return std::nullopt;
