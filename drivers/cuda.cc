@@ -323,7 +323,7 @@ Error Program::Find(const std::string& name, Kernel* kernel) const {
   }
   int max_lanes = 0;
   const int code = context_->Call(&Api::cuFuncGetAttribute, &max_lanes, kFunctionMaxLanes, found.function_);
-  found.max_group_lanes_ = code == kSuccess ? max_lanes : 0;
+  found.group_lanes_max_ = code == kSuccess ? max_lanes : 0;
   *kernel = std::move(found);
   return {};
 }

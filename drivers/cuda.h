@@ -58,7 +58,7 @@ class Buffer {
 class Kernel {
  public:
   Kernel() = default;
-  int64_t group_lanes_max() const { return max_group_lanes_; }  // most lanes of a group that can run it
+  int64_t group_lanes_max() const { return group_lanes_max_; }  // most lanes of a group that can run it
   // Sets parameter `index` of the kernel's declaration for all later launches, and keeps the buffer alive. A launch
   // needs all parameters.
   Error SetArg(int index, const Buffer& buffer);
@@ -75,7 +75,7 @@ class Kernel {
   int64_t shared_bytes_ = 0;      // of SetShared
   std::string name_;
   bool waits_for_previous_ = false;  // its code waits for the launch before it, so that the two may overlap
-  int64_t max_group_lanes_ = 0;
+  int64_t group_lanes_max_ = 0;
   std::vector<Buffer> args_;  // per parameter; empty: not set
 };
 

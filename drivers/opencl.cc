@@ -63,7 +63,6 @@ DeviceInfo Describe(const Api& api, const Found& found) {
   info.name = text(CL_DEVICE_NAME);
   info.vendor = text(CL_DEVICE_VENDOR);
   info.driver_version = text(CL_DRIVER_VERSION);
-  info.c_version = text(CL_DEVICE_OPENCL_C_VERSION);
   info.is_cpu = (DeviceValue<cl_device_type>(api, device, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0;
   info.compute_units = DeviceValue<cl_uint>(api, device, CL_DEVICE_MAX_COMPUTE_UNITS);
   info.group_lanes_max = static_cast<int64_t>(DeviceValue<size_t>(api, device, CL_DEVICE_MAX_WORK_GROUP_SIZE));
@@ -78,7 +77,6 @@ DeviceInfo Describe(const Api& api, const Found& found) {
   info.slice_alignment = std::max<int64_t>(
       1, DeviceValue<cl_uint>(api, device, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8);  // the device reports bits
   info.caches_builds = info.platform == "Portable Computing Language";
-  info.has_f64 = DeviceValue<cl_device_fp_config>(api, device, CL_DEVICE_DOUBLE_FP_CONFIG) != 0;
   info.rounds_divide_and_sqrt = (DeviceValue<cl_device_fp_config>(api, device, CL_DEVICE_SINGLE_FP_CONFIG) &
                                  CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
   return info;
@@ -237,7 +235,7 @@ Error Program::Find(const std::string& name, Kernel* kernel) const {
   found.api_ = api_;
   found.kernel_ = Own(api_, made, &Api::clReleaseKernel);
   found.name_ = name;
-  found.max_group_lanes_ = KernelValue<size_t>(*api_, made, device_, CL_KERNEL_WORK_GROUP_SIZE);
+  found.group_lanes_max_ = KernelValue<size_t>(*api_, made, device_, CL_KERNEL_WORK_GROUP_SIZE);
   *kernel = std::move(found);
   return {};
 }

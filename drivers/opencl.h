@@ -26,8 +26,7 @@ struct Api;  // the functions of the library (opencl_api.h)
 
 struct DeviceInfo {
   std::string platform, platform_version, name, vendor, driver_version;
-  std::string c_version;  // version of OpenCL C that its compiler takes: "OpenCL C 1.2 ..."
-  int number = 0;         // its index in the library's list
+  int number = 0;  // its index in the library's list
   bool is_cpu = false;
   int64_t compute_units = 0;
   int64_t group_lanes_max = 0;     // most lanes of a group; the limit of a particular kernel may be lower
@@ -37,7 +36,6 @@ struct DeviceInfo {
   int64_t global_bytes = 0, buffer_bytes_max = 0;  // size of the device's memory; most bytes of one buffer
   int64_t cache_bytes = 0;                         // size of the cache of global memory; 0: there is none
   int64_t slice_alignment = 1;                     // bytes; a slice of a buffer starts on a multiple of it
-  bool has_f64 = false;
   bool caches_builds = false;           // the driver caches binaries on disk itself; Build then uses no cache_folder
   bool rounds_divide_and_sqrt = false;  // f32 / and sqrt can be correctly rounded; Build then requires it
 };
@@ -58,7 +56,7 @@ class Buffer {
 class Kernel {
  public:
   Kernel() = default;
-  int64_t group_lanes_max() const { return max_group_lanes_; }  // most lanes of a group that can run it
+  int64_t group_lanes_max() const { return group_lanes_max_; }  // most lanes of a group that can run it
   // Sets parameter `index` of the kernel's declaration for all later launches, and keeps a buffer alive.
   Error SetArg(int index, const Buffer& buffer);
   Error SetArg(int index, float value);
@@ -74,7 +72,7 @@ class Kernel {
   std::shared_ptr<const Api> api_;
   std::shared_ptr<void> kernel_;  // a cl_kernel
   std::string name_;
-  int64_t max_group_lanes_ = 0;
+  int64_t group_lanes_max_ = 0;
   std::vector<Buffer> args_;  // per parameter: the buffer that is set, to keep it alive
 };
 

@@ -77,7 +77,6 @@ TEST_F(OpenCl, ListsAndOpensDevices) {
   EXPECT_EQ(devices[0].name, device().info().name);
   for (const DeviceInfo& info : devices) {
     EXPECT_FALSE(info.name.empty() || info.platform.empty() || info.driver_version.empty());
-    EXPECT_THAT(info.c_version, HasSubstr("OpenCL C"));
     EXPECT_GT(std::min({info.compute_units, info.group_lanes_max, info.preferred_multiple, info.local_bytes,
                         info.global_bytes, info.buffer_bytes_max}),
               0);
