@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/identity_commands.h"
-
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -14,6 +12,7 @@
 #include "base/shell_word.h"
 #include "base/status.h"
 #include "cli/command.h"
+#include "cli/commands.h"
 #include "cli/option_checks.h"
 #include "cli/output.h"
 #include "cli/tracker_command.h"

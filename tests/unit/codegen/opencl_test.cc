@@ -22,7 +22,7 @@
 #include "compiler/ir/text.h"
 #include "compiler/ir/typing.h"
 #include "compiler/ir/verify.h"
-#include "compiler/passes/flatten.h"
+#include "compiler/passes/passes.h"
 #include "compiler/passes/pipeline.h"
 #include "compiler/schedule/apply.h"
 #include "tests/unit/drivers/opencl_device.h"
