@@ -18,7 +18,6 @@ using records::Key;
 using records::Range;
 using records::Record;
 using records::RulesOutSchedule;
-using records::SinceSchema;
 using records::Storage;
 
 constexpr int64_t kFirstVersion = 2;  // the first version with the tables below; version 1 had all texts in every row
