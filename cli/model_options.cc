@@ -71,7 +71,7 @@ absl::StatusOr<graph::Constant> ReadConstant(const std::string& path) {
       ParseNpy({reinterpret_cast<const uint8_t*>(bytes_of_file.data()), bytes_of_file.size()});
   if (!array.ok()) return Annotate(array.status(), path);
   const auto* bytes = reinterpret_cast<const std::byte*>(array->data.data());
-  return graph::Constant{{ir::ParseDType(package::Name(array->dtype)).value(), array->shape},
+  return graph::Constant{{array->dtype, array->shape},
                          std::make_shared<const std::vector<std::byte>>(bytes, bytes + array->data.size())};
 }
 

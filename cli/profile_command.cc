@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/profile_command.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,6 +14,7 @@
 #include "base/one_line.h"
 #include "base/roofline.h"
 #include "base/status.h"
+#include "cli/commands.h"
 #include "cli/loaded_package.h"
 #include "cli/output.h"
 #include "cli/timed_runs.h"

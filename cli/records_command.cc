@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/records_command.h"
-
 #include <memory>
 #include <string>
 
 #include "CLI/CLI.hpp"
+#include "cli/commands.h"
 #include "cli/option_checks.h"
-#include "cli/records_exchange.h"
 #include "cli/records_lock.h"
 #include "cli/records_options.h"
-#include "cli/records_prune.h"
 #include "cli/records_show.h"
-#include "cli/records_verify.h"
-#include "cli/records_why.h"
+#include "cli/records_verbs.h"
 
 namespace hone::cli {
 namespace {

@@ -31,10 +31,10 @@ absl::Status SetFailure(const std::string& failure, records::Filter& filter) {
   if (failure.empty()) return absl::OkStatus();
   filter.outcomes = records::Filter::Outcomes::kFailed;
   if (failure == "any") return absl::OkStatus();
-  filter.failure = records::FailureKindFromName(failure);
+  filter.failure = FailureKindFromName(failure);
   if (filter.failure.has_value()) return absl::OkStatus();
   std::string known = "any";
-  for (const auto kind : records::kAllFailureKinds) known += fmt::format(", {}", records::FailureKindName(kind));
+  for (const auto kind : kAllFailureKinds) known += fmt::format(", {}", FailureKindName(kind));
   return UsageError(fmt::format("--failed: there is no failure kind '{}'; give one of: {}", failure, known));
 }
 

@@ -21,6 +21,7 @@
 #include "cli/option_checks.h"
 #include "cli/output.h"
 #include "cli/until.h"
+#include "proto/convert.h"
 #include "tuner/search_parts.h"
 
 namespace hone::cli {
@@ -63,9 +64,7 @@ absl::Status SetEnd(const SearchOptions& search, v1::JobSpec& spec) {
     if (!absl::ParseDuration(search.time, &time) || time < absl::Nanoseconds(1) || time == absl::InfiniteDuration()) {
       return UsageError(fmt::format("--time {}: write a duration such as 90s, 10m or 1h30m", search.time));
     }
-    absl::Duration rest;
-    spec.mutable_time_budget()->set_seconds(absl::IDivDuration(time, absl::Seconds(1), &rest));
-    spec.mutable_time_budget()->set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(rest)));
+    *spec.mutable_time_budget() = ToProto(time);
   }
   return absl::OkStatus();
 }

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/tune_command.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,6 +16,7 @@
 #include "base/status.h"
 #include "base/steady_time.h"
 #include "cli/command.h"
+#include "cli/commands.h"
 #include "cli/farm_devices.h"
 #include "cli/interrupts.h"
 #include "cli/job_client.h"

@@ -56,8 +56,6 @@ absl::Status Fill(const ir::Workload& workload, Sketch& sketch, std::span<const 
 
 }  // namespace
 
-std::span<const Entry> Entries() { return kEntries; }
-
 absl::StatusOr<Families> ParseFamilies(std::string_view text) {
   if (text == "all") return Families();
   if (text == "template") return Families(Family::kTemplate);

@@ -44,9 +44,6 @@ struct Entry {
   absl::Status (*build)(const ir::Workload& workload, Sketch& sketch);
 };
 
-// All entries, templates first. They live as long as the program.
-std::span<const Entry> Entries();
-
 // Which entries a search may choose from: those of one family, or all (nullopt).
 using Families = std::optional<Family>;
 // "all", "template" or "sketch"; InvalidArgument for anything else.

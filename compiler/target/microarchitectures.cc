@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/split.h"
 #include "base/status.h"
 
 namespace hone::target {
@@ -207,12 +208,8 @@ const Microarchitecture* Identify(Arch arch, const CoreId& id, const FeatureSet&
 
 FeatureSet FeaturesOf(const Microarchitecture& row) {
   FeatureSet features;
-  for (std::string_view group : row.features) {
-    while (!group.empty()) {
-      const std::string_view word = group.substr(0, group.find(' '));
-      features.insert(word);
-      group.remove_prefix(std::min(group.size(), word.size() + 1));
-    }
+  for (const std::string_view group : row.features) {
+    for (const std::string_view word : SplitNonEmpty(group, ' ')) features.insert(word);
   }
   return features;
 }

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "base/code_kind.h"
 #include "base/control_groups.h"
 #include "base/cpu_features.h"
@@ -88,9 +89,7 @@ void ReadCaches(const std::string& root, int cpu, DeviceFingerprint& fingerprint
     if (!std::filesystem::exists(folder)) break;
     CacheLevel cache;
     cache.level = std::atoi(FirstLine(folder + "level").c_str());
-    std::string type = FirstLine(folder + "type");
-    std::transform(type.begin(), type.end(), type.begin(), [](unsigned char c) { return std::tolower(c); });
-    cache.type = type;
+    cache.type = absl::AsciiStrToLower(FirstLine(folder + "type"));
     cache.bytes = ParseSize(FirstLine(folder + "size"));
     cache.line_bytes = std::atoi(FirstLine(folder + "coherency_line_size").c_str());
     cache.shared_by = static_cast<int>(ParseCpuList(FirstLine(folder + "shared_cpu_list")).size());

@@ -58,7 +58,7 @@ absl::StatusOr<graph::Constant> GetOutput(const HoneModel* model, size_t index) 
     return RuntimeError("the runtime does not give the output");
   }
   graph::Constant value;
-  value.type.dtype = *ir::ParseDType(hone::package::FindDType(port.dtype)->name);
+  value.type.dtype = hone::package::FindDType(port.dtype)->dtype;
   value.type.shape.assign(port.shape, port.shape + port.ndim);
   const auto* first = static_cast<const std::byte*>(view.data);
   value.data = std::make_shared<const std::vector<std::byte>>(first, first + port.bytes);

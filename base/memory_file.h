@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files in memory (memfd) that the launcher and its children share by descriptor: the inputs of a child and its
-// results. Their size is sealed, because a process that has mapped a file would crash if another process made it
-// shorter.
-#ifndef HONE_DEVICE_AGENT_VISIT_MEMORY_FILE_H_
-#define HONE_DEVICE_AGENT_VISIT_MEMORY_FILE_H_
+// Files in memory (memfd). The launcher of the agent and its children share their inputs and results by descriptor; the
+// linker of kernels takes its objects by path. The size of a file is sealed, because a process that has mapped a file
+// would crash if another process made it shorter. Not for the runtime, which links no absl: see
+// deploy/runtime/code_object.cc.
+#ifndef HONE_BASE_MEMORY_FILE_H_
+#define HONE_BASE_MEMORY_FILE_H_
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-namespace hone::agent {
+namespace hone {
 
 // Whether an object of this process can have so many bytes. Sizes in messages have 64 bits on 32-bit systems, too.
 constexpr bool IsAddressable(int64_t bytes) { return bytes >= 0 && bytes <= PTRDIFF_MAX; }
@@ -49,7 +51,8 @@ class MemoryFile {
   MemoryFile& operator=(MemoryFile&& other) noexcept;
   ~MemoryFile();
 
-  int descriptor() const { return descriptor_; }  // -1: no file
+  int descriptor() const { return descriptor_; }                                       // -1: no file
+  std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }  // within this process
   // Maps the whole file, shared with every process that maps it. The mapping stays valid after the file is closed.
   // kResourceExhausted: no memory.
   absl::StatusOr<Mapping> Map(Access access) const;
@@ -60,6 +63,6 @@ class MemoryFile {
   int descriptor_ = -1;
 };
 
-}  // namespace hone::agent
+}  // namespace hone
 
-#endif  // HONE_DEVICE_AGENT_VISIT_MEMORY_FILE_H_
+#endif  // HONE_BASE_MEMORY_FILE_H_

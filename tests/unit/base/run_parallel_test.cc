@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/run_parallel.h"
+
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -8,9 +10,7 @@
 #include <atomic>
 #include <cstddef>
 
-#include "deploy/package/compile_kernels.h"
-
-namespace hone::package {
+namespace hone {
 namespace {
 
 TEST(RunParallelTest, WorksWithTheThreadsThatTheSystemGives) {
@@ -31,4 +31,4 @@ TEST(RunParallelTest, WorksWithTheThreadsThatTheSystemGives) {
 }
 
 }  // namespace
-}  // namespace hone::package
+}  // namespace hone

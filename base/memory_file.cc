@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device_agent/visit/memory_file.h"
+#include "base/memory_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 
 #include "base/status.h"
 
-namespace hone::agent {
+namespace hone {
 
 Mapping::Mapping(Mapping&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
@@ -83,4 +83,4 @@ absl::Status MemoryFile::MakeReadOnly() const {
   return absl::UnavailableError(fmt::format("cannot seal a memory file: {}", strerror(errno)));
 }
 
-}  // namespace hone::agent
+}  // namespace hone
