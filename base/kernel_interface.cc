@@ -6,15 +6,13 @@
 #include <iterator>
 #include <utility>
 
+#include "base/element_type.h"
+
 namespace hone {
 namespace {
 
 constexpr std::string_view kRoleNames[] = {"input", "constant", "packed", "output", "workspace"};
-constexpr std::pair<std::string_view, int64_t> kDTypes[] = {{"bool", 1}, {"i8", 1},  {"i16", 2}, {"i32", 4}, {"i64", 8},
-                                                            {"u8", 1},   {"u16", 2}, {"u32", 4}, {"u64", 8}, {"f16", 2},
-                                                            {"bf16", 2}, {"f32", 4}, {"f64", 8}};
-constexpr int64_t kBufferBytesMax = int64_t{1}
-                                    << 48;  // limit of one buffer: larger than any device, safe from overflow
+constexpr int64_t kBufferBytesMax = int64_t{1} << 48;  // of one buffer: larger than any device, safe from overflow
 constexpr int64_t kLaunchLanesMax = int64_t{1} << 31;  // limit of groups, of lanes, and of an index of a buffer
 
 bool IsCIdentifier(std::string_view name) {
@@ -191,10 +189,8 @@ class InterfaceParser {
 }  // namespace
 
 int64_t BytesOfDType(std::string_view dtype) {
-  for (const auto& [name, bytes] : kDTypes) {
-    if (name == dtype) return bytes;
-  }
-  return 0;
+  const std::optional<DType> known = ParseDType(dtype);
+  return known.has_value() ? SizeOf(*known) : 0;
 }
 
 int64_t KernelBuffer::bytes() const {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/compile_command.h"
-
 #include <fmt/format.h>
 
+#include <iterator>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -12,6 +12,7 @@
 #include "base/resolve_path.h"
 #include "base/status.h"
 #include "cli/command.h"
+#include "cli/commands.h"
 #include "cli/farm_devices.h"
 #include "cli/model_options.h"
 #include "cli/option_checks.h"
@@ -53,6 +54,7 @@ nlohmann::ordered_json ToJson(const package::CompileSummary& summary) {
     for (const package::KernelSummary& kernel : program.per_kernel) {
       nlohmann::ordered_json& fields = added["per_kernel"].emplace_back();
       fields = {{"name", kernel.name}, {"workload", kernel.digest}, {"code", kernel.code_digest}};
+      if (kernel.target != program.target) fields["target"] = kernel.target;
       if (kernel.lanes == 0) continue;
       fields["lanes"] = kernel.lanes;
       fields["shared_bytes"] = kernel.shared_bytes;
@@ -68,15 +70,27 @@ nlohmann::ordered_json ToJson(const package::CompileSummary& summary) {
           {"programs", std::move(programs)}};
 }
 
+// A line for each unit that computes kernels; empty if the program has one target.
+std::string UnitsToText(const package::ProgramSummary& program) {
+  std::map<std::string, int> kernels;  // by target of the unit
+  for (const package::KernelSummary& kernel : program.per_kernel) ++kernels[kernel.target];
+  std::string text;
+  for (const auto& [target, count] : kernels) {
+    if (target != program.target) text += fmt::format("    {} kernels on {}\n", count, target);
+  }
+  return text;
+}
+
 std::string ToText(const package::CompileSummary& summary, const std::string& path) {
   const package::ProgramSummary sum = Sum(summary);
   std::string text =
       fmt::format("{}: {} kernels, {} of them with recorded schedules, {:.1f} MB, {:.2f} s\n", path, sum.kernels,
                   sum.records_used, static_cast<double>(summary.bytes) * 1e-6, summary.seconds);
-  if (summary.programs.size() == 1) return text;
+  if (summary.programs.size() == 1) return text + UnitsToText(summary.programs.front());
   for (const package::ProgramSummary& program : summary.programs) {
     text += fmt::format("  {}: {} kernels, {} of them with recorded schedules\n", program.target, program.kernels,
                         program.records_used);
+    text += UnitsToText(program);
   }
   return text;
 }
@@ -86,6 +100,9 @@ std::string ToText(const package::CompileSummary& summary, const std::string& pa
 absl::StatusOr<std::vector<package::KernelOptions>> RecordedForDevices(const CompileOptions& options) {
   if (!options.model.targets.empty()) {
     return UsageError("--device and --target exclude each other: the device says what is compiled for it");
+  }
+  if (!options.model.places.empty()) {
+    return UsageError("--device and --place exclude each other: each device computes all; join targets with --target");
   }
   if (!options.source.records.empty()) {
     return UsageError("--device and --records exclude each other: the device's tracker has its records");
@@ -105,12 +122,20 @@ absl::StatusOr<std::vector<package::KernelOptions>> RecordedForDevices(const Com
 
 absl::StatusOr<std::vector<package::KernelOptions>> Recorded(const CompileOptions& options) {
   if (!options.devices.empty()) return RecordedForDevices(options);
-  HONE_ASSIGN_OR_RETURN(const std::vector<target::Target> given, options.model.Targets());
+  HONE_ASSIGN_OR_RETURN(const std::vector<std::vector<target::Target>> given, options.model.TargetLists());
   HONE_ASSIGN_OR_RETURN(const std::shared_ptr<const records::Source> source, options.source.OpenIfAny());
   std::vector<package::KernelOptions> targets;
-  for (const target::Target& target : given) {
-    HONE_ASSIGN_OR_RETURN(const Place place, PlaceOf(target));
-    targets.push_back({.target = target, .lookup = source == nullptr ? nullptr : MakeScheduleLookup(source, place)});
+  for (const std::vector<target::Target>& list : given) {
+    std::vector<package::UnitOptions> units;
+    for (const target::Target& target : list) {
+      HONE_ASSIGN_OR_RETURN(const Place place, PlaceOf(target));
+      units.push_back({target, source == nullptr ? nullptr : MakeScheduleLookup(source, place)});
+    }
+    package::KernelOptions& added = targets.emplace_back();
+    added.target = units.front().target;
+    added.lookup = std::move(units.front().lookup);
+    added.other_units.assign(std::move_iterator(units.begin() + 1), std::move_iterator(units.end()));
+    HONE_ASSIGN_OR_RETURN(added.placement, options.model.PlacementOn(list));
   }
   return targets;
 }
@@ -122,6 +147,9 @@ absl::StatusOr<std::vector<package::KernelOptions>> Targets(const CompileOptions
   } else {
     if (options.source.given()) {
       return UsageError("--locked excludes --records and --tracker: every schedule comes from the lock file");
+    }
+    if (!options.model.places.empty()) {
+      return UsageError("--locked excludes --place: the lock file says which target computes what");
     }
     if (!options.devices.empty()) {
       return UsageError("--locked excludes --device: the lock file says what was locked; choose with --target");
@@ -202,6 +230,7 @@ void AddCompileCommand(CLI::App& app, absl::Status* result) {
       ->add_option("--locked", options->locked,
                    "compile with exactly the schedules of this file (hone records lock), without records")
       ->check(NotEmpty);
+  options->model.AddPlaceTo(command);
   options->model.AddReproducersTo(command);
   command->add_flag("--json", options->json, "print one JSON document and nothing else");
   command->callback([options, result] { *result = Compile(*options); });

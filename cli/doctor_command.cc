@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/doctor_command.h"
-
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "CLI/CLI.hpp"
 #include "base/status.h"
+#include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/tracker_options.h"
 #include "device_agent/doctor/doctor.h"

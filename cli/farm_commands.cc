@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/farm_commands.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include "CLI/CLI.hpp"
 #include "base/status.h"
 #include "cli/command.h"
+#include "cli/commands.h"
 #include "cli/farm_devices.h"
 #include "cli/job_client.h"
 #include "cli/job_text.h"
@@ -268,6 +267,7 @@ void AddFarmCommands(CLI::App& app, absl::Status* result) {
       app, "submit", "queue models for tuning at a tracker, one job for each kind of device, and return at once",
       options, Submit, result);
   options->model.AddTo(submit, ModelOptions::Count::kSeveral, ModelOptions::Count::kSeveral);
+  options->model.AddPlaceTo(submit);
   options->search.AddTo(submit);
   submit
       ->add_option("--priority", options->search.priority,

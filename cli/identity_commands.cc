@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/identity_commands.h"
-
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -14,6 +12,7 @@
 #include "base/shell_word.h"
 #include "base/status.h"
 #include "cli/command.h"
+#include "cli/commands.h"
 #include "cli/option_checks.h"
 #include "cli/output.h"
 #include "cli/tracker_command.h"
@@ -23,6 +22,7 @@
 #include "pki/join.h"
 #include "pki/token.h"
 #include "pki/tracker_folder.h"
+#include "proto/convert.h"
 #include "transport/transport.h"
 
 namespace hone::cli {
@@ -138,8 +138,7 @@ absl::Status CreateToken(IdentityOptions& options) {
       life == absl::InfiniteDuration()) {
     return UsageError(fmt::format("--expires {}: write a duration such as 1h or 30m", options.expires));
   }
-  request.mutable_time_to_live()->set_seconds(absl::ToInt64Seconds(life));
-  request.mutable_time_to_live()->set_nanos(static_cast<int32_t>((life % absl::Seconds(1)) / absl::Nanoseconds(1)));
+  *request.mutable_time_to_live() = ToProto(life);
   HONE_ASSIGN_OR_RETURN(const auto created, Call(options, request, &v1::IdentityService::Stub::CreateToken));
   const std::optional<Role> role = ParseRole(created.token().role());
   if (!role.has_value())

@@ -15,6 +15,7 @@
 #include "cli/command.h"
 #include "cli/job_text.h"
 #include "cli/output.h"
+#include "proto/convert.h"
 #include "transport/transport.h"
 
 namespace hone::cli {
@@ -160,8 +161,7 @@ absl::StatusOr<std::vector<v1::Job>> JobClient::Watch(
       v1::WatchJobRequest request;
       request.set_job_id(jobs[i].id());
       request.set_after_sequence(seen[i]);
-      request.mutable_max_wait()->set_seconds(absl::ToInt64Seconds(wait));
-      request.mutable_max_wait()->set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(wait) % 1'000'000'000));
+      *request.mutable_max_wait() = ToProto(wait);
       v1::WatchJobResponse response;
       const absl::Status status = Annotate(FromGrpc(jobs_->Watch(&context, request, &response)), "tracker " + address_);
       if (IsNoAnswer(status)) {

@@ -25,6 +25,7 @@ constexpr int kFormat = 1;  // version of the format, the field "hone_lock"
 
 ordered_json LockedToJson(const LockedWorkload& workload) {
   ordered_json fields = {{"workload", workload.digest}, {"operator", workload.op}, {"calls", workload.calls}};
+  if (!workload.target.empty()) fields["target"] = workload.target;
   if (const auto& record = workload.record; record.has_value()) {
     fields["record"] = {{"measurement", record->measurement},
                         {"median_ms", record->median_ms},
@@ -110,6 +111,7 @@ LockedWorkload ReadWorkload(const json& fields, const std::string& where, Reader
   workload.digest = reader.Text(fields, where, "workload");
   workload.op = reader.TextIfThere(fields, where, "operator");
   workload.calls = reader.TakeIfThere<int64_t>(fields, where, "calls", &json::is_number_integer);
+  workload.target = reader.TextIfThere(fields, where, "target");
   const json& lines = reader.List(fields, where, "schedule");
   for (const json& line : lines) {
     if (line.is_string()) {

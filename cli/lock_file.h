@@ -31,12 +31,13 @@ struct LockedWorkload {
   std::string digest;
   std::string op;
   int64_t calls = 0;
+  std::string target;                  // canonical text of the unit that computes it; empty: the program has one target
   std::string schedule;                // text; every line ends with a newline
   std::optional<LockedRecord> record;  // nullopt = the default schedule, without a measurement
 };
 
 struct LockedProgram {
-  std::string target;  // canonical text
+  std::string target;  // canonical text, of all units together (PrintTargetList in model_options.h)
   std::vector<LockedWorkload> workloads;
 };
 

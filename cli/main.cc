@@ -14,18 +14,9 @@
 #include "CLI/CLI.hpp"
 #include "base/resource_limit.h"
 #include "base/standard_streams.h"
-#include "cli/bench_command.h"
 #include "cli/command.h"
-#include "cli/compile_command.h"
-#include "cli/doctor_command.h"
-#include "cli/farm_commands.h"
-#include "cli/identity_commands.h"
+#include "cli/commands.h"
 #include "cli/output.h"
-#include "cli/profile_command.h"
-#include "cli/records_command.h"
-#include "cli/run_command.h"
-#include "cli/tune_command.h"
-#include "cli/up_command.h"
 
 namespace hone::cli {
 namespace {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -14,6 +15,8 @@
 #include <utility>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_split.h"
 #include "base/status.h"
 #include "base/thread_pool.h"
 #include "cli/command.h"
@@ -68,7 +71,7 @@ absl::StatusOr<graph::Constant> ReadConstant(const std::string& path) {
       ParseNpy({reinterpret_cast<const uint8_t*>(bytes_of_file.data()), bytes_of_file.size()});
   if (!array.ok()) return Annotate(array.status(), path);
   const auto* bytes = reinterpret_cast<const std::byte*>(array->data.data());
-  return graph::Constant{{ir::ParseDType(package::Name(array->dtype)).value(), array->shape},
+  return graph::Constant{{array->dtype, array->shape},
                          std::make_shared<const std::vector<std::byte>>(bytes, bytes + array->data.size())};
 }
 
@@ -106,9 +109,20 @@ void ModelOptions::AddTargetTo(CLI::App* command, Count target_count) {
   const bool several = target_count == Count::kSeveral;
   std::string text =
       "target to compile for, such as 'x86_64 -mcpu=znver4' (default: cpu, this host); one of " + target::TargetWords();
-  if (several) text += "; may be repeated";
+  if (several) {
+    text += "; may be repeated; A+B shares the model: B computes what A cannot, or what --place gives it";
+  }
   CLI::Option* target = command->add_option("--target", targets, text)->expected(1)->check(NotEmpty);
   if (several) target->take_all();
+}
+
+void ModelOptions::AddPlaceTo(CLI::App* command) {
+  command
+      ->add_option("--place", places,
+                   "with --target A+B, the kind of target that computes an operator: softmax=cpu; may be given again")
+      ->expected(1)
+      ->take_all()
+      ->check(NotEmpty);
 }
 
 void ModelOptions::AddReproducersTo(CLI::App* command) {
@@ -152,19 +166,84 @@ absl::StatusOr<graph::ImportOptions> ModelOptions::Import() const {
   return options;
 }
 
-absl::StatusOr<std::vector<target::Target>> ModelOptions::Targets() const {
-  std::vector<target::Target> result;
+absl::StatusOr<std::vector<std::vector<target::Target>>> ModelOptions::TargetLists() const {
+  std::vector<std::vector<target::Target>> result;
   std::set<std::string> seen;
   for (const std::string& target : targets.empty() ? std::vector<std::string>{"cpu"} : targets) {
-    absl::StatusOr<target::Target> parsed = target::ParseTarget(target);
+    absl::StatusOr<std::vector<target::Target>> parsed = ParseTargetList(target);
     if (!parsed.ok()) return UsageError(std::string(parsed.status().message()));
-    if (threads > 0) parsed->threads = threads;  // affects CPU kernels only
-    if (!seen.insert(target::Print(*parsed)).second) {
+    for (target::Target& unit : *parsed) {
+      if (threads > 0) unit.threads = threads;  // affects CPU kernels only
+    }
+    if (!seen.insert(PrintTargetList(*parsed)).second) {
       return UsageError(fmt::format("--target '{}' is given twice; give each target once", target));
     }
     result.push_back(*std::move(parsed));
   }
   return result;
+}
+
+absl::StatusOr<std::vector<target::Target>> ModelOptions::Targets() const {
+  HONE_ASSIGN_OR_RETURN(const std::vector<std::vector<target::Target>> lists, TargetLists());
+  std::vector<target::Target> result;
+  for (const std::vector<target::Target>& list : lists) {
+    if (list.size() > 1) {
+      return UsageError(fmt::format("--target '{}' joins several targets, and this command takes one; name one of them",
+                                    PrintTargetList(list)));
+    }
+    result.push_back(list.front());
+  }
+  return result;
+}
+
+absl::StatusOr<package::Placement> ModelOptions::PlacementOn(const std::vector<target::Target>& units) const {
+  package::Placement placement;
+  for (const std::string& text : places) {
+    const size_t equals = text.rfind('=');
+    if (equals == std::string::npos || equals == 0) {
+      return UsageError(fmt::format("--place {} names no operator and kind; write softmax=cpu", text));
+    }
+    const std::string op = text.substr(0, equals), kind = text.substr(equals + 1);
+    const auto unit = std::ranges::find_if(
+        units, [&](const target::Target& target) { return target::KindName(target.kind) == kind; });
+    if (unit == units.end()) {
+      return UsageError(fmt::format("--place {}: no target of --target '{}' is of the kind '{}'", text,
+                                    PrintTargetList(units), kind));
+    }
+    if (!placement.by_operator.emplace(op, static_cast<int>(unit - units.begin())).second) {
+      return UsageError(fmt::format("--place names '{}' twice", op));
+    }
+  }
+  return placement;
+}
+
+absl::StatusOr<std::vector<target::Target>> ParseTargetList(std::string_view text) {
+  const std::vector<std::string> words = absl::StrSplit(target::TargetWords(), ", ");
+  const auto begins_target = [&](std::string_view rest) {
+    const size_t start = std::min(rest.find_first_not_of(" \t"), rest.size());
+    const std::string_view word = rest.substr(start, rest.find_first_of(" \t+", start) - start);
+    return std::ranges::find(words, word) != words.end();
+  };
+  std::vector<target::Target> units;
+  std::set<std::string> seen;
+  while (true) {
+    size_t plus = text.find('+');
+    while (plus != std::string_view::npos && !begins_target(text.substr(plus + 1))) plus = text.find('+', plus + 1);
+    std::string one(text.substr(0, plus));
+    absl::StripAsciiWhitespace(&one);
+    HONE_ASSIGN_OR_RETURN(units.emplace_back(), target::ParseTarget(one));
+    if (!seen.insert(target::Print(units.back())).second) {
+      return absl::InvalidArgumentError(fmt::format("target: '{}' is joined with itself", one));
+    }
+    if (plus == std::string_view::npos) return units;
+    text.remove_prefix(plus + 1);
+  }
+}
+
+std::string PrintTargetList(const std::vector<target::Target>& units) {
+  std::string text;
+  for (const target::Target& unit : units) text += (text.empty() ? "" : " + ") + target::Print(unit);
+  return text;
 }
 
 }  // namespace hone::cli

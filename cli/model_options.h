@@ -5,11 +5,13 @@
 #define HONE_CLI_MODEL_OPTIONS_H_
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "compiler/graph/plan.h"
 #include "compiler/target/target.h"
+#include "deploy/package/compile_kernels.h"
 
 namespace CLI {
 class App;
@@ -21,7 +23,8 @@ struct ModelOptions {
   std::vector<std::string> models;    // paths of ONNX files
   std::vector<std::string> shapes;    // "name=1,3,224,224"
   std::vector<std::string> bindings;  // "name=1,2,3" or "name=FILE.npy"
-  std::vector<std::string> targets;   // as given; empty = this host
+  std::vector<std::string> targets;   // as given, each a target or several joined by '+'; empty = this host
+  std::vector<std::string> places;    // "softmax=cpu": an operator, and the kind of the target that computes it
   std::string reproducers;            // folder for reproducers of compiler bugs; empty = none are written
   int threads = 0;                    // overrides the targets' number of threads; 0 = the targets' own
 
@@ -30,6 +33,8 @@ struct ModelOptions {
   // As AddTo, for a command that also works without a model: the model is the option --model.
   void AddOptionalTo(CLI::App* command, Count targets);
   void AddTargetTo(CLI::App* command, Count targets);
+  // Adds --place, for commands whose --target may join several targets (TargetLists).
+  void AddPlaceTo(CLI::App* command);
   bool given() const { return !models.empty(); }
 
   // Adds --reproducers, for commands that run the compiler in this process.
@@ -39,12 +44,25 @@ struct ModelOptions {
   std::vector<std::string> Files() const;
   // The import options; reads the files of --bind. Usage errors name the wrong option.
   absl::StatusOr<graph::ImportOptions> Import() const;
-  // The targets in the order given, or this host's CPU; at least one. Usage error: a target is unknown or given twice.
+  // The targets in the order given, or this host's CPU; at least one. Usage error: a target is unknown or given twice,
+  // or several are joined.
   absl::StatusOr<std::vector<target::Target>> Targets() const;
+  // The same for commands that share a model among several targets: for each --target the targets that it joins, at
+  // least one. The model is planned for the first of them, and the others compute what that one cannot.
+  absl::StatusOr<std::vector<std::vector<target::Target>>> TargetLists() const;
+  // The operators of --place, by the numbers of `units`, a list of TargetLists. Usage error: a text has the wrong form,
+  // or no unit is of that kind.
+  absl::StatusOr<package::Placement> PlacementOn(const std::vector<target::Target>& units) const;
 
  private:
   void AddInputsTo(CLI::App* command);
 };
+
+// Parses targets joined by '+', as in "opencl + cpu -mattr=+avx2". A '+' separates two targets only if the first word
+// of one follows it. InvalidArgument: one of them is unknown, or two are equal.
+absl::StatusOr<std::vector<target::Target>> ParseTargetList(std::string_view text);
+// The canonical text of the list, which ParseTargetList reads.
+std::string PrintTargetList(const std::vector<target::Target>& units);
 
 }  // namespace hone::cli
 

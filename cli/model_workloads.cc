@@ -3,22 +3,52 @@
 
 #include "base/status.h"
 #include "compiler/graph/plan.h"
+#include "deploy/package/compile_kernels.h"
 
 namespace hone::cli {
 
-absl::StatusOr<std::vector<ModelWorkload>> WorkloadsOf(const ModelOptions& model, const std::string& path,
-                                                       const target::Target& target) {
+namespace {
+
+absl::StatusOr<graph::Plan> PlanOf(const ModelOptions& model, const std::string& path, const target::Target& target) {
   HONE_ASSIGN_OR_RETURN(const graph::ImportOptions import, model.Import());
-  HONE_ASSIGN_OR_RETURN(const graph::Plan plan,
-                        graph::BuildPlan(path, import, target, ReproducerPassOptions<graph::Graph>(model.reproducers)));
+  return graph::BuildPlan(path, import, target, ReproducerPassOptions<graph::Graph>(model.reproducers));
+}
+
+// The workloads of the plan that it calls and for which takes(index) holds.
+template <typename Takes>
+std::vector<ModelWorkload> CalledWorkloads(const graph::Plan& plan, const Takes& takes) {
   std::vector<int64_t> calls(plan.workloads.size(), 0);
   for (const graph::PlanCall& call : plan.calls) ++calls[static_cast<size_t>(call.workload)];
   std::vector<ModelWorkload> result;
   for (size_t i = 0; i < plan.workloads.size(); ++i) {
     const ir::Workload& workload = plan.workloads[i];
-    if (calls[i] == 0) continue;
+    if (calls[i] == 0 || !takes(i)) continue;
     result.push_back({ir::Print(workload), ir::WorkloadDigest(workload), workload.op, ir::Title(workload), calls[i],
                       ir::CountFlops(workload)});
+  }
+  return result;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<ModelWorkload>> WorkloadsOf(const ModelOptions& model, const std::string& path,
+                                                       const target::Target& target) {
+  HONE_ASSIGN_OR_RETURN(const graph::Plan plan, PlanOf(model, path, target));
+  return CalledWorkloads(plan, [](size_t) { return true; });
+}
+
+absl::StatusOr<std::vector<std::vector<ModelWorkload>>> WorkloadsByUnit(const ModelOptions& model,
+                                                                        const std::string& path,
+                                                                        const std::vector<target::Target>& units) {
+  HONE_ASSIGN_OR_RETURN(const graph::Plan plan, PlanOf(model, path, units.front()));
+  package::KernelOptions options = {.target = units.front(), .lookup = nullptr};
+  for (size_t i = 1; i < units.size(); ++i) options.other_units.push_back({units[i], nullptr});
+  HONE_ASSIGN_OR_RETURN(options.placement, model.PlacementOn(units));
+  absl::StatusOr<std::vector<package::CompiledKernel>> kernels = package::CompileKernels(plan.workloads, options);
+  if (!kernels.ok()) return Annotate(kernels.status(), path);
+  std::vector<std::vector<ModelWorkload>> result;
+  for (size_t unit = 0; unit < units.size(); ++unit) {
+    result.push_back(CalledWorkloads(plan, [&](size_t i) { return static_cast<size_t>((*kernels)[i].unit) == unit; }));
   }
   return result;
 }

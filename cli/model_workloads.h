@@ -24,6 +24,13 @@ struct ModelWorkload {
 absl::StatusOr<std::vector<ModelWorkload>> WorkloadsOf(const ModelOptions& model, const std::string& path,
                                                        const target::Target& target);
 
+// The workloads of a model that several targets share (ModelOptions::TargetLists): for each of `units` those that it
+// computes, as a compilation without records places them. Compiles every kernel. Errors as of WorkloadsOf, and those of
+// package::CompileKernels.
+absl::StatusOr<std::vector<std::vector<ModelWorkload>>> WorkloadsByUnit(const ModelOptions& model,
+                                                                        const std::string& path,
+                                                                        const std::vector<target::Target>& units);
+
 }  // namespace hone::cli
 
 #endif  // HONE_CLI_MODEL_WORKLOADS_H_

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/profile_command.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,11 +14,11 @@
 #include "base/one_line.h"
 #include "base/roofline.h"
 #include "base/status.h"
+#include "cli/commands.h"
 #include "cli/loaded_package.h"
 #include "cli/output.h"
 #include "cli/timed_runs.h"
 #include "compiler/target/target.h"
-#include "drivers/lane_roofline.h"
 
 namespace hone::cli {
 namespace {
@@ -34,12 +32,32 @@ constexpr uint64_t kProfileSeed = 1;  // of the random inputs
 struct KernelProfile {
   KernelMetadata kernel;
   int calls = 0;
-  double seconds = 0;  // per run of the model
+  double seconds = 0;                  // per run of the model
+  const Roofline* roofline = nullptr;  // of the unit that runs it; owned by Profile
 
   double Gflops() const { return seconds > 0 ? kernel.flops * calls / seconds * 1e-9 : 0; }
-  double RooflineShare(const Roofline& roofline) const {
-    return seconds > 0 ? roofline.LowerBoundSeconds(kernel.flops, kernel.bytes) * calls / seconds : 0;
+  double RooflineShare() const {
+    return seconds > 0 ? roofline->LowerBoundSeconds(kernel.flops, kernel.bytes) * calls / seconds : 0;
   }
+};
+
+// The sums over all borders from one unit to another.
+struct BorderProfile {
+  std::string from, to;  // their targets
+  int count = 0;
+  uint64_t bytes = 0;  // per run of the model
+  double seconds = 0;  // per run of the model
+};
+
+struct UnitProfile {
+  std::string target;
+  Roofline roofline;
+  double seconds = 0;  // sum over its kernels
+};
+
+// The median time in seconds of each call and of each border.
+struct Medians {
+  std::vector<double> calls, borders;
 };
 
 struct Profile {
@@ -47,58 +65,104 @@ struct Profile {
   std::vector<std::string> passed_over;
   int threads = 0;
   size_t runs = 0;
-  Roofline roofline;
-  std::vector<KernelProfile> kernels;  // slowest first
-  double seconds = 0;                  // sum over the kernels
+  std::vector<std::unique_ptr<UnitProfile>> units;  // in the order of their first calls; without calls: the program's
+  std::vector<KernelProfile> kernels;               // slowest first
+  std::vector<BorderProfile> borders;               // in the order of their first copies
+  double seconds = 0;                               // sum over the kernels
+  double border_seconds = 0;                        // sum over the borders
+
+  const Roofline& roofline() const { return units.front()->roofline; }
 };
 
-// The median time in seconds of each call of the model. *runs: the number of runs.
-absl::StatusOr<std::vector<double>> MeasureCalls(LoadedPackage& package, double seconds, size_t* runs) {
-  const size_t count = hone_call_count(package.model());
+absl::StatusOr<HoneBorder> BorderOf(const LoadedPackage& package, size_t index) {
+  HoneBorder border;
+  HONE_RETURN_IF_ERROR(RuntimeError(hone_border(package.model(), index, &border)));
+  return border;
+}
+
+// *runs: the number of runs.
+absl::StatusOr<Medians> MeasureCalls(LoadedPackage& package, double seconds, size_t* runs) {
+  const size_t count = hone_call_count(package.model()), borders = hone_border_count(package.model());
   std::vector<int64_t> nanoseconds(count);
-  std::vector<std::vector<double>> times(count);  // by call; includes the warm-up, which does not move a median
+  std::vector<std::vector<double>> times(count + borders);  // includes the warm-up, which does not move a median
   const auto run = [&] {
     const absl::Status status = RuntimeError(hone_run_profiled(package.model(), nanoseconds.data(), count));
     for (size_t i = 0; i < count; ++i) times[i].push_back(1e-9 * static_cast<double>(nanoseconds[i]));
+    for (size_t b = 0; b < borders; ++b) {
+      const absl::StatusOr<HoneBorder> border = BorderOf(package, b);
+      times[count + b].push_back(border.ok() ? 1e-9 * static_cast<double>(border->nanoseconds) : 0);
+    }
     return status;
   };
   HONE_ASSIGN_OR_RETURN(const std::vector<double> measured, TimeRuns(seconds, run));
   *runs = measured.size();
-  std::vector<double> medians;
-  for (const std::vector<double>& of_call : times) medians.push_back(Median(of_call));
+  Medians medians;
+  for (size_t i = 0; i < times.size(); ++i) {
+    (i < count ? medians.calls : medians.borders).push_back(Median(times[i]));
+  }
   return medians;
-}
-
-template <typename Driver>
-absl::StatusOr<Roofline> RooflineOfDevice(const std::string& selector) {
-  typename Driver::Library library;
-  typename Driver::Device device;
-  drivers::LaneRoofline measured;
-  drivers::Error error = Driver::Library::Load(&library);
-  if (error.ok()) error = library.Open(selector, &device);
-  if (error.ok()) error = drivers::MeasureRoofline<Driver>(device, {}, &measured);
-  if (!error.ok()) return absl::UnavailableError(error.text);
-  Roofline roofline = {.flops_per_second = measured.flops_per_second, .levels = {}};
-  if (measured.cache_bytes > 0)
-    roofline.levels.push_back({static_cast<uint64_t>(measured.cache_bytes), measured.cache_bytes_per_second});
-  roofline.levels.push_back({UINT64_MAX, measured.memory_bytes_per_second});
-  return roofline;
 }
 
 // The roofline of the device that the program runs on. A target that cannot be parsed is taken for a CPU: packages of
 // other versions may name CPUs that this version does not know.
 absl::StatusOr<Roofline> RooflineOf(const std::string& target_text, int threads) {
-  const absl::StatusOr<target::Target> target = target::ParseTarget(target_text);
-  switch (target.ok() ? target->kind : target::Kind::kCpu) {
-    case target::Kind::kOpenCl:
-      return RooflineOfDevice<drivers::OpenClDriver>(target->device);
-    case target::Kind::kCuda:
-      return RooflineOfDevice<drivers::CudaDriver>(target->device);
-    case target::Kind::kCpu:
-      break;
+  return target::MeasureRoofline(target::ParseTarget(target_text).value_or(target::Target()), threads);
+}
+
+// Fills the units of the profile, and measures the roofline of each.
+absl::Status AddUnits(const LoadedPackage& package, Profile& profile) {
+  std::vector<std::string> targets;
+  for (size_t i = 0; i < hone_call_count(package.model()); ++i) {
+    const std::string target = hone_call_target(package.model(), i);
+    if (std::find(targets.begin(), targets.end(), target) == targets.end()) targets.push_back(target);
   }
-  ThreadPool pool(threads);
-  return MeasureRoofline(pool);
+  if (targets.empty()) targets.push_back(profile.target);
+  for (const std::string& target : targets) {
+    HONE_ASSIGN_OR_RETURN(Roofline roofline, RooflineOf(target, profile.threads));
+    profile.units.push_back(std::make_unique<UnitProfile>(UnitProfile{target, std::move(roofline), 0}));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AddBorders(const LoadedPackage& package, const std::vector<double>& seconds, Profile& profile) {
+  for (size_t b = 0; b < seconds.size(); ++b) {
+    HONE_ASSIGN_OR_RETURN(const HoneBorder border, BorderOf(package, b));
+    auto found = std::find_if(profile.borders.begin(), profile.borders.end(), [&](const BorderProfile& known) {
+      return known.from == border.from && known.to == border.to;
+    });
+    if (found == profile.borders.end()) {
+      found = profile.borders.insert(found, {.from = border.from, .to = border.to});
+    }
+    ++found->count;
+    found->bytes += border.bytes;
+    found->seconds += seconds[b];
+    profile.border_seconds += seconds[b];
+  }
+  return absl::OkStatus();
+}
+
+void AddKernels(const LoadedPackage& package, const package::ProgramMetadata& program,
+                const std::vector<double>& seconds, Profile& profile) {
+  std::map<std::string, KernelProfile> by_symbol;
+  for (const KernelMetadata& kernel : program.kernels) by_symbol[kernel.symbol].kernel = kernel;
+  for (size_t i = 0; i < seconds.size(); ++i) {
+    const std::string symbol = hone_call_symbol(package.model(), i);
+    UnitProfile& unit = **std::ranges::find(profile.units, hone_call_target(package.model(), i),
+                                            [](const auto& known) { return known->target; });
+    KernelProfile& kernel = by_symbol[symbol];
+    kernel.kernel.symbol = symbol;
+    kernel.kernel.target = unit.target;
+    kernel.roofline = &unit.roofline;
+    ++kernel.calls;
+    kernel.seconds += seconds[i];
+    unit.seconds += seconds[i];
+    profile.seconds += seconds[i];
+  }
+  for (auto& [symbol, kernel] : by_symbol) {
+    if (kernel.calls > 0) profile.kernels.push_back(std::move(kernel));
+  }
+  std::stable_sort(profile.kernels.begin(), profile.kernels.end(),
+                   [](const KernelProfile& a, const KernelProfile& b) { return a.seconds > b.seconds; });
 }
 
 absl::StatusOr<Profile> MeasureProfile(const TimedRunOptions& options) {
@@ -110,25 +174,11 @@ absl::StatusOr<Profile> MeasureProfile(const TimedRunOptions& options) {
   profile.target = program.target;
   profile.passed_over = package.PassedOver();
   profile.threads = package.threads();
-  HONE_ASSIGN_OR_RETURN(profile.roofline, RooflineOf(program.target, profile.threads));
+  HONE_RETURN_IF_ERROR(AddUnits(package, profile));
   HONE_RETURN_IF_ERROR(package.FillInputs(kProfileSeed));
-  HONE_ASSIGN_OR_RETURN(const std::vector<double> calls, MeasureCalls(package, options.seconds, &profile.runs));
-
-  std::map<std::string, KernelProfile> by_symbol;
-  for (const KernelMetadata& kernel : program.kernels) by_symbol[kernel.symbol].kernel = kernel;
-  for (size_t i = 0; i < calls.size(); ++i) {
-    const std::string symbol = hone_call_symbol(package.model(), i);
-    KernelProfile& kernel = by_symbol[symbol];
-    kernel.kernel.symbol = symbol;
-    ++kernel.calls;
-    kernel.seconds += calls[i];
-    profile.seconds += calls[i];
-  }
-  for (auto& [symbol, kernel] : by_symbol) {
-    if (kernel.calls > 0) profile.kernels.push_back(std::move(kernel));
-  }
-  std::stable_sort(profile.kernels.begin(), profile.kernels.end(),
-                   [](const KernelProfile& a, const KernelProfile& b) { return a.seconds > b.seconds; });
+  HONE_ASSIGN_OR_RETURN(const Medians medians, MeasureCalls(package, options.seconds, &profile.runs));
+  AddKernels(package, program, medians.calls, profile);
+  HONE_RETURN_IF_ERROR(AddBorders(package, medians.borders, profile));
   return profile;
 }
 
@@ -147,6 +197,30 @@ ordered_json LevelsToJson(const Roofline& roofline) {
   return levels;
 }
 
+ordered_json UnitsToJson(const Profile& profile) {
+  ordered_json units = ordered_json::array();
+  for (const auto& unit : profile.units) {
+    units.push_back({{"target", unit->target},
+                     {"time_ms", 1e3 * unit->seconds},
+                     {"peak_gflops", 1e-9 * unit->roofline.flops_per_second},
+                     {"memory_gbytes_per_second", 1e-9 * unit->roofline.levels.back().bytes_per_second},
+                     {"levels", LevelsToJson(unit->roofline)}});
+  }
+  return units;
+}
+
+ordered_json BordersToJson(const Profile& profile) {
+  ordered_json borders = ordered_json::array();
+  for (const BorderProfile& border : profile.borders) {
+    borders.push_back({{"from", border.from},
+                       {"to", border.to},
+                       {"count", border.count},
+                       {"bytes", border.bytes},
+                       {"time_ms", 1e3 * border.seconds}});
+  }
+  return borders;
+}
+
 ordered_json ProfileToJson(const Profile& profile) {
   ordered_json kernels = ordered_json::array();
   for (const KernelProfile& kernel : profile.kernels) {
@@ -157,8 +231,9 @@ ordered_json ProfileToJson(const Profile& profile) {
                        {"time_ms", 1e3 * kernel.seconds},
                        {"share", ShareOf(kernel, profile)},
                        {"gflops", kernel.Gflops()},
-                       {"roofline_share", kernel.RooflineShare(profile.roofline)},
+                       {"roofline_share", kernel.RooflineShare()},
                        {"schedule", kernel.kernel.schedule}});
+    if (profile.units.size() > 1) kernels.back()["target"] = kernel.kernel.target;
   }
   return {{"model", profile.model_name},
           {"target", profile.target},
@@ -166,9 +241,12 @@ ordered_json ProfileToJson(const Profile& profile) {
           {"threads", profile.threads},
           {"runs", profile.runs},
           {"total_ms", 1e3 * profile.seconds},
-          {"peak_gflops", 1e-9 * profile.roofline.flops_per_second},
-          {"memory_gbytes_per_second", 1e-9 * profile.roofline.levels.back().bytes_per_second},
-          {"levels", LevelsToJson(profile.roofline)},
+          {"peak_gflops", 1e-9 * profile.roofline().flops_per_second},
+          {"memory_gbytes_per_second", 1e-9 * profile.roofline().levels.back().bytes_per_second},
+          {"levels", LevelsToJson(profile.roofline())},
+          {"units", UnitsToJson(profile)},
+          {"borders", BordersToJson(profile)},
+          {"borders_ms", 1e3 * profile.border_seconds},
           {"kernels", std::move(kernels)}};
 }
 
@@ -182,15 +260,28 @@ std::string Indented(std::string_view text) {
 }
 
 std::string ProfileToText(const Profile& profile) {
-  std::string text = fmt::format(
-      "{} for {}: {:.3f} ms in kernels, {} threads, {} runs\nthe device: {:.0f} GFLOP/s, {:.0f} GB/s from memory\n\n",
-      OneLine(profile.model_name), OneLine(profile.target), 1e3 * profile.seconds, profile.threads, profile.runs,
-      1e-9 * profile.roofline.flops_per_second, 1e-9 * profile.roofline.levels.back().bytes_per_second);
+  std::string text = fmt::format("{} for {}: {:.3f} ms in kernels, {} threads, {} runs\n", OneLine(profile.model_name),
+                                 OneLine(profile.target), 1e3 * profile.seconds, profile.threads, profile.runs);
+  for (const auto& unit : profile.units) {
+    const std::string name = profile.units.size() > 1
+                                 ? fmt::format("{}, {:.3f} ms", OneLine(unit->target), 1e3 * unit->seconds)
+                                 : "the device";
+    text += fmt::format("{}: {:.0f} GFLOP/s, {:.0f} GB/s from memory\n", name, 1e-9 * unit->roofline.flops_per_second,
+                        1e-9 * unit->roofline.levels.back().bytes_per_second);
+  }
+  text += "\n";
   text += fmt::format("{:>10} {:>6} {:>6} {:>9} {:>9}  {}\n", "ms", "time", "calls", "GFLOP/s", "roofline", "kernel");
   for (const KernelProfile& kernel : profile.kernels) {
     text += Row("{:>10.4f} {:>5.1f}% {:>6} {:>9.1f} {:>8.1f}%  {} {}", 1e3 * kernel.seconds,
-                100 * ShareOf(kernel, profile), kernel.calls, kernel.Gflops(),
-                100 * kernel.RooflineShare(profile.roofline), kernel.kernel.operator_name, kernel.kernel.symbol);
+                100 * ShareOf(kernel, profile), kernel.calls, kernel.Gflops(), 100 * kernel.RooflineShare(),
+                kernel.kernel.operator_name, kernel.kernel.symbol);
+  }
+  if (!profile.borders.empty()) {
+    text += fmt::format("\n{:>10} {:>6} {:>9}  {}\n", "ms", "copies", "MB", "border");
+    for (const BorderProfile& border : profile.borders) {
+      text += Row("{:>10.4f} {:>6} {:>9.3f}  from {} to {}", 1e3 * border.seconds, border.count,
+                  1e-6 * static_cast<double>(border.bytes), OneLine(border.from), OneLine(border.to));
+    }
   }
   text += "\nschedules\n";
   for (const KernelProfile& kernel : profile.kernels) {

@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/records_command.h"
-
 #include <memory>
 #include <string>
 
 #include "CLI/CLI.hpp"
+#include "cli/commands.h"
 #include "cli/option_checks.h"
-#include "cli/records_exchange.h"
 #include "cli/records_lock.h"
 #include "cli/records_options.h"
-#include "cli/records_prune.h"
 #include "cli/records_show.h"
-#include "cli/records_verify.h"
-#include "cli/records_why.h"
+#include "cli/records_verbs.h"
 
 namespace hone::cli {
 namespace {
@@ -105,6 +101,7 @@ class VerbAdder {
   void AddLock() const {
     CLI::App* lock = Add("lock", "pin the schedules of a model in a text file, for `hone compile --locked`", RunLock);
     options_->model.AddOptionalTo(lock, ModelOptions::Count::kSeveral);
+    options_->model.AddPlaceTo(lock);
     lock->get_option("--model")->required();
     lock->add_option("--device", options_->filter.device_fingerprint,
                      "only records of this device, as in hone records best")

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/records_exchange.h"
-
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -15,6 +13,7 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/progress_line.h"
+#include "cli/records_verbs.h"
 #include "deploy/package/atomic_file.h"
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"

@@ -39,42 +39,64 @@ LockedRecord RecordOf(const UsableRecord& used) {
   return locked;
 }
 
-// The schedules of all workloads for one target. Compiles the kernels as `hone compile` does, so that the lock file
-// pins exactly the schedules that it would use.
-absl::StatusOr<LockedProgram> LockProgram(const RecordsOptions& options, const records::Filter& filter,
-                                          const records::Source* source, const DevicePlace& device) {
-  const target::Target& target = device.target;
-  const Place place{target::Print(target), device.fingerprint};
-  HONE_ASSIGN_OR_RETURN(graph::ImportOptions import, options.model.Import());
-  import.may_read = [&](const std::string& external) { return CheckNotAnInput(options.file, {external}); };
-  HONE_ASSIGN_OR_RETURN(const graph::Plan plan, graph::BuildPlan(options.model.models.front(), import, target));
+// The records that the compilation asked for, by workload digest; each workload is compiled for one unit.
+struct KnownRecords {
   std::mutex mutex;
-  std::map<std::string, std::vector<UsableRecord>> known;  // by workload digest
-  const auto lookup = [&](const std::string& digest) -> absl::StatusOr<std::vector<package::RecordedSchedule>> {
+  std::map<std::pair<std::string, std::string>, std::vector<UsableRecord>> usable;  // by target and workload digest
+};
+
+package::ScheduleLookup RememberingLookup(const records::Source* source, const records::Filter& filter,
+                                          const Place& place, KnownRecords& known) {
+  return [source, filter, place,
+          &known](const std::string& digest) -> absl::StatusOr<std::vector<package::RecordedSchedule>> {
     if (source == nullptr) return std::vector<package::RecordedSchedule>();
     HONE_ASSIGN_OR_RETURN(std::vector<UsableRecord> usable, UsableRecords(*source, place, digest, filter));
     std::vector<package::RecordedSchedule> schedules = ToRecordedSchedules(usable);
-    const std::lock_guard lock(mutex);
-    known[digest] = std::move(usable);
+    const std::lock_guard lock(known.mutex);
+    known.usable[{place.target, digest}] = std::move(usable);
     return schedules;
   };
+}
+
+// The schedules of all workloads for the units of one program. Compiles the kernels as `hone compile` does, so that the
+// lock file pins exactly the units and schedules that it would use.
+absl::StatusOr<LockedProgram> LockProgram(const RecordsOptions& options, const records::Filter& filter,
+                                          const records::Source* source, const std::vector<DevicePlace>& places) {
+  HONE_ASSIGN_OR_RETURN(graph::ImportOptions import, options.model.Import());
+  import.may_read = [&](const std::string& external) { return CheckNotAnInput(options.file, {external}); };
+  HONE_ASSIGN_OR_RETURN(const graph::Plan plan,
+                        graph::BuildPlan(options.model.models.front(), import, places.front().target));
+  KnownRecords known;
+  std::vector<package::UnitOptions> units;
+  std::vector<target::Target> targets;
+  for (const DevicePlace& device : places) {
+    const Place place{target::Print(device.target), device.fingerprint};
+    units.push_back({device.target, RememberingLookup(source, filter, place, known)});
+    targets.push_back(device.target);
+  }
   ProgressLine line;
-  const auto show = [&line](size_t done, size_t all) {
+  package::KernelOptions compile = {.target = units.front().target, .lookup = units.front().lookup};
+  compile.other_units.assign(units.begin() + 1, units.end());
+  HONE_ASSIGN_OR_RETURN(compile.placement, options.model.PlacementOn(targets));
+  compile.progress = [&line](size_t done, size_t all) {
     line.Show(fmt::format("{} of {} kernels compiled", done, all));
   };
-  HONE_ASSIGN_OR_RETURN(
-      const std::vector<package::CompiledKernel> kernels,
-      package::CompileKernels(plan.workloads, {.target = target, .lookup = lookup, .progress = show}));
+  HONE_ASSIGN_OR_RETURN(const std::vector<package::CompiledKernel> kernels,
+                        package::CompileKernels(plan.workloads, compile));
   line.Finish();
-  LockedProgram program{place.target, {}};
+  LockedProgram program{PrintTargetList(targets), {}};
   for (size_t i = 0; i < kernels.size(); ++i) {
     const package::CompiledKernel& kernel = kernels[i];
     for (const std::string& warning : kernel.warnings) PrintMessage(fmt::format("warning: {}\n", warning));
-    LockedWorkload workload{kernel.digest, plan.workloads[i].op, 0, kernel.schedule, std::nullopt};
+    LockedWorkload workload{.digest = kernel.digest, .op = plan.workloads[i].op, .schedule = kernel.schedule};
+    const std::string target = target::Print(UnitTarget(compile, kernel.unit));
+    if (targets.size() > 1) workload.target = target;
     workload.calls = std::count_if(plan.calls.begin(), plan.calls.end(), [&](const graph::PlanCall& call) {
       return static_cast<size_t>(call.workload) == i;
     });
-    if (kernel.record >= 0) workload.record = RecordOf(known[kernel.digest][static_cast<size_t>(kernel.record)]);
+    if (kernel.record >= 0) {
+      workload.record = RecordOf(known.usable[{target, kernel.digest}][static_cast<size_t>(kernel.record)]);
+    }
     program.workloads.push_back(std::move(workload));
   }
   return program;
@@ -117,15 +139,32 @@ absl::Status CheckNothingMissing(const RecordsOptions& options, const LockFile& 
 // form, so the program's target is also compared after parsing.
 bool IsFor(const LockedProgram& program, const std::string& target) {
   if (program.target == target) return true;
-  const absl::StatusOr<target::Target> parsed = target::ParseTarget(program.target);
-  return parsed.ok() && target::Print(*parsed) == target;
+  const absl::StatusOr<std::vector<target::Target>> parsed = ParseTargetList(program.target);
+  return parsed.ok() && PrintTargetList(*parsed) == target;
 }
 
-// The options to compile with the program of the lock file for `target`. option: the option that gave the target, for
-// messages.
+// Where each workload of a locked program is computed. kDataLoss: a workload names a target that is not among `units`.
+absl::StatusOr<package::Placement> LockedPlacement(const LockedProgram& program, const std::string& path,
+                                                   const std::vector<target::Target>& units) {
+  package::Placement placement;
+  for (const LockedWorkload& workload : program.workloads) {
+    const auto unit = std::ranges::find_if(units, [&](const target::Target& target) {
+      return workload.target.empty() || target::Print(target) == workload.target;
+    });
+    if (unit == units.end()) {
+      return absl::DataLossError(fmt::format("{}: workload {} is for {}, which is no target of its program {}", path,
+                                             workload.digest, workload.target, program.target));
+    }
+    placement.by_digest[workload.digest] = static_cast<int>(unit - units.begin());
+  }
+  return placement;
+}
+
+// The options to compile with the program of the lock file for the targets `units`. option: the option that gave the
+// targets, for messages.
 absl::StatusOr<package::KernelOptions> LockedTarget(const LockFile& lock, const std::string& path,
-                                                    const target::Target& target, std::string_view option) {
-  const std::string text = target::Print(target);
+                                                    const std::vector<target::Target>& units, std::string_view option) {
+  const std::string text = PrintTargetList(units);
   const auto program =
       std::find_if(lock.programs.begin(), lock.programs.end(), [&](const LockedProgram& p) { return IsFor(p, text); });
   if (program == lock.programs.end()) {
@@ -154,7 +193,11 @@ absl::StatusOr<package::KernelOptions> LockedTarget(const LockFile& lock, const 
     }
     return std::vector<package::RecordedSchedule>{found->second};
   };
-  return package::KernelOptions{.target = target, .lookup = lookup, .pinned = true};
+  package::KernelOptions options{.target = units.front(), .lookup = lookup, .pinned = true};
+  if (units.size() == 1) return options;
+  for (size_t i = 1; i < units.size(); ++i) options.other_units.push_back({units[i], lookup});
+  HONE_ASSIGN_OR_RETURN(options.placement, LockedPlacement(*program, path, units));
+  return options;
 }
 
 }  // namespace
@@ -164,13 +207,13 @@ absl::Status RunLock(const RecordsOptions& options) {
   HONE_RETURN_IF_ERROR(options.source.CheckNotARecordsFile(options.file));
   HONE_RETURN_IF_ERROR(CheckCanCreate(options.file));
   HONE_ASSIGN_OR_RETURN(const records::Filter filter, options.ResolvedFilter());
-  HONE_ASSIGN_OR_RETURN(const std::vector<DevicePlace> places, options.Places(filter));
+  HONE_ASSIGN_OR_RETURN(const std::vector<std::vector<DevicePlace>> lists, options.PlaceLists(filter));
   HONE_ASSIGN_OR_RETURN(const auto source, options.source.OpenIfAny());
   LockFile lock = {.compiler = kCompilerVersion,
                    .model = std::filesystem::path(options.model.models.front()).filename().string(),
                    .programs = {}};
-  for (const DevicePlace& place : places) {
-    HONE_ASSIGN_OR_RETURN(LockedProgram program, LockProgram(options, filter, source.get(), place));
+  for (const std::vector<DevicePlace>& places : lists) {
+    HONE_ASSIGN_OR_RETURN(LockedProgram program, LockProgram(options, filter, source.get(), places));
     lock.programs.push_back(std::move(program));
   }
   HONE_RETURN_IF_ERROR(CheckNothingMissing(options, lock));
@@ -187,20 +230,20 @@ absl::StatusOr<std::vector<package::KernelOptions>> LockedTargets(const LockFile
         "\"compiler\"",
         path, lock.compiler, kCompilerVersion));
   }
-  std::vector<target::Target> targets;
+  std::vector<std::vector<target::Target>> lists;
   if (!model.targets.empty() || model.threads > 0) {
-    HONE_ASSIGN_OR_RETURN(targets, model.Targets());
+    HONE_ASSIGN_OR_RETURN(lists, model.TargetLists());
   } else {
     for (const LockedProgram& program : lock.programs) {
-      absl::StatusOr<target::Target> target = target::ParseTarget(program.target);
-      if (!target.ok()) return Annotate(target.status(), path);
-      targets.push_back(*std::move(target));
+      absl::StatusOr<std::vector<target::Target>> units = ParseTargetList(program.target);
+      if (!units.ok()) return Annotate(units.status(), path);
+      lists.push_back(*std::move(units));
     }
   }
   const std::string_view option = model.targets.empty() ? "--threads" : "--target";
   std::vector<package::KernelOptions> result;
-  for (const target::Target& target : targets) {
-    HONE_ASSIGN_OR_RETURN(package::KernelOptions options, LockedTarget(lock, path, target, option));
+  for (const std::vector<target::Target>& units : lists) {
+    HONE_ASSIGN_OR_RETURN(package::KernelOptions options, LockedTarget(lock, path, units, option));
     result.push_back(std::move(options));
   }
   return result;

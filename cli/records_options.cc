@@ -31,10 +31,10 @@ absl::Status SetFailure(const std::string& failure, records::Filter& filter) {
   if (failure.empty()) return absl::OkStatus();
   filter.outcomes = records::Filter::Outcomes::kFailed;
   if (failure == "any") return absl::OkStatus();
-  filter.failure = records::FailureKindFromName(failure);
+  filter.failure = FailureKindFromName(failure);
   if (filter.failure.has_value()) return absl::OkStatus();
   std::string known = "any";
-  for (const auto kind : records::kAllFailureKinds) known += fmt::format(", {}", records::FailureKindName(kind));
+  for (const auto kind : kAllFailureKinds) known += fmt::format(", {}", FailureKindName(kind));
   return UsageError(fmt::format("--failed: there is no failure kind '{}'; give one of: {}", failure, known));
 }
 
@@ -80,19 +80,33 @@ absl::StatusOr<records::Filter> RecordsOptions::ResolvedFilter() const {
 }
 
 absl::StatusOr<std::vector<DevicePlace>> RecordsOptions::Places(const records::Filter& resolved) const {
+  HONE_RETURN_IF_ERROR(model.Targets().status());  // a usage error if a --target joins several
+  HONE_ASSIGN_OR_RETURN(const std::vector<std::vector<DevicePlace>> lists, PlaceLists(resolved));
+  std::vector<DevicePlace> places;
+  for (const std::vector<DevicePlace>& list : lists) places.push_back(list.front());
+  return places;
+}
+
+absl::StatusOr<std::vector<std::vector<DevicePlace>>> RecordsOptions::PlaceLists(
+    const records::Filter& resolved) const {
+  std::vector<std::vector<DevicePlace>> lists;
   const std::string& device = filter.device_fingerprint;
   if (source.tracker.given() && !device.empty() && !IsFingerprint(device) && model.targets.empty()) {
     TrackerOptions tracker = source.tracker;
     HONE_ASSIGN_OR_RETURN(const std::vector<v1::Device> known, KnownDevices(tracker));
-    return SelectDevicePlaces(known, {device}, model.threads);
+    HONE_ASSIGN_OR_RETURN(const std::vector<DevicePlace> places, SelectDevicePlaces(known, {device}, model.threads));
+    for (const DevicePlace& place : places) lists.push_back({place});
+    return lists;
   }
-  HONE_ASSIGN_OR_RETURN(const std::vector<target::Target> targets, model.Targets());
-  std::vector<DevicePlace> places;
-  for (const target::Target& target : targets) {
-    HONE_ASSIGN_OR_RETURN(const Place place, PlaceOf(target));
-    places.push_back({target, device.empty() ? place.device_fingerprint : resolved.device_fingerprint});
+  HONE_ASSIGN_OR_RETURN(const std::vector<std::vector<target::Target>> targets, model.TargetLists());
+  for (const std::vector<target::Target>& list : targets) {
+    std::vector<DevicePlace>& places = lists.emplace_back();
+    for (const target::Target& target : list) {
+      HONE_ASSIGN_OR_RETURN(const Place place, PlaceOf(target));
+      places.push_back({target, device.empty() ? place.device_fingerprint : resolved.device_fingerprint});
+    }
   }
-  return places;
+  return lists;
 }
 
 }  // namespace hone::cli

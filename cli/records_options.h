@@ -37,6 +37,8 @@ struct RecordsOptions {
   // resolved: the result of ResolvedFilter. If --device names a device of the farm and no --target is given, the target
   // is that device's.
   absl::StatusOr<std::vector<DevicePlace>> Places(const records::Filter& resolved) const;
+  // The same where a --target may join several: for each --target the places of the targets that it joins.
+  absl::StatusOr<std::vector<std::vector<DevicePlace>>> PlaceLists(const records::Filter& resolved) const;
 };
 
 }  // namespace hone::cli

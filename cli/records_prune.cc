@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/records_prune.h"
-
 #include <chrono>
 
 #include "base/status.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/progress_line.h"
+#include "cli/records_verbs.h"
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"
 #include "records/prune.h"

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/records_verify.h"
-
 #include <set>
 #include <string>
 #include <vector>
@@ -10,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/progress_line.h"
+#include "cli/records_verbs.h"
 #include "compiler/execution/model.h"
 #include "compiler/ir/workload.h"
 #include "compiler/passes/pipeline.h"

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/records_why.h"
-
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -15,6 +13,7 @@
 #include "cli/output.h"
 #include "cli/progress_line.h"
 #include "cli/records_show.h"
+#include "cli/records_verbs.h"
 #include "fmt/format.h"
 #include "records/winner.h"
 

@@ -21,6 +21,7 @@
 #include "cli/option_checks.h"
 #include "cli/output.h"
 #include "cli/until.h"
+#include "proto/convert.h"
 #include "tuner/search_parts.h"
 
 namespace hone::cli {
@@ -63,9 +64,7 @@ absl::Status SetEnd(const SearchOptions& search, v1::JobSpec& spec) {
     if (!absl::ParseDuration(search.time, &time) || time < absl::Nanoseconds(1) || time == absl::InfiniteDuration()) {
       return UsageError(fmt::format("--time {}: write a duration such as 90s, 10m or 1h30m", search.time));
     }
-    absl::Duration rest;
-    spec.mutable_time_budget()->set_seconds(absl::IDivDuration(time, absl::Seconds(1), &rest));
-    spec.mutable_time_budget()->set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(rest)));
+    *spec.mutable_time_budget() = ToProto(time);
   }
   return absl::OkStatus();
 }
@@ -85,10 +84,9 @@ void SetWorkloads(const std::vector<ModelWorkload>& workloads, v1::JobSpec& spec
   spec.set_model_digest(Sha256Hex(all));
 }
 
-// The job for one model and part, without its time limits, which are the same for all jobs (SetEnd).
-absl::StatusOr<v1::JobSpec> MakeJobSpec(const ModelOptions& model, const std::string& path, const SearchOptions& search,
-                                        const Part& part) {
-  HONE_ASSIGN_OR_RETURN(const std::vector<ModelWorkload> workloads, WorkloadsOf(model, path, part.target));
+// The job for these workloads of one model and part, without its time limits, which are the same for all jobs (SetEnd).
+v1::JobSpec MakeJobSpec(const std::vector<ModelWorkload>& workloads, const std::string& path,
+                        const SearchOptions& search, const Part& part) {
   v1::JobSpec spec;
   spec.set_request_id(RandomId());
   spec.set_name(
@@ -103,6 +101,27 @@ absl::StatusOr<v1::JobSpec> MakeJobSpec(const ModelOptions& model, const std::st
   spec.set_device_kind(part.device_kind);
   SetWorkloads(workloads, spec);
   return spec;
+}
+
+// The jobs for one model and part.
+absl::StatusOr<std::vector<v1::JobSpec>> JobSpecsOf(const ModelOptions& model, const std::string& path,
+                                                    const SearchOptions& search, const Part& part) {
+  std::vector<v1::JobSpec> specs;
+  if (part.other_units.empty()) {
+    HONE_ASSIGN_OR_RETURN(const std::vector<ModelWorkload> workloads, WorkloadsOf(model, path, part.target));
+    specs.push_back(MakeJobSpec(workloads, path, search, part));
+    return specs;
+  }
+  std::vector<target::Target> units = {part.target};
+  units.insert(units.end(), part.other_units.begin(), part.other_units.end());
+  HONE_ASSIGN_OR_RETURN(const std::vector<std::vector<ModelWorkload>> workloads, WorkloadsByUnit(model, path, units));
+  for (size_t i = 0; i < units.size(); ++i) {
+    Part unit = part;
+    unit.target = units[i];
+    const bool is_last_chance = specs.empty() && i + 1 == units.size();  // a model without kernels is a job, too
+    if (!workloads[i].empty() || is_last_chance) specs.push_back(MakeJobSpec(workloads[i], path, search, unit));
+  }
+  return specs;
 }
 
 }  // namespace
@@ -147,9 +166,12 @@ void SearchOptions::AddTo(CLI::App* command) {
 absl::StatusOr<std::vector<Part>> PartsOf(const ModelOptions& model, const SearchOptions& search,
                                           const std::vector<v1::Device>& known) {
   if (NeedsKnownDevices(model, search)) return PartsByKind(model, search, known);
-  HONE_ASSIGN_OR_RETURN(const std::vector<target::Target> targets, model.Targets());
+  HONE_ASSIGN_OR_RETURN(const std::vector<std::vector<target::Target>> lists, model.TargetLists());
   std::vector<Part> parts;
-  for (const target::Target& target : targets) parts.push_back({target, search.devices, ""});
+  for (const std::vector<target::Target>& list : lists) {
+    HONE_RETURN_IF_ERROR(model.PlacementOn(list).status());
+    parts.push_back({list.front(), search.devices, "", {list.begin() + 1, list.end()}});
+  }
   return parts;
 }
 
@@ -161,10 +183,12 @@ absl::StatusOr<std::vector<v1::JobSpec>> MakeJobSpecs(const ModelOptions& model,
   HONE_ASSIGN_OR_RETURN(const std::vector<tuner::TiledTask> hints, ReadHintFiles(search.hints));
   for (const std::string& path : model.models) {
     for (const Part& part : parts) {
-      HONE_ASSIGN_OR_RETURN(v1::JobSpec spec, MakeJobSpec(model, path, search, part));
-      spec.MergeFrom(end);
-      if (!search.hints.empty()) HONE_RETURN_IF_ERROR(AddHints(hints, spec));
-      specs.push_back(std::move(spec));
+      HONE_ASSIGN_OR_RETURN(std::vector<v1::JobSpec> of_part, JobSpecsOf(model, path, search, part));
+      for (v1::JobSpec& spec : of_part) {
+        spec.MergeFrom(end);
+        if (!search.hints.empty()) HONE_RETURN_IF_ERROR(AddHints(hints, spec));
+        specs.push_back(std::move(spec));
+      }
     }
   }
   if (specs.size() < 2) return specs;

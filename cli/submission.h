@@ -35,8 +35,9 @@ struct SearchOptions {
 // The target of one job and the devices that may measure for it.
 struct Part {
   target::Target target;
-  std::vector<std::string> devices;  // values of --device, each an alternative; empty = any device
-  std::string device_kind;           // digest of the devices' fingerprint; empty = any kind
+  std::vector<std::string> devices;              // values of --device, each an alternative; empty = any device
+  std::string device_kind;                       // digest of the devices' fingerprint; empty = any kind
+  std::vector<target::Target> other_units = {};  // targets that share the model with `target`; each gets its own job
 };
 
 // The parts of a submission. With --target: one part for each target, on all devices of --device. With --device only:
@@ -50,8 +51,8 @@ inline bool NeedsKnownDevices(const ModelOptions& model, const SearchOptions& se
 }
 
 // The jobs for all models and parts. Each job has every distinct workload of its model, the number of its calls, and
-// the hints that fit it. Two or more jobs form a group. Wrong values of --time and --until are reported before a model
-// is read.
+// the hints that fit it. A part that several targets share gives a job for each of them that computes a workload. Two
+// or more jobs form a group. Wrong values of --time and --until are reported before a model is read.
 absl::StatusOr<std::vector<v1::JobSpec>> MakeJobSpecs(const ModelOptions& model, const SearchOptions& search,
                                                       const std::vector<Part>& parts);
 

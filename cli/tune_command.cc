@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/tune_command.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,6 +16,7 @@
 #include "base/status.h"
 #include "base/steady_time.h"
 #include "cli/command.h"
+#include "cli/commands.h"
 #include "cli/farm_devices.h"
 #include "cli/interrupts.h"
 #include "cli/job_client.h"
@@ -48,19 +47,26 @@ struct TuneOptions {
   bool json = false;
 };
 
-// Starts a local farm for the duration of the command, and sets options.tracker to it. Nullopt if --tracker was given.
-// With and without --tracker, tuning takes the same path through a tracker.
-absl::StatusOr<std::optional<LocalFarm>> StartFarm(TuneOptions& options, const v1::JobSpec& spec,
+// Starts a local farm for the duration of the command, with the devices of `specs`, and sets options.tracker to it.
+// Nullopt if --tracker was given. With and without --tracker, tuning takes the same path through a tracker.
+absl::StatusOr<std::optional<LocalFarm>> StartFarm(TuneOptions& options, const std::vector<v1::JobSpec>& specs,
                                                    const Interrupts& interrupts) {
   if (options.tracker.given()) return std::nullopt;
   std::filesystem::path records = options.records;
   if (records.empty()) {
     HONE_ASSIGN_OR_RETURN(records, records::DefaultRecordsPath());
   }
-  HONE_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(spec.target()));
+  std::vector<std::string> devices;
+  int threads = 1;
+  for (const v1::JobSpec& spec : specs) {
+    HONE_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(spec.target()));
+    const std::string device = target::DeviceSelector(target);
+    if (std::ranges::find(devices, device) == devices.end()) devices.push_back(device);
+    threads = std::max(threads, spec.threads());
+  }
   HONE_ASSIGN_OR_RETURN(LocalFarm farm, LocalFarm::Start({.records = records,
-                                                          .threads = spec.threads(),
-                                                          .devices = {target::DeviceSelector(target)},
+                                                          .threads = threads,
+                                                          .devices = devices,
                                                           .reproducers = options.model.reproducers,
                                                           .interrupts = &interrupts}));
   options.tracker.address = farm.address();
@@ -212,7 +218,7 @@ absl::Status Tune(TuneOptions options) {
   if (!options.search.HasEnd()) options.search.time = "10m";
   HONE_ASSIGN_OR_RETURN(const std::vector<v1::JobSpec> specs, Specs(options));
   const Interrupts interrupts;
-  HONE_ASSIGN_OR_RETURN(std::optional<LocalFarm> farm, StartFarm(options, specs.front(), interrupts));
+  HONE_ASSIGN_OR_RETURN(std::optional<LocalFarm> farm, StartFarm(options, specs, interrupts));
   HONE_ASSIGN_OR_RETURN(const auto channel, options.tracker.Connect());
   JobClient client(channel, options.tracker.address);
   // A farm whose disk is full waits without limit. A command gives up, because a user waits for it.
@@ -244,6 +250,7 @@ void AddTuneCommand(CLI::App& app, absl::Status* result) {
   options->search.AddTo(command);
   command->add_option("--records", options->records, "records file (default: ~/.local/share/hone/records.db)")
       ->check(NotEmpty);
+  options->model.AddPlaceTo(command);
   options->model.AddReproducersTo(command);
   command->add_flag("--json", options->json, "print one JSON document and nothing else");
   command->callback([options, result] { *result = Tune(*options); });

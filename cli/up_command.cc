@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/up_command.h"
-
 #include <fmt/format.h>
 #include <sys/stat.h>
 
@@ -18,6 +16,7 @@
 #include "base/shell_word.h"
 #include "base/status.h"
 #include "base/thread_pool.h"
+#include "cli/commands.h"
 #include "cli/interrupts.h"
 #include "cli/local_farm.h"
 #include "cli/option_checks.h"

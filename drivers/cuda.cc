@@ -314,10 +314,6 @@ Error Program::Find(const std::string& name, Kernel* kernel) const {
     absent = context_->Check(context_->Call(&Api::cuModuleGetFunction, &found.function_, module, name.c_str()), what);
   }
   if (!absent.ok()) return absent;
-  const auto ask = [&](FunctionAttribute attribute) {
-    int value = 0;
-    return context_->Call(&Api::cuFuncGetAttribute, &value, attribute, found.function_) == kSuccess ? value : 0;
-  };
   found.context_ = context_;
   found.name_ = name;
   for (const auto& [kernel_name, parameters, waits] : entries_) {
@@ -325,7 +321,9 @@ Error Program::Find(const std::string& name, Kernel* kernel) const {
     found.args_.resize(parameters);
     found.waits_for_previous_ = waits;
   }
-  found.facts_ = {ask(kFunctionMaxLanes), ask(kFunctionRegisters), ask(kFunctionLocal), ask(kFunctionShared)};
+  int max_lanes = 0;
+  const int code = context_->Call(&Api::cuFuncGetAttribute, &max_lanes, kFunctionMaxLanes, found.function_);
+  found.group_lanes_max_ = code == kSuccess ? max_lanes : 0;
   *kernel = std::move(found);
   return {};
 }
@@ -568,7 +566,7 @@ Error Device::Time(std::span<const Launch> launches, int repeats, Deadline deadl
     if (Error e = record(); !e.ok()) return e;
   }
   if (Error e = Wait(events.back().get(), deadline); !e.ok()) return e;
-  timing->wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  timing->wall_seconds = SecondsSince(begin);
   for (size_t i = 0; i + 1 < events.size(); ++i) {
     float milliseconds = 0;
     const int code = context_->Call(&Api::cuEventElapsedTime, &milliseconds, events[i].get(), events[i + 1].get());

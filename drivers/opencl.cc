@@ -63,7 +63,6 @@ DeviceInfo Describe(const Api& api, const Found& found) {
   info.name = text(CL_DEVICE_NAME);
   info.vendor = text(CL_DEVICE_VENDOR);
   info.driver_version = text(CL_DRIVER_VERSION);
-  info.c_version = text(CL_DEVICE_OPENCL_C_VERSION);
   info.is_cpu = (DeviceValue<cl_device_type>(api, device, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0;
   info.compute_units = DeviceValue<cl_uint>(api, device, CL_DEVICE_MAX_COMPUTE_UNITS);
   info.group_lanes_max = static_cast<int64_t>(DeviceValue<size_t>(api, device, CL_DEVICE_MAX_WORK_GROUP_SIZE));
@@ -78,7 +77,6 @@ DeviceInfo Describe(const Api& api, const Found& found) {
   info.slice_alignment = std::max<int64_t>(
       1, DeviceValue<cl_uint>(api, device, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8);  // the device reports bits
   info.caches_builds = info.platform == "Portable Computing Language";
-  info.has_f64 = DeviceValue<cl_device_fp_config>(api, device, CL_DEVICE_DOUBLE_FP_CONFIG) != 0;
   info.rounds_divide_and_sqrt = (DeviceValue<cl_device_fp_config>(api, device, CL_DEVICE_SINGLE_FP_CONFIG) &
                                  CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
   return info;
@@ -238,11 +236,7 @@ Error Program::Find(const std::string& name, Kernel* kernel) const {
   found.api_ = api_;
   found.kernel_ = Own(api_, made, &Api::clReleaseKernel);
   found.name_ = name;
-  found.facts_.group_lanes_max = KernelValue<size_t>(*api_, made, device_, CL_KERNEL_WORK_GROUP_SIZE);
-  found.facts_.preferred_multiple =
-      KernelValue<size_t>(*api_, made, device_, CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE);
-  found.facts_.private_bytes = KernelValue<cl_ulong>(*api_, made, device_, CL_KERNEL_PRIVATE_MEM_SIZE);
-  found.facts_.local_bytes = KernelValue<cl_ulong>(*api_, made, device_, CL_KERNEL_LOCAL_MEM_SIZE);
+  found.group_lanes_max_ = KernelValue<size_t>(*api_, made, device_, CL_KERNEL_WORK_GROUP_SIZE);
   *kernel = std::move(found);
   return {};
 }
@@ -432,7 +426,7 @@ Error Device::Time(std::span<const Launch> launches, int repeats, Deadline deadl
     if (repeat.last == nullptr) repeat.last = repeat.first;
   }
   if (Error e = Wait(done.back().last.get(), Until::kDone, deadline); !e.ok()) return e;
-  timing->wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  timing->wall_seconds = SecondsSince(begin);
   Error failed;
   for (const Repeat& repeat : done) {
     const int64_t end = NanosecondsAt(*api_, repeat.last, CL_PROFILING_COMMAND_END, &failed),

@@ -64,7 +64,10 @@ absl::StatusOr<absl::Time> ToTime(const ASN1_TIME* time) {
   if (ASN1_TIME_to_tm(time, &parts) != 1) {
     return absl::InvalidArgumentError("the certificate's time cannot be read");
   }
-  return absl::FromTimeT(timegm(&parts));
+  // Not through time_t, which ends in 2038 on 32-bit systems.
+  const absl::CivilSecond second(parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min,
+                                 parts.tm_sec);
+  return absl::FromCivil(second, absl::UTCTimeZone());
 }
 
 bool SetValidity(X509* certificate, const Validity& validity) {

@@ -15,6 +15,7 @@
 #include "absl/time/clock.h"
 #include "base/status.h"
 #include "hone/v1/identity.grpc.pb.h"
+#include "proto/convert.h"
 
 namespace hone::pki {
 namespace {
@@ -160,7 +161,7 @@ absl::StatusOr<absl::Time> TrackerTime(const std::shared_ptr<grpc::Channel>& cha
   context.set_deadline(Deadline());
   v1::WhoAmIResponse response;
   HONE_RETURN_IF_ERROR(FromGrpc(v1::JoinService::NewStub(channel)->WhoAmI(&context, v1::WhoAmIRequest(), &response)));
-  return absl::FromUnixSeconds(response.time().seconds()) + absl::Nanoseconds(response.time().nanos());
+  return FromProto(response.time());
 }
 
 absl::Status Renew(const std::shared_ptr<grpc::Channel>& channel, const std::filesystem::path& folder) {

@@ -13,6 +13,7 @@
 
 #include "base/folder_path.h"
 #include "base/status.h"
+#include "storage/open.h"
 #include "storage/sqlite/audit_store.h"
 #include "storage/sqlite/database.h"
 #include "storage/sqlite/farm_store.h"
@@ -36,8 +37,9 @@ struct Copied {
 std::vector<Copied> FilesOf(const TrackerFiles& files) {
   std::vector<Copied> all = {{kFarmStateFile, "state.db", files.state}, {kRecordsFile, "records.db", files.records}};
   if (files.certificates.empty()) return all;
-  all.push_back({kRegisterFile, "register.db", files.certificates / "register.db"});
-  all.push_back({kAuditFile, "audit.db", files.certificates / "audit.db"});
+  const TrackerAddresses addresses = AddressesBeside(files.records, files.certificates);
+  all.push_back({kRegisterFile, "register.db", addresses.identities});
+  all.push_back({kAuditFile, "audit.db", addresses.audit});
   return all;
 }
 
@@ -160,7 +162,8 @@ absl::Status RestoreBackup(const fs::path& from, const TrackerFiles& files, std:
   RemoveFresh(all);  // copies that a killed restore left
   // All copies are made before any is put in place, so that a damaged backup or a full disk changes nothing.
   absl::Status done = CopyFresh(from, all);
-  if (done.ok() && !files.certificates.empty()) done = RevokeTokens(FreshName(files.certificates / "register.db"));
+  const fs::path identities = AddressesBeside(files.records, files.certificates).identities;
+  if (done.ok() && !identities.empty()) done = RevokeTokens(FreshName(identities));
   if (done.ok()) done = PutInPlace(all, replaced);
   RemoveFresh(all);
   return done;

@@ -28,6 +28,15 @@ absl::StatusOr<std::unique_ptr<FarmStore>> OpenFarm(const std::filesystem::path&
 absl::StatusOr<std::unique_ptr<IdentityStore>> OpenIdentities(const std::filesystem::path& address);
 absl::StatusOr<std::unique_ptr<AuditStore>> OpenAudit(const std::filesystem::path& address);
 
+// The addresses of all that a tracker keeps, besides its records.
+struct TrackerAddresses {
+  std::filesystem::path state;              // for OpenFarm
+  std::filesystem::path identities, audit;  // for OpenIdentities and OpenAudit; empty without a folder of certificates
+};
+// The kind of database that keeps the records keeps the rest, too. Beside a records file these are the file
+// RECORDS.farm, and register.db and audit.db in the folder `certificates` (empty: there is none).
+TrackerAddresses AddressesBeside(const std::filesystem::path& records, const std::filesystem::path& certificates);
+
 }  // namespace hone::storage
 
 #endif  // HONE_STORAGE_OPEN_H_

@@ -11,6 +11,7 @@
 
 #include "absl/time/clock.h"
 #include "base/protocol_version.h"
+#include "base/split.h"
 #include "base/status.h"
 #include "pki/token.h"
 #include "tracker/queue/quotas.h"
@@ -82,7 +83,7 @@ std::string_view Property(const grpc::AuthContext& context, const char* name) {
 // The method as the audit log shows it: "JobService/Cancel".
 std::string WithoutPackage(std::string_view method) {
   constexpr std::string_view kPackage = "/hone.v1.";
-  if (method.substr(0, kPackage.size()) == kPackage) method.remove_prefix(kPackage.size());
+  RemovePrefix(method, kPackage);
   return std::string(method.substr(0, kMethodBytesMax));
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/status.h"
+#include "proto/convert.h"
 #include "records/record.h"
 #include "storage/open.h"
 #include "tracker/queue/jobs.h"

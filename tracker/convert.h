@@ -11,10 +11,14 @@
 #include "absl/status/statusor.h"
 #include "grpcpp/support/status.h"
 #include "hone/v1/record.pb.h"
+#include "proto/convert.h"
 #include "records/store.h"
 #include "tracker/queue/batches.h"
 
 namespace hone::tracker {
+
+using hone::FromProto;
+using hone::ToProto;
 
 v1::Record ToProto(const records::StoredRecord& stored);
 v1::BestRecordResponse ToProto(const records::BestRecord& best);        // without match and similarity

@@ -5,9 +5,9 @@
 #include <spdlog/spdlog.h>
 
 #include "base/status.h"
+#include "proto/convert.h"
 #include "storage/open.h"
 #include "tracker/queue/jobs.h"
-#include "tracker/queue/times.h"
 
 namespace hone::tracker {
 namespace {

@@ -11,9 +11,9 @@
 #include "grpcpp/grpcpp.h"
 #include "hone/v1/identity.grpc.pb.h"
 #include "pki/token.h"
+#include "proto/convert.h"
 #include "tracker/access.h"
 #include "tracker/callers.h"
-#include "tracker/queue/times.h"
 #include "transport/transport.h"
 
 namespace hone::tracker {
@@ -84,9 +84,7 @@ absl::StatusOr<Register::NewToken> ParseTokenRequest(const v1::CreateTokenReques
     return absl::InvalidArgumentError(fmt::format(
         "a token has 1 to {} uses, and 1 if it is for one name; the request asks for {}", kTokenUsesMax, uses));
   }
-  const absl::Duration life = request.has_time_to_live() ? absl::Seconds(request.time_to_live().seconds()) +
-                                                               absl::Nanoseconds(request.time_to_live().nanos())
-                                                         : kTokenLifeDefault;
+  const absl::Duration life = request.has_time_to_live() ? FromProto(request.time_to_live()) : kTokenLifeDefault;
   if (life <= absl::ZeroDuration() || life > kTokenLifeMax) {
     return absl::InvalidArgumentError("the lifetime of a token must be above 0 and at most 30 days");
   }

@@ -109,8 +109,9 @@ absl::StatusOr<Listening> Listen(const Options& options, const Membership* membe
   return listening;
 }
 
-// Opens the folder of --pki. Null for a unix socket, where there are no certificates.
-absl::StatusOr<std::unique_ptr<Membership>> OpenMembership(const Options& options) {
+// Opens the folder of --pki. Null for a unix socket, where there are no certificates. records: their address.
+absl::StatusOr<std::unique_ptr<Membership>> OpenMembership(const Options& options,
+                                                           const std::filesystem::path& records) {
   if (SocketPath(options.listen)) {
     if (options.pki.empty()) return nullptr;
     return absl::InvalidArgumentError("a unix socket uses no certificates; omit --pki");
@@ -120,7 +121,7 @@ absl::StatusOr<std::unique_ptr<Membership>> OpenMembership(const Options& option
         "HOST:PORT needs TLS: make the certificates with hone pki init, and give their folder with --pki DIR; for "
         "programs of one user on one machine, unix:/PATH needs no certificates");
   }
-  MembershipOptions membership{.folder = options.pki};
+  MembershipOptions membership{.folder = options.pki, .records = records};
   HONE_ASSIGN_OR_RETURN(membership.machine_life, ParseLife("--certificate-life", options.certificate_life));
   HONE_ASSIGN_OR_RETURN(std::unique_ptr<Membership> opened, Membership::Open(std::move(membership)));
   HONE_RETURN_IF_ERROR(opened->RenewOwn(absl::Now()));
@@ -144,7 +145,7 @@ absl::StatusOr<storage::TrackerFiles> FilesFrom(const Options& options) {
   if (files.records.empty()) {
     HONE_ASSIGN_OR_RETURN(files.records, records::DefaultRecordsPath());
   }
-  if (files.state.empty()) files.state = files.records.string() + ".farm";
+  if (files.state.empty()) files.state = storage::AddressesBeside(files.records, files.certificates).state;
   return files;
 }
 
@@ -187,7 +188,7 @@ absl::Status Run(const Options& options, const sigset_t& signals) {
   farm.jobs.notify_allowed = options.notify_allowed;
   HONE_ASSIGN_OR_RETURN(farm.jobs.keep_ended, ParseLife("--keep-jobs-for", options.keep_jobs_for));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Shell> shell, Shell::Start(farm, std::move(state), store.get()));
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Membership> membership, OpenMembership(options));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Membership> membership, OpenMembership(options, files.records));
   const auto services = MakeServices(shell.get(), store.get(), membership.get());
   Gate gate(membership.get());
   HONE_ASSIGN_OR_RETURN(const Listening listening, Listen(options, membership.get(), &gate, services));

@@ -13,7 +13,7 @@
 #include "base/status.h"
 #include "grpcpp/grpcpp.h"
 #include "hone/v1/record.grpc.pb.h"
-#include "records/message/failure_kind.h"
+#include "proto/convert.h"
 #include "tracker/access.h"
 #include "tracker/convert.h"
 #include "tracker/streams.h"
@@ -132,7 +132,7 @@ class RecordServiceShell final : public v1::RecordService::Service {
     response->set_devices(stats->devices);
     for (const auto& [kind, count] : stats->failed) {
       v1::FailureCount* failed = response->add_failed();
-      failed->set_kind(records::ToProto(kind));
+      failed->set_kind(ToProto(kind));
       failed->set_count(count);
     }
     return grpc::Status::OK;

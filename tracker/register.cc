@@ -9,6 +9,7 @@
 #include "base/digest.h"
 #include "base/identity.h"
 #include "base/status.h"
+#include "proto/convert.h"
 #include "storage/open.h"
 #include "tracker/queue/jobs.h"
 

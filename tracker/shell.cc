@@ -10,6 +10,7 @@
 #include "absl/time/clock.h"
 #include "base/identity.h"
 #include "base/status.h"
+#include "proto/convert.h"
 #include "tracker/convert.h"
 
 namespace hone::tracker {
@@ -22,7 +23,7 @@ constexpr absl::Duration kAgentCheckPeriod = absl::Seconds(2);       // rare, be
 constexpr absl::Duration kDeadlinePeriod = absl::Milliseconds(100);  // how often deadlines of held calls are checked
 
 absl::Time DeadlineOf(const google::protobuf::Duration& max_wait, absl::Time now) {
-  const absl::Duration asked = absl::Seconds(max_wait.seconds()) + absl::Nanoseconds(max_wait.nanos());
+  const absl::Duration asked = FromProto(max_wait);
   return now + std::clamp(asked, absl::ZeroDuration(), kHeldCallWaitMax);
 }
 

@@ -56,7 +56,7 @@ absl::StatusOr<FarmIdentity> IdentityFromUris(const std::vector<std::string>& ur
   std::optional<FarmIdentity> identity;
   int found = 0;
   for (const std::string& uri : uris) {
-    if (uri.rfind(kPrefix, 0) != 0) continue;
+    if (!uri.starts_with(kPrefix)) continue;
     identity = Parse(uri);
     ++found;
   }

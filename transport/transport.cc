@@ -123,7 +123,7 @@ std::string UriOf(const std::filesystem::path& socket) {
 }  // namespace
 
 std::optional<std::filesystem::path> SocketPath(const std::string& address) {
-  if (address.rfind(kSocketPrefix, 0) != 0) return std::nullopt;
+  if (!address.starts_with(kSocketPrefix)) return std::nullopt;
   return address.substr(kSocketPrefix.size() - 1);
 }
 

@@ -49,7 +49,7 @@ bool Readable(int fd, absl::Duration limit) {
   }
 }
 
-BuildReply Failed(BuildFailure failure, std::string text) {
+BuildReply Failed(FailureKind failure, std::string text) {
   BuildReply reply;
   reply.kind = BuildReply::Kind::kFailed;
   reply.failure = failure;
@@ -102,7 +102,7 @@ class BuildPool::Worker {
       if (!Readable(socket_, limit)) {
         Stop();
         const double seconds = absl::ToDoubleSeconds(limit);
-        return begun ? Failed(BuildFailure::kCompileTimeout, fmt::format("not compiled after {:.3g} s", seconds))
+        return begun ? Failed(FailureKind::kCompileTimeout, fmt::format("not compiled after {:.3g} s", seconds))
                      : NotTried(fmt::format(
                            "the worker did not start within {:.3g} s, because another program measures on this machine",
                            seconds));
@@ -185,7 +185,7 @@ class BuildPool::Worker {
     const std::string how =
         WIFSIGNALED(status) ? fmt::format("was killed by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)))
                             : fmt::format("ended with status {}", WEXITSTATUS(status));
-    return begun ? Failed(BuildFailure::kCompileError, "the compiler " + how)
+    return begun ? Failed(FailureKind::kCompileError, "the compiler " + how)
                  : NotTried(fmt::format("the compiler process ({}) {} before it began", options_.command.front(), how));
   }
 

@@ -25,6 +25,7 @@
 #include "hone/v1/tuner.grpc.pb.h"
 #include "pki/farm_link.h"
 #include "pki/identity_folder.h"
+#include "proto/convert.h"
 #include "transport/farm_identity.h"
 #include "transport/transport.h"
 #include "tuner/build_pool.h"
@@ -60,7 +61,7 @@ absl::Status Tune(const Options& options, pki::FarmLink& link, const v1::LeaseJo
   Job job = FromProto(leased.job());
   if (leased.has_until_left()) {
     const v1::LeaseJobResponse& l = leased;
-    job.until = absl::Now() + absl::Seconds(l.until_left().seconds()) + absl::Nanoseconds(l.until_left().nanos());
+    job.until = absl::Now() + hone::FromProto(l.until_left());
   }
   // Every sixth of lease_ttl, twice as often as the protocol demands.
   if (const int64_t ttl = leased.lease_ttl().seconds(); ttl > 0) job.heartbeat = absl::Seconds(ttl) / 6;

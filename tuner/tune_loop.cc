@@ -655,10 +655,10 @@ class TuneLoop {
   std::vector<Task> tasks_;
   absl::Time started_ = absl::InfinitePast(), next_report_ = absl::InfinitePast();
   std::string activity_ = "starting";
-  int64_t trials_ = 0, begun_ = 0;                  // trials of this attempt with an outcome; begun and not lost
-  double trained_at_ = 0;                           // number of samples of the last training; 0: not trained
-  std::map<records::FailureKind, int64_t> failed_;  // failed candidates by kind, including earlier attempts
-  TimeSpent spent_;  // including earlier attempts; Spent adds this attempt's drawn counts
+  int64_t trials_ = 0, begun_ = 0;         // trials of this attempt with an outcome; begun and not lost
+  double trained_at_ = 0;                  // number of samples of the last training; 0: not trained
+  std::map<FailureKind, int64_t> failed_;  // failed candidates by kind, including earlier attempts
+  TimeSpent spent_;                        // including earlier attempts; Spent adds this attempt's drawn counts
   SearchParts parts_;
   const std::shared_ptr<const CostModel> analytic_ = std::make_shared<AnalyticModel>();
   std::shared_ptr<const CostModel> pretrained_;  // null: there is none, or it is switched off

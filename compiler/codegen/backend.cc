@@ -7,20 +7,12 @@
 
 #include "base/status.h"
 #include "compiler/codegen/opencl/emit.h"
+#include "compiler/target/cpu.h"
 
 namespace hone::codegen {
 namespace {
 
-CodeKind CodeOfCpu(const target::Target& target) {
-  switch (target.arch) {
-    case target::Arch::kX86_64:
-      return CodeKind::kX86_64;
-    case target::Arch::kAArch64:
-      return CodeKind::kAArch64;
-  }
-  HONE_CHECK(false);
-  return CodeKind::kX86_64;
-}
+CodeKind CodeOfCpu(const target::Target& target) { return EntryOf(target.arch).code; }
 
 absl::StatusOr<std::string> EmitSource(std::span<const ir::Func> funcs, const target::Target&, Effort effort,
                                        Output output) {

@@ -4,15 +4,17 @@
 // kind a target is.
 //
 // Not here: what graph passes and the search must know before there is a schedule (compiler/target/execution.h), and
-// code generation (compiler/codegen/backend.h). A new model is a file beside threads.cc and lanes.cc and a case in
-// model.cc.
+// code generation (compiler/codegen/backend.h). A new model is a file beside threads.cc and lanes.cc, and its lines at
+// the end of this header.
 #ifndef HONE_COMPILER_EXECUTION_MODEL_H_
 #define HONE_COMPILER_EXECUTION_MODEL_H_
 
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/status.h"
 #include "compiler/ir/workload.h"
 #include "compiler/passes/pipeline.h"
 #include "compiler/schedule/state.h"
@@ -41,17 +43,29 @@ struct ExecutionModel {
   bool compiler_vectorizes = false;
 };
 
-const ExecutionModel& ModelOf(const target::Target& target);
-
-// ModelOf(target).lower. FailedPrecondition when the schedule cannot be lowered (too much local or shared storage, too
-// many lanes, too much unrolling, an extent that had to be constant); Internal when a pass made illegal IR, naming the
-// pass.
-absl::StatusOr<passes::Module> Lower(const schedule::State& state, const target::Target& target,
-                                     const std::string& name, PassOptions<ir::Func> options = {});
-
 // The models, one a file.
 extern const ExecutionModel kThreads;  // threads.cc
 extern const ExecutionModel kLanes;    // lanes.cc
+
+// The table of models: the model of each kind of target. The compiler rejects a missing kind.
+inline const ExecutionModel& ModelOf(const target::Target& target) {
+  switch (target.kind) {
+    case target::Kind::kCpu:
+      return kThreads;
+    case target::Kind::kOpenCl:
+    case target::Kind::kCuda:
+      return kLanes;
+  }
+  HONE_CHECK(false);
+  return kThreads;
+}
+
+// FailedPrecondition when the schedule cannot be lowered (too much local or shared storage, too many lanes, too much
+// unrolling, an extent that had to be constant); Internal when a pass made illegal IR, naming the pass.
+inline absl::StatusOr<passes::Module> Lower(const schedule::State& state, const target::Target& target,
+                                            const std::string& name, PassOptions<ir::Func> options = {}) {
+  return ModelOf(target).lower(state, target, name, std::move(options));
+}
 
 }  // namespace hone::execution
 

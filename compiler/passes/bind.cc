@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/passes/bind.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 
 #include "base/status.h"
 #include "compiler/ir/match.h"
+#include "compiler/passes/passes.h"
 
 namespace hone::passes {
 namespace {

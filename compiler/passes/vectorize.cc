@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/passes/vectorize.h"
-
 #include <fmt/format.h>
 
 #include "compiler/ir/match.h"
 #include "compiler/ir/simplify.h"
+#include "compiler/passes/passes.h"
 
 namespace hone::passes {
 namespace {

@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cstdlib>
 
+#include "base/split.h"
 #include "base/status.h"
 
 namespace hone::space {
@@ -85,11 +86,7 @@ std::string Print(const Decisions& decisions) {
 
 absl::StatusOr<Decisions> ParseDecisions(std::string_view text) {
   Decisions decisions;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find(' '), text.size());
-    const std::string_view word = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (word.empty()) continue;
+  for (const std::string_view word : SplitNonEmpty(text, ' ')) {
     const size_t equals = word.find('=');
     int64_t value = 0;
     const char* last = word.data() + word.size();

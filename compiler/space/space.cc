@@ -16,20 +16,18 @@
 namespace hone::space {
 namespace {
 
-using target::Execution;
-
 // The spaces. Templates come before the rules that know no operator. The first entry that applies and is preferred is
 // the default. Ids are stored in records and never change.
 constexpr Entry kEntries[] = {
-    // id, name, family, execution, applies, preferred, build
-    {4, "tensor_tile", Family::kTemplate, Execution::kThreads, HasTensorProduct, nullptr, BuildTensorTiles},
-    {5, "winograd_tile", Family::kTemplate, Execution::kThreads, HasWinograd, PrefersWinograd, BuildWinogradTiles},
-    {6, "attention_tile", Family::kTemplate, Execution::kThreads, HasAttention, nullptr, BuildAttentionTiles},
-    {1, "register_tile", Family::kTemplate, Execution::kThreads, HasProduct, PrefersRegisterTiles, BuildRegisterTiles},
-    {0, "sketch", Family::kSketch, Execution::kThreads, IsAny, nullptr, BuildSketch},
-    {7, "winograd_lanes", Family::kTemplate, Execution::kLanes, HasWinograd, PrefersWinogradLanes, BuildWinogradLanes},
-    {3, "lane_tile", Family::kTemplate, Execution::kLanes, HasProduct, PrefersLaneTiles, BuildLaneTiles},
-    {2, "lanes", Family::kSketch, Execution::kLanes, IsAny, nullptr, BuildLanes},
+    // id, name, family, binds_grid, applies, preferred, build
+    {4, "tensor_tile", Family::kTemplate, false, HasTensorProduct, nullptr, BuildTensorTiles},
+    {5, "winograd_tile", Family::kTemplate, false, HasWinograd, PrefersWinograd, BuildWinogradTiles},
+    {6, "attention_tile", Family::kTemplate, false, HasAttention, nullptr, BuildAttentionTiles},
+    {1, "register_tile", Family::kTemplate, false, HasProduct, PrefersRegisterTiles, BuildRegisterTiles},
+    {0, "sketch", Family::kSketch, false, IsAny, nullptr, BuildSketch},
+    {7, "winograd_lanes", Family::kTemplate, true, HasWinograd, PrefersWinogradLanes, BuildWinogradLanes},
+    {3, "lane_tile", Family::kTemplate, true, HasProduct, PrefersLaneTiles, BuildLaneTiles},
+    {2, "lanes", Family::kSketch, true, IsAny, nullptr, BuildLanes},
 };
 
 bool IsEmpty(const ir::Workload& workload) {
@@ -58,8 +56,6 @@ absl::Status Fill(const ir::Workload& workload, Sketch& sketch, std::span<const 
 
 }  // namespace
 
-std::span<const Entry> Entries() { return kEntries; }
-
 absl::StatusOr<Families> ParseFamilies(std::string_view text) {
   if (text == "all") return Families();
   if (text == "template") return Families(Family::kTemplate);
@@ -73,7 +69,7 @@ std::vector<const Entry*> ApplicableEntries(const ir::Workload& workload, const 
   std::vector<const Entry*> fitting;
   for (const Entry& entry : kEntries) {
     const bool wanted = !families.has_value() || entry.family == *families;
-    const bool fits = entry.execution == target.execution() && entry.applies(workload, target);
+    const bool fits = entry.binds_grid == target.facts().has_grid && entry.applies(workload, target);
     if (wanted && fits) fitting.push_back(&entry);
   }
   std::ranges::stable_partition(

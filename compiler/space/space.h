@@ -37,15 +37,12 @@ struct Entry {
   int64_t id;  // the space's value of the decision "space"
   std::string_view name;
   Family family;
-  target::Execution execution;  // the execution of the targets that the space is for
+  bool binds_grid;  // it binds loops to groups and lanes, so it is for targets with a grid; else for all others
   bool (*applies)(const ir::Workload& workload, const target::Target& target);
   // Whether the space should be preferred to the entries after it, for workloads to which it applies; null: always.
   bool (*preferred)(const ir::Workload& workload, const target::Target& target);
   absl::Status (*build)(const ir::Workload& workload, Sketch& sketch);
 };
-
-// All entries, templates first. They live as long as the program.
-std::span<const Entry> Entries();
 
 // Which entries a search may choose from: those of one family, or all (nullopt).
 using Families = std::optional<Family>;

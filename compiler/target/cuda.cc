@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "compiler/target/device_roofline.h"
 #include "compiler/target/find_device.h"
 #include "compiler/target/target.h"
 #include "compiler/target/target_text.h"
@@ -246,6 +247,7 @@ std::string DeviceOfCuda(const Target& target) { return target.device.empty() ? 
 
 }  // namespace
 
-constinit const KindEntry kCudaEntry = {Execution::kLanes, kWords, Typical, Parse, PrintCuda, Numbers, DeviceOfCuda};
+constinit const KindEntry kCudaEntry = {kGridFacts, kWords,  Typical,      Parse,
+                                        PrintCuda,  Numbers, DeviceOfCuda, RooflineOfDevice<drivers::CudaDriver>};
 
 }  // namespace hone::target

@@ -1,21 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // How kernels run on a kind of target, as data: what graph passes, the search and packages must know of it before there
-// is a kernel. Which passes lower a schedule, and which schedule is the naive one, says compiler/execution/model.h.
-//
-// A kind of target names its execution in its table entry (kind.h). A new one is an enumerator, a row in execution.cc,
-// and a file in compiler/execution.
+// is a kernel. Each kind of target states its facts in its table entry (kind.h). Which passes lower a schedule, and
+// which schedule is the naive one, says compiler/execution/model.h.
 #ifndef HONE_COMPILER_TARGET_EXECUTION_H_
 #define HONE_COMPILER_TARGET_EXECUTION_H_
 
-#include <cstdint>
 #include <string_view>
 
 namespace hone::target {
-
-enum class Execution : uint8_t {
-  kThreads,  // one function call a kernel; its parallel loops are shared out to the threads of a pool
-  kLanes,    // launches, each over a grid of groups of lanes
-};
 
 struct ExecutionFacts {
   // A launch has a grid. Its groups run in any order, and so a kernel may need several launches.
@@ -40,7 +32,15 @@ struct ExecutionFacts {
   std::string_view tiling;
 };
 
-const ExecutionFacts& FactsOf(Execution execution);
+// The facts of every kind whose kernels are launches over a grid of groups of lanes.
+inline constexpr ExecutionFacts kGridFacts = {
+    .has_grid = true,
+    .links_candidates = false,
+    .joins_products = false,
+    .vector_stays_in_group = false,
+    .winograd_needs_channels_last = false,
+    .sums_planes_in_groups = true,
+};
 
 }  // namespace hone::target
 

@@ -21,7 +21,7 @@
 
 namespace hone::target {
 
-enum class Arch : uint8_t { kX86_64, kAArch64 };  // architectures of CPUs
+enum class Arch : uint8_t { kX86_64, kAArch64, kArm };  // architectures of CPUs; kArm is 32-bit Armv7 with NEON
 
 // The parallel hierarchy of a device whose lanes form groups, share memory within a group, and can wait for each other:
 // a GPU, as OpenCL describes it. A CPU has one lane; its kernels are spread over Target::threads.
@@ -100,8 +100,7 @@ struct Target {
   int64_t ElementsInStep() const { return facts().has_grid ? hierarchy.lane_width : VectorWidth(4); }
   // Parts of a parallel loop that run at the same time: threads, or units of a device.
   int Workers() const { return facts().has_grid ? hierarchy.units : threads; }
-  Execution execution() const { return EntryOf(kind)->execution; }
-  const ExecutionFacts& facts() const { return FactsOf(execution()); }
+  const ExecutionFacts& facts() const { return EntryOf(kind)->facts; }
 };
 
 // Parses a target's text. InvalidArgument, listing the possible values, if the kind, CPU, device, feature or option is
@@ -123,6 +122,9 @@ std::string DeviceSelector(const Target& target);
 // "cpu:N" the number is ignored: the caller must already run on those cores. Without a device of the kind, the typical
 // one. InvalidArgument if Hone cannot compile for the device, for example a CPU without AVX2.
 absl::StatusOr<Target> TargetOfDevice(std::string_view device, int threads);
+// Measures the roofline of the device of this machine that runs code for the target; of a CPU with that many threads.
+// Nothing else should run on it. Unavailable: there is no such device, or it failed.
+absl::StatusOr<Roofline> MeasureRoofline(const Target& target, int threads);
 
 // Returns true if factors of f32 products may be rounded to TF32 (option -tf32), that is, if tensor_instructions has
 // kMmaTf32.

@@ -2,15 +2,15 @@
 #include "deploy/package/compile_kernels.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <atomic>
 #include <mutex>
-#include <system_error>
-#include <thread>
+#include <set>
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "base/run_parallel.h"
 #include "base/status.h"
 #include "compiler/execution/model.h"
 #include "compiler/schedule/step.h"
@@ -26,23 +26,28 @@ std::string SymbolOf(const ir::Workload& workload, size_t index) {
   return fmt::format("hone_k{}_{}", index, op);
 }
 
-// Compiles one workload: chooses the schedule and records which one it was.
+// Compiles one workload for one unit: chooses the schedule and records which one it was.
 class KernelCompiler {
  public:
-  KernelCompiler(const ir::Workload& workload, size_t index, const KernelOptions& options)
-      : workload_(workload), symbol_(SymbolOf(workload, index)), options_(options) {
+  KernelCompiler(const ir::Workload& workload, size_t index, const KernelOptions& options, int unit)
+      : workload_(workload),
+        symbol_(SymbolOf(workload, index)),
+        options_(options),
+        target_(UnitTarget(options, unit)),
+        lookup_(unit == 0 ? options.lookup : options.other_units[static_cast<size_t>(unit) - 1].lookup) {
+    result_.unit = unit;
     result_.digest = ir::WorkloadDigest(workload);
   }
 
   absl::StatusOr<CompiledKernel> Run() {
     if (options_.naive) {
-      HONE_RETURN_IF_ERROR(Compile(execution::ModelOf(options_.target).naive_schedule(workload_, options_.target),
-                                   codegen::Effort::kReference));
+      HONE_RETURN_IF_ERROR(
+          Compile(execution::ModelOf(target_).naive_schedule(workload_, target_), codegen::Effort::kReference));
       return std::move(result_);
     }
     HONE_RETURN_IF_ERROR(UseRecord());
     if (result_.record >= 0) return std::move(result_);
-    absl::StatusOr<space::Candidate> candidate = space::Default(workload_, options_.target);
+    absl::StatusOr<space::Candidate> candidate = space::Default(workload_, target_);
     absl::Status status = candidate.ok() ? Compile(candidate->schedule) : candidate.status();
     if (!status.ok()) {
       Warn(fmt::format("its default schedule does not compile, so naive loops are used: {}",
@@ -52,11 +57,16 @@ class KernelCompiler {
     return std::move(result_);
   }
 
+  // Whether the last Run failed for a reason that is not the unit's: the lookup failed, or a schedule is pinned.
+  bool FailedForAll() const { return failed_for_all_; }
+
  private:
   // Compiles the first recorded schedule that can be compiled. result_.record stays -1 if there is none.
   absl::Status UseRecord() {
-    if (!options_.lookup) return absl::OkStatus();
-    HONE_ASSIGN_OR_RETURN(const std::vector<RecordedSchedule> records, options_.lookup(result_.digest));
+    if (!lookup_) return absl::OkStatus();
+    failed_for_all_ = true;
+    HONE_ASSIGN_OR_RETURN(const std::vector<RecordedSchedule> records, lookup_(result_.digest));
+    failed_for_all_ = options_.pinned;
     for (size_t i = 0; i < records.size(); ++i) {
       absl::StatusOr<schedule::Schedule> schedule = schedule::ParseSchedule(records[i].schedule);
       const absl::Status status = schedule.ok() ? Compile(*schedule) : schedule.status();
@@ -75,10 +85,10 @@ class KernelCompiler {
   // Compiles a schedule that needs no schedule space. If the target's compiler vectorizes loops, the reference schedule
   // is tried first, because it is faster then.
   absl::Status CompileLoops() {
-    const execution::ExecutionModel& model = execution::ModelOf(options_.target);
-    const schedule::Schedule naive = model.naive_schedule(workload_, options_.target);
+    const execution::ExecutionModel& model = execution::ModelOf(target_);
+    const schedule::Schedule naive = model.naive_schedule(workload_, target_);
     if (!model.compiler_vectorizes) return Compile(naive);
-    const schedule::Schedule reference = model.reference_schedule(workload_, options_.target);
+    const schedule::Schedule reference = model.reference_schedule(workload_, target_);
     if (Compile(reference, codegen::Effort::kReference).ok()) return absl::OkStatus();
     return Compile(naive, codegen::Effort::kReference);
   }
@@ -86,8 +96,7 @@ class KernelCompiler {
   absl::Status Compile(const schedule::Schedule& schedule, codegen::Effort effort = codegen::Effort::kKernel) {
     codegen::CompileOptions options{effort, ReproducerPassOptions<ir::Func>(options_.reproducers), /*prepares=*/false};
     options.passes.after = options_.after_pass;
-    HONE_ASSIGN_OR_RETURN(result_.kernel,
-                          codegen::CompileKernel(workload_, schedule, options_.target, symbol_, options));
+    HONE_ASSIGN_OR_RETURN(result_.kernel, codegen::CompileKernel(workload_, schedule, target_, symbol_, options));
     result_.schedule = schedule::Print(schedule);
     return absl::OkStatus();
   }
@@ -99,35 +108,73 @@ class KernelCompiler {
   const ir::Workload& workload_;
   const std::string symbol_;
   const KernelOptions& options_;
+  const target::Target& target_;
+  const ScheduleLookup& lookup_;
   CompiledKernel result_;
+  bool failed_for_all_ = false;
 };
+
+// The unit that the placement names for the workload, or -1.
+int PlacedUnit(const ir::Workload& workload, const Placement& placement) {
+  if (!placement.by_digest.empty()) {
+    const auto found = placement.by_digest.find(ir::WorkloadDigest(workload));
+    if (found != placement.by_digest.end()) return found->second;
+  }
+  const auto found = placement.by_operator.find(workload.op);
+  return found != placement.by_operator.end() ? found->second : -1;
+}
+
+// Compiles the workload for the unit where it is placed, else for the first unit that can. The kernel's warnings say
+// why the units before that one cannot.
+absl::StatusOr<CompiledKernel> CompileOnUnit(const ir::Workload& workload, size_t index, const KernelOptions& options) {
+  const int placed = PlacedUnit(workload, options.placement);
+  const int units = static_cast<int>(options.other_units.size()) + 1;
+  std::vector<std::string> reasons;  // per unit that failed
+  absl::Status failure;
+  for (int unit = std::max(placed, 0); unit < (placed >= 0 ? placed + 1 : units); ++unit) {
+    KernelCompiler compiler(workload, index, options, unit);
+    absl::StatusOr<CompiledKernel> kernel = compiler.Run();
+    if (kernel.ok()) {
+      for (const std::string& reason : reasons) {
+        kernel->warnings.push_back(fmt::format("workload {} ({}) runs on {}: {}", kernel->digest.substr(0, 12),
+                                               workload.op, target::KindName(UnitTarget(options, unit).kind), reason));
+      }
+      return kernel;
+    }
+    if (placed >= 0 || units == 1 || compiler.FailedForAll()) return kernel.status();
+    failure = kernel.status();
+    reasons.push_back(fmt::format("{} cannot compile it: {}", target::KindName(UnitTarget(options, unit).kind),
+                                  std::string(failure.message())));
+  }
+  return absl::Status(failure.code(), fmt::format("no target can compile it: {}", fmt::join(reasons, "; ")));
+}
+
+absl::Status CheckPlacement(std::span<const ir::Workload> workloads, const Placement& placement) {
+  std::set<std::string> operators;
+  for (const ir::Workload& workload : workloads) operators.insert(workload.op);
+  for (const auto& [op, unit] : placement.by_operator) {
+    if (operators.contains(op)) continue;
+    return absl::InvalidArgumentError(fmt::format("no kernel of the model has the operator '{}' to place; it has {}",
+                                                  op, fmt::join(operators, ", ")));
+  }
+  return absl::OkStatus();
+}
 
 }  // namespace
 
-absl::Status RunParallel(size_t count, int threads, const std::function<absl::Status(size_t)>& work) {
-  if (threads <= 0) threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  std::atomic<size_t> next{0};
-  std::vector<absl::Status> results(count);
-  const auto run = [&] {
-    for (size_t i = next.fetch_add(1); i < count; i = next.fetch_add(1)) results[i] = work(i);
-  };
-  {
-    std::vector<std::jthread> workers;
-    for (size_t i = 1; i < std::min(count, static_cast<size_t>(threads)); ++i) {
-      try {
-        workers.emplace_back(run);
-      } catch (const std::system_error&) {
-        break;  // the system grants no more threads: the existing ones do the work
-      }
-    }
-    run();
-  }
-  for (const absl::Status& status : results) HONE_RETURN_IF_ERROR(status);
-  return absl::OkStatus();
+const target::Target& UnitTarget(const KernelOptions& options, int unit) {
+  return unit == 0 ? options.target : options.other_units[static_cast<size_t>(unit) - 1].target;
+}
+
+std::string TargetText(const KernelOptions& options) {
+  std::string text = target::Print(options.target);
+  for (const UnitOptions& unit : options.other_units) text += " + " + target::Print(unit.target);
+  return text;
 }
 
 absl::StatusOr<std::vector<CompiledKernel>> CompileKernels(std::span<const ir::Workload> workloads,
                                                            const KernelOptions& options) {
+  HONE_RETURN_IF_ERROR(CheckPlacement(workloads, options.placement));
   std::vector<CompiledKernel> kernels(workloads.size());
   std::mutex mutex;
   size_t done = 0;
@@ -135,10 +182,12 @@ absl::StatusOr<std::vector<CompiledKernel>> CompileKernels(std::span<const ir::W
     const std::string name =
         fmt::format("workload {} ({})", ir::WorkloadDigest(workloads[i]).substr(0, 12), workloads[i].op);
     const codegen::CompilationSubject subject(name);
-    absl::StatusOr<CompiledKernel> kernel = KernelCompiler(workloads[i], i, options).Run();
+    absl::StatusOr<CompiledKernel> kernel = CompileOnUnit(workloads[i], i, options);
     if (!kernel.ok()) return Annotate(kernel.status(), name);
     kernels[i] = *std::move(kernel);
-    if (!options.naive) kernels[i].assembled = codegen::Assemble(kernels[i].kernel.code, options.target);
+    if (!options.naive) {
+      kernels[i].assembled = codegen::Assemble(kernels[i].kernel.code, UnitTarget(options, kernels[i].unit));
+    }
     const std::lock_guard lock(mutex);
     ++done;
     if (options.progress) options.progress(done, workloads.size());

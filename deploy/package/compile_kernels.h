@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Generates the kernels of a plan, one per workload, in parallel: with the workload's best recorded schedule, or else
-// with its default schedule.
+// with its default schedule. If several targets share the plan, each workload is placed on one of them: on the first
+// that can compile it, unless Placement says otherwise.
 //
 // Not the search (tuner/) and not the file (package_writer.h). A recorded schedule that cannot be compiled is skipped
 // with a warning, unless schedules are pinned: then it is an error. Start with CompileKernels.
@@ -9,6 +10,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -31,14 +33,29 @@ struct RecordedSchedule {
 // Must be thread-safe.
 using ScheduleLookup = std::function<absl::StatusOr<std::vector<RecordedSchedule>>(const std::string& workload_digest)>;
 
-struct KernelOptions {
+// A target that computes a part of a plan.
+struct UnitOptions {
   target::Target target;
+  ScheduleLookup lookup;  // empty: no records
+};
+
+// The units that must compile some of the workloads. Units are numbered: 0 is KernelOptions::target, and then those of
+// KernelOptions::other_units follow.
+struct Placement {
+  std::map<std::string, int> by_operator;  // Workload::op; an operator that the plan does not have is an error
+  std::map<std::string, int> by_digest;    // comes before by_operator
+};
+
+struct KernelOptions {
+  target::Target target;  // the plan is made for it
   ScheduleLookup lookup;  // empty: no records
   int threads = 0;        // threads that generate code; 0: one per CPU
   // A schedule of `lookup` that cannot be compiled is an error instead of a warning, and the package gets no machine
   // code for a device, so that it is equal on every machine that compiles it.
   bool pinned = false;
-  bool naive = false;            // the naive schedule for every workload: quick to compile, slow to run
+  bool naive = false;                         // the naive schedule for every workload: quick to compile, slow to run
+  std::vector<UnitOptions> other_units = {};  // take what `target` cannot compile: the first of them that can
+  Placement placement = {};
   std::string reproducers = {};  // folder for inputs on which a pass failed (pass_runner.h); empty: none are written
   // Called after each generated kernel: `done` of `all` kernels are finished. Any thread may call it, one at a time.
   std::function<void(size_t done, size_t all)> progress = {};
@@ -46,7 +63,12 @@ struct KernelOptions {
   std::function<absl::Status(const PassRun& run, const ir::Func& func)> after_pass = {};
 };
 
+// The target of a unit, and the text for all units of the options together: "opencl ... + x86_64 ...".
+const target::Target& UnitTarget(const KernelOptions& options, int unit);
+std::string TargetText(const KernelOptions& options);
+
 struct CompiledKernel {
+  int unit = 0;  // where the workload is placed
   codegen::Kernel kernel;
   std::string digest;                           // of the workload
   std::string schedule;                         // text of the schedule that was used
@@ -57,14 +79,11 @@ struct CompiledKernel {
 };
 
 // Generates one kernel per workload, in order, with unique symbols. Tries the recorded schedules, the default schedule
-// and plain loops in this order. Fails if none of them can be compiled, if `lookup` fails, or if a pinned schedule
-// cannot be compiled; the error names the workload.
+// and plain loops in this order, first for `target`, then for the other units. Fails if none of them can be compiled
+// for any unit, if a lookup fails, or if a pinned schedule cannot be compiled; the error names the workload, and with
+// several units what each of them lacks. InvalidArgument: the placement names an operator that no workload has.
 absl::StatusOr<std::vector<CompiledKernel>> CompileKernels(std::span<const ir::Workload> workloads,
                                                            const KernelOptions& options);
-
-// Runs work(i) for every i in [0, count) on up to `threads` threads (0: one per CPU), the calling one included. An
-// error does not stop the others; returns the error of the lowest i.
-absl::Status RunParallel(size_t count, int threads, const std::function<absl::Status(size_t)>& work);
 
 }  // namespace hone::package
 

@@ -58,27 +58,49 @@ std::vector<InputRange> InputRanges(const graph::Plan& plan) {
   return result;
 }
 
-ProgramMetadata Describe(const graph::Plan& plan, std::span<const CompiledKernel> kernels, std::string target) {
-  ProgramMetadata metadata{std::move(target), {}};
+ProgramMetadata Describe(const graph::Plan& plan, std::span<const CompiledKernel> kernels,
+                         const KernelOptions& options) {
+  ProgramMetadata metadata{TargetText(options), {}};
   for (size_t i = 0; i < kernels.size(); ++i) {
     const ir::Workload& workload = plan.workloads[i];
-    metadata.kernels.push_back({kernels[i].kernel.interface.name, workload.op, kernels[i].digest, kernels[i].schedule,
-                                ir::CountFlops(workload), ParamBytes(workload)});
+    metadata.kernels.push_back({kernels[i].kernel.interface.name,
+                                workload.op,
+                                kernels[i].digest,
+                                kernels[i].schedule,
+                                ir::CountFlops(workload),
+                                ParamBytes(workload),
+                                {}});
+    if (!options.other_units.empty()) {
+      metadata.kernels.back().target = target::Print(UnitTarget(options, kernels[i].unit));
+    }
   }
   return metadata;
 }
 
-// Sets the kind of code and the requirements of the program (ManifestHeader).
-void AddNeeds(const target::Target& target, std::span<const CompiledKernel> kernels, PackageProgram& program) {
-  program.kind = codegen::CodeKindOf(target);
-  program.cpu_features = codegen::RequiredFeatures(target);
-  program.device = target.device;
+// The target, the kind of code and the requirements of a unit of the options (UnitEntry).
+PackageUnit UnitOf(const KernelOptions& options, int number, std::span<const CompiledKernel> kernels) {
+  const target::Target& target = UnitTarget(options, number);
+  PackageUnit unit;
+  unit.kind = codegen::CodeKindOf(target);
+  unit.cpu_features = codegen::RequiredFeatures(target);
+  unit.device = target.device;
+  unit.target = target::Print(target);
   for (const CompiledKernel& kernel : kernels) {
-    program.shared_bytes = std::max(program.shared_bytes, static_cast<uint64_t>(kernel.kernel.shared_bytes));
+    if (kernel.unit != number) continue;
+    unit.shared_bytes = std::max(unit.shared_bytes, static_cast<uint64_t>(kernel.kernel.shared_bytes));
     for (const KernelLaunch& launch : kernel.kernel.interface.main) {
-      program.lanes = std::max(program.lanes, static_cast<uint32_t>(launch.lanes));
+      unit.lanes = std::max(unit.lanes, static_cast<uint32_t>(launch.lanes));
     }
   }
+  return unit;
+}
+
+// The numbers of the units that compute a kernel, in order. A program without kernels has unit 0 alone.
+std::vector<int> UsedUnits(std::span<const CompiledKernel> kernels) {
+  std::set<int> used;
+  for (const CompiledKernel& kernel : kernels) used.insert(kernel.unit);
+  if (used.empty()) used.insert(0);
+  return {used.begin(), used.end()};
 }
 
 // Collects the programs of a package and writes it. Programs are compiled one after another, because each compiles its
@@ -92,15 +114,24 @@ class PackageCompiler {
   // Compiles the program for options.target. plan: the model's plan for that target.
   absl::Status AddProgram(graph::Plan plan, const KernelOptions& options) {
     HONE_ASSIGN_OR_RETURN(std::vector<CompiledKernel> kernels, CompileKernels(plan.workloads, options));
-    HONE_ASSIGN_OR_RETURN(PlanContents built, BuildContents(plan, kernels, options.threads));
+    const std::vector<int> used = UsedUnits(kernels);
+    PackageProgram start = {.units = {}};
+    for (const int unit : used) start.units.push_back(UnitOf(options, unit, kernels));
+    for (const CompiledKernel& kernel : kernels) {
+      start.kernel_units.push_back(
+          static_cast<uint32_t>(std::lower_bound(used.begin(), used.end(), kernel.unit) - used.begin()));
+    }
+    AssignHomes(start);
+    HONE_ASSIGN_OR_RETURN(PlanContents built, BuildContents(plan, kernels, options.threads, std::move(start)));
     PackageProgram& program = built.program;
-    AddNeeds(options.target, kernels, program);
-    Summarize(kernels, target::Print(options.target));
-    HONE_ASSIGN_OR_RETURN(program.code, LinkedCode(kernels, options));
+    Summarize(kernels, options);
+    for (size_t i = 0; i < used.size(); ++i) {
+      HONE_ASSIGN_OR_RETURN(program.units[i].code, LinkedCode(kernels, options, used[i]));
+    }
     HONE_RETURN_IF_ERROR(PlanArena(program));
     contents_.programs.push_back(std::move(program));
     packed_.push_back(std::move(built.packed));
-    contents_.metadata.programs.push_back(Describe(plan, kernels, target::Print(options.target)));
+    contents_.metadata.programs.push_back(Describe(plan, kernels, options));
     if (plans_.empty()) contents_.metadata.input_ranges = InputRanges(plan);
     plans_.push_back(std::move(plan));
     return absl::OkStatus();
@@ -113,30 +144,35 @@ class PackageCompiler {
   }
 
  private:
-  // Links the kernels and appends their machine code, if there is some for every kernel. If schedules are pinned,
-  // machine code is left out: it depends on this machine's toolkit, and such a package must be equal on every machine.
-  static absl::StatusOr<std::string> LinkedCode(std::span<CompiledKernel> kernels, const KernelOptions& options) {
+  // Links the kernels of a unit and appends their machine code, if there is some for every kernel. If schedules are
+  // pinned, machine code is left out: it depends on this machine's toolkit, and such a package must be equal on every
+  // machine.
+  static absl::StatusOr<std::string> LinkedCode(std::span<CompiledKernel> kernels, const KernelOptions& options,
+                                                int unit) {
+    const target::Target& target = UnitTarget(options, unit);
     std::vector<std::string> objects;
     std::vector<std::string> machine_codes;
     for (CompiledKernel& kernel : kernels) {
+      if (kernel.unit != unit) continue;
       objects.push_back(std::move(kernel.kernel.code));
       if (kernel.assembled.has_value()) machine_codes.push_back(std::move(kernel.assembled->machine_code));
     }
-    if (options.pinned || machine_codes.size() < kernels.size()) machine_codes.clear();
+    if (options.pinned || machine_codes.size() < objects.size()) machine_codes.clear();
     // A model that only renames tensors or returns constants has no kernels, but its program must have code.
     if (objects.empty()) {
-      HONE_ASSIGN_OR_RETURN(objects.emplace_back(), codegen::Emit({}, options.target));
+      HONE_ASSIGN_OR_RETURN(objects.emplace_back(), codegen::Emit({}, target));
     }
-    HONE_ASSIGN_OR_RETURN(codegen::Artifact artifact, codegen::Link(objects, options.target));
+    HONE_ASSIGN_OR_RETURN(codegen::Artifact artifact, codegen::Link(objects, target));
     return codegen::WithMachineCode(std::move(artifact.code), machine_codes);
   }
 
-  void Summarize(std::span<const CompiledKernel> kernels, std::string target) {
-    ProgramSummary program = {std::move(target), static_cast<int64_t>(kernels.size()), 0, {}};
+  void Summarize(std::span<const CompiledKernel> kernels, const KernelOptions& options) {
+    ProgramSummary program = {TargetText(options), static_cast<int64_t>(kernels.size()), 0, {}};
     for (const CompiledKernel& kernel : kernels) {
       program.records_used += kernel.is_record ? 1 : 0;
       KernelSummary& summary = program.per_kernel.emplace_back();
-      summary = {kernel.kernel.interface.name, kernel.digest, Sha256Hex(kernel.kernel.code)};
+      summary = {kernel.kernel.interface.name, target::Print(UnitTarget(options, kernel.unit)), kernel.digest,
+                 Sha256Hex(kernel.kernel.code)};
       for (const KernelLaunch& launch : kernel.kernel.interface.main) {
         summary.lanes = std::max(summary.lanes, launch.lanes);
       }

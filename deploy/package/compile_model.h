@@ -20,6 +20,7 @@ namespace hone::package {
 
 struct KernelSummary {
   std::string name;                             // symbol
+  std::string target;                           // canonical text of its unit's target
   std::string digest;                           // of its workload
   std::string code_digest;                      // SHA-256 of its code before linking; depends on the schedule
   int64_t lanes = 0, shared_bytes = 0;          // of a group, the most of all its launches; 0 on a target without lanes
@@ -27,7 +28,7 @@ struct KernelSummary {
 };
 
 struct ProgramSummary {
-  std::string target;                     // canonical text
+  std::string target;                     // canonical text, of all units together
   int64_t kernels = 0;                    // how many it has
   int64_t records_used = 0;               // kernels whose schedule is a record
   std::vector<KernelSummary> per_kernel;  // in the plan's order of workloads
@@ -41,15 +42,15 @@ struct CompileSummary {
   std::string cpp_header;                // text of the C++ header (cpp_header.h); not written to disk
 };
 
-// Compiles the model for each of `targets` (at least one, all different, the preferred one first) and writes the
-// package to output_path. The path is the old file or the whole new one at any moment. header_name: the model's name in
-// the C++ header; empty: the name of its file. Errors are those of BuildPlan, of CompileKernels, of packing (Internal),
-// and of WritePackage.
+// Compiles the model for each of `targets` (at least one, all different, the preferred one first), a program each, and
+// writes the package to output_path. A unit that computes no kernel is left out of its program. The path is the old
+// file or the whole new one at any moment. header_name: the model's name in the C++ header; empty: the name of its
+// file. Errors are those of BuildPlan, of CompileKernels, of packing (Internal), and of WritePackage.
 absl::StatusOr<CompileSummary> CompileModel(const std::string& onnx_path, const graph::ImportOptions& import,
                                             std::span<const KernelOptions> targets, const std::string& output_path,
                                             const std::string& header_name = "");
 
-// The same for a given plan, which must be for options.target, and for that target only. model_name: the name in the
+// The same for a given plan, which must be for options.target, and for one program. model_name: the name in the
 // metadata and the C++ header.
 absl::StatusOr<CompileSummary> CompilePlan(const graph::Plan& plan, const std::string& model_name,
                                            const KernelOptions& options, const std::string& output_path);

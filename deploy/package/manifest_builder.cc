@@ -46,22 +46,24 @@ class ManifestBuilder {
       : program_(program), constants_(constants) {}
 
   absl::StatusOr<std::vector<uint8_t>> Build(const std::string& target) {
-    header_.code = program_.kind;
-    header_.lanes = program_.lanes;
-    header_.shared_bytes = program_.shared_bytes;
-    header_.cpu_features = Text(fmt::format("{}", fmt::join(program_.cpu_features, ",")));
-    header_.device = Text(program_.device);
     header_.target = Text(target);
-    header_.arena_bytes = AlignUp(program_.arena_bytes, kTensorAlignment);
+    AddUnits();
+    for (const uint64_t bytes : program_.arena_bytes) homes_.push_back(AlignUp(bytes, kTensorAlignment));
     HONE_RETURN_IF_ERROR(AddTensors());
     header_.io_bytes = io_bytes_;
-    for (const KernelInterface& kernel : program_.kernels) kernels_.push_back(Text(Print(kernel)));
+    for (uint32_t i = 0; i < program_.kernels.size(); ++i) {
+      kernels_.push_back({Text(Print(program_.kernels[i])), program_.UnitOf(i), 0});
+    }
     AddCalls();
+    for (const PackageBorder& border : program_.borders)
+      borders_.push_back({border.source, border.target, border.call});
     for (const PackageCopy& copy : program_.copies) copies_.push_back({copy.source, copy.target});
     if (strings_.size() > std::numeric_limits<uint32_t>::max()) {
       return absl::InvalidArgumentError("the names in the package need more than 4 GiB");
     }
     section_.resize(sizeof(ManifestHeader));
+    header_.units = Table(units_);
+    header_.homes = Table(homes_);
     header_.tensors = Table(tensors_);
     header_.shapes = Table(shapes_);
     header_.kernels = Table(kernels_);
@@ -69,6 +71,7 @@ class ManifestBuilder {
     header_.arguments = Table(arguments_);
     header_.inputs = Table(program_.inputs);
     header_.outputs = Table(program_.outputs);
+    header_.borders = Table(borders_);
     header_.copies = Table(copies_);
     header_.strings = Table(strings_);
     std::memcpy(section_.data(), &header_, sizeof header_);
@@ -76,6 +79,19 @@ class ManifestBuilder {
   }
 
  private:
+  void AddUnits() {
+    for (const PackageUnit& unit : program_.units) {
+      units_.push_back({.code = unit.kind,
+                        .lanes = unit.lanes,
+                        .shared_bytes = unit.shared_bytes,
+                        .cpu_features = Text(fmt::format("{}", fmt::join(unit.cpu_features, ","))),
+                        .device = Text(unit.device),
+                        .target = Text(unit.target),
+                        .home = unit.home,
+                        .reserved = 0});
+    }
+  }
+
   absl::Status AddTensors() {
     for (const PackageTensor& tensor : program_.tensors) {
       HONE_ASSIGN_OR_RETURN(const uint64_t bytes, BytesOf(tensor));
@@ -90,7 +106,8 @@ class ManifestBuilder {
       entry.name = Text(tensor.name);
       entry.dtype = tensor.dtype;
       entry.kind = tensor.kind;
-      entry.rank = static_cast<uint16_t>(tensor.shape.size());
+      entry.rank = static_cast<uint8_t>(tensor.shape.size());
+      entry.home = static_cast<uint8_t>(tensor.home);
       entry.shape = static_cast<uint32_t>(shapes_.size());
       entry.offset = offset;
       entry.bytes = bytes;
@@ -130,11 +147,14 @@ class ManifestBuilder {
   std::vector<uint8_t> section_;
   ManifestHeader header_ = {};
   uint64_t io_bytes_ = 0;
+  std::vector<UnitEntry> units_;
+  std::vector<uint64_t> homes_;
   std::vector<TensorEntry> tensors_;
   std::vector<int64_t> shapes_;
-  std::vector<TextRef> kernels_;
+  std::vector<KernelEntry> kernels_;
   std::vector<CallEntry> calls_;
   std::vector<uint32_t> arguments_;
+  std::vector<BorderEntry> borders_;
   std::vector<CopyEntry> copies_;
   std::vector<char> strings_;
   std::map<std::string, size_t> texts_;  // offset in strings_ by text

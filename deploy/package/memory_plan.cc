@@ -29,9 +29,14 @@ class Lifetimes {
   }
 
   absl::Status Find() {
+    auto border = program_.borders.begin();
     for (size_t step = 0; step < program_.calls.size(); ++step) {
       const PackageCall& call = program_.calls[step];
       HONE_RETURN_IF_ERROR(CheckCall(call, step));
+      for (; border != program_.borders.end() && border->call <= step; ++border) {
+        HONE_RETURN_IF_ERROR(Touch(border->source, static_cast<int64_t>(step), false));
+        HONE_RETURN_IF_ERROR(Touch(border->target, static_cast<int64_t>(step), true));
+      }
       const KernelInterface& kernel = program_.kernels[call.kernel];
       for (size_t a = 0; a < call.arguments.size(); ++a) {
         if (!kernel.buffers[a].used) continue;
@@ -127,25 +132,32 @@ uint64_t PeakBytes(std::span<const Lifetime> lifetimes, uint64_t alignment) {
 absl::Status PlanArena(PackageProgram& program) {
   Lifetimes found(program);
   HONE_RETURN_IF_ERROR(found.Find());
-  std::vector<Lifetime> lifetimes;
-  std::vector<uint64_t*> offsets;
-  for (size_t i = 0; i < program.tensors.size(); ++i) {
-    if (program.tensors[i].kind != TensorKind::kIntermediate) continue;
-    Lifetime lifetime = found.of_tensor()[i];
-    if (lifetime.last < 0) lifetime = {lifetime.bytes, 0, 0};  // unused, but the format needs a valid offset
-    lifetimes.push_back(lifetime);
-    offsets.push_back(&program.tensors[i].arena_offset);
+  for (uint32_t home = 0; home < program.arena_bytes.size(); ++home) {
+    bool on_device = false;
+    for (const PackageUnit& unit : program.units) {
+      on_device |= unit.home == home && FindCodeKind(unit.kind)->has_lanes;
+    }
+    std::vector<Lifetime> lifetimes;
+    std::vector<uint64_t*> offsets;
+    for (size_t i = 0; i < program.tensors.size(); ++i) {
+      PackageTensor& tensor = program.tensors[i];
+      if (tensor.kind != TensorKind::kIntermediate || tensor.home != home) continue;
+      Lifetime lifetime = found.of_tensor()[i];
+      if (lifetime.last < 0) lifetime = {lifetime.bytes, 0, 0};  // unused, but the format needs a valid offset
+      lifetimes.push_back(lifetime);
+      offsets.push_back(&tensor.arena_offset);
+    }
+    for (size_t step = 0; step < program.calls.size(); ++step) {
+      PackageCall& call = program.calls[step];
+      if (program.HomeOf(call) != home) continue;
+      const auto bytes = static_cast<uint64_t>(program.kernels[call.kernel].workspace_bytes);
+      lifetimes.push_back({bytes, static_cast<int64_t>(step), static_cast<int64_t>(step)});
+      offsets.push_back(&call.workspace_offset);
+    }
+    const MemoryPlan plan = PlanMemory(lifetimes, on_device ? kSliceAlignment : kTensorAlignment);
+    for (size_t i = 0; i < offsets.size(); ++i) *offsets[i] = plan.offsets[i];
+    program.arena_bytes[home] = plan.arena_bytes;
   }
-  for (size_t step = 0; step < program.calls.size(); ++step) {
-    PackageCall& call = program.calls[step];
-    const auto bytes = static_cast<uint64_t>(program.kernels[call.kernel].workspace_bytes);
-    lifetimes.push_back({bytes, static_cast<int64_t>(step), static_cast<int64_t>(step)});
-    offsets.push_back(&call.workspace_offset);
-  }
-  const bool on_device = FindCodeKind(program.kind)->has_lanes;
-  const MemoryPlan plan = PlanMemory(lifetimes, on_device ? kSliceAlignment : kTensorAlignment);
-  for (size_t i = 0; i < offsets.size(); ++i) *offsets[i] = plan.offsets[i];
-  program.arena_bytes = plan.arena_bytes;
   return absl::OkStatus();
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans the arena: intermediates and workspaces that are never alive at the same time share memory.
+// Plans the arena of each home: intermediates and workspaces that are never alive at the same time share memory.
 //
 // Greedy by size: the largest buffer first, at the lowest offset that is free during its whole lifetime. According to
 // the literature the result is within a few percent of the lower bound for neural networks; PeakBytes is that bound.
@@ -16,8 +16,8 @@
 
 namespace hone::package {
 
-// A buffer that is needed from step `first` to step `last`, both included. A step is the index of a call; the copies
-// are the step after the last call.
+// A buffer that is needed from step `first` to step `last`, both included. A step is the index of a call, with the
+// borders before it; the copies are the step after the last call.
 struct Lifetime {
   uint64_t bytes = 0;  // 0: it takes no memory, at offset 0
   int64_t first = 0;
@@ -35,10 +35,11 @@ MemoryPlan PlanMemory(std::span<const Lifetime> lifetimes, uint64_t alignment = 
 // A lower bound for every plan: the most bytes that are alive at one step, each buffer rounded up to the alignment.
 uint64_t PeakBytes(std::span<const Lifetime> lifetimes, uint64_t alignment = kTensorAlignment);
 
-// Sets arena_offset of every intermediate, workspace_offset of every call, and arena_bytes. Offsets are multiples of
-// kTensorAlignment, or of kSliceAlignment for code of a device with lanes. An intermediate is alive from the first call
-// that writes it to the last call or copy that uses it. InvalidArgument names a tensor that is used before a call has
-// written it, an id that is out of range, or a call with a wrong number of arguments.
+// Sets arena_offset of every intermediate, workspace_offset of every call, and the arena_bytes of every home. Offsets
+// are multiples of kTensorAlignment, or of kSliceAlignment in the home of a device with lanes. An intermediate is alive
+// from the first call or border that writes it to the last call, border or copy that uses it. InvalidArgument names a
+// tensor that is used before a call has written it, an id that is out of range, or a call with a wrong number of
+// arguments.
 absl::Status PlanArena(PackageProgram& program);
 
 }  // namespace hone::package

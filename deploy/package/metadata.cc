@@ -25,7 +25,8 @@ KernelMetadata ParseKernel(const json& kernel) {
           .workload_digest = kernel.value("workload", ""),
           .schedule = kernel.value("schedule", ""),
           .flops = kernel.value("flops", 0.0),
-          .bytes = kernel.value("bytes", 0.0)};
+          .bytes = kernel.value("bytes", 0.0),
+          .target = kernel.value("target", "")};
 }
 
 json ToJson(const ProgramMetadata& program) {
@@ -37,6 +38,7 @@ json ToJson(const ProgramMetadata& program) {
                        {"schedule", kernel.schedule},
                        {"flops", kernel.flops},
                        {"bytes", kernel.bytes}});
+    if (!kernel.target.empty()) kernels.back()["target"] = kernel.target;
   }
   return {{"target", program.target}, {"kernels", std::move(kernels)}};
 }

@@ -21,6 +21,7 @@ struct KernelMetadata {
   std::string schedule;         // schedule text
   double flops = 0;             // floating-point operations of one call
   double bytes = 0;             // size of all params and outputs of one call
+  std::string target;           // target text of its unit; empty: the program has one, whose target is the program's
 };
 
 // The range [low, high) from which random values for an input are drawn. For example, the indices of a Gather must be
@@ -32,7 +33,7 @@ struct InputRange {
 };
 
 struct ProgramMetadata {
-  std::string target;                   // target text
+  std::string target;                   // target text, of all units together
   std::vector<KernelMetadata> kernels;  // one per symbol
 };
 

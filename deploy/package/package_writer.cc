@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "base/status.h"
@@ -77,6 +78,17 @@ absl::Status CheckWritten(const std::string& path) {
 
 }  // namespace
 
+void AssignHomes(PackageProgram& program) {
+  std::optional<uint32_t> of_cpus;
+  uint32_t count = 0;
+  for (PackageUnit& unit : program.units) {
+    const bool has_lanes = FindCodeKind(unit.kind)->has_lanes;
+    unit.home = !has_lanes && of_cpus.has_value() ? *of_cpus : count++;
+    if (!has_lanes) of_cpus = unit.home;
+  }
+  program.arena_bytes.assign(count, 0);
+}
+
 absl::StatusOr<uint64_t> WritePackage(const PackageContents& contents, const std::string& path) {
   const size_t count = contents.programs.size();
   if (count == 0 || count > kProgramsMax || count != contents.metadata.programs.size()) {
@@ -91,12 +103,16 @@ absl::StatusOr<uint64_t> WritePackage(const PackageContents& contents, const std
     const PackageProgram& program = contents.programs[i];
     HONE_ASSIGN_OR_RETURN(manifests[i], BuildManifest(program, contents.metadata.programs[i].target, constants));
     sections.push_back({SectionKind::kManifest, {manifests[i]}});
-    sections.push_back({SectionKind::kCode, {BytesOfText(program.code)}});
+    for (const PackageUnit& unit : program.units) sections.push_back({SectionKind::kCode, {BytesOfText(unit.code)}});
   }
   std::string metadata = ToJson(contents.metadata);
   metadata.push_back('\0');
   sections.push_back({SectionKind::kConstants, constants.pieces()});
   sections.push_back({SectionKind::kMetadata, {BytesOfText(metadata)}});
+  if (sections.size() > kMaxSections) {
+    return absl::InvalidArgumentError(fmt::format("the programs have {} units, a package holds {} programs and units",
+                                                  sections.size() - 2 - count, kMaxSections - 2));
+  }
   std::vector<SectionEntry> entries;
   const FileHeader header = MakeHeader(sections, &entries);
   HONE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));

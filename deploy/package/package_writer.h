@@ -30,6 +30,7 @@ struct PackageTensor {
   // The bytes of a constant, packed or not; their number is the product of the shape times the element size. Not owned:
   // they must live until WritePackage returns. Empty for other kinds.
   std::span<const uint8_t> data;
+  uint32_t home = 0;          // of an intermediate or output: index of the home where it is written
   uint64_t arena_offset = 0;  // bytes; for an intermediate only; set by PlanArena
 };
 
@@ -37,7 +38,14 @@ struct PackageCall {
   uint32_t kernel = 0;  // index into PackageProgram::kernels
   // One per buffer of the kernel, except the slices of its workspace; kNoTensor for a buffer that it does not use.
   std::vector<TensorId> arguments;
-  uint64_t workspace_offset = 0;  // bytes, in the arena; set by PlanArena
+  uint64_t workspace_offset = 0;  // bytes, in the arena of its unit's home; set by PlanArena
+};
+
+// Before call number `call`, the runtime copies `source` to `target`, an intermediate of the same size in another home.
+struct PackageBorder {
+  TensorId source = 0;
+  TensorId target = 0;
+  uint32_t call = 0;
 };
 
 // An output that equals an input, a constant or another tensor: copied after all calls.
@@ -46,22 +54,38 @@ struct PackageCopy {
   TensorId target = 0;
 };
 
-// The model for one target. Code for a CPU requires cpu_features; code for a device with lanes requires lanes,
-// shared_bytes and device. The others stay empty (ManifestHeader).
-struct PackageProgram {
+// The code for one target. Code for a CPU requires cpu_features; code for a device with lanes requires lanes,
+// shared_bytes and device. The others stay empty (UnitEntry).
+struct PackageUnit {
   CodeKind kind = CodeKind::kX86_64;
   std::vector<std::string> cpu_features;  // LLVM's names, see base/cpu_features.h
   uint32_t lanes = 0;                     // most lanes of a group
   uint64_t shared_bytes = 0;              // most shared memory of a group
   std::string device;                     // the only device that can run the code; empty: any
+  std::string target;                     // target text
+  uint32_t home = 0;                      // index into PackageProgram::arena_bytes
   std::string code;                       // bytes of the kind's format (base/code_kind.h)
+};
+
+// The whole model, as one or several units compute it.
+struct PackageProgram {
+  std::vector<PackageUnit> units = std::vector<PackageUnit>(1);
+  std::vector<uint64_t> arena_bytes = std::vector<uint64_t>(1);  // per home; set by PlanArena
   std::vector<PackageTensor> tensors;
   std::vector<KernelInterface> kernels;  // names are unique
+  std::vector<uint32_t> kernel_units;    // per kernel: its unit; may be shorter: the kernels after its end are unit 0's
   std::vector<PackageCall> calls;        // in order of execution
   std::vector<TensorId> inputs, outputs;
+  std::vector<PackageBorder> borders;  // by ascending call
   std::vector<PackageCopy> copies;
-  uint64_t arena_bytes = 0;  // set by PlanArena
+
+  uint32_t UnitOf(uint32_t kernel) const { return kernel < kernel_units.size() ? kernel_units[kernel] : 0; }
+  uint32_t HomeOf(const PackageCall& call) const { return units[UnitOf(call.kernel)].home; }
 };
+
+// One home for the units of CPUs and one for each unit of a device, in the order of the units. Sets PackageUnit::home
+// and the number of arenas.
+void AssignHomes(PackageProgram& program);
 
 struct PackageContents {
   std::vector<PackageProgram> programs;  // the preferred one first; all have the same inputs and outputs

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "base/run_parallel.h"
 #include "base/status.h"
 #include "deploy/package/pack_constants.h"
 
@@ -23,8 +24,8 @@ Bytes BytesOfTensor(const graph::TensorData& data) {
 // Builds the contents. A plan's tensor that is an alias is represented by its root, the tensor that owns the memory.
 class ContentsBuilder {
  public:
-  ContentsBuilder(const graph::Plan& plan, std::span<const CompiledKernel> kernels)
-      : plan_(plan), kernels_(kernels), ids_(plan.tensors.size()) {}
+  ContentsBuilder(const graph::Plan& plan, std::span<const CompiledKernel> kernels, PackageProgram start)
+      : plan_(plan), kernels_(kernels), result_{std::move(start), {}}, ids_(plan.tensors.size()) {}
 
   absl::StatusOr<PlanContents> Run(int threads) {
     AddPorts();
@@ -47,7 +48,7 @@ class ContentsBuilder {
 
   TensorId AddPort(graph::TensorId id, TensorKind kind) {
     const graph::PlanTensor& tensor = plan_.tensors[id];
-    return Add({tensor.name, ToPackage(tensor.type.dtype), tensor.type.shape, kind});
+    return Add({tensor.name, tensor.type.dtype, tensor.type.shape, kind});
   }
 
   void AddPorts() {
@@ -71,9 +72,9 @@ class ContentsBuilder {
     if (ids_[root].has_value()) return *ids_[root];
     const graph::PlanTensor& tensor = plan_.tensors[root];
     if (tensor.data != nullptr) {
-      ids_[root] = AddConstant(ToPackage(tensor.type.dtype), tensor.type.shape, BytesOfTensor(tensor.data));
+      ids_[root] = AddConstant(tensor.type.dtype, tensor.type.shape, BytesOfTensor(tensor.data));
     } else {
-      ids_[root] = Add({tensor.name, ToPackage(tensor.type.dtype), tensor.type.shape, TensorKind::kIntermediate});
+      ids_[root] = Add({tensor.name, tensor.type.dtype, tensor.type.shape, TensorKind::kIntermediate});
     }
     return *ids_[root];
   }
@@ -128,6 +129,9 @@ class ContentsBuilder {
     const graph::PlanCall& plan_call = plan_.calls[index];
     const KernelInterface& kernel = result_.program.kernels[plan_call.workload];
     PackageCall call = {.kernel = static_cast<uint32_t>(plan_call.workload)};
+    const uint32_t home = result_.program.HomeOf(call);
+    if (index == 0 || home != segment_home_) segment_start_ = static_cast<uint32_t>(index);
+    segment_home_ = home;
     auto of_plan = plan_call.arguments.begin();
     auto packed = packed_of_call_[index].begin();
     for (size_t a = 0; a < kernel.argument_count(); ++a) {
@@ -135,18 +139,51 @@ class ContentsBuilder {
       if (buffer.role == BufferRole::kPacked) {
         call.arguments.push_back(AddConstant(DType::kUInt8, {buffer.bytes()}, *packed++));
       } else {
-        call.arguments.push_back(buffer.used ? TensorOf(*of_plan) : kNoTensor);
+        call.arguments.push_back(buffer.used ? InHome(TensorOf(*of_plan), home, buffer.role) : kNoTensor);
         ++of_plan;
       }
     }
     result_.program.calls.push_back(std::move(call));
   }
 
+  static bool IsWritten(const PackageTensor& tensor) {
+    return tensor.kind == TensorKind::kIntermediate || tensor.kind == TensorKind::kOutput;
+  }
+
+  // The tensor as a call in `home` uses it: itself, or its copy there. A border stands before all calls of the segment,
+  // so that they stay one segment.
+  TensorId InHome(TensorId id, uint32_t home, BufferRole role) {
+    if (!IsWritten(result_.program.tensors[id])) return id;
+    if (role == BufferRole::kOutput) result_.program.tensors[id].home = home;
+    if (result_.program.tensors[id].home == home) return id;
+    const auto [copy, added] = copies_in_home_.try_emplace({id, home}, 0);
+    if (added) {
+      PackageTensor tensor = result_.program.tensors[id];
+      tensor.kind = TensorKind::kIntermediate;
+      tensor.home = home;
+      copy->second = Add(std::move(tensor));
+      result_.program.borders.push_back({id, copy->second, segment_start_});
+    }
+    return copy->second;
+  }
+
+  // Where an output is written that equals `source`: beside it, or, since every home has inputs and constants, in the
+  // memory of this process if a unit works there.
+  uint32_t CopyHome(const PackageTensor& source) const {
+    if (IsWritten(source)) return source.home;
+    for (const PackageUnit& unit : result_.program.units) {
+      if (!FindCodeKind(unit.kind)->has_lanes) return unit.home;
+    }
+    return 0;
+  }
+
   void AddCopies() {
     for (size_t i = 0; i < plan_.outputs.size(); ++i) {
       const TensorId source = TensorOf(plan_.outputs[i]);
       const TensorId target = result_.program.outputs[i];
-      if (source != target) result_.program.copies.push_back({source, target});
+      if (source == target) continue;
+      result_.program.tensors[target].home = CopyHome(result_.program.tensors[source]);
+      result_.program.copies.push_back({source, target});
     }
   }
 
@@ -155,46 +192,16 @@ class ContentsBuilder {
   PlanContents result_;
   std::vector<std::optional<TensorId>> ids_;        // per tensor of the plan; set for roots that were added
   std::vector<std::vector<Bytes>> packed_of_call_;  // per call: its packed constants, in order
+  std::map<std::pair<TensorId, uint32_t>, TensorId> copies_in_home_;  // by tensor and home
+  uint32_t segment_start_ = 0;                                        // first of the last calls that have one home
+  uint32_t segment_home_ = 0;                                         // that home
 };
 
 }  // namespace
 
-DType ToPackage(ir::DType dtype) {
-  switch (dtype) {
-    case ir::DType::kBool:
-      return DType::kBool;
-    case ir::DType::kInt8:
-      return DType::kInt8;
-    case ir::DType::kInt16:
-      return DType::kInt16;
-    case ir::DType::kInt32:
-      return DType::kInt32;
-    case ir::DType::kInt64:
-      return DType::kInt64;
-    case ir::DType::kUInt8:
-      return DType::kUInt8;
-    case ir::DType::kUInt16:
-      return DType::kUInt16;
-    case ir::DType::kUInt32:
-      return DType::kUInt32;
-    case ir::DType::kUInt64:
-      return DType::kUInt64;
-    case ir::DType::kFloat16:
-      return DType::kFloat16;
-    case ir::DType::kBFloat16:
-      return DType::kBFloat16;
-    case ir::DType::kFloat32:
-      return DType::kFloat32;
-    case ir::DType::kFloat64:
-      return DType::kFloat64;
-  }
-  HONE_CHECK(false);
-  return DType::kBool;
-}
-
 absl::StatusOr<PlanContents> BuildContents(const graph::Plan& plan, std::span<const CompiledKernel> kernels,
-                                           int threads) {
-  return ContentsBuilder(plan, kernels).Run(threads);
+                                           int threads, PackageProgram start) {
+  return ContentsBuilder(plan, kernels, std::move(start)).Run(threads);
 }
 
 }  // namespace hone::package

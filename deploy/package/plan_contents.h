@@ -19,17 +19,16 @@ namespace hone::package {
 
 // `program` refers to the constants of the plan and to `packed`: both must live as long as it is used.
 struct PlanContents {
-  PackageProgram program;                // tensors, kernels, calls, inputs, outputs, copies; the caller sets the rest
+  PackageProgram program;                // `start` with tensors, kernels, calls, inputs, outputs, borders and copies
   std::vector<runtime::Mapping> packed;  // owns the packed constants
 };
 
 // kernels: one per workload of the plan, in order. Runs the prepare functions on `threads` threads (0: one per CPU).
-// Errors are those of packing (pack_constants.h).
+// start: has the units with their homes, and the unit of each kernel; everything else is empty. A tensor that a unit
+// reads and a unit of another home writes gets a copy there, with a border before the calls that read it. Errors are
+// those of packing (pack_constants.h).
 absl::StatusOr<PlanContents> BuildContents(const graph::Plan& plan, std::span<const CompiledKernel> kernels,
-                                           int threads);
-
-// The package's type for a type of the IR.
-DType ToPackage(ir::DType dtype);
+                                           int threads, PackageProgram start = {});
 
 }  // namespace hone::package
 

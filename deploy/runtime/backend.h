@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A back end runs a program: the only interface between a model and the hardware that computes it.
+// A back end computes the part of a program that works in one home, a memory space (package_format.h): the only
+// interface between a model and the hardware that computes it.
 //
-// A back end owns the program's code, the memory of its kernels, and the constants if it needs its own copy of them.
+// A back end owns the code of the home's units, the home's arena, and the constants if it needs its own copy of them.
 // The model (model.h) owns the file and the memory of inputs and outputs, which is in this process. A back end whose
-// kernels cannot reach that memory copies before and after each run. Not a check of the package: program_view.h has
-// done it. Start with LoadBackend, and with cpu_backend.cc as the simplest back end.
+// kernels cannot reach that memory copies before and after each run. The executor (executor.h) makes the back ends of a
+// program and tells them what to run when. Not a check of the package: program_view.h has done it. Start with
+// LoadBackend, and with cpu_backend.cc as the simplest back end.
 #ifndef HONE_DEPLOY_RUNTIME_BACKEND_H_
 #define HONE_DEPLOY_RUNTIME_BACKEND_H_
 
@@ -20,15 +22,23 @@
 
 namespace hone::runtime {
 
+// Consecutive calls of one home in a run. A program with one home has one segment.
+struct Segment {
+  uint32_t number = 0;          // among the segments of the home, from 0
+  uint32_t first = 0, end = 0;  // the calls [first, end) of the program
+  bool begins = false;          // the home's first segment of a run: its inputs are handed over before the calls
+  bool ends = false;            // the home's last one: after the calls come its copies, and its outputs are handed back
+};
+
 // One thread at a time may use it. Tensors are indices into ProgramView::tensors.
 class Backend {
  public:
   virtual ~Backend() = default;
 
-  // From the next Run on, reads the input `tensor` from `host`, or writes the output `tensor` to it. The memory is not
+  // From the next run on, reads the input `tensor` from `host`, or writes the output `tensor` to it. The memory is not
   // owned, has the tensor's size and starts on a multiple of kTensorAlignment; it is null if the tensor has no bytes.
-  // The model calls this for every input and output before the first Run. The contents may change between runs without
-  // another call.
+  // The executor calls this for every input and output of the home before the first run. The contents may change
+  // between runs without another call.
   virtual void SetPortMemory(uint32_t tensor, uint8_t* host) = 0;
 
   // SetPortMemory for memory of a device. `memory` is not owned, has the tensor's size and is aligned to its elements
@@ -37,9 +47,20 @@ class Backend {
   // The name of the device whose memory PlaceOnDevice takes, for error texts; empty if it takes none.
   virtual std::string DeviceTaken() const { return ""; }
 
-  // Runs all calls in order, then the copies, and returns when all outputs are written to their places.
-  // nanoseconds: empty, or one element per call, which receives the time of the call.
-  virtual Fault Run(std::span<int64_t> nanoseconds) = 0;
+  // Runs a segment. If it ends, returns when all outputs of the home are written to their places; else the work may
+  // still be running. nanoseconds: empty, or one element per call of the program; those of the segment receive the time
+  // of their call.
+  virtual Fault Run(const Segment& segment, std::span<int64_t> nanoseconds) = 0;
+  // Waits for the work of all segments that were run.
+  virtual Fault Wait() = 0;
+
+  // The memory of an intermediate or output of the home if it is in this process, else null. With Read and Write, the
+  // way of a tensor over a border.
+  virtual uint8_t* HostMemory(uint32_t tensor) = 0;
+  // Copies the tensor's bytes from the home to `host`, after the work that was run, or from `host` to the home, and
+  // waits until that is done. Only for tensors without HostMemory.
+  virtual Fault Read(uint32_t tensor, uint8_t* host) = 0;
+  virtual Fault Write(uint32_t tensor, const uint8_t* host) = 0;
 
   // The threads of this process that compute; `threads` is as in HoneLoadOptions. A back end of a device ignores
   // SetThreads, and its threads() is 1.
@@ -47,16 +68,16 @@ class Backend {
   virtual int threads() const = 0;
 };
 
-// Makes a program ready to run. Incompatible: this machine cannot run it, and the text says why. Every other error is
-// about this attempt only. The back end refers to `program` and `constants`: both must outlive it. *backend is set on
-// success only.
-using LoadFunction = Fault(const ProgramView& program, std::span<const uint8_t> constants, int threads,
+// Makes the units of a home ready to run. Incompatible: this machine cannot run them, and the text says why. Every
+// other error is about this attempt only. The back end refers to `program` and `constants`: both must outlive it.
+// *backend is set on success only.
+using LoadFunction = Fault(const ProgramView& program, uint32_t home, std::span<const uint8_t> constants, int threads,
                            std::unique_ptr<Backend>* backend);
 using BackendLoader = std::function<LoadFunction>;
 
-// The loader for all kinds of code: calls the loader of the program's kind (backends.h). BadPackage: the kind is
-// unknown. Incompatible: this runtime was built without the driver for it.
-Fault LoadBackend(const ProgramView& program, std::span<const uint8_t> constants, int threads,
+// The loader for all kinds of code: calls the loader of the home's kind (backends.h). BadPackage: the kind is unknown.
+// Incompatible: this runtime was built without the driver for it.
+Fault LoadBackend(const ProgramView& program, uint32_t home, std::span<const uint8_t> constants, int threads,
                   std::unique_ptr<Backend>* backend);
 
 }  // namespace hone::runtime

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The back end of this machine's CPU: kernels are functions of a shared object and are called on memory of this
-// process. They use inputs, outputs and constants in place; only the program's copies copy memory.
+// The back end of this machine's CPU: kernels are functions of shared objects, one for each unit, and are called on
+// memory of this process. They use inputs, outputs and constants in place; only the program's copies copy memory.
 #include <chrono>
 #include <cstring>
 #include <utility>
@@ -22,11 +22,14 @@ using package::TensorKind;
 
 class CpuBackend : public Backend {
  public:
-  explicit CpuBackend(const ProgramView& program) : program_(program) {}
+  CpuBackend(const ProgramView& program, uint32_t home)
+      : program_(program), home_(home), codes_(program.units.size()) {}
 
   Fault Load(std::span<const uint8_t> constants, int threads) {
-    HONE_RETURN_IF_FAULT(Mapping::Pages(program_.manifest->arena_bytes, "the arena", &arena_));
-    HONE_RETURN_IF_FAULT(CodeObject::Load(program_.code, &code_));
+    HONE_RETURN_IF_FAULT(Mapping::Pages(program_.homes[home_].arena_bytes, "the arena", &arena_));
+    for (const uint32_t unit : program_.homes[home_].units) {
+      HONE_RETURN_IF_FAULT(CodeObject::Load(program_.units[unit].code, &codes_[unit]));
+    }
     HONE_RETURN_IF_FAULT(FindKernels());
     PlaceTensors(constants);
     pool_ = std::make_unique<ThreadPool>(threads);
@@ -40,25 +43,37 @@ class CpuBackend : public Backend {
     }
   }
 
-  Fault Run(std::span<int64_t> nanoseconds) override {
+  Fault Run(const Segment& segment, std::span<int64_t> nanoseconds) override {
     pool_->ResetAfterFork();
     HoneParallel* parallel = pool_->parallel();
     const ScopedCpuAffinity with_workers(pool_->caller_cpus());
     if (nanoseconds.empty()) {
-      for (const Call& call : calls_) Do(call, parallel);
+      for (uint32_t i = segment.first; i < segment.end; ++i) Do(calls_[i], parallel);
     } else {
       auto start = std::chrono::steady_clock::now();
-      for (size_t i = 0; i < calls_.size(); ++i) {
+      for (uint32_t i = segment.first; i < segment.end; ++i) {
         Do(calls_[i], parallel);
         const auto end = std::chrono::steady_clock::now();
         nanoseconds[i] = std::chrono::duration_cast<std::chrono::nanoseconds>(end - start).count();
         start = end;
       }
     }
-    for (const package::CopyEntry& copy : program_.copies) {
+    if (!segment.ends) return {};
+    for (const package::CopyEntry& copy : program_.homes[home_].copies) {
       const uint64_t bytes = program_.tensors[copy.target].bytes;
       if (bytes > 0) std::memcpy(addresses_[copy.target], addresses_[copy.source], bytes);
     }
+    return {};
+  }
+
+  Fault Wait() override { return {}; }
+  uint8_t* HostMemory(uint32_t tensor) override { return addresses_[tensor]; }
+  Fault Read(uint32_t tensor, uint8_t* host) override {
+    std::memcpy(host, addresses_[tensor], program_.tensors[tensor].bytes);
+    return {};
+  }
+  Fault Write(uint32_t tensor, const uint8_t* host) override {
+    std::memcpy(addresses_[tensor], host, program_.tensors[tensor].bytes);
     return {};
   }
 
@@ -79,8 +94,10 @@ class CpuBackend : public Backend {
   Fault FindKernels() {
     functions_.resize(program_.kernels.size());
     for (size_t k = 0; k < functions_.size(); ++k) {
+      const uint32_t unit = program_.kernel_units[k];
+      if (program_.units[unit].entry.home != home_) continue;
       for (const KernelLaunch& launch : program_.kernels[k].main) {
-        void* address = code_.Find(launch.function.c_str());
+        void* address = codes_[unit].Find(launch.function.c_str());
         if (address == nullptr) return BadPackage("its code has no kernel '" + launch.function + "'");
         functions_[k].push_back(reinterpret_cast<HoneKernel>(address));
       }
@@ -99,6 +116,7 @@ class CpuBackend : public Backend {
     for (uint32_t i = 0; i < program_.tensors.size(); ++i) {
       const TensorEntry& tensor = program_.tensors[i];
       if (tensor.bytes == 0) continue;  // its address space may have no memory
+      if (tensor.kind != TensorKind::kConstant && tensor.home != home_) continue;
       if (tensor.kind == TensorKind::kConstant) {
         addresses_[i] = const_cast<uint8_t*>(constants.data()) + tensor.offset;  // mapped read-only, never written
       } else if (tensor.kind == TensorKind::kIntermediate) {
@@ -111,21 +129,25 @@ class CpuBackend : public Backend {
   }
 
   const ProgramView& program_;
-  CodeObject code_;
+  const uint32_t home_;
+  std::vector<CodeObject> codes_;  // per unit of the program; empty for those of other homes
   Mapping arena_;
-  std::vector<std::vector<HoneKernel>> functions_;  // per kernel: the functions of its `main`, in order
-  std::vector<uint8_t*> addresses_;                 // per tensor; null for a tensor without bytes
+  std::vector<std::vector<HoneKernel>> functions_;  // per kernel of the home: the functions of its `main`, in order
+  std::vector<uint8_t*> addresses_;                 // per tensor; null for a tensor without bytes or of another home
   std::vector<void*> buffers_;                      // addresses of ProgramView::arguments; null for kNoTensor
-  std::vector<Call> calls_;
+  std::vector<Call> calls_;                         // per call of the program; those of other homes launch nothing
   std::unique_ptr<ThreadPool> pool_;
 };
 
 }  // namespace
 
-Fault LoadCpuBackend(const ProgramView& program, std::span<const uint8_t> constants, int threads,
+Fault LoadCpuBackend(const ProgramView& program, uint32_t home, std::span<const uint8_t> constants, int threads,
                      std::unique_ptr<Backend>* backend) {
-  HONE_RETURN_IF_FAULT(CheckHostRuns(program.manifest->code, program.Text(program.manifest->cpu_features)));
-  auto result = std::make_unique<CpuBackend>(program);
+  for (const uint32_t unit : program.homes[home].units) {
+    const package::UnitEntry& entry = program.units[unit].entry;
+    HONE_RETURN_IF_FAULT(CheckHostRuns(entry.code, program.Text(entry.cpu_features)));
+  }
+  auto result = std::make_unique<CpuBackend>(program, home);
   HONE_RETURN_IF_FAULT(result->Load(constants, threads));
   *backend = std::move(result);
   return {};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The back end of CUDA devices. A run is one CUDA graph, which the first run records: copies of the inputs from pinned
-// memory, all launches, copies of the outputs to pinned memory. Inputs and outputs that are bound to device memory are
+// The back end of CUDA devices. Each segment of a run is one CUDA graph, which the first run records: copies of the
+// inputs from pinned memory, all launches, copies of the outputs to pinned memory. A program without borders is one
+// segment. Inputs and outputs that are bound to device memory are
 // copied within the device, before and after the graph. Therefore a graph stays valid if other memory is bound.
 #include <cstring>
 
@@ -12,11 +13,13 @@ namespace {
 
 class CudaBackend : public LaneBackend<drivers::CudaDriver> {
  public:
-  explicit CudaBackend(const ProgramView& program) : LaneBackend(program), staged_(program.tensors.size()) {}
+  CudaBackend(const ProgramView& program, uint32_t home)
+      : LaneBackend(program, home), staged_(program.tensors.size()) {}
 
-  // Allocates pinned memory for every input and output. It is never moved, so that recorded graphs stay valid.
+  // Allocates pinned memory for every input and output of the home. It is never moved, so that recorded graphs stay
+  // valid.
   Fault Stage() {
-    for (const auto* ports : {&program_.inputs, &program_.outputs}) {
+    for (const auto* ports : {&home_.inputs, &home_.outputs}) {
       for (const uint32_t id : *ports) {
         HONE_RETURN_IF_FAULT(ToFault(device_.AllocatePinned(program_.tensors[id].bytes, &staged_[id].pinned)));
         LaneBackend::SetPortMemory(id, reinterpret_cast<uint8_t*>(staged_[id].pinned.bytes().data()));
@@ -31,7 +34,7 @@ class CudaBackend : public LaneBackend<drivers::CudaDriver> {
     if (staged.on_device.bytes() == 0) return;
     staged.on_device = {};
     LaneBackend::SetPortMemory(tensor, reinterpret_cast<uint8_t*>(staged.pinned.bytes().data()));
-    ForgetGraph();
+    ForgetGraphs();
   }
 
   bool PlaceOnDevice(uint32_t tensor, DLDevice device, void* memory) override {
@@ -42,7 +45,7 @@ class CudaBackend : public LaneBackend<drivers::CudaDriver> {
     staged.on_device = device_.Adopt(memory, program_.tensors[tensor].bytes);
     if (before || staged.on_device.bytes() == 0) return true;
     LaneBackend::SetPortMemory(tensor, nullptr);
-    ForgetGraph();
+    ForgetGraphs();
     return true;
   }
 
@@ -50,14 +53,17 @@ class CudaBackend : public LaneBackend<drivers::CudaDriver> {
     return "CUDA device " + std::to_string(device_.number()) + ", '" + device_.info().name + "'";
   }
 
-  Fault Run(std::span<int64_t> nanoseconds) override {
-    for (const uint32_t id : program_.inputs) {
-      if (IsStaged(id)) std::memcpy(staged_[id].pinned.bytes().data(), staged_[id].host, program_.tensors[id].bytes);
+  Fault Run(const Segment& segment, std::span<int64_t> nanoseconds) override {
+    if (segment.begins) {
+      for (const uint32_t id : home_.inputs) {
+        if (IsStaged(id)) std::memcpy(staged_[id].pinned.bytes().data(), staged_[id].host, program_.tensors[id].bytes);
+      }
     }
-    const Error enqueued = EnqueueAll(nanoseconds);
+    const Error enqueued = EnqueueAll(segment, nanoseconds);
+    if (enqueued.ok() && !segment.ends) return {};
     const Error done = device_.Finish();
     HONE_RETURN_IF_FAULT(ToRunFault(enqueued.ok() ? done : enqueued));
-    for (const uint32_t id : program_.outputs) {
+    for (const uint32_t id : home_.outputs) {
       if (IsStaged(id)) std::memcpy(staged_[id].host, staged_[id].pinned.bytes().data(), program_.tensors[id].bytes);
     }
     return {};
@@ -75,17 +81,26 @@ class CudaBackend : public LaneBackend<drivers::CudaDriver> {
     return staged_[tensor].on_device.bytes() == 0 && program_.tensors[tensor].bytes > 0;
   }
 
-  // Enqueues a whole run: the graph, or, to measure calls or without a graph, its parts one by one.
-  Error EnqueueAll(std::span<int64_t> nanoseconds) {
-    if (nanoseconds.empty()) Record();
+  struct Recorded {
+    drivers::cuda::Graph graph;  // empty: not recorded
+    bool tried = false;          // a failed attempt is not repeated at every run
+  };
+
+  // Enqueues a segment: its graph, or, to measure calls or without a graph, its parts one by one.
+  Error EnqueueAll(const Segment& segment, std::span<int64_t> nanoseconds) {
+    if (nanoseconds.empty()) Record(segment);
     Error error;
-    for (const uint32_t id : program_.inputs) {
-      const drivers::cuda::Buffer& given = staged_[id].on_device;
-      if (error.ok()) error = device_.EnqueueCopy(given, Memory(id), given.bytes());
+    if (segment.begins) {
+      for (const uint32_t id : home_.inputs) {
+        const drivers::cuda::Buffer& given = staged_[id].on_device;
+        if (error.ok()) error = device_.EnqueueCopy(given, Memory(id), given.bytes());
+      }
     }
     if (!error.ok()) return error;
-    error = nanoseconds.empty() && graph_.defined() ? device_.EnqueueGraph(graph_) : Enqueue(nanoseconds);
-    for (const uint32_t id : program_.outputs) {
+    const bool has_graph = nanoseconds.empty() && recorded_[segment.number].graph.defined();
+    error = has_graph ? device_.EnqueueGraph(recorded_[segment.number].graph) : Enqueue(segment, nanoseconds);
+    if (!segment.ends) return error;
+    for (const uint32_t id : home_.outputs) {
       const drivers::cuda::Buffer& given = staged_[id].on_device;
       if (error.ok()) error = device_.EnqueueCopy(Memory(id), given, given.bytes());
     }
@@ -93,32 +108,30 @@ class CudaBackend : public LaneBackend<drivers::CudaDriver> {
   }
 
   // The next run records again. Needed when a port changes between pinned and device memory.
-  void ForgetGraph() {
-    graph_ = {};
-    tried_to_record_ = false;
-  }
+  void ForgetGraphs() { recorded_.clear(); }
 
-  // Records the graph at the first run. If the driver cannot, as on old boards, graph_ stays empty and every launch is
-  // enqueued by itself.
-  void Record() {
-    if (std::exchange(tried_to_record_, true)) return;
+  // Records the graph of a segment at its first run. If the driver cannot, as on old boards, the graph stays empty and
+  // every launch is enqueued by itself.
+  void Record(const Segment& segment) {
+    if (recorded_.size() <= segment.number) recorded_.resize(segment.number + 1);
+    Recorded& recorded = recorded_[segment.number];
+    if (std::exchange(recorded.tried, true)) return;
     if (!device_.BeginGraph().ok()) return;
-    const Error enqueued = Enqueue(std::span<int64_t>());
+    const Error enqueued = Enqueue(segment, {});
     drivers::cuda::Graph graph;
     const Error ended = device_.EndGraph(&graph);  // also after an error, to end the recording
-    if (enqueued.ok() && ended.ok()) graph_ = std::move(graph);
+    if (enqueued.ok() && ended.ok()) recorded.graph = std::move(graph);
   }
 
-  std::vector<Staged> staged_;    // per tensor; used for inputs and outputs only
-  drivers::cuda::Graph graph_;    // empty: not recorded
-  bool tried_to_record_ = false;  // a failed attempt is not repeated at every run
+  std::vector<Staged> staged_;      // per tensor; used for inputs and outputs only
+  std::vector<Recorded> recorded_;  // per segment of the home
 };
 
 }  // namespace
 
-Fault LoadCudaBackend(const ProgramView& program, std::span<const uint8_t> constants, int,
+Fault LoadCudaBackend(const ProgramView& program, uint32_t home, std::span<const uint8_t> constants, int,
                       std::unique_ptr<Backend>* backend) {
-  auto result = std::make_unique<CudaBackend>(program);
+  auto result = std::make_unique<CudaBackend>(program, home);
   HONE_RETURN_IF_FAULT(result->Load(constants));
   HONE_RETURN_IF_FAULT(result->Stage());
   *backend = std::move(result);

@@ -93,7 +93,7 @@ void hone_free(HoneModel* model) {
 
 const char* hone_target(const HoneModel* model) {
   const hone::runtime::ProgramView& program = model->model->program();
-  return program.Text(program.manifest->target).data();
+  return program.Text(program.target).data();
 }
 
 const char* hone_passed_over(const HoneModel* model) { return model->model->passed_over().c_str(); }
@@ -155,6 +155,18 @@ size_t hone_call_count(const HoneModel* model) { return model->model->program().
 const char* hone_call_symbol(const HoneModel* model, size_t index) {
   const hone::runtime::ProgramView& program = model->model->program();
   return index < program.calls.size() ? program.Kernel(program.calls[index]).name.c_str() : nullptr;
+}
+
+const char* hone_call_target(const HoneModel* model, size_t index) {
+  const hone::runtime::ProgramView& program = model->model->program();
+  if (index >= program.calls.size()) return nullptr;
+  return program.Text(program.Unit(program.calls[index]).entry.target).data();
+}
+
+size_t hone_border_count(const HoneModel* model) { return model->model->program().borders.size(); }
+
+HoneStatus hone_border(const HoneModel* model, size_t index, HoneBorder* border) {
+  return Guard([&] { return border == nullptr ? NullPointer("border") : model->model->Border(index, border); });
 }
 
 HoneStatus hone_run_profiled(HoneModel* model, int64_t* nanoseconds, size_t count) {

@@ -158,7 +158,8 @@ HONE_API HoneStatus hone_get_input(HoneModel* model, size_t index, DLTensor* vie
  * hone_set_input copy.
  *
  * A program that runs on a CUDA device also takes memory of that device: kDLCUDA or kDLCUDAManaged, in the primary
- * context, which programs share by default. Such memory must be aligned to its elements only, and each run copies it
+ * context, which programs share by default. If the program has several units, this holds for the inputs and outputs
+ * that only the CUDA device's unit uses. Such memory must be aligned to its elements only, and each run copies it
  * within the device. The work that writes an input must have ended before hone_run is called. When hone_run returns,
  * every stream can read the outputs. */
 HONE_API HoneStatus hone_bind_input(HoneModel* model, size_t index, const DLTensor* tensor);
@@ -174,7 +175,7 @@ HONE_API HoneStatus hone_run(HoneModel* model);
  * the new memory, which no run has written yet. HONE_INVALID_ARGUMENT: there is no such index. */
 HONE_API HoneStatus hone_get_output(const HoneModel* model, size_t index, DLTensor* view);
 
-/* hone_set_threads replaces the worker threads; `threads` is as in HoneLoadOptions. A program that a device computes
+/* hone_set_threads replaces the worker threads; `threads` is as in HoneLoadOptions. A program that only devices compute
  * ignores it. Errors: HONE_INVALID_ARGUMENT (out of range), HONE_OUT_OF_MEMORY.
  * hone_threads: how many threads compute. It is less than requested if the system gives fewer, and 1 if a device
  * computes. */
@@ -186,10 +187,30 @@ HONE_API int32_t hone_threads(const HoneModel* model);
 HONE_API size_t hone_call_count(const HoneModel* model);
 HONE_API const char* hone_call_symbol(const HoneModel* model, size_t index);
 
+/* A program may have several units, for example for a device and for the CPU beside it, which share its calls.
+ * hone_call_target: the target of the unit that runs call `index`, a text of the compiler. It equals hone_target if the
+ * program has one unit. Null if there is no such call. */
+HONE_API const char* hone_call_target(const HoneModel* model, size_t index);
+
+/* A border: a copy of a tensor from the memory of one unit to that of another, before a call. A program with one unit,
+ * or whose units share memory, has none. */
+typedef struct HoneBorder {
+  const char* from;    /* the target of the unit whose memory holds the tensor */
+  const char* to;      /* the target of the unit whose memory receives the copy */
+  size_t call;         /* the index of the call before which the runtime copies */
+  uint64_t bytes;      /* the size of the tensor */
+  int64_t nanoseconds; /* the time of the copy in the last hone_run_profiled, by this machine's clock; 0 before */
+} HoneBorder;
+
+/* The number of borders, and the description of one, in order of execution; *border is set on success.
+ * HONE_INVALID_ARGUMENT: there is no such index. */
+HONE_API size_t hone_border_count(const HoneModel* model);
+HONE_API HoneStatus hone_border(const HoneModel* model, size_t index, HoneBorder* border);
+
 /* Runs the model as hone_run does and writes the time of each call, in nanoseconds, to nanoseconds[0 .. count). count
- * must be hone_call_count, else HONE_INVALID_ARGUMENT. Times are by this machine's clock if a CPU computes, else by the
- * device's clock; a call that launches nothing on the device takes 0. A device waits after each call, so that the whole
- * run is slower than hone_run. */
+ * must be hone_call_count, else HONE_INVALID_ARGUMENT. Times are by this machine's clock if a CPU computes the call,
+ * else by the device's clock; a call that launches nothing on the device takes 0. A device waits after each call, so
+ * that the whole run is slower than hone_run. The times of borders are then in hone_border. */
 HONE_API HoneStatus hone_run_profiled(HoneModel* model, int64_t* nanoseconds, size_t count);
 
 /* The package's description for people and tools: a zero-terminated JSON document. *bytes is set to its length without

@@ -3,7 +3,8 @@
 //
 // A template over the drivers of drivers/lane_drivers.h; opencl_backend.cc and cuda_backend.cc instantiate it, and only
 // they include this file. Compiled code is cached on disk (cache_folder.h), unless the driver has its own cache. A run
-// enqueues inputs, launches, copies and outputs in this order and waits once at the end. Start with Load and Run.
+// enqueues inputs, launches, copies and outputs in this order and waits once at the end of the home's last segment.
+// Start with Load and Run.
 #ifndef HONE_DEPLOY_RUNTIME_LANE_BACKEND_H_
 #define HONE_DEPLOY_RUNTIME_LANE_BACKEND_H_
 
@@ -32,20 +33,24 @@ class LaneBackend : public Backend {
   using Kernel = Driver::Kernel;
   using Launch = Driver::Launch;
   using Program = Driver::Program;
-  using Timing = Driver::Timing;
+  using Timing = drivers::Timing;
   using TensorEntry = package::TensorEntry;
   using TensorKind = package::TensorKind;
 
-  explicit LaneBackend(const ProgramView& program) : program_(program), ports_(program.tensors.size(), nullptr) {}
+  LaneBackend(const ProgramView& program, uint32_t home)
+      : program_(program),
+        home_(program.homes[home]),
+        unit_(program.units[home_.units.front()]),
+        ports_(program.tensors.size(), nullptr) {}
 
   // Opens the device, builds the code, and copies the constants to the device. Once, before any other call.
   Fault Load(std::span<const uint8_t> constants) {
     Library library;
     HONE_RETURN_IF_FAULT(ToFault(Library::Load(&library)));
-    HONE_RETURN_IF_FAULT(ToFault(library.Open(program_.Text(program_.manifest->device), &device_)));
+    HONE_RETURN_IF_FAULT(ToFault(library.Open(program_.Text(unit_.entry.device), &device_)));
     HONE_RETURN_IF_FAULT(CheckRequirements());
     Program built;
-    const std::string_view source(reinterpret_cast<const char*>(program_.code.data()), program_.code.size());
+    const std::string_view source(reinterpret_cast<const char*>(unit_.code.data()), unit_.code.size());
     HONE_RETURN_IF_FAULT(ToFault(device_.Build(source, {.cache_folder = CacheFolder()}, &built)));
     HONE_RETURN_IF_FAULT(ToFault(PlaceTensors(constants)));
     calls_.reserve(program_.calls.size());
@@ -55,10 +60,23 @@ class LaneBackend : public Backend {
 
   void SetPortMemory(uint32_t tensor, uint8_t* host) override { ports_[tensor] = host; }
 
-  Fault Run(std::span<int64_t> nanoseconds) override {
-    const Error enqueued = Enqueue(nanoseconds);
+  Fault Run(const Segment& segment, std::span<int64_t> nanoseconds) override {
+    const Error enqueued = Enqueue(segment, nanoseconds);
+    if (enqueued.ok() && !segment.ends) return {};
     const Error done = device_.Finish();  // also after an error: enqueued copies may still use the ports' memory
     return ToRunFault(enqueued.ok() ? done : enqueued);
+  }
+
+  Fault Wait() override { return ToRunFault(device_.Finish()); }
+
+  uint8_t* HostMemory(uint32_t) override { return nullptr; }
+  Fault Read(uint32_t tensor, uint8_t* host) override {
+    return ToRunFault(
+        device_.Read(memory_[tensor], 0, std::as_writable_bytes(std::span(host, program_.tensors[tensor].bytes))));
+  }
+  Fault Write(uint32_t tensor, const uint8_t* host) override {
+    return ToRunFault(
+        device_.Write(memory_[tensor], 0, std::as_bytes(std::span(host, program_.tensors[tensor].bytes))));
   }
 
   void SetThreads(int) override {}
@@ -76,35 +94,37 @@ class LaneBackend : public Backend {
     const auto check = [&](int64_t needed, int64_t has, const char* what) {
       return CheckRequirement(needed, has, what, Driver::kName, device_.info().name, Driver::kTarget);
     };
-    HONE_RETURN_IF_FAULT(check(program_.manifest->lanes, device_.info().group_lanes_max, "lanes in a group"));
-    return check(static_cast<int64_t>(program_.manifest->shared_bytes), device_.info().local_bytes,
-                 "bytes of shared memory");
+    HONE_RETURN_IF_FAULT(check(unit_.entry.lanes, device_.info().group_lanes_max, "lanes in a group"));
+    return check(static_cast<int64_t>(unit_.entry.shared_bytes), device_.info().local_bytes, "bytes of shared memory");
   }
 
-  // Allocates the device memory of all tensors and copies the constants to it. The arena is one buffer, because its
-  // tensors share memory. Each input, output and constant has its own buffer: a device limits the size of a buffer, and
-  // the package's constants include those of other programs.
+  // Allocates the device memory of the home's tensors and copies the constants to it. The arena is one buffer, because
+  // its tensors share memory. Each input, output and constant has its own buffer: a device limits the size of a buffer,
+  // and the package's constants include those of other programs and homes.
   Error PlaceTensors(std::span<const uint8_t> constants) {
-    const uint64_t arena_bytes = program_.manifest->arena_bytes;
+    const uint64_t arena_bytes = home_.arena_bytes;
     Error error = arena_bytes == 0 ? Error() : device_.Allocate(arena_bytes, &arena_);
     std::map<std::pair<uint64_t, uint64_t>, Buffer> placed;  // constants, by offset and size
     memory_.resize(program_.tensors.size());
     for (size_t i = 0; i < memory_.size() && error.ok(); ++i) {
       const TensorEntry& tensor = program_.tensors[i];
-      if (tensor.kind == TensorKind::kIntermediate) {
+      if (tensor.kind == TensorKind::kIntermediate && &program_.homes[tensor.home] == &home_) {
         error = ArenaSlice(tensor.offset, tensor.bytes, &memory_[i]);
-        continue;
       }
-      const bool constant = tensor.kind == TensorKind::kConstant;
-      const auto found = constant ? placed.find({tensor.offset, tensor.bytes}) : placed.end();
-      if (found != placed.end()) {
-        memory_[i] = found->second;
-        continue;
+    }
+    for (const std::vector<uint32_t>* ports : {&home_.inputs, &home_.outputs}) {
+      for (const uint32_t id : *ports) {
+        if (error.ok()) error = device_.Allocate(program_.tensors[id].bytes, &memory_[id]);
       }
-      error = device_.Allocate(tensor.bytes, &memory_[i]);
-      if (!constant || !error.ok()) continue;
-      placed[{tensor.offset, tensor.bytes}] = memory_[i];
-      error = device_.EnqueueWrite(memory_[i], std::as_bytes(constants.subspan(tensor.offset, tensor.bytes)));
+    }
+    for (const uint32_t id : home_.constants) {
+      const TensorEntry& tensor = program_.tensors[id];
+      Buffer& buffer = placed[{tensor.offset, tensor.bytes}];
+      const bool is_new = buffer.bytes() == 0;
+      if (error.ok() && is_new) error = device_.Allocate(tensor.bytes, &buffer);
+      memory_[id] = buffer;
+      if (!error.ok() || !is_new) continue;
+      error = device_.EnqueueWrite(buffer, std::as_bytes(constants.subspan(tensor.offset, tensor.bytes)));
     }
     const Error written = device_.Finish();
     return error.ok() ? written : error;
@@ -120,15 +140,19 @@ class LaneBackend : public Backend {
     const KernelInterface& interface = program_.Kernel(entry);
     const std::span<const uint32_t> arguments = program_.Arguments(entry);
     Call call;
+    if (&program_.homes[program_.Home(entry)] != &home_) {
+      calls_.emplace_back();
+      return {};
+    }
     call.kernels.resize(interface.main.size());
     for (size_t i = 0; i < interface.main.size(); ++i) {
       const KernelLaunch& launch = interface.main[i];
       Kernel& kernel = call.kernels[i];
       HONE_RETURN_IF_FAULT(ToFault(built.Find(launch.function, &kernel)));
-      if (launch.lanes > kernel.facts().group_lanes_max) {
+      if (launch.lanes > kernel.group_lanes_max()) {
         return Incompatible("kernel '" + launch.function + "' runs " + std::to_string(launch.lanes) +
                             " lanes in a group, the " + Driver::kName + " device '" + device_.info().name +
-                            "' can run " + std::to_string(kernel.facts().group_lanes_max) + " of it");
+                            "' can run " + std::to_string(kernel.group_lanes_max()) + " of it");
       }
       HONE_RETURN_IF_FAULT(ToFault(kernel.SetShared(launch.shared_bytes)));
       for (size_t a = 0; a < launch.arguments.size(); ++a) {
@@ -175,21 +199,24 @@ class LaneBackend : public Backend {
   }
 
  protected:
-  // Enqueues a whole run in order without waiting: inputs, calls, copies, outputs. nanoseconds: empty, or one element
-  // per call; then each call is waited for and timed. Ports without memory in this process (ports_) are left out.
-  Error Enqueue(std::span<int64_t> nanoseconds) const {
+  // Enqueues a segment in order without waiting: inputs, calls, copies, outputs. nanoseconds: empty, or one element per
+  // call; then each call is waited for and timed. Ports without memory in this process (ports_) are left out.
+  Error Enqueue(const Segment& segment, std::span<int64_t> nanoseconds) const {
     Error error;
-    for (const uint32_t id : program_.inputs) {
-      if (error.ok() && ports_[id] != nullptr) error = device_.EnqueueWrite(memory_[id], Host(id));
+    if (segment.begins) {
+      for (const uint32_t id : home_.inputs) {
+        if (error.ok() && ports_[id] != nullptr) error = device_.EnqueueWrite(memory_[id], Host(id));
+      }
     }
-    for (size_t i = 0; i < calls_.size() && error.ok(); ++i) {
+    for (uint32_t i = segment.first; i < segment.end && error.ok(); ++i) {
       error = nanoseconds.empty() ? Enqueue(calls_[i]) : Time(calls_[i], &nanoseconds[i]);
     }
-    for (const package::CopyEntry& copy : program_.copies) {
+    if (!segment.ends) return error;
+    for (const package::CopyEntry& copy : home_.copies) {
       const uint64_t bytes = program_.tensors[copy.target].bytes;
       if (error.ok()) error = device_.EnqueueCopy(memory_[copy.source], memory_[copy.target], bytes);
     }
-    for (const uint32_t id : program_.outputs) {
+    for (const uint32_t id : home_.outputs) {
       if (error.ok() && ports_[id] != nullptr) error = device_.EnqueueRead(memory_[id], Host(id));
     }
     return error;
@@ -198,12 +225,15 @@ class LaneBackend : public Backend {
   // The device memory of a tensor.
   const Buffer& Memory(uint32_t tensor) const { return memory_[tensor]; }
   const ProgramView& program_;
+  const HomeView& home_;
+  const UnitView& unit_;  // the only one of the home
   Device device_;
 
  private:
   Buffer arena_;
-  std::vector<Buffer> memory_;   // per tensor: its device memory
-  std::vector<Call> calls_;      // reserved before it is filled, because a call's launches point to its kernels
+  std::vector<Buffer> memory_;  // per tensor: its device memory; empty if another home has it
+  std::vector<Call> calls_;  // per call of the program; empty for those of other homes. Reserved before it is filled,
+                             // because a call's launches point to its kernels
   std::vector<uint8_t*> ports_;  // per tensor: the memory in this process of an input or output; null: none to copy
 };
 

@@ -45,7 +45,7 @@ std::string ShapeText(std::span<const int64_t> shape) {
 }
 
 std::string TypeText(DLDataType type) {
-  if (const package::DTypeTraits* traits = package::FindDType(type)) return std::string(traits->name);
+  if (const package::DTypeTraits* traits = package::FindDType(type)) return std::string(Name(traits->dtype));
   return "DLPack type " + std::to_string(type.code) + " with " + std::to_string(type.bits) + " bits and " +
          std::to_string(type.lanes) + " lanes";
 }
@@ -78,7 +78,7 @@ Fault Model::Load(const std::string& path, int threads, ConstantsCheck check, st
   HONE_RETURN_IF_FAULT(ViewPackage(result->file_.bytes(), check, &result->package_));
   HONE_RETURN_IF_FAULT(result->LoadProgram(threads, loader));
   const ProgramView& program = *result->program_;
-  HONE_RETURN_IF_FAULT(Mapping::Pages(program.manifest->io_bytes, "inputs and outputs", &result->io_));
+  HONE_RETURN_IF_FAULT(Mapping::Pages(program.io_bytes, "inputs and outputs", &result->io_));
   result->addresses_.assign(program.tensors.size(), nullptr);
   result->devices_.assign(program.tensors.size(), kCpu);
   for (const std::span<const uint32_t> ids : {program.inputs, program.outputs}) {
@@ -95,7 +95,7 @@ Fault Model::LoadProgram(int threads, const BackendLoader& loader) {
   Fault fault;
   std::vector<std::string> reasons;
   for (const ProgramView& program : package_.programs) {
-    fault = loader(program, package_.constants, threads, &backend_);
+    fault = executor_.Load(program, package_.constants, threads, loader);
     if (fault.ok()) {
       program_ = &program;
       passed_over_ = Joined(reasons, "\n");
@@ -103,7 +103,7 @@ Fault Model::LoadProgram(int threads, const BackendLoader& loader) {
     }
     if (fault.code == HONE_BAD_PACKAGE) return fault;
     std::string& reason = reasons.emplace_back("program for '");
-    reason += std::string(program.Text(program.manifest->target)) + "': " + fault.text;
+    reason += std::string(program.Text(program.target)) + "': " + fault.text;
     std::replace(reason.begin(), reason.end(), '\n', ' ');  // a driver's log has several lines; a reason is one line
   }
   if (package_.programs.size() == 1) return fault;
@@ -116,7 +116,7 @@ uint8_t* Model::OwnAddress(uint32_t tensor) const {
 }
 
 void Model::SetPortMemory(uint32_t tensor, uint8_t* address) {
-  backend_->SetPortMemory(tensor, address);
+  executor_.SetPortMemory(tensor, address);
   SetPortAddress(tensor, kCpu, address);
 }
 
@@ -135,7 +135,7 @@ Fault Model::Bind(uint32_t tensor, const DLTensor* given) {
   uint8_t* const address = static_cast<uint8_t*>(given->data) + given->byte_offset;
   if (IsCpu(given->device)) {
     SetPortMemory(tensor, address);
-  } else if (backend_->PlaceOnDevice(tensor, given->device, address)) {
+  } else if (executor_.PlaceOnDevice(tensor, given->device, address)) {
     SetPortAddress(tensor, given->device, address);
   } else {
     return WrongPlace(tensor, given->device);
@@ -144,7 +144,7 @@ Fault Model::Bind(uint32_t tensor, const DLTensor* given) {
 }
 
 Fault Model::WrongPlace(uint32_t tensor, DLDevice device) const {
-  const std::string bound = backend_->DeviceTaken();
+  const std::string bound = executor_.DeviceTaken(tensor);
   return InvalidArgument("tensor for '" + std::string(PortOf(tensor).name) + "' is on " + DeviceText(device) +
                          "; the program that runs takes CPU memory" +
                          (bound.empty() ? " alone" : " and, to be bound, that of " + bound));
@@ -298,7 +298,7 @@ Fault Model::CheckReadyToRun() {
 
 Fault Model::Run() {
   HONE_RETURN_IF_FAULT(CheckReadyToRun());
-  return backend_->Run({});
+  return executor_.Run({});
 }
 
 Fault Model::RunProfiled(std::span<int64_t> nanoseconds) {
@@ -307,12 +307,27 @@ Fault Model::RunProfiled(std::span<int64_t> nanoseconds) {
                            std::to_string(program_->calls.size()) + " calls");
   }
   HONE_RETURN_IF_FAULT(CheckReadyToRun());
-  return backend_->Run(nanoseconds);
+  return executor_.Run(nanoseconds);
+}
+
+Fault Model::Border(size_t index, HoneBorder* border) const {
+  if (index >= program_->borders.size()) {
+    return InvalidArgument("no border " + std::to_string(index) + ": the program has " +
+                           std::to_string(program_->borders.size()));
+  }
+  const package::BorderEntry& entry = program_->borders[index];
+  const TensorEntry &source = program_->tensors[entry.source], &target = program_->tensors[entry.target];
+  const auto target_of = [this](uint32_t home) {
+    return program_->Text(program_->units[program_->homes[home].units.front()].entry.target).data();
+  };
+  *border = {target_of(source.home), target_of(target.home), entry.call, source.bytes,
+             executor_.border_nanoseconds()[index]};
+  return {};
 }
 
 Fault Model::SetThreads(int threads) {
   HONE_RETURN_IF_FAULT(CheckThreads(threads));
-  backend_->SetThreads(threads);
+  executor_.SetThreads(threads);
   return {};
 }
 

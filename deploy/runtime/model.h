@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A Model is a loaded package: the mapped file, the program that was chosen from it, and its inputs and outputs.
 //
-// The back end (backend.h) runs the program. The C interface (hone.h) wraps this class and states the rules for
+// The executor (executor.h) runs the program. The C interface (hone.h) wraps this class and states the rules for
 // callers; this class checks them and words the errors. Start with Load, then Run.
 #ifndef HONE_DEPLOY_RUNTIME_MODEL_H_
 #define HONE_DEPLOY_RUNTIME_MODEL_H_
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "deploy/runtime/backend.h"
+#include "deploy/runtime/executor.h"
 #include "deploy/runtime/fault.h"
 #include "deploy/runtime/memory.h"
 #include "deploy/runtime/package_view.h"
@@ -46,11 +47,13 @@ class Model {
   Fault OutputView(size_t index, DLTensor* view) const;
 
   Fault Run();
-  // nanoseconds: one element per call of the program, which receives the call's time.
+  // nanoseconds: one element per call of the program, which receives the call's time. Sets the times of borders, too.
   Fault RunProfiled(std::span<int64_t> nanoseconds);
+  // InvalidArgument if there is no such border.
+  Fault Border(size_t index, HoneBorder* border) const;
 
   Fault SetThreads(int threads);
-  int threads() const { return backend_->threads(); }
+  int threads() const { return executor_.threads(); }
 
  private:
   Model() = default;
@@ -77,12 +80,12 @@ class Model {
   PackageView package_;  // points into file_
   const ProgramView* program_ = nullptr;
   std::string passed_over_;
-  Mapping io_;                        // the model's own buffers of inputs and outputs
-  std::vector<uint8_t*> addresses_;   // per tensor: the place of an input or output; null for other tensors
-  std::vector<DLDevice> devices_;     // per tensor: the device of addresses_
-  bool known_disjoint_ = false;       // CheckReadyToRun has found no overlap, and no address has changed since
-  std::vector<bool> input_set_;       // per input: whether the caller has set the model's own buffer
-  std::unique_ptr<Backend> backend_;  // refers to package_
+  Mapping io_;                       // the model's own buffers of inputs and outputs
+  std::vector<uint8_t*> addresses_;  // per tensor: the place of an input or output; null for other tensors
+  std::vector<DLDevice> devices_;    // per tensor: the device of addresses_
+  bool known_disjoint_ = false;      // CheckReadyToRun has found no overlap, and no address has changed since
+  std::vector<bool> input_set_;      // per input: whether the caller has set the model's own buffer
+  Executor executor_;                // refers to package_
 };
 
 }  // namespace hone::runtime

@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The format of a .hone file, version 2: a header, then sections, each of which starts on a page. The structs are flat,
+// The format of a .hone file, version 3: a header, then sections, each of which starts on a page. The structs are flat,
 // little-endian and without pointers, because the runtime maps the file and reads it in place.
 //
-//   FileHeader | SectionEntry... | manifest, code | manifest, code | ... | constants | metadata
+//   FileHeader | SectionEntry... | manifest, code, code, ... | manifest, code, ... | ... | constants | metadata
 //
-// A manifest and the code after it are a program: the whole model for one target. Programs are in order of preference,
-// have the same inputs and outputs, and share the constants. The metadata is JSON for people and tools. This file
-// describes only the bytes on disk. package_view.h checks them, and deploy/package/package_writer.h writes them. Every
-// change here raises kFormatVersion: a reader accepts exactly one version.
+// A manifest and the code sections after it are a program: the whole model for one target or for several that share the
+// work. Programs are alternatives in order of preference; they have the same inputs and outputs and share the
+// constants. The metadata is JSON for people and tools.
+//
+// A program has units, one for each code section: a kind of code and what it requires. Every kernel belongs to a unit.
+// Every unit works in a home, a memory space with an arena: the units of CPUs share one, and each unit of a device has
+// its own. A tensor that a call writes is in the home of the call's unit. A border copies it to another home.
+//
+// This file describes only the bytes on disk. package_view.h checks them, and deploy/package/package_writer.h writes
+// them. Every change here raises kFormatVersion. Readers also accept version 2, whose programs have one unit
+// (ManifestHeader2).
 //
 // Integrity: FileHeader::checksum covers the header and the section table. The table holds a checksum of each section.
 // The bytes between sections must be zero. Thus every byte of the file is covered.
@@ -19,6 +26,7 @@
 #include <cstdint>
 
 #include "base/code_kind.h"
+#include "base/element_type.h"
 
 namespace hone::package {
 
@@ -26,12 +34,14 @@ static_assert(std::endian::native == std::endian::little, "packages are read in 
 
 // As in PNG files: a byte above 127 and both kinds of line end, so that a transfer as text damages the magic.
 inline constexpr unsigned char kMagic[8] = {0x89, 'H', 'O', 'N', 'E', '\r', '\n', 0x1a};
-inline constexpr uint32_t kFormatVersion = 2;
+inline constexpr uint32_t kFormatVersion = 3;        // of the files that are written
+inline constexpr uint32_t kOldestFormatVersion = 2;  // of the files that are read
 inline constexpr uint64_t kSectionAlignment = 4096;
 inline constexpr uint64_t kTensorAlignment = 64;  // bytes, of every tensor and workspace; HONE_BUFFER_ALIGNMENT
 inline constexpr uint32_t kRankMax = 16;
 
-inline constexpr uint32_t kProgramsMax = 32;       // the section table must fit before the first section's page
+inline constexpr uint32_t kProgramsMax = 32;
+inline constexpr uint32_t kMaxUnits = 8;           // of a program
 inline constexpr uint32_t kNoTensor = 0xffffffff;  // the argument for a buffer that a kernel does not use
 
 enum class SectionKind : uint32_t { kManifest = 1, kCode = 2, kConstants = 3, kMetadata = 4 };
@@ -47,26 +57,12 @@ struct SectionEntry {
 struct FileHeader {
   unsigned char magic[8];
   uint32_t version;
-  uint32_t section_count;  // two per program, and two; as many section entries follow this struct
+  uint32_t section_count;  // as many section entries follow this struct; at most kMaxSections
   uint64_t file_bytes;     // size of the whole file
   uint64_t checksum;       // of this struct with this field zero, then of the section entries
 };
 
-enum class DType : uint8_t {
-  kBool = 1,  // one byte, 0 or 1
-  kInt8 = 2,
-  kInt16 = 3,
-  kInt32 = 4,
-  kInt64 = 5,
-  kUInt8 = 6,
-  kUInt16 = 7,
-  kUInt32 = 8,
-  kUInt64 = 9,
-  kFloat16 = 10,
-  kBFloat16 = 11,
-  kFloat32 = 12,
-  kFloat64 = 13,
-};
+using hone::DType;  // its numbers are on disk
 
 // A text in the manifest's string table: all bytes between two zero bytes, or between the start of the table and a zero
 // byte. Several refs may name the same text; refs never name a part of one.
@@ -81,29 +77,54 @@ struct TableRef {
   uint64_t count;   // elements
 };
 
-// The start of the manifest section. A tensor's offset is in one of three address spaces. Inputs and outputs are in the
-// io space, which keeps its contents between runs. Intermediates and workspaces share the arena. Constants are in the
-// constants section.
+// The start of the manifest section. A tensor's offset is in one of these address spaces. Inputs and outputs are in the
+// io space, which keeps its contents between runs. Intermediates and workspaces share the arena of their home.
+// Constants are in the constants section.
 struct ManifestHeader {
+  TextRef target;      // text of the compiler, for all units together; different in every program
+  uint64_t io_bytes;   // size of the io space, a multiple of kTensorAlignment
+  TableRef units;      // UnitEntry, in the order of the code sections; 1 to kMaxUnits
+  TableRef homes;      // uint64_t: the size of the home's arena, a multiple of kTensorAlignment
+  TableRef tensors;    // TensorEntry
+  TableRef shapes;     // int64_t
+  TableRef kernels;    // KernelEntry; names are unique
+  TableRef calls;      // CallEntry, in order of execution
+  TableRef arguments;  // uint32_t, tensor ids or kNoTensor
+  TableRef inputs;     // uint32_t, tensor ids
+  TableRef outputs;    // uint32_t, tensor ids
+  TableRef borders;    // BorderEntry, by ascending call
+  TableRef copies;     // CopyEntry, done after the calls
+  TableRef strings;    // char
+};
+
+// The start of the manifest section in format 2. The program has one unit and one home. Its tables have the same
+// elements, except that `kernels` has TextRef.
+struct ManifestHeader2 {
   CodeKind code;
-  // The code's requirements. CPU code uses cpu_features only; code for a device with lanes uses the other three. Unused
-  // ones are 0 or empty.
+  uint32_t lanes;
+  uint64_t shared_bytes;
+  TextRef cpu_features, device, target;
+  uint64_t io_bytes, arena_bytes;
+  TableRef tensors, shapes, kernels, calls, arguments, inputs, outputs, copies, strings;
+};
+
+// A unit's code is in the code section of the same index after the manifest. CPU code requires cpu_features only; code
+// for a device with lanes requires lanes, shared_bytes and device. Those that do not apply are 0 or empty.
+struct UnitEntry {
+  CodeKind code;
   uint32_t lanes;         // most lanes of a group
   uint64_t shared_bytes;  // most shared memory of a group
   TextRef cpu_features;   // beyond the architecture's: "avx2,fma"; names as in base/cpu_features.h
   TextRef device;         // the only device for which the code was compiled; empty: any
-  TextRef target;         // text of the compiler; different in every program
-  uint64_t io_bytes;      // size of the io space, a multiple of kTensorAlignment
-  uint64_t arena_bytes;   // size of the arena, a multiple of kTensorAlignment
-  TableRef tensors;       // TensorEntry
-  TableRef shapes;        // int64_t
-  TableRef kernels;       // TextRef: a KernelInterface (base/kernel_interface.h) as text; names are unique
-  TableRef calls;         // CallEntry, in order of execution
-  TableRef arguments;     // uint32_t, tensor ids or kNoTensor
-  TableRef inputs;        // uint32_t, tensor ids
-  TableRef outputs;       // uint32_t, tensor ids
-  TableRef copies;        // CopyEntry, done after the calls
-  TableRef strings;       // char
+  TextRef target;         // text of the compiler
+  uint32_t home;      // index in `homes`; a home of a device has one unit, a home of CPUs is the only one of its kind
+  uint32_t reserved;  // 0
+};
+
+struct KernelEntry {
+  TextRef interface;  // a KernelInterface (base/kernel_interface.h) as text
+  uint32_t unit;      // index in `units`: whose code has its functions
+  uint32_t reserved;  // 0
 };
 
 enum class TensorKind : uint8_t { kInput = 1, kOutput = 2, kConstant = 3, kIntermediate = 4 };
@@ -112,7 +133,8 @@ struct TensorEntry {
   TextRef name;  // may be empty
   DType dtype;
   TensorKind kind;
-  uint16_t rank;    // number of dimensions
+  uint8_t rank;  // number of dimensions
+  uint8_t home;  // of an intermediate or output: where it is written; 0 for inputs and constants, which any home reads
   uint32_t shape;   // index of the first dimension in `shapes`
   uint64_t offset;  // in the address space of its kind, a multiple of kTensorAlignment
   uint64_t bytes;   // product of the shape times the size of an element, also for packed constants
@@ -123,23 +145,35 @@ struct TensorEntry {
 struct CallEntry {
   uint32_t kernel;     // index in `kernels`
   uint32_t arguments;  // index in `arguments` of the first one; one per buffer of the kernel except workspace slices
-  uint64_t workspace_offset;  // in the arena: start of the kernel's workspace_bytes
+  uint64_t workspace_offset;  // in the arena of its unit's home: start of the kernel's workspace_bytes
+};
+
+// Before call number `call`, the runtime copies the bytes of `source` to `target`, an intermediate of the same size in
+// another home.
+struct BorderEntry {
+  uint32_t source;  // tensor id of an intermediate or output that an earlier call or border has written
+  uint32_t target;  // tensor id
+  uint32_t call;    // index in `calls`
 };
 
 // An output that equals an input, a constant or another tensor of the model: its bytes are copied after the calls.
 struct CopyEntry {
-  uint32_t source;  // tensor id
+  uint32_t source;  // tensor id; an intermediate or output is in the home of the target
   uint32_t target;  // tensor id of an output of the same size
 };
 
-static_assert(sizeof(SectionEntry) == 32 && sizeof(FileHeader) == 32 && sizeof(ManifestHeader) == 200 &&
-              sizeof(TensorEntry) == 32 && sizeof(CallEntry) == 16 && sizeof(CopyEntry) == 8);
+static_assert(sizeof(SectionEntry) == 32 && sizeof(FileHeader) == 32 && sizeof(ManifestHeader) == 208 &&
+              sizeof(ManifestHeader2) == 200 && sizeof(UnitEntry) == 48 && sizeof(KernelEntry) == 16 &&
+              sizeof(TensorEntry) == 32 && sizeof(CallEntry) == 16 && sizeof(BorderEntry) == 12 &&
+              sizeof(CopyEntry) == 8);
 
 // The bytes of the header and the section table.
 constexpr uint64_t HeaderBytes(uint64_t section_count) {
   return sizeof(FileHeader) + section_count * sizeof(SectionEntry);
 }
-static_assert(HeaderBytes(2 * kProgramsMax + 2) <= kSectionAlignment);
+// The section table must fit before the first section's page.
+inline constexpr uint32_t kMaxSections = (kSectionAlignment - sizeof(FileHeader)) / sizeof(SectionEntry);
+static_assert(HeaderBytes(kMaxSections) <= kSectionAlignment && kMaxSections >= 2 * kProgramsMax + 2);
 
 }  // namespace hone::package
 

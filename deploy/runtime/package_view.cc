@@ -36,27 +36,34 @@ const char* SectionName(SectionKind kind) {
   return "unknown";
 }
 
-// The kind that section `index` of `count` must have.
-SectionKind KindAt(size_t index, size_t count) {
-  if (index + 1 == count) return SectionKind::kMetadata;
-  if (index + 2 == count) return SectionKind::kConstants;
-  return index % 2 == 0 ? SectionKind::kManifest : SectionKind::kCode;
+// Whether the kinds are those of a package: manifest, code, code, ..., manifest, code, ..., constants, metadata.
+bool AreInOrder(std::span<const SectionEntry> sections) {
+  const size_t programs_end = sections.size() - 2;
+  for (size_t i = 0; i < programs_end; ++i) {
+    const bool after_manifest = i > 0 && sections[i - 1].kind == SectionKind::kManifest;
+    const bool is_manifest = sections[i].kind == SectionKind::kManifest;
+    if (i == 0 ? !is_manifest : after_manifest && is_manifest) return false;
+    if (!is_manifest && sections[i].kind != SectionKind::kCode) return false;
+  }
+  return sections[programs_end - 1].kind == SectionKind::kCode &&
+         sections[programs_end].kind == SectionKind::kConstants &&
+         sections[programs_end + 1].kind == SectionKind::kMetadata;
 }
 
-// Checks the header and copies the section table to *sections.
-Fault CheckHeader(Bytes file, std::vector<SectionEntry>* sections) {
+// Checks the header and copies it to *result and the section table to *sections.
+Fault CheckHeader(Bytes file, FileHeader* result, std::vector<SectionEntry>* sections) {
   if (file.size() < sizeof package::kMagic || std::memcmp(file.data(), package::kMagic, sizeof package::kMagic) != 0) {
     return BadPackage("the file does not start as a .hone package does");
   }
   FileHeader header;
   if (file.size() < sizeof header) return BadPackage("truncated inside its header");
   std::memcpy(&header, file.data(), sizeof header);
-  if (header.version != package::kFormatVersion) {
-    return BadPackage("format version " + std::to_string(header.version) + ", this runtime reads version " +
-                      std::to_string(package::kFormatVersion) + "; compile the model again with a matching hone");
+  if (header.version < package::kOldestFormatVersion || header.version > package::kFormatVersion) {
+    return BadPackage("format version " + std::to_string(header.version) + ", this runtime reads versions " +
+                      std::to_string(package::kOldestFormatVersion) + " to " + std::to_string(package::kFormatVersion) +
+                      "; compile the model again with a matching hone");
   }
-  constexpr uint32_t kSectionsMax = 2 * package::kProgramsMax + 2;
-  if (header.section_count < 4 || header.section_count > kSectionsMax || header.section_count % 2 != 0) {
+  if (header.section_count < 4 || header.section_count > package::kMaxSections) {
     return BadPackage("wrong number of sections");
   }
   if (file.size() < package::HeaderBytes(header.section_count)) return BadPackage("truncated inside its header");
@@ -70,17 +77,15 @@ Fault CheckHeader(Bytes file, std::vector<SectionEntry>* sections) {
                       std::to_string(header.file_bytes) + " bytes expected, " + std::to_string(file.size()) +
                       " found; copy it again");
   }
+  *result = header;
   return {};
 }
 
 // Checks kind, place and checksum of every section, and that the bytes between sections are zero.
 Fault CheckSections(Bytes file, std::span<const SectionEntry> sections, ConstantsCheck check) {
+  if (!AreInOrder(sections)) return BadPackage("sections of the wrong kinds");
   uint64_t end = package::HeaderBytes(sections.size());
-  for (size_t i = 0; i < sections.size(); ++i) {
-    const SectionEntry& section = sections[i];
-    if (section.kind != KindAt(i, sections.size())) {
-      return BadPackage("wrong kind of section " + std::to_string(i));
-    }
+  for (const SectionEntry& section : sections) {
     const std::string name = SectionName(section.kind);
     if (section.offset < end || section.offset % package::kSectionAlignment != 0 || section.offset > file.size() ||
         section.bytes > file.size() - section.offset) {
@@ -116,7 +121,7 @@ Fault CheckProgramsAgree(std::span<const ProgramView> programs) {
       return BadPackage("its programs have different inputs or outputs");
     }
     for (size_t j = 0; j < i; ++j) {
-      if (program.Text(program.manifest->target) == programs[j].Text(programs[j].manifest->target)) {
+      if (program.Text(program.target) == programs[j].Text(programs[j].target)) {
         return BadPackage("two programs for one target");
       }
     }
@@ -127,8 +132,9 @@ Fault CheckProgramsAgree(std::span<const ProgramView> programs) {
 }  // namespace
 
 Fault ViewPackage(Bytes file, ConstantsCheck check, PackageView* view) {
+  FileHeader header;
   std::vector<SectionEntry> sections;
-  HONE_RETURN_IF_FAULT(CheckHeader(file, &sections));
+  HONE_RETURN_IF_FAULT(CheckHeader(file, &header, &sections));
   HONE_RETURN_IF_FAULT(CheckSections(file, sections, check));
   const auto section = [&](size_t index) { return file.subspan(sections[index].offset, sections[index].bytes); };
   PackageView result;
@@ -136,11 +142,18 @@ Fault ViewPackage(Bytes file, ConstantsCheck check, PackageView* view) {
   if (metadata.empty() || metadata.back() != 0) return BadPackage("its metadata has no end");
   result.metadata = {reinterpret_cast<const char*>(metadata.data()), metadata.size() - 1};
   result.constants = section(sections.size() - 2);
-  const size_t programs = sections.size() / 2 - 1;
-  for (size_t i = 0; i < programs; ++i) {
-    const std::string where = programs > 1 ? "program " + std::to_string(i) + ": " : "";
-    HONE_RETURN_IF_FAULT(ViewProgram(section(2 * i), section(2 * i + 1), result.constants.size(), where,
-                                     &result.programs.emplace_back()));
+  std::vector<ProgramSections> programs;
+  for (size_t i = 0; i + 2 < sections.size(); ++i) {
+    if (sections[i].kind == SectionKind::kManifest) {
+      programs.push_back({header.version, section(i), {}});
+    } else {
+      programs.back().codes.push_back(section(i));
+    }
+  }
+  if (programs.size() > package::kProgramsMax) return BadPackage("too many programs");
+  for (size_t i = 0; i < programs.size(); ++i) {
+    const std::string where = programs.size() > 1 ? "program " + std::to_string(i) + ": " : "";
+    HONE_RETURN_IF_FAULT(ViewProgram(programs[i], result.constants.size(), where, &result.programs.emplace_back()));
   }
   HONE_RETURN_IF_FAULT(CheckProgramsAgree(result.programs));
   *view = std::move(result);

@@ -12,13 +12,17 @@
 namespace hone::runtime {
 namespace {
 
+using package::BorderEntry;
 using package::CallEntry;
 using package::CopyEntry;
+using package::KernelEntry;
 using package::ManifestHeader;
+using package::ManifestHeader2;
 using package::TableRef;
 using package::TensorEntry;
 using package::TensorKind;
 using package::TextRef;
+using package::UnitEntry;
 
 // Whether [offset, offset + count) lies in [0, limit), without overflow.
 bool Inside(uint64_t offset, uint64_t count, uint64_t limit) { return offset <= limit && count <= limit - offset; }
@@ -28,33 +32,45 @@ std::string Numbered(const char* what, size_t index) { return std::string(what) 
 // Reads and checks one manifest section. Each function relies on those that ViewProgram calls before it.
 class ManifestReader {
  public:
-  ManifestReader(std::span<const uint8_t> section, uint64_t constants_bytes, const std::string& where,
-                 ProgramView* view)
-      : section_(section), constants_bytes_(constants_bytes), where_(where), view_(*view) {}
+  ManifestReader(const ProgramSections& sections, uint64_t constants_bytes, const std::string& where, ProgramView* view)
+      : section_(sections.manifest),
+        codes_(sections.codes),
+        constants_bytes_(constants_bytes),
+        where_(where),
+        view_(*view) {}
 
+  // Reads the tables, units and arenas of format 3.
   Fault Read() {
     if (section_.size() < sizeof(ManifestHeader)) return Bad("manifest is too small");
-    view_.manifest = reinterpret_cast<const ManifestHeader*>(section_.data());
-    const ManifestHeader& manifest = *view_.manifest;
-    HONE_RETURN_IF_FAULT(Table(manifest.tensors, "tensors", &view_.tensors));
-    HONE_RETURN_IF_FAULT(Table(manifest.shapes, "shapes", &view_.shapes));
-    HONE_RETURN_IF_FAULT(Table(manifest.kernels, "kernels", &kernel_texts_));
-    HONE_RETURN_IF_FAULT(Table(manifest.calls, "calls", &view_.calls));
-    HONE_RETURN_IF_FAULT(Table(manifest.arguments, "arguments", &view_.arguments));
-    HONE_RETURN_IF_FAULT(Table(manifest.inputs, "inputs", &view_.inputs));
-    HONE_RETURN_IF_FAULT(Table(manifest.outputs, "outputs", &view_.outputs));
-    HONE_RETURN_IF_FAULT(Table(manifest.copies, "copies", &view_.copies));
-    HONE_RETURN_IF_FAULT(Table(manifest.strings, "strings", &view_.strings));
-    for (size_t i = 0; i < view_.strings.size(); ++i) {
-      if (view_.strings[i] == '\0') text_ends_.push_back(static_cast<uint32_t>(i));
-    }
-    for (const TextRef text : {manifest.cpu_features, manifest.device, manifest.target}) {
-      HONE_RETURN_IF_FAULT(CheckText(text, "manifest"));
-    }
-    for (const uint64_t bytes : {manifest.io_bytes, manifest.arena_bytes}) {
-      if (bytes % package::kTensorAlignment != 0) return Bad("size of a memory region is odd");
-    }
-    return {};
+    const auto& manifest = *reinterpret_cast<const ManifestHeader*>(section_.data());
+    HONE_RETURN_IF_FAULT(SharedTables(manifest));
+    HONE_RETURN_IF_FAULT(Table(manifest.kernels, "kernels", &kernels_));
+    HONE_RETURN_IF_FAULT(Table(manifest.borders, "borders", &view_.borders));
+    std::span<const UnitEntry> units;
+    std::span<const uint64_t> homes;
+    HONE_RETURN_IF_FAULT(Table(manifest.units, "units", &units));
+    HONE_RETURN_IF_FAULT(Table(manifest.homes, "homes", &homes));
+    return SetUnits(units, homes);
+  }
+
+  // The same for format 2: one unit and one home.
+  Fault Read2() {
+    if (section_.size() < sizeof(ManifestHeader2)) return Bad("manifest is too small");
+    const auto& manifest = *reinterpret_cast<const ManifestHeader2*>(section_.data());
+    HONE_RETURN_IF_FAULT(SharedTables(manifest));
+    std::span<const TextRef> kernels;
+    HONE_RETURN_IF_FAULT(Table(manifest.kernels, "kernels", &kernels));
+    for (const TextRef text : kernels) kernels_of_2_.push_back({text, 0, 0});
+    kernels_ = kernels_of_2_;
+    const UnitEntry unit = {.code = manifest.code,
+                            .lanes = manifest.lanes,
+                            .shared_bytes = manifest.shared_bytes,
+                            .cpu_features = manifest.cpu_features,
+                            .device = manifest.device,
+                            .target = manifest.target,
+                            .home = 0,
+                            .reserved = 0};
+    return SetUnits({&unit, 1}, {&manifest.arena_bytes, 1});
   }
 
   Fault CheckTensors() const {
@@ -67,7 +83,9 @@ class ManifestReader {
         return Bad(which + " has its shape out of range");
       }
       if (BytesOf(tensor) != tensor.bytes) return Bad(which + " has a size that is not its shape's");
-      const std::optional<uint64_t> space = SpaceOf(tensor.kind);
+      const bool is_written = tensor.kind == TensorKind::kOutput || tensor.kind == TensorKind::kIntermediate;
+      if (tensor.home >= (is_written ? view_.homes.size() : 1)) return Bad(which + " is in a home that is not there");
+      const std::optional<uint64_t> space = SpaceOf(tensor);
       if (!space) return Bad(which + " is of an unknown kind");
       if (tensor.offset % package::kTensorAlignment != 0 || !Inside(tensor.offset, tensor.bytes, *space)) {
         return Bad(which + " is out of place");
@@ -76,31 +94,53 @@ class ManifestReader {
     return {};
   }
 
-  Fault CheckRequirements() const {
-    const ManifestHeader& manifest = *view_.manifest;
-    const std::optional<CodeKindEntry> code = FindCodeKind(manifest.code);
-    if (!code) return Bad("its code is of an unknown kind");
-    const bool needs_lanes = manifest.lanes != 0 || manifest.shared_bytes != 0 || manifest.device.bytes != 0;
-    const bool needs_features = manifest.cpu_features.bytes != 0;
-    if ((needs_lanes && !code->has_lanes) || (needs_features && code->cpu_features.empty())) {
-      return Bad("its code asks for what code of its kind does not have");
+  // Checks that every unit asks for what code of its kind has, and that the homes are as UnitEntry::home says.
+  Fault CheckUnits() {
+    for (size_t i = 0; i < view_.units.size(); ++i) {
+      const UnitEntry& unit = view_.units[i].entry;
+      const std::string which = view_.units.size() == 1 ? "its code" : "the code of unit " + std::to_string(i);
+      for (const TextRef text : {unit.cpu_features, unit.device, unit.target}) {
+        HONE_RETURN_IF_FAULT(CheckText(text, which));
+      }
+      const std::optional<CodeKindEntry> code = FindCodeKind(unit.code);
+      if (!code) return Bad(which + " is of an unknown kind");
+      const bool needs_lanes = unit.lanes != 0 || unit.shared_bytes != 0 || unit.device.bytes != 0;
+      const bool needs_features = unit.cpu_features.bytes != 0;
+      if ((needs_lanes && !code->has_lanes) || (needs_features && code->cpu_features.empty())) {
+        return Bad(which + " asks for what code of its kind does not have");
+      }
+      if (unit.home >= view_.homes.size()) return Bad(which + " works in a home that is not there");
+      HomeView& home = view_.homes[unit.home];
+      if (!home.units.empty() && (home.has_lanes || code->has_lanes)) {
+        return Bad(which + " works in the home of another device");
+      }
+      home.has_lanes = code->has_lanes;
+      home.units.push_back(static_cast<uint32_t>(i));
     }
-    return {};
+    size_t of_cpus = 0;
+    for (const HomeView& home : view_.homes) {
+      if (home.units.empty()) return Bad("a home has no unit");
+      of_cpus += home.has_lanes ? 0 : 1;
+    }
+    return of_cpus <= 1 ? Fault{} : Bad("its units for CPUs have several homes");
   }
 
   Fault ReadKernels() {
     std::set<std::string> names;
-    view_.kernels.reserve(kernel_texts_.size());
-    for (size_t i = 0; i < kernel_texts_.size(); ++i) {
+    view_.kernels.reserve(kernels_.size());
+    for (size_t i = 0; i < kernels_.size(); ++i) {
       const std::string which = Numbered("kernel", i);
-      HONE_RETURN_IF_FAULT(CheckText(kernel_texts_[i], which));
+      const KernelEntry& entry = kernels_[i];
+      HONE_RETURN_IF_FAULT(CheckText(entry.interface, which));
+      if (entry.unit >= view_.units.size()) return Bad(which + " is of a unit that is not there");
       std::string error;
-      std::optional<KernelInterface> kernel = ParseKernelInterface(view_.Text(kernel_texts_[i]), &error);
+      std::optional<KernelInterface> kernel = ParseKernelInterface(view_.Text(entry.interface), &error);
       if (!kernel.has_value()) return Bad(which + " has a bad description: " + error);
       // Checked before the kernel is kept: many kernels that share one text would need far more memory than the file.
       if (!names.insert(kernel->name).second) return Bad("two kernels of one name");
-      HONE_RETURN_IF_FAULT(CheckLaunches(*kernel, which));
+      HONE_RETURN_IF_FAULT(CheckLaunches(*kernel, view_.units[entry.unit].entry, which));
       view_.kernels.push_back(*std::move(kernel));
+      view_.kernel_units.push_back(entry.unit);
     }
     return {};
   }
@@ -118,9 +158,12 @@ class ManifestReader {
       }
       next_argument += count;
       const std::span<const uint32_t> arguments = view_.Arguments(call);
-      for (size_t a = 0; a < count; ++a) HONE_RETURN_IF_FAULT(CheckArgument(arguments[a], kernel.buffers[a], which));
+      for (size_t a = 0; a < count; ++a) {
+        HONE_RETURN_IF_FAULT(CheckArgument(arguments[a], kernel.buffers[a], view_.Home(call), which));
+      }
       if (call.workspace_offset % package::kTensorAlignment != 0 ||
-          !Inside(call.workspace_offset, static_cast<uint64_t>(kernel.workspace_bytes), view_.manifest->arena_bytes)) {
+          !Inside(call.workspace_offset, static_cast<uint64_t>(kernel.workspace_bytes),
+                  view_.homes[view_.Home(call)].arena_bytes)) {
         return Bad(which + " has its workspace out of range");
       }
     }
@@ -145,6 +188,61 @@ class ManifestReader {
     return {};
   }
 
+  // Checks the borders in the order of a run: each leads to another home, from a tensor that holds a value by then.
+  Fault CheckBorders() const {
+    std::vector<bool> written(view_.tensors.size(), false);
+    size_t next_call = 0;
+    for (size_t i = 0; i < view_.borders.size(); ++i) {
+      const BorderEntry& border = view_.borders[i];
+      const std::string which = Numbered("border", i);
+      if (border.call >= view_.calls.size() || border.call < next_call) return Bad(which + " is out of order");
+      for (; next_call < border.call; ++next_call) MarkOutputs(view_.calls[next_call], &written);
+      if (border.source >= view_.tensors.size() || border.target >= view_.tensors.size()) {
+        return Bad(which + " has a tensor that is not there");
+      }
+      const TensorEntry &source = view_.tensors[border.source], &target = view_.tensors[border.target];
+      if (source.home == target.home) return Bad(which + " leads to the home where its source is");
+      if (target.kind != TensorKind::kIntermediate || source.bytes != target.bytes) {
+        return Bad(which + " does not lead to an intermediate of its size");
+      }
+      if (!written[border.source]) return Bad(which + " reads a tensor that nothing has written");
+      written[border.target] = true;
+    }
+    return {};
+  }
+
+  // Fills the lists of the homes.
+  void FillHomes() {
+    std::vector<uint32_t> readers(view_.tensors.size(), 0);  // per tensor: a bit for each home
+    static_assert(package::kMaxUnits <= 32);
+    for (const CallEntry& call : view_.calls) {
+      for (const uint32_t id : view_.Arguments(call)) {
+        if (id != package::kNoTensor) readers[id] |= 1u << view_.Home(call);
+      }
+    }
+    for (const CopyEntry& copy : view_.copies) {
+      const uint32_t home = view_.tensors[copy.target].home;
+      view_.homes[home].copies.push_back(copy);
+      readers[copy.source] |= 1u << home;
+    }
+    for (const uint32_t id : view_.inputs) {
+      if (readers[id] == 0) readers[id] = 1;
+    }
+    for (uint32_t h = 0; h < view_.homes.size(); ++h) {
+      HomeView& home = view_.homes[h];
+      for (const uint32_t id : view_.inputs) {
+        if ((readers[id] >> h & 1) != 0) home.inputs.push_back(id);
+      }
+      for (const uint32_t id : view_.outputs) {
+        if (view_.tensors[id].home == h) home.outputs.push_back(id);
+      }
+      for (uint32_t id = 0; id < view_.tensors.size(); ++id) {
+        if (view_.tensors[id].kind == TensorKind::kConstant && (readers[id] >> h & 1) != 0)
+          home.constants.push_back(id);
+      }
+    }
+  }
+
   Fault CheckCopies() const {
     for (size_t i = 0; i < view_.copies.size(); ++i) {
       const CopyEntry& copy = view_.copies[i];
@@ -154,6 +252,11 @@ class ManifestReader {
           view_.tensors[copy.source].bytes != view_.tensors[copy.target].bytes) {
         return Bad(Numbered("copy", i) + " does not lead from a tensor to an output of its size");
       }
+      const TensorKind kind = view_.tensors[copy.source].kind;
+      const bool is_written = kind == TensorKind::kOutput || kind == TensorKind::kIntermediate;
+      if (is_written && view_.tensors[copy.source].home != view_.tensors[copy.target].home) {
+        return Bad(Numbered("copy", i) + " leads to another home");
+      }
     }
     return {};
   }
@@ -161,14 +264,55 @@ class ManifestReader {
  private:
   Fault Bad(const std::string& text) const { return BadPackage(where_ + text); }
 
+  // Reads the tables that both formats have with the same elements, and finds the texts. Header: ManifestHeader or
+  // ManifestHeader2.
+  template <typename Header>
+  Fault SharedTables(const Header& manifest) {
+    HONE_RETURN_IF_FAULT(Table(manifest.tensors, "tensors", &view_.tensors));
+    HONE_RETURN_IF_FAULT(Table(manifest.shapes, "shapes", &view_.shapes));
+    HONE_RETURN_IF_FAULT(Table(manifest.calls, "calls", &view_.calls));
+    HONE_RETURN_IF_FAULT(Table(manifest.arguments, "arguments", &view_.arguments));
+    HONE_RETURN_IF_FAULT(Table(manifest.inputs, "inputs", &view_.inputs));
+    HONE_RETURN_IF_FAULT(Table(manifest.outputs, "outputs", &view_.outputs));
+    HONE_RETURN_IF_FAULT(Table(manifest.copies, "copies", &view_.copies));
+    HONE_RETURN_IF_FAULT(Table(manifest.strings, "strings", &view_.strings));
+    for (size_t i = 0; i < view_.strings.size(); ++i) {
+      if (view_.strings[i] == '\0') text_ends_.push_back(static_cast<uint32_t>(i));
+    }
+    HONE_RETURN_IF_FAULT(CheckText(manifest.target, "manifest"));
+    view_.target = manifest.target;
+    view_.io_bytes = manifest.io_bytes;
+    return manifest.io_bytes % package::kTensorAlignment == 0 ? Fault{} : Bad("size of a memory region is odd");
+  }
+
+  Fault SetUnits(std::span<const UnitEntry> units, std::span<const uint64_t> homes) {
+    if (units.size() != codes_.size() || units.size() > package::kMaxUnits) {
+      return Bad("its number of units is not that of its code sections");
+    }
+    if (homes.size() > units.size()) return Bad("a home has no unit");
+    for (size_t i = 0; i < units.size(); ++i) view_.units.push_back({units[i], codes_[i]});
+    for (const uint64_t bytes : homes) {
+      if (bytes % package::kTensorAlignment != 0) return Bad("size of a memory region is odd");
+      view_.homes.emplace_back().arena_bytes = bytes;
+    }
+    return {};
+  }
+
+  void MarkOutputs(const CallEntry& call, std::vector<bool>* written) const {
+    const std::span<const uint32_t> arguments = view_.Arguments(call);
+    for (size_t a = 0; a < arguments.size(); ++a) {
+      if (view_.Kernel(call).buffers[a].role == BufferRole::kOutput) (*written)[arguments[a]] = true;
+    }
+  }
+
   // Checks that every launch of `main` is a grid exactly if the code's kind has lanes, and that it needs no more lanes
-  // and shared memory than the program's manifest states.
-  Fault CheckLaunches(const KernelInterface& kernel, const std::string& which) const {
-    const bool is_grid = FindCodeKind(view_.manifest->code)->has_lanes;
+  // and shared memory than its unit states.
+  Fault CheckLaunches(const KernelInterface& kernel, const UnitEntry& unit, const std::string& which) const {
+    const bool is_grid = FindCodeKind(unit.code)->has_lanes;
     for (const KernelLaunch& launch : kernel.main) {
       if ((launch.lanes != 0) != is_grid) return Bad(which + " is not launched as its kind of code is");
-      if (launch.lanes > view_.manifest->lanes) return Bad(which + " has more lanes than its program asks for");
-      if (static_cast<uint64_t>(launch.shared_bytes) > view_.manifest->shared_bytes) {
+      if (launch.lanes > unit.lanes) return Bad(which + " has more lanes than its program asks for");
+      if (static_cast<uint64_t>(launch.shared_bytes) > unit.shared_bytes) {
         return Bad(which + " asks for more shared memory than its program");
       }
       if (!is_grid) continue;  // a function on a CPU takes all buffers, and null for an unused one
@@ -183,7 +327,7 @@ class ManifestReader {
     return {};
   }
 
-  Fault CheckArgument(uint32_t id, const KernelBuffer& buffer, const std::string& which) const {
+  Fault CheckArgument(uint32_t id, const KernelBuffer& buffer, uint32_t home, const std::string& which) const {
     if (!buffer.used) {
       const bool unread = buffer.role == BufferRole::kInput || buffer.role == BufferRole::kConstant;
       return unread && id == package::kNoTensor ? Fault{} : Bad(which + " has a tensor for a buffer without use");
@@ -194,6 +338,9 @@ class ManifestReader {
       return Bad(which + " has a tensor of another size than its kernel's");
     }
     const bool constant = tensor.kind == TensorKind::kConstant;
+    if (!constant && tensor.kind != TensorKind::kInput && tensor.home != home) {
+      return Bad(which + " uses a tensor of another home than its unit's");
+    }
     switch (buffer.role) {
       case BufferRole::kInput:
         return {};
@@ -238,43 +385,46 @@ class ManifestReader {
     return bytes;
   }
 
-  // The size of the address space of a kind of tensor; empty for an unknown kind.
-  std::optional<uint64_t> SpaceOf(TensorKind kind) const {
-    switch (kind) {
+  // The size of the address space that the tensor is in; empty for an unknown kind.
+  std::optional<uint64_t> SpaceOf(const TensorEntry& tensor) const {
+    switch (tensor.kind) {
       case TensorKind::kInput:
       case TensorKind::kOutput:
-        return view_.manifest->io_bytes;
+        return view_.io_bytes;
       case TensorKind::kConstant:
         return constants_bytes_;
       case TensorKind::kIntermediate:
-        return view_.manifest->arena_bytes;
+        return view_.homes[tensor.home].arena_bytes;
     }
     return std::nullopt;
   }
 
   std::span<const uint8_t> section_;
+  const std::vector<std::span<const uint8_t>>& codes_;
   uint64_t constants_bytes_;
   const std::string& where_;
-  std::span<const TextRef> kernel_texts_;
-  std::vector<uint32_t> text_ends_;  // offsets of the zero bytes in the string table, ascending
+  std::span<const KernelEntry> kernels_;
+  std::vector<KernelEntry> kernels_of_2_;  // what kernels_ refers to for a manifest of format 2
+  std::vector<uint32_t> text_ends_;        // offsets of the zero bytes in the string table, ascending
   ProgramView& view_;
 };
 
 }  // namespace
 
-Fault ViewProgram(std::span<const uint8_t> manifest, std::span<const uint8_t> code, uint64_t constants_bytes,
-                  const std::string& where, ProgramView* view) {
+Fault ViewProgram(const ProgramSections& sections, uint64_t constants_bytes, const std::string& where,
+                  ProgramView* view) {
   ProgramView result;
-  result.code = code;
-  ManifestReader reader(manifest, constants_bytes, where, &result);
-  HONE_RETURN_IF_FAULT(reader.Read());
-  HONE_RETURN_IF_FAULT(reader.CheckRequirements());
+  ManifestReader reader(sections, constants_bytes, where, &result);
+  HONE_RETURN_IF_FAULT(sections.version == 2 ? reader.Read2() : reader.Read());
+  HONE_RETURN_IF_FAULT(reader.CheckUnits());
   HONE_RETURN_IF_FAULT(reader.ReadKernels());
   HONE_RETURN_IF_FAULT(reader.CheckTensors());
   HONE_RETURN_IF_FAULT(reader.CheckCalls());
   HONE_RETURN_IF_FAULT(reader.CheckPorts(result.inputs, TensorKind::kInput, "input"));
   HONE_RETURN_IF_FAULT(reader.CheckPorts(result.outputs, TensorKind::kOutput, "output"));
+  HONE_RETURN_IF_FAULT(reader.CheckBorders());
   HONE_RETURN_IF_FAULT(reader.CheckCopies());
+  reader.FillHomes();
   *view = std::move(result);
   return {};
 }

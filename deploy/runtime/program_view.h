@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ProgramView is one checked program of a package: the tables of its manifest (package_format.h) and its kernels.
+// A ProgramView is one checked program of a package: the tables of its manifest (package_format.h), its units and
+// homes, and its kernels. Programs of format 2 give the same view, with one unit and one home.
 //
 // After ViewProgram has succeeded, every offset, count and id is in range and every text is terminated. Every call
-// gives its kernel the buffers that the kernel's interface requires, and no call writes an input or a constant.
-// Therefore the rest of the runtime indexes without further checks. Not checked here: the code itself, and whether this
-// machine can run it (backend.h).
+// gives its kernel the buffers that the kernel's interface requires, in the home of its unit, and no call writes an
+// input or a constant. Therefore the rest of the runtime indexes without further checks. Not checked here: the code
+// itself, and whether this machine can run it (backend.h).
 #ifndef HONE_DEPLOY_RUNTIME_PROGRAM_VIEW_H_
 #define HONE_DEPLOY_RUNTIME_PROGRAM_VIEW_H_
 
@@ -20,34 +21,63 @@
 
 namespace hone::runtime {
 
+struct UnitView {
+  package::UnitEntry entry;  // the requirements of the code
+  std::span<const uint8_t> code;
+};
+
+// A memory space, and the parts of the program that work in it. Tensor ids are ascending, those of inputs and outputs
+// in the order of the program.
+struct HomeView {
+  uint64_t arena_bytes = 0;
+  bool has_lanes = false;           // it is the memory of a device; else of this process
+  std::vector<uint32_t> units;      // indices in ProgramView::units
+  std::vector<uint32_t> inputs;     // those that its calls and copies read; an input that nothing reads is in home 0
+  std::vector<uint32_t> outputs;    // those that its calls and copies write
+  std::vector<uint32_t> constants;  // those that its calls and copies read
+  std::vector<package::CopyEntry> copies;
+};
+
 // Refers to the bytes from which it was made; they must outlive it. The spans are the tables of ManifestHeader.
 struct ProgramView {
-  const package::ManifestHeader* manifest = nullptr;
+  package::TextRef target;
+  uint64_t io_bytes = 0;
+  std::vector<UnitView> units;  // at least one
+  std::vector<HomeView> homes;  // at least one; each has a unit
   std::span<const package::TensorEntry> tensors;
   std::span<const int64_t> shapes;
   std::vector<KernelInterface> kernels;  // parsed from the table of kernel texts
+  std::vector<uint32_t> kernel_units;    // per kernel: its unit
   std::span<const package::CallEntry> calls;
   std::span<const uint32_t> arguments, inputs, outputs;
+  std::span<const package::BorderEntry> borders;
   std::span<const package::CopyEntry> copies;
   std::span<const char> strings;
-  std::span<const uint8_t> code;
 
   std::string_view Text(package::TextRef text) const { return {strings.data() + text.offset, text.bytes}; }
   std::span<const int64_t> Shape(const package::TensorEntry& tensor) const {
     return shapes.subspan(tensor.shape, tensor.rank);
   }
   const KernelInterface& Kernel(const package::CallEntry& call) const { return kernels[call.kernel]; }
+  const UnitView& Unit(const package::CallEntry& call) const { return units[kernel_units[call.kernel]]; }
+  uint32_t Home(const package::CallEntry& call) const { return Unit(call).entry.home; }
   // The tensor ids (or kNoTensor) of a call: one per buffer of the kernel in order, except the slices of its workspace.
   std::span<const uint32_t> Arguments(const package::CallEntry& call) const {
     return arguments.subspan(call.arguments, Kernel(call).argument_count());
   }
 };
 
-// Checks a program. manifest: its section, 8-byte aligned. constants_bytes: size of the constants section. where:
-// prefix of the error texts that says which program it is; may be empty. BadPackage says what is wrong. *view is set on
-// success only.
-Fault ViewProgram(std::span<const uint8_t> manifest, std::span<const uint8_t> code, uint64_t constants_bytes,
-                  const std::string& where, ProgramView* view);
+// The bytes of a program in a package.
+struct ProgramSections {
+  uint32_t version = package::kFormatVersion;   // of the format: 2 or 3
+  std::span<const uint8_t> manifest;            // 8-byte aligned
+  std::vector<std::span<const uint8_t>> codes;  // in order
+};
+
+// Checks a program. constants_bytes: size of the constants section. where: prefix of the error texts that says which
+// program it is; may be empty. BadPackage says what is wrong. *view is set on success only.
+Fault ViewProgram(const ProgramSections& sections, uint64_t constants_bytes, const std::string& where,
+                  ProgramView* view);
 
 }  // namespace hone::runtime
 

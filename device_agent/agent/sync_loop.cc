@@ -11,6 +11,7 @@
 
 #include "base/status.h"
 #include "base/steady_time.h"
+#include "proto/convert.h"
 
 namespace hone::agent {
 namespace {
@@ -21,10 +22,6 @@ constexpr absl::Duration kRefusedPause = absl::Seconds(2);
 // Results per call; the rest goes with the next call, because messages are limited (kMessageBytesMax).
 constexpr int kResultsPerCallMax = 64;
 constexpr size_t kResultBytesPerCallMax = size_t{32} << 20;
-
-absl::Duration FromProto(const google::protobuf::Duration& d) {
-  return absl::Seconds(d.seconds()) + absl::Nanoseconds(d.nanos());
-}
 
 // Whether no later call can have another answer.
 bool IsPermanentError(const absl::Status& status) {
@@ -209,9 +206,9 @@ void SyncLoop::Handle(const v1::SynchronizeResponse& response) {
   std::unique_lock lock(mutex_);
   // The time of the answer's arrival would be wrong: the tracker counts from when it sent the answer, which may travel
   // long.
-  last_heard_ = sent_ + FromProto(response.held());
-  if (response.has_fence_after()) fence_after_ = FromProto(response.fence_after());
-  if (response.has_next_sync()) next_sync_ = FromProto(response.next_sync());
+  last_heard_ = sent_ + hone::FromProto(response.held());
+  if (response.has_fence_after()) fence_after_ = hone::FromProto(response.fence_after());
+  if (response.has_next_sync()) next_sync_ = hone::FromProto(response.next_sync());
   if (response.epoch() != epoch_) {
     // A new registration: the leases of the old one are lost, but the tracker may still accept their results.
     epoch_ = response.epoch();

@@ -10,12 +10,12 @@
 #include <optional>
 
 #include "absl/status/status.h"
+#include "base/memory_file.h"
 #include "device_agent/child/run_child.h"
 #include "device_agent/devices/device.h"
 #include "device_agent/visit/batch.h"
 #include "device_agent/visit/child_channel.h"
 #include "device_agent/visit/guarded_memory.h"
-#include "device_agent/visit/memory_file.h"
 #include "device_agent/visit/result_memory.h"
 #include "device_agent/visit/task.h"
 

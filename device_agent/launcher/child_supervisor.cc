@@ -49,8 +49,6 @@ VisitFailure FailureForFault(const VisitMessage& fault) {
   return {FailureKind::kOutOfBoundsWrite, fmt::format("wrote {}", where)};
 }
 
-bool IsFailureKind(int32_t kind) { return kind >= 0 && kind <= static_cast<int32_t>(kLastFailureKind); }
-
 }  // namespace
 
 ChildSupervisor::ChildSupervisor(Progress& progress, const VisitBatch& batch, const Device& device,
@@ -126,7 +124,8 @@ std::optional<ChildEnd> ChildSupervisor::HandleMessage(const VisitMessage& messa
       return std::nullopt;
     case Type::kFailed:
       if (message.candidate < 0) return ChildEnd{ChildEnd::kBatchFailed, Clean(message.text, sizeof(message.text))};
-      if (message.candidate != current_ || failed_one_ || !IsFailureKind(message.failure_kind)) break;
+      if (message.candidate != current_ || failed_one_ || !FailureKindFromNumber(message.failure_kind).has_value())
+        break;
       progress_.Fail(current_,
                      {static_cast<FailureKind>(message.failure_kind), Clean(message.text, sizeof(message.text))});
       failed_one_ = true;

@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/failure_kind.h"
 #include "base/kernel_interface.h"
 
 namespace hone::agent {
@@ -71,19 +72,6 @@ struct DataLayout {
   int64_t input_bytes = 0, output_bytes = 0;
 };
 DataLayout ComputeDataLayout(const VisitBatch& batch);
-
-enum class FailureKind : int32_t {
-  kCompileError,
-  kCompileTimeout,
-  kCrashed,
-  kRunTimeout,
-  kWrongOutput,
-  kOutOfBoundsWrite,
-  kForbiddenCall,
-  kImpossibleTime,
-  kLostDevice,  // not enough memory; blames no kernel
-};
-inline constexpr FailureKind kLastFailureKind = FailureKind::kLostDevice;
 
 struct VisitFailure {
   FailureKind kind = FailureKind::kCrashed;

@@ -188,7 +188,7 @@ absl::StatusOr<records::BestPage> MemoryStore::BestPageAfter(const Filter& filte
 absl::StatusOr<records::Stats> MemoryStore::Summarize() const {
   const std::lock_guard lock(mutex_);
   records::Stats stats;
-  for (const records::FailureKind kind : records::kAllFailureKinds) stats.failed[kind] = 0;
+  for (const FailureKind kind : kAllFailureKinds) stats.failed[kind] = 0;
   std::set<std::string> workloads, devices;
   for (const auto& [row, stored] : rows_) {
     workloads.insert(stored.record.key.workload_digest);

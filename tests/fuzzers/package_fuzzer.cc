@@ -47,6 +47,18 @@ uint64_t Use(const PackageView& view) {
         if (id != package::kNoTensor) sum += program.tensors[id].rank;
       }
     }
+    for (const UnitView& unit : program.units) {
+      sum += unit.code.size() + program.Text(unit.entry.target).size() + program.homes[unit.entry.home].arena_bytes;
+    }
+    for (const package::BorderEntry& border : program.borders) {
+      sum += program.tensors[border.source].bytes + program.tensors[border.target].bytes;
+      sum += program.Home(program.calls[border.call]);
+    }
+    for (const HomeView& home : program.homes) {
+      for (const std::vector<uint32_t>* ids : {&home.inputs, &home.outputs, &home.constants}) {
+        for (const uint32_t id : *ids) sum += program.tensors[id].rank;
+      }
+    }
     for (const uint32_t id : program.inputs) sum += program.tensors[id].rank;
     for (const uint32_t id : program.outputs) sum += program.tensors[id].rank;
   }

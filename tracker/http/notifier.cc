@@ -13,9 +13,9 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "proto/convert.h"
 #include "tracker/http/names.h"
 #include "tracker/queue/notice_url.h"
-#include "tracker/queue/times.h"
 
 namespace hone::tracker {
 namespace {

@@ -10,9 +10,9 @@
 
 #include "base/protocol_version.h"
 #include "base/status.h"
+#include "proto/convert.h"
 #include "tracker/queue/health.h"
 #include "tracker/queue/text_limits.h"
-#include "tracker/queue/times.h"
 
 namespace hone::tracker {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/median.h"
-#include "tracker/queue/times.h"
+#include "proto/convert.h"
 
 namespace hone::tracker {
 namespace {

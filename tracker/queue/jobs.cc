@@ -10,6 +10,7 @@
 
 #include "base/digest.h"
 #include "base/status.h"
+#include "proto/convert.h"
 #include "tracker/queue/matches.h"
 #include "tracker/queue/memory.h"
 #include "tracker/queue/notice_url.h"

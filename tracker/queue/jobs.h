@@ -23,9 +23,9 @@
 #include "absl/time/time.h"
 #include "hone/v1/job.pb.h"
 #include "hone/v1/tuner.pb.h"
+#include "proto/convert.h"
 #include "tracker/queue/draw_id.h"
 #include "tracker/queue/limits.h"
-#include "tracker/queue/times.h"
 
 namespace hone::tracker {
 

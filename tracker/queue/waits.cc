@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "proto/convert.h"
 #include "tracker/queue/farm.h"
 #include "tracker/queue/health.h"
-#include "tracker/queue/times.h"
 
 namespace hone::tracker {
 namespace {

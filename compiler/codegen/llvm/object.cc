@@ -57,7 +57,9 @@ void ModuleBuilder::SetCommonAttributes(const target::Target& target) {
   for (llvm::Function& function : module_) {
     if (function.isDeclaration()) continue;
     function.addFnAttr("target-cpu", target.cpu);
-    if (!target.features.empty()) function.addFnAttr("target-features", LlvmFeatures(target));
+    if (const std::string features = LlvmFeatures(target); !features.empty()) {
+      function.addFnAttr("target-features", features);
+    }
     function.addFnAttr("no-builtins");
     function.addFnAttr("frame-pointer", "none");
   }

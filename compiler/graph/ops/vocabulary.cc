@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/half_float.h"
 #include "compiler/ir/numeric.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -354,9 +355,9 @@ double ElementToDouble(DType dtype, const std::byte* data) {
     case DType::kUInt64:
       return static_cast<double>(LoadAs<uint64_t>(data));
     case DType::kFloat16:
-      return ir::FromHalfBits(LoadAs<uint16_t>(data));
+      return FromHalfBits(LoadAs<uint16_t>(data));
     case DType::kBFloat16:
-      return ir::FromBFloatBits(LoadAs<uint16_t>(data));
+      return FromBFloatBits(LoadAs<uint16_t>(data));
     case DType::kFloat32:
       return LoadAs<float>(data);
     case DType::kFloat64:

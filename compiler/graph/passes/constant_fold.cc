@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/graph/passes/constant_fold.h"
-
 #include <algorithm>
 
 #include "base/status.h"
 #include "compiler/graph/emit.h"
 #include "compiler/graph/graph_edit.h"
 #include "compiler/graph/op_facts.h"
+#include "compiler/graph/passes/passes.h"
 #include "compiler/graph/passes/permute.h"
 #include "spdlog/spdlog.h"
 

@@ -87,7 +87,7 @@ class LaneSession<Driver>::Kernel : public LoadedKernel {
       const std::vector<typename Driver::Launch>& call = cold_.empty() ? main_ : cold_[next_cold_++ % cold_.size()];
       launches.insert(launches.end(), call.begin(), call.end());
     }
-    typename Driver::Timing timing;
+    drivers::Timing timing;
     HONE_RETURN_IF_ERROR(ToStatus(device_.Time(launches, 1, kNoDeadline, &timing)));
     return SecondsOf(timing) / static_cast<double>(calls);
   }
@@ -142,9 +142,9 @@ class LaneSession<Driver>::Kernel : public LoadedKernel {
       }
       typename Driver::Kernel& kernel = kernels_.emplace_back();
       HONE_RETURN_IF_ERROR(ToStatus(program_.Find(launch.function, &kernel)));
-      if (launch.lanes > kernel.facts().group_lanes_max) {
+      if (launch.lanes > kernel.group_lanes_max()) {
         return absl::InvalidArgumentError(fmt::format("'{}' needs {} lanes; the device allows it {}", launch.function,
-                                                      launch.lanes, kernel.facts().group_lanes_max));
+                                                      launch.lanes, kernel.group_lanes_max()));
       }
       HONE_RETURN_IF_ERROR(ToStatus(kernel.SetShared(launch.shared_bytes)));
       for (size_t i = 0; i < launch.arguments.size(); ++i) {

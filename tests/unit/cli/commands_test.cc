@@ -57,7 +57,7 @@ class CommandsTest : public ::testing::Test {
     package::PackageContents several;
     several.metadata.model_name = "several";
     package::PackageProgram needy = contents_.programs[0];
-    needy.cpu_features = {"quantum"};
+    needy.units[0].cpu_features = {"quantum"};
     tests::AddProgram(several, needy, "cpu -mcpu=quantum");
     tests::AddProgram(several, contents_.programs[0], "cpu -mcpu=plain");
     return several;
@@ -137,7 +137,7 @@ TEST_F(CommandsTest, BfloatTypeOfNpzFilesIsReported) {
 TEST_F(CommandsTest, PackagesThatCannotRunAreExplained) {
   tests::WriteWholeFile(File("text.hone"), "hello");
   package::PackageContents needy = contents_;
-  needy.programs[0].cpu_features = {"quantum"};
+  needy.programs[0].units[0].cpu_features = {"quantum"};
   tests::WriteTinyPackage(File("needy.hone"), needy);
   const std::pair<std::string, std::string> cases[] = {
       {"{missing.hone}", "hone: cannot open package"},

@@ -270,5 +270,89 @@ TEST_F(ModelOptionsTest, UnknownDeviceIsAnError) {
               HasSubstr("pi/cpu does not report its target; give --target"));
 }
 
+// Complete texts, which ask no device of this machine.
+constexpr char kOpenCl[] =
+    "opencl -units=1 -lanes=64 -width=8 -shared=32768 -gain=4 -registers=1024 -l1=32768 -l2=524288 -vector=128";
+constexpr char kHaswell[] = "x86_64 -mcpu=haswell -threads=2 -l1=32768 -l2=262144 -l3=8388608";
+
+TEST(TargetList, JoinsTargetsByAPlusThatIsNoPartOfOne) {
+  const std::string text = std::string(kOpenCl) + " + " + kHaswell;
+  const auto two = ParseTargetList(text);
+  ASSERT_TRUE(two.ok()) << two.status();
+  ASSERT_EQ(two->size(), 2u);
+  EXPECT_EQ(PrintTargetList(*two), text);
+  EXPECT_EQ(ParseTargetList(std::string(kHaswell) + "+" + kOpenCl)->at(1).kind, target::Kind::kOpenCl);
+  const auto features = ParseTargetList("x86_64 -mcpu=haswell -mattr=+gfni,+avxvnni+ arm64 -mcpu=cortex-a72");
+  ASSERT_TRUE(features.ok()) << features.status();
+  EXPECT_EQ(features->size(), 2u);
+  EXPECT_EQ(ParseTargetList("x86_64 -mcpu=haswell -mattr=+gfni")->size(), 1u);
+  EXPECT_THAT(std::string(ParseTargetList(text + " + " + kHaswell).status().message()),
+              HasSubstr(std::string("'") + kHaswell + "' is joined with itself"));
+  EXPECT_FALSE(ParseTargetList("cpu + nothing").ok());
+  EXPECT_FALSE(ParseTargetList("").ok());
+}
+
+TEST_F(ModelOptionsTest, AJoinedTargetIsForCommandsThatShareAModel) {
+  ModelOptions options;
+  options.targets = {std::string(kOpenCl) + " + " + kHaswell, kHaswell};
+  options.threads = 3;
+  const auto lists = options.TargetLists();
+  ASSERT_TRUE(lists.ok()) << lists.status();
+  ASSERT_EQ(lists->size(), 2u);
+  EXPECT_EQ((*lists)[0][1].threads, 3);
+  const absl::Status one = options.Targets().status();
+  EXPECT_TRUE(one.GetPayload(kUsageMark).has_value());
+  EXPECT_THAT(std::string(one.message()), HasSubstr("joins several targets"));
+  options.places = {"softmax=cpu", "matmul=opencl"};
+  EXPECT_THAT(options.PlacementOn((*lists)[0])->by_operator,
+              testing::ElementsAre(testing::Pair("matmul", 0), testing::Pair("softmax", 1)));
+  for (const char* wrong : {"softmax", "=cpu", "softmax=cuda", "softmax="}) {
+    options.places = {wrong};
+    EXPECT_TRUE(options.PlacementOn((*lists)[0]).status().GetPayload(kUsageMark).has_value()) << wrong;
+  }
+  options.places = {"softmax=cpu", "softmax=opencl"};
+  EXPECT_THAT(std::string(options.PlacementOn((*lists)[0]).status().message()), HasSubstr("names 'softmax' twice"));
+}
+
+TEST_F(ModelOptionsTest, EachJoinedTargetThatComputesHasAJob) {
+  graph::GraphBuilder b;
+  b.Input("x", {8, 64}).Floats("w", {64, 48}, std::vector<float>(64 * 48, 0.5f));
+  b.Node("MatMul", {"x", "w"}, {"p"}).Node("Softmax", {"p"}, {"y"}).Output("y");
+  Write("two.onnx", b.Model());
+  ModelOptions options;
+  options.models = {File("two.onnx")};
+  options.targets = {std::string(kOpenCl) + " + " + kHaswell};
+  const auto alone = MakeJobSpecs(options, search_, *PartsOf(options, search_, {}));
+  ASSERT_TRUE(alone.ok()) << alone.status();
+  ASSERT_EQ(alone->size(), 1u) << "OpenCL can compute all";
+  EXPECT_EQ(alone->front().target(), kOpenCl);
+  options.places = {"softmax=cpu"};
+  const auto specs = MakeJobSpecs(options, search_, *PartsOf(options, search_, {}));
+  ASSERT_TRUE(specs.ok()) << specs.status();
+  ASSERT_EQ(specs->size(), 2u);
+  EXPECT_EQ((*specs)[0].target(), kOpenCl);
+  EXPECT_EQ((*specs)[0].workloads(0).op(), "matmul");
+  EXPECT_EQ((*specs)[1].target(), kHaswell);
+  ASSERT_EQ((*specs)[1].workloads_size(), 1);
+  EXPECT_EQ((*specs)[1].workloads(0).op(), "softmax");
+  EXPECT_EQ((*specs)[0].group(), (*specs)[1].group());
+}
+
+TEST_F(ModelOptionsTest, ALockFileSaysWhichTargetComputesWhat) {
+  const std::string both = std::string(kOpenCl) + " + " + kHaswell;
+  LockFile lock = {.compiler = kCompilerVersion, .model = "m.onnx", .programs = {{both, {}}}};
+  lock.programs[0].workloads = {{.digest = "d1", .target = kOpenCl}, {.digest = "d2", .target = kHaswell}};
+  const auto options = LockedTargets(lock, "hone.lock", {});
+  ASSERT_TRUE(options.ok()) << options.status();
+  ASSERT_EQ(options->size(), 1u);
+  EXPECT_EQ(package::TargetText(options->front()), both);
+  EXPECT_TRUE(options->front().pinned);
+  EXPECT_THAT(options->front().placement.by_digest,
+              testing::ElementsAre(testing::Pair("d1", 0), testing::Pair("d2", 1)));
+  lock.programs[0].workloads[1].target = "x86_64";
+  EXPECT_THAT(std::string(LockedTargets(lock, "hone.lock", {}).status().message()),
+              HasSubstr("hone.lock: workload d2 is for x86_64, which is no target of its program"));
+}
+
 }  // namespace
 }  // namespace hone::cli

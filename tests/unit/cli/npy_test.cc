@@ -43,7 +43,7 @@ TEST(NpyTest, EveryTypeAndShapeSurvivesTheRoundTrip) {
       std::string data(bytes, '\0');
       for (size_t i = 0; i < data.size(); ++i) data[i] = static_cast<char>(i * 7);
       const absl::StatusOr<Array> array = ParseNpy(BytesOf(prefix + data));
-      ASSERT_TRUE(array.ok()) << traits.name << ": " << array.status();
+      ASSERT_TRUE(array.ok()) << package::Name(traits.dtype) << ": " << array.status();
       EXPECT_EQ(array->dtype, traits.dtype);
       EXPECT_EQ(array->shape, shape);
       EXPECT_EQ(std::string(array->data.begin(), array->data.end()), data);

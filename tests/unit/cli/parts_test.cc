@@ -132,6 +132,21 @@ TEST(LockFileTest, InformativeFieldsMayBeMissing) {
   EXPECT_TRUE(absl::IsDataLoss(ParseLockFile(with_record, "hone.lock").status()));
 }
 
+TEST(LockFileTest, AWorkloadNamesItsTargetIfSeveralShareTheProgram) {
+  LockFile lock = {.compiler = "hone", .model = "m.onnx", .programs = {{"opencl + cpu", {}}}};
+  lock.programs[0].workloads = {{.digest = "d1", .op = "matmul", .calls = 1, .target = "opencl", .schedule = "a\n"},
+                                {.digest = "d2", .op = "softmax", .calls = 1, .target = "cpu", .schedule = "b\n"}};
+  const absl::StatusOr<LockFile> read = ParseLockFile(ToText(lock), "hone.lock");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->programs[0].workloads[0].target, "opencl");
+  EXPECT_EQ(read->programs[0].workloads[1].target, "cpu");
+  lock.programs[0].workloads[0].target.clear();
+  lock.programs[0].workloads[1].target.clear();
+  const std::string text = ToText(lock);
+  EXPECT_EQ(text.find("\"target\""), text.rfind("\"target\"")) << "the program's alone";
+  EXPECT_EQ(ParseLockFile(ToText(lock), "hone.lock")->programs[0].workloads[0].target, "");
+}
+
 TEST(LockFileTest, MergeConflictMarkersAreReported) {
   const std::string good = LockText({"cpu"});
   std::string conflict = good;

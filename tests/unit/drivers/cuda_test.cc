@@ -467,7 +467,7 @@ TEST_F(CudaTest, UnknownFunctionOfTheFakeRunsAsPtx) {
   std::vector<float> x(5);
   ASSERT_TRUE(device_.Read(x_, 0, std::as_writable_bytes(std::span(x))).ok());
   EXPECT_THAT(x, ::testing::ElementsAre(2, 2, 2, 2, 1));
-  EXPECT_EQ(kernel_.facts().group_lanes_max, 4);
+  EXPECT_EQ(kernel_.group_lanes_max(), 4);
   const Launch other_lanes{&kernel_, 1, 2};
   EXPECT_EQ(device_.Run({&other_lanes, 1}, Deadline::max()).kind, ErrorKind::kProgram) << "it requires 4";
   EXPECT_THAT(device_.Build(AddOne("frob;\n"), {}, &program_).text, HasSubstr("INVALID_PTX"));

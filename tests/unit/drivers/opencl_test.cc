@@ -77,7 +77,6 @@ TEST_F(OpenCl, ListsAndOpensDevices) {
   EXPECT_EQ(devices[0].name, device().info().name);
   for (const DeviceInfo& info : devices) {
     EXPECT_FALSE(info.name.empty() || info.platform.empty() || info.driver_version.empty());
-    EXPECT_THAT(info.c_version, HasSubstr("OpenCL C"));
     EXPECT_GT(std::min({info.compute_units, info.group_lanes_max, info.preferred_multiple, info.local_bytes,
                         info.global_bytes, info.buffer_bytes_max}),
               0);
@@ -208,8 +207,7 @@ TEST_F(OpenCl, WhatTheDeviceRefusesNamesTheKernel) {
   Kernel kernel;
   EXPECT_THAT(program.Find("thrice", &kernel).text, HasSubstr("no kernel 'thrice'"));
   ASSERT_TRUE(program.Find("turn", &kernel).ok());
-  EXPECT_GT(kernel.facts().group_lanes_max, 0);
-  EXPECT_GE(kernel.facts().local_bytes, 16);
+  EXPECT_GT(kernel.group_lanes_max(), 0);
   const Buffer x = BufferOf(device(), std::vector<int>(8));
   EXPECT_THAT(kernel.SetArg(2, x).text, HasSubstr("argument 2 of kernel 'turn'"));
   ASSERT_TRUE(kernel.SetArg(0, x).ok() && kernel.SetArg(1, x).ok());

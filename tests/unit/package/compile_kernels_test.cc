@@ -66,5 +66,63 @@ TEST(CompileKernelsTest, ReportsWhyEveryScheduleFailed) {
   EXPECT_THAT(std::string(kernel.status().message()), HasSubstr("planted"));
 }
 
+// Options of a program that an OpenCL device and a CPU share.
+KernelOptions OpenClAndCpu() {
+  KernelOptions options{.target = target::TypicalTarget(target::Kind::kOpenCl), .threads = 1};
+  options.other_units = {{target::ParseTarget("x86_64 -mcpu=haswell").value(), nullptr}};
+  return options;
+}
+
+TEST(PlacementTest, TheFirstTargetThatCanTakesTheWorkload) {
+  KernelOptions options = OpenClAndCpu();
+  const ir::Workload workload = MatMul();
+  const auto first = CompileKernels({&workload, 1}, options);
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_EQ(first->front().unit, 0);
+  EXPECT_THAT(first->front().warnings, ElementsAre());
+  EXPECT_GT(first->front().kernel.interface.main[0].lanes, 0);
+
+  int failures = 2;  // the default schedule and plain loops for OpenCL
+  options.after_pass = [&failures](const PassRun&, const ir::Func&) {
+    return failures-- > 0 ? absl::InternalError("planted") : absl::OkStatus();
+  };
+  const auto second = CompileKernels({&workload, 1}, options);
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_EQ(second->front().unit, 1);
+  EXPECT_THAT(second->front().warnings, ElementsAre(HasSubstr("runs on cpu: opencl cannot compile it: ")));
+  EXPECT_EQ(second->front().kernel.interface.main[0].lanes, 0);
+}
+
+TEST(PlacementTest, IfNoTargetCanEachIsToldWhy) {
+  KernelOptions options = OpenClAndCpu();
+  options.after_pass = [](const PassRun&, const ir::Func&) { return absl::InternalError("planted"); };
+  const ir::Workload workload = MatMul();
+  const absl::Status status = CompileKernels({&workload, 1}, options).status();
+  EXPECT_THAT(std::string(status.message()), HasSubstr("no target can compile it: opencl cannot compile it: "));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("; cpu cannot compile it: "));
+}
+
+TEST(PlacementTest, ADigestAndAnOperatorSayWhereAWorkloadRuns) {
+  const ir::Workload workload = MatMul();
+  KernelOptions options = OpenClAndCpu();
+  options.placement.by_operator["matmul"] = 1;
+  EXPECT_EQ(CompileKernels({&workload, 1}, options)->front().unit, 1);
+  options.placement.by_digest[ir::WorkloadDigest(workload)] = 0;
+  EXPECT_EQ(CompileKernels({&workload, 1}, options)->front().unit, 0);
+  options.placement.by_operator["softmax"] = 1;
+  EXPECT_THAT(std::string(CompileKernels({&workload, 1}, options).status().message()),
+              HasSubstr("no kernel of the model has the operator 'softmax' to place; it has matmul"));
+}
+
+// A record that cannot be read says nothing about the target.
+TEST(PlacementTest, AFailedLookupIsNoReasonForAnotherTarget) {
+  KernelOptions options = OpenClAndCpu();
+  options.lookup = [](const std::string&) -> absl::StatusOr<std::vector<RecordedSchedule>> {
+    return absl::UnavailableError("the tracker is gone");
+  };
+  const ir::Workload workload = MatMul();
+  EXPECT_TRUE(absl::IsUnavailable(CompileKernels({&workload, 1}, options).status()));
+}
+
 }  // namespace
 }  // namespace hone::package

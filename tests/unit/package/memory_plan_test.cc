@@ -104,18 +104,40 @@ PackageProgram Chain() {
 TEST(PlanArenaTest, PlacesIntermediatesAndWorkspacesButNotInputsAndOutputs) {
   PackageProgram program = Chain();
   ASSERT_TRUE(PlanArena(program).ok());
-  EXPECT_EQ(program.arena_bytes, Rounded(4000) + 2 * Rounded(400));
+  EXPECT_EQ(program.arena_bytes[0], Rounded(4000) + 2 * Rounded(400));
   EXPECT_NE(program.tensors[1].arena_offset, program.tensors[2].arena_offset);
   EXPECT_EQ(program.calls[1].workspace_offset, 0u);
 }
 
 TEST(PlanArenaTest, InTheMemoryOfADeviceBuffersStartWhereASliceMay) {
   PackageProgram program = Chain();
-  program.kind = CodeKind::kOpenCl;
+  program.units[0].kind = CodeKind::kOpenCl;
   ASSERT_TRUE(PlanArena(program).ok());
-  EXPECT_EQ(program.arena_bytes, 4096u + 2 * 512u);
+  EXPECT_EQ(program.arena_bytes[0], 4096u + 2 * 512u);
   EXPECT_EQ(program.tensors[1].arena_offset % 512, 0u);
   EXPECT_EQ(program.tensors[2].arena_offset % 512, 0u);
+}
+
+// The second call runs in another home. Its input and output cross a border each.
+TEST(PlanArenaTest, EachHomeHasItsOwnArena) {
+  PackageProgram program = Chain();
+  program.units.resize(2);
+  program.units[0].kind = CodeKind::kOpenCl;
+  program.kernel_units = {0, 1, 0};
+  AssignHomes(program);
+  for (const uint32_t home : {1, 1}) {
+    program.tensors.push_back(Tensor(TensorKind::kIntermediate, 100));
+    program.tensors.back().home = home;
+  }
+  program.calls[1].arguments = {4, 5};
+  program.borders = {{1, 4, 1}, {5, 2, 2}};
+  ASSERT_TRUE(PlanArena(program).ok());
+  ASSERT_EQ(program.arena_bytes.size(), 2u);
+  EXPECT_EQ(program.arena_bytes[0], 512u) << "one tensor has been copied before the other one arrives";
+  EXPECT_EQ(program.arena_bytes[1], Rounded(4000) + 2 * Rounded(400));
+
+  program.borders[1].call = 1;
+  EXPECT_THAT(std::string(PlanArena(program).message()), HasSubstr("tensor 5 't' is used at step 1 before"));
 }
 
 TEST(PlanArenaTest, KeepsATensorUntilItIsCopied) {
@@ -132,7 +154,7 @@ TEST(PlanArenaTest, ATensorThatAKernelDoesNotUseIsNotKeptForIt) {
   program.kernels[1].buffers[0].used = false;
   program.calls[1].arguments[0] = kNoTensor;
   ASSERT_TRUE(PlanArena(program).ok());
-  EXPECT_EQ(program.arena_bytes, Rounded(4000) + Rounded(400));
+  EXPECT_EQ(program.arena_bytes[0], Rounded(4000) + Rounded(400));
 }
 
 TEST(PlanArenaTest, NamesATensorThatIsReadBeforeItIsWritten) {

@@ -49,7 +49,7 @@ std::string MessageOf(const PackageContents& contents) {
 TEST(PackageWriterTest, WritesWhatTheRuntimeReads) {
   const TemporaryFolder folder = TemporaryFolder::Create().value();
   PackageContents contents = TinyContents(kCode);
-  contents.programs[0].cpu_features = {"avx2", "fma"};
+  contents.programs[0].units[0].cpu_features = {"avx2", "fma"};
   const absl::StatusOr<uint64_t> bytes = WritePackage(contents, folder / "p.hone");
   ASSERT_TRUE(bytes.ok()) << bytes.status();
   EXPECT_EQ(*bytes, ReadWholeFile(folder / "p.hone").size());
@@ -60,11 +60,11 @@ TEST(PackageWriterTest, WritesWhatTheRuntimeReads) {
   ASSERT_TRUE(runtime::ViewPackage(mapping.bytes(), runtime::ConstantsCheck::kFull, &view).ok());
   ASSERT_EQ(view.programs.size(), 1u);
   const runtime::ProgramView& program = view.programs[0];
-  EXPECT_EQ(program.Text(program.manifest->cpu_features), "avx2,fma");
-  EXPECT_EQ(program.Text(program.manifest->target), "cpu");
-  EXPECT_EQ(program.manifest->arena_bytes, 256u);
+  EXPECT_EQ(program.Text(program.units[0].entry.cpu_features), "avx2,fma");
+  EXPECT_EQ(program.Text(program.target), "cpu");
+  EXPECT_EQ(program.homes[0].arena_bytes, 256u);
   EXPECT_EQ(program.kernels, contents.programs[0].kernels);
-  EXPECT_EQ(std::string(program.code.begin(), program.code.end()), kCode);
+  EXPECT_EQ(std::string(program.units[0].code.begin(), program.units[0].code.end()), kCode);
   EXPECT_EQ(std::memcmp(view.constants.data() + program.tensors[1].offset, tests::kBias.data(), 32), 0);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(view.constants.data()) % 4096, 0u);
   EXPECT_EQ(view.metadata, ToJson(contents.metadata));
@@ -118,8 +118,8 @@ TEST(PackageWriterTest, ProgramsShareTheirConstants) {
   ASSERT_EQ(view.programs.size(), 2u);
   EXPECT_EQ(view.constants.size(), 64u);
   EXPECT_EQ(view.programs[0].tensors[1].offset, view.programs[1].tensors[1].offset);
-  EXPECT_EQ(view.programs[1].manifest->code, CodeKind::kOpenCl);
-  EXPECT_EQ(view.programs[1].manifest->lanes, 8u);
+  EXPECT_EQ(view.programs[1].units[0].entry.code, CodeKind::kOpenCl);
+  EXPECT_EQ(view.programs[1].units[0].entry.lanes, 8u);
 }
 
 TEST(PackageWriterTest, RefusesProgramsThatAreNotOneModel) {
@@ -189,13 +189,13 @@ TEST(PackageWriterTest, RefusesGridsThatTheRuntimeWouldRefuse) {
     return MessageOf(contents);
   };
   PackageProgram program = TinyOpenClProgram();
-  program.lanes = 7;
+  program.units[0].lanes = 7;
   EXPECT_THAT(message_of(program), HasSubstr("program 1: kernel 0 has more lanes than its program asks for"));
   program = TinyOpenClProgram();
   program.kernels[0].main[0].shared_bytes = 64;
   EXPECT_THAT(message_of(program), HasSubstr("program 1: kernel 0 asks for more shared memory than its program"));
   program = TinyOpenClProgram();
-  program.cpu_features = {"avx2"};
+  program.units[0].cpu_features = {"avx2"};
   EXPECT_THAT(message_of(program), HasSubstr("program 1: its code asks for what code of its kind does not have"));
   program = TinyOpenClProgram();
   program.kernels[1].main[0].lanes = program.kernels[1].main[0].groups = 0;

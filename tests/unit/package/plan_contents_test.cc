@@ -11,6 +11,7 @@
 #include "compiler/graph/plan.h"
 #include "compiler/graph/text.h"
 #include "compiler/target/target.h"
+#include "deploy/package/memory_plan.h"
 
 namespace hone::package {
 namespace {
@@ -40,6 +41,54 @@ TEST(PlanContentsTest, LayersThatShareWeightsSharePackedOnes) {
       return id != kNoTensor && contents->program.tensors[id].data.data() == contents->packed[0].bytes().data();
     }));
   }
+}
+
+// Matrix products run on an OpenCL device, and softmaxes on a CPU.
+TEST(PlanContentsTest, ATensorThatAnotherHomeReadsCrossesOneBorder) {
+  const graph::Plan plan = graph::BuildPlan(graph::ParseGraph(R"(graph
+input x: f32[4,16]
+const w: f32[16,16] = omitted "w"
+a: f32[4,16] = MatMul(x, w)
+b: f32[4,16] = Softmax(a)
+c: f32[4,16] = MatMul(b, w)
+d: f32[4,16] = Softmax(a)
+output b as "b"
+output c as "c"
+output d as "d"
+output x as "e"
+)")
+                                                .value())
+                               .value();
+  KernelOptions options{.target = target::TypicalTarget(target::Kind::kOpenCl), .threads = 1};
+  options.other_units = {{target::ParseTarget("x86_64 -mcpu=haswell").value(), nullptr}};
+  options.placement.by_operator["softmax"] = 1;
+  const auto kernels = CompileKernels(plan.workloads, options);
+  ASSERT_TRUE(kernels.ok()) << kernels.status();
+  PackageProgram start;
+  start.units = {{.kind = CodeKind::kOpenCl}, {.kind = CodeKind::kX86_64}};
+  for (const CompiledKernel& kernel : *kernels) start.kernel_units.push_back(static_cast<uint32_t>(kernel.unit));
+  AssignHomes(start);
+  absl::StatusOr<PlanContents> contents = BuildContents(plan, *kernels, 1, std::move(start));
+  ASSERT_TRUE(contents.ok()) << contents.status();
+  PackageProgram& program = contents->program;
+  ASSERT_EQ(program.calls.size(), 4u);
+  ASSERT_EQ(program.borders.size(), 2u);
+  const PackageBorder &of_a = program.borders[0], &of_b = program.borders[1];
+  EXPECT_EQ(of_a.call, 1u);
+  EXPECT_EQ(program.tensors[of_a.source].home, 0u);
+  EXPECT_EQ(program.tensors[of_a.target].home, 1u);
+  EXPECT_EQ(program.calls[1].arguments[0], of_a.target);
+  EXPECT_EQ(program.calls[3].arguments[0], of_a.target) << "the second reader finds it there";
+  EXPECT_EQ(of_b.call, 2u);
+  EXPECT_EQ(program.tensors[of_b.source].name, "b") << "an output crosses, too";
+  EXPECT_EQ(program.tensors[of_b.source].kind, TensorKind::kOutput);
+  EXPECT_EQ(program.tensors[of_b.target].kind, TensorKind::kIntermediate);
+  EXPECT_EQ(program.tensors[program.outputs[1]].home, 0u);
+  EXPECT_EQ(program.tensors[program.outputs[2]].home, 1u);
+  ASSERT_EQ(program.copies.size(), 1u);
+  EXPECT_EQ(program.tensors[program.copies[0].target].home, 1u) << "an input is copied in this process";
+  ASSERT_TRUE(PlanArena(program).ok());
+  EXPECT_EQ(program.arena_bytes.size(), 2u);
 }
 
 }  // namespace

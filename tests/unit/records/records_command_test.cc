@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/records_command.h"
-
 #include <sqlite3.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include "base/status.h"
 #include "base/temporary_folder.h"
 #include "cli/command.h"
+#include "cli/commands.h"
 #include "compiler/ir/workload.h"
 #include "compiler/target/target.h"
 #include "gmock/gmock.h"
@@ -26,7 +25,6 @@ namespace hone::cli {
 namespace {
 
 using nlohmann::json;
-using records::FailureKind;
 using records::Record;
 using records::SampleFailure;
 using records::SampleTiming;

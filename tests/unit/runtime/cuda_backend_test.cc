@@ -67,6 +67,8 @@ class CudaBackendTest : public ::testing::Test {
   // `count`, or 0 if this driver has no graphs.
   static int Graphs(int count) { return dlsym(driver_, "cuGraphInstantiateWithFlags") != nullptr ? count : 0; }
 
+  // The program that the device shares with this CPU.
+  static package::PackageProgram Split() { return TinySplitProgram(TinyCudaProgram(), CompileTinyKernels()); }
   std::string Write(const package::PackageProgram& program = TinyCudaProgram()) {
     package::PackageContents contents = TinyContents("");
     contents.programs = {};
@@ -170,6 +172,42 @@ TEST_F(CudaBackendTest, TakesAndGivesTensorsThatAreOnTheDevice) {
   ASSERT_EQ(hone_run(model), HONE_OK) << hone_error();
   EXPECT_THAT(std::vector<float>(z, z + kElements), ElementsAreArray(TinyOutput()));
   EXPECT_EQ(Call("hone_fake_cuda_graphs_made"), made + Graphs(1));
+}
+
+TEST_F(CudaBackendTest, SharesAProgramWithTheCpu) {
+  const LoadedModel model(Write(Split()));
+  const int made = Call("hone_fake_cuda_graphs_made"), launched = Call("hone_fake_cuda_graphs_launched");
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(hone_set_input(model, 0, &input_.tensor), HONE_OK);
+    ASSERT_EQ(hone_run(model), HONE_OK) << hone_error();
+    EXPECT_THAT(OutputOf(model, 0), ElementsAreArray(TinySplitOutput()));
+    EXPECT_THAT(OutputOf(model, 1), ElementsAreArray(x_));
+    EXPECT_THAT(OutputOf(model, 2), ElementsAreArray(kBias));
+  }
+  EXPECT_EQ(Call("hone_fake_cuda_graphs_made") - made, Graphs(2)) << "one for each segment";
+  EXPECT_EQ(Call("hone_fake_cuda_graphs_launched") - launched, Graphs(6));
+  int64_t times[3] = {-1, -1, -1};
+  ASSERT_EQ(hone_run_profiled(model, times, 3), HONE_OK) << hone_error();
+  EXPECT_THAT(times, Each(Gt(-1)));
+  EXPECT_THAT(OutputOf(model, 0), ElementsAreArray(TinySplitOutput()));
+}
+
+// Memory of the device is in reach of its unit only.
+TEST_F(CudaBackendTest, TakesTensorsOnTheDeviceThatOnlyItsUnitUses) {
+  package::PackageProgram program = Split();
+  const LoadedModel model(Write(program));
+  float* const x = OnDevice();
+  std::copy(x_.begin(), x_.end(), x);
+  const FloatTensor shape(x, {kRows, kColumns});
+  const DLTensor bound_x = Tensor(shape, 0);
+  ASSERT_EQ(hone_bind_input(model, 0, &bound_x), HONE_OK) << hone_error();
+  ASSERT_EQ(hone_run(model), HONE_OK) << hone_error();
+  EXPECT_THAT(OutputOf(model, 0), ElementsAreArray(TinySplitOutput()));
+  program.calls[1].arguments[0] = 0;  // the CPU reads x, too
+  program.borders = {program.borders[1]};
+  const LoadedModel shared(Write(program));
+  EXPECT_EQ(hone_bind_input(shared, 0, &bound_x), HONE_INVALID_ARGUMENT);
+  EXPECT_STREQ(hone_error(), "tensor for 'x' is on CUDA device 0; the program that runs takes CPU memory alone");
 }
 
 TEST_F(CudaBackendTest, TakesManagedMemoryOfTheDeviceAndGivesItBack) {

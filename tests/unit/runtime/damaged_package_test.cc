@@ -37,13 +37,24 @@ class DamagedPackageTest : public ::testing::Test {
     const TemporaryFolder folder = TemporaryFolder::Create().value();
     package::PackageContents contents = TinyContents(kernels_);
     AddProgram(contents, TinyOpenClProgram(), "opencl");
+    AddProgram(contents, TinySplitProgram(TinyOpenClProgram(), kernels_), "opencl + cpu");
     WriteTinyPackage(folder / "tiny.hone", contents);
     good_ = ReadWholeFile(folder / "tiny.hone");
   }
 
-  // The sections of a package with two programs: manifest, code, manifest, code, constants, metadata.
-  using Sections = std::array<package::SectionEntry, 6>;
-  enum { kManifest, kCode, kSecondManifest, kSecondCode, kConstants, kMetadata };
+  // The sections of a package with three programs, of which the last has two units.
+  using Sections = std::array<package::SectionEntry, 9>;
+  enum {
+    kManifest,
+    kCode,
+    kSecondManifest,
+    kSecondCode,
+    kSplitManifest,
+    kSplitCode,
+    kSplitSecondCode,
+    kConstants,
+    kMetadata
+  };
   static Sections SectionsOf(const std::string& bytes) {
     Sections sections;
     std::memcpy(&sections, bytes.data() + sizeof(FileHeader), sizeof sections);
@@ -90,12 +101,12 @@ class DamagedPackageTest : public ::testing::Test {
   static std::string ChangedManifest(const std::function<void(ManifestHeader&)>& change) {
     return Changed<ManifestHeader>(SectionsOf(good_)[kManifest].offset, change);
   }
-  // Element `index` of a table of the manifest.
+  // Element `index` of a table of the manifest in section `section`.
   template <typename T>
   static std::string ChangedEntry(package::TableRef ManifestHeader::* table, size_t index,
-                                  const std::function<void(T&)>& change) {
+                                  const std::function<void(T&)>& change, size_t section = kManifest) {
     ManifestHeader manifest;
-    const uint64_t start = SectionsOf(good_)[kManifest].offset;
+    const uint64_t start = SectionsOf(good_)[section].offset;
     std::memcpy(&manifest, good_.data() + start, sizeof manifest);
     return Changed<T>(start + (manifest.*table).offset + index * sizeof(T), change);
   }
@@ -164,7 +175,7 @@ TEST_F(DamagedPackageTest, FilesThatAreNoPackagesAreNamedSo) {
 TEST_F(DamagedPackageTest, AnotherVersionIsNamed) {
   const std::string newer = Changed<FileHeader>(0, [](FileHeader& header) { header.version = 9; });
   EXPECT_EQ(Load(newer), HONE_BAD_PACKAGE);
-  EXPECT_THAT(hone_error(), HasSubstr("format version 9, this runtime reads version 2"));
+  EXPECT_THAT(hone_error(), HasSubstr("format version 9, this runtime reads versions 2 to 3"));
 }
 
 TEST_F(DamagedPackageTest, TrustedConstantsAreNotReadOnLoading) {
@@ -196,7 +207,7 @@ TEST_F(DamagedPackageTest, SectionsOutOfPlaceAreRefused) {
 }
 
 TEST_F(DamagedPackageTest, NumbersOfSectionsThatMakeNoProgramsAreRefused) {
-  for (const uint32_t count : {0u, 2u, 3u, 5u, 4u, 8u, 66u, 68u, 0xfffffffeu}) {
+  for (const uint32_t count : {0u, 2u, 3u, 4u, 5u, 6u, 8u, 10u, 127u, 128u, 0xfffffffeu}) {
     const std::string bytes = Changed<FileHeader>(0, [&](FileHeader& header) { header.section_count = count; });
     EXPECT_EQ(Load(bytes), HONE_BAD_PACKAGE) << count;
   }
@@ -215,16 +226,14 @@ TEST_F(DamagedPackageTest, TablesAndTextsOutOfRangeAreRefused) {
       [](ManifestHeader& m) { m.strings.count = 0; },
       [](ManifestHeader& m) { m.kernels.count += 1u << 20; },
       [](ManifestHeader& m) { m.kernels.count = 1; },
-      [](ManifestHeader& m) { m.device.offset = 0xffffffff; },
-      [](ManifestHeader& m) { m.device = m.target; },
-      [](ManifestHeader& m) { m.lanes = 8; },
-      [](ManifestHeader& m) { m.shared_bytes = 1; },
-      [](ManifestHeader& m) { m.code = CodeKind{5}; },
-      [](ManifestHeader& m) { m.code = CodeKind::kOpenCl; },
       [](ManifestHeader& m) { m.target.bytes = 0xffffffff; },
       [](ManifestHeader& m) { m.io_bytes -= 64; },
-      [](ManifestHeader& m) { m.arena_bytes = 0; },
-      [](ManifestHeader& m) { m.arena_bytes += 1; },
+      [](ManifestHeader& m) { m.units.count = 0; },
+      [](ManifestHeader& m) { m.units.count = 2; },
+      [](ManifestHeader& m) { m.units.offset += 8; },
+      [](ManifestHeader& m) { m.homes.count = 0; },
+      [](ManifestHeader& m) { m.homes.count = 2; },
+      [](ManifestHeader& m) { m.borders.count = 1; },
       [](ManifestHeader& m) { m.inputs.count = 0; },
       [](ManifestHeader& m) { m.outputs.count = 2; },
   };
@@ -236,13 +245,16 @@ TEST_F(DamagedPackageTest, TablesAndTextsOutOfRangeAreRefused) {
 TEST_F(DamagedPackageTest, EntriesThatPointAstrayAreRefused) {
   using package::CallEntry;
   using package::CopyEntry;
+  using package::KernelEntry;
   using package::TensorEntry;
-  using package::TextRef;
+  using package::UnitEntry;
   using Manifest = ManifestHeader;
   const std::string broken[] = {
       ChangedEntry<TensorEntry>(&Manifest::tensors, 0, [](TensorEntry& t) { t.dtype = package::DType{99}; }),
       ChangedEntry<TensorEntry>(&Manifest::tensors, 0, [](TensorEntry& t) { t.kind = package::TensorKind{0}; }),
-      ChangedEntry<TensorEntry>(&Manifest::tensors, 0, [](TensorEntry& t) { t.rank = 60000; }),
+      ChangedEntry<TensorEntry>(&Manifest::tensors, 0, [](TensorEntry& t) { t.rank = 200; }),
+      ChangedEntry<TensorEntry>(&Manifest::tensors, 0, [](TensorEntry& t) { t.home = 1; }),
+      ChangedEntry<TensorEntry>(&Manifest::tensors, 2, [](TensorEntry& t) { t.home = 1; }),
       ChangedEntry<TensorEntry>(&Manifest::tensors, 0, [](TensorEntry& t) { t.shape = 0xfffffff0; }),
       ChangedEntry<TensorEntry>(&Manifest::tensors, 0, [](TensorEntry& t) { t.bytes = 64; }),
       ChangedEntry<TensorEntry>(&Manifest::tensors, 1, [](TensorEntry& t) { t.offset = 1 << 20; }),
@@ -252,9 +264,21 @@ TEST_F(DamagedPackageTest, EntriesThatPointAstrayAreRefused) {
       ChangedEntry<TensorEntry>(&Manifest::tensors, 1, [](TensorEntry& t) { ++t.name.offset, --t.name.bytes; }),
       ChangedEntry<int64_t>(&Manifest::shapes, 0, [](int64_t& d) { d = -4; }),
       ChangedEntry<int64_t>(&Manifest::shapes, 0, [](int64_t& d) { d = int64_t{1} << 62; }),
-      ChangedEntry<TextRef>(&Manifest::kernels, 0, [](TextRef& t) { t.bytes = 0; }),
-      ChangedEntry<TextRef>(&Manifest::kernels, 0, [](TextRef& t) { t.bytes += 1; }),
-      ChangedEntry<TextRef>(&Manifest::kernels, 1, [](TextRef& t) { t.offset = 0xfffffff0; }),
+      ChangedEntry<KernelEntry>(&Manifest::kernels, 0, [](KernelEntry& k) { k.interface.bytes = 0; }),
+      ChangedEntry<KernelEntry>(&Manifest::kernels, 0, [](KernelEntry& k) { k.interface.bytes += 1; }),
+      ChangedEntry<KernelEntry>(&Manifest::kernels, 1, [](KernelEntry& k) { k.interface.offset = 0xfffffff0; }),
+      ChangedEntry<KernelEntry>(&Manifest::kernels, 0, [](KernelEntry& k) { k.unit = 1; }),
+      ChangedEntry<UnitEntry>(&Manifest::units, 0, [](UnitEntry& u) { u.device.offset = 0xffffffff; }),
+      ChangedEntry<UnitEntry>(&Manifest::units, 0, [](UnitEntry& u) { u.device = u.target; }),
+      ChangedEntry<UnitEntry>(&Manifest::units, 0, [](UnitEntry& u) { u.target.bytes = 0xffffffff; }),
+      ChangedEntry<UnitEntry>(&Manifest::units, 0, [](UnitEntry& u) { u.lanes = 8; }),
+      ChangedEntry<UnitEntry>(&Manifest::units, 0, [](UnitEntry& u) { u.shared_bytes = 1; }),
+      ChangedEntry<UnitEntry>(&Manifest::units, 0, [](UnitEntry& u) { u.code = CodeKind{5}; }),
+      ChangedEntry<UnitEntry>(&Manifest::units, 0, [](UnitEntry& u) { u.code = CodeKind{99}; }),
+      ChangedEntry<UnitEntry>(&Manifest::units, 0, [](UnitEntry& u) { u.code = CodeKind::kOpenCl; }),
+      ChangedEntry<UnitEntry>(&Manifest::units, 0, [](UnitEntry& u) { u.home = 1; }),
+      ChangedEntry<uint64_t>(&Manifest::homes, 0, [](uint64_t& bytes) { bytes = 0; }),
+      ChangedEntry<uint64_t>(&Manifest::homes, 0, [](uint64_t& bytes) { bytes += 1; }),
       ChangedEntry<CallEntry>(&Manifest::calls, 0, [](CallEntry& c) { c.kernel = 2; }),
       ChangedEntry<CallEntry>(&Manifest::calls, 0, [](CallEntry& c) { c.kernel = 1; }),
       ChangedEntry<CallEntry>(&Manifest::calls, 0, [](CallEntry& c) { c.arguments = 0xffffffff; }),
@@ -275,6 +299,41 @@ TEST_F(DamagedPackageTest, EntriesThatPointAstrayAreRefused) {
       ChangedEntry<CopyEntry>(&Manifest::copies, 0, [](CopyEntry& c) { c.source = 1; }),
   };
   for (size_t i = 0; i < std::size(broken); ++i) EXPECT_EQ(Load(broken[i]), HONE_BAD_PACKAGE) << i;
+}
+
+// Of the program with two units. Its borders lead from the device's home 0 to 1 before call 1, and back before call 2.
+TEST_F(DamagedPackageTest, UnitsHomesAndBordersThatDoNotFitAreRefused) {
+  using package::BorderEntry;
+  using package::CopyEntry;
+  using package::KernelEntry;
+  using package::TensorEntry;
+  using package::UnitEntry;
+  using Manifest = ManifestHeader;
+  const auto split = [](auto table, size_t index, auto change) {
+    return ChangedEntry(table, index, std::function(change), kSplitManifest);
+  };
+  const std::pair<std::string, const char*> splits[] = {
+      {split(&Manifest::units, 1, [](UnitEntry& u) { u.home = 2; }), "unit 1 works in a home that is not there"},
+      {split(&Manifest::units, 1, [](UnitEntry& u) { u.home = 0; }), "unit 1 works in the home of another device"},
+      {split(&Manifest::units, 0, [](UnitEntry& u) { u.home = 1; }), "unit 1 works in the home of another device"},
+      {split(&Manifest::kernels, 1, [](KernelEntry& k) { k.unit = 2; }), "kernel 1 is of a unit that is not there"},
+      {split(&Manifest::kernels, 1, [](KernelEntry& k) { k.unit = 0; }), "kernel 1 is not launched as its kind"},
+      {split(&Manifest::tensors, 2, [](TensorEntry& t) { t.home = 1; }), "call 0 uses a tensor of another home"},
+      {split(&Manifest::tensors, 1, [](TensorEntry& t) { t.home = 1; }), "tensor 1 is in a home that is not there"},
+      {split(&Manifest::copies, 0, [](CopyEntry& c) { c.source = 7; }), "copy 0 leads to another home"},
+      {split(&Manifest::borders, 0, [](BorderEntry& b) { b.call = 3; }), "border 0 is out of order"},
+      {split(&Manifest::borders, 1, [](BorderEntry& b) { b.call = 0; }), "border 1 is out of order"},
+      {split(&Manifest::borders, 0, [](BorderEntry& b) { b.call = 0; }), "border 0 reads a tensor that nothing has"},
+      {split(&Manifest::borders, 0, [](BorderEntry& b) { b.source = 77; }), "border 0 has a tensor that is not there"},
+      {split(&Manifest::borders, 0, [](BorderEntry& b) { b.target = 77; }), "border 0 has a tensor that is not there"},
+      {split(&Manifest::borders, 0, [](BorderEntry& b) { b.target = b.source; }), "border 0 leads to the home where"},
+      {split(&Manifest::borders, 1, [](BorderEntry& b) { b.target = 3; }), "border 1 does not lead to an intermediate"},
+  };
+  for (const auto& [bytes, message] : splits) {
+    EXPECT_EQ(Load(bytes), HONE_BAD_PACKAGE) << message;
+    EXPECT_THAT(hone_error(), HasSubstr(std::string("program 2: "))) << message;
+    EXPECT_THAT(hone_error(), HasSubstr(message));
+  }
 }
 
 TEST_F(DamagedPackageTest, DescriptionsOfKernelsThatDoNotFitAreRefused) {
@@ -304,14 +363,25 @@ TEST_F(DamagedPackageTest, ASecondKernelOfANameIsRefusedBeforeTheNextIsRead) {
   const auto manifest = package::BuildManifest(program, "cpu", constants);
   ASSERT_TRUE(manifest.ok()) << manifest.status();
   runtime::ProgramView view;
-  const runtime::Fault fault = runtime::ViewProgram(*manifest, BytesOf(kernels_), 4096, "", &view);
+  const runtime::Fault fault = runtime::ViewProgram({3, *manifest, {BytesOf(kernels_)}}, 4096, "", &view);
   EXPECT_EQ(fault.code, HONE_BAD_PACKAGE);
   EXPECT_THAT(fault.text, HasSubstr("two kernels of one name"));
 }
 
 // Reads all that a view promises to be readable.
 size_t Walk(const runtime::ProgramView& view, std::span<const uint8_t> constants) {
-  size_t sum = view.code.size() + view.Text(view.manifest->target).size();
+  size_t sum = view.Text(view.target).size();
+  for (const runtime::UnitView& unit : view.units) {
+    sum += unit.code.size() + view.Text(unit.entry.target).size() + view.homes[unit.entry.home].units.size();
+  }
+  for (const package::BorderEntry& border : view.borders) {
+    sum += view.tensors[border.source].bytes + view.tensors[border.target].bytes + view.Home(view.calls[border.call]);
+  }
+  for (const runtime::HomeView& home : view.homes) {
+    for (const std::vector<uint32_t>* ids : {&home.inputs, &home.outputs, &home.constants}) {
+      for (const uint32_t id : *ids) sum += view.tensors[id].bytes;
+    }
+  }
   for (const package::TensorEntry& tensor : view.tensors) {
     sum += std::strlen(view.Text(tensor.name).data());
     for (const int64_t dimension : view.Shape(tensor)) sum += static_cast<size_t>(dimension);
@@ -337,9 +407,10 @@ TEST_F(DamagedPackageTest, RandomManifestsBehindRightChecksumsNeverCrash) {
   runtime::Mapping memory;
   ASSERT_TRUE(runtime::Mapping::Pages(good_.size(), "the test", &memory).ok());
   int refused = 0;
-  for (int round = 0; round < 4000; ++round) {
+  for (int round = 0; round < 6000; ++round) {
     std::string bytes = good_;
-    const package::SectionEntry manifest = SectionsOf(good_)[random.Below(2) == 0 ? kManifest : kSecondManifest];
+    const size_t manifests[] = {kManifest, kSecondManifest, kSplitManifest};
+    const package::SectionEntry manifest = SectionsOf(good_)[manifests[random.Below(3)]];
     for (int64_t i = random.Below(4); i >= 0; --i) {
       const uint64_t at = manifest.offset + static_cast<uint64_t>(random.Below(static_cast<int64_t>(manifest.bytes)));
       bytes[at] = static_cast<char>(random.Below(3) == 0 ? 0xff : random.Next());
@@ -358,7 +429,7 @@ TEST_F(DamagedPackageTest, RandomManifestsBehindRightChecksumsNeverCrash) {
 
 TEST_F(DamagedPackageTest, TooLargeAnArenaIsOutOfMemory) {
   package::PackageContents contents = TinyContents(kernels_);
-  contents.programs[0].arena_bytes = uint64_t{1} << 60;
+  contents.programs[0].arena_bytes[0] = uint64_t{1} << 60;
   WriteTinyPackage(folder_ / "large.hone", contents);
   EXPECT_EQ(Load(ReadWholeFile(folder_ / "large.hone")), HONE_OUT_OF_MEMORY);
   EXPECT_THAT(hone_error(), HasSubstr("bytes for the arena"));
@@ -366,7 +437,7 @@ TEST_F(DamagedPackageTest, TooLargeAnArenaIsOutOfMemory) {
 
 TEST_F(DamagedPackageTest, CodeForAnotherMachineIsRefusedBeforeItIsLoaded) {
   package::PackageContents contents = TinyContents(kernels_);
-  CodeKind& kind = contents.programs[0].kind;
+  CodeKind& kind = contents.programs[0].units[0].kind;
   kind = kind == CodeKind::kX86_64 ? CodeKind::kAArch64 : CodeKind::kX86_64;
   const std::string path = folder_ / "foreign.hone";
   WriteTinyPackage(path, contents);
@@ -377,11 +448,11 @@ TEST_F(DamagedPackageTest, CodeForAnotherMachineIsRefusedBeforeItIsLoaded) {
 TEST_F(DamagedPackageTest, MissingCpuFeaturesAreNamed) {
   package::PackageContents contents = TinyContents(kernels_);
   for (const std::string_view feature : runtime::HostFeatures())
-    contents.programs[0].cpu_features.emplace_back(feature);
+    contents.programs[0].units[0].cpu_features.emplace_back(feature);
   const std::string path = folder_ / "features.hone";
   WriteTinyPackage(path, contents);
   EXPECT_EQ(Load(ReadWholeFile(path)), HONE_OK) << hone_error();
-  contents.programs[0].cpu_features.push_back("warp-drive");
+  contents.programs[0].units[0].cpu_features.push_back("warp-drive");
   WriteTinyPackage(path, contents);
   EXPECT_EQ(Load(ReadWholeFile(path)), HONE_INCOMPATIBLE);
   EXPECT_THAT(hone_error(), HasSubstr("the code needs warp-drive (unknown to this runtime), this CPU lacks it"));

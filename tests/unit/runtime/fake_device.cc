@@ -17,30 +17,50 @@ using runtime::ProgramView;
 
 class FakeBackend : public runtime::Backend {
  public:
-  FakeBackend(const ProgramView& program, std::span<const uint8_t> constants, FakeDevice* device)
+  FakeBackend(const ProgramView& program, uint32_t home, std::span<const uint8_t> constants, FakeDevice* device)
       : program_(program),
+        home_(program.homes[home]),
         device_(*device),
         constants_(constants.begin(), constants.end()),
-        arena_(program.manifest->arena_bytes, 0xee),
-        io_(program.manifest->io_bytes, 0xee),
+        arena_(home_.arena_bytes, 0xee),
+        io_(program.io_bytes, 0xee),
         ports_(program.tensors.size(), nullptr) {
     ++device_.uploads_of_constants;
   }
 
   void SetPortMemory(uint32_t tensor, uint8_t* host) override { ports_[tensor] = host; }
 
-  Fault Run(std::span<int64_t> nanoseconds) override {
+  Fault Run(const runtime::Segment& segment, std::span<int64_t> nanoseconds) override {
     if (!device_.failure.empty()) return runtime::IoError(device_.failure);
-    for (const uint32_t id : program_.inputs) std::memcpy(Memory(id), ports_[id], program_.tensors[id].bytes);
-    for (size_t i = 0; i < program_.calls.size(); ++i) {
+    if (segment.begins) {
+      for (const uint32_t id : home_.inputs) std::memcpy(Memory(id), ports_[id], program_.tensors[id].bytes);
+    }
+    for (size_t i = segment.first; i < segment.end; ++i) {
       const package::CallEntry& call = program_.calls[i];
       for (const KernelLaunch& launch : program_.Kernel(call).main) Launch(call, launch);
       if (!nanoseconds.empty()) nanoseconds[i] = static_cast<int64_t>(100 + i);
     }
-    for (const package::CopyEntry& copy : program_.copies) {
+    if (!segment.ends) return {};
+    for (const package::CopyEntry& copy : home_.copies) {
       std::memcpy(Memory(copy.target), Memory(copy.source), program_.tensors[copy.target].bytes);
     }
-    for (const uint32_t id : program_.outputs) std::memcpy(ports_[id], Memory(id), program_.tensors[id].bytes);
+    for (const uint32_t id : home_.outputs) std::memcpy(ports_[id], Memory(id), program_.tensors[id].bytes);
+    return {};
+  }
+
+  Fault Wait() override {
+    ++device_.waits;
+    return {};
+  }
+  uint8_t* HostMemory(uint32_t) override { return nullptr; }
+  Fault Read(uint32_t tensor, uint8_t* host) override {
+    ++device_.reads;
+    std::memcpy(host, Memory(tensor), program_.tensors[tensor].bytes);
+    return {};
+  }
+  Fault Write(uint32_t tensor, const uint8_t* host) override {
+    ++device_.writes;
+    std::memcpy(Memory(tensor), host, program_.tensors[tensor].bytes);
     return {};
   }
 
@@ -76,6 +96,7 @@ class FakeBackend : public runtime::Backend {
   }
 
   const ProgramView& program_;
+  const runtime::HomeView& home_;
   FakeDevice& device_;
   std::vector<uint8_t> constants_, arena_, io_;
   std::vector<uint8_t*> ports_;  // per tensor
@@ -84,10 +105,11 @@ class FakeBackend : public runtime::Backend {
 }  // namespace
 
 runtime::BackendLoader LoaderFor(FakeDevice* device) {
-  return [device](const ProgramView& program, std::span<const uint8_t> constants, int,
+  return [device](const ProgramView& program, uint32_t home, std::span<const uint8_t> constants, int,
                   std::unique_ptr<runtime::Backend>* backend) -> Fault {
-    if (program.manifest->code != CodeKind::kOpenCl) return runtime::Incompatible("no code for the device");
-    *backend = std::make_unique<FakeBackend>(program, constants, device);
+    const runtime::UnitView& unit = program.units[program.homes[home].units.front()];
+    if (unit.entry.code != CodeKind::kOpenCl) return runtime::Incompatible("no code for the device");
+    *backend = std::make_unique<FakeBackend>(program, home, constants, device);
     return {};
   };
 }

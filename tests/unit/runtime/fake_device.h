@@ -14,8 +14,9 @@ namespace hone::tests {
 // What the fake device has done, and how it shall fail.
 struct FakeDevice {
   int uploads_of_constants = 0;
-  std::vector<std::string> launches;  // functions, in order
-  std::string failure;                // text of the error of the next Run; empty: it succeeds
+  int reads = 0, writes = 0, waits = 0;  // of tensors at borders; and how often the executor waited after an error
+  std::vector<std::string> launches;     // functions, in order
+  std::string failure;                   // text of the error of the next Run; empty: it succeeds
 };
 
 // A loader that runs OpenCL programs on `device`, which must outlive them, and is Incompatible for other programs.

@@ -518,7 +518,7 @@ TEST_F(ModelTest, TheSharedLibraryExportsItsInterfaceAlone) {
 
 TEST_F(ModelTest, HoneRunReportsSkippedPrograms) {
   package::PackageContents contents = TinyContents(CompileTinyKernels());
-  contents.programs[0].cpu_features = {"quantum"};
+  contents.programs[0].units[0].cpu_features = {"quantum"};
   AddProgram(contents, TinyProgram(CompileTinyKernels()), "cpu -mcpu=plain");
   const std::string path = *folder_ / "several.hone", in = *folder_ / "several.bin";
   WriteTinyPackage(path, contents);

@@ -118,14 +118,17 @@ TEST_F(OpenClBackendTest, KeepsCompiledCodeUnlessTheDriverDoes) {
 }
 
 TEST_F(OpenClBackendTest, SaysWhatTheDeviceLacks) {
-  EXPECT_THAT(ErrorOf(Write([](package::PackageProgram& p) { p.lanes = 1u << 30; }), HONE_INCOMPATIBLE),
+  EXPECT_THAT(ErrorOf(Write([](package::PackageProgram& p) { p.units[0].lanes = 1u << 30; }), HONE_INCOMPATIBLE),
               HasSubstr("the code needs 1073741824 lanes in a group, the OpenCL device '" + device().info().name));
-  EXPECT_THAT(ErrorOf(Write([](package::PackageProgram& p) { p.shared_bytes = uint64_t{1} << 40; }), HONE_INCOMPATIBLE),
+  EXPECT_THAT(ErrorOf(Write([](package::PackageProgram& p) { p.units[0].shared_bytes = uint64_t{1} << 40; }),
+                      HONE_INCOMPATIBLE),
               HasSubstr("bytes of shared memory"));
-  EXPECT_THAT(ErrorOf(Write([](package::PackageProgram& p) { p.device = "no-such-device"; }), HONE_INCOMPATIBLE),
-              HasSubstr("no OpenCL device 'no-such-device'"));
-  EXPECT_THAT(ErrorOf(Write([](package::PackageProgram& p) { p.code = "kernel void f( {"; }), HONE_INCOMPATIBLE),
-              HasSubstr("CL_BUILD_PROGRAM_FAILURE"));
+  EXPECT_THAT(
+      ErrorOf(Write([](package::PackageProgram& p) { p.units[0].device = "no-such-device"; }), HONE_INCOMPATIBLE),
+      HasSubstr("no OpenCL device 'no-such-device'"));
+  EXPECT_THAT(
+      ErrorOf(Write([](package::PackageProgram& p) { p.units[0].code = "kernel void f( {"; }), HONE_INCOMPATIBLE),
+      HasSubstr("CL_BUILD_PROGRAM_FAILURE"));
   EXPECT_THAT(
       ErrorOf(Write([](package::PackageProgram& p) { p.kernels[0].main[0].function = "g"; }), HONE_INCOMPATIBLE),
       HasSubstr("no kernel 'g'"));

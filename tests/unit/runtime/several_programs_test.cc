@@ -27,11 +27,11 @@ using ::testing::HasSubstr;
 
 // Loads OpenCL programs on the fake `device`, and other programs as the runtime does.
 runtime::BackendLoader DeviceOrCpu(FakeDevice* device) {
-  return [device](const ProgramView& program, std::span<const uint8_t> constants, int threads,
+  return [device](const ProgramView& program, uint32_t home, std::span<const uint8_t> constants, int threads,
                   std::unique_ptr<Backend>* backend) {
-    const bool for_device = program.manifest->code == CodeKind::kOpenCl;
+    const bool for_device = program.homes[home].has_lanes;
     const runtime::BackendLoader loader = for_device ? LoaderFor(device) : runtime::LoadBackend;
-    return loader(program, constants, threads, backend);
+    return loader(program, home, constants, threads, backend);
   };
 }
 
@@ -60,9 +60,7 @@ class SeveralProgramsTest : public ::testing::Test {
     EXPECT_TRUE(fault.ok()) << fault.text;
     return model;
   }
-  static std::string TargetOf(const Model& model) {
-    return std::string(model.program().Text(model.program().manifest->target));
-  }
+  static std::string TargetOf(const Model& model) { return std::string(model.program().Text(model.program().target)); }
   static std::vector<float> Output(const Model& model, size_t index) {
     DLTensor view;
     EXPECT_TRUE(model.OutputView(index, &view).ok());
@@ -92,7 +90,7 @@ TEST_F(SeveralProgramsTest, TheFirstOneThatRunsHereIsTaken) {
 TEST_F(SeveralProgramsTest, IncompatibleProgramIsSkippedWithItsReason) {
   package::PackageContents contents = TinyContents(kernels_);
   package::PackageProgram foreign = contents.programs[0];
-  foreign.kind = ForeignCpu();
+  foreign.units[0].kind = ForeignCpu();
   contents.programs.clear();
   contents.metadata.programs.clear();
   AddProgram(contents, foreign, "foreign");
@@ -109,9 +107,9 @@ TEST_F(SeveralProgramsTest, IncompatibleProgramIsSkippedWithItsReason) {
 
 TEST_F(SeveralProgramsTest, ErrorNamesTheReasonOfEveryProgram) {
   package::PackageContents contents = TinyContents(kernels_);
-  contents.programs[0].kind = ForeignCpu();
+  contents.programs[0].units[0].kind = ForeignCpu();
   package::PackageProgram needy = TinyProgram(kernels_);
-  needy.cpu_features = {"warp-drive"};
+  needy.units[0].cpu_features = {"warp-drive"};
   AddProgram(contents, needy, "cpu -mattr=+warp-drive");
   HoneModel* model = nullptr;
   EXPECT_EQ(hone_load(Write(contents).c_str(), nullptr, &model), HONE_INCOMPATIBLE);

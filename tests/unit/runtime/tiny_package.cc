@@ -114,8 +114,8 @@ package::PackageProgram TinyModel() {
 
 package::PackageProgram TinyProgram(std::string shared_object) {
   package::PackageProgram program = TinyModel();
-  program.kind = *runtime::HostCode();
-  program.code = std::move(shared_object);
+  program.units[0].kind = *runtime::HostCode();
+  program.units[0].code = std::move(shared_object);
   for (KernelInterface& kernel : program.kernels) kernel.main = {{.function = kernel.name}};
   HONE_CHECK(package::PlanArena(program).ok());
   return program;
@@ -125,9 +125,9 @@ namespace {
 
 package::PackageProgram ProgramOfLaunches(CodeKind kind, const char* code) {
   package::PackageProgram program = TinyModel();
-  program.kind = kind;
-  program.code = code;
-  program.lanes = kColumns;
+  program.units[0].kind = kind;
+  program.units[0].code = code;
+  program.units[0].lanes = kColumns;
   program.kernels[0].main = {{"add_bias", kRows, kColumns, {0, 1, 2}}};
   program.kernels[1].buffers.push_back(Floats(BufferRole::kWorkspace, {kRows, kColumns}));
   program.kernels[1].main = {{"scale_up", kRows, kColumns, {0, 2}}, {"scale_out", kRows, kColumns, {2, 1}}};
@@ -140,6 +140,35 @@ package::PackageProgram ProgramOfLaunches(CodeKind kind, const char* code) {
 package::PackageProgram TinyOpenClProgram() { return ProgramOfLaunches(CodeKind::kOpenCl, kOpenClCode); }
 package::PackageProgram TinyCudaProgram() { return ProgramOfLaunches(CodeKind::kPtx, kPtxCode); }
 
+package::PackageProgram TinySplitProgram(package::PackageProgram device, std::string shared_object) {
+  enum : package::TensorId { kBiasTensor = 1, kSum, kY, kBiasOut = 5, kSumOnCpu, kScaledOnCpu, kScaled };
+  package::PackageProgram program = std::move(device);
+  const package::PackageProgram cpu = TinyProgram(std::move(shared_object));
+  program.units[0].target = "device";
+  program.units.push_back(cpu.units[0]);
+  program.units[1].target = "cpu";
+  program.kernels[1] = cpu.kernels[1];
+  program.kernel_units = {0, 1};
+  for (const uint32_t home : {1, 1, 0}) {
+    program.tensors.push_back(program.tensors[kSum]);
+    program.tensors.back().home = home;
+  }
+  program.tensors[kBiasOut].home = 1;
+  program.calls = {program.calls[0],
+                   {.kernel = 1, .arguments = {kSumOnCpu, kScaledOnCpu}},
+                   {.kernel = 0, .arguments = {kScaled, kBiasTensor, kY}}};
+  program.borders = {{kSum, kSumOnCpu, 1}, {kScaledOnCpu, kScaled, 2}};
+  package::AssignHomes(program);
+  HONE_CHECK(package::PlanArena(program).ok());
+  return program;
+}
+
+std::vector<float> TinySplitOutput() {
+  std::vector<float> y = TinyOutput(2);
+  for (size_t i = 0; i < y.size(); ++i) y[i] += kBias[i % kColumns];
+  return y;
+}
+
 void LaunchNothingForY(package::PackageProgram& program) {
   for (package::PackageTensor& tensor : program.tensors) {
     if (tensor.name == "y") tensor.shape = {0, kColumns};
@@ -150,6 +179,7 @@ void LaunchNothingForY(package::PackageProgram& program) {
 }
 
 void AddProgram(package::PackageContents& contents, package::PackageProgram program, const std::string& target) {
+  if (program.units.size() == 1) program.units[0].target = target;
   contents.programs.push_back(std::move(program));
   contents.metadata.programs.push_back({target,
                                         {{"add_bias", "Add", std::string(64, 'a'), "parallel(r)", 32, 288},

@@ -39,6 +39,11 @@ std::string CompileTinyKernels(const std::string& flags = "", const std::string&
 package::PackageProgram TinyProgram(std::string shared_object);
 package::PackageProgram TinyOpenClProgram();
 package::PackageProgram TinyCudaProgram();
+// The model y = 2 (x + bias) + bias in three calls on two units: `device`, a program from above, adds, and this CPU
+// scales. Tensors: x, bias, the sum, y, x_out, bias_out, and then the sum for the CPU, the scaled sum, and the scaled
+// sum for the device. x_out is copied by the device and bias_out by the CPU.
+package::PackageProgram TinySplitProgram(package::PackageProgram device, std::string shared_object);
+std::vector<float> TinySplitOutput();  // y for TinyInput()
 // Removes the launches of the kernel that writes y, as in a program where y has no elements.
 void LaunchNothingForY(package::PackageProgram& program);
 void AddProgram(package::PackageContents& contents, package::PackageProgram program, const std::string& target);

@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "compiler/execution/model.h"
 #include "compiler/ir/text.h"
-#include "compiler/passes/barriers.h"
+#include "compiler/passes/passes.h"
 #include "compiler/passes/pipeline.h"
 #include "compiler/schedule/apply.h"
 #include "compiler/schedule/grid.h"

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/roofline.h"
+#include "compiler/target/cpu.h"
 #include "compiler/target/microarchitectures.h"
 
 namespace hone::target {
@@ -209,7 +211,7 @@ TEST(Targets, OverlappingLaunchesAreAnOption) {
 
 TEST(Targets, ErrorsListThePossibleValues) {
   const std::pair<const char*, const char*> cases[] = {
-      {"gpu", "no kind 'gpu'; there are cpu, x86_64, arm64, opencl, cuda, cuda:sm_53"},
+      {"gpu", "no kind 'gpu'; there are cpu, x86_64, arm64, arm, opencl, cuda, cuda:sm_53"},
       {"x86_64 -mcpu=pentium9", "no CPU 'pentium9' for x86_64; there are haswell broadwell"},
       {"arm64 -mcpu=haswell", "no CPU 'haswell' for aarch64; there are cortex-a35"},
       {"x86_64 -mcpu=nehalem", "no CPU 'nehalem'"},
@@ -256,6 +258,11 @@ TEST(Targets, EveryKindHasATypicalOneAndADevice) {
   }
 }
 
+TEST(Targets, ARooflineIsMeasuredOnTheDeviceThatTheTargetNames) {
+  EXPECT_EQ(MeasureRoofline(*ParseTarget(kAnOpenClDevice), 1).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_GT(MeasureRoofline(Target(), 1)->flops_per_second, 0);
+}
+
 TEST(Targets, SameMachineWhateverItsThreads) {
   EXPECT_TRUE(SameMachine(*ParseTarget("x86_64 -mcpu=znver4"), *ParseTarget("x86_64 -mcpu=znver4 -threads=9")));
   EXPECT_FALSE(SameMachine(*ParseTarget("x86_64 -mcpu=znver4"), *ParseTarget("x86_64 -mcpu=znver3")));
@@ -267,7 +274,7 @@ TEST(Targets, SameMachineWhateverItsThreads) {
 // All that the table says must be what the rest of the room can read.
 TEST(Microarchitectures, EveryRowIsATarget) {
   for (const Microarchitecture& row : Microarchitectures()) {
-    const std::string kind = row.family.arch == Arch::kAArch64 ? "arm64" : "x86_64";
+    const std::string kind = std::string(EntryOf(row.family.arch).word);
     const auto target = ParseTarget(kind + " -mcpu=" + std::string(row.name));
     ASSERT_TRUE(target.ok()) << row.name << ": " << target.status();
     EXPECT_EQ(FindMicroarchitecture(row.family.arch, row.name), &row) << "a second row of this name";

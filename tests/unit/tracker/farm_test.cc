@@ -491,7 +491,7 @@ TEST_F(FarmTest, AFailureOfAnUnknownKindIsRecordedAsACrashThatSaysSo) {
   const std::vector<records::Record> recorded = ToRecords("farm", recordable[0]);
   ASSERT_EQ(recorded.size(), 2u) << "nothing is lost";
   const auto& failure = std::get<records::Failure>(recorded[0].outcome);
-  EXPECT_EQ(failure.kind, records::FailureKind::kCrashed);
+  EXPECT_EQ(failure.kind, FailureKind::kCrashed);
   EXPECT_EQ(failure.text,
             "failed with kind 99, which this tracker does not know: melted the board; update the tracker");
   EXPECT_THAT(std::get<records::Failure>(recorded[1].outcome).text, HasSubstr("with kind 0"));

@@ -5,10 +5,10 @@
 
 #include <map>
 
+#include "proto/convert.h"
 #include "tests/farm/fake_agent.h"
 #include "tracker/queue/fair_share.h"
 #include "tracker/queue/memory.h"
-#include "tracker/queue/times.h"
 
 namespace hone::tracker {
 namespace {

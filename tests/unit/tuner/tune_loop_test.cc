@@ -531,7 +531,7 @@ TEST_F(TuneLoopTest, FailuresAreCountedAndDoNotStopIt) {
   };
   ASSERT_EQ(Tune(), absl::OkStatus());
   ASSERT_EQ(progress_.failed.size(), 1u);
-  EXPECT_GT(progress_.failed[records::FailureKind::kCrashed], 0);
+  EXPECT_GT(progress_.failed[FailureKind::kCrashed], 0);
   EXPECT_LT(*progress_.workloads[0].best_seconds, 1.15e-3);
 }
 
@@ -546,7 +546,7 @@ TEST_F(TuneLoopTest, ACandidateWithADrawbackIsRecordedAndNotLaunched) {
       EXPECT_TRUE(candidate.is_default) << candidate.schedule;
     }
   }
-  EXPECT_GT(progress_.failed[records::FailureKind::kScheduleIllegal], 10);
+  EXPECT_GT(progress_.failed[FailureKind::kScheduleIllegal], 10);
   EXPECT_TRUE(progress_.workloads[0].default_seconds.has_value());
 }
 

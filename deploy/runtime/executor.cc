@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "deploy/runtime/executor.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace hone::runtime {
+
+using package::BorderEntry;
+
+Fault Executor::Load(const ProgramView& program, std::span<const uint8_t> constants, int threads,
+                     const BackendLoader& loader) {
+  program_ = &program;
+  backends_.clear();
+  for (uint32_t home = 0; home < program.homes.size(); ++home) {
+    Fault fault = loader(program, home, constants, threads, &backends_.emplace_back());
+    if (fault.ok()) continue;
+    if (program.homes.size() > 1 && fault.code != HONE_BAD_PACKAGE) {
+      const package::UnitEntry& unit = program.units[program.homes[home].units.front()].entry;
+      fault.text = "unit for '" + std::string(program.Text(unit.target)) + "': " + fault.text;
+    }
+    return fault;
+  }
+  MakeParts();
+  border_nanoseconds_.assign(program.borders.size(), 0);
+  return AllocateStaging();
+}
+
+// A segment ends where the next call is another home's, or where a border comes before the next call.
+void Executor::MakeParts() {
+  parts_.clear();
+  std::vector<uint32_t> segments(backends_.size(), 0);
+  uint32_t border = 0;
+  for (uint32_t call = 0; call < program_->calls.size(); ++call) {
+    const uint32_t home = program_->Home(program_->calls[call]);
+    uint32_t end_border = border;
+    while (end_border < program_->borders.size() && program_->borders[end_border].call == call) ++end_border;
+    if (call == 0 || parts_.back().home != home || end_border > border) {
+      const uint32_t number = segments[home]++;
+      parts_.push_back({home, border, end_border, {number, call, call, /*begins=*/number == 0, /*ends=*/false}});
+    }
+    parts_.back().segment.end = call + 1;
+    border = end_border;
+  }
+  for (uint32_t home = 0; home < backends_.size(); ++home) {
+    const auto last = std::find_if(parts_.rbegin(), parts_.rend(), [home](const Part& p) { return p.home == home; });
+    if (last != parts_.rend()) {
+      last->segment.ends = true;
+    } else {  // without calls, it may still have copies
+      parts_.push_back({home, border, border, {0, 0, 0, /*begins=*/true, /*ends=*/true}});
+    }
+  }
+}
+
+Fault Executor::AllocateStaging() {
+  uint64_t bytes = 0;
+  for (const BorderEntry& border : program_->borders) {
+    const package::TensorEntry &source = program_->tensors[border.source], &target = program_->tensors[border.target];
+    const bool between_devices = program_->homes[source.home].has_lanes && program_->homes[target.home].has_lanes;
+    if (between_devices) bytes = std::max(bytes, source.bytes);
+  }
+  return Mapping::Pages(bytes, "copies between devices", &staging_);
+}
+
+bool Executor::Uses(uint32_t home, uint32_t port) const {
+  const HomeView& view = program_->homes[home];
+  const auto& ports = program_->tensors[port].kind == package::TensorKind::kInput ? view.inputs : view.outputs;
+  return std::find(ports.begin(), ports.end(), port) != ports.end();
+}
+
+std::optional<uint32_t> Executor::OnlyHomeOf(uint32_t port) const {
+  std::optional<uint32_t> only;
+  for (uint32_t home = 0; home < backends_.size(); ++home) {
+    if (!Uses(home, port)) continue;
+    if (only.has_value()) return std::nullopt;
+    only = home;
+  }
+  return only;
+}
+
+void Executor::SetPortMemory(uint32_t tensor, uint8_t* host) {
+  for (uint32_t home = 0; home < backends_.size(); ++home) {
+    if (Uses(home, tensor)) backends_[home]->SetPortMemory(tensor, host);
+  }
+}
+
+bool Executor::PlaceOnDevice(uint32_t tensor, DLDevice device, void* memory) {
+  const std::optional<uint32_t> home = OnlyHomeOf(tensor);
+  return home.has_value() && backends_[*home]->PlaceOnDevice(tensor, device, memory);
+}
+
+std::string Executor::DeviceTaken(uint32_t tensor) const {
+  const std::optional<uint32_t> home = OnlyHomeOf(tensor);
+  return home.has_value() ? backends_[*home]->DeviceTaken() : "";
+}
+
+Fault Executor::Run(std::span<int64_t> nanoseconds) {
+  Fault fault = RunParts(nanoseconds);
+  if (fault.ok()) return fault;
+  // Other back ends may still use memory of the caller, who may free it after the error.
+  for (const std::unique_ptr<Backend>& backend : backends_) static_cast<void>(backend->Wait());
+  return fault;
+}
+
+Fault Executor::RunParts(std::span<int64_t> nanoseconds) {
+  for (const Part& part : parts_) {
+    for (uint32_t b = part.first_border; b < part.end_border; ++b) {
+      const auto start = std::chrono::steady_clock::now();
+      HONE_RETURN_IF_FAULT(Cross(program_->borders[b]));
+      if (nanoseconds.empty()) continue;
+      const auto time = std::chrono::steady_clock::now() - start;
+      border_nanoseconds_[b] = std::chrono::duration_cast<std::chrono::nanoseconds>(time).count();
+    }
+    HONE_RETURN_IF_FAULT(backends_[part.home]->Run(part.segment, nanoseconds));
+  }
+  return {};
+}
+
+// One copy if a side is in this process, else two by way of the staging memory.
+Fault Executor::Cross(const BorderEntry& border) {
+  const package::TensorEntry &source = program_->tensors[border.source], &target = program_->tensors[border.target];
+  if (source.bytes == 0) return {};
+  Backend &from = *backends_[source.home], &to = *backends_[target.home];
+  if (const uint8_t* const host = from.HostMemory(border.source)) return to.Write(border.target, host);
+  if (uint8_t* const host = to.HostMemory(border.target)) return from.Read(border.source, host);
+  HONE_RETURN_IF_FAULT(from.Read(border.source, staging_.data()));
+  return to.Write(border.target, staging_.data());
+}
+
+void Executor::SetThreads(int threads) {
+  for (const std::unique_ptr<Backend>& backend : backends_) backend->SetThreads(threads);
+}
+
+int Executor::threads() const {
+  int most = 1;
+  for (const std::unique_ptr<Backend>& backend : backends_) most = std::max(most, backend->threads());
+  return most;
+}
+
+}  // namespace hone::runtime

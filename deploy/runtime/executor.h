@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// The executor runs a program: it owns the back end of every home, and makes the copies over the borders between them.
+//
+// A run is a list of parts in order, made once when the program is loaded: the borders before a segment, then the
+// segment. A program with one home is one part. The executor allocates nothing while it runs. It is part of the model
+// (model.h), which places inputs and outputs. Start with Load and Run.
+#ifndef HONE_DEPLOY_RUNTIME_EXECUTOR_H_
+#define HONE_DEPLOY_RUNTIME_EXECUTOR_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "deploy/runtime/backend.h"
+#include "deploy/runtime/memory.h"
+
+namespace hone::runtime {
+
+// As a Backend, one thread at a time may use it.
+class Executor {
+ public:
+  // Loads the back end of every home. `program` and `constants` must outlive the executor. Errors are the loader's;
+  // with several homes, the text names the target of the home's first unit.
+  Fault Load(const ProgramView& program, std::span<const uint8_t> constants, int threads, const BackendLoader& loader);
+
+  // As the functions of Backend, for all homes that use the port. PlaceOnDevice also returns false if several homes use
+  // it, because the memory of a device is in reach of one.
+  void SetPortMemory(uint32_t tensor, uint8_t* host);
+  bool PlaceOnDevice(uint32_t tensor, DLDevice device, void* memory);
+  // The name of the device whose memory the port takes, for error texts; empty if it takes none.
+  std::string DeviceTaken(uint32_t tensor) const;
+
+  // Runs the program and returns when all outputs are written. nanoseconds: empty, or one element per call, which
+  // receives its time; then border_nanoseconds() are written, too.
+  Fault Run(std::span<int64_t> nanoseconds);
+  // Per border of the program: its time in the last run with times, by this machine's clock; 0 before.
+  std::span<const int64_t> border_nanoseconds() const { return border_nanoseconds_; }
+
+  void SetThreads(int threads);
+  int threads() const;  // the most of any back end
+
+ private:
+  struct Part {
+    uint32_t home = 0;
+    uint32_t first_border = 0, end_border = 0;  // the borders [first, end) of the program come before the segment
+    Segment segment;
+  };
+
+  void MakeParts();
+  Fault AllocateStaging();
+  Fault RunParts(std::span<int64_t> nanoseconds);
+  Fault Cross(const package::BorderEntry& border);
+  // Whether a home uses an input or output, and the only home that does; empty if several do.
+  bool Uses(uint32_t home, uint32_t port) const;
+  std::optional<uint32_t> OnlyHomeOf(uint32_t port) const;
+
+  const ProgramView* program_ = nullptr;
+  std::vector<std::unique_ptr<Backend>> backends_;  // per home
+  std::vector<Part> parts_;
+  Mapping staging_;  // for borders from one device to another; as large as the largest of them
+  std::vector<int64_t> border_nanoseconds_;
+};
+
+}  // namespace hone::runtime
+
+#endif  // HONE_DEPLOY_RUNTIME_EXECUTOR_H_
