@@ -162,9 +162,10 @@ class Device {
   // Runs the launches in order and waits. kTimeout: they had not ended by the deadline. They keep running, and only the
   // end of the process stops them.
   Error Run(std::span<const Launch> launches, Deadline deadline) const;
-  // Runs the launches one after another and waits for each; each may take `launch_time_max`.
+  // Runs the launches one after another and waits for each; each may take `launch_time_max`. kTimeout: as Run.
   Error RunEach(std::span<const Launch> launches, std::chrono::duration<double> launch_time_max) const;
-  // Runs the list `repeats` times without pauses and measures each repeat. The caller warms up before.
+  // Runs the list `repeats` times without pauses and measures each repeat. The caller warms up before. kTimeout: as
+  // Run.
   Error Time(std::span<const Launch> launches, int repeats, Deadline deadline, Timing* timing) const;
 
  private:

@@ -29,7 +29,8 @@ struct LaunchOf {
 };
 
 struct Timing {
-  // Per repeat, by the device's clock: from the start of the first launch until the last has ended.
+  // Per repeat, by the device's clock, until its last launch has ended: with OpenCL from the start of its first launch,
+  // with CUDA from the end of the repeat before, for the first one from just before its first launch.
   std::vector<double> device_seconds;
   double wall_seconds = 0;  // for all repeats, by this machine's clock: from the first enqueue until all have ended
 };

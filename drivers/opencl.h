@@ -129,8 +129,10 @@ class Device {
   Error Run(std::span<const Launch> launches, Deadline deadline) const;
   // Runs the launches one after another and waits for each; each may take `launch_time_max` from the moment when the
   // device starts it. Compilation at the first launch (PoCL does it) happens before that moment and is not limited.
+  // kTimeout: as Run.
   Error RunEach(std::span<const Launch> launches, std::chrono::duration<double> launch_time_max) const;
-  // Runs the list `repeats` times without pauses and measures each repeat. The caller warms up before.
+  // Runs the list `repeats` times without pauses and measures each repeat. The caller warms up before. kTimeout: as
+  // Run.
   Error Time(std::span<const Launch> launches, int repeats, Deadline deadline, Timing* timing) const;
 
  private:

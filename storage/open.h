@@ -17,7 +17,8 @@
 
 namespace hone::storage {
 
-// kReadWrite creates what is missing and brings an older schema up to date. Errors as records/store.h lists them.
+// kReadWrite creates what is missing and brings an older schema up to date. kInvalidArgument: the address is empty or
+// no path. Other errors as records/store.h lists them.
 absl::StatusOr<std::unique_ptr<records::Store>> OpenRecords(const std::filesystem::path& address,
                                                             records::OpenMode mode);
 

@@ -28,7 +28,8 @@ v1::QueryRecordsRequest ToProto(const records::Filter& filter);
 v1::ListBestRequest BestRequestOf(const records::Filter& filter);
 v1::RecordMatch ToProto(records::Closeness closeness);
 
-// kInvalidArgument: an outcome is missing or of an unknown kind. A record without a time gets the current time.
+// kInvalidArgument: an outcome is missing or of an unknown kind. A record without a time gets the current time. An
+// optional number out of its range, as of a broken sensor, counts as not known. Validate (record.h) checks the rest.
 absl::StatusOr<records::Record> FromProto(const v1::Record& record);
 // The response must have a record. Errors as above.
 absl::StatusOr<records::BestRecord> FromProto(const v1::BestRecordResponse& response);

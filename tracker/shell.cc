@@ -501,7 +501,7 @@ bool Shell::CancelJob(const std::string& job_id, Done<v1::Job> done) {
 }
 
 std::vector<v1::Job> Shell::JobsToNotify() {
-  Turn turn(this);  // clears ends_on_their_way_ if everything is stored
+  Turn turn(this);  // clears unstored_ends_ if everything is stored
   std::vector<v1::Job> jobs;
   for (const v1::Job* job : farm_.jobs().JobsToNotify()) {
     if (!unstored_ends_.contains(job->id())) jobs.push_back(JobQueue::SummaryOf(*job));

@@ -465,7 +465,7 @@ void BatchQueue::GiveUp(const Lease& lost, Entry& entry, const std::string& why)
 }
 
 // Moves the clocks of batches that wait only because their devices are busy with others. Runs once per
-// look_for_devices_every, because it compares many pieces with many devices.
+// device_check_period, because it compares many pieces with many devices.
 void BatchQueue::ExcludeQueueTime(absl::Time now, const Served& served) {
   const absl::Duration gone = devices_checked_ == absl::InfinitePast() ? absl::ZeroDuration() : now - devices_checked_;
   if (devices_checked_ != absl::InfinitePast() && gone < options_.device_check_period) return;

@@ -128,8 +128,7 @@ inline constexpr SystemCall kDriverSystemCalls[] = {
     {"memfd_create", "memory that processes share"},
     // NVIDIA's driver does not start if it cannot listen for processes that share its memory. No process can connect,
     // because socket names belong to the network namespace. Only connection-oriented sockets are allowed: with
-    // datagrams
-    // the driver could reach services of this machine.
+    // datagrams the driver could reach services of this machine.
     {"socket", "a socket of this machine", {0, 0xffff'ffff, AF_UNIX}, {1, 0xf, SOCK_STREAM}},
     {"socket", "a socket of this machine", {0, 0xffff'ffff, AF_UNIX}, {1, 0xf, SOCK_SEQPACKET}},
     {"setsockopt", "asks for the sender of a message"},
