@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/seconds_since.h"
 #include "drivers/binary_cache.h"
 #include "drivers/choose_device.h"
 #include "drivers/cuda_api.h"

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <thread>
 
+#include "base/seconds_since.h"
 #include "drivers/binary_cache.h"
 #include "drivers/choose_device.h"
 #include "drivers/opencl_api.h"
