@@ -14,6 +14,8 @@
 #include <string>
 #include <thread>
 
+#include "base/seconds_since.h"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #elif defined(__aarch64__)
@@ -190,7 +192,7 @@ double BestSeconds(const Body& body) {
   for (int i = 0; i < kReadRepeatsMin || total < kSecondsPerMeasurement; ++i) {
     const Clock::time_point start = Clock::now();
     body();
-    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    const double seconds = SecondsSince(start);
     best = std::min(best, seconds);
     total += seconds;
   }

@@ -7,6 +7,7 @@
 #include <cstddef>
 
 #include "CLI/CLI.hpp"
+#include "base/seconds_since.h"
 #include "base/status.h"
 #include "cli/option_checks.h"
 #include "deploy/runtime/hone.h"
@@ -18,8 +19,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double kWarmUpShare = 0.1;  // duration of the warm-up as a fraction of the measurement's
 constexpr size_t kRunsMin = 3;        // minimum number of measured runs
-
-double SecondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 }  // namespace
 

@@ -5,13 +5,14 @@
 #include <array>
 #include <cstring>
 #include <limits>
-#include <thread>
 #include <type_traits>
 #include <utility>
 
+#include "base/seconds_since.h"
 #include "drivers/binary_cache.h"
 #include "drivers/choose_device.h"
 #include "drivers/cuda_api.h"
+#include "drivers/poll_pause.h"
 
 namespace hone::drivers::cuda {
 
@@ -518,18 +519,14 @@ Error Device::Fill(const Buffer& buffer, size_t offset, size_t bytes, std::byte 
 
 // Polls the event with growing pauses of up to 1 ms, because cuEventSynchronize has no deadline.
 Error Device::Wait(void* event, Deadline deadline) const {
-  std::chrono::microseconds pause{0};
+  PollPause pause;
   while (true) {
     const int code = context_->Call(&Api::cuEventQuery, event);
     if (code != kNotReady) return context_->Check(code, "a launch failed on '" + info_.name + "'");
     if (std::chrono::steady_clock::now() >= deadline) {
       return {ErrorKind::kTimeout, "the launches on '" + info_.name + "' did not end in time"};
     }
-    if (pause.count() == 0)
-      std::this_thread::yield();
-    else
-      std::this_thread::sleep_for(pause);
-    pause = std::min(std::chrono::microseconds(1000), pause * 5 / 4 + std::chrono::microseconds(1));
+    pause.Wait();
   }
 }
 

@@ -35,10 +35,6 @@ struct Timing {
   double wall_seconds = 0;  // for all repeats, by this machine's clock: from the first enqueue until all have ended
 };
 
-inline double SecondsSince(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 }  // namespace hone::drivers
 
 #endif  // HONE_DRIVERS_LAUNCH_H_

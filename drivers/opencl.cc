@@ -3,11 +3,12 @@
 
 #include <algorithm>
 #include <cctype>
-#include <thread>
 
+#include "base/seconds_since.h"
 #include "drivers/binary_cache.h"
 #include "drivers/choose_device.h"
 #include "drivers/opencl_api.h"
+#include "drivers/poll_pause.h"
 
 namespace hone::drivers::opencl {
 namespace {
@@ -367,7 +368,7 @@ Error Device::Wait(void* event, Until until, Deadline deadline) const {
   const cl_int awaited = until == Until::kBegun ? CL_RUNNING : CL_COMPLETE;  // later states have lower numbers
   const cl_int handed_over = api_->clFlush(As<cl_command_queue>(queue_));
   if (Error e = CheckDone(handed_over, "cannot submit the launches"); !e.ok()) return e;
-  std::chrono::microseconds pause{0};
+  PollPause pause;
   while (true) {
     cl_int state = CL_QUEUED;
     if (Error e = Check(api_->clGetEventInfo(static_cast<cl_event>(event), CL_EVENT_COMMAND_EXECUTION_STATUS,
@@ -385,11 +386,7 @@ Error Device::Wait(void* event, Until until, Deadline deadline) const {
     if (std::chrono::steady_clock::now() >= deadline) {
       return {ErrorKind::kTimeout, "the launches on '" + info_.name + "' did not end in time"};
     }
-    if (pause.count() == 0)
-      std::this_thread::yield();
-    else
-      std::this_thread::sleep_for(pause);
-    pause = std::min(std::chrono::microseconds(1000), pause * 5 / 4 + std::chrono::microseconds(1));
+    pause.Wait();
   }
 }
 
