@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/kernel_abi.h"
-#include "device_agent/visit/memory_file.h"
+#include "base/memory_file.h"
 
 namespace hone::agent {
 namespace {
