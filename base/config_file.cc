@@ -41,7 +41,7 @@ class ConfigParser {
       HONE_ASSIGN_OR_RETURN(ConfigEntry entry, ParseEntry());
       const auto [first, is_new] = lines_.emplace(entry.key, entry.line);
       if (!is_new) {
-        return Wrong(entry.line, fmt::format("'{}' is given again, after line {}", entry.key, first->second));
+        return Wrong(entry.line, fmt::format("'{}' is given twice; the first is in line {}", entry.key, first->second));
       }
       entries_.push_back(std::move(entry));
     }
@@ -83,7 +83,7 @@ class ConfigParser {
   }
 
   absl::StatusOr<ConfigEntry> ParseEntry() {
-    if (Next() == '[') return Wrong(line_, "there are no sections; write OPTION = VALUE");
+    if (Next() == '[') return Wrong(line_, "sections are not supported; write OPTION = VALUE");
     ConfigEntry entry{.line = line_};
     while (IsKeyLetter(Next())) entry.key += Take();
     SkipBlank(false);
@@ -98,7 +98,8 @@ class ConfigParser {
     }
     SkipBlank(false);
     if (Next() != '\n') {
-      return Wrong(line_, "something stands after the value; a value with spaces needs quotes, several need brackets");
+      return Wrong(line_,
+                   "unexpected text after the value; put a value with spaces in quotes, several values in brackets");
     }
     return entry;
   }
@@ -124,7 +125,7 @@ class ConfigParser {
     if (quote == '"' || quote == '\'') return ParseQuoted();
     std::string value;
     while (std::string_view(" \t\r\n#,[]\"'").find(Next()) == std::string_view::npos) value += Take();
-    if (value.empty()) return Wrong(line_, "a value is missing; the empty one is \"\"");
+    if (value.empty()) return Wrong(line_, "the value is missing; write \"\" for an empty value");
     return value;
   }
 
@@ -137,7 +138,7 @@ class ConfigParser {
       if (quote == '"' && c == '\\') {
         c = Next();
         if (c != '"' && c != '\\')
-          return Wrong(line_, "in \"...\" a \\ stands before \" or \\ only; '...' takes it as it is");
+          return Wrong(line_, "in \"...\", \\ may stand only before \" or \\; in '...', \\ is an ordinary character");
         Take();
       }
       value += c;

@@ -78,7 +78,7 @@ inline constexpr ArmFeature kAArch64Features[] = {
 
 inline constexpr ArmFeature kArmFeatures[] = {
     {"neon", "neon", 1, 12},       {"vfp3", "vfpv3", 1, 13}, {"vfp4", "vfpv4", 1, 16},
-    {"hwdiv-arm", "idiva", 1, 17}, {"d32", "vfpd32", 1, 19},
+    {"hwdiv-arm", "idiva", 1, 17}, {"d32", "vfpd32", 1, 19}, {"crc", "crc32", 2, 4},
 };
 
 template <typename Feature, size_t kCount>

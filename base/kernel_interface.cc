@@ -6,15 +6,13 @@
 #include <iterator>
 #include <utility>
 
+#include "base/element_type.h"
+
 namespace hone {
 namespace {
 
 constexpr std::string_view kRoleNames[] = {"input", "constant", "packed", "output", "workspace"};
-constexpr std::pair<std::string_view, int64_t> kDTypes[] = {{"bool", 1}, {"i8", 1},  {"i16", 2}, {"i32", 4}, {"i64", 8},
-                                                            {"u8", 1},   {"u16", 2}, {"u32", 4}, {"u64", 8}, {"f16", 2},
-                                                            {"bf16", 2}, {"f32", 4}, {"f64", 8}};
-constexpr int64_t kBufferBytesMax = int64_t{1}
-                                    << 48;  // limit of one buffer: larger than any device, safe from overflow
+constexpr int64_t kBufferBytesMax = int64_t{1} << 48;  // of one buffer: larger than any device, safe from overflow
 constexpr int64_t kLaunchLanesMax = int64_t{1} << 31;  // limit of groups, of lanes, and of an index of a buffer
 
 bool IsCIdentifier(std::string_view name) {
@@ -96,21 +94,20 @@ class InterfaceParser {
     if (words[0] == "prepare") return Launch(words, &result_.prepare);
     if (words[0] == "launch") return Launch(words, &result_.main);
     const auto role = std::find(std::begin(kRoleNames), std::end(kRoleNames), words[0]);
-    if (role == std::end(kRoleNames)) return "'" + std::string(words[0]) + "' is not known here";
+    if (role == std::end(kRoleNames)) return "'" + std::string(words[0]) + "' is not a known keyword";
     return Buffer(words, static_cast<BufferRole>(role - std::begin(kRoleNames)));
   }
 
   std::string Name(const Line_& words) {
-    if (words.size() != 2 || !IsCIdentifier(words[1]) || !result_.name.empty())
-      return "expected one name of the kernel";
+    if (words.size() != 2 || !IsCIdentifier(words[1]) || !result_.name.empty()) return "expected one kernel name";
     result_.name = std::string(words[1]);
     return "";
   }
 
   std::string Scratch(const Line_& words) {
-    if (words.size() != 3) return "expected the bytes of main and of prepare";
+    if (words.size() != 3) return "expected the workspace bytes of main and of prepare";
     const auto main = Integer(words[1], kBufferBytesMax), prepare = Integer(words[2], kBufferBytesMax);
-    if (!main.has_value() || !prepare.has_value()) return "not a number of bytes";
+    if (!main.has_value() || !prepare.has_value()) return "has an invalid number of bytes";
     result_.workspace_bytes = *main;
     result_.prepare_workspace_bytes = *prepare;
     return "";
@@ -122,7 +119,7 @@ class InterfaceParser {
     if (words.size() < 2 || !ParseType(words[1], &buffer)) return "expected a type such as f32[1,64]";
     if (role == BufferRole::kWorkspace) {
       const auto offset = words.size() == 3 ? Integer(words[2], kBufferBytesMax) : std::nullopt;
-      if (!offset.has_value()) return "expected where in the workspace the buffer starts";
+      if (!offset.has_value()) return "expected the offset of the buffer in the workspace";
       buffer.offset = *offset;
     } else if (words.size() == 3 && words[2] == "unused") {
       buffer.used = false;
@@ -130,7 +127,7 @@ class InterfaceParser {
       return "has words after the type";
     }
     const auto order = [](BufferRole r) { return r == BufferRole::kConstant ? 0 : static_cast<int>(r); };
-    if (!result_.buffers.empty() && order(result_.buffers.back().role) > order(role)) return "stands out of order";
+    if (!result_.buffers.empty() && order(result_.buffers.back().role) > order(role)) return "is out of order";
     result_.buffers.push_back(std::move(buffer));
     return "";
   }
@@ -139,19 +136,20 @@ class InterfaceParser {
     if (words.size() < 4 || !IsCIdentifier(words[1])) return "expected a function, groups and lanes";
     KernelLaunch launch{std::string(words[1]), 0, 0, {}};
     const auto groups = Integer(words[2], kLaunchLanesMax), lanes = Integer(words[3], kLaunchLanesMax);
-    if (!groups.has_value() || !lanes.has_value() || (*groups == 0) != (*lanes == 0)) return "has no sensible grid";
+    if (!groups.has_value() || !lanes.has_value() || (*groups == 0) != (*lanes == 0))
+      return "has an invalid grid (groups and lanes)";
     launch.groups = *groups;
     launch.lanes = *lanes;
     size_t first = 4;
     if (words.size() > 5 && words[4] == "shared") {
       const auto shared = Integer(words[5], kBufferBytesMax);
-      if (!shared.has_value() || *shared == 0 || *lanes == 0) return "has no sensible shared memory";
+      if (!shared.has_value() || *shared == 0 || *lanes == 0) return "has an invalid size of shared memory";
       launch.shared_bytes = *shared;
       first = 6;
     }
     for (size_t i = first; i < words.size(); ++i) {
       const auto argument = Integer(words[i], kLaunchLanesMax);
-      if (!argument.has_value()) return "'" + std::string(words[i]) + "' is no argument";
+      if (!argument.has_value()) return "'" + std::string(words[i]) + "' is not the number of a buffer";
       launch.arguments.push_back(static_cast<uint32_t>(*argument));
     }
     launches->push_back(std::move(launch));
@@ -166,19 +164,19 @@ class InterfaceParser {
                                       [&](uint32_t output) { return result_.buffers[output].bytes() > 0; });
     if (result_.main.empty() && (computes || outputs.empty())) return "it has no launch";
     if (result_.prepare.empty() != result_.Of(BufferRole::kPacked).empty()) {
-      return "packed buffers and launches of prepare go together";
+      return "packed buffers need launches of prepare, and launches of prepare need packed buffers";
     }
     const int64_t workspace = std::max(result_.workspace_bytes, result_.prepare_workspace_bytes);
     for (const KernelBuffer& buffer : result_.buffers) {
       if (buffer.role == BufferRole::kWorkspace && buffer.offset + buffer.bytes() > workspace) {
-        return "a workspace buffer ends behind the workspace";
+        return "a workspace buffer ends past the end of the workspace";
       }
     }
     for (const auto* launches : {&result_.prepare, &result_.main}) {
       for (const KernelLaunch& launch : *launches) {
         for (const uint32_t argument : launch.arguments) {
           if (argument >= result_.buffers.size())
-            return "launch of " + launch.function + " takes a buffer that is not there";
+            return "launch of " + launch.function + " uses a buffer that does not exist";
         }
       }
     }
@@ -191,10 +189,8 @@ class InterfaceParser {
 }  // namespace
 
 int64_t BytesOfDType(std::string_view dtype) {
-  for (const auto& [name, bytes] : kDTypes) {
-    if (name == dtype) return bytes;
-  }
-  return 0;
+  const std::optional<DType> known = ParseDType(dtype);
+  return known.has_value() ? SizeOf(*known) : 0;
 }
 
 int64_t KernelBuffer::bytes() const {

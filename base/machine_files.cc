@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/machine_files.h"
 
+#include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -56,7 +57,7 @@ std::set<int> ParseCpuList(const std::string& list) {
 int64_t ParseSize(const std::string& text) {
   int64_t number = 0;
   char unit = 0;
-  std::sscanf(text.c_str(), "%ld%c", &number, &unit);
+  std::sscanf(text.c_str(), "%" SCNd64 "%c", &number, &unit);
   return unit == 'K' ? number << 10 : unit == 'M' ? number << 20 : number;
 }
 

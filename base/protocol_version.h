@@ -27,11 +27,10 @@ inline constexpr std::string_view kProtocolPrefix = "hone-protocol/";  // preced
 inline absl::Status CheckProtocol(int version, std::string_view who) {
   if (version >= kProtocolVersionMin && version <= kProtocolVersion) return absl::OkStatus();
   const bool newer = version > kProtocolVersion;
-  return absl::FailedPreconditionError(
-      fmt::format("{} speaks protocol version {}, and this tracker {} to {}: update {}", who, version,
-                  kProtocolVersionMin, kProtocolVersion,
-                  newer ? "the tracker, which goes first"
-                        : fmt::format("the {}, to the version of the tracker", who.substr(0, who.find(' ')))));
+  return absl::FailedPreconditionError(fmt::format(
+      "{} uses protocol version {}, but this tracker supports versions {} to {}; update {}", who, version,
+      kProtocolVersionMin, kProtocolVersion,
+      newer ? "the tracker first" : fmt::format("the {} to the version of the tracker", who.substr(0, who.find(' ')))));
 }
 
 // The version in the user-agent header of a call. A header without the word means version 1: the first programs did not

@@ -14,10 +14,19 @@
 #include <string>
 #include <thread>
 
+#include "base/seconds_since.h"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #elif defined(__aarch64__)
 #include <arm_neon.h>
+#elif defined(__arm__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#pragma GCC push_options
+#pragma GCC target("fpu=neon-vfpv4")
+#include <arm_neon.h>
+#pragma GCC pop_options
 #endif
 
 namespace hone {
@@ -101,6 +110,36 @@ float ComputeNeon(int64_t rounds) {
 }
 #endif
 
+#if defined(__arm__)
+#pragma GCC push_options
+#pragma GCC target("fpu=neon-vfpv4")
+float ComputeNeon(int64_t rounds) {
+  float32x4_t x[8];
+#pragma GCC unroll 8
+  for (int i = 0; i < 8; ++i) x[i] = vdupq_n_f32(1.0f + 0.01f * static_cast<float>(i));
+  const float32x4_t a = vdupq_n_f32(0.001f), b = vdupq_n_f32(1e-7f);
+  for (int64_t r = 0; r < rounds; ++r) {
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; ++i) x[i] = vfmaq_f32(x[i], a, b);
+  }
+#pragma GCC unroll 8
+  for (int i = 1; i < 8; ++i) x[0] = vaddq_f32(x[0], x[i]);
+  return vgetq_lane_f32(x[0], 0);
+}
+
+uint64_t ReadNeon(const uint64_t* data, int64_t words) {
+  uint64x2_t any[8] = {};
+  for (int64_t w = 0; w < words; w += 16) {
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; ++i) any[i] = vorrq_u64(any[i], vld1q_u64(data + w + 2 * i));
+  }
+#pragma GCC unroll 8
+  for (int i = 1; i < 8; ++i) any[0] = vorrq_u64(any[0], any[i]);
+  return vgetq_lane_u64(any[0], 0);
+}
+#pragma GCC pop_options
+#endif
+
 // For CPUs without the instruction sets above. On x86-64 without AVX2 it compiles to multiplications and additions of
 // four numbers.
 using Vector4 = float __attribute__((vector_size(16)));
@@ -135,6 +174,9 @@ std::vector<Yardstick> Yardsticks() {
   if (__builtin_cpu_supports("avx512f")) yardsticks.push_back({2.0 * 16 * 16, ComputeAvx512, ReadAvx512});
 #elif defined(__aarch64__)
   yardsticks.push_back({2.0 * 4 * 24, ComputeNeon, ReadPlain});
+#elif defined(__arm__)
+  const unsigned long present = getauxval(AT_HWCAP), needed = HWCAP_NEON | HWCAP_VFPv4;
+  if ((present & needed) == needed) yardsticks.push_back({2.0 * 4 * 8, ComputeNeon, ReadNeon});
 #endif
   return yardsticks;
 }
@@ -150,7 +192,7 @@ double BestSeconds(const Body& body) {
   for (int i = 0; i < kReadRepeatsMin || total < kSecondsPerMeasurement; ++i) {
     const Clock::time_point start = Clock::now();
     body();
-    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    const double seconds = SecondsSince(start);
     best = std::min(best, seconds);
     total += seconds;
   }

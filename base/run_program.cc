@@ -53,7 +53,8 @@ absl::StatusOr<std::string> RunProgram(const std::vector<std::string>& command) 
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return absl::ResourceExhaustedError(fmt::format("no pipe: {}", strerror(errno)));
+  if (pipe2(ends, O_CLOEXEC) != 0)
+    return absl::ResourceExhaustedError(fmt::format("cannot make a pipe: {}", strerror(errno)));
   const pid_t parent = getpid();
   const pid_t pid = fork();
   if (pid == 0) ExecuteProgram(program.c_str(), arguments.data(), ends[1], parent);

@@ -34,6 +34,8 @@ void Pause() {
   __builtin_ia32_pause();
 #elif defined(__aarch64__)
   asm volatile("isb" ::: "memory");
+#elif defined(__arm__)
+  asm volatile("yield" ::: "memory");
 #endif
 }
 

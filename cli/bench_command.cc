@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/bench_command.h"
-
 #include <fmt/format.h>
 
 #include <memory>
@@ -10,6 +8,7 @@
 #include "base/median.h"
 #include "base/one_line.h"
 #include "base/status.h"
+#include "cli/commands.h"
 #include "cli/loaded_package.h"
 #include "cli/output.h"
 #include "cli/timed_runs.h"

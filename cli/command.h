@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The convention that every subcommand of `hone` follows. Each subcommand has a file of its own. Start at cli/main.cc.
 //
-// A subcommand file cli/x_command.{h,cc} exposes one free function
+// A subcommand file cli/x_command.cc defines one free function, declared in cli/commands.h,
 //     void AddXCommand(CLI::App& app, absl::Status* result);
 // which adds the subcommand to `app`. Its options live in a shared_ptr captured by the callback, and the callback
 // assigns *result. The callback prints nothing on failure and never exits. Results go to standard output (with --json:

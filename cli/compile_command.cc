@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/compile_command.h"
-
 #include <fmt/format.h>
 
 #include <iterator>
@@ -14,6 +12,7 @@
 #include "base/resolve_path.h"
 #include "base/status.h"
 #include "cli/command.h"
+#include "cli/commands.h"
 #include "cli/farm_devices.h"
 #include "cli/model_options.h"
 #include "cli/option_checks.h"

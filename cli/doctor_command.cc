@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/doctor_command.h"
-
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "CLI/CLI.hpp"
 #include "base/status.h"
+#include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/tracker_options.h"
 #include "device_agent/doctor/doctor.h"
@@ -28,7 +27,7 @@ absl::Status Doctor(const DoctorCommandOptions& options) {
   const std::vector<agent::Finding> findings = agent::Examine(doctor);
   HONE_RETURN_IF_ERROR(PrintText(options.json ? FindingsAsJson(findings) : FindingsAsText(findings)));
   if (IsAllFine(findings)) return absl::OkStatus();
-  return absl::FailedPreconditionError("something is bad here; what mends it is beside it");
+  return absl::FailedPreconditionError("at least one check is bad; the line 'fix' below the check says what to do");
 }
 
 }  // namespace
@@ -36,7 +35,7 @@ absl::Status Doctor(const DoctorCommandOptions& options) {
 void AddDoctorCommand(CLI::App& app, absl::Status* result) {
   const auto options = std::make_shared<DoctorCommandOptions>();
   CLI::App* command =
-      app.add_subcommand("doctor", "say what spoils timings or security on this machine, and what mends it");
+      app.add_subcommand("doctor", "find what harms timings or security on this machine, and how to fix it");
   options->tracker.AddTo(command, false);
   command->add_flag("--json", options->json, "print one JSON document and nothing else");
   command->callback([options, result] { *result = Doctor(*options); });

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/farm_commands.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include "CLI/CLI.hpp"
 #include "base/status.h"
 #include "cli/command.h"
+#include "cli/commands.h"
 #include "cli/farm_devices.h"
 #include "cli/job_client.h"
 #include "cli/job_text.h"
@@ -223,7 +222,7 @@ absl::Status Devices(FarmOptions& options) {
                 LabelsToText(d.state()), d.health_reason().empty() ? "" : ": " + d.health_reason());
   }
   if (!response.trouble().empty())
-    text += "everybody waits: the tracker can store nothing: " + response.trouble() + "\n";
+    text += "all jobs wait because the tracker cannot store anything: " + response.trouble() + "\n";
   return options.json ? PrintJson({{"devices", document}, {"trouble", response.trouble()}}) : PrintText(text);
 }
 
@@ -251,9 +250,9 @@ absl::Status Drain(FarmOptions& options) {
   HONE_ASSIGN_OR_RETURN(const std::vector<v1::Device> devices, KnownDevices(options.tracker));
   const bool known = std::ranges::find(devices, options.agent, &v1::Device::agent_id) != devices.end();
   if (!known) {
-    PrintMessage(
-        fmt::format("no agent '{}' is here; {} (hone devices)\n", options.agent,
-                    options.undo ? "it gets work when it comes" : "one of that name gets no work when it comes"));
+    PrintMessage(fmt::format(
+        "the farm has no agent '{}' yet; {} (hone devices lists the agents)\n", options.agent,
+        options.undo ? "it will get work when it joins" : "an agent of that name will get no work when it joins"));
   }
   return options.json ? PrintJson({{"agent", options.agent}, {"drained", !options.undo}, {"known", known}})
                       : absl::OkStatus();
@@ -270,24 +269,27 @@ void AddFarmCommands(CLI::App& app, absl::Status* result) {
   options->model.AddTo(submit, ModelOptions::Count::kSeveral, ModelOptions::Count::kSeveral);
   options->model.AddPlaceTo(submit);
   options->search.AddTo(submit);
-  submit->add_option("--priority", options->search.priority, "higher goes first; above 0 for admins only")
+  submit
+      ->add_option("--priority", options->search.priority,
+                   "jobs of higher priority are tuned first; only admins may give more than 0")
       ->capture_default_str();
   submit
       ->add_option("--notify", options->notify,
-                   "address that JSON is posted to when a job ends; the farm's owner must allow it")
+                   "URL to which JSON is posted when a job ends; the farm's owner must allow it")
       ->check(NotEmpty);
 
   options = fresh();
   AddTrackerCommand(app, "jobs", "list the open jobs of a tracker", options, Jobs, result)
-      ->add_flag("--all", options->all, "ended jobs too");
+      ->add_flag("--all", options->all, "list ended jobs too");
 
   options = fresh();
-  AddTrackerCommand(app, "watch", "follow a job, or all of a group, to the end", options, Watch, result)
+  AddTrackerCommand(app, "watch", "follow a job, or all jobs of a group, until it ends", options, Watch, result)
       ->add_option("job", options->job, "id of a job or a group")
       ->required();
 
   options = fresh();
-  AddTrackerCommand(app, "cancel", "end a job, or all of a group; what was measured is kept", options, Cancel, result)
+  AddTrackerCommand(app, "cancel", "end a job, or all jobs of a group; measured results are kept", options, Cancel,
+                    result)
       ->add_option("job", options->job, "id of a job or a group")
       ->required();
 
@@ -295,11 +297,11 @@ void AddFarmCommands(CLI::App& app, absl::Status* result) {
   AddTrackerCommand(app, "devices", "list the devices of a tracker", options, Devices, result);
 
   options = fresh();
-  CLI::App* drain =
-      AddTrackerCommand(app, "drain", "give an agent no more work; what it runs is finished", options, Drain, result);
+  CLI::App* drain = AddTrackerCommand(app, "drain", "give an agent no new work; its running batch is finished", options,
+                                      Drain, result);
   drain->add_option("agent", options->agent, "name of the agent")->required();
-  drain->add_option("--reason", options->reason, "shown to people")->capture_default_str();
-  drain->add_flag("--undo", options->undo, "give it work again, out of quarantine too");
+  drain->add_option("--reason", options->reason, "reason that users of the farm see")->capture_default_str();
+  drain->add_flag("--undo", options->undo, "give it work again, and end its quarantine");
 }
 
 }  // namespace hone::cli

@@ -28,11 +28,11 @@ std::string WithLabels(const v1::Device& device) {
 }
 
 std::string Among(const std::vector<v1::Device>& known) {
-  if (known.empty()) return "there is none yet (on a board: hone-agent join)";
+  if (known.empty()) return "it has no devices yet (on a board, run: hone-agent join)";
   std::vector<std::string> names;
   for (size_t i = 0; i < std::min(known.size(), kDevicesNamedMax); ++i) names.push_back(WithLabels(known[i]));
   if (known.size() > kDevicesNamedMax) names.push_back(fmt::format("and {} more", known.size() - kDevicesNamedMax));
-  return fmt::format("there {} {}", known.size() == 1 ? "is" : "are", fmt::join(names, ", "));
+  return fmt::format("it has {}", fmt::join(names, ", "));
 }
 
 }  // namespace
@@ -51,11 +51,12 @@ absl::StatusOr<std::vector<v1::Device>> SelectDevices(const std::vector<v1::Devi
 
 absl::StatusOr<target::Target> TargetOf(const v1::Device& device, int threads) {
   if (device.state().target().empty()) {
-    return absl::FailedPreconditionError(fmt::format(
-        "{} does not say what is compiled for it; give --target, or start its agent with --target", NameOf(device)));
+    return absl::FailedPreconditionError(
+        fmt::format("{} does not report its target; give --target, or start its agent with --target", NameOf(device)));
   }
   absl::StatusOr<target::Target> target = target::ParseTarget(device.state().target());
-  if (!target.ok()) return Annotate(target.status(), fmt::format("{} has a target unknown here", NameOf(device)));
+  if (!target.ok())
+    return Annotate(target.status(), fmt::format("{} has a target that this hone does not know", NameOf(device)));
   if (threads > 0) target->threads = threads;
   return target;
 }
@@ -82,9 +83,10 @@ absl::StatusOr<std::vector<DevicePlace>> SelectDevicePlaces(const std::vector<v1
     if (is_new) {
       places.push_back({std::move(target), fingerprint});
     } else if (other->second->state().fingerprint().text() != fingerprint) {
-      return UsageError(fmt::format(
-          "{} and {} are of different kinds but have one target, for which a package has one program; name one of them",
-          NameOf(*other->second), NameOf(device)));
+      return UsageError(
+          fmt::format("{} and {} are different kinds of device with the same target, but a package has only one "
+                      "program for a target; name one of them",
+                      NameOf(*other->second), NameOf(device)));
     }
   }
   return places;

@@ -24,7 +24,8 @@ constexpr size_t kHintsOfAWorkload = 3;  // limit for each workload, because hin
 constexpr size_t kLinesShown = 10;       // line numbers that a report names for one reason
 
 std::string ReportOf(const std::string& file, const tuner::TvmLog& log) {
-  std::string text = fmt::format("{}: {} tiled schedules, {} that failed there\n", file, log.tasks.size(), log.failed);
+  std::string text =
+      fmt::format("{}: {} tiled schedules, {} that failed in that log\n", file, log.tasks.size(), log.failed);
   for (const auto& [reason, lines] : log.unread) {
     const size_t shown = std::min(lines.size(), kLinesShown);
     const std::vector<int64_t> first(lines.begin(), lines.begin() + static_cast<ptrdiff_t>(shown));
@@ -59,7 +60,7 @@ absl::Status AddHints(const std::vector<tuner::TiledTask>& tasks, v1::JobSpec& s
     }
     hinted += workload.hints().empty() ? 0 : 1;
   }
-  PrintMessage(fmt::format("{}: {} of {} workloads begin with hints\n", spec.name(), hinted, spec.workloads_size()));
+  PrintMessage(fmt::format("{}: {} of {} workloads start from hints\n", spec.name(), hinted, spec.workloads_size()));
   return absl::OkStatus();
 }
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/identity_commands.h"
-
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -14,6 +12,7 @@
 #include "base/shell_word.h"
 #include "base/status.h"
 #include "cli/command.h"
+#include "cli/commands.h"
 #include "cli/option_checks.h"
 #include "cli/output.h"
 #include "cli/tracker_command.h"
@@ -23,6 +22,7 @@
 #include "pki/join.h"
 #include "pki/token.h"
 #include "pki/tracker_folder.h"
+#include "proto/convert.h"
 #include "transport/transport.h"
 
 namespace hone::cli {
@@ -62,7 +62,8 @@ let a machine join:  hone token create --role agent
 
 absl::StatusOr<Role> GivenRole(const IdentityOptions& options) {
   if (const std::optional<Role> role = ParseRole(options.role)) return *role;
-  return UsageError(fmt::format("--role {}: there is no such role", options.role));
+  return UsageError(
+      fmt::format("--role {}: there is no such role; give agent, tuner, client, viewer or admin", options.role));
 }
 
 absl::Status Issue(IdentityOptions& options) {
@@ -102,8 +103,8 @@ template <typename Request, typename Response>
 absl::StatusOr<Response> Call(IdentityOptions& options, const Request& request, Method<Request, Response> method) {
   if (SocketPath(options.tracker.address)) {
     return UsageError(fmt::format(
-        "a tracker on a socket, as {}, has no identities, tokens or audit: whoever may open its socket may do "
-        "everything; ask one of a farm with certificates (hone pki init)",
+        "the tracker {} listens on a socket, so it has no identities, tokens or audit log: every user who can open the "
+        "socket may do everything; use the tracker of a farm with certificates (hone pki init)",
         options.tracker.address));
   }
   HONE_ASSIGN_OR_RETURN(const auto channel, options.tracker.Connect());
@@ -135,21 +136,21 @@ absl::Status CreateToken(IdentityOptions& options) {
   absl::Duration life;
   if (!absl::ParseDuration(options.expires, &life) || life <= absl::ZeroDuration() ||
       life == absl::InfiniteDuration()) {
-    return UsageError(fmt::format("--expires {}: write it as 1h or 30m", options.expires));
+    return UsageError(fmt::format("--expires {}: write a duration such as 1h or 30m", options.expires));
   }
-  request.mutable_time_to_live()->set_seconds(absl::ToInt64Seconds(life));
-  request.mutable_time_to_live()->set_nanos(static_cast<int32_t>((life % absl::Seconds(1)) / absl::Nanoseconds(1)));
+  *request.mutable_time_to_live() = ToProto(life);
   HONE_ASSIGN_OR_RETURN(const auto created, Call(options, request, &v1::IdentityService::Stub::CreateToken));
   const std::optional<Role> role = ParseRole(created.token().role());
-  if (!role.has_value()) return absl::InternalError("the tracker made a token for a role that is not known here");
+  if (!role.has_value())
+    return absl::InternalError("the tracker made a token for a role that this hone does not know; update hone");
   const std::string text = pki::Print({*role, created.secret(), created.fingerprint()});
   if (options.json)
     return PrintJson({{"token", text}, {"id", created.token().id()}, {"tracker", options.tracker.address}});
   const char* command = *role == Role::kAgent ? "hone-agent join" : "hone join";
-  return PrintText(
-      fmt::format("token {}, good until {}, shown only now; on the machine that shall join:\n{} {} --token-file -\n"
-                  "and then, as its input:\n{}\n",
-                  created.token().id(), TimeText(created.token().expires()), command, options.tracker.address, text));
+  return PrintText(fmt::format(
+      "token {}, valid until {}, shown only once; on the machine that should join, run:\n{} {} --token-file -\n"
+      "and give it this input:\n{}\n",
+      created.token().id(), TimeText(created.token().expires()), command, options.tracker.address, text));
 }
 
 absl::Status ListTokens(IdentityOptions& options) {
@@ -206,7 +207,9 @@ absl::Status RevokeIdentity(IdentityOptions& options) {
   if (options.json) return PrintJson({{"name", options.name}, {"certificates", done.certificates()}});
   if (done.certificates() > 0) return absl::OkStatus();
   PrintMessage(
-      fmt::format("no good certificate of '{}' was known; one that is shown from now on is refused\n", options.name));
+      fmt::format("the tracker has no valid certificate of '{}' on record; the name is revoked, so any such "
+                  "certificate is refused\n",
+                  options.name));
   return absl::OkStatus();
 }
 
@@ -225,7 +228,7 @@ absl::Status Audit(IdentityOptions& options) {
                         {"method", e.method()},
                         {"object", e.object()},
                         {"result", e.result()}});
-    const std::string who = e.name().empty() ? "nobody known" : e.role() + " " + e.name();
+    const std::string who = e.name().empty() ? "(unknown)" : e.role() + " " + e.name();
     text +=
         Row("{}  {:<20} {:<32} {:<20} {}  {}", TimeText(e.time()), who, e.method(), e.object(), e.result(), e.peer());
   }
@@ -233,45 +236,51 @@ absl::Status Audit(IdentityOptions& options) {
 }
 
 void AddPkiCommands(CLI::App& app, absl::Status* result) {
-  CLI::App* pki = app.add_subcommand("pki", "the authority of a farm, and certificates without a tracker");
+  CLI::App* pki =
+      app.add_subcommand("pki", "the certificate authority of a farm, and certificates made without a tracker");
   pki->require_subcommand(1);
   auto options = std::make_shared<IdentityOptions>();
   options->name = "admin";
-  CLI::App* init =
-      pki->add_subcommand("init", "make a farm's authority, its tracker's certificate, and a first admin's");
-  init->add_option("--dir", options->dir, "folder to make, for the tracker's --pki")->required();
-  init->add_option("--tracker", options->tracker.address, "HOST:PORT under which the farm will reach the tracker")
+  CLI::App* init = pki->add_subcommand(
+      "init", "make a farm's authority, the certificate of its tracker, and that of its first admin");
+  init->add_option("--dir", options->dir, "folder to make; the tracker takes it as --pki")->required();
+  init->add_option("--tracker", options->tracker.address, "HOST:PORT at which the farm will reach the tracker")
       ->required();
   init->add_option("--host", options->hosts, "another name or address of the tracker; may be repeated");
   init->add_option("--admin", options->name, "name of the first admin")->capture_default_str();
   init->callback([options, result] { *result = Init(*options); });
 
   options = std::make_shared<IdentityOptions>();
-  CLI::App* issue =
-      pki->add_subcommand("issue", "make an identity with the authority's key, say of an admin who lost his");
+  CLI::App* issue = pki->add_subcommand(
+      "issue", "make an identity with the authority's key, for example for an admin who lost his key");
   issue->add_option("--dir", options->dir, "folder that hone pki init made")->required();
   issue->add_option("--role", options->role, "agent, tuner, client, viewer or admin")->required();
-  issue->add_option("--name", options->name, "unique in the farm")->required();
+  issue->add_option("--name", options->name, "name of the identity, unique in the farm")->required();
   issue->add_option("--identity", options->tracker.identity, "folder to make")->required();
-  issue->add_option("--tracker", options->tracker.address, "HOST:PORT of the tracker, for its settings")->required();
+  issue
+      ->add_option("--tracker", options->tracker.address,
+                   "HOST:PORT of the tracker, written into the folder's settings")
+      ->required();
   issue->callback([options, result] { *result = Issue(*options); });
 }
 
 void AddTokenCommands(CLI::App& app, absl::Status* result) {
-  CLI::App* token = app.add_subcommand("token", "tokens with which machines and people join a farm");
+  CLI::App* token = app.add_subcommand("token", "tokens with which machines and users join a farm");
   token->require_subcommand(1);
   auto options = std::make_shared<IdentityOptions>();
   CLI::App* create =
-      AddTrackerCommand(*token, "create", "make one; it is shown this once", options, CreateToken, result);
+      AddTrackerCommand(*token, "create", "make a token; it is shown only once", options, CreateToken, result);
   create->add_option("--role", options->role, "agent, tuner, client, viewer or admin")->required();
-  create->add_option("--name", options->name, "the only name that may join with it")->check(NotEmpty);
-  create->add_option("--expires", options->expires, "how long it is good")->capture_default_str();
-  create->add_option("--uses", options->uses, "how often")->capture_default_str()->check(CLI::Range(1, 1000000));
-  AddTrackerCommand(*token, "list", "the tokens of the last 30 days", std::make_shared<IdentityOptions>(), ListTokens,
-                    result);
+  create->add_option("--name", options->name, "the only name that may join with the token")->check(NotEmpty);
+  create->add_option("--expires", options->expires, "how long the token is valid")->capture_default_str();
+  create->add_option("--uses", options->uses, "how often the token can be used")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000000));
+  AddTrackerCommand(*token, "list", "list the tokens of the last 30 days", std::make_shared<IdentityOptions>(),
+                    ListTokens, result);
   options = std::make_shared<IdentityOptions>();
-  AddTrackerCommand(*token, "revoke", "nobody joins with it any more", options, RevokeToken, result)
-      ->add_option("token", options->id, "its id, as hone token list shows it")
+  AddTrackerCommand(*token, "revoke", "make a token invalid", options, RevokeToken, result)
+      ->add_option("token", options->id, "id of the token, as hone token list shows it")
       ->required();
 }
 
@@ -281,33 +290,36 @@ void AddIdentityCommands(CLI::App& app, absl::Status* result) {
   AddPkiCommands(app, result);
   AddTokenCommands(app, result);
   auto options = std::make_shared<IdentityOptions>();
-  CLI::App* join = app.add_subcommand("join", "get a certificate of a farm, with a token of one of its admins");
+  CLI::App* join = app.add_subcommand("join", "get a certificate of a farm, with a token from one of its admins");
   join->add_option("tracker", options->tracker.address, "HOST:PORT of the tracker")->required();
   join->add_option("--token-file", options->token_file,
-                   "file with what hone token create printed; - is standard input");
-  join->add_option("--token", options->token, "the same itself, which other users of this machine can read meanwhile")
+                   "file with the token that hone token create printed; - is standard input");
+  join->add_option("--token", options->token,
+                   "the token itself; other users of this machine can read it while the command runs")
       ->envname("HONE_TOKEN");
-  join->add_option("--name", options->name, "unique in the farm (default: made of the user's name, or of the host's)")
+  join->add_option("--name", options->name,
+                   "name of this identity, unique in the farm (default: made from the name of the user or host)")
       ->check(NotEmpty);
-  join->add_option("--identity", options->tracker.identity, "folder for it (default: ~/.config/hone/user, or tuner)")
+  join->add_option("--identity", options->tracker.identity,
+                   "folder for the identity (default: ~/.config/hone/user, or tuner)")
       ->check(NotEmpty);
   join->callback([options, result] { *result = Join(*options); });
 
-  CLI::App* identity = app.add_subcommand("identity", "who belongs to a farm");
+  CLI::App* identity = app.add_subcommand("identity", "the members of a farm and their certificates");
   identity->require_subcommand(1);
-  AddTrackerCommand(*identity, "list", "everybody who has a certificate", std::make_shared<IdentityOptions>(),
-                    ListIdentities, result);
+  AddTrackerCommand(*identity, "list", "list all certificates", std::make_shared<IdentityOptions>(), ListIdentities,
+                    result);
   options = std::make_shared<IdentityOptions>();
   AddTrackerCommand(
       *identity, "revoke",
-      "refuse all certificates of a name, and tokens for it or made by it, at once; the name is free again", options,
+      "revoke all certificates of a name, and all tokens for it or made by it, at once; the name is then free", options,
       RevokeIdentity, result)
-      ->add_option("name", options->name, "as hone identity list shows it")
+      ->add_option("name", options->name, "name, as hone identity list shows it")
       ->required();
 
   options = std::make_shared<IdentityOptions>();
-  AddTrackerCommand(app, "audit", "who changed what at a tracker, or was refused; newest first", options, Audit, result)
-      ->add_option("--limit", options->limit, "how many entries")
+  AddTrackerCommand(app, "audit", "list changes at a tracker and refused calls, newest first", options, Audit, result)
+      ->add_option("--limit", options->limit, "number of entries")
       ->capture_default_str();
 }
 

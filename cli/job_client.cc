@@ -15,6 +15,7 @@
 #include "cli/command.h"
 #include "cli/job_text.h"
 #include "cli/output.h"
+#include "proto/convert.h"
 #include "transport/transport.h"
 
 namespace hone::cli {
@@ -45,7 +46,8 @@ absl::StatusOr<v1::Job> JobClient::SubmitWithRetry(const v1::JobSpec& spec,
     if (!IsNoAnswer(job.status())) return job;
     if (!since.has_value()) {
       since = SteadyNow();
-      PrintMessage(fmt::format("not taken yet, submitting it again: {}\n", std::string(job.status().message())));
+      PrintMessage(fmt::format("the tracker has not accepted the job yet, submitting it again: {}\n",
+                               std::string(job.status().message())));
     }
     if (!keeps_trying(SteadyNow() - *since)) return job;
     absl::SleepFor(pause);
@@ -68,7 +70,7 @@ absl::StatusOr<std::vector<v1::Job>> JobClient::Submit(const std::vector<v1::Job
     for (const v1::Job& earlier : jobs) cancelled &= Cancel(earlier.id()).ok();
     if (spec.group().empty() && unknown) {
       return Annotate(job.status(),
-                      "the job may be queued all the same, and will be tuned then; look for it with hone jobs before "
+                      "the job may be queued although the tracker did not answer; look for it with hone jobs before "
                       "you submit it again");
     }
     if (spec.group().empty() || (cancelled && !unknown)) return job.status();
@@ -90,7 +92,7 @@ absl::StatusOr<v1::Job> JobClient::Get(const std::string& job_id) {
 
 absl::StatusOr<std::vector<v1::Job>> JobClient::FindJobs(const std::string& id) {
   if (id.empty())
-    return UsageError("no job is named: the id is empty; `hone jobs` lists them");  // an empty group lists all jobs
+    return UsageError("the id of the job is empty; `hone jobs` lists the ids");  // an empty group lists all jobs
   v1::ListJobsRequest request;
   request.set_group(id);
   request.set_for_people(true);
@@ -159,8 +161,7 @@ absl::StatusOr<std::vector<v1::Job>> JobClient::Watch(
       v1::WatchJobRequest request;
       request.set_job_id(jobs[i].id());
       request.set_after_sequence(seen[i]);
-      request.mutable_max_wait()->set_seconds(absl::ToInt64Seconds(wait));
-      request.mutable_max_wait()->set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(wait) % 1'000'000'000));
+      *request.mutable_max_wait() = ToProto(wait);
       v1::WatchJobResponse response;
       const absl::Status status = Annotate(FromGrpc(jobs_->Watch(&context, request, &response)), "tracker " + address_);
       if (IsNoAnswer(status)) {

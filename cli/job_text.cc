@@ -48,7 +48,8 @@ std::string SpentToText(const v1::JobProgress& progress) {
     return 100.0 * static_cast<double>(count) / static_cast<double>(spent.drawn());
   };
   return fmt::format(
-      "side by side: proposing {}, learning {}, building {}, waiting for a device {}, measuring {}\n"
+      "time spent, partly at the same time: proposing {}, learning {}, building {}, waiting for a device {}, measuring "
+      "{}\n"
       "{} candidates drawn, {:.0f}% illegal, {:.0f}% drawn before\n",
       each(spent.proposing_seconds()), each(spent.learning_seconds()), each(spent.building_seconds()),
       each(spent.waiting_seconds()), each(spent.measuring_seconds()), spent.drawn(), share(spent.illegal()),
@@ -67,9 +68,9 @@ std::string JobToText(const v1::Job& job) {
   text += SpentToText(p) + FailuresToText(job);
   if (job.state() == v1::JOB_STATE_SUCCEEDED && p.trials() == 0 && job.spec().workloads_size() > 0) {
     text +=
-        "no trial was made: the records have as many as this budget makes, or as many as are worth making, or its time "
-        "was too short for one; hone records best tells what is known, hone records why what it was compared with "
-        "(of a farm, both with --tracker)\n";
+        "no trial was made: the records already have as many trials as this budget allows or as are useful, or the "
+        "time was too short for one. hone records best shows the known results, hone records why what they were "
+        "compared with (for a farm, both with --tracker)\n";
   }
   if (!job.error().empty()) text += job.error() + "\n";
   return text;

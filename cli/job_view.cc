@@ -15,6 +15,7 @@
 #include "cli/job_text.h"
 #include "cli/output.h"
 #include "cli/progress_line.h"
+#include "proto/convert.h"
 
 namespace hone::cli {
 namespace {
@@ -41,7 +42,7 @@ std::string Left(const v1::Job& job, absl::Time now) {
 }
 
 std::string Doing(const v1::WatchJobResponse& heard) {
-  if (!heard.trouble().empty()) return "the tracker can store nothing: " + heard.trouble();
+  if (!heard.trouble().empty()) return "the tracker cannot store anything: " + heard.trouble();
   const v1::Job& job = heard.job();
   return job.waiting_for().empty() ? job.progress().activity() : "waiting for " + job.waiting_for();
 }
@@ -129,8 +130,7 @@ std::optional<absl::Duration> TimeLeft(const v1::Job& job, absl::Time now) {
   std::optional<absl::Duration> left;
   const auto at_most = [&left](absl::Duration other) { left = left.has_value() ? std::min(*left, other) : other; };
   if (job.spec().has_time_budget()) {
-    const auto& budget = job.spec().time_budget();
-    at_most(absl::Seconds(budget.seconds()) + absl::Nanoseconds(budget.nanos()) - absl::Seconds(progress.seconds()));
+    at_most(hone::FromProto(job.spec().time_budget()) - absl::Seconds(progress.seconds()));
   }
   if (job.spec().trials() > 0 && progress.trials_per_second() > 0) {
     at_most(absl::Seconds(static_cast<double>(job.spec().trials() - progress.trials()) / progress.trials_per_second()));
@@ -218,7 +218,7 @@ void JobView::PrintBelow(std::string_view message) {
 }
 
 void JobView::PrintTrackerAway(const absl::Status& status) {
-  PrintBelow(fmt::format("no answer, asking again: {}\n", std::string(status.message())));
+  PrintBelow(fmt::format("the tracker does not answer, asking again: {}\n", std::string(status.message())));
 }
 
 }  // namespace hone::cli

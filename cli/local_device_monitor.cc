@@ -32,15 +32,15 @@ absl::Status LocalDeviceMonitor::CheckAnswer(const v1::ListDevicesResponse& know
     last_working_ = now;
     if (wanted_.empty() || device.health() != v1::DEVICE_HEALTH_GOOD) last_no_other_device_ = now;
     if (last_working_ - last_no_other_device_ < limits_.failed_test) return absl::OkStatus();
-    return absl::FailedPreconditionError(fmt::format(
-        "{} cannot run what is tuned, which wants {}; name a --target of this machine, or a --tracker whose "
-        "farm has such a device",
-        NameOf(device), wanted_));
+    return absl::FailedPreconditionError(
+        fmt::format("{} cannot run the tuned kernels, which need {}; give a --target of this machine, or the --tracker "
+                    "of a farm that has such a device",
+                    NameOf(device), wanted_));
   }
   const bool failed = !device.state().self_test().passed();
   if (now - last_working_ < (failed ? limits_.failed_test : limits_.quarantine)) return absl::OkStatus();
   return absl::UnavailableError(
-      fmt::format("{} gets no work: {}; what was measured before is kept", NameOf(device), device.health_reason()));
+      fmt::format("{} gets no work: {}; earlier results are kept", NameOf(device), device.health_reason()));
 }
 
 }  // namespace hone::cli

@@ -43,7 +43,7 @@ std::string LogWriteFailureNote(const std::filesystem::path& path) {
   if (log >= 0) close(log);
   return written
              ? ""
-             : fmt::format("; not all that it said could be written to {}: {}", path.string(), std::strerror(reason));
+             : fmt::format("; its log {} could not be written completely: {}", path.string(), std::strerror(reason));
 }
 
 // ": " and the last three lines of the log after byte `begin`, without lines of the levels info and warning, which do
@@ -135,7 +135,7 @@ absl::Status LocalFarm::Spawn(Child& child) {
   const std::string path = (ProgramFolder() / child.program).string();
   if (access(path.c_str(), X_OK) != 0) {
     return absl::NotFoundError(
-        fmt::format("{} is missing: it belongs beside the hone binary; build or install all of Hone", path));
+        fmt::format("{} is missing; it must be in the folder of the hone program; build or install all of Hone", path));
   }
   std::vector<const char*> arguments = {path.c_str()};
   for (const std::string& argument : child.arguments) arguments.push_back(argument.c_str());
@@ -178,8 +178,7 @@ absl::Status LocalFarm::AwaitTracker(const std::filesystem::path& port_file) {
     if (options_.interrupts != nullptr && options_.interrupts->WasInterrupted()) {
       return absl::CancelledError("ended before the tracker had started");
     }
-    line.Show(
-        "the tracker is starting, which takes long where it brings a large records file of an older Hone up to date");
+    line.Show("the tracker is starting; it takes long if it must upgrade a large records file of an older Hone");
     absl::SleepFor(absl::Milliseconds(10));
   }
 }
@@ -193,13 +192,11 @@ absl::Status LocalFarm::Check() {
     const bool at_once = WIFEXITED(status) && SteadyNow() - child.started < kQuickExitTimeMax;
     child.at_once = at_once ? child.at_once + 1 : 0;
     if (++child.restarts > options_.restarts_max || child.at_once > kQuickExitsMax) {
-      const std::string before =
-          child.restarts > 1 ? fmt::format(" and has been started {} times already", child.restarts - 1) : "";
+      const std::string before = child.restarts > 1 ? fmt::format(" after {} restarts", child.restarts - 1) : "";
       return absl::UnavailableError(
           fmt::format("{} {}{}{}", child.program, DescribeExit(status), before, LastErrors(child.log, child.logged)));
     }
-    PrintMessage(fmt::format("{} {}; starting it again, nothing that was recorded is lost\n", child.program,
-                             DescribeExit(status)));
+    PrintMessage(fmt::format("{} {}; starting it again; no record is lost\n", child.program, DescribeExit(status)));
     HONE_RETURN_IF_ERROR(Spawn(child));
   }
   return absl::OkStatus();

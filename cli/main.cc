@@ -14,18 +14,9 @@
 #include "CLI/CLI.hpp"
 #include "base/resource_limit.h"
 #include "base/standard_streams.h"
-#include "cli/bench_command.h"
 #include "cli/command.h"
-#include "cli/compile_command.h"
-#include "cli/doctor_command.h"
-#include "cli/farm_commands.h"
-#include "cli/identity_commands.h"
+#include "cli/commands.h"
 #include "cli/output.h"
-#include "cli/profile_command.h"
-#include "cli/records_command.h"
-#include "cli/run_command.h"
-#include "cli/tune_command.h"
-#include "cli/up_command.h"
 
 namespace hone::cli {
 namespace {
@@ -59,7 +50,7 @@ int main(int argc, char** argv) {
   spdlog::set_default_logger(
       std::make_shared<spdlog::logger>("", std::make_shared<spdlog::sinks::ansicolor_stderr_sink_mt>()));
   hone::IgnoreFileSizeSignal();
-  CLI::App app("Hone makes neural networks fast on the device at hand", "hone");
+  CLI::App app("Hone makes neural networks run fast on your devices", "hone");
   app.set_version_flag("--version", "hone " HONE_VERSION);
   app.require_subcommand(1);
   absl::Status result;

@@ -34,7 +34,7 @@ absl::StatusOr<std::vector<int64_t>> ParseShape(std::string_view text) {
     int64_t dimension = 0;
     const auto [last, error] = std::from_chars(text.data(), text.data() + end, dimension);
     if (error != std::errc() || last != text.data() + end || dimension < 0) {
-      return absl::InvalidArgumentError(fmt::format("'{}' is no dimension", std::string(text.substr(0, end))));
+      return absl::InvalidArgumentError(fmt::format("'{}' is not a dimension", std::string(text.substr(0, end))));
     }
     shape.push_back(dimension);
     text.remove_prefix(std::min(end + 1, text.size()));
@@ -50,7 +50,7 @@ struct NamedText {
 absl::StatusOr<NamedText> SplitName(std::string_view option, const std::string& text, std::string_view form) {
   const size_t equals = text.rfind('=');
   if (equals == std::string::npos || equals == 0) {
-    return UsageError(fmt::format("{} {} lacks the input's name; write {}", option, text, form));
+    return UsageError(fmt::format("{} {}: the name of the input is missing; write {}", option, text, form));
   }
   return NamedText{text.substr(0, equals), text.substr(equals + 1)};
 }
@@ -71,7 +71,7 @@ absl::StatusOr<graph::Constant> ReadConstant(const std::string& path) {
       ParseNpy({reinterpret_cast<const uint8_t*>(bytes_of_file.data()), bytes_of_file.size()});
   if (!array.ok()) return Annotate(array.status(), path);
   const auto* bytes = reinterpret_cast<const std::byte*>(array->data.data());
-  return graph::Constant{{ir::ParseDType(package::Name(array->dtype)).value(), array->shape},
+  return graph::Constant{{array->dtype, array->shape},
                          std::make_shared<const std::vector<std::byte>>(bytes, bytes + array->data.size())};
 }
 
@@ -85,16 +85,20 @@ void ModelOptions::AddTo(CLI::App* command, Count model_count, Count target_coun
 }
 
 void ModelOptions::AddOptionalTo(CLI::App* command, Count target_count) {
-  command->add_option("--model", models, "only what this model needs, an ONNX file")->expected(1)->check(NotEmpty);
+  command->add_option("--model", models, "only records for the workloads of this model, an ONNX file")
+      ->expected(1)
+      ->check(NotEmpty);
   AddInputsTo(command);
   AddTargetTo(command, target_count);
 }
 
 void ModelOptions::AddInputsTo(CLI::App* command) {
-  command->add_option("--shape", shapes, "shape of an input whose shape the model leaves open: name=1,3,224,224")
+  command
+      ->add_option("--shape", shapes,
+                   "shape of an input, if the model leaves it open: name=1,3,224,224; may be repeated")
       ->expected(1)
       ->take_all();
-  command->add_option("--bind", bindings, "fix an input's value: name=1,2,3 or name=FILE.npy; it may be repeated")
+  command->add_option("--bind", bindings, "fix an input's value: name=1,2,3 or name=FILE.npy; may be repeated")
       ->expected(1)
       ->take_all();
   command->add_option("--threads", threads, "threads that kernels use (default: the target's)")
@@ -104,9 +108,9 @@ void ModelOptions::AddInputsTo(CLI::App* command) {
 void ModelOptions::AddTargetTo(CLI::App* command, Count target_count) {
   const bool several = target_count == Count::kSeveral;
   std::string text =
-      "what to compile for, as 'x86_64 -mcpu=znver4' (default: cpu, this host); one of " + target::TargetWords();
+      "target to compile for, such as 'x86_64 -mcpu=znver4' (default: cpu, this host); one of " + target::TargetWords();
   if (several) {
-    text += "; may be given again; A+B shares the model: B computes what A cannot, or what --place gives it";
+    text += "; may be repeated; A+B shares the model: B computes what A cannot, or what --place gives it";
   }
   CLI::Option* target = command->add_option("--target", targets, text)->expected(1)->check(NotEmpty);
   if (several) target->take_all();
@@ -124,8 +128,8 @@ void ModelOptions::AddPlaceTo(CLI::App* command) {
 void ModelOptions::AddReproducersTo(CLI::App* command) {
   command
       ->add_option("--reproducers", reproducers,
-                   "verify every pass of the compiler, and write a file into this folder if one fails, for hone-opt, "
-                   "which is only in what is built from the sources")
+                   "verify every compiler pass; if one fails, write a file for hone-opt into this folder (hone-opt is "
+                   "built only from the sources)")
       ->check(NotEmpty);
 }
 
@@ -172,7 +176,7 @@ absl::StatusOr<std::vector<std::vector<target::Target>>> ModelOptions::TargetLis
       if (threads > 0) unit.threads = threads;  // affects CPU kernels only
     }
     if (!seen.insert(PrintTargetList(*parsed)).second) {
-      return UsageError(fmt::format("--target '{}' is there twice; give each target once", target));
+      return UsageError(fmt::format("--target '{}' is given twice; give each target once", target));
     }
     result.push_back(*std::move(parsed));
   }

@@ -15,7 +15,7 @@ absl::StatusOr<ModelRecords> FindModelRecords(const RecordsOptions& options, con
                                               const records::Source& source) {
   HONE_ASSIGN_OR_RETURN(const std::vector<DevicePlace> places, options.Places(filter));
   if (places.size() > 1) {
-    return UsageError(fmt::format("--device {} means devices with {} targets; choose one with --target",
+    return UsageError(fmt::format("--device {} selects devices with {} targets; choose one with --target",
                                   options.filter.device_fingerprint, places.size()));
   }
   const DevicePlace& place = places.front();
@@ -29,7 +29,7 @@ absl::StatusOr<ModelRecords> FindModelRecords(const RecordsOptions& options, con
   ModelRecords found = {.target = target};
   ProgressLine line;
   for (ModelWorkload& workload : workloads) {
-    line.Show(fmt::format("{} of {} workloads are looked for", found.entries.size(), workloads.size()));
+    line.Show(fmt::format("{} of {} workloads looked up", found.entries.size(), workloads.size()));
     records::Filter of_workload = filter;
     of_workload.workload_digest = workload.digest;
     of_workload.operator_label.clear();
@@ -47,8 +47,7 @@ absl::StatusOr<ModelRecords> FindModelRecords(const RecordsOptions& options, con
 absl::Status CheckRequired(const RecordsOptions& options, const ModelRecords& found) {
   if (!options.require) return absl::OkStatus();
   if (found.entries.empty()) {
-    return RecordsMissingError(
-        fmt::format("{} has no workload that the filter lets through", options.model.models.front()));
+    return RecordsMissingError(fmt::format("{} has no workload that matches the filter", options.model.models.front()));
   }
   if (found.missing == 0) return absl::OkStatus();
   return RecordsMissingError(

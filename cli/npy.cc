@@ -38,8 +38,8 @@ absl::StatusOr<DType> ParseDescr(std::string_view descr) {
   for (const TypeCode& type : kTypeCodes) {
     if (!descr.empty() && descr.substr(1) == type.code) return type.dtype;
   }
-  return absl::UnimplementedError(
-      fmt::format("its type '{}' is none that packages have (bool, integers, f16, bf16 as V2, f32, f64)", descr));
+  return absl::UnimplementedError(fmt::format(
+      "its type '{}' is not supported by packages; use bool, integers, f16, bf16 (as V2), f32 or f64", descr));
 }
 
 // Parses the header, a Python dictionary literal: {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }
@@ -132,7 +132,7 @@ absl::StatusOr<uint64_t> BytesOf(const NpyHeader& header) {
   uint64_t bytes = package::SizeOf(header.dtype);
   for (const int64_t dimension : header.shape) {
     if (__builtin_mul_overflow(bytes, static_cast<uint64_t>(dimension), &bytes)) {
-      return absl::DataLossError(fmt::format("its shape {} is larger than any memory", ShapeText(header.shape)));
+      return absl::DataLossError(fmt::format("its shape {} is too large", ShapeText(header.shape)));
     }
   }
   return bytes;
@@ -168,10 +168,12 @@ std::string ShapeText(std::span<const int64_t> shape) { return fmt::format("[{}]
 absl::StatusOr<std::optional<NpyHeader>> ParseNpyHeader(std::span<const uint8_t> bytes) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   const std::string_view known = text.substr(0, kMagic.size());
-  if (known != kMagic.substr(0, known.size())) return absl::DataLossError("it is not a .npy array");
+  if (known != kMagic.substr(0, known.size())) return absl::DataLossError("it is not an .npy array");
   if (text.size() < kMagic.size() + 6) return std::nullopt;
   const int version = bytes[kMagic.size()];
-  if (version < 1 || version > 3) return absl::DataLossError(fmt::format("it is a .npy array of version {}", version));
+  if (version < 1 || version > 3)
+    return absl::DataLossError(
+        fmt::format("it is an .npy array of version {}, which hone cannot read (it reads 1 to 3)", version));
   const size_t length_bytes = version == 1 ? 2 : 4;
   const size_t text_start = kMagic.size() + 2 + length_bytes;
   size_t length = 0;

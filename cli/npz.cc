@@ -114,11 +114,11 @@ absl::StatusOr<NpzReader> NpzReader::Open(const std::string& path) {
     const char* member = zip_get_name(reader.archive_.get(), static_cast<zip_uint64_t>(i), ZIP_FL_ENC_GUESS);
     const std::string_view name = member == nullptr ? "" : member;
     if (name.size() < kSuffix.size() || name.substr(name.size() - kSuffix.size()) != kSuffix) {
-      return absl::DataLossError(fmt::format("'{}' holds '{}', which is no .npy array", path, name));
+      return absl::DataLossError(fmt::format("'{}' contains '{}', which is not an .npy array", path, name));
     }
     const std::string array(name.substr(0, name.size() - kSuffix.size()));
     if (!reader.members_.emplace(array, static_cast<uint64_t>(i)).second) {
-      return absl::DataLossError(fmt::format("'{}' holds two arrays named '{}'", path, array));
+      return absl::DataLossError(fmt::format("'{}' contains two arrays named '{}'", path, array));
     }
   }
   return reader;

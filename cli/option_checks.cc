@@ -10,11 +10,12 @@
 namespace hone::cli {
 
 std::string NotEmpty(const std::string& text) {
-  return text.empty() ? "it is empty, as a variable that is not set; give a value, or leave the option out" : "";
+  return text.empty() ? "the value is empty, perhaps from an unset variable; give a value, or leave the option out"
+                      : "";
 }
 
 std::string NotDash(const std::string& text) {
-  return text == "-" ? "- is not standard output here; name a file, as ./- where its name is that" : "";
+  return text == "-" ? "- does not mean standard output here; name a file (./- for a file of that name)" : "";
 }
 
 std::function<std::string(const std::string&)> IntegerInRange(uint64_t max, uint64_t min) {
@@ -23,13 +24,13 @@ std::function<std::string(const std::string&)> IntegerInRange(uint64_t max, uint
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     const bool whole = error == std::errc() && end == text.data() + text.size() && (text.size() == 1 || text[0] != '0');
     if (whole && value >= min && value <= max) return std::string();
-    return fmt::format("{} is no whole number from {} to {}{}", text, min, max,
-                       text.size() > 1 && text[0] == '0' ? ", written without a 0 in front" : "");
+    return fmt::format("{} is not a whole number from {} to {}{}", text, min, max,
+                       text.size() > 1 && text[0] == '0' ? ", written without leading zeros" : "");
   };
 }
 
 std::string NoNan(const std::string& text) {
-  return std::isnan(std::strtod(text.c_str(), nullptr)) ? text + " is no number" : "";
+  return std::isnan(std::strtod(text.c_str(), nullptr)) ? text + " is not a number" : "";
 }
 
 }  // namespace hone::cli

@@ -42,7 +42,8 @@ absl::Status CheckNotAnInput(const std::string& output, const std::vector<std::s
     std::error_code error;
     const bool regular = !input.empty() && std::filesystem::is_regular_file(input, error);
     if (!regular || !std::filesystem::equivalent(output, input, error)) continue;
-    return UsageError(fmt::format("{} is read by this command, too, and would be lost; write to another file", output));
+    return UsageError(
+        fmt::format("{} is also an input of this command and would be overwritten; write to another file", output));
   }
   return absl::OkStatus();
 }

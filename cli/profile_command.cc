@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/profile_command.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,11 +14,11 @@
 #include "base/one_line.h"
 #include "base/roofline.h"
 #include "base/status.h"
+#include "cli/commands.h"
 #include "cli/loaded_package.h"
 #include "cli/output.h"
 #include "cli/timed_runs.h"
 #include "compiler/target/target.h"
-#include "drivers/lane_roofline.h"
 
 namespace hone::cli {
 namespace {
@@ -105,36 +103,10 @@ absl::StatusOr<Medians> MeasureCalls(LoadedPackage& package, double seconds, siz
   return medians;
 }
 
-template <typename Driver>
-absl::StatusOr<Roofline> RooflineOfDevice(const std::string& selector) {
-  typename Driver::Library library;
-  typename Driver::Device device;
-  drivers::LaneRoofline measured;
-  drivers::Error error = Driver::Library::Load(&library);
-  if (error.ok()) error = library.Open(selector, &device);
-  if (error.ok()) error = drivers::MeasureRoofline<Driver>(device, {}, &measured);
-  if (!error.ok()) return absl::UnavailableError(error.text);
-  Roofline roofline = {.flops_per_second = measured.flops_per_second, .levels = {}};
-  if (measured.cache_bytes > 0)
-    roofline.levels.push_back({static_cast<uint64_t>(measured.cache_bytes), measured.cache_bytes_per_second});
-  roofline.levels.push_back({UINT64_MAX, measured.memory_bytes_per_second});
-  return roofline;
-}
-
 // The roofline of the device that the program runs on. A target that cannot be parsed is taken for a CPU: packages of
 // other versions may name CPUs that this version does not know.
 absl::StatusOr<Roofline> RooflineOf(const std::string& target_text, int threads) {
-  const absl::StatusOr<target::Target> target = target::ParseTarget(target_text);
-  switch (target.ok() ? target->kind : target::Kind::kCpu) {
-    case target::Kind::kOpenCl:
-      return RooflineOfDevice<drivers::OpenClDriver>(target->device);
-    case target::Kind::kCuda:
-      return RooflineOfDevice<drivers::CudaDriver>(target->device);
-    case target::Kind::kCpu:
-      break;
-  }
-  ThreadPool pool(threads);
-  return MeasureRoofline(pool);
+  return target::MeasureRoofline(target::ParseTarget(target_text).value_or(target::Target()), threads);
 }
 
 // Fills the units of the profile, and measures the roofline of each.

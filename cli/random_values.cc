@@ -10,8 +10,8 @@ namespace {
 
 using package::DType;
 
-// Rounds toward zero. Values below the normal numbers become zero, values above the range the largest number. This is
-// precise enough for random data.
+// Rounds toward zero, unlike base/half_float.h, so that a value stays in its range. Values below the normal numbers
+// become zero, values above the range the largest number. This is precise enough for random data.
 uint16_t ToHalf(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   const uint32_t sign = (bits >> 16) & 0x8000;

@@ -25,7 +25,7 @@ void RecordSourceOptions::AddTo(CLI::App* command) {
 absl::StatusOr<std::unique_ptr<hone::records::Source>> RecordSourceOptions::Open(hone::records::OpenMode mode) const {
   if (!tracker.given()) return OpenFile(mode);
   if (!records.empty()) {
-    return UsageError("--records and --tracker exclude each other: records come from one of them");
+    return UsageError("--records and --tracker exclude each other: give only one source of records");
   }
   TrackerOptions known = tracker;
   HONE_ASSIGN_OR_RETURN(const auto channel, known.Connect());
@@ -35,7 +35,7 @@ absl::StatusOr<std::unique_ptr<hone::records::Source>> RecordSourceOptions::Open
 absl::StatusOr<std::unique_ptr<hone::records::Store>> RecordSourceOptions::OpenFile(
     hone::records::OpenMode mode) const {
   if (tracker.given()) {
-    return UsageError("this is about a records file; run it where the tracker's is, with --records FILE");
+    return UsageError("this command works on a records file; run it on the tracker's machine, with --records FILE");
   }
   HONE_ASSIGN_OR_RETURN(const std::filesystem::path path, File());
   return hone::storage::OpenRecords(path, mode);
@@ -59,9 +59,8 @@ absl::Status RecordSourceOptions::CheckNotARecordsFile(const std::string& output
   const std::string meant = ResolvePath(output).string(), records_file = ResolvePath(path->string()).string();
   for (const char* suffix : {"", ".lock", "-wal", "-shm"}) {
     if (meant != records_file + suffix) continue;
-    return UsageError(
-        fmt::format("{} is a name of the records file {}, or of what is kept beside it; write to another file", output,
-                    records_file));
+    return UsageError(fmt::format("{} is the records file {} or a file that belongs to it; write to another file",
+                                  output, records_file));
   }
   return absl::OkStatus();
 }

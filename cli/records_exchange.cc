@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/records_exchange.h"
-
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -15,6 +13,7 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/progress_line.h"
+#include "cli/records_verbs.h"
 #include "deploy/package/atomic_file.h"
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"
@@ -37,7 +36,7 @@ absl::StatusOr<records::ExportReport> ExportToFile(const RecordsOptions& options
   size_t bytes = 0;
   const auto write = [&](const std::string& lines) -> absl::Status {
     bytes += lines.size();
-    line.Show(fmt::format("{:.0f} MB are written", static_cast<double>(bytes) * 1e-6));
+    line.Show(fmt::format("{:.0f} MB written", static_cast<double>(bytes) * 1e-6));
     return file.Write({reinterpret_cast<const uint8_t*>(lines.data()), lines.size()});
   };
   HONE_ASSIGN_OR_RETURN(const records::ExportReport report, records::Export(source, filter, write));
@@ -48,15 +47,14 @@ absl::StatusOr<records::ExportReport> ExportToFile(const RecordsOptions& options
 absl::Status CheckNoneLeftOut(const records::ExportReport& report, const RecordsOptions& options) {
   if (report.unreadable == 0) return absl::OkStatus();
   HONE_ASSIGN_OR_RETURN(const fs::path records, options.source.File());
-  return absl::DataLossError(
-      fmt::format("{} records of {} cannot be read and are not in the export, which has the other {}; `hone records "
-                  "verify` says what is wrong with them",
-                  report.unreadable, records.string(), report.records));
+  return absl::DataLossError(fmt::format(
+      "{} records of {} cannot be read; the export has the other {}; `hone records verify` says what is wrong",
+      report.unreadable, records.string(), report.records));
 }
 
 absl::Status PrintReport(const records::ImportReport& report, bool json) {
   if (!json) {
-    return PrintText(fmt::format("{} lines: {} records added, {} there already\n", report.lines, report.appended,
+    return PrintText(fmt::format("{} lines: {} records added, {} existed already\n", report.lines, report.appended,
                                  report.duplicates));
   }
   ordered_json lines = ordered_json::array();
@@ -74,8 +72,7 @@ absl::Status PrintReport(const records::ImportReport& report, bool json) {
 absl::Status RunExport(const RecordsOptions& options) {
   const bool to_stdout = options.file == "-";
   if (options.json && to_stdout) {
-    return UsageError(
-        "--json needs --output FILE here: what export writes on standard output is lines of JSON already");
+    return UsageError("export with --json needs --output FILE, because export writes the records to standard output");
   }
   if (!to_stdout) {
     HONE_RETURN_IF_ERROR(options.source.CheckNotARecordsFile(options.file));
@@ -117,7 +114,7 @@ absl::Status RunImport(const RecordsOptions& options) {
           ? records::Instant::max()
           : records::MeasuredAtMax(std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now()));
   ProgressLine line;
-  const auto show = [&line](size_t lines) { line.Show(fmt::format("{} lines are read", lines)); };
+  const auto show = [&line](size_t lines) { line.Show(fmt::format("{} lines read", lines)); };
   const absl::StatusOr<records::ImportReport> imported =
       records::Import(*source, from_stdin ? std::cin : file, latest, show);
   line.Finish();
@@ -125,18 +122,18 @@ absl::Status RunImport(const RecordsOptions& options) {
   const records::ImportReport& report = *imported;
   if (from_stdin && std::ferror(stdin) != 0) {  // std::cin treats a read error as the end
     return absl::UnavailableError(
-        fmt::format("standard input cannot be read after {} lines; these were imported", report.lines));
+        fmt::format("standard input cannot be read after {} lines; the lines before were imported", report.lines));
   }
   HONE_RETURN_IF_ERROR(PrintReport(report, options.json));
   if (report.future_dated > 0) {
     PrintMessage(
-        fmt::format("{} of the lines are of a time to come by this machine's clock, and count as of now; is "
-                    "the clock right?\n",
+        fmt::format("{} of the lines have a time in the future by this machine's clock; they were recorded with the "
+                    "current time; check the clock\n",
                     report.future_dated));
   }
   if (report.rejected == 0) return absl::OkStatus();
-  std::string message =
-      fmt::format("{} of {} lines of {} were not imported; the others were", report.rejected, report.lines, name);
+  std::string message = fmt::format("{} of {} lines of {} were not imported; the others were imported", report.rejected,
+                                    report.lines, name);
   for (const records::BadLine& bad : report.first_rejected)
     message += fmt::format("\n  line {}: {}", bad.line, bad.why);
   if (report.first_rejected.size() < report.rejected) message += "\n  and more";

@@ -79,7 +79,7 @@ absl::StatusOr<LockedProgram> LockProgram(const RecordsOptions& options, const r
   compile.other_units.assign(units.begin() + 1, units.end());
   HONE_ASSIGN_OR_RETURN(compile.placement, options.model.PlacementOn(targets));
   compile.progress = [&line](size_t done, size_t all) {
-    line.Show(fmt::format("{} of {} kernels are compiled", done, all));
+    line.Show(fmt::format("{} of {} kernels compiled", done, all));
   };
   HONE_ASSIGN_OR_RETURN(const std::vector<package::CompiledKernel> kernels,
                         package::CompileKernels(plan.workloads, compile));
@@ -171,8 +171,8 @@ absl::StatusOr<package::KernelOptions> LockedTarget(const LockFile& lock, const 
     std::vector<std::string> known;
     for (const LockedProgram& p : lock.programs) known.push_back("\n  " + p.target);
     return absl::NotFoundError(
-        fmt::format("{} has no target {}; lock it too (`hone records lock {} ...`), or leave {} out for those that it "
-                    "has:{}",
+        fmt::format("{} has no target {}; lock it too (`hone records lock {} ...`), or leave {} out and compile for "
+                    "the targets that it has:{}",
                     path, text, option, option, fmt::join(known, "")));
   }
   using Locked = std::map<std::string, package::RecordedSchedule>;
@@ -186,10 +186,10 @@ absl::StatusOr<package::KernelOptions> LockedTarget(const LockFile& lock, const 
                        text](const std::string& digest) -> absl::StatusOr<std::vector<package::RecordedSchedule>> {
     const auto found = schedules->find(digest);
     if (found == schedules->end()) {
-      return absl::NotFoundError(fmt::format(
-          "{} has no schedule for it on {}: the model, its --shape or its --bind are not those that were locked; lock "
-          "again with `hone records lock`",
-          path, text));
+      return absl::NotFoundError(
+          fmt::format("{} has no schedule for it on {}: the model, its --shape or its --bind differ from the locked "
+                      "ones; lock again with `hone records lock`",
+                      path, text));
     }
     return std::vector<package::RecordedSchedule>{found->second};
   };
@@ -224,12 +224,11 @@ absl::Status RunLock(const RecordsOptions& options) {
 absl::StatusOr<std::vector<package::KernelOptions>> LockedTargets(const LockFile& lock, const std::string& path,
                                                                   const ModelOptions& model) {
   if (lock.compiler != kCompilerVersion) {
-    return absl::FailedPreconditionError(
-        fmt::format("{} was locked for compiler '{}', and this is '{}', which may make other code of the same "
-                    "schedules; lock again "
-                    "with `hone records lock`, or, to keep the schedules as they are, write this version into its line "
-                    "\"compiler\"",
-                    path, lock.compiler, kCompilerVersion));
+    return absl::FailedPreconditionError(fmt::format(
+        "{} was locked for compiler '{}', but this compiler is '{}', which may make different code from the same "
+        "schedules; lock again with `hone records lock`, or, to keep the schedules, write this version into its line "
+        "\"compiler\"",
+        path, lock.compiler, kCompilerVersion));
   }
   std::vector<std::vector<target::Target>> lists;
   if (!model.targets.empty() || model.threads > 0) {

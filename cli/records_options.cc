@@ -20,8 +20,9 @@ absl::StatusOr<std::string> FingerprintOf(const TrackerOptions& given, const std
   HONE_ASSIGN_OR_RETURN(const std::vector<v1::Device> meant, SelectDevices(known, device));
   for (const v1::Device& other : meant) {
     if (other.state().fingerprint().text() == meant.front().state().fingerprint().text()) continue;
-    return UsageError(fmt::format("--device {} means {} and {}, which are of different kinds; name one of them", device,
-                                  NameOf(meant.front()), NameOf(other)));
+    return UsageError(
+        fmt::format("--device {} selects {} and {}, which are different kinds of device; name one of them", device,
+                    NameOf(meant.front()), NameOf(other)));
   }
   return meant.front().state().fingerprint().text();
 }
@@ -30,11 +31,11 @@ absl::Status SetFailure(const std::string& failure, records::Filter& filter) {
   if (failure.empty()) return absl::OkStatus();
   filter.outcomes = records::Filter::Outcomes::kFailed;
   if (failure == "any") return absl::OkStatus();
-  filter.failure = records::FailureKindFromName(failure);
+  filter.failure = FailureKindFromName(failure);
   if (filter.failure.has_value()) return absl::OkStatus();
   std::string known = "any";
-  for (const auto kind : records::kAllFailureKinds) known += fmt::format(", {}", records::FailureKindName(kind));
-  return UsageError(fmt::format("--failed does not know '{}'; it takes one of: {}", failure, known));
+  for (const auto kind : kAllFailureKinds) known += fmt::format(", {}", FailureKindName(kind));
+  return UsageError(fmt::format("--failed: there is no failure kind '{}'; give one of: {}", failure, known));
 }
 
 // Sets the filter's target from --target. The value is a target in any form, or the stored text of one. A stored target
@@ -43,7 +44,7 @@ absl::Status SetTarget(const ModelOptions& model, records::Filter& filter) {
   const std::string& given = model.targets.front();
   absl::StatusOr<target::Target> target = target::ParseTarget(given);
   if (!target.ok() && model.threads > 0) {
-    return UsageError(fmt::format("--threads changes a target that is known, and '{}' is none: {}", given,
+    return UsageError(fmt::format("--threads needs a valid target, but '{}' is not one: {}", given,
                                   std::string(target.status().message())));
   }
   if (target.ok() && model.threads > 0) target->threads = model.threads;
@@ -55,12 +56,12 @@ absl::Status SetTarget(const ModelOptions& model, records::Filter& filter) {
 absl::Status CheckModelOptions(const RecordsOptions& options) {
   const ModelOptions& model = options.model;
   if (model.given()) return absl::OkStatus();
-  if (options.require) return UsageError("--require is about the workloads of a model: give --model FILE");
+  if (options.require) return UsageError("--require needs a model whose workloads it checks: give --model FILE");
   if (!model.shapes.empty() || !model.bindings.empty()) {
-    return UsageError("--shape and --bind are about the inputs of a model: give --model FILE");
+    return UsageError("--shape and --bind describe inputs of a model: give --model FILE");
   }
   if (model.threads > 0 && model.targets.empty()) {
-    return UsageError("--threads is about what is compiled for: give --target, or --model FILE");
+    return UsageError("--threads belongs to a target: give --target, or --model FILE");
   }
   return absl::OkStatus();
 }

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/records_prune.h"
-
 #include <chrono>
 
 #include "base/status.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/progress_line.h"
+#include "cli/records_verbs.h"
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"
 #include "records/prune.h"
@@ -22,7 +21,7 @@ absl::Status RunPrune(const RecordsOptions& options) {
   }
   if (options.keep_best >= 0) rule.keep_best = static_cast<size_t>(options.keep_best);
   if (!rule.before.has_value() && !rule.keep_best.has_value()) {
-    return UsageError("which rows may go? give --older-than DAYS, --keep-best N, or both");
+    return UsageError("no rule says which records to remove; give --older-than DAYS, --keep-best N, or both");
   }
   HONE_ASSIGN_OR_RETURN(const records::Filter filter, options.ResolvedFilter());
   if (options.yes) {
@@ -34,7 +33,7 @@ absl::Status RunPrune(const RecordsOptions& options) {
                                                                               : records::OpenMode::kReadOnly));
   ProgressLine line;
   const auto show = [&line](const records::PruneReport& so_far) {
-    line.Show(fmt::format("{} rows are looked at", so_far.rows));
+    line.Show(fmt::format("{} rows checked", so_far.rows));
   };
   HONE_ASSIGN_OR_RETURN(const records::PruneReport report, store->Prune(filter, rule, options.yes, show));
   line.Finish();
@@ -48,8 +47,8 @@ absl::Status RunPrune(const RecordsOptions& options) {
     HONE_RETURN_IF_ERROR(
         PrintText(fmt::format("{}: {} of {} records {}, of {} of the {} workloads, targets, devices and compilers{}\n",
                               store->path().string(), report.prunable, report.rows,
-                              options.yes ? "were removed" : "would go", report.keys_prunable, report.keys,
-                              options.yes ? "" : "; --yes removes them, `hone records export` keeps a copy")));
+                              options.yes ? "were removed" : "would be removed", report.keys_prunable, report.keys,
+                              options.yes ? "" : "; --yes removes them; `hone records export` makes a copy first")));
   }
   return report.shrunk;
 }

@@ -140,7 +140,7 @@ class RowPrinter {
   static std::string CsvText(const std::string& value) { return value; }
   static std::string CsvText(bool value) { return value ? "1" : "0"; }
   static std::string CsvText(records::Instant value) { return std::to_string(value.time_since_epoch().count()); }
-  static std::string CsvText(records::FailureKind value) { return std::string(records::FailureKindName(value)); }
+  static std::string CsvText(FailureKind value) { return std::string(FailureKindName(value)); }
   static std::string CsvText(const std::optional<double>& value) {
     return value.has_value() ? ordered_json(*value).dump() : "";
   }
@@ -171,7 +171,8 @@ absl::Status QueryModel(const RecordsOptions& options, Filter filter, const reco
     HONE_RETURN_IF_ERROR(source.ForEach(
         filter, [&](const StoredRecord& stored) { return ++rows > most ? absl::OkStatus() : printer.Row(stored); }));
   }
-  if (rows > most) PrintMessage(fmt::format("stopped at {} records; a larger --limit, or none, shows more\n", most));
+  if (rows > most)
+    PrintMessage(fmt::format("stopped at {} records; give a larger --limit, or none, to show more\n", most));
   const size_t all = found.entries.size();
   HONE_RETURN_IF_ERROR(printer.End({{"target", found.target},
                                     {"workloads", all},
@@ -200,7 +201,7 @@ std::string OutcomeText(const Record& record) {
                        timing->verified ? "" : " unverified", timing->confirmed ? " confirmed" : "");
   }
   const auto& failure = std::get<Failure>(record.outcome);
-  return fmt::format("{}: {}", records::FailureKindName(failure.kind), failure.text.substr(0, failure.text.find('\n')));
+  return fmt::format("{}: {}", FailureKindName(failure.kind), failure.text.substr(0, failure.text.find('\n')));
 }
 
 ordered_json BestFields(const BestRecord& best) {
@@ -258,7 +259,7 @@ absl::Status RunBest(const RecordsOptions& options) {
 absl::Status RunQuery(const RecordsOptions& options) {
   HONE_RETURN_IF_ERROR(CheckForm(options));
   if (options.model.given() && options.filter.after_row > 0) {
-    return UsageError("--after is for records in the order they were made; with --model they come by workload");
+    return UsageError("--after cannot be used with --model, because --model orders records by workload");
   }
   HONE_ASSIGN_OR_RETURN(Filter filter, options.ResolvedFilter());
   filter.with_workload_text = options.json;
@@ -286,7 +287,7 @@ absl::Status RunStats(const RecordsOptions& options) {
   HONE_ASSIGN_OR_RETURN(const auto source, options.source.Open(OpenMode::kReadOnly));
   HONE_ASSIGN_OR_RETURN(const records::Stats stats, source->Summarize());
   ordered_json failed = ordered_json::object();
-  for (const auto& [kind, count] : stats.failed) failed[std::string(records::FailureKindName(kind))] = count;
+  for (const auto& [kind, count] : stats.failed) failed[std::string(FailureKindName(kind))] = count;
   if (options.csv) {
     ordered_json row = {{"records", stats.records}, {"workloads", stats.workloads}, {"devices", stats.devices}};
     row.update(failed);
@@ -301,7 +302,7 @@ absl::Status RunStats(const RecordsOptions& options) {
   std::string text = fmt::format("{}\n{} records, {} workloads, {} devices\n", source->name(), stats.records,
                                  stats.workloads, stats.devices);
   for (const auto& [kind, count] : stats.failed) {
-    if (count > 0) text += fmt::format("failed: {} {}\n", count, records::FailureKindName(kind));
+    if (count > 0) text += fmt::format("failed: {} {}\n", count, FailureKindName(kind));
   }
   return PrintText(text);
 }

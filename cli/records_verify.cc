@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/records_verify.h"
-
 #include <set>
 #include <string>
 #include <vector>
@@ -10,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/progress_line.h"
+#include "cli/records_verbs.h"
 #include "compiler/execution/model.h"
 #include "compiler/ir/workload.h"
 #include "compiler/passes/pipeline.h"
@@ -39,9 +38,9 @@ class Findings {
 
 absl::Status CheckText(const std::string& text, const std::string& digest) {
   HONE_ASSIGN_OR_RETURN(const ir::Workload workload, ir::ParseWorkload(text));
-  if (Sha256Hex(text) != digest) return absl::DataLossError("its text has another digest");
+  if (Sha256Hex(text) != digest) return absl::DataLossError("its text does not have this digest");
   if (ir::WorkloadDigest(workload) == digest) return absl::OkStatus();
-  return absl::DataLossError("its text is not the canonical one");
+  return absl::DataLossError("its text is not canonical");
 }
 
 absl::Status CheckSchedule(const std::string& workload_text, const records::Record& record) {
@@ -75,7 +74,7 @@ absl::Status CheckWinners(const records::Store& store, const std::set<std::strin
   for (const records::BestRecord& best : winners) {
     const records::Record& record = best.stored.record;
     const std::string& digest = record.key.workload_digest;
-    line.Show(fmt::format("{} of {} winners are applied", ++findings.winners, winners.size()));
+    line.Show(fmt::format("{} of {} winners checked", ++findings.winners, winners.size()));
     if (!good.contains(digest)) continue;
     HONE_ASSIGN_OR_RETURN(const std::string text, store.WorkloadText(digest));
     const absl::Status status = CheckSchedule(text, record);
@@ -97,7 +96,7 @@ absl::Status RunVerify(const RecordsOptions& options) {
   std::set<std::string> digests;
   ProgressLine line;
   HONE_RETURN_IF_ERROR(store->ForEachRow([&](const absl::StatusOr<records::StoredRecord>& row) {
-    line.Show(fmt::format("{} rows are read", ++findings.rows));
+    line.Show(fmt::format("{} rows read", ++findings.rows));
     absl::Status status = row.status();
     if (row.ok() && !row->record.key.workload_digest.empty()) digests.insert(row->record.key.workload_digest);
     if (row.ok()) status = Annotate(records::Validate(row->record), fmt::format("row {}", row->row));
@@ -116,13 +115,13 @@ absl::Status RunVerify(const RecordsOptions& options) {
                                     {"first", findings.first}}));
   } else {
     HONE_RETURN_IF_ERROR(PrintText(
-        fmt::format("{}: its pages are whole; {} rows, {} of them unreadable; {} workloads, {} of them with a "
+        fmt::format("{}: its pages are intact; {} rows, {} of them unreadable; {} workloads, {} of them with a "
                     "wrong text; {} winners, {} of them with a schedule that does not apply\n",
                     store->path().string(), findings.rows, findings.unreadable_rows, findings.workloads,
                     findings.wrong_workloads, findings.winners, findings.schedules_not_applying)));
   }
   if (findings.first.empty()) return absl::OkStatus();
-  std::string message = "the records have faults; what cannot be read or applied is passed over by every command:";
+  std::string message = "the records have errors; every command skips records that cannot be read or applied:";
   for (const std::string& what : findings.first) message += "\n  " + what;
   return absl::DataLossError(message);
 }

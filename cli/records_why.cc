@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/records_why.h"
-
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -15,6 +13,7 @@
 #include "cli/output.h"
 #include "cli/progress_line.h"
 #include "cli/records_show.h"
+#include "cli/records_verbs.h"
 #include "fmt/format.h"
 #include "records/winner.h"
 
@@ -41,7 +40,7 @@ std::string_view InWords(Verdict verdict) {
     case Verdict::kNotCompared:
       return "not in the newest final comparison, which decides alone";
     case Verdict::kCondemned:
-      return "its schedule did wrong, then or later";
+      return "its schedule failed a check, in this timing or later";
     case Verdict::kUnverified:
       return "its output was not compared with a reference";
     case Verdict::kFailed:
@@ -96,12 +95,13 @@ absl::StatusOr<records::Record> RowNumbered(const records::Source& source, const
     return absl::OkStatus();
   }));
   if (record.has_value()) return *std::move(record);
-  return absl::NotFoundError(fmt::format("row {} of {} was removed meanwhile; ask again", row, source.name()));
+  return absl::NotFoundError(
+      fmt::format("row {} of {} was removed while this command ran; run it again", row, source.name()));
 }
 
 std::string DecidedBy(const BestRecord& best) {
-  return best.confirmed ? "the newest final comparison, in which finalists and default were measured in turns"
-                        : "races: nothing was compared in turns yet, which the end of a tune does";
+  return best.confirmed ? "the newest final comparison, which measured finalists and default in interleaved rounds"
+                        : "races alone: there is no final comparison yet; hone tune makes one at its end";
 }
 
 ordered_json RankedRecordToJson(const RankedRecord& ranked_record, const records::Record& record) {
@@ -128,7 +128,7 @@ absl::StatusOr<std::vector<BestRecord>> SelectWinners(const RecordsOptions& opti
                                                       const records::Source& source) {
   if (!options.model.given()) {
     if (filter.workload_digest.empty() && filter.operator_label.empty()) {
-      return UsageError("why which? give --model FILE, --workload DIGEST or --operator TEXT");
+      return UsageError("no workload is selected; give --model FILE, --workload DIGEST or --operator TEXT");
     }
     records::Filter all = filter;
     all.limit = SIZE_MAX;
@@ -154,7 +154,7 @@ absl::Status RunWhy(const RecordsOptions& options) {
   std::string text;
   ProgressLine line;
   for (const BestRecord& best : winners) {
-    line.Show(fmt::format("{} of {} winners are explained", list.size(), winners.size()));
+    line.Show(fmt::format("{} of {} winners explained", list.size(), winners.size()));
     HONE_ASSIGN_OR_RETURN(const std::vector<RankedRecord> ranked, RankRecords(*source, best.stored.record.key));
     std::map<Verdict, int64_t> counts;
     for (const RankedRecord& ranked_record : ranked) ++counts[ranked_record.verdict];

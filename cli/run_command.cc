@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/run_command.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -13,6 +11,7 @@
 
 #include "CLI/CLI.hpp"
 #include "base/status.h"
+#include "cli/commands.h"
 #include "cli/loaded_package.h"
 #include "cli/npz.h"
 #include "cli/option_checks.h"

@@ -21,6 +21,7 @@
 #include "cli/option_checks.h"
 #include "cli/output.h"
 #include "cli/until.h"
+#include "proto/convert.h"
 #include "tuner/search_parts.h"
 
 namespace hone::cli {
@@ -34,7 +35,7 @@ absl::StatusOr<std::vector<Part>> PartsByKind(const ModelOptions& model, const S
   for (const std::string& words : search.devices) {
     const absl::StatusOr<std::vector<v1::Device>> meant = SelectDevices(known, words);
     if (!meant.ok()) {
-      return absl::NotFoundError(fmt::format("{}. For one that is to come, say with --target what it is",
+      return absl::NotFoundError(fmt::format("{}. For a device that will join later, give its --target",
                                              std::string(meant.status().message())));
     }
     for (const v1::Device& device : *meant) {
@@ -63,9 +64,7 @@ absl::Status SetEnd(const SearchOptions& search, v1::JobSpec& spec) {
     if (!absl::ParseDuration(search.time, &time) || time < absl::Nanoseconds(1) || time == absl::InfiniteDuration()) {
       return UsageError(fmt::format("--time {}: write a duration such as 90s, 10m or 1h30m", search.time));
     }
-    absl::Duration rest;
-    spec.mutable_time_budget()->set_seconds(absl::IDivDuration(time, absl::Seconds(1), &rest));
-    spec.mutable_time_budget()->set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(rest)));
+    *spec.mutable_time_budget() = ToProto(time);
   }
   return absl::OkStatus();
 }
@@ -128,15 +127,17 @@ absl::StatusOr<std::vector<v1::JobSpec>> JobSpecsOf(const ModelOptions& model, c
 }  // namespace
 
 void SearchOptions::AddTo(CLI::App* command) {
-  command->add_option("--trials", trials, "most candidates to measure, of each job; 0 for no limit")
+  command->add_option("--trials", trials, "largest number of candidates to measure in each job; 0: no limit")
       ->check(IntegerInRange(uint64_t{1} << 40));
-  command->add_option("--time", time, "longest time to tune, waiting not counted: 90s, 10m, 1h30m")->check(NotEmpty);
-  command->add_option("--until", until, "when to end with what there is: 07:00, or 2027-01-31T07:00:00+01:00")
+  command->add_option("--time", time, "longest time to tune, without waiting: 90s, 10m, 1h30m")->check(NotEmpty);
+  command
+      ->add_option("--until", until,
+                   "time at which to end with the best results so far: 07:00, or 2027-01-31T07:00:00+01:00")
       ->check(NotEmpty);
   command
       ->add_option("--device", devices,
-                   "device of the farm to tune on, and without --target also for: AGENT, AGENT/DEVICE, LABEL or "
-                   "NAME=VALUE; may be given again for any of them; A,B is what is both")
+                   "device of the farm to tune on; without --target, its target is used: AGENT, AGENT/DEVICE, LABEL or "
+                   "NAME=VALUE; may be repeated, one match is enough; A,B must both match")
       ->expected(1)
       ->check(NotEmpty)
       ->take_all();
@@ -148,16 +149,16 @@ void SearchOptions::AddTo(CLI::App* command) {
       ->capture_default_str();
   command
       ->add_option("--without", without,
-                   "parts of the search to leave out, to see what they are worth, separated by commas: " +
-                       tuner::PartNames() + "; all of them, which leaves chance: all")
+                   "parts of the search to turn off, to measure their benefit, separated by commas: " +
+                       tuner::PartNames() + "; all turns off every part and leaves a random search")
       ->check([](const std::string& names) {
         const absl::StatusOr<tuner::SearchParts> parts = tuner::PartsWithout(names);
         return parts.ok() ? std::string() : std::string(parts.status().message());
       });
   command
-      ->add_option("--hints", hints,
-                   "log of AutoTVM or Ansor, or tuning records of MetaSchedule, whose tiles are tried first; may be "
-                   "given again")
+      ->add_option(
+          "--hints", hints,
+          "log of AutoTVM or Ansor, or tuning records of MetaSchedule; its tile sizes are tried first; may be repeated")
       ->expected(1)
       ->take_all();
 }

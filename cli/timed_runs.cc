@@ -7,6 +7,7 @@
 #include <cstddef>
 
 #include "CLI/CLI.hpp"
+#include "base/seconds_since.h"
 #include "base/status.h"
 #include "cli/option_checks.h"
 #include "deploy/runtime/hone.h"
@@ -19,15 +20,14 @@ using Clock = std::chrono::steady_clock;
 constexpr double kWarmUpShare = 0.1;  // duration of the warm-up as a fraction of the measurement's
 constexpr size_t kRunsMin = 3;        // minimum number of measured runs
 
-double SecondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
 }  // namespace
 
 void TimedRunOptions::AddTo(CLI::App* command) {
-  command->add_option("PACKAGE", package, "the package, as hone compile writes it")->required();
+  command->add_option("PACKAGE", package, "package file, made by hone compile")->required();
   command
-      ->add_option("--threads", threads,
-                   "threads that compute; 0: one per core of the fastest kind, or per CPU that control groups leave")
+      ->add_option(
+          "--threads", threads,
+          "number of threads; 0: one for each core of the fastest kind, or for each CPU that control groups allow")
       ->check(IntegerInRange(HONE_MAX_THREADS));
   command->add_option("--seconds", seconds, "how long to measure")
       ->check(CLI::Range(0.0, 1e6))

@@ -33,7 +33,7 @@ void TrackerOptions::AddTo(CLI::App* command, bool is_required) {
   // The variable is read only if the command needs a tracker: it must not redirect a local `hone tune` to the farm.
   if (required) {
     option->envname("HONE_TRACKER");
-    option->description(option->get_description() + " (default: the one that was joined)");
+    option->description(option->get_description() + " (default: the tracker of the farm that was joined)");
   }
   command->add_option("--identity", identity, "folder with your certificate (default: ~/.config/hone/user)")
       ->envname("HONE_IDENTITY")
@@ -49,7 +49,7 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> TrackerOptions::Connect() {
     HONE_ASSIGN_OR_RETURN(const pki::Settings settings, pki::ReadSettings(identity));
     address = settings.tracker;
   }
-  if (!given()) return UsageError("which tracker? give --tracker HOST:PORT, or join a farm: hone join");
+  if (!given()) return UsageError("no tracker is given; give --tracker HOST:PORT, or join a farm: hone join");
   if (const auto host = HostOf(address); !host.ok()) {
     return UsageError(fmt::format("tracker {}; or unix:/PATH", std::string(host.status().message())));
   }

@@ -4,7 +4,7 @@
 #include <chrono>
 
 #include "base/status.h"
-#include "records/message/failure_kind.h"
+#include "proto/convert.h"
 #include "tracker/convert.h"
 #include "transport/transport.h"
 
@@ -90,10 +90,10 @@ absl::StatusOr<records::Stats> TrackerRecords::Summarize() const {
   stats.records = response.records();
   stats.workloads = response.workloads();
   stats.devices = response.devices();
-  for (const records::FailureKind kind : records::kAllFailureKinds) stats.failed[kind] = 0;
+  for (const FailureKind kind : kAllFailureKinds) stats.failed[kind] = 0;
   for (const v1::FailureCount& failed : response.failed()) {
     // A newer tracker may count kinds of failure that this program does not know; they are ignored.
-    if (const auto kind = records::FromProto(failed.kind()); kind.ok()) stats.failed[*kind] = failed.count();
+    if (const auto kind = hone::FromProto(failed.kind()); kind.ok()) stats.failed[*kind] = failed.count();
   }
   return stats;
 }

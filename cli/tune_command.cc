@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/tune_command.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,6 +16,7 @@
 #include "base/status.h"
 #include "base/steady_time.h"
 #include "cli/command.h"
+#include "cli/commands.h"
 #include "cli/farm_devices.h"
 #include "cli/interrupts.h"
 #include "cli/job_client.h"
@@ -37,7 +36,7 @@ namespace {
 constexpr absl::Duration kOutageTimeMax = absl::Seconds(3);  // the local tracker may be unable to store this long
 constexpr absl::Duration kConfirmationTimeMax = absl::Seconds(20);  // limit of the confirmation after Ctrl-C
 constexpr std::string_view kConfirming =
-    "\nending: what is best so far is compared with the untuned kernels, for some seconds; Ctrl-C again ends at once\n";
+    "\nending: comparing the best kernels so far with the untuned ones, for some seconds; Ctrl-C again ends at once\n";
 constexpr std::string_view kEnding = "\nending at once; everything measured so far is kept\n";
 
 struct TuneOptions {
@@ -61,7 +60,7 @@ absl::StatusOr<std::optional<LocalFarm>> StartFarm(TuneOptions& options, const s
   int threads = 1;
   for (const v1::JobSpec& spec : specs) {
     HONE_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(spec.target()));
-    const std::string device = target::DeviceOf(target);
+    const std::string device = target::DeviceSelector(target);
     if (std::ranges::find(devices, device) == devices.end()) devices.push_back(device);
     threads = std::max(threads, spec.threads());
   }
@@ -76,7 +75,8 @@ absl::StatusOr<std::optional<LocalFarm>> StartFarm(TuneOptions& options, const s
 
 absl::StatusOr<std::vector<v1::JobSpec>> Specs(TuneOptions& options) {
   if (!options.tracker.given() && options.model.targets.size() > 1) {
-    return UsageError("several --target are for a farm: give its --tracker; this machine is one device");
+    return UsageError(
+        "several --target need a farm: give its --tracker; without a farm there is one device, this machine");
   }
   std::vector<v1::Device> known;
   if (NeedsKnownDevices(options.model, options.search)) {
@@ -91,8 +91,8 @@ absl::Status JobStillRunning(const std::vector<v1::Job>& jobs, const std::vector
                              const std::string& tracker) {
   const std::string& what = ids.size() == 1 ? ids.front() : jobs.front().spec().group();
   return absl::UnavailableError(
-      fmt::format("{} goes on at {}, which did not answer; hone cancel {} --tracker {} ends it", what, tracker, what,
-                  ShellWord(tracker)));
+      fmt::format("{} keeps running at tracker {}, which did not answer; to end it: hone cancel {} --tracker {}", what,
+                  tracker, what, ShellWord(tracker)));
 }
 
 // Watches the jobs of the command, and checks the local farm in between. farm: null if the command uses another farm.
@@ -202,15 +202,15 @@ absl::Status Confirm(JobClient& client, Follower& follower, const Interrupts& in
 
 absl::Status Tune(TuneOptions options) {
   if (options.tracker.given() && !options.records.empty()) {
-    return UsageError("--records and --tracker exclude each other: a tracker keeps the records of its farm");
+    return UsageError("--records and --tracker exclude each other: a farm's tracker keeps its records");
   }
   if (options.tracker.given() && !options.model.reproducers.empty()) {
     return UsageError(
-        "--reproducers and --tracker exclude each other: tuners of that farm compile the candidates; give it to them "
-        "(hone-tuner --reproducers)");
+        "--reproducers and --tracker exclude each other: the tuners of the farm compile the candidates; start them "
+        "with hone-tuner --reproducers");
   }
   if (!options.tracker.given() && !options.search.devices.empty()) {
-    return UsageError("--device names devices of a farm: give its --tracker; without one, --target says what is tuned");
+    return UsageError("--device names a device of a farm: give its --tracker; without a farm, give --target");
   }
   std::vector<std::string> inputs = options.model.Files();
   inputs.insert(inputs.end(), options.search.hints.begin(), options.search.hints.end());
@@ -233,7 +233,8 @@ absl::Status Tune(TuneOptions options) {
   if (!followed.ok() && !interrupts.WasInterrupted()) return followed;
   if (followed.ok() && interrupts.WasInterrupted() && !interrupts.MustEndAtOnce()) {
     const absl::Status confirmed = Confirm(client, follower, interrupts, specs, jobs);
-    if (!confirmed.ok()) PrintMessage(fmt::format("not compared: {}\n", std::string(confirmed.message())));
+    if (!confirmed.ok())
+      PrintMessage(fmt::format("the final comparison was not made: {}\n", std::string(confirmed.message())));
   }
   HONE_RETURN_IF_ERROR(options.json ? PrintJson(JobsToJson(jobs)) : PrintText(JobsToText(jobs)));
   return followed.ok() ? FirstJobFailure(jobs, interrupts.WasInterrupted()) : followed;

@@ -39,7 +39,7 @@ absl::StatusOr<absl::Time> ParseUntil(const std::string& text, absl::Time now, a
   if (!absl::ParseTime(absl::RFC3339_full, text, &time, &error)) {
     return UsageError(fmt::format("--until {}: write a time such as 07:00 or 2027-01-31T07:00:00+01:00", text));
   }
-  if (time <= now) return UsageError(fmt::format("--until {}: that time is over", text));
+  if (time <= now) return UsageError(fmt::format("--until {}: this time has passed", text));
   return time;
 }
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/up_command.h"
-
 #include <fmt/format.h>
 #include <sys/stat.h>
 
@@ -18,6 +16,7 @@
 #include "base/shell_word.h"
 #include "base/status.h"
 #include "base/thread_pool.h"
+#include "cli/commands.h"
 #include "cli/interrupts.h"
 #include "cli/local_farm.h"
 #include "cli/option_checks.h"
@@ -63,10 +62,9 @@ absl::StatusOr<HostLock> TakeState(const std::filesystem::path& state) {
   HONE_ASSIGN_OR_RETURN(HostLock lock, HostLock::Open(state / "lock"));
   HONE_ASSIGN_OR_RETURN(const bool taken, lock.TryLock(HostLock::Mode::kExclusive));
   if (taken) return lock;
-  return absl::FailedPreconditionError(
-      fmt::format("another hone up runs with {}; use that one (--tracker unix:{}), end it, or name another folder with "
-                  "--state",
-                  state.string(), (state / "tracker").string()));
+  return absl::FailedPreconditionError(fmt::format(
+      "another hone up is running with {}; use it (--tracker unix:{}), end it, or name another folder with --state",
+      state.string(), (state / "tracker").string()));
 }
 
 // The options to suggest for `hone submit`, so that a job asks for no more than this farm's agent has.
@@ -109,20 +107,19 @@ absl::Status Up(const UpOptions& options) {
 void AddUpCommand(CLI::App& app, absl::Status* result) {
   const auto options = std::make_shared<UpOptions>();
   CLI::App* command =
-      app.add_subcommand("up", "a farm on this machine: tracker, tuner, agent and dashboard, until Ctrl-C");
+      app.add_subcommand("up", "run a farm on this machine until Ctrl-C: tracker, tuner, agent and dashboard");
   command
       ->add_option("--state", options->state,
-                   "folder that keeps jobs, records and logs, closed to other users (default: "
-                   "~/.local/share/hone/farm)")
+                   "folder for jobs, records and logs, closed to other users (default: ~/.local/share/hone/farm)")
       ->check(NotEmpty);
   command
       ->add_option("--port", options->port,
-                   "of the dashboard, on 127.0.0.1, for whoever has the printed address; 0: a free one")
+                   "port of the dashboard on 127.0.0.1; the printed address gives access; 0: a free port")
       ->check(IntegerInRange(65535))
       ->capture_default_str();
   command->add_option("--device", options->devices,
-                      "what to measure on, as hone-agent has it (default: cpu); may be repeated");
-  command->add_option("--threads", options->threads, "most threads a kernel may use (default: all CPUs)")
+                      "device to measure on, as for hone-agent (default: cpu); may be repeated");
+  command->add_option("--threads", options->threads, "largest number of threads for a kernel (default: all CPUs)")
       ->check(IntegerInRange(kThreadsMax));
   command->callback([options, result] { *result = Up(*options); });
 }

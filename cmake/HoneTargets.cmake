@@ -10,6 +10,12 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
 add_compile_options(-pthread)  # for all targets, because they share precompiled headers only if their flags are equal
+if(CMAKE_SIZEOF_VOID_P EQUAL 4)
+  # 64-bit file sizes. Not _TIME_BITS=64: Debian 12's libraries for 32-bit Arm are built with 32-bit times, and glibc 2.31 has
+  # no others.
+  add_compile_definitions(_FILE_OFFSET_BITS=64)
+  add_compile_options(-Wno-psabi)  # GCC's notes that 32-bit Arm passes some parameters otherwise than before GCC 7
+endif()
 
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM)

@@ -6,17 +6,11 @@
 #include <fstream>
 
 #include "base/digest.h"
+#include "base/split.h"
 #include "fmt/format.h"
 
 namespace hone {
 namespace {
-
-constexpr std::string_view kBlanks = " \t\r\n";
-
-std::string_view Trim(std::string_view text) {
-  const size_t begin = std::min(text.find_first_not_of(kBlanks), text.size());
-  return text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
-}
 
 std::string Message(const absl::Status& status) { return std::string(status.message()); }
 
@@ -59,11 +53,9 @@ absl::Status UnknownPassError(std::string_view name, std::string_view known) {
 
 std::vector<std::string_view> SplitNames(std::string_view list) {
   std::vector<std::string_view> names;
-  while (!list.empty()) {
-    const size_t end = std::min(list.find(','), list.size());
-    const std::string_view name = Trim(list.substr(0, end));
+  for (const std::string_view part : SplitAt(list, ',')) {
+    const std::string_view name = TrimBlanks(part);
     if (!name.empty()) names.push_back(name);
-    list.remove_prefix(std::min(end + 1, list.size()));
   }
   return names;
 }

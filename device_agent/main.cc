@@ -82,7 +82,8 @@ v1::SelfTest CheckedAlone(Device& device, int threads, const v1::SelfTest* last)
   };
   absl::StatusOr<HostLock> lock = HostLock::Open();
   if (!lock.ok()) {
-    spdlog::warn("testing {} beside others: {}", device.id(), std::string(lock.status().message()));
+    spdlog::warn("other programs may disturb the self-test of {}, because the host lock is missing: {}", device.id(),
+                 std::string(lock.status().message()));
     return test();
   }
   if (last != nullptr) {
@@ -98,7 +99,8 @@ std::string TargetText(const std::string& device, int threads, const Options& op
   if (!options.target.empty()) return options.target;
   const absl::StatusOr<target::Target> target = target::TargetOfDevice(device, threads);
   if (target.ok()) return target::Print(*target);
-  spdlog::warn("jobs cannot tune for {} without --target: {}", device, std::string(target.status().message()));
+  spdlog::warn("jobs cannot tune for {}, because its target is not known; give --target: {}", device,
+               std::string(target.status().message()));
   return "";
 }
 
@@ -208,7 +210,8 @@ absl::StatusOr<std::vector<std::unique_ptr<DeviceWithLauncher>>> FindDevices(
     }
   }
   if (devices.size() > 1 && !options.target.empty()) {
-    return absl::InvalidArgumentError("--target: can be given for one device only; start an agent for each");
+    return absl::InvalidArgumentError(
+        "--target can be given only for a single device; start one agent for each device");
   }
   return devices;
 }
@@ -217,7 +220,8 @@ absl::StatusOr<std::vector<std::unique_ptr<DeviceWithLauncher>>> FindDevices(
 // no identity is used.
 absl::Status TakeIdentity(Options& options) {
   if (SocketPath(options.tracker)) {
-    if (!options.identity.empty()) return absl::InvalidArgumentError("--identity: none is shown on a unix socket");
+    if (!options.identity.empty())
+      return absl::InvalidArgumentError("--identity: a unix socket uses no certificates; omit it");
     if (options.name.empty()) options.name = HostName();
     return absl::OkStatus();
   }
@@ -227,7 +231,7 @@ absl::Status TakeIdentity(Options& options) {
   HONE_ASSIGN_OR_RETURN(const std::string name, pki::ReadName(options.identity, Role::kAgent));
   if (!options.name.empty() && options.name != name) {
     return absl::InvalidArgumentError(
-        fmt::format("--name {}: the certificate is for '{}'; leave --name out", options.name, name));
+        fmt::format("--name {}: the certificate is for '{}'; omit --name", options.name, name));
   }
   options.name = name;
   HONE_ASSIGN_OR_RETURN(const pki::Settings settings, pki::ReadSettings(options.identity));
@@ -235,7 +239,7 @@ absl::Status TakeIdentity(Options& options) {
   if (options.tracker.empty()) options.tracker = settings.tracker;
   if (options.labels.empty()) options.labels = settings.labels;
   if (!options.tracker.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError("no tracker: give --tracker HOST:PORT, or join a farm (hone-agent join)");
+  return absl::InvalidArgumentError("no tracker is given; give --tracker HOST:PORT, or join a farm (hone-agent join)");
 }
 
 // Joins. If the service joins, files are created as the user of the service.
@@ -255,12 +259,12 @@ void PrintHowToStart(const Options& options) {
   if (options.user.empty() || options.user != service.user ||
       std::filesystem::weakly_canonical(options.identity) != std::filesystem::weakly_canonical(service.identity)) {
     const bool usual = options.identity == pki::DefaultFolder(Role::kAgent).value_or("");
-    WriteStdout(fmt::format("hone-agent{} starts it{}\n", usual ? "" : " --identity " + options.identity,
-                            options.user.empty() ? "" : ", as user " + options.user));
+    WriteStdout(fmt::format("start the agent with: hone-agent{}{}\n", usual ? "" : " --identity " + options.identity,
+                            options.user.empty() ? "" : "    # as user " + options.user));
     return;
   }
   const absl::Status runs = RestartService();
-  WriteStdout(runs.ok() ? "the service hone-agent runs, and will after every start of this machine\n"
+  WriteStdout(runs.ok() ? "the service hone-agent is running, and starts with this machine\n"
                         : fmt::format("the service hone-agent does not run ({}); start it with: systemctl restart "
                                       "hone-agent\n",
                                       OneLine(std::string(runs.message()))));
@@ -271,8 +275,7 @@ absl::Status Join(Options options) {
   HONE_ASSIGN_OR_RETURN(pki::Token token, pki::ReadToken(options.token, options.token_file));
   for (const std::string& label : options.labels) HONE_RETURN_IF_ERROR(ParseLabel(label).status());
   if (token.role != Role::kAgent) {
-    return absl::InvalidArgumentError(
-        fmt::format("the token is for role {}; with that, call hone join", Name(token.role)));
+    return absl::InvalidArgumentError(fmt::format("the token is for role {}; use hone join with it", Name(token.role)));
   }
   if (options.identity.empty()) {
     HONE_ASSIGN_OR_RETURN(options.identity, pki::DefaultFolder(Role::kAgent));
@@ -282,7 +285,7 @@ absl::Status Join(Options options) {
   const bool other = options.name.empty() && name != HostName();
   WriteStdout(fmt::format(
       "joined as '{}'{}\n", name,
-      other ? fmt::format(" (not '{}', as this host is called: another has that name, or the token gives this)",
+      other ? fmt::format(" (not as '{}', the name of this host: that name is taken, or the token sets another)",
                           HostName())
             : ""));
   PrintHowToStart(options);
@@ -359,41 +362,42 @@ Commands AddOptions(CLI::App& app, Options& options, const std::string& config) 
   app.set_version_flag("--version", HONE_VERSION);
   AddConfigOption(
       app, config,
-      "file with lines OPTION = VALUE, of these options (root's join: " + std::string(kServiceConfig) + ")");
-  app.add_option("--tracker", options.tracker, "HOST:PORT or unix:/PATH of the tracker (default: the one it joined)");
+      "file with lines OPTION = VALUE for these options (for join as root: " + std::string(kServiceConfig) + ")");
+  app.add_option("--tracker", options.tracker,
+                 "HOST:PORT or unix:/PATH of the tracker (default: the tracker that was joined)");
   app.add_option("--name", options.name,
-                 "name of this agent, unique in the farm (default: its certificate's, else the host's)");
+                 "name of this agent, unique in the farm (default: the name in its certificate, else of the host)");
   app.add_option("--device", options.devices,
-                 "what to measure on (default: cpu), of " + DeviceKinds() + "; may be repeated");
+                 "device to measure on (default: cpu), one of " + DeviceKinds() + "; may be repeated");
   app.add_option("--target", options.target,
-                 "what clients tune for who ask for this device (default: what the machine says of itself)");
-  app.add_option("--label", options.labels, "NAME or NAME=VALUE that jobs may ask for, as rpi4; may be repeated");
+                 "target of jobs that ask for this device (default: the target that the machine reports)");
+  app.add_option("--label", options.labels, "NAME or NAME=VALUE that jobs can ask for, such as rpi4; may be repeated");
   app.add_option("--threads", options.threads,
-                 "most threads a kernel may use (default: one for each core of the device)")
+                 "largest number of threads for a kernel (default: one for each core of the device)")
       ->check(CLI::Range(0, kThreadsMax));
-  app.add_option("--identity", options.identity, "folder with its certificate (default: ~/.config/hone/agent)");
-  app.add_option(
-      "--outbox", options.outbox,
-      "folder for results until the tracker has them (default: outbox in the folder of its certificate; on a "
-      "unix socket none)");
+  app.add_option("--identity", options.identity, "folder with the agent's certificate (default: ~/.config/hone/agent)");
+  app.add_option("--outbox", options.outbox,
+                 "folder for results that the tracker has not acknowledged (default: outbox in the folder of the "
+                 "certificate; none on a unix socket)");
   app.add_option_function<std::string>(
          "--require-sandbox", [&options](const std::string& name) { options.required = *ParseSandboxLevel(name); },
-         "refuse to start where kernels are walled in less than this (default: none)")
+         "do not start if the sandbox of kernels is below this level (default: none)")
       ->check(CLI::IsMember({"none", "filter", "wall"}));
-  app.add_option("--user", options.user, "whose the identity is that root's join makes (default: root's)");
+  app.add_option("--user", options.user, "owner of the identity that join as root makes (default: root)");
   app.add_flag("--die-with-parent", options.die_with_parent, "end when the process that started this one ends");
   app.add_option("--launcher-folder", options.launcher_folder)->group("");
   app.add_option("--launcher-channel", options.launcher_channel)->group("");
   app.add_option("--launcher-cancel", options.launcher_cancel)->group("");
-  CLI::App* join = app.add_subcommand("join", "get a certificate of a farm, once; then hone-agent needs no flags");
+  CLI::App* join = app.add_subcommand("join", "get a certificate of a farm, once; hone-agent then needs no options");
   join->add_option("tracker", options.tracker, "HOST:PORT of the tracker")->required();
   join->add_option("--token-file", options.token_file,
-                   "file with what hone token create --role agent printed; - is standard input");
-  join->add_option("--token", options.token, "the same itself, which other users of this machine can read meanwhile")
+                   "file with the token that hone token create --role agent printed; - is standard input");
+  join->add_option("--token", options.token,
+                   "the token itself; other users of this machine can read it while the command runs")
       ->envname("HONE_TOKEN");
   join->fallthrough();  // to --name, --label and --identity
   CLI::App* doctor =
-      app.add_subcommand("doctor", "say what spoils timings or security on this machine, and what mends it");
+      app.add_subcommand("doctor", "find what harms timings or security on this machine, and how to fix it");
   doctor->add_flag("--json", options.json, "print one JSON document and nothing else");
   doctor->fallthrough();
   return {join, doctor};

@@ -25,9 +25,11 @@ class BinaryCache {
   explicit BinaryCache(std::filesystem::path folder, uint64_t bytes_max = uint64_t{512} << 20)
       : folder_(std::move(folder)), bytes_max_(bytes_max) {}
 
-  // The binary that was kept under `key`; empty if there is none. key: everything on which the binary depends.
+  // The binary that was kept under `key`; nullopt if there is none. Notes that the entry was used, which sets the time
+  // of its file. key: everything on which the binary depends.
   std::optional<std::string> Find(std::string_view key) const;
-  // Writes an entry, and creates the folder if it is missing. Failures are ignored: the next Find is a miss.
+  // Writes an entry, and creates the folder if it is missing. Failures are ignored, and an entry larger than bytes_max
+  // is not written: the next Find is a miss.
   void Store(std::string_view key, std::string_view binary) const;
 
  private:

@@ -33,7 +33,7 @@ Error ChooseDevice(std::string_view kind, std::string_view selector, std::span<c
     list += (list.empty() ? "" : ", ") + std::to_string(i) + " '" + names[i] + "'";
   }
   return {ErrorKind::kAbsent,
-          "no " + std::string(kind) + " device '" + std::string(selector) + "'; there are: " + list};
+          "no " + std::string(kind) + " device '" + std::string(selector) + "'; the devices are: " + list};
 }
 
 }  // namespace hone::drivers

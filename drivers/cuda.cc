@@ -5,13 +5,14 @@
 #include <array>
 #include <cstring>
 #include <limits>
-#include <thread>
 #include <type_traits>
 #include <utility>
 
+#include "base/seconds_since.h"
 #include "drivers/binary_cache.h"
 #include "drivers/choose_device.h"
 #include "drivers/cuda_api.h"
+#include "drivers/poll_pause.h"
 
 namespace hone::drivers::cuda {
 
@@ -149,7 +150,7 @@ Error Compile(const Context& context, const std::string& ptx, const std::string&
   std::array<void*, 4> values = {info.data(), size(info), errors.data(), size(errors)};
   Handle link = nullptr;
   const int begun = context.Call(&Api::cuLinkCreate_v2, 4, options.data(), values.data(), &link);
-  if (Error e = context.Check(begun, "cannot begin to compile"); !e.ok()) return e;
+  if (Error e = context.Check(begun, "cannot start the PTX compiler"); !e.ok()) return e;
   void* code = nullptr;
   size_t bytes = 0;
   int result = context.Call(&Api::cuLinkAddData_v2, link, kInputPtx, const_cast<char*>(ptx.c_str()), ptx.size() + 1,
@@ -158,7 +159,7 @@ Error Compile(const Context& context, const std::string& ptx, const std::string&
   if (result == kSuccess) binary->assign(static_cast<const char*>(code), bytes);
   context.Call(&Api::cuLinkDestroy, link);
   *log = info.data();
-  Error e = context.Check(result, "the driver's compiler for '" + device + "' refuses the program");
+  Error e = context.Check(result, "the driver's compiler for '" + device + "' rejects the program");
   if (!e.ok() && errors[0] != 0) e.text += std::string("\n") + errors.data();
   return e;
 }
@@ -189,10 +190,10 @@ Error Library::ListDevices(std::vector<DeviceInfo>* devices) const {
   if (Error e = Check(*api_, api_->cuDeviceGetCount(&count), "cannot list CUDA devices"); !e.ok()) return e;
   for (int i = 0; i < count; ++i) {
     Ordinal device = 0;
-    if (Error e = Check(*api_, api_->cuDeviceGet(&device, i), "cannot ask for a CUDA device"); !e.ok()) return e;
+    if (Error e = Check(*api_, api_->cuDeviceGet(&device, i), "cannot query a CUDA device"); !e.ok()) return e;
     devices->push_back(Describe(*api_, device));
   }
-  return count > 0 ? Error{} : Error{ErrorKind::kAbsent, "NVIDIA's driver knows no device"};
+  return count > 0 ? Error{} : Error{ErrorKind::kAbsent, "NVIDIA's driver found no device"};
 }
 
 namespace {
@@ -314,10 +315,6 @@ Error Program::Find(const std::string& name, Kernel* kernel) const {
     absent = context_->Check(context_->Call(&Api::cuModuleGetFunction, &found.function_, module, name.c_str()), what);
   }
   if (!absent.ok()) return absent;
-  const auto ask = [&](FunctionAttribute attribute) {
-    int value = 0;
-    return context_->Call(&Api::cuFuncGetAttribute, &value, attribute, found.function_) == kSuccess ? value : 0;
-  };
   found.context_ = context_;
   found.name_ = name;
   for (const auto& [kernel_name, parameters, waits] : entries_) {
@@ -325,7 +322,9 @@ Error Program::Find(const std::string& name, Kernel* kernel) const {
     found.args_.resize(parameters);
     found.waits_for_previous_ = waits;
   }
-  found.facts_ = {ask(kFunctionMaxLanes), ask(kFunctionRegisters), ask(kFunctionLocal), ask(kFunctionShared)};
+  int max_lanes = 0;
+  const int code = context_->Call(&Api::cuFuncGetAttribute, &max_lanes, kFunctionMaxLanes, found.function_);
+  found.group_lanes_max_ = code == kSuccess ? max_lanes : 0;
   *kernel = std::move(found);
   return {};
 }
@@ -339,7 +338,8 @@ Error Kernel::SetArg(int index, const Buffer& buffer) {
 Error Kernel::SetShared(int64_t bytes) {
   if (bytes == shared_bytes_) return {};
   const std::string what = std::to_string(bytes) + " bytes of shared memory for kernel '" + name_ + "'";
-  if (bytes < 0 || bytes > std::numeric_limits<int>::max()) return {ErrorKind::kProgram, what + ": no device has that"};
+  if (bytes < 0 || bytes > std::numeric_limits<int>::max())
+    return {ErrorKind::kProgram, what + ": more than any device has"};
   const int code = context_->Call(&Api::cuFuncSetAttribute, function_, kFunctionAskedShared, static_cast<int>(bytes));
   if (code == kSuccess) shared_bytes_ = bytes;
   return context_->Check(code, what);
@@ -362,7 +362,7 @@ Error Device::AllocatePinned(size_t bytes, PinnedMemory* memory) const {
   void* place = nullptr;
   const int code = context_->Call(&Api::cuMemHostAlloc, &place, at_least_one, kPortable);
   const std::string what =
-      "cannot allocate " + std::to_string(at_least_one) + " bytes that '" + info_.name + "' reaches";
+      "cannot allocate " + std::to_string(at_least_one) + " bytes of pinned memory for '" + info_.name + "'";
   if (Error e = context_->Check(code, what); !e.ok()) return e;
   memory->memory_ = Own(context_, place, &Api::cuMemFreeHost);
   memory->bytes_ = bytes;
@@ -381,15 +381,16 @@ Buffer Device::Adopt(void* memory, size_t bytes) const {
 
 Error Device::CheckRange(const Buffer& buffer, size_t offset, size_t bytes) const {
   if (offset <= buffer.bytes_ && bytes <= buffer.bytes_ - offset) return {};
-  return {ErrorKind::kProgram, std::to_string(bytes) + " bytes at " + std::to_string(offset) + " of a buffer of " +
-                                   std::to_string(buffer.bytes_) + " on '" + info_.name + "'"};
+  return {ErrorKind::kProgram, "out of range: " + std::to_string(bytes) + " bytes at " + std::to_string(offset) +
+                                   " of a buffer of " + std::to_string(buffer.bytes_) + " bytes on '" + info_.name +
+                                   "'"};
 }
 
 Error Device::Slice(const Buffer& whole, size_t offset, size_t bytes, Buffer* slice) const {
   if (Error e = CheckRange(whole, offset, bytes); !e.ok()) return e;
   if (offset % static_cast<size_t>(info_.slice_alignment) != 0) {
-    return {ErrorKind::kProgram, "a slice at " + std::to_string(offset) + " bytes; '" + info_.name +
-                                     "' wants multiples of " + std::to_string(info_.slice_alignment)};
+    return {ErrorKind::kProgram, "a slice begins at byte " + std::to_string(offset) + ", but '" + info_.name +
+                                     "' needs a multiple of " + std::to_string(info_.slice_alignment)};
   }
   slice->memory_ = whole.memory_;
   slice->address_ = whole.address_ + offset;
@@ -451,7 +452,7 @@ Error Device::EnqueueLaunch(const Launch& launch) const {
 
 Error Device::EnqueueGraph(const Graph& graph) const {
   const int code = context_->Call(&Api::cuGraphLaunch, graph.graph_.get(), context_->stream);
-  return context_->Check(code, "cannot launch what was recorded");
+  return context_->Check(code, "cannot launch the recorded graph");
 }
 
 Error Device::Finish() const {
@@ -461,10 +462,10 @@ Error Device::Finish() const {
 
 Error Device::BeginGraph() const {
   if (context_->api->cuGraphInstantiateWithFlags == nullptr) {
-    return {ErrorKind::kAbsent, "the driver is too old for graphs"};
+    return {ErrorKind::kAbsent, "the driver is too old for CUDA graphs"};
   }
   const int code = context_->Call(&Api::cuStreamBeginCapture_v2, context_->stream, kCaptureOfThisThread);
-  return context_->Check(code, "cannot begin to record");
+  return context_->Check(code, "cannot begin to record a graph");
 }
 
 Error Device::EndGraph(Graph* graph) const {
@@ -472,7 +473,7 @@ Error Device::EndGraph(Graph* graph) const {
   int code = context_->Call(&Api::cuStreamEndCapture, context_->stream, &recorded);
   if (code == kSuccess) code = context_->Call(&Api::cuGraphInstantiateWithFlags, &made, recorded, 0);
   if (recorded != nullptr) context_->Call(&Api::cuGraphDestroy, recorded);
-  if (Error e = context_->Check(code, "cannot record what a model does"); !e.ok()) return e;
+  if (Error e = context_->Check(code, "cannot record the model's launches as a graph"); !e.ok()) return e;
   graph->graph_ = Own(context_, made, &Api::cuGraphExecDestroy);
   return {};
 }
@@ -518,18 +519,14 @@ Error Device::Fill(const Buffer& buffer, size_t offset, size_t bytes, std::byte 
 
 // Polls the event with growing pauses of up to 1 ms, because cuEventSynchronize has no deadline.
 Error Device::Wait(void* event, Deadline deadline) const {
-  std::chrono::microseconds pause{0};
+  PollPause pause;
   while (true) {
     const int code = context_->Call(&Api::cuEventQuery, event);
     if (code != kNotReady) return context_->Check(code, "a launch failed on '" + info_.name + "'");
     if (std::chrono::steady_clock::now() >= deadline) {
       return {ErrorKind::kTimeout, "the launches on '" + info_.name + "' did not end in time"};
     }
-    if (pause.count() == 0)
-      std::this_thread::yield();
-    else
-      std::this_thread::sleep_for(pause);
-    pause = std::min(std::chrono::microseconds(1000), pause * 5 / 4 + std::chrono::microseconds(1));
+    pause.Wait();
   }
 }
 
@@ -566,11 +563,11 @@ Error Device::Time(std::span<const Launch> launches, int repeats, Deadline deadl
     if (Error e = record(); !e.ok()) return e;
   }
   if (Error e = Wait(events.back().get(), deadline); !e.ok()) return e;
-  timing->wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  timing->wall_seconds = SecondsSince(begin);
   for (size_t i = 0; i + 1 < events.size(); ++i) {
     float milliseconds = 0;
     const int code = context_->Call(&Api::cuEventElapsedTime, &milliseconds, events[i].get(), events[i + 1].get());
-    if (Error e = context_->Check(code, "cannot read a time"); !e.ok()) return e;
+    if (Error e = context_->Check(code, "cannot read the time between two events"); !e.ok()) return e;
     timing->device_seconds.push_back(1e-3 * static_cast<double>(milliseconds));
   }
   return {};

@@ -12,7 +12,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
@@ -21,6 +20,7 @@
 #include <vector>
 
 #include "drivers/error.h"
+#include "drivers/launch.h"
 
 namespace hone::drivers::cuda {
 
@@ -41,8 +41,6 @@ struct DeviceInfo {
   int64_t slice_alignment = 256;   // bytes; a slice of a buffer starts on a multiple of it
 };
 
-using Deadline = std::chrono::steady_clock::time_point;
-
 // Memory of a device. Copies share the memory.
 class Buffer {
  public:
@@ -57,18 +55,10 @@ class Buffer {
   size_t bytes_ = 0;
 };
 
-// Facts about one compiled kernel.
-struct KernelFacts {
-  int64_t group_lanes_max = 0;  // most lanes of a group that can run it
-  int64_t registers = 0;        // per lane
-  int64_t private_bytes = 0;    // per lane, in memory; above 0 the kernel has arrays or spilled registers
-  int64_t local_bytes = 0;      // shared memory per group that the code declares
-};
-
 class Kernel {
  public:
   Kernel() = default;
-  const KernelFacts& facts() const { return facts_; }
+  int64_t group_lanes_max() const { return group_lanes_max_; }  // most lanes of a group that can run it
   // Sets parameter `index` of the kernel's declaration for all later launches, and keeps the buffer alive. A launch
   // needs all parameters.
   Error SetArg(int index, const Buffer& buffer);
@@ -85,7 +75,7 @@ class Kernel {
   int64_t shared_bytes_ = 0;      // of SetShared
   std::string name_;
   bool waits_for_previous_ = false;  // its code waits for the launch before it, so that the two may overlap
-  KernelFacts facts_;
+  int64_t group_lanes_max_ = 0;
   std::vector<Buffer> args_;  // per parameter; empty: not set
 };
 
@@ -108,22 +98,7 @@ class Program {
   bool from_cache_ = false;
 };
 
-struct BuildOptions {
-  std::string extra_options = {};           // must be empty: PTX has no options
-  std::filesystem::path cache_folder = {};  // where compiled PTX is cached (binary_cache.h); empty: nowhere
-};
-
-// One run of a kernel over `groups` groups of `lanes` lanes. A kernel whose code waits for the launch before it
-// (griddepcontrol.wait) may start before that launch has ended.
-struct Launch {
-  const Kernel* kernel = nullptr;  // not owned
-  int64_t groups = 0, lanes = 0;
-};
-
-struct Timing {
-  std::vector<double> device_seconds;  // per repeat, by the device's clock
-  double wall_seconds = 0;             // for all repeats, by this machine's clock
-};
+using Launch = LaunchOf<Kernel>;
 
 // Page-locked memory of this process, which the device reads and writes directly.
 class PinnedMemory {
@@ -187,9 +162,10 @@ class Device {
   // Runs the launches in order and waits. kTimeout: they had not ended by the deadline. They keep running, and only the
   // end of the process stops them.
   Error Run(std::span<const Launch> launches, Deadline deadline) const;
-  // Runs the launches one after another and waits for each; each may take `launch_time_max`.
+  // Runs the launches one after another and waits for each; each may take `launch_time_max`. kTimeout: as Run.
   Error RunEach(std::span<const Launch> launches, std::chrono::duration<double> launch_time_max) const;
-  // Runs the list `repeats` times without pauses and measures each repeat. The caller warms up before.
+  // Runs the list `repeats` times without pauses and measures each repeat. The caller warms up before. kTimeout: as
+  // Run.
   Error Time(std::span<const Launch> launches, int repeats, Deadline deadline, Timing* timing) const;
 
  private:

@@ -73,9 +73,9 @@ Error LoadApi(const char* file, std::shared_ptr<const Api>* api) {
   HONE_CUDA_FUNCTIONS(HONE_CUDA_FIND)
 #undef HONE_CUDA_FIND
   if (missing != nullptr) {
-    return {
-        ErrorKind::kAbsent,
-        std::string(file) + " is of a driver older than CUDA 10.2, the oldest that Hone can use: it lacks " + missing};
+    return {ErrorKind::kAbsent,
+            std::string(file) + " belongs to a driver older than CUDA 10.2, the oldest that Hone supports: it lacks " +
+                missing};
   }
   *api = std::move(loaded);
   return {};

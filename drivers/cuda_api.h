@@ -84,9 +84,6 @@ enum Attribute {
 };
 enum FunctionAttribute {
   kFunctionMaxLanes = 0,
-  kFunctionShared = 1,
-  kFunctionLocal = 3,
-  kFunctionRegisters = 4,
   kFunctionAskedShared = 8,
 };
 enum JitOption { kInfoLog = 3, kInfoLogBytes = 4, kErrorLog = 5, kErrorLogBytes = 6 };

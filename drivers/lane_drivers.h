@@ -4,9 +4,8 @@
 #ifndef HONE_DRIVERS_LANE_DRIVERS_H_
 #define HONE_DRIVERS_LANE_DRIVERS_H_
 
-#include <chrono>
-
 #include "drivers/cuda.h"
+#include "drivers/launch.h"
 #include "drivers/opencl.h"
 
 namespace hone::drivers {
@@ -19,7 +18,6 @@ struct OpenClDriver {
   using Program = opencl::Program;
   using Kernel = opencl::Kernel;
   using Launch = opencl::Launch;
-  using Timing = opencl::Timing;
   static constexpr const char* kName = "OpenCL";    // name of the API, for texts
   static constexpr const char* kTarget = "opencl";  // argument of `hone compile --target`
   static constexpr bool kCompilesAtLaunch = true;   // the first launch of a kernel may compile it, as PoCL does
@@ -33,13 +31,10 @@ struct CudaDriver {
   using Program = cuda::Program;
   using Kernel = cuda::Kernel;
   using Launch = cuda::Launch;
-  using Timing = cuda::Timing;
   static constexpr const char* kName = "CUDA";
   static constexpr const char* kTarget = "cuda";
   static constexpr bool kCompilesAtLaunch = false;
 };
-
-using Deadline = std::chrono::steady_clock::time_point;
 
 }  // namespace hone::drivers
 

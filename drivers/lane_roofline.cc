@@ -221,7 +221,7 @@ class Yardstick {
   Error Compute(double* flops_per_second) {
     if (Error e = program_.Find("hone_compute", &kernel_); !e.ok()) return e;
     if (Error e = kernel_.SetArg(0, out_); !e.ok()) return e;
-    const int64_t lanes = std::min(shape_.compute_lanes, kernel_.facts().group_lanes_max);
+    const int64_t lanes = std::min(shape_.compute_lanes, kernel_.group_lanes_max());
     double seconds = 0;
     if (Error e = Fastest(lanes, &seconds); !e.ok()) return e;
     *flops_per_second = static_cast<double>(groups_ * lanes * shape_.chain) * kComputeSteps * kChains * 2 / seconds;
@@ -242,7 +242,7 @@ class Yardstick {
     if (Error e = kernel_.SetArg(0, in_); !e.ok()) return e;
     if (Error e = kernel_.SetArg(1, out_); !e.ok()) return e;
     if (Error e = kernel_.SetArg(2, sizes_); !e.ok()) return e;
-    const int64_t lanes = std::min(shape_.read_lanes, kernel_.facts().group_lanes_max);
+    const int64_t lanes = std::min(shape_.read_lanes, kernel_.group_lanes_max());
     double seconds = 0;
     if (Error e = Fastest(lanes, &seconds); !e.ok()) return e;
     *bytes_per_second = static_cast<double>(all) * static_cast<double>(passes) / seconds;
@@ -252,7 +252,7 @@ class Yardstick {
   // Sets *seconds to the shortest run of kernel_ among kRepeats, after one run that is not timed.
   Error Fastest(int64_t lanes, double* seconds) const {
     const typename Driver::Launch launch{&kernel_, groups_, lanes};
-    typename Driver::Timing timing;
+    Timing timing;
     if (Error e = device_.Run({&launch, 1}, deadline_); !e.ok()) return e;  // compiles the kernel and warms up
     if (Error e = device_.Time({&launch, 1}, kRepeats, deadline_, &timing); !e.ok()) return e;
     *seconds = *std::min_element(timing.device_seconds.begin(), timing.device_seconds.end());

@@ -3,11 +3,12 @@
 
 #include <algorithm>
 #include <cctype>
-#include <thread>
 
+#include "base/seconds_since.h"
 #include "drivers/binary_cache.h"
 #include "drivers/choose_device.h"
 #include "drivers/opencl_api.h"
+#include "drivers/poll_pause.h"
 
 namespace hone::drivers::opencl {
 namespace {
@@ -63,7 +64,6 @@ DeviceInfo Describe(const Api& api, const Found& found) {
   info.name = text(CL_DEVICE_NAME);
   info.vendor = text(CL_DEVICE_VENDOR);
   info.driver_version = text(CL_DRIVER_VERSION);
-  info.c_version = text(CL_DEVICE_OPENCL_C_VERSION);
   info.is_cpu = (DeviceValue<cl_device_type>(api, device, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0;
   info.compute_units = DeviceValue<cl_uint>(api, device, CL_DEVICE_MAX_COMPUTE_UNITS);
   info.group_lanes_max = static_cast<int64_t>(DeviceValue<size_t>(api, device, CL_DEVICE_MAX_WORK_GROUP_SIZE));
@@ -78,7 +78,6 @@ DeviceInfo Describe(const Api& api, const Found& found) {
   info.slice_alignment = std::max<int64_t>(
       1, DeviceValue<cl_uint>(api, device, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8);  // the device reports bits
   info.caches_builds = info.platform == "Portable Computing Language";
-  info.has_f64 = DeviceValue<cl_device_fp_config>(api, device, CL_DEVICE_DOUBLE_FP_CONFIG) != 0;
   info.rounds_divide_and_sqrt = (DeviceValue<cl_device_fp_config>(api, device, CL_DEVICE_SINGLE_FP_CONFIG) &
                                  CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
   return info;
@@ -87,11 +86,12 @@ DeviceInfo Describe(const Api& api, const Found& found) {
 Error FindDevices(const Api& api, std::vector<Found>* found) {
   const Error none = {ErrorKind::kAbsent,
                       "OpenCL is installed but has no device; install the driver of the device (its .icd file belongs "
-                      "into /etc/OpenCL/vendors)"};
+                      "in /etc/OpenCL/vendors)"};
   cl_uint count = 0;
   if (api.clGetPlatformIDs(0, nullptr, &count) != CL_SUCCESS || count == 0) return none;
   std::vector<cl_platform_id> platforms(count);
-  if (Error e = Check(api.clGetPlatformIDs(count, platforms.data(), nullptr), "cannot list the platforms"); !e.ok()) {
+  if (Error e = Check(api.clGetPlatformIDs(count, platforms.data(), nullptr), "cannot list the OpenCL platforms");
+      !e.ok()) {
     return e;
   }
   for (const cl_platform_id platform : platforms) {
@@ -203,7 +203,7 @@ Error Device::Build(std::string_view source, const BuildOptions& options, Progra
     built.program_ = Own(api_, made, &Api::clReleaseProgram);
     code = api_->clBuildProgram(made, 1, &id, flags.c_str(), nullptr, nullptr);
     built.log_ = BuildLog(*api_, made, id);
-    Error e = Check(code, "the OpenCL compiler of '" + info_.name + "' refuses the program");
+    Error e = Check(code, "the OpenCL compiler of '" + info_.name + "' rejects the program");
     if (!e.ok() && !built.log_.empty()) e.text += "\n" + built.log_;
     return e;
   };
@@ -237,23 +237,20 @@ Error Program::Find(const std::string& name, Kernel* kernel) const {
   found.api_ = api_;
   found.kernel_ = Own(api_, made, &Api::clReleaseKernel);
   found.name_ = name;
-  found.facts_.group_lanes_max = KernelValue<size_t>(*api_, made, device_, CL_KERNEL_WORK_GROUP_SIZE);
-  found.facts_.preferred_multiple =
-      KernelValue<size_t>(*api_, made, device_, CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE);
-  found.facts_.private_bytes = KernelValue<cl_ulong>(*api_, made, device_, CL_KERNEL_PRIVATE_MEM_SIZE);
-  found.facts_.local_bytes = KernelValue<cl_ulong>(*api_, made, device_, CL_KERNEL_LOCAL_MEM_SIZE);
+  found.group_lanes_max_ = KernelValue<size_t>(*api_, made, device_, CL_KERNEL_WORK_GROUP_SIZE);
   *kernel = std::move(found);
   return {};
 }
 
 Error Kernel::SetArg(int index, size_t bytes, const void* value) {
   return Check(api_->clSetKernelArg(As<cl_kernel>(kernel_), static_cast<cl_uint>(index), bytes, value),
-               "argument " + std::to_string(index) + " of kernel '" + name_ + "'");
+               "cannot set argument " + std::to_string(index) + " of kernel '" + name_ + "'");
 }
 
 Error Kernel::SetShared(int64_t bytes) {
   if (bytes == 0) return {};
-  return {ErrorKind::kProgram, "kernel '" + name_ + "' asks for shared memory when it is launched, as OpenCL's do not"};
+  return {ErrorKind::kProgram,
+          "kernel '" + name_ + "' requests shared memory at launch, which OpenCL does not support"};
 }
 
 Error Kernel::SetArg(int index, float value) { return SetArg(index, sizeof value, &value); }
@@ -285,9 +282,9 @@ Error Device::Slice(const Buffer& whole, size_t offset, size_t bytes, Buffer* sl
   const cl_buffer_region region = {offset, std::max<size_t>(bytes, 1)};
   const cl_mem memory = api_->clCreateSubBuffer(As<cl_mem>(whole.memory_), CL_MEM_READ_WRITE,
                                                 CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
-  if (Error e = Check(code, "cannot take " + std::to_string(bytes) + " bytes at " + std::to_string(offset) +
-                                " of a buffer of " + std::to_string(whole.bytes_) + " on '" + info_.name +
-                                "', which wants multiples of " + std::to_string(info_.slice_alignment));
+  if (Error e = Check(code, "cannot slice " + std::to_string(bytes) + " bytes at " + std::to_string(offset) +
+                                " of a buffer of " + std::to_string(whole.bytes_) + " bytes on '" + info_.name +
+                                "', which needs a multiple of " + std::to_string(info_.slice_alignment));
       !e.ok()) {
     return e;
   }
@@ -370,13 +367,13 @@ Error Device::Enqueue(const Launch& launch, std::shared_ptr<void>* event) const 
 Error Device::Wait(void* event, Until until, Deadline deadline) const {
   const cl_int awaited = until == Until::kBegun ? CL_RUNNING : CL_COMPLETE;  // later states have lower numbers
   const cl_int handed_over = api_->clFlush(As<cl_command_queue>(queue_));
-  if (Error e = CheckDone(handed_over, "cannot hand over the launches"); !e.ok()) return e;
-  std::chrono::microseconds pause{0};
+  if (Error e = CheckDone(handed_over, "cannot submit the launches"); !e.ok()) return e;
+  PollPause pause;
   while (true) {
     cl_int state = CL_QUEUED;
     if (Error e = Check(api_->clGetEventInfo(static_cast<cl_event>(event), CL_EVENT_COMMAND_EXECUTION_STATUS,
                                              sizeof state, &state, nullptr),
-                        "cannot ask about a launch");
+                        "cannot query the state of a launch");
         !e.ok()) {
       return e;
     }
@@ -389,11 +386,7 @@ Error Device::Wait(void* event, Until until, Deadline deadline) const {
     if (std::chrono::steady_clock::now() >= deadline) {
       return {ErrorKind::kTimeout, "the launches on '" + info_.name + "' did not end in time"};
     }
-    if (pause.count() == 0)
-      std::this_thread::yield();
-    else
-      std::this_thread::sleep_for(pause);
-    pause = std::min(std::chrono::microseconds(1000), pause * 5 / 4 + std::chrono::microseconds(1));
+    pause.Wait();
   }
 }
 
@@ -430,7 +423,7 @@ Error Device::Time(std::span<const Launch> launches, int repeats, Deadline deadl
     if (repeat.last == nullptr) repeat.last = repeat.first;
   }
   if (Error e = Wait(done.back().last.get(), Until::kDone, deadline); !e.ok()) return e;
-  timing->wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  timing->wall_seconds = SecondsSince(begin);
   Error failed;
   for (const Repeat& repeat : done) {
     const int64_t end = NanosecondsAt(*api_, repeat.last, CL_PROFILING_COMMAND_END, &failed),

@@ -11,7 +11,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
@@ -19,6 +18,7 @@
 #include <vector>
 
 #include "drivers/error.h"
+#include "drivers/launch.h"
 
 namespace hone::drivers::opencl {
 
@@ -26,8 +26,7 @@ struct Api;  // the functions of the library (opencl_api.h)
 
 struct DeviceInfo {
   std::string platform, platform_version, name, vendor, driver_version;
-  std::string c_version;  // version of OpenCL C that its compiler takes: "OpenCL C 1.2 ..."
-  int number = 0;         // its index in the library's list
+  int number = 0;  // its index in the library's list
   bool is_cpu = false;
   int64_t compute_units = 0;
   int64_t group_lanes_max = 0;     // most lanes of a group; the limit of a particular kernel may be lower
@@ -37,12 +36,9 @@ struct DeviceInfo {
   int64_t global_bytes = 0, buffer_bytes_max = 0;  // size of the device's memory; most bytes of one buffer
   int64_t cache_bytes = 0;                         // size of the cache of global memory; 0: there is none
   int64_t slice_alignment = 1;                     // bytes; a slice of a buffer starts on a multiple of it
-  bool has_f64 = false;
   bool caches_builds = false;           // the driver caches binaries on disk itself; Build then uses no cache_folder
   bool rounds_divide_and_sqrt = false;  // f32 / and sqrt can be correctly rounded; Build then requires it
 };
-
-using Deadline = std::chrono::steady_clock::time_point;
 
 // Memory of a device. Copies share the memory.
 class Buffer {
@@ -57,18 +53,10 @@ class Buffer {
   size_t bytes_ = 0;
 };
 
-// Facts about one compiled kernel; 0 if the device does not report them.
-struct KernelFacts {
-  // Most lanes of a group that can run it, and the number of which group sizes should be multiples.
-  int64_t group_lanes_max = 0, preferred_multiple = 0;
-  int64_t private_bytes = 0;  // per lane, in memory; above 0 the kernel has arrays or spilled registers
-  int64_t local_bytes = 0;    // shared memory per group
-};
-
 class Kernel {
  public:
   Kernel() = default;
-  const KernelFacts& facts() const { return facts_; }
+  int64_t group_lanes_max() const { return group_lanes_max_; }  // most lanes of a group that can run it
   // Sets parameter `index` of the kernel's declaration for all later launches, and keeps a buffer alive.
   Error SetArg(int index, const Buffer& buffer);
   Error SetArg(int index, float value);
@@ -84,7 +72,7 @@ class Kernel {
   std::shared_ptr<const Api> api_;
   std::shared_ptr<void> kernel_;  // a cl_kernel
   std::string name_;
-  KernelFacts facts_;
+  int64_t group_lanes_max_ = 0;
   std::vector<Buffer> args_;  // per parameter: the buffer that is set, to keep it alive
 };
 
@@ -106,23 +94,7 @@ class Program {
   bool from_cache_ = false;
 };
 
-struct BuildOptions {
-  std::string extra_options;  // further compiler options, after those that Build sets
-  // Where binaries are cached (binary_cache.h), unless the driver has its own cache (caches_builds); empty: nowhere.
-  std::filesystem::path cache_folder;
-};
-
-// One run of a kernel over `groups` groups of `lanes` lanes.
-struct Launch {
-  const Kernel* kernel = nullptr;  // not owned
-  int64_t groups = 0, lanes = 0;
-};
-
-struct Timing {
-  std::vector<double>
-      device_seconds;       // per repeat, by the device's clock: from the start of the first launch to the last end
-  double wall_seconds = 0;  // for all repeats, by this machine's clock: from the first enqueue until all have ended
-};
+using Launch = LaunchOf<Kernel>;
 
 // An open device with one queue, on which all work is done in order.
 class Device {
@@ -157,8 +129,10 @@ class Device {
   Error Run(std::span<const Launch> launches, Deadline deadline) const;
   // Runs the launches one after another and waits for each; each may take `launch_time_max` from the moment when the
   // device starts it. Compilation at the first launch (PoCL does it) happens before that moment and is not limited.
+  // kTimeout: as Run.
   Error RunEach(std::span<const Launch> launches, std::chrono::duration<double> launch_time_max) const;
-  // Runs the list `repeats` times without pauses and measures each repeat. The caller warms up before.
+  // Runs the list `repeats` times without pauses and measures each repeat. The caller warms up before. kTimeout: as
+  // Run.
   Error Time(std::span<const Launch> launches, int repeats, Deadline deadline, Timing* timing) const;
 
  private:

@@ -68,7 +68,7 @@ Error LoadApi(const char* file, std::shared_ptr<const Api>* api) {
   HONE_OPENCL_FUNCTIONS(HONE_OPENCL_FIND)
 #undef HONE_OPENCL_FIND
   if (missing != nullptr) {
-    return {ErrorKind::kAbsent, std::string(file) + " is no library of OpenCL 1.2: it lacks " + missing};
+    return {ErrorKind::kAbsent, std::string(file) + " is not an OpenCL 1.2 library: it lacks " + missing};
   }
   *api = std::move(loaded);
   return {};

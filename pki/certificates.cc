@@ -64,7 +64,10 @@ absl::StatusOr<absl::Time> ToTime(const ASN1_TIME* time) {
   if (ASN1_TIME_to_tm(time, &parts) != 1) {
     return absl::InvalidArgumentError("the certificate's time cannot be read");
   }
-  return absl::FromTimeT(timegm(&parts));
+  // Not through time_t, which ends in 2038 on 32-bit systems.
+  const absl::CivilSecond second(parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min,
+                                 parts.tm_sec);
+  return absl::FromCivil(second, absl::UTCTimeZone());
 }
 
 bool SetValidity(X509* certificate, const Validity& validity) {
@@ -125,7 +128,7 @@ std::string FingerprintOf(const X509* certificate) {
 
 absl::StatusOr<std::shared_ptr<X509_REQ>> ParseRequest(std::string_view pem) {
   auto request = Own(PEM_read_bio_X509_REQ(Reader(pem).get(), nullptr, nullptr, nullptr), X509_REQ_free);
-  if (request == nullptr) return absl::InvalidArgumentError("this is no certificate request (PKCS #10, PEM)");
+  if (request == nullptr) return absl::InvalidArgumentError("the text is not a certificate request (PKCS #10, PEM)");
   EVP_PKEY* key = X509_REQ_get0_pubkey(request.get());
   if (!IsP256(key)) return absl::InvalidArgumentError("the key in the certificate request must be an EC P-256 key");
   if (X509_REQ_verify(request.get(), key) != 1) {
@@ -168,8 +171,8 @@ absl::Time RenewalTime(const CertificateFacts& facts) { return facts.from + (fac
 std::string ClockBehindWarning(const CertificateFacts& facts, absl::Time now) {
   if (now >= facts.from) return "";
   return fmt::format(
-      "this machine's clock is behind: a certificate of its farm is valid from {} on; set the clock (sudo timedatectl "
-      "set-ntp true)",
+      "this machine's clock is behind: a certificate of its farm is valid only from {}; set the clock (sudo "
+      "timedatectl set-ntp true)",
       absl::FormatTime(facts.from, absl::UTCTimeZone()));
 }
 

@@ -22,7 +22,7 @@ constexpr absl::Duration kConnectSlice = absl::Milliseconds(200);  // how often 
 
 std::string HowToReplace(const FarmIdentity& identity) {
   return fmt::format(
-      "remove that file and join with a new token of an admin (hone{} join HOST:PORT --token-file FILE), or, where "
+      "remove that file and join with a new token from an admin (hone{} join HOST:PORT --token-file FILE), or, where "
       "certificates come from another authority, put a new one there (docs/howto/give-a-farm-certificates.md)",
       identity.role == Role::kAgent ? "-agent" : "");
 }
@@ -37,14 +37,15 @@ absl::StatusOr<std::string> CheckCertificateIn(const std::filesystem::path& fold
   HONE_ASSIGN_OR_RETURN(const std::string authority, ReadFile(files.authority));
   // The rest of the file may be a chain of intermediate certificates up to the authority.
   if (!IsSignedBy(pem, pem + authority)) {
-    return absl::UnauthenticatedError(
-        fmt::format("the authority in {} has not signed the certificate in {}, which is of another farm; {}",
-                    files.authority, files.identity, HowToReplace(identity)));
+    return absl::UnauthenticatedError(fmt::format(
+        "the authority in {} has not signed the certificate in {}, so the certificate belongs to another farm; {}",
+        files.authority, files.identity, HowToReplace(identity)));
   }
   const auto about = [&](const char* verb) {
-    return fmt::format("the certificate in {} {} at {}; an admin frees its name (hone identity revoke {}), then {}",
-                       files.identity, verb, absl::FormatTime(facts.until, absl::UTCTimeZone()), identity.name,
-                       HowToReplace(identity));
+    return fmt::format(
+        "the certificate in {} {} at {}; ask an admin to free its name (hone identity revoke {}), then {}",
+        files.identity, verb, absl::FormatTime(facts.until, absl::UTCTimeZone()), identity.name,
+        HowToReplace(identity));
   };
   if (now >= facts.until) return absl::UnauthenticatedError(about("ended"));
   if (std::string early = ClockBehindWarning(facts, now); !early.empty()) return early;

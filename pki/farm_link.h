@@ -51,8 +51,9 @@ class FarmLink {
   ~FarmLink();
 
   // The current channel. Both functions are safe from any thread. AwaitConnectedChannel waits up to `patience` for the
-  // channel to connect, and ends early at a stop. It is needed by programs that call rarely and sleep in between: gRPC
-  // advances a handshake only while a call waits, so that it would otherwise never finish in time.
+  // channel to connect, ends early at a stop, and returns the channel even if it has not connected. It is needed by
+  // programs that call rarely and sleep in between: gRPC advances a handshake only while a call waits, so that it would
+  // otherwise never finish in time.
   std::shared_ptr<grpc::Channel> channel();
   std::shared_ptr<grpc::Channel> AwaitConnectedChannel(absl::Duration patience, const std::stop_token& stop = {});
 

@@ -100,9 +100,9 @@ absl::StatusOr<Settings> ReadSettings(const std::filesystem::path& folder) {
   Settings settings;
   std::istringstream lines(*text);
   for (std::string line; std::getline(lines, line);) {
-    if (line.rfind(kTracker, 0) == 0) {
+    if (line.starts_with(kTracker)) {
       settings.tracker = line.substr(kTracker.size());
-    } else if (line.rfind(kLabel, 0) == 0) {
+    } else if (line.starts_with(kLabel)) {
       settings.labels.push_back(line.substr(kLabel.size()));
     } else if (!line.empty()) {
       return absl::InvalidArgumentError(fmt::format("{}: line '{}' is neither 'tracker HOST:PORT' nor 'label LABEL'",

@@ -42,7 +42,8 @@ struct Settings {
 };
 
 absl::Status WriteSettings(const std::filesystem::path& folder, const Settings& settings);
-absl::StatusOr<Settings> ReadSettings(const std::filesystem::path& folder);  // empty settings where there is no file
+// Empty settings where there is no file. kInvalidArgument: a line is neither a tracker nor a label. kUnavailable.
+absl::StatusOr<Settings> ReadSettings(const std::filesystem::path& folder);
 
 // The identity in the certificate of the folder. Its signature is not checked. kNotFound: there is no certificate; the
 // text says how to join. kInvalidArgument: it cannot be read. kPermissionDenied: the folder is open to other users.

@@ -15,6 +15,7 @@
 #include "absl/time/clock.h"
 #include "base/status.h"
 #include "hone/v1/identity.grpc.pb.h"
+#include "proto/convert.h"
 
 namespace hone::pki {
 namespace {
@@ -106,9 +107,9 @@ absl::Status AlreadyJoinedError(const std::filesystem::path& folder) {
   const std::string name = identity.ok() ? identity->name : "";
   const std::string tracker = settings.ok() ? settings->tracker : "";
   return absl::AlreadyExistsError(fmt::format(
-      "this machine has joined already{}{}: {} has an identity. Nothing was changed, and the token is still valid. For "
-      "other labels change the lines 'label LABEL' in {}; to join again have an admin free the name (hone identity "
-      "revoke {}) and remove the folder; to belong to a second farm give another folder with --identity DIR",
+      "this machine has joined already{}{}: {} has an identity. Nothing was changed, and the token is still valid. To "
+      "change its labels, edit the lines 'label LABEL' in {}. To join again, ask an admin to free the name (hone "
+      "identity revoke {}), then remove the folder. To join a second farm, give another folder with --identity DIR",
       name.empty() ? "" : fmt::format(" as '{}'", name), tracker.empty() ? "" : " at " + tracker, folder.string(),
       (folder / "settings").string(), name.empty() ? "NAME" : name));
 }
@@ -133,10 +134,10 @@ absl::StatusOr<std::string> FetchAuthority(const std::string& address, const std
     if (!early.empty()) return absl::FailedPreconditionError(early);
     return pem;
   }
-  return absl::UnauthenticatedError(fmt::format(
-      "the server at {} is not of the farm that the token is for, so the token was not sent; check the address, and "
-      "that the token is of this farm",
-      address));
+  return absl::UnauthenticatedError(
+      fmt::format("the server at {} does not belong to the farm of the token, so the token was not sent; check the "
+                  "address, and that the token comes from this farm",
+                  address));
 }
 
 absl::StatusOr<std::string> Join(const std::filesystem::path& folder, const JoinOptions& options) {
@@ -160,7 +161,7 @@ absl::StatusOr<absl::Time> TrackerTime(const std::shared_ptr<grpc::Channel>& cha
   context.set_deadline(Deadline());
   v1::WhoAmIResponse response;
   HONE_RETURN_IF_ERROR(FromGrpc(v1::JoinService::NewStub(channel)->WhoAmI(&context, v1::WhoAmIRequest(), &response)));
-  return absl::FromUnixSeconds(response.time().seconds()) + absl::Nanoseconds(response.time().nanos());
+  return FromProto(response.time());
 }
 
 absl::Status Renew(const std::shared_ptr<grpc::Channel>& channel, const std::filesystem::path& folder) {

@@ -27,10 +27,11 @@ struct JoinOptions {
   Settings settings;      // written into the folder; must hold the tracker's address
 };
 
-// Writes a new identity into the folder and returns its name.
-// kAlreadyExists: the folder has an identity, or the name is taken. kUnauthenticated: the tracker is not of the token's
-// farm, or does not accept the token. kUnavailable: no tracker answers there. kFailedPrecondition: this machine's clock
-// is before the start of the tracker's certificate. Other errors as in hone/v1/identity.proto.
+// Writes a new identity into the folder and returns its name. kAlreadyExists: the folder has an identity, or the name
+// is taken. kUnauthenticated: the tracker is not of the token's farm, or does not accept the token. kUnavailable: no
+// tracker answers there. kFailedPrecondition: this machine's clock is before the start of the tracker's certificate.
+// Other errors as in hone/v1/identity.proto. After an error the folder may hold the authority and the settings, but no
+// identity, so that Join may be called again.
 absl::StatusOr<std::string> Join(const std::filesystem::path& folder, const JoinOptions& options);
 
 // The authority's certificate (PEM) from the tracker's handshake. kUnauthenticated: none there has that fingerprint.
@@ -40,7 +41,8 @@ absl::StatusOr<std::string> FetchAuthority(const std::string& address, const std
 // The time by the tracker's clock. Errors as of WhoAmI in hone/v1/identity.proto.
 absl::StatusOr<absl::Time> TrackerTime(const std::shared_ptr<grpc::Channel>& channel);
 
-// Writes a new key and certificate into the folder, for the role and name of the present one.
+// Writes a new key and certificate into the folder, for the role and name of the present one. On an error the present
+// ones stay. Errors as of Renew in hone/v1/identity.proto; kUnavailable also if the file cannot be written.
 absl::Status Renew(const std::shared_ptr<grpc::Channel>& channel, const std::filesystem::path& folder);
 
 }  // namespace hone::pki

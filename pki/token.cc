@@ -35,7 +35,7 @@ absl::StatusOr<Token> ParseToken(std::string_view text) {
     if (const auto role = ParseRole(parts[0])) return Token{*role, parts[1], parts[2]};
   }
   return absl::InvalidArgumentError(
-      "the token is incomplete: it has the form ROLE.SECRET.FINGERPRINT; `hone token create` prints one");
+      "the token is incomplete: a token has the form ROLE.SECRET.FINGERPRINT; `hone token create` prints one");
 }
 
 absl::StatusOr<Token> ReadToken(const std::string& given, const std::string& file) {
@@ -47,8 +47,8 @@ absl::StatusOr<Token> ReadToken(const std::string& given, const std::string& fil
     token.erase(std::find(token.begin(), token.end(), '\n'), token.end());
   } else if (given.empty()) {
     return absl::InvalidArgumentError(
-        "no token is given: give a file with --token-file (- is standard input), or set HONE_TOKEN; `hone token "
-        "create` prints one");
+        "the token is missing: give a file with --token-file (- is standard input), or set HONE_TOKEN; `hone token "
+        "create` prints a token");
   }
   absl::StripAsciiWhitespace(&token);
   return ParseToken(token);

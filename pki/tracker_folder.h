@@ -30,8 +30,9 @@ absl::StatusOr<std::optional<Authority>> ReadAuthority(const std::filesystem::pa
 absl::Status WriteTrackerIdentity(const std::filesystem::path& folder, const Authority& authority,
                                   const std::vector<std::string>& hosts, absl::Time now);
 
-// Makes an identity folder without asking a tracker, as for the first admin. tracker: HOST:PORT, for its settings.
-// kAlreadyExists: the folder has an identity.
+// Makes an identity folder without asking a tracker, as for the first admin. The certificate is valid for a year.
+// tracker: HOST:PORT, for its settings. kInvalidArgument: as CheckFarmName. kAlreadyExists: the folder has an identity.
+// Other errors as MakeFolder and WriteFile.
 absl::Status IssueIdentity(const Authority& authority, const std::filesystem::path& folder,
                            const FarmIdentity& identity, const std::string& tracker, absl::Time now);
 

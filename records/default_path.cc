@@ -13,7 +13,7 @@ absl::StatusOr<std::filesystem::path> DefaultRecordsPath() {
   }
   std::filesystem::path home = HomeFolder();
   if (!home.is_absolute()) {
-    return absl::FailedPreconditionError("no home folder is known for this account; pass --records FILE");
+    return absl::FailedPreconditionError("this account has no home folder; pass --records FILE");
   }
   return home / ".local" / "share" / "hone" / "records.db";
 }

@@ -59,12 +59,12 @@ struct FieldReader {
     const json* field = Find(false, &json::is_number_integer, "an integer");
     if (field == nullptr) return;
     if (field->is_number_unsigned() && field->get<uint64_t>() > INT64_MAX) {
-      return Complain(fmt::format("is {}, and may be {} at most", field->get<uint64_t>(), INT64_MAX));
+      return Complain(fmt::format("is {}; the largest allowed value is {}", field->get<uint64_t>(), INT64_MAX));
     }
     value = field->get<int64_t>();
   }
   void operator()(uint64_t& value) {
-    const json* field = Find(false, &json::is_number_unsigned, "an integer not below 0");
+    const json* field = Find(false, &json::is_number_unsigned, "an integer of 0 or more");
     if (field != nullptr) value = field->get<uint64_t>();
   }
   void operator()(Instant& value) {
@@ -254,11 +254,11 @@ absl::StatusOr<Record> RecordFromJson(std::string_view text) {
   HONE_ASSIGN_OR_RETURN(const json line, ParseLine(text));
   if (const auto format = line.find("hone_record"); format == line.end() || *format != kFormat) {
     return absl::InvalidArgumentError(
-        fmt::format("not a record of format {} (field hone_record); another Hone wrote it", kFormat));
+        fmt::format("not a record of format {} (field hone_record); another version of Hone wrote it", kFormat));
   }
   const bool timed = ObjectOf(line, "timing") != nullptr;
   if (timed == (ObjectOf(line, "failure") != nullptr)) {
-    return absl::InvalidArgumentError("exactly one of the fields timing and failure must be there, as an object");
+    return absl::InvalidArgumentError("exactly one of the fields timing and failure must be present, as an object");
   }
   Record record;
   if (!timed) record.outcome = Failure{};
@@ -303,8 +303,8 @@ absl::StatusOr<ImportReport> Import(Source& source, std::istream& in, Instant la
   HONE_RETURN_IF_ERROR(importer.Flush());
   if (reader.failure() != 0) {
     return absl::UnavailableError(fmt::format(
-        "line {} cannot be read: {}; those before it were imported, and importing them again changes nothing", number,
-        std::strerror(reader.failure())));
+        "line {} cannot be read: {}; the lines before it were imported, and importing them again changes nothing",
+        number, std::strerror(reader.failure())));
   }
   return std::move(importer).Finish();
 }

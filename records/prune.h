@@ -17,8 +17,9 @@ namespace hone::records {
 
 // A row may be removed only if every rule that is set allows it. If neither `before` nor `keep_best` is set, none may.
 struct PruneRule {
-  std::optional<Instant> before;    // only rows measured before this
-  std::optional<size_t> keep_best;  // not the newest timings of this many schedules, the fastest ones
+  std::optional<Instant> before;  // only rows measured before this
+  // Of this many schedules the newest verified timing stays: those whose newest verified timing is the fastest.
+  std::optional<size_t> keep_best;
   std::optional<int64_t> keep_row;  // not this one
 };
 

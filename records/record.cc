@@ -18,19 +18,6 @@ constexpr size_t kRepeatLimit = 100'000;
 // Milliseconds since 1970. Messages carry times as nanoseconds in 64 bits, which end in the year 2262.
 constexpr int64_t kLastInstant = std::chrono::floor<std::chrono::milliseconds>(std::chrono::nanoseconds::max()).count();
 
-constexpr std::array<std::pair<FailureKind, std::string_view>, kAllFailureKinds.size()> kNames = {{
-    {FailureKind::kScheduleIllegal, "schedule_illegal"},
-    {FailureKind::kCompileError, "compile_error"},
-    {FailureKind::kCompileTimeout, "compile_timeout"},
-    {FailureKind::kCrashed, "crashed"},
-    {FailureKind::kRunTimeout, "run_timeout"},
-    {FailureKind::kWrongOutput, "wrong_output"},
-    {FailureKind::kOutOfBoundsWrite, "out_of_bounds_write"},
-    {FailureKind::kLostDevice, "lost_device"},
-    {FailureKind::kForbiddenCall, "forbidden_call"},
-    {FailureKind::kImpossibleTime, "impossible_time"},
-}};
-
 // Checks the value of one column. `status` gets the first error, which names the column as lines of JSON do.
 struct Checker {
   const Column& column;
@@ -49,7 +36,7 @@ struct Checker {
   template <typename Number>
   void CheckNumber(Number value) {
     if (InRange(column, static_cast<double>(value))) return;
-    Refuse(fmt::format("is {}, and must be finite{}", value,
+    Refuse(fmt::format("is {}; it must be finite{}", value,
                        column.range == Range::kPositive      ? " and above 0"
                        : column.range == Range::kNotNegative ? " and not negative"
                                                              : ""));
@@ -62,7 +49,7 @@ struct Checker {
   void operator()(Instant value) {
     const int64_t time = value.time_since_epoch().count();
     CheckNumber(time);
-    if (time > kLastInstant) Refuse(fmt::format("is {}, and may be {} at most", time, kLastInstant));
+    if (time > kLastInstant) Refuse(fmt::format("is {}; the largest allowed value is {}", time, kLastInstant));
   }
   void operator()(const std::vector<double>& values) {
     if (values.empty()) return Refuse("has no repeats; report a failure instead");
@@ -85,21 +72,6 @@ bool InRange(const Column& column, double value) {
   if (column.range == Range::kPositive && value <= 0) return false;
   if (column.range == Range::kNotNegative && value < 0) return false;
   return std::isfinite(value);
-}
-
-std::string_view FailureKindName(FailureKind kind) {
-  for (const auto& [value, name] : kNames) {
-    if (value == kind) return name;
-  }
-  HONE_CHECK(!"a failure kind without a name");
-  return {};
-}
-
-std::optional<FailureKind> FailureKindFromName(std::string_view name) {
-  for (const auto& [value, known] : kNames) {
-    if (known == name) return value;
-  }
-  return std::nullopt;
 }
 
 std::string CleanText(std::string_view text, size_t limit) {
@@ -126,7 +98,7 @@ absl::Status Validate(const Record& record) {
   }
   const auto* timing = std::get_if<Timing>(&record.outcome);
   if (timing != nullptr && timing->first_interleaved > static_cast<int64_t>(timing->seconds.size())) {
-    return absl::InvalidArgumentError(fmt::format("timing.first_interleaved is {}, and there are only {} repeats",
+    return absl::InvalidArgumentError(fmt::format("timing.first_interleaved is {}, but there are only {} repeats",
                                                   timing->first_interleaved, timing->seconds.size()));
   }
   return absl::OkStatus();

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "records/failure.h"
+#include "base/failure_kind.h"
 
 namespace hone::records {
 

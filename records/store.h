@@ -73,7 +73,8 @@ class Store : public Source {
   // The winner of exactly this key, else the Nearest.
   absl::StatusOr<std::optional<NearestRecord>> BestAnyDevice(const Key& key) const;
 
-  // One page of AllBest, for callers that cannot hold all of it: the winners of the next keys after `after`.
+  // One page of AllBest, for callers that cannot hold all of it: the winners of the next keys after `after`. The store
+  // chooses the size of the page; Filter::limit does not apply.
   virtual absl::StatusOr<BestPage> BestPageAfter(const Filter& filter, const KeyNumbers& after) const = 0;
 
   // One page of Visit.
@@ -87,6 +88,7 @@ class Store : public Source {
 
   // At most `rows` of the rows that pass the filter, spread evenly over their numbers; the first and the last are among
   // them. measured_by: only rows of this device or agent; "": of any. Each row costs a query, so ask for a few hundred.
+  // Workload texts are not filled in.
   virtual absl::StatusOr<std::vector<StoredRecord>> Sample(const Filter& filter, size_t rows,
                                                            const std::string& measured_by = "") const = 0;
 
@@ -95,11 +97,13 @@ class Store : public Source {
 
   // Counts the rows that may go (Prunable) under the keys that pass the filter. With `remove` it removes them, one key
   // after the other, and gives their room back to the file system. Only a user's explicit request may set `remove`. The
-  // newest row always stays, so that no row number is given twice. `remove` needs kReadWrite.
+  // newest row always stays, so that no row number is given twice. `remove` needs kReadWrite. progress, if given, is
+  // called after each key.
   virtual absl::StatusOr<PruneReport> Prune(const Filter& filter, const PruneRule& rule, bool remove,
                                             const std::function<void(const PruneReport& so_far)>& progress = {}) = 0;
 
-  // Shows every row, or why it cannot be read (kDataLoss naming it). Other queries leave such rows out.
+  // Shows every row, or why it cannot be read (kDataLoss naming it). Other queries leave such rows out. Workload texts
+  // are not filled in.
   virtual absl::Status ForEachRow(const std::function<void(const absl::StatusOr<StoredRecord>&)>& visit) const = 0;
 
   // Reads the whole store, while opening checks only small files: kDataLoss with the finding if it is damaged.

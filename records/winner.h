@@ -25,7 +25,8 @@ namespace hone::records {
 // gain is not worth another schedule.
 inline constexpr double kDefaultShareMax = 0.995;
 // The same share if the default was timed in another visit. It is smaller, because the speed of a device changes
-// between two visits.
+// between two visits. If the reference kernel shows that the device was slower when the default was timed, the
+// schedule's time is first raised by that factor.
 inline constexpr double kOtherVisitDefaultShareMax = 0.9;
 // Two schedules that were timed in interleaved rounds have one pair of repeats for each round. The better schedule must
 // have taken less time in at least this share of the pairs.
@@ -68,11 +69,13 @@ struct Winner {
   size_t index = 0;                       // in the contenders
   double seconds = 0;                     // median of its `repeats`
   std::optional<double> default_seconds;  // median of the default in the same batch; empty: the batch has none
-  bool confirmed = false;  // won the newest final comparison, which included the default if default_seconds is set
+  bool confirmed = false;  // won the final comparison that decides; it had the default if default_seconds is set
 };
 
-// The winner among the contenders of one key, in any order. Empty: no verified timing stands. A caller may first pass
-// only the confirmed and the wrong contenders: if their winner is confirmed, the others cannot change it.
+// The winner among the contenders of one key, in any order. Empty: every verified timing was ruled out, or there is
+// none. If a final comparison exists, only the newest one counts; one that includes the default goes before all that
+// lack it. A caller may first pass only the contenders with `confirmed` or `rules_out_schedule`: if their winner is
+// confirmed, the others cannot change it.
 std::optional<Winner> FindWinner(std::span<const Contender> contenders);
 
 // Why a contender won or lost.
@@ -81,7 +84,7 @@ enum class Verdict {
   kSlower,                // slower than the winner in the same comparison
   kNotBetterThanDefault,  // did not beat the default of its batch; without one, the newest default
   kMeasuredAgain,         // a newer timing of its schedule counts instead
-  kNotCompared,           // not in the newest final comparison, which alone decides
+  kNotCompared,           // not in the final comparison that decides (FindWinner)
   kCondemned,             // its schedule failed as RulesOutSchedule says, at that instant or later
   kUnverified,            // the timing's output was not compared with a reference
   kFailed,                // a failure, so there is no timing

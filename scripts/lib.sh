@@ -234,6 +234,9 @@ fetch_sources() {
 # on that version and every later one.
 fetch_old_glibc() { fetch "$1" "$2" bullseye download libc6 libc6-dev libgcc-s1; }
 
+# Debian's names of architectures, and their names in paths and in names of tools.
+declare -A triplet=([amd64]=x86_64-linux-gnu [arm64]=aarch64-linux-gnu [armhf]=arm-linux-gnueabihf)
+
 # hone_version: prints the version of this source tree.
 hone_version() { sed -nE 's/^project\(hone VERSION ([0-9.]+).*/\1/p' CMakeLists.txt; }
 

@@ -13,6 +13,7 @@
 
 #include "base/folder_path.h"
 #include "base/status.h"
+#include "storage/open.h"
 #include "storage/sqlite/audit_store.h"
 #include "storage/sqlite/database.h"
 #include "storage/sqlite/farm_store.h"
@@ -36,8 +37,9 @@ struct Copied {
 std::vector<Copied> FilesOf(const TrackerFiles& files) {
   std::vector<Copied> all = {{kFarmStateFile, "state.db", files.state}, {kRecordsFile, "records.db", files.records}};
   if (files.certificates.empty()) return all;
-  all.push_back({kRegisterFile, "register.db", files.certificates / "register.db"});
-  all.push_back({kAuditFile, "audit.db", files.certificates / "audit.db"});
+  const TrackerAddresses addresses = AddressesBeside(files.records, files.certificates);
+  all.push_back({kRegisterFile, "register.db", addresses.identities});
+  all.push_back({kAuditFile, "audit.db", addresses.audit});
   return all;
 }
 
@@ -129,7 +131,7 @@ absl::Status PutInPlace(const std::vector<Copied>& all, std::vector<fs::path>* r
 absl::Status MakeBackup(const TrackerFiles& files, const fs::path& given) {
   const fs::path to = FolderPath(given);
   if (fs::exists(to)) {
-    return absl::AlreadyExistsError(fmt::format("{} is there already; name a new folder for the copy", to.string()));
+    return absl::AlreadyExistsError(fmt::format("{} exists already; name a new folder for the copy", to.string()));
   }
   const fs::path unfinished = to.string() + ".unfinished";
   std::error_code error;
@@ -154,13 +156,14 @@ absl::Status RestoreBackup(const fs::path& from, const TrackerFiles& files, std:
     std::error_code error;
     if (each.file.has_parent_path()) fs::create_directories(each.file.parent_path(), error);
     HONE_ASSIGN_OR_RETURN(WriteLock lock,
-                          WriteLock::Acquire(each.file, each.kind.what, "stop the tracker, and restore then"));
+                          WriteLock::Acquire(each.file, each.kind.what, "stop the tracker, then restore"));
     locks.push_back(std::move(lock));
   }
   RemoveFresh(all);  // copies that a killed restore left
   // All copies are made before any is put in place, so that a damaged backup or a full disk changes nothing.
   absl::Status done = CopyFresh(from, all);
-  if (done.ok() && !files.certificates.empty()) done = RevokeTokens(FreshName(files.certificates / "register.db"));
+  const fs::path identities = AddressesBeside(files.records, files.certificates).identities;
+  if (done.ok() && !identities.empty()) done = RevokeTokens(FreshName(identities));
   if (done.ok()) done = PutInPlace(all, replaced);
   RemoveFresh(all);
   return done;

@@ -72,6 +72,7 @@ class FarmStore {
   virtual absl::StatusOr<FarmRun> BeginRun(absl::Time now) = 0;
 
   virtual absl::StatusOr<std::vector<JobRow>> Jobs() const = 0;  // the oldest first
+  // Stores the bytes of damaged jobs apart, with `now`. Each job then has an empty spec and the state in DamagedJob.
   virtual absl::Status SetAside(std::span<const DamagedJob> damaged, absl::Time now) = 0;
 
   virtual absl::StatusOr<std::vector<std::pair<std::string, std::string>>> Drained() const = 0;  // agent id, reason

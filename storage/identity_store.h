@@ -25,7 +25,7 @@ namespace hone::storage {
 struct CertificateRow {
   std::string serial, role, name;
   absl::Time issued, expires;
-  std::string vouched_by;  // which token or person let the holder in; for people
+  std::string vouched_by;  // who let the holder in, as text for users: "token 1a2b3c4d of alice", "signed elsewhere"
   bool revoked = false;
 };
 
@@ -66,11 +66,12 @@ class IdentityStore {
   virtual absl::Status AddCertificate(const CertificateRow& certificate) = 0;
   // The vouched_by of the certificate; empty if the serial is not stored.
   virtual absl::StatusOr<std::string> VoucherOf(const std::string& serial) const = 0;
-  // When the newest certificate of the identity was issued, of those issued by `now` and without the one with `serial`.
+  // When the newest certificate of the identity was issued; nullopt: it has none. The certificate with `serial`, and
+  // certificates issued after `now`, do not count; revoked ones do.
   virtual absl::StatusOr<std::optional<absl::Time>> LastIssued(const std::string& role, const std::string& name,
                                                                const std::string& serial, absl::Time now) const = 0;
-  // Removes certificates that expired before `now`: those of the identity, and those of any identity whose vouched_by
-  // ends with `voucher_suffix`.
+  // Removes certificates that expired before `now`: those of the identity (role and name), and all whose vouched_by
+  // ends with `voucher_suffix`, which marks browser sessions. A name without certificates is free again.
   virtual absl::Status ForgetExpired(const std::string& role, const std::string& name, std::string_view voucher_suffix,
                                      absl::Time now) = 0;
   // The newest certificate of each role and name, by name and then role.
@@ -89,7 +90,8 @@ class IdentityStore {
   virtual absl::StatusOr<std::vector<TokenRow>> Tokens() const = 0;  // the newest first
   virtual absl::Status SpendToken(const std::string& hash) = 0;      // takes one use from it
   virtual absl::Status ForgetTokens(absl::Time before) = 0;  // those that were made and expired before that time
-  // Revokes the tokens whose hash begins with `beginning`, which is `digits` long in every hash. False: there are none.
+  // Revokes the tokens of which the first `digits` digits of the hash equal `beginning`. A `beginning` of another
+  // length matches none. False: there are none.
   virtual absl::StatusOr<bool> RevokeToken(const std::string& beginning, size_t digits) = 0;
 };
 

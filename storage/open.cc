@@ -25,4 +25,12 @@ absl::StatusOr<std::unique_ptr<AuditStore>> OpenAudit(const std::filesystem::pat
   return SqliteAuditStore::Open(address);
 }
 
+TrackerAddresses AddressesBeside(const std::filesystem::path& records, const std::filesystem::path& certificates) {
+  TrackerAddresses addresses{.state = records.string() + ".farm"};
+  if (certificates.empty()) return addresses;
+  addresses.identities = certificates / "register.db";
+  addresses.audit = certificates / "audit.db";
+  return addresses;
+}
+
 }  // namespace hone::storage

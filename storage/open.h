@@ -17,7 +17,8 @@
 
 namespace hone::storage {
 
-// kReadWrite creates what is missing and brings an older schema up to date. Errors as records/store.h lists them.
+// kReadWrite creates what is missing and brings an older schema up to date. kInvalidArgument: the address is empty or
+// no path. Other errors as records/store.h lists them.
 absl::StatusOr<std::unique_ptr<records::Store>> OpenRecords(const std::filesystem::path& address,
                                                             records::OpenMode mode);
 
@@ -26,6 +27,15 @@ absl::StatusOr<std::unique_ptr<records::Store>> OpenRecords(const std::filesyste
 absl::StatusOr<std::unique_ptr<FarmStore>> OpenFarm(const std::filesystem::path& address);
 absl::StatusOr<std::unique_ptr<IdentityStore>> OpenIdentities(const std::filesystem::path& address);
 absl::StatusOr<std::unique_ptr<AuditStore>> OpenAudit(const std::filesystem::path& address);
+
+// The addresses of all that a tracker keeps, besides its records.
+struct TrackerAddresses {
+  std::filesystem::path state;              // for OpenFarm
+  std::filesystem::path identities, audit;  // for OpenIdentities and OpenAudit; empty without a folder of certificates
+};
+// The kind of database that keeps the records keeps the rest, too. Beside a records file these are the file
+// RECORDS.farm, and register.db and audit.db in the folder `certificates` (empty: there is none).
+TrackerAddresses AddressesBeside(const std::filesystem::path& records, const std::filesystem::path& certificates);
 
 }  // namespace hone::storage
 

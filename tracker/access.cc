@@ -11,6 +11,7 @@
 
 #include "absl/time/clock.h"
 #include "base/protocol_version.h"
+#include "base/split.h"
 #include "base/status.h"
 #include "pki/token.h"
 #include "tracker/queue/quotas.h"
@@ -82,7 +83,7 @@ std::string_view Property(const grpc::AuthContext& context, const char* name) {
 // The method as the audit log shows it: "JobService/Cancel".
 std::string WithoutPackage(std::string_view method) {
   constexpr std::string_view kPackage = "/hone.v1.";
-  if (method.substr(0, kPackage.size()) == kPackage) method.remove_prefix(kPackage.size());
+  RemovePrefix(method, kPackage);
   return std::string(method.substr(0, kMethodBytesMax));
 }
 
@@ -129,7 +130,7 @@ absl::Status CheckName(const std::optional<FarmIdentity>& caller, std::string_vi
 absl::Status CheckPriority(const std::optional<FarmIdentity>& caller, int priority) {
   if (!caller.has_value() || priority <= 0 || caller->role == Role::kAdmin) return absl::OkStatus();
   return absl::PermissionDeniedError(
-      fmt::format("only an admin may give priority {}, which is above the default 0; omit --priority, or ask an admin "
+      fmt::format("priority {} is above the default 0, which only an admin may give; omit --priority, or ask an admin "
                   "to submit the job",
                   priority));
 }
@@ -164,7 +165,7 @@ absl::Status Gate::CountCall(const FarmIdentity& caller, const std::string& key)
   const std::lock_guard lock(mutex_);
   if (calls_.Take(key, steady_())) return absl::OkStatus();
   return absl::ResourceExhaustedError(fmt::format(
-      "'{}' calls more than {:.0f} times a second; call less often, or share the work among more identities",
+      "'{}' made more than {:.0f} calls a second; call less often, or spread the calls over several identities",
       caller.name, kCallRate.per_second));
 }
 
@@ -174,7 +175,7 @@ absl::Status Gate::CheckToken(const std::string& secret) {
   // A valid token always passes, so that a flood of wrong tokens keeps no program from joining.
   const std::lock_guard lock(mutex_);
   if (wrong_tokens_.Take("", steady_())) return good;
-  return absl::ResourceExhaustedError("too many wrong tokens came lately; try again in a minute");
+  return absl::ResourceExhaustedError("too many calls with a wrong token; try again in a minute");
 }
 
 void Gate::NoteRefusal(const FarmIdentity* caller, const std::string& peer, std::string_view method,

@@ -63,7 +63,8 @@ class Gate {
   // call the method; kResourceExhausted: its identity calls too often.
   absl::Status Check(const PresentedCertificate& shown, std::string_view method);
   const Membership& membership() const { return *membership_; }
-  // Whether the secret is of a valid token. kUnauthenticated; kResourceExhausted: too many wrong secrets came lately.
+  // Checks that the secret is that of a valid token. A valid one always passes, however many wrong ones came. Wrong:
+  // kUnauthenticated, or kResourceExhausted if too many wrong secrets came lately.
   absl::Status CheckToken(const std::string& secret);
   // Writes a refused call into the audit log. caller: nullptr where it is unknown.
   void NoteRefusal(const FarmIdentity* caller, const std::string& peer, std::string_view method,
@@ -79,8 +80,9 @@ class Gate {
   RateLimiter calls_, wrong_tokens_;
 };
 
-// Refuses calls that do not pass the gate (UNAUTHENTICATED, PERMISSION_DENIED, RESOURCE_EXHAUSTED) and calls of Join
-// without a valid token, before their message is read. It checks every call, because a certificate may be revoked while
+// Refuses calls that do not pass the gate (UNAUTHENTICATED, PERMISSION_DENIED, RESOURCE_EXHAUSTED), calls of Join
+// without a valid token, and callers of another protocol version (FAILED_PRECONDITION), before their message is read.
+// Refusals are written into the audit log. It checks every call, because a certificate may be revoked while
 // its connection or TLS session lives. Attached to the server's credentials; `gate` must outlive them.
 class RoleCheck final : public grpc::AuthMetadataProcessor {
  public:

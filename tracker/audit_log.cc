@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/status.h"
+#include "proto/convert.h"
 #include "records/record.h"
 #include "storage/open.h"
 #include "tracker/queue/jobs.h"
@@ -35,7 +36,7 @@ void AuditLog::Add(const Act& act, const absl::Status& result, absl::Time now) {
   const std::lock_guard lock(mutex_);
   if (!result.ok() && IsOverRefusalLimit(act, now)) return;
   if (const absl::Status written = Insert(act, result, now); !written.ok()) {
-    spdlog::error("the audit log lacks {} of {} {} on {}: {}", act.method, act.role, act.name, act.object,
+    spdlog::error("the audit log could not store {} of {} {} on {}: {}", act.method, act.role, act.name, act.object,
                   std::string(written.message()));
   }
 }

@@ -12,8 +12,8 @@
 #include "google/protobuf/message.h"
 #include "google/protobuf/reflection.h"
 #include "google/protobuf/timestamp.pb.h"
+#include "proto/convert.h"
 #include "records/columns.h"
-#include "records/message/failure_kind.h"
 #include "records/winner.h"
 #include "tracker/queue/jobs.h"
 
@@ -76,7 +76,7 @@ struct Reader {
     time.CopyFrom(reflection().GetMessage(message, field));
     value = records::Instant(std::chrono::milliseconds(absl::ToUnixMillis(FromProto(time))));
   }
-  void operator()(records::FailureKind&) const {}  // FromProto converts it, because unknown kinds are errors
+  void operator()(FailureKind&) const {}  // FromProto converts it, because unknown kinds are errors
 };
 
 // Writes one value of a record into the message.
@@ -109,9 +109,7 @@ struct Writer {
         .MutableMessage(message, field)
         ->CopyFrom(ToProto(absl::FromUnixMillis(value.time_since_epoch().count())));
   }
-  void operator()(records::FailureKind value) const {
-    reflection().SetEnumValue(message, field, records::ToProto(value));
-  }
+  void operator()(FailureKind value) const { reflection().SetEnumValue(message, field, ToProto(value)); }
 };
 
 // "name=value ..." for everything that is known about the device except its hardware.
@@ -185,7 +183,7 @@ v1::Record ToProto(const records::StoredRecord& stored) {
 absl::StatusOr<records::Record> FromProto(const v1::Record& record) {
   records::Record result;
   if (record.outcome().has_failure()) {
-    HONE_ASSIGN_OR_RETURN(const records::FailureKind kind, records::FromProto(record.outcome().failure().kind()));
+    HONE_ASSIGN_OR_RETURN(const FailureKind kind, hone::FromProto(record.outcome().failure().kind()));
     result.outcome = records::Failure{kind, ""};
   } else if (!record.outcome().has_timing()) {
     return absl::InvalidArgumentError("an outcome has neither timing nor failure");
@@ -280,7 +278,7 @@ absl::StatusOr<records::Filter> FromProto(const v1::QueryRecordsRequest& request
   if (request.only_timed()) filter.outcomes = records::Filter::Outcomes::kTimed;
   if (request.only_failed()) filter.outcomes = records::Filter::Outcomes::kFailed;
   if (request.failure() != v1::FAILURE_KIND_UNSPECIFIED) {
-    HONE_ASSIGN_OR_RETURN(filter.failure, records::FromProto(request.failure()));
+    HONE_ASSIGN_OR_RETURN(filter.failure, hone::FromProto(request.failure()));
   }
   filter.confirmed_only = request.only_confirmed();
   filter.after_row = request.after_row();

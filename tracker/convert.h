@@ -11,10 +11,14 @@
 #include "absl/status/statusor.h"
 #include "grpcpp/support/status.h"
 #include "hone/v1/record.pb.h"
+#include "proto/convert.h"
 #include "records/store.h"
 #include "tracker/queue/batches.h"
 
 namespace hone::tracker {
+
+using hone::FromProto;
+using hone::ToProto;
 
 v1::Record ToProto(const records::StoredRecord& stored);
 v1::BestRecordResponse ToProto(const records::BestRecord& best);        // without match and similarity
@@ -24,7 +28,8 @@ v1::QueryRecordsRequest ToProto(const records::Filter& filter);
 v1::ListBestRequest BestRequestOf(const records::Filter& filter);
 v1::RecordMatch ToProto(records::Closeness closeness);
 
-// kInvalidArgument: an outcome is missing or of an unknown kind. A record without a time gets the current time.
+// kInvalidArgument: an outcome is missing or of an unknown kind. A record without a time gets the current time. An
+// optional number out of its range, as of a broken sensor, counts as not known. Validate (record.h) checks the rest.
 absl::StatusOr<records::Record> FromProto(const v1::Record& record);
 // The response must have a record. Errors as above.
 absl::StatusOr<records::BestRecord> FromProto(const v1::BestRecordResponse& response);

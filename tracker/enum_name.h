@@ -6,16 +6,17 @@
 #include <string>
 #include <string_view>
 
+#include "absl/strings/ascii.h"
+#include "base/split.h"
+
 namespace hone::tracker {
 
 // The name without its prefix, in lower case: "JOB_STATE_QUEUED" without "JOB_STATE_" is "queued". The number of the
 // value, if `name` is empty because only a newer program knows the value.
 inline std::string EnumName(std::string_view name, std::string_view prefix, int value) {
   if (name.empty()) return std::to_string(value);
-  if (name.substr(0, prefix.size()) == prefix) name.remove_prefix(prefix.size());
-  std::string text;
-  for (const char c : name) text += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return text;
+  RemovePrefix(name, prefix);
+  return absl::AsciiStrToLower(std::string(name));
 }
 
 }  // namespace hone::tracker

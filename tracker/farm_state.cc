@@ -5,9 +5,9 @@
 #include <spdlog/spdlog.h>
 
 #include "base/status.h"
+#include "proto/convert.h"
 #include "storage/open.h"
 #include "tracker/queue/jobs.h"
-#include "tracker/queue/times.h"
 
 namespace hone::tracker {
 namespace {
@@ -15,10 +15,10 @@ namespace {
 // "" for a job that was read, else what is wrong with it.
 std::string ReadJob(const std::string& id, const std::string& spec, const std::string& state, v1::Job* job) {
   v1::JobSpec parsed;
-  if (!job->ParseFromString(state) || job->id() != id) return "where it stands cannot be read";
-  if (!parsed.ParseFromString(spec)) return "what it asks for cannot be read";
-  if (!v1::JobState_IsValid(job->state()) || job->state() == v1::JOB_STATE_UNSPECIFIED) return "it has no known state";
-  if (parsed.workloads().empty() && !JobQueue::Ended(*job)) return "it asks for nothing";
+  if (!job->ParseFromString(state) || job->id() != id) return "its state cannot be read";
+  if (!parsed.ParseFromString(spec)) return "its specification cannot be read";
+  if (!v1::JobState_IsValid(job->state()) || job->state() == v1::JOB_STATE_UNSPECIFIED) return "its state is not known";
+  if (parsed.workloads().empty() && !JobQueue::Ended(*job)) return "it has no workloads";
   *job->mutable_spec() = std::move(parsed);
   return "";
 }
@@ -27,8 +27,8 @@ v1::Job Damaged(const std::string& id, const std::string& why, absl::Time now) {
   v1::Job job;
   job.set_id(id);
   job.set_state(v1::JOB_STATE_FAILED);
-  job.set_error(
-      fmt::format("it is damaged in the tracker's state file: {}; submit it again, and check the tracker's disk", why));
+  job.set_error(fmt::format(
+      "the job is damaged in the tracker's state file: {}; submit it again, and check the tracker's disk", why));
   *job.mutable_created() = ToProto(now);
   *job.mutable_ended() = ToProto(now);
   return job;
@@ -53,7 +53,7 @@ absl::StatusOr<std::vector<v1::Job>> FarmState::TakeJobs(absl::Time now) {
   for (storage::JobRow& row : rows) {
     v1::Job job;
     if (const std::string why = ReadJob(row.id, row.job.spec, row.job.state, &job); !why.empty()) {
-      spdlog::error("job {} is set aside: {}", row.id, why);
+      spdlog::error("job {} cannot be resumed: {}", row.id, why);
       job = Damaged(row.id, why, now);
       damaged.push_back({row.id, why, std::move(row.job), ToStored(job, false).state});
     }
@@ -68,7 +68,9 @@ absl::StatusOr<std::map<std::string, v1::HealthRecord>> FarmState::Health() cons
   std::map<std::string, v1::HealthRecord> health;
   for (const auto& [device, record] : stored) {
     if (health[device].ParseFromString(record)) continue;
-    spdlog::error("the health of {} cannot be read in the state file and is forgotten: it is checked anew", device);
+    spdlog::error(
+        "the state file has an unreadable health record of {}; the record is dropped, and the device is checked again",
+        device);
     health.erase(device);
   }
   return health;

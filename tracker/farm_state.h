@@ -50,7 +50,8 @@ class FarmState {
   absl::StatusOr<std::vector<v1::Job>> TakeJobs(absl::Time now);
   // Agent id and reason of each drained agent.
   absl::StatusOr<std::vector<std::pair<std::string, std::string>>> Drained() const { return store_->Drained(); }
-  absl::StatusOr<std::map<std::string, v1::HealthRecord>> Health() const;  // by name of the device
+  // By name of the device. A record that cannot be read is left out and logged.
+  absl::StatusOr<std::map<std::string, v1::HealthRecord>> Health() const;
 
   // Writes all changes in one transaction, which is on the disk when it returns. On an error nothing is written.
   absl::Status Save(const StateChanges& changes) { return store_->Save(changes); }

@@ -91,7 +91,7 @@ absl::Status GroupCommit::AppendRows(const Group& group) {
   rows.insert(rows.end(), group.kept.rows.begin(), group.kept.rows.end());
   HONE_ASSIGN_OR_RETURN(const records::AppendReport report, store_->Append(rows));
   for (const records::Rejected& r : report.rejected)
-    spdlog::error("a record was refused: {}", std::string(r.why.message()));
+    spdlog::error("a record was rejected: {}", std::string(r.why.message()));
   return absl::OkStatus();
 }
 

@@ -11,9 +11,9 @@
 #include "grpcpp/grpcpp.h"
 #include "hone/v1/identity.grpc.pb.h"
 #include "pki/token.h"
+#include "proto/convert.h"
 #include "tracker/access.h"
 #include "tracker/callers.h"
-#include "tracker/queue/times.h"
 #include "transport/transport.h"
 
 namespace hone::tracker {
@@ -75,7 +75,7 @@ absl::StatusOr<Register::NewToken> ParseTokenRequest(const v1::CreateTokenReques
   const std::optional<Role> role = ParseRole(request.role());
   if (!role.has_value()) {
     return absl::InvalidArgumentError(
-        fmt::format("'{}' is no role; give agent, tuner, client, viewer or admin", request.role()));
+        fmt::format("'{}' is not a role; give agent, tuner, client, viewer or admin", request.role()));
   }
   if (!request.name().empty()) HONE_RETURN_IF_ERROR(CheckFarmName(request.name()));
   const int most = request.name().empty() ? kTokenUsesMax : 1;
@@ -84,9 +84,7 @@ absl::StatusOr<Register::NewToken> ParseTokenRequest(const v1::CreateTokenReques
     return absl::InvalidArgumentError(fmt::format(
         "a token has 1 to {} uses, and 1 if it is for one name; the request asks for {}", kTokenUsesMax, uses));
   }
-  const absl::Duration life = request.has_time_to_live() ? absl::Seconds(request.time_to_live().seconds()) +
-                                                               absl::Nanoseconds(request.time_to_live().nanos())
-                                                         : kTokenLifeDefault;
+  const absl::Duration life = request.has_time_to_live() ? FromProto(request.time_to_live()) : kTokenLifeDefault;
   if (life <= absl::ZeroDuration() || life > kTokenLifeMax) {
     return absl::InvalidArgumentError("the lifetime of a token must be above 0 and at most 30 days");
   }
@@ -141,7 +139,8 @@ class IdentityServiceShell final : public v1::IdentityService::Service {
                          v1::ListAuditResponse* response) override {
     const int limit = request->limit() == 0 ? kAuditEntriesDefault : request->limit();
     if (limit < 1 || limit > kAuditEntriesMax) {
-      return ToGrpc(absl::InvalidArgumentError(fmt::format("ask for 1 to {} entries", kAuditEntriesMax)));
+      return ToGrpc(
+          absl::InvalidArgumentError(fmt::format("the limit must be from 1 to {} entries", kAuditEntriesMax)));
     }
     auto entries = membership_->audit().Newest(limit);
     if (!entries.ok()) return ToGrpc(entries.status());
@@ -154,7 +153,7 @@ class IdentityServiceShell final : public v1::IdentityService::Service {
                       v1::CreateTokenResponse* response) const {
     if (!membership_->signs()) {
       return absl::FailedPreconditionError(
-          "no program can join this farm: its tracker has no key to sign with (authority.key)");
+          "no program can join this farm, because its tracker has no key to sign with (authority.key)");
     }
     const absl::Time now = absl::Now();
     HONE_ASSIGN_OR_RETURN(Register::NewToken token, ParseTokenRequest(request, now));

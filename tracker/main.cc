@@ -70,7 +70,7 @@ absl::StatusOr<absl::Duration> ParseLife(const std::string& option, const std::s
   const bool days = !text.empty() && text.back() == 'd';
   const std::string hours = days ? text.substr(0, text.size() - 1) + "h" : text;
   if (absl::ParseDuration(hours, &life) && life > absl::ZeroDuration()) return days ? life * 24 : life;
-  return absl::InvalidArgumentError(fmt::format("{} {}: write it as 30d or 12h", option, text));
+  return absl::InvalidArgumentError(fmt::format("{} {}: write a duration such as 30d or 12h", option, text));
 }
 
 struct Listening {
@@ -102,24 +102,26 @@ absl::StatusOr<Listening> Listen(const Options& options, const Membership* membe
   builder.AddListeningPort(options.listen, credentials, &port);
   listening.server = builder.BuildAndStart();
   if (listening.server == nullptr || port == 0) {
-    return absl::UnavailableError(fmt::format("cannot listen on {}: is the port taken?", options.listen));
+    return absl::UnavailableError(
+        fmt::format("cannot listen on {}; check that no other program uses the port", options.listen));
   }
   listening.address = fmt::format("{}:{}", options.listen.substr(0, options.listen.rfind(':')), port);
   return listening;
 }
 
-// Opens the folder of --pki. Null for a unix socket, where there are no certificates.
-absl::StatusOr<std::unique_ptr<Membership>> OpenMembership(const Options& options) {
+// Opens the folder of --pki. Null for a unix socket, where there are no certificates. records: their address.
+absl::StatusOr<std::unique_ptr<Membership>> OpenMembership(const Options& options,
+                                                           const std::filesystem::path& records) {
   if (SocketPath(options.listen)) {
     if (options.pki.empty()) return nullptr;
     return absl::InvalidArgumentError("a unix socket uses no certificates; omit --pki");
   }
   if (options.pki.empty()) {
     return absl::InvalidArgumentError(
-        "HOST:PORT needs TLS: make the certificates with hone pki init, and name their folder with --pki DIR; for "
-        "programs of one user on one machine, unix:/PATH needs none");
+        "HOST:PORT needs TLS: make the certificates with hone pki init, and give their folder with --pki DIR; for "
+        "programs of one user on one machine, unix:/PATH needs no certificates");
   }
-  MembershipOptions membership{.folder = options.pki};
+  MembershipOptions membership{.folder = options.pki, .records = records};
   HONE_ASSIGN_OR_RETURN(membership.machine_life, ParseLife("--certificate-life", options.certificate_life));
   HONE_ASSIGN_OR_RETURN(std::unique_ptr<Membership> opened, Membership::Open(std::move(membership)));
   HONE_RETURN_IF_ERROR(opened->RenewOwn(absl::Now()));
@@ -143,7 +145,7 @@ absl::StatusOr<storage::TrackerFiles> FilesFrom(const Options& options) {
   if (files.records.empty()) {
     HONE_ASSIGN_OR_RETURN(files.records, records::DefaultRecordsPath());
   }
-  if (files.state.empty()) files.state = files.records.string() + ".farm";
+  if (files.state.empty()) files.state = storage::AddressesBeside(files.records, files.certificates).state;
   return files;
 }
 
@@ -160,7 +162,7 @@ absl::Status Restore(const Options& options) {
   HONE_RETURN_IF_ERROR(storage::RestoreBackup(options.restore_from, files, &replaced));
   WriteStdout(fmt::format("restored from {}\n", options.restore_from));
   for (const std::filesystem::path& file : replaced) {
-    WriteStdout(fmt::format("the file before is kept as {}\n", file.string()));
+    WriteStdout(fmt::format("the previous file is kept as {}\n", file.string()));
   }
   return absl::OkStatus();
 }
@@ -181,12 +183,12 @@ absl::Status Run(const Options& options, const sigset_t& signals) {
   for (const std::string& prefix : options.notify_allowed) {
     if (ParseNoticeUrl(prefix).ok()) continue;
     return absl::InvalidArgumentError(
-        fmt::format("--notify-allow {}: write the beginning of a URL, such as https://hooks.lab/hone/", prefix));
+        fmt::format("--notify-allow {}: write the first part of a URL, such as https://hooks.lab/hone/", prefix));
   }
   farm.jobs.notify_allowed = options.notify_allowed;
   HONE_ASSIGN_OR_RETURN(farm.jobs.keep_ended, ParseLife("--keep-jobs-for", options.keep_jobs_for));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Shell> shell, Shell::Start(farm, std::move(state), store.get()));
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Membership> membership, OpenMembership(options));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Membership> membership, OpenMembership(options, files.records));
   const auto services = MakeServices(shell.get(), store.get(), membership.get());
   Gate gate(membership.get());
   HONE_ASSIGN_OR_RETURN(const Listening listening, Listen(options, membership.get(), &gate, services));
@@ -233,7 +235,7 @@ void AddOptions(CLI::App& app, Options& options) {
   app.add_option("--http-file", options.http_file,
                  "file that receives the URL of --http, closed to other users; without --pki the URL holds a key");
   app.add_option("--certificate-life", options.certificate_life,
-                 "how long certificates of agents and tuners are valid; they renew them in time")
+                 "how long certificates of agents and tuners are valid; agents and tuners renew them in time")
       ->capture_default_str();
   app.add_option("--keep-jobs", options.keep_jobs,
                  "how many ended jobs are kept, in addition to open jobs and those that ended lately")
@@ -242,13 +244,14 @@ void AddOptions(CLI::App& app, Options& options) {
   app.add_option("--keep-jobs-for", options.keep_jobs_for, "how long ended jobs are kept; records are kept for ever")
       ->capture_default_str();
   app.add_option("--notify-allow", options.notify_allowed,
-                 "beginning of the URLs that hone submit --notify may name, such as https://hooks.lab/hone/; may be "
+                 "first part of the URLs that hone submit --notify may use, such as https://hooks.lab/hone/; may be "
                  "repeated (default: none)");
   const std::map<std::string, v1::SandboxLevel> levels = {{NameOf(v1::SANDBOX_LEVEL_NONE), v1::SANDBOX_LEVEL_NONE},
                                                           {NameOf(v1::SANDBOX_LEVEL_FILTER), v1::SANDBOX_LEVEL_FILTER},
                                                           {NameOf(v1::SANDBOX_LEVEL_WALL), v1::SANDBOX_LEVEL_WALL}};
   app.add_option("--require-sandbox", options.required_sandbox,
-                 "none, filter or wall: give work only to devices whose agent reports at least that (docs/SANDBOX.md)")
+                 "none, filter or wall: give work only to devices whose agent reports at least this sandbox level "
+                 "(docs/SANDBOX.md)")
       ->type_name("LEVEL")
       ->transform(CLI::CheckedTransformer(levels).description(""));
 }

@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "pki/identity_folder.h"
 #include "pki/tracker_folder.h"
+#include "storage/open.h"
 
 namespace hone::tracker {
 
@@ -14,8 +15,9 @@ absl::StatusOr<std::unique_ptr<Membership>> Membership::Open(MembershipOptions o
   HONE_RETURN_IF_ERROR(CheckPrivateFolder(options.folder));
   HONE_ASSIGN_OR_RETURN(std::optional<pki::Authority> authority, pki::ReadAuthority(options.folder));
   HONE_ASSIGN_OR_RETURN(std::string certificates, pki::ReadFile(pki::FilesIn(options.folder).authority));
-  HONE_ASSIGN_OR_RETURN(std::unique_ptr<Register> members, Register::Open(options.folder / "register.db"));
-  HONE_ASSIGN_OR_RETURN(std::unique_ptr<AuditLog> audit, AuditLog::Open(options.folder / "audit.db"));
+  const storage::TrackerAddresses addresses = storage::AddressesBeside(options.records, options.folder);
+  HONE_ASSIGN_OR_RETURN(std::unique_ptr<Register> members, Register::Open(addresses.identities));
+  HONE_ASSIGN_OR_RETURN(std::unique_ptr<AuditLog> audit, AuditLog::Open(addresses.audit));
   return std::unique_ptr<Membership>(new Membership(std::move(options), std::move(authority), std::move(certificates),
                                                     std::move(members), std::move(audit)));
 }

@@ -5,8 +5,9 @@
 // - authority.pem: the certificate of the farm's certificate authority.
 // - authority.key: the authority's key. Without it no program can join and no certificate is renewed; certificates then
 //   come from another place.
-// - register.db: issued certificates and tokens (tracker/register.h).
-// - audit.db: the audit log (tracker/audit_log.h).
+//
+// With it go the register of issued certificates and tokens (tracker/register.h) and the audit log
+// (tracker/audit_log.h). With records in a file they are register.db and audit.db in the folder (storage/open.h).
 //
 // Not here: which role may call what (access.h). Safe from any thread. Start at Open.
 #ifndef HONE_TRACKER_MEMBERSHIP_H_
@@ -30,6 +31,7 @@ namespace hone::tracker {
 
 struct MembershipOptions {
   std::filesystem::path folder;
+  std::filesystem::path records;  // the address of the tracker's records (storage/open.h)
   // Lifetimes of certificates: machine_life of agents and tuners, which renew them; user_life of users.
   absl::Duration machine_life = absl::Hours(24 * 30);
   absl::Duration user_life = absl::Hours(24 * 365);

@@ -30,7 +30,7 @@ absl::StatusOr<sockaddr_un> AddressOf(const std::filesystem::path& path) {
   address.sun_family = AF_UNIX;
   if (path.string().size() >= sizeof(address.sun_path)) {
     return absl::UnavailableError(
-        fmt::format("{} is too long for a socket; the limit is {} characters; choose a folder with a shorter name "
+        fmt::format("the socket path {} is too long; the limit is {} characters; choose a folder with a shorter name "
                     "(TMPDIR, or --state of hone up)",
                     path.string(), sizeof(address.sun_path) - 1));
   }

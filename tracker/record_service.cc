@@ -13,7 +13,7 @@
 #include "base/status.h"
 #include "grpcpp/grpcpp.h"
 #include "hone/v1/record.grpc.pb.h"
-#include "records/message/failure_kind.h"
+#include "proto/convert.h"
 #include "tracker/access.h"
 #include "tracker/convert.h"
 #include "tracker/streams.h"
@@ -38,7 +38,7 @@ bool NotBuilt(const v1::Outcome& outcome) {
 absl::StatusOr<records::Record> RecordToKeep(const v1::Record& record, const std::optional<FarmIdentity>& caller) {
   const bool of_tuner = caller.has_value() && caller->role == Role::kTuner;
   if (of_tuner && !NotBuilt(record.outcome())) {
-    return absl::PermissionDeniedError("a tuner may append only records of candidates that could not be built");
+    return absl::PermissionDeniedError("a tuner may add only records of candidates that could not be built");
   }
   if (of_tuner && !record.workload().empty() && Sha256Hex(record.workload()) != record.key().workload_digest()) {
     return absl::InvalidArgumentError(
@@ -132,7 +132,7 @@ class RecordServiceShell final : public v1::RecordService::Service {
     response->set_devices(stats->devices);
     for (const auto& [kind, count] : stats->failed) {
       v1::FailureCount* failed = response->add_failed();
-      failed->set_kind(records::ToProto(kind));
+      failed->set_kind(ToProto(kind));
       failed->set_count(count);
     }
     return grpc::Status::OK;

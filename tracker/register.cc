@@ -9,6 +9,7 @@
 #include "base/digest.h"
 #include "base/identity.h"
 #include "base/status.h"
+#include "proto/convert.h"
 #include "storage/open.h"
 #include "tracker/queue/jobs.h"
 
@@ -33,8 +34,8 @@ absl::Status InvalidToken(const std::string& id, const std::string& what) {
 
 absl::Status Revoked(const std::string& name) {
   return absl::UnauthenticatedError(
-      fmt::format("the certificate of '{}' was revoked; an admin of the farm may give you a token to join again with, "
-                  "or, where certificates come from elsewhere, one with another name",
+      fmt::format("the certificate of '{}' was revoked; ask an admin of the farm for a token and join again, or, if "
+                  "another authority signs the certificates, get a certificate with another name",
                   name));
 }
 
@@ -76,10 +77,10 @@ absl::Status Register::Admit(const FarmIdentity& identity, const pki::Certificat
 
 absl::Status Register::AdmitLocked(const FarmIdentity& identity, const pki::CertificateFacts& facts, absl::Time now) {
   if (now >= facts.until) {
-    return absl::UnauthenticatedError(fmt::format(
-        "the certificate of '{}' ended at {}; join again with a new token, or, where certificates come from elsewhere, "
-        "with a newer one",
-        identity.name, absl::FormatTime(facts.until, absl::UTCTimeZone())));
+    return absl::UnauthenticatedError(
+        fmt::format("the certificate of '{}' ended at {}; join again with a new token, or, if another authority signs "
+                    "the certificates, get a newer certificate",
+                    identity.name, absl::FormatTime(facts.until, absl::UTCTimeZone())));
   }
   HONE_ASSIGN_OR_RETURN(const storage::IdentityStore::CertificateState standing,
                         store_->Find(facts.serial, identity.name));
@@ -125,7 +126,7 @@ absl::StatusOr<std::string> Register::Renew(const FarmIdentity& identity, const 
   HONE_ASSIGN_OR_RETURN(const absl::Time from, RenewableFrom(identity, facts, now));
   if (now < from) {
     return absl::FailedPreconditionError(fmt::format(
-        "the certificate of '{}' is good until {}, and may be renewed from {} on; use it until then", identity.name,
+        "the certificate of '{}' is valid until {}, and can be renewed from {} on; use it until then", identity.name,
         absl::FormatTime(facts.until, absl::UTCTimeZone()), absl::FormatTime(from, absl::UTCTimeZone())));
   }
   HONE_ASSIGN_OR_RETURN(const std::string vouched_by, store_->VoucherOf(facts.serial));
@@ -181,7 +182,7 @@ absl::StatusOr<v1::Token> Register::AddToken(const NewToken& token, absl::Time n
     HONE_ASSIGN_OR_RETURN(const bool taken, store_->IsTaken(token.name));
     if (taken) {
       return absl::AlreadyExistsError(fmt::format(
-          "'{}' has a certificate already; to give the name away: hone identity revoke {}", token.name, token.name));
+          "'{}' has a certificate already; to free the name: hone identity revoke {}", token.name, token.name));
     }
   }
   HONE_RETURN_IF_ERROR(store_->ForgetTokens(now - kTokensKept));
@@ -199,11 +200,10 @@ absl::StatusOr<v1::Token> Register::AddToken(const NewToken& token, absl::Time n
 absl::StatusOr<Register::StoredToken> Register::ValidToken(const std::string& secret, absl::Time now) const {
   const std::string hash = Sha256Hex(secret);
   HONE_ASSIGN_OR_RETURN(const std::optional<storage::TokenRow> token, store_->FindToken(hash));
-  if (!token.has_value()) return absl::UnauthenticatedError(fmt::format("this farm knows no such token; {}", kAsk));
+  if (!token.has_value()) return absl::UnauthenticatedError(fmt::format("this farm does not know the token; {}", kAsk));
   if (token->revoked) return InvalidToken(IdOf(hash), "was revoked");
   if (token->uses_left <= 0) return InvalidToken(IdOf(hash), "was used already");
-  if (absl::ToUnixMillis(now) >= absl::ToUnixMillis(token->expires))
-    return InvalidToken(IdOf(hash), "is past its time");
+  if (absl::ToUnixMillis(now) >= absl::ToUnixMillis(token->expires)) return InvalidToken(IdOf(hash), "has expired");
   const std::optional<Role> role = ParseRole(token->role);
   HONE_CHECK(role.has_value());  // AddToken wrote it
   return StoredToken{*role, token->name, token->created_by};
@@ -232,7 +232,7 @@ absl::Status Register::RevokeToken(const std::string& id) {
 absl::StatusOr<std::string> Register::NameFor(const JoinRequest& request, const StoredToken& token) const {
   if (!token.name.empty() && !request.name.empty() && request.name != token.name) {
     return absl::PermissionDeniedError(
-        fmt::format("the token is for the name '{}', not for '{}'; leave --name out", token.name, request.name));
+        fmt::format("the token is for the name '{}', not for '{}'; omit --name", token.name, request.name));
   }
   std::string name = token.name.empty() ? request.name : token.name;
   if (!name.empty()) {
@@ -240,9 +240,8 @@ absl::StatusOr<std::string> Register::NameFor(const JoinRequest& request, const 
     HONE_ASSIGN_OR_RETURN(const bool taken, store_->IsTaken(name));
     if (!taken) return name;
     return absl::AlreadyExistsError(fmt::format(
-        "the name '{}' is taken; choose another with --name, or have an admin free it: hone identity revoke "
-        "{}",
-        name, name));
+        "the name '{}' is taken; choose another with --name, or ask an admin to free it: hone identity revoke {}", name,
+        name));
   }
   const std::string host = NameOfHost(request.host_name);
   name = host.empty() ? Spelled(token.role) : host;

@@ -42,7 +42,7 @@ class Register {
   // do. kUnavailable: the file cannot be read.
   absl::Status Admit(const FarmIdentity& identity, const pki::CertificateFacts& facts, absl::Time now);
 
-  // A certificate is made by `Sign` and known from then on; returns its PEM.
+  // Signs a certificate for the identity and returns it as PEM. The register calls it and adds the certificate.
   using Sign = std::function<absl::StatusOr<std::string>(const FarmIdentity& identity)>;
   // Signs a new certificate for the holder of this one; errors as Admit. kFailedPrecondition: it is too early, or the
   // certificate was renewed already.
@@ -52,8 +52,9 @@ class Register {
   // The number of revocations of the name since the start. It changes when the name is revoked. Waits for no
   // disk.
   int64_t RevocationCount(const std::string& name) const;
-  // Refuses all certificates that there are of the name, and the tokens for it or made by it; how many certificates
-  // those are. Who joined with one of these tokens before stays.
+  // Revokes all certificates of the name, and all tokens that are for the name or were made by it. Returns the number
+  // of certificates that were not revoked before. Other names that joined with one of these tokens keep their
+  // certificates.
   absl::StatusOr<int64_t> Revoke(const std::string& name, absl::Time now);
   absl::StatusOr<std::vector<v1::Identity>> Identities();  // by name; of each role and name the newest certificate
 
@@ -72,11 +73,13 @@ class Register {
   absl::Status CheckToken(const std::string& secret, absl::Time now);
   // The newest first. Those that are past their time are forgotten after 30 days.
   absl::StatusOr<std::vector<v1::Token>> Tokens();
-  absl::Status RevokeToken(const std::string& id);  // kNotFound
+  absl::Status RevokeToken(const std::string& id);  // v1::Token.id: the first 8 digits of its hash; kNotFound
 
   struct JoinRequest {
     std::string secret, role, name, host_name;
-    bool session = false;  // of a browser, which never comes back for its name: that is free when its time is over
+    // For a browser session. Its certificate is never renewed, so it is removed some time after it expired, and its
+    // name is free again.
+    bool session = false;
   };
   struct Enrolled {
     FarmIdentity identity;

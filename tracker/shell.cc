@@ -10,6 +10,7 @@
 #include "absl/time/clock.h"
 #include "base/identity.h"
 #include "base/status.h"
+#include "proto/convert.h"
 #include "tracker/convert.h"
 
 namespace hone::tracker {
@@ -22,7 +23,7 @@ constexpr absl::Duration kAgentCheckPeriod = absl::Seconds(2);       // rare, be
 constexpr absl::Duration kDeadlinePeriod = absl::Milliseconds(100);  // how often deadlines of held calls are checked
 
 absl::Time DeadlineOf(const google::protobuf::Duration& max_wait, absl::Time now) {
-  const absl::Duration asked = absl::Seconds(max_wait.seconds()) + absl::Nanoseconds(max_wait.nanos());
+  const absl::Duration asked = FromProto(max_wait);
   return now + std::clamp(asked, absl::ZeroDuration(), kHeldCallWaitMax);
 }
 
@@ -49,7 +50,7 @@ void HideEnds(const std::set<std::string>& unstored, v1::Job& job) {
   job.set_state(job.has_started() ? v1::JOB_STATE_RUNNING : v1::JOB_STATE_QUEUED);
   job.clear_ended();
   job.clear_error();
-  job.set_waiting_for("the tracker's disk, to store how the job ended");
+  job.set_waiting_for("the tracker's disk, to store the end of the job");
 }
 
 void HideEnds(const std::set<std::string>& unstored, v1::ListJobsResponse& response) {
@@ -500,7 +501,7 @@ bool Shell::CancelJob(const std::string& job_id, Done<v1::Job> done) {
 }
 
 std::vector<v1::Job> Shell::JobsToNotify() {
-  Turn turn(this);  // clears ends_on_their_way_ if everything is stored
+  Turn turn(this);  // clears unstored_ends_ if everything is stored
   std::vector<v1::Job> jobs;
   for (const v1::Job* job : farm_.jobs().JobsToNotify()) {
     if (!unstored_ends_.contains(job->id())) jobs.push_back(JobQueue::SummaryOf(*job));

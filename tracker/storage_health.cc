@@ -27,7 +27,7 @@ std::string StorageHealth::Note(What what, const absl::Status& stored, absl::Tim
   side.failure_reason = std::string(stored.message());
   if (!was_well && now - last_logged_ < kLogPeriod) return "";
   last_logged_ = now;
-  return fmt::format("nothing can be stored, and everybody waits: {}", side.failure_reason);
+  return fmt::format("the tracker cannot store anything, so all programs wait: {}", side.failure_reason);
 }
 
 std::string StorageHealth::FailureReason(absl::Time now) const {

@@ -38,8 +38,9 @@ absl::StatusOr<std::unique_ptr<Streams::Stream>> Streams::Begin(std::string who,
   };
   const auto room = [&] { return own() < kQuotas.streams && static_cast<int>(open_.size()) < kQuotas.streams_total; };
   if (!room() && static_cast<int>(waiting_.count(stream->who_)) >= kQuotas.stream_waits) {
-    return absl::ResourceExhaustedError(fmt::format("{} calls of '{}' wait for lists of records; make fewer at a time",
-                                                    kQuotas.stream_waits, stream->who_));
+    return absl::ResourceExhaustedError(
+        fmt::format("{} calls of '{}' already wait for lists of records; make fewer calls at the same time",
+                    kQuotas.stream_waits, stream->who_));
   }
   const auto waits = waiting_.insert(stream->who_);
   const absl::Time until = SteadyNow() + wait_max;
@@ -55,8 +56,8 @@ absl::StatusOr<std::unique_ptr<Streams::Stream>> Streams::Begin(std::string who,
     return stream;
   }
   return absl::ResourceExhaustedError(fmt::format(
-      "{} lists of records are being sent to '{}' and {} to all; the limits are {} and {}; call again later", own(),
-      stream->who_, open_.size(), kQuotas.streams, kQuotas.streams_total));
+      "{} lists of records are being sent to '{}' and {} to all callers; the limits are {} and {}; call again later",
+      own(), stream->who_, open_.size(), kQuotas.streams, kQuotas.streams_total));
 }
 
 void Streams::EndStalledStreams(absl::Time now) {

@@ -56,14 +56,14 @@ absl::StatusOr<FarmIdentity> IdentityFromUris(const std::vector<std::string>& ur
   std::optional<FarmIdentity> identity;
   int found = 0;
   for (const std::string& uri : uris) {
-    if (uri.rfind(kPrefix, 0) != 0) continue;
+    if (!uri.starts_with(kPrefix)) continue;
     identity = Parse(uri);
     ++found;
   }
   if (found == 1 && identity.has_value()) return *std::move(identity);
   return absl::UnauthenticatedError(
-      "the certificate has no identity of a farm: it must have one subject alternative name of the form "
-      "URI:hone://farm/ROLE/NAME, ROLE being agent, tuner, client, viewer or admin");
+      "the certificate has no farm identity: it must have one subject alternative name of the form "
+      "URI:hone://farm/ROLE/NAME, where ROLE is agent, tuner, client, viewer or admin");
 }
 
 absl::Status CheckFarmName(std::string_view name) {

@@ -65,8 +65,8 @@ struct Pem {
 absl::StatusOr<Pem> ReadPem(const TlsFiles& tls) {
   if (tls.identity.empty() || tls.authority.empty()) {
     return absl::InvalidArgumentError(
-        "HOST:PORT needs TLS, and TLS a certificate: join the farm first (hone-agent join, hone join), or name the "
-        "folder of an identity; for programs of one user on one machine, unix:/PATH needs none");
+        "HOST:PORT needs TLS, and TLS needs a certificate: join the farm first (hone-agent join, hone join), or name "
+        "an identity folder; for programs of one user on one machine, unix:/PATH needs no certificate");
   }
   Pem pem;
   HONE_ASSIGN_OR_RETURN(pem.identity, ReadFile(tls.identity));
@@ -82,7 +82,7 @@ absl::Status CheckSocket(const std::filesystem::path& path, const TlsFiles& tls)
     return absl::InvalidArgumentError("a unix socket uses no certificates; omit --identity");
   }
   if (path.string().find(',') != std::string::npos) {  // gRPC splits addresses at commas, even at escaped ones
-    return absl::InvalidArgumentError(fmt::format("{}: a socket needs a path without a comma", path.string()));
+    return absl::InvalidArgumentError(fmt::format("{}: the path of a socket must not contain a comma", path.string()));
   }
   return CheckPrivateFolder(path.parent_path());
 }
@@ -123,7 +123,7 @@ std::string UriOf(const std::filesystem::path& socket) {
 }  // namespace
 
 std::optional<std::filesystem::path> SocketPath(const std::string& address) {
-  if (address.rfind(kSocketPrefix, 0) != 0) return std::nullopt;
+  if (!address.starts_with(kSocketPrefix)) return std::nullopt;
   return address.substr(kSocketPrefix.size() - 1);
 }
 
@@ -137,8 +137,8 @@ absl::StatusOr<std::string> HostOf(const std::string& address) {
     good = error == std::errc() && last == end && port > 0;
   }
   if (!good) {
-    return absl::InvalidArgumentError(
-        fmt::format("'{}': write HOST:PORT, under which the machines of the farm reach it", address));
+    return absl::InvalidArgumentError(fmt::format(
+        "'{}' is not HOST:PORT; give the address at which the machines of the farm reach the tracker", address));
   }
   const std::string host = address.substr(0, colon);
   return host.front() == '[' && host.back() == ']' ? host.substr(1, host.size() - 2) : host;
@@ -202,9 +202,10 @@ grpc::Status ToGrpc(const absl::Status& status) {
 absl::Status FromGrpc(const grpc::Status& status) {
   // gRPC gives no text for a method that the other side does not have.
   const bool silent = status.error_code() == grpc::StatusCode::UNIMPLEMENTED && status.error_message().empty();
-  return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
-                      silent ? "it does not have this call; it may be of an older version, or set up without it"
-                             : status.error_message());
+  return absl::Status(
+      static_cast<absl::StatusCode>(status.error_code()),
+      silent ? "the server does not support this call; it may be an older version, or have the call turned off"
+             : status.error_message());
 }
 
 }  // namespace hone

@@ -82,7 +82,7 @@ struct Batch {
 Batch DescribeWorkload(const ir::Workload& workload, const target::Target& target);
 
 struct Failure {
-  records::FailureKind kind = records::FailureKind::kCrashed;
+  FailureKind kind = FailureKind::kCrashed;
   std::string text;  // for display
 };
 

@@ -33,9 +33,9 @@ class Budget {
     return std::min(by_trials, seconds_ * kTrialsPerSecond / workloads_);
   }
 
-  // Counts the trials of one workload in the records. tried: the number of schedules with a time or a failure, each
-  // counted once, plus the disturbed visits of schedules before their first outcome. confirmed: the workload's winner
-  // has been confirmed.
+  // Counts the trials of one workload in the records. tried: each schedule with a time or a failure counts once. Each
+  // disturbed visit of a schedule that had no outcome before counts too, because it was a trial that cost time.
+  // confirmed: the workload's winner has been confirmed.
   void AddRecordedTrials(int64_t tried, bool confirmed) {
     recorded_.push_back({static_cast<double>(tried), confirmed});
   }

@@ -112,7 +112,9 @@ std::optional<BuildReply> DecodeReply(std::string_view bytes) {
   Reader in(bytes);
   BuildReply reply;
   reply.kind = in.Choice(BuildReply::Kind::kFailed);
-  reply.failure = in.Choice(BuildFailure::kCompileTimeout);
+  const std::optional<FailureKind> failure = FailureKindFromNumber(in.Integer());
+  if (!failure.has_value()) return std::nullopt;
+  reply.failure = *failure;
   reply.text = in.Text();
   reply.bytes = in.Text();
   reply.prepare = in.Text();

@@ -12,11 +12,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/failure_kind.h"
 #include "base/kernel_interface.h"
 
 namespace hone::tuner {
-
-enum class BuildFailure : int64_t { kScheduleIllegal, kCompileError, kCompileTimeout };
 
 // The bytes of an artifact that are the code of one kernel; both 0: the whole artifact.
 struct CodeRange {
@@ -41,8 +40,8 @@ struct BuildReply {
   std::vector<CodeRange> ranges;  // linking: the range of each object in the artifact, in the request's order
   KernelInterface kernel;         // of the compiled kernel; without a name after linking or a failure
   std::string drawback;           // why a compiled candidate is not worth launching; empty: no reason
-  BuildFailure failure = BuildFailure::kCompileError;
-  std::string text;    // why it failed or was not tried
+  FailureKind failure = FailureKind::kCompileError;  // kScheduleIllegal, kCompileError or kCompileTimeout
+  std::string text;                                  // why it failed or was not tried
   double seconds = 0;  // that the worker was busy; the pool sets it, it is not in the message
 };
 

@@ -49,7 +49,7 @@ bool Readable(int fd, absl::Duration limit) {
   }
 }
 
-BuildReply Failed(BuildFailure failure, std::string text) {
+BuildReply Failed(FailureKind failure, std::string text) {
   BuildReply reply;
   reply.kind = BuildReply::Kind::kFailed;
   reply.failure = failure;
@@ -68,7 +68,7 @@ BuildReply NotTried(std::string text) {
 template <typename Future>
 absl::Status Await(const Future& reply, const BuildJob& job) {
   while (reply.wait_for(kOverPollPeriod) != std::future_status::ready) {
-    if (job.over && job.over()) return absl::CancelledError("nobody waits for this batch any more");
+    if (job.over && job.over()) return absl::CancelledError("the job of this batch has ended");
   }
   return absl::OkStatus();
 }
@@ -102,8 +102,10 @@ class BuildPool::Worker {
       if (!Readable(socket_, limit)) {
         Stop();
         const double seconds = absl::ToDoubleSeconds(limit);
-        return begun ? Failed(BuildFailure::kCompileTimeout, fmt::format("not compiled after {:.3g} s", seconds))
-                     : NotTried(fmt::format("others have timed on this machine for {:.3g} s", seconds));
+        return begun ? Failed(FailureKind::kCompileTimeout, fmt::format("not compiled after {:.3g} s", seconds))
+                     : NotTried(fmt::format(
+                           "the worker did not start within {:.3g} s, because another program measures on this machine",
+                           seconds));
       }
       std::string bytes;
       if (!ReceiveFrame(socket_, &bytes)) return Died(begun);
@@ -183,8 +185,8 @@ class BuildPool::Worker {
     const std::string how =
         WIFSIGNALED(status) ? fmt::format("was killed by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)))
                             : fmt::format("ended with status {}", WEXITSTATUS(status));
-    return begun ? Failed(BuildFailure::kCompileError, "the compiler " + how)
-                 : NotTried(fmt::format("the compiler ({}) {} before it began", options_.command.front(), how));
+    return begun ? Failed(FailureKind::kCompileError, "the compiler " + how)
+                 : NotTried(fmt::format("the compiler process ({}) {} before it began", options_.command.front(), how));
   }
 
   const BuildOptions& options_;
@@ -218,7 +220,7 @@ void BuildPool::Run() {
     BuildTask task = queue_.Pop();
     lock.unlock();
     if (*task.unwanted) {
-      task.reply.set_value(NotTried("nobody waits for it any more"));
+      task.reply.set_value(NotTried("the batch is not needed any more"));
     } else if (BuildReply reply = worker.Do(task.request); reply.kind != BuildReply::Kind::kNotTried) {
       task.reply.set_value(std::move(reply));
       pause = kRestartPauseMin;
@@ -242,7 +244,7 @@ void BuildPool::TryAgain(BuildTask task, BuildReply reply) {
       return;
     }
   }
-  spdlog::warn("nothing was compiled for a batch: {}", reply.text);
+  spdlog::warn("no candidate of a batch was compiled: {}", reply.text);
   task.reply.set_value(std::move(reply));
 }
 
@@ -349,7 +351,7 @@ absl::StatusOr<BuiltBatch> BuildPool::CompileAndLink(const BuildJob& job, const 
   BuildReply linked = linking.get();
   batch.seconds += linked.seconds;
   if (linked.kind != BuildReply::Kind::kDone) return absl::InternalError("linking a batch failed: " + linked.text);
-  if (linked.ranges.size() != link_count) return absl::InternalError("linking a batch lost some of its kernels");
+  if (linked.ranges.size() != link_count) return absl::InternalError("linking a batch returned too few kernels");
   batch.artifact = std::move(linked.bytes);
   auto range = linked.ranges.begin();
   batch.reference_code = *range++;

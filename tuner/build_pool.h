@@ -54,8 +54,8 @@ struct BuiltCandidate {
   KernelInterface kernel;  // if ok
   CodeRange code;          // if ok: its part of the artifact
   std::string drawback;    // why it is not worth launching although it is ok; empty: no reason
-  BuildFailure failure = BuildFailure::kCompileError;  // if not ok, but tried
-  std::string text;                                    // why it is not ok
+  FailureKind failure = FailureKind::kCompileError;  // if not ok, but tried
+  std::string text;                                  // why it is not ok
 };
 
 // The result of a build; candidates are in the order of BuildJob::schedules.

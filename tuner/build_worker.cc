@@ -26,7 +26,7 @@ BuildReply FailedReply(const absl::Status& status) {
   reply.kind = BuildReply::Kind::kFailed;
   const bool illegal =
       absl::IsFailedPrecondition(status) || absl::IsNotFound(status) || absl::IsInvalidArgument(status);
-  reply.failure = illegal ? BuildFailure::kScheduleIllegal : BuildFailure::kCompileError;
+  reply.failure = illegal ? FailureKind::kScheduleIllegal : FailureKind::kCompileError;
   reply.text = std::string(status.message());
   return reply;
 }

@@ -38,8 +38,9 @@ class Builder {
   std::map<std::string, std::string> prepares_;  // objects by target and name
 };
 
-// Answers requests from the socket until the other end is closed or linking has failed. Returns the exit code of the
-// process: 1 if a request could not be decoded, else 0.
+// Answers requests from the socket until the other end is closed. Also returns after a failure of the linker, which may
+// not run again in this process; the pool replaces the worker. Returns the exit code of the process: 1 if a request
+// could not be decoded, else 0.
 int ServeBuilds(int socket, const std::function<BuildReply(const BuildRequest&)>& build);
 
 }  // namespace hone::tuner

@@ -6,47 +6,13 @@
 #include <utility>
 
 #include "base/status.h"
-#include "records/message/failure_kind.h"
+#include "proto/convert.h"
 
 namespace hone::tuner {
 namespace {
 
 // A kind that this tuner does not know counts as kCrashed.
-records::FailureKind KindOf(v1::FailureKind kind) {
-  return records::FromProto(kind).value_or(records::FailureKind::kCrashed);
-}
-
-v1::DType ToProto(ir::DType dtype) {
-  switch (dtype) {
-    case ir::DType::kBool:
-      return v1::DTYPE_BOOL;
-    case ir::DType::kInt8:
-      return v1::DTYPE_I8;
-    case ir::DType::kInt16:
-      return v1::DTYPE_I16;
-    case ir::DType::kInt32:
-      return v1::DTYPE_I32;
-    case ir::DType::kInt64:
-      return v1::DTYPE_I64;
-    case ir::DType::kUInt8:
-      return v1::DTYPE_U8;
-    case ir::DType::kUInt16:
-      return v1::DTYPE_U16;
-    case ir::DType::kUInt32:
-      return v1::DTYPE_U32;
-    case ir::DType::kUInt64:
-      return v1::DTYPE_U64;
-    case ir::DType::kFloat16:
-      return v1::DTYPE_F16;
-    case ir::DType::kBFloat16:
-      return v1::DTYPE_BF16;
-    case ir::DType::kFloat32:
-      return v1::DTYPE_F32;
-    case ir::DType::kFloat64:
-      return v1::DTYPE_F64;
-  }
-  return v1::DTYPE_UNSPECIFIED;
-}
+FailureKind KindOf(v1::FailureKind kind) { return hone::FromProto(kind).value_or(FailureKind::kCrashed); }
 
 v1::Buffer::Role ToProto(BufferUse use) {
   switch (use) {
@@ -153,7 +119,7 @@ Job FromProto(const v1::Job& job) {
   result.target = spec.target();
   result.trials = spec.trials();
   if (spec.has_time_budget()) {
-    result.seconds = static_cast<double>(spec.time_budget().seconds()) + spec.time_budget().nanos() * 1e-9;
+    result.seconds = absl::ToDoubleSeconds(hone::FromProto(spec.time_budget()));
   }
   result.seed = spec.seed();
   result.priority = spec.priority();
@@ -176,7 +142,7 @@ v1::JobProgress ToProto(const Progress& progress) {
   result.set_trials(progress.trials);
   for (const auto& [kind, count] : progress.failed) {
     v1::FailureCount* failed = result.add_failed();
-    failed->set_kind(records::ToProto(kind));
+    failed->set_kind(ToProto(kind));
     failed->set_count(count);
   }
   result.set_seconds(progress.seconds);
@@ -252,8 +218,7 @@ v1::RecordKey ToProto(const RecordKey& key) {
 }
 
 PastTrial FromProto(const v1::Record& record) {
-  const absl::Time measured_at =
-      absl::FromUnixSeconds(record.time().seconds()) + absl::Nanoseconds(record.time().nanos());
+  const absl::Time measured_at = hone::FromProto(record.time());
   return {.schedule = record.schedule(),
           .decisions = record.decisions(),
           .confirmed = record.confirmed(),
@@ -278,7 +243,7 @@ v1::Record ToProto(const RecordKey& key, const Batch& batch, const BuildFailed& 
   record.set_schedule(failed.candidate.schedule);
   record.set_decisions(failed.candidate.decisions);
   record.set_is_default(failed.candidate.is_default);
-  record.mutable_outcome()->mutable_failure()->set_kind(records::ToProto(failed.failure.kind));
+  record.mutable_outcome()->mutable_failure()->set_kind(ToProto(failed.failure.kind));
   record.mutable_outcome()->mutable_failure()->set_text(failed.failure.text);
   record.set_workload(batch.workload);
   record.set_op(batch.op);

@@ -44,7 +44,7 @@ class Matrix {
     Matrix matrix;
     HONE_RETURN_IF_ERROR(
         Checked(XGDMatrixCreateFromMat_omp(values.data(), rows.size(), width, std::nanf(""), &matrix.handle_, kThreads),
-                "take the features"));
+                "read the features"));
     return matrix;
   }
   Matrix(Matrix&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
@@ -198,7 +198,7 @@ absl::StatusOr<std::unique_ptr<BoostedModel>> BoostedModel::Train(std::span<cons
   const auto timed =
       std::count_if(samples.begin(), samples.end(), [](const Sample& s) { return s.seconds.has_value(); });
   if (static_cast<size_t>(timed) < kTimedSamplesMin) {
-    return absl::FailedPreconditionError(fmt::format("{} timed samples are too few to learn from", timed));
+    return absl::FailedPreconditionError(fmt::format("{} timed samples are too few to train the cost model", timed));
   }
   std::vector<Row> rows = Label(samples);
   const double prior_weight = FitPrior(rows, *prior);
@@ -222,7 +222,7 @@ absl::StatusOr<std::string> BoostedModel::Save() const {
   for (const auto& [name, value] : {std::pair(kFeaturesAttribute, fmt::format("{}", kFeatureCount)),
                                     std::pair(kTreesAttribute, fmt::format("{}", trees_)),
                                     std::pair(kPriorWeightAttribute, fmt::format("{}", prior_weight_))}) {
-    HONE_RETURN_IF_ERROR(Checked(XGBoosterSetAttr(booster_, name, value.c_str()), "keep a number"));
+    HONE_RETURN_IF_ERROR(Checked(XGBoosterSetAttr(booster_, name, value.c_str()), "store an attribute"));
   }
   bst_ulong length = 0;
   const char* bytes = nullptr;
@@ -244,8 +244,8 @@ absl::StatusOr<std::unique_ptr<BoostedModel>> BoostedModel::Load(std::string_vie
   };
   if (number(kFeaturesAttribute) != static_cast<double>(kFeatureCount)) {
     return absl::FailedPreconditionError(
-        fmt::format("the model was trained on {} features, and there are {}: train it anew", number(kFeaturesAttribute),
-                    kFeatureCount));
+        fmt::format("the model was trained on {} features, but this version has {}; train it again",
+                    number(kFeaturesAttribute), kFeatureCount));
   }
   model->trees_ = static_cast<unsigned>(number(kTreesAttribute));
   model->prior_weight_ = number(kPriorWeightAttribute);

@@ -2,7 +2,8 @@
 // The farm as the tuning loop sees it: progress reports, measurements and records. FarmClient (farm_client.h) asks a
 // tracker; tests have a fake.
 //
-// Errors of every call: Aborted (the lease has expired), Cancelled (the job was cancelled, or Abandon was called).
+// Errors of every call: Aborted (the lease has expired), Cancelled (the job was cancelled, or Abandon was called),
+// ResourceExhausted (a quota of the tracker stayed exhausted for two minutes).
 // Calls wait without limit for a tracker that cannot be reached or cannot store anything. Thread-safe. Start with Farm.
 #ifndef HONE_TUNER_FARM_H_
 #define HONE_TUNER_FARM_H_
@@ -61,8 +62,9 @@ class Farm {
   virtual absl::Status Report(const Progress& progress) = 0;
   // Renews the lease. Gives up after some seconds without an error; other calls report what is wrong.
   virtual void RenewLease() = 0;
-  // Submits the batch and waits until it is measured. Its outcomes are recorded before this returns. InvalidArgument:
-  // the batch was refused, which says nothing about others.
+  // Submits the batch and waits until it is measured. Its outcomes are recorded before this returns. Some seconds after
+  // Batch::useful_seconds it gives up, and Measured::error says so. InvalidArgument: the batch was refused, which says
+  // nothing about others.
   virtual absl::StatusOr<Measured> Measure(const Batch& batch) = 0;
   // A device that fulfils the requirements and may get work; nullopt: there is none at present.
   virtual absl::StatusOr<std::optional<FarmDevice>> FindDevice(const Requirements& requirements) = 0;
@@ -70,7 +72,7 @@ class Farm {
   virtual absl::StatusOr<std::vector<PastTrial>> Records(const RecordKey& key) = 0;
   // The winner of the key, or of its workload and target on other devices or compilers; nullopt: there is none.
   virtual absl::StatusOr<std::optional<PastWinner>> Best(const RecordKey& key) = 0;
-  // Appends the failures to the records, where devices' measurements are.
+  // Appends the failures to the records, where devices' measurements are. InvalidArgument: one was refused.
   virtual absl::Status RecordFailures(const RecordKey& key, const Batch& batch,
                                       const std::vector<BuildFailed>& failures) = 0;
   // Requeues the job and gives up its lease. The tracker leases it again, to any tuner, when a device fulfils `needs`.

@@ -10,6 +10,7 @@
 #include "absl/time/clock.h"
 #include "base/status.h"
 #include "base/steady_time.h"
+#include "proto/convert.h"
 #include "transport/transport.h"
 #include "tuner/convert.h"
 
@@ -26,10 +27,6 @@ constexpr absl::Duration kReportIntervalMax =
     absl::Hours(2);  // without a report: the tuner hangs, so its lease is not renewed any more
 constexpr absl::Duration kHeartbeatTimeout = absl::Seconds(5);  // limit of RenewLease, which is called again soon
 constexpr size_t kReportedScheduleBytesMax = size_t{4} << 20;   // of all schedules in a report; a tracker takes 8 MiB
-
-absl::Duration DurationOf(const google::protobuf::Duration& duration) {
-  return absl::Seconds(duration.seconds()) + absl::Nanoseconds(duration.nanos());
-}
 
 }  // namespace
 
@@ -64,7 +61,7 @@ absl::Status FarmClient::CallWithRetries(const std::function<grpc::Status(grpc::
     absl::SleepFor(pause);
     pause = std::min(pause * 2, absl::Seconds(2));
   }
-  return absl::CancelledError("the tuning of this job was given up");
+  return absl::CancelledError("the tuning of this job was stopped");
 }
 
 // Omits schedules that the last report had, and those beyond kReportedScheduleBytesMax. Otherwise some hundred
@@ -97,7 +94,7 @@ absl::Status FarmClient::Report(const Progress& progress) {
   v1::ReportProgressResponse response;
   HONE_RETURN_IF_ERROR(CallWithRetries(
       [&](auto* context) { return Tuner()->ReportProgress(context, request, &response); }, request.ByteSizeLong()));
-  job_clock_->SetWaitedForDevices(DurationOf(response.waited()));
+  job_clock_->SetWaitedForDevices(hone::FromProto(response.waited()));
   return response.cancelled() ? absl::CancelledError("the job was cancelled") : absl::OkStatus();
 }
 
@@ -151,7 +148,7 @@ absl::StatusOr<Measured> FarmClient::Measure(const Batch& given) {
                                  : absl::InfiniteFuture();
   HONE_ASSIGN_OR_RETURN(std::string id, Submit(batch, client_id));
   while (true) {
-    if (job_clock_->Now() > overdue) return Measured{{}, "no device took it in time"};
+    if (job_clock_->Now() > overdue) return Measured{{}, "no device measured the batch in time"};
     v1::WaitBatchRequest request;
     *request.mutable_lease() = lease_;
     request.add_batch_ids(id);
@@ -165,7 +162,7 @@ absl::StatusOr<Measured> FarmClient::Measure(const Batch& given) {
     }
     HONE_RETURN_IF_ERROR(status);
     if (response.cancelled()) return absl::CancelledError("the job was cancelled");
-    job_clock_->SetWaitedForDevices(DurationOf(response.waited()));
+    job_clock_->SetWaitedForDevices(hone::FromProto(response.waited()));
     if (response.finished().empty()) continue;
     Measured result = FromProto(response.finished(0).result());
     request.clear_batch_ids();
@@ -220,19 +217,19 @@ absl::Status FarmClient::RecordFailures(const RecordKey& key, const Batch& batch
                                         const std::vector<BuildFailed>& failures) {
   if (failures.empty()) return absl::OkStatus();
   v1::AppendRecordsRequest request;
-  const int64_t now = absl::GetCurrentTimeNanos();
+  const absl::Time now = absl::Now();
   for (const BuildFailed& failed : failures) {
     v1::Record& record = *request.add_records() = ToProto(key, batch, failed);
-    record.set_id(fmt::format("build-{}-{}-{}", key.workload_digest.substr(0, 16), now, failed.candidate.id));
-    record.mutable_time()->set_seconds(now / 1'000'000'000);
-    record.mutable_time()->set_nanos(static_cast<int32_t>(now % 1'000'000'000));
+    record.set_id(
+        fmt::format("build-{}-{}-{}", key.workload_digest.substr(0, 16), absl::ToUnixNanos(now), failed.candidate.id));
+    *record.mutable_time() = hone::ToProto(now);
   }
   v1::AppendRecordsResponse response;
   HONE_RETURN_IF_ERROR(
       CallWithRetries([&](auto* context) { return RecordsStub()->Append(context, request, &response); }));
   if (response.rejected_size() == 0) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      fmt::format("the tracker keeps no record of a failed build: {}", response.rejected(0).why()));
+      fmt::format("the tracker rejected the record of a failed build: {}", response.rejected(0).why()));
 }
 
 }  // namespace hone::tuner

@@ -49,7 +49,7 @@ class FarmClient : public Farm {
   // which gets more time.
   absl::Status CallWithRetries(const std::function<grpc::Status(grpc::ClientContext*)>& call, size_t bytes = 0) const;
   absl::StatusOr<std::string> Submit(const v1::Batch& batch, const std::string& client_id);
-  // The progress as a message without the schedules that the last report had. Needs reporting_ held.
+  // The progress as a message without the schedules that the last report had. Needs report_mutex_ held.
   v1::JobProgress WithoutReportedSchedules(const Progress& progress);
 
   std::unique_ptr<v1::TunerService::Stub> Tuner() const { return v1::TunerService::NewStub(channel_()); }

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "records/failure.h"
+#include "base/failure_kind.h"
 
 namespace hone::tuner {
 
@@ -38,10 +38,10 @@ struct TimeSpent {
 };
 
 struct Progress {
-  int64_t trials = 0;                              // candidates with an outcome, failed ones included
-  std::map<records::FailureKind, int64_t> failed;  // number of failed candidates by kind
-  double seconds = 0;                              // spent tuning
-  std::vector<WorkloadProgress> workloads;         // in the order of the job
+  int64_t trials = 0;                       // candidates with an outcome, failed ones included
+  std::map<FailureKind, int64_t> failed;    // number of failed candidates by kind
+  double seconds = 0;                       // spent tuning
+  std::vector<WorkloadProgress> workloads;  // in the order of the job
   // One run of the model with default and with best schedules; empty until every workload was measured.
   std::optional<double> latency_before_seconds, latency_after_seconds;
   std::string activity;  // what the tuner is doing, one line for display

@@ -40,7 +40,8 @@ void JobClock::Wait::LogWaiting(const std::string& tracker, const std::string& w
   const absl::Time now = job_clock_.clock_();
   if (now - job_clock_.last_logged_ < kLogPeriod) return;
   job_clock_.last_logged_ = now;
-  spdlog::warn("waiting for tracker {}: {}; nothing is lost, and no time of the job is spent", tracker, why);
+  spdlog::warn("waiting for tracker {}: {}; nothing is lost, and the wait does not count against the job's time",
+               tracker, why);
 }
 
 }  // namespace hone::tuner

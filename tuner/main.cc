@@ -25,6 +25,7 @@
 #include "hone/v1/tuner.grpc.pb.h"
 #include "pki/farm_link.h"
 #include "pki/identity_folder.h"
+#include "proto/convert.h"
 #include "transport/farm_identity.h"
 #include "transport/transport.h"
 #include "tuner/build_pool.h"
@@ -60,7 +61,7 @@ absl::Status Tune(const Options& options, pki::FarmLink& link, const v1::LeaseJo
   Job job = FromProto(leased.job());
   if (leased.has_until_left()) {
     const v1::LeaseJobResponse& l = leased;
-    job.until = absl::Now() + absl::Seconds(l.until_left().seconds()) + absl::Nanoseconds(l.until_left().nanos());
+    job.until = absl::Now() + hone::FromProto(l.until_left());
   }
   // Every sixth of lease_ttl, twice as often as the protocol demands.
   if (const int64_t ttl = leased.lease_ttl().seconds(); ttl > 0) job.heartbeat = absl::Seconds(ttl) / 6;
@@ -124,7 +125,8 @@ class LeasingCalls {
       request.set_leaving(true);
       v1::LeaseJobResponse response;
       const grpc::Status status = v1::TunerService::NewStub(link.channel())->LeaseJob(&context, request, &response);
-      if (!status.ok()) spdlog::warn("{} could not give back its job: {}", tuner, OneLine(status.error_message()));
+      if (!status.ok())
+        spdlog::warn("{} could not return its job to the tracker: {}", tuner, OneLine(status.error_message()));
     }
   }
 
@@ -153,7 +155,7 @@ absl::Status TakeJob(const std::string& tuner, Shared& shared) {
   v1::LeaseJobRequest request = RequestOf(tuner, shared.boot_id);
   request.mutable_max_wait()->set_seconds(20);
   v1::LeaseJobResponse response;
-  if (!shared.leasing.Begin(tuner, &context)) return absl::CancelledError("the process ends");
+  if (!shared.leasing.Begin(tuner, &context)) return absl::CancelledError("the tuner is stopping");
   const grpc::Status asked = stub->LeaseJob(&context, request, &response);
   shared.leasing.End(tuner);
   HONE_RETURN_IF_ERROR(FromGrpc(asked));
@@ -221,7 +223,7 @@ absl::Status TakeIdentity(Options& options) {
   if (options.name.empty()) options.name = fmt::format("{}-{}", HostName(), getpid());
   if (SocketPath(options.tracker)) {
     if (options.identity.empty()) return absl::OkStatus();
-    return absl::InvalidArgumentError("--identity: none is shown on a unix socket");
+    return absl::InvalidArgumentError("--identity: a unix socket uses no certificates; omit it");
   }
   if (options.identity.empty()) {
     HONE_ASSIGN_OR_RETURN(options.identity, pki::DefaultFolder(Role::kTuner));
@@ -231,21 +233,23 @@ absl::Status TakeIdentity(Options& options) {
   HONE_ASSIGN_OR_RETURN(const pki::Settings settings, pki::ReadSettings(options.identity));
   if (options.tracker.empty()) options.tracker = settings.tracker;
   if (!options.tracker.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError("no tracker: give --tracker HOST:PORT, or join a farm (hone join)");
+  return absl::InvalidArgumentError("no tracker is given; give --tracker HOST:PORT, or join a farm (hone join)");
 }
 
 int Main(int argc, char** argv) {
   Options options;
-  CLI::App app("Searches for fast schedules, for the jobs of a Hone tracker.", "hone-tuner");
-  app.add_option("--tracker", options.tracker, "HOST:PORT or unix:/PATH of the tracker (default: the one it joined)");
+  CLI::App app("Searches for fast schedules for the jobs of a Hone tracker.", "hone-tuner");
+  app.add_option("--tracker", options.tracker,
+                 "HOST:PORT or unix:/PATH of the tracker (default: the tracker that was joined)");
   app.add_option("--name", options.name, "name of this tuner, unique in the farm (default: host and process)");
   app.add_option("--build-workers", options.build.workers, "processes that compile candidates (default: one per CPU)")
       ->check(CLI::Range(0, kThreadsMax));
-  app.add_option("--jobs", options.jobs, "jobs tuned at a time: one's builds run while another's kernels are measured")
+  app.add_option("--jobs", options.jobs, "jobs tuned at the same time: one is compiled while another is measured")
       ->check(CLI::Range(1, 16))
       ->capture_default_str();
-  app.add_option("--reproducers", options.reproducers, "folder for a file that shows the failure of a pass again");
-  app.add_option("--identity", options.identity, "folder with its certificate (default: ~/.config/hone/tuner)");
+  app.add_option("--reproducers", options.reproducers,
+                 "folder for a file that reproduces the failure of a compiler pass");
+  app.add_option("--identity", options.identity, "folder with the tuner's certificate (default: ~/.config/hone/tuner)");
   app.add_flag("--die-with-parent", options.die_with_parent, "end when the process that started this one ends");
   app.add_option("--build-worker", options.build_worker)->group("");
   try {

@@ -11,9 +11,10 @@
 namespace hone::tuner {
 
 // Scales all times in `past`, which must be in the order measured, to the speed at which the winner was timed last.
-// Schedules that were timed in several visits tell the device's speed factor. In a confirmation the default schedule
-// tells it, because no lucky time selected it. Otherwise it is the median over all shared schedules; a single one is
-// treated as the incumbent of a search (speed_factor.h). Times of disturbed visits are removed.
+// The device's speed factor in a visit follows from the schedules that an earlier visit timed too. In a confirmation it
+// is that of the default schedule, because no lucky time selected it. Otherwise it is the median over these schedules.
+// If there is only one, and it is not the default, it is taken for the incumbent (SpeedFactor::Update), which may find
+// that the visit was disturbed; the times of such a visit are removed.
 // winner: schedule of the winner; empty: times are scaled to the speed of the first visit. default_schedule: the
 // default schedule.
 void ScaleToOneSpeed(std::vector<PastTrial>& past, const std::string& winner, const std::string& default_schedule);

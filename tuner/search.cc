@@ -2,15 +2,15 @@
 #include "tuner/search.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <iterator>
 #include <numeric>
 #include <set>
-#include <thread>
 #include <utility>
 
 #include "base/median.h"
+#include "base/run_parallel.h"
+#include "base/status.h"
 #include "compiler/schedule/step.h"
 
 namespace hone::tuner {
@@ -44,17 +44,6 @@ int64_t OptionNear(const space::Decision& decision, int steps) {
   const auto at = std::find(options.begin(), options.end(), decision.value) - options.begin();
   const auto moved = std::clamp<std::ptrdiff_t>(at + steps, 0, static_cast<std::ptrdiff_t>(options.size()) - 1);
   return options[static_cast<size_t>(moved)];
-}
-
-// Calls work(0) to work(count - 1) on `threads` threads, the calling one included, and waits for all.
-void RunOnThreads(size_t count, int threads, const std::function<void(size_t)>& work) {
-  std::atomic<size_t> next{0};
-  const auto run = [&] {
-    for (size_t i = next.fetch_add(1); i < count; i = next.fetch_add(1)) work(i);
-  };
-  std::vector<std::jthread> workers;
-  for (int t = 1; t < threads && static_cast<size_t>(t) < count; ++t) workers.emplace_back(run);
-  run();
 }
 
 }  // namespace
@@ -247,19 +236,21 @@ std::vector<Search::Draw> Search::Neighbours(size_t around) {
 std::vector<Proposal> Search::Build(const std::vector<Draw>& draws) {
   std::vector<std::optional<Proposal>> built(draws.size());
   const uint64_t seed = random_.Next();
-  RunOnThreads(draws.size(), options_.threads, [&](size_t i) {
+  const absl::Status done = RunParallel(draws.size(), options_.threads, [&](size_t i) {
     Random random = Random::Nth(seed, i);
     space::Chooser chooser(&draws[i].given, draws[i].random ? &random : nullptr);
     absl::StatusOr<space::Candidate> candidate = space_(chooser);
-    if (!candidate.ok()) return;
+    if (!candidate.ok()) return absl::OkStatus();
     std::string text = schedule::Print(candidate->schedule);
     if (known_.contains(text)) {
       built[i].emplace();  // valid but known: a proposal without features
-      return;
+      return absl::OkStatus();
     }
     built[i] = Proposal{std::move(candidate->decisions), std::move(text), ExtractFeatures(candidate->state, target_),
                         draws[i].origin};
+    return absl::OkStatus();
   });
+  HONE_CHECK(done.ok());
   std::vector<Proposal> proposals;
   std::set<std::string> seen;
   for (std::optional<Proposal>& proposal : built) {

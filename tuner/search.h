@@ -74,8 +74,9 @@ class Search {
   // proposed before, then new ones. Returns fewer or none if the space is exhausted, the search has converged, or it
   // must wait for outcomes.
   std::vector<Proposal> Propose(size_t count, const CostModel& model);
-  // Takes in the outcome of a proposal; empty seconds: it failed. noise: spread of its repeats as a fraction of their
-  // median. A newer time replaces an older one, unless the estimate rests on more than one timing.
+  // Takes in the outcome of a proposal; empty seconds: it failed, and an earlier time stays (Exclude drops it). noise:
+  // spread of its repeats as a fraction of their median. A newer time replaces an older one, unless the estimate rests
+  // on more than one timing.
   void Observe(const std::string& schedule, std::optional<double> seconds, double noise = 0);
   // Replaces the latency estimate of a schedule. Has no effect if the schedule has no time, or an estimate that rests
   // on more timings.

@@ -44,7 +44,7 @@ absl::StatusOr<SearchParts> PartsWithout(std::string_view names) {
       parts.*named->part = false;
     } else {
       return absl::InvalidArgumentError(
-          fmt::format("'{}' is no part of the search: {}, or all of them: all", name, PartNames()));
+          fmt::format("'{}' is not a part of the search; give {}, or all for all of them", name, PartNames()));
     }
   }
   return parts;

@@ -112,7 +112,7 @@ absl::StatusOr<Task> MakeTask(const JobWorkload& given, const target::Target& ta
   // Records are found by the digest, and their schedules use the names of the canonical text.
   if (Sha256Hex(given.text) != given.digest || task.description.workload_digest != given.digest) {
     return absl::InvalidArgumentError(
-        "its text is not the canonical one, or has another digest; submit the model with this version of hone");
+        "its text is not canonical, or does not have this digest; submit the model with this version of hone");
   }
   HONE_ASSIGN_OR_RETURN(space::Candidate default_candidate, space::Default(task.workload, target));
   task.default_proposal = {std::move(default_candidate.decisions), schedule::Print(default_candidate.schedule),

@@ -103,8 +103,8 @@ bool HasConverged(const Task& task, const std::vector<PastTrial>& past);
 size_t ExcludeFailed(Task& task, const std::vector<Proposal>& proposals, const Outcomes& outcomes);
 
 // Takes in the outcome, under `id`, of a visit's incumbent. then: its latency estimate when the visit was put together;
-// another schedule may be the best since. Returns the factor by which the visit's times must be divided; nullopt: the
-// visit was disturbed.
+// another schedule may be the best since. Returns the factor by which the visit's times must be divided, which is the
+// task's present speed factor if the incumbent has no time; nullopt: the visit was disturbed.
 std::optional<double> ObserveIncumbent(Task& task, const Proposal& incumbent, LatencyEstimate then,
                                        const Outcomes& outcomes, const std::string& id);
 

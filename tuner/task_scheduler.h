@@ -45,7 +45,8 @@ class TaskScheduler {
     int64_t trials;
   };
   std::optional<Round> Next();
-  // Ends a round. best_seconds: the task's best time so far; empty: it has none.
+  // Ends a round. best_seconds: the task's best time so far; empty: it has none. A task without a time after two rounds
+  // is closed.
   void Finish(size_t task, std::optional<double> best_seconds);
   // Takes back the round that was just begun, which has no candidates. The task gets no round until another of its
   // rounds is finished.

@@ -56,8 +56,8 @@ constexpr double kFirstBatchTrialsMin = 4;  // trials of a first round, however 
 constexpr int kLostBatchesMax = 3;          // consecutive lost batches after which a workload is given up
 constexpr absl::Duration kReportPeriod = absl::Seconds(1);
 constexpr const char* kUnmeasured =
-    "every candidate failed, or there was no time for any; `hone records query --failed any` (of a farm, with its "
-    "--tracker) tells of failures, a longer --time gives more time";
+    "every candidate failed, or there was no time to measure one; `hone records query --failed any` (for a farm, with "
+    "--tracker) lists the failures; a longer --time gives more time";
 constexpr int kDeviceAttemptsMax = 10;  // tries before the job is requeued; a device may be registering just now
 constexpr absl::Duration kDeviceAttemptPeriod = absl::Milliseconds(200);
 
@@ -210,7 +210,7 @@ class TuneLoop {
   // Chooses a kind of device for all batches of the job, including those of later attempts, because times of different
   // kinds are not comparable. If no device fits, requeues the job, so that this tuner can take another one.
   absl::Status AwaitDevice() {
-    activity_ = "waiting for a device that fits";
+    activity_ = "waiting for a suitable device";
     for (int asked = 0; asked < kDeviceAttemptsMax; ++asked) {
       HONE_ASSIGN_OR_RETURN(const auto device, farm_.FindDevice(tasks_[0].description.requirements));
       if (device.has_value()) {
@@ -227,7 +227,7 @@ class TuneLoop {
       absl::SleepFor(kDeviceAttemptPeriod);
     }
     HONE_RETURN_IF_ERROR(farm_.RequeueJob(tasks_[0].description.requirements));
-    return absl::AbortedError("it was given back until a device is there that fits");
+    return absl::AbortedError("the job was requeued until a suitable device is online");
   }
 
   RecordKey KeyOf(const Task& task) const {
@@ -655,10 +655,10 @@ class TuneLoop {
   std::vector<Task> tasks_;
   absl::Time started_ = absl::InfinitePast(), next_report_ = absl::InfinitePast();
   std::string activity_ = "starting";
-  int64_t trials_ = 0, begun_ = 0;                  // trials of this attempt with an outcome; begun and not lost
-  double trained_at_ = 0;                           // number of samples of the last training; 0: not trained
-  std::map<records::FailureKind, int64_t> failed_;  // failed candidates by kind, including earlier attempts
-  TimeSpent spent_;  // including earlier attempts; Spent adds this attempt's drawn counts
+  int64_t trials_ = 0, begun_ = 0;         // trials of this attempt with an outcome; begun and not lost
+  double trained_at_ = 0;                  // number of samples of the last training; 0: not trained
+  std::map<FailureKind, int64_t> failed_;  // failed candidates by kind, including earlier attempts
+  TimeSpent spent_;                        // including earlier attempts; Spent adds this attempt's drawn counts
   SearchParts parts_;
   const std::shared_ptr<const CostModel> analytic_ = std::make_shared<AnalyticModel>();
   std::shared_ptr<const CostModel> pretrained_;  // null: there is none, or it is switched off

@@ -52,7 +52,7 @@ absl::StatusOr<std::optional<double>> SecondsOf(const json& costs, const json& e
   if (!costs.is_array() || costs.empty()) return Unread("its times are missing");
   double sum = 0;
   for (const json& cost : costs) {
-    if (!cost.is_number()) return Unread("its times are no numbers");
+    if (!cost.is_number()) return Unread("its times are not numbers");
     sum += cost.get<double>();
   }
   const double seconds = sum / static_cast<double>(costs.size());
@@ -198,7 +198,7 @@ absl::StatusOr<TiledTask> ReadAutoTvm(const json& line) {
     return ReadConvolution(args, knobs, plain.find("nhwc") != std::string_view::npos, depthwise);
   if (kProducts.contains(kind)) return ReadProduct(args, knobs, 2);
   if (kind == "batch_matmul") return ReadProduct(args, knobs, 3);
-  return Unread(fmt::format("task '{}' has no tiles that are known here", name));
+  return Unread(fmt::format("hone knows no tiles for task '{}'", name));
 }
 
 // Loops are told apart by their levels. Output loops have four levels on a CPU and five on a GPU (groups, virtual
@@ -247,7 +247,7 @@ absl::StatusOr<TiledTask> ReadMetaSchedule(const json& line) {
     if (!factors.has_value()) continue;
     double extent = 1;
     for (const int64_t factor : *factors) extent *= static_cast<double>(factor);
-    if (extent < 1 || extent > static_cast<double>(kExtentMax)) return Unread("its tiles are no tiles");
+    if (extent < 1 || extent > static_cast<double>(kExtentMax)) return Unread("its tile sizes are invalid");
     AddLoop(static_cast<int64_t>(extent), *factors, task);
   }
   if (task.output.empty()) return Unread("no block of it is tiled in several levels");
@@ -273,7 +273,7 @@ absl::Status CheckTiles(const TiledTask& task) {
 absl::Status ReadLine(const json& line, TvmLog& log) {
   const bool autotvm = line.is_object() && line.contains("input"), ansor = line.is_object() && line.contains("i");
   const bool meta = line.is_array() && line.size() == 2 && line[0].is_number_integer();
-  if (!autotvm && !ansor && !meta) return Unread("it is no record of AutoTVM, Ansor or MetaSchedule");
+  if (!autotvm && !ansor && !meta) return Unread("it is not a record of AutoTVM, Ansor or MetaSchedule");
   const json& result = autotvm ? Member(line, "result") : Member(line, "r");
   HONE_ASSIGN_OR_RETURN(const std::optional<double> seconds,
                         meta ? SecondsOf(At(At(line, 1), 1), json()) : SecondsOf(At(result, 0), At(result, 1)));
@@ -304,7 +304,7 @@ absl::StatusOr<TvmLog> ReadTvmLog(std::istream& text) {
   }
   if (text.eof() || text.bad()) return log;
   return absl::ResourceExhaustedError(
-      fmt::format("line {} has more than {} MiB: this is no log of a tuner", number, kLogLineBytesMax >> 20));
+      fmt::format("line {} has more than {} MiB; the file is not a tuning log", number, kLogLineBytesMax >> 20));
 }
 
 }  // namespace hone::tuner

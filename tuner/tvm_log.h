@@ -38,7 +38,8 @@ struct TvmLog {
   std::map<std::string, std::vector<int64_t>> unread;
 };
 
-// Reads any text. Lines that are not of such a log are listed as unread, except comments (#) and empty lines.
+// Reads any text. Lines that are not of such a log are listed as unread, except comments (#), empty lines and lines of
+// MetaSchedule's file of workloads.
 // ResourceExhausted: a line has more than 16 MiB.
 absl::StatusOr<TvmLog> ReadTvmLog(std::istream& text);
 

@@ -7,18 +7,6 @@
 namespace hone::tuner {
 namespace {
 
-Failure FailureOf(const BuiltCandidate& built) {
-  switch (built.failure) {
-    case BuildFailure::kScheduleIllegal:
-      return {records::FailureKind::kScheduleIllegal, built.text};
-    case BuildFailure::kCompileError:
-      break;
-    case BuildFailure::kCompileTimeout:
-      return {records::FailureKind::kCompileTimeout, built.text};
-  }
-  return {records::FailureKind::kCompileError, built.text};
-}
-
 // Whether the candidate is measured even if compiling found a drawback. Others are compared with it: it is the default
 // schedule, the incumbent or a finalist.
 bool MustRace(const BatchCandidate& candidate, const Batch& batch) {
@@ -78,15 +66,16 @@ void Visits::Run(Visit& visit) {
     if (!result.tried) continue;  // no outcome, as if the time had been up
     if (result.ok && !(result.drawback.empty() || MustRace(candidate, visit.batch))) {
       result.ok = false;
-      result.failure = BuildFailure::kScheduleIllegal;
+      result.failure = FailureKind::kScheduleIllegal;
       result.text = result.drawback;
     }
     if (result.ok) {
       candidate.kernel = {std::move(result.kernel), result.code};
       ready.candidates.push_back(std::move(candidate));
     } else {
-      visit.outcomes[candidate.id].failure = FailureOf(result);
-      failures.push_back({std::move(candidate), FailureOf(result)});
+      const Failure failure{result.failure, result.text};
+      visit.outcomes[candidate.id].failure = failure;
+      failures.push_back({std::move(candidate), failure});
     }
   }
   visit.status = farm_->RecordFailures(visit.key, visit.batch, failures);

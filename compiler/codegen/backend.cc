@@ -7,25 +7,18 @@
 
 #include "base/status.h"
 #include "compiler/codegen/opencl/emit.h"
+#include "compiler/target/cpu.h"
 
 namespace hone::codegen {
 namespace {
 
-CodeKind CodeOfCpu(const target::Target& target) {
-  switch (target.arch) {
-    case target::Arch::kX86_64:
-      return CodeKind::kX86_64;
-    case target::Arch::kAArch64:
-      return CodeKind::kAArch64;
-  }
-  HONE_CHECK(false);
-  return CodeKind::kX86_64;
-}
+CodeKind CodeOfCpu(const target::Target& target) { return EntryOf(target.arch).code; }
 
 absl::StatusOr<std::string> EmitSource(std::span<const ir::Func> funcs, const target::Target&, Effort effort,
                                        Output output) {
   if (output != Output::kObject) {
-    return absl::InvalidArgumentError("an OpenCL device's own compiler makes its code: there is only source here");
+    return absl::InvalidArgumentError(
+        "code for OpenCL is compiled by the device's driver; only its source can be written here");
   }
   return EmitOpenCl(funcs, effort == Effort::kKernel);
 }
@@ -94,11 +87,11 @@ std::string WithMachineCode(std::string code, std::span<const std::string> machi
 
 std::string Drawback(const Resources& resources, const target::Target& target) {
   if (resources.shared_bytes > target.memory.shared_bytes) {
-    return fmt::format("a group takes {} bytes of shared memory, and has {}", resources.shared_bytes,
+    return fmt::format("a group needs {} bytes of shared memory; the target has {}", resources.shared_bytes,
                        target.memory.shared_bytes);
   }
   if (resources.spill_bytes > 0) {
-    return fmt::format("a lane's {} registers do not suffice: {} bytes of them go through memory", resources.registers,
+    return fmt::format("a lane's {} registers are too few: {} bytes are spilled to memory", resources.registers,
                        resources.spill_bytes);
   }
   return "";

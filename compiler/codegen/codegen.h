@@ -61,7 +61,7 @@ CodeKind CodeKindOf(const target::Target& target);
 // The result of Link.
 struct Artifact {
   struct Range {
-    int64_t offset = 0, bytes = 0;  // in bytes of the code; both 0: the object has no range of its own
+    int64_t offset = 0, bytes = 0;  // in bytes of the code; both 0: a shared object, whose functions are found by name
   };
   std::string code;           // a shared object; for OpenCL and CUDA the texts of the objects, concatenated
   std::vector<Range> ranges;  // per object, in order
@@ -89,8 +89,8 @@ struct Assembled {
 // (of a CUDA toolkit) that knows the architecture. Takes as long as ptxas, up to seconds. Thread-safe.
 std::optional<Assembled> Assemble(const std::string& object, const target::Target& target);
 
-// `code`, an object or the result of Link, followed by the machine codes of its objects, in the format that
-// base/code_kind.h describes. Without machine codes, `code` itself.
+// `code`, an object or the result of Link, followed by the machine codes of its objects (one per object, in their
+// order), in the format that base/code_kind.h describes. Without machine codes, `code` itself.
 std::string WithMachineCode(std::string code, std::span<const std::string> machine_codes);
 
 // Why a kernel with these resources cannot be launched on the target or is not worth it; empty if neither holds.

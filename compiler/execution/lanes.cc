@@ -44,10 +44,10 @@ absl::StatusOr<passes::Module> LowerToGrids(const schedule::State& state, const 
 absl::Status CheckGroups(const schedule::State& state, const target::Target& target) {
   for (const schedule::Grid& grid : schedule::Grids(state)) {
     if (grid.lanes <= target.hierarchy.max_lanes && grid.shared_bytes <= target.memory.shared_bytes) continue;
-    return absl::FailedPreconditionError(
-        fmt::format("stage {} has groups of {} lanes with {} bytes of shared memory; the target allows {} and {}",
-                    grid.root->stage.buffer->name, grid.lanes, grid.shared_bytes, target.hierarchy.max_lanes,
-                    target.memory.shared_bytes));
+    return absl::FailedPreconditionError(fmt::format(
+        "stage {} has groups of {} lanes with {} bytes of shared memory; the target allows {} lanes and {} bytes",
+        grid.root->stage.buffer->name, grid.lanes, grid.shared_bytes, target.hierarchy.max_lanes,
+        target.memory.shared_bytes));
   }
   return absl::OkStatus();
 }

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/half_float.h"
+#include "base/split.h"
 #include "base/status.h"
 #include "compiler/graph/emit.h"
 #include "compiler/ir/numeric.h"
@@ -64,14 +66,8 @@ const T* Find(const std::map<std::string, T>& map, const std::string& name) {
 
 // Splits "2,3" into its numbers; an empty text has none.
 std::vector<std::string_view> SplitNumbers(std::string_view text) {
-  std::vector<std::string_view> numbers;
-  if (text.empty()) return numbers;
-  for (size_t start = 0; start <= text.size();) {
-    const size_t end = std::min(text.find(',', start), text.size());
-    numbers.push_back(text.substr(start, end - start));
-    start = end + 1;
-  }
-  return numbers;
+  if (text.empty()) return {};
+  return SplitAt(text, ',');
 }
 
 // The shape that the caller gives for this input, if any. Bound text gives the shape of a one-dimensional input whose
@@ -166,9 +162,9 @@ bool AppendNumber(std::string_view text, ir::DType dtype, std::vector<std::byte>
     case DType::kUInt64:
       return AppendAs<uint64_t>(text, bytes);
     case DType::kFloat16:
-      return AppendBits(text, ir::HalfBits, bytes);
+      return AppendBits(text, HalfBits, bytes);
     case DType::kBFloat16:
-      return AppendBits(text, ir::BFloatBits, bytes);
+      return AppendBits(text, BFloatBits, bytes);
     case DType::kFloat32:
       return AppendAs<float>(text, bytes);
     case DType::kFloat64:

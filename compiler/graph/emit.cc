@@ -60,7 +60,7 @@ absl::Status OutputNotMade(const Graph& graph, const Node& node, size_t output) 
   const bool known = id >= 0 && static_cast<size_t>(id) < graph.values.size();
   return absl::UnimplementedError(fmt::format(
       "{}: the model reads its output {}{}, which the operator does not make at inference; export the model for "
-      "inference, or without what reads that output",
+      "inference, or remove the nodes that read that output",
       NodeText(node), output, known ? fmt::format(" ('{}')", graph.values[id].name) : ""));
 }
 

@@ -39,7 +39,7 @@ absl::StatusOr<std::vector<TensorType>> InferTypes(const Graph& graph, const Nod
 absl::StatusOr<bool> IsKnown(const Graph& graph, const Node& node);
 
 // Computes the node's outputs with the interpreter; the entry of an absent output is empty. IsKnown must hold for the
-// node. ResourceExhausted, before anything is computed, if it would take more than max_steps evaluations of a stage's
+// node. ResourceExhausted, before anything is computed, if it would take more than steps_max evaluations of a stage's
 // value. `steps`, unless nullptr, receives the number of evaluations needed in both cases.
 absl::StatusOr<std::vector<Constant>> Evaluate(const Graph& graph, const Node& node, int64_t steps_max,
                                                int64_t* steps = nullptr);

@@ -93,8 +93,8 @@ class Readers {
 };
 
 // Replaces nodes by what `lower` returns for them: values for the node's outputs, in order, or an empty list to keep
-// the node. Nodes that `lower` appends are not visited. Constants are freed with their last reader. Calls Tidy at the
-// end. Stops at the first error.
+// the node. Outputs beyond the list stay, and with them the node, if they are used. Nodes that `lower` appends are not
+// visited. Constants are freed with their last reader. Calls Tidy at the end. Stops at the first error.
 using Lowering = std::function<absl::StatusOr<std::vector<ValueId>>(Graph& graph, const Node& node)>;
 absl::Status ReplaceNodes(Graph& graph, const Lowering& lower);
 // The same for the first output only; `lower` returns kAbsent to keep the node.

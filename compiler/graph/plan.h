@@ -30,8 +30,8 @@ struct PlanTensor {
 
 // One kernel call.
 struct PlanCall {
-  int workload;  // index into Plan::workloads
-  std::vector<TensorId> arguments;
+  int workload;                     // index into Plan::workloads
+  std::vector<TensorId> arguments;  // one per param of the workload, then one per output
 };
 
 struct Plan {

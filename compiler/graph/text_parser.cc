@@ -102,7 +102,7 @@ class GraphParser {
     const ir::Token at = tokens_.Peek();
     const size_t size = static_cast<size_t>(ir::SizeOf(type.dtype));
     if (type.elements() > kConstantBytesMax / ir::SizeOf(type.dtype)) {
-      return tokens_.Error("a constant of more than 4 GiB");
+      return tokens_.Error("the constant has more than 4 GiB");
     }
     Bytes bytes(static_cast<size_t>(ByteSize(type)));
     if (tokens_.Accept("splat")) {
@@ -152,7 +152,8 @@ class GraphParser {
     }
     if (tokens_.Accept("opset")) {
       HONE_ASSIGN_OR_RETURN(const int64_t opset, tokens_.ExpectInteger("the version of the operator set"));
-      if (opset > std::numeric_limits<int>::max()) return tokens_.Error("there is no such operator set");
+      if (opset > std::numeric_limits<int>::max())
+        return tokens_.Error(fmt::format("the version of the operator set is {}, which is out of range", opset));
       node.opset = static_cast<int>(opset);
     }
     HONE_RETURN_IF_ERROR(ParseAttributes(&node));

@@ -17,7 +17,7 @@ class GraphVerifier {
       const Value& value = graph_.values[id];
       if (value.data == nullptr) continue;
       if (static_cast<int64_t>(value.data->size()) != ByteSize(value.type)) {
-        return Illegal("constant '{}' has {} bytes, its type {} has {}", value.name, value.data->size(),
+        return Illegal("constant '{}' has {} bytes, but its type {} has {}", value.name, value.data->size(),
                        Print(value.type), ByteSize(value.type));
       }
       defined_[id] = true;

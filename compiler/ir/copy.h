@@ -47,7 +47,7 @@ struct Wait {
   int64_t pending = 0;
 };
 
-// Whether it is a bulk copy: issued once for the group of lanes.
+// Whether it is a bulk copy, which one lane issues for its group: more than 16 bytes, or shared by several groups.
 bool IsBulkCopy(const Copy& copy);
 // Whether s contains a bulk copy.
 bool HasBulkCopies(const Stmt& s);

@@ -29,7 +29,7 @@ std::string CopyQueue::Commit() {
   if (static_cast<int64_t>(commit_groups_.size()) <= kCommitGroupsMax) return "";
   const auto is_bulk = [](const auto& commit_group) { return std::ranges::any_of(commit_group, &Entry::is_bulk); };
   if (std::ranges::none_of(commit_groups_, is_bulk)) return "";
-  return fmt::format("{} bundles are under way, where copies of a group allow {}", commit_groups_.size(),
+  return fmt::format("{} commit groups are in flight; bulk copies allow up to {}", commit_groups_.size(),
                      kCommitGroupsMax);
 }
 
@@ -61,8 +61,8 @@ std::string CopyQueue::CompleteCopy(const Entry& entry, RaceLog* races) {
     return "";
   }
   if (std::memcmp(entry.from, entry.seen.data(), BytesOf(entry)) != 0) {
-    return fmt::format("'{}' changed at element {} while it was copied to '{}'", entry.source->name, entry.from_offset,
-                       entry.buffer->name);
+    return fmt::format("'{}' changed while {} elements from element {} were copied to '{}'", entry.source->name,
+                       entry.count, entry.from_offset, entry.buffer->name);
   }
   std::memcpy(entry.to, entry.from, BytesOf(entry));
   return "";

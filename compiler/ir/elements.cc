@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/half_float.h"
 #include "base/status.h"
 #include "compiler/ir/numeric.h"
 

@@ -9,7 +9,8 @@
 namespace hone::ir::eval {
 
 absl::StatusOr<CopyCode> CopyCode::Compile(const Copy& copy, ExprCompiler& exprs) {
-  if (copy.count < 1) return absl::InvalidArgumentError(fmt::format("a copy of {} elements", copy.count));
+  if (copy.count < 1)
+    return absl::InvalidArgumentError(fmt::format("a copy has {} elements; it must have 1 or more", copy.count));
   CopyCode code;
   const Load& source = *copy.source.As<Load>();
   code.count_ = copy.count;

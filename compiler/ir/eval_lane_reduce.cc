@@ -43,14 +43,16 @@ void LaneReduceCode::Write(Frame& frame, Value value) const {
 
 std::string LaneReduceCode::Run(std::span<Frame> lanes, int64_t group) const {
   const auto count = static_cast<int64_t>(lanes.size());
-  if (count % parts_ != 0) return fmt::format("a merge of {} parts by {} lanes", parts_, count);
+  if (count % parts_ != 0)
+    return fmt::format("a lane reduction has {} parts, which does not divide the {} lanes of a group", parts_, count);
   std::vector<Value> values;
   std::vector<bool> takes;
   for (int64_t lane = 0; lane < count; ++lane) {
     Frame& frame = lanes[static_cast<size_t>(lane)];
     frame.races->Enter(group, lane);
     if (const int64_t part = (*part_)(frame).i; part != lane % parts_) {
-      return fmt::format("a merge of {} parts where lane {} has part {}", parts_, lane, part);
+      return fmt::format("in a lane reduction of {} parts, lane {} has part {}; it must have part {}", parts_, lane,
+                         part, lane % parts_);
     }
     takes.push_back(mask_ == nullptr || (*mask_)(frame).i != 0);
     values.push_back(takes.back() ? (*value_)(frame) : (*identity_)(frame));

@@ -106,8 +106,9 @@ bool MmaCode::CompleteMma(const AsyncMmaQueue::Entry& entry, Frame& frame) const
   if (frame.failed) return false;
   const auto same = [](Value x, Value y) { return x.i == y.i; };
   if (std::ranges::equal(now, entry.added, same)) return Add(entry, frame);
-  frame.error = fmt::format("'{}' or '{}' changed while an instruction read it: nobody has waited for it",
-                            a_.first.buffer->name, b_.first.buffer->name);
+  frame.error =
+      fmt::format("'{}' or '{}' changed while a tensor instruction read it; wait for the instruction first ('settle')",
+                  a_.first.buffer->name, b_.first.buffer->name);
   frame.failed = true;
   return false;
 }
@@ -134,7 +135,9 @@ std::string MmaCode::InUseError(const Frame& frame, const BufferNode* buffer) {
                       return std::ranges::any_of(commit_group, uses);
                     });
   if (!used) return "";
-  return fmt::format("the memory of '{}' ends while an instruction uses it: nobody has waited for it", buffer->name);
+  return fmt::format(
+      "the memory of '{}' is freed while a tensor instruction uses it; wait for the instruction first ('settle')",
+      buffer->name);
 }
 
 }  // namespace hone::ir::eval

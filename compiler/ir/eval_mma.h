@@ -32,7 +32,7 @@ class MmaCode {
   static absl::Status Compile(const MatrixOperand& operand, ExprCompiler& exprs, Operand* out);
   // Reads the element at (row, column) of the matrix that starts at `first`. chunk: contiguous elements of a row.
   static Value Read(const Operand& operand, int64_t first, int64_t row, int64_t column, int64_t chunk, Frame& frame);
-  // The value of an operand as the instruction rounds it. cuts: towards zero.
+  // The value of an operand as the instruction rounds it. truncates: towards zero, else to nearest.
   double Rounded(double value, bool truncates) const;
   Value Plus(Value x, Value y) const;  // wraps in 64 bits, which is right modulo 2^n for narrower types
   Value Product(int64_t row, int64_t column, const int64_t (&firsts)[3], Frame& frame) const;

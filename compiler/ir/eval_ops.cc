@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/half_float.h"
 #include "base/status.h"
 #include "compiler/ir/eval_code.h"
 #include "compiler/ir/numeric.h"
@@ -330,7 +331,7 @@ Run PickLoad(DType dtype) {
                                    RunLoad<DType::kUInt16>,  RunLoad<DType::kUInt32>,   RunLoad<DType::kUInt64>,
                                    RunLoad<DType::kFloat16>, RunLoad<DType::kBFloat16>, RunLoad<DType::kFloat32>,
                                    RunLoad<DType::kFloat64>};
-  return kTable[static_cast<size_t>(dtype)];
+  return kTable[IndexOf(dtype)];
 }
 
 Run PickCall(Intrinsic function) {

@@ -72,9 +72,9 @@ absl::Status ExprChecker::CheckAccess(std::string_view what, const Buffer& buffe
                                                   indices.size(), buffer->shape.size()));
   }
   if (!AccessType(*buffer, indices, mask)) {
-    return absl::InvalidArgumentError(
-        fmt::format("{} of '{}': indices are i64, only the last may be a vector, the mask is bool of its width", what,
-                    buffer->name));
+    return absl::InvalidArgumentError(fmt::format(
+        "{} of '{}': indices must be i64; only the last may be a vector; a mask must be bool of the same width", what,
+        buffer->name));
   }
   return absl::OkStatus();
 }
@@ -90,17 +90,21 @@ absl::Status ExprChecker::CheckNode(const Expr& e) const {
   if (const Load* load = e.As<Load>()) {
     const absl::Status status = CheckAccess("load", load->buffer, load->indices, load->mask);
     if (!status.ok()) return load->buffer ? IllegalExpr(e, std::string(status.message())) : status;
-    if (dialect_ == Dialect::kWorkload && load->mask.defined()) return IllegalExpr(e, "a workload has no masks");
+    if (dialect_ == Dialect::kWorkload && load->mask.defined())
+      return IllegalExpr(e, "loads in a workload must not have masks");
   }
   if (const auto* call = e.As<Call>(); call != nullptr && call->args.empty()) {
-    return IllegalExpr(e, "a call without arguments");
+    return IllegalExpr(e, "the call has no arguments");
   }
   const auto type = DerivedType(e);
   if (!type || *type != e.type()) {
-    return IllegalExpr(e, fmt::format("ill-typed: the node says {}, its operands do not", ToString(e.type())));
+    return IllegalExpr(
+        e, fmt::format("the node has type {}, which does not fit its operands or value", ToString(e.type())));
   }
-  if (dialect_ == Dialect::kWorkload && type->width != 1) return IllegalExpr(e, "a workload has no vectors");
-  if (ComputesInStorageType(e)) return IllegalExpr(e, "computes in a storage type; cast to f32 first");
+  if (dialect_ == Dialect::kWorkload && type->width != 1)
+    return IllegalExpr(e, "expressions in a workload must be scalars");
+  if (ComputesInStorageType(e))
+    return IllegalExpr(e, "this computes in a type that is only for storage; cast to f32 first");
   return absl::OkStatus();
 }
 

@@ -60,7 +60,8 @@ int64_t AccessCode::Offset(Frame& frame, Use use) const {
 bool AccessCode::CheckOffset(Frame& frame, int64_t offset, Use use) const {
   if (frame.failed) return false;
   if (offset < 0 || offset >= NumElements(*buffer)) {
-    frame.error = fmt::format("element {} is outside buffer '{}' of {}", offset, buffer->name, NumElements(*buffer));
+    frame.error =
+        fmt::format("element {} is outside buffer '{}' of {} elements", offset, buffer->name, NumElements(*buffer));
   } else if (frame.races != nullptr) {
     switch (use) {
       case Use::kRead:
@@ -156,7 +157,8 @@ absl::Status ExprCompiler::CompileChildren(const Expr& e, Code* code) {
 }
 
 absl::StatusOr<const Code*> ExprCompiler::Compile(const Expr& e) {
-  if (ComputesInStorageType(e)) return IllegalExpr(e, "computes in a storage type; cast to f32 first");
+  if (ComputesInStorageType(e))
+    return IllegalExpr(e, "this computes in a type that is only for storage; cast to f32 first");
   if (const Load* load = e.As<Load>()) {
     Code* code = Add(PickLoad(load->buffer->dtype));
     HONE_RETURN_IF_ERROR(CompileAccess(load->buffer, load->indices, load->mask, &code->access));

@@ -76,7 +76,7 @@ absl::StatusOr<Expr> MakeFloatLiteral(const Token& at, const std::string& digits
     value = narrow;
   }
   if (result.ec != std::errc() || result.ptr != end) {
-    return TokenStream::ErrorAt(at, fmt::format("'{}' does not fit {}", digits, Name(dtype)));
+    return TokenStream::ErrorAt(at, fmt::format("'{}' is out of range for {}", digits, Name(dtype)));
   }
   return MakeFloat({dtype, 1}, value);
 }
@@ -93,7 +93,7 @@ absl::StatusOr<Expr> MakeIntLiteral(const Token& at, const std::string& digits, 
     result = std::from_chars(digits.data(), end, value);
   }
   const bool fits = result.ec == std::errc() && result.ptr == end && WrapTo(dtype, value) == value;
-  if (!fits) return TokenStream::ErrorAt(at, fmt::format("'{}' does not fit {}", digits, Name(dtype)));
+  if (!fits) return TokenStream::ErrorAt(at, fmt::format("'{}' is out of range for {}", digits, Name(dtype)));
   return MakeInt({dtype, 1}, value);
 }
 
@@ -101,13 +101,13 @@ absl::StatusOr<Expr> MakeIntLiteral(const Token& at, const std::string& digits, 
 
 absl::Status ExprParser::Enter() {
   if (++depth_ > kNestingDepthMax)
-    return tokens_.Error(fmt::format("nested more than {} levels deep", kNestingDepthMax));
+    return tokens_.Error(fmt::format("the text is nested more than {} levels deep", kNestingDepthMax));
   return absl::OkStatus();
 }
 
 absl::Status ExprParser::Grow() {
   if (++tallest_ <= kExprHeightMax) return absl::OkStatus();
-  return tokens_.Error(fmt::format("more than {} operators one around the other", kExprHeightMax));
+  return tokens_.Error(fmt::format("the expression has more than {} operators nested in each other", kExprHeightMax));
 }
 
 std::optional<Type> ExprParser::BindVar(const std::string& name, Type type) {
@@ -170,7 +170,7 @@ absl::StatusOr<MatrixOperand> ExprParser::ParseMatrix() {
   MatrixOperand matrix;
   HONE_ASSIGN_OR_RETURN(Access access, ParseAccess(&matrix));
   if (access.mask.defined() || access.type.width != 1) {
-    return TokenStream::ErrorAt(access.at, "an operand of contract is named by its first element, without a mask");
+    return TokenStream::ErrorAt(access.at, "an operand of 'contract' must be its first element, without a mask");
   }
   matrix.first = MakeLoad(std::move(access.buffer), std::move(access.indices));
   return matrix;
@@ -194,11 +194,12 @@ absl::StatusOr<ExprParser::Access> ExprParser::ParseAccess(MatrixOperand* matrix
   }
   if (sees("stride")) {
     tokens_.Next();
-    HONE_ASSIGN_OR_RETURN(matrix->stride, tokens_.ExpectInteger("the elements from row to row"));
+    HONE_ASSIGN_OR_RETURN(matrix->stride, tokens_.ExpectInteger("the stride, the elements from row to row"));
   }
   if (sees("apart")) {
     tokens_.Next();
-    HONE_ASSIGN_OR_RETURN(matrix->column_stride, tokens_.ExpectInteger("the elements from one of a row to the next"));
+    HONE_ASSIGN_OR_RETURN(matrix->column_stride,
+                          tokens_.ExpectInteger("the column stride, the elements from column to column"));
   }
   HONE_RETURN_IF_ERROR(tokens_.Expect("]"));
   const auto type = AccessType(*access.buffer, access.indices, access.mask);
@@ -265,10 +266,13 @@ absl::StatusOr<Expr> ExprParser::ParseNumber(bool negative) {
   const bool whole = token.text.find_first_of(".e") == std::string::npos;
   const auto dtype = token.suffix.empty() ? std::optional(kIndexType.dtype) : ParseDType(token.suffix);
   if (!dtype || *dtype == DType::kBool) {
-    return TokenStream::ErrorAt(token, fmt::format("'{}' is no number type; write 1.5f32, 7i32", token.suffix));
+    return TokenStream::ErrorAt(
+        token, fmt::format("'{}' is not a number type; write for example 1.5f32 or 7i32", token.suffix));
   }
   if (IsFloat(*dtype)) return MakeFloatLiteral(token, digits, *dtype);
-  if (!whole) return TokenStream::ErrorAt(token, fmt::format("'{}' needs a float type: {}f32", digits, digits));
+  if (!whole)
+    return TokenStream::ErrorAt(
+        token, fmt::format("'{}' is not an integer and needs a float type: write {}f32", digits, digits));
   return MakeIntLiteral(token, digits, *dtype);
 }
 

@@ -57,7 +57,7 @@ class StmtCompiler {
         [&](const Block& n) { return CompileBlock(n); }, [&](const If& n) { return CompileIf(n); },
         [&](const Alloc& n) { return CompileAlloc(n); }, [&](const Let& n) { return CompileLet(n); },
         [](const Barrier&) -> absl::StatusOr<Exec> {
-          return absl::InvalidArgumentError("a barrier in a func without a grid");
+          return absl::InvalidArgumentError("a barrier is allowed only in a func with a grid");
         },
         [&](const Mma& n) -> absl::StatusOr<Exec> {
           HONE_ASSIGN_OR_RETURN(eval::MmaCode code, eval::MmaCode::Compile(n, exprs_));
@@ -125,7 +125,7 @@ class StmtCompiler {
   // Returns "" or the reason why the buffer's memory must not be freed yet.
   static std::string InUseError(const Frame& frame, const BufferNode* buffer) {
     if (!frame.copies.HasCopyInFlightTo(buffer)) return eval::MmaCode::InUseError(frame, buffer);
-    return fmt::format("the memory of '{}' ends while a copy to it is under way: nobody has waited for it",
+    return fmt::format("the memory of '{}' is freed while a copy to it is in flight; wait for the copy first ('wait')",
                        buffer->name);
   }
 
@@ -147,7 +147,8 @@ class StmtCompiler {
       group.races.Enter(group.id, static_cast<int64_t>(lane));
       const int64_t own = (*code)(frame).i;
       if (frame.failed) return Fail(group, frame.error);
-      if (lane > 0 && own != *value) return Fail(group, "lanes of a group part where all of them must come");
+      if (lane > 0 && own != *value)
+        return Fail(group, "the lanes of a group diverge at a statement that all of them must reach");
       *value = own;
     }
     return true;
@@ -204,7 +205,8 @@ class StmtCompiler {
       const bool shared = IsShared(buffer->scope);
       const size_t copies = shared ? 1 : group.lanes.size();
       if (bytes > static_cast<size_t>(kAllocBytesMax) / copies) {
-        return Fail(group, fmt::format("alloc of '{}' needs {} bytes of every lane", buffer->name, bytes));
+        return Fail(group, fmt::format("alloc of '{}' needs {} x {} bytes; the interpreter allows {}", buffer->name,
+                                       copies, bytes, kAllocBytesMax));
       }
       Bytes memory(bytes * copies, kUninitialized);
       for (size_t lane = 0; lane < group.lanes.size(); ++lane) {
@@ -241,7 +243,8 @@ class StmtCompiler {
 
   static absl::Status CheckSize(const BufferNode& buffer) {
     if (NumBytes(buffer) <= kAllocBytesMax) return absl::OkStatus();
-    return absl::ResourceExhaustedError(fmt::format("alloc of '{}' needs {} bytes", buffer.name, NumBytes(buffer)));
+    return absl::ResourceExhaustedError(fmt::format("alloc of '{}' needs {} bytes; the interpreter allows {}",
+                                                    buffer.name, NumBytes(buffer), kAllocBytesMax));
   }
 
   absl::StatusOr<Exec> CompileFor(const For& loop) {
@@ -374,8 +377,8 @@ absl::Status Run(const Func& func, std::span<const std::span<std::byte>> args) {
   for (size_t i = 0; i < args.size(); ++i) {
     const BufferNode& param = *func.params[i];
     if (static_cast<int64_t>(args[i].size()) != NumBytes(param)) {
-      return absl::InvalidArgumentError(
-          fmt::format("argument '{}' has {} bytes but its parameter {}", param.name, args[i].size(), NumBytes(param)));
+      return absl::InvalidArgumentError(fmt::format("argument '{}' has {} bytes, but its parameter has {}", param.name,
+                                                    args[i].size(), NumBytes(param)));
     }
     compiler.exprs().BindBuffer(&param);
   }

@@ -99,7 +99,7 @@ absl::StatusOr<Memory> BindParams(const Workload& workload, std::span<const std:
   for (size_t i = 0; i < params.size(); ++i) {
     const BufferNode& buffer = *workload.params[i].buffer;
     if (static_cast<int64_t>(params[i].size()) != NumBytes(buffer)) {
-      return absl::InvalidArgumentError(fmt::format("argument '{}' has {} bytes but its parameter {}", buffer.name,
+      return absl::InvalidArgumentError(fmt::format("argument '{}' has {} bytes, but its parameter has {}", buffer.name,
                                                     params[i].size(), NumBytes(buffer)));
     }
     // The interpreter never writes to a param, since a stage writes only to its own buffer.

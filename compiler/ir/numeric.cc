@@ -1,68 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/ir/numeric.h"
 
-#include <bit>
 #include <cmath>
 #include <limits>
 
+#include "base/half_float.h"
 #include "base/status.h"
 
 namespace hone::ir {
-namespace {
-
-constexpr int kDoubleMantissa = 52;
-constexpr int kDoubleBias = 1023;
-
-// The bits of value in a 16-bit float format with one sign bit, rounded to nearest, ties to even.
-uint16_t NarrowBits(double value, int exponent_bits, int mantissa_bits) {
-  const uint64_t bits = std::bit_cast<uint64_t>(value);
-  const auto sign = static_cast<uint16_t>((bits >> 63) << 15);
-  const int bias = (1 << (exponent_bits - 1)) - 1;
-  const auto infinity = static_cast<uint16_t>(((1 << exponent_bits) - 1) << mantissa_bits);
-  if (std::isnan(value)) return infinity | static_cast<uint16_t>(1 << (mantissa_bits - 1));
-  if (std::isinf(value)) return sign | infinity;
-  int exponent = static_cast<int>((bits >> kDoubleMantissa) & 0x7ff) - kDoubleBias;
-  if (exponent == -kDoubleBias) return sign;  // zero, or below 2^-1022: far smaller than any 16-bit subnormal
-  const uint64_t significand = (bits & ((uint64_t{1} << kDoubleMantissa) - 1)) | (uint64_t{1} << kDoubleMantissa);
-  int shift = kDoubleMantissa - mantissa_bits;
-  if (exponent < 1 - bias) {
-    shift += (1 - bias) - exponent;
-    exponent = -bias;
-  } else {
-    exponent -= 1;  // the addition below carries the implicit bit into the exponent field
-  }
-  if (shift > kDoubleMantissa + 1) return sign;
-  uint64_t kept = significand >> shift;
-  const uint64_t rest = significand & ((uint64_t{1} << shift) - 1);
-  const uint64_t half = uint64_t{1} << (shift - 1);
-  if (rest > half || (rest == half && (kept & 1))) ++kept;
-  const uint64_t result = (static_cast<uint64_t>(exponent + bias) << mantissa_bits) + kept;
-  return sign | (result >= infinity ? infinity : static_cast<uint16_t>(result));
-}
-
-double WidenBits(uint16_t bits, int exponent_bits, int mantissa_bits) {
-  const int bias = (1 << (exponent_bits - 1)) - 1;
-  const int exponent = (bits & 0x7fff) >> mantissa_bits;
-  const int mantissa = bits & ((1 << mantissa_bits) - 1);
-  double magnitude;
-  if (exponent == (1 << exponent_bits) - 1) {
-    if (mantissa != 0) return std::numeric_limits<double>::quiet_NaN();
-    magnitude = std::numeric_limits<double>::infinity();
-  } else if (exponent == 0) {
-    magnitude = std::ldexp(mantissa, 1 - bias - mantissa_bits);
-  } else {
-    magnitude = std::ldexp(mantissa + (1 << mantissa_bits), exponent - bias - mantissa_bits);
-  }
-  return (bits & 0x8000) ? -magnitude : magnitude;
-}
-
-}  // namespace
-
-uint16_t HalfBits(double value) { return NarrowBits(value, 5, 10); }
-double FromHalfBits(uint16_t bits) { return WidenBits(bits, 5, 10); }
-uint16_t BFloatBits(double value) { return NarrowBits(value, 8, 7); }
-double FromBFloatBits(uint16_t bits) { return WidenBits(bits, 8, 7); }
-
 double RoundTo(DType float_type, double value) {
   if (std::isnan(value)) return std::numeric_limits<double>::quiet_NaN();
   switch (float_type) {

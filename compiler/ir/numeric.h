@@ -29,11 +29,6 @@ int64_t FloorDivide(int64_t a, int64_t b);
 int64_t LowestInt(DType int_type);
 int64_t HighestInt(DType int_type);  // u64: the bit pattern of all ones
 
-uint16_t HalfBits(double value);  // binary16, rounded once
-double FromHalfBits(uint16_t bits);
-uint16_t BFloatBits(double value);
-double FromBFloatBits(uint16_t bits);
-
 }  // namespace hone::ir
 
 #endif  // HONE_COMPILER_IR_NUMERIC_H_

@@ -21,8 +21,8 @@ bool RaceLog::IsUnordered(const Access& other) const {
 std::string RaceLog::DescribeInFlight(const BufferNode* buffer, int64_t offset, const char* what,
                                       const Access& copy) const {
   return fmt::format(
-      "lane {} of group {} {} element {} of '{}', which lane {} is still copying: it has not waited for it", lane_,
-      group_, what, offset, buffer->name, copy.lane);
+      "lane {} of group {} {} element {} of '{}', to which lane {} is still copying; wait for the copy first ('wait')",
+      lane_, group_, what, offset, buffer->name, copy.lane);
 }
 
 std::string RaceLog::Describe(const BufferNode* buffer, int64_t offset, const char* what, const Access& other,

@@ -7,9 +7,11 @@
 
 namespace hone::ir {
 
-// The copy as a load and a store that complete at once. Indices must be flat.
+// The copy as one vector store of `count` loaded elements, which completes at once; zeros where its mask is false.
+// Indices must be flat.
 Stmt CopyAsStore(const Copy& copy);
-// The lane reduction as one step of a serial reduction, for one part.
+// The lane reduction as one step of a serial reduction: a store of `value` for part 0, and of the combination of place
+// and `value` for every later part. The caller runs it for the parts in order.
 Stmt SerialReduceStep(const LaneReduce& reduce);
 
 }  // namespace hone::ir

@@ -20,7 +20,7 @@
 
 namespace hone::ir {
 
-// An inclusive interval of integers. A bound beyond +-kUnbounded means "unknown".
+// An inclusive interval of integers. A bound of +-kUnbounded or beyond means "unknown".
 struct Interval {
   static constexpr int64_t kUnbounded = int64_t{1} << 60;
   int64_t low = -kUnbounded, high = kUnbounded;

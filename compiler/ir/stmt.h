@@ -161,8 +161,9 @@ Stmt MakeWait(int64_t pending);
 Stmt MakeLaneReduce(LaneReduce reduce);
 Stmt MakePrefetch(Buffer buffer, Expr first, int64_t count);
 
-// The distance between two rows of an operand that the instruction itself reads, in elements. A row of b is one of its
-// columns.
+// The distance between two rows of a or b in shared memory, in elements, where an instruction reads the operand itself
+// (TensorInstructionEntry::is_async): one chunk, or 128 bytes in swizzled memory. The rows of b are b[n, ..] of Mma,
+// one for each column of the sum.
 int64_t SharedRowStride(const MatrixOperand& operand, const TensorInstructionEntry& entry);
 
 // The buffer that a Store, Mma, Copy or LaneReduce writes to. Null for other statements, whatever they contain.

@@ -39,7 +39,7 @@ class FuncParser {
     HONE_ASSIGN_OR_RETURN(grid->groups, tokens_.ExpectInteger("the number of groups"));
     HONE_RETURN_IF_ERROR(tokens_.Expect("lanes"));
     HONE_ASSIGN_OR_RETURN(grid->lanes, tokens_.ExpectInteger("the lanes of a group"));
-    if (grid->groups < 1 || grid->lanes < 1) return tokens_.Error("a grid has at least one group of at least one lane");
+    if (grid->groups < 1 || grid->lanes < 1) return tokens_.Error("a grid must have at least one group and one lane");
     if (grid->lanes > kGridLanesMax || grid->groups > kGridGroupsMax) {
       return tokens_.Error(fmt::format("a grid has at most {} groups of {} lanes", kGridGroupsMax, kGridLanesMax));
     }
@@ -90,7 +90,7 @@ class FuncParser {
     HONE_RETURN_IF_ERROR(tokens_.Expect("in"));
     const Token at = tokens_.Peek();
     HONE_ASSIGN_OR_RETURN(Expr extent, exprs_.ParseExpr());
-    if (extent.type() != kIndexType) return TokenStream::ErrorAt(at, "the extent of a loop is an i64");
+    if (extent.type() != kIndexType) return TokenStream::ErrorAt(at, "the extent of a loop must be an i64");
     const auto before = exprs_.BindVar(var, kIndexType);
     HONE_ASSIGN_OR_RETURN(Stmt body, ParseBody());
     exprs_.RestoreVar(var, before);
@@ -100,7 +100,7 @@ class FuncParser {
   absl::StatusOr<Stmt> ParseIf() {
     const Token at = tokens_.Peek();
     HONE_ASSIGN_OR_RETURN(Expr condition, exprs_.ParseExpr());
-    if (condition.type() != kBoolType) return TokenStream::ErrorAt(at, "the condition of an if is a bool");
+    if (condition.type() != kBoolType) return TokenStream::ErrorAt(at, "the condition of an 'if' must be a bool");
     HONE_ASSIGN_OR_RETURN(Stmt then_case, ParseBody());
     Stmt else_case;
     if (tokens_.Accept("else")) {
@@ -114,7 +114,7 @@ class FuncParser {
     HONE_ASSIGN_OR_RETURN(const Buffer declared, exprs_.ParseDeclaration(Scope::kLocal));
     const auto scope = ParseScope(tokens_.Peek().text);
     if (!scope.has_value() || *scope == Scope::kParam) {
-      return tokens_.Error("expected where the buffer lives: workspace, local, shared or swizzled");
+      return tokens_.Error("expected the scope of the buffer: workspace, local, shared or swizzled");
     }
     tokens_.Next();
     Buffer buffer = MakeBuffer(declared->name, declared->dtype, declared->shape, *scope);
@@ -149,26 +149,27 @@ class FuncParser {
   }
 
   absl::StatusOr<Stmt> ParseMmaWait() {
-    HONE_ASSIGN_OR_RETURN(const int64_t pending, tokens_.ExpectInteger("how many bundles may go on"));
+    HONE_ASSIGN_OR_RETURN(const int64_t pending, tokens_.ExpectInteger("the number of commit groups left in flight"));
     return MakeMmaWait(pending);
   }
 
   absl::StatusOr<Stmt> ParseCopy() {
-    HONE_ASSIGN_OR_RETURN(const int64_t count, tokens_.ExpectInteger("how many elements one copy has"));
+    HONE_ASSIGN_OR_RETURN(const int64_t count, tokens_.ExpectInteger("the number of elements of the copy"));
     int64_t groups = 1;
     if (tokens_.Accept("group")) {
-      HONE_ASSIGN_OR_RETURN(groups, tokens_.ExpectInteger("how many groups share the copy"));
+      HONE_ASSIGN_OR_RETURN(groups, tokens_.ExpectInteger("the number of groups that share the copy"));
     }
     HONE_ASSIGN_OR_RETURN(ExprParser::Access place, exprs_.ParseAccess());
     HONE_RETURN_IF_ERROR(tokens_.Expect("="));
     HONE_ASSIGN_OR_RETURN(ExprParser::Access source, exprs_.ParseAccess());
-    if (place.mask.defined()) return TokenStream::ErrorAt(place.at, "the place of a copy has no condition");
+    if (place.mask.defined())
+      return TokenStream::ErrorAt(place.at, "the destination of a copy must not have a condition");
     if (place.type.width != 1 || source.type.width != 1) {
-      return TokenStream::ErrorAt(place.at, "a copy is named by its first elements, not by vectors");
+      return TokenStream::ErrorAt(place.at, "source and destination of a copy must be its first elements, not vectors");
     }
     if (place.type != source.type) {
-      return TokenStream::ErrorAt(
-          place.at, fmt::format("the place is {} but the source is {}", ToString(place.type), ToString(source.type)));
+      return TokenStream::ErrorAt(place.at, fmt::format("the destination is {} but the source is {}",
+                                                        ToString(place.type), ToString(source.type)));
     }
     return MakeCopy(std::move(place.buffer), std::move(place.indices),
                     MakeLoad(std::move(source.buffer), std::move(source.indices)), std::move(source.mask), count,
@@ -176,28 +177,29 @@ class FuncParser {
   }
 
   absl::StatusOr<Stmt> ParseWait() {
-    HONE_ASSIGN_OR_RETURN(const int64_t pending, tokens_.ExpectInteger("how many bundles may be under way"));
+    HONE_ASSIGN_OR_RETURN(const int64_t pending, tokens_.ExpectInteger("the number of commit groups left in flight"));
     return MakeWait(pending);
   }
 
   absl::StatusOr<Stmt> ParseLaneReduce() {
     HONE_ASSIGN_OR_RETURN(ExprParser::Access place, exprs_.ParseAccess());
-    if (place.type.width != 1) return TokenStream::ErrorAt(place.at, "a merge has one element, not a vector");
+    if (place.type.width != 1)
+      return TokenStream::ErrorAt(place.at, "the destination of 'merge' must be one element, not a vector");
     HONE_RETURN_IF_ERROR(tokens_.Expect("="));
     const auto reduction = ParseReduction(tokens_.Peek().text);
-    if (!reduction.has_value()) return tokens_.Error("expected how the parts are merged: sum, prod, max or min");
+    if (!reduction.has_value()) return tokens_.Error("expected the reduction: sum, prod, max or min");
     tokens_.Next();
     const Token part_at = tokens_.Peek();
     HONE_ASSIGN_OR_RETURN(Expr part, exprs_.ParseExpr());
-    if (part.type() != kIndexType) return TokenStream::ErrorAt(part_at, "the number of a part is an i64");
+    if (part.type() != kIndexType) return TokenStream::ErrorAt(part_at, "the index of the part must be an i64");
     HONE_RETURN_IF_ERROR(tokens_.Expect(":"));
-    HONE_ASSIGN_OR_RETURN(const int64_t parts, tokens_.ExpectInteger("how many parts there are"));
+    HONE_ASSIGN_OR_RETURN(const int64_t parts, tokens_.ExpectInteger("the number of parts"));
     HONE_RETURN_IF_ERROR(tokens_.Expect("of"));
     const Token value_at = tokens_.Peek();
     HONE_ASSIGN_OR_RETURN(Expr value, exprs_.ParseExpr());
     if (value.type() != place.type) {
-      return TokenStream::ErrorAt(
-          value_at, fmt::format("the place is {} but the value is {}", ToString(place.type), ToString(value.type())));
+      return TokenStream::ErrorAt(value_at, fmt::format("the destination is {} but the value is {}",
+                                                        ToString(place.type), ToString(value.type())));
     }
     return MakeLaneReduce({*reduction, MakeLoad(std::move(place.buffer), std::move(place.indices)),
                            std::move(place.mask), std::move(part), parts, std::move(value)});
@@ -205,13 +207,14 @@ class FuncParser {
 
   absl::StatusOr<Stmt> ParsePrefetch() {
     const Token at = tokens_.Peek();
-    HONE_ASSIGN_OR_RETURN(const int64_t count, tokens_.ExpectInteger("how many elements come nearer"));
-    if (count < 1) return TokenStream::ErrorAt(at, "a prefetch has one element at least");
+    HONE_ASSIGN_OR_RETURN(const int64_t count, tokens_.ExpectInteger("the number of elements to prefetch"));
+    if (count < 1) return TokenStream::ErrorAt(at, "a prefetch must have at least one element");
     HONE_ASSIGN_OR_RETURN(Buffer buffer, exprs_.ParseBufferName());
     HONE_RETURN_IF_ERROR(tokens_.Expect("from"));
     const Token first_at = tokens_.Peek();
     HONE_ASSIGN_OR_RETURN(Expr first, exprs_.ParseExpr());
-    if (first.type() != kIndexType) return TokenStream::ErrorAt(first_at, "the number of an element is an i64");
+    if (first.type() != kIndexType)
+      return TokenStream::ErrorAt(first_at, "the index of the first element must be an i64");
     return MakePrefetch(std::move(buffer), std::move(first), count);
   }
 
@@ -220,8 +223,8 @@ class FuncParser {
     HONE_RETURN_IF_ERROR(tokens_.Expect("="));
     HONE_ASSIGN_OR_RETURN(Expr value, exprs_.ParseExpr());
     if (value.type() != access.type) {
-      return TokenStream::ErrorAt(
-          access.at, fmt::format("the place is {} but the value is {}", ToString(access.type), ToString(value.type())));
+      return TokenStream::ErrorAt(access.at, fmt::format("the destination is {} but the value is {}",
+                                                         ToString(access.type), ToString(value.type())));
     }
     return MakeStore(std::move(access.buffer), std::move(access.indices), std::move(value), std::move(access.mask));
   }

@@ -35,7 +35,7 @@ class Lexer {
         return tokens;
       }
       if (tokens.size() == tokens_max_)
-        return TokenStream::ErrorAt(token, fmt::format("more than {} tokens", tokens_max_));
+        return TokenStream::ErrorAt(token, fmt::format("the text has more than {} tokens", tokens_max_));
       HONE_RETURN_IF_ERROR(Lex(&token));
       tokens.push_back(std::move(token));
     }
@@ -232,7 +232,7 @@ absl::StatusOr<double> TokenStream::ExpectDouble(std::string_view what) {
   }
   const auto result = std::from_chars(token.text.data(), end, value);
   if (result.ec != std::errc() || result.ptr != end) {
-    return Error(fmt::format("{} {} does not fit a double", what, Describe(token)));
+    return Error(fmt::format("{} {} is out of range for a double", what, Describe(token)));
   }
   Next();
   return negative ? -value : value;

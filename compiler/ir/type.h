@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element types and vector types of the IR.
+// Vector types of the IR. Its element types are those of base/element_type.h.
 //
 // A Type is an element type and a width, its number of elements. Width 1 is a scalar. A bool takes one byte, 0 or 1.
 // float16 and bfloat16 are storage types: the importer inserts casts to float32 around arithmetic, so no back end needs
@@ -12,31 +12,18 @@
 #include <string>
 #include <string_view>
 
+#include "base/element_type.h"
+
 namespace hone::ir {
 
-enum class DType : uint8_t {
-  kBool,
-  kInt8,
-  kInt16,
-  kInt32,
-  kInt64,
-  kUInt8,
-  kUInt16,
-  kUInt32,
-  kUInt64,
-  kFloat16,
-  kBFloat16,
-  kFloat32,
-  kFloat64,
-};
-
-int SizeOf(DType dtype);  // bytes of one element in memory; bool is 1
-bool IsFloat(DType dtype);
-bool IsSignedInt(DType dtype);
-bool IsUnsignedInt(DType dtype);     // false for bool
-bool IsInt(DType dtype);             // signed or unsigned, not bool
-std::string_view Name(DType dtype);  // "bool", "i8", "u32", "f16", "bf16", "f32", ...
-std::optional<DType> ParseDType(std::string_view name);
+using hone::DType;
+using hone::IsFloat;
+using hone::IsInt;
+using hone::IsSignedInt;
+using hone::IsUnsignedInt;
+using hone::Name;
+using hone::ParseDType;
+using hone::SizeOf;
 
 struct Type {
   DType dtype = DType::kInt64;

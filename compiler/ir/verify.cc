@@ -28,11 +28,13 @@ bool IsCIdentifier(std::string_view name) {
 class FuncVerifier {
  public:
   absl::Status Run(const Func& func) {
-    if (!IsCIdentifier(func.name)) return absl::InvalidArgumentError("its name is not a C identifier");
+    if (!IsCIdentifier(func.name)) return absl::InvalidArgumentError("its name must be a C identifier");
     for (const Buffer& param : func.params) {
       if (param == nullptr) return absl::InvalidArgumentError("a parameter is missing");
-      if (param->scope != Scope::kParam) return Illegal("parameter '{}' has another scope than param", param->name);
-      if (!exprs_.buffers.insert(param.get()).second) return Illegal("parameter '{}' is there twice", param->name);
+      if (param->scope != Scope::kParam)
+        return Illegal("parameter '{}' has scope {}; a parameter must have scope param", param->name,
+                       Name(param->scope));
+      if (!exprs_.buffers.insert(param.get()).second) return Illegal("parameter '{}' is listed twice", param->name);
     }
     if (func.grid.defined()) {
       has_grid_ = true;
@@ -58,7 +60,8 @@ class FuncVerifier {
         },
         [&](const If& n) {
           HONE_RETURN_IF_ERROR(exprs_.Check(n.condition));
-          if (n.condition.type() != kBoolType) return IllegalExpr(n.condition, "the condition of an if is a bool");
+          if (n.condition.type() != kBoolType)
+            return IllegalExpr(n.condition, "the condition of an 'if' must be a bool");
           HONE_RETURN_IF_ERROR(Check(n.then_case));
           return n.else_case.defined() ? Check(n.else_case) : absl::OkStatus();
         },
@@ -68,19 +71,28 @@ class FuncVerifier {
           return CheckBinding(n.var, n.value.type(), n.body);
         },
         [&](const Barrier&) {
-          return has_grid_ ? absl::OkStatus() : absl::InvalidArgumentError("a barrier in a func without a grid");
+          return has_grid_ ? absl::OkStatus()
+                           : absl::InvalidArgumentError("a barrier is allowed only in a func with a grid");
         },
-        [&](const Mma& n) { return Annotate(CheckMma(n), fmt::format("contract {}", EntryOf(n.instruction).name)); },
+        [&](const Mma& n) {
+          return Annotate(CheckMma(n), fmt::format("tensor instruction {}", EntryOf(n.instruction).name));
+        },
         [](const MmaWait& n) {
-          return n.pending >= 0 ? absl::OkStatus() : Illegal("a settle that leaves {} bundles", n.pending);
+          return n.pending >= 0
+                     ? absl::OkStatus()
+                     : Illegal("'settle {}': the number of commit groups left in flight must be 0 or more", n.pending);
         },
         [&](const Copy& n) {
           return Annotate(CheckCopy(n), fmt::format("copy to '{}'", n.buffer == nullptr ? "" : n.buffer->name));
         },
         [](const Commit&) { return absl::OkStatus(); },
-        [](const Wait& n) { return n.pending >= 0 ? absl::OkStatus() : Illegal("a wait for {} bundles", n.pending); },
+        [](const Wait& n) {
+          return n.pending >= 0
+                     ? absl::OkStatus()
+                     : Illegal("'wait {}': the number of commit groups left in flight must be 0 or more", n.pending);
+        },
         [&](const LaneReduce& n) {
-          return Annotate(CheckLaneReduce(n), fmt::format("merge to '{}'", n.place.As<Load>()->buffer->name));
+          return Annotate(CheckLaneReduce(n), fmt::format("lane reduction to '{}'", n.place.As<Load>()->buffer->name));
         },
         [&](const Prefetch& n) { return CheckPrefetch(n); });
   }
@@ -92,20 +104,22 @@ class FuncVerifier {
     if (n.parts >= 2 && n.parts <= kLaneReducePartsMax && std::has_single_bit(static_cast<uint64_t>(n.parts))) {
       return absl::OkStatus();
     }
-    return Illegal("of {} parts; there are powers of two up to {}", n.parts, kLaneReducePartsMax);
+    return Illegal("it has {} parts; the number must be a power of two from 2 to {}", n.parts, kLaneReducePartsMax);
   }
 
   absl::Status CheckPrefetch(const Prefetch& n) {
     if (n.buffer == nullptr || !exprs_.buffers.contains(n.buffer.get())) {
-      return Illegal("a prefetch of '{}', which is not there", n.buffer == nullptr ? "" : n.buffer->name);
+      return Illegal("prefetch of '{}', which is neither a parameter nor allocated here",
+                     n.buffer == nullptr ? "" : n.buffer->name);
     }
     HONE_RETURN_IF_ERROR(exprs_.Check(n.first));
-    if (n.first.type() != kIndexType) return IllegalExpr(n.first, "the number of an element is an i64");
-    return n.count > 0 ? absl::OkStatus() : Illegal("a prefetch of {} elements", n.count);
+    if (n.first.type() != kIndexType) return IllegalExpr(n.first, "the index of a prefetch must be an i64");
+    return n.count > 0 ? absl::OkStatus() : Illegal("prefetch of {} elements; the number must be 1 or more", n.count);
   }
 
   absl::Status CheckBinding(const std::string& var, Type type, const Stmt& body) {
-    if (!exprs_.vars.emplace(var, type).second) return Illegal("variable '{}' is bound inside its own scope", var);
+    if (!exprs_.vars.emplace(var, type).second)
+      return Illegal("variable '{}' is bound again inside its own scope", var);
     const absl::Status status = Check(body);
     exprs_.vars.erase(var);
     return status;
@@ -129,7 +143,7 @@ class FuncVerifier {
     HONE_RETURN_IF_ERROR(Annotate(exprs_.Check(store.value), fmt::format("store to '{}'", store.buffer->name)));
     const Type place = *AccessType(*store.buffer, store.indices, store.mask);
     if (place == store.value.type()) return absl::OkStatus();
-    return Illegal("store of {} to '{}', where the place is {}", ToString(store.value.type()), store.buffer->name,
+    return Illegal("store of {} to '{}': the destination is {}", ToString(store.value.type()), store.buffer->name,
                    ToString(place));
   }
 
@@ -138,19 +152,25 @@ class FuncVerifier {
                             int64_t columns, int64_t chunk) {
     const Load* first = operand.first.As<Load>();
     if (first == nullptr || first->mask.defined() || operand.first.type().width != 1) {
-      return Illegal("{} is not named by its first element", what);
+      return Illegal("{} must be a load of its first element, without a mask", what);
     }
     HONE_RETURN_IF_ERROR(exprs_.Check(operand.first));
     const BufferNode& buffer = *first->buffer;
     if (buffer.dtype != dtype) {
-      return Illegal("{} '{}' is {}, where the instruction has {}", what, buffer.name, Name(buffer.dtype), Name(dtype));
+      return Illegal("{} '{}' is {}, but the instruction takes {}", what, buffer.name, Name(buffer.dtype), Name(dtype));
     }
-    if (rows == 1 && operand.stride != 0) return Illegal("{} '{}' is one row and has a stride", what, buffer.name);
-    if (rows > 1 && operand.stride < 1) return Illegal("{} '{}' is {} rows without a stride", what, buffer.name, rows);
+    if (rows == 1 && operand.stride != 0)
+      return Illegal("{} '{}' has one row, so its stride must be 0, not {}", what, buffer.name, operand.stride);
+    if (rows > 1 && operand.stride < 1)
+      return Illegal("{} '{}' has {} rows, so its stride must be 1 or more", what, buffer.name, rows);
     const bool whole = chunk == columns;
-    if (whole ? operand.column_stride != 1 : operand.column_stride < chunk) {
-      return Illegal("{} of {} '{}' are {} apart{}", chunk == 1 || whole ? "elements" : "chunks", what, buffer.name,
-                     operand.column_stride, whole ? "; a row lies side by side" : "");
+    if (whole && operand.column_stride != 1) {
+      return Illegal("{} '{}' has a column stride ('apart') of {}; it must be 1, because its rows are contiguous", what,
+                     buffer.name, operand.column_stride);
+    }
+    if (!whole && operand.column_stride < chunk) {
+      return Illegal("{} '{}' has a column stride ('apart') of {}; it must be {} or more, the elements of a chunk",
+                     what, buffer.name, operand.column_stride, chunk);
     }
     const int64_t elements = NumElements(buffer);
     if (std::max(operand.stride, operand.column_stride) > elements) {
@@ -158,7 +178,7 @@ class FuncVerifier {
     }
     const int64_t last = whole ? columns - 1 : (columns / chunk - 1) * operand.column_stride + chunk - 1;
     if ((rows - 1) * operand.stride + last >= elements) {
-      return Illegal("{} of {} x {} elements, stride {}, is larger than buffer '{}'", what, rows, columns,
+      return Illegal("{} of {} x {} elements, stride {}, reaches beyond the end of buffer '{}'", what, rows, columns,
                      operand.stride, buffer.name);
     }
     return absl::OkStatus();
@@ -167,15 +187,18 @@ class FuncVerifier {
   absl::Status CheckMma(const Mma& mma) {
     const TensorInstructionEntry& entry = EntryOf(mma.instruction);
     HONE_RETURN_IF_ERROR(CheckOperand("the sum", mma.sum, entry.sum, entry.m, entry.n, entry.n));
-    HONE_RETURN_IF_ERROR(CheckOperand("a", mma.a, entry.a, entry.m, entry.k, entry.Chunk()));
-    HONE_RETURN_IF_ERROR(CheckOperand("b", mma.b, entry.b, entry.n, entry.k, entry.Chunk()));
+    HONE_RETURN_IF_ERROR(CheckOperand("operand a", mma.a, entry.a, entry.m, entry.k, entry.Chunk()));
+    HONE_RETURN_IF_ERROR(CheckOperand("operand b", mma.b, entry.b, entry.n, entry.k, entry.Chunk()));
     const Buffer& sum = mma.sum.first.As<Load>()->buffer;
-    if (entry.m > 1 && mma.sum.stride < entry.n) return Illegal("rows of the sum '{}' overlap", sum->name);
+    if (entry.m > 1 && mma.sum.stride < entry.n) {
+      return Illegal("the rows of the sum '{}' overlap; the stride must be {} or more", sum->name, entry.n);
+    }
     if (entry.b_rows_adjacent && mma.b.stride != entry.k) {
-      return Illegal("the rows of b must follow one another: stride {}, not {}", entry.k, mma.b.stride);
+      return Illegal("the rows of b must be contiguous: the stride must be {}, not {}", entry.k, mma.b.stride);
     }
     for (const MatrixOperand* operand : {&mma.a, &mma.b}) {
-      if (operand->first.As<Load>()->buffer == sum) return Illegal("'{}' is read and added to", sum->name);
+      if (operand->first.As<Load>()->buffer == sum)
+        return Illegal("'{}' is both the sum and an operand; give the sum a buffer of its own", sum->name);
     }
     return absl::OkStatus();
   }
@@ -183,22 +206,25 @@ class FuncVerifier {
   absl::Status CheckCopy(const Copy& copy) {
     const Load* source = copy.source.As<Load>();
     if (copy.buffer == nullptr || source == nullptr || source->mask.defined()) {
-      return absl::InvalidArgumentError("its source is not named by its first element");
+      return absl::InvalidArgumentError("its source must be a load of the first element, without a mask");
     }
     for (const Expr& index : copy.indices) HONE_RETURN_IF_ERROR(exprs_.Check(index));
     HONE_RETURN_IF_ERROR(exprs_.CheckAccess("copy", copy.buffer, copy.indices, {}));
     HONE_RETURN_IF_ERROR(exprs_.Check(copy.source));
     if (copy.mask.defined()) {
       HONE_RETURN_IF_ERROR(exprs_.Check(copy.mask));
-      if (copy.mask.type() != kBoolType) return IllegalExpr(copy.mask, "the condition of a copy is a bool");
+      if (copy.mask.type() != kBoolType) return IllegalExpr(copy.mask, "the condition of a copy must be a bool");
     }
     const BufferNode &to = *copy.buffer, &from = *source->buffer;
     if (AccessType(to, copy.indices, {}) != copy.source.type() || copy.source.type().width != 1) {
-      return Illegal("of {} from {} '{}'", Name(to.dtype), ToString(copy.source.type()), from.name);
+      return Illegal(
+          "its destination has elements of {}, but its source is {} of '{}'; both must be scalars of one type",
+          Name(to.dtype), ToString(copy.source.type()), from.name);
     }
-    if (!IsShared(to.scope)) return Illegal("which is {}: copies go to shared memory", Name(to.scope));
+    if (!IsShared(to.scope))
+      return Illegal("its destination is in {} memory; it must be in shared memory", Name(to.scope));
     if (from.scope != Scope::kParam && from.scope != Scope::kWorkspace) {
-      return Illegal("from {} '{}': copies come from memory that all groups see", Name(from.scope), from.name);
+      return Illegal("its source is {} '{}'; it must be a parameter or in the workspace", Name(from.scope), from.name);
     }
     const int64_t size = SizeOf(to.dtype);
     const int64_t bytes = std::clamp<int64_t>(copy.count, 0, kBulkCopyBytesMax + 1) *
@@ -206,31 +232,34 @@ class FuncVerifier {
     if (IsBulkCopy(copy)) {
       const bool few = copy.groups > 0 && copy.groups <= kBulkCopyBytesMax / kBulkCopyAlignmentBytes;
       if (!few || bytes % (kBulkCopyAlignmentBytes * copy.groups) != 0 || bytes > kBulkCopyBytesMax) {
-        return Illegal("of {} bytes by {} groups; they share multiples of {} each, up to {}", bytes, copy.groups,
-                       kBulkCopyAlignmentBytes, kBulkCopyBytesMax);
+        return Illegal("{} bytes by {} groups; a bulk copy needs a multiple of {} bytes for each group, up to {}",
+                       bytes, copy.groups, kBulkCopyAlignmentBytes, kBulkCopyBytesMax);
       }
-      if (copy.mask.defined()) return Illegal("of a group, with a condition");
+      if (copy.mask.defined()) return Illegal("a bulk copy must not have a condition");
       if (to.scope == Scope::kSwizzled)
-        return Illegal("of a group, to swizzled memory, where rows do not lie as they are");
+        return Illegal("a bulk copy cannot write swizzled memory, because it does not permute the rows");
     } else if (copy.count < 1 || std::ranges::find(kCopyBytes, bytes) == std::end(kCopyBytes)) {
-      return Illegal("of {} bytes; a copy has {}, or is a group's", bytes, fmt::join(kCopyBytes, ", "));
+      return Illegal("{} bytes; a copy by one lane must have {} bytes; a longer one must be a bulk copy", bytes,
+                     fmt::join(kCopyBytes, ", "));
     }
     const int64_t aligned = std::min(bytes, kBulkCopyAlignmentBytes);
     if (!IsMultipleOf(to, copy.indices, aligned / size)) {
-      return Illegal("its place may not be aligned to {} bytes", aligned);
+      return Illegal("its destination is not known to be aligned to {} bytes", aligned);
     }
     if (IsMultipleOf(from, source->indices, aligned / size)) return absl::OkStatus();
-    return Illegal("its source in '{}' may not be aligned to {} bytes", from.name, aligned);
+    return Illegal("its source in '{}' is not known to be aligned to {} bytes", from.name, aligned);
   }
 
   absl::Status CheckAlloc(const Alloc& alloc) {
     if (alloc.buffer == nullptr) return absl::InvalidArgumentError("alloc without a buffer");
     const BufferNode& buffer = *alloc.buffer;
-    if (buffer.scope == Scope::kParam) return Illegal("alloc of '{}', whose scope is param", buffer.name);
+    if (buffer.scope == Scope::kParam)
+      return Illegal("alloc of '{}' with scope param; only parameters of the func have that scope", buffer.name);
     if (buffer.scope == Scope::kWorkspace && in_parallel_) {
       return Illegal("alloc of '{}' in the workspace, inside a parallel loop; make it local", buffer.name);
     }
-    if (!exprs_.buffers.insert(&buffer).second) return Illegal("alloc of '{}' inside its own body", buffer.name);
+    if (!exprs_.buffers.insert(&buffer).second)
+      return Illegal("alloc of '{}' is nested in an alloc of the same buffer", buffer.name);
     const absl::Status status = Check(alloc.body);
     exprs_.buffers.erase(&buffer);
     return status;

@@ -33,9 +33,10 @@ absl::Status Verify(const Func& func, const GridLimits& limits = {});
 // Checks the rules of the grid only; a part of Verify.
 absl::Status VerifyGrid(const Func& func, const GridLimits& limits);
 
-// Checks that no shared buffer is read while every copy to it is in flight, and that a grid with bulk copies never has
-// more than the allowed commit groups in flight; a part of Verify. Errors of single iterations or lanes are left to the
-// interpreter.
+// Checks that no shared buffer is read, and no Alloc of one ends, before any copy to it can have arrived: a read needs
+// a wait, with few enough `pending` groups, after the first copy. Also checks that a grid with bulk copies never has
+// more than kCommitGroupsMax commit groups in flight. A part of Verify. Only the interpreter finds a missing wait for
+// some iterations, lanes or elements.
 absl::Status VerifyCopies(const Func& func);
 // Checks that no accumulator of an asynchronous tensor instruction is used before its wait; a part of Verify.
 absl::Status VerifyAsyncMma(const Func& func);

@@ -28,13 +28,14 @@ class AsyncMmaVerifier {
   absl::Status Run(const Func& func) {
     HONE_RETURN_IF_ERROR(Check(func.body));
     if (running_.empty()) return absl::OkStatus();
-    return InFlightError(BufferOf(running_[0]->sum), "is what the func leaves");
+    return InFlightError(BufferOf(running_[0]->sum), "is not complete at the end of the func");
   }
 
  private:
   static absl::Status InFlightError(const BufferNode* buffer, const char* what) {
     return absl::InvalidArgumentError(
-        fmt::format("'{}' {} while an instruction may still use it: settle it first", buffer->name, what));
+        fmt::format("'{}' {} while a tensor instruction may still use it; wait for the instruction first ('settle')",
+                    buffer->name, what));
   }
 
   void Begin(const std::vector<const Mma*>& products) {
@@ -114,7 +115,7 @@ class AsyncMmaVerifier {
     const bool used = std::ranges::any_of(running_, [&](const Mma* c) {
       return BufferOf(c->sum) == buffer || BufferOf(c->a) == buffer || BufferOf(c->b) == buffer;
     });
-    return used ? InFlightError(buffer, "ends") : absl::OkStatus();
+    return used ? InFlightError(buffer, "is freed") : absl::OkStatus();
   }
 
   using Products = std::vector<const Mma*>;

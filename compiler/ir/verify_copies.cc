@@ -36,7 +36,7 @@ class CopyVerifier {
     } else if (s.As<Commit>() != nullptr) {
       ++committed_;
       if (groups_copy_ && counted_ && committed_ - arrived_ > kCommitGroupsMax) {
-        return absl::InvalidArgumentError(fmt::format("{} bundles are under way, where copies of a group allow {}",
+        return absl::InvalidArgumentError(fmt::format("{} commit groups are in flight; bulk copies allow up to {}",
                                                       committed_ - arrived_, kCommitGroupsMax));
       }
     } else if (const Wait* wait = s.As<Wait>()) {
@@ -78,10 +78,10 @@ class CopyVerifier {
           ForEachExpr(child, [&](const Expr& e) {
             const Load* load = e.As<Load>();
             if (load == nullptr || Arrived(load->buffer.get())) return;
-            status = absl::InvalidArgumentError(
-                fmt::format("'{}' is read while every copy to it is under way: {}", load->buffer->name,
-                            left_ < 0 ? "nobody has waited for one"
-                                      : fmt::format("the wait before leaves {} of {}", left_, committed_)));
+            status = absl::InvalidArgumentError(fmt::format(
+                "'{}' is read while every copy to it is in flight: {}", load->buffer->name,
+                left_ < 0 ? "there is no wait before the read"
+                          : fmt::format("the last wait leaves {} of {} commit groups in flight", left_, committed_)));
           });
         });
     return status;
@@ -123,7 +123,7 @@ class CopyVerifier {
     first_.erase(buffer);
     if (arrived) return absl::OkStatus();
     return absl::InvalidArgumentError(
-        fmt::format("the memory of '{}' ends while every copy to it is under way", buffer->name));
+        fmt::format("the memory of '{}' is freed while every copy to it is in flight; add a wait", buffer->name));
   }
 
   const bool groups_copy_;

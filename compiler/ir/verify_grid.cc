@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "compiler/ir/match.h"
 #include "compiler/ir/multiple.h"
+#include "compiler/ir/op_names.h"
 #include "compiler/ir/simplify.h"
 #include "compiler/ir/text.h"
 #include "compiler/ir/verify.h"
@@ -34,10 +35,10 @@ class GridVerifier {
   explicit GridVerifier(const GridLimits& limits) : limits_(limits) {}
 
   absl::Status Run(const Func& func) {
-    if (func.grid.groups < 1) return absl::InvalidArgumentError("its grid has no groups");
+    if (func.grid.groups < 1) return Illegal("its grid has {} groups; it needs 1 or more", func.grid.groups);
     if (func.grid.lanes > limits_.max_lanes) {
       return absl::InvalidArgumentError(
-          fmt::format("its groups have {} lanes; the target allows {}", func.grid.lanes, limits_.max_lanes));
+          fmt::format("its groups have {} lanes; the target allows up to {}", func.grid.lanes, limits_.max_lanes));
     }
     lanes_ = func.grid.lanes;
     groups_ = func.grid.groups;
@@ -57,12 +58,15 @@ class GridVerifier {
     if (!HasBulkCopies(func.body)) return absl::OkStatus();
     sharing_ = CountSharingGroups(func.body);
     shared_bytes_ = kMbarriersBytes;
-    if (sharing_ == 0) return Illegal("different numbers of groups share copies");
+    if (sharing_ == 0)
+      return Illegal("its copies are shared by different numbers of groups; all must be shared by the same number");
     if (sharing_ > limits_.sharing_groups) {
-      return Illegal("a copy of {} groups; the target has such of {}", sharing_, limits_.sharing_groups);
+      return Illegal("its copies are shared by {} groups; the target allows up to {}", sharing_,
+                     limits_.sharing_groups);
     }
     if (groups_ % sharing_ == 0) return absl::OkStatus();
-    return Illegal("{} groups share copies, which does not divide the {} there are", sharing_, groups_);
+    return Illegal("its copies are shared by {} groups, which does not divide the {} groups of the grid", sharing_,
+                   groups_);
   }
 
   // Whether the value may differ between lanes that must stay together: the lanes of one group, and of groups that
@@ -93,7 +97,8 @@ class GridVerifier {
         },
         [&](const If& n) { return CheckIf(n); }, [&](const Alloc& n) { return CheckAlloc(n); },
         [&](const Let& n) { return CheckLet(n); }, [&](const Barrier&) { return CheckConvergent("a barrier"); },
-        [&](const Mma& n) { return CheckMma(n); }, [&](const MmaWait&) { return CheckConvergent("a settle"); },
+        [&](const Mma& n) { return CheckMma(n); },
+        [&](const MmaWait&) { return CheckConvergent("a wait for tensor instructions ('settle')"); },
         [&](const Copy& n) { return IsBulkCopy(n) ? CheckCopy(n) : absl::OkStatus(); },
         [&](const Commit&) { return CheckConvergent("a commit"); },
         [&](const Wait&) { return CheckConvergent("a wait"); }, [&](const LaneReduce& n) { return CheckLaneReduce(n); },
@@ -109,7 +114,8 @@ class GridVerifier {
       size += known == sizes_.end() ? 1 : known->second;
     });
     if (size > kLetOperationsMax) {
-      return Illegal("'{}' takes more than {} operations on lane.id", let.var, kLetOperationsMax);
+      return Illegal("the value of '{}' takes more than {} operations on lane.id, too many to check", let.var,
+                     kLetOperationsMax);
     }
     const Expr value = Substitute(let.value, of_ids_);
     if (!IsDivergent(value) && !UsesVar(value, kGroupVar)) return Check(let.body);
@@ -125,7 +131,7 @@ class GridVerifier {
   // for different ones.
   absl::Status CheckConvergent(std::string_view what) const {
     if (why_divergent_.empty()) return absl::OkStatus();
-    return Illegal("{} where lanes of a group may part: inside {}", what, why_divergent_);
+    return Illegal("{} where lanes of a group may diverge: inside {}", what, why_divergent_);
   }
 
   // The distance, in elements, of each lane's address from that of lane 0, or of each group's from that of group 0.
@@ -161,7 +167,10 @@ class GridVerifier {
   absl::Status CheckCopy(const Copy& copy) {
     const Load& source = *copy.source.As<Load>();
     const std::string name = copy.buffer->name;
-    if (!by_first_lane_) return Illegal("the copy of a group to '{}' is not begun by its first lane alone", name);
+    if (!by_first_lane_) {
+      return Illegal("the bulk copy to '{}' must be issued by the first lane alone: put it inside 'if lane.id == 0'",
+                     name);
+    }
     if (copy.groups == 1) return absl::OkStatus();
     for (const auto& [buffer, indices] :
          {std::pair(copy.buffer, copy.indices), std::pair(source.buffer, source.indices)}) {
@@ -170,7 +179,8 @@ class GridVerifier {
       for (size_t group = 0; same && group < moves.size(); ++group) {
         same = moves[group] == moves[group - group % static_cast<size_t>(copy.groups)];
       }
-      if (!same) return Illegal("the {} groups that share a copy to '{}' begin different ones", copy.groups, name);
+      if (!same)
+        return Illegal("the {} groups that share a copy to '{}' do not copy the same elements", copy.groups, name);
     }
     return absl::OkStatus();
   }
@@ -180,28 +190,35 @@ class GridVerifier {
     const TensorInstructionEntry& entry = EntryOf(mma.instruction);
     if (entry.lanes == 1) return absl::OkStatus();
     HONE_RETURN_IF_ERROR(CheckConvergent("a tensor instruction of several lanes"));
-    if (lanes_ % entry.lanes != 0) return Illegal("{} is run by {} lanes, of {}", entry.name, entry.lanes, lanes_);
+    if (lanes_ % entry.lanes != 0)
+      return Illegal("{} needs {} lanes, which does not divide the {} lanes of a group", entry.name, entry.lanes,
+                     lanes_);
     for (const MatrixOperand* operand : {&mma.a, &mma.b}) {
       const BufferNode& buffer = *operand->first.As<Load>()->buffer;
-      if (buffer.scope == Scope::kLocal) return Illegal("{}: '{}' is each lane's own", entry.name, buffer.name);
+      if (buffer.scope == Scope::kLocal)
+        return Illegal("{}: operand '{}' is local to a lane; all lanes must see it", entry.name, buffer.name);
       if (buffer.scope == Scope::kSwizzled && !entry.is_async) {
-        return Illegal("{} takes rows as they lie, and '{}' is swizzled", entry.name, buffer.name);
+        return Illegal("{} cannot read swizzled memory, but operand '{}' is swizzled", entry.name, buffer.name);
       }
     }
     if (entry.is_async) HONE_RETURN_IF_ERROR(CheckBlocks(mma, entry));
     const std::vector<int64_t>&a = MovesOf(*mma.a.first.As<Load>()), &b = MovesOf(*mma.b.first.As<Load>());
-    if (a.empty() || b.empty()) return Illegal("{}: where its operands lie depends on more than lanes", entry.name);
+    if (a.empty() || b.empty())
+      return Illegal("{}: the distance between the operands of different lanes is not constant", entry.name);
     for (int64_t lane = 0; lane < lanes_; ++lane) {
       const int64_t first = lane / entry.lanes * entry.lanes, column = lane % kLanesOfRow;
       const auto at = [](const std::vector<int64_t>& moves, int64_t i) { return moves[static_cast<size_t>(i)]; };
-      if (at(a, lane) != at(a, lane - column)) return Illegal("{}: lanes of one row have different ones", entry.name);
+      if (at(a, lane) != at(a, lane - column)) {
+        return Illegal("{}: lane {} must start at the same row of a as lane {}", entry.name, lane, lane - column);
+      }
       const int64_t row = lane / kLanesOfRow % kBlockRows, warp = (lane - first) / (kLanesOfRow * kBlockRows);
       const int64_t rows_before = 2 * warp * mma.a.stride + row * SharedRowStride(mma.a, entry);
       if (entry.is_async && !entry.loads_a && at(a, lane) != at(a, first) + rows_before) {
-        return Illegal("{}: the rows of lane {} are not in its blocks", entry.name, lane);
+        return Illegal("{}: lane {} does not start at its row of a", entry.name, lane);
       }
       if (at(b, lane) != at(b, first) + column * entry.n * mma.b.stride) {
-        return Illegal("{}: the columns of lane {} are not beside those of the lane before", entry.name, lane);
+        return Illegal("{}: lane {} must start at column {} of b, counted from lane {}", entry.name, lane,
+                       column * entry.n, first);
       }
     }
     return absl::OkStatus();
@@ -215,12 +232,13 @@ class GridVerifier {
       if (operand == &mma.a && entry.loads_a) continue;
       const Load& first = *operand->first.As<Load>();
       if (!IsShared(first.buffer->scope)) {
-        return Illegal("{} reads shared memory, where '{}' does not lie", entry.name, first.buffer->name);
+        return Illegal("{} reads shared memory, but operand '{}' is {}", entry.name, first.buffer->name,
+                       Name(first.buffer->scope));
       }
       const bool even = operand->stride % entry.chunk == 0 && operand->column_stride % entry.chunk == 0;
       if (!even || !IsMultipleOf(*first.buffer, first.indices, entry.chunk)) {
-        return Illegal("{}: chunks of '{}' may begin where {} does not divide", entry.name, first.buffer->name,
-                       entry.chunk);
+        return Illegal("{}: the chunks of '{}' are not known to be aligned to {} elements", entry.name,
+                       first.buffer->name, entry.chunk);
       }
       if (first.buffer->scope != Scope::kSwizzled) continue;
       const int64_t row = SharedRowStride(*operand, entry);
@@ -230,11 +248,14 @@ class GridVerifier {
       for (size_t lane = 0; lane < moves.size(); lane += static_cast<size_t>(entry.lanes)) {
         whole = whole && (moves[lane] - moves[0]) % (kSwizzledRows * row) == 0;
       }
-      if (!whole) return Illegal("{}: '{}' is not read in eights of its rows", entry.name, first.buffer->name);
+      if (!whole) {
+        return Illegal("{}: swizzled '{}' must be read in blocks of {} whole rows", entry.name, first.buffer->name,
+                       kSwizzledRows);
+      }
     }
     if (mma.b.stride == SharedRowStride(mma.b, entry)) return absl::OkStatus();
-    return Illegal("{}: the columns of a block of '{}' do not follow one another", entry.name,
-                   mma.b.first.As<Load>()->buffer->name);
+    return Illegal("{}: the columns of a block of '{}' must be contiguous: the stride must be {}, not {}", entry.name,
+                   mma.b.first.As<Load>()->buffer->name, SharedRowStride(mma.b, entry), mma.b.stride);
   }
 
   // Whether lane 0's element lies in the first of eight rows and, within the row, at position `most` or before.
@@ -263,7 +284,9 @@ class GridVerifier {
         IsMultipleOf(buffer, first, width)) {
       return absl::OkStatus();
     }
-    return Illegal("{} elements of swizzled '{}' at once, which may not lie in one chunk", width, buffer.name);
+    return Illegal(
+        "{} elements of swizzled '{}' are accessed at once, but are not known to lie in one chunk of {} bytes", width,
+        buffer.name, kSwizzledChunkBytes);
   }
 
   absl::Status CheckSwizzled(const Stmt& s) const {
@@ -284,14 +307,16 @@ class GridVerifier {
 
   // A lane reduction is a butterfly of shuffles, so part p of it must be in lane p of each run of lanes.
   absl::Status CheckLaneReduce(const LaneReduce& reduce) const {
-    HONE_RETURN_IF_ERROR(CheckConvergent("a merge"));
-    if (lanes_ % reduce.parts != 0) return Illegal("a merge of {} parts by {} lanes", reduce.parts, lanes_);
+    HONE_RETURN_IF_ERROR(CheckConvergent("a lane reduction ('merge')"));
+    if (lanes_ % reduce.parts != 0)
+      return Illegal("a lane reduction has {} parts, which does not divide the {} lanes of a group", reduce.parts,
+                     lanes_);
     const Expr part = Substitute(reduce.part, of_ids_);
     for (int64_t lane = 0; lane < lanes_; ++lane) {
       const std::optional<int64_t> own = ConstantValue(Substitute(part, {{kLaneVar, Expr(lane)}}));
       if (own == lane % reduce.parts) continue;
-      return Illegal("a merge of {} parts where lane {} has part {}", reduce.parts, lane,
-                     own.has_value() ? fmt::format("{}", *own) : Shortened(reduce.part));
+      return Illegal("in a lane reduction of {} parts, lane {} has part {}; it must have part {}", reduce.parts, lane,
+                     own.has_value() ? fmt::format("{}", *own) : Shortened(reduce.part), lane % reduce.parts);
     }
     return absl::OkStatus();
   }
@@ -310,7 +335,7 @@ class GridVerifier {
 
   absl::Status CheckFor(const For& loop) {
     if (loop.kind == LoopKind::kParallel || loop.kind == LoopKind::kGroup || loop.kind == LoopKind::kLane) {
-      return Illegal("loop '{}' is {} inside a func with a grid", loop.var,
+      return Illegal("loop '{}' is {}, which is not allowed in a func with a grid", loop.var,
                      loop.kind == LoopKind::kParallel ? "parallel" : "bound");
     }
     ranges_[loop.var] = {0, std::max<int64_t>(BoundsOf(loop.extent, ranges_).high, 1) - 1};
@@ -334,16 +359,19 @@ class GridVerifier {
       return Illegal("alloc of '{}' in the workspace, inside a func with a grid; make it a param", buffer.name);
     }
     if (!IsShared(buffer.scope)) return Check(alloc.body);
-    if (!why_divergent_.empty()) return Illegal("alloc of shared '{}' inside {}", buffer.name, why_divergent_);
+    if (!why_divergent_.empty()) {
+      return Illegal("alloc of shared '{}' where lanes of a group may diverge: inside {}", buffer.name, why_divergent_);
+    }
     const int swizzled = buffer.scope == Scope::kSwizzled ? 1 : 0;
     if (swizzled > 0 && NumBytes(buffer) % (kSwizzledRowBytes * kSwizzledRows) != 0) {
-      return Illegal("swizzled '{}' is not in eights of rows of {} bytes", buffer.name, kSwizzledRowBytes);
+      return Illegal("swizzled '{}' has {} bytes; it needs a multiple of {} rows of {} bytes", buffer.name,
+                     NumBytes(buffer), kSwizzledRows, kSwizzledRowBytes);
     }
     // Back ends never let two shared buffers overlap, because no barrier separates the last reader of one from the
     // first writer of the other. An unrolled loop has one buffer for all its iterations, so it counts once.
     if (counted_.insert(&buffer).second) shared_bytes_ += PaddedSharedBytes(NumBytes(buffer));
     if (shared_bytes_ > limits_.shared_bytes) {
-      return Illegal("alloc of '{}' takes the shared memory of a group to {} bytes; the target has {}", buffer.name,
+      return Illegal("alloc of '{}' raises the shared memory of a group to {} bytes; the target has {}", buffer.name,
                      shared_bytes_, limits_.shared_bytes);
     }
     swizzled_ += swizzled;

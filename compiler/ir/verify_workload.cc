@@ -21,7 +21,8 @@ class WorkloadVerifier {
     for (const Param& param : workload.params) {
       HONE_RETURN_IF_ERROR(Declare(param.buffer));
       if (!(std::isfinite(param.low) && std::isfinite(param.high) && param.low <= param.high)) {
-        return Illegal("the range of '{}' is not an interval of finite numbers", param.buffer->name);
+        return Illegal("the range of '{}' is [{}, {}]; its ends must be finite, the low end first", param.buffer->name,
+                       param.low, param.high);
       }
     }
     for (const Stage& stage : workload.stages) {
@@ -33,7 +34,7 @@ class WorkloadVerifier {
     for (const Buffer& output : workload.outputs) {
       if (output == nullptr) return absl::InvalidArgumentError("an output is missing");
       if (workload.FindStage(output.get()) == nullptr) return Illegal("output '{}' is not a stage", output->name);
-      if (!outputs.insert(output.get()).second) return Illegal("output '{}' is there twice", output->name);
+      if (!outputs.insert(output.get()).second) return Illegal("output '{}' is listed twice", output->name);
     }
     return outputs.empty() ? absl::InvalidArgumentError("it has no output") : absl::OkStatus();
   }
@@ -46,7 +47,7 @@ class WorkloadVerifier {
 
   absl::Status Declare(const Buffer& buffer) {
     if (buffer == nullptr) return absl::InvalidArgumentError("a parameter has no buffer");
-    if (!names_.insert(buffer->name).second) return Illegal("the name '{}' is there twice", buffer->name);
+    if (!names_.insert(buffer->name).second) return Illegal("the name '{}' is used twice", buffer->name);
     int64_t elements = 1;
     for (int64_t extent : buffer->shape) {
       if (extent < 0) return Illegal("'{}' has a negative extent", buffer->name);
@@ -62,7 +63,7 @@ class WorkloadVerifier {
   absl::Status BindAxes(const std::vector<Axis>& axes) {
     for (const Axis& axis : axes) {
       if (axis.extent < 0) return Illegal("axis '{}' has a negative extent", axis.name);
-      if (!axis_names_.insert(axis.name).second) return Illegal("the axis '{}' is there twice", axis.name);
+      if (!axis_names_.insert(axis.name).second) return Illegal("axis '{}' is defined twice", axis.name);
       exprs_.vars.emplace(axis.name, kIndexType);
     }
     return absl::OkStatus();
@@ -75,15 +76,15 @@ class WorkloadVerifier {
     const auto same = [](const Axis& axis, int64_t extent) { return axis.extent == extent; };
     const auto& shape = stage.buffer->shape;
     if (!std::equal(stage.axes.begin(), stage.axes.end(), shape.begin(), shape.end(), same)) {
-      return absl::InvalidArgumentError("the extents of its axes are not its shape");
+      return absl::InvalidArgumentError("the extents of its axes must be the shape of its buffer");
     }
     if (stage.reduce_axes.empty() != (stage.reduction == Reduction::kNone)) {
-      return absl::InvalidArgumentError("a reduction needs reduce axes, and they a reduction");
+      return absl::InvalidArgumentError("a reduction needs reduce axes, and reduce axes need a reduction");
     }
     HONE_RETURN_IF_ERROR(exprs_.Check(stage.value));
     const Type place{stage.buffer->dtype, 1};
     if (stage.value.type() != place) {
-      return Illegal("its value is {} but its buffer {}", ToString(stage.value.type()), ToString(place));
+      return Illegal("its value is {}, but its buffer holds {}", ToString(stage.value.type()), ToString(place));
     }
     if (stage.reduction == Reduction::kNone) return absl::OkStatus();
     return CheckReduction(stage.reduction, place);
@@ -98,7 +99,8 @@ class WorkloadVerifier {
 absl::Status CheckReduction(Reduction reduction, Type type) {
   const bool adds = reduction == Reduction::kSum || reduction == Reduction::kProd;
   if (!IsStorageOnly(type.dtype) && !(adds && type.dtype == DType::kBool)) return absl::OkStatus();
-  return absl::InvalidArgumentError(fmt::format("cannot reduce by {} in {}", Name(reduction), ToString(type)));
+  return absl::InvalidArgumentError(
+      fmt::format("reduction {} is not possible for {}", Name(reduction), ToString(type)));
 }
 
 absl::Status Verify(const Workload& workload) {

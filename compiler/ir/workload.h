@@ -49,7 +49,9 @@ struct Param {
 };
 
 struct Workload {
-  std::string op;  // operator of the anchor, for display and for the choice of a template: "conv2d", "matmul", ...
+  // The operator of the anchor: "conv2d", "matmul", ... A label for people; it decides nothing, but is a part of Print
+  // and so of the digest.
+  std::string op;
   std::vector<Param> params;
   std::vector<Stage> stages;
   std::vector<Buffer> outputs;  // stage buffers, in the order of the kernel's output arguments

@@ -42,9 +42,9 @@ class WorkloadParser {
     HONE_ASSIGN_OR_RETURN(param.buffer, exprs_.ParseDeclaration(Scope::kParam));
     if (tokens_.Accept("in")) {
       HONE_RETURN_IF_ERROR(tokens_.Expect("["));
-      HONE_ASSIGN_OR_RETURN(param.low, tokens_.ExpectDouble("the low end"));
+      HONE_ASSIGN_OR_RETURN(param.low, tokens_.ExpectDouble("the low end of the range"));
       HONE_RETURN_IF_ERROR(tokens_.Expect(","));
-      HONE_ASSIGN_OR_RETURN(param.high, tokens_.ExpectDouble("the high end"));
+      HONE_ASSIGN_OR_RETURN(param.high, tokens_.ExpectDouble("the high end of the range"));
       HONE_RETURN_IF_ERROR(tokens_.Expect("]"));
     }
     exprs_.BindBuffer(param.buffer->name, param.buffer);

@@ -58,18 +58,21 @@ int main(int argc, char** argv) {
   std::string file;
   std::string target;
   bool all = false, changed = false;
-  app.add_option("file", file, "the text, an ONNX model (.onnx), or - for standard input")->required();
-  app.add_option("--passes", options.passes,
-                 "names with commas between, or all; without it, those in the file's head: # run: passes=...");
+  app.add_option("file", file, "file of the text, an ONNX model (.onnx), or - for standard input")->required();
+  app.add_option(
+      "--passes", options.passes,
+      "names of passes separated by commas, or all (default: those in the file's first lines: # run: passes=...)");
   app.add_flag("--print-after-all", all, "write the program to standard error after every pass");
   app.add_flag("--print-after-change", changed, "write the program to standard error after passes that changed it");
-  app.add_option("--target", target, "what to lower for: 'x86_64 -mcpu=znver4' (default: no particular machine)");
+  app.add_option("--target", target,
+                 "target to lower for, for example 'x86_64 -mcpu=znver4' (default: no particular machine)");
   app.add_flag("--verify-each", options.verify_each, "check the legality rules after every pass");
-  app.add_flag("--interpret", options.interpret, "compare what the program computes before the passes and after each");
-  app.add_option("--seed", options.seed, "of the values for --interpret")->capture_default_str();
+  app.add_flag("--interpret", options.interpret,
+               "run the program before the passes and after each, and compare the results");
+  app.add_option("--seed", options.seed, "seed of the random values for --interpret")->capture_default_str();
   app.add_flag("--time-passes", options.time_passes, "write to standard error how long each pass took");
   app.add_flag("--all-constants", options.all_constants, "write large constants of a graph, not only their digests");
-  app.add_option("--reproducers", options.reproducers, "folder for a file that shows the failure of a pass again");
+  app.add_option("--reproducers", options.reproducers, "folder for files that reproduce the failure of a pass");
   CLI11_PARSE(app, argc, argv);
   options.show = all ? hone::opt::Show::kAll : changed ? hone::opt::Show::kChanged : hone::opt::Show::kResult;
   options.say = [](std::string_view text) { std::cerr << text; };

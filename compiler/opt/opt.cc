@@ -132,7 +132,7 @@ absl::StatusOr<FuncList> SelectFuncPasses(std::string_view names, const PassTabl
   list.after_split.assign(split + 1, list.passes.end());
   list.passes.erase(split, list.passes.end());
   if (std::ranges::any_of(list.after_split, is_split)) {
-    return absl::InvalidArgumentError("split_launches stands twice in the list of passes");
+    return absl::InvalidArgumentError("split_launches is listed twice in the passes");
   }
   return list;
 }
@@ -189,8 +189,7 @@ absl::StatusOr<FuncList> SelectAfterBuildLoops(std::string_view list, const Pass
   if (names[0] == "all") return SelectFuncPasses(list, tables);
   if (names[0] != "build_loops") {
     return absl::InvalidArgumentError(fmt::format(
-        "a workload becomes a func by build_loops: the list of passes begins with it (or is all), not with {}",
-        names[0]));
+        "the list of passes for a workload must begin with build_loops (or be all), not with {}", names[0]));
   }
   return SelectFuncPasses(list.substr(list.find("build_loops") + std::string_view("build_loops").size()), tables);
 }
@@ -198,7 +197,7 @@ absl::StatusOr<FuncList> SelectAfterBuildLoops(std::string_view list, const Pass
 absl::StatusOr<std::string> OptWorkload(const std::string& text, std::string_view list, const OptOptions& options,
                                         const PassTables& tables) {
   std::vector<std::string> parts = SplitText(text, [](std::string_view line) { return line == "schedule"; });
-  if (parts.size() > 2) return absl::InvalidArgumentError("there is more than one line 'schedule'");
+  if (parts.size() > 2) return absl::InvalidArgumentError("the text has more than one line 'schedule'");
   if (parts.size() == 1) parts.emplace_back("schedule\n");
   HONE_ASSIGN_OR_RETURN(const ir::Workload workload, ir::ParseWorkload(parts[0]));
   parts[1].replace(parts[1].find("schedule"), std::string_view("schedule").size(), "");
@@ -232,7 +231,7 @@ absl::StatusOr<std::string> Opt(std::string_view text, const OptOptions& options
   if (input.kind == "workload") return OptWorkload(input.text, list, options, tables);
   if (input.kind == "graph") return OptGraph(input.text, list, options, tables);
   return absl::InvalidArgumentError(
-      fmt::format("the text begins with '{}'; it should be a func, a workload or a graph", input.kind));
+      fmt::format("the text begins with '{}'; it must begin with func, workload or graph", input.kind));
 }
 
 }  // namespace hone::opt

@@ -32,10 +32,12 @@ struct OptOptions {
   target::Target target;  // the target for workloads and graphs
   bool verify_each = false;
   bool time_passes = false;
-  bool interpret = false;        // compare the program's results before the passes and after each
-  uint64_t seed = 1;             // seed of the random inputs for interpret
-  bool all_constants = false;    // write a graph's constants in full
-  std::string reproducers = {};  // folder for reproducers; empty: none are written
+  // Compare the program's results before the passes and after each, by ExpectSame (random_run.h). The tolerance is 1e-4
+  // for graph passes and for build_loops, which may reorder sums, and 0 for passes over funcs.
+  bool interpret = false;
+  uint64_t seed = 1;                                    // seed of the random inputs for interpret
+  bool all_constants = false;                           // write a graph's constants in full
+  std::string reproducers = {};                         // folder for reproducers; empty: none are written
   std::function<void(std::string_view line)> say = {};  // called with times and the programs between passes
 };
 

@@ -132,13 +132,13 @@ absl::StatusOr<Tensors> RunOnRandomInputs(const graph::Graph& graph, uint64_t se
 
 absl::Status ExpectSame(const Tensors& expected, const Tensors& actual, double tolerance) {
   if (expected.size() != actual.size()) {
-    return absl::DataLossError(fmt::format("there are {} tensors, should be {}", actual.size(), expected.size()));
+    return absl::DataLossError(fmt::format("there are {} tensors; there should be {}", actual.size(), expected.size()));
   }
   for (size_t t = 0; t < expected.size(); ++t) {
     const Tensor& e = expected[t];
     const Tensor& a = actual[t];
     if (e.dtype != a.dtype || e.bytes.size() != a.bytes.size()) {
-      return absl::DataLossError(fmt::format("{} has another type or size than before", e.name));
+      return absl::DataLossError(fmt::format("{} has a different type or size than before", e.name));
     }
     const size_t size = static_cast<size_t>(ir::SizeOf(e.dtype));
     double largest = 0;

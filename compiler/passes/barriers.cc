@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/passes/barriers.h"
-
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "compiler/ir/match.h"
+#include "compiler/passes/passes.h"
 
 namespace hone::passes {
 namespace {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/passes/bind.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 
 #include "base/status.h"
 #include "compiler/ir/match.h"
+#include "compiler/passes/passes.h"
 
 namespace hone::passes {
 namespace {
@@ -151,7 +150,8 @@ class Binder {
       if (loop->kind == ir::LoopKind::kGroup) return BuildGroups(*loop);
       if (loop->kind == ir::LoopKind::kLane) return BuildLanes(*loop, in_lane);
       if (loop->kind == ir::LoopKind::kParallel) {
-        return absl::FailedPreconditionError(fmt::format("loop {} is parallel where lanes are bound", loop->var));
+        return absl::FailedPreconditionError(
+            fmt::format("loop {} is parallel, which is not allowed where loops are bound to lanes", loop->var));
       }
     }
     if (const ir::LaneReduce* reduce = s.As<ir::LaneReduce>(); reduce != nullptr && in_lane) {
@@ -197,7 +197,8 @@ class Binder {
   absl::StatusOr<ir::Stmt> BuildGroups(const ir::For& loop) {
     const Chain chain = ChainFrom(loop);
     if (groups_seen_) {
-      return absl::FailedPreconditionError(fmt::format("loop {} is a second nest of groups in one launch", loop.var));
+      return absl::FailedPreconditionError(
+          fmt::format("loop {} begins a second nest of group loops; a launch can have only one", loop.var));
     }
     groups_seen_ = true;
     HONE_ASSIGN_OR_RETURN(groups_, chain.Size());
@@ -208,12 +209,13 @@ class Binder {
   absl::StatusOr<ir::Stmt> BuildLanes(const ir::For& loop, bool in_lane) {
     const Chain chain = ChainFrom(loop);
     if (in_lane) {
-      return absl::FailedPreconditionError(fmt::format("loop {} over lanes is inside another", loop.var));
+      return absl::FailedPreconditionError(fmt::format("lane loop {} is inside another", loop.var));
     }
     HONE_ASSIGN_OR_RETURN(const int64_t size, chain.Size());
     if (size != lanes_ && ir::AnyStmt(chain.body, AllocatesShared)) {
       return absl::FailedPreconditionError(fmt::format(
-          "loop {} over {} lanes fills shared memory inside, but the launch has {} lanes", loop.var, size, lanes_));
+          "loop {} over {} lanes fills shared memory inside; such a loop must have all {} lanes of the launch",
+          loop.var, size, lanes_));
     }
     if (size != lanes_ || chain.loops.size() > 1) HONE_RETURN_IF_ERROR(CheckNoLocalLaneReduce(chain.body));
     HONE_ASSIGN_OR_RETURN(ir::Stmt body, Build(chain.body, true));
@@ -225,10 +227,10 @@ class Binder {
     absl::Status status;
     const auto check = [&](const ir::Stmt& child) {
       if (IsLocalLaneReduce(child)) {
-        status = absl::FailedPreconditionError(
-            fmt::format("'{}' is each lane's own, but not all {} lanes of the launch take it together: store it in "
-                        "shared memory",
-                        ir::WrittenBuffer(child)->name, lanes_));
+        status = absl::FailedPreconditionError(fmt::format(
+            "the result of the lane reduction to '{}' is local to each lane, but not all {} lanes of the launch "
+            "take part: store it in shared memory",
+            ir::WrittenBuffer(child)->name, lanes_));
       }
       return false;
     };

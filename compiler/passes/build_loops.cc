@@ -338,14 +338,14 @@ absl::Status CheckLaneReduceLegal(const Nest& nest, const target::Target& target
   const Loop* const lane_loop = nest.LaneReduceLoop();
   if (lane_loop == nullptr) return absl::OkStatus();
   if (lane_loop->max_extent > target.hierarchy.shuffle_lanes) {
-    return absl::FailedPreconditionError(
-        fmt::format("loop {} is a reduction that {} lanes take together; those of the target that read each other's "
-                    "registers are {}",
-                    lane_loop->name, lane_loop->max_extent, target.hierarchy.shuffle_lanes));
+    return absl::FailedPreconditionError(fmt::format(
+        "loop {} is a reduction that {} lanes share; lanes of the target can share one of up to {} iterations",
+        lane_loop->name, lane_loop->max_extent, target.hierarchy.shuffle_lanes));
   }
   if (lane_loop == &nest.loops.back()) return absl::OkStatus();
-  return absl::FailedPreconditionError(fmt::format("loop {} is inside loop {}, a reduction that lanes take together",
-                                                   nest.loops.back().name, lane_loop->name));
+  return absl::FailedPreconditionError(
+      fmt::format("loop {} is inside loop {}, a reduction that lanes share; such a loop must be the innermost",
+                  nest.loops.back().name, lane_loop->name));
 }
 
 absl::Status CheckLegal(const State& state, const target::Target& target) {
@@ -359,7 +359,7 @@ absl::Status CheckLegal(const State& state, const target::Target& target) {
     if (absl::Status legal = CheckLaneReduceLegal(nest, target); !legal.ok()) return legal;
     if (nest.IsBulkCopied() && target.hierarchy.sharing_groups == 0) {
       return absl::FailedPreconditionError(
-          fmt::format("stage {} is copied by groups, which those of the target do not", nest.stage.buffer->name));
+          fmt::format("stage {} uses bulk copies, which the target does not have", nest.stage.buffer->name));
     }
     if (nest.copy.elements > 0 && target.memory.shared_bytes == 0) {
       return absl::FailedPreconditionError(
@@ -397,7 +397,8 @@ absl::Status CheckLegal(const State& state, const target::Target& target) {
   for (const auto& [root, bytes] : local_bytes) {
     if (bytes <= target.memory.local_bytes) continue;
     return absl::FailedPreconditionError(
-        fmt::format("stages computed inside loops need {} bytes; a thread has {}", bytes, target.memory.local_bytes));
+        fmt::format("stages computed inside loops need {} bytes of local memory; a thread has {}", bytes,
+                    target.memory.local_bytes));
   }
   return absl::OkStatus();
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/passes/flatten.h"
-
 #include "compiler/ir/match.h"
+#include "compiler/passes/passes.h"
 
 namespace hone::passes {
 namespace {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/passes/peel.h"
-
 #include <algorithm>
 #include <functional>
 #include <optional>
 
 #include "compiler/ir/match.h"
 #include "compiler/ir/simplify.h"
+#include "compiler/passes/passes.h"
 
 namespace hone::passes {
 namespace {

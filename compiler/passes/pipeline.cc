@@ -7,14 +7,8 @@
 #include "base/status.h"
 #include "compiler/ir/match.h"
 #include "compiler/ir/simplify.h"
-#include "compiler/passes/barriers.h"
-#include "compiler/passes/bind.h"
-#include "compiler/passes/flatten.h"
-#include "compiler/passes/peel.h"
+#include "compiler/passes/passes.h"
 #include "compiler/passes/split_launches.h"
-#include "compiler/passes/uniform_masks.h"
-#include "compiler/passes/unroll.h"
-#include "compiler/passes/vectorize.h"
 
 namespace hone::passes {
 namespace {
@@ -52,7 +46,7 @@ absl::Status SimplifyGrid(ir::Func& func) {
 
 constexpr Pass<ir::Func> kGridPasses[] = {{"bind", Bind},
                                           {"simplify_grid", SimplifyGrid},
-                                          {"uniform_masks", RewriteBody<MakeMasksUniform>},
+                                          {"uniform_masks", RewriteBody<BroadcastUniformMasks>},
                                           {"barriers", PlaceBarriers}};
 
 }  // namespace

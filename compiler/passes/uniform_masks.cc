@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/passes/uniform_masks.h"
-
 #include <algorithm>
 
 #include "compiler/ir/match.h"
 #include "compiler/ir/simplify.h"
+#include "compiler/passes/passes.h"
 
 namespace hone::passes {
 namespace {
@@ -45,6 +44,6 @@ ir::Expr MakeMaskUniform(const ir::Expr& e) {
 
 }  // namespace
 
-ir::Stmt MakeMasksUniform(const ir::Stmt& s) { return ir::MapChildren(s, MakeMasksUniform, MakeMaskUniform); }
+ir::Stmt BroadcastUniformMasks(const ir::Stmt& s) { return ir::MapChildren(s, BroadcastUniformMasks, MakeMaskUniform); }
 
 }  // namespace hone::passes

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/passes/unroll.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "compiler/ir/match.h"
 #include "compiler/ir/simplify.h"
+#include "compiler/passes/passes.h"
 
 namespace hone::passes {
 namespace {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/passes/vectorize.h"
-
 #include <fmt/format.h>
 
 #include "compiler/ir/match.h"
 #include "compiler/ir/simplify.h"
+#include "compiler/passes/passes.h"
 
 namespace hone::passes {
 namespace {
@@ -59,17 +58,17 @@ class LoopVectorizer {
         [&](const ir::Alloc&) { return Fail("allocates", s); },
         [&](const ir::Let&) { return Fail("binds a variable", s); },
         [&](const ir::Barrier&) { return Fail("waits at a barrier", s); },
-        [&](const ir::Mma&) { return Fail("holds a tensor instruction", s); },
+        [&](const ir::Mma&) { return Fail("contains a tensor instruction", s); },
         [&](const ir::MmaWait&) { return Fail("waits for instructions", s); },
         [&](const ir::Copy&) { return Fail("copies asynchronously", s); },
         [&](const ir::Commit&) { return Fail("commits copies", s); },
         [&](const ir::Wait&) { return Fail("waits for copies", s); },
-        [&](const ir::LaneReduce&) { return Fail("merges what lanes have", s); },
+        [&](const ir::LaneReduce&) { return Fail("contains a lane reduction", s); },
         [&](const ir::Prefetch&) { return Fail("prefetches", s); });
   }
 
  private:
-  static constexpr std::string_view kNotFlat = "holds vectors, or elements that are not named by one index";
+  static constexpr std::string_view kNotFlat = "contains vectors, or accesses with more than one index";
 
   ir::Stmt Fail(std::string_view what, const ir::Stmt& s) {
     if (status_.ok()) status_ = absl::FailedPreconditionError(fmt::format("vectorized loop {} {}", var_, what));
@@ -97,7 +96,8 @@ class LoopVectorizer {
     const bool once = branch.then_case.As<ir::Store>() != nullptr && !branch.else_case.defined();
     const ir::Stmt both = ir::MakeIf(branch.condition, branch.then_case, branch.else_case);
     if (!IsFlatAndScalar(branch.condition)) return Fail(kNotFlat, both);
-    if (!once && WritesBufferReadBy(both, branch.condition)) return Fail("writes what its own conditions read", both);
+    if (!once && WritesBufferReadBy(both, branch.condition))
+      return Fail("writes elements that its own conditions read", both);
     const ir::Expr condition = Wide(Vec(branch.condition, mask));
     const ir::Stmt then_case = Run(branch.then_case, And(mask, condition));
     if (!branch.else_case.defined()) return then_case;

@@ -8,7 +8,13 @@
 namespace hone::schedule {
 
 absl::Status Apply(const Step& step, State& state) {
-  return std::visit([&](const auto& s) { return Apply(s, state); }, step);
+  return std::visit(
+      [&]<typename S>(const S& s) {
+        // The exact type keeps a step without an Apply of its own from being converted to Step, which would recurse.
+        absl::Status (*const apply)(const S&, State&) = Apply;
+        return apply(s, state);
+      },
+      step);
 }
 
 absl::StatusOr<State> Replay(const ir::Workload& workload, const Schedule& schedule) {

@@ -27,7 +27,8 @@ absl::StatusOr<CopiedValue> FindCopiedValue(const Nest& nest) {
   }
   if (nest.stage.reduction == ir::Reduction::kNone && moved.load.As<ir::Load>() != nullptr) return moved;
   return absl::FailedPreconditionError(
-      fmt::format("stage {} computes: a copy moves what it loads as it is, or zeros", nest.stage.buffer->name));
+      fmt::format("stage {} computes its elements; an asynchronous copy can only move loaded elements or write zeros",
+                  nest.stage.buffer->name));
 }
 
 // Whether each iteration of the loop reads the element directly after that of the iteration before.
@@ -56,7 +57,7 @@ absl::StatusOr<ir::Expr> FirstElement(const ir::Expr& e, const std::string& loop
   const std::string& name = load->buffer->name;
   if (!loop.empty() && !IsContiguousAlong(*load, loop, ranges)) {
     return absl::FailedPreconditionError(
-        fmt::format("what loop {} goes through does not lie side by side in {}", loop, name));
+        fmt::format("the elements that loop {} accesses in {} are not contiguous", loop, name));
   }
   std::vector<ir::Expr> indices = load->indices;
   for (ir::Expr& index : indices) {
@@ -65,8 +66,9 @@ absl::StatusOr<ir::Expr> FirstElement(const ir::Expr& e, const std::string& loop
   }
   const int64_t aligned = std::min(count, ir::kBulkCopyAlignmentBytes / ir::SizeOf(load->buffer->dtype));
   if (ir::IsMultipleOf(*load->buffer, indices, aligned)) return ir::MakeLoad(load->buffer, std::move(indices));
-  return absl::FailedPreconditionError(fmt::format(
-      "a copy of {} elements of {} may begin where {} does not divide: copy fewer at once", count, name, aligned));
+  return absl::FailedPreconditionError(
+      fmt::format("a copy of {} elements of {} is not known to be aligned to {} elements: copy fewer at once", count,
+                  name, aligned));
 }
 
 // The innermost pipelined loop around loop `position` of the nest. Only its copies are in flight when that loop begins,
@@ -107,7 +109,7 @@ absl::Status CheckCommitGroups(const State& state) {
       if (around == nullptr || ahead(*around) + ahead(loop) <= ir::kCommitGroupsMax || !HasBulkCopies(state, nest))
         continue;
       return absl::FailedPreconditionError(
-          fmt::format("the pipelines of loops {} and {} have {} bundles under way, where copies of a group allow {}",
+          fmt::format("the pipelines of loops {} and {} have {} commit groups in flight; bulk copies allow up to {}",
                       around->name, loop.name, ahead(*around) + ahead(loop), ir::kCommitGroupsMax));
     }
   }
@@ -125,7 +127,7 @@ absl::StatusOr<ir::Expr> HoistCondition(const ir::Expr& condition, const std::st
   }
   const auto differs = [&] {
     return absl::FailedPreconditionError(
-        fmt::format("a condition holds for a part of the {} elements of one copy only: copy fewer at once", count));
+        fmt::format("a condition holds for only some of the {} elements of one copy: copy fewer at once", count));
   };
   if (binary == nullptr || binary->a.type() != ir::kIndexType) return differs();
   // For 0 <= i < count, count * q + i < 0 is equivalent to q < 0.
@@ -147,13 +149,14 @@ absl::StatusOr<ir::Stmt> BuildCopy(const State& state, const Nest& nest, const i
   HONE_ASSIGN_OR_RETURN(CopiedValue moved, FindCopiedValue(nest));
   moved.load = load(moved.load);
   if (nest.IsBulkCopied() && moved.condition.defined()) {
-    return absl::FailedPreconditionError(fmt::format(
-        "stage {} has zeros where a condition does not hold, which copies of a group do not", nest.stage.buffer->name));
+    return absl::FailedPreconditionError(
+        fmt::format("stage {} is zero where a condition does not hold; a bulk copy cannot have a condition",
+                    nest.stage.buffer->name));
   }
   const ir::BufferNode& source = *moved.load.As<ir::Load>()->buffer;
   if (ir::IsShared(source.scope) || source.scope == ir::Scope::kLocal) {
     return absl::FailedPreconditionError(
-        fmt::format("stage {} reads {} memory of {}: copies come from memory that all groups see",
+        fmt::format("stage {} reads {} memory of {}; a copy must read a parameter or the workspace",
                     nest.stage.buffer->name, ir::Name(source.scope), source.name));
   }
   std::vector<ir::Expr> axes;

@@ -35,7 +35,7 @@ absl::StatusOr<LoopStrides> StridesOf(const ir::Load& load, const InstructionLoo
       if (loop->empty() || !ir::UsesVar(atom, *loop)) continue;
       if (var == nullptr) {
         return absl::FailedPreconditionError(
-            fmt::format("the place in {} does not move evenly with loop {}", load.buffer->name, *loop));
+            fmt::format("the address in {} does not grow by a constant stride with loop {}", load.buffer->name, *loop));
       }
       *step += factor;
     }
@@ -63,7 +63,7 @@ absl::StatusOr<ir::MatrixOperand> Operand(const ir::Expr& e, const InstructionLo
   const bool side_by_side = chunk == 1 || steps.*way.column == 1;
   if (!side_by_side || steps.*way.still != 0 ||
       (in_chunks || chunk == 1 ? column_stride < chunk : column_stride != 1)) {
-    return absl::FailedPreconditionError(fmt::format("the rows of operand {} do not lie side by side{}: pack it",
+    return absl::FailedPreconditionError(fmt::format("the rows of operand {} are not contiguous{}: pack it",
                                                      load.buffer->name,
                                                      in_chunks ? fmt::format(" in chunks of {}", chunk) : ""));
   }
@@ -83,7 +83,7 @@ absl::StatusOr<Factors> FindFactors(const ir::Expr& value, const ir::TensorInstr
     if (a != nullptr && b != nullptr) return Factors{*a, *b};
   }
   return absl::FailedPreconditionError(
-      fmt::format("{} multiplies two loads, each as {}; the stage does not", entry.name, ir::Name(entry.sum)));
+      fmt::format("{} needs a product of two loads, each as {}; the stage has none", entry.name, ir::Name(entry.sum)));
 }
 
 std::vector<RequiredLoop> RequiredLoops(const ir::TensorInstructionEntry& entry) {
@@ -121,14 +121,14 @@ absl::StatusOr<ir::Stmt> BuildMma(const Nest& nest, const ir::Expr& sum, const i
   HONE_ASSIGN_OR_RETURN(operands[1], Operand(a, loops, ranges, ways[1], entry.Chunk()));
   HONE_ASSIGN_OR_RETURN(operands[2], Operand(b, loops, ranges, ways[2], entry.Chunk()));
   if (entry.b_rows_adjacent && operands[2].stride != entry.k) {
-    return absl::FailedPreconditionError(fmt::format("the rows of operand {} do not follow one another: pack it",
+    return absl::FailedPreconditionError(fmt::format("the rows of operand {} are not adjacent: pack it",
                                                      operands[2].first.As<ir::Load>()->buffer->name));
   }
   const ir::DType wanted[] = {entry.sum, entry.a, entry.b};
   for (int i = 0; i < 3; ++i) {
     const ir::BufferNode& buffer = *operands[i].first.As<ir::Load>()->buffer;
     if (buffer.dtype == wanted[i]) continue;
-    return absl::FailedPreconditionError(fmt::format("operand {} is {}, where {} has {}", buffer.name,
+    return absl::FailedPreconditionError(fmt::format("operand {} is {}, but {} takes {}", buffer.name,
                                                      ir::Name(buffer.dtype), entry.name, ir::Name(wanted[i])));
   }
   return ir::MakeMma(*nest.instruction, operands[0], operands[1], operands[2]);

@@ -33,6 +33,8 @@ struct RequiredLoop {
 };
 std::vector<RequiredLoop> RequiredLoops(const ir::TensorInstructionEntry& entry);
 
+// The loops of the nest in the places of RequiredLoops. Does not check their extents or kinds: the nest must have been
+// tensorized, or the caller checks them.
 InstructionLoops LoopsOf(const Nest& nest, const ir::TensorInstructionEntry& entry);
 
 // Builds the statement that replaces these loops. sum: a load of the first accumulator. load: maps a load, with indices

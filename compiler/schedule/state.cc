@@ -105,16 +105,17 @@ absl::Status CheckLoopCanChange(const Nest& nest, size_t position) {
 absl::Status CheckNoStageAtLoop(const State& state, const Nest& nest, size_t position) {
   if (absl::Status status = CheckLoopCanChange(nest, position); !status.ok()) return status;
   if (!nest.prefetches.empty()) {
-    return absl::FailedPreconditionError(fmt::format("loop {} is counted by the prefetches of stage {}",
-                                                     nest.loops[position].name, nest.stage.buffer->name));
+    return absl::FailedPreconditionError(
+        fmt::format("loop {} must not change, because the prefetches of stage {} depend on it",
+                    nest.loops[position].name, nest.stage.buffer->name));
   }
   for (const Nest& other : state.nests) {
     if (other.place.stage != nest.stage.buffer->name) continue;
     for (size_t i = position; i < nest.loops.size(); ++i) {
       if (nest.loops[i].name != other.place.loop) continue;
-      return absl::FailedPreconditionError(fmt::format("loop {} is at or around loop {}, where stage {} is computed",
-                                                       nest.loops[position].name, other.place.loop,
-                                                       other.stage.buffer->name));
+      return absl::FailedPreconditionError(
+          fmt::format("loop {} must not change, because it is or encloses loop {}, at which stage {} is computed",
+                      nest.loops[position].name, other.place.loop, other.stage.buffer->name));
     }
   }
   return absl::OkStatus();
@@ -123,7 +124,8 @@ absl::Status CheckNoStageAtLoop(const State& state, const Nest& nest, size_t pos
 absl::Status CheckUnscheduled(const State& state, const Nest& nest) {
   const std::string& stage = nest.stage.buffer->name;
   if (nest.has_loop_steps || !nest.IsTopLevel()) {
-    return absl::FailedPreconditionError(fmt::format("stage {} has been scheduled already", stage));
+    return absl::FailedPreconditionError(
+        fmt::format("stage {} is scheduled already; put this step before the other steps on it", stage));
   }
   for (const Nest& other : state.nests) {
     if (other.place.stage != stage) continue;
@@ -195,8 +197,8 @@ absl::StatusOr<ir::Buffer> FindCopySource(const State& state, const Nest& nest, 
   }
   const Nest* made = state.FindNest(source.get());
   if (made != nullptr && !made->IsTopLevel()) {
-    return absl::FailedPreconditionError(
-        fmt::format("stage {} is computed inside loop {}: what copies it comes before", name, made->place.loop));
+    return absl::FailedPreconditionError(fmt::format(
+        "stage {} is computed inside loop {} already; put the step that copies it before", name, made->place.loop));
   }
   return source;
 }

@@ -129,7 +129,7 @@ ir::Stage CopyStage(const std::string& name, const ir::Buffer& buffer);
 // FailedPrecondition if the loop is part of an instruction or a copy: such a loop cannot change.
 absl::Status CheckLoopCanChange(const Nest& nest, size_t position);
 // CheckLoopCanChange, and FailedPrecondition if another stage is computed at this loop or inside it, because the region
-// of that stage depends on the loop.
+// of that stage depends on the loop, or if the nest has prefetches, because they count iterations of its loops.
 absl::Status CheckNoStageAtLoop(const State& state, const Nest& nest, size_t position);
 // FailedPrecondition if the nest has had loop steps, is placed inside a loop, or has other stages inside it. Steps that
 // replace or place a stage must come before these.
@@ -139,7 +139,8 @@ absl::Status CheckUnscheduled(const State& state, const Nest& nest);
 std::vector<int64_t> StoredShape(const State& state, const Nest& nest);
 // The indices of an element in that storage, inside the loop that the stage is computed at.
 std::vector<ir::Expr> StoredIndices(const State& state, const Nest& nest, std::vector<ir::Expr> indices);
-// Whether the buffer is known before the kernel runs: a constant, or computed from constants alone.
+// Whether the buffer is known before the kernel runs: a constant param, or the result of a prepared stage. A stage that
+// reads only constants but is not prepared does not count.
 bool IsFixed(const State& state, const ir::BufferNode* buffer);
 // The buffer of that name that the stage's value loads from; null if there is none.
 ir::Buffer FindLoadedBuffer(const ir::Stage& stage, std::string_view name);
@@ -155,10 +156,10 @@ void CollectConditions(const ir::Expr& c, std::vector<ir::Expr>* conditions);
 // Replaces every load of `from` in e by replacement(indices).
 ir::Expr ReplaceLoads(const ir::Expr& e, const ir::BufferNode* from,
                       const std::function<ir::Expr(const std::vector<ir::Expr>&)>& replacement);
-// Puts conditions around loads in e that could leave their buffer beyond the stage's extents. Elements there are
-// computed but never read, so their value does not matter. inside: per axis, the condition that it is within its
-// extent. A load gets only the conditions of the axes it uses, and none if it stays inside its buffer (a padded one,
-// for example).
+// Replaces loads in e that could leave their buffer beyond the stage's extents by select(condition, load, 0). Elements
+// there are computed but never read, so their value does not matter. inside: per axis, the condition that it is within
+// its extent. ranges: of all axes, beyond the extents too. A load gets only the conditions of the axes it uses, and
+// none if it stays inside its buffer (a padded one, for example).
 ir::Expr ProtectLoads(const ir::Expr& e, const ir::VarMap& inside, const ir::Ranges& ranges);
 // Whether the nest's load stays inside the stored part of its buffer. A stage that is computed inside a loop stores
 // only the region that was inferred for its readers.

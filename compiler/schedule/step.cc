@@ -6,6 +6,7 @@
 #include <charconv>
 #include <optional>
 
+#include "base/split.h"
 #include "base/status.h"
 #include "compiler/ir/match.h"
 #include "compiler/ir/op_names.h"
@@ -42,17 +43,7 @@ std::string PrintDim(const PackDim& d) {
 
 using Words = std::vector<std::string_view>;
 
-Words SplitWords(std::string_view line) {
-  Words words;
-  size_t i = 0;
-  while (i < line.size()) {
-    while (i < line.size() && line[i] == ' ') ++i;
-    const size_t begin = i;
-    while (i < line.size() && line[i] != ' ') ++i;
-    if (i > begin) words.push_back(line.substr(begin, i - begin));
-  }
-  return words;
-}
+Words SplitWords(std::string_view line) { return SplitNonEmpty(line, ' '); }
 
 std::optional<int64_t> ParseInt(std::string_view word) {
   int64_t value = 0;
@@ -237,16 +228,13 @@ std::string Print(const Schedule& schedule) {
 absl::StatusOr<Schedule> ParseSchedule(std::string_view text) {
   Schedule schedule;
   int number = 0;
-  while (!text.empty()) {
+  for (const std::string_view line : SplitAt(text, '\n')) {
     ++number;
-    const size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
     const Words words = SplitWords(line);
     if (words.empty()) continue;
     auto step = ParseStep(words);
     if (!step.has_value()) {
-      return absl::InvalidArgumentError(fmt::format("schedule line {}: not a step: '{}'", number, line));
+      return absl::InvalidArgumentError(fmt::format("schedule line {}: '{}' is not a step", number, line));
     }
     schedule.push_back(*std::move(step));
   }

@@ -31,7 +31,7 @@ absl::Status ScheduleReductions(Sketch& sketch, ScheduleReduction schedule) {
   std::vector<std::string> taken;
   for (const std::string& stage : StageNames(sketch.state, true)) {
     const std::string prefix = taken.empty() ? "" : stage + ".";
-    HONE_ASSIGN_OR_RETURN(const SharedTile tile, ShareTile(sketch, stage, &taken));
+    HONE_ASSIGN_OR_RETURN(const SharedTile tile, FindOrMakeReader(sketch, stage, &taken));
     HONE_RETURN_IF_ERROR(schedule(sketch, tile.reader, tile.reduction, prefix));
   }
   return absl::OkStatus();
@@ -60,7 +60,7 @@ absl::Status ScheduleWinograd(Sketch& sketch, TileRule transformed, TileRule pla
   for (const std::string& stage : StageNames(sketch.state, true)) {
     const std::string prefix = taken.empty() ? "" : stage + ".";
     if (!FitsWinograd(sketch.state, sketch.Get(stage).stage)) {
-      HONE_ASSIGN_OR_RETURN(const SharedTile tile, ShareTile(sketch, stage, &taken));
+      HONE_ASSIGN_OR_RETURN(const SharedTile tile, FindOrMakeReader(sketch, stage, &taken));
       HONE_RETURN_IF_ERROR(plain(sketch, tile.reader, tile.reduction, prefix));
       continue;
     }
@@ -161,7 +161,7 @@ absl::Status BuildTensorTiles(const ir::Workload&, Sketch& sketch) {
   std::vector<std::string> taken;
   for (TensorUse& use : uses) {
     const std::string prefix = taken.empty() ? "" : use.stage + ".";
-    HONE_ASSIGN_OR_RETURN(const SharedTile tile, ShareTile(sketch, use.stage, &taken));
+    HONE_ASSIGN_OR_RETURN(const SharedTile tile, FindOrMakeReader(sketch, use.stage, &taken));
     if (tile.reduction != use.stage) use.k += "c";  // the axes of a copy by CacheWrite end with "c"
     HONE_RETURN_IF_ERROR(ScheduleRegisterTile(sketch, tile.reader, tile.reduction, prefix, use));
   }

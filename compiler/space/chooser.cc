@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cstdlib>
 
+#include "base/split.h"
 #include "base/status.h"
 
 namespace hone::space {
@@ -72,7 +73,8 @@ absl::StatusOr<TileHint> ParseTileHint(std::string_view text) {
   }
   whole = whole && hint.extents.size() == hint.tile.size();
   for (size_t d = 0; whole && d < hint.tile.size(); ++d) whole = hint.tile[d] >= 1 && hint.tile[d] <= hint.extents[d];
-  if (!whole) return absl::InvalidArgumentError(fmt::format("not a hint for tiles, as '56x64:7x32' is: '{}'", text));
+  if (!whole)
+    return absl::InvalidArgumentError(fmt::format("'{}' is not a hint for tiles; write it like 56x64:7x32", text));
   return hint;
 }
 
@@ -84,16 +86,12 @@ std::string Print(const Decisions& decisions) {
 
 absl::StatusOr<Decisions> ParseDecisions(std::string_view text) {
   Decisions decisions;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find(' '), text.size());
-    const std::string_view word = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (word.empty()) continue;
+  for (const std::string_view word : SplitNonEmpty(text, ' ')) {
     const size_t equals = word.find('=');
     int64_t value = 0;
     const char* last = word.data() + word.size();
     if (equals == std::string_view::npos || std::from_chars(word.data() + equals + 1, last, value).ptr != last) {
-      return absl::InvalidArgumentError(fmt::format("not a decision: '{}'", word));
+      return absl::InvalidArgumentError(fmt::format("'{}' is not a decision; write it as NAME=NUMBER", word));
     }
     decisions.push_back({std::string(word.substr(0, equals)), value, {}});
   }

@@ -44,14 +44,16 @@ class Chooser {
   explicit Chooser(const Decisions* given = nullptr, Random* random = nullptr, const TileHint* hint = nullptr)
       : given_(given), random_(random), hint_(hint) {}
 
-  // One of the options, which must be distinct and not empty. `preferred` should be one of them.
+  // Makes one decision: returns one of the options and appends the decision to decisions(). Aborts if there are no
+  // options; they must be distinct, in any order. If `preferred` is not an option, the nearest option stands for it.
   int64_t OneOf(std::string_view name, std::vector<int64_t> options, int64_t preferred);
 
   // A tile size for an axis of `extent`, at most `limit`. The options are powers of two, divisors of the extent, and
   // small sizes whose last tile wastes little. `preferred` is one of them if it wastes little.
   int64_t Tile(std::string_view name, int64_t extent, int64_t limit, int64_t preferred);
 
-  // The hint's tile size for an axis of an output with these extents; `fallback` if the hint is for other extents.
+  // The hint's tile size for an axis of an output with these extents; `fallback` if the hint is for other extents, or
+  // if there is no hint. Makes no decision.
   int64_t Hinted(const std::vector<int64_t>& extents, size_t axis, int64_t fallback) const;
 
   const Decisions& decisions() const { return taken_; }

@@ -82,7 +82,7 @@ bool PrefersWinograd(const ir::Workload& workload, const target::Target& target)
 bool PrefersLaneTiles(const ir::Workload& workload, const target::Target& target) {
   return target.memory.shared_gain <= 1 ||
          !SomeReduction(workload, target, [&](const schedule::State& state, const ir::Stage& s) {
-           const bool is_short = IsContraction(s) && ReduceSteps(s) < kSharedStepsMin;
+           const bool is_short = IsContraction(s) && ReduceSteps(s) < kLaneSharedStepsMin;
            return IsVectorProduct(state, s) || (is_short && !FillsLaneTile(s, target));
          });
 }

@@ -21,6 +21,8 @@ bool PrefersWinograd(const ir::Workload& workload, const target::Target& target)
 bool PrefersLaneTiles(const ir::Workload& workload, const target::Target& target);
 bool PrefersWinogradLanes(const ir::Workload& workload, const target::Target& target);
 
+// Whether a stage of the workload, as it is written, is a sum of products of two loads (IsContraction). HasProduct is
+// the same in the form that the table wants.
 bool HasContraction(const ir::Workload& workload);
 
 }  // namespace hone::space

@@ -16,20 +16,18 @@
 namespace hone::space {
 namespace {
 
-using target::Execution;
-
-// The spaces. Templates come before the rules that know no operator; the first entry that applies and pays is the
-// default. Ids are stored in records and never change.
+// The spaces. Templates come before the rules that know no operator. The first entry that applies and is preferred is
+// the default. Ids are stored in records and never change.
 constexpr Entry kEntries[] = {
-    // id, name, family, execution, applies, pays, build
-    {4, "tensor_tile", Family::kTemplate, Execution::kThreads, HasTensorProduct, nullptr, BuildTensorTiles},
-    {5, "winograd_tile", Family::kTemplate, Execution::kThreads, HasWinograd, PrefersWinograd, BuildWinogradTiles},
-    {6, "attention_tile", Family::kTemplate, Execution::kThreads, HasAttention, nullptr, BuildAttentionTiles},
-    {1, "register_tile", Family::kTemplate, Execution::kThreads, HasProduct, PrefersRegisterTiles, BuildRegisterTiles},
-    {0, "sketch", Family::kSketch, Execution::kThreads, IsAny, nullptr, BuildSketch},
-    {7, "winograd_lanes", Family::kTemplate, Execution::kLanes, HasWinograd, PrefersWinogradLanes, BuildWinogradLanes},
-    {3, "lane_tile", Family::kTemplate, Execution::kLanes, HasProduct, PrefersLaneTiles, BuildLaneTiles},
-    {2, "lanes", Family::kSketch, Execution::kLanes, IsAny, nullptr, BuildLanes},
+    // id, name, family, binds_grid, applies, preferred, build
+    {4, "tensor_tile", Family::kTemplate, false, HasTensorProduct, nullptr, BuildTensorTiles},
+    {5, "winograd_tile", Family::kTemplate, false, HasWinograd, PrefersWinograd, BuildWinogradTiles},
+    {6, "attention_tile", Family::kTemplate, false, HasAttention, nullptr, BuildAttentionTiles},
+    {1, "register_tile", Family::kTemplate, false, HasProduct, PrefersRegisterTiles, BuildRegisterTiles},
+    {0, "sketch", Family::kSketch, false, IsAny, nullptr, BuildSketch},
+    {7, "winograd_lanes", Family::kTemplate, true, HasWinograd, PrefersWinogradLanes, BuildWinogradLanes},
+    {3, "lane_tile", Family::kTemplate, true, HasProduct, PrefersLaneTiles, BuildLaneTiles},
+    {2, "lanes", Family::kSketch, true, IsAny, nullptr, BuildLanes},
 };
 
 bool IsEmpty(const ir::Workload& workload) {
@@ -49,7 +47,8 @@ absl::Status Fill(const ir::Workload& workload, Sketch& sketch, std::span<const 
     entries.push_back(entry);
     ids.push_back(entry->id);
   }
-  if (entries.empty()) return absl::FailedPreconditionError("no space of that family is for this workload");
+  if (entries.empty())
+    return absl::FailedPreconditionError("no schedule space of the chosen family applies to this workload");
   const bool several = fitting.size() > 1;
   const int64_t id = several ? sketch.chooser.OneOf(kSpaceDecision, ids, ids[0]) : ids[0];
   return (*std::ranges::find(entries, id, &Entry::id))->build(workload, sketch);
@@ -57,13 +56,12 @@ absl::Status Fill(const ir::Workload& workload, Sketch& sketch, std::span<const 
 
 }  // namespace
 
-std::span<const Entry> Entries() { return kEntries; }
-
 absl::StatusOr<Families> ParseFamilies(std::string_view text) {
   if (text == "all") return Families();
   if (text == "template") return Families(Family::kTemplate);
   if (text == "sketch") return Families(Family::kSketch);
-  return absl::InvalidArgumentError(fmt::format("'{}' is no family of spaces: all, template or sketch", text));
+  return absl::InvalidArgumentError(
+      fmt::format("'{}' is not a family of schedule spaces; it must be all, template or sketch", text));
 }
 
 std::vector<const Entry*> ApplicableEntries(const ir::Workload& workload, const target::Target& target,
@@ -71,11 +69,11 @@ std::vector<const Entry*> ApplicableEntries(const ir::Workload& workload, const 
   std::vector<const Entry*> fitting;
   for (const Entry& entry : kEntries) {
     const bool wanted = !families.has_value() || entry.family == *families;
-    const bool fits = entry.execution == target.execution() && entry.applies(workload, target);
+    const bool fits = entry.binds_grid == target.facts().has_grid && entry.applies(workload, target);
     if (wanted && fits) fitting.push_back(&entry);
   }
   std::ranges::stable_partition(
-      fitting, [&](const Entry* entry) { return entry->pays == nullptr || entry->pays(workload, target); });
+      fitting, [&](const Entry* entry) { return entry->preferred == nullptr || entry->preferred(workload, target); });
   return fitting;
 }
 
@@ -119,8 +117,8 @@ absl::StatusOr<Candidate> Default(const ir::Workload& workload, const target::Ta
     const absl::Status lowered =
         candidate.ok() ? execution::Lower(candidate->state, target, "probe").status() : candidate.status();
     if (lowered.ok()) return candidate;
-    spdlog::warn("space {}: what it prefers for {} {} cannot be lowered, the default is plainer: {}", entry->name,
-                 workload.op, ir::WorkloadDigest(workload).substr(0, 12), std::string(lowered.message()));
+    spdlog::warn("space {}: its default schedule for {} {} cannot be lowered, so a simpler one is used: {}",
+                 entry->name, workload.op, ir::WorkloadDigest(workload).substr(0, 12), std::string(lowered.message()));
   }
   Chooser none;
   Sketch plain{schedule::InitialState(workload), target, none, {}};

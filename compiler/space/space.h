@@ -37,15 +37,12 @@ struct Entry {
   int64_t id;  // the space's value of the decision "space"
   std::string_view name;
   Family family;
-  target::Execution execution;  // the execution of the targets that the space is for
+  bool binds_grid;  // it binds loops to groups and lanes, so it is for targets with a grid; else for all others
   bool (*applies)(const ir::Workload& workload, const target::Target& target);
   // Whether the space should be preferred to the entries after it, for workloads to which it applies; null: always.
-  bool (*pays)(const ir::Workload& workload, const target::Target& target);
+  bool (*preferred)(const ir::Workload& workload, const target::Target& target);
   absl::Status (*build)(const ir::Workload& workload, Sketch& sketch);
 };
-
-// All entries, templates first. They live as long as the program.
-std::span<const Entry> Entries();
 
 // Which entries a search may choose from: those of one family, or all (nullopt).
 using Families = std::optional<Family>;
@@ -55,10 +52,11 @@ absl::StatusOr<Families> ParseFamilies(std::string_view text);
 // The entries that apply, the default first.
 std::vector<const Entry*> ApplicableEntries(const ir::Workload& workload, const target::Target& target,
                                             Families families = {});
-// The entry that produced these decisions; null if it is not in `entries`.
+// The entry that produced these decisions; null if it is not in `entries`. Decisions without a "space" belong to the
+// only entry; they are null if `entries` has several.
 const Entry* EntryOf(const Decisions& decisions, std::span<const Entry* const> entries);
-// The decision that names an entry by its id. The chooser is asked for it if several entries apply, whatever the
-// families.
+// The decision that names an entry by its id. A candidate has it exactly if several entries apply to the workload, even
+// if the families leave only one of them to choose from.
 inline constexpr std::string_view kSpaceDecision = "space";
 
 // Asks the chooser and writes the schedule. `fitting` must be ApplicableEntries(workload, target); callers compute it

@@ -9,6 +9,7 @@
 #include <initializer_list>
 #include <utility>
 
+#include "base/roofline.h"
 #include "base/status.h"
 #include "base/thread_pool.h"
 #include "compiler/target/host.h"
@@ -18,7 +19,16 @@
 namespace hone::target {
 namespace {
 
-constexpr std::string_view kWords[] = {"cpu", EntryOf(Arch::kX86_64).word, EntryOf(Arch::kAArch64).word};
+// "cpu" is this machine's; the others are the words of the architectures.
+constexpr auto kWords = [] {
+  std::array<std::string_view, 1 + std::size(kArchs)> words = {"cpu"};
+  for (size_t i = 0; i < std::size(kArchs); ++i) words[i + 1] = EntryOf(kArchs[i]).word;
+  return words;
+}();
+
+// A kernel is one function call, and its parallel loops are shared out to the threads of a pool. Its tiles: tasks; a
+// block in the second cache; blocks of the reduction; tiles of one block in the first cache; steps; registers.
+constexpr ExecutionFacts kCpuFacts = {.tiling = "SSRSRS"};
 
 bool HasAll(const FeatureSet& features, std::initializer_list<std::string_view> wanted) {
   return std::all_of(wanted.begin(), wanted.end(), [&](std::string_view f) { return features.contains(f); });
@@ -26,7 +36,7 @@ bool HasAll(const FeatureSet& features, std::initializer_list<std::string_view> 
 
 void FillVectors(const Microarchitecture& row, const FeatureSet& features, Target* target) {
   target->vector_bits = 128;
-  target->vector_registers = 32;
+  target->vector_registers = EntryOf(row.family.arch).vector_registers;
   if (row.family.arch == Arch::kX86_64) {
     const bool wide = HasAll(features, {"avx512f", "avx512vl", "avx512bw", "avx512dq"});
     target->vector_bits = wide ? 512 : 256;
@@ -75,15 +85,12 @@ absl::StatusOr<Target> ChooseCpu(const TargetText& text, const Target& start) {
 
 // The features that code for every CPU of the architecture relies on.
 absl::Status CheckVectors(const Target& target) {
-  const bool x86 = target.arch == Arch::kX86_64;
+  const ArchEntry arch = EntryOf(target.arch);
   HONE_ASSIGN_OR_RETURN(const FeatureSet features, AllFeatures(target));
-  const std::vector<std::string_view> wanted =
-      x86 ? std::vector<std::string_view>{"sse3", "ssse3", "sse4.1", "sse4.2", "avx", "avx2", "fma"}
-          : std::vector<std::string_view>{"fp-armv8", "neon"};
-  for (const std::string_view feature : wanted) {
-    if (features.contains(feature)) continue;
+  for (const std::string_view feature : arch.needed) {
+    if (feature.empty() || features.contains(feature)) continue;
     return absl::InvalidArgumentError(fmt::format("target: CPU '{}' lacks {}; Hone's {} kernels need {}", target.cpu,
-                                                  feature, x86 ? "x86-64" : "arm64", x86 ? "AVX2 and FMA" : "NEON"));
+                                                  feature, arch.title, arch.needed_title));
   }
   return absl::OkStatus();
 }
@@ -93,7 +100,7 @@ absl::StatusOr<Target> Parse(const TargetText& text) {
   if (text.word == "cpu") {
     start = HostCpu();
   } else {
-    const Arch arch = text.word == EntryOf(Arch::kAArch64).word ? Arch::kAArch64 : Arch::kX86_64;
+    const Arch arch = *std::ranges::find(kArchs, text.word, [](Arch a) { return EntryOf(a).word; });
     const TargetText::Option* const cpu = text.Find("-mcpu");
     HONE_ASSIGN_OR_RETURN(const Microarchitecture* row,
                           FindCpu(arch, cpu != nullptr ? cpu->value : EntryOf(arch).general));
@@ -102,8 +109,8 @@ absl::StatusOr<Target> Parse(const TargetText& text) {
   HONE_ASSIGN_OR_RETURN(Target target, ChooseCpu(text, start));
   HONE_RETURN_IF_ERROR(ParseNumbers(text, {"-mcpu=", "-mattr="}, target));
   if (target.threads > kThreadsMax) {
-    return absl::InvalidArgumentError(
-        fmt::format("target: -threads={} is more than the {} that a kernel may use", target.threads, kThreadsMax));
+    return absl::InvalidArgumentError(fmt::format(
+        "target: -threads={} is more than the {} threads that a kernel may use", target.threads, kThreadsMax));
   }
   HONE_RETURN_IF_ERROR(CheckVectors(target));
   return target;
@@ -130,6 +137,11 @@ std::vector<Number> Numbers(Target& target) {
 
 std::string DeviceOfCpu(const Target&) { return "cpu"; }
 
+absl::StatusOr<Roofline> RooflineOfCpu(const Target&, int threads) {
+  ThreadPool pool(threads);
+  return hone::MeasureRoofline(pool);
+}
+
 }  // namespace
 
 Target CpuTarget(const Microarchitecture& row, const FeatureSet& features) {
@@ -141,11 +153,12 @@ Target CpuTarget(const Microarchitecture& row, const FeatureSet& features) {
   target.memory.l2_bytes = row.caches.l2 << 10;
   target.memory.l3_bytes = row.caches.l3 << 10;
   FillVectors(row, features, &target);
-  target.has_maximum = target.arch != Arch::kX86_64;  // maxps ignores a NaN in one operand
+  target.has_maximum = EntryOf(target.arch).has_maximum;
   target.tensor_instructions = TensorInstructionsOf(target.arch, features);
   return target;
 }
 
-constinit const KindEntry kCpuEntry = {Execution::kThreads, kWords, Typical, Parse, PrintCpu, Numbers, DeviceOfCpu};
+constinit const KindEntry kCpuEntry = {kCpuFacts, kWords,  Typical,     Parse,
+                                       PrintCpu,  Numbers, DeviceOfCpu, RooflineOfCpu};
 
 }  // namespace hone::target

@@ -25,22 +25,25 @@ std::vector<Spelling> SpellingsIn(const Table& table) {
   return spellings;
 }
 
-// The known features of the architecture.
+// Returns the value that belongs to the architecture.
 template <typename T>
-const T& Of(Arch arch, const T& x86_64, const T& aarch64) {
+const T& Of(Arch arch, const T& x86_64, const T& aarch64, const T& arm) {
   switch (arch) {
     case Arch::kX86_64:
       return x86_64;
     case Arch::kAArch64:
       return aarch64;
+    case Arch::kArm:
+      return arm;
   }
   HONE_CHECK(false);
   return x86_64;
 }
 
 const std::vector<Spelling>& Spellings(Arch arch) {
-  static const std::vector<Spelling> x86 = SpellingsIn(kX86Features), arm = SpellingsIn(kAArch64Features);
-  return Of(arch, x86, arm);
+  static const std::vector<Spelling> x86 = SpellingsIn(kX86Features), aarch64 = SpellingsIn(kAArch64Features),
+                                     arm = SpellingsIn(kArmFeatures);
+  return Of(arch, x86, aarch64, arm);
 }
 
 FeatureSet NamesIn(const std::vector<Spelling>& spellings) {
@@ -52,8 +55,9 @@ FeatureSet NamesIn(const std::vector<Spelling>& spellings) {
 }  // namespace
 
 const FeatureSet& KnownFeatures(Arch arch) {
-  static const FeatureSet x86 = NamesIn(Spellings(Arch::kX86_64)), arm = NamesIn(Spellings(Arch::kAArch64));
-  return Of(arch, x86, arm);
+  static const FeatureSet x86 = NamesIn(Spellings(Arch::kX86_64)), aarch64 = NamesIn(Spellings(Arch::kAArch64)),
+                          arm = NamesIn(Spellings(Arch::kArm));
+  return Of(arch, x86, aarch64, arm);
 }
 
 std::string_view CpuinfoSpelling(Arch arch, std::string_view feature) {
@@ -89,7 +93,8 @@ absl::StatusOr<FeatureSet> Apply(Arch arch, std::string_view difference, Feature
     const std::string_view part = difference.substr(0, difference.find(','));
     difference.remove_prefix(std::min(difference.size(), part.size() + 1));
     if (part.empty() || (part[0] != '+' && part[0] != '-')) {
-      return absl::InvalidArgumentError(fmt::format("target: -mattr wants +FEATURE,-FEATURE, not '{}'", part));
+      return absl::InvalidArgumentError(
+          fmt::format("target: -mattr must be a list like +FEATURE,-FEATURE; '{}' has no + or -", part));
     }
     const auto feature = known.find(part.substr(1));
     if (feature == known.end()) {

@@ -17,13 +17,14 @@ using FeatureSet = std::set<std::string_view>;  // LLVM's names, of base/cpu_fea
 
 // All features that generated code for this architecture may use.
 const FeatureSet& KnownFeatures(Arch arch);
-// The spelling of a known feature in /proc/cpuinfo.
+// The spelling of a feature in /proc/cpuinfo. Aborts if KnownFeatures does not contain the feature.
 std::string_view CpuinfoSpelling(Arch arch, std::string_view feature);
 // Returns the known features among the words of /proc/cpuinfo; other words are ignored.
 FeatureSet FromCpuinfo(Arch arch, const std::set<std::string>& words);
 
-// FeatureDifference returns how `features` differs from `usual` in LLVM's notation: "-avx512f,+gfni". Apply is the
-// inverse; InvalidArgument for an unknown feature, with a list of the known ones.
+// FeatureDifference returns how `features` differs from `usual` in LLVM's notation: "-avx512f,+gfni"; "" if they are
+// equal. Apply is the inverse: it adds to `usual` and removes from it, in the order of the text. InvalidArgument for a
+// part without + or -, and for an unknown feature, with a list of the known ones.
 std::string FeatureDifference(const FeatureSet& features, const FeatureSet& usual);
 absl::StatusOr<FeatureSet> Apply(Arch arch, std::string_view difference, FeatureSet usual);
 

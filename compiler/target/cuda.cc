@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "compiler/target/device_roofline.h"
 #include "compiler/target/find_device.h"
 #include "compiler/target/target.h"
 #include "compiler/target/target_text.h"
@@ -115,7 +116,7 @@ constexpr std::string_view kTf32 = "-tf32";
 absl::Status AllowTf32(Target& target) {
   if (target.tensor_instructions.empty()) {
     return absl::InvalidArgumentError(
-        fmt::format("target: {} multiplies no TF32; architectures from sm_80 on do", target.cpu));
+        fmt::format("target: {} has no TF32 instructions; architectures from sm_80 on have them", target.cpu));
   }
   std::vector<TensorInstruction>& instructions = target.tensor_instructions;
   const bool blocks = std::ranges::find(instructions, TensorInstruction::kWgmmaF16) != instructions.end();
@@ -133,14 +134,14 @@ absl::Status AllowOverlappingLaunches(Target& target) {
   target.hierarchy.overlapping_launches = target.hierarchy.sharing_groups > 0;  // both came with sm_90
   if (target.hierarchy.overlapping_launches) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      fmt::format("target: launches on {} do not overlap; architectures from sm_90 on can", target.cpu));
+      fmt::format("target: {} cannot overlap launches; architectures from sm_90 on can", target.cpu));
 }
 
 // Returns true if the option, which has no value, is present.
 absl::StatusOr<bool> Has(const TargetText& text, std::string_view name) {
   const TargetText::Option* const option = text.Find(name);
   if (option == nullptr || option->value.empty()) return option != nullptr;
-  return absl::InvalidArgumentError(fmt::format("target: {} takes no value, not '{}'", name, option->value));
+  return absl::InvalidArgumentError(fmt::format("target: {} takes no value, but has '{}'", name, option->value));
 }
 
 Target Typical() { return TargetOfRow(kTable[0]); }
@@ -194,7 +195,7 @@ absl::StatusOr<Target> TargetOfCudaDevice(const std::string& selector) {
 absl::Status CheckRanges(const Target& target, const Row& row) {
   const Hierarchy& hierarchy = target.hierarchy;
   if (hierarchy.max_lanes % hierarchy.lane_width != 0 || hierarchy.max_lanes > kGroupLanesMax) {
-    return absl::InvalidArgumentError(fmt::format("target: -lanes={} wants a multiple of {} up to {}",
+    return absl::InvalidArgumentError(fmt::format("target: -lanes={} must be a multiple of {} up to {}",
                                                   hierarchy.max_lanes, hierarchy.lane_width, kGroupLanesMax));
   }
   const int64_t most = row.shared_kilobytes << 10;
@@ -246,6 +247,7 @@ std::string DeviceOfCuda(const Target& target) { return target.device.empty() ? 
 
 }  // namespace
 
-constinit const KindEntry kCudaEntry = {Execution::kLanes, kWords, Typical, Parse, PrintCuda, Numbers, DeviceOfCuda};
+constinit const KindEntry kCudaEntry = {kGridFacts, kWords,  Typical,      Parse,
+                                        PrintCuda,  Numbers, DeviceOfCuda, RooflineOfDevice<drivers::CudaDriver>};
 
 }  // namespace hone::target

@@ -1,21 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // How kernels run on a kind of target, as data: what graph passes, the search and packages must know of it before there
-// is a kernel. Which passes lower a schedule, and which schedule is the naive one, says compiler/execution/model.h.
-//
-// A kind of target names its execution in its table entry (kind.h). A new one is an enumerator, a row in execution.cc,
-// and a file in compiler/execution.
+// is a kernel. Each kind of target states its facts in its table entry (kind.h). Which passes lower a schedule, and
+// which schedule is the naive one, says compiler/execution/model.h.
 #ifndef HONE_COMPILER_TARGET_EXECUTION_H_
 #define HONE_COMPILER_TARGET_EXECUTION_H_
 
-#include <cstdint>
 #include <string_view>
 
 namespace hone::target {
-
-enum class Execution : uint8_t {
-  kThreads,  // one function call a kernel; its parallel loops are shared out to the threads of a pool
-  kLanes,    // launches, each over a grid of groups of lanes
-};
 
 struct ExecutionFacts {
   // A launch has a grid. Its groups run in any order, and so a kernel may need several launches.
@@ -26,11 +18,13 @@ struct ExecutionFacts {
   // One kernel can compute a product and what consumes it row by row: attention, a depthwise convolution and the
   // pointwise one after it.
   bool joins_products = true;
-  // The elements of a vector belong to one group of a grouped convolution, because they read the same inputs.
+  // A vector of output channels of a grouped convolution never covers channels of two groups, because the channels of a
+  // group read the same inputs. The layout pass then counts the vectors of each group.
   bool vector_stays_in_group = true;
   // Winograd's algorithm needs channels side by side in memory.
   bool winograd_needs_channels_last = true;
-  // A group of lanes sums a whole plane of an image, which must then be contiguous: channels stay first.
+  // One group of lanes sums all pixels of a channel in InstanceNormalization. These pixels should be contiguous, so the
+  // layout pass keeps channels first there.
   bool sums_planes_in_groups = false;
   // Into which levels of loops a reduction is split, a letter a level, outermost first: S splits every axis of the
   // result, R those that are summed over. The first S is what threads share out, the last stays in registers. Empty
@@ -38,7 +32,15 @@ struct ExecutionFacts {
   std::string_view tiling;
 };
 
-const ExecutionFacts& FactsOf(Execution execution);
+// The facts of every kind whose kernels are launches over a grid of groups of lanes.
+inline constexpr ExecutionFacts kGridFacts = {
+    .has_grid = true,
+    .links_candidates = false,
+    .joins_products = false,
+    .vector_stays_in_group = false,
+    .winograd_needs_channels_last = false,
+    .sums_planes_in_groups = true,
+};
 
 }  // namespace hone::target
 

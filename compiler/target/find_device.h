@@ -28,7 +28,7 @@ absl::StatusOr<std::optional<typename Driver::DeviceInfo>> FindDevice(const std:
   if (error.ok()) return info;
   if (error.kind == drivers::ErrorKind::kAbsent && selector.empty()) return std::nullopt;
   return absl::InvalidArgumentError(
-      fmt::format("target: {}; to compile for a device that is not here, {}", error.text, elsewhere));
+      fmt::format("target: {}; to compile for a device of another machine, {}", error.text, elsewhere));
 }
 
 }  // namespace hone::target

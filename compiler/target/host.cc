@@ -24,9 +24,13 @@ namespace {
 
 #if defined(__aarch64__)
 constexpr Arch kHostArch = Arch::kAArch64;
+#elif defined(__arm__)
+constexpr Arch kHostArch = Arch::kArm;
 #else
 constexpr Arch kHostArch = Arch::kX86_64;
 #endif
+
+constexpr char kAArch64Neon[] = "asimd";  // in /proc/cpuinfo; a 32-bit kernel says "neon"
 
 struct CpuInfo {
   Arch arch = kHostArch;
@@ -42,7 +46,10 @@ CpuInfo ReadCpus(const std::string& root) {
   bool first = true;
   for (const CpuinfoEntry& entry : ReadCpuinfo(root)) {
     const bool x86 = !entry["vendor_id"].empty();
-    if (x86 || !entry["CPU implementer"].empty()) info.arch = x86 ? Arch::kX86_64 : Arch::kAArch64;
+    if (x86) info.arch = Arch::kX86_64;
+    if (!entry["CPU implementer"].empty()) {
+      info.arch = entry.Features().contains(kAArch64Neon) ? Arch::kAArch64 : Arch::kArm;
+    }
     info.cores[entry.cpu] = x86 ? CoreId{entry["vendor_id"], Number(entry["cpu family"]), Number(entry["model"])}
                                 : CoreId{entry["CPU implementer"], 0, Number(entry["CPU part"])};
     const std::set<std::string> words = entry.Features();
@@ -125,6 +132,25 @@ void ReadCaches(const std::string& root, const std::vector<int>& cpus, int cpu, 
   target->memory.l3_bytes = hypervisor ? std::min(last, share) : last;
 }
 
+// Turns the description of a machine into that of an `arch` machine, for programs of that architecture on it. A 64-bit
+// Arm kernel names the cores rightly, but not the features that 32-bit programs see. An emulator shows the file of its
+// host, which says nothing about the emulated CPU. Returns the features that are certain.
+FeatureSet DescribeAs(Arch arch, CpuInfo& info) {
+  const bool same_cores = info.arch == Arch::kAArch64 && arch == Arch::kArm;
+  info.arch = arch;
+  FeatureSet present;
+  bool first = true;
+  for (auto& [cpu, core] : info.cores) {
+    if (!same_cores) core = {};
+    const FeatureSet features = FeaturesOf(*Identify(arch, core, {}));
+    FeatureSet shared;
+    std::ranges::set_intersection(features, present, std::inserter(shared, shared.end()));
+    present = first ? features : shared;
+    first = false;
+  }
+  return first ? FeaturesOf(*Identify(arch, {}, {})) : present;
+}
+
 }  // namespace
 
 Target HostCpu() { return HostCpu("/", kHostArch); }
@@ -132,11 +158,7 @@ Target HostCpu() { return HostCpu("/", kHostArch); }
 Target HostCpu(const std::string& root, std::optional<Arch> runs) {
   CpuInfo info = ReadCpus(root);
   FeatureSet present = FromCpuinfo(info.arch, info.words);
-  if (runs.has_value() && *runs != info.arch) {
-    info.arch = *runs;
-    for (auto& [cpu, core] : info.cores) core = {};
-    present = FeaturesOf(*Identify(info.arch, {}, {}));
-  }
+  if (runs.has_value() && *runs != info.arch) present = DescribeAs(*runs, info);
   const std::vector<CoreGroup> groups = FindCoreGroups(UsableCpus(root, info), root);
   const std::vector<int> cpus = groups.empty() ? std::vector<int>() : groups.front().Cpus();
   const Microarchitecture* best = Identify(info.arch, {}, present);

@@ -16,6 +16,12 @@
 #include "absl/status/statusor.h"
 #include "compiler/target/execution.h"
 
+namespace hone {
+
+struct Roofline;  // base/roofline.h
+
+}  // namespace hone
+
 namespace hone::target {
 
 enum class Kind : uint8_t { kCpu, kOpenCl, kCuda };
@@ -25,7 +31,7 @@ struct TargetText;
 struct Number;
 
 struct KindEntry {
-  Execution execution;                      // how its kernels run
+  ExecutionFacts facts;                     // how its kernels run
   std::span<const std::string_view> words;  // possible first words of a target's text
   // Returns a typical target of the kind. Does not inspect this machine.
   Target (*typical)();
@@ -35,8 +41,11 @@ struct KindEntry {
   std::string (*print)(const Target& target);
   // Returns the numeric options in canonical order, bound to the fields of `target`. Print and ParseNumbers use them.
   std::vector<Number> (*numbers)(Target& target);
-  // Returns the device of this machine that runs the target's code, in the notation of `hone-agent --device`.
+  // Returns the text that selects the target's device in `hone-agent --device`: "cpu", "cuda:NAME". Does not inspect
+  // this machine.
   std::string (*device)(const Target& target);
+  // Measures that device. Errors as MeasureRoofline in target.h.
+  absl::StatusOr<Roofline> (*roofline)(const Target& target, int threads);
 };
 
 extern const KindEntry kCpuEntry;     // cpu.cc

@@ -5,12 +5,13 @@
 #include <iterator>
 #include <utility>
 
+#include "base/split.h"
 #include "base/status.h"
 
 namespace hone::target {
 namespace {
 
-constexpr Arch kX86 = Arch::kX86_64, kArm64 = Arch::kAArch64;
+constexpr Arch kX86 = Arch::kX86_64, kArm64 = Arch::kAArch64, kArm32 = Arch::kArm;
 
 constexpr Family kIntel = {kX86, "GenuineIntel", 6};
 constexpr Family kZen12 = {kX86, "AuthenticAMD", 0x17}, kZen34 = {kX86, "AuthenticAMD", 0x19};
@@ -18,6 +19,7 @@ constexpr Family kZen5 = {kX86, "AuthenticAMD", 0x1a};
 constexpr Family kArm = {kArm64, "0x41", 0}, kHiSilicon = {kArm64, "0x48", 0}, kNvidia = {kArm64, "0x4e", 0};
 constexpr Family kQualcomm = {kArm64, "0x51", 0}, kApple = {kArm64, "0x61", 0}, kAmpere = {kArm64, "0xc0", 0};
 constexpr Family kAnyX86 = {kX86, "", 0}, kAnyArm = {kArm64, "", 0};
+constexpr Family kArmV7 = {kArm32, "0x41", 0}, kAnyArmV7 = {kArm32, "", 0};
 
 // Features by the core that introduced them.
 constexpr std::string_view kAvx2 = "avx avx2 bmi bmi2 f16c fma lzcnt movbe popcnt sse3 sse4.1 sse4.2 ssse3";
@@ -28,6 +30,7 @@ constexpr std::string_view kIceLake = "avx512bitalg avx512ifma avx512vbmi avx512
 constexpr std::string_view kSapphireRapids = "avx512bf16 avx512fp16 avxvnni";
 constexpr std::string_view kAlderLake = "avxvnni gfni", kSierraForest = "avxifma avxneconvert avxvnniint8";
 constexpr std::string_view kZenAdds = "sse4a", kZen4Adds = "avx512bf16 sse4a", kZen5Adds = "avx512bf16 avxvnni sse4a";
+constexpr std::string_view kNeon32 = "d32 hwdiv-arm neon vfp3 vfp4", kCrc = "crc";
 constexpr std::string_view kNeon = "fp-armv8 neon", kArmV82 = "fullfp16 lse rdm", kDot = "dotprod rcpc";
 constexpr std::string_view kArmV9 = "bf16 complxnum fp16fml i8mm sve sve2";
 constexpr std::string_view kNeoverseV1 = "bf16 complxnum fp16fml i8mm sha3 sve";
@@ -36,13 +39,15 @@ constexpr std::string_view kAmpere1 = "bf16 complxnum i8mm sha3", kTsv110 = "com
 
 // hertz; multiply-adds, loads; latency; bytes per cycle from L2, L3, memory; extra cycles per cache line.
 constexpr Core kBigX86 = {3.5e9, 2, 2, 4, 32, 12, 5, 1.5};
+constexpr Core kOld = {0.9e9, 1, 0.5, 8, 4, 3, 2, 1.5};
 constexpr Core kLittle = {1.6e9, 1, 0.5, 4, 8, 4, 3, 1.5};
 constexpr Core kMiddle = {1.8e9, 1, 1, 4, 16, 8, 4, 1.5};
 constexpr Core kBig = {2.2e9, 2, 2, 4, 16, 8, 4, 1.5};
 constexpr Core kWide = {3.0e9, 4, 3, 4, 32, 12, 6, 1.5};
 
 // Rows that differ in features only are adjacent, the one with most features first. Generic rows come last, the one
-// with fewest features first.
+// with fewest features first. The 32-bit Arm rows of cortex-a53 and cortex-a73 also stand for the Armv8.2 cores that
+// can still run 32-bit programs, because old 32-bit kernels hide their newer features.
 constexpr Microarchitecture kTable[] = {
     {kIntel, "haswell", {{{0x3c}, {0x3f}, {0x45}, {0x46}}}, {kAvx2}, 256, {32, 256, 8192}, kBigX86},
     {kIntel, "broadwell", {{{0x3d}, {0x47}, {0x4f}, {0x56}}}, {kAvx2}, 256, {32, 256, 8192}, kBigX86},
@@ -148,6 +153,15 @@ constexpr Microarchitecture kTable[] = {
     {kHiSilicon, "tsv110", {{{0xd01}}}, {kNeon, kArmV82, kTsv110}, 128, {64, 512, 8192}, kBig},
     {kQualcomm, "oryon-1", {{{0x01}}}, {kNeon, kArmV82, kDot, kAppleM2}, 128, {96, 3072, 6144}, kWide},
     {kAnyArm, "generic", {}, {kNeon}, 128, {32, 512, 8192}, kBig},
+    {kArmV7, "cortex-a15", {{{0xc0f}}}, {kNeon32}, 128, {32, 1024, 2048}, kMiddle},
+    {kArmV7, "cortex-a17", {{{0xc0d}, {0xc0e}}}, {kNeon32}, 128, {32, 512, 1024}, kMiddle},
+    {kArmV7, "cortex-a32", {{{0xd01}}}, {kNeon32, kCrc}, 128, {32, 128, 512}, kLittle},
+    {kArmV7, "cortex-a35", {{{0xd04}}}, {kNeon32, kCrc}, 128, {32, 128, 512}, kLittle},
+    {kArmV7, "cortex-a53", {{{0xd03}, {0xd05}}}, {kNeon32, kCrc}, 128, {32, 128, 512}, kLittle},
+    {kArmV7, "cortex-a57", {{{0xd07}}}, {kNeon32, kCrc}, 128, {32, 512, 2048}, kMiddle},
+    {kArmV7, "cortex-a72", {{{0xd08}}}, {kNeon32, kCrc}, 128, {32, 256, 1024}, kMiddle},
+    {kArmV7, "cortex-a73", {{{0xd09, 0xd0d}}}, {kNeon32, kCrc}, 128, {64, 512, 2048}, kMiddle},
+    {kAnyArmV7, "cortex-a7", {}, {kNeon32}, 64, {32, 512, 512}, kOld},
 };
 
 bool Has(const Microarchitecture& row, const CoreId& id) {
@@ -194,12 +208,8 @@ const Microarchitecture* Identify(Arch arch, const CoreId& id, const FeatureSet&
 
 FeatureSet FeaturesOf(const Microarchitecture& row) {
   FeatureSet features;
-  for (std::string_view group : row.features) {
-    while (!group.empty()) {
-      const std::string_view word = group.substr(0, group.find(' '));
-      features.insert(word);
-      group.remove_prefix(std::min(group.size(), word.size() + 1));
-    }
+  for (const std::string_view group : row.features) {
+    for (const std::string_view word : SplitNonEmpty(group, ' ')) features.insert(word);
   }
   return features;
 }

@@ -32,7 +32,8 @@ struct ModelRange {
   int first = -1, last = -1;  // inclusive; last = -1: only `first`; both -1: an empty range
 };
 
-// Typical cache sizes; a detected host states its own. The last level is the share of eight cores.
+// Typical sizes of the data caches in KiB; a detected host states its own. l1 and l2 are those of one core. l3 is what
+// eight cores have together, a part of the cache if more cores share it.
 struct CacheKilobytes {
   int64_t l1, l2, l3;
 };

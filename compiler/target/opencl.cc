@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/status.h"
+#include "compiler/target/device_roofline.h"
 #include "compiler/target/find_device.h"
 #include "compiler/target/host.h"
 #include "compiler/target/target.h"
@@ -92,7 +93,7 @@ std::string DeviceOfOpenCl(const Target& target) {
 
 }  // namespace
 
-constinit const KindEntry kOpenClEntry = {Execution::kLanes, kWords,  Typical,       Parse,
-                                          PrintOpenCl,       Numbers, DeviceOfOpenCl};
+constinit const KindEntry kOpenClEntry = {
+    kGridFacts, kWords, Typical, Parse, PrintOpenCl, Numbers, DeviceOfOpenCl, RooflineOfDevice<drivers::OpenClDriver>};
 
 }  // namespace hone::target

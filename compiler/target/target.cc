@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/roofline.h"
 #include "base/status.h"
 #include "compiler/target/cpu.h"
 #include "compiler/target/target_text.h"
@@ -44,7 +45,11 @@ std::string_view KindName(Kind kind) { return EntryOf(kind)->words.front(); }
 
 Target TypicalTarget(Kind kind) { return EntryOf(kind)->typical(); }
 
-std::string DeviceOf(const Target& target) { return EntryOf(target.kind)->device(target); }
+std::string DeviceSelector(const Target& target) { return EntryOf(target.kind)->device(target); }
+
+absl::StatusOr<Roofline> MeasureRoofline(const Target& target, int threads) {
+  return EntryOf(target.kind)->roofline(target, threads);
+}
 
 absl::StatusOr<Target> TargetOfDevice(std::string_view device, int threads) {
   const size_t colon = std::min(device.find(':'), device.size());
@@ -66,6 +71,6 @@ bool SameMachine(const Target& a, const Target& b) {
   return a.kind == b.kind && a.arch == b.arch && a.cpu == b.cpu && a.device == b.device;
 }
 
-std::string_view MachineName(Arch arch) { return EntryOf(arch).machine; }
+std::string_view MachineName(Arch arch) { return FindCodeKind(EntryOf(arch).code)->architecture; }
 
 }  // namespace hone::target

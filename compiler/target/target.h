@@ -21,13 +21,13 @@
 
 namespace hone::target {
 
-enum class Arch : uint8_t { kX86_64, kAArch64 };  // architectures of CPUs
+enum class Arch : uint8_t { kX86_64, kAArch64, kArm };  // architectures of CPUs; kArm is 32-bit Armv7 with NEON
 
 // The parallel hierarchy of a device whose lanes form groups, share memory within a group, and can wait for each other:
 // a GPU, as OpenCL describes it. A CPU has one lane; its kernels are spread over Target::threads.
 struct Hierarchy {
-  int units = 1;       // compute units: groups that run at the same time
-  int max_lanes = 1;   // maximum lanes of a group (work-items of a work-group)
+  int units = 1;       // compute units (CUDA: multiprocessors); each runs up to unit_groups groups at a time
+  int max_lanes = 1;   // maximum lanes of a group (work-items of a work-group) in generated code
   int lane_width = 1;  // lanes that run in step (a warp); group sizes should be multiples of it
   // The maximum lanes and groups resident on one unit. The defaults, for devices that do not state them, are those of
   // the largest CUDA devices.
@@ -90,8 +90,9 @@ struct Target {
   int vector_bits = 256;  // width of the widest vectors worth using
   int vector_registers = 16;
   Core core;
-  bool has_maximum = true;                                 // has IEEE maximum of float vectors as one instruction
-  std::vector<ir::TensorInstruction> tensor_instructions;  // those supported, in order of preference
+  bool has_maximum = true;  // has IEEE maximum of float vectors as one instruction
+  // Those that the target supports. On CPUs the preferred ones come first; with lanes the order has no meaning.
+  std::vector<ir::TensorInstruction> tensor_instructions;
 
   // Elements of a vector register.
   int VectorWidth(int element_bytes) const { return vector_bits / 8 / element_bytes; }
@@ -99,8 +100,7 @@ struct Target {
   int64_t ElementsInStep() const { return facts().has_grid ? hierarchy.lane_width : VectorWidth(4); }
   // Parts of a parallel loop that run at the same time: threads, or units of a device.
   int Workers() const { return facts().has_grid ? hierarchy.units : threads; }
-  Execution execution() const { return EntryOf(kind)->execution; }
-  const ExecutionFacts& facts() const { return FactsOf(execution()); }
+  const ExecutionFacts& facts() const { return EntryOf(kind)->facts; }
 };
 
 // Parses a target's text. InvalidArgument, listing the possible values, if the kind, CPU, device, feature or option is
@@ -115,14 +115,19 @@ std::string TargetWords();
 
 // Returns a typical target of the kind. Does not inspect this machine.
 Target TypicalTarget(Kind kind);
-// Returns the device of this machine that runs code for the target, in the notation of `hone-agent --device`.
-std::string DeviceOf(const Target& target);
+// Returns the text that selects the target's device in `hone-agent --device`: "cpu", "opencl:NAME", or "cuda" for the
+// first device. Does not inspect this machine, so the device may be absent.
+std::string DeviceSelector(const Target& target);
 // The inverse: returns the best target for that device of this machine, with `threads` threads if it is a CPU. Of
 // "cpu:N" the number is ignored: the caller must already run on those cores. Without a device of the kind, the typical
 // one. InvalidArgument if Hone cannot compile for the device, for example a CPU without AVX2.
 absl::StatusOr<Target> TargetOfDevice(std::string_view device, int threads);
+// Measures the roofline of the device of this machine that runs code for the target; of a CPU with that many threads.
+// Nothing else should run on it. Unavailable: there is no such device, or it failed.
+absl::StatusOr<Roofline> MeasureRoofline(const Target& target, int threads);
 
-// Returns true if factors of f32 products may be rounded to TF32 (option -tf32).
+// Returns true if factors of f32 products may be rounded to TF32 (option -tf32), that is, if tensor_instructions has
+// kMmaTf32.
 bool AllowsTf32(const Target& target);
 // Returns true if both targets have the same kind, architecture, CPU model and device name. Threads, caches and
 // features may differ. Measurements for one then say much about the other.

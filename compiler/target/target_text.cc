@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/split.h"
 #include "base/status.h"
 
 namespace hone::target {
@@ -18,7 +19,7 @@ absl::Status ParseNumber(const TargetText::Option& option, T* out) {
   const auto [last, error] = std::from_chars(option.value.data(), end, *out);
   if (error != std::errc() || last != end || *out < 1) {
     return absl::InvalidArgumentError(
-        fmt::format("target: {} wants a positive number, not '{}'", option.name, option.value));
+        fmt::format("target: {} must be a positive number, not '{}'", option.name, option.value));
   }
   return absl::OkStatus();
 }
@@ -32,10 +33,8 @@ const TargetText::Option* TargetText::Find(std::string_view name) const {
 
 TargetText Split(std::string_view text) {
   TargetText result;
-  for (bool first = true; !text.empty();) {
-    const std::string_view word = text.substr(0, text.find(' '));
-    text.remove_prefix(std::min(word.size() + 1, text.size()));
-    if (word.empty()) continue;
+  bool first = true;
+  for (const std::string_view word : SplitNonEmpty(text, ' ')) {
     const size_t equals = std::min(word.find('='), word.size());
     if (first) {
       result.word = word;

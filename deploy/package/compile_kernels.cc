@@ -5,14 +5,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <atomic>
 #include <mutex>
 #include <set>
-#include <system_error>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "base/run_parallel.h"
 #include "base/status.h"
 #include "compiler/execution/model.h"
 #include "compiler/schedule/step.h"
@@ -52,7 +50,8 @@ class KernelCompiler {
     absl::StatusOr<space::Candidate> candidate = space::Default(workload_, target_);
     absl::Status status = candidate.ok() ? Compile(candidate->schedule) : candidate.status();
     if (!status.ok()) {
-      Warn(fmt::format("its default schedule does not work, using plain loops: {}", std::string(status.message())));
+      Warn(fmt::format("its default schedule does not compile, so naive loops are used: {}",
+                       std::string(status.message())));
       HONE_RETURN_IF_ERROR(CompileLoops());
     }
     return std::move(result_);
@@ -77,8 +76,8 @@ class KernelCompiler {
         return status;
       }
       if (options_.pinned) return Annotate(status, records[i].provenance);
-      Warn(fmt::format("the recorded schedule ({}) does not fit any more, trying the next: {}", records[i].provenance,
-                       std::string(status.message())));
+      Warn(fmt::format("the recorded schedule ({}) does not compile, so the next one is tried: {}",
+                       records[i].provenance, std::string(status.message())));
     }
     return absl::OkStatus();
   }
@@ -171,28 +170,6 @@ std::string TargetText(const KernelOptions& options) {
   std::string text = target::Print(options.target);
   for (const UnitOptions& unit : options.other_units) text += " + " + target::Print(unit.target);
   return text;
-}
-
-absl::Status RunParallel(size_t count, int threads, const std::function<absl::Status(size_t)>& work) {
-  if (threads <= 0) threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  std::atomic<size_t> next{0};
-  std::vector<absl::Status> results(count);
-  const auto run = [&] {
-    for (size_t i = next.fetch_add(1); i < count; i = next.fetch_add(1)) results[i] = work(i);
-  };
-  {
-    std::vector<std::jthread> workers;
-    for (size_t i = 1; i < std::min(count, static_cast<size_t>(threads)); ++i) {
-      try {
-        workers.emplace_back(run);
-      } catch (const std::system_error&) {
-        break;  // the system grants no more threads: the existing ones do the work
-      }
-    }
-    run();
-  }
-  for (const absl::Status& status : results) HONE_RETURN_IF_ERROR(status);
-  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<CompiledKernel>> CompileKernels(std::span<const ir::Workload> workloads,

@@ -85,10 +85,6 @@ struct CompiledKernel {
 absl::StatusOr<std::vector<CompiledKernel>> CompileKernels(std::span<const ir::Workload> workloads,
                                                            const KernelOptions& options);
 
-// Runs work(i) for every i in [0, count) on up to `threads` threads (0: one per CPU), the calling one included. An
-// error does not stop the others; returns the error of the lowest i.
-absl::Status RunParallel(size_t count, int threads, const std::function<absl::Status(size_t)>& work);
-
 }  // namespace hone::package
 
 #endif  // HONE_DEPLOY_PACKAGE_COMPILE_KERNELS_H_

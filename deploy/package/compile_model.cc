@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/digest.h"
+#include "base/seconds_since.h"
 #include "base/status.h"
 #include "compiler/codegen/codegen.h"
 #include "compiler/version.h"
@@ -199,7 +200,7 @@ absl::StatusOr<CompileSummary> CompilePlan(const graph::Plan& plan, const std::s
   PackageCompiler compiler(model_name);
   HONE_RETURN_IF_ERROR(compiler.AddProgram(plan, options));
   HONE_ASSIGN_OR_RETURN(CompileSummary summary, compiler.Write(output_path, model_name));
-  summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  summary.seconds = SecondsSince(start);
   return summary;
 }
 
@@ -216,7 +217,7 @@ absl::StatusOr<CompileSummary> CompileModel(const std::string& onnx_path, const 
   }
   HONE_ASSIGN_OR_RETURN(CompileSummary summary,
                         compiler.Write(output_path, header_name.empty() ? model_name : header_name));
-  summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  summary.seconds = SecondsSince(start);
   return summary;
 }
 

@@ -21,20 +21,21 @@ absl::StatusOr<uint64_t> BytesOf(const PackageTensor& tensor) {
   const DTypeTraits* traits = FindDType(tensor.dtype);
   if (traits == nullptr) return absl::InvalidArgumentError(fmt::format("tensor '{}' has no element type", tensor.name));
   if (tensor.shape.size() > kRankMax) {
-    return absl::InvalidArgumentError(
-        fmt::format("tensor '{}' has {} dimensions, packages allow {}", tensor.name, tensor.shape.size(), kRankMax));
+    return absl::InvalidArgumentError(fmt::format("tensor '{}' has {} dimensions; packages allow up to {}", tensor.name,
+                                                  tensor.shape.size(), kRankMax));
   }
   uint64_t bytes = SizeOf(tensor.dtype);
   for (const int64_t dimension : tensor.shape) {
     if (dimension < 0 || __builtin_mul_overflow(bytes, static_cast<uint64_t>(dimension), &bytes)) {
       return absl::InvalidArgumentError(
-          fmt::format("tensor '{}' of shape [{}] has no size", tensor.name, fmt::join(tensor.shape, ", ")));
+          fmt::format("tensor '{}' of shape [{}] is too large or has a negative dimension", tensor.name,
+                      fmt::join(tensor.shape, ", ")));
     }
   }
   if (tensor.kind == TensorKind::kConstant && tensor.data.size() != bytes) {
-    return absl::InvalidArgumentError(fmt::format("constant '{}' has {} bytes of data, its shape [{}] of {} needs {}",
-                                                  tensor.name, tensor.data.size(), fmt::join(tensor.shape, ", "),
-                                                  Name(tensor.dtype), bytes));
+    return absl::InvalidArgumentError(
+        fmt::format("constant '{}' has {} bytes of data, but its shape [{}] of {} needs {}", tensor.name,
+                    tensor.data.size(), fmt::join(tensor.shape, ", "), Name(tensor.dtype), bytes));
   }
   return bytes;
 }

@@ -55,11 +55,12 @@ class Lifetimes {
  private:
   absl::Status CheckCall(const PackageCall& call, size_t step) const {
     if (call.kernel >= program_.kernels.size()) {
-      return absl::InvalidArgumentError(fmt::format("call {} runs kernel {}, which is not there", step, call.kernel));
+      return absl::InvalidArgumentError(
+          fmt::format("call {} runs kernel {}, but there are {} kernels", step, call.kernel, program_.kernels.size()));
     }
     const KernelInterface& kernel = program_.kernels[call.kernel];
     if (call.arguments.size() == kernel.argument_count()) return absl::OkStatus();
-    return absl::InvalidArgumentError(fmt::format("call {} of '{}' has {} arguments, the kernel takes {}", step,
+    return absl::InvalidArgumentError(fmt::format("call {} of '{}' has {} arguments, but the kernel takes {}", step,
                                                   kernel.name, call.arguments.size(), kernel.argument_count()));
   }
 

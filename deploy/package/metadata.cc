@@ -79,7 +79,8 @@ absl::StatusOr<PackageMetadata> ParseMetadata(std::string_view text) {
     });
     return metadata;
   } catch (const json::exception& error) {
-    return absl::DataLossError(fmt::format("package metadata is not what hone writes: {}", error.what()));
+    return absl::DataLossError(
+        fmt::format("the metadata of the package is damaged or not written by hone: {}", error.what()));
   }
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/kernel_abi.h"
+#include "base/run_parallel.h"
 #include "base/status.h"
 #include "base/thread_pool.h"
 #include "compiler/codegen/codegen.h"

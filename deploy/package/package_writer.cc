@@ -73,7 +73,7 @@ absl::Status CheckWritten(const std::string& path) {
   runtime::Fault fault = runtime::Mapping::File(path, &mapping);
   if (fault.ok()) fault = runtime::ViewPackage(mapping.bytes(), runtime::ConstantsCheck::kFull, &view);
   if (fault.ok()) return absl::OkStatus();
-  return absl::InvalidArgumentError(fmt::format("these contents make no valid package: {}", fault.text));
+  return absl::InvalidArgumentError(fmt::format("the runtime would refuse the package: {}", fault.text));
 }
 
 }  // namespace
@@ -92,9 +92,9 @@ void AssignHomes(PackageProgram& program) {
 absl::StatusOr<uint64_t> WritePackage(const PackageContents& contents, const std::string& path) {
   const size_t count = contents.programs.size();
   if (count == 0 || count > kProgramsMax || count != contents.metadata.programs.size()) {
-    return absl::InvalidArgumentError(
-        fmt::format("a package holds 1 to {} programs, each with its metadata: not {}, {}", kProgramsMax, count,
-                    contents.metadata.programs.size()));
+    return absl::InvalidArgumentError(fmt::format(
+        "a package holds 1 to {} programs, each with its metadata; {} programs and metadata for {} were given",
+        kProgramsMax, count, contents.metadata.programs.size()));
   }
   ConstantSection constants;
   std::vector<std::vector<uint8_t>> manifests(count);

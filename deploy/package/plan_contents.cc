@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "base/run_parallel.h"
 #include "base/status.h"
 #include "deploy/package/pack_constants.h"
 
@@ -47,7 +48,7 @@ class ContentsBuilder {
 
   TensorId AddPort(graph::TensorId id, TensorKind kind) {
     const graph::PlanTensor& tensor = plan_.tensors[id];
-    return Add({tensor.name, ToPackage(tensor.type.dtype), tensor.type.shape, kind});
+    return Add({tensor.name, tensor.type.dtype, tensor.type.shape, kind});
   }
 
   void AddPorts() {
@@ -71,9 +72,9 @@ class ContentsBuilder {
     if (ids_[root].has_value()) return *ids_[root];
     const graph::PlanTensor& tensor = plan_.tensors[root];
     if (tensor.data != nullptr) {
-      ids_[root] = AddConstant(ToPackage(tensor.type.dtype), tensor.type.shape, BytesOfTensor(tensor.data));
+      ids_[root] = AddConstant(tensor.type.dtype, tensor.type.shape, BytesOfTensor(tensor.data));
     } else {
-      ids_[root] = Add({tensor.name, ToPackage(tensor.type.dtype), tensor.type.shape, TensorKind::kIntermediate});
+      ids_[root] = Add({tensor.name, tensor.type.dtype, tensor.type.shape, TensorKind::kIntermediate});
     }
     return *ids_[root];
   }
@@ -197,39 +198,6 @@ class ContentsBuilder {
 };
 
 }  // namespace
-
-DType ToPackage(ir::DType dtype) {
-  switch (dtype) {
-    case ir::DType::kBool:
-      return DType::kBool;
-    case ir::DType::kInt8:
-      return DType::kInt8;
-    case ir::DType::kInt16:
-      return DType::kInt16;
-    case ir::DType::kInt32:
-      return DType::kInt32;
-    case ir::DType::kInt64:
-      return DType::kInt64;
-    case ir::DType::kUInt8:
-      return DType::kUInt8;
-    case ir::DType::kUInt16:
-      return DType::kUInt16;
-    case ir::DType::kUInt32:
-      return DType::kUInt32;
-    case ir::DType::kUInt64:
-      return DType::kUInt64;
-    case ir::DType::kFloat16:
-      return DType::kFloat16;
-    case ir::DType::kBFloat16:
-      return DType::kBFloat16;
-    case ir::DType::kFloat32:
-      return DType::kFloat32;
-    case ir::DType::kFloat64:
-      return DType::kFloat64;
-  }
-  HONE_CHECK(false);
-  return DType::kBool;
-}
 
 absl::StatusOr<PlanContents> BuildContents(const graph::Plan& plan, std::span<const CompiledKernel> kernels,
                                            int threads, PackageProgram start) {

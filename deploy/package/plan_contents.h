@@ -30,9 +30,6 @@ struct PlanContents {
 absl::StatusOr<PlanContents> BuildContents(const graph::Plan& plan, std::span<const CompiledKernel> kernels,
                                            int threads, PackageProgram start = {});
 
-// The package's type for a type of the IR.
-DType ToPackage(ir::DType dtype);
-
 }  // namespace hone::package
 
 #endif  // HONE_DEPLOY_PACKAGE_PLAN_CONTENTS_H_

@@ -52,10 +52,16 @@ Fault CheckElf(std::span<const uint8_t> elf) {
   return {};
 }
 
-// Makes the functions of libm visible to kernels. Kernels call them but name no library, so the linker looks in the
-// global scope of the process. A program that loaded this runtime with RTLD_LOCAL does not have libm there. If there is
-// no library of that name, the functions are in the C library itself.
-void ShowMathLibrary() { [[maybe_unused]] static void* const shown = dlopen("libm.so.6", RTLD_NOW | RTLD_GLOBAL); }
+// Makes the functions of libm visible to kernels, and on 32-bit Arm those of libgcc, which do 64-bit divisions and
+// conversions. Kernels call them but name no library, so the linker looks in the global scope of the process. A program
+// that loaded this runtime with RTLD_LOCAL does not have the libraries there. If there is no library of that name, the
+// functions are in the C library itself.
+void ShowLibraries() {
+  [[maybe_unused]] static void* const math = dlopen("libm.so.6", RTLD_NOW | RTLD_GLOBAL);
+#if defined(__arm__)
+  [[maybe_unused]] static void* const helpers = dlopen("libgcc_s.so.1", RTLD_NOW | RTLD_GLOBAL);
+#endif
+}
 
 // The limit on file sizes also holds for files in memory. It is checked before writing, because the system answers a
 // write beyond the limit with a signal (SIGXFSZ).
@@ -129,7 +135,7 @@ Fault CodeObject::LoadFrom(Placement placement, std::span<const uint8_t> elf, Co
   const bool in_memory = placement == Placement::kSealedMemory;
   Fault fault = in_memory ? PlaceInMemory(elf, &fd, &path) : PlaceInFile(elf, &fd, &path);
   if (fault.ok()) {
-    ShowMathLibrary();
+    ShowLibraries();
     result.handle_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (result.handle_ == nullptr) {
       const char* reason = dlerror();

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of a package's element types: name, size, and DLPack description.
-//
-// Not the compiler's types (compiler/ir/type.h): the numbers of package::DType are on disk and never change.
+// The DLPack description of each element type (base/element_type.h), and back.
 #ifndef HONE_DEPLOY_RUNTIME_DTYPE_H_
 #define HONE_DEPLOY_RUNTIME_DTYPE_H_
 
-#include <cstdint>
-#include <optional>
-#include <string_view>
+#include <iterator>
 
 #include "deploy/runtime/hone_dlpack.h"
 #include "deploy/runtime/package_format.h"
@@ -16,19 +12,17 @@ namespace hone::package {
 
 struct DTypeTraits {
   DType dtype;
-  std::string_view name;  // the compiler's name: "f32"
-  DLDataType dlpack;      // its lanes are 1
+  DLDataType dlpack;  // its lanes are 1
 };
 
 inline constexpr DTypeTraits kDTypes[] = {
-    {DType::kBool, "bool", {kDLBool, 8, 1}},        {DType::kInt8, "i8", {kDLInt, 8, 1}},
-    {DType::kInt16, "i16", {kDLInt, 16, 1}},        {DType::kInt32, "i32", {kDLInt, 32, 1}},
-    {DType::kInt64, "i64", {kDLInt, 64, 1}},        {DType::kUInt8, "u8", {kDLUInt, 8, 1}},
-    {DType::kUInt16, "u16", {kDLUInt, 16, 1}},      {DType::kUInt32, "u32", {kDLUInt, 32, 1}},
-    {DType::kUInt64, "u64", {kDLUInt, 64, 1}},      {DType::kFloat16, "f16", {kDLFloat, 16, 1}},
-    {DType::kBFloat16, "bf16", {kDLBfloat, 16, 1}}, {DType::kFloat32, "f32", {kDLFloat, 32, 1}},
-    {DType::kFloat64, "f64", {kDLFloat, 64, 1}},
+    {DType::kBool, {kDLBool, 8, 1}},      {DType::kInt8, {kDLInt, 8, 1}},         {DType::kInt16, {kDLInt, 16, 1}},
+    {DType::kInt32, {kDLInt, 32, 1}},     {DType::kInt64, {kDLInt, 64, 1}},       {DType::kUInt8, {kDLUInt, 8, 1}},
+    {DType::kUInt16, {kDLUInt, 16, 1}},   {DType::kUInt32, {kDLUInt, 32, 1}},     {DType::kUInt64, {kDLUInt, 64, 1}},
+    {DType::kFloat16, {kDLFloat, 16, 1}}, {DType::kBFloat16, {kDLBfloat, 16, 1}}, {DType::kFloat32, {kDLFloat, 32, 1}},
+    {DType::kFloat64, {kDLFloat, 64, 1}},
 };
+static_assert(std::size(kDTypes) == kDTypeRows.size());
 
 // The row of a type. nullptr if there is none, as for an unknown number that was read from a file.
 constexpr const DTypeTraits* FindDType(DType dtype) {
@@ -44,9 +38,8 @@ constexpr const DTypeTraits* FindDType(DLDataType dlpack) {
   return nullptr;
 }
 
-// Bytes of an element, and the type's name. `dtype` must be in the table.
-constexpr uint64_t SizeOf(DType dtype) { return FindDType(dtype)->dlpack.bits / 8; }
-constexpr std::string_view Name(DType dtype) { return FindDType(dtype)->name; }
+using hone::Name;
+using hone::SizeOf;
 
 }  // namespace hone::package
 

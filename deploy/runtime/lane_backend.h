@@ -33,7 +33,7 @@ class LaneBackend : public Backend {
   using Kernel = Driver::Kernel;
   using Launch = Driver::Launch;
   using Program = Driver::Program;
-  using Timing = Driver::Timing;
+  using Timing = drivers::Timing;
   using TensorEntry = package::TensorEntry;
   using TensorKind = package::TensorKind;
 
@@ -149,10 +149,10 @@ class LaneBackend : public Backend {
       const KernelLaunch& launch = interface.main[i];
       Kernel& kernel = call.kernels[i];
       HONE_RETURN_IF_FAULT(ToFault(built.Find(launch.function, &kernel)));
-      if (launch.lanes > kernel.facts().group_lanes_max) {
+      if (launch.lanes > kernel.group_lanes_max()) {
         return Incompatible("kernel '" + launch.function + "' runs " + std::to_string(launch.lanes) +
                             " lanes in a group, the " + Driver::kName + " device '" + device_.info().name +
-                            "' can run " + std::to_string(kernel.facts().group_lanes_max) + " of it");
+                            "' can run " + std::to_string(kernel.group_lanes_max()) + " of it");
       }
       HONE_RETURN_IF_FAULT(ToFault(kernel.SetShared(launch.shared_bytes)));
       for (size_t a = 0; a < launch.arguments.size(); ++a) {

@@ -45,7 +45,7 @@ std::string ShapeText(std::span<const int64_t> shape) {
 }
 
 std::string TypeText(DLDataType type) {
-  if (const package::DTypeTraits* traits = package::FindDType(type)) return std::string(traits->name);
+  if (const package::DTypeTraits* traits = package::FindDType(type)) return std::string(Name(traits->dtype));
   return "DLPack type " + std::to_string(type.code) + " with " + std::to_string(type.bits) + " bits and " +
          std::to_string(type.lanes) + " lanes";
 }

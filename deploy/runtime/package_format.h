@@ -26,6 +26,7 @@
 #include <cstdint>
 
 #include "base/code_kind.h"
+#include "base/element_type.h"
 
 namespace hone::package {
 
@@ -61,21 +62,7 @@ struct FileHeader {
   uint64_t checksum;       // of this struct with this field zero, then of the section entries
 };
 
-enum class DType : uint8_t {
-  kBool = 1,  // one byte, 0 or 1
-  kInt8 = 2,
-  kInt16 = 3,
-  kInt32 = 4,
-  kInt64 = 5,
-  kUInt8 = 6,
-  kUInt16 = 7,
-  kUInt32 = 8,
-  kUInt64 = 9,
-  kFloat16 = 10,
-  kBFloat16 = 11,
-  kFloat32 = 12,
-  kFloat64 = 13,
-};
+using hone::DType;  // its numbers are on disk
 
 // A text in the manifest's string table: all bytes between two zero bytes, or between the start of the table and a zero
 // byte. Several refs may name the same text; refs never name a part of one.

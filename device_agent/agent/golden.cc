@@ -202,7 +202,7 @@ v1::GoldenCheck ToGoldenCheck(const v1::Batch& batch, const v1::BatchResult& res
   check.set_number(number);
   check.set_kernel(Sha256Hex(batch.artifact()));
   if (!result.error().empty() || result.outcomes().empty()) {
-    check.set_reason(result.error().empty() ? "no outcome" : result.error());
+    check.set_reason(result.error().empty() ? "the golden kernel has no outcome" : result.error());
     return check;
   }
   const v1::Outcome& outcome = result.outcomes(0).outcome();

@@ -135,7 +135,7 @@ SandboxLayer Launcher::GroupLayer() const {
   } else if (!layer.holds) {
     layer.detail = "the launcher could not enter its control group";
   } else if (!group_->failed_limits().empty()) {
-    layer.detail = "no limit to " + group_->failed_limits();
+    layer.detail = "no limit for " + group_->failed_limits();
   }
   return layer;
 }
@@ -214,7 +214,7 @@ absl::StatusOr<v1::BatchResult> Launcher::Exchange(const v1::Batch& batch, const
   }
   Stop();
   if (!hung_up) return absl::AbortedError("the launcher process ended during the visit");
-  spdlog::warn("the launcher of {} did not end its visit within {} s: it was killed", options_.device,
+  spdlog::warn("the launcher of {} did not end its visit within {} s and was killed", options_.device,
                kCancelPatience.count());
   v1::BatchResult cancelled;
   cancelled.set_error(kCancelled);

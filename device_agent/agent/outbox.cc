@@ -93,7 +93,7 @@ std::map<std::string, v1::LeaseResult> Outbox::Read() const {
       results[result.lease().lease_id()] = std::move(result);
       continue;
     }
-    spdlog::error("{} is no result of this agent; it is set aside", entry.path().string());
+    spdlog::error("{} is not a result of this agent; it is ignored", entry.path().string());
     std::filesystem::rename(entry.path(), entry.path().string() + ".broken", error);
   }
   return results;
@@ -101,7 +101,7 @@ std::map<std::string, v1::LeaseResult> Outbox::Read() const {
 
 absl::Status Outbox::StoreResult(const v1::LeaseResult& result) {
   const std::string& id = result.lease().lease_id();
-  if (!IsName(id)) return absl::InvalidArgumentError(fmt::format("lease id '{}' is no name for a file", id));
+  if (!IsName(id)) return absl::InvalidArgumentError(fmt::format("lease id '{}' cannot be a file name", id));
   const std::string bytes = result.SerializeAsString();
   const std::filesystem::file_time_type newest = EvictOldest(static_cast<int64_t>(bytes.size()));
   const std::filesystem::path path = folder_ / (id + kEnding);
@@ -136,7 +136,7 @@ std::filesystem::file_time_type Outbox::EvictOldest(int64_t bytes) const {
   size_t left = files.size() + 1;
   for (const auto& [time, size, path] : files) {
     if (left <= limits_.results && sum <= limits_.bytes) break;
-    spdlog::error("too many results wait for the tracker: {} is dropped", path.string());
+    spdlog::error("too many results wait for the tracker; the oldest, {}, is dropped", path.string());
     std::filesystem::remove(path, error);
     sum -= size;
     left -= 1;

@@ -48,11 +48,11 @@ absl::StatusOr<ScopedUser> ScopedUser::Begin(const std::string& user) {
   const passwd* entry = getpwnam(user.c_str());
   if (entry == nullptr) {
     return absl::FailedPreconditionError(fmt::format(
-        "there is no user '{}', whom {} names; install the package hone-agent again", user, kServiceConfig));
+        "user '{}', which {} names, does not exist; install the package hone-agent again", user, kServiceConfig));
   }
   if (setegid(entry->pw_gid) != 0 || seteuid(entry->pw_uid) != 0) {
     return absl::FailedPreconditionError(
-        fmt::format("cannot act as user '{}': {}; call this as root", user, std::strerror(errno)));
+        fmt::format("cannot act as user '{}': {}; run this command as root", user, std::strerror(errno)));
   }
   return ScopedUser();
 }
@@ -63,7 +63,7 @@ ScopedUser::~ScopedUser() {
 }
 
 absl::Status RestartService(const std::filesystem::path& systemd) {
-  if (!std::filesystem::exists(systemd)) return absl::FailedPreconditionError("systemd does not run here");
+  if (!std::filesystem::exists(systemd)) return absl::FailedPreconditionError("systemd is not running on this machine");
   // `restart` succeeds without a start if a condition of the unit is not met, so `is-active` checks the result.
   for (const char* verb : {"restart", "is-active"}) {
     HONE_RETURN_IF_ERROR(RunProgram({"systemctl", verb, "hone-agent.service"}).status());

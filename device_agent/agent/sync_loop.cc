@@ -11,6 +11,7 @@
 
 #include "base/status.h"
 #include "base/steady_time.h"
+#include "proto/convert.h"
 
 namespace hone::agent {
 namespace {
@@ -21,10 +22,6 @@ constexpr absl::Duration kRefusedPause = absl::Seconds(2);
 // Results per call; the rest goes with the next call, because messages are limited (kMessageBytesMax).
 constexpr int kResultsPerCallMax = 64;
 constexpr size_t kResultBytesPerCallMax = size_t{32} << 20;
-
-absl::Duration FromProto(const google::protobuf::Duration& d) {
-  return absl::Seconds(d.seconds()) + absl::Nanoseconds(d.nanos());
-}
 
 // Whether no later call can have another answer.
 bool IsPermanentError(const absl::Status& status) {
@@ -55,7 +52,7 @@ SyncLoop::SyncLoop(AgentIdentity identity, Synchronize synchronize, std::vector<
       outbox_(std::move(outbox)) {
   HONE_CHECK(!devices.empty());
   if (outbox_.has_value()) finished_ = outbox_->Read();
-  if (!finished_.empty()) spdlog::info("{} results from before are offered to the tracker", finished_.size());
+  if (!finished_.empty()) spdlog::info("{} results of an earlier run are sent to the tracker", finished_.size());
   for (ServedDevice& device : devices) workers_.push_back(std::make_unique<Worker>(std::move(device)));
   for (const auto& worker : workers_) {
     worker->last_check = worker->last_golden_check = SteadyNow();
@@ -209,9 +206,9 @@ void SyncLoop::Handle(const v1::SynchronizeResponse& response) {
   std::unique_lock lock(mutex_);
   // The time of the answer's arrival would be wrong: the tracker counts from when it sent the answer, which may travel
   // long.
-  last_heard_ = sent_ + FromProto(response.held());
-  if (response.has_fence_after()) fence_after_ = FromProto(response.fence_after());
-  if (response.has_next_sync()) next_sync_ = FromProto(response.next_sync());
+  last_heard_ = sent_ + hone::FromProto(response.held());
+  if (response.has_fence_after()) fence_after_ = hone::FromProto(response.fence_after());
+  if (response.has_next_sync()) next_sync_ = hone::FromProto(response.next_sync());
   if (response.epoch() != epoch_) {
     // A new registration: the leases of the old one are lost, but the tracker may still accept their results.
     epoch_ = response.epoch();
@@ -242,7 +239,7 @@ void SyncLoop::LogNoWorkReasons(const v1::SynchronizeResponse& response) {
     if (why == worker->barred) continue;
     worker->barred = why;
     if (why.empty()) {
-      spdlog::info("{} may get work again", id);
+      spdlog::info("{} gets work again", id);
     } else {
       spdlog::warn("{} gets no work from the tracker: {}", id, why);
     }
@@ -293,7 +290,9 @@ void SyncLoop::FenceLoop() {
       continue;
     }
     if (AnyBusy()) {
-      spdlog::warn("the tracker has been silent for {}: dropping what runs", absl::FormatDuration(SteadyNow() - heard));
+      spdlog::warn(
+          "the tracker has been silent for {}; its leases have expired, so the running measurements are dropped",
+          absl::FormatDuration(SteadyNow() - heard));
       for (const auto& worker : workers_) Forget(*worker);
     }
     changed_.wait(lock, news);
@@ -379,7 +378,7 @@ void SyncLoop::StoreResult(const v1::LeaseResult& result) {
   const std::lock_guard guard(outbox_mutex_);
   if (!outbox_.has_value()) return;
   if (const absl::Status kept = outbox_->StoreResult(result); !kept.ok()) {
-    spdlog::error("a result is kept in memory only: {}", std::string(kept.message()));
+    spdlog::error("a result is kept only in memory, because it could not be stored: {}", std::string(kept.message()));
   }
 }
 

@@ -81,7 +81,7 @@ absl::Status Child::TakeTask() {
   if (size <= 0) _exit(0);
   std::vector<MemoryFile> files;
   for (const int descriptor : descriptors) files.emplace_back(descriptor);
-  if (files.size() <= kInputsFile) return absl::InternalError("a child of the visit was given too few files");
+  if (files.size() <= kInputsFile) return absl::InternalError("a child process of the visit received too few files");
   HONE_ASSIGN_OR_RETURN(const Mapping task, files[kTaskFile].Map(MemoryFile::Access::kRead));
   HONE_RETURN_IF_ERROR(Unpack(task.view(), task_, batch_));
   HONE_ASSIGN_OR_RETURN(artifact_, files[kArtifactFile].Map(MemoryFile::Access::kRead));

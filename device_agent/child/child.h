@@ -10,12 +10,12 @@
 #include <optional>
 
 #include "absl/status/status.h"
+#include "base/memory_file.h"
 #include "device_agent/child/run_child.h"
 #include "device_agent/devices/device.h"
 #include "device_agent/visit/batch.h"
 #include "device_agent/visit/child_channel.h"
 #include "device_agent/visit/guarded_memory.h"
-#include "device_agent/visit/memory_file.h"
 #include "device_agent/visit/result_memory.h"
 #include "device_agent/visit/task.h"
 
@@ -65,7 +65,8 @@ class Child {
 };
 
 // Classifies an error of a kernel. Code that is missing or invalid is a compile error. A lack of memory is kLostDevice,
-// which blames no kernel, because other processes may hold the memory. Other errors happened while the kernel ran.
+// which blames no kernel, because other processes may hold the memory. kOutOfRange is a write out of bounds, and
+// kDeadlineExceeded a call that took too long. Any other error is a crash.
 VisitFailure FailureFromStatus(const absl::Status& status);
 // Whether the session can be used after that error of Session::Load.
 bool CanReuseSession(const absl::Status& status);

@@ -154,7 +154,7 @@ class Race {
     launcher_channel_.SendFailure(
         candidate,
         {FailureKind::kRunTimeout,
-         fmt::format("two calls took {:.3g} and {:.3g} s; allowed are {:.3g} s each", first, cold, timeout)});
+         fmt::format("two calls took {:.3g} and {:.3g} s; the limit is {:.3g} s for each", first, cold, timeout)});
     return Leave(candidate, *kernel);
   }
 

@@ -40,7 +40,8 @@ class LoadedKernel {
   // Returns the mean seconds of one of `calls` (at least 1) calls in a row, on constants as cold as the batch asks for.
   // The outputs are invalid afterwards.
   virtual absl::StatusOr<double> Time(int64_t calls) = 0;
-  // Stores the guard zones of every buffer that the kernel may or could write.
+  // Copies into the result memory the guard zones of every buffer that the kernel may write, and on a device that
+  // cannot protect inputs also those of the inputs.
   virtual absl::Status StoreGuards(ResultMemory& result_memory) = 0;
   // The failure if the kernel has changed an input on a device that cannot protect inputs; nullopt otherwise.
   virtual absl::StatusOr<std::optional<VisitFailure>> FindChangedInput() = 0;

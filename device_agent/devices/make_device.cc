@@ -51,7 +51,7 @@ absl::StatusOr<std::unique_ptr<Device>> MakeDevice(const std::string& text, cons
     if (text.substr(0, colon) != kind.word) continue;
     return kind.make(colon == std::string::npos ? "" : text.substr(colon + 1), folder);
   }
-  return absl::InvalidArgumentError(fmt::format("there is no kind of device '{}'; there are: {}", text, DeviceKinds()));
+  return absl::InvalidArgumentError(fmt::format("there is no device '{}'; give one of: {}", text, DeviceKinds()));
 }
 
 }  // namespace hone::agent

@@ -44,7 +44,7 @@ std::string FindingsAsText(const std::vector<Finding>& findings) {
   std::string text;
   for (const Finding& finding : findings) {
     text += fmt::format("{:<4}  {:<14}  {}\n", VerdictName(finding.verdict), finding.check, finding.what);
-    if (!finding.fix.empty()) text += fmt::format("{:22}mend: {}\n", "", finding.fix);
+    if (!finding.fix.empty()) text += fmt::format("{:22}fix: {}\n", "", finding.fix);
   }
   return text;
 }

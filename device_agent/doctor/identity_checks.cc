@@ -13,7 +13,7 @@
 namespace hone::agent {
 namespace {
 
-constexpr char kAnew[] = "remove identity.pem, and join with a new token of an admin";
+constexpr char kAnew[] = "remove identity.pem, and join with a new token from an admin";
 constexpr absl::Duration kClockSkewMax = absl::Seconds(5);
 constexpr absl::Duration kSoon = absl::Hours(24 * 14);
 
@@ -40,20 +40,21 @@ Finding CheckFolder(const std::filesystem::path& folder) {
     return {"identity", Verdict::kNote, Text(identity.status()), "hone-agent join HOST:PORT --token-file FILE"};
   }
   return {"identity", Verdict::kBad, Text(identity.status()),
-          fmt::format("sudo chmod -R go= {0}    # and: sudo chown -R USER {0}, whose it is", folder.string())};
+          fmt::format("sudo chmod -R go= {0}    # and, as its owner must be USER: sudo chown -R USER {0}",
+                      folder.string())};
 }
 
 Finding CheckCertificate(const pki::CertificateFacts& facts, bool renewed, absl::Time now) {
   const int64_t days = (facts.until - now) / absl::Hours(24);
   const std::string until = absl::FormatTime("%Y-%m-%d", facts.until, absl::UTCTimeZone());
   if (now < facts.from) {
-    return {"certificate", Verdict::kBad, "it is not valid yet: this machine's clock is behind",
+    return {"certificate", Verdict::kBad, "the certificate is not valid yet: this machine's clock is behind",
             "sudo timedatectl set-ntp true"};
   }
-  const std::string what = fmt::format("good until {}, {} days", until, days);
+  const std::string what = fmt::format("valid until {}, {} days", until, days);
   if (renewed && now > pki::RenewalTime(facts) + (facts.until - pki::RenewalTime(facts)) / 4) {
-    return {"certificate", Verdict::kBad, what + "; its program should have renewed it by now",
-            "systemctl restart hone-agent; journalctl -u hone-agent    # which says why"};
+    return {"certificate", Verdict::kBad, what + "; the agent should have renewed it by now",
+            "systemctl restart hone-agent; journalctl -u hone-agent    # the log has the reason"};
   }
   if (!renewed && facts.until - now < kSoon) return {"certificate", Verdict::kNote, what, kAnew};
   return {"certificate", Verdict::kGood, what, ""};
@@ -63,16 +64,16 @@ Finding CheckClockSkew(absl::Time sent, absl::Time tracker_time, absl::Time hear
   // The tracker's clock may have been read at any moment of the call.
   const absl::Duration ahead = sent - tracker_time, behind = tracker_time - heard;
   if (ahead <= kClockSkewMax && behind <= kClockSkewMax)
-    return {"tracker", Verdict::kGood, "it answers, and its clock is ours", ""};
+    return {"tracker", Verdict::kGood, "it answers, and its clock agrees with this machine's", ""};
   return {"tracker", Verdict::kBad,
-          fmt::format("this clock is {:.0f} s {} the tracker's", absl::ToDoubleSeconds(std::max(ahead, behind)),
-                      ahead > behind ? "ahead of" : "behind"),
-          "sudo timedatectl set-ntp true    # on whichever of the two is wrong"};
+          fmt::format("this machine's clock is {:.0f} s {} the tracker's",
+                      absl::ToDoubleSeconds(std::max(ahead, behind)), ahead > behind ? "ahead of" : "behind"),
+          "sudo timedatectl set-ntp true    # on the machine whose clock is wrong"};
 }
 
 Finding TrackerUnreachable(const std::string& address, const absl::Status& why) {
-  return {"tracker", Verdict::kBad, fmt::format("{} does not answer as it should: {}", address, Text(why)),
-          "check its address, that hone-tracker runs there, and the firewall between"};
+  return {"tracker", Verdict::kBad, fmt::format("{} does not answer correctly: {}", address, Text(why)),
+          "check the address, that hone-tracker runs there, and the firewall"};
 }
 
 std::vector<Finding> CheckIdentity(const std::filesystem::path& folder, const std::string& address, bool renewed) {

@@ -75,12 +75,14 @@ Finding CheckGovernor(const std::string& root) {
     const std::string governor = FirstLine(folder + "cpufreq/scaling_governor");
     if (!governor.empty()) ++governors[governor];
   }
-  if (governors.empty()) return Good("governor", "this system sets no clocks");
+  if (governors.empty()) return Good("governor", "this system has no clock governors");
   for (const auto& [governor, count] : governors) {
     if (governor == "performance") continue;
-    return {"governor", Verdict::kBad,
-            fmt::format("{} CPUs have the governor {}: their clock follows the load, with a delay", count, governor),
-            "echo performance | sudo tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor"};
+    return {
+        "governor", Verdict::kBad,
+        fmt::format("{} CPUs have the governor {}: their clock speed follows the load with a delay, so timings vary",
+                    count, governor),
+        "echo performance | sudo tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor"};
   }
   return Good("governor", "performance");
 }
@@ -88,19 +90,20 @@ Finding CheckGovernor(const std::string& root) {
 Finding CheckTurbo(const std::string& root) {
   const std::string boost = FirstLine(root + kCpus + "cpufreq/boost");
   const std::string no_turbo = FirstLine(root + kCpus + "intel_pstate/no_turbo");
-  const std::string what = "on: the clock depends on heat, and on how many cores work";
+  const std::string what = "on: the clock speed depends on the temperature and on the number of busy cores";
   if (no_turbo == "0") {
     return {"turbo", Verdict::kNote, what, "echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo"};
   }
   if (no_turbo.empty() && boost == "1") {
     return {"turbo", Verdict::kNote, what, "echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost"};
   }
-  return Good("turbo", no_turbo.empty() && boost.empty() ? "this system says nothing of it" : "off");
+  return Good("turbo", no_turbo.empty() && boost.empty() ? "this system does not report it" : "off");
 }
 
 Finding CheckThrottling(const std::string& root) {
   const std::string fix =
-      "see to its cooling and its power supply, then restart it (Raspberry Pi: vcgencmd get_throttled)";
+      "improve the cooling and the power supply, then restart the board (on a Raspberry Pi, vcgencmd get_throttled "
+      "shows the cause)";
   if (Throttling(root).IsThrottling()) return {"throttling", Verdict::kBad, "the CPUs are slowed down now", fix};
   const auto since_start = std::strtoul(FirstLine(root + kThrottledFile).c_str(), nullptr, 16);
   if ((since_start & kThrottledSinceStart) != 0) {
@@ -112,7 +115,7 @@ Finding CheckThrottling(const std::string& root) {
 Finding CheckSmt(const std::string& root) {
   if (FirstLine(root + kCpus + "smt/active") != "1") return Good("smt", "every CPU is a core");
   return {"smt", Verdict::kNote,
-          "two CPUs share a core: kernels get one thread for each core, others may take the second",
+          "two CPUs share each core: kernels get one thread for each core, but other programs may use the second",
           "echo off | sudo tee /sys/devices/system/cpu/smt/control"};
 }
 
@@ -123,17 +126,17 @@ Finding CheckSwap(const std::string& root) {
   if (total == 0) return Good("swap", "none");
   if (used < kSwappedBytesMax) return Good("swap", fmt::format("{} MB of it in use", used >> 20));
   return {"swap", Verdict::kBad,
-          fmt::format("{} MB of memory are in swap: there is less memory than is asked for", used >> 20),
+          fmt::format("{} MB are swapped out: programs need more memory than this machine has", used >> 20),
           "sudo swapoff -a"};
 }
 
 Finding CheckLoad(const std::string& root) {
   const std::string line = FirstLine(root + "proc/loadavg");
   const double load = std::atof(line.c_str());
-  if (load < kLoadPerCpuNote) return Good("load", "no other process computes");
+  if (load < kLoadPerCpuNote) return Good("load", "no other process uses the CPUs much");
   return {"load", load < kLoadPerCpuBad ? Verdict::kNote : Verdict::kBad,
-          fmt::format("{:.1f} cores were busy in the last minute (an agent that measures counts, too)", load),
-          "ps -eo pcpu,pid,user,comm --sort=-pcpu | head    # then stop what need not run here"};
+          fmt::format("{:.1f} cores were busy in the last minute (including an agent that measures)", load),
+          "ps -eo pcpu,pid,user,comm --sort=-pcpu | head    # then stop programs that are not needed"};
 }
 
 Finding CheckStolenTime(const std::string& root) {
@@ -145,9 +148,9 @@ Finding CheckStolenTime(const std::string& root) {
     all += value;
     if (i == 7) stolen = value;
   }
-  if (all <= 0 || stolen <= kStolenShareMax * all) return Good("cores", "its own");
+  if (all <= 0 || stolen <= kStolenShareMax * all) return Good("cores", "not shared with other virtual machines");
   return {"cores", Verdict::kBad,
-          fmt::format("{:.0f}% of the time others had the cores: they are shared with other virtual machines",
+          fmt::format("{:.0f}% of the CPU time went to other virtual machines, which share these cores",
                       100 * stolen / all),
           "give the virtual machine cores of its own, or measure on another machine"};
 }
@@ -157,11 +160,13 @@ Finding CheckQuota(const std::string& root) {
   const double cpus =
       std::min(ProcessCpuQuota(root), GroupCpuQuota(root + "sys/fs/cgroup/system.slice/hone-agent.service"));
   const size_t usable = UsableCpus().size();
-  if (cpus >= static_cast<double>(usable)) return Good("quota", "the CPUs may be used the whole time");
-  return {"quota", Verdict::kBad,
-          fmt::format("of {} CPUs, control groups allow the time of {:.1f}: threads stand still amid a timing", usable,
-                      cpus),
-          "give CPUs in place of their time: docker --cpuset-cpus, not --cpus; systemd AllowedCPUs=, not CPUQuota="};
+  if (cpus >= static_cast<double>(usable)) return Good("quota", "control groups do not limit CPU time");
+  return {
+      "quota", Verdict::kBad,
+      fmt::format(
+          "of {} CPUs, control groups allow only the time of {:.1f}: threads are paused in the middle of a timing",
+          usable, cpus),
+      "limit the CPUs instead of the CPU time: docker --cpuset-cpus, not --cpus; systemd AllowedCPUs=, not CPUQuota="};
 }
 
 Finding CheckNamespaces(const std::string& root) {
@@ -172,10 +177,10 @@ Finding CheckNamespaces(const std::string& root) {
         std::tuple("kernel/apparmor_restrict_unprivileged_userns", "1",
                    "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0")}) {
     if (FirstLine(kernel + file) != bad) continue;
-    return {
-        "namespaces", Verdict::kBad,
-        fmt::format("/proc/sys/{} is {}: kernels are not kept from other processes, files and the network", file, bad),
-        fmt::format("{}    # and the same line in /etc/sysctl.d/hone.conf", fix)};
+    return {"namespaces", Verdict::kBad,
+            fmt::format("/proc/sys/{} is {}: kernels cannot be isolated from other processes, files and the network",
+                        file, bad),
+            fmt::format("{}    # to keep it, add the setting to /etc/sysctl.d/hone.conf", fix)};
   }
   if (fs::exists(kernel + "user/max_user_namespaces")) return Good("namespaces", "allowed");
   return {"namespaces", Verdict::kBad, "this system has no user namespaces",
@@ -184,8 +189,8 @@ Finding CheckNamespaces(const std::string& root) {
 
 Finding CheckLandlock(const std::string& root) {
   if (HasWord(FirstLine(root + "sys/kernel/security/lsm"), "landlock", ',')) return Good("landlock", "on");
-  return {"landlock", Verdict::kNote, "off: one layer of the sandbox around files is missing",
-          "boot with landlock among lsm= (from Linux 5.13 on): /etc/default/grub, then sudo update-grub"};
+  return {"landlock", Verdict::kNote, "off: one of the sandbox layers that protect files is missing",
+          "add landlock to the boot option lsm= (Linux 5.13 or later) in /etc/default/grub, then: sudo update-grub"};
 }
 
 Finding CheckSystemCallFilter(const std::string& root) {
@@ -199,25 +204,26 @@ Finding CheckSystemCallFilter(const std::string& root) {
 Finding CheckControlGroups(const std::string& root) {
   const std::string controllers = FirstLine(root + "sys/fs/cgroup/cgroup.controllers");
   if (controllers.empty()) {
-    return {"control-groups", Verdict::kNote, "not of version 2: what kernels start is not limited together",
+    return {"control-groups", Verdict::kNote,
+            "not version 2: the memory and tasks of kernels cannot be limited as a group",
             "boot with systemd.unified_cgroup_hierarchy=1"};
   }
   // The agent creates groups below the delegated group of the service.
   const fs::path service = root + "sys/fs/cgroup/system.slice/hone-agent.service";
   if (fs::exists(service) && !HasFolder(service, "hone-")) {
     return {"control-groups", Verdict::kNote,
-            "the service hone-agent may not divide its group: no limits to kernels together",
+            "the service hone-agent may not create groups below its own: kernels have no common limits",
             "sudo systemctl edit hone-agent    # [Service] and Delegate=yes, then: sudo systemctl restart hone-agent"};
   }
   if (HasWord(controllers, "memory", ' ') && HasWord(controllers, "pids", ' '))
     return Good("control-groups", "limit memory and tasks");
-  return {"control-groups", Verdict::kNote, "do not limit memory or tasks here",
+  return {"control-groups", Verdict::kNote, "cannot limit memory or tasks on this system",
           "boot with cgroup_enable=memory (Raspberry Pi: /boot/firmware/cmdline.txt)"};
 }
 
 Finding CheckClock(bool synchronized) {
   if (synchronized) return Good("clock", "synchronized");
-  return {"clock", Verdict::kBad, "not synchronized: certificates and --until go by it",
+  return {"clock", Verdict::kBad, "not synchronized: certificates and --until depend on the clock",
           "sudo timedatectl set-ntp true"};
 }
 

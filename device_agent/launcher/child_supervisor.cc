@@ -31,7 +31,7 @@ std::string Clean(std::string_view text) {
 std::string Clean(const char* text, size_t capacity) { return Clean(std::string_view(text, strnlen(text, capacity))); }
 
 VisitFailure ForbiddenCallFailure(const std::string& name) {
-  return {FailureKind::kForbiddenCall, fmt::format("made the system call {}, which no kernel may", name)};
+  return {FailureKind::kForbiddenCall, fmt::format("made the system call {}, which is forbidden", name)};
 }
 
 VisitFailure FailureForFault(const VisitMessage& fault) {
@@ -48,8 +48,6 @@ VisitFailure FailureForFault(const VisitMessage& fault) {
     return {FailureKind::kWrongOutput, fmt::format("wrote into a read-only buffer: {}", where)};
   return {FailureKind::kOutOfBoundsWrite, fmt::format("wrote {}", where)};
 }
-
-bool IsFailureKind(int32_t kind) { return kind >= 0 && kind <= static_cast<int32_t>(kLastFailureKind); }
 
 }  // namespace
 
@@ -95,12 +93,13 @@ ChildEnd ChildSupervisor::JudgeEnd(ChildProcess& child) {
   if (failed_one_) return {ChildEnd::kReplace, ""};
   const std::string text = fmt::format("the process {}", child.AwaitEnd());
   if (!child.killed_by_system()) return BlameCandidate({FailureKind::kCrashed, text});
-  return BlameCandidate({FailureKind::kLostDevice, text + ", by the system, as it does where memory is short"});
+  return BlameCandidate({FailureKind::kLostDevice, text + ", by the system, probably because memory was short"});
 }
 
 VisitFailure ChildSupervisor::TimeoutFailure() const {
-  if (current_ < 0) return {FailureKind::kRunTimeout, fmt::format("nothing for {:.3g} s", limit_)};
-  if (loading_) return {FailureKind::kCompileTimeout, fmt::format("not built after {:.3g} s", limit_)};
+  if (current_ < 0)
+    return {FailureKind::kRunTimeout, fmt::format("the measuring process sent nothing for {:.3g} s", limit_)};
+  if (loading_) return {FailureKind::kCompileTimeout, fmt::format("the kernel was not built within {:.3g} s", limit_)};
   return {FailureKind::kRunTimeout, fmt::format("a call took longer than {:.3g} s", batch_.policy.timeout_seconds)};
 }
 
@@ -125,7 +124,8 @@ std::optional<ChildEnd> ChildSupervisor::HandleMessage(const VisitMessage& messa
       return std::nullopt;
     case Type::kFailed:
       if (message.candidate < 0) return ChildEnd{ChildEnd::kBatchFailed, Clean(message.text, sizeof(message.text))};
-      if (message.candidate != current_ || failed_one_ || !IsFailureKind(message.failure_kind)) break;
+      if (message.candidate != current_ || failed_one_ || !FailureKindFromNumber(message.failure_kind).has_value())
+        break;
       progress_.Fail(current_,
                      {static_cast<FailureKind>(message.failure_kind), Clean(message.text, sizeof(message.text))});
       failed_one_ = true;
@@ -249,12 +249,12 @@ std::optional<ChildEnd> ChildSupervisor::JudgeTimes(const VisitMessage& message,
   const bool first = progress_.IsUntimed(message.candidate);
   if (first && (message.candidate != current_ || options_.result_memory == nullptr)) {
     child.Kill();
-    return BlameCandidate({FailureKind::kCrashed, "broke the measuring process: it sent times of another candidate"});
+    return BlameCandidate({FailureKind::kCrashed, "broke the measuring process: it sent times for another candidate"});
   }
   // The first times were taken since candidate_begun_. Times of later rounds are reported after the whole round.
   if (!progress_.AddTimes(message, SecondsNow() - (first ? candidate_begun_ : child.begun()))) {
     child.Kill();
-    return BlameCandidate({FailureKind::kImpossibleTime, "claims impossible times"});
+    return BlameCandidate({FailureKind::kImpossibleTime, "reported impossible times"});
   }
   const double fastest = *std::min_element(message.seconds, message.seconds + message.count);
   if (fastest < batch_.call_seconds_min) {
@@ -262,8 +262,8 @@ std::optional<ChildEnd> ChildSupervisor::JudgeTimes(const VisitMessage& message,
     progress_.Fail(
         message.candidate,
         {FailureKind::kImpossibleTime,
-         fmt::format("claims {:.3g} s for one call; by its measured peak the device needs more than {:.3g} s", fastest,
-                     batch_.call_seconds_min)});
+         fmt::format("reported {:.3g} s for one call; at its measured peak the device needs more than {:.3g} s",
+                     fastest, batch_.call_seconds_min)});
     return ChildEnd{ChildEnd::kReplace, ""};
   }
   if (first) {

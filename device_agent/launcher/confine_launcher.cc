@@ -43,9 +43,9 @@ bool CanSetUpFilter(const SandboxPolicy& policy, CallFilter filter) {
 SandboxLayer LayerOf(CallFilter filter) {
   switch (filter) {
     case CallFilter::kNone:
-      return {Layer::kSystemCalls, false, "the system takes no filter (seccomp)"};
+      return {Layer::kSystemCalls, false, "the system accepts no system call filter (seccomp)"};
     case CallFilter::kSignal:
-      return {Layer::kSystemCalls, true, "without a listener"};
+      return {Layer::kSystemCalls, true, "the launcher cannot name a forbidden call (no seccomp listener)"};
     case CallFilter::kListener:
       break;
   }

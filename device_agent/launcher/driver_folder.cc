@@ -26,7 +26,7 @@ constexpr int kAsFolder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 
 absl::Status CannotEmptyError(const std::string& path) {
   return absl::InternalError(
-      fmt::format("cannot empty {}, in which a batch may have left something for the next: {}", path, strerror(errno)));
+      fmt::format("cannot empty {}, where a batch may have left files for the next: {}", path, strerror(errno)));
 }
 
 // An open folder, through which nested folders are visited. Only one is open at a time, because a kernel may have

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/cpu_cores.h"
 #include "base/host_lock.h"
@@ -22,6 +23,7 @@
 #include "device_agent/launcher/launcher_channel.h"
 #include "device_agent/launcher/visit_convert.h"
 #include "device_agent/launcher/visit_runner.h"
+#include "device_agent/sandbox/sandbox.h"
 #include "hone/v1/measure.pb.h"
 
 namespace hone::agent {
@@ -49,8 +51,15 @@ void KillStrayProcesses() {
 // Resets the folders of the driver. False: no other batch may be measured.
 bool HasReset(const DriverFolder& kept) {
   const absl::Status reset = kept.Reset();
-  if (!reset.ok()) spdlog::error("no launcher: {}", std::string(reset.message()));
+  if (!reset.ok()) spdlog::error("the launcher cannot continue: {}", std::string(reset.message()));
   return reset.ok();
+}
+
+void LogMissingLayers(const std::string& device, const std::vector<SandboxLayer>& layers) {
+  for (const SandboxLayer& layer : layers) {
+    if (layer.holds) continue;
+    spdlog::warn("the launcher of {} runs without sandbox layer {}: {}", device, Name(layer.layer), layer.detail);
+  }
 }
 
 }  // namespace
@@ -60,17 +69,16 @@ int LauncherMain(const Device& device, int channel, int cancel) {
   prctl(PR_SET_NAME, "hone-launcher");
   signal(SIGINT, SIG_IGN);       // a terminal's Ctrl-C is for the agent to act on
   auto lock = HostLock::Open();  // before confinement takes the files away
-  if (!lock.ok()) spdlog::warn("timing may overlap compiling on this host: {}", std::string(lock.status().message()));
+  if (!lock.ok())
+    spdlog::warn("no host lock, so compilations may disturb timings: {}", std::string(lock.status().message()));
   const int64_t memory = HostMemory();  // from files, too
   SetCpuAffinity(device.cpus());        // the children of visits, too
   const absl::StatusOr<Confinement> wall = ConfineLauncher(device.sandbox());
   if (!wall.ok()) {
-    spdlog::error("no launcher of {}: {}", device.id(), std::string(wall.status().message()));
+    spdlog::error("the launcher of {} cannot start: {}", device.id(), std::string(wall.status().message()));
     return 1;
   }
-  for (const SandboxLayer& layer : wall->layers) {
-    if (!layer.holds) spdlog::warn("launcher of {} without layer {}: {}", device.id(), Name(layer.layer), layer.detail);
-  }
+  LogMissingLayers(device.id(), wall->layers);
   DriverFolder kept(device.sandbox().writable);
   if (!HasReset(kept)) return 1;  // a launcher that was killed may have left something of its batch
   if (!SendMessage(channel, ToProto(wall->layers))) return 1;

@@ -10,7 +10,8 @@
 namespace hone::agent {
 
 // Confines this process, sends the layers of its sandbox, then serves batches for `device` from the socket `channel`
-// until the agent closes it. `cancel` becomes readable when the visit under way is to end. Returns the exit status.
+// until the agent closes it. While it measures, it holds the host lock (base/host_lock.h). `cancel` becomes readable
+// when the visit under way is to end. Returns the exit status.
 int LauncherMain(const Device& device, int channel, int cancel);
 
 }  // namespace hone::agent

@@ -31,9 +31,12 @@ class Progress {
   void Fail(int candidate, VisitFailure failure);
   // Notes that the launcher found its outputs right.
   void MarkVerified(int candidate, double max_error);
-  // Adds repeats, which together took at most `seconds_max` by the launcher's clock. False if they cannot be true: they
-  // sum up to more, are too many, or belong to a candidate whose outputs were not found right.
+  // Adds repeats, which together took at most `seconds_max` by the launcher's clock. Interleaved repeats replace
+  // earlier interleaved ones of the candidate, because lost rounds are repeated as a whole. False if the repeats cannot
+  // be true: they sum up to more, are too many, have another number of calls than before, or belong to a candidate
+  // whose outputs were not found right.
   bool AddTimes(const VisitMessage& message, double seconds_max);
+  // Adds repeats of the reference loop. False: they sum up to more than the visit has taken, or are too many.
   bool AddReference(const VisitMessage& message);
   void AddLoadSeconds(double seconds);
 

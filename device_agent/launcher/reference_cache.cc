@@ -32,7 +32,9 @@ absl::StatusOr<MemoryFile> FilledInputs(const VisitBatch& batch, const DataLayou
 // Memory that children do not inherit.
 absl::StatusOr<Mapping> OwnMemory(int64_t bytes) {
   const auto size = static_cast<size_t>(std::max<int64_t>(bytes, 1));
-  void* const memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* const memory = IsAddressable(bytes)
+                           ? mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+                           : MAP_FAILED;
   if (memory != MAP_FAILED) {
     Mapping own(static_cast<char*>(memory), size);
     if (madvise(memory, size, MADV_DONTFORK) == 0) return own;

@@ -13,8 +13,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "base/memory_file.h"
 #include "device_agent/visit/batch.h"
-#include "device_agent/visit/memory_file.h"
 
 namespace hone::agent {
 

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <cctype>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,6 +15,7 @@
 #include "base/status.h"
 #include "base/thread_pool.h"
 #include "device_agent/launcher/plausible.h"
+#include "proto/convert.h"
 
 namespace hone::agent {
 namespace {
@@ -26,29 +26,21 @@ std::string TypeOf(std::string_view dtype, BufferRole role, int64_t elements) {
   return fmt::format("{} {}[{}]", name, dtype, elements);
 }
 
-// "f32" of DTYPE_F32; types.proto spells them alike.
-std::string NameOf(v1::DType dtype) {
-  constexpr std::string_view kPrefix = "DTYPE_";
-  std::string name = v1::DType_Name(dtype);
-  name.erase(0, kPrefix.size());
-  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return name;
-}
-
 absl::StatusOr<VisitBuffer> ToVisit(const v1::Buffer& buffer) {
   VisitBuffer result;
+  const auto invalid = [&](const std::string& what) {
+    return absl::InvalidArgumentError(fmt::format("buffer '{}' {}", buffer.name(), what));
+  };
+  const std::optional<DType> dtype = hone::FromProto(buffer.dtype());
+  if (!dtype.has_value()) return invalid("has a type this agent does not know");
+  const int64_t size = SizeOf(*dtype);
   result.name = buffer.name();
-  result.dtype = NameOf(buffer.dtype());
+  result.dtype = Name(*dtype);
   result.elements = buffer.elements();
   result.bytes = buffer.bytes();
   result.low = buffer.low();
   result.high = buffer.high();
   result.rounded = buffer.rounded();
-  const int64_t size = BytesOfDType(result.dtype);
-  const auto invalid = [&](const std::string& what) {
-    return absl::InvalidArgumentError(fmt::format("buffer '{}' {}", buffer.name(), what));
-  };
-  if (size == 0) return invalid("has a type this agent does not know");
   if (buffer.elements() < 0 || buffer.bytes() / size != buffer.elements() || buffer.bytes() % size != 0) {
     return invalid(
         fmt::format("has {} bytes, which are not {} elements of {} bytes", buffer.bytes(), buffer.elements(), size));
@@ -64,7 +56,7 @@ absl::StatusOr<VisitBuffer> ToVisit(const v1::Buffer& buffer) {
       result.role = BufferRole::kOutput;
       return result;
     default:
-      return invalid("has a role this agent does not know");
+      return invalid("has a role that this agent does not know");
   }
 }
 
@@ -93,7 +85,7 @@ absl::StatusOr<VisitKernel> ToVisit(const VisitBatch& batch, const v1::Kernel& k
   }
   const auto bytes = static_cast<int64_t>(batch.artifact.size());
   if (kernel.code_offset() < 0 || kernel.code_bytes() < 0 || kernel.code_offset() > bytes - kernel.code_bytes()) {
-    return invalid("its code lies outside of the artifact");
+    return invalid("its code lies outside the artifact");
   }
   return VisitKernel{*std::move(interface), kernel.code_offset(), kernel.code_bytes()};
 }
@@ -109,31 +101,6 @@ VisitPolicy ToVisit(const v1::TimingPolicy& policy) {
   result.constant_bytes_between_runs = policy.constant_bytes_between_runs();
   result.visit_seconds = policy.visit_seconds();
   return result;
-}
-
-v1::FailureKind ToProto(FailureKind kind) {
-  switch (kind) {
-    case FailureKind::kCompileError:
-      return v1::FAILURE_KIND_COMPILE_ERROR;
-    case FailureKind::kCompileTimeout:
-      return v1::FAILURE_KIND_COMPILE_TIMEOUT;
-    case FailureKind::kCrashed:
-      return v1::FAILURE_KIND_CRASHED;
-    case FailureKind::kRunTimeout:
-      return v1::FAILURE_KIND_RUN_TIMEOUT;
-    case FailureKind::kWrongOutput:
-      return v1::FAILURE_KIND_WRONG_OUTPUT;
-    case FailureKind::kOutOfBoundsWrite:
-      return v1::FAILURE_KIND_OUT_OF_BOUNDS_WRITE;
-    case FailureKind::kForbiddenCall:
-      return v1::FAILURE_KIND_FORBIDDEN_CALL;
-    case FailureKind::kImpossibleTime:
-      return v1::FAILURE_KIND_IMPOSSIBLE_TIME;
-    case FailureKind::kLostDevice:
-      return v1::FAILURE_KIND_LOST_DEVICE;
-  }
-  HONE_CHECK(false);
-  return v1::FAILURE_KIND_UNSPECIFIED;
 }
 
 v1::Timing ToProto(const VisitTiming& timing, const VisitResult& result) {

@@ -176,7 +176,7 @@ absl::StatusOr<const ReferenceData*> VisitRunner::ComputeReference(VisitState& s
       return absl::CancelledError(kCancelled);
     case ChildEnd::kOutOfTime:
       return absl::DeadlineExceededError(
-          "the time was over before the reference kernel had ended; give the job more time (--time)");
+          "the time of the visit ended before the reference kernel did; give the job more time (--time)");
     default:
       return absl::InternalError(fmt::format("the reference kernel failed: {}", end.error));
   }

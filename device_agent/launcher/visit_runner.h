@@ -12,13 +12,13 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/memory_file.h"
 #include "device_agent/devices/cold_numbers.h"
 #include "device_agent/devices/device.h"
 #include "device_agent/launcher/child_process.h"
 #include "device_agent/launcher/reference_cache.h"
 #include "device_agent/sandbox/system_calls.h"
 #include "device_agent/visit/batch.h"
-#include "device_agent/visit/memory_file.h"
 #include "device_agent/visit/task.h"
 
 namespace hone::agent {

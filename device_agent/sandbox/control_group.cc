@@ -131,12 +131,12 @@ absl::StatusOr<fs::path> ControlGroups::OwnFolder() {
     if (line.starts_with("0::")) group = line.substr(3);
   }
   const fs::path folder = group.empty() || group.starts_with("/..") ? fs::path() : FolderOf(group);
-  if (folder.empty()) return absl::FailedPreconditionError("this system has no control groups of version 2");
+  if (folder.empty()) return absl::FailedPreconditionError("this system does not use control groups version 2");
   // The top group belongs to root if no service manager has divided it.
   const bool own = IsDelegated(folder) || (group == "/" && geteuid() == 0);
   if (own && access((folder / "cgroup.procs").c_str(), W_OK) == 0) return folder;
   return absl::FailedPreconditionError(
-      fmt::format("the control group {} is not the agent's to divide (systemd: Delegate=yes)", group));
+      fmt::format("the agent may not create groups below the control group {} (systemd: Delegate=yes)", group));
 }
 
 absl::StatusOr<ControlGroups> ControlGroups::TakeOver(const fs::path& folder) {

@@ -42,6 +42,7 @@ class ControlGroup {
   std::string failed_limits_;
 };
 
+// 0: no limit.
 struct GroupLimits {
   int64_t memory_bytes = 0;  // of all its processes together; swapping is off
   int64_t tasks = 0;         // processes and threads

@@ -126,7 +126,8 @@ absl::Status MountOwnProc() {
 absl::Status MountPolicyRoot(const SandboxPolicy& policy) {
   const std::vector<Mount> mounts = MountsOf(policy);
   if (mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return Failed("cannot keep mounts to itself");
-  if (mount("hone", kBase, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,mode=755") != 0) return Failed("no tmpfs");
+  if (mount("hone", kBase, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,mode=755") != 0)
+    return Failed("cannot mount a tmpfs");
   const std::string old = std::string(kBase) + kOld;
   umask(022);  // the user that this process becomes later must be able to enter these folders
   if (chdir(kBase) != 0 || mkdir(old.c_str(), 0700) != 0) return Failed("cannot make a folder in a tmpfs");

@@ -9,9 +9,9 @@
 namespace hone::agent {
 
 // Gives this process a new root: an empty folder with the policy's files and folders at their paths, and a /proc of its
-// process namespace. All but the writable folders are read-only. Paths that the system lacks are left out. The process
-// must have a mount namespace and capabilities in it. kUnavailable: a mount failed; the process may still have the old
-// root.
+// process namespace. All but the writable folders and the device nodes are read-only. Paths that the system lacks are
+// left out. The process must have a mount namespace and capabilities in it. kUnavailable: a mount failed; the process
+// may still have the old root.
 absl::Status MountPolicyRoot(const SandboxPolicy& policy);
 
 // Mounts a /proc of this process's process namespace and keeps all other files. The process must be in a new process

@@ -42,9 +42,10 @@ std::string ErrnoText() { return strerror(errno); }
 absl::StatusOr<std::vector<int>> OpenWritable(const SandboxPolicy& policy, uid_t own) {
   std::vector<int> folders;
   const auto refused = [](const std::string& path, const std::string& why) {
-    return absl::FailedPreconditionError(fmt::format(
-        "{} is not the folder that the agent made for its driver ({}); see who put it there, and start the agent again",
-        path, why));
+    return absl::FailedPreconditionError(
+        fmt::format("{} is not the folder that the agent made for its driver ({}); find out what replaced it, then "
+                    "restart the agent",
+                    path, why));
   };
   for (const std::string& path : policy.writable) {
     folders.push_back(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
@@ -207,7 +208,8 @@ void CloseFiles(int first, int kept) {
 absl::Status EnterNamespaces(const SandboxPolicy& policy, std::vector<SandboxLayer>& layers) {
   const bool root = geteuid() == 0;
   const pid_t agent = getppid();
-  SandboxLayer user{Layer::kOwnUser, false, "the agent's own user: only root can take another"};
+  SandboxLayer user{Layer::kOwnUser, false,
+                    "the launcher keeps the agent's user; only an agent of root can change to another"};
   SandboxLayer network = Enter(Layer::kNetwork, CLONE_NEWNET);
   const bool unaided = network.holds;
   bool own_tasks = root;
@@ -219,14 +221,14 @@ absl::Status EnterNamespaces(const SandboxPolicy& policy, std::vector<SandboxLay
     network = Enter(Layer::kNetwork, CLONE_NEWNET);
   }
   const SandboxLayer ipc = Enter(Layer::kIpc, CLONE_NEWIPC);
-  SandboxLayer files{Layer::kFiles, false, "a driver's compiler runs programs that look around them"};
+  SandboxLayer files{Layer::kFiles, false, "the driver's compiler runs programs that read many files of the system"};
   if (policy.calls.empty()) files = Enter(Layer::kFiles, CLONE_NEWNS);
   SandboxLayer processes{Layer::kProcesses, false, ""};
   int alive = -1;
   if (!policy.writes_thread_names || MayHaveOwnProc()) {
     alive = EnterProcesses(processes);
   } else {
-    processes.detail = "a driver writes into /proc, and the system gives no other than its own";
+    processes.detail = "the driver writes into /proc, and the system allows no separate /proc";
   }
   if (policy.writes_thread_names && processes.holds) MountOwnProc().IgnoreError();
   if (files.holds) {
@@ -247,7 +249,7 @@ absl::Status EnterNamespaces(const SandboxPolicy& policy, std::vector<SandboxLay
   } else {
     EndWithParent(agent);
   }
-  const SandboxLayer privileges{Layer::kNoPrivileges, bare, bare ? "" : "capabilities are left"};
+  const SandboxLayer privileges{Layer::kNoPrivileges, bare, bare ? "" : "some capabilities could not be dropped"};
   layers.insert(layers.end(), {privileges, user, processes, network, ipc, files});
   return absl::OkStatus();
 }

@@ -34,7 +34,7 @@ struct SandboxPolicy {
   // `readable`, plus the system's libraries, which the loader needs for an artifact, and the files that describe the
   // CPUs.
   std::vector<std::string> AllReadable() const;
-  // This policy with write access to `part` of /proc, if the driver writes names of threads there; else as it is.
+  // This policy, with read and write access to the path `part` ("/proc", "/proc/self") if writes_thread_names is set.
   SandboxPolicy WithProc(const char* part) const;
 };
 

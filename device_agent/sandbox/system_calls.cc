@@ -31,41 +31,50 @@ constexpr SystemCall kRunning[] = {
     {"brk", "memory of the measuring code and of the C library"},
     {"mmap", "buffers, and memory of the C library; no new code", kNoCode},
     {"mprotect", "guards around buffers", kNoCode},
-    {"munmap", "buffers of a kernel that is done"},
-    {"mremap", "a vector that grows"},
+    {"mmap2", "mmap of 32-bit Arm", kNoCode},
+    {"munmap", "frees the buffers of a finished kernel"},
+    {"mremap", "grows a vector"},
     {"madvise", "huge pages, and memory that a thread gives back"},
     {"futex", "threads that wait for each other"},
-    {"sched_yield", "a thread that waits for one without a CPU"},
-    {"set_robust_list", "a thread that starts, which may be late"},
-    {"rseq", "a thread that starts, which may be late"},
-    {"sched_setaffinity", "a thread that starts stays on its CPU: itself, no other", {0, kFile, 0}},
+    {"futex_time64", "the same with 64-bit times, on 32-bit Arm"},
+    {"sched_yield", "waits for a thread that has no CPU"},
+    {"set_robust_list", "start of a thread, also while kernels run"},
+    {"rseq", "start of a thread, also while kernels run"},
+    {"sched_setaffinity", "a new thread pins itself to its CPU; no other thread", {0, kFile, 0}},
     {"sched_getaffinity", "the C library asks it at a thread's first allocation"},
-    {"getcpu", "a pool of threads asks it at each loop, on machines whose kernel does not answer in user space"},
-    {"clock_gettime", "timing, on machines whose kernel does not answer in user space", {0, kFile, 1}},
-    {"gettimeofday", "the same, of kernels that look at the clock"},
+    {"getcpu", "the thread pool, at each loop, if the system does not answer in user space"},
+    {"clock_gettime", "timing, if the system does not answer in user space", {0, kFile, 1}},
+    {"clock_gettime64", "the same with 64-bit times, on 32-bit Arm", {0, kFile, 1}},
+    {"gettimeofday", "kernels that read the clock"},
     {"getrandom", "the C library's heap"},
     {"getpid", "abort()"},
     {"gettid", "abort()"},
     {"tgkill", "abort(): signals to its own threads", {0, kFile, 0, Value::kOwnProcess}},
     {"rt_sigprocmask", "abort(), and threads that start"},
-    {"rt_sigreturn", "the end of a signal handler"},
+    {"rt_sigreturn", "end of a signal handler"},
+    {"sigreturn", "the same, of handlers that take the signal's number alone, on 32-bit Arm"},
     {"restart_syscall", "resumes a call that a signal interrupted"},
     {"sendto", "packets to the launcher", kOnChannel, {4, kAll, 0}},
     {"recvfrom", "the launcher's answers", kOnChannel},
-    {"sendmsg", "the listener, to the launcher", kOnChannel},
-    {"recvmsg", "what to do, from the launcher", kOnChannel},
-    {"exit", "a thread that ends"},
-    {"exit_group", "the end"},
-    {"clone3", "its flags are in memory, which no filter sees; the C library then takes clone", {}, {}, ENOSYS},
+    {"send", "sendto of 32-bit Arm", kOnChannel},
+    {"recv", "recvfrom of 32-bit Arm", kOnChannel},
+    {"sendmsg", "sends the listener to the launcher", kOnChannel},
+    {"recvmsg", "receives tasks from the launcher", kOnChannel},
+    {"exit", "end of a thread"},
+    {"exit_group", "end of the process"},
+    {"clone3", "a filter cannot see its flags, which are in memory; the C library then uses clone", {}, {}, ENOSYS},
 };
 
 // Allowed until the first kernel is called: for loading the artifact, starting threads, installing the fault handlers.
 constexpr SystemCall kSettingUp[] = {
-    {"openat", "shared objects, the topology of the CPUs; to read", {2, O_ACCMODE | O_CREAT | O_TRUNC, O_RDONLY}},
+    {"openat", "reads shared objects and the topology of the CPUs", {2, O_ACCMODE | O_CREAT | O_TRUNC, O_RDONLY}},
     {"read", "shared objects"},
     {"pread64", "shared objects"},
     {"lseek", "shared objects"},
+    {"_llseek", "shared objects, on 32-bit Arm"},
     {"fstat", "shared objects"},
+    {"fstat64", "shared objects, on 32-bit Arm"},
+    {"stat64", "shared objects, on 32-bit Arm"},
     {"newfstatat", "shared objects"},
     {"fstatat64", "shared objects"},
     {"statx", "shared objects"},
@@ -73,20 +82,22 @@ constexpr SystemCall kSettingUp[] = {
     {"faccessat", "the loader looks where a shared object is"},
     {"readlink", "the loader asks where a shared object came from"},
     {"readlinkat", "the loader asks where a shared object came from"},
-    {"close", "what was opened"},
+    {"close", "closes opened files"},
     {"mmap", "the code of a shared object"},
+    {"mmap2", "the code of a shared object, on 32-bit Arm"},
     {"mprotect", "the code of a shared object"},
-    {"clone", "a thread", {0, CLONE_THREAD, CLONE_THREAD}},
-    {"set_tid_address", "a thread that starts"},
+    {"clone", "starts a thread", {0, CLONE_THREAD, CLONE_THREAD}},
+    {"set_tid_address", "start of a thread"},
     {"prctl", "a thread's name", {0, kFile, PR_SET_NAME}},
-    {"prctl", "a narrower filter, where setting up ends with one", {0, kFile, PR_SET_NO_NEW_PRIVS}},
+    {"prctl", "installs the narrower filter at the end of the setup", {0, kFile, PR_SET_NO_NEW_PRIVS}},
     {"rt_sigaction", "the crash handler"},
     {"sigaltstack", "the crash handler"},
     {"sysinfo", "the C library asks for the size of memory"},
     {"uname", "the C library asks for the version of the system"},
     {"prlimit64", "the C library asks how large stacks are", {2, kAll, 0}},
     {"getrlimit", "the C library asks how large stacks are"},
-    {"seccomp", "a narrower filter, where setting up ends with one"},
+    {"ugetrlimit", "the C library asks how large stacks are, on 32-bit Arm"},
+    {"seccomp", "installs the narrower filter at the end of the setup"},
 };
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -174,11 +185,11 @@ absl::Status EndSetup(std::span<const SystemCall> driver, int channel, int liste
 
 absl::StatusOr<StoppedCall> ReceiveStoppedCall(int listener) {
   seccomp_notif* stopped = nullptr;
-  if (seccomp_notify_alloc(&stopped, nullptr) != 0) return absl::UnavailableError("no memory");
+  if (seccomp_notify_alloc(&stopped, nullptr) != 0) return absl::UnavailableError("seccomp: out of memory");
   const std::unique_ptr<seccomp_notif, void (*)(seccomp_notif*)> owner(
       stopped, [](seccomp_notif* p) { seccomp_notify_free(p, nullptr); });
   if (const int error = seccomp_notify_receive(listener, stopped); error != 0) {
-    return absl::UnavailableError(fmt::format("the caller is gone: {}", strerror(errno)));
+    return absl::UnavailableError(fmt::format("the process that made the call has ended: {}", strerror(errno)));
   }
   return StoppedCall{stopped->id, SystemCallName(stopped->data.nr), IsForSetup(stopped->data)};
 }

@@ -22,9 +22,10 @@ namespace hone::agent {
 // One call that is allowed, if `argument & mask == value` for each condition with a mask.
 struct SystemCall {
   struct Condition {
+    // The value to compare with: `value`, the process's own number, or the descriptor of its channel to the launcher.
     enum class Value { kGiven, kOwnProcess, kChannel };
-    unsigned argument = 0;
-    uint64_t mask = 0;  // 0: no condition
+    unsigned argument = 0;  // index of the call's argument, from 0
+    uint64_t mask = 0;      // 0: no condition
     uint64_t value = 0;
     Value what = Value::kGiven;
   };
@@ -42,13 +43,14 @@ enum class CallFilter {
 };
 
 // Installs the filter in this process and all processes that it starts. channel: the only socket that they may use.
-// driver: calls of the device's driver, allowed at any time; if empty, the setup phase has an end. Returns the
-// listener, which must be sent to the launcher, or -1 if a forbidden call raises SIGSYS. kUnavailable: no filter is
-// possible.
+// driver: calls of the device's driver, allowed at any time. If there are any, the calls of setup stay allowed too,
+// because drivers need them at any time; else they are allowed until the end of setup. Returns the listener, which must
+// be sent to the launcher, or -1 if a forbidden call raises SIGSYS. kUnavailable: no filter is possible.
 absl::StatusOr<int> AllowSystemCalls(CallFilter filter, std::span<const SystemCall> driver, int channel);
 
 // Ends the setup phase for all threads: the calls that only setup needs are forbidden from then on. With a listener
-// this does nothing, because the launcher enforces it.
+// this does nothing, because the launcher enforces it; with calls of a driver neither, because setup calls then stay
+// allowed.
 absl::Status EndSetup(std::span<const SystemCall> driver, int channel, int listener);
 
 // A call that stopped at the filter.

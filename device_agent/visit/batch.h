@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/failure_kind.h"
 #include "base/kernel_interface.h"
 
 namespace hone::agent {
@@ -41,14 +42,14 @@ struct Tolerance {
 };
 
 struct VisitPolicy {
-  double min_seconds_first = 0.003;
-  int finalists = 3;
-  double final_seconds = 0.01;
-  double timeout_seconds = 1;
-  double reference_timeout_seconds = 30;
-  std::optional<int> incumbent;  // index of a candidate
-  int64_t constant_bytes_between_runs = 0;
-  double visit_seconds = 0;  // 0: no limit
+  double min_seconds_first = 0.003;         // time of each verified candidate in the first round
+  int finalists = 3;                        // candidates that remain for the interleaved rounds
+  double final_seconds = 0.01;              // time of each finalist in the interleaved rounds
+  double timeout_seconds = 1;               // limit of one call of a candidate
+  double reference_timeout_seconds = 30;    // limit of the one call of the reference kernel
+  std::optional<int> incumbent;             // index of a candidate that is always a finalist
+  int64_t constant_bytes_between_runs = 0;  // constants read between two timed calls; 0: constants stay warm
+  double visit_seconds = 0;                 // 0: no limit
 };
 
 struct VisitBatch {
@@ -61,7 +62,7 @@ struct VisitBatch {
   uint64_t fill_seed = 0;
   int threads = 1;
   VisitPolicy policy;
-  bool final = false;
+  bool final = false;           // a confirmation: all candidates are finalists
   double call_seconds_min = 0;  // lower bound of one call of any kernel on this device; 0: not known
 };
 
@@ -71,19 +72,6 @@ struct DataLayout {
   int64_t input_bytes = 0, output_bytes = 0;
 };
 DataLayout ComputeDataLayout(const VisitBatch& batch);
-
-enum class FailureKind : int32_t {
-  kCompileError,
-  kCompileTimeout,
-  kCrashed,
-  kRunTimeout,
-  kWrongOutput,
-  kOutOfBoundsWrite,
-  kForbiddenCall,
-  kImpossibleTime,
-  kLostDevice,  // not enough memory; blames no kernel
-};
-inline constexpr FailureKind kLastFailureKind = FailureKind::kLostDevice;
 
 struct VisitFailure {
   FailureKind kind = FailureKind::kCrashed;

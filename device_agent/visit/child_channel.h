@@ -23,6 +23,7 @@ class ChildChannel {
   void BeginCalling(int candidate, double limit_seconds) { Begin(candidate, limit_seconds, false); }
   void SendFailure(int candidate, const VisitFailure& failure);
   void SendBatchFailure(const std::string& text);
+  // seconds: of one call, per repeat of `calls` calls; those beyond kRepeatsMax are not sent.
   void SendTimes(int candidate, int64_t calls, bool interleaved, const std::vector<double>& seconds);
   // Sends `listener` of the system call filter (or -1: none) to the launcher and closes it here.
   void SendConfined(int listener) const;

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -12,6 +11,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/half_float.h"
 #include "base/random.h"
 #include "base/status.h"
 
@@ -20,22 +20,16 @@ namespace {
 
 struct Half {
   uint16_t bits;
-  operator double() const { return HalfToFloat(bits); }
+  operator double() const { return FromHalfBits(bits); }
 };
 struct BFloat {
   uint16_t bits;
-  operator double() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+  operator double() const { return FromBFloatBits(bits); }
 };
 struct Bool {
   uint8_t bits;
   operator double() const { return bits; }
 };
-
-uint16_t FloatToBFloat(float value) {
-  const auto bits = std::bit_cast<uint32_t>(value);
-  if (std::isnan(value)) return static_cast<uint16_t>(bits >> 16 | 0x40);
-  return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
 
 // Calls visit(T{}) for the C++ type behind a dtype that BytesOfDType knows.
 template <typename Visit>
@@ -65,12 +59,12 @@ T Draw(Random& random, double low, double high) {
     const auto from = static_cast<int64_t>(std::max(least, -kInt64DoubleMax));
     const auto span = static_cast<uint64_t>(static_cast<int64_t>(most)) - static_cast<uint64_t>(from) + 1;
     if (!(most >= least)) return static_cast<T>(from);
-    const auto offset = static_cast<uint64_t>((static_cast<unsigned __int128>(random.Next()) * span) >> 64);
+    const auto offset = HighHalf(random.Next(), span);
     return static_cast<T>(static_cast<uint64_t>(from) + offset);
   } else {
     const double value = low + (high - low) * random.Uniform();
-    if constexpr (std::is_same_v<T, Half>) return Half{FloatToHalf(static_cast<float>(value))};
-    if constexpr (std::is_same_v<T, BFloat>) return BFloat{FloatToBFloat(static_cast<float>(value))};
+    if constexpr (std::is_same_v<T, Half>) return Half{HalfBits(static_cast<float>(value))};
+    if constexpr (std::is_same_v<T, BFloat>) return BFloat{BFloatBits(static_cast<float>(value))};
     if constexpr (std::is_floating_point_v<T>) return static_cast<T>(value);
   }
 }
@@ -200,30 +194,6 @@ Comparison CompareTyped(const VisitBuffer& buffer, const Tolerance& tolerance, c
 }
 
 }  // namespace
-
-float HalfToFloat(uint16_t half) {
-  const uint32_t sign = static_cast<uint32_t>(half & 0x8000) << 16;
-  const uint32_t exponent = half >> 10 & 31, mantissa = half & 0x3ff;
-  if (exponent == 31) return std::bit_cast<float>(sign | 0x7f800000 | mantissa << 13);
-  if (exponent == 0)
-    return std::copysign(std::ldexp(static_cast<float>(mantissa), -24), std::bit_cast<float>(sign | 1));
-  return std::bit_cast<float>(sign | (exponent + 112) << 23 | mantissa << 13);
-}
-
-uint16_t FloatToHalf(float value) {
-  const auto bits = std::bit_cast<uint32_t>(value);
-  const auto sign = static_cast<uint16_t>(bits >> 16 & 0x8000);
-  const float magnitude = std::abs(value);
-  if (std::isnan(value)) return sign | 0x7e00;
-  if (magnitude >= 65520.0f) return sign | 0x7c00;  // rounds beyond the largest half
-  if (magnitude < 0x1p-14f) {
-    // Subnormal: a multiple of 2^-24. nearbyint rounds ties to even.
-    return sign | static_cast<uint16_t>(std::nearbyint(std::ldexp(magnitude, 24)));
-  }
-  const uint32_t positive = bits & 0x7fffffff;
-  const uint32_t rounded = positive + 0xfff + (positive >> 13 & 1);
-  return sign | static_cast<uint16_t>((rounded >> 13) - (112u << 10));
-}
 
 void Fill(const VisitBuffer& buffer, int position, uint64_t fill_seed, void* data) {
   Random random = Random::Nth(fill_seed, static_cast<uint64_t>(position));

@@ -24,9 +24,6 @@ struct Comparison {
 // |output - reference| <= rtol * |reference| + atol * max|reference|, plus 1 for rounded integers.
 Comparison Compare(const VisitBuffer& buffer, const Tolerance& tolerance, const void* output, const void* reference);
 
-float HalfToFloat(uint16_t half);
-uint16_t FloatToHalf(float value);  // nearest, ties to even
-
 }  // namespace hone::agent
 
 #endif  // HONE_DEVICE_AGENT_VISIT_ELEMENTS_H_

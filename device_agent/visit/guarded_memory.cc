@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/kernel_abi.h"
+#include "device_agent/visit/memory_file.h"
 
 namespace hone::agent {
 namespace {
@@ -62,12 +63,15 @@ absl::StatusOr<GuardedBuffer> GuardedBuffer::Create(RegionTable& table, const st
   // As in the runtime, large buffers are aligned for huge pages.
   const int64_t alignment = bytes >= kHugePage ? kHugePage : page;
   const int64_t total = body + 2 * kGuard + alignment;
-  void* mapping = mmap(nullptr, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* mapping = IsAddressable(total)
+                      ? mmap(nullptr, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
+                      : MAP_FAILED;
   if (mapping == MAP_FAILED) {
     return absl::ResourceExhaustedError(fmt::format("no memory for '{}' ({} bytes)", name, bytes));
   }
   char* begin = static_cast<char*>(mapping);
-  char* body_begin = reinterpret_cast<char*>(RoundUp(reinterpret_cast<int64_t>(begin) + kGuard, alignment));
+  const auto address = static_cast<int64_t>(reinterpret_cast<uintptr_t>(begin));
+  char* body_begin = reinterpret_cast<char*>(static_cast<uintptr_t>(RoundUp(address + kGuard, alignment)));
   if (mprotect(body_begin, body, PROT_READ | PROT_WRITE) != 0) {
     munmap(mapping, total);
     return absl::ResourceExhaustedError(fmt::format("no memory for '{}' ({} bytes)", name, bytes));
@@ -83,7 +87,7 @@ absl::StatusOr<GuardedBuffer> GuardedBuffer::Create(RegionTable& table, const st
   name.copy(region.name, sizeof(region.name) - 1);
   if (!table.Add(region)) {
     munmap(mapping, total);
-    return absl::ResourceExhaustedError(fmt::format("too many buffers; '{}' is one too many", name));
+    return absl::ResourceExhaustedError(fmt::format("there is no room for buffer '{}': too many buffers", name));
   }
   GuardedBuffer buffer(&table, region);
   memset(buffer.CanaryBegin(), kGuardPattern, front);

@@ -22,8 +22,9 @@ struct VisitMessage {
     kFailed,         // `candidate` failed with `failure_kind` and `text`; candidate -1: the batch cannot be measured
     kFault,          // sent by a signal handler; the child exits after it
     kResultsStored,  // the result memory holds what `candidate` (-1: the reference) has computed; an answer is awaited
-    kTimes,      // these repeats are to be appended; the first time of a candidate, the result memory holds what lies
-                 // around its buffers now, and an answer is awaited
+    // Repeats of `candidate`, which are added; interleaved ones replace its earlier interleaved ones. With the first
+    // kTimes of a candidate the result memory holds the guard zones of its buffers, and an answer is awaited.
+    kTimes,
     kReference,  // repeats of the reference loop
     kDone,
   };

@@ -61,7 +61,7 @@ absl::StatusOr<ResultMemory> ResultMemory::Create(const VisitBatch& batch) {
 absl::StatusOr<ResultMemory> ResultMemory::Open(const VisitBatch& batch, MemoryFile file) {
   HONE_ASSIGN_OR_RETURN(Mapping memory, file.Map(MemoryFile::Access::kReadAndWrite));
   if (memory.bytes() != static_cast<size_t>(BytesFor(batch))) {
-    return absl::InternalError("the result memory has another size than its batch needs");
+    return absl::InternalError("the size of the result memory does not fit its batch");
   }
   return ResultMemory(batch, std::move(file), std::move(memory));
 }

@@ -15,9 +15,9 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "base/memory_file.h"
 #include "device_agent/visit/batch.h"
 #include "device_agent/visit/guarded_memory.h"
-#include "device_agent/visit/memory_file.h"
 
 namespace hone::agent {
 

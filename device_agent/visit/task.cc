@@ -110,7 +110,7 @@ std::string Pack(const VisitTask& task, const VisitBatch& batch) {
 absl::Status Unpack(std::string_view bytes, VisitTask& task, VisitBatch& batch) {
   Unpacker unpacker(bytes);
   Fields(unpacker, task, batch);
-  return unpacker.good() ? absl::OkStatus() : absl::InternalError("a child of the visit does not understand its task");
+  return unpacker.good() ? absl::OkStatus() : absl::InternalError("a child process of the visit cannot read its task");
 }
 
 }  // namespace hone::agent

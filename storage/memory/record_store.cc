@@ -61,7 +61,7 @@ absl::Status MemoryStore::CheckWorkload(const Record& record) {
   if (known == workloads_.end()) {
     if (record.workload_text.empty()) {
       return absl::FailedPreconditionError(
-          fmt::format("workload {} is not stored yet, and the record brings no workload text", digest));
+          fmt::format("workload {} is not stored yet, and the record has no workload text", digest));
     }
     workloads_[digest] = {static_cast<int64_t>(workloads_.size()) + 1, record.operator_label, record.workload_text,
                           record.flops};
@@ -69,8 +69,8 @@ absl::Status MemoryStore::CheckWorkload(const Record& record) {
   }
   if (record.workload_text.empty() || record.workload_text == known->second.text) return absl::OkStatus();
   if (Sha256Hex(record.workload_text) != digest) {
-    return absl::FailedPreconditionError(
-        fmt::format("workload {} is stored with another text, and that of the record has another digest", digest));
+    return absl::FailedPreconditionError(fmt::format(
+        "workload {} is stored with another text, and the text of the record does not have this digest", digest));
   }
   known->second = {known->second.number, record.operator_label, record.workload_text, record.flops};
   return absl::OkStatus();
@@ -188,7 +188,7 @@ absl::StatusOr<records::BestPage> MemoryStore::BestPageAfter(const Filter& filte
 absl::StatusOr<records::Stats> MemoryStore::Summarize() const {
   const std::lock_guard lock(mutex_);
   records::Stats stats;
-  for (const records::FailureKind kind : records::kAllFailureKinds) stats.failed[kind] = 0;
+  for (const FailureKind kind : kAllFailureKinds) stats.failed[kind] = 0;
   std::set<std::string> workloads, devices;
   for (const auto& [row, stored] : rows_) {
     workloads.insert(stored.record.key.workload_digest);
@@ -243,7 +243,7 @@ absl::StatusOr<std::vector<StoredRecord>> MemoryStore::Sample(const Filter& filt
 absl::StatusOr<std::string> MemoryStore::WorkloadText(std::string_view digest) const {
   const std::lock_guard lock(mutex_);
   const auto known = workloads_.find(std::string(digest));
-  if (known == workloads_.end()) return absl::NotFoundError(fmt::format("{} knows no workload {}", name(), digest));
+  if (known == workloads_.end()) return absl::NotFoundError(fmt::format("{} has no workload {}", name(), digest));
   return known->second.text;
 }
 

@@ -40,7 +40,7 @@ absl::Status ForgetOld(const Connection& connection, std::string_view sort, int6
 constinit const DatabaseKind kAuditFile = {
     .what = "audit log",
     .advice_if_locked = "two trackers cannot share a folder of certificates: stop the other",
-    .advice_if_newer = "move the file away: a new one is begun",
+    .advice_if_newer = "move the file away; the tracker then begins a new one",
     .application_id = 0x484F4E41,  // "HONA"
     .version = 1,
     .unmarked_table = "acts",

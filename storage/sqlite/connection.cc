@@ -19,7 +19,7 @@ namespace {
 constexpr char kConstraintMark[] = "hone.records/constraint";
 
 absl::Status ConstraintError(const std::string& text) {
-  absl::Status status = absl::InvalidArgumentError(fmt::format("the database refuses the row: {}", text));
+  absl::Status status = absl::InvalidArgumentError(fmt::format("the database rejects the row: {}", text));
   status.SetPayload(kConstraintMark, absl::Cord());
   return status;
 }
@@ -28,12 +28,12 @@ absl::Status ConstraintError(const std::string& text) {
 absl::Status DiskError(const std::string& file, int system_error, const char* text) {
   if (system_error == ENOSPC || system_error == EDQUOT) {
     return absl::ResourceExhaustedError(fmt::format(
-        "no space left on the disk of {} ({}); free some space and try again: what was stored before is safe", file,
+        "no space left on the disk of {} ({}); free some space and try again; everything stored before is safe", file,
         std::strerror(system_error)));
   }
   const char* reason = system_error != 0 ? std::strerror(system_error) : text;
   return absl::UnavailableError(
-      fmt::format("the disk failed under {} ({}); try again, and check the disk if it goes on", file, reason));
+      fmt::format("the disk of {} failed ({}); try again, and check the disk if it fails again", file, reason));
 }
 
 absl::Status CannotOpen(const std::string& file, const std::string& path, int system_error) {
@@ -42,8 +42,8 @@ absl::Status CannotOpen(const std::string& file, const std::string& path, int sy
   if (missing && !std::filesystem::exists(path, error)) return absl::NotFoundError(fmt::format("there is no {}", file));
   if (missing) {
     return absl::PermissionDeniedError(
-        fmt::format("cannot read the log of {}, because {}-shm is not there and cannot be made in its folder; copy "
-                    "{} and {}-wal to a folder that may be written",
+        fmt::format("cannot read the log of {}, because {}-shm is missing and cannot be created in its folder; copy {} "
+                    "and {}-wal to a writable folder",
                     file, path, path, path));
   }
   return absl::PermissionDeniedError(fmt::format(
@@ -244,12 +244,12 @@ absl::Status Connection::Error(int code) const {
     case SQLITE_LOCKED:
     case SQLITE_PROTOCOL:
       return absl::UnavailableError(
-          fmt::format("{} is locked by another program ({}); close what has it open and try again", file(), text));
+          fmt::format("{} is locked by another program ({}); end that program and try again", file(), text));
     case SQLITE_READONLY:
     case SQLITE_PERM:
     case SQLITE_AUTH:
       return absl::PermissionDeniedError(
-          fmt::format("{} or its folder may not be written ({}); check the permissions of both", file(), text));
+          fmt::format("{} or its folder cannot be written ({}); check the permissions of both", file(), text));
     case SQLITE_NOTADB:
       return absl::FailedPreconditionError(
           fmt::format("{} is not a {} (not an SQLite database); pass the path of one, or of a new file", path_, what_));

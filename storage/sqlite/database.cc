@@ -94,9 +94,9 @@ absl::Status CheckLog(const fs::path& path, const DatabaseKind& kind) {
     const std::string reason = std::strerror(errno);
     const bool rows = suffix == std::string_view("-wal") && fs::file_size(each, error) > 0;
     return absl::PermissionDeniedError(fmt::format(
-        "cannot write {} beside the {} ({}): it is of another user, who read the file; {}", each.string(), kind.what,
-        reason,
-        rows ? fmt::format("it has rows: give it to the owner of the file (as root: chown --reference={} {})",
+        "cannot write {} beside the {} ({}): it belongs to another user, who read the file; {}", each.string(),
+        kind.what, reason,
+        rows ? fmt::format("it contains rows: give it to the owner of the file (as root: chown --reference={} {})",
                            ShellWord(file.string()), ShellWord(each.string()))
              : "remove it when no program has the file open"));
   }
@@ -126,12 +126,13 @@ absl::Status Migrate(const Connection& connection, const fs::path& path, const D
 absl::Status RequireCurrent(const Connection& connection, const fs::path& path, const DatabaseKind& kind) {
   HONE_ASSIGN_OR_RETURN(const Header header, ReadHeader(connection, path, kind));
   if (header.Fresh()) {
-    return absl::NotFoundError(fmt::format("{} {} is empty: nothing was written to it yet", kind.what, path.string()));
+    return absl::NotFoundError(
+        fmt::format("{} {} is empty; nothing has been written to it yet", kind.what, path.string()));
   }
   if (header.version < kind.version) {
     return absl::FailedPreconditionError(
-        fmt::format("{} {} has an old schema ({}, this Hone wants {}); open it once "
-                    "for writing, for example with: hone records import --records {} "
+        fmt::format("{} {} has an old schema ({}; this Hone needs {}); open it once for writing, for example with: "
+                    "hone records import --records {} "
                     "/dev/null",
                     kind.what, path.string(), header.version, kind.version, ShellWord(path.string())));
   }
@@ -157,9 +158,8 @@ absl::Status CreateSecret(const fs::path& path, const DatabaseKind& kind) {
   if (descriptor >= 0) {
     close(descriptor);
   } else if (errno != EEXIST) {
-    return absl::ErrnoToStatus(
-        errno, fmt::format("cannot create {} {}, which needs room, and a folder that may be written", kind.what,
-                           path.string()));
+    return absl::ErrnoToStatus(errno, fmt::format("cannot create {} {}; it needs free disk space and a writable folder",
+                                                  kind.what, path.string()));
   }
   return absl::OkStatus();
 }
@@ -176,10 +176,10 @@ absl::Status RestrictToOwner(const fs::path& path, const DatabaseKind& kind) {
     if (!fs::exists(found) || (found.permissions() & kOthers) == fs::perms::none) continue;
     fs::permissions(each, kOthers, fs::perm_options::remove, error);
     if (!error) continue;
-    return absl::PermissionDeniedError(fmt::format(
-        "other users can read {}, which has secrets of the {}, and it cannot be closed to them ({}); as its "
-        "owner: chmod go= {}",
-        each.string(), kind.what, error.message(), ShellWord(each.string())));
+    return absl::PermissionDeniedError(
+        fmt::format("other users can read {}, which contains secrets of the {}, and its permissions cannot be changed "
+                    "({}); as its owner, run: chmod go= {}",
+                    each.string(), kind.what, error.message(), ShellWord(each.string())));
   }
   return absl::OkStatus();
 }

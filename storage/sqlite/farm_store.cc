@@ -119,7 +119,7 @@ absl::StatusOr<int64_t> UpgradeState(const Connection& connection, int64_t versi
 
 constinit const DatabaseKind kFarmStateFile = {
     .what = "state file",
-    .advice_if_locked = "two trackers cannot share one: stop the other, or name another file with --state",
+    .advice_if_locked = "two trackers cannot share a state file: stop the other, or name another file with --state",
     .advice_if_newer = "restore the backup from before the update",
     .application_id = 0x484F4E46,  // "HONF"
     .version = 3,

@@ -50,7 +50,7 @@ class Readers {
   std::mutex mutex_;
   std::condition_variable returned_;
   int available_;                                  // how many more connections may be lent
-  std::vector<std::unique_ptr<Connection>> idle_;  // connections that are open and not lent; at most left_
+  std::vector<std::unique_ptr<Connection>> idle_;  // connections that are open and not lent; at most available_
 };
 
 }  // namespace hone::storage

@@ -24,12 +24,8 @@ using records::BestPage;
 using records::BestRecord;
 using records::Contender;
 using records::ContenderOf;
-using records::FailureKind;
-using records::FailureKindFromName;
-using records::FailureKindName;
 using records::Filter;
 using records::FindWinner;
-using records::kAllFailureKinds;
 using records::Key;
 using records::KeyNumbers;
 using records::Page;
@@ -304,8 +300,8 @@ std::string TemporaryFolderOfSqlite() {
 absl::Status Shrink(const Connection& connection) {
   return Annotate(
       connection.Execute("VACUUM"),
-      fmt::format("the rows were removed, but the file keeps its size: what is left of it is written anew, "
-                  "which takes that much room in {} (SQLITE_TMPDIR names another folder) and beside the file",
+      fmt::format("the rows were removed, but the file could not be made smaller; rewriting the remaining rows needs "
+                  "free space for a copy of them in {} (SQLITE_TMPDIR names another folder) and beside the file",
                   TemporaryFolderOfSqlite()));
 }
 
@@ -450,7 +446,7 @@ absl::StatusOr<std::string> SqliteStore::WorkloadText(std::string_view digest) c
   HONE_ASSIGN_OR_RETURN(Statement statement, (*reader).Prepare("SELECT text FROM workloads WHERE digest = ?"));
   statement.Bind(1, digest);
   HONE_ASSIGN_OR_RETURN(const bool found, statement.Step());
-  if (!found) return absl::NotFoundError(fmt::format("records file {} knows no workload {}", path_.string(), digest));
+  if (!found) return absl::NotFoundError(fmt::format("records file {} has no workload {}", path_.string(), digest));
   return statement.Text(0);
 }
 

@@ -20,9 +20,6 @@ using records::CleanText;
 using records::Column;
 using records::DecidingRepeats;
 using records::Failure;
-using records::FailureKind;
-using records::FailureKindFromName;
-using records::FailureKindName;
 using records::Instant;
 using records::kColumns;
 using records::PartOf;
@@ -38,7 +35,7 @@ constexpr size_t kFailureTextLimit = 16 * 1024;
 
 absl::Status BadRow(int64_t row, std::string_view what) {
   return absl::DataLossError(
-      fmt::format("row {} of the records is not readable: {}; it was written by another program", row, what));
+      fmt::format("row {} of the records cannot be read: {}; another program wrote it", row, what));
 }
 
 absl::StatusOr<std::vector<double>> ParseSeconds(int64_t row, const std::string& text) {
@@ -171,7 +168,7 @@ absl::StatusOr<int64_t> RowWriter::WorkloadId(const Record& record) {
   HONE_ASSIGN_OR_RETURN(bool found, find());
   if (!found && record.workload_text.empty()) {
     return absl::FailedPreconditionError(
-        fmt::format("workload {} is not stored yet, and the record brings no workload text; send the text with the "
+        fmt::format("workload {} is not stored yet, and the record has no workload text; send the text with the "
                     "first record of a workload",
                     digest));
   }
@@ -179,8 +176,8 @@ absl::StatusOr<int64_t> RowWriter::WorkloadId(const Record& record) {
     // Only one of the two texts can have this digest. It is kept, even if the other was stored first.
     if (found && Sha256Hex(record.workload_text) != digest) {
       use_.find_workload.Reset();
-      return absl::FailedPreconditionError(
-          fmt::format("workload {} is stored with another text, and that of the record has another digest", digest));
+      return absl::FailedPreconditionError(fmt::format(
+          "workload {} is stored with another text, and the text of the record does not have this digest", digest));
     }
     use_.find_workload.Reset();
     use_.put_workload.Reset();

@@ -22,7 +22,8 @@ enum class Scope {
   kRowAlone,     // only the row's own columns (Storage::kRow): no shared texts, nothing of the workload
 };
 
-// "SELECT ... FROM ..." with the columns that ReadRow reads. A query appends WHERE and ORDER BY.
+// "SELECT ... FROM ..." with the columns that ReadRow reads; those outside of the scope are NULL, which ReadRow reads
+// as empty. A query appends WHERE and ORDER BY.
 std::string SelectRow(Scope scope);
 
 // The record in the statement's current row. kDataLoss names the row if Append cannot have written its contents.

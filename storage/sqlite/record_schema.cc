@@ -13,15 +13,11 @@ namespace hone::storage {
 namespace {
 
 using records::Column;
-using records::FailureKind;
-using records::FailureKindName;
-using records::kAllFailureKinds;
 using records::kColumns;
 using records::Key;
 using records::Range;
 using records::Record;
 using records::RulesOutSchedule;
-using records::SinceSchema;
 using records::Storage;
 
 constexpr int64_t kFirstVersion = 2;  // the first version with the tables below; version 1 had all texts in every row
@@ -48,9 +44,9 @@ CREATE TABLE texts (
 template <typename Wanted>
 std::string KindsSql(int64_t version, Wanted wanted) {
   std::string kinds;
-  for (const FailureKind kind : kAllFailureKinds) {
-    if (SinceSchema(kind) > version || !wanted(kind)) continue;
-    kinds += fmt::format("{}'{}'", kinds.empty() ? "" : ", ", FailureKindName(kind));
+  for (const FailureKindRow& row : kFailureKindRows) {
+    if (row.since_schema > version || !wanted(row.kind)) continue;
+    kinds += fmt::format("{}'{}'", kinds.empty() ? "" : ", ", row.name);
   }
   return kinds;
 }
@@ -187,7 +183,7 @@ std::string Additions(int64_t version) {
     if (column.since != version) continue;
     sql += fmt::format("ALTER TABLE measurements ADD COLUMN {};\n", DefinitionSql(column, version));
   }
-  if (std::ranges::any_of(kAllFailureKinds, [&](FailureKind kind) { return SinceSchema(kind) == version; }))
+  if (std::ranges::any_of(kFailureKindRows, [&](const FailureKindRow& row) { return row.since_schema == version; }))
     sql += NewKinds(version);
   return sql;
 }
@@ -205,7 +201,7 @@ constinit const DatabaseKind kRecordsFile = {
     .what = "records file",
     .advice_if_locked =
         "wait until it ends, use another --records file, or send the work to its tracker with --tracker HOST:PORT",
-    .advice_if_newer = "carry the records over with its `hone records export`",
+    .advice_if_newer = "export the records with that version's `hone records export`",
     .application_id = kApplicationId,
     .version = kSchemaVersion,
     .unmarked_table = "",

@@ -2,9 +2,9 @@
 // The tables of a records file as SQL, and how an older file becomes a current one.
 //
 // docs/RECORDS.md describes the schema for users. The columns come from kColumns (records/record.h), the kinds of
-// failure from records/failure.h. A column or kind that is added with `since` one above all others makes a new version
-// of the schema. Tables of released versions are never edited. Start at kRecordsFile, by which database.h opens such
-// files.
+// failure from base/failure_kind.h. A column or kind that is added with `since` one above all others makes a new
+// version of the schema. Tables of released versions are never edited. Start at kRecordsFile, by which database.h opens
+// such files.
 #ifndef HONE_STORAGE_SQLITE_RECORD_SCHEMA_H_
 #define HONE_STORAGE_SQLITE_RECORD_SCHEMA_H_
 
@@ -18,9 +18,8 @@
 namespace hone::storage {
 
 inline constexpr int64_t kApplicationId = 0x484F4E45;  // "HONE"
-inline constexpr int64_t kSchemaVersion =
-    std::max(std::ranges::max(records::kColumns, {}, &records::Column::since).since,
-             records::SinceSchema(records::kAllFailureKinds.back()));
+inline constexpr int64_t kSchemaVersion = std::max(
+    std::ranges::max(records::kColumns, {}, &records::Column::since).since, kFailureKindRows.back().since_schema);
 
 extern const DatabaseKind kRecordsFile;
 

@@ -49,7 +49,7 @@ absl::Status CreateFolders(const fs::path& folder) {
     if (error.value() == ENOSPC || error.value() == EDQUOT) {
       return absl::ResourceExhaustedError(message + "; free some space on that disk");
     }
-    return absl::PermissionDeniedError(message + "; pass --records FILE in a folder that may be written");
+    return absl::PermissionDeniedError(message + "; pass --records FILE in a writable folder");
   }
   SyncFolder(folder.parent_path());
   return absl::OkStatus();
@@ -80,7 +80,7 @@ absl::Status CheckFile(const fs::path& path, OpenMode mode) {
   }
   if (mode == OpenMode::kReadWrite && !CanAccess(path, W_OK)) {
     return absl::PermissionDeniedError(fmt::format(
-        "records file {} may not be written: {}; make it writable (chmod u+w), or pass another with --records FILE",
+        "records file {} cannot be written: {}; make it writable (chmod u+w), or pass another with --records FILE",
         path.string(), std::strerror(errno)));
   }
   return absl::OkStatus();
@@ -110,8 +110,8 @@ absl::StatusOr<std::unique_ptr<SqliteStore>> SqliteStore::Open(const fs::path& g
   const fs::path whole = fs::absolute(given, error);
   if (!given.empty() && error) {
     return absl::NotFoundError(
-        fmt::format("records file {}: there is no working folder ({}); go to one, or give the "
-                    "whole path with --records",
+        fmt::format("records file {}: the working folder does not exist ({}); change to another folder, or give the "
+                    "absolute path with --records",
                     given.string(), error.message()));
   }
   const fs::path path = fs::weakly_canonical(FollowLinks(whole), error);

@@ -53,15 +53,15 @@ absl::Status CannotLock(const std::string& name, const std::string& file) {
   std::error_code ignored;
   if (std::filesystem::exists(name, ignored)) {
     return absl::PermissionDeniedError(
-        fmt::format("cannot write the lock {}: {}; who writes {} must be able to write it, too: as its owner: chmod "
-                    "--reference={} {}",
+        fmt::format("cannot write the lock {}: {}; every user who writes {} must be able to write the lock; as its "
+                    "owner, run: chmod --reference={} {}",
                     name, std::strerror(error), file, ShellWord(file), ShellWord(name)));
   }
   const std::string message = fmt::format("cannot create the lock {}: {}", name, std::strerror(error));
   if (error == ENOSPC || error == EDQUOT) {
     return absl::ResourceExhaustedError(message + "; free some space on that disk");
   }
-  return absl::PermissionDeniedError(message + "; a folder that may be written is needed");
+  return absl::PermissionDeniedError(message + "; it needs a writable folder");
 }
 
 // Gives the lock file the access rights of the file, if the file exists and the lock file is ours: every user who may
@@ -88,8 +88,8 @@ absl::StatusOr<WriteLock> WriteLock::Acquire(const std::filesystem::path& given,
   WriteLock lock(descriptor);
   if (!IsLock(descriptor)) {
     return absl::FailedPreconditionError(
-        fmt::format("{} is to be the lock of {} {}, and has something else in it, which is kept; move it away", name,
-                    what, file.string()));
+        fmt::format("{} should be the lock of {} {}, but it holds something else and is not overwritten; move it away",
+                    name, what, file.string()));
   }
   ShareAsFile(descriptor, file.string());
   if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {

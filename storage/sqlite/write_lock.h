@@ -20,8 +20,8 @@ class WriteLock {
  public:
   // Takes the lock of `file`, or fails at once. `file` may be missing, but its folder must exist. For a link, the file
   // that it leads to is locked. kFailedPrecondition: another process holds the lock (the message names it), or
-  // FILE.lock is not a lock. what: the name of the file's kind in errors. instead: the advice if another process holds
-  // the lock.
+  // FILE.lock is not a lock. Other errors: FILE.lock cannot be created or written. what: the name of the file's kind in
+  // errors. instead: the advice if another process holds the lock.
   static absl::StatusOr<WriteLock> Acquire(const std::filesystem::path& file, std::string_view what,
                                            std::string_view instead);
   WriteLock(WriteLock&& other) noexcept;

@@ -191,8 +191,9 @@ TEST_F(FarmFailureTest, AFullDiskIsWaitedForAndNothingIsLost) {
   const std::string batch = Submit(LongBatch(2), "b1");
   ASSERT_TRUE(Eventually([&] { return Measuring(); }));
   disk.Fill();
-  ASSERT_TRUE(Eventually([&] { return tracker_->Log().find("nothing can be stored") != std::string::npos; }))
-      << tracker_->Log();
+  ASSERT_TRUE(Eventually([&] {
+    return tracker_->Log().find("the tracker cannot store anything") != std::string::npos;
+  })) << tracker_->Log();
   EXPECT_THAT(JobNow().waiting_for(), HasSubstr("no space left on the disk"));
   {
     grpc::ClientContext context;
@@ -202,7 +203,7 @@ TEST_F(FarmFailureTest, AFullDiskIsWaitedForAndNothingIsLost) {
     v1::LeaseJobResponse response;
     const grpc::Status refused = v1::TunerService::NewStub(channel_)->LeaseJob(&context, lease, &response);
     EXPECT_EQ(refused.error_code(), grpc::StatusCode::UNAVAILABLE);
-    EXPECT_THAT(refused.error_message(), HasSubstr("not now"));
+    EXPECT_THAT(refused.error_message(), HasSubstr("the tracker cannot store anything now"));
   }
   for (int i = 0; i < 5; ++i) {  // longer than an agent's lease
     std::this_thread::sleep_for(std::chrono::seconds(5));

@@ -165,7 +165,7 @@ TEST_F(JoinTest, AnIdentityOutsideTheServiceIsNotReportedAsRunning) {
   std::ofstream(config) << fmt::format("user = \"nobody\"\nidentity = \"{}\"\n", identity);
   ASSERT_EQ(RunProgram({HONE_AGENT_BINARY, "--config", config, "join", address_, "--token", Token("agent")}), 0)
       << said_;
-  EXPECT_THAT(said_, HasSubstr("hone-agent --identity " + identity + " starts it, as user nobody"));
+  EXPECT_THAT(said_, HasSubstr("start the agent with: hone-agent --identity " + identity + "    # as user nobody"));
   EXPECT_THAT(said_, Not(HasSubstr("the service")));
 }
 
@@ -184,7 +184,7 @@ TEST_F(JoinTest, ATokenNeedNotBeOnTheCommandLine) {
   unsetenv("HONE_TOKEN");
   for (const char* name : {"ann", "bob", "board"}) EXPECT_EQ(Identity(name).value("state", ""), "good") << name;
   EXPECT_EQ(Hone({"join", address_}), 2);
-  EXPECT_THAT(said_, HasSubstr("no token is given: give a file with --token-file"));
+  EXPECT_THAT(said_, HasSubstr("the token is missing: give a file with --token-file"));
   EXPECT_EQ(Hone({"token", "create", "--role", "agent"}), 0);
   EXPECT_THAT(said_, HasSubstr("hone-agent join " + address_ + " --token-file -\n"));
   EXPECT_THAT(said_, Not(HasSubstr("--token ")));
@@ -199,11 +199,11 @@ TEST_F(JoinTest, AnInvalidTokenIsRefused) {
   EXPECT_THAT(said_, HasSubstr("was used already"));
   const std::string brief = Token("viewer", {"--expires", "1ms"});
   EXPECT_EQ(Join(brief, "bob"), 1);
-  EXPECT_THAT(said_, HasSubstr("is past its time"));
+  EXPECT_THAT(said_, HasSubstr("has expired"));
   pki::Token guessed = pki::ParseToken(token).value();
   guessed.secret = pki::RandomSecret();
   EXPECT_EQ(Join(pki::Print(guessed), "bob"), 1);
-  EXPECT_THAT(said_, HasSubstr("no such token"));
+  EXPECT_THAT(said_, HasSubstr("this farm does not know the token"));
   const json revoked = HoneJson({"token", "create", "--role", "viewer"});
   ASSERT_EQ(Hone({"token", "revoke", revoked["id"]}), 0) << said_;
   EXPECT_EQ(Join(revoked["token"], "bob"), 1);
@@ -311,7 +311,9 @@ TEST_F(JoinTest, WithoutACertificateOnlyJoinIsAllowed) {
   for (const std::string& method : AllMethods()) {
     const grpc::Status status = Call(method, channel);
     EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAUTHENTICATED) << method;
-    EXPECT_THAT(status.error_message(), HasSubstr(method == tracker::kJoinMethod ? "no such token" : "join")) << method;
+    EXPECT_THAT(status.error_message(),
+                HasSubstr(method == tracker::kJoinMethod ? "this farm does not know the token" : "join"))
+        << method;
   }
   EXPECT_EQ(Call("/grpc.health.v1.Health/Check", channel).error_code(), grpc::StatusCode::UNAUTHENTICATED);
   // A valid token is accepted however many wrong ones came before.
@@ -446,7 +448,8 @@ TEST_F(JoinTest, TheAuditLogHoldsChangesAndRefusals) {
   EXPECT_FALSE(Call("/hone.v1.AdminService/Drain", "ann").ok());
   EXPECT_FALSE(Call("/hone.v1.IdentityService/ListAudit", "ann").ok());
   ASSERT_EQ(Hone({"drain", "board"}), 0) << said_;
-  EXPECT_THAT(said_, HasSubstr("no agent 'board' is here; one of that name gets no work when it comes"));
+  EXPECT_THAT(said_,
+              HasSubstr("the farm has no agent 'board' yet; an agent of that name will get no work when it joins"));
   Devices();
   const json entries = HoneJson({"audit"})["entries"];
   const auto find = [&](const std::string& method) {

@@ -116,7 +116,7 @@ TEST_F(FarmProcessTest, AFarmThatRequiresASandboxGivesNoWorkToDevicesWithoutOne)
   ASSERT_TRUE(Eventually([&] { return !Devices().empty(); })) << open->Log();
   EXPECT_EQ(Devices()[0].health(), v1::DEVICE_HEALTH_UNWALLED) << Devices()[0].DebugString();
   EXPECT_THAT(Devices()[0].health_reason(),
-              HasSubstr("its sandbox is filter, and the farm requires wall; missing are"));
+              HasSubstr("its sandbox level is filter, but the farm requires wall; missing layers: "));
   LeaseNewJob("a");
   const std::string batch = Submit(HandMadeBatch({"good"}), "b1");
   const auto waiting_for = [&] { return GetJob(job_.id()).waiting_for(); };

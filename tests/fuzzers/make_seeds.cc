@@ -136,7 +136,7 @@ void WriteState(const std::filesystem::path& folder) {
 
 void WriteRecords(const std::filesystem::path& folder) {
   Write(folder / "timing", records::RecordToJson(records::SampleTiming(1, "split i 4", 1e-3)));
-  const auto kind = records::FailureKind::kCrashed;
+  const auto kind = FailureKind::kCrashed;
   Write(folder / "failure", records::RecordToJson(records::SampleFailure(2, "split i 4", kind)));
 }
 

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Sourced by the tests here. Sets $made (what scripts/packages has made) and $work (a scratch folder), and makes systems in
-# folders of $work that behave like boards. Usage of a test: NAME FOLDER_WITH_HONE'S_PROGRAMS. Needs root.
+# folders of $work that behave like boards. Usage of a test: NAME FOLDER_WITH_HONE'S_PROGRAMS
+# [arm64|armhf]. $architecture is that of the boards. Needs root.
 set -euo pipefail
-bin=$(realpath "${1:?usage: $0 FOLDER_WITH_HONE\'S_PROGRAMS}")
+bin=$(realpath "${1:?usage: $0 FOLDER_WITH_HONE\'S_PROGRAMS [arm64|armhf]}")
+architecture=${2:-arm64}
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . scripts/lib.sh
 . tests/packages/other_systems.sh
@@ -12,8 +14,9 @@ skip() {
   exit 77
 }
 [[ $EUID -eq 0 ]] || skip "needs root, for roots of other systems"
-command -v qemu-aarch64-static > /dev/null || skip "needs qemu-user-static"
-[[ $(dpkg --print-architecture) != arm64 ]] || skip "needs another architecture than arm64"
+emulator=${emulators[$architecture]}
+command -v "$emulator" > /dev/null || skip "needs qemu-user-static"
+[[ $(dpkg --print-architecture) != "$architecture" ]] || skip "needs another architecture than $architecture"
 
 made=build/packages
 work=$(mktemp -d)
@@ -40,7 +43,23 @@ finish() {
 }
 trap finish EXIT
 
-# make_root NAME FROM: makes a system for arm64 with the files that were fetched into FROM.
+# A program for arrays of floats: arrays.py get ARRAYS.npz NAME FILE writes the bytes of one array, and arrays.py compare A B
+# fails if they are more than 1e-3 of the largest apart.
+arrays=$work/arrays.py
+cat > "$arrays" <<'PYTHON'
+import array, struct, sys, zipfile
+if sys.argv[1] == "get":
+    data = zipfile.ZipFile(sys.argv[2]).read(sys.argv[3] + ".npy")
+    open(sys.argv[4], "wb").write(data[10 + struct.unpack("<H", data[8:10])[0]:])
+else:
+    a, b = (array.array("f", open(file, "rb").read()) for file in sys.argv[2:4])
+    assert len(a) == len(b) > 0
+    apart = max(abs(x - y) for x, y in zip(a, b)) / max(map(abs, a))
+    print(f"{apart:.2g} apart")
+    sys.exit(not apart <= 1e-3)
+PYTHON
+
+# make_root NAME FROM: makes a board's system with the files that were fetched into FROM.
 make_root() {
   local root=$work/$1
   mkdir -p "$root"
@@ -51,9 +70,9 @@ make_root() {
   cp /etc/hosts "$root/etc/hosts"
 }
 
-# make_board NAME DEB: makes a system for arm64 with the libraries of Debian 12 and the files of the agent's package DEB.
+# make_board NAME DEB: makes a board's system with the libraries of Debian 12 and the files of the agent's package DEB.
 make_board() {
-  make_root "$1" libraries-arm64
+  make_root "$1" "libraries-$architecture"
   dpkg-deb -x "$2" "$work/$1"
   # The user and the folder that postinst makes. The namespace of `emulated` has no user but root, so postinst cannot run.
   echo 'hone-agent:x:0:0::/var/lib/hone-agent:/usr/sbin/nologin' > "$work/$1/etc/passwd"

@@ -8,8 +8,8 @@
 #include <variant>
 #include <vector>
 
+#include "proto/convert.h"
 #include "tracker/queue/health.h"
-#include "tracker/queue/times.h"
 
 namespace hone::simulation {
 namespace {
@@ -226,8 +226,8 @@ void Checker::NoteHealth(const tracker::Farm& farm, absl::Time now) {
       stored_quarantines_.erase(stored);
       continue;
     }
-    const absl::Time begun = tracker::FromProto(device.record().quarantined_since());
-    const absl::Time retry_at = tracker::FromProto(device.record().retry_at());
+    const absl::Time begun = hone::FromProto(device.record().quarantined_since());
+    const absl::Time retry_at = hone::FromProto(device.record().retry_at());
     auto [seen, first] = quarantines_.try_emplace(name);
     if (first || seen->second.retry_at != retry_at) {
       seen->second = {device.record().quarantine_reason(), begun, retry_at, world_->now() - stood_still_};

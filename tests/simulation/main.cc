@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <string>
 
+#include "base/seconds_since.h"
 #include "base/temporary_folder.h"
 #include "tests/simulation/simulation.h"
 
@@ -52,7 +53,7 @@ int Main(int argc, char** argv) {
     std::fflush(stdout);
     return 1;
   }
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  const double seconds = SecondsSince(begun);
   fmt::print("{} seeds hold: {:.0f} hours, {} starts of the tracker, {} leases, {} outcomes, {} steps, in {:.0f} s\n",
              options.count, simulated / 3600, starts, leases, outcomes, steps, seconds);
   return 0;

@@ -37,7 +37,7 @@ struct ApiCall {
   const HttpRequest& request;
   const Target& target;
   std::vector<std::string> names;  // the path segments that the '*'s of the route matched
-  Json body;                       // of a POST: an object, empty where the request has no body
+  Json body;                       // unless GET: an object, empty where the request has no body
   Visitor visitor;                 // not set for routes that need no role
 
   // A query parameter of the URL; "" where it is missing.
@@ -68,7 +68,7 @@ absl::StatusOr<HttpResponse> ListJobs(const ApiContext& context, const ApiCall& 
 absl::StatusOr<HttpResponse> ShowJob(const ApiContext& context, const ApiCall& call);
 absl::StatusOr<HttpResponse> ListDevices(const ApiContext& context, const ApiCall& call);
 
-// Records.
+// Records. ShowDrift: a sample of timed records with what tells the device's speed (DriftToJson), for a plot over time.
 absl::StatusOr<HttpResponse> SearchRecords(const ApiContext& context, const ApiCall& call);
 absl::StatusOr<HttpResponse> ListBestRecords(const ApiContext& context, const ApiCall& call);
 absl::StatusOr<HttpResponse> ExportRecords(const ApiContext& context, const ApiCall& call);
@@ -78,7 +78,7 @@ absl::StatusOr<HttpResponse> ShowImportance(const ApiContext& context, const Api
 absl::StatusOr<HttpResponse> ShowDrift(const ApiContext& context, const ApiCall& call);
 absl::StatusOr<HttpResponse> ShowCandidate(const ApiContext& context, const ApiCall& call);
 
-// Changes.
+// Changes. ReleaseAgent: Shell::Undrain.
 absl::StatusOr<HttpResponse> CancelJob(const ApiContext& context, const ApiCall& call);
 absl::StatusOr<HttpResponse> DrainAgent(const ApiContext& context, const ApiCall& call);
 absl::StatusOr<HttpResponse> ReleaseAgent(const ApiContext& context, const ApiCall& call);

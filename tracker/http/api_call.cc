@@ -26,7 +26,7 @@ absl::StatusOr<std::string> ApiCall::Text(const std::string& name) const {
   const auto found = body.find(name);
   if (found == body.end()) return std::string();
   if (found->is_string()) return found->get<std::string>();
-  return absl::InvalidArgumentError(fmt::format("'{}' in the body must be a text", name));
+  return absl::InvalidArgumentError(fmt::format("'{}' in the body must be a string", name));
 }
 
 HttpResponse JsonResponse(const Json& document) {

@@ -46,7 +46,7 @@ absl::StatusOr<records::Filter> FilterOf(const ApiCall& call, int64_t usual, int
   } else if (kind == "failed") {
     filter.outcomes = records::Filter::Outcomes::kFailed;
   } else if (!kind.empty()) {
-    filter.failure = records::FailureKindFromName(kind);
+    filter.failure = FailureKindFromName(kind);
     if (!filter.failure.has_value()) {
       return absl::InvalidArgumentError(fmt::format("kind={}: give timed, failed, or a kind of failure", kind));
     }

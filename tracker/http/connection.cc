@@ -130,7 +130,7 @@ void Connection<Stream>::TakeRequest(Error error) {
   if (error == http::error::body_limit) return Refuse(413, "the request is too long");
   if (error && error != http::error::end_of_stream &&
       error.category() == make_error_code(http::error::end_of_stream).category()) {
-    return Refuse(400, "this is no HTTP request");
+    return Refuse(400, "this is not an HTTP request");
   }
   if (error) return Leave();
   Tcp().expires_never();

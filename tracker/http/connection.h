@@ -26,8 +26,9 @@ using TlsStream = boost::beast::ssl_stream<boost::beast::tcp_stream>;
 // The functions of the server that a connection calls.
 struct ConnectionHost {
   HttpLimits limits;
-  // Answers the request. `done` is called at most once, by any thread; never if the server ends first.
-  // on_its_way: a token of the answer's memory (answers.h); it must be destroyed once the answer is sent.
+  // Answers the request. `done` is called at most once, by any thread; never if the server ends first. delivery: the
+  // token that counts the answer's memory (answers.h); null for an empty answer. It must be destroyed once the answer
+  // is sent.
   using Done = std::function<void(HttpResponse answer, std::shared_ptr<void> delivery)>;
   std::function<void(HttpRequest request, Done done)> ask;
   std::function<void()> closed;  // called once, when the connection is destroyed

@@ -81,9 +81,11 @@ class EventFeed {
   ~EventFeed();
   void Start();
 
-  // Subscribes. Chunks go to `send` until the returned token is destroyed. Null: there are too many subscribers, in all
-  // or of this identity. who: the identity's name, "" on loopback, where all streams are one user's. last_id: the id of
-  // the last event that the subscriber got, "" for none. allowed: called regularly; once false, the stream ends.
+  // Subscribes. Chunks go to `send` until the returned token is destroyed; the feed must outlive the token. `send` is
+  // called under the feed's lock, first with missed events before this returns, so it must neither wait nor call the
+  // feed. Returns null if there are too many subscribers, in all or of this identity. who: the identity's name, "" on
+  // loopback, where all streams are one user's. last_id: the id of the last event that the subscriber got, "" for none.
+  // allowed: called regularly; once false, a null chunk ends the stream.
   std::shared_ptr<void> Subscribe(const std::string& who, const std::string& last_id, Present allowed,
                                   std::function<void(Chunk)> send);
 

@@ -14,14 +14,15 @@ constexpr absl::Duration kClockSlack = absl::Minutes(5);
 std::vector<HealthCheck> CheckHealth(const HealthFacts& facts) {
   std::vector<HealthCheck> checks = {{"store", facts.storage_failure}, {"disk", ""}, {"clock", ""}};
   if (facts.disk_free_bytes < kFreeBytesMin) {
-    checks[1].why =
-        fmt::format("only {} MiB of disk are left for the records; without room no result is accepted; free some space",
-                    facts.disk_free_bytes >> 20);
+    checks[1].why = fmt::format(
+        "only {} MiB of disk space are left for the records; without it the tracker accepts no results; free some "
+        "space",
+        facts.disk_free_bytes >> 20);
   }
   if (facts.now + kClockSlack < facts.not_before) {
     checks[2].why = fmt::format(
-        "the system's clock shows {}, which is before the tracker's start at {}; set the clock, because certificates "
-        "are checked by it",
+        "the system clock shows {}, which is before the tracker's start at {}; set the clock, because certificates are "
+        "checked against it",
         absl::FormatTime(facts.now, absl::UTCTimeZone()), absl::FormatTime(facts.not_before, absl::UTCTimeZone()));
   }
   return checks;

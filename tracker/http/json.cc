@@ -11,21 +11,18 @@
 #include <variant>
 
 #include "base/median.h"
+#include "base/split.h"
+#include "proto/convert.h"
 #include "records/jsonl.h"
 #include "records/winner.h"
 #include "tracker/http/names.h"
 #include "tracker/job_json.h"
 #include "tracker/queue/devices.h"
-#include "tracker/queue/times.h"
 
 namespace hone::tracker {
 namespace {
 
 constexpr double kMs = 1e3, kUs = 1e6;
-
-double SecondsOf(const google::protobuf::Duration& duration) {
-  return static_cast<double>(duration.seconds()) + duration.nanos() * 1e-9;
-}
 
 Json Maybe(bool has, double value) { return has ? Json(value) : Json(nullptr); }
 
@@ -45,7 +42,7 @@ std::optional<double> SecondsLeft(const v1::Job& job, absl::Time now) {
     at_most(static_cast<double>(job.spec().trials() - progress.trials()) / progress.trials_per_second());
   }
   if (job.spec().has_time_budget()) {
-    at_most(SecondsOf(job.spec().time_budget()) - progress.seconds());
+    at_most(absl::ToDoubleSeconds(FromProto(job.spec().time_budget())) - progress.seconds());
   }
   if (job.spec().has_until()) at_most(absl::ToDoubleSeconds(FromProto(job.spec().until()) - now));
   return left;
@@ -137,14 +134,11 @@ Json SandboxToJson(const v1::Sandbox& sandbox) {
 
 // The number of a word "name=number"; nullopt where there is none.
 std::optional<double> NumberIn(std::string_view words, std::string_view name) {
-  for (size_t at = 0; at < words.size();) {
-    const size_t end = std::min(words.find(' ', at), words.size());
-    const std::string_view word = words.substr(at, end - at);
-    at = end + 1;
-    if (word.size() <= name.size() || word.substr(0, name.size()) != name || word[name.size()] != '=') continue;
+  for (std::string_view word : SplitAt(words, ' ')) {
+    if (!RemovePrefix(word, name) || !RemovePrefix(word, "=")) continue;
     double value = 0;
     const char* last = word.data() + word.size();
-    const auto [stopped, error] = std::from_chars(word.data() + name.size() + 1, last, value);
+    const auto [stopped, error] = std::from_chars(word.data(), last, value);
     if (error == std::errc() && stopped == last) return value;
   }
   return std::nullopt;
@@ -177,7 +171,7 @@ Json JobToJson(const v1::Job& job, absl::Time now) {
           {"trials", progress.trials()},
           {"trials_limit", Maybe(spec.trials() > 0, static_cast<double>(spec.trials()))},
           {"seconds", progress.seconds()},
-          {"seconds_limit", Maybe(spec.has_time_budget(), SecondsOf(spec.time_budget()))},
+          {"seconds_limit", Maybe(spec.has_time_budget(), absl::ToDoubleSeconds(FromProto(spec.time_budget())))},
           {"seconds_left", Maybe(left.has_value(), left.value_or(0))},
           {"trials_per_second", progress.trials_per_second()},
           {"failed", FailedToJson(progress)},

@@ -34,6 +34,8 @@ Json DeviceToJson(const v1::Device& device, const Running* running);
 
 // The median of the repeats that count, in milliseconds; null for a failure.
 Json MedianToJson(const records::Record& record);
+// What a timed record tells of the speed of its device: the times of the golden and the reference kernel, drift,
+// temperature and clock. The record must have a timing.
 Json DriftToJson(const records::StoredRecord& stored);
 // A trial as a point of a plot. device: the index of its device in a list that is sent with the points.
 Json PointToJson(const records::StoredRecord& stored, size_t device);

@@ -41,7 +41,7 @@ void Samples(Exposition& text, std::string_view label, const std::map<std::strin
 void PrintJobsAndDevices(const FarmMetrics& figures, Exposition& text) {
   text.Family("hone_jobs", "gauge", "Jobs that the tracker keeps, by state.");
   Samples(text, "state", figures.jobs);
-  text.Family("hone_devices", "gauge", "Devices that the tracker knows, by what they do.");
+  text.Family("hone_devices", "gauge", "Devices that the tracker knows, by activity.");
   Samples(text, "activity", figures.activity);
   text.Family("hone_devices_health", "gauge", "Devices that the tracker knows, by health: only good ones get work.");
   Samples(text, "health", figures.health);
@@ -49,16 +49,17 @@ void PrintJobsAndDevices(const FarmMetrics& figures, Exposition& text) {
   text.Sample(figures.drained);
   text.Family("hone_pieces_queued", "gauge", "Batches, or parts of them, that wait for a device.");
   text.Sample(figures.farm.batches_queued());
-  text.Family("hone_pieces_running", "gauge", "Batches, or parts of them, that devices have.");
+  text.Family("hone_pieces_running", "gauge", "Batches, or parts of them, that devices are measuring.");
   text.Sample(figures.farm.batches_running());
 }
 
 void PrintWork(const FarmMetrics& figures, Exposition& text) {
-  text.Family("hone_outcomes_total", "counter", "Candidates whose outcome was accepted, by kind; timed: it ran right.");
+  text.Family("hone_outcomes_total", "counter",
+              "Candidates whose outcome was accepted, by kind; timed: the candidate ran correctly.");
   Samples(text, "kind", figures.outcomes);
   text.Family("hone_results_accepted_total", "counter", "Results of leases that were accepted.");
   text.Sample(static_cast<double>(figures.farm.results_accepted()));
-  text.Family("hone_results_stale_total", "counter", "Results that were refused: their lease was not live any more.");
+  text.Family("hone_results_stale_total", "counter", "Results that were refused because their lease had ended.");
   text.Sample(static_cast<double>(figures.farm.results_stale()));
   text.Family("hone_results_recovered_total", "counter",
               "Results of forgotten leases that were accepted by their receipt.");
@@ -74,11 +75,11 @@ void PrintWork(const FarmMetrics& figures, Exposition& text) {
 void PrintStorage(const FarmMetrics& figures, Exposition& text) {
   text.Family("hone_commit_seconds", "histogram", "How long one commit of records and state took.");
   text.Samples(figures.commits);
-  text.Family("hone_storing", "gauge", "1 while the disk takes what is to be stored, 0 while it does not.");
+  text.Family("hone_storing", "gauge", "1 while the tracker can store results and state, 0 while it cannot.");
   text.Sample(figures.storing ? 1 : 0);
   text.Family("hone_records_bytes", "gauge", "Size of the records file, with its -wal.");
   text.Sample(static_cast<double>(figures.records_bytes));
-  text.Family("hone_disk_free_bytes", "gauge", "What is left on the file system of the records file.");
+  text.Family("hone_disk_free_bytes", "gauge", "Free space on the file system of the records file.");
   text.Sample(static_cast<double>(figures.disk_free_bytes));
   text.Family("hone_start_time_seconds", "gauge", "When the tracker started, seconds since 1970 UTC.");
   text.Sample(absl::ToDoubleSeconds(figures.started - absl::UnixEpoch()));

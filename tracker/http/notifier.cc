@@ -13,9 +13,9 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "proto/convert.h"
 #include "tracker/http/names.h"
 #include "tracker/queue/notice_url.h"
-#include "tracker/queue/times.h"
 
 namespace hone::tracker {
 namespace {
@@ -85,7 +85,7 @@ void Notifier::SendDueNotices(absl::Time now, const std::stop_token& stop) {
     if (!allowed.ok()) {
       notice.set_problem(std::string(allowed.message()));
       notice.set_closed(true);
-      spdlog::warn("job {}: the notice of its end is not sent: {}", job.id(), notice.problem());
+      spdlog::warn("job {}: the notice of its end was not sent: {}", job.id(), notice.problem());
       shell_->RecordNotice(job.id(), notice);
       continue;
     }

@@ -27,13 +27,9 @@ constexpr std::pair<std::string_view, std::string_view> kTypes[] = {
     {".txt", "text/plain; charset=utf-8"},
 };
 
-bool EndsWith(std::string_view text, std::string_view end) {
-  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
-}
-
 std::string_view TypeOf(std::string_view name) {
   for (const auto& [end, type] : kTypes) {
-    if (EndsWith(name, end)) return type;
+    if (name.ends_with(end)) return type;
   }
   return "application/octet-stream";
 }
@@ -50,11 +46,11 @@ bool TakesCompressed(std::string_view accepted) {
 
 Pages::Pages(const std::vector<EmbeddedFile>& files) {
   for (const EmbeddedFile& file : files) {
-    if (EndsWith(file.name, kCompressed)) continue;
+    if (file.name.ends_with(kCompressed)) continue;
     pages_[std::string(file.name)] = {file.bytes, "", fmt::format("\"{:.16}\"", Sha256Hex(file.bytes))};
   }
   for (const EmbeddedFile& file : files) {
-    if (!EndsWith(file.name, kCompressed)) continue;
+    if (!file.name.ends_with(kCompressed)) continue;
     const auto page = pages_.find(file.name.substr(0, file.name.size() - kCompressed.size()));
     if (page != pages_.end()) page->second.compressed = file.bytes;
   }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/split.h"
 #include "base/status.h"
 #include "records/record.h"
 
@@ -76,24 +77,17 @@ absl::StatusOr<Target> ParseTarget(std::string_view target) {
     HONE_RETURN_IF_ERROR(AddSegment(path.substr(0, slash), parsed.path));
     path.remove_prefix(std::min(slash + 1, path.size()));
   }
-  std::string_view query = target.substr(std::min(question + 1, target.size()));
-  while (!query.empty()) {
-    const size_t end = std::min(query.find('&'), query.size());
-    HONE_RETURN_IF_ERROR(AddParameter(query.substr(0, end), parsed));
-    query.remove_prefix(std::min(end + 1, query.size()));
+  const std::string_view query = target.substr(std::min(question + 1, target.size()));
+  for (const std::string_view parameter : SplitAt(query, '&')) {
+    HONE_RETURN_IF_ERROR(AddParameter(parameter, parsed));
   }
   return parsed;
 }
 
 std::string_view CookieIn(std::string_view header, std::string_view name) {
-  while (!header.empty()) {
-    const size_t end = std::min(header.find(';'), header.size());
-    std::string_view cookie = header.substr(0, end);
+  for (std::string_view cookie : SplitAt(header, ';')) {
     while (!cookie.empty() && (cookie[0] == ' ' || cookie[0] == ',')) cookie.remove_prefix(1);
-    if (cookie.size() > name.size() && cookie.substr(0, name.size()) == name && cookie[name.size()] == '=') {
-      return cookie.substr(name.size() + 1);
-    }
-    header.remove_prefix(std::min(end + 1, header.size()));
+    if (RemovePrefix(cookie, name) && RemovePrefix(cookie, "=")) return cookie;
   }
   return "";
 }

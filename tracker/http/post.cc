@@ -38,7 +38,7 @@ class Post {
     asio::ip::tcp::resolver::results_type found;
     std::string host = url_.host;
     if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
-    HONE_RETURN_IF_ERROR(Await("find its address", [&](auto done) {
+    HONE_RETURN_IF_ERROR(Await("look up the receiver's address", [&](auto done) {
       resolver_.async_resolve(host, url_.port, [&found, done](Error error, auto results) {
         found = results;
         done(error);
@@ -57,7 +57,7 @@ class Post {
     beast::ssl_stream<beast::tcp_stream> stream(io_, tls);
     SSL_set_tlsext_host_name(stream.native_handle(), host.c_str());
     HONE_RETURN_IF_ERROR(Connect(beast::get_lowest_layer(stream), found));
-    HONE_RETURN_IF_ERROR(Await("agree on TLS", [&](auto done) {
+    HONE_RETURN_IF_ERROR(Await("set up TLS with the receiver", [&](auto done) {
       stream.async_handshake(asio::ssl::stream_base::client, [done](Error error) { done(error); });
     }));
     return Exchange(stream, body);
@@ -100,7 +100,7 @@ class Post {
     http::response_parser<http::empty_body> answer;
     answer.header_limit(kHeadBytesMax);
     beast::flat_buffer buffer;
-    HONE_RETURN_IF_ERROR(Await("read the answer", [&](auto done) {
+    HONE_RETURN_IF_ERROR(Await("read the receiver's answer", [&](auto done) {
       http::async_read_header(stream, buffer, answer, [done](Error error, size_t) { done(error); });
     }));
     const unsigned code = answer.get().result_int();

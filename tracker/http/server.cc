@@ -80,7 +80,7 @@ absl::StatusOr<tcp::endpoint> Resolve(asio::io_context& io, const std::string& l
   Error error;
   const auto found = tcp::resolver(io).resolve(host, std::to_string(port), tcp::resolver::passive, error);
   if (!error && !found.empty()) return found.begin()->endpoint();
-  return absl::InvalidArgumentError(fmt::format("'{}' is no address of this machine: {}", host, error.message()));
+  return absl::InvalidArgumentError(fmt::format("'{}' is not an address of this machine: {}", host, error.message()));
 }
 
 }  // namespace
@@ -240,7 +240,7 @@ class HttpServer::Core {
     // Checked when the handler starts; requests that passed an earlier check would all be answered together.
     HttpResponse response = answers_->IsOverLimit(waits.address, options_.limits)
                                 ? ErrorResponse(absl::UnavailableError(
-                                      "too many answers wait for clients that do not read them; try again later"))
+                                      "too many answers wait for clients that read slowly; try again later"))
                                 : handler_(waits.request);
     std::shared_ptr<void> delivery = PendingAnswers::Count(answers_, waits.address, response.body.size());
     --requests_;

@@ -35,11 +35,11 @@ absl::StatusOr<Json> ParseBody(const HttpRequest& request) {
   if (request.body.empty() && type.empty()) return Json::object();
   // Required even without a body, because a form of another site cannot send this type.
   if (type.substr(0, type.find(';')) != "application/json") {
-    return absl::InvalidArgumentError("the request must have the Content-Type application/json");
+    return absl::InvalidArgumentError("the request must have the header Content-Type: application/json");
   }
   Json body = request.body.empty() ? Json::object() : Json::parse(request.body, nullptr, false);
   if (body.is_object()) return body;
-  return absl::InvalidArgumentError("the body is no JSON object");
+  return absl::InvalidArgumentError("the body is not a JSON object");
 }
 
 absl::StatusOr<HttpResponse> AnswerRoute(const ApiContext& context, const Route& route, ApiCall& call) {

@@ -96,7 +96,7 @@ std::string Visitors::ClientKeyOf(const HttpRequest& request) const {
 absl::StatusOr<Visitor> Visitors::Identify(const HttpRequest& request) const {
   if (membership_ == nullptr) {
     const std::string_view shown = request.Header("authorization");
-    if (shown.substr(0, kBearer.size()) == kBearer && Same(shown.substr(kBearer.size()), key_)) {
+    if (shown.starts_with(kBearer) && Same(shown.substr(kBearer.size()), key_)) {
       return Visitor{.identity = {Role::kAdmin, UserName()}};
     }
     return absl::UnauthenticatedError(

@@ -40,14 +40,16 @@ class Visitors {
   // The key in the URL of a tracker on loopback, after "#key=".
   const std::string& key() const { return key_; }
 
-  // Whether the request is for this server and comes from its own pages, or from no page. kPermissionDenied: it names
-  // another host (a foreign DNS entry that points here), or it comes from a page of another origin.
+  // Checks that the request is for this server and comes from its own pages, or from no page. A link on another site
+  // may open a page, which is not secret, but may not call the API. kPermissionDenied: the request names another host
+  // (a foreign DNS entry that points here), or it comes from a page of another origin.
   absl::Status CheckOrigin(const HttpRequest& request) const;
 
   // The credential in the request, unverified, as HttpServer::ClientKey. "" where there is none.
   std::string ClientKeyOf(const HttpRequest& request) const;
 
-  // Verifies the credential. kUnauthenticated: it is missing or invalid; the text says what to send.
+  // Verifies the credential, but not whether it has expired or was revoked, which Check does. On loopback the visitor
+  // is an admin. kUnauthenticated: the credential is missing or invalid; the text says what to send.
   absl::StatusOr<Visitor> Identify(const HttpRequest& request) const;
 
   // Whether the visitor may call a gRPC method ("/hone.v1.JobService/Cancel"). Errors as Gate::Check; refusals are

@@ -26,7 +26,7 @@ absl::Status ValidateKernel(const v1::Batch& batch, const v1::Kernel& kernel, co
   }
   const auto bytes = static_cast<int64_t>(batch.artifact().size());
   if (kernel.code_offset() < 0 || kernel.code_bytes() < 0 || kernel.code_offset() > bytes - kernel.code_bytes()) {
-    return absl::InvalidArgumentError(fmt::format("kernel of {}: its code lies outside of the artifact", whose));
+    return absl::InvalidArgumentError(fmt::format("kernel of {}: its code lies outside the artifact", whose));
   }
   return absl::OkStatus();
 }
@@ -450,8 +450,8 @@ void BatchQueue::GiveUp(const Lease& lost, Entry& entry, const std::string& why)
   *record.result.mutable_device() = lost.fingerprint;
   record.result.set_device_name(NameOf(lost.agent_id, lost.device_id));
   for (const int index : piece.candidates) {
-    entry.outcomes[index] = LostDevice(
-        fmt::format("given up after {} devices were lost with its batch; the last one: {}", entry.losses, why));
+    entry.outcomes[index] = LostDevice(fmt::format(
+        "given up because {} devices were lost while they measured its batch; the last loss: {}", entry.losses, why));
     v1::CandidateOutcome* outcome = record.result.add_outcomes();
     outcome->set_candidate_id(entry.batch->candidates(index).id());
     *outcome->mutable_outcome() = entry.outcomes[index];
@@ -465,7 +465,7 @@ void BatchQueue::GiveUp(const Lease& lost, Entry& entry, const std::string& why)
 }
 
 // Moves the clocks of batches that wait only because their devices are busy with others. Runs once per
-// look_for_devices_every, because it compares many pieces with many devices.
+// device_check_period, because it compares many pieces with many devices.
 void BatchQueue::ExcludeQueueTime(absl::Time now, const Served& served) {
   const absl::Duration gone = devices_checked_ == absl::InfinitePast() ? absl::ZeroDuration() : now - devices_checked_;
   if (devices_checked_ != absl::InfinitePast() && gone < options_.device_check_period) return;
@@ -497,9 +497,8 @@ std::vector<std::string> BatchQueue::Expire(absl::Time now, const Served& served
     }
     for (const auto& [number, piece] : entry.pieces) {
       if (!piece.lease_id.empty() || now - piece.absent_since <= options_.absence_limit) continue;
-      FailBatch(
-          id, entry,
-          fmt::format("no device that could take it was there for {}", absl::FormatDuration(options_.absence_limit)));
+      FailBatch(id, entry,
+                fmt::format("no suitable device was online for {}", absl::FormatDuration(options_.absence_limit)));
       break;
     }
   }
@@ -524,7 +523,8 @@ absl::StatusOr<std::optional<v1::BatchResult>> BatchQueue::Result(const std::str
                                                                   const std::string& batch_id) const {
   auto found = batches_.find(batch_id);
   if (found == batches_.end() || found->second.job_id != job_id) {
-    return absl::NotFoundError(fmt::format("batch '{}' is unknown or was forgotten; submit it again", batch_id));
+    return absl::NotFoundError(
+        fmt::format("batch '{}' is unknown, or its result was already deleted; submit it again", batch_id));
   }
   if (!found->second.finished) return std::optional<v1::BatchResult>();
   return std::optional(found->second.result);

@@ -52,8 +52,8 @@ class BatchQueue {
     std::string agent_id, device_id;
     v1::DeviceFingerprint fingerprint;  // of the device; its digest is the kind of device
     uint64_t epoch = 0;                 // of the agent
-    int attempt = 0;                    // how often this piece was leased, from 1
-    int visit = 0;                      // how many leases its batch has had, from 1
+    int attempt = 0;                    // number of this lease among those of its piece, from 1; returned ones excluded
+    int visit = 0;                      // number of this lease among all of its batch, from 1; returned ones included
     absl::Time started;
     absl::Duration run_limit;  // Expire reports the lease when it has run for longer
     absl::Duration waited;     // from the batch's submission to this lease
@@ -111,8 +111,9 @@ class BatchQueue {
   void Lose(const std::string& lease_id, const std::string& why, absl::Time now);
   // Fails batches that found no device for BatchOptions::absence_limit or were not measured within total_limit.
   // Returns the ids of leases past their run limit; these stay live.
-  // served: whether a device exists that could take the batch, or asking is impossible. Time in which a batch only
-  // waits for other batches counts against neither limit.
+  // served: returns true while a device exists that could take the batch, even if it is busy; also while no work is
+  // given out at all, because the batch then waits for the tracker. Time in which all pieces of a batch are queued and
+  // `served` counts against neither limit.
   using Served = std::function<bool(const v1::Batch& batch)>;
   std::vector<std::string> Expire(absl::Time now, const Served& served);
   // The tracker stood still for `stall`: that time counts against no limit.
@@ -130,7 +131,8 @@ class BatchQueue {
   std::vector<Lease> TakeCancelled();  // leases ended by DropJob or by the failure of their batch
 
   // The oldest queued piece that was not yet skipped since it was queued; nullopt: there is none. The caller looks for
-  // a device for it and calls SkipNewlyQueued when there is none. The pointers are valid until the next change.
+  // a device for it, and calls SkipNewlyQueued if no device takes it: the piece then stays in the queue, but is not
+  // returned here again. The pointers are valid until the next change.
   struct Queued {
     const v1::Batch* batch;
     const Avoid* avoid;

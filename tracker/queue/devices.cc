@@ -10,9 +10,9 @@
 
 #include "base/protocol_version.h"
 #include "base/status.h"
+#include "proto/convert.h"
 #include "tracker/queue/health.h"
 #include "tracker/queue/text_limits.h"
-#include "tracker/queue/times.h"
 
 namespace hone::tracker {
 namespace {
@@ -201,7 +201,7 @@ bool DeviceRegistry::IsSuperseded(const v1::SynchronizeRequest& request) const {
 
 absl::Status DeviceRegistry::Superseded(const std::string& agent_id) {
   return absl::AbortedError(fmt::format(
-      "another process has registered as agent '{}' since; stop one of the two or give it another name", agent_id));
+      "another process has registered as agent '{}'; stop one of the two, or give it another name", agent_id));
 }
 
 Agent* DeviceRegistry::Find(const std::string& agent_id) {
@@ -260,11 +260,11 @@ std::string DeviceRegistry::SandboxShortfall(const v1::Sandbox& sandbox) const {
   }
   const std::string level = NameOf(sandbox.level());
   return fmt::format(
-      "its sandbox is {}, and the farm requires {}; {}; docs/SANDBOX.md says how to get them back. Then restart the "
-      "agent, or start hone-tracker with a lower --require-sandbox",
+      "its sandbox level is {}, but the farm requires {}; {}; docs/SANDBOX.md says how to enable them. Then restart "
+      "the agent, or start hone-tracker with a lower --require-sandbox",
       level.empty() ? "not known" : level, NameOf(options_.required_sandbox),
-      missing.empty() ? "it does not say which layers are missing"
-                      : fmt::format("missing are {}", fmt::join(missing, ", ")));
+      missing.empty() ? "the agent does not report which layers are missing"
+                      : fmt::format("missing layers: {}", fmt::join(missing, ", ")));
 }
 
 std::string DeviceRegistry::Problem(const Agent& agent, const Device& device, absl::Time now) const {
@@ -278,7 +278,8 @@ std::string DeviceRegistry::Problem(const Agent& agent, const Device& device, ab
 std::string DeviceRegistry::ExclusionReason(const Agent& agent, const Device& device, absl::Time now) const {
   const auto drain = drained_.find(agent.id);
   if (drain != drained_.end()) {
-    return fmt::format("drained{}; hone drain --undo ends that", drain->second.empty() ? "" : ": " + drain->second);
+    return fmt::format("drained{}; hone drain --undo gives it work again",
+                       drain->second.empty() ? "" : ": " + drain->second);
   }
   const std::string problem = Problem(agent, device, now);
   const auto known = health_.find(NameOf(agent.id, device.state.device_id()));

@@ -103,8 +103,9 @@ class DeviceRegistry {
   std::string ExclusionReason(const Agent& agent, const Device& device, absl::Time now) const;
   // Whether the device may get work at all, now or when its lease ends.
   bool CanServe(const Agent& agent, const Device& device, absl::Time now) const;
-  // Forgets agents and devices that were away for DeviceOptions::forget_after. Ends the quarantines of devices without
-  // a golden kernel whose time is over.
+  // Forgets agents and health records of devices that were away for DeviceOptions::forget_after, except records of
+  // devices in quarantine. Ends the quarantines of devices without a golden kernel whose time is over. Repairs
+  // quarantines that begin after `now` (RestartQuarantineAfterClockStep).
   void Expire(absl::Time now);
   // The tracker stood still for `stall` and could receive nothing: that time counts as silence of no agent.
   void ExcludeStall(absl::Duration stall, absl::Time now);

@@ -9,21 +9,15 @@
 
 #include "base/protocol_version.h"
 #include "base/status.h"
+#include "proto/convert.h"
 #include "tracker/queue/receipt.h"
 #include "tracker/queue/text_limits.h"
-#include "tracker/queue/times.h"
 
 namespace hone::tracker {
 namespace {
 
 // The size of a list of jobs: less than the largest message (transport/transport.h), and more than a user reads.
 constexpr size_t kListBytesMax = size_t{64} << 20;
-
-void Set(google::protobuf::Duration* proto, absl::Duration duration) {
-  const int64_t nanos = absl::ToInt64Nanoseconds(duration);
-  proto->set_seconds(nanos / 1'000'000'000);
-  proto->set_nanos(static_cast<int32_t>(nanos % 1'000'000'000));
-}
 
 bool CouldTake(const std::string& agent_id, const Device& device, const v1::Batch& batch) {
   return Matches(batch.requirements(), agent_id, device.state) && batch.threads() <= device.state.threads();
@@ -58,8 +52,8 @@ v1::BatchResult WithKnownFailures(v1::BatchResult result) {
     const int kind = failure.kind();
     if (kind != v1::FAILURE_KIND_UNSPECIFIED && v1::FailureKind_IsValid(kind)) continue;
     failure.set_kind(v1::FAILURE_KIND_CRASHED);
-    failure.set_text(fmt::format("failed in a way (kind {}) that this tracker does not know{}{}; update the tracker",
-                                 kind, failure.text().empty() ? "" : ": ", failure.text()));
+    failure.set_text(fmt::format("failed with kind {}, which this tracker does not know{}{}; update the tracker", kind,
+                                 failure.text().empty() ? "" : ": ", failure.text()));
   }
   return result;
 }
@@ -182,7 +176,7 @@ v1::BatchResult Farm::Completed(const Agent& agent, const BatchQueue::Lease& lea
 absl::Status Farm::CheckStorage() const {
   if (storage_failure_.empty()) return absl::OkStatus();
   return absl::UnavailableError(
-      fmt::format("not now, nothing can be stored: {}; call again, nothing was lost", storage_failure_));
+      fmt::format("the tracker cannot store anything now: {}; call again later; nothing is lost", storage_failure_));
 }
 
 std::vector<Recordable> Farm::AcceptableResults(const v1::SynchronizeRequest& request, absl::Time now) {
@@ -405,7 +399,7 @@ void Farm::AddLease(const BatchQueue::Lease& lease, v1::SynchronizeResponse& res
   proto->mutable_reference()->set_epoch(lease.epoch);
   proto->set_device_id(lease.device_id);
   proto->set_attempt(lease.attempt);
-  Set(proto->mutable_run_limit(), lease.run_limit);
+  *proto->mutable_run_limit() = ToProto(lease.run_limit);
   *proto->mutable_batch() = batches_.BatchOf(lease, last_now_);
   v1::Receipt receipt;
   receipt.set_batch_id(VisitId(lease.batch_id, lease.visit));
@@ -417,8 +411,8 @@ void Farm::AddLease(const BatchQueue::Lease& lease, v1::SynchronizeResponse& res
 void Farm::FillTimes(Agent& agent, v1::SynchronizeResponse& response) {
   const bool busy = std::any_of(agent.devices.begin(), agent.devices.end(),
                                 [](const auto& device) { return !device.second.lease_id.empty(); });
-  Set(response.mutable_next_sync(), busy ? options_.heartbeat : absl::ZeroDuration());
-  Set(response.mutable_fence_after(), options_.devices.lease_ttl - options_.fence_margin);
+  *response.mutable_next_sync() = ToProto(busy ? options_.heartbeat : absl::ZeroDuration());
+  *response.mutable_fence_after() = ToProto(options_.devices.lease_ttl - options_.fence_margin);
   agent.reported_drained = devices_.drained(agent.id);
   response.set_drained(agent.reported_drained);
   for (const auto& [id, device] : agent.devices) {
@@ -452,7 +446,7 @@ absl::StatusOr<std::optional<v1::SynchronizeResponse>> Farm::Offer(const v1::Syn
   if (!response) return response;
   response->set_epoch(agent->epoch);
   FillTimes(*agent, *response);
-  Set(response->mutable_held(), now - agent->called);
+  *response->mutable_held() = ToProto(now - agent->called);
   return response;
 }
 
@@ -473,13 +467,13 @@ absl::StatusOr<v1::LeaseJobResponse> Farm::LeaseJob(const v1::LeaseJobRequest& r
   const std::optional<JobQueue::Grant> grant = jobs_.Lease(request.tuner_id(), request.boot_id(), now, UseByUser());
   DropReleasedJobs();
   v1::LeaseJobResponse response;
-  Set(response.mutable_lease_ttl(), options_.jobs.lease_ttl);
+  *response.mutable_lease_ttl() = ToProto(options_.jobs.lease_ttl);
   if (!grant) return response;
   *response.mutable_lease() = grant->lease;
   *response.mutable_job() = *grant->job;
   if (grant->job->spec().has_until()) {
-    Set(response.mutable_until_left(),
-        std::max(absl::ZeroDuration(), FromProto(grant->job->spec().until()) - ToWallTime(now)));
+    *response.mutable_until_left() =
+        ToProto(std::max(absl::ZeroDuration(), FromProto(grant->job->spec().until()) - ToWallTime(now)));
   }
   return response;
 }
@@ -494,7 +488,7 @@ absl::StatusOr<v1::ReportProgressResponse> Farm::ReportProgress(const v1::Report
   }
   v1::ReportProgressResponse response;
   response.set_cancelled(cancelled);
-  Set(response.mutable_waited(), batches_.fair_share().Waited(request.lease().job_id()));
+  *response.mutable_waited() = ToProto(batches_.fair_share().Waited(request.lease().job_id()));
   return response;
 }
 
@@ -523,7 +517,7 @@ absl::StatusOr<v1::WaitBatchResponse> Farm::WaitBatch(const v1::WaitBatchRequest
   response.set_cancelled(cancelled);
   if (cancelled) return response;
   const std::string& job_id = request.lease().job_id();
-  Set(response.mutable_waited(), batches_.fair_share().Waited(job_id));
+  *response.mutable_waited() = ToProto(batches_.fair_share().Waited(job_id));
   for (const std::string& batch_id : request.acked_batch_ids()) batches_.Acknowledge(job_id, batch_id);
   for (const std::string& batch_id : request.batch_ids()) {
     HONE_ASSIGN_OR_RETURN(std::optional<v1::BatchResult> result, batches_.Result(job_id, batch_id));

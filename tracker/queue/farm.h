@@ -68,10 +68,11 @@ class Farm {
   std::string JobOfLease(const std::string& lease_id) const;
   // The agent waits in an open call while its results are being stored: it is not silent.
   void NoteAlive(const std::string& agent_id, absl::Time now);
-  // The next agent to call Offer for: its call is held, and it has an idle device for the oldest newly queued piece.
-  // Offer may give it another piece that goes first; the newly queued one then stays for the next call. If Offer leaves
-  // the call held, the caller must call SkipNewlyQueued. nullopt: no newly queued piece is left that such an agent
-  // could take.
+  // Names the next agent to call Offer for: its call is held, and it has an idle device for the oldest newly queued
+  // piece. The caller calls Offer and then this again, until it returns nullopt: no newly queued piece is left that
+  // such an agent could take. If Offer leaves the call held, the caller must call SkipNewlyQueued before the next call.
+  // Offer may lease another piece that goes first; the newly queued one is then looked at again. held: whether the call
+  // of an agent is held.
   std::optional<std::string> NextAgentForNewWork(const std::function<bool(const std::string&)>& held, absl::Time now);
   void SkipNewlyQueued() { batches_.SkipNewlyQueued(); }
   // The response for an agent whose call is held; nullopt: there is nothing to tell it, and the call stays held.
@@ -107,7 +108,7 @@ class Farm {
   void Drain(const std::string& agent_id, const std::string& reason) { devices_.Drain(agent_id, reason); }
   void Undrain(const std::string& agent_id) { devices_.Undrain(agent_id); }
   v1::GetFarmResponse Counters(absl::Time now) const;
-  // Seconds from a batch's submission to its first lease, since the start.
+  // Seconds from a batch's submission to the first lease of each of its pieces, since the start.
   const Histogram& lease_waits() const { return lease_waits_; }
   // How many candidates got an accepted outcome since the start, by kind of failure; measured ones count as
   // FAILURE_KIND_UNSPECIFIED.

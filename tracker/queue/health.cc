@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/median.h"
-#include "tracker/queue/times.h"
+#include "proto/convert.h"
 
 namespace hone::tracker {
 namespace {
@@ -166,7 +166,8 @@ void ApplyTemperature(v1::HealthRecord& health, std::optional<double> celsius, c
   if (!celsius.has_value()) return;
   const double limit = health.cooling_reason().empty() ? options.hot_c : options.cool_c;
   if (*celsius >= limit) {
-    health.set_cooling_reason(fmt::format("it has {:.0f} C, and gets work below {:.0f}", *celsius, options.cool_c));
+    health.set_cooling_reason(
+        fmt::format("it is at {:.0f} C, and gets work again below {:.0f} C", *celsius, options.cool_c));
   } else {
     EndCooling(health);
   }

@@ -16,7 +16,8 @@
 
 namespace hone::tracker {
 
-// The device measured a batch: its run of failures ends.
+// The device measured a batch: its run of failures ends. After batches_to_forget_quarantines measured batches since the
+// last quarantine, the next quarantine is as short as the first.
 void CountMeasured(v1::HealthRecord& health, const DeviceOptions& options);
 // Counts a failure of the device, and begins a quarantine when there are too many. A failure is: the device was lost
 // with a batch, its golden kernel failed during one, or it failed on a batch that another device then measured.

@@ -10,6 +10,7 @@
 
 #include "base/digest.h"
 #include "base/status.h"
+#include "proto/convert.h"
 #include "tracker/queue/matches.h"
 #include "tracker/queue/memory.h"
 #include "tracker/queue/notice_url.h"
@@ -203,7 +204,7 @@ absl::StatusOr<const v1::Job*> JobQueue::Submit(const v1::JobSpec& spec, absl::T
 }
 
 absl::Status JobQueue::CheckOpen(const v1::JobSpec& spec) const {
-  constexpr std::string_view kWhatToDo = "wait for some, or cancel them (hone jobs, hone cancel)";
+  constexpr std::string_view kWhatToDo = "wait until some end, or cancel some (hone jobs, hone cancel)";
   int open = 0;
   auto bytes = static_cast<int64_t>(MemoryOf(spec));
   for (const auto& [id, entry] : jobs_) {
@@ -489,10 +490,11 @@ void JobQueue::EndPastDeadline(Entry& entry, absl::Time now) {
   const bool measured =
       progress.trials() > 0 || progress.has_latency_after_seconds();  // records of earlier runs count, too
   if (!measured) {
-    entry.job.set_error(fmt::format("its time ended before anything was measured; it waited for {}",
-                                    tuned                   ? "its first result"
-                                    : entry.blocked.empty() ? "a tuner"
-                                                            : entry.blocked));
+    entry.job.set_error(fmt::format(
+        "the time of the job (--until) ended before anything was measured; it waited for {}", tuned ? "its first result"
+                                                                                              : entry.blocked.empty()
+                                                                                                  ? "a tuner"
+                                                                                                  : entry.blocked));
   }
   SetState(entry, measured ? v1::JOB_STATE_SUCCEEDED : v1::JOB_STATE_FAILED, now);
 }

@@ -23,9 +23,9 @@
 #include "absl/time/time.h"
 #include "hone/v1/job.pb.h"
 #include "hone/v1/tuner.pb.h"
+#include "proto/convert.h"
 #include "tracker/queue/draw_id.h"
 #include "tracker/queue/limits.h"
-#include "tracker/queue/times.h"
 
 namespace hone::tracker {
 
@@ -63,8 +63,9 @@ class JobQueue {
   const std::string& blocked(const std::string& job_id) const { return jobs_.at(job_id).blocked; }
   // For each job that waits only for a tuner: how many jobs would be leased before it.
   std::map<std::string, int> JobsAhead(const UseByUser& used) const;
-  // Binds the job to devices that fulfil `needs`. Without effect once the needs name a kind of device. Complete (of a
-  // returned job) and Preempt replace the needs.
+  // Stores `needs` as the job's conditions for devices, if they name a kind of device (fingerprint_digest) and the
+  // job's conditions do not yet. Otherwise it has no effect, so the first kind stays. Only Complete, when the tuner
+  // returns the job, and Preempt replace conditions that name a kind.
   void Pin(const std::string& job_id, const v1::Requirements& needs);
   // Notes the kind of device that the job's tuner was told to use. Not stored, because the first batch pins the job.
   void NoteKind(const std::string& job_id, const std::string& kind);
@@ -73,9 +74,11 @@ class JobQueue {
   std::string KindOf(const std::string& job_id) const;
   // Running jobs whose batches no device can take, with the conditions that no device fulfils.
   using UnservedJobs = std::map<std::string, v1::Requirements>;
-  // Preempts a running job if another has waited for a tuner for JobOptions::preempt_after (or park_when_wanted_for).
-  // The preempted job is queued again, which does not count as a loss. Preempted is first a job in `absent`, then one
-  // of lower priority, then one of a user with at least two more running jobs than the user who waits.
+  // Preempts at most one running job if another job has waited for a tuner for long enough, counted from the last
+  // preemption at the earliest. A job in `absent` is preempted after JobOptions::preempt_absent_when_wanted_for, and
+  // its conditions become those in `absent`. After preempt_after also a job of lower priority is preempted, or one of a
+  // user with at least two more running jobs than the user who waits. The preempted job is queued again, which does not
+  // count as a loss.
   void Preempt(absl::Time now, const UnservedJobs& absent, const UseByUser& used);
   // kResourceExhausted: the other tuners of the same name (the part before a '/') hold JobOptions::leased_jobs_max
   // jobs.
@@ -181,7 +184,7 @@ class JobQueue {
   std::map<std::string, Entry> jobs_;
   std::map<std::string, std::string> by_request_id_;
   std::map<std::pair<std::string, std::string>, absl::Time>
-      left_;  // (tuner, boot) after RemoveTuner, and until when kept
+      left_;  // (tuner, boot) after RemoveTuner, and when that was; kept for lease_ttl from then
   std::set<std::string> changed_, news_;
   absl::Time preempted_ = absl::InfinitePast();
   absl::Duration wall_offset_;

@@ -91,7 +91,8 @@ struct BatchOptions {
   // When so many devices cannot measure a piece, its batch fails and the devices are not blamed. Two devices could both
   // be defective.
   int devices_to_blame = 3;
-  // The same, where no other device exists: failures on the same devices, whose golden kernel is correct.
+  // If no untried device exists that could take the piece, its batch fails after so many failures of the piece, counted
+  // over all devices. The golden kernel of these devices is correct, so they are not blamed.
   int failures_to_blame = 2;
   // The recent use of a user halves in this time. It is short, so that a user who had all devices for a day shares with
   // a new user within minutes, and so that a restart of the tracker, which forgets the use, changes little.

@@ -30,8 +30,9 @@ bool MatchesWords(std::string_view words, const std::string& agent_id, const v1:
 
 // Whether the agent's device fulfils every condition.
 bool Matches(const v1::Requirements& requirements, const std::string& agent_id, const v1::DeviceState& device);
-// Job.waiting_for begins with kNoDevicePrefix where no usable device fulfils the job's conditions. kNoWorkSeparator
-// separates the reason why a device that fulfils them gets no work.
+// Job.waiting_for is "a device for CONDITIONS" if no device fulfils the job's conditions (Describe), and "a device for
+// CONDITIONS; DEVICE is REASON" if a device fulfils them but gets no work. These are its first words and the separator
+// before DEVICE.
 inline constexpr std::string_view kNoDevicePrefix = "a device for ", kNoWorkSeparator = "; ";
 // kInvalidArgument: the conditions are too long. The limits are far above a list of a lab's boards and CPU features.
 absl::Status CheckRequirements(const v1::Requirements& requirements);

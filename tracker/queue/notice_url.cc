@@ -17,7 +17,7 @@ constexpr size_t kUrlBytesMax = 2000;
 
 absl::Status Malformed(const std::string& url) {
   return absl::InvalidArgumentError(fmt::format(
-      "--notify {}: write https://HOST[:PORT]/PATH, without user name, spaces and '..'", url.substr(0, 200)));
+      "--notify {}: write https://HOST[:PORT]/PATH, without a user name, spaces or '..'", url.substr(0, 200)));
 }
 
 // Whether the URL begins with the prefix, and the prefix ends where a path segment ends.
@@ -59,10 +59,10 @@ absl::Status CheckNoticeUrl(const std::string& url, const std::vector<std::strin
   for (const std::string& prefix : allowed) {
     if (HasPrefix(url, prefix)) return absl::OkStatus();
   }
-  return absl::PermissionDeniedError(fmt::format(
-      "--notify {}: this farm sends no notices to that address; {}. Its owner allows more with hone-tracker "
-      "--notify-allow PREFIX",
-      url, allowed.empty() ? "it allows none" : fmt::format("it allows {}", fmt::join(allowed, ", "))));
+  return absl::PermissionDeniedError(
+      fmt::format("--notify {}: this farm sends no notices to this address; {}. The farm's owner can allow more with "
+                  "hone-tracker --notify-allow PREFIX",
+                  url, allowed.empty() ? "it allows none" : fmt::format("it allows {}", fmt::join(allowed, ", "))));
 }
 
 }  // namespace hone::tracker

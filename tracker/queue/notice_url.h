@@ -18,7 +18,7 @@ namespace hone::tracker {
 
 struct NoticeUrl {
   bool tls = false;
-  std::string host, port;  // "hooks.lab", "443"
+  std::string host, port;  // "hooks.lab", "443"; an IPv6 address keeps its brackets: "[::1]"
   std::string target;      // "/a?b=c", at least "/"
 };
 

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "proto/convert.h"
 #include "tracker/queue/farm.h"
 #include "tracker/queue/health.h"
-#include "tracker/queue/times.h"
 
 namespace hone::tracker {
 namespace {
@@ -63,8 +63,8 @@ std::string Farm::DescribeAbsence(const v1::Requirements& requirements, absl::Ti
       problem = fmt::format("{} is {}", NameOf(agent_id, id),
                             !devices_.IsOnline(agent, now) ? "offline"
                             : devices_.drained(agent_id)   ? "drained"
-                            : agent.leaving                ? "leaving"
-                                                           : fmt::format("out of work: {}", health));
+                            : agent.leaving                ? "shutting down"
+                                                           : fmt::format("unhealthy: {}", health));
     }
   }
   return fmt::format(

@@ -13,9 +13,11 @@
 namespace hone::codegen {
 namespace {
 
-bool IsX86(llvm::IRBuilder<>& builder) {
-  return llvm::Triple(builder.GetInsertBlock()->getModule()->getTargetTriple()).isX86();
+llvm::Triple TripleOf(llvm::IRBuilder<>& builder) {
+  return llvm::Triple(builder.GetInsertBlock()->getModule()->getTargetTriple());
 }
+bool IsX86(llvm::IRBuilder<>& builder) { return TripleOf(builder).isX86(); }
+bool IsArm32(llvm::IRBuilder<>& builder) { return TripleOf(builder).isARM(); }
 
 // Integers as f64, for rounding them to a much shorter float type next. The conversion is exact where it can be. Where
 // 64-bit integers have too many digits, the result is inexact but never falls on a tie that the integer is not on.
@@ -43,6 +45,11 @@ llvm::Value* EmitIntToFloat64(llvm::IRBuilder<>& builder, llvm::Value* value, ir
 llvm::Value* EmitFloatToInt(llvm::IRBuilder<>& builder, llvm::Value* value, ir::Type from, ir::Type to) {
   llvm::Type* type = TypeOf(builder, to);
   const bool is_signed = ir::IsSignedInt(to.dtype), is_short = ir::SizeOf(to.dtype) <= 2;
+  if (from.dtype == ir::DType::kFloat16 && IsArm32(builder)) {
+    // LLVM 19 for 32-bit Arm cannot convert vectors of f16 to 64-bit integers. The way through f32 is exact.
+    const ir::Type single{ir::DType::kFloat32, from.width};
+    return EmitFloatToInt(builder, EmitCast(builder, value, from, single), single, to);
+  }
   if (from.width == 1 || (!is_short && !IsX86(builder))) {
     const auto id = is_signed ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
     return builder.CreateIntrinsic(id, {type, value->getType()}, {value});
@@ -102,9 +109,10 @@ llvm::Value* EmitCast(llvm::IRBuilder<>& builder, llvm::Value* value, ir::Type f
     return ir::IsFloat(from) ? builder.CreateFCmpUNE(value, zero) : builder.CreateICmpNE(value, zero);
   }
   if (ir::IsFloat(from) && ir::IsFloat(to)) {
-    // LLVM for x86 would call a function of the compiler's library, which the machine may lack. Rounding to odd first
-    // leaves one correct rounding to f16.
-    const bool needs_f32 = from == ir::DType::kFloat64 && to == ir::DType::kFloat16 && IsX86(builder);
+    // LLVM for x86 and 32-bit Arm would call a function of the compiler's library, which the machine may lack. Rounding
+    // to odd first leaves one correct rounding to f16.
+    const bool needs_f32 =
+        from == ir::DType::kFloat64 && to == ir::DType::kFloat16 && (IsX86(builder) || IsArm32(builder));
     return builder.CreateFPCast(needs_f32 ? EmitRoundToOdd(builder, value) : value, type);
   }
   if (ir::IsFloat(from)) return EmitFloatToInt(builder, value, from_type, to_type);
@@ -130,6 +138,8 @@ llvm::Value* EmitUnary(llvm::IRBuilder<>& builder, ir::UnaryOp op, ir::DType dty
     case ir::UnaryOp::kCeil:
       return intrinsic(llvm::Intrinsic::ceil);
     case ir::UnaryOp::kRound:
+      // LLVM 19 for 32-bit Arm cannot select it for vectors, and calls libm for scalars.
+      if (is_float && IsArm32(builder)) return EmitRoundEven(builder, a);
       return intrinsic(llvm::Intrinsic::roundeven);
     case ir::UnaryOp::kTrunc:
       return intrinsic(llvm::Intrinsic::trunc);
@@ -245,10 +255,11 @@ llvm::Value* EmitFloatBinary(llvm::IRBuilder<>& builder, ir::BinaryOp op, llvm::
 }
 
 llvm::Value* EmitFloatMinMax(llvm::IRBuilder<>& builder, bool is_min, llvm::Value* a, llvm::Value* b) {
-  if (IsX86(builder)) {
-    if (!is_min) return EmitMaxOfX86(builder, a, b);
+  // LLVM 19 for 32-bit Arm cannot select the intrinsics for f64.
+  if (IsX86(builder) || (IsArm32(builder) && a->getType()->getScalarType()->isDoubleTy())) {
+    if (!is_min) return EmitMaxBySelects(builder, a, b);
     // LLVM 19 would turn a direct minimum of widened f16 values into a minimum of f16, and that gives -0 for (NaN, -0).
-    return builder.CreateFNeg(EmitMaxOfX86(builder, builder.CreateFNeg(a), builder.CreateFNeg(b)));
+    return builder.CreateFNeg(EmitMaxBySelects(builder, builder.CreateFNeg(a), builder.CreateFNeg(b)));
   }
   return builder.CreateBinaryIntrinsic(is_min ? llvm::Intrinsic::minimum : llvm::Intrinsic::maximum, a, b);
 }

@@ -23,8 +23,8 @@ class BulkCopies {
   bool has_copies() const { return has_copies_; }  // whether the func has any; if not, only this may be called
   // Initializes the mbarriers. Called once, before any copy.
   void Begin();
-  // Announces the bytes of all groups that share the copy, and begins this group's part of it. Only the first lane runs
-  // this.
+  // Announces the bytes of all groups that share the copy, and begins this group's part of it. Emits no branch: the
+  // statements around the copy let only the first lane reach it.
   void EmitCopy(const ir::Copy& copy);
   void EmitCommit();
   // Waits until at most `pending` of the commit groups have not arrived.

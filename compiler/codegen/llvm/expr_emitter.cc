@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "base/half_float.h"
 #include "base/status.h"
 #include "compiler/ir/match.h"
 #include "compiler/ir/numeric.h"
@@ -53,7 +54,7 @@ llvm::Value* ExprEmitter::EmitNode(const ir::Expr& e) {
         return llvm::ConstantInt::get(TypeOf(i.type), static_cast<uint64_t>(i.value), true);
       },
       [&](const ir::FloatImm& f) -> llvm::Value* {
-        if (f.type.dtype == ir::DType::kBFloat16) return builder_.getInt16(ir::BFloatBits(f.value));
+        if (f.type.dtype == ir::DType::kBFloat16) return builder_.getInt16(BFloatBits(f.value));
         return llvm::ConstantFP::get(TypeOf(f.type), f.value);
       },
       [&](const ir::Var& v) -> llvm::Value* {

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 #include <lld/Common/Driver.h>
 #include <llvm/Support/raw_ostream.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 
+#include "base/memory_file.h"
 #include "base/status.h"
 #include "base/temporary_folder.h"
 #include "compiler/codegen/backend.h"
@@ -17,30 +17,6 @@ LLD_HAS_DRIVER(elf)
 
 namespace hone::codegen {
 namespace {
-
-// A file in memory. The linker takes paths, and /proc/self/fd/N is one.
-class MemoryFile {
- public:
-  explicit MemoryFile(const char* name) : fd_(memfd_create(name, MFD_CLOEXEC)) {}
-  MemoryFile(MemoryFile&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  ~MemoryFile() {
-    if (fd_ >= 0) close(fd_);
-  }
-  bool ok() const { return fd_ >= 0; }
-  std::string path() const { return fmt::format("/proc/self/fd/{}", fd_); }
-
-  bool Write(std::string_view bytes) {
-    while (!bytes.empty()) {
-      const ssize_t n = write(fd_, bytes.data(), bytes.size());
-      if (n <= 0) return false;
-      bytes.remove_prefix(static_cast<size_t>(n));
-    }
-    return true;
-  }
-
- private:
-  int fd_;
-};
 
 // lld writes its result beside the output path and renames it, so the output needs a real folder; in memory if
 // possible.
@@ -67,18 +43,15 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
 }  // namespace
 
 absl::StatusOr<Artifact> LinkShared(std::span<const std::string> objects) {
-  std::vector<MemoryFile> inputs;
+  std::vector<MemoryFile> inputs;  // the linker reads them by path
   HONE_ASSIGN_OR_RETURN(const TemporaryFolder folder, OutputFolder());
   const std::string output = folder / "out.so";
   std::vector<std::string> words = {"ld.lld", "-shared", "-O0", "--threads=1", "--build-id=none",
                                     "-z",     "relro",   "-o",  output};
   for (const std::string& object : objects) {
-    inputs.emplace_back("hone-object");
-    if (!inputs.back().ok() || !inputs.back().Write(object)) {
-      return absl::ResourceExhaustedError("cannot hold an object in memory for linking: " +
-                                          std::string(std::strerror(errno)));
-    }
-    words.push_back(inputs.back().path());
+    HONE_ASSIGN_OR_RETURN(MemoryFile input, MemoryFile::Holding("hone-object", object));
+    words.push_back(input.path());
+    inputs.push_back(std::move(input));
   }
   std::vector<const char*> args;
   for (const std::string& word : words) args.push_back(word.c_str());

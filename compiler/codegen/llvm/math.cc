@@ -270,11 +270,11 @@ llvm::Value* EmitFunction(Builder& b, ir::Intrinsic function, llvm::Value* x, Sc
   }
 }
 
-// For equal or unordered operands x86's max returns the second one, so it is taken in both orders. The bitwise or of
-// both keeps the exponent of a NaN. The sign is that of the bitwise and, so two zeros give -0 only if both are. The
-// sign is copied by a float operation, because LLVM would not keep an accumulator in a register that is stored as an
-// integer and loaded as a float.
-llvm::Value* EmitMaxOfX86(Builder& b, llvm::Value* x, llvm::Value* y) {
+// For equal or unordered operands a select, and x86's max, returns the second one, so it is taken in both orders. The
+// bitwise or of both keeps the exponent of a NaN. The sign is that of the bitwise and, so two zeros give -0 only if
+// both are. The sign is copied by a float operation, because LLVM would not keep an accumulator in a register that is
+// stored as an integer and loaded as a float.
+llvm::Value* EmitMaxBySelects(Builder& b, llvm::Value* x, llvm::Value* y) {
   llvm::Type* ints = x->getType()->getWithNewType(b.getIntNTy(x->getType()->getScalarSizeInBits()));
   const auto max = [&](llvm::Value* first, llvm::Value* second) {
     return b.CreateBitCast(b.CreateSelect(b.CreateFCmpOGT(first, second), first, second), ints);
@@ -282,6 +282,14 @@ llvm::Value* EmitMaxOfX86(Builder& b, llvm::Value* x, llvm::Value* y) {
   llvm::Value *one = max(x, y), *other = max(y, x);
   return WithSignOf(b, b.CreateBitCast(b.CreateOr(one, other), x->getType()),
                     b.CreateBitCast(b.CreateAnd(one, other), x->getType()));
+}
+
+// Adding the first power of two above which every float is whole rounds to a whole number, and subtracting it is exact.
+llvm::Value* EmitRoundEven(Builder& b, llvm::Value* x) {
+  llvm::Value* const whole = Const(x, x->getType()->getScalarType()->isDoubleTy() ? 0x1p52 : 0x1p23);
+  llvm::Value* const size = Abs(b, x);
+  llvm::Value* const rounded = b.CreateFSub(b.CreateFAdd(size, whole), whole);
+  return WithSignOf(b, b.CreateSelect(b.CreateFCmpOLT(size, whole), rounded, size), x);
 }
 
 llvm::Value* EmitRoundedBeforeTruncation(Builder& builder, llvm::Value* x, int bits) {

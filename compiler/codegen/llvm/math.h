@@ -27,8 +27,9 @@ enum class Scaling : uint8_t {
 llvm::Value* EmitFunction(llvm::IRBuilder<>& builder, ir::Intrinsic function, llvm::Value* x, Scaling scaling);
 inline constexpr double kAngleMax = 0x1p50;
 
-// IEEE's maximum for x86: a NaN of either operand wins, and -0 is below +0. Five instructions, LLVM's own takes seven.
-llvm::Value* EmitMaxOfX86(llvm::IRBuilder<>& builder, llvm::Value* x, llvm::Value* y);
+// IEEE's maximum by comparing and selecting: a NaN of either operand wins, and -0 is below +0. For x86 these are five
+// instructions, LLVM's own takes seven.
+llvm::Value* EmitMaxBySelects(llvm::IRBuilder<>& builder, llvm::Value* x, llvm::Value* y);
 
 // All functions of the C library, computed in f64 without one. x is f32 or f64. An f32 result is right to about the
 // last bit. An f64 result is within about 1e-14 of the value, relatively (pow: times its exponent). Sines and cosines
@@ -36,6 +37,9 @@ llvm::Value* EmitMaxOfX86(llvm::IRBuilder<>& builder, llvm::Value* x, llvm::Valu
 llvm::Value* EmitWideFunction(llvm::IRBuilder<>& builder, ir::Intrinsic function, std::span<llvm::Value* const> args);
 // C's fmod, exact. In f64 the quotient must be below 2^1024. It is a loop: afterwards the builder is in another block.
 llvm::Value* EmitWideFmod(llvm::IRBuilder<>& builder, llvm::Value* x, llvm::Value* y);
+
+// x rounded to a whole number, ties to even, by additions. x is f32 or f64; the sign of zero and NaNs are kept.
+llvm::Value* EmitRoundEven(llvm::IRBuilder<>& builder, llvm::Value* x);
 
 // x plus half a unit of its fraction's bit number `bits`, as the bits of an f32. An instruction that ignores the bits
 // behind then sees x rounded to nearest, ties away from zero. The half unit is the power of two of x, scaled. PTX's own

@@ -57,7 +57,9 @@ void ModuleBuilder::SetCommonAttributes(const target::Target& target) {
   for (llvm::Function& function : module_) {
     if (function.isDeclaration()) continue;
     function.addFnAttr("target-cpu", target.cpu);
-    if (!target.features.empty()) function.addFnAttr("target-features", LlvmFeatures(target));
+    if (const std::string features = LlvmFeatures(target); !features.empty()) {
+      function.addFnAttr("target-features", features);
+    }
     function.addFnAttr("no-builtins");
     function.addFnAttr("frame-pointer", "none");
   }
@@ -82,7 +84,7 @@ absl::Status ModuleBuilder::Optimize(const char* pipeline) {
   if (pipeline == nullptr) {
     passes = builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2);
   } else if (llvm::Error error = builder.parsePassPipeline(passes, pipeline)) {
-    return absl::InternalError("LLVM passes: " + llvm::toString(std::move(error)));
+    return absl::InternalError("LLVM cannot parse the list of passes: " + llvm::toString(std::move(error)));
   }
   passes.run(module_, modules);
   return absl::OkStatus();

@@ -27,6 +27,27 @@ void ReportFatalError(void*, const char* reason, bool) {
   fmt::print(stderr, "LLVM failed{}: {}\n", subject.empty() ? "" : " while compiling " + subject, reason);
 }
 
+// An architecture of CPUs, for LLVM.
+struct LlvmArch {
+  std::string_view triple;
+  std::string_view features;  // features that every CPU of the architecture has but LLVM's CPUs lack; may be empty
+};
+
+LlvmArch LlvmArchOf(target::Arch arch) {
+  switch (arch) {
+    case target::Arch::kX86_64:
+      return {"x86_64-pc-linux-gnu", ""};
+    case target::Arch::kAArch64:
+      return {"aarch64-linux-gnu", ""};
+    case target::Arch::kArm:
+      // With a vendor in the triple: without it LLVM takes "linux" for the vendor, and calls libgcc's functions with
+      // their arguments in the wrong registers.
+      return {"armv7-unknown-linux-gnueabihf", "+neon"};
+  }
+  HONE_CHECK(false);
+  return {};
+}
+
 }  // namespace
 
 void InitializeLlvm() {
@@ -41,6 +62,10 @@ void InitializeLlvm() {
     LLVMInitializeAArch64Target();
     LLVMInitializeAArch64TargetMC();
     LLVMInitializeAArch64AsmPrinter();
+    LLVMInitializeARMTargetInfo();
+    LLVMInitializeARMTarget();
+    LLVMInitializeARMTargetMC();
+    LLVMInitializeARMAsmPrinter();
     LLVMInitializeNVPTXTargetInfo();
     LLVMInitializeNVPTXTarget();
     LLVMInitializeNVPTXTargetMC();
@@ -51,21 +76,16 @@ void InitializeLlvm() {
 std::string Triple(const target::Target& target) {
   if (target.kind == target::Kind::kCuda) return "nvptx64-nvidia-cuda";
   HONE_CHECK(target.kind == target::Kind::kCpu);
-  switch (target.arch) {
-    case target::Arch::kX86_64:
-      return "x86_64-pc-linux-gnu";
-    case target::Arch::kAArch64:
-      return "aarch64-linux-gnu";
-  }
-  HONE_CHECK(false);
-  return "";
+  return std::string(LlvmArchOf(target.arch).triple);
 }
 
 std::string LlvmFeatures(const target::Target& target) {
   // For LLVM 19, 512-bit vectors are a feature of their own (evex512). CPUs in its table have it; other CPUs with
   // AVX-512 must be given it, or LLVM fails to select instructions.
   const bool wide = target.features.find("+avx512") != std::string::npos;
-  return wide ? target.features + ",+evex512" : target.features;
+  if (wide) return target.features + ",+evex512";
+  const std::string_view usual = target.kind == target::Kind::kCpu ? LlvmArchOf(target.arch).features : "";
+  return fmt::format("{}{}{}", usual, usual.empty() || target.features.empty() ? "" : ",", target.features);
 }
 
 std::unique_ptr<llvm::TargetMachine> MakeTargetMachine(const target::Target& target) {
@@ -75,6 +95,7 @@ std::unique_ptr<llvm::TargetMachine> MakeTargetMachine(const target::Target& tar
   HONE_CHECK(llvm_target != nullptr);
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Fast;  // multiply-add may be fused: "contract"
+  options.FloatABIType = llvm::FloatABI::Hard;       // 32-bit Arm: its loader refuses objects of the soft-float ABI
   return std::unique_ptr<llvm::TargetMachine>(
       llvm_target->createTargetMachine(Triple(target), target.cpu, LlvmFeatures(target), options, llvm::Reloc::PIC_,
                                        std::nullopt, llvm::CodeGenOptLevel::Default));

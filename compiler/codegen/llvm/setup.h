@@ -14,7 +14,7 @@ class TargetMachine;
 
 namespace hone::codegen {
 
-// Registers the x86, AArch64 and NVPTX back ends. Idempotent, thread-safe.
+// Registers the x86, AArch64, ARM and NVPTX back ends. Idempotent, thread-safe.
 void InitializeLlvm();
 // The functions below take a Target whose code LLVM makes: a CPU, or CUDA.
 std::string Triple(const target::Target& target);

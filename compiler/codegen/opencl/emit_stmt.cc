@@ -77,7 +77,7 @@ std::string FindUnsupported(const ir::Func& func) {
     } else if (const ir::Mma* mma = s.As<ir::Mma>()) {
       found = fmt::format("OpenCL C has no instruction '{}'", ir::EntryOf(mma->instruction).name);
     } else if (s.As<ir::LaneReduce>() != nullptr) {
-      found = "a merge reads the registers of other lanes, which OpenCL C cannot";
+      found = "a lane reduction ('merge') reads the registers of other lanes, which OpenCL C cannot do";
     }
   });
   ir::ForEachExpr(func.body, [&](const ir::Expr& e) {
@@ -88,7 +88,8 @@ std::string FindUnsupported(const ir::Func& func) {
 
 absl::Status Check(const ir::Func& func) {
   if (!IsFree(func.name)) {
-    return absl::InvalidArgumentError(fmt::format("func '{}': OpenCL C cannot have a kernel of that name", func.name));
+    return absl::InvalidArgumentError(
+        fmt::format("func '{}': OpenCL C reserves this name, so no kernel can have it", func.name));
   }
   if (!func.grid.defined()) {
     return absl::InvalidArgumentError(fmt::format("func '{}' has no grid; OpenCL kernels have one", func.name));

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_replace.h"
 #include "base/status.h"
 
 namespace hone::codegen::opencl {
@@ -22,12 +23,6 @@ std::string_view IntName(int bytes, bool is_signed) {
   static constexpr std::string_view kUnsigned[] = {"uchar", "ushort", "uint", "ulong"};
   const int i = bytes == 1 ? 0 : bytes == 2 ? 1 : bytes == 4 ? 2 : 3;
   return is_signed ? kSigned[i] : kUnsigned[i];
-}
-
-void Replace(std::string& text, std::string_view what, const std::string& with) {
-  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size())) {
-    text.replace(at, what.size(), with);
-  }
 }
 
 // Division by zero gives 0, the lowest integer by -1 wraps, and no operand traps.
@@ -109,10 +104,11 @@ std::string TypeName(ir::Type type, bool narrow) {
 std::string Prelude::Add(const std::string& what, ir::Type type, std::string text) {
   const std::string name = fmt::format("op_{}_{}", what, ir::ToString(type));
   if (!known_.insert(name).second) return name;
-  Replace(text, "$N", name);
-  Replace(text, "$T", TypeName(type));
-  Replace(text, "$U", VectorName(IntName(ir::SizeOf(type.dtype), false), type.width));
-  Replace(text, "$W", std::to_string(8 * ir::SizeOf(type.dtype)));
+  absl::StrReplaceAll({{"$N", name},
+                       {"$T", TypeName(type)},
+                       {"$U", VectorName(IntName(ir::SizeOf(type.dtype), false), type.width)},
+                       {"$W", std::to_string(8 * ir::SizeOf(type.dtype))}},
+                      &text);
   // Several sources may be joined to one program, so each function is defined only if it is not there yet.
   text_ += fmt::format("\n#ifndef {0}\n#define {0} {0}\n{1}#endif\n", name, text);
   return name;

@@ -24,7 +24,8 @@ class Prelude {
   // Each returns the name of a function of one or two arguments of the type, and adds the function on the first call.
   std::string Binary(ir::BinaryOp op, ir::Type type);  // integers: all but the bitwise; floats: min and max
   std::string Unary(ir::UnaryOp op, ir::Type type);    // kNeg and kAbs of integers
-  // min or max whose second argument is not NaN. second_if_equal: of two zeros the result is the second.
+  // min or max of a, which may be NaN and then is the result, and a second argument that is known to be no NaN.
+  // second_if_equal: if both are equal, as 0 and -0 are, the result is the second; else the first.
   std::string MinMaxWithNumber(bool is_min, bool second_if_equal, ir::Type type);
   std::string FloatToInt(ir::Type from, ir::Type to);
   std::string Sigmoid(ir::Type type);

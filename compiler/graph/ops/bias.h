@@ -12,8 +12,8 @@ namespace hone::graph {
 // InvalidArgument if the input is present and does not have exactly one number per channel.
 absl::Status CheckBias(const OpArgs& args, size_t input, int64_t channels);
 
-// Appends a stage that converts `sum` to the type of input 0 and adds the bias (input 2), if present. `channel` maps an
-// index of the output to its output channel.
+// Appends a stage that converts `sum` to the type of input 0 and adds the bias (input 2), if present. Returns `sum`
+// itself, without a stage, if there is nothing to do. `channel` maps an index of the output to its output channel.
 OpResult AddBias(const OpArgs& args, StageBuilder& builder, const ir::Buffer& sum,
                  const std::function<ir::Expr(Indices)>& channel);
 

@@ -32,7 +32,7 @@ absl::StatusOr<size_t> TrailingOnes(const OpArgs& args) {
   const size_t rank = Rank(args.inputs[0]);
   HONE_ASSIGN_OR_RETURN(int64_t axis, NormalizeAxis(args.Int("axis", 0), rank));
   const size_t end = static_cast<size_t>(axis) + Rank(args.inputs[1]);
-  if (end > rank) return Malformed("input 1 does not fit input 0 from the attribute axis on");
+  if (end > rank) return Malformed("input 1 has more dimensions than input 0 has from attribute axis on");
   return rank - end;
 }
 

@@ -33,7 +33,8 @@ absl::StatusOr<Convolution> ReadConvolution(const OpArgs& args, size_t x_input, 
   const Dims& w = args.inputs[w_input]->shape;
   Convolution conv;
   HONE_ASSIGN_OR_RETURN(conv.layout, ReadLayout(args, x_input));
-  if (w.size() != x.size()) return Malformed(fmt::format("weights of rank {} for data of rank {}", w.size(), x.size()));
+  if (w.size() != x.size())
+    return Malformed(fmt::format("the weights have rank {}, but the data has rank {}", w.size(), x.size()));
   conv.batch = x[0];
   conv.in_channels = x[conv.layout.channel()];
   conv.out_channels = w[0];
@@ -45,7 +46,7 @@ absl::StatusOr<Convolution> ReadConvolution(const OpArgs& args, size_t x_input, 
   }
   const Dims kernel(w.begin() + 2, w.end());
   if (args.Ints("kernel_shape", kernel) != kernel)
-    return Malformed("attribute kernel_shape is not that of the weights");
+    return Malformed("attribute kernel_shape differs from the shape of the weights");
   HONE_ASSIGN_OR_RETURN(conv.window, ReadWindow(args, conv.layout.SpaceOf(x), kernel));
   return conv;
 }

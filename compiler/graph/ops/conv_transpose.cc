@@ -49,13 +49,16 @@ absl::Status ReadExtents(const OpArgs& args, TransposedConv& conv) {
   if (wanted.size() == conv.layout.rank) wanted.erase(wanted.begin(), wanted.begin() + 2);  // removes batch and channel
   if (!wanted.empty() && wanted.size() != rank) return Malformed("attribute output_shape does not fit the rank");
   for (size_t d = 0; d < rank; ++d) {
-    if (conv.input[d] > kDimensionMax) return Malformed(fmt::format("spatial dimension {} is {}", d, conv.input[d]));
+    if (conv.input[d] > kDimensionMax)
+      return Malformed(
+          fmt::format("spatial dimension {} is {}; it must be at most {}", d, conv.input[d], kDimensionMax));
     const int64_t reach = (conv.kernel[d] - 1) * conv.dilations[d] + 1;
     const int64_t full = conv.strides[d] * (conv.input[d] - 1) + extra[d] + reach;
     const int64_t before = auto_pad == "VALID" ? 0 : pads[d], after = auto_pad == "VALID" ? 0 : pads[rank + d];
     const int64_t output = !wanted.empty() ? wanted[d] : same ? conv.input[d] * conv.strides[d] : full - before - after;
     if (output < 0 || output > kDimensionMax) {
-      return Malformed(fmt::format("spatial dimension {} of the output would be {}", d, output));
+      return Malformed(fmt::format("spatial dimension {} of the output would be {}; it must be from 0 to {}", d, output,
+                                   kDimensionMax));
     }
     const int64_t total = std::max<int64_t>(full - output, 0);
     const bool follows = wanted.empty() && !same;  // the output shape follows from the pads
@@ -80,10 +83,11 @@ absl::StatusOr<TransposedConv> ReadTransposedConv(const OpArgs& args) {
   HONE_ASSIGN_OR_RETURN(conv.out_channels, CheckedProduct(w[1], conv.groups));
   conv.kernel.assign(w.begin() + 2, w.end());
   if (args.Ints("kernel_shape", conv.kernel) != conv.kernel) {
-    return Malformed("attribute kernel_shape is not that of the weights");
+    return Malformed("attribute kernel_shape differs from the shape of the weights");
   }
   for (int64_t size : conv.kernel) {
-    if (size < 1 || size > kDimensionMax) return Malformed(fmt::format("a kernel of {} is not possible", size));
+    if (size < 1 || size > kDimensionMax)
+      return Malformed(fmt::format("the kernel has a size of {}; it must be from 1 to {}", size, kDimensionMax));
   }
   conv.input = conv.layout.SpaceOf(x);
   HONE_RETURN_IF_ERROR(ReadExtents(args, conv));

@@ -80,7 +80,7 @@ absl::Status BindExtents(const OpArgs& args, Equation& equation) {
       int64_t& extent = equation.extents.emplace(equation.operands[k][d], 1).first->second;
       if (extent != shape[d] && extent != 1 && shape[d] != 1) {
         return Malformed(
-            fmt::format("dimension {} of input {} is {} where the same label is {}", d, k, shape[d], extent));
+            fmt::format("dimension {} of input {} is {}, but the same label is {} elsewhere", d, k, shape[d], extent));
       }
       if (extent == 1) extent = shape[d];
     }
@@ -250,7 +250,8 @@ OpResult Det(const OpArgs& args, StageBuilder& builder) {
   if (Rank(x) < 2 || x->shape.back() != x->shape[Rank(x) - 2]) return Malformed("input 0 must be square matrices");
   const int64_t size = x->shape.back();
   if (size > kDeterminantSizeMax) {
-    return Unsupported(fmt::format("the determinant of more than {} rows (there are {})", kDeterminantSizeMax, size));
+    return Unsupported(
+        fmt::format("input 0 has {} rows; the determinant of at most {} is supported", size, kDeterminantSizeMax));
   }
   const DType wide = ComputeType(x->dtype);
   Buffer rest = Map(builder, "matrix", wide, x->shape, [&](Indices i) { return ReadHere(x, i); });

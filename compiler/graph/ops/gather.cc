@@ -21,7 +21,7 @@ absl::Status CheckIndices(const OpArgs& args, size_t input) {
 
 // Rejects reads from a dimension of extent 0, unless the result is empty.
 absl::Status CheckReadable(int64_t extent, const Dims& result) {
-  if (extent == 0 && Product(result) > 0) return Malformed("there is nothing to read: the indexed dimension is 0");
+  if (extent == 0 && Product(result) > 0) return Malformed("there is no element to read: the indexed dimension is 0");
   return absl::OkStatus();
 }
 
@@ -77,7 +77,7 @@ OpResult GatherND(const OpArgs& args, StageBuilder& builder) {
   }
   const int64_t depth = indices->shape.back();
   if (depth < 1 || batch + depth > static_cast<int64_t>(Rank(x))) {
-    return Malformed(fmt::format("index tuples of {} do not fit rank {}", depth, Rank(x)));
+    return Malformed(fmt::format("index tuples have {} indices, which does not fit rank {}", depth, Rank(x)));
   }
   HONE_RETURN_IF_ERROR(CheckConstantIndices(args, 1, {x->shape.begin() + batch, x->shape.begin() + batch + depth}));
   Dims shape(indices->shape.begin(), indices->shape.end() - 1);
@@ -122,7 +122,7 @@ OpResult ReverseSequence(const OpArgs& args, StageBuilder& builder) {
 absl::Status CheckSelected(size_t positions) {
   constexpr size_t kPositionsMax = size_t{1} << 20;
   if (positions <= kPositionsMax) return absl::OkStatus();
-  return Unsupported(fmt::format("it selects {} elements; up to {} are possible", positions, kPositionsMax));
+  return Unsupported(fmt::format("it selects {} elements; at most {} are supported", positions, kPositionsMax));
 }
 
 OpResult Compress(const OpArgs& args, StageBuilder& builder) {

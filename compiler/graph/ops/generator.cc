@@ -58,7 +58,8 @@ OpResult RangeOf(const OpArgs& args, StageBuilder& builder) {
   }
   const double count = std::ceil((bounds[1] - bounds[0]) / bounds[2]);
   if (bounds[2] == 0 || !(count < static_cast<double>(kGeneratedLengthMax))) {
-    return Malformed(fmt::format("a range from {} to {} in steps of {} has no end", bounds[0], bounds[1], bounds[2]));
+    return Malformed(fmt::format("a range from {} to {} in steps of {} has no end or too many elements", bounds[0],
+                                 bounds[1], bounds[2]));
   }
   const int64_t length = static_cast<int64_t>(std::max(count, 0.0));
   const DType dtype = args.inputs[0]->dtype;

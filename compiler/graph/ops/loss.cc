@@ -20,7 +20,7 @@ absl::Status CheckLoss(const OpArgs& args) {
   Dims expected = scores->shape;
   expected.erase(expected.begin() + 1);
   if (target->shape != expected)
-    return Malformed("the shape of the target (input 1) is not that of input 0 less class");
+    return Malformed("the shape of the target (input 1) must be that of input 0 without the class dimension");
   if (!ir::IsInt(target->dtype)) return Malformed("the target (input 1) must be integers");
   if (args.Has(2) && args.inputs[2]->shape != Dims{scores->shape[1]}) {
     return Malformed("the weights (input 2) must be one per class");

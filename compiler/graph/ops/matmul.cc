@@ -4,6 +4,7 @@
 #include "compiler/graph/ops/families.h"
 #include "compiler/graph/ops/quantize.h"
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 
 namespace hone::graph {
 namespace {
@@ -39,7 +40,7 @@ absl::StatusOr<Product2D> ReadProduct(const Buffer& a, const Buffer& b) {
   if (!product.right_vector) product.n = b->shape.back();
   const int64_t rows = b->shape[product.right_vector ? 0 : Rank(b) - 2];
   if (rows != product.k)
-    return Malformed(fmt::format("{} columns of input 0 meet {} rows of input 1", product.k, rows));
+    return Malformed(fmt::format("input 0 has {} columns, but input 1 has {} rows", product.k, rows));
   Dims left(a->shape.begin(), a->shape.end() - (product.left_vector ? 1 : 2));
   Dims right(b->shape.begin(), b->shape.end() - (product.right_vector ? 1 : 2));
   HONE_ASSIGN_OR_RETURN(product.batch, BroadcastShapes(left, right));
@@ -90,7 +91,7 @@ OpResult Gemm(const OpArgs& args, StageBuilder& builder) {
   if (b->shape[trans_b ? 1 : 0] != k) return Malformed("the inner dimensions of inputs 0 and 1 differ");
   const DType dtype = a->dtype, wide = ComputeType(dtype);
   if (ir::IsInt(dtype) && (alpha != std::int64_t(alpha) || beta != std::int64_t(beta))) {
-    return Unsupported("integers with attribute alpha or beta that is no integer");
+    return Unsupported("attribute alpha or beta is not an integer, which is not supported for integer inputs");
   }
   const bool add = args.Has(2) && beta != 0;
   if (add && !BroadcastsTo(args.inputs[2]->shape, shape)) return Malformed("input 2 does not broadcast to the product");
@@ -132,7 +133,9 @@ absl::StatusOr<Element> Dequantized(const OpArgs& args, size_t operand, size_t z
   }
   Dims expected = x->shape;
   expected[left ? Rank(x) - 1 : Rank(x) - 2] = 1;
-  if (zero->shape != expected) return Malformed(fmt::format("the zero point (input {}) does not fit", zero_point));
+  if (zero->shape != expected)
+    return Malformed(fmt::format("the zero point (input {}) has shape [{}]; it must be [{}]", zero_point,
+                                 fmt::join(zero->shape, ","), fmt::join(expected, ",")));
   return [zero](const Buffer& buffer, Exprs place) {
     Expr offset = To(i32, ReadBroadcast(zero, place));
     return ReadAs(i32, buffer, std::move(place)) - offset;
@@ -157,12 +160,12 @@ OpResult MatMulInteger(const OpArgs& args, StageBuilder& builder) {
 OpResult QLinearMatMul(const OpArgs& args, StageBuilder& builder) {
   for (size_t i : {1, 6, 7}) {
     if (Product(args.inputs[i]->shape) == 1) continue;
-    return Unsupported(fmt::format("input {} with one number per row; one for all is supported", i));
+    return Unsupported(fmt::format("input {} has one number per row; only one number for all rows is supported", i));
   }
   const Dims& scale = args.inputs[4]->shape;
   const Buffer& b = args.inputs[3];
   if (Product(scale) != 1 && (Rank(b) < 2 || scale != Dims{b->shape.back()})) {
-    return Unsupported("a scale of b (input 4) that is neither one number nor one per column");
+    return Unsupported("the scale of b (input 4) is neither one number nor one per column, which is not supported");
   }
   const DType out = args.inputs[7]->dtype;
   if (out != DType::kInt8 && out != DType::kUInt8) return Malformed("the zero point of y (input 7) must be 8-bit");

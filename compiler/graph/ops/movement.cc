@@ -89,7 +89,8 @@ absl::StatusOr<Dims> SplitSizes(const OpArgs& args, int64_t extent) {
     HONE_ASSIGN_OR_RETURN(sizes, args.ConstantInts(1));
   } else {
     const bool uneven = HasAttribute(args, "num_outputs");
-    if (!uneven && extent % count != 0) return Malformed(fmt::format("{} does not split into {} parts", extent, count));
+    if (!uneven && extent % count != 0)
+      return Malformed(fmt::format("a dimension of {} does not split into {} equal parts", extent, count));
     const int64_t chunk = (extent + count - 1) / count;
     for (int64_t k = 0, left = extent; k < count; ++k, left -= sizes.back()) sizes.push_back(std::min(chunk, left));
   }
@@ -175,7 +176,7 @@ OpResult Slice(const OpArgs& args, StageBuilder& builder) {
   for (int64_t extent : shape) ranges.push_back({0, 1, extent});
   for (size_t k = 0; k < axes.size(); ++k) {
     if (steps[k] == 0 || steps[k] == std::numeric_limits<int64_t>::min()) {
-      return Malformed(fmt::format("a step of {} is not possible", steps[k]));
+      return Malformed(fmt::format("a step of {} is not allowed", steps[k]));
     }
     const size_t d = static_cast<size_t>(axes[k] < 0 ? axes[k] + static_cast<int64_t>(Rank(x)) : axes[k]);
     ranges[d] = SliceRange(starts[k], ends[k], steps[k], x->shape[d]);
@@ -211,7 +212,8 @@ OpResult Tile(const OpArgs& args, StageBuilder& builder) {
   }
   Dims shape = x->shape;
   for (size_t d = 0; d < shape.size(); ++d) {
-    if (repeats[d] < 0) return Malformed(fmt::format("a repeat of {} is not possible", repeats[d]));
+    if (repeats[d] < 0)
+      return Malformed(fmt::format("the repeats (input 1) contain {}; they must not be negative", repeats[d]));
     HONE_ASSIGN_OR_RETURN(shape[d], CheckedProduct(shape[d], repeats[d]));
   }
   if (shape == x->shape) return Buffers{x};
@@ -243,7 +245,9 @@ absl::StatusOr<Padding> ReadPadding(const OpArgs& args) {
     return Malformed(fmt::format("there are {} pads for {} axes; two per axis are needed", pads.size(), axes.size()));
   }
   for (int64_t pad : pads) {
-    if (pad < -kDimensionMax || pad > kDimensionMax) return Malformed(fmt::format("the pads have the number {}", pad));
+    if (pad < -kDimensionMax || pad > kDimensionMax)
+      return Malformed(
+          fmt::format("the pads contain {}; they must be from {} to {}", pad, -kDimensionMax, kDimensionMax));
   }
   Padding padding{Dims(rank, 0), Dims(rank, 0)};
   for (size_t k = 0; k < axes.size(); ++k) {
@@ -279,7 +283,7 @@ OpResult PadBy(const OpArgs& args, StageBuilder& builder, const std::string& mod
   for (size_t d = 0; d < shape.size(); ++d) {
     shape[d] += padding.before[d] + padding.after[d];
     if (mode != "constant" && x->shape[d] == 0 && shape[d] > 0) {
-      return Malformed(fmt::format("mode {} needs something in dimension {}", mode, d));
+      return Malformed(fmt::format("mode {} needs at least one element in dimension {}", mode, d));
     }
   }
   const auto none = [](const Dims& pads) {
@@ -330,7 +334,8 @@ OpResult CenterCropPad(const OpArgs& args, StageBuilder& builder) {
   Padding padding{Dims(from.size(), 0), Dims(from.size(), 0)};
   for (size_t k = 0; k < axes.size(); ++k) {
     const size_t d = static_cast<size_t>(axes[k] < 0 ? axes[k] + static_cast<int64_t>(from.size()) : axes[k]);
-    if (target[k] < 0) return Malformed(fmt::format("a size of {} is not possible", target[k]));
+    if (target[k] < 0)
+      return Malformed(fmt::format("the shape (input 1) contains {}; sizes must not be negative", target[k]));
     const int64_t change = target[k] - from[d];
     padding.before[d] = change / 2;  // rounds towards zero, so a crop starts at floor(surplus / 2) as well
     padding.after[d] = change - change / 2;
@@ -341,7 +346,8 @@ OpResult CenterCropPad(const OpArgs& args, StageBuilder& builder) {
 absl::StatusOr<int64_t> BlockSize(const OpArgs& args) {
   const int64_t block = args.Int("blocksize", 0);
   if (Rank(args.inputs[0]) != 4) return Malformed("input 0 must have 4 dimensions");
-  if (block < 1 || block > kDimensionMax) return Malformed(fmt::format("attribute blocksize is {}", block));
+  if (block < 1 || block > kDimensionMax)
+    return Malformed(fmt::format("attribute blocksize is {}; it must be from 1 to {}", block, kDimensionMax));
   return block;
 }
 

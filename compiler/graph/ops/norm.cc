@@ -109,9 +109,10 @@ OpResult BatchNormalization(const OpArgs& args, StageBuilder& builder) {
   const Buffer& x = args.inputs[0];
   const DType wide = ComputeType(x->dtype);
   const double epsilon = args.Float("epsilon", 1e-5), momentum = args.Float("momentum", 0.9);
-  if (args.Int("spatial", 1) == 0) return Unsupported("attribute spatial=0 (statistics per activation)");
+  if (args.Int("spatial", 1) == 0)
+    return Unsupported("attribute spatial is 0 (statistics per activation), which is not supported");
   if (args.node.opset < 7 && args.Int("is_test", 0) == 0) {
-    return Unsupported("training (attribute is_test is 0); export the model for inference");
+    return Unsupported("attribute is_test is 0 (training), which is not supported; export the model for inference");
   }
   if (args.Int("training_mode", 0) == 0) {
     return Buffers{EmitChannelScale(builder, args, args.inputs[3], args.inputs[4], epsilon)};
@@ -176,7 +177,8 @@ OpResult LayerNormalization(const OpArgs& args, StageBuilder& builder) {
     return args.Has(2) ? value + To(wide, ReadBroadcast(args.inputs[2], i)) : value;
   });
   HONE_ASSIGN_OR_RETURN(const DType stash, FromOnnxType(args.Int("stash_type", 1)));
-  if (!ir::IsFloat(stash)) return Malformed(fmt::format("attribute stash_type is {}, no float", ir::Name(stash)));
+  if (!ir::IsFloat(stash))
+    return Malformed(fmt::format("attribute stash_type is {}; it must be a float type", ir::Name(stash)));
   const auto stashed = [&](size_t output, const Buffer& statistic) {
     if (stash == wide || !IsOutputUsed(args, output)) return statistic;
     return Map(builder, "stash", stash, statistic->shape, [&](Indices i) { return ReadHere(statistic, i); });
@@ -267,7 +269,8 @@ OpResult LpNormalization(const OpArgs& args, StageBuilder& builder) {
 OpResult LRN(const OpArgs& args, StageBuilder& builder) {
   const Buffer& x = args.inputs[0];
   const int64_t size = args.Int("size", 0);
-  if (size < 1 || size > kDimensionMax) return Malformed(fmt::format("attribute size is {}; it is not possible", size));
+  if (size < 1 || size > kDimensionMax)
+    return Malformed(fmt::format("attribute size is {}; it must be from 1 to {}", size, kDimensionMax));
   if (Rank(x) < 2) return Malformed("input 0 must have at least the dimensions batch and channel");
   const double alpha = args.Float("alpha", 1e-4), beta = args.Float("beta", 0.75), bias = args.Float("bias", 1.0);
   const DType wide = ComputeType(x->dtype);

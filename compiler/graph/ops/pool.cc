@@ -96,7 +96,7 @@ OpResult MaxPool(const OpArgs& args, StageBuilder& builder) {
                          [&](Indices i, Indices r) { return Read(padded, pool.Place(i, r)); });
   Buffers outputs = {maxima};
   if (IsOutputUsed(args, 1)) {
-    if (pool.layout.channels_last) return Unsupported("output Indices with layout NHWC");
+    if (pool.layout.channels_last) return Unsupported("output Indices is not supported with layout NHWC");
     outputs.push_back(EmitMaxPositions(args, builder, pool, padded, maxima));
   }
   return outputs;
@@ -229,7 +229,7 @@ OpResult MaxUnpool(const OpArgs& args, StageBuilder& builder) {
   const Buffer& x = args.inputs[0];
   const Buffer& positions = args.inputs[1];
   HONE_ASSIGN_OR_RETURN(Layout layout, ReadLayout(args, 0));
-  if (layout.channels_last) return Unsupported("layout NHWC");
+  if (layout.channels_last) return Unsupported("layout NHWC is not supported");
   if (positions->shape != x->shape || !ir::IsInt(positions->dtype)) {
     return Malformed("the indices (input 1) must be integers of the shape of input 0");
   }
@@ -241,9 +241,10 @@ OpResult MaxUnpool(const OpArgs& args, StageBuilder& builder) {
   const Dims space = layout.SpaceOf(x->shape);
   Dims pooled = {x->shape[0], x->shape[1]};  // the tensor whose elements the indices count
   for (size_t d = 0; d < rank; ++d) {
-    if (space[d] > kDimensionMax) return Malformed(fmt::format("spatial dimension {} is {}", d, space[d]));
+    if (space[d] > kDimensionMax)
+      return Malformed(fmt::format("spatial dimension {} is {}; it must be at most {}", d, space[d], kDimensionMax));
     pooled.push_back((space[d] - 1) * strides[d] + kernel[d] - pads[d] - pads[rank + d]);
-    if (pooled.back() < 1) return Malformed("the pads leave nothing of the output");
+    if (pooled.back() < 1) return Malformed("the pads remove all elements of the output");
   }
   Dims shape = pooled;
   if (args.Has(2)) {

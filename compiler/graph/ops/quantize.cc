@@ -97,7 +97,8 @@ absl::StatusOr<Granularity> ReadGranularity(const OpArgs& args) {
   granularity.block = args.Int("block_size", 0);
   Dims expected = {x->shape[granularity.axis]};
   if (granularity.block != 0) {
-    if (granularity.block < 0) return Malformed(fmt::format("attribute block_size is {}", granularity.block));
+    if (granularity.block < 0)
+      return Malformed(fmt::format("attribute block_size is {}; it must not be negative", granularity.block));
     expected = x->shape;
     int64_t& extent = expected[granularity.axis];
     extent = extent / granularity.block + (extent % granularity.block != 0 ? 1 : 0);
@@ -108,7 +109,8 @@ absl::StatusOr<Granularity> ReadGranularity(const OpArgs& args) {
 
 absl::Status CheckQuantizedType(DType dtype) {
   if (!ir::IsInt(dtype) || ir::SizeOf(dtype) > 2) {
-    return Unsupported(fmt::format("quantization to {}; 8-bit and 16-bit integers are supported", ir::Name(dtype)));
+    return Unsupported(
+        fmt::format("quantization to {} is not supported; 8-bit and 16-bit integers are", ir::Name(dtype)));
   }
   return absl::OkStatus();
 }
@@ -127,7 +129,7 @@ OpResult QuantizeLinear(const OpArgs& args, StageBuilder& builder) {
   if (args.Int("precision", 0) != 0) {
     HONE_ASSIGN_OR_RETURN(const DType precision, FromOnnxType(args.Int("precision", 0)));
     if (precision != f32) {
-      return Unsupported(fmt::format("attribute precision is {}; the division is in f32", ir::Name(precision)));
+      return Unsupported(fmt::format("attribute precision is {}; only f32 is supported", ir::Name(precision)));
     }
   }
   return Buffers{builder.Compute("quantize", dtype, x->shape, [&](Indices i) {
@@ -141,12 +143,14 @@ OpResult DequantizeLinear(const OpArgs& args, StageBuilder& builder) {
   const Buffer& x = args.inputs[0];
   const DType dtype = args.inputs[1]->dtype;
   if (!ir::IsFloat(dtype)) return Malformed("the scale (input 1) must be floats");
-  if (args.Has(2) && args.inputs[2]->dtype != x->dtype) return Malformed("the zero point (input 2) differs in type");
+  if (args.Has(2) && args.inputs[2]->dtype != x->dtype)
+    return Malformed("the zero point (input 2) must be of the type of input 0");
   HONE_ASSIGN_OR_RETURN(Granularity granularity, ReadGranularity(args));
   DType out = dtype;
   if (args.Int("output_dtype", 0) != 0) {
     HONE_ASSIGN_OR_RETURN(out, FromOnnxType(args.Int("output_dtype", 0)));
-    if (!ir::IsFloat(out)) return Malformed(fmt::format("attribute output_dtype is {}, no float", ir::Name(out)));
+    if (!ir::IsFloat(out))
+      return Malformed(fmt::format("attribute output_dtype is {}; it must be a float type", ir::Name(out)));
   }
   const DType wide = ComputeType(dtype);
   return Buffers{Map(builder, "dequantize", out, x->shape, [&](Indices i) {

@@ -59,7 +59,8 @@ absl::StatusOr<Recurrence> ReadRecurrence(const OpArgs& args, int64_t gates) {
   rnn.dtype = args.inputs[0]->dtype;
   rnn.wide = ComputeType(rnn.dtype);
   if (rnn.steps * rnn.directions > kUnrolledStepsMax) {
-    return Unsupported(fmt::format("{} steps; sequences are unrolled up to {}", rnn.steps, kUnrolledStepsMax));
+    return Unsupported(
+        fmt::format("the sequences have {} steps; at most {} are supported", rnn.steps, kUnrolledStepsMax));
   }
   if (args.Int("hidden_size", rnn.units) != rnn.units)
     return Malformed("attribute hidden_size is not that of R (input 2)");

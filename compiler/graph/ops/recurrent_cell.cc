@@ -2,8 +2,8 @@
 #include "compiler/graph/ops/recurrent_cell.h"
 
 #include <algorithm>
-#include <cctype>
 
+#include "absl/strings/ascii.h"
 #include "compiler/graph/ops/activation.h"
 #include "fmt/format.h"
 
@@ -32,8 +32,7 @@ class Coefficients {
 // Takes alpha and beta only for functions that have them, which keeps the order of ONNX's lists. Names are compared
 // without case, because exporters differ in it.
 absl::StatusOr<Activation> MakeActivation(const std::string& given, Coefficients& alphas, Coefficients& betas) {
-  std::string name;
-  for (char c : given) name += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const std::string name = absl::AsciiStrToLower(given);
   if (name == "sigmoid") return Activation([](Expr x) { return Apply(Intrinsic::kSigmoid, x); });
   if (name == "tanh") return Activation([](Expr x) { return Apply(Intrinsic::kTanh, x); });
   if (name == "relu") return Activation(ReluOf);
@@ -52,7 +51,7 @@ absl::StatusOr<Activation> MakeActivation(const std::string& given, Coefficients
     if (name == "hardsigmoid") return Activation([a, b](Expr x) { return HardSigmoidOf(x, a, b); });
     return Activation([a, b](Expr x) { return Like(x, a) * Apply(Intrinsic::kTanh, x * Like(x, b)); });
   }
-  return Unsupported(fmt::format("the activation '{}' is not known", given));
+  return Unsupported(fmt::format("the activation '{}' is not supported", given));
 }
 
 std::vector<std::string> DefaultActivations(CellKind kind) {

@@ -63,12 +63,15 @@ OpResult Reshape(const OpArgs& args, StageBuilder& builder) {
   std::ptrdiff_t unknown = -1;
   for (size_t d = 0; d < shape.size(); ++d) {
     if (shape[d] == 0 && !allow_zero) {
-      if (d >= from.size()) return Malformed(fmt::format("dimension {} of the shape is 0 but input 0 has none", d));
+      if (d >= from.size())
+        return Malformed(fmt::format("dimension {} of the shape is 0, but input 0 has no such dimension", d));
       shape[d] = from[d];
     }
-    if (shape[d] < -1) return Malformed(fmt::format("dimension {} of the shape is {}", d, shape[d]));
+    if (shape[d] < -1)
+      return Malformed(fmt::format("dimension {} of the shape is {}; it must be -1 or more", d, shape[d]));
     if (shape[d] != -1) {
-      if (__builtin_mul_overflow(known, shape[d], &known)) return Malformed("the shape is too large to be true");
+      if (__builtin_mul_overflow(known, shape[d], &known))
+        return Malformed("the shape is too large: it has more than 2^63 elements");
     } else if (unknown >= 0) {
       return Malformed("the shape has more than one -1");
     } else {
@@ -104,7 +107,8 @@ OpResult Squeeze(const OpArgs& args, StageBuilder& builder) {
   Dims shape;
   for (size_t d = 0; d < from.size(); ++d) {
     const bool named = Contains(axes, static_cast<int64_t>(d));
-    if (named && from[d] != 1) return Malformed(fmt::format("dimension {} is {}, not 1: it cannot go", d, from[d]));
+    if (named && from[d] != 1)
+      return Malformed(fmt::format("dimension {} is {}, not 1; it cannot be removed", d, from[d]));
     if (!named && !(all && from[d] == 1)) shape.push_back(from[d]);
   }
   return ReshapeTo(args, builder, std::move(shape));

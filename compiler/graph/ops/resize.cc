@@ -274,7 +274,8 @@ absl::StatusOr<Settings> ReadSettings(const OpArgs& args) {
                                  "align_corners", "tf_half_pixel_for_nn", "tf_crop_and_resize"}) {
     if (settings.transform == known) return settings;
   }
-  return Malformed(fmt::format("attribute coordinate_transformation_mode is '{}'", settings.transform));
+  return Malformed(
+      fmt::format("attribute coordinate_transformation_mode is '{}', which is not a mode of ONNX", settings.transform));
 }
 
 // Returns per dimension the number that input i gives for the node's axes; empty if the input is absent or empty.
@@ -288,7 +289,8 @@ absl::StatusOr<std::vector<double>> NumbersPerAxis(const OpArgs& args, size_t i,
 
 absl::Status SetScales(std::vector<Axis>& axes, const std::vector<double>& scales) {
   for (size_t k = 0; k < axes.size(); ++k) {
-    if (!(scales[k] > 0) || scales[k] > 1e6) return Malformed(fmt::format("a scale of {} is not possible", scales[k]));
+    if (!(scales[k] > 0) || scales[k] > 1e6)
+      return Malformed(fmt::format("a scale of {} is not allowed; scales must be positive and at most 1e6", scales[k]));
     axes[k].scale = static_cast<float>(scales[k]);
     axes[k].out = static_cast<int64_t>(std::floor(static_cast<float>(axes[k].in) * axes[k].scale));
   }
@@ -298,7 +300,7 @@ absl::Status SetScales(std::vector<Axis>& axes, const std::vector<double>& scale
 absl::Status SetSizes(const OpArgs& args, std::vector<Axis>& axes, const std::vector<double>& sizes) {
   const std::string policy = args.String("keep_aspect_ratio_policy", "stretch");
   if (policy != "stretch" && policy != "not_larger" && policy != "not_smaller") {
-    return Malformed(fmt::format("attribute keep_aspect_ratio_policy is '{}'", policy));
+    return Malformed(fmt::format("attribute keep_aspect_ratio_policy is '{}', which is not a policy of ONNX", policy));
   }
   std::vector<double> ratios;
   for (size_t k = 0; k < axes.size(); ++k) {
@@ -373,7 +375,8 @@ OpResult EmitResize(const OpArgs& args, StageBuilder& builder, const ResizeInput
     }
     if (same) continue;
     if (std::max(axis.in, axis.out) > kPositionsMax) {
-      return Malformed(fmt::format("cannot resize {} to {}: up to {} is possible", axis.in, axis.out, kPositionsMax));
+      return Malformed(
+          fmt::format("cannot resize {} to {}: at most {} is supported", axis.in, axis.out, kPositionsMax));
     }
     changed.push_back(axis);
   }

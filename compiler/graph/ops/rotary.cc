@@ -35,7 +35,7 @@ absl::StatusOr<Turning> ReadTurning(const OpArgs& args) {
   if (turning.turned == 0) turning.turned = turning.size;
   if (turning.turned < 0 || turning.turned > turning.size || turning.turned % 2 != 0) {
     return Malformed(
-        fmt::format("{} of the {} elements of a head cannot be turned in pairs", turning.turned, turning.size));
+        fmt::format("{} of the {} elements of a head cannot be rotated in pairs", turning.turned, turning.size));
   }
   return turning;
 }

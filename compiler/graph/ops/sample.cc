@@ -188,12 +188,15 @@ absl::StatusOr<Roi> ReadRoi(const OpArgs& args) {
   roi.samples = args.Int("sampling_ratio", 0);
   roi.scale = args.Float("spatial_scale", 1);
   if (roi.height < 1 || roi.width < 1) return Malformed("output_height and output_width must be positive");
-  if (roi.samples < 1) return Unsupported("sampling_ratio=0, which makes the amount of work depend on the data");
+  if (roi.samples < 1)
+    return Unsupported(
+        "attribute sampling_ratio is 0, which is not supported: the amount of work would depend on the data");
   // Opset 16 introduced the half-pixel shift.
   const std::string transform =
       args.String("coordinate_transformation_mode", args.node.opset >= 16 ? "half_pixel" : "output_half_pixel");
   if (transform != "half_pixel" && transform != "output_half_pixel") {
-    return Malformed(fmt::format("attribute coordinate_transformation_mode is '{}'", transform));
+    return Malformed(fmt::format(
+        "attribute coordinate_transformation_mode is '{}'; it must be half_pixel or output_half_pixel", transform));
   }
   roi.offset = transform == "half_pixel" ? -0.5 : 0;
   return roi;

@@ -180,7 +180,8 @@ OpResult Scatter(const OpArgs& args, StageBuilder& builder, const Updates& updat
 
 absl::Status CheckScatter(const OpArgs& args) {
   if (!ir::IsInt(args.inputs[1]->dtype)) return Malformed("the indices (input 1) must be integers");
-  if (args.inputs[2]->dtype != args.inputs[0]->dtype) return Malformed("the updates (input 2) differ in type");
+  if (args.inputs[2]->dtype != args.inputs[0]->dtype)
+    return Malformed("the updates (input 2) must be of the type of input 0");
   return absl::OkStatus();
 }
 
@@ -197,7 +198,8 @@ OpResult ScatterElements(const OpArgs& args, StageBuilder& builder) {
   Dims rest = indices->shape;
   rest[a] = data->shape[a];
   for (size_t d = 0; d < Rank(data); ++d) {
-    if (rest[d] > data->shape[d]) return Malformed(fmt::format("dimension {} of the indices is too large", d));
+    if (rest[d] > data->shape[d])
+      return Malformed(fmt::format("dimension {} of the indices is larger than that of input 0", d));
   }
   // Only updates on the element's own line along the axis can hit it.
   auto at = [&](Indices element, Indices update) {
@@ -251,7 +253,8 @@ OpResult ScatterND(const OpArgs& args, StageBuilder& builder) {
   updates.indexed = depth;
   const size_t tuple_rank = shape.size();
   shape.insert(shape.end(), indexed_end, data->shape.end());
-  if (args.inputs[2]->shape != shape) return Malformed("the shape of the updates (input 2) does not fit");
+  if (args.inputs[2]->shape != shape)
+    return Malformed("the shape of the updates (input 2) does not fit inputs 0 and 1");
   // Each place as one row-major number among those that tuples can address.
   const Dims named(data->shape.begin(), indexed_end);
   const DType narrow = NarrowestIndex(Product(named));

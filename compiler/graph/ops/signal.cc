@@ -78,16 +78,18 @@ absl::StatusOr<Transform> ReadTransform(const OpArgs& args) {
   }
   Transform transform;
   HONE_ASSIGN_OR_RETURN(axis, NormalizeAxis(axis, Rank(x)));
-  if (axis + 1 == static_cast<int64_t>(Rank(x))) return Malformed("the axis is the one of real and imaginary part");
+  if (axis + 1 == static_cast<int64_t>(Rank(x)))
+    return Malformed("the axis must not be the last, which holds the real and imaginary parts");
   transform.axis = static_cast<size_t>(axis);
   transform.length = x->shape[transform.axis];
   if (args.Has(1)) {
     HONE_ASSIGN_OR_RETURN(transform.length, OneInt(args, 1));
   }
-  if (transform.length < 1) return Malformed(fmt::format("a transform of {} points", transform.length));
+  if (transform.length < 1)
+    return Malformed(fmt::format("the transform has {} points; it must have 1 or more", transform.length));
   transform.inverse = args.Int("inverse", 0) != 0;
   transform.onesided = args.Int("onesided", 0) != 0;
-  if (transform.inverse && transform.onesided) return Unsupported("a one-sided inverse transform");
+  if (transform.inverse && transform.onesided) return Unsupported("a one-sided inverse transform is not supported");
   return transform;
 }
 

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/half_float.h"
 #include "compiler/ir/numeric.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -239,7 +240,7 @@ absl::StatusOr<int64_t> CheckedProduct(int64_t a, int64_t b) {
 
 absl::Status CheckNotNegative(const Dims& shape) {
   for (int64_t extent : shape) {
-    if (extent < 0) return Malformed(fmt::format("a dimension of {} is not possible", extent));
+    if (extent < 0) return Malformed(fmt::format("a dimension of {} is negative", extent));
   }
   return absl::OkStatus();
 }
@@ -354,9 +355,9 @@ double ElementToDouble(DType dtype, const std::byte* data) {
     case DType::kUInt64:
       return static_cast<double>(LoadAs<uint64_t>(data));
     case DType::kFloat16:
-      return ir::FromHalfBits(LoadAs<uint16_t>(data));
+      return FromHalfBits(LoadAs<uint16_t>(data));
     case DType::kBFloat16:
-      return ir::FromBFloatBits(LoadAs<uint16_t>(data));
+      return FromBFloatBits(LoadAs<uint16_t>(data));
     case DType::kFloat32:
       return LoadAs<float>(data);
     case DType::kFloat64:
@@ -377,7 +378,7 @@ absl::StatusOr<std::vector<double>> ConstantNumbers(const OpArgs& args, size_t i
   const size_t count = static_cast<size_t>(ir::NumElements(*args.inputs[i]));
   if (args.constants[i]->size() < count * size) {
     return Malformed(
-        fmt::format("input {} holds {} bytes where its shape needs {}", i, args.constants[i]->size(), count * size));
+        fmt::format("input {} holds {} bytes, but its shape needs {}", i, args.constants[i]->size(), count * size));
   }
   std::vector<double> numbers(count);
   for (size_t k = 0; k < count; ++k) numbers[k] = ElementToDouble(dtype, args.constants[i]->data() + k * size);
@@ -459,7 +460,7 @@ absl::Status CheckInputs(const OpArgs& args, size_t required, Elements elements)
 absl::Status CheckSameTypes(const OpArgs& args) {
   for (size_t i = 1; i < args.inputs.size(); ++i) {
     if (args.Has(i) && args.inputs[i]->dtype != args.inputs[0]->dtype) {
-      return Malformed(fmt::format("input {} is {} where input 0 is {}; they must be of one type", i,
+      return Malformed(fmt::format("input {} is {}, but input 0 is {}; they must be of one type", i,
                                    ir::Name(args.inputs[i]->dtype), ir::Name(args.inputs[0]->dtype)));
     }
   }

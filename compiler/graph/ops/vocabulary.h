@@ -41,8 +41,8 @@ ir::Expr Power(ir::Expr a, ir::Expr b);              // both are floats of one t
 ir::Expr Negate(ir::Expr a);
 ir::Expr Sqrt(ir::Expr a);
 ir::Expr Not(ir::Expr a);  // bool
-// Returns values[index] as a balanced tree of Selects: its evaluation takes log(n) comparisons. `values` must not be
-// empty. Table is the same for constants.
+// Returns values[index] as a balanced tree of Selects: its evaluation takes log(n) comparisons. An index out of range
+// yields the first or the last value. Aborts if `values` is empty. Table is the same for constants.
 ir::Expr Choose(const ir::Expr& index, std::span<const ir::Expr> values);
 ir::Expr Table(const ir::Expr& index, std::span<const int64_t> values);
 

@@ -52,7 +52,9 @@ absl::StatusOr<Dims> ReadSizes(const OpArgs& args, std::string_view name, size_t
     return Malformed(fmt::format("attribute {} has {} numbers, not {}", name, sizes.size(), count));
   }
   for (int64_t size : sizes) {
-    if (size < min || size > kDimensionMax) return Malformed(fmt::format("attribute {} has the number {}", name, size));
+    if (size < min || size > kDimensionMax)
+      return Malformed(
+          fmt::format("attribute {} contains {}; its numbers must be from {} to {}", name, size, min, kDimensionMax));
   }
   return sizes;
 }
@@ -66,7 +68,8 @@ absl::Status ReadPads(const OpArgs& args, Window& window) {
     return Malformed(fmt::format("attribute pads has {} numbers for {} spatial dimensions", pads.size(), rank));
   }
   for (int64_t pad : pads) {
-    if (pad < 0 || pad > kDimensionMax) return Malformed(fmt::format("attribute pads has the number {}", pad));
+    if (pad < 0 || pad > kDimensionMax)
+      return Malformed(fmt::format("attribute pads contains {}; its numbers must be from 0 to {}", pad, kDimensionMax));
   }
   window.before.assign(pads.begin(), pads.begin() + static_cast<std::ptrdiff_t>(rank));
   window.after.assign(pads.begin() + static_cast<std::ptrdiff_t>(rank), pads.end());
@@ -92,11 +95,13 @@ absl::StatusOr<Window> ReadWindow(const OpArgs& args, Dims input, Dims kernel) {
   window.input = std::move(input);
   window.kernel = std::move(kernel);
   if (window.kernel.size() != rank) {
-    return Malformed(fmt::format("the kernel has {} dimensions for {} of space", window.kernel.size(), rank));
+    return Malformed(
+        fmt::format("the kernel has {} dimensions, but there are {} spatial dimensions", window.kernel.size(), rank));
   }
   int64_t taps = 1;
   for (int64_t size : window.kernel) {
-    if (size < 1 || size > kDimensionMax) return Malformed(fmt::format("a kernel of {} is not possible", size));
+    if (size < 1 || size > kDimensionMax)
+      return Malformed(fmt::format("the kernel has a size of {}; it must be from 1 to {}", size, kDimensionMax));
     HONE_ASSIGN_OR_RETURN(taps, CheckedProduct(taps, size));
   }
   HONE_ASSIGN_OR_RETURN(window.strides, ReadSizes(args, "strides", rank, 1));
@@ -117,7 +122,7 @@ absl::StatusOr<Window> ReadWindow(const OpArgs& args, Dims input, Dims kernel) {
   for (size_t d = 0; d < rank; ++d) {
     const int64_t slack = window.input[d] + window.before[d] + window.after[d] - reach[d];
     if (slack < 0) {
-      return Malformed(fmt::format("the kernel reaches over {} elements; spatial dimension {} has {} with its pads",
+      return Malformed(fmt::format("the kernel spans {} elements, but spatial dimension {} has only {} with its pads",
                                    reach[d], d, slack + reach[d]));
     }
     int64_t count = (ceil ? slack + window.strides[d] - 1 : slack) / window.strides[d] + 1;

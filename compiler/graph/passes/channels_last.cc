@@ -238,7 +238,7 @@ absl::StatusOr<std::vector<ValueId>> AddChannelsLast(Graph& graph, const Node& n
     if (outputs[i] == kAbsent) continue;
     const std::vector<int64_t> wanted = PermuteDims(graph.values[node.outputs[i]].type.shape, ToChannelsLast(rank));
     if (graph.values[outputs[i]].type.shape != wanted) {
-      return absl::InternalError(fmt::format("node '{}' ({}) has another shape in NHWC", node.name, node.op));
+      return absl::InternalError(fmt::format("node '{}' ({}) has a different shape in NHWC", node.name, node.op));
     }
   }
   return outputs;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/graph/passes/constant_fold.h"
-
 #include <algorithm>
 
 #include "base/status.h"
 #include "compiler/graph/emit.h"
 #include "compiler/graph/graph_edit.h"
 #include "compiler/graph/op_facts.h"
+#include "compiler/graph/passes/passes.h"
 #include "compiler/graph/passes/permute.h"
 #include "spdlog/spdlog.h"
 
@@ -53,8 +52,7 @@ class ConstantFolder {
     graph_.nodes = std::move(left);
     if (too_many_ > 0) {
       spdlog::warn(
-          "computing what depends on constants alone takes long: {} operators are left to the next pass, or to "
-          "each run of the model",
+          "folding constants takes too long: {} operators are left to the next pass, or to each run of the model",
           too_many_);
     }
     Tidy(graph_);

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/graph/passes/cse.h"
-
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -9,6 +7,7 @@
 #include <utility>
 
 #include "compiler/graph/graph_edit.h"
+#include "compiler/graph/passes/passes.h"
 
 namespace hone::graph {
 namespace {

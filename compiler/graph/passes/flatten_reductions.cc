@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/graph/passes/flatten_reductions.h"
-
 #include <functional>
 #include <limits>
 #include <numeric>
@@ -8,6 +6,7 @@
 #include "base/status.h"
 #include "compiler/graph/graph_edit.h"
 #include "compiler/graph/op_facts.h"
+#include "compiler/graph/passes/passes.h"
 
 namespace hone::graph {
 namespace {

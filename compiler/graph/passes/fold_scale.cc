@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/graph/passes/fold_scale.h"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -12,6 +10,7 @@
 #include "base/status.h"
 #include "compiler/graph/graph_edit.h"
 #include "compiler/graph/ops/vocabulary.h"
+#include "compiler/graph/passes/passes.h"
 #include "compiler/graph/passes/view.h"
 #include "compiler/ir/elements.h"
 #include "compiler/ir/numeric.h"

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/graph/passes/layout.h"
-
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -12,6 +10,7 @@
 #include "compiler/graph/emit.h"
 #include "compiler/graph/graph_edit.h"
 #include "compiler/graph/passes/channels_last.h"
+#include "compiler/graph/passes/passes.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::graph {
@@ -241,7 +240,7 @@ class LayoutChooser {
     for (const auto& [region, bytes] : gain) {
       if (bytes > 0) chosen_.insert(region);
     }
-    spdlog::debug("layout: {} of {} regions go to NHWC", chosen_.size(), gain.size());
+    spdlog::debug("layout: {} of {} regions change to NHWC", chosen_.size(), gain.size());
   }
 
   // Returns the NHWC form of a value; adds a Transpose if the value enters a region.

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/graph/passes/lower_conv_transpose.h"
-
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "base/status.h"
 #include "compiler/graph/graph_edit.h"
+#include "compiler/graph/passes/passes.h"
 
 namespace hone::graph {
 namespace {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/graph/passes/lower_grouped_conv.h"
-
 #include "base/status.h"
 #include "compiler/graph/graph_edit.h"
+#include "compiler/graph/passes/passes.h"
 
 namespace hone::graph {
 namespace {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/graph/passes/lower_matmul.h"
-
 #include <algorithm>
 #include <functional>
 #include <numeric>
@@ -10,6 +8,7 @@
 
 #include "base/status.h"
 #include "compiler/graph/graph_edit.h"
+#include "compiler/graph/passes/passes.h"
 #include "compiler/graph/passes/permute.h"
 #include "compiler/graph/passes/view.h"
 #include "compiler/graph/traits.h"

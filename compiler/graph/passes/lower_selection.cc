@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/graph/passes/lower_selection.h"
-
 #include <string>
 #include <vector>
 
 #include "base/status.h"
 #include "compiler/graph/graph_edit.h"
+#include "compiler/graph/passes/passes.h"
 #include "compiler/ir/elements.h"
 
 namespace hone::graph {

@@ -1,22 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/graph/passes/pipeline.h"
 
-#include "compiler/graph/passes/constant_fold.h"
-#include "compiler/graph/passes/cse.h"
-#include "compiler/graph/passes/flatten_reductions.h"
-#include "compiler/graph/passes/fold_scale.h"
-#include "compiler/graph/passes/layout.h"
-#include "compiler/graph/passes/lower_conv_transpose.h"
-#include "compiler/graph/passes/lower_grouped_conv.h"
-#include "compiler/graph/passes/lower_matmul.h"
-#include "compiler/graph/passes/lower_scatter.h"
-#include "compiler/graph/passes/lower_selection.h"
-#include "compiler/graph/passes/recognize.h"
-#include "compiler/graph/passes/shuffle.h"
-#include "compiler/graph/passes/simplify.h"
-#include "compiler/graph/passes/sink_reshapes.h"
-#include "compiler/graph/passes/split_axes.h"
-#include "compiler/graph/passes/split_recurrences.h"
+#include "compiler/graph/passes/passes.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::graph {

@@ -17,8 +17,8 @@ namespace hone::graph {
 std::span<const Pass<Graph>> GraphPasses();
 
 // Runs the pipeline: rewrites the graph into an equivalent, faster one, which is tidy (graph_edit.h). At log level
-// debug, each pass logs its time and the resulting graph size. An error names the pass; it is a bug in Hone or in the
-// model's nodes.
+// debug, each pass logs its time and the resulting graph size, unless options.after is set. An error names the pass; it
+// is a bug in Hone or in the model's nodes.
 absl::Status RunPasses(Graph& graph, PassOptions<Graph> options = {});
 
 }  // namespace hone::graph

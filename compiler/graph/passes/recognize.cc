@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/graph/passes/recognize.h"
-
 #include <cmath>
 #include <map>
 #include <numeric>
@@ -9,6 +7,7 @@
 
 #include "base/status.h"
 #include "compiler/graph/graph_edit.h"
+#include "compiler/graph/passes/passes.h"
 #include "compiler/graph/passes/view.h"
 
 namespace hone::graph {

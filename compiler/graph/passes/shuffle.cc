@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/graph/passes/shuffle.h"
-
 #include <map>
 #include <numeric>
 #include <utility>
@@ -8,6 +6,7 @@
 #include "base/status.h"
 #include "compiler/graph/graph_edit.h"
 #include "compiler/graph/op_facts.h"
+#include "compiler/graph/passes/passes.h"
 #include "compiler/graph/passes/permute.h"
 #include "compiler/graph/passes/view.h"
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/graph/passes/simplify.h"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -12,6 +10,7 @@
 #include "compiler/graph/emit.h"
 #include "compiler/graph/graph_edit.h"
 #include "compiler/graph/op_facts.h"
+#include "compiler/graph/passes/passes.h"
 #include "compiler/graph/passes/permute.h"
 #include "compiler/graph/passes/view.h"
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/graph/passes/sink_reshapes.h"
-
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -10,7 +8,7 @@
 #include "base/status.h"
 #include "compiler/graph/graph_edit.h"
 #include "compiler/graph/op_facts.h"
-#include "compiler/graph/passes/simplify.h"
+#include "compiler/graph/passes/passes.h"
 #include "compiler/graph/passes/view.h"
 #include "compiler/graph/traits.h"
 

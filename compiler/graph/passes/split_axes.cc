@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/graph/passes/split_axes.h"
-
 #include <algorithm>
 #include <cmath>
 #include <string_view>
@@ -10,6 +8,7 @@
 #include "base/status.h"
 #include "compiler/graph/graph_edit.h"
 #include "compiler/graph/ops/vocabulary.h"
+#include "compiler/graph/passes/passes.h"
 
 namespace hone::graph {
 namespace {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/graph/passes/split_recurrences.h"
-
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -8,6 +6,7 @@
 
 #include "base/status.h"
 #include "compiler/graph/graph_edit.h"
+#include "compiler/graph/passes/passes.h"
 
 namespace hone::graph {
 namespace {

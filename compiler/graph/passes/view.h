@@ -13,8 +13,8 @@
 
 namespace hone::graph {
 
-// Returns the number that all elements of a constant equal; nullopt if the value is not constant, is empty, or has
-// differing elements.
+// Returns the number that all elements of a constant equal; nullopt if the value is not constant, is empty, has
+// differing elements (0 differs from -0), or holds NaN.
 std::optional<double> UniformValue(const Value& value);
 
 class UseDefView {
@@ -29,7 +29,8 @@ class UseDefView {
   const std::vector<int>& ConsumersOf(ValueId id) const;
   // Returns the node that reads the value if it is the only one and the value is no graph output; else nullptr.
   const Node* OnlyConsumer(ValueId id) const;
-  // Returns true if all elements of the value equal `number`, up to the rounding that exporters introduce.
+  // Returns true if the value is a constant whose elements are all equal and within 1e-4 of `number`, relatively,
+  // because exporters round. `number` 0 must be met exactly.
   bool IsNumber(ValueId id, double number) const;
   // Returns the input of a two-input node that is not `id`; kAbsent if none or both are `id`.
   static ValueId Other(const Node& node, ValueId id);

@@ -17,8 +17,8 @@ absl::Status CheckParallel(const Nest& nest, size_t position) {
         fmt::format("loop {} is a reduction: its iterations depend on each other", nest.loops[position].name));
   }
   if (!nest.IsTopLevel()) {
-    return absl::FailedPreconditionError(
-        fmt::format("stage {} is inside another: only a root stage runs in parallel", nest.stage.buffer->name));
+    return absl::FailedPreconditionError(fmt::format(
+        "stage {} is computed inside another; only a top-level stage can run in parallel", nest.stage.buffer->name));
   }
   for (const Loop& loop : nest.loops) {
     if (loop.kind == ir::LoopKind::kParallel) {
@@ -33,21 +33,20 @@ absl::Status CheckParallel(const Nest& nest, size_t position) {
 absl::Status CheckLaneReduceLoop(const Nest& nest, size_t position, ir::LoopKind kind) {
   const Loop& loop = nest.loops[position];
   if (kind == ir::LoopKind::kGroup || nest.IsTopLevel()) {
-    return absl::FailedPreconditionError(
-        fmt::format("loop {} is a reduction: its iterations depend on each other, and only lanes of a stage that is "
-                    "computed inside a loop take them together",
-                    loop.name));
+    return absl::FailedPreconditionError(fmt::format(
+        "loop {} is a reduction; only lanes can share one, in a stage that is computed inside a loop", loop.name));
   }
   if (loop.extent.As<ir::IntImm>() == nullptr || loop.max_extent < 2 || loop.max_extent > ir::kLaneReducePartsMax ||
       !std::has_single_bit(static_cast<uint64_t>(loop.max_extent))) {
-    return absl::FailedPreconditionError(
-        fmt::format("loop {} is a reduction of {}: lanes take powers of two up to {} together", loop.name,
-                    loop.extent.As<ir::IntImm>() == nullptr ? "no constant extent" : fmt::format("{}", loop.max_extent),
-                    ir::kLaneReducePartsMax));
+    return absl::FailedPreconditionError(fmt::format(
+        "loop {} is a reduction of {} iterations; lanes can share 2 to {}, a constant power of two", loop.name,
+        loop.extent.As<ir::IntImm>() == nullptr ? "an unknown number of" : fmt::format("{}", loop.max_extent),
+        ir::kLaneReducePartsMax));
   }
   if (position + 1 == nest.loops.size()) return absl::OkStatus();
-  return absl::FailedPreconditionError(fmt::format("loop {} is inside loop {}, a reduction that lanes take together",
-                                                   nest.loops[position + 1].name, loop.name));
+  return absl::FailedPreconditionError(
+      fmt::format("loop {} is inside loop {}, a reduction that lanes share; such a loop must be the innermost",
+                  nest.loops[position + 1].name, loop.name));
 }
 
 // Group loops are the outermost loops of a top-level stage. Lane loops follow them, or are outermost in a stage that
@@ -64,8 +63,8 @@ absl::Status CheckBound(const State& state, const Nest& nest, size_t position, i
   }
   const bool shared = !nest.IsTopLevel() && (ir::IsShared(nest.storage.scope) || loop.reduce);
   if (!nest.IsTopLevel() && (!shared || kind == ir::LoopKind::kGroup)) {
-    return absl::FailedPreconditionError(
-        fmt::format("stage {} is inside another: only what it stores in shared memory is spread over lanes", stage));
+    return absl::FailedPreconditionError(fmt::format(
+        "stage {} is computed inside another; its loops can only be lanes, and only if it is in shared memory", stage));
   }
   for (size_t i = 0; i < position; ++i) {
     const ir::LoopKind outer = nest.loops[i].kind;
@@ -73,13 +72,14 @@ absl::Status CheckBound(const State& state, const Nest& nest, size_t position, i
         (outer == ir::LoopKind::kGroup && kind == ir::LoopKind::kLane))
       continue;
     return absl::FailedPreconditionError(
-        fmt::format("loop {} is around loop {}: reorder bound loops to the front", nest.loops[i].name, loop.name));
+        fmt::format("loop {} encloses loop {}: reorder bound loops to the front", nest.loops[i].name, loop.name));
   }
   for (const Nest& other : state.nests) {
     if (kind == ir::LoopKind::kLane && nest.IsTopLevel() && other.place.stage == stage &&
         ir::IsShared(other.storage.scope)) {
-      return absl::FailedPreconditionError(fmt::format(
-          "stage {} in shared memory is computed inside already: bind the lanes first", other.stage.buffer->name));
+      return absl::FailedPreconditionError(
+          fmt::format("stage {} in shared memory is computed inside this stage already: bind the lanes first",
+                      other.stage.buffer->name));
     }
   }
   return absl::OkStatus();
@@ -90,7 +90,7 @@ absl::Status CheckBound(const State& state, const Nest& nest, size_t position, i
 absl::Status Apply(const Annotate& step, State& state) {
   size_t position = 0;
   Nest* nest = state.FindLoop(step.loop, &position);
-  if (nest == nullptr) return absl::NotFoundError(fmt::format("no loop {}", step.loop));
+  if (nest == nullptr) return absl::NotFoundError(fmt::format("there is no loop {}", step.loop));
   Loop& loop = nest->loops[position];
   if (loop.kind != ir::LoopKind::kSerial || loop.buffers > 1) {
     return absl::FailedPreconditionError(
@@ -112,7 +112,7 @@ absl::Status Apply(const Annotate& step, State& state) {
   const int64_t limit = step.kind == ir::LoopKind::kVectorized ? kVectorizedIterationsMax : kUnrolledIterationsMax;
   if (step.kind != ir::LoopKind::kParallel && loop.max_extent > limit) {
     return absl::FailedPreconditionError(
-        fmt::format("loop {} of {} iterations is longer than the {} that can be {}", loop.name, loop.max_extent, limit,
+        fmt::format("loop {} has {} iterations; at most {} can be {}", loop.name, loop.max_extent, limit,
                     step.kind == ir::LoopKind::kVectorized ? "vectorized" : "unrolled"));
   }
   loop.kind = step.kind;

@@ -21,7 +21,7 @@ std::vector<ir::Axis> Renamed(const std::vector<ir::Axis>& axes, const std::stri
 // t = reduce(...)  ==>  tc = reduce(...); t = tc
 absl::Status Apply(const CacheWrite& step, State& state) {
   Nest* nest = state.FindNest(step.stage);
-  if (nest == nullptr) return absl::NotFoundError(fmt::format("no stage {}", step.stage));
+  if (nest == nullptr) return absl::NotFoundError(fmt::format("there is no stage {}", step.stage));
   if (absl::Status status = CheckUnscheduled(state, *nest); !status.ok()) return status;
   ir::VarMap map;
   ir::Stage reduced;
@@ -42,7 +42,7 @@ absl::Status Apply(const CacheWrite& step, State& state) {
 
 absl::Status Apply(const CacheRead& step, State& state) {
   Nest* nest = state.FindNest(step.stage);
-  if (nest == nullptr) return absl::NotFoundError(fmt::format("no stage {}", step.stage));
+  if (nest == nullptr) return absl::NotFoundError(fmt::format("there is no stage {}", step.stage));
   HONE_ASSIGN_OR_RETURN(const ir::Buffer source, FindCopySource(state, *nest, step.buffer));
   ir::Stage copy = CopyStage(step.buffer + "r" + step.stage, source);
   nest->stage.value = ReplaceLoads(nest->stage.value, source.get(), [&](const std::vector<ir::Expr>& indices) {

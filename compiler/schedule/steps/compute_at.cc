@@ -134,7 +134,7 @@ class RegionInference {
       if (!Reads(reader.stage, producer_.stage.buffer.get())) continue;
       std::set<std::string, std::less<>> inner;
       if (!inside_.Contains(reader, &inner)) {
-        return absl::FailedPreconditionError(fmt::format("stage {} also reads {}, outside of the loop",
+        return absl::FailedPreconditionError(fmt::format("stage {} also reads {}, outside the loop",
                                                          reader.stage.buffer->name, producer_.stage.buffer->name));
       }
       AddReads(reader.stage.value, {}, reader, inner);
@@ -234,10 +234,12 @@ void RemoveTailGuards(State& state, const Nest& producer) {
 absl::Status CheckComputeAt(const ComputeAt& step, const State& state, const Nest& producer) {
   if (absl::Status status = CheckUnscheduled(state, producer); !status.ok()) return status;
   if (state.IsOutput(producer.stage.buffer.get())) {
-    return absl::FailedPreconditionError(fmt::format("stage {} is an output", step.stage));
+    return absl::FailedPreconditionError(
+        fmt::format("stage {} is an output; it cannot be computed inside a loop", step.stage));
   }
   if (producer.prepared) {
-    return absl::FailedPreconditionError(fmt::format("stage {} is computed before the kernel runs", step.stage));
+    return absl::FailedPreconditionError(
+        fmt::format("stage {} is computed before the kernel runs; it cannot be computed inside a loop", step.stage));
   }
   return absl::OkStatus();
 }
@@ -246,15 +248,16 @@ absl::Status CheckComputeAt(const ComputeAt& step, const State& state, const Nes
 
 absl::Status Apply(const ComputeAt& step, State& state) {
   Nest* producer = state.FindNest(step.stage);
-  if (producer == nullptr) return absl::NotFoundError(fmt::format("no stage {}", step.stage));
+  if (producer == nullptr) return absl::NotFoundError(fmt::format("there is no stage {}", step.stage));
   size_t position = 0;
   Nest* target = state.FindLoop(step.loop, &position);
-  if (target == nullptr) return absl::NotFoundError(fmt::format("no loop {}", step.loop));
-  if (target == producer) return absl::FailedPreconditionError(fmt::format("loop {} is the stage's own", step.loop));
+  if (target == nullptr) return absl::NotFoundError(fmt::format("there is no loop {}", step.loop));
+  if (target == producer)
+    return absl::FailedPreconditionError(fmt::format("loop {} belongs to stage {} itself", step.loop, step.stage));
   if (absl::Status status = CheckComputeAt(step, state, *producer); !status.ok()) return status;
   const Loop& at = target->loops[position];
   if (at.kind == ir::LoopKind::kVectorized || at.kind == ir::LoopKind::kUnrolled) {
-    return absl::FailedPreconditionError(fmt::format("loop {} is annotated", step.loop));
+    return absl::FailedPreconditionError(fmt::format("loop {} is vectorized or unrolled already", step.loop));
   }
   if (absl::Status status = CheckLoopCanChange(*target, position); !status.ok()) return status;
   const InnerLoops where{state, *target, position, ir::IsShared(producer->storage.scope)};

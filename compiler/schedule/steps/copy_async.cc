@@ -13,11 +13,12 @@ namespace {
 
 absl::Status CheckStage(const CopyAsync& step, const Nest& nest) {
   if (nest.copy.elements > 0 || nest.instruction.has_value()) {
-    return absl::FailedPreconditionError(fmt::format("stage {} is a statement of its own already", step.stage));
+    return absl::FailedPreconditionError(
+        fmt::format("stage {} is copied asynchronously or tensorized already", step.stage));
   }
   if (nest.IsTopLevel() || !ir::IsShared(nest.storage.scope)) {
     return absl::FailedPreconditionError(
-        fmt::format("stage {} is not computed inside a loop and stored in shared memory", step.stage));
+        fmt::format("stage {} must be computed inside a loop and stored in shared memory", step.stage));
   }
   const int64_t bytes = step.count * ir::SizeOf(nest.stage.buffer->dtype);
   const bool of_lane = step.groups == 1 && std::ranges::find(ir::kCopyBytes, bytes) != std::end(ir::kCopyBytes);
@@ -26,17 +27,17 @@ absl::Status CheckStage(const CopyAsync& step, const Nest& nest) {
                        bytes % (ir::kBulkCopyAlignmentBytes * step.groups) == 0;
   if (!is_bulk) {
     return absl::FailedPreconditionError(fmt::format(
-        "one copy of {} elements is {} bytes; there are {}, and of a group multiples of {} for each that "
-        "shares it, up to {}",
+        "one copy of {} elements has {} bytes; a copy by one lane must have {} bytes, a bulk copy a multiple of {} "
+        "bytes for each group, up to {}",
         step.count, bytes, fmt::join(ir::kCopyBytes, ", "), ir::kBulkCopyAlignmentBytes, ir::kBulkCopyBytesMax));
   }
   if (nest.storage.scope == ir::Scope::kSwizzled) {
     return absl::FailedPreconditionError(
-        fmt::format("stage {} is swizzled: what a group copies lies there as it was", step.stage));
+        fmt::format("stage {} is swizzled; a bulk copy cannot write swizzled memory", step.stage));
   }
   if (!nest.HasLoop(ir::LoopKind::kLane)) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      fmt::format("lanes share out stage {}, of which a copy is the group's", step.stage));
+      fmt::format("loops of stage {} are bound to lanes; a bulk copy is issued by one lane", step.stage));
 }
 
 // The copy replaces the innermost loop, which must have exactly `count` iterations.
@@ -44,15 +45,15 @@ absl::Status CheckCopiedLoop(const Nest& nest, int64_t count) {
   const Loop* last = nest.loops.empty() ? nullptr : &nest.loops.back();
   const ir::IntImm* extent = last == nullptr ? nullptr : last->extent.As<ir::IntImm>();
   if (extent != nullptr && extent->value == count && last->kind == ir::LoopKind::kSerial) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      fmt::format("the innermost loop of stage {} has not {} iterations, unannotated", nest.stage.buffer->name, count));
+  return absl::FailedPreconditionError(fmt::format(
+      "the innermost loop of stage {} must have {} iterations and no annotation", nest.stage.buffer->name, count));
 }
 
 }  // namespace
 
 absl::Status Apply(const CopyAsync& step, State& state) {
   Nest* nest = state.FindNest(step.stage);
-  if (nest == nullptr) return absl::NotFoundError(fmt::format("no stage {}", step.stage));
+  if (nest == nullptr) return absl::NotFoundError(fmt::format("there is no stage {}", step.stage));
   HONE_RETURN_IF_ERROR(CheckStage(step, *nest));
   if (step.count > 1) {
     HONE_RETURN_IF_ERROR(CheckCopiedLoop(*nest, step.count));

@@ -101,7 +101,8 @@ absl::Status CheckDistribute(const Distribute& step, const State& state, const N
   // Floats would round differently. With more than 2^31 reduction steps the correction would not fit an i32.
   if (nest.stage.reduction != ir::Reduction::kSum || !ir::IsInt(nest.stage.buffer->dtype) ||
       ir::SizeOf(nest.stage.buffer->dtype) < 4 || Product(nest.stage.reduce_axes) > INT32_MAX) {
-    return absl::FailedPreconditionError(fmt::format("stage {} is no sum of integers", step.stage));
+    return absl::FailedPreconditionError(
+        fmt::format("stage {} is not a sum of at most 2^31 - 1 integers of 32 or 64 bits", step.stage));
   }
   return absl::OkStatus();
 }
@@ -121,17 +122,16 @@ Nest NestOf(const State& state, const ir::Stage& stage) {
 // A factor without an offset adds no term. The result is exact because integers wrap.
 absl::Status Apply(const Distribute& step, State& state) {
   Nest* nest = state.FindNest(step.stage);
-  if (nest == nullptr) return absl::NotFoundError(fmt::format("no stage {}", step.stage));
+  if (nest == nullptr) return absl::NotFoundError(fmt::format("there is no stage {}", step.stage));
   if (absl::Status status = CheckDistribute(step, state, *nest); !status.ok()) return status;
   ir::Stage stage = nest->stage;
   const ir::Binary* product = stage.value.As<ir::Binary>();
   if (product == nullptr || product->op != ir::BinaryOp::kMul) {
-    return absl::FailedPreconditionError(fmt::format("stage {} is no sum of products", step.stage));
+    return absl::FailedPreconditionError(fmt::format("stage {} is not a sum of products", step.stage));
   }
   const Factor a = Decompose(product->a, stage.reduce_axes), b = Decompose(product->b, stage.reduce_axes);
   if (!a.offset.defined() && !b.offset.defined()) {
-    return absl::FailedPreconditionError(
-        fmt::format("stage {} has no factor that is a number less an offset", step.stage));
+    return absl::FailedPreconditionError(fmt::format("stage {} has no factor of the form number - offset", step.stage));
   }
   std::vector<Nest> added;
   const ir::Stage products = ProductsOf(stage, a.number * b.number);

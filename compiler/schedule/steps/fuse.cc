@@ -9,7 +9,7 @@ namespace hone::schedule {
 absl::Status Apply(const Fuse& step, State& state) {
   size_t position = 0;
   Nest* nest = state.FindLoop(step.outer, &position);
-  if (nest == nullptr) return absl::NotFoundError(fmt::format("no loop {}", step.outer));
+  if (nest == nullptr) return absl::NotFoundError(fmt::format("there is no loop {}", step.outer));
   if (position + 1 >= nest->loops.size() || nest->loops[position + 1].name != step.inner) {
     return absl::FailedPreconditionError(fmt::format("loop {} is not directly inside loop {}", step.inner, step.outer));
   }

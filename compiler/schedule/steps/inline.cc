@@ -7,23 +7,23 @@ namespace hone::schedule {
 
 absl::Status Apply(const Inline& step, State& state) {
   const Nest* nest = state.FindNest(step.stage);
-  if (nest == nullptr) return absl::NotFoundError(fmt::format("no stage {}", step.stage));
+  if (nest == nullptr) return absl::NotFoundError(fmt::format("there is no stage {}", step.stage));
   if (nest->stage.reduction != ir::Reduction::kNone) {
     return absl::FailedPreconditionError(
         fmt::format("stage {} is a reduction: it would be repeated for every element", step.stage));
   }
   if (state.IsOutput(nest->stage.buffer.get())) {
-    return absl::FailedPreconditionError(fmt::format("stage {} is an output", step.stage));
+    return absl::FailedPreconditionError(fmt::format("stage {} is an output; it cannot be inlined", step.stage));
   }
   for (const Nest& other : state.nests) {
     // The inferred regions of producers inside this stage do not cover the reads that move elsewhere.
     if (other.place.stage == step.stage) {
       return absl::FailedPreconditionError(
-          fmt::format("stage {} is computed inside stage {}", other.stage.buffer->name, step.stage));
+          fmt::format("stage {} is computed inside stage {} already", other.stage.buffer->name, step.stage));
     }
     if (!other.IsTopLevel() && Reads(nest->stage, other.stage.buffer.get())) {
-      return absl::FailedPreconditionError(
-          fmt::format("stage {}, which {} reads, is placed already", other.stage.buffer->name, step.stage));
+      return absl::FailedPreconditionError(fmt::format("stage {}, which {} reads, is computed inside a loop already",
+                                                       other.stage.buffer->name, step.stage));
     }
   }
   const ir::Stage inlined = nest->stage;

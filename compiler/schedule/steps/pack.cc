@@ -36,8 +36,9 @@ absl::Status CheckPack(const Pack& step, const ir::BufferNode& source) {
     if (p.dim < 0 || p.dim >= rank)
       return absl::FailedPreconditionError(fmt::format("{} has no dimension {}", source.name, p.dim));
     if (p.factor > std::max(source.shape[p.dim], kPaddedTileElementsMax)) {
-      return absl::FailedPreconditionError(fmt::format("tiles of {} are more than dimension {} of {}, {} long, needs",
-                                                       p.factor, p.dim, source.name, source.shape[p.dim]));
+      return absl::FailedPreconditionError(
+          fmt::format("tiles of {} are too large for dimension {} of {}, which has {} elements", p.factor, p.dim,
+                      source.name, source.shape[p.dim]));
     }
   }
   return absl::OkStatus();
@@ -73,7 +74,7 @@ ir::Stage PackStage(const Pack& step, const ir::Buffer& source) {
 
 absl::Status Apply(const Pack& step, State& state) {
   Nest* nest = state.FindNest(step.stage);
-  if (nest == nullptr) return absl::NotFoundError(fmt::format("no stage {}", step.stage));
+  if (nest == nullptr) return absl::NotFoundError(fmt::format("there is no stage {}", step.stage));
   HONE_ASSIGN_OR_RETURN(const ir::Buffer source, FindCopySource(state, *nest, step.buffer));
   if (absl::Status status = CheckPack(step, *source); !status.ok()) return status;
   Nest packed = MakeNest(PackStage(step, source));

@@ -22,11 +22,12 @@ absl::Status CheckAsyncIterations(const Pipeline& step, const State& state, cons
   if (step.async_iterations == 0) return absl::OkStatus();
   if (!nest.instruction.has_value() || !ir::EntryOf(*nest.instruction).is_async) {
     return absl::FailedPreconditionError(
-        fmt::format("stage {} has no instruction that could go on: tensorize first", nest.stage.buffer->name));
+        fmt::format("stage {} has no asynchronous tensor instruction: tensorize first", nest.stage.buffer->name));
   }
   if (step.async_iterations < 0 || step.async_iterations > step.buffers - 2) {
-    return absl::FailedPreconditionError(fmt::format("{} iterations go on, of {} buffers: 0 to {} make sense",
-                                                     step.async_iterations, step.buffers, step.buffers - 2));
+    return absl::FailedPreconditionError(
+        fmt::format("{} iterations cannot stay in flight with {} buffers; the number must be from 0 to {}",
+                    step.async_iterations, step.buffers, step.buffers - 2));
   }
   const Loop& loop = nest.loops[position];
   const bool loads = ir::EntryOf(*nest.instruction).loads_a;
@@ -37,22 +38,22 @@ absl::Status CheckAsyncIterations(const Pipeline& step, const State& state, cons
     steps |= inside.reduce && inside.max_extent > 1;
   }
   if (loads && (!steps || step.async_iterations > 1)) {
-    return absl::FailedPreconditionError(
-        fmt::format("{} iterations of stage {} cannot go on: its lanes would load factors anew that are still read",
-                    step.async_iterations, nest.stage.buffer->name));
+    return absl::FailedPreconditionError(fmt::format(
+        "{} iterations of stage {} cannot stay in flight: its lanes would overwrite factors that are still read",
+        step.async_iterations, nest.stage.buffer->name));
   }
   if (!registers) {
-    return absl::FailedPreconditionError(
-        fmt::format("instructions of stage {} cannot go on: loop {} is no whole reduction of sums in registers",
-                    nest.stage.buffer->name, loop.name));
+    return absl::FailedPreconditionError(fmt::format(
+        "instructions of stage {} cannot stay in flight: loop {} is not a whole reduction with sums in registers",
+        nest.stage.buffer->name, loop.name));
   }
   for (const Nest& other : state.nests) {
     if (other.place.stage != nest.stage.buffer->name || IsCopiedAt(other, nest, loop)) continue;
     for (size_t i = position; i < nest.loops.size(); ++i) {
       if (nest.loops[i].name != other.place.loop) continue;
-      return absl::FailedPreconditionError(
-          fmt::format("instructions of stage {} cannot go on while stage {} is computed, which they may read",
-                      nest.stage.buffer->name, other.stage.buffer->name));
+      return absl::FailedPreconditionError(fmt::format(
+          "instructions of stage {} cannot stay in flight while stage {} is computed, because they may read it",
+          nest.stage.buffer->name, other.stage.buffer->name));
     }
   }
   return absl::OkStatus();
@@ -63,21 +64,22 @@ absl::Status CheckAsyncIterations(const Pipeline& step, const State& state, cons
 absl::Status Apply(const Pipeline& step, State& state) {
   size_t position = 0;
   Nest* nest = state.FindLoop(step.loop, &position);
-  if (nest == nullptr) return absl::NotFoundError(fmt::format("no loop {}", step.loop));
+  if (nest == nullptr) return absl::NotFoundError(fmt::format("there is no loop {}", step.loop));
   Loop& loop = nest->loops[position];
   HONE_RETURN_IF_ERROR(CheckLoopCanChange(*nest, position));
   if (loop.kind != ir::LoopKind::kSerial) {
-    return absl::FailedPreconditionError(fmt::format("loop {} is annotated", step.loop));
+    return absl::FailedPreconditionError(fmt::format("loop {} is annotated already", step.loop));
   }
   if (loop.buffers != 1) return absl::FailedPreconditionError(fmt::format("loop {} is pipelined already", step.loop));
   if (step.buffers < 2 || step.buffers > kPipelineBuffersMax) {
     return absl::FailedPreconditionError(
-        fmt::format("{} buffers; 2 to {} make sense", step.buffers, kPipelineBuffersMax));
+        fmt::format("{} buffers; the number must be from 2 to {}", step.buffers, kPipelineBuffersMax));
   }
   const bool copies =
       std::ranges::any_of(state.nests, [&](const Nest& other) { return IsCopiedAt(other, *nest, loop); });
   if (!copies) {
-    return absl::FailedPreconditionError(fmt::format("no stage is copied at loop {}: copy_async first", step.loop));
+    return absl::FailedPreconditionError(
+        fmt::format("no stage is copied asynchronously at loop {}: apply copy_async first", step.loop));
   }
   HONE_RETURN_IF_ERROR(CheckAsyncIterations(step, state, *nest, position));
   loop.buffers = step.buffers;

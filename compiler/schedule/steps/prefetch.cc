@@ -58,17 +58,19 @@ absl::StatusOr<PrefetchShare> MakePrefetchShare(State& state, const Nest& nest, 
   const std::vector<Loop> loops = LoopsAround(state, nest);
   const auto around = std::ranges::find(loops, step.loop, &Loop::name);
   if (around == loops.end()) {
-    return absl::NotFoundError(fmt::format("no loop {} around stage {}", step.loop, step.stage));
+    return absl::NotFoundError(fmt::format("there is no loop {} around stage {}", step.loop, step.stage));
   }
   const auto serial =
       std::find_if(nest.loops.rbegin() + static_cast<std::ptrdiff_t>(nest.StatementLoops()), nest.loops.rend(),
                    [](const Loop& loop) { return loop.kind == ir::LoopKind::kSerial && loop.max_extent > 1; });
   if (serial == nest.loops.rend() || serial->name == step.loop) {
-    return absl::FailedPreconditionError(fmt::format("stage {} has no loop inside {} to share", step.stage, step.loop));
+    return absl::FailedPreconditionError(
+        fmt::format("stage {} has no loop inside loop {} that could share the prefetches", step.stage, step.loop));
   }
   const ir::Expr element = ElementRead(nest, buffer);
   if (!element.defined()) {
-    return absl::FailedPreconditionError(fmt::format("stage {} reads {} at two places", step.stage, step.buffer));
+    return absl::FailedPreconditionError(
+        fmt::format("stage {} reads {} at two different indices", step.stage, step.buffer));
   }
   ir::VarMap others, inside;
   PrefetchShare share{buffer, serial->name, {}, 0, 1, ir::Expr(0)};
@@ -88,8 +90,9 @@ absl::StatusOr<PrefetchShare> MakePrefetchShare(State& state, const Nest& nest, 
   }
   const int64_t distance = Distance(ir::Substitute(element, others), *around);
   if (distance <= 0) {
-    return absl::FailedPreconditionError(fmt::format("what stage {} reads of {} does not move on evenly with loop {}",
-                                                     step.stage, step.buffer, step.loop));
+    return absl::FailedPreconditionError(
+        fmt::format("the address at which stage {} reads {} does not grow by a constant step with loop {}", step.stage,
+                    step.buffer, step.loop));
   }
   const int64_t line = ir::kLineBytes / ir::SizeOf(buffer->dtype);
   const int64_t lines = (distance + line - 1) / line;
@@ -105,17 +108,18 @@ absl::StatusOr<PrefetchShare> MakePrefetchShare(State& state, const Nest& nest, 
 
 absl::Status Apply(const Prefetch& step, State& state) {
   Nest* nest = state.FindNest(step.stage);
-  if (nest == nullptr) return absl::NotFoundError(fmt::format("no stage {}", step.stage));
+  if (nest == nullptr) return absl::NotFoundError(fmt::format("there is no stage {}", step.stage));
   const ir::Buffer buffer = FindLoadedBuffer(nest->stage, step.buffer);
   if (buffer == nullptr) {
     return absl::FailedPreconditionError(fmt::format("stage {} does not read {}", step.stage, step.buffer));
   }
   if (!IsFixed(state, buffer.get())) {
-    return absl::FailedPreconditionError(fmt::format("{} is not constant: it may not be there yet", step.buffer));
+    return absl::FailedPreconditionError(
+        fmt::format("{} is not constant; it may not be computed yet when it is prefetched", step.buffer));
   }
   if (step.ahead < 1 || step.ahead > kIterationsAheadMax) {
     return absl::FailedPreconditionError(
-        fmt::format("{} iterations ahead; 1 to {} make sense", step.ahead, kIterationsAheadMax));
+        fmt::format("{} iterations ahead; the number must be from 1 to {}", step.ahead, kIterationsAheadMax));
   }
   HONE_ASSIGN_OR_RETURN(PrefetchShare share, MakePrefetchShare(state, *nest, buffer, step));
   nest->prefetches.push_back(std::move(share));

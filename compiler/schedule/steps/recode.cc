@@ -33,7 +33,7 @@ ir::Stage RecodedStage(const std::string& name, const ir::Buffer& buffer, ir::DT
 // T(b[..]) ==> T(bo[..]) - 128 where b is i8 and bo u8; T(bo[..]) + 128 the other way round.
 absl::Status Apply(const Recode& step, State& state) {
   Nest* nest = state.FindNest(step.stage);
-  if (nest == nullptr) return absl::NotFoundError(fmt::format("no stage {}", step.stage));
+  if (nest == nullptr) return absl::NotFoundError(fmt::format("there is no stage {}", step.stage));
   HONE_ASSIGN_OR_RETURN(const ir::Buffer source, FindCopySource(state, *nest, step.buffer));
   if (!IsByte(source->dtype)) return absl::FailedPreconditionError(fmt::format("{} is not i8 or u8", step.buffer));
   const bool is_signed = source->dtype == ir::DType::kInt8;
@@ -50,7 +50,7 @@ absl::Status Apply(const Recode& step, State& state) {
   nest->stage.value = recoded(nest->stage.value);
   if (Reads(nest->stage, source.get())) {
     return absl::FailedPreconditionError(
-        fmt::format("stage {} reads {} other than to cast it to a wider integer", step.stage, step.buffer));
+        fmt::format("stage {} uses {} for more than a cast to a wider integer", step.stage, step.buffer));
   }
   state.nests.insert(state.nests.begin() + (nest - state.nests.data()), std::move(copy));
   return absl::OkStatus();

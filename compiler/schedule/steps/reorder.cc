@@ -13,7 +13,7 @@ absl::Status Apply(const Reorder& step, State& state) {
   for (const std::string& name : step.loops) {
     size_t position = 0;
     Nest* owner = state.FindLoop(name, &position);
-    if (owner == nullptr) return absl::NotFoundError(fmt::format("no loop {}", name));
+    if (owner == nullptr) return absl::NotFoundError(fmt::format("there is no loop {}", name));
     if (nest != nullptr && owner != nest) {
       return absl::FailedPreconditionError(fmt::format("loop {} belongs to another stage", name));
     }

@@ -11,17 +11,17 @@ namespace hone::schedule {
 // (a, b) is (ko, ki), or (ki, ko) with keep_inner. With `first` the partial results are tf[a, ..].
 absl::Status Apply(const Rfactor& step, State& state) {
   Nest* nest = state.FindNest(step.stage);
-  if (nest == nullptr) return absl::NotFoundError(fmt::format("no stage {}", step.stage));
+  if (nest == nullptr) return absl::NotFoundError(fmt::format("there is no stage {}", step.stage));
   if (absl::Status status = CheckUnscheduled(state, *nest); !status.ok()) return status;
   ir::Stage stage = nest->stage;
   const auto axis = std::find_if(stage.reduce_axes.begin(), stage.reduce_axes.end(),
                                  [&](const ir::Axis& a) { return a.name == step.axis; });
   if (axis == stage.reduce_axes.end()) {
-    return absl::NotFoundError(fmt::format("{} is no reduction axis of stage {}", step.axis, step.stage));
+    return absl::NotFoundError(fmt::format("{} is not a reduction axis of stage {}", step.axis, step.stage));
   }
   if (step.factor < 1 || step.factor > axis->extent) {
     return absl::FailedPreconditionError(
-        fmt::format("factor {} does not fit axis {} of {}", step.factor, step.axis, axis->extent));
+        fmt::format("factor {} for axis {} must be from 1 to {}", step.factor, step.axis, axis->extent));
   }
   const int64_t groups = (axis->extent + step.factor - 1) / step.factor;
   const ir::Axis outer{step.axis + "x", groups}, inner{step.axis + "y", step.factor};

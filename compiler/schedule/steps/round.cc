@@ -33,14 +33,14 @@ ir::Expr Rounded(const ir::Expr& x, int64_t bits) {
 // s reads b  ==>  s reads bns, b rounded
 absl::Status Apply(const Round& step, State& state) {
   Nest* nest = state.FindNest(step.stage);
-  if (nest == nullptr) return absl::NotFoundError(fmt::format("no stage {}", step.stage));
+  if (nest == nullptr) return absl::NotFoundError(fmt::format("there is no stage {}", step.stage));
   HONE_ASSIGN_OR_RETURN(const ir::Buffer source, FindCopySource(state, *nest, step.buffer));
   if (source->dtype != ir::DType::kFloat32) {
     return absl::FailedPreconditionError(fmt::format("{} is not f32", step.buffer));
   }
   if (step.bits < 1 || step.bits >= kFractionBits) {
-    return absl::FailedPreconditionError(
-        fmt::format("{} bits of fraction; 1 to {} are fewer than f32 has", step.bits, kFractionBits - 1));
+    return absl::FailedPreconditionError(fmt::format(
+        "{} fraction bits; the number must be from 1 to {}, fewer than f32 has", step.bits, kFractionBits - 1));
   }
   ir::Stage rounded = CopyStage(fmt::format("{}n{}", step.buffer, step.stage), source);
   rounded.value = Rounded(rounded.value, step.bits);

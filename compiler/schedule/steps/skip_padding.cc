@@ -29,10 +29,10 @@ ir::Expr NotPaddingCondition(const State& state, const ir::Expr& factor) {
 
 absl::Status Apply(const SkipPadding& step, State& state) {
   Nest* nest = state.FindNest(step.stage);
-  if (nest == nullptr) return absl::NotFoundError(fmt::format("no stage {}", step.stage));
+  if (nest == nullptr) return absl::NotFoundError(fmt::format("there is no stage {}", step.stage));
   const ir::Binary* product = nest->stage.value.As<ir::Binary>();
   if (nest->stage.reduction != ir::Reduction::kSum || product == nullptr || product->op != ir::BinaryOp::kMul)
-    return absl::FailedPreconditionError(fmt::format("stage {} is no sum of products", step.stage));
+    return absl::FailedPreconditionError(fmt::format("stage {} is not a sum of products", step.stage));
   std::vector<ir::Expr> conditions;
   for (const ir::Expr& factor : {product->a, product->b}) {
     if (const ir::Expr inside = NotPaddingCondition(state, factor); inside.defined())
@@ -44,7 +44,7 @@ absl::Status Apply(const SkipPadding& step, State& state) {
            std::ranges::none_of(nest->stage.reduce_axes, [&](const ir::Axis& a) { return ir::UsesVar(c, a.name); });
   });
   if (conditions.empty())
-    return absl::FailedPreconditionError(fmt::format("stage {} multiplies nothing that is padded with 0", step.stage));
+    return absl::FailedPreconditionError(fmt::format("stage {} has no factor that is padded with 0", step.stage));
   nest->conditions.contributes = std::move(conditions);
   nest->has_loop_steps = true;  // region steps would replace the axes that the conditions name
   return absl::OkStatus();

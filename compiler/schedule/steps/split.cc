@@ -15,7 +15,8 @@ absl::Status CheckSplit(const Split& step, const Loop& loop) {
   }
   const int64_t* extent = loop.extent.As<ir::IntImm>() ? &loop.extent.As<ir::IntImm>()->value : nullptr;
   if (extent == nullptr && step.tail != Tail::kMask) {
-    return absl::FailedPreconditionError(fmt::format("loop {} has no constant extent: only a masked tail", loop.name));
+    return absl::FailedPreconditionError(
+        fmt::format("loop {} has no constant extent; its tail must be masked ('mask')", loop.name));
   }
   if (step.tail == Tail::kShift && *extent % step.factor != 0) {
     if (loop.reduce)
@@ -23,7 +24,7 @@ absl::Status CheckSplit(const Split& step, const Loop& loop) {
           fmt::format("loop {} is a reduction: its tiles must not overlap", loop.name));
     if (*extent < step.factor) {
       return absl::FailedPreconditionError(
-          fmt::format("loop {} of {} is shorter than the tile {}", loop.name, *extent, step.factor));
+          fmt::format("loop {} has {} iterations, fewer than the tile of {}", loop.name, *extent, step.factor));
     }
   }
   return absl::OkStatus();
@@ -35,7 +36,7 @@ absl::Status CheckSplit(const Split& step, const Loop& loop) {
 absl::Status Apply(const Split& step, State& state) {
   size_t position = 0;
   Nest* nest = state.FindLoop(step.loop, &position);
-  if (nest == nullptr) return absl::NotFoundError(fmt::format("no loop {}", step.loop));
+  if (nest == nullptr) return absl::NotFoundError(fmt::format("there is no loop {}", step.loop));
   if (absl::Status status = CheckNoStageAtLoop(state, *nest, position); !status.ok()) return status;
   const Loop loop = nest->loops[position];
   if (absl::Status status = CheckSplit(step, loop); !status.ok()) return status;

@@ -12,20 +12,20 @@ namespace hone::schedule {
 // are computed but never read.
 absl::Status Apply(const SplitAxis& step, State& state) {
   Nest* nest = state.FindNest(step.stage);
-  if (nest == nullptr) return absl::NotFoundError(fmt::format("no stage {}", step.stage));
+  if (nest == nullptr) return absl::NotFoundError(fmt::format("there is no stage {}", step.stage));
   if (absl::Status status = CheckUnscheduled(state, *nest); !status.ok()) return status;
   if (state.IsOutput(nest->stage.buffer.get())) {
-    return absl::FailedPreconditionError(fmt::format("stage {} is an output", step.stage));
+    return absl::FailedPreconditionError(fmt::format("stage {} is an output; its axes cannot be split", step.stage));
   }
   ir::Stage stage = nest->stage;
   const auto axis = std::ranges::find(stage.axes, step.axis, &ir::Axis::name);
   if (axis == stage.axes.end()) {
-    return absl::NotFoundError(fmt::format("{} is no axis of stage {}", step.axis, step.stage));
+    return absl::NotFoundError(fmt::format("{} is not an axis of stage {}", step.axis, step.stage));
   }
   if (step.factor < 1) return absl::FailedPreconditionError(fmt::format("factor {} is less than 1", step.factor));
   if (step.factor > std::max(axis->extent, kPaddedTileElementsMax)) {
     return absl::FailedPreconditionError(
-        fmt::format("groups of {} are more than axis {} of {} needs", step.factor, step.axis, axis->extent));
+        fmt::format("groups of {} are too large for axis {} of {}", step.factor, step.axis, axis->extent));
   }
   const auto place = axis - stage.axes.begin();
   const int64_t extent = axis->extent, groups = (extent + step.factor - 1) / step.factor;

@@ -51,12 +51,12 @@ absl::Status RemoveGuards(State& state, const Factors& factors, Nest& nest, cons
     if (!zeros.has_value()) zeros = FindZeroPadding(state, nest, factors.b, guard);
     if (uses(loops.m) || uses(loops.n) || !zeros.has_value()) {
       return absl::FailedPreconditionError(
-          "a condition holds for a part of the instruction only: pad an operand with zeros, by packing it");
+          "a condition holds for only a part of the instruction: pad an operand with zeros, by packing it");
     }
     for (const ir::Load* load : {&factors.a, &factors.b}) {
       if (IsLoadInBounds(state, nest, *load)) continue;
       return absl::FailedPreconditionError(fmt::format(
-          "the instruction would read {} beyond what is there: pack it, and place it afterwards", load->buffer->name));
+          "the instruction would read {} beyond its end: pack it, and place it afterwards", load->buffer->name));
     }
     needed.push_back(*std::move(zeros));
   }
@@ -76,8 +76,9 @@ absl::Status CheckLoop(const Nest& nest, size_t position, int64_t extent, bool r
   // Without chunks the reduction loop may be shorter than the instruction; the missing steps must then read zeros.
   const bool fits = may_be_shorter ? loop.max_extent <= extent : loop.max_extent == extent;
   if (loop.reduce != reduce || loop.extent.As<ir::IntImm>() == nullptr || !fits) {
-    return absl::FailedPreconditionError(fmt::format("loop {} stands where the instruction {} {} iterations", loop.name,
-                                                     reduce ? "reduces over" : "has", extent));
+    return absl::FailedPreconditionError(
+        fmt::format("loop {} does not fit the instruction, which needs {} iterations {}", loop.name, extent,
+                    reduce ? "of a reduction" : "outside a reduction"));
   }
   return absl::OkStatus();
 }
@@ -86,19 +87,20 @@ absl::Status CheckLoop(const Nest& nest, size_t position, int64_t extent, bool r
 
 absl::Status Apply(const Tensorize& step, State& state) {
   Nest* nest = state.FindNest(step.stage);
-  if (nest == nullptr) return absl::NotFoundError(fmt::format("no stage {}", step.stage));
+  if (nest == nullptr) return absl::NotFoundError(fmt::format("there is no stage {}", step.stage));
   const ir::TensorInstructionEntry& entry = ir::EntryOf(step.instruction);
   if (nest->instruction.has_value()) {
     return absl::FailedPreconditionError(fmt::format("stage {} is tensorized already", step.stage));
   }
   if (nest->stage.reduction != ir::Reduction::kSum || nest->stage.buffer->dtype != entry.sum) {
-    return absl::FailedPreconditionError(fmt::format("stage {} is no sum of {}", step.stage, ir::Name(entry.sum)));
+    return absl::FailedPreconditionError(fmt::format("stage {} is not a sum of {}", step.stage, ir::Name(entry.sum)));
   }
   HONE_ASSIGN_OR_RETURN(const Factors factors, FindFactors(nest->stage.value, entry));
   size_t position = nest->loops.size();
   for (const RequiredLoop& loop : RequiredLoops(entry)) {
     if (loop.extent == 1) continue;
-    if (position == 0) return absl::FailedPreconditionError(fmt::format("stage {} has too few loops", step.stage));
+    if (position == 0)
+      return absl::FailedPreconditionError(fmt::format("stage {} has too few loops for the instruction", step.stage));
     HONE_RETURN_IF_ERROR(CheckLoop(*nest, --position, loop.extent, loop.reduce, loop.reduce && entry.chunk <= 1));
   }
   HONE_RETURN_IF_ERROR(CheckNoStageAtLoop(state, *nest, position));

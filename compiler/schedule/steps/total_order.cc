@@ -32,9 +32,9 @@ ir::Expr FloatOfKey(const ir::Expr& place) {
 // t = max of floats  ==>  tc = max of their positions in the total order (integers); t = the float at position tc
 absl::Status Apply(const TotalOrder& step, State& state) {
   Nest* nest = state.FindNest(step.stage);
-  if (nest == nullptr) return absl::NotFoundError(fmt::format("no stage {}", step.stage));
+  if (nest == nullptr) return absl::NotFoundError(fmt::format("there is no stage {}", step.stage));
   if (nest->stage.reduction != ir::Reduction::kMax || nest->stage.buffer->dtype != ir::DType::kFloat32)
-    return absl::FailedPreconditionError(fmt::format("stage {} is no maximum of f32", step.stage));
+    return absl::FailedPreconditionError(fmt::format("stage {} is not a maximum of f32", step.stage));
   if (absl::Status status = Apply(CacheWrite{step.stage}, state); !status.ok()) return status;
   ir::Stage& places = state.FindNest(step.stage + "c")->stage;
   const ir::Buffer floats = places.buffer;

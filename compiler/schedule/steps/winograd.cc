@@ -277,20 +277,21 @@ class Rewrite {
 // (size + 2) x (size + 2) inputs, instead of nine per output.
 absl::Status Apply(const Winograd& step, State& state) {
   Nest* nest = state.FindNest(step.stage);
-  if (nest == nullptr) return absl::NotFoundError(fmt::format("no stage {}", step.stage));
+  if (nest == nullptr) return absl::NotFoundError(fmt::format("there is no stage {}", step.stage));
   if (absl::Status status = CheckUnscheduled(state, *nest); !status.ok()) return status;
   if (step.size != 2 && step.size != 4 && step.size != 6) {
-    return absl::FailedPreconditionError(fmt::format("no transform for tiles of {}: 2, 4 or 6", step.size));
+    return absl::FailedPreconditionError(
+        fmt::format("there is no transform for tiles of {}; the size must be 2, 4 or 6", step.size));
   }
   const ir::DType type = nest->stage.buffer->dtype;
   const std::optional<Convolution> conv = FindConvolution(state, nest->stage);
   if (!conv.has_value() || conv->window[0].extent != kWindow || conv->window[1].extent != kWindow) {
     return absl::FailedPreconditionError(
-        fmt::format("stage {} is no convolution of 3x3 by constant weights that steps by one", step.stage));
+        fmt::format("stage {} is not a 3x3 convolution of stride 1 with constant weights", step.stage));
   }
   if (type != ir::DType::kFloat32 && type != ir::DType::kFloat64) {
     return absl::FailedPreconditionError(
-        fmt::format("stage {} is {}: the transforms need floating point", step.stage, ir::Name(type)));
+        fmt::format("stage {} is {}; the transforms need floating point", step.stage, ir::Name(type)));
   }
   std::vector<Nest> nests = Rewrite(nest->stage, *conv, step.size).Run();
   const auto place = nest - state.nests.data();

@@ -16,7 +16,7 @@
 
 namespace hone::space {
 
-// Every stage that stays a stage of its own, producers first.
+// The names of all stages of the state, producers first. Inlined stages are no longer among them.
 std::vector<std::string> StagesOf(const schedule::State& state);
 // The stages that load from the buffer, and the number of loads in all stages.
 std::vector<std::string> Readers(const schedule::State& state, const ir::BufferNode* buffer);
@@ -31,8 +31,8 @@ std::optional<int64_t> StrideOf(const ir::Load& load, const std::string& axis, c
 // Whether the stage reads `buffer` only at its own axes, in order.
 bool ReadsInPlace(const ir::Stage& stage, const ir::Buffer& buffer);
 
-// How many leading axes all stages share: each load of another stage has the
-// reader's own axis d as its index d.
+// How many leading axes all stages share, as the rows of a softmax. Up to that number, index d of every load from
+// another stage is axis d of the reading stage.
 size_t CommonAxes(const schedule::State& state);
 // The bytes that the stage makes for one row, where rows are counted by its first `common` axes.
 int64_t RowBytes(const ir::Stage& stage, size_t common);

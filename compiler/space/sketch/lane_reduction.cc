@@ -66,7 +66,7 @@ bool HasFewResults(const Sketch& sketch, const ir::Stage& s) {
 
 Sharing PreferredSharing(const Sketch& sketch, const ir::Stage& s) {
   const bool cheap = sketch.target.memory.shared_gain > 1;
-  if (ReduceSteps(s) >= kSharedStepsMin && (ReadsAlongReduction(s) || IsVectorProduct(sketch.state, s))) {
+  if (ReduceSteps(s) >= kLaneSharedStepsMin && (ReadsAlongReduction(s) || IsVectorProduct(sketch.state, s))) {
     return cheap || Results(s) < kFewElementsMax ? kRow : kNone;
   }
   const ir::Axis* last = LastAxis(s);
@@ -77,7 +77,7 @@ Sharing PreferredSharing(const Sketch& sketch, const ir::Stage& s) {
 
 std::vector<int64_t> Sharings(const ir::Stage& s) {
   std::vector<int64_t> sharings = {kNone};
-  if (ReduceSteps(s) >= kSharedStepsMin) sharings.push_back(kRow);
+  if (ReduceSteps(s) >= kLaneSharedStepsMin) sharings.push_back(kRow);
   const ir::Axis* last = LastAxis(s);
   if (last != nullptr && last->extent >= kSharedColumnsMin && ReduceSteps(s) >= kSharedColumnStepsMin)
     sharings.push_back(kColumns);
@@ -214,7 +214,7 @@ const ir::Axis& LongestReduceAxis(const ir::Stage& s) {
   return *std::ranges::max_element(s.reduce_axes, {}, &ir::Axis::extent);
 }
 
-std::string PartsOf(const Sketch& sketch, const std::string& stage) {
+std::string PartialResultsOf(const Sketch& sketch, const std::string& stage) {
   return LoadsOf(sketch.Get(stage).stage)[0].buffer->name;
 }
 
@@ -231,7 +231,7 @@ bool ReadsAlongResult(const ir::Stage& s) {
 }
 
 bool IsVectorProduct(const schedule::State& state, const ir::Stage& s) {
-  if (!IsContraction(s) || HasWindow(s) || ReduceSteps(s) < kSharedStepsMin) return false;
+  if (!IsContraction(s) || HasWindow(s) || ReduceSteps(s) < kLaneSharedStepsMin) return false;
   const std::optional<ir::Load> matrix = LargestLoad(s);
   const bool is_matrix = matrix.has_value() && std::ranges::all_of(s.axes, [&](const ir::Axis& axis) {
                            return axis.extent == 1 || StrideOf(*matrix, axis.name, AxisRanges(s)).value_or(0) != 0;

@@ -81,7 +81,7 @@ bool IsRows(const Sketch& sketch, size_t common) {
     }
     if (!state.IsOutput(nest.stage.buffer.get())) bytes += RowBytes(nest.stage, common);
   }
-  if (longest < kSharedStepsMin || 2 * bytes > sketch.target.memory.default_shared_bytes) return false;
+  if (longest < kLaneSharedStepsMin || 2 * bytes > sketch.target.memory.default_shared_bytes) return false;
   if (longest >= kSplitRowStepsMin && 2 * rows <= sketch.target.hierarchy.units) return false;
   // One lane per element would do for a workload that is one reduction per element. Rows are better if these lanes
   // would load elements that lie apart, or if there are too few of them.
@@ -131,9 +131,9 @@ absl::StatusOr<std::vector<LaneReduced>> SplitForLaneReductions(Sketch& sketch, 
     }
     const int64_t partials = std::min(lanes, longest.extent) / width * width;
     HONE_RETURN_IF_ERROR(sketch.Do(schedule::Rfactor{stage, longest.name, partials, true}));
-    const std::string parts = PartsOf(sketch, stage);
+    const std::string parts = PartialResultsOf(sketch, stage);
     if (partials > width) HONE_RETURN_IF_ERROR(sketch.Do(schedule::Rfactor{stage, longest.name + "y", width, false}));
-    lane_reduced.push_back({partials > width ? PartsOf(sketch, stage) : stage, parts});
+    lane_reduced.push_back({partials > width ? PartialResultsOf(sketch, stage) : stage, parts});
   }
   return lane_reduced;
 }

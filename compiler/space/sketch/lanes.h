@@ -35,7 +35,7 @@ absl::Status ScheduleLaneReduction(Sketch& sketch, const std::string& reader, co
 int64_t ReduceSteps(const ir::Stage& s);
 const ir::Axis& LongestReduceAxis(const ir::Stage& s);
 // The stage of the partial results that this stage reduces, after rfactor.
-std::string PartsOf(const Sketch& sketch, const std::string& stage);
+std::string PartialResultsOf(const Sketch& sketch, const std::string& stage);
 // Whether neighbours in memory of its largest operand lie along an axis of the reduction; along the last axis of its
 // result.
 bool ReadsAlongReduction(const ir::Stage& s);
@@ -44,8 +44,8 @@ bool ReadsAlongResult(const ir::Stage& s);
 // can be packed so before the kernel runs. Tiles would not reuse any element of the matrix.
 bool IsVectorProduct(const schedule::State& state, const ir::Stage& s);
 
-inline constexpr int64_t kUnrolledStepsMax = 27;  // the most steps of a reduction that are unrolled
-inline constexpr int64_t kSharedStepsMin = 64;    // the fewest steps that the lanes of a group should share
+inline constexpr int64_t kUnrolledStepsMax = 27;    // the most steps of a reduction that are unrolled
+inline constexpr int64_t kLaneSharedStepsMin = 64;  // the fewest steps of a whole reduction that lanes should share
 // The fewest steps of a row that several groups should share, if there are not enough rows for all units.
 inline constexpr int64_t kSplitRowStepsMin = 1 << 16;
 

@@ -17,8 +17,9 @@ namespace hone::space {
 // along axis `vector`) are walked along memory.
 std::vector<std::string> ReductionOrder(const ir::Stage& stage, const std::string& vector);
 // The layout in which one step of the reduction reads its vectors side by side: outer dimensions, tiles of `width`
-// elements, axes of the reduction in the given order, positions in a tile. Empty if an index of the load is no plain
-// axis.
+// elements, axes of the reduction in the given order, positions in a tile. Empty, so that nothing can be packed, if an
+// index of the load is no plain axis (except in a dimension of extent 1), or if `vector` is not exactly one of the
+// indices.
 std::vector<schedule::PackDim> PackedOrder(const ir::Load& load, const std::string& vector, int64_t width,
                                            const std::vector<std::string>& reduce_order);
 // Makes the stage read a packed copy of the load's buffer, in which the dimension that the axis moves is the last one.

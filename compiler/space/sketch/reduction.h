@@ -12,9 +12,12 @@ namespace hone::space {
 
 // Whether the innermost axis of a reduction is contiguous in memory, and long enough for vectors of partial results.
 bool FitsVectors(const Sketch& sketch, const ir::Stage& stage);
-// The most partial results that one element of such a stage may have at a time.
+// The most partial results that exist at once for one result, after ScheduleVectorReduction: those of all stages that
+// it adds. In elements, not in vectors.
 int64_t PartialResultsMax(const Sketch& sketch, const ir::Stage& stage);
-// Gives such a reduction vectors of partial results. False, and nothing done, for any other stage.
+// Splits such a reduction (rfactor): up to three new stages compute vectors of partial results, each from the one
+// before, and the stage reduces the last ones. All of them keep their initial loops, so the caller schedules and
+// vectorizes them. False, and nothing done, for any other stage.
 absl::StatusOr<bool> ScheduleVectorReduction(Sketch& sketch, const std::string& stage);
 // Splits long reductions with few results into parts, which threads share. Returns true if there was one.
 absl::StatusOr<bool> SplitLongReductions(Sketch& sketch);

@@ -27,7 +27,7 @@ std::vector<std::string> StageNames(const schedule::State& state, bool reduction
   return names;
 }
 
-absl::StatusOr<SharedTile> ShareTile(Sketch& sketch, const std::string& stage, std::vector<std::string>* taken) {
+absl::StatusOr<SharedTile> FindOrMakeReader(Sketch& sketch, const std::string& stage, std::vector<std::string>* taken) {
   SharedTile tile{TileReader(sketch.state, sketch.Get(stage), *taken), stage};
   if (tile.reader.empty()) {
     HONE_ASSIGN_OR_RETURN(const std::string sums, sketch.CacheWrite(stage));

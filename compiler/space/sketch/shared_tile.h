@@ -17,8 +17,8 @@ struct SharedTile {
 // Finds the reader that the stage can share loops with: its only one, element-wise, in place, not in `taken` and not
 // scheduled yet. If there is none, the stage becomes a copy of a reduction of its own, and is the reader. The reader is
 // added to `taken`.
-absl::StatusOr<SharedTile> ShareTile(Sketch& sketch, const std::string& stage, std::vector<std::string>* taken);
-// The reader that ShareTile would find; "" if there is none.
+absl::StatusOr<SharedTile> FindOrMakeReader(Sketch& sketch, const std::string& stage, std::vector<std::string>* taken);
+// The reader that FindOrMakeReader would find; "" if there is none.
 std::string TileReader(const schedule::State& state, const schedule::Nest& nest, const std::vector<std::string>& taken);
 
 // The names of the stages with a reduction, or of those without one; producers come first.

@@ -98,7 +98,7 @@ std::optional<Shape> ShapeOfPartials(const Tiling& t) {
   const ir::Stage s = probe.Get(t.stage).stage;
   if (!FitsVectors(probe, s)) return std::nullopt;
   HONE_CHECK(probe.Do(schedule::Rfactor{t.stage, s.reduce_axes.back().name, PreferredPartials(t, s), true}).ok());
-  const ir::Stage& partial = probe.Get(PartsOf(probe, t.stage)).stage;
+  const ir::Stage& partial = probe.Get(PartialResultsOf(probe, t.stage)).stage;
   Shape shape = ShapeAlong(t, partial, t.rank());
   // A last step combines the partial results. It goes one number after the other if results do not fill vectors
   // (measured, decision 0229).
@@ -272,7 +272,7 @@ absl::StatusOr<bool> ChooseTile(Tiling& t) {
     const ir::Stage s = t.StageOf(t.stage);
     HONE_RETURN_IF_ERROR(
         t.sketch.Do(schedule::Rfactor{t.stage, s.reduce_axes.back().name, ChoosePartials(t, s), true}));
-    t.sums = PartsOf(t.sketch, t.stage);
+    t.sums = PartialResultsOf(t.sketch, t.stage);
   }
   ChooseSizes(t);
   return true;

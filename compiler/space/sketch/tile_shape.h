@@ -52,9 +52,6 @@ class TileModel {
   int64_t VectorsMax(int vector, int64_t width) const;
   // The most rows of so many vectors that stay in registers.
   int64_t RowLimit(int64_t vectors) const;
-  // The number of consecutive elements with the same quotient, for an axis that occurs as a quotient in an index, such
-  // as the channels of groups. A tile whose size divides it stays within one group. 0: there is no such index.
-  int64_t Grain(int axis) const { return grains_[static_cast<size_t>(axis)]; }
 
  private:
   struct Moves {
@@ -75,6 +72,9 @@ class TileModel {
   const ir::Stage& stage_;
   const target::Target& target_;
   std::vector<Moves> loads_;
+  // Per axis: the number of consecutive elements with the same quotient, for an axis that occurs as a quotient in an
+  // index, such as the channels of groups. A tile whose size divides it stays within one group. 0: there is no such
+  // index.
   std::vector<int64_t> grains_;
   double reduce_steps_ = 1;
   int last_ = -1;  // the last axis longer than 1: the result lies along it

@@ -29,11 +29,12 @@ namespace hone::space {
 // the names of the decisions.
 absl::Status ScheduleTiles(Sketch& sketch, const std::string& reader, const std::string& stage,
                            const std::string& prefix);
-// tile_choice.cc: whether the stage is a product whose results fill less than half a vector, so that vectors of partial
-// results are better.
+// tile_choice.cc: whether the stage is a product whose results fill less than half a vector, and for which the tile
+// model finds vectors of partial results cheaper than vectors of results.
 bool PrefersPartialResults(const schedule::State& state, const ir::Stage& stage, const target::Target& target);
-// tile_choice.cc: for such a product, constants that vectors of partial results would read across the last axis of the
-// reduction are packed before the kernel runs. Any other stage stays as it is.
+// tile_choice.cc: for a product with so short results, whichever vectors are cheaper: packs constants (before the
+// kernel runs) that vectors of partial results would read across the last axis of the reduction. Any other stage stays
+// as it is.
 absl::Status LayAlongReduction(Sketch& sketch, const std::string& stage);
 
 struct Tiling {

@@ -75,7 +75,7 @@ class AttentionTile {
       HONE_RETURN_IF_ERROR(ScheduleVectorReduction(sketch_, stage).status());
     }
     std::vector<std::string> taken;
-    HONE_ASSIGN_OR_RETURN(const SharedTile first, ShareTile(sketch_, found_.first, &taken));
+    HONE_ASSIGN_OR_RETURN(const SharedTile first, FindOrMakeReader(sketch_, found_.first, &taken));
     HONE_ASSIGN_OR_RETURN(const std::string sums, sketch_.CacheWrite(found_.second));
     const SharedTile second = {found_.second, sums};
     HONE_RETURN_IF_ERROR(Output(output, rows));

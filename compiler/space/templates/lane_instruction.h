@@ -32,8 +32,8 @@ int OwnDimension(const ir::Load& load, const std::string& axis);
 // The most columns that a lane may have.
 int64_t LaneWidthMax(ir::TensorInstruction instruction);
 
-// Whether the rows of a lane come in pairs: `size` rows of each of `lanes`, or the rows that an axis of `extent`
-// leaves.
+// Whether every lane has an even number of rows, because an instruction takes two. `size`: rows of a lane; `lanes`:
+// lanes along the rows; `extent`: rows of the axis, which may leave fewer rows to a lane than `size`.
 bool HasPairs(int64_t size, int64_t lanes, int64_t extent);
 
 // Whether lanes in this shape can run the instruction together for a sum of this size. If the instruction reads shared

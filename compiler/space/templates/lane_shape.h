@@ -36,8 +36,9 @@ struct LaneWork {
   // Whether the group rounds the operand while it runs, because the instruction would cut off low bits.
   bool rounds_columns = false, rounds_rows = false;
   int64_t sharing = 1;  // groups along the rows that share copies of the columns; each reads a part for all of them
-  // Whether the operand of the rows begins at another position in other groups. A tile of all rows must then not run
-  // over.
+  // Whether the index of an operand depends on the axis of rows (or of more rows) and on another axis of the output, as
+  // in a convolution with windows. An instruction's tile that covers that whole axis must then have the axis' exact
+  // length: the lanes must divide it.
   bool rows_begin_apart = false, more_rows_begin_apart = false;
 };
 
@@ -65,7 +66,8 @@ double StepBytes(const LaneWork& work, const LaneShape& shape);
 std::vector<int64_t> LaneSizes(int64_t extent, int64_t most);
 // The possible numbers of parts of the walked axis: they divide it, and every part is long enough for a group.
 std::vector<int64_t> LaneParts(int64_t steps);
-// The estimated cycles on the target; infinity if a lane or a group does not have enough registers.
+// The estimated cycles on the target. Infinity if a lane or a group does not have enough registers, or if the tile is
+// large but the reduction too short to pay for it.
 double LaneCycles(const LaneWork& work, const LaneShape& shape, const target::Target& target);
 // The shape with the fewest estimated cycles.
 LaneShape BestLaneShape(const LaneWork& work, const target::Target& target);

@@ -134,7 +134,7 @@ absl::StatusOr<OutputNest> SplitOutput(const LaneTilePlan& plan, Sketch& sketch)
     if (tile.axis < 0) continue;
     const std::string& name = axes[static_cast<size_t>(tile.axis)].name;
     const std::string& sum = sums[static_cast<size_t>(tile.axis)].name;
-    const bool in_blocks = plan.has_blocks() && tile.axis == plan.row_axis;
+    const bool in_blocks = plan.ReadsSharedMemory() && tile.axis == plan.row_axis;
     const bool in_stripes = plan.striped && tile.lanes > 1 && tile.size > tile.together;
     HONE_ASSIGN_OR_RETURN(*made, in_blocks    ? TileInBlocks(plan.tile_stage, name, sum, tile, sketch, &nest)
                                  : in_stripes ? TileInStripes(plan.tile_stage, name, sum, tile, sketch, &nest)
@@ -146,7 +146,7 @@ absl::StatusOr<OutputNest> SplitOutput(const LaneTilePlan& plan, Sketch& sketch)
 
 absl::StatusOr<OutputNest> ApplyOutput(const LaneTilePlan& plan, Sketch& sketch) {
   HONE_ASSIGN_OR_RETURN(OutputNest nest, SplitOutput(plan, sketch));
-  const bool in_warps = plan.instruction.has_value() && !plan.has_blocks();
+  const bool in_warps = plan.instruction.has_value() && !plan.ReadsSharedMemory();
   if (in_warps) HONE_RETURN_IF_ERROR(GatherWarps(plan, sketch, &nest.lanes));
   if (plan.sharing > 1) {  // groups that share copies must be consecutive
     const auto rows = std::ranges::find(nest.groups, nest.row_groups);
@@ -211,7 +211,7 @@ absl::StatusOr<std::string> ApplyInstruction(const LaneTilePlan& plan, const Out
     if (plan.unrolled > 1) unrolled.push_back(together.outer);
     step = together.inner;
   }
-  const bool pairs_of_rows = plan.has_blocks() || plan.shape.rows % 2 == 0;
+  const bool pairs_of_rows = plan.ReadsSharedMemory() || plan.shape.rows % 2 == 0;
   const std::string& rows = pairs_of_rows ? nest.row.stripes : nest.second.stripes;
   HONE_ASSIGN_OR_RETURN(const SplitLoops pair, sketch.Split(rows, 2, Tail::kMask));
   for (const ir::Axis& axis : axes) {
@@ -220,7 +220,7 @@ absl::StatusOr<std::string> ApplyInstruction(const LaneTilePlan& plan, const Out
     order.push_back(unrolled.back());
   }
   Append(&order, {pair.inner, nest.vector.inside});
-  if (plan.has_blocks()) {
+  if (plan.ReadsSharedMemory()) {
     HONE_ASSIGN_OR_RETURN(const SplitLoops chunk, sketch.Split(step, entry.chunk, Tail::kMask));
     order.push_back(chunk.outer);
     step = chunk.inner;

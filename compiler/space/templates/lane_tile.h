@@ -39,8 +39,9 @@ struct SharedStage {
   ir::Scope scope = ir::Scope::kShared;
   int64_t pad = 0;  // padding elements behind each row, so that lanes that load at the same time use different banks
   int64_t row_dims = 1;  // how many of the last dimensions make up a row
-  // The position of the loop that counts chunks of a row, if the chunks lie outside the rows. Lanes then fill the
-  // chunks of one row one after the other. nullopt: the loops stay in order.
+  // For a layout in which chunks lie outside the rows: the position of the loop that counts the chunks of a row.
+  // Filling moves that loop inside the loops over rows, so that consecutive lanes copy consecutive chunks of one row,
+  // which are adjacent in the source. nullopt: the loops stay in order.
   std::optional<size_t> chunk_loop;
   schedule::Schedule fill;  // the steps by which lanes fill the stage
 };
@@ -50,7 +51,7 @@ struct LaneTilePlan {
   std::string reader, stage;
   int64_t parts = 1;         // parts of the reduction, each walked by other groups; a launch of its own adds them up
   int64_t part_steps = 1;    // steps of `parts_axis` in a part
-  std::string parts_axis;    // the axis of `stage` that is divided
+  std::string parts_axis;    // the reduction axis of `stage` that is divided; empty with one part
   schedule::Schedule total;  // the steps that schedule the launch that adds up the parts; empty with one part
 
   // The stages of the tile: reader and stage, or those of the partial sums.
@@ -73,7 +74,7 @@ struct LaneTilePlan {
   bool overlaps_instructions = false;  // with `pipelined`: an instruction may run while the next step's copies start
 
   // Whether the instruction reads shared memory itself.
-  bool has_blocks() const { return instruction.has_value() && ir::EntryOf(*instruction).is_async; }
+  bool ReadsSharedMemory() const { return instruction.has_value() && ir::EntryOf(*instruction).is_async; }
 };
 // One line, for logs and tests.
 std::string Print(const LaneTilePlan& plan);

@@ -109,7 +109,7 @@ std::pair<LaneShape, double> InstructionShape(const LaneProblem& p, const RowAxe
 size_t ChooseShape(const LaneProblem& p, LaneTilePlan* plan) {
   LaneShapes shapes = ShapesWith(p, {});
   plan->instruction = ChooseInstruction(p, &shapes);
-  if (plan->has_blocks()) plan->sharing = ChooseSharing(p, *plan->instruction, &shapes);
+  if (plan->ReadsSharedMemory()) plan->sharing = ChooseSharing(p, *plan->instruction, &shapes);
   std::vector<int64_t> pairs;
   for (size_t i = 0; i < shapes.cycles.size(); ++i) {
     if (shapes.cycles[i] < std::numeric_limits<double>::infinity()) pairs.push_back(static_cast<int64_t>(i));

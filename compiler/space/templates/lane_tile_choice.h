@@ -59,8 +59,9 @@ struct LaneShapes {
   bool fits() const { return min_cycles() < std::numeric_limits<double>::infinity(); }
 };
 LaneShapes ShapesWith(const LaneProblem& p, std::optional<ir::TensorInstruction> instruction, int64_t sharing = 1);
-// The input of the cost model for a tile with these axes. nullopt: the model does not apply, because lanes are loops,
-// or because no operand serves a whole row of lanes. Only a small tile is known to be good then.
+// The input of the cost model for a tile with these axes. nullopt if the model does not apply: on a target whose shared
+// memory gains nothing (shared_gain 1, a CPU through OpenCL), or if every operand varies along the columns, so that no
+// load is shared by a row of lanes. The default LaneShape, a small tile, is preferred then.
 std::optional<LaneWork> WorkOf(const LaneProblem& p, const RowAxes& axes);
 
 // Powers of two up to the limit; 1 at least.

@@ -114,7 +114,7 @@ int64_t ChooseBuffers(const LaneProblem& p, const Sketch& trial, const LaneTileP
   const int64_t fit = (GroupSharedBytesMax(p.target, plan) - once) / (bytes - once);
   // With instructions that read shared memory themselves, lanes mostly wait for copies, so more buffers pay. A group
   // that has a unit for itself may use all of the unit's shared memory.
-  const int64_t preferred = !plan.has_blocks() ? 3 : groups > p.target.hierarchy.units ? 4 : 6;
+  const int64_t preferred = !plan.ReadsSharedMemory() ? 3 : groups > p.target.hierarchy.units ? 4 : 6;
   const std::vector<int64_t> counts = {0, 2, 3, 4, 5, 6, 8};
   return p.Choose("buffers", counts, *std::prev(std::ranges::upper_bound(counts, std::min(fit, preferred))));
 }

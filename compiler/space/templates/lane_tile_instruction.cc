@@ -72,7 +72,7 @@ absl::Status ChooseInstructionTile(const LaneProblem& p, LaneTilePlan* plan) {
     return options.empty() ? 1 : p.ChooseNear(name, options, wanted);
   };
   // A tile of an instruction that reads shared memory itself must end where its axes end.
-  const bool blocks = plan->has_blocks();
+  const bool blocks = plan->ReadsSharedMemory();
   const auto has_lanes = [&](int64_t n, int64_t extent) { return blocks ? extent % n == 0 : n <= extent; };
   const auto may_tile = [&](int64_t tile, int64_t extent) {
     return blocks ? extent % tile == 0 : tile <= PowerOf2Ceil(extent);
@@ -103,7 +103,7 @@ absl::Status ChooseInstructionTile(const LaneProblem& p, LaneTilePlan* plan) {
                            });
   const LaneWork work = WorkOf(p, {plan->row_axis, plan->second_axis}).value_or(LaneWork{columns, rows, more_rows});
   if (FitsInstruction(shape, work, *plan->instruction)) return absl::OkStatus();
-  return absl::FailedPreconditionError("lanes in this shape cannot run the instruction together");
+  return absl::FailedPreconditionError("lanes in this arrangement cannot run the tensor instruction");
 }
 
 bool IsPackedBefore(const LaneProblem& p, const ir::Load& load, const ir::TensorInstructionEntry& entry) {

@@ -254,7 +254,7 @@ Staged FindStaged(const LaneProblem& p, const LaneTilePlan& plan, const ir::Stag
 absl::StatusOr<std::vector<SharedStage>> ChooseLayout(const LaneProblem& p, Sketch& trial, LaneTilePlan* plan) {
   std::vector<SharedStage> laid_out;
   const auto lay_out = [&](Sketch& sketch) -> absl::Status {
-    if (plan->has_blocks()) {
+    if (plan->ReadsSharedMemory()) {
       for (const ir::Load& load : LoadsOf(p.sums)) {
         HONE_RETURN_IF_ERROR(LayOutOperand(p, *plan, load, sketch, &laid_out));
       }
@@ -276,10 +276,10 @@ absl::Status ChooseStaging(const LaneProblem& p, const std::vector<SharedStage>&
     const ir::Load& load = staged.loads[i];
     if (!schedule::Reads(trial.Get(plan->tile_stage).stage, load.buffer.get())) continue;
     const std::string id = std::to_string(number++);
-    const bool must = plan->has_blocks() || RunsOver(p, *plan, load);
+    const bool must = plan->ReadsSharedMemory() || RunsOver(p, *plan, load);
     if (!must && p.Choose("stage" + id, {0, 1}, staged.preferred[i] ? 1 : 0) == 0) continue;
     const std::string copy_of = IsOwn(trial.state, load) ? "" : load.buffer->name;
-    if (plan->has_blocks()) {
+    if (plan->ReadsSharedMemory()) {
       HONE_RETURN_IF_ERROR(StageBlocks(p, load, laid_out, copy_of, trial, plan));
       continue;
     }

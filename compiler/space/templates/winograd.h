@@ -42,8 +42,9 @@ struct WinogradWork {
 };
 WinogradWork WinogradWorkOf(const schedule::Convolution& conv, int64_t size);
 
-// Chooses the size of the tiles, takes the step and returns the size. Padding is then computed on the patches of the
-// data, and `out` reads the sums that are transformed back.
+// Chooses the size of the tiles, takes the step and returns the size. Inlines the padding of the data into the patches
+// and, unless `out` is `stage`, `stage` itself into `out`: then `stage` no longer exists, and `out` reads the sums that
+// are transformed back ("<stage>y").
 absl::StatusOr<int64_t> StartWinograd(Sketch& sketch, const std::string& out, const std::string& stage,
                                       const std::string& prefix, int64_t preferred);
 

@@ -45,8 +45,8 @@ absl::Status CpuDevice::CheckCpusUsable() const {
   const auto left = std::ranges::count_if(own, [&](int cpu) { return std::ranges::binary_search(usable, cpu); });
   if (usable.empty() || left == std::ssize(own)) return absl::OkStatus();  // empty: unknown
   return absl::UnavailableError(
-      fmt::format("only {} of its {} CPUs can be used: see why the others went offline, or start the agent again to "
-                  "measure on those that are left",
+      fmt::format("only {} of its {} CPUs can be used; check why the others are offline, or restart the agent to "
+                  "measure on the remaining ones",
                   left, own.size()));
 }
 

@@ -216,7 +216,7 @@ void CpuSession::WriteTimedBuffers() {
 absl::StatusOr<HoneKernel> CpuSession::Find(const KernelLaunch& launch) const {
   if (launch.groups != 0) {
     return absl::InvalidArgumentError(
-        fmt::format("'{}' is to be launched on a grid, which a CPU has not", launch.function));
+        fmt::format("'{}' needs a launch with a grid, which CPUs do not support", launch.function));
   }
   if (void* function = dlsym(artifact_, launch.function.c_str())) return reinterpret_cast<HoneKernel>(function);
   return absl::NotFoundError(fmt::format("the artifact has no function '{}'", launch.function));

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/auxv.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -15,7 +16,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
+#include "base/code_kind.h"
 #include "base/control_groups.h"
+#include "base/cpu_features.h"
 #include "base/digest.h"
 #include "base/machine_files.h"
 #include "base/median.h"
@@ -29,6 +33,12 @@ namespace {
 // Above this temperature a board throttles or soon will.
 constexpr double kTemperatureCMax = 95;
 constexpr int kSelfTestLoops = 15;
+constexpr std::string_view k32BitArm = FindCodeKind(CodeKind::kArm)->architecture;
+#if defined(__arm__)
+constexpr bool kIs32BitArm = true;
+#else
+constexpr bool kIs32BitArm = false;
+#endif
 
 // cpus: the CPUs of the device; empty: all.
 void ReadCpus(const std::string& root, const std::vector<int>& cpus, DeviceFingerprint& fingerprint) {
@@ -55,9 +65,21 @@ void ReadCpus(const std::string& root, const std::vector<int>& cpus, DeviceFinge
 // only the features of every 64-bit Arm CPU are kept.
 void KeepToEmulated(DeviceFingerprint& fingerprint) {
   const std::vector<std::string>& words = fingerprint.cpu_features;
-  if (fingerprint.architecture != "aarch64" || std::find(words.begin(), words.end(), "sse2") == words.end()) return;
+  const bool is_arm = fingerprint.architecture == "aarch64" || fingerprint.architecture == k32BitArm;
+  if (!is_arm || std::find(words.begin(), words.end(), "sse2") == words.end()) return;
   fingerprint.cpu_model = "emulated on " + fingerprint.cpu_model;
   fingerprint.cpu_features = {"asimd", "fp"};
+}
+
+// A 32-bit Arm program: a 64-bit kernel reports its own architecture and its own names of features. The auxiliary
+// vector lists the features that 32-bit programs may use, also in an emulator.
+void DescribeFor32Bits(DeviceFingerprint& fingerprint) {
+  fingerprint.cpu_features.clear();
+  for (const ArmFeature& feature : kArmFeatures) {
+    const unsigned long word = getauxval(feature.word == 1 ? AT_HWCAP : AT_HWCAP2);
+    if ((word >> feature.bit) & 1) fingerprint.cpu_features.emplace_back(feature.cpuinfo);
+  }
+  std::ranges::sort(fingerprint.cpu_features);
 }
 
 void ReadCaches(const std::string& root, int cpu, DeviceFingerprint& fingerprint) {
@@ -67,9 +89,7 @@ void ReadCaches(const std::string& root, int cpu, DeviceFingerprint& fingerprint
     if (!std::filesystem::exists(folder)) break;
     CacheLevel cache;
     cache.level = std::atoi(FirstLine(folder + "level").c_str());
-    std::string type = FirstLine(folder + "type");
-    std::transform(type.begin(), type.end(), type.begin(), [](unsigned char c) { return std::tolower(c); });
-    cache.type = type;
+    cache.type = absl::AsciiStrToLower(FirstLine(folder + "type"));
     cache.bytes = ParseSize(FirstLine(folder + "size"));
     cache.line_bytes = std::atoi(FirstLine(folder + "coherency_line_size").c_str());
     cache.shared_by = static_cast<int>(ParseCpuList(FirstLine(folder + "shared_cpu_list")).size());
@@ -140,9 +160,8 @@ absl::StatusOr<ChosenCores> ChooseCores(const std::string& selector, const std::
     for (size_t i = 0; i < groups.size(); ++i) {
       kinds += fmt::format("{}cpu:{} has CPUs {}", i == 0 ? "" : ", ", i + 1, fmt::join(groups[i].Cpus(), " "));
     }
-    return absl::NotFoundError(
-        fmt::format("no cpu:{} here: of the kinds of cores of this machine, the fastest first, {}; cpu:all has all",
-                    selector, kinds));
+    return absl::NotFoundError(fmt::format(
+        "this machine has no cpu:{}; its kinds of cores, fastest first: {}; cpu:all has all cores", selector, kinds));
   }
   return ChosenCores{groups[number - 1], groups.size() == 1 ? "" : fmt::format("{}/{}", number, groups.size())};
 }
@@ -153,11 +172,12 @@ DeviceFingerprint DetectHost(const ChosenCores& chosen, const std::string& root)
   DeviceFingerprint fingerprint;
   utsname name{};
   uname(&name);
-  fingerprint.architecture = name.machine;
+  fingerprint.architecture = kIs32BitArm ? k32BitArm : name.machine;
   fingerprint.kernel = name.release;
   const std::vector<int> cpus = chosen.cores.Cpus();
   ReadCpus(root, chosen.name.empty() ? std::vector<int>() : cpus, fingerprint);
   KeepToEmulated(fingerprint);
+  if (kIs32BitArm) DescribeFor32Bits(fingerprint);
   fingerprint.core_group = chosen.name;
   fingerprint.logical_cpus = static_cast<int>(cpus.size());
   fingerprint.physical_cores = static_cast<int>(chosen.cores.cores.size());
@@ -217,7 +237,7 @@ SelfTestResult TestHost(int threads) {
     test.reason = "the reference loop computes a wrong result: the device is broken";
   } else if (sensors.temperature_c.value_or(0) >= kTemperatureCMax) {
     test.passed = false;
-    test.reason = fmt::format("too hot: {:.0f} C; see to its cooling", *sensors.temperature_c);
+    test.reason = fmt::format("the device is too hot: {:.0f} C; improve its cooling", *sensors.temperature_c);
   }
   return test;
 }

@@ -87,7 +87,7 @@ class LaneSession<Driver>::Kernel : public LoadedKernel {
       const std::vector<typename Driver::Launch>& call = cold_.empty() ? main_ : cold_[next_cold_++ % cold_.size()];
       launches.insert(launches.end(), call.begin(), call.end());
     }
-    typename Driver::Timing timing;
+    drivers::Timing timing;
     HONE_RETURN_IF_ERROR(ToStatus(device_.Time(launches, 1, kNoDeadline, &timing)));
     return SecondsOf(timing) / static_cast<double>(calls);
   }
@@ -106,7 +106,7 @@ class LaneSession<Driver>::Kernel : public LoadedKernel {
       HONE_ASSIGN_OR_RETURN(const bool same, session_.IsInputUnchanged(i));
       if (same) continue;
       return VisitFailure{FailureKind::kWrongOutput,
-                          fmt::format("wrote into {}, which it must only read", session_.shared_[i].name)};
+                          fmt::format("wrote into {}, which is read-only", session_.shared_[i].name)};
     }
     return std::nullopt;
   }
@@ -115,7 +115,7 @@ class LaneSession<Driver>::Kernel : public LoadedKernel {
   absl::Status MakeBuffers() {
     if (interface_.workspace_bytes > session_.device_.info().global_bytes) {
       return absl::ResourceExhaustedError(
-          fmt::format("no memory on the device for {} bytes of workspace", interface_.workspace_bytes));
+          fmt::format("the device has no memory for {} bytes of workspace", interface_.workspace_bytes));
     }
     size_t shared = 0;
     for (const KernelBuffer& buffer : interface_.buffers) {
@@ -138,13 +138,13 @@ class LaneSession<Driver>::Kernel : public LoadedKernel {
     for (const KernelLaunch& launch : launches) {
       if (launch.lanes == 0) {
         return absl::InvalidArgumentError(
-            fmt::format("'{}' is not to be launched on a grid, as this device does", launch.function));
+            fmt::format("'{}' has no grid for its launch, which this device needs", launch.function));
       }
       typename Driver::Kernel& kernel = kernels_.emplace_back();
       HONE_RETURN_IF_ERROR(ToStatus(program_.Find(launch.function, &kernel)));
-      if (launch.lanes > kernel.facts().group_lanes_max) {
-        return absl::InvalidArgumentError(fmt::format("'{}' is to be launched with {} lanes; the device allows it {}",
-                                                      launch.function, launch.lanes, kernel.facts().group_lanes_max));
+      if (launch.lanes > kernel.group_lanes_max()) {
+        return absl::InvalidArgumentError(fmt::format("'{}' needs {} lanes; the device allows it {}", launch.function,
+                                                      launch.lanes, kernel.group_lanes_max()));
       }
       HONE_RETURN_IF_ERROR(ToStatus(kernel.SetShared(launch.shared_bytes)));
       for (size_t i = 0; i < launch.arguments.size(); ++i) {

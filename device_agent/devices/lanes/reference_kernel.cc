@@ -126,7 +126,7 @@ absl::StatusOr<double> ReferenceKernel<Driver>::Time() const {
   const typename Driver::Launch launch = ToLaunch();
   double best = 0;
   for (int i = 0; i < 3; ++i) {  // an interrupt is not taken for a slow clock
-    typename Driver::Timing timing;
+    drivers::Timing timing;
     HONE_RETURN_IF_ERROR(Ended(device_.Time({&launch, 1}, 1, deadline_, &timing)));
     const double seconds = SecondsOf(timing);
     best = i == 0 ? seconds : std::min(best, seconds);

@@ -38,7 +38,7 @@ class ReferenceKernel {
   // deadline: when all its runs must have ended.
   static absl::StatusOr<ReferenceKernel> Create(const typename Driver::Device& device, const std::string& folder,
                                                 drivers::Deadline deadline);
-  absl::StatusOr<double> Time() const;
+  absl::StatusOr<double> Time() const;  // seconds; the fastest of 3 runs
   // Whether it computes the right result; false means a broken device.
   absl::StatusOr<bool> IsRight() const;
 

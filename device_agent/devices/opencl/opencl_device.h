@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An OpenCL device, whose driver library is loaded at run time.
+// An OpenCL device, whose driver library is loaded at run time. Loading it sets PoCL's variables in the environment of
+// this process.
 #ifndef HONE_DEVICE_AGENT_DEVICES_OPENCL_OPENCL_DEVICE_H_
 #define HONE_DEVICE_AGENT_DEVICES_OPENCL_OPENCL_DEVICE_H_
 

@@ -11,6 +11,7 @@
 #include "base/digest.h"
 #include "base/median.h"
 #include "base/random.h"
+#include "base/seconds_since.h"
 #include "base/status.h"
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"
@@ -23,10 +24,6 @@ namespace {
 constexpr int64_t kWorkloadsOfAModel = 30;
 constexpr int64_t kRowsOfAWorkload = 2000;  // rows under one key after a long tune
 constexpr int64_t kRowsOfABatch = 64;
-
-double SecondsSince(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 std::string DigestOf(int64_t workload) { return Sha256Hex(fmt::format("workload {}", workload)); }
 

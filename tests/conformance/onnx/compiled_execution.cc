@@ -58,7 +58,7 @@ absl::StatusOr<graph::Constant> GetOutput(const HoneModel* model, size_t index) 
     return RuntimeError("the runtime does not give the output");
   }
   graph::Constant value;
-  value.type.dtype = *ir::ParseDType(hone::package::FindDType(port.dtype)->name);
+  value.type.dtype = hone::package::FindDType(port.dtype)->dtype;
   value.type.shape.assign(port.shape, port.shape + port.ndim);
   const auto* first = static_cast<const std::byte*>(view.data);
   value.data = std::make_shared<const std::vector<std::byte>>(first, first + port.bytes);
@@ -93,14 +93,14 @@ absl::StatusOr<graph::Constant> ReadOutput(const std::string& path, const graph:
   return graph::Constant{type, std::make_shared<const std::vector<std::byte>>(first, first + text.size())};
 }
 
-// command: hone-run, with the emulator before it if there is one.
-absl::StatusOr<std::vector<graph::Constant>> CompileAndRunThere(std::vector<std::string> command,
+absl::StatusOr<std::vector<graph::Constant>> CompileAndRunThere(const EmulatedMachine& machine,
                                                                 const ImportedCase& imported) {
   HONE_ASSIGN_OR_RETURN(const TemporaryFolder scratch, TemporaryFolder::Create());
   const graph::Plan& plan = imported.plan;
   const std::string package = scratch / "model.hone";
-  HONE_RETURN_IF_ERROR(Compile(imported, "arm64 -mcpu=cortex-a76", package));
-  command.insert(command.end(), {package, "--threads", "2"});
+  HONE_RETURN_IF_ERROR(Compile(imported, machine.target, package));
+  std::vector<std::string> command = {machine.emulator, "-L", machine.libraries, machine.runner, package,
+                                      "--threads",      "2"};
   for (size_t i = 0; i < plan.inputs.size(); ++i) {
     const std::string& name = plan.tensors[plan.inputs[i]].name;
     const graph::Constant* value = imported.FindInput(name);
@@ -156,9 +156,8 @@ absl::StatusOr<std::vector<graph::Constant>> CompileAndRun(const ImportedCase& i
   return CompileAndRunHere(imported, "cpu -threads=2");
 }
 
-Execution CompileAndEmulate(const std::string& emulator, const std::string& runner) {
-  const std::vector<std::string> command = {emulator, "-L", "/usr/aarch64-linux-gnu", runner};
-  return [=](const ImportedCase& imported) { return CompileAndRunThere(command, imported); };
+Execution CompileAndEmulate(const EmulatedMachine& machine) {
+  return [=](const ImportedCase& imported) { return CompileAndRunThere(machine, imported); };
 }
 
 Execution CompileForCuda(const std::string& target) {

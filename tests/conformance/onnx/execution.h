@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ways to run a conformance case: interpreted, or compiled for this machine, AArch64, OpenCL or CUDA.
+// The ways to run a conformance case: interpreted, or compiled for this machine, an emulated machine, OpenCL or CUDA.
 //
 // Start with RunCase, which imports the case's model and passes it to one of them.
 #ifndef HONE_TESTS_CONFORMANCE_ONNX_EXECUTION_H_
@@ -32,8 +32,15 @@ using Execution = std::function<absl::StatusOr<std::vector<graph::Constant>>(con
 absl::StatusOr<std::vector<graph::Constant>> Interpret(const ImportedCase& imported);
 // Compiles into a package and runs it through the runtime's C interface with two threads.
 absl::StatusOr<std::vector<graph::Constant>> CompileAndRun(const ImportedCase& imported);
-// Compiles for AArch64 and runs the package with `runner`, a cross-built hone-run, under qemu-user.
-Execution CompileAndEmulate(const std::string& emulator, const std::string& runner);
+// A machine of another architecture, as qemu-user emulates it.
+struct EmulatedMachine {
+  std::string target;     // the target that cases are compiled for
+  std::string emulator;   // qemu-user for the architecture
+  std::string libraries;  // folder with the architecture's C library, the argument of the emulator's -L
+  std::string runner;     // hone-run, built for the architecture
+};
+// Compiles each case and runs its package on `machine` with two threads.
+Execution CompileAndEmulate(const EmulatedMachine& machine);
 // Compiles for this machine's first OpenCL device and runs the package in this process. The device stays open for later
 // cases.
 Execution CompileForOpenCl();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // hone-onnx-conformance: runs ONNX's own conformance cases through Hone.
 //
-//   hone-onnx-conformance --mode interpret|compile|aarch64|opencl|cuda|ptx [--runner HONE_RUN] [--target CUDA]
+//   hone-onnx-conformance --mode interpret|compile|emulate|opencl|cuda|ptx [--target TARGET] [--runner HONE_RUN]
 //                         [--assembler PTXAS] [--cases LIST] [--only TEXT] [--every N] [--at-least N]
 //                         [--reasons] [--bless FOLDER]
 //
@@ -26,7 +26,8 @@ namespace {
 
 struct Arguments {
   std::string mode = "compile", data = HONE_ONNX_TESTDATA, cases, only, bless;
-  std::string emulator = "qemu-aarch64-static", runner, target, assembler;
+  std::string target, assembler;
+  EmulatedMachine machine;
   size_t at_least = 0, every = 1;
   bool reasons = false;
   ForkedRunOptions forking;
@@ -54,10 +55,12 @@ absl::StatusOr<Execution> ChooseExecution(const Arguments& arguments) {
   if (arguments.mode == "cuda") return CompileForCuda(target_or("cuda"));
   if (arguments.mode == "ptx") return CompileToPtx(target_or("cuda:sm_53"), arguments.assembler);
   if (arguments.mode == "opencl") return CompileForOpenCl();
-  if (arguments.runner.empty()) {
-    return absl::InvalidArgumentError("--mode aarch64 needs --runner, a hone-run built for AArch64");
+  EmulatedMachine machine = arguments.machine;
+  machine.target = arguments.target;
+  if (machine.target.empty() || machine.emulator.empty() || machine.libraries.empty() || machine.runner.empty()) {
+    return absl::InvalidArgumentError("--mode emulate needs --target, --emulator, --libraries and --runner");
   }
-  return CompileAndEmulate(arguments.emulator, arguments.runner);
+  return CompileAndEmulate(machine);
 }
 
 absl::Status CompareReasons(const std::string& path, const std::map<std::string, absl::Status>& results) {
@@ -107,8 +110,8 @@ int main(int argc, char** argv) {
   hone::conformance::Arguments arguments;
   CLI::App app("Runs ONNX's conformance cases through Hone");
   app.add_option("--mode", arguments.mode, "how to run a case")
-      ->check(CLI::IsMember({"interpret", "compile", "aarch64", "opencl", "cuda", "ptx"}));
-  app.add_option("--target", arguments.target, "of the modes cuda and ptx, else cuda and cuda:sm_53");
+      ->check(CLI::IsMember({"interpret", "compile", "emulate", "opencl", "cuda", "ptx"}));
+  app.add_option("--target", arguments.target, "of the modes cuda, ptx (without it cuda and cuda:sm_53) and emulate");
   app.add_option("--assembler", arguments.assembler, "of mode ptx: a ptxas that makes machine code of it");
   app.add_option("--data", arguments.data, "the folder with the cases");
   auto* cases = app.add_option("--cases", arguments.cases, "a list of cases that must all pass");
@@ -121,8 +124,9 @@ int main(int argc, char** argv) {
   app.add_option("--jobs", arguments.forking.jobs, "cases at a time, in processes of their own; 0: all in this one")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--timeout", arguments.forking.timeout_seconds, "seconds for one case")->check(CLI::PositiveNumber);
-  app.add_option("--emulator", arguments.emulator, "the qemu-user that runs AArch64 programs");
-  app.add_option("--runner", arguments.runner, "of mode aarch64: a hone-run that is built for it");
+  app.add_option("--emulator", arguments.machine.emulator, "of mode emulate: qemu-user for the architecture");
+  app.add_option("--libraries", arguments.machine.libraries, "of mode emulate: a folder with its C library");
+  app.add_option("--runner", arguments.machine.runner, "of mode emulate: a hone-run that is built for it");
   CLI11_PARSE(app, argc, argv);
   const absl::Status status = hone::conformance::Run(arguments);
   if (status.ok()) return 0;

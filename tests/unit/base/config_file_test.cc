@@ -40,7 +40,7 @@ TEST(ConfigFile, ReadsWordsTextsAndLists) {
 TEST(ConfigFile, EscapesInDoubleQuotesOnly) {
   EXPECT_THAT(ParseConfig("f", R"(pki = "a\"b\\c")", kKnown)->front().values, ElementsAre(R"(a"b\c)"));
   EXPECT_THAT(ParseConfig("f", R"(pki = 'a\c')", kKnown)->front().values, ElementsAre(R"(a\c)"));
-  EXPECT_THAT(WhyNot(R"(pki = "a\n")"), HasSubstr("tracker.conf:1: in \"...\" a \\ stands before"));
+  EXPECT_THAT(WhyNot(R"(pki = "a\n")"), HasSubstr("tracker.conf:1: in \"...\", \\ may stand only before"));
 }
 
 TEST(ConfigFile, AnUnknownKeyIsAnErrorWithItsLineAndTheNearest) {
@@ -50,15 +50,16 @@ TEST(ConfigFile, AnUnknownKeyIsAnErrorWithItsLineAndTheNearest) {
 }
 
 TEST(ConfigFile, ErrorNamesTheLine) {
-  EXPECT_THAT(WhyNot("[tracker]\n"), HasSubstr("tracker.conf:1: there are no sections"));
+  EXPECT_THAT(WhyNot("[tracker]\n"), HasSubstr("tracker.conf:1: sections are not supported"));
   EXPECT_THAT(WhyNot("\nlisten\n"), HasSubstr("tracker.conf:2: write OPTION = VALUE"));
   EXPECT_THAT(WhyNot("= 5"), HasSubstr("write OPTION = VALUE"));
-  EXPECT_THAT(WhyNot("listen = \n"), HasSubstr("a value is missing"));
-  EXPECT_THAT(WhyNot("listen = a b\n"), HasSubstr("something stands after the value"));
+  EXPECT_THAT(WhyNot("listen = \n"), HasSubstr("the value is missing"));
+  EXPECT_THAT(WhyNot("listen = a b\n"), HasSubstr("unexpected text after the value"));
   EXPECT_THAT(WhyNot("listen = \"a\nb\""), HasSubstr("tracker.conf:1: the closing \" is missing"));
   EXPECT_THAT(WhyNot("label = [a\nb]"), HasSubstr("tracker.conf:2: a ',' or ']' is missing"));
   EXPECT_THAT(WhyNot("\nlabel = [a,\n"), HasSubstr("tracker.conf:2: the list that begins here has no ']'"));
-  EXPECT_THAT(WhyNot("pki = a\nlisten = b\npki = c"), HasSubstr("tracker.conf:3: 'pki' is given again, after line 1"));
+  EXPECT_THAT(WhyNot("pki = a\nlisten = b\npki = c"),
+              HasSubstr("tracker.conf:3: 'pki' is given twice; the first is in line 1"));
 }
 
 }  // namespace

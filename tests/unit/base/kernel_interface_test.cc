@@ -62,17 +62,18 @@ TEST(KernelInterface, NothingToComputeNeedsNoLaunch) {
 TEST(KernelInterface, RefusesWhatMakesNoSense) {
   EXPECT_THAT(ErrorOf(""), HasSubstr("no name"));
   EXPECT_THAT(ErrorOf("kernel k\n"), HasSubstr("no launch"));
-  EXPECT_THAT(ErrorOf(With("kernel conv", "kernel 1conv")), HasSubstr("line 1: expected one name"));
+  EXPECT_THAT(ErrorOf(With("kernel conv", "kernel 1conv")), HasSubstr("line 1: expected one kernel name"));
   EXPECT_THAT(ErrorOf(With("input f32[1,64,56,56]", "input f33[1]")), HasSubstr("line 2: expected a type"));
   EXPECT_THAT(ErrorOf(With("input f32[1,64,56,56]", "input f32[1,-4]")), HasSubstr("expected a type"));
   EXPECT_THAT(ErrorOf(With("f32[1,64,56,56]", "f32[4294967296,4294967296,4294967296]")), HasSubstr("expected a type"));
   EXPECT_THAT(ErrorOf(With("input f32", "output f32")), HasSubstr("out of order"));
-  EXPECT_THAT(ErrorOf(With("u8[] 861184", "u8[] 861248")), HasSubstr("ends behind the workspace"));
-  EXPECT_THAT(ErrorOf(With("841 256", "841 0")), HasSubstr("no sensible grid"));
-  EXPECT_THAT(ErrorOf(With("shared 65536", "shared 0")), HasSubstr("no sensible shared memory"));
-  EXPECT_THAT(ErrorOf(With("256 0 4", "256 0 6")), HasSubstr("takes a buffer that is not there"));
-  EXPECT_THAT(ErrorOf(With("prepare conv_prepare 18 64 1 2\n", "")), HasSubstr("go together"));
-  EXPECT_THAT(ErrorOf(With("scratch", "scratches")), HasSubstr("'scratches' is not known"));
+  EXPECT_THAT(ErrorOf(With("u8[] 861184", "u8[] 861248")), HasSubstr("ends past the end of the workspace"));
+  EXPECT_THAT(ErrorOf(With("841 256", "841 0")), HasSubstr("invalid grid"));
+  EXPECT_THAT(ErrorOf(With("shared 65536", "shared 0")), HasSubstr("invalid size of shared memory"));
+  EXPECT_THAT(ErrorOf(With("256 0 4", "256 0 6")), HasSubstr("uses a buffer that does not exist"));
+  EXPECT_THAT(ErrorOf(With("prepare conv_prepare 18 64 1 2\n", "")),
+              HasSubstr("packed buffers need launches of prepare"));
+  EXPECT_THAT(ErrorOf(With("scratch", "scratches")), HasSubstr("'scratches' is not a known keyword"));
 }
 
 TEST(KernelInterface, DamagedTextIsRefusedOrReadsBack) {

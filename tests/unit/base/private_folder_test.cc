@@ -46,10 +46,10 @@ TEST_F(PrivateFolderTest, OnlyItsModeLetsOthersIn) {
 TEST_F(PrivateFolderTest, SystemFoldersAreRefusedWithoutAdviceToClose) {
   if (geteuid() != 0) GTEST_SKIP() << "they are root's";
   for (const char* folder : {"/", "/tmp", "/etc", "/usr/lib"}) {
-    EXPECT_THAT(Problem(folder), AllOf(HasSubstr("take a folder of its own"), Not(HasSubstr("chmod")))) << folder;
+    EXPECT_THAT(Problem(folder), AllOf(HasSubstr("use a separate folder"), Not(HasSubstr("chmod")))) << folder;
   }
   Chmod(folder_, 01777);
-  EXPECT_THAT(Problem(folder_), HasSubstr("take a folder of its own")) << "sticky: it is everybody's";
+  EXPECT_THAT(Problem(folder_), HasSubstr("use a separate folder")) << "sticky: it is everybody's";
 }
 
 TEST_F(PrivateFolderTest, OtherUsersCannotReplaceTheFolder) {

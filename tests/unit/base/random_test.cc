@@ -22,6 +22,18 @@ TEST(Random, GeneratorsOfOneSeedDoNotOverlap) {
   }
 }
 
+TEST(Random, HighHalvesByPartsAreThoseOfTheWideProduct) {
+  constexpr uint64_t kMax = ~uint64_t{0};
+  EXPECT_EQ(HighHalfByParts(kMax, kMax), kMax - 1);
+  EXPECT_EQ(HighHalfByParts(uint64_t{1} << 32, uint64_t{1} << 32), 1u);
+  EXPECT_EQ(HighHalfByParts(kMax, 1), 0u);
+  Random random(7);
+  for (int i = 0; i < 1000; ++i) {
+    const uint64_t a = random.Next() >> (i % 64), b = random.Next() >> (i / 16 % 64);
+    ASSERT_EQ(HighHalfByParts(a, b), HighHalf(a, b)) << a << " " << b;
+  }
+}
+
 TEST(Random, BelowStaysInRangeAndReachesBothEnds) {
   Random random(1);
   bool low = false, high = false;

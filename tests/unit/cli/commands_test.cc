@@ -313,7 +313,7 @@ TEST_F(CommandsTest, InputsAreNotOverwritten) {
         "records import {a.npy} --records {a.npy}"}) {
     const CommandResult result = Hone(arguments);
     EXPECT_EQ(result.exit_code, 2) << arguments;
-    EXPECT_THAT(result.output, HasSubstr("a.npy is read by this command, too")) << arguments;
+    EXPECT_THAT(result.output, HasSubstr("a.npy is also an input of this command")) << arguments;
   }
   EXPECT_EQ(ReadWholeFile(File("a.npy")), "an array");
   EXPECT_FALSE(std::filesystem::exists(File("a.npy.lock")));
@@ -331,7 +331,7 @@ TEST_F(CommandsTest, DatabaseFilesAreNotOverwritten) {
           "records lock --model {no.onnx} --records {kept.db} -o ", "records export --records {kept.db} -o "}) {
       const CommandResult result = Hone(std::string(command) + output);
       EXPECT_EQ(result.exit_code, 2) << command << output << "\n" << result.output;
-      EXPECT_THAT(result.output, HasSubstr("what is kept beside it")) << command << output;
+      EXPECT_THAT(result.output, HasSubstr("a file that belongs to it")) << command << output;
     }
   }
 }
@@ -374,7 +374,7 @@ TEST_F(CommandsTest, PruneReportsRowsWhenFileKeepsItsSize) {
                                           File("large.db") + ")");
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.output, HasSubstr("\"removed\": 9,"));
-  EXPECT_THAT(result.output, HasSubstr("the rows were removed, but the file keeps its size"));
+  EXPECT_THAT(result.output, HasSubstr("the rows were removed, but the file could not be made smaller"));
   EXPECT_THAT(result.output, HasSubstr("SQLITE_TMPDIR names another folder"));
 }
 
@@ -417,7 +417,7 @@ TEST_F(CommandsTest, ExternalDataIsNotWrittenOver) {
                                 "records lock --model {external.onnx} --records {none.db} -o {w.bin}"}) {
     const CommandResult result = Hone(arguments);
     EXPECT_EQ(result.exit_code, 1) << arguments;
-    EXPECT_THAT(result.output, HasSubstr("w.bin is read by this command, too")) << arguments;
+    EXPECT_THAT(result.output, HasSubstr("w.bin is also an input of this command")) << arguments;
     EXPECT_EQ(ReadWholeFile(File("w.bin")), std::string(12, 'w')) << arguments;
   }
   EXPECT_FALSE(std::filesystem::exists(File("o")));
@@ -506,7 +506,8 @@ TEST_F(CommandsTest, WarningsGoToStandardError) {
   ASSERT_TRUE(storage::Connection::Open(file, SQLITE_OPEN_READWRITE, "")
                   ->Execute("UPDATE measurements SET seconds = '[1,x]'")
                   .ok());
-  EXPECT_THAT(Hone("records query --json --records {unreadable.db}").output, HasSubstr("row 1 of the records is not"));
+  EXPECT_THAT(Hone("records query --json --records {unreadable.db}").output,
+              HasSubstr("row 1 of the records cannot be read"));
   const CommandResult result = RunCommand("(" HONE_PROGRAM " records query --json --records " + file + " 2>/dev/null)");
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_TRUE(json::parse(result.output).at("records").empty());

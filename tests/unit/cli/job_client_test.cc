@@ -80,7 +80,8 @@ TEST_F(JobClientTest, AJobThatCannotBeStoredIsSubmittedAgainAsTheSame) {
   ASSERT_TRUE(jobs.ok()) << jobs.status();
   EXPECT_EQ(jobs->front().id(), "j1");
   EXPECT_THAT(tracker_.requests, AllOf(SizeIs(3), Each("r1")));
-  EXPECT_EQ(said_, "not taken yet, submitting it again: tracker test: no space left on the disk\n");
+  EXPECT_EQ(said_,
+            "the tracker has not accepted the job yet, submitting it again: tracker test: no space left on the disk\n");
 }
 
 TEST_F(JobClientTest, GivingUpReportsThatTheJobMayBeQueued) {
@@ -107,7 +108,7 @@ TEST_F(JobClientTest, ConnectionFailureIsReportedWithItsReason) {
   server_->Shutdown();
   const absl::Status status = Submit(1).status();
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
-  EXPECT_THAT(said_, HasSubstr("not taken yet, submitting it again: tracker test: "));
+  EXPECT_THAT(said_, HasSubstr("the tracker has not accepted the job yet, submitting it again: tracker test: "));
 }
 
 TEST_F(JobClientTest, UnreachableTrackerIsReportedOnce) {
@@ -120,7 +121,7 @@ TEST_F(JobClientTest, UnreachableTrackerIsReportedOnce) {
       {job}, [](const v1::WatchJobResponse&) { return absl::OkStatus(); }, [] { return absl::OkStatus(); },
       [&view](const absl::Status& status) { view.PrintTrackerAway(status); });
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
-            "no answer, asking again: tracker test: no space left on the disk\n");
+            "the tracker does not answer, asking again: tracker test: no space left on the disk\n");
   ASSERT_TRUE(jobs.ok()) << jobs.status();
   EXPECT_EQ(jobs->front().state(), v1::JOB_STATE_SUCCEEDED);
   EXPECT_EQ(tracker_.watches, 3);

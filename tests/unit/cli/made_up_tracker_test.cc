@@ -16,9 +16,8 @@
 #include "CLI/CLI.hpp"
 #include "base/temporary_folder.h"
 #include "cli/command.h"
+#include "cli/commands.h"
 #include "cli/job_text.h"
-#include "cli/records_command.h"
-#include "cli/tune_command.h"
 #include "compiler/target/target.h"
 #include "grpcpp/grpcpp.h"
 #include "hone/v1/admin.grpc.pb.h"
@@ -130,8 +129,9 @@ TEST_F(MadeUpTrackerTest, InterruptWithoutTrackerReportsThatTheJobKeepsRunning) 
   EXPECT_EQ(Run({"tune", model_, "--trials", "1", "--json"}), kWorkFailed);
   EXPECT_GE(jobs_.cancels, 2) << "it is asked again";
   EXPECT_EQ(json::parse(out_).at("job"), "j1") << "what was last heard of it";
-  EXPECT_THAT(error_, AllOf(HasSubstr("Ctrl-C again ends at once"), HasSubstr("j1 goes on at " + address_),
-                            HasSubstr("hone cancel j1 --tracker " + address_)));
+  EXPECT_THAT(error_,
+              AllOf(HasSubstr("Ctrl-C again ends at once"), HasSubstr("j1 keeps running at tracker " + address_),
+                    HasSubstr("hone cancel j1 --tracker " + address_)));
 }
 
 TEST_F(MadeUpTrackerTest, ModelRecordsUseTheTargetOfTheDevice) {

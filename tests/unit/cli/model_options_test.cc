@@ -238,7 +238,8 @@ TEST(SelectDevicePlaces, AreOneForEachTarget) {
   known[1].mutable_state()->mutable_fingerprint()->set_text("other pi cores=4");
   const absl::Status two = SelectDevicePlaces(known, {"room"}, 0).status();
   EXPECT_TRUE(two.GetPayload(kUsageMark).has_value());
-  EXPECT_THAT(std::string(two.message()), HasSubstr("pi1/cpu and pi2/cpu are of different kinds but have one target"));
+  EXPECT_THAT(std::string(two.message()),
+              HasSubstr("pi1/cpu and pi2/cpu are different kinds of device with the same target"));
   EXPECT_THAT(std::string(SelectDevicePlaces(known, {"pi3"}, 0).status().message()), HasSubstr("--device pi3"));
 }
 
@@ -260,13 +261,13 @@ TEST_F(ModelOptionsTest, UnknownDeviceIsAnError) {
   ModelOptions options;
   search_.devices = {"pi"};
   EXPECT_THAT(std::string(PartsOf(options, search_, {}).status().message()),
-              HasSubstr("--device pi: the farm has no device with that name or label; there is none yet"));
+              HasSubstr("--device pi: the farm has no device with that name or label; it has no devices yet"));
   search_.devices = {"room=hall"};
   EXPECT_THAT(std::string(PartsOf(options, search_, {DeviceOf("pi", "pi", "arm64")}).status().message()),
-              HasSubstr("there is pi/cpu (room=lab). For one that is to come, say with --target"));
+              HasSubstr("it has pi/cpu (room=lab). For a device that will join later, give its --target"));
   search_.devices = {"pi"};
   EXPECT_THAT(std::string(PartsOf(options, search_, {DeviceOf("pi", "pi", "")}).status().message()),
-              HasSubstr("pi/cpu does not say what is compiled for it; give --target"));
+              HasSubstr("pi/cpu does not report its target; give --target"));
 }
 
 // Complete texts, which ask no device of this machine.

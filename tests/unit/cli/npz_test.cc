@@ -135,7 +135,7 @@ TEST(NpzTest, NamesFilesThatAreNoArchives) {
   WriteWholeFile(folder / "text", "hello");
   EXPECT_THAT(OpenError(folder / "text"), HasSubstr("Not a zip archive"));
   WriteZip(folder / "other.npz", {{"readme.txt", "hello"}});
-  EXPECT_THAT(OpenError(folder / "other.npz"), HasSubstr("holds 'readme.txt', which is no .npy array"));
+  EXPECT_THAT(OpenError(folder / "other.npz"), HasSubstr("contains 'readme.txt', which is not an .npy array"));
 }
 
 TEST(NpzTest, NamesTheDamagedArray) {
@@ -143,7 +143,7 @@ TEST(NpzTest, NamesTheDamagedArray) {
   const std::string path = folder / "a.npz";
   WriteZip(path, {{"x.npy", "no array"}});
   EXPECT_EQ(std::string(NpzReader::Open(path)->Read("x", Any).status().message()),
-            "array 'x' in '" + path + "': it is not a .npy array");
+            "array 'x' in '" + path + "': it is not an .npy array");
   WriteZip(path, {{"x.npy", NpyPrefix(DType::kInt8, kShape) + "1234567"}});
   EXPECT_THAT(std::string(NpzReader::Open(path)->Read("x", Any).status().message()),
               HasSubstr("more data than its shape"));

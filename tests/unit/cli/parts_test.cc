@@ -48,7 +48,7 @@ TEST(OutputTest, OutputMustNotBeAnInput) {
   std::filesystem::create_hard_link(file, link);
   for (const std::string& same : {file, link, (folder.path() / "." / "file").string()}) {
     const absl::Status status = CheckNotAnInput(same, {"", other, file});
-    EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("is read by this command, too")) << same;
+    EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("is also an input of this command")) << same;
     EXPECT_TRUE(status.GetPayload(kUsageMark).has_value());
   }
   EXPECT_TRUE(CheckNotAnInput(other, {"", file}).ok());

@@ -10,6 +10,7 @@
 #include <llvm/TargetParser/Host.h>
 
 #include <filesystem>
+#include <set>
 #include <sstream>
 
 #include "base/temporary_folder.h"
@@ -17,10 +18,10 @@
 #include "compiler/codegen/llvm/setup.h"
 #include "compiler/execution/model.h"
 #include "compiler/ir/text.h"
-#include "compiler/passes/flatten.h"
+#include "compiler/passes/passes.h"
 #include "compiler/passes/pipeline.h"
-#include "compiler/passes/unroll.h"
 #include "compiler/space/space.h"
+#include "compiler/target/cpu.h"
 #include "compiler/target/microarchitectures.h"
 #include "compiler/target/target.h"
 #include "tests/unit/space/compiled.h"
@@ -70,6 +71,40 @@ output t
   EXPECT_TRUE(workload.ok()) << workload.status() << "\n" << text;
   return workload.value_or(ir::Workload{});
 }
+
+// Functions of libgcc that code for 32-bit Arm may call: those that libgcc_s.so.1 exports.
+constexpr const char* kLibgcc[] = {"__aeabi_ldivmod", "__aeabi_uldivmod", "__aeabi_f2lz", "__aeabi_f2ulz",
+                                   "__aeabi_d2lz",    "__aeabi_d2ulz",    "__aeabi_l2f",  "__aeabi_ul2f",
+                                   "__aeabi_l2d",     "__aeabi_ul2d",     "__aeabi_lmul", "__aeabi_llsl",
+                                   "__aeabi_llsr",    "__aeabi_lasr"};
+
+// Names that the assembly calls, without the C library's.
+std::set<std::string> CalledHelpers(const std::string& assembly) {
+  std::set<std::string> names;
+  std::stringstream lines(assembly);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("\tbl\t__")) names.insert(line.substr(4));
+  }
+  return names;
+}
+
+// LLVM ends the process if it cannot select an instruction.
+void CompileFor32BitArm(const ir::Workload& workload) {
+  for (const char* text : {"arm -mcpu=cortex-a7", "arm -mcpu=cortex-a53"}) {
+    const Target target = ParseTarget(text).value();
+    const auto candidate = space::Default(workload, target);
+    ASSERT_TRUE(candidate.ok()) << candidate.status();
+    const auto module = execution::Lower(candidate->state, target, "kernel");
+    ASSERT_TRUE(module.ok()) << module.status();
+    for (const Effort effort : {Effort::kKernel, Effort::kReference}) {
+      const auto assembly = Emit(module->main, target, effort, Output::kAssembly);
+      ASSERT_TRUE(assembly.ok()) << assembly.status();
+      EXPECT_THAT(CalledHelpers(*assembly), ::testing::IsSubsetOf(kLibgcc)) << text;
+    }
+  }
+}
+
+TEST_P(ExpressionTest, CompilesFor32BitArm) { CompileFor32BitArm(Elementwise(GetParam())); }
 
 TEST_P(ExpressionTest, VectorCodeAgreesWithTheInterpreter) {
   const ir::Workload workload = Elementwise(GetParam());
@@ -137,6 +172,8 @@ INSTANTIATE_TEST_SUITE_P(F64, ExpressionTest,
                                            Expression{"f64", "tanh(x[i, j]) + sigmoid(y[i, j])", -5, 5},
                                            Expression{"f64", "1f64 / max(x[i, j] * 0f64, y[i, j] * 0f64)", -1, 1},
                                            Expression{"f64", "max(log(x[i, j]), y[i, j])", -1, 1},
+                                           Expression{"f64", "min(log(x[i, j]), y[i, j])", -1, 1},
+                                           Expression{"f64", "round(x[i, j] * 2f64)", -5, 5},
                                            Expression{"f64", "erf(x[i, j])", -5, 5}));
 
 INSTANTIATE_TEST_SUITE_P(
@@ -158,7 +195,8 @@ INSTANTIATE_TEST_SUITE_P(
         Expression{"i32", "bf16(x[i, j])", -100000, 100000, "bf16"},
         Expression{"i64", "bf16(x[i, j] * 72057594037927936i64 + y[i, j])", -100, 100, "bf16"},
         Expression{"u8", "bf16(x[i, j])", 0, 255, "bf16"}, Expression{"f16", "f16(f32(x[i, j]) * f32(y[i, j]))", -3, 3},
-        Expression{"f32", "f16(x[i, j])", -1e5, 1e5, "f16"}, Expression{"f64", "f16(x[i, j])", -3, 3, "f16"}));
+        Expression{"f32", "f16(x[i, j])", -1e5, 1e5, "f16"}, Expression{"f64", "f16(x[i, j])", -3, 3, "f16"},
+        Expression{"f16", "i64(x[i, j])", -1e4, 1e4, "i64"}, Expression{"f16", "u64(x[i, j])", -1e4, 1e4, "u64"}));
 
 INSTANTIATE_TEST_SUITE_P(Integers, ExpressionTest,
                          ::testing::Values(Expression{"i32", "x[i, j] / y[i, j]", -4, 4},
@@ -189,6 +227,8 @@ TEST_P(PrecisionTest, EachElementIsCloseToTheInterpreters) {
         << GetParam().text;
   }
 }
+
+TEST_P(PrecisionTest, CompilesFor32BitArm) { CompileFor32BitArm(Elementwise(GetParam())); }
 
 constexpr double kIntLowest = -2147483648.0, kIntHighest = 2147483647.0;
 
@@ -248,7 +288,7 @@ TEST(Casts, FromF64ToHalfRoundOnce) {
 // The table of CPUs is written without LLVM. This test compares it with LLVM's own.
 TEST(RequiredFeatures, EqualTheTableOfCpus) {
   for (const target::Microarchitecture& row : target::Microarchitectures()) {
-    const std::string kind = row.family.arch == target::Arch::kAArch64 ? "arm64" : "x86_64";
+    const std::string kind = std::string(target::EntryOf(row.family.arch).word);
     const Target target = ParseTarget(kind + " -mcpu=" + std::string(row.name)).value();
     ASSERT_TRUE(KnowsCpu(target)) << row.name;
     EXPECT_THAT(RequiredFeatures(target), ::testing::ElementsAreArray(target::FeaturesOf(row))) << row.name;

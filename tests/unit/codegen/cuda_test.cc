@@ -516,7 +516,7 @@ TEST(Cuda, SpillsAndTooMuchSharedMemoryAreDrawbacks) {
   const target::Target target = *target::ParseTarget("cuda:sm_75 -shared=49152");
   EXPECT_EQ(Drawback({.registers = 255, .shared_bytes = 49152}, target), "");
   EXPECT_THAT(Drawback({.registers = 64, .shared_bytes = 49153}, target), HasSubstr("49153 bytes of shared memory"));
-  EXPECT_THAT(Drawback({.registers = 64, .spill_bytes = 20}, target), HasSubstr("64 registers do not suffice: 20"));
+  EXPECT_THAT(Drawback({.registers = 64, .spill_bytes = 20}, target), HasSubstr("64 registers are too few: 20"));
 }
 
 }  // namespace

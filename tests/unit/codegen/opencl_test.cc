@@ -11,6 +11,7 @@
 #include <cstring>
 #include <tuple>
 
+#include "base/half_float.h"
 #include "base/random.h"
 #include "compiler/codegen/opencl/emit.h"
 #include "compiler/execution/model.h"
@@ -21,7 +22,7 @@
 #include "compiler/ir/text.h"
 #include "compiler/ir/typing.h"
 #include "compiler/ir/verify.h"
-#include "compiler/passes/flatten.h"
+#include "compiler/passes/passes.h"
 #include "compiler/passes/pipeline.h"
 #include "compiler/schedule/apply.h"
 #include "tests/unit/drivers/opencl_device.h"
@@ -58,8 +59,8 @@ double FloatAt(DType dtype, const std::byte* at) {
     std::memcpy(&value, at, sizeof value);
     return value;
   };
-  if (dtype == DType::kFloat16) return ir::FromHalfBits(bits(uint16_t{}));
-  if (dtype == DType::kBFloat16) return ir::FromBFloatBits(bits(uint16_t{}));
+  if (dtype == DType::kFloat16) return FromHalfBits(bits(uint16_t{}));
+  if (dtype == DType::kBFloat16) return FromBFloatBits(bits(uint16_t{}));
   return dtype == DType::kFloat32 ? static_cast<double>(bits(float{})) : bits(double{});
 }
 
@@ -106,8 +107,8 @@ Bytes Contents(const ir::BufferNode& buffer, Random& random) {
     const double value = i < std::size(kFloats)
                              ? kFloats[i]
                              : std::ldexp(random.Uniform() - 0.5, static_cast<int>(random.Below(60)) - 30);
-    if (buffer.dtype == DType::kFloat16) bits = ir::HalfBits(value);
-    if (buffer.dtype == DType::kBFloat16) bits = ir::BFloatBits(value);
+    if (buffer.dtype == DType::kFloat16) bits = HalfBits(value);
+    if (buffer.dtype == DType::kBFloat16) bits = BFloatBits(value);
     if (buffer.dtype == DType::kFloat32) bits = std::bit_cast<int32_t>(static_cast<float>(value));
     if (buffer.dtype == DType::kFloat64) bits = std::bit_cast<int64_t>(value);
     std::memcpy(bytes.data() + i * size, &bits, size);
@@ -203,12 +204,9 @@ struct Table {
   std::vector<ir::Stmt> stores;
 };
 
-constexpr int kDTypes = 13;
-
 TEST_F(OpenClCode, EveryOperatorInEveryType) {
   std::vector<ir::Func> funcs;
-  for (int d = 0; d < kDTypes; ++d) {
-    const auto dtype = static_cast<DType>(d);
+  for (const auto& [dtype, name, bytes] : kDTypeRows) {
     if (ir::IsStorageOnly(dtype)) continue;
     for (const int width : kWidths) {
       Table table(fmt::format("binary_{}_{}", ir::Name(dtype), width), dtype, width);
@@ -237,11 +235,10 @@ TEST_F(OpenClCode, EveryOperatorInEveryType) {
 
 TEST_F(OpenClCode, EveryCastAndSelect) {
   std::vector<ir::Func> funcs;
-  for (int d = 0; d < kDTypes; ++d) {
-    const auto dtype = static_cast<DType>(d);
+  for (const auto& [dtype, name, bytes] : kDTypeRows) {
     for (const int width : kWidths) {
       Table table(fmt::format("cast_{}_{}", ir::Name(dtype), width), dtype, width);
-      for (int t = 0; t < kDTypes; ++t) table.Add(ir::MakeCast({static_cast<DType>(t), width}, table.Y()));
+      for (const DTypeRow& to : kDTypeRows) table.Add(ir::MakeCast({to.dtype, width}, table.Y()));
       // Rounded on the way, and not by the store.
       table.Add(ir::MakeCast({DType::kFloat32, width}, ir::MakeCast({DType::kFloat16, width}, table.Y())));
       table.Add(ir::MakeCast({DType::kFloat32, width}, ir::MakeCast({DType::kBFloat16, width}, table.Y())));
@@ -544,7 +541,7 @@ TEST(OpenClText, RefusesWhatOpenClCannotExpress) {
        "}",
        "an access to 's' with 2 indices"},
       {"func f(y: f32[4]) grid 1 lanes 4 { merge y[0] = sum lane.id:4 of 1f32 }", "reads the registers of other lanes"},
-      {"func double(y: f32[4]) grid 1 lanes 1 { y[0] = 1f32 }", "cannot have a kernel of that name"}};
+      {"func double(y: f32[4]) grid 1 lanes 1 { y[0] = 1f32 }", "reserves this name, so no kernel can have it"}};
   for (const auto& [text, message] : cases) {
     const auto func = ir::ParseFunc(text);
     ASSERT_TRUE(func.ok()) << func.status();

@@ -114,7 +114,7 @@ TEST_F(ChildSupervisorTest, LaterChildrenDoNotSeeAnImpossibleTime) {
   });
   EXPECT_TRUE(end.what == ChildEnd::kReplace);
   EXPECT_TRUE(progress_.VerifiedCandidates().empty());
-  ExpectFailure(0, FailureKind::kImpossibleTime, "claims 1e-09 s for one call");
+  ExpectFailure(0, FailureKind::kImpossibleTime, "reported 1e-09 s for one call");
 }
 
 TEST_F(ChildSupervisorTest, AChildKilledByTheSystemIsNotBlamed) {

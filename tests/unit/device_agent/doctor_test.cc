@@ -221,7 +221,7 @@ TEST_F(DoctorTest, OnlyBadFindingsAreNotFine) {
   std::vector<Finding> bad = notes;
   bad.push_back({"c", Verdict::kBad, "none", "mend it"});
   EXPECT_FALSE(IsAllFine(bad));
-  EXPECT_THAT(FindingsAsText(bad), HasSubstr("bad   c               none\n                      mend: mend it\n"));
+  EXPECT_THAT(FindingsAsText(bad), HasSubstr("bad   c               none\n                      fix: mend it\n"));
   const auto json = nlohmann::json::parse(FindingsAsJson(bad));
   EXPECT_FALSE(json["fine"]);
   EXPECT_EQ(json["checks"][2]["verdict"], "bad");

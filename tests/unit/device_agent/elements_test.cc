@@ -62,25 +62,6 @@ TEST(Fill, NoBufferIsAnotherOneShifted) {
   }
 }
 
-TEST(Half, EveryValueSurvivesTheRoundTrip) {
-  for (uint32_t bits = 0; bits < 0x10000; ++bits) {
-    const float value = HalfToFloat(static_cast<uint16_t>(bits));
-    if (std::isnan(value)) {
-      ASSERT_TRUE(std::isnan(HalfToFloat(FloatToHalf(value))));
-    } else {
-      ASSERT_EQ(FloatToHalf(value), bits) << value;
-    }
-  }
-}
-
-TEST(Half, RoundsToNearestEven) {
-  EXPECT_EQ(HalfToFloat(FloatToHalf(1.0f + 0x1p-11f)), 1.0f);
-  EXPECT_EQ(HalfToFloat(FloatToHalf(1.0f + 3 * 0x1p-11f)), 1.0f + 0x1p-9f);
-  EXPECT_TRUE(std::isinf(HalfToFloat(FloatToHalf(65520.0f))));
-  EXPECT_EQ(HalfToFloat(FloatToHalf(65519.0f)), 65504.0f);
-  EXPECT_EQ(FloatToHalf(-0.0f), 0x8000);
-}
-
 TEST(Compare, ToleranceIsRelativeToTheElementAndToTheLargest) {
   const std::vector<float> reference{100, 1, 0}, near{100.05f, 1, 0.05f}, far{100, 1.3f, 0};
   const VisitBuffer buffer = BufferOf("f32", 3);

@@ -50,7 +50,7 @@ TEST(MakeDevice, SaysWhatThereIs) {
   for (const char* text : {"", "gpu", "openclx", "gpu:opencl"}) {
     const absl::Status status = MakeDevice(text, "").status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << text;
-    EXPECT_THAT(std::string(status.message()), testing::HasSubstr("there are: cpu, cpu:N, opencl, opencl:NAME"));
+    EXPECT_THAT(std::string(status.message()), testing::HasSubstr("give one of: cpu, cpu:N, opencl, opencl:NAME"));
   }
 }
 

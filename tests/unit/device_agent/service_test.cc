@@ -34,7 +34,8 @@ TEST(RestartService, SaysThatItRunsOnlyWhereItDoes) {
   // As where the unit waits for a certificate that is not there.
   EXPECT_THAT(std::string(restart("[ $1 = restart ] || { echo inactive; exit 3; }").message()), HasSubstr("inactive"));
   EXPECT_THAT(std::string(restart("echo it failed >&2; exit 1").message()), HasSubstr("it failed"));
-  EXPECT_THAT(std::string(RestartService(folder / "none").message()), HasSubstr("systemd does not run here"));
+  EXPECT_THAT(std::string(RestartService(folder / "none").message()),
+              HasSubstr("systemd is not running on this machine"));
 }
 
 }  // namespace

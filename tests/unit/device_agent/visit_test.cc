@@ -150,7 +150,7 @@ TEST_F(VisitTest, KernelKilledAtTheDeadlineIsNotBlamed) {
   batch.set_fill_seed(99);  // not in the cache
   batch.mutable_policy()->set_visit_seconds(0.1);
   EXPECT_THAT(MeasureBatch(visit_runner, batch, -1).error(),
-              HasSubstr("time was over before the reference kernel had ended"));
+              HasSubstr("the time of the visit ended before the reference kernel did"));
 }
 
 TEST_F(VisitTest, ConfirmationPairsAllCandidates) {

@@ -428,7 +428,7 @@ TEST(OldCudaTest, RunsOnOldDriverWithoutNewFunctions) {
 TEST_F(CudaTest, ChecksRangesItself) {
   Prepare();
   Buffer slice;
-  EXPECT_THAT(device_.Slice(x_, 100, 4, &slice).text, HasSubstr("wants multiples of 256"));
+  EXPECT_THAT(device_.Slice(x_, 100, 4, &slice).text, HasSubstr("needs a multiple of 256"));
   EXPECT_EQ(device_.Slice(x_, 3840, 200, &slice).kind, ErrorKind::kProgram);
   EXPECT_EQ(device_.Fill(x_, 3000, 1001, std::byte{0}).kind, ErrorKind::kProgram);
 }
@@ -467,7 +467,7 @@ TEST_F(CudaTest, UnknownFunctionOfTheFakeRunsAsPtx) {
   std::vector<float> x(5);
   ASSERT_TRUE(device_.Read(x_, 0, std::as_writable_bytes(std::span(x))).ok());
   EXPECT_THAT(x, ::testing::ElementsAre(2, 2, 2, 2, 1));
-  EXPECT_EQ(kernel_.facts().group_lanes_max, 4);
+  EXPECT_EQ(kernel_.group_lanes_max(), 4);
   const Launch other_lanes{&kernel_, 1, 2};
   EXPECT_EQ(device_.Run({&other_lanes, 1}, Deadline::max()).kind, ErrorKind::kProgram) << "it requires 4";
   EXPECT_THAT(device_.Build(AddOne("frob;\n"), {}, &program_).text, HasSubstr("INVALID_PTX"));

@@ -39,6 +39,6 @@ void OpenClTest::SetUp() {
   GTEST_SKIP() << reason;
 }
 
-drivers::opencl::Deadline Soon() { return std::chrono::steady_clock::now() + std::chrono::minutes(5); }
+drivers::Deadline Soon() { return std::chrono::steady_clock::now() + std::chrono::minutes(5); }
 
 }  // namespace hone::tests

@@ -27,7 +27,7 @@ class OpenClTest : public ::testing::Test {
 };
 
 // A deadline that every launch meets unless it never ends.
-drivers::opencl::Deadline Soon();
+drivers::Deadline Soon();
 
 }  // namespace hone::tests
 

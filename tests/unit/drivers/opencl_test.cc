@@ -65,7 +65,7 @@ TEST(OpenClLibrary, SaysWhatIsMissing) {
   EXPECT_THAT(absent.text, AllOf(HasSubstr("libNoSuchOpenCL.so.1"), HasSubstr("install an OpenCL loader")));
   const Error other = Library::Load(&library, "libc.so.6");
   EXPECT_EQ(other.kind, ErrorKind::kAbsent);
-  EXPECT_THAT(other.text, HasSubstr("libc.so.6 is no library of OpenCL 1.2"));
+  EXPECT_THAT(other.text, HasSubstr("libc.so.6 is not an OpenCL 1.2 library"));
 }
 
 TEST_F(OpenCl, ListsAndOpensDevices) {
@@ -77,7 +77,6 @@ TEST_F(OpenCl, ListsAndOpensDevices) {
   EXPECT_EQ(devices[0].name, device().info().name);
   for (const DeviceInfo& info : devices) {
     EXPECT_FALSE(info.name.empty() || info.platform.empty() || info.driver_version.empty());
-    EXPECT_THAT(info.c_version, HasSubstr("OpenCL C"));
     EXPECT_GT(std::min({info.compute_units, info.group_lanes_max, info.preferred_multiple, info.local_bytes,
                         info.global_bytes, info.buffer_bytes_max}),
               0);
@@ -161,7 +160,7 @@ TEST_F(OpenCl, SlicesShareTheMemoryOfTheWhole) {
   const int values[] = {7, 8};
   ASSERT_TRUE(device().Write(slice, 0, std::as_bytes(std::span(values))).ok());
   EXPECT_EQ(Ints(device(), *whole)[at / sizeof(int) + 1], 8);
-  EXPECT_THAT(device().Slice(*whole, at + 4, 4, &other).text, HasSubstr("wants multiples of " + std::to_string(at)));
+  EXPECT_THAT(device().Slice(*whole, at + 4, 4, &other).text, HasSubstr("needs a multiple of " + std::to_string(at)));
   EXPECT_FALSE(device().Slice(*whole, at, at + 1, &other).ok()) << "it ends behind the whole";
   whole.reset();
   EXPECT_THAT(Ints(device(), slice), ElementsAre(7, 8));
@@ -208,8 +207,7 @@ TEST_F(OpenCl, WhatTheDeviceRefusesNamesTheKernel) {
   Kernel kernel;
   EXPECT_THAT(program.Find("thrice", &kernel).text, HasSubstr("no kernel 'thrice'"));
   ASSERT_TRUE(program.Find("turn", &kernel).ok());
-  EXPECT_GT(kernel.facts().group_lanes_max, 0);
-  EXPECT_GE(kernel.facts().local_bytes, 16);
+  EXPECT_GT(kernel.group_lanes_max(), 0);
   const Buffer x = BufferOf(device(), std::vector<int>(8));
   EXPECT_THAT(kernel.SetArg(2, x).text, HasSubstr("argument 2 of kernel 'turn'"));
   ASSERT_TRUE(kernel.SetArg(0, x).ok() && kernel.SetArg(1, x).ok());

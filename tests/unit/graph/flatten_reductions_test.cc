@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/graph/passes/flatten_reductions.h"
-
 #include "compiler/graph/graph_edit.h"
+#include "compiler/graph/passes/passes.h"
 #include "compiler/graph/passes/pipeline.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

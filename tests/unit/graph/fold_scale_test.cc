@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/graph/passes/fold_scale.h"
-
+#include "compiler/graph/passes/passes.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/graph/model_builder.h"

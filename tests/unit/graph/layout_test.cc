@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/graph/passes/layout.h"
-
 #include <tuple>
 
 #include "compiler/graph/graph_edit.h"
+#include "compiler/graph/passes/passes.h"
 #include "compiler/target/target.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

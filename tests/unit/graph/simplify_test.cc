@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/graph/graph_edit.h"
-#include "compiler/graph/passes/constant_fold.h"
-#include "compiler/graph/passes/sink_reshapes.h"
+#include "compiler/graph/passes/passes.h"
 #include "compiler/graph/passes/view.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -112,7 +112,7 @@ TEST(VerifyGraph, FindsWhatTextCannotSay) {
   EXPECT_THAT(error([](Graph& g) { g.outputs = {99}; }), HasSubstr("there is no value 99"));
   EXPECT_THAT(error([](Graph& g) { g.output_names.clear(); }), HasSubstr("1 outputs and 0 names"));
   EXPECT_THAT(error([](Graph& g) { AddConstant<float>(g, "c", ir::DType::kFloat32, {3}, {1, 2}); }),
-              HasSubstr("has 8 bytes, its type f32[3] has 12"));
+              HasSubstr("has 8 bytes, but its type f32[3] has 12"));
 }
 
 TEST(EqualGraphs, AreEqualIfAPassChangedNothing) {

@@ -72,51 +72,54 @@ TEST(BulkCopy, ArrivesForAllLanesAfterWaitAndBarrier) {
   EXPECT_THAT(RunText(Filled(copy + "wait 0 y[lane.id] = s[7 - lane.id]")),
               HasSubstr("race on element 6 of 's': lane 1 of group 0 reads what lane 0 of group 0 wrote"));
   EXPECT_THAT(RunText(Filled(copy + "wait 1 barrier y[lane.id] = s[7 - lane.id]")),
-              HasSubstr("reads element 7 of 's', which lane 0 is still copying"));
+              HasSubstr("reads element 7 of 's', to which lane 0 is still copying"));
 }
 
 TEST(BulkCopy, LimitsCommitGroupsInFlight) {
-  const auto bundles = [](const std::string& first, int more) {
+  const auto commit_groups = [](const std::string& first, int more) {
     return RunText(Filled(first + " commit for k in " + std::to_string(more) + " { commit } wait 0"));
   };
   const std::string copy = "if lane.id == 0 { copy 8 s[0] = x[8] }";
-  EXPECT_EQ(bundles(copy, 7), "0 0");
-  EXPECT_THAT(bundles(copy, 8), HasSubstr("9 bundles are under way, where copies of a group allow 8"));
-  EXPECT_EQ(bundles("copy 2 s[lane.id * 2] = x[lane.id * 2]", 8), "0 0");
+  EXPECT_EQ(commit_groups(copy, 7), "0 0");
+  EXPECT_THAT(commit_groups(copy, 8), HasSubstr("9 commit groups are in flight; bulk copies allow up to 8"));
+  EXPECT_EQ(commit_groups("copy 2 s[lane.id * 2] = x[lane.id * 2]", 8), "0 0");
   const auto verdict = [](const std::string& first) {
     std::string commits;
     for (int i = 0; i < 9; ++i) commits += " commit";
     return Verdict(Filled(first + commits + " wait 0"));
   };
-  EXPECT_THAT(verdict(copy), HasSubstr("9 bundles are under way, where copies of a group allow 8"));
-  EXPECT_THAT(verdict(copy + " commit wait 0"), HasSubstr("9 bundles are under way"));
+  EXPECT_THAT(verdict(copy), HasSubstr("9 commit groups are in flight; bulk copies allow up to 8"));
+  EXPECT_THAT(verdict(copy + " commit wait 0"), HasSubstr("9 commit groups are in flight"));
   EXPECT_EQ(verdict("copy 2 s[lane.id * 2] = x[lane.id * 2]"), "");
 }
 
 TEST(BulkCopyVerifier, RefusesWhatItIsNot) {
   const std::string first = "copy 8 group 2 s[0, 0] = x[0, 0]";
-  EXPECT_THAT(Verdict(With(first, "copy 4 group 2 s[0, 0] = x[0, 0]")),
-              HasSubstr("copy to 's': of 16 bytes by 2 groups; they share multiples of 16 each, up to 32768"));
-  EXPECT_THAT(Verdict(With(first, "copy 9 s[0, 0] = x[0, 0]")), HasSubstr("of 36 bytes by 1 groups"));
+  EXPECT_THAT(
+      Verdict(With(first, "copy 4 group 2 s[0, 0] = x[0, 0]")),
+      HasSubstr(
+          "copy to 's': 16 bytes by 2 groups; a bulk copy needs a multiple of 16 bytes for each group, up to 32768"));
+  EXPECT_THAT(Verdict(With(first, "copy 9 s[0, 0] = x[0, 0]")), HasSubstr("36 bytes by 1 groups"));
   EXPECT_THAT(Verdict(With(first, "copy 8 group 0 s[0, 0] = x[0, 0]")), HasSubstr("by 0 groups"));
   EXPECT_THAT(Verdict(With(first, "copy 4 group 0 s[0, 0] = x[0, 0]")), HasSubstr("by 0 groups"));
   EXPECT_THAT(Verdict(With(first, "copy 8 group 1152921504606846976 s[0, 0] = x[0, 0]")),
               HasSubstr("by 1152921504606846976 groups"));
   EXPECT_THAT(Verdict(With(first, "copy 4611686018427387905 s[0, 0] = x[0, 0]")), HasSubstr("up to 32768"));
   EXPECT_THAT(Verdict(With(first, "copy 8 group 2 s[0, 0] = x[0, 0 where group.id < 2]")),
-              HasSubstr("of a group, with a condition"));
-  EXPECT_THAT(Verdict(With("] shared", "] swizzled")), HasSubstr("of a group, to swizzled memory"));
+              HasSubstr("a bulk copy must not have a condition"));
+  EXPECT_THAT(Verdict(With("] shared", "] swizzled")), HasSubstr("a bulk copy cannot write swizzled memory"));
   EXPECT_THAT(Verdict(With(first, "copy 8 group 2 s[0, 0] = x[0, 2]")),
-              HasSubstr("its source in 'x' may not be aligned to 16 bytes"));
-  EXPECT_THAT(Verdict(With(first, "copy 8 group 4 s[0, 0] = x[0, 0]")), HasSubstr("by 4 groups; they share"));
+              HasSubstr("its source in 'x' is not known to be aligned to 16 bytes"));
+  EXPECT_THAT(Verdict(With(first, "copy 8 group 4 s[0, 0] = x[0, 0]")), HasSubstr("by 4 groups; a bulk copy needs"));
 }
 
 TEST(BulkCopyVerifier, OnlyTheFirstLaneMayIssueIt) {
   EXPECT_THAT(Verdict(With("if lane.id == 0 {", "if lane.id == 1 {")),
-              HasSubstr("the copy of a group to 's' is not begun by its first lane alone"));
-  EXPECT_THAT(Verdict(With("if lane.id == 0 {", "if lane.id < 1 {")), HasSubstr("not begun by its first lane alone"));
-  EXPECT_THAT(Verdict(With("if k + 1 < 3", "if lane.id < k")), HasSubstr("not begun by its first lane alone"));
-  EXPECT_THAT(Verdict(With("if k + 1 < 3", "if group.id < k")), HasSubstr("not begun by its first lane alone"));
+              HasSubstr("the bulk copy to 's' must be issued by the first lane alone"));
+  EXPECT_THAT(Verdict(With("if lane.id == 0 {", "if lane.id < 1 {")),
+              HasSubstr("must be issued by the first lane alone"));
+  EXPECT_THAT(Verdict(With("if k + 1 < 3", "if lane.id < k")), HasSubstr("must be issued by the first lane alone"));
+  EXPECT_THAT(Verdict(With("if k + 1 < 3", "if group.id < k")), HasSubstr("must be issued by the first lane alone"));
 }
 
 TEST(BulkCopyVerifier, SharingGroupsMustIssueTheSameCopy) {
@@ -125,20 +128,21 @@ TEST(BulkCopyVerifier, SharingGroupsMustIssueTheSameCopy) {
   const std::string copy = "if lane.id == 0 {\n      copy 8 group 2 s[0, 0] = x[0, 0]\n    }";
   const std::string of_g = "{ if lane.id == 0 { copy 8 group 2 s[0, 0] = x[g, 0] } }";
   EXPECT_EQ(Verdict(With(copy, "let g = group.id // 2 " + of_g)), "");
-  EXPECT_THAT(Verdict(With(copy, "let g = (group.id + 1) // 2 " + of_g)), HasSubstr("begin different ones"));
+  EXPECT_THAT(Verdict(With(copy, "let g = (group.id + 1) // 2 " + of_g)), HasSubstr("do not copy the same elements"));
   EXPECT_THAT(Verdict(With(first, "x[group.id, 0]")),
-              HasSubstr("the 2 groups that share a copy to 's' begin different ones"));
-  EXPECT_THAT(Verdict(With("s[0, 0] =", "s[group.id %% 2, 0] =")), HasSubstr("begin different ones"));
-  EXPECT_THAT(Verdict(With("grid 4", "grid 5")), HasSubstr("2 groups share copies, which does not divide the 5"));
+              HasSubstr("the 2 groups that share a copy to 's' do not copy the same elements"));
+  EXPECT_THAT(Verdict(With("s[0, 0] =", "s[group.id %% 2, 0] =")), HasSubstr("do not copy the same elements"));
+  EXPECT_THAT(Verdict(With("grid 4", "grid 5")),
+              HasSubstr("its copies are shared by 2 groups, which does not divide the 5"));
   EXPECT_THAT(
       Verdict(
           With("f32[3,8]", "f32[3,16]").replace(std::string(kLegal).find("copy 8 group 2") + 1, 14, "copy 16 group 4")),
-      HasSubstr("different numbers of groups share copies"));
+      HasSubstr("its copies are shared by different numbers of groups"));
 }
 
 TEST(BulkCopyVerifier, SharingGroupsMustNotDiverge) {
   EXPECT_THAT(Verdict(With("for k in 3", "for k in group.id")),
-              HasSubstr("a wait where lanes of a group may part: inside loop 'k' with extent group.id"));
+              HasSubstr("a wait where lanes of a group may diverge: inside loop 'k' with extent group.id"));
   std::string apart = With("8 group 2", "8");
   apart.replace(apart.find("8 group 2"), 9, "8").replace(apart.find("k in 3"), 6, "k in group.id");
   EXPECT_EQ(Verdict(apart), "");
@@ -146,7 +150,8 @@ TEST(BulkCopyVerifier, SharingGroupsMustNotDiverge) {
 
 TEST(BulkCopyVerifier, ChecksTheLimitsOfTheTarget) {
   EXPECT_EQ(Verdict(kLegal, {.shared_bytes = 128, .sharing_groups = 2}), "");
-  EXPECT_THAT(Verdict(kLegal, {.sharing_groups = 1}), HasSubstr("a copy of 2 groups; the target has such of 1"));
+  EXPECT_THAT(Verdict(kLegal, {.sharing_groups = 1}),
+              HasSubstr("its copies are shared by 2 groups; the target allows up to 1"));
   EXPECT_THAT(Verdict(kLegal, {.shared_bytes = 127}), HasSubstr("to 128 bytes; the target has 127"));
 }
 

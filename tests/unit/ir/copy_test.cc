@@ -97,18 +97,19 @@ TEST(Copy, AWaitLeavesTheLatestCommitGroupsInFlight) {
     return text.replace(text.find(two), two.size(), "lanes 1");
   };
   EXPECT_EQ(RunText(by_first(three + "wait 2 y[0] = s[0] wait 0 y[1] = s[1] y[2] = s[2]")), "14 15 16 0");
-  EXPECT_THAT(RunText(by_first(three + "wait 2 y[0] = s[1]")),
-              HasSubstr("lane 0 of group 0 reads element 1 of 's', which lane 0 is still copying: it has not waited"));
+  EXPECT_THAT(
+      RunText(by_first(three + "wait 2 y[0] = s[1]")),
+      HasSubstr("lane 0 of group 0 reads element 1 of 's', to which lane 0 is still copying; wait for the copy first"));
   EXPECT_THAT(RunText(by_first(three + "wait 0 wait 5 commit wait 0 y[0] = s[2] s[2] = 3")), HasSubstr("16 0 0 0"));
 }
 
 TEST(Copy, UseOfTheDestinationBeforeTheWaitIsAnError) {
   EXPECT_THAT(RunText(With("copy 2 s[lane.id * 2] = x[lane.id * 2] commit barrier y[lane.id] = s[lane.id] wait 0")),
-              HasSubstr("reads element 0 of 's', which lane 0 is still copying"));
+              HasSubstr("reads element 0 of 's', to which lane 0 is still copying"));
   EXPECT_THAT(RunText(With("copy 2 s[lane.id * 2] = x[lane.id * 2] wait 0 barrier y[lane.id] = s[lane.id]")),
-              HasSubstr("reads element 0 of 's', which lane 0 is still copying"));  // the copy was not committed
+              HasSubstr("reads element 0 of 's', to which lane 0 is still copying"));  // the copy was not committed
   EXPECT_THAT(RunText(With("copy 2 s[lane.id * 2] = x[lane.id * 2] barrier s[lane.id] = 1 commit wait 0")),
-              HasSubstr("writes element 0 of 's', which lane 0 is still copying"));
+              HasSubstr("writes element 0 of 's', to which lane 0 is still copying"));
   EXPECT_THAT(RunText(With("copy 2 s[0] = x[0 where lane.id == 0] commit wait 0")),
               HasSubstr("race on element 0 of 's': lane 1 of group 0 copies to what lane 0 of group 0 wrote"));
 }
@@ -127,19 +128,19 @@ TEST(Copy, OtherLanesRaceWithoutABarrier) {
 
 TEST(Copy, ChangingTheSourceInFlightIsAnError) {
   EXPECT_THAT(RunText(With("copy 2 s[lane.id * 2] = x[lane.id * 2] commit barrier x[lane.id * 2] = 5 barrier wait 0")),
-              HasSubstr("'x' changed at element 0 while it was copied to 's'"));
+              HasSubstr("'x' changed while 2 elements from element 0 were copied to 's'"));
 }
 
 TEST(Copy, FreeingMemoryInFlightIsAnError) {
   EXPECT_THAT(RunText(With("copy 2 s[lane.id * 2] = x[lane.id * 2] commit wait 1")),
-              HasSubstr("the memory of 's' ends while a copy to it is under way"));
+              HasSubstr("the memory of 's' is freed while a copy to it is in flight"));
 }
 
 TEST(Copy, EveryElementIsInsideItsBuffer) {
   EXPECT_THAT(RunText(With("copy 2 s[lane.id * 4] = x[0] commit wait 0")),
               HasSubstr("index 4 of dimension 0 is outside buffer 's'"));
   EXPECT_THAT(RunText(With("copy 2 s[lane.id * 2] = x[lane.id + 7] commit wait 0")),
-              HasSubstr("element 8 is outside buffer 'x' of 8"));
+              HasSubstr("element 8 is outside buffer 'x' of 8 elements"));
 }
 
 // Before lanes are bound, a loop over lanes means the same as a serial loop.
@@ -149,7 +150,7 @@ TEST(Copy, LoopsOverLanesCopyOneAfterTheOther) {
       " copy 1 s[j] = y[j] } } commit WAIT } lane j in 4 { y[3 - j] = s[j] + j } } } }";
   const auto with = [&](const std::string& wait) { return std::string(text).replace(text.find("WAIT"), 4, wait); };
   EXPECT_EQ(RunText(with("wait 0")), "3 2 1 0");
-  EXPECT_THAT(RunText(with("wait 1")), HasSubstr("reads element 0 of 's', which lane 0 is still copying"));
+  EXPECT_THAT(RunText(with("wait 1")), HasSubstr("reads element 0 of 's', to which lane 0 is still copying"));
 }
 
 TEST(CopyVerifier, RejectsIllegalCopies) {
@@ -161,25 +162,28 @@ TEST(CopyVerifier, RejectsIllegalCopies) {
   };
   EXPECT_EQ(with("copy 4 s[lane.id, 0] = x[n[0], 4]"), "");
   EXPECT_EQ(with("copy 1 s[lane.id, 3] = x[n[0], lane.id + 1]"), "");
-  EXPECT_THAT(with("copy 3 s[0, 0] = x[0, 0]"), HasSubstr("copy to 's': of 12 bytes; a copy has 4, 8, 16, or is"));
-  EXPECT_THAT(with("copy 0 s[0, 0] = x[0, 0]"), HasSubstr("of 0 bytes"));
+  EXPECT_THAT(with("copy 3 s[0, 0] = x[0, 0]"),
+              HasSubstr("copy to 's': 12 bytes; a copy by one lane must have 4, 8, 16 bytes"));
+  EXPECT_THAT(with("copy 0 s[0, 0] = x[0, 0]"), HasSubstr("copy to 's': 0 bytes"));
   EXPECT_THAT(with("copy 4 s[0, lane.id] = x[0, 0]"),
-              HasSubstr("copy to 's': its place may not be aligned to 16 bytes"));
-  EXPECT_THAT(with("copy 2 s[0, 0] = x[0, 1]"), HasSubstr("its source in 'x' may not be aligned to 8 bytes"));
-  EXPECT_THAT(with("copy 4 x[0, 0] = x[1, 0]"), HasSubstr("copy to 'x': which is param: copies go to shared memory"));
-  EXPECT_THAT(with("copy 4 s[0, 0] = t[4]"), HasSubstr("from local 't': copies come from memory that all groups see"));
-  EXPECT_THAT(with("copy 4 s[0, 0] = h[0]"), HasSubstr("the place is f32 but the source is f16"));
+              HasSubstr("copy to 's': its destination is not known to be aligned to 16 bytes"));
+  EXPECT_THAT(with("copy 2 s[0, 0] = x[0, 1]"), HasSubstr("its source in 'x' is not known to be aligned to 8 bytes"));
+  EXPECT_THAT(with("copy 4 x[0, 0] = x[1, 0]"), HasSubstr("copy to 'x': its destination is in param memory"));
+  EXPECT_THAT(with("copy 4 s[0, 0] = t[4]"),
+              HasSubstr("its source is local 't'; it must be a parameter or in the workspace"));
+  EXPECT_THAT(with("copy 4 s[0, 0] = h[0]"), HasSubstr("the destination is f32 but the source is f16"));
   EXPECT_THAT(with("copy 4 s[0, 0] = x[0, 0 where 1]"), HasSubstr("bool"));
-  EXPECT_THAT(with("copy 4 s[0, 0 where true] = x[0, 0]"), HasSubstr("the place of a copy has no condition"));
-  EXPECT_THAT(with("copy 4 s[0, ramp(0, 1, 4)] = x[0, ramp(0, 1, 4)]"), HasSubstr("not by vectors"));
+  EXPECT_THAT(with("copy 4 s[0, 0 where true] = x[0, 0]"),
+              HasSubstr("the destination of a copy must not have a condition"));
+  EXPECT_THAT(with("copy 4 s[0, ramp(0, 1, 4)] = x[0, ramp(0, 1, 4)]"), HasSubstr("first elements, not vectors"));
   EXPECT_THAT(with("copy 4 s[0, 0] = y[0, 0]"), HasSubstr("'y'"));
 }
 
 TEST(CopyVerifier, LanesMustCountCommitGroupsAlike) {
   EXPECT_THAT(Verdict("func f(y: i64[4]) grid 1 lanes 4 { block t { if lane.id < 2 { commit } } }"),
-              HasSubstr("block 't': a commit where lanes of a group may part: inside 'if lane.id < 2'"));
+              HasSubstr("block 't': a commit where lanes of a group may diverge: inside 'if lane.id < 2'"));
   EXPECT_THAT(Verdict("func f(y: i64[4]) grid 1 lanes 4 { for i in lane.id { wait 1 } }"),
-              HasSubstr("a wait where lanes of a group may part: inside loop 'i' with extent lane.id"));
+              HasSubstr("a wait where lanes of a group may diverge: inside loop 'i' with extent lane.id"));
 }
 
 // The verifier refuses reads without an earlier wait, judged by the order of statements alone.
@@ -189,15 +193,16 @@ TEST(CopyVerifier, RejectsAReadWithoutAWait) {
   };
   const std::string fill = "block fill { copy 1 s[0, lane.id] = x[lane.id] } commit ", read = " y[0] = s[0, 0] ";
   EXPECT_EQ(with(fill + "wait 0" + read), "");
-  EXPECT_THAT(with(fill + "block use { y[0] = s[0, 0] } wait 0"),
-              HasSubstr("block 'use': 's' is read while every copy to it is under way: nobody has waited for one"));
+  EXPECT_THAT(
+      with(fill + "block use { y[0] = s[0, 0] } wait 0"),
+      HasSubstr("block 'use': 's' is read while every copy to it is in flight: there is no wait before the read"));
   EXPECT_THAT(with(fill + "wait 1" + read + "wait 0"),
-              HasSubstr("'s' is read while every copy to it is under way: the wait before leaves 1 of 1"));
+              HasSubstr("'s' is read while every copy to it is in flight: the last wait leaves 1 of 1"));
   EXPECT_EQ(with(fill + fill + "wait 1" + read + "wait 0"), "");
-  EXPECT_THAT(with(fill + "wait 1"), HasSubstr("the memory of 's' ends while every copy to it is under way"));
+  EXPECT_THAT(with(fill + "wait 1"), HasSubstr("the memory of 's' is freed while every copy to it is in flight"));
   EXPECT_THAT(with("copy 1 s[0, lane.id] = x[lane.id] wait 0" + read), HasSubstr("'s' is read while"));
   EXPECT_THAT(with("if lane.id < 3 { copy 1 s[0, lane.id] = x[lane.id] } commit" + read),
-              HasSubstr("nobody has waited"));
+              HasSubstr("there is no wait before the read"));
   EXPECT_EQ(with("s[0, lane.id] = 1f32 barrier copy 1 s[1, lane.id] = x[lane.id] commit" + read + "wait 0"), "");
 }
 
@@ -211,8 +216,8 @@ TEST(CopyVerifier, FollowsALoopThroughItsFirstIteration) {
   const std::string one = "copy 1 s[0, lane.id] = x[lane.id] commit ", two = one + "copy 1 s[1, lane.id] = x[0] commit";
   EXPECT_EQ(with("1", two), "");
   EXPECT_EQ(with("0", two), "");
-  EXPECT_THAT(with("2", two), HasSubstr("the wait before leaves 2 of 3"));
-  EXPECT_THAT(with("1", one), HasSubstr("the wait before leaves 1 of 2"));
+  EXPECT_THAT(with("2", two), HasSubstr("the last wait leaves 2 of 3"));
+  EXPECT_THAT(with("1", one), HasSubstr("the last wait leaves 1 of 2"));
   // The read occurs in later iterations only, where the order of statements proves nothing, so it is accepted.
   EXPECT_EQ(Verdict("func f(x: f32[64], y: f32[64]) grid 1 lanes 4 { alloc s: f32[2,4] shared { for k in 5 {"
                     " copy 1 s[k %% 2, lane.id] = x[k * 4 + lane.id] commit"

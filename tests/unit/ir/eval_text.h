@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/half_float.h"
 #include "compiler/ir/interpret.h"
 #include "compiler/ir/numeric.h"
 #include "compiler/ir/text.h"

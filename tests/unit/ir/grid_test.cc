@@ -99,7 +99,7 @@ TEST(Grid, LanesMayReadTheSameElement) {
 
 TEST(GridVerifier, RejectsABarrierInDivergentCode) {
   EXPECT_THAT(Verdict("func f(out: i64[4]) grid 1 lanes 4 { block t { if lane.id < 2 { barrier } } }"),
-              HasSubstr("func 'f': block 't': a barrier where lanes of a group may part: inside 'if lane.id < 2'"));
+              HasSubstr("func 'f': block 't': a barrier where lanes of a group may diverge: inside 'if lane.id < 2'"));
   EXPECT_THAT(Verdict("func f(out: i64[4]) grid 1 lanes 4 { let n = lane.id + 1 { for i in n { barrier } } }"),
               HasSubstr("inside loop 'i' with extent n"));
   EXPECT_THAT(Verdict("func f(out: i64[4]) grid 1 lanes 4 { alloc t: i64[1] local { t[0] = lane.id"
@@ -110,7 +110,7 @@ TEST(GridVerifier, RejectsABarrierInDivergentCode) {
 
 TEST(GridVerifier, RefusesTooManyLanes) {
   EXPECT_THAT(Verdict("func f(out: i64[4]) grid 1 lanes 512 { out[0] = 1 }", {.max_lanes = 256}),
-              HasSubstr("its groups have 512 lanes; the target allows 256"));
+              HasSubstr("its groups have 512 lanes; the target allows up to 256"));
 }
 
 TEST(GridVerifier, TerminatesOnHostileText) {
@@ -130,7 +130,7 @@ TEST(GridVerifier, RefusesTooMuchSharedMemory) {
   const char* text =
       "func f(out: i64[4]) grid 1 lanes 4 { alloc a: f32[512] shared { alloc b: f32[1024] shared { out[0] = 1 } } }";
   EXPECT_THAT(Verdict(text, {.shared_bytes = 4096}),
-              HasSubstr("alloc of 'b' takes the shared memory of a group to 6144 bytes; the target has 4096"));
+              HasSubstr("alloc of 'b' raises the shared memory of a group to 6144 bytes; the target has 4096"));
   EXPECT_EQ(Verdict(text, {.shared_bytes = 6144}), "");
 }
 
@@ -139,7 +139,7 @@ TEST(GridVerifier, CountsSharedBuffersOfDisjointLifetimes) {
       "func f(out: i64[4]) grid 1 lanes 4 { alloc a: f32[512] shared { out[0] = 1 } alloc b: f32[1024] shared {"
       " out[1] = 1 } }";
   EXPECT_THAT(Verdict(text, {.shared_bytes = 4096}),
-              HasSubstr("alloc of 'b' takes the shared memory of a group to 6144 bytes; the target has 4096"));
+              HasSubstr("alloc of 'b' raises the shared memory of a group to 6144 bytes; the target has 4096"));
   EXPECT_EQ(Verdict(text, {.shared_bytes = 6144}), "");
 }
 
@@ -160,16 +160,16 @@ TEST(GridVerifier, CountsEachSharedBufferOnce) {
 }
 
 TEST(GridVerifier, RejectsGridStatementsWithoutAGrid) {
-  EXPECT_THAT(Verdict("func f(out: i64[4]) { barrier }"), HasSubstr("a barrier in a func without a grid"));
+  EXPECT_THAT(Verdict("func f(out: i64[4]) { barrier }"), HasSubstr("a barrier is allowed only in a func with a grid"));
   EXPECT_THAT(Verdict("func f(out: i64[4]) grid 1 lanes 4 { parallel i in 4 { out[i] = 1 } }"),
-              HasSubstr("loop 'i' is parallel inside a func with a grid"));
+              HasSubstr("loop 'i' is parallel, which is not allowed in a func with a grid"));
   EXPECT_THAT(Verdict("func f(out: i64[4]) grid 1 lanes 4 { lane i in 4 { out[i] = 1 } }"),
-              HasSubstr("loop 'i' is bound inside a func with a grid"));
+              HasSubstr("loop 'i' is bound, which is not allowed in a func with a grid"));
   EXPECT_THAT(Verdict("func f(out: i64[4]) grid 1 lanes 4 { alloc t: i64[4] workspace { out[0] = 1 } }"),
               HasSubstr("alloc of 't' in the workspace"));
   EXPECT_THAT(
       Verdict("func f(out: i64[4]) grid 1 lanes 4 { if lane.id < 2 { alloc t: i64[4] shared { out[0] = 1 } } }"),
-      HasSubstr("alloc of shared 't' inside 'if lane.id < 2'"));
+      HasSubstr("alloc of shared 't' where lanes of a group may diverge: inside 'if lane.id < 2'"));
 }
 
 }  // namespace

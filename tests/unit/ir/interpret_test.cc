@@ -124,7 +124,7 @@ TEST(Interpret, RejectsArgumentsThatDoNotFit) {
   EXPECT_EQ(Interpret(*func, {}).message(), "func 'f': got 0 arguments for 1 parameters");
   Bytes small(8);
   const std::vector<std::span<std::byte>> args = {small};
-  EXPECT_EQ(Interpret(*func, args).message(), "func 'f': argument 'a' has 8 bytes but its parameter 16");
+  EXPECT_EQ(Interpret(*func, args).message(), "func 'f': argument 'a' has 8 bytes, but its parameter has 16");
 }
 
 TEST(Interpret, RejectsWhatItCannotRun) {
@@ -140,7 +140,8 @@ TEST(Interpret, RejectsWhatItCannotRun) {
   const Stmt after_loop =
       MakeBlock({MakeFor("i", 1, LoopKind::kSerial, MakeBlock({})), MakeStore(out, {MakeVar("i")}, 1)});
   EXPECT_EQ(verdict(after_loop), "func 'f': variable 'i' is not bound");
-  EXPECT_THAT(RunText("func f(out: f16[1]) { out[0] = 1f16 + 1f16 }"), HasSubstr("computes in a storage type"));
+  EXPECT_THAT(RunText("func f(out: f16[1]) { out[0] = 1f16 + 1f16 }"),
+              HasSubstr("computes in a type that is only for storage"));
   EXPECT_THAT(RunText("func f(out: i64[1]) { alloc t: i64[1000000000000] local { out[0] = 1 } }"),
               HasSubstr("alloc of 't' needs 8000000000000 bytes"));
 }

@@ -83,7 +83,7 @@ TEST(InterpretWorkload, ErrorsNameTheStage) {
             "workload \"w\": stage 't': index 2 of dimension 0 is outside buffer 'a' (extent 2)");
   EXPECT_THAT(RunWorkload("workload \"w\" input a: f32[2] t: f32[] = a[0] output t", {}), HasSubstr("got 0 arguments"));
   EXPECT_THAT(RunWorkload("workload \"w\" input a: f32[2] t: f32[] = a[0] output t", {{1}}),
-              HasSubstr("argument 'a' has 4 bytes but its parameter 8"));
+              HasSubstr("argument 'a' has 4 bytes, but its parameter has 8"));
   EXPECT_THAT(RunWorkload("workload \"w\" t: f32[100000,100000] over i:100000, j:100000 = 0f32 output t", {}),
               HasSubstr("stage 't' needs 40000000000 bytes"));
 }

@@ -97,28 +97,33 @@ TEST(LaneReduce, IsNoBarrier) {
 
 TEST(LaneReduce, ErrorsSayWhatIsWrong) {
   const auto of = [](const std::string& merge) { return Verdict(WithOwn(merge)); };
-  EXPECT_THAT(of("merge t[0] = sum lane.id:3 of t[0]"), HasSubstr("merge to 't': of 3 parts; there are powers of two"));
-  EXPECT_THAT(of("merge t[0] = sum lane.id:64 of t[0]"), HasSubstr("of 64 parts; there are powers of two up to 32"));
-  EXPECT_THAT(of("merge t[0] = sum lane.id:8 of t[0]"), HasSubstr("a merge of 8 parts by 4 lanes"));
-  EXPECT_THAT(of("merge t[0] = sum 3 - lane.id:4 of t[0]"), HasSubstr("a merge of 4 parts where lane 0 has part 3"));
-  EXPECT_THAT(of("merge t[0] = sum lane.id:2 of t[0]"), HasSubstr("a merge of 2 parts where lane 2 has part 2"));
-  EXPECT_THAT(of("for i in 2 { merge t[0] = sum i:4 of t[0] }"), HasSubstr("where lane 0 has part i"));
+  EXPECT_THAT(of("merge t[0] = sum lane.id:3 of t[0]"),
+              HasSubstr("lane reduction to 't': it has 3 parts; the number must be a power of two"));
+  EXPECT_THAT(of("merge t[0] = sum lane.id:64 of t[0]"),
+              HasSubstr("it has 64 parts; the number must be a power of two from 2 to 32"));
+  EXPECT_THAT(of("merge t[0] = sum lane.id:8 of t[0]"),
+              HasSubstr("a lane reduction has 8 parts, which does not divide the 4 lanes"));
+  EXPECT_THAT(of("merge t[0] = sum 3 - lane.id:4 of t[0]"),
+              HasSubstr("in a lane reduction of 4 parts, lane 0 has part 3"));
+  EXPECT_THAT(of("merge t[0] = sum lane.id:2 of t[0]"), HasSubstr("in a lane reduction of 2 parts, lane 2 has part 2"));
+  EXPECT_THAT(of("for i in 2 { merge t[0] = sum i:4 of t[0] }"), HasSubstr("lane 0 has part i;"));
   EXPECT_EQ(of("let p = lane.id %% 2 { merge t[0] = sum p:2 of t[0] }"), "");
   EXPECT_THAT(of("if lane.id < 2 { merge t[0] = sum lane.id:4 of t[0] }"),
-              HasSubstr("a merge where lanes of a group may part: inside 'if lane.id < 2'"));
-  EXPECT_THAT(of("merge t[0] = none lane.id:4 of t[0]"), HasSubstr("expected how the parts are merged"));
-  EXPECT_THAT(of("merge t[0] = sum 1f32:4 of t[0]"), HasSubstr("the number of a part is an i64"));
-  EXPECT_THAT(of("merge t[0] = sum lane.id:4 of 1f32"), HasSubstr("the place is i64 but the value is f32"));
+              HasSubstr("a lane reduction ('merge') where lanes of a group may diverge: inside 'if lane.id < 2'"));
+  EXPECT_THAT(of("merge t[0] = none lane.id:4 of t[0]"), HasSubstr("expected the reduction: sum"));
+  EXPECT_THAT(of("merge t[0] = sum 1f32:4 of t[0]"), HasSubstr("the index of the part must be an i64"));
+  EXPECT_THAT(of("merge t[0] = sum lane.id:4 of 1f32"), HasSubstr("the destination is i64 but the value is f32"));
   EXPECT_THAT(of("merge s[ramp(0, 1, 4)] = sum lane.id:4 of t[0]"), HasSubstr("one element, not a vector"));
   EXPECT_THAT(Verdict("func f(x: f16[4]) grid 1 lanes 4 { merge x[0] = sum lane.id:4 of x[lane.id] }"),
-              HasSubstr("cannot reduce by"));
+              HasSubstr("reduction sum is not possible for f16"));
 }
 
 // The interpreter also finds the errors that the verifier refuses.
 TEST(LaneReduce, TheInterpreterRejectsWrongPartNumbers) {
-  EXPECT_THAT(RunText(WithOwn("merge t[0] = sum 3 - lane.id:4 of t[0]")), HasSubstr("where lane 0 has part 3"));
+  EXPECT_THAT(RunText(WithOwn("merge t[0] = sum 3 - lane.id:4 of t[0]")),
+              HasSubstr("lane 0 has part 3; it must have part 0"));
   EXPECT_THAT(RunText(WithOwn("if lane.id < 2 { merge t[0] = sum lane.id:4 of t[0] }")),
-              HasSubstr("lanes of a group part where all of them must come"));
+              HasSubstr("the lanes of a group diverge at a statement that all of them must reach"));
 }
 
 }  // namespace

@@ -154,24 +154,25 @@ TEST(Mma, LanesOfOneInstructionAreConsecutive) {
   };
   const std::string row = "lane.id // 32 * 8 + lane.id // 4 %% 8, 0", column = "lane.id %% 4 * 2, 0";
   EXPECT_EQ(verdict(row, column), "");
-  EXPECT_THAT(verdict("lane.id %% 8, 0", column), HasSubstr("mma_tf32: lanes of one row have different ones"));
-  EXPECT_THAT(verdict(row, "lane.id %% 4, 0"),
-              HasSubstr("the columns of lane 1 are not beside those of the lane before"));
-  EXPECT_THAT(verdict(row, "lane.id // 4 %% 2 * 8 + lane.id %% 4 * 2, 0"), HasSubstr("the columns of lane 4"));
-  EXPECT_THAT(verdict(row, column, 48), HasSubstr("is run by 32 lanes, of 48"));
+  EXPECT_THAT(verdict("lane.id %% 8, 0", column),
+              HasSubstr("mma_tf32: lane 1 must start at the same row of a as lane 0"));
+  EXPECT_THAT(verdict(row, "lane.id %% 4, 0"), HasSubstr("lane 1 must start at column 2 of b, counted from lane 0"));
+  EXPECT_THAT(verdict(row, "lane.id // 4 %% 2 * 8 + lane.id %% 4 * 2, 0"),
+              HasSubstr("lane 4 must start at column 0 of b, counted from lane 0"));
+  EXPECT_THAT(verdict(row, column, 48), HasSubstr("needs 32 lanes, which does not divide the 48 lanes"));
   // Memory of a lane's own cannot be loaded by its neighbours.
   EXPECT_THAT(std::string(Verify(*ParseFunc("func f(x: f32[2,8], out: f32[2,2]) grid 1 lanes 32 {"
                                             "  alloc w: f32[2,8] local { contract mma_tf32 out[0, 0 stride 2] += "
                                             "x[0, 0 stride 8] * w[0, 0 stride 8] } }"),
                                  {256, 1024})
                               .message()),
-              HasSubstr("mma_tf32: 'w' is each lane's own"));
+              HasSubstr("mma_tf32: operand 'w' is local to a lane"));
   EXPECT_THAT(std::string(Verify(*ParseFunc("func f(x: f32[2,8], w: f32[2,8], out: f32[2,2]) grid 1 lanes 32 {"
                                             "  if lane.id < 4 { contract mma_tf32 out[0, 0 stride 2] += "
                                             "x[0, 0 stride 8] * w[0, 0 stride 8] } }"),
                                  {256, 1024})
                               .message()),
-              HasSubstr("a tensor instruction of several lanes where lanes of a group may part"));
+              HasSubstr("a tensor instruction of several lanes where lanes of a group may diverge"));
 }
 
 TEST(Mma, LanesMayLoadRowsFromAnyMemory) {
@@ -184,7 +185,7 @@ TEST(Mma, LanesMayLoadRowsFromAnyMemory) {
     return std::string(Verify(*func, {256, 2048}).message());
   };
   EXPECT_EQ(verdict("shared"), "");
-  EXPECT_THAT(verdict("swizzled"), HasSubstr("mma_f16 takes rows as they lie, and 'a' is swizzled"));
+  EXPECT_THAT(verdict("swizzled"), HasSubstr("mma_f16 cannot read swizzled memory, but operand 'a' is swizzled"));
 }
 
 // Each lane has two rows and two columns. 64 rows of 16 steps are stored as blocks of eight rows by eight steps, with
@@ -314,14 +315,16 @@ TEST(Mma, SwizzledRowsAreReadInGroupsOfEight) {
   const auto verdict = [](const std::string& from, const std::string& to) {
     return VerdictWith(kRows, from, to, 16384);
   };
-  const std::string eights = "is not read in eights of its rows";
+  const std::string eights = "must be read in blocks of 8 whole rows";
   EXPECT_EQ(verdict("x", "x"), "");
   EXPECT_THAT(verdict("k * 32 + 16 stride 512 apart 8", "k * 32 + 16 stride 512 apart 16"), HasSubstr(eights));
   EXPECT_THAT(verdict("k * 32 + 16 stride 64 apart 8", "k * 32 + 24 stride 64 apart 8"), HasSubstr(eights));
   EXPECT_THAT(verdict("b[lane.id %% 4 * 2, k", "b[lane.id %% 4 * 2 + k, k"), HasSubstr(eights));
   EXPECT_THAT(verdict("lane.id // 4 %% 8, k * 32", "lane.id // 4 %% 8 + 4, k * 32"), HasSubstr(eights));
-  EXPECT_THAT(verdict("alloc b: f16[8,64]", "alloc b: f16[9,64]"), HasSubstr("'b' is not in eights of rows"));
-  EXPECT_THAT(verdict("stride 64 apart 8", "stride 8 apart 8"), HasSubstr("do not follow one another"));
+  EXPECT_THAT(verdict("alloc b: f16[8,64]", "alloc b: f16[9,64]"),
+              HasSubstr("swizzled 'b' has 1152 bytes; it needs a multiple of 8 rows"));
+  EXPECT_THAT(verdict("stride 64 apart 8", "stride 8 apart 8"),
+              HasSubstr("the columns of a block of 'b' must be contiguous"));
 }
 
 // A longer access would leave its chunk, and the next chunk in memory is not the next one of the row.
@@ -332,9 +335,9 @@ TEST(Mma, SwizzledBuffersAreAccessedInChunks) {
   };
   EXPECT_EQ(verdict("lane.id"), "");
   EXPECT_EQ(verdict("ramp(lane.id * 4, 1, 4)"), "");
-  EXPECT_THAT(verdict("ramp(lane.id * 8, 1, 8)"), HasSubstr("8 elements of swizzled 's' at once"));
-  EXPECT_THAT(verdict("ramp(lane.id * 2, 1, 4)"), HasSubstr("4 elements of swizzled 's' at once"));
-  EXPECT_THAT(verdict("ramp(lane.id, 32, 4)"), HasSubstr("4 elements of swizzled 's' at once"));
+  EXPECT_THAT(verdict("ramp(lane.id * 8, 1, 8)"), HasSubstr("8 elements of swizzled 's' are accessed at once"));
+  EXPECT_THAT(verdict("ramp(lane.id * 2, 1, 4)"), HasSubstr("4 elements of swizzled 's' are accessed at once"));
+  EXPECT_THAT(verdict("ramp(lane.id, 32, 4)"), HasSubstr("4 elements of swizzled 's' are accessed at once"));
 }
 
 // The instructions run asynchronously. Until the lane has waited for them, their operands must not be touched.
@@ -343,12 +346,13 @@ TEST(Mma, AsyncInstructionsNeedAWait) {
     return VerdictWith(kBlocks, from, to, 8192);
   };
   EXPECT_EQ(verdict("settle 0", "settle 0"), "");
-  EXPECT_THAT(verdict("settle 0", ""), HasSubstr("'t' is read while an instruction may still use it: settle it first"));
+  EXPECT_THAT(verdict("settle 0", ""),
+              HasSubstr("'t' is read while a tensor instruction may still use it; wait for the instruction first"));
   EXPECT_THAT(verdict("settle 0", "settle 1"), HasSubstr("'t' is read while"));
   EXPECT_THAT(verdict("settle 0", "t[0, 0] = 0.0f32 settle 0"), HasSubstr("'t' is written while"));
   EXPECT_THAT(verdict("settle 0", "if f32(x[0, 0]) > 0.0f32 { settle 0 }"), HasSubstr("'t' is read while"));
   EXPECT_THAT(verdict("settle 0", "if lane.id < 4 { settle 0 } settle 0"),
-              HasSubstr("a settle where lanes of a group may part"));
+              HasSubstr("a wait for tensor instructions ('settle') where lanes of a group may diverge"));
   // A conflict in the next iteration is found, even if the first iteration has none.
   EXPECT_THAT(verdict("settle 0",
                       "settle 0 for n in 2 { out[0, 0] = t[0, 0] contract wgmma_f16 t[0, 0 stride 2] += "
@@ -369,7 +373,7 @@ TEST(Mma, AsyncInstructionsNeedAWait) {
   const std::string text = kBlocks;
   const size_t settle = text.find("        settle 0\n");
   EXPECT_THAT(VerdictWith(text.substr(0, settle) + "      }\n    }\n  }\n}\n", "alloc t", "alloc t", 8192),
-              HasSubstr("'t' ends while an instruction may still use it"));
+              HasSubstr("'t' is freed while a tensor instruction may still use it"));
 }
 
 TEST(Mma, BlocksMustHaveTheInstructionsLayout) {
@@ -377,17 +381,19 @@ TEST(Mma, BlocksMustHaveTheInstructionsLayout) {
     return VerdictWith(kBlocks, from, to, 8192);
   };
   EXPECT_THAT(verdict("a[0, lane.id // 32 * 16 +", "a[0, lane.id // 32 * 8 +"),
-              HasSubstr("wgmma_f16: the rows of lane 32 are not in its blocks"));
+              HasSubstr("wgmma_f16: lane 32 does not start at its row of a"));
   EXPECT_THAT(verdict("stride 64 apart 520", "stride 60 apart 520"),
-              HasSubstr("chunks of 'a' may begin where 8 does not divide"));
+              HasSubstr("chunks of 'a' are not known to be aligned to 8 elements"));
   EXPECT_THAT(verdict("4 %% 8, 0 stride 64", "4 %% 8, 1 stride 64"),
-              HasSubstr("chunks of 'a' may begin where 8 does not divide"));
-  EXPECT_THAT(verdict("stride 64 apart 520", "stride 64 apart 4"), HasSubstr("chunks of a 'a' are 4 apart"));
+              HasSubstr("chunks of 'a' are not known to be aligned to 8 elements"));
+  EXPECT_THAT(verdict("stride 64 apart 520", "stride 64 apart 4"),
+              HasSubstr("a 'a' has a column stride ('apart') of 4; it must be 8 or more"));
   EXPECT_THAT(verdict("stride 8 apart 64", "stride 16 apart 64"),
-              HasSubstr("the columns of a block of 'b' do not follow one another"));
+              HasSubstr("the columns of a block of 'b' must be contiguous: the stride must be 8, not 16"));
   EXPECT_THAT(verdict("* b[0, lane.id %% 4 * 2, 0 stride 8 apart 64]", "* w[lane.id %% 4 * 2, 0 stride 16 apart 8]"),
-              HasSubstr("wgmma_f16 reads shared memory, where 'w' does not lie"));
-  EXPECT_THAT(verdict("lanes 128", "lanes 64"), HasSubstr("wgmma_f16 is run by 128 lanes, of 64"));
+              HasSubstr("wgmma_f16 reads shared memory, but operand 'w' is param"));
+  EXPECT_THAT(verdict("lanes 128", "lanes 64"),
+              HasSubstr("wgmma_f16 needs 128 lanes, which does not divide the 64 lanes"));
 }
 
 TEST(Mma, VerifierRefuses) {
@@ -396,21 +402,25 @@ TEST(Mma, VerifierRefuses) {
   };
   EXPECT_EQ(with("contract udot out[0] += x[0] * v[0, 0 stride 4]"), "");
   EXPECT_THAT(with("contract udot out[0] += x[0] * w[0, 0 stride 4]"),
-              HasSubstr("contract udot: b 'w' is i8, where the instruction has u8"));
+              HasSubstr("tensor instruction udot: operand b 'w' is i8, but the instruction takes u8"));
   EXPECT_THAT(with("contract udot y[0] += x[0] * v[0, 0 stride 4]"), HasSubstr("the sum 'y' is f32"));
-  EXPECT_THAT(with("contract udot out[0] += x[0] * v[0, 0]"), HasSubstr("b 'v' is 4 rows without a stride"));
+  EXPECT_THAT(with("contract udot out[0] += x[0] * v[0, 0]"),
+              HasSubstr("b 'v' has 4 rows, so its stride must be 1 or more"));
   EXPECT_THAT(with("contract udot out[0] += x[0 stride 4] * v[0, 0 stride 4]"),
-              HasSubstr("a 'x' is one row and has a stride"));
-  EXPECT_THAT(with("contract udot out[0] += x[0] * x[0 stride 1]"), HasSubstr("the rows of b must follow one another"));
+              HasSubstr("a 'x' has one row, so its stride must be 0, not 4"));
+  EXPECT_THAT(with("contract udot out[0] += x[0] * x[0 stride 1]"),
+              HasSubstr("the rows of b must be contiguous: the stride must be 4, not 1"));
   EXPECT_THAT(with("contract udot out[0] += x[0 apart 2] * v[0, 0 stride 4]"),
-              HasSubstr("elements of a 'x' are 2 apart; a row lies side by side"));
-  EXPECT_THAT(with("contract udot out[0] += x[0] * v[0, 0 stride 4 apart 0]"), HasSubstr("are 0 apart"));
-  EXPECT_THAT(with("contract usdot out[0] += x[0] * t[0 stride 4]"), HasSubstr("is larger than buffer 't'"));
+              HasSubstr("a 'x' has a column stride ('apart') of 2; it must be 1"));
+  EXPECT_THAT(with("contract udot out[0] += x[0] * v[0, 0 stride 4 apart 0]"),
+              HasSubstr("has a column stride ('apart') of 0"));
+  EXPECT_THAT(with("contract usdot out[0] += x[0] * t[0 stride 4]"),
+              HasSubstr("the stride of operand b is larger than buffer 't'"));
   EXPECT_THAT(with("contract udot out[i] += x[0] * v[0, 0 stride 4]"), HasSubstr("there is no variable 'i' here"));
   EXPECT_THAT(with("contract mma out[0] += x[0] * v[0, 0 stride 4]"),
               HasSubstr("there is no tensor instruction 'mma'"));
   EXPECT_THAT(with("contract udot out[0] += x[0 where true] * v[0, 0 stride 4]"),
-              HasSubstr("named by its first element, without a mask"));
+              HasSubstr("must be its first element, without a mask"));
 }
 
 TEST(Mma, VerifierFindsForgedOperands) {

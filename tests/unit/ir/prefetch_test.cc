@@ -54,12 +54,12 @@ TEST(Prefetch, ItsChildIsTheFirstElement) {
 }
 
 TEST(Prefetch, ErrorsSayWhatIsWrong) {
-  EXPECT_THAT(Verdict("func f(x: i64[4]) { prefetch 0 x from 1 }"), HasSubstr("has one element at least"));
+  EXPECT_THAT(Verdict("func f(x: i64[4]) { prefetch 0 x from 1 }"), HasSubstr("must have at least one element"));
   EXPECT_THAT(Verdict("func f(x: i64[4]) { prefetch 4 z from 1 }"), HasSubstr("there is no buffer 'z'"));
-  EXPECT_THAT(Verdict("func f(x: i64[4]) { prefetch 4 x from 1f32 }"), HasSubstr("is an i64"));
+  EXPECT_THAT(Verdict("func f(x: i64[4]) { prefetch 4 x from 1f32 }"), HasSubstr("must be an i64"));
   const Buffer stranger = MakeBuffer("z", DType::kFloat32, {4}, Scope::kParam);
   EXPECT_THAT(std::string(Verify(Func{"f", {}, MakePrefetch(stranger, Expr(0), 1)}).message()),
-              HasSubstr("prefetch of 'z', which is not there"));
+              HasSubstr("prefetch of 'z', which is neither a parameter nor allocated here"));
 }
 
 }  // namespace

@@ -7,19 +7,13 @@
 #include "compiler/ir/typing.h"
 
 namespace hone::ir {
-namespace {
-
-constexpr int kDTypes = 13;
-
-}  // namespace
-
 std::string RandomIr::NewName(const char* prefix) {
   // One name in ten must be quoted.
   const char* suffix = random_.Below(10) == 0 ? "/odd name`\\" : "";
   return prefix + std::to_string(names_++) + suffix;
 }
 
-DType RandomIr::AnyDType() { return static_cast<DType>(random_.Below(kDTypes)); }
+DType RandomIr::AnyDType() { return kDTypeRows[random_.Below(kDTypeRows.size())].dtype; }
 
 DType RandomIr::ComputableDType() {
   while (true) {
@@ -209,8 +203,8 @@ Stmt RandomIr::MakeStmt(int depth) {
 Func RandomIr::MakeFunc() {
   Func func{NewName("f").substr(0, 2), {}, {}};
   const std::vector<int64_t> kShapes[] = {{}, {5}, {2, 3}, {2, 1, 4}};
-  for (int64_t i = 0; i < kDTypes; ++i) {
-    func.params.push_back(MakeBuffer(NewName("p"), static_cast<DType>(i), kShapes[random_.Below(4)]));
+  for (const DTypeRow& row : kDTypeRows) {
+    func.params.push_back(MakeBuffer(NewName("p"), row.dtype, kShapes[random_.Below(4)]));
   }
   buffers_ = func.params;
   func.body = MakeStmt(5);

@@ -127,8 +127,8 @@ TEST(ParseFunc, ErrorsSayLineAndColumn) {
 
 TEST(ParseFunc, RejectsWhatIsIllTyped) {
   const std::pair<const char*, const char*> cases[] = {
-      {"A[i, j] = 1", "the place is f32 but the value is i64"},
-      {"A[i, j] = true && false", "the place is f32 but the value is bool"},
+      {"A[i, j] = 1", "the destination is f32 but the value is i64"},
+      {"A[i, j] = true && false", "the destination is f32 but the value is bool"},
       {"B[i] = 1 && 2", "'&&' does not take i64 and i64"},
       {"C[i] = true & false", "'&' does not take bool and bool"},
       {"B[i] = !i", "'!' does not take i64"},
@@ -147,8 +147,8 @@ TEST(ParseFunc, RejectsWhatIsIllTyped) {
       {"B[i] = i64x4(i)", "the arguments of 'i64x4' have the wrong types"},
       {"B[i] = broadcast(broadcast(i, 4), 4)", "broadcast takes a scalar"},
       {"B[i] = ramp(i, 1f32, 4)", "ramp takes two scalars of the same type"},
-      {"for k in true { }", "the extent of a loop is an i64"},
-      {"if i { }", "the condition of an if is a bool"},
+      {"for k in true { }", "the extent of a loop must be an i64"},
+      {"if i { }", "the condition of an 'if' must be a bool"},
   };
   for (const auto& [statement, message] : cases)
     EXPECT_THAT(ErrorOf(Around(statement)), HasSubstr(message)) << statement;
@@ -156,15 +156,15 @@ TEST(ParseFunc, RejectsWhatIsIllTyped) {
 
 TEST(ParseFunc, RejectsBadLiterals) {
   const std::pair<const char*, const char*> cases[] = {
-      {"300i8", "'300' does not fit i8"},
-      {"-1u8", "'-1' does not fit u8"},
-      {"18446744073709551616u64", "does not fit u64"},
-      {"9223372036854775808", "does not fit i64"},
-      {"1.5", "'1.5' needs a float type: 1.5f32"},
+      {"300i8", "'300' is out of range for i8"},
+      {"-1u8", "'-1' is out of range for u8"},
+      {"18446744073709551616u64", "is out of range for u64"},
+      {"9223372036854775808", "is out of range for i64"},
+      {"1.5", "'1.5' is not an integer and needs a float type: write 1.5f32"},
       {"1.5i32", "needs a float type"},
-      {"1e999f64", "'1e999' does not fit f64"},
-      {"1q", "'q' is no number type"},
-      {"1bool", "'bool' is no number type"},
+      {"1e999f64", "'1e999' is out of range for f64"},
+      {"1q", "'q' is not a number type"},
+      {"1bool", "'bool' is not a number type"},
       {"inf_i32", "expected a float type after inf_"},
       {"broadcast(1, 1)", "the width of a vector must be in 2..4096"},
       {"broadcast(1, 5000)", "the width of a vector must be in 2..4096"},
@@ -209,7 +209,7 @@ TEST(ParseFunc, LimitsNestingOfHostileText) {
   EXPECT_THAT(ErrorOf(Around("B[0] = " + open)), HasSubstr("nested more than 1000 levels deep"));
   EXPECT_THAT(ErrorOf(Around("B[0] = " + minus)), HasSubstr("nested more than 1000 levels deep"));
   EXPECT_THAT(ErrorOf(Around(blocks)), HasSubstr("nested more than 1000 levels deep"));
-  EXPECT_THAT(ErrorOf(Around("B[0] = " + chain)), HasSubstr("more than 4096 operators one around the other"));
+  EXPECT_THAT(ErrorOf(Around("B[0] = " + chain)), HasSubstr("more than 4096 operators nested in each other"));
 }
 
 // Each chain stays below a limit of its own, and is nested in the next chain's first operand.
@@ -222,7 +222,7 @@ TEST(ParseFunc, LimitsTheHeightOfExpressions) {
     }
     return ErrorOf(Around("B[0] = " + text));
   };
-  EXPECT_THAT(chains(20, 4096), HasSubstr("more than 4096 operators one around the other"));
+  EXPECT_THAT(chains(20, 4096), HasSubstr("more than 4096 operators nested in each other"));
   EXPECT_EQ(chains(20, 200), "parses");
   std::string wide = "i";
   for (int i = 0; i < 100; ++i) wide += " + max(" + std::string(200, '~') + "i, abs(B[i]))";

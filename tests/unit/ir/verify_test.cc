@@ -52,20 +52,23 @@ TEST(Verify, AcceptsALegalFunc) {
 
 TEST(Verify, RejectsIllegalText) {
   const std::pair<const char*, const char*> cases[] = {
-      {"func `a b`() {}", "func 'a b': its name is not a C identifier"},
-      {"func f(A: i64[4]) { for i in 4 { let i = 2 { A[i] = 0 } } }", "variable 'i' is bound inside its own scope"},
+      {"func `a b`() {}", "func 'a b': its name must be a C identifier"},
+      {"func f(A: i64[4]) { for i in 4 { let i = 2 { A[i] = 0 } } }",
+       "variable 'i' is bound again inside its own scope"},
       {"func f(A: i64[4]) { parallel i in 4 { parallel j in 4 { A[i] = 0 } } }",
        "parallel loop 'j' is inside another parallel loop"},
       {"func f(A: i64[4]) { parallel i in 4 { alloc t: i64[2] workspace { A[i] = 0 } } }",
        "alloc of 't' in the workspace, inside a parallel loop; make it local"},
-      {"func f(A: f16[4]) { A[0] = A[1] + A[2] }", "in 'A[1] + A[2]': computes in a storage type; cast to f32 first"},
-      {"func f(A: bf16[4]) { A[0] = -A[1] }", "computes in a storage type"},
-      {"func f(A: f16[4]) { A[0] = exp(A[1]) }", "computes in a storage type"},
-      {"func f(A: f16[4], B: bool[1]) { B[0] = A[0] < A[1] }", "computes in a storage type"},
-      {"func f(A: bf16[4]) { A[ramp(0, 1, 4)] = ramp(1bf16, 1bf16, 4) }", "computes in a storage type"},
-      {"func f(A: bool[4]) { merge A[0] = sum 0:2 of A[1] }", "cannot reduce by sum in bool"},
-      {"func f(A: bool[4]) { merge A[0] = prod 0:2 of A[1] }", "cannot reduce by prod in bool"},
-      {"func f(A: f16[4]) { merge A[0] = max 0:2 of A[1] }", "cannot reduce by max in f16"},
+      {"func f(A: f16[4]) { A[0] = A[1] + A[2] }",
+       "in 'A[1] + A[2]': this computes in a type that is only for storage; cast to f32 first"},
+      {"func f(A: bf16[4]) { A[0] = -A[1] }", "computes in a type that is only for storage"},
+      {"func f(A: f16[4]) { A[0] = exp(A[1]) }", "computes in a type that is only for storage"},
+      {"func f(A: f16[4], B: bool[1]) { B[0] = A[0] < A[1] }", "computes in a type that is only for storage"},
+      {"func f(A: bf16[4]) { A[ramp(0, 1, 4)] = ramp(1bf16, 1bf16, 4) }",
+       "computes in a type that is only for storage"},
+      {"func f(A: bool[4]) { merge A[0] = sum 0:2 of A[1] }", "reduction sum is not possible for bool"},
+      {"func f(A: bool[4]) { merge A[0] = prod 0:2 of A[1] }", "reduction prod is not possible for bool"},
+      {"func f(A: f16[4]) { merge A[0] = max 0:2 of A[1] }", "reduction max is not possible for f16"},
   };
   for (const auto& [text, message] : cases) EXPECT_THAT(VerdictOn(std::string(text)), HasSubstr(message)) << text;
 }
@@ -96,37 +99,45 @@ TEST_F(VerifyNode, RejectsUnknownBuffers) {
   EXPECT_THAT(Verdict(MakeStore(b, {0}, one_)), HasSubstr("store of 'B', which is neither"));
   const Stmt store = MakeStore(b, {0}, one_);
   EXPECT_THAT(Verdict(MakeBlock({MakeAlloc(b, store), store})), HasSubstr("store of 'B', which is neither"));
-  EXPECT_THAT(Verdict(MakeAlloc(b, MakeAlloc(b, store))), HasSubstr("alloc of 'B' inside its own body"));
+  EXPECT_THAT(Verdict(MakeAlloc(b, MakeAlloc(b, store))),
+              HasSubstr("alloc of 'B' is nested in an alloc of the same buffer"));
   const Buffer same_name = MakeBuffer("A", DType::kFloat32, {4, 8});
   EXPECT_THAT(VerdictOnValue(MakeLoad(same_name, {0, 0})), HasSubstr("load of 'A', which is neither"));
 }
 
 TEST_F(VerifyNode, RejectsForgedTypes) {
-  EXPECT_THAT(VerdictOnValue(Forge(Binary{BinaryOp::kAdd, one_, Expr(1)}, kF32)), HasSubstr("ill-typed"));
-  EXPECT_THAT(VerdictOnValue(Forge(Binary{BinaryOp::kLt, one_, one_}, kF32)), HasSubstr("ill-typed"));
-  EXPECT_THAT(VerdictOnValue(Forge(Unary{UnaryOp::kNot, one_}, kF32)), HasSubstr("ill-typed"));
-  EXPECT_THAT(VerdictOnValue(Forge(Cast{{DType::kFloat32, 4}, one_}, kF32)), HasSubstr("ill-typed"));
-  EXPECT_THAT(VerdictOnValue(Forge(Select{one_, one_, one_}, kF32)), HasSubstr("ill-typed"));
-  EXPECT_THAT(VerdictOnValue(Forge(Call{kF32, Intrinsic::kPow, {one_}}, kF32)), HasSubstr("ill-typed"));
-  EXPECT_THAT(VerdictOnValue(Forge(Call{kF32, Intrinsic::kExp, {}}, kF32)), HasSubstr("a call without arguments"));
-  EXPECT_THAT(VerdictOnValue(Forge(Broadcast{one_, 4}, kF32)), HasSubstr("ill-typed"));
-  EXPECT_THAT(VerdictOnValue(Forge(Ramp{one_, Expr(1), 4}, {DType::kFloat32, 4})), HasSubstr("ill-typed"));
-  EXPECT_THAT(VerdictOnValue(Forge(IntImm{{DType::kInt8, 1}, 300}, {DType::kInt8, 1})), HasSubstr("ill-typed"));
-  EXPECT_THAT(VerdictOnValue(Forge(FloatImm{kIndexType, 1.0}, kIndexType)), HasSubstr("ill-typed"));
+  EXPECT_THAT(VerdictOnValue(Forge(Binary{BinaryOp::kAdd, one_, Expr(1)}, kF32)),
+              HasSubstr("does not fit its operands or value"));
+  EXPECT_THAT(VerdictOnValue(Forge(Binary{BinaryOp::kLt, one_, one_}, kF32)),
+              HasSubstr("does not fit its operands or value"));
+  EXPECT_THAT(VerdictOnValue(Forge(Unary{UnaryOp::kNot, one_}, kF32)), HasSubstr("does not fit its operands or value"));
+  EXPECT_THAT(VerdictOnValue(Forge(Cast{{DType::kFloat32, 4}, one_}, kF32)),
+              HasSubstr("does not fit its operands or value"));
+  EXPECT_THAT(VerdictOnValue(Forge(Select{one_, one_, one_}, kF32)), HasSubstr("does not fit its operands or value"));
+  EXPECT_THAT(VerdictOnValue(Forge(Call{kF32, Intrinsic::kPow, {one_}}, kF32)),
+              HasSubstr("does not fit its operands or value"));
+  EXPECT_THAT(VerdictOnValue(Forge(Call{kF32, Intrinsic::kExp, {}}, kF32)), HasSubstr("the call has no arguments"));
+  EXPECT_THAT(VerdictOnValue(Forge(Broadcast{one_, 4}, kF32)), HasSubstr("does not fit its operands or value"));
+  EXPECT_THAT(VerdictOnValue(Forge(Ramp{one_, Expr(1), 4}, {DType::kFloat32, 4})),
+              HasSubstr("does not fit its operands or value"));
+  EXPECT_THAT(VerdictOnValue(Forge(IntImm{{DType::kInt8, 1}, 300}, {DType::kInt8, 1})),
+              HasSubstr("does not fit its operands or value"));
+  EXPECT_THAT(VerdictOnValue(Forge(FloatImm{kIndexType, 1.0}, kIndexType)),
+              HasSubstr("does not fit its operands or value"));
   EXPECT_THAT(VerdictOnValue(Forge(Unary{UnaryOp::kNeg, Expr()}, kF32)), HasSubstr("an operand is missing"));
 }
 
 TEST_F(VerifyNode, RejectsForgedAccesses) {
   EXPECT_THAT(VerdictOnValue(Forge(Load{a_, {0, 0, 0}, {}}, kF32)),
               HasSubstr("load of 'A' with 3 indices for 2 dimensions"));
-  EXPECT_THAT(VerdictOnValue(Forge(Load{a_, {0, one_}, {}}, kF32)), HasSubstr("load of 'A': indices are i64"));
-  EXPECT_THAT(VerdictOnValue(Forge(Load{a_, {0, 0}, one_}, kF32)), HasSubstr("the mask is bool"));
+  EXPECT_THAT(VerdictOnValue(Forge(Load{a_, {0, one_}, {}}, kF32)), HasSubstr("load of 'A': indices must be i64"));
+  EXPECT_THAT(VerdictOnValue(Forge(Load{a_, {0, 0}, one_}, kF32)), HasSubstr("a mask must be bool"));
   EXPECT_THAT(VerdictOnValue(Forge(Load{nullptr, {0, 0}, {}}, kF32)), HasSubstr("load without a buffer"));
   const auto forge_store = [&](Store store) {
     return Stmt(std::make_shared<const StmtNode>(StmtNode{std::move(store)}));
   };
   EXPECT_THAT(Verdict(forge_store({a_, {0, 0}, Expr(1), {}})),
-              HasSubstr("store of i64 to 'A', where the place is f32"));
+              HasSubstr("store of i64 to 'A': the destination is f32"));
   EXPECT_THAT(Verdict(forge_store({a_, {0, 0, 0}, one_, {}})), HasSubstr("store of 'A' with 3 indices"));
   EXPECT_THAT(Verdict(forge_store({a_, {0, 0}, MakeBroadcast(one_, 4), {}})), HasSubstr("store of f32x4 to 'A'"));
   EXPECT_THAT(Verdict(forge_store({a_, {0, 0}, Expr(), {}})), HasSubstr("an expression is missing"));
@@ -136,18 +147,18 @@ TEST_F(VerifyNode, RejectsForgedStatements) {
   const auto forge = [](auto node) { return Stmt(std::make_shared<const StmtNode>(StmtNode{std::move(node)})); };
   const Stmt store = MakeStore(a_, {0, 0}, one_);
   EXPECT_THAT(Verdict({}), HasSubstr("a statement is missing"));
-  EXPECT_THAT(Verdict(forge(If{one_, store, {}})), HasSubstr("the condition of an if is a bool"));
+  EXPECT_THAT(Verdict(forge(If{one_, store, {}})), HasSubstr("the condition of an 'if' must be a bool"));
   EXPECT_THAT(Verdict(forge(For{"i", one_, LoopKind::kSerial, store})), HasSubstr("extent of loop 'i' is not an i64"));
   EXPECT_THAT(Verdict(forge(Alloc{nullptr, store})), HasSubstr("alloc without a buffer"));
-  EXPECT_THAT(Verdict(forge(Alloc{MakeBuffer("P", DType::kInt8, {}), store})), HasSubstr("whose scope is param"));
+  EXPECT_THAT(Verdict(forge(Alloc{MakeBuffer("P", DType::kInt8, {}), store})), HasSubstr("with scope param"));
 }
 
 TEST_F(VerifyNode, RejectsBadParams) {
   const Stmt store = MakeStore(a_, {0, 0}, one_);
-  EXPECT_THAT(VerdictOn(Func{"f", {a_, a_}, store}), HasSubstr("parameter 'A' is there twice"));
+  EXPECT_THAT(VerdictOn(Func{"f", {a_, a_}, store}), HasSubstr("parameter 'A' is listed twice"));
   EXPECT_THAT(VerdictOn(Func{"f", {a_, nullptr}, store}), HasSubstr("a parameter is missing"));
   EXPECT_THAT(VerdictOn(Func{"f", {a_, MakeBuffer("t", DType::kInt8, {}, Scope::kLocal)}, store}),
-              HasSubstr("parameter 't' has another scope than param"));
+              HasSubstr("parameter 't' has scope local; a parameter must have scope param"));
 }
 
 TEST_F(VerifyNode, LongExpressionsAreCutInMessages) {

@@ -175,13 +175,13 @@ TEST(ParseWorkload, RejectsBadText) {
       {"func", "line 1, column 1: expected 'workload' but found 'func'"},
       {"workload matmul", "expected the operator in double quotes but found 'matmul'"},
       {"workload \"w\" input a: f32[2] in [x, 1]", "expected the low end (a number) but found 'x'"},
-      {"workload \"w\" input a: f32[2] in [1e999, 1]", "does not fit a double"},
+      {"workload \"w\" input a: f32[2] in [1e999, 1]", "is out of range for a double"},
       {"workload \"w\" output a", "there is no buffer 'a' here"},
       {"workload \"w\" t: f32[2] over i:2 = sum of 1f32 output t", "'of' is a reserved word"},
       {"workload \"w\" t: f32[2] over i = 1f32 output t", "expected ':' but found '='"},
       {"workload \"w\" t: f32[2] over i:2 = t[i] output t", "there is no buffer 't' here"},
       {"workload \"w\" t: f32[2] over i:2 = 1f32 u: f32[] = f32(i) output u", "there is no variable 'i' here"},
-      {"workload \"w\" t: f32[3] over i:2 = 1f32 output t", "the extents of its axes are not its shape"},
+      {"workload \"w\" t: f32[3] over i:2 = 1f32 output t", "the extents of its axes must be the shape of its buffer"},
       {"workload \"w", "missing closing \""},
   };
   for (const auto& [text, message] : cases) EXPECT_THAT(ErrorOf(text), HasSubstr(message)) << text;

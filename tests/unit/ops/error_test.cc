@@ -31,7 +31,7 @@ TEST(OpErrors, InputsThatAreMissingOrOfTheWrongType) {
   const Constant x = Floats({2}, {1, 2});
   ExpectMalformed({"Exp", {}}, "input 0 is missing");
   ExpectMalformed({"Exp", {Ints({1}, {1})}}, "input 0 is i64; its elements must be floats");
-  ExpectMalformed({"Add", {x, Ints({2}, {1, 2})}}, "input 1 is i64 where input 0 is f32");
+  ExpectMalformed({"Add", {x, Ints({2}, {1, 2})}}, "input 1 is i64, but input 0 is f32");
   ExpectMalformed({"And", {x, x}}, "must be bool");
   ExpectMalformed({"Gather", {x, x}}, "the indices (input 1) must be integers");
   ExpectMalformed({"MatMulInteger", {Ints({1, 1}, {1}), Ints({1, 1}, {1})}}, "8-bit integers");
@@ -51,17 +51,17 @@ TEST(OpErrors, ShapesThatDoNotFit) {
   ExpectMalformed({"Add", {x, Counting({2})}}, "shapes [2,3] and [2] cannot be broadcast");
   ExpectMalformed({"Reshape", {x, Ints({1}, {5})}}, "cannot reshape [2,3] to [5]");
   ExpectMalformed({"Reshape", {x, Ints({2}, {-1, -1})}}, "more than one -1");
-  ExpectMalformed({"Reshape", {x, Ints({3}, {15, 9e18, -1})}}, "too large");
+  ExpectMalformed({"Reshape", {x, Ints({3}, {15, 9e18, -1})}}, "too large: it has more than 2^63 elements");
   ExpectMalformed({"Reshape", {x, Ints({2}, {-1, 4})}}, "cannot be derived");
-  ExpectMalformed({"Squeeze", {x, Ints({1}, {0})}}, "dimension 0 is 2, not 1");
+  ExpectMalformed({"Squeeze", {x, Ints({1}, {0})}}, "dimension 0 is 2, not 1; it cannot be removed");
   ExpectMalformed({"Concat", {x, Counting({3, 3})}, {{"axis", Int(1)}}}, "differs from input 0 outside axis 1");
-  ExpectMalformed({"Split", {x}, {{"axis", Int(1)}}, 13, 2}, "3 does not split into 2 parts");
-  ExpectMalformed({"MatMul", {x, x}}, "3 columns of input 0 meet 2 rows of input 1");
+  ExpectMalformed({"Split", {x}, {{"axis", Int(1)}}, 13, 2}, "a dimension of 3 does not split into 2 equal parts");
+  ExpectMalformed({"MatMul", {x, x}}, "input 0 has 3 columns, but input 1 has 2 rows");
   ExpectMalformed({"Conv", {Counting({1, 2, 4}), Counting({1, 3, 1})}}, "do not fit weights");
-  ExpectMalformed({"Conv", {Counting({1, 1, 2}), Counting({1, 1, 3})}}, "the kernel reaches over 3 elements");
+  ExpectMalformed({"Conv", {Counting({1, 1, 2}), Counting({1, 1, 3})}}, "the kernel spans 3 elements");
   ExpectMalformed({"MaxPool", {Counting({1, 1, 2})}, {{"kernel_shape", IntList({1, 1})}}},
                   "the kernel has 2 dimensions");
-  ExpectMalformed({"Einsum", {x, x}, {{"equation", std::string("ij,jk")}}}, "where the same label is 3");
+  ExpectMalformed({"Einsum", {x, x}, {{"equation", std::string("ij,jk")}}}, "but the same label is 3");
   ExpectMalformed({"Gather", {x, Ints({1}, {2})}}, "index 2 is outside of 2");
   ExpectMalformed({"GatherElements", {x, Ints({1, 1}, {-3})}}, "index -3 is outside of 2");
   ExpectMalformed({"GatherND", {x, Ints({1, 2}, {1, 3})}}, "index 3 is outside of 3");
@@ -81,7 +81,7 @@ TEST(OpErrors, AttributesOutOfRange) {
   ExpectMalformed({"Slice", {x, Ints({1}, {0}), Ints({1}, {1}), Ints({1}, {0}), Ints({1}, {0})}}, "a step of 0");
   ExpectMalformed({"Range", {Ints({}, {0}), Ints({}, {1}), Ints({}, {0})}}, "has no end");
   ExpectMalformed({"Conv", {Counting({1, 1, 2}), Counting({1, 1, 1})}, {{"strides", IntList({0})}}},
-                  "has the number 0");
+                  "attribute strides contains 0");
   ExpectMalformed({"Conv", {Counting({1, 1, 2}), Counting({1, 1, 1})}, {{"auto_pad", std::string("SAME")}}},
                   "auto_pad is 'SAME'");
   ExpectMalformed({"RNN",
@@ -122,11 +122,11 @@ TEST(OpErrors, PadsThatOverflowOrCropTooMuch) {
   auto pad = [](int64_t before, int64_t after) {
     return OpCase{"Pad", {Counting({4})}, {{"pads", IntList({before, after})}}, 10};
   };
-  ExpectMalformed(pad(kLowest, kHighest), "the pads have the number -9223372036854775808");
-  ExpectMalformed(pad(kHighest, kLowest), "the pads have the number 9223372036854775807");
-  ExpectMalformed(pad(kLowest, kLowest), "the pads have the number -9223372036854775808");
-  ExpectMalformed(pad(0, kHighest), "the pads have the number 9223372036854775807");
-  ExpectMalformed({"Pad", {Counting({4}), Ints({2}, {-9e18, 9e18})}}, "the pads have the number");
+  ExpectMalformed(pad(kLowest, kHighest), "the pads contain -9223372036854775808");
+  ExpectMalformed(pad(kHighest, kLowest), "the pads contain 9223372036854775807");
+  ExpectMalformed(pad(kLowest, kLowest), "the pads contain -9223372036854775808");
+  ExpectMalformed(pad(0, kHighest), "the pads contain 9223372036854775807");
+  ExpectMalformed({"Pad", {Counting({4}), Ints({2}, {-9e18, 9e18})}}, "the pads contain");
   ExpectMalformed(pad(-2, -3), "take more than dimension 0 has");
   ExpectMalformed(pad(-5, 9), "take more than dimension 0 has");
   ExpectOutput(pad(-2, -2), {0}, {});
@@ -137,7 +137,7 @@ TEST(OpErrors, ShapesThatOverflowOrAreNegative) {
   ExpectMalformed({"Tile", {x, Ints({1}, {0x1p62})}}, "is too large");
   ExpectMalformed({"Tile", {x, Ints({1}, {0x1p62 + 0x1p20})}}, "is too large");
   ExpectMalformed({"Tile", {x, Ints({1}, {0x1p60})}}, "more than 1 TiB");
-  ExpectMalformed({"Expand", {Counting({1}), Ints({1}, {-5})}}, "a dimension of -5 is not possible");
+  ExpectMalformed({"Expand", {Counting({1}), Ints({1}, {-5})}}, "a dimension of -5 is negative");
   ExpectMalformed({"Split", {x}, {{"split", IntList({kHighest, kHighest, 6})}}, 11, 3}, "is not 3 sizes that sum to 4");
   ExpectMalformed({"DepthToSpace", {none}, {{"blocksize", Int(kHighest)}}}, "attribute blocksize is");
   ExpectMalformed({"DepthToSpace", {none}, {{"blocksize", Int(1 << 30)}}}, "more than 1 TiB");
@@ -148,7 +148,7 @@ TEST(OpErrors, ShapesThatOverflowOrAreNegative) {
   ExpectMalformed({"MaxUnpool",
                    {Counting({1, 1, 2}), Ints({1, 1, 2}, {0, 1}), Ints({3}, {1, 1, -4})},
                    {{"kernel_shape", IntList({2})}}},
-                  "a dimension of -4 is not possible");
+                  "a dimension of -4 is negative");
   ExpectMalformed({"MaxUnpool",
                    {Counting({1, 1, 2}), Ints({1, 1, 2}, {0, 1}), Ints({3}, {2, 1, 4})},
                    {{"kernel_shape", IntList({2})}}},
@@ -163,7 +163,7 @@ TEST(OpErrors, WindowsThatOverflow) {
   ExpectMalformed({"ConvTranspose", {x, w}, {{"output_shape", IntList({kLowest})}}},
                   "spatial dimension 0 of the output would be -9223372036854775808");
   ExpectMalformed({"MaxUnpool", {x, Ints({1, 1, 2}, {0, 1})}, {{"kernel_shape", IntList({kHighest})}}},
-                  "has the number");
+                  "attribute kernel_shape contains 9223372036854775807");
   ExpectMalformed({"LRN", {plane}, {{"size", Int(kHighest)}}}, "attribute size is 9223372036854775807");
   ExpectMalformed(
       {"RoiAlign", {plane, Floats({1, 4}, {0, 0, 1, 1}), Ints({1}, {0})}, {{"sampling_ratio", Int(int64_t{1} << 40)}}},
@@ -184,7 +184,7 @@ TEST(OpErrors, WhatWeDoNotSupport) {
   ExpectUnsupported({"Cast", {x}, {{"to", Int(8)}}}, "element type 8 of ONNX");
   ExpectUnsupported({"Dropout", {x, Floats({}, {0.5}), Bools({}, {1})}}, "random dropout");
   ExpectUnsupported({"RoiAlign", {Counting({1, 1, 2, 2}), Floats({1, 4}, {0, 0, 1, 1}), Ints({1}, {0})}},
-                    "sampling_ratio=0");
+                    "attribute sampling_ratio is 0");
   ExpectUnsupported({"RNN",
                      {Counting({1, 1, 1}), Counting({1, 1, 1}), Counting({1, 1, 1})},
                      {{"activations", std::vector<std::string>{"Swirl"}}},
@@ -192,11 +192,11 @@ TEST(OpErrors, WhatWeDoNotSupport) {
                      2},
                     "the activation 'Swirl'");
   ExpectUnsupported({"RNN", {Counting({20000, 1, 1}), Counting({1, 1, 1}), Counting({1, 1, 1})}, {}, 14, 2},
-                    "unrolled");
+                    "the sequences have 20000 steps; at most");
   const Constant bytes = Tensor(DType::kUInt8, {2, 2}, {1, 2, 3, 4}), zero = Tensor(DType::kUInt8, {}, {0});
   const Constant rows = Floats({2}, {1, 2});
-  ExpectUnsupported({"QLinearMatMul", {bytes, rows, zero, bytes, x, zero, x, zero}}, "input 1 with one number per row");
-  ExpectUnsupported({"QLinearMatMul", {bytes, x, zero, bytes, x, zero, rows, zero}}, "input 6 with one number per row");
+  ExpectUnsupported({"QLinearMatMul", {bytes, rows, zero, bytes, x, zero, x, zero}}, "input 1 has one number per row");
+  ExpectUnsupported({"QLinearMatMul", {bytes, x, zero, bytes, x, zero, rows, zero}}, "input 6 has one number per row");
   ExpectUnsupported({"QuantizeLinear", {x, x}, {{"precision", Int(10)}}, 23}, "attribute precision is f16");
   ExpectUnsupported({"NoSuchOperator", {x}}, "the operator is not supported");
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/half_float.h"
 #include "compiler/graph/emit.h"
 #include "compiler/ir/numeric.h"
 #include "gtest/gtest.h"
@@ -18,10 +19,10 @@ void Append(std::vector<std::byte>& bytes, DType dtype, double number) {
   auto put = [&](auto value) { std::memcpy(element, &value, sizeof(value)); };
   switch (dtype) {
     case DType::kFloat16:
-      put(ir::HalfBits(number));
+      put(HalfBits(number));
       break;
     case DType::kBFloat16:
-      put(ir::BFloatBits(number));
+      put(BFloatBits(number));
       break;
     case DType::kFloat32:
       put(static_cast<float>(number));
@@ -40,9 +41,9 @@ double ReadNumber(DType dtype, const std::byte* element) {
   std::memcpy(&bits, element, static_cast<size_t>(ir::SizeOf(dtype)));
   switch (dtype) {
     case DType::kFloat16:
-      return ir::FromHalfBits(static_cast<uint16_t>(bits));
+      return FromHalfBits(static_cast<uint16_t>(bits));
     case DType::kBFloat16:
-      return ir::FromBFloatBits(static_cast<uint16_t>(bits));
+      return FromBFloatBits(static_cast<uint16_t>(bits));
     case DType::kFloat32: {
       float value;
       std::memcpy(&value, element, sizeof(value));

@@ -172,10 +172,10 @@ TEST(PlanArenaTest, RefusesIdsAndCountsOutOfRange) {
   EXPECT_THAT(std::string(PlanArena(program).message()), HasSubstr("there is no tensor 9"));
   program = Chain();
   program.calls[0].arguments.push_back(2);
-  EXPECT_THAT(std::string(PlanArena(program).message()), HasSubstr("'f' has 3 arguments, the kernel takes 2"));
+  EXPECT_THAT(std::string(PlanArena(program).message()), HasSubstr("'f' has 3 arguments, but the kernel takes 2"));
   program = Chain();
   program.calls[2].kernel = 3;
-  EXPECT_THAT(std::string(PlanArena(program).message()), HasSubstr("call 2 runs kernel 3, which is not there"));
+  EXPECT_THAT(std::string(PlanArena(program).message()), HasSubstr("call 2 runs kernel 3, but there are 3 kernels"));
   program = Chain();
   program.copies = {{12, 3}};
   EXPECT_THAT(std::string(PlanArena(program).message()), HasSubstr("there is no tensor 12"));

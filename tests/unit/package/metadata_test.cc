@@ -58,7 +58,9 @@ TEST(MetadataTest, OtherTextsAreRefused) {
                            R"({"programs": [{"kernels": [3]}]})", R"({"model": 1})"}) {
     const absl::Status status = ParseMetadata(text).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << text;
-    EXPECT_THAT(std::string(status.message()), HasSubstr("not what hone writes")) << text;
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("the metadata of the package is damaged or not written by hone"))
+        << text;
   }
 }
 

@@ -123,7 +123,9 @@ TEST(PackageWriterTest, ProgramsShareTheirConstants) {
 }
 
 TEST(PackageWriterTest, RefusesProgramsThatAreNotOneModel) {
-  EXPECT_THAT(MessageOf({}), HasSubstr("a package holds 1 to 32 programs, each with its metadata: not 0, 0"));
+  EXPECT_THAT(
+      MessageOf({}),
+      HasSubstr("a package holds 1 to 32 programs, each with its metadata; 0 programs and metadata for 0 were given"));
   PackageContents contents = TinyContents(kCode);
   AddProgram(contents, TinyOpenClProgram(), "cpu");
   EXPECT_THAT(MessageOf(contents), HasSubstr("two programs for one target"));
@@ -139,13 +141,14 @@ TEST(PackageWriterTest, RefusesProgramsThatAreNotOneModel) {
 TEST(PackageWriterTest, NamesWhatDoesNotFitTheFormat) {
   PackageContents contents = TinyContents(kCode);
   contents.programs[0].tensors[1].shape = {9};
-  EXPECT_THAT(MessageOf(contents), HasSubstr("constant 'bias' has 32 bytes of data, its shape [9] of f32 needs 36"));
+  EXPECT_THAT(MessageOf(contents),
+              HasSubstr("constant 'bias' has 32 bytes of data, but its shape [9] of f32 needs 36"));
   contents = TinyContents(kCode);
   contents.programs[0].tensors[0].shape = {4, -8};
-  EXPECT_THAT(MessageOf(contents), HasSubstr("tensor 'x' of shape [4, -8] has no size"));
+  EXPECT_THAT(MessageOf(contents), HasSubstr("tensor 'x' of shape [4, -8] is too large or has a negative dimension"));
   contents = TinyContents(kCode);
   contents.programs[0].tensors[0].shape.assign(17, 1);
-  EXPECT_THAT(MessageOf(contents), HasSubstr("17 dimensions, packages allow 16"));
+  EXPECT_THAT(MessageOf(contents), HasSubstr("17 dimensions; packages allow up to 16"));
   contents = TinyContents(kCode);
   contents.programs[0].tensors[0].dtype = DType{0};
   EXPECT_THAT(MessageOf(contents), HasSubstr("'x' has no element type"));
@@ -154,7 +157,8 @@ TEST(PackageWriterTest, NamesWhatDoesNotFitTheFormat) {
 TEST(PackageWriterTest, RefusesWhatTheRuntimeWouldRefuse) {
   PackageContents contents = TinyContents(kCode);
   contents.programs[0].calls[0].arguments[0] = 77;
-  EXPECT_THAT(MessageOf(contents), HasSubstr("no valid package: bad package: call 0 uses a tensor that is not there"));
+  EXPECT_THAT(MessageOf(contents),
+              HasSubstr("the runtime would refuse the package: bad package: call 0 uses a tensor that is not there"));
   contents = TinyContents(kCode);
   contents.programs[0].outputs.pop_back();
   EXPECT_THAT(MessageOf(contents), HasSubstr("an unlisted output"));
@@ -166,7 +170,7 @@ TEST(PackageWriterTest, RefusesWhatTheRuntimeWouldRefuse) {
   EXPECT_THAT(MessageOf(contents), HasSubstr("two kernels of one name"));
   contents = TinyContents(kCode);
   contents.programs[0].kernels[1].name = "scale it";
-  EXPECT_THAT(MessageOf(contents), HasSubstr("kernel 1 has a bad description: line 1: expected one name"));
+  EXPECT_THAT(MessageOf(contents), HasSubstr("kernel 1 has a bad description: line 1: expected one kernel name"));
   contents = TinyContents(kCode);
   contents.programs[0].kernels[1].main[0].groups = contents.programs[0].kernels[1].main[0].lanes = 1;
   EXPECT_THAT(MessageOf(contents), HasSubstr("kernel 1 is not launched as its kind of code is"));

@@ -14,6 +14,7 @@ TEST(GoldenPasses, FilesAreAsExpected) {
   const std::vector<tests::GoldenFile> cases = ReadGoldenCases();
   ASSERT_FALSE(cases.empty());
   for (const tests::GoldenFile& golden : cases) {
+    EXPECT_TRUE(golden.input.starts_with("# run: passes=")) << golden.path << " names no passes in its first line";
     const std::string actual = ActualOf(golden);
     EXPECT_EQ(actual, golden.expected) << golden.path;
     tests::UpdateGoldenFile(golden, actual);

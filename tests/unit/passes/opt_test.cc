@@ -84,7 +84,7 @@ TEST(Opt, LowersAWorkloadWithItsSchedule) {
   EXPECT_THAT(Result(text, {.passes = "build_loops"}), HasSubstr("vectorized i0i in min("));
   EXPECT_EQ(Result(text, {.passes = "all"}),
             Result(text, {.passes = "build_loops,simplify,peel,simplify,flatten,simplify,vectorize,unroll,simplify"}));
-  EXPECT_THAT(Result(text, {.passes = "peel"}), HasSubstr("begins with it"));
+  EXPECT_THAT(Result(text, {.passes = "peel"}), HasSubstr("must begin with build_loops"));
   EXPECT_THAT(Result(kWorkload, {.passes = "build_loops"}), HasSubstr("for i0 in 6"));
 }
 
@@ -97,8 +97,8 @@ TEST(Opt, ErrorsNameTheLineOfTheWholeText) {
 }
 
 TEST(Opt, RefusesWhatItDoesNotKnow) {
-  EXPECT_EQ(Result("hello\n", {}), "the text begins with 'hello'; it should be a func, a workload or a graph");
-  EXPECT_EQ(Result("", {}), "the text begins with ''; it should be a func, a workload or a graph");
+  EXPECT_EQ(Result("hello\n", {}), "the text begins with 'hello'; it must begin with func, workload or graph");
+  EXPECT_EQ(Result("", {}), "the text begins with ''; it must begin with func, workload or graph");
   EXPECT_THAT(Result(kFunc, {.passes = "unrol"}),
               HasSubstr("there are: simplify, peel, flatten, peel_ends, vectorize, unroll"));
   EXPECT_THAT(Result("graph\n", {.passes = "peel"}), HasSubstr("there are: fold_constants, simplify,"));

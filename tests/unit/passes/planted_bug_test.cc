@@ -10,7 +10,7 @@
 #include "base/temporary_folder.h"
 #include "compiler/graph/graph_edit.h"
 #include "compiler/ir/match.h"
-#include "compiler/passes/vectorize.h"
+#include "compiler/passes/passes.h"
 #include "tests/unit/passes/golden_case.h"
 
 namespace hone::opt {

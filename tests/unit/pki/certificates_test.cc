@@ -110,7 +110,7 @@ TEST(Certificates, InvalidRequestsAreNotSigned) {
   const Authority authority = Authority::Make(kDay).value();
   const FarmIdentity board{Role::kAgent, "board"};
   EXPECT_THAT(std::string(authority.SignMember("", board, kDay).status().message()),
-              HasSubstr("no certificate request"));
+              HasSubstr("not a certificate request"));
   EXPECT_FALSE(authority.SignMember(MakeKey(), board, kDay).ok());
   std::string request = MakeRequest(MakeKey()).value();
   const size_t middle = request.size() - 80;  // in the signature

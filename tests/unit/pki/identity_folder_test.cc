@@ -94,7 +94,7 @@ TEST(IdentityFolder, ChecksWhetherATrackerWillAcceptItsCertificate) {
   ASSERT_TRUE(WriteFile(FilesIn(own).authority, other.certificate()).ok());
   const absl::Status foreign = CheckCertificateIn(own, kToday).status();
   EXPECT_TRUE(absl::IsUnauthenticated(foreign));
-  EXPECT_THAT(std::string(foreign.message()), HasSubstr("of another farm; remove that file"));
+  EXPECT_THAT(std::string(foreign.message()), HasSubstr("belongs to another farm; remove that file"));
   const std::string pem = ReadFile(FilesIn(own).identity).value();
   ASSERT_TRUE(WriteFile(FilesIn(own).identity, pem + farm.certificate()).ok());
   EXPECT_TRUE(CheckCertificateIn(own, kToday).ok()) << "its authority may be one between";

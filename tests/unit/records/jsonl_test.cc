@@ -68,13 +68,14 @@ TEST(JsonLineTest, SaysWhichFieldIsWrong) {
   expect("\"seconds\":[", "\"seconds\":[\"fast\",", "field timing.seconds must be a list of numbers");
   expect("\"verified\":true", "\"verified\":1", "field timing.verified must be true or false");
   expect("\"clock_hertz\":", "\"clock_hertz\":\"x\",\"was\":", "field timing.clock_hertz must be a number");
-  expect("\"seed\":", "\"seed\":-1,\"was\":", "field seed must be an integer not below 0");
+  expect("\"seed\":", "\"seed\":-1,\"was\":", "field seed must be an integer of 0 or more");
   expect("\"first_interleaved\":", "\"first_interleaved\":9223372036854775808,\"was\":",
-         "field timing.first_interleaved is 9223372036854775808, and may be 9223372036854775807 at most");
+         "field timing.first_interleaved is 9223372036854775808; the largest allowed value is 9223372036854775807");
   expect("\"first_interleaved\":", "\"first_interleaved\":4294967296,\"was\":", "there are only 3 repeats");
   expect("\"measured_at_ms\":", "\"measured_at_ms\":-9007199254740993,\"was\":",
-         "measured_at_ms is -9007199254740993, and must be");
-  expect("\"measured_at_ms\":", "\"measured_at_ms\":9223372036855,\"was\":", "may be 9223372036854 at most");
+         "measured_at_ms is -9007199254740993; it must be");
+  expect("\"measured_at_ms\":", "\"measured_at_ms\":9223372036855,\"was\":",
+         "is 9223372036855; the largest allowed value is 9223372036854");
   expect("\"flops\":", "\"flops\":1e999,\"was\":", "number overflow parsing '1e999'");
   expect("\"schedule\":\"a\"", "\"schedule\":\"\xff\"", "ill-formed UTF-8 byte");
   EXPECT_THAT(std::string(RecordFromJson("[1]").status().message()), HasSubstr("not a JSON object"));

@@ -105,7 +105,7 @@ TEST_F(OpenTest, APathInAFolderThatIsGone) {
   std::filesystem::remove(gone);
   const absl::Status status = storage::OpenRecords("records.db", OpenMode::kReadWrite).status();
   std::filesystem::current_path(before);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("records file records.db: there is no working folder"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("records file records.db: the working folder does not exist"));
 }
 
 TEST_F(OpenTest, AnEmptyFileIsAFreshOne) {
@@ -278,7 +278,7 @@ TEST_F(OpenTest, ACopyWithItsLogInAFolderThatMayNotBeWritten) {
   const AsNobody nobody;
   const absl::Status status = TryOpen(OpenMode::kReadOnly);
   EXPECT_TRUE(absl::IsPermissionDenied(status)) << status;
-  EXPECT_THAT(std::string(status.message()), HasSubstr("records.db-shm is not there and cannot be made"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("records.db-shm is missing and cannot be created"));
 }
 
 // The file is also opened through links. One of them was made before the file.

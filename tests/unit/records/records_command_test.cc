@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/records_command.h"
-
 #include <sqlite3.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include "base/status.h"
 #include "base/temporary_folder.h"
 #include "cli/command.h"
+#include "cli/commands.h"
 #include "compiler/ir/workload.h"
 #include "compiler/target/target.h"
 #include "gmock/gmock.h"
@@ -26,7 +25,6 @@ namespace hone::cli {
 namespace {
 
 using nlohmann::json;
-using records::FailureKind;
 using records::Record;
 using records::SampleFailure;
 using records::SampleTiming;
@@ -168,7 +166,7 @@ TEST_F(RecordsCommandTest, ExportAndImportRoundTrip) {
   EXPECT_EQ(text.str(), exported);
   std::filesystem::remove(File());
   ASSERT_EQ(Run({"import", lines}), kSuccess) << error_;
-  EXPECT_EQ(out_, "3 lines: 3 records added, 0 there already\n");
+  EXPECT_EQ(out_, "3 lines: 3 records added, 0 existed already\n");
   ASSERT_EQ(Run({"import", lines, "--json"}), kSuccess) << error_;
   EXPECT_EQ(json::parse(out_)["duplicates"], 3);
   EXPECT_EQ(json::parse(out_)["to_come"], 0);
@@ -189,9 +187,8 @@ TEST_F(RecordsCommandTest, AnExportThatLacksRecordsFails) {
                   ->Execute("UPDATE measurements SET seconds = '[1,x]' WHERE id = 2")
                   .ok());
   EXPECT_EQ(Run({"export", "-o", lines}), kWorkFailed);
-  EXPECT_THAT(error_, HasSubstr(fmt::format("1 records of {} cannot be read and are not in the export, which has the "
-                                            "other 2",
-                                            File().string())));
+  EXPECT_THAT(error_,
+              HasSubstr(fmt::format("1 records of {} cannot be read; the export has the other 2", File().string())));
   EXPECT_THAT(out_, HasSubstr("wrote 2 records"));
   EXPECT_TRUE(std::filesystem::exists(lines));
   EXPECT_EQ(Run({"export"}), kWorkFailed);
@@ -218,7 +215,8 @@ TEST_F(RecordsCommandTest, VerifyFindsATextWithOtherNamesUnderTheDigest) {
   std::filesystem::remove(File());
   Append({row});
   EXPECT_EQ(Run({"verify"}), kWorkFailed);
-  EXPECT_THAT(error_, HasSubstr(fmt::format("workload {:.12}: its text has another digest", row.key.workload_digest)));
+  EXPECT_THAT(error_,
+              HasSubstr(fmt::format("workload {:.12}: its text does not have this digest", row.key.workload_digest)));
   row.measurement_id = "m/2";
   row.workload_text = ir::Print(ir::Canonicalize(workload));
   Append({row});
@@ -260,7 +258,7 @@ TEST_F(RecordsCommandTest, TablesHaveTheNamesOfTheirColumns) {
 
 TEST_F(RecordsCommandTest, RowsOfAModelHaveNoNextPage) {
   EXPECT_EQ(Run({"query", "--model", "m.onnx", "--after", "2"}), kWrongUsage);
-  EXPECT_THAT(error_, HasSubstr("with --model they come by workload"));
+  EXPECT_THAT(error_, HasSubstr("--after cannot be used with --model"));
 }
 
 TEST_F(RecordsCommandTest, ErrorsSayWhatAndWhere) {
@@ -273,7 +271,7 @@ TEST_F(RecordsCommandTest, ErrorsSayWhatAndWhere) {
   EXPECT_EQ(Run({"export", "-o", (folder_ / "none/lines").string()}), kWorkFailed);
   EXPECT_THAT(error_, HasSubstr("cannot create a file beside"));
   EXPECT_EQ(Run({"export", "-o", File().string()}), kWrongUsage);
-  EXPECT_THAT(error_, HasSubstr("is read by this command, too"));
+  EXPECT_THAT(error_, HasSubstr("is also an input of this command"));
   EXPECT_EQ(Run({"export", "--json"}), kWrongUsage);
   EXPECT_EQ(Run({}), kWrongUsage);
   EXPECT_EQ(Run({"forget"}), kWrongUsage);

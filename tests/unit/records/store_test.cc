@@ -172,7 +172,7 @@ TEST_F(StoreTest, TheTextThatTheDigestWasMadeOfReplacesAnother) {
   strange.measurement_id = "m/3";
   const auto report = store_->Append(std::vector<Record>{strange, SampleTiming(4, "c", 3e-3)});
   ASSERT_THAT(report->rejected, SizeIs(1));
-  EXPECT_THAT(report->rejected[0].why.ToString(), HasSubstr("has another digest"));
+  EXPECT_THAT(report->rejected[0].why.ToString(), HasSubstr("does not have this digest"));
   EXPECT_EQ(*store_->WorkloadText(key.workload_digest), text);
   EXPECT_EQ(store_->Summarize()->records, 3);
   EXPECT_EQ(store_->Summarize()->workloads, 2);

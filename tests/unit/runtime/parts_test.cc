@@ -68,8 +68,8 @@ TEST(ChecksumTest, NoticesEveryFlippedBitAndEveryZeroAtTheEnd) {
 
 TEST(DTypeTest, DlpackDescribesEveryType) {
   for (const package::DTypeTraits& traits : package::kDTypes) {
-    EXPECT_EQ(package::FindDType(traits.dlpack), &traits) << traits.name;
-    EXPECT_EQ(package::FindDType(traits.dtype), &traits) << traits.name;
+    EXPECT_EQ(package::FindDType(traits.dlpack), &traits) << package::Name(traits.dtype);
+    EXPECT_EQ(package::FindDType(traits.dtype), &traits) << package::Name(traits.dtype);
   }
   EXPECT_EQ(package::FindDType(DLDataType{kDLFloat, 32, 4}), nullptr);
   EXPECT_EQ(package::SizeOf(package::DType::kBool), 1u);

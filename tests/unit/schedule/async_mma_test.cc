@@ -177,31 +177,33 @@ TEST(AsyncMma, WaitsBeforeRegistersAreRefilled) {
   EXPECT_THAT(later, HasSubstr("settle 3"));
   EXPECT_LT(later.find("settle 3"), later.find("settle 0"));
   EXPECT_THAT(std::string(Check(Floats(), "pipeline ko 4 2").message()),
-              HasSubstr("its lanes would load factors anew that are still read"));
+              HasSubstr("its lanes would overwrite factors that are still read"));
 }
 
 TEST(AsyncMma, SaysWhatDoesNotFit) {
   const auto error = [](const Case& c, const std::string& pipeline) {
     return std::string(Check(c, pipeline).message());
   };
-  EXPECT_THAT(error(Halves(), "pipeline ko 3 2"), HasSubstr("2 iterations go on, of 3 buffers: 0 to 1 make sense"));
-  EXPECT_THAT(error(Halves(), "pipeline ko 3 -1"), HasSubstr("-1 iterations go on"));
+  EXPECT_THAT(error(Halves(), "pipeline ko 3 2"),
+              HasSubstr("2 iterations cannot stay in flight with 3 buffers; the number must be from 0 to 1"));
+  EXPECT_THAT(error(Halves(), "pipeline ko 3 -1"), HasSubstr("-1 iterations cannot stay in flight"));
   Case copied = Halves();
   copied.copies = "copy_async xpt 8\n";
-  EXPECT_THAT(error(copied, "pipeline ko 4 1"),
-              HasSubstr("instructions of stage t cannot go on while stage wpt is computed, which they may read"));
+  EXPECT_THAT(
+      error(copied, "pipeline ko 4 1"),
+      HasSubstr("instructions of stage t cannot stay in flight while stage wpt is computed, because they may read it"));
   Case rolled = Halves();
   rolled.tiles = Replaced(rolled.tiles, {{"unroll jx\n", ""}});
-  EXPECT_THAT(error(rolled, "pipeline ko 4 1"), HasSubstr("loop ko is no whole reduction of sums in registers"));
+  EXPECT_THAT(error(rolled, "pipeline ko 4 1"), HasSubstr("loop ko is not a whole reduction with sums in registers"));
   rolled = Halves();
   rolled.tiles = Replaced(rolled.tiles, {{"unroll kio\n", ""}});
   EXPECT_EQ(Check(rolled, "pipeline ko 4 1"), absl::OkStatus());
   rolled = Floats();
   rolled.tiles = Replaced(rolled.tiles, {{"unroll kio\n", ""}});
-  EXPECT_THAT(error(rolled, "pipeline ko 4 1"), HasSubstr("loop ko is no whole reduction of sums in registers"));
+  EXPECT_THAT(error(rolled, "pipeline ko 4 1"), HasSubstr("loop ko is not a whole reduction with sums in registers"));
   Case plain = Halves();
   plain.tiles = Replaced(plain.tiles, {{"tensorize t wgmma_f16\n", ""}});
-  EXPECT_THAT(error(plain, "pipeline ko 4 1"), HasSubstr("stage t has no instruction that could go on"));
+  EXPECT_THAT(error(plain, "pipeline ko 4 1"), HasSubstr("stage t has no asynchronous tensor instruction"));
 }
 
 // Replaces every `from` by `to` in the lowered loops and returns the interpreter's verdict.
@@ -224,7 +226,7 @@ std::string AfterPlanting(const Case& c, const std::string& pipeline, const std:
 TEST(AsyncMma, ARefillBeforeTheWaitIsFound) {
   EXPECT_EQ(AfterPlanting(Halves(), "4 1", "settle 1", "settle 1"), "");
   EXPECT_EQ(AfterPlanting(Floats(), "4 1", "settle 3", "settle 3"), "");
-  const auto changed = ::testing::AnyOf(HasSubstr("is still copying"), HasSubstr("changed while an instruction"),
+  const auto changed = ::testing::AnyOf(HasSubstr("is still copying"), HasSubstr("changed while a tensor instruction"),
                                         HasSubstr("race on element"));
   EXPECT_THAT(AfterPlanting(Halves(), "4 1", "settle 1", "settle 2"), changed);
   EXPECT_THAT(AfterPlanting(Halves(), "3 1", "%% 3", "%% 2"), changed);
@@ -241,7 +243,8 @@ TEST(AsyncMma, TheVerifierRequiresAFinalWait) {
   };
   EXPECT_EQ(verdict(text), "");
   text.erase(text.rfind("settle 0"), 8);
-  EXPECT_THAT(verdict(text), HasSubstr("ends while an instruction may still use it: settle it first"));
+  EXPECT_THAT(verdict(text),
+              HasSubstr("is freed while a tensor instruction may still use it; wait for the instruction first"));
 }
 
 }  // namespace

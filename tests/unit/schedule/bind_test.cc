@@ -274,19 +274,21 @@ TEST_P(IllegalBound, SaysWhichLoopAndWhy) {
 INSTANTIATE_TEST_SUITE_P(
     Steps, IllegalBound,
     ::testing::Values(Illegal{"bind k lane", "loop k is a reduction"},
-                      Illegal{"bind b group", "loop a is around loop b: reorder"},
-                      Illegal{"bind a lane\nbind b group", "loop a is around loop b: reorder"},
+                      Illegal{"bind b group", "loop a encloses loop b: reorder"},
+                      Illegal{"bind a lane\nbind b group", "loop a encloses loop b: reorder"},
                       Illegal{"store_in u shared", "stage u is an output"},
                       Illegal{"store_in t shared", "stage t is stored in shared memory but not computed inside a loop"},
-                      Illegal{"bind a group\ncompute_at t a\nbind i lane", "only what it stores in shared memory"},
+                      Illegal{"bind a group\ncompute_at t a\nbind i lane",
+                              "its loops can only be lanes, and only if it is in shared memory"},
                       Illegal{"split a 4 shift\nbind ao group", "tiles of loop ao overlap: lanes would write"},
                       Illegal{"store_in t shared\nbind a group\ncompute_at t a\nbind b lane", "bind the lanes first"},
                       Illegal{"store_in t shared -1", "padding of -1 elements"},
-                      Illegal{"store_in t swizzled 1", "they have no padding"},
-                      Illegal{"store_in t shared 1 3", "a row of 3 dimensions, where stage t has 2"},
-                      Illegal{"compute_at t a\nstore_in t shared", "stage t has been scheduled already"},
-                      Illegal{"bind b group\nbind a lane", "loop a is around loop b"},
-                      Illegal{"fuse a b\nbind a_b lane", "its groups have 286 lanes; the target allows 64"},
+                      Illegal{"store_in t swizzled 1", "swizzled memory cannot have padding"},
+                      Illegal{"store_in t shared 1 3",
+                              "a row of 3 dimensions; for stage t the number must be from 1 to 2"},
+                      Illegal{"compute_at t a\nstore_in t shared", "stage t is scheduled already"},
+                      Illegal{"bind b group\nbind a lane", "loop a encloses loop b"},
+                      Illegal{"fuse a b\nbind a_b lane", "its groups have 286 lanes; the target allows up to 64"},
                       Illegal{"split a 4 peel\nbind ai lane", "loop ai has no constant extent"}));
 
 class IllegalLaneReduce : public ::testing::TestWithParam<Illegal> {};
@@ -304,26 +306,30 @@ constexpr char kTooFew[] =
 INSTANTIATE_TEST_SUITE_P(
     Steps, IllegalLaneReduce,
     ::testing::Values(
-        Illegal{"bind j lane", "only lanes of a stage that is computed inside a loop take them together"},
-        Illegal{"bind a group\ncompute_at s a\nbind j group", "only lanes of a stage"},
-        Illegal{"bind a group\ncompute_at s a\nbind j lane", "loop j is a reduction of 100: lanes take powers of two"},
-        Illegal{"rfactor s j 64 inner\nbind a group\ncompute_at s a\nbind jy lane", "loop jy is a reduction of 64"},
-        Illegal{"rfactor s j 12 inner\nbind a group\ncompute_at s a\nbind jy lane", "loop jy is a reduction of 12"},
-        Illegal{"bind a group\ncompute_at s a\nsplit j 32 peel\nbind ji lane", "a reduction of no constant extent"},
+        Illegal{"bind j lane", "only lanes can share one, in a stage that is computed inside a loop"},
+        Illegal{"bind a group\ncompute_at s a\nbind j group", "only lanes can share one"},
+        Illegal{"bind a group\ncompute_at s a\nbind j lane",
+                "loop j is a reduction of 100 iterations; lanes can share 2 to 32, a constant power of two"},
+        Illegal{"rfactor s j 64 inner\nbind a group\ncompute_at s a\nbind jy lane",
+                "loop jy is a reduction of 64 iterations; lanes can share"},
+        Illegal{"rfactor s j 12 inner\nbind a group\ncompute_at s a\nbind jy lane",
+                "loop jy is a reduction of 12 iterations; lanes can share"},
+        Illegal{"bind a group\ncompute_at s a\nsplit j 32 peel\nbind ji lane",
+                "a reduction of an unknown number of iterations"},
         Illegal{"bind a group\ncompute_at s a\nsplit j 4 mask\nreorder ji jo\nbind ji lane",
-                "loop jo is inside loop ji, a reduction that lanes take together"},
-        Illegal{"bind a group\ncompute_at s a\nsplit j 4 mask\nbind ji lane", "loop jo is around loop ji"},
+                "loop jo is inside loop ji, a reduction that lanes share"},
+        Illegal{"bind a group\ncompute_at s a\nsplit j 4 mask\nbind ji lane", "loop jo encloses loop ji"},
         Illegal{"split a 2 mask\nbind ao group\nrfactor s j 4 inner\ncompute_at s ao\nbind jy lane",
-                "loop i is around loop jy: reorder"},
+                "loop i encloses loop jy: reorder"},
         Illegal{"split a 2 mask\nbind ao group\nrfactor s j 4 inner\nstore_in s shared\ncompute_at s ao\n"
                 "bind i lane\nbind jy lane\nreorder jy i",
                 "loop i is inside loop jy"},
-        Illegal{kTooFew, "'s' is each lane's own, but not all 64 lanes"},
+        Illegal{kTooFew, "the result of the lane reduction to 's' is local to each lane, but not all 64 lanes"},
         Illegal{"rfactor s j 32 inner\nstore_in s shared\nsplit b 48 mask\nreorder a bi bo\nbind a group\n"
                 "bind bi lane\ncompute_at s a\nbind jy lane\ncompute_at sf jy",
-                "a merge of 32 parts by 48 lanes"},
+                "a lane reduction has 32 parts, which does not divide the 48 lanes"},
         Illegal{"rfactor s j 4 inner\nbind a group\nbind b lane\ncompute_at s b\nbind jy lane",
-                "loop jy over lanes is inside another"}));
+                "lane loop jy is inside another"}));
 
 TEST(LaneReduce, ATargetWithoutLanesRejectsIt) {
   const auto replayed =
@@ -334,8 +340,7 @@ TEST(LaneReduce, ATargetWithoutLanesRejectsIt) {
 TEST(LaneReduce, ATargetWithoutShufflesRejectsIt) {
   EXPECT_THAT(
       std::string(Lower(Rows(), Parse(kByAll.schedule)).status().message()),
-      HasSubstr("loop jy is a reduction that 32 lanes take together; those of the target that read each other's "
-                "registers are 0"));
+      HasSubstr("loop jy is a reduction that 32 lanes share; lanes of the target can share one of up to 0 iterations"));
 }
 
 TEST(BoundSchedule, TextReadsBack) {

@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "compiler/execution/model.h"
 #include "compiler/ir/text.h"
-#include "compiler/passes/barriers.h"
+#include "compiler/passes/passes.h"
 #include "compiler/passes/pipeline.h"
 #include "compiler/schedule/apply.h"
 #include "compiler/schedule/grid.h"
@@ -96,7 +96,7 @@ std::string Nested(int outer, int inner, const std::string& copy) {
 TEST(BulkCopies, NestedPipelinesLimitCommitGroupsInFlight) {
   const std::string by_group = "copy_async wrt 64\n", by_lanes = "bind wrt_0_wrt_1 lane\ncopy_async wrt 1\n";
   EXPECT_THAT(Verdict(kProduct, Nested(5, 6, by_group)),
-              HasSubstr("the pipelines of loops ko and kio have 9 bundles under way, where copies of a group allow 8"));
+              HasSubstr("the pipelines of loops ko and kio have 9 commit groups in flight; bulk copies allow up to 8"));
   EXPECT_EQ(Check(Nested(5, 5, by_group)), absl::OkStatus());
   EXPECT_EQ(Check(Nested(5, 6, by_lanes)), absl::OkStatus());
 }
@@ -148,24 +148,25 @@ INSTANTIATE_TEST_SUITE_P(
     Steps, IllegalBulkCopy,
     ::testing::Values(
         Illegal{kTiles + "copy_async wrt 8 4",
-                "one copy of 8 elements is 32 bytes; there are 4, 8, 16, and of a group multiples of 16 for each"},
-        Illegal{kTiles + "split wrt_1 4 mask\ncopy_async wrt 4 2", "one copy of 4 elements is 16 bytes"},
-        Illegal{kFused + "copy_async wrt 64 0", "one copy of 64 elements is 256 bytes"},
+                "one copy of 8 elements has 32 bytes; a copy by one lane must have 4, 8, 16 bytes, a bulk copy a "
+                "multiple of 16 bytes"},
+        Illegal{kTiles + "split wrt_1 4 mask\ncopy_async wrt 4 2", "one copy of 4 elements has 16 bytes"},
+        Illegal{kFused + "copy_async wrt 64 0", "one copy of 64 elements has 256 bytes"},
         Illegal{kTiles + "bind wrt_0 lane\ncopy_async wrt 8 2",
-                "lanes share out stage wrt, of which a copy is the group's"},
-        Illegal{kTiles + "reorder wrt_1 wrt_0\ncopy_async wrt 8 2", "does not lie side by side"},
-        Illegal{kTiles + "copy_async wrt 8 2\nbind wrt_0 lane", "begun by its first lane alone"},
+                "loops of stage wrt are bound to lanes; a bulk copy is issued by one lane"},
+        Illegal{kTiles + "reorder wrt_1 wrt_0\ncopy_async wrt 8 2", "are not contiguous"},
+        Illegal{kTiles + "copy_async wrt 8 2\nbind wrt_0 lane", "must be issued by the first lane alone"},
         Illegal{
             "cache_read w t\nstore_in wrt swizzled\n" + kFused.substr(kFused.find("split a")) + "copy_async wrt 64 2",
-            "stage wrt is swizzled"},
+            "stage wrt is swizzled; a bulk copy cannot write swizzled memory"},
         // Groups also divide the columns, so each group has columns of its own.
         Illegal{"cache_read w t\nstore_in wrt shared\nsplit a 4 mask\nsplit b 4 mask\nreorder ao bo ai bi\n"
                 "bind ao group\nbind bo group\nbind ai lane\ncompute_at t ai\nsplit k 8 mask\nreorder ko ki i j\n"
                 "compute_at wrt ko\nsplit wrt_0 2 mask\nfuse wrt_0i wrt_1\ncopy_async wrt 8 2",
-                "does not lie side by side"},
+                "are not contiguous"},
         Illegal{"cache_read x t\nstore_in xrt shared\nsplit a 4 mask\nbind ao group\nbind ai lane\ncompute_at t ao\n"
                 "compute_at xrt i\ncopy_async xrt 40 2",
-                "the 2 groups that share a copy to 'xrt' begin different ones"}));
+                "the 2 groups that share a copy to 'xrt' do not copy the same elements"}));
 
 TEST(BulkCopies, MoveEverything) {
   const auto tiles = [](const std::string& copy) {
@@ -174,17 +175,17 @@ TEST(BulkCopies, MoveEverything) {
            copy;
   };
   EXPECT_THAT(Verdict(WithZeros(16), tiles("copy_async v 64 2")),
-              HasSubstr("stage v has zeros where a condition does not hold, which copies of a group do not"));
+              HasSubstr("stage v is zero where a condition does not hold; a bulk copy cannot have a condition"));
 }
 
 TEST(BulkCopies, ATargetWithoutThemRefusesThem) {
   const std::string copy = kFused + "copy_async wrt 64 2";
   EXPECT_EQ(Verdict(kProduct, copy), "");
   EXPECT_THAT(Verdict(kProduct, copy, target::ParseTarget("cuda:sm_89").value()),
-              HasSubstr("stage wrt is copied by groups, which those of the target do not"));
+              HasSubstr("stage wrt uses bulk copies, which the target does not have"));
   target::Target few = Hopper();
   few.hierarchy.sharing_groups = 1;
-  EXPECT_THAT(Verdict(kProduct, copy, few), HasSubstr("a copy of 2 groups; the target has such of 1"));
+  EXPECT_THAT(Verdict(kProduct, copy, few), HasSubstr("its copies are shared by 2 groups; the target allows up to 1"));
   EXPECT_EQ(Verdict(kProduct, kFused + "copy_async wrt 64", few), "");
 }
 

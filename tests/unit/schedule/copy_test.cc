@@ -192,11 +192,11 @@ TEST_P(PlantedBug, IsFoundByTheInterpreter) {
   EXPECT_EQ(AfterPlanting(launch, [](const ir::Stmt& s) { return s; }), "");
   const ir::Stmt nothing = ir::MakeBlock({});
   EXPECT_THAT(AfterPlanting(launch, [&](const ir::Stmt& s) { return IsWait(s) ? nothing : s; }),
-              HasSubstr("is still copying: it has not waited for it"));
+              HasSubstr("is still copying; wait for the copy first"));
   EXPECT_THAT(
       AfterPlanting(launch,
                     [](const ir::Stmt& s) { return IsWait(s) ? ir::MakeWait(s.As<ir::Wait>()->pending + 1) : s; }),
-      HasSubstr("is still copying: it has not waited for it"));
+      HasSubstr("is still copying; wait for the copy first"));
   EXPECT_THAT(AfterPlanting(launch, [&](const ir::Stmt& s) { return IsBarrier(s) ? nothing : s; }),
               ::testing::AnyOf(HasSubstr("race on element"), HasSubstr("is still copying")));
   EXPECT_THAT(AfterPlanting(launch, [&](const ir::Stmt& s) { return s.As<ir::Commit>() != nullptr ? nothing : s; }),
@@ -252,37 +252,41 @@ INSTANTIATE_TEST_SUITE_P(
     Steps, IllegalCopy,
     ::testing::Values(
         Illegal{kEven, "copy_async v 4", "no stage v"},
-        Illegal{kEven, "copy_async t 4", "stage t is not computed inside a loop and stored in shared memory"},
-        Illegal{kEven, kTiles + "copy_async xrt 3", "one copy of 3 elements is 12 bytes; there are 4, 8, 16"},
-        Illegal{kEven, kTiles + "split xrt_1 2 mask\ncopy_async xrt 4", "innermost loop of stage xrt has not 4"},
-        Illegal{kEven, kTiles + "split xrt_1 2 mask\nunroll xrt_1i\ncopy_async xrt 2", "unannotated"},
-        Illegal{kEven, kByFour + "copy_async xrt 4", "stage xrt is a statement of its own already"},
+        Illegal{kEven, "copy_async t 4", "stage t must be computed inside a loop and stored in shared memory"},
+        Illegal{kEven, kTiles + "copy_async xrt 3",
+                "one copy of 3 elements has 12 bytes; a copy by one lane must have 4, 8, 16"},
+        Illegal{kEven, kTiles + "split xrt_1 2 mask\ncopy_async xrt 4",
+                "innermost loop of stage xrt must have 4 iterations"},
+        Illegal{kEven, kTiles + "split xrt_1 2 mask\nunroll xrt_1i\ncopy_async xrt 2",
+                "must have 2 iterations and no annotation"},
+        Illegal{kEven, kByFour + "copy_async xrt 4", "stage xrt is copied asynchronously or tensorized already"},
         Illegal{kEven, kByFour + "split xrt_1i 2 mask", "loop xrt_1i is a part of a copy of 4 elements"},
         Illegal{kOdd, kTiles + "split xrt_1 4 mask\ncopy_async xrt 4",
-                "a copy of 4 elements of x may begin where 4 does not divide: copy fewer at once"},
+                "a copy of 4 elements of x is not known to be aligned to 4 elements: copy fewer at once"},
         Illegal{kEven, kTiles + "reorder xrt_1 xrt_0\nsplit xrt_0 4 mask\ncopy_async xrt 4",
-                "what loop xrt_0i goes through does not lie side by side in"},
+                "the elements that loop xrt_0i accesses in"},
         Illegal{kHalves, "store_in y shared\nbind a group\nbind b lane\ncompute_at y a\nsplit j 4 mask\ncopy_async y 4",
-                "a condition holds for a part of the 4 elements of one copy only"},
+                "a condition holds for only some of the 4 elements of one copy"},
         Illegal{kHalves, "store_in e shared\nbind a group\nbind b lane\ncompute_at e a\ncopy_async e 1",
-                "stage e computes: a copy moves what it loads as it is, or zeros"},
+                "stage e computes its elements; an asynchronous copy can only move loaded elements or write zeros"},
         Illegal{kEven,
                 "cache_read x t\ncache_read xrt t\nstore_in xrt shared\nstore_in xrtrt shared\nbind a group\nbind b "
                 "lane\ncompute_at t b\nreorder k i j\ncompute_at xrtrt k\ncompute_at xrt k\ncopy_async xrtrt 1",
                 "stage xrtrt reads shared memory of xrt"},
         Illegal{kEven, kByFour + "pipeline kk 2", "no loop kk"},
-        Illegal{kEven, kTiles + "pipeline ko 2", "no stage is copied at loop ko: copy_async first"},
-        Illegal{kEven, kByFour + "pipeline ko 1", "1 buffers; 2 to 8 make sense"},
-        Illegal{kEven, kByFour + "pipeline ko 9", "9 buffers; 2 to 8 make sense"},
+        Illegal{kEven, kTiles + "pipeline ko 2",
+                "no stage is copied asynchronously at loop ko: apply copy_async first"},
+        Illegal{kEven, kByFour + "pipeline ko 1", "1 buffers; the number must be from 2 to 8"},
+        Illegal{kEven, kByFour + "pipeline ko 9", "9 buffers; the number must be from 2 to 8"},
         Illegal{kEven, kByFour + "pipeline ko 2\npipeline ko 2", "loop ko is pipelined already"},
         Illegal{kEven, kByFour + "pipeline ko 2\nunroll ko", "loop ko is pipelined already"},
-        Illegal{kEven, kByFour + "pipeline bi 2", "loop bi is annotated"}));
+        Illegal{kEven, kByFour + "pipeline bi 2", "loop bi is annotated already"}));
 
 // One buffer, a row of 5, begins at an address where copies may begin; the buffer after it does not.
 TEST(Pipeline, BuffersMustBeginWhereCopiesMay) {
   EXPECT_EQ(Check(kOneRow, kOneRowTiles), absl::OkStatus());
   EXPECT_THAT(std::string(Replay(Read(kOneRow), Parse(kOneRowTiles + "pipeline ko 2")).status().message()),
-              HasSubstr("may begin where 4 does not divide: copy fewer at once"));
+              HasSubstr("is not known to be aligned to 4 elements: copy fewer at once"));
 }
 
 TEST(CopyAsync, AConditionMayCoverWholeCopies) {

@@ -102,7 +102,7 @@ TEST(SkipPadding, SkipsIterationsByConditionsOfOuterReductionLoops) {
 }
 
 TEST(SkipPadding, SaysWhatDoesNotFit) {
-  EXPECT_THAT(std::string(ReplayError("skip_padding t").message()), HasSubstr("nothing that is padded with 0"));
+  EXPECT_THAT(std::string(ReplayError("skip_padding t").message()), HasSubstr("no factor that is padded with 0"));
   EXPECT_THAT(
       std::string(
           Replay(ir::ParseWorkload(kPadded).value(), Parse("skip_padding t\nrfactor t c 3 outer")).status().message()),
@@ -116,9 +116,9 @@ output t
 )");
   ASSERT_TRUE(thresholded.ok()) << thresholded.status();
   EXPECT_THAT(std::string(Replay(*thresholded, Parse("skip_padding t")).status().message()),
-              HasSubstr("nothing that is padded with 0"))
+              HasSubstr("no factor that is padded with 0"))
       << "where numbers are 0 is no padding";
-  EXPECT_THAT(std::string(ReplayError("skip_padding u").message()), HasSubstr("u is no sum of products"));
+  EXPECT_THAT(std::string(ReplayError("skip_padding u").message()), HasSubstr("stage u is not a sum of products"));
   EXPECT_THAT(std::string(ReplayError("skip_padding q").message()), HasSubstr("no stage q"));
 }
 
@@ -140,22 +140,23 @@ INSTANTIATE_TEST_SUITE_P(
     Steps, IllegalSchedule,
     ::testing::Values(
         Illegal{"split q 4 mask", "no loop q"}, Illegal{"split i 0 mask", "less than 1"},
-        Illegal{"split k 4 shift", "must not overlap"}, Illegal{"split i 20 shift", "shorter than the tile"},
+        Illegal{"split k 4 shift", "must not overlap"}, Illegal{"split i 20 shift", "fewer than the tile of 20"},
         Illegal{"vectorize k", "rfactor it first"}, Illegal{"parallel k", "reduction"},
         Illegal{"parallel i\nparallel j", "parallel already"}, Illegal{"unroll i\nsplit i 2 mask", "annotated already"},
         Illegal{"fuse i k", "not directly inside"}, Illegal{"fuse j k", "the other is not"},
         Illegal{"reorder i a", "another stage"}, Illegal{"reorder i i", "named twice"},
         Illegal{"inline t", "is a reduction"}, Illegal{"inline u", "is an output"},
-        Illegal{"compute_at u i", "is an output"}, Illegal{"compute_at t i", "stage's own"},
-        Illegal{"compute_at t a\nsplit a 2 mask", "where stage t is computed"},
+        Illegal{"compute_at u i", "is an output"}, Illegal{"compute_at t i", "loop i belongs to stage t itself"},
+        Illegal{"compute_at t a\nsplit a 2 mask", "at which stage t is computed"},
         Illegal{"split i 2 mask\ncompute_at t a", "scheduled already"},
-        Illegal{"vectorize b\ncompute_at t b", "annotated"}, Illegal{"compute_at t a\nparallel i", "only a root stage"},
-        Illegal{"cache_read w u", "does not read w"}, Illegal{"pack w t 0 1 1", "once whole"},
-        Illegal{"pack w t 1/8 0", "once whole"}, Illegal{"pack w t 0 1 2", "no dimension 2"},
-        Illegal{"rfactor t i 2 outer", "no reduction axis"}, Illegal{"rfactor t k 50 outer", "does not fit"},
-        Illegal{"split_axis q i 2", "no stage q"}, Illegal{"split_axis t k 3", "k is no axis of stage t"},
+        Illegal{"vectorize b\ncompute_at t b", "vectorized or unrolled already"},
+        Illegal{"compute_at t a\nparallel i", "only a top-level stage"}, Illegal{"cache_read w u", "does not read w"},
+        Illegal{"pack w t 0 1 1", "once whole"}, Illegal{"pack w t 1/8 0", "once whole"},
+        Illegal{"pack w t 0 1 2", "no dimension 2"}, Illegal{"rfactor t i 2 outer", "i is not a reduction axis"},
+        Illegal{"rfactor t k 50 outer", "factor 50 for axis k must be from 1 to"},
+        Illegal{"split_axis q i 2", "no stage q"}, Illegal{"split_axis t k 3", "k is not an axis of stage t"},
         Illegal{"split_axis t j 0", "factor 0 is less than 1"},
-        Illegal{"split_axis t j 9223372036854775807", "more than axis j of 22 needs"},
+        Illegal{"split_axis t j 9223372036854775807", "too large for axis j of 22"},
         Illegal{"split_axis u b 2", "is an output"}, Illegal{"compute_at t a\nsplit_axis t j 2", "scheduled already"},
         Illegal{"cache_write q", "no stage q"}, Illegal{"split i 4 peel\nreorder ii io", "must stay inside"},
         Illegal{"split i 4 shift\nreorder k io ii", "added twice"},
@@ -170,16 +171,18 @@ INSTANTIATE_TEST_SUITE_P(
         Illegal{"cache_read x t\ncompute_at xrt i\ncache_read xrt t", "stage xrt is computed inside loop i"},
         Illegal{"cache_read x t\ncompute_at xrt i\npack xrt t 1 0", "stage xrt is computed inside loop i"},
         Illegal{"cache_read x t\ncompute_at xrt i\nround xrt t 10", "stage xrt is computed inside loop i"},
-        Illegal{"pack w t 1/9223372036854775807 0 1%9223372036854775807", "more than dimension 1 of w, 22 long, needs"},
-        Illegal{"split i 4 peel\nsplit ii 2 shift", "only a masked tail"}, Illegal{"prefetch w q j 1", "no stage q"},
-        Illegal{"prefetch w u a 1", "u does not read w"}, Illegal{"prefetch x t i 1", "x is not constant"},
-        Illegal{"prefetch w t j 0", "0 iterations ahead; 1 to 64"},
+        Illegal{"pack w t 1/9223372036854775807 0 1%9223372036854775807",
+                "too large for dimension 1 of w, which has 22 elements"},
+        Illegal{"split i 4 peel\nsplit ii 2 shift", "its tail must be masked"},
+        Illegal{"prefetch w q j 1", "no stage q"}, Illegal{"prefetch w u a 1", "u does not read w"},
+        Illegal{"prefetch x t i 1", "x is not constant"},
+        Illegal{"prefetch w t j 0", "0 iterations ahead; the number must be from 1 to 64"},
         Illegal{"prefetch w t a 1", "no loop a around stage t"},
-        Illegal{"prefetch w t k 1", "no loop inside k to share"},
-        Illegal{"prefetch w t i 1", "of w does not move on evenly with loop i"},
-        Illegal{"fuse i j\nprefetch w t i_j 1", "does not move on evenly"},
+        Illegal{"prefetch w t k 1", "stage t has no loop inside loop k"},
+        Illegal{"prefetch w t i 1", "reads w does not grow by a constant step with loop i"},
+        Illegal{"fuse i j\nprefetch w t i_j 1", "does not grow by a constant step"},
         Illegal{"split k 4 peel\nprefetch w t j 1", "loop ki has no constant extent"},
-        Illegal{"reorder j i k\nprefetch w t j 1\nsplit i 2 mask", "counted by the prefetches of stage t"}),
+        Illegal{"reorder j i k\nprefetch w t j 1\nsplit i 2 mask", "because the prefetches of stage t depend on it"}),
     [](const auto& info) { return "schedule_" + std::to_string(info.index); });
 
 TEST(ScheduleText, PrintsAndParsesBack) {

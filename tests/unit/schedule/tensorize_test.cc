@@ -136,7 +136,7 @@ TEST(TotalOrder, IsTheOrderOfFloatsWithNaNsOnTop) {
 
 TEST(TotalOrder, IsForMaximaOfFloats) {
   EXPECT_THAT(std::string(Check(Product("u8", "i8", 7, kPlain), "total_order t").message()),
-              HasSubstr("stage t is no maximum of f32"));
+              HasSubstr("stage t is not a maximum of f32"));
   EXPECT_THAT(std::string(Check(ir::ParseWorkload(kSpecial).value(), "unroll i\ntotal_order t").message()),
               HasSubstr("scheduled already"));
 }
@@ -162,21 +162,21 @@ TEST(Tensorize, SaysWhatDoesNotFit) {
     return std::string(Check(Product("u8", "i8", 10, value), schedule).message());
   };
   const std::string tile = kTile;
-  EXPECT_THAT(error(kPlain, tile + "usdot"), HasSubstr("would read x beyond what is there: pack it"));
+  EXPECT_THAT(error(kPlain, tile + "usdot"), HasSubstr("would read x beyond its end: pack it"));
   EXPECT_THAT(error(kPlain, "split j 4 mask\nsplit k 4 mask\nreorder jo ko i ji ki\ntensorize t usdot"),
               HasSubstr("pad an operand with zeros, by packing it"));
-  EXPECT_THAT(error(kPlain, "pack x t 0 1/4 1%4\n" + tile + "sdot"), HasSubstr("operand xpt is u8, where sdot has i8"));
+  EXPECT_THAT(error(kPlain, "pack x t 0 1/4 1%4\n" + tile + "sdot"), HasSubstr("operand xpt is u8, but sdot takes i8"));
   EXPECT_THAT(error(kPlain, "split j 4 mask\nsplit k 5 mask\nreorder jo ko i ji ki\ntensorize t usdot"),
-              HasSubstr("loop ki stands where the instruction reduces over 4 iterations"));
+              HasSubstr("loop ki does not fit the instruction, which needs 4 iterations of a reduction"));
   EXPECT_THAT(error(kPlain, "split k 2 mask\nreorder ko j ki\ntensorize t usdot"),
-              HasSubstr("loop j stands where the instruction has 4 iterations"));
+              HasSubstr("loop j does not fit the instruction, which needs 4 iterations outside a reduction"));
   EXPECT_THAT(error(kPlain, "split j 4 mask\nsplit k 2 mask\nreorder ko jo ji ki\nunroll ki\ntensorize t usdot"),
               HasSubstr("loop ki is annotated already"));
   EXPECT_THAT(std::string(Check(Product("u8", "i8", 8, kPlain),
                                 "split j 4 mask\nsplit k 4 mask\nreorder jo ko i ji ki\ntensorize t usdot")
                               .message()),
-              HasSubstr("the rows of operand w do not lie side by side: pack it"));
-  EXPECT_THAT(error(kOffsets, tile + "usdot"), HasSubstr("multiplies two loads, each as i32"));
+              HasSubstr("the rows of operand w are not contiguous: pack it"));
+  EXPECT_THAT(error(kOffsets, tile + "usdot"), HasSubstr("usdot needs a product of two loads, each as i32"));
   EXPECT_THAT(error(kPlain, "tensorize q usdot"), HasSubstr("no stage q"));
   const std::string done = "pack x t 0 1/4 1%4\n" + tile + "usdot\n";
   EXPECT_THAT(error(kPlain, done + "tensorize t usdot"), HasSubstr("tensorized already"));
@@ -211,12 +211,12 @@ output t
   EXPECT_EQ(check("f16", kHalves, "pack w t 0/8 1 0%8\n" + halves), absl::OkStatus())
       << "chunks may follow one another";
   EXPECT_THAT(std::string(check("f16", kHalves, "pack x t 1/8 0 1%8\n" + halves).message()),
-              HasSubstr("the rows of operand w do not lie side by side in chunks of 8: pack it"));
+              HasSubstr("the rows of operand w are not contiguous in chunks of 8: pack it"));
   EXPECT_THAT(std::string(check("f16", kHalves,
                                 "split i 2 mask\nsplit j 2 mask\nsplit k 16 mask\nreorder io jo ko ii ji ki\n"
                                 "tensorize t wgmma_f16")
                               .message()),
-              HasSubstr("loop ki stands where the instruction reduces over 8 iterations"));
+              HasSubstr("loop ki does not fit the instruction, which needs 8 iterations of a reduction"));
   const std::string floats =
       "split i 2 mask\nsplit j 2 mask\nsplit k 8 mask\nsplit ki 4 mask\n"
       "reorder io jo ko ii ji kio kii\ntensorize t wgmma_tf32";
@@ -258,15 +258,15 @@ TEST(Round, SaysWhatDoesNotFit) {
       "workload \"copy\"\ninput x: f32[1] in [-1, 1]\n"
       "y: f32[1] over i:1 = x[i]\noutput y\n");
   EXPECT_THAT(std::string(Replay(*floats, *ParseSchedule("round x y 23")).status().message()),
-              HasSubstr("23 bits of fraction; 1 to 22 are fewer than f32 has"));
+              HasSubstr("23 fraction bits; the number must be from 1 to 22, fewer than f32 has"));
 }
 
 TEST(Distribute, SaysWhatDoesNotFit) {
   const auto error = [](std::string_view value, std::string_view schedule) {
     return std::string(Check(Product("u8", "i8", 10, value), schedule).message());
   };
-  EXPECT_THAT(error(kPlain, "distribute t"), HasSubstr("no factor that is a number less an offset"));
-  EXPECT_THAT(error("i32(x[i, k]) - i32(p[])", "distribute t"), HasSubstr("stage t is no sum of products"));
+  EXPECT_THAT(error(kPlain, "distribute t"), HasSubstr("no factor of the form number - offset"));
+  EXPECT_THAT(error("i32(x[i, k]) - i32(p[])", "distribute t"), HasSubstr("stage t is not a sum of products"));
   EXPECT_THAT(error(kOffsets, "split i 2 mask\ndistribute t"), HasSubstr("scheduled already"));
   EXPECT_THAT(error(kOffsets, "cache_read x t\ncompute_at xrt i\ndistribute t"),
               HasSubstr("stage xrt is computed inside stage t already"));
@@ -275,7 +275,7 @@ TEST(Distribute, SaysWhatDoesNotFit) {
   EXPECT_THAT(error(kOffsets, "recode q x"), HasSubstr("no stage x"));
   EXPECT_THAT(error(kOffsets, "recode z t"), HasSubstr("does not read z"));
   EXPECT_THAT(error("i32(x[i, k] + 1u8) * i32(w[k, j])", "recode x t"),
-              HasSubstr("reads x other than to cast it to a wider integer"));
+              HasSubstr("stage t uses x for more than a cast to a wider integer"));
 }
 
 TEST(Tensorize, OnlyForTargetsThatHaveTheInstruction) {

@@ -140,31 +140,31 @@ TEST_P(WinogradRefusal, SaysWhy) {
 }
 
 const Shape kSmall{1, 4, 4, 2, 3};
-constexpr char kNoConvolution[] = "no convolution of 3x3 by constant weights that steps by one";
+constexpr char kNoConvolution[] = "is not a 3x3 convolution of stride 1 with constant weights";
 INSTANTIATE_TEST_SUITE_P(
     Steps, WinogradRefusal,
-    ::testing::Values(Refused{Last(kSmall), "winograd q 4", "no stage q"},
-                      Refused{Last(kSmall), "winograd t 3", "no transform for tiles of 3: 2, 4 or 6"},
-                      Refused{Last(kSmall), "winograd u 4", kNoConvolution},
-                      Refused{Last(kSmall), "split h 2 mask\nwinograd t 4", "scheduled already"},
-                      Refused{Last(kSmall), "compute_at p n\nwinograd t 4", "p is computed inside stage t"},
-                      Refused{Last(kSmall), "winograd t 4\nwinograd t 4", kNoConvolution},
-                      Refused{Replaced(First(kSmall), "const w", "input w"), "winograd t 4", kNoConvolution},
-                      Refused{Replaced(First(kSmall), "w[oc, ic, kh, kw]", "w[oc, ic, kw, kh] * 2f32"), "winograd t 4",
-                              kNoConvolution},
-                      Refused{Replaced(First(kSmall), "v + kw]", "2 - kw]"), "winograd t 4", kNoConvolution},
-                      Refused{Replaced(First(kSmall), "x[n, ic, h + kh, v + kw]", "x[n, ic, h + kh, h + kw]"),
-                              "winograd t 4", kNoConvolution},
-                      Refused{Replaced(Replaced(First(kSmall), "x: f32[1,2,6,6]", "x: f32[1,2,10,6]"), "h + kh",
-                                       "h * 2 + kh"),
-                              "winograd t 4", kNoConvolution},
-                      Refused{R"(workload "conv2d"
+    ::testing::Values(
+        Refused{Last(kSmall), "winograd q 4", "no stage q"},
+        Refused{Last(kSmall), "winograd t 3", "there is no transform for tiles of 3; the size must be 2, 4 or 6"},
+        Refused{Last(kSmall), "winograd u 4", kNoConvolution},
+        Refused{Last(kSmall), "split h 2 mask\nwinograd t 4", "scheduled already"},
+        Refused{Last(kSmall), "compute_at p n\nwinograd t 4", "p is computed inside stage t"},
+        Refused{Last(kSmall), "winograd t 4\nwinograd t 4", kNoConvolution},
+        Refused{Replaced(First(kSmall), "const w", "input w"), "winograd t 4", kNoConvolution},
+        Refused{Replaced(First(kSmall), "w[oc, ic, kh, kw]", "w[oc, ic, kw, kh] * 2f32"), "winograd t 4",
+                kNoConvolution},
+        Refused{Replaced(First(kSmall), "v + kw]", "2 - kw]"), "winograd t 4", kNoConvolution},
+        Refused{Replaced(First(kSmall), "x[n, ic, h + kh, v + kw]", "x[n, ic, h + kh, h + kw]"), "winograd t 4",
+                kNoConvolution},
+        Refused{Replaced(Replaced(First(kSmall), "x: f32[1,2,6,6]", "x: f32[1,2,10,6]"), "h + kh", "h * 2 + kh"),
+                "winograd t 4", kNoConvolution},
+        Refused{R"(workload "conv2d"
 input x: i32[1,2,6,6] in [-9, 9]
 const w: i32[3,2,3,3] in [-9, 9]
 t: i32[1,3,4,4] over n:1, oc:3, h:4, v:4 = sum ic:2, kh:3, kw:3 of x[n, ic, h + kh, v + kw] * w[oc, ic, kh, kw]
 output t
 )",
-                              "winograd t 4", "stage t is i32: the transforms need floating point"}),
+                "winograd t 4", "stage t is i32; the transforms need floating point"}),
     [](const auto& info) { return fmt::format("refusal_{}", info.index); });
 
 // The kernel reads only the fully transformed weights. The package need not store the half-transformed ones.

@@ -2,10 +2,8 @@
 #include "tests/unit/space/compiled.h"
 
 #include <dlfcn.h>
-#include <fmt/format.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
+#include "base/memory_file.h"
 #include "base/status.h"
 #include "base/thread_pool.h"
 #include "compiler/codegen/kernel.h"
@@ -14,11 +12,8 @@ namespace hone::tests {
 namespace {
 
 absl::StatusOr<void*> LoadShared(const std::string& bytes) {
-  const int fd = memfd_create("kernel", MFD_CLOEXEC);
-  if (fd < 0 || write(fd, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()))
-    return absl::InternalError("memfd");
-  void* handle = dlopen(fmt::format("/proc/self/fd/{}", fd).c_str(), RTLD_NOW | RTLD_LOCAL);
-  close(fd);
+  HONE_ASSIGN_OR_RETURN(const MemoryFile file, MemoryFile::Holding("kernel", bytes));
+  void* handle = dlopen(file.path().c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return absl::InternalError(dlerror());
   return handle;
 }

@@ -139,7 +139,7 @@ output c
   target.memory.local_bytes = 16;
   EXPECT_TRUE(Default(workload, target).ok());
   spdlog::set_default_logger(before);
-  EXPECT_THAT(log.str(), ::testing::HasSubstr("space register_tile: what it prefers for matmul " +
+  EXPECT_THAT(log.str(), ::testing::HasSubstr("space register_tile: its default schedule for matmul " +
                                               ir::WorkloadDigest(workload).substr(0, 12)));
   EXPECT_THAT(log.str(), ::testing::HasSubstr("stages computed inside loops need"));
 }

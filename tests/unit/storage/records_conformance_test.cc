@@ -59,7 +59,7 @@ class RecordsConformanceTest : public testing::TestWithParam<KindOfStore> {
     other.workload_digest = "0ther";
     other.device_fingerprint = "another board";
     for (int i = 1; i <= 6; ++i) Add({SampleTiming(i, "s" + std::to_string(i), 1e-3 * i)});
-    Add({SampleFailure(7, "s7", records::FailureKind::kCrashed)});
+    Add({SampleFailure(7, "s7", FailureKind::kCrashed)});
     for (int i = 8; i <= 10; ++i) Add({SampleTiming(i, "t" + std::to_string(i), 1e-3 * i, other)});
   }
 
@@ -112,8 +112,8 @@ TEST_P(RecordsConformanceTest, FiltersSelectRows) {
   EXPECT_THAT(Query({.device_fingerprint = "another board"}), ElementsAre(8, 9, 10));
   EXPECT_THAT(Query({.outcomes = Filter::Outcomes::kFailed}), ElementsAre(7));
   EXPECT_THAT(Query({.outcomes = Filter::Outcomes::kTimed}), SizeIs(9));
-  EXPECT_THAT(Query({.failure = records::FailureKind::kCrashed}), ElementsAre(7));
-  EXPECT_THAT(Query({.failure = records::FailureKind::kLostDevice}), SizeIs(0));
+  EXPECT_THAT(Query({.failure = FailureKind::kCrashed}), ElementsAre(7));
+  EXPECT_THAT(Query({.failure = FailureKind::kLostDevice}), SizeIs(0));
   EXPECT_THAT(Query({.confirmed_only = true}), SizeIs(0));
   EXPECT_THAT(Query({.after_row = 7}), ElementsAre(8, 9, 10));
 }
@@ -140,7 +140,7 @@ TEST_P(RecordsConformanceTest, TheWinnerIsFoundByKeyAndByFilter) {
   AddTen();
   EXPECT_EQ((*store_->Best(SampleKey()))->stored.record.schedule, "s1");
   EXPECT_EQ((*store_->Best(SampleKey()))->records, 7);
-  Add({OfDefault(SampleTiming(11, "default", 5e-4)), SampleFailure(12, "s1", records::FailureKind::kWrongOutput)});
+  Add({OfDefault(SampleTiming(11, "default", 5e-4)), SampleFailure(12, "s1", FailureKind::kWrongOutput)});
   EXPECT_EQ((*store_->Best(SampleKey()))->stored.record.schedule, "default");
   Key elsewhere = SampleKey();
   elsewhere.device_fingerprint = "a third board";
@@ -160,8 +160,8 @@ TEST_P(RecordsConformanceTest, CountsAreThoseOfTheRows) {
   EXPECT_EQ(stats->records, 10);
   EXPECT_EQ(stats->workloads, 2);
   EXPECT_EQ(stats->devices, 2);
-  EXPECT_EQ(stats->failed.at(records::FailureKind::kCrashed), 1);
-  EXPECT_EQ(stats->failed.at(records::FailureKind::kLostDevice), 0);
+  EXPECT_EQ(stats->failed.at(FailureKind::kCrashed), 1);
+  EXPECT_EQ(stats->failed.at(FailureKind::kLostDevice), 0);
 }
 
 TEST_P(RecordsConformanceTest, PruningKeepsWinnersAndGivesNoNumberTwice) {

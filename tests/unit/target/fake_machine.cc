@@ -66,6 +66,12 @@ TemporaryFolder FakeMachine::Write() const {
   return folder;
 }
 
+FakeMachine RaspberryPi2() {
+  return {.cores = std::vector<std::string>(
+              4, ArmCore("0xc07", "half thumb fastmult vfp edsp neon vfpv3 tls vfpv4 idiva idivt vfpd32 lpae evtstrm")),
+          .caches = {{1, "Data", "32K", 1}, {1, "Instruction", "32K", 1}, {2, "Unified", "512K", 4}}};
+}
+
 FakeMachine RaspberryPi4() {
   return {.cores = std::vector<std::string>(4, ArmCore("0xd08", "fp asimd evtstrm crc32 cpuid")),
           .caches = {{1, "Data", "32K", 1}, {1, "Instruction", "48K", 1}, {2, "Unified", "1024K", 4}}};

@@ -31,6 +31,7 @@ struct FakeMachine {
   TemporaryFolder Write() const;
 };
 
+FakeMachine RaspberryPi2();      // 4 Cortex-A7, 32-bit kernel
 FakeMachine RaspberryPi4();      // 4 Cortex-A72, without cryptography
 FakeMachine RaspberryPi5();      // 4 Cortex-A76
 FakeMachine JetsonOrin();        // 8 Cortex-A78AE

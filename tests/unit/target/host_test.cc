@@ -14,6 +14,20 @@ Target Detect(const tests::FakeMachine& machine) {
   return HostCpu(folder / "");
 }
 
+TEST(Host, RaspberryPi2Has32Bits) {
+  const Target target = Detect(tests::RaspberryPi2());
+  EXPECT_EQ(Print(target), "arm -mcpu=cortex-a7 -threads=4 -l1=32768 -l2=131072 -l3=524288");
+  EXPECT_EQ(target.vector_bits, 128);
+  EXPECT_EQ(target.vector_registers, 16);
+}
+
+// Most 32-bit systems for a Raspberry Pi 4 run on a 64-bit kernel, whose file has 64-bit names of features.
+TEST(Host, A32BitProgramOnA64BitKernelKnowsItsCores) {
+  const TemporaryFolder folder = tests::RaspberryPi4().Write();
+  EXPECT_EQ(Print(HostCpu(folder / "", Arch::kArm)),
+            "arm -mcpu=cortex-a72 -threads=4 -l1=32768 -l2=262144 -l3=1048576");
+}
+
 TEST(Host, RaspberryPi4SharesItsLastLevelCache) {
   EXPECT_EQ(Print(Detect(tests::RaspberryPi4())), "arm64 -mcpu=cortex-a72 -threads=4 -l1=32768 -l2=262144 -l3=1048576");
 }
@@ -113,6 +127,7 @@ TEST(Host, AnEmulatorShowsTheCoresOfAnotherMachine) {
   EXPECT_EQ(target.cpu, "generic");
   EXPECT_EQ(target.features, "");
   EXPECT_EQ(target.threads, 8);
+  EXPECT_EQ(HostCpu(folder / "", Arch::kArm).cpu, "cortex-a7");
 }
 
 TEST(Host, ThisMachineIsOneThatParsesBack) {

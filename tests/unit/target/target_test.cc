@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/roofline.h"
+#include "compiler/target/cpu.h"
 #include "compiler/target/microarchitectures.h"
 
 namespace hone::target {
@@ -100,7 +102,7 @@ TEST(Targets, CudaIsAnArchitectureAndWhatItsDevicesHave) {
   EXPECT_EQ(ParseTarget("cuda:sm_90 -shared=32768")->memory.default_shared_bytes, 32768);
   EXPECT_EQ(ParseTarget("opencl -shared=65536")->memory.default_shared_bytes, 65536);
   EXPECT_EQ(ParseTarget("cuda:sm_90 -units=114")->hierarchy.units, 114);
-  EXPECT_EQ(DeviceOf(*ParseTarget("cuda:sm_90 -device=H200")), "cuda:H200");
+  EXPECT_EQ(DeviceSelector(*ParseTarget("cuda:sm_90 -device=H200")), "cuda:H200");
   EXPECT_FALSE(SameMachine(*ParseTarget("cuda:sm_75"), *ParseTarget("cuda:sm_87")));
 }
 
@@ -167,7 +169,7 @@ TEST(Targets, AMissingDeviceIsAnError) {
   ASSERT_NE(driver, nullptr) << dlerror();
   const auto error = [](const std::string& text) { return std::string(ParseTarget(text).status().message()); };
   for (const char* text : {"cuda -device=nix", "cuda -device=1"}) {
-    EXPECT_THAT(error(text), AllOf(HasSubstr("there are: 0 'Fake CUDA device'"), HasSubstr("cuda -arch=sm_87")));
+    EXPECT_THAT(error(text), AllOf(HasSubstr("the devices are: 0 'Fake CUDA device'"), HasSubstr("cuda -arch=sm_87")));
   }
   setenv("HONE_FAKE_CUDA_ARCH", "52", 1);
   EXPECT_THAT(error("cuda"), HasSubstr("'Fake CUDA device' is sm_52, older than sm_53"));
@@ -209,28 +211,28 @@ TEST(Targets, OverlappingLaunchesAreAnOption) {
 
 TEST(Targets, ErrorsListThePossibleValues) {
   const std::pair<const char*, const char*> cases[] = {
-      {"gpu", "no kind 'gpu'; there are cpu, x86_64, arm64, opencl, cuda, cuda:sm_53"},
+      {"gpu", "no kind 'gpu'; there are cpu, x86_64, arm64, arm, opencl, cuda, cuda:sm_53"},
       {"x86_64 -mcpu=pentium9", "no CPU 'pentium9' for x86_64; there are haswell broadwell"},
       {"arm64 -mcpu=haswell", "no CPU 'haswell' for aarch64; there are cortex-a35"},
       {"x86_64 -mcpu=nehalem", "no CPU 'nehalem'"},
-      {"cpu -threads=0", "wants a positive number"},
-      {"cpu -threads", "wants a positive number"},
-      {"cpu -l2=99999999999999999999", "wants a positive number"},
+      {"cpu -threads=0", "must be a positive number"},
+      {"cpu -threads", "must be a positive number"},
+      {"cpu -l2=99999999999999999999", "must be a positive number"},
       {"cpu -fast", "no option '-fast'; there are -mcpu= -mattr= -threads= -l1="},
       {"cuda -arch=sm_12", "no architecture 'sm_12' for cuda; there are sm_53 sm_60"},
       {"cuda:sm_87 -threads=2", "no option '-threads'; there are -arch= -device= -tf32 -overlap -units="},
-      {"cuda:sm_75 -tf32", "sm_75 multiplies no TF32; architectures from sm_80 on do"},
-      {"cuda:sm_90 -tf32=yes", "-tf32 takes no value, not 'yes'"},
-      {"cuda:sm_90 -overlap=yes", "-overlap takes no value, not 'yes'"},
-      {"cuda:sm_87 -overlap", "launches on sm_87 do not overlap; architectures from sm_90 on can"},
-      {"cuda:sm_86 -lanes=1", "-lanes=1 wants a multiple of 32 up to 1024"},
-      {"cuda:sm_86 -lanes=48", "-lanes=48 wants a multiple of 32 up to 1024"},
-      {"cuda:sm_86 -lanes=4096", "-lanes=4096 wants a multiple of 32 up to 1024"},
+      {"cuda:sm_75 -tf32", "sm_75 has no TF32 instructions; architectures from sm_80 on have them"},
+      {"cuda:sm_90 -tf32=yes", "-tf32 takes no value, but has 'yes'"},
+      {"cuda:sm_90 -overlap=yes", "-overlap takes no value, but has 'yes'"},
+      {"cuda:sm_87 -overlap", "sm_87 cannot overlap launches; architectures from sm_90 on can"},
+      {"cuda:sm_86 -lanes=1", "-lanes=1 must be a multiple of 32 up to 1024"},
+      {"cuda:sm_86 -lanes=48", "-lanes=48 must be a multiple of 32 up to 1024"},
+      {"cuda:sm_86 -lanes=4096", "-lanes=4096 must be a multiple of 32 up to 1024"},
       {"cuda:sm_86 -shared=10000000", "-shared=10000000: a group has at most 101376 bytes on sm_86"},
       {"opencl -lanes=1", "-lanes=1: groups for OpenCL have at least 2 lanes"},
       {"opencl -threads=2", "no option '-threads'; there are -device= -units="},
       {"arm64 -mattr=+avx2", "aarch64 has no feature 'avx2'; there are bf16"},
-      {"arm64 -mattr=sve", "wants +FEATURE,-FEATURE, not 'sve'"},
+      {"arm64 -mattr=sve", "must be a list like +FEATURE,-FEATURE; 'sve' has no + or -"},
       {"x86_64 -mcpu=haswell -mattr=-avx", "lacks avx; Hone's x86-64 kernels need AVX2 and FMA"},
       {"arm64 -mcpu=neoverse-v1 -mattr=-neon", "lacks neon; Hone's arm64 kernels need NEON"}};
   for (const auto& [text, message] : cases) {
@@ -243,9 +245,9 @@ TEST(Targets, ErrorsListThePossibleValues) {
 
 TEST(Targets, EveryKindHasATypicalOneAndADevice) {
   EXPECT_EQ(TypicalTarget(Kind::kCpu).cpu, "x86-64-v3");
-  EXPECT_EQ(DeviceOf(TypicalTarget(Kind::kCpu)), "cpu");
-  EXPECT_EQ(DeviceOf(TypicalTarget(Kind::kOpenCl)), "opencl");
-  EXPECT_EQ(DeviceOf(*ParseTarget(kAnOpenClDevice)), "opencl:A-GPU");
+  EXPECT_EQ(DeviceSelector(TypicalTarget(Kind::kCpu)), "cpu");
+  EXPECT_EQ(DeviceSelector(TypicalTarget(Kind::kOpenCl)), "opencl");
+  EXPECT_EQ(DeviceSelector(*ParseTarget(kAnOpenClDevice)), "opencl:A-GPU");
   EXPECT_EQ(TargetOfDevice("opencl", 4)->kind, Kind::kOpenCl);
   EXPECT_EQ(TargetOfDevice("fpga", 4).status().code(), absl::StatusCode::kInvalidArgument);
   const absl::StatusOr<Target> here = TargetOfDevice("cpu", 3);
@@ -254,6 +256,11 @@ TEST(Targets, EveryKindHasATypicalOneAndADevice) {
     const std::string text = Print(TypicalTarget(kind));
     EXPECT_EQ(Print(*ParseTarget(text)), text);
   }
+}
+
+TEST(Targets, ARooflineIsMeasuredOnTheDeviceThatTheTargetNames) {
+  EXPECT_EQ(MeasureRoofline(*ParseTarget(kAnOpenClDevice), 1).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_GT(MeasureRoofline(Target(), 1)->flops_per_second, 0);
 }
 
 TEST(Targets, SameMachineWhateverItsThreads) {
@@ -267,7 +274,7 @@ TEST(Targets, SameMachineWhateverItsThreads) {
 // All that the table says must be what the rest of the room can read.
 TEST(Microarchitectures, EveryRowIsATarget) {
   for (const Microarchitecture& row : Microarchitectures()) {
-    const std::string kind = row.family.arch == Arch::kAArch64 ? "arm64" : "x86_64";
+    const std::string kind = std::string(EntryOf(row.family.arch).word);
     const auto target = ParseTarget(kind + " -mcpu=" + std::string(row.name));
     ASSERT_TRUE(target.ok()) << row.name << ": " << target.status();
     EXPECT_EQ(FindMicroarchitecture(row.family.arch, row.name), &row) << "a second row of this name";

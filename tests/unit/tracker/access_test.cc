@@ -82,7 +82,7 @@ TEST_F(RoleCheckTest, RateLimitIsPerIdentity) {
   grpc::Status status;
   for (int i = 0; i < 10'000 && status.ok(); ++i) status = Call(check, ann, kDrain);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_THAT(status.error_message(), HasSubstr("'ann' calls more than 200 times a second"));
+  EXPECT_THAT(status.error_message(), HasSubstr("'ann' made more than 200 calls a second"));
   EXPECT_TRUE(Call(check, bob, kDrain).ok());
 }
 

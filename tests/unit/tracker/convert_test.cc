@@ -6,7 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "records/message/failure_kind.h"
+#include "proto/convert.h"
 #include "tests/unit/records/sample_records.h"
 
 namespace hone::tracker {
@@ -38,11 +38,11 @@ TEST(RecordMessageTest, BothTextsOfATargetComeBack) {
 }
 
 TEST(RecordMessageTest, EveryFailureKindComesBack) {
-  for (const records::FailureKind kind : records::kAllFailureKinds) {
+  for (const FailureKind kind : kAllFailureKinds) {
     Record record;
     record.outcome = Failure{kind, "text"};
     EXPECT_EQ(*FromProto(ToProto(records::StoredRecord{1, record})), record);
-    const std::string name = absl::AsciiStrToUpper(std::string(records::FailureKindName(kind)));
+    const std::string name = absl::AsciiStrToUpper(std::string(FailureKindName(kind)));
     EXPECT_EQ(v1::FailureKind_Name(ToProto(kind)), "FAILURE_KIND_" + name);
   }
 }

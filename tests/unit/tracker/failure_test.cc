@@ -8,11 +8,11 @@
 #include <set>
 #include <string>
 
+#include "proto/convert.h"
 #include "tests/farm/builders.h"
 #include "tests/farm/fake_agent.h"
 #include "tracker/queue/farm.h"
 #include "tracker/queue/health.h"
-#include "tracker/queue/times.h"
 
 namespace hone::tracker {
 namespace {
@@ -213,10 +213,10 @@ TEST_F(FailureTest, ADeviceWithoutTheRequiredSandboxGetsNoWork) {
     EXPECT_EQ(device.health(), v1::DEVICE_HEALTH_UNWALLED) << device.agent_id();
   }
   EXPECT_THAT(devices[0].health_reason(),
-              HasSubstr("its sandbox is filter, and the farm requires wall; missing are files "
+              HasSubstr("its sandbox level is filter, but the farm requires wall; missing layers: files "
                         "(namespaces are forbidden); docs/SANDBOX.md"));
-  EXPECT_THAT(devices[1].health_reason(), HasSubstr("its sandbox is not known"));
-  EXPECT_THAT(farm.GetJob(job, now_)->waiting_for(), HasSubstr("open/cpu is out of work: its sandbox is filter"));
+  EXPECT_THAT(devices[1].health_reason(), HasSubstr("its sandbox level is not known"));
+  EXPECT_THAT(farm.GetJob(job, now_)->waiting_for(), HasSubstr("open/cpu is unhealthy: its sandbox level is filter"));
   sandbox.set_level(v1::SANDBOX_LEVEL_WALL);
   ASSERT_TRUE(open.Sync(farm, now_).ok());
   farm.Tick(now_);
@@ -647,13 +647,13 @@ TEST_F(FailureTest, ARestartedTrackerAsksForTheReceiptFirst) {
 TEST_F(FailureTest, AClockSetBackDoesNotProlongAQuarantine) {
   v1::HealthRecord health;
   health.set_quarantine_reason("three troubles");
-  *health.mutable_quarantined_since() = tracker::ToProto(now_ + absl::Hours(5));
-  *health.mutable_retry_at() = tracker::ToProto(now_ + absl::Hours(5) + absl::Minutes(10));
+  *health.mutable_quarantined_since() = hone::ToProto(now_ + absl::Hours(5));
+  *health.mutable_retry_at() = hone::ToProto(now_ + absl::Hours(5) + absl::Minutes(10));
   Farm restarted{FarmOptions{}, 2, CountingIds(), "key"};
   restarted.Restore({}, {}, {{"a/cpu", health}});
   restarted.Tick(now_);
   const v1::HealthRecord followed = restarted.TakeChangedHealth()["a/cpu"];
-  EXPECT_EQ(tracker::FromProto(followed.retry_at()), now_ + absl::Minutes(10));
+  EXPECT_EQ(hone::FromProto(followed.retry_at()), now_ + absl::Minutes(10));
   EXPECT_EQ(followed.quarantine_reason(), "three troubles");
   restarted.Tick(now_ + absl::Seconds(1));
   EXPECT_TRUE(restarted.TakeChangedHealth().empty());

@@ -178,8 +178,8 @@ TEST_F(FarmTest, AnUnknownProtocolVersionIsRefusedWithAdvice) {
   agent.state.set_protocol_version(v1::PROTOCOL_VERSION_UNSPECIFIED);
   const absl::Status status = agent.Sync(farm_, now_).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("agent 'a' speaks protocol version 0"));
-  EXPECT_THAT(std::string(status.message()), HasSubstr("update the agent, to the version of the tracker"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("agent 'a' uses protocol version 0"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("update the agent to the version of the tracker"));
   agent.state.set_protocol_version(static_cast<v1::ProtocolVersion>(kProtocolVersion + 1));
   EXPECT_THAT(std::string(agent.Sync(farm_, now_).status().message()), HasSubstr("update the tracker"));
   v1::LeaseJobRequest tuner;
@@ -450,7 +450,7 @@ TEST_F(FarmTest, RefusesInvalidBatches) {
   EXPECT_THAT(error([](v1::Batch& b) { b.mutable_requirements()->set_target(std::string(1 << 20, 'x')); }),
               HasSubstr("conditions"));
   EXPECT_THAT(error([](v1::Batch& b) { b.mutable_candidates(0)->mutable_kernel()->set_code_bytes(4); }),
-              HasSubstr("outside of the artifact"));
+              HasSubstr("outside the artifact"));
   EXPECT_THAT(error([](v1::Batch& b) {
                 *b.add_buffers() = b.buffers(0);
                 b.mutable_buffers(1)->set_role(v1::Buffer::ROLE_INPUT);
@@ -491,10 +491,10 @@ TEST_F(FarmTest, AFailureOfAnUnknownKindIsRecordedAsACrashThatSaysSo) {
   const std::vector<records::Record> recorded = ToRecords("farm", recordable[0]);
   ASSERT_EQ(recorded.size(), 2u) << "nothing is lost";
   const auto& failure = std::get<records::Failure>(recorded[0].outcome);
-  EXPECT_EQ(failure.kind, records::FailureKind::kCrashed);
+  EXPECT_EQ(failure.kind, FailureKind::kCrashed);
   EXPECT_EQ(failure.text,
-            "failed in a way (kind 99) that this tracker does not know: melted the board; update the tracker");
-  EXPECT_THAT(std::get<records::Failure>(recorded[1].outcome).text, HasSubstr("(kind 0)"));
+            "failed with kind 99, which this tracker does not know: melted the board; update the tracker");
+  EXPECT_THAT(std::get<records::Failure>(recorded[1].outcome).text, HasSubstr("with kind 0"));
   ASSERT_TRUE(farm_.Synchronize(agent.state, now_).ok());
   const std::map<v1::FailureKind, int64_t> counted = {{v1::FAILURE_KIND_CRASHED, 2}};
   EXPECT_EQ(farm_.outcomes(), counted);
@@ -685,7 +685,7 @@ TEST_F(FarmTest, ABatchHasALimitForAbsenceAndOneForAllTime) {
   Pass(absl::Hours(12) - absl::Seconds(2));
   EXPECT_TRUE(Wait(batch)->finished().empty());
   Pass(absl::Seconds(4));
-  EXPECT_THAT(Wait(batch)->finished(0).result().error(), HasSubstr("no device that could take it was there for 12h"));
+  EXPECT_THAT(Wait(batch)->finished(0).result().error(), HasSubstr("no suitable device was online for 12h"));
 }
 
 TEST_F(FarmTest, ABatchMayWaitForItsTurnHoweverLong) {
@@ -730,7 +730,7 @@ TEST_F(FarmTest, AbsenceCountsFromWhenTheDeviceLeaves) {
   EXPECT_TRUE(Wait(waits)->finished().empty());
   Pass(absl::Minutes(4));
   ASSERT_EQ(Wait(waits)->finished_size(), 1);
-  EXPECT_THAT(Wait(waits)->finished(0).result().error(), HasSubstr("no device that could take it was there for 12h"));
+  EXPECT_THAT(Wait(waits)->finished(0).result().error(), HasSubstr("no suitable device was online for 12h"));
 }
 
 // After its restart the tracker knows neither of two processes with the same name. A delayed call of the dead process

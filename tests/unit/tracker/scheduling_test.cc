@@ -5,10 +5,10 @@
 
 #include <map>
 
+#include "proto/convert.h"
 #include "tests/farm/fake_agent.h"
 #include "tracker/queue/fair_share.h"
 #include "tracker/queue/memory.h"
-#include "tracker/queue/times.h"
 
 namespace hone::tracker {
 namespace {
@@ -194,7 +194,7 @@ TEST_F(SchedulingTest, AShortAbsenceChangesNothing) {
   board.state.set_leaving(true);
   ASSERT_TRUE(board.Sync(farm_, now_).ok());
   Pass(absl::Seconds(10));
-  EXPECT_THAT(Job(id).waiting_for(), HasSubstr("board/cpu is leaving"));
+  EXPECT_THAT(Job(id).waiting_for(), HasSubstr("board/cpu is shutting down"));
   board = FakeAgent("board", "2");
   Pass(absl::Seconds(30), {&board});
   EXPECT_EQ(Job(id).state(), v1::JOB_STATE_RUNNING);

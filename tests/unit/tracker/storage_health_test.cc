@@ -25,7 +25,7 @@ TEST_F(StorageHealthTest, AFailureIsLoggedAtOnceAndThenOnceAMinute) {
     const std::string news = storage_health_.Note(i % 2 == 0 ? What::kState : What::kResults, Full(), now_);
     said += !news.empty();
     if (i == 0) {
-      EXPECT_THAT(news, HasSubstr("everybody waits: no space left"));
+      EXPECT_THAT(news, HasSubstr("all programs wait: no space left"));
     }
     EXPECT_EQ(storage_health_.FailureReason(now_), "no space left on the disk");
   }
@@ -34,7 +34,7 @@ TEST_F(StorageHealthTest, AFailureIsLoggedAtOnceAndThenOnceAMinute) {
   EXPECT_EQ(storage_health_.FailureReason(now_), "no space left on the disk");
   EXPECT_THAT(storage_health_.Note(What::kResults, absl::OkStatus(), now_), HasSubstr("works again"));
   EXPECT_EQ(storage_health_.FailureReason(now_), "");
-  EXPECT_THAT(storage_health_.Note(What::kState, Full(), now_), HasSubstr("everybody waits")) << "another time";
+  EXPECT_THAT(storage_health_.Note(What::kState, Full(), now_), HasSubstr("all programs wait")) << "another time";
 }
 
 // The agent that brought the results may be gone for good. While storing fails, no new work is leased whose results

@@ -64,7 +64,7 @@ TEST(StreamsTest, LimitsWaitingCallsAndDropsGoneCallers) {
       cancelled += absl::IsCancelled(stream.status()) ? 1 : 0;
     });
   }
-  const std::string too_many = fmt::format("{} calls of 'ann' wait", kQuotas.stream_waits);
+  const std::string too_many = fmt::format("{} calls of 'ann' already wait", kQuotas.stream_waits);
   std::string refused;
   for (int i = 0; i < 6000 && refused.find(too_many) == std::string::npos; ++i) {
     refused = std::string(streams.Begin("ann", [] { return true; }, [] {}).status().message());

@@ -40,7 +40,7 @@ TEST(Transport, ASocketOthersCouldReachIsNotTrusted) {
   const std::string address = "unix:" + (folder / "socket").string();
   EXPECT_TRUE(OpenChannel(address, {}).ok());
   EXPECT_THAT(std::string(OpenChannel(address, {"a", "b"}).status().message()), HasSubstr("omit --identity"));
-  EXPECT_THAT(std::string(OpenChannel(address + ",2", {}).status().message()), HasSubstr("without a comma"));
+  EXPECT_THAT(std::string(OpenChannel(address + ",2", {}).status().message()), HasSubstr("must not contain a comma"));
   ASSERT_EQ(chmod(folder.path().c_str(), 0755), 0);
   EXPECT_THAT(std::string(OpenChannel(address, {}).status().message()), HasSubstr("chmod 700"));
 }
@@ -58,7 +58,8 @@ TEST(Transport, StatusIsConvertedBothWays) {
 }
 
 TEST(Transport, AnUnknownMethodHasAnErrorText) {
-  EXPECT_THAT(std::string(FromGrpc({grpc::StatusCode::UNIMPLEMENTED, ""}).message()), HasSubstr("does not have this"));
+  EXPECT_THAT(std::string(FromGrpc({grpc::StatusCode::UNIMPLEMENTED, ""}).message()),
+              HasSubstr("does not support this call"));
   EXPECT_EQ(FromGrpc({grpc::StatusCode::UNIMPLEMENTED, "no"}).message(), "no");
 }
 

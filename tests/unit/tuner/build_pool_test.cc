@@ -57,7 +57,7 @@ TEST(BuildPoolTest, AnswersComeInTheOrderOfTheCandidates) {
   EXPECT_TRUE(batch->candidates[0].ok);
   EXPECT_EQ(batch->candidates[0].kernel.workspace_bytes, 1);
   EXPECT_FALSE(batch->candidates[1].ok);
-  EXPECT_EQ(batch->candidates[1].failure, BuildFailure::kScheduleIllegal);
+  EXPECT_EQ(batch->candidates[1].failure, FailureKind::kScheduleIllegal);
   EXPECT_EQ(batch->candidates[1].text, "no loop of that name");
   EXPECT_EQ(batch->candidates[2].kernel.workspace_bytes, 3);
   EXPECT_GT(batch->seconds, 0);
@@ -72,7 +72,7 @@ TEST(BuildPoolTest, ACrashIsTheFailureOfOneCandidate) {
   const auto batch = pool.Build({"w", "t", {"a", "crash", "b", "leave", "c"}});
   ASSERT_TRUE(batch.ok()) << batch.status();
   for (const size_t good : {0, 2, 4}) EXPECT_TRUE(batch->candidates[good].ok) << good;
-  EXPECT_EQ(batch->candidates[1].failure, BuildFailure::kCompileError);
+  EXPECT_EQ(batch->candidates[1].failure, FailureKind::kCompileError);
   EXPECT_THAT(batch->candidates[1].text, HasSubstr("killed by signal 11"));
   EXPECT_THAT(batch->candidates[3].text, HasSubstr("ended with status 3"));
   EXPECT_EQ(signals_to_nobody, 0) << "by then its number may be another process's";
@@ -98,7 +98,7 @@ TEST_F(BuildPoolStartTest, ACandidateThatNoWorkerBeganIsNoFailure) {
   const auto batch = pool.Build({"w", "t", {"crash", "a", "b"}});
   ASSERT_TRUE(batch.ok()) << batch.status();
   EXPECT_TRUE(batch->candidates[0].tried);
-  EXPECT_EQ(batch->candidates[0].failure, BuildFailure::kCompileError);
+  EXPECT_EQ(batch->candidates[0].failure, FailureKind::kCompileError);
   EXPECT_FALSE(batch->candidates[1].tried);
   EXPECT_FALSE(batch->candidates[1].ok);
   EXPECT_THAT(batch->candidates[1].text, HasSubstr("ended with status 1 before it began"));
@@ -156,7 +156,7 @@ TEST(BuildPoolTest, AHangIsATimeoutAndTheOthersAreBuilt) {
   BuildPool pool(Pretending(1, absl::Milliseconds(200)));
   const auto batch = pool.Build({"w", "t", {"hang", "b"}});
   ASSERT_TRUE(batch.ok()) << batch.status();
-  EXPECT_EQ(batch->candidates[0].failure, BuildFailure::kCompileTimeout);
+  EXPECT_EQ(batch->candidates[0].failure, FailureKind::kCompileTimeout);
   EXPECT_THAT(batch->candidates[0].text, HasSubstr("0.2 s"));
   EXPECT_TRUE(batch->candidates[1].ok);
 }
@@ -240,7 +240,7 @@ TEST(BuildMessageTest, RoundTrip) {
   EXPECT_EQ(decoded->objects, request.objects);
   BuildReply reply;
   reply.kind = BuildReply::Kind::kFailed;
-  reply.failure = BuildFailure::kCompileTimeout;
+  reply.failure = FailureKind::kCompileTimeout;
   reply.kernel.name = "k";
   reply.drawback = "it spills";
   reply.prepare = "an object";
@@ -248,7 +248,7 @@ TEST(BuildMessageTest, RoundTrip) {
   reply.kernel.main.push_back({"k", 0, 0, {}});
   const auto answered = DecodeReply(Encode(reply));
   ASSERT_TRUE(answered.has_value());
-  EXPECT_EQ(answered->failure, BuildFailure::kCompileTimeout);
+  EXPECT_EQ(answered->failure, FailureKind::kCompileTimeout);
   EXPECT_EQ(answered->kernel, reply.kernel);
   EXPECT_EQ(answered->drawback, "it spills");
   EXPECT_EQ(answered->prepare, "an object");
@@ -286,9 +286,9 @@ TEST(BuildPoolTest, RealCandidatesCompileAndLink) {
                   {schedule::Print(default_candidate->schedule), "vectorize nothing\n", "not a step\n", ""}});
   ASSERT_TRUE(batch.ok()) << batch.status();
   EXPECT_TRUE(batch->candidates[0].ok) << batch->candidates[0].text;
-  EXPECT_EQ(batch->candidates[1].failure, BuildFailure::kScheduleIllegal);
+  EXPECT_EQ(batch->candidates[1].failure, FailureKind::kScheduleIllegal);
   EXPECT_THAT(batch->candidates[1].text, HasSubstr("nothing"));
-  EXPECT_EQ(batch->candidates[2].failure, BuildFailure::kScheduleIllegal);
+  EXPECT_EQ(batch->candidates[2].failure, FailureKind::kScheduleIllegal);
   EXPECT_TRUE(batch->candidates[3].ok) << "no step at all is a schedule too";
   runtime::CodeObject code;
   const auto fault = runtime::CodeObject::Load(

@@ -136,12 +136,12 @@ TEST(TvmLogTest, ListsWhatCannotBeReadWithItsLines) {
                           R"([0, [[[], [[7, [1, 2, 3, 4]]]], [1]]])" + "\n");
   EXPECT_THAT(log.tasks, IsEmpty());
   EXPECT_THAT(log.unread.at("it is not JSON"), ElementsAre(1));
-  EXPECT_THAT(log.unread.at("task 'conv2d_winograd.cuda' has no tiles that are known here"), ElementsAre(2, 3));
-  EXPECT_THAT(log.unread.at("it is no record of AutoTVM, Ansor or MetaSchedule"), ElementsAre(4, 5));
+  EXPECT_THAT(log.unread.at("hone knows no tiles for task 'conv2d_winograd.cuda'"), ElementsAre(2, 3));
+  EXPECT_THAT(log.unread.at("it is not a record of AutoTVM, Ansor or MetaSchedule"), ElementsAre(4, 5));
   EXPECT_THAT(log.unread.at("its arguments are not those of a 2-D convolution on four dimensions"), ElementsAre(6));
   EXPECT_THAT(log.unread.at("its tiles are larger than its loops"), ElementsAre(7));
   EXPECT_THAT(log.unread.at("its task has no name"), ElementsAre(8));
-  EXPECT_THAT(log.unread.at("its times are no numbers"), ElementsAre(9));
+  EXPECT_THAT(log.unread.at("its times are not numbers"), ElementsAre(9));
   EXPECT_THAT(log.unread.at("no block of it is tiled in several levels"), ElementsAre(10));
 }
 

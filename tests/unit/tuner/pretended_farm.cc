@@ -78,7 +78,7 @@ double SlowestFinalist(std::vector<double> times, int finalists) {
 Outcome Timed(double first, double time, bool interleaved) {
   Outcome outcome;
   if (time < 0) {
-    outcome.failure = {records::FailureKind::kCrashed, "it crashed"};
+    outcome.failure = {FailureKind::kCrashed, "it crashed"};
   } else {
     outcome.seconds = {first * 1.3, time, time * 1.01, time, time * 1.02};
     outcome.first_interleaved = interleaved ? 1 : static_cast<int64_t>(outcome.seconds.size());

@@ -35,7 +35,7 @@ TEST(TaskTest, TheTextIsTheCanonicalOneOfItsDigest) {
         JobWorkload{.digest = Sha256Hex(renamed), .text = renamed}, JobWorkload{.digest = "d", .text = text}}) {
     const absl::Status status = MakeTask(given, target, 1, 1).status();
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
-    EXPECT_THAT(std::string(status.message()), HasSubstr("not the canonical one, or has another digest"));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("not canonical, or does not have this digest"));
   }
 }
 
@@ -74,8 +74,7 @@ TEST(TaskTest, AWinnerThatWasInNoLaterConfirmationIsUncompared) {
   add("cut short", 40, {{"a", 1}, {"c", 0.5}});
   EXPECT_THAT(not_compared(100), ::testing::ElementsAre("a"));
   EXPECT_THAT(not_compared(29), ::testing::IsEmpty()) << "a comparison that is made now would not be the newest";
-  past.push_back(
-      {"a", "", false, {{}, 0, Failure{records::FailureKind::kCompileError, ""}}, "", absl::FromUnixSeconds(50)});
+  past.push_back({"a", "", false, {{}, 0, Failure{FailureKind::kCompileError, ""}}, "", absl::FromUnixSeconds(50)});
   EXPECT_THAT(not_compared(100), ::testing::IsEmpty()) << "it cannot be compared";
   past.pop_back();
   add("both", 60, {{default_schedule, 8}, {"b", 5}, {"a", 6}});
@@ -109,7 +108,7 @@ TEST(TaskTest, TimesOfOtherDaysAreBroughtToTheSpeedOfTheConfirmation) {
   AddPast(past, "much slower day", 2000, false, {{"winner", 2.6}, {"g", 5}});
   AddPast(past, "still", 2010, false, {{"winner", 2.6}, {"g", 5}});
   AddPast(past, "", 3000, false, {{"f", 3}});
-  past.push_back({"b", "", false, {{}, 0, Failure{records::FailureKind::kLostDevice, ""}}, "first", {}});
+  past.push_back({"b", "", false, {{}, 0, Failure{FailureKind::kLostDevice, ""}}, "first", {}});
   ScaleToOneSpeed(past, "winner", "default");
   std::map<std::string, double> seconds = SecondsIn(past);
   EXPECT_NEAR(seconds["first: default"], 2.6, 1e-9);

@@ -531,7 +531,7 @@ TEST_F(TuneLoopTest, FailuresAreCountedAndDoNotStopIt) {
   };
   ASSERT_EQ(Tune(), absl::OkStatus());
   ASSERT_EQ(progress_.failed.size(), 1u);
-  EXPECT_GT(progress_.failed[records::FailureKind::kCrashed], 0);
+  EXPECT_GT(progress_.failed[FailureKind::kCrashed], 0);
   EXPECT_LT(*progress_.workloads[0].best_seconds, 1.15e-3);
 }
 
@@ -546,7 +546,7 @@ TEST_F(TuneLoopTest, ACandidateWithADrawbackIsRecordedAndNotLaunched) {
       EXPECT_TRUE(candidate.is_default) << candidate.schedule;
     }
   }
-  EXPECT_GT(progress_.failed[records::FailureKind::kScheduleIllegal], 10);
+  EXPECT_GT(progress_.failed[FailureKind::kScheduleIllegal], 10);
   EXPECT_TRUE(progress_.workloads[0].default_seconds.has_value());
 }
 
@@ -601,7 +601,7 @@ TEST_F(TuneLoopTest, WaitsForADevice) {
   farm_.asks_before_device = 2;
   ASSERT_EQ(Tune(), absl::OkStatus());
   ASSERT_GE(farm_.reports.size(), 2u);
-  EXPECT_THAT(farm_.reports[0].activity, HasSubstr("waiting for a device"));
+  EXPECT_THAT(farm_.reports[0].activity, HasSubstr("waiting for a suitable device"));
 }
 
 TEST_F(TuneLoopTest, AJobWithoutADeviceIsRequeued) {
@@ -661,7 +661,7 @@ TEST_F(TuneLoopTest, AJobOfWhichEveryCandidateFailsSaysWhereTheFailuresAre) {
   const absl::Status status = Tune();
   EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
   EXPECT_THAT(std::string(status.message()),
-              HasSubstr("`hone records query --failed any` (of a farm, with its --tracker)"));
+              HasSubstr("`hone records query --failed any` (for a farm, with --tracker)"));
 }
 
 TEST_F(TuneLoopTest, OneWorkloadThatCannotBeMeasuredDoesNotStopTheOthers) {
@@ -692,10 +692,10 @@ TEST_F(TuneLoopTest, UnknownOptionsAndBrokenWorkloadsAreRefused) {
   EXPECT_THAT(std::string(Tune().message()), HasSubstr("colour"));
   job_.options.clear();
   job_.options["space"] = "outer";
-  EXPECT_THAT(std::string(Tune().message()), HasSubstr("'outer' is no family of spaces"));
+  EXPECT_THAT(std::string(Tune().message()), HasSubstr("'outer' is not a family of schedule spaces"));
   job_.options.clear();
   job_.options["without"] = "luck";
-  EXPECT_THAT(std::string(Tune().message()), HasSubstr("'luck' is no part of the search"));
+  EXPECT_THAT(std::string(Tune().message()), HasSubstr("'luck' is not a part of the search"));
   job_.options.clear();
   job_.workloads[0].text = "workload nonsense";
   const absl::Status status = Tune();

@@ -16,7 +16,7 @@
 
 namespace {
 
-using hone::tuner::BuildFailure;
+using hone::FailureKind;
 using hone::tuner::BuildReply;
 using hone::tuner::BuildRequest;
 
@@ -44,7 +44,7 @@ BuildReply Pretend(const BuildRequest& request) {
           : request.workload.find("no reference") != std::string::npos;
   if (request.schedule.find("illegal") != std::string::npos || bad_reference) {
     reply.kind = BuildReply::Kind::kFailed;
-    reply.failure = BuildFailure::kScheduleIllegal;
+    reply.failure = FailureKind::kScheduleIllegal;
     reply.text = "no loop of that name";
     return reply;
   }

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "proto/convert.h"
 #include "tests/unit/tracker/http/site_fixture.h"
 #include "tracker/http/farm_view.h"
-#include "tracker/queue/times.h"
 
 namespace hone::tracker {
 namespace {

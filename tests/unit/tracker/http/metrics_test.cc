@@ -110,7 +110,7 @@ TEST_F(SiteTest, HealthNeedsNoRoleButItsReasonsDo) {
                                .not_before = absl::Now() + absl::Hours(1)}};
   EXPECT_EQ(behind.Answer(stranger).status, 503);
   EXPECT_THAT(behind.Answer(stranger).body, HasSubstr(R"("clock":"failing")"));
-  EXPECT_THAT(behind.Answer(Request("GET", "/healthz")).body, HasSubstr("the system's clock shows"));
+  EXPECT_THAT(behind.Answer(Request("GET", "/healthz")).body, HasSubstr("the system clock shows"));
 }
 
 TEST(CheckHealth, NamesWhatFails) {
@@ -121,7 +121,7 @@ TEST(CheckHealth, NamesWhatFails) {
       .storage_failure = "disk full", .disk_free_bytes = 100 << 20, .now = now, .not_before = now + absl::Minutes(6)};
   const std::vector<HealthCheck> checks = CheckHealth(facts);
   EXPECT_EQ(checks.at(0).why, "disk full");
-  EXPECT_THAT(checks.at(1).why, HasSubstr("only 100 MiB of disk are left"));
+  EXPECT_THAT(checks.at(1).why, HasSubstr("only 100 MiB of disk space are left"));
   EXPECT_THAT(checks.at(2).why, HasSubstr("clock"));
 }
 

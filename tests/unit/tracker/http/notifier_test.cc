@@ -222,7 +222,7 @@ TEST_F(NotifierTest, NoticesNotAllowedAfterARestartAreGivenUp) {
   EXPECT_TRUE(Notice(gone).closed());
   EXPECT_EQ(Notice(gone).attempts(), 0);
   EXPECT_THAT(Notice(gone).problem(),
-              HasSubstr("this farm sends no notices to that address; it allows https://hooks.lab:8443/"));
+              HasSubstr("this farm sends no notices to this address; it allows https://hooks.lab:8443/"));
   Settle(0);
   const std::string last = Submit("c", kUrl);
   End(last);
@@ -294,12 +294,12 @@ TEST_F(PostTest, VerifiesTheServersCertificate) {
   ASSERT_TRUE(pki::MakeTrackerFolder(folder / "pki", {"localhost"}, absl::Now()).ok());
   const TlsFiles files = pki::FilesIn(folder / "pki");
   Serve(files);
-  EXPECT_THAT(std::string(Send("https", "localhost", "/").message()), HasSubstr("cannot agree on TLS"));
+  EXPECT_THAT(std::string(Send("https", "localhost", "/").message()), HasSubstr("cannot set up TLS with the receiver"));
   setenv("SSL_CERT_FILE", files.authority.c_str(), 1);
   const absl::Status trusted = Send("https", "localhost", "/"), other_name = Send("https", "127.0.0.1", "/");
   unsetenv("SSL_CERT_FILE");
   EXPECT_TRUE(trusted.ok()) << trusted;
-  EXPECT_THAT(std::string(other_name.message()), HasSubstr("cannot agree on TLS"));
+  EXPECT_THAT(std::string(other_name.message()), HasSubstr("cannot set up TLS with the receiver"));
   EXPECT_EQ(heard_.size(), 1u);
 }
 
@@ -322,11 +322,13 @@ TEST_F(PostTest, EndsWhenItIsToldToStop) {
   const NoticeUrl url = ParseNoticeUrl("http://localhost:" + std::to_string(server_->port())).value();
   const auto post = [&] { return PostJson(url, "{}", absl::Seconds(20), stop.get_token()); };
   // The server may have received everything before the sender knows that it was sent.
-  EXPECT_THAT(std::string(post().message()), AnyOf(HasSubstr("the tracker stopped before it could read the answer"),
-                                                   HasSubstr("the tracker stopped before it could send")));
+  EXPECT_THAT(std::string(post().message()),
+              AnyOf(HasSubstr("the tracker stopped before it could read the receiver's answer"),
+                    HasSubstr("the tracker stopped before it could send")));
   over.set_value();
   server_->Stop();
-  EXPECT_THAT(std::string(post().message()), HasSubstr("the tracker stopped before it could find its address"));
+  EXPECT_THAT(std::string(post().message()),
+              HasSubstr("the tracker stopped before it could look up the receiver's address"));
 }
 
 }  // namespace
