@@ -177,8 +177,8 @@ HONE_API HoneStatus hone_get_output(const HoneModel* model, size_t index, DLTens
 
 /* hone_set_threads replaces the worker threads; `threads` is as in HoneLoadOptions. A program that only devices compute
  * ignores it. Errors: HONE_INVALID_ARGUMENT (out of range), HONE_OUT_OF_MEMORY.
- * hone_threads: how many threads compute. It is less than requested if the system gives fewer, and 1 if a device
- * computes. */
+ * hone_threads: how many threads compute. It is less than requested if the system gives fewer, and 1 if devices
+ * compute all calls. */
 HONE_API HoneStatus hone_set_threads(HoneModel* model, int32_t threads);
 HONE_API int32_t hone_threads(const HoneModel* model);
 
