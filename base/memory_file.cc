@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "base/write_all.h"
 
 namespace hone {
 
@@ -39,11 +40,8 @@ absl::StatusOr<MemoryFile> MemoryFile::Create(const char* name, int64_t bytes) {
 
 absl::StatusOr<MemoryFile> MemoryFile::Holding(const char* name, std::string_view bytes) {
   HONE_ASSIGN_OR_RETURN(MemoryFile file, Create(name, static_cast<int64_t>(bytes.size())));
-  while (!bytes.empty()) {
-    const ssize_t written = write(file.descriptor_, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return absl::ResourceExhaustedError(fmt::format("cannot store {}: {}", name, strerror(errno)));
-    bytes.remove_prefix(static_cast<size_t>(written));
+  if (!WriteAll(file.descriptor_, bytes)) {
+    return absl::ResourceExhaustedError(fmt::format("cannot store {}: {}", name, strerror(errno)));
   }
   HONE_RETURN_IF_ERROR(file.MakeReadOnly());
   return file;

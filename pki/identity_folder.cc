@@ -16,6 +16,7 @@
 #include "base/home_folder.h"
 #include "base/private_folder.h"
 #include "base/status.h"
+#include "base/write_all.h"
 
 namespace hone::pki {
 namespace {
@@ -29,15 +30,6 @@ const char* FolderName(Role role) {
 
 absl::Status CannotWrite(const std::filesystem::path& path) {
   return absl::UnavailableError(fmt::format("cannot write {}: {}", path.string(), std::strerror(errno)));
-}
-
-bool WriteAll(int file, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t wrote = write(file, text.data(), text.size());
-    if (wrote < 0 && errno != EINTR) return false;
-    if (wrote > 0) text.remove_prefix(static_cast<size_t>(wrote));
-  }
-  return true;
 }
 
 }  // namespace

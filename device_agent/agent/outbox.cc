@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "base/write_all.h"
 
 namespace hone::agent {
 namespace {
@@ -34,14 +35,7 @@ absl::Status WriteDurably(const std::filesystem::path& path, const std::string& 
   const std::filesystem::path fresh = path.string() + kFreshEnding;
   const int fd = open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (fd < 0) return DiskError(fresh, "write");
-  size_t written = 0;
-  while (written < bytes.size()) {
-    const ssize_t n = write(fd, bytes.data() + written, bytes.size() - written);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) break;
-    written += static_cast<size_t>(n);
-  }
-  const bool durable = written == bytes.size() && fsync(fd) == 0;
+  const bool durable = WriteAll(fd, bytes) && fsync(fd) == 0;
   const absl::Status failed = durable ? absl::OkStatus() : DiskError(fresh, "write");
   close(fd);
   if (!durable) {
